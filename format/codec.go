@@ -1,0 +1,81 @@
+package format
+
+import (
+	"context"
+	"io"
+	"iter"
+)
+
+// CodecID names how the bytes of one handle hold elements or entries.
+type CodecID string
+
+// The codecs.
+const (
+	CodecFlink  CodecID = "flink"  // envelope with serializer snapshots, then elements
+	CodecRaw    CodecID = "raw"    // bytes of user code; only offsets are known
+	CodecNative CodecID = "native" // msgpack, written by Go programs
+)
+
+// OperatorCodec reads and builds the streams of operator handles. It is safe
+// for concurrent use.
+type OperatorCodec interface {
+	// Describe lists the states of a handle with what the stream says of them.
+	Describe(ctx context.Context, src Source, h *OperatorHandle) ([]StateMeta, error)
+	// Elements opens a cursor on one state at element from, reading nothing
+	// before it.
+	Elements(ctx context.Context, src Source, h *OperatorHandle, state string, from int64) (Cursor, error)
+	// Build describes a new handle; its Data is a rope over the parts.
+	Build(states []StateParts) (*OperatorHandle, error)
+}
+
+// StateMeta is what a stream says of one of its states.
+type StateMeta struct {
+	Name     Text
+	Mode     Mode
+	Envelope []byte // the state's description in the stream, verbatim
+}
+
+// StateParts is the new content of one state, for [OperatorCodec.Build].
+type StateParts struct {
+	StateMeta
+	Elements []Part // one per element; a broadcast state has one, its map
+}
+
+// Cursor walks the elements of one state.
+type Cursor interface {
+	// Next gives the next element, valid until the next call, or io.EOF after
+	// the last.
+	Next() (Element, error)
+	// Ordered says whether the order of the elements is defined.
+	Ordered() bool
+	Close() error
+}
+
+// Element is one element of a list or union state, or the whole map of a
+// broadcast state, in the bytes of its codec.
+type Element struct {
+	Index int64
+	Value []byte
+}
+
+// Clone is a copy that outlives the cursor's next step.
+func (e Element) Clone() Element {
+	e.Value = append([]byte(nil), e.Value...)
+	return e
+}
+
+// All walks a cursor to its end and closes it.
+func All(c Cursor) iter.Seq2[Element, error] {
+	return func(yield func(Element, error) bool) {
+		defer c.Close() //nolint:errcheck // nothing was written
+		for {
+			e, err := c.Next()
+			if err == io.EOF {
+				return
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,286 @@
+package java
+
+import "github.com/savepoint-tools/spt/format"
+
+// Object stream constants (Java Object Serialization Specification, chapter
+// 6). Wire format: never change.
+const (
+	streamMagic   = 0xaced
+	streamVersion = 5
+
+	tcNull           = 0x70
+	tcReference      = 0x71
+	tcClassDesc      = 0x72
+	tcObject         = 0x73
+	tcString         = 0x74
+	tcArray          = 0x75
+	tcClass          = 0x76
+	tcBlockData      = 0x77
+	tcEndBlockData   = 0x78
+	tcBlockDataLong  = 0x7a
+	tcLongString     = 0x7c
+	tcProxyClassDesc = 0x7d
+	tcEnum           = 0x7e
+
+	baseHandle = 0x7e0000
+
+	scWriteMethod    = 0x01
+	scSerializable   = 0x02
+	scExternalizable = 0x04
+	scBlockData      = 0x08
+
+	maxObjectDepth = 64
+)
+
+// SkipObject walks one complete Java object stream (header and one object) and
+// leaves the cursor behind it. It understands the grammar, not the classes, so
+// a cut or garbled stream is noticed whatever it holds.
+func SkipObject(c *Cursor) {
+	off := c.Offset()
+	if magic, version := c.U16(), c.U16(); c.err == nil && (magic != streamMagic || version != streamVersion) {
+		c.Fail(off, format.ErrCorrupt, "not a Java object stream: it starts %04x %04x", magic, version)
+		return
+	}
+	s := objectSkipper{c: c}
+	s.content(0)
+}
+
+type classDesc struct {
+	flags  byte
+	fields []byte // type characters
+	super  *classDesc
+}
+
+// objectSkipper keeps the handle table: a class description where a handle
+// names one, nil for everything else.
+type objectSkipper struct {
+	c       *Cursor
+	handles []*classDesc
+}
+
+// content skips one element of the grammar and returns its tag.
+func (s *objectSkipper) content(depth int) byte {
+	c := s.c
+	off := c.Offset()
+	if depth > maxObjectDepth {
+		c.Fail(off, format.ErrLimit, "Java objects nested more than %d deep", maxObjectDepth)
+		return 0
+	}
+	tag := c.U8()
+	if c.err != nil {
+		return 0
+	}
+	switch tag {
+	case tcNull, tcEndBlockData:
+	case tcReference:
+		s.reference(off)
+	case tcClassDesc, tcProxyClassDesc:
+		s.newClass(tag, depth)
+	case tcClass:
+		s.classDesc(depth + 1)
+		s.handles = append(s.handles, nil)
+	case tcString:
+		c.Bytes(int(c.U16()), "a Java string")
+		s.handles = append(s.handles, nil)
+	case tcLongString:
+		n := c.I64()
+		if n < 0 || n > int64(c.Remaining()) {
+			c.Fail(off, format.ErrTruncated, "cut short: a Java string of %d bytes promised, %d left", n, c.Remaining())
+			return tag
+		}
+		c.Bytes(int(n), "a Java string")
+		s.handles = append(s.handles, nil)
+	case tcEnum:
+		s.classDesc(depth + 1)
+		s.handles = append(s.handles, nil)
+		s.content(depth + 1)
+	case tcArray:
+		s.array(off, depth)
+	case tcObject:
+		d := s.classDesc(depth + 1)
+		s.handles = append(s.handles, nil)
+		s.classData(off, d, depth)
+	case tcBlockData:
+		c.Bytes(int(c.U8()), "a Java data block")
+	case tcBlockDataLong:
+		c.Blob("a Java data block")
+	default:
+		c.Fail(off, format.ErrCorrupt, "unknown tag 0x%02x in a Java object", tag)
+	}
+	return tag
+}
+
+func (s *objectSkipper) reference(off int) *classDesc {
+	h := int(s.c.I32()) - baseHandle
+	if s.c.err != nil {
+		return nil
+	}
+	if h < 0 || h >= len(s.handles) {
+		s.c.Fail(off, format.ErrCorrupt, "a Java object refers to handle %d of %d", h, len(s.handles))
+		return nil
+	}
+	return s.handles[h]
+}
+
+// classDesc reads a class description: new, referred to, or null.
+func (s *objectSkipper) classDesc(depth int) *classDesc {
+	c := s.c
+	off := c.Offset()
+	switch tag := c.U8(); {
+	case c.err != nil || tag == tcNull:
+		return nil
+	case tag == tcReference:
+		d := s.reference(off)
+		if d == nil {
+			c.Fail(off, format.ErrCorrupt, "a Java object refers to a class that is none")
+		}
+		return d
+	case tag == tcClassDesc || tag == tcProxyClassDesc:
+		return s.newClass(tag, depth)
+	default:
+		c.Fail(off, format.ErrCorrupt, "tag 0x%02x where a Java class is expected", tag)
+		return nil
+	}
+}
+
+func (s *objectSkipper) newClass(tag byte, depth int) *classDesc {
+	c := s.c
+	if depth > maxObjectDepth {
+		c.Fail(c.Offset(), format.ErrLimit, "Java classes nested more than %d deep", maxObjectDepth)
+		return nil
+	}
+	d := &classDesc{}
+	if tag == tcProxyClassDesc {
+		d.flags = scSerializable
+		s.handles = append(s.handles, d)
+		for range c.Count("interfaces of a Java proxy", 2) {
+			c.Bytes(int(c.U16()), "an interface name")
+		}
+	} else {
+		c.Bytes(int(c.U16()), "a class name")
+		c.I64() // serialVersionUID
+		s.handles = append(s.handles, d)
+		d.flags = c.U8()
+		n := int(c.U16())
+		for range n {
+			off := c.Offset()
+			t := c.U8()
+			c.Bytes(int(c.U16()), "a field name")
+			switch t {
+			case 'B', 'C', 'D', 'F', 'I', 'J', 'S', 'Z':
+			case 'L', '[':
+				s.content(depth + 1)
+			default:
+				c.Fail(off, format.ErrCorrupt, "unknown type 0x%02x of a Java field", t)
+			}
+			if c.err != nil {
+				return d
+			}
+			d.fields = append(d.fields, t)
+		}
+	}
+	s.annotation(depth)
+	d.super = s.classDesc(depth + 1)
+	return d
+}
+
+// annotation skips objects and blocks up to the end mark.
+func (s *objectSkipper) annotation(depth int) {
+	for s.c.err == nil {
+		if s.content(depth+1) == tcEndBlockData {
+			return
+		}
+	}
+}
+
+func (s *objectSkipper) classData(off int, d *classDesc, depth int) {
+	c := s.c
+	var chain []*classDesc
+	for ; d != nil; d = d.super {
+		chain = append(chain, d)
+		if len(chain) > maxObjectDepth {
+			c.Fail(off, format.ErrLimit, "a Java class with more than %d ancestors", maxObjectDepth)
+			return
+		}
+	}
+	for i := len(chain) - 1; i >= 0 && c.err == nil; i-- {
+		d := chain[i]
+		switch {
+		case d.flags&scSerializable != 0:
+			for _, t := range d.fields {
+				s.value(t, depth)
+			}
+			if d.flags&scWriteMethod != 0 {
+				s.annotation(depth)
+			}
+		case d.flags&scExternalizable != 0 && d.flags&scBlockData != 0:
+			s.annotation(depth)
+		case d.flags&scExternalizable != 0:
+			c.Fail(off, format.ErrUnsupported, "a Java object in a form whose end only its class knows")
+		}
+	}
+}
+
+func (s *objectSkipper) value(t byte, depth int) {
+	c := s.c
+	if n := primitiveSize(t); n > 0 {
+		c.Bytes(n, "a Java field")
+		return
+	}
+	s.content(depth + 1)
+}
+
+func (s *objectSkipper) array(off, depth int) {
+	c := s.c
+	// The element type is in the class name, which classDesc does not keep:
+	// read it here, from a new description or through its fields mark.
+	nameAt := c.Offset()
+	d := s.classDesc(depth + 1)
+	s.handles = append(s.handles, nil)
+	if d == nil {
+		c.Fail(off, format.ErrCorrupt, "a Java array without a class")
+		return
+	}
+	elem := arrayElement(c.p, nameAt)
+	if elem == 0 {
+		if len(d.fields) == 1 {
+			elem = d.fields[0]
+		} else {
+			c.Fail(off, format.ErrCorrupt, "a Java array whose class is no array")
+			return
+		}
+	}
+	d.fields = []byte{elem} // for later references to this class
+	size := max(primitiveSize(elem), 1)
+	n := c.Count("a Java array", size)
+	if primitiveSize(elem) > 0 {
+		c.Bytes(n*size, "a Java array")
+		return
+	}
+	for i := 0; i < n && c.err == nil; i++ {
+		s.content(depth + 1)
+	}
+}
+
+// arrayElement is the element type in a new class description at off, or 0
+// where a reference stands there.
+func arrayElement(p []byte, off int) byte {
+	if off+5 > len(p) || p[off] != tcClassDesc || p[off+3] != '[' {
+		return 0
+	}
+	return p[off+4]
+}
+
+func primitiveSize(t byte) int {
+	switch t {
+	case 'B', 'Z':
+		return 1
+	case 'C', 'S':
+		return 2
+	case 'F', 'I':
+		return 4
+	case 'D', 'J':
+		return 8
+	}
+	return 0
+}

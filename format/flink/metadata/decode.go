@@ -1,0 +1,355 @@
+package metadata
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/java"
+)
+
+// Options for Decode.
+type Options struct {
+	Limits format.Limits
+}
+
+// Decode reads a whole _metadata file. The result's offsets and inline bytes
+// are views on p. The location is left empty: the caller knows it.
+//
+// Errors match ErrTruncated, ErrCorrupt, ErrUnsupported or ErrLimit and carry
+// offset and path; a fault on mapped bytes is ErrChanged.
+func Decode(p format.Bytes, o Options) (*format.Savepoint, error) {
+	sp, err := decode(p, o)
+	if err != nil {
+		return nil, err
+	}
+	return sp, nil
+}
+
+// Salvage reads as much as it can: what stands before the first error, which
+// is returned too. The last operator may lack subtasks. The savepoint is nil
+// only if not even the header could be read.
+func Salvage(p format.Bytes, o Options) (*format.Savepoint, error) { return decode(p, o) }
+
+func decode(p format.Bytes, o Options) (sp *format.Savepoint, err error) {
+	gerr := p.View(func(raw []byte) error {
+		v, herr := decodeHeader(raw)
+		if herr != nil {
+			err = herr
+			return nil
+		}
+		tries := layouts[:1]
+		if v == V3 {
+			tries = layouts[:]
+		}
+		for i, l := range tries {
+			d := newDecoder(p, raw, v, l, o.Limits.WithDefaults())
+			again, aerr := d.file()
+			// The first layout is the common one: unless another reads the
+			// file to its end, its error is the one to tell.
+			if i == 0 || aerr == nil {
+				sp, err = again, aerr
+			}
+			if aerr == nil || errors.Is(aerr, format.ErrLimit) {
+				break
+			}
+		}
+		return nil
+	})
+	if gerr != nil { // the file shrank under us: whatever was found is void
+		return nil, gerr
+	}
+	return sp, err
+}
+
+func decodeHeader(raw []byte) (Version, error) {
+	c := java.NewCursor(raw)
+	if len(raw) == 0 {
+		c.Fail(0, format.ErrTruncated, "the file is empty")
+		return 0, c.Err()
+	}
+	magic := c.I32()
+	if c.Err() == nil && magic != Magic {
+		c.Fail(0, format.ErrCorrupt, "not a _metadata file: it starts %08x, not %08x", uint32(magic), uint32(Magic))
+	}
+	v := Version(c.I32())
+	if err := c.Err(); err != nil {
+		return 0, err
+	}
+	if !v.Valid() {
+		err := unsupported(v).(*format.Error)
+		err.Offset = 4
+		return 0, err
+	}
+	return v, nil
+}
+
+// decoder reads one file in one layout.
+type decoder struct {
+	*java.Cursor
+	bytes  format.Bytes // the same bytes, for views
+	v      Version
+	layout layout
+	limits format.Limits
+	nodes  int
+	slab
+}
+
+func newDecoder(p format.Bytes, raw []byte, v Version, l layout, limits format.Limits) *decoder {
+	return &decoder{Cursor: java.NewCursor(raw), bytes: p, v: v, layout: l, limits: limits}
+}
+
+// node counts what is allocated on the word of the file.
+func (d *decoder) node() {
+	if d.nodes++; d.nodes > d.limits.Nodes {
+		d.Fail(d.Offset(), format.ErrLimit, "more than %d operators, subtasks, handles and streams", d.limits.Nodes)
+	}
+}
+
+// view turns bytes just read into a view that outlives the decoding.
+func (d *decoder) view(p []byte) format.Bytes {
+	end := d.Offset()
+	if d.Err() != nil {
+		return format.Bytes{}
+	}
+	return d.bytes.Slice(end-len(p), end)
+}
+
+func (d *decoder) file() (*format.Savepoint, error) {
+	d.I32() // magic
+	d.I32() // version
+	sp := &format.Savepoint{}
+	off := d.Offset()
+	sp.ID = d.I64()
+	if sp.ID < 0 {
+		d.Fail(off, format.ErrCorrupt, "checkpoint id %d is negative", sp.ID)
+	}
+	n := d.Count("master states", 18)
+	for i := range n {
+		m, err := d.master()
+		if err != nil {
+			return sp, format.At(err, "master state[%d]", i)
+		}
+		sp.Masters = append(sp.Masters, m)
+	}
+	off = d.Offset()
+	n = d.Count("operators", d.minOperator())
+	if n > d.limits.Operators {
+		d.Fail(off, format.ErrLimit, "%d operators, the limit is %d", n, d.limits.Operators)
+	}
+	if err := d.Err(); err != nil {
+		return sp, err
+	}
+	sp.Operators = make([]*format.Operator, 0, min(n, 4096))
+	for i := range n {
+		op, err := d.operator()
+		if op != nil {
+			sp.Operators = append(sp.Operators, op)
+		}
+		if err != nil {
+			if op != nil && op.Label() != op.ID.Short() {
+				return sp, format.At(err, "operator[%d] %q", i, op.Label())
+			}
+			return sp, format.At(err, "operator[%d]", i)
+		}
+	}
+	w := fileWire{version: d.v, layout: d.layout}
+	var err error
+	if d.v.hasProperties() {
+		sp.Kind, w.tail, err = decodeProperties(d.Cursor)
+	} else if n := d.Remaining(); n > 0 {
+		d.Fail(d.Offset(), format.ErrCorrupt, "%d bytes after the end of the snapshot", n)
+		err = d.Err()
+	}
+	sp.Wire = w.wire()
+	return sp, err
+}
+
+const masterMagic = 0xc96b1696
+
+func (d *decoder) master() (m format.MasterState, err error) {
+	off := d.Offset()
+	if magic := uint32(d.I32()); d.Err() == nil && magic != masterMagic {
+		d.Fail(off, format.ErrCorrupt, "a master state starts %08x, not %08x", magic, uint32(masterMagic))
+	}
+	off = d.Offset()
+	n := d.I32()
+	if d.Err() == nil && (n <= 0 || int(n) > d.Remaining()) {
+		kind := format.ErrTruncated
+		if n <= 0 {
+			kind = format.ErrCorrupt
+		}
+		d.Fail(off, kind, "a master state of %d bytes, %d are left", n, d.Remaining())
+	}
+	start := d.Offset()
+	m.Version = d.I32()
+	m.Name = d.Text()
+	m.Data = d.view(d.Blob("master state"))
+	if used := d.Offset() - start; d.Err() == nil && used != int(n) {
+		d.Fail(off, format.ErrCorrupt, "a master state of %d bytes says that it has %d", used, n)
+	}
+	return m, d.Err()
+}
+
+func (d *decoder) minOperator() int {
+	switch {
+	case d.v.hasNames():
+		return 33
+	case d.v.hasCoordinator():
+		return 29
+	}
+	return 32
+}
+
+// operator returns what was read even when it fails, for Salvage; nil if there
+// is not even an id.
+func (d *decoder) operator() (*format.Operator, error) {
+	d.node()
+	op := &format.Operator{}
+	if d.v.hasNames() {
+		op.Name = d.Text()
+		op.UID = d.Text()
+	}
+	copy(op.ID[:], d.Bytes(16, "an operator id"))
+	op.Parallelism = d.I32()
+	op.MaxParallelism = d.I32()
+	if d.Err() != nil {
+		return nil, d.Err()
+	}
+	w := operatorWire{chainLength: 1, subtaskCount: -1}
+	if d.v.hasDeadFields() {
+		w.chainLength = d.I32()
+	}
+	if d.v.hasCoordinator() {
+		off := d.Offset()
+		op.Coordinator = d.stream(0)
+		switch op.Coordinator.(type) {
+		case nil, *format.Inline:
+		default:
+			d.Fail(off, format.ErrCorrupt, "coordinator state is no inline bytes")
+		}
+	}
+	off := d.Offset()
+	n := int(d.I32())
+	if n < 0 && d.v.hasFinished() {
+		op.Finished = true
+		w.subtaskCount = int32(n)
+		if op.Coordinator != nil {
+			d.Fail(off, format.ErrCorrupt, "a finished operator with coordinator state")
+		}
+		op.Wire = w.wire()
+		return op, d.Err()
+	}
+	op.Wire = w.wire()
+	minSize := 4
+	if !d.v.hasFinished() {
+		minSize = 26
+	}
+	d.CheckCount(off, n, "subtasks", minSize)
+	if n > d.limits.Subtasks {
+		d.Fail(off, format.ErrLimit, "%d subtasks, the limit is %d", n, d.limits.Subtasks)
+	}
+	if err := d.Err(); err != nil {
+		return op, err
+	}
+	op.Subtasks = make([]*format.Subtask, 0, n)
+	seen := make([]int32, 0, n)
+	sorted := true
+	for range n {
+		off := d.Offset()
+		s, err := d.subtask()
+		if err != nil {
+			return op, format.At(err, "subtask %d", s.Index)
+		}
+		op.Subtasks = append(op.Subtasks, s)
+		if k := len(seen); k > 0 && seen[k-1] >= s.Index {
+			sorted = false
+		}
+		seen = append(seen, s.Index)
+		if !sorted && len(seen) == n {
+			slices.Sort(seen)
+			if i := dup(seen); i >= 0 {
+				d.Fail(off, format.ErrCorrupt, "subtask %d comes twice", seen[i])
+				return op, d.Err()
+			}
+		}
+	}
+	return op, d.Err()
+}
+
+// dup is the index of a value that equals its neighbour, or -1.
+func dup(sorted []int32) int {
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] == sorted[i-1] {
+			return i
+		}
+	}
+	return -1
+}
+
+func (d *decoder) subtask() (*format.Subtask, error) {
+	d.node()
+	s := d.slab.subtask()
+	off := d.Offset()
+	s.Index = d.I32()
+	if s.Index < 0 {
+		if !d.v.hasFinished() {
+			d.Fail(off, format.ErrCorrupt, "subtask index %d", s.Index)
+		}
+		s.Finished = true
+		s.Index = -s.Index - 1
+		return s, d.Err()
+	}
+	if d.v.hasDeadFields() {
+		if duration := d.I64(); duration != -1 {
+			s.Wire = durationWire(duration)
+		}
+		n := d.Count("legacy handles", 1)
+		for range n {
+			st := d.stream(0)
+			if d.Err() != nil {
+				break
+			}
+			s.Legacy = append(s.Legacy, st)
+		}
+		if err := d.Err(); err != nil {
+			return s, format.At(err, "legacy state")
+		}
+	}
+	var err error
+	if d.has("operator state") {
+		if s.Managed, err = d.operatorHandle(format.CodecFlink); err != nil {
+			return s, format.At(err, "operator state")
+		}
+	}
+	if d.has("raw operator state") {
+		if s.Raw, err = d.operatorHandle(format.CodecRaw); err != nil {
+			return s, format.At(err, "raw operator state")
+		}
+	}
+	if s.ManagedKeyed, err = d.keyed(format.CodecFlink, 0); err != nil {
+		return s, format.At(err, "keyed state")
+	}
+	if s.RawKeyed, err = d.keyed(format.CodecRaw, 0); err != nil {
+		return s, format.At(err, "raw keyed state")
+	}
+	if d.v.hasChannels() {
+		if s.Input, err = d.channels(true); err != nil {
+			return s, format.At(err, "input channels")
+		}
+		if s.Output, err = d.channels(false); err != nil {
+			return s, format.At(err, "output channels")
+		}
+	}
+	return s, d.Err()
+}
+
+// has reads a count that Flink only ever writes as 0 or 1.
+func (d *decoder) has(what string) bool {
+	off := d.Offset()
+	n := d.I32()
+	if n != 0 && n != 1 {
+		d.Fail(off, format.ErrCorrupt, "%d handles of %s, Flink writes 0 or 1", n, what)
+	}
+	return n == 1 && d.Err() == nil
+}

@@ -1,0 +1,24 @@
+// Package metadata reads and writes Flink's _metadata file, versions 2 to 6
+// (spec flink-metadata). What is read and written again is the same bytes.
+//
+// The layout, all numbers big-endian, utf = 2-byte length and modified UTF-8:
+//
+//	file      magic i4 49 60 67 2D, version i4, checkpointId i8,
+//	          masterCount i4, masters, operatorCount i4, operators,
+//	          properties (4+: a Java object, to the end of the file)
+//	master    magic i4 C9 6B 16 96, length i4, version i4, name utf, data i4+n
+//	operator  name utf, uid utf (5+), id 16 bytes, parallelism i4,
+//	          maxParallelism i4, chainLength i4 (2 only),
+//	          coordinator stream (3+), subtaskCount i4 (-1: finished), subtasks
+//	subtask   index i4 (< 0: finished, nothing follows), duration i8 (2 only),
+//	          legacy i4+streams (2 only), managed i4 0|1 + handle,
+//	          raw i4 0|1 + handle, managed keyed, raw keyed,
+//	          input channels i4+n, output channels i4+n (3+)
+//
+// The handles are laid out in decode_handles.go, where they are read. Three
+// layouts changed inside version 3 without a new number; [Decode] finds out
+// which it is by reading the file exactly to its end.
+//
+// Offsets and inline bytes of the result are views on the input, which must
+// not change while the result is in use.
+package metadata

@@ -1,0 +1,541 @@
+package metadata
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/java"
+)
+
+// Encode writes sp as a _metadata file of the version it carries, or of the
+// latest where it did not come from Flink. Streams must be ones that the
+// format has a tag for: a writer resolves chunks and ropes before.
+//
+// It streams: memory does not grow with inline state or offsets.
+func Encode(ctx context.Context, w io.Writer, sp *format.Savepoint) error {
+	fw, ok := parseFileWire(sp.Wire)
+	if !ok {
+		fw = fileWire{version: Latest, tail: propertiesFor(sp.Kind)}
+	}
+	e := &encoder{ctx: ctx, w: w, v: fw.version, layout: fw.layout, buf: make([]byte, 0, 2*encodeBuffer)}
+	e.file(sp, fw.tail)
+	e.flush()
+	return e.err
+}
+
+// Size is the number of bytes that Encode writes, found without reading inline
+// state or offsets.
+func Size(sp *format.Savepoint) (int64, error) {
+	var n countingSink
+	err := Encode(context.Background(), &n, sp)
+	return int64(n), err
+}
+
+// countingSink is known to the encoder, which then passes over bulk bytes.
+type countingSink int64
+
+func (n *countingSink) Write(p []byte) (int, error) {
+	*n += countingSink(len(p))
+	return len(p), nil
+}
+
+const encodeBuffer = 64 << 10
+
+// encoder keeps the first error; small fields gather in buf.
+type encoder struct {
+	ctx    context.Context
+	w      io.Writer
+	v      Version
+	layout layout
+	buf    []byte
+	err    error
+}
+
+func (e *encoder) fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+func (e *encoder) flush() {
+	if e.err == nil && len(e.buf) > 0 {
+		_, err := e.w.Write(e.buf)
+		e.fail(err)
+	}
+	e.buf = e.buf[:0]
+}
+
+func (e *encoder) spill() {
+	if len(e.buf) >= encodeBuffer {
+		e.flush()
+	}
+}
+
+func (e *encoder) u8(v byte)   { e.buf = append(e.buf, v) }
+func (e *encoder) i32(v int32) { e.buf = binary.BigEndian.AppendUint32(e.buf, uint32(v)) }
+func (e *encoder) i64(v int64) { e.buf = binary.BigEndian.AppendUint64(e.buf, uint64(v)) }
+
+func (e *encoder) count(n int, what string) {
+	if n > math.MaxInt32 {
+		e.fail(fmt.Errorf("%d %s, the format allows %d", n, what, math.MaxInt32))
+	}
+	e.i32(int32(n))
+}
+
+func (e *encoder) text(t format.Text) {
+	var err error
+	if e.buf, err = java.AppendText(e.buf, t); err != nil {
+		e.fail(err)
+	}
+}
+
+// bulk writes bytes without a detour through buf.
+func (e *encoder) bulk(b format.Bytes) {
+	if b.Len() <= encodeBuffer {
+		e.fail(b.View(func(p []byte) error {
+			e.buf = append(e.buf, p...)
+			return nil
+		}))
+		e.spill()
+		return
+	}
+	e.flush()
+	if e.err != nil {
+		return
+	}
+	if n, ok := e.w.(*countingSink); ok {
+		*n += countingSink(b.Len())
+		return
+	}
+	e.fail(b.View(func(p []byte) error {
+		for len(p) > 0 {
+			n := min(len(p), 1<<20)
+			if _, err := e.w.Write(p[:n]); err != nil {
+				return err
+			}
+			p = p[n:]
+		}
+		return e.ctx.Err()
+	}))
+}
+
+func (e *encoder) blob(b format.Bytes) {
+	e.count(b.Len(), "inline bytes")
+	e.bulk(b)
+}
+
+func (e *encoder) offsets(o format.Offsets) {
+	if b, ok := o.(*format.OffsetBytes); ok {
+		e.bulk(b.Data)
+		return
+	}
+	if b, ok := o.(format.OffsetBytes); ok {
+		e.bulk(b.Data)
+		return
+	}
+	if o == nil {
+		return
+	}
+	if n, ok := e.w.(*countingSink); ok && e.err == nil {
+		*n += countingSink(o.Len() * 8)
+		return
+	}
+	e.fail(format.EachOffset(e.ctx, o, func(_ int64, run []int64) error {
+		for _, v := range run {
+			e.i64(v)
+		}
+		e.spill()
+		return e.err
+	}))
+}
+
+func offsetsLen(o format.Offsets) int {
+	if o == nil {
+		return 0
+	}
+	return int(o.Len())
+}
+
+// at adds a step to the path of the first error.
+func (e *encoder) at(had error, step string, args ...any) {
+	if had == nil && e.err != nil {
+		e.err = format.At(e.err, step, args...)
+	}
+}
+
+func (e *encoder) file(sp *format.Savepoint, tail string) {
+	e.buf = binary.BigEndian.AppendUint32(e.buf, Magic)
+	e.i32(int32(e.v))
+	e.i64(sp.ID)
+	e.count(len(sp.Masters), "master states")
+	for _, m := range sp.Masters {
+		e.buf = binary.BigEndian.AppendUint32(e.buf, masterMagic)
+		e.i32(int32(4 + java.TextSize(m.Name) + 4 + m.Data.Len()))
+		e.i32(m.Version)
+		e.text(m.Name)
+		e.blob(m.Data)
+	}
+	e.count(len(sp.Operators), "operators")
+	for _, op := range sp.Operators {
+		had := e.err
+		e.operator(op)
+		e.at(had, "operator %q", op.Label())
+		if e.err != nil {
+			return
+		}
+	}
+	if e.v.hasProperties() {
+		e.buf = append(e.buf, tail...)
+	}
+}
+
+func (e *encoder) operator(op *format.Operator) {
+	w := parseOperatorWire(op.Wire)
+	if e.v.hasNames() {
+		e.text(op.Name)
+		e.text(op.UID)
+	}
+	e.buf = append(e.buf, op.ID[:]...)
+	e.i32(op.Parallelism)
+	e.i32(op.MaxParallelism)
+	if e.v.hasDeadFields() {
+		e.i32(w.chainLength)
+	}
+	if e.v.hasCoordinator() {
+		e.stream(op.Coordinator)
+	} else if op.Coordinator != nil {
+		e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no place for coordinator state", e.v))
+	}
+	if op.Finished {
+		if !e.v.hasFinished() {
+			e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no finished operators", e.v))
+		}
+		e.i32(min(w.subtaskCount, -1))
+		return
+	}
+	e.count(len(op.Subtasks), "subtasks")
+	for _, s := range op.Subtasks {
+		had := e.err
+		e.subtask(s)
+		e.at(had, "subtask %d", s.Index)
+		if e.err != nil {
+			return
+		}
+	}
+}
+
+func (e *encoder) subtask(s *format.Subtask) {
+	if s.Finished {
+		if !e.v.hasFinished() {
+			e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no finished subtasks", e.v))
+		}
+		e.i32(-s.Index - 1)
+		return
+	}
+	e.i32(s.Index)
+	if e.v.hasDeadFields() {
+		e.i64(parseDurationWire(s.Wire))
+		e.count(len(s.Legacy), "legacy handles")
+		for _, st := range s.Legacy {
+			e.stream(st)
+		}
+	} else if len(s.Legacy) > 0 {
+		e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no place for state of the interface dropped after Flink 1.3", e.v))
+	}
+	e.operatorHandle(s.Managed)
+	e.operatorHandle(s.Raw)
+	e.keyed(s.ManagedKeyed)
+	e.keyed(s.RawKeyed)
+	switch {
+	case e.v.hasChannels():
+		e.channels(s.Input, channelInput, channelInputMerged)
+		e.channels(s.Output, channelOutput, channelOutputMerged)
+	case len(s.Input)+len(s.Output) > 0:
+		e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no place for channel state", e.v))
+	}
+	e.spill()
+}
+
+func (e *encoder) stream(s format.Stream) {
+	switch s := s.(type) {
+	case nil:
+		e.u8(tagNull)
+	case *format.Inline:
+		e.u8(streamBytes)
+		e.text(s.Name)
+		e.blob(s.Data)
+	case *format.File:
+		if s.Relative {
+			if !e.v.HasRelativeFiles() {
+				e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no relative files", e.v))
+			}
+			e.u8(streamRelative)
+			e.text(s.Path)
+			e.i64(s.Length)
+			return
+		}
+		e.u8(streamFile)
+		e.i64(s.Length)
+		e.text(s.Path)
+	case *format.KeyGroupStream:
+		e.u8(streamKeyGroups)
+		e.keyGroupOffsets(s.Range, s.Offsets)
+		e.stream(s.Data)
+	case *format.Segment:
+		e.u8(streamSegment)
+		e.i64(s.Start)
+		e.i64(s.Length)
+		e.i32(int32(s.Scope))
+		e.text(s.Path)
+		e.text(s.LogicalID)
+	case *format.EmptySegment:
+		e.u8(streamEmptySegment)
+	default:
+		e.fail(fmt.Errorf("internal error: a stream of kind %s cannot stand in _metadata", format.Kind(s)))
+	}
+}
+
+func (e *encoder) keyGroupOffsets(r format.KeyGroupRange, o format.Offsets) {
+	if int(r.Count) != offsetsLen(o) {
+		e.fail(fmt.Errorf("internal error: %d offsets for %d key groups", offsetsLen(o), r.Count))
+	}
+	e.keyGroupRange(r)
+	e.offsets(o)
+}
+
+func (e *encoder) keyGroupRange(r format.KeyGroupRange) {
+	e.i32(r.First)
+	e.i32(r.Count)
+}
+
+func (e *encoder) operatorHandle(h *format.OperatorHandle) {
+	if h == nil {
+		e.i32(0)
+		return
+	}
+	e.i32(1)
+	if h.Wire == wireNull {
+		e.u8(tagNull)
+		return
+	}
+	if h.Merging != nil {
+		e.u8(operatorMerged)
+	} else {
+		e.u8(operatorPlain)
+	}
+	e.count(len(h.States), "states")
+	for i := range h.States {
+		st := &h.States[i]
+		e.text(st.Name)
+		e.u8(byte(st.Mode))
+		e.count(offsetsLen(st.Offsets), "offsets")
+		e.offsets(st.Offsets)
+	}
+	if m := h.Merging; m != nil {
+		e.text(m.TaskOwnedDir)
+		e.text(m.SharedDir)
+		if m.Placeholder {
+			e.u8(1)
+		} else {
+			e.u8(0)
+		}
+	}
+	e.stream(h.Data)
+}
+
+// tag is the tag a keyed handle was read with, or the one that the version's
+// newest release writes; short is the layout of 1.14.
+func (e *encoder) tag(w format.Wire, v2, v3, newest byte) (tag byte, short bool) {
+	switch {
+	case len(w) > 0:
+		return w[0], len(w) > 1
+	case e.v == V2:
+		return v2, false
+	case e.v == V3:
+		return v3, false
+	}
+	return newest, false
+}
+
+func (e *encoder) keyed(h format.KeyedHandle) {
+	switch h := h.(type) {
+	case nil:
+		e.u8(tagNull)
+	case *format.KeyGroups:
+		newest := byte(keyedGroups)
+		if h.Savepoint {
+			newest = keyedSavepoint
+		}
+		tag, _ := e.tag(h.Wire, keyedGroupsV1, newest, newest)
+		e.u8(tag)
+		e.keyGroupOffsets(h.Range, h.Offsets)
+		e.stream(h.Data)
+		if tag == keyedGroups {
+			e.text(h.HandleID)
+		}
+	case *format.Incremental:
+		tag, _ := e.tag(h.Wire, keyedIncrementalV1, keyedIncremental, keyedIncremental)
+		e.u8(tag)
+		e.i64(h.CheckpointID)
+		e.text(h.BackendID)
+		e.keyGroupRange(h.Range)
+		if tag == keyedIncremental {
+			e.i64(h.CheckpointedSize)
+		}
+		e.stream(h.Meta)
+		e.named(h.Shared)
+		e.named(h.Private)
+		if tag == keyedIncremental {
+			e.text(h.HandleID)
+		}
+	case *format.Changelog:
+		tag, short := e.tag(h.Wire, keyedChangelogV1, keyedChangelogV1, keyedChangelog)
+		e.u8(tag)
+		e.keyGroupRange(h.Range)
+		if !short {
+			e.i64(h.CheckpointedSize)
+		}
+		e.keyedList(h.Materialized)
+		e.keyedList(h.Changes)
+		if !short {
+			e.i64(h.MaterializationID)
+			if tag == keyedChangelog {
+				e.i64(h.CheckpointID)
+			}
+			e.text(h.HandleID)
+		}
+	case *format.ChangelogMemory:
+		_, short := e.tag(h.Wire, keyedMemory, keyedMemory, keyedMemory)
+		e.u8(keyedMemory)
+		e.keyGroupRange(h.Range)
+		e.i64(h.From)
+		e.i64(h.To)
+		e.count(len(h.Changes), "changes")
+		for _, c := range h.Changes {
+			e.i32(c.KeyGroup)
+			e.blob(c.Data)
+		}
+		if !short {
+			e.text(h.HandleID)
+		}
+	case *format.ChangelogStream:
+		tag, short := e.tag(h.Wire, keyedStreamV1, keyedStreamV1, keyedStream)
+		e.u8(tag)
+		e.keyGroupRange(h.Range)
+		e.count(len(h.Streams), "changelog streams")
+		for _, s := range h.Streams {
+			e.i64(s.Offset)
+			e.stream(s.Data)
+		}
+		e.i64(h.StateSize)
+		if !short {
+			e.i64(h.CheckpointedSize)
+			e.text(h.HandleID)
+		}
+		if tag == keyedStream {
+			e.text(h.StorageID)
+		}
+	}
+	e.spill()
+}
+
+func (e *encoder) named(all []format.NamedStream) {
+	e.count(len(all), "files")
+	for _, s := range all {
+		e.text(s.Name)
+		e.stream(s.Data)
+	}
+}
+
+func (e *encoder) keyedList(all []format.KeyedHandle) {
+	e.count(len(all), "handles")
+	for _, h := range all {
+		e.keyed(h)
+	}
+}
+
+func (e *encoder) channels(all []*format.ChannelHandle, plain, merged byte) {
+	e.count(len(all), "channel handles")
+	for _, h := range all {
+		e.channel(h, plain, merged)
+		e.spill()
+	}
+}
+
+func (e *encoder) channel(h *format.ChannelHandle, plain, merged byte) {
+	if h.Merged {
+		if !e.v.hasChannelTypes() {
+			e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no merged channel handles", e.v))
+		}
+		e.u8(merged)
+		e.i32(h.Subtask)
+		e.i64(h.Size)
+		e.stream(h.Data)
+		n := int64(4)
+		for _, c := range h.Channels {
+			n += 20 + 8*int64(offsetsLen(c.Offsets))
+		}
+		if n > math.MaxInt32 {
+			e.fail(fmt.Errorf("%d bytes of packed channels, the format allows %d", n, math.MaxInt32))
+		}
+		e.i32(int32(n))
+		e.count(len(h.Channels), "channels")
+		for _, c := range h.Channels {
+			e.i32(c.First)
+			e.i32(c.Second)
+			e.i64(c.Size)
+			e.count(offsetsLen(c.Offsets), "offsets")
+			e.offsets(c.Offsets)
+		}
+		return
+	}
+	if len(h.Channels) != 1 {
+		e.fail(fmt.Errorf("internal error: a plain channel handle of %d channels", len(h.Channels)))
+		return
+	}
+	if e.v.hasChannelTypes() {
+		e.u8(plain)
+	}
+	if !e.layout.channels111 {
+		e.i32(h.Subtask)
+	}
+	c := h.Channels[0]
+	e.i32(c.First)
+	e.i32(c.Second)
+	e.count(offsetsLen(c.Offsets), "offsets")
+	e.offsets(c.Offsets)
+	e.i64(c.Size)
+	e.stream(h.Data)
+}
+
+// WithVersion gives the savepoint as a newer version of _metadata holds it;
+// all older tags stay legal there. To an older version, and from the layouts
+// that only 1.11 and 1.14 wrote, it is ErrUnsupported.
+func WithVersion(sp *format.Savepoint, v Version) (*format.Savepoint, error) {
+	if !v.Valid() {
+		return nil, unsupported(v)
+	}
+	fw, ok := parseFileWire(sp.Wire)
+	switch {
+	case ok && fw.version == v:
+		return sp, nil
+	case ok && v < fw.version:
+		return nil, format.Errorf(format.ErrUnsupported, "the snapshot has metadata %s and is not rewritten to the older %s", fw.version, v)
+	case ok && fw.layout != layout{}:
+		return nil, format.Errorf(format.ErrUnsupported, "the snapshot is in a layout that only Flink 1.11 or 1.14 wrote and is not rewritten to metadata %s", v)
+	}
+	if !ok || !fw.version.hasProperties() {
+		fw.tail = propertiesFor(sp.Kind)
+	}
+	if !v.hasProperties() {
+		fw.tail = ""
+	}
+	fw.version = v
+	c := *sp
+	c.Wire = fw.wire()
+	return &c, nil
+}

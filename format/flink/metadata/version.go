@@ -1,0 +1,112 @@
+package metadata
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// Version is a version of the _metadata file.
+type Version int32
+
+// The versions that are read and written.
+const (
+	V2 Version = 2
+	V3 Version = 3
+	V4 Version = 4
+	V5 Version = 5
+	V6 Version = 6
+
+	// Latest is the newest version there is.
+	Latest = V6
+)
+
+// Magic starts every _metadata file. Wire format: never change.
+const Magic = 0x4960672d
+
+var releases = map[Version]string{V2: "1.3–1.10", V3: "1.11–1.15", V4: "1.16–1.20", V5: "2.0", V6: "2.1–2.3"}
+
+// String is "v4".
+func (v Version) String() string { return fmt.Sprintf("v%d", int32(v)) }
+
+// Releases names the Flink releases that write the version: "1.16–1.20".
+func (v Version) Releases() string { return releases[v] }
+
+// Valid is true for versions that are read and written.
+func (v Version) Valid() bool { return v >= V2 && v <= Latest }
+
+func (v Version) hasNames() bool        { return v >= V5 }
+func (v Version) hasCoordinator() bool  { return v >= V3 }
+func (v Version) hasChannels() bool     { return v >= V3 }
+func (v Version) hasFinished() bool     { return v >= V3 }
+func (v Version) hasDeadFields() bool   { return v == V2 }
+func (v Version) hasProperties() bool   { return v >= V4 }
+func (v Version) hasChannelTypes() bool { return v >= V6 }
+
+// HasRelativeFiles is true where a file can be named relative to _metadata.
+func (v Version) HasRelativeFiles() bool { return v >= V3 }
+
+// layout is what can differ between two files of version 3.
+type layout struct {
+	channels111  bool // channel handles without a subtask index (1.11)
+	changelog114 bool // short changelog handles (1.14)
+}
+
+// layouts are tried in this order on a version 3 file.
+var layouts = [...]layout{{}, {channels111: true}, {changelog114: true}, {channels111: true, changelog114: true}}
+
+// unsupported explains a version that is not read.
+func unsupported(v Version) error {
+	known := "spt reads versions 2 to 6 (Flink 1.3 to 2.3)"
+	switch {
+	case v == 0 || v == 1:
+		return format.Errorf(format.ErrUnsupported, "metadata version %d, written by Flink 1.%d; %s", v, v+1, known)
+	case v > Latest && v < 100:
+		return format.Errorf(format.ErrUnsupported, "metadata version %d, newer than any known here; %s", v, known)
+	}
+	return format.Errorf(format.ErrUnsupported, "metadata version %d, which no release of Flink writes; %s", v, known)
+}
+
+// fileWire is the Wire of a Savepoint: version, layout, and the bytes of the
+// properties object.
+type fileWire struct {
+	version Version
+	layout  layout
+	tail    string
+}
+
+func (w fileWire) wire() format.Wire {
+	var flags byte
+	if w.layout.channels111 {
+		flags |= 1
+	}
+	if w.layout.changelog114 {
+		flags |= 2
+	}
+	return format.Wire([]byte{'F', byte(w.version), flags}) + format.Wire(w.tail)
+}
+
+func parseFileWire(w format.Wire) (fileWire, bool) {
+	s := string(w)
+	if len(s) < 3 || s[0] != 'F' || !Version(s[1]).Valid() || s[2] > 3 {
+		return fileWire{}, false
+	}
+	return fileWire{version: Version(s[1]), layout: layout{s[2]&1 != 0, s[2]&2 != 0}, tail: s[3:]}, true
+}
+
+// VersionOf is the version that a savepoint was read with; ok is false for one
+// that did not come from Flink.
+func VersionOf(sp *format.Savepoint) (v Version, ok bool) {
+	w, ok := parseFileWire(sp.Wire)
+	return w.version, ok
+}
+
+// ParseVersion reads "4" or "v4".
+func ParseVersion(s string) (Version, error) {
+	var v Version
+	if _, err := fmt.Sscanf(strings.TrimPrefix(s, "v"), "%d", &v); err != nil || !v.Valid() {
+		return 0, fmt.Errorf("metadata version %q: one of 2, 3, 4, 5, 6", s)
+	}
+	return v, nil
+}
