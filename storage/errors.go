@@ -1,0 +1,114 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What can be wrong, for errors.Is. Those that the standard library has are the
+// same values, so that the errors of package os match too.
+var (
+	ErrNotExist    = fs.ErrNotExist
+	ErrExist       = fs.ErrExist
+	ErrPermission  = fs.ErrPermission
+	ErrUnsupported = errors.ErrUnsupported
+	ErrChanged     = errors.New("changed while it was read")
+	ErrUnavailable = errors.New("storage unavailable")
+	ErrNoSpace     = errors.New("no space left")
+)
+
+// Error is what a store returns: what it was doing, with which object, and why it
+// did not work. Err must hold no credentials; Name may be a URI with some, they
+// are left out of the message.
+type Error struct {
+	Op   string // "read", "stat", "list", "create", "write", "commit", …
+	Name string
+	Err  error
+	Hint string // what the user can do, or ""
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s %s: %v", e.Op, safeName(e.Name), e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// safeName makes a name fit for a message: without the user part and the query of
+// a URI, where credentials and signatures are, and without control characters.
+func safeName(name string) string {
+	if scheme, rest, ok := strings.Cut(name, "://"); ok {
+		rest, _, cut := strings.Cut(rest, "?")
+		host, path, slash := strings.Cut(rest, "/")
+		host = host[strings.LastIndexByte(host, '@')+1:]
+		name = scheme + "://" + host
+		if slash {
+			name += "/" + path
+		}
+		if cut {
+			name += "?…"
+		}
+	}
+	if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+// Class says what can be done about an error.
+type Class int
+
+const (
+	// Permanent errors come again when the same thing is tried.
+	Permanent Class = iota
+	// Transient errors may not: the store was out of reach for a moment.
+	Transient
+	// InputChanged means that the object is no longer the one that was opened;
+	// what was read of it so far must not be used.
+	InputChanged
+)
+
+// Classify says what can be done about an error of a store. A context that is
+// over is permanent, whatever else went wrong with it.
+func Classify(err error) Class {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return Permanent
+	case errors.Is(err, ErrChanged):
+		return InputChanged
+	case errors.Is(err, ErrUnavailable):
+		return Transient
+	}
+	return Permanent
+}
+
+// Span turns the off and n of ReadRange into positions in an object, for those
+// who must not read less than they asked for: past the end is an error that
+// wraps io.ErrUnexpectedEOF.
+func Span(op string, info Info, off, n int64) (start, end int64, err error) {
+	start, end = Clip(info.Size, off, n)
+	if off > info.Size || (n >= 0 && end-start < n) {
+		return 0, 0, &Error{Op: op, Name: info.Name, Err: fmt.Errorf("%d bytes at %d are past the end at %d: %w", n, off, info.Size, io.ErrUnexpectedEOF)}
+	}
+	return start, end, nil
+}
+
+// Clip turns the off and n of ReadRange into positions in an object of that size,
+// cut at its end. Stores and Reader share it.
+func Clip(size, off, n int64) (start, end int64) {
+	if off < 0 {
+		off = max(0, size+off)
+	}
+	start = min(off, size)
+	if n < 0 || n > size-start {
+		n = size - start
+	}
+	return start, start + n
+}

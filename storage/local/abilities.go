@@ -1,0 +1,209 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/savepoint-tools/spt/storage"
+)
+
+// Map implements storage.Mapper.
+func (s *Store) Map(ctx context.Context, name string, pin storage.Version) (*storage.Mapping, error) {
+	f, info, err := open(ctx, "map", name, pin)
+	if err != nil {
+		return nil, err
+	}
+	if !canMap {
+		f.Close()
+		return nil, fail("map", name, storage.ErrUnsupported)
+	}
+	data, unmap, err := mapFile(f, info.Size)
+	if err != nil {
+		f.Close()
+		return nil, fail("map", name, err)
+	}
+	release := func() error {
+		changed := unchanged("map", f, info)
+		if err := errors.Join(unmap(), f.Close()); err != nil && changed == nil {
+			return fail("map", name, err)
+		}
+		return changed
+	}
+	return &storage.Mapping{Data: data, Info: info, Release: release}, nil
+}
+
+// copyPiece is how much is copied between two looks at the context.
+const copyPiece = 64 << 20
+
+// CopyRange implements storage.Copier for sources that are local too. The kernel
+// moves the bytes, or shares them, where it can.
+func (s *Store) CopyRange(ctx context.Context, to storage.Writer, src storage.Storage, name string, off, n int64, pin storage.Version) error {
+	w, ours := to.(*writer)
+	if _, local := src.(*Store); !ours || !local {
+		return fail("copy", name, storage.ErrUnsupported)
+	}
+	if w.err != nil {
+		return w.err
+	}
+	f, info, err := open(ctx, "copy", name, pin)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // only read
+	start, end, err := storage.Span("copy", info, off, n)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Seek(start, io.SeekStart); err != nil {
+		return fail("copy", name, err)
+	}
+	for start < end {
+		if err := ctx.Err(); err != nil {
+			return fail("copy", name, err)
+		}
+		// os.File.ReadFrom knows copy_file_range.
+		n, err := w.f.ReadFrom(io.LimitReader(f, min(copyPiece, end-start)))
+		start += n
+		w.size += n
+		if err != nil {
+			// Which side is to blame is not known, unless the disk is full.
+			err = fail("copy", name, err)
+			if errors.Is(err, storage.ErrNoSpace) {
+				err = fail("write", w.name, storage.ErrNoSpace)
+			}
+			w.err = err
+			return err
+		}
+		if n == 0 {
+			w.err = failHint("copy", name, storage.ErrChanged, "the file became shorter")
+			return w.err
+		}
+	}
+	if err := unchanged("copy", f, info); err != nil {
+		w.err = err
+		return err
+	}
+	return nil
+}
+
+// Link implements storage.Linker with a hard link. Across file systems, and
+// where links are not allowed, it is ErrUnsupported.
+func (s *Store) Link(ctx context.Context, dst string, src storage.Storage, name string, pin storage.Version, ifAbsent bool) (storage.Info, error) {
+	if err := ctx.Err(); err != nil {
+		return storage.Info{}, fail("link", dst, err)
+	}
+	if _, ok := src.(*Store); !ok {
+		return storage.Info{}, fail("link", dst, storage.ErrUnsupported)
+	}
+	if err := target("link", dst, ifAbsent); err != nil {
+		return storage.Info{}, err
+	}
+	if _, err := stat("link", name); err != nil {
+		return storage.Info{}, err
+	}
+	file, err := filepath.EvalSymlinks(name) // a link to a link would be one
+	if err != nil {
+		return storage.Info{}, fail("link", name, err)
+	}
+	temp := storage.TempName(dst)
+	create := func() (*os.File, error) { return nil, os.Link(file, temp) }
+	if _, err = create(); errors.Is(err, fs.ErrNotExist) {
+		_, err = s.inNewFolder(parent(dst), create)
+	}
+	var info storage.Info
+	if err == nil {
+		info, err = s.placeLink(temp, dst, pin, ifAbsent)
+	} else if noLinks(err) {
+		err = fail("link", dst, storage.ErrUnsupported)
+	}
+	if err != nil {
+		s.prune(parent(dst))
+		return storage.Info{}, fail("link", dst, err)
+	}
+	return info, nil
+}
+
+func (s *Store) placeLink(temp, dst string, pin storage.Version, ifAbsent bool) (storage.Info, error) {
+	info, err := stat("link", temp)
+	info.Name = dst
+	if err == nil && pin != "" && pin != info.Version {
+		err = storage.ErrChanged
+	}
+	if err == nil {
+		err = place(temp, dst, ifAbsent)
+	}
+	// If dst was the same file already, the rename did nothing and temp is still
+	// there.
+	if gone := os.Remove(temp); err == nil && gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+		err = gone
+	}
+	if err == nil {
+		err = syncFolder(parent(dst))
+	}
+	return info, err
+}
+
+// Move implements storage.Mover. The new name must be on the same file system, in
+// a folder that exists.
+func (s *Store) Move(ctx context.Context, old, new string) error {
+	if err := ctx.Err(); err != nil {
+		return fail("move", old, err)
+	}
+	old, new = trimSeparators(old), trimSeparators(new)
+	fi, err := os.Lstat(old)
+	if err != nil {
+		return fail("move", old, err)
+	}
+	if err := moveExclusive(old, new, fi.IsDir()); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return fail("move", new, storage.ErrExist)
+		}
+		return fail("move", old, err)
+	}
+	if err := syncFolder(parent(new)); err != nil {
+		return fail("move", new, err)
+	}
+	return fail("move", old, syncFolder(parent(old)))
+}
+
+// RemoveTree implements storage.Remover. It follows no links.
+func (s *Store) RemoveTree(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil {
+		return fail("remove", name, err)
+	}
+	path := trimSeparators(name)
+	if _, base := filepath.Split(path); base == "" || base == "." || base == ".." {
+		return failHint("remove", name, storage.ErrUnsupported, "this is not a folder inside another")
+	}
+	return fail("remove", name, os.RemoveAll(path))
+}
+
+// FreeSpace implements storage.SpaceReporter. It asks the nearest folder that
+// exists.
+func (s *Store) FreeSpace(ctx context.Context, name string) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fail("free", name, err)
+	}
+	for dir := parent(name); ; dir = parent(dir) {
+		path := dir
+		if dir == "" {
+			path = "."
+		}
+		n, err := freeSpace(path)
+		if errors.Is(err, fs.ErrNotExist) && dir != "" && dir != parent(dir) {
+			continue
+		}
+		if err != nil {
+			return 0, fail("free", name, err)
+		}
+		if n > 1<<63-1 {
+			return 0, fail("free", name, fmt.Errorf("%d bytes", n))
+		}
+		return int64(n), nil
+	}
+}

@@ -1,0 +1,355 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/savepoint-tools/spt/storage"
+)
+
+// Store is the storage.Storage of local files.
+type Store struct {
+	mu   sync.Mutex
+	made map[string]bool // folders that Create made and nobody removed yet
+}
+
+var (
+	_ storage.Storage       = (*Store)(nil)
+	_ storage.Copier        = (*Store)(nil)
+	_ storage.Mapper        = (*Store)(nil)
+	_ storage.Linker        = (*Store)(nil)
+	_ storage.Mover         = (*Store)(nil)
+	_ storage.Remover       = (*Store)(nil)
+	_ storage.SpaceReporter = (*Store)(nil)
+	_ storage.Contents      = (*writer)(nil)
+)
+
+// New returns the store.
+func New() *Store { return &Store{made: map[string]bool{}} }
+
+// fail makes a storage.Error of what the system said. The paths that package os
+// adds go: they repeat the name, or name a temporary file.
+func fail(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if done, ok := errors.AsType[*storage.Error](err); ok {
+		return done
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	} else if e, ok := errors.AsType[*os.LinkError](err); ok {
+		err = e.Err
+	} else if e, ok := errors.AsType[*os.SyscallError](err); ok {
+		err = e.Err
+	}
+	return &storage.Error{Op: op, Name: name, Err: translate(err)}
+}
+
+func failHint(op, name string, err error, hint string) error {
+	return &storage.Error{Op: op, Name: name, Err: err, Hint: hint}
+}
+
+func describe(name string, fi fs.FileInfo) storage.Info {
+	dev, ino := identity(fi)
+	return storage.Info{
+		Name: name, Size: fi.Size(), ModTime: fi.ModTime(),
+		Version: storage.Version(fmt.Sprintf("%x:%x:%d:%d", dev, ino, fi.Size(), fi.ModTime().UnixNano())),
+	}
+}
+
+// regular refuses what is not a file with a size: a pipe would never answer.
+func regular(op, name string, fi fs.FileInfo) error {
+	switch {
+	case fi.IsDir():
+		return failHint(op, name, storage.ErrNotExist, "this is a folder, not a file")
+	case !fi.Mode().IsRegular():
+		return failHint(op, name, storage.ErrUnsupported, "this is not a regular file")
+	}
+	return nil
+}
+
+// Stat implements storage.Storage. It follows symbolic links, as do all reads.
+func (s *Store) Stat(ctx context.Context, name string) (storage.Info, error) {
+	if err := ctx.Err(); err != nil {
+		return storage.Info{}, fail("stat", name, err)
+	}
+	return stat("stat", name)
+}
+
+func stat(op, name string) (storage.Info, error) {
+	fi, err := os.Stat(name)
+	if err != nil {
+		return storage.Info{}, fail(op, name, err)
+	}
+	if err := regular(op, name, fi); err != nil {
+		return storage.Info{}, err
+	}
+	return describe(name, fi), nil
+}
+
+// open opens a file that is at the pinned version.
+func open(ctx context.Context, op, name string, pin storage.Version) (*os.File, storage.Info, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, storage.Info{}, fail(op, name, err)
+	}
+	if _, err := stat(op, name); err != nil { // before opening: that may block on a pipe
+		return nil, storage.Info{}, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, storage.Info{}, fail(op, name, err)
+	}
+	fi, err := f.Stat()
+	if err == nil {
+		err = regular(op, name, fi)
+	}
+	if err != nil {
+		f.Close()
+		return nil, storage.Info{}, fail(op, name, err)
+	}
+	info := describe(name, fi)
+	if pin != "" && pin != info.Version {
+		f.Close()
+		return nil, storage.Info{}, fail(op, name, storage.ErrChanged)
+	}
+	return f, info, nil
+}
+
+// unchanged says whether an open file is still what it was.
+func unchanged(op string, f *os.File, info storage.Info) error {
+	fi, err := f.Stat()
+	if err == nil && describe(info.Name, fi).Version != info.Version {
+		err = storage.ErrChanged
+	}
+	return fail(op, info.Name, err)
+}
+
+// ReadRange implements storage.Storage. Instead of io.EOF, the body returns
+// ErrChanged when the file is shorter than it was or has another version.
+func (s *Store) ReadRange(ctx context.Context, name string, off, n int64, pin storage.Version) (io.ReadCloser, storage.Info, error) {
+	f, info, err := open(ctx, "read", name, pin)
+	if err != nil {
+		return nil, storage.Info{}, err
+	}
+	start, end := storage.Clip(info.Size, off, n)
+	return &body{ctx: ctx, f: f, info: info, pos: start, end: end}, info, nil
+}
+
+type body struct {
+	ctx      context.Context
+	f        *os.File
+	info     storage.Info
+	pos, end int64
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, fail("read", b.info.Name, err)
+	}
+	if b.pos == b.end {
+		if err := unchanged("read", b.f, b.info); err != nil {
+			return 0, err
+		}
+		return 0, io.EOF
+	}
+	n, err := b.f.ReadAt(p[:min(int64(len(p)), b.end-b.pos)], b.pos)
+	b.pos += int64(n)
+	switch {
+	case n > 0:
+		err = nil // if it is real, it comes again
+	case err == io.EOF:
+		err = failHint("read", b.info.Name, storage.ErrChanged, "the file became shorter")
+	default:
+		err = fail("read", b.info.Name, err)
+	}
+	return n, err
+}
+
+func (b *body) Close() error { return fail("read", b.info.Name, b.f.Close()) }
+
+// List implements storage.Storage. With the delimiter "/" it reads one folder, and
+// names folders, also empty ones, with a "/" behind; with "" it walks. Links to
+// folders are followed unless they lead back into a folder they lie in. No other
+// delimiter is supported. Temporary files are listed: see storage.IsTemp.
+func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		if delimiter != "" && delimiter != "/" {
+			yield(storage.Info{}, fail("list", prefix, storage.ErrUnsupported))
+			return
+		}
+		prefix := filepath.ToSlash(prefix)
+		i := strings.LastIndexByte(prefix, '/') + 1
+		l := lister{ctx: ctx, prefix: prefix, walk: delimiter == "", yield: yield}
+		l.folder(prefix[:i], prefix[i:], nil)
+	}
+}
+
+type lister struct {
+	ctx    context.Context
+	prefix string
+	walk   bool
+	yield  func(storage.Info, error) bool
+}
+
+// folder lists a folder, dir being "" or ending in "/". It returns false when the
+// list is over. above are the folders on the way here.
+func (l *lister) folder(dir, base string, above []fs.FileInfo) bool {
+	open := dir
+	if dir == "" {
+		open = "."
+	}
+	self, err := os.Stat(open)
+	var entries []os.DirEntry
+	if err == nil {
+		if slices.ContainsFunc(above, func(fi fs.FileInfo) bool { return os.SameFile(fi, self) }) {
+			return true // a link back: all of it is listed under its other name
+		}
+		entries, err = os.ReadDir(open)
+	}
+	if err != nil {
+		err = fail("list", l.prefix, err)
+		if errors.Is(err, storage.ErrNotExist) {
+			return true // nothing there, or not anymore
+		}
+		l.yield(storage.Info{}, err)
+		return false
+	}
+	above = append(slices.Clip(above), self)
+
+	// "a/" sorts behind "a.b", so a folder takes its place with the "/".
+	type found struct {
+		name string
+		fi   fs.FileInfo
+	}
+	var list []found
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), base) {
+			continue
+		}
+		if err := l.ctx.Err(); err != nil {
+			l.yield(storage.Info{}, fail("list", l.prefix, err))
+			return false
+		}
+		name := dir + e.Name()
+		fi, err := os.Stat(name)
+		if err != nil {
+			err = fail("list", name, err)
+			if errors.Is(err, storage.ErrNotExist) {
+				continue // a dangling link, or deleted since: not an object
+			}
+			l.yield(storage.Info{}, err)
+			return false
+		}
+		if fi.IsDir() {
+			name += "/"
+		}
+		list = append(list, found{name, fi})
+	}
+	slices.SortFunc(list, func(a, b found) int { return strings.Compare(a.name, b.name) })
+	for _, f := range list {
+		switch {
+		case !f.fi.IsDir():
+			if !l.yield(describe(f.name, f.fi), nil) {
+				return false
+			}
+		case l.walk:
+			if !l.folder(f.name, "", above) {
+				return false
+			}
+		default:
+			if !l.yield(storage.Info{Name: f.name}, nil) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Delete implements storage.Storage. A folder is refused. Folders that Create made
+// go with the last file in them.
+func (s *Store) Delete(ctx context.Context, names ...string) error {
+	var errs []error
+	for _, name := range names {
+		errs = append(errs, fail("delete", name, s.delete(ctx, name)))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Store) delete(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	fi, err := os.Lstat(name)
+	if err == nil {
+		if fi.IsDir() { // os.Remove would take an empty one
+			return failHint("delete", name, storage.ErrUnsupported, "this is a folder, not a file")
+		}
+		err = os.Remove(name)
+	}
+	if errors.Is(fail("", "", err), storage.ErrNotExist) {
+		err = nil
+	}
+	if err == nil {
+		s.prune(parent(name))
+	}
+	return err
+}
+
+// parent returns the folder of a path, "" for the working directory. Unlike
+// filepath.Dir it does not clean: "link/.." is not ".".
+func parent(path string) string {
+	dir, _ := filepath.Split(path)
+	return trimSeparators(dir)
+}
+
+// trimSeparators removes separators from the end, but leaves a root alone.
+func trimSeparators(path string) string {
+	root := len(filepath.VolumeName(path)) + 1
+	for len(path) > root && os.IsPathSeparator(path[len(path)-1]) {
+		path = path[:len(path)-1]
+	}
+	return path
+}
+
+// makeFolders makes a folder and those above it. s.mu is held.
+func (s *Store) makeFolders(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	err := os.Mkdir(dir, 0o777)
+	if errors.Is(err, fs.ErrNotExist) && parent(dir) != dir {
+		if err = s.makeFolders(parent(dir)); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, 0o777)
+	}
+	if err == nil {
+		s.made[dir] = true
+		return syncFolder(parent(dir))
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil // if it is not a folder, opening a file in it says so
+	}
+	return err
+}
+
+// prune removes a folder, and those above it, that Create made and that are empty
+// again.
+func (s *Store) prune(dir string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.made[dir] && os.Remove(dir) == nil {
+		delete(s.made, dir)
+		dir = parent(dir)
+	}
+}

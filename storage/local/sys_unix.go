@@ -1,0 +1,95 @@
+//go:build unix
+
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/savepoint-tools/spt/storage"
+)
+
+// translate finds the error of package storage for one of the system.
+func translate(err error) error {
+	errno, ok := errors.AsType[syscall.Errno](err)
+	if !ok {
+		return err
+	}
+	kind := err
+	switch errno {
+	case unix.ENOSPC:
+		return storage.ErrNoSpace
+	case unix.EDQUOT:
+		kind = storage.ErrNoSpace
+	case unix.ENOTDIR:
+		kind = storage.ErrNotExist // "file/x"
+	case unix.EISDIR:
+		kind = storage.ErrExist
+	case unix.ESTALE:
+		kind = storage.ErrChanged // deleted or replaced on the server
+	case unix.ETIMEDOUT, unix.EHOSTDOWN, unix.EHOSTUNREACH, unix.ENETUNREACH:
+		kind = storage.ErrUnavailable
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %w", kind, errno)
+}
+
+func identity(fi fs.FileInfo) (dev, ino uint64) {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Dev), uint64(st.Ino)
+	}
+	return 0, 0
+}
+
+const canMap = true
+
+// mapFile returns the first size bytes of a file, read-only.
+func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
+	if size == 0 { // mmap refuses it
+		return nil, func() error { return nil }, nil
+	}
+	if int64(int(size)) != size {
+		return nil, nil, errors.ErrUnsupported
+	}
+	data, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, nil, err
+	}
+	return data, func() error { return unix.Munmap(data) }, nil
+}
+
+// syncFolder makes the names in a folder durable. Some file systems do not know
+// how, and then need not.
+func syncFolder(dir string) error {
+	if dir == "" {
+		dir = "."
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			return nil // a folder one may write to but not read
+		}
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}
+
+// noLinks says that a hard link is not possible here, in contrast to failed.
+func noLinks(err error) bool {
+	for _, errno := range []syscall.Errno{unix.EXDEV, unix.EPERM, unix.EMLINK, unix.ENOSYS, unix.ENOTSUP, unix.EOPNOTSUPP} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,215 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/savepoint-tools/spt/storage"
+)
+
+// target refuses what cannot be the name of a new file.
+func target(op, name string, ifAbsent bool) error {
+	if _, base := filepath.Split(name); base == "" || base == "." || base == ".." {
+		return failHint(op, name, storage.ErrUnsupported, "this cannot be the name of a file")
+	}
+	switch fi, err := os.Lstat(name); {
+	case err != nil:
+		return nil // not there; or another problem that creating will meet and name
+	case fi.IsDir():
+		return failHint(op, name, storage.ErrExist, "there is a folder of that name")
+	case ifAbsent:
+		return fail(op, name, storage.ErrExist)
+	}
+	return nil
+}
+
+// Create implements storage.Storage. It makes missing folders.
+func (s *Store) Create(ctx context.Context, name string, o storage.CreateOptions) (storage.Writer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fail("create", name, err)
+	}
+	if err := target("create", name, o.IfAbsent); err != nil {
+		return nil, err
+	}
+	if o.Size > 0 {
+		if free, err := s.FreeSpace(ctx, name); err == nil && free < o.Size {
+			return nil, failHint("create", name, storage.ErrNoSpace, fmt.Sprintf("%d bytes are needed, %d are free", o.Size, free))
+		}
+	}
+	temp := storage.TempName(name)
+	create := func() (f *os.File, err error) {
+		return os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	}
+	f, err := create()
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = s.inNewFolder(parent(name), create)
+	}
+	if err != nil {
+		s.prune(parent(name))
+		return nil, fail("create", name, err)
+	}
+	return &writer{s: s, ctx: ctx, name: name, temp: temp, o: o, f: f}, nil
+}
+
+// inNewFolder makes folders and a file in them; the lock keeps prune from taking
+// them in between.
+func (s *Store) inNewFolder(dir string, create func() (*os.File, error)) (*os.File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.makeFolders(dir); err != nil {
+		return nil, err
+	}
+	return create()
+}
+
+type writer struct {
+	s    *Store
+	ctx  context.Context
+	name string
+	temp string // "" once it is gone
+	o    storage.CreateOptions
+	f    *os.File // nil once closed
+	size int64
+	err  error // sticky; also set when all is done
+}
+
+var errFinished = errors.New("already committed or aborted")
+
+func (w *writer) Write(p []byte) (int, error) {
+	if w.err == nil {
+		w.err = fail("write", w.name, w.ctx.Err())
+	}
+	if w.err != nil {
+		return 0, w.err
+	}
+	n, err := w.f.Write(p)
+	w.size += int64(n)
+	w.err = fail("write", w.name, err)
+	return n, w.err
+}
+
+// Contents implements storage.Contents.
+func (w *writer) Contents() ([]byte, func() error, error) {
+	if w.err != nil {
+		return nil, nil, w.err
+	}
+	data, release, err := mapFile(w.f, w.size)
+	return data, release, fail("read", w.name, err)
+}
+
+func (w *writer) Commit(ctx context.Context) (storage.Info, error) {
+	if w.err != nil {
+		return storage.Info{}, w.err
+	}
+	info, err := w.commit(ctx)
+	if err != nil {
+		w.err = fail("commit", w.name, err)
+		return storage.Info{}, w.err
+	}
+	w.err = fail("write", w.name, errFinished)
+	return info, nil
+}
+
+func (w *writer) commit(ctx context.Context) (storage.Info, error) {
+	if err := ctx.Err(); err != nil {
+		return storage.Info{}, err
+	}
+	if w.o.Size > 0 && w.size != w.o.Size {
+		return storage.Info{}, fmt.Errorf("%d bytes were written, %d announced", w.size, w.o.Size)
+	}
+	if err := w.f.Sync(); err != nil {
+		return storage.Info{}, err
+	}
+	fi, err := w.f.Stat()
+	if err != nil {
+		return storage.Info{}, err
+	}
+	if fi.Size() != w.size {
+		return storage.Info{}, fmt.Errorf("%d bytes were written, the file has %d", w.size, fi.Size())
+	}
+	f := w.f
+	w.f = nil
+	if err := f.Close(); err != nil { // Windows renames no open file
+		return storage.Info{}, err
+	}
+	if err := place(w.temp, w.name, w.o.IfAbsent); err != nil {
+		return storage.Info{}, err
+	}
+	w.temp = ""
+	return describe(w.name, fi), syncFolder(parent(w.name))
+}
+
+func (w *writer) Abort(context.Context) error {
+	if w.err == nil {
+		w.err = fail("write", w.name, errFinished)
+	}
+	var errs []error
+	if w.f != nil {
+		errs = append(errs, w.f.Close())
+		w.f = nil
+	}
+	if w.temp != "" {
+		err := os.Remove(w.temp)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			err, w.temp = nil, ""
+			w.s.prune(parent(w.name))
+		}
+		errs = append(errs, err)
+	}
+	for _, err := range errs {
+		if err != nil {
+			return fail("abort", w.name, err)
+		}
+	}
+	return nil
+}
+
+// place renames a temporary file to its name.
+func place(temp, name string, ifAbsent bool) error {
+	if ifAbsent {
+		return moveExclusive(temp, name, false)
+	}
+	return os.Rename(temp, name)
+}
+
+// moveExclusive renames, but never onto something. Where the system has no such
+// call, a file gets a second name and loses the first; where there are no links
+// either, the new name is first taken with an empty file (or folder), which the
+// rename then replaces: whoever took it has won.
+func moveExclusive(old, new string, folder bool) error {
+	if err := renameNoReplace(old, new); !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return moveWithoutCall(old, new, folder)
+}
+
+func moveWithoutCall(old, new string, folder bool) error {
+	if folder {
+		if err := os.Mkdir(new, 0o777); err != nil {
+			return err
+		}
+	} else {
+		err := os.Link(old, new)
+		if err == nil {
+			return os.Remove(old)
+		}
+		if errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		f, err := os.OpenFile(new, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if err != nil {
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return errors.Join(err, os.Remove(new))
+		}
+	}
+	if err := os.Rename(old, new); err != nil {
+		return errors.Join(err, os.Remove(new)) // only what was made above: it is empty
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package storage
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io"
+	"iter"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Version names one content of an object: an ETag, a generation, or
+// device:inode:size:mtime. It is only ever compared for equality. As a pin,
+// "" means whatever is there now.
+type Version string
+
+// Info describes an object. A common prefix that List reports has only a Name.
+type Info struct {
+	Name    string
+	Size    int64
+	ModTime time.Time
+	Version Version
+}
+
+// Storage is a flat set of named objects. It is safe for concurrent use.
+type Storage interface {
+	// ReadRange opens n bytes at off and describes the whole object. A negative
+	// off counts from the end (-8 is the last eight bytes; before the start means
+	// the start), a negative n reads to the end. The range is cut at the end of
+	// the object, so it may be empty. An object that is not at the pinned version
+	// gives ErrChanged, here or from the body; a body that stops early is either
+	// an error or, as networks go, a plain io.EOF: Reader tells them apart.
+	ReadRange(ctx context.Context, name string, off, n int64, pin Version) (io.ReadCloser, Info, error)
+
+	// Stat describes an object. A folder is not an object: ErrNotExist.
+	Stat(ctx context.Context, name string) (Info, error)
+
+	// List yields the objects whose names begin with prefix, ordered by the bytes
+	// of the name. With a delimiter, names that contain it behind the prefix are
+	// yielded once, as the common prefix up to and including the delimiter.
+	// No match is an empty list. An error is the last thing yielded.
+	List(ctx context.Context, prefix, delimiter string) iter.Seq2[Info, error]
+
+	// Create begins an object, of which nothing is visible under its name before
+	// Commit. The context also ends the writes.
+	Create(ctx context.Context, name string, o CreateOptions) (Writer, error)
+
+	// Delete removes objects by name. A name that is not there is no error; after
+	// an error the remaining names are still tried.
+	Delete(ctx context.Context, names ...string) error
+}
+
+// CreateOptions says how an object is created.
+type CreateOptions struct {
+	// IfAbsent makes Commit fail with ErrExist rather than replace. It is atomic:
+	// of several concurrent creators one wins. A store that already knows may
+	// fail in Create.
+	IfAbsent bool
+	// Size is the exact number of bytes to come if it is known, which lets a store
+	// refuse early with ErrNoSpace; Commit then fails for any other number.
+	// 0 or less: unknown.
+	Size int64
+}
+
+// Writer writes one object, in order. It is not safe for concurrent use. It does
+// not buffer: write large pieces. After a failed Write everything but Abort
+// fails.
+type Writer interface {
+	io.Writer
+	// Commit makes the object durable, and then visible under its name. When it
+	// fails the object may be there, but never in part.
+	Commit(ctx context.Context) (Info, error)
+	// Abort drops the object and whatever Create made for it. After a Commit that
+	// succeeded, or a second time, it does nothing, so it can be deferred. It
+	// works with a context that is over.
+	Abort(ctx context.Context) error
+}
+
+// Copier is an optional ability of a destination store: copying a range into one
+// of its writers without moving the bytes through this process. Unlike a read,
+// a range past the end is an error. Use CopyRange, which falls back.
+type Copier interface {
+	CopyRange(ctx context.Context, w Writer, src Storage, name string, off, n int64, pin Version) error
+}
+
+// Mapper is an optional ability: an object as memory.
+type Mapper interface {
+	Map(ctx context.Context, name string, pin Version) (*Mapping, error)
+}
+
+// Resolver is an optional ability: a reference inside a snapshot may point into
+// another store.
+type Resolver interface {
+	Resolve(ctx context.Context, uri string) (Storage, string, error)
+}
+
+// Linker is an optional ability: a second name for an object that src holds, at
+// no cost. The names share their bytes. Object stores do not have it.
+type Linker interface {
+	Link(ctx context.Context, dst string, src Storage, name string, pin Version, ifAbsent bool) (Info, error)
+}
+
+// Mover is an optional ability: renaming an object, or a folder with all in it,
+// never onto something that exists. Object stores do not have it.
+type Mover interface {
+	Move(ctx context.Context, old, new string) error
+}
+
+// Remover is an optional ability: removing a folder with all in it, for what this
+// program moved aside itself. Object stores do not have it, on purpose: there a
+// listing may hold what others wrote.
+type Remover interface {
+	RemoveTree(ctx context.Context, name string) error
+}
+
+// SpaceReporter is an optional ability: how many bytes may still be written where
+// name would lie.
+type SpaceReporter interface {
+	FreeSpace(ctx context.Context, name string) (int64, error)
+}
+
+// Contents is an optional ability of a Writer: what was written so far, read-only,
+// so that it can be decoded again before it becomes visible. Call release before
+// the next call on the writer; data is invalid after it.
+type Contents interface {
+	Contents() (data []byte, release func() error, err error)
+}
+
+// TempPrefix begins the last element of every temporary name. A name like that
+// without a running writer is a leftover and safe to delete.
+const TempPrefix = ".spt-tmp-"
+
+// TempName returns a fresh temporary name beside name.
+func TempName(name string) string {
+	i := lastElement(name)
+	base := name[i:]
+	for len(base) > 200 { // file systems stop at 255 bytes
+		_, n := utf8.DecodeLastRuneInString(base)
+		base = base[:len(base)-n]
+	}
+	var b [6]byte
+	rand.Read(b[:]) // never fails
+	return name[:i] + TempPrefix + hex.EncodeToString(b[:]) + "-" + base
+}
+
+// IsTemp reports whether name is a temporary name. A folder may end in "/".
+func IsTemp(name string) bool {
+	name = strings.TrimSuffix(name, "/")
+	return strings.HasPrefix(name[lastElement(name):], TempPrefix)
+}
+
+func lastElement(name string) int {
+	return 1 + strings.LastIndexAny(name, "/"+string(os.PathSeparator))
+}
+
+// copyBuffer is the piece in which bytes are copied through this process.
+const copyBuffer = 1 << 20
+
+// CopyRange appends a range of an object to w, a writer of dst, in the cheapest
+// way both stores allow. off and n are those of ReadRange, but a range past the
+// end is an error: nothing is silently left out.
+func CopyRange(ctx context.Context, dst Storage, w Writer, src Storage, name string, off, n int64, pin Version) error {
+	if c, ok := dst.(Copier); ok {
+		if err := c.CopyRange(ctx, w, src, name, off, n, pin); !errors.Is(err, ErrUnsupported) {
+			return err
+		}
+	}
+	body, info, err := NewReader(src, name, pin).Open(ctx, off, n)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	start, end, err := Span("copy", info, off, n)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(struct{ io.Writer }{w}, body, make([]byte, min(copyBuffer, 1+end-start)))
+	return err
+}

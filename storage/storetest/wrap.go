@@ -1,0 +1,402 @@
+package storetest
+
+import (
+	"context"
+	"io"
+	"iter"
+	"maps"
+	"sync"
+
+	"github.com/savepoint-tools/spt/storage"
+)
+
+// Counting passes everything on and counts it. The kinds are "read" (ReadRange),
+// "stat", "list", "create", "commit", "abort", "delete" (one per name), and with
+// WithAbilities "copy", "map", "resolve", "link", "move", "remove", "free".
+type Counting struct {
+	base storage.Storage
+
+	mu            sync.Mutex
+	counts        map[string]int
+	read, written int64
+}
+
+// NewCounting wraps a store. Its optional abilities stay hidden.
+func NewCounting(base storage.Storage) *Counting {
+	return &Counting{base: base, counts: map[string]int{}}
+}
+
+// WithAbilities returns the same wrapper with the optional abilities of the store
+// behind it.
+func (c *Counting) WithAbilities() storage.Storage {
+	return &abilities{Storage: c, base: c.base, before: func(kind, _ string) error { c.add(kind); return nil }}
+}
+
+// Count returns how many requests of a kind were made.
+func (c *Counting) Count(kind string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts[kind]
+}
+
+// Counts returns all counts.
+func (c *Counting) Counts() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.counts)
+}
+
+// Bytes returns how many bytes came from bodies and went into writers.
+func (c *Counting) Bytes() (read, written int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.read, c.written
+}
+
+func (c *Counting) add(kind string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[kind]++
+}
+
+// ReadRange implements storage.Storage.
+func (c *Counting) ReadRange(ctx context.Context, name string, off, n int64, pin storage.Version) (io.ReadCloser, storage.Info, error) {
+	c.add("read")
+	rc, info, err := c.base.ReadRange(ctx, name, off, n, pin)
+	if err != nil {
+		return nil, info, err
+	}
+	return &readFunc{rc, func(p []byte) (int, error) {
+		n, err := rc.Read(p)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.read += int64(n)
+		return n, err
+	}}, info, nil
+}
+
+// Stat implements storage.Storage.
+func (c *Counting) Stat(ctx context.Context, name string) (storage.Info, error) {
+	c.add("stat")
+	return c.base.Stat(ctx, name)
+}
+
+// List implements storage.Storage.
+func (c *Counting) List(ctx context.Context, prefix, delimiter string) iter.Seq2[storage.Info, error] {
+	c.add("list")
+	return c.base.List(ctx, prefix, delimiter)
+}
+
+// Create implements storage.Storage.
+func (c *Counting) Create(ctx context.Context, name string, o storage.CreateOptions) (storage.Writer, error) {
+	c.add("create")
+	w, err := c.base.Create(ctx, name, o)
+	if err != nil {
+		return nil, err
+	}
+	return &countingWriter{w, c}, nil
+}
+
+// Delete implements storage.Storage.
+func (c *Counting) Delete(ctx context.Context, names ...string) error {
+	for range names {
+		c.add("delete")
+	}
+	return c.base.Delete(ctx, names...)
+}
+
+type countingWriter struct {
+	storage.Writer
+	c *Counting
+}
+
+func (w *countingWriter) unwrap() storage.Writer { return w.Writer }
+
+func (w *countingWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	w.c.mu.Lock()
+	defer w.c.mu.Unlock()
+	w.c.written += int64(n)
+	return n, err
+}
+
+func (w *countingWriter) Commit(ctx context.Context) (storage.Info, error) {
+	w.c.add("commit")
+	return w.Writer.Commit(ctx)
+}
+
+func (w *countingWriter) Abort(ctx context.Context) error {
+	w.c.add("abort")
+	return w.Writer.Abort(ctx)
+}
+
+// Faults says how a Failing store fails. The zero value does not.
+type Faults struct {
+	// Read, Create, Write, Commit: the call of this number, from 1, fails with Err.
+	Read, Create, Write, Commit int
+	// Err is the error of those calls and of Broken bodies; nil is ErrUnavailable.
+	Err error
+
+	// OneByte makes bodies return one byte at a time.
+	OneByte bool
+	// Broken bodies, the first so many, fail after BreakAfter bytes: with Err, or if
+	// BreakSilently is set with io.EOF.
+	Broken        int
+	BreakAfter    int64
+	BreakSilently bool
+	// Change is called once, after the first bytes of a body: change the object.
+	Change func()
+
+	// Space is the number of bytes that fit into all writers together, and then
+	// ErrNoSpace; 0 is no limit.
+	Space int64
+}
+
+// Failing passes everything on, but for the faults.
+type Failing struct {
+	base storage.Storage
+
+	mu     sync.Mutex
+	f      Faults
+	counts map[string]int
+	used   int64
+}
+
+// NewFailing wraps a store. Its optional abilities stay hidden.
+func NewFailing(base storage.Storage, f Faults) *Failing {
+	if f.Err == nil {
+		f.Err = storage.ErrUnavailable
+	}
+	return &Failing{base: base, f: f, counts: map[string]int{}}
+}
+
+// WithAbilities returns the same wrapper with the optional abilities of the store
+// behind it, which do not fail, and do not use up space.
+func (f *Failing) WithAbilities() storage.Storage {
+	return &abilities{Storage: f, base: f.base, before: func(string, string) error { return nil }}
+}
+
+// fault counts a call and says whether it is the one that fails.
+func (f *Failing) fault(kind, name string, at int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.counts[kind]++
+	if f.counts[kind] == at {
+		return &storage.Error{Op: kind, Name: name, Err: f.f.Err}
+	}
+	return nil
+}
+
+// ReadRange implements storage.Storage.
+func (f *Failing) ReadRange(ctx context.Context, name string, off, n int64, pin storage.Version) (io.ReadCloser, storage.Info, error) {
+	if err := f.fault("read", name, f.f.Read); err != nil {
+		return nil, storage.Info{}, err
+	}
+	rc, info, err := f.base.ReadRange(ctx, name, off, n, pin)
+	if err != nil {
+		return nil, info, err
+	}
+	left := int64(-1) // never breaks
+	f.mu.Lock()
+	if f.f.Broken > 0 {
+		f.f.Broken--
+		left = f.f.BreakAfter
+	}
+	f.mu.Unlock()
+	return &readFunc{rc, func(p []byte) (int, error) {
+		if left == 0 {
+			if f.f.BreakSilently {
+				return 0, io.EOF
+			}
+			return 0, &storage.Error{Op: "read", Name: name, Err: f.f.Err}
+		}
+		if f.f.OneByte && len(p) > 1 {
+			p = p[:1]
+		}
+		if left > 0 {
+			p = p[:min(int64(len(p)), left)]
+		}
+		n, err := rc.Read(p)
+		if left > 0 {
+			left -= int64(n)
+		}
+		f.mu.Lock()
+		change := f.f.Change
+		if n > 0 {
+			f.f.Change = nil
+		}
+		f.mu.Unlock()
+		if n > 0 && change != nil {
+			change()
+		}
+		return n, err
+	}}, info, nil
+}
+
+// Stat implements storage.Storage.
+func (f *Failing) Stat(ctx context.Context, name string) (storage.Info, error) {
+	return f.base.Stat(ctx, name)
+}
+
+// List implements storage.Storage.
+func (f *Failing) List(ctx context.Context, prefix, delimiter string) iter.Seq2[storage.Info, error] {
+	return f.base.List(ctx, prefix, delimiter)
+}
+
+// Create implements storage.Storage.
+func (f *Failing) Create(ctx context.Context, name string, o storage.CreateOptions) (storage.Writer, error) {
+	if err := f.fault("create", name, f.f.Create); err != nil {
+		return nil, err
+	}
+	w, err := f.base.Create(ctx, name, o)
+	if err != nil {
+		return nil, err
+	}
+	return &failingWriter{Writer: w, f: f, name: name}, nil
+}
+
+// Delete implements storage.Storage.
+func (f *Failing) Delete(ctx context.Context, names ...string) error {
+	return f.base.Delete(ctx, names...)
+}
+
+type failingWriter struct {
+	storage.Writer
+	f    *Failing
+	name string
+	err  error
+}
+
+func (w *failingWriter) unwrap() storage.Writer { return w.Writer }
+
+func (w *failingWriter) Write(p []byte) (int, error) {
+	if w.err == nil {
+		w.err = w.f.fault("write", w.name, w.f.f.Write)
+	}
+	if w.err != nil {
+		return 0, w.err
+	}
+	w.f.mu.Lock()
+	if fits := w.f.f.Space - w.f.used; w.f.f.Space > 0 && int64(len(p)) > fits {
+		p = p[:fits]
+		w.err = &storage.Error{Op: "write", Name: w.name, Err: storage.ErrNoSpace}
+	}
+	w.f.used += int64(len(p))
+	w.f.mu.Unlock()
+	n, err := w.Writer.Write(p)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, w.err
+}
+
+func (w *failingWriter) Commit(ctx context.Context) (storage.Info, error) {
+	if w.err == nil {
+		w.err = w.f.fault("commit", w.name, w.f.f.Commit)
+	}
+	if w.err != nil {
+		return storage.Info{}, w.err
+	}
+	return w.Writer.Commit(ctx)
+}
+
+type readFunc struct {
+	io.Closer
+	read func([]byte) (int, error)
+}
+
+func (r *readFunc) Read(p []byte) (int, error) { return r.read(p) }
+
+// abilities adds to a wrapper the optional abilities of the store it wraps.
+type abilities struct {
+	storage.Storage // the wrapper
+	base            storage.Storage
+	before          func(kind, name string) error
+}
+
+// ability finds the optional interface T in the store that is wrapped.
+func ability[T any](a *abilities, kind, name string) (t T, err error) {
+	if err := a.before(kind, name); err != nil {
+		return t, err
+	}
+	t, ok := a.base.(T)
+	if !ok {
+		return t, &storage.Error{Op: kind, Name: name, Err: storage.ErrUnsupported}
+	}
+	return t, nil
+}
+
+// behind returns the store behind a wrapper: stores only know their own kind.
+func behind(s storage.Storage) storage.Storage {
+	for {
+		switch w := s.(type) {
+		case *abilities:
+			s = w.base
+		case *Counting:
+			s = w.base
+		case *Failing:
+			s = w.base
+		default:
+			return s
+		}
+	}
+}
+
+func (a *abilities) CopyRange(ctx context.Context, w storage.Writer, src storage.Storage, name string, off, n int64, pin storage.Version) error {
+	t, err := ability[storage.Copier](a, "copy", name)
+	if err != nil {
+		return err
+	}
+	if u, ok := w.(interface{ unwrap() storage.Writer }); ok {
+		w = u.unwrap()
+	}
+	return t.CopyRange(ctx, w, behind(src), name, off, n, pin)
+}
+
+func (a *abilities) Map(ctx context.Context, name string, pin storage.Version) (*storage.Mapping, error) {
+	t, err := ability[storage.Mapper](a, "map", name)
+	if err != nil {
+		return nil, err
+	}
+	return t.Map(ctx, name, pin)
+}
+
+func (a *abilities) Resolve(ctx context.Context, uri string) (storage.Storage, string, error) {
+	t, err := ability[storage.Resolver](a, "resolve", uri)
+	if err != nil {
+		return nil, "", err
+	}
+	return t.Resolve(ctx, uri)
+}
+
+func (a *abilities) Link(ctx context.Context, dst string, src storage.Storage, name string, pin storage.Version, ifAbsent bool) (storage.Info, error) {
+	t, err := ability[storage.Linker](a, "link", dst)
+	if err != nil {
+		return storage.Info{}, err
+	}
+	return t.Link(ctx, dst, behind(src), name, pin, ifAbsent)
+}
+
+func (a *abilities) Move(ctx context.Context, old, new string) error {
+	t, err := ability[storage.Mover](a, "move", old)
+	if err != nil {
+		return err
+	}
+	return t.Move(ctx, old, new)
+}
+
+func (a *abilities) RemoveTree(ctx context.Context, name string) error {
+	t, err := ability[storage.Remover](a, "remove", name)
+	if err != nil {
+		return err
+	}
+	return t.RemoveTree(ctx, name)
+}
+
+func (a *abilities) FreeSpace(ctx context.Context, name string) (int64, error) {
+	t, err := ability[storage.SpaceReporter](a, "free", name)
+	if err != nil {
+		return 0, err
+	}
+	return t.FreeSpace(ctx, name)
+}
