@@ -47,7 +47,13 @@ func safeName(name string) string {
 	if scheme, rest, ok := strings.Cut(name, "://"); ok {
 		rest, _, cut := strings.Cut(rest, "?")
 		host, path, slash := strings.Cut(rest, "/")
-		host = host[strings.LastIndexByte(host, '@')+1:]
+		at := strings.LastIndexByte(host, '@')
+		if _, port, ok := strings.Cut(host, ":"); ok && at < 0 && strings.Trim(port, "0123456789") != "" {
+			at = strings.LastIndexByte(rest, '@') // not a port: a secret with a "/" in it
+			host, path, slash = strings.Cut(rest[at+1:], "/")
+		} else {
+			host = host[at+1:]
+		}
 		name = scheme + "://" + host
 		if slash {
 			name += "/" + path

@@ -179,7 +179,7 @@ func (b *body) Close() error { return fail("read", b.info.Name, b.f.Close()) }
 
 // List implements storage.Storage. With the delimiter "/" it reads one folder, and
 // names folders, also empty ones, with a "/" behind; with "" it walks. Links to
-// folders are followed unless they lead back into a folder they lie in. No other
+// folders are followed, but a folder is not listed again inside itself. No other
 // delimiter is supported. Temporary files are listed: see storage.IsTemp.
 func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
@@ -212,7 +212,7 @@ func (l *lister) folder(dir, base string, above []fs.FileInfo) bool {
 	var entries []os.DirEntry
 	if err == nil {
 		if slices.ContainsFunc(above, func(fi fs.FileInfo) bool { return os.SameFile(fi, self) }) {
-			return true // a link back: all of it is listed under its other name
+			return true // all of it is listed under its other name
 		}
 		entries, err = os.ReadDir(open)
 	}

@@ -93,3 +93,6 @@ func noLinks(err error) bool {
 	}
 	return false
 }
+
+// renameOnto renames, also onto an empty folder, which os.Rename refuses.
+func renameOnto(old, new string) error { return unix.Rename(old, new) }

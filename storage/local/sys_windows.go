@@ -71,3 +71,6 @@ func freeSpace(dir string) (uint64, error) {
 	err = windows.GetDiskFreeSpaceEx(path, &free, nil, nil)
 	return free, err
 }
+
+// renameOnto is for systems without renameNoReplace.
+func renameOnto(old, new string) error { return os.Rename(old, new) }

@@ -208,7 +208,7 @@ func moveWithoutCall(old, new string, folder bool) error {
 			return errors.Join(err, os.Remove(new))
 		}
 	}
-	if err := os.Rename(old, new); err != nil {
+	if err := renameOnto(old, new); err != nil {
 		return errors.Join(err, os.Remove(new)) // only what was made above: it is empty
 	}
 	return nil

@@ -1,0 +1,60 @@
+//go:build unix
+
+package local
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/savepoint-tools/spt/storage"
+)
+
+// Opening a pipe would wait for a writer for ever.
+func TestPipe(t *testing.T) {
+	name := t.TempDir() + "/pipe"
+	if err := syscall.Mkfifo(name, 0o666); err != nil {
+		t.Skip(err)
+	}
+	s := New()
+	_, err := s.Stat(ctx, name)
+	wantErr(t, err, storage.ErrUnsupported)
+	_, _, err = s.ReadRange(ctx, name, 0, 1, "")
+	wantErr(t, err, storage.ErrUnsupported)
+}
+
+// New files have the permissions that the user's mask allows, not those of a
+// private temporary file.
+func TestPermissions(t *testing.T) {
+	name := t.TempDir() + "/x"
+	defer syscall.Umask(syscall.Umask(0o027))
+	if _, err := create(t, New(), name, storage.CreateOptions{}).Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	fi, err := os.Stat(name)
+	if err != nil || fi.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %v", fi.Mode(), err)
+	}
+}
+
+func TestTranslate(t *testing.T) {
+	for errno, want := range map[syscall.Errno]error{
+		syscall.ENOENT:    storage.ErrNotExist,
+		syscall.ENOTDIR:   storage.ErrNotExist,
+		syscall.EEXIST:    storage.ErrExist,
+		syscall.EISDIR:    storage.ErrExist,
+		syscall.EACCES:    storage.ErrPermission,
+		syscall.ENOSPC:    storage.ErrNoSpace,
+		syscall.EDQUOT:    storage.ErrNoSpace,
+		syscall.ESTALE:    storage.ErrChanged,
+		syscall.ETIMEDOUT: storage.ErrUnavailable,
+		syscall.ENOTSUP:   storage.ErrUnsupported,
+	} {
+		err := fail("write", "x", &os.PathError{Op: "write", Path: "secret-temp", Err: os.NewSyscallError("write", errno)})
+		e := wantErr(t, err, want)
+		if errors.Is(e, os.ErrInvalid) || len(e.Error()) > 100 {
+			t.Errorf("%v", e)
+		}
+	}
+}
