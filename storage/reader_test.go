@@ -8,6 +8,7 @@ import (
 	"math"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/mem"
@@ -347,5 +348,49 @@ func TestCopyRangeResumes(t *testing.T) {
 	}
 	if storetest.Read(t, dst, "y") != data {
 		t.Error("the copy is wrong")
+	}
+}
+
+// endless is a store of one object of 1 TiB, all zeros.
+type endless struct{ storage.Storage }
+
+func (endless) ReadRange(_ context.Context, name string, off, n int64, _ storage.Version) (io.ReadCloser, storage.Info, error) {
+	info := storage.Info{Name: name, Size: 1 << 40, Version: "1"}
+	start, end := storage.Clip(info.Size, off, n)
+	return io.NopCloser(io.LimitReader(zeros{}, end-start)), info, nil
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// However much is asked for, no more than 64 MiB are read ahead.
+func TestReadRangesMemory(t *testing.T) {
+	g := &gate{Storage: endless{}, arrived: make(chan struct{}, 100), open: make(chan struct{}, 1)}
+	r := newReader(g, "x")
+	g.open <- struct{}{}
+	if _, err := r.ReadRange(ctx, 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	<-g.arrived
+	var ranges []storage.Range
+	for i := range int64(6) {
+		ranges = append(ranges, storage.Range{Off: i << 30, N: 20 << 20})
+	}
+	go func() {
+		for range 3 {
+			<-g.arrived
+		}
+		time.AfterFunc(10*time.Millisecond, func() { close(g.open) }) // a fourth would be here by then
+	}()
+	n := 0
+	for p, err := range r.ReadRanges(ctx, ranges) {
+		if err != nil || len(p) != 20<<20 {
+			t.Fatal(len(p), err)
+		}
+		n++
+	}
+	if n != 6 || g.most != 3 {
+		t.Errorf("%d ranges, %d reads at once, want 6 and 3", n, g.most)
 	}
 }
