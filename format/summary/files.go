@@ -1,0 +1,59 @@
+package summary
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// fileSet counts files and the handles that name them. A file of several
+// segments is as large as those are together.
+type fileSet struct {
+	seen  map[format.StreamKey]bool
+	files map[fileID]*File
+}
+
+type fileID struct {
+	relative bool
+	path     string
+}
+
+func newFileSet() *fileSet {
+	return &fileSet{seen: map[format.StreamKey]bool{}, files: map[fileID]*File{}}
+}
+
+// add records a stream and says whether its bytes are new to the set. Only
+// files can be old: inline bytes are there as often as they are written.
+func (f *fileSet) add(s format.Stream) bool {
+	path, relative, ok := format.Reference(s)
+	if !ok {
+		return true
+	}
+	key := s.Key()
+	first := !f.seen[key]
+	f.seen[key] = true
+	id := fileID{relative, key.Name}
+	file := f.files[id]
+	if file == nil {
+		file = &File{Path: path.String(), Relative: relative, Shared: isShared(s)}
+		f.files[id] = file
+	}
+	file.Handles++
+	if first {
+		file.Bytes += format.SizeOf(s)
+		file.Merged = file.Merged || key.Kind == format.KindSegment
+	}
+	return first
+}
+
+func (f *fileSet) list() []File {
+	all := make([]File, 0, len(f.files))
+	for _, file := range f.files {
+		all = append(all, *file)
+	}
+	slices.SortFunc(all, func(a, b File) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Path, b.Path))
+	})
+	return all
+}

@@ -1,0 +1,14 @@
+// Package reader opens a snapshot: a folder with _metadata, the _metadata
+// itself, or an .spt file, wherever a storage.Resolver finds it. Opening reads
+// the description only; state is read when it is asked for, by ranges, each
+// file pinned to the version that was first seen.
+//
+// It also finds the files that a snapshot refers to (Files), checks all of
+// them (Verify), and lists the snapshots under a folder (List).
+//
+//	snap, err := reader.Open(ctx, "sp-001", reader.Options{Stores: route.New(local.New())})
+//	if err != nil { … }
+//	defer snap.Close()
+//	for _, op := range snap.Operators { … }
+//	n, err := snap.Source().ReadAt(ctx, snap.Operators[0].Subtasks[0].Managed.Data, buf, 0)
+package reader

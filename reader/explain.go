@@ -1,0 +1,328 @@
+package reader
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// This file says what a thing is that is no snapshot, and what to do.
+
+// hinted is an error with advice.
+type hinted struct {
+	err  error
+	hint string
+}
+
+func (e *hinted) Error() string { return e.err.Error() }
+func (e *hinted) Unwrap() error { return e.err }
+
+func hint(err error, text string, args ...any) error {
+	if text == "" {
+		return err
+	}
+	return &hinted{err, fmt.Sprintf(text, args...)}
+}
+
+// Hint is the advice that an error of this package or of a store carries, or
+// "".
+func Hint(err error) string {
+	var h *hinted
+	if errors.As(err, &h) {
+		return h.hint
+	}
+	var s *storage.Error
+	if errors.As(err, &s) {
+		return s.Hint
+	}
+	return ""
+}
+
+// quote keeps foreign names in messages harmless and messages on one line.
+func quote(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) || r == ' ' }) || s == "" {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// notThere is for a location at which there is nothing at all.
+func notThere(location string, places []string, first error) error {
+	err := &kinded{fmt.Errorf("%s does not exist", quote(location)), storage.ErrNotExist}
+	if len(places) > 1 {
+		return hint(err, "a bare name is also tried with .spt and in the folders of SPT_PATH")
+	}
+	if Hint(first) != "" {
+		return hint(err, "%s", Hint(first))
+	}
+	return err
+}
+
+// notSnapshot is for a place without _metadata and that is no file. It gives
+// err back where there is nothing.
+func notSnapshot(ctx context.Context, store storage.Storage, name, place string, err error) error {
+	if isSnapshotName(name) {
+		// The file is named and missing; is its folder there?
+		return err
+	}
+	l, lerr := list(ctx, store, name)
+	if lerr != nil || len(l.files)+len(l.folders) == 0 {
+		if _, serr := store.Stat(ctx, name); serr != nil && !errors.Is(serr, storage.ErrNotExist) {
+			return serr
+		}
+		if lerr == nil && isFolder(ctx, store, name) {
+			return hint(refuse(place, "it is an empty folder"), "")
+		}
+		return err
+	}
+	// From here on the folder is there and is no snapshot.
+	if l.looksLikeRocksDB() {
+		return hint(refuse(place, "it is a RocksDB working directory, which has no _metadata"),
+			"a snapshot is what Flink wrote to the checkpoint or savepoint folder; take a savepoint, or look in that folder")
+	}
+	for _, f := range l.files {
+		base := route.Base(f.Name)
+		if strings.HasPrefix(base, "._metadata.inprogress") || strings.HasPrefix(base, "_metadata.inprogress") || storage.IsTemp(base) && strings.HasSuffix(base, "-"+MetadataName) {
+			return hint(refuse(place, "its _metadata was never finished (%s)", quote(base)), "the writer was interrupted; use an earlier snapshot")
+		}
+	}
+	candidates, cerr := candidatesIn(ctx, store, name, l)
+	if cerr != nil {
+		return cerr
+	}
+	if len(candidates) > 0 {
+		return parentOf(place, name, candidates)
+	}
+	if n := countSPT(l); n > 0 {
+		return hint(refuse(place, "it has no _metadata"), "it holds %s, for example:  spt inspect %s", plural(n, ".spt file"), quote(route.Join(place, firstSPT(l))))
+	}
+	if slices.Contains(l.folders, "shared") || slices.Contains(l.folders, "taskowned") {
+		return hint(refuse(place, "it is the folder of a job without any complete checkpoint"), "")
+	}
+	return hint(refuse(place, "it has no _metadata"), "give the folder that holds _metadata, the _metadata itself or an .spt file; spt ls finds them")
+}
+
+func refuse(place, why string, args ...any) error {
+	return &kinded{fmt.Errorf("%s is not a snapshot: %s", quote(place), fmt.Sprintf(why, args...)), errNotSnapshot}
+}
+
+// errNotSnapshot: there is something, and it is no snapshot.
+var errNotSnapshot = fmt.Errorf("%w: not a snapshot", format.ErrCorrupt)
+
+// isFolder is whether a store with folders has this one. Object stores have
+// none that are empty.
+func isFolder(ctx context.Context, store storage.Storage, name string) bool {
+	l, err := list(ctx, store, route.Dir(name))
+	return err == nil && slices.Contains(l.folders, route.Base(name))
+}
+
+func (l listing) looksLikeRocksDB() bool {
+	manifest, sst := false, false
+	for _, f := range l.files {
+		base := route.Base(f.Name)
+		manifest = manifest || strings.HasPrefix(base, "MANIFEST-")
+		sst = sst || strings.HasSuffix(base, ".sst")
+	}
+	return l.has("CURRENT") && manifest || l.has("IDENTITY") && sst
+}
+
+// candidate is a snapshot under a folder that is none.
+type candidate struct {
+	path     string // below the folder
+	info     storage.Info
+	complete bool
+}
+
+// candidatesIn finds snapshots one level below a folder, or two where the level
+// between is a job's (32 hex digits).
+func candidatesIn(ctx context.Context, store storage.Storage, dir string, l listing) ([]candidate, error) {
+	var all []candidate
+	for _, sub := range l.folders {
+		path := route.Join(dir, sub)
+		info, err := store.Stat(ctx, route.Join(path, MetadataName))
+		switch {
+		case err == nil:
+			all = append(all, candidate{path: sub, info: info, complete: info.Size > 0})
+		case !errors.Is(err, storage.ErrNotExist):
+			return nil, err
+		case isJobID(sub):
+			below, err := list(ctx, store, path)
+			if err != nil {
+				return nil, err
+			}
+			deeper, err := candidatesIn(ctx, store, path, below)
+			if err != nil {
+				return nil, err
+			}
+			for _, c := range deeper {
+				c.path = sub + "/" + c.path
+				all = append(all, c)
+			}
+		case strings.HasPrefix(sub, "chk-") || strings.HasPrefix(sub, "savepoint-"):
+			all = append(all, candidate{path: sub})
+		}
+	}
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(b.info.ModTime.Compare(a.info.ModTime), cmp.Compare(checkpointNumber(b.path), checkpointNumber(a.path)), cmp.Compare(a.path, b.path))
+	})
+	return all, nil
+}
+
+func isJobID(name string) bool {
+	_, ok := format.ParseOperatorID(name)
+	return ok
+}
+
+// checkpointNumber is N of chk-N, or -1.
+func checkpointNumber(path string) int64 {
+	if n, ok := strings.CutPrefix(route.Base(path), "chk-"); ok {
+		if v, err := strconv.ParseInt(n, 10, 64); err == nil {
+			return v
+		}
+	}
+	return -1
+}
+
+func parentOf(place, _ string, all []candidate) error {
+	var complete []candidate
+	for _, c := range all {
+		if c.complete {
+			complete = append(complete, c)
+		}
+	}
+	word := "snapshot"
+	if !slices.ContainsFunc(all, func(c candidate) bool { return checkpointNumber(c.path) < 0 }) {
+		word = "checkpoint"
+	}
+	err := refuse(place, "it has no _metadata")
+	if len(complete) == 0 {
+		return hint(err, "it holds %s, none of them complete", plural(len(all), word))
+	}
+	newest := complete[0]
+	text := fmt.Sprintf("it holds %s; the newest complete one is %s", plural(len(complete), word), quote(newest.path))
+	if len(complete) == 1 {
+		text = fmt.Sprintf("it holds one complete %s, %s", word, quote(newest.path))
+	}
+	return hint(err, "%s:  spt inspect %s", text, quote(route.Join(route.Clean(place), newest.path)))
+}
+
+func countSPT(l listing) (n int) {
+	for _, f := range l.files {
+		if strings.HasSuffix(f.Name, Extension) {
+			n++
+		}
+	}
+	return n
+}
+
+func firstSPT(l listing) string {
+	for _, f := range l.files {
+		if strings.HasSuffix(f.Name, Extension) {
+			return route.Base(f.Name)
+		}
+	}
+	return ""
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// wrappings are what a file may still be packed or spoilt as.
+var wrappings = []struct {
+	at     int
+	magic  string
+	what   string
+	advice string
+}{
+	{0, "\x1f\x8b", "still compressed with gzip", "unpack it first:  gzip -d"},
+	{0, "\x28\xb5\x2f\xfd", "still compressed with zstd", "unpack it first:  zstd -d"},
+	{0, "\xfd7zXZ\x00", "still compressed with xz", "unpack it first:  xz -d"},
+	{0, "BZh", "still compressed with bzip2", "unpack it first:  bzip2 -d"},
+	{0, "\x04\x22\x4d\x18", "still compressed with lz4", "unpack it first:  lz4 -d"},
+	{0, "\xff\x06\x00\x00sNaPpY", "a snappy stream", "state files can be compressed like that, _metadata never is: give the folder of the snapshot"},
+	{0, "PK\x03\x04", "a zip archive", "unpack it first:  unzip"},
+	{257, "ustar", "a tar archive", "unpack it first:  tar -xf"},
+	{0, "version https://git-lfs", "a Git LFS pointer, not the file itself", "fetch it:  git lfs pull"},
+	{0, "\xef\xbb\xbf", "text with a byte order mark: it went through a text conversion", "copy it again in binary mode"},
+	{0, "\xff\xfe", "UTF-16 text: it went through a text conversion, as a shell redirection on Windows does", "copy it again in binary mode"},
+	{0, "<", "HTML or XML, perhaps the error page of a download", "look at it in a text editor, and download again"},
+	{0, "{", "JSON text", "give the folder of a snapshot, its _metadata or an .spt file"},
+}
+
+// notOurs says what a file is that is neither _metadata nor .spt.
+func (f *found) notOurs(ctx context.Context) error {
+	if f.info.Size == 0 {
+		return hint(&kinded{fmt.Errorf("%s is empty (0 bytes)", quote(f.name)), format.ErrTruncated},
+			"the upload or the checkpoint did not finish; compare sizes with the original, or use an earlier snapshot")
+	}
+	for _, w := range wrappings {
+		if len(f.head) > w.at && bytes.HasPrefix(f.head[w.at:], []byte(w.magic)) {
+			return hint(refuse(f.name, "it is %s", w.what), "%s", w.advice)
+		}
+	}
+	if bytes.HasPrefix(flinkMagic, f.head) || bytes.HasPrefix([]byte("\x89SPT\r\n\x1a\n"), f.head) {
+		return hint(&kinded{fmt.Errorf("%s is cut short: it has %d bytes", quote(f.name), len(f.head)), format.ErrTruncated}, "copy it again and compare sizes")
+	}
+	if len(f.head) > 4 && bytes.HasPrefix(f.head, []byte("\x89SPT")) || bytes.HasPrefix(f.head, []byte("\xef\xbf\xbdSPT")) {
+		return hint(refuse(f.name, "it is an .spt file that went through a text-mode transfer"), "copy it again in binary mode")
+	}
+	err := refuse(f.name, "it starts %x, neither Flink's _metadata nor .spt", f.head[:min(len(f.head), 8)])
+	dir := route.Dir(f.name)
+	if _, serr := f.store.Stat(ctx, route.Join(dir, MetadataName)); serr == nil && route.Base(f.name) != MetadataName {
+		return hint(err, "it lies beside a _metadata; give the folder:  spt inspect %s", quote(f.location))
+	}
+	return err
+}
+
+// explain adds advice to an error of the _metadata decoder.
+func (f *found) explain(err error, p format.Bytes) error {
+	if !errors.Is(err, format.ErrCorrupt) || errors.Is(err, format.ErrChanged) {
+		return err
+	}
+	if how := textMode(p); how != "" {
+		return hint(err, "it went through a text-mode transfer (%s): copy it again in binary mode", how)
+	}
+	if errors.Is(err, format.ErrTruncated) {
+		return hint(err, "copy it again and compare sizes, an object store shows the length of the original; spt inspect --salvage lists what stands before the cut")
+	}
+	return err
+}
+
+func (f *found) explainSPT(err error) error {
+	switch {
+	case errors.Is(err, format.ErrTruncated):
+		return hint(err, "it was not sealed, or was cut: if a writer was interrupted, write it again; if it was copied, compare sizes")
+	}
+	return err
+}
+
+// textMode recognises bytes that a conversion has been through, in a file that
+// does not decode: every line feed has a carriage return before it, or bytes
+// that are no text were replaced.
+func textMode(p format.Bytes) (how string) {
+	_ = p.View(func(b []byte) error {
+		b = b[:min(len(b), 4<<20)]
+		lf, crlf := bytes.Count(b, []byte("\n")), bytes.Count(b, []byte("\r\n"))
+		switch {
+		case lf >= 4 && lf == crlf:
+			how = "every line feed has a carriage return before it"
+		case bytes.Count(b, []byte("\xef\xbf\xbd")) >= 4:
+			how = "bytes were replaced by U+FFFD"
+		}
+		return nil
+	})
+	return how
+}

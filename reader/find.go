@@ -1,0 +1,148 @@
+package reader
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// find looks for the file that describes the snapshot at a location. Of what
+// the user may have meant it takes the first that is there: the folder's
+// _metadata, the file itself, and for a bare name NAME.spt and the same in the
+// folders of the search path.
+func find(ctx context.Context, location string, o Options) (*found, error) {
+	if location == "" {
+		return nil, hint(format.Errorf(format.ErrMissing, "no snapshot named"), "give the folder of a snapshot, its _metadata or an .spt file")
+	}
+	places := []string{location}
+	if isBare(location) {
+		places = append(places, location+Extension)
+		for _, dir := range o.Path {
+			places = append(places, route.Join(dir, location), route.Join(dir, location+Extension))
+		}
+	}
+	var first error
+	for i, place := range places {
+		f, err := findAt(ctx, place, o)
+		if err == nil {
+			return f, nil
+		}
+		if i == 0 {
+			first = err
+		}
+		if !errors.Is(err, storage.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return nil, notThere(location, places, first)
+}
+
+func isBare(location string) bool { return !strings.ContainsAny(location, `/\:`) }
+
+// findAt looks at one place. What is not there is storage.ErrNotExist.
+func findAt(ctx context.Context, place string, o Options) (*found, error) {
+	store, name, err := o.Stores.Resolve(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	name = route.Clean(name)
+	f := &found{store: store, location: route.Clean(place)}
+	if isSnapshotName(name) {
+		err = f.read(ctx, name)
+		if err == nil && route.Base(name) == MetadataName {
+			f.location = parentLocation(f.location)
+		}
+	} else if err = f.read(ctx, route.Join(name, MetadataName)); errors.Is(err, storage.ErrNotExist) {
+		// A file of any name may be meant, and what is no file is a folder.
+		if err = f.read(ctx, name); err == nil {
+			f.location = parentLocation(f.location)
+		}
+	}
+	switch {
+	case errors.Is(err, storage.ErrNotExist):
+		return nil, notSnapshot(ctx, store, name, place, err)
+	case err != nil:
+		return nil, storageKind(err)
+	}
+	return f, f.sniff(ctx)
+}
+
+// parentLocation is the folder of a location, "." for a bare name.
+func parentLocation(location string) string {
+	if dir := route.Dir(location); dir != "" {
+		return dir
+	}
+	return "."
+}
+
+// read makes the first read of a file.
+func (f *found) read(ctx context.Context, name string) error {
+	rd := storage.NewReader(f.store, name, "")
+	head, err := rd.ReadRange(ctx, 0, headSize)
+	if err != nil {
+		return err
+	}
+	info, err := rd.Stat(ctx) // known from the read
+	if err != nil {
+		return err
+	}
+	f.rd, f.name, f.head, f.info = rd, name, head, info
+	return nil
+}
+
+var flinkMagic = []byte{0x49, 0x60, 0x67, 0x2d}
+
+// sniff tells the families apart by their first bytes, and what else a file
+// may be.
+func (f *found) sniff(ctx context.Context) error {
+	switch {
+	case bytes.HasPrefix(f.head, flinkMagic):
+		f.family = Flink
+		return nil
+	case spt.Sniff(f.head):
+		f.family = SPT
+		return nil
+	}
+	return f.notOurs(ctx)
+}
+
+func isEOF(err error) bool { return errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) }
+
+// listing is the objects and folders directly in a folder.
+type listing struct {
+	files   []storage.Info
+	folders []string // names, without the slash
+}
+
+func list(ctx context.Context, store storage.Storage, dir string) (listing, error) {
+	var l listing
+	prefix := dir
+	if prefix == "." || prefix == "" {
+		prefix = ""
+	} else if !strings.HasSuffix(prefix, "/") {
+		prefix += "/"
+	}
+	for info, err := range store.List(ctx, prefix, "/") {
+		if err != nil {
+			return l, err
+		}
+		if strings.HasSuffix(info.Name, "/") {
+			l.folders = append(l.folders, route.Base(strings.TrimSuffix(info.Name, "/")))
+		} else {
+			l.files = append(l.files, info)
+		}
+	}
+	return l, nil
+}
+
+func (l listing) has(name string) bool {
+	return slices.ContainsFunc(l.files, func(i storage.Info) bool { return route.Base(i.Name) == name })
+}

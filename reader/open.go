@@ -1,0 +1,260 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// MetadataName is the file that makes a folder a Flink snapshot.
+const MetadataName = "_metadata"
+
+// Extension of our own files.
+const Extension = ".spt"
+
+// Options for Open.
+type Options struct {
+	Stores storage.Resolver // required
+	Limits format.Limits
+	// Map says where absolute references are to be looked for: longest prefix
+	// first.
+	Map []Mapping
+	// Path is the folders in which a bare name is looked for.
+	Path []string
+}
+
+// Mapping replaces the prefix Old of a reference by New.
+type Mapping struct{ Old, New string }
+
+// Family is the kind of container.
+type Family string
+
+// The families.
+const (
+	Flink Family = "flink"
+	SPT   Family = "spt"
+)
+
+// Container says what a snapshot was read from.
+type Container struct {
+	Family   Family
+	Name     string // the file: _metadata or .spt, as its store names it
+	Size     int64  // of that file
+	ModTime  time.Time
+	Metadata metadata.Version // of _metadata; for an .spt that of the snapshot it was made from, or 0
+	SPT      spt.Stats        // for an .spt
+}
+
+// Snapshot is an open snapshot: the model, and the way to its bytes. It is
+// safe for concurrent use.
+type Snapshot struct {
+	*format.Savepoint
+	Container Container
+	src       *source
+	mapping   *storage.Mapping
+}
+
+// Open opens a snapshot. Errors say what was found instead, and match
+// format.ErrCorrupt, format.ErrUnsupported or a storage error; Hint gives what
+// to do.
+func Open(ctx context.Context, location string, o Options) (*Snapshot, error) {
+	f, err := find(ctx, location, o)
+	if err != nil {
+		return nil, err
+	}
+	return f.open(ctx, o, false)
+}
+
+// Salvage opens what can be read of a damaged _metadata. The snapshot holds
+// what stands before the damage, which is returned as damage; err is for what
+// could not be opened at all.
+func Salvage(ctx context.Context, location string, o Options) (snap *Snapshot, damage, err error) {
+	f, err := find(ctx, location, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if snap, err := f.open(ctx, o, false); err == nil {
+		return snap, nil, nil
+	} else if f.family != Flink || !errors.Is(err, format.ErrCorrupt) {
+		return nil, nil, err
+	} else {
+		damage = err
+	}
+	snap, err = f.open(ctx, o, true)
+	if snap == nil {
+		return nil, nil, damage
+	}
+	return snap, damage, nil
+}
+
+// found is a file that is a snapshot's description.
+type found struct {
+	store    storage.Storage
+	name     string
+	location string // of the snapshot, as the user wrote it
+	head     []byte // its first bytes
+	info     storage.Info
+	family   Family
+	rd       *storage.Reader
+}
+
+// headSize is the first read: a whole _metadata in most cases.
+const headSize = 1 << 20
+
+// mapFrom is the size from which a local _metadata is mapped instead of read.
+const mapFrom = 4 << 20
+
+func (f *found) open(ctx context.Context, o Options, salvage bool) (*Snapshot, error) {
+	switch f.family {
+	case SPT:
+		return f.openSPT(ctx, o)
+	default:
+		return f.openFlink(ctx, o, salvage)
+	}
+}
+
+func (f *found) openFlink(ctx context.Context, o Options, salvage bool) (*Snapshot, error) {
+	p, mapping, err := f.contents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	decode := metadata.Decode
+	if salvage {
+		decode = metadata.Salvage
+	}
+	sp, err := decode(p, metadata.Options{Limits: o.Limits})
+	if err != nil && (!salvage || sp == nil) {
+		err = errors.Join(format.InFile(err, f.name), closeMapping(mapping))
+		return nil, f.explain(err, p)
+	}
+	c := *sp
+	c.Location = f.location
+	snap := &Snapshot{Savepoint: &c, mapping: mapping}
+	snap.Container = Container{Family: Flink, Name: f.name, Size: f.info.Size, ModTime: f.info.ModTime}
+	snap.Container.Metadata, _ = metadata.VersionOf(sp)
+	snap.src = newSource(f, o, nil)
+	return snap, nil
+}
+
+// contents gives the whole file: read where it is small or cannot be mapped.
+func (f *found) contents(ctx context.Context) (format.Bytes, *storage.Mapping, error) {
+	if int64(len(f.head)) == f.info.Size {
+		return format.NewBytes(f.head), nil, nil
+	}
+	if m, ok := f.store.(storage.Mapper); ok && f.info.Size >= mapFrom {
+		mapping, err := m.Map(ctx, f.name, f.info.Version)
+		if err == nil {
+			return format.MappedBytes(mapping.Data), mapping, nil
+		}
+		if !errors.Is(err, storage.ErrUnsupported) {
+			return format.Bytes{}, nil, err
+		}
+	}
+	rest, err := f.rd.ReadRange(ctx, int64(len(f.head)), -1)
+	if err != nil {
+		return format.Bytes{}, nil, err
+	}
+	if n := int64(len(f.head) + len(rest)); n != f.info.Size {
+		return format.Bytes{}, nil, format.InFile(format.Errorf(format.ErrChanged, "%d bytes where there were %d", n, f.info.Size), f.name)
+	}
+	return format.NewBytes(append(f.head[:len(f.head):len(f.head)], rest...)), nil, nil
+}
+
+func (f *found) openSPT(ctx context.Context, o Options) (*Snapshot, error) {
+	file, err := spt.Open(ctx, sptReader{f.rd}, f.info.Size, o.Limits)
+	if err != nil {
+		return nil, f.explainSPT(format.InFile(err, f.name))
+	}
+	c := *file.Savepoint()
+	c.Location = f.location
+	snap := &Snapshot{Savepoint: &c}
+	snap.Container = Container{Family: SPT, Name: f.name, Size: f.info.Size, ModTime: f.info.ModTime, SPT: file.Stats()}
+	snap.Container.Metadata, _ = metadata.VersionOf(&c)
+	snap.src = newSource(f, o, file)
+	return snap, nil
+}
+
+// sptReader makes a short read of a storage.Reader the error it is.
+type sptReader struct{ rd *storage.Reader }
+
+func (r sptReader) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	n, err := r.rd.ReadAt(ctx, p, off)
+	if n < len(p) && (err == nil || isEOF(err)) {
+		err = format.InFile(format.Errorf(format.ErrTruncated, "cut short: %d bytes at %d were asked for, %d are there", len(p), off, n), r.rd.Name())
+	}
+	if n == len(p) && isEOF(err) {
+		err = nil
+	}
+	return n, storageKind(err)
+}
+
+// Source reads the snapshot's streams.
+func (s *Snapshot) Source() format.Source { return s.src }
+
+// Close ends the use of the snapshot and of everything read from it. It is
+// ErrChanged if a mapped _metadata is no longer what was opened: then nothing
+// that was found in it holds.
+func (s *Snapshot) Close() error {
+	m := s.mapping
+	s.mapping = nil
+	return storageKind(closeMapping(m))
+}
+
+func closeMapping(m *storage.Mapping) error {
+	if m == nil {
+		return nil
+	}
+	return m.Close()
+}
+
+// Dir is the folder in which relative streams lie, as its store names it.
+func (s *Snapshot) Dir() string { return s.src.dir }
+
+// Describe names the container: "metadata v4 (Flink 1.16–1.20)" or "spt 1.0".
+func (c Container) Describe() string {
+	if c.Family == SPT {
+		text := fmt.Sprintf("spt %d.%d", c.SPT.Major, c.SPT.Minor)
+		if c.Metadata.Valid() {
+			text += fmt.Sprintf(", made from metadata %s (Flink %s)", c.Metadata, c.Metadata.Releases())
+		}
+		return text
+	}
+	return fmt.Sprintf("metadata %s (Flink %s)", c.Metadata, c.Metadata.Releases())
+}
+
+// storageKind makes a storage error match the kinds of package format too.
+func storageKind(err error) error {
+	if err != nil && errors.Is(err, storage.ErrChanged) && !errors.Is(err, format.ErrChanged) {
+		return &kinded{err, format.ErrChanged}
+	}
+	return err
+}
+
+// kinded is an error of the kind kind.
+type kinded struct{ err, kind error }
+
+func (e *kinded) Error() string   { return e.err.Error() }
+func (e *kinded) Unwrap() []error { return []error{e.err, e.kind} }
+
+// ParseMapping reads OLD=NEW. OLD may hold "=" only as "\=".
+func ParseMapping(s string) (Mapping, error) {
+	old, to, ok := strings.Cut(s, "=")
+	if !ok || old == "" {
+		return Mapping{}, fmt.Errorf("%q is not OLD=NEW", s)
+	}
+	return Mapping{Old: old, New: to}, nil
+}
+
+// isSnapshotName is whether a name could be the description of a snapshot.
+func isSnapshotName(name string) bool {
+	base := route.Base(name)
+	return base == MetadataName || strings.HasSuffix(base, Extension)
+}

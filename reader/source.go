@@ -1,0 +1,304 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// Found is where a reference leads.
+type Found struct {
+	Store storage.Storage
+	Name  string
+	Info  storage.Info
+	// Instead is the place tried in vain before this one was found in its
+	// stead: the file was copied away with its snapshot. "" if the reference
+	// itself is right, or a mapping led here.
+	Instead string
+}
+
+// source reads streams of one snapshot. References are looked up once.
+type source struct {
+	stores  storage.Resolver
+	store   storage.Storage // that holds the snapshot
+	dir     string          // of the snapshot, in store
+	maps    []Mapping       // longest first
+	file    *spt.File       // for an .spt
+	sched   *storage.Scheduler
+	mu      sync.Mutex
+	lookups map[reference]*lookup
+	folders map[string]*folder
+}
+
+type reference struct {
+	relative bool
+	path     string
+}
+
+type lookup struct {
+	once  sync.Once
+	found Found
+	rd    *storage.Reader
+	err   error
+}
+
+// folder remembers how many files of a folder were asked for; many are listed
+// at once instead of one by one.
+type folder struct {
+	mu    sync.Mutex
+	asked int
+	files map[string]storage.Info // nil: not listed
+}
+
+func newSource(f *found, o Options, file *spt.File) *source {
+	maps := slices.Clone(o.Map)
+	slices.SortStableFunc(maps, func(a, b Mapping) int { return len(b.Old) - len(a.Old) })
+	return &source{
+		stores: o.Stores, store: f.store, dir: route.Dir(f.name), maps: maps, file: file,
+		sched: storage.NewScheduler(), lookups: map[reference]*lookup{}, folders: map[string]*folder{},
+	}
+}
+
+// ReadAt implements format.Source.
+func (s *source) ReadAt(ctx context.Context, st format.Stream, p []byte, off int64) (int, error) {
+	switch st := st.(type) {
+	case *format.Inline:
+		return s.inline(st, p, off)
+	case *format.File:
+		return s.readFile(ctx, st, p, off)
+	case *format.Segment:
+		if off < 0 || st.Start < 0 || off > st.Length || int64(len(p)) > st.Length-off {
+			return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d were asked for of a segment of %d", len(p), off, st.Length)
+		}
+		return s.readFile(ctx, st, p, st.Start+off)
+	case *format.KeyGroupStream:
+		return s.ReadAt(ctx, st.Data, p, off)
+	case *format.Chunks:
+		if s.file == nil {
+			return 0, errors.New("internal error: chunks outside an .spt file")
+		}
+		return s.file.ReadAt(ctx, st, p, off)
+	case *format.Concat:
+		return s.concat(ctx, st, p, off)
+	case *format.EmptySegment, nil:
+		if len(p) == 0 {
+			return 0, nil
+		}
+		return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d were asked for of a stream without any", len(p), off)
+	}
+	return 0, fmt.Errorf("internal error: a stream of type %T", st)
+}
+
+func (s *source) inline(st *format.Inline, p []byte, off int64) (int, error) {
+	if off < 0 || off > st.Size() || int64(len(p)) > st.Size()-off {
+		return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d were asked for of %d inline bytes", len(p), off, st.Size())
+	}
+	return st.Data.ReadAt(p, off)
+}
+
+func (s *source) concat(ctx context.Context, st *format.Concat, p []byte, off int64) (int, error) {
+	n := 0
+	for _, part := range st.Parts {
+		if n == len(p) {
+			break
+		}
+		if off >= part.N {
+			off -= part.N
+			continue
+		}
+		k := int(min(part.N-off, int64(len(p)-n)))
+		if _, err := s.ReadAt(ctx, part.Of, p[n:n+k], part.Off+off); err != nil {
+			return n, err
+		}
+		n += k
+		off = 0
+	}
+	if n < len(p) {
+		return n, format.Errorf(format.ErrTruncated, "%d bytes were asked for past the end of a stream of %d", len(p)-n, st.Size())
+	}
+	return n, nil
+}
+
+func (s *source) readFile(ctx context.Context, st format.Stream, p []byte, off int64) (int, error) {
+	l := s.lookup(ctx, st)
+	if l.err != nil {
+		return 0, l.err
+	}
+	n, err := sptReader{l.rd}.ReadAt(ctx, p, off)
+	return n, err
+}
+
+// Locate finds the file behind a stream that refers to one. What is not there
+// matches format.ErrMissing.
+func (s *Snapshot) Locate(ctx context.Context, st format.Stream) (Found, error) {
+	l := s.src.lookup(ctx, st)
+	return l.found, l.err
+}
+
+func (s *source) lookup(ctx context.Context, st format.Stream) *lookup {
+	path, relative, ok := format.Reference(st)
+	if !ok {
+		return &lookup{err: fmt.Errorf("internal error: a stream of kind %s refers to no file", format.Kind(st))}
+	}
+	ref := reference{relative, path.String()}
+	s.mu.Lock()
+	l := s.lookups[ref]
+	if l == nil {
+		l = &lookup{}
+		s.lookups[ref] = l
+	}
+	s.mu.Unlock()
+	l.once.Do(func() {
+		l.found, l.err = s.locate(ctx, ref)
+		if l.err == nil {
+			l.rd = s.sched.NewReader(l.found.Store, l.found.Name, l.found.Info.Version)
+		} else if ctx.Err() != nil { // says nothing of the file
+			s.mu.Lock()
+			delete(s.lookups, ref)
+			s.mu.Unlock()
+		}
+	})
+	return l
+}
+
+// locate tries the places where a reference may lead, in this order: beside
+// _metadata for a relative one; where a mapping says; the absolute place
+// itself; and, because snapshots are copied away from where they were written,
+// the same file under the folder of the snapshot or of its job.
+func (s *source) locate(ctx context.Context, ref reference) (Found, error) {
+	if ref.relative {
+		if !IsPlainName(ref.path) {
+			return Found{}, format.Errorf(format.ErrUnsupported, "relative reference %q leads outside the snapshot and is not followed", ref.path)
+		}
+		name := route.Join(s.dir, ref.path)
+		info, err := s.stat(ctx, s.store, name)
+		if err != nil {
+			return Found{}, missing(err, ref.path)
+		}
+		return Found{Store: s.store, Name: name, Info: info}, nil
+	}
+	for _, m := range s.maps {
+		if rest, ok := cutPrefix(ref.path, m.Old); ok {
+			return s.at(ctx, m.New+rest)
+		}
+	}
+	found, err := s.at(ctx, ref.path)
+	if err == nil || ctx.Err() != nil || errors.Is(err, storage.ErrPermission) {
+		return found, err
+	}
+	for _, name := range s.fallbacks(ref.path) {
+		if info, serr := s.stat(ctx, s.store, name); serr == nil {
+			return Found{Store: s.store, Name: name, Info: info, Instead: ref.path}, nil
+		}
+	}
+	return Found{}, err
+}
+
+func (s *source) at(ctx context.Context, uri string) (Found, error) {
+	store, name, err := s.stores.Resolve(ctx, uri)
+	if err != nil {
+		return Found{}, missing(err, uri)
+	}
+	info, err := s.stat(ctx, store, name)
+	if err != nil {
+		return Found{}, missing(err, uri)
+	}
+	return Found{Store: store, Name: name, Info: info}, nil
+}
+
+// fallbacks are the places of an absolute reference under the snapshot's own
+// folder and its job's folder: …/shared/X, …/taskowned/X, …/chk-N/X, X.
+func (s *source) fallbacks(path string) []string {
+	job := route.Dir(s.dir)
+	if s.dir != "" && job == "" {
+		job = "."
+	}
+	var all []string
+	for _, sub := range []string{"/shared/", "/taskowned/"} {
+		if i := strings.LastIndex(path, sub); i >= 0 && s.dir != "" {
+			all = append(all, route.Join(job, path[i+1:]))
+			return all
+		}
+	}
+	base := path[strings.LastIndexByte(path, '/')+1:]
+	if !IsPlainName(base) {
+		return nil
+	}
+	all = append(all, route.Join(s.dir, base))
+	if parent := path[:max(len(path)-len(base)-1, 0)]; s.dir != "" {
+		if p := parent[strings.LastIndexByte(parent, '/')+1:]; strings.HasPrefix(p, "chk-") && IsPlainName(p) {
+			all = append(all, route.Join(job, p+"/"+base))
+		}
+	}
+	return all
+}
+
+// listFrom is the number of files of one folder from which it is listed.
+const listFrom = 8
+
+// stat finds one file, by listing its folder once many of it are asked for.
+func (s *source) stat(ctx context.Context, store storage.Storage, name string) (storage.Info, error) {
+	dir := route.Dir(name)
+	key := fmt.Sprintf("%p %s", store, dir)
+	s.mu.Lock()
+	f := s.folders[key]
+	if f == nil {
+		f = &folder{}
+		s.folders[key] = f
+	}
+	s.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.asked++; f.files == nil && f.asked == listFrom {
+		if l, err := list(ctx, store, dir); err == nil {
+			f.files = make(map[string]storage.Info, len(l.files))
+			for _, i := range l.files {
+				f.files[route.Base(i.Name)] = i
+			}
+		}
+	}
+	if f.files != nil {
+		if info, ok := f.files[route.Base(name)]; ok {
+			info.Name = name
+			return info, nil
+		}
+		return storage.Info{}, &storage.Error{Op: "stat", Name: name, Err: storage.ErrNotExist}
+	}
+	return store.Stat(ctx, name)
+}
+
+// missing makes what is not there, or not reachable, an ErrMissing.
+func missing(err error, ref string) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if errors.Is(err, storage.ErrNotExist) {
+		return &format.Error{Offset: -1, Msg: fmt.Sprintf("file %s is missing", quote(ref)), Err: errors.Join(format.ErrMissing, err)}
+	}
+	return &kinded{err, format.ErrMissing}
+}
+
+// IsPlainName is whether a relative reference is one bare name, which is all
+// that Flink writes. Anything else could lead out of the snapshot.
+func IsPlainName(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00")
+}
+
+// cutPrefix cuts a prefix that ends at a path boundary, schemes of one store
+// counting as equal.
+func cutPrefix(path, prefix string) (rest string, ok bool) {
+	for _, p := range [][2]string{{path, prefix}, {format.CanonicalURI(path), format.CanonicalURI(prefix)}} {
+		if r, ok := strings.CutPrefix(p[0], p[1]); ok && (r == "" || strings.HasSuffix(p[1], "/") || strings.HasPrefix(r, "/")) {
+			return r, true
+		}
+	}
+	return "", false
+}
