@@ -117,6 +117,14 @@ type Remover interface {
 	RemoveTree(ctx context.Context, name string) error
 }
 
+// Canonicalizer is an optional ability: the one name that an object or a folder
+// has whatever links and relative names lead to it, so that two names can be
+// compared. What does not exist yet is named below the nearest folder that does.
+// The elements are divided by "/". Stores whose names are unique do not have it.
+type Canonicalizer interface {
+	Canonical(ctx context.Context, name string) (string, error)
+}
+
 // SpaceReporter is an optional ability: how many bytes may still be written where
 // name would lie.
 type SpaceReporter interface {

@@ -183,6 +183,43 @@ func (s *Store) RemoveTree(ctx context.Context, name string) error {
 	return fail("remove", name, os.RemoveAll(path))
 }
 
+// Canonical implements storage.Canonicalizer: absolute, with symbolic links
+// resolved as far as the path exists.
+func (s *Store) Canonical(ctx context.Context, name string) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", fail("resolve", name, err)
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "", fail("resolve", name, err)
+	}
+	rest := ""
+	for links := 0; ; {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return filepath.ToSlash(filepath.Join(real, rest)), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", fail("resolve", name, err)
+		}
+		// A link that leads nowhere stands for the place that it names.
+		if to, err := os.Readlink(path); err == nil && links < 40 {
+			links++
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(filepath.Dir(path), to)
+			}
+			path = to
+			continue
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			return filepath.ToSlash(filepath.Join(path, rest)), nil
+		}
+		rest = filepath.Join(filepath.Base(path), rest)
+		path = up
+	}
+}
+
 // FreeSpace implements storage.SpaceReporter. It asks the nearest folder that
 // exists.
 func (s *Store) FreeSpace(ctx context.Context, name string) (int64, error) {
