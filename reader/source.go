@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ type source struct {
 	stores  storage.Resolver
 	store   storage.Storage // that holds the snapshot
 	dir     string          // of the snapshot, in store
+	version storage.Version // of the file that describes it
 	maps    []Mapping       // longest first
 	file    *spt.File       // for an .spt
 	sched   *storage.Scheduler
@@ -62,7 +64,7 @@ func newSource(f *found, o Options, file *spt.File) *source {
 	maps := slices.Clone(o.Map)
 	slices.SortStableFunc(maps, func(a, b Mapping) int { return len(b.Old) - len(a.Old) })
 	return &source{
-		stores: o.Stores, store: f.store, dir: route.Dir(f.name), maps: maps, file: file,
+		stores: o.Stores, store: f.store, dir: route.Dir(f.name), version: f.info.Version, maps: maps, file: file,
 		sched: storage.NewScheduler(), lookups: map[reference]*lookup{}, folders: map[string]*folder{},
 	}
 }
@@ -301,4 +303,16 @@ func cutPrefix(path, prefix string) (rest string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// OpenFile streams n bytes at off of the file that a stream refers to, for what
+// does not belong into memory. io.EOF from it means that all of them came, from
+// the version that was first seen.
+func (s *Snapshot) OpenFile(ctx context.Context, st format.Stream, off, n int64) (io.ReadCloser, error) {
+	l := s.src.lookup(ctx, st)
+	if l.err != nil {
+		return nil, l.err
+	}
+	body, _, err := l.rd.Open(ctx, off, n)
+	return body, storageKind(err)
 }

@@ -17,11 +17,21 @@ import (
 //
 // It streams: memory does not grow with inline state or offsets.
 func Encode(ctx context.Context, w io.Writer, sp *format.Savepoint) error {
+	return EncodeFrom(ctx, w, sp, nil)
+}
+
+// EncodeFrom is Encode for a savepoint that also holds chunks and ropes whose
+// As is an Inline: their bytes are read from src and become inline state.
+func EncodeFrom(ctx context.Context, w io.Writer, sp *format.Savepoint, src format.Source) error {
 	fw, ok := parseFileWire(sp.Wire)
 	if !ok {
-		fw = fileWire{version: Latest, tail: propertiesFor(sp.Kind)}
+		fw = fileWire{version: Latest}
 	}
-	e := &encoder{ctx: ctx, w: w, v: fw.version, layout: fw.layout, buf: make([]byte, 0, 2*encodeBuffer)}
+	if fw.tail == "" { // made by hand, or what was salvaged of a damaged file
+		fw.tail = propertiesFor(sp.Kind)
+	}
+	e := &encoder{ctx: ctx, w: w, src: src, v: fw.version, layout: fw.layout, buf: make([]byte, 0, 2*encodeBuffer)}
+	e.counter, _ = w.(*countingSink)
 	e.file(sp, fw.tail)
 	e.flush()
 	return e.err
@@ -45,14 +55,16 @@ func (n *countingSink) Write(p []byte) (int, error) {
 
 const encodeBuffer = 64 << 10
 
-// encoder keeps the first error; small fields gather in buf.
+// encoder keeps the first error; what is written gathers in buf.
 type encoder struct {
-	ctx    context.Context
-	w      io.Writer
-	v      Version
-	layout layout
-	buf    []byte
-	err    error
+	ctx     context.Context
+	src     format.Source // nil: no streams but those of Flink
+	w       io.Writer
+	counter *countingSink // w, where only the size is wanted
+	v       Version
+	layout  layout
+	buf     []byte
+	err     error
 }
 
 func (e *encoder) fail(err error) {
@@ -62,8 +74,12 @@ func (e *encoder) fail(err error) {
 }
 
 func (e *encoder) flush() {
+	e.fail(e.ctx.Err())
 	if e.err == nil && len(e.buf) > 0 {
-		_, err := e.w.Write(e.buf)
+		n, err := e.w.Write(e.buf)
+		if err == nil && n < len(e.buf) {
+			err = io.ErrShortWrite
+		}
 		e.fail(err)
 	}
 	e.buf = e.buf[:0]
@@ -93,34 +109,23 @@ func (e *encoder) text(t format.Text) {
 	}
 }
 
-// bulk writes bytes without a detour through buf.
+// bulk writes many bytes. They go through buf, so that the writer never sees
+// mapped ones: a fault inside it would leave it in pieces.
 func (e *encoder) bulk(b format.Bytes) {
-	if b.Len() <= encodeBuffer {
-		e.fail(b.View(func(p []byte) error {
-			e.buf = append(e.buf, p...)
-			return nil
-		}))
+	if e.counter != nil {
+		*e.counter += countingSink(b.Len())
+		return
+	}
+	for off := 0; off < b.Len() && e.err == nil; {
 		e.spill()
-		return
+		at := len(e.buf)
+		n := min(b.Len()-off, cap(e.buf)-at)
+		e.buf = e.buf[:at+n]
+		_, err := b.ReadAt(e.buf[at:], int64(off))
+		e.fail(err)
+		off += n
 	}
-	e.flush()
-	if e.err != nil {
-		return
-	}
-	if n, ok := e.w.(*countingSink); ok {
-		*n += countingSink(b.Len())
-		return
-	}
-	e.fail(b.View(func(p []byte) error {
-		for len(p) > 0 {
-			n := min(len(p), 1<<20)
-			if _, err := e.w.Write(p[:n]); err != nil {
-				return err
-			}
-			p = p[n:]
-		}
-		return e.ctx.Err()
-	}))
+	e.spill()
 }
 
 func (e *encoder) blob(b format.Bytes) {
@@ -140,8 +145,8 @@ func (e *encoder) offsets(o format.Offsets) {
 	if o == nil {
 		return
 	}
-	if n, ok := e.w.(*countingSink); ok && e.err == nil {
-		*n += countingSink(o.Len() * 8)
+	if e.counter != nil {
+		*e.counter += countingSink(o.Len() * 8)
 		return
 	}
 	e.fail(format.EachOffset(e.ctx, o, func(_ int64, run []int64) error {
@@ -214,6 +219,9 @@ func (e *encoder) operator(op *format.Operator) {
 		if !e.v.hasFinished() {
 			e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no finished operators", e.v))
 		}
+		if op.Coordinator != nil || len(op.Subtasks) > 0 {
+			e.fail(fmt.Errorf("internal error: a finished operator with state"))
+		}
 		e.i32(min(w.subtaskCount, -1))
 		return
 	}
@@ -232,6 +240,9 @@ func (e *encoder) subtask(s *format.Subtask) {
 	if s.Finished {
 		if !e.v.hasFinished() {
 			e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no finished subtasks", e.v))
+		}
+		if s.Managed != nil || s.Raw != nil || s.ManagedKeyed != nil || s.RawKeyed != nil || len(s.Input)+len(s.Output)+len(s.Legacy) > 0 {
+			e.fail(fmt.Errorf("internal error: a finished subtask with state"))
 		}
 		e.i32(-s.Index - 1)
 		return
@@ -294,8 +305,42 @@ func (e *encoder) stream(s format.Stream) {
 		e.text(s.LogicalID)
 	case *format.EmptySegment:
 		e.u8(streamEmptySegment)
+	case *format.Chunks:
+		e.inlineFrom(s, s.As)
+	case *format.Concat:
+		e.inlineFrom(s, s.As)
 	default:
 		e.fail(fmt.Errorf("internal error: a stream of kind %s cannot stand in _metadata", format.Kind(s)))
+	}
+}
+
+// inlineFrom writes the bytes of a stream as inline state, named as as is.
+func (e *encoder) inlineFrom(s, as format.Stream) {
+	in, ok := as.(*format.Inline)
+	if !ok {
+		e.fail(fmt.Errorf("internal error: a stream of kind %s cannot stand in _metadata", format.Kind(s)))
+		return
+	}
+	e.u8(streamBytes)
+	e.text(in.Name)
+	n := s.Size()
+	if n < 0 || n > math.MaxInt32 {
+		e.fail(format.Errorf(format.ErrUnsupported, "%d bytes of inline state, the format allows %d", n, math.MaxInt32))
+		return
+	}
+	e.i32(int32(n))
+	if e.counter != nil {
+		*e.counter += countingSink(n)
+		return
+	}
+	buf := make([]byte, min(n, encodeBuffer))
+	for off := int64(0); off < n && e.err == nil; off += int64(len(buf)) {
+		p := buf[:min(n-off, int64(len(buf)))]
+		if _, err := e.src.ReadAt(e.ctx, s, p, off); err != nil {
+			e.fail(err)
+			return
+		}
+		e.bulk(format.NewBytes(p))
 	}
 }
 
@@ -348,17 +393,28 @@ func (e *encoder) operatorHandle(h *format.OperatorHandle) {
 }
 
 // tag is the tag a keyed handle was read with, or the one that the version's
-// newest release writes; short is the layout of 1.14.
+// newest release writes; short is the layout of 1.14. A handle may have come
+// from another file, which says otherwise which of the two layouts it is in.
 func (e *encoder) tag(w format.Wire, v2, v3, newest byte) (tag byte, short bool) {
 	switch {
 	case len(w) > 0:
-		return w[0], len(w) > 1
+		tag, short = w[0], len(w) > 1
 	case e.v == V2:
-		return v2, false
+		tag = v2
 	case e.v == V3:
-		return v3, false
+		tag = v3
+	default:
+		tag = newest
 	}
-	return newest, false
+	if tag != v2 && tag != newest {
+		e.fail(fmt.Errorf("internal error: tag %d on a handle for tag %d", tag, newest))
+	}
+	if fits := twoLayouts(tag) && e.layout.changelog114; len(w) == 0 {
+		short = fits
+	} else if short != fits {
+		e.fail(format.Errorf(format.ErrUnsupported, "a changelog handle in the layout of Flink 1.14 cannot stand beside newer ones"))
+	}
+	return tag, short
 }
 
 func (e *encoder) keyed(h format.KeyedHandle) {

@@ -1,0 +1,73 @@
+package reader
+
+import (
+	"context"
+	"errors"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/storage"
+	"golang.org/x/sync/errgroup"
+)
+
+// FileState is a file that the snapshot refers to, and what became of it.
+type FileState struct {
+	summary.File
+	Found Found // valid where Err is nil
+	Err   error // matches format.ErrMissing where it is not to be had
+}
+
+// Missing is whether the file is not there or not reachable.
+func (f FileState) Missing() bool { return f.Err != nil }
+
+// parallelLookups bounds how many files are looked for at once.
+const parallelLookups = 16
+
+// Files looks up every file of a summary of this snapshot, in its order. Only
+// errors that say nothing of the file (a context that is over) are returned;
+// what is missing says so itself. No file is opened.
+func (s *Snapshot) Files(ctx context.Context, files []summary.File) ([]FileState, error) {
+	all := make([]FileState, len(files))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallelLookups)
+	for i, f := range files {
+		g.Go(func() error {
+			st := &format.File{Path: format.NewText(f.Path), Relative: f.Relative, Length: -1}
+			found, err := s.Locate(ctx, st)
+			if err != nil && !errors.Is(err, format.ErrMissing) && !errors.Is(err, format.ErrUnsupported) {
+				return err
+			}
+			all[i] = FileState{File: f, Found: found, Err: err}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// View is the same snapshot with another model on top of its streams: what a
+// transform gives.
+func (s *Snapshot) View(sp *format.Savepoint) *Snapshot {
+	c := *s
+	c.Savepoint = sp
+	c.mapping = nil // the base closes it
+	return &c
+}
+
+// Unchanged checks that the file that describes the snapshot is still the one
+// that was opened; ErrChanged if not.
+func (s *Snapshot) Unchanged(ctx context.Context) error {
+	info, err := s.src.store.Stat(ctx, s.Container.Name)
+	if err == nil && info.Version == s.src.version {
+		return nil
+	}
+	if err != nil && (ctx.Err() != nil) {
+		return err
+	}
+	return &format.Error{File: s.Container.Name, Offset: -1, Msg: "it changed since it was opened", Err: format.ErrChanged}
+}
+
+// Store is where the snapshot's description lies.
+func (s *Snapshot) Store() storage.Storage { return s.src.store }

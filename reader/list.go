@@ -1,0 +1,210 @@
+package reader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/route"
+	"golang.org/x/sync/errgroup"
+)
+
+// Entry is a snapshot, or what is left of one, under a root.
+type Entry struct {
+	Path    string // as the user can give it to other commands
+	State   EntryState
+	Problem string // why it is not complete
+	Time    time.Time
+
+	// Of snapshots that could be opened:
+	Container Container
+	Kind      summary.Kind
+	ID        int64
+	Operators int
+	Bytes     int64 // of state and description, as far as it is there
+	Missing   int   // files
+	// Newest marks the newest complete snapshot under its root.
+	Newest bool
+}
+
+// EntryState says whether a snapshot can be used.
+type EntryState string
+
+// The states.
+const (
+	Complete   EntryState = "complete"
+	Incomplete EntryState = "incomplete" // files are missing, or there is no _metadata yet
+	Damaged    EntryState = "damaged"    // the description cannot be read
+	Leftover   EntryState = "leftover"   // of an interrupted writer; safe to delete
+)
+
+// ListOptions for List.
+type ListOptions struct {
+	Options
+	Depth int // folders below the root; 0: 8
+	Jobs  int // snapshots opened at once; 0: 8
+}
+
+// List finds the snapshots under a root: folders with _metadata, chk-N and
+// savepoint-… folders without, .spt files, and leftovers of interrupted
+// writers. Newest first. It opens each description, and no state.
+func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
+	if o.Depth == 0 {
+		o.Depth = 8
+	}
+	if o.Jobs == 0 {
+		o.Jobs = 8
+	}
+	store, name, err := o.Stores.Resolve(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	w := &lister{ctx: ctx, o: o, store: store}
+	l, err := list(ctx, store, route.Clean(name))
+	if err != nil || len(l.files)+len(l.folders) == 0 {
+		// A root that is a snapshot's file, or nothing.
+		if isSnapshotName(name) {
+			if _, serr := store.Stat(ctx, name); serr == nil {
+				w.entries = []Entry{{Path: root}}
+				return w.finish()
+			}
+		}
+		if err == nil && !isFolder(ctx, store, route.Clean(name)) {
+			err = &storage.Error{Op: "list", Name: root, Err: storage.ErrNotExist}
+		}
+		if err != nil {
+			return nil, storageKind(err)
+		}
+	}
+	if err := w.folder(route.Clean(root), route.Clean(name), l, 0); err != nil {
+		return nil, storageKind(err)
+	}
+	return w.finish()
+}
+
+type lister struct {
+	ctx     context.Context
+	o       ListOptions
+	store   storage.Storage
+	entries []Entry
+}
+
+// folder collects what is in a folder. path is as the user wrote it, name the
+// store's.
+func (w *lister) folder(path, name string, l listing, depth int) error {
+	for _, f := range l.files {
+		base := route.Base(f.Name)
+		switch {
+		case storage.IsTemp(base):
+			w.entries = append(w.entries, Entry{Path: route.Join(path, base), State: Leftover, Problem: "of a writer that was interrupted", Time: f.ModTime})
+		case strings.HasSuffix(base, Extension):
+			w.entries = append(w.entries, Entry{Path: route.Join(path, base), Time: f.ModTime})
+		}
+	}
+	if l.has(MetadataName) {
+		w.entries = append(w.entries, Entry{Path: path})
+		return nil // nothing but state files is below a snapshot
+	}
+	base := route.Base(name)
+	if n := checkpointNumber(name); n >= 0 || strings.HasPrefix(base, "savepoint-") && depth > 0 {
+		e := Entry{Path: path, State: Incomplete, Problem: "it has no _metadata", ID: max(n, 0)}
+		for _, f := range l.files {
+			if f.ModTime.After(e.Time) {
+				e.Time = f.ModTime
+			}
+		}
+		w.entries = append(w.entries, e)
+	}
+	for _, sub := range l.folders {
+		if storage.IsTemp(sub) {
+			w.entries = append(w.entries, Entry{Path: route.Join(path, sub), State: Leftover, Problem: "of a writer that was interrupted"})
+			continue
+		}
+		if sub == "shared" || sub == "taskowned" || depth+1 >= w.o.Depth {
+			continue
+		}
+		below, err := list(w.ctx, w.store, route.Join(name, sub))
+		if err != nil {
+			if errors.Is(err, storage.ErrPermission) {
+				w.entries = append(w.entries, Entry{Path: route.Join(path, sub), State: Damaged, Problem: "no permission to look into it"})
+				continue
+			}
+			return err
+		}
+		if err := w.folder(route.Join(path, sub), route.Join(name, sub), below, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish opens what was found, sorts it and marks the newest.
+func (w *lister) finish() ([]Entry, error) {
+	g, ctx := errgroup.WithContext(w.ctx)
+	g.SetLimit(w.o.Jobs)
+	for i := range w.entries {
+		e := &w.entries[i]
+		if e.State != "" {
+			continue
+		}
+		g.Go(func() error { return e.open(ctx, w.o.Options) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(w.entries, func(a, b Entry) int {
+		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID), cmp.Compare(a.Path, b.Path))
+	})
+	for i := range w.entries {
+		if w.entries[i].State == Complete {
+			w.entries[i].Newest = true
+			break
+		}
+	}
+	return w.entries, nil
+}
+
+// open fills in what the description says. Only a context that is over is an
+// error.
+func (e *Entry) open(ctx context.Context, o Options) error {
+	snap, err := Open(ctx, e.Path, o)
+	if err != nil {
+		e.State, e.Problem = Damaged, err.Error()
+		return ctx.Err()
+	}
+	defer snap.Close() //nolint:errcheck // what was found in it is checked by Unchanged
+	e.Container, e.ID, e.Operators = snap.Container, snap.ID, len(snap.Operators)
+	e.Time = snap.Container.ModTime
+	s, err := summary.Of(ctx, snap.Savepoint)
+	if err != nil {
+		e.State, e.Problem = Damaged, err.Error()
+		return ctx.Err()
+	}
+	e.Kind = s.Kind
+	files, err := snap.Files(ctx, s.Files)
+	if err != nil {
+		return err
+	}
+	e.Bytes = e.Container.Size
+	for _, f := range files {
+		if f.Missing() {
+			e.Missing++
+		} else {
+			e.Bytes += f.Bytes
+		}
+	}
+	e.State = Complete
+	if e.Missing > 0 {
+		e.State, e.Problem = Incomplete, plural(e.Missing, "file")+" missing"
+	}
+	if err := snap.Unchanged(ctx); err != nil {
+		e.State, e.Problem = Damaged, format.ErrChanged.Error()
+	}
+	return ctx.Err()
+}

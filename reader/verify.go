@@ -1,0 +1,409 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// Severity says how bad a finding is.
+type Severity string
+
+// The severities. Notes are worth knowing and no fault: a snapshot with notes
+// only is sound.
+const (
+	Fault   Severity = "error"   // it will not restore, or state is lost
+	Warning Severity = "warning" // no release of Flink writes this
+	Note    Severity = "note"
+)
+
+// Finding is one thing that Verify found.
+type Finding struct {
+	Severity Severity
+	Code     string // stable: "missing-file", "length", "offsets", …
+	Place    string // path inside the snapshot, "" for the whole
+	File     string // reference concerned, if any
+	Message  string
+}
+
+// Verification is the result of Verify.
+type Verification struct {
+	Faults, Warnings, Notes int
+	Streams                 int   // looked at
+	Files                   int   // different ones
+	BytesRead               int64 // of state, where it was read
+	Chunks                  int   // of an .spt, all checked
+	// Absolute counts the handles that name absolute places, by which the
+	// snapshot cannot simply be moved.
+	Absolute int
+}
+
+// Relocatable is whether the snapshot can be moved as a folder.
+func (v *Verification) Relocatable() bool { return v.Absolute == 0 }
+
+// VerifyOptions for Verify.
+type VerifyOptions struct {
+	// Read reads every byte of every file too. Flink's files carry no
+	// checksums: it shows only that they can be read.
+	Read     bool
+	Progress func(n int64) // bytes read; may be nil
+}
+
+// Verify checks everything that the description of a snapshot promises, and
+// the checksums of an .spt chunk by chunk. Each finding is reported as it is
+// made, in file order. The error is for what ended the work early.
+//
+// What it does not check: that the bytes of an element are what its serializer
+// wrote.
+func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Finding)) (*Verification, error) {
+	v := &verifier{ctx: ctx, snap: s, o: o, out: report, result: &Verification{},
+		seen: map[format.StreamKey]bool{}, files: map[reference]int64{}, ids: map[format.OperatorID]bool{}}
+	if o.Progress == nil {
+		v.o.Progress = func(int64) {}
+	}
+	if !metadata.KnownProperties(s.Savepoint) {
+		v.report(Note, "properties", "", "", "the properties object is in a shape that no release of Flink writes; it is kept as it is")
+	}
+	for _, op := range s.Operators {
+		if err := v.operator(op); err != nil {
+			return v.result, err
+		}
+	}
+	if err := v.streams(); err != nil {
+		return v.result, err
+	}
+	if s.src.file != nil {
+		if err := v.chunks(); err != nil {
+			return v.result, err
+		}
+	}
+	if err := v.orphans(); err != nil {
+		return v.result, err
+	}
+	return v.result, s.Unchanged(ctx)
+}
+
+type verifier struct {
+	ctx    context.Context
+	snap   *Snapshot
+	o      VerifyOptions
+	out    func(Finding)
+	result *Verification
+	seen   map[format.StreamKey]bool
+	files  map[reference]int64 // bytes needed
+	ids    map[format.OperatorID]bool
+}
+
+func (v *verifier) report(sev Severity, code, place, file, msg string, args ...any) {
+	switch sev {
+	case Fault:
+		v.result.Faults++
+	case Warning:
+		v.result.Warnings++
+	default:
+		v.result.Notes++
+	}
+	v.out(Finding{sev, code, place, file, fmt.Sprintf(msg, args...)})
+}
+
+// operator checks what needs no other file.
+func (v *verifier) operator(op *format.Operator) error {
+	place := fmt.Sprintf("operator %q", op.Label())
+	if v.ids[op.ID] {
+		v.report(Fault, "operator-id", place, "", "the id %s comes twice", op.ID)
+	}
+	v.ids[op.ID] = true
+	if op.Parallelism < 1 || op.MaxParallelism < 1 || op.MaxParallelism > format.MaxKeyGroups || op.Parallelism > op.MaxParallelism {
+		v.report(Fault, "parallelism", place, "", "parallelism %d of at most %d", op.Parallelism, op.MaxParallelism)
+	}
+	for _, sub := range op.Subtasks {
+		at := fmt.Sprintf("%s/subtask %d", place, sub.Index)
+		if sub.Index >= op.Parallelism {
+			v.report(Fault, "subtask", at, "", "the operator has parallelism %d", op.Parallelism)
+		}
+		if err := v.offsets(at+"/"+format.SlotManaged.String(), sub.Managed); err != nil {
+			return err
+		}
+		if err := v.offsets(at+"/"+format.SlotRaw.String(), sub.Raw); err != nil {
+			return err
+		}
+		for _, h := range []format.KeyedHandle{sub.ManagedKeyed, sub.RawKeyed} {
+			if err := v.keyed(at+"/keyed state", op, h); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// offsets checks that the elements of each state lie in the stream and in
+// order. Equal offsets are legal: elements can be empty.
+func (v *verifier) offsets(place string, h *format.OperatorHandle) error {
+	if h == nil {
+		return nil
+	}
+	size := int64(0)
+	if h.Data != nil {
+		size = h.Data.Size()
+	}
+	for _, st := range h.States {
+		at := fmt.Sprintf("%s/state %q", place, st.Name)
+		if n := st.Offsets.Len(); st.Mode == format.ModeBroadcast && n != 1 {
+			v.report(Warning, "broadcast", at, "", "%d offsets, a broadcast state has one", n)
+		}
+		outside, order, err := checkOffsets(v.ctx, st.Offsets, size)
+		if err != nil {
+			return format.At(err, "%s", at)
+		}
+		if outside.count > 0 {
+			v.report(Fault, "offsets", at, "", "%d of %d offsets lie outside the %d bytes of the stream, the first is %d of element %d",
+				outside.count, st.Offsets.Len(), size, outside.value, outside.index)
+		}
+		if order.count > 0 {
+			v.report(Warning, "offsets", at, "", "%d of %d offsets are smaller than the one before, the first is %d of element %d",
+				order.count, st.Offsets.Len(), order.value, order.index)
+		}
+	}
+	return nil
+}
+
+// firstOf counts what is wrong and remembers the first.
+type firstOf struct{ count, index, value int64 }
+
+func (f *firstOf) add(index, value int64) {
+	if f.count++; f.count == 1 {
+		f.index, f.value = index, value
+	}
+}
+
+// checkOffsets checks one array against the size of its stream, -1 for one
+// that is not known. An element may start at the end: it is empty.
+func checkOffsets(ctx context.Context, o format.Offsets, size int64) (outside, order firstOf, err error) {
+	last := int64(0)
+	err = format.EachOffset(ctx, o, func(first int64, run []int64) error {
+		for i, off := range run {
+			if off < 0 || size >= 0 && off > size {
+				outside.add(first+int64(i), off)
+			} else if off < last {
+				order.add(first+int64(i), off)
+			}
+			last = off
+		}
+		return nil
+	})
+	return outside, order, err
+}
+
+func (v *verifier) keyed(place string, op *format.Operator, h format.KeyedHandle) error {
+	if h == nil {
+		return nil
+	}
+	if r := h.KeyGroups(); r.First < 0 || r.Count < 0 || int64(r.First)+int64(r.Count) > int64(op.MaxParallelism) {
+		v.report(Fault, "key-groups", place, "", "key groups %d to %d, the operator has %d", r.First, int64(r.First)+int64(r.Count)-1, op.MaxParallelism)
+	}
+	switch h := h.(type) {
+	case *format.KeyGroups:
+		size := int64(0)
+		if h.Data != nil {
+			size = h.Data.Size()
+		}
+		outside, order, err := checkKeyGroups(v.ctx, h, size)
+		if err != nil {
+			return format.At(err, "%s", place)
+		}
+		if outside.count > 0 {
+			v.report(Fault, "key-groups", place, "", "%d of %d key groups lie outside the %d bytes of the stream, the first is %d at %d",
+				outside.count, h.Range.Count, size, int64(h.Range.First)+outside.index, outside.value)
+		}
+		if order.count > 0 {
+			v.report(Warning, "key-groups", place, "", "%d of %d key groups lie before the one with the smaller number, the first is %d at %d",
+				order.count, h.Range.Count, int64(h.Range.First)+order.index, order.value)
+		}
+	case *format.Changelog:
+		for _, m := range append(append([]format.KeyedHandle(nil), h.Materialized...), h.Changes...) {
+			if err := v.keyed(place, op, m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkKeyGroups is checkOffsets for key groups: 0 says that there is no data.
+func checkKeyGroups(ctx context.Context, h *format.KeyGroups, size int64) (outside, order firstOf, err error) {
+	last := int64(0)
+	err = format.EachOffset(ctx, h.Offsets, func(first int64, run []int64) error {
+		for i, off := range run {
+			switch {
+			case off == 0:
+				continue
+			case off < 0 || size >= 0 && off > size:
+				outside.add(first+int64(i), off)
+			case off < last:
+				order.add(first+int64(i), off)
+			}
+			last = off
+		}
+		return nil
+	})
+	return outside, order, err
+}
+
+// streams checks every reference: the file is there and as long as promised.
+func (v *verifier) streams() error {
+	for _, op := range v.snap.Operators {
+		for _, sub := range op.Subtasks {
+			// A placeholder has no stream, and absolute folders.
+			if h := sub.Managed; h != nil && h.Merging != nil && h.Merging.Placeholder {
+				v.result.Absolute++
+			}
+		}
+	}
+	return v.snap.EachStream(func(p format.Place, st format.Stream) error {
+		v.result.Streams++
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+		return v.stream(p, st)
+	})
+}
+
+func (v *verifier) stream(p format.Place, st format.Stream) error {
+	path, relative, ok := format.Reference(st)
+	if !ok {
+		return nil
+	}
+	if !relative {
+		v.result.Absolute++
+	}
+	ref := reference{relative, path.String()}
+	_, known := v.files[ref]
+	v.files[ref]++
+	if key := st.Key(); v.seen[key] {
+		return nil
+	} else {
+		v.seen[key] = true
+	}
+	found, err := v.snap.Locate(v.ctx, st)
+	switch {
+	case errors.Is(err, format.ErrUnsupported) && relative:
+		v.report(Fault, "path", p.String(), ref.path, "the reference leads outside the snapshot and is not followed")
+		return nil
+	case errors.Is(err, format.ErrMissing):
+		if !known {
+			v.report(Fault, "missing-file", p.String(), ref.path, "%s", strings.TrimPrefix(err.Error(), ": "))
+		}
+		return nil
+	case err != nil:
+		return err
+	}
+	if !known {
+		v.result.Files++
+		if found.Instead != "" {
+			v.report(Note, "moved", p.String(), ref.path, "not where it is said to be; found as %s", quote(found.Name))
+		}
+	}
+	switch s := st.(type) {
+	case *format.Segment:
+		if s.Start < 0 || s.Length < 0 || s.Start > found.Info.Size || s.Length > found.Info.Size-s.Start {
+			v.report(Fault, "length", p.String(), ref.path, "bytes %d to %d are promised, the file has %d", s.Start, s.Start+s.Length, found.Info.Size)
+			return nil
+		}
+	default:
+		if n := st.Size(); n >= 0 && n != found.Info.Size {
+			v.report(Fault, "length", p.String(), ref.path, "%d bytes are promised, the file has %d", n, found.Info.Size)
+			return nil
+		} else if n < -1 {
+			v.report(Warning, "length", p.String(), ref.path, "a length of %d", n)
+		}
+	}
+	if v.o.Read && !known {
+		return v.read(p, ref, found)
+	}
+	return nil
+}
+
+// read reads a whole file.
+func (v *verifier) read(p format.Place, ref reference, found Found) error {
+	body, _, err := v.snap.src.sched.NewReader(found.Store, found.Name, found.Info.Version).Open(v.ctx, 0, -1)
+	if err == nil {
+		var n int64
+		n, err = io.Copy(progressWriter(v.o.Progress), body)
+		v.result.BytesRead += n
+		err = errors.Join(err, body.Close())
+	}
+	switch {
+	case err == nil:
+	case v.ctx.Err() != nil, storage.Classify(err) == storage.InputChanged:
+		return storageKind(err)
+	default:
+		v.report(Fault, "read", p.String(), ref.path, "%v", err)
+	}
+	return nil
+}
+
+type progressWriter func(int64)
+
+func (w progressWriter) Write(p []byte) (int, error) {
+	w(int64(len(p)))
+	return len(p), nil
+}
+
+// chunks checks the checksums of an .spt.
+func (v *verifier) chunks() error {
+	v.result.Chunks = v.snap.Container.SPT.Chunks
+	return storageKind(v.snap.src.file.Verify(v.ctx, func(e format.Error) {
+		v.report(Fault, "checksum", e.Path, "", "%s", e.Error())
+	}))
+}
+
+// orphans looks for files beside _metadata that no handle names.
+func (v *verifier) orphans() error {
+	s := v.snap
+	if s.Container.Family != Flink || route.Base(s.Container.Name) != MetadataName {
+		return nil
+	}
+	l, err := list(v.ctx, s.src.store, s.src.dir)
+	if err != nil {
+		return storageKind(err)
+	}
+	named := map[string]bool{MetadataName: true}
+	for ref := range v.files {
+		named[ref.path[strings.LastIndexByte(ref.path, '/')+1:]] = true
+	}
+	var n int
+	var bytes int64
+	var example string
+	for _, f := range l.files {
+		if base := route.Base(f.Name); !named[base] {
+			if n == 0 {
+				example = base
+			}
+			n++
+			bytes += f.Size
+		}
+	}
+	if n > 0 {
+		v.report(Note, "orphan", "", example, "%s beside _metadata that no handle names, %d bytes", plural(n, "file"), bytes)
+	}
+	return nil
+}
+
+// AbsoluteHandles calls f for every handle that names an absolute place, in
+// file order: those that keep a snapshot from being moved.
+func AbsoluteHandles(sp *format.Savepoint, f func(p format.Place, path string)) {
+	_ = sp.EachStream(func(p format.Place, st format.Stream) error {
+		if path, relative, ok := format.Reference(st); ok && !relative {
+			f(p, path.String())
+		}
+		return nil
+	})
+}
+

@@ -1,0 +1,302 @@
+package writer
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// flinkPlacer decides for each stream of a savepoint how the new _metadata
+// refers to it. A file that several handles name is placed once.
+type flinkPlacer struct {
+	ctx      context.Context
+	plan     *Plan
+	relative bool   // the version can name files beside _metadata
+	base     string // else: what absolute names begin with
+	placed   map[format.StreamKey]format.Stream
+	names    map[string]string // lower case, taken beside _metadata
+	outer    map[string]bool   // files that stay outside
+	missing  MissingError
+}
+
+// reserve takes the names that files beside _metadata have and keep.
+func (m *flinkPlacer) reserve(sp *format.Savepoint) {
+	m.names[reader.MetadataName] = ""
+	_ = sp.EachStream(func(_ format.Place, st format.Stream) error {
+		if c, ok := st.(*format.Chunks); ok {
+			st = c.As
+		}
+		if f, ok := st.(*format.File); ok && f.Relative {
+			m.names[strings.ToLower(f.Path.String())] = f.Path.String()
+		}
+		return nil
+	})
+}
+
+func (m *flinkPlacer) place(place format.Place, st format.Stream) (format.Stream, error) {
+	switch s := st.(type) {
+	case *format.Inline:
+		if m.movesOut(place, s.Size()) {
+			return m.newFile(s, s.Name.String(), "inline")
+		}
+		return s, nil
+	case *format.EmptySegment:
+		return s, nil
+	case *format.File, *format.Segment:
+		return m.reference(st)
+	case *format.Chunks:
+		return m.packed(place, s, s.As)
+	case *format.Concat:
+		return m.packed(place, s, s.As)
+	}
+	return nil, fmt.Errorf("internal error: a stream of type %T", st)
+}
+
+// movesOut is whether inline state of this size becomes a file. A coordinator
+// has only inline state.
+func (m *flinkPlacer) movesOut(place format.Place, n int64) bool {
+	t := m.plan.o.InlineThreshold
+	return t > 0 && n > t && place.Slot != format.SlotCoordinator
+}
+
+// packed places bytes of an .spt, or of a rope, as what they came from.
+func (m *flinkPlacer) packed(place format.Place, s, as format.Stream) (format.Stream, error) {
+	if in, ok := as.(*format.Inline); ok {
+		if m.movesOut(place, s.Size()) {
+			return m.newFile(s, in.Name.String(), "inline")
+		}
+		return s, nil
+	}
+	path, relative, ok := format.Reference(as)
+	if !ok { // state that never was Flink's: small enough to be inline, or a file
+		if n := s.Size(); place.Slot == format.SlotCoordinator || n <= defaultInline {
+			return inlineAs(s), nil
+		}
+		return m.newFile(s, "", "extract")
+	}
+	if m.plan.o.KeepReferences && !relative {
+		m.outside(path.String())
+		return as, nil
+	}
+	// What was one file becomes one again, and what were two stays two, even
+	// where their bytes are the same.
+	key := as.Key()
+	if done := m.placed[key]; done != nil {
+		return sameReference(done, as), nil
+	}
+	var st format.Stream
+	var err error
+	if relative && m.relative {
+		if !reader.IsPlainName(path.String()) {
+			return nil, unsafeName(path.String())
+		}
+		st, err = m.write(s, path.String(), as, "extract")
+	} else {
+		st, err = m.newFile(s, nameHint(as), "extract")
+		m.rewrite(path.String(), referenceOf(st))
+	}
+	m.placed[key] = st
+	return st, err
+}
+
+// nameHint is what a file is best named after: a segment after its logical
+// file, for many share the physical one.
+func nameHint(st format.Stream) string {
+	if s, ok := st.(*format.Segment); ok && reader.IsPlainName(s.LogicalID.String()) {
+		return s.LogicalID.String()
+	}
+	path, _, _ := format.Reference(st)
+	return path.String()
+}
+
+func referenceOf(st format.Stream) string {
+	path, _, _ := format.Reference(st)
+	return path.String()
+}
+
+// defaultInline is Flink's default for what is kept inline.
+const defaultInline = 20 << 10
+
+// inlineAs makes a stream one that is written inline, without a name.
+func inlineAs(s format.Stream) format.Stream {
+	switch s := s.(type) {
+	case *format.Chunks:
+		c := *s
+		c.As = &format.Inline{}
+		return &c
+	case *format.Concat:
+		c := *s
+		c.As = &format.Inline{}
+		return &c
+	}
+	return s
+}
+
+// reference places a file or a segment of one.
+func (m *flinkPlacer) reference(st format.Stream) (format.Stream, error) {
+	o := m.plan.o
+	path, relative, _ := format.Reference(st)
+	if o.KeepReferences && !relative {
+		m.outside(path.String())
+		return st, nil
+	}
+	key := st.Key()
+	if s := m.placed[key]; s != nil {
+		return sameReference(s, st), nil
+	}
+	found, ok, err := m.plan.locate(m.ctx, st, &m.missing)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		if relative && !reader.IsPlainName(path.String()) {
+			return nil, unsafeName(path.String())
+		}
+		m.placed[key] = st
+		return st, nil // kept, or refused at the end with all others
+	}
+	if relative && !reader.IsPlainName(path.String()) {
+		return nil, unsafeName(path.String())
+	}
+	if o.Files == Reference {
+		return m.stays(st, found)
+	}
+	how := string(o.Files)
+	if _, ok := st.(*format.Segment); ok {
+		how = "segment"
+	}
+	if relative && m.relative {
+		s, err := m.write(st, path.String(), st, how)
+		m.placed[key] = s
+		return s, err
+	}
+	s, err := m.newFile(st, nameHint(st), how)
+	m.placed[key] = s
+	m.rewrite(path.String(), referenceOf(s))
+	return s, err
+}
+
+// sameReference gives the stream for another handle on a file that was placed
+// already. Two handles can differ in what they say of its length.
+func sameReference(placed, st format.Stream) format.Stream {
+	p, ok1 := placed.(*format.File)
+	f, ok2 := st.(*format.File)
+	if ok1 && ok2 && p.Length != f.Length {
+		c := *p
+		c.Length = f.Length
+		return &c
+	}
+	return placed
+}
+
+func unsafeName(path string) error {
+	return format.Errorf(format.ErrUnsupported, "relative reference %q leads outside the snapshot: nothing is written under such a name", path)
+}
+
+// stays refers to a file where it is.
+func (m *flinkPlacer) stays(st format.Stream, found reader.Found) (format.Stream, error) {
+	uri, err := absolute(m.ctx, found.Store, found.Name, found.Name)
+	if err != nil {
+		return nil, err
+	}
+	path, relative, _ := format.Reference(st)
+	if !relative && found.Instead == "" && sameFile(path.String(), uri) {
+		uri = path.String() // as it was written
+	}
+	m.outside(uri)
+	var s format.Stream
+	switch st := st.(type) {
+	case *format.Segment:
+		c := *st
+		c.Path = textFor(st.Path, uri)
+		s = &c
+	default:
+		s = &format.File{Path: textFor(path, uri), Length: st.Size()}
+	}
+	m.rewrite(path.String(), uri)
+	m.placed[st.Key()] = s
+	return s, nil
+}
+
+func sameFile(a, b string) bool { return format.CanonicalURI(a) == format.CanonicalURI(b) }
+
+// textFor keeps a text that says the same.
+func textFor(old format.Text, s string) format.Text {
+	if old.String() == s {
+		return old
+	}
+	return format.NewText(s)
+}
+
+// newFile places bytes in a file beside _metadata, named after what they were
+// called in the input. Each call makes a file of its own: two handles with
+// equal bytes must not become one, for Flink tells them apart by their file
+// when it deals out state.
+func (m *flinkPlacer) newFile(of format.Stream, was, how string) (format.Stream, error) {
+	name := m.freeName(of, was)
+	as := &format.File{Relative: true, Path: format.NewText(name), Length: of.Size()}
+	if !m.relative {
+		as.Relative, as.Path = false, format.NewText(route.Join(m.base, name))
+	}
+	return m.write(of, name, as, how)
+}
+
+// write plans a file.
+func (m *flinkPlacer) write(of format.Stream, name string, as format.Stream, how string) (format.Stream, error) {
+	size := of.Size()
+	if size < 0 {
+		found, err := m.plan.snap.Locate(m.ctx, of)
+		if err != nil {
+			return nil, err
+		}
+		size = found.Info.Size
+	}
+	path, _, _ := format.Reference(of)
+	m.plan.Files = append(m.plan.Files, File{Name: name, Bytes: size, How: how, From: path.String(), of: of})
+	m.plan.Bytes += size
+	return as, nil
+}
+
+// freeName is the last element of what the bytes were called, or a name made
+// from their key, with a suffix where it is taken. Names that differ only in
+// case count as one: file systems disagree about them.
+func (m *flinkPlacer) freeName(of format.Stream, was string) string {
+	base := was[strings.LastIndexAny(was, `/\`)+1:]
+	if !reader.IsPlainName(base) || strings.ContainsFunc(base, func(r rune) bool { return !strconv.IsPrint(r) }) || len(base) > 200 {
+		base = nameOf(of.Key())
+	}
+	name := base
+	for i := 2; ; i++ {
+		if _, taken := m.names[strings.ToLower(name)]; !taken {
+			m.names[strings.ToLower(name)] = name
+			return name
+		}
+		name = fmt.Sprintf("%s-%d", base, i)
+	}
+}
+
+// nameOf makes a name in the form of a uuid, the same for the same bytes.
+func nameOf(k format.StreamKey) string {
+	sum := shortHash(k.String())
+	h := hex.EncodeToString(sum[:16])
+	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
+}
+
+func (m *flinkPlacer) rewrite(from, to string) {
+	if from != to {
+		m.plan.Rewrites = append(m.plan.Rewrites, Rewrite{from, to})
+	}
+}
+
+func (m *flinkPlacer) outside(path string) {
+	if !m.outer[path] {
+		m.outer[path] = true
+		m.plan.Outside = append(m.plan.Outside, path)
+	}
+}

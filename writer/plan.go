@@ -1,0 +1,317 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// Plan is what Write will do.
+type Plan struct {
+	Target   string // as the user named it
+	Family   reader.Family
+	Replaces bool // a snapshot that stands there goes
+	// Files that will stand beside _metadata, in the order of the snapshot.
+	Files []File
+	// Rewrites are the references that change, each once.
+	Rewrites []Rewrite
+	// Missing are the references kept although their files are not to be had.
+	Missing []string
+	// Outside are the files that stay where they are and are referred to.
+	Outside []string
+	// Substituted are files that were not where their references say, and were
+	// found under the snapshot's own or its job's folder.
+	Substituted []Rewrite
+	// Bytes of state that will be read, before any compression.
+	Bytes int64
+	// MetadataBytes is the size of the new _metadata.
+	MetadataBytes int64
+
+	snap   *reader.Snapshot
+	view   *format.Savepoint // as it will be
+	o      Options
+	store  storage.Storage
+	name   string              // of the target in store
+	absent map[string]struct{} // references that are kept without bytes
+}
+
+// File is one file that will be written.
+type File struct {
+	Name  string
+	Bytes int64
+	How   string // "copy", "link", "segment" of a merged file, "extract" from an .spt, "inline" state moved out
+	From  string // the reference or name it has in the input
+	of    format.Stream
+}
+
+// Rewrite is a reference that becomes another.
+type Rewrite struct{ From, To string }
+
+// MissingError names everything that stands in the way of a complete copy. It
+// matches format.ErrMissing.
+type MissingError struct {
+	Files []string // one line each: reference and what is wrong with it
+}
+
+func (e *MissingError) Error() string {
+	const most = 20
+	list := e.Files
+	more := ""
+	if len(list) > most {
+		more = fmt.Sprintf("\n  … and %d more", len(list)-most)
+		list = list[:most]
+	}
+	n := "1 file"
+	if len(e.Files) != 1 {
+		n = fmt.Sprintf("%d files", len(e.Files))
+	}
+	return fmt.Sprintf("%s of the snapshot cannot be had; nothing was written:\n  %s%s", n, strings.Join(list, "\n  "), more)
+}
+
+// Unwrap makes it an ErrMissing.
+func (e *MissingError) Unwrap() error { return format.ErrMissing }
+
+// Hint says what can be done.
+func (e *MissingError) Hint() string {
+	return "say where they are with --map OLD=NEW, or keep the bare references with --missing keep"
+}
+
+// Prepare looks at the input and the target and says what Write will do. It
+// writes nothing. Files that cannot be had are a *MissingError that names all
+// of them; a target that is refused is a *TargetError.
+func Prepare(ctx context.Context, snap *reader.Snapshot, target string, o Options) (*Plan, error) {
+	o = o.withDefaults()
+	p := &Plan{Target: target, Family: o.Family, snap: snap, o: o, absent: map[string]struct{}{}}
+	if p.Family == "" {
+		p.Family = reader.Flink
+		if strings.HasSuffix(route.Clean(target), reader.Extension) {
+			p.Family = reader.SPT
+		}
+	}
+	if target != "" {
+		var err error
+		if p.store, p.name, err = o.Stores.Resolve(ctx, target); err != nil {
+			return nil, err
+		}
+		p.name = route.Clean(p.name)
+	}
+	var err error
+	switch p.Family {
+	case reader.SPT:
+		err = p.forSPT(ctx)
+	default:
+		err = p.forFlink(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if target != "" {
+		if err := p.checkTarget(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// forSPT: everything that can be read goes into the one file; what stays out is
+// only what is missing.
+func (p *Plan) forSPT(ctx context.Context) error {
+	p.view = p.snap.Savepoint
+	var missing MissingError
+	seen := map[format.StreamKey]bool{}
+	err := p.view.EachStream(func(place format.Place, st format.Stream) error {
+		_, _, ref := format.Reference(st)
+		if !ref {
+			p.Bytes += format.SizeOf(st)
+			return nil
+		}
+		key := st.Key()
+		if seen[key] {
+			return nil
+		}
+		seen[key] = true
+		found, ok, err := p.locate(ctx, st, &missing)
+		if err == nil && ok {
+			p.Bytes += streamSize(st, found)
+		}
+		return err
+	})
+	if err == nil && len(missing.Files) > 0 {
+		err = &missing
+	}
+	return err
+}
+
+// streamSize is the number of bytes of a stream whose file was found.
+func streamSize(st format.Stream, found reader.Found) int64 {
+	if n := st.Size(); n >= 0 {
+		return n
+	}
+	return found.Info.Size
+}
+
+// locate finds the file of a reference and checks its length. What is not to
+// be had is noted, as kept or as missing; then ok is false.
+func (p *Plan) locate(ctx context.Context, st format.Stream, missing *MissingError) (found reader.Found, ok bool, err error) {
+	path, _, _ := format.Reference(st)
+	found, err = p.snap.Locate(ctx, st)
+	if err == nil {
+		err = checkLength(st, found)
+	}
+	switch {
+	case err == nil:
+		if found.Instead != "" {
+			p.Substituted = append(p.Substituted, Rewrite{path.String(), found.Name})
+		}
+		return found, true, nil
+	case ctx.Err() != nil, !errors.Is(err, format.ErrMissing) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrTruncated):
+		return found, false, err
+	case p.o.KeepMissing:
+		if _, dup := p.absent[path.String()]; !dup {
+			p.Missing = append(p.Missing, path.String())
+		}
+		p.absent[path.String()] = struct{}{}
+	default:
+		missing.Files = append(missing.Files, err.Error())
+	}
+	return found, false, nil
+}
+
+// checkLength compares a file with what the snapshot says of it.
+func checkLength(st format.Stream, found reader.Found) error {
+	path, _, _ := format.Reference(st)
+	if s, ok := st.(*format.Segment); ok {
+		if s.Start < 0 || s.Length < 0 || s.Start > found.Info.Size || s.Length > found.Info.Size-s.Start {
+			return format.Errorf(format.ErrTruncated, "file %s: bytes %d to %d are promised, it has %d", quote(path.String()), s.Start, s.Start+s.Length, found.Info.Size)
+		}
+		return nil
+	}
+	if n := st.Size(); n >= 0 && n != found.Info.Size {
+		return format.Errorf(format.ErrTruncated, "file %s: %d bytes are promised, it has %d", quote(path.String()), n, found.Info.Size)
+	}
+	return nil
+}
+
+// forFlink: each stream gets its place beside or inside the new _metadata.
+func (p *Plan) forFlink(ctx context.Context) error {
+	sp := p.snap.Savepoint
+	if p.o.MetadataVersion != 0 {
+		var err error
+		if sp, err = metadata.WithVersion(sp, p.o.MetadataVersion); err != nil {
+			return err
+		}
+	}
+	version, ok := metadata.VersionOf(sp)
+	if !ok {
+		version = metadata.Latest
+	}
+	m := &flinkPlacer{ctx: ctx, plan: p, relative: version.HasRelativeFiles(), placed: map[format.StreamKey]format.Stream{}, names: map[string]string{}, outer: map[string]bool{}}
+	if !m.relative && p.Target != "" {
+		var err error
+		if m.base, err = absolute(ctx, p.store, p.name, p.Target); err != nil {
+			return err
+		}
+	}
+	// Names that the input uses beside _metadata stay as they are, so they are
+	// taken before any other file is named.
+	m.reserve(sp)
+	view, err := sp.MapStreams(m.place)
+	if err != nil {
+		return err
+	}
+	if len(m.missing.Files) > 0 {
+		return &m.missing
+	}
+	if !p.o.KeepReferences && p.o.Files != Reference {
+		view = withoutMerging(view)
+	}
+	c := *view
+	c.Location = p.Target
+	p.view = &c
+	if err := nativeStates(p.view); err != nil {
+		return err
+	}
+	p.MetadataBytes, err = metadata.Size(p.view)
+	return err
+}
+
+// nativeStates refuses state that Flink could not read.
+func nativeStates(sp *format.Savepoint) error {
+	for _, op := range sp.Operators {
+		for _, sub := range op.Subtasks {
+			if h := sub.Managed; h != nil && h.Codec == format.CodecNative {
+				return format.Errorf(format.ErrUnsupported, "operator %q holds state in spt's own encoding, which Flink cannot read", op.Label())
+			}
+			if h, ok := sub.ManagedKeyed.(*format.KeyGroups); ok && h.Codec == format.CodecNative {
+				return format.Errorf(format.ErrUnsupported, "operator %q holds keyed state in spt's own encoding, which Flink cannot read", op.Label())
+			}
+		}
+	}
+	return nil
+}
+
+// absolute is the name by which files under the target are referred to from
+// anywhere.
+func absolute(ctx context.Context, store storage.Storage, name, target string) (string, error) {
+	if c, ok := store.(storage.Canonicalizer); ok {
+		path, err := c.Canonical(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		if !strings.HasPrefix(path, "/") { // C:/x
+			path = "/" + path
+		}
+		return "file:" + path, nil
+	}
+	return route.Clean(target), nil
+}
+
+// withoutMerging drops what file merging adds to handles, where the segments
+// became files of their own: the placeholders and the folders they name.
+func withoutMerging(sp *format.Savepoint) *format.Savepoint {
+	c := *sp
+	c.Operators = make([]*format.Operator, len(sp.Operators))
+	changed := false
+	for i, op := range sp.Operators {
+		c.Operators[i] = op
+		var subs []*format.Subtask
+		for k, sub := range op.Subtasks {
+			h := sub.Managed
+			if h == nil || h.Merging == nil {
+				continue
+			}
+			if _, still := h.Data.(*format.Segment); still {
+				continue // missing, and kept as it is
+			}
+			if subs == nil {
+				subs = append(subs, op.Subtasks...)
+			}
+			s := *sub
+			if h.Merging.Placeholder {
+				s.Managed = nil
+			} else {
+				plain := *h
+				plain.Merging = nil
+				s.Managed = &plain
+			}
+			subs[k] = &s
+		}
+		if subs != nil {
+			o := *op
+			o.Subtasks = subs
+			c.Operators[i] = &o
+			changed = true
+		}
+	}
+	if !changed {
+		return sp
+	}
+	return &c
+}

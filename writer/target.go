@@ -1,0 +1,228 @@
+package writer
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// TargetError is a target that is refused.
+type TargetError struct {
+	Target, Why, Advice string
+}
+
+func (e *TargetError) Error() string { return fmt.Sprintf("%s: %s", quote(e.Target), e.Why) }
+
+// Hint says what to do instead.
+func (e *TargetError) Hint() string { return e.Advice }
+
+func quote(s string) string {
+	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) || r == ' ' }) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+func shortHash(s string) [32]byte { return sha256.Sum256([]byte(s)) }
+
+// checkTarget refuses a target that exists, that has to do with the input, or
+// that has no room.
+func (p *Plan) checkTarget(ctx context.Context) error {
+	if err := p.apart(ctx); err != nil {
+		return err
+	}
+	if err := p.free(ctx); err != nil {
+		return err
+	}
+	return p.room(ctx)
+}
+
+// apart makes sure that the target neither contains, equals nor lies in the
+// input, nor any file that the input refers to, links resolved.
+func (p *Plan) apart(ctx context.Context) error {
+	target, err := canonical(ctx, p.store, p.name)
+	if err != nil {
+		return err
+	}
+	own := p.snap.Container.Name
+	if p.snap.Container.Family == reader.Flink {
+		own = p.snap.Dir()
+		if own == "" {
+			own = "."
+		}
+	}
+	in, err := canonical(ctx, p.snap.Store(), own)
+	if err != nil {
+		return err
+	}
+	if p.snap.Store() == p.store {
+		if how := overlap(target, in); how != "" {
+			return &TargetError{p.Target, how + " the input", "write somewhere else"}
+		}
+	}
+	seen := map[string]bool{}
+	return p.snap.EachStream(func(_ format.Place, st format.Stream) error {
+		path, _, ok := format.Reference(st)
+		if !ok || seen[path.String()] {
+			return nil
+		}
+		seen[path.String()] = true
+		found, err := p.snap.Locate(ctx, st)
+		if err != nil || found.Store != p.store {
+			return ctx.Err() // what is not there cannot be in the way
+		}
+		file, err := canonical(ctx, found.Store, found.Name)
+		if err != nil {
+			return err
+		}
+		if how := overlap(target, file); how != "" {
+			return &TargetError{p.Target, how + " a file of the input, " + quote(found.Name), "write somewhere else"}
+		}
+		return nil
+	})
+}
+
+func canonical(ctx context.Context, store storage.Storage, name string) (string, error) {
+	if c, ok := store.(storage.Canonicalizer); ok {
+		return c.Canonical(ctx, name)
+	}
+	return route.Clean(name), nil
+}
+
+// overlap says what one place has to do with another, or "".
+func overlap(target, other string) string {
+	t, o := strings.TrimSuffix(target, "/")+"/", strings.TrimSuffix(other, "/")+"/"
+	switch {
+	case t == o:
+		return "it is"
+	case strings.HasPrefix(t, o):
+		return "it lies in"
+	case strings.HasPrefix(o, t):
+		return "it contains"
+	}
+	return ""
+}
+
+// free makes sure that nothing is at the target, or a snapshot that may be
+// replaced.
+func (p *Plan) free(ctx context.Context) error {
+	what, err := p.whatIsThere(ctx)
+	if err != nil || what == nothing {
+		return err
+	}
+	if !p.o.Overwrite {
+		return &TargetError{p.Target, "it exists", "write somewhere else, or add --overwrite to replace a snapshot"}
+	}
+	snap, err := reader.Open(ctx, p.Target, reader.Options{Stores: p.o.Stores})
+	if err != nil {
+		return &TargetError{p.Target, fmt.Sprintf("it is not a snapshot, so it is not overwritten (%v)", err), "remove it yourself if that is meant"}
+	}
+	defer snap.Close() //nolint:errcheck // it is only looked at
+	isFile := route.Base(snap.Container.Name) == route.Base(p.name) && what == file
+	if p.Family == reader.SPT != isFile {
+		return &TargetError{p.Target, "a file and a folder do not replace each other", "write somewhere else"}
+	}
+	if p.Family == reader.Flink {
+		if err := p.onlySnapshot(ctx, snap); err != nil {
+			return err
+		}
+	}
+	p.Replaces = true
+	return nil
+}
+
+type there int
+
+const (
+	nothing there = iota
+	file
+	folder
+)
+
+func (p *Plan) whatIsThere(ctx context.Context) (there, error) {
+	if _, err := p.store.Stat(ctx, p.name); err == nil {
+		return file, nil
+	} else if !errors.Is(err, storage.ErrNotExist) {
+		return nothing, err
+	}
+	// A folder is what has something in it, or what its parent lists.
+	for _, err := range p.store.List(ctx, p.name+"/", "/") {
+		if err != nil {
+			return nothing, err
+		}
+		return folder, nil
+	}
+	dir := route.Dir(p.name)
+	if dir != "" && !strings.HasSuffix(dir, "/") {
+		dir += "/"
+	}
+	for info, err := range p.store.List(ctx, dir+route.Base(p.name), "/") {
+		if err != nil {
+			if errors.Is(err, storage.ErrNotExist) {
+				return nothing, nil
+			}
+			return nothing, err
+		}
+		if info.Name == p.name+"/" {
+			return folder, nil
+		}
+	}
+	return nothing, nil
+}
+
+// onlySnapshot makes sure that a folder to be replaced holds nothing but the
+// snapshot: replacing it removes all that is in it.
+func (p *Plan) onlySnapshot(ctx context.Context, old *reader.Snapshot) error {
+	named := map[string]bool{reader.MetadataName: true}
+	_ = old.EachStream(func(_ format.Place, st format.Stream) error {
+		if path, _, ok := format.Reference(st); ok {
+			named[path.String()[strings.LastIndexByte(path.String(), '/')+1:]] = true
+		}
+		return nil
+	})
+	for info, err := range p.store.List(ctx, p.name+"/", "/") {
+		if err != nil {
+			return err
+		}
+		if name := strings.TrimPrefix(info.Name, p.name+"/"); !named[name] {
+			return &TargetError{p.Target, fmt.Sprintf("it holds %s, which is not part of the snapshot there, so it is not replaced", quote(name)), "move that away, or write somewhere else"}
+		}
+	}
+	return nil
+}
+
+// room checks the free space, where the store can tell. Linked files take none.
+func (p *Plan) room(ctx context.Context) error {
+	s, ok := p.store.(storage.SpaceReporter)
+	if !ok {
+		return nil
+	}
+	need := p.MetadataBytes
+	for _, f := range p.Files {
+		if f.How != string(Link) {
+			need += f.Bytes
+		}
+	}
+	if p.Family == reader.SPT {
+		need = 0 // compressed and without duplicates: nobody knows before
+	}
+	have, err := s.FreeSpace(ctx, p.name)
+	if err != nil {
+		if errors.Is(err, storage.ErrUnsupported) {
+			return nil
+		}
+		return err
+	}
+	if have < need {
+		return &storage.Error{Op: "write", Name: p.Target, Err: fmt.Errorf("%d bytes are needed, %d are free: %w", need, have, storage.ErrNoSpace)}
+	}
+	return nil
+}

@@ -1,0 +1,457 @@
+package writer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"sync"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/route"
+	"golang.org/x/sync/errgroup"
+)
+
+// Report is what was written.
+type Report struct {
+	Plan     *Plan
+	Written  int64 // bytes that the target takes, linked files left out
+	Linked   int   // files that are hard links
+	SPT      spt.Stats
+	ReadBack bool // everything was read again and is right
+}
+
+// Seal is Prepare and Write.
+func Seal(ctx context.Context, snap *reader.Snapshot, target string, o Options) (*Report, error) {
+	p, err := Prepare(ctx, snap, target, o)
+	if err != nil {
+		return nil, err
+	}
+	return p.Write(ctx)
+}
+
+// Write does what the plan says. On any error, and when ctx is over, nothing is
+// left under the target's name, and a snapshot that was to be replaced stands
+// where it stood.
+func (p *Plan) Write(ctx context.Context) (*Report, error) {
+	if p.Target == "" {
+		return nil, errors.New("internal error: a plan without a target")
+	}
+	if p.Family == reader.SPT {
+		return p.writeSPT(ctx)
+	}
+	return p.writeFlink(ctx)
+}
+
+// writeSPT writes the one file. The store makes it visible when it is whole.
+func (p *Plan) writeSPT(ctx context.Context) (*Report, error) {
+	w, err := p.store.Create(ctx, p.name, storage.CreateOptions{IfAbsent: !p.o.Overwrite})
+	if err != nil {
+		return nil, p.exists(err)
+	}
+	defer w.Abort(context.WithoutCancel(ctx)) //nolint:errcheck // after Commit it does nothing
+	bare := func(st format.Stream) bool {
+		path, _, ok := format.Reference(st)
+		if !ok {
+			return false
+		}
+		_, absent := p.absent[path.String()]
+		return absent
+	}
+	view, stats, err := spt.Write(ctx, w, p.view, p.snap.Source(), bare,
+		spt.Options{Compression: p.o.Compression, Level: p.o.Level, Jobs: p.o.Jobs, Progress: p.o.Progress})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.snap.Unchanged(ctx); err != nil {
+		return nil, err
+	}
+	if p.o.ReadBack {
+		if err := readBackSPT(ctx, w, view); err != nil {
+			return nil, err
+		}
+	}
+	info, err := w.Commit(ctx)
+	if err != nil {
+		return nil, p.exists(err)
+	}
+	return &Report{Plan: p, Written: info.Size, SPT: stats, ReadBack: p.o.ReadBack}, nil
+}
+
+// readBackSPT opens what was written and checks every chunk.
+func readBackSPT(ctx context.Context, w storage.Writer, want *format.Savepoint) error {
+	c, ok := w.(storage.Contents)
+	if !ok {
+		return fmt.Errorf("reading back: %w by this storage", storage.ErrUnsupported)
+	}
+	data, release, err := c.Contents()
+	if err != nil {
+		return err
+	}
+	err = format.MappedBytes(data).View(func(p []byte) error {
+		f, err := spt.Open(ctx, memory(p), int64(len(p)), format.Limits{})
+		if err != nil {
+			return err
+		}
+		if len(f.Savepoint().Operators) != len(want.Operators) {
+			return errors.New("internal error: the file read back holds other operators")
+		}
+		var bad []error
+		err = f.Verify(ctx, func(e format.Error) { bad = append(bad, &e) })
+		return errors.Join(append(bad, err)...)
+	})
+	return errors.Join(err, release())
+}
+
+type memory []byte
+
+func (m memory) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
+	if off < 0 || off > int64(len(m)) || len(p) > len(m)-int(off) {
+		return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d of %d were asked for", len(p), off, len(m))
+	}
+	return copy(p, m[off:]), nil
+}
+
+// exists explains a target that came to be while we wrote.
+func (p *Plan) exists(err error) error {
+	if errors.Is(err, storage.ErrExist) {
+		return &TargetError{p.Target, "it exists now: someone else wrote it meanwhile", "nothing was replaced; look at it, then try again"}
+	}
+	return err
+}
+
+// flinkWrite is the writing of one folder.
+type flinkWrite struct {
+	plan    *Plan
+	folder  string // where the files are written: the target, or a temporary name beside it
+	mover   storage.Mover
+	remover storage.Remover
+
+	mu      sync.Mutex
+	names   []string // that this run wrote
+	sums    map[string]uint32
+	written int64
+	linked  int
+}
+
+// writeFlink writes the files of a folder, then _metadata. Where the store can
+// rename, all of it happens under a temporary name, and one rename is the end;
+// else _metadata, created last and only if absent, is what makes a snapshot of
+// the files.
+func (p *Plan) writeFlink(ctx context.Context) (_ *Report, err error) {
+	w := &flinkWrite{plan: p, folder: p.name, sums: map[string]uint32{}}
+	if m, ok := p.store.(storage.Mover); ok {
+		if r, ok := p.store.(storage.Remover); ok {
+			w.mover, w.remover = m, r
+			w.folder = storage.TempName(p.name)
+		}
+	}
+	if p.Replaces && w.mover == nil {
+		return nil, &TargetError{p.Target, "this storage cannot replace a folder all at once", "write somewhere else"}
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.undo(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := w.files(ctx); err != nil {
+		return nil, err
+	}
+	if p.o.ReadBack {
+		if err := w.readBack(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.metadata(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.reveal(ctx); err != nil {
+		return nil, err
+	}
+	return &Report{Plan: p, Written: w.written, Linked: w.linked, ReadBack: p.o.ReadBack}, nil
+}
+
+// undo deletes what this run wrote, and only that.
+func (w *flinkWrite) undo(ctx context.Context) error {
+	if w.remover != nil {
+		err := w.remover.RemoveTree(ctx, w.folder)
+		if errors.Is(err, storage.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	return w.plan.store.Delete(ctx, w.names...)
+}
+
+func (w *flinkWrite) files(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(w.plan.o.Jobs)
+	for _, f := range w.plan.Files {
+		g.Go(func() error {
+			if err := w.file(ctx, f); err != nil {
+				return fmt.Errorf("writing %s: %w", quote(f.Name), err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+func (w *flinkWrite) file(ctx context.Context, f File) error {
+	name := route.Join(w.folder, f.Name)
+	if f.How == string(Link) {
+		done, err := w.link(ctx, f, name)
+		if done || err != nil {
+			return err
+		}
+	}
+	out, err := w.plan.store.Create(ctx, name, storage.CreateOptions{IfAbsent: true, Size: f.Bytes})
+	if err != nil {
+		return w.plan.exists(err)
+	}
+	defer out.Abort(context.WithoutCancel(ctx)) //nolint:errcheck // after Commit it does nothing
+	sum := crc32.New(castagnoli)
+	n, err := w.copy(ctx, out, f, sum)
+	if err != nil {
+		return err
+	}
+	if n != f.Bytes {
+		return format.Errorf(format.ErrChanged, "%d bytes were read, there were %d", n, f.Bytes)
+	}
+	info, err := out.Commit(ctx)
+	if err != nil {
+		return w.plan.exists(err)
+	}
+	if info.Size != n {
+		return fmt.Errorf("%d bytes were written, the storage has %d", n, info.Size)
+	}
+	w.wrote(name, sum.Sum32(), n)
+	return nil
+}
+
+func (w *flinkWrite) wrote(name string, sum uint32, n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.names = append(w.names, name)
+	w.sums[name] = sum
+	w.written += n
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// copyBuffer is the piece in which state is copied.
+const copyBuffer = 1 << 20
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, copyBuffer); return &b }}
+
+// copy writes the bytes of a file. They pass through here, so that their
+// checksum is known; a file of the input is read as one stream.
+func (w *flinkWrite) copy(ctx context.Context, out io.Writer, f File, sum hash.Hash32) (int64, error) {
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	src, err := w.open(ctx, f)
+	if err != nil {
+		return 0, err
+	}
+	var n int64
+	for {
+		k, rerr := src.Read(*buf)
+		if k > 0 {
+			sum.Write((*buf)[:k])
+			if _, err := out.Write((*buf)[:k]); err != nil {
+				return n, errors.Join(err, src.Close())
+			}
+			n += int64(k)
+			w.plan.o.Progress(int64(k))
+		}
+		if rerr == io.EOF {
+			return n, src.Close()
+		}
+		if rerr == nil {
+			rerr = ctx.Err()
+		}
+		if rerr != nil {
+			return n, errors.Join(rerr, src.Close())
+		}
+	}
+}
+
+func (w *flinkWrite) open(ctx context.Context, f File) (io.ReadCloser, error) {
+	switch st := f.of.(type) {
+	case *format.File:
+		return w.plan.snap.OpenFile(ctx, st, 0, f.Bytes)
+	case *format.Segment:
+		return w.plan.snap.OpenFile(ctx, st, st.Start, f.Bytes)
+	}
+	return io.NopCloser(&streamReader{ctx, w.plan.snap.Source(), f.of, 0}), nil
+}
+
+// streamReader reads a stream from its start to its end.
+type streamReader struct {
+	ctx context.Context
+	src format.Source
+	st  format.Stream
+	off int64
+}
+
+func (r *streamReader) Read(p []byte) (int, error) {
+	left := r.st.Size() - r.off
+	if left <= 0 {
+		return 0, io.EOF
+	}
+	n, err := r.src.ReadAt(r.ctx, r.st, p[:min(int64(len(p)), left)], r.off)
+	r.off += int64(n)
+	return n, err
+}
+
+// link makes a hard link, where source and target allow it.
+func (w *flinkWrite) link(ctx context.Context, f File, name string) (done bool, err error) {
+	l, ok := w.plan.store.(storage.Linker)
+	if !ok {
+		return false, nil
+	}
+	found, err := w.plan.snap.Locate(ctx, f.of)
+	if err != nil {
+		return false, err
+	}
+	info, err := l.Link(ctx, name, found.Store, found.Name, found.Info.Version, true)
+	switch {
+	case errors.Is(err, storage.ErrUnsupported):
+		return false, nil
+	case err != nil:
+		return false, w.plan.exists(err)
+	case info.Size != f.Bytes:
+		return false, format.Errorf(format.ErrChanged, "%d bytes were linked, there were %d", info.Size, f.Bytes)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.names = append(w.names, name)
+	w.linked++
+	w.plan.o.Progress(f.Bytes)
+	return true, nil
+}
+
+// readBack reads every file again and compares checksums.
+func (w *flinkWrite) readBack(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(w.plan.o.Jobs)
+	for name, want := range w.sums {
+		g.Go(func() error {
+			body, _, err := storage.NewReader(w.plan.store, name, "").Open(ctx, 0, -1)
+			if err != nil {
+				return err
+			}
+			sum := crc32.New(castagnoli)
+			_, err = io.Copy(sum, body)
+			if err = errors.Join(err, body.Close()); err != nil {
+				return err
+			}
+			if sum.Sum32() != want {
+				return fmt.Errorf("%s reads back with checksum %08x, it was written with %08x", quote(name), sum.Sum32(), want)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// metadata writes _metadata, decodes it again and compares it with what was
+// meant, before it can be seen.
+func (w *flinkWrite) metadata(ctx context.Context) error {
+	p := w.plan
+	name := route.Join(w.folder, reader.MetadataName)
+	out, err := p.store.Create(ctx, name, storage.CreateOptions{IfAbsent: true, Size: p.MetadataBytes})
+	if err != nil {
+		return p.exists(err)
+	}
+	defer out.Abort(context.WithoutCancel(ctx)) //nolint:errcheck // after Commit it does nothing
+	var target io.Writer = out
+	var copied *bytes.Buffer
+	contents, ok := out.(storage.Contents)
+	if !ok {
+		copied = &bytes.Buffer{}
+		target = io.MultiWriter(out, copied)
+	}
+	if err := metadata.EncodeFrom(ctx, target, p.view, p.snap.Source()); err != nil {
+		return err
+	}
+	if ok {
+		data, release, err := contents.Contents()
+		if err != nil {
+			return err
+		}
+		err = w.compare(ctx, format.MappedBytes(data))
+		if err = errors.Join(err, release()); err != nil {
+			return err
+		}
+	} else if err := w.compare(ctx, format.NewBytes(copied.Bytes())); err != nil {
+		return err
+	}
+	if err := p.snap.Unchanged(ctx); err != nil {
+		return err
+	}
+	info, err := out.Commit(ctx)
+	if err != nil {
+		return p.exists(err)
+	}
+	w.names = append(w.names, name)
+	w.written += info.Size
+	return nil
+}
+
+func (w *flinkWrite) compare(ctx context.Context, data format.Bytes) error {
+	p := w.plan
+	if int64(data.Len()) != p.MetadataBytes {
+		return fmt.Errorf("internal error: %d bytes of _metadata, planned were %d", data.Len(), p.MetadataBytes)
+	}
+	sp, err := metadata.Decode(data, metadata.Options{})
+	if err != nil {
+		return fmt.Errorf("internal error: the new _metadata does not decode: %w", err)
+	}
+	meant, err := format.Fingerprint(ctx, p.view, p.snap.Source())
+	if err != nil {
+		return err
+	}
+	got, err := format.Fingerprint(ctx, sp, p.snap.Source())
+	if err != nil {
+		return err
+	}
+	if got != meant {
+		return errors.New("internal error: the new _metadata does not say what was meant")
+	}
+	return nil
+}
+
+// reveal gives the folder its name. A snapshot that is replaced is moved aside
+// first, and back if anything fails.
+func (w *flinkWrite) reveal(ctx context.Context) error {
+	if w.mover == nil {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // from here on it is done or undone
+	p := w.plan
+	if !p.Replaces {
+		return p.exists(w.mover.Move(ctx, w.folder, p.name))
+	}
+	old := storage.TempName(p.name)
+	if err := w.mover.Move(ctx, p.name, old); err != nil {
+		return err
+	}
+	if err := w.mover.Move(ctx, w.folder, p.name); err != nil {
+		return errors.Join(p.exists(err), w.mover.Move(ctx, old, p.name))
+	}
+	if err := w.remover.RemoveTree(ctx, old); err != nil {
+		return fmt.Errorf("the new snapshot is in place, the old one could not be removed: %w", err)
+	}
+	return nil
+}
