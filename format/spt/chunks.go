@@ -1,0 +1,165 @@
+package spt
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"sort"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// run is consecutive chunks of the chunk table.
+type run struct {
+	first, n uint32
+	before   int64 // of the list it is in: how many bytes, or chunks, precede it
+}
+
+// addChunk puts one chunk at the end of a list of runs.
+func addChunk(runs []run, chunk uint32) []run {
+	if k := len(runs) - 1; k >= 0 && runs[k].first+runs[k].n == chunk {
+		runs[k].n++
+		return runs
+	}
+	return append(runs, run{first: chunk, n: 1})
+}
+
+// appendRuns is the packed form: uvarint first and n of each.
+func appendRuns(p []byte, runs []run) []byte {
+	for _, r := range runs {
+		p = binary.AppendUvarint(p, uint64(r.first))
+		p = binary.AppendUvarint(p, uint64(r.n))
+	}
+	return p
+}
+
+// find gives the index of the run that holds position at.
+func find(runs []run, at int64) int {
+	return sort.Search(len(runs), func(i int) bool { return runs[i].before > at }) - 1
+}
+
+// table is the chunk table: where each chunk lies and what it is.
+type table struct {
+	stored []int64 // [i]: where chunk i starts in the file; one more at the end
+	raw    []int64 // [i]: how many raw bytes precede chunk i in the table; one more
+	kinds  []byte
+	hashes []byte // hashSize each
+}
+
+func (t *table) len() int { return len(t.kinds) }
+
+func (t *table) hash(i uint32) []byte { return t.hashes[int(i)*hashSize:][:hashSize] }
+
+// rawLen is the length of chunk i once decompressed.
+func (t *table) rawLen(i uint32) int64 { return t.raw[i+1] - t.raw[i] }
+
+// pack gives the four arrays of the manifest.
+func (t *table) pack() (stored, raw, kinds, hashes []byte) {
+	for i := range t.kinds {
+		stored = binary.AppendUvarint(stored, uint64(t.stored[i+1]-t.stored[i]))
+		raw = binary.AppendUvarint(raw, uint64(t.raw[i+1]-t.raw[i]))
+	}
+	return stored, raw, t.kinds, t.hashes
+}
+
+// unpackTable reads the arrays and checks each entry; the chunks must end where
+// the manifest starts.
+func unpackTable(stored, raw, kinds, hashes []byte, manifest int64, limits format.Limits) (*table, error) {
+	n := len(kinds)
+	if n > math.MaxUint32 || len(hashes)%hashSize != 0 || len(hashes)/hashSize != n {
+		return nil, format.Errorf(format.ErrCorrupt, "%d chunks with %d bytes of checksums", n, len(hashes))
+	}
+	if len(stored) < n || len(raw) < n { // an uvarint has a byte at least
+		return nil, format.Errorf(format.ErrCorrupt, "%d chunks with lengths of %d and %d bytes", n, len(stored), len(raw))
+	}
+	t := &table{stored: make([]int64, 1, n+1), raw: make([]int64, 1, n+1), kinds: kinds, hashes: hashes}
+	t.stored[0] = headerSize
+	for i := range n {
+		s, k := binary.Uvarint(stored)
+		r, m := binary.Uvarint(raw)
+		if k <= 0 || m <= 0 {
+			return nil, format.Errorf(format.ErrCorrupt, "the lengths end at chunk %d of %d", i, n)
+		}
+		stored, raw = stored[k:], raw[m:]
+		switch kind := kinds[i]; {
+		case r > uint64(limits.Chunk):
+			return nil, format.Errorf(format.ErrLimit, "chunk %d of %d bytes, over the limit of %d", i, r, limits.Chunk)
+		case r == 0:
+			return nil, format.Errorf(format.ErrCorrupt, "chunk %d is empty", i)
+		case kind >= storedKinds:
+			return nil, format.Errorf(format.ErrUnsupported, "chunk %d has compression %d; this program reads 0 to %d", i, kind, storedKinds-1)
+		case kind == storedPlain && s != r, kind != storedPlain && s >= r:
+			return nil, format.Errorf(format.ErrCorrupt, "chunk %d: %d bytes stored in %d", i, r, s)
+		case kind == storedZstd && r > uint64(maxInflated(int64(s))):
+			return nil, format.Errorf(format.ErrCorrupt, "chunk %d: %d bytes stored in %d", i, r, s)
+		}
+		// No overflow: the lengths are within the limits, and the positions
+		// within the file.
+		end := t.stored[i] + int64(s)
+		if end > manifest {
+			return nil, format.Errorf(format.ErrCorrupt, "chunk %d ends at %d, behind the start of the manifest at %d", i, end, manifest)
+		}
+		if t.raw[i] > math.MaxInt64-int64(r) {
+			return nil, format.Errorf(format.ErrLimit, "chunks of more than 2^63 bytes")
+		}
+		t.stored = append(t.stored, end)
+		t.raw = append(t.raw, t.raw[i]+int64(r))
+	}
+	if len(stored) > 0 || len(raw) > 0 {
+		return nil, format.Errorf(format.ErrCorrupt, "more lengths than %d chunks", n)
+	}
+	if t.stored[n] != manifest {
+		return nil, format.Errorf(format.ErrCorrupt, "the chunks end at %d, and the manifest starts at %d", t.stored[n], manifest)
+	}
+	return t, nil
+}
+
+// unpackRuns reads a list of runs; size says by how much a run of the table
+// moves the position in the list.
+func (t *table) unpackRuns(p []byte, size func(run) int64) (runs []run, total, chunks int64, err error) {
+	for len(p) > 0 {
+		first, k := binary.Uvarint(p)
+		if k <= 0 {
+			return nil, 0, 0, format.Errorf(format.ErrCorrupt, "the chunk list is cut short")
+		}
+		n, m := binary.Uvarint(p[k:])
+		if m <= 0 {
+			return nil, 0, 0, format.Errorf(format.ErrCorrupt, "the chunk list is cut short")
+		}
+		p = p[k+m:]
+		if have := uint64(t.len()); first > have || n > have-first || n == 0 {
+			return nil, 0, 0, format.Errorf(format.ErrCorrupt, "chunks %d+%d of a table of %d", first, n, have)
+		}
+		r := run{first: uint32(first), n: uint32(n), before: total}
+		bytes := size(r)
+		if total > math.MaxInt64-bytes {
+			return nil, 0, 0, format.Errorf(format.ErrLimit, "a chunk list of more than 2^63 bytes")
+		}
+		total += bytes
+		chunks += int64(n)
+		runs = append(runs, r)
+	}
+	return runs, total, chunks, nil
+}
+
+// bytesOf is how many raw bytes a run holds.
+func (t *table) bytesOf(r run) int64 { return t.raw[r.first+r.n] - t.raw[r.first] }
+
+// chunksOf is how many chunks a run holds.
+func chunksOf(r run) int64 { return int64(r.n) }
+
+// digest is [format.Chunks.Digest]: SHA-256 over checksum and raw length (u32)
+// of each chunk of the list. It says the same for the same chunks in any file.
+func (t *table) digest(runs []run) string {
+	h := sha256.New()
+	var one [hashSize + 4]byte
+	for _, r := range runs {
+		for i := r.first; i < r.first+r.n; i++ {
+			copy(one[:], t.hash(i))
+			binary.LittleEndian.PutUint32(one[hashSize:], uint32(t.rawLen(i)))
+			h.Write(one[:]) //nolint:errcheck // a hash never fails
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,103 @@
+package spt
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// difference is the path of the first field in which two savepoints differ, ""
+// if they are the same. Offsets of want are compared by what stands for them
+// in the file. It walks the model by reflection, so that a field that is new
+// in the model and not in the manifest is noticed by the first Seal.
+func difference(want, got *format.Savepoint, stored storedOffsets) string {
+	c := comparer{stored: stored}
+	return c.diff(reflect.ValueOf(want), reflect.ValueOf(got))
+}
+
+type comparer struct{ stored storedOffsets }
+
+func (c comparer) diff(a, b reflect.Value) string {
+	switch a.Type() {
+	case reflect.TypeFor[format.Text](): // its fields are not ours to see
+		return differ(a.Interface() != b.Interface())
+	case reflect.TypeFor[format.Bytes]():
+		return differ(!sameBytes(a.Interface().(format.Bytes), b.Interface().(format.Bytes)))
+	}
+	switch a.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if a.IsNil() || b.IsNil() {
+			return differ(a.IsNil() != b.IsNil())
+		}
+		if a.Type() == reflect.TypeFor[format.Offsets]() {
+			field := a.Addr().Interface().(*format.Offsets)
+			return differ(!c.sameOffsets(field, b.Interface().(format.Offsets)))
+		}
+		if a.Elem().Type() != b.Elem().Type() {
+			return differ(true)
+		}
+		return c.diff(a.Elem(), b.Elem())
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if at := c.diff(a.Field(i), b.Field(i)); at != "" {
+				return a.Type().Field(i).Name + tail(at)
+			}
+		}
+	case reflect.Slice: // nil and empty are one
+		if a.Len() != b.Len() {
+			return "(length)"
+		}
+		for i := range a.Len() {
+			if at := c.diff(a.Index(i), b.Index(i)); at != "" {
+				return fmt.Sprint(i) + tail(at)
+			}
+		}
+	default:
+		return differ(!a.Equal(b))
+	}
+	return ""
+}
+
+// differ is a path that ends here.
+func differ(yes bool) string {
+	if yes {
+		return "."
+	}
+	return ""
+}
+
+func tail(at string) string {
+	if at == "." {
+		return ""
+	}
+	return "/" + at
+}
+
+func sameBytes(a, b format.Bytes) bool {
+	same := false
+	err := a.View(func(p []byte) error {
+		return b.View(func(q []byte) error {
+			same = bytes.Equal(p, q)
+			return nil
+		})
+	})
+	return err == nil && same
+}
+
+// sameOffsets is whether got is what was stored for a field.
+func (c comparer) sameOffsets(field *format.Offsets, got format.Offsets) bool {
+	switch want := c.stored[field].(type) {
+	case format.OffsetSlice:
+		got, ok := got.(format.OffsetSlice)
+		return ok && slices.Equal(want, got)
+	case *offsets:
+		got, ok := got.(*offsets)
+		return ok && want.n == got.n && slices.EqualFunc(want.runs, got.runs, func(a, b run) bool {
+			return a.first == b.first && a.n == b.n
+		})
+	}
+	return false
+}

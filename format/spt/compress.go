@@ -1,0 +1,137 @@
+package spt
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// Compression is how chunks are stored.
+type Compression string
+
+// The compressions. Chunks that do not get smaller are stored plain anyway.
+const (
+	Zstd Compression = "zstd" // the default
+	S2   Compression = "s2"   // faster, larger
+	None Compression = "none"
+)
+
+// ParseCompression reads the name of a compression; "" is the default.
+func ParseCompression(s string) (Compression, error) {
+	switch c := Compression(s); c {
+	case "":
+		return Zstd, nil
+	case Zstd, S2, None:
+		return c, nil
+	}
+	return "", fmt.Errorf("compression %q: there are zstd, s2 and none", s)
+}
+
+// Options for writing. The zero value is good.
+type Options struct {
+	Compression Compression // "": zstd
+	// Level is that of the compression; 0 is its default. zstd: 1 to 22
+	// (default 3); s2: 1 to 3 (default 1).
+	Level int
+	// Jobs is how many chunks are compressed at a time; 0: one per processor.
+	// The bytes written do not depend on it.
+	Jobs int
+	// Progress, if set, is told of each n bytes of streams taken in. It is
+	// called by the goroutine that writes.
+	Progress func(n int64)
+}
+
+// withDefaults fills in what is zero, and refuses what cannot be.
+func (o Options) withDefaults() (Options, error) {
+	var err error
+	if o.Compression, err = ParseCompression(string(o.Compression)); err != nil {
+		return o, err
+	}
+	lowest, highest, normal := 0, 0, 0
+	switch o.Compression {
+	case Zstd:
+		lowest, highest, normal = 1, 22, 3
+	case S2:
+		lowest, highest, normal = 1, 3, 1
+	}
+	if o.Level == 0 {
+		o.Level = normal
+	}
+	if o.Level < lowest || o.Level > highest {
+		return o, fmt.Errorf("compression level %d: %s has %d to %d", o.Level, o.Compression, lowest, highest)
+	}
+	if o.Jobs < 0 {
+		return o, fmt.Errorf("%d jobs", o.Jobs)
+	}
+	if o.Jobs == 0 {
+		o.Jobs = runtime.GOMAXPROCS(0)
+	}
+	if o.Progress == nil {
+		o.Progress = func(int64) {}
+	}
+	return o, nil
+}
+
+// How a chunk is stored. Wire format: never change.
+const (
+	storedPlain = 0
+	storedZstd  = 1 // one zstd frame
+	storedS2    = 2 // one s2 block, not a stream of frames
+	storedKinds = 3
+)
+
+// newZstdEncoder is an encoder of whole chunks, safe for concurrent use. Its
+// frames have no checksum: chunks have their own.
+func newZstdEncoder(level, jobs int) (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil,
+		zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)),
+		zstd.WithEncoderConcurrency(jobs),
+		zstd.WithEncoderCRC(false),
+		zstd.WithZeroFrames(true))
+}
+
+// newZstdDecoder decodes no further than the buffer it is given.
+func newZstdDecoder(limits format.Limits) (*zstd.Decoder, error) {
+	return zstd.NewReader(nil,
+		zstd.WithDecoderConcurrency(0), // as many at a time as there are processors
+		zstd.WithDecoderMaxMemory(uint64(max(limits.Chunk, limits.Manifest))),
+		zstd.WithDecodeAllCapLimit(true))
+}
+
+// maxInflated is the most that n bytes of zstd can decompress to: a block of
+// 128 KiB takes at least 4 bytes. It keeps a few bytes from claiming a buffer
+// as large as the limits allow.
+func maxInflated(n int64) int64 { return n * (128 << 10 / 4) }
+
+// inflate decompresses a chunk or manifest to exactly len(dst) bytes.
+func inflate(d *zstd.Decoder, dst, stored []byte, kind byte) error {
+	var got []byte
+	var err error
+	switch kind {
+	case storedPlain:
+		got = stored
+	case storedZstd:
+		got, err = d.DecodeAll(stored, dst[:0:len(dst)])
+	case storedS2:
+		var n int
+		if n, err = s2.DecodedLen(stored); err == nil && n != len(dst) {
+			return format.Errorf(format.ErrCorrupt, "it decompresses to %d bytes, not %d", n, len(dst))
+		}
+		if err == nil {
+			got, err = s2.Decode(dst, stored)
+		}
+	}
+	switch {
+	case err != nil:
+		return format.Errorf(format.ErrCorrupt, "it does not decompress to %d bytes: %v", len(dst), err)
+	case len(got) != len(dst):
+		return format.Errorf(format.ErrCorrupt, "it decompresses to %d bytes, not %d", len(got), len(dst))
+	case len(dst) > 0 && &got[0] != &dst[0]:
+		copy(dst, got)
+	}
+	return nil
+}

@@ -1,0 +1,331 @@
+package spt
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// ReaderAt is where an .spt file is read from. It is safe for concurrent use.
+type ReaderAt interface {
+	// ReadAt fills p with the bytes at off. A short read is an error.
+	ReadAt(ctx context.Context, p []byte, off int64) (int, error)
+}
+
+const (
+	tailSize  = 64 << 10 // the first read, from the end
+	cacheSize = 32 << 20 // of decompressed chunks that are kept
+)
+
+// File is an open .spt file: the model, and the [format.Source] of its
+// streams. It is safe for concurrent use, and has nothing to close.
+type File struct {
+	r      ReaderAt
+	zstd   *zstd.Decoder
+	m      *manifest
+	st     Stats
+	limits format.Limits
+
+	mu    sync.Mutex
+	cache map[uint32]*list.Element // of *cached
+	order *list.List               // most recently used first
+	held  int64                    // bytes in the cache
+}
+
+// cached is a decompressed chunk, or one that is being read.
+type cached struct {
+	chunk uint32
+	ready chan struct{} // closed when data or err is there
+	data  []byte
+	err   error
+}
+
+// Stats are figures of a file, known from its manifest.
+type Stats struct {
+	Major, Minor int
+	Writer       string // what the manifest says of the program that wrote it
+	FileBytes    int64
+	Streams      int // in the stream table, bare references included
+	Chunks       int
+	StoredBytes  int64 // of all chunks, in the file
+	RawBytes     int64 // of all chunks, decompressed
+	// ReferencedBytes counts each chunk as often as streams and offsets refer
+	// to it: what the chunks would take were nothing stored only once.
+	ReferencedBytes int64
+	ManifestBytes   int64 // decompressed
+}
+
+func (m *manifest) stats(h header, t trailer) Stats {
+	n := m.table.len()
+	return Stats{
+		Major: int(h.major), Minor: int(h.minor),
+		Writer:          m.writer,
+		FileBytes:       t.manifest + int64(t.stored) + trailerSize,
+		Streams:         len(m.streams),
+		Chunks:          n,
+		StoredBytes:     m.table.stored[n] - headerSize,
+		RawBytes:        m.table.raw[n],
+		ReferencedBytes: m.referenced,
+		ManifestBytes:   int64(t.raw),
+	}
+}
+
+// Open reads the model of an .spt file of a size. It takes one read where the
+// file is no larger than 64 KiB, else two, the header and the last 64 KiB, and
+// one more if the manifest is larger than that. No chunk is read: [File.Verify]
+// does that.
+//
+// Errors match ErrTruncated, ErrCorrupt, ErrUnsupported or ErrLimit of package
+// format, or are those of r. A file without trailer is [ErrNotSealed].
+func Open(ctx context.Context, r ReaderAt, size int64, limits format.Limits) (*File, error) {
+	limits = limits.WithDefaults()
+	if size < 0 {
+		return nil, fmt.Errorf("internal error: a file of %d bytes", size)
+	}
+	tail := make([]byte, min(size, tailSize))
+	head := tail
+	if size > tailSize {
+		// The header is read first: a file that is none of ours should not be
+		// told that it lacks a trailer.
+		head = make([]byte, headerSize)
+		if err := readAt(ctx, r, head, 0); err != nil {
+			return nil, err
+		}
+	} else if err := readAt(ctx, r, tail, 0); err != nil {
+		return nil, err
+	}
+	h, err := decodeHeader(head[:min(len(head), headerSize)])
+	if err != nil {
+		return nil, err
+	}
+	if size > tailSize {
+		if err := readAt(ctx, r, tail, size-tailSize); err != nil {
+			return nil, err
+		}
+	}
+	if size < headerSize+trailerSize {
+		e := format.Errorf(ErrNotSealed, "the file was not sealed: it ends after %d bytes", size)
+		e.Offset = size
+		return nil, e
+	}
+	t, err := decodeTrailer(tail[len(tail)-trailerSize:], size, limits)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{r: r, limits: limits, cache: make(map[uint32]*list.Element), order: list.New()}
+	if f.zstd, err = newZstdDecoder(limits); err != nil {
+		return nil, err
+	}
+	raw, err := f.manifest(ctx, t, tail)
+	if err == nil {
+		f.m, err = decodeManifest(raw, t.manifest, h.minor, limits)
+	}
+	if err != nil {
+		var e *format.Error
+		if errors.As(err, &e) && e.Offset < 0 {
+			c := *e
+			c.Offset = t.manifest
+			err = &c
+		}
+		return nil, err
+	}
+	for _, o := range f.m.arrays {
+		o.file = f
+	}
+	f.st = f.m.stats(h, t)
+	return f, nil
+}
+
+// manifest reads and decompresses the manifest; tail is the end of the file.
+func (f *File) manifest(ctx context.Context, t trailer, tail []byte) ([]byte, error) {
+	var stored []byte
+	if n := int(t.stored) + trailerSize; n <= len(tail) {
+		stored = tail[len(tail)-n : len(tail)-trailerSize]
+	} else {
+		stored = make([]byte, t.stored)
+		if err := readAt(ctx, f.r, stored, t.manifest); err != nil {
+			return nil, err
+		}
+	}
+	if hashOf(stored) != t.hash {
+		return nil, format.At(format.Errorf(format.ErrCorrupt, "its checksum is wrong: the file was damaged or changed"), "manifest")
+	}
+	raw := make([]byte, t.raw)
+	return raw, format.At(inflate(f.zstd, raw, stored, storedZstd), "manifest")
+}
+
+// readAt reads all of p.
+func readAt(ctx context.Context, r ReaderAt, p []byte, off int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	n, err := r.ReadAt(ctx, p, off)
+	if err == nil && n < len(p) {
+		err = format.Errorf(format.ErrTruncated, "%d of %d bytes could be read", n, len(p))
+	}
+	var e *format.Error
+	if errors.As(err, &e) && e.Offset < 0 && err == error(e) {
+		c := *e
+		c.Offset = off
+		return &c
+	}
+	return err
+}
+
+// Savepoint is the model. Its chunk streams and offsets are read through the
+// file; nothing of it may be changed.
+func (f *File) Savepoint() *format.Savepoint { return f.m.savepoint }
+
+// Stats are the file's figures.
+func (f *File) Stats() Stats { return f.st }
+
+// ReadAt reads from a stream of this file that is in chunks, as
+// [format.Source] says. Every chunk is held against its checksum.
+func (f *File) ReadAt(ctx context.Context, s format.Stream, p []byte, off int64) (int, error) {
+	c, runs, err := f.lookup(s)
+	if err != nil {
+		return 0, err
+	}
+	if off < 0 || off > c.Length || int64(len(p)) > c.Length-off {
+		return 0, format.Errorf(format.ErrTruncated, "bytes %d+%d of a stream of %d were asked for", off, len(p), c.Length)
+	}
+	for done := 0; done < len(p); {
+		chunk, skip := f.m.table.locate(runs, off+int64(done))
+		data, err := f.chunk(ctx, chunk)
+		if err != nil {
+			return done, err
+		}
+		done += copy(p[done:], data[skip:])
+	}
+	return len(p), nil
+}
+
+// lookup finds a stream of the model in the stream table.
+func (f *File) lookup(s format.Stream) (*format.Chunks, []run, error) {
+	if kg, ok := s.(*format.KeyGroupStream); ok {
+		return f.lookup(kg.Data)
+	}
+	c, ok := s.(*format.Chunks)
+	if ok && c.Index >= 0 && c.Index < len(f.m.streams) {
+		entry := f.m.streams[c.Index]
+		if mine, ok := entry.ref.(*format.Chunks); ok && mine.Digest == c.Digest && mine.Length == c.Length {
+			return c, entry.runs, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("internal error: the stream is not in this .spt file: %T", s)
+}
+
+// locate gives the chunk that holds a position of a stream, and where in it.
+func (t *table) locate(runs []run, off int64) (chunk uint32, skip int64) {
+	r := runs[find(runs, off)]
+	at := t.raw[r.first] + off - r.before // as if the table were one stream
+	lo, hi := r.first, r.first+r.n
+	for hi-lo > 1 {
+		if mid := lo + (hi-lo)/2; t.raw[mid] <= at {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo, at - t.raw[lo]
+}
+
+// chunk gives a decompressed chunk, which must not be changed. Several that
+// ask for one chunk at a time cause one read.
+func (f *File) chunk(ctx context.Context, i uint32) ([]byte, error) {
+	for {
+		f.mu.Lock()
+		el, ok := f.cache[i]
+		if !ok {
+			c := &cached{chunk: i, ready: make(chan struct{})}
+			f.cache[i] = f.order.PushFront(c)
+			f.mu.Unlock()
+			return f.load(ctx, c)
+		}
+		f.order.MoveToFront(el)
+		f.mu.Unlock()
+		c := el.Value.(*cached)
+		select {
+		case <-c.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if c.err == nil || ctx.Err() != nil || !errors.Is(c.err, context.Canceled) && !errors.Is(c.err, context.DeadlineExceeded) {
+			return c.data, c.err
+		}
+		// Whoever was reading it was cancelled, and we were not: try again.
+	}
+}
+
+// load reads a chunk for the cache.
+func (f *File) load(ctx context.Context, c *cached) ([]byte, error) {
+	data, err := f.read(ctx, c.chunk)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c.data, c.err = data, err
+	close(c.ready)
+	if c.err != nil {
+		f.drop(f.cache[c.chunk])
+		return nil, c.err
+	}
+	f.held += int64(len(c.data))
+	for el := f.order.Back(); el != nil && f.held > cacheSize; {
+		before := el.Prev()
+		select {
+		case <-el.Value.(*cached).ready:
+			if el.Value != any(c) {
+				f.drop(el)
+			}
+		default: // being read: not counted yet
+		}
+		el = before
+	}
+	return c.data, nil
+}
+
+func (f *File) drop(el *list.Element) {
+	c := f.order.Remove(el).(*cached)
+	delete(f.cache, c.chunk)
+	f.held -= int64(len(c.data))
+}
+
+// read reads a chunk, decompresses it and checks it.
+func (f *File) read(ctx context.Context, i uint32) ([]byte, error) {
+	t := f.m.table
+	stored := make([]byte, t.stored[i+1]-t.stored[i])
+	if err := readAt(ctx, f.r, stored, t.stored[i]); err != nil {
+		return nil, err
+	}
+	return f.decode(i, stored)
+}
+
+// decode decompresses the stored bytes of a chunk and checks them.
+func (f *File) decode(i uint32, stored []byte) ([]byte, error) {
+	raw := make([]byte, f.m.table.rawLen(i))
+	if err := inflate(f.zstd, raw, stored, f.m.table.kinds[i]); err != nil {
+		return nil, f.at(err, i)
+	}
+	if h := hashOf(raw); string(h[:]) != string(f.m.table.hash(i)) {
+		return nil, f.at(format.Errorf(format.ErrCorrupt, "its checksum is wrong: the file was damaged or changed"), i)
+	}
+	return raw, nil
+}
+
+// at says in which chunk an error is.
+func (f *File) at(err error, i uint32) error {
+	err = format.At(err, "chunk %d", i)
+	var e *format.Error
+	if errors.As(err, &e) {
+		e.Offset = f.m.table.stored[i] // At made a copy
+	}
+	return err
+}

@@ -1,0 +1,101 @@
+package spt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// verifyRead is how much Verify reads at a time, at least a chunk.
+const verifyRead = 4 << 20
+
+// Verify reads the whole file: every chunk is decompressed and held against
+// its checksum, and every array of offsets in chunks must be one. It reports
+// all that is wrong, in the order of the file, and returns an error only if
+// the file could not be read or ctx ended.
+func (f *File) Verify(ctx context.Context, report func(format.Error)) error {
+	// How many offsets each chunk holds that is part of an array of them.
+	// Arrays share chunks, and then agree on that.
+	arrays := make(map[uint32]int)
+	for _, o := range f.m.arrays {
+		list := int64(0)
+		for _, r := range o.runs {
+			for i := r.first; i < r.first+r.n; i++ {
+				n := o.count(list)
+				if before, ok := arrays[i]; ok && before != n {
+					err := f.at(format.Errorf(format.ErrCorrupt, "offsets that are %d here and %d there", before, n), i)
+					report(*err.(*format.Error))
+				}
+				arrays[i] = n
+				list++
+			}
+		}
+	}
+	t := f.m.table
+	var buf []byte
+	for first := 0; first < t.len(); {
+		end := first + 1
+		for end < t.len() && t.stored[end+1]-t.stored[first] <= verifyRead {
+			end++
+		}
+		n := int(t.stored[end] - t.stored[first])
+		if cap(buf) < n {
+			buf = make([]byte, n)
+		}
+		buf = buf[:n]
+		if err := readAt(ctx, f.r, buf, t.stored[first]); err != nil {
+			return err
+		}
+		for i := first; i < end; i++ {
+			raw, err := f.decode(uint32(i), buf[t.stored[i]-t.stored[first]:t.stored[i+1]-t.stored[first]])
+			if count, ok := arrays[uint32(i)]; ok && err == nil {
+				err = f.at(eachBlock(raw, count, func(int, int, []byte, int) {}), uint32(i))
+			}
+			if err == nil {
+				continue
+			}
+			var e *format.Error
+			if !errors.As(err, &e) {
+				return err
+			}
+			finding := *e
+			finding.Path += f.owner(uint32(i))
+			report(finding)
+		}
+		first = end
+	}
+	return nil
+}
+
+// owner says whose bytes a chunk holds, for a person: the first place in the
+// savepoint. It searches; only findings need it.
+func (f *File) owner(i uint32) string {
+	holds := func(runs []run) bool {
+		for _, r := range runs {
+			if i-r.first < r.n {
+				return true
+			}
+		}
+		return false
+	}
+	errFound := errors.New("found")
+	where := ""
+	f.m.savepoint.EachStream(func(p format.Place, s format.Stream) error { //nolint:errcheck // only ours
+		if c, ok := s.(*format.Chunks); ok && holds(f.m.streams[c.Index].runs) {
+			where = fmt.Sprintf(" of %s", p)
+			return errFound
+		}
+		return nil
+	})
+	if where != "" {
+		return where
+	}
+	for _, o := range f.m.arrays {
+		if holds(o.runs) {
+			return " of offsets"
+		}
+	}
+	return " of nothing"
+}
