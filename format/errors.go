@@ -85,8 +85,8 @@ func At(err error, step string, args ...any) error {
 		return nil
 	}
 	step = fmt.Sprintf(step, args...)
-	var e *Error
-	if !errors.As(err, &e) {
+	e, ok := err.(*Error) // not errors.As: what wraps it has something to say
+	if !ok {
 		return &Error{Offset: -1, Path: step, Err: err}
 	}
 	c := *e
@@ -103,12 +103,13 @@ func InFile(err error, file string) error {
 	if err == nil {
 		return nil
 	}
-	var e *Error
-	if !errors.As(err, &e) {
-		return &Error{File: file, Offset: -1, Err: err}
-	}
-	if e.File != "" {
+	var inner *Error
+	if errors.As(err, &inner) && inner.File != "" {
 		return err
+	}
+	e, ok := err.(*Error)
+	if !ok {
+		return &Error{File: file, Offset: -1, Err: err}
 	}
 	c := *e
 	c.File = file

@@ -2,6 +2,7 @@ package format
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 )
 
@@ -12,8 +13,11 @@ const MaxKeyGroups = 32768
 // 5.3). Count is a count, not an end.
 type KeyGroupRange struct{ First, Count int32 }
 
-// Last is the last key group; First-1 when the range is empty.
-func (r KeyGroupRange) Last() int32 { return r.First + r.Count - 1 }
+// Last is the last key group; First-1 when the range is empty. A range that a
+// damaged file claims stops at the largest number there is.
+func (r KeyGroupRange) Last() int32 {
+	return int32(min(int64(r.First)+int64(r.Count)-1, math.MaxInt32))
+}
 
 // String gives "0–63", or "none".
 func (r KeyGroupRange) String() string {
@@ -28,11 +32,11 @@ func (r KeyGroupRange) String() string {
 
 // Intersect is the part of r that also lies in o.
 func (r KeyGroupRange) Intersect(o KeyGroupRange) KeyGroupRange {
-	first, last := max(r.First, o.First), min(r.Last(), o.Last())
+	first, last := int64(max(r.First, o.First)), int64(min(r.Last(), o.Last()))
 	if last < first {
 		return KeyGroupRange{}
 	}
-	return KeyGroupRange{First: first, Count: last - first + 1}
+	return KeyGroupRange{First: int32(first), Count: int32(min(last-first+1, math.MaxInt32))}
 }
 
 // KeyGroupsOf is the range that subtask i of p owns of max key groups, 0 < p

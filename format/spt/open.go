@@ -20,6 +20,7 @@ type ReaderAt interface {
 
 const (
 	tailSize  = 64 << 10 // the first read, from the end
+	bulkSize  = 4 << 20  // of neighbouring chunks that are read at once
 	cacheSize = 32 << 20 // of decompressed chunks that are kept
 )
 
@@ -198,8 +199,21 @@ func (f *File) ReadAt(ctx context.Context, s format.Stream, p []byte, off int64)
 	if off < 0 || off > c.Length || int64(len(p)) > c.Length-off {
 		return 0, format.Errorf(format.ErrTruncated, "bytes %d+%d of a stream of %d were asked for", off, len(p), c.Length)
 	}
+	t := f.m.table
 	for done := 0; done < len(p); {
-		chunk, skip := f.m.table.locate(runs, off+int64(done))
+		chunk, end, skip := t.locate(runs, off+int64(done))
+		if skip == 0 {
+			// Whole chunks that lie side by side are read at once, past the
+			// cache: whoever asks for so much does not ask for it twice.
+			if n := t.fit(chunk, end, int64(len(p)-done)); n > 1 {
+				k, err := f.bulk(ctx, chunk, chunk+n, p[done:])
+				if err != nil {
+					return done, err
+				}
+				done += k
+				continue
+			}
+		}
 		data, err := f.chunk(ctx, chunk)
 		if err != nil {
 			return done, err
@@ -207,6 +221,35 @@ func (f *File) ReadAt(ctx context.Context, s format.Stream, p []byte, off int64)
 		done += copy(p[done:], data[skip:])
 	}
 	return len(p), nil
+}
+
+// fit is how many of the chunks [first, end) have no more than n raw bytes and
+// make one read.
+func (t *table) fit(first, end uint32, n int64) uint32 {
+	i := first
+	for i < end && t.raw[i+1]-t.raw[first] <= n && t.stored[i+1]-t.stored[first] <= bulkSize {
+		i++
+	}
+	return i - first
+}
+
+// bulk reads the chunks [first, end) into p.
+func (f *File) bulk(ctx context.Context, first, end uint32, p []byte) (int, error) {
+	t := f.m.table
+	from := t.stored[first]
+	stored := make([]byte, t.stored[end]-from)
+	if err := readAt(ctx, f.r, stored, from); err != nil {
+		return 0, err
+	}
+	done := 0
+	for i := first; i < end; i++ {
+		n := int(t.rawLen(i))
+		if err := f.decode(i, stored[t.stored[i]-from:t.stored[i+1]-from], p[done:done+n:done+n]); err != nil {
+			return 0, err
+		}
+		done += n
+	}
+	return done, nil
 }
 
 // lookup finds a stream of the model in the stream table.
@@ -224,8 +267,9 @@ func (f *File) lookup(s format.Stream) (*format.Chunks, []run, error) {
 	return nil, nil, fmt.Errorf("internal error: the stream is not in this .spt file: %T", s)
 }
 
-// locate gives the chunk that holds a position of a stream, and where in it.
-func (t *table) locate(runs []run, off int64) (chunk uint32, skip int64) {
+// locate gives the chunk that holds a position of a stream, where its run of
+// chunks ends, and where in the chunk the position is.
+func (t *table) locate(runs []run, off int64) (chunk, end uint32, skip int64) {
 	r := runs[find(runs, off)]
 	at := t.raw[r.first] + off - r.before // as if the table were one stream
 	lo, hi := r.first, r.first+r.n
@@ -236,7 +280,7 @@ func (t *table) locate(runs []run, off int64) (chunk uint32, skip int64) {
 			hi = mid
 		}
 	}
-	return lo, at - t.raw[lo]
+	return lo, r.first + r.n, at - t.raw[lo]
 }
 
 // chunk gives a decompressed chunk, which must not be changed. Several that
@@ -305,19 +349,23 @@ func (f *File) read(ctx context.Context, i uint32) ([]byte, error) {
 	if err := readAt(ctx, f.r, stored, t.stored[i]); err != nil {
 		return nil, err
 	}
-	return f.decode(i, stored)
-}
-
-// decode decompresses the stored bytes of a chunk and checks them.
-func (f *File) decode(i uint32, stored []byte) ([]byte, error) {
-	raw := make([]byte, f.m.table.rawLen(i))
-	if err := inflate(f.zstd, raw, stored, f.m.table.kinds[i]); err != nil {
-		return nil, f.at(err, i)
-	}
-	if h := hashOf(raw); string(h[:]) != string(f.m.table.hash(i)) {
-		return nil, f.at(format.Errorf(format.ErrCorrupt, "its checksum is wrong: the file was damaged or changed"), i)
+	raw := make([]byte, t.rawLen(i))
+	if err := f.decode(i, stored, raw); err != nil {
+		return nil, err
 	}
 	return raw, nil
+}
+
+// decode decompresses the stored bytes of a chunk into raw, which is as long
+// as it must be, and checks them.
+func (f *File) decode(i uint32, stored, raw []byte) error {
+	if err := inflate(f.zstd, raw, stored, f.m.table.kinds[i]); err != nil {
+		return f.at(err, i)
+	}
+	if h := hashOf(raw); string(h[:]) != string(f.m.table.hash(i)) {
+		return f.at(format.Errorf(format.ErrCorrupt, "its checksum is wrong: the file was damaged or changed"), i)
+	}
+	return nil
 }
 
 // at says in which chunk an error is.

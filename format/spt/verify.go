@@ -8,9 +8,6 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// verifyRead is how much Verify reads at a time, at least a chunk.
-const verifyRead = 4 << 20
-
 // Verify reads the whole file: every chunk is decompressed and held against
 // its checksum, and every array of offsets in chunks must be one. It reports
 // all that is wrong, in the order of the file, and returns an error only if
@@ -34,10 +31,10 @@ func (f *File) Verify(ctx context.Context, report func(format.Error)) error {
 		}
 	}
 	t := f.m.table
-	var buf []byte
+	var buf, raw []byte
 	for first := 0; first < t.len(); {
 		end := first + 1
-		for end < t.len() && t.stored[end+1]-t.stored[first] <= verifyRead {
+		for end < t.len() && t.stored[end+1]-t.stored[first] <= bulkSize {
 			end++
 		}
 		n := int(t.stored[end] - t.stored[first])
@@ -49,7 +46,12 @@ func (f *File) Verify(ctx context.Context, report func(format.Error)) error {
 			return err
 		}
 		for i := first; i < end; i++ {
-			raw, err := f.decode(uint32(i), buf[t.stored[i]-t.stored[first]:t.stored[i+1]-t.stored[first]])
+			m := int(t.rawLen(uint32(i)))
+			if cap(raw) < m {
+				raw = make([]byte, m)
+			}
+			raw = raw[:m:m]
+			err := f.decode(uint32(i), buf[t.stored[i]-t.stored[first]:t.stored[i+1]-t.stored[first]], raw)
 			if count, ok := arrays[uint32(i)]; ok && err == nil {
 				err = f.at(eachBlock(raw, count, func(int, int, []byte, int) {}), uint32(i))
 			}

@@ -32,9 +32,9 @@ const (
 	maxObjectDepth = 64
 )
 
-// SkipObject walks one complete Java object stream (header and one object) and
-// leaves the cursor behind it. It understands the grammar, not the classes, so
-// a cut or garbled stream is noticed whatever it holds.
+// SkipObject walks one complete Java object stream (header and one object, or
+// null) and leaves the cursor behind it. It understands the grammar, not the
+// classes, so a cut or garbled stream is noticed whatever it holds.
 func SkipObject(c *Cursor) {
 	off := c.Offset()
 	if magic, version := c.U16(), c.U16(); c.err == nil && (magic != streamMagic || version != streamVersion) {
@@ -42,11 +42,12 @@ func SkipObject(c *Cursor) {
 		return
 	}
 	s := objectSkipper{c: c}
-	s.content(0)
+	s.object(0)
 }
 
 type classDesc struct {
 	flags  byte
+	elem   byte   // type character of an array's elements, 0 for other classes
 	fields []byte // type characters
 	super  *classDesc
 }
@@ -56,6 +57,15 @@ type classDesc struct {
 type objectSkipper struct {
 	c       *Cursor
 	handles []*classDesc
+}
+
+// object skips one object: content that is no block of bytes and no end mark.
+func (s *objectSkipper) object(depth int) {
+	off := s.c.Offset()
+	switch tag := s.content(depth); tag {
+	case tcBlockData, tcBlockDataLong, tcEndBlockData:
+		s.c.Fail(off, format.ErrCorrupt, "tag 0x%02x where a Java object is expected", tag)
+	}
 }
 
 // content skips one element of the grammar and returns its tag.
@@ -93,7 +103,7 @@ func (s *objectSkipper) content(depth int) byte {
 	case tcEnum:
 		s.classDesc(depth + 1)
 		s.handles = append(s.handles, nil)
-		s.content(depth + 1)
+		s.object(depth + 1) // the constant's name
 	case tcArray:
 		s.array(off, depth)
 	case tcObject:
@@ -157,7 +167,9 @@ func (s *objectSkipper) newClass(tag byte, depth int) *classDesc {
 			c.Bytes(int(c.U16()), "an interface name")
 		}
 	} else {
-		c.Bytes(int(c.U16()), "a class name")
+		if name := c.Bytes(int(c.U16()), "a class name"); len(name) > 1 && name[0] == '[' {
+			d.elem = name[1]
+		}
 		c.I64() // serialVersionUID
 		s.handles = append(s.handles, d)
 		d.flags = c.U8()
@@ -169,7 +181,7 @@ func (s *objectSkipper) newClass(tag byte, depth int) *classDesc {
 			switch t {
 			case 'B', 'C', 'D', 'F', 'I', 'J', 'S', 'Z':
 			case 'L', '[':
-				s.content(depth + 1)
+				s.object(depth + 1) // the field's type
 			default:
 				c.Fail(off, format.ErrCorrupt, "unknown type 0x%02x of a Java field", t)
 			}
@@ -227,48 +239,26 @@ func (s *objectSkipper) value(t byte, depth int) {
 		c.Bytes(n, "a Java field")
 		return
 	}
-	s.content(depth + 1)
+	s.object(depth + 1)
 }
 
 func (s *objectSkipper) array(off, depth int) {
 	c := s.c
-	// The element type is in the class name, which classDesc does not keep:
-	// read it here, from a new description or through its fields mark.
-	nameAt := c.Offset()
 	d := s.classDesc(depth + 1)
 	s.handles = append(s.handles, nil)
-	if d == nil {
-		c.Fail(off, format.ErrCorrupt, "a Java array without a class")
+	if d == nil || d.elem == 0 {
+		c.Fail(off, format.ErrCorrupt, "a Java array whose class is no array")
 		return
 	}
-	elem := arrayElement(c.p, nameAt)
-	if elem == 0 {
-		if len(d.fields) == 1 {
-			elem = d.fields[0]
-		} else {
-			c.Fail(off, format.ErrCorrupt, "a Java array whose class is no array")
-			return
-		}
-	}
-	d.fields = []byte{elem} // for later references to this class
-	size := max(primitiveSize(elem), 1)
-	n := c.Count("a Java array", size)
-	if primitiveSize(elem) > 0 {
+	size := primitiveSize(d.elem)
+	n := c.Count("a Java array", max(size, 1))
+	if size > 0 {
 		c.Bytes(n*size, "a Java array")
 		return
 	}
 	for i := 0; i < n && c.err == nil; i++ {
-		s.content(depth + 1)
+		s.object(depth + 1)
 	}
-}
-
-// arrayElement is the element type in a new class description at off, or 0
-// where a reference stands there.
-func arrayElement(p []byte, off int) byte {
-	if off+5 > len(p) || p[off] != tcClassDesc || p[off+3] != '[' {
-		return 0
-	}
-	return p[off+4]
 }
 
 func primitiveSize(t byte) int {

@@ -53,7 +53,7 @@ func DecodeText(p []byte) (format.Text, bool) {
 		i += n
 	}
 	s := fromUnits(units)
-	if again := encodeText(nil, s); string(again) == string(p) {
+	if again, _ := encodeText(nil, s); string(again) == string(p) {
 		return format.NewText(s), true
 	}
 	return format.RawText(s, string(p)), true
@@ -80,14 +80,18 @@ func fromUnits(units []uint16) string {
 }
 
 // AppendText appends a text with its 2-byte length. It is an error where the
-// encoding is longer than 65,535 bytes.
+// encoding is longer than 65,535 bytes, and where a text that no decoder made
+// is not valid UTF-8: Java could not read it.
 func AppendText(dst []byte, t format.Text) ([]byte, error) {
 	at := len(dst)
 	dst = append(dst, 0, 0)
 	if raw, ok := t.Raw(); ok {
 		dst = append(dst, raw...)
 	} else {
-		dst = encodeText(dst, t.String())
+		var ok bool
+		if dst, ok = encodeText(dst, t.String()); !ok {
+			return dst[:at], fmt.Errorf("the string %q is not valid UTF-8", t)
+		}
 	}
 	n := len(dst) - at - 2
 	if n > 0xffff {
@@ -102,21 +106,20 @@ func TextSize(t format.Text) int {
 	if raw, ok := t.Raw(); ok {
 		return 2 + len(raw)
 	}
-	n := 2
-	for _, r := range t.String() {
-		switch {
-		case r == utf8.RuneError || r == 0 || r >= 0x80:
-			return 2 + len(encodeText(nil, t.String()))
-		default:
-			n++
+	s := t.String()
+	for i := range len(s) {
+		if s[i] == 0 || s[i] >= utf8.RuneSelf {
+			p, _ := encodeText(nil, s)
+			return 2 + len(p)
 		}
 	}
-	return n
+	return 2 + len(s)
 }
 
-// encodeText appends s in modified UTF-8. Bytes that are not valid UTF-8 are
-// appended as they are: they are lone surrogates, see fromUnits.
-func encodeText(dst []byte, s string) []byte {
+// encodeText appends s in modified UTF-8. Lone surrogates are appended as they
+// are, see fromUnits; other bytes that are not valid UTF-8 too, and ok is false.
+func encodeText(dst []byte, s string) (_ []byte, ok bool) {
+	ok = true
 	for i := 0; i < len(s); {
 		if b := s[i]; b != 0 && b < 0x80 {
 			dst = append(dst, b)
@@ -125,9 +128,12 @@ func encodeText(dst []byte, s string) []byte {
 		}
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
-		case r == utf8.RuneError && n <= 1:
+		case r == utf8.RuneError && n == 1 && isSurrogate(s[i:]):
+			n = 3
+			dst = append(dst, s[i:i+n]...)
+		case r == utf8.RuneError && n == 1:
 			dst = append(dst, s[i])
-			n = 1
+			ok = false
 		case r == 0:
 			dst = append(dst, 0xc0, 0x80)
 		case r < 0x10000:
@@ -139,5 +145,10 @@ func encodeText(dst []byte, s string) []byte {
 		}
 		i += n
 	}
-	return dst
+	return dst, ok
+}
+
+// isSurrogate is whether s starts with the three bytes of a surrogate.
+func isSurrogate(s string) bool {
+	return len(s) >= 3 && s[0] == 0xed && s[1]>>5 == 0b101 && s[2]>>6 == 0b10
 }

@@ -1,7 +1,6 @@
 package metadata
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
@@ -19,7 +18,7 @@ type Options struct {
 // Errors match ErrTruncated, ErrCorrupt, ErrUnsupported or ErrLimit and carry
 // offset and path; a fault on mapped bytes is ErrChanged.
 func Decode(p format.Bytes, o Options) (*format.Savepoint, error) {
-	sp, err := decode(p, o)
+	sp, err := decode(p, o, false)
 	if err != nil {
 		return nil, err
 	}
@@ -29,35 +28,44 @@ func Decode(p format.Bytes, o Options) (*format.Savepoint, error) {
 // Salvage reads as much as it can: what stands before the first error, which
 // is returned too. The last operator may lack subtasks. The savepoint is nil
 // only if not even the header could be read.
-func Salvage(p format.Bytes, o Options) (*format.Savepoint, error) { return decode(p, o) }
+func Salvage(p format.Bytes, o Options) (*format.Savepoint, error) { return decode(p, o, true) }
 
-func decode(p format.Bytes, o Options) (sp *format.Savepoint, err error) {
+func decode(p format.Bytes, o Options, salvage bool) (sp *format.Savepoint, err error) {
 	gerr := p.View(func(raw []byte) error {
 		v, herr := decodeHeader(raw)
 		if herr != nil {
 			err = herr
 			return nil
 		}
-		tries := layouts[:1]
-		if v == V3 {
-			tries = layouts[:]
-		}
-		for i, l := range tries {
-			d := newDecoder(p, raw, v, l, o.Limits.WithDefaults())
-			again, aerr := d.file()
-			// The first layout is the common one: unless another reads the
-			// file to its end, its error is the one to tell.
-			if i == 0 || aerr == nil {
-				sp, err = again, aerr
-			}
-			if aerr == nil || errors.Is(aerr, format.ErrLimit) {
-				break
-			}
-		}
+		sp, err = decodeBody(p, raw, v, o.Limits.WithDefaults(), salvage)
 		return nil
 	})
 	if gerr != nil { // the file shrank under us: whatever was found is void
 		return nil, gerr
+	}
+	return sp, err
+}
+
+// decodeBody tries the layouts that the version allows. The one that reads the
+// file to its end is right; if none does, the one that got most subtasks whole,
+// or else the common one.
+func decodeBody(p format.Bytes, raw []byte, v Version, limits format.Limits, salvage bool) (sp *format.Savepoint, err error) {
+	most := -1
+	var met layout // what was met that differs between layouts
+	for _, l := range layouts {
+		if l.channels111 && !met.channels111 || l.changelog114 && !met.changelog114 {
+			continue // it would read the same
+		}
+		d := &decoder{Cursor: java.NewCursor(raw), bytes: p, v: v, layout: l, limits: limits, salvage: salvage}
+		again, aerr := d.file()
+		if aerr == nil || d.subtasks > most {
+			sp, err, most = again, aerr, d.subtasks
+		}
+		if aerr == nil || !v.hasLayouts() {
+			break
+		}
+		met.channels111 = met.channels111 || d.met.channels111
+		met.changelog114 = met.changelog114 || d.met.changelog114
 	}
 	return sp, err
 }
@@ -87,16 +95,15 @@ func decodeHeader(raw []byte) (Version, error) {
 // decoder reads one file in one layout.
 type decoder struct {
 	*java.Cursor
-	bytes  format.Bytes // the same bytes, for views
-	v      Version
-	layout layout
-	limits format.Limits
-	nodes  int
-	slab
-}
-
-func newDecoder(p format.Bytes, raw []byte, v Version, l layout, limits format.Limits) *decoder {
-	return &decoder{Cursor: java.NewCursor(raw), bytes: p, v: v, layout: l, limits: limits}
+	bytes    format.Bytes // the same bytes, for views
+	v        Version
+	layout   layout
+	met      layout // which records were met that tell layouts apart
+	limits   format.Limits
+	salvage  bool // read on after a count that promises too much
+	nodes    int
+	subtasks int // that were read whole
+	arena    slab
 }
 
 // node counts what is allocated on the word of the file.
@@ -118,7 +125,8 @@ func (d *decoder) view(p []byte) format.Bytes {
 func (d *decoder) file() (*format.Savepoint, error) {
 	d.I32() // magic
 	d.I32() // version
-	sp := &format.Savepoint{}
+	w := fileWire{version: d.v, layout: d.layout}
+	sp := &format.Savepoint{Wire: w.wire()}
 	off := d.Offset()
 	sp.ID = d.I64()
 	if sp.ID < 0 {
@@ -126,6 +134,7 @@ func (d *decoder) file() (*format.Savepoint, error) {
 	}
 	n := d.Count("master states", 18)
 	for i := range n {
+		d.node()
 		m, err := d.master()
 		if err != nil {
 			return sp, format.At(err, "master state[%d]", i)
@@ -133,7 +142,7 @@ func (d *decoder) file() (*format.Savepoint, error) {
 		sp.Masters = append(sp.Masters, m)
 	}
 	off = d.Offset()
-	n = d.Count("operators", d.minOperator())
+	n, short := d.list(off, d.I32(), "operators", d.minOperator())
 	if n > d.limits.Operators {
 		d.Fail(off, format.ErrLimit, "%d operators, the limit is %d", n, d.limits.Operators)
 	}
@@ -147,13 +156,18 @@ func (d *decoder) file() (*format.Savepoint, error) {
 			sp.Operators = append(sp.Operators, op)
 		}
 		if err != nil {
+			if short != nil {
+				return sp, short
+			}
 			if op != nil && op.Label() != op.ID.Short() {
 				return sp, format.At(err, "operator[%d] %q", i, op.Label())
 			}
 			return sp, format.At(err, "operator[%d]", i)
 		}
 	}
-	w := fileWire{version: d.v, layout: d.layout}
+	if short != nil {
+		return sp, short
+	}
 	var err error
 	if d.v.hasProperties() {
 		sp.Kind, w.tail, err = decodeProperties(d.Cursor)
@@ -230,10 +244,10 @@ func (d *decoder) operator() (*format.Operator, error) {
 		}
 	}
 	off := d.Offset()
-	n := int(d.I32())
-	if n < 0 && d.v.hasFinished() {
+	count := d.I32()
+	if count < 0 && d.v.hasFinished() {
 		op.Finished = true
-		w.subtaskCount = int32(n)
+		w.subtaskCount = count
 		if op.Coordinator != nil {
 			d.Fail(off, format.ErrCorrupt, "a finished operator with coordinator state")
 		}
@@ -245,7 +259,7 @@ func (d *decoder) operator() (*format.Operator, error) {
 	if !d.v.hasFinished() {
 		minSize = 26
 	}
-	d.CheckCount(off, n, "subtasks", minSize)
+	n, short := d.list(off, count, "subtasks", minSize)
 	if n > d.limits.Subtasks {
 		d.Fail(off, format.ErrLimit, "%d subtasks, the limit is %d", n, d.limits.Subtasks)
 	}
@@ -253,48 +267,74 @@ func (d *decoder) operator() (*format.Operator, error) {
 		return op, err
 	}
 	op.Subtasks = make([]*format.Subtask, 0, n)
-	seen := make([]int32, 0, n)
-	sorted := true
-	for range n {
-		off := d.Offset()
+	ascending := true
+	for i := range n {
+		at := d.Offset()
 		s, err := d.subtask()
 		if err != nil {
+			if short != nil {
+				return op, short
+			}
+			if d.Offset() == at { // not even its index could be read
+				return op, format.At(err, "subtask entry[%d]", i)
+			}
 			return op, format.At(err, "subtask %d", s.Index)
 		}
+		if i > 0 && s.Index <= op.Subtasks[i-1].Index {
+			ascending = false
+		}
 		op.Subtasks = append(op.Subtasks, s)
-		if k := len(seen); k > 0 && seen[k-1] >= s.Index {
-			sorted = false
+		d.subtasks++
+	}
+	if !ascending {
+		if twice, ok := repeated(op.Subtasks); ok {
+			d.Fail(off, format.ErrCorrupt, "subtask %d comes twice", twice)
 		}
-		seen = append(seen, s.Index)
-		if !sorted && len(seen) == n {
-			slices.Sort(seen)
-			if i := dup(seen); i >= 0 {
-				d.Fail(off, format.ErrCorrupt, "subtask %d comes twice", seen[i])
-				return op, d.Err()
-			}
-		}
+	}
+	if short != nil {
+		return op, short
 	}
 	return op, d.Err()
 }
 
-// dup is the index of a value that equals its neighbour, or -1.
-func dup(sorted []int32) int {
-	for i := 1; i < len(sorted); i++ {
-		if sorted[i] == sorted[i-1] {
-			return i
+// list checks a count that stood at off. When salvaging, one that promises more
+// than there can be is cut down to that, and the error returned for the end of
+// the list; otherwise it fails the decoder.
+func (d *decoder) list(off int, count int32, what string, minSize int) (n int, short error) {
+	n = int(count)
+	if most := d.Remaining() / minSize; d.salvage && d.Err() == nil && n > most {
+		probe := *d.Cursor
+		probe.CheckCount(off, n, what, minSize)
+		return most, probe.Err()
+	}
+	d.CheckCount(off, n, what, minSize)
+	return n, nil
+}
+
+// repeated is an index that two of the subtasks have.
+func repeated(subtasks []*format.Subtask) (index int32, ok bool) {
+	all := make([]int32, len(subtasks))
+	for i, s := range subtasks {
+		all[i] = s.Index
+	}
+	slices.Sort(all)
+	for i := 1; i < len(all); i++ {
+		if all[i] == all[i-1] {
+			return all[i], true
 		}
 	}
-	return -1
+	return 0, false
 }
 
 func (d *decoder) subtask() (*format.Subtask, error) {
 	d.node()
-	s := d.slab.subtask()
+	s := d.arena.subtask()
 	off := d.Offset()
 	s.Index = d.I32()
 	if s.Index < 0 {
 		if !d.v.hasFinished() {
 			d.Fail(off, format.ErrCorrupt, "subtask index %d", s.Index)
+			return s, d.Err()
 		}
 		s.Finished = true
 		s.Index = -s.Index - 1
@@ -317,15 +357,11 @@ func (d *decoder) subtask() (*format.Subtask, error) {
 		}
 	}
 	var err error
-	if d.has("operator state") {
-		if s.Managed, err = d.operatorHandle(format.CodecFlink); err != nil {
-			return s, format.At(err, "operator state")
-		}
+	if s.Managed, err = d.oneOperatorHandle(format.CodecFlink); err != nil {
+		return s, format.At(err, "operator state")
 	}
-	if d.has("raw operator state") {
-		if s.Raw, err = d.operatorHandle(format.CodecRaw); err != nil {
-			return s, format.At(err, "raw operator state")
-		}
+	if s.Raw, err = d.oneOperatorHandle(format.CodecRaw); err != nil {
+		return s, format.At(err, "raw operator state")
 	}
 	if s.ManagedKeyed, err = d.keyed(format.CodecFlink, 0); err != nil {
 		return s, format.At(err, "keyed state")
@@ -344,12 +380,16 @@ func (d *decoder) subtask() (*format.Subtask, error) {
 	return s, d.Err()
 }
 
-// has reads a count that Flink only ever writes as 0 or 1.
-func (d *decoder) has(what string) bool {
+// oneOperatorHandle reads a list that Flink only ever writes with no handle or
+// one.
+func (d *decoder) oneOperatorHandle(codec format.CodecID) (*format.OperatorHandle, error) {
 	off := d.Offset()
 	n := d.I32()
 	if n != 0 && n != 1 {
-		d.Fail(off, format.ErrCorrupt, "%d handles of %s, Flink writes 0 or 1", n, what)
+		d.Fail(off, format.ErrCorrupt, "%d handles, Flink writes none or one", n)
 	}
-	return n == 1 && d.Err() == nil
+	if err := d.Err(); err != nil || n == 0 {
+		return nil, err
+	}
+	return d.operatorHandle(codec)
 }

@@ -46,7 +46,16 @@ const (
 
 const vendorHint = "damaged, or written by a fork of Flink with formats of its own"
 
+// stream reads a stream handle; nil for null and after an error.
 func (d *decoder) stream(depth int) format.Stream {
+	s := d.streamHandle(depth)
+	if d.Err() != nil {
+		return nil
+	}
+	return s
+}
+
+func (d *decoder) streamHandle(depth int) format.Stream {
 	d.node()
 	off := d.Offset()
 	if depth > d.limits.Depth {
@@ -60,7 +69,7 @@ func (d *decoder) stream(depth int) format.Stream {
 	case tagNull:
 		return nil
 	case streamBytes:
-		s := d.slab.inline()
+		s := d.arena.inline()
 		s.Name = d.Text()
 		s.Data = d.view(d.Blob("inline state"))
 		return s
@@ -70,6 +79,10 @@ func (d *decoder) stream(depth int) format.Stream {
 		s.Path = d.Text()
 		return s
 	case streamRelative:
+		if !d.v.HasRelativeFiles() {
+			d.Fail(off, format.ErrCorrupt, "tag %d of a stream handle, which metadata %s does not have: %s", tag, d.v, vendorHint)
+			return nil
+		}
 		s := &format.File{Relative: true}
 		s.Path = d.Text()
 		s.Length = d.I64()
@@ -98,7 +111,7 @@ func (d *decoder) stream(depth int) format.Stream {
 
 // offsets reads n offsets as a view.
 func (d *decoder) offsets(n int) format.Offsets {
-	o := d.slab.offsets()
+	o := d.arena.offsets()
 	o.Data = d.view(d.Bytes(n*8, "offsets"))
 	return o
 }
@@ -107,7 +120,7 @@ func (d *decoder) operatorHandle(codec format.CodecID) (*format.OperatorHandle, 
 	d.node()
 	off := d.Offset()
 	tag := d.U8()
-	h := d.slab.handle()
+	h := d.arena.handle()
 	h.Codec = codec
 	switch tag {
 	case operatorPlain, operatorMerged:
@@ -161,25 +174,28 @@ func (d *decoder) operatorHandle(codec format.CodecID) (*format.OperatorHandle, 
 	return h, d.Err()
 }
 
-// hasState looks for a name among states. Handles of tens of states are the
-// most there are; a hostile one is bounded by the set it builds.
+// hasState looks for a name among the states of a handle, of which name will
+// be the next. Handles of tens of states are the most there are; a hostile one
+// is bounded by the set it builds. Names are the same where Java reads the
+// same, however they are written.
 func (d *decoder) hasState(states []format.NamedState, name format.Text) bool {
-	if len(states) < 64 {
+	const few = 64
+	if len(states) < few {
 		for i := range states {
-			if states[i].Name == name {
+			if states[i].Name.String() == name.String() {
 				return true
 			}
 		}
 		return false
 	}
-	if len(states) == 64 || d.stateNames == nil {
-		d.stateNames = map[format.Text]bool{}
+	if len(states) == few {
+		d.arena.stateNames = map[string]bool{}
 		for i := range states {
-			d.stateNames[states[i].Name] = true
+			d.arena.stateNames[states[i].Name.String()] = true
 		}
 	}
-	had := d.stateNames[name]
-	d.stateNames[name] = true
+	had := d.arena.stateNames[name.String()]
+	d.arena.stateNames[name.String()] = true
 	return had
 }
 
@@ -216,7 +232,7 @@ func (d *decoder) keyed(codec format.CodecID, depth int) (format.KeyedHandle, er
 	case tagNull:
 		return nil, nil
 	case keyedGroupsV1, keyedSavepoint, keyedGroups:
-		h := d.slab.keyGroups()
+		h := d.arena.keyGroups()
 		h.Codec, h.Savepoint, h.Wire = codec, tag == keyedSavepoint, wire
 		h.Range, h.Offsets = d.keyGroupOffsets()
 		h.Data = d.stream(0)
@@ -244,6 +260,9 @@ func (d *decoder) incremental(tag byte, wire format.Wire) (format.KeyedHandle, e
 	h.Range = d.keyGroupRange()
 	if tag == keyedIncremental {
 		h.CheckpointedSize = d.I64()
+	}
+	if err := d.Err(); err != nil {
+		return h, err
 	}
 	h.Meta = d.stream(0)
 	if err := d.Err(); err != nil {
@@ -280,7 +299,7 @@ func (d *decoder) named() ([]format.NamedStream, error) {
 }
 
 func (d *decoder) changelog(tag byte, codec format.CodecID, depth int) (format.KeyedHandle, error) {
-	short := tag == keyedChangelogV1 && d.layout.changelog114
+	short := d.short(tag)
 	h := &format.Changelog{Wire: tagWire(tag, short), CheckpointedSize: -1}
 	h.Range = d.keyGroupRange()
 	if !short {
@@ -312,6 +331,20 @@ func (d *decoder) changelog(tag byte, codec format.CodecID, depth int) (format.K
 	return h, d.Err()
 }
 
+// short is whether a changelog handle is in the layout of 1.14.
+func (d *decoder) short(tag byte) bool {
+	if !twoLayouts(tag) {
+		return false
+	}
+	d.met.changelog114 = true
+	return d.layout.changelog114
+}
+
+// twoLayouts is true for the tags that 1.14 and 1.15 write differently.
+func twoLayouts(tag byte) bool {
+	return tag == keyedChangelogV1 || tag == keyedMemory || tag == keyedStreamV1
+}
+
 func (d *decoder) keyedList(what string, codec format.CodecID, depth int) ([]format.KeyedHandle, error) {
 	n := d.Count(what, 1)
 	var all []format.KeyedHandle
@@ -326,7 +359,7 @@ func (d *decoder) keyedList(what string, codec format.CodecID, depth int) ([]for
 }
 
 func (d *decoder) changelogMemory() (format.KeyedHandle, error) {
-	short := d.layout.changelog114
+	short := d.short(keyedMemory)
 	h := &format.ChangelogMemory{Wire: tagWire(keyedMemory, short)}
 	h.Range = d.keyGroupRange()
 	h.From = d.I64()
@@ -348,7 +381,7 @@ func (d *decoder) changelogMemory() (format.KeyedHandle, error) {
 }
 
 func (d *decoder) changelogStream(tag byte) (format.KeyedHandle, error) {
-	short := tag == keyedStreamV1 && d.layout.changelog114
+	short := d.short(tag)
 	h := &format.ChangelogStream{Wire: tagWire(tag, short), CheckpointedSize: -1}
 	h.Range = d.keyGroupRange()
 	n := d.Count("changelog streams", 9)
@@ -381,6 +414,9 @@ func (d *decoder) channels(input bool) ([]*format.ChannelHandle, error) {
 		minSize = 21
 	}
 	n := d.Count("channel handles", minSize)
+	if n > 0 || d.Err() != nil {
+		d.met.channels111 = true
+	}
 	var all []*format.ChannelHandle
 	for i := range n {
 		h := d.channel(input)
@@ -417,7 +453,17 @@ func (d *decoder) channel(input bool) *format.ChannelHandle {
 	ch.Size = d.I64()
 	h.Size = ch.Size
 	h.Channels = []format.Channel{ch}
+	off := d.Offset()
 	h.Data = d.stream(0)
+	if d.v.hasLayouts() && d.Err() == nil {
+		// Null and a placeholder, one byte each, would let a record that is cut
+		// short pass for one of the other layout. Nobody writes them here.
+		switch h.Data.(type) {
+		case *format.Inline, *format.File:
+		default:
+			d.Fail(off, format.ErrCorrupt, "the state of a channel is neither inline nor in a file")
+		}
+	}
 	return h
 }
 
@@ -444,7 +490,9 @@ func (d *decoder) mergedChannel() *format.ChannelHandle {
 		if c.Err() != nil || d.Err() != nil {
 			break
 		}
-		ch.Offsets = format.OffsetBytes{Data: d.bytes.Slice(from, from+k*8)}
+		o := d.arena.offsets()
+		o.Data = d.bytes.Slice(from, from+k*8)
+		ch.Offsets = o
 		h.Channels = append(h.Channels, ch)
 	}
 	if n := c.Remaining(); n > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/java"
@@ -30,7 +31,7 @@ func EncodeFrom(ctx context.Context, w io.Writer, sp *format.Savepoint, src form
 	if fw.tail == "" { // made by hand, or what was salvaged of a damaged file
 		fw.tail = propertiesFor(sp.Kind)
 	}
-	e := &encoder{ctx: ctx, w: w, src: src, v: fw.version, layout: fw.layout, buf: make([]byte, 0, 2*encodeBuffer)}
+	e := &encoder{ctx: ctx, w: w, src: src, v: fw.version, layout: fw.layout}
 	e.counter, _ = w.(*countingSink)
 	e.file(sp, fw.tail)
 	e.flush()
@@ -119,8 +120,8 @@ func (e *encoder) bulk(b format.Bytes) {
 	for off := 0; off < b.Len() && e.err == nil; {
 		e.spill()
 		at := len(e.buf)
-		n := min(b.Len()-off, cap(e.buf)-at)
-		e.buf = e.buf[:at+n]
+		n := min(b.Len()-off, 2*encodeBuffer-at)
+		e.buf = slices.Grow(e.buf, n)[:at+n]
 		_, err := b.ReadAt(e.buf[at:], int64(off))
 		e.fail(err)
 		off += n

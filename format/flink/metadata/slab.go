@@ -5,27 +5,32 @@ import "github.com/savepoint-tools/spt/format"
 // slab allocates the nodes that come by the thousand in runs, which halves the
 // time to decode a file of many small states.
 type slab struct {
-	subtasks   []format.Subtask
-	inlines    []format.Inline
-	offsetList []format.OffsetBytes
-	handles    []format.OperatorHandle
-	groups     []format.KeyGroups
-	stateNames map[format.Text]bool
+	subtasks   run[format.Subtask]
+	inlines    run[format.Inline]
+	offsetList run[format.OffsetBytes]
+	handles    run[format.OperatorHandle]
+	groups     run[format.KeyGroups]
+	stateNames map[string]bool // of the handle being read
 }
 
-const slabRun = 32
+// run is what is left of a run; the next one is twice as long, up to 64.
+type run[T any] struct {
+	left []T
+	size int
+}
 
-func next[T any](run *[]T) *T {
-	if len(*run) == 0 {
-		*run = make([]T, slabRun)
+func (r *run[T]) next() *T {
+	if len(r.left) == 0 {
+		r.size = min(max(1, 2*r.size), 64)
+		r.left = make([]T, r.size)
 	}
-	p := &(*run)[0]
-	*run = (*run)[1:]
+	p := &r.left[0]
+	r.left = r.left[1:]
 	return p
 }
 
-func (s *slab) subtask() *format.Subtask       { return next(&s.subtasks) }
-func (s *slab) inline() *format.Inline         { return next(&s.inlines) }
-func (s *slab) offsets() *format.OffsetBytes   { return next(&s.offsetList) }
-func (s *slab) handle() *format.OperatorHandle { return next(&s.handles) }
-func (s *slab) keyGroups() *format.KeyGroups   { return next(&s.groups) }
+func (s *slab) subtask() *format.Subtask       { return s.subtasks.next() }
+func (s *slab) inline() *format.Inline         { return s.inlines.next() }
+func (s *slab) offsets() *format.OffsetBytes   { return s.offsetList.next() }
+func (s *slab) handle() *format.OperatorHandle { return s.handles.next() }
+func (s *slab) keyGroups() *format.KeyGroups   { return s.groups.next() }

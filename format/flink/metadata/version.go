@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
@@ -43,6 +44,9 @@ func (v Version) hasFinished() bool     { return v >= V3 }
 func (v Version) hasDeadFields() bool   { return v == V2 }
 func (v Version) hasProperties() bool   { return v >= V4 }
 func (v Version) hasChannelTypes() bool { return v >= V6 }
+
+// hasLayouts is true for the version whose files come in several layouts.
+func (v Version) hasLayouts() bool { return v == V3 }
 
 // HasRelativeFiles is true where a file can be named relative to _metadata.
 func (v Version) HasRelativeFiles() bool { return v >= V3 }
@@ -104,9 +108,10 @@ func VersionOf(sp *format.Savepoint) (v Version, ok bool) {
 
 // ParseVersion reads "4" or "v4".
 func ParseVersion(s string) (Version, error) {
-	var v Version
-	if _, err := fmt.Sscanf(strings.TrimPrefix(s, "v"), "%d", &v); err != nil || !v.Valid() {
-		return 0, fmt.Errorf("metadata version %q: one of 2, 3, 4, 5, 6", s)
+	for v := V2; v <= Latest; v++ {
+		if strings.TrimPrefix(s, "v") == strconv.Itoa(int(v)) {
+			return v, nil
+		}
 	}
-	return v, nil
+	return 0, fmt.Errorf("metadata version %q: one of 2, 3, 4, 5, 6", s)
 }
