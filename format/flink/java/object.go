@@ -94,7 +94,11 @@ func (s *objectSkipper) content(depth int) byte {
 		s.handles = append(s.handles, nil)
 	case tcLongString:
 		n := c.I64()
-		if n < 0 || n > int64(c.Remaining()) {
+		if n < 0 {
+			c.Fail(off, format.ErrCorrupt, "a Java string of %d bytes", n)
+			return tag
+		}
+		if n > int64(c.Remaining()) {
 			c.Fail(off, format.ErrTruncated, "cut short: a Java string of %d bytes promised, %d left", n, c.Remaining())
 			return tag
 		}
