@@ -1,0 +1,306 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/writer"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// writeOptions are those of every command that writes a snapshot.
+type writeOptions struct {
+	files          string
+	missing        string
+	keepReferences bool
+	inline         ui.Size
+	compression    string
+	level          int
+	overwrite      bool
+	dryRun         bool
+	readBack       bool
+
+	opts writer.Options
+}
+
+func (o *writeOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.files, "files", "copy", "state files of a Flink folder: `copy|link|reference`")
+	fs.StringVar(&o.missing, "missing", "refuse", "files that cannot be had: `refuse|keep` their bare references")
+	fs.BoolVar(&o.keepReferences, "keep-references", false, "leave every reference as it is: the same _metadata; files in absolute places are not written")
+	fs.Var(&o.inline, "inline-threshold", "move inline state larger than `SIZE` out of _metadata into files (default: leave it)")
+	fs.StringVar(&o.compression, "compression", "zstd", "of an .spt file: `zstd|s2|none`")
+	fs.IntVar(&o.level, "compression-level", 0, "of zstd, 1 (fast) to 4 (best); 0 is the default")
+	fs.BoolVar(&o.overwrite, "overwrite", false, "replace OUT if it is a snapshot")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and check OUT and the free space")
+	fs.BoolVar(&o.readBack, "read-back", false, "read everything again before OUT becomes visible")
+}
+
+func (o *writeOptions) validate(env *Env) error {
+	files, err := writer.ParseFiles(o.files)
+	if err != nil {
+		return usagef("--files: %v", err)
+	}
+	compression, err := spt.ParseCompression(o.compression)
+	if err != nil {
+		return usagef("--compression: %v", err)
+	}
+	if o.missing != "refuse" && o.missing != "keep" {
+		return usagef("--missing %s: refuse or keep", o.missing)
+	}
+	if o.level < 0 || o.level > 4 {
+		return usagef("--compression-level %d: 1 to 4", o.level)
+	}
+	o.opts = writer.Options{
+		Stores: env.Stores, Files: files, KeepReferences: o.keepReferences, KeepMissing: o.missing == "keep",
+		InlineThreshold: int64(o.inline), Compression: compression, Level: o.level,
+		Overwrite: o.overwrite, ReadBack: o.readBack, Jobs: env.common.jobs,
+	}
+	return nil
+}
+
+type convertOptions struct {
+	writeOptions
+	to       string
+	metadata string
+}
+
+func (o *convertOptions) addFlags(fs *pflag.FlagSet) {
+	o.writeOptions.addFlags(fs)
+	fs.StringVar(&o.to, "to", "", "family of the result: `spt|flink` (default: by OUT's name)")
+	fs.StringVar(&o.metadata, "metadata-version", "", "of a Flink folder: that of IN or a newer one, `2…6`")
+}
+
+func (o *convertOptions) validate(env *Env) error {
+	if o.to != "" && o.to != string(reader.SPT) && o.to != string(reader.Flink) {
+		return usagef("--to %s: spt or flink", o.to)
+	}
+	if err := o.writeOptions.validate(env); err != nil {
+		return err
+	}
+	o.opts.Family = reader.Family(o.to)
+	if o.metadata != "" {
+		v, err := metadata.ParseVersion(o.metadata)
+		if err != nil {
+			return usagef("--metadata-version: %v", err)
+		}
+		o.opts.MetadataVersion = v
+	}
+	return nil
+}
+
+// WriteResult is the answer of commands that write a snapshot, or would.
+type WriteResult struct {
+	Input       string         `json:"input"`
+	Output      string         `json:"output,omitempty"`
+	Family      string         `json:"family" jsonschema:"enum=flink,enum=spt"`
+	Written     bool           `json:"written" jsonschema:"description=false without OUT and with --dry-run"`
+	Replaced    bool           `json:"replaced,omitempty"`
+	Files       int            `json:"files" jsonschema:"description=state files beside _metadata"`
+	Linked      int            `json:"linked,omitempty"`
+	StateBytes  int64          `json:"state_bytes" jsonschema:"description=state that is read, before compression"`
+	OutputBytes int64          `json:"output_bytes,omitempty" jsonschema:"description=what OUT takes; linked files left out"`
+	Metadata    int64          `json:"metadata_bytes,omitempty"`
+	Chunks      int            `json:"chunks,omitempty"`
+	Rewrites    []WriteRewrite `json:"rewrites,omitempty" jsonschema:"description=references that become others"`
+	Outside     []string       `json:"outside,omitempty" jsonschema:"description=files that are referred to where they are"`
+	Missing     []string       `json:"missing,omitempty" jsonschema:"description=bare references that were kept"`
+	Moved       []WriteRewrite `json:"moved,omitempty" jsonschema:"description=files found under the folder of the snapshot or its job instead of where the reference points"`
+	ReadBack    bool           `json:"read_back,omitempty"`
+}
+
+// WriteRewrite is a reference and what it became.
+type WriteRewrite struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+func newConvertCommand(env *Env) *cobra.Command {
+	var o convertOptions
+	cmd := &cobra.Command{
+		Use:   "convert IN [OUT]",
+		Short: "Write a snapshot at a new place, as a Flink folder or an .spt file",
+		Long: `Writes a snapshot at a new place: as an .spt file if OUT ends in .spt, else as a
+Flink folder. The result is self-contained: files that _metadata names by
+absolute places are copied beside it and their references rewritten, each said;
+segments of merged files become files of their own. --keep-references gives the
+identical _metadata instead.
+
+Metadata version 2 (Flink 1.3 to 1.10) knows no relative references: the files
+beside it are named by the absolute place of OUT, or take --metadata-version 3.
+
+OUT appears when it is whole: interrupted, nothing is left under its name.
+Without OUT nothing is written, and spt says what would be.`,
+		Example: `  spt convert /data/flink/orders/chk-4211 orders.spt
+  spt convert orders.spt restored/
+  spt convert sp-001 sp-small --inline-threshold 20KiB`,
+		Args: between(1, 2, "a snapshot, and where to write it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(env); err != nil {
+				return err
+			}
+			out := ""
+			if len(args) == 2 {
+				out = args[1]
+			}
+			return runConvert(cmd.Context(), o, env, args[0], out)
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func runConvert(ctx context.Context, o convertOptions, env *Env, in, out string) (err error) {
+	snap, err := env.open(ctx, in)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	if out == "" && o.opts.Family == "" { // the other family is what a conversion is for
+		o.opts.Family = reader.SPT
+		if snap.Container.Family == reader.SPT {
+			o.opts.Family = reader.Flink
+		}
+	}
+	return seal(ctx, env, o.writeOptions, snap, in, out)
+}
+
+// seal plans, writes unless it is a dry run, and answers. Every command that
+// writes ends in it.
+func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, in, out string) error {
+	progress := env.progress()
+	o.opts.Progress = progress.Add
+	plan, err := writer.Prepare(ctx, snap, out, o.opts)
+	if err != nil {
+		return err
+	}
+	r := newWriteResult(env, in, plan)
+	if out != "" && !o.dryRun {
+		progress.Start(plan.Bytes, "writing")
+		report, err := plan.Write(ctx)
+		progress.Stop()
+		if err != nil {
+			return err
+		}
+		r.Written, r.Linked, r.OutputBytes, r.Chunks, r.ReadBack = true, report.Linked, report.Written, report.SPT.Chunks, report.ReadBack
+	}
+	if err := renderWrite(env, r, o.dryRun); err != nil {
+		return err
+	}
+	if len(plan.Missing) > 0 {
+		return &findings{fmt.Sprintf("the result is not complete: %s kept without their files", ui.Plural(int64(len(plan.Missing)), "reference"))}
+	}
+	return nil
+}
+
+func newWriteResult(env *Env, in string, p *writer.Plan) *WriteResult {
+	r := &WriteResult{Input: in, Output: p.Target, Family: string(p.Family), Replaced: p.Replaces, Files: len(p.Files), StateBytes: p.Bytes, Metadata: p.MetadataBytes}
+	for _, w := range p.Rewrites {
+		r.Rewrites = append(r.Rewrites, WriteRewrite{env.text(w.From), env.text(w.To)})
+	}
+	for _, w := range p.Substituted {
+		r.Moved = append(r.Moved, WriteRewrite{env.text(w.From), w.To})
+	}
+	for _, s := range p.Outside {
+		r.Outside = append(r.Outside, env.text(s))
+	}
+	for _, s := range p.Missing {
+		r.Missing = append(r.Missing, env.text(s))
+	}
+	return r
+}
+
+func renderWrite(env *Env, r *WriteResult, dryRun bool) error {
+	switch env.common.output {
+	case ui.OutputJSON:
+		return ui.JSON(env.Stdout, r)
+	case ui.OutputJSONL:
+		l := ui.NewJSONLines(env.Stdout)
+		if err := l.Encode(r); err != nil {
+			return err
+		}
+		return l.Flush()
+	case ui.OutputCSV:
+		return usagef("this answer is no table: --output table, json or jsonl")
+	}
+	return writeText(env, env.Stdout, r, dryRun)
+}
+
+// writeText says what was done, or would be, in the same words.
+func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
+	style := env.term().Style()
+	var b strings.Builder
+	target := "a Flink folder"
+	if r.Family == string(reader.SPT) {
+		target = "an .spt file"
+	}
+	if r.Output != "" {
+		target = ui.Quote(r.Output)
+	}
+	head := style.Proved("written:")
+	if !r.Written {
+		head = style.Look("would write:")
+	}
+	fmt.Fprintf(&b, "%s %s", head, target)
+	if r.Written {
+		fmt.Fprintf(&b, ", %s", ui.Bytes(r.OutputBytes))
+	}
+	if r.Family == string(reader.SPT) {
+		fmt.Fprintf(&b, " of %s of state", ui.Bytes(r.StateBytes))
+		if r.Chunks > 0 {
+			fmt.Fprintf(&b, " in %s", ui.Plural(int64(r.Chunks), "chunk"))
+		}
+	} else {
+		fmt.Fprintf(&b, ": _metadata of %s", ui.Bytes(r.Metadata))
+		if r.Files > 0 {
+			fmt.Fprintf(&b, " and %s", ui.Plural(int64(r.Files), "state file"))
+		}
+		if r.Linked > 0 {
+			fmt.Fprintf(&b, ", %d of them hard links", r.Linked)
+		}
+	}
+	if r.Replaced {
+		b.WriteString(", in place of the snapshot there")
+	}
+	if r.ReadBack {
+		b.WriteString(", read back and right")
+	}
+	b.WriteByte('\n')
+	pairs := func(all []WriteRewrite, title string) {
+		if len(all) == 0 {
+			return
+		}
+		fmt.Fprintf(&b, "%s:\n", title)
+		for _, p := range all {
+			fmt.Fprintf(&b, "  %s → %s\n", ui.Quote(p.From), ui.Quote(p.To))
+		}
+	}
+	list := func(all []string, title string) {
+		if len(all) == 0 {
+			return
+		}
+		fmt.Fprintf(&b, "%s:\n", title)
+		for _, p := range all {
+			fmt.Fprintf(&b, "  %s\n", ui.Quote(p))
+		}
+	}
+	pairs(r.Moved, fmt.Sprintf("%s not where the reference points, found under the folder of the snapshot or its job", ui.Plural(int64(len(r.Moved)), "file")))
+	pairs(r.Rewrites, fmt.Sprintf("%s rewritten", ui.Plural(int64(len(r.Rewrites)), "reference")))
+	list(r.Outside, fmt.Sprintf("%s referred to where they are, not written", ui.Plural(int64(len(r.Outside)), "file")))
+	list(r.Missing, style.Bad(fmt.Sprintf("%s kept without their files", ui.Plural(int64(len(r.Missing)), "reference"))))
+	switch {
+	case r.Output == "":
+		b.WriteString("Nothing written. Add an output to write it.\n")
+	case dryRun:
+		b.WriteString("Nothing written: this was a dry run.\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,97 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/local"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// Env is where a command reads, writes and looks: the only way to the outside.
+type Env struct {
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	Now            func() time.Time
+	Stores         storage.Resolver
+
+	// The files behind Stdout and Stderr, nil where they are none: for what
+	// only a terminal can do.
+	stdoutFile, stderrFile *os.File
+
+	common commonFlags
+	maps   []reader.Mapping
+	uids   map[string]string // id in hex -> uid, from --names
+}
+
+// OSEnv is the environment of the process.
+func OSEnv() *Env {
+	return &Env{
+		Stdout: os.Stdout, Stderr: os.Stderr, stdoutFile: os.Stdout, stderrFile: os.Stderr,
+		Getenv: os.Getenv, Now: time.Now,
+		Stores: route.New(local.New()),
+	}
+}
+
+// Main runs a command line and returns its exit code.
+func Main(ctx context.Context, args []string, env *Env) int {
+	root := New(env)
+	root.SetArgs(args)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil || brokenPipe(err) {
+		return exitOK
+	}
+	if ctx.Err() != nil {
+		err = context.Canceled
+	}
+	var flagErr *flagError
+	if errors.As(err, &flagErr) {
+		// The flags may not have been read to the end: find out whether JSON
+		// was asked for.
+		env.common.output = outputOf(args)
+	}
+	env.report(err)
+	return exitCode(err)
+}
+
+// term is what is known of the place where the answer goes.
+func (e *Env) term() ui.Term { return ui.Detect(e.stdoutFile, e.common.color, e.Getenv) }
+
+// progress draws on a terminal, unless the answer is for a program.
+func (e *Env) progress() ui.Progress {
+	if e.common.quiet || e.common.output.JSON() {
+		return ui.NoProgress{}
+	}
+	return ui.NewProgress(e.Stderr, ui.Detect(e.stderrFile, e.common.color, e.Getenv), e.Now)
+}
+
+// open opens a snapshot with the options of the command line.
+func (e *Env) open(ctx context.Context, location string) (*reader.Snapshot, error) {
+	return reader.Open(ctx, location, e.readerOptions())
+}
+
+func (e *Env) readerOptions() reader.Options {
+	o := reader.Options{Stores: e.Stores, Map: e.maps}
+	if path := e.Getenv("SPT_PATH"); path != "" {
+		o.Path = splitList(path)
+	}
+	return o
+}
+
+func splitList(s string) []string {
+	var out []string
+	for _, p := range splitPath(s) {
+		if p != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,165 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/writer"
+)
+
+// The exit codes. Scripts depend on them: never change.
+const (
+	exitOK          = 0
+	exitFindings    = 1
+	exitFailed      = 2
+	exitUsage       = 3
+	exitInput       = 4
+	exitUnsupported = 5
+	exitCancelled   = 130
+)
+
+// ExitCodes is the one table of exit codes, shown in every help text and in
+// the reference.
+var ExitCodes = []struct {
+	Code    int
+	Meaning string
+}{
+	{exitOK, "done; for verify: no finding"},
+	{exitFindings, "done, and findings exist, --fail-if holds, or the result is partial (what is left out is named)"},
+	{exitFailed, "could not do it: I/O, no space, internal error"},
+	{exitUsage, "wrong usage; a selector that matches nothing; a target that is refused"},
+	{exitInput, "input corrupt, truncated, incomplete, not there, or changed while it was read"},
+	{exitUnsupported, "a version, a feature, or this kind of input is not supported for this command"},
+	{exitCancelled, "cancelled"},
+}
+
+func exitTable() string {
+	var b strings.Builder
+	b.WriteString("Exit codes:\n")
+	for _, c := range ExitCodes {
+		fmt.Fprintf(&b, "  %3d  %s\n", c.Code, c.Meaning)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// usageError is wrong usage.
+type usageError struct {
+	msg, hint string
+}
+
+func (e *usageError) Error() string { return e.msg }
+func (e *usageError) Hint() string  { return e.hint }
+
+func usagef(format string, args ...any) error {
+	return &usageError{msg: fmt.Sprintf(format, args...)}
+}
+
+// findings ends a command that did its work and found something: the answer is
+// on stdout already.
+type findings struct{ msg string }
+
+func (e *findings) Error() string { return e.msg }
+
+// exitCode maps an error to its code. The first kind that fits decides; what
+// the input did comes before what the system said.
+func exitCode(err error) int {
+	var usage *usageError
+	var target *writer.TargetError
+	var found *findings
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, context.Canceled):
+		return exitCancelled
+	case errors.As(err, &found):
+		return exitFindings
+	case errors.As(err, &usage), errors.As(err, &target):
+		return exitUsage
+	case errors.Is(err, format.ErrChanged), errors.Is(err, storage.ErrChanged):
+		return exitInput
+	case errors.Is(err, storage.ErrNoSpace):
+		return exitFailed
+	case errors.Is(err, format.ErrMissing), errors.Is(err, format.ErrCorrupt), errors.Is(err, format.ErrLimit), errors.Is(err, io.ErrUnexpectedEOF):
+		return exitInput
+	case errors.Is(err, format.ErrUnsupported), errors.Is(err, storage.ErrUnsupported):
+		return exitUnsupported
+	case errors.Is(err, fs.ErrNotExist):
+		return exitInput
+	}
+	return exitFailed
+}
+
+// hintOf is what an error advises, or "".
+func hintOf(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) && h.Hint() != "" {
+		return h.Hint()
+	}
+	return reader.Hint(err)
+}
+
+// brokenPipe is whether whoever read the answer has gone: that is their right.
+func brokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
+
+// report prints an error, in the one place where errors are printed.
+func (e *Env) report(err error) {
+	var found *findings
+	if errors.As(err, &found) {
+		if found.msg != "" && !e.common.quiet && !e.common.output.JSON() {
+			fmt.Fprintf(e.Stderr, "spt: %s\n", found.msg)
+		}
+		return
+	}
+	code := exitCode(err)
+	msg, hint := printableLines(err.Error()), printableLines(hintOf(err))
+	if code == exitCancelled {
+		msg, hint = "cancelled", ""
+	}
+	if e.common.output.JSON() {
+		var e1 *format.Error
+		v := struct {
+			Error  string `json:"error"`
+			Hint   string `json:"hint,omitempty"`
+			Code   int    `json:"exit_code"`
+			File   string `json:"file,omitempty"`
+			Offset *int64 `json:"offset,omitempty"`
+			Path   string `json:"path,omitempty"`
+		}{Error: msg, Hint: hint, Code: code}
+		if errors.As(err, &e1) {
+			v.File, v.Path = e1.File, e1.Path
+			if e1.Offset >= 0 {
+				v.Offset = &e1.Offset
+			}
+		}
+		line, jerr := json.Marshal(v)
+		if jerr == nil {
+			fmt.Fprintf(e.Stderr, "%s\n", line)
+			return
+		}
+	}
+	style := ui.Detect(e.stderrFile, e.common.color, e.Getenv).Style()
+	fmt.Fprintf(e.Stderr, "%s %s\n", style.Bad("spt:"), msg)
+	if hint != "" {
+		fmt.Fprintf(e.Stderr, "hint: %s\n", hint)
+	}
+}
+
+// printableLines makes text that may quote foreign bytes harmless, and keeps
+// its line ends.
+func printableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = ui.Printable(l)
+	}
+	return strings.Join(lines, "\n")
+}

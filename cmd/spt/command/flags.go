@@ -1,0 +1,149 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// commonFlags are those of every command.
+type commonFlags struct {
+	output ui.Output
+	format ui.Format
+	color  ui.ColorMode
+	quiet  bool
+	jobs   int
+	maps   []string
+	names  string
+}
+
+func (c *commonFlags) addFlags(fs *pflag.FlagSet) {
+	fs.VarP(&c.output, "output", "o", "form of the answer: "+strings.Join(ui.OutputNames(), ", "))
+	fs.Var(&c.format, "format", "how names and values from a file are shown: "+strings.Join(ui.FormatNames(), ", "))
+	fs.Var(&c.color, "color", "when to colour: "+strings.Join(ui.ColorNames(), ", "))
+	fs.BoolVarP(&c.quiet, "quiet", "q", false, "no progress and no remarks on stderr")
+	fs.IntVarP(&c.jobs, "jobs", "j", 0, "how much is done at once (default: by the number of processors)")
+	fs.StringArrayVar(&c.maps, "map", nil, "where absolute references are to be looked for, `OLD=NEW`; repeatable, longest first (also SPT_MAP)")
+	fs.StringVar(&c.names, "names", "", "`FILE` of uids, one a line, so that ids without a name get one (also SPT_NAMES)")
+}
+
+// prepare reads what the common flags and the environment name.
+func (e *Env) prepare(ctx context.Context) error {
+	if e.common.jobs < 0 {
+		return usagef("--jobs %d: not a number of jobs", e.common.jobs)
+	}
+	all := e.common.maps
+	if s := e.Getenv("SPT_MAP"); s != "" && len(all) == 0 {
+		all = strings.Split(s, ",")
+	}
+	for _, s := range all {
+		m, err := reader.ParseMapping(s)
+		if err != nil {
+			return usagef("--map: %v", err)
+		}
+		e.maps = append(e.maps, m)
+	}
+	names := e.common.names
+	if names == "" {
+		names = e.Getenv("SPT_NAMES")
+	}
+	if names == "" {
+		return nil
+	}
+	uids, err := e.readNames(ctx, names)
+	if err != nil {
+		return err
+	}
+	e.uids = make(map[string]string, len(uids))
+	for _, uid := range uids {
+		e.uids[format.OperatorIDOf(uid).String()] = uid
+	}
+	return nil
+}
+
+// readNames reads uids, one a line; empty lines and lines that start with # do
+// not count.
+func (e *Env) readNames(ctx context.Context, name string) ([]string, error) {
+	store, at, err := e.Stores.Resolve(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	body, _, err := store.ReadRange(ctx, at, 0, maxNames+1, "")
+	if err != nil {
+		return nil, fmt.Errorf("--names: %w", err)
+	}
+	text, err := io.ReadAll(body)
+	if err = errors.Join(err, body.Close()); err != nil {
+		return nil, fmt.Errorf("--names: %w", err)
+	}
+	if len(text) > maxNames {
+		return nil, usagef("--names %s: more than %d bytes; is that a list of uids?", name, maxNames)
+	}
+	var uids []string
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") {
+			uids = append(uids, strings.TrimSpace(line))
+		}
+	}
+	return uids, nil
+}
+
+const maxNames = 16 << 20
+
+// flagError is a command line that could not be read.
+type flagError struct{ usageError }
+
+// outputOf looks for -o in arguments that could not be read to the end.
+func outputOf(args []string) ui.Output {
+	var o ui.Output
+	for i, a := range args {
+		v, ok := strings.CutPrefix(a, "--output=")
+		if !ok {
+			v, ok = strings.CutPrefix(a, "-o=")
+		}
+		if !ok && (a == "-o" || a == "--output") && i+1 < len(args) {
+			v, ok = args[i+1], true
+		}
+		if !ok && strings.HasPrefix(a, "-o") && len(a) > 2 {
+			v, ok = a[2:], true
+		}
+		if ok && o.Set(v) != nil {
+			return ui.OutputTable
+		}
+	}
+	return o
+}
+
+func splitPath(s string) []string { return filepath.SplitList(s) }
+
+// exactly and atLeast say in words what is missing.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < n:
+			return &flagError{usageError{msg: fmt.Sprintf("%s needs %s", cmd.CommandPath(), what), hint: "usage:  " + cmd.UseLine()}}
+		case len(args) > n:
+			return &flagError{usageError{msg: fmt.Sprintf("%s takes %s, not %d arguments", cmd.CommandPath(), what, len(args)), hint: "usage:  " + cmd.UseLine()}}
+		}
+		return nil
+	}
+}
+
+func between(lo, hi int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < lo || hi >= 0 && len(args) > hi {
+			return &flagError{usageError{msg: fmt.Sprintf("%s needs %s", cmd.CommandPath(), what), hint: "usage:  " + cmd.UseLine()}}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,145 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/vm"
+)
+
+// guard is the expression of --fail-if. One that names only the snapshot's
+// numbers holds or not for the snapshot; else it is asked of each state.
+type guard struct {
+	program  *vm.Program
+	perState bool
+}
+
+// snapshotVars are the numbers of the whole snapshot, in the order of the help.
+var snapshotVars = []struct {
+	name, help string
+	value      func(r *InspectResult) any
+}{
+	{"total_bytes", "state of the snapshot, wherever it lies", func(r *InspectResult) any { return int(r.Bytes.Total) }},
+	{"total_inline_bytes", "of it, inline in _metadata", func(r *InspectResult) any { return int(r.Bytes.Inline) }},
+	{"container_bytes", "size of _metadata or of the .spt file", func(r *InspectResult) any { return int(r.Size) }},
+	{"missing_files", "files that are not to be had", func(r *InspectResult) any { return len(r.MissingFiles) }},
+	{"operator_count", "operators", func(r *InspectResult) any { return r.OperatorCount }},
+	{"checkpoint_id", "id of the checkpoint", func(r *InspectResult) any { return int(r.CheckpointID) }},
+}
+
+// stateVars are the facts of one state and its operator.
+var stateVars = []struct {
+	name, help string
+	value      func(op *InspectOperator, st *InspectState) any
+}{
+	{"operator", "its operator: uid, else name, else id", func(op *InspectOperator, _ *InspectState) any { return op.label }},
+	{"state", "its name", func(_ *InspectOperator, st *InspectState) any { return st.Name }},
+	{"kind", "list, union, broadcast, raw, keyed, raw keyed, in flight, coordinator", func(_ *InspectOperator, st *InspectState) any { return st.Kind }},
+	{"parallelism", "of the operator", func(op *InspectOperator, _ *InspectState) any { return int(op.Parallelism) }},
+	{"max_parallelism", "of the operator", func(op *InspectOperator, _ *InspectState) any { return int(op.MaxParallelism) }},
+	{"elements", "elements of list and union state, copies of broadcast state", func(_ *InspectOperator, st *InspectState) any { return elementsOf(st, "") }},
+	{"union_elements", "elements, for union state; else 0", func(_ *InspectOperator, st *InspectState) any { return elementsOf(st, "union") }},
+	{"list_elements", "elements, for list state; else 0", func(_ *InspectOperator, st *InspectState) any { return elementsOf(st, "list") }},
+	{"bytes", "its bytes", func(_ *InspectOperator, st *InspectState) any { return int(st.Bytes) }},
+	{"inline_bytes", "of them, inline in _metadata", func(_ *InspectOperator, st *InspectState) any { return int(st.InlineBytes) }},
+	{"offset_bytes", "what _metadata spends on its offsets", func(_ *InspectOperator, st *InspectState) any { return int(st.OffsetBytes) }},
+	{"coordinator_bytes", "bytes, for a coordinator; else 0", func(_ *InspectOperator, st *InspectState) any {
+		if st.Kind != "coordinator" {
+			return 0
+		}
+		return int(st.Bytes)
+	}},
+	{"may_be_multiplied", "true for union state that a restore may have multiplied", func(_ *InspectOperator, st *InspectState) any { return st.MayBeMultiplied }},
+}
+
+func elementsOf(st *InspectState, kind string) int {
+	if st.Elements == nil || kind != "" && st.Kind != kind {
+		return 0
+	}
+	return int(*st.Elements)
+}
+
+func guardHelp() string {
+	var b strings.Builder
+	line := func(name, help string) { fmt.Fprintf(&b, "  %-19s %s\n", name, help) }
+	for _, v := range stateVars {
+		line(v.name, v.help)
+	}
+	for _, v := range snapshotVars {
+		line(v.name, v.help)
+	}
+	line("KiB, MiB, GiB", "1024, 1024², 1024³")
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func units() map[string]any {
+	return map[string]any{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+}
+
+func snapshotEnv(r *InspectResult) map[string]any {
+	env := units()
+	for _, v := range snapshotVars {
+		env[v.name] = v.value(r)
+	}
+	return env
+}
+
+func stateEnv(r *InspectResult, op *InspectOperator, st *InspectState) map[string]any {
+	env := snapshotEnv(r)
+	for _, v := range stateVars {
+		env[v.name] = v.value(op, st)
+	}
+	return env
+}
+
+func newGuard(text string) (*guard, error) {
+	r, op, st := &InspectResult{}, &InspectOperator{}, &InspectState{}
+	if p, err := expr.Compile(text, expr.Env(snapshotEnv(r)), expr.AsBool()); err == nil {
+		return &guard{program: p}, nil
+	}
+	p, err := expr.Compile(text, expr.Env(stateEnv(r, op, st)), expr.AsBool())
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, &usageError{fmt.Sprintf("--fail-if %s: %s", text, first), "the names that can stand in it:  spt inspect --help"}
+	}
+	return &guard{program: p, perState: true}, nil
+}
+
+// check names what the expression holds for.
+func (g *guard) check(r *InspectResult) ([]string, error) {
+	holds := func(env map[string]any) (bool, error) {
+		v, err := expr.Run(g.program, env)
+		if err != nil {
+			first, _, _ := strings.Cut(err.Error(), "\n")
+			return false, usagef("--fail-if: %s", first)
+		}
+		return v.(bool), nil
+	}
+	if !g.perState {
+		ok, err := holds(snapshotEnv(r))
+		if err != nil || !ok {
+			return nil, err
+		}
+		return []string{r.Path}, nil
+	}
+	var all []string
+	for i := range r.Operators {
+		op := &r.Operators[i]
+		for k := range op.States {
+			st := &op.States[k]
+			ok, err := holds(stateEnv(r, op, st))
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				name := st.Name
+				if name == "" {
+					name = "(" + st.Kind + ")"
+				}
+				all = append(all, op.label+"/"+name)
+			}
+		}
+	}
+	return all, nil
+}

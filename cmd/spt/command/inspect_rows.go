@@ -1,0 +1,266 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ui"
+)
+
+// InspectRow is one row of inspect --by; which fields it has depends on what
+// the rows are.
+type InspectRow struct {
+	Operator       string `json:"operator,omitempty"`
+	ID             string `json:"id,omitempty"`
+	State          string `json:"state,omitempty"`
+	Kind           string `json:"kind,omitempty"`
+	Subtask        *int32 `json:"subtask,omitempty"`
+	Subtasks       int    `json:"subtasks,omitempty"`
+	Place          string `json:"place,omitempty" jsonschema:"description=of a handle: inline, relative, absolute, segment, chunks"`
+	File           string `json:"file,omitempty"`
+	Reference      string `json:"reference,omitempty" jsonschema:"description=name or path that the handle carries; that of inline state names no file"`
+	Handles        int    `json:"handles,omitempty"`
+	Parallelism    int32  `json:"parallelism,omitempty"`
+	MaxParallelism int32  `json:"max_parallelism,omitempty"`
+	Elements       *int64 `json:"elements,omitempty"`
+	KeyGroups      int64  `json:"key_groups,omitempty"`
+	Bytes          int64  `json:"bytes"`
+	InlineBytes    int64  `json:"inline_bytes"`
+	OffsetBytes    int64  `json:"offset_bytes"`
+	Missing        bool   `json:"missing,omitempty"`
+}
+
+// renderRows prints inspect --by: one kind of row, largest first.
+func (o *inspectOptions) renderRows(env *Env, r *InspectResult, sp *format.Savepoint) error {
+	var rows []InspectRow
+	switch o.by {
+	case "operator":
+		rows = operatorRows(r)
+	case "state":
+		rows = stateRows(r)
+	case "subtask":
+		rows = subtaskRows(env, sp)
+	case "handle":
+		rows = handleRows(env, sp)
+	case "file":
+		rows = fileRows(env, r)
+	}
+	slices.SortStableFunc(rows, func(a, b InspectRow) int { return cmp.Compare(b.Bytes+b.OffsetBytes, a.Bytes+a.OffsetBytes) })
+	total := len(rows)
+	if o.top > 0 && total > o.top {
+		rows = rows[:o.top]
+	}
+	switch env.common.output {
+	case ui.OutputJSON:
+		if rows == nil {
+			rows = []InspectRow{}
+		}
+		return ui.JSON(env.Stdout, rows)
+	case ui.OutputJSONL:
+		l := ui.NewJSONLines(env.Stdout)
+		for i := range rows {
+			if err := l.Encode(&rows[i]); err != nil {
+				return err
+			}
+		}
+		return l.Flush()
+	case ui.OutputCSV:
+		return rowsCSV(env, rows)
+	}
+	if err := o.rowsTable(env, rows); err != nil {
+		return err
+	}
+	if left := total - len(rows); left > 0 {
+		_, err := fmt.Fprintf(env.Stdout, "… and %s more\n", ui.Plural(int64(left), "row"))
+		return err
+	}
+	return nil
+}
+
+func operatorRows(r *InspectResult) []InspectRow {
+	var rows []InspectRow
+	for _, op := range r.Operators {
+		rows = append(rows, InspectRow{Operator: op.label, ID: op.ID, Parallelism: op.Parallelism, MaxParallelism: op.MaxParallelism,
+			Bytes: op.Bytes.Total, InlineBytes: op.Bytes.Inline, OffsetBytes: op.Bytes.Offsets})
+	}
+	return rows
+}
+
+func stateRows(r *InspectResult) []InspectRow {
+	var rows []InspectRow
+	for _, op := range r.Operators {
+		for _, st := range op.States {
+			name := st.Name
+			if name == "" {
+				name = "(" + st.Kind + ")"
+			}
+			rows = append(rows, InspectRow{Operator: op.label, ID: op.ID, State: name, Kind: st.Kind, Subtasks: st.Subtasks,
+				Elements: st.Elements, KeyGroups: st.KeyGroups, Bytes: st.Bytes, InlineBytes: st.InlineBytes, OffsetBytes: st.OffsetBytes})
+		}
+	}
+	return rows
+}
+
+func subtaskRows(env *Env, sp *format.Savepoint) []InspectRow {
+	index := map[*format.Subtask]int{}
+	var rows []InspectRow
+	for _, op := range sp.Operators {
+		for _, sub := range op.Subtasks {
+			i := sub.Index
+			index[sub] = len(rows)
+			rows = append(rows, InspectRow{Operator: env.label(op), ID: op.ID.String(), Subtask: &i, OffsetBytes: offsetBytes(sub)})
+		}
+	}
+	_ = sp.EachStream(func(p format.Place, st format.Stream) error {
+		if p.Subtask != nil {
+			row := &rows[index[p.Subtask]]
+			n := format.SizeOf(st)
+			row.Bytes += n
+			row.Handles++
+			if format.Kind(st) == format.KindInline {
+				row.InlineBytes += n
+			}
+		}
+		return nil
+	})
+	return rows
+}
+
+func offsetBytes(sub *format.Subtask) int64 {
+	var n int64
+	for _, h := range []*format.OperatorHandle{sub.Managed, sub.Raw} {
+		if h != nil {
+			for _, st := range h.States {
+				n += 8 * st.Offsets.Len()
+			}
+		}
+	}
+	for _, h := range []format.KeyedHandle{sub.ManagedKeyed, sub.RawKeyed} {
+		if kg, ok := h.(*format.KeyGroups); ok {
+			n += 8 * kg.Offsets.Len()
+		}
+	}
+	return n
+}
+
+func handleRows(env *Env, sp *format.Savepoint) []InspectRow {
+	var rows []InspectRow
+	_ = sp.EachStream(func(p format.Place, st format.Stream) error {
+		row := InspectRow{Operator: env.label(p.Operator), ID: p.Operator.ID.String(), Kind: p.Slot.String(), State: env.text(p.Name),
+			Place: format.Kind(st).String(), Bytes: format.SizeOf(st)}
+		if p.Subtask != nil {
+			i := p.Subtask.Index
+			row.Subtask = &i
+		}
+		if in, ok := st.(*format.Inline); ok {
+			row.InlineBytes = row.Bytes
+			row.Reference = env.text(in.Name.String())
+		}
+		if path, _, ok := format.Reference(st); ok {
+			row.Reference = env.text(path.String())
+		}
+		rows = append(rows, row)
+		return nil
+	})
+	return rows
+}
+
+func fileRows(env *Env, r *InspectResult) []InspectRow {
+	var rows []InspectRow
+	for _, f := range r.files {
+		row := InspectRow{File: env.text(f.Path), Handles: f.Handles, Bytes: f.Bytes, Missing: f.Missing(), Place: "own"}
+		switch {
+		case f.Merged:
+			row.Place = "merged"
+		case f.Shared:
+			row.Place = "shared"
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func rowsCSV(env *Env, rows []InspectRow) error {
+	c := ui.NewCSV(env.Stdout, "operator", "id", "state", "kind", "subtask", "subtasks", "place", "file", "reference", "handles", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "missing")
+	number := func(p *int64) string {
+		if p == nil {
+			return ""
+		}
+		return strconv.FormatInt(*p, 10)
+	}
+	for _, r := range rows {
+		subtask := ""
+		if r.Subtask != nil {
+			subtask = strconv.Itoa(int(*r.Subtask))
+		}
+		err := c.Row(r.Operator, r.ID, r.State, r.Kind, subtask, strconv.Itoa(r.Subtasks), r.Place, r.File, r.Reference, strconv.Itoa(r.Handles),
+			strconv.Itoa(int(r.Parallelism)), strconv.Itoa(int(r.MaxParallelism)), number(r.Elements), strconv.FormatInt(r.KeyGroups, 10),
+			strconv.FormatInt(r.Bytes, 10), strconv.FormatInt(r.InlineBytes, 10), strconv.FormatInt(r.OffsetBytes, 10), strconv.FormatBool(r.Missing))
+		if err != nil {
+			return err
+		}
+	}
+	return c.Flush()
+}
+
+func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {
+	term := env.term()
+	style := term.Style()
+	t := ui.NewTable(
+		ui.Column{Header: "OPERATOR", Shrink: 2, Cut: ui.CutMiddle},
+		ui.Column{Header: "ID"},
+		ui.Column{Header: "SUBTASK", Align: ui.Right},
+		ui.Column{Header: "STATE", Shrink: 2, Cut: ui.CutMiddle},
+		ui.Column{Header: "KIND"},
+		ui.Column{Header: "PAR/MAX", Align: ui.Right},
+		ui.Column{Header: "ELEMENTS", Align: ui.Right},
+		ui.Column{Header: "PLACE"},
+		ui.Column{Header: "HANDLES", Align: ui.Right},
+		ui.Column{Header: "BYTES", Align: ui.Right},
+		ui.Column{Header: "OFFSETS", Align: ui.Right},
+		ui.Column{Header: "FILE", Shrink: 1, Cut: ui.CutMiddle, Min: 24},
+		ui.Column{Header: "REFERENCE", Shrink: 3, Cut: ui.CutMiddle, Min: 16},
+		ui.Column{Header: ""},
+	)
+	for _, r := range rows {
+		id, subtask, par, elements, handles, offsets, note := "", "", "", "", "", "", ""
+		if o.wide {
+			id = r.ID
+		}
+		if r.Subtask != nil {
+			subtask = strconv.Itoa(int(*r.Subtask))
+		}
+		if r.Parallelism > 0 {
+			par = fmt.Sprintf("%d/%d", r.Parallelism, r.MaxParallelism)
+		}
+		switch {
+		case r.KeyGroups > 0:
+			elements = ui.Plural(r.KeyGroups, "key group")
+		case r.Elements != nil:
+			elements = ui.Count(*r.Elements)
+		}
+		if r.Handles > 0 {
+			handles = ui.Count(int64(r.Handles))
+		}
+		if r.OffsetBytes > 0 {
+			offsets = ui.Bytes(r.OffsetBytes)
+		}
+		if r.Missing {
+			note = style.Bad("missing")
+		}
+		t.Row(quoteNonEmpty(r.Operator), id, subtask, quoteNonEmpty(r.State), r.Kind, par, elements, r.Place, handles, ui.Bytes(r.Bytes), offsets,
+			quoteNonEmpty(r.File), quoteNonEmpty(r.Reference), note)
+	}
+	return t.Write(env.Stdout, term)
+}
+
+// quoteNonEmpty is ui.Quote for cells: an empty one stays empty.
+func quoteNonEmpty(s string) string {
+	if s == "" {
+		return ""
+	}
+	return ui.Quote(s)
+}

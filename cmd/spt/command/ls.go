@@ -1,0 +1,187 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+type listOptions struct {
+	depth int
+	only  string
+}
+
+func (o *listOptions) addFlags(fs *pflag.FlagSet) {
+	fs.IntVar(&o.depth, "depth", 8, "how many folders below a root are looked into")
+	fs.StringVar(&o.only, "only", "", "only `complete|incomplete|damaged|leftover` ones")
+}
+
+func (o *listOptions) validate() error {
+	if o.depth < 1 {
+		return usagef("--depth %d: at least 1", o.depth)
+	}
+	if o.only != "" && !matches([]string{string(reader.Complete), string(reader.Incomplete), string(reader.Damaged), string(reader.Leftover)}, o.only) {
+		return usagef("--only %s: one of complete, incomplete, damaged, leftover", o.only)
+	}
+	return nil
+}
+
+// ListRow is one snapshot, or what is left of one.
+type ListRow struct {
+	Path         string     `json:"path"`
+	State        string     `json:"state" jsonschema:"enum=complete,enum=incomplete,enum=damaged,enum=leftover"`
+	Newest       bool       `json:"newest,omitempty" jsonschema:"description=the newest complete one under its root"`
+	Problem      string     `json:"problem,omitempty"`
+	Time         *time.Time `json:"time,omitempty"`
+	Family       string     `json:"family,omitempty"`
+	Type         string     `json:"type,omitempty"`
+	Format       string     `json:"format,omitempty"`
+	Metadata     int        `json:"metadata_version,omitempty"`
+	CheckpointID int64      `json:"checkpoint_id"`
+	Operators    int        `json:"operator_count"`
+	Bytes        int64      `json:"bytes" jsonschema:"description=description and state files as far as they are there"`
+	MissingFiles int        `json:"missing_files,omitempty"`
+}
+
+func newListCommand(env *Env) *cobra.Command {
+	var o listOptions
+	cmd := &cobra.Command{
+		Use:   "ls ROOT...",
+		Short: "The snapshots under a folder, newest first",
+		Long: `Lists the savepoints, checkpoints and .spt files under the folders given, newest
+first: what each is, how large, whether it is complete, and which is the newest
+complete one. Folders of checkpoints that never finished, and leftovers of
+interrupted writers, are listed as what they are.
+
+It opens each description and looks whether its files are there; no state is read.`,
+		Example: `  spt ls /data/flink/orders
+  spt ls --only complete -o csv /data/flink`,
+		Args: between(1, -1, "at least one folder"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return runList(cmd.Context(), o, env, args)
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func runList(ctx context.Context, o listOptions, env *Env, roots []string) error {
+	var rows []ListRow
+	for _, root := range roots {
+		entries, err := reader.List(ctx, root, reader.ListOptions{Options: env.readerOptions(), Depth: o.depth, Jobs: env.common.jobs})
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if o.only == "" || o.only == string(e.State) {
+				rows = append(rows, listRow(e))
+			}
+		}
+	}
+	switch env.common.output {
+	case ui.OutputJSON:
+		if rows == nil {
+			rows = []ListRow{}
+		}
+		return ui.JSON(env.Stdout, rows)
+	case ui.OutputJSONL:
+		l := ui.NewJSONLines(env.Stdout)
+		for i := range rows {
+			if err := l.Encode(&rows[i]); err != nil {
+				return err
+			}
+		}
+		return l.Flush()
+	case ui.OutputCSV:
+		return listCSV(env, rows)
+	}
+	return listTable(env, rows, roots)
+}
+
+func listRow(e reader.Entry) ListRow {
+	r := ListRow{
+		Path: e.Path, State: string(e.State), Newest: e.Newest, Problem: e.Problem,
+		Family: string(e.Container.Family), Type: e.Kind.Type, Format: e.Kind.Format, Metadata: int(e.Container.Metadata),
+		CheckpointID: e.ID, Operators: e.Operators, Bytes: e.Bytes, MissingFiles: e.Missing,
+	}
+	if !e.Time.IsZero() {
+		t := e.Time.UTC()
+		r.Time = &t
+	}
+	return r
+}
+
+func listCSV(env *Env, rows []ListRow) error {
+	c := ui.NewCSV(env.Stdout, "path", "state", "newest", "time", "family", "type", "format", "metadata_version", "checkpoint_id", "operator_count", "bytes", "missing_files", "problem")
+	for _, r := range rows {
+		when := ""
+		if r.Time != nil {
+			when = r.Time.Format(time.RFC3339)
+		}
+		err := c.Row(r.Path, r.State, strconv.FormatBool(r.Newest), when, r.Family, r.Type, r.Format, strconv.Itoa(r.Metadata),
+			strconv.FormatInt(r.CheckpointID, 10), strconv.Itoa(r.Operators), strconv.FormatInt(r.Bytes, 10), strconv.Itoa(r.MissingFiles), r.Problem)
+		if err != nil {
+			return err
+		}
+	}
+	return c.Flush()
+}
+
+func listTable(env *Env, rows []ListRow, roots []string) error {
+	term := env.term()
+	style := term.Style()
+	if len(rows) == 0 {
+		if !env.common.quiet {
+			_, err := fmt.Fprintf(env.Stderr, "no snapshot under %s\n", ui.Printable(strings.Join(roots, ", ")))
+			return err
+		}
+		return nil
+	}
+	t := ui.NewTable(
+		ui.Column{Header: "SNAPSHOT", Shrink: 1, Cut: ui.CutMiddle, Min: 20},
+		ui.Column{Header: "KIND", Shrink: 3, Min: 10},
+		ui.Column{Header: "ID", Align: ui.Right},
+		ui.Column{Header: "TIME", Align: ui.Right},
+		ui.Column{Header: "BYTES", Align: ui.Right},
+		ui.Column{Header: "STATE", Shrink: 2, Min: 12},
+	)
+	for _, r := range rows {
+		kind := r.Type
+		if r.Format != "" {
+			kind += ", " + r.Format
+		}
+		if r.Family == string(reader.SPT) {
+			kind = strings.TrimSuffix("spt, "+kind, ", snapshot")
+		}
+		id, size, when := "", "", ""
+		if r.Family != "" {
+			id, size = ui.Count(r.CheckpointID), ui.Bytes(r.Bytes)
+		}
+		if r.Time != nil {
+			when = ui.Ago(*r.Time, env.Now())
+		}
+		state := r.State
+		switch reader.EntryState(r.State) {
+		case reader.Complete:
+			if r.Newest {
+				state = style.Proved("complete, newest")
+			}
+		case reader.Incomplete, reader.Leftover:
+			state = style.Look(state + ": " + ui.Printable(r.Problem))
+		case reader.Damaged:
+			state = style.Bad(state + ": " + ui.Printable(r.Problem))
+		}
+		t.Row(ui.Quote(r.Path), kind, id, when, size, state)
+	}
+	return t.Write(env.Stdout, term)
+}

@@ -1,0 +1,58 @@
+package command
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/spf13/cobra"
+)
+
+// Version is set by the build of a release.
+var Version = ""
+
+// VersionResult is the answer of version.
+type VersionResult struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	Metadata []int  `json:"metadata_versions" jsonschema:"description=versions of _metadata that are read"`
+	SPT      string `json:"spt_version" jsonschema:"description=version of the .spt format that is written"`
+}
+
+func newVersionCommand(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "The version of spt, and of the formats it reads",
+		Args:  exactly(0, "no arguments"),
+		RunE:  func(*cobra.Command, []string) error { return runVersion(env) },
+	}
+}
+
+func runVersion(env *Env) error {
+	r := VersionResult{Version: Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, SPT: "1.0"}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if r.Version == "" {
+			r.Version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				r.Revision = s.Value
+			}
+		}
+	}
+	if r.Version == "" || r.Version == "(devel)" {
+		r.Version = "development build"
+	}
+	for v := metadata.V2; v.Valid(); v++ {
+		r.Metadata = append(r.Metadata, int(v))
+	}
+	if env.common.output.JSON() {
+		return ui.JSON(env.Stdout, r)
+	}
+	_, err := fmt.Fprintf(env.Stdout, "spt %s (%s, %s)\nreads _metadata %s to %s (Flink 1.3–2.3) and .spt 1; writes .spt %s\n", r.Version, r.Go, r.Platform, metadata.V2, metadata.Latest, r.SPT)
+	return err
+}

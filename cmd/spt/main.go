@@ -1,0 +1,19 @@
+// Command spt inspects, converts and checks savepoints and checkpoints of
+// Apache Flink, and spt's own files, without a JVM and without a cluster.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/savepoint-tools/spt/cmd/spt/command"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := command.Main(ctx, os.Args[1:], command.OSEnv())
+	stop()
+	os.Exit(code)
+}
