@@ -117,30 +117,29 @@ func unpackTable(stored, raw, kinds, hashes []byte, manifest int64, limits forma
 
 // unpackRuns reads a list of runs; size says by how much a run of the table
 // moves the position in the list.
-func (t *table) unpackRuns(p []byte, size func(run) int64) (runs []run, total, chunks int64, err error) {
+func (t *table) unpackRuns(p []byte, size func(run) int64) (runs []run, total int64, err error) {
 	for len(p) > 0 {
 		first, k := binary.Uvarint(p)
 		if k <= 0 {
-			return nil, 0, 0, format.Errorf(format.ErrCorrupt, "the chunk list is cut short")
+			return nil, 0, format.Errorf(format.ErrCorrupt, "the chunk list is cut short")
 		}
 		n, m := binary.Uvarint(p[k:])
 		if m <= 0 {
-			return nil, 0, 0, format.Errorf(format.ErrCorrupt, "the chunk list is cut short")
+			return nil, 0, format.Errorf(format.ErrCorrupt, "the chunk list is cut short")
 		}
 		p = p[k+m:]
 		if have := uint64(t.len()); first > have || n > have-first || n == 0 {
-			return nil, 0, 0, format.Errorf(format.ErrCorrupt, "chunks %d+%d of a table of %d", first, n, have)
+			return nil, 0, format.Errorf(format.ErrCorrupt, "chunks %d+%d of a table of %d", first, n, have)
 		}
 		r := run{first: uint32(first), n: uint32(n), before: total}
 		bytes := size(r)
 		if total > math.MaxInt64-bytes {
-			return nil, 0, 0, format.Errorf(format.ErrLimit, "a chunk list of more than 2^63 bytes")
+			return nil, 0, format.Errorf(format.ErrLimit, "a chunk list of more than 2^63 bytes")
 		}
 		total += bytes
-		chunks += int64(n)
 		runs = append(runs, r)
 	}
-	return runs, total, chunks, nil
+	return runs, total, nil
 }
 
 // bytesOf is how many raw bytes a run holds.

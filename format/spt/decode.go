@@ -37,7 +37,8 @@ type decoder struct {
 	depth   int
 	entries int // of the stream table, so far
 	refs    int64
-	digests map[string]string // of packed chunk lists
+	lists   map[string]chunkList // of streams, by their packed form
+	arrays  map[string]chunkList // of offsets
 	m       *manifest
 }
 
@@ -45,10 +46,11 @@ type decoder struct {
 // its chunks. minor is the file's.
 func decodeManifest(raw []byte, at int64, minor uint16, limits format.Limits) (*manifest, error) {
 	d := &decoder{
-		cursor:  newCursor(raw, minor > Minor),
-		limits:  limits,
-		digests: make(map[string]string),
-		m:       &manifest{},
+		cursor: newCursor(raw, minor > Minor),
+		limits: limits,
+		lists:  make(map[string]chunkList),
+		arrays: make(map[string]chunkList),
+		m:      &manifest{},
 	}
 	d.fields(func(key string) bool {
 		switch key {
@@ -146,33 +148,56 @@ func (d *decoder) table(at int64) {
 	d.m.table = t
 }
 
-// chunkList reads a chunk list and counts it.
-func (d *decoder) chunkList(size func(run) int64) (runs []run, total int64, packed []byte) {
-	packed = d.bin()
+// chunkList is a decoded chunk list.
+type chunkList struct {
+	runs   []run
+	total  int64  // bytes of a stream, chunks of offsets
+	digest string // of a stream's list
+}
+
+// streamChunks reads the chunk list of a stream.
+func (d *decoder) streamChunks() chunkList {
+	return d.chunkList(d.lists, d.m.table.bytesOf, d.m.table.digest)
+}
+
+// offsetChunks reads the chunk list of an array of offsets.
+func (d *decoder) offsetChunks() chunkList {
+	return d.chunkList(d.arrays, chunksOf, func([]run) string { return "" })
+}
+
+// chunkList reads a chunk list and counts what it refers to. Copies of a state
+// have equal lists: they share their memory, and are digested once.
+func (d *decoder) chunkList(known map[string]chunkList, size func(run) int64, digest func([]run) string) chunkList {
+	packed := d.bin()
 	if d.err != nil {
-		return nil, 0, nil
+		return chunkList{}
 	}
-	runs, total, chunks, err := d.m.table.unpackRuns(packed, size)
-	if err != nil {
-		d.err = err
-		return nil, 0, nil
+	l, ok := known[string(packed)]
+	if !ok {
+		if l.runs, l.total, d.err = d.m.table.unpackRuns(packed, size); d.err != nil {
+			return chunkList{}
+		}
 	}
-	if d.refs += chunks; chunks > maxRefs(d.limits) || d.refs > maxRefs(d.limits) {
-		d.fail(format.ErrLimit, "chunk lists of more than %d chunks", maxRefs(d.limits))
-		return nil, 0, nil
-	}
-	for _, r := range runs {
+	for _, r := range l.runs {
+		d.refs += int64(r.n)
 		d.m.referenced += d.m.table.bytesOf(r) // no overflow: limited chunks of limited size
 	}
-	return runs, total, packed
+	if d.refs > maxRefs(d.limits) {
+		d.fail(format.ErrLimit, "chunk lists of more than %d chunks", maxRefs(d.limits))
+		return chunkList{}
+	}
+	if !ok {
+		l.digest = digest(l.runs)
+		known[string(packed)] = l
+	}
+	return l
 }
 
 func (d *decoder) stream() stream {
 	var (
 		as           format.Stream
-		runs         []run
-		size, total  int64
-		digest       string
+		list         chunkList
+		size         int64
 		stored, bare bool
 	)
 	d.fields(func(key string) bool {
@@ -181,17 +206,8 @@ func (d *decoder) stream() stream {
 			as = d.origin()
 			bare = true
 		case "chunks":
-			var packed []byte
-			runs, total, packed = d.chunkList(d.m.table.bytesOf)
+			list = d.streamChunks()
 			stored, bare = true, false
-			if d.err != nil {
-				break
-			}
-			var ok bool
-			if digest, ok = d.digests[string(packed)]; !ok {
-				digest = d.m.table.digest(runs)
-				d.digests[string(packed)] = digest
-			}
 		case "size":
 			size = d.within(0, math.MaxInt64)
 		default:
@@ -209,15 +225,15 @@ func (d *decoder) stream() stream {
 		d.fail(format.ErrCorrupt, "an empty segment with chunks")
 	case bare && inline:
 		d.fail(format.ErrCorrupt, "an inline stream without chunks")
-	case size != total:
-		d.fail(format.ErrCorrupt, "a stream of %d bytes with chunks of %d", size, total)
+	case size != list.total:
+		d.fail(format.ErrCorrupt, "a stream of %d bytes with chunks of %d", size, list.total)
 	}
 	n := d.entries
 	d.entries++
 	if d.err != nil || bare {
 		return stream{ref: as}
 	}
-	return stream{ref: &format.Chunks{As: as, Length: size, Digest: digest, Index: n}, runs: runs}
+	return stream{ref: &format.Chunks{As: as, Length: size, Digest: list.digest, Index: n}, runs: list.runs}
 }
 
 // origin reads what a stream refers to, or where its bytes came from: its kind,
@@ -804,14 +820,14 @@ func (d *decoder) offsets() format.Offsets {
 		d.fail(format.ErrCorrupt, "offsets of %d parts", n)
 	}
 	n := d.within(1, math.MaxInt64)
-	runs, chunks, _ := d.chunkList(chunksOf)
-	if d.err == nil && chunks != (n-1)/chunkOffsets+1 {
-		d.fail(format.ErrCorrupt, "%d offsets in %d chunks", n, chunks)
+	list := d.offsetChunks()
+	if d.err == nil && list.total != (n-1)/chunkOffsets+1 {
+		d.fail(format.ErrCorrupt, "%d offsets in %d chunks", n, list.total)
 	}
 	if d.err != nil {
 		return nil
 	}
-	o := &offsets{n: n, runs: runs}
+	o := &offsets{n: n, runs: list.runs}
 	d.m.arrays = append(d.m.arrays, o)
 	return o
 }
