@@ -1,0 +1,234 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// Codec reads and builds native operator state. It implements
+// [format.OperatorCodec], and is safe for concurrent use.
+//
+// The stream holds the states of the handle one after another, in their order.
+// Each element of a list or union state is one msgpack value; a broadcast
+// state is one map, whose keys ascend by their bytes. An element ends where
+// the next one of the handle starts, the last at the end of the stream.
+type Codec struct{}
+
+var _ format.OperatorCodec = Codec{}
+
+// checkStates refuses names and modes that cannot be.
+func checkStates(n int, state func(int) (format.Text, format.Mode)) error {
+	seen := make(map[string]bool, n)
+	for i := range n {
+		name, mode := state(i)
+		if mode > format.ModeBroadcast {
+			return format.At(format.Errorf(format.ErrCorrupt, "%v is none of list, union, broadcast", mode), "state %q", name)
+		}
+		if seen[name.String()] {
+			return format.At(format.Errorf(format.ErrCorrupt, "two states of this name"), "state %q", name)
+		}
+		seen[name.String()] = true
+	}
+	return nil
+}
+
+func checkHandle(h *format.OperatorHandle) error {
+	if h.Codec != format.CodecNative {
+		return format.Errorf(format.ErrUnsupported, "state of codec %q is not native", h.Codec)
+	}
+	return checkStates(len(h.States), func(i int) (format.Text, format.Mode) { return h.States[i].Name, h.States[i].Mode })
+}
+
+// Describe lists the states. It reads nothing: the stream says nothing of
+// them, so there is no Envelope.
+func (Codec) Describe(_ context.Context, _ format.Source, h *format.OperatorHandle) ([]format.StateMeta, error) {
+	if err := checkHandle(h); err != nil {
+		return nil, err
+	}
+	metas := make([]format.StateMeta, len(h.States))
+	for i, s := range h.States {
+		metas[i] = format.StateMeta{Name: s.Name, Mode: s.Mode}
+	}
+	return metas, nil
+}
+
+// Elements opens a cursor on a state at element from, which may be that behind
+// the last. Nothing before it is read: its first element costs one read of
+// offsets, one more if its end stands elsewhere, and one of exactly its bytes.
+// The cursor holds one element and reads 64 KiB ahead. It verifies that
+// elements lie one behind the other and that each is one msgpack value; that
+// one fills the stream from the first byte is for who reads them all.
+func (Codec) Elements(ctx context.Context, src format.Source, h *format.OperatorHandle, state string, from int64) (format.Cursor, error) {
+	if err := checkHandle(h); err != nil {
+		return nil, err
+	}
+	for i := range h.States {
+		s := &h.States[i]
+		if s.Name.String() != state {
+			continue
+		}
+		c := &cursor{h: h, i: i, n: count(s.Offsets), next: from}
+		if from < 0 || from > c.n {
+			return nil, fmt.Errorf("state %q has %d elements: there is no element %d", state, c.n, from)
+		}
+		if s.Mode == format.ModeBroadcast && c.n != 1 {
+			return nil, format.At(format.Errorf(format.ErrCorrupt, "a broadcast state of %d elements: it has one, its map", c.n), "state %q", state)
+		}
+		var err error
+		if c.w, err = newWindow(ctx, src, h.Data); err != nil {
+			return nil, format.At(err, "state %q", state)
+		}
+		return c, nil
+	}
+	return nil, fmt.Errorf("the handle has no state %q", state)
+}
+
+func count(o format.Offsets) int64 {
+	if o == nil {
+		return 0
+	}
+	return o.Len()
+}
+
+// aheadOffsets is how many offsets are read at a time, in sequence.
+const aheadOffsets = 512
+
+// cursor walks one state.
+type cursor struct {
+	h    *format.OperatorHandle
+	i    int   // of the state
+	n    int64 // its elements
+	next int64 // the element to come
+	w    *window
+	run  []int64 // offsets of element next and those behind it
+	err  error
+}
+
+var errClosed = errors.New("internal error: a closed cursor")
+
+// Next gives the next element, valid until the next call. After an error it
+// gives that error again.
+func (c *cursor) Next() (format.Element, error) {
+	if c.err == nil && c.next == c.n {
+		c.err = io.EOF
+	}
+	if c.err != nil {
+		return format.Element{}, c.err
+	}
+	value, err := c.value()
+	if err != nil {
+		c.err = format.At(err, "state %q/element %d", c.h.States[c.i].Name, c.next)
+		return format.Element{}, c.err
+	}
+	e := format.Element{Index: c.next, Value: value}
+	c.next++
+	return e, nil
+}
+
+func (c *cursor) value() ([]byte, error) {
+	start, end, err := c.extent()
+	if err != nil {
+		return nil, err
+	}
+	if start < 0 || start >= end || end > c.w.size {
+		return nil, format.Errorf(format.ErrCorrupt, "it is said to be bytes %d to %d of a stream of %d", start, end, c.w.size)
+	}
+	p, err := c.w.bytes(start, end-start)
+	if err == nil {
+		err = check(p)
+	}
+	if err == nil && c.h.States[c.i].Mode == format.ModeBroadcast {
+		err = checkMap(p)
+	}
+	return p, err
+}
+
+// extent finds where the next element starts and ends.
+func (c *cursor) extent() (start, end int64, err error) {
+	o := c.h.States[c.i].Offsets
+	if len(c.run) < 2 && c.next+int64(len(c.run)) < c.n {
+		// The first time only what one element takes.
+		size := 2
+		if c.run != nil {
+			size = aheadOffsets
+		}
+		buf := make([]int64, min(int64(size), c.n-c.next))
+		k, err := o.Read(c.w.ctx, buf, c.next)
+		if err != nil {
+			return 0, 0, err
+		}
+		if k < len(buf) {
+			return 0, 0, fmt.Errorf("internal error: %d offsets end at %d", c.n, c.next+int64(k))
+		}
+		c.run = buf
+	}
+	start = c.run[0]
+	c.run = c.run[1:]
+	if len(c.run) > 0 {
+		return start, c.run[0], nil
+	}
+	end, err = c.stateEnd()
+	return start, end, err
+}
+
+// stateEnd is where the next state that has elements starts, else the end of
+// the stream.
+func (c *cursor) stateEnd() (int64, error) {
+	for _, s := range c.h.States[c.i+1:] {
+		if count(s.Offsets) > 0 {
+			return format.OffsetAt(c.w.ctx, s.Offsets, 0)
+		}
+	}
+	return c.w.size, nil
+}
+
+// Ordered is true: elements come as they were added.
+func (c *cursor) Ordered() bool { return true }
+
+// Close ends the cursor. There is nothing to give back.
+func (c *cursor) Close() error {
+	c.w.buf, c.err = nil, errClosed
+	return nil
+}
+
+// Build describes a handle with the states, in this order. Its Data is a rope
+// over the parts, neighbours in one stream made one.
+func (Codec) Build(states []format.StateParts) (*format.OperatorHandle, error) {
+	err := checkStates(len(states), func(i int) (format.Text, format.Mode) { return states[i].Name, states[i].Mode })
+	if err != nil {
+		return nil, err
+	}
+	h := &format.OperatorHandle{Codec: format.CodecNative}
+	rope := &format.Concat{}
+	var at int64
+	for _, s := range states {
+		if s.Mode == format.ModeBroadcast && len(s.Elements) != 1 {
+			return nil, format.At(fmt.Errorf("a broadcast state is built of one map, not %d", len(s.Elements)), "state %q", s.Name)
+		}
+		offsets := make(format.OffsetSlice, 0, len(s.Elements))
+		for i, p := range s.Elements {
+			if p.N <= 0 {
+				return nil, format.At(fmt.Errorf("an element of %d bytes: a msgpack value has one at least", p.N), "state %q/element %d", s.Name, i)
+			}
+			offsets = append(offsets, at)
+			at += p.N
+			rope.Parts = addPart(rope.Parts, p)
+		}
+		h.States = append(h.States, format.NamedState{Name: s.Name, Mode: s.Mode, Offsets: offsets})
+	}
+	h.Data = rope
+	return h, nil
+}
+
+// addPart adds a part to a rope.
+func addPart(parts []format.Part, p format.Part) []format.Part {
+	if k := len(parts) - 1; k >= 0 && parts[k].Of == p.Of && parts[k].Off+parts[k].N == p.Off {
+		parts[k].N += p.N
+		return parts
+	}
+	return append(parts, p)
+}

@@ -1,0 +1,235 @@
+package native
+
+import (
+	"bytes"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// Keyed state. The stream of a handle begins with a header, which lists the
+// states; the key groups of its range follow, in order, each its entries back
+// to back. Header and entries are msgpack in its shortest form. Wire format:
+// never change.
+//
+//	header  array of one array [name, kind] per state, both strings
+//	entry   array [state, key, namespace, value]: state is an index into the
+//	        header, the namespace may be nil
+//
+// The entries of a key group ascend by state, then by the bytes of the key,
+// then by those of the namespace.
+
+// Kind is what the values of a keyed state are.
+type Kind string
+
+// The kinds. Wire format: never change.
+const (
+	KindValue Kind = "value" // any msgpack value
+	KindList  Kind = "list"  // an array
+	KindMap   Kind = "map"   // a map whose keys ascend by their bytes
+)
+
+// check fails unless value, which is one msgpack value, is of the kind.
+func (k Kind) check(value []byte) error {
+	switch {
+	case k == KindList && !isArray(value[0]):
+		return format.Errorf(format.ErrCorrupt, "an array is expected, and a msgpack value of code 0x%02x stands there", value[0])
+	case k == KindMap:
+		return checkMap(value)
+	}
+	return nil
+}
+
+// KeyedState is one state in a keyed stream.
+type KeyedState struct {
+	Name string
+	Kind Kind
+}
+
+const (
+	maxStates = 1 << 16 // in one stream
+	maxHeader = 1 << 24
+)
+
+// Hash is the hash of a key: that of Java's Arrays.hashCode over the bytes of
+// its msgpack form, taken as signed.
+func Hash(key []byte) int32 {
+	h := int32(1)
+	for _, b := range key {
+		h = 31*h + int32(int8(b))
+	}
+	return h
+}
+
+// KeyGroup is the key group of a key, by its msgpack form, among max.
+func KeyGroup(key []byte, max int32) int32 { return format.KeyGroupOfHash(Hash(key), max) }
+
+// AppendHeader appends the header of a keyed stream. It refuses states that
+// cannot be.
+func AppendHeader(dst []byte, states []KeyedState) ([]byte, error) {
+	if err := checkKeyedStates(states); err != nil {
+		return dst, err
+	}
+	h := make([][2]string, len(states))
+	for i, s := range states {
+		h[i] = [2]string{s.Name, string(s.Kind)}
+	}
+	return Append(dst, h)
+}
+
+func checkKeyedStates(states []KeyedState) error {
+	if len(states) > maxStates {
+		return format.Errorf(format.ErrLimit, "%d keyed states, over the limit of %d", len(states), maxStates)
+	}
+	seen := make(map[string]bool, len(states))
+	for _, s := range states {
+		if s.Kind != KindValue && s.Kind != KindList && s.Kind != KindMap {
+			return format.At(format.Errorf(format.ErrCorrupt, "kind %q is none of value, list, map", s.Kind), "state %q", s.Name)
+		}
+		if seen[s.Name] {
+			return format.At(format.Errorf(format.ErrCorrupt, "two states of this name"), "state %q", s.Name)
+		}
+		seen[s.Name] = true
+	}
+	return nil
+}
+
+// decodeHeader reads a header that fills p.
+func decodeHeader(p []byte) ([]KeyedState, error) {
+	if err := check(p); err != nil {
+		return nil, err
+	}
+	at, n, _ := shape(p)
+	if !isArray(p[0]) || n > maxStates {
+		return nil, format.Errorf(format.ErrCorrupt, "an array of at most %d states is expected", maxStates)
+	}
+	text := func() (s string, ok bool) {
+		c := p[at]
+		head := 1
+		switch {
+		case c&0xe0 == 0xa0:
+		case c >= 0xd9 && c <= 0xdb:
+			head += 1 << (c - 0xd9)
+		default:
+			return "", false
+		}
+		k, _, _ := shape(p[at:])
+		s = string(p[at+head : at+k])
+		at += k
+		return s, true
+	}
+	states := make([]KeyedState, n)
+	for i := range states {
+		if p[at] != 0x92 {
+			return nil, format.Errorf(format.ErrCorrupt, "state %d of the header is not an array of two", i)
+		}
+		at++
+		name, ok := text()
+		if !ok {
+			return nil, format.Errorf(format.ErrCorrupt, "the name of state %d is not a string", i)
+		}
+		kind, ok := text()
+		if !ok {
+			return nil, format.Errorf(format.ErrCorrupt, "the kind of state %d is not a string", i)
+		}
+		states[i] = KeyedState{Name: name, Kind: Kind(kind)}
+	}
+	again, err := AppendHeader(nil, states)
+	if err == nil && !bytes.Equal(again, p) {
+		err = format.Errorf(format.ErrCorrupt, "it is not in the shortest form")
+	}
+	return states, err
+}
+
+// AppendEntry appends an entry of the state with index state. Key, namespace
+// and value are msgpack; a nil namespace is none. It fails where the value is
+// not of the state's kind.
+func AppendEntry(dst []byte, states []KeyedState, state int, key, namespace, value []byte) ([]byte, error) {
+	if namespace == nil {
+		namespace = []byte{0xc0}
+	}
+	for _, p := range [][]byte{key, namespace, value} {
+		if err := checkNew(p); err != nil {
+			return dst, err
+		}
+	}
+	if err := states[state].Kind.check(value); err != nil {
+		return dst, err
+	}
+	head := appendIndex([]byte{0x94}, state)
+	if n := len(head) + len(key) + len(namespace) + len(value); n > MaxValue {
+		return dst, format.Errorf(format.ErrLimit, "an entry of %d bytes, over the limit of %d", n, MaxValue)
+	}
+	dst = append(dst, head...)
+	dst = append(dst, key...)
+	dst = append(dst, namespace...)
+	return append(dst, value...), nil
+}
+
+// appendIndex appends a number below maxStates in the shortest form.
+func appendIndex(dst []byte, i int) []byte {
+	switch {
+	case i < 1<<7:
+		return append(dst, byte(i))
+	case i < 1<<8:
+		return append(dst, 0xcc, byte(i))
+	}
+	return append(dst, 0xcd, byte(i>>8), byte(i))
+}
+
+// decodeEntry reads the entry at the start of p and gives its length. It is
+// errShort where p ends inside.
+func decodeEntry(p []byte, states []KeyedState) (e rawEntry, n int, err error) {
+	if len(p) == 0 {
+		return e, 0, errShort
+	}
+	if p[0] != 0x94 {
+		return e, 0, format.Errorf(format.ErrCorrupt, "an array of four is expected, and a msgpack value of code 0x%02x stands there", p[0])
+	}
+	n = 1
+	var parts [4][]byte
+	for i := range parts {
+		k, err := size(p[n:])
+		if err != nil {
+			return e, 0, err
+		}
+		parts[i] = p[n : n+k : n+k]
+		n += k
+	}
+	e = rawEntry{key: parts[1], namespace: parts[2], value: parts[3]}
+	switch ix := parts[0]; {
+	case ix[0] < 0x80:
+		e.state = int(ix[0])
+	case ix[0] == 0xcc:
+		e.state = int(ix[1])
+	case ix[0] == 0xcd:
+		e.state = int(ix[1])<<8 | int(ix[2])
+	default:
+		e.state = -1
+	}
+	if e.state < 0 || e.state >= len(states) || !bytes.Equal(appendIndex(nil, e.state), parts[0]) {
+		return e, 0, format.Errorf(format.ErrCorrupt, "% x is not the index of one of %d states", parts[0][:min(len(parts[0]), 9)], len(states))
+	}
+	if err := states[e.state].Kind.check(e.value); err != nil {
+		return e, 0, format.At(err, "state %q", states[e.state].Name)
+	}
+	return e, n, nil
+}
+
+// rawEntry is an entry; its bytes are those it was decoded from.
+type rawEntry struct {
+	state                 int
+	key, namespace, value []byte
+}
+
+// compareEntries orders two entries of one key group by state, key and namespace, as
+// they stand in a stream. The namespace of an entry without one is nil, the
+// one byte 0xc0.
+func compareEntries(a, b rawEntry) int {
+	if a.state != b.state {
+		return a.state - b.state
+	}
+	if c := bytes.Compare(a.key, b.key); c != 0 {
+		return c
+	}
+	return bytes.Compare(a.namespace, b.namespace)
+}

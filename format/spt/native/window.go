@@ -1,0 +1,80 @@
+package native
+
+import (
+	"context"
+	"slices"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+const (
+	readAhead = 64 << 10 // bytes read beyond what is asked for, in sequence
+	readStep  = 1 << 20  // a buffer grows by so much for bytes that are only claimed
+)
+
+// window reads a stream mostly forwards. Its first read takes no more than was
+// asked for, so that one element costs one range; further ones read ahead.
+type window struct {
+	ctx  context.Context
+	src  format.Source
+	data format.Stream
+	size int64
+	at   int64 // where in the stream buf stands
+	buf  []byte
+	warm bool
+}
+
+func newWindow(ctx context.Context, src format.Source, data format.Stream) (*window, error) {
+	w := &window{ctx: ctx, src: src, data: data}
+	if data != nil {
+		w.size = data.Size()
+	}
+	if w.size < 0 {
+		return nil, format.Errorf(format.ErrUnsupported, "a stream of native state whose length is not known")
+	}
+	return w, nil
+}
+
+// bytes gives the bytes [off, off+n) of the stream, which must lie in it. They
+// are valid until the next call.
+func (w *window) bytes(off, n int64) ([]byte, error) {
+	if n > MaxValue {
+		return nil, format.Errorf(format.ErrLimit, "a value of %d bytes, over the limit of %d", n, MaxValue)
+	}
+	if off < w.at || off > w.at+int64(len(w.buf)) {
+		w.at, w.buf = off, w.buf[:0]
+	}
+	skip := off - w.at
+	if have := int64(len(w.buf)) - skip; have < n {
+		rest := w.buf[skip:]
+		if cap(w.buf) > readStep && n <= readStep && len(rest) <= readStep {
+			w.buf = make([]byte, 0, readAhead) // what a large value needed is given back
+		}
+		w.buf = append(w.buf[:0], rest...)
+		w.at, skip = off, 0
+		want := n
+		if w.warm {
+			want = min(max(n, readAhead), w.size-off)
+		}
+		w.warm = true
+		for have < want {
+			step := min(want-have, readStep)
+			w.buf = slices.Grow(w.buf, int(step))
+			if _, err := w.src.ReadAt(w.ctx, w.data, w.buf[have:have+step], off+have); err != nil {
+				w.buf = w.buf[:0]
+				return nil, err
+			}
+			have += step
+			w.buf = w.buf[:have]
+		}
+	}
+	return w.buf[skip : skip+n : skip+n], nil
+}
+
+// buffered is how many bytes at off can be had without reading.
+func (w *window) buffered(off int64) int64 {
+	if off < w.at {
+		return 0
+	}
+	return max(0, w.at+int64(len(w.buf))-off)
+}
