@@ -21,11 +21,13 @@ type UnionOptions struct {
 	Seed   uint64
 }
 
-// UnionOfSize describes a file of about n bytes: subtasks of 10,000 elements
+// UnionOfSize describes a file of n bytes or little more: subtasks of 10,000 elements
 // and a megabyte or so each, all different.
 func UnionOfSize(n int64) UnionOptions {
 	o := UnionOptions{Subtasks: 1, Elements: 10_000, ElementSize: 100, Seed: 1}
-	o.Subtasks = max(1, int((n-o.Size())/o.subtaskSize())+1)
+	if more := n - o.Size(); more > 0 {
+		o.Subtasks += int((more + o.subtaskSize() - 1) / o.subtaskSize())
+	}
 	return o
 }
 
