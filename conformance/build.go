@@ -1,0 +1,140 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// ErrUnavailable says that this machine has no JDK or no Maven.
+var ErrUnavailable = errors.New("no Flink here")
+
+// program is what one JVM needs: the java command and its class path.
+type program struct {
+	java      string
+	classPath string
+}
+
+// build compiles the Java side for a version, unless that was done already and
+// nothing changed since. Maven is asked to work offline first; only when
+// something is missing does it go to the network.
+func build(version Version) (program, error) {
+	java, err := exec.LookPath("java")
+	if err != nil {
+		return program{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	home, err := projectDir()
+	if err != nil {
+		return program{}, err
+	}
+	target := filepath.Join(home, "target", "flink-"+string(version))
+	stamp := filepath.Join(target, "built")
+	fresh, err := newerThanSources(stamp, home)
+	if err != nil {
+		return program{}, err
+	}
+	if !fresh {
+		if err := runMaven(home, version); err != nil {
+			return program{}, err
+		}
+		if err := os.WriteFile(stamp, nil, 0o644); err != nil {
+			return program{}, err
+		}
+	}
+	jars, err := os.ReadFile(filepath.Join(target, "classpath.txt"))
+	if err != nil {
+		return program{}, err
+	}
+	classes := filepath.Join(target, "classes")
+	return program{java: java, classPath: classes + string(os.PathListSeparator) + strings.TrimSpace(string(jars))}, nil
+}
+
+func runMaven(home string, version Version) error {
+	maven, err := exec.LookPath("mvn")
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	run := func(more ...string) ([]byte, error) {
+		args := append([]string{"-B", "-q", "-Pflink-" + string(version), "process-classes"}, more...)
+		command := exec.Command(maven, args...)
+		command.Dir = home
+		return command.CombinedOutput()
+	}
+	if _, err := run("-o"); err == nil {
+		return nil
+	}
+	if output, err := run(); err != nil {
+		return fmt.Errorf("maven for Flink %s: %w\n%s", version, err, output)
+	}
+	return nil
+}
+
+// newerThanSources tells whether the stamp, and the jars that the class path
+// of its build names, are there, and no source is newer.
+func newerThanSources(stamp, home string) (bool, error) {
+	built, err := os.Stat(stamp)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	jars, err := os.ReadFile(filepath.Join(filepath.Dir(stamp), "classpath.txt"))
+	if err != nil {
+		return false, nil // half a build: build again
+	}
+	for _, jar := range filepath.SplitList(strings.TrimSpace(string(jars))) {
+		if _, err := os.Stat(jar); err != nil {
+			return false, nil
+		}
+	}
+	var newest time.Time
+	for _, root := range []string{"pom.xml", "src"} {
+		err := filepath.WalkDir(filepath.Join(home, root), func(_ string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := entry.Info()
+			if err != nil {
+				return err
+			}
+			if info.ModTime().After(newest) {
+				newest = info.ModTime()
+			}
+			return nil
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	return built.ModTime().After(newest), nil
+}
+
+// projectDir finds conformance/ from wherever in the module a test runs.
+func projectDir() (string, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(root, "conformance"), nil
+}
+
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("no go.mod above the working directory")
+		}
+	}
+}

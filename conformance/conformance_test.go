@@ -1,0 +1,270 @@
+package conformance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) {
+	start := time.Now()
+	code := m.Run()
+	if err := CloseAll(); err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+	}
+	if judged := Judged(); len(judged) > 0 {
+		all := 0
+		var parts []string
+		for _, v := range Versions() {
+			if n := judged[v]; n > 0 {
+				all += n
+				parts = append(parts, fmt.Sprintf("%s: %d", v, n))
+			}
+		}
+		fmt.Fprintf(os.Stderr, "conformance: %d restores judged (Flink %s) in %.0f s\n",
+			all, strings.Join(parts, ", "), time.Since(start).Seconds())
+	}
+	os.Exit(code)
+}
+
+// A made snapshot, restored by the job that made it, holds what the job held.
+func TestRestoredIsWhatWasHeld(t *testing.T) {
+	for _, version := range Versions() {
+		for _, c := range cases {
+			t.Run(fmt.Sprintf("%s/%s", version, c.name), func(t *testing.T) {
+				if c.only != "" && c.only != version {
+					t.Skipf("only Flink %s has it", c.only)
+				}
+				f := Use(t, version)
+				s := Make(t, f, c.options)
+				truth, err := s.Truth()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(truth.Operators) < 2 {
+					t.Fatalf("a truth of %d operators", len(truth.Operators))
+				}
+				for _, parallelism := range c.restores {
+					restored := Restore(t, f, s, Choices{Parallelism: parallelism})
+					judgeHeld(t, truth, restored, c.options)
+				}
+				if next := version.Next(); next != version && c.only == "" {
+					restored := Restore(t, Use(t, next), s, Choices{})
+					judgeHeld(t, truth, restored, c.options)
+				}
+			})
+		}
+	}
+}
+
+func judgeHeld(t *testing.T, truth, restored Content, options Options) {
+	t.Helper()
+	if options.Unaligned || options.Changelog {
+		truth, restored = Loosened(truth), Loosened(restored)
+	}
+	for _, wrong := range CheckRedistributed(truth, restored) {
+		t.Errorf("restored on %s with parallelism %d: %s", restored.Flink, restored.Operators[0].Parallelism, wrong)
+	}
+}
+
+// Two runs of one job give one truth.
+func TestTruthIsTheSameEveryTime(t *testing.T) {
+	for _, version := range Versions() {
+		t.Run(string(version), func(t *testing.T) {
+			f := Use(t, version)
+			for _, options := range []Options{
+				{Shape: "operator"},
+				{Shape: "keyed", Checkpoints: 2},
+				{Shape: "union-inflated", Restores: 1},
+				{Shape: "union-modulo", Restores: 1, Parallelism: 3},
+			} {
+				options.Seed = 7
+				var truths []Content
+				for range 2 {
+					truth, err := Make(t, f, options).Truth()
+					if err != nil {
+						t.Fatal(err)
+					}
+					truths = append(truths, truth)
+				}
+				if diff := Diff(truths[0], truths[1]); diff != "" {
+					t.Errorf("%s: two runs differ:\n%s", options.Shape, diff)
+				}
+			}
+		})
+	}
+}
+
+// The known corpus was made by other means. What this Flink restores from it
+// must be what that one restored.
+func TestKnownCorpus(t *testing.T) {
+	folders := knownCorpus(t)
+	if _, isNeutral, err := Base(); err != nil || !isNeutral {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("no %s: %v", neutral, err)
+		}
+		fmt.Fprintf(os.Stderr, "CONFORMANCE IS NOT TESTED on the known corpus: it must stand in %s, which cannot be made here\n", neutral)
+		t.Skip()
+	}
+	for _, version := range Versions() {
+		for _, folder := range folders {
+			if !strings.HasPrefix(filepath.Base(folder), string(version)+"-") {
+				continue
+			}
+			t.Run(filepath.Base(folder), func(t *testing.T) { judgeKnown(t, version, folder) })
+		}
+	}
+}
+
+func judgeKnown(t *testing.T, version Version, folder string) {
+	f := Use(t, version)
+	s, err := OpenSnapshot(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wantMetadata Metadata
+	if err := readJSON(filepath.Join(folder, "metadata.json"), &wantMetadata); err != nil {
+		t.Fatal(err)
+	}
+	metadata, err := f.Metadata(s)
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	if diff := DiffMetadata(wantMetadata, metadata); diff != "" {
+		t.Errorf("_metadata is read differently (-corpus +here):\n%s", diff)
+	}
+	restored, err := filepath.Glob(filepath.Join(folder, "restored-p*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(restored) == 0 {
+		t.Fatal("no restored-pN.json")
+	}
+	for _, file := range restored {
+		number := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "restored-p"), ".json")
+		parallelism, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want Content
+		if err := readJSON(file, &want); err != nil {
+			t.Fatal(err)
+		}
+		got := Restore(t, f, s, Choices{
+			Parallelism: parallelism,
+			Register:    "found", // the jobs name and type their list states differently
+			Modes:       map[string]string{"even-ids": "union"},
+		})
+		if s.Options.Unaligned {
+			want, got = Loosened(want), Loosened(got)
+		}
+		if diff := Diff(want, got); diff != "" {
+			t.Errorf("%s (-corpus +here):\n%s", filepath.Base(file), diff)
+		}
+	}
+}
+
+// knownCorpus lists the folders of the known corpus: below SPT_CORPUS, or
+// beside the project in shared/corpus.
+func knownCorpus(t *testing.T) []string {
+	t.Helper()
+	corpus := os.Getenv("SPT_CORPUS")
+	if corpus == "" {
+		root, err := moduleRoot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		corpus = filepath.Join(root, "..", "shared", "corpus")
+	}
+	abouts, err := filepath.Glob(filepath.Join(corpus, "known", "*", "about.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(abouts) == 0 {
+		fmt.Fprintln(os.Stderr, "CONFORMANCE IS NOT TESTED on the known corpus: SPT_CORPUS names none")
+		t.Skip()
+	}
+	folders := make([]string, len(abouts))
+	for i, about := range abouts {
+		folders[i] = filepath.Dir(about)
+	}
+	slices.Sort(folders)
+	return folders
+}
+
+// What Flink refuses comes back with its root cause.
+func TestRefusals(t *testing.T) {
+	for _, version := range Versions() {
+		t.Run(string(version), func(t *testing.T) {
+			f := Use(t, version)
+			s := Make(t, f, Options{Shape: "operator"})
+			renamed := map[string]string{"lists": "renamed"}
+			JudgeRefused(t, f, s, Choices{UIDs: renamed}, "because the operator is not available in the new program")
+			JudgeRefused(t, f, s, Choices{Modes: map[string]string{"alpha": "union"}}, "Incompatible state assignment modes")
+			JudgeRefused(t, f, s, Choices{Parallelism: 129}, "higher than the max parallelism (128)")
+			allowed := Restore(t, f, s, Choices{UIDs: renamed, AllowNonRestored: true})
+			for _, o := range allowed.Operators {
+				if o.UID == "renamed" && len(o.Subtasks[0].OperatorState) != 0 {
+					t.Errorf("the renamed operator holds %v", o.Subtasks[0].OperatorState)
+				}
+			}
+			few := Restore(t, f, s, Choices{Only: []string{"alpha"}})
+			if wrong := CheckRedistributed(mustTruth(t, s), few); len(wrong) > 0 {
+				t.Errorf("states that are not asked for are not what they were: %v", wrong)
+			}
+		})
+	}
+}
+
+// A rewritten snapshot with one wrong byte is noticed.
+func TestWrongByteIsNoticed(t *testing.T) {
+	f := Use(t, V2_0)
+	s := Make(t, f, Options{Shape: "tutorial", Elements: 20})
+	dir := t.TempDir()
+	if err := copyTree(s.Dir, dir); err != nil {
+		t.Fatal(err)
+	}
+	JudgeEqual(t, f, s, s.Rewritten(dir), 2)
+	JudgeEqual(t, f, s, s.Rewritten(dir), 4)
+
+	file := filepath.Join(dir, "_metadata")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := strings.Replace(string(text), "element-7", "element-8", 1)
+	if wrong == string(text) {
+		t.Fatal("no element-7 in the snapshot")
+	}
+	if err := os.WriteFile(file, []byte(wrong), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var inner recorder
+	inner.TB = t
+	JudgeEqual(&inner, f, s, s.Rewritten(dir), 2)
+	if !strings.Contains(inner.said, "element-8") {
+		t.Errorf("the wrong byte went unnoticed; said: %q", inner.said)
+	}
+}
+
+// recorder is a test whose failures are kept to be looked at.
+type recorder struct {
+	testing.TB
+	said string
+}
+
+func (r *recorder) Errorf(format string, args ...any) { r.said += fmt.Sprintf(format, args...) }
+
+func mustTruth(t *testing.T, s Snapshot) Content {
+	t.Helper()
+	truth, err := s.Truth()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return truth
+}

@@ -1,0 +1,267 @@
+package conformance
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// patience is how long one request may take.
+const patience = 3 * time.Minute
+
+// RefusedError is Flink's refusal to make or restore something: its root cause,
+// and the chain that led there, outermost first.
+type RefusedError struct {
+	Cause string
+	Chain []string
+}
+
+func (e *RefusedError) Error() string { return e.Cause }
+
+// Flink is one JVM in which one version of Flink runs. Its methods may be
+// called from several goroutines; requests are answered one at a time.
+type Flink struct {
+	version Version
+	process *exec.Cmd
+	stdin   io.WriteCloser
+	answers chan answer
+	logFile string
+
+	mu     sync.Mutex
+	broken error
+}
+
+type answer struct {
+	line []byte
+	err  error
+}
+
+// Start builds the Java side where needed and starts it. It waits until no other
+// process uses Flink: the snapshots stand at fixed places while they are judged.
+func Start(version Version) (*Flink, error) {
+	if err := lockBase(); err != nil {
+		return nil, err
+	}
+	program, err := build(version)
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.CreateTemp("", "flink-"+string(version)+"-*.log")
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() //nolint:errcheck // the process holds its own descriptor
+	process := exec.Command(program.java,
+		"-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"--add-opens=java.base/java.lang=ALL-UNNAMED",
+		"--add-opens=java.base/java.util=ALL-UNNAMED",
+		"--add-opens=java.base/java.time=ALL-UNNAMED",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.logFile=System.err",
+		"-cp", program.classPath, "spt.oracle.Main")
+	process.Stderr = log
+	stdin, err := process.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Start(); err != nil {
+		return nil, err
+	}
+	f := &Flink{version: version, process: process, stdin: stdin, logFile: log.Name(), answers: make(chan answer)}
+	go f.listen(stdout)
+	return f, nil
+}
+
+func (f *Flink) listen(stdout io.Reader) {
+	reader := bufio.NewReaderSize(stdout, 1<<16)
+	for {
+		line, err := reader.ReadBytes('\n')
+		f.answers <- answer{line, err}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Version is the line of Flink that runs.
+func (f *Flink) Version() Version { return f.version }
+
+// Make runs the job of the options, takes its snapshot, and leaves in out what
+// the known corpus has in each folder: savepoint/, truth.json, metadata.json,
+// about.json. options.At names the place that absolute paths in the files will
+// have; empty: one below Base, named after out.
+func (f *Flink) Make(options Options, out string) (Snapshot, error) {
+	if options.At == "" {
+		at, err := newPlace()
+		if err != nil {
+			return Snapshot{}, err
+		}
+		options.At = at
+	}
+	if err := checkPlace(options.At); err != nil {
+		return Snapshot{}, err
+	}
+	defer os.RemoveAll(options.At) //nolint:errcheck // ours, and the next use of it removes it first
+	for attempt := 0; ; attempt++ {
+		if err := os.RemoveAll(options.At); err != nil {
+			return Snapshot{}, err
+		}
+		_, err := f.ask(map[string]any{"command": "make", "out": out, "options": options})
+		var refused *RefusedError
+		if errors.As(err, &refused) && strings.Contains(refused.Cause, "NothingInFlight") && attempt < 5 {
+			continue
+		}
+		if err != nil {
+			return Snapshot{}, err
+		}
+		break
+	}
+	if err := copyTree(options.At, out+"/savepoint"); err != nil {
+		return Snapshot{}, err
+	}
+	return OpenSnapshot(out)
+}
+
+// Restore starts the job of the snapshot from it and returns what Flink handed
+// to each subtask. A refusal is a *RefusedError.
+func (f *Flink) Restore(s Snapshot, choices Choices) (Content, error) {
+	var result struct {
+		Restored Content `json:"restored"`
+	}
+	err := s.stand(func(path string) error {
+		line, err := f.ask(map[string]any{"command": "restore", "snapshot": path, "options": s.Options, "choices": choices})
+		if err != nil {
+			return err
+		}
+		restores.count(f.version)
+		return json.Unmarshal(line, &result)
+	})
+	return result.Restored, err
+}
+
+// Metadata is the snapshot's _metadata as Flink's own reader sees it, in the
+// form of the corpus's metadata.json.
+func (f *Flink) Metadata(s Snapshot) (Metadata, error) {
+	var result struct {
+		Metadata Metadata `json:"metadata"`
+	}
+	err := s.stand(func(path string) error {
+		line, err := f.ask(map[string]any{"command": "metadata", "snapshot": path})
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(line, &result)
+	})
+	return result.Metadata, err
+}
+
+// Craft rewrites a copy of the snapshot, with Flink's own classes, into a form
+// that Flink itself never writes, and puts it into dir. The kinds are those of
+// Craft.java.
+func (f *Flink) Craft(s Snapshot, kind, dir string) (Snapshot, error) {
+	err := s.stand(func(path string) error {
+		if _, err := f.ask(map[string]any{"command": "craft", "kind": kind, "snapshot": path}); err != nil {
+			return err
+		}
+		return copyTree(s.At, dir)
+	})
+	crafted := s
+	crafted.Dir = dir
+	return crafted, err
+}
+
+// Close ends the JVM.
+func (f *Flink) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken == nil {
+		f.broken = errors.New("closed")
+	}
+	err := f.stdin.Close()
+	go func() { // the listener must not hang on an answer nobody takes
+		for a := range f.answers {
+			if a.err != nil {
+				return
+			}
+		}
+	}()
+	kill := time.AfterFunc(20*time.Second, func() { f.process.Process.Kill() }) //nolint:errcheck // it may be gone
+	defer kill.Stop()
+	return errors.Join(err, f.process.Wait(), os.Remove(f.logFile))
+}
+
+// ask sends one request and waits for its answer.
+func (f *Flink) ask(request any) ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken != nil {
+		return nil, f.broken
+	}
+	line, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.stdin.Write(append(line, '\n')); err != nil {
+		f.broken = fmt.Errorf("flink %s: %w", f.version, err)
+		return nil, f.broken
+	}
+	var got answer
+	select {
+	case got = <-f.answers:
+	case <-time.After(patience):
+		f.process.Process.Kill() //nolint:errcheck // it may be gone
+		got.err = fmt.Errorf("no answer within %v", patience)
+	}
+	if got.err != nil {
+		f.broken = fmt.Errorf("flink %s: %w", f.version, got.err)
+		return nil, f.broken
+	}
+	var refused struct {
+		Error  string   `json:"error"`
+		Causes []string `json:"causes"`
+	}
+	if err := json.Unmarshal(got.line, &refused); err != nil {
+		return nil, fmt.Errorf("flink %s answered %.200q: %w", f.version, got.line, err)
+	}
+	if refused.Error != "" {
+		return nil, &RefusedError{Cause: refused.Error, Chain: refused.Causes}
+	}
+	return got.line, nil
+}
+
+// logSize is how much Flink has written to its log so far.
+func (f *Flink) logSize() int64 {
+	info, err := os.Stat(f.logFile)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// logSince is the log from a position on, cut to its last part.
+func (f *Flink) logSince(from int64) string {
+	const most = 16 << 10
+	file, err := os.Open(f.logFile)
+	if err != nil {
+		return err.Error()
+	}
+	defer file.Close() //nolint:errcheck // read only
+	if size := f.logSize(); size-from > most {
+		from = size - most
+	}
+	text, err := io.ReadAll(io.NewSectionReader(file, from, most))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

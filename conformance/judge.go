@@ -1,0 +1,150 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// restores counts what Flink restored in this process.
+var restores tally
+
+type tally struct {
+	mu         sync.Mutex
+	perVersion map[Version]int
+}
+
+func (t *tally) count(v Version) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.perVersion == nil {
+		t.perVersion = map[Version]int{}
+	}
+	t.perVersion[v]++
+}
+
+// Judged is how many restores each version has done for this process.
+func Judged() map[Version]int {
+	restores.mu.Lock()
+	defer restores.mu.Unlock()
+	counts := map[Version]int{}
+	for v, n := range restores.perVersion {
+		counts[v] = n
+	}
+	return counts
+}
+
+var running struct {
+	mu     sync.Mutex
+	flinks map[Version]*Flink
+	loud   bool
+}
+
+// Use gives the Flink of a version, one per process. It skips the test, saying
+// why once, where there is no JDK or Maven and with -short; with CI=true the
+// former fails. When the test fails, it shows what Flink logged meanwhile. Call
+// CloseAll from TestMain.
+func Use(t testing.TB, version Version) *Flink {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("Flink is not asked with -short")
+	}
+	running.mu.Lock()
+	defer running.mu.Unlock()
+	f := running.flinks[version]
+	if f == nil {
+		var err error
+		f, err = Start(version)
+		switch {
+		case errors.Is(err, ErrUnavailable) && os.Getenv("CI") != "true":
+			if !running.loud {
+				running.loud = true
+				fmt.Fprintf(os.Stderr, "CONFORMANCE IS NOT TESTED: %v\n", err)
+			}
+			t.Skip(err)
+		case err != nil:
+			t.Fatal(err)
+		}
+		if running.flinks == nil {
+			running.flinks = map[Version]*Flink{}
+		}
+		running.flinks[version] = f
+	}
+	from := f.logSize()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("Flink %s logged:\n%s", version, f.logSince(from))
+		}
+	})
+	return f
+}
+
+// CloseAll ends what Use started.
+func CloseAll() error {
+	running.mu.Lock()
+	defer running.mu.Unlock()
+	var errs []error
+	for _, f := range running.flinks {
+		errs = append(errs, f.Close())
+	}
+	running.flinks = nil
+	return errors.Join(errs...)
+}
+
+// Make makes a snapshot in a folder of the test.
+func Make(t testing.TB, f *Flink, options Options) Snapshot {
+	t.Helper()
+	s, err := f.Make(options, t.TempDir())
+	if err != nil {
+		t.Fatalf("make %+v: %s", options, explain(err))
+	}
+	return s
+}
+
+// Restore restores, and fails the test where Flink refuses.
+func Restore(t testing.TB, f *Flink, s Snapshot, choices Choices) Content {
+	t.Helper()
+	content, err := f.Restore(s, choices)
+	if err != nil {
+		t.Fatalf("restore %s with %+v on Flink %s: %s", s.Dir, choices, f.Version(), explain(err))
+	}
+	return content
+}
+
+// JudgeEqual restores a snapshot and what something else made of it, at a
+// parallelism (0: that of the job), and fails the test unless every subtask was
+// handed the same in the same order.
+func JudgeEqual(t testing.TB, f *Flink, original, rewritten Snapshot, parallelism int) {
+	t.Helper()
+	want := Restore(t, f, original, Choices{Parallelism: parallelism})
+	got := Restore(t, f, rewritten, Choices{Parallelism: parallelism})
+	if original.Options.Unaligned || original.Options.Changelog {
+		want, got = Loosened(want), Loosened(got)
+	}
+	if diff := Diff(want, got); diff != "" {
+		t.Errorf("restored with parallelism %d on Flink %s, the rewritten snapshot differs (-original +rewritten):\n%s",
+			parallelism, f.Version(), diff)
+	}
+}
+
+// JudgeRefused fails the test unless Flink refuses the restore with a root
+// cause that contains the text.
+func JudgeRefused(t testing.TB, f *Flink, s Snapshot, choices Choices, text string) {
+	t.Helper()
+	_, err := f.Restore(s, choices)
+	var refused *RefusedError
+	if !errors.As(err, &refused) || !strings.Contains(refused.Cause, text) {
+		t.Errorf("restore with %+v: got %v, want a refusal with %q", choices, err, text)
+	}
+}
+
+func explain(err error) string {
+	var refused *RefusedError
+	if errors.As(err, &refused) {
+		return strings.Join(refused.Chain, "\n  caused by ")
+	}
+	return err.Error()
+}

@@ -1,0 +1,54 @@
+package conformance
+
+// Options say which job runs and how its snapshot is taken. The JSON names are
+// those of about.json; zero values mean the defaults of the Java side.
+type Options struct {
+	Shape            string `json:"shape"`
+	Parallelism      int    `json:"parallelism,omitempty"`
+	MaxParallelism   int    `json:"max_parallelism,omitempty"`
+	Backend          string `json:"backend,omitempty"` // hashmap, rocksdb
+	Format           string `json:"format,omitempty"`  // canonical, native
+	Checkpoint       bool   `json:"checkpoint,omitempty"`
+	Incremental      bool   `json:"incremental,omitempty"`
+	Compress         bool   `json:"compress,omitempty"`
+	Changelog        bool   `json:"changelog,omitempty"`
+	Unaligned        bool   `json:"unaligned,omitempty"` // with records in flight
+	FileMerging      bool   `json:"file_merging,omitempty"`
+	HeapTimers       bool   `json:"heap_timers,omitempty"`
+	Checkpoints      int    `json:"checkpoints,omitempty"` // taken one after the other, with new elements before each
+	Elements         int    `json:"elements,omitempty"`
+	Keys             int    `json:"keys,omitempty"`
+	States           int    `json:"states,omitempty"`
+	Restores         int    `json:"restores,omitempty"` // before the snapshot that counts
+	StartParallelism int    `json:"start_parallelism,omitempty"`
+	Via              []int  `json:"via,omitempty"` // parallelism of the runs before the last
+	Blob             int    `json:"blob,omitempty"`
+	InlineThreshold  *int   `json:"inline_threshold,omitempty"` // bytes; nil: Flink's default
+	Seed             int    `json:"seed,omitempty"`
+	KeyType          string `json:"key_type,omitempty"` // long, string, tuple, pojo
+	At               string `json:"at,omitempty"`       // the folder that absolute paths in the files name
+}
+
+// Bytes is for Options.InlineThreshold.
+func Bytes(n int) *int { return &n }
+
+// Choices say how a job that restores differs from the one that made the
+// snapshot. The zero value is the same job.
+type Choices struct {
+	Parallelism      int  `json:"parallelism,omitempty"` // 0: as in the options
+	AllowNonRestored bool `json:"allow_non_restored,omitempty"`
+
+	// UIDs gives operators new uids, by their uid in the shape.
+	UIDs map[string]string `json:"uids,omitempty"`
+
+	// Modes says how the job asks for operator states: "list" or "union", by name.
+	Modes map[string]string `json:"modes,omitempty"`
+
+	// Register says which states the operator "lists" asks for: those of the
+	// shape (default), "none", or "found": whatever its backend holds, with the
+	// serializer that wrote it.
+	Register string `json:"register,omitempty"`
+
+	// Only, when not nil, lists all states that are asked for.
+	Only []string `json:"only,omitempty"`
+}

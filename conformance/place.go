@@ -1,0 +1,105 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// neutral is the folder that fixtures name in their absolute paths: every
+// machine can have it, so no machine's own path gets into a file.
+const neutral = "/spt-fixtures"
+
+var base struct {
+	once   sync.Once
+	dir    string
+	err    error
+	lock   *os.File // held until the process ends
+	places atomic.Int64
+}
+
+// Base is the folder below which snapshots stand while Flink makes or restores
+// them: /spt-fixtures, or, where that cannot be made, a temporary one. Then
+// Neutral is false, and snapshots with absolute paths below /spt-fixtures cannot
+// be restored.
+func Base() (dir string, isNeutral bool, err error) {
+	err = lockBase()
+	return base.dir, base.dir == neutral, err
+}
+
+// lockBase finds the base folder and keeps other processes out of it.
+func lockBase() error {
+	base.once.Do(func() {
+		base.dir = neutral
+		if os.MkdirAll(neutral, 0o755) != nil || unix.Access(neutral, unix.W_OK) != nil {
+			base.dir = filepath.Join(os.TempDir(), "spt-fixtures")
+			base.err = os.MkdirAll(base.dir, 0o755)
+		}
+		if base.err == nil {
+			base.lock, base.err = os.OpenFile(filepath.Join(base.dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
+		}
+		if base.err == nil {
+			base.err = unix.Flock(int(base.lock.Fd()), unix.LOCK_EX)
+		}
+	})
+	return base.err
+}
+
+// newPlace names a folder below the base that is free.
+func newPlace() (string, error) {
+	dir, _, err := Base()
+	return filepath.Join(dir, fmt.Sprintf("case-%d", base.places.Add(1))), err
+}
+
+// checkPlace refuses to use, and later remove, anything but a folder below the base.
+func checkPlace(at string) error {
+	dir, _, err := Base()
+	if err != nil {
+		return err
+	}
+	rest, below := strings.CutPrefix(at, dir+"/")
+	if !below || rest == "" || rest != filepath.Clean(rest) || strings.HasPrefix(rest, ".") {
+		return fmt.Errorf("%s is not below %s", at, dir)
+	}
+	return nil
+}
+
+// copyTree copies a directory to one that does not exist yet, or is empty.
+func copyTree(from, to string) error {
+	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rest, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rest)
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		return copyFile(path, target)
+	})
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // read only
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,45 @@
+package spt.oracle;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.flink.api.common.functions.RichMapFunction;
+import org.apache.flink.runtime.checkpoint.OperatorState;
+import org.apache.flink.streaming.api.checkpoint.ListCheckpointed;
+import org.apache.flink.streaming.api.datastream.DataStream;
+import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
+
+/** What differs between Flink 1.x and 2.x, as 1.x has it. */
+final class Versioned {
+    static SingleOutputStreamOperator<Long> listCheckpointed(DataStream<Long> numbers, Options options) {
+        return numbers.map(new Remembering());
+    }
+
+    /** Keeps all numbers in the state `_default_`. */
+    @SuppressWarnings("deprecation")
+    private static final class Remembering extends RichMapFunction<Long, Long> implements ListCheckpointed<Long> {
+        private final List<Long> numbers = new ArrayList<>();
+
+        @Override
+        public Long map(Long number) {
+            numbers.add(number);
+            return number;
+        }
+
+        @Override
+        public List<Long> snapshotState(long checkpointId, long timestamp) {
+            return numbers;
+        }
+
+        @Override
+        public void restoreState(List<Long> state) {
+            numbers.addAll(state);
+        }
+    }
+
+    /** An operator state without subtasks, of the same operator. */
+    static OperatorState operatorState(OperatorState operator, int parallelism) {
+        return new OperatorState(operator.getOperatorID(), parallelism, operator.getMaxParallelism());
+    }
+
+    private Versioned() {}
+}

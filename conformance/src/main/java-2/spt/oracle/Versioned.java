@@ -1,0 +1,21 @@
+package spt.oracle;
+
+import org.apache.flink.runtime.checkpoint.OperatorState;
+import org.apache.flink.streaming.api.datastream.DataStream;
+import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
+
+/** What differs between Flink 1.x and 2.x, as 2.x has it. */
+final class Versioned {
+    static SingleOutputStreamOperator<Long> listCheckpointed(DataStream<Long> numbers, Options options) {
+        throw new UnsupportedOperationException("ListCheckpointed is gone since Flink 2.0");
+    }
+
+    /** An operator state without subtasks, of the same operator. */
+    static OperatorState operatorState(OperatorState operator, int parallelism) {
+        return new OperatorState(
+                operator.getOperatorName().orElse(null), operator.getOperatorUid().orElse(null), operator.getOperatorID(),
+                parallelism, operator.getMaxParallelism());
+    }
+
+    private Versioned() {}
+}

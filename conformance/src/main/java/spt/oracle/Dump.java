@@ -1,0 +1,439 @@
+package spt.oracle;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
+import java.security.MessageDigest;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.flink.api.common.state.ListStateDescriptor;
+import org.apache.flink.api.common.state.MapStateDescriptor;
+import org.apache.flink.api.common.state.OperatorStateStore;
+import org.apache.flink.api.common.state.StateDescriptor;
+import org.apache.flink.api.common.typeutils.TypeSerializer;
+import org.apache.flink.api.common.typeutils.base.ListSerializer;
+import org.apache.flink.api.common.typeutils.base.MapSerializer;
+import org.apache.flink.api.java.tuple.Tuple;
+import org.apache.flink.core.memory.DataInputDeserializer;
+import org.apache.flink.core.memory.DataOutputSerializer;
+import org.apache.flink.runtime.state.BackendWritableBroadcastState;
+import org.apache.flink.runtime.state.CheckpointableKeyedStateBackend;
+import org.apache.flink.runtime.state.CompositeKeySerializationUtils;
+import org.apache.flink.runtime.state.KeyGroupRangeAssignment;
+import org.apache.flink.runtime.state.ListDelimitedSerializer;
+import org.apache.flink.runtime.state.OperatorStateHandle;
+import org.apache.flink.runtime.state.PartitionableListState;
+import org.apache.flink.runtime.state.RegisteredKeyValueStateBackendMetaInfo;
+import org.apache.flink.runtime.state.RegisteredPriorityQueueStateBackendMetaInfo;
+import org.apache.flink.runtime.state.StateEntry;
+import org.apache.flink.runtime.state.VoidNamespace;
+import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
+import org.apache.flink.runtime.state.heap.StateTable;
+import org.apache.flink.runtime.state.ttl.TtlStateFactory;
+import org.apache.flink.runtime.state.ttl.TtlValue;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ArrayNode;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.flink.streaming.api.operators.InternalTimer;
+import org.apache.flink.streaming.api.windowing.windows.TimeWindow;
+import org.apache.flink.util.CloseableIterator;
+import org.rocksdb.ColumnFamilyHandle;
+import org.rocksdb.RocksDB;
+import org.rocksdb.RocksIterator;
+
+/**
+ * Reads running state backends from the inside and shows all they hold, whether user code asked for it or not. Their fields
+ * are private and some of their classes changed packages between versions, hence the reflection.
+ */
+final class Dump {
+    private static final int LONGEST = 512; // bytes shown; of longer arrays length and hash
+    private static final String TIMERS = "_timer_state/";
+
+    // ---------------------------------------------------------------- operator state
+
+    static ObjectNode operatorState(Object backend) throws Exception {
+        ObjectNode states = Json.object();
+        for (Map.Entry<String, PartitionableListState<?>> entry : new TreeMap<>(lists(backend)).entrySet()) {
+            PartitionableListState<?> list = entry.getValue();
+            ObjectNode state = states.putObject(entry.getKey());
+            boolean union = list.getStateMetaInfo().getAssignmentMode() == OperatorStateHandle.Mode.UNION;
+            state.put("kind", union ? "union" : "list");
+            ArrayNode elements = state.putArray("elements");
+            ArrayNode raw = state.putArray("raw");
+            for (Object element : list.get()) {
+                elements.add(json(element));
+                raw.add(hexOrDigest(serialize(list.getStateMetaInfo().getPartitionStateSerializer(), element)));
+            }
+        }
+        for (Map.Entry<String, BackendWritableBroadcastState<?, ?>> entry : new TreeMap<>(broadcasts(backend)).entrySet()) {
+            ObjectNode state = states.putObject(entry.getKey());
+            state.put("kind", "broadcast");
+            Map<Object, Object> pairs = new LinkedHashMap<>();
+            entry.getValue().entries().forEach(pair -> pairs.put(pair.getKey(), pair.getValue()));
+            state.set("entries", json(pairs));
+        }
+        return states;
+    }
+
+    /** Asks, as user code would, for every state that the backend holds, with the serializer that wrote it. */
+    static void askForAll(OperatorStateStore store, Choices choices) throws Exception {
+        for (Map.Entry<String, PartitionableListState<?>> entry : new TreeMap<>(lists(store)).entrySet()) {
+            if (!choices.asksFor(entry.getKey())) {
+                continue;
+            }
+            PartitionableListState<?> list = entry.getValue();
+            ListStateDescriptor<?> descriptor =
+                    new ListStateDescriptor<>(entry.getKey(), list.getStateMetaInfo().getPartitionStateSerializer());
+            boolean union = list.getStateMetaInfo().getAssignmentMode() == OperatorStateHandle.Mode.UNION;
+            if (choices.union(entry.getKey(), union)) {
+                store.getUnionListState(descriptor);
+            } else {
+                store.getListState(descriptor);
+            }
+        }
+        for (Map.Entry<String, BackendWritableBroadcastState<?, ?>> entry : new TreeMap<>(broadcasts(store)).entrySet()) {
+            if (choices.asksFor(entry.getKey())) {
+                BackendWritableBroadcastState<?, ?> state = entry.getValue();
+                store.getBroadcastState(new MapStateDescriptor<>(
+                        entry.getKey(), state.getStateMetaInfo().getKeySerializer(), state.getStateMetaInfo().getValueSerializer()));
+            }
+        }
+    }
+
+    private static Map<String, PartitionableListState<?>> lists(Object backend) throws Exception {
+        return field(backend, "registeredOperatorStates");
+    }
+
+    private static Map<String, BackendWritableBroadcastState<?, ?>> broadcasts(Object backend) throws Exception {
+        return field(backend, "registeredBroadcastStates");
+    }
+
+    // ---------------------------------------------------------------- keyed state
+
+    /** Puts key_groups, keyed_state and timers of a backend into the subtask. */
+    static void keyedState(CheckpointableKeyedStateBackend<?> watched, ObjectNode subtask) throws Exception {
+        subtask.putArray("key_groups")
+                .add(watched.getKeyGroupRange().getStartKeyGroup())
+                .add(watched.getKeyGroupRange().getEndKeyGroup());
+        KeyedContent content = new KeyedContent();
+        if (has(watched, "registeredKVStates")) {
+            heap(watched, content);
+        } else {
+            rocks(watched, content);
+        }
+        subtask.set("keyed_state", content.states());
+        subtask.set("timers", content.timers());
+    }
+
+    private static void heap(CheckpointableKeyedStateBackend<?> backend, KeyedContent content) throws Exception {
+        Map<String, StateTable<?, ?, ?>> tables = field(backend, "registeredKVStates");
+        for (Map.Entry<String, StateTable<?, ?, ?>> entry : tables.entrySet()) {
+            StateTable<?, ?, ?> table = entry.getValue();
+            content.state(entry.getKey(), table.getMetaInfo());
+            for (Object row : table) {
+                StateEntry<?, ?, ?> e = (StateEntry<?, ?, ?>) row;
+                content.entry(entry.getKey(), group(e.getKey(), backend), e.getKey(), e.getNamespace(), json(e.getState()));
+            }
+        }
+        heapTimers(field(backend, "priorityQueuesManager"), backend, content);
+    }
+
+    private static int group(Object key, CheckpointableKeyedStateBackend<?> backend) throws Exception {
+        return KeyGroupRangeAssignment.assignToKeyGroup(
+                key, ((org.apache.flink.runtime.state.AbstractKeyedStateBackend<?>) backend).getNumberOfKeyGroups());
+    }
+
+    private static void heapTimers(Object manager, CheckpointableKeyedStateBackend<?> backend, KeyedContent content)
+            throws Exception {
+        if (manager == null) {
+            return; // RocksDB keeps the timers itself
+        }
+        Map<String, HeapPriorityQueueSnapshotRestoreWrapper<?>> queues = field(manager, "registeredPQStates");
+        for (Map.Entry<String, HeapPriorityQueueSnapshotRestoreWrapper<?>> entry : queues.entrySet()) {
+            content.service(entry.getKey());
+            try (CloseableIterator<?> timers = entry.getValue().getPriorityQueue().iterator()) {
+                while (timers.hasNext()) {
+                    InternalTimer<?, ?> timer = (InternalTimer<?, ?>) timers.next();
+                    content.timer(entry.getKey(), group(timer.getKey(), backend), timer);
+                }
+            }
+        }
+    }
+
+    private static void rocks(CheckpointableKeyedStateBackend<?> backend, KeyedContent content) throws Exception {
+        RocksDB db = field(backend, "db");
+        int prefix = field(backend, "keyGroupPrefixBytes");
+        TypeSerializer<?> keys = ((org.apache.flink.runtime.state.AbstractKeyedStateBackend<?>) backend).getKeySerializer();
+        Map<String, Object> families = field(backend, "kvStateInformation");
+        for (Map.Entry<String, Object> entry : families.entrySet()) {
+            ColumnFamilyHandle family = field(entry.getValue(), "columnFamilyHandle");
+            Object meta = field(entry.getValue(), "metaInfo");
+            try (RocksIterator rows = db.newIterator(family)) {
+                if (meta instanceof RegisteredPriorityQueueStateBackendMetaInfo) {
+                    TypeSerializer<?> timers = ((RegisteredPriorityQueueStateBackendMetaInfo<?>) meta).getElementSerializer();
+                    content.service(entry.getKey());
+                    for (rows.seekToFirst(); rows.isValid(); rows.next()) {
+                        DataInputDeserializer in = new DataInputDeserializer(rows.key());
+                        int group = CompositeKeySerializationUtils.readKeyGroup(prefix, in);
+                        content.timer(entry.getKey(), group, (InternalTimer<?, ?>) timers.deserialize(in));
+                    }
+                } else {
+                    rocksState(entry.getKey(), (RegisteredKeyValueStateBackendMetaInfo<?, ?>) meta, keys, prefix, rows, content);
+                }
+            }
+        }
+        heapTimers(field(backend, "heapPriorityQueuesManager"), backend, content);
+    }
+
+    private static void rocksState(
+            String name, RegisteredKeyValueStateBackendMetaInfo<?, ?> meta, TypeSerializer<?> keys, int prefix,
+            RocksIterator rows, KeyedContent content) throws Exception {
+        content.state(name, meta);
+        boolean ambiguous = CompositeKeySerializationUtils.isAmbiguousKeyPossible(keys, meta.getNamespaceSerializer());
+        Map<String, Map<Object, Object>> maps = new LinkedHashMap<>(); // rows of map state, by key and namespace
+        for (rows.seekToFirst(); rows.isValid(); rows.next()) {
+            DataInputDeserializer in = new DataInputDeserializer(rows.key());
+            int group = CompositeKeySerializationUtils.readKeyGroup(prefix, in);
+            Object key = CompositeKeySerializationUtils.readKey(keys, in, ambiguous);
+            Object namespace = CompositeKeySerializationUtils.readNamespace(meta.getNamespaceSerializer(), in, ambiguous);
+            switch (meta.getStateType()) {
+                case MAP: {
+                    MapSerializer<?, ?> map = (MapSerializer<?, ?>) meta.getStateSerializer();
+                    Object userKey = map.getKeySerializer().deserialize(in);
+                    DataInputDeserializer value = new DataInputDeserializer(rows.value());
+                    Object userValue = value.readBoolean() ? null : map.getValueSerializer().deserialize(value);
+                    String at = json(key) + " " + json(namespace);
+                    if (!maps.containsKey(at)) {
+                        maps.put(at, new LinkedHashMap<>());
+                        content.later(name, group, key, namespace, maps.get(at));
+                    }
+                    maps.get(at).put(userKey, userValue);
+                    break;
+                }
+                case LIST: {
+                    TypeSerializer<?> element = ((ListSerializer<?>) meta.getStateSerializer()).getElementSerializer();
+                    List<?> list = new ListDelimitedSerializer().deserializeList(rows.value(), element);
+                    content.entry(name, group, key, namespace, json(list));
+                    break;
+                }
+                default: {
+                    Object value = meta.getStateSerializer().deserialize(new DataInputDeserializer(rows.value()));
+                    content.entry(name, group, key, namespace, json(value));
+                }
+            }
+        }
+        content.finish();
+    }
+
+    /** Gathers keyed state and timers, then shows them sorted: the order in a backend means nothing. */
+    private static final class KeyedContent {
+        private final TreeMap<String, ObjectNode> heads = new TreeMap<>();
+        private final Map<String, List<ObjectNode>> entries = new LinkedHashMap<>();
+        private final TreeMap<String, TreeMap<String, List<ObjectNode>>> services = new TreeMap<>();
+        private final List<Runnable> unfinished = new ArrayList<>();
+
+        void state(String name, RegisteredKeyValueStateBackendMetaInfo<?, ?> meta) {
+            ObjectNode head = Json.object();
+            StateDescriptor.Type type = meta.getStateType();
+            head.put("kind", type.name().toLowerCase(java.util.Locale.ROOT));
+            TypeSerializer<?> value = meta.getStateSerializer();
+            if (value instanceof ListSerializer) {
+                value = ((ListSerializer<?>) value).getElementSerializer();
+            } else if (value instanceof MapSerializer) {
+                value = ((MapSerializer<?, ?>) value).getValueSerializer();
+            }
+            if (value instanceof TtlStateFactory.TtlSerializer) {
+                head.put("ttl", true);
+            }
+            heads.put(name, head);
+            entries.put(name, new ArrayList<>());
+        }
+
+        void entry(String name, int group, Object key, Object namespace, JsonNode value) throws Exception {
+            ObjectNode entry = place(group, key, namespace);
+            entry.set("value", value);
+            entries.get(name).add(entry);
+        }
+
+        /** An entry whose map is still being filled. */
+        void later(String name, int group, Object key, Object namespace, Map<Object, Object> value) throws Exception {
+            ObjectNode entry = place(group, key, namespace);
+            entries.get(name).add(entry);
+            unfinished.add(() -> entry.set("value", json(value)));
+        }
+
+        void finish() {
+            unfinished.forEach(Runnable::run);
+            unfinished.clear();
+        }
+
+        void service(String state) {
+            services.computeIfAbsent(serviceName(state), name -> {
+                TreeMap<String, List<ObjectNode>> both = new TreeMap<>();
+                both.put("event", new ArrayList<>());
+                both.put("processing", new ArrayList<>());
+                return both;
+            });
+        }
+
+        void timer(String state, int group, InternalTimer<?, ?> timer) throws Exception {
+            ObjectNode entry = place(group, timer.getKey(), timer.getNamespace());
+            entry.put("timestamp", timer.getTimestamp());
+            String kind = state.startsWith(TIMERS + "event_") ? "event" : "processing";
+            services.get(serviceName(state)).get(kind).add(entry);
+        }
+
+        private static String serviceName(String state) {
+            return state.substring(state.indexOf('_', TIMERS.length()) + 1);
+        }
+
+        private static ObjectNode place(int group, Object key, Object namespace) {
+            ObjectNode entry = Json.object();
+            entry.put("key_group", group);
+            entry.set("key", json(key));
+            entry.set("namespace", json(namespace));
+            return entry;
+        }
+
+        ObjectNode states() {
+            ObjectNode states = Json.object();
+            heads.forEach((name, head) -> {
+                sorted(entries.get(name)).forEach(head.putArray("entries")::add);
+                states.set(name, head);
+            });
+            return states;
+        }
+
+        ObjectNode timers() {
+            ObjectNode timers = Json.object();
+            services.forEach((service, kinds) -> {
+                ObjectNode node = timers.putObject(service);
+                kinds.forEach((kind, list) -> sorted(list).forEach(node.putArray(kind)::add));
+            });
+            return timers;
+        }
+
+        private static List<ObjectNode> sorted(List<ObjectNode> list) {
+            list.sort(Comparator.comparingInt((ObjectNode e) -> e.get("key_group").asInt()).thenComparing(ObjectNode::toString));
+            return list;
+        }
+    }
+
+    // ---------------------------------------------------------------- values
+
+    static JsonNode json(Object value) {
+        JsonNodeFactory make = JsonNodeFactory.instance;
+        if (value == null || value instanceof VoidNamespace) {
+            return make.nullNode();
+        } else if (value instanceof Long) {
+            return make.numberNode((Long) value);
+        } else if (value instanceof Integer) {
+            return make.numberNode((Integer) value);
+        } else if (value instanceof Double) {
+            return make.numberNode((Double) value);
+        } else if (value instanceof Boolean) {
+            return make.booleanNode((Boolean) value);
+        } else if (value instanceof String) {
+            return make.textNode((String) value);
+        } else if (value instanceof byte[]) {
+            byte[] bytes = (byte[]) value;
+            return Json.object().put(bytes.length > LONGEST ? "digest" : "hex", hexOrDigest(bytes));
+        } else if (value instanceof Tuple) {
+            ArrayNode fields = Json.array();
+            Tuple tuple = (Tuple) value;
+            for (int i = 0; i < tuple.getArity(); i++) {
+                fields.add(json(tuple.getField(i)));
+            }
+            return fields;
+        } else if (value instanceof List) {
+            ArrayNode elements = Json.array();
+            ((List<?>) value).forEach(element -> elements.add(json(element)));
+            return elements;
+        } else if (value instanceof Map) {
+            List<ArrayNode> pairs = new ArrayList<>();
+            ((Map<?, ?>) value).forEach((k, v) -> pairs.add(Json.array().add(json(k)).add(json(v))));
+            pairs.sort(Comparator.comparing(ArrayNode::toString));
+            return Json.array().addAll(pairs);
+        } else if (value instanceof TtlValue) {
+            ObjectNode mortal = Json.object();
+            mortal.put("ttl_timestamp", ((TtlValue<?>) value).getLastAccessTimestamp());
+            mortal.set("value", json(((TtlValue<?>) value).getUserValue()));
+            return mortal;
+        } else if (value instanceof TimeWindow) {
+            return Json.object().put("start", ((TimeWindow) value).getStart()).put("end", ((TimeWindow) value).getEnd());
+        }
+        return pojo(value);
+    }
+
+    private static ObjectNode pojo(Object value) {
+        ObjectNode fields = Json.object();
+        try {
+            for (Field field : value.getClass().getFields()) {
+                if (!Modifier.isStatic(field.getModifiers())) {
+                    fields.set(field.getName(), json(field.get(value)));
+                }
+            }
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException(e);
+        }
+        if (fields.isEmpty()) {
+            throw new IllegalStateException("no way to show a " + value.getClass().getName());
+        }
+        return fields;
+    }
+
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    private static byte[] serialize(TypeSerializer serializer, Object value) throws Exception {
+        DataOutputSerializer out = new DataOutputSerializer(64);
+        serializer.serialize(value, out);
+        return out.getCopyOfBuffer();
+    }
+
+    private static String hexOrDigest(byte[] bytes) {
+        if (bytes.length <= LONGEST) {
+            return hex(bytes);
+        }
+        try {
+            return bytes.length + " bytes, sha256 " + hex(MessageDigest.getInstance("SHA-256").digest(bytes));
+        } catch (java.security.NoSuchAlgorithmException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static String hex(byte[] bytes) {
+        return java.util.HexFormat.of().formatHex(bytes);
+    }
+
+    // ---------------------------------------------------------------- reflection
+
+    private static boolean has(Object object, String name) {
+        return find(object.getClass(), name) != null;
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T> T field(Object object, String name) throws Exception {
+        Field field = find(object.getClass(), name);
+        if (field == null) {
+            throw new NoSuchFieldException(object.getClass().getName() + "." + name);
+        }
+        field.setAccessible(true);
+        return (T) field.get(object);
+    }
+
+    private static Field find(Class<?> type, String name) {
+        for (Class<?> c = type; c != null; c = c.getSuperclass()) {
+            try {
+                return c.getDeclaredField(name);
+            } catch (NoSuchFieldException e) {
+                // look in the class above
+            }
+        }
+        return null;
+    }
+
+    private Dump() {}
+}

@@ -1,0 +1,341 @@
+package spt.oracle;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
+import org.apache.flink.api.common.JobID;
+import org.apache.flink.api.common.JobStatus;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.configuration.MemorySize;
+import org.apache.flink.configuration.TaskManagerOptions;
+import org.apache.flink.core.execution.CheckpointType;
+import org.apache.flink.core.execution.SavepointFormatType;
+import org.apache.flink.runtime.execution.ExecutionState;
+import org.apache.flink.runtime.executiongraph.AccessExecutionGraph;
+import org.apache.flink.runtime.executiongraph.AccessExecutionVertex;
+import org.apache.flink.runtime.jobgraph.JobGraph;
+import org.apache.flink.runtime.jobgraph.SavepointRestoreSettings;
+import org.apache.flink.runtime.minicluster.MiniCluster;
+import org.apache.flink.runtime.minicluster.MiniClusterConfiguration;
+import org.apache.flink.runtime.util.EnvironmentInformation;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.apache.flink.streaming.api.graph.StreamGraph;
+
+/** One cluster in this process, and jobs on it, one after the other. */
+final class Runner implements AutoCloseable {
+    private static final long PATIENCE = 60_000; // milliseconds for any one step
+    private static final int SLOTS = 16;
+
+    private final MiniCluster cluster;
+    private final Path scratch;
+    private final AtomicLong runs = new AtomicLong();
+
+    Runner() throws Exception {
+        scratch = Files.createTempDirectory("spt-oracle");
+        Configuration configuration = new Configuration();
+        configuration.set(TaskManagerOptions.MANAGED_MEMORY_SIZE, MemorySize.ofMebiBytes(16));
+        configuration.set(TaskManagerOptions.NETWORK_MEMORY_MIN, MemorySize.ofMebiBytes(64));
+        configuration.set(TaskManagerOptions.NETWORK_MEMORY_MAX, MemorySize.ofMebiBytes(64));
+        configuration.setString("rest.bind-port", "0"); // any free one: several versions run at once
+        configuration.setString("rest.address", "localhost");
+        configuration.setString("io.tmp.dirs", scratch.toString());
+        configuration.setString("state.changelog.storage", "filesystem");
+        configuration.setString("dstl.dfs.base-path", scratch.resolve("changelog").toUri().toString());
+        cluster = new MiniCluster(new MiniClusterConfiguration.Builder()
+                .setConfiguration(configuration)
+                .setNumTaskManagers(1)
+                .setNumSlotsPerTaskManager(SLOTS)
+                .build());
+        cluster.start();
+    }
+
+    static String flinkVersion() {
+        return EnvironmentInformation.getVersion();
+    }
+
+    /** A snapshot, where it stands, and what the job held. */
+    static final class Made {
+        final Path snapshot;
+        final ObjectNode truth;
+
+        Made(Path snapshot, ObjectNode truth) {
+            this.snapshot = snapshot;
+            this.truth = truth;
+        }
+    }
+
+    /** Runs the job of the options, restoring it as often as they say, and leaves its last snapshot in options.at. */
+    Made make(Options options) throws Exception {
+        Path at = Path.of(options.at);
+        if (Files.exists(at)) {
+            throw new IOException(at + " exists");
+        }
+        List<Integer> parallelisms = options.runs();
+        Path previous = null;
+        Made made = null;
+        for (int run = 0; run < parallelisms.size(); run++) {
+            boolean last = run == parallelisms.size() - 1;
+            Choices choices = new Choices();
+            choices.parallelism = parallelisms.get(run);
+            try (Job job = new Job(options, choices, previous == null ? null : previous.toString())) {
+                made = job.snapshot(run, last);
+            }
+            previous = made.snapshot;
+            if (!last && !options.checkpoint) { // the next savepoint wants the place
+                Path aside = scratch.resolve("previous-" + runs.get());
+                move(previous, aside);
+                previous = aside;
+            }
+        }
+        return made;
+    }
+
+    /** Restores the job from a snapshot and shows what Flink handed to each subtask. */
+    ObjectNode restore(String snapshot, Options options, Choices choices) throws Exception {
+        try (Job job = new Job(options, choices, snapshot)) {
+            if (options.unaligned) {
+                job.settle();
+            }
+            return job.dump(true);
+        }
+    }
+
+    @Override
+    public void close() throws Exception {
+        cluster.close();
+        delete(scratch);
+    }
+
+    /** A job that runs. */
+    private final class Job implements AutoCloseable {
+        private final Options options;
+        private final String run;
+        private final Gate gate;
+        private final Shapes shapes;
+        private final Names names;
+        private final JobID id;
+
+        Job(Options options, Choices choices, String snapshot) throws Exception {
+            this.options = options;
+            long number = runs.incrementAndGet();
+            run = "run-" + number;
+            id = new JobID(0, number);
+            gate = Gate.open(run);
+            Configuration configuration = configuration();
+            StreamExecutionEnvironment env = new StreamExecutionEnvironment(configuration);
+            env.configure(configuration);
+            env.setParallelism(choices.parallelism > 0 ? choices.parallelism : options.parallelism);
+            env.setMaxParallelism(options.maxParallelism);
+            shapes = new Shapes(env, options, choices, run);
+            shapes.build();
+            StreamGraph graph = env.getStreamGraph();
+            names = new Names(graph);
+            JobGraph job = graph.getJobGraph(Runner.class.getClassLoader(), id);
+            if (snapshot != null) {
+                job.setSavepointRestoreSettings(SavepointRestoreSettings.forPath(snapshot, choices.allowNonRestored));
+            }
+            try {
+                cluster.submitJob(job).get();
+                await("all tasks running", this::running);
+            } catch (Throwable failure) {
+                close();
+                throw failure;
+            }
+        }
+
+        private Configuration configuration() {
+            Configuration c = new Configuration();
+            c.setString("state.backend.type", WatchedBackend.Factory.class.getName());
+            c.set(WatchedBackend.REAL, options.backend);
+            c.set(WatchedBackend.RUN, run);
+            c.setString("state.backend.incremental", String.valueOf(options.incremental));
+            c.setString("execution.checkpointing.incremental", String.valueOf(options.incremental));
+            c.setString("state.backend.rocksdb.memory.managed", "false");
+            c.setString("state.backend.rocksdb.timer-service.factory", options.heapTimers ? "HEAP" : "ROCKSDB");
+            c.setString("state.backend.rocksdb.localdir", scratch.resolve("rocksdb").toString());
+            c.setString("state.backend.changelog.enabled", String.valueOf(options.changelog));
+            c.setString("state.changelog.enabled", String.valueOf(options.changelog));
+            c.setString("execution.checkpointing.snapshot-compression", String.valueOf(options.compress));
+            c.setString("execution.checkpointing.file-merging.enabled", String.valueOf(options.fileMerging));
+            if (options.unaligned) { // counts only where checkpoints are on; so far apart that only ours is taken
+                c.setString("execution.checkpointing.unaligned.enabled", "true");
+                c.setString("execution.checkpointing.interval", "20 d");
+            }
+            c.setString("execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION");
+            boolean inPlace = options.checkpoint && options.at != null;
+            c.setString("execution.checkpointing.dir", "file:" + (inPlace ? options.at : scratch.resolve("checkpoints")));
+            if (options.inlineThreshold >= 0) {
+                c.setString("execution.checkpointing.data-inline-threshold", options.inlineThreshold + " b");
+            }
+            c.setString("restart-strategy.type", "none");
+            return c;
+        }
+
+        private boolean running() {
+            try {
+                AccessExecutionGraph graph = cluster.getExecutionGraph(id).get();
+                if (graph.getState() == JobStatus.FAILED || graph.getState() == JobStatus.FAILING) {
+                    throw new JobFailed(graph.getFailureInfo() == null ? null
+                            : graph.getFailureInfo().getException());
+                }
+                for (AccessExecutionVertex vertex : graph.getAllExecutionVertices()) {
+                    if (vertex.getExecutionState() != ExecutionState.RUNNING) {
+                        return false;
+                    }
+                }
+                return graph.getState() == JobStatus.RUNNING;
+            } catch (java.util.concurrent.ExecutionException | InterruptedException e) {
+                throw new JobFailed(e);
+            }
+        }
+
+        /** Lets the sources emit what this run adds, takes the snapshots, and shows what the job then holds. */
+        Made snapshot(int runIndex, boolean last) throws Exception {
+            Path snapshot = null;
+            int checkpoints = Math.max(options.checkpoints, 1);
+            if (options.unaligned) {
+                passFirstCheckpoint();
+            }
+            for (int i = 0; i < checkpoints; i++) {
+                int stage = runIndex * checkpoints + i + 1;
+                gate.slow(options.unaligned);
+                gate.raise(stage);
+                shapes.sources.forEach((source, splits) -> await(
+                        source + " emitting", () -> gate.arrivals(source, stage) >= splits));
+                snapshot = options.checkpoint ? checkpoint() : savepoint();
+            }
+            if (options.unaligned) {
+                if (!MetadataDump.hasChannelState(snapshot)) {
+                    throw new NothingInFlight();
+                }
+                settle();
+            }
+            return new Made(snapshot, dump(false));
+        }
+
+        /** Some versions take a periodic checkpoint at once. It must be over before records are held in the channels. */
+        private void passFirstCheckpoint() throws Exception {
+            cluster.triggerCheckpoint(id, CheckpointType.CONFIGURED).get(PATIENCE, TimeUnit.MILLISECONDS);
+            await("no checkpoint under way", () -> {
+                try {
+                    return cluster.getExecutionGraph(id).get().getCheckpointStatsSnapshot().getCounts()
+                            .getNumberOfInProgressCheckpoints() == 0;
+                } catch (java.util.concurrent.ExecutionException | InterruptedException e) {
+                    throw new JobFailed(e);
+                }
+            });
+        }
+
+        private Path savepoint() throws Exception {
+            Path at = Path.of(options.at);
+            String written = cluster.triggerSavepoint(
+                            id, "file:" + at.getParent(), false,
+                            SavepointFormatType.valueOf(options.format.toUpperCase(java.util.Locale.ROOT)))
+                    .get(PATIENCE, TimeUnit.MILLISECONDS);
+            move(Path.of(java.net.URI.create(written)), at);
+            return at;
+        }
+
+        private Path checkpoint() throws Exception {
+            long before = gate.counted("source-snapshots");
+            java.util.concurrent.CompletableFuture<Long> pending =
+                    cluster.triggerCheckpoint(id, CheckpointType.CONFIGURED);
+            if (options.unaligned) { // once the barriers are on their way, let the held record go
+                int readers = options.parallelism;
+                await("sources taking part", () -> gate.counted("source-snapshots") >= before + readers);
+                Thread.sleep(200);
+                gate.slow(false);
+            }
+            long checkpoint = pending.get(PATIENCE, TimeUnit.MILLISECONDS);
+            return Path.of(options.at, id.toHexString(), "chk-" + checkpoint);
+        }
+
+        /** Waits until the records in flight have arrived: nobody has counted anything for a while. */
+        void settle() throws InterruptedException {
+            long[] seen = {gate.countedInAll(), System.currentTimeMillis()};
+            await("quiet", () -> {
+                long now = gate.countedInAll();
+                if (now != seen[0]) {
+                    seen[0] = now;
+                    seen[1] = System.currentTimeMillis();
+                }
+                return System.currentTimeMillis() - seen[1] > 500;
+            });
+        }
+
+        ObjectNode dump(boolean asRestored) throws Exception {
+            return Watch.of(run).dump(options, names, asRestored);
+        }
+
+        @Override
+        public void close() throws Exception {
+            try {
+                gate.slow(false);
+                cluster.cancelJob(id).get(PATIENCE, TimeUnit.MILLISECONDS);
+                cluster.requestJobResult(id).get(PATIENCE, TimeUnit.MILLISECONDS);
+            } catch (java.util.concurrent.ExecutionException e) {
+                // it never started, or is over already
+            } finally {
+                Gate.drop(run);
+                Watch.drop(run);
+            }
+        }
+    }
+
+    /** The records had arrived before the checkpoint: chance. Make it again. */
+    static final class NothingInFlight extends Exception {
+        NothingInFlight() {
+            super("no records were in flight");
+        }
+    }
+
+    private static final class JobFailed extends RuntimeException {
+        JobFailed(Throwable cause) {
+            super("the job failed", cause);
+        }
+    }
+
+    private static void await(String what, BooleanSupplier condition) {
+        long deadline = System.currentTimeMillis() + PATIENCE;
+        while (!condition.getAsBoolean()) {
+            if (System.currentTimeMillis() > deadline) {
+                throw new IllegalStateException(new TimeoutException("waited too long for: " + what));
+            }
+            try {
+                Thread.sleep(10);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new IllegalStateException(e);
+            }
+        }
+    }
+
+    private static void move(Path from, Path to) throws IOException {
+        try (Stream<Path> files = Files.walk(from)) {
+            for (Path file : (Iterable<Path>) files::iterator) {
+                Path target = to.resolve(from.relativize(file).toString());
+                if (Files.isDirectory(file)) {
+                    Files.createDirectories(target);
+                } else {
+                    Files.copy(file, target);
+                }
+            }
+        }
+        delete(from);
+    }
+
+    private static void delete(Path tree) throws IOException {
+        try (Stream<Path> files = Files.walk(tree)) {
+            for (Path file : (Iterable<Path>) files.sorted(java.util.Comparator.reverseOrder())::iterator) {
+                Files.deleteIfExists(file);
+            }
+        }
+    }
+}
