@@ -217,7 +217,8 @@ func (s *source) at(ctx context.Context, uri string) (Found, error) {
 }
 
 // fallbacks are the places of an absolute reference under the snapshot's own
-// folder and its job's folder: …/shared/X, …/taskowned/X, …/chk-N/X, X.
+// folder, its job's folder and the one that holds that: …/shared/X,
+// …/taskowned/X, …/chk-N/X, X, and the changelog's dstl/JOB/dstl/X.
 func (s *source) fallbacks(path string) []string {
 	job := route.Dir(s.dir)
 	if s.dir != "" && job == "" {
@@ -226,9 +227,11 @@ func (s *source) fallbacks(path string) []string {
 	var all []string
 	for _, sub := range []string{"/shared/", "/taskowned/"} {
 		if i := strings.LastIndex(path, sub); i >= 0 && s.dir != "" {
-			all = append(all, route.Join(job, path[i+1:]))
-			return all
+			return []string{route.Join(job, path[i+1:])}
 		}
+	}
+	if i := strings.Index(path, "/dstl/"); i >= 0 && s.dir != "" {
+		return []string{route.Join(route.Dir(job), path[i+1:]), route.Join(job, path[i+1:])}
 	}
 	base := path[strings.LastIndexByte(path, '/')+1:]
 	if !IsPlainName(base) {

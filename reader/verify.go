@@ -406,4 +406,3 @@ func AbsoluteHandles(sp *format.Savepoint, f func(p format.Place, path string)) 
 		return nil
 	})
 }
-

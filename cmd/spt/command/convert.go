@@ -273,15 +273,6 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 		b.WriteString(", read back and right")
 	}
 	b.WriteByte('\n')
-	pairs := func(all []WriteRewrite, title string) {
-		if len(all) == 0 {
-			return
-		}
-		fmt.Fprintf(&b, "%s:\n", title)
-		for _, p := range all {
-			fmt.Fprintf(&b, "  %s → %s\n", ui.Quote(p.From), ui.Quote(p.To))
-		}
-	}
 	list := func(all []string, title string) {
 		if len(all) == 0 {
 			return
@@ -291,8 +282,10 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 			fmt.Fprintf(&b, "  %s\n", ui.Quote(p))
 		}
 	}
-	pairs(r.Moved, fmt.Sprintf("%s not where the reference points, found under the folder of the snapshot or its job", ui.Plural(int64(len(r.Moved)), "file")))
-	pairs(r.Rewrites, fmt.Sprintf("%s rewritten", ui.Plural(int64(len(r.Rewrites)), "reference")))
+	for _, m := range movedFolders(r.Moved) {
+		fmt.Fprintf(&b, "%s taken from %s, for they are not in %s, where the references point\n", ui.Plural(int64(m.files), "file"), ui.Quote(m.to), ui.Quote(m.from))
+	}
+	rewrittenText(&b, r.Rewrites)
 	list(r.Outside, fmt.Sprintf("%s referred to where they are, not written", ui.Plural(int64(len(r.Outside)), "file")))
 	list(r.Missing, style.Bad(fmt.Sprintf("%s kept without their files", ui.Plural(int64(len(r.Missing)), "reference"))))
 	switch {
@@ -303,4 +296,60 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// movedFolder is a folder that references point to, and the one where the files
+// were found instead.
+type movedFolder struct {
+	from, to string
+	files    int
+}
+
+// movedFolders gathers files by folder, in the order they come.
+func movedFolders(all []WriteRewrite) []movedFolder {
+	var out []movedFolder
+	at := map[[2]string]int{}
+	for _, m := range all {
+		from, _ := splitName(m.From)
+		to, _ := splitName(m.To)
+		i, ok := at[[2]string{from, to}]
+		if !ok {
+			i = len(out)
+			at[[2]string{from, to}] = i
+			out = append(out, movedFolder{from: from, to: to})
+		}
+		out[i].files++
+	}
+	return out
+}
+
+// splitName divides a path into its folder and the name in it.
+func splitName(p string) (dir, name string) {
+	i := strings.LastIndexByte(p, '/')
+	return p[:i+1], p[i+1:]
+}
+
+// rewrittenText lists every reference that changes, under the folder it named.
+func rewrittenText(b *strings.Builder, all []WriteRewrite) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%s rewritten:\n", ui.Plural(int64(len(all)), "reference"))
+	last := [2]string{"", "-"}
+	for _, r := range all {
+		from, name := splitName(r.From)
+		to, newName := splitName(r.To)
+		if where := [2]string{from, to}; where != last {
+			last = where
+			if to == "" {
+				to = "beside _metadata"
+			}
+			fmt.Fprintf(b, "  %s → %s\n", quoteNonEmpty(from), to)
+		}
+		if name == newName {
+			fmt.Fprintf(b, "    %s\n", ui.Quote(name))
+		} else {
+			fmt.Fprintf(b, "    %s → %s\n", ui.Quote(name), ui.Quote(newName))
+		}
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
@@ -112,7 +114,7 @@ func runVerify(ctx context.Context, o verifyOptions, env *Env, locations []strin
 	return nil
 }
 
-const absoluteExamples = 5
+const absoluteExamples = 3
 
 func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) (r VerifyResult, err error) {
 	r = VerifyResult{Path: location, Findings: []VerifyFinding{}}
@@ -169,6 +171,9 @@ func verifyData(env *Env, all []VerifyResult) error {
 	return nil
 }
 
+// notesShown is how many notes of one kind a person is shown.
+const notesShown = 2
+
 func verifyText(env *Env, w io.Writer, r VerifyResult) error {
 	style := env.term().Style()
 	var b strings.Builder
@@ -192,6 +197,7 @@ func verifyText(env *Env, w io.Writer, r VerifyResult) error {
 		fmt.Fprintf(&b, ", %s read", ui.Bytes(r.BytesRead))
 	}
 	b.WriteByte('\n')
+	notes := map[string]int{}
 	for _, f := range r.Findings {
 		mark := style.Dim("note")
 		switch reader.Severity(f.Severity) {
@@ -199,21 +205,33 @@ func verifyText(env *Env, w io.Writer, r VerifyResult) error {
 			mark = style.Bad("error")
 		case reader.Warning:
 			mark = style.Look("warning")
+		default:
+			if notes[f.Code]++; notes[f.Code] > notesShown {
+				continue
+			}
 		}
 		place := f.Place
 		if place != "" {
 			place += ": "
 		}
-		file := ""
+		fmt.Fprintf(&b, "  %s  %s%s\n", mark, printableLines(place), printableLines(f.Message))
 		if f.File != "" && !strings.Contains(f.Message, f.File) {
-			file = " (" + ui.Quote(f.File) + ")"
+			fmt.Fprintf(&b, "        %s\n", ui.Quote(f.File))
 		}
-		fmt.Fprintf(&b, "  %s  %s%s%s\n", mark, printableLines(place), printableLines(f.Message), file)
+	}
+	for _, code := range slices.Sorted(maps.Keys(notes)) {
+		if more := notes[code] - notesShown; more > 0 {
+			fmt.Fprintf(&b, "  %s  and %d more of this kind (%s); -o json has them all\n", style.Dim("note"), more, code)
+		}
 	}
 	if r.Relocatable {
 		b.WriteString("It names no absolute place: it can be moved as a folder.\n")
 	} else {
-		fmt.Fprintf(&b, "It cannot simply be moved: %s name absolute places, such as\n", ui.Plural(int64(r.Absolute), "handle"))
+		verb := "name absolute places, such as"
+		if r.Absolute == 1 {
+			verb = "names an absolute place"
+		}
+		fmt.Fprintf(&b, "It cannot simply be moved: %s %s\n", ui.Plural(int64(r.Absolute), "handle"), verb)
 		for _, p := range r.AbsoluteIn {
 			fmt.Fprintf(&b, "  %s\n", printableLines(p))
 		}
