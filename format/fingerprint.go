@@ -114,6 +114,7 @@ func (f *fingerprint) handle(h *OperatorHandle) {
 		f.offsets(h.States[i].Offsets)
 	}
 	f.stream(h.Data)
+	f.bool(h.Merging != nil)
 	if m := h.Merging; m != nil {
 		f.text(m.TaskOwnedDir)
 		f.text(m.SharedDir)

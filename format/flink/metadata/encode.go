@@ -118,15 +118,21 @@ func (e *encoder) bulk(b format.Bytes) {
 		return
 	}
 	for off := 0; off < b.Len() && e.err == nil; {
-		e.spill()
-		at := len(e.buf)
-		n := min(b.Len()-off, 2*encodeBuffer-at)
-		e.buf = slices.Grow(e.buf, n)[:at+n]
-		_, err := b.ReadAt(e.buf[at:], int64(off))
+		p := e.room(b.Len() - off)
+		_, err := b.ReadAt(p, int64(off))
 		e.fail(err)
-		off += n
+		off += len(p)
 	}
 	e.spill()
+}
+
+// room adds n bytes to buf, or as many as it takes now, for the caller to fill.
+func (e *encoder) room(n int) []byte {
+	e.spill()
+	at := len(e.buf)
+	n = min(n, 2*encodeBuffer-at)
+	e.buf = slices.Grow(e.buf, n)[:at+n]
+	return e.buf[at:]
 }
 
 func (e *encoder) blob(b format.Bytes) {
@@ -318,7 +324,7 @@ func (e *encoder) stream(s format.Stream) {
 // inlineFrom writes the bytes of a stream as inline state, named as as is.
 func (e *encoder) inlineFrom(s, as format.Stream) {
 	in, ok := as.(*format.Inline)
-	if !ok {
+	if !ok || e.src == nil && e.counter == nil {
 		e.fail(fmt.Errorf("internal error: a stream of kind %s cannot stand in _metadata", format.Kind(s)))
 		return
 	}
@@ -334,15 +340,13 @@ func (e *encoder) inlineFrom(s, as format.Stream) {
 		*e.counter += countingSink(n)
 		return
 	}
-	buf := make([]byte, min(n, encodeBuffer))
-	for off := int64(0); off < n && e.err == nil; off += int64(len(buf)) {
-		p := buf[:min(n-off, int64(len(buf)))]
-		if _, err := e.src.ReadAt(e.ctx, s, p, off); err != nil {
-			e.fail(err)
-			return
-		}
-		e.bulk(format.NewBytes(p))
+	for off := int64(0); off < n && e.err == nil; {
+		p := e.room(int(n - off))
+		_, err := e.src.ReadAt(e.ctx, s, p, off)
+		e.fail(err)
+		off += int64(len(p))
 	}
+	e.spill()
 }
 
 func (e *encoder) keyGroupOffsets(r format.KeyGroupRange, o format.Offsets) {

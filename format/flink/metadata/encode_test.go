@@ -267,3 +267,74 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%.1f allocations per subtask", per)
 	}
 }
+
+// repeating reads every stream as bytes that follow from their position.
+type repeating struct{ fail error }
+
+func (s repeating) ReadAt(_ context.Context, _ format.Stream, p []byte, off int64) (int, error) {
+	for i := range p {
+		p[i] = byte((off + int64(i)) % 251)
+	}
+	return len(p), s.fail
+}
+
+// TestEncodeFrom: chunks and ropes that stand for inline state are written
+// with the bytes that the source reads.
+func TestEncodeFrom(t *testing.T) {
+	as := &format.Inline{Name: format.NewText("n")}
+	for _, n := range []int64{0, 1, 1 << 10, 64<<10 - 1, 64 << 10, 128<<10 + 1, 1<<20 + 7} {
+		want := make([]byte, n)
+		_, _ = repeating{}.ReadAt(context.Background(), nil, want, 0)
+		for _, s := range []format.Stream{&format.Chunks{As: as, Length: n}, &format.Concat{As: as, Parts: []format.Part{{N: n}}}} {
+			sp := fresh()
+			sp.Operators[0].Coordinator = s
+			var b bytes.Buffer
+			if err := metadata.EncodeFrom(context.Background(), &b, sp, repeating{}); err != nil {
+				t.Fatal(err)
+			}
+			if size, err := metadata.Size(sp); err != nil || size != int64(b.Len()) {
+				t.Errorf("%T of %d: size %d of %d, %v", s, n, size, b.Len(), err)
+			}
+			got, ok := roundTrip(t, b.Bytes()).Operators[0].Coordinator.(*format.Inline)
+			if !ok || got.Name.String() != "n" || !bytes.Equal(content(got.Data), want) {
+				t.Errorf("%T of %d: other bytes", s, n)
+			}
+			broken := errors.New("broken")
+			if err := metadata.EncodeFrom(context.Background(), io.Discard, sp, repeating{broken}); n > 0 && !errors.Is(err, broken) {
+				t.Errorf("%T of %d: %v", s, n, err)
+			}
+			if _, err := encode(sp); err == nil || !strings.Contains(err.Error(), "cannot stand in _metadata") {
+				t.Errorf("%T without a source: %v", s, err)
+			}
+		}
+	}
+	sp := fresh()
+	sp.Operators[0].Coordinator = &format.Chunks{As: as, Length: 1 << 31}
+	if err := metadata.EncodeFrom(context.Background(), io.Discard, sp, repeating{}); !errors.Is(err, format.ErrUnsupported) {
+		t.Errorf("2 GiB inline: %v", err)
+	}
+}
+
+// TestManyStates: repeated names are found among few states and among many.
+func TestManyStates(t *testing.T) {
+	for _, n := range []int{2, 63, 64, 65, 66, 200} {
+		for _, twice := range []int{-1, 0, n / 3, n - 2} {
+			var h sptest.Buf
+			h.U8(4).I32(n)
+			for i := range n {
+				if i == n-1 && twice >= 0 {
+					i = twice
+				}
+				h.UTF(strings.Repeat("s", i+1)).U8(0).I32(0)
+			}
+			h.U8(0)
+			// Two handles: what one holds is nothing to the other.
+			file := smallest(4, fill{managed: string(h.B), raw: string(h.B)})
+			if twice < 0 {
+				roundTrip(t, file)
+			} else if e := refused(t, file, format.ErrCorrupt); !strings.Contains(e.Msg, "twice") {
+				t.Errorf("%d states, number %d again: %v", n, twice, e)
+			}
+		}
+	}
+}
