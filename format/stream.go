@@ -290,3 +290,10 @@ type Source interface {
 	// io.EOF is never returned.
 	ReadAt(ctx context.Context, s Stream, p []byte, off int64) (int, error)
 }
+
+// Sizer is an optional ability of a Source: how many bytes a stream really has.
+// A snapshot may not say it (-1), and Flink says one less of the files of its
+// changelog, whose first byte its handles do not count.
+type Sizer interface {
+	SizeOf(ctx context.Context, s Stream) (int64, error)
+}

@@ -8,6 +8,9 @@ type Place struct {
 	Subtask  *Subtask // nil for the coordinator's state
 	Slot     Slot
 	Name     string // for files of a backend, their local name
+	// Changelog: the stream is a file of changes. It is one byte longer than
+	// its handle says: a flag in front, which Flink does not count.
+	Changelog bool
 }
 
 // Slot is the kind of state a stream holds.
@@ -222,11 +225,13 @@ func (m *streamMapper) keyed(h KeyedHandle) (KeyedHandle, error) {
 		c.Materialized, c.Changes = mat, changes
 		return &c, nil
 	case *ChangelogStream:
+		m.at.Changelog = true
 		streams, err := mapSlice(h.Streams, func(s OffsetStream) (OffsetStream, error) {
 			var err error
 			s.Data, err = m.stream(s.Data)
 			return s, err
 		})
+		m.at.Changelog = false
 		if err != nil || same(streams, h.Streams) {
 			return h, err
 		}

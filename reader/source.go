@@ -99,6 +99,21 @@ func (s *source) ReadAt(ctx context.Context, st format.Stream, p []byte, off int
 	return 0, fmt.Errorf("internal error: a stream of type %T", st)
 }
 
+// SizeOf implements format.Sizer: a file is as long as it is.
+func (s *source) SizeOf(ctx context.Context, st format.Stream) (int64, error) {
+	switch st := st.(type) {
+	case *format.File:
+		l := s.lookup(ctx, st)
+		return l.found.Info.Size, l.err
+	case *format.KeyGroupStream:
+		if st.Data == nil {
+			return 0, nil
+		}
+		return s.SizeOf(ctx, st.Data)
+	}
+	return st.Size(), nil
+}
+
 func (s *source) inline(st *format.Inline, p []byte, off int64) (int, error) {
 	if off < 0 || off > st.Size() || int64(len(p)) > st.Size()-off {
 		return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d were asked for of %d inline bytes", len(p), off, st.Size())

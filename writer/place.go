@@ -49,7 +49,7 @@ func (m *flinkPlacer) place(place format.Place, st format.Stream) (format.Stream
 	case *format.EmptySegment:
 		return s, nil
 	case *format.File, *format.Segment:
-		return m.reference(st)
+		return m.reference(place, st)
 	case *format.Chunks:
 		return m.packed(place, s, s.As)
 	case *format.Concat:
@@ -139,7 +139,7 @@ func inlineAs(s format.Stream) format.Stream {
 }
 
 // reference places a file or a segment of one.
-func (m *flinkPlacer) reference(st format.Stream) (format.Stream, error) {
+func (m *flinkPlacer) reference(place format.Place, st format.Stream) (format.Stream, error) {
 	o := m.plan.o
 	path, relative, _ := format.Reference(st)
 	if o.KeepReferences && !relative {
@@ -150,7 +150,7 @@ func (m *flinkPlacer) reference(st format.Stream) (format.Stream, error) {
 	if s := m.placed[key]; s != nil {
 		return sameReference(s, st), nil
 	}
-	found, ok, err := m.plan.locate(m.ctx, st, &m.missing)
+	found, ok, err := m.plan.locate(m.ctx, place, st, &m.missing)
 	if err != nil {
 		return nil, err
 	}
@@ -240,17 +240,28 @@ func textFor(old format.Text, s string) format.Text {
 // when it deals out state.
 func (m *flinkPlacer) newFile(of format.Stream, was, how string) (format.Stream, error) {
 	name := m.freeName(of, was)
-	as := &format.File{Relative: true, Path: format.NewText(name), Length: of.Size()}
+	as := &format.File{Relative: true, Path: format.NewText(name), Length: claimed(of)}
 	if !m.relative {
 		as.Relative, as.Path = false, format.NewText(route.Join(m.base, name))
 	}
 	return m.write(of, name, as, how)
 }
 
+// claimed is the length that a new handle says its file has: what the old one
+// said, which need not be what the file has.
+func claimed(of format.Stream) int64 {
+	if c, ok := of.(*format.Chunks); ok {
+		if f, ok := c.As.(*format.File); ok {
+			return f.Length
+		}
+	}
+	return of.Size()
+}
+
 // write plans a file.
 func (m *flinkPlacer) write(of format.Stream, name string, as format.Stream, how string) (format.Stream, error) {
 	size := of.Size()
-	if size < 0 {
+	if _, ok := of.(*format.File); ok {
 		found, err := m.plan.snap.Locate(m.ctx, of)
 		if err != nil {
 			return nil, err

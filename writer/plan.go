@@ -137,7 +137,7 @@ func (p *Plan) forSPT(ctx context.Context) error {
 			return nil
 		}
 		seen[key] = true
-		found, ok, err := p.locate(ctx, st, &missing)
+		found, ok, err := p.locate(ctx, place, st, &missing)
 		if err == nil && ok {
 			p.Bytes += streamSize(st, found)
 		}
@@ -151,19 +151,19 @@ func (p *Plan) forSPT(ctx context.Context) error {
 
 // streamSize is the number of bytes of a stream whose file was found.
 func streamSize(st format.Stream, found reader.Found) int64 {
-	if n := st.Size(); n >= 0 {
-		return n
+	if s, ok := st.(*format.Segment); ok {
+		return s.Length
 	}
 	return found.Info.Size
 }
 
 // locate finds the file of a reference and checks its length. What is not to
 // be had is noted, as kept or as missing; then ok is false.
-func (p *Plan) locate(ctx context.Context, st format.Stream, missing *MissingError) (found reader.Found, ok bool, err error) {
+func (p *Plan) locate(ctx context.Context, place format.Place, st format.Stream, missing *MissingError) (found reader.Found, ok bool, err error) {
 	path, _, _ := format.Reference(st)
 	found, err = p.snap.Locate(ctx, st)
 	if err == nil {
-		err = checkLength(st, found)
+		err = checkLength(place, st, found)
 	}
 	switch {
 	case err == nil:
@@ -185,7 +185,7 @@ func (p *Plan) locate(ctx context.Context, st format.Stream, missing *MissingErr
 }
 
 // checkLength compares a file with what the snapshot says of it.
-func checkLength(st format.Stream, found reader.Found) error {
+func checkLength(place format.Place, st format.Stream, found reader.Found) error {
 	path, _, _ := format.Reference(st)
 	if s, ok := st.(*format.Segment); ok {
 		if s.Start < 0 || s.Length < 0 || s.Start > found.Info.Size || s.Length > found.Info.Size-s.Start {
@@ -193,7 +193,7 @@ func checkLength(st format.Stream, found reader.Found) error {
 		}
 		return nil
 	}
-	if n := st.Size(); n >= 0 && n != found.Info.Size {
+	if n := st.Size(); n >= 0 && !reader.LengthFits(place, n, found.Info.Size) {
 		return format.Errorf(format.ErrTruncated, "file %s: %d bytes are promised, it has %d", quote(path.String()), n, found.Info.Size)
 	}
 	return nil

@@ -110,6 +110,12 @@ func (c *copier) copy(ctx context.Context, s format.Stream) (*format.Chunks, err
 // read copies the bytes of a stream.
 func (c *copier) read(ctx context.Context, s, as format.Stream, cuts []boundary) (*format.Chunks, error) {
 	size := s.Size()
+	if sizer, ok := c.src.(format.Sizer); ok {
+		var err error
+		if size, err = sizer.SizeOf(ctx, s); err != nil {
+			return nil, err
+		}
+	}
 	if size < 0 {
 		return nil, format.Errorf(format.ErrUnsupported, "a stream whose length the snapshot does not say")
 	}
