@@ -1,0 +1,11 @@
+package spt
+
+// ChunkLengths gives the raw lengths of all chunks, for tests of where they
+// are cut.
+func ChunkLengths(f *File) []int {
+	n := []int{}
+	for i := range f.m.table.len() {
+		n = append(n, int(f.m.table.rawLen(uint32(i))))
+	}
+	return n
+}
