@@ -39,6 +39,7 @@ func (e Entry) Clone() Entry {
 type EntryCursor struct {
 	h       *format.KeyGroups
 	states  []KeyedState
+	first   int64 // where the header ends
 	w       *window
 	run     []int64 // offsets of the key groups behind the present one
 	group   int64   // the present key group, by its place in the handle
@@ -95,6 +96,7 @@ func (c *EntryCursor) header() error {
 		return err
 	}
 	c.w.warm = false // the key group may stand anywhere
+	c.first = end
 	c.states, err = decodeHeader(p)
 	return err
 }
@@ -155,7 +157,7 @@ func (c *EntryCursor) nextGroup() error {
 	if c.run = c.run[1:]; len(c.run) > 0 {
 		end = c.run[0]
 	}
-	if start <= 0 || start > end || end > c.w.size {
+	if start < c.first || start > end || end > c.w.size {
 		return format.At(format.Errorf(format.ErrCorrupt, "it is said to be bytes %d to %d of a stream of %d", start, end, c.w.size), "key group %d", c.keyGroup())
 	}
 	c.at, c.end, c.entry = start, end, 0

@@ -28,8 +28,8 @@ const (
 	KindMap   Kind = "map"   // a map whose keys ascend by their bytes
 )
 
-// check fails unless value, which is one msgpack value, is of the kind.
-func (k Kind) check(value []byte) error {
+// Check fails unless value, which is one msgpack value, is of the kind.
+func (k Kind) Check(value []byte) error {
 	switch {
 	case k == KindList && !isArray(value[0]):
 		return format.Errorf(format.ErrCorrupt, "an array is expected, and a msgpack value of code 0x%02x stands there", value[0])
@@ -141,28 +141,16 @@ func decodeHeader(p []byte) ([]KeyedState, error) {
 }
 
 // AppendEntry appends an entry of the state with index state. Key, namespace
-// and value are msgpack; a nil namespace is none. It fails where the value is
-// not of the state's kind.
-func AppendEntry(dst []byte, states []KeyedState, state int, key, namespace, value []byte) ([]byte, error) {
-	if namespace == nil {
-		namespace = []byte{0xc0}
-	}
-	for _, p := range [][]byte{key, namespace, value} {
-		if err := checkNew(p); err != nil {
-			return dst, err
-		}
-	}
-	if err := states[state].Kind.check(value); err != nil {
-		return dst, err
-	}
-	head := appendIndex([]byte{0x94}, state)
-	if n := len(head) + len(key) + len(namespace) + len(value); n > MaxValue {
-		return dst, format.Errorf(format.ErrLimit, "an entry of %d bytes, over the limit of %d", n, MaxValue)
-	}
-	dst = append(dst, head...)
+// and value are msgpack values, the value one that [Kind.Check] takes; a nil
+// namespace is none. All together must be no larger than [MaxValue].
+func AppendEntry(dst []byte, state int, key, namespace, value []byte) []byte {
+	dst = appendIndex(append(dst, 0x94), state)
 	dst = append(dst, key...)
+	if namespace == nil {
+		dst = append(dst, 0xc0)
+	}
 	dst = append(dst, namespace...)
-	return append(dst, value...), nil
+	return append(dst, value...)
 }
 
 // appendIndex appends a number below maxStates in the shortest form.
@@ -209,7 +197,7 @@ func decodeEntry(p []byte, states []KeyedState) (e rawEntry, n int, err error) {
 	if e.state < 0 || e.state >= len(states) || !bytes.Equal(appendIndex(nil, e.state), parts[0]) {
 		return e, 0, format.Errorf(format.ErrCorrupt, "% x is not the index of one of %d states", parts[0][:min(len(parts[0]), 9)], len(states))
 	}
-	if err := states[e.state].Kind.check(e.value); err != nil {
+	if err := states[e.state].Kind.Check(e.value); err != nil {
 		return e, 0, format.At(err, "state %q", states[e.state].Name)
 	}
 	return e, n, nil

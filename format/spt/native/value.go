@@ -23,7 +23,7 @@ var (
 	// errShort: the bytes end inside a value.
 	errShort = errors.New("the value is cut short")
 	// errCode: a byte that starts no value.
-	errCode = errors.New("the byte 0xc1 is no msgpack")
+	errCode = format.Errorf(format.ErrCorrupt, "the byte 0xc1, which starts no msgpack value")
 )
 
 // shape reads what stands at the start of p, n bytes of it, and how many
@@ -126,7 +126,7 @@ func check(p []byte) error {
 	case err == errShort:
 		return format.Errorf(format.ErrCorrupt, "a msgpack value that does not end within its %d bytes", len(p))
 	case err != nil:
-		return format.Errorf(format.ErrCorrupt, "%v", err)
+		return err
 	case n < len(p):
 		return format.Errorf(format.ErrCorrupt, "%d bytes behind a msgpack value of %d", len(p)-n, n)
 	}

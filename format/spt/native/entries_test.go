@@ -1,0 +1,297 @@
+package native_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/spt/native"
+)
+
+var keyedStates = []native.KeyedState{{Name: "count", Kind: native.KindValue}, {Name: "seen", Kind: native.KindList}, {Name: "by", Kind: native.KindMap}}
+
+// keyed is the key groups 36 to 39 of 128, written by hand; the keys' groups
+// are those of TestKeyGroup.
+func keyed(t testing.TB) *format.KeyGroups {
+	data := unhex(t, `
+		93 92 a5 63 6f 75 6e 74 a5 76 61 6c 75 65 // 0  ["count", "value"]
+		   92 a4 73 65 65 6e a4 6c 69 73 74       // 14 ["seen", "list"]
+		   92 a2 62 79 a3 6d 61 70                // 25 ["by", "map"]
+		94 00 01 a1 77 0b                         // 33 group 36: count[1] in "w" = 11
+		94 00 01 c0 0a                            // 39   without a namespace 10
+		94 01 01 c0 91 0c                         // 44   seen[1] = [12]
+		94 00 2a c0 0d                            // 50 group 37: count[42] = 13
+		                                          //    group 38 is empty
+		94 00 c3 c0 0e                            // 55 group 39: count[true] = 14
+		94 02 c3 c0 82 01 c0 a1 78 c0             // 60   by[true] = {1: nil, "x": nil}
+	`)
+	return &format.KeyGroups{
+		Codec: format.CodecNative, Range: format.KeyGroupRange{First: 36, Count: 4},
+		Offsets: format.OffsetSlice{33, 50, 55, 55}, Data: inline(data),
+	}
+}
+
+func entry(group int32, state int, key, namespace, value string, t testing.TB) native.Entry {
+	e := native.Entry{KeyGroup: group, State: keyedStates[state].Name, Kind: keyedStates[state].Kind, Key: unhex(t, key), Value: unhex(t, value)}
+	if namespace != "" {
+		e.Namespace = unhex(t, namespace)
+	}
+	return e
+}
+
+func keyedEntries(t testing.TB) []native.Entry {
+	return []native.Entry{
+		entry(36, 0, "01", "a177", "0b", t), entry(36, 0, "01", "", "0a", t), entry(36, 1, "01", "", "910c", t),
+		entry(37, 0, "2a", "", "0d", t),
+		entry(39, 0, "c3", "", "0e", t), entry(39, 2, "c3", "", "8201c0a178c0", t),
+	}
+}
+
+func TestEntries(t *testing.T) {
+	h, want := keyed(t), keyedEntries(t)
+	for _, c := range []struct {
+		from    int32
+		skipped int
+	}{{36, 0}, {37, 3}, {38, 4}, {39, 4}, {40, 6}} {
+		src := &memory{}
+		got, err := readEntries(src, h, c.from)
+		if diff := cmp.Diff(want[c.skipped:], got); err != nil || len(got) != len(want)-c.skipped || len(got) > 0 && diff != "" {
+			t.Errorf("from %d: %v %s", c.from, err, diff)
+		}
+		if src.reads > 3 {
+			t.Errorf("from %d: %d reads", c.from, src.reads)
+		}
+	}
+	for _, e := range want {
+		if g := native.KeyGroup(e.Key, 128); g != e.KeyGroup {
+			t.Errorf("key % x is of group %d, and stands in %d", e.Key, g, e.KeyGroup)
+		}
+	}
+	cur, err := native.Entries(context.Background(), &memory{}, h, 36)
+	if err != nil || cmp.Diff(keyedStates, cur.States()) != "" || !cur.Ordered() {
+		t.Errorf("%v %v", cur.States(), err)
+	}
+	cur.Close()
+	if _, err := cur.Next(); err == nil || err == io.EOF {
+		t.Errorf("a closed cursor gives %v", err)
+	}
+}
+
+// The same bytes, made by the functions that write.
+func TestAppendEntry(t *testing.T) {
+	h := keyed(t)
+	want := make([]byte, h.Data.Size())
+	if _, err := (&memory{}).read(h.Data, want, 0); err != nil {
+		t.Fatal(err)
+	}
+	got, err := native.AppendHeader(nil, keyedStates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range keyedEntries(t) {
+		for i, s := range keyedStates {
+			if s.Name == e.State {
+				got = native.AppendEntry(got, i, e.Key, e.Namespace, e.Value)
+			}
+		}
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("% x\nwant\n% x", got, want)
+	}
+	for _, i := range []struct {
+		state int
+		want  string
+	}{{127, "94 7f 01 c0 02"}, {128, "94 cc 80 01 c0 02"}, {255, "94 cc ff 01 c0 02"}, {256, "94 cd 01 00 01 c0 02"}, {65535, "94 cd ff ff 01 c0 02"}} {
+		if got := native.AppendEntry(nil, i.state, []byte{1}, nil, []byte{2}); !bytes.Equal(got, unhex(t, i.want)) {
+			t.Errorf("state %d: % x", i.state, got)
+		}
+	}
+	for name, bad := range map[string][]native.KeyedState{
+		"a kind that is none": {{Name: "a", Kind: "set"}},
+		"no kind":             {{Name: "a"}},
+		"one name twice":      {{Name: "a", Kind: "map"}, {Name: "a", Kind: "list"}},
+		"limit+1":             make([]native.KeyedState, 1<<16+1),
+	} {
+		if _, err := native.AppendHeader(nil, bad); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
+
+// Many states, whose index takes one, two and three bytes.
+func TestManyKeyedStates(t *testing.T) {
+	var states []native.KeyedState
+	for i := range 1000 {
+		states = append(states, native.KeyedState{Name: fmt.Sprint("state ", i, strings.Repeat("x", i)), Kind: native.KindValue})
+	}
+	data, err := native.AppendHeader(nil, states)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &format.KeyGroups{Codec: format.CodecNative, Range: format.KeyGroupRange{Count: 1}, Offsets: format.OffsetSlice{int64(len(data))}}
+	for i := range states {
+		data = native.AppendEntry(data, i, []byte{1}, nil, []byte{2})
+	}
+	h.Data = inline(data)
+	got, err := readEntries(&memory{}, h, 0)
+	if err != nil || len(got) != 1000 {
+		t.Fatalf("%d entries, %v", len(got), err)
+	}
+	for i, e := range got {
+		if e.State != states[i].Name {
+			t.Errorf("entry %d is of %q", i, e.State)
+		}
+	}
+}
+
+func TestEntriesRefuses(t *testing.T) {
+	replace := func(at int, by string) func(*format.KeyGroups) {
+		return func(h *format.KeyGroups) {
+			data := make([]byte, h.Data.Size())
+			if _, err := (&memory{}).read(h.Data, data, 0); err != nil {
+				t.Fatal(err)
+			}
+			copy(data[at:], unhex(t, by))
+			h.Data = inline(data)
+		}
+	}
+	offsets := func(o ...int64) func(*format.KeyGroups) {
+		return func(h *format.KeyGroups) { h.Offsets = format.OffsetSlice(o) }
+	}
+	for name, c := range map[string]struct {
+		change func(*format.KeyGroups)
+		from   int32
+		kind   error
+		want   string
+	}{
+		"before":      {offsets(33, 50, 55, 55), 35, nil, "there is no 35"},
+		"behind":      {offsets(33, 50, 55, 55), 41, nil, "there is no 41"},
+		"other codec": {func(h *format.KeyGroups) { h.Codec = "flink" }, 36, format.ErrUnsupported, `codec "flink"`},
+		"savepoint":   {func(h *format.KeyGroups) { h.Savepoint = true }, 36, format.ErrUnsupported, "not native"},
+		"few offsets": {offsets(33, 50, 55), 36, format.ErrCorrupt, "3 offsets for 4 key groups"},
+		"no offsets":  {func(h *format.KeyGroups) { h.Offsets = nil }, 36, format.ErrCorrupt, "0 offsets for 4"},
+		"no stream":   {func(h *format.KeyGroups) { h.Data = nil }, 36, format.ErrCorrupt, "header: it is said to be 33 bytes of a stream of 0"},
+		"no size":     {func(h *format.KeyGroups) { h.Data = &format.File{Length: -1} }, 36, format.ErrUnsupported, "not known"},
+
+		"no header":    {offsets(0, 50, 55, 55), 36, format.ErrCorrupt, "header: it is said to be 0 bytes"},
+		"short header": {offsets(32, 50, 55, 55), 36, format.ErrCorrupt, "header: a msgpack value that does not end within its 32"},
+		"long header":  {offsets(34, 50, 55, 55), 36, format.ErrCorrupt, "header: 1 bytes behind"},
+		"no array": {func(h *format.KeyGroups) {
+			h.Data = inline(bytes.Repeat([]byte{0}, 70))
+			h.Offsets = format.OffsetSlice{1, 1, 1, 1}
+		}, 36, format.ErrCorrupt, "an array of at most"},
+		"array of three":  {replace(1, "93 a5 63 6f 75 6e 74 a5 76 61 6c 75 65 c0 92 a4 73 65 65 6e a4 6c 69 73 74 92 a2 62 79 a2 6d 61"), 36, format.ErrCorrupt, "state 0 of the header is not an array of two"},
+		"a name of bytes": {replace(1, "92 c4 04 63 6f 75 6e"), 36, format.ErrCorrupt, "the name of state 0 is not a string"},
+		"a kind of bytes": {replace(8, "c4 04"), 36, format.ErrCorrupt, "the kind of state 0 is not a string"},
+		"a longer form":   {replace(1, "92 d9 04 63 6f 75 6e"), 36, format.ErrCorrupt, "header: it is not in the shortest form"},
+		"no such kind":    {replace(26, "a2 62 79 a3 73 65 74"), 36, format.ErrCorrupt, `state "by": kind "set"`},
+		"a name twice":    {replace(15, "a4 63 6f 75 6e"), 36, nil, ""}, // a control: "coun" is another name
+
+		"descending":     {offsets(33, 55, 50, 55), 37, format.ErrCorrupt, "key group 37: it is said to be bytes 55 to 50"},
+		"into header":    {offsets(33, 10, 55, 55), 37, format.ErrCorrupt, "key group 37: it is said to be bytes 10 to 55"},
+		"beyond":         {offsets(33, 50, 55, 71), 39, format.ErrCorrupt, "key group 39: it is said to be bytes 71 to 70"},
+		"half an entry":  {offsets(33, 48, 55, 55), 36, format.ErrCorrupt, "key group 36/entry 2: an entry that does not end within the 4 bytes left"},
+		"no entry":       {replace(39, "93"), 36, format.ErrCorrupt, "key group 36/entry 1: an array of four is expected"},
+		"no such state":  {replace(51, "03"), 37, format.ErrCorrupt, "key group 37/entry 0: 03 is not the index of one of 3 states"},
+		"negative state": {replace(51, "ff"), 37, format.ErrCorrupt, "ff is not the index"},
+		"long index":     {replace(55, "94 cc 00 c3 c0 0e"), 39, format.ErrCorrupt, "cc 00 is not the index"},
+		"list, no array": {replace(44, "94 01 01 c0 a1"), 36, format.ErrCorrupt, `state "seen": an array is expected`},
+		"map, no map":    {replace(60, "94 02 c3 c0 94"), 39, format.ErrCorrupt, `state "by": a map is expected`},
+		"map unordered":  {replace(64, "82 a1 78 c0 01 c0"), 39, format.ErrCorrupt, "do not ascend"},
+		"states unordered": {func(h *format.KeyGroups) {
+			replace(33, "94 01 01 c0 90 94 00 01 c0 0a 94 00 01 c0 0a c0")(h)
+		}, 36, format.ErrCorrupt, "key group 36/entry 1: entries that do not ascend"},
+		"namespaces unordered": {replace(33, "94 00 01 c0 0a 94 00 01 a1 77 0b"), 36, format.ErrCorrupt, "key group 36/entry 1: entries that do not ascend"},
+		"no msgpack":           {replace(35, "c1"), 36, format.ErrCorrupt, "key group 36/entry 0: the byte 0xc1"},
+		"an entry twice":       {replace(60, "94 00 c3 c0 0e 94 00 c3 c0"), 39, format.ErrCorrupt, "key group 39/entry 1: entries that do not ascend"},
+	} {
+		h := keyed(t)
+		c.change(h)
+		_, err := readEntries(&memory{}, h, c.from)
+		if c.want == "" && c.kind == nil {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || c.kind != nil && !errors.Is(err, c.kind) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestEntriesDamaged(t *testing.T) {
+	h := keyed(t)
+	data := make([]byte, h.Data.Size())
+	if _, err := (&memory{}).read(h.Data, data, 0); err != nil {
+		t.Fatal(err)
+	}
+	for n := range data {
+		c := *h
+		c.Data = inline(data[:n])
+		_, err := readEntries(&memory{}, &c, 36)
+		wantKind(t, err, fmt.Sprintf("cut to %d", n), format.ErrCorrupt)
+	}
+	for i := range data {
+		for bit := range 8 {
+			flipped := bytes.Clone(data)
+			flipped[i] ^= 1 << bit
+			c := *h
+			c.Data = inline(flipped)
+			got, err := readEntries(&memory{}, &c, 36)
+			if err != nil {
+				wantKind(t, err, fmt.Sprintf("bit %d of byte %d", bit, i), format.ErrCorrupt)
+			} else if i == 0 || data[i] == 0x94 {
+				t.Errorf("bit %d of byte %d: %d entries", bit, i, len(got))
+			}
+		}
+	}
+}
+
+// Entries larger than the buffers, between small ones.
+func TestLargeEntries(t *testing.T) {
+	data, err := native.AppendHeader(nil, keyedStates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &format.KeyGroups{Codec: format.CodecNative, Range: format.KeyGroupRange{First: 5, Count: 3}}
+	var values [][]byte
+	var offsets format.OffsetSlice
+	for i, n := range []int{1, 64<<10 - 9, 64 << 10, 1 << 20, 3 << 20, 2, 3, 70_000, 5} {
+		if i%3 == 0 {
+			offsets = append(offsets, int64(len(data)))
+		}
+		v := mustMarshal(t, bytes.Repeat([]byte{byte(i)}, n))
+		values = append(values, v)
+		data = native.AppendEntry(data, 0, []byte{byte(i)}, nil, v)
+	}
+	h.Offsets, h.Data = offsets, inline(data)
+	for from := range int32(4) {
+		src := &memory{}
+		got, err := readEntries(src, h, 5+from)
+		if err != nil || len(got) != len(values)-3*int(from) {
+			t.Fatalf("from %d: %d entries, %v", from, len(got), err)
+		}
+		for i, e := range got {
+			if j := i + 3*int(from); !bytes.Equal(e.Value, values[j]) || e.Key[0] != byte(j) || e.KeyGroup != int32(5+j/3) {
+				t.Errorf("from %d: entry %d is of key % x in %d", from, i, e.Key, e.KeyGroup)
+			}
+		}
+		if src.reads > 40 {
+			t.Errorf("from %d: %d reads", from, src.reads)
+		}
+	}
+}
+
+func TestNoKeyGroups(t *testing.T) {
+	got, err := readEntries(&memory{}, &format.KeyGroups{Codec: format.CodecNative}, 0)
+	if err != nil || len(got) != 0 {
+		t.Errorf("%d, %v", len(got), err)
+	}
+}
