@@ -135,6 +135,9 @@ func TestSkipObjectRefuses(t *testing.T) {
 		{"class that is a string", func(b *sptest.Buf) {
 			class(b.U8(0x75), "[Ljava.lang.Object;", 2).I32(2).U8(0x74).UTF("s").Hex("73 71 007e0002")
 		}, format.ErrCorrupt, "a class that is none"},
+		{"enum without a name", func(b *sptest.Buf) { class(b.U8(0x7e), "E", 0x12).U8(0x78) }, format.ErrCorrupt, "tag 0x78 where a Java object"},
+		{"field that is a block", func(b *sptest.Buf) { class(b.U8(0x73), "A", 2, "L Ljava/lang/Object;").Hex("77 00") }, format.ErrCorrupt, "tag 0x77 where"},
+		{"element that is an end mark", func(b *sptest.Buf) { class(b.U8(0x75), "[Ljava.lang.Object;", 2).I32(1).U8(0x78) }, format.ErrCorrupt, "tag 0x78 where"},
 		{"object without class", func(b *sptest.Buf) { b.Hex("73 74").UTF("x") }, format.ErrCorrupt, "tag 0x74 where a Java class is expected"},
 		{"field type", func(b *sptest.Buf) { b.Hex("73 72").UTF("A").I64(1).Hex("02 0001").Raw("X").UTF("f") }, format.ErrCorrupt, "unknown type 0x58"},
 		{"array of no array class", func(b *sptest.Buf) { class(b.U8(0x75), "A", 2).I32(0) }, format.ErrCorrupt, "no array"},

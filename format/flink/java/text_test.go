@@ -74,6 +74,9 @@ func TestAppendTextRefuses(t *testing.T) {
 		{"uid-\xff", "not valid UTF-8"},
 		{"\xed\xa0", "not valid UTF-8"},         // half a surrogate
 		{"\xf5\x80\x80\x80", "not valid UTF-8"}, // beyond Unicode
+		{"\xff\xff\xff", "not valid UTF-8"},
+		{"\xed\x9f\xff", "not valid UTF-8"}, // starts like a surrogate
+		{"\xed\xa0\xff", "not valid UTF-8"},
 		{strings.Repeat("x", 65536), "65,535"},
 		{strings.Repeat("\x00", 32768), "65,535"},
 		{strings.Repeat("\U0001f600", 10923), "65,535"},

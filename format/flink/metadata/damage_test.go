@@ -13,6 +13,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/sptest"
 )
 
 // specimen is a valid file to damage.
@@ -207,6 +208,37 @@ func TestDamagedCorpus(t *testing.T) {
 			file[n] ^= 1 << (n % 8)
 			judge(t, fmt.Sprintf("%s, 0x%x flipped", v, n), file)
 			file[n] ^= 1 << (n % 8)
+		}
+	}
+}
+
+// TestSalvageShortLists: where the cut leaves too little for all that a count
+// promises, what does stand there is salvaged, and the count is what is told.
+func TestSalvageShortLists(t *testing.T) {
+	var b sptest.Buf
+	b.I32(0x4960672d).I32(3).I64(1).I32(0).I32(5)
+	for i := range 4 {
+		b.I64(int64(i)).I64(2).I32(1).I32(128).U8(0).I32(-1) // 29 bytes, the least there is
+	}
+	b.I64(4).I64(2).I32(9).I32(128).U8(0).I32(9)
+	for i := range 9 {
+		b.I32(-i - 1) // finished, 4 bytes
+	}
+	whole := b.B
+	roundTrip(t, whole)
+	for n := 24; n < len(whole); n++ {
+		sp, err := metadata.Salvage(format.NewBytes(whole[:n]), metadata.Options{})
+		if !errors.Is(err, format.ErrTruncated) {
+			t.Fatalf("cut at %d: %v", n, err)
+		}
+		operators := min(5, (n-24)/29)
+		subtasks := max(0, n-24-5*29) / 4
+		got := 0
+		for _, op := range sp.Operators {
+			got += len(op.Subtasks)
+		}
+		if len(sp.Operators) != operators || got != subtasks {
+			t.Fatalf("cut at %d: %d operators, %d subtasks; want %d, %d", n, len(sp.Operators), got, operators, subtasks)
 		}
 	}
 }
