@@ -33,11 +33,11 @@ type writeOptions struct {
 
 func (o *writeOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.files, "files", "copy", "state files of a Flink folder: `copy|link|reference`")
-	fs.StringVar(&o.missing, "missing", "refuse", "files that cannot be had: `refuse|keep` their bare references")
+	fs.StringVar(&o.missing, "missing", "refuse", "what to do where files cannot be had; keep leaves their bare references: `refuse|keep`")
 	fs.BoolVar(&o.keepReferences, "keep-references", false, "leave every reference as it is: the same _metadata; files in absolute places are not written")
 	fs.Var(&o.inline, "inline-threshold", "move inline state larger than `SIZE` out of _metadata into files (default: leave it)")
 	fs.StringVar(&o.compression, "compression", "zstd", "of an .spt file: `zstd|s2|none`")
-	fs.IntVar(&o.level, "compression-level", 0, "of zstd, 1 (fast) to 4 (best); 0 is the default")
+	fs.IntVar(&o.level, "compression-level", 0, "of zstd, `N` from 1 (fast) to 4 (best)")
 	fs.BoolVar(&o.overwrite, "overwrite", false, "replace OUT if it is a snapshot")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and check OUT and the free space")
 	fs.BoolVar(&o.readBack, "read-back", false, "read everything again before OUT becomes visible")
@@ -253,7 +253,7 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 		fmt.Fprintf(&b, ", %s", ui.Bytes(r.OutputBytes))
 	}
 	if r.Family == string(reader.SPT) {
-		fmt.Fprintf(&b, " of %s of state", ui.Bytes(r.StateBytes))
+		fmt.Fprintf(&b, " for %s of state", ui.Bytes(r.StateBytes))
 		if r.Chunks > 0 {
 			fmt.Fprintf(&b, " in %s", ui.Plural(int64(r.Chunks), "chunk"))
 		}

@@ -47,7 +47,7 @@ func exitTable() string {
 	var b strings.Builder
 	b.WriteString("Exit codes:\n")
 	for _, c := range ExitCodes {
-		fmt.Fprintf(&b, "  %3d  %s\n", c.Code, c.Meaning)
+		entry(&b, 2, 7, fmt.Sprintf("%3d", c.Code), c.Meaning)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
@@ -111,6 +111,16 @@ func hintOf(err error) string {
 // brokenPipe is whether whoever read the answer has gone: that is their right.
 func brokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
+// ErrorResult is an error in JSON, one line on stderr.
+type ErrorResult struct {
+	Error  string `json:"error"`
+	Hint   string `json:"hint,omitempty" jsonschema:"description=what to do next"`
+	Code   int    `json:"exit_code"`
+	File   string `json:"file,omitempty"`
+	Offset *int64 `json:"offset,omitempty" jsonschema:"description=byte of the file"`
+	Path   string `json:"path,omitempty" jsonschema:"description=place inside the file"`
+}
+
 // report prints an error, in the one place where errors are printed.
 func (e *Env) report(err error) {
 	var found *findings
@@ -127,14 +137,7 @@ func (e *Env) report(err error) {
 	}
 	if e.common.output.JSON() {
 		var e1 *format.Error
-		v := struct {
-			Error  string `json:"error"`
-			Hint   string `json:"hint,omitempty"`
-			Code   int    `json:"exit_code"`
-			File   string `json:"file,omitempty"`
-			Offset *int64 `json:"offset,omitempty"`
-			Path   string `json:"path,omitempty"`
-		}{Error: msg, Hint: hint, Code: code}
+		v := ErrorResult{Error: msg, Hint: hint, Code: code}
 		if errors.As(err, &e1) {
 			v.File, v.Path = e1.File, e1.Path
 			if e1.Offset >= 0 {

@@ -27,13 +27,13 @@ type commonFlags struct {
 }
 
 func (c *commonFlags) addFlags(fs *pflag.FlagSet) {
-	fs.VarP(&c.output, "output", "o", "form of the answer: "+strings.Join(ui.OutputNames(), ", "))
-	fs.Var(&c.format, "format", "how names and values from a file are shown: "+strings.Join(ui.FormatNames(), ", "))
-	fs.Var(&c.color, "color", "when to colour: "+strings.Join(ui.ColorNames(), ", "))
+	fs.VarP(&c.output, "output", "o", "form of the answer")
+	fs.Var(&c.format, "format", "how names and values from a file are shown")
+	fs.Var(&c.color, "color", "when to colour")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "no progress and no remarks on stderr")
-	fs.IntVarP(&c.jobs, "jobs", "j", 0, "how much is done at once (default: by the number of processors)")
-	fs.StringArrayVar(&c.maps, "map", nil, "where absolute references are to be looked for, `OLD=NEW`; repeatable, longest first (also SPT_MAP)")
-	fs.StringVar(&c.names, "names", "", "`FILE` of uids, one a line, so that ids without a name get one (also SPT_NAMES)")
+	fs.IntVarP(&c.jobs, "jobs", "j", 0, "do `N` things at once (default: by the number of processors)")
+	fs.StringArrayVar(&c.maps, "map", nil, "`OLD=NEW`: look in NEW for what absolute references name below OLD; repeatable, the longest OLD counts (also SPT_MAP)")
+	fs.StringVar(&c.names, "names", "", "`FILE` of uids, one a line, so that ids get names (also SPT_NAMES)")
 }
 
 // prepare reads what the common flags and the environment name.

@@ -13,7 +13,7 @@ import (
 type hashOptions struct{ in string }
 
 func (o *hashOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.in, "in", "", "say which of the uids stand in this snapshot (exit 1 if one does not)")
+	fs.StringVar(&o.in, "in", "", "say which of the uids stand in the snapshot `SP` (exit 1 if one does not)")
 }
 
 // HashRow is one uid and the id that Flink gives it.

@@ -19,8 +19,8 @@ type listOptions struct {
 }
 
 func (o *listOptions) addFlags(fs *pflag.FlagSet) {
-	fs.IntVar(&o.depth, "depth", 8, "how many folders below a root are looked into")
-	fs.StringVar(&o.only, "only", "", "only `complete|incomplete|damaged|leftover` ones")
+	fs.IntVar(&o.depth, "depth", 8, "look `N` folders below a root")
+	fs.StringVar(&o.only, "only", "", "only those that are: `complete|incomplete|damaged|leftover`")
 }
 
 func (o *listOptions) validate() error {

@@ -21,9 +21,9 @@ type pick struct {
 }
 
 func (p *pick) addFlags(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&p.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id; globs; repeatable")
-	fs.StringArrayVar(&p.states, "state", nil, "only states of this name; globs; repeatable")
-	fs.StringVar(&p.subtasks, "subtask", "", "only these subtasks, such as 0,3-5")
+	fs.StringArrayVar(&p.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id; `NAME` may be a glob; repeatable")
+	fs.StringArrayVar(&p.states, "state", nil, "only states of this `NAME`, which may be a glob; repeatable")
+	fs.StringVar(&p.subtasks, "subtask", "", "only these subtasks, a `LIST` such as 0,3-5")
 }
 
 // validate reads the subtask list and the globs.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,6 +52,10 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	root.SetUsageTemplate(root.UsageTemplate() + "\n" + exitTable() + "\n")
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		_, err := io.WriteString(cmd.OutOrStderr(), usage(cmd))
+		return err
+	})
+	completeValues(root)
 	return root
 }
