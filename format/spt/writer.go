@@ -373,7 +373,10 @@ func (w *Writer) seal(ctx context.Context, sp *format.Savepoint) (*format.Savepo
 		return fail(format.Errorf(format.ErrLimit, "a manifest of %d bytes, over the limit of %d", len(raw), limits.Manifest))
 	}
 	m, err := decodeManifest(raw, end, Minor, limits)
-	if err != nil {
+	switch {
+	case errors.Is(err, format.ErrLimit): // what nobody could open is not written
+		return fail(err)
+	case err != nil:
 		return fail(fmt.Errorf("internal error: the manifest does not read back: %w", err))
 	}
 	if at := difference(sp, m.savepoint, offsets); at != "" {

@@ -513,3 +513,15 @@ func TestHeapStaysSmall(t *testing.T) {
 		t.Logf("%d bytes: the live heap grew by %d", int64(size), grown)
 	}
 }
+
+// A savepoint that no reader would take is not sealed.
+func TestOverTheLimits(t *testing.T) {
+	var h format.KeyedHandle = &format.KeyGroups{}
+	for range 20 {
+		h = &format.Changelog{Changes: []format.KeyedHandle{h}}
+	}
+	sp := &format.Savepoint{Operators: []*format.Operator{{Subtasks: []*format.Subtask{{ManagedKeyed: h}}}}}
+	if _, _, err := spt.Write(context.Background(), io.Discard, sp, source{}, nil, spt.Options{}); !errors.Is(err, format.ErrLimit) || strings.Contains(err.Error(), "internal") {
+		t.Errorf("%v", err)
+	}
+}
