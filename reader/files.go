@@ -3,6 +3,7 @@ package reader
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
@@ -71,3 +72,14 @@ func (s *Snapshot) Unchanged(ctx context.Context) error {
 
 // Store is where the snapshot's description lies.
 func (s *Snapshot) Store() storage.Storage { return s.src.store }
+
+// Describes is whether sp is the very model that stands in the snapshot's
+// container, so that the container's bytes are what an encoder would give.
+func (s *Snapshot) Describes(sp *format.Savepoint) bool { return sp == s.asRead }
+
+// OpenContainer streams the file that describes the snapshot, at the version
+// that was opened.
+func (s *Snapshot) OpenContainer(ctx context.Context) (io.ReadCloser, error) {
+	body, _, err := storage.NewReader(s.src.store, s.Container.Name, s.src.version).Open(ctx, 0, -1)
+	return body, storageKind(err)
+}

@@ -60,6 +60,7 @@ type Snapshot struct {
 	Container Container
 	src       *source
 	mapping   *storage.Mapping
+	asRead    *format.Savepoint // what stands in the container
 }
 
 // Open opens a snapshot. Errors say what was found instead, and match
@@ -137,7 +138,7 @@ func (f *found) openFlink(ctx context.Context, o Options, salvage bool) (*Snapsh
 	}
 	c := *sp
 	c.Location = f.location
-	snap := &Snapshot{Savepoint: &c, mapping: mapping}
+	snap := &Snapshot{Savepoint: &c, mapping: mapping, asRead: &c}
 	snap.Container = Container{Family: Flink, Name: f.name, Size: f.info.Size, ModTime: f.info.ModTime}
 	snap.Container.Metadata, _ = metadata.VersionOf(sp)
 	snap.src = newSource(f, o, nil)
@@ -175,7 +176,7 @@ func (f *found) openSPT(ctx context.Context, o Options) (*Snapshot, error) {
 	}
 	c := *file.Savepoint()
 	c.Location = f.location
-	snap := &Snapshot{Savepoint: &c}
+	snap := &Snapshot{Savepoint: &c, asRead: &c}
 	snap.Container = Container{Family: SPT, Name: f.name, Size: f.info.Size, ModTime: f.info.ModTime, SPT: file.Stats()}
 	snap.Container.Metadata, _ = metadata.VersionOf(&c)
 	snap.src = newSource(f, o, file)

@@ -34,12 +34,14 @@ type Plan struct {
 	// MetadataBytes is the size of the new _metadata.
 	MetadataBytes int64
 
-	snap   *reader.Snapshot
-	view   *format.Savepoint // as it will be
-	o      Options
-	store  storage.Storage
-	name   string              // of the target in store
-	absent map[string]struct{} // references that are kept without bytes
+	snap *reader.Snapshot
+	view *format.Savepoint // as it will be
+	// verbatim: the new _metadata is the old one, byte for byte.
+	verbatim bool
+	o        Options
+	store    storage.Storage
+	name     string              // of the target in store
+	absent   map[string]struct{} // references that are kept without bytes
 }
 
 // File is one file that will be written.
@@ -232,6 +234,7 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	if !p.o.KeepReferences && p.o.Files != Reference {
 		view = withoutMerging(view)
 	}
+	p.verbatim = p.snap.Container.Family == reader.Flink && p.snap.Describes(view)
 	c := *view
 	c.Location = p.Target
 	p.view = &c

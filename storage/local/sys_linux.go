@@ -2,6 +2,7 @@ package local
 
 import (
 	"errors"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,4 +13,10 @@ func renameNoReplace(old, new string) error {
 		return errors.ErrUnsupported
 	}
 	return err
+}
+
+// startFlush asks the kernel to write a range to the disk and does not wait.
+// It is only a matter of speed: Commit syncs, and reports what went wrong.
+func startFlush(f *os.File, off, n int64) {
+	_ = unix.SyncFileRange(int(f.Fd()), off, n, unix.SYNC_FILE_RANGE_WRITE)
 }

@@ -67,14 +67,15 @@ func (s *Store) inNewFolder(dir string, create func() (*os.File, error)) (*os.Fi
 }
 
 type writer struct {
-	s    *Store
-	ctx  context.Context
-	name string
-	temp string // "" once it is gone
-	o    storage.CreateOptions
-	f    *os.File // nil once closed
-	size int64
-	err  error // sticky; also set when all is done
+	s        *Store
+	ctx      context.Context
+	name     string
+	temp     string // "" once it is gone
+	o        storage.CreateOptions
+	f        *os.File // nil once closed
+	size     int64
+	flushing int64 // of it, handed to the disk
+	err      error // sticky; also set when all is done
 }
 
 var errFinished = errors.New("already committed or aborted")
@@ -89,8 +90,16 @@ func (w *writer) Write(p []byte) (int, error) {
 	n, err := w.f.Write(p)
 	w.size += int64(n)
 	w.err = fail("write", w.name, err)
+	// Let the disk work while more comes, instead of all at Commit.
+	if w.size-w.flushing >= flushEvery {
+		startFlush(w.f, w.flushing, w.size-w.flushing)
+		w.flushing = w.size
+	}
 	return n, w.err
 }
+
+// flushEvery is how much is written before the disk is asked to begin.
+const flushEvery = 8 << 20
 
 // Contents implements storage.Contents.
 func (w *writer) Contents() ([]byte, func() error, error) {
