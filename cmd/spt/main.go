@@ -12,6 +12,7 @@ import (
 )
 
 func main() {
+	signal.Ignore(syscall.SIGPIPE) // a reader that has gone is an error of writing, and a quiet one
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := command.Main(ctx, os.Args[1:], command.OSEnv())
 	stop()

@@ -74,6 +74,7 @@ func (e *findings) Error() string { return e.msg }
 // the input did comes before what the system said.
 func exitCode(err error) int {
 	var usage *usageError
+	var flag *flagError
 	var target *writer.TargetError
 	var found *findings
 	switch {
@@ -83,7 +84,7 @@ func exitCode(err error) int {
 		return exitCancelled
 	case errors.As(err, &found):
 		return exitFindings
-	case errors.As(err, &usage), errors.As(err, &target):
+	case errors.As(err, &usage), errors.As(err, &flag), errors.As(err, &target):
 		return exitUsage
 	case errors.Is(err, format.ErrChanged), errors.Is(err, storage.ErrChanged):
 		return exitInput

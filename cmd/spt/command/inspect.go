@@ -110,11 +110,17 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, location string
 	if err := o.applyStates(env, sum); err != nil {
 		return err
 	}
+	if len(o.ranges) > 0 {
+		for _, op := range sum.Operators {
+			op.Missing = 0 // it is not the snapshot that lacks them
+		}
+	}
 	files, err := snap.Files(ctx, sum.Files)
 	if err != nil {
 		return err
 	}
 	res := newInspectResult(env, location, snap, sum, files)
+	res.Picked = o.any()
 	if damage != nil {
 		res.Damage = damage.Error()
 	}
@@ -160,6 +166,7 @@ type InspectResult struct {
 	Metadata      int               `json:"metadata_version,omitempty"`
 	Size          int64             `json:"container_bytes" jsonschema:"description=size of _metadata or of the .spt file"`
 	Damage        string            `json:"damage,omitempty" jsonschema:"description=with --salvage: what ends the readable part"`
+	Picked        bool              `json:"picked,omitempty" jsonschema:"description=with --operator, --state or --subtask: only what they picked is shown and counted"`
 	OperatorCount int               `json:"operator_count"`
 	SubtaskCount  int               `json:"subtask_count"`
 	Bytes         InspectBytes      `json:"bytes"`

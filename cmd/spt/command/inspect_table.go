@@ -119,7 +119,11 @@ func (r *InspectResult) what() string {
 
 // howMuch is the second line: how big, and is it whole?
 func (r *InspectResult) howMuch() string {
-	parts := []string{ui.Plural(int64(r.OperatorCount), "operator"), ui.Plural(int64(r.SubtaskCount), "subtask")}
+	operators := ui.Plural(int64(r.OperatorCount), "operator")
+	if r.Picked {
+		operators = "picked: " + operators
+	}
+	parts := []string{operators, ui.Plural(int64(r.SubtaskCount), "subtask")}
 	var where []string
 	b := r.Bytes
 	if r.Family == string(reader.SPT) {

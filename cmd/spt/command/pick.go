@@ -152,6 +152,16 @@ func shorten(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+func (p *pick) any() bool { return len(p.operators)+len(p.states)+len(p.ranges) > 0 }
+
+func addBytes(to *summary.Bytes, b summary.Bytes) {
+	to.Inline += b.Inline
+	to.Own += b.Own
+	to.Shared += b.Shared
+	to.Packed += b.Packed
+	to.Offsets += b.Offsets
+}
+
 // applyStates keeps the rows of the states that were picked, and the operators
 // that have one.
 func (p *pick) applyStates(env *Env, s *summary.Summary) error {
@@ -184,5 +194,14 @@ func (p *pick) applyStates(env *Env, s *summary.Summary) error {
 		return &usageError{fmt.Sprintf("--state %s matches no state", ui.Quote(strings.Join(p.states, ", "))), hint}
 	}
 	s.Operators = ops
+	s.Bytes, s.Subtasks = summary.Bytes{}, 0
+	for _, op := range ops {
+		op.Bytes = summary.Bytes{}
+		for _, st := range op.States {
+			addBytes(&op.Bytes, st.Place)
+		}
+		addBytes(&s.Bytes, op.Bytes)
+		s.Subtasks += op.Present
+	}
 	return nil
 }

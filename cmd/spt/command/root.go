@@ -1,18 +1,20 @@
 package command
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
+	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/spf13/cobra"
 )
 
 // New is the whole command line.
 func New(env *Env) *cobra.Command {
+	version, _ := build()
 	root := &cobra.Command{
-		Use:   "spt",
-		Short: "Look into, check and convert savepoints of stream processors, offline",
+		Version: version,
+		Use:     "spt",
+		Short:   "Look into, check and convert savepoints of stream processors, offline",
 		Long: `spt looks into, checks and converts savepoints and checkpoints, offline: those
 of Apache Flink 1.3 to 2.3 (a folder with _metadata) and its own .spt files.
 No JVM, no cluster, and an input is never opened for writing.
@@ -35,11 +37,7 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		if len(args) == 0 {
 			return nil
 		}
-		hint := "help:  spt --help"
-		if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
-			hint = "did you mean:  spt " + strings.Join(s, ", spt ")
-		}
-		return &flagError{usageError{msg: fmt.Sprintf("unknown command %q", args[0]), hint: hint}}
+		return unknownCommand(cmd, args[0])
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.AddCommand(
@@ -50,12 +48,54 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		newHashCommand(env),
 		newVersionCommand(env),
 	)
+	root.SetHelpCommand(newHelpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	completionNeedsShell(root)
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
 		_, err := io.WriteString(cmd.OutOrStderr(), usage(cmd))
 		return err
 	})
 	completeValues(root)
 	return root
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	hint := "help:  spt --help"
+	if s := root.SuggestionsFor(name); len(s) > 0 {
+		hint = "did you mean:  spt " + strings.Join(s, ", spt ")
+	}
+	return &flagError{usageError{msg: "unknown command " + ui.Quote(name), hint: hint}}
+}
+
+// newHelpCommand is cobra's own, but for names that there are not.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help for a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(cmd.Root(), strings.Join(args, " "))
+			}
+			target.InitDefaultHelpFlag()
+			return target.Help()
+		},
+	}
+}
+
+// completionNeedsShell makes a missing or unknown shell wrong usage, where
+// cobra would print help and succeed.
+func completionNeedsShell(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		c.Use = "completion bash|zsh|fish|powershell"
+		c.Short = "A script that lets a shell complete commands and flags"
+		c.Args = exactly(1, "a shell: bash, zsh, fish or powershell")
+		c.RunE = func(_ *cobra.Command, args []string) error {
+			return &flagError{usageError{msg: "no completion for " + ui.Quote(args[0]), hint: "there is: bash, zsh, fish, powershell"}}
+		}
+	}
 }

@@ -30,7 +30,9 @@ func Flags(fs *pflag.FlagSet) []Flag {
 		}
 		value, help := pflag.UnquoteUsage(f)
 		// What stands before the text already need not be said in it again.
-		help = strings.TrimPrefix(strings.Replace(help, ": "+value, "", 1), value+": ")
+		if value != "" {
+			help = strings.TrimPrefix(strings.Replace(help, ": "+value, "", 1), value+": ")
+		}
 		flag := Flag{Short: f.Shorthand, Long: f.Name, Value: value, Help: help}
 		switch f.DefValue {
 		case "", "0", "false", "[]":

@@ -32,21 +32,28 @@ func newVersionCommand(env *Env) *cobra.Command {
 	}
 }
 
-func runVersion(env *Env) error {
-	r := VersionResult{Version: Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, SPT: "1.0"}
+// build is the version, and the revision it was made from where that is known.
+func build() (version, revision string) {
+	version = Version
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if r.Version == "" {
-			r.Version = info.Main.Version
+		if version == "" {
+			version = info.Main.Version
 		}
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
-				r.Revision = s.Value
+				revision = s.Value
 			}
 		}
 	}
-	if r.Version == "" || r.Version == "(devel)" {
-		r.Version = "development build"
+	if version == "" || version == "(devel)" {
+		version = "development build"
 	}
+	return version, revision
+}
+
+func runVersion(env *Env) error {
+	r := VersionResult{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, SPT: "1.0"}
+	r.Version, r.Revision = build()
 	for v := metadata.V2; v.Valid(); v++ {
 		r.Metadata = append(r.Metadata, int(v))
 	}
