@@ -1,0 +1,728 @@
+package writer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// BuilderOptions of NewBuilder.
+type BuilderOptions struct {
+	Stores      storage.Resolver // required
+	ID          int64            // of the snapshot
+	Compression spt.Compression
+	Level       int
+	Jobs        int // chunks compressed at once; 0: one per processor
+	// SortBytes bounds the memory in which a broadcast state, or the keyed
+	// state of a subtask, waits to be put in order. 0: 256 MiB.
+	SortBytes int64
+	// ReadBack reads everything again before the file becomes visible.
+	ReadBack bool
+	// Progress is told the number of bytes of state taken in; it may be nil.
+	Progress func(n int64)
+}
+
+// Builder seals a Go program's own state in an .spt file, step by step: its
+// operators, one after another; of each, its subtasks; of each, its states.
+// What comes next ends what is open: a call on something that has ended is an
+// error. After any error every call gives that error, and nothing is left
+// under the target's name.
+//
+// Values are encoded as [native.Append] says and written as they come, so that
+// memory does not grow with the state. Broadcast and keyed state are held
+// until they can be put in order, see [SubtaskBuilder.Keyed]. A Builder and
+// its parts are not safe for concurrent use. The same calls make the same
+// bytes.
+type Builder struct {
+	plan *Plan // the target
+	o    BuilderOptions
+	out  storage.Writer
+	w    *spt.Writer
+	sp   *format.Savepoint
+	err  error
+	done bool // sealed or closed
+
+	op    *OperatorBuilder // the open ones
+	sub   *SubtaskBuilder
+	state openState
+	ids   map[format.OperatorID]bool
+	buf   []byte
+}
+
+// openState is the state that is being filled.
+type openState interface{ end() error }
+
+// NewBuilder starts a file at a place where nothing is yet. ctx ends the
+// writing, up to Seal.
+func NewBuilder(ctx context.Context, target string, o BuilderOptions) (*Builder, error) {
+	if o.ID < 0 {
+		return nil, fmt.Errorf("a snapshot with id %d: ids start at 0", o.ID)
+	}
+	if o.SortBytes <= 0 {
+		o.SortBytes = 256 << 20
+	}
+	store, name, err := o.Stores.Resolve(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Target: target, Family: reader.SPT, store: store, name: route.Clean(name)}
+	if there, err := p.whatIsThere(ctx); err != nil {
+		return nil, err
+	} else if there != nothing {
+		return nil, &TargetError{target, "it exists", "write somewhere else"}
+	}
+	out, err := store.Create(ctx, p.name, storage.CreateOptions{IfAbsent: true})
+	if err != nil {
+		return nil, p.exists(err)
+	}
+	w, err := spt.NewWriter(out, spt.Options{Compression: o.Compression, Level: o.Level, Jobs: o.Jobs, Progress: o.Progress})
+	if err != nil {
+		return nil, errors.Join(err, out.Abort(context.WithoutCancel(ctx)))
+	}
+	return &Builder{plan: p, o: o, out: out, w: w, sp: &format.Savepoint{ID: o.ID}, ids: map[format.OperatorID]bool{}}, nil
+}
+
+// fail keeps the first error.
+func (b *Builder) fail(err error) error {
+	if b.err == nil {
+		b.err = err
+	}
+	return b.err
+}
+
+// ready is the error that stands against a call on something; open says
+// whether that is still open.
+func (b *Builder) ready(open bool, what string, args ...any) error {
+	switch {
+	case b.err != nil:
+		return b.err
+	case b.done:
+		return b.fail(errors.New("the builder was sealed or closed before"))
+	case !open:
+		return b.fail(fmt.Errorf(what+" was ended by a later call", args...))
+	}
+	return nil
+}
+
+// Operator starts an operator. Its id is the one that Flink gives the uid.
+func (b *Builder) Operator(uid string, parallelism, maxParallelism int32) (*OperatorBuilder, error) {
+	if err := b.ready(true, ""); err != nil {
+		return nil, err
+	}
+	if err := b.endOperator(); err != nil {
+		return nil, err
+	}
+	id := format.OperatorIDOf(uid)
+	switch {
+	case uid == "":
+		return nil, b.fail(errors.New("an operator needs a uid"))
+	case b.ids[id]:
+		return nil, b.fail(fmt.Errorf("operator %q was there before", uid))
+	case parallelism < 1 || parallelism > maxParallelism || maxParallelism > format.MaxKeyGroups:
+		return nil, b.fail(fmt.Errorf("operator %q: parallelism %d of at most %d: 1 ≤ parallelism ≤ max parallelism ≤ %d", uid, parallelism, maxParallelism, format.MaxKeyGroups))
+	}
+	b.ids[id] = true
+	op := &format.Operator{UID: format.NewText(uid), ID: id, Parallelism: parallelism, MaxParallelism: maxParallelism}
+	b.sp.Operators = append(b.sp.Operators, op)
+	b.op = &OperatorBuilder{b: b, op: op, seen: map[int32]bool{}}
+	return b.op, nil
+}
+
+func (b *Builder) endState() error {
+	if b.state == nil {
+		return nil
+	}
+	err := b.state.end()
+	b.state = nil
+	if err != nil {
+		return b.fail(err)
+	}
+	return nil
+}
+
+func (b *Builder) endSubtask() error {
+	if b.sub == nil {
+		return nil
+	}
+	err := b.sub.endOperatorState() // ends a keyed state, too
+	b.sub = nil
+	return err
+}
+
+func (b *Builder) endOperator() error {
+	err := b.endSubtask()
+	b.op = nil
+	return err
+}
+
+// Seal ends the file and makes it visible.
+func (b *Builder) Seal(ctx context.Context) (*Report, error) {
+	if err := b.ready(true, ""); err != nil {
+		return nil, err
+	}
+	if err := b.endOperator(); err != nil {
+		return nil, err
+	}
+	report, err := b.seal(ctx)
+	if err != nil {
+		return nil, b.fail(err)
+	}
+	b.done = true
+	return report, nil
+}
+
+func (b *Builder) seal(ctx context.Context) (*Report, error) {
+	stats, err := b.w.Seal(ctx, b.sp)
+	if err != nil {
+		return nil, err
+	}
+	if b.o.ReadBack {
+		if err := readBackSPT(ctx, b.out, b.sp); err != nil {
+			return nil, err
+		}
+	}
+	info, err := b.out.Commit(ctx)
+	if err != nil {
+		return nil, b.plan.exists(err)
+	}
+	return &Report{Plan: b.plan, Written: info.Size, SPT: stats, ReadBack: b.o.ReadBack}, nil
+}
+
+// Close ends the builder. Without a Seal that succeeded, nothing is left.
+// After one it does nothing, so it can be deferred.
+func (b *Builder) Close() error {
+	b.done = true
+	b.w.Close() //nolint:errcheck // whoever caused the error has it
+	return b.out.Abort(context.Background())
+}
+
+// OperatorBuilder takes the subtasks of one operator.
+type OperatorBuilder struct {
+	b     *Builder
+	op    *format.Operator
+	seen  map[int32]bool
+	keyed []native.KeyedState // of the first subtask that has keyed state
+}
+
+// SetName gives the operator a name for people.
+func (o *OperatorBuilder) SetName(name string) error {
+	if err := o.ready(); err != nil {
+		return err
+	}
+	o.op.Name = format.NewText(name)
+	return nil
+}
+
+func (o *OperatorBuilder) ready() error {
+	return o.b.ready(o.b.op == o, "operator %q", o.op.UID)
+}
+
+// Subtask starts a subtask; they may come in any order.
+func (o *OperatorBuilder) Subtask(index int32) (*SubtaskBuilder, error) {
+	if err := o.ready(); err != nil {
+		return nil, err
+	}
+	if err := o.b.endSubtask(); err != nil {
+		return nil, err
+	}
+	s := &SubtaskBuilder{o: o, sub: &format.Subtask{Index: index}}
+	switch {
+	case index < 0 || index >= o.op.Parallelism:
+		return nil, s.fail(fmt.Errorf("the operator has subtasks 0 to %d", o.op.Parallelism-1))
+	case o.seen[index]:
+		return nil, s.fail(errors.New("it was there before"))
+	}
+	o.seen[index] = true
+	o.op.Subtasks = append(o.op.Subtasks, s.sub)
+	o.b.sub = s
+	return s, nil
+}
+
+// SubtaskBuilder takes the states of one subtask: its list, union and broadcast
+// states, in the order in which they are to stand, then its keyed state.
+type SubtaskBuilder struct {
+	o      *OperatorBuilder
+	sub    *format.Subtask
+	stream *spt.StreamWriter // of the operator state; nil: none, or ended
+	n      int64             // bytes in it
+}
+
+func (s *SubtaskBuilder) ready() error {
+	return s.o.b.ready(s.o.b.sub == s, "operator %q/subtask %d", s.o.op.UID, s.sub.Index)
+}
+
+// fail says where an error is.
+func (s *SubtaskBuilder) fail(err error) error {
+	return s.o.b.fail(format.At(err, "operator %q/subtask %d", s.o.op.UID, s.sub.Index))
+}
+
+// List starts a state whose elements a restore deals out among the subtasks.
+func (s *SubtaskBuilder) List(name string) (*ListBuilder, error) {
+	return s.list(name, format.ModeList)
+}
+
+// Union starts a state of which a restore gives every subtask all elements.
+func (s *SubtaskBuilder) Union(name string) (*ListBuilder, error) {
+	return s.list(name, format.ModeUnion)
+}
+
+func (s *SubtaskBuilder) list(name string, mode format.Mode) (*ListBuilder, error) {
+	i, err := s.start(name, mode)
+	if err != nil {
+		return nil, err
+	}
+	l := &ListBuilder{s: s, i: i, offsets: s.o.b.w.Offsets()}
+	s.o.b.state = l
+	return l, nil
+}
+
+// Broadcast starts a state that is one map, the same in every subtask.
+func (s *SubtaskBuilder) Broadcast(name string) (*BroadcastBuilder, error) {
+	i, err := s.start(name, format.ModeBroadcast)
+	if err != nil {
+		return nil, err
+	}
+	m := &BroadcastBuilder{s: s, i: i, sorter: sorter{max: s.o.b.o.SortBytes}}
+	s.o.b.state = m
+	return m, nil
+}
+
+// start adds a named state to the operator state and gives its place there.
+func (s *SubtaskBuilder) start(name string, mode format.Mode) (int, error) {
+	if err := s.ready(); err != nil {
+		return 0, err
+	}
+	if err := s.o.b.endState(); err != nil {
+		return 0, err
+	}
+	if s.sub.ManagedKeyed != nil {
+		return 0, s.fail(fmt.Errorf("state %q comes behind the keyed state: that is the last of a subtask", name))
+	}
+	if s.sub.Managed == nil {
+		stream, err := s.o.b.w.Stream(nil)
+		if err != nil {
+			return 0, s.fail(err)
+		}
+		s.stream, s.sub.Managed = stream, &format.OperatorHandle{Codec: format.CodecNative}
+	}
+	h := s.sub.Managed
+	for _, st := range h.States {
+		if st.Name.String() == name {
+			return 0, s.fail(fmt.Errorf("state %q was there before", name))
+		}
+	}
+	h.States = append(h.States, format.NamedState{Name: format.NewText(name), Mode: mode})
+	s.stream.MustCut()
+	return len(h.States) - 1, nil
+}
+
+// endOperatorState ends the open state, and the stream of operator state.
+func (s *SubtaskBuilder) endOperatorState() error {
+	if err := s.o.b.endState(); err != nil {
+		return err
+	}
+	if s.stream == nil {
+		return nil
+	}
+	data, err := s.stream.Close()
+	if err != nil {
+		return s.fail(err)
+	}
+	s.stream, s.sub.Managed.Data = nil, data
+	return nil
+}
+
+func (s *SubtaskBuilder) write(p []byte) error {
+	n, err := s.stream.Write(p)
+	s.n += int64(n)
+	return err
+}
+
+func (s *SubtaskBuilder) stateError(i int, err error) error {
+	return s.fail(format.At(err, "state %q", s.sub.Managed.States[i].Name))
+}
+
+// ListBuilder takes the elements of a list or union state.
+type ListBuilder struct {
+	s       *SubtaskBuilder
+	i       int // of the state
+	offsets *spt.OffsetsWriter
+}
+
+// Add adds elements at the end. A msgpack.RawMessage is taken as it is.
+func (l *ListBuilder) Add(elements ...any) error {
+	s := l.s
+	b := s.o.b
+	if err := b.ready(b.state == l, "state %q", s.sub.Managed.States[l.i].Name); err != nil {
+		return err
+	}
+	for _, v := range elements {
+		if err := l.add(v); err != nil {
+			return s.stateError(l.i, err)
+		}
+	}
+	return nil
+}
+
+func (l *ListBuilder) add(v any) error {
+	s := l.s
+	b := s.o.b
+	var err error
+	if b.buf, err = native.Append(b.buf[:0], v); err != nil {
+		return err
+	}
+	if err := l.offsets.Add(s.n); err != nil {
+		return err
+	}
+	s.stream.MayCut()
+	err = s.write(b.buf)
+	b.trim()
+	return err
+}
+
+func (l *ListBuilder) end() error {
+	o, err := l.offsets.Close()
+	if err != nil {
+		return l.s.stateError(l.i, err)
+	}
+	l.s.sub.Managed.States[l.i].Offsets = o
+	return nil
+}
+
+// trim gives back what a large value needed.
+func (b *Builder) trim() {
+	if cap(b.buf) > 1<<20 {
+		b.buf = nil
+	}
+}
+
+// BroadcastBuilder takes the entries of a broadcast state.
+type BroadcastBuilder struct {
+	s      *SubtaskBuilder
+	i      int // of the state
+	sorter sorter
+}
+
+// Put adds an entry; entries may come in any order. A key that was put before
+// is an error, at the end of the state.
+func (m *BroadcastBuilder) Put(key, value any) error {
+	b := m.s.o.b
+	if err := b.ready(b.state == m, "state %q", m.s.sub.Managed.States[m.i].Name); err != nil {
+		return err
+	}
+	if err := m.sorter.put(key, value); err != nil {
+		return m.s.stateError(m.i, err)
+	}
+	return nil
+}
+
+func (m *BroadcastBuilder) end() error {
+	m.s.sub.Managed.States[m.i].Offsets = format.OffsetSlice{m.s.n}
+	if err := m.write(); err != nil {
+		return m.s.stateError(m.i, err)
+	}
+	return nil
+}
+
+func (m *BroadcastBuilder) write() error {
+	if err := m.sorter.sort(); err != nil {
+		return err
+	}
+	if n := len(m.sorter.arena); n > native.MaxValue-8 { // with its header it is one value
+		return format.Errorf(format.ErrLimit, "a map of %d bytes, over the limit of %d", n, native.MaxValue)
+	}
+	if err := m.s.write(native.AppendMapHeader(nil, len(m.sorter.entries))); err != nil {
+		return err
+	}
+	for _, e := range m.sorter.entries {
+		if err := m.s.write(m.sorter.arena[e.key:e.end]); err != nil { // it has no namespace
+			return err
+		}
+	}
+	return nil
+}
+
+// Keyed starts the keyed state of the subtask, which is its last, and ends its
+// operator state. All subtasks of an operator that have keyed state must name
+// the same states.
+//
+// Entries may come in any order: they wait in memory, up to
+// BuilderOptions.SortBytes, and are put in order at the end. A program that
+// has its keys by key group says so with [KeyedBuilder.StartKeyGroup], and
+// only one key group waits.
+func (s *SubtaskBuilder) Keyed(states ...native.KeyedState) (*KeyedBuilder, error) {
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	if err := s.endOperatorState(); err != nil {
+		return nil, err
+	}
+	if s.sub.ManagedKeyed != nil {
+		return nil, s.fail(errors.New("it has keyed state already"))
+	}
+	header, err := native.AppendHeader(nil, states)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	o := s.o
+	if o.keyed == nil {
+		o.keyed = append([]native.KeyedState{}, states...)
+	}
+	if !slices.Equal(o.keyed, states) {
+		return nil, s.fail(fmt.Errorf("keyed states %v, and those of another subtask are %v: they must be the same", states, o.keyed))
+	}
+	k := &KeyedBuilder{
+		s: s, states: o.keyed, names: make(map[string]int, len(states)),
+		h: &format.KeyGroups{
+			Codec: format.CodecNative,
+			Range: format.KeyGroupsOf(s.sub.Index, o.op.Parallelism, o.op.MaxParallelism),
+		},
+		offsets: o.b.w.Offsets(), sorter: sorter{max: o.b.o.SortBytes},
+	}
+	for i, st := range states {
+		k.names[st.Name] = i
+	}
+	k.next = k.h.Range.First
+	if k.stream, err = o.b.w.Stream(nil); err == nil {
+		err = k.write(header)
+	}
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	s.sub.ManagedKeyed, o.b.state = k.h, k
+	return k, nil
+}
+
+// SubtaskOf is the subtask that owns a key.
+func (o *OperatorBuilder) SubtaskOf(key any) (int32, error) {
+	p, err := native.Marshal(key)
+	if err != nil {
+		return 0, err
+	}
+	return o.owner(native.KeyGroup(p, o.op.MaxParallelism)), nil
+}
+
+// owner is the subtask of a key group, as format.KeyGroupsOf deals them out.
+func (o *OperatorBuilder) owner(group int32) int32 {
+	return int32(int64(group) * int64(o.op.Parallelism) / int64(o.op.MaxParallelism))
+}
+
+// KeyedBuilder takes the entries of a subtask's keyed state.
+type KeyedBuilder struct {
+	s       *SubtaskBuilder
+	states  []native.KeyedState
+	names   map[string]int
+	h       *format.KeyGroups
+	stream  *spt.StreamWriter
+	n       int64 // bytes in it
+	offsets *spt.OffsetsWriter
+	next    int32 // the first key group that is not written yet
+	started bool  // by StartKeyGroup: next is it, and entries are of it
+	sorter  sorter
+	buf     []byte
+}
+
+func (k *KeyedBuilder) ready() error {
+	b := k.s.o.b
+	return b.ready(b.state == k, "the keyed state of operator %q/subtask %d", k.s.o.op.UID, k.s.sub.Index)
+}
+
+// Put adds an entry of a state; a namespace of nil is none. The key must belong
+// to the subtask. A key and namespace that were put before are an error, when
+// their key group is written.
+func (k *KeyedBuilder) Put(state string, key, namespace, value any) error {
+	if err := k.ready(); err != nil {
+		return err
+	}
+	if err := k.put(state, key, namespace, value); err != nil {
+		return k.s.fail(format.At(err, "keyed state %q", state))
+	}
+	return nil
+}
+
+func (k *KeyedBuilder) put(state string, key, namespace, value any) error {
+	i, ok := k.names[state]
+	if !ok {
+		return fmt.Errorf("it is none of %v", k.states)
+	}
+	e, err := k.sorter.add(key, namespace, value)
+	if err != nil {
+		return err
+	}
+	if err := k.states[i].Kind.Check(k.sorter.arena[e.value:e.end]); err != nil {
+		return err
+	}
+	o := k.s.o
+	e.state, e.group = i, native.KeyGroup(k.sorter.arena[e.key:e.namespace], o.op.MaxParallelism)
+	if owner := o.owner(e.group); owner != k.s.sub.Index {
+		return fmt.Errorf("key %s belongs to key group %d, which is of subtask %d; this one has %v", k.sorter.show(e), e.group, owner, k.h.Range)
+	}
+	if k.started && e.group != k.next {
+		return fmt.Errorf("key %s belongs to key group %d, and %d was started", k.sorter.show(e), e.group, k.next)
+	}
+	k.sorter.entries = append(k.sorter.entries, e)
+	return nil
+}
+
+// StartKeyGroup says that the entries to come are of this key group, and that
+// those before it are complete. Key groups must ascend, and the first call must
+// come before any Put; some may be left out.
+func (k *KeyedBuilder) StartKeyGroup(group int32) error {
+	if err := k.ready(); err != nil {
+		return err
+	}
+	switch {
+	case group < k.h.Range.First || group > k.h.Range.Last():
+		return k.s.fail(fmt.Errorf("key group %d is of subtask %d; this one has %v", group, k.s.o.owner(group), k.h.Range))
+	case k.started && group <= k.next:
+		return k.s.fail(fmt.Errorf("key group %d is started after %d: they must ascend", group, k.next))
+	case !k.started && len(k.sorter.entries) > 0:
+		return k.s.fail(fmt.Errorf("key group %d is started after entries were put in any order", group))
+	}
+	if err := k.flush(group); err != nil {
+		return k.s.fail(err)
+	}
+	k.started = true
+	return nil
+}
+
+// flush writes the key groups before end.
+func (k *KeyedBuilder) flush(end int32) error {
+	if err := k.sorter.sort(); err != nil {
+		return err
+	}
+	entries := k.sorter.entries
+	for ; k.next < end; k.next++ {
+		if err := k.offsets.Add(k.n); err != nil {
+			return err
+		}
+		k.stream.MayCut()
+		for len(entries) > 0 && entries[0].group == k.next {
+			e, p := entries[0], k.sorter.arena
+			k.buf = native.AppendEntry(k.buf[:0], e.state, p[e.key:e.namespace], p[e.namespace:e.value], p[e.value:e.end])
+			if err := k.write(k.buf); err != nil {
+				return err
+			}
+			entries = entries[1:]
+		}
+	}
+	k.sorter.reset()
+	return nil
+}
+
+func (k *KeyedBuilder) write(p []byte) error {
+	n, err := k.stream.Write(p)
+	k.n += int64(n)
+	return err
+}
+
+func (k *KeyedBuilder) end() error {
+	err := k.flush(k.h.Range.Last() + 1)
+	if err == nil {
+		k.h.Offsets, err = k.offsets.Close()
+	}
+	if err == nil {
+		var data *format.Chunks
+		if data, err = k.stream.Close(); err == nil {
+			k.h.Data = data
+		}
+	}
+	if err != nil {
+		return k.s.fail(format.At(err, "keyed state"))
+	}
+	return nil
+}
+
+// sorter holds encoded entries until they are put in order.
+type sorter struct {
+	max     int64
+	arena   []byte
+	entries []sortEntry
+}
+
+// sortEntry is an entry in the arena: where its key, namespace and value start,
+// one behind the other, and where they end.
+type sortEntry struct {
+	group                      int32
+	state                      int
+	key, namespace, value, end int
+}
+
+const sortEntrySize = 48
+
+// put adds an entry without a namespace.
+func (s *sorter) put(key, value any) error {
+	e, err := s.add(key, noNamespace{}, value)
+	if err == nil {
+		s.entries = append(s.entries, e)
+	}
+	return err
+}
+
+// noNamespace is left out; a nil namespace is msgpack's nil.
+type noNamespace struct{}
+
+// add encodes an entry, which is not among the entries yet.
+func (s *sorter) add(key, namespace, value any) (sortEntry, error) {
+	e := sortEntry{key: len(s.arena)}
+	var err error
+	if s.arena, err = native.Append(s.arena, key); err != nil {
+		return e, fmt.Errorf("the key: %w", err)
+	}
+	e.namespace = len(s.arena)
+	if _, none := namespace.(noNamespace); !none {
+		if s.arena, err = native.Append(s.arena, namespace); err != nil {
+			return e, fmt.Errorf("the namespace: %w", err)
+		}
+	}
+	e.value = len(s.arena)
+	if s.arena, err = native.Append(s.arena, value); err != nil {
+		return e, fmt.Errorf("the value: %w", err)
+	}
+	e.end = len(s.arena)
+	if n := e.end - e.key; n > native.MaxValue-8 { // with what stands before it
+		return e, format.Errorf(format.ErrLimit, "an entry of %d bytes, over the limit of %d", n, native.MaxValue)
+	}
+	if n := int64(len(s.arena)) + sortEntrySize*int64(len(s.entries)+1); n > s.max {
+		return e, format.Errorf(format.ErrLimit, "%d entries wait to be put in order, and take more than the %d bytes of BuilderOptions.SortBytes", len(s.entries)+1, s.max)
+	}
+	return e, nil
+}
+
+func (s *sorter) sort() error {
+	p := s.arena
+	compare := func(a, b sortEntry) int {
+		return cmp.Or(
+			cmp.Compare(a.group, b.group), cmp.Compare(a.state, b.state),
+			bytes.Compare(p[a.key:a.namespace], p[b.key:b.namespace]),
+			bytes.Compare(p[a.namespace:a.value], p[b.namespace:b.value]))
+	}
+	slices.SortFunc(s.entries, compare)
+	for i := 1; i < len(s.entries); i++ {
+		if compare(s.entries[i-1], s.entries[i]) == 0 {
+			return fmt.Errorf("key %s was put twice", s.show(s.entries[i]))
+		}
+	}
+	return nil
+}
+
+// show is the start of a key, for an error.
+func (s *sorter) show(e sortEntry) string {
+	key := s.arena[e.key:e.namespace]
+	if len(key) > 32 {
+		return fmt.Sprintf("% x… (%d bytes)", key[:32], len(key))
+	}
+	return fmt.Sprintf("% x", key)
+}
+
+func (s *sorter) reset() { s.arena, s.entries = s.arena[:0], s.entries[:0] }
