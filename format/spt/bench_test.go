@@ -83,3 +83,22 @@ func (w *countWriter) Write(p []byte) (int, error) {
 }
 
 var _ io.Writer = (*countWriter)(nil)
+
+// BenchmarkWide writes and opens a savepoint of 100,000 subtasks: what the
+// model costs where there is little state.
+func BenchmarkWide(b *testing.B) {
+	sp := wide(1000, 100)
+	var p []byte
+	b.Run("write", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			p = pack(b, sp, source{}, spt.Options{})
+		}
+	})
+	b.Run("open", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			mustOpen(b, p)
+		}
+	})
+}

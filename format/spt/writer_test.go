@@ -525,3 +525,41 @@ func TestOverTheLimits(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// wide is a savepoint of many operators and subtasks with little state.
+func wide(operators, subtasks int) *format.Savepoint {
+	sp := &format.Savepoint{}
+	for i := range operators {
+		op := &format.Operator{ID: format.OperatorIDOf(fmt.Sprint(i)), Parallelism: int32(subtasks), MaxParallelism: 128}
+		for j := range subtasks {
+			op.Subtasks = append(op.Subtasks, &format.Subtask{Index: int32(j), Managed: &format.OperatorHandle{
+				Codec:  format.CodecFlink,
+				States: []format.NamedState{{Name: format.NewText("state"), Offsets: format.OffsetSlice{2, 4}}},
+				Data:   inline(fmt.Sprintf("file:/sp/%d/%d", i, j), fmt.Appendf(nil, "%4d%4d", i, j)),
+			}})
+		}
+		sp.Operators = append(sp.Operators, op)
+	}
+	return sp
+}
+
+// How many reads it takes to open a file: they are requests to a far store.
+func TestReadsToOpen(t *testing.T) {
+	big, _ := inflated(1, 20_000)
+	for _, c := range []struct {
+		name string
+		sp   *format.Savepoint
+		most int64
+	}{{"small", small(), 1}, {"large", big, 2}, {"manifest over 64 KiB", wide(1000, 10), 3}} {
+		p := pack(t, c.sp, source{}, spt.Options{})
+		m := &memory{p: p}
+		f, err := spt.Open(context.Background(), m, int64(len(p)), format.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := m.reads.Load(); n != c.most {
+			t.Errorf("%s: %d reads for a file of %d bytes, want %d", c.name, n, len(p), c.most)
+		}
+		sameModel(t, f, c.sp, source{})
+	}
+}
