@@ -33,6 +33,24 @@ type StateMeta struct {
 	Name     Text
 	Mode     Mode
 	Envelope []byte // the state's description in the stream, verbatim
+	// Form is how the stream around it is made (version, compression): only
+	// its codec understands it, and only states of one form share a stream.
+	Form Wire
+}
+
+// StateRuns is the new content of one state as runs of elements of existing
+// handles, in order.
+type StateRuns struct {
+	StateMeta
+	Runs []ElementRun
+}
+
+// ElementRun is the elements First … First+Count-1 of a state of a handle. Of a
+// broadcast state there is one element, its map.
+type ElementRun struct {
+	Handle       *OperatorHandle
+	State        int // index in Handle.States
+	First, Count int64
 }
 
 // StateParts is the new content of one state, for [OperatorCodec.Build].

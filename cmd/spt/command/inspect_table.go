@@ -98,7 +98,7 @@ func (r *InspectResult) what() string {
 	kind := r.Type
 	switch {
 	case r.Type == "snapshot" && r.Metadata > 0:
-		kind = fmt.Sprintf("snapshot, savepoint or checkpoint (metadata v%d does not say)", r.Metadata)
+		kind = "savepoint or checkpoint" // before version 4 the file does not say which
 	case r.Type == "snapshot":
 		kind = "state of a Go program"
 	}
