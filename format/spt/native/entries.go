@@ -88,7 +88,10 @@ func (c *EntryCursor) header() error {
 	if err != nil {
 		return err
 	}
-	if end <= 0 || end > c.w.size || end > maxHeader {
+	if end > maxHeader && end <= c.w.size {
+		return format.Errorf(format.ErrLimit, "%d bytes, over the limit of %d", end, maxHeader)
+	}
+	if end <= 0 || end > c.w.size {
 		return format.Errorf(format.ErrCorrupt, "it is said to be %d bytes of a stream of %d", end, c.w.size)
 	}
 	p, err := c.w.bytes(0, end)

@@ -116,6 +116,7 @@ func TestAppendEntry(t *testing.T) {
 		"a kind that is none": {{Name: "a", Kind: "set"}},
 		"no kind":             {{Name: "a"}},
 		"one name twice":      {{Name: "a", Kind: "map"}, {Name: "a", Kind: "list"}},
+		"a long name":         {{Name: strings.Repeat("x", 1<<24), Kind: "map"}},
 		"limit+1":             make([]native.KeyedState, 1<<16+1),
 	} {
 		if _, err := native.AppendHeader(nil, bad); err == nil {
@@ -181,7 +182,13 @@ func TestEntriesRefuses(t *testing.T) {
 
 		"no header":    {offsets(0, 50, 55, 55), 36, format.ErrCorrupt, "header: it is said to be 0 bytes"},
 		"short header": {offsets(32, 50, 55, 55), 36, format.ErrCorrupt, "header: a msgpack value that does not end within its 32"},
-		"long header":  {offsets(34, 50, 55, 55), 36, format.ErrCorrupt, "header: 1 bytes behind"},
+		"header, limit+1": {func(h *format.KeyGroups) {
+			h.Data, h.Offsets = inline(make([]byte, 1<<24+1)), format.OffsetSlice{1<<24 + 1, 1<<24 + 1, 1<<24 + 1, 1<<24 + 1}
+		}, 36, format.ErrLimit, "header: 16777217 bytes"},
+		"header, limit": {func(h *format.KeyGroups) {
+			h.Data, h.Offsets = inline(make([]byte, 1<<24)), format.OffsetSlice{1 << 24, 1 << 24, 1 << 24, 1 << 24}
+		}, 36, format.ErrCorrupt, "header: 16777215 bytes behind"},
+		"long header": {offsets(34, 50, 55, 55), 36, format.ErrCorrupt, "header: 1 bytes behind"},
 		"no array": {func(h *format.KeyGroups) {
 			h.Data = inline(bytes.Repeat([]byte{0}, 70))
 			h.Offsets = format.OffsetSlice{1, 1, 1, 1}
@@ -235,7 +242,13 @@ func TestEntriesDamaged(t *testing.T) {
 	for n := range data {
 		c := *h
 		c.Data = inline(data[:n])
-		_, err := readEntries(&memory{}, &c, 36)
+		got, err := readEntries(&memory{}, &c, 36)
+		if n == 55 || n == 60 { // between entries of the last key group: what is left is whole
+			if err != nil || len(got) != 4+(n-55)/5 {
+				t.Errorf("cut to %d: %d entries, %v", n, len(got), err)
+			}
+			continue
+		}
 		wantKind(t, err, fmt.Sprintf("cut to %d", n), format.ErrCorrupt)
 	}
 	for i := range data {

@@ -73,7 +73,11 @@ func AppendHeader(dst []byte, states []KeyedState) ([]byte, error) {
 	for i, s := range states {
 		h[i] = [2]string{s.Name, string(s.Kind)}
 	}
-	return Append(dst, h)
+	p, err := Marshal(h)
+	if err == nil && len(p) > maxHeader {
+		err = format.Errorf(format.ErrLimit, "a header of %d bytes, over the limit of %d", len(p), maxHeader)
+	}
+	return append(dst, p...), err
 }
 
 func checkKeyedStates(states []KeyedState) error {
