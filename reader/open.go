@@ -133,8 +133,13 @@ func (f *found) openFlink(ctx context.Context, o Options, salvage bool) (*Snapsh
 	}
 	sp, err := decode(p, metadata.Options{Limits: o.Limits})
 	if err != nil && (!salvage || sp == nil) {
-		err = errors.Join(format.InFile(err, f.name), closeMapping(mapping))
-		return nil, f.explain(err, p)
+		explained := f.explain(format.InFile(err, f.name), p)
+		// A mapped file that was cut reads as zeros up to the end of its page:
+		// what was found in it says nothing if it changed.
+		if cerr := closeMapping(mapping); cerr != nil {
+			return nil, storageKind(cerr)
+		}
+		return nil, explained
 	}
 	c := *sp
 	c.Location = f.location
