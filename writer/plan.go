@@ -125,7 +125,9 @@ func Prepare(ctx context.Context, snap *reader.Snapshot, target string, o Option
 // forSPT: everything that can be read goes into the one file; what stays out is
 // only what is missing.
 func (p *Plan) forSPT(ctx context.Context) error {
-	p.view = p.snap.Savepoint
+	c := *p.snap.Savepoint
+	c.Location = "" // the same snapshot gives the same file, wherever it stands
+	p.view = &c
 	var missing MissingError
 	seen := map[format.StreamKey]bool{}
 	err := p.view.EachStream(func(place format.Place, st format.Stream) error {
