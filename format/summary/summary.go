@@ -236,6 +236,9 @@ func (m *measure) operatorHandle(h *format.OperatorHandle, raw bool) error {
 	if err != nil {
 		return err
 	}
+	// Handles may share a file. Its bytes are in one place then, however many
+	// states are in it.
+	fresh := m.file(h.Data)
 	var named int64
 	for i, s := range h.States {
 		st := m.state(kindOfMode(s.Mode, raw), s.Name.String())
@@ -244,15 +247,20 @@ func (m *measure) operatorHandle(h *format.OperatorHandle, raw bool) error {
 		st.Bytes += sizes[i]
 		st.Place.Offsets += 8 * s.Offsets.Len()
 		named += sizes[i]
-		m.place(st, h.Data, sizes[i])
+		if fresh {
+			m.place(st, h.Data, sizes[i])
+		}
 	}
 	// What stands before the first element describes the states. It belongs to
-	// the operator, in proportion to nothing: count it with the first state.
-	if rest := format.SizeOf(h.Data) - named; rest > 0 && len(h.States) > 0 {
-		st := m.state(kindOfMode(h.States[0].Mode, raw), h.States[0].Name.String())
-		m.place(st, h.Data, rest)
+	// the operator, in proportion to nothing: count it with the first state, or
+	// with one that has no name where the handle has none.
+	if rest := format.SizeOf(h.Data) - named; rest > 0 && fresh {
+		kind, name := kindOfMode(format.ModeList, raw), ""
+		if len(h.States) > 0 {
+			kind, name = kindOfMode(h.States[0].Mode, raw), h.States[0].Name.String()
+		}
+		m.place(m.state(kind, name), h.Data, rest)
 	}
-	m.file(h.Data)
 	return nil
 }
 
@@ -316,34 +324,41 @@ func (m *measure) keyedStreams(st *State, h format.KeyedHandle) {
 			st.Bytes += int64(c.Data.Len())
 		}
 	case *format.ChangelogStream:
+		// The changes of many operators are in one file: it lies where it lies,
+		// but what is this state's part of it only the handle says.
+		var most int64
 		for _, s := range h.Streams {
-			m.stream(st, s.Data)
+			m.placeOnce(st, s.Data)
+			most += format.SizeOf(s.Data)
 		}
+		st.Bytes += min(max(h.StateSize, 0), most)
 	}
 }
 
 // stream adds a whole stream to a state, unless it is a file that the operator
 // has already.
 func (m *measure) stream(st *State, s format.Stream) {
-	if s == nil {
-		return
-	}
-	first := m.own.add(s)
-	m.files.add(s)
-	if !first {
-		return
-	}
-	n := format.SizeOf(s)
-	st.Bytes += n
-	m.place(st, s, n)
+	st.Bytes += m.placeOnce(st, s)
 }
 
-// file records the file of an operator handle, whose bytes are placed by state.
-func (m *measure) file(s format.Stream) {
-	if s != nil {
-		m.own.add(s)
-		m.files.add(s)
+// placeOnce is stream for the place alone. It gives the number of bytes.
+func (m *measure) placeOnce(st *State, s format.Stream) int64 {
+	if !m.file(s) {
+		return 0
 	}
+	n := format.SizeOf(s)
+	m.place(st, s, n)
+	return n
+}
+
+// file records the file of an operator handle, whose bytes are placed by state,
+// and says whether the operator did not have it yet.
+func (m *measure) file(s format.Stream) (fresh bool) {
+	if s == nil {
+		return false
+	}
+	m.files.add(s)
+	return m.own.add(s)
 }
 
 func (m *measure) place(st *State, s format.Stream, n int64) {
@@ -458,12 +473,13 @@ func sameSteps(ctx context.Context, a, b format.Offsets) (bool, error) {
 }
 
 // isShared is whether a file may belong to other snapshots too: it stands in a
-// folder that Flink shares between checkpoints (spec flink-metadata 7.1).
+// folder that Flink shares between checkpoints (spec flink-metadata 7.1), or in
+// that of the changelog, whose files serve until the next materialization.
 func isShared(s format.Stream) bool {
 	path, relative, ok := format.Reference(s)
 	if !ok || relative {
 		return false
 	}
 	p := path.String()
-	return strings.Contains(p, "/shared/") || strings.Contains(p, "/taskowned/")
+	return strings.Contains(p, "/shared/") || strings.Contains(p, "/taskowned/") || strings.Contains(p, "/dstl/")
 }

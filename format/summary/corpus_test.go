@@ -1,0 +1,524 @@
+package summary_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/format/summary"
+)
+
+// The truth about the snapshots of corpus/known: what Flink's own reader says
+// of _metadata, and what every subtask held. Nothing here is computed by spt.
+
+type trueStream struct {
+	Class string
+	Size  int64
+	Name  string
+	Path  string
+	Text  string // of a segment
+}
+
+type trueState struct {
+	Name, Mode string
+	Offsets    []int64
+}
+
+type trueHandle struct {
+	Class        string
+	Size         int64
+	States       []trueState
+	Stream       *trueStream
+	KeyGroups    []int64 `json:"key_groups"`
+	Offsets      []int64
+	Meta         *trueStream
+	Shared       []trueNamed
+	Private      []trueNamed
+	Materialized []trueHandle
+	Changes      []trueHandle
+}
+
+type trueNamed struct{ Stream trueStream }
+
+type trueOperator struct {
+	ID          string
+	Parallelism int
+	Max         int   `json:"max_parallelism"`
+	Coordinator int64 `json:"coordinator_bytes"`
+	Subtasks    map[string]struct {
+		Operator []trueHandle `json:"managed_operator"`
+		Keyed    []trueHandle `json:"managed_keyed"`
+		Input    []trueHandle `json:"input_channel"`
+		Output   []trueHandle `json:"result_subpartition"`
+	}
+}
+
+type trueMetadata struct {
+	ID        int64 `json:"checkpoint_id"`
+	Operators []trueOperator
+}
+
+type about struct {
+	Snapshot string
+	Options  struct {
+		Shape, Format, Backend                                               string
+		Checkpoint, Incremental, Compress, Changelog, Unaligned, FileMerging bool
+	}
+}
+
+func corpusRoot(t testing.TB) string {
+	t.Helper()
+	root := os.Getenv("SPT_CORPUS")
+	if root == "" {
+		root = "../../../shared/corpus"
+	}
+	if _, err := os.Stat(root); err != nil {
+		t.Skipf("NO CORPUS: %v; set SPT_CORPUS", err)
+	}
+	return root
+}
+
+// known calls f for every snapshot of known content.
+func known(t *testing.T, f func(t *testing.T, dir string, a about, sp *format.Savepoint)) {
+	t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(corpusRoot(t), "known", "*", "about.json"))
+	if err != nil || len(dirs) == 0 {
+		t.Fatal("no known snapshots", err)
+	}
+	for _, file := range dirs {
+		dir := filepath.Dir(file)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			var a about
+			load(t, file, &a)
+			f(t, dir, a, decode(t, filepath.Join(dir, a.Snapshot, "_metadata")))
+		})
+	}
+	t.Logf("%d snapshots", len(dirs))
+}
+
+func load(t testing.TB, file string, v any) {
+	t.Helper()
+	p, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(p, v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func decode(t testing.TB, file string) *format.Savepoint {
+	t.Helper()
+	p, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sp, err := metadata.Decode(format.NewBytes(p), metadata.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sp
+}
+
+func of(t testing.TB, sp *format.Savepoint) *summary.Summary {
+	t.Helper()
+	s, err := summary.Of(context.Background(), sp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// row is a state of an operator in numbers that JSON can tell too.
+type row struct {
+	subtasks  int
+	elements  int64
+	bytes     int64
+	keyGroups int64
+	handles   string
+}
+
+func modeKind(mode string) summary.StateKind {
+	switch mode {
+	case "SPLIT_DISTRIBUTE":
+		return summary.List
+	case "UNION":
+		return summary.Union
+	case "BROADCAST":
+		return summary.Broadcast
+	}
+	return summary.StateKind(mode)
+}
+
+// places adds up where bytes lie: in _metadata, in files, each range once.
+type places struct {
+	inline int64
+	own    map[string]int64
+	shared map[string]int64
+}
+
+func (p *places) add(s *trueStream) {
+	if s == nil {
+		return
+	}
+	switch s.Class {
+	case "ByteStreamStateHandle":
+		p.inline += s.Size
+	case "RelativeFileStateHandle":
+		p.own[s.Path] = s.Size
+	case "FileStateHandle":
+		p.file(s.Path, s.Size)
+	case "SegmentFileStateHandle":
+		p.file(s.Text, s.Size) // names the file and the range
+	case "EmptySegmentFileStateHandle":
+	default:
+		panic(s.Class)
+	}
+}
+
+func (p *places) file(name string, n int64) {
+	if strings.Contains(name, "/shared/") || strings.Contains(name, "/taskowned/") {
+		p.shared[name] = n
+	} else {
+		p.own[name] = n
+	}
+}
+
+func total(m map[string]int64) (n int64) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+// expected adds up one operator as Flink's reader shows it.
+func expected(op trueOperator, all *places) (map[string]row, *places) {
+	rows := map[string]row{}
+	own := &places{own: map[string]int64{}, shared: map[string]int64{}}
+	put := func(s *trueStream) { all.add(s); own.add(s) }
+	if op.Coordinator > 0 {
+		rows["coordinator "] = row{elements: -1, bytes: op.Coordinator}
+		all.inline += op.Coordinator
+		own.inline += op.Coordinator
+	}
+	for _, sub := range op.Subtasks {
+		for _, h := range sub.Operator {
+			put(h.Stream)
+			for name, n := range elementBytes(h) {
+				r := rows[name]
+				r.bytes += n
+				rows[name] = r
+			}
+			for _, s := range h.States {
+				name := string(modeKind(s.Mode)) + " " + s.Name
+				r := rows[name]
+				r.subtasks++
+				r.elements += int64(len(s.Offsets))
+				rows[name] = r
+			}
+		}
+		var keyedStreams places
+		keyedStreams.own, keyedStreams.shared = map[string]int64{}, map[string]int64{}
+		for _, h := range sub.Keyed {
+			r := rows["keyed "]
+			r.subtasks++
+			r.elements = -1
+			r.keyGroups += h.KeyGroups[1] - h.KeyGroups[0] + 1
+			var add func(h trueHandle)
+			add = func(h trueHandle) {
+				for _, s := range append([]*trueStream{h.Stream, h.Meta}, streamsOf(h.Shared, h.Private)...) {
+					put(s)
+					if s != nil {
+						r.bytes += s.Size
+					}
+				}
+				for _, m := range h.Materialized {
+					add(m)
+				}
+				for _, c := range h.Changes {
+					r.bytes += c.Size
+				}
+			}
+			add(h)
+			r.handles = map[string]string{
+				"KeyGroupsStateHandle": "full", "KeyGroupsSavepointStateHandle": "savepoint",
+				"IncrementalRemoteKeyedStateHandle": "incremental", "ChangelogStateBackendHandleImpl": "changelog",
+			}[h.Class]
+			rows["keyed "] = r
+		}
+	}
+	return rows, own
+}
+
+func streamsOf(lists ...[]trueNamed) (all []*trueStream) {
+	for _, l := range lists {
+		for _, n := range l {
+			all = append(all, &n.Stream)
+		}
+	}
+	return all
+}
+
+// elementBytes gives each state the bytes from each of its elements to the next
+// offset of any state, one element at a time.
+func elementBytes(h trueHandle) map[string]int64 {
+	type at struct {
+		off   int64
+		state string
+	}
+	var all []at
+	for _, s := range h.States {
+		for _, off := range s.Offsets {
+			all = append(all, at{off, string(modeKind(s.Mode)) + " " + s.Name})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b at) int { return int(a.off - b.off) })
+	bytes := map[string]int64{}
+	for i, e := range all {
+		end := h.Stream.Size
+		if i+1 < len(all) {
+			end = all[i+1].off
+		}
+		bytes[e.state] += end - e.off
+	}
+	return bytes
+}
+
+func TestSummaryAgainstFlinksReader(t *testing.T) {
+	var operators, states int
+	var elements int64
+	known(t, func(t *testing.T, dir string, a about, sp *format.Savepoint) {
+		var truth trueMetadata
+		load(t, filepath.Join(dir, "metadata.json"), &truth)
+		s := of(t, sp)
+		if sp.ID != truth.ID {
+			t.Errorf("id %d, Flink says %d", sp.ID, truth.ID)
+		}
+		if len(s.Operators) != len(truth.Operators) {
+			t.Fatalf("%d operators, Flink says %d", len(s.Operators), len(truth.Operators))
+		}
+		all := &places{own: map[string]int64{}, shared: map[string]int64{}}
+		var subtasks int
+		var inFlight, changes, offsets int64
+		for _, want := range truth.Operators {
+			i := slices.IndexFunc(s.Operators, func(o *summary.Operator) bool { return o.ID.String() == want.ID })
+			if i < 0 {
+				t.Errorf("operator %s is not there", want.ID)
+				continue
+			}
+			got := s.Operators[i]
+			operators++
+			subtasks += len(want.Subtasks)
+			if int(got.Parallelism) != want.Parallelism || int(got.MaxParallelism) != want.Max || got.Coordinator != want.Coordinator {
+				t.Errorf("%s: parallelism %d of %d, coordinator %d; want %d of %d, %d", want.ID, got.Parallelism, got.MaxParallelism, got.Coordinator, want.Parallelism, want.Max, want.Coordinator)
+			}
+			if got.Present != len(want.Subtasks) || got.Missing != want.Parallelism-len(want.Subtasks) || got.Finished != 0 {
+				t.Errorf("%s: %d present, %d missing, %d finished of %d with %d in the file", want.ID, got.Present, got.Missing, got.Finished, want.Parallelism, len(want.Subtasks))
+			}
+			rows, own := expected(want, all)
+			seen := map[string]row{}
+			var opInFlight, opChanges int64
+			for _, st := range got.States {
+				if st.Kind == summary.InFlight {
+					opInFlight += st.Place.State()
+					continue
+				}
+				if st.Handles == "changelog" {
+					opChanges += st.Place.State()
+				}
+				offsets += st.Place.Offsets
+				states++
+				elements += max(st.Elements, 0)
+				seen[string(st.Kind)+" "+st.Name] = row{st.Subtasks, st.Elements, st.Bytes, st.KeyGroups, st.Handles}
+			}
+			if !maps.Equal(seen, rows) {
+				t.Errorf("%s:\n got  %v\n want %v", want.ID, seen, rows)
+			}
+			// The JSON does not show the streams of channels and of changes.
+			if b := got.Bytes; b.State()-opInFlight-opChanges != own.inline+total(own.own)+total(own.shared) {
+				t.Errorf("%s: %+v, want inline %d, own %d, shared %d", want.ID, b, own.inline, total(own.own), total(own.shared))
+			}
+			inFlight += opInFlight
+			changes += opChanges
+		}
+		if s.Subtasks != subtasks {
+			t.Errorf("%d subtasks, want %d", s.Subtasks, subtasks)
+		}
+		if b := s.Bytes; inFlight+changes == 0 && (b.Inline != all.inline || b.Own != total(all.own) || b.Shared != total(all.shared) || b.Packed != 0) {
+			t.Errorf("%+v, want inline %d, own %d, shared %d", b, all.inline, total(all.own), total(all.shared))
+		}
+		if inFlight > 0 != a.Options.Unaligned || changes > 0 != a.Options.Changelog {
+			t.Errorf("in flight %d, changes %d with %+v", inFlight, changes, a.Options)
+		}
+		var trueOffsets int64
+		for _, op := range truth.Operators {
+			for _, sub := range op.Subtasks {
+				for _, h := range append(sub.Operator, sub.Keyed...) {
+					trueOffsets += 8 * int64(len(h.Offsets))
+					for _, st := range h.States {
+						trueOffsets += 8 * int64(len(st.Offsets))
+					}
+				}
+			}
+		}
+		if offsets != trueOffsets {
+			t.Errorf("%d bytes of offsets, want %d", offsets, trueOffsets)
+		}
+	})
+	t.Logf("%d operators, %d states, %d elements agree with Flink's own reader", operators, states, elements)
+}
+
+// What the subtasks held: the serialized elements themselves.
+func TestSummaryAgainstWhatSubtasksHeld(t *testing.T) {
+	var compared int
+	var bytes int64
+	known(t, func(t *testing.T, dir string, a about, sp *format.Savepoint) {
+		if a.Options.Unaligned {
+			t.Skip("the truth is that after the records in flight arrived")
+		}
+		var truth struct {
+			Operators []struct {
+				ID       string
+				Subtasks []struct {
+					State map[string]struct {
+						Kind string
+						Raw  []json.RawMessage
+					} `json:"operator_state"`
+				}
+			}
+		}
+		load(t, filepath.Join(dir, "truth.json"), &truth)
+		s := of(t, sp)
+		for _, op := range truth.Operators {
+			i := slices.IndexFunc(s.Operators, func(o *summary.Operator) bool { return o.ID.String() == op.ID })
+			if i < 0 {
+				t.Errorf("operator %s is not there", op.ID)
+				continue
+			}
+			type held struct{ n, bytes int64 }
+			want := map[string]held{}
+			for _, sub := range op.Subtasks {
+				for name, st := range sub.State {
+					if st.Kind == "broadcast" {
+						continue
+					}
+					h := want[st.Kind+" "+name]
+					h.n += int64(len(st.Raw))
+					for _, r := range st.Raw {
+						h.bytes += rawSize(t, r)
+					}
+					want[st.Kind+" "+name] = h
+				}
+			}
+			for _, st := range s.Operators[i].States {
+				if st.Kind != summary.List && st.Kind != summary.Union {
+					continue
+				}
+				w, ok := want[string(st.Kind)+" "+st.Name]
+				if !ok {
+					continue // a state that the tool which wrote the truth does not see
+				}
+				compared++
+				if st.Elements != w.n {
+					t.Errorf("%s %s: %d elements, %d were held", op.ID, st.Name, st.Elements, w.n)
+				}
+				if !a.Options.Compress {
+					bytes += st.Bytes
+					if st.Bytes != w.bytes {
+						t.Errorf("%s %s: %d bytes, %d were held", op.ID, st.Name, st.Bytes, w.bytes)
+					}
+				}
+			}
+		}
+	})
+	t.Logf("%d states compared, %d bytes of elements", compared, bytes)
+	if compared < 190 {
+		t.Errorf("only %d states were compared", compared)
+	}
+}
+
+// rawSize is the length of a serialized element: hex, or {"digest": [n, sha]}.
+func rawSize(t testing.TB, r json.RawMessage) int64 {
+	t.Helper()
+	var text string
+	if json.Unmarshal(r, &text) == nil {
+		return int64(len(text) / 2)
+	}
+	var d struct{ Digest json.RawMessage }
+	if err := json.Unmarshal(r, &d); err != nil {
+		t.Fatal(err)
+	}
+	var n int64
+	if _, err := fmt.Sscanf(strings.Trim(string(d.Digest), `"[{ `), "%d", &n); err != nil {
+		t.Fatalf("%s: %v", r, err)
+	}
+	return n
+}
+
+func TestMayBeMultiplied(t *testing.T) {
+	var inflated, modulo int
+	known(t, func(t *testing.T, _ string, a about, sp *format.Savepoint) {
+		var unions, warned int
+		for _, op := range of(t, sp).Operators {
+			for _, st := range op.States {
+				if st.Kind == summary.Union {
+					unions++
+				}
+				if st.MayBeMultiplied {
+					warned++
+					if st.Kind != summary.Union {
+						t.Errorf("%s state %q", st.Kind, st.Name)
+					}
+				}
+			}
+		}
+		switch a.Options.Shape {
+		case "union-inflated":
+			inflated++
+			if unions == 0 || warned != unions {
+				t.Errorf("%d of %d union states are said to be multiplied", warned, unions)
+			}
+		case "union-modulo":
+			modulo++
+			if unions == 0 || warned != 0 {
+				t.Errorf("%d of %d union states are said to be multiplied", warned, unions)
+			}
+		}
+	})
+	if inflated == 0 || modulo == 0 {
+		t.Errorf("%d inflated and %d modulo snapshots", inflated, modulo)
+	}
+}
+
+func TestKindOfKnownSnapshots(t *testing.T) {
+	kinds := map[summary.Kind]int{}
+	known(t, func(t *testing.T, _ string, a about, sp *format.Savepoint) {
+		o := a.Options
+		want := summary.Kind{Type: "savepoint", Format: o.Format, Changelog: o.Changelog, Unaligned: o.Unaligned}
+		if o.Checkpoint {
+			want.Type, want.Format = "checkpoint", ""
+			if o.Shape == "keyed" || o.Shape == "counts" { // others have no keyed state, which tells
+				switch {
+				case o.Incremental:
+					want.Format = "incremental"
+				case !o.Changelog: // the first checkpoint has changes only
+					want.Format = "full"
+				}
+			}
+		}
+		got := summary.KindOf(sp)
+		if got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		kinds[got]++
+	})
+	t.Logf("%v", kinds)
+}

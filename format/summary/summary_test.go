@@ -1,0 +1,286 @@
+package summary_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
+)
+
+func text(s string) format.Text { return format.NewText(s) }
+
+func file(path string, relative bool, n int64) *format.File {
+	return &format.File{Path: text(path), Relative: relative, Length: n}
+}
+
+func named(name string, mode format.Mode, offsets ...int64) format.NamedState {
+	return format.NamedState{Name: text(name), Mode: mode, Offsets: format.OffsetSlice(offsets)}
+}
+
+func inline(n int) *format.Inline {
+	return &format.Inline{Data: format.NewBytes(bytes.Repeat([]byte{7}, n))}
+}
+
+func handle(data format.Stream, states ...format.NamedState) *format.OperatorHandle {
+	return &format.OperatorHandle{Data: data, States: states}
+}
+
+// operator has one subtask for each handle.
+func operator(id byte, handles ...*format.OperatorHandle) *format.Operator {
+	op := &format.Operator{Parallelism: int32(len(handles)), MaxParallelism: 128}
+	op.ID[0] = id
+	for i, h := range handles {
+		op.Subtasks = append(op.Subtasks, &format.Subtask{Index: int32(i), Managed: h})
+	}
+	return op
+}
+
+func savepoint(ops ...*format.Operator) *format.Savepoint { return &format.Savepoint{Operators: ops} }
+
+func TestStateSizes(t *testing.T) {
+	tests := []struct {
+		name   string
+		size   int64 // of the stream
+		states []format.NamedState
+		want   []int64
+	}{
+		{"one after another", 100, []format.NamedState{named("a", 0, 10, 20, 30), named("b", 0, 40, 90)}, []int64{30, 60}},
+		{"in another order than listed", 100, []format.NamedState{named("b", 0, 40, 90), named("a", 0, 10, 20, 30)}, []int64{60, 30}},
+		{"interleaved", 100, []format.NamedState{named("a", 0, 10, 40, 50), named("b", 0, 20, 70)}, []int64{10 + 10 + 20, 20 + 30}},
+		{"empty elements", 50, []format.NamedState{named("a", 0, 10, 10, 10), named("b", 0, 10, 10)}, []int64{0, 40}},
+		{"empty states", 50, []format.NamedState{named("none", 0), named("a", 0, 10), named("nothing", 0)}, []int64{0, 40, 0}},
+		{"last element empty", 50, []format.NamedState{named("a", 0, 10, 50)}, []int64{40}},
+		// A compressed stream starts each state anew, with a header of its own
+		// before the first element; the header of b counts as the end of a.
+		{"a header per state", 130, []format.NamedState{named("a", 0, 10, 30), named("b", 0, 60, 80)}, []int64{50, 70}},
+		{"offsets behind the end", 20, []format.NamedState{named("a", 0, 10, 300)}, []int64{10}},
+		{"size not known", -1, []format.NamedState{named("a", 0, 10, 20), named("b", 0, 40)}, []int64{30, 0}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := summary.StateSizes(context.Background(), handle(file("f", true, tt.size), tt.states...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range tt.want {
+				if got[i] != tt.want[i] {
+					t.Fatalf("%v, want %v", got, tt.want)
+				}
+			}
+		})
+	}
+}
+
+type brokenOffsets struct{ err error }
+
+func (b brokenOffsets) Len() int64                                        { return 3 }
+func (b brokenOffsets) Read(context.Context, []int64, int64) (int, error) { return 0, b.err }
+
+func TestOffsetsThatCannotBeRead(t *testing.T) {
+	broken := errors.New("broken")
+	h := handle(inline(10), format.NamedState{Name: text("a"), Mode: format.ModeUnion, Offsets: brokenOffsets{broken}})
+	_, err := summary.Of(context.Background(), savepoint(operator(1, h)))
+	if !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Each byte of state is counted in one place, whatever names it.
+func TestBytesCountOnce(t *testing.T) {
+	shared := file("s3://b/job/shared/x", false, 1000)
+	again := file("s3a://b/job/shared/x", false, 1000)
+	seg := func(start, n int64) *format.Segment {
+		return &format.Segment{Path: text("file:/j/taskowned/m"), Start: start, Length: n}
+	}
+	keyed := func(data ...format.Stream) *format.Incremental {
+		h := &format.Incremental{Range: format.KeyGroupRange{Count: 64}, Meta: inline(5)}
+		for _, d := range data {
+			h.Shared = append(h.Shared, format.NamedStream{Name: text("1.sst"), Data: d})
+		}
+		return h
+	}
+	op := operator(1, handle(file("own", true, 70), named("l", format.ModeList, 10, 20)), handle(file("own", true, 70), named("l", format.ModeList, 10, 20)))
+	op.Subtasks[0].ManagedKeyed = keyed(shared, seg(0, 10), seg(10, 30))
+	op.Subtasks[1].ManagedKeyed = keyed(again, seg(10, 30), file("file:/elsewhere/y", false, 9))
+	other := operator(2, handle(inline(44), named("u", format.ModeUnion, 4)))
+	other.Subtasks[0].ManagedKeyed = keyed(shared)
+	s := of(t, savepoint(op, other))
+	if want := (summary.Bytes{Inline: 5 + 5 + 5 + 44, Own: 70 + 9, Shared: 1000 + 40, Offsets: 8 * 5}); s.Bytes != want {
+		t.Errorf("all: %+v, want %+v", s.Bytes, want)
+	}
+	if want := (summary.Bytes{Inline: 10, Own: 70 + 9, Shared: 1000 + 40, Offsets: 8 * 4}); s.Operators[0].Bytes != want {
+		t.Errorf("first operator: %+v, want %+v", s.Operators[0].Bytes, want)
+	}
+	if want := (summary.Bytes{Inline: 49, Shared: 1000, Offsets: 8}); s.Operators[1].Bytes != want {
+		t.Errorf("second operator: %+v, want %+v", s.Operators[1].Bytes, want)
+	}
+	want := []summary.File{
+		{Path: "s3://b/job/shared/x", Bytes: 1000, Handles: 3, Shared: true},
+		{Path: "own", Relative: true, Bytes: 70, Handles: 2},
+		{Path: "file:/j/taskowned/m", Merged: true, Bytes: 40, Handles: 3, Shared: true},
+		{Path: "file:/elsewhere/y", Bytes: 9, Handles: 1},
+	}
+	if len(s.Files) != len(want) {
+		t.Fatalf("files %+v", s.Files)
+	}
+	for i := range want {
+		if s.Files[i] != want[i] {
+			t.Errorf("file %d: %+v, want %+v", i, s.Files[i], want[i])
+		}
+	}
+	// The list is in one file: held twice, there once.
+	for _, st := range s.Operators[0].States {
+		if st.Kind == summary.List && (st.Elements != 4 || st.Bytes != 120 || st.Place.Own != 70) {
+			t.Errorf("%+v", st)
+		}
+	}
+}
+
+// A stream whose handle names no state holds bytes all the same.
+func TestHandleWithoutStates(t *testing.T) {
+	s := of(t, savepoint(operator(1, handle(inline(33)), handle(&format.EmptySegment{}))))
+	if s.Bytes.Inline != 33 || s.Operators[0].Bytes.Inline != 33 {
+		t.Errorf("%+v", s.Bytes)
+	}
+	if n := len(s.Operators[0].States); n != 1 {
+		t.Errorf("%d rows; a placeholder is none", n)
+	}
+}
+
+// The changes of all operators of a task are in one file. Its handles say how
+// much of it is whose.
+func TestChangelogSharesAFile(t *testing.T) {
+	log := func(size int64) *format.Changelog {
+		return &format.Changelog{Range: format.KeyGroupRange{Count: 128}, Changes: []format.KeyedHandle{
+			&format.ChangelogStream{StateSize: size, Streams: []format.OffsetStream{{Data: file("file:/c/dstl/j/dstl/x", false, 500)}}},
+		}}
+	}
+	a, b := operator(1, nil), operator(2, nil)
+	a.Subtasks[0].ManagedKeyed, b.Subtasks[0].ManagedKeyed = log(400), log(1<<62)
+	s := of(t, savepoint(a, b))
+	if s.Bytes.Shared != 500 || s.Bytes.State() != 500 {
+		t.Errorf("%+v", s.Bytes)
+	}
+	for _, op := range s.Operators {
+		want := map[byte]int64{1: 400, 2: 500}[op.ID[0]] // a claim ends with the file
+		if got := op.States[0].Bytes; got != want {
+			t.Errorf("operator %d: %d bytes, want %d", op.ID[0], got, want)
+		}
+	}
+	if !s.Kind.Changelog {
+		t.Error("not called a changelog")
+	}
+}
+
+func TestMayBeMultipliedOnlyWhereAllAreEqual(t *testing.T) {
+	u := func(n int, offsets ...int64) *format.OperatorHandle {
+		return handle(inline(n), named("u", format.ModeUnion, offsets...))
+	}
+	tests := []struct {
+		name string
+		op   *format.Operator
+		want bool
+	}{
+		{"equal", operator(1, u(40, 10, 20), u(40, 10, 20)), true},
+		{"equal, further behind", operator(1, u(40, 10, 20), u(45, 15, 25)), true},
+		{"one subtask", operator(1, u(40, 10, 20)), false},
+		{"no elements", operator(1, u(40), u(40)), false},
+		{"other count", operator(1, u(40, 10, 20), u(40, 10, 20, 30)), false},
+		{"other lengths", operator(1, u(40, 10, 20), u(40, 10, 21)), false},
+		{"other last length", operator(1, u(40, 10, 20), u(41, 10, 20)), false},
+		{"third differs", operator(1, u(40, 10, 20), u(40, 10, 20), u(40, 10, 12)), false},
+		{"one subtask holds nothing", operator(1, u(40, 10, 20), u(40, 10, 20), nil), false},
+		{"a list", operator(1, handle(inline(40), named("l", format.ModeList, 10, 20)), handle(inline(40), named("l", format.ModeList, 10, 20))), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got bool
+			for _, st := range of(t, savepoint(tt.op)).Operators[0].States {
+				got = got || st.MayBeMultiplied
+			}
+			if got != tt.want {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// Longer arrays than are compared at a time.
+func TestLongUnions(t *testing.T) {
+	long := func(n, odd int) format.OffsetSlice {
+		o := make(format.OffsetSlice, n)
+		for i := range o {
+			o[i] = int64(i * 4)
+			if i == odd {
+				o[i]--
+			}
+		}
+		return o
+	}
+	for _, odd := range []int{-1, 1, 4095, 4096, 8191, 9999} {
+		a := handle(inline(40000), format.NamedState{Name: text("u"), Mode: format.ModeUnion, Offsets: long(10000, -1)})
+		b := handle(inline(40000), format.NamedState{Name: text("u"), Mode: format.ModeUnion, Offsets: long(10000, odd)})
+		if got := of(t, savepoint(operator(1, a, b))).Operators[0].States[0].MayBeMultiplied; got != (odd < 0) {
+			t.Errorf("element %d differs: %v", odd, got)
+		}
+	}
+}
+
+func TestSubtasksThatAreFinishedOrMissing(t *testing.T) {
+	op := operator(1, handle(inline(9), named("l", format.ModeList, 0)), nil)
+	op.Parallelism = 5
+	op.Subtasks = append(op.Subtasks, &format.Subtask{Index: 2, Finished: true})
+	all := &format.Operator{Parallelism: 3, MaxParallelism: 8, Finished: true}
+	s := of(t, savepoint(op, all))
+	if o := s.Operators[0]; o.Present != 2 || o.Finished != 1 || o.Missing != 2 {
+		t.Errorf("%d present, %d finished, %d missing", o.Present, o.Finished, o.Missing)
+	}
+	if o := s.Operators[1]; o.Present != 0 || o.Finished != 3 || o.Missing != 0 {
+		t.Errorf("%d present, %d finished, %d missing", o.Present, o.Finished, o.Missing)
+	}
+}
+
+func TestLargestFirst(t *testing.T) {
+	s := of(t, savepoint(
+		operator(1, handle(inline(100), named("small", format.ModeList, 0), named("large", format.ModeList, 10))),
+		operator(2, handle(file("f", true, 900), named("x", format.ModeList, 0))),
+	))
+	if s.Operators[0].ID[0] != 2 || s.Operators[1].States[0].Name != "large" {
+		t.Errorf("operators %v first, state %q first", s.Operators[0].ID, s.Operators[1].States[0].Name)
+	}
+}
+
+func TestKindOfWhatFilesDoNotSay(t *testing.T) {
+	full, canonical, incremental := &format.KeyGroups{}, &format.KeyGroups{Savepoint: true}, &format.Incremental{}
+	tests := []struct {
+		name  string
+		said  format.SnapshotKind
+		keyed []format.KeyedHandle
+		want  summary.Kind
+	}{
+		{"nothing", format.SnapshotKind{}, nil, summary.Kind{Type: "snapshot"}},
+		{"full handles", format.SnapshotKind{}, []format.KeyedHandle{full}, summary.Kind{Type: "snapshot"}},
+		{"savepoint handles", format.SnapshotKind{}, []format.KeyedHandle{canonical, canonical}, summary.Kind{Type: "savepoint"}},
+		{"both", format.SnapshotKind{}, []format.KeyedHandle{canonical, full}, summary.Kind{Type: "snapshot"}},
+		{"incremental handles", format.SnapshotKind{}, []format.KeyedHandle{incremental}, summary.Kind{Type: "snapshot", Format: "incremental"}},
+		{"inside a changelog", format.SnapshotKind{Type: format.TypeCheckpoint}, []format.KeyedHandle{&format.Changelog{Materialized: []format.KeyedHandle{incremental, nil}}},
+			summary.Kind{Type: "checkpoint", Format: "incremental", Changelog: true}},
+		{"full by its word", format.SnapshotKind{Type: format.TypeFullCheckpoint}, nil, summary.Kind{Type: "checkpoint", Format: "full"}},
+		{"stopped", format.SnapshotKind{Type: format.TypeTerminateSavepoint, Format: format.FormatNative}, []format.KeyedHandle{incremental},
+			summary.Kind{Type: "savepoint", Format: "native", Stopped: true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			op := &format.Operator{Parallelism: 2, MaxParallelism: 2}
+			for i, h := range tt.keyed {
+				op.Subtasks = append(op.Subtasks, &format.Subtask{Index: int32(i), ManagedKeyed: h})
+			}
+			if got := summary.KindOf(&format.Savepoint{Kind: tt.said, Operators: []*format.Operator{op}}); got != tt.want {
+				t.Errorf("%+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
