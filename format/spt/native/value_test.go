@@ -224,3 +224,24 @@ func TestKeyGroup(t *testing.T) {
 		}
 	}
 }
+
+func TestAppendMapHeader(t *testing.T) {
+	for _, n := range []int{0, 1, 15, 16, 255, 65535, 65536, 70000} {
+		p := native.AppendMapHeader(nil, n)
+		want := 1
+		if n > 15 {
+			want = 3
+		}
+		if n > 65535 {
+			want = 5
+		}
+		p = append(p, make([]byte, 2*n)...)
+		var m map[int]int
+		if err := msgpack.Unmarshal(p, &m); err != nil || len(p) != want+2*n {
+			t.Errorf("%d entries: %d bytes, %v", n, len(p), err)
+		}
+		if _, err := native.Marshal(msgpack.RawMessage(p)); err != nil {
+			t.Errorf("%d entries: %v", n, err)
+		}
+	}
+}
