@@ -1,17 +1,20 @@
 package spt.oracle;
 
+import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.apache.flink.runtime.checkpoint.Checkpoints;
 import org.apache.flink.runtime.checkpoint.OperatorState;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
 import org.apache.flink.runtime.checkpoint.StateObjectCollection;
 import org.apache.flink.runtime.checkpoint.metadata.CheckpointMetadata;
 import org.apache.flink.runtime.checkpoint.metadata.MetadataV2Serializer;
+import org.apache.flink.runtime.checkpoint.metadata.MetadataV2V3SerializerBase;
 import org.apache.flink.runtime.state.IncrementalKeyedStateHandle.HandleAndLocalPath;
 import org.apache.flink.runtime.state.IncrementalRemoteKeyedStateHandle;
 import org.apache.flink.runtime.state.KeyGroupRange;
@@ -29,7 +32,9 @@ final class Craft {
         switch (kind) {
             case "version-2":
                 try (DataOutputStream out = open(directory)) {
-                    Checkpoints.storeCheckpointMetadata(metadata, out, MetadataV2Serializer.INSTANCE);
+                    out.writeInt(Checkpoints.HEADER_MAGIC_NUMBER);
+                    out.writeInt(MetadataV2Serializer.VERSION);
+                    new Version2().serializeMetadata(metadata, out);
                 }
                 return;
             case "shared-relative":
@@ -110,6 +115,35 @@ final class Craft {
                         new ChangelogStateBackendHandleImpl(handles, List.of(), all, 0L, 0L, 0L)))
                 .build());
         return joined;
+    }
+
+    /** Flink reads version 2 but no longer writes it. The handles are written by Flink's code, what is around them here. */
+    private static final class Version2 extends MetadataV2V3SerializerBase {
+        @Override
+        protected void serializeMetadata(CheckpointMetadata metadata, DataOutputStream out) throws IOException {
+            super.serializeMetadata(metadata, out); // makes it visible to Craft
+        }
+
+        @Override
+        protected void serializeOperatorState(OperatorState operator, DataOutputStream out) throws IOException {
+            out.writeLong(operator.getOperatorID().getLowerPart());
+            out.writeLong(operator.getOperatorID().getUpperPart());
+            out.writeInt(operator.getParallelism());
+            out.writeInt(operator.getMaxParallelism());
+            out.writeInt(1); // chain length, dead
+            out.writeInt(operator.getNumberCollectedStates());
+            for (Map.Entry<Integer, OperatorSubtaskState> subtask : operator.getSubtaskStates().entrySet()) {
+                out.writeInt(subtask.getKey());
+                out.writeLong(-1); // duration, dead
+                out.writeInt(0); // no handles of Flink 1.1
+                serializeSubtaskState(subtask.getValue(), out);
+            }
+        }
+
+        @Override
+        protected OperatorState deserializeOperatorState(DataInputStream in, DeserializationContext context) {
+            throw new UnsupportedOperationException();
+        }
     }
 
     private Craft() {}

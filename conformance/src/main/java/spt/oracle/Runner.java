@@ -169,6 +169,7 @@ final class Runner implements AutoCloseable {
                 c.setString("execution.checkpointing.interval", "20 d");
             }
             c.setString("execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION");
+            c.setString("execution.checkpointing.storage", "filesystem"); // named, for else the threshold is not read
             boolean inPlace = options.checkpoint && options.at != null;
             c.setString("execution.checkpointing.dir", "file:" + (inPlace ? options.at : scratch.resolve("checkpoints")));
             if (options.inlineThreshold >= 0) {
@@ -239,6 +240,9 @@ final class Runner implements AutoCloseable {
                             id, "file:" + at.getParent(), false,
                             SavepointFormatType.valueOf(options.format.toUpperCase(java.util.Locale.ROOT)))
                     .get(PATIENCE, TimeUnit.MILLISECONDS);
+            if (Files.exists(at)) { // an earlier one of this run
+                delete(at);
+            }
             move(Path.of(java.net.URI.create(written)), at);
             return at;
         }

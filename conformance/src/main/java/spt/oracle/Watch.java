@@ -82,7 +82,10 @@ final class Watch {
                 ObjectNode subtask = subtasks.addObject();
                 subtask.put("index", entry.getKey());
                 Subtask held = entry.getValue();
-                ObjectNode state = asRestored ? held.restored : Dump.operatorState(held.operator);
+                ObjectNode state = Dump.operatorState(held.operator);
+                if (asRestored) { // and, without elements, what user code has asked for since
+                    state.setAll(held.restored);
+                }
                 if (!state.isEmpty()) {
                     subtask.set("operator_state", state);
                 }
