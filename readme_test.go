@@ -1,0 +1,125 @@
+package spt_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/savepoint-tools/spt/cmd/spt/command"
+	"github.com/savepoint-tools/spt/storage/local"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+var update = flag.Bool("update", false, "write the output of the examples into the documents")
+
+// TestDocumentExamples runs every console block of the README and the how-tos:
+// what a line that starts with "$ " prints must be what stands below it.
+func TestDocumentExamples(t *testing.T) {
+	for _, name := range []string{"README.md", "docs/howto.md"} {
+		t.Run(name, func(t *testing.T) {
+			path, err := filepath.Abs(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(workspace(t))
+			blocks := 0
+			got := regexp.MustCompile("(?s)```console\n.*?\n```").ReplaceAllStringFunc(string(text), func(block string) string {
+				blocks++
+				body := strings.TrimSuffix(strings.TrimPrefix(block, "```console\n"), "```")
+				return "```console\n" + runBlock(t, body) + "```"
+			})
+			if blocks == 0 {
+				t.Fatal("no console block found")
+			}
+			if got == string(text) {
+				return
+			}
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			t.Errorf("an example prints something else than the document says (go test -run TestDocumentExamples . -update, then look at the diff):\n%s", firstDifference(string(text), got))
+		})
+	}
+}
+
+// workspace is a folder in which the examples can write, with testdata in it.
+func workspace(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "testdata", "savepoints"), os.DirFS("testdata/savepoints")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// runBlock runs the commands of a block and gives it back with what they print.
+func runBlock(t *testing.T, block string) string {
+	t.Helper()
+	var out strings.Builder
+	for line := range strings.Lines(block) {
+		cmd, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "$ ")
+		if !ok {
+			continue
+		}
+		out.WriteString("$ " + cmd + "\n")
+		args := words(cmd)
+		if len(args) == 0 || args[0] != "spt" {
+			t.Fatalf("an example that is no command of spt: %s", cmd)
+		}
+		var printed bytes.Buffer
+		env := &command.Env{
+			Stdout: &printed, Stderr: &printed, Getenv: func(string) string { return "" },
+			Now: time.Now, Stores: route.New(local.New()),
+		}
+		code := command.Main(context.Background(), args[1:], env)
+		out.Write(printed.Bytes())
+		if code != 0 {
+			out.WriteString("exit " + itoa(code) + "\n")
+		}
+	}
+	return out.String()
+}
+
+// words splits a command line at spaces, but not within single quotes.
+func words(line string) []string {
+	var all []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			all = append(all, part)
+		} else {
+			all = append(all, strings.Fields(part)...)
+		}
+	}
+	return all
+}
+
+func itoa(n int) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return itoa(n/10) + itoa(n%10)
+}
+
+func firstDifference(a, b string) string {
+	al, bl := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range al {
+		if i >= len(bl) || al[i] != bl[i] {
+			hi := min(i+6, len(al), len(bl))
+			return "document: " + strings.Join(al[i:hi], "\n          ") + "\nprinted:  " + strings.Join(bl[i:hi], "\n          ")
+		}
+	}
+	return "the printed text is longer"
+}
