@@ -11,10 +11,13 @@ import (
 	"github.com/savepoint-tools/spt/cmd/spt/command"
 )
 
-func main() {
+func main() { os.Exit(run(command.OSEnv())) }
+
+// run runs the command line of the process.
+func run(env *command.Env) int {
 	signal.Ignore(syscall.SIGPIPE) // a reader that has gone is an error of writing, and a quiet one
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := command.Main(ctx, os.Args[1:], command.OSEnv())
-	stop()
-	os.Exit(code)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the first signal asks to stop, the next one ends the process
+	return command.Main(ctx, os.Args[1:], env)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -44,6 +45,9 @@ func (o *writeOptions) addFlags(fs *pflag.FlagSet) {
 }
 
 func (o *writeOptions) validate(env *Env) error {
+	if env.common.output == ui.OutputCSV {
+		return usagef("this answer is no table: --output table, json or jsonl")
+	}
 	files, err := writer.ParseFiles(o.files)
 	if err != nil {
 		return usagef("--files: %v", err)
@@ -187,7 +191,7 @@ func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, 
 		report, err := plan.Write(ctx)
 		progress.Stop()
 		if err != nil {
-			return err
+			return inContainer(err, snap)
 		}
 		r.Written, r.Linked, r.OutputBytes, r.Chunks, r.ReadBack = true, report.Linked, report.Written, report.SPT.Chunks, report.ReadBack
 	}
@@ -198,6 +202,16 @@ func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, 
 		return &findings{fmt.Sprintf("the result is not complete: %s kept without their files", ui.Plural(int64(len(plan.Missing)), "reference"))}
 	}
 	return nil
+}
+
+// inContainer names the snapshot as the file of an error that has a place in it
+// and names no other; what the target or the system did has none.
+func inContainer(err error, snap *reader.Snapshot) error {
+	var at *format.Error
+	if errors.As(err, &at) && at.File == "" {
+		return format.InFile(err, snap.Container.Name)
+	}
+	return err
 }
 
 func newWriteResult(env *Env, in string, p *writer.Plan) *WriteResult {
@@ -227,8 +241,6 @@ func renderWrite(env *Env, r *WriteResult, dryRun bool) error {
 			return err
 		}
 		return l.Flush()
-	case ui.OutputCSV:
-		return usagef("this answer is no table: --output table, json or jsonl")
 	}
 	return writeText(env, env.Stdout, r, dryRun)
 }

@@ -291,7 +291,8 @@ func inspectOperator(env *Env, op *summary.Operator) InspectOperator {
 	for _, st := range op.States {
 		s := InspectState{
 			Name: env.text(st.Name), Kind: string(st.Kind), Handles: st.Handles, Subtasks: st.Subtasks, KeyGroups: st.KeyGroups,
-			Bytes: st.Bytes, InlineBytes: st.Place.Inline, OffsetBytes: st.Place.Offsets, MayBeMultiplied: st.MayBeMultiplied,
+			// Its place holds what stands before the elements too.
+			Bytes: st.Bytes, InlineBytes: min(st.Place.Inline, st.Bytes), OffsetBytes: st.Place.Offsets, MayBeMultiplied: st.MayBeMultiplied,
 		}
 		if st.Elements >= 0 && st.Name != "" {
 			n := st.Elements

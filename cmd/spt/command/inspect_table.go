@@ -74,7 +74,7 @@ func (o *inspectOptions) table(env *Env, r *InspectResult) error {
 			}
 			inline := ""
 			if r.Family == string(reader.Flink) {
-				inline = ui.Percent(min(st.InlineBytes, st.Bytes), st.Bytes)
+				inline = ui.Percent(st.InlineBytes, st.Bytes)
 			}
 			if st.MayBeMultiplied {
 				kind = style.Look(kind)

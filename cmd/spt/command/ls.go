@@ -43,6 +43,8 @@ type ListRow struct {
 	Family       string     `json:"family,omitempty"`
 	Type         string     `json:"type,omitempty"`
 	Format       string     `json:"format,omitempty"`
+	Changelog    bool       `json:"changelog,omitempty"`
+	Unaligned    bool       `json:"unaligned,omitempty" jsonschema:"description=holds records in flight"`
 	Metadata     int        `json:"metadata_version,omitempty"`
 	CheckpointID int64      `json:"checkpoint_id"`
 	Operators    int        `json:"operator_count"`
@@ -111,7 +113,7 @@ func runList(ctx context.Context, o listOptions, env *Env, roots []string) error
 func listRow(e reader.Entry) ListRow {
 	r := ListRow{
 		Path: e.Path, State: string(e.State), Newest: e.Newest, Problem: e.Problem,
-		Family: string(e.Container.Family), Type: e.Kind.Type, Format: e.Kind.Format, Metadata: int(e.Container.Metadata),
+		Family: string(e.Container.Family), Type: e.Kind.Type, Format: e.Kind.Format, Changelog: e.Kind.Changelog, Unaligned: e.Kind.Unaligned, Metadata: int(e.Container.Metadata),
 		CheckpointID: e.ID, Operators: e.Operators, Bytes: e.Bytes, MissingFiles: e.Missing,
 	}
 	if !e.Time.IsZero() {
@@ -153,12 +155,18 @@ func listTable(env *Env, rows []ListRow, roots []string) error {
 		ui.Column{Header: "ID", Align: ui.Right},
 		ui.Column{Header: "TIME", Align: ui.Right},
 		ui.Column{Header: "BYTES", Align: ui.Right},
-		ui.Column{Header: "STATE", Shrink: 2, Min: 12},
+		ui.Column{Header: "STATE", Shrink: 2, Min: len("complete, newest")},
 	)
 	for _, r := range rows {
 		kind := r.Type
 		if r.Format != "" {
 			kind += ", " + r.Format
+		}
+		if r.Changelog {
+			kind += ", changelog"
+		}
+		if r.Unaligned {
+			kind += ", unaligned"
 		}
 		if r.Family == string(reader.SPT) {
 			kind = strings.TrimSuffix("spt, "+kind, ", snapshot")

@@ -79,6 +79,7 @@ func newHelpCommand() *cobra.Command {
 				return unknownCommand(cmd.Root(), strings.Join(args, " "))
 			}
 			target.InitDefaultHelpFlag()
+			target.InitDefaultVersionFlag()
 			return target.Help()
 		},
 	}
