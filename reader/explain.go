@@ -70,9 +70,8 @@ func notThere(location string, places []string, first error) error {
 // notSnapshot is for a place without _metadata and that is no file. It gives
 // err back where there is nothing.
 func notSnapshot(ctx context.Context, store storage.Storage, name, place string, err error) error {
-	if isSnapshotName(name) {
-		// The file is named and missing; is its folder there?
-		return err
+	if route.Base(name) == MetadataName {
+		return err // the file itself was named
 	}
 	l, lerr := list(ctx, store, name)
 	if lerr != nil || len(l.files)+len(l.folders) == 0 {

@@ -64,7 +64,7 @@ func (s *Snapshot) Unchanged(ctx context.Context) error {
 	if err == nil && info.Version == s.src.version {
 		return nil
 	}
-	if err != nil && (ctx.Err() != nil) {
+	if err != nil && !errors.Is(err, storage.ErrNotExist) {
 		return err
 	}
 	return &format.Error{File: s.Container.Name, Offset: -1, Msg: "it changed since it was opened", Err: format.ErrChanged}

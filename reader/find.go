@@ -55,15 +55,19 @@ func findAt(ctx context.Context, place string, o Options) (*found, error) {
 	}
 	name = route.Clean(name)
 	f := &found{store: store, location: route.Clean(place)}
-	if isSnapshotName(name) {
-		err = f.read(ctx, name)
-		if err == nil && route.Base(name) == MetadataName {
-			f.location = parentLocation(f.location)
-		}
-	} else if err = f.read(ctx, route.Join(name, MetadataName)); errors.Is(err, storage.ErrNotExist) {
-		// A file of any name may be meant, and what is no file is a folder.
-		if err = f.read(ctx, name); err == nil {
-			f.location = parentLocation(f.location)
+	// A folder is meant in most cases, but a file of any name may be. The first
+	// try is the likelier one: it costs a request.
+	folder, file := route.Join(name, MetadataName), name
+	tries := []string{folder, file}
+	switch {
+	case route.Base(name) == MetadataName:
+		tries = []string{file}
+	case isSnapshotName(name):
+		tries = []string{file, folder}
+	}
+	for _, try := range tries {
+		if err = f.read(ctx, try); !errors.Is(err, storage.ErrNotExist) {
+			break
 		}
 	}
 	switch {
@@ -72,7 +76,13 @@ func findAt(ctx context.Context, place string, o Options) (*found, error) {
 	case err != nil:
 		return nil, storageKind(err)
 	}
-	return f, f.sniff(ctx)
+	if f.family = f.sniff(); f.family != SPT && f.name == file {
+		f.location = parentLocation(f.location) // the folder that the file describes
+	}
+	if f.family == "" {
+		return nil, f.notOurs(ctx)
+	}
+	return f, nil
 }
 
 // parentLocation is the folder of a location, "." for a bare name.
@@ -100,18 +110,15 @@ func (f *found) read(ctx context.Context, name string) error {
 
 var flinkMagic = []byte{0x49, 0x60, 0x67, 0x2d}
 
-// sniff tells the families apart by their first bytes, and what else a file
-// may be.
-func (f *found) sniff(ctx context.Context) error {
+// sniff tells the families apart by their first bytes; "" is neither.
+func (f *found) sniff() Family {
 	switch {
 	case bytes.HasPrefix(f.head, flinkMagic):
-		f.family = Flink
-		return nil
+		return Flink
 	case spt.Sniff(f.head):
-		f.family = SPT
-		return nil
+		return SPT
 	}
-	return f.notOurs(ctx)
+	return ""
 }
 
 func isEOF(err error) bool { return errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) }

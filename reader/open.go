@@ -125,7 +125,7 @@ func (f *found) open(ctx context.Context, o Options, salvage bool) (*Snapshot, e
 func (f *found) openFlink(ctx context.Context, o Options, salvage bool) (*Snapshot, error) {
 	p, mapping, err := f.contents(ctx)
 	if err != nil {
-		return nil, err
+		return nil, storageKind(err)
 	}
 	decode := metadata.Decode
 	if salvage {
@@ -175,7 +175,9 @@ func (f *found) contents(ctx context.Context) (format.Bytes, *storage.Mapping, e
 }
 
 func (f *found) openSPT(ctx context.Context, o Options) (*Snapshot, error) {
-	file, err := spt.Open(ctx, sptReader{f.rd}, f.info.Size, o.Limits)
+	r := &openingReader{sptReader{f.rd}, f.head}
+	file, err := spt.Open(ctx, r, f.info.Size, o.Limits)
+	r.head = nil
 	if err != nil {
 		return nil, f.explainSPT(format.InFile(err, f.name))
 	}
@@ -200,6 +202,20 @@ func (r sptReader) ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 		err = nil
 	}
 	return n, storageKind(err)
+}
+
+// openingReader gives what the first read brought without another request.
+// After opening it forgets that: then a file that changed is noticed.
+type openingReader struct {
+	sptReader
+	head []byte
+}
+
+func (r *openingReader) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if off >= 0 && off <= int64(len(r.head)) && len(p) <= len(r.head)-int(off) {
+		return copy(p, r.head[off:]), nil
+	}
+	return r.sptReader.ReadAt(ctx, p, off)
 }
 
 // Source reads the snapshot's streams.

@@ -18,7 +18,8 @@ import (
 // Found is where a reference leads.
 type Found struct {
 	Store storage.Storage
-	Name  string
+	Name  string // in Store
+	URI   string // by which a Resolver finds Store and Name
 	Info  storage.Info
 	// Instead is the place tried in vain before this one was found in its
 	// stead: the file was copied away with its snapshot. "" if the reference
@@ -28,16 +29,17 @@ type Found struct {
 
 // source reads streams of one snapshot. References are looked up once.
 type source struct {
-	stores  storage.Resolver
-	store   storage.Storage // that holds the snapshot
-	dir     string          // of the snapshot, in store
-	version storage.Version // of the file that describes it
-	maps    []Mapping       // longest first
-	file    *spt.File       // for an .spt
-	sched   *storage.Scheduler
-	mu      sync.Mutex
-	lookups map[reference]*lookup
-	folders map[string]*folder
+	stores   storage.Resolver
+	store    storage.Storage // that holds the snapshot
+	dir      string          // of the snapshot, in store
+	location string          // of the snapshot's folder, as the user wrote it
+	version  storage.Version // of the file that describes it
+	maps     []Mapping       // longest first
+	file     *spt.File       // for an .spt
+	sched    *storage.Scheduler
+	mu       sync.Mutex
+	lookups  map[reference]*lookup
+	folders  map[string]*folder
 }
 
 type reference struct {
@@ -62,9 +64,13 @@ type folder struct {
 
 func newSource(f *found, o Options, file *spt.File) *source {
 	maps := slices.Clone(o.Map)
-	slices.SortStableFunc(maps, func(a, b Mapping) int { return len(b.Old) - len(a.Old) })
+	slices.SortStableFunc(maps, func(a, b Mapping) int { return len(placeOf(b.Old)) - len(placeOf(a.Old)) })
+	location := f.location
+	if f.family == SPT {
+		location = parentLocation(location)
+	}
 	return &source{
-		stores: o.Stores, store: f.store, dir: route.Dir(f.name), version: f.info.Version, maps: maps, file: file,
+		stores: o.Stores, store: f.store, dir: route.Dir(f.name), location: location, version: f.info.Version, maps: maps, file: file,
 		sched: storage.NewScheduler(), lookups: map[reference]*lookup{}, folders: map[string]*folder{},
 	}
 }
@@ -200,20 +206,22 @@ func (s *source) locate(ctx context.Context, ref reference) (Found, error) {
 		if err != nil {
 			return Found{}, missing(err, ref.path)
 		}
-		return Found{Store: s.store, Name: name, Info: info}, nil
+		return Found{Store: s.store, Name: name, Info: info, URI: s.uri(name)}, nil
 	}
 	for _, m := range s.maps {
 		if rest, ok := cutPrefix(ref.path, m.Old); ok {
-			return s.at(ctx, m.New+rest)
+			return s.at(ctx, joinMapped(m.New, rest))
 		}
 	}
 	found, err := s.at(ctx, ref.path)
-	if err == nil || ctx.Err() != nil || errors.Is(err, storage.ErrPermission) {
+	if !errors.Is(err, storage.ErrNotExist) && !errors.Is(err, storage.ErrUnsupported) {
+		// It is there, or nobody knows: a store that is out of reach for a
+		// moment, or forbidden, may well hold it.
 		return found, err
 	}
-	for _, name := range s.fallbacks(ref.path) {
+	for _, name := range s.fallbacks(ctx, ref.path) {
 		if info, serr := s.stat(ctx, s.store, name); serr == nil {
-			return Found{Store: s.store, Name: name, Info: info, Instead: ref.path}, nil
+			return Found{Store: s.store, Name: name, Info: info, URI: s.uri(name), Instead: ref.path}, nil
 		}
 	}
 	return Found{}, err
@@ -228,35 +236,85 @@ func (s *source) at(ctx context.Context, uri string) (Found, error) {
 	if err != nil {
 		return Found{}, missing(err, uri)
 	}
-	return Found{Store: store, Name: name, Info: info}, nil
+	return Found{Store: store, Name: name, Info: info, URI: uri}, nil
+}
+
+// uri is the URI of an object in the store of the snapshot: what the user
+// wrote to get at the snapshot, with the name of another object.
+func (s *source) uri(name string) string {
+	if s.dir == "" {
+		return route.Join(s.location, name)
+	}
+	if prefix, ok := strings.CutSuffix(s.location, s.dir); ok {
+		return prefix + name
+	}
+	return name
 }
 
 // fallbacks are the places of an absolute reference under the snapshot's own
 // folder, its job's folder and the one that holds that: …/shared/X,
 // …/taskowned/X, …/chk-N/X, X, and the changelog's dstl/JOB/dstl/X.
-func (s *source) fallbacks(path string) []string {
-	job := route.Dir(s.dir)
-	if s.dir != "" && job == "" {
-		job = "."
+func (s *source) fallbacks(ctx context.Context, path string) []string {
+	for part := range strings.SplitSeq(path, "/") {
+		if part == ".." || strings.ContainsAny(part, "\\\x00") {
+			return nil // Flink writes no such thing
+		}
 	}
 	var all []string
+	for _, dir := range s.homes(ctx) {
+		for _, place := range fallbacksUnder(dir, path) {
+			if !slices.Contains(all, place) {
+				all = append(all, place)
+			}
+		}
+	}
+	return all
+}
+
+// homes are the names of the snapshot's folder: as the user named it, and the
+// real one, for it may have been reached through a link, or as "." from inside,
+// and then what lies above it in its name is not the folder of its job.
+func (s *source) homes(ctx context.Context) []string {
+	homes := []string{s.dir}
+	if c, ok := s.store.(storage.Canonicalizer); ok {
+		name := s.dir
+		if name == "" {
+			name = "."
+		}
+		if real, err := c.Canonical(ctx, name); err == nil && real != s.dir {
+			homes = append(homes, real)
+		}
+	}
+	return homes
+}
+
+func fallbacksUnder(dir, path string) []string {
+	job, hasJob := route.Dir(dir), dir != "" && dir != "."
+	if job == "" {
+		job = "."
+	}
 	for _, sub := range []string{"/shared/", "/taskowned/"} {
-		if i := strings.LastIndex(path, sub); i >= 0 && s.dir != "" {
+		if i := strings.LastIndex(path, sub); i >= 0 {
+			if !hasJob {
+				return nil
+			}
 			return []string{route.Join(job, path[i+1:])}
 		}
 	}
-	if i := strings.Index(path, "/dstl/"); i >= 0 && s.dir != "" {
+	if i := strings.Index(path, "/dstl/"); i >= 0 {
+		if !hasJob {
+			return nil
+		}
 		return []string{route.Join(route.Dir(job), path[i+1:]), route.Join(job, path[i+1:])}
 	}
 	base := path[strings.LastIndexByte(path, '/')+1:]
 	if !IsPlainName(base) {
 		return nil
 	}
-	all = append(all, route.Join(s.dir, base))
-	if parent := path[:max(len(path)-len(base)-1, 0)]; s.dir != "" {
-		if p := parent[strings.LastIndexByte(parent, '/')+1:]; strings.HasPrefix(p, "chk-") && IsPlainName(p) {
-			all = append(all, route.Join(job, p+"/"+base))
-		}
+	all := []string{route.Join(dir, base)}
+	parent := path[:max(len(path)-len(base)-1, 0)]
+	if p := parent[strings.LastIndexByte(parent, '/')+1:]; hasJob && strings.HasPrefix(p, "chk-") {
+		all = append(all, route.Join(job, p+"/"+base))
 	}
 	return all
 }
@@ -312,15 +370,29 @@ func IsPlainName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00")
 }
 
-// cutPrefix cuts a prefix that ends at a path boundary, schemes of one store
-// counting as equal.
+// cutPrefix cuts a prefix that ends at a path boundary, the spellings of one
+// place counting as equal. rest begins with "/" or is empty.
 func cutPrefix(path, prefix string) (rest string, ok bool) {
-	for _, p := range [][2]string{{path, prefix}, {format.CanonicalURI(path), format.CanonicalURI(prefix)}} {
-		if r, ok := strings.CutPrefix(p[0], p[1]); ok && (r == "" || strings.HasSuffix(p[1], "/") || strings.HasPrefix(r, "/")) {
-			return r, true
-		}
+	rest, ok = strings.CutPrefix(placeOf(path), placeOf(prefix))
+	return rest, ok && (rest == "" || rest[0] == '/')
+}
+
+// placeOf is a prefix or a reference in one spelling, without slashes at the
+// end: a plain absolute path is one of local files.
+func placeOf(uri string) string {
+	uri = format.CanonicalURI(uri)
+	if strings.HasPrefix(uri, "/") {
+		uri = "file:" + uri
 	}
-	return "", false
+	return strings.TrimRight(uri, "/")
+}
+
+// joinMapped puts what is left of a reference behind its new prefix.
+func joinMapped(prefix, rest string) string {
+	if rest == "" {
+		return prefix
+	}
+	return strings.TrimSuffix(prefix, "/") + rest
 }
 
 // OpenFile streams n bytes at off of the file that a stream refers to, for what
@@ -332,5 +404,16 @@ func (s *Snapshot) OpenFile(ctx context.Context, st format.Stream, off, n int64)
 		return nil, l.err
 	}
 	body, _, err := l.rd.Open(ctx, off, n)
-	return body, storageKind(err)
+	if err != nil {
+		return nil, storageKind(err)
+	}
+	return kindedBody{body}, nil
+}
+
+// kindedBody makes the errors of a body match the kinds of package format too.
+type kindedBody struct{ io.ReadCloser }
+
+func (b kindedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	return n, storageKind(err)
 }

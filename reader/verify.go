@@ -64,7 +64,7 @@ type VerifyOptions struct {
 // wrote.
 func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Finding)) (*Verification, error) {
 	v := &verifier{ctx: ctx, snap: s, o: o, out: report, result: &Verification{},
-		seen: map[format.StreamKey]bool{}, files: map[reference]int64{}, ids: map[format.OperatorID]bool{}}
+		seen: map[claim]bool{}, files: map[reference]int64{}, ids: map[format.OperatorID]bool{}}
 	if o.Progress == nil {
 		v.o.Progress = func(int64) {}
 	}
@@ -96,9 +96,17 @@ type verifier struct {
 	o      VerifyOptions
 	out    func(Finding)
 	result *Verification
-	seen   map[format.StreamKey]bool
+	seen   map[claim]bool
 	files  map[reference]int64 // bytes needed
 	ids    map[format.OperatorID]bool
+}
+
+// claim is what a handle says of a stream. Two handles on one file can differ in
+// what they say of its length.
+type claim struct {
+	key       format.StreamKey
+	size      int64
+	changelog bool
 }
 
 func (v *verifier) report(sev Severity, code, place, file, msg string, args ...any) {
@@ -286,16 +294,18 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 	ref := reference{relative, path.String()}
 	_, known := v.files[ref]
 	v.files[ref]++
-	if key := st.Key(); v.seen[key] {
+	says := claim{st.Key(), st.Size(), p.Changelog}
+	if v.seen[says] {
 		return nil
-	} else {
-		v.seen[key] = true
 	}
+	v.seen[says] = true
 	found, err := v.snap.Locate(v.ctx, st)
 	switch {
 	case errors.Is(err, format.ErrUnsupported) && relative:
 		v.report(Fault, "path", p.String(), ref.path, "the reference leads outside the snapshot and is not followed")
 		return nil
+	case storage.Classify(err) == storage.Transient:
+		return err // says nothing of the file
 	case errors.Is(err, format.ErrMissing):
 		if !known {
 			v.report(Fault, "missing-file", p.String(), ref.path, "%s", strings.TrimPrefix(err.Error(), ": "))

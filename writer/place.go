@@ -93,7 +93,7 @@ func (m *flinkPlacer) packed(place format.Place, s, as format.Stream) (format.St
 	var st format.Stream
 	var err error
 	if relative && m.relative {
-		if !reader.IsPlainName(path.String()) {
+		if !isFileName(path.String()) {
 			return nil, unsafeName(path.String())
 		}
 		st, err = m.write(s, path.String(), as, "extract")
@@ -155,13 +155,13 @@ func (m *flinkPlacer) reference(place format.Place, st format.Stream) (format.St
 		return nil, err
 	}
 	if !ok {
-		if relative && !reader.IsPlainName(path.String()) {
+		if relative && !isFileName(path.String()) {
 			return nil, unsafeName(path.String())
 		}
 		m.placed[key] = st
 		return st, nil // kept, or refused at the end with all others
 	}
-	if relative && !reader.IsPlainName(path.String()) {
+	if relative && !isFileName(path.String()) {
 		return nil, unsafeName(path.String())
 	}
 	if o.Files == Reference {
@@ -195,13 +195,19 @@ func sameReference(placed, st format.Stream) format.Stream {
 	return placed
 }
 
+// isFileName is whether a state file may be written under this name: one bare
+// name, and not that of the description itself.
+func isFileName(name string) bool {
+	return reader.IsPlainName(name) && !strings.EqualFold(name, reader.MetadataName)
+}
+
 func unsafeName(path string) error {
-	return format.Errorf(format.ErrUnsupported, "relative reference %q leads outside the snapshot: nothing is written under such a name", path)
+	return format.Errorf(format.ErrUnsupported, "relative reference %q does not name a file of its own beside _metadata: nothing is written under such a name", path)
 }
 
 // stays refers to a file where it is.
 func (m *flinkPlacer) stays(st format.Stream, found reader.Found) (format.Stream, error) {
-	uri, err := absolute(m.ctx, found.Store, found.Name, found.Name)
+	uri, err := absolute(m.ctx, found.Store, found.Name, found.URI)
 	if err != nil {
 		return nil, err
 	}

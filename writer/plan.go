@@ -90,6 +90,9 @@ func (e *MissingError) Hint() string {
 // of them; a target that is refused is a *TargetError.
 func Prepare(ctx context.Context, snap *reader.Snapshot, target string, o Options) (*Plan, error) {
 	o = o.withDefaults()
+	if o.KeepReferences && o.Files == Reference {
+		return nil, fmt.Errorf("references cannot both be kept as they are and be made to name files where they are: %w", format.ErrUnsupported)
+	}
 	p := &Plan{Target: target, Family: o.Family, snap: snap, o: o, absent: map[string]struct{}{}}
 	if p.Family == "" {
 		p.Family = reader.Flink
@@ -175,7 +178,7 @@ func (p *Plan) locate(ctx context.Context, place format.Place, st format.Stream,
 			p.Substituted = append(p.Substituted, Rewrite{path.String(), found.Name})
 		}
 		return found, true, nil
-	case ctx.Err() != nil, !errors.Is(err, format.ErrMissing) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrTruncated):
+	case ctx.Err() != nil, storage.Classify(err) == storage.Transient, !errors.Is(err, format.ErrMissing) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrTruncated):
 		return found, false, err
 	case p.o.KeepMissing:
 		if _, dup := p.absent[path.String()]; !dup {

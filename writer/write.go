@@ -52,7 +52,7 @@ func (p *Plan) Write(ctx context.Context) (*Report, error) {
 
 // writeSPT writes the one file. The store makes it visible when it is whole.
 func (p *Plan) writeSPT(ctx context.Context) (*Report, error) {
-	w, err := p.store.Create(ctx, p.name, storage.CreateOptions{IfAbsent: !p.o.Overwrite})
+	w, err := p.store.Create(ctx, p.name, storage.CreateOptions{IfAbsent: !p.Replaces})
 	if err != nil {
 		return nil, p.exists(err)
 	}
@@ -73,7 +73,8 @@ func (p *Plan) writeSPT(ctx context.Context) (*Report, error) {
 	if err := p.snap.Unchanged(ctx); err != nil {
 		return nil, err
 	}
-	if p.o.ReadBack {
+	_, early := w.(storage.Contents)
+	if p.o.ReadBack && early {
 		if err := readBackSPT(ctx, w, view); err != nil {
 			return nil, err
 		}
@@ -82,10 +83,15 @@ func (p *Plan) writeSPT(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, p.exists(err)
 	}
+	if p.o.ReadBack && !early { // a store that shows nothing before all of it is there
+		if err := checkSPT(ctx, storedSPT{storage.NewReader(p.store, p.name, info.Version)}, info.Size, view); err != nil {
+			return nil, errors.Join(err, p.store.Delete(context.WithoutCancel(ctx), p.name))
+		}
+	}
 	return &Report{Plan: p, Written: info.Size, SPT: stats, ReadBack: p.o.ReadBack}, nil
 }
 
-// readBackSPT opens what was written and checks every chunk.
+// readBackSPT reads back what is not visible yet, where the store can.
 func readBackSPT(ctx context.Context, w storage.Writer, want *format.Savepoint) error {
 	c, ok := w.(storage.Contents)
 	if !ok {
@@ -96,18 +102,34 @@ func readBackSPT(ctx context.Context, w storage.Writer, want *format.Savepoint) 
 		return err
 	}
 	err = format.MappedBytes(data).View(func(p []byte) error {
-		f, err := spt.Open(ctx, memory(p), int64(len(p)), format.Limits{})
-		if err != nil {
-			return err
-		}
-		if len(f.Savepoint().Operators) != len(want.Operators) {
-			return errors.New("internal error: the file read back holds other operators")
-		}
-		var bad []error
-		err = f.Verify(ctx, func(e format.Error) { bad = append(bad, &e) })
-		return errors.Join(append(bad, err)...)
+		return checkSPT(ctx, memory(p), int64(len(p)), want)
 	})
 	return errors.Join(err, release())
+}
+
+// checkSPT opens what was written and checks every chunk.
+func checkSPT(ctx context.Context, r spt.ReaderAt, size int64, want *format.Savepoint) error {
+	f, err := spt.Open(ctx, r, size, format.Limits{})
+	if err != nil {
+		return err
+	}
+	if len(f.Savepoint().Operators) != len(want.Operators) {
+		return errors.New("internal error: the file read back holds other operators")
+	}
+	var bad []error
+	err = f.Verify(ctx, func(e format.Error) { bad = append(bad, &e) })
+	return errors.Join(append(bad, err)...)
+}
+
+// storedSPT reads a file that is in its store.
+type storedSPT struct{ rd *storage.Reader }
+
+func (s storedSPT) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	n, err := s.rd.ReadAt(ctx, p, off)
+	if n == len(p) {
+		err = nil
+	}
+	return n, err
 }
 
 type memory []byte
@@ -512,13 +534,26 @@ func (w *flinkWrite) reveal(ctx context.Context) error {
 	}
 	old := storage.TempName(p.name)
 	if err := w.mover.Move(ctx, p.name, old); err != nil {
-		return err
+		return errors.Join(err, w.putBack(ctx, old)) // it may have moved all the same
 	}
 	if err := w.mover.Move(ctx, w.folder, p.name); err != nil {
-		return errors.Join(p.exists(err), w.mover.Move(ctx, old, p.name))
+		return errors.Join(p.exists(err), w.putBack(ctx, old))
 	}
 	if err := w.remover.RemoveTree(ctx, old); err != nil {
 		return fmt.Errorf("the new snapshot is in place, the old one could not be removed: %w", err)
 	}
 	return nil
+}
+
+// putBack gives the snapshot that was to be replaced its name again, unless it
+// has it.
+func (w *flinkWrite) putBack(ctx context.Context, old string) error {
+	err := w.mover.Move(ctx, old, w.plan.name)
+	if errors.Is(err, storage.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		err = fmt.Errorf("the snapshot that was to be replaced stands under %s now: %w", quote(old), err)
+	}
+	return err
 }
