@@ -1,0 +1,180 @@
+package spt_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/savepoint-tools/spt"
+
+// arrow says what the packages in a folder may import. The longest folder that
+// fits counts.
+type arrow struct {
+	folder string
+	own    []string // folders of ours; "format/..." is format and all below it
+	not    []string // of everybody else
+}
+
+// noOutside is what pure packages do without: no files, network, commands, logs.
+var noOutside = []string{"os", "os/...", "io/ioutil", "path/filepath", "net", "net/...", "syscall", "log", "log/...", "embed", "github.com/spf13/...", "github.com/fatih/..."}
+
+// noFiles is what stands above storage does without.
+var noFiles = append(slices.Clone(noOutside), "io/fs")
+
+// arrows is the layout of the house. A package that none fits fails the test: a
+// new folder says here what it is.
+var arrows = []arrow{
+	{".", nil, noOutside}, // tests and documents only
+	{"format", nil, noOutside},
+	{"format/summary", []string{"format"}, noOutside},
+	{"format/flink", []string{"format", "format/flink/..."}, noOutside},
+	{"format/spt", []string{"format", "format/spt/..."}, noOutside},
+	{"storage", []string{"storage/..."}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
+	{"reader", []string{"format/...", "storage/..."}, noFiles},
+	{"writer", []string{"format/...", "storage/...", "reader"}, noFiles},
+	{"transform", []string{"format", "format/summary", "format/flink/assign"}, noFiles},
+	{"internal/ui", nil, []string{"net", "net/...", "log", "log/..."}},
+	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest"}, []string{"github.com/spf13/..."}},
+	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
+	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform", "internal/ui"}, []string{"net", "net/...", "log", "log/..."}},
+	{"cmd/spt/reference", []string{"cmd/spt/command"}, []string{"net", "net/...", "log", "log/..."}},
+	{"conformance", []string{"conformance", "format/...", "storage/...", "reader", "writer", "transform"}, []string{"github.com/spf13/..."}},
+}
+
+// within says whether an import path lies in a pattern.
+func within(pattern, imported string) bool {
+	if folder, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return imported == folder || strings.HasPrefix(imported, folder+"/")
+	}
+	return imported == pattern
+}
+
+func anyWithin(patterns []string, imported string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return within(p, imported) })
+}
+
+func arrowOf(folder string) (arrow, bool) {
+	best, found := arrow{}, false
+	for _, a := range arrows {
+		if (a.folder == folder || strings.HasPrefix(folder, a.folder+"/")) && (!found || len(a.folder) > len(best.folder)) {
+			best, found = a, true
+		}
+	}
+	return best, found
+}
+
+// sources are the files of the product, without tests, by path.
+func sources(t *testing.T, mode parser.Mode) (map[string]*ast.File, *token.FileSet) {
+	t.Helper()
+	files, set := map[string]*ast.File{}, token.NewFileSet()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		if d.IsDir() {
+			// tools is a module of its own; the others hold no packages.
+			if name != "." && (strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"testdata", "tools", "target", "docs"}, d.Name())) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(set, name, nil, mode)
+		if err != nil {
+			return err
+		}
+		files[name] = f
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 50 {
+		t.Fatalf("%d files: not the whole project", len(files))
+	}
+	return files, set
+}
+
+// TestArrows: who may import whom.
+func TestArrows(t *testing.T) {
+	files, _ := sources(t, parser.ImportsOnly)
+	for name, f := range files {
+		folder := path.Dir(name)
+		a, ok := arrowOf(folder)
+		if !ok {
+			t.Errorf("%s: no rule says what %s may import", name, folder)
+			continue
+		}
+		for _, spec := range f.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ours, ok := strings.CutPrefix(imported, module+"/"); ok {
+				if !anyWithin(a.own, ours) {
+					t.Errorf("%s imports %s: %s may import of ours only %q", name, ours, a.folder, a.own)
+				}
+			} else if anyWithin(a.not, imported) && !strings.Contains(folder, "/cmd/") {
+				t.Errorf("%s imports %s, which %s does without", name, imported, a.folder)
+			}
+		}
+	}
+}
+
+// outside are the ways out that only Env may take.
+var outside = map[string][]string{
+	"os":  {"*"},
+	"fmt": {"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"},
+	"time": {
+		"Now", "Since", "Until", "After", "Tick", "NewTicker", "NewTimer", "Sleep",
+	},
+}
+
+// TestCommandsUseEnv: a command reads, writes and looks through Env alone, or no
+// test could stand in its place.
+func TestCommandsUseEnv(t *testing.T) {
+	files, set := sources(t, parser.SkipObjectResolution)
+	calls := 0
+	for name, f := range files {
+		if path.Dir(name) != "cmd/spt/command" {
+			continue
+		}
+		for _, decl := range f.Decls {
+			fn, isFunc := decl.(*ast.FuncDecl)
+			if isFunc && fn.Name.Name == "init" {
+				t.Errorf("%s: an init", set.Position(fn.Pos()))
+			}
+			allowed := name == "cmd/spt/command/env.go" && (!isFunc || fn.Name.Name == "OSEnv")
+			ast.Inspect(decl, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				pkg, ok := sel.X.(*ast.Ident)
+				if !ok {
+					return true
+				}
+				calls++
+				banned := outside[pkg.Name]
+				if !allowed && (slices.Contains(banned, "*") || slices.Contains(banned, sel.Sel.Name)) {
+					t.Errorf("%s: %s.%s goes past Env", set.Position(sel.Pos()), pkg.Name, sel.Sel.Name)
+				}
+				return true
+			})
+		}
+	}
+	if calls == 0 {
+		t.Fatal("nothing looked at")
+	}
+}

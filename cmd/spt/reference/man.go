@@ -1,0 +1,88 @@
+package reference
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/savepoint-tools/spt/cmd/spt/command"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// manDate is fixed, so that the pages follow from the command line alone.
+const manDate = "2026-12-01"
+
+// man is the man page of a command.
+func man(c *cobra.Command) string {
+	name := strings.ReplaceAll(c.CommandPath(), " ", "-")
+	var b strings.Builder
+	fmt.Fprintf(&b, ".\\\" Generated from the command line: cd tools && go run ./gen\n")
+	fmt.Fprintf(&b, ".TH %s 1 %s spt \"User commands\"\n", strings.ToUpper(name), manDate)
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(c.Short))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(synopsis(c)))
+	b.WriteString(".SH DESCRIPTION\n")
+	for _, p := range blocks(long(c)) {
+		if p.literal {
+			manLiteral(&b, p.lines)
+			continue
+		}
+		b.WriteString(".PP\n")
+		for _, line := range p.lines {
+			b.WriteString(roff(line) + "\n")
+		}
+	}
+	if subs := children(c); len(subs) > 0 {
+		b.WriteString(".SH COMMANDS\n")
+		for _, sub := range subs {
+			fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roff(strings.ReplaceAll(sub.CommandPath(), " ", "-")), roff(sub.Short))
+		}
+	}
+	manFlags(&b, "OPTIONS", c.LocalNonPersistentFlags())
+	manFlags(&b, "OPTIONS OF EVERY COMMAND", c.Root().PersistentFlags())
+	b.WriteString(".SH EXIT STATUS\n")
+	for _, e := range command.ExitCodes {
+		fmt.Fprintf(&b, ".TP\n.B %d\n%s\n", e.Code, roff(e.Meaning))
+	}
+	if c.HasExample() {
+		b.WriteString(".SH EXAMPLES\n")
+		var lines []string
+		for line := range strings.SplitSeq(c.Example, "\n") {
+			lines = append(lines, strings.TrimPrefix(line, "  "))
+		}
+		manLiteral(&b, lines)
+	}
+	if c.HasParent() {
+		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", c.Root().Name())
+	}
+	return b.String()
+}
+
+func manLiteral(b *strings.Builder, lines []string) {
+	b.WriteString(".PP\n.RS 4\n.nf\n")
+	for _, line := range lines {
+		b.WriteString(roff(line) + "\n")
+	}
+	b.WriteString(".fi\n.RE\n")
+}
+
+func manFlags(b *strings.Builder, title string, fs *pflag.FlagSet) {
+	all := command.Flags(fs)
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintf(b, ".SH %s\n", title)
+	for _, f := range all {
+		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(f.Head()), roff(f.Text()))
+	}
+}
+
+// roff escapes a line of text: what starts with a dot or a quote would be a
+// request, and a bare hyphen is not the minus that one types.
+func roff(line string) string {
+	line = strings.ReplaceAll(line, `\`, `\e`)
+	line = strings.ReplaceAll(line, "-", `\-`)
+	if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+		line = `\&` + line
+	}
+	return line
+}

@@ -1,0 +1,88 @@
+package reference
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/savepoint-tools/spt/cmd/spt/command"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const generated = "<!-- Generated from the command line: cd tools && go run ./gen -->\n\n"
+
+// pageName is the file of a command's page. The root's is the one that a folder
+// shows.
+func pageName(c *cobra.Command) string {
+	if !c.HasParent() {
+		return "README.md"
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" "), " ", "-") + ".md"
+}
+
+// markdown is the page of a command.
+func markdown(c *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString(generated)
+	fmt.Fprintf(&b, "# %s\n\n", c.CommandPath())
+	for _, p := range blocks(long(c)) {
+		if p.literal {
+			fmt.Fprintf(&b, "```\n%s\n```\n\n", strings.Join(p.lines, "\n"))
+		} else {
+			fmt.Fprintf(&b, "%s\n\n", escapeMarkdown(strings.Join(p.lines, "\n")))
+		}
+	}
+	fmt.Fprintf(&b, "```\n%s\n```\n", synopsis(c))
+	if c.HasExample() {
+		b.WriteString("\n## Examples\n\n```\n")
+		for line := range strings.SplitSeq(c.Example, "\n") {
+			b.WriteString(strings.TrimPrefix(line, "  ") + "\n")
+		}
+		b.WriteString("```\n")
+	}
+	if subs := children(c); len(subs) > 0 {
+		b.WriteString("\n## Commands\n\n| command | |\n|---|---|\n")
+		for _, sub := range subs {
+			fmt.Fprintf(&b, "| [%s](%s) | %s |\n", sub.CommandPath(), pageName(sub), cell(sub.Short))
+		}
+	}
+	markdownFlags(&b, "Flags", c.LocalNonPersistentFlags())
+	if c.HasParent() {
+		fmt.Fprintf(&b, "\nThe flags of every command and the exit codes are [those of %s](README.md#flags-of-every-command).\n", c.Root().Name())
+	} else {
+		markdownFlags(&b, "Flags of every command", c.PersistentFlags())
+		b.WriteString("\n## Exit codes\n\n| code | meaning |\n|---|---|\n")
+		for _, e := range command.ExitCodes {
+			fmt.Fprintf(&b, "| %d | %s |\n", e.Code, cell(e.Meaning))
+		}
+	}
+	markdownAnswers(&b, c)
+	return b.String()
+}
+
+func markdownFlags(b *strings.Builder, title string, fs *pflag.FlagSet) {
+	all := command.Flags(fs)
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n\n| flag | |\n|---|---|\n", title)
+	for _, f := range all {
+		fmt.Fprintf(b, "| `%s` | %s |\n", strings.ReplaceAll(f.Head(), "|", `\|`), cell(f.Text()))
+	}
+}
+
+func markdownAnswers(b *strings.Builder, c *cobra.Command) {
+	title := "\n## The answer in JSON\n\nFields are added, never renamed or given another meaning.\n\n"
+	for _, a := range Answers() {
+		if a.Command == c.CommandPath() {
+			fmt.Fprintf(b, "%s* [%s.json](../schema/%s.json): %s\n", title, a.Name, a.Name, escapeMarkdown(a.Help))
+			title = ""
+		}
+	}
+}
+
+var markdownEscaper = strings.NewReplacer("_", `\_`, "*", `\*`, "<", `\<`)
+
+func escapeMarkdown(s string) string { return markdownEscaper.Replace(s) }
+
+func cell(s string) string { return strings.ReplaceAll(escapeMarkdown(s), "|", `\|`) }

@@ -1,0 +1,158 @@
+package reference
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/savepoint-tools/spt/cmd/spt/command"
+)
+
+// Answer is one form of answer: what -o json prints is one value of it. Where
+// it is a list, -o jsonl prints its elements, one a line.
+type Answer struct {
+	Name    string // of the schema
+	Command string
+	Help    string
+	value   any // a zero value of what is printed
+}
+
+// Answers are all of them.
+func Answers() []Answer {
+	return []Answer{
+		{"inspect", "spt inspect", "a snapshot, its operators and their states", command.InspectResult{}},
+		{"inspect-rows", "spt inspect", "with --by: a list of rows; which fields a row has depends on what the rows are", []command.InspectRow{}},
+		{"ls", "spt ls", "a list of snapshots", []command.ListRow{}},
+		{"verify", "spt verify", "a list, one for each snapshot", []command.VerifyResult{}},
+		{"convert", "spt convert", "what was written, or would be", command.WriteResult{}},
+		{"hash", "spt hash", "a list of uids and their ids", []command.HashRow{}},
+		{"version", "spt version", "the version, and those of the formats", command.VersionResult{}},
+		{"error", "spt", "an error of any command, on stderr: one line", command.ErrorResult{}},
+	}
+}
+
+const schemaDialect = "https://json-schema.org/draft/2020-12/schema"
+
+// Schema is the JSON Schema of the answer. Properties that it does not name are
+// allowed: fields are added.
+func (a Answer) Schema() ([]byte, error) {
+	r := reflector{defs: map[string]*schema{}}
+	s, err := r.of(reflect.TypeOf(a.value))
+	if err != nil {
+		return nil, err
+	}
+	s.Dialect, s.Title, s.Description, s.Defs = schemaDialect, a.Command+": "+a.Name, a.Help, r.defs
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(s); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// schema is as much of JSON Schema as answers need.
+type schema struct {
+	Dialect     string             `json:"$schema,omitempty"`
+	Title       string             `json:"title,omitempty"`
+	Description string             `json:"description,omitempty"`
+	Ref         string             `json:"$ref,omitempty"`
+	Type        string             `json:"type,omitempty"`
+	Format      string             `json:"format,omitempty"`
+	Enum        []string           `json:"enum,omitempty"`
+	Items       *schema            `json:"items,omitempty"`
+	Properties  map[string]*schema `json:"properties,omitempty"`
+	Required    []string           `json:"required,omitempty"`
+	Defs        map[string]*schema `json:"$defs,omitempty"`
+}
+
+type reflector struct{ defs map[string]*schema }
+
+// of describes a type. Structs below the first are definitions.
+func (r *reflector) of(t reflect.Type) (*schema, error) {
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return r.of(t.Elem())
+	case t == reflect.TypeFor[time.Time]():
+		return &schema{Type: "string", Format: "date-time"}, nil
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return &schema{Type: "boolean"}, nil
+	case reflect.String:
+		return &schema{Type: "string"}, nil
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return &schema{Type: "integer"}, nil
+	case reflect.Slice:
+		items, err := r.named(t.Elem())
+		return &schema{Type: "array", Items: items}, err
+	case reflect.Struct:
+		return r.object(t)
+	}
+	return nil, fmt.Errorf("no schema for %s", t)
+}
+
+// named is of, by reference for structs.
+func (r *reflector) named(t reflect.Type) (*schema, error) {
+	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() {
+		return r.of(t)
+	}
+	if _, ok := r.defs[t.Name()]; !ok {
+		r.defs[t.Name()] = &schema{} // ends a recursion
+		s, err := r.object(t)
+		if err != nil {
+			return nil, err
+		}
+		r.defs[t.Name()] = s
+	}
+	return &schema{Ref: "#/$defs/" + t.Name()}, nil
+}
+
+func (r *reflector) object(t reflect.Type) (*schema, error) {
+	s := &schema{Type: "object", Properties: map[string]*schema{}}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !f.IsExported() {
+			continue
+		}
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
+			return nil, fmt.Errorf("%s.%s has no name in JSON", t, f.Name)
+		}
+		p, err := r.named(f.Type)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		if err := p.annotate(f.Tag.Get("jsonschema")); err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", t, f.Name, err)
+		}
+		s.Properties[name] = p
+		if options != "omitempty" {
+			s.Required = append(s.Required, name)
+		}
+	}
+	return s, nil
+}
+
+// annotate reads a jsonschema tag: enum=WORD for each word, and last
+// description=TEXT, which may hold commas.
+func (s *schema) annotate(tag string) error {
+	for tag != "" {
+		if text, ok := strings.CutPrefix(tag, "description="); ok {
+			s.Description = text
+			return nil
+		}
+		word, rest, _ := strings.Cut(tag, ",")
+		value, ok := strings.CutPrefix(word, "enum=")
+		if !ok {
+			return fmt.Errorf("jsonschema tag %q", word)
+		}
+		s.Enum = append(s.Enum, value)
+		tag = rest
+	}
+	return nil
+}
