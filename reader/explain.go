@@ -261,6 +261,9 @@ var wrappings = []struct {
 	{0, "{", "JSON text", "give the folder of a snapshot, its _metadata or an .spt file"},
 }
 
+// sptMagic starts an .spt file.
+const sptMagic = "\x89SPT\r\n\x1a\n"
+
 // notOurs says what a file is that is neither _metadata nor .spt.
 func (f *found) notOurs(ctx context.Context) error {
 	if f.info.Size == 0 {
@@ -272,10 +275,10 @@ func (f *found) notOurs(ctx context.Context) error {
 			return hint(refuse(f.name, "it is %s", w.what), "%s", w.advice)
 		}
 	}
-	if bytes.HasPrefix(flinkMagic, f.head) || bytes.HasPrefix([]byte("\x89SPT\r\n\x1a\n"), f.head) {
+	if bytes.HasPrefix(flinkMagic, f.head) || bytes.HasPrefix([]byte(sptMagic), f.head) {
 		return hint(&kinded{fmt.Errorf("%s is cut short: it has %d bytes", quote(f.name), len(f.head)), format.ErrTruncated}, "copy it again and compare sizes")
 	}
-	if len(f.head) > 4 && bytes.HasPrefix(f.head, []byte("\x89SPT")) || bytes.HasPrefix(f.head, []byte("\xef\xbf\xbdSPT")) {
+	if bytes.HasPrefix(f.head, []byte("\xef\xbf\xbdSPT")) { // others are recognised by spt.Open
 		return hint(refuse(f.name, "it is an .spt file that went through a text-mode transfer"), "copy it again in binary mode")
 	}
 	err := refuse(f.name, "it starts %x, neither Flink's _metadata nor .spt", f.head[:min(len(f.head), 8)])
@@ -302,6 +305,8 @@ func (f *found) explain(err error, p format.Bytes) error {
 
 func (f *found) explainSPT(err error) error {
 	switch {
+	case !bytes.HasPrefix(f.head, []byte(sptMagic)) && len(f.head) >= len(sptMagic):
+		return hint(err, "copy it again in binary mode")
 	case errors.Is(err, format.ErrTruncated):
 		return hint(err, "it was not sealed, or was cut: if a writer was interrupted, write it again; if it was copied, compare sizes")
 	}

@@ -107,8 +107,8 @@ func (w *lister) folder(path, name string, l listing, depth int) error {
 			w.entries = append(w.entries, Entry{Path: route.Join(path, base), Time: f.ModTime})
 		}
 	}
-	if l.has(MetadataName) {
-		w.entries = append(w.entries, Entry{Path: path})
+	if i := slices.IndexFunc(l.files, isMetadata); i >= 0 {
+		w.entries = append(w.entries, Entry{Path: path, Time: l.files[i].ModTime})
 		return nil // nothing but state files is below a snapshot
 	}
 	base := route.Base(name)
@@ -143,6 +143,8 @@ func (w *lister) folder(path, name string, l listing, depth int) error {
 	}
 	return nil
 }
+
+func isMetadata(f storage.Info) bool { return route.Base(f.Name) == MetadataName }
 
 // finish opens what was found, sorts it and marks the newest.
 func (w *lister) finish() ([]Entry, error) {

@@ -143,7 +143,10 @@ func (f *found) openFlink(ctx context.Context, o Options, salvage bool) (*Snapsh
 	}
 	c := *sp
 	c.Location = f.location
-	snap := &Snapshot{Savepoint: &c, mapping: mapping, asRead: &c}
+	snap := &Snapshot{Savepoint: &c, mapping: mapping}
+	if err == nil { // else there is more in the file, or less
+		snap.asRead = &c
+	}
 	snap.Container = Container{Family: Flink, Name: f.name, Size: f.info.Size, ModTime: f.info.ModTime}
 	snap.Container.Metadata, _ = metadata.VersionOf(sp)
 	snap.src = newSource(f, o, nil)

@@ -247,6 +247,9 @@ func TestSalvage(t *testing.T) {
 		if damage == nil || !errors.Is(damage, format.ErrTruncated) && !errors.Is(damage, format.ErrCorrupt) || snap.Location != dir {
 			t.Fatalf("cut at %d: damage %v", cut, damage)
 		}
+		if snap.Describes(snap.Savepoint) {
+			t.Fatalf("cut at %d: it is said to be all of the file", cut)
+		}
 		if snap.ID == 7 && len(snap.Operators) == 1 {
 			most = max(most, len(snap.Operators[0].Subtasks))
 			if subs := snap.Operators[0].Subtasks; len(subs) > 0 && subs[0].Managed != nil && content(t, snap, subs[0].Managed.Data) != "hello" {

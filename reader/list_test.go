@@ -1,0 +1,212 @@
+package reader_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
+)
+
+func ls(t *testing.T, root string, o reader.ListOptions) []reader.Entry {
+	t.Helper()
+	if o.Stores == nil {
+		o.Options = options()
+	}
+	entries, err := reader.List(ctx, root, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
+
+func TestList(t *testing.T) {
+	flink := func(id int64) string {
+		sp := model(list(relative("state", 5), 0))
+		sp.ID = id
+		return string(encode(t, sp))
+	}
+	dir := write(t, map[string]string{
+		"job/chk-3/_metadata": flink(3), "job/chk-3/state": "hello",
+		"job/chk-4/_metadata":  flink(4), // its file is gone
+		"job/chk-5/state":      "hello",  // not finished
+		"job/shared/_metadata": "never looked at", "job/taskowned/chk-9/x": "nor this",
+		"savepoint-0a/_metadata": flink(2), "savepoint-0a/state": "hello", "savepoint-0a/below/_metadata": "nor this",
+		"savepoint-0b/state":                  "hello",
+		"broken/_metadata":                    flink(9)[:40],
+		"one.spt":                             string(pack(t, model(list(inline("x"), 0)))),
+		"cut.spt":                             string(pack(t, model(list(inline("x"), 0))))[:60],
+		".spt-tmp-0123456789ab-x.spt":         "half",
+		".spt-tmp-0123456789ab-sp/state":      "half",
+		".spt-tmp-0123456789ab-old/_metadata": flink(1),
+		"notes.txt":                           "hello", "other/folder/x": "y",
+	})
+	start := time.Now().Truncate(time.Second)
+	for i, name := range []string{"one.spt", "broken/_metadata", "job/chk-4/_metadata", "job/chk-3/_metadata", "savepoint-0a/_metadata", "cut.spt"} {
+		at := start.Add(-time.Duration(i) * time.Hour)
+		if name == "one.spt" {
+			at = start.Add(-50 * time.Hour)
+		}
+		if err := os.Chtimes(filepath.Join(dir, name), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries := ls(t, dir+"/", reader.ListOptions{})
+	got := map[string]reader.Entry{}
+	var order []string
+	for _, e := range entries {
+		path, ok := strings.CutPrefix(e.Path, dir+"/")
+		if !ok {
+			t.Errorf("path %q", e.Path)
+		}
+		got[path] = e
+		if e.State == reader.Complete || e.State == reader.Damaged {
+			order = append(order, path)
+		}
+	}
+	want := map[string]struct {
+		state   reader.EntryState
+		problem string
+		newest  bool
+	}{
+		"job/chk-3":                   {reader.Complete, "", true},
+		"job/chk-4":                   {reader.Incomplete, "1 file missing", false},
+		"job/chk-5":                   {reader.Incomplete, "it has no _metadata", false},
+		"savepoint-0a":                {reader.Complete, "", false},
+		"savepoint-0b":                {reader.Incomplete, "it has no _metadata", false},
+		"broken":                      {reader.Damaged, "cut short", false},
+		"one.spt":                     {reader.Complete, "", false},
+		"cut.spt":                     {reader.Damaged, "not sealed", false},
+		".spt-tmp-0123456789ab-x.spt": {reader.Leftover, "interrupted", false},
+		".spt-tmp-0123456789ab-sp":    {reader.Leftover, "interrupted", false},
+		".spt-tmp-0123456789ab-old":   {reader.Leftover, "interrupted", false},
+	}
+	for path, w := range want {
+		e, ok := got[path]
+		if !ok {
+			t.Errorf("%s is not listed", path)
+		} else if e.State != w.state || !strings.Contains(e.Problem, w.problem) || w.problem == "" && e.Problem != "" || e.Newest != w.newest {
+			t.Errorf("%s: %+v", path, e)
+		}
+	}
+	for path := range got {
+		if _, ok := want[path]; !ok {
+			t.Errorf("%s is listed", path)
+		}
+	}
+	if order := strings.Join(order, " "); order != "broken job/chk-3 savepoint-0a cut.spt one.spt" {
+		t.Errorf("order %s", order)
+	}
+	if e := got["job/chk-3"]; e.ID != 3 || e.Operators != 1 || e.Bytes != int64(len(flink(3)))+5 || e.Kind.Type != "checkpoint" || e.Container.Family != reader.Flink {
+		t.Errorf("%+v", e)
+	}
+	if e := got["job/chk-4"]; e.Missing != 1 || e.ID != 4 {
+		t.Errorf("%+v", e)
+	}
+	if e := got["job/chk-5"]; e.ID != 5 || e.Time.IsZero() {
+		t.Errorf("%+v", e)
+	}
+	if e := got["one.spt"]; e.Container.Family != reader.SPT || e.ID != 7 {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestListDepth(t *testing.T) {
+	flink := string(encode(t, model(list(inline("x"), 0))))
+	dir := write(t, map[string]string{"a/_metadata": flink, "b/c/_metadata": flink, "1/2/3/4/5/6/7/_metadata": flink, "1/2/3/4/5/6/7x/8/_metadata": flink})
+	for depth, want := range map[int]int{1: 0, 2: 1, 3: 2, 0: 3, 9: 4} {
+		if n := len(ls(t, dir, reader.ListOptions{Depth: depth})); n != want {
+			t.Errorf("depth %d: %d snapshots, want %d", depth, n, want)
+		}
+	}
+}
+
+func TestListRoots(t *testing.T) {
+	flink := string(encode(t, model(list(inline("x"), 0))))
+	dir := write(t, map[string]string{"sp/_metadata": flink, "x.spt": string(pack(t, model(list(inline("x"), 0)))), "empty/": "", "chk-1/y": "1"})
+	for root, want := range map[string]string{"sp": "sp", "sp/": "sp", "sp/_metadata": "sp/_metadata", "x.spt": "x.spt", "./sp": "./sp"} {
+		t.Chdir(dir)
+		if e := ls(t, root, reader.ListOptions{}); len(e) != 1 || e[0].Path != want || e[0].State != reader.Complete || !e[0].Newest {
+			t.Errorf("%s: %+v", root, e)
+		}
+	}
+	if e := ls(t, ".", reader.ListOptions{}); len(e) != 3 || e[0].Path == "" {
+		t.Errorf("%+v", e)
+	}
+	if e := ls(t, "empty", reader.ListOptions{}); len(e) != 0 {
+		t.Errorf("%+v", e)
+	}
+	if e := ls(t, "chk-1", reader.ListOptions{}); len(e) != 1 || e[0].State != reader.Incomplete {
+		t.Errorf("%+v", e)
+	}
+	if _, err := reader.List(ctx, dir+"/none", reader.ListOptions{Options: options()}); !errors.Is(err, storage.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := reader.List(ctx, "gs://x", reader.ListOptions{Options: options()}); !errors.Is(err, storage.ErrUnsupported) {
+		t.Errorf("error %v", err)
+	}
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := reader.List(over, dir, reader.ListOptions{Options: options()}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A folder that may not be looked into does not hide the others.
+func TestListWithoutPermission(t *testing.T) {
+	flink := string(encode(t, model(list(inline("x"), 0))))
+	store := inMemory(t, map[string]string{"root/open/_metadata": flink, "root/closed/_metadata": flink, "root/unread/_metadata": flink})
+	h := hooked{store, func(op, name string) error {
+		if op == "list" && name == "root/closed/" || op == "read" && strings.HasPrefix(name, "root/unread") {
+			return storage.ErrPermission
+		}
+		return nil
+	}}
+	entries := ls(t, "mem://root", reader.ListOptions{Options: options("mem", h)})
+	if len(entries) != 3 {
+		t.Fatalf("%+v", entries)
+	}
+	for _, e := range entries {
+		switch e.Path {
+		case "mem://root/open":
+			if e.State != reader.Complete || !e.Newest {
+				t.Errorf("%+v", e)
+			}
+		case "mem://root/closed", "mem://root/unread":
+			if e.State != reader.Damaged || !strings.Contains(e.Problem, "permission") {
+				t.Errorf("%+v", e)
+			}
+		default:
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+// Every snapshot of the corpus is found, and all are complete.
+func TestListCorpus(t *testing.T) {
+	entries := ls(t, corpusRoot(t), reader.ListOptions{})
+	kinds := map[summary.Kind]int{}
+	newest := 0
+	for i, e := range entries {
+		if e.State != reader.Complete {
+			t.Errorf("%+v", e)
+		}
+		if e.Newest {
+			newest++
+		}
+		if i > 0 && e.Time.After(entries[i-1].Time) {
+			t.Errorf("%s comes too late", e.Path)
+		}
+		kinds[e.Kind]++
+	}
+	if len(entries) != len(corpus(t)) || newest != 1 {
+		t.Errorf("%d entries, %d snapshots, %d newest", len(entries), len(corpus(t)), newest)
+	}
+	t.Logf("%d snapshots of %d kinds", len(entries), len(kinds))
+}
