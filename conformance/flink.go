@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,7 @@ type Flink struct {
 	stdin   io.WriteCloser
 	answers chan answer
 	logFile string
+	scratch string // the JVM's; it removes it when it ends well
 
 	mu     sync.Mutex
 	broken error
@@ -58,13 +60,17 @@ func Start(version Version) (*Flink, error) {
 		return nil, err
 	}
 	defer log.Close() //nolint:errcheck // the process holds its own descriptor
+	scratch := filepath.Join(base.dir, ".scratch-"+string(version))
+	if err := os.RemoveAll(scratch); err != nil {
+		return nil, err
+	}
 	process := exec.Command(program.java,
 		"-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"--add-opens=java.base/java.util=ALL-UNNAMED",
 		"--add-opens=java.base/java.time=ALL-UNNAMED",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.logFile=System.err",
-		"-cp", program.classPath, "spt.oracle.Main")
+		"-cp", program.classPath, "spt.oracle.Main", scratch)
 	process.Stderr = log
 	stdin, err := process.StdinPipe()
 	if err != nil {
@@ -77,7 +83,7 @@ func Start(version Version) (*Flink, error) {
 	if err := process.Start(); err != nil {
 		return nil, err
 	}
-	f := &Flink{version: version, process: process, stdin: stdin, logFile: log.Name(), answers: make(chan answer)}
+	f := &Flink{version: version, process: process, stdin: stdin, logFile: log.Name(), scratch: scratch, answers: make(chan answer)}
 	go f.listen(stdout)
 	return f, nil
 }
@@ -126,7 +132,7 @@ func (f *Flink) Make(options Options, out string) (Snapshot, error) {
 		}
 		break
 	}
-	if err := copyTree(options.At, out+"/savepoint"); err != nil {
+	if err := copyTree(options.At, filepath.Join(out, "savepoint")); err != nil {
 		return Snapshot{}, err
 	}
 	return OpenSnapshot(out)
@@ -135,8 +141,17 @@ func (f *Flink) Make(options Options, out string) (Snapshot, error) {
 // Restore starts the job of the snapshot from it and returns what Flink handed
 // to each subtask. A refusal is a *RefusedError.
 func (f *Flink) Restore(s Snapshot, choices Choices) (Content, error) {
+	text, err := f.restore(s, choices)
+	if err != nil {
+		return Content{}, err
+	}
+	var content Content
+	return content, json.Unmarshal(text, &content)
+}
+
+func (f *Flink) restore(s Snapshot, choices Choices) (json.RawMessage, error) {
 	var result struct {
-		Restored Content `json:"restored"`
+		Restored json.RawMessage `json:"restored"`
 	}
 	err := s.stand(func(path string) error {
 		line, err := f.ask(map[string]any{"command": "restore", "snapshot": path, "options": s.Options, "choices": choices})
@@ -147,6 +162,26 @@ func (f *Flink) Restore(s Snapshot, choices Choices) (Content, error) {
 		return json.Unmarshal(line, &result)
 	})
 	return result.Restored, err
+}
+
+// Proceed restores the job from a retained checkpoint, lets it go on, takes its
+// next checkpoint, and leaves in out what Make does. The new checkpoint may use
+// files of the old one: savepoint/ holds both.
+func (f *Flink) Proceed(s Snapshot, choices Choices, out string) (Snapshot, error) {
+	options := s.Options
+	options.At = s.At
+	err := s.stand(func(path string) error {
+		request := map[string]any{"command": "proceed", "snapshot": path, "options": options, "choices": choices, "out": out}
+		if _, err := f.ask(request); err != nil {
+			return err
+		}
+		restores.count(f.version)
+		return copyTree(s.At, filepath.Join(out, "savepoint"))
+	})
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return OpenSnapshot(out)
 }
 
 // Metadata is the snapshot's _metadata as Flink's own reader sees it, in the
@@ -197,7 +232,7 @@ func (f *Flink) Close() error {
 	}()
 	kill := time.AfterFunc(20*time.Second, func() { f.process.Process.Kill() }) //nolint:errcheck // it may be gone
 	defer kill.Stop()
-	return errors.Join(err, f.process.Wait(), os.Remove(f.logFile))
+	return errors.Join(err, f.process.Wait(), os.Remove(f.logFile), os.RemoveAll(f.scratch))
 }
 
 // ask sends one request and waits for its answer.

@@ -91,6 +91,7 @@ func CloseAll() error {
 		errs = append(errs, f.Close())
 	}
 	running.flinks = nil
+	RemoveBase()
 	return errors.Join(errs...)
 }
 

@@ -56,7 +56,76 @@ func TestCraftedSnapshots(t *testing.T) {
 						t.Errorf("parallelism %d: %s", parallelism, wrong)
 					}
 				}
+				if q.kind == "changelog-of-many" {
+					judgeChangelogOfMany(t, f, s, crafted)
+				}
 			})
+		}
+	}
+}
+
+// The crafted handle is also taken by a job with changelog on; and a job that
+// was restored from it takes checkpoints that can be restored.
+func judgeChangelogOfMany(t *testing.T, f *Flink, original, crafted Snapshot) {
+	t.Helper()
+	on := crafted
+	on.Options.Changelog = true
+	for _, wrong := range CheckRedistributed(mustTruth(t, original), Restore(t, f, on, Choices{Parallelism: 1})) {
+		t.Errorf("changelog on: %s", wrong)
+	}
+	if !crafted.Options.Checkpoint {
+		return
+	}
+	next, err := f.Proceed(crafted, Choices{Claim: true}, t.TempDir())
+	if err != nil {
+		t.Fatalf("going on: %s", explain(err))
+	}
+	for _, wrong := range CheckRedistributed(mustTruth(t, next), Restore(t, f, next, Choices{Parallelism: 3})) {
+		t.Errorf("after going on: %s", wrong)
+	}
+}
+
+// A checkpoint whose shared files are named relatively, restored and claimed:
+// what does the next incremental checkpoint say of the files it keeps using?
+// They lie beside the old _metadata, not beside the new one.
+func TestRelativeSharedFilesAfterClaim(t *testing.T) {
+	options := Options{Shape: "counts", Backend: "rocksdb", Checkpoint: true, Incremental: true, Checkpoints: 2, InlineThreshold: Bytes(0)}
+	for _, version := range Versions() {
+		for _, relative := range []bool{false, true} {
+			for _, claim := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/relative=%v/claim=%v", version, relative, claim), func(t *testing.T) {
+					f := Use(t, version)
+					s := Make(t, f, options)
+					if relative {
+						crafted, err := f.Craft(s, "shared-relative", t.TempDir())
+						if err != nil {
+							t.Fatal(explain(err))
+						}
+						s = crafted
+					}
+					next, err := f.Proceed(s, Choices{Claim: claim}, t.TempDir())
+					if err != nil {
+						t.Fatal(explain(err))
+					}
+					metadata, err := f.Metadata(next)
+					if err != nil {
+						t.Fatal(explain(err))
+					}
+					got, err := f.Restore(next, Choices{})
+					dangling := strings.Contains(fmt.Sprint(metadata), `.sst","stream":{"class":"RelativeFileStateHandle"`)
+					if wantDangling := relative && claim; dangling != wantDangling {
+						t.Errorf("relative handles in the shared list of the next checkpoint: %v, want %v", dangling, wantDangling)
+					}
+					if (err != nil) != dangling || dangling && !strings.Contains(err.Error(), "FileNotFoundException") {
+						t.Errorf("dangling: %v, restore: %v", dangling, err)
+					}
+					if err == nil {
+						for _, wrong := range CheckRedistributed(mustTruth(t, next), got) {
+							t.Error(wrong)
+						}
+					}
+				})
+			}
 		}
 	}
 }

@@ -38,6 +38,10 @@ type Choices struct {
 	Parallelism      int  `json:"parallelism,omitempty"` // 0: as in the options
 	AllowNonRestored bool `json:"allow_non_restored,omitempty"`
 
+	// Claim makes the snapshot the job's own, so that later checkpoints may use
+	// its files. Only Proceed heeds it.
+	Claim bool `json:"claim,omitempty"`
+
 	// UIDs gives operators new uids, by their uid in the shape.
 	UIDs map[string]string `json:"uids,omitempty"`
 

@@ -44,13 +44,30 @@ func lockBase() error {
 			base.err = os.MkdirAll(base.dir, 0o755)
 		}
 		if base.err == nil {
-			base.lock, base.err = os.OpenFile(filepath.Join(base.dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
-		}
-		if base.err == nil {
-			base.err = unix.Flock(int(base.lock.Fd()), unix.LOCK_EX)
+			base.err = lock(filepath.Join(os.TempDir(), "spt-conformance.lock"))
 		}
 	})
 	return base.err
+}
+
+func lock(name string) (err error) {
+	base.lock, err = os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	descriptor := int(base.lock.Fd())
+	if err := unix.Flock(descriptor, unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "conformance: waiting for another process that uses Flink")
+	return unix.Flock(descriptor, unix.LOCK_EX)
+}
+
+// RemoveBase leaves no trace of the base folder, unless others use it.
+func RemoveBase() {
+	if base.dir != "" {
+		_ = os.Remove(base.dir) // fails when it is not empty, and should
+	}
 }
 
 // newPlace names a folder below the base that is free.

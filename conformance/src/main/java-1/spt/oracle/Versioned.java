@@ -3,7 +3,9 @@ package spt.oracle;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.flink.api.common.functions.RichMapFunction;
+import org.apache.flink.core.execution.RestoreMode;
 import org.apache.flink.runtime.checkpoint.OperatorState;
+import org.apache.flink.runtime.jobgraph.SavepointRestoreSettings;
 import org.apache.flink.streaming.api.checkpoint.ListCheckpointed;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
@@ -34,6 +36,10 @@ final class Versioned {
         public void restoreState(List<Long> state) {
             numbers.addAll(state);
         }
+    }
+
+    static SavepointRestoreSettings claim(String snapshot, boolean allowNonRestored) {
+        return SavepointRestoreSettings.forPath(snapshot, allowNonRestored, RestoreMode.CLAIM);
     }
 
     /** An operator state without subtasks, of the same operator. */

@@ -1,6 +1,8 @@
 package spt.oracle;
 
+import org.apache.flink.core.execution.RecoveryClaimMode;
 import org.apache.flink.runtime.checkpoint.OperatorState;
+import org.apache.flink.runtime.jobgraph.SavepointRestoreSettings;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
 
@@ -8,6 +10,10 @@ import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
 final class Versioned {
     static SingleOutputStreamOperator<Long> listCheckpointed(DataStream<Long> numbers, Options options) {
         throw new UnsupportedOperationException("ListCheckpointed is gone since Flink 2.0");
+    }
+
+    static SavepointRestoreSettings claim(String snapshot, boolean allowNonRestored) {
+        return SavepointRestoreSettings.forPath(snapshot, allowNonRestored, RecoveryClaimMode.CLAIM);
     }
 
     /** An operator state without subtasks, of the same operator. */

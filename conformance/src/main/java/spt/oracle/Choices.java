@@ -9,6 +9,9 @@ public final class Choices implements Serializable {
     public int parallelism; // 0: as in the options
     public boolean allowNonRestored;
 
+    /** Makes the snapshot the job's own: its files may stay in use by later checkpoints. For proceed. */
+    public boolean claim;
+
     /** New uid of an operator, by its uid in the shape. */
     public Map<String, String> uids = Map.of();
 

@@ -13,14 +13,14 @@ import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.Obje
 /**
  * One request per line on stdin, one answer per line on stdout, both JSON objects.
  *
- * <p>Nothing else may write to stdout: Flink's log goes where slf4j-simple was told, and System.out is turned to stderr.
+ * <p>The argument is a folder for scratch files. Nothing else may write to stdout: Flink's log goes where slf4j-simple was told, and System.out is turned to stderr.
  */
 public final class Main {
     public static void main(String[] args) throws Exception {
         PrintStream answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         System.setOut(System.err);
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        try (Runner runner = new Runner()) {
+        try (Runner runner = new Runner(Path.of(args[0]))) {
             for (String line = requests.readLine(); line != null; line = requests.readLine()) {
                 JsonNode request = Json.MAPPER.readTree(line);
                 if (request.path("command").asText().equals("quit")) {
@@ -50,10 +50,13 @@ public final class Main {
     private static ObjectNode execute(Runner runner, JsonNode request) throws Exception {
         String command = request.path("command").asText();
         switch (command) {
-            case "make": {
+            case "make":
+            case "proceed": {
                 Path out = Path.of(request.path("out").asText());
                 Options options = Json.read(request.path("options"), Options.class);
-                Runner.Made made = runner.make(options);
+                Choices choices = Json.read(request.path("choices"), Choices.class);
+                Runner.Made made = command.equals("make")
+                        ? runner.make(options) : runner.proceed(request.path("snapshot").asText(), options, choices);
                 Files.createDirectories(out);
                 Json.write(out.resolve("truth.json"), made.truth);
                 Json.write(out.resolve("metadata.json"), MetadataDump.of(made.snapshot.toString()));

@@ -45,9 +45,9 @@ final class NumberSource
             this.stages = stages;
         }
 
-        /** One stage more than is ever read: a rest stays in every split. */
+        /** Two stages more than the job reads: one for a job that proceeds, and a rest in every split. */
         long start(int split) {
-            return split * perStage * (stages + 1);
+            return split * perStage * (stages + 2);
         }
 
         long limit(String splitId, int stage) {

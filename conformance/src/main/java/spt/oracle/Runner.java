@@ -37,8 +37,9 @@ final class Runner implements AutoCloseable {
     private final Path scratch;
     private final AtomicLong runs = new AtomicLong();
 
-    Runner() throws Exception {
-        scratch = Files.createTempDirectory("spt-oracle");
+    /** In the scratch folder lie RocksDB's working directories, whose names get into its files. */
+    Runner(Path scratch) throws Exception {
+        this.scratch = Files.createDirectories(scratch);
         Configuration configuration = new Configuration();
         configuration.set(TaskManagerOptions.MANAGED_MEMORY_SIZE, MemorySize.ofMebiBytes(16));
         configuration.set(TaskManagerOptions.NETWORK_MEMORY_MIN, MemorySize.ofMebiBytes(64));
@@ -84,8 +85,10 @@ final class Runner implements AutoCloseable {
             boolean last = run == parallelisms.size() - 1;
             Choices choices = new Choices();
             choices.parallelism = parallelisms.get(run);
-            try (Job job = new Job(options, choices, previous == null ? null : previous.toString())) {
-                made = job.snapshot(run, last);
+            SavepointRestoreSettings from = previous == null
+                    ? SavepointRestoreSettings.none() : SavepointRestoreSettings.forPath(previous.toString(), false);
+            try (Job job = new Job(options, choices, from)) {
+                made = job.snapshot(run * options.checkpoints + 1, options.checkpoints);
             }
             previous = made.snapshot;
             if (!last && !options.checkpoint) { // the next savepoint wants the place
@@ -99,11 +102,24 @@ final class Runner implements AutoCloseable {
 
     /** Restores the job from a snapshot and shows what Flink handed to each subtask. */
     ObjectNode restore(String snapshot, Options options, Choices choices) throws Exception {
-        try (Job job = new Job(options, choices, snapshot)) {
+        try (Job job = new Job(options, choices, SavepointRestoreSettings.forPath(snapshot, choices.allowNonRestored))) {
             if (options.unaligned) {
                 job.settle();
             }
             return job.dump(true);
+        }
+    }
+
+    /** Restores the job from a snapshot that stands in options.at, lets it go on, and takes its next snapshot there. */
+    Made proceed(String snapshot, Options options, Choices choices) throws Exception {
+        if (!options.checkpoint) {
+            throw new IllegalArgumentException("a savepoint would take the place of the snapshot it comes from");
+        }
+        SavepointRestoreSettings from = choices.claim
+                ? Versioned.claim(snapshot, choices.allowNonRestored)
+                : SavepointRestoreSettings.forPath(snapshot, choices.allowNonRestored);
+        try (Job job = new Job(options, choices, from)) {
+            return job.snapshot(options.runs().size() * options.checkpoints + 1, 1);
         }
     }
 
@@ -122,7 +138,7 @@ final class Runner implements AutoCloseable {
         private final Names names;
         private final JobID id;
 
-        Job(Options options, Choices choices, String snapshot) throws Exception {
+        Job(Options options, Choices choices, SavepointRestoreSettings from) throws Exception {
             this.options = options;
             long number = runs.incrementAndGet();
             run = "run-" + number;
@@ -138,9 +154,7 @@ final class Runner implements AutoCloseable {
             StreamGraph graph = env.getStreamGraph();
             names = new Names(graph);
             JobGraph job = graph.getJobGraph(Runner.class.getClassLoader(), id);
-            if (snapshot != null) {
-                job.setSavepointRestoreSettings(SavepointRestoreSettings.forPath(snapshot, choices.allowNonRestored));
-            }
+            job.setSavepointRestoreSettings(from);
             try {
                 cluster.submitJob(job).get();
                 await("all tasks running", this::running);
@@ -197,15 +211,14 @@ final class Runner implements AutoCloseable {
             }
         }
 
-        /** Lets the sources emit what this run adds, takes the snapshots, and shows what the job then holds. */
-        Made snapshot(int runIndex, boolean last) throws Exception {
+        /** Lets the sources emit what each stage adds, takes a snapshot after each, and shows what the job then holds. */
+        Made snapshot(int firstStage, int stages) throws Exception {
             Path snapshot = null;
-            int checkpoints = Math.max(options.checkpoints, 1);
             if (options.unaligned) {
                 passFirstCheckpoint();
             }
-            for (int i = 0; i < checkpoints; i++) {
-                int stage = runIndex * checkpoints + i + 1;
+            for (int i = 0; i < stages; i++) {
+                int stage = firstStage + i;
                 gate.slow(options.unaligned);
                 gate.raise(stage);
                 shapes.sources.forEach((source, splits) -> await(

@@ -87,7 +87,7 @@ final class Shapes {
 
     /** A source that hands `read` of its `splits` splits to readers; options.elements numbers per stage over all of them. */
     private DataStream<Long> numbers(String name, int read, int splits, int parallelism) {
-        int stages = options.runs().size() * Math.max(options.checkpoints, 1);
+        int stages = options.runs().size() * options.checkpoints;
         long perStage = Math.max(1, options.elements / read);
         sources.put(name, read);
         return env.fromSource(
