@@ -78,7 +78,7 @@ func filePath(rest string) string {
 			rest = after[slash:] // the authority, empty or localhost, is not looked at
 		}
 	}
-	if len(rest) > 2 && rest[0] == '/' && rest[2] == ':' { // file:/C:/x
+	if len(rest) > 2 && rest[0] == '/' && hasDrive(rest[1:]) { // file:/C:/x
 		rest = rest[1:]
 	}
 	return rest
@@ -119,12 +119,19 @@ func cut(name string) int {
 }
 
 func isWindowsPath(name string) bool {
-	return len(name) > 1 && name[1] == ':' || strings.HasPrefix(name, `\\`)
+	return hasDrive(name) || strings.HasPrefix(name, `\\`)
 }
 
-// Clean drops slashes at the end, so that "sp/" and "sp" are one folder.
+// hasDrive is whether a name begins as C: does. Flink takes it for a drive on
+// every system.
+func hasDrive(name string) bool {
+	return len(name) > 1 && name[1] == ':' && (name[0]|0x20) >= 'a' && (name[0]|0x20) <= 'z'
+}
+
+// Clean drops slashes at the end, so that "sp/" and "sp" are one folder. The
+// root of a scheme or a drive stays.
 func Clean(name string) string {
-	for len(name) > 1 && (strings.HasSuffix(name, "/") || isWindowsPath(name) && len(name) > 3 && strings.HasSuffix(name, `\`)) {
+	for len(name) > 1 && name[len(name)-2] != ':' && (strings.HasSuffix(name, "/") || isWindowsPath(name) && len(name) > 3 && strings.HasSuffix(name, `\`)) {
 		name = name[:len(name)-1]
 	}
 	return name
