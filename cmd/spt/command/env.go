@@ -25,9 +25,10 @@ type Env struct {
 	// only a terminal can do.
 	stdoutFile, stderrFile *os.File
 
-	common commonFlags
-	maps   []reader.Mapping
-	uids   map[string]string // id in hex -> uid, from --names
+	command string // that runs
+	common  commonFlags
+	maps    []reader.Mapping
+	uids    map[string]string // id in hex -> uid, from --names
 }
 
 // OSEnv is the environment of the process.

@@ -122,6 +122,14 @@ type ErrorResult struct {
 	Path   string `json:"path,omitempty" jsonschema:"description=place inside the file"`
 }
 
+// advise is a hint, for whoever ran another command than the one in it.
+func (e *Env) advise(hint string) string {
+	if e.command == "" {
+		return hint
+	}
+	return strings.ReplaceAll(hint, ":  spt inspect ", ":  spt "+e.command+" ")
+}
+
 // report prints an error, in the one place where errors are printed.
 func (e *Env) report(err error) {
 	var found *findings
@@ -132,7 +140,7 @@ func (e *Env) report(err error) {
 		return
 	}
 	code := exitCode(err)
-	msg, hint := printableLines(err.Error()), printableLines(hintOf(err))
+	msg, hint := printableLines(err.Error()), printableLines(e.advise(hintOf(err)))
 	if code == exitCancelled {
 		msg, hint = "cancelled", ""
 	}

@@ -80,6 +80,9 @@ It opens each description and looks whether its files are there; no state is rea
 func runList(ctx context.Context, o listOptions, env *Env, roots []string) error {
 	var rows []ListRow
 	for _, root := range roots {
+		if root == "" { // an unset variable, not the folder one stands in
+			return usagef("a folder with an empty name")
+		}
 		entries, err := reader.List(ctx, root, reader.ListOptions{Options: env.readerOptions(), Depth: o.depth, Jobs: env.common.jobs})
 		if err != nil {
 			return err

@@ -26,6 +26,7 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			env.command = cmd.Name()
 			return env.prepare(cmd.Context())
 		},
 	}
