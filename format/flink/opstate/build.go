@@ -1,0 +1,423 @@
+package opstate
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/java"
+)
+
+// Build describes a new handle with the given states, in the given order, list
+// and union states before broadcast states. Its stream is a rope: the envelope
+// put together from those of the states, and ranges of the streams that the
+// runs lie in. No element is read; of each handle that a run is of, the first
+// bytes are.
+//
+// All states must have one Form, and the runs lie in streams that are
+// compressed alike. That the elements of all runs of a state were written with
+// the serializers that its Envelope describes is for the caller to see to: by
+// comparing Envelopes. A state may be renamed by giving it another Name.
+//
+// It is an ErrUnsupported to build from envelopes before version 5, and to
+// build other states than all those of an envelope that could not be split.
+// Wire and Merging of the handle are left empty.
+func (c *Codec) Build(ctx context.Context, src format.Source, states []format.StateRuns) (*format.OperatorHandle, error) {
+	if len(states) == 0 {
+		return nil, fmt.Errorf("a handle without states has no stream")
+	}
+	states = slices.Clone(states)
+	slices.SortStableFunc(states, func(a, b format.StateRuns) int {
+		return int(a.Mode/format.ModeBroadcast) - int(b.Mode/format.ModeBroadcast)
+	})
+	f, err := commonForm(states)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{codec: c, ctx: ctx, src: src, form: f}
+	h := &format.OperatorHandle{Codec: format.CodecFlink, States: make([]format.NamedState, len(states))}
+	if f.version == 0 {
+		h.Codec = format.CodecRaw
+	} else {
+		p, err := buildEnvelope(f, states)
+		if err != nil {
+			return nil, err
+		}
+		if f.compressed && !f.headers {
+			p = append(p, snappyHeader...)
+		}
+		b.literal(p)
+	}
+	for i, s := range states {
+		offs, err := b.state(s)
+		if err != nil {
+			return nil, format.At(err, "state %q", s.Name)
+		}
+		h.States[i] = format.NamedState{Name: s.Name, Mode: s.Mode, Offsets: offs}
+	}
+	h.Data = &format.Concat{Parts: b.parts}
+	return h, nil
+}
+
+// commonForm is the form of all states.
+func commonForm(states []format.StateRuns) (form, error) {
+	seen := make(map[format.Text]bool, len(states))
+	for _, s := range states {
+		if s.Form != states[0].Form {
+			return form{}, format.Errorf(format.ErrUnsupported, "states %q and %q are of streams made differently, and cannot share one", states[0].Name, s.Name)
+		}
+		if seen[s.Name] {
+			return form{}, fmt.Errorf("two states of the name %q in one handle", s.Name)
+		}
+		seen[s.Name] = true
+	}
+	f, err := parseForm(states[0].Form)
+	if err != nil {
+		return form{}, err
+	}
+	if f.version > 0 && f.version < minWritten {
+		return form{}, format.Errorf(format.ErrUnsupported, "operator state of version %d holds its serializers as Java objects, which current releases of Flink refuse: a new stream is written in version %d and later only", f.version, minWritten)
+	}
+	if f.unsplit != nil && !f.unsplit.holds(states) {
+		return form{}, format.Errorf(format.ErrUnsupported, "the description of the %d states in a stream cannot be taken apart: %s", len(f.unsplit.states), f.unsplit.why)
+	}
+	return f, nil
+}
+
+// buildEnvelope puts an envelope together (see parseEnvelope).
+func buildEnvelope(f form, states []format.StateRuns) ([]byte, error) {
+	if f.unsplit != nil {
+		return slices.Clone(f.unsplit.bytes), nil
+	}
+	p := binary.BigEndian.AppendUint32(nil, uint32(f.version))
+	if f.version >= flagVersion {
+		p = append(p, 0)
+		if f.compressed {
+			p[4] = 1
+		}
+	}
+	lists := slices.IndexFunc(states, func(s format.StateRuns) bool { return s.Mode == format.ModeBroadcast })
+	if lists < 0 {
+		lists = len(states)
+	}
+	for kind, part := range [...][]format.StateRuns{states[:lists], states[lists:]} {
+		if len(part) > math.MaxInt16 {
+			return nil, format.Errorf(format.ErrUnsupported, "%d states of one kind: a stream holds up to %d", len(part), math.MaxInt16)
+		}
+		p = binary.BigEndian.AppendUint16(p, uint16(len(part)))
+		for _, s := range part {
+			var err error
+			if p, err = appendState(p, f.version, int32(kind)+kindOperator, s.StateMeta); err != nil {
+				return nil, format.At(err, "state %q", s.Name)
+			}
+		}
+	}
+	return p, nil
+}
+
+// appendState appends what the envelope says of one state, under its name.
+func appendState(p []byte, version, kind int32, m format.StateMeta) ([]byte, error) {
+	c := java.NewCursor(m.Envelope)
+	s := readState(c, version, kind)
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	if c.Remaining() > 0 || s.mode != m.Mode {
+		return nil, format.Errorf(format.ErrUnsupported, "its description is one of a %v state of %d bytes, not of a %v state of %d", s.mode, c.Offset(), m.Mode, len(m.Envelope))
+	}
+	if s.name == m.Name {
+		return append(p, m.Envelope...), nil
+	}
+	p, err := java.AppendText(p, m.Name)
+	if err != nil {
+		return nil, err
+	}
+	return append(p, m.Envelope[2+int(binary.BigEndian.Uint16(m.Envelope)):]...), nil
+}
+
+// builder lays out a rope.
+type builder struct {
+	codec *Codec
+	ctx   context.Context
+	src   format.Source
+	form  form
+	parts []format.Part
+	size  int64
+	at    lookup
+}
+
+// lookup is a window on the offsets of the state that was looked at last: runs
+// mostly follow each other.
+type lookup struct {
+	of ofState
+	b  *bounds
+	l  *layout
+}
+
+type ofState struct {
+	h     *format.OperatorHandle
+	state int
+}
+
+func (b *builder) literal(p []byte) {
+	b.parts = append(b.parts, format.Literal(p))
+	b.size += int64(len(p))
+}
+
+func (b *builder) add(s format.Stream, off, n int64) {
+	if n == 0 {
+		return
+	}
+	b.size += n
+	if k := len(b.parts) - 1; k >= 0 {
+		if p := &b.parts[k]; p.Of == s && p.Off+p.N == off {
+			p.N += n
+			return
+		}
+	}
+	b.parts = append(b.parts, format.Part{Of: s, Off: off, N: n})
+}
+
+// state lays out one state and gives the offsets of its elements.
+func (b *builder) state(s format.StateRuns) (format.Offsets, error) {
+	if b.form.headers {
+		b.literal([]byte(snappyHeader))
+	}
+	offs := &offsets{}
+	for _, r := range s.Runs {
+		if err := b.run(s.Mode, r, offs); err != nil {
+			return nil, err
+		}
+	}
+	if s.Mode == format.ModeBroadcast && offs.Len() != 1 {
+		return nil, fmt.Errorf("a broadcast state has one element, its map; %d were given", offs.Len())
+	}
+	return offs.simplest(), nil
+}
+
+func (b *builder) run(mode format.Mode, r format.ElementRun, offs *offsets) error {
+	if r.Count == 0 {
+		return nil
+	}
+	if r.Handle == nil || r.State < 0 || r.State >= len(r.Handle.States) {
+		return fmt.Errorf("a run of a state that is not there")
+	}
+	s := &r.Handle.States[r.State]
+	n := count(s.Offsets)
+	if r.First < 0 || r.Count < 0 || r.First > n || r.Count > n-r.First {
+		return fmt.Errorf("%d elements from %d were asked for, of %d", r.Count, r.First, n)
+	}
+	if (s.Mode == format.ModeBroadcast) != (mode == format.ModeBroadcast) {
+		return fmt.Errorf("elements of a %v state cannot become those of a %v state", s.Mode, mode)
+	}
+	if b.at.b == nil || b.at.of != (ofState{r.Handle, r.State}) {
+		if err := b.lookAt(r); err != nil {
+			return err
+		}
+	}
+	if b.at.l.interleaved {
+		return b.single(r, offs)
+	}
+	start, end, err := b.extent(r)
+	if err != nil {
+		return err
+	}
+	delta := b.size - start
+	if r.Count < shortRun {
+		for i := r.First; i < r.First+r.Count; i++ {
+			v, err := b.at.b.offset(i)
+			if err != nil {
+				return err
+			}
+			if v < start || v > end {
+				return errOutside(i, v, start, end)
+			}
+			offs.single(v + delta)
+		}
+	} else {
+		offs.add(segment{of: s.Offsets, first: r.First, n: r.Count, delta: delta, start: start, end: end})
+	}
+	b.add(r.Handle.Data, start, end-start)
+	return nil
+}
+
+func (b *builder) lookAt(r format.ElementRun) error {
+	if err := checkCodec(r.Handle); err != nil {
+		return err
+	}
+	l, err := b.codec.layout(b.ctx, b.src, r.Handle)
+	if err != nil {
+		return err
+	}
+	switch raw := r.Handle.Codec == format.CodecRaw; {
+	case raw != (b.form.version == 0):
+		return format.Errorf(format.ErrUnsupported, "elements of raw and of managed state cannot share a stream")
+	case !raw && l.version < minWritten:
+		return format.Errorf(format.ErrUnsupported, "elements of operator state of version %d cannot go into a stream of version %d", l.version, b.form.version)
+	case l.compressed != b.form.compressed:
+		return format.Errorf(format.ErrUnsupported, "compressed and other elements cannot share a stream")
+	}
+	b.at = lookup{ofState{r.Handle, r.State}, l.bounds(b.ctx, b.src, r.Handle, r.State), l}
+	return nil
+}
+
+// extent finds the bytes of a run.
+func (b *builder) extent(r format.ElementRun) (start, end int64, err error) {
+	w := b.at.b
+	last := r.First + r.Count - 1
+	start, next, err := w.extent(r.First)
+	if err != nil {
+		return 0, 0, err
+	}
+	from := start
+	end = next
+	if r.Count > 1 {
+		if from, end, err = w.extent(last); err != nil {
+			return 0, 0, err
+		}
+	}
+	if from < start {
+		return 0, 0, errOutside(last, from, start, end)
+	}
+	if w.data == nil {
+		return start, end, nil
+	}
+	if last == w.n-1 {
+		if end, err = w.data(); err != nil {
+			return 0, 0, err
+		}
+	}
+	// A run may hold elements of one broken position, but not end among them.
+	if r.First > 0 {
+		prev, err := w.offset(r.First - 1)
+		if err != nil {
+			return 0, 0, err
+		}
+		if err := w.shared(r.First, prev, start, math.MaxInt64); err != nil {
+			return 0, 0, err
+		}
+	}
+	if last < w.n-1 {
+		if err := w.shared(last, -1, from, end); err != nil {
+			return 0, 0, err
+		}
+	}
+	return start, end, nil
+}
+
+// single lays out a run element by element.
+func (b *builder) single(r format.ElementRun, offs *offsets) error {
+	prev := int64(-1)
+	for i := r.First; i < r.First+r.Count; i++ {
+		start, end, err := b.at.b.extent(i)
+		if err == nil {
+			err = b.at.b.shared(i, prev, start, end)
+		}
+		if err != nil {
+			return err
+		}
+		offs.single(b.size)
+		b.add(r.Handle.Data, start, end-start)
+		prev = start
+	}
+	return nil
+}
+
+func errOutside(i, v, start, end int64) error {
+	return format.Errorf(format.ErrCorrupt, "element %d is said to start at %d, outside of bytes %d to %d, where its neighbours are", i, v, start, end)
+}
+
+// shortRun is the length from which a run refers to the offsets it came from.
+const shortRun = 16
+
+// offsets are those of a built state: pieces of the offsets of the handles
+// that its elements came from, moved. Long runs take no memory of their own.
+type offsets struct {
+	segs []segment
+	ends []int64 // number of offsets up to the end of each segment
+}
+
+type segment struct {
+	of         format.Offsets
+	first, n   int64
+	delta      int64 // to add
+	start, end int64 // where the unmoved offsets must lie
+}
+
+func (o *offsets) add(s segment) {
+	o.ends = append(o.ends, o.Len()+s.n)
+	o.segs = append(o.segs, s)
+}
+
+// single appends one offset.
+func (o *offsets) single(v int64) {
+	if k := len(o.segs) - 1; k >= 0 {
+		if p, ok := o.segs[k].of.(*format.OffsetSlice); ok {
+			*p = append(*p, v)
+			o.segs[k].n++
+			o.ends[k]++
+			return
+		}
+	}
+	o.add(segment{of: &format.OffsetSlice{v}, n: 1, end: math.MaxInt64})
+}
+
+// simplest gives the source itself where o adds nothing to it.
+func (o *offsets) simplest() format.Offsets {
+	switch len(o.segs) {
+	case 0:
+		return format.OffsetSlice(nil)
+	case 1:
+		s := o.segs[0]
+		if p, ok := s.of.(*format.OffsetSlice); ok {
+			return *p
+		}
+		if s.delta == 0 && s.first == 0 && s.n == s.of.Len() {
+			return s.of
+		}
+	}
+	return o
+}
+
+// Len is the number of offsets.
+func (o *offsets) Len() int64 {
+	if len(o.ends) == 0 {
+		return 0
+	}
+	return o.ends[len(o.ends)-1]
+}
+
+// Read gives moved offsets.
+func (o *offsets) Read(ctx context.Context, dst []int64, from int64) (int, error) {
+	if from < 0 || from > o.Len() {
+		return 0, fmt.Errorf("internal error: offset %d of %d was asked for", from, o.Len())
+	}
+	k := sort.Search(len(o.ends), func(k int) bool { return o.ends[k] > from })
+	done := 0
+	for ; k < len(o.segs) && done < len(dst); k++ {
+		s := &o.segs[k]
+		skip := from + int64(done) - (o.ends[k] - s.n)
+		part := dst[done:min(int64(len(dst)), int64(done)+s.n-skip)]
+		for len(part) > 0 {
+			n, err := s.of.Read(ctx, part, s.first+skip)
+			if err != nil {
+				return done, err
+			}
+			if n == 0 {
+				return done, errOffsets
+			}
+			for i, v := range part[:n] {
+				if v < s.start || v > s.end {
+					return done, errOutside(s.first+skip+int64(i), v, s.start, s.end)
+				}
+				part[i] = v + s.delta
+			}
+			part, skip, done = part[n:], skip+int64(n), done+n
+		}
+	}
+	return done, nil
+}

@@ -1,0 +1,325 @@
+package opstate_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/opstate"
+	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage/local"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+func open(t testing.TB, dir string) *reader.Snapshot {
+	t.Helper()
+	snap, err := reader.Open(t.Context(), dir, reader.Options{Stores: route.New(local.New())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := snap.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return snap
+}
+
+// TestCorpus goes through every operator state of real snapshots: the envelope
+// is walked to its end, which is where the elements start; the elements tile
+// the rest; any of them is found by itself; and a handle built from all of
+// them is the same.
+func TestCorpus(t *testing.T) {
+	var n struct {
+		snapshots, handles, missing, walked, raw, states, elements, compressed, rebuilt, refused int
+	}
+	versions := map[byte]int{}
+	for _, dir := range snapshots(t) {
+		snap := open(t, dir)
+		src := snap.Source()
+		n.snapshots++
+		codec := &opstate.Codec{}
+		for _, op := range snap.Operators {
+			for _, sub := range op.Subtasks {
+				for _, h := range []*format.OperatorHandle{sub.Managed, sub.Raw} {
+					if h == nil || len(h.States) == 0 {
+						continue
+					}
+					n.handles++
+					metas, err := codec.Describe(t.Context(), src, h)
+					if errors.Is(err, format.ErrMissing) {
+						n.missing++
+						continue
+					}
+					if err != nil {
+						t.Errorf("%s: %v", dir, err)
+						continue
+					}
+					version := metas[0].Form[0]
+					versions[version]++
+					if h == sub.Raw {
+						n.raw++
+					}
+					if _, err := codec.Schema(t.Context(), src, h); err != nil {
+						t.Errorf("%s: %v", dir, err)
+					} else {
+						n.walked++
+					}
+					compressed, err := codec.Compressed(t.Context(), src, h)
+					if err != nil {
+						t.Error(err)
+					}
+					if compressed {
+						n.compressed++
+					}
+					whole := content(t, src, h.Data)
+					cut := 0
+					first := int64(len(whole))
+					for _, s := range h.States {
+						n.states++
+						all, err := elements(t.Context(), codec, src, h, s.Name.String(), 0)
+						if err != nil {
+							t.Errorf("%s: %v", dir, err)
+							continue
+						}
+						n.elements += len(all)
+						offs := offsetsOf(t, s.Offsets)
+						if len(all) != len(offs) {
+							t.Errorf("%s: %d elements, %d offsets", dir, len(all), len(offs))
+						}
+						for i, e := range all {
+							cut += len(e)
+							first = min(first, offs[i])
+							if !compressed && string(whole[offs[i]:offs[i]+int64(len(e))]) != e {
+								t.Errorf("%s: state %q element %d is not at its offset", dir, s.Name, i)
+							}
+							if i%max(1, len(all)/20) == 0 {
+								alone, err := elements(t.Context(), &opstate.Codec{}, src, h, s.Name.String(), int64(i))
+								if err != nil || !slices.Equal(alone, all[i:]) {
+									t.Errorf("%s: state %q from element %d: %v", dir, s.Name, i, err)
+								}
+							}
+						}
+					}
+					if !compressed && int64(cut) != int64(len(whole))-first {
+						t.Errorf("%s: %d bytes in elements, %d in the stream", dir, cut, int64(len(whole))-first)
+					}
+					built, err := codec.Build(t.Context(), src, runs(t, h, metas))
+					if version != 0 && version < 5 {
+						if !errors.Is(err, format.ErrUnsupported) {
+							t.Errorf("%s: version %d was built: %v", dir, version, err)
+						}
+						n.refused++
+						continue
+					}
+					if err != nil {
+						t.Errorf("%s: %v", dir, err)
+						continue
+					}
+					same := string(content(t, src, built.Data)) == string(whole) && built.Codec == h.Codec
+					for i, s := range built.States {
+						k := slices.IndexFunc(h.States, func(o format.NamedState) bool { return o.Name == s.Name && o.Mode == s.Mode })
+						if s.Name != metas[i].Name || !slices.Equal(offsetsOf(t, s.Offsets), offsetsOf(t, h.States[k].Offsets)) {
+							same = false
+						}
+					}
+					if !same {
+						t.Errorf("%s: what was built differs", dir)
+						continue
+					}
+					n.rebuilt++
+				}
+			}
+		}
+	}
+	t.Logf("%+v; by version of the envelope (0: raw): %v", n, versions)
+	if n.walked+n.missing != n.handles || n.rebuilt+n.refused != n.walked || n.elements == 0 || n.compressed == 0 {
+		t.Error("not all of them")
+	}
+}
+
+type truth struct {
+	Operators []struct {
+		ID       string
+		Subtasks []struct {
+			Index int32
+			State map[string]struct {
+				Kind     string
+				Elements []any
+				Raw      []any
+				Entries  [][2]any
+			} `json:"operator_state"`
+		}
+	}
+}
+
+// TestKnown compares with what the running subtasks held: the bytes of each
+// element, its value where the type is decoded, and the entries of maps.
+func TestKnown(t *testing.T) {
+	dirs, err := filepath.Glob(filepath.Join(corpusRoot(t), "known", "*", "truth.json"))
+	if err != nil || len(dirs) == 0 {
+		t.Fatal("no known snapshots", err)
+	}
+	var n struct{ snapshots, states, raw, values, maps, entries, notDecoded int }
+	for _, file := range dirs {
+		dir := filepath.Dir(file)
+		var about struct{ Snapshot string }
+		var want truth
+		load(t, filepath.Join(dir, "about.json"), &about)
+		load(t, file, &want)
+		snap := open(t, filepath.Join(dir, about.Snapshot))
+		src, codec := snap.Source(), &opstate.Codec{}
+		n.snapshots++
+		for _, op := range want.Operators {
+			for _, sub := range op.Subtasks {
+				h := handle(snap.Savepoint, op.ID, sub.Index)
+				if (h == nil || len(h.States) == 0) && len(sub.State) == 0 {
+					continue
+				}
+				schemas, err := codec.Schema(t.Context(), src, h)
+				if err != nil {
+					t.Fatalf("%s: %v", dir, err)
+				}
+				if len(schemas) != len(sub.State) {
+					t.Errorf("%s: %d states, the truth is %d", dir, len(schemas), len(sub.State))
+				}
+				for name, s := range sub.State {
+					n.states++
+					got, err := elements(t.Context(), codec, src, h, name, 0)
+					if err != nil {
+						t.Fatalf("%s: %v", dir, err)
+					}
+					i := slices.IndexFunc(schemas, func(s opstate.StateSchema) bool { return s.Name.String() == name })
+					if s.Kind != schemas[i].Mode.String() {
+						t.Errorf("%s: state %q is %v, the truth is %s", dir, name, schemas[i].Mode, s.Kind)
+					}
+					value := schemas[i].Serializer("VALUE_SERIALIZER")
+					if s.Kind == "broadcast" {
+						n.maps++
+						if len(got) != 1 {
+							t.Fatalf("%s: %d elements of a broadcast state", dir, len(got))
+						}
+						// The map is written as a map with values that cannot be null
+						// is; that of the truth is put together with the keys'
+						// own encoding, a long or an int, and a string each.
+						if keys := schemas[i].Serializer("KEY_SERIALIZER"); keys == nil || value == nil {
+							t.Fatal("serializers")
+						}
+						n.entries += len(s.Entries)
+						if c := int(got[0][0])<<24 | int(got[0][1])<<16 | int(got[0][2])<<8 | int(got[0][3]); c != len(s.Entries) {
+							t.Errorf("%s: state %q: a map of %d, the truth is %d", dir, name, c, len(s.Entries))
+						}
+						continue
+					}
+					if len(got) != len(s.Raw) {
+						t.Errorf("%s: state %q: %d elements, the truth is %d", dir, name, len(got), len(s.Raw))
+						continue
+					}
+					decode, ok := types.Decoder(value)
+					for k, e := range got {
+						n.raw++
+						if have := rawForm([]byte(e)); !reflect.DeepEqual(have, s.Raw[k]) {
+							t.Errorf("%s: state %q element %d: %v, the truth is %v", dir, name, k, have, s.Raw[k])
+						}
+						if !ok {
+							n.notDecoded++
+							continue
+						}
+						v, err := decode([]byte(e))
+						if err != nil {
+							t.Errorf("%s: state %q element %d: %v", dir, name, k, err)
+							continue
+						}
+						n.values++
+						if have := asJSON(t, v); !reflect.DeepEqual(have, s.Elements[k]) {
+							t.Errorf("%s: state %q element %d: %v, the truth is %v", dir, name, k, have, s.Elements[k])
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%+v", n)
+	if n.raw == 0 || n.values == 0 || n.maps == 0 {
+		t.Error("too little")
+	}
+}
+
+func handle(sp *format.Savepoint, id string, index int32) *format.OperatorHandle {
+	for _, op := range sp.Operators {
+		if op.ID.String() == id {
+			for _, s := range op.Subtasks {
+				if s.Index == index {
+					return s.Managed
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// rawForm is how the truth writes bytes.
+func rawForm(p []byte) any {
+	if len(p) <= 512 {
+		return hex.EncodeToString(p)
+	}
+	return digest(p)
+}
+
+func digest(p []byte) any {
+	sum := sha256.Sum256(p)
+	return map[string]any{"digest": hex.EncodeToString(sum[:]), "length": float64(len(p))}
+}
+
+// asJSON is how the truth writes values.
+func asJSON(t *testing.T, v any) any {
+	t.Helper()
+	switch v := v.(type) {
+	case []byte:
+		if len(v) > 512 {
+			return digest(v)
+		}
+		return map[string]any{"hex": hex.EncodeToString(v)}
+	case []any:
+		all := make([]any, len(v))
+		for i := range v {
+			all[i] = asJSON(t, v[i])
+		}
+		return all
+	case map[string]any:
+		all := map[string]any{}
+		for k := range v {
+			all[k] = asJSON(t, v[k])
+		}
+		return all
+	}
+	p, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out any
+	if err := json.Unmarshal(p, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func load(t testing.TB, file string, v any) {
+	t.Helper()
+	p, err := os.ReadFile(file)
+	if err == nil {
+		err = json.NewDecoder(strings.NewReader(string(p))).Decode(v)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}

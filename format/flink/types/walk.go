@@ -1,0 +1,452 @@
+package types
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/java"
+)
+
+// Snapshot is one serializer snapshot and those nested in it.
+type Snapshot struct {
+	Class   string // binary name of the snapshot class
+	Version int32  // of a composite: its outer version
+	Type    string // class of the values, where the body names it
+	// Names are the constants of an enum in the order of their numbers, the
+	// fields of a POJO, or the registrations of a Kryo serializer.
+	Names []string
+	// Nested are the snapshots inside, in the order of the values: elements,
+	// key and value, fields. One is nil where the file left it out.
+	Nested []*Snapshot
+	// Subclasses are, of a POJO, those that are registered, then the others.
+	Subclasses []*Snapshot
+	// Raw is the snapshot from its class name to its end, verbatim: a view of
+	// what was walked.
+	Raw []byte
+	// Unknown marks a class that is not in the table. Only where a length is
+	// around it does the walk go on, and Raw ends with that frame.
+	Unknown bool
+
+	old    bool // a config snapshot of Flink 1.6 or before
+	number int32
+	mark   bool
+}
+
+// UnknownClass is the error of a snapshot that cannot be walked, because its
+// class, or this version of it, is not in the table. It is a
+// format.ErrUnsupported.
+type UnknownClass struct {
+	Class   string
+	Version int32
+}
+
+// Error names the class.
+func (e *UnknownClass) Error() string {
+	return fmt.Sprintf("the extent of serializer snapshot %q version %d is not known", e.Class, e.Version)
+}
+
+// Unwrap makes it a format.ErrUnsupported.
+func (e *UnknownClass) Unwrap() error { return format.ErrUnsupported }
+
+// Numbers on disk. Wire format: never change.
+const (
+	wrapperOld       = 1
+	wrapperNew       = 2
+	adapterVersion   = 0x7a53c4f0
+	compositeMagic   = 911108
+	compositeVersion = 3
+	delegateMagic    = 1333245
+	delegateVersion  = 1
+	optionalMapMagic = 0x000004f2c69a3d70
+
+	maxDepth = 64
+)
+
+// Skip walks one serializer snapshot in its wrapper (spec A2):
+//
+//	int  2   then  UTF class, int version, body     Flink 1.7 and later
+//	int  1   then  UTF class, body with its version Flink 1.4 to 1.6
+//
+// and leaves the cursor behind it. An error is also the cursor's.
+func Skip(c *java.Cursor) (*Snapshot, error) {
+	w := &walker{c: c}
+	s := w.wrapper(0)
+	return s, c.Err()
+}
+
+// SkipBlock walks serializers and their snapshots as Flink 1.3 to 1.6 wrote
+// them (spec A10): offset tables and one blob, of known length.
+func SkipBlock(c *java.Cursor) ([]*Snapshot, error) {
+	w := &walker{c: c}
+	all := w.block(0)
+	return all, c.Err()
+}
+
+type walker struct{ c *java.Cursor }
+
+func (w *walker) deep(depth int) bool {
+	if depth > maxDepth {
+		w.c.Fail(w.c.Offset(), format.ErrLimit, "serializer snapshots nested more than %d deep", maxDepth)
+	}
+	return w.c.Err() != nil
+}
+
+func (w *walker) wrapper(depth int) *Snapshot {
+	off := w.c.Offset()
+	switch v := w.c.I32(); {
+	case w.c.Err() != nil:
+	case v == wrapperNew:
+		return w.versioned(depth)
+	case v == wrapperOld:
+		return w.config(depth)
+	default:
+		w.c.Fail(off, format.ErrCorrupt, "a serializer snapshot of wrapper version %d: there are 1 and 2", v)
+	}
+	return nil
+}
+
+// versioned walks class, version and body.
+func (w *walker) versioned(depth int) *Snapshot {
+	c, off := w.c, w.c.Offset()
+	s := &Snapshot{Class: c.Name().String()}
+	s.Version = c.I32()
+	if w.deep(depth) {
+		return s
+	}
+	if s.Version == adapterVersion {
+		w.serializer()
+		w.configBody(s, off, depth)
+	} else if k, ok := lookup(known, s.Class); ok {
+		w.body(s, k, off, depth)
+	} else {
+		w.unknown(s, off)
+	}
+	s.Raw = c.Since(off)
+	return s
+}
+
+func (w *walker) unknown(s *Snapshot, off int) {
+	s.Unknown = true
+	u := &UnknownClass{s.Class, s.Version}
+	w.c.Fail(off, u, "%v", u)
+}
+
+func (w *walker) body(s *Snapshot, k class, off, depth int) {
+	c := w.c
+	if k.body == composite {
+		// Flink 1.7 had no version of the base layout: the number is the outer
+		// version already.
+		if s.Version == compositeVersion {
+			at := c.Offset()
+			if m := c.I32(); c.Err() == nil && m != compositeMagic {
+				c.Fail(at, format.ErrCorrupt, "serializer snapshot %q: magic 0x%x, not 0x%x", s.Class, uint32(m), compositeMagic)
+			}
+			s.Version = c.I32()
+		} else if s.Version != 1 && s.Version != 2 {
+			w.unknown(s, off)
+		}
+	}
+	if c.Err() == nil && (s.Version < k.min || s.Version > k.max) {
+		w.unknown(s, off)
+	}
+	if c.Err() != nil {
+		return
+	}
+	switch k.body {
+	case simple:
+		if s.Version == 2 {
+			c.Text()
+		}
+	case generic:
+		s.Type = c.Text().String()
+	case fields:
+		w.outer(s, k.outer, depth)
+	case composite:
+		if s.Version >= k.from {
+			w.outer(s, k.outer, depth)
+		}
+		w.delegate(s, k.nested, depth)
+	case genericArray7:
+		s.Type = c.Text().String()
+		w.delegate(s, k.nested, depth)
+	case sortedMap:
+		java.SkipObject(c)
+		w.delegate(s, k.nested, depth)
+	case rowData:
+		n := c.Count("logical types of a row", 5)
+		for range n {
+			java.SkipObject(c)
+		}
+		w.delegate(s, n, depth)
+	case wrapped:
+		s.mark = c.Bool("time to live")
+		s.Nested = []*Snapshot{w.versioned(depth + 1)}
+	case avro:
+		if s.Version == 3 {
+			s.Type, _ = w.vstring().(string)
+			w.vstring()
+		} else {
+			if s.Version == 2 {
+				s.Type = c.Text().String()
+			}
+			c.Text()
+		}
+	case pojo:
+		w.pojo(s, depth)
+	case kryo:
+		s.Type = c.Text().String()
+		s.Names = w.optionalMap(func(string, []byte, int) {})
+		w.optionalMap(func(string, []byte, int) {})
+		w.optionalMap(func(string, []byte, int) {})
+	}
+}
+
+// outer walks items by their letters; see outer in table.go, and for legacy
+// bodies B (a block), K (Kryo registrations), P (a table of a POJO).
+func (w *walker) outer(s *Snapshot, items outer, depth int) {
+	c := w.c
+	for _, item := range items {
+		switch item {
+		case 't':
+			s.Type = c.Text().String()
+		case 's':
+			c.Text()
+		case 'n':
+			s.number = c.I32()
+		case 'b':
+			s.mark = c.Bool("a mark of " + s.Class)
+		case 'j':
+			java.SkipObject(c)
+		case 'e', 'E':
+			size := 2
+			if item == 'E' {
+				size = 6
+			}
+			for range c.Count("enum constants", size) {
+				s.Names = append(s.Names, c.Text().String())
+				if item == 'E' {
+					c.I32()
+				}
+			}
+		case 'B':
+			s.Nested = w.block(depth + 1)
+		case 'K':
+			for range c.Count("registrations", 8) {
+				s.Names = append(s.Names, c.Text().String())
+				w.registration()
+			}
+		case 'P':
+			w.pojoTable(s, depth)
+		}
+	}
+}
+
+// delegate walks the nested snapshots: int magic, int 1, int count, snapshots.
+func (w *walker) delegate(s *Snapshot, want, depth int) {
+	c, off := w.c, w.c.Offset()
+	if m, v := c.I32(), c.I32(); c.Err() == nil && (m != delegateMagic || v != delegateVersion) {
+		c.Fail(off, format.ErrCorrupt, "nested serializer snapshots: 0x%x version %d, not 0x%x version %d", uint32(m), v, delegateMagic, delegateVersion)
+	}
+	off = c.Offset()
+	n := c.Count("nested serializer snapshots", 6)
+	if c.Err() == nil && want >= 0 && n != want {
+		c.Fail(off, format.ErrCorrupt, "serializer snapshot %q holds %d others, not %d", s.Class, n, want)
+	}
+	if c.Err() != nil {
+		return
+	}
+	for range n {
+		s.Nested = append(s.Nested, w.versioned(depth+1))
+		if c.Err() != nil {
+			return
+		}
+	}
+}
+
+// framed walks p, which starts at off and has to end with the snapshot, unless
+// its class is not known: then the frame says where it ends.
+func (w *walker) framed(p []byte, off int, walk func(*walker) *Snapshot) *Snapshot {
+	part := &walker{c: java.NewCursor(p)}
+	s := walk(part)
+	err := part.c.Err()
+	if u := (*UnknownClass)(nil); errors.As(err, &u) {
+		return &Snapshot{Class: u.Class, Version: u.Version, Raw: p, Unknown: true}
+	}
+	if err == nil && part.c.Remaining() > 0 {
+		part.c.Fail(part.c.Offset(), format.ErrCorrupt, "%d bytes behind a serializer snapshot", part.c.Remaining())
+	}
+	w.c.Adopt(part.c, off)
+	return s
+}
+
+func (w *walker) pojo(s *Snapshot, depth int) {
+	s.Type = w.c.Text().String()
+	nested := func(to *[]*Snapshot) func(string, []byte, int) {
+		return func(_ string, value []byte, off int) {
+			if value == nil {
+				*to = append(*to, nil)
+				return
+			}
+			*to = append(*to, w.framed(value, off, func(p *walker) *Snapshot { return p.versioned(depth + 1) }))
+		}
+	}
+	s.Names = w.optionalMap(nested(&s.Nested))
+	w.optionalMap(nested(&s.Subclasses))
+	w.optionalMap(nested(&s.Subclasses))
+}
+
+// optionalMap walks long magic, int count, and for each entry UTF name, a key
+// and a value: bool present, then int length and bytes. It hands out the value
+// frames, nil where there is none.
+func (w *walker) optionalMap(value func(name string, p []byte, off int)) []string {
+	c, off := w.c, w.c.Offset()
+	if m := c.I64(); c.Err() == nil && m != optionalMapMagic {
+		c.Fail(off, format.ErrCorrupt, "a map of optional entries: magic 0x%x, not 0x%x", uint64(m), uint64(optionalMapMagic))
+	}
+	n := c.Count("optional entries", 4)
+	var names []string
+	for range n {
+		names = append(names, c.Text().String())
+		if c.Bool("a mark of presence") {
+			c.Blob("a key")
+		}
+		var p []byte
+		var at int
+		if c.Bool("a mark of presence") {
+			at = c.Offset() + 4
+			p = c.Blob("a value")
+		}
+		if c.Err() != nil {
+			return names
+		}
+		value(names[len(names)-1], p, at)
+	}
+	return names
+}
+
+// registration walks the rest of a Kryo registration: UTF class, int kind, and
+// UTF class or a Java object by kind.
+func (w *walker) registration() {
+	c := w.c
+	c.Text()
+	off := c.Offset()
+	switch kind := c.I32(); {
+	case c.Err() != nil || kind == 0:
+	case kind == 1:
+		c.Text()
+	case kind == 2:
+		java.SkipObject(c)
+	default:
+		c.Fail(off, format.ErrCorrupt, "a Kryo registration of kind %d", kind)
+	}
+}
+
+// config walks a config snapshot in wrapper version 1: UTF class, body. Where
+// the class is not one of old, it is class, version and body as ever.
+func (w *walker) config(depth int) *Snapshot {
+	c, off := w.c, w.c.Offset()
+	s := &Snapshot{Class: c.Name().String()}
+	if w.deep(depth) {
+		return s
+	}
+	if _, ok := lookup(legacy, s.Class); ok {
+		w.configBody(s, off, depth)
+	} else if k, ok := lookup(known, s.Class); ok {
+		s.Version = c.I32()
+		w.body(s, k, off, depth)
+	} else {
+		s.Version = c.I32()
+		w.unknown(s, off)
+	}
+	s.Raw = c.Since(off)
+	return s
+}
+
+func (w *walker) configBody(s *Snapshot, off, depth int) {
+	s.old = true
+	k, ok := lookup(legacy, s.Class)
+	s.Version = w.c.I32()
+	if w.c.Err() != nil {
+		return
+	}
+	if !ok || s.Version < k.min || s.Version > 2 {
+		w.unknown(s, off)
+		return
+	}
+	w.outer(s, k.outer, depth)
+}
+
+// serializer walks a serializer object: int 1, int length, Java object.
+func (w *walker) serializer() {
+	off := w.c.Offset()
+	if v := w.c.I32(); w.c.Err() == nil && v != 1 {
+		w.c.Fail(off, format.ErrCorrupt, "a serializer object of version %d, not 1", v)
+	}
+	w.c.Blob("a serializer object")
+}
+
+// block walks int n, n times two int offsets (serializer, snapshot), int
+// length, and the blob that the offsets are in.
+func (w *walker) block(depth int) []*Snapshot {
+	c := w.c
+	if w.deep(depth) {
+		return nil
+	}
+	at := c.Offset()
+	n := c.Count("serializers", 8)
+	offs := make([]int, 0, 2*n+1)
+	for range 2 * n {
+		offs = append(offs, int(c.I32()))
+	}
+	base := c.Offset() + 4
+	blob := c.Blob("serializers")
+	offs = append(offs, len(blob))
+	if c.Err() == nil && offs[0] != 0 {
+		c.Fail(at, format.ErrCorrupt, "the first of %d serializers is at %d, not 0", n, offs[0])
+	}
+	var all []*Snapshot
+	for i := 0; i < n && c.Err() == nil; i++ {
+		a, b, end := offs[2*i], offs[2*i+1], offs[2*i+2]
+		if a > b || b > end || end > len(blob) {
+			c.Fail(at, format.ErrCorrupt, "serializer %d is said to be at %d, %d and %d of %d bytes", i, a, b, end, len(blob))
+			return all
+		}
+		w.framed(blob[a:b], base+a, func(p *walker) *Snapshot { p.serializer(); return nil })
+		all = append(all, w.framed(blob[b:end], base+b, func(p *walker) *Snapshot { return p.wrapper(depth + 1) }))
+	}
+	return all
+}
+
+// pojoTable walks one of the three tables of an old POJO snapshot: a block
+// whose entries have a name in front.
+func (w *walker) pojoTable(s *Snapshot, depth int) {
+	c, at := w.c, w.c.Offset()
+	n := c.Count("entries of a POJO", 8)
+	offs := make([]int, 0, 2*n)
+	for range 2 * n {
+		offs = append(offs, int(c.I32()))
+	}
+	base := c.Offset() + 4
+	blob := java.NewCursor(c.Blob("entries of a POJO"))
+	for i := 0; i < n && c.Err() == nil && blob.Err() == nil; i++ {
+		s.Names = append(s.Names, blob.Text().String())
+		p := &walker{c: blob}
+		if blob.Offset() != offs[2*i] {
+			blob.Fail(blob.Offset(), format.ErrCorrupt, "entry %d of a POJO is said to be at %d", i, offs[2*i])
+		}
+		p.serializer()
+		if blob.Err() == nil && blob.Offset() != offs[2*i+1] {
+			blob.Fail(blob.Offset(), format.ErrCorrupt, "the snapshot of entry %d of a POJO is said to be at %d", i, offs[2*i+1])
+		}
+		s.Nested = append(s.Nested, p.wrapper(depth+1))
+	}
+	if blob.Err() == nil && blob.Remaining() > 0 {
+		blob.Fail(blob.Offset(), format.ErrCorrupt, "%d bytes behind the entries of a POJO", blob.Remaining())
+	}
+	_ = at
+	c.Adopt(blob, base)
+}
+
+// vstring reads Flink's own string: nil, or a string.
+func (w *walker) vstring() any { return readString(&reader{w.c}) }
