@@ -1,0 +1,369 @@
+package writer
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/local"
+	"github.com/savepoint-tools/spt/storage/route"
+	"github.com/savepoint-tools/spt/storage/storetest"
+)
+
+// These tests are inside the package so that they share no names with those of
+// the builder. They use what is exported, and nothing else.
+
+var background = context.Background()
+
+func corpusRoot(t testing.TB) string {
+	t.Helper()
+	root := os.Getenv("SPT_CORPUS")
+	if root == "" {
+		root = "../../shared/corpus"
+	}
+	root, err := filepath.Abs(root)
+	if err == nil {
+		_, err = os.Stat(root)
+	}
+	if err != nil {
+		t.Skipf("NO CORPUS: %v; set SPT_CORPUS", err)
+	}
+	return root
+}
+
+func corpusDirs(t testing.TB) (dirs []string) {
+	t.Helper()
+	err := filepath.WalkDir(corpusRoot(t), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == reader.MetadataName && !d.IsDir() {
+			dirs = append(dirs, filepath.Dir(path))
+		}
+		return err
+	})
+	if err != nil || len(dirs) < 400 {
+		t.Fatalf("%d snapshots: %v", len(dirs), err)
+	}
+	return dirs
+}
+
+func knownDir(t testing.TB, name string) string {
+	t.Helper()
+	dir := filepath.Join(corpusRoot(t), "known", name, "savepoint")
+	if found, _ := filepath.Glob(dir + "/*/chk-*"); len(found) == 1 {
+		dir = found[0]
+	}
+	return dir
+}
+
+// stores routes local files, and other stores by scheme.
+func stores(schemes ...any) storage.Resolver {
+	r := route.New(local.New())
+	for i := 0; i < len(schemes); i += 2 {
+		name, store := schemes[i].(string), schemes[i+1].(storage.Storage)
+		r.Add(name, func(_ context.Context, uri string) (storage.Storage, string, error) {
+			_, rest, _ := strings.Cut(uri, "://")
+			return store, rest, nil
+		})
+	}
+	return r
+}
+
+func openAt(t testing.TB, location string, s storage.Resolver) *reader.Snapshot {
+	t.Helper()
+	snap, err := reader.Open(background, location, reader.Options{Stores: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { snap.Close() })
+	return snap
+}
+
+// sealAt opens, seals, and opens the result.
+func sealAt(t testing.TB, in, out string, o Options) (*Report, *reader.Snapshot) {
+	t.Helper()
+	r, err := Seal(background, openAt(t, in, o.Stores), out, o)
+	if err != nil {
+		t.Fatalf("%s to %s: %v", in, out, err)
+	}
+	return r, openAt(t, out, o.Stores)
+}
+
+// sound fails unless verify has nothing to say.
+func sound(t testing.TB, snap *reader.Snapshot) *reader.Verification {
+	t.Helper()
+	v, err := snap.Verify(background, reader.VerifyOptions{Read: true}, func(f reader.Finding) { t.Errorf("%s: %+v", snap.Location, f) })
+	if err != nil {
+		t.Errorf("%s: %v", snap.Location, err)
+	}
+	return v
+}
+
+// streamsOf is the places and the bytes of all streams that have any.
+func streamsOf(t testing.TB, snap *reader.Snapshot) (all []string) {
+	t.Helper()
+	err := snap.EachStream(func(p format.Place, s format.Stream) error {
+		n := s.Size()
+		if sizer, ok := snap.Source().(format.Sizer); ok {
+			var err error
+			if n, err = sizer.SizeOf(background, s); err != nil {
+				return err
+			}
+		}
+		if _, empty := s.(*format.EmptySegment); empty {
+			return nil
+		}
+		data := make([]byte, n)
+		if _, err := snap.Source().ReadAt(background, s, data, 0); err != nil {
+			return err
+		}
+		all = append(all, fmt.Sprintf("%s: %d %x", p, n, sha256.Sum256(data)))
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", snap.Location, err)
+	}
+	return all
+}
+
+// sameStreams fails unless two snapshots hold the same bytes at the same places.
+func sameStreams(t testing.TB, got, want *reader.Snapshot) int {
+	t.Helper()
+	a, b := streamsOf(t, got), streamsOf(t, want)
+	if !slices.Equal(a, b) {
+		for i := range min(len(a), len(b)) {
+			if a[i] != b[i] {
+				t.Errorf("%s: stream %d:\n %s\n %s", want.Location, i, a[i], b[i])
+				break
+			}
+		}
+		t.Errorf("%s: %d streams, want %d", want.Location, len(a), len(b))
+	}
+	return len(a)
+}
+
+// tree is everything under a folder: names, kinds, times, contents.
+func tree(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		what := fmt.Sprint(info.Mode(), info.ModTime().UnixNano())
+		switch {
+		case info.Mode()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			what += " " + to
+		case info.Mode().IsRegular():
+			p, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			what += fmt.Sprintf(" %d %x", len(p), sha256.Sum256(p))
+		}
+		all[strings.TrimPrefix(path, dir)] = what
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// unchanged runs f and fails if a folder is not as it was.
+func unchanged(t testing.TB, dir string, f func()) {
+	t.Helper()
+	before := tree(t, dir)
+	f()
+	if after := tree(t, dir); !maps.Equal(before, after) {
+		t.Errorf("the input changed:\n %v\n %v", before, after)
+	}
+}
+
+// files is the files of a folder with their contents.
+func files(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		p, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[e.Name()] = string(p)
+	}
+	return all
+}
+
+// objects is the same of a store, below a prefix.
+func objects(t testing.TB, s storage.Storage, prefix string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range storetest.Names(t, s, prefix, "") {
+		all[strings.TrimPrefix(name, prefix)] = storetest.Read(t, s, name)
+	}
+	return all
+}
+
+func names[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
+
+func text(s string) format.Text { return format.NewText(s) }
+
+func relative(name string, n int) *format.File {
+	return &format.File{Path: text(name), Relative: true, Length: int64(n)}
+}
+
+func absoluteFile(path string, n int) *format.File {
+	return &format.File{Path: text(path), Length: int64(n)}
+}
+
+func inlined(p string) *format.Inline {
+	return &format.Inline{Name: text("file:/somewhere/else"), Data: format.NewBytes([]byte(p))}
+}
+
+func handleOf(data format.Stream, offsets ...int64) *format.OperatorHandle {
+	return &format.OperatorHandle{Codec: format.CodecFlink, Data: data, States: []format.NamedState{{Name: text("items"), Offsets: format.OffsetSlice(offsets)}}}
+}
+
+// modelOf has one operator, and one subtask for each handle.
+func modelOf(handles ...*format.OperatorHandle) *format.Savepoint {
+	op := &format.Operator{Name: text("op"), UID: text("uid"), ID: format.OperatorIDOf("uid"), Parallelism: int32(max(1, len(handles))), MaxParallelism: 128}
+	for i, h := range handles {
+		op.Subtasks = append(op.Subtasks, &format.Subtask{Index: int32(i), Managed: h})
+	}
+	return &format.Savepoint{ID: 7, Kind: format.SnapshotKind{Type: format.TypeCheckpoint}, Operators: []*format.Operator{op}}
+}
+
+func encoded(t testing.TB, sp *format.Savepoint) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := metadata.Encode(background, &b, sp); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// folderOf writes files below a new folder, and gives the folder.
+func folderOf(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range files {
+		putFile(t, dir+"/"+name, data)
+	}
+	return dir
+}
+
+func putFile(t testing.TB, name, data string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasSuffix(name, "/") {
+		return
+	}
+	if err := os.WriteFile(name, []byte(data), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// noise is n bytes that do not compress.
+func noise(seed uint64, n int) string {
+	p := make([]byte, n)
+	rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}).Read(p) //nolint:errcheck // never fails
+	return string(p)
+}
+
+// hooks wraps a store with a look at each request, and at each write; an error
+// is the answer then.
+type hooks struct {
+	storage.Storage
+	before func(op, name string) error
+}
+
+func (h hooks) err(op, name string) error {
+	if err := h.before(op, name); err != nil {
+		return &storage.Error{Op: op, Name: name, Err: err}
+	}
+	return nil
+}
+
+func (h hooks) ReadRange(ctx context.Context, name string, off, n int64, pin storage.Version) (io.ReadCloser, storage.Info, error) {
+	if err := h.err("read", name); err != nil {
+		return nil, storage.Info{}, err
+	}
+	return h.Storage.ReadRange(ctx, name, off, n, pin)
+}
+
+func (h hooks) Create(ctx context.Context, name string, o storage.CreateOptions) (storage.Writer, error) {
+	if err := h.err("create", name); err != nil {
+		return nil, err
+	}
+	w, err := h.Storage.Create(ctx, name, o)
+	if err != nil {
+		return nil, err
+	}
+	return &hookedWriter{w, h, name}, nil
+}
+
+type hookedWriter struct {
+	storage.Writer
+	h    hooks
+	name string
+}
+
+func (w *hookedWriter) Write(p []byte) (int, error) {
+	if err := w.h.err("write", w.name); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
+}
+
+func (w *hookedWriter) Commit(ctx context.Context) (storage.Info, error) {
+	if err := w.h.err("commit", w.name); err != nil {
+		return storage.Info{}, err
+	}
+	return w.Writer.Commit(ctx)
+}
+
+// refusedTarget fails unless an error is a refused target that says why.
+func refusedTarget(t testing.TB, err error, why string) {
+	t.Helper()
+	var target *TargetError
+	if !errors.As(err, &target) || !strings.Contains(err.Error(), why) || target.Hint() == "" {
+		t.Errorf("error %v, want a refused target: %s", err, why)
+	}
+}
+
+// unavailable is a store that does not answer.
+type unavailable struct{ storage.Storage }
+
+func (unavailable) Stat(_ context.Context, name string) (storage.Info, error) {
+	return storage.Info{}, &storage.Error{Op: "stat", Name: name, Err: storage.ErrUnavailable}
+}
