@@ -82,12 +82,12 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.Is(err, context.Canceled):
 		return exitCancelled
+	case errors.Is(err, format.ErrChanged), errors.Is(err, storage.ErrChanged):
+		return exitInput // before findings: they are those of no snapshot that ever was
 	case errors.As(err, &found):
 		return exitFindings
 	case errors.As(err, &usage), errors.As(err, &flag), errors.As(err, &target):
 		return exitUsage
-	case errors.Is(err, format.ErrChanged), errors.Is(err, storage.ErrChanged):
-		return exitInput
 	case errors.Is(err, storage.ErrNoSpace):
 		return exitFailed
 	case errors.Is(err, format.ErrMissing), errors.Is(err, format.ErrCorrupt), errors.Is(err, format.ErrLimit), errors.Is(err, io.ErrUnexpectedEOF):
@@ -132,14 +132,14 @@ func (e *Env) advise(hint string) string {
 
 // report prints an error, in the one place where errors are printed.
 func (e *Env) report(err error) {
+	code := exitCode(err)
 	var found *findings
-	if errors.As(err, &found) {
+	if code == exitFindings && errors.As(err, &found) {
 		if found.msg != "" && !e.common.quiet && !e.common.output.JSON() {
 			fmt.Fprintf(e.Stderr, "spt: %s\n", found.msg)
 		}
 		return
 	}
-	code := exitCode(err)
 	msg, hint := printableLines(err.Error()), printableLines(e.advise(hintOf(err)))
 	if code == exitCancelled {
 		msg, hint = "cancelled", ""

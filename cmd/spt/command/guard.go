@@ -62,7 +62,7 @@ func elementsOf(st *InspectState, kind string) int {
 
 func guardHelp() string {
 	var b strings.Builder
-	line := func(name, help string) { fmt.Fprintf(&b, "  %-19s %s\n", name, help) }
+	line := func(name, help string) { entry(&b, 2, 22, name, help) }
 	for _, v := range stateVars {
 		line(v.name, v.help)
 	}

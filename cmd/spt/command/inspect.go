@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -94,11 +95,7 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, location string
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if cerr := snap.Close(); err == nil {
-			err = cerr
-		}
-	}()
+	defer func() { err = errors.Join(err, snap.Close()) }()
 	sp, err := o.apply(env, snap.Savepoint)
 	if err != nil {
 		return err

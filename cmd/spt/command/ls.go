@@ -62,7 +62,8 @@ first: what each is, how large, whether it is complete, and which is the newest
 complete one. Folders of checkpoints that never finished, and leftovers of
 interrupted writers, are listed as what they are.
 
-It opens each description and looks whether its files are there; no state is read.`,
+It opens each description and looks whether its files are there. It reads no
+state.`,
 		Example: `  spt ls /data/flink/orders
   spt ls --only complete -o csv /data/flink`,
 		Args: between(1, -1, "at least one folder"),
