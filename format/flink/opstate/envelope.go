@@ -67,6 +67,7 @@ func readHead(c *java.Cursor) head {
 //	bool   compressed             from version 6
 //	short  n, n list states
 //	short  b, b broadcast states  from version 3
+//	int    n again                before version 3
 //
 // An error that is an ErrTruncated may only mean that p is too short.
 func parseEnvelope(p []byte) (*envelope, error) {
@@ -96,8 +97,15 @@ func parseEnvelope(p []byte) (*envelope, error) {
 			return e, err
 		}
 	}
+	if h.version < 3 {
+		// The releases wrote it behind the envelope, and never read it.
+		off := c.Offset()
+		if n := c.I32(); c.Err() == nil && int(n) != len(e.states) {
+			c.Fail(off, format.ErrCorrupt, "%d states are described, and %d are said to follow", len(e.states), n)
+		}
+	}
 	e.size = c.Offset()
-	return e, nil
+	return e, c.Err()
 }
 
 // readState reads what is said of one state (spec A4):

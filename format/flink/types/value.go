@@ -25,7 +25,23 @@ type Pairs [][2]any
 // a pair of the time (ms) and the value. Left or right of an either is a map
 // with one entry, "left" or "right".
 func Decoder(s *Snapshot) (decode func(p []byte) (any, error), ok bool) {
-	read := decoderOf(s)
+	return whole(decoderOf(s))
+}
+
+// MapDecoder is Decoder for the map of a broadcast state: int count, keys and
+// values, as [Pairs].
+func MapDecoder(key, value *Snapshot) (decode func(p []byte) (any, error), ok bool) {
+	k, v := decoderOf(key), decoderOf(value)
+	if k == nil || v == nil {
+		return nil, false
+	}
+	return whole(mapOf(k, v))
+}
+
+type decoder = func(r *reader) any
+
+// whole makes a function of a decoder that has to use up its input.
+func whole(read decoder) (func(p []byte) (any, error), bool) {
 	if read == nil {
 		return nil, false
 	}
@@ -41,8 +57,6 @@ func Decoder(s *Snapshot) (decode func(p []byte) (any, error), ok bool) {
 		return v, nil
 	}, true
 }
-
-type decoder = func(r *reader) any
 
 // reader reads values. Its cursor keeps the first error.
 type reader struct{ *java.Cursor }
