@@ -80,6 +80,7 @@ state.`,
 
 func runList(ctx context.Context, o listOptions, env *Env, roots []string) error {
 	var rows []ListRow
+	others := 0
 	for _, root := range roots {
 		if root == "" { // an unset variable, not the folder one stands in
 			return usagef("a folder with an empty name")
@@ -91,6 +92,8 @@ func runList(ctx context.Context, o listOptions, env *Env, roots []string) error
 		for _, e := range entries {
 			if o.only == "" || o.only == string(e.State) {
 				rows = append(rows, listRow(e))
+			} else {
+				others++
 			}
 		}
 	}
@@ -111,7 +114,10 @@ func runList(ctx context.Context, o listOptions, env *Env, roots []string) error
 	case ui.OutputCSV:
 		return listCSV(env, rows)
 	}
-	return listTable(env, rows, roots)
+	if len(rows) == 0 {
+		return o.nothing(env, roots, others)
+	}
+	return listTable(env, rows)
 }
 
 func listRow(e reader.Entry) ListRow {
@@ -143,16 +149,22 @@ func listCSV(env *Env, rows []ListRow) error {
 	return c.Flush()
 }
 
-func listTable(env *Env, rows []ListRow, roots []string) error {
-	term := env.term()
-	style := term.Style()
-	if len(rows) == 0 {
-		if !env.common.quiet {
-			_, err := fmt.Fprintf(env.Stderr, "no snapshot under %s\n", ui.Printable(strings.Join(roots, ", ")))
-			return err
-		}
+// nothing says that there is no row, and what was left out by --only.
+func (o *listOptions) nothing(env *Env, roots []string, others int) error {
+	if env.common.quiet {
 		return nil
 	}
+	what, rest := "no snapshot", ""
+	if o.only != "" {
+		what, rest = "nothing "+o.only, fmt.Sprintf(" (%s)", ui.Plural(int64(others), "other"))
+	}
+	_, err := fmt.Fprintf(env.Stderr, "%s under %s%s\n", what, ui.Printable(strings.Join(roots, ", ")), rest)
+	return err
+}
+
+func listTable(env *Env, rows []ListRow) error {
+	term := env.term()
+	style := term.Style()
 	t := ui.NewTable(
 		ui.Column{Header: "SNAPSHOT", Shrink: 1, Cut: ui.CutMiddle, Min: 20},
 		ui.Column{Header: "KIND", Shrink: 3, Min: 10},
