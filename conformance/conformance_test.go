@@ -87,6 +87,7 @@ func TestTruthIsTheSameEveryTime(t *testing.T) {
 			for _, options := range []Options{
 				{Shape: "operator"},
 				{Shape: "keyed", Checkpoints: 2},
+				{Shape: "counts", Backend: "rocksdb", Via: []int{2}, Parallelism: 3, Elements: 30},
 				{Shape: "union-inflated", Restores: 1},
 				{Shape: "union-modulo", Restores: 1, Parallelism: 3},
 			} {

@@ -16,6 +16,7 @@ final class Gate {
     private final Set<String> arrived = ConcurrentHashMap.newKeySet();
     private final Map<String, AtomicLong> counters = new ConcurrentHashMap<>();
     private volatile int stage;
+    private volatile int open;
     private volatile CompletableFuture<Void> moved = new CompletableFuture<>();
     private volatile boolean slow;
 
@@ -27,10 +28,16 @@ final class Gate {
         GATES.remove(run);
     }
 
-    /** Lets the sources emit up to the limit of this stage; stage 0 emits nothing. */
-    void raise(int newStage) {
+    /** Lets the first `splits` splits of each source emit up to the limit of this stage; stage 0 emits nothing. */
+    void raise(int newStage, int splits) {
+        open = splits; // before the stage, which readers look at first
         stage = newStage;
         wake();
+    }
+
+    /** May this split, counted from 0, emit in this stage? */
+    boolean opens(int split) {
+        return split < open;
     }
 
     /** Makes the sources look again. */

@@ -177,6 +177,9 @@ final class NumberSource
             CompletableFuture<Void> moved = gate.moved();
             int stage = gate.stage();
             for (Position position : positions) {
+                if (!gate.opens(Integer.parseInt(position.split.splitId()) - 1)) {
+                    continue;
+                }
                 if (position.next < plan.limit(position.split.splitId(), stage)) {
                     // 100 ms apart: ten numbers fall into one window of a second
                     output.collect(position.next, position.next * 100);

@@ -219,10 +219,7 @@ final class Runner implements AutoCloseable {
             }
             for (int i = 0; i < stages; i++) {
                 int stage = firstStage + i;
-                gate.slow(options.unaligned);
-                gate.raise(stage);
-                shapes.sources.forEach((source, splits) -> await(
-                        source + " emitting", () -> gate.arrivals(source, stage) >= splits));
+                emit(stage);
                 snapshot = options.checkpoint ? checkpoint() : savepoint();
             }
             if (options.unaligned) {
@@ -232,6 +229,28 @@ final class Runner implements AutoCloseable {
                 settle();
             }
             return new Made(snapshot, dump(false));
+        }
+
+        /**
+         * Lets the sources emit what this stage adds. Where keys meet, one split goes after the other, each when the records of the
+         * one before have arrived: so the same record is the last one every time. Not with records in flight, which is a race.
+         */
+        private void emit(int stage) {
+            gate.slow(options.unaligned);
+            int most = shapes.sources.values().stream().mapToInt(Integer::intValue).max().getAsInt();
+            boolean inTurn = shapes.keyedOperators.length > 0 && !options.unaligned;
+            long[] before = java.util.Arrays.stream(shapes.keyedOperators).mapToLong(gate::counted).toArray();
+            for (int open = inTurn ? 1 : most; open <= most; open++) {
+                int opened = open;
+                gate.raise(stage, opened);
+                shapes.sources.forEach((source, splits) -> await(
+                        source + " emitting", () -> gate.arrivals(source, stage) >= Math.min(opened, splits)));
+                for (int i = 0; inTurn && i < before.length; i++) {
+                    long expected = before[i] + opened * shapes.perStage;
+                    String operator = shapes.keyedOperators[i];
+                    await("records in " + operator, () -> gate.counted(operator) >= expected);
+                }
+            }
         }
 
         /** Some versions take a periodic checkpoint at once. It must be over before records are held in the channels. */

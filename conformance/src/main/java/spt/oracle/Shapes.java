@@ -21,6 +21,12 @@ final class Shapes {
     /** How many splits each source reads, by the source's name: the runner waits for them. */
     final Map<String, Integer> sources = new LinkedHashMap<>();
 
+    /** How many numbers a split of the source `numbers` adds in a stage. */
+    long perStage;
+
+    /** The counters in the gate of the operators with keyed state: each counts every number. */
+    String[] keyedOperators = {};
+
     Shapes(StreamExecutionEnvironment env, Options options, Choices choices, String run) {
         this.env = env;
         this.options = options;
@@ -60,6 +66,7 @@ final class Shapes {
                 break;
             }
             case "keyed": {
+                keyedOperators = new String[] {"keyed", "window"};
                 KeyedStream<Long, Object> keyed = slowed(numbers)
                         .keyBy(KeyedFunctions.key(options), KeyedFunctions.keyType(options));
                 sink(named(keyed.process(new KeyedFunctions.Kinds(run, choices)), "keyed"), "sink");
@@ -72,6 +79,7 @@ final class Shapes {
                 break;
             }
             case "counts": {
+                keyedOperators = new String[] {"keyed"};
                 KeyedStream<Long, Object> keyed = slowed(numbers)
                         .keyBy(KeyedFunctions.key(options), KeyedFunctions.keyType(options));
                 sink(named(keyed.process(new KeyedFunctions.Counts(run, choices)), "counts"), "sink");
@@ -90,6 +98,9 @@ final class Shapes {
         int stages = options.runs().size() * options.checkpoints;
         long perStage = Math.max(1, options.elements / read);
         sources.put(name, read);
+        if (name.equals("numbers")) {
+            this.perStage = perStage;
+        }
         return env.fromSource(
                         new NumberSource(new NumberSource.Plan(run, name, splits, perStage, stages)),
                         WatermarkStrategy.noWatermarks(), name)
