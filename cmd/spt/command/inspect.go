@@ -107,9 +107,9 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, location string
 	if err := o.applyStates(env, sum); err != nil {
 		return err
 	}
-	if len(o.ranges) > 0 {
+	if len(o.ranges) > 0 || damage != nil {
 		for _, op := range sum.Operators {
-			op.Missing = 0 // it is not the snapshot that lacks them
+			op.Missing = 0 // those not picked, or behind the damage: it is not the snapshot that lacks them
 		}
 	}
 	files, err := snap.Files(ctx, sum.Files)
@@ -133,11 +133,22 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, location string
 	}
 	switch {
 	case damage != nil:
-		return damage
+		return &salvaged{damage}
 	case len(offenders) > 0:
 		return &findings{fmt.Sprintf("%s holds for %s", o.failIf, shorten(quoteAll(offenders)))}
 	}
 	return nil
+}
+
+// salvaged is the damage of a snapshot that was shown as far as it can be.
+type salvaged struct{ error }
+
+func (e *salvaged) Unwrap() error { return e.error }
+
+// Hint leaves out the advice that was taken.
+func (e *salvaged) Hint() string {
+	hint, _, _ := strings.Cut(reader.Hint(e.error), "; spt inspect --salvage")
+	return hint
 }
 
 func quoteAll(all []string) []string {

@@ -141,7 +141,7 @@ func (r *InspectResult) howMuch() string {
 		case n == 0:
 			text += ", none missing"
 		default:
-			text += fmt.Sprintf(", %s in %d missing", ui.Bytes(b.Unreachable), n)
+			text += fmt.Sprintf(", %d of them (%s) missing", n, ui.Bytes(b.Unreachable))
 		}
 		where = append(where, text)
 	}
