@@ -197,7 +197,13 @@ func unchanged(t testing.TB, dir string, f func()) {
 	before := tree(t, dir)
 	f()
 	if after := tree(t, dir); !maps.Equal(before, after) {
-		t.Errorf("the input changed:\n %v\n %v", before, after)
+		for name := range after {
+			if before[name] == after[name] {
+				delete(after, name)
+				delete(before, name)
+			}
+		}
+		t.Errorf("the input changed:\n %.500s\n %.500s", fmt.Sprint(before), fmt.Sprint(after))
 	}
 }
 
@@ -366,4 +372,102 @@ type unavailable struct{ storage.Storage }
 
 func (unavailable) Stat(_ context.Context, name string) (storage.Info, error) {
 	return storage.Info{}, &storage.Error{Op: "stat", Name: name, Err: storage.ErrUnavailable}
+}
+
+// moving is hooks around a local store, with what that can do beyond others.
+type moving struct {
+	*local.Store
+	before func(op, name string) error
+}
+
+func (m moving) hooks() hooks { return hooks{m.Store, m.before} }
+
+func (m moving) Create(ctx context.Context, name string, o storage.CreateOptions) (storage.Writer, error) {
+	return m.hooks().Create(ctx, name, o)
+}
+
+func (m moving) Move(ctx context.Context, old, to string) error {
+	if err := m.hooks().err("move", old); err != nil {
+		return err
+	}
+	return m.Store.Move(ctx, old, to)
+}
+
+// full has room for ten bytes.
+type full struct{ moving }
+
+func (full) FreeSpace(context.Context, string) (int64, error) { return 10, nil }
+
+func readerOf(location string, o Options) (*reader.Snapshot, error) {
+	return reader.Open(background, location, reader.Options{Stores: o.Stores})
+}
+
+// prefixed is a store whose names are below a folder of another.
+type prefixed struct {
+	storage.Storage
+	prefix string
+}
+
+func (p prefixed) ReadRange(ctx context.Context, name string, off, n int64, pin storage.Version) (io.ReadCloser, storage.Info, error) {
+	return p.Storage.ReadRange(ctx, p.prefix+name, off, n, pin)
+}
+
+func (p prefixed) Stat(ctx context.Context, name string) (storage.Info, error) {
+	return p.Storage.Stat(ctx, p.prefix+name)
+}
+
+// switching reads the description from one store and all else from another.
+type switching struct {
+	storage.Storage
+	states storage.Storage
+}
+
+func (s switching) ReadRange(ctx context.Context, name string, off, n int64, pin storage.Version) (io.ReadCloser, storage.Info, error) {
+	if strings.HasSuffix(name, reader.MetadataName) {
+		return s.Storage.ReadRange(ctx, name, off, n, pin)
+	}
+	return s.states.ReadRange(ctx, name, off, n, pin)
+}
+
+// spoiling flips a bit of each object but _metadata, on its way in.
+type spoiling struct{ storage.Storage }
+
+func (s spoiling) Create(ctx context.Context, name string, o storage.CreateOptions) (storage.Writer, error) {
+	w, err := s.Storage.Create(ctx, name, o)
+	if err != nil || strings.HasSuffix(name, reader.MetadataName) {
+		return w, err
+	}
+	return &spoilingWriter{Writer: w}, nil
+}
+
+type spoilingWriter struct {
+	storage.Writer
+	seen int
+}
+
+func (w *spoilingWriter) Write(p []byte) (int, error) {
+	const at = 5000
+	if w.seen <= at && at < w.seen+len(p) {
+		c := bytes.Clone(p)
+		c[at-w.seen] ^= 4
+		p = c
+	}
+	w.seen += len(p)
+	return w.Writer.Write(p)
+}
+
+// lateMover does every rename, and reports the n-th as failed.
+type lateMover struct {
+	moving
+	n int
+}
+
+func (l *lateMover) Move(ctx context.Context, old, to string) error {
+	if err := l.moving.Move(ctx, old, to); err != nil {
+		return err
+	}
+	if l.n--; l.n == 0 {
+		return &storage.Error{Op: "move", Name: old, Err: errDisk}
+	}
+	return nil
 }

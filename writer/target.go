@@ -63,7 +63,7 @@ func (p *Plan) apart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.snap.Store() == p.store {
+	if sameNames(p.snap.Store(), p.store) {
 		if how := overlap(target, in); how != "" {
 			return &TargetError{p.Target, how + " the input", "write somewhere else"}
 		}
@@ -76,7 +76,7 @@ func (p *Plan) apart(ctx context.Context) error {
 		}
 		seen[path.String()] = true
 		found, err := p.snap.Locate(ctx, st)
-		if err != nil || found.Store != p.store {
+		if err != nil || !sameNames(found.Store, p.store) {
 			return ctx.Err() // what is not there cannot be in the way
 		}
 		file, err := canonical(ctx, found.Store, found.Name)
@@ -88,6 +88,17 @@ func (p *Plan) apart(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// sameNames is whether a name means the same in two stores. Two that give
+// canonical names are two ways to the same disk.
+func sameNames(a, b storage.Storage) bool {
+	if a == b {
+		return true
+	}
+	_, real1 := a.(storage.Canonicalizer)
+	_, real2 := b.(storage.Canonicalizer)
+	return real1 && real2
 }
 
 func canonical(ctx context.Context, store storage.Storage, name string) (string, error) {
