@@ -113,7 +113,7 @@ func (c *Codec) layout(ctx context.Context, src format.Source, h *format.Operato
 // rank numbers the states of h as its envelope lists them.
 func (c *Codec) rank(ctx context.Context, src format.Source, h *format.OperatorHandle, l *layout, rank []int) error {
 	if h.Codec == format.CodecRaw {
-		return nil
+		return format.Errorf(format.ErrUnsupported, "two raw states with elements at the same position: nothing says whose they are")
 	}
 	e, err := c.envelope(ctx, src, h, l)
 	if err == nil {

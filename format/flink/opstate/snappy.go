@@ -22,7 +22,7 @@ const (
 	snappyHeader    = "\xff\x06\x00\x00sNaPpY"
 	chunkCompressed = 0x00
 	chunkStored     = 0x01
-	chunkSkippable  = 0x80 // from here on
+	chunkSkippable  = 0x80 // from here on a reader may skip; Flink writes none
 	chunkHeader     = 0xff
 
 	maxChunkData = 64 << 10
@@ -52,6 +52,9 @@ func (w *window) chunk(pos int64) (kind byte, body int64, err error) {
 		err = w.corrupt(pos, "a snappy chunk of %d bytes", body)
 	case kind > chunkStored && kind < chunkSkippable:
 		err = w.corrupt(pos, "a snappy chunk of unknown kind 0x%02x", kind)
+	case kind >= chunkSkippable && kind < chunkHeader:
+		// Skipped, one flipped bit would make an element disappear.
+		err = format.Errorf(format.ErrUnsupported, "a snappy chunk of kind 0x%02x, which no Flink writes", kind)
 	}
 	return kind, body, err
 }
@@ -75,9 +78,6 @@ func (w *window) inflate(dst []byte, start, end, limit int64) ([]byte, error) {
 		at := pos
 		if pos += 4 + body; pos > end {
 			return dst, w.corrupt(at, "a snappy chunk reaches %d bytes into the next element", pos-end)
-		}
-		if kind > chunkStored && kind != chunkHeader {
-			continue
 		}
 		p, err := w.bytes(at+4, body)
 		if err != nil {
