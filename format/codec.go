@@ -24,8 +24,9 @@ type OperatorCodec interface {
 	// Elements opens a cursor on one state at element from, reading nothing
 	// before it.
 	Elements(ctx context.Context, src Source, h *OperatorHandle, state string, from int64) (Cursor, error)
-	// Build describes a new handle; its Data is a rope over the parts.
-	Build(states []StateParts) (*OperatorHandle, error)
+	// Build describes a new handle; its Data is a rope over the streams that
+	// the runs lie in. No element is read.
+	Build(ctx context.Context, src Source, states []StateRuns) (*OperatorHandle, error)
 }
 
 // StateMeta is what a stream says of one of its states.
@@ -51,12 +52,6 @@ type ElementRun struct {
 	Handle       *OperatorHandle
 	State        int // index in Handle.States
 	First, Count int64
-}
-
-// StateParts is the new content of one state, for [OperatorCodec.Build].
-type StateParts struct {
-	StateMeta
-	Elements []Part // one per element; a broadcast state has one, its map
 }
 
 // Cursor walks the elements of one state.

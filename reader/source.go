@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
@@ -29,17 +30,18 @@ type Found struct {
 
 // source reads streams of one snapshot. References are looked up once.
 type source struct {
-	stores   storage.Resolver
-	store    storage.Storage // that holds the snapshot
-	dir      string          // of the snapshot, in store
-	location string          // of the snapshot's folder, as the user wrote it
-	version  storage.Version // of the file that describes it
-	maps     []Mapping       // longest first
-	file     *spt.File       // for an .spt
-	sched    *storage.Scheduler
-	mu       sync.Mutex
-	lookups  map[reference]*lookup
-	folders  map[string]*folder
+	stores    storage.Resolver
+	store     storage.Storage // that holds the snapshot
+	dir       string          // of the snapshot, in store
+	location  string          // of the snapshot's folder, as the user wrote it
+	version   storage.Version // of the file that describes it
+	maps      []Mapping       // longest first
+	file      *spt.File       // for an .spt
+	operators opstate.Codec
+	sched     *storage.Scheduler
+	mu        sync.Mutex
+	lookups   map[reference]*lookup
+	folders   map[string]*folder
 }
 
 type reference struct {

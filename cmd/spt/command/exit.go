@@ -14,6 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/writer"
 )
 
@@ -77,6 +78,7 @@ func exitCode(err error) int {
 	var flag *flagError
 	var target *writer.TargetError
 	var found *findings
+	var parallelism *transform.ParallelismError
 	switch {
 	case err == nil:
 		return exitOK
@@ -86,7 +88,7 @@ func exitCode(err error) int {
 		return exitInput // before findings: they are those of no snapshot that ever was
 	case errors.As(err, &found):
 		return exitFindings
-	case errors.As(err, &usage), errors.As(err, &flag), errors.As(err, &target):
+	case errors.As(err, &usage), errors.As(err, &flag), errors.As(err, &target), errors.As(err, &parallelism):
 		return exitUsage
 	case errors.Is(err, storage.ErrNoSpace):
 		return exitFailed

@@ -195,9 +195,61 @@ func (c *cursor) Close() error {
 	return nil
 }
 
-// Build describes a handle with the states, in this order. Its Data is a rope
+// StateParts is the content of one state as ranges of streams, one for each
+// element; a broadcast state has one, its map.
+type StateParts struct {
+	format.StateMeta
+	Elements []format.Part
+}
+
+// Build describes a handle with the states, in this order, of elements of other
+// native handles. Its offsets take 8 bytes an element.
+func (Codec) Build(ctx context.Context, _ format.Source, states []format.StateRuns) (*format.OperatorHandle, error) {
+	parts := make([]StateParts, len(states))
+	for i, s := range states {
+		parts[i].StateMeta = s.StateMeta
+		for _, r := range s.Runs {
+			var err error
+			if parts[i].Elements, err = appendRun(ctx, parts[i].Elements, r); err != nil {
+				return nil, format.At(err, "state %q", s.Name)
+			}
+		}
+	}
+	return Assemble(parts)
+}
+
+// appendRun appends the parts that the elements of a run are.
+func appendRun(ctx context.Context, parts []format.Part, r format.ElementRun) ([]format.Part, error) {
+	if r.Count == 0 {
+		return parts, nil
+	}
+	if err := checkHandle(r.Handle); err != nil {
+		return nil, err
+	}
+	if r.State < 0 || r.State >= len(r.Handle.States) {
+		return nil, errors.New("a run of a state that is not there")
+	}
+	c := &cursor{h: r.Handle, i: r.State, n: count(r.Handle.States[r.State].Offsets), next: r.First, w: &window{ctx: ctx, size: format.SizeOf(r.Handle.Data)}}
+	if r.First < 0 || r.Count < 0 || r.First > c.n || r.Count > c.n-r.First {
+		return nil, fmt.Errorf("%d elements from %d were asked for, of %d", r.Count, r.First, c.n)
+	}
+	for range r.Count {
+		start, end, err := c.extent()
+		if err != nil {
+			return nil, err
+		}
+		if start < 0 || start >= end || end > c.w.size {
+			return nil, format.Errorf(format.ErrCorrupt, "element %d is said to be bytes %d to %d of a stream of %d", c.next, start, end, c.w.size)
+		}
+		parts = append(parts, format.Part{Of: r.Handle.Data, Off: start, N: end - start})
+		c.next++
+	}
+	return parts, nil
+}
+
+// Assemble describes a handle with the states, in this order. Its Data is a rope
 // over the parts, neighbours in one stream made one.
-func (Codec) Build(states []format.StateParts) (*format.OperatorHandle, error) {
+func Assemble(states []StateParts) (*format.OperatorHandle, error) {
 	err := checkStates(len(states), func(i int) (format.Text, format.Mode) { return states[i].Name, states[i].Mode })
 	if err != nil {
 		return nil, err

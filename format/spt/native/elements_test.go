@@ -199,13 +199,13 @@ func TestElementsDamaged(t *testing.T) {
 
 func TestBuild(t *testing.T) {
 	h, want := sample(t)
-	var parts []format.StateParts
+	var parts []native.StateParts
 	for _, s := range []string{"rules", "union", "empty", "list"} { // another order, some left out
 		for _, st := range h.States {
 			if st.Name.String() != s {
 				continue
 			}
-			p := format.StateParts{StateMeta: format.StateMeta{Name: st.Name, Mode: st.Mode}}
+			p := native.StateParts{StateMeta: format.StateMeta{Name: st.Name, Mode: st.Mode}}
 			at, _ := format.OffsetAt(context.Background(), st.Offsets, 0)
 			for _, e := range want[s] {
 				p.Elements = append(p.Elements, format.Part{Of: h.Data, Off: at, N: int64(len(e))})
@@ -215,7 +215,7 @@ func TestBuild(t *testing.T) {
 		}
 	}
 	parts[3].Elements = append(parts[3].Elements, format.Literal([]byte{0xc0}))
-	built, err := native.Codec{}.Build(parts)
+	built, err := native.Assemble(parts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,14 +233,14 @@ func TestBuild(t *testing.T) {
 			t.Errorf("%q: % x, %v", s, got, err)
 		}
 	}
-	for name, bad := range map[string][]format.StateParts{
+	for name, bad := range map[string][]native.StateParts{
 		"no map":       {{StateMeta: format.StateMeta{Mode: format.ModeBroadcast}}},
 		"mode 3":       {{StateMeta: format.StateMeta{Mode: 3}}},
 		"one name":     {{}, {}},
 		"empty part":   {{Elements: []format.Part{format.Literal(nil)}}},
 		"minus a byte": {{Elements: []format.Part{{Of: h.Data, N: -1}}}},
 	} {
-		if _, err := (native.Codec{}).Build(bad); err == nil {
+		if _, err := native.Assemble(bad); err == nil {
 			t.Errorf("%s is taken", name)
 		}
 	}
@@ -255,7 +255,7 @@ func TestElementsReads(t *testing.T) {
 		sizes = append(sizes, 1+r.IntN(200))
 	}
 	sizes = append(sizes, 64<<10-1, 64<<10, 64<<10+1, 1<<20-1, 1<<20, 1<<20+1, 5<<20, 3, 1)
-	var parts format.StateParts
+	var parts native.StateParts
 	var elements [][]byte
 	var data []byte
 	for i, n := range sizes {
@@ -269,7 +269,7 @@ func TestElementsReads(t *testing.T) {
 		parts.Elements = append(parts.Elements, format.Part{Of: stream, Off: at, N: int64(len(e))})
 		at += int64(len(e))
 	}
-	h, err := native.Codec{}.Build([]format.StateParts{parts})
+	h, err := native.Assemble([]native.StateParts{parts})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func FuzzElements(f *testing.F) {
 			{Name: format.NewText("union"), Mode: format.ModeUnion, Offsets: fuzzOffsets(union)},
 			{Name: format.NewText("rules"), Mode: format.ModeBroadcast, Offsets: fuzzOffsets(rules)},
 		}}
-		var states []format.StateParts
+		var states []native.StateParts
 		start := int64(-1)
 		for _, s := range h.States {
 			got, err := readState(&memory{}, h, s.Name.String(), 0)
@@ -45,13 +45,13 @@ func FuzzElements(f *testing.F) {
 			if len(got) > 0 && start < 0 {
 				start = s.Offsets.(format.OffsetSlice)[0]
 			}
-			p := format.StateParts{StateMeta: format.StateMeta{Name: s.Name, Mode: s.Mode}}
+			p := native.StateParts{StateMeta: format.StateMeta{Name: s.Name, Mode: s.Mode}}
 			for _, e := range got {
 				p.Elements = append(p.Elements, format.Literal(e))
 			}
 			states = append(states, p)
 		}
-		built, err := native.Codec{}.Build(states)
+		built, err := native.Assemble(states)
 		if err != nil {
 			t.Fatalf("what was read cannot be built: %v", err)
 		}

@@ -1,0 +1,198 @@
+package command
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/savepoint-tools/spt/internal/ui"
+)
+
+// rescaleText is the plan for people: per state a small picture of who gets
+// what, then what deserves a look.
+func rescaleText(env *Env, o rescaleOptions, r *RescaleResult) error {
+	term := env.term()
+	style := term.Style()
+	rescaled := 0
+	for i := range r.Operators {
+		op := &r.Operators[i]
+		if op.Left != "" {
+			continue
+		}
+		rescaled++
+		for k := range op.States {
+			if err := op.stateText(env, o, &op.States[k], style, term); err != nil {
+				return err
+			}
+		}
+		for _, k := range op.Keyed {
+			if err := op.keyedText(env, o, k, term); err != nil {
+				return err
+			}
+		}
+		if err := op.remarks(env, style); err != nil {
+			return err
+		}
+	}
+	return r.rescaleEnd(env, o, rescaled, style)
+}
+
+func (op *RescaleOperator) stateText(env *Env, o rescaleOptions, st *RescaleState, style ui.Style, term ui.Term) error {
+	kind := st.Kind
+	if st.Raw {
+		kind = "raw"
+	}
+	what := ui.Plural(st.Elements, "element")
+	if st.Kind == "broadcast" {
+		what = fmt.Sprintf("%d of %d subtasks with a copy", st.Elements, op.From)
+	}
+	if _, err := fmt.Fprintf(env.Stdout, "%s\n", style.Bold(fmt.Sprintf("%s · %s · %s · %s, %s", ui.Quote(op.label), ui.Quote(st.Name), kind, what, ui.Bytes(st.Bytes)))); err != nil {
+		return err
+	}
+	if st.Kind == "union" && st.Elements > 0 {
+		// Everyone gets the same: say it once.
+		_, err := fmt.Fprintf(env.Stdout, "  every subtask gets all %s: %s\n  %s handed out; if the job adds them again, the next snapshots hold %s, %s, %s\n",
+			ui.Count(st.Elements), sourcesText(st.Subtasks[0].Sources), ui.Count(st.Growth[0]), ui.Count(st.Growth[0]), ui.Count(st.Growth[1]), ui.Count(st.Growth[2]))
+		return err
+	}
+	t := ui.NewTable(ui.Column{}, ui.Column{Align: ui.Right}, ui.Column{Align: ui.Right}, ui.Column{Shrink: 1, Min: 20})
+	shown, rest := showSubtasks(len(st.Subtasks), o.wide)
+	var lo, hi int64 = 1<<63 - 1, 0
+	for i, sub := range st.Subtasks {
+		lo, hi = min(lo, sub.Elements), max(hi, sub.Elements)
+		if i >= shown {
+			continue
+		}
+		if sub.Elements == 0 {
+			mark := style.Look("! gets nothing")
+			if st.Elements == 0 {
+				mark = ""
+			}
+			t.Child(1, fmt.Sprintf("subtask %d", i), "–", "", mark)
+			continue
+		}
+		t.Child(1, fmt.Sprintf("subtask %d", i), ui.Count(sub.Elements), ui.Bytes(sub.Bytes), sourcesText(sub.Sources))
+	}
+	if err := t.Write(env.Stdout, term); err != nil {
+		return err
+	}
+	var b strings.Builder
+	if rest > 0 {
+		fmt.Fprintf(&b, "  … %d more subtasks, with %s to %s each (--wide shows them)\n", rest, ui.Count(lo), ui.Count(hi))
+	}
+	if st.Empty > 0 && st.Elements > 0 && rest > 0 {
+		fmt.Fprintf(&b, "  %s %s get nothing\n", style.Look("!"), ui.Plural(int64(st.Empty), "subtask"))
+	}
+	_, err := fmt.Fprint(env.Stdout, b.String())
+	return err
+}
+
+func (op *RescaleOperator) keyedText(env *Env, o rescaleOptions, k RescaleKeyed, term ui.Term) error {
+	kind := "keyed"
+	if k.Raw {
+		kind = "raw keyed"
+	}
+	if _, err := fmt.Fprintf(env.Stdout, "%s\n", term.Style().Bold(fmt.Sprintf("%s · %s · %s", ui.Quote(op.label), kind, ui.Plural(int64(op.MaxParallelism), "key group")))); err != nil {
+		return err
+	}
+	t := ui.NewTable(ui.Column{}, ui.Column{Align: ui.Right}, ui.Column{}, ui.Column{Shrink: 1, Min: 20})
+	shown, rest := showSubtasks(len(k.Subtasks), o.wide)
+	var lo, hi int32 = 1<<31 - 1, 0
+	for i, sub := range k.Subtasks {
+		lo, hi = min(lo, sub.Count), max(hi, sub.Count)
+		if i >= shown {
+			continue
+		}
+		var from []string
+		for _, s := range sub.Sources {
+			part := fmt.Sprintf("old %d [%d..%d]", s.Old, s.First, s.First+s.Count-1)
+			if s.Whole {
+				part += " whole"
+			}
+			from = append(from, part)
+		}
+		t.Child(1, fmt.Sprintf("subtask %d", i), ui.Count(int64(sub.Count)), fmt.Sprintf("[%d..%d]", sub.First, sub.First+sub.Count-1), strings.Join(from, ", "))
+	}
+	if err := t.Write(env.Stdout, term); err != nil {
+		return err
+	}
+	var b strings.Builder
+	if rest > 0 {
+		fmt.Fprintf(&b, "  … %d more subtasks (--wide shows them)\n", rest)
+	}
+	if hi > lo {
+		fmt.Fprintf(&b, "  %d to %d key groups each: the busiest subtask has %s of the average\n", lo, hi, ui.Percent(int64(hi)*int64(len(k.Subtasks)), int64(op.MaxParallelism)))
+	}
+	_, err := fmt.Fprint(env.Stdout, b.String())
+	return err
+}
+
+func (op *RescaleOperator) remarks(env *Env, style ui.Style) error {
+	var b strings.Builder
+	if op.Order != "" {
+		fmt.Fprintf(&b, "%s %s: the order of blocks within a subtask is not certain: %s\n", style.Look("!"), ui.Quote(op.label), op.Order)
+	}
+	if op.InFlight {
+		fmt.Fprintf(&b, "%s %s has records in flight; where they go depends on the job's graph and is not in this plan\n", style.Look("!"), ui.Quote(op.label))
+	}
+	_, err := fmt.Fprint(env.Stdout, b.String())
+	return err
+}
+
+func (r *RescaleResult) rescaleEnd(env *Env, o rescaleOptions, rescaled int, style ui.Style) error {
+	var b strings.Builder
+	highest := map[int32][]string{}
+	place := false
+	var left []string
+	for _, op := range r.Operators {
+		switch {
+		case op.Left == "":
+			highest[op.MaxParallelism] = append(highest[op.MaxParallelism], ui.Quote(op.label))
+			place = place || op.PlaceOrder
+		default:
+			left = append(left, fmt.Sprintf("%s (%s)", ui.Quote(op.label), op.Left))
+		}
+	}
+	fmt.Fprintf(&b, "%d of %s rescaled to %d.", rescaled, ui.Plural(int64(len(r.Operators)), "operator"), r.To)
+	for _, limit := range slices.Sorted(maps.Keys(highest)) {
+		fmt.Fprintf(&b, " Highest legal parallelism: %d (%s).", limit, shorten(highest[limit]))
+	}
+	b.WriteByte('\n')
+	if len(left) > 0 {
+		fmt.Fprintf(&b, "Left alone: %s.\n", shorten(left))
+	}
+	if place {
+		fmt.Fprintf(&b, "The order of blocks holds for a restore from %s; --at says another place.\n", ui.Quote(r.At))
+	}
+	if o.suggest {
+		for _, limit := range slices.Sorted(maps.Keys(highest)) {
+			fmt.Fprintf(&b, "With %d key groups, these parallelisms near %d give every subtask as many: %s.\n", limit, r.To, evenParallelisms(limit, r.To))
+		}
+	}
+	if r.Input != "" && r.Output == "" {
+		from := ""
+		if o.from > 0 {
+			from = fmt.Sprintf(" --from %d", o.from)
+		}
+		fmt.Fprintf(&b, "%s spt rescale %s OUT%s --to %d writes it.\n", style.Dim("Nothing written."), ui.Quote(r.Input), from, r.To)
+	}
+	_, err := fmt.Fprint(env.Stdout, b.String())
+	return err
+}
+
+// evenParallelisms lists the divisors of the number of key groups around p.
+func evenParallelisms(groups, p int32) string {
+	var below, above []string
+	for d := p; d >= 1 && len(below) < 3; d-- {
+		if groups%d == 0 {
+			below = append([]string{fmt.Sprint(d)}, below...)
+		}
+	}
+	for d := p + 1; d <= groups && len(above) < 3; d++ {
+		if groups%d == 0 {
+			above = append(above, fmt.Sprint(d))
+		}
+	}
+	return strings.Join(append(below, above...), ", ")
+}

@@ -1,0 +1,38 @@
+package reader
+
+import (
+	"context"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/storage"
+)
+
+// Codec gives the codec that reads and builds the handles of the snapshot that
+// name it. It is format.ErrUnsupported for one that is not known.
+func (s *Snapshot) Codec(id format.CodecID) (format.OperatorCodec, error) {
+	switch id {
+	case format.CodecFlink, format.CodecRaw:
+		return &s.src.operators, nil
+	case format.CodecNative:
+		return native.Codec{}, nil
+	}
+	return nil, format.Errorf(format.ErrUnsupported, "operator state of codec %q", string(id))
+}
+
+// URI is the folder in which the snapshot stands, as Flink would name it:
+// relative references resolve against it.
+func (s *Snapshot) URI(ctx context.Context) (string, error) {
+	dir := s.src.dir
+	if c, ok := s.src.store.(storage.Canonicalizer); ok {
+		if dir == "" {
+			dir = "."
+		}
+		path, err := c.Canonical(ctx, dir)
+		if err != nil {
+			return "", err
+		}
+		return "file:" + path, nil
+	}
+	return s.Location, nil
+}

@@ -1,0 +1,123 @@
+package transform
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// whole is all elements of a state of a handle.
+func whole(h *format.OperatorHandle, state int) format.ElementRun {
+	return format.ElementRun{Handle: h, State: state, Count: h.States[state].Offsets.Len()}
+}
+
+// stateIndex finds a state of a handle by name and mode, or -1.
+func stateIndex(h *format.OperatorHandle, name format.Text, mode format.Mode) int {
+	for i := range h.States {
+		if h.States[i].Name == name && h.States[i].Mode == mode {
+			return i
+		}
+	}
+	return -1
+}
+
+// rebuild gives the handle in which each state has the runs that runs gives for
+// it; nil leaves the state as it is. The new stream takes the place of the old
+// one: it is inline or a file under the name that the old one had, so that what
+// Flink orders by that name keeps its order.
+func rebuild(ctx context.Context, in Input, h *format.OperatorHandle, runs func(state int) []format.ElementRun) (*format.OperatorHandle, error) {
+	codec, err := in.Codec(h.Codec)
+	if err != nil {
+		return nil, err
+	}
+	metas, err := codec.Describe(ctx, in.Source, h)
+	if err != nil {
+		return nil, err
+	}
+	states := make([]format.StateRuns, len(metas))
+	for i, m := range metas {
+		k := stateIndex(h, m.Name, m.Mode)
+		if k < 0 {
+			return nil, format.Errorf(format.ErrCorrupt, "state %q of the stream is not in the handle", m.Name)
+		}
+		states[i].StateMeta = m
+		if states[i].Runs = runs(k); states[i].Runs == nil {
+			states[i].Runs = []format.ElementRun{whole(h, k)}
+		}
+	}
+	built, err := codec.Build(ctx, in.Source, states)
+	if err != nil {
+		return nil, err
+	}
+	return inPlaceOf(h, built)
+}
+
+// inPlaceOf puts a built handle in the place of an old one: the same wire, the
+// states in the old order, the stream under the old name.
+func inPlaceOf(old, built *format.OperatorHandle) (*format.OperatorHandle, error) {
+	c := *built
+	c.Wire = old.Wire
+	c.States = make([]format.NamedState, 0, len(built.States))
+	for _, s := range old.States {
+		if k := stateIndex(built, s.Name, s.Mode); k >= 0 {
+			c.States = append(c.States, built.States[k])
+		}
+	}
+	if len(c.States) != len(built.States) {
+		return nil, fmt.Errorf("internal error: a built handle with other states")
+	}
+	rope, ok := built.Data.(*format.Concat)
+	if !ok {
+		return nil, fmt.Errorf("internal error: a built handle whose stream is no rope")
+	}
+	r := *rope
+	r.As = placeOf(old.Data, r.Size())
+	c.Data = &r
+	return &c, nil
+}
+
+// placeOf is the place of a stream for one of n bytes: inline under its name, a
+// file of its name. A segment becomes a file of its own.
+func placeOf(s format.Stream, n int64) format.Stream {
+	switch s := s.(type) {
+	case *format.Inline:
+		return &format.Inline{Name: s.Name}
+	case *format.File:
+		c := *s
+		c.Length = n
+		return &c
+	case *format.Segment:
+		return &format.File{Path: s.LogicalID, Relative: true, Length: n}
+	case *format.Chunks:
+		return placeOf(s.As, n)
+	case *format.Concat:
+		return placeOf(s.As, n)
+	}
+	return nil
+}
+
+// editOperators gives the savepoint with the operators that f changes. f gives
+// its argument back where nothing changes.
+func editOperators(sp *format.Savepoint, f func(*format.Operator) (*format.Operator, error)) (*format.Savepoint, error) {
+	ops := sp.Operators
+	for i, op := range sp.Operators {
+		changed, err := f(op)
+		if err != nil {
+			return nil, format.At(err, "operator %q", op.Label())
+		}
+		if changed == op {
+			continue
+		}
+		if len(ops) > 0 && &ops[0] == &sp.Operators[0] {
+			ops = append([]*format.Operator(nil), sp.Operators...)
+		}
+		ops[i] = changed
+	}
+	if len(ops) == 0 || &ops[0] == &sp.Operators[0] {
+		return sp, nil
+	}
+	c := *sp
+	c.Operators = ops
+	return &c, nil
+}

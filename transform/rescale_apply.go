@@ -1,0 +1,254 @@
+package transform
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
+)
+
+// Apply gives the savepoint in its new shape. Restored at the new parallelism,
+// each subtask is handed what the plan says: list state lies with its subtask,
+// where an engine leaves it alone; union state lies once, with subtask 0, in the
+// order in which the old snapshot would have been handed out; each subtask has
+// the copy of broadcast state that it would have been given.
+//
+// What cannot be written for the new parallelism is refused as a whole, as
+// format.ErrUnsupported that names operator and reason; with LeaveKeyed an
+// operator with keyed state of that kind stays as it is.
+func (p *RescalePlan) Apply(ctx context.Context) (*format.Savepoint, error) {
+	plans := map[*format.Operator]*OperatorPlan{}
+	for _, op := range p.Operators {
+		plans[op.Operator] = op
+	}
+	return editOperators(p.in.Savepoint, func(op *format.Operator) (*format.Operator, error) {
+		plan := plans[op]
+		if plan == nil || plan.Left != "" || plan.From == plan.To && p.Strategy == StrategyFlink {
+			// At an unchanged parallelism the snapshot is handed out as it is.
+			return op, nil
+		}
+		changed, err := p.apply(ctx, plan)
+		var cannot *keyedError
+		if errors.As(err, &cannot) && p.o.LeaveKeyed {
+			plan.Left, plan.To = cannot.Error(), plan.From
+			return op, nil
+		}
+		return changed, err
+	})
+}
+
+// keyedError is keyed state that cannot be written at the new parallelism.
+type keyedError struct{ msg string }
+
+func (e *keyedError) Error() string { return e.msg }
+func (e *keyedError) Unwrap() error { return format.ErrUnsupported }
+
+// Hint says what can be done.
+func (e *keyedError) Hint() string {
+	return "Flink itself rescales it when it restores; --keyed leave keeps this operator at its parallelism"
+}
+
+func (p *RescalePlan) apply(ctx context.Context, plan *OperatorPlan) (*format.Operator, error) {
+	op := *plan.Operator
+	if op.Finished {
+		op.Parallelism = plan.To
+		return &op, nil
+	}
+	if plan.InFlight {
+		return nil, format.Errorf(format.ErrUnsupported, "it has records in flight: where they go depends on the job's graph, which the snapshot does not hold")
+	}
+	old := make([]*format.Subtask, plan.From)
+	for _, s := range op.Subtasks {
+		if s.Index < plan.From {
+			old[s.Index] = s
+		}
+		if len(s.Legacy) > 0 {
+			return nil, format.Errorf(format.ErrUnsupported, "it has state of the interface that Flink dropped after 1.3")
+		}
+	}
+	op.Parallelism = plan.To
+	op.Subtasks = make([]*format.Subtask, plan.To)
+	for i := range op.Subtasks {
+		op.Subtasks[i] = &format.Subtask{Index: int32(i)}
+	}
+	for _, raw := range []bool{false, true} {
+		dealt := plan.managed
+		if raw {
+			dealt = plan.raw
+		}
+		if dealt == nil {
+			continue
+		}
+		if err := p.operatorState(ctx, plan, op.Subtasks, old, dealt, raw); err != nil {
+			return nil, err
+		}
+	}
+	for _, k := range plan.Keyed {
+		for i, d := range k.Subtasks {
+			h, err := p.keyedState(ctx, d, old, k.Raw)
+			if err != nil {
+				return nil, err
+			}
+			if k.Raw {
+				op.Subtasks[i].RawKeyed = h
+			} else {
+				op.Subtasks[i].ManagedKeyed = h
+			}
+		}
+	}
+	return &op, nil
+}
+
+// handleOf is the managed or raw handle of an old subtask.
+func handleOf(s *format.Subtask, raw bool) *format.OperatorHandle {
+	switch {
+	case s == nil:
+		return nil
+	case raw:
+		return s.Raw
+	}
+	return s.Managed
+}
+
+// operatorState builds the handles of the new subtasks.
+func (p *RescalePlan) operatorState(ctx context.Context, plan *OperatorPlan, subs, old []*format.Subtask, dealt *assign.Plan, raw bool) error {
+	metas, codec, err := p.metas(ctx, old, raw)
+	if err != nil || codec == nil {
+		return err
+	}
+	for i, sub := range dealt.Subtasks {
+		if sub.Lost > 0 {
+			return format.Errorf(format.ErrUnsupported, "two old subtasks name their state alike, and Flink loses %d elements of it", sub.Lost)
+		}
+		states := make([]format.StateRuns, len(metas))
+		held := false
+		for k, m := range metas {
+			states[k].StateMeta = m
+			if m.Mode == format.ModeUnion && i > 0 {
+				continue // it lies with subtask 0
+			}
+			for _, piece := range sub.Pieces {
+				h := handleOf(old[piece.Old], raw)
+				for _, share := range piece.Shares {
+					st := h.States[share.State]
+					if share.Count == 0 || st.Name != m.Name || st.Mode != m.Mode {
+						continue
+					}
+					if m.Mode == format.ModeBroadcast {
+						states[k].Runs = nil // a later copy replaces an earlier one
+					}
+					states[k].Runs = append(states[k].Runs, format.ElementRun{Handle: h, State: share.State, First: share.First, Count: share.Count})
+				}
+			}
+			held = held || len(states[k].Runs) > 0
+		}
+		if !held && i > 0 {
+			continue // subtask 0 keeps states that have no element anywhere
+		}
+		h, err := codec.Build(ctx, p.in.Source, dropEmptyBroadcast(states))
+		if err != nil {
+			return err
+		}
+		if raw {
+			h.Codec = format.CodecRaw
+			subs[i].Raw = h
+		} else {
+			subs[i].Managed = h
+		}
+	}
+	return nil
+}
+
+// dropEmptyBroadcast leaves out broadcast states without a map: they are not
+// registered in that subtask.
+func dropEmptyBroadcast(states []format.StateRuns) []format.StateRuns {
+	var out []format.StateRuns
+	for _, s := range states {
+		if s.Mode != format.ModeBroadcast || len(s.Runs) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// metas gives the states of all old handles, each once, in the order in which
+// they are first described. Two handles that describe a state differently
+// cannot share a stream.
+func (p *RescalePlan) metas(ctx context.Context, old []*format.Subtask, raw bool) ([]format.StateMeta, format.OperatorCodec, error) {
+	var all []format.StateMeta
+	var codec format.OperatorCodec
+	var id format.CodecID
+	at := map[stateKey]int{}
+	for _, s := range old {
+		h := handleOf(s, raw)
+		if h == nil || len(h.States) == 0 {
+			continue
+		}
+		c, err := p.in.Codec(h.Codec)
+		if err != nil {
+			return nil, nil, err
+		}
+		if codec != nil && h.Codec != id {
+			return nil, nil, format.Errorf(format.ErrUnsupported, "its subtasks hold state in different encodings")
+		}
+		codec, id = c, h.Codec
+		metas, err := c.Describe(ctx, p.in.Source, h)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, m := range metas {
+			key := stateKey{m.Name.String(), m.Mode}
+			k, ok := at[key]
+			if !ok {
+				at[key] = len(all)
+				all = append(all, m)
+				continue
+			}
+			if !bytes.Equal(all[k].Envelope, m.Envelope) || all[k].Form != m.Form {
+				return nil, nil, format.Errorf(format.ErrUnsupported, "state %q is described differently by its subtasks: elements of both cannot share a stream", m.Name)
+			}
+		}
+	}
+	return all, codec, nil
+}
+
+// keyedState is what one new subtask holds: nothing, what one old handle gives,
+// or several full streams merged into one.
+func (p *RescalePlan) keyedState(ctx context.Context, d assign.KeyedSubtask, old []*format.Subtask, raw bool) (format.KeyedHandle, error) {
+	if len(d.Pieces) == 0 {
+		return nil, nil
+	}
+	var parts []groupsOf
+	for _, piece := range d.Pieces {
+		kg, full := keyedOf(old[piece.Old], raw).(*format.KeyGroups)
+		if len(d.Pieces) == 1 && (!full || !mustCut(kg, piece.Groups)) {
+			return piece.Handle, nil
+		}
+		if !full || raw {
+			return nil, &keyedError{fmt.Sprintf("a new subtask needs the keyed state of old subtasks %d and %d, and a snapshot has place for one handle: only full streams can be merged", d.Pieces[0].Old, d.Pieces[1].Old)}
+		}
+		parts = append(parts, groupsOf{kg, piece.Groups})
+	}
+	return mergeKeyGroups(ctx, p.in.Source, parts)
+}
+
+// keyedOf is the managed or raw keyed state of an old subtask.
+func keyedOf(s *format.Subtask, raw bool) format.KeyedHandle {
+	switch {
+	case s == nil:
+		return nil
+	case raw:
+		return s.RawKeyed
+	}
+	return s.ManagedKeyed
+}
+
+// mustCut is whether a stream has to be cut for some of its key groups, instead
+// of being named again: native ones end with their last group, and inline ones
+// would stand in the snapshot as often as they are named.
+func mustCut(h *format.KeyGroups, groups format.KeyGroupRange) bool {
+	return groups != h.Range && (h.Codec == format.CodecNative || format.Kind(h.Data) == format.KindInline)
+}
