@@ -188,6 +188,7 @@ func (b *builder) state(s format.StateRuns) (format.Offsets, error) {
 		b.literal([]byte(snappyHeader))
 	}
 	offs := &offsets{}
+	b.parts = slices.Grow(b.parts, len(s.Runs)) // at most; fewer where runs meet
 	for _, r := range s.Runs {
 		if err := b.run(s.Mode, r, offs); err != nil {
 			return nil, err

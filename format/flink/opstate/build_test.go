@@ -1,0 +1,223 @@
+package opstate_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/opstate"
+)
+
+// TestBuildModel: streams built from random runs of several handles hold what
+// was asked for, element by element, and again when built from what was built.
+func TestBuildModel(t *testing.T) {
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		w := []how{{version: 6}, {version: 5}, {version: 6, framed: "one header"}, {version: 6, framed: "header per state"}, {version: 0}}[seed%5]
+		src, codec := &memory{}, &opstate.Codec{}
+		var handles []*format.OperatorHandle
+		var held []map[string][]string
+		names := []string{"list", "union", "map"}
+		if w.version == 0 {
+			names = names[:1]
+		}
+		for i := range 4 {
+			states := []state{{name: "list"}, {name: "union", mode: format.ModeUnion}, {name: "map", mode: format.ModeBroadcast, elements: []string{fmt.Sprint("map of ", i)}}}[:len(names)]
+			for k := range min(2, len(states)) {
+				for j := range r.IntN(100) {
+					states[k].elements = append(states[k].elements, strings.Repeat(fmt.Sprintf("%d/%d/%d ", i, k, j), 1+r.IntN(30)))
+				}
+			}
+			handles = append(handles, stream(w, states...))
+			held = append(held, map[string][]string{})
+			for _, s := range states {
+				held[i][s.name] = s.elements
+			}
+		}
+		metas, err := codec.Describe(t.Context(), src, handles[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for round := range 3 {
+			var states []format.StateRuns
+			want := map[string][]string{}
+			for _, name := range names {
+				s := format.StateRuns{StateMeta: metas[slices.Index(names, name)]}
+				for range 1 + r.IntN(8) {
+					i := r.IntN(len(handles))
+					all := held[i][name]
+					first := r.IntN(len(all) + 1)
+					n := r.IntN(len(all) - first + 1)
+					if name == "map" {
+						first, n = 0, 1
+					}
+					k := slices.IndexFunc(handles[i].States, func(s format.NamedState) bool { return s.Name.String() == name })
+					s.Runs = append(s.Runs, format.ElementRun{Handle: handles[i], State: k, First: int64(first), Count: int64(n)})
+					want[name] = append(want[name], all[first:first+n]...)
+					if name == "map" {
+						break
+					}
+				}
+				states = append(states, s)
+			}
+			r.Shuffle(len(states), func(i, j int) { states[i], states[j] = states[j], states[i] })
+			h, err := codec.Build(t.Context(), src, states)
+			if err != nil {
+				t.Fatalf("seed %d round %d: %v", seed, round, err)
+			}
+			for name, want := range want {
+				got, err := elements(t.Context(), codec, src, h, name, 0)
+				if err != nil || !slices.Equal(got, want) {
+					t.Fatalf("seed %d round %d: %q: %d elements, want %d, %v", seed, round, name, len(got), len(want), err)
+				}
+				if from := r.IntN(len(want) + 1); from < len(want) {
+					if got, err := elements(t.Context(), codec, src, h, name, int64(from)); err != nil || !slices.Equal(got, want[from:]) {
+						t.Fatalf("seed %d round %d: %q from %d: %v", seed, round, name, from, err)
+					}
+				}
+				checkRead(t, find(h, name).Offsets, r)
+			}
+			described, err := codec.Describe(t.Context(), src, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range described {
+				i := slices.Index(names, m.Name.String())
+				if string(m.Envelope) != string(metas[i].Envelope) {
+					t.Fatal("another description")
+				}
+			}
+			if last := described[len(described)-1]; w.version > 0 && last.Mode != format.ModeBroadcast {
+				t.Errorf("%q after the maps", last.Name)
+			}
+			handles[round], held[round] = h, want
+		}
+	}
+}
+
+// checkRead reads random parts of offsets and compares with all of them.
+func checkRead(t *testing.T, o format.Offsets, r *rand.Rand) {
+	t.Helper()
+	all := offsetsOf(t, o)
+	if int64(len(all)) != o.Len() {
+		t.Fatalf("%d offsets of %d", len(all), o.Len())
+	}
+	for range 20 {
+		from := r.IntN(len(all) + 1)
+		dst := make([]int64, r.IntN(len(all)+3))
+		n, err := o.Read(t.Context(), dst, int64(from))
+		if err != nil || n != min(len(dst), len(all)-from) || !slices.Equal(dst[:n], all[from:from+n]) {
+			t.Fatalf("%d offsets from %d of %d: %d, %v", len(dst), from, len(all), n, err)
+		}
+	}
+	if _, err := o.Read(t.Context(), make([]int64, 1), int64(len(all))+1); err == nil {
+		t.Fatal("offsets behind the end")
+	}
+}
+
+// TestCoalesced: neighbours make one range, whatever the runs are.
+func TestCoalesced(t *testing.T) {
+	var e []string
+	for i := range 1000 {
+		e = append(e, fmt.Sprint("element ", i))
+	}
+	for _, w := range []how{{version: 6}, {version: 6, framed: "one header"}} {
+		h := stream(w, state{name: "s", elements: e})
+		src, codec := &memory{}, &opstate.Codec{}
+		metas, err := codec.Describe(t.Context(), src, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := format.StateRuns{StateMeta: metas[0]}
+		for i := range int64(1000) {
+			s.Runs = append(s.Runs, format.ElementRun{Handle: h, First: i, Count: 1}, format.ElementRun{Handle: h, First: i})
+		}
+		built, err := codec.Build(t.Context(), src, []format.StateRuns{s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parts := built.Data.(*format.Concat).Parts; len(parts) != 2 || string(flatten(built.Data)) != string(flatten(h.Data)) {
+			t.Errorf("%v: %d parts", w, len(parts))
+		}
+		// Without a change, the offsets are the source's own.
+		all, err := codec.Build(t.Context(), src, runs(t, h, metas))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := all.States[0].Offsets.(format.OffsetSlice); &got[0] != &h.States[0].Offsets.(format.OffsetSlice)[0] {
+			t.Error("the offsets were copied")
+		}
+	}
+}
+
+func TestRename(t *testing.T) {
+	h := stream(how{version: 6}, state{name: "old", elements: []string{"a"}}, state{name: "other"})
+	src, codec := &memory{}, &opstate.Codec{}
+	metas, err := codec.Describe(t.Context(), src, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := runs(t, h, metas)
+	all[0].Name = format.NewText("ein längerer Name")
+	built, err := codec.Build(t.Context(), src, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := stream(how{version: 6}, state{name: "ein längerer Name", elements: []string{"a"}}, state{name: "other"})
+	if string(flatten(built.Data)) != string(flatten(want.Data)) || built.States[0].Name != all[0].Name {
+		t.Errorf("%q", flatten(built.Data))
+	}
+}
+
+func TestBuildRefused(t *testing.T) {
+	src, codec := &memory{}, &opstate.Codec{}
+	plain := stream(how{version: 6}, state{name: "s", elements: []string{"a", "b"}}, state{name: "m", mode: format.ModeBroadcast, elements: []string{"m"}})
+	framedOne := stream(how{version: 6, framed: "one header"}, state{name: "s", elements: []string{"a", "b"}})
+	raw := stream(how{}, state{name: "s", elements: []string{"a", "b"}})
+	old := stream(how{version: 3}, state{name: "s", elements: []string{"a", "b"}})
+	metas, err := codec.Describe(t.Context(), src, plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := slices.IndexFunc(plain.States, func(s format.NamedState) bool { return s.Mode == format.ModeList })
+	all := func(f func(s []format.StateRuns) []format.StateRuns) []format.StateRuns {
+		return f(runs(t, plain, metas))
+	}
+	run := func(r format.ElementRun) []format.StateRuns {
+		return all(func(s []format.StateRuns) []format.StateRuns { s[0].Runs = []format.ElementRun{r}; return s })
+	}
+	for _, x := range []struct {
+		name   string
+		states []format.StateRuns
+		kind   error
+		text   string
+	}{
+		{"none", nil, nil, "without states"},
+		{"compressed into plain", run(format.ElementRun{Handle: framedOne, Count: 1}), format.ErrUnsupported, "compressed"},
+		{"raw into managed", run(format.ElementRun{Handle: raw, Count: 1}), format.ErrUnsupported, "raw"},
+		{"old into new", run(format.ElementRun{Handle: old, Count: 1}), format.ErrUnsupported, "version 3"},
+		{"native", run(format.ElementRun{Handle: edit(stream(how{version: 6}, state{name: "s", elements: []string{"a"}}), func(h *format.OperatorHandle) { h.Codec = format.CodecNative }), Count: 1}), format.ErrUnsupported, "native"},
+		{"a map into a list", run(format.ElementRun{Handle: plain, State: 1 - list, Count: 1}), nil, "broadcast state cannot become"},
+		{"too many", run(format.ElementRun{Handle: plain, State: list, First: 1, Count: 2}), nil, "2 elements from 1"},
+		{"before the first", run(format.ElementRun{Handle: plain, State: list, First: -1, Count: 2}), nil, "2 elements from -1"},
+		{"overflow", run(format.ElementRun{Handle: plain, State: list, First: 1, Count: 1<<63 - 1}), nil, "elements from 1"},
+		{"no such state", run(format.ElementRun{Handle: plain, State: 2, Count: 1}), nil, "not there"},
+		{"no handle", run(format.ElementRun{Count: 1}), nil, "not there"},
+		{"two maps", all(func(s []format.StateRuns) []format.StateRuns { s[1].Runs = append(s[1].Runs, s[1].Runs...); return s }), nil, "2 were given"},
+		{"no map", all(func(s []format.StateRuns) []format.StateRuns { s[1].Runs = nil; return s }), nil, "0 were given"},
+		{"one name twice", all(func(s []format.StateRuns) []format.StateRuns { return append(s, s[0]) }), nil, "two states"},
+		{"another mode", all(func(s []format.StateRuns) []format.StateRuns { s[0].Mode = format.ModeUnion; return s }), format.ErrUnsupported, "one of a list state"},
+		{"another form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Form = "\x05\x00"; return s }), format.ErrUnsupported, "made differently"},
+		{"foreign form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Form, s[1].Form = "", ""; return s }), format.ErrUnsupported, "not described by this codec"},
+		{"a cut description", all(func(s []format.StateRuns) []format.StateRuns { s[0].Envelope = s[0].Envelope[:20]; return s }), format.ErrTruncated, "cut short"},
+	} {
+		_, err := codec.Build(t.Context(), src, x.states)
+		if err == nil || !strings.Contains(err.Error(), x.text) || (x.kind != nil && !errors.Is(err, x.kind)) {
+			t.Errorf("%s: %v", x.name, err)
+		}
+	}
+}
