@@ -3,10 +3,13 @@ package spt.oracle;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.flink.api.common.state.ListStateDescriptor;
@@ -19,6 +22,7 @@ import org.apache.flink.api.common.typeutils.base.MapSerializer;
 import org.apache.flink.api.java.tuple.Tuple;
 import org.apache.flink.core.memory.DataInputDeserializer;
 import org.apache.flink.core.memory.DataOutputSerializer;
+import org.apache.flink.runtime.state.AbstractKeyedStateBackend;
 import org.apache.flink.runtime.state.BackendWritableBroadcastState;
 import org.apache.flink.runtime.state.CheckpointableKeyedStateBackend;
 import org.apache.flink.runtime.state.CompositeKeySerializationUtils;
@@ -144,7 +148,7 @@ final class Dump {
 
     private static int group(Object key, CheckpointableKeyedStateBackend<?> backend) throws Exception {
         return KeyGroupRangeAssignment.assignToKeyGroup(
-                key, ((org.apache.flink.runtime.state.AbstractKeyedStateBackend<?>) backend).getNumberOfKeyGroups());
+                key, ((AbstractKeyedStateBackend<?>) backend).getNumberOfKeyGroups());
     }
 
     private static void heapTimers(Object manager, CheckpointableKeyedStateBackend<?> backend, KeyedContent content)
@@ -167,7 +171,7 @@ final class Dump {
     private static void rocks(CheckpointableKeyedStateBackend<?> backend, KeyedContent content) throws Exception {
         RocksDB db = field(backend, "db");
         int prefix = field(backend, "keyGroupPrefixBytes");
-        TypeSerializer<?> keys = ((org.apache.flink.runtime.state.AbstractKeyedStateBackend<?>) backend).getKeySerializer();
+        TypeSerializer<?> keys = ((AbstractKeyedStateBackend<?>) backend).getKeySerializer();
         Map<String, Object> families = field(backend, "kvStateInformation");
         for (Map.Entry<String, Object> entry : families.entrySet()) {
             ColumnFamilyHandle family = field(entry.getValue(), "columnFamilyHandle");
@@ -239,7 +243,7 @@ final class Dump {
         void state(String name, RegisteredKeyValueStateBackendMetaInfo<?, ?> meta) {
             ObjectNode head = Json.object();
             StateDescriptor.Type type = meta.getStateType();
-            head.put("kind", type.name().toLowerCase(java.util.Locale.ROOT));
+            head.put("kind", type.name().toLowerCase(Locale.ROOT));
             TypeSerializer<?> value = meta.getStateSerializer();
             if (value instanceof ListSerializer) {
                 value = ((ListSerializer<?>) value).getElementSerializer();
@@ -399,13 +403,13 @@ final class Dump {
         }
         try {
             return bytes.length + " bytes, sha256 " + hex(MessageDigest.getInstance("SHA-256").digest(bytes));
-        } catch (java.security.NoSuchAlgorithmException e) {
+        } catch (NoSuchAlgorithmException e) {
             throw new IllegalStateException(e);
         }
     }
 
     private static String hex(byte[] bytes) {
-        return java.util.HexFormat.of().formatHex(bytes);
+        return HexFormat.of().formatHex(bytes);
     }
 
     // ---------------------------------------------------------------- reflection

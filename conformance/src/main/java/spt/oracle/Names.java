@@ -2,6 +2,7 @@ package spt.oracle;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -18,7 +19,7 @@ final class Names {
 
     Names(StreamGraph graph) {
         graph.getStreamNodes().stream()
-                .sorted(java.util.Comparator.comparingInt(StreamNode::getId))
+                .sorted(Comparator.comparingInt(StreamNode::getId))
                 .forEach(node -> {
                     String uid = node.getTransformationUID();
                     if (uid == null) {
@@ -44,7 +45,7 @@ final class Names {
     List<String> sorted(Collection<String> ids) {
         List<String> sorted = new ArrayList<>(ids);
         List<String> order = new ArrayList<>(uids.keySet());
-        sorted.sort(java.util.Comparator.comparingInt((String id) -> order.contains(id) ? order.indexOf(id) : order.size()));
+        sorted.sort(Comparator.comparingInt((String id) -> order.contains(id) ? order.indexOf(id) : order.size()));
         return sorted;
     }
 }

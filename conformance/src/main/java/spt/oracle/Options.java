@@ -1,6 +1,7 @@
 package spt.oracle;
 
 import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.List;
 
 /** What job runs and how its snapshot is taken. The names are those of about.json. */
@@ -40,7 +41,7 @@ public final class Options implements Serializable {
 
     /** The parallelism of every run, the one that counts last. */
     List<Integer> runs() {
-        List<Integer> runs = new java.util.ArrayList<>();
+        List<Integer> runs = new ArrayList<>();
         if (via != null) {
             runs.addAll(via);
         } else {

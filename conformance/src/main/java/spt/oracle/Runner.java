@@ -1,9 +1,15 @@
 package spt.oracle;
 
 import java.io.IOException;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
@@ -206,7 +212,7 @@ final class Runner implements AutoCloseable {
                     }
                 }
                 return graph.getState() == JobStatus.RUNNING;
-            } catch (java.util.concurrent.ExecutionException | InterruptedException e) {
+            } catch (ExecutionException | InterruptedException e) {
                 throw new JobFailed(e);
             }
         }
@@ -239,7 +245,7 @@ final class Runner implements AutoCloseable {
             gate.slow(options.unaligned);
             int most = shapes.sources.values().stream().mapToInt(Integer::intValue).max().getAsInt();
             boolean inTurn = shapes.keyedOperators.length > 0 && !options.unaligned;
-            long[] before = java.util.Arrays.stream(shapes.keyedOperators).mapToLong(gate::counted).toArray();
+            long[] before = Arrays.stream(shapes.keyedOperators).mapToLong(gate::counted).toArray();
             for (int open = inTurn ? 1 : most; open <= most; open++) {
                 int opened = open;
                 gate.raise(stage, opened);
@@ -260,7 +266,7 @@ final class Runner implements AutoCloseable {
                 try {
                     return cluster.getExecutionGraph(id).get().getCheckpointStatsSnapshot().getCounts()
                             .getNumberOfInProgressCheckpoints() == 0;
-                } catch (java.util.concurrent.ExecutionException | InterruptedException e) {
+                } catch (ExecutionException | InterruptedException e) {
                     throw new JobFailed(e);
                 }
             });
@@ -270,18 +276,18 @@ final class Runner implements AutoCloseable {
             Path at = Path.of(options.at);
             String written = cluster.triggerSavepoint(
                             id, "file:" + at.getParent(), false,
-                            SavepointFormatType.valueOf(options.format.toUpperCase(java.util.Locale.ROOT)))
+                            SavepointFormatType.valueOf(options.format.toUpperCase(Locale.ROOT)))
                     .get(PATIENCE, TimeUnit.MILLISECONDS);
             if (Files.exists(at)) { // an earlier one of this run
                 delete(at);
             }
-            move(Path.of(java.net.URI.create(written)), at);
+            move(Path.of(URI.create(written)), at);
             return at;
         }
 
         private Path checkpoint() throws Exception {
             long before = gate.counted("source-snapshots");
-            java.util.concurrent.CompletableFuture<Long> pending =
+            CompletableFuture<Long> pending =
                     cluster.triggerCheckpoint(id, CheckpointType.CONFIGURED);
             if (options.unaligned) { // once the barriers are on their way, let the held record go
                 int readers = options.parallelism;
@@ -316,7 +322,7 @@ final class Runner implements AutoCloseable {
                 gate.slow(false);
                 cluster.cancelJob(id).get(PATIENCE, TimeUnit.MILLISECONDS);
                 cluster.requestJobResult(id).get(PATIENCE, TimeUnit.MILLISECONDS);
-            } catch (java.util.concurrent.ExecutionException e) {
+            } catch (ExecutionException e) {
                 // it never started, or is over already
             } finally {
                 Gate.drop(run);
@@ -369,7 +375,7 @@ final class Runner implements AutoCloseable {
 
     private static void delete(Path tree) throws IOException {
         try (Stream<Path> files = Files.walk(tree)) {
-            for (Path file : (Iterable<Path>) files.sorted(java.util.Comparator.reverseOrder())::iterator) {
+            for (Path file : (Iterable<Path>) files.sorted(Comparator.reverseOrder())::iterator) {
                 Files.deleteIfExists(file);
             }
         }

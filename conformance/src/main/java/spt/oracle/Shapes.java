@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
+import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.datastream.KeyedStream;
 import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
@@ -73,7 +74,7 @@ final class Shapes {
                 DataStream<Double> averages = named(
                         keyed.window(TumblingEventTimeWindows.of(Duration.ofSeconds(1)))
                                 .aggregate(new KeyedFunctions.Average(run, "window"), Values.SUM_AND_COUNT,
-                                        org.apache.flink.api.common.typeinfo.Types.DOUBLE),
+                                        Types.DOUBLE),
                         "window");
                 sink(averages, "window-sink");
                 break;

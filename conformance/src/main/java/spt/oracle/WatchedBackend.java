@@ -13,6 +13,7 @@ import org.apache.flink.runtime.state.OperatorStateBackend;
 import org.apache.flink.runtime.state.StateBackend;
 import org.apache.flink.runtime.state.StateBackendFactory;
 import org.apache.flink.runtime.state.StateBackendLoader;
+import org.apache.flink.util.FlinkException;
 import org.slf4j.LoggerFactory;
 
 /**
@@ -45,7 +46,7 @@ public final class WatchedBackend implements StateBackend {
                 StateBackend real = StateBackendLoader.loadStateBackendFromConfig(
                         realConfig, loader, LoggerFactory.getLogger(WatchedBackend.class));
                 return new WatchedBackend(real, config.get(RUN));
-            } catch (org.apache.flink.util.FlinkException e) {
+            } catch (FlinkException e) {
                 throw new IOException(e);
             }
         }
