@@ -195,7 +195,7 @@ func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, 
 		if err != nil {
 			return inContainer(err, snap)
 		}
-		r.Written, r.Linked, r.OutputBytes, r.Chunks, r.ReadBack = true, report.Linked, report.Written, report.SPT.Chunks, report.ReadBack
+		r.wrote(report)
 	}
 	if err := renderWrite(env, r, o.dryRun); err != nil {
 		return err
@@ -214,6 +214,11 @@ func inContainer(err error, snap *reader.Snapshot) error {
 		return format.InFile(err, snap.Container.Name)
 	}
 	return err
+}
+
+// wrote notes what was written.
+func (r *WriteResult) wrote(report *writer.Report) {
+	r.Written, r.Linked, r.OutputBytes, r.Chunks, r.ReadBack = true, report.Linked, report.Written, report.SPT.Chunks, report.ReadBack
 }
 
 func newWriteResult(env *Env, in string, p *writer.Plan) *WriteResult {

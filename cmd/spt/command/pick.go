@@ -205,3 +205,12 @@ func (p *pick) applyStates(env *Env, s *summary.Summary) error {
 	}
 	return nil
 }
+
+// listOr lists names, each once and sorted, or says what there is instead.
+func listOr(names []string, none string) string {
+	if len(names) == 0 {
+		return none
+	}
+	slices.Sort(names)
+	return shorten(slices.Compact(names))
+}

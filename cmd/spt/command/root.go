@@ -47,6 +47,7 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		newVerifyCommand(env),
 		newConvertCommand(env),
 		newRescaleCommand(env),
+		newPruneUnionCommand(env),
 		newHashCommand(env),
 		newVersionCommand(env),
 	)

@@ -1,0 +1,459 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/writer"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+type pruneOptions struct {
+	writeOptions
+	operators, states []string
+	keep, place       string
+	acceptUnproven    bool
+	elements          int64
+	parallelism       int32
+	restores          int
+	atParallelism     int32
+}
+
+func (o *pruneOptions) addFlags(fs *pflag.FlagSet) {
+	o.writeOptions.addFlags(fs)
+	fs.StringArrayVar(&o.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id; globs; repeatable")
+	fs.StringArrayVar(&o.states, "state", nil, "only union states of this name; globs; repeatable")
+	fs.StringVar(&o.keep, "keep", "", "with OUT: which elements stay, `distinct|copies|first-subtask|modulo`")
+	fs.StringVar(&o.place, "place", string(transform.PlaceStay), "where they go: `stay|first|spread`")
+	fs.BoolVar(&o.acceptUnproven, "accept-unproven", false, "prune what is not proven to be a product of restores too")
+	fs.Int64Var(&o.elements, "elements", 10_000, "without IN: elements at the start")
+	fs.Int32Var(&o.parallelism, "parallelism", 100, "without IN: parallelism of each restore; with IN: the one that costs are estimated for (default: the operator's)")
+	fs.IntVar(&o.restores, "restores", 1, "without IN: how many restores")
+}
+
+func (o *pruneOptions) validate(env *Env, args []string, given *pflag.FlagSet) error {
+	switch transform.Keep(o.keep) {
+	case "", transform.KeepDistinct, transform.KeepCopies, transform.KeepFirstSubtask, transform.KeepModulo:
+	default:
+		return usagef("--keep %s: one of distinct, copies, first-subtask, modulo", o.keep)
+	}
+	switch transform.PlaceKept(o.place) {
+	case transform.PlaceStay, transform.PlaceFirst, transform.PlaceSpread:
+	default:
+		return usagef("--place %s: one of stay, first, spread", o.place)
+	}
+	switch {
+	case len(args) == 2 && o.keep == "":
+		return &usageError{"--keep is needed to write: which of the copies stay is for you to say", "spt prune-union " + ui.Quote(args[0]) + "   shows what there is"}
+	case o.elements < 0 || o.restores < 0 || o.restores > 20:
+		return usagef("--elements %d, --restores %d: not numbers of elements and (0 to 20) restores", o.elements, o.restores)
+	case o.parallelism < 1 || o.parallelism > format.MaxKeyGroups:
+		return usagef("--parallelism %d: 1 to %d", o.parallelism, format.MaxKeyGroups)
+	}
+	if given.Changed("parallelism") {
+		o.atParallelism = o.parallelism
+	}
+	p := pick{operators: o.operators, states: o.states}
+	if err := p.validate(); err != nil {
+		return err
+	}
+	return o.writeOptions.validate(env)
+}
+
+func newPruneUnionCommand(env *Env) *cobra.Command {
+	var o pruneOptions
+	cmd := &cobra.Command{
+		Use:   "prune-union [IN [OUT]]",
+		Short: "Find and remove the copies in union state that restores have multiplied",
+		Long: `Union state hands every element to every subtask when a job restores. A job that
+adds again what it is handed multiplies it by its parallelism with each restore.
+
+Without OUT it reads every element of union state and says how often each comes,
+and how sure it is that restores are the reason: every subtask holds the same
+list, and each element comes a power of the parallelism times.
+
+With OUT it removes copies by the policy that --keep names:
+  distinct       the first of each equal element
+  copies         how often each comes, divided by the proven factor, so that
+                 honest repetitions survive
+  first-subtask  the list of the first subtask; only where all are equal
+  modulo         in subtask i the elements of its own list whose number modulo
+                 the parallelism is i; only where all lists are equal
+What does not look like a product of restores is left as it is and named (exit
+1), or refused where --state picked it, unless --accept-unproven.
+
+Without IN it shows how union state grows.`,
+		Example: `  spt prune-union --elements 10000 --parallelism 100 --restores 1
+  spt prune-union sp-007
+  spt prune-union sp-007 pruned --state offsets --keep distinct`,
+		Args: between(0, 2, "a snapshot, and where to write it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(env, args, cmd.Flags()); err != nil {
+				return err
+			}
+			switch len(args) {
+			case 0:
+				return runGrowth(o, env)
+			case 1:
+				return runDiagnose(cmd.Context(), o, env, args[0])
+			}
+			return runPrune(cmd.Context(), o, env, args[0], args[1])
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// GrowthRow is union state after so many restores.
+type GrowthRow struct {
+	Restores   int   `json:"restores"`
+	PerSubtask int64 `json:"elements_per_subtask"`
+	Kept       int64 `json:"elements_kept_once" jsonschema:"description=in the snapshot, if subtasks together keep each element once"`
+	Readded    int64 `json:"elements_readded" jsonschema:"description=in the snapshot, if every subtask adds again what it is handed"`
+	HandedOut  int64 `json:"elements_handed_out" jsonschema:"description=to all subtasks by the next restore, of what was added again"`
+}
+
+func runGrowth(o pruneOptions, env *Env) error {
+	var rows []GrowthRow
+	n := o.elements
+	for r := 0; r <= o.restores; r++ {
+		rows = append(rows, GrowthRow{r, n / int64(o.parallelism), o.elements, n, capMul(n, int64(o.parallelism))})
+		n = capMul(n, int64(o.parallelism))
+	}
+	switch env.common.output {
+	case ui.OutputJSON:
+		return ui.JSON(env.Stdout, rows)
+	case ui.OutputJSONL:
+		l := ui.NewJSONLines(env.Stdout)
+		for i := range rows {
+			if err := l.Encode(&rows[i]); err != nil {
+				return err
+			}
+		}
+		return l.Flush()
+	case ui.OutputCSV:
+		c := ui.NewCSV(env.Stdout, "restores", "elements_kept_once", "elements_readded", "elements_handed_out")
+		for _, r := range rows {
+			if err := c.Row(strconv.Itoa(r.Restores), fmt.Sprint(r.Kept), fmt.Sprint(r.Readded), fmt.Sprint(r.HandedOut)); err != nil {
+				return err
+			}
+		}
+		return c.Flush()
+	}
+	if _, err := fmt.Fprintf(env.Stdout, "union state of %s, restored at parallelism %d\n\n", ui.Plural(o.elements, "element"), o.parallelism); err != nil {
+		return err
+	}
+	t := ui.NewTable(ui.Column{Header: "RESTORES", Align: ui.Right}, ui.Column{Header: "KEPT ONCE", Align: ui.Right}, ui.Column{Header: "ADDED AGAIN", Align: ui.Right}, ui.Column{Header: "THEN HANDED OUT", Align: ui.Right})
+	for _, r := range rows {
+		t.Row(strconv.Itoa(r.Restores), ui.Count(r.Kept), ui.Count(r.Readded), ui.Count(r.HandedOut))
+	}
+	if err := t.Write(env.Stdout, env.term()); err != nil {
+		return err
+	}
+	_, err := fmt.Fprint(env.Stdout, `
+KEPT ONCE: each subtask keeps a share of what it is handed, as by index % parallelism.
+ADDED AGAIN: every subtask adds all that it is handed; the snapshot holds that much.
+`)
+	return err
+}
+
+// UnionRow is what prune-union knows of one union state.
+type UnionRow struct {
+	Operator      string `json:"operator"`
+	ID            string `json:"id"`
+	State         string `json:"state"`
+	Subtasks      int    `json:"subtasks"`
+	Elements      int64  `json:"elements"`
+	Distinct      int64  `json:"distinct"`
+	MinCopies     int64  `json:"min_copies"`
+	MaxCopies     int64  `json:"max_copies"`
+	Bytes         int64  `json:"bytes"`
+	DistinctBytes int64  `json:"distinct_bytes"`
+	Equal         bool   `json:"subtasks_equal" jsonschema:"description=every subtask holds the same list"`
+	Factor        int64  `json:"factor" jsonschema:"description=largest power of the number of subtasks that divides every count; 1 if none"`
+	Verdict       string `json:"verdict" jsonschema:"enum=restore product,enum=not sure,enum=nothing repeats"`
+	Why           string `json:"why"`
+	HandedOut     int64  `json:"handed_out" jsonschema:"description=elements that a restore hands to all subtasks together"`
+	HandedBytes   int64  `json:"handed_out_bytes"`
+
+	Kept      *int64 `json:"kept,omitempty" jsonschema:"description=elements that stay"`
+	KeptBytes *int64 `json:"kept_bytes,omitempty"`
+	Skipped   string `json:"skipped,omitempty" jsonschema:"description=why it is left as it is"`
+}
+
+// PruneResult is the answer of prune-union with OUT.
+type PruneResult struct {
+	States         []UnionRow   `json:"states"`
+	MetadataBefore int64        `json:"metadata_bytes_before,omitempty"`
+	MetadataAfter  int64        `json:"metadata_bytes_after,omitempty"`
+	Write          *WriteResult `json:"write"`
+}
+
+func (o *pruneOptions) unionRow(env *Env, r *transform.UnionReport) UnionRow {
+	p := int64(r.Operator.Parallelism)
+	if o.atParallelism > 0 {
+		p = int64(o.atParallelism)
+	}
+	return UnionRow{
+		Operator: env.label(r.Operator), ID: r.Operator.ID.String(), State: env.text(r.State), Subtasks: r.Subtasks,
+		Elements: r.Elements, Distinct: r.Distinct, MinCopies: r.MinCopies, MaxCopies: r.MaxCopies, Bytes: r.Bytes, DistinctBytes: r.DistinctBytes,
+		Equal: r.Equal, Factor: r.Factor, Verdict: string(r.Verdict), Why: r.Why,
+		HandedOut: capMul(r.Elements, p), HandedBytes: capMul(r.Bytes, p),
+	}
+}
+
+// picked makes the choice of union states, and checks that it matches one.
+func (o *pruneOptions) picked(env *Env, snap *reader.Snapshot) (func(*format.Operator, string) bool, error) {
+	p := pick{operators: o.operators}
+	ops, err := p.pickOperators(env, snap.Operators)
+	if err != nil {
+		return nil, err
+	}
+	keep := map[*format.Operator]bool{}
+	for _, op := range ops {
+		keep[op] = true
+	}
+	choose := func(op *format.Operator, state string) bool { return keep[op] && matches(o.states, state) }
+	var names []string
+	found := false
+	for _, op := range ops {
+		for _, sub := range op.Subtasks {
+			if sub.Managed == nil {
+				continue
+			}
+			for _, st := range sub.Managed.States {
+				if st.Mode == format.ModeUnion {
+					names = append(names, ui.Quote(env.text(st.Name.String())))
+					found = found || choose(op, st.Name.String())
+				}
+			}
+		}
+	}
+	if !found && len(o.states) > 0 {
+		return nil, &usageError{fmt.Sprintf("--state %s matches no union state", ui.Quote(strings.Join(o.states, ", "))), "there is: " + listOr(names, "no union state")}
+	}
+	return choose, nil
+}
+
+func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err error) {
+	snap, err := env.open(ctx, in)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	choose, err := o.picked(env, snap)
+	if err != nil {
+		return err
+	}
+	input := env.input(snap)
+	if o.keep != "" {
+		return o.preview(ctx, env, snap, in, choose)
+	}
+	reports, err := transform.DiagnoseUnions(ctx, input, choose)
+	if err != nil {
+		return format.InFile(err, snap.Container.Name)
+	}
+	var rows []UnionRow
+	for _, r := range reports {
+		rows = append(rows, o.unionRow(env, r))
+	}
+	if env.common.output != ui.OutputTable {
+		return unionData(env, rows)
+	}
+	if err := unionTable(env, rows); err != nil {
+		return err
+	}
+	return diagnoseEnd(env, in, rows)
+}
+
+// preview says what --keep would do, without an output.
+func (o *pruneOptions) preview(ctx context.Context, env *Env, snap *reader.Snapshot, in string, choose func(*format.Operator, string) bool) error {
+	return o.prune(ctx, env, snap, in, "", choose)
+}
+
+func runPrune(ctx context.Context, o pruneOptions, env *Env, in, out string) (err error) {
+	snap, err := env.open(ctx, in)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	choose, err := o.picked(env, snap)
+	if err != nil {
+		return err
+	}
+	return o.prune(ctx, env, snap, in, out, choose)
+}
+
+func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string, choose func(*format.Operator, string) bool) error {
+	if env.common.output == ui.OutputCSV {
+		return usagef("this answer is no table: --output table, json or jsonl")
+	}
+	sp, pruned, err := transform.PruneUnions(ctx, env.input(snap), transform.PruneOptions{
+		Pick: choose, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), AcceptUnproven: o.acceptUnproven,
+	})
+	if err != nil {
+		return format.InFile(err, snap.Container.Name)
+	}
+	res := &PruneResult{States: []UnionRow{}}
+	var skipped []string
+	for _, p := range pruned {
+		row := o.unionRow(env, &p.UnionReport)
+		row.Skipped = p.Skipped
+		kept, bytes := p.Kept, p.BytesAfter
+		row.Kept, row.KeptBytes = &kept, &bytes
+		res.States = append(res.States, row)
+		if p.Skipped != "" && p.Verdict != transform.VerdictSound {
+			skipped = append(skipped, fmt.Sprintf("%s/%s (%s)", ui.Quote(row.Operator), ui.Quote(row.State), p.Skipped))
+		}
+	}
+	if len(skipped) > 0 && len(o.states) > 0 {
+		return &usageError{"not pruned: " + shorten(skipped), "--accept-unproven prunes it all the same; look at its elements first"}
+	}
+	if o.opts.Family == "" && out == "" {
+		o.opts.Family = snap.Container.Family
+	}
+	progress := env.progress()
+	o.opts.Progress = progress.Add
+	view := snap.View(sp)
+	plan, err := writer.Prepare(ctx, view, out, o.opts)
+	if err != nil {
+		return err
+	}
+	res.Write = newWriteResult(env, in, plan)
+	if snap.Container.Family == reader.Flink && plan.Family == reader.Flink {
+		res.MetadataBefore, res.MetadataAfter = snap.Container.Size, plan.MetadataBytes
+	}
+	if out != "" && !o.dryRun {
+		progress.Start(plan.Bytes, "writing")
+		report, err := plan.Write(ctx)
+		progress.Stop()
+		if err != nil {
+			return err
+		}
+		res.Write.wrote(report)
+	}
+	if err := o.renderPrune(env, res); err != nil {
+		return err
+	}
+	if len(skipped) > 0 {
+		return &findings{"left as it is: " + shorten(skipped)}
+	}
+	return nil
+}
+
+func (o *pruneOptions) renderPrune(env *Env, r *PruneResult) error {
+	switch env.common.output {
+	case ui.OutputJSON:
+		return ui.JSON(env.Stdout, r)
+	case ui.OutputJSONL:
+		l := ui.NewJSONLines(env.Stdout)
+		if err := l.Encode(r); err != nil {
+			return err
+		}
+		return l.Flush()
+	}
+	t := ui.NewTable(
+		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 16},
+		ui.Column{Header: "ELEMENTS", Align: ui.Right}, ui.Column{Header: "KEPT", Align: ui.Right},
+		ui.Column{Header: "BYTES", Align: ui.Right}, ui.Column{Header: "AFTER", Align: ui.Right}, ui.Column{Header: "", Shrink: 2, Min: 20},
+	)
+	style := env.term().Style()
+	for _, s := range r.States {
+		note := ""
+		if s.Skipped != "" {
+			note = style.Look("left as it is: ") + s.Skipped
+		}
+		t.Row(ui.Quote(s.Operator)+"/"+ui.Quote(s.State), ui.Count(s.Elements), ui.Count(*s.Kept), ui.Bytes(s.Bytes), ui.Bytes(*s.KeptBytes), note)
+	}
+	if err := t.Write(env.Stdout, env.term()); err != nil {
+		return err
+	}
+	if r.MetadataBefore > 0 {
+		if _, err := fmt.Fprintf(env.Stdout, "\n_metadata %s → %s\n", ui.Bytes(r.MetadataBefore), ui.Bytes(r.MetadataAfter)); err != nil {
+			return err
+		}
+	}
+	return writeText(env, env.Stdout, r.Write, o.dryRun)
+}
+
+func unionData(env *Env, rows []UnionRow) error {
+	switch env.common.output {
+	case ui.OutputJSON:
+		if rows == nil {
+			rows = []UnionRow{}
+		}
+		return ui.JSON(env.Stdout, rows)
+	case ui.OutputJSONL:
+		l := ui.NewJSONLines(env.Stdout)
+		for i := range rows {
+			if err := l.Encode(&rows[i]); err != nil {
+				return err
+			}
+		}
+		return l.Flush()
+	}
+	c := ui.NewCSV(env.Stdout, "operator", "id", "state", "subtasks", "elements", "distinct", "min_copies", "max_copies", "bytes", "distinct_bytes", "subtasks_equal", "factor", "verdict", "why")
+	for _, r := range rows {
+		err := c.Row(r.Operator, r.ID, r.State, strconv.Itoa(r.Subtasks), fmt.Sprint(r.Elements), fmt.Sprint(r.Distinct), fmt.Sprint(r.MinCopies), fmt.Sprint(r.MaxCopies),
+			fmt.Sprint(r.Bytes), fmt.Sprint(r.DistinctBytes), strconv.FormatBool(r.Equal), fmt.Sprint(r.Factor), r.Verdict, r.Why)
+		if err != nil {
+			return err
+		}
+	}
+	return c.Flush()
+}
+
+func unionTable(env *Env, rows []UnionRow) error {
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(env.Stdout, "no union state")
+		return err
+	}
+	style := env.term().Style()
+	t := ui.NewTable(
+		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 16},
+		ui.Column{Header: "ELEMENTS", Align: ui.Right}, ui.Column{Header: "DISTINCT", Align: ui.Right}, ui.Column{Header: "COPIES", Align: ui.Right},
+		ui.Column{Header: "BYTES", Align: ui.Right}, ui.Column{Header: "VERDICT", Shrink: 2, Min: 16},
+	)
+	for _, r := range rows {
+		copies := fmt.Sprintf("%s–%s", ui.Count(r.MinCopies), ui.Count(r.MaxCopies))
+		if r.MinCopies == r.MaxCopies {
+			copies = ui.Count(r.MinCopies) + " each"
+		}
+		if r.Elements == 0 {
+			copies = ""
+		}
+		verdict := r.Verdict
+		switch transform.Verdict(r.Verdict) {
+		case transform.VerdictProduct:
+			verdict = style.Bad(verdict) + ": " + r.Why
+		case transform.VerdictNotSure:
+			verdict = style.Look(verdict) + ": " + r.Why
+		default:
+			verdict = style.Proved(verdict)
+		}
+		t.Row(ui.Quote(r.Operator)+"/"+ui.Quote(r.State), ui.Count(r.Elements), ui.Count(r.Distinct), copies, ui.Bytes(r.Bytes), verdict)
+	}
+	return t.Write(env.Stdout, env.term())
+}
+
+func diagnoseEnd(env *Env, in string, rows []UnionRow) error {
+	var b strings.Builder
+	for _, r := range rows {
+		if r.Verdict != string(transform.VerdictProduct) {
+			continue
+		}
+		fmt.Fprintf(&b, "\n--keep distinct on %s would keep %s, %s (%s). A restore hands out %s of them now, %s.\n",
+			ui.Quote(r.State), ui.Plural(r.Distinct, "element"), ui.Bytes(r.DistinctBytes), ui.Percent(r.DistinctBytes, r.Bytes), ui.Count(r.HandedOut), ui.Bytes(r.HandedBytes))
+		fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s OUT --state %s --keep distinct\n", ui.Quote(in), ui.Quote(r.State))
+	}
+	_, err := fmt.Fprint(env.Stdout, b.String())
+	return err
+}
