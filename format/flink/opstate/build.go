@@ -59,6 +59,9 @@ func (c *Codec) Build(ctx context.Context, src format.Source, states []format.St
 		}
 		h.States[i] = format.NamedState{Name: s.Name, Mode: s.Mode, Offsets: offs}
 	}
+	if len(b.parts) < cap(b.parts)/2 {
+		b.parts = slices.Clone(b.parts) // the runs met
+	}
 	h.Data = &format.Concat{Parts: b.parts}
 	return h, nil
 }

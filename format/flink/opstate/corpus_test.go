@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -44,6 +45,7 @@ func TestCorpus(t *testing.T) {
 		snapshots, handles, missing, walked, raw, states, elements, compressed, rebuilt, refused int
 	}
 	versions := map[byte]int{}
+	seen := map[string]int{}
 	for _, dir := range snapshots(t) {
 		snap := open(t, dir)
 		src := snap.Source()
@@ -70,10 +72,16 @@ func TestCorpus(t *testing.T) {
 					if h == sub.Raw {
 						n.raw++
 					}
-					if _, err := codec.Schema(t.Context(), src, h); err != nil {
+					schemas, err := codec.Schema(t.Context(), src, h)
+					if err != nil {
 						t.Errorf("%s: %v", dir, err)
 					} else {
 						n.walked++
+					}
+					for _, s := range schemas {
+						for _, z := range s.Serializers {
+							classes(z.Snapshot, seen)
+						}
 					}
 					compressed, err := codec.Compressed(t.Context(), src, h)
 					if err != nil {
@@ -143,8 +151,29 @@ func TestCorpus(t *testing.T) {
 		}
 	}
 	t.Logf("%+v; by version of the envelope (0: raw): %v", n, versions)
+	t.Logf("%d classes of serializer snapshots: %q", len(seen), slices.Sorted(maps.Keys(seen)))
+	if slices.ContainsFunc(slices.Collect(maps.Keys(seen)), func(c string) bool { return strings.HasSuffix(c, notWalked) }) {
+		t.Error("a class was not walked")
+	}
 	if n.walked+n.missing != n.handles || n.rebuilt+n.refused != n.walked || n.elements == 0 || n.compressed == 0 {
 		t.Error("not all of them")
+	}
+}
+
+const notWalked = " NOT WALKED"
+
+// classes counts the classes of a snapshot tree.
+func classes(s *types.Snapshot, seen map[string]int) {
+	if s == nil {
+		return
+	}
+	class := s.Class
+	if s.Unknown {
+		class += notWalked
+	}
+	seen[class]++
+	for _, n := range slices.Concat(s.Nested, s.Subclasses) {
+		classes(n, seen)
 	}
 }
 

@@ -112,3 +112,51 @@ func FuzzStream(f *testing.F) {
 		}
 	})
 }
+
+// FuzzEnvelope: any bytes are refused, or put together again from what was
+// said of the states.
+func FuzzEnvelope(f *testing.F) {
+	for _, w := range forms {
+		if w.version > 1 {
+			h := stream(w, sample(w)...)
+			size, states, err := opstate.ParseEnvelope(flatten(h.Data))
+			if err != nil || len(states) == 0 {
+				f.Fatal(err)
+			}
+			f.Add(flatten(h.Data)[:size])
+		}
+	}
+	f.Fuzz(func(t *testing.T, p []byte) {
+		size, states, err := opstate.ParseEnvelope(p)
+		if err != nil {
+			if !ours(err) {
+				t.Fatalf("an error of no kind: %v", err)
+			}
+			return
+		}
+		// Versions before 3 count again behind the states, others before 6
+		// have no mark of compression.
+		left := p[:size]
+		left = left[4:]
+		if p[3] >= 6 {
+			left = left[1:]
+		}
+		for i := 0; len(left) > 0; {
+			lists := int(binary.BigEndian.Uint16(left))
+			left = left[2:]
+			for range lists {
+				if i == len(states) || len(left) < len(states[i]) || string(left[:len(states[i])]) != string(states[i]) {
+					t.Fatalf("state %d is not verbatim", i)
+				}
+				left = left[len(states[i]):]
+				i++
+			}
+			if p[3] < 3 {
+				left = left[4:]
+			}
+			if len(left) == 0 && i != len(states) {
+				t.Fatalf("%d of %d states", i, len(states))
+			}
+		}
+	})
+}

@@ -421,7 +421,7 @@ func (w *walker) block(depth int) []*Snapshot {
 // pojoTable walks one of the three tables of an old POJO snapshot: a block
 // whose entries have a name in front.
 func (w *walker) pojoTable(s *Snapshot, depth int) {
-	c, at := w.c, w.c.Offset()
+	c := w.c
 	n := c.Count("entries of a POJO", 8)
 	offs := make([]int, 0, 2*n)
 	for range 2 * n {
@@ -444,7 +444,6 @@ func (w *walker) pojoTable(s *Snapshot, depth int) {
 	if blob.Err() == nil && blob.Remaining() > 0 {
 		blob.Fail(blob.Offset(), format.ErrCorrupt, "%d bytes behind the entries of a POJO", blob.Remaining())
 	}
-	_ = at
 	c.Adopt(blob, base)
 }
 

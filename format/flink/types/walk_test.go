@@ -1,0 +1,408 @@
+package types_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink/types"
+)
+
+// Bytes by hand, from the spec.
+
+func i32(v int) string { return string(binary.BigEndian.AppendUint32(nil, uint32(v))) }
+func i64(v int64) string {
+	return string(binary.BigEndian.AppendUint64(nil, uint64(v)))
+}
+func utf(s string) string { return string(binary.BigEndian.AppendUint16(nil, uint16(len(s)))) + s }
+func blob(s string) string {
+	return i32(len(s)) + s
+}
+
+const (
+	base     = "org.apache.flink.api.common.typeutils.base."
+	runtime  = "org.apache.flink.api.java.typeutils.runtime."
+	javaNull = "\xac\xed\x00\x05\x70"
+)
+
+func simple(name string) string {
+	return utf(base+name+"Serializer$"+name+"SerializerSnapshot") + i32(3)
+}
+
+func delegate(nested ...string) string {
+	return i32(1333245) + i32(1) + i32(len(nested)) + strings.Join(nested, "")
+}
+
+func composite(class string, version int, outer string, nested ...string) string {
+	return utf(class) + i32(3) + i32(911108) + i32(version) + outer + delegate(nested...)
+}
+
+func optmap(entries ...string) string {
+	return i64(0x000004f2c69a3d70) + i32(len(entries)) + strings.Join(entries, "")
+}
+
+// entry is one of an optional map; "-" stands for absent.
+func entry(name, key, value string) string {
+	s := utf(name)
+	for _, p := range []string{key, value} {
+		if p == "-" {
+			s += "\x00"
+		} else {
+			s += "\x01" + blob(p)
+		}
+	}
+	return s
+}
+
+// block is old serializers with the given config snapshots.
+func block(configs ...string) string {
+	offs, all := "", ""
+	for _, c := range configs {
+		offs += i32(len(all))
+		all += i32(1) + blob(javaNull)
+		offs += i32(len(all))
+		all += c
+	}
+	return i32(len(configs)) + offs + blob(all)
+}
+
+func parameterless() string {
+	return i32(1) + utf("org.apache.flink.api.common.typeutils.ParameterlessTypeSerializerConfig") + i32(1) + utf("a.Serializer")
+}
+
+func pojoTable(names ...string) string {
+	offs, all := "", ""
+	for _, n := range names {
+		all += utf(n)
+		offs += i32(len(all))
+		all += i32(1) + blob(javaNull)
+		offs += i32(len(all))
+		all += parameterless()
+	}
+	return i32(len(names)) + offs + blob(all)
+}
+
+// tree is a snapshot in short.
+func tree(s *types.Snapshot) string {
+	if s == nil {
+		return "-"
+	}
+	t := s.Class[strings.LastIndexAny(s.Class, ".$")+1:]
+	t = strings.TrimSuffix(strings.TrimSuffix(t, "Snapshot"), "Serializer") + fmt.Sprint(s.Version)
+	if s.Unknown {
+		t += "?"
+	}
+	if len(s.Names) > 0 {
+		t += fmt.Sprint(s.Names)
+	}
+	for i, list := range [][]*types.Snapshot{s.Nested, s.Subclasses} {
+		if len(list) == 0 {
+			continue
+		}
+		var all []string
+		for _, n := range list {
+			all = append(all, tree(n))
+		}
+		t += "(<"[i:i+1] + strings.Join(all, " ") + ")>"[i:i+1]
+	}
+	return t
+}
+
+var walks = []struct{ name, in, want string }{
+	{"simple", i32(2) + simple("Long"), "Long3"},
+	{"simple of 1.7", i32(2) + utf(base+"LongSerializer$LongSerializerSnapshot") + i32(2) + utf("a.Serializer"), "Long2"},
+	{"map", i32(2) + composite(base+"MapSerializerSnapshot", 1, "", simple("Int"), composite(base+"ListSerializerSnapshot", 1, "", simple("String"))), "Map1(Int3 List1(String3))"},
+	{"tuple", i32(2) + composite(runtime+"TupleSerializerSnapshot", 2, utf("T2"), simple("Int"), simple("Int")), "Tuple2(Int3 Int3)"},
+	{"tuple of 1.7", i32(2) + utf(runtime+"TupleSerializerSnapshot") + i32(2) + utf("T1") + delegate(simple("Int")), "Tuple2(Int3)"},
+	{"either of 1.7", i32(2) + utf(runtime+"EitherSerializerSnapshot") + i32(2) + delegate(simple("Int"), simple("Int")), "Either2(Int3 Int3)"},
+	{"array of 1.7", i32(2) + utf(base+"GenericArraySerializerConfigSnapshot") + i32(2) + utf("C") + delegate(simple("Int")), "GenericArraySerializerConfig2(Int3)"},
+	{"row 1.10", i32(2) + composite(runtime+"RowSerializer$RowSerializerSnapshot", 2, "", simple("Int")), "Row2(Int3)"},
+	{"row 1.11", i32(2) + composite(runtime+"RowSerializer$RowSerializerSnapshot", 3, "", simple("Int")), "Row3(Int3)"},
+	{"row 1.15", i32(2) + composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x01", simple("Int")), "Row4(Int3)"},
+	{"list with a mask", i32(2) + composite("org.apache.flink.table.runtime.typeutils.LinkedListSerializer$LinkedListSerializerSnapshot", 3, "\x01", simple("Int")), "LinkedList3(Int3)"},
+	{"external", i32(2) + composite("org.apache.flink.table.runtime.typeutils.ExternalSerializerSnapshot", 1, javaNull+"\x00", simple("Int")), "External1(Int3)"},
+	{"raw value", i32(2) + composite("org.apache.flink.table.runtime.typeutils.RawValueDataSerializer$RawValueDataSerializerSnapshot", 0, "", simple("Int")), "RawValueData0(Int3)"},
+	{"traversable", i32(2) + composite("org.apache.flink.api.scala.typeutils.TraversableSerializerSnapshot", 2, utf("code"), simple("Int")), "Traversable2(Int3)"},
+	{"nfa", i32(2) + composite("org.apache.flink.cep.nfa.NFAStateSerializerSnapshot", 1, "", simple("Int"), simple("Int"), simple("Int")), "NFAState1(Int3 Int3 Int3)"},
+	{"two-phase commit", i32(2) + composite("org.apache.flink.streaming.api.functions.sink.TwoPhaseCommitSinkFunction$StateSerializerSnapshot", 4, "\x01", simple("Int"), simple("Int")), "State4(Int3 Int3)"},
+	{"value", i32(2) + utf(runtime+"ValueSerializer$ValueSerializerSnapshot") + i32(2) + utf("V"), "Value2"},
+	{"enum", i32(2) + utf(base+"EnumSerializer$EnumSerializerSnapshot") + i32(3) + utf("E") + i32(2) + utf("A") + utf("B"), "Enum3[A B]"},
+	{"scala enum", i32(2) + utf("org.apache.flink.api.scala.typeutils.ScalaEnumSerializerSnapshot") + i32(3) + utf("E") + i32(2) + utf("A") + i32(7) + utf("B") + i32(8), "ScalaEnum3[A B]"},
+	{"avro 1", i32(2) + utf("org.apache.flink.formats.avro.typeutils.AvroSerializerSnapshot") + i32(1) + utf("{}"), "Avro1"},
+	{"avro 2", i32(2) + utf("org.apache.flink.formats.avro.typeutils.AvroSerializerSnapshot") + i32(2) + utf("R") + utf("{}"), "Avro2"},
+	{"avro 3", i32(2) + utf("org.apache.flink.formats.avro.typeutils.AvroSerializerSnapshot") + i32(3) + "\x02R" + "\x03{}", "Avro3"},
+	{"row data", i32(2) + utf("org.apache.flink.table.runtime.typeutils.RowDataSerializer$RowDataSerializerSnapshot") + i32(3) + i32(2) + javaNull + javaNull + delegate(simple("Int"), simple("Long")), "RowData3(Int3 Long3)"},
+	{"binary row", i32(2) + utf("org.apache.flink.table.runtime.typeutils.BinaryRowDataSerializer$BinaryRowDataSerializerSnapshot") + i32(3) + i32(2), "BinaryRowData3"},
+	{"array data", i32(2) + utf("org.apache.flink.table.runtime.typeutils.ArrayDataSerializer$ArrayDataSerializerSnapshot") + i32(3) + javaNull + javaNull, "ArrayData3"},
+	{"map data", i32(2) + utf("org.apache.flink.table.runtime.typeutils.MapDataSerializer$MapDataSerializerSnapshot") + i32(3) + strings.Repeat(javaNull, 4), "MapData3"},
+	{"decimal", i32(2) + utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(10) + i32(2), "Decimal3"},
+	{"sorted map", i32(2) + utf("org.apache.flink.table.runtime.typeutils.SortedMapSerializerSnapshot") + i32(3) + javaNull + delegate(simple("Int"), simple("Long")), "SortedMap3(Int3 Long3)"},
+	{"ttl aware", i32(2) + utf("org.apache.flink.runtime.state.ttl.TtlAwareSerializerSnapshot") + i32(1) + "\x01" + simple("Int"), "TtlAware1(Int3)"},
+	{"kryo", i32(2) + utf(runtime+"kryo.KryoSerializerSnapshot") + i32(2) + utf("K") + optmap(entry("a", utf("a"), utf("a")+i32(0)), entry("b", "-", "-")) + optmap() + optmap(), "Kryo2[a b]"},
+	{"pojo", i32(2) + utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") +
+		optmap(entry("x", utf("P")+utf("x"), simple("Int")), entry("y", "-", utf("com.example.Mine")+i32(1)+"whatever"), entry("z", "-", "-")) +
+		optmap(entry("Sub", "", simple("Long"))) + optmap(entry("Other", "", simple("Short"))),
+		"Pojo2[x y z](Int3 Mine1? -)<Long3 Short3>"},
+
+	{"old simple", parameterless(), "ParameterlessTypeSerializerConfig1"},
+	{"old list", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + block(parameterless()), "CollectionSerializerConfig1(ParameterlessTypeSerializerConfig1)"},
+	{"old map with a user's", i32(1) + utf(base+"MapSerializerConfigSnapshot") + i32(1) + block(i32(1)+utf("com.example.Mine")+i32(4)+"whatever", i32(2)+simple("Int")), "MapSerializerConfig1(Mine4? Int3)"},
+	{"old ttl", i32(1) + utf("org.apache.flink.api.common.typeutils.CompositeSerializer$ConfigSnapshot") + i32(0) + block(parameterless(), parameterless()), "Config0(ParameterlessTypeSerializerConfig1 ParameterlessTypeSerializerConfig1)"},
+	{"old tuple", i32(1) + utf(runtime+"TupleSerializerConfigSnapshot") + i32(1) + block(parameterless()) + javaNull, "TupleSerializerConfig1(ParameterlessTypeSerializerConfig1)"},
+	{"old enum", i32(1) + utf(base+"EnumSerializer$EnumSerializerConfigSnapshot") + i32(2) + utf("E") + i32(1) + utf("A"), "EnumSerializerConfig2[A]"},
+	{"old kryo", i32(1) + utf(runtime+"kryo.KryoSerializer$KryoSerializerConfigSnapshot") + i32(1) + utf("K") + i32(3) + utf("a") + utf("a") + i32(0) + utf("b") + utf("b") + i32(1) + utf("S") + utf("c") + utf("c") + i32(2) + javaNull, "KryoSerializerConfig1[a b c]"},
+	{"old avro", i32(1) + utf("org.apache.flink.formats.avro.typeutils.AvroSerializer$AvroSchemaSerializerConfigSnapshot") + i32(1) + utf("{}"), "AvroSchemaSerializerConfig1"},
+	{"old pojo", i32(1) + utf(runtime+"PojoSerializer$PojoSerializerConfigSnapshot") + i32(1) + utf("P") + pojoTable("x", "y") + pojoTable() + pojoTable("Sub"), "PojoSerializerConfig1[x y Sub](ParameterlessTypeSerializerConfig1 ParameterlessTypeSerializerConfig1 ParameterlessTypeSerializerConfig1)"},
+	{"new in an old wrapper", i32(1) + simple("Long"), "Long3"},
+	{"adapter", i32(2) + utf("org.apache.flink.api.common.typeutils.ParameterlessTypeSerializerConfig") + i32(0x7a53c4f0) + i32(1) + blob(javaNull) + i32(1) + utf("a.Serializer"), "ParameterlessTypeSerializerConfig1"},
+}
+
+// TestWalk walks bytes made by hand, whatever follows them, and refuses each
+// cut of them.
+func TestWalk(t *testing.T) {
+	for _, x := range walks {
+		c := java.NewCursor([]byte(x.in + "rest"))
+		s, err := types.Skip(c)
+		if err != nil {
+			t.Errorf("%s: %v", x.name, err)
+			continue
+		}
+		if got := tree(s); got != x.want || c.Offset() != len(x.in) || string(s.Raw) != x.in[4:] {
+			t.Errorf("%s: %s, to byte %d of %d; want %s", x.name, got, c.Offset(), len(x.in), x.want)
+		}
+		for n := range x.in {
+			if s, err := types.Skip(java.NewCursor([]byte(x.in[:n]))); !errors.Is(err, format.ErrTruncated) {
+				t.Errorf("%s cut to %d: %v, %v", x.name, n, tree(s), err)
+			}
+		}
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	for _, x := range []struct {
+		name, in, class string
+		version         int32
+	}{
+		{"a user's", utf("com.example.Mine$Snapshot") + i32(4), "com.example.Mine$Snapshot", 4},
+		{"a user's with a name of Flink's", utf("com.example.ListSerializerSnapshot") + i32(3), "com.example.ListSerializerSnapshot", 3},
+		{"a later version", utf(base+"LongSerializer$LongSerializerSnapshot") + i32(4), base + "LongSerializer$LongSerializerSnapshot", 4},
+		{"a later outer version", composite(base+"ListSerializerSnapshot", 2, "", simple("Int")), base + "ListSerializerSnapshot", 2},
+		{"a later base version", utf(base+"ListSerializerSnapshot") + i32(4), base + "ListSerializerSnapshot", 4},
+		{"inside", composite(base+"ListSerializerSnapshot", 1, "", utf("com.example.Mine")+i32(9)), "com.example.Mine", 9},
+		{"behind an adapter", utf("com.example.Mine") + i32(0x7a53c4f0) + i32(1) + blob(javaNull) + i32(5), "com.example.Mine", 5},
+	} {
+		_, err := types.Skip(java.NewCursor([]byte(i32(2) + x.in)))
+		var u *types.UnknownClass
+		if !errors.As(err, &u) || *u != (types.UnknownClass{Class: x.class, Version: x.version}) || !errors.Is(err, format.ErrUnsupported) {
+			t.Errorf("%s: %v", x.name, err)
+		}
+	}
+}
+
+func TestWalkRefused(t *testing.T) {
+	nested := func(n int) string {
+		s := simple("Int")
+		for range n {
+			s = composite(base+"ListSerializerSnapshot", 1, "", s)
+		}
+		return i32(2) + s
+	}
+	if _, err := types.Skip(java.NewCursor([]byte(nested(64)))); err != nil {
+		t.Error(err)
+	}
+	for _, x := range []struct {
+		name, in string
+		kind     error
+		text     string
+	}{
+		{"too deep", nested(65), format.ErrLimit, "64 deep"},
+		{"wrapper", i32(3), format.ErrCorrupt, "wrapper version 3"},
+		{"magic", i32(2) + utf(base+"ListSerializerSnapshot") + i32(3) + i32(7) + i32(1), format.ErrCorrupt, "magic 0x7"},
+		{"inner magic", i32(2) + utf(base+"ListSerializerSnapshot") + i32(3) + i32(911108) + i32(1) + i32(5) + i32(1), format.ErrCorrupt, "0x5 version 1"},
+		{"too few inside", i32(2) + composite(base+"MapSerializerSnapshot", 1, "", simple("Int")), format.ErrCorrupt, "holds 1 others, not 2"},
+		{"a claim", i32(2) + utf(runtime+"TupleSerializerSnapshot") + i32(3) + i32(911108) + i32(2) + utf("T") + i32(1333245) + i32(1) + i32(1<<30), format.ErrTruncated, "promises 1073741824"},
+		{"a negative count", i32(2) + utf(base+"EnumSerializer$EnumSerializerSnapshot") + i32(3) + utf("E") + i32(-1), format.ErrCorrupt, "count of -1"},
+		{"more in a frame", i32(2) + utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(entry("x", "-", simple("Int")+"!")) + optmap() + optmap(), format.ErrCorrupt, "1 bytes behind"},
+		{"optional map", i32(2) + utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + i64(1) + i32(0), format.ErrCorrupt, "magic 0x1"},
+		{"kind of registration", i32(1) + utf(runtime+"kryo.KryoSerializerConfigSnapshot") + i32(1) + utf("K") + i32(1) + utf("a") + utf("a") + i32(3), format.ErrCorrupt, "of kind 3"},
+		{"offsets of a block", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + i32(1) + i32(0) + i32(9) + blob("12345678"), format.ErrCorrupt, "0, 9 and 8 of 8"},
+		{"first offset of a block", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + i32(1) + i32(1) + i32(2) + blob("12345678"), format.ErrCorrupt, "at 1, not 0"},
+		{"serializer object", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + i32(1) + i32(0) + i32(8) + blob(i32(2)+i32(0)), format.ErrCorrupt, "version 2, not 1"},
+		{"entries of a POJO", i32(1) + utf(runtime+"PojoSerializerConfigSnapshot") + i32(1) + utf("P") + i32(1) + i32(0) + i32(0) + blob(utf("x")+i32(1)+blob("")), format.ErrCorrupt, "said to be at 0"},
+	} {
+		if _, err := types.Skip(java.NewCursor([]byte(x.in))); !errors.Is(err, x.kind) || !strings.Contains(err.Error(), x.text) {
+			t.Errorf("%s: %v", x.name, err)
+		}
+	}
+}
+
+func TestSkipBlock(t *testing.T) {
+	in := block(parameterless(), i32(2)+simple("Int"))
+	c := java.NewCursor([]byte(in + "rest"))
+	all, err := types.SkipBlock(c)
+	if err != nil || len(all) != 2 || tree(all[1]) != "Int3" || c.Offset() != len(in) {
+		t.Error(all, err)
+	}
+}
+
+func snapshot(t testing.TB, body string) *types.Snapshot {
+	t.Helper()
+	s, err := types.Skip(java.NewCursor([]byte(i32(2) + body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestValues: values that the corpus does not hold.
+func TestValues(t *testing.T) {
+	list := func(s string) string { return composite(base+"ListSerializerSnapshot", 1, "", s) }
+	pojo := utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(entry("x", "-", simple("Int")), entry("s", "-", simple("String"))) + optmap() + optmap()
+	bytes := utf(base+"array.BytePrimitiveArraySerializer$BytePrimitiveArraySerializerSnapshot") + i32(3)
+	for _, x := range []struct {
+		name, snapshot, in string
+		want               any
+	}{
+		{"long", simple("Long"), i64(-2), int64(-2)},
+		{"byte", simple("Byte"), "\xfe", int8(-2)},
+		{"short", simple("Short"), "\xff\xfe", int16(-2)},
+		{"null string", simple("String"), "\x00", nil},
+		{"empty string", simple("String"), "\x01", ""},
+		{"string", simple("String"), "\x05\xe9\x01\xac\x41\xbd\xb0\x03\x80\xb8\x03", "\u00e9\u20ac\U0001f400"},
+		{"NaN", simple("Double"), "\x7f\xf8\x00\x00\x00\x00\x00\x00", "NaN"},
+		{"infinity", simple("Float"), "\x7f\x80\x00\x00", "Infinity"},
+		{"-infinity", simple("Float"), "\xff\x80\x00\x00", "-Infinity"},
+		{"float", simple("Float"), "\x3f\x00\x00\x00", float32(0.5)},
+		{"null big integer", simple("BigInt"), i32(0), nil},
+		{"ten", simple("BigInt"), i32(3), "10"},
+		{"-1", simple("BigInt"), i32(5) + "\xff", "-1"},
+		{"255", simple("BigInt"), i32(6) + "\x00\xff", "255"},
+		{"bytes", bytes, i32(2) + "\x00\xff", []byte{0, 0xff}},
+		{"no bytes", bytes, i32(0), []byte{}},
+		{"void", simple("Void"), "\x00", nil},
+		{"list", list(list(simple("Int"))), i32(2) + i32(1) + i32(5) + i32(0), []any{[]any{int32(5)}, []any{}}},
+		{"set", composite(base+"SetSerializerSnapshot", 1, "", simple("Int")), i32(2) + "\x01\x00" + i32(5), []any{nil, int32(5)}},
+		{"map", composite(base+"MapSerializerSnapshot", 1, "", simple("Int"), simple("Int")), i32(2) + i32(1) + "\x01" + i32(2) + "\x00" + i32(3), types.Pairs{{int32(1), nil}, {int32(2), int32(3)}}},
+		{"right", composite(runtime+"JavaEitherSerializerSnapshot", 1, "", simple("Int"), simple("Byte")), "\x00\x07", map[string]any{"right": int8(7)}},
+		{"nullable", composite(runtime+"NullableSerializer$NullableSerializerSnapshot", 2, i32(4), simple("Int")), "\x00" + i32(7), int32(7)},
+		{"padded null", composite(runtime+"NullableSerializer$NullableSerializerSnapshot", 2, i32(4), simple("Int")), "\x01\x00\x00\x00\x00", nil},
+		{"pojo", pojo, "\x02\x00" + i32(7) + "\x01", map[string]any{"x": int32(7), "s": nil}},
+		{"null pojo", pojo, "\x01", nil},
+	} {
+		decode, ok := types.Decoder(snapshot(t, x.snapshot))
+		if !ok {
+			t.Errorf("%s is not decoded", x.name)
+			continue
+		}
+		got, err := decode([]byte(x.in))
+		if s, ok := got.(fmt.Stringer); ok {
+			got = s.String()
+		}
+		if err != nil || !reflect.DeepEqual(got, x.want) {
+			t.Errorf("%s: %#v, want %#v, %v", x.name, got, x.want, err)
+		}
+		if _, err := decode([]byte(x.in + "x")); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "1 bytes are left over") {
+			t.Errorf("%s: a byte more: %v", x.name, err)
+		}
+		for n := range x.in {
+			if _, err := decode([]byte(x.in[:n])); !errors.Is(err, format.ErrTruncated) {
+				t.Errorf("%s: cut to %d: %v", x.name, n, err)
+			}
+		}
+	}
+	for _, x := range []struct {
+		name, snapshot, in string
+		kind               error
+	}{
+		{"half a pair", simple("String"), "\x02\x80\xb0\x03", format.ErrUnsupported},
+		{"the other half", simple("String"), "\x02\x80\xb8\x03", format.ErrUnsupported},
+		{"half a pair and more", simple("String"), "\x03\x80\xb0\x03a", format.ErrUnsupported},
+		{"a large character", simple("String"), "\x02\x80\x80\x04", format.ErrCorrupt},
+		{"an endless number", simple("String"), "\xff\xff\xff\xff\xff\x01", format.ErrCorrupt},
+		{"more than 32 bits", simple("String"), "\xff\xff\xff\xff\x1f", format.ErrCorrupt},
+		{"a long claim", simple("String"), "\xff\xff\xff\xff\x0f", format.ErrTruncated},
+		{"a long list", list(simple("Int")), i32(1 << 30), format.ErrTruncated},
+		{"boolean", simple("Boolean"), "\x02", format.ErrCorrupt},
+		{"big integer", simple("BigInt"), i32(4), format.ErrCorrupt},
+		{"subclass", pojo, "\x08\x00", format.ErrUnsupported},
+		{"flags", pojo, "\x03", format.ErrCorrupt},
+		{"constant", utf(base+"EnumSerializer$EnumSerializerSnapshot") + i32(3) + utf("E") + i32(1) + utf("A"), i32(1), format.ErrCorrupt},
+	} {
+		decode, ok := types.Decoder(snapshot(t, x.snapshot))
+		if !ok {
+			t.Errorf("%s is not decoded", x.name)
+			continue
+		}
+		if v, err := decode([]byte(x.in)); !errors.Is(err, x.kind) {
+			t.Errorf("%s: %v, %v", x.name, v, err)
+		}
+	}
+	for name, s := range map[string]string{
+		"kryo":            utf(runtime+"kryo.KryoSerializerSnapshot") + i32(2) + utf("K") + optmap() + optmap() + optmap(),
+		"list of kryo":    list(utf(runtime+"kryo.KryoSerializerSnapshot") + i32(2) + utf("K") + optmap() + optmap() + optmap()),
+		"no bytes at all": utf(base+"NullValueSerializer$NullValueSerializerSnapshot") + i32(3),
+		"a missing field": utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(entry("x", "-", "-")) + optmap() + optmap(),
+	} {
+		if _, ok := types.Decoder(snapshot(t, s)); ok {
+			t.Errorf("%s is decoded", name)
+		}
+	}
+}
+
+func TestMapDecoder(t *testing.T) {
+	k, v := snapshot(t, simple("Int")), snapshot(t, simple("String"))
+	decode, ok := types.MapDecoder(k, v)
+	if !ok {
+		t.Fatal("not decoded")
+	}
+	got, err := decode([]byte(i32(2) + i32(7) + "\x02a" + i32(8) + "\x00"))
+	if want := (types.Pairs{{int32(7), "a"}, {int32(8), nil}}); err != nil || !reflect.DeepEqual(got, want) {
+		t.Error(got, err)
+	}
+	if _, ok := types.MapDecoder(k, nil); ok {
+		t.Error("without a value")
+	}
+}
+
+// FuzzSkip: any bytes are refused, or walked and kept as they are; what a
+// decoder of them accepts, it used up.
+func FuzzSkip(f *testing.F) {
+	for _, x := range walks {
+		f.Add([]byte(x.in), []byte(i32(1)+i32(7)))
+	}
+	if len(walks) == 0 {
+		f.Fatal("no seeds")
+	}
+	f.Fuzz(func(t *testing.T, p, value []byte) {
+		c := java.NewCursor(slices.Clone(p))
+		s, err := types.Skip(c)
+		if err != nil {
+			if !ours(err) {
+				t.Fatalf("an error of no kind: %v", err)
+			}
+			return
+		}
+		if string(s.Raw) != string(p[4:c.Offset()]) {
+			t.Fatal("not verbatim")
+		}
+		again, err := types.Skip(java.NewCursor(p[:c.Offset()]))
+		if err != nil || tree(again) != tree(s) {
+			t.Fatalf("alone it is another: %v", err)
+		}
+		if decode, ok := types.Decoder(s); ok {
+			if _, err := decode(value); err == nil {
+				if _, err := decode(append(slices.Clone(value), 0)); err == nil {
+					t.Fatal("a byte is left over")
+				}
+			} else if !ours(err) {
+				t.Fatalf("an error of no kind: %v", err)
+			}
+		}
+	})
+}
