@@ -56,7 +56,7 @@ func TestMappings(t *testing.T) {
 				st = relative("state", 5)
 			}
 			dir := write(t, map[string]string{"sp/_metadata": referring(t, st), "sp/state": "state"})
-			for _, decoy := range []string{"a/shared/x", "b/x", "c/job/shared/x", "a/x", "a/b/x", "new/shared/x", "y", "x", "u/x", "newshared/x"} {
+			for _, decoy := range []string{"a/shared/x", "b/x", "c/job/shared/x", "a/x", "a/b/x", "new/shared/x", "y", "x", "u/x", "newshared/x", "a2/x", "ab/x"} {
 				put(t, filepath.Join(dir, decoy), decoy)
 			}
 			o := options()
@@ -193,7 +193,7 @@ func TestFallbackIsTheLastResort(t *testing.T) {
 
 // References that no Flink writes: never followed out of the snapshot.
 func TestHostileReferences(t *testing.T) {
-	dir := write(t, map[string]string{"secret": "keep!", "sub/secret": "keep!", "job/x": "keep!"})
+	dir := write(t, map[string]string{"secret": "keep!", "sub/secret": "keep!", "job/x": "keep!", "job/shared/": "", "job/dstl/": "", "dstl/": ""})
 	for _, name := range []string{"../secret", "..", ".", "sub/../../secret", "/etc/passwd", dir + "/secret", `..\secret`, "a\x00b", "", "sub/secret", "file:/etc/passwd"} {
 		put(t, dir+"/sp/_metadata", referring(t, relative(name, 5)))
 		snap, found, err := locate(t, dir+"/sp", options())
