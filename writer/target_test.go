@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/savepoint-tools/spt/reader"
@@ -170,9 +171,9 @@ func TestOverwriteThatFails(t *testing.T) {
 	broken := errors.New("a broken disk")
 	for _, target := range []string{"old", "old.spt"} {
 		for n := 1; ; n++ {
-			count := 0
+			var count atomic.Int64
 			h := moving{local.New(), func(op, _ string) error {
-				if count++; count == n {
+				if count.Add(1) == int64(n) {
 					return broken
 				}
 				return nil
