@@ -32,7 +32,7 @@ func (c *Codec) Build(ctx context.Context, src format.Source, states []format.St
 	}
 	states = slices.Clone(states)
 	slices.SortStableFunc(states, func(a, b format.StateRuns) int {
-		return int(a.Mode/format.ModeBroadcast) - int(b.Mode/format.ModeBroadcast)
+		return section(a.Mode) - section(b.Mode)
 	})
 	f, err := commonForm(states)
 	if err != nil {
@@ -151,6 +151,7 @@ type builder struct {
 	parts []format.Part
 	size  int64
 	at    lookup
+	ends  map[*format.Concat][]int64 // of the parts of ropes that runs lie in
 }
 
 // lookup is a window on the offsets of the state that was looked at last: runs
@@ -175,6 +176,10 @@ func (b *builder) add(s format.Stream, off, n int64) {
 	if n == 0 {
 		return
 	}
+	if c, ok := s.(*format.Concat); ok {
+		b.flatten(c, off, n)
+		return
+	}
 	b.size += n
 	if k := len(b.parts) - 1; k >= 0 {
 		if p := &b.parts[k]; p.Of == s && p.Off+p.N == off {
@@ -183,6 +188,30 @@ func (b *builder) add(s format.Stream, off, n int64) {
 		}
 	}
 	b.parts = append(b.parts, format.Part{Of: s, Off: off, N: n})
+}
+
+// flatten adds a range of a rope as ranges of what the rope is made of, so that
+// edits of edits stay as quick to read as one.
+func (b *builder) flatten(c *format.Concat, off, n int64) {
+	ends, ok := b.ends[c]
+	if !ok {
+		end := int64(0)
+		for _, p := range c.Parts {
+			end += p.N
+			ends = append(ends, end)
+		}
+		if b.ends == nil {
+			b.ends = map[*format.Concat][]int64{}
+		}
+		b.ends[c] = ends
+	}
+	for k := sort.Search(len(ends), func(k int) bool { return ends[k] > off }); n > 0; k++ {
+		p := c.Parts[k]
+		skip := off - (ends[k] - p.N)
+		take := min(n, p.N-skip)
+		b.add(p.Of, p.Off+skip, take)
+		off, n = off+take, n-take
+	}
 }
 
 // state lays out one state and gives the offsets of its elements.

@@ -221,3 +221,77 @@ func TestBuildRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestFlat: what is built from ropes refers to what they are made of, and
+// neighbours meet again.
+func TestFlat(t *testing.T) {
+	var e []string
+	for i := range 100 {
+		e = append(e, fmt.Sprint("element ", i))
+	}
+	first := stream(how{version: 6}, state{name: "s", elements: e})
+	src, codec := &memory{}, &opstate.Codec{}
+	h := first
+	step := func(r ...format.ElementRun) *format.Concat {
+		metas, err := codec.Describe(t.Context(), src, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range r {
+			r[i].Handle = h
+		}
+		if h, err = codec.Build(t.Context(), src, []format.StateRuns{{StateMeta: metas[0], Runs: r}}); err != nil {
+			t.Fatal(err)
+		}
+		return h.Data.(*format.Concat)
+	}
+	step(format.ElementRun{First: 50, Count: 50}, format.ElementRun{Count: 50})
+	step(format.ElementRun{First: 10, Count: 80}) // 60…99, 0…39
+	data := step(format.ElementRun{First: 40, Count: 40}, format.ElementRun{First: 1, Count: 39})
+	if len(data.Parts) != 3 {
+		t.Errorf("%d parts", len(data.Parts))
+	}
+	for _, p := range data.Parts[1:] {
+		if p.Of != first.Data {
+			t.Errorf("a part of %T", p.Of)
+		}
+	}
+	got, err := elements(t.Context(), codec, src, h, "s", 0)
+	if want := slices.Concat(e[:40], e[61:100]); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	// Back together, it is one range.
+	if data = step(format.ElementRun{Count: 40}); len(data.Parts) != 2 {
+		t.Errorf("%d parts", len(data.Parts))
+	}
+}
+
+// TestConcurrent: one codec, many readers of the same handles.
+func TestConcurrent(t *testing.T) {
+	w := how{version: 6, framed: "header per state"}
+	want := sample(w)
+	h := stream(w, want...)
+	src, codec := &memory{}, &opstate.Codec{}
+	done := make(chan error)
+	for range 8 {
+		go func() {
+			metas, err := codec.Describe(t.Context(), src, h)
+			if err == nil {
+				_, err = codec.Build(t.Context(), src, runs(t, h, metas))
+			}
+			for _, s := range want {
+				got, eerr := elements(t.Context(), codec, src, h, s.name, 0)
+				if eerr == nil && !slices.Equal(got, s.elements) {
+					eerr = fmt.Errorf("%q: %d elements", s.name, len(got))
+				}
+				err = errors.Join(err, eerr)
+			}
+			done <- err
+		}()
+	}
+	for range 8 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}

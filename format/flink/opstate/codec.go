@@ -14,8 +14,8 @@ import (
 )
 
 // Codec reads and builds the operator state of one snapshot, managed and raw.
-// It remembers of each handle how its stream is laid out. The zero value is
-// ready, and safe for concurrent use.
+// It remembers of each handle how its stream is laid out, so all calls are to
+// have the same source. The zero value is ready, and safe for concurrent use.
 type Codec struct {
 	// MaxElement bounds one element in memory. 0 means 1 GiB.
 	MaxElement int64

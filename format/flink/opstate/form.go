@@ -2,6 +2,7 @@ package opstate
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/java"
@@ -40,7 +41,9 @@ func (f form) wire() (format.Wire, error) {
 	if f.unsplit == nil {
 		return format.Wire([]byte{byte(f.version), bits}), nil
 	}
-	p, err := java.AppendText([]byte{byte(f.version), bits | 4}, format.NewText(f.unsplit.why))
+	why := f.unsplit.why // holds what stands in the file
+	why = strings.ToValidUTF8(why[:min(len(why), 1000)], "")
+	p, err := java.AppendText([]byte{byte(f.version), bits | 4}, format.NewText(why))
 	if err != nil {
 		return "", err
 	}

@@ -79,7 +79,7 @@ func (c *Codec) layout(ctx context.Context, src format.Source, h *format.Operato
 	rank := make([]int, len(h.States))
 	compare := func(a, b int) int {
 		return cmp.Or(cmp.Compare(spans[a].first, spans[b].first), cmp.Compare(spans[a].last, spans[b].last),
-			cmp.Compare(h.States[a].Mode/format.ModeBroadcast, h.States[b].Mode/format.ModeBroadcast), cmp.Compare(rank[a], rank[b]))
+			cmp.Compare(section(h.States[a].Mode), section(h.States[b].Mode)), cmp.Compare(rank[a], rank[b]))
 	}
 	fill := func() {
 		slices.SortStableFunc(order, compare)
@@ -108,6 +108,14 @@ func (c *Codec) layout(ctx context.Context, src format.Source, h *format.Operato
 	}
 	c.layouts.Store(h, l)
 	return l, nil
+}
+
+// section is where a stream has the states of a mode: lists and unions first.
+func section(m format.Mode) int {
+	if m == format.ModeBroadcast {
+		return 1
+	}
+	return 0
 }
 
 // rank numbers the states of h as its envelope lists them.
@@ -171,7 +179,7 @@ func (l *layout) metas(h *format.OperatorHandle, w format.Wire) []format.StateMe
 		return l.at[i]
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(h.States[a].Mode/format.ModeBroadcast, h.States[b].Mode/format.ModeBroadcast), cmp.Compare(place(a), place(b)))
+		return cmp.Or(cmp.Compare(section(h.States[a].Mode), section(h.States[b].Mode)), cmp.Compare(place(a), place(b)))
 	})
 	metas := make([]format.StateMeta, len(order))
 	for k, i := range order {

@@ -406,3 +406,64 @@ func TestPlaceholder(t *testing.T) {
 		t.Error(metas, err, src.reads.Load())
 	}
 }
+
+// TestLongClass: a class name as long as can be, of characters that Java alone
+// can write, is named all the same.
+func TestLongClass(t *testing.T) {
+	for _, class := range []string{strings.Repeat("x", 65535), strings.Repeat("\u20ac", 500), "\xed\xa0\x80"} {
+		h := stream(how{version: 6}, state{name: "s", class: class, elements: []string{"a"}})
+		metas, err := (&opstate.Codec{}).Describe(t.Context(), &memory{}, h)
+		if err != nil {
+			t.Errorf("%d bytes: %v", len(class), err)
+			continue
+		}
+		if built, err := (&opstate.Codec{}).Build(t.Context(), &memory{}, runs(t, h, metas)); err != nil || string(flatten(built.Data)) != string(flatten(h.Data)) {
+			t.Error(err)
+		}
+	}
+}
+
+// TestChunks: chunks that cannot be.
+func TestChunks(t *testing.T) {
+	head := stream(how{version: 6, framed: "one header"}, state{name: "s"})
+	good := string(chunk("abc"))
+	for _, x := range []struct {
+		name, data string
+		kind       error
+		text       string
+	}{
+		{"good", good, nil, ""},
+		{"header between", good + header + good, nil, ""},
+		{"header of another length", "\xff\x05\x00\x00sNaPp" + good, format.ErrCorrupt, "stream header of 5"},
+		{"header of other bytes", "\xff\x06\x00\x00sNaPpy" + good, format.ErrCorrupt, "header that is none"},
+		{"too short for a checksum", "\x01\x03\x00\x00abc", format.ErrCorrupt, "chunk of 3 bytes"},
+		{"too long", "\x01\xff\xff\xff" + strings.Repeat("x", 0xffffff), format.ErrCorrupt, "chunk of 16777215 bytes"},
+		{"stored, over 64 KiB", "\x01\x05\x00\x01" + strings.Repeat("x", 65541), format.ErrCorrupt, "65537 bytes of data"},
+		{"past the end", "\x01\x80\x00\x00abcdefg", format.ErrCorrupt, "chunk of 128 bytes, 7 are left"},
+		{"no snappy", "\x00\x08\x00\x00aaaa\x03\xff\xff\xff", format.ErrCorrupt, "cannot be decompressed"},
+		{"a length of nothing", "\x00\x05\x00\x00aaaa\xff", format.ErrCorrupt, "cannot be decompressed"},
+		{"half a head", good + "\x01\x00", format.ErrCorrupt, "2 bytes where a snappy chunk starts"},
+		{"reserved", "\x02\x04\x00\x00aaaa", format.ErrCorrupt, "unknown kind 0x02"},
+		{"skippable", "\xfe\x04\x00\x00aaaa", format.ErrUnsupported, "kind 0xfe"},
+	} {
+		p := append(flatten(head.Data), x.data...)
+		h := &format.OperatorHandle{Codec: format.CodecFlink, Data: &format.Inline{Data: format.NewBytes(p)},
+			States: []format.NamedState{{Name: format.NewText("s"), Offsets: format.OffsetSlice{head.Data.Size()}}}}
+		got, err := elements(t.Context(), &opstate.Codec{}, &memory{}, h, "s", 0)
+		if x.kind == nil {
+			if err != nil || got[0] != strings.Repeat("abc", strings.Count(x.data, good)) {
+				t.Errorf("%s: %q, %v", x.name, got, err)
+			}
+			continue
+		}
+		if !errors.Is(err, x.kind) || !strings.Contains(err.Error(), x.text) {
+			t.Errorf("%s: %v", x.name, err)
+		}
+	}
+	// A chunk that reaches into the next element.
+	h := stream(how{version: 6, framed: "one header"}, state{name: "s", elements: []string{"abc", "def"}})
+	h.States[0].Offsets.(format.OffsetSlice)[1] -= 2
+	if _, err := elements(t.Context(), &opstate.Codec{}, &memory{}, h, "s", 0); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "2 bytes into the next element") {
+		t.Error(err)
+	}
+}
