@@ -325,17 +325,11 @@ func (b *builder) extent(r format.ElementRun) (start, end int64, err error) {
 		}
 	}
 	// A run may hold elements of one broken position, but not end among them.
-	if r.First > 0 {
-		prev, err := w.offset(r.First - 1)
-		if err != nil {
-			return 0, 0, err
-		}
-		if err := w.shared(r.First, prev, start, math.MaxInt64); err != nil {
-			return 0, 0, err
-		}
+	if err := w.shared(r.First, true, start, math.MaxInt64); err != nil {
+		return 0, 0, err
 	}
 	if last < w.n-1 {
-		if err := w.shared(last, -1, from, end); err != nil {
+		if err := w.shared(last, false, from, end); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -344,18 +338,16 @@ func (b *builder) extent(r format.ElementRun) (start, end int64, err error) {
 
 // single lays out a run element by element.
 func (b *builder) single(r format.ElementRun, offs *offsets) error {
-	prev := int64(-1)
 	for i := r.First; i < r.First+r.Count; i++ {
 		start, end, err := b.at.b.extent(i)
 		if err == nil {
-			err = b.at.b.shared(i, prev, start, end)
+			err = b.at.b.shared(i, i == r.First, start, end)
 		}
 		if err != nil {
 			return err
 		}
 		offs.single(b.size)
 		b.add(r.Handle.Data, start, end-start)
-		prev = start
 	}
 	return nil
 }
@@ -409,7 +401,7 @@ func (o *offsets) simplest() format.Offsets {
 		if p, ok := s.of.(*format.OffsetSlice); ok {
 			return *p
 		}
-		if s.delta == 0 && s.first == 0 && s.n == s.of.Len() {
+		if s.delta == 0 && s.n == s.of.Len() {
 			return s.of
 		}
 	}

@@ -257,7 +257,7 @@ func (c *Codec) open(ctx context.Context, src format.Source, h *format.OperatorH
 	if s.Mode == format.ModeBroadcast && n != 1 {
 		return nil, format.Errorf(format.ErrCorrupt, "a broadcast state of %d elements: it has one, its map", n)
 	}
-	cur := &cursor{name: s.Name, n: n, next: from, max: c.MaxElement, prev: -1}
+	cur := &cursor{name: s.Name, n: n, from: from, next: from, max: c.MaxElement}
 	if cur.max == 0 {
 		cur.max = 1 << 30
 	}

@@ -12,12 +12,12 @@ import (
 // cursor walks the elements of one state.
 type cursor struct {
 	name       format.Text
-	n, next    int64
+	n          int64
+	from, next int64 // the element it was opened at, and the one to come
 	max        int64
 	compressed bool
 	b          *bounds // nil: there is nothing to read
 	w          window
-	prev       int64 // where element next-1 starts; -1: not known
 	value      []byte
 	err        error
 }
@@ -55,15 +55,9 @@ func (c *cursor) read() ([]byte, error) {
 		}
 		return c.w.bytes(start, end-start)
 	}
-	if c.prev < 0 && c.next > 0 {
-		if c.prev, err = format.OffsetAt(c.b.ctx, c.b.o, c.next-1); err != nil {
-			return nil, err
-		}
-	}
-	if err := c.b.shared(c.next, c.prev, start, end); err != nil {
+	if err := c.b.shared(c.next, c.next == c.from, start, end); err != nil {
 		return nil, err
 	}
-	c.prev = start
 	c.value, err = c.w.inflate(c.value[:0], start, end, c.max)
 	return c.value, err
 }

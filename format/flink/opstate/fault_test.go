@@ -175,3 +175,13 @@ func TestEndlessEnvelope(t *testing.T) {
 		}
 	}
 }
+
+// TestEndlessHeaders: no more snappy headers are read than there are states.
+func TestEndlessHeaders(t *testing.T) {
+	p := flatten(stream(how{version: 6, framed: "one header"}, state{name: "s"}).Data)
+	e := &endless{head: string(p[:len(p)-len(header)]), element: header, n: 1 << 40}
+	h := &format.OperatorHandle{Codec: format.CodecFlink, Data: &format.File{Length: e.size()}, States: []format.NamedState{{Name: format.NewText("s")}}}
+	if _, err := (&opstate.Codec{}).Describe(t.Context(), e, h); !errors.Is(err, format.ErrCorrupt) || e.bytes.Load() > 8<<10 {
+		t.Errorf("%v, %d bytes were read", err, e.bytes.Load())
+	}
+}

@@ -358,10 +358,21 @@ func (b *bounds) extent(i int64) (start, end int64, err error) {
 }
 
 // shared refuses element i where it starts where a neighbour does although
-// there is data, which only a broken compressed stream has. prev is where the
-// element before it starts, or -1.
-func (b *bounds) shared(i, prev, start, end int64) error {
-	if b.data == nil || (start != end && start != prev) {
+// there is data, which only a broken compressed stream has. Who walks on from
+// the element before it has noticed; who opens here has to look back.
+func (b *bounds) shared(i int64, opened bool, start, end int64) error {
+	if b.data == nil {
+		return nil
+	}
+	same := start == end
+	if !same && opened && i > 0 {
+		prev, err := format.OffsetAt(b.ctx, b.o, i-1)
+		if err != nil {
+			return err
+		}
+		same = prev == start
+	}
+	if !same {
 		return nil
 	}
 	data, err := b.data()

@@ -101,8 +101,8 @@ func TestConstantMemory(t *testing.T) {
 				most = max(most, heap()-before)
 			}
 		}
-		if n != e.n || most > 2<<20 {
-			t.Errorf("%v: %d elements, %d bytes of heap", w, n, most)
+		if n != e.n || most > 2<<20 || e.bytes.Load() != e.size()-int64(len(e.head))+5 {
+			t.Errorf("%v: %d elements, %d bytes of heap, %d bytes read", w, n, most, e.bytes.Load())
 		}
 		t.Logf("%v: %d elements, %d bytes in %d reads, %d bytes of heap", w, n, e.bytes.Load(), e.reads.Load(), most)
 	}

@@ -225,6 +225,7 @@ func TestUnsplit(t *testing.T) {
 			{name: "user's", class: "com.example.MySnapshot", elements: []string{"a", "bb", "ccc"}},
 			{name: "behind", mode: format.ModeUnion, elements: []string{"q"}},
 			{name: "empty", mode: format.ModeUnion},
+			{name: "no bytes", elements: []string{""}},
 			{name: "map", mode: format.ModeBroadcast, elements: []string{"m"}},
 		}
 		h := stream(w, states...)
@@ -465,5 +466,26 @@ func TestChunks(t *testing.T) {
 	h.States[0].Offsets.(format.OffsetSlice)[1] -= 2
 	if _, err := elements(t.Context(), &opstate.Codec{}, &memory{}, h, "s", 0); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "2 bytes into the next element") {
 		t.Error(err)
+	}
+}
+
+// TestHeaderPerState: it shows in a second header before the first element,
+// between elements, or behind the last.
+func TestHeaderPerState(t *testing.T) {
+	for _, states := range [][]state{
+		{{name: "a"}, {name: "b", elements: []string{"x"}}},
+		{{name: "a", elements: []string{"x"}}, {name: "b", elements: []string{"x"}}},
+		{{name: "a", elements: []string{"x"}}, {name: "b"}},
+		{{name: "a"}, {name: "b"}},
+	} {
+		h := stream(how{version: 6, framed: "header per state"}, states...)
+		codec := &opstate.Codec{}
+		metas, err := codec.Describe(t.Context(), &memory{}, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if built, err := codec.Build(t.Context(), &memory{}, runs(t, h, metas)); err != nil || string(flatten(built.Data)) != string(flatten(h.Data)) {
+			t.Errorf("%d and %d elements: what was built differs, %v", len(states[0].elements), len(states[1].elements), err)
+		}
 	}
 }
