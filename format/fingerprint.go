@@ -15,9 +15,10 @@ import (
 func Fingerprint(ctx context.Context, sp *Savepoint, src Source) ([32]byte, error) {
 	f := fingerprint{ctx: ctx, src: src, h: sha256.New()}
 	f.savepoint(sp)
-	var sum [32]byte
-	f.h.Sum(sum[:0])
-	return sum, f.err
+	if f.err != nil { // a fault may have left the hash half way
+		return [32]byte{}, f.err
+	}
+	return [32]byte(f.h.Sum(nil)), nil
 }
 
 // Same is whether two savepoints have one fingerprint, found several times as

@@ -89,7 +89,7 @@ func Salvage(ctx context.Context, location string, o Options) (snap *Snapshot, d
 	} else {
 		damage = err
 	}
-	snap, err = f.open(ctx, o, true)
+	snap, _ = f.open(ctx, o, true) // its error is the damage again
 	if snap == nil {
 		return nil, nil, damage
 	}

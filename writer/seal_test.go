@@ -330,7 +330,7 @@ func TestFilesLink(t *testing.T) {
 	if !os.SameFile(inode("sp/state"), inode("out/state")) || !os.SameFile(inode("other/far"), inode("out/far")) || os.SameFile(inode("sp/_metadata"), inode("out/_metadata")) {
 		t.Error("not linked, or too much is")
 	}
-	if report.Linked != 2 || report.Written != int64(3+inode("out/_metadata").Size()) {
+	if report.Linked != 2 || report.Written != 3+inode("out/_metadata").Size() {
 		t.Errorf("%d linked, %d bytes written", report.Linked, report.Written)
 	}
 	// Where there are no links, they are copies.

@@ -174,7 +174,7 @@ func readAt(ctx context.Context, r ReaderAt, p []byte, off int64) error {
 		err = format.Errorf(format.ErrTruncated, "%d of %d bytes could be read", n, len(p))
 	}
 	var e *format.Error
-	if errors.As(err, &e) && e.Offset < 0 && err == error(e) {
+	if errors.As(err, &e) && e.Offset < 0 && err == error(e) { //nolint:errorlint // only one that nothing wraps
 		c := *e
 		c.Offset = off
 		return &c

@@ -226,7 +226,7 @@ func expected(op trueOperator, all *places) (map[string]row, *places) {
 			}
 		}
 		var keyedStreams places
-		keyedStreams.own, keyedStreams.shared = map[string]int64{}, map[string]int64{}
+		keyedStreams.own, keyedStreams.shared = map[string]int64{}, map[string]int64{} //nolint:govet // read through the map
 		for _, h := range sub.Keyed {
 			r := rows["keyed "]
 			r.subtasks++

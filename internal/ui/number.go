@@ -150,7 +150,7 @@ func Ago(t, now time.Time) string {
 	const day = 24 * time.Hour
 	d := now.Sub(t)
 	size := max(d, -max(d, -math.MaxInt64)) // the magnitude; the smallest duration has no positive twin
-	text := ""
+	var text string
 	switch {
 	case size < time.Second:
 		return "now"

@@ -78,7 +78,7 @@ func (t *Table) Write(w io.Writer, term Term) error {
 		out.WriteString(term.Style().Bold(t.line(t.headers(), widths, limit)) + "\n")
 	}
 	for i, r := range t.rows {
-		line := ""
+		var line string
 		if r.line {
 			line = fit(cells[i][0], limit)
 		} else {

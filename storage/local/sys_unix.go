@@ -20,7 +20,7 @@ func translate(err error) error {
 	if !ok {
 		return err
 	}
-	kind := err
+	var kind error
 	switch errno {
 	case unix.ENOSPC:
 		return storage.ErrNoSpace
@@ -42,7 +42,7 @@ func translate(err error) error {
 
 func identity(fi fs.FileInfo) (dev, ino uint64) {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Dev), uint64(st.Ino)
+		return uint64(st.Dev), uint64(st.Ino) //nolint:unconvert // not on every system
 	}
 	return 0, 0
 }

@@ -18,7 +18,7 @@ func target(op, name string, ifAbsent bool) error {
 	}
 	switch fi, err := os.Lstat(name); {
 	case err != nil:
-		return nil // not there; or another problem that creating will meet and name
+		return nil //nolint:nilerr // not there; or another problem that creating will meet and name
 	case fi.IsDir():
 		return failHint(op, name, storage.ErrExist, "there is a folder of that name")
 	case ifAbsent:

@@ -32,12 +32,10 @@ func Salvage(p format.Bytes, o Options) (*format.Savepoint, error) { return deco
 
 func decode(p format.Bytes, o Options, salvage bool) (sp *format.Savepoint, err error) {
 	gerr := p.View(func(raw []byte) error {
-		v, herr := decodeHeader(raw)
-		if herr != nil {
-			err = herr
-			return nil
+		var v Version
+		if v, err = decodeHeader(raw); err == nil {
+			sp, err = decodeBody(p, raw, v, o.Limits.WithDefaults(), salvage)
 		}
-		sp, err = decodeBody(p, raw, v, o.Limits.WithDefaults(), salvage)
 		return nil
 	})
 	if gerr != nil { // the file shrank under us: whatever was found is void

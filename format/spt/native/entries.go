@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -180,11 +181,11 @@ func (c *EntryCursor) read() (rawEntry, error) {
 			return rawEntry{}, err
 		}
 		e, n, err := decodeEntry(p, c.states)
-		if err == errShort && want < left {
+		if errors.Is(err, errShort) && want < left {
 			want = min(left, max(2*want, readAhead))
 			continue
 		}
-		if err == errShort {
+		if errors.Is(err, errShort) {
 			err = format.Errorf(format.ErrCorrupt, "an entry that does not end within the %d bytes left of its key group", left)
 		}
 		if err == nil && n > MaxValue {

@@ -123,7 +123,7 @@ func size(p []byte) (int, error) {
 func check(p []byte) error {
 	n, err := size(p)
 	switch {
-	case err == errShort:
+	case errors.Is(err, errShort):
 		return format.Errorf(format.ErrCorrupt, "a msgpack value that does not end within its %d bytes", len(p))
 	case err != nil:
 		return err
