@@ -79,6 +79,9 @@ func TestKeyedCut(t *testing.T) {
 	if got := plan[1].Pieces[0].Handle.(*format.KeyGroups); got.Data != h.Data || got.HandleID != h.HandleID || got.Wire != h.Wire || got.Savepoint {
 		t.Errorf("%+v", got)
 	}
+	if o := offsets(t, plan[1].Pieces[0].Handle.(*format.KeyGroups).Offsets); len(o) != 21 || o[0] != 4300 || o[20] != 6300 {
+		t.Errorf("offsets %v", o)
+	}
 	cut := plan[1].Pieces[1].Handle.(*format.KeyGroups)
 	if cut.Range != groups(64, 85) || !cut.Savepoint {
 		t.Errorf("%+v", cut)

@@ -148,13 +148,14 @@ func (d *dealer) read(old []*format.OperatorHandle, at string) error {
 	d.olds = make([]oldSubtask, len(old))
 	var order [format.ModeBroadcast + 1]*java.HashMap
 	for m := range order {
-		// At an unchanged parallelism Flink tells the map to expect as many
-		// names as there are subtasks.
-		n := 0
-		if d.keeps {
-			n = len(old)
+		capacity := 0
+		switch {
+		case d.keeps && d.release.spreadsBroadcast():
+			capacity = expect(len(old)) // as if there were as many names as subtasks
+		case d.keeps:
+			capacity = len(old)
 		}
-		order[m], d.names[m] = java.NewHashMap(n), map[string]*state{}
+		order[m], d.names[m] = java.NewHashMap(capacity), map[string]*state{}
 	}
 	for i, h := range old {
 		d.olds[i].class = -1
@@ -215,7 +216,7 @@ func (d *dealer) state(name string, mode format.Mode, order *java.HashMap) *stat
 // walk is the order in which Flink walks a handle's states: that of the map
 // into which it read them. Of a name that stands there twice the last counts.
 func (d *dealer) walk(states []format.NamedState) []int {
-	order := java.NewHashMap(len(states))
+	order := java.NewHashMap(expect(len(states)))
 	last := make(map[string]int, len(states))
 	var at []int
 	for k, st := range states {
@@ -230,6 +231,14 @@ func (d *dealer) walk(states []format.NamedState) []int {
 	}
 	d.crowded(order, "states")
 	return pick(at, order.Order())
+}
+
+// expect is the capacity that Flink gives a map for n keys.
+func expect(n int) int {
+	if n <= 2 {
+		return n + 1
+	}
+	return (4*n + 2) / 3
 }
 
 // sameBytes notes where Flink would read the wrong bytes: it keeps the first of
@@ -277,7 +286,7 @@ func (d *dealer) keep() bool {
 		}
 		if sub.class >= 0 {
 			d.plan.Subtasks[to].Pieces = []Piece{{Old: i, Shares: sub.shares}}
-			to++ // before 1.9 what stood behind a gap moved up
+			to++ // before 1.8 what stood behind a gap moved up
 		}
 	}
 	return true

@@ -58,7 +58,7 @@ func show(plan *assign.Plan, content []map[string]string) []string {
 
 // The examples of the spec, B7.
 func TestExamples(t *testing.T) {
-	old18 := assign.Options{Release: assign.Release{Major: 1, Minor: 8}}
+	old7 := assign.Options{Release: assign.Release{Major: 1, Minor: 7}}
 	old13 := assign.Options{Release: assign.Release{Major: 1, Minor: 13}}
 	for _, c := range []struct {
 		name string
@@ -82,9 +82,9 @@ func TestExamples(t *testing.T) {
 		{"6b unchanged", []string{"s:abc", "s:"}, 2, assign.Options{}, []string{"h0 s:abc", "h1 s:"}},
 		{"6c partial broadcast", []string{"r*", "-", "r*"}, 3, assign.Options{}, []string{"h0 r*0", "h2 r*2", "h0 r*0, h2 r*2"}},
 		{"6c before 1.14", []string{"r*", "-", "r*"}, 3, old13, []string{"h0 r*0", "", "h2 r*2"}},
-		{"6d 1.8, with union state", []string{"s:abc,u=x", "s:d,u=y"}, 2, old18, []string{"h0 s:ab u=x, h1 u=y", "h0 s:c u=x, h1 s:d u=y"}},
-		{"6d 1.9 and later", []string{"s:abc,u=x", "s:d,u=y"}, 2, assign.Options{}, []string{"h0 u=x s:abc, h1 u=y", "h0 u=x, h1 u=y s:d"}},
-		{"1.8 closes gaps", []string{"-", "s:abc", "s:d"}, 3, old18, []string{"h1 s:abc", "h2 s:d", ""}},
+		{"6d 1.7, with union state", []string{"s:abc,u=x", "s:d,u=y"}, 2, old7, []string{"h0 s:ab u=x, h1 u=y", "h0 s:c u=x, h1 s:d u=y"}},
+		{"6d 1.8 and later", []string{"s:abc,u=x", "s:d,u=y"}, 2, assign.Options{}, []string{"h0 u=x s:abc, h1 u=y", "h0 u=x, h1 u=y s:d"}},
+		{"1.7 closes gaps", []string{"-", "s:abc", "s:d"}, 3, old7, []string{"h1 s:abc", "h2 s:d", ""}},
 		{"a gap stays", []string{"-", "s:abc", "s:d"}, 3, assign.Options{}, []string{"", "h1 s:abc", "h2 s:d"}},
 		{
 			"7 all modes", []string{"s:abc,u=x,r*", "s:def,u=y,r*"}, 3, assign.Options{},
@@ -121,14 +121,14 @@ func TestOrderOfHandles(t *testing.T) {
 	}
 }
 
-// Two names of one bucket: the one that came later goes first, before 1.7 last.
+// Two names of one bucket: the one that came later goes first, before 1.6 last.
 func TestNamesOfOneBucket(t *testing.T) {
 	for release, want := range map[assign.Release]string{
 		{}:                    "h0 pending:3 alpha:1",
 		{Major: 2, Minor: 3}:  "h0 pending:3 alpha:1",
-		{Major: 1, Minor: 7}:  "h0 pending:3 alpha:1",
+		{Major: 1, Minor: 6}:  "h0 pending:3 alpha:1",
 		{Major: 1, Minor: 16}: "h0 pending:3 alpha:1",
-		{Major: 1, Minor: 6}:  "h0 alpha:0 pending:4",
+		{Major: 1, Minor: 5}:  "h0 alpha:0 pending:4",
 	} {
 		old, content := from("alpha:012,pending:345")
 		plan, err := assign.Operator(old, 4, assign.Options{Release: release})

@@ -3,8 +3,8 @@ package assign
 import "fmt"
 
 // Release is a line of Flink releases: 1.20 is Release{1, 20}. The zero value
-// is a current one. Rules changed with 1.7, 1.9 and 1.14 (spec
-// flink-operator-state B2, B4, B5).
+// is a current one. Rules changed with 1.6, 1.8 and 1.14 (spec
+// flink-operator-state B2, B4, B5; the releases as tests found them).
 type Release struct{ Major, Minor int }
 
 // String is as people write it.
@@ -14,12 +14,13 @@ func (r Release) atLeast(major, minor int) bool {
 	return r == Release{} || r.Major > major || r.Major == major && r.Minor >= minor
 }
 
-// prependsNames: a name goes before those in its hash bucket.
-func (r Release) prependsNames() bool { return r.atLeast(1, 7) }
+// prependsNames: a name goes before those in its hash bucket. 1.6.0 did not do
+// so yet, 1.6.4 did.
+func (r Release) prependsNames() bool { return r.atLeast(1, 6) }
 
 // keepsLists: list state stays where it is while the parallelism does. Before,
 // everything was dealt anew if there was union state, and else gaps closed.
-func (r Release) keepsLists() bool { return r.atLeast(1, 9) }
+func (r Release) keepsLists() bool { return r.atLeast(1, 8) }
 
 // spreadsBroadcast: at an unchanged parallelism, subtasks without a broadcast
 // state that others have are given it.

@@ -52,15 +52,14 @@ const (
 	treeTable    = 64 // … or, in a smaller table, doubles the table
 )
 
-// NewHashMap is a map that was told to expect n keys; 0: one that was told
-// nothing.
-func NewHashMap(n int) *HashMap {
-	size := defaultTable
-	if n > 0 {
-		size = 2 // of one key the first put already doubles the table
-		for 3*size < 4*n && size < maxTable {
-			size *= 2
-		}
+// NewHashMap is new HashMap(capacity), or new HashMap() for 0.
+func NewHashMap(capacity int) *HashMap {
+	if capacity == 0 {
+		capacity = defaultTable
+	}
+	size := 1
+	for size < capacity && size < maxTable {
+		size *= 2
 	}
 	m := &HashMap{}
 	m.resize(size)

@@ -29,11 +29,11 @@ const known = -1 << 31
 // Orders of real java.util.HashMaps of Java 17.
 func TestHashMapOrder(t *testing.T) {
 	for _, c := range []struct {
-		what   string
-		expect int
-		absent bool // by computeIfAbsent
-		hashes []int32
-		order  []int
+		what     string
+		capacity int
+		absent   bool // by computeIfAbsent
+		hashes   []int32
+		order    []int
 	}{
 		{"nothing", 0, false, nil, []int{}},
 		{"15 keys put: 32 bins", 0, false,
@@ -45,7 +45,7 @@ func TestHashMapOrder(t *testing.T) {
 		{"14 keys computed: the table grows before the last", 0, true,
 			[]int32{0, 3, 4267, 10962, 6860, 19, 12, known, 23, 3165, 12, known, 1, known, 30, 975, 7850},
 			[]int{0, 10, 1, 13, 2, 9, 6, 4, 12, 3, 5, 7, 8, 11}},
-		{"6 keys expected: 8 bins", 6, false,
+		{"a capacity of 8", 8, false,
 			[]int32{22539810, -935917584, 82885169, 55110784, -1614409072, -769436819},
 			[]int{3, 2, 0, 4, 5, 1}},
 		{"9 keys of one hash: a larger table instead of a tree", 0, false, make([]int32, 9), []int{0, 1, 2, 3, 4, 5, 6, 7, 8}},
@@ -55,7 +55,7 @@ func TestHashMapOrder(t *testing.T) {
 		{"asking for one of them again makes it 32", 0, true,
 			[]int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, known}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
 	} {
-		m := java.NewHashMap(c.expect)
+		m := java.NewHashMap(c.capacity)
 		for _, h := range c.hashes {
 			switch {
 			case h == known:

@@ -5,12 +5,12 @@ import org.apache.flink.runtime.checkpoint.*;
 import org.apache.flink.runtime.state.*;
 import org.apache.flink.runtime.state.filesystem.*;
 import org.apache.flink.runtime.state.memory.ByteStreamStateHandle;
-import org.apache.flink.util.CollectionUtil;
 
 /**
  * Asks Flink's own classes who gets what, for vectors_test.go. One JSON object
  * a line. Run: java -cp <flink-runtime, flink-core and what they need> Vectors.java SEED CASES
- * The offset of element i of state k of old subtask o is o*1000000 + k*1000 + i.
+ * Flink 1.5 to 2.3. The offset of element i of state k of old subtask o is
+ * o*1000000 + k*1000 + i.
  */
 class Vectors {
     static final String AT = "file:/spt-fixtures/a place/sp-1";
@@ -37,7 +37,6 @@ class Vectors {
             modes[k] = OperatorStateHandle.Mode.values()[r.nextInt(2) * (1 + r.nextInt(2))];
         }
         List<List<OperatorStateHandle>> old = new ArrayList<>();
-        Map<StreamStateHandle, Integer> index = new IdentityHashMap<>();
         StringBuilder in = new StringBuilder();
         for (int o = 0; o < oldP; o++) {
             in.append(o == 0 ? "" : ",");
@@ -49,7 +48,7 @@ class Vectors {
             int id = equal ? r.nextInt(2) : r.nextInt(1000000) * 64 + o;
             StreamStateHandle stream;
             String file;
-            switch (kinds == 3 ? r.nextInt(3) : kinds) {
+            switch ((kinds == 3 ? r.nextInt(3) : kinds) % (RELATIVE == null ? 2 : 3)) {
                 case 0:
                     file = "inline:h" + id;
                     stream = new ByteStreamStateHandle("h" + id, new byte[0]);
@@ -62,13 +61,12 @@ class Vectors {
                 default:
                     String name = Integer.toHexString(id) + "-\u00e9";
                     file = "relative:" + name;
-                    stream = new RelativeFileStateHandle(new Path(new Path(AT), name), name, 1);
+                    stream = relative(name);
             }
-            index.put(stream, o);
             List<Integer> order = IntStream.range(0, names).boxed().collect(Collectors.toList());
             Collections.shuffle(order, r);
             order = order.subList(0, r.nextInt(3) == 0 ? r.nextInt(names + 1) : names);
-            Map<String, OperatorStateHandle.StateMetaInfo> states = CollectionUtil.newHashMapWithExpectedSize(order.size());
+            Map<String, OperatorStateHandle.StateMetaInfo> states = newMap(order.size());
             in.append("{\"file\":").append(text(file)).append(",\"states\":[");
             for (int k = 0; k < order.size(); k++) {
                 int at = order.get(k);
@@ -83,7 +81,7 @@ class Vectors {
             in.append("]}");
             old.add(new ArrayList<>(List.of(new OperatorStreamStateHandle(states, stream))));
         }
-        List<List<OperatorStateHandle>> now = RoundRobinOperatorStateRepartitioner.INSTANCE.repartitionState(old, oldP, newP);
+        List<List<OperatorStateHandle>> now = repartition(old, oldP, newP);
         StringBuilder out = new StringBuilder();
         for (List<OperatorStateHandle> sub : now) {
             out.append(out.length() == 0 ? "[" : ",[");
@@ -105,6 +103,57 @@ class Vectors {
             out.append("]");
         }
         return "{\"at\":" + text(AT) + ",\"new\":" + newP + ",\"old\":[" + in + "],\"out\":[" + out + "]}";
+    }
+
+    // What differs between releases.
+
+    static final Class<?> RELATIVE = find("org.apache.flink.runtime.state.filesystem.RelativeFileStateHandle");
+    static final Class<?> COLLECTIONS = find("org.apache.flink.util.CollectionUtil");
+
+    static Class<?> find(String name) {
+        try {
+            return Class.forName(name);
+        } catch (ClassNotFoundException e) {
+            return null;
+        }
+    }
+
+    static StreamStateHandle relative(String name) throws Exception {
+        return (StreamStateHandle) RELATIVE.getConstructor(Path.class, String.class, long.class)
+            .newInstance(new Path(new Path(AT), name), name, 1L);
+    }
+
+    @SuppressWarnings("unchecked")
+    static <V> Map<String, V> newMap(int n) throws Exception {
+        try {
+            return (Map<String, V>) COLLECTIONS.getMethod("newHashMapWithExpectedSize", int.class).invoke(null, n);
+        } catch (NoSuchMethodException | NullPointerException e) {
+            return new HashMap<>(n);
+        }
+    }
+
+    /** Before 1.8 Flink forgot which subtasks have nothing, and took a short cut outside of the class. */
+    @SuppressWarnings("unchecked")
+    static List<List<OperatorStateHandle>> repartition(List<List<OperatorStateHandle>> old, int oldP, int newP) throws Exception {
+        Object how = RoundRobinOperatorStateRepartitioner.INSTANCE;
+        for (java.lang.reflect.Method m : OperatorStateRepartitioner.class.getMethods()) {
+            if (m.getName().equals("repartitionState") && m.getParameterCount() == 3) {
+                return (List<List<OperatorStateHandle>>) m.invoke(how, old, oldP, newP);
+            }
+        }
+        List<List<OperatorStateHandle>> now = new ArrayList<>();
+        for (java.lang.reflect.Method m : StateAssignmentOperation.class.getMethods()) {
+            if (m.getName().equals("applyRepartitioner") && m.getParameterCount() == 4) {
+                List<OperatorStateHandle> handles = old.stream().flatMap(List::stream).collect(Collectors.toList());
+                for (Collection<OperatorStateHandle> sub : (List<Collection<OperatorStateHandle>>) m.invoke(null, how, handles, oldP, newP)) {
+                    now.add(new ArrayList<>(sub));
+                }
+            }
+        }
+        while (now.size() < newP) {
+            now.add(new ArrayList<>());
+        }
+        return now;
     }
 
     static String text(String s) {
