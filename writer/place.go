@@ -23,6 +23,9 @@ type flinkPlacer struct {
 	names    map[string]string // lower case, taken beside _metadata
 	outer    map[string]bool   // files that stay outside
 	missing  MissingError
+
+	extracted map[extracted]format.Stream // files of an .spt
+	claimed   map[string]bool             // their names, lower case, that are written
 }
 
 // reserve takes the names that files beside _metadata have and keep.
@@ -65,7 +68,8 @@ func (m *flinkPlacer) movesOut(place format.Place, n int64) bool {
 	return t > 0 && n > t && place.Slot != format.SlotCoordinator
 }
 
-// packed places bytes of an .spt, or of a rope, as what they came from.
+// packed places bytes of an .spt, or of a rope, as what they came from. A rope
+// is new bytes: it takes the place of what it came from, never shares it.
 func (m *flinkPlacer) packed(place format.Place, s, as format.Stream) (format.Stream, error) {
 	if in, ok := as.(*format.Inline); ok {
 		if m.movesOut(place, s.Size()) {
@@ -74,11 +78,16 @@ func (m *flinkPlacer) packed(place format.Place, s, as format.Stream) (format.St
 		return s, nil
 	}
 	path, relative, ok := format.Reference(as)
-	if !ok { // state that never was Flink's: small enough to be inline, or a file
-		if n := s.Size(); place.Slot == format.SlotCoordinator || n <= defaultInline {
-			return inlineAs(s), nil
+	if !ok { // state that never was in a place: small enough to be inline, or a file
+		name := nameOf(place, s.Key())
+		if n := s.Size(); place.Slot == format.SlotCoordinator || n <= defaultInline && !m.movesOut(place, n) {
+			return inlineAs(s, name), nil
 		}
-		return m.newFile(s, "", "extract")
+		return m.newFile(s, name, "new")
+	}
+	chunks, packed := s.(*format.Chunks)
+	if !packed {
+		return m.rope(s, as, path.String(), relative)
 	}
 	if m.plan.o.KeepReferences && !relative {
 		m.outside(path.String())
@@ -86,23 +95,41 @@ func (m *flinkPlacer) packed(place format.Place, s, as format.Stream) (format.St
 	}
 	// What was one file becomes one again, and what were two stays two, even
 	// where their bytes are the same.
-	key := as.Key()
-	if done := m.placed[key]; done != nil {
+	key := extracted{as.Key(), chunks.Digest}
+	if done := m.extracted[key]; done != nil {
 		return sameReference(done, as), nil
 	}
 	var st format.Stream
 	var err error
-	if relative && m.relative {
-		if !isFileName(path.String()) {
-			return nil, unsafeName(path.String())
-		}
+	switch lower := strings.ToLower(path.String()); {
+	case relative && !isFileName(path.String()):
+		return nil, unsafeName(path.String())
+	case relative && m.relative && !m.claimed[lower]:
+		m.claimed[lower] = true
 		st, err = m.write(s, path.String(), as, "extract")
-	} else {
+	default:
 		st, err = m.newFile(s, nameHint(as), "extract")
 		m.rewrite(path.String(), referenceOf(st))
 	}
-	m.placed[key] = st
+	m.extracted[key] = st
 	return st, err
+}
+
+// extracted is a file of an .spt: what it was, and its bytes.
+type extracted struct {
+	as     format.StreamKey
+	digest string
+}
+
+// rope places new bytes: under the name of what they replace, unless something
+// else of the snapshot has it.
+func (m *flinkPlacer) rope(s, as format.Stream, path string, relative bool) (format.Stream, error) {
+	lower := strings.ToLower(path)
+	if _, taken := m.names[lower]; relative && m.relative && isFileName(path) && !taken {
+		m.names[lower] = path
+		return m.write(s, path, as, "new")
+	}
+	return m.newFile(s, nameHint(as), "new")
 }
 
 // nameHint is what a file is best named after: a segment after its logical
@@ -123,16 +150,19 @@ func referenceOf(st format.Stream) string {
 // defaultInline is Flink's default for what is kept inline.
 const defaultInline = 20 << 10
 
-// inlineAs makes a stream one that is written inline, without a name.
-func inlineAs(s format.Stream) format.Stream {
+// inlineAs makes a stream one that is written inline under a name. No two may
+// have one: Flink takes handles of equal name and bytes for one, and hands out
+// what they hold once.
+func inlineAs(s format.Stream, name string) format.Stream {
+	as := &format.Inline{Name: format.NewText(name)}
 	switch s := s.(type) {
 	case *format.Chunks:
 		c := *s
-		c.As = &format.Inline{}
+		c.As = as
 		return &c
 	case *format.Concat:
 		c := *s
-		c.As = &format.Inline{}
+		c.As = as
 		return &c
 	}
 	return s
@@ -286,7 +316,7 @@ func (m *flinkPlacer) write(of format.Stream, name string, as format.Stream, how
 func (m *flinkPlacer) freeName(of format.Stream, was string) string {
 	base := was[strings.LastIndexAny(was, `/\`)+1:]
 	if !reader.IsPlainName(base) || strings.ContainsFunc(base, func(r rune) bool { return !strconv.IsPrint(r) }) || len(base) > 200 {
-		base = nameOf(of.Key())
+		base = nameOf(format.Place{}, of.Key())
 	}
 	name := base
 	for i := 2; ; i++ {
@@ -298,9 +328,14 @@ func (m *flinkPlacer) freeName(of format.Stream, was string) string {
 	}
 }
 
-// nameOf makes a name in the form of a uuid, the same for the same bytes.
-func nameOf(k format.StreamKey) string {
-	sum := shortHash(k.String())
+// nameOf makes a name in the form of a uuid, the same for the same bytes in the
+// same place.
+func nameOf(place format.Place, k format.StreamKey) string {
+	text := k.String()
+	if place.Operator != nil {
+		text = fmt.Sprintf("%s/%s/%s", place.Operator.ID, place, text)
+	}
+	sum := shortHash(text)
 	h := hex.EncodeToString(sum[:16])
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }

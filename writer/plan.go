@@ -48,7 +48,7 @@ type Plan struct {
 type File struct {
 	Name  string
 	Bytes int64
-	How   string // "copy", "link", "segment" of a merged file, "extract" from an .spt, "inline" state moved out
+	How   string // "copy", "link", "segment" of a merged file, "extract" from an .spt, "inline" state moved out, "new" bytes
 	From  string // the reference or name it has in the input
 	of    format.Stream
 }
@@ -219,7 +219,8 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	if !ok {
 		version = metadata.Latest
 	}
-	m := &flinkPlacer{ctx: ctx, plan: p, relative: version.HasRelativeFiles(), placed: map[format.StreamKey]format.Stream{}, names: map[string]string{}, outer: map[string]bool{}}
+	m := &flinkPlacer{ctx: ctx, plan: p, relative: version.HasRelativeFiles(), placed: map[format.StreamKey]format.Stream{}, names: map[string]string{}, outer: map[string]bool{},
+		extracted: map[extracted]format.Stream{}, claimed: map[string]bool{}}
 	if !m.relative && p.Target != "" {
 		var err error
 		if m.base, err = absolute(ctx, p.store, p.name, p.Target); err != nil {
