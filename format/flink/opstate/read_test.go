@@ -289,6 +289,8 @@ func TestRefused(t *testing.T) {
 			o := h.States[0].Offsets.(format.OffsetSlice)
 			h.States[0].Offsets = format.OffsetSlice{o[0], o[1] + 1, o[0] + 1, o[1]}
 		}), format.ErrCorrupt, "element 1"},
+		{"last before first", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Offsets = format.OffsetSlice{210, 200} }), format.ErrCorrupt, "from 210 to 200"},
+		{"offset far away", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Offsets = format.OffsetSlice{200, 1 << 40, 210} }), format.ErrCorrupt, "before the next state"},
 		{"length unknown", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.Data = &format.File{Length: -1} }), format.ErrUnsupported, "length of the stream"},
 		{"two maps", stream(how{version: 6}, state{name: "s", mode: format.ModeBroadcast, elements: []string{"a", "b"}}), format.ErrCorrupt, "2 elements"},
 		{"raw states at one place", stream(how{}, state{name: "s", elements: []string{""}}, state{name: "t", elements: []string{"x"}}), format.ErrUnsupported, "same position"},
@@ -313,6 +315,14 @@ func TestRefused(t *testing.T) {
 		{"a gap", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Offsets = h.States[0].Offsets.(format.OffsetSlice)[1:] }), "1 bytes between"},
 		{"a gap without snappy", edit(stream(how{version: 6, framed: "one header"}, list), func(h *format.OperatorHandle) { flip(h, -28) }), "no snappy stream starts"},
 		{"mark of compression", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 4, 2) }), "neither 0 nor 1"},
+		{"two serializers of a list", edit(stream(how{version: 3}, list), func(h *format.OperatorHandle) {
+			var o out
+			o.p = append(o.p, "\x00\x00\x00\x03\x00\x01\x00\x01s\x00"...)
+			o.block(2)
+			o.i16(0)
+			h.Data = &format.Inline{Data: format.NewBytes(append(o.p, "ab"...))}
+			h.States[0].Offsets = format.OffsetSlice{int64(len(o.p)), int64(len(o.p)) + 1}
+		}), "2 serializers, not 1"},
 		{"negative count", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 5, 0x80) }), "a count of -32767"},
 		{"unknown mode", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 0x36, 'X') }), `unknown mode "XPLIT_DISTRIBUTE"`},
 		{"another kind", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 13, 2) }), "kind 2 among those of kind 1"},

@@ -192,6 +192,10 @@ func TestUnknown(t *testing.T) {
 		{"a user's", utf("com.example.Mine$Snapshot") + i32(4), "com.example.Mine$Snapshot", 4},
 		{"a user's with a name of Flink's", utf("com.example.ListSerializerSnapshot") + i32(3), "com.example.ListSerializerSnapshot", 3},
 		{"a later version", utf(base+"LongSerializer$LongSerializerSnapshot") + i32(4), base + "LongSerializer$LongSerializerSnapshot", 4},
+		{"an earlier version", utf(base+"LongSerializer$LongSerializerSnapshot") + i32(1), base + "LongSerializer$LongSerializerSnapshot", 1},
+		{"an earlier outer version", composite(base+"ListSerializerSnapshot", 0, "", simple("Int")), base + "ListSerializerSnapshot", 0},
+		{"a later old one", utf(base+"MapSerializerConfigSnapshot") + i32(0x7a53c4f0) + i32(1) + blob(javaNull) + i32(3), base + "MapSerializerConfigSnapshot", 3},
+		{"an earlier old one", utf(base+"EnumSerializer$EnumSerializerConfigSnapshot") + i32(0x7a53c4f0) + i32(1) + blob(javaNull) + i32(1), base + "EnumSerializer$EnumSerializerConfigSnapshot", 1},
 		{"a later outer version", composite(base+"ListSerializerSnapshot", 2, "", simple("Int")), base + "ListSerializerSnapshot", 2},
 		{"a later base version", utf(base+"ListSerializerSnapshot") + i32(4), base + "ListSerializerSnapshot", 4},
 		{"inside", composite(base+"ListSerializerSnapshot", 1, "", utf("com.example.Mine")+i32(9)), "com.example.Mine", 9},
@@ -232,9 +236,12 @@ func TestWalkRefused(t *testing.T) {
 		{"optional map", i32(2) + utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + i64(1) + i32(0), format.ErrCorrupt, "magic 0x1"},
 		{"kind of registration", i32(1) + utf(runtime+"kryo.KryoSerializerConfigSnapshot") + i32(1) + utf("K") + i32(1) + utf("a") + utf("a") + i32(3), format.ErrCorrupt, "of kind 3"},
 		{"offsets of a block", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + i32(1) + i32(0) + i32(9) + blob("12345678"), format.ErrCorrupt, "0, 9 and 8 of 8"},
+		{"offsets of a block that go back", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + i32(1) + i32(0) + i32(-1) + blob("12345678"), format.ErrCorrupt, "0, -1 and 8 of 8"},
+		{"snapshot of a POJO's entry", i32(1) + utf(runtime+"PojoSerializerConfigSnapshot") + i32(1) + utf("P") + i32(1) + i32(3) + i32(3) + blob(utf("x")+i32(1)+blob("")+parameterless()), format.ErrCorrupt, "snapshot of entry 0 of a POJO is said to be at 3"},
+		{"more in the entries of a POJO", i32(1) + utf(runtime+"PojoSerializerConfigSnapshot") + i32(1) + utf("P") + i32(0) + blob("?"), format.ErrCorrupt, "1 bytes behind the entries"},
 		{"first offset of a block", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + i32(1) + i32(1) + i32(2) + blob("12345678"), format.ErrCorrupt, "at 1, not 0"},
 		{"serializer object", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + i32(1) + i32(0) + i32(8) + blob(i32(2)+i32(0)), format.ErrCorrupt, "version 2, not 1"},
-		{"entries of a POJO", i32(1) + utf(runtime+"PojoSerializerConfigSnapshot") + i32(1) + utf("P") + i32(1) + i32(0) + i32(0) + blob(utf("x")+i32(1)+blob("")), format.ErrCorrupt, "said to be at 0"},
+		{"entries of a POJO", i32(1) + utf(runtime+"PojoSerializerConfigSnapshot") + i32(1) + utf("P") + i32(1) + i32(0) + i32(0) + blob(utf("x")+i32(1)+blob("")), format.ErrCorrupt, "entry 0 of a POJO is said to be at 0"},
 	} {
 		if _, err := types.Skip(java.NewCursor([]byte(x.in))); !errors.Is(err, x.kind) || !strings.Contains(err.Error(), x.text) {
 			t.Errorf("%s: %v", x.name, err)
@@ -325,7 +332,7 @@ func TestValues(t *testing.T) {
 		{"half a pair and more", simple("String"), "\x03\x80\xb0\x03a", format.ErrUnsupported},
 		{"a large character", simple("String"), "\x02\x80\x80\x04", format.ErrCorrupt},
 		{"an endless number", simple("String"), "\xff\xff\xff\xff\xff\x01", format.ErrCorrupt},
-		{"more than 32 bits", simple("String"), "\xff\xff\xff\xff\x1f", format.ErrCorrupt},
+		{"a little more than 32 bits", simple("String"), "\x82\x80\x80\x80\x10" + "a", format.ErrCorrupt},
 		{"a long claim", simple("String"), "\xff\xff\xff\xff\x0f", format.ErrTruncated},
 		{"a long list", list(simple("Int")), i32(1 << 30), format.ErrTruncated},
 		{"boolean", simple("Boolean"), "\x02", format.ErrCorrupt},
@@ -347,6 +354,7 @@ func TestValues(t *testing.T) {
 		"kryo":            utf(runtime+"kryo.KryoSerializerSnapshot") + i32(2) + utf("K") + optmap() + optmap() + optmap(),
 		"list of kryo":    list(utf(runtime+"kryo.KryoSerializerSnapshot") + i32(2) + utf("K") + optmap() + optmap() + optmap()),
 		"no bytes at all": utf(base+"NullValueSerializer$NullValueSerializerSnapshot") + i32(3),
+		"padding":         composite(runtime+"NullableSerializer$NullableSerializerSnapshot", 2, i32(-1), simple("Int")),
 		"a missing field": utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(entry("x", "-", "-")) + optmap() + optmap(),
 	} {
 		if _, ok := types.Decoder(snapshot(t, s)); ok {
