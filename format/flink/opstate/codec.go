@@ -23,6 +23,8 @@ type Codec struct {
 	layouts sync.Map // *format.OperatorHandle -> *layout
 }
 
+var _ format.OperatorCodec = (*Codec)(nil)
+
 // Serializer is a serializer snapshot of a state under its key:
 // VALUE_SERIALIZER for elements, and KEY_SERIALIZER too for a broadcast state.
 type Serializer struct {

@@ -241,7 +241,7 @@ func TestWalkRefused(t *testing.T) {
 		{"more in the entries of a POJO", i32(1) + utf(runtime+"PojoSerializerConfigSnapshot") + i32(1) + utf("P") + i32(0) + blob("?"), format.ErrCorrupt, "1 bytes behind the entries"},
 		{"first offset of a block", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + i32(1) + i32(1) + i32(2) + blob("12345678"), format.ErrCorrupt, "at 1, not 0"},
 		{"serializer object", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + i32(1) + i32(0) + i32(8) + blob(i32(2)+i32(0)), format.ErrCorrupt, "version 2, not 1"},
-		{"entries of a POJO", i32(1) + utf(runtime+"PojoSerializerConfigSnapshot") + i32(1) + utf("P") + i32(1) + i32(0) + i32(0) + blob(utf("x")+i32(1)+blob("")), format.ErrCorrupt, "entry 0 of a POJO is said to be at 0"},
+		{"entries of a POJO", i32(1) + utf(runtime+"PojoSerializerConfigSnapshot") + i32(1) + utf("P") + i32(1) + i32(0) + i32(0) + blob(utf("x")+i32(1)+blob("")), format.ErrCorrupt, ": entry 0 of a POJO is said to be at 0"},
 	} {
 		if _, err := types.Skip(java.NewCursor([]byte(x.in))); !errors.Is(err, x.kind) || !strings.Contains(err.Error(), x.text) {
 			t.Errorf("%s: %v", x.name, err)
