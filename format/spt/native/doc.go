@@ -10,6 +10,7 @@
 //		...
 //	}
 //
-// The package knows nothing of the .spt container. It decodes no value either:
-// elements, keys and entries are handed out as msgpack, checked to be whole.
+// Elements, keys and entries are handed out as msgpack, checked to be whole;
+// [Decode] gives the values they are. The package knows nothing of the .spt
+// container.
 package native

@@ -1,0 +1,115 @@
+package native
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// TestDecodeBytes: values by their bytes, as the specification of msgpack has
+// them.
+func TestDecodeBytes(t *testing.T) {
+	for bytes, want := range map[string]any{
+		"\xc0": nil, "\xc2": false, "\xc3": true,
+		"\x00": int64(0), "\x7f": int64(127), "\xff": int64(-1), "\xe0": int64(-32),
+		"\xcc\xc8": int64(200), "\xcd\x01\x00": int64(256), "\xce\xff\xff\xff\xff": int64(1<<32 - 1),
+		"\xcf\x7f\xff\xff\xff\xff\xff\xff\xff": int64(math.MaxInt64), "\xcf\xff\xff\xff\xff\xff\xff\xff\xff": uint64(math.MaxUint64),
+		"\xd0\x80": int64(-128), "\xd1\xff\x38": int64(-200), "\xd2\x80\x00\x00\x00": int64(math.MinInt32),
+		"\xd3\x80\x00\x00\x00\x00\x00\x00\x00": int64(math.MinInt64),
+		"\xca\x3f\x80\x00\x00":                 float32(1), "\xcb\xbf\xe0\x00\x00\x00\x00\x00\x00": -0.5,
+		"\xa0": "", "\xa2hi": "hi", "\xd9\x02hi": "hi", "\xda\x00\x02hi": "hi", "\xdb\x00\x00\x00\x02hi": "hi",
+		"\xa1\xff": []byte{0xff}, "\xc4\x02\xff\x00": []byte{0xff, 0}, "\xc5\x00\x01a": []byte("a"), "\xc6\x00\x00\x00\x00": []byte{},
+		"\x93\x01\xa2hi\xc0": []any{int64(1), "hi", nil}, "\xdc\x00\x01\x90": []any{[]any{}},
+		"\x80": map[string]any{}, "\x81\xa1a\x91\x01": map[string]any{"a": []any{int64(1)}},
+		"\x82\x01\xa1x\xa1k\x02":                                       [][2]any{{int64(1), "x"}, {"k", int64(2)}},
+		"\x82\xa1k\x01\xa1k\x02":                                       [][2]any{{"k", int64(1)}, {"k", int64(2)}},
+		"\xde\x00\x01\xa1a\xde\x00\x00":                                map[string]any{"a": map[string]any{}},
+		"\xd6\xff\x00\x00\x00\x01":                                     time.Unix(1, 0).UTC(),
+		"\xd7\xff\x00\x00\x00\x04\x00\x00\x00":                         nil, // cut: see below
+		"\xd7\xff\x00\x00\x00\x08\x00\x00\x00\x01":                     time.Unix(1, 2).UTC(),
+		"\xc7\x0c\xff\x00\x00\x00\x02\xff\xff\xff\xff\xff\xff\xff\xff": time.Unix(-1, 2).UTC(),
+		"\xd7\xff\xff\xff\xff\xff\x00\x00\x00\x01":                     map[string]any{"type": int64(-1), "data": []byte("\xff\xff\xff\xff\x00\x00\x00\x01")},
+		"\xd4\x05\x07":                                                 map[string]any{"type": int64(5), "data": []byte{7}},
+		"\xc7\x00\x05":                                                 map[string]any{"type": int64(5), "data": []byte{}},
+		"\xc8\x00\x01\xfeA":                                            map[string]any{"type": int64(-2), "data": []byte("A")},
+	} {
+		got, err := Decode([]byte(bytes))
+		if want == nil && bytes != "\xc0" {
+			if !errors.Is(err, format.ErrCorrupt) {
+				t.Errorf("% x: %v, %v", bytes, got, err)
+			}
+			continue
+		}
+		if err != nil || !cmp.Equal(got, want) {
+			t.Errorf("% x: %#v, %v; want %#v", bytes, got, err, want)
+		}
+	}
+}
+
+// TestDecodeAppended: what Append writes reads back, widths forgotten.
+func TestDecodeAppended(t *testing.T) {
+	when := time.Date(2025, 1, 2, 3, 4, 5, 6, time.UTC)
+	p, err := Marshal(map[string]any{"n": uint8(7), "big": uint64(1 << 63), "f": 1.5, "s": strings.Repeat("x", 300), "b": []byte{1}, "l": []int{-1, 70000}, "m": map[int]string{2: "b", 1: "a"}, "t": when, "no": nil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"n": int64(7), "big": uint64(1 << 63), "f": 1.5, "s": strings.Repeat("x", 300), "b": []byte{1}, "l": []any{int64(-1), int64(70000)}, "m": [][2]any{{int64(1), "a"}, {int64(2), "b"}}, "t": when, "no": nil}
+	if got, err := Decode(p); err != nil || !cmp.Equal(got, any(want)) {
+		t.Errorf("%v, %s", err, cmp.Diff(any(want), got))
+	}
+	if got, err := DecodeMap(p); err != nil || len(got) != len(want) || got[0][0] != "b" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	deep := strings.Repeat("\x91", maxDepth+1) + "\xc0"
+	for bytes, want := range map[string]error{
+		"": format.ErrCorrupt, "\xc1": format.ErrCorrupt, "\x92\x01": format.ErrCorrupt, "\x01\x01": format.ErrCorrupt,
+		"\xdd\xff\xff\xff\xff": format.ErrCorrupt, "\xdf\xff\xff\xff\xff": format.ErrCorrupt, deep: format.ErrLimit,
+	} {
+		if v, err := Decode([]byte(bytes)); !errors.Is(err, want) {
+			t.Errorf("%.20q: %v, %v", bytes, v, err)
+		}
+	}
+	if _, err := Decode([]byte(deep[1:])); err != nil {
+		t.Errorf("%d deep: %v", maxDepth, err)
+	}
+	if _, err := DecodeMap([]byte("\x90")); !errors.Is(err, format.ErrCorrupt) {
+		t.Errorf("an array as a map: %v", err)
+	}
+}
+
+// FuzzDecode: no panic, and no other answer than package msgpack gives to a
+// value that both read.
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{"\xc0", "\x93\x01\xa2hi\xc0", "\x82\x01\xa1x\xa1k\x02", "\xcb\xbf\xe0\x00\x00\x00\x00\x00\x00", "\xd6\xff\x00\x00\x00\x01", "\xdd\x00\x00\x00\x01\xd3\x80\x00\x00\x00\x00\x00\x00\x00"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, p []byte) {
+		v, err := Decode(p)
+		if err != nil {
+			if check(p) == nil && !errors.Is(err, format.ErrLimit) {
+				t.Fatalf("% x is a value, and is refused: %v", p, err)
+			}
+			return
+		}
+		var n int64
+		if err := msgpack.Unmarshal(p, &n); err == nil {
+			if got, ok := v.(int64); ok && got != n {
+				t.Fatalf("% x: %d, not %d", p, got, n)
+			}
+		}
+		var s string
+		if got, ok := v.(string); ok && (msgpack.Unmarshal(p, &s) != nil || s != got) {
+			t.Fatalf("% x: %q, not %q", p, got, s)
+		}
+	})
+}
