@@ -215,8 +215,14 @@ func (s *Chunks) Key() StreamKey {
 // Key is a digest of the parts' keys and ranges.
 func (s *Concat) Key() StreamKey {
 	h := sha256.New()
+	keys := map[Stream]string{} // of a rope's thousands of parts, most are of few streams
 	for _, p := range s.Parts {
-		fmt.Fprintf(h, "%s@%d+%d\n", p.Of.Key(), p.Off, p.N)
+		key, ok := keys[p.Of]
+		if !ok {
+			key = p.Of.Key().String()
+			keys[p.Of] = key
+		}
+		fmt.Fprintf(h, "%s@%d+%d\n", key, p.Off, p.N)
 	}
 	return StreamKey{Kind: KindConcat, Name: hex.EncodeToString(h.Sum(nil)), Size: s.Size()}
 }

@@ -38,6 +38,7 @@ type source struct {
 	maps      []Mapping       // longest first
 	file      *spt.File       // for an .spt
 	operators opstate.Codec
+	ropes     ropes
 	sched     *storage.Scheduler
 	mu        sync.Mutex
 	lookups   map[reference]*lookup
@@ -127,29 +128,6 @@ func (s *source) inline(st *format.Inline, p []byte, off int64) (int, error) {
 		return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d were asked for of %d inline bytes", len(p), off, st.Size())
 	}
 	return st.Data.ReadAt(p, off)
-}
-
-func (s *source) concat(ctx context.Context, st *format.Concat, p []byte, off int64) (int, error) {
-	n := 0
-	for _, part := range st.Parts {
-		if n == len(p) {
-			break
-		}
-		if off >= part.N {
-			off -= part.N
-			continue
-		}
-		k := int(min(part.N-off, int64(len(p)-n)))
-		if _, err := s.ReadAt(ctx, part.Of, p[n:n+k], part.Off+off); err != nil {
-			return n, err
-		}
-		n += k
-		off = 0
-	}
-	if n < len(p) {
-		return n, format.Errorf(format.ErrTruncated, "%d bytes were asked for past the end of a stream of %d", len(p)-n, st.Size())
-	}
-	return n, nil
 }
 
 func (s *source) readFile(ctx context.Context, st format.Stream, p []byte, off int64) (int, error) {
