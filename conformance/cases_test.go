@@ -1,15 +1,18 @@
 package conformance
 
+// snapshotCase is a job whose snapshot is looked at.
+type snapshotCase struct {
+	name     string
+	options  Options
+	restores []int // the parallelisms
+	only     Version
+	handle   string // that Flink's reader must see in _metadata: the option did what it is for
+}
+
 // cases are the jobs whose snapshots are restored and held against the truth,
 // on every version, at the parallelisms given. Between them they take each
 // shape and each option at least once.
-var cases = []struct {
-	name     string
-	options  Options
-	restores []int
-	only     Version
-	handle   string // that Flink's reader must see in _metadata: the option did what it is for
-}{
+var cases = []snapshotCase{
 	{name: "operator", options: Options{Shape: "operator"}, restores: []int{1, 2, 3}, handle: `ByteStreamStateHandle`},
 	{name: "operator-files", options: Options{Shape: "operator", Parallelism: 4, States: 7, InlineThreshold: Bytes(0), Seed: 2}, restores: []int{3, 4}, handle: `RelativeFileStateHandle`},
 	{name: "operator-13-states", options: Options{Shape: "operator", Parallelism: 5, States: 13, Elements: 4, InlineThreshold: Bytes(0), Seed: 3}, restores: []int{2, 7}, handle: `RelativeFileStateHandle`},

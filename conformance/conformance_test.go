@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,59 +15,52 @@ import (
 func TestMain(m *testing.M) {
 	start := time.Now()
 	code := m.Run()
-	if err := CloseAll(); err != nil {
+	if err := errors.Join(CloseAll(), removeKept()); err != nil {
 		fmt.Fprintln(os.Stderr, "conformance:", err)
 	}
-	if judged := Judged(); len(judged) > 0 {
-		all := 0
-		var parts []string
-		for _, v := range Versions() {
-			if n := judged[v]; n > 0 {
-				all += n
-				parts = append(parts, fmt.Sprintf("%s: %d", v, n))
-			}
-		}
-		fmt.Fprintf(os.Stderr, "conformance: %d restores judged (Flink %s) in %.0f s\n",
-			all, strings.Join(parts, ", "), time.Since(start).Seconds())
+	if len(Judged()) > 0 {
+		fmt.Fprintf(os.Stderr, "conformance: %s in %.0f s\n", judged(), time.Since(start).Seconds())
 	}
 	os.Exit(code)
 }
 
 // A made snapshot, restored by the job that made it, holds what the job held.
 func TestRestoredIsWhatWasHeld(t *testing.T) {
-	for _, version := range Versions() {
+	eachCase(t, func(t *testing.T, f *Flink, c snapshotCase, s Snapshot) {
+		truth := mustTruth(t, s)
+		if len(truth.Operators) < 2 {
+			t.Fatalf("a truth of %d operators", len(truth.Operators))
+		}
+		metadata, err := f.Metadata(s)
+		if err != nil {
+			t.Fatal(explain(err))
+		}
+		if text := fmt.Sprint(metadata); !strings.Contains(text, c.handle) {
+			t.Errorf("no %s in _metadata: %s", c.handle, text)
+		}
+		for _, parallelism := range c.restores {
+			judgeHeld(t, truth, restoredOnce(t, f, s, Choices{Parallelism: parallelism}), c.options)
+		}
+		if next := f.Version().Next(); next != f.Version() && c.only == "" {
+			judgeHeld(t, truth, restoredOnce(t, Use(t, next), s, Choices{}), c.options)
+		}
+	})
+}
+
+// eachCase runs a test for every case on every version that has it.
+func eachCase(t *testing.T, f func(t *testing.T, f *Flink, c snapshotCase, s Snapshot)) {
+	t.Helper()
+	eachVersion(t, func(t *testing.T, version Version) {
 		for _, c := range cases {
-			t.Run(fmt.Sprintf("%s/%s", version, c.name), func(t *testing.T) {
-				if c.only != "" && c.only != version {
-					t.Skipf("only Flink %s has it", c.only)
-				}
-				f := Use(t, version)
-				s := Make(t, f, c.options)
-				truth, err := s.Truth()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(truth.Operators) < 2 {
-					t.Fatalf("a truth of %d operators", len(truth.Operators))
-				}
-				metadata, err := f.Metadata(s)
-				if err != nil {
-					t.Fatal(explain(err))
-				}
-				if text := fmt.Sprint(metadata); !strings.Contains(text, c.handle) {
-					t.Errorf("no %s in _metadata: %s", c.handle, text)
-				}
-				for _, parallelism := range c.restores {
-					restored := Restore(t, f, s, Choices{Parallelism: parallelism})
-					judgeHeld(t, truth, restored, c.options)
-				}
-				if next := version.Next(); next != version && c.only == "" {
-					restored := Restore(t, Use(t, next), s, Choices{})
-					judgeHeld(t, truth, restored, c.options)
-				}
+			if c.only != "" && c.only != version {
+				continue
+			}
+			t.Run(c.name, func(t *testing.T) {
+				flink := Use(t, version)
+				f(t, flink, c, madeOnce(t, flink, c.options))
 			})
 		}
-	}
+	})
 }
 
 func judgeHeld(t *testing.T, truth, restored Content, options Options) {
@@ -81,31 +75,29 @@ func judgeHeld(t *testing.T, truth, restored Content, options Options) {
 
 // Two runs of one job give one truth.
 func TestTruthIsTheSameEveryTime(t *testing.T) {
-	for _, version := range Versions() {
-		t.Run(string(version), func(t *testing.T) {
-			f := Use(t, version)
-			for _, options := range []Options{
-				{Shape: "operator"},
-				{Shape: "keyed", Checkpoints: 2},
-				{Shape: "counts", Backend: "rocksdb", Via: []int{2}, Parallelism: 3, Elements: 30},
-				{Shape: "union-inflated", Restores: 1},
-				{Shape: "union-modulo", Restores: 1, Parallelism: 3},
-			} {
-				options.Seed = 7
-				var truths []Content
-				for range 2 {
-					truth, err := Make(t, f, options).Truth()
-					if err != nil {
-						t.Fatal(err)
-					}
-					truths = append(truths, truth)
+	eachVersion(t, func(t *testing.T, version Version) {
+		f := Use(t, version)
+		for _, options := range []Options{
+			{Shape: "operator"},
+			{Shape: "keyed", Checkpoints: 2},
+			{Shape: "counts", Backend: "rocksdb", Via: []int{2}, Parallelism: 3, Elements: 30},
+			{Shape: "union-inflated", Restores: 1},
+			{Shape: "union-modulo", Restores: 1, Parallelism: 3},
+		} {
+			options.Seed = 7
+			var truths []Content
+			for range 2 {
+				truth, err := Make(t, f, options).Truth()
+				if err != nil {
+					t.Fatal(err)
 				}
-				if diff := Diff(truths[0], truths[1]); diff != "" {
-					t.Errorf("%s: two runs differ:\n%s", options.Shape, diff)
-				}
+				truths = append(truths, truth)
 			}
-		})
-	}
+			if diff := Diff(truths[0], truths[1]); diff != "" {
+				t.Errorf("%s: two runs differ:\n%s", options.Shape, diff)
+			}
+		}
+	})
 }
 
 // The known corpus was made by other means. What this Flink restores from it
@@ -119,14 +111,14 @@ func TestKnownCorpus(t *testing.T) {
 		fmt.Fprintf(os.Stderr, "CONFORMANCE IS NOT TESTED on the known corpus: it must stand in %s, which cannot be made here\n", neutral)
 		t.Skip()
 	}
-	for _, version := range Versions() {
+	eachVersion(t, func(t *testing.T, version Version) {
 		for _, folder := range folders {
 			if !strings.HasPrefix(filepath.Base(folder), string(version)+"-") {
 				continue
 			}
 			t.Run(filepath.Base(folder), func(t *testing.T) { judgeKnown(t, version, folder) })
 		}
-	}
+	})
 }
 
 func judgeKnown(t *testing.T, version Version, folder string) {
@@ -202,19 +194,10 @@ func withoutLastWins(c Content) Content {
 	return c
 }
 
-// knownCorpus lists the folders of the known corpus: below SPT_CORPUS, or
-// beside the project in shared/corpus.
+// knownCorpus lists the folders of the known corpus.
 func knownCorpus(t *testing.T) []string {
 	t.Helper()
-	corpus := os.Getenv("SPT_CORPUS")
-	if corpus == "" {
-		root, err := moduleRoot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		corpus = filepath.Join(root, "..", "shared", "corpus")
-	}
-	abouts, err := filepath.Glob(filepath.Join(corpus, "known", "*", "about.json"))
+	abouts, err := filepath.Glob(filepath.Join(corpusDir(t), "known", "*", "about.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,30 +213,41 @@ func knownCorpus(t *testing.T) []string {
 	return folders
 }
 
+// corpusDir is what SPT_CORPUS names, or shared/corpus beside the project.
+func corpusDir(t *testing.T) string {
+	t.Helper()
+	if corpus := os.Getenv("SPT_CORPUS"); corpus != "" {
+		return corpus
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(root, "..", "shared", "corpus")
+}
+
 // What Flink refuses comes back with its root cause.
 func TestRefusals(t *testing.T) {
-	for _, version := range Versions() {
-		t.Run(string(version), func(t *testing.T) {
-			f := Use(t, version)
-			s := Make(t, f, Options{Shape: "operator"})
-			renamed := map[string]string{"lists": "renamed"}
-			JudgeRefused(t, f, s, Choices{UIDs: renamed}, "because the operator is not available in the new program")
-			JudgeRefused(t, f, s, Choices{Modes: map[string]string{"alpha": "union"}}, "Incompatible state assignment modes")
-			JudgeRefused(t, f, s, Choices{Parallelism: 129}, "higher than the max parallelism (128)")
-			allowed := Restore(t, f, s, Choices{UIDs: renamed, AllowNonRestored: true})
-			for _, o := range allowed.Operators {
-				for name, state := range o.Subtasks[0].OperatorState {
-					if o.UID == "renamed" && len(state.Elements)+len(state.Entries) != 0 {
-						t.Errorf("the renamed operator holds %s: %v", name, state)
-					}
+	eachVersion(t, func(t *testing.T, version Version) {
+		f := Use(t, version)
+		s := madeOnce(t, f, Options{Shape: "operator"})
+		renamed := map[string]string{"lists": "renamed"}
+		JudgeRefused(t, f, s, Choices{UIDs: renamed}, "because the operator is not available in the new program")
+		JudgeRefused(t, f, s, Choices{Modes: map[string]string{"alpha": "union"}}, "Incompatible state assignment modes")
+		JudgeRefused(t, f, s, Choices{Parallelism: 129}, "higher than the max parallelism (128)")
+		allowed := Restore(t, f, s, Choices{UIDs: renamed, AllowNonRestored: true})
+		for _, o := range allowed.Operators {
+			for name, state := range o.Subtasks[0].OperatorState {
+				if o.UID == "renamed" && len(state.Elements)+len(state.Entries) != 0 {
+					t.Errorf("the renamed operator holds %s: %v", name, state)
 				}
 			}
-			few := Restore(t, f, s, Choices{Only: []string{"alpha"}})
-			if wrong := CheckRedistributed(mustTruth(t, s), few); len(wrong) > 0 {
-				t.Errorf("states that are not asked for are not what they were: %v", wrong)
-			}
-		})
-	}
+		}
+		few := Restore(t, f, s, Choices{Only: []string{"alpha"}})
+		if wrong := CheckRedistributed(mustTruth(t, s), few); len(wrong) > 0 {
+			t.Errorf("states that are not asked for are not what they were: %v", wrong)
+		}
+	})
 }
 
 // A rewritten snapshot with one wrong byte is noticed.

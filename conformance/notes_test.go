@@ -29,12 +29,12 @@ func TestCraftedSnapshots(t *testing.T) {
 		{"changelog-of-many", `"class":"ChangelogStateBackendHandleImpl"`, Options{Shape: "keyed", Backend: "rocksdb"}, []int{1, 2, 3}},
 		{"changelog-of-many", `"class":"ChangelogStateBackendHandleImpl"`, Options{Shape: "keyed", Backend: "rocksdb", Format: "native"}, []int{1, 2, 3}},
 	}
-	for _, version := range Versions() {
+	eachVersion(t, func(t *testing.T, version Version) {
 		for _, q := range questions {
-			name := fmt.Sprintf("%s/%s/%s-%s%s-%v-%v", version, q.kind, q.options.Shape, q.options.Backend, q.options.Format, q.options.Checkpoint, q.options.Incremental)
+			name := fmt.Sprintf("%s/%s-%s%s-%v-%v", q.kind, q.options.Shape, q.options.Backend, q.options.Format, q.options.Checkpoint, q.options.Incremental)
 			t.Run(name, func(t *testing.T) {
 				f := Use(t, version)
-				s := Make(t, f, q.options)
+				s := madeOnce(t, f, q.options)
 				crafted, err := f.Craft(s, q.kind, t.TempDir())
 				if err != nil {
 					t.Fatal(explain(err))
@@ -61,7 +61,7 @@ func TestCraftedSnapshots(t *testing.T) {
 				}
 			})
 		}
-	}
+	})
 }
 
 // The crafted handle is also taken by a job with changelog on; and a job that
@@ -90,12 +90,12 @@ func judgeChangelogOfMany(t *testing.T, f *Flink, original, crafted Snapshot) {
 // They lie beside the old _metadata, not beside the new one.
 func TestRelativeSharedFilesAfterClaim(t *testing.T) {
 	options := Options{Shape: "counts", Backend: "rocksdb", Checkpoint: true, Incremental: true, Checkpoints: 2, InlineThreshold: Bytes(0)}
-	for _, version := range Versions() {
+	eachVersion(t, func(t *testing.T, version Version) {
 		for _, relative := range []bool{false, true} {
 			for _, claim := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s/relative=%v/claim=%v", version, relative, claim), func(t *testing.T) {
+				t.Run(fmt.Sprintf("relative=%v/claim=%v", relative, claim), func(t *testing.T) {
 					f := Use(t, version)
-					s := Make(t, f, options)
+					s := madeOnce(t, f, options)
 					if relative {
 						crafted, err := f.Craft(s, "shared-relative", t.TempDir())
 						if err != nil {
@@ -127,5 +127,5 @@ func TestRelativeSharedFilesAfterClaim(t *testing.T) {
 				})
 			}
 		}
-	}
+	})
 }

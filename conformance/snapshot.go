@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // Snapshot is a snapshot that Flink can be asked to restore. Dir is never
@@ -54,11 +55,18 @@ func (s Snapshot) Truth() (Content, error) {
 	return content, readJSON(filepath.Join(s.Known, "truth.json"), &content)
 }
 
+// standing has a lock for each place: an original and what was made of it stand
+// there one after the other, also where two versions restore them.
+var standing sync.Map
+
 // stand puts a copy to its place and calls f with the path that Flink is given.
 func (s Snapshot) stand(f func(path string) error) error {
 	if err := checkPlace(s.At); err != nil {
 		return err
 	}
+	place, _ := standing.LoadOrStore(s.At, new(sync.Mutex))
+	place.(*sync.Mutex).Lock()
+	defer place.(*sync.Mutex).Unlock()
 	if err := os.RemoveAll(s.At); err != nil {
 		return err
 	}
