@@ -17,32 +17,6 @@ type Input struct {
 	Codec func(format.CodecID) (format.OperatorCodec, error)
 }
 
-// elementSizer gives the bytes of runs of elements of one handle, by offsets.
-type elementSizer struct {
-	h    *format.OperatorHandle
-	ends []int64 // of each state
-}
-
-// runBytes is the number of bytes of the elements first … first+count-1 of a
-// state; envelopes and frames between states are not counted.
-func (e *elementSizer) runBytes(ctx context.Context, state int, first, count int64) (int64, error) {
-	if count == 0 {
-		return 0, nil
-	}
-	o := e.h.States[state].Offsets
-	from, err := format.OffsetAt(ctx, o, first)
-	if err != nil {
-		return 0, err
-	}
-	to := e.ends[state]
-	if first+count < o.Len() {
-		if to, err = format.OffsetAt(ctx, o, first+count); err != nil {
-			return 0, err
-		}
-	}
-	return max(to-from, 0), nil
-}
-
 // ParallelismError is a parallelism that cannot be.
 type ParallelismError struct {
 	Operator string
@@ -58,22 +32,35 @@ func (e *ParallelismError) Hint() string {
 	return "the snapshot stores the max parallelism of each operator; state that has key groups cannot be spread further"
 }
 
-// stateEnds gives where the last element of each state of a handle ends.
-func stateEnds(ctx context.Context, h *format.OperatorHandle) ([]int64, error) {
+// sizer gives the bytes of runs of elements of one handle, by offsets alone.
+type sizer struct {
+	h     *format.OperatorHandle
+	sizes []int64 // of each state
+}
+
+func newSizer(ctx context.Context, h *format.OperatorHandle) (*sizer, error) {
 	sizes, err := summary.StateSizes(ctx, h)
+	return &sizer{h, sizes}, err
+}
+
+// run is the number of bytes of the elements first … first+count-1 of a state;
+// envelopes are not counted.
+func (s *sizer) run(ctx context.Context, state int, first, count int64) (int64, error) {
+	o := s.h.States[state].Offsets
+	if first == 0 && count == o.Len() {
+		return s.sizes[state], nil
+	}
+	if count == 0 {
+		return 0, nil
+	}
+	from, err := format.OffsetAt(ctx, o, first)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	ends := make([]int64, len(sizes))
-	for k, st := range h.States {
-		if st.Offsets.Len() == 0 {
-			continue
-		}
-		first, err := format.OffsetAt(ctx, st.Offsets, 0)
-		if err != nil {
-			return nil, err
-		}
-		ends[k] = first + sizes[k]
+	if first+count < o.Len() {
+		to, err := format.OffsetAt(ctx, o, first+count)
+		return max(to-from, 0), err
 	}
-	return ends, nil
+	start, err := format.OffsetAt(ctx, o, 0)
+	return max(start+s.sizes[state]-from, 0), err
 }

@@ -3,6 +3,7 @@ package transform
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 )
@@ -43,6 +44,11 @@ type PruneOptions struct {
 	Keep Keep
 	// Place of what is kept; "": stay.
 	Place PlaceKept
+	// Compact takes the state out of all subtasks but the first that holds it,
+	// with their handles where nothing else is in them. What stays goes to that
+	// one, whatever Place says. A restore opens, in every subtask, each handle
+	// that names a union state, be it without elements.
+	Compact bool
 	// AcceptUnproven prunes what does not look like a restore product too.
 	AcceptUnproven bool
 }
@@ -53,7 +59,7 @@ type Pruned struct {
 	// Skipped says why the state was left as it is; "" if it was pruned.
 	Skipped string
 	Kept    int64
-	// BytesAfter of the state.
+	// BytesAfter is the bytes of what is kept, as Bytes are those of all.
 	BytesAfter int64
 }
 
@@ -64,26 +70,27 @@ type Pruned struct {
 func DiagnoseUnions(ctx context.Context, in Input, pick func(op *format.Operator, state string) bool) ([]*UnionReport, error) {
 	var all []*UnionReport
 	for _, u := range unionStates(in.Savepoint, pick) {
-		r, err := u.count(ctx, in, maxTally, nil)
+		c, err := u.count(ctx, in, maxTally, nil)
 		if err != nil {
 			return nil, format.At(err, "operator %q", u.op.Label())
 		}
-		all = append(all, r)
+		all = append(all, c.report)
 	}
 	return all, nil
 }
 
 // PruneUnions removes copies from union states. What does not look like the
 // product of restores is left as it is and says so, unless AcceptUnproven. All
-// else of the savepoint is untouched.
+// else of the savepoint is untouched. Beside what counting takes, memory grows
+// with the number of runs of elements that stay.
 func PruneUnions(ctx context.Context, in Input, o PruneOptions) (*format.Savepoint, []*Pruned, error) {
 	if o.Place == "" {
 		o.Place = PlaceStay
 	}
 	var all []*Pruned
-	edits := map[*format.OperatorHandle]map[int][]format.ElementRun{}
+	edits := handleEdits{}
 	for _, u := range unionStates(in.Savepoint, o.Pick) {
-		p, err := u.prune(ctx, in, o, edits)
+		p, err := u.prune(ctx, in, o, maxTally, edits)
 		if err != nil {
 			return nil, nil, format.At(err, "operator %q", u.op.Label())
 		}
@@ -93,93 +100,101 @@ func PruneUnions(ctx context.Context, in Input, o PruneOptions) (*format.Savepoi
 	return sp, all, err
 }
 
+// handleEdits is what becomes of states of handles, by their index.
+type handleEdits map[*format.OperatorHandle]map[int]stateEdit
+
+// stateEdit is the new content of a state, or that it goes.
+type stateEdit struct {
+	runs []format.ElementRun
+	drop bool
+}
+
+func (e handleEdits) add(h *format.OperatorHandle, state int, edit stateEdit) {
+	if e[h] == nil {
+		e[h] = map[int]stateEdit{}
+	}
+	e[h][state] = edit
+}
+
 // prune finds the elements of one state that stay, and notes them as edits.
-func (u *unionState) prune(ctx context.Context, in Input, o PruneOptions, edits map[*format.OperatorHandle]map[int][]format.ElementRun) (*Pruned, error) {
+func (u *unionState) prune(ctx context.Context, in Input, o PruneOptions, limit int, edits handleEdits) (*Pruned, error) {
 	var keep bitmap
-	var sizes int64
-	visit := func(number int64, s *tallySlot) {}
+	var first func(int64)
 	switch o.Keep {
 	case KeepDistinct:
-		keep = newBitmap(u.total)
-		visit = func(number int64, s *tallySlot) {
-			if s.seen == 0 {
-				keep.set(number)
-			}
-		}
+		first = keep.set
 	case KeepFirstSubtask, KeepModulo, KeepCopies:
 	default:
 		return nil, fmt.Errorf("internal error: no policy %q", o.Keep)
 	}
-	r, err := u.count(ctx, in, maxTally, visit)
+	c, err := u.count(ctx, in, limit, first)
 	if err != nil {
 		return nil, err
 	}
+	r := c.report
 	p := &Pruned{UnionReport: *r, Kept: r.Elements, BytesAfter: r.Bytes}
 	if p.Skipped = skip(r, o); p.Skipped != "" {
 		return p, nil
 	}
+	// Lists that are kept one of are equal, and so are their sizes.
+	n := int64(len(u.handles))
+	length := r.Elements / n
 	switch o.Keep {
+	case KeepDistinct:
+		p.Kept, p.BytesAfter = r.Distinct, r.DistinctBytes
 	case KeepCopies:
-		keep = newBitmap(u.total)
-		factor := uint64(r.Factor)
-		_, err = u.count(ctx, in, maxTally, func(number int64, s *tallySlot) {
-			if s.seen < s.count/factor {
+		p.Kept, p.BytesAfter = r.Elements/r.Factor, r.Bytes/r.Factor
+		err = c.revisit(ctx, func(number int64, s *tallySlot) {
+			if s.seen < s.count/uint64(r.Factor) {
+				s.seen++
 				keep.set(number)
 			}
 		})
 	case KeepFirstSubtask:
-		keep = newBitmap(u.total)
-		for i := range u.handles[0].States[u.states[0]].Offsets.Len() {
+		p.Kept, p.BytesAfter = length, r.Bytes/n
+		for i := range length {
 			keep.set(i)
 		}
 	case KeepModulo:
-		keep = newBitmap(u.total)
-		var number int64
-		for i, h := range u.handles {
-			n := h.States[u.states[i]].Offsets.Len()
-			for k := int64(i); k < n; k += int64(len(u.handles)) {
-				keep.set(number + k)
-			}
-			number += n
+		p.Kept, p.BytesAfter = length, r.Bytes/n
+		for i := range length {
+			keep.set(i%n*length + i)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	p.Kept = 0
-	perSubtask := make([][]format.ElementRun, len(u.handles))
+	if o.Compact {
+		o.Place = PlaceFirst
+	}
+	runs, kept := placeRuns(u.runs(keep), o.Place, p.Kept)
+	if kept != p.Kept {
+		return nil, format.Errorf(format.ErrChanged, "state %q: %d elements were counted to stay, and %d were found", u.name, p.Kept, kept)
+	}
+	for i, h := range u.handles {
+		edits.add(h, u.states[i], stateEdit{runs[i], o.Compact && i > 0})
+	}
+	return p, nil
+}
+
+// runs is the elements in a set as runs, by the handles that they lie in.
+func (u *unionState) runs(keep bitmap) [][]format.ElementRun {
+	all := make([][]format.ElementRun, len(u.handles))
 	var number int64
 	for i, h := range u.handles {
 		n := h.States[u.states[i]].Offsets.Len()
-		perSubtask[i] = []format.ElementRun{}
 		keep.runs(number, n, func(at, count int64) {
-			perSubtask[i] = append(perSubtask[i], format.ElementRun{Handle: h, State: u.states[i], First: at, Count: count})
-			p.Kept += count
+			all[i] = append(all[i], format.ElementRun{Handle: h, State: u.states[i], First: at, Count: count})
 		})
 		number += n
 	}
-	for i, runs := range placeRuns(perSubtask, o.Place, p.Kept) {
-		for _, run := range runs {
-			n, err := u.runBytes(ctx, run)
-			if err != nil {
-				return nil, err
-			}
-			sizes += n
-		}
-		h := u.handles[i]
-		if edits[h] == nil {
-			edits[h] = map[int][]format.ElementRun{}
-		}
-		edits[h][u.states[i]] = runs
-	}
-	p.BytesAfter = sizes
-	return p, nil
+	return all
 }
 
 // skip says why a state is left as it is, or "".
 func skip(r *UnionReport, o PruneOptions) string {
 	switch {
-	case r.Verdict == VerdictSound:
+	case r.Verdict == VerdictSound, !r.alike:
 		return r.Why
 	case (o.Keep == KeepFirstSubtask || o.Keep == KeepModulo) && !r.Equal:
 		return fmt.Sprintf("%s, and --keep %s needs equal ones", r.Why, o.Keep)
@@ -191,94 +206,76 @@ func skip(r *UnionReport, o PruneOptions) string {
 	return ""
 }
 
-func (u *unionState) runBytes(ctx context.Context, run format.ElementRun) (int64, error) {
-	for i, h := range u.handles {
-		if h != run.Handle {
-			continue
-		}
-		sizes, err := stateEnds(ctx, h)
-		if err != nil {
-			return 0, err
-		}
-		e := elementSizer{h: h, ends: sizes}
-		return e.runBytes(ctx, u.states[i], run.First, run.Count)
+// placeRuns moves runs to where they are to lie, and counts their elements,
+// which are to be total.
+func placeRuns(runs [][]format.ElementRun, place PlaceKept, total int64) (placed [][]format.ElementRun, n int64) {
+	all := slices.Concat(runs...)
+	for _, r := range all {
+		n += r.Count
 	}
-	return 0, nil
+	placed = make([][]format.ElementRun, len(runs))
+	switch {
+	case place == PlaceFirst:
+		placed[0] = all
+	case place == PlaceSpread && n == total:
+		// Contiguous blocks, the first ones an element longer.
+		p := int64(len(runs))
+		for i := range placed {
+			block := total / p
+			if int64(i) < total%p {
+				block++
+			}
+			placed[i], all = takeRuns(all, block)
+		}
+	default:
+		return runs, n
+	}
+	return placed, n
 }
 
-// placeRuns moves runs to where they are to lie. Each subtask that held the
-// state has an entry, an empty one included.
-func placeRuns(per [][]format.ElementRun, place PlaceKept, total int64) [][]format.ElementRun {
-	if place == PlaceStay {
-		return per
-	}
-	out := make([][]format.ElementRun, len(per))
-	for i := range out {
-		out[i] = []format.ElementRun{}
-	}
-	if place == PlaceFirst {
-		for _, runs := range per {
-			out[0] = append(out[0], runs...)
+// takeRuns cuts the first n elements off.
+func takeRuns(runs []format.ElementRun, n int64) (taken, rest []format.ElementRun) {
+	for n > 0 {
+		r := runs[0]
+		if r.Count > n {
+			runs[0].First += n
+			runs[0].Count -= n
+			r.Count = n
+		} else {
+			runs = runs[1:]
 		}
-		return out
+		taken = append(taken, r)
+		n -= r.Count
 	}
-	// Spread: contiguous blocks, the first ones an element longer.
-	n, rest := total/int64(len(per)), total%int64(len(per))
-	room := func(i int) int64 {
-		if int64(i) < rest {
-			return n + 1
-		}
-		return n
-	}
-	at, left := 0, room(0)
-	for _, runs := range per {
-		for _, r := range runs {
-			for r.Count > 0 {
-				for left == 0 {
-					at++
-					left = room(at)
-				}
-				k := min(r.Count, left)
-				part := r
-				part.Count = k
-				out[at] = append(out[at], part)
-				r.First += k
-				r.Count -= k
-				left -= k
-			}
-		}
-	}
-	return out
+	return taken, runs
 }
 
 // editHandles rebuilds the handles that have edits.
-func editHandles(ctx context.Context, in Input, edits map[*format.OperatorHandle]map[int][]format.ElementRun) (*format.Savepoint, error) {
+func editHandles(ctx context.Context, in Input, edits handleEdits) (*format.Savepoint, error) {
 	if len(edits) == 0 {
 		return in.Savepoint, nil
 	}
 	return editOperators(in.Savepoint, func(op *format.Operator) (*format.Operator, error) {
-		var subs []*format.Subtask
+		c := *op
+		c.Subtasks = slices.Clone(op.Subtasks)
+		changed := false
 		for i, sub := range op.Subtasks {
 			e := edits[sub.Managed]
 			if sub.Managed == nil || e == nil {
 				continue
 			}
-			h, err := rebuild(ctx, in, sub.Managed, func(state int) []format.ElementRun { return e[state] })
+			h, err := rebuild(ctx, in, sub.Managed, e)
 			if err != nil {
 				return nil, format.At(err, "subtask %d", sub.Index)
 			}
-			if subs == nil {
-				subs = append(subs, op.Subtasks...)
-			}
 			s := *sub
 			s.Managed = h
-			subs[i] = &s
+			c.Subtasks[i] = &s
+			changed = true
 		}
-		if subs == nil {
+		if !changed {
 			return op, nil
 		}
-		c := *op
-		c.Subtasks = subs
 		return &c, nil
 	})
 }

@@ -22,11 +22,11 @@ func stateIndex(h *format.OperatorHandle, name format.Text, mode format.Mode) in
 	return -1
 }
 
-// rebuild gives the handle in which each state has the runs that runs gives for
-// it; nil leaves the state as it is. The new stream takes the place of the old
-// one: it is inline or a file under the name that the old one had, so that what
-// Flink orders by that name keeps its order.
-func rebuild(ctx context.Context, in Input, h *format.OperatorHandle, runs func(state int) []format.ElementRun) (*format.OperatorHandle, error) {
+// rebuild gives the handle in which states have what their edits say; the others
+// stay as they are. It is nil where no state is left. The new stream takes the
+// place of the old one: it is inline or a file under the name that the old one
+// had, so that what Flink orders by that name keeps its order.
+func rebuild(ctx context.Context, in Input, h *format.OperatorHandle, edits map[int]stateEdit) (*format.OperatorHandle, error) {
 	codec, err := in.Codec(h.Codec)
 	if err != nil {
 		return nil, err
@@ -35,16 +35,22 @@ func rebuild(ctx context.Context, in Input, h *format.OperatorHandle, runs func(
 	if err != nil {
 		return nil, err
 	}
-	states := make([]format.StateRuns, len(metas))
-	for i, m := range metas {
+	states := make([]format.StateRuns, 0, len(metas))
+	for _, m := range metas {
 		k := stateIndex(h, m.Name, m.Mode)
 		if k < 0 {
 			return nil, format.Errorf(format.ErrCorrupt, "state %q of the stream is not in the handle", m.Name)
 		}
-		states[i].StateMeta = m
-		if states[i].Runs = runs(k); states[i].Runs == nil {
-			states[i].Runs = []format.ElementRun{whole(h, k)}
+		edit, ok := edits[k]
+		switch {
+		case !ok:
+			states = append(states, format.StateRuns{StateMeta: m, Runs: []format.ElementRun{whole(h, k)}})
+		case !edit.drop:
+			states = append(states, format.StateRuns{StateMeta: m, Runs: edit.runs})
 		}
+	}
+	if len(states) == 0 {
+		return nil, nil
 	}
 	built, err := codec.Build(ctx, in.Source, states)
 	if err != nil {

@@ -60,11 +60,11 @@ func (p *RescalePlan) apply(ctx context.Context, plan *OperatorPlan) (*format.Op
 	if plan.InFlight {
 		return nil, format.Errorf(format.ErrUnsupported, "it has records in flight: where they go depends on the job's graph, which the snapshot does not hold")
 	}
-	old := make([]*format.Subtask, plan.From)
+	old, err := bySubtask(plan.Operator)
+	if err != nil {
+		return nil, err
+	}
 	for _, s := range op.Subtasks {
-		if s.Index < plan.From {
-			old[s.Index] = s
-		}
 		if len(s.Legacy) > 0 {
 			return nil, format.Errorf(format.ErrUnsupported, "it has state of the interface that Flink dropped after 1.3")
 		}
@@ -87,16 +87,8 @@ func (p *RescalePlan) apply(ctx context.Context, plan *OperatorPlan) (*format.Op
 		}
 	}
 	for _, k := range plan.Keyed {
-		for i, d := range k.Subtasks {
-			h, err := p.keyedState(ctx, d, old, k.Raw)
-			if err != nil {
-				return nil, err
-			}
-			if k.Raw {
-				op.Subtasks[i].RawKeyed = h
-			} else {
-				op.Subtasks[i].ManagedKeyed = h
-			}
+		if err := p.keyedStates(ctx, op.Subtasks, old, k); err != nil {
+			return nil, err
 		}
 	}
 	return &op, nil
@@ -215,24 +207,51 @@ func (p *RescalePlan) metas(ctx context.Context, old []*format.Subtask, raw bool
 	return all, codec, nil
 }
 
+// keyedStates gives the new subtasks their keyed state.
+func (p *RescalePlan) keyedStates(ctx context.Context, subs, old []*format.Subtask, plan *KeyedPlan) error {
+	var streams *keyedStreams
+	merge := func(parts []groupsOf) (format.KeyedHandle, error) {
+		if streams == nil {
+			var err error
+			if streams, err = newKeyedStreams(ctx, old); err != nil {
+				return nil, err
+			}
+		}
+		return streams.merge(ctx, p.in.Source, parts)
+	}
+	for i, d := range plan.Subtasks {
+		h, err := keyedState(d, old, plan.Raw, merge)
+		if err != nil {
+			return err
+		}
+		if plan.Raw {
+			subs[i].RawKeyed = h
+		} else {
+			subs[i].ManagedKeyed = h
+		}
+	}
+	return nil
+}
+
 // keyedState is what one new subtask holds: nothing, what one old handle gives,
-// or several full streams merged into one.
-func (p *RescalePlan) keyedState(ctx context.Context, d assign.KeyedSubtask, old []*format.Subtask, raw bool) (format.KeyedHandle, error) {
+// or key groups of full streams merged into one.
+func keyedState(d assign.KeyedSubtask, old []*format.Subtask, raw bool, merge func([]groupsOf) (format.KeyedHandle, error)) (format.KeyedHandle, error) {
 	if len(d.Pieces) == 0 {
 		return nil, nil
 	}
 	var parts []groupsOf
 	for _, piece := range d.Pieces {
 		kg, full := keyedOf(old[piece.Old], raw).(*format.KeyGroups)
-		if len(d.Pieces) == 1 && (!full || !mustCut(kg, piece.Groups)) {
+		mergeable := full && !raw
+		if len(d.Pieces) == 1 && (!mergeable || !mustCut(kg, piece.Groups)) {
 			return piece.Handle, nil
 		}
-		if !full || raw {
+		if !mergeable {
 			return nil, &keyedError{fmt.Sprintf("a new subtask needs the keyed state of old subtasks %d and %d, and a snapshot has place for one handle: only full streams can be merged", d.Pieces[0].Old, d.Pieces[1].Old)}
 		}
 		parts = append(parts, groupsOf{kg, piece.Groups})
 	}
-	return mergeKeyGroups(ctx, p.in.Source, parts)
+	return merge(parts)
 }
 
 // keyedOf is the managed or raw keyed state of an old subtask.
@@ -250,5 +269,18 @@ func keyedOf(s *format.Subtask, raw bool) format.KeyedHandle {
 // of being named again: native ones end with their last group, and inline ones
 // would stand in the snapshot as often as they are named.
 func mustCut(h *format.KeyGroups, groups format.KeyGroupRange) bool {
-	return groups != h.Range && (h.Codec == format.CodecNative || format.Kind(h.Data) == format.KindInline)
+	return groups != h.Range && (h.Codec == format.CodecNative || isInline(h.Data))
+}
+
+// isInline is whether a stream is bytes inside a Flink snapshot, or was.
+func isInline(s format.Stream) bool {
+	switch s := s.(type) {
+	case *format.Inline:
+		return true
+	case *format.Chunks:
+		return isInline(s.As)
+	case *format.Concat:
+		return isInline(s.As)
+	}
+	return false
 }

@@ -3,11 +3,11 @@ package transform
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
-	"github.com/savepoint-tools/spt/format/summary"
 )
 
 // Strategy says by which rule the elements of list state are dealt out.
@@ -113,6 +113,9 @@ func PlanRescale(ctx context.Context, in Input, o RescaleOptions) (*RescalePlan,
 	if o.At == "" {
 		o.At = in.Location
 	}
+	if o.To < 1 || o.To > format.MaxKeyGroups {
+		return nil, fmt.Errorf("%w: %d is not between 1 and %d", assign.ErrParallelism, o.To, format.MaxKeyGroups)
+	}
 	p := &RescalePlan{To: o.To, At: o.At, Strategy: o.Strategy, in: in, o: o}
 	for _, op := range in.Operators {
 		if err := ctx.Err(); err != nil {
@@ -141,11 +144,11 @@ func (p *RescalePlan) operator(ctx context.Context, op *format.Operator) (*Opera
 		plan.To = op.Parallelism
 		return plan, nil
 	}
-	old := make([]*format.Subtask, op.Parallelism)
+	old, err := bySubtask(op)
+	if err != nil {
+		return nil, err
+	}
 	for _, s := range op.Subtasks {
-		if int(s.Index) < len(old) {
-			old[s.Index] = s
-		}
 		plan.InFlight = plan.InFlight || len(s.Input)+len(s.Output) > 0
 	}
 	if err := plan.operatorStates(ctx, p, old); err != nil {
@@ -154,19 +157,29 @@ func (p *RescalePlan) operator(ctx context.Context, op *format.Operator) (*Opera
 	return plan, plan.keyedStates(old)
 }
 
+// bySubtask is the subtasks of an operator by their index; nil where one is
+// missing from the snapshot.
+func bySubtask(op *format.Operator) ([]*format.Subtask, error) {
+	if op.Parallelism < 1 || op.Parallelism > format.MaxKeyGroups {
+		return nil, format.Errorf(format.ErrCorrupt, "a parallelism of %d", op.Parallelism)
+	}
+	all := make([]*format.Subtask, op.Parallelism)
+	for _, s := range op.Subtasks {
+		if s.Index < 0 || s.Index >= op.Parallelism {
+			return nil, format.Errorf(format.ErrCorrupt, "subtask %d of an operator of parallelism %d", s.Index, op.Parallelism)
+		}
+		all[s.Index] = s
+	}
+	return all, nil
+}
+
 // operatorStates plans managed and raw operator state.
 func (plan *OperatorPlan) operatorStates(ctx context.Context, p *RescalePlan, old []*format.Subtask) error {
 	for _, raw := range []bool{false, true} {
 		handles := make([]*format.OperatorHandle, len(old))
 		found := false
 		for i, s := range old {
-			if s == nil {
-				continue
-			}
-			handles[i] = s.Managed
-			if raw {
-				handles[i] = s.Raw
-			}
+			handles[i] = handleOf(s, raw)
 			found = found || handles[i] != nil
 		}
 		if !found {
@@ -201,7 +214,7 @@ func (plan *OperatorPlan) operatorStates(ctx context.Context, p *RescalePlan, ol
 
 // statePlans turns what each subtask is handed into a plan by state.
 func statePlans(ctx context.Context, handles []*format.OperatorHandle, dealt *assign.Plan, raw bool) ([]*StatePlan, error) {
-	sizers := make([]*elementSizer, len(handles))
+	sizers := make([]*sizer, len(handles))
 	var order []*StatePlan
 	byName := map[stateKey]*StatePlan{}
 	at := func(name string, mode format.Mode) *StatePlan {
@@ -218,19 +231,14 @@ func statePlans(ctx context.Context, handles []*format.OperatorHandle, dealt *as
 		if h == nil {
 			continue
 		}
-		sizes, err := summary.StateSizes(ctx, h)
-		if err != nil {
+		var err error
+		if sizers[i], err = newSizer(ctx, h); err != nil {
 			return nil, err
 		}
-		ends, err := stateEnds(ctx, h)
-		if err != nil {
-			return nil, err
-		}
-		sizers[i] = &elementSizer{h: h, ends: ends}
 		for k, st := range h.States {
 			s := at(st.Name.String(), st.Mode)
 			s.Elements += st.Offsets.Len()
-			s.Bytes += sizes[k]
+			s.Bytes += sizers[i].sizes[k]
 		}
 	}
 	for i, sub := range dealt.Subtasks {
@@ -239,7 +247,7 @@ func statePlans(ctx context.Context, handles []*format.OperatorHandle, dealt *as
 				if share.Count == 0 {
 					continue
 				}
-				n, err := sizers[piece.Old].runBytes(ctx, share.State, share.First, share.Count)
+				n, err := sizers[piece.Old].run(ctx, share.State, share.First, share.Count)
 				if err != nil {
 					return nil, err
 				}
@@ -263,47 +271,43 @@ type stateKey struct {
 	mode format.Mode
 }
 
-// redeal replaces the shares of list state by those of another strategy.
+// redeal replaces the shares of list state by those of another strategy. They
+// go behind the others, so that they stand in the order of the old subtasks
+// whatever Flink's order of handles is.
 func redeal(ctx context.Context, dealt *assign.Plan, handles []*format.OperatorHandle, strategy Strategy) error {
-	p := int64(len(dealt.Subtasks))
-	// The new shares go behind the others, so that they stand in the order of
-	// the old subtasks whatever Flink's order of handles is.
-	others := make([]int, p)
+	others := make([]int, len(dealt.Subtasks))
 	for i := range dealt.Subtasks {
-		for k := range dealt.Subtasks[i].Pieces {
-			piece := &dealt.Subtasks[i].Pieces[k]
+		sub := &dealt.Subtasks[i]
+		for k := range sub.Pieces {
+			piece := &sub.Pieces[k]
 			piece.Shares = slices.DeleteFunc(slices.Clone(piece.Shares), func(s assign.Share) bool { return s.Mode == format.ModeList })
 		}
-		others[i] = len(dealt.Subtasks[i].Pieces)
+		others[i] = len(sub.Pieces)
+		sub.Lost = 0
 	}
-	give := func(to int64, old int, share assign.Share) {
+	// give is called for old subtasks in their order.
+	give := func(to, old int, share assign.Share) {
 		sub := &dealt.Subtasks[to]
-		for k := others[to]; k < len(sub.Pieces); k++ {
-			if sub.Pieces[k].Old == old {
-				piece := &sub.Pieces[k]
-				if n := len(piece.Shares) - 1; n >= 0 && piece.Shares[n].State == share.State && piece.Shares[n].First+piece.Shares[n].Count == share.First {
-					piece.Shares[n].Count += share.Count
-					return
-				}
-				piece.Shares = append(piece.Shares, share)
-				return
-			}
+		if n := len(sub.Pieces); n == others[to] || sub.Pieces[n-1].Old != old {
+			sub.Pieces = append(sub.Pieces, assign.Piece{Old: old})
 		}
-		sub.Pieces = append(sub.Pieces, assign.Piece{Old: old, Shares: []assign.Share{share}})
+		piece := &sub.Pieces[len(sub.Pieces)-1]
+		if n := len(piece.Shares) - 1; n >= 0 && piece.Shares[n].State == share.State && piece.Shares[n].First+piece.Shares[n].Count == share.First {
+			piece.Shares[n].Count += share.Count
+			return
+		}
+		piece.Shares = append(piece.Shares, share)
 	}
-	totals, err := listBytes(ctx, handles)
+	sizers, totals, err := listBytes(ctx, handles)
 	if err != nil {
 		return err
 	}
+	p := int64(len(dealt.Subtasks))
 	next := map[string]int64{}   // elements of a state dealt so far
 	passed := map[string]int64{} // its bytes
 	for old, h := range handles {
 		if h == nil {
 			continue
-		}
-		sizes, err := summary.StateSizes(ctx, h)
-		if err != nil {
-			return err
 		}
 		for k, st := range h.States {
 			if st.Mode != format.ModeList {
@@ -312,63 +316,68 @@ func redeal(ctx context.Context, dealt *assign.Plan, handles []*format.OperatorH
 			name := st.Name.String()
 			share := assign.Share{State: k, Name: name, Mode: st.Mode, Count: 1}
 			if strategy == StrategyRoundRobin {
-				for share.First = 0; share.First < st.Offsets.Len(); share.First++ {
-					give(next[name]%p, old, share)
+				for share.First = range st.Offsets.Len() {
+					give(int(next[name]%p), old, share)
 					next[name]++
 				}
 				continue
 			}
-			first := int64(-1)
+			var first int64
 			err := format.EachOffset(ctx, st.Offsets, func(at int64, run []int64) error {
+				if at == 0 {
+					first = run[0]
+				}
 				for i, off := range run {
-					if first < 0 {
-						first = off
-					}
 					// The subtask is that in whose part of the bytes the
 					// element starts.
-					to := int64(0)
-					if totals[name] > 0 {
-						to = min(mulDiv(passed[name]+off-first, p, totals[name]), p-1)
-					}
 					share.First = at + int64(i)
-					give(to, old, share)
+					give(int(partOf(passed[name]+off-first, totals[name], p)), old, share)
 				}
 				return nil
 			})
 			if err != nil {
 				return err
 			}
-			passed[name] += sizes[k]
+			passed[name] += sizers[old].sizes[k]
 		}
 	}
 	return nil
 }
 
-// mulDiv is a*b/c where a*b may be larger than a number can be.
-func mulDiv(a, b, c int64) int64 {
-	if a <= (1<<63-1)/b {
-		return a * b / c
+// partOf is in which of p equal parts of total position pos lies. Positions are
+// claims: one outside counts as the nearest inside.
+func partOf(pos, total, p int64) int64 {
+	if pos <= 0 || total <= 0 {
+		return 0
 	}
-	return int64(float64(a) / float64(c) * float64(b))
+	if pos >= total {
+		return p - 1
+	}
+	hi, lo := bits.Mul64(uint64(pos), uint64(p))
+	part, _ := bits.Div64(hi, lo, uint64(total))
+	return int64(part)
 }
 
-func listBytes(ctx context.Context, handles []*format.OperatorHandle) (map[string]int64, error) {
+// listBytes gives the bytes of each list state, by name, and the sizers of the
+// handles that it took.
+func listBytes(ctx context.Context, handles []*format.OperatorHandle) ([]*sizer, map[string]int64, error) {
+	sizers := make([]*sizer, len(handles))
 	totals := map[string]int64{}
-	for _, h := range handles {
+	for i, h := range handles {
 		if h == nil {
 			continue
 		}
-		sizes, err := summary.StateSizes(ctx, h)
-		if err != nil {
-			return nil, err
+		var err error
+		if sizers[i], err = newSizer(ctx, h); err != nil {
+			return nil, nil, err
 		}
 		for k, st := range h.States {
 			if st.Mode == format.ModeList {
-				totals[st.Name.String()] += sizes[k]
+				totals[st.Name.String()] += sizers[i].sizes[k]
 			}
 		}
 	}
-	return totals, nil
+	return sizers, totals, nil
 }
 
 // keyedStates plans managed and raw keyed state.
@@ -377,13 +386,7 @@ func (plan *OperatorPlan) keyedStates(old []*format.Subtask) error {
 		handles := make([]format.KeyedHandle, len(old))
 		found := false
 		for i, s := range old {
-			if s == nil {
-				continue
-			}
-			handles[i] = s.ManagedKeyed
-			if raw {
-				handles[i] = s.RawKeyed
-			}
+			handles[i] = keyedOf(s, raw)
 			found = found || handles[i] != nil
 		}
 		if !found {

@@ -3,6 +3,7 @@ package transform
 import (
 	"hash/maphash"
 	"math/bits"
+	"slices"
 )
 
 // digest identifies an element by its bytes: 128 bits of two hashes whose keys
@@ -33,7 +34,7 @@ type tally struct {
 type tallySlot struct {
 	key   digest
 	count uint64 // times it came; 0: the slot is free
-	seen  uint64 // of them, met again so far by whoever goes through a second time
+	seen  uint64 // of them, met again by who goes through a second time
 }
 
 func newTally(limit int) *tally { return &tally{slots: make([]tallySlot, 1024), limit: limit} }
@@ -49,12 +50,13 @@ func (t *tally) find(d digest) *tallySlot {
 	}
 }
 
-// add counts an element. It is false when the table is full.
-func (t *tally) add(d digest) (*tallySlot, bool) {
+// add counts an element and says how often it came so far. ok is false when the
+// table is full.
+func (t *tally) add(d digest) (count uint64, ok bool) {
 	s := t.find(d)
 	if s.count == 0 {
 		if t.used >= t.limit {
-			return nil, false
+			return 0, false
 		}
 		if t.used*2 >= len(t.slots) {
 			t.grow()
@@ -64,7 +66,7 @@ func (t *tally) add(d digest) (*tallySlot, bool) {
 		s.key = d
 	}
 	s.count++
-	return s, true
+	return s.count, true
 }
 
 func (t *tally) grow() {
@@ -91,30 +93,46 @@ func (p pass) has(d digest) bool {
 	return p.of == 1 || d.hi>>(64-bits.TrailingZeros64(p.of)) == p.n
 }
 
-// bitmap is a set of elements by number.
+// bitmap is a set of elements by number. It grows as it is filled.
 type bitmap []uint64
 
-func newBitmap(n int64) bitmap { return make(bitmap, (n+63)/64) }
+func (b *bitmap) set(i int64) {
+	w := int(i / 64)
+	if w >= len(*b) {
+		*b = slices.Grow(*b, w+1-len(*b))
+		*b = (*b)[:cap(*b)]
+	}
+	(*b)[w] |= 1 << (i % 64)
+}
 
-func (b bitmap) set(i int64)      { b[i/64] |= 1 << (i % 64) }
-func (b bitmap) has(i int64) bool { return b[i/64]>>(i%64)&1 != 0 }
+// word is the 64 numbers from 64*w on.
+func (b bitmap) word(w int64) uint64 {
+	if w >= int64(len(b)) {
+		return 0
+	}
+	return b[w]
+}
 
 // runs calls f with each run of numbers from first to first+n that are in the
 // set, counted from first.
 func (b bitmap) runs(first, n int64, f func(at, count int64)) {
-	for i := int64(0); i < n; {
-		if !b.has(first + i) {
-			if (first+i)%64 == 0 && n-i >= 64 && b[(first+i)/64] == 0 {
-				i += 64
-				continue
-			}
-			i++
+	end := first + n
+	for i := first; i < end; {
+		rest := b.word(i/64) >> (i % 64)
+		if rest == 0 {
+			i += 64 - i%64
 			continue
 		}
+		i += int64(bits.TrailingZeros64(rest))
 		at := i
-		for i < n && b.has(first+i) {
-			i++
+		for i < end {
+			ones := int64(bits.TrailingZeros64(^(b.word(i/64) >> (i % 64))))
+			if i += ones; ones == 0 || i%64 != 0 {
+				break
+			}
 		}
-		f(at, i-at)
+		if i = min(i, end); i > at {
+			f(at-first, i-at)
+		}
 	}
 }

@@ -1,9 +1,14 @@
 package transform
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 )
@@ -41,6 +46,8 @@ type UnionReport struct {
 	Factor  int64
 	Verdict Verdict
 	Why     string
+
+	alike bool // all subtasks describe it alike
 }
 
 // unionState is one union state and its handles, in the order of the subtasks.
@@ -60,7 +67,9 @@ func unionStates(sp *format.Savepoint, pick func(op *format.Operator, state stri
 		byName := map[format.Text]*unionState{}
 		present := 0
 		var mine []*unionState
-		for _, sub := range op.Subtasks {
+		subs := slices.Clone(op.Subtasks)
+		slices.SortStableFunc(subs, func(a, b *format.Subtask) int { return int(a.Index) - int(b.Index) })
+		for _, sub := range subs {
 			if sub.Finished {
 				continue
 			}
@@ -133,101 +142,174 @@ func eachElement(ctx context.Context, in Input, codec format.OperatorCodec, h *f
 	}
 }
 
-// count goes through the elements as often as the table makes necessary and
-// adds up a report. visit, if not nil, is called for every element in a second
-// round of each pass, with what is known of it.
-func (u *unionState) count(ctx context.Context, in Input, limit int, visit func(number int64, s *tallySlot)) (*UnionReport, error) {
-	h := newHasher()
-	table := newTally(limit)
-	for of := uint64(1); ; of *= 2 {
-		r, full, err := u.countIn(ctx, in, h, table, of, visit)
+// described is whether all handles describe the state alike, so that equal
+// bytes are equal elements, and an element can move from one to another.
+func (u *unionState) described(ctx context.Context, in Input) (bool, error) {
+	var first format.StateMeta
+	for i, h := range u.handles {
+		codec, err := in.Codec(h.Codec)
 		if err != nil {
+			return false, err
+		}
+		metas, err := codec.Describe(ctx, in.Source, h)
+		if err != nil {
+			return false, err
+		}
+		k := slices.IndexFunc(metas, func(m format.StateMeta) bool { return m.Name == u.name && m.Mode == format.ModeUnion })
+		switch {
+		case k < 0:
+			return false, format.Errorf(format.ErrCorrupt, "state %q of the handle is not in its stream", u.name)
+		case i == 0:
+			first = metas[k]
+		case h.Codec != u.handles[0].Codec || !bytes.Equal(first.Envelope, metas[k].Envelope) || first.Envelope == nil && first.Form != metas[k].Form:
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// census is the elements of a union state, counted. Where there are too many
+// different ones for one table, each pass counts those of one part of all
+// digests.
+type census struct {
+	u      *unionState
+	in     Input
+	hash   hasher
+	table  *tally
+	passes uint64 // a power of two
+
+	report *UnionReport
+	common uint64 // of all counts, the greatest common divisor
+	lists  []listDigest
+}
+
+var errFull = errors.New("internal error: the table is full")
+
+// count goes through the elements as often as the table makes necessary. first,
+// if not nil, is called with the number of each element that comes for the
+// first time, and more than once with the same where counting starts again.
+func (u *unionState) count(ctx context.Context, in Input, limit int, first func(number int64)) (*census, error) {
+	alike, err := u.described(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	c := &census{u: u, in: in, hash: newHasher(), table: newTally(limit), passes: 1}
+	for {
+		err := c.countAll(ctx, first)
+		if err == nil {
+			c.report.judge(u, alike, c.lists, c.common)
+			return c, nil
+		}
+		if err != errFull {
 			return nil, err
 		}
-		if !full {
-			return r, nil
-		}
+		c.passes *= 2
 	}
 }
 
-// countIn counts in of passes; full where the table does not suffice.
-func (u *unionState) countIn(ctx context.Context, in Input, h hasher, table *tally, of uint64, visit func(int64, *tallySlot)) (_ *UnionReport, full bool, err error) {
-	r := &UnionReport{Operator: u.op, State: u.name.String(), Subtasks: len(u.handles), Elements: u.total, Factor: 1, MinCopies: 1<<63 - 1}
-	lists := make([]listDigest, len(u.handles))
-	var common uint64 // of all counts, the greatest common divisor
-	errFull := fmt.Errorf("internal: the table is full")
-	for n := range of {
-		p := pass{n, of}
-		table.reset()
-		err := u.each(ctx, in, func(subtask int, _ int64, value []byte) error {
-			d := h.sum(value)
-			if n == 0 {
-				r.Bytes += int64(len(value))
-				lists[subtask].add(d)
-			}
-			if !p.has(d) {
-				return nil
-			}
-			s, ok := table.add(d)
-			if !ok {
-				return errFull
-			}
-			if s.count == 1 {
-				r.DistinctBytes += int64(len(value))
-			}
-			return nil
-		})
-		if err == errFull {
-			return nil, true, nil
+// countAll counts in all passes.
+func (c *census) countAll(ctx context.Context, first func(number int64)) error {
+	c.report = &UnionReport{Operator: c.u.op, State: c.u.name.String(), Subtasks: len(c.u.handles), Elements: c.u.total, Factor: 1}
+	c.common, c.lists = 0, make([]listDigest, len(c.u.handles))
+	for n := range c.passes {
+		if err := c.countPass(ctx, pass{n, c.passes}, first); err != nil {
+			return err
 		}
-		if err != nil {
-			return nil, false, err
-		}
-		for i := range table.slots {
-			if c := table.slots[i].count; c > 0 {
-				r.Distinct++
-				r.MinCopies, r.MaxCopies = min(r.MinCopies, int64(c)), max(r.MaxCopies, int64(c))
-				common = gcd(common, c)
-			}
-		}
-		if visit != nil {
-			if err := u.revisit(ctx, in, h, table, p, visit); err != nil {
-				return nil, false, err
+		r := c.report
+		for i := range c.table.slots {
+			if k := c.table.slots[i].count; k > 0 {
+				if r.Distinct++; r.MinCopies == 0 || int64(k) < r.MinCopies {
+					r.MinCopies = int64(k)
+				}
+				r.MaxCopies = max(r.MaxCopies, int64(k))
+				c.common = gcd(c.common, k)
 			}
 		}
 	}
-	if r.Distinct == 0 {
-		r.MinCopies = 0
-	}
-	r.judge(u, lists, common)
-	return r, false, nil
+	return nil
 }
 
-func (u *unionState) revisit(ctx context.Context, in Input, h hasher, table *tally, p pass, visit func(int64, *tallySlot)) error {
-	var number int64
-	return u.each(ctx, in, func(_ int, _ int64, value []byte) error {
-		if d := h.sum(value); p.has(d) {
-			s := table.find(d)
-			visit(number, s)
-			s.seen++
-		}
+func (c *census) countPass(ctx context.Context, p pass, first func(number int64)) error {
+	c.table.reset()
+	list := -1
+	number := int64(-1)
+	return c.u.each(ctx, c.in, func(subtask int, _ int64, value []byte) error {
 		number++
+		d := c.hash.sum(value)
+		if p.n == 0 {
+			c.report.Bytes += int64(len(value))
+			for ; list < subtask; list++ {
+				c.lists[list+1].start(c.hash)
+			}
+			c.lists[subtask].add(d)
+		}
+		if !p.has(d) {
+			return nil
+		}
+		n, ok := c.table.add(d)
+		if !ok {
+			return errFull
+		}
+		if n == 1 {
+			c.report.DistinctBytes += int64(len(value))
+			if first != nil {
+				first(number)
+			}
+		}
 		return nil
 	})
 }
 
-// listDigest is the digest of a list of elements, in order.
-type listDigest struct {
-	n   int64
-	sum digest
+// revisit calls f with every element once more, in the order of the passes, and
+// with its slot in the table.
+func (c *census) revisit(ctx context.Context, f func(number int64, s *tallySlot)) error {
+	for n := range c.passes {
+		p := pass{n, c.passes}
+		if c.passes > 1 { // else the table still has it all
+			if err := c.countPass(ctx, p, nil); err != nil {
+				return err
+			}
+		}
+		number := int64(-1)
+		err := c.u.each(ctx, c.in, func(_ int, _ int64, value []byte) error {
+			number++
+			if d := c.hash.sum(value); p.has(d) {
+				f(number, c.table.find(d))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// add mixes in a digest so that order counts: two multiplications modulo 2^64
-// by odd numbers.
+// listDigest is the digest of a list of elements, in order.
+type listDigest struct {
+	n    int64
+	hash *maphash.Hash
+}
+
+func (l *listDigest) start(h hasher) {
+	l.hash = &maphash.Hash{}
+	l.hash.SetSeed(h.a)
+}
+
+// add appends an element: all 128 bits of its digest.
 func (l *listDigest) add(d digest) {
 	l.n++
-	l.sum.hi = l.sum.hi*0x9e3779b97f4a7c15 + d.hi
-	l.sum.lo = l.sum.lo*0xd6e8feb86659fd93 + d.lo
+	var p [16]byte
+	binary.LittleEndian.PutUint64(p[:], d.hi)
+	binary.LittleEndian.PutUint64(p[8:], d.lo)
+	_, _ = l.hash.Write(p[:]) // never fails
+}
+
+func (l *listDigest) sum() uint64 {
+	if l.hash == nil {
+		return 0
+	}
+	return l.hash.Sum64()
 }
 
 func gcd(a, b uint64) uint64 {
@@ -238,10 +320,11 @@ func gcd(a, b uint64) uint64 {
 }
 
 // judge says what the counts mean.
-func (r *UnionReport) judge(u *unionState, lists []listDigest, common uint64) {
-	r.Equal = len(lists) > 0 && len(lists) == u.present
+func (r *UnionReport) judge(u *unionState, alike bool, lists []listDigest, common uint64) {
+	r.Equal = alike && len(lists) > 0 && len(lists) == u.present
+	r.alike = alike
 	for i := range lists {
-		if lists[i].n != lists[0].n || lists[i].sum != lists[0].sum {
+		if lists[i].n != lists[0].n || lists[i].sum() != lists[0].sum() {
 			r.Equal = false
 		}
 	}
@@ -252,6 +335,8 @@ func (r *UnionReport) judge(u *unionState, lists []listDigest, common uint64) {
 	switch {
 	case r.Elements == 0:
 		r.Verdict, r.Why = VerdictSound, "it holds no element"
+	case !alike:
+		r.Verdict, r.Why = VerdictNotSure, "its subtasks describe it differently, so equal bytes need not be equal elements"
 	case r.Distinct == r.Elements:
 		r.Verdict, r.Why = VerdictSound, "every element comes once"
 	case r.Equal && r.Factor > 1:
