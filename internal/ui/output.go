@@ -120,3 +120,38 @@ func (c *CSV) Flush() error {
 	}
 	return c.err
 }
+
+// AppendJSON appends s as a JSON string, as [JSON] writes it: for who writes so many that encoding/json costs.
+func AppendJSON(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	from := 0 // start of what was not copied yet
+	for i := 0; i < len(s); {
+		if c := s[i]; c >= 0x20 && c < 0x7f && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r >= 0x80 && !(r == utf8.RuneError && n == 1) && unicode.IsPrint(r) {
+			i += n
+			continue
+		}
+		dst = append(dst, s[from:i]...)
+		switch hi, lo := utf16.EncodeRune(r); {
+		case r == '"', r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r == '\n':
+			dst = append(dst, `\n`...)
+		case r == '\r':
+			dst = append(dst, `\r`...)
+		case r == '\t':
+			dst = append(dst, `\t`...)
+		case hi != utf8.RuneError:
+			dst = fmt.Appendf(dst, `\u%04x\u%04x`, hi, lo)
+		default: // of a byte that is not UTF-8 it is U+FFFD
+			dst = fmt.Appendf(dst, `\u%04x`, r)
+		}
+		i += n
+		from = i
+	}
+	return append(append(dst, s[from:]...), '"')
+}

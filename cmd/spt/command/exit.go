@@ -38,7 +38,7 @@ var ExitCodes = []struct {
 	{exitOK, "done; for verify: no finding"},
 	{exitFindings, "done, and findings exist, --fail-if holds, or the result is partial (what is left out is named)"},
 	{exitFailed, "could not do it: I/O, no space, internal error"},
-	{exitUsage, "wrong usage; a selector that matches nothing; a target that is refused"},
+	{exitUsage, "wrong usage; a selector that matches nothing; a target that is refused; a parallelism or policy that cannot be"},
 	{exitInput, "input corrupt, truncated, incomplete, not there, or changed while it was read"},
 	{exitUnsupported, "a version, a feature, or this kind of input is not supported for this command"},
 	{exitCancelled, "cancelled"},

@@ -73,18 +73,18 @@ func newRescaleCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rescale [IN [OUT]] --to N",
 		Short: "Who gets what at another parallelism; with OUT, the snapshot in that shape",
-		Long: `Shows which elements, copies and key groups each new subtask is handed when a job
-restores a snapshot at parallelism N, exactly as Flink deals them out: list state
-in contiguous blocks, larger ones first, from a start that moves on from state to
-state; every element of union state to every subtask; one copy of broadcast state
-to each; key groups by range.
+		Long: `Shows which elements, copies and key groups each new subtask is handed when a
+job restores a snapshot at parallelism N, exactly as Flink deals them out: list
+state in contiguous blocks, larger ones first, from a start that moves on from
+state to state; every element of union state to every subtask; one copy of
+broadcast state to each; key groups by range.
 
 With OUT it writes the snapshot in its new shape. Restored at N, each subtask is
 handed exactly what the plan says. Union state is stored once.
 
 Without IN it deals out numbered elements: the exercise of the tutorials in one
-line. --strategy round-robin gives element i to subtask i % N, as one of them has
-it and Flink does not.`,
+line. --strategy round-robin gives element i to subtask i % N, as one of them
+has it and Flink does not.`,
 		Example: `  spt rescale --from 2 --to 4
   spt rescale sp-001 --to 3
   spt rescale sp-001 sp-001-p3 --from 2 --to 3`,

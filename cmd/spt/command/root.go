@@ -44,6 +44,7 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 	root.AddCommand(
 		newInspectCommand(env),
 		newListCommand(env),
+		newCatCommand(env),
 		newVerifyCommand(env),
 		newConvertCommand(env),
 		newRescaleCommand(env),

@@ -48,7 +48,7 @@ func TestPagesAreWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"inspect", "ls", "verify", "convert", "hash"} {
+	for _, name := range []string{"inspect", "ls", "cat", "verify", "convert", "rescale", "prune-union", "hash"} {
 		page := string(files["cli/"+name+".md"])
 		for _, want := range []string{"# spt " + name, "## Examples", "## Flags", "## The answer in JSON", "README.md#flags-of-every-command"} {
 			if !strings.Contains(page, want) {

@@ -27,7 +27,13 @@ func Answers() []Answer {
 		{"inspect-rows", "spt inspect", "with --by: a list of rows; which fields a row has depends on what the rows are", []command.InspectRow{}},
 		{"ls", "spt ls", "a list of snapshots", []command.ListRow{}},
 		{"verify", "spt verify", "a list, one for each snapshot", []command.VerifyResult{}},
+		{"cat", "spt cat", "a list of elements", []command.CatLine{}},
+		{"cat-stats", "spt cat", "with --stats: a list of states", []command.CatStats{}},
 		{"convert", "spt convert", "what was written, or would be", command.WriteResult{}},
+		{"rescale", "spt rescale", "the plan; with OUT the answer is that of convert. With -o jsonl its operators, one a line", command.RescaleResult{}},
+		{"prune-union-growth", "spt prune-union", "without IN: a list, one for each number of restores", []command.GrowthRow{}},
+		{"prune-union-states", "spt prune-union", "with IN alone: a list of union states", []command.UnionRow{}},
+		{"prune-union", "spt prune-union", "with --keep: what stays of each state, and what was written, or would be", command.PruneResult{}},
 		{"hash", "spt hash", "a list of uids and their ids", []command.HashRow{}},
 		{"version", "spt version", "the version, and those of the formats", command.VersionResult{}},
 		{"error", "spt", "an error of any command, on stderr: one line", command.ErrorResult{}},
@@ -87,6 +93,8 @@ func (r *reflector) of(t reflect.Type) (*schema, error) {
 		return &schema{Type: "string"}, nil
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		return &schema{Type: "integer"}, nil
+	case reflect.Interface: // any value
+		return &schema{}, nil
 	case reflect.Slice:
 		items, err := r.named(t.Elem())
 		return &schema{Type: "array", Items: items}, err

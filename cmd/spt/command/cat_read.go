@@ -1,0 +1,396 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/types"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+)
+
+// catState is one state of an operator, over the subtasks that hold it.
+type catState struct {
+	op          *format.Operator
+	label       string // of the operator
+	name        string
+	kind        string
+	mode        format.Mode
+	parts       []catPart
+	unknownSaid bool
+}
+
+// catPart is a state in one subtask.
+type catPart struct {
+	place   format.Place
+	subtask int32
+	h       *format.OperatorHandle
+	state   int // in h
+}
+
+// catItem is one element, or one entry of a broadcast map. It is valid until
+// the next.
+type catItem struct {
+	part         *catPart
+	index        int64
+	stored       []byte // the element in the bytes of its codec
+	decoded      bool   // value, and key if it is an entry, are what it says
+	entry        bool
+	key, value   any
+	count        int64 // with --distinct
+	identityUsed []byte
+}
+
+// identity is what makes an element the same as another.
+func (it *catItem) identity() []byte {
+	if !it.entry {
+		return it.stored
+	}
+	b := appendValue(it.identityUsed[:0], it.key, ui.FormatAuto)
+	b = append(b, ':')
+	it.identityUsed = appendValue(b, it.value, ui.FormatAuto)
+	return it.identityUsed
+}
+
+// catStates finds the states that were picked, in the order they are printed.
+func (o *catOptions) catStates(env *Env, sp *format.Savepoint) ([]*catState, error) {
+	type id struct {
+		name format.Text
+		mode format.Mode
+		raw  bool
+	}
+	var all []*catState
+	var names []string
+	for _, op := range sp.Operators {
+		byID := map[id]*catState{}
+		subs := slices.Clone(op.Subtasks)
+		slices.SortStableFunc(subs, func(a, b *format.Subtask) int { return cmp.Compare(a.Index, b.Index) })
+		for _, raw := range []bool{false, true} {
+			for _, sub := range subs {
+				h, slot := sub.Managed, format.SlotManaged
+				if raw {
+					h, slot = sub.Raw, format.SlotRaw
+				}
+				if h == nil {
+					continue
+				}
+				for k := range h.States {
+					st := &h.States[k]
+					key := id{st.Name, st.Mode, raw}
+					s := byID[key]
+					if s == nil {
+						names = append(names, ui.Quote(env.text(st.Name.String())))
+						s = &catState{op: op, label: operatorName(env, op), name: st.Name.String(), kind: st.Mode.String(), mode: st.Mode}
+						if raw {
+							s.kind = "raw"
+						}
+						byID[key] = s
+						if matches(o.states, s.name) {
+							all = append(all, s)
+						}
+					}
+					s.parts = append(s.parts, catPart{format.Place{Operator: op, Subtask: sub, Slot: slot}, sub.Index, h, k})
+				}
+			}
+		}
+	}
+	if len(all) == 0 && len(o.states) > 0 {
+		return nil, &usageError{fmt.Sprintf("--state %s matches no operator state", ui.Quote(strings.Join(o.states, ", "))), "there is: " + listOr(names, "no operator state (keyed state is not shown)")}
+	}
+	return all, nil
+}
+
+// operatorName is the best name of an operator, as the snapshot or --names has
+// it.
+func operatorName(env *Env, op *format.Operator) string {
+	if uid := env.uids[op.ID.String()]; uid != "" && op.UID.String() == "" && op.Name.String() == "" {
+		return uid
+	}
+	return op.Label()
+}
+
+// name is a name as it is shown: --format is for values, but for what is to be
+// seen by nobody.
+func (c *catter) name(s string) string {
+	if c.env.common.format == ui.FormatRedacted {
+		return c.env.text(s)
+	}
+	return s
+}
+
+// shown is whether values are taken apart, rather than printed as stored.
+func (c *catter) shown() bool { return !c.raw && c.env.common.format != ui.FormatRedacted }
+
+// each calls f with every element of a state that --where holds for.
+func (c *catter) each(ctx context.Context, st *catState, f func(*catItem) error) error {
+	var it catItem
+	for i := range st.parts {
+		it.part = &st.parts[i]
+		var done error // what became of an element says nothing of reading
+		err := c.part(ctx, st, &it, func() error {
+			if c.filter != nil {
+				ok, err := c.filter.holds(c, st, &it)
+				if err != nil || !ok {
+					done = err
+					return err
+				}
+			}
+			done = f(&it)
+			return done
+		})
+		if done != nil {
+			return done
+		}
+		if err != nil {
+			return format.InFile(format.At(err, "%v", it.part.place), c.snap.Container.Name)
+		}
+	}
+	return nil
+}
+
+// part goes through the elements of a state in one subtask.
+func (c *catter) part(ctx context.Context, st *catState, it *catItem, f func() error) (err error) {
+	h := it.part.h
+	for k := range it.part.state {
+		if h.States[k].Name == h.States[it.part.state].Name {
+			return format.Errorf(format.ErrUnsupported, "two states of the name %q in one handle", st.name)
+		}
+	}
+	var values reader.Values
+	decode := c.shown() || c.filter != nil && c.filter.values
+	if decode {
+		if values, err = c.snap.Values(ctx, h, it.part.state); err != nil {
+			return &notReadable{format.At(err, "state %q", st.name)}
+		}
+	}
+	codec, err := c.snap.Codec(h.Codec)
+	if err != nil {
+		return err
+	}
+	cur, err := codec.Elements(ctx, c.snap.Source(), h, st.name, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cur.Close()) }()
+	for n := 0; ; n++ {
+		e, err := cur.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil && n%4096 == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		it.index, it.stored = e.Index, e.Value
+		it.decoded, it.entry, it.key, it.value, it.count = false, false, nil, nil, 0
+		if !decode {
+			if err := f(); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.decode(st, it, values, f); err != nil {
+			return err
+		}
+	}
+}
+
+// decode takes an element apart and calls f with it, or with each of its
+// entries.
+func (c *catter) decode(st *catState, it *catItem, values reader.Values, f func() error) error {
+	var entries [][2]any
+	var err error
+	switch {
+	case values.Decode != nil:
+		it.value, err = values.Decode(it.stored)
+	case values.Entries != nil:
+		entries, err = values.Entries(it.stored)
+	default:
+		c.notDecoded(st, values.Why)
+		return f()
+	}
+	switch {
+	case errors.Is(err, format.ErrUnsupported):
+		it.value = nil
+		c.notDecoded(st, err.Error())
+		return f()
+	case err != nil:
+		return &notReadable{format.At(err, "state %q/element %d", st.name, it.index)}
+	}
+	it.decoded = true
+	if values.Entries == nil {
+		return f()
+	}
+	if !c.shown() { // the map is one element, though --where looks into it
+		it.value = reader.Pairs(entries)
+		return f()
+	}
+	it.entry = true
+	for i, e := range entries {
+		it.index, it.key, it.value = int64(i), e[0], e[1]
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notDecoded notes, once for a state, that its values are shown as stored.
+func (c *catter) notDecoded(st *catState, why string) {
+	if st.unknownSaid || !c.shown() || st.kind == "raw" {
+		return
+	}
+	st.unknownSaid = true
+	c.unknown = append(c.unknown, fmt.Sprintf("%s/%s (%s)", ui.Quote(st.label), ui.Quote(st.name), ui.Printable(why)))
+}
+
+// notReadable is a value, or the description of a state, that breaks its
+// format. The elements around it can be had all the same.
+type notReadable struct{ error }
+
+func (e *notReadable) Unwrap() error { return e.error }
+func (e *notReadable) Hint() string {
+	return "--raw shows elements as they are stored, without reading values; is the snapshot sound?  spt verify"
+}
+
+// catVars are the names that can stand in --where, in the order of the help.
+var catVars = []struct {
+	name, help string
+	kind       types.Type
+	value      bool // has to be decoded
+}{
+	{"operator", "its operator: uid, else name, else id", types.String, false},
+	{"id", "the operator's id in hexadecimal", types.String, false},
+	{"state", "the state's name", types.String, false},
+	{"kind", "list, union, broadcast, raw", types.String, false},
+	{"subtask", "the subtask that holds it", types.Int, false},
+	{"index", "its number in the subtask", types.Int, false},
+	{"size", "its bytes as stored; of an entry: those of the whole map", types.Int, false},
+	{"value", "what it says, where its type is decoded, else nil; a tuple's first field is value[0], a POJO's or a map's value.name; byte arrays are text of these bytes", types.Any, true},
+	{"key", "of an entry of broadcast state; else nil", types.Any, true},
+	{"KiB, MiB, GiB", "1024, 1024², 1024³", nil, false},
+}
+
+func catWhereHelp() string {
+	var b strings.Builder
+	for _, v := range catVars {
+		entry(&b, 2, 17, v.name, v.help)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// catFilter is the expression of --where.
+type catFilter struct {
+	program *vm.Program
+	machine vm.VM
+	vars    map[string]any
+	values  bool // it looks at values
+	part    *catPart
+}
+
+func newCatFilter(text string) (*catFilter, error) {
+	env := types.Map{"KiB": types.Int, "MiB": types.Int, "GiB": types.Int}
+	for _, v := range catVars {
+		if v.kind != nil && !v.value {
+			env[v.name] = v.kind
+		}
+	}
+	f := &catFilter{vars: units()}
+	var err error
+	if f.program, err = expr.Compile(text, expr.Env(env), expr.AsBool()); err == nil {
+		return f, nil
+	}
+	env["value"], env["key"] = types.Any, types.Any
+	f.values = true
+	if f.program, err = expr.Compile(text, expr.Env(env), expr.AsBool()); err == nil {
+		return f, nil
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return nil, &usageError{fmt.Sprintf("--where %s: %s", text, first), "the names that can stand in it:  spt cat --help"}
+}
+
+func (f *catFilter) holds(c *catter, st *catState, it *catItem) (bool, error) {
+	if f.part != it.part {
+		f.part = it.part
+		f.vars["operator"], f.vars["id"], f.vars["state"], f.vars["kind"] = st.label, st.op.ID.String(), st.name, st.kind
+		f.vars["subtask"] = int(it.part.subtask)
+	}
+	f.vars["index"], f.vars["size"] = int(it.index), len(it.stored)
+	if f.values {
+		f.vars["value"], f.vars["key"] = plain(it.value), plain(it.key)
+	}
+	v, err := f.machine.Run(f.program, f.vars)
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, index %d", first, ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), it.part.subtask, it.index),
+			"values of other types, and those not decoded, are left out by --state, or by a condition in front:  'state == \"ids\" and value > 5'"}
+	}
+	return v.(bool), nil
+}
+
+// plain makes a value one that expressions compare and look into: integers are
+// int, byte arrays text of their bytes, and maps with text for keys are maps.
+func plain(v any) any {
+	switch v := v.(type) {
+	case int8:
+		return int(v)
+	case int16:
+		return int(v)
+	case int32:
+		return int(v)
+	case int64:
+		return int(v)
+	case uint64:
+		return float64(v) // only those beyond int64 come so
+	case float32:
+		return float64(v)
+	case []byte:
+		return string(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = plain(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = plain(e)
+		}
+		return out
+	case reader.Pairs:
+		return plain([][2]any(v))
+	case [][2]any:
+		m := make(map[string]any, len(v))
+		for _, e := range v {
+			k, ok := e[0].(string)
+			if _, twice := m[k]; !ok || twice {
+				return pairList(v)
+			}
+			m[k] = plain(e[1])
+		}
+		return m
+	case fmt.Stringer: // a big integer, a time
+		return v.String()
+	}
+	return v
+}
+
+func pairList(pairs [][2]any) []any {
+	out := make([]any, len(pairs))
+	for i, e := range pairs {
+		out[i] = []any{plain(e[0]), plain(e[1])}
+	}
+	return out
+}
