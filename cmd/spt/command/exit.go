@@ -79,6 +79,7 @@ func exitCode(err error) int {
 	var target *writer.TargetError
 	var found *findings
 	var parallelism *transform.ParallelismError
+	var collision *transform.CollisionError
 	switch {
 	case err == nil:
 		return exitOK
@@ -88,7 +89,7 @@ func exitCode(err error) int {
 		return exitInput // before findings: they are those of no snapshot that ever was
 	case errors.As(err, &found):
 		return exitFindings
-	case errors.As(err, &usage), errors.As(err, &flag), errors.As(err, &target), errors.As(err, &parallelism):
+	case errors.As(err, &usage), errors.As(err, &flag), errors.As(err, &target), errors.As(err, &parallelism), errors.As(err, &collision):
 		return exitUsage
 	case errors.Is(err, storage.ErrNoSpace):
 		return exitFailed

@@ -49,6 +49,9 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		newConvertCommand(env),
 		newRescaleCommand(env),
 		newPruneUnionCommand(env),
+		newDropCommand(env),
+		newRenameCommand(env),
+		newRelocateCommand(env),
 		newHashCommand(env),
 		newVersionCommand(env),
 	)

@@ -1,0 +1,140 @@
+package command
+
+import (
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+type dropOptions struct {
+	writeOptions
+	operators, states      []string
+	coordinators, channels bool
+	empty                  bool
+}
+
+func (o *dropOptions) addFlags(fs *pflag.FlagSet) {
+	o.writeOptions.addFlags(fs)
+	fs.StringArrayVar(&o.operators, "operator", nil, "this operator: uid, name, id or unambiguous beginning of the id; globs; repeatable. Alone it goes as a whole; with the flags below, only that part of it")
+	fs.StringArrayVar(&o.states, "state", nil, "operator states of this name; globs; repeatable")
+	fs.BoolVar(&o.coordinators, "coordinator", false, "the state of coordinators")
+	fs.BoolVar(&o.channels, "channels", false, "records in flight; they are lost")
+	fs.BoolVar(&o.empty, "empty", false, "operators that hold no state at all")
+}
+
+func (o *dropOptions) validate(env *Env) error {
+	if len(o.operators)+len(o.states) == 0 && !o.coordinators && !o.channels && !o.empty {
+		return &usageError{"nothing is named that could be dropped", "--operator, --state, --coordinator, --channels or --empty says what"}
+	}
+	p := pick{operators: o.operators, states: o.states}
+	if err := p.validate(); err != nil {
+		return err
+	}
+	return o.writeOptions.validate(env)
+}
+
+func newDropCommand(env *Env) *cobra.Command {
+	var o dropOptions
+	cmd := &cobra.Command{
+		Use:   "drop IN [OUT]",
+		Short: "Take operators, states, coordinators or records in flight out of a snapshot",
+		Long: `Takes operators out of a snapshot, or parts of them: operator states by name, the
+state of coordinators, records in flight. All else is copied byte for byte.
+
+An operator with keyed state can go as a whole; single keyed states lie inside
+its files and cannot be taken out of them here.
+
+Flink gives a state that is not in a snapshot to the job empty, and needs no
+--allowNonRestoredState for what is gone.`,
+		Example: `  spt drop sp-001 smaller --operator even-id-logger
+  spt drop sp-001 smaller --operator sink --state writer_raw_states
+  spt drop chk-4211 aligned --channels`,
+		Args: between(1, 2, "a snapshot, and where to write it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(env); err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			return edit(ctx, env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+				return o.drop(cmd, env, snap)
+			})
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *dropOptions) drop(cmd *cobra.Command, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+	chosen, err := env.chooseOperators(o.operators, snap.Operators)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := transform.DropOptions{Pick: chosen, Coordinators: o.coordinators, Channels: o.channels, Empty: o.empty}
+	if len(o.states) > 0 {
+		if err := env.checkStates(o.states, chosen, snap.Operators); err != nil {
+			return nil, nil, err
+		}
+		d.States = func(name string) bool { return matches(o.states, name) }
+	}
+	d.Operators = len(o.operators) > 0 && d.States == nil && !o.coordinators && !o.channels && !o.empty
+	sp, dropped, err := transform.Drop(cmd.Context(), env.input(snap), d)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &EditResult{Changes: []EditChange{}}
+	add := func(what string, ops []*format.Operator) {
+		for _, op := range ops {
+			r.Changes = append(r.Changes, EditChange{What: what, Operator: env.label(op), ID: op.ID.String()})
+		}
+	}
+	add("dropped operator", dropped.Operators)
+	for _, s := range dropped.States {
+		r.Changes = append(r.Changes, EditChange{What: "dropped state", Operator: env.label(s.Operator), ID: s.Operator.ID.String(), State: env.text(s.Name)})
+	}
+	add("dropped coordinator state of", dropped.Coordinators)
+	add("dropped records in flight of", dropped.Channels)
+	if len(dropped.Channels) > 0 {
+		r.Remarks = append(r.Remarks, "records in flight are lost: they are neither in the source's positions nor in state")
+	}
+	return sp, r, nil
+}
+
+// chooseOperators makes a choice of what --operator names, all where it names
+// none.
+func (e *Env) chooseOperators(names []string, all []*format.Operator) (func(*format.Operator) bool, error) {
+	p := pick{operators: names}
+	ops, err := p.pickOperators(e, all)
+	if err != nil {
+		return nil, err
+	}
+	keep := map[*format.Operator]bool{}
+	for _, op := range ops {
+		keep[op] = true
+	}
+	return func(op *format.Operator) bool { return keep[op] }, nil
+}
+
+// checkStates is an error if no operator state that was chosen matches.
+func (e *Env) checkStates(globs []string, chosen func(*format.Operator) bool, all []*format.Operator) error {
+	var names []string
+	for _, op := range all {
+		if !chosen(op) {
+			continue
+		}
+		for _, sub := range op.Subtasks {
+			if sub.Managed == nil {
+				continue
+			}
+			for _, st := range sub.Managed.States {
+				if matches(globs, st.Name.String()) {
+					return nil
+				}
+				names = append(names, ui.Quote(e.text(st.Name.String())))
+			}
+		}
+	}
+	return &usageError{"--state matches no operator state: " + shorten(quoteAll(globs)), "there is: " + listOr(names, "no operator state")}
+}

@@ -1,0 +1,158 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/writer"
+)
+
+// EditResult is the answer of commands that change something in a snapshot:
+// what they change, and how the result is written.
+type EditResult struct {
+	Changes []EditChange `json:"changes"`
+	Remarks []string     `json:"remarks,omitempty"`
+	// Sizes of _metadata, where IN and OUT have one.
+	MetadataBefore int64        `json:"metadata_bytes_before,omitempty"`
+	MetadataAfter  int64        `json:"metadata_bytes_after,omitempty"`
+	Write          *WriteResult `json:"write"`
+}
+
+// EditChange is one change.
+type EditChange struct {
+	What     string `json:"what" jsonschema:"description=renamed, dropped, set, filtered, relocated"`
+	Operator string `json:"operator,omitempty"`
+	ID       string `json:"id,omitempty"`
+	State    string `json:"state,omitempty"`
+	From     string `json:"from,omitempty"`
+	To       string `json:"to,omitempty"`
+	Handles  int    `json:"handles,omitempty"`
+	Elements int64  `json:"elements,omitempty"`
+	Bytes    int64  `json:"bytes,omitempty"`
+}
+
+// edit opens IN, lets change make a new model of it, and writes it or says what
+// would be written. Every command that changes a snapshot runs through it.
+func edit(ctx context.Context, env *Env, o writeOptions, args []string, change func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error)) (err error) {
+	if env.common.output == ui.OutputCSV {
+		return usagef("this answer is no table: --output table, json or jsonl")
+	}
+	in, out := args[0], ""
+	if len(args) == 2 {
+		out = args[1]
+	}
+	snap, err := env.open(ctx, in)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	sp, r, err := change(snap)
+	if err != nil {
+		return inContainer(err, snap)
+	}
+	if o.opts.Family == "" && out == "" {
+		o.opts.Family = snap.Container.Family
+	}
+	progress := env.progress()
+	o.opts.Progress = progress.Add
+	plan, err := writer.Prepare(ctx, snap.View(sp), out, o.opts)
+	if err != nil {
+		return inContainer(err, snap)
+	}
+	r.Write = newWriteResult(env, in, plan)
+	if snap.Container.Family == reader.Flink && plan.Family == reader.Flink {
+		r.MetadataBefore, r.MetadataAfter = snap.Container.Size, plan.MetadataBytes
+	}
+	if out != "" && !o.dryRun {
+		progress.Start(plan.Bytes, "writing")
+		report, err := plan.Write(ctx)
+		progress.Stop()
+		if err != nil {
+			return inContainer(err, snap)
+		}
+		r.Write.wrote(report)
+	}
+	if err := renderEdit(env, r, o.dryRun); err != nil {
+		return err
+	}
+	if len(plan.Missing) > 0 {
+		return &findings{fmt.Sprintf("the result is not complete: %s kept without their files", ui.Plural(int64(len(plan.Missing)), "reference"))}
+	}
+	return nil
+}
+
+func renderEdit(env *Env, r *EditResult, dryRun bool) error {
+	switch env.common.output {
+	case ui.OutputJSON:
+		return ui.JSON(env.Stdout, r)
+	case ui.OutputJSONL:
+		l := ui.NewJSONLines(env.Stdout)
+		if err := l.Encode(r); err != nil {
+			return err
+		}
+		return l.Flush()
+	}
+	var b strings.Builder
+	var moved []WriteRewrite
+	for _, c := range r.Changes {
+		if c.What == "relocated" {
+			moved = append(moved, WriteRewrite{c.From, c.To})
+			continue
+		}
+		b.WriteString(changeText(c))
+		b.WriteByte('\n')
+	}
+	rewrittenText(&b, moved)
+	if len(r.Changes) == 0 {
+		b.WriteString("nothing changes\n")
+	}
+	style := env.term().Style()
+	for _, s := range r.Remarks {
+		fmt.Fprintf(&b, "%s %s\n", style.Look("!"), printableLines(s))
+	}
+	if r.MetadataBefore > 0 {
+		fmt.Fprintf(&b, "_metadata %s → %s\n", ui.Bytes(r.MetadataBefore), ui.Bytes(r.MetadataAfter))
+	}
+	if _, err := fmt.Fprint(env.Stdout, b.String()); err != nil {
+		return err
+	}
+	return writeText(env, env.Stdout, r.Write, dryRun)
+}
+
+// changeText is one change in a line: "renamed operator a: a → b".
+func changeText(c EditChange) string {
+	text := c.What
+	if c.Operator != "" {
+		text += " " + ui.Quote(c.Operator)
+	}
+	if c.State != "" {
+		text += "/" + ui.Quote(c.State)
+	}
+	switch {
+	case c.From != "" && c.To != "":
+		text += fmt.Sprintf(" %s → %s", ui.Quote(c.From), ui.Quote(c.To))
+	case c.To != "":
+		text += " → " + ui.Quote(c.To)
+	case c.From != "":
+		text += " " + ui.Quote(c.From)
+	}
+	var more []string
+	if c.Handles > 0 {
+		more = append(more, ui.Plural(int64(c.Handles), "handle"))
+	}
+	if c.Elements > 0 {
+		more = append(more, ui.Plural(c.Elements, "element"))
+	}
+	if c.Bytes > 0 {
+		more = append(more, ui.Bytes(c.Bytes))
+	}
+	if len(more) > 0 {
+		text += " (" + strings.Join(more, ", ") + ")"
+	}
+	return text
+}

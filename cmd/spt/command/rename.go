@@ -1,0 +1,136 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+type renameOptions struct {
+	writeOptions
+	uids, states []string
+	operators    []string
+
+	uidPairs, statePairs [][2]string
+}
+
+func (o *renameOptions) addFlags(fs *pflag.FlagSet) {
+	o.writeOptions.addFlags(fs)
+	fs.StringArrayVar(&o.uids, "uid", nil, "`OLD=NEW`: the operator OLD (uid, name, id or beginning of the id) gets the uid NEW; repeatable, all at once")
+	fs.StringArrayVar(&o.states, "state-name", nil, "`OLD=NEW`: operator states of the name OLD are called NEW; repeatable, all at once")
+	fs.StringArrayVar(&o.operators, "operator", nil, "with --state-name: only in operators of this uid, name, id or unambiguous beginning of the id")
+}
+
+func (o *renameOptions) validate(env *Env) error {
+	if len(o.uids)+len(o.states) == 0 {
+		return &usageError{"nothing is named that could be renamed", "--uid OLD=NEW or --state-name OLD=NEW says what"}
+	}
+	for _, l := range []struct {
+		flag string
+		in   []string
+		out  *[][2]string
+	}{{"--uid", o.uids, &o.uidPairs}, {"--state-name", o.states, &o.statePairs}} {
+		for _, s := range l.in {
+			from, to, ok := strings.Cut(s, "=")
+			if !ok || from == "" || to == "" {
+				return usagef("%s %s: it is given as OLD=NEW", l.flag, ui.Quote(s))
+			}
+			*l.out = append(*l.out, [2]string{from, to})
+		}
+	}
+	return o.writeOptions.validate(env)
+}
+
+func newRenameCommand(env *Env) *cobra.Command {
+	var o renameOptions
+	cmd := &cobra.Command{
+		Use:   "rename IN [OUT]",
+		Short: "Give operators new uids, and operator states new names",
+		Long: `Gives operators new uids: their ids become those that Flink computes of them, and
+the uid in the file changes where there is one (from Flink 2.0 on). Several at
+once, so that two can swap; two operators of one id are refused.
+
+--state-name renames list, union and broadcast states, in _metadata and in the
+state itself. Keyed states have their names inside their files and stay.`,
+		Example: `  spt rename sp-001 renamed --uid even-id-logger=id-logger
+  spt rename sp-001 renamed --uid a=b --uid b=a
+  spt rename sp-001 renamed --operator sink --state-name buffered=pending`,
+		Args: between(1, 2, "a snapshot, and where to write it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(env); err != nil {
+				return err
+			}
+			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+				return o.rename(cmd, env, snap)
+			})
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *renameOptions) rename(cmd *cobra.Command, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+	r := &EditResult{Changes: []EditChange{}}
+	uids := map[*format.Operator]string{}
+	for _, pair := range o.uidPairs {
+		p := pick{operators: []string{pair[0]}}
+		ops, err := p.pickOperators(env, snap.Operators)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(ops) != 1 {
+			return nil, nil, usagef("--uid %s: %s match", ui.Quote(pair[0]), ui.Plural(int64(len(ops)), "operator"))
+		}
+		if old, twice := uids[ops[0]]; twice && old != pair[1] {
+			return nil, nil, usagef("--uid names %s twice", ui.Quote(pair[0]))
+		}
+		uids[ops[0]] = pair[1]
+	}
+	in := env.input(snap)
+	if len(o.statePairs) > 0 {
+		chosen, err := env.chooseOperators(o.operators, snap.Operators)
+		if err != nil {
+			return nil, nil, err
+		}
+		names := map[string]string{}
+		for _, pair := range o.statePairs {
+			if err := env.checkStates([]string{pair[0]}, chosen, snap.Operators); err != nil {
+				return nil, nil, err
+			}
+			names[pair[0]] = pair[1]
+		}
+		sp, _, err := transform.RenameStates(cmd.Context(), in, chosen, names)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, pair := range o.statePairs {
+			r.Changes = append(r.Changes, EditChange{What: "renamed state", From: env.text(pair[0]), To: pair[1]})
+		}
+		// The operators that changed are others now: find them by their ids.
+		byID := map[format.OperatorID]string{}
+		for op, uid := range uids {
+			byID[op.ID] = uid
+		}
+		uids = map[*format.Operator]string{}
+		for _, op := range sp.Operators {
+			if uid, ok := byID[op.ID]; ok {
+				uids[op] = uid
+			}
+		}
+		in.Savepoint = sp
+	}
+	sp, done, err := transform.RenameOperators(in.Savepoint, uids)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, d := range done {
+		r.Changes = append(r.Changes, EditChange{What: "renamed operator", Operator: env.label(d.Operator), ID: d.ID.String(), To: fmt.Sprintf("%s, %s", d.UID, d.ID)})
+	}
+	return sp, r, nil
+}

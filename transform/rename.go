@@ -1,0 +1,181 @@
+package transform
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// Renamed is one operator that a rename changed.
+type Renamed struct {
+	Operator *format.Operator // as it was
+	UID      string           // new
+	ID       format.OperatorID
+}
+
+// RenameOperators gives operators new uids: their ids are those that Flink
+// computes of them, and a stored uid changes too. Renames happen all at once,
+// so operators can swap. Two operators of one id are refused.
+//
+// A stored name stays: it is a text for people, which Flink does not read.
+func RenameOperators(sp *format.Savepoint, uids map[*format.Operator]string) (*format.Savepoint, []Renamed, error) {
+	ids := map[format.OperatorID]*format.Operator{}
+	for _, op := range sp.Operators {
+		id := op.ID
+		if uid, ok := uids[op]; ok {
+			id = format.OperatorIDOf(uid)
+		}
+		if other := ids[id]; other != nil {
+			return nil, nil, &CollisionError{fmt.Sprintf("operators %q and %q would both have the id %s", other.Label(), op.Label(), id)}
+		}
+		ids[id] = op
+	}
+	var done []Renamed
+	out, err := editOperators(sp, func(op *format.Operator) (*format.Operator, error) {
+		uid, ok := uids[op]
+		if !ok {
+			return op, nil
+		}
+		id := format.OperatorIDOf(uid)
+		if uid == "" {
+			return nil, fmt.Errorf("an empty uid is none")
+		}
+		if id == op.ID && op.UID.String() == uid {
+			return op, nil
+		}
+		c := *op
+		c.ID = id
+		if op.UID.String() != "" {
+			c.UID = format.NewText(uid)
+		}
+		// The name of a coordinator's handle is its operator's id.
+		if in, ok := op.Coordinator.(*format.Inline); ok && in.Name.String() == op.ID.String() {
+			c.Coordinator = &format.Inline{Name: format.NewText(id.String()), Data: in.Data}
+		}
+		done = append(done, Renamed{op, uid, id})
+		return &c, nil
+	})
+	return out, done, err
+}
+
+// CollisionError is an edit that would give two things one name.
+type CollisionError struct{ Msg string }
+
+func (e *CollisionError) Error() string { return e.Msg }
+
+// RenameStates gives states of the picked operators new names, in the handle
+// and in the stream. All at once, so states can swap; two of one name are
+// refused. Keyed state has its names inside its files and is not touched: a name
+// that stands nowhere else changes nothing.
+func RenameStates(ctx context.Context, in Input, pick func(*format.Operator) bool, names map[string]string) (*format.Savepoint, int, error) {
+	changed := 0
+	sp, err := editManaged(in.Savepoint, pick, func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+		found := false
+		seen := map[string]bool{}
+		for _, st := range h.States {
+			name := st.Name.String()
+			if to, ok := names[name]; ok && to != name {
+				found = true
+				name = to
+			}
+			if seen[name] {
+				return nil, &CollisionError{fmt.Sprintf("two states would have the name %q", name)}
+			}
+			seen[name] = true
+		}
+		if !found {
+			return h, nil
+		}
+		return rebuildStates(ctx, in, h, func(s *format.StateRuns) bool {
+			if to, ok := names[s.Name.String()]; ok && to != s.Name.String() {
+				s.Name = format.NewText(to)
+				changed++
+			}
+			return true
+		})
+	})
+	return sp, changed, err
+}
+
+// editManaged edits the managed operator handles of picked operators.
+func editManaged(sp *format.Savepoint, pick func(*format.Operator) bool, f func(*format.OperatorHandle) (*format.OperatorHandle, error)) (*format.Savepoint, error) {
+	return editOperators(sp, func(op *format.Operator) (*format.Operator, error) {
+		if pick != nil && !pick(op) {
+			return op, nil
+		}
+		var subs []*format.Subtask
+		for i, sub := range op.Subtasks {
+			if sub.Managed == nil {
+				continue
+			}
+			h, err := f(sub.Managed)
+			if err != nil {
+				return nil, format.At(err, "subtask %d", sub.Index)
+			}
+			if h == sub.Managed {
+				continue
+			}
+			if subs == nil {
+				subs = append(subs, op.Subtasks...)
+			}
+			s := *sub
+			s.Managed = h
+			subs[i] = &s
+		}
+		if subs == nil {
+			return op, nil
+		}
+		c := *op
+		c.Subtasks = subs
+		return &c, nil
+	})
+}
+
+// rebuildStates gives the handle with its states as edit changes them: name,
+// mode or runs; a state for which edit is false is left out. nil if none is
+// left.
+func rebuildStates(ctx context.Context, in Input, h *format.OperatorHandle, edit func(*format.StateRuns) bool) (*format.OperatorHandle, error) {
+	codec, err := in.Codec(h.Codec)
+	if err != nil {
+		return nil, err
+	}
+	metas, err := codec.Describe(ctx, in.Source, h)
+	if err != nil {
+		return nil, err
+	}
+	var states []format.StateRuns
+	order := map[int]int{} // of a state in the handle: its place among the new ones
+	for _, m := range metas {
+		k := stateIndex(h, m.Name, m.Mode)
+		if k < 0 {
+			return nil, format.Errorf(format.ErrCorrupt, "state %q of the stream is not in the handle", m.Name)
+		}
+		s := format.StateRuns{StateMeta: m, Runs: []format.ElementRun{whole(h, k)}}
+		if edit(&s) {
+			order[k] = len(states)
+			states = append(states, s)
+		}
+	}
+	if len(states) == 0 {
+		return nil, nil
+	}
+	built, err := codec.Build(ctx, in.Source, states)
+	if err != nil {
+		return nil, err
+	}
+	// Build puts lists before broadcast states, as Describe gives them: the
+	// place of a state in states is its place in the built handle.
+	c := *built
+	c.Wire = h.Wire
+	c.States = nil
+	for k := range h.States {
+		if i, ok := order[k]; ok {
+			c.States = append(c.States, built.States[i])
+		}
+	}
+	rope := *built.Data.(*format.Concat)
+	rope.As = placeOf(h.Data, rope.Size())
+	c.Data = &rope
+	return &c, nil
+}
