@@ -1,0 +1,165 @@
+package transform
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// TestPlanIsWhatFlinkHandedOut: the sources of each new subtask, taken from
+// what the old subtasks held, are what real Flink handed out, in order.
+func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
+	var n struct{ restores, states, elements, maps, multisets, groups, entries int }
+	for _, k := range knownSnapshots(t) {
+		in := inputOf(openAt(t, place(), k.location()))
+		held := map[string]stateContent{}
+		heldKeyed := map[string][]map[string]any{}
+		for _, o := range k.truth.Operators {
+			for _, s := range o.Subtasks {
+				for name, c := range s.OperatorState {
+					held[fmt.Sprint(o.ID, s.Index, name)] = c
+				}
+				for name, c := range s.KeyedState {
+					heldKeyed[fmt.Sprint(o.ID, s.Index, name)] = c.Entries
+				}
+			}
+		}
+		restores, _ := filepath.Glob(filepath.Join(k.dir, "restored-p*.json"))
+		for _, file := range restores {
+			n.restores++
+			var restored content
+			load(t, file, &restored)
+			for _, o := range restored.Operators {
+				pick := func(op *format.Operator) bool { return op.ID.String() == o.ID }
+				plan, err := PlanRescale(t.Context(), in, RescaleOptions{To: o.Parallelism, At: k.at, Pick: pick})
+				if err != nil {
+					t.Fatal(err)
+				}
+				i := slices.IndexFunc(in.Operators, pick)
+				if i < 0 {
+					continue // it had no state
+				}
+				p := plan.Operators[i]
+				for _, s := range o.Subtasks {
+					where := fmt.Sprintf("%s, %s, %s, subtask %d", k.name, filepath.Base(file), o.Name, s.Index)
+					planned := map[string]bool{}
+					for _, st := range p.States {
+						sub := st.Subtasks[s.Index]
+						want, handed := s.OperatorState[st.Name]
+						planned[st.Name] = true
+						if !handed {
+							if sub.Elements > 0 {
+								t.Errorf("%s: Flink handed out no %q", where, st.Name)
+							}
+							continue
+						}
+						var got stateContent
+						elems := int64(0)
+						for _, src := range sub.Sources {
+							from := held[fmt.Sprint(o.ID, src.Old, st.Name)]
+							elems += src.Count
+							if st.Mode == format.ModeBroadcast {
+								got.Entries = append(got.Entries, from.Entries...)
+							} else {
+								got.Raw = append(got.Raw, from.Raw[src.First:src.First+src.Count]...)
+							}
+						}
+						if elems != sub.Elements {
+							t.Errorf("%s, %s: %d elements in the sources, %d said", where, st.Name, elems, sub.Elements)
+						}
+						switch {
+						case st.Mode == format.ModeBroadcast:
+							n.maps++
+							if d := cmp.Diff(mapOf(want.Entries), mapOf(got.Entries)); d != "" {
+								t.Errorf("%s, %s: Flink (-), planned (+)\n%s", where, st.Name, d)
+							}
+							continue
+						case p.Order != "" || k.unaligned:
+							n.multisets++
+							slices.Sort(want.Raw)
+							slices.Sort(got.Raw)
+						default:
+							n.states++
+							n.elements += len(want.Raw)
+						}
+						if want.Kind != st.Mode.String() || !slices.Equal(want.Raw, got.Raw) {
+							t.Errorf("%s, %s %s: planned %s\n%q\n%q", where, st.Name, want.Kind, st.Mode, want.Raw, got.Raw)
+						}
+					}
+					for name := range s.OperatorState {
+						if !planned[name] {
+							t.Errorf("%s: %q is not in the plan", where, name)
+						}
+					}
+					if len(s.KeyedState) == 0 || k.unaligned {
+						continue
+					}
+					if len(p.Keyed) == 0 {
+						t.Fatalf("%s: no keyed state in the plan", where)
+					}
+					d := p.Keyed[0].Subtasks[s.Index]
+					n.groups++
+					if p.Keyed[0].Raw || s.KeyGroups[0] != d.Range.First || s.KeyGroups[1] != d.Range.Last() {
+						t.Errorf("%s: key groups %v, planned %v", where, s.KeyGroups, d.Range)
+					}
+					for name, want := range s.KeyedState {
+						var got []string
+						for _, piece := range d.Pieces {
+							for _, e := range heldKeyed[fmt.Sprint(o.ID, piece.Old, name)] {
+								if g := int32(e["key_group"].(float64)); g >= piece.Groups.First && g <= piece.Groups.Last() {
+									got = append(got, entryText(t, e))
+								}
+							}
+						}
+						n.entries += len(got)
+						if w := entryTexts(t, want.Entries); !slices.Equal(w, sorted(got)) {
+							t.Errorf("%s, %s: Flink %q\nplanned %q", where, name, w, got)
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("proved %d restores, %d states with %d elements in order, %d as multisets, %d broadcast maps; %d key-group ranges with %d keyed entries",
+		n.restores, n.states, n.elements, n.multisets, n.maps, n.groups, n.entries)
+	if n.restores < 98 || n.states < 1500 || n.elements < 7000 || n.maps < 250 || n.multisets == 0 || n.groups < 100 || n.entries < 1000 {
+		t.Error("that is less than there is")
+	}
+}
+
+func sorted(s []string) []string {
+	s = slices.Clone(s)
+	slices.Sort(s)
+	return s
+}
+
+func entryText(t *testing.T, e map[string]any) string {
+	t.Helper()
+	p, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(p)
+}
+
+func entryTexts(t *testing.T, all []map[string]any) (texts []string) {
+	for _, e := range all {
+		texts = append(texts, entryText(t, e))
+	}
+	return sorted(texts)
+}
+
+// mapOf is what a broadcast state holds after its entries were put in order.
+func mapOf(entries [][2]any) map[string]any {
+	m := map[string]any{}
+	for _, e := range entries {
+		m[fmt.Sprint(e[0])] = e[1]
+	}
+	return m
+}
