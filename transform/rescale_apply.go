@@ -242,6 +242,9 @@ func keyedState(d assign.KeyedSubtask, old []*format.Subtask, raw bool, merge fu
 	var parts []groupsOf
 	for _, piece := range d.Pieces {
 		kg, full := keyedOf(old[piece.Old], raw).(*format.KeyGroups)
+		if h := keyedOf(old[piece.Old], raw); hasChanges(h) && piece.Groups != h.KeyGroups() {
+			return nil, &keyedError{fmt.Sprintf("old subtask %d holds a changelog, and new subtasks would share its changes: Flink restores that once, but at the next other parallelism it applies shared changes twice", piece.Old)}
+		}
 		mergeable := full && !raw
 		if len(d.Pieces) == 1 && (!mergeable || !mustCut(kg, piece.Groups)) {
 			return piece.Handle, nil
@@ -263,6 +266,19 @@ func keyedOf(s *format.Subtask, raw bool) format.KeyedHandle {
 		return s.RawKeyed
 	}
 	return s.ManagedKeyed
+}
+
+// hasChanges is whether a handle holds changes since a materialised snapshot.
+// A cut of it still names all of them, and Flink picks by the key groups of the
+// subtask that restores, not by those of the handle (docs/flink-notes.md).
+func hasChanges(h format.KeyedHandle) bool {
+	switch h := h.(type) {
+	case *format.Changelog:
+		return len(h.Changes) > 0
+	case *format.ChangelogMemory, *format.ChangelogStream:
+		return true
+	}
+	return false
 }
 
 // mustCut is whether a stream has to be cut for some of its key groups, instead
