@@ -1,0 +1,399 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"math/big"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/sptest"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+)
+
+// truth is what the subtasks of a job held, read from the running job.
+type truth struct {
+	Operators []struct {
+		ID       string `json:"id"`
+		Subtasks []struct {
+			Index int32 `json:"index"`
+			State map[string]struct {
+				Kind     string   `json:"kind"`
+				Elements []any    `json:"elements"`
+				Raw      []string `json:"raw"`
+				Entries  [][2]any `json:"entries"`
+			} `json:"operator_state"`
+		} `json:"subtasks"`
+	} `json:"operators"`
+}
+
+// spot is a state in one subtask.
+type spot struct {
+	id, state string
+	subtask   int32
+}
+
+type spotLines struct {
+	kind  string
+	lines []CatLine
+}
+
+// catAll runs cat and gathers its lines by the state and subtask they are of.
+func catAll(t *testing.T, args ...string) map[spot]*spotLines {
+	t.Helper()
+	var out, errs bytes.Buffer
+	env := OSEnv()
+	env.Stdout, env.Stderr, env.Getenv = &out, &errs, func(string) string { return "" }
+	if code := Main(t.Context(), append([]string{"cat"}, args...), env); code != 0 {
+		t.Fatalf("%q: exit %d, %s", args, code, errs.String())
+	}
+	all := map[spot]*spotLines{}
+	d := json.NewDecoder(&out)
+	d.UseNumber()
+	d.DisallowUnknownFields()
+	for {
+		var l CatLine
+		if err := d.Decode(&l); err == io.EOF {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		at := spot{l.ID, l.State, l.Subtask}
+		s := all[at]
+		if s == nil {
+			s = &spotLines{kind: l.Kind}
+			all[at] = s
+		}
+		if l.Index != int64(len(s.lines)) || l.Kind != s.kind {
+			t.Fatalf("%q: %v: line %d is index %d, of %s", args, at, len(s.lines), l.Index, l.Kind)
+		}
+		s.lines = append(s.lines, l)
+	}
+}
+
+// same is whether a value of cat is one of the truth, in which long byte arrays
+// are digests and numbers may be written in another way.
+func same(got, want any) bool {
+	switch want := want.(type) {
+	case json.Number:
+		g, ok := got.(json.Number)
+		if !ok {
+			return false
+		}
+		a, ok1 := new(big.Rat).SetString(g.String())
+		b, ok2 := new(big.Rat).SetString(want.String())
+		return ok1 && ok2 && a.Cmp(b) == 0
+	case []any:
+		g, ok := got.([]any)
+		return ok && slices.EqualFunc(g, want, same)
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if digest, is := want["digest"].(string); ok && is {
+			p, err := hex.DecodeString(fmt.Sprint(g["hex"]))
+			return err == nil && len(g) == 1 && digestOf(p) == digest
+		}
+		if !ok || len(g) != len(want) {
+			return false
+		}
+		for k, v := range want {
+			if e, ok := g[k]; !ok || !same(e, v) {
+				return false
+			}
+		}
+		return true
+	}
+	return got == want
+}
+
+func digestOf(p []byte) string {
+	return fmt.Sprintf("%d bytes, sha256 %x", len(p), sha256.Sum256(p))
+}
+
+type catCounts struct{ snapshots, states, elements, entries int }
+
+// judgeCat holds all that cat prints of a snapshot against its truth.
+func judgeCat(t *testing.T, n *catCounts, snapshot, truthFile string) {
+	t.Helper()
+	data, err := os.ReadFile(truthFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want truth
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(&want); err != nil {
+		t.Fatal(err)
+	}
+	n.snapshots++
+	values, stored := catAll(t, snapshot, "--format", "hex"), catAll(t, snapshot, "--format", "hex", "--raw")
+	for _, op := range want.Operators {
+		for _, sub := range op.Subtasks {
+			for name, st := range sub.State {
+				at := spot{op.ID, name, sub.Index}
+				n.states++
+				got, raw := values[at], stored[at]
+				delete(values, at)
+				delete(stored, at)
+				if len(st.Elements)+len(st.Entries) == 0 {
+					if got != nil {
+						t.Errorf("%s: %v has lines, and no element", snapshot, at)
+					}
+					continue
+				}
+				if got == nil || raw == nil || got.kind != st.Kind {
+					t.Errorf("%s: %v: %+v, of a %s", snapshot, at, got, st.Kind)
+					continue
+				}
+				if st.Kind == "broadcast" {
+					judgeEntries(t, n, snapshot, at, got.lines, st.Entries)
+					if len(raw.lines) != 1 || raw.lines[0].Hex == "" {
+						t.Errorf("%s: %v: with --raw %+v", snapshot, at, raw.lines)
+					}
+					continue
+				}
+				n.elements += len(st.Elements)
+				if len(got.lines) != len(st.Elements) || len(raw.lines) != len(st.Raw) {
+					t.Errorf("%s: %v: %d lines, %d with --raw, for %d elements", snapshot, at, len(got.lines), len(raw.lines), len(st.Elements))
+					continue
+				}
+				for i, e := range st.Elements {
+					if !same(got.lines[i].Value, e) {
+						t.Errorf("%s: %v: element %d is %v, not %v", snapshot, at, i, got.lines[i].Value, e)
+					}
+					p, err := hex.DecodeString(raw.lines[i].Hex)
+					if err != nil || int64(len(p)) != got.lines[i].Size || raw.lines[i].Hex != st.Raw[i] && digestOf(p) != st.Raw[i] {
+						t.Errorf("%s: %v: element %d is stored as %s, %d bytes, not %s", snapshot, at, i, raw.lines[i].Hex, got.lines[i].Size, st.Raw[i])
+					}
+				}
+			}
+		}
+	}
+	for at := range values {
+		t.Errorf("%s: %v is printed, and was not there", snapshot, at)
+	}
+}
+
+// judgeEntries compares the entries of a map, which have no order.
+func judgeEntries(t *testing.T, n *catCounts, snapshot string, at spot, lines []CatLine, want [][2]any) {
+	t.Helper()
+	n.entries += len(want)
+	left := slices.Clone(lines)
+	for _, e := range want {
+		i := slices.IndexFunc(left, func(l CatLine) bool { return same(l.Key, e[0]) && same(l.Value, e[1]) })
+		if i < 0 {
+			t.Errorf("%s: %v: no entry %v", snapshot, at, e)
+			continue
+		}
+		left = slices.Delete(left, i, i+1)
+	}
+	if len(left) > 0 {
+		t.Errorf("%s: %v: entries that are not in the map: %v", snapshot, at, left)
+	}
+}
+
+// description finds the _metadata below a folder.
+func description(t *testing.T, dir string) string {
+	t.Helper()
+	found := ""
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "_metadata" {
+			found = p
+		}
+		return err
+	})
+	if err != nil || found == "" {
+		t.Fatalf("no _metadata in %s: %v", dir, err)
+	}
+	return found
+}
+
+// TestCatTellsTheTruth: of every small savepoint cat prints what its subtasks
+// held: the same states, elements and bytes, in order.
+func TestCatTellsTheTruth(t *testing.T) {
+	const dir = "../../../testdata/savepoints"
+	files, err := filepath.Glob(filepath.Join(dir, "*.truth.json"))
+	if err != nil || len(files) < 11 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	var n catCounts
+	for _, f := range files {
+		judgeCat(t, &n, description(t, strings.TrimSuffix(f, ".truth.json")), f)
+	}
+	// The same as .spt files.
+	judgeCat(t, &n, filepath.Join(dir, "sp-012.spt"), filepath.Join(dir, "sp-001.truth.json"))
+	judgeCat(t, &n, filepath.Join(dir, "sp-013.spt"), filepath.Join(dir, "sp-003.truth.json"))
+	t.Logf("%+v", n)
+	if n.elements < 500 || n.entries < 20 {
+		t.Errorf("%+v: hardly anything was compared", n)
+	}
+}
+
+// TestCatTellsTheTruthOfTheCorpus does so for all snapshots of known content.
+func TestCatTellsTheTruthOfTheCorpus(t *testing.T) {
+	root := os.Getenv("SPT_CORPUS")
+	if root == "" {
+		root = "../../../../shared/corpus"
+	}
+	files, err := filepath.Glob(filepath.Join(root, "known", "*", "truth.json"))
+	if err != nil || len(files) == 0 {
+		t.Skipf("NO CORPUS: cat was not held against it (%v); set SPT_CORPUS", err)
+	}
+	var n catCounts
+	for _, f := range files {
+		judgeCat(t, &n, description(t, filepath.Join(filepath.Dir(f), "savepoint")), f)
+	}
+	t.Logf("%+v", n)
+}
+
+// TestValuesAsJSON: every kind of value, by hand.
+func TestValuesAsJSON(t *testing.T) {
+	for _, tt := range []struct {
+		v    any
+		want string
+	}{
+		{nil, `null`}, {true, `true`}, {int8(-128), `-128`}, {int16(-1), `-1`}, {int32(math.MinInt32), `-2147483648`},
+		{int64(math.MaxInt64), `9223372036854775807`}, {uint64(math.MaxUint64), `18446744073709551615`},
+		{1.5, `1.5`}, {250000.0, `250000`}, {1e21, `1e+21`}, {5e-324, `5e-324`}, {math.Copysign(0, -1), `-0`}, {float32(0.1), `0.1`},
+		{math.NaN(), `"NaN"`}, {math.Inf(1), `"Infinity"`}, {math.Inf(-1), `"-Infinity"`},
+		{"a\"b\x1b\u202e", `"a\"b\u001b\u202e"`}, {[]byte{0, 0xff}, `{"base64":"AP8="}`}, {[]byte{}, `{"base64":""}`},
+		{[]any{"x", nil, []any{}}, `["x",null,[]]`}, {map[string]any{"b": 1.0, "a\n": nil}, `{"a\n":null,"b":1}`}, {map[string]any{}, `{}`},
+		{reader.Pairs{{int32(1), "x"}, {nil, []byte("a")}}, `[[1,"x"],[null,{"base64":"YQ=="}]]`}, {[][2]any{}, `[]`},
+		{new(big.Int).Lsh(big.NewInt(-1), 70), `-1180591620717411303424`}, {time.Date(2025, 1, 2, 3, 4, 5, 6, time.UTC), `"2025-01-02T03:04:05.000000006Z"`},
+	} {
+		got := string(appendValue(nil, tt.v, ui.FormatAuto))
+		if got != tt.want || !json.Valid([]byte(got)) {
+			t.Errorf("%v: %s, not %s", tt.v, got, tt.want)
+		}
+	}
+	for f, want := range map[ui.Format]string{ui.FormatHex: `{"hex":"41ff"}`, ui.FormatText: `{"text":"\"A\\xff\""}`, ui.FormatBase64: `{"base64":"Qf8="}`} {
+		if got := string(appendValue(nil, []byte("A\xff"), f)); got != want {
+			t.Errorf("%v: %s, not %s", f, got, want)
+		}
+	}
+}
+
+// TestCatFilter: what --where can ask of values.
+func TestCatFilter(t *testing.T) {
+	st := &catState{op: &format.Operator{}, label: "sink", name: "s", kind: "list"}
+	holds := func(expression string, it *catItem) (bool, error) {
+		t.Helper()
+		f, err := newCatFilter(expression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		it.part = &catPart{subtask: 3}
+		return f.holds(&catter{env: OSEnv()}, st, it)
+	}
+	for _, tt := range []struct {
+		expression string
+		it         catItem
+		want       bool
+	}{
+		{`operator == "sink" and state == "s" and kind == "list" and subtask == 3 and index == 7 and size == 2`, catItem{index: 7, stored: []byte("xx")}, true},
+		{`size < 1 * KiB and id startsWith "00"`, catItem{}, true},
+		{`value > 5`, catItem{value: int64(6)}, true}, {`value > 5`, catItem{value: int32(5)}, false}, {`value == 6`, catItem{value: int8(6)}, true},
+		{`value in [1, 6]`, catItem{value: int64(6)}, true}, {`value in ["a"]`, catItem{value: "a"}, true},
+		{`value > 1.25`, catItem{value: float32(1.5)}, true}, {`value == nil`, catItem{}, true}, {`value == nil`, catItem{value: int64(0)}, false},
+		{`value[0] == "k" and value[1] == 2`, catItem{value: []any{"k", int64(2)}}, true},
+		{`value.name == "x"`, catItem{value: map[string]any{"name": "x"}}, true},
+		{`value.a == 1 and value["b c"] == 2`, catItem{value: reader.Pairs{{"a", int64(1)}, {"b c", int16(2)}}}, true},
+		{`value[0][1] == "x"`, catItem{value: reader.Pairs{{int64(1), "x"}}}, true},
+		{`value contains "\xff"`, catItem{value: []byte("a\xffb")}, false}, {`len(value) == 3 and value contains "a"`, catItem{value: []byte("a\xffb")}, true},
+		{`key == "owner" and value == 0`, catItem{key: "owner", value: int32(0)}, true},
+		{`value == "1180591620717411303424"`, catItem{value: new(big.Int).Lsh(big.NewInt(1), 70)}, true},
+	} {
+		if got, err := holds(tt.expression, &tt.it); err != nil || got != tt.want {
+			t.Errorf("%s of %v: %v, %v", tt.expression, tt.it.value, got, err)
+		}
+	}
+	if _, err := holds(`value > 5`, &catItem{value: "six"}); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "sink/s, subtask 3, index 0") {
+		t.Errorf("%v", err)
+	}
+	for _, bad := range []string{"", "size >", "size", "nothing == 1", `size == "a"`} {
+		if _, err := newCatFilter(bad); exitCode(err) != exitUsage {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// TestCatIsStreamed: memory does not follow the number of elements.
+func TestCatIsStreamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 100 MB")
+	}
+	file := bigSavepoint(t, 100)
+	var peak uint64
+	var writes, lines int
+	env := OSEnv()
+	env.Getenv = func(string) string { return "" }
+	env.Stdout = writerFunc(func(p []byte) (int, error) {
+		lines += bytes.Count(p, []byte("\n"))
+		if writes++; writes%500 == 0 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			peak = max(peak, m.HeapAlloc)
+		}
+		return len(p), nil
+	})
+	if code := Main(t.Context(), []string{"cat", file, "--where", "size > 0"}, env); code != 0 || lines != 1_000_000 || peak == 0 || peak > 16<<20 {
+		t.Errorf("exit %d, %d lines, %d bytes of heap", code, lines, peak)
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// bigSavepoint writes a savepoint of 10,000 elements of 100 bytes a subtask.
+func bigSavepoint(t testing.TB, subtasks int) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "_metadata")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err := sptest.WriteUnion(w, sptest.UnionOptions{Subtasks: subtasks, Elements: 10_000, ElementSize: 100, Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// BenchmarkCat prints a million elements of 100 bytes.
+func BenchmarkCat(b *testing.B) {
+	file := bigSavepoint(b, 100)
+	for _, args := range [][]string{{}, {"--raw"}, {"--where", "size > 90"}, {"--where", `value contains "abc"`}, {"--distinct"}, {"--stats"}, {"-o", "csv"}} {
+		b.Run(strings.Join(append([]string{"cat"}, args...), " "), func(b *testing.B) {
+			for b.Loop() {
+				env := OSEnv()
+				env.Stdout, env.Getenv = io.Discard, func(string) string { return "" }
+				if code := Main(context.Background(), append([]string{"cat", file}, args...), env); code != 0 {
+					b.Fatal(code)
+				}
+			}
+			b.ReportMetric(float64(b.N)*1e6/b.Elapsed().Seconds()/1e6, "Melements/s")
+		})
+	}
+}
