@@ -29,6 +29,8 @@ type Plan struct {
 	// Substituted are files that were not where their references say, and were
 	// found under the snapshot's own or its job's folder.
 	Substituted []Rewrite
+	// Remarks are what whoever restores the result has to know.
+	Remarks []string
 	// Bytes of state that will be read, before any compression.
 	Bytes int64
 	// MetadataBytes is the size of the new _metadata.
@@ -240,6 +242,9 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	if !p.o.KeepReferences && p.o.Files != Reference {
 		view = withoutMerging(view)
 	}
+	if sharedBecomeRelative(sp, view) {
+		p.Remarks = append(p.Remarks, "shared files of an incremental checkpoint lie beside _metadata now: restore it without claiming (NO_CLAIM). After a restore with CLAIM, Flink up to 2.3.0 takes checkpoints that cannot be restored")
+	}
 	p.verbatim = p.snap.Container.Family == reader.Flink && p.snap.Describes(view)
 	c := *view
 	c.Location = p.Target
@@ -323,4 +328,38 @@ func withoutMerging(sp *format.Savepoint) *format.Savepoint {
 		return sp
 	}
 	return &c
+}
+
+// sharedBecomeRelative is whether the shared list of an incremental handle names
+// a file beside _metadata in view that it named by an absolute place before
+// (docs/flink-notes.md: Flink restores that, and must not own it).
+func sharedBecomeRelative(sp, view *format.Savepoint) bool {
+	relative := func(sp *format.Savepoint) (n int) {
+		var count func(format.KeyedHandle)
+		count = func(h format.KeyedHandle) {
+			switch h := h.(type) {
+			case *format.Incremental:
+				for _, s := range h.Shared {
+					st := s.Data
+					if c, ok := st.(*format.Chunks); ok {
+						st = c.As
+					}
+					if _, rel, ok := format.Reference(st); ok && rel {
+						n++
+					}
+				}
+			case *format.Changelog:
+				for _, m := range h.Materialized {
+					count(m)
+				}
+			}
+		}
+		for _, op := range sp.Operators {
+			for _, sub := range op.Subtasks {
+				count(sub.ManagedKeyed)
+			}
+		}
+		return n
+	}
+	return relative(view) > relative(sp)
 }

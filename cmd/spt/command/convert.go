@@ -118,6 +118,7 @@ type WriteResult struct {
 	Missing     []string       `json:"missing,omitempty" jsonschema:"description=bare references that were kept"`
 	Moved       []WriteRewrite `json:"moved,omitempty" jsonschema:"description=files found under the folder of the snapshot or its job instead of where the reference points"`
 	ReadBack    bool           `json:"read_back,omitempty"`
+	Remarks     []string       `json:"remarks,omitempty" jsonschema:"description=what whoever restores the result has to know"`
 }
 
 // WriteRewrite is a reference and what it became.
@@ -222,7 +223,7 @@ func (r *WriteResult) wrote(report *writer.Report) {
 }
 
 func newWriteResult(env *Env, in string, p *writer.Plan) *WriteResult {
-	r := &WriteResult{Input: in, Output: p.Target, Family: string(p.Family), Replaced: p.Replaces, Files: len(p.Files), StateBytes: p.Bytes, Metadata: p.MetadataBytes}
+	r := &WriteResult{Input: in, Output: p.Target, Family: string(p.Family), Replaced: p.Replaces, Files: len(p.Files), StateBytes: p.Bytes, Metadata: p.MetadataBytes, Remarks: p.Remarks}
 	for _, w := range p.Rewrites {
 		r.Rewrites = append(r.Rewrites, WriteRewrite{env.text(w.From), env.text(w.To)})
 	}
@@ -307,6 +308,9 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 	rewrittenText(&b, r.Rewrites)
 	list(r.Outside, fmt.Sprintf("%s referred to where they are, not written", ui.Plural(int64(len(r.Outside)), "file")))
 	list(r.Missing, style.Bad(fmt.Sprintf("%s kept without their files", ui.Plural(int64(len(r.Missing)), "reference"))))
+	for _, m := range r.Remarks {
+		fmt.Fprintf(&b, "%s %s.\n", style.Look("!"), m)
+	}
 	switch {
 	case r.Output == "":
 		b.WriteString("Nothing written. Add an output to write it.\n")
