@@ -52,9 +52,9 @@ func newRenameCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rename IN [OUT]",
 		Short: "Give operators new uids, and operator states new names",
-		Long: `Gives operators new uids: their ids become those that Flink computes of them, and
-the uid in the file changes where there is one (from Flink 2.0 on). Several at
-once, so that two can swap; two operators of one id are refused.
+		Long: `Gives operators new uids: their ids become those that Flink computes of them,
+and the uid in the file changes where there is one (from Flink 2.0 on). Several
+at once, so that two can swap; two operators of one id are refused.
 
 --state-name renames list, union and broadcast states, in _metadata and in the
 state itself. Keyed states have their names inside their files and stay.`,
