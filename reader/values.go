@@ -95,9 +95,9 @@ func notDecoded(s *types.Snapshot) string {
 			}
 		}
 	}
-	name := s.Class[strings.LastIndexByte(s.Class, '.')+1:]
+	name := strings.TrimSuffix(s.Class[strings.LastIndexAny(s.Class, ".$")+1:], "Snapshot")
 	if s.Type != "" {
 		name += " of " + s.Type
 	}
-	return "values of " + name + " are not decoded"
+	return name
 }

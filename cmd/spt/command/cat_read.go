@@ -151,10 +151,29 @@ func (c *catter) each(ctx context.Context, st *catState, f func(*catItem) error)
 			return done
 		}
 		if err != nil {
-			return format.InFile(format.At(err, "%v", it.part.place), c.snap.Container.Name)
+			return c.placed(err, it.part)
 		}
 	}
 	return nil
+}
+
+// placed says of an error in which stream of the snapshot it is.
+func (c *catter) placed(err error, at *catPart) error {
+	value, isValue := err.(*notReadable) //nolint:errorlint // what wraps it has nothing to add
+	if isValue {
+		err = value.error
+	}
+	var e *format.Error
+	if errors.As(err, &e) && e.Offset >= 0 {
+		inner := *e
+		inner.Offset = -1 // it is one of the value, or of the stream, not of the file
+		err = &inner
+	}
+	err = format.InFile(format.At(err, "%v", at.place), c.snap.Container.Name)
+	if isValue {
+		return &notReadable{err}
+	}
+	return err
 }
 
 // part goes through the elements of a state in one subtask.
@@ -180,7 +199,11 @@ func (c *catter) part(ctx context.Context, st *catState, it *catItem, f func() e
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, cur.Close()) }()
+	defer func() {
+		if cerr := cur.Close(); err == nil {
+			err = cerr
+		}
+	}()
 	for n := 0; ; n++ {
 		e, err := cur.Next()
 		if err == io.EOF {

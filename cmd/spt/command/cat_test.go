@@ -280,7 +280,7 @@ func TestValuesAsJSON(t *testing.T) {
 			t.Errorf("%v: %s, not %s", tt.v, got, tt.want)
 		}
 	}
-	for f, want := range map[ui.Format]string{ui.FormatHex: `{"hex":"41ff"}`, ui.FormatText: `{"text":"\"A\\xff\""}`, ui.FormatBase64: `{"base64":"Qf8="}`} {
+	for f, want := range map[ui.Format]string{ui.FormatHex: `{"hex":"41ff"}`, ui.FormatText: `{"text":"A\\xff"}`, ui.FormatBase64: `{"base64":"Qf8="}`} {
 		if got := string(appendValue(nil, []byte("A\xff"), f)); got != want {
 			t.Errorf("%v: %s, not %s", f, got, want)
 		}

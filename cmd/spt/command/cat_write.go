@@ -141,7 +141,9 @@ func appendStored(dst, p []byte, f ui.Format) []byte {
 	switch f {
 	case ui.FormatHex:
 		return append(hex.AppendEncode(append(dst, '"'), p), '"')
-	case ui.FormatText, ui.FormatRedacted:
+	case ui.FormatText:
+		return ui.AppendJSON(dst, ui.Printable(string(p)))
+	case ui.FormatRedacted:
 		return ui.AppendJSON(dst, ui.Value(p, f, 0))
 	}
 	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), p), '"')
@@ -263,8 +265,10 @@ func (c *catter) cells(it *catItem) (key, value string) {
 	switch enc := c.encoding(it); {
 	case enc == "json":
 		value = string(appendValue(nil, it.value, f))
-	case f == ui.FormatAuto:
+	case enc == "base64":
 		value = ui.Value(it.stored, ui.FormatBase64, 0)
+	case enc == "text":
+		value = ui.Printable(string(it.stored))
 	default:
 		value = ui.Value(it.stored, f, 0)
 	}
