@@ -21,7 +21,8 @@ import (
 // All states must have one Form, and the runs lie in streams that are
 // compressed alike. That the elements of all runs of a state were written with
 // the serializers that its Envelope describes is for the caller to see to: by
-// comparing Envelopes. A state may be renamed by giving it another Name.
+// comparing Envelopes. A state may be renamed by giving it another Name, and a
+// list state made a union state, or the other way round, by another Mode.
 //
 // It is an ErrUnsupported to build from envelopes before version 5, and to
 // build other states than all those of an envelope that could not be split.
@@ -122,24 +123,32 @@ func buildEnvelope(f form, states []format.StateRuns) ([]byte, error) {
 	return p, nil
 }
 
-// appendState appends what the envelope says of one state, under its name.
+// appendState appends what the envelope says of one state, under its name and
+// with its mode.
 func appendState(p []byte, version, kind int32, m format.StateMeta) ([]byte, error) {
 	c := java.NewCursor(m.Envelope)
 	s := readState(c, version, kind)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	if c.Remaining() > 0 || s.mode != m.Mode {
-		return nil, format.Errorf(format.ErrUnsupported, "its description is one of a %v state of %d bytes, not of a %v state of %d", s.mode, c.Offset(), m.Mode, len(m.Envelope))
+	if n := c.Remaining(); n > 0 {
+		return nil, format.Errorf(format.ErrUnsupported, "its description ends %d bytes early", n)
 	}
+	nameEnd := 2 + int(binary.BigEndian.Uint16(m.Envelope))
+	var err error
 	if s.name == m.Name {
-		return append(p, m.Envelope...), nil
-	}
-	p, err := java.AppendText(p, m.Name)
-	if err != nil {
+		p = append(p, m.Envelope[:nameEnd]...)
+	} else if p, err = java.AppendText(p, m.Name); err != nil {
 		return nil, err
 	}
-	return append(p, m.Envelope[2+int(binary.BigEndian.Uint16(m.Envelope)):]...), nil
+	if s.mode == m.Mode {
+		return append(p, m.Envelope[nameEnd:]...), nil
+	}
+	p = append(p, m.Envelope[nameEnd:s.modeAt[0]]...)
+	if p, err = java.AppendText(p, format.NewText(optionOf(m.Mode))); err != nil {
+		return nil, err
+	}
+	return append(p, m.Envelope[s.modeAt[1]:]...), nil
 }
 
 // builder lays out a rope.

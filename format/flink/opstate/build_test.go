@@ -1,6 +1,7 @@
 package opstate_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 )
 
@@ -210,7 +212,7 @@ func TestBuildRefused(t *testing.T) {
 		{"two maps", all(func(s []format.StateRuns) []format.StateRuns { s[1].Runs = append(s[1].Runs, s[1].Runs...); return s }), nil, "2 were given"},
 		{"no map", all(func(s []format.StateRuns) []format.StateRuns { s[1].Runs = nil; return s }), nil, "0 were given"},
 		{"one name twice", all(func(s []format.StateRuns) []format.StateRuns { return append(s, s[0]) }), nil, "two states"},
-		{"another mode", all(func(s []format.StateRuns) []format.StateRuns { s[0].Mode = format.ModeUnion; return s }), format.ErrUnsupported, "one of a list state"},
+		{"another mode", all(func(s []format.StateRuns) []format.StateRuns { s[0].Mode = format.ModeBroadcast; return s }), format.ErrCorrupt, "a state of kind 1 among those of kind 2"},
 		{"another form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Form = "\x05\x00"; return s }), format.ErrUnsupported, "made differently"},
 		{"foreign form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Form, s[1].Form = "", ""; return s }), format.ErrUnsupported, "not described by this codec"},
 		{"a cut description", all(func(s []format.StateRuns) []format.StateRuns { s[0].Envelope = s[0].Envelope[:20]; return s }), format.ErrTruncated, "cut short"},
@@ -292,6 +294,119 @@ func TestConcurrent(t *testing.T) {
 	for range 8 {
 		if err := <-done; err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestModeChanged: what is built with another mode is, byte for byte, what a
+// writer makes of a state of that mode.
+func TestModeChanged(t *testing.T) {
+	for _, w := range []how{{version: 5}, {version: 6}, {version: 6, framed: "one header"}, {version: 6, framed: "header per state"}} {
+		states := func(a, b format.Mode, name string) []state {
+			return []state{{name: "first", mode: a, elements: []string{"x", "yy"}}, {name: name, mode: b, elements: []string{"z"}}, {name: "m", mode: format.ModeBroadcast, elements: []string{"map"}}}
+		}
+		in := stream(w, states(format.ModeList, format.ModeUnion, "second")...)
+		want := stream(w, states(format.ModeUnion, format.ModeList, "renamed")...)
+		src, codec := &memory{}, &opstate.Codec{}
+		metas, err := codec.Describe(t.Context(), src, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := runs(t, in, metas)
+		r[0].Mode, r[1].Mode, r[1].Name = format.ModeUnion, format.ModeList, format.NewText("renamed")
+		got, err := codec.Build(t.Context(), src, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(content(t, src, got.Data), content(t, src, want.Data)) {
+			t.Errorf("%v:\n%x\n%x", w, content(t, src, got.Data), content(t, src, want.Data))
+		}
+		if _, err := codec.Describe(t.Context(), src, got); err != nil {
+			t.Error(err)
+		}
+		if got.States[0].Mode != format.ModeUnion || got.States[1].Mode != format.ModeList {
+			t.Errorf("%v, %v", got.States[0].Mode, got.States[1].Mode)
+		}
+	}
+}
+
+// TestModeOfUnknown: the mode of a state whose description was not walked to its
+// end cannot be changed.
+func TestModeOfUnknown(t *testing.T) {
+	in := stream(how{version: 6}, state{name: "s", class: "org.example.Unknown", elements: []string{"a"}})
+	src, codec := &memory{}, &opstate.Codec{}
+	metas, err := codec.Describe(t.Context(), src, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := runs(t, in, metas)
+	r[0].Mode = format.ModeUnion
+	if _, err := codec.Build(t.Context(), src, r); !errors.Is(err, format.ErrUnsupported) {
+		t.Error(err)
+	}
+}
+
+// TestFormFor: streams become what a writer of the older version makes of the
+// same states, also where their description cannot be taken apart.
+func TestFormFor(t *testing.T) {
+	for _, class := range []string{"", "org.example.Unknown"} {
+		states := []state{{name: "s", class: class, elements: []string{"a", "bb"}}}
+		in, want := stream(how{version: 6}, states...), stream(how{version: 5}, states...)
+		src, codec := &memory{}, &opstate.Codec{}
+		metas, err := codec.Describe(t.Context(), src, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []assign.Release{{}, {Major: 2, Minor: 3}, {Major: 1, Minor: 18}} {
+			if w, err := codec.FormFor(metas[0].Form, r); err != nil || w != metas[0].Form {
+				t.Errorf("%v: another form, %v", r, err)
+			}
+		}
+		r := runs(t, in, metas)
+		if r[0].Form, err = codec.FormFor(metas[0].Form, assign.Release{Major: 1, Minor: 17}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := codec.Build(t.Context(), src, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(content(t, src, got.Data), content(t, src, want.Data)) {
+			t.Errorf("%q:\n%x\n%x", class, content(t, src, got.Data), content(t, src, want.Data))
+		}
+		if all, err := elements(t.Context(), codec, src, got, "s", 0); err != nil || !slices.Equal(all, []string{"a", "bb"}) {
+			t.Errorf("%q, %v", all, err)
+		}
+	}
+	for _, x := range []struct {
+		w    how
+		to   assign.Release
+		text string // "": as it is
+	}{
+		{how{version: 6, framed: "one header"}, assign.Release{Major: 1, Minor: 17}, "compressed"},
+		{how{version: 6, framed: "one header"}, assign.Release{Major: 1, Minor: 18}, ""},
+		{how{version: 6}, assign.Release{Major: 1, Minor: 6}, "as Java objects"},
+		{how{version: 5}, assign.Release{Major: 1, Minor: 5}, "as Java objects"},
+		{how{version: 5}, assign.Release{Major: 1, Minor: 7}, ""},
+		{how{version: 4}, assign.Release{Major: 1, Minor: 17}, "refuses"},
+		{how{version: 4}, assign.Release{Major: 2, Minor: 0}, "refuses"},
+		{how{version: 4}, assign.Release{Major: 1, Minor: 16}, ""},
+		{how{version: 4}, assign.Release{Major: 1, Minor: 6}, ""},
+		{how{version: 3}, assign.Release{Major: 1, Minor: 5}, ""},
+		{how{version: 2}, assign.Release{Major: 1, Minor: 3}, ""},
+		{how{version: 0}, assign.Release{Major: 1, Minor: 3}, ""}, // raw
+	} {
+		h := stream(x.w, state{name: "s", elements: []string{"a"}})
+		src, codec := &memory{}, &opstate.Codec{}
+		metas, err := codec.Describe(t.Context(), src, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := codec.FormFor(metas[0].Form, x.to)
+		switch {
+		case x.text == "" && (err != nil || w != metas[0].Form):
+			t.Errorf("%v for %v: %v", x.w, x.to, err)
+		case x.text != "" && (!errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), x.text)):
+			t.Errorf("%v for %v: %v", x.w, x.to, err)
 		}
 	}
 }

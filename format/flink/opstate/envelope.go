@@ -30,6 +30,16 @@ var modeNames = map[string]format.Mode{
 	"BROADCAST":        format.ModeBroadcast,
 }
 
+// optionOf is what the envelope calls a mode.
+func optionOf(m format.Mode) string {
+	for name, mode := range modeNames {
+		if mode == m {
+			return name
+		}
+	}
+	return ""
+}
+
 // envelope is the head of a stream.
 type envelope struct {
 	states []describedState
@@ -40,6 +50,7 @@ type describedState struct {
 	name        format.Text
 	mode        format.Mode
 	bytes       []byte // verbatim
+	modeAt      [2]int // where in bytes the value of the option is, from version 4
 	serializers []Serializer
 }
 
@@ -133,7 +144,9 @@ func readState(c *java.Cursor, version, kind int32) describedState {
 		}
 		off = c.Offset()
 		for range c.Count("options", 4) {
-			if k, v := c.Name().String(), c.Name().String(); k == modeOption {
+			k, at := c.Name().String(), c.Offset()
+			if v := c.Name().String(); k == modeOption {
+				s.modeAt = [2]int{at - start, c.Offset() - start}
 				if m, ok := modeNames[v]; ok {
 					s.mode = m
 				} else {

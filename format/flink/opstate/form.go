@@ -1,10 +1,12 @@
 package opstate
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/format/flink/java"
 )
 
@@ -87,4 +89,51 @@ func (u *unsplit) holds(states []format.StateRuns) bool {
 	return len(states) == len(u.states) && !slices.ContainsFunc(states, func(s format.StateRuns) bool {
 		return !slices.ContainsFunc(u.states, func(o format.NamedState) bool { return o.Name == s.Name && o.Mode == s.Mode })
 	})
+}
+
+// newestFor is the newest version of the envelope that a release reads (spec A3).
+func newestFor(r assign.Release) int32 {
+	switch {
+	case r.AtLeast(1, 18):
+		return 6
+	case r.AtLeast(1, 7):
+		return 5
+	case r.AtLeast(1, 6):
+		return 4
+	case r.AtLeast(1, 5):
+		return 3
+	case r.AtLeast(1, 3):
+		return 2
+	}
+	return 1
+}
+
+// FormFor gives the form in which a release reads streams of another form: the
+// same, or one that Build makes of the same elements. It is an ErrUnsupported
+// where there is none: the release knows no compressed operator state, or
+// another way of describing serializers.
+func (c *Codec) FormFor(w format.Wire, r assign.Release) (format.Wire, error) {
+	f, err := parseForm(w)
+	if err != nil || f.version == 0 {
+		return w, err
+	}
+	newest := newestFor(r)
+	switch {
+	case f.version < minWritten && r.AtLeast(1, 17):
+		return "", format.Errorf(format.ErrUnsupported, "operator state of version %d holds its serializers as Java objects, which Flink %v refuses", f.version, r)
+	case f.version <= newest:
+		return w, nil
+	case newest < minWritten:
+		return "", format.Errorf(format.ErrUnsupported, "operator state of version %d cannot be written in version %d, which Flink %v reads: it holds serializers as Java objects", f.version, newest, r)
+	case f.compressed:
+		return "", format.Errorf(format.ErrUnsupported, "Flink %v does not read compressed operator state", r)
+	}
+	f.version, f.headers = newest, false
+	if f.unsplit != nil {
+		u := *f.unsplit
+		u.bytes = binary.BigEndian.AppendUint32(nil, uint32(newest))
+		u.bytes = append(u.bytes, f.unsplit.bytes[5:]...) // without the mark of compression
+		f.unsplit = &u
+	}
+	return f.wire()
 }
