@@ -173,7 +173,7 @@ func (p *RescalePlan) metas(ctx context.Context, old []*format.Subtask, raw bool
 	var all []format.StateMeta
 	var codec format.OperatorCodec
 	var id format.CodecID
-	at := map[stateKey]int{}
+	at := map[nameAndMode]int{}
 	for _, s := range old {
 		h := handleOf(s, raw)
 		if h == nil || len(h.States) == 0 {
@@ -192,7 +192,7 @@ func (p *RescalePlan) metas(ctx context.Context, old []*format.Subtask, raw bool
 			return nil, nil, err
 		}
 		for _, m := range metas {
-			key := stateKey{m.Name.String(), m.Mode}
+			key := nameAndMode{m.Name.String(), m.Mode}
 			k, ok := at[key]
 			if !ok {
 				at[key] = len(all)
@@ -234,7 +234,9 @@ func (p *RescalePlan) keyedStates(ctx context.Context, subs, old []*format.Subta
 }
 
 // keyedState is what one new subtask holds: nothing, what one old handle gives,
-// or key groups of full streams merged into one.
+// or key groups of full streams, merged into one. A new subtask could name the
+// old stream for some of its key groups, too; but where such a stream is cut by
+// whoever rescales next, its header could not be told from what is in front.
 func keyedState(d assign.KeyedSubtask, old []*format.Subtask, raw bool, merge func([]groupsOf) (format.KeyedHandle, error)) (format.KeyedHandle, error) {
 	if len(d.Pieces) == 0 {
 		return nil, nil
@@ -246,7 +248,7 @@ func keyedState(d assign.KeyedSubtask, old []*format.Subtask, raw bool, merge fu
 			return nil, &keyedError{fmt.Sprintf("old subtask %d holds a changelog, and new subtasks would share its changes: Flink restores that once, but at the next other parallelism it applies shared changes twice", piece.Old)}
 		}
 		mergeable := full && !raw
-		if len(d.Pieces) == 1 && (!mergeable || !mustCut(kg, piece.Groups)) {
+		if len(d.Pieces) == 1 && (!mergeable || piece.Groups == kg.Range) {
 			return piece.Handle, nil
 		}
 		if !mergeable {
@@ -277,26 +279,6 @@ func hasChanges(h format.KeyedHandle) bool {
 		return len(h.Changes) > 0
 	case *format.ChangelogMemory, *format.ChangelogStream:
 		return true
-	}
-	return false
-}
-
-// mustCut is whether a stream has to be cut for some of its key groups, instead
-// of being named again: native ones end with their last group, and inline ones
-// would stand in the snapshot as often as they are named.
-func mustCut(h *format.KeyGroups, groups format.KeyGroupRange) bool {
-	return groups != h.Range && (h.Codec == format.CodecNative || isInline(h.Data))
-}
-
-// isInline is whether a stream is bytes inside a Flink snapshot, or was.
-func isInline(s format.Stream) bool {
-	switch s := s.(type) {
-	case *format.Inline:
-		return true
-	case *format.Chunks:
-		return isInline(s.As)
-	case *format.Concat:
-		return isInline(s.As)
 	}
 	return false
 }

@@ -82,6 +82,10 @@ type StatePlan struct {
 	Elements int64 // in the snapshot
 	Bytes    int64
 	Subtasks []SubtaskPlan // new ones, by index
+	// OrderVaries: subtasks are handed this union state in different orders,
+	// because Flink's hash map has handles in one bucket. A snapshot that Apply
+	// makes hands it to all in the order of subtask 0.
+	OrderVaries bool
 }
 
 // SubtaskPlan is what one new subtask is handed.
@@ -189,6 +193,9 @@ func (plan *OperatorPlan) operatorStates(ctx context.Context, p *RescalePlan, ol
 		if err != nil {
 			return err
 		}
+		if isNative(handles) {
+			inOldOrder(dealt)
+		}
 		if p.Strategy != StrategyFlink {
 			if err := redeal(ctx, dealt, handles, p.Strategy); err != nil {
 				return err
@@ -216,9 +223,9 @@ func (plan *OperatorPlan) operatorStates(ctx context.Context, p *RescalePlan, ol
 func statePlans(ctx context.Context, handles []*format.OperatorHandle, dealt *assign.Plan, raw bool) ([]*StatePlan, error) {
 	sizers := make([]*sizer, len(handles))
 	var order []*StatePlan
-	byName := map[stateKey]*StatePlan{}
+	byName := map[nameAndMode]*StatePlan{}
 	at := func(name string, mode format.Mode) *StatePlan {
-		key := stateKey{name, mode}
+		key := nameAndMode{name, mode}
 		s := byName[key]
 		if s == nil {
 			s = &StatePlan{Name: name, Mode: mode, Raw: raw, Subtasks: make([]SubtaskPlan, len(dealt.Subtasks))}
@@ -262,11 +269,30 @@ func statePlans(ctx context.Context, handles []*format.OperatorHandle, dealt *as
 			}
 		}
 	}
+	for _, s := range order {
+		s.OrderVaries = s.Mode == format.ModeUnion && slices.ContainsFunc(s.Subtasks, func(sub SubtaskPlan) bool {
+			return !slices.Equal(sub.Sources, s.Subtasks[0].Sources)
+		})
+	}
 	slices.SortStableFunc(order, func(a, b *StatePlan) int { return int(a.Mode) - int(b.Mode) })
 	return order, nil
 }
 
-type stateKey struct {
+// isNative is whether state is that of a Go program.
+func isNative(handles []*format.OperatorHandle) bool {
+	return slices.ContainsFunc(handles, func(h *format.OperatorHandle) bool { return h != nil && h.Codec == format.CodecNative })
+}
+
+// inOldOrder puts what each subtask is handed in the order of the old subtasks.
+// Handles of native state have no names by which Flink could order them.
+func inOldOrder(dealt *assign.Plan) {
+	for i := range dealt.Subtasks {
+		slices.SortStableFunc(dealt.Subtasks[i].Pieces, func(a, b assign.Piece) int { return a.Old - b.Old })
+	}
+	dealt.Undefined, dealt.DependsOnPlace = "", false
+}
+
+type nameAndMode struct {
 	name string
 	mode format.Mode
 }

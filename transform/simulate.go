@@ -2,7 +2,7 @@ package transform
 
 import (
 	"context"
-	"slices"
+	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
 )
@@ -11,6 +11,9 @@ import (
 // equal blocks in from subtasks, once as list and once as union state. Nothing
 // names a file, so blocks come in the order of the old subtasks.
 func Simulate(ctx context.Context, elements int64, from, to int32, strategy Strategy) (*RescalePlan, error) {
+	if elements < 0 {
+		return nil, fmt.Errorf("%d elements", elements)
+	}
 	op := &format.Operator{ID: format.OperatorIDOf("simulation"), Parallelism: from, MaxParallelism: format.MaxKeyGroups}
 	for i := range from {
 		n := elements / int64(from)
@@ -18,28 +21,32 @@ func Simulate(ctx context.Context, elements int64, from, to int32, strategy Stra
 			n++
 		}
 		// One byte an element: bytes are not what a simulation is about.
-		offsets := make(format.OffsetSlice, n)
-		unions := make(format.OffsetSlice, n)
-		for k := range offsets {
-			offsets[k], unions[k] = int64(k), n+int64(k)
-		}
 		op.Subtasks = append(op.Subtasks, &format.Subtask{Index: i, Managed: &format.OperatorHandle{
+			Codec: format.CodecNative,
 			States: []format.NamedState{
-				{Name: format.NewText("list"), Mode: format.ModeList, Offsets: offsets},
-				{Name: format.NewText("union"), Mode: format.ModeUnion, Offsets: unions},
+				{Name: format.NewText("list"), Mode: format.ModeList, Offsets: counting{0, n}},
+				{Name: format.NewText("union"), Mode: format.ModeUnion, Offsets: counting{n, n}},
 			},
-			Data: &format.Concat{Parts: []format.Part{{Of: &format.Inline{Name: format.NewText(string(rune('a' + i)))}, N: 2 * n}}},
+			Data: &format.Concat{Parts: []format.Part{{Of: &format.Inline{}, N: 2 * n}}},
 		}})
 	}
-	in := Input{Savepoint: &format.Savepoint{Operators: []*format.Operator{op}}}
-	p, err := PlanRescale(ctx, in, RescaleOptions{To: to, Strategy: strategy})
-	if err != nil {
-		return nil, err
+	return PlanRescale(ctx, Input{Savepoint: &format.Savepoint{Operators: []*format.Operator{op}}}, RescaleOptions{To: to, Strategy: strategy})
+}
+
+// counting is the offsets first, first+1, … of n elements.
+type counting struct{ first, n int64 }
+
+// Len is the number of offsets.
+func (s counting) Len() int64 { return s.n }
+
+// Read counts.
+func (s counting) Read(_ context.Context, dst []int64, from int64) (int, error) {
+	if from < 0 || from > s.n {
+		return 0, fmt.Errorf("internal error: offset %d of %d was asked for", from, s.n)
 	}
-	for _, st := range p.Operators[0].States {
-		for i := range st.Subtasks {
-			slices.SortStableFunc(st.Subtasks[i].Sources, func(a, b ElementSource) int { return int(a.Old - b.Old) })
-		}
+	n := int(min(int64(len(dst)), s.n-from))
+	for i := range n {
+		dst[i] = s.first + from + int64(i)
 	}
-	return p, nil
+	return n, nil
 }
