@@ -129,3 +129,27 @@ func TestRelativeSharedFilesAfterClaim(t *testing.T) {
 		}
 	})
 }
+
+// A changelog checkpoint, restored at 4, claimed, and its next checkpoint
+// restored at 3: Flink applies the changes that the subtasks share as often as
+// a subtask is handed them, and lists hold their elements twice. spt must not
+// write such handles. When a version holds what it held, this fails, and spt
+// need not refuse them any more.
+func TestSharedChanges(t *testing.T) {
+	eachVersion(t, func(t *testing.T, version Version) {
+		f := Use(t, version)
+		s := madeOnce(t, f, caseNamed(t, "keyed-changelog").options)
+		next, err := f.Proceed(s, Choices{Parallelism: 4, Claim: true}, t.TempDir())
+		if err != nil {
+			t.Fatal(explain(err))
+		}
+		truth := Loosened(mustTruth(t, next))
+		if wrong := CheckRedistributed(truth, Loosened(Restore(t, f, next, Choices{Parallelism: 4}))); len(wrong) > 0 {
+			t.Errorf("at the same parallelism: %v", wrong)
+		}
+		wrong := fmt.Sprint(CheckRedistributed(truth, Loosened(Restore(t, f, next, Choices{Parallelism: 3}))))
+		if !strings.Contains(wrong, "keyed state or timers differ") {
+			t.Errorf("at another parallelism nothing is doubled: %s", wrong)
+		}
+	})
+}

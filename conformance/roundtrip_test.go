@@ -130,9 +130,14 @@ func judgeSame(t *testing.T, f *Flink, original, rewritten Snapshot, moved bool)
 }
 
 // withoutUnionOrder sorts the elements of union states.
-func withoutUnionOrder(c Content) Content {
-	return withOperatorStates(c, func(_ Operator, _ Subtask, name string, state OperatorState) (OperatorState, bool) {
-		if state.Kind != "union" {
+func withoutUnionOrder(c Content) Content { return elementsSorted(c, "union") }
+
+// withoutOrder sorts the elements of list and union states.
+func withoutOrder(c Content) Content { return elementsSorted(c, "list", "union") }
+
+func elementsSorted(c Content, kinds ...string) Content {
+	return withOperatorStates(c, func(_ Operator, _ Subtask, _ string, state OperatorState) (OperatorState, bool) {
+		if !slices.Contains(kinds, state.Kind) {
 			return state, true
 		}
 		pairs := make([][2]string, len(state.Elements))

@@ -13,8 +13,10 @@ import (
 // Apply gives the savepoint in its new shape. Restored at the new parallelism,
 // each subtask is handed what the plan says: list state lies with its subtask,
 // where an engine leaves it alone; union state lies once, with subtask 0, in the
-// order in which the old snapshot would have been handed out; each subtask has
-// the copy of broadcast state that it would have been given.
+// order in which the old snapshot would have been handed to subtask 0; each
+// subtask has the copy of broadcast state that it would have been given. Where
+// handles share a bucket of Flink's hash map, the plan has the blocks of a union
+// state in another order for some subtasks, which one list cannot be.
 //
 // What cannot be written for the new parallelism is refused as a whole, as
 // format.ErrUnsupported that names operator and reason; with LeaveKeyed an
