@@ -44,10 +44,15 @@ func (o *writeOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.readBack, "read-back", false, "read everything again before OUT becomes visible")
 }
 
-func (o *writeOptions) validate(env *Env) error {
-	if env.common.output == ui.OutputCSV {
-		return usagef("this answer is no table: --output table, json or jsonl")
+// noRows refuses -o csv for what is no list of rows.
+func (e *Env) noRows() error {
+	if e.common.output == ui.OutputCSV {
+		return usagef("-o csv: what is written is no list of rows; -o table, json or jsonl says it")
 	}
+	return nil
+}
+
+func (o *writeOptions) validate(env *Env) error {
 	files, err := writer.ParseFiles(o.files)
 	if err != nil {
 		return usagef("--files: %v", err)
@@ -86,7 +91,7 @@ func (o *convertOptions) validate(env *Env) error {
 	if o.to != "" && o.to != string(reader.SPT) && o.to != string(reader.Flink) {
 		return usagef("--to %s: spt or flink", o.to)
 	}
-	if err := o.writeOptions.validate(env); err != nil {
+	if err := errors.Join(env.noRows(), o.writeOptions.validate(env)); err != nil {
 		return err
 	}
 	o.opts.Family = reader.Family(o.to)

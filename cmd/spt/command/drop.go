@@ -41,8 +41,8 @@ func newDropCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop IN [OUT]",
 		Short: "Take operators, states, coordinators or records in flight out of a snapshot",
-		Long: `Takes operators out of a snapshot, or parts of them: operator states by name, the
-state of coordinators, records in flight. All else is copied byte for byte.
+		Long: `Takes operators out of a snapshot, or parts of them: operator states by name,
+the state of coordinators, records in flight. All else is copied byte for byte.
 
 An operator with keyed state can go as a whole; single keyed states lie inside
 its files and cannot be taken out of them here.

@@ -52,7 +52,7 @@ func (o *pruneOptions) validate(env *Env, args []string, given *pflag.FlagSet) e
 	}
 	switch {
 	case len(args) == 2 && o.keep == "":
-		return &usageError{"--keep is needed to write: which of the copies stay is for you to say", "spt prune-union " + ui.Quote(args[0]) + "   shows what there is"}
+		return &usageError{"--keep is needed to write: which of the copies stay is for you to say", "what there is:  spt prune-union " + ui.Quote(args[0])}
 	case o.elements < 0 || o.restores < 0 || o.restores > 20:
 		return usagef("--elements %d, --restores %d: not numbers of elements and (0 to 20) restores", o.elements, o.restores)
 	case o.parallelism < 1 || o.parallelism > format.MaxKeyGroups:
@@ -293,8 +293,8 @@ func runPrune(ctx context.Context, o pruneOptions, env *Env, in, out string) (er
 }
 
 func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string, choose func(*format.Operator, string) bool) error {
-	if env.common.output == ui.OutputCSV {
-		return usagef("this answer is no table: --output table, json or jsonl")
+	if err := env.noRows(); err != nil {
+		return err
 	}
 	sp, pruned, err := transform.PruneUnions(ctx, env.input(snap), transform.PruneOptions{
 		Pick: choose, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), AcceptUnproven: o.acceptUnproven,
@@ -450,8 +450,8 @@ func diagnoseEnd(env *Env, in string, rows []UnionRow) error {
 		if r.Verdict != string(transform.VerdictProduct) {
 			continue
 		}
-		fmt.Fprintf(&b, "\n--keep distinct on %s would keep %s, %s (%s). A restore hands out %s of them now, %s.\n",
-			ui.Quote(r.State), ui.Plural(r.Distinct, "element"), ui.Bytes(r.DistinctBytes), ui.Percent(r.DistinctBytes, r.Bytes), ui.Count(r.HandedOut), ui.Bytes(r.HandedBytes))
+		fmt.Fprintf(&b, "\n--keep distinct on %s would keep %s, %s (%s).\nA restore hands out %s now, %s, to all subtasks together.\n",
+			ui.Quote(r.State), ui.Plural(r.Distinct, "element"), ui.Bytes(r.DistinctBytes), ui.Percent(r.DistinctBytes, r.Bytes), ui.Plural(r.HandedOut, "element"), ui.Bytes(r.HandedBytes))
 		fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s OUT --state %s --keep distinct\n", ui.Quote(in), ui.Quote(r.State))
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())

@@ -25,8 +25,8 @@ func newRelocateCommand(env *Env) *cobra.Command {
 		Short: "Rewrite the absolute references of a snapshot",
 		Long: `Rewrites the beginning of absolute references: --map OLD=NEW, several times if
 need be, the longest that fits first. What other commands only look up, this one
-writes down. Every kind of handle is rewritten, and the folders that file merging
-names; names of inline state look like paths and are none.
+writes down. Every kind of handle is rewritten, and the folders that file
+merging names; names of inline state look like paths and are none.
 
 The files themselves are not moved. To copy them beside a new _metadata that
 names no absolute place, use spt convert.`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
@@ -113,7 +114,7 @@ func runSimulation(ctx context.Context, o rescaleOptions, env *Env) error {
 		return err
 	}
 	r := newRescaleResult(env, "", "", plan)
-	r.Operators[0].ID, r.Operators[0].MaxParallelism = "", 0
+	r.Operators[0].ID, r.Operators[0].MaxParallelism, r.Operators[0].label = "", 0, "simulated"
 	if env.common.output != ui.OutputTable {
 		return renderRescaleData(env, r)
 	}
@@ -145,28 +146,72 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 			return err
 		}
 	}
+	if out != "" {
+		if err := env.noRows(); err != nil {
+			return err
+		}
+	}
 	plan, err := transform.PlanRescale(ctx, env.input(snap), transform.RescaleOptions{
 		To: o.to, From: o.from, Pick: func(op *format.Operator) bool { return keep[op] }, At: at,
 		Strategy: transform.Strategy(o.strategy), LeaveKeyed: o.keyed == "leave",
 	})
+	var limit *transform.ParallelismError
+	if errors.As(err, &limit) {
+		return limit // it names the operator itself
+	}
 	if err != nil {
-		return err
+		return inContainer(err, snap)
 	}
 	if plan.Rescaled() == 0 {
 		return &usageError{fmt.Sprintf("no operator has parallelism %d", o.from), "there is: " + parallelisms(env, snap.Operators)}
 	}
+	// It says which operators --keyed leave leaves, and reads no element.
+	sp, err := plan.Apply(ctx)
 	r := newRescaleResult(env, in, out, plan)
+	if errors.Is(err, format.ErrUnsupported) {
+		err = &refusal{err, r.inFlight()}
+		if r.Refused = err.Error(); out == "" {
+			if env.common.output != ui.OutputTable {
+				return renderRescaleData(env, r)
+			}
+			return rescaleText(env, o, r, err)
+		}
+	}
+	if err != nil {
+		return inContainer(err, snap)
+	}
 	if out == "" {
 		if env.common.output != ui.OutputTable {
 			return renderRescaleData(env, r)
 		}
-		return rescaleText(env, o, r)
+		return rescaleText(env, o, r, nil)
 	}
-	sp, err := plan.Apply(ctx)
-	if err != nil {
-		return err
+	if env.common.output == ui.OutputTable {
+		if err := r.summary(env); err != nil {
+			return err
+		}
 	}
 	return seal(ctx, env, o.writeOptions, snap.View(sp), in, out)
+}
+
+// refusal is why a plan cannot be written, though Flink can carry it out.
+type refusal struct {
+	error
+	inFlight bool
+}
+
+func (e *refusal) Unwrap() error { return e.error }
+
+// Hint says how it can be had all the same.
+func (e *refusal) Hint() string {
+	if hint := hintOf(e.error); hint != "" || !e.inFlight {
+		return hint
+	}
+	return "rescale a savepoint, or an aligned checkpoint: it holds no records in flight"
+}
+
+func (r *RescaleResult) inFlight() bool {
+	return slices.ContainsFunc(r.Operators, func(op RescaleOperator) bool { return op.Left == "" && op.InFlight })
 }
 
 func parallelisms(env *Env, ops []*format.Operator) string {
@@ -187,6 +232,7 @@ type RescaleResult struct {
 	To        int32             `json:"parallelism_to"`
 	At        string            `json:"at,omitempty" jsonschema:"description=where Flink is taken to restore the snapshot from"`
 	Strategy  string            `json:"strategy"`
+	Refused   string            `json:"refused,omitempty" jsonschema:"description=why spt cannot write the plan, though Flink can carry it out"`
 	Operators []RescaleOperator `json:"operators"`
 }
 

@@ -7,20 +7,19 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/transform"
 )
 
 // rescaleText is the plan for people: per state a small picture of who gets
 // what, then what deserves a look.
-func rescaleText(env *Env, o rescaleOptions, r *RescaleResult) error {
+func rescaleText(env *Env, o rescaleOptions, r *RescaleResult, refused error) error {
 	term := env.term()
 	style := term.Style()
-	rescaled := 0
 	for i := range r.Operators {
 		op := &r.Operators[i]
 		if op.Left != "" {
 			continue
 		}
-		rescaled++
 		for k := range op.States {
 			if err := op.stateText(env, o, &op.States[k], style, term); err != nil {
 				return err
@@ -35,7 +34,10 @@ func rescaleText(env *Env, o rescaleOptions, r *RescaleResult) error {
 			return err
 		}
 	}
-	return r.rescaleEnd(env, o, rescaled, style)
+	if err := r.summary(env); err != nil {
+		return err
+	}
+	return r.rescaleEnd(env, o, refused)
 }
 
 func (op *RescaleOperator) stateText(env *Env, o rescaleOptions, st *RescaleState, style ui.Style, term ui.Term) error {
@@ -122,7 +124,7 @@ func (op *RescaleOperator) keyedText(env *Env, o rescaleOptions, k RescaleKeyed,
 		fmt.Fprintf(&b, "  … %d more subtasks (--wide shows them)\n", rest)
 	}
 	if hi > lo {
-		fmt.Fprintf(&b, "  %d to %d key groups each: the busiest subtask has %s of the average\n", lo, hi, ui.Percent(int64(hi)*int64(len(k.Subtasks)), int64(op.MaxParallelism)))
+		fmt.Fprintf(&b, "  %d to %d key groups each: the busiest subtask has %.2f times the average\n", lo, hi, float64(hi)*float64(len(k.Subtasks))/float64(op.MaxParallelism))
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())
 	return err
@@ -140,42 +142,75 @@ func (op *RescaleOperator) remarks(env *Env, style ui.Style) error {
 	return err
 }
 
-func (r *RescaleResult) rescaleEnd(env *Env, o rescaleOptions, rescaled int, style ui.Style) error {
+// summary says which operators are rescaled, and which are left alone.
+func (r *RescaleResult) summary(env *Env) error {
 	var b strings.Builder
-	highest := map[int32][]string{}
-	place := false
-	var left []string
-	for _, op := range r.Operators {
-		switch {
-		case op.Left == "":
-			highest[op.MaxParallelism] = append(highest[op.MaxParallelism], ui.Quote(op.label))
-			place = place || op.PlaceOrder
-		default:
-			left = append(left, fmt.Sprintf("%s (%s)", ui.Quote(op.label), op.Left))
-		}
+	highest := r.highest()
+	rescaled := 0
+	for _, ops := range highest {
+		rescaled += len(ops)
 	}
 	fmt.Fprintf(&b, "%d of %s rescaled to %d.", rescaled, ui.Plural(int64(len(r.Operators)), "operator"), r.To)
 	for _, limit := range slices.Sorted(maps.Keys(highest)) {
 		fmt.Fprintf(&b, " Highest legal parallelism: %d (%s).", limit, shorten(highest[limit]))
 	}
 	b.WriteByte('\n')
+	var left []string
+	for _, op := range r.Operators {
+		if op.Left != "" {
+			left = append(left, fmt.Sprintf("%s (%s)", ui.Quote(op.label), op.Left))
+		}
+	}
 	if len(left) > 0 {
 		fmt.Fprintf(&b, "Left alone: %s.\n", shorten(left))
 	}
-	if place {
+	_, err := fmt.Fprint(env.Stdout, b.String())
+	return err
+}
+
+// highest gathers the operators that are rescaled by their max parallelism.
+func (r *RescaleResult) highest() map[int32][]string {
+	all := map[int32][]string{}
+	for _, op := range r.Operators {
+		if op.Left == "" {
+			all[op.MaxParallelism] = append(all[op.MaxParallelism], ui.Quote(op.label))
+		}
+	}
+	return all
+}
+
+// rescaleEnd says what the plan holds for, and how it is written, if it can be.
+func (r *RescaleResult) rescaleEnd(env *Env, o rescaleOptions, refused error) error {
+	style := env.term().Style()
+	var b strings.Builder
+	if slices.ContainsFunc(r.Operators, func(op RescaleOperator) bool { return op.Left == "" && op.PlaceOrder }) {
 		fmt.Fprintf(&b, "The order of blocks holds for a restore from %s; --at says another place.\n", ui.Quote(r.At))
 	}
 	if o.suggest {
-		for _, limit := range slices.Sorted(maps.Keys(highest)) {
+		for _, limit := range slices.Sorted(maps.Keys(r.highest())) {
 			fmt.Fprintf(&b, "With %d key groups, these parallelisms near %d give every subtask as many: %s.\n", limit, r.To, evenParallelisms(limit, r.To))
 		}
 	}
-	if r.Input != "" && r.Output == "" {
-		from := ""
-		if o.from > 0 {
-			from = fmt.Sprintf(" --from %d", o.from)
+	flags := ""
+	if o.from > 0 {
+		flags = fmt.Sprintf(" --from %d", o.from)
+	}
+	for _, name := range o.pick.operators {
+		flags += " --operator " + ui.Quote(name)
+	}
+	if o.strategy != string(transform.StrategyFlink) {
+		flags += " --strategy " + o.strategy
+	}
+	if o.keyed == "leave" {
+		flags += " --keyed leave"
+	}
+	if refused != nil {
+		fmt.Fprintf(&b, "%s Flink can do this, spt cannot write it: %s\n", style.Look("!"), printableLines(refused.Error()))
+		if hint := hintOf(refused); hint != "" {
+			fmt.Fprintf(&b, "  %s\n", printableLines(hint))
 		}
-		fmt.Fprintf(&b, "%s spt rescale %s OUT%s --to %d writes it.\n", style.Dim("Nothing written."), ui.Quote(r.Input), from, r.To)
+	} else {
+		fmt.Fprintf(&b, "%s To write it:  spt rescale %s OUT --to %d%s\n", style.Dim("Nothing written."), ui.Quote(r.Input), r.To, flags)
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())
 	return err
