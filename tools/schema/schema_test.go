@@ -103,6 +103,8 @@ func TestAnswersFollowTheirSchemas(t *testing.T) {
 	root := filepath.Join(product, "testdata/savepoints")
 	inspect, rows := load(t, "inspect"), load(t, "inspect-rows")
 	verify, list, convert := load(t, "verify"), load(t, "ls"), load(t, "convert")
+	cat, stats, rescale := load(t, "cat"), load(t, "cat-stats"), load(t, "rescale")
+	unions, prune := load(t, "prune-union-states"), load(t, "prune-union")
 	n := 0
 	answer := func(s *jsonschema.Schema, args ...string) {
 		t.Helper()
@@ -119,6 +121,19 @@ func TestAnswersFollowTheirSchemas(t *testing.T) {
 		for _, by := range []string{"operator", "state", "subtask", "handle", "file"} {
 			answer(rows, "inspect", sp, "--by", by)
 		}
+		answer(cat, "cat", sp)
+		for _, form := range []string{"text", "hex", "base64", "redacted"} {
+			answer(cat, "cat", sp, "--format", form)
+			answer(cat, "cat", sp, "--format", form, "--raw")
+		}
+		answer(cat, "cat", sp, "--distinct", "--limit", "5")
+		answer(cat, "cat", sp, "--where", "size > 1 * GiB")
+		answer(stats, "cat", sp, "--stats")
+		answer(rescale, "rescale", sp, "--to", "3")
+		answer(rescale, "rescale", sp, "--to", "7", "--keyed", "leave", "--strategy", "round-robin")
+		answer(unions, "prune-union", sp)
+		answer(prune, "prune-union", sp, "--keep", "distinct")
+		answer(prune, "prune-union", sp, filepath.Join(t.TempDir(), "out.spt"), "--keep", "copies")
 		answer(verify, "verify", sp)
 		answer(convert, "convert", sp, filepath.Join(t.TempDir(), "out.spt"))
 		if filepath.Base(sp) == "sp-014.spt" {
@@ -133,6 +148,9 @@ func TestAnswersFollowTheirSchemas(t *testing.T) {
 	answer(load(t, "hash"), "hash", "numbers", "gone", "--in", filepath.Join(root, "sp-001"))
 	answer(load(t, "hash"), "hash", "numbers")
 	answer(load(t, "version"), "version")
+	answer(rescale, "rescale", "--from", "2", "--to", "4")
+	answer(convert, "rescale", filepath.Join(root, "sp-001"), filepath.Join(t.TempDir(), "out"), "--to", "4")
+	answer(load(t, "prune-union-growth"), "prune-union", "--restores", "3")
 	t.Logf("%d answers", n)
 }
 
