@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -293,4 +294,19 @@ func operator(uid string, handles ...*format.OperatorHandle) *format.Operator {
 		op.Subtasks = append(op.Subtasks, &format.Subtask{Index: int32(i), Managed: h})
 	}
 	return op
+}
+
+// corpusFolders is every folder of the corpus with a snapshot.
+func corpusFolders(t testing.TB) (dirs []string) {
+	t.Helper()
+	err := filepath.WalkDir(corpus(t), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == reader.MetadataName && !d.IsDir() {
+			dirs = append(dirs, filepath.Dir(path))
+		}
+		return err
+	})
+	if err != nil || len(dirs) < 400 {
+		t.Fatalf("%d snapshots: %v", len(dirs), err)
+	}
+	return dirs
 }
