@@ -1,0 +1,588 @@
+package transform
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
+)
+
+// DiffKind says what a difference is about.
+type DiffKind string
+
+// The kinds of differences.
+const (
+	DiffID             DiffKind = "id" // says nothing of the state
+	DiffSnapshot       DiffKind = "kind"
+	DiffMasters        DiffKind = "masters"
+	DiffOperators      DiffKind = "operators"
+	DiffNames          DiffKind = "names"
+	DiffParallelism    DiffKind = "parallelism"
+	DiffMaxParallelism DiffKind = "max-parallelism"
+	DiffSubtasks       DiffKind = "subtasks"
+	DiffCoordinator    DiffKind = "coordinator"
+	DiffStates         DiffKind = "states"
+	DiffTypes          DiffKind = "types"
+	DiffElements       DiffKind = "elements"
+	DiffOffsets        DiffKind = "offsets"
+	DiffPlacement      DiffKind = "placement"
+	DiffKeyed          DiffKind = "keyed"
+	DiffInFlight       DiffKind = "in-flight"
+	DiffLegacy         DiffKind = "legacy"
+	DiffHandles        DiffKind = "handles"
+)
+
+// DiffKinds are all kinds, in the order in which they are reported, and what
+// each is about.
+var DiffKinds = []struct {
+	Kind DiffKind
+	Help string
+}{
+	{DiffID, "the checkpoint id; alone it is no difference"},
+	{DiffSnapshot, "savepoint or checkpoint, canonical or native, unaligned"},
+	{DiffMasters, "state of the checkpoint coordinator's hooks"},
+	{DiffOperators, "operators added or removed"},
+	{DiffNames, "uid or name of an operator, where both snapshots store one"},
+	{DiffParallelism, "parallelism of an operator"},
+	{DiffMaxParallelism, "max parallelism of an operator"},
+	{DiffSubtasks, "subtasks that had finished or are missing"},
+	{DiffCoordinator, "bytes of an operator's coordinator"},
+	{DiffStates, "states added or removed, or of another mode"},
+	{DiffTypes, "how an operator state describes its serializers"},
+	{DiffElements, "elements of list, union, broadcast and raw state"},
+	{DiffOffsets, "elements of sources' own states, which are positions and move on"},
+	{DiffPlacement, "which subtask holds what (only with --placement)"},
+	{DiffKeyed, "keyed state, by key groups and files"},
+	{DiffInFlight, "records in flight"},
+	{DiffLegacy, "state of Flink's oldest interface"},
+	{DiffHandles, "where state lies: inline, beside _metadata, elsewhere, merged"},
+}
+
+// positionStates are the operator states in which sources keep how far they
+// have read: that of Flink's sources, and of the older Kafka and Kinesis ones.
+var positionStates = []string{"SourceReaderState", "topic-partition-offset-states", "Kinesis-Stream-Shard-State"}
+
+// DiffOptions say what is compared.
+type DiffOptions struct {
+	// Ignore is not compared, and not read for it.
+	Ignore map[DiffKind]bool
+	// Placement compares which subtask holds an element, or which handle a key
+	// group, too.
+	Placement bool
+	// List is how many elements of each state are listed as added, and as
+	// removed; 0: they are only counted.
+	List int
+	// Entries takes the map of a broadcast state apart, for one side (0: old) and
+	// handle; nil where its types are not known. Equal entries must give equal
+	// texts.
+	Entries func(ctx context.Context, side int, h *format.OperatorHandle, state int) (func(p []byte) ([]MapEntry, error), error)
+	// Progress is told of bytes that were read, from several goroutines.
+	Progress func(n int64)
+}
+
+// MapEntry is an entry of a broadcast state in some stable textual form.
+type MapEntry struct{ Key, Value string }
+
+// Diff is how two savepoints differ.
+type Diff struct {
+	Old, New *summary.Summary
+	// Operators of both, by how much they grew, then by label.
+	Operators []*OperatorDiff
+	// Differences in a defined order: of the snapshot, then by operator and
+	// state.
+	Differences []Difference
+	// KeyedCompared: keyed state was compared, by bytes and not by entries.
+	KeyedCompared bool
+}
+
+// Difference is one thing in which two savepoints differ.
+type Difference struct {
+	Kind     DiffKind
+	Operator *OperatorDiff // nil: the snapshot
+	State    *StateDiff    // nil: the operator
+	Text     string        // what differs, in words; names in it are quoted
+}
+
+// Same is whether the state is the same: nothing differs but the checkpoint id.
+func (d *Diff) Same() bool {
+	return !slices.ContainsFunc(d.Differences, func(x Difference) bool { return x.Kind != DiffID })
+}
+
+// OperatorDiff is an operator of either savepoint, or of both.
+type OperatorDiff struct {
+	Old, New *summary.Operator // nil: not there
+	// Renamed is why New is likely Old under another id; nil where the ids are
+	// equal.
+	Renamed []string
+	// States by how much they grew, then by name.
+	States []*StateDiff
+
+	old, new *format.Operator // as their sources read them
+}
+
+// Operator is the operator in the newer savepoint that has it.
+func (o *OperatorDiff) Operator() *format.Operator {
+	if o.new != nil {
+		return o.new
+	}
+	return o.old
+}
+
+// Bytes of the operator before and after.
+func (o *OperatorDiff) Bytes() (old, now int64) {
+	if o.Old != nil {
+		old = o.Old.Bytes.State()
+	}
+	if o.New != nil {
+		now = o.New.Bytes.State()
+	}
+	return old, now
+}
+
+// StateDiff is a state of either savepoint, or of both.
+type StateDiff struct {
+	Old, New *summary.State // nil: not there
+	Elements *ElementsDiff  // nil: there are none to compare, or they were not
+	Keyed    *KeyedDiff     // nil: not keyed, or not compared
+}
+
+// State is the state in the newer savepoint that has it.
+func (s *StateDiff) State() *summary.State {
+	if s.New != nil {
+		return s.New
+	}
+	return s.Old
+}
+
+// Bytes of the state before and after.
+func (s *StateDiff) Bytes() (old, now int64) {
+	if s.Old != nil {
+		old = s.Old.Bytes
+	}
+	if s.New != nil {
+		now = s.New.Bytes
+	}
+	return old, now
+}
+
+// DiffSavepoints compares two savepoints, whatever they are kept in.
+//
+// Elements of operator state are compared as multisets, by digests of 128 bits
+// whose keys are drawn anew, in memory that stays the same (128 MiB at most):
+// where there are more than three million elements they are first summed up in
+// 4096 parts, by digest, and only parts whose sums differ are counted, as many
+// at once as fit, each time going through the state again. Keyed state is
+// compared by bytes, and its entries are not looked at.
+func DiffSavepoints(ctx context.Context, a, b Input, o DiffOptions) (*Diff, error) {
+	d := &differ{ctx: ctx, a: a, b: b, o: o, hash: newHasher(), out: &Diff{}, limit: maxPairs}
+	return d.run()
+}
+
+type differ struct {
+	ctx   context.Context
+	a, b  Input
+	o     DiffOptions
+	hash  hasher
+	limit int // of different elements in memory
+	out   *Diff
+}
+
+func (d *differ) add(k DiffKind, op *OperatorDiff, st *StateDiff, format string, args ...any) {
+	if !d.o.Ignore[k] {
+		d.out.Differences = append(d.out.Differences, Difference{k, op, st, fmt.Sprintf(format, args...)})
+	}
+}
+
+func (d *differ) progress(n int64) {
+	if d.o.Progress != nil {
+		d.o.Progress(n)
+	}
+}
+
+func (d *differ) run() (*Diff, error) {
+	var ops [2][]opFigures
+	for i, in := range []Input{d.a, d.b} {
+		s, all, err := figures(d.ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		ops[i] = all
+		if i == 0 {
+			d.out.Old = s
+		} else {
+			d.out.New = s
+		}
+	}
+	d.match(ops[0], ops[1])
+	if err := d.renamed(); err != nil {
+		return nil, err
+	}
+	for _, op := range d.out.Operators {
+		op.matchStates()
+	}
+	slices.SortStableFunc(d.out.Operators, func(x, y *OperatorDiff) int {
+		return cmp.Or(cmp.Compare(growth(y), growth(x)), cmp.Compare(x.Operator().Label(), y.Operator().Label()))
+	})
+	d.snapshot()
+	for _, op := range d.out.Operators {
+		if err := d.operator(op); err != nil {
+			return nil, format.At(err, "operator %q", op.Operator().Label())
+		}
+	}
+	return d.out, nil
+}
+
+func growth(x interface{ Bytes() (int64, int64) }) int64 {
+	old, now := x.Bytes()
+	return now - old
+}
+
+type opFigures struct {
+	sum *summary.Operator
+	op  *format.Operator
+}
+
+// figures sums a savepoint up as if it stood in the container it came from, so
+// that an .spt and what it was made from give the same.
+func figures(ctx context.Context, in Input) (*summary.Summary, []opFigures, error) {
+	sp, err := in.MapStreams(func(_ format.Place, s format.Stream) (format.Stream, error) { return writtenAs(s), nil })
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := summary.Of(ctx, sp)
+	if err != nil {
+		return nil, nil, err
+	}
+	byOp := map[*format.Operator]*summary.Operator{}
+	for _, op := range s.Operators {
+		byOp[op.Operator] = op
+	}
+	all := make([]opFigures, len(sp.Operators))
+	for i, op := range sp.Operators {
+		all[i] = opFigures{byOp[op], in.Operators[i]}
+	}
+	return s, all, nil
+}
+
+// writtenAs is the stream that chunks of an .spt were made from, where that
+// refers to a file: what it says of the file is kept.
+func writtenAs(s format.Stream) format.Stream {
+	if c, ok := s.(*format.Chunks); ok && c.As != nil {
+		if _, _, ok := format.Reference(c.As); ok {
+			return c.As
+		}
+	}
+	return s
+}
+
+// match pairs operators of one id.
+func (d *differ) match(old, now []opFigures) {
+	byID := map[format.OperatorID][]*OperatorDiff{}
+	for _, f := range old {
+		o := &OperatorDiff{Old: f.sum, old: f.op}
+		byID[f.op.ID] = append(byID[f.op.ID], o)
+		d.out.Operators = append(d.out.Operators, o)
+	}
+	for _, f := range now {
+		if free := byID[f.op.ID]; len(free) > 0 {
+			free[0].New, free[0].new = f.sum, f.op
+			byID[f.op.ID] = free[1:]
+			continue
+		}
+		d.out.Operators = append(d.out.Operators, &OperatorDiff{New: f.sum, new: f.op})
+	}
+}
+
+// stateGroup is what a state is, apart from its mode.
+func stateGroup(k summary.StateKind) summary.StateKind {
+	switch k {
+	case summary.Union, summary.Broadcast:
+		return summary.List
+	}
+	return k
+}
+
+type stateKey struct {
+	group summary.StateKind
+	name  string
+}
+
+// matchStates pairs states of one name.
+func (o *OperatorDiff) matchStates() {
+	byKey := map[stateKey]*StateDiff{}
+	each := func(op *summary.Operator, set func(*StateDiff, *summary.State)) {
+		if op == nil {
+			return
+		}
+		for _, st := range op.States {
+			key := stateKey{stateGroup(st.Kind), st.Name}
+			s := byKey[key]
+			if s == nil {
+				s = &StateDiff{}
+				byKey[key] = s
+				o.States = append(o.States, s)
+			}
+			set(s, st)
+		}
+	}
+	each(o.Old, func(s *StateDiff, st *summary.State) { s.Old = st })
+	each(o.New, func(s *StateDiff, st *summary.State) { s.New = st })
+	slices.SortStableFunc(o.States, func(x, y *StateDiff) int {
+		return cmp.Or(cmp.Compare(growth(y), growth(x)), cmp.Compare(x.State().Name, y.State().Name), cmp.Compare(x.State().Kind, y.State().Kind))
+	})
+}
+
+// snapshot compares what is said of the whole.
+func (d *differ) snapshot() {
+	if d.a.ID != d.b.ID {
+		d.add(DiffID, nil, nil, "checkpoint %d → %d", d.a.ID, d.b.ID)
+	}
+	if x, y := kindText(d.out.Old.Kind), kindText(d.out.New.Kind); x != y {
+		d.add(DiffSnapshot, nil, nil, "%s → %s", x, y)
+	}
+	old, now := mastersText(d.a.Masters), mastersText(d.b.Masters)
+	switch {
+	case len(d.a.Masters) != len(d.b.Masters):
+		d.add(DiffMasters, nil, nil, "%d → %d master states", len(d.a.Masters), len(d.b.Masters))
+	case old != now:
+		d.add(DiffMasters, nil, nil, "the master states differ")
+	}
+}
+
+func kindText(k summary.Kind) string {
+	parts := []string{k.Type}
+	if k.Format != "" {
+		parts = append(parts, k.Format)
+	}
+	if k.Stopped {
+		parts = append(parts, "taken to stop the job")
+	}
+	if k.Changelog {
+		parts = append(parts, "changelog")
+	}
+	if k.Unaligned {
+		parts = append(parts, "unaligned")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func mastersText(all []format.MasterState) string {
+	var b strings.Builder
+	for _, m := range all {
+		in := &format.Inline{Data: m.Data}
+		fmt.Fprintf(&b, "%q %d %s\n", m.Name.String(), m.Version, in.Key())
+	}
+	return b.String()
+}
+
+// operator compares one.
+func (d *differ) operator(o *OperatorDiff) error {
+	switch {
+	case o.Old == nil:
+		d.add(DiffOperators, o, nil, "added")
+		return nil
+	case o.New == nil:
+		d.add(DiffOperators, o, nil, "removed")
+		return nil
+	case o.Renamed != nil:
+		d.add(DiffOperators, o, nil, "likely renamed from %q: %s", o.old.Label(), strings.Join(o.Renamed, ", "))
+	default:
+		for _, n := range []struct {
+			what     string
+			old, now format.Text
+		}{{"uid", o.old.UID, o.new.UID}, {"name", o.old.Name, o.new.Name}} {
+			// Releases before 2.0 store neither.
+			if n.old.String() != "" && n.now.String() != "" && n.old.String() != n.now.String() {
+				d.add(DiffNames, o, nil, "%s %q → %q", n.what, n.old.String(), n.now.String())
+			}
+		}
+	}
+	if o.old.Parallelism != o.new.Parallelism {
+		d.add(DiffParallelism, o, nil, "parallelism %d → %d", o.old.Parallelism, o.new.Parallelism)
+	}
+	if o.old.MaxParallelism != o.new.MaxParallelism {
+		d.add(DiffMaxParallelism, o, nil, "max parallelism %d → %d", o.old.MaxParallelism, o.new.MaxParallelism)
+	}
+	if x, y := o.Old.Finished, o.New.Finished; x != y {
+		d.add(DiffSubtasks, o, nil, "subtasks that had finished %d → %d", x, y)
+	}
+	if x, y := o.Old.Missing, o.New.Missing; x != y {
+		d.add(DiffSubtasks, o, nil, "subtasks without an entry %d → %d", x, y)
+	}
+	for _, st := range o.States {
+		if err := d.state(o, st); err != nil {
+			name := st.State().Name
+			if name == "" {
+				return format.At(err, "%s", st.State().Kind)
+			}
+			return format.At(err, "state %q", name)
+		}
+	}
+	d.handles(o)
+	return nil
+}
+
+func (d *differ) state(o *OperatorDiff, st *StateDiff) error {
+	kind := st.State().Kind
+	if kind == summary.Coordinator {
+		return d.coordinator(o, st)
+	}
+	if st.State().Name == "" && kind != summary.Keyed && kind != summary.RawKeyed && kind != summary.InFlight && kind != summary.Legacy {
+		return nil // the envelope of a handle without states
+	}
+	switch {
+	case kind == summary.InFlight:
+		return d.inFlight(o, st)
+	case st.Old == nil:
+		d.add(DiffStates, o, st, "%s state added", kind)
+		return nil
+	case st.New == nil:
+		d.add(DiffStates, o, st, "%s state removed", kind)
+		return nil
+	case st.Old.Kind != st.New.Kind:
+		d.add(DiffStates, o, st, "mode %s → %s", st.Old.Kind, st.New.Kind)
+	}
+	switch kind {
+	case summary.Keyed, summary.RawKeyed:
+		return d.keyed(o, st)
+	case summary.Legacy:
+		return d.legacy(o, st)
+	}
+	if err := d.types(o, st); err != nil {
+		return err
+	}
+	return d.operatorState(o, st)
+}
+
+// coordinator compares bytes.
+func (d *differ) coordinator(o *OperatorDiff, st *StateDiff) error {
+	if d.o.Ignore[DiffCoordinator] {
+		return nil
+	}
+	switch {
+	case o.old.Coordinator == nil:
+		d.add(DiffCoordinator, o, st, "state of the coordinator added")
+		return nil
+	case o.new.Coordinator == nil:
+		d.add(DiffCoordinator, o, st, "state of the coordinator removed")
+		return nil
+	}
+	same, err := d.sameBytes(o.old.Coordinator, o.new.Coordinator)
+	if err == nil && !same {
+		d.add(DiffCoordinator, o, st, "state of the coordinator changed, %d → %d bytes", st.Old.Bytes, st.New.Bytes)
+	}
+	return err
+}
+
+// types compares how a state describes itself, where both streams are made
+// alike: another release or compression makes other bytes of the same types.
+func (d *differ) types(o *OperatorDiff, st *StateDiff) error {
+	if d.o.Ignore[DiffTypes] || st.Old.Kind != st.New.Kind {
+		return nil
+	}
+	old, err := d.envelopes(d.a, o.old, st.Old)
+	if err != nil {
+		return err
+	}
+	now, err := d.envelopes(d.b, o.new, st.New)
+	if err != nil {
+		return err
+	}
+	for form, x := range old {
+		if y, ok := now[form]; ok && x != y {
+			d.add(DiffTypes, o, st, "the description of its types changed")
+			return nil
+		}
+	}
+	return nil
+}
+
+// envelopes are the descriptions of a state by the form of their streams, those
+// of its first handle in each form.
+func (d *differ) envelopes(in Input, op *format.Operator, st *summary.State) (map[format.Wire]string, error) {
+	all := map[format.Wire]string{}
+	raw := st.Kind == summary.Raw
+	for _, sub := range op.Subtasks {
+		h := operatorHandle(sub, raw)
+		if h == nil || !slices.ContainsFunc(h.States, func(s format.NamedState) bool { return s.Name.String() == st.Name }) {
+			continue
+		}
+		codec, err := in.Codec(h.Codec)
+		if err != nil {
+			return nil, err
+		}
+		metas, err := codec.Describe(d.ctx, in.Source, h)
+		if err != nil {
+			return nil, format.At(err, "subtask %d", sub.Index)
+		}
+		for _, m := range metas {
+			if _, ok := all[m.Form]; !ok && m.Name.String() == st.Name {
+				all[m.Form] = string(m.Envelope)
+			}
+		}
+	}
+	return all, nil
+}
+
+func operatorHandle(sub *format.Subtask, raw bool) *format.OperatorHandle {
+	switch {
+	case sub.Finished:
+		return nil
+	case raw:
+		return sub.Raw
+	}
+	return sub.Managed
+}
+
+// handles compares in which kinds of places the state of each slot lies. What
+// is only in one of them is a state added or removed.
+func (d *differ) handles(o *OperatorDiff) {
+	if d.o.Ignore[DiffHandles] {
+		return
+	}
+	old, now := places(o.old), places(o.new)
+	for slot := range old {
+		if x, y := old[slot], now[slot]; x != 0 && y != 0 && x != y {
+			d.add(DiffHandles, o, nil, "%s lies %s → %s", format.Slot(slot), x, y)
+		}
+	}
+}
+
+// placeSet is a set of kinds of streams.
+type placeSet uint
+
+var placeWords = [...]string{
+	format.KindInline: "inline", format.KindRelative: "beside _metadata", format.KindAbsolute: "in files elsewhere",
+	format.KindSegment: "in merged files", format.KindEmpty: "nowhere", format.KindChunks: "in chunks",
+}
+
+func (s placeSet) String() string {
+	var all []string
+	for k, word := range placeWords {
+		if s>>k&1 != 0 {
+			all = append(all, word)
+		}
+	}
+	return strings.Join(all, " and ")
+}
+
+func places(op *format.Operator) (sets [8]placeSet) {
+	sp := format.Savepoint{Operators: []*format.Operator{op}}
+	_ = sp.EachStream(func(p format.Place, s format.Stream) error { // gives only the errors of f
+		switch c := s.(type) {
+		case *format.Chunks:
+			if c.As != nil {
+				s = c.As
+			}
+		case *format.Concat:
+			return nil // lies nowhere yet
+		}
+		sets[p.Slot] |= 1 << format.Kind(s)
+		return nil
+	})
+	return sets
+}

@@ -1,0 +1,648 @@
+package transform
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
+)
+
+// KeyedDiff compares the keyed state of an operator without looking at its
+// entries: key groups of full streams by their bytes, whichever handle holds
+// them, and all else by files.
+type KeyedDiff struct {
+	// Incomparable is why nothing was compared: it is kept in different ways.
+	Incomparable string
+	// Description: what stands before the key groups and describes the states
+	// differs.
+	Description bool
+	// Key groups with data.
+	OldGroups, NewGroups                                  int64
+	SameGroups, ChangedGroups, AddedGroups, RemovedGroups int64
+	// Files: the different ones. Those named by equal absolute references are the
+	// same and were not read.
+	SameFiles, AddedFiles, RemovedFiles int64
+	SameBytes, AddedBytes, RemovedBytes int64
+	ByReference                         int64 // of SameFiles
+	// Groups are the numbers of key groups that differ, in order.
+	Groups []int32
+	// MovedGroups: key groups covered by another subtask; -1: not compared.
+	MovedGroups int64
+}
+
+// keyedSide is the keyed state of an operator, taken apart.
+type keyedSide struct {
+	in      Input
+	groups  map[int32][]rangeOf // one, unless handles hold parts of a group
+	headers []rangeOf
+	files   []rangeOf
+	owner   map[int32]int32 // key group -> subtask
+	full    []*format.KeyGroups
+}
+
+// rangeOf is n bytes of a stream; n < 0: not known.
+type rangeOf struct {
+	s      format.Stream
+	off, n int64
+}
+
+// keyed compares the keyed state of two operators.
+func (d *differ) keyed(o *OperatorDiff, st *StateDiff) error {
+	if d.o.Ignore[DiffKeyed] {
+		return nil
+	}
+	d.out.KeyedCompared = true
+	r := &KeyedDiff{MovedGroups: -1}
+	st.Keyed = r
+	if x, y := st.Old.Handles, st.New.Handles; x != y {
+		r.Incomparable = fmt.Sprintf("kept as %s → %s: cannot be compared by its bytes", x, y)
+		d.add(DiffKeyed, o, st, "%s", r.Incomparable)
+		return nil
+	}
+	raw := st.State().Kind == summary.RawKeyed
+	a, err := d.keyedSide(d.a, o.old, raw)
+	if err != nil {
+		return format.InFile(err, d.a.Location)
+	}
+	b, err := d.keyedSide(d.b, o.new, raw)
+	if err != nil {
+		return format.InFile(err, d.b.Location)
+	}
+	if err := d.groups(a, b, r); err != nil {
+		return err
+	}
+	if err := d.files(a, b, r); err != nil {
+		return err
+	}
+	if text := r.text(); text != "" {
+		d.add(DiffKeyed, o, st, "%s", text)
+	}
+	if d.o.Placement && !d.o.Ignore[DiffPlacement] {
+		r.MovedGroups = 0
+		for g, sub := range b.owner {
+			if old, ok := a.owner[g]; ok && old != sub {
+				r.MovedGroups++
+			}
+		}
+		if r.MovedGroups > 0 {
+			d.add(DiffPlacement, o, st, "%d of %d key groups lie in other subtasks", r.MovedGroups, len(b.owner))
+		}
+	}
+	return nil
+}
+
+// text says what differs; "" if nothing does.
+func (r *KeyedDiff) text() string {
+	var parts []string
+	if r.Description {
+		parts = append(parts, "the description of its states changed")
+	}
+	if n := r.ChangedGroups + r.AddedGroups + r.RemovedGroups; n > 0 {
+		parts = append(parts, fmt.Sprintf("key groups: %d changed, %d added, %d removed, %d same", r.ChangedGroups, r.AddedGroups, r.RemovedGroups, r.SameGroups))
+	}
+	if r.AddedFiles+r.RemovedFiles > 0 {
+		parts = append(parts, fmt.Sprintf("files: %d added, %d removed, %d same", r.AddedFiles, r.RemovedFiles, r.SameFiles))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (d *differ) keyedSide(in Input, op *format.Operator, raw bool) (*keyedSide, error) {
+	s := &keyedSide{in: in, groups: map[int32][]rangeOf{}, owner: map[int32]int32{}}
+	for _, sub := range op.Subtasks {
+		h := sub.ManagedKeyed
+		if raw {
+			h = sub.RawKeyed
+		}
+		if h == nil {
+			continue
+		}
+		if err := s.handle(h); err != nil {
+			return nil, format.At(err, "subtask %d", sub.Index)
+		}
+		if r := h.KeyGroups(); r.Count <= format.MaxKeyGroups {
+			for i := range r.Count {
+				s.owner[r.First+i] = sub.Index
+			}
+		}
+	}
+	return s, d.extents(s)
+}
+
+// extents finds where key groups lie: each ends where the next in its stream
+// starts. Handles of a rescaled snapshot share streams, so all of them say where
+// groups start.
+func (d *differ) extents(s *keyedSide) error {
+	starts := map[any][]int64{}
+	each := func(h *format.KeyGroups, f func(group int32, at int64)) error {
+		if n := h.Offsets.Len(); n != int64(h.Range.Count) {
+			return format.Errorf(format.ErrCorrupt, "%d offsets for %d key groups", n, h.Range.Count)
+		}
+		return format.EachOffset(d.ctx, h.Offsets, func(first int64, run []int64) error {
+			for i, at := range run {
+				if !hasNoData(h, at) {
+					f(h.Range.First+int32(first)+int32(i), at)
+				}
+			}
+			return nil
+		})
+	}
+	for _, h := range s.full {
+		id := streamID(h.Data)
+		if err := each(h, func(_ int32, at int64) { starts[id] = append(starts[id], at) }); err != nil {
+			return err
+		}
+	}
+	sizes := map[any]int64{}
+	for id, all := range starts {
+		slices.Sort(all)
+		starts[id] = slices.Compact(all)
+	}
+	for _, h := range s.full {
+		id := streamID(h.Data)
+		size, known := sizes[id]
+		if !known {
+			var err error
+			if size, err = d.size(s.in, h.Data); err != nil {
+				return err
+			}
+			sizes[id] = size
+			header := size
+			if all := starts[id]; len(all) > 0 {
+				header = min(all[0], size)
+			}
+			s.headers = append(s.headers, rangeOf{h.Data, 0, header})
+		}
+		var bad error
+		err := each(h, func(group int32, at int64) {
+			end := size
+			if i, _ := slices.BinarySearch(starts[id], at+1); i < len(starts[id]) {
+				end = starts[id][i]
+			}
+			if at < 0 || end > size || at > end {
+				bad = format.Errorf(format.ErrCorrupt, "key group %d is said to be bytes %d to %d of a stream of %d", group, at, end, size)
+				return
+			}
+			if g := (rangeOf{h.Data, at, end - at}); g.n > 0 && !slices.Contains(s.groups[group], g) {
+				s.groups[group] = append(s.groups[group], g)
+			}
+		})
+		if err == nil && bad != nil {
+			err = bad
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *keyedSide) file(st format.Stream) {
+	if st != nil && format.Kind(st) != format.KindEmpty {
+		s.files = append(s.files, rangeOf{st, 0, st.Size()})
+	}
+}
+
+func (s *keyedSide) handle(h format.KeyedHandle) error {
+	switch h := h.(type) {
+	case *format.KeyGroups:
+		if h.Offsets == nil || h.Data == nil {
+			s.file(h.Data)
+			return nil
+		}
+		s.full = append(s.full, h)
+	case *format.Incremental:
+		s.file(h.Meta)
+		for _, f := range slices.Concat(h.Shared, h.Private) {
+			s.file(f.Data)
+		}
+	case *format.Changelog:
+		for _, c := range slices.Concat(h.Materialized, h.Changes) {
+			if c != nil {
+				if err := s.handle(c); err != nil {
+					return err
+				}
+			}
+		}
+	case *format.ChangelogMemory:
+		for _, c := range h.Changes {
+			s.file(&format.Inline{Data: c.Data})
+		}
+	case *format.ChangelogStream:
+		for _, f := range h.Streams {
+			if f.Data != nil {
+				// The file is a byte longer than its handle says, which an .spt knows.
+				s.files = append(s.files, rangeOf{f.Data, f.Offset, -1})
+			}
+		}
+	}
+	return nil
+}
+
+// groups compares key groups by their bytes, and what stands before them.
+func (d *differ) groups(a, b *keyedSide, r *KeyedDiff) error {
+	r.OldGroups, r.NewGroups = int64(len(a.groups)), int64(len(b.groups))
+	x, err := d.contents(a.in, a.headers)
+	if err != nil {
+		return err
+	}
+	y, err := d.contents(b.in, b.headers)
+	if err != nil {
+		return err
+	}
+	r.Description = len(x) > 0 && len(y) > 0 && !maps.Equal(x, y)
+	all := slices.Collect(maps.Keys(a.groups))
+	for g := range b.groups {
+		if _, both := a.groups[g]; !both {
+			all = append(all, g)
+		}
+	}
+	slices.Sort(all)
+	ra, rb := &window{d: d, in: a.in}, &window{d: d, in: b.in}
+	for _, g := range all {
+		old, now := a.groups[g], b.groups[g]
+		switch {
+		case len(now) == 0:
+			r.RemovedGroups++
+		case len(old) == 0:
+			r.AddedGroups++
+		default:
+			same, err := sameGroup(ra, rb, old, now)
+			if err != nil {
+				return format.At(err, "key group %d", g)
+			}
+			if same {
+				r.SameGroups++
+				continue
+			}
+			r.ChangedGroups++
+		}
+		r.Groups = append(r.Groups, g)
+	}
+	return nil
+}
+
+// sameGroup compares a key group: one range, unless a snapshot holds parts of
+// it in several handles.
+func sameGroup(ra, rb *window, old, now []rangeOf) (bool, error) {
+	if len(old) != len(now) {
+		return false, nil
+	}
+	for i, x := range old {
+		y := now[i]
+		if x.n != y.n {
+			return false, nil
+		}
+		if x.off == y.off && sameReference(x.s, y.s) {
+			continue
+		}
+		if same, err := sameRange(ra, rb, x, y); err != nil || !same {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// window reads a stream forward, in pieces that are worth a request.
+type window struct {
+	d   *differ
+	in  Input
+	s   format.Stream
+	off int64
+	buf []byte
+}
+
+const windowSize = 256 << 10
+
+// at gives up to n bytes at off, at least one.
+func (w *window) at(s format.Stream, off, n int64) ([]byte, error) {
+	if w.s != s || off < w.off || off >= w.off+int64(len(w.buf)) {
+		size, err := w.d.size(w.in, s)
+		if err != nil {
+			return nil, err
+		}
+		k := min(size-off, windowSize)
+		if k <= 0 {
+			return nil, format.Errorf(format.ErrTruncated, "byte %d of a stream of %d was asked for", off, size)
+		}
+		if cap(w.buf) == 0 {
+			w.buf = make([]byte, windowSize)
+		}
+		w.s = nil // until it was read
+		w.buf = w.buf[:k]
+		if _, err := w.in.Source.ReadAt(w.d.ctx, s, w.buf, off); err != nil {
+			return nil, format.InFile(err, w.in.Location)
+		}
+		w.s, w.off = s, off
+		w.d.progress(k)
+	}
+	p := w.buf[off-w.off:]
+	return p[:min(int64(len(p)), n)], nil
+}
+
+// sameRange compares as many bytes as x has.
+func sameRange(ra, rb *window, x, y rangeOf) (bool, error) {
+	for i := int64(0); i < x.n; {
+		p, err := ra.at(x.s, x.off+i, x.n-i)
+		if err != nil {
+			return false, err
+		}
+		q, err := rb.at(y.s, y.off+i, int64(len(p)))
+		if err != nil {
+			return false, err
+		}
+		if !bytes.Equal(p[:len(q)], q) {
+			return false, nil
+		}
+		i += int64(len(q))
+	}
+	return true, nil
+}
+
+// size is how long a stream really is.
+func (d *differ) size(in Input, s format.Stream) (int64, error) {
+	if z, ok := in.Source.(format.Sizer); ok {
+		n, err := z.SizeOf(d.ctx, s)
+		return n, format.InFile(err, in.Location)
+	}
+	return s.Size(), nil
+}
+
+// sameReference is whether two streams name the same bytes: the same place,
+// which does not depend on where a snapshot stands, or the same chunks.
+func sameReference(x, y format.Stream) bool {
+	if cx, ok := x.(*format.Chunks); ok {
+		if cy, ok := y.(*format.Chunks); ok && cx.Digest != "" && cx.Key() == cy.Key() {
+			return true
+		}
+	}
+	kx, ky := writtenAs(x).Key(), writtenAs(y).Key()
+	switch kx.Kind {
+	case format.KindAbsolute, format.KindSegment, format.KindChunks:
+		return kx == ky
+	}
+	return false
+}
+
+// sameBytes compares two streams.
+func (d *differ) sameBytes(x, y format.Stream) (bool, error) {
+	if sameReference(x, y) {
+		return true, nil
+	}
+	n, err := d.size(d.a, x)
+	if err != nil {
+		return false, err
+	}
+	m, err := d.size(d.b, y)
+	if err != nil || n != m {
+		return false, err
+	}
+	return sameRange(&window{d: d, in: d.a}, &window{d: d, in: d.b}, rangeOf{x, 0, n}, rangeOf{y, 0, n})
+}
+
+// fileContent is what a range of a stream holds.
+type fileContent struct {
+	n   int64
+	sum digest
+}
+
+// contentOf reads a range.
+func (d *differ) contentOf(in Input, r rangeOf) (fileContent, error) {
+	var h [2]maphash.Hash
+	h[0].SetSeed(d.hash.a)
+	h[1].SetSeed(d.hash.b)
+	w := &window{d: d, in: in}
+	for i := int64(0); i < r.n; {
+		p, err := w.at(r.s, r.off+i, r.n-i)
+		if err != nil {
+			return fileContent{}, err
+		}
+		h[0].Write(p) //nolint:errcheck // never fails
+		h[1].Write(p) //nolint:errcheck // never fails
+		i += int64(len(p))
+	}
+	return fileContent{r.n, digest{h[0].Sum64(), h[1].Sum64()}}, nil
+}
+
+// contents is the set of what ranges hold.
+func (d *differ) contents(in Input, all []rangeOf) (map[fileContent]bool, error) {
+	set := map[fileContent]bool{}
+	for _, r := range all {
+		c, err := d.contentOf(in, r)
+		if err != nil {
+			return nil, err
+		}
+		set[c] = true
+	}
+	return set, nil
+}
+
+// files compares the files of backends and changelogs as sets, each different
+// one once: several handles may name one. Those of equal references are the
+// same; of the others those are read that have the length of one on the other
+// side.
+func (d *differ) files(a, b *keyedSide, r *KeyedDiff) error {
+	type place struct {
+		key format.StreamKey
+		off int64
+	}
+	var left [2]map[place]rangeOf
+	var order [2][]place
+	for i, s := range []*keyedSide{a, b} {
+		left[i] = map[place]rangeOf{}
+		for _, f := range s.files {
+			p := place{writtenAs(f.s).Key(), f.off}
+			if _, twice := left[i][p]; !twice {
+				left[i][p] = f
+				order[i] = append(order[i], p)
+			}
+		}
+	}
+	var sizes [2]map[int64]bool
+	for i, s := range []*keyedSide{a, b} {
+		sizes[i] = map[int64]bool{}
+		for _, p := range order[i] {
+			f := left[i][p]
+			if g, both := left[1-i][p]; both && sameReference(f.s, g.s) {
+				if i == 0 {
+					n := max(writtenAs(f.s).Size(), 0)
+					r.SameFiles++
+					r.ByReference++
+					r.SameBytes += n
+				}
+				continue
+			}
+			if f.n < 0 {
+				n, err := d.size(s.in, f.s)
+				if err != nil {
+					return err
+				}
+				f.n = max(n-f.off, 0)
+				left[i][p] = f
+			}
+			sizes[i][f.n] = true
+		}
+	}
+	var sets [2]map[fileContent]bool
+	for i, s := range []*keyedSide{a, b} {
+		sets[i] = map[fileContent]bool{}
+		for _, p := range order[i] {
+			f := left[i][p]
+			if g, both := left[1-i][p]; both && sameReference(f.s, g.s) {
+				continue
+			}
+			if !sizes[1-i][f.n] {
+				// Nothing on the other side is as long: no need to read it.
+				n, only := &r.RemovedFiles, &r.RemovedBytes
+				if i == 1 {
+					n, only = &r.AddedFiles, &r.AddedBytes
+				}
+				*n++
+				*only += f.n
+				continue
+			}
+			c, err := d.contentOf(s.in, f)
+			if err != nil {
+				return err
+			}
+			sets[i][c] = true
+		}
+	}
+	for c := range sets[0] {
+		if sets[1][c] {
+			r.SameFiles++
+			r.SameBytes += c.n
+		} else {
+			r.RemovedFiles++
+			r.RemovedBytes += c.n
+		}
+	}
+	for c := range sets[1] {
+		if !sets[0][c] {
+			r.AddedFiles++
+			r.AddedBytes += c.n
+		}
+	}
+	return nil
+}
+
+// legacy compares streams of the oldest interface, subtask by subtask.
+func (d *differ) legacy(o *OperatorDiff, st *StateDiff) error {
+	if d.o.Ignore[DiffLegacy] {
+		return nil
+	}
+	of := func(in Input, op *format.Operator) (map[fileContent]bool, error) {
+		var all []rangeOf
+		for _, sub := range op.Subtasks {
+			for _, s := range sub.Legacy {
+				if s == nil {
+					continue
+				}
+				n, err := d.size(in, s)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, rangeOf{s, 0, n})
+			}
+		}
+		return d.contents(in, all)
+	}
+	x, err := of(d.a, o.old)
+	if err != nil {
+		return err
+	}
+	y, err := of(d.b, o.new)
+	if err == nil && !maps.Equal(x, y) {
+		d.add(DiffLegacy, o, st, "legacy state changed")
+	}
+	return err
+}
+
+// inFlight compares the records in flight, channel by channel.
+func (d *differ) inFlight(o *OperatorDiff, st *StateDiff) error {
+	if d.o.Ignore[DiffInFlight] {
+		return nil
+	}
+	switch {
+	case st.Old == nil:
+		d.add(DiffInFlight, o, st, "records in flight added")
+		return nil
+	case st.New == nil:
+		d.add(DiffInFlight, o, st, "records in flight removed")
+		return nil
+	}
+	x, err := d.channels(d.a, o.old)
+	if err != nil {
+		return format.InFile(err, d.a.Location)
+	}
+	y, err := d.channels(d.b, o.new)
+	if err != nil {
+		return format.InFile(err, d.b.Location)
+	}
+	if !maps.Equal(x, y) {
+		d.add(DiffInFlight, o, st, "records in flight changed")
+	}
+	return nil
+}
+
+// inFlightOf is the data of one handle of a subtask's channels.
+type inFlightOf struct {
+	subtask  int32
+	output   bool
+	number   int
+	channels string
+	data     fileContent
+}
+
+func (d *differ) channels(in Input, op *format.Operator) (map[inFlightOf]bool, error) {
+	set := map[inFlightOf]bool{}
+	known := map[format.StreamKey]fileContent{} // handles share streams
+	for _, sub := range op.Subtasks {
+		for output, handles := range map[bool][]*format.ChannelHandle{false: sub.Input, true: sub.Output} {
+			for i, h := range handles {
+				f := inFlightOf{subtask: sub.Index, output: output, number: i}
+				var b strings.Builder
+				channels := slices.Clone(h.Channels)
+				slices.SortStableFunc(channels, func(x, y format.Channel) int {
+					return cmp.Or(cmp.Compare(x.First, y.First), cmp.Compare(x.Second, y.Second))
+				})
+				for _, c := range channels {
+					fmt.Fprintf(&b, "%d/%d %d:", c.First, c.Second, c.Size)
+					if c.Offsets == nil {
+						continue
+					}
+					err := format.EachOffset(d.ctx, c.Offsets, func(_ int64, run []int64) error {
+						fmt.Fprintf(&b, "%d", run)
+						return nil
+					})
+					if err != nil {
+						return nil, err
+					}
+				}
+				f.channels = b.String()
+				if h.Data != nil {
+					key := h.Data.Key()
+					c, ok := known[key]
+					if !ok {
+						n, err := d.size(in, h.Data)
+						if err == nil {
+							c, err = d.contentOf(in, rangeOf{h.Data, 0, n})
+						}
+						if err != nil {
+							return nil, format.At(err, "subtask %d", sub.Index)
+						}
+						known[key] = c
+					}
+					f.data = c
+				}
+				set[f] = true
+			}
+		}
+	}
+	return set, nil
+}
