@@ -96,7 +96,7 @@ func (d *Dropped) parts(ctx context.Context, in Input, op *format.Operator, o Dr
 	}
 	if o.States != nil {
 		gone := map[string]bool{}
-		sp, err := editManaged(&format.Savepoint{Operators: []*format.Operator{&c}}, nil, func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+		out, err := editManagedOf(&c, func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
 			keep := true
 			for _, st := range h.States {
 				keep = keep && !o.States(st.Name.String())
@@ -118,8 +118,8 @@ func (d *Dropped) parts(ctx context.Context, in Input, op *format.Operator, o Dr
 		if err != nil {
 			return op, err
 		}
-		if sp.Operators[0] != &c {
-			return sp.Operators[0], nil
+		if out != &c {
+			return out, nil
 		}
 	}
 	if !changed {

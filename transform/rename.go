@@ -104,32 +104,37 @@ func editManaged(sp *format.Savepoint, pick func(*format.Operator) bool, f func(
 		if pick != nil && !pick(op) {
 			return op, nil
 		}
-		var subs []*format.Subtask
-		for i, sub := range op.Subtasks {
-			if sub.Managed == nil {
-				continue
-			}
-			h, err := f(sub.Managed)
-			if err != nil {
-				return nil, format.At(err, "subtask %d", sub.Index)
-			}
-			if h == sub.Managed {
-				continue
-			}
-			if subs == nil {
-				subs = append(subs, op.Subtasks...)
-			}
-			s := *sub
-			s.Managed = h
-			subs[i] = &s
+		return editManagedOf(op, f)
+	})
+}
+
+// editManagedOf edits the managed operator handles of one operator.
+func editManagedOf(op *format.Operator, f func(*format.OperatorHandle) (*format.OperatorHandle, error)) (*format.Operator, error) {
+	var subs []*format.Subtask
+	for i, sub := range op.Subtasks {
+		if sub.Managed == nil {
+			continue
+		}
+		h, err := f(sub.Managed)
+		if err != nil {
+			return nil, format.At(err, "subtask %d", sub.Index)
+		}
+		if h == sub.Managed {
+			continue
 		}
 		if subs == nil {
-			return op, nil
+			subs = append(subs, op.Subtasks...)
 		}
-		c := *op
-		c.Subtasks = subs
-		return &c, nil
-	})
+		s := *sub
+		s.Managed = h
+		subs[i] = &s
+	}
+	if subs == nil {
+		return op, nil
+	}
+	c := *op
+	c.Subtasks = subs
+	return &c, nil
 }
 
 // rebuildStates gives the handle with its states as edit changes them: name,

@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/writer"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,6 +32,7 @@ type writeOptions struct {
 	readBack       bool
 
 	opts writer.Options
+	note func(*WriteResult) // what a command adds to the answer, or nil
 }
 
 func (o *writeOptions) addFlags(fs *pflag.FlagSet) {
@@ -79,12 +82,16 @@ type convertOptions struct {
 	writeOptions
 	to       string
 	metadata string
+	flink    string
+
+	release assign.Release
 }
 
 func (o *convertOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	fs.StringVar(&o.to, "to", "", "family of the result: `spt|flink` (default: by OUT's name)")
-	fs.StringVar(&o.metadata, "metadata-version", "", "of a Flink folder: that of IN or a newer one, `2…6`")
+	fs.StringVar(&o.metadata, "metadata-version", "", "of a Flink folder: that of IN or a newer one, `2…6`; --flink writes older ones")
+	fs.StringVar(&o.flink, "flink", "", "write what this `RELEASE` of Flink reads, such as 1.20, and say what is lost")
 }
 
 func (o *convertOptions) validate(env *Env) error {
@@ -102,6 +109,16 @@ func (o *convertOptions) validate(env *Env) error {
 		}
 		o.opts.MetadataVersion = v
 	}
+	if o.flink != "" {
+		if o.metadata != "" {
+			return usagef("--flink says which --metadata-version it is")
+		}
+		r, err := metadata.ParseRelease(o.flink)
+		if err != nil {
+			return usagef("--flink: %v", err)
+		}
+		o.release = r
+	}
 	return nil
 }
 
@@ -114,6 +131,9 @@ type WriteResult struct {
 	Replaced    bool           `json:"replaced,omitempty"`
 	Files       int            `json:"files" jsonschema:"description=state files beside _metadata"`
 	Linked      int            `json:"linked,omitempty"`
+	Release     string         `json:"release,omitempty" jsonschema:"description=of Flink that it is written for, with --flink"`
+	Rebuilt     int            `json:"rebuilt_handles,omitempty" jsonschema:"description=of operator state that were described anew for the release"`
+	Lost        []string       `json:"lost,omitempty" jsonschema:"description=what the release has no place for"`
 	StateBytes  int64          `json:"state_bytes" jsonschema:"description=state that is read, before compression"`
 	OutputBytes int64          `json:"output_bytes,omitempty" jsonschema:"description=what OUT takes; linked files left out"`
 	Metadata    int64          `json:"metadata_bytes,omitempty"`
@@ -146,10 +166,18 @@ identical _metadata instead.
 Metadata version 2 (Flink 1.3 to 1.10) knows no relative references: the files
 beside it are named by the absolute place of OUT, or take --metadata-version 3.
 
+--flink writes what a release reads: _metadata in its version, with handles that
+it knows, and operator state described as it expects. What it has no place for,
+such as uids before Flink 2.0, is named as lost. What a job would miss is
+refused: compressed operator state before 1.18, changelog state before 1.16.
+Elements, entries and the descriptions of their types are not rewritten: a job
+on the older release must be able to read those.
+
 OUT appears when it is whole: interrupted, nothing is left under its name.
 Without OUT nothing is written, and spt says what would be.`,
 		Example: `  spt convert /data/flink/orders/chk-4211 orders.spt
   spt convert orders.spt restored/
+  spt convert sp-2.3 sp-1.20 --flink 1.20
   spt convert sp-001 sp-small --inline-threshold 20KiB`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -181,7 +209,35 @@ func runConvert(ctx context.Context, o convertOptions, env *Env, in, out string)
 			o.opts.Family = reader.Flink
 		}
 	}
+	if o.flink != "" {
+		view, err := o.forRelease(ctx, env, snap, out)
+		if err != nil {
+			return err
+		}
+		return seal(ctx, env, o.writeOptions, view, in, out)
+	}
 	return seal(ctx, env, o.writeOptions, snap, in, out)
+}
+
+// forRelease is the snapshot as the release of --flink reads it.
+func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.Snapshot, out string) (*reader.Snapshot, error) {
+	if o.to == string(reader.SPT) || o.to == "" && strings.HasSuffix(strings.TrimRight(out, "/"), reader.Extension) {
+		return nil, usagef("--flink is of a Flink folder: an .spt file is read by no release of Flink")
+	}
+	o.opts.Family = reader.Flink
+	sp, rebuilt, err := transform.OperatorStateFor(ctx, env.input(snap), o.release)
+	if err != nil {
+		return nil, inContainer(err, snap)
+	}
+	sp, lost, err := metadata.ForRelease(sp, o.release)
+	if err != nil {
+		return nil, inContainer(err, snap)
+	}
+	if !o.release.AtLeast(1, 20) && (o.keepReferences || o.opts.Files == writer.Reference) && metadata.HoldsMerged(sp) {
+		return nil, format.Errorf(format.ErrUnsupported, "Flink %v does not know segments of merged files: --files copy makes files of them", o.release)
+	}
+	o.note = func(r *WriteResult) { r.Release, r.Rebuilt, r.Lost = o.release.String(), rebuilt, lost }
+	return snap.View(sp), nil
 }
 
 // seal plans, writes unless it is a dry run, and answers. Every command that
@@ -194,6 +250,9 @@ func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, 
 		return err
 	}
 	r := newWriteResult(env, in, plan)
+	if o.note != nil {
+		o.note(r)
+	}
 	if out != "" && !o.dryRun {
 		progress.Start(plan.Bytes, "writing")
 		report, err := plan.Write(ctx)
@@ -306,6 +365,16 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 		for _, p := range all {
 			fmt.Fprintf(&b, "  %s\n", ui.Quote(p))
 		}
+	}
+	if r.Release != "" {
+		fmt.Fprintf(&b, "for Flink %s", r.Release)
+		if r.Rebuilt > 0 {
+			fmt.Fprintf(&b, ", with %s of operator state described anew", ui.Plural(int64(r.Rebuilt), "handle"))
+		}
+		b.WriteByte('\n')
+	}
+	if len(r.Lost) > 0 {
+		fmt.Fprintf(&b, "%s %s\n", style.Look("lost, for it has no place there:"), strings.Join(r.Lost, "; "))
 	}
 	for _, m := range movedFolders(r.Moved) {
 		fmt.Fprintf(&b, "%s taken from %s, for they are not in %s, where the references point\n", ui.Plural(int64(m.files), "file"), ui.Quote(m.to), ui.Quote(m.from))

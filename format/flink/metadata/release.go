@@ -1,0 +1,284 @@
+package metadata
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
+)
+
+// ParseRelease reads the name of a release that this package can write for:
+// "1.20", "2.3".
+func ParseRelease(s string) (assign.Release, error) {
+	if major, minor, ok := strings.Cut(s, "."); ok {
+		a, err1 := strconv.Atoi(major)
+		b, err2 := strconv.Atoi(minor)
+		r := assign.Release{Major: a, Minor: b}
+		if _, err := versionFor(r); err1 == nil && err2 == nil && err == nil && s == r.String() {
+			return r, nil
+		}
+	}
+	return assign.Release{}, fmt.Errorf("release %q: one of 1.3 to 1.20 and 2.0 to 2.3", s)
+}
+
+// versionFor is the version that a release writes, and the newest it reads (spec
+// flink-metadata 3).
+func versionFor(r assign.Release) (Version, error) {
+	switch {
+	case r.Major == 1 && r.Minor >= 3 && r.Minor <= 10:
+		return V2, nil
+	case r.Major == 1 && r.Minor >= 11 && r.Minor <= 15:
+		return V3, nil
+	case r.Major == 1 && r.Minor >= 16 && r.Minor <= 20:
+		return V4, nil
+	case r.Major == 2 && r.Minor == 0:
+		return V5, nil
+	case r.Major == 2 && r.Minor >= 1 && r.Minor <= 3:
+		return V6, nil
+	}
+	return 0, format.Errorf(format.ErrUnsupported, "no metadata version is known for Flink %v", r)
+}
+
+// ForRelease gives the savepoint as _metadata of a release of Flink holds it: in
+// its version, with handles that it knows (spec flink-metadata 3.1). lost says
+// what it has no place for; what a job would miss is not dropped but an
+// ErrUnsupported. Only what stands in _metadata changes: streams are those of sp.
+//
+// Segments of merged files stay, though releases before 1.20 do not know them:
+// see HoldsMerged.
+func ForRelease(sp *format.Savepoint, r assign.Release) (out *format.Savepoint, lost []string, err error) {
+	v, err := versionFor(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	fw, ok := parseFileWire(sp.Wire)
+	if l := fw.layout; ok && (l.channels111 && r != release(1, 11) || l.changelog114 && r != release(1, 14)) {
+		return nil, nil, format.Errorf(format.ErrUnsupported, "the snapshot is in a layout that only Flink 1.11 or 1.14 wrote and is not rewritten for Flink %v", r)
+	}
+	t := &retarget{r: r, v: v, layout: fw.layout}
+	c := *sp
+	c.Operators = make([]*format.Operator, len(sp.Operators))
+	changed := !ok || fw.version != v
+	for i, op := range sp.Operators {
+		if c.Operators[i], err = t.operator(op); err != nil {
+			return nil, nil, format.At(err, "operator %q", op.Label())
+		}
+		changed = changed || c.Operators[i] != op
+	}
+	if !changed {
+		return sp, nil, nil
+	}
+	if !ok || !fw.version.hasProperties() {
+		fw.tail = propertiesFor(sp.Kind)
+	}
+	if !v.hasProperties() {
+		fw.tail = ""
+		if sp.Kind != (format.SnapshotKind{}) {
+			c.Kind = format.SnapshotKind{}
+			t.lost = append(t.lost, "what kind of snapshot it is")
+		}
+	}
+	fw.version = v
+	c.Wire = fw.wire()
+	return &c, t.said(), nil
+}
+
+func release(major, minor int) assign.Release { return assign.Release{Major: major, Minor: minor} }
+
+// retarget makes nodes what a release reads.
+type retarget struct {
+	r      assign.Release
+	v      Version
+	layout layout
+	lost   []string
+
+	names, ids, sizes int // what is lost, counted
+}
+
+// said is what is lost, in words.
+func (t *retarget) said() []string {
+	for _, l := range []struct {
+		n                 int
+		one, many, plural string
+	}{
+		{t.names, "name and uid of", "operator", "operators"},
+		{t.ids, "the handle id of", "keyed handle", "keyed handles"},
+		{t.sizes, "what the checkpoint uploaded, of", "keyed handle", "keyed handles"},
+	} {
+		switch {
+		case l.n == 1:
+			t.lost = append(t.lost, fmt.Sprintf("%s 1 %s", l.one, l.many))
+		case l.n > 1:
+			t.lost = append(t.lost, fmt.Sprintf("%s %d %s", l.one, l.n, l.plural))
+		}
+	}
+	return t.lost
+}
+
+// needs refuses what came with a later release.
+func (t *retarget) needs(major, minor int, what string) error {
+	if t.r.AtLeast(major, minor) {
+		return nil
+	}
+	return format.Errorf(format.ErrUnsupported, "Flink %v does not know %s, which came with %d.%d", t.r, what, major, minor)
+}
+
+func (t *retarget) operator(op *format.Operator) (*format.Operator, error) {
+	c := *op
+	changed := false
+	if op.Coordinator != nil {
+		if err := t.needs(1, 11, "state of coordinators"); err != nil {
+			return nil, err
+		}
+	}
+	if op.Finished {
+		if err := t.needs(1, 14, "operators that have finished"); err != nil {
+			return nil, err
+		}
+	}
+	if !t.v.hasNames() && (op.Name != format.Text{} || op.UID != format.Text{}) {
+		c.Name, c.UID = format.Text{}, format.Text{}
+		t.names++
+		changed = true
+	}
+	c.Subtasks = make([]*format.Subtask, len(op.Subtasks))
+	for i, sub := range op.Subtasks {
+		s, err := t.subtask(sub)
+		if err != nil {
+			return nil, format.At(err, "subtask %d", sub.Index)
+		}
+		c.Subtasks[i] = s
+		changed = changed || s != sub
+	}
+	if !changed {
+		return op, nil
+	}
+	return &c, nil
+}
+
+func (t *retarget) subtask(sub *format.Subtask) (*format.Subtask, error) {
+	if sub.Finished {
+		return sub, t.needs(1, 14, "subtasks that have finished")
+	}
+	if len(sub.Legacy) > 0 && t.v != V2 {
+		return nil, format.Errorf(format.ErrUnsupported, "Flink %v refuses state of the interface dropped after Flink 1.3", t.r)
+	}
+	c := *sub
+	var err error
+	if c.ManagedKeyed, err = t.keyed(sub.ManagedKeyed); err != nil {
+		return nil, err
+	}
+	if c.RawKeyed, err = t.keyed(sub.RawKeyed); err != nil {
+		return nil, err
+	}
+	if len(sub.Input)+len(sub.Output) > 0 && !t.layout.channels111 {
+		if err := t.needs(1, 12, "records in flight in this layout"); err != nil {
+			return nil, err
+		}
+	}
+	merged := false
+	if !t.v.hasChannelTypes() {
+		c.Input, merged = split(sub.Input)
+		var more bool
+		c.Output, more = split(sub.Output)
+		merged = merged || more
+	}
+	if c.ManagedKeyed == sub.ManagedKeyed && c.RawKeyed == sub.RawKeyed && !merged {
+		return sub, nil
+	}
+	return &c, nil
+}
+
+// split makes of each handle of several channels one for each, which share the
+// stream: what Flink did before, and makes of it on a restore.
+func split(all []*format.ChannelHandle) (out []*format.ChannelHandle, changed bool) {
+	for _, h := range all {
+		if !h.Merged {
+			out = append(out, h)
+			continue
+		}
+		changed = true
+		for _, c := range h.Channels {
+			out = append(out, &format.ChannelHandle{Subtask: h.Subtask, Channels: []format.Channel{c}, Size: c.Size, Data: h.Data})
+		}
+	}
+	if !changed {
+		return all, false
+	}
+	return out, true
+}
+
+// keyed gives a keyed handle with a tag that the release knows.
+func (t *retarget) keyed(h format.KeyedHandle) (format.KeyedHandle, error) {
+	switch h := h.(type) {
+	case *format.KeyGroups:
+		if h.Savepoint {
+			return h, t.needs(1, 13, "keyed state in the canonical savepoint format")
+		}
+		if t.r.AtLeast(1, 15) || h.Wire == tagWire(keyedGroupsV1, false) {
+			return h, nil
+		}
+		c := *h
+		c.Wire, c.HandleID = tagWire(keyedGroupsV1, false), format.Text{}
+		t.ids++
+		return &c, nil
+	case *format.Incremental:
+		if !t.r.AtLeast(1, 13) && holdsKeyGroupStream(h) {
+			return nil, t.needs(1, 13, "key groups where a stream is expected")
+		}
+		if t.r.AtLeast(1, 15) || h.Wire == tagWire(keyedIncrementalV1, false) {
+			return h, nil
+		}
+		c := *h
+		c.Wire, c.HandleID, c.CheckpointedSize = tagWire(keyedIncrementalV1, false), format.Text{}, -1
+		t.ids++
+		t.sizes++
+		return &c, nil
+	case *format.Changelog:
+		if t.layout.changelog114 { // of 1.14, for 1.14
+			return h, nil
+		}
+		if h.Wire != tagWire(keyedChangelogV1, false) {
+			return h, t.needs(1, 16, "changelog state in this layout")
+		}
+		return h, t.needs(1, 15, "changelog state in this layout")
+	}
+	return h, nil
+}
+
+func holdsKeyGroupStream(h *format.Incremental) bool {
+	for _, all := range [][]format.NamedStream{h.Shared, h.Private} {
+		for _, s := range all {
+			if _, ok := s.Data.(*format.KeyGroupStream); ok {
+				return true
+			}
+		}
+	}
+	_, ok := h.Meta.(*format.KeyGroupStream)
+	return ok
+}
+
+// HoldsMerged is whether a savepoint refers to segments of merged files, or names
+// the folders that file merging uses: what releases before 1.20 do not know.
+func HoldsMerged(sp *format.Savepoint) bool {
+	for _, op := range sp.Operators {
+		for _, sub := range op.Subtasks {
+			if sub.Managed != nil && sub.Managed.Merging != nil {
+				return true
+			}
+		}
+	}
+	found := false
+	_ = sp.EachStream(func(_ format.Place, s format.Stream) error {
+		if c, ok := s.(*format.Chunks); ok {
+			s = c.As
+		}
+		if _, ok := s.(*format.Segment); ok {
+			found = true
+		}
+		return nil
+	})
+	return found
+}

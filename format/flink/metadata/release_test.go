@@ -1,0 +1,312 @@
+package metadata_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
+)
+
+// knows is the table of spec flink-metadata 3.1: the version of a release, and
+// the tags of keyed handles that it reads.
+func knows(r assign.Release) (version byte, tags string) {
+	minor := r.Minor
+	if r.Major == 2 {
+		minor += 21
+	}
+	switch {
+	case minor <= 10:
+		return 2, "\x03\x05"
+	case minor <= 12:
+		return 3, "\x03\x05"
+	case minor == 13:
+		return 3, "\x03\x05\x07"
+	case minor == 14:
+		return 3, "\x03\x05\x07\x08\x09\x0a"
+	case minor == 15:
+		return 3, "\x03\x05\x07\x08\x09\x0a\x0b\x0c"
+	}
+	version = 4
+	if r.Major == 2 {
+		version = byte(min(5+r.Minor, 6))
+	}
+	return version, "\x03\x05\x07\x08\x09\x0a\x0b\x0c\x0d\x0e"
+}
+
+func allReleases() (all []assign.Release) {
+	for m := 3; m <= 20; m++ {
+		all = append(all, assign.Release{Major: 1, Minor: m})
+	}
+	for m := range 4 {
+		all = append(all, assign.Release{Major: 2, Minor: m})
+	}
+	return all
+}
+
+// TestForReleaseCorpus: every real snapshot, for every release, is refused or
+// becomes a file of its version, with tags it knows, that reads back as it was
+// but for what was said to be lost.
+func TestForReleaseCorpus(t *testing.T) {
+	root := corpus(t)
+	written, refused := 0, 0
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.Name() != "_metadata" || strings.Contains(path, "operator-snapshots") {
+			return err
+		}
+		file, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		sp, err := metadata.Decode(format.NewBytes(file), metadata.Options{})
+		if err != nil {
+			return nil // other tests judge these
+		}
+		for _, r := range allReleases() {
+			was, _ := encode(sp)
+			out, lost, err := metadata.ForRelease(sp, r)
+			var got []byte
+			if err == nil {
+				got, err = encode(out)
+			}
+			if again, _ := encode(sp); string(again) != string(was) {
+				t.Fatalf("%s for %v: the input changed", path, r)
+			}
+			if errors.Is(err, format.ErrUnsupported) {
+				refused++
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s for %v: %v", path, r, err)
+				continue
+			}
+			written++
+			version, tags := knows(r)
+			if got[7] != version {
+				t.Errorf("%s for %v: version %d", path, r, got[7])
+			}
+			back, err := metadata.Decode(format.NewBytes(got), metadata.Options{})
+			if err != nil {
+				t.Errorf("%s for %v: %v", path, r, err)
+				continue
+			}
+			checkTags(t, fmt.Sprintf("%s for %v", path, r), back, tags)
+			if len(lost) == 0 && metadata.Version(file[7]) < metadata.V6 && version >= 4 && file[7] >= 4 {
+				if d := cmp.Diff(sp, back, sameModel); d != "" {
+					t.Errorf("%s for %v: nothing was lost, and\n%s", path, r, d)
+				}
+			}
+			if len(lost) > 0 && version >= 5 {
+				t.Errorf("%s for %v: lost %q", path, r, lost)
+			}
+			for i, op := range sp.Operators {
+				if o := back.Operators[i]; o.ID != op.ID || o.Parallelism != op.Parallelism || o.MaxParallelism != op.MaxParallelism || len(o.Subtasks) != len(op.Subtasks) {
+					t.Errorf("%s for %v: operator %v is another", path, r, op.ID)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || written < 1000 || refused < 1000 {
+		t.Errorf("%d written, %d refused, %v", written, refused, err)
+	}
+	t.Logf("%d written, %d refused", written, refused)
+}
+
+func checkTags(t *testing.T, what string, sp *format.Savepoint, tags string) {
+	t.Helper()
+	var check func(h format.KeyedHandle)
+	check = func(h format.KeyedHandle) {
+		var w format.Wire
+		switch h := h.(type) {
+		case nil:
+			return
+		case *format.KeyGroups:
+			w = h.Wire
+		case *format.Incremental:
+			w = h.Wire
+		case *format.Changelog:
+			w = h.Wire
+			for _, inner := range slices.Concat(h.Materialized, h.Changes) {
+				check(inner)
+			}
+		case *format.ChangelogMemory:
+			w = h.Wire
+		case *format.ChangelogStream:
+			w = h.Wire
+		}
+		if !strings.Contains(tags, string(w[0])) {
+			t.Errorf("%s: a handle of tag %d", what, w[0])
+		}
+	}
+	for _, op := range sp.Operators {
+		for _, sub := range op.Subtasks {
+			check(sub.ManagedKeyed)
+			check(sub.RawKeyed)
+		}
+	}
+}
+
+// TestForReleaseNames: names and uids go before 2.0, counted, and only then.
+func TestForReleaseNames(t *testing.T) {
+	sp := &format.Savepoint{Operators: []*format.Operator{
+		{UID: format.NewText("a"), Parallelism: 1, MaxParallelism: 128},
+		{Name: format.NewText("b"), ID: format.OperatorID{1}, Parallelism: 1, MaxParallelism: 128},
+		{ID: format.OperatorID{2}, Parallelism: 1, MaxParallelism: 128},
+	}}
+	out, lost, err := metadata.ForRelease(sp, assign.Release{Major: 1, Minor: 20})
+	if err != nil || !slices.Equal(lost, []string{"name and uid of 2 operators"}) {
+		t.Errorf("%q, %v", lost, err)
+	}
+	if out.Operators[2] != sp.Operators[2] || out.Operators[0].Label() != sp.Operators[0].ID.Short() || sp.Operators[0].UID.String() != "a" {
+		t.Error("the wrong operators changed")
+	}
+	if out, lost, err = metadata.ForRelease(sp, assign.Release{Major: 2, Minor: 0}); err != nil || len(lost) > 0 || out.Operators[0] != sp.Operators[0] {
+		t.Errorf("2.0: %q, %v", lost, err)
+	}
+	if again, lost, err := metadata.ForRelease(out, assign.Release{Major: 2, Minor: 0}); again != out || len(lost) > 0 || err != nil {
+		t.Errorf("the same release gives another savepoint: %q, %v", lost, err)
+	}
+}
+
+// TestForReleaseKeyed: newer tags become those of 1.14, and what they do not hold
+// is counted.
+func TestForReleaseKeyed(t *testing.T) {
+	data := &format.Inline{Name: format.NewText("x"), Data: format.NewBytes([]byte("data"))}
+	groups := &format.KeyGroups{Range: format.KeyGroupRange{Count: 1}, Offsets: format.OffsetSlice{0}, Data: data, HandleID: format.NewText("id")}
+	inc := &format.Incremental{CheckpointID: 7, BackendID: format.NewText("b"), Range: format.KeyGroupRange{First: 1, Count: 1}, CheckpointedSize: 99, Meta: data, HandleID: format.NewText("id2")}
+	sp := &format.Savepoint{Operators: []*format.Operator{{Parallelism: 2, MaxParallelism: 2, Subtasks: []*format.Subtask{{ManagedKeyed: groups}, {Index: 1, ManagedKeyed: inc}}}}}
+	out, lost, err := metadata.ForRelease(sp, assign.Release{Major: 1, Minor: 14})
+	if err != nil || !slices.Equal(lost, []string{"the handle id of 2 keyed handles", "what the checkpoint uploaded, of 1 keyed handle"}) {
+		t.Fatalf("%q, %v", lost, err)
+	}
+	file, err := encode(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := roundTrip(t, file)
+	g, i := back.Operators[0].Subtasks[0].ManagedKeyed.(*format.KeyGroups), back.Operators[0].Subtasks[1].ManagedKeyed.(*format.Incremental)
+	if g.Wire != "\x03" || g.HandleID.String() != "" || i.Wire != "\x05" || i.CheckpointedSize != -1 || i.CheckpointID != 7 || g.Range != groups.Range {
+		t.Errorf("%+v, %+v", g, i)
+	}
+	if groups.HandleID.String() != "id" || inc.CheckpointedSize != 99 {
+		t.Error("the input changed")
+	}
+	if out, _, err := metadata.ForRelease(sp, assign.Release{Major: 1, Minor: 15}); err != nil || out.Operators[0] != sp.Operators[0] {
+		t.Errorf("1.15 changes handles, %v", err)
+	}
+}
+
+// TestForReleaseMergedChannels: one handle of several channels becomes one for
+// each, on the same stream.
+func TestForReleaseMergedChannels(t *testing.T) {
+	data := &format.Inline{Name: format.NewText("x"), Data: format.NewBytes(make([]byte, 30))}
+	plain := &format.ChannelHandle{Subtask: 1, Channels: []format.Channel{{Second: 5, Size: 3, Offsets: format.OffsetSlice{0}}}, Size: 3, Data: data}
+	merged := &format.ChannelHandle{Subtask: 1, Merged: true, Size: 10, Data: data, Channels: []format.Channel{
+		{First: 0, Second: 1, Size: 4, Offsets: format.OffsetSlice{0, 2}}, {First: 1, Second: 2, Size: 6, Offsets: format.OffsetSlice{4}}}}
+	sp := &format.Savepoint{Operators: []*format.Operator{{Parallelism: 2, MaxParallelism: 2, Subtasks: []*format.Subtask{{Index: 1, Input: []*format.ChannelHandle{plain, merged}, Output: []*format.ChannelHandle{plain}}}}}}
+	out, lost, err := metadata.ForRelease(sp, assign.Release{Major: 1, Minor: 20})
+	if err != nil || len(lost) > 0 {
+		t.Fatalf("%q, %v", lost, err)
+	}
+	file, err := encode(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub := roundTrip(t, file).Operators[0].Subtasks[0]
+	var got []string
+	for _, h := range sub.Input {
+		got = append(got, fmt.Sprint(h.Subtask, h.Merged, h.Channels[0].First, h.Channels[0].Second, h.Channels[0].Size, offsets(h.Channels[0].Offsets)))
+	}
+	if want := []string{"1 false 0 5 3 [0]", "1 false 0 1 4 [0 2]", "1 false 1 2 6 [4]"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if s := out.Operators[0].Subtasks[0]; s.Output[0] != plain || s.Input[0] != plain || s.Input[1].Data != format.Stream(data) {
+		t.Error("what did not change is not shared")
+	}
+	if _, _, err := metadata.ForRelease(sp, assign.Release{Major: 1, Minor: 11}); !errors.Is(err, format.ErrUnsupported) {
+		t.Errorf("1.11: %v", err)
+	}
+	if out, _, _ := metadata.ForRelease(sp, assign.Release{Major: 2, Minor: 1}); out.Operators[0] != sp.Operators[0] {
+		t.Error("2.1 splits them")
+	}
+}
+
+// TestForReleaseRefused: what a release does not know, and a job would miss, is
+// refused with the release that brought it.
+func TestForReleaseRefused(t *testing.T) {
+	data := &format.Inline{Name: format.NewText("x"), Data: format.NewBytes([]byte("data"))}
+	op := func(change func(*format.Operator)) *format.Operator {
+		o := &format.Operator{Parallelism: 1, MaxParallelism: 1}
+		change(o)
+		return o
+	}
+	sub := func(s format.Subtask) *format.Operator {
+		return op(func(o *format.Operator) { o.Subtasks = []*format.Subtask{&s} })
+	}
+	groups := format.KeyGroupRange{Count: 1}
+	for _, x := range []struct {
+		op   *format.Operator
+		from assign.Release // that knows it
+		text string
+	}{
+		{op(func(o *format.Operator) { o.Coordinator = data }), assign.Release{Major: 1, Minor: 11}, "state of coordinators"},
+		{op(func(o *format.Operator) { o.Finished = true }), assign.Release{Major: 1, Minor: 14}, "operators that have finished"},
+		{sub(format.Subtask{Finished: true}), assign.Release{Major: 1, Minor: 14}, "subtasks that have finished"},
+		{sub(format.Subtask{ManagedKeyed: &format.KeyGroups{Savepoint: true, Range: groups, Offsets: format.OffsetSlice{0}, Data: data}}), assign.Release{Major: 1, Minor: 13}, "canonical savepoint format"},
+		{sub(format.Subtask{ManagedKeyed: &format.Changelog{Range: groups}}), assign.Release{Major: 1, Minor: 16}, "changelog state"},
+		{sub(format.Subtask{ManagedKeyed: &format.Incremental{Range: groups, Meta: data, Shared: []format.NamedStream{{Data: &format.KeyGroupStream{Range: groups, Offsets: format.OffsetSlice{0}, Data: data}}}}}), assign.Release{Major: 1, Minor: 13}, "where a stream is expected"},
+	} {
+		sp := &format.Savepoint{Operators: []*format.Operator{x.op}}
+		for _, r := range allReleases() {
+			out, _, err := metadata.ForRelease(sp, r)
+			if r.AtLeast(x.from.Major, x.from.Minor) {
+				if err == nil {
+					_, err = encode(out)
+				}
+				if err != nil {
+					t.Errorf("%s for %v: %v", x.text, r, err)
+				}
+				continue
+			}
+			if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), x.text) {
+				t.Errorf("%s for %v: %v", x.text, r, err)
+			}
+		}
+	}
+}
+
+func TestParseRelease(t *testing.T) {
+	for _, r := range allReleases() {
+		if got, err := metadata.ParseRelease(r.String()); err != nil || got != r {
+			t.Errorf("%v: %v, %v", r, got, err)
+		}
+	}
+	for _, s := range []string{"", "1", "1.2", "1.21", "2.4", "3.0", "1.20.1", "v1.20", "1.-3", "1.03", "a.b", " 1.20", "0.9"} {
+		if r, err := metadata.ParseRelease(s); err == nil {
+			t.Errorf("%q is %v", s, r)
+		}
+	}
+}
+
+// TestHoldsMerged sees segments, also those packed into an .spt, and folders.
+func TestHoldsMerged(t *testing.T) {
+	with := func(h *format.OperatorHandle) *format.Savepoint {
+		return &format.Savepoint{Operators: []*format.Operator{{Subtasks: []*format.Subtask{{Managed: h}}}}}
+	}
+	for _, h := range []*format.OperatorHandle{{Data: &format.Segment{}}, {Data: &format.Chunks{As: &format.Segment{}}}, {Merging: &format.FileMerging{}}} {
+		if !metadata.HoldsMerged(with(h)) {
+			t.Errorf("%+v", h)
+		}
+	}
+	if metadata.HoldsMerged(with(&format.OperatorHandle{Data: &format.File{}})) || metadata.HoldsMerged(with(nil)) {
+		t.Error("there are none")
+	}
+}
