@@ -200,7 +200,7 @@ func (u *unionState) count(ctx context.Context, in Input, limit int, first func(
 			c.report.judge(u, alike, c.lists, c.common)
 			return c, nil
 		}
-		if err != errFull {
+		if !errors.Is(err, errFull) {
 			return nil, err
 		}
 		c.passes *= 2
