@@ -735,3 +735,106 @@ func TestBitmapRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestPruneForms: union states of every form that Flink writes (compressed, in
+// files, in merged files, several in a handle, among thirteen others) are
+// multiplied as a restore would have done, written, and pruned again: each
+// subtask then is handed what it would have been handed before.
+func TestPruneForms(t *testing.T) {
+	forms := map[string]int{}
+	for _, k := range knownSnapshots(t) {
+		if !strings.Contains(k.name, "operator-") && !strings.Contains(k.name, "tutorial") {
+			continue
+		}
+		stores := place()
+		snap := openAt(t, stores, k.location())
+		in := inputOf(snap)
+		edits := handleEdits{}
+		want := map[string][]string{}
+		for _, u := range unionStates(snap.Savepoint, nil) {
+			var runs []format.ElementRun
+			for i, h := range u.handles {
+				runs = append(runs, whole(h, u.states[i]))
+				want[u.op.ID.String()+u.name.String()] = append(want[u.op.ID.String()+u.name.String()], elements(t, in, h, u.name.String())...)
+			}
+			for i, h := range u.handles {
+				edits.add(h, u.states[i], stateEdit{runs: runs})
+				forms[fmt.Sprint(format.Kind(h.Data))]++
+			}
+		}
+		sp, err := editHandles(t.Context(), in, edits)
+		if err != nil {
+			t.Fatalf("%s: %v", k.name, err)
+		}
+		for _, target := range []string{"mem://inflated", "mem://inflated.spt"} {
+			big := sealed(t, stores, snap, sp, target)
+			for i, o := range []PruneOptions{{Keep: KeepDistinct}, {Keep: KeepCopies, Place: PlaceFirst}, {Keep: KeepFirstSubtask, Place: PlaceSpread}, {Keep: KeepCopies, Compact: true}, {Keep: KeepModulo}} {
+				pruned, all, err := PruneUnions(t.Context(), inputOf(big), o)
+				if err != nil {
+					t.Fatalf("%s: %v", k.name, err)
+				}
+				for _, p := range all {
+					if n := int64(len(want[p.Operator.ID.String()+p.State])); p.Elements != n*int64(p.Operator.Parallelism) || n > 0 && p.Operator.Parallelism > 1 && (p.Verdict != VerdictProduct || p.Factor != int64(p.Operator.Parallelism) || p.Kept != n) {
+						t.Errorf("%s, %s: %+v; %d elements before", k.name, p.State, p, n)
+					}
+				}
+				out := sealed(t, stores, big, pruned, fmt.Sprintf("mem://pruned-%d%s", i, strings.TrimPrefix(target, "mem://inflated")))
+				for _, p := range all {
+					var got []string
+					for _, s := range unionStates(out.Savepoint, func(op *format.Operator, state string) bool {
+						return op.ID == p.Operator.ID && state == p.State
+					}) {
+						for _, h := range s.handles {
+							got = append(got, elements(t, inputOf(out), h, p.State)...)
+						}
+					}
+					w := want[p.Operator.ID.String()+p.State]
+					if o.Keep == KeepModulo {
+						got, w = sorted(got), sorted(w)
+					}
+					if !slices.Equal(got, w) {
+						t.Errorf("%s, %s by %+v:\n%q\nnot\n%q", k.name, p.State, o, got, w)
+					}
+				}
+				for i, op := range snap.Operators {
+					for j, old := range op.Subtasks {
+						if old.Managed == nil {
+							continue
+						}
+						for _, s := range old.Managed.States {
+							if s.Mode == format.ModeUnion {
+								continue
+							}
+							if a, b := elements(t, in, old.Managed, s.Name.String()), elements(t, inputOf(out), out.Operators[i].Subtasks[j].Managed, s.Name.String()); !slices.Equal(a, b) {
+								t.Errorf("%s: %s of subtask %d became %q from %q", k.name, s.Name, j, b, a)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Log(forms)
+	if forms["inline"] == 0 || forms["relative"]+forms["absolute"] == 0 || forms["segment"] == 0 {
+		t.Error("that is less than there is")
+	}
+}
+
+// TestPlaceOf: what is rebuilt keeps its name, so that it keeps its order.
+func TestPlaceOf(t *testing.T) {
+	name := format.NewText("n")
+	for _, c := range []struct{ old, want format.Stream }{
+		{&format.Inline{Name: name, Data: format.NewBytes([]byte("x"))}, &format.Inline{Name: name}},
+		{&format.File{Path: name, Relative: true, Length: 1}, &format.File{Path: name, Relative: true, Length: 9}},
+		{&format.File{Path: name, Length: 1}, &format.File{Path: name, Length: 9}},
+		{&format.Segment{Path: format.NewText("file:/x"), LogicalID: name}, &format.File{Path: name, Relative: true, Length: 9}},
+		{&format.Chunks{As: &format.Inline{Name: name}}, &format.Inline{Name: name}},
+		{&format.Concat{As: &format.Inline{Name: name}}, &format.Inline{Name: name}},
+		{&format.Chunks{}, nil},
+		{nil, nil},
+	} {
+		if got := placeOf(c.old, 9); (got == nil) != (c.want == nil) || got != nil && (fmt.Sprintf("%T", got) != fmt.Sprintf("%T", c.want) || got.Key() != c.want.Key() || got.Size() != c.want.Size()) {
+			t.Errorf("%T becomes %+v, not %+v", c.old, got, c.want)
+		}
+	}
+}
