@@ -400,7 +400,7 @@ func (c *comparison) pass(t *pairTable, lo, hi int) (full bool, err error) {
 		return true, nil
 	}
 	if t.tooOften {
-		return false, format.Errorf(format.ErrLimit, "an element that comes more than %d times", maxCount)
+		return false, format.Errorf(format.ErrLimit, "an element that comes more than %d times", maxPairCount)
 	}
 	return false, err
 }
@@ -487,11 +487,11 @@ func (c *comparison) listSide(t *pairTable, lo, hi, side int, s *elementSide) (f
 			return nil
 		}
 		slot := t.find(g)
-		old, now := int64(slot.a), int64(slot.b&maxCount)
-		if slot.b&listed != 0 || side == 0 && old <= now || side == 1 && now <= old {
+		old, now := int64(slot.a), int64(slot.b&maxPairCount)
+		if slot.b&pairListed != 0 || side == 0 && old <= now || side == 1 && now <= old {
 			return nil
 		}
-		slot.b |= listed
+		slot.b |= pairListed
 		p := s.parts[part]
 		found = append(found, ElementChange{p.h, p.state, p.subtask, e.Index, old, now})
 		if len(found) == c.d.o.List {
@@ -531,12 +531,12 @@ type pairTable struct {
 
 type pairSlot struct {
 	key  digest
-	a, b uint32 // both 0: free. The highest bit of b is listed
+	a, b uint32 // both 0: free. The highest bit of b is pairListed
 }
 
 const (
-	maxCount = 1<<31 - 1
-	listed   = 1 << 31
+	maxPairCount = 1<<31 - 1
+	pairListed   = 1 << 31
 )
 
 var errPairsFull = errors.New("internal error: the table of pairs is full")
@@ -574,7 +574,7 @@ func (t *pairTable) add(d digest, side int) error {
 	if side == 1 {
 		n = &s.b
 	}
-	if *n == maxCount {
+	if *n == maxPairCount {
 		t.tooOften = true
 		return errPairsFull
 	}
