@@ -46,6 +46,7 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		newListCommand(env),
 		newCatCommand(env),
 		newVerifyCommand(env),
+		newCheckCommand(env),
 		newConvertCommand(env),
 		newRescaleCommand(env),
 		newPruneUnionCommand(env),

@@ -27,6 +27,7 @@ func Answers() []Answer {
 		{"inspect-rows", "spt inspect", "with --by: a list of rows; which fields a row has depends on what the rows are", []command.InspectRow{}},
 		{"ls", "spt ls", "a list of snapshots", []command.ListRow{}},
 		{"verify", "spt verify", "a list, one for each snapshot", []command.VerifyResult{}},
+		{"check", "spt check", "what a restore would meet; with -o jsonl its findings, one a line", command.CheckResult{}},
 		{"cat", "spt cat", "a list of elements", []command.CatLine{}},
 		{"cat-stats", "spt cat", "with --stats: a list of states", []command.CatStats{}},
 		{"convert", "spt convert", "what was written, or would be", command.WriteResult{}},

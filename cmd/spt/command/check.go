@@ -1,0 +1,319 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+type checkOptions struct {
+	plan                        string
+	parallelism, maxParallelism int32
+	allow, strict               bool
+	flink, at                   string
+
+	release assign.Release
+}
+
+func (o *checkOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.plan, "plan", "", "`FILE` with the job's plan as Flink's REST interface gives it (/jobs/ID/plan)")
+	fs.Int32Var(&o.parallelism, "parallelism", 0, "the job runs every operator at parallelism `N` (default: as the plan says, else as it was)")
+	fs.Int32Var(&o.maxParallelism, "max-parallelism", 0, "the job sets max parallelism `N` (default: it sets none and takes over what the state has)")
+	fs.BoolVar(&o.allow, "allow-non-restored", false, "the job is started with --allowNonRestoredState: state that nobody takes is a warning")
+	fs.StringVar(&o.flink, "flink", "", "the `RELEASE` of Flink that restores, such as 1.20")
+	fs.StringVar(&o.at, "at", "", "where Flink will restore the snapshot from, a `URI` (default: where it is)")
+	fs.BoolVar(&o.strict, "strict", false, "warnings count as findings too (exit 1)")
+}
+
+func (o *checkOptions) validate(cmd *cobra.Command) error {
+	for _, f := range []struct {
+		name string
+		n    int32
+	}{{"parallelism", o.parallelism}, {"max-parallelism", o.maxParallelism}} {
+		if cmd.Flags().Changed(f.name) && (f.n < 1 || f.n > format.MaxKeyGroups) {
+			return usagef("--%s %d: between 1 and %d", f.name, f.n, format.MaxKeyGroups)
+		}
+	}
+	if o.flink == "" {
+		return nil
+	}
+	var err error
+	o.release, err = parseRelease(o.flink)
+	return err
+}
+
+// parseRelease reads "1.20" or "1.20.4": any release that spt knows.
+func parseRelease(s string) (assign.Release, error) {
+	last := map[int]int{1: 20, 2: 3}
+	first := map[int]int{1: 3, 2: 0}
+	parts := strings.Split(s, ".")
+	if len(parts) == 2 || len(parts) == 3 {
+		major, err1 := strconv.Atoi(parts[0])
+		minor, err2 := strconv.Atoi(parts[1])
+		if n, ok := last[major]; err1 == nil && err2 == nil && ok && minor >= first[major] && minor <= n {
+			return assign.Release{Major: major, Minor: minor}, nil
+		}
+	}
+	return assign.Release{}, &usageError{"--flink " + ui.Quote(s) + ": not a release that spt knows", "it knows 1.3 to 1.20 and 2.0 to 2.3"}
+}
+
+// CheckResult is the answer of check.
+type CheckResult struct {
+	Path       string          `json:"path"`
+	Restorable bool            `json:"restorable" jsonschema:"description=no finding of severity error"`
+	Container  string          `json:"container"`
+	JobKnown   string          `json:"job_known" jsonschema:"enum=no,enum=names,enum=plan,enum=names and plan,description=what is known of the job"`
+	Matched    []CheckOperator `json:"matched,omitempty" jsonschema:"description=operators of the snapshot that the job has"`
+	Errors     int             `json:"errors"`
+	Warnings   int             `json:"warnings"`
+	Notes      int             `json:"notes"`
+	Findings   []CheckRow      `json:"findings"`
+}
+
+// CheckOperator is an operator of the snapshot that the job has.
+type CheckOperator struct {
+	Operator string `json:"operator"`
+	ID       string `json:"id"`
+	From     int32  `json:"from_parallelism"`
+	To       int32  `json:"to_parallelism"`
+	Max      int32  `json:"max_parallelism"`
+}
+
+// CheckRow is one finding.
+type CheckRow struct {
+	Severity string `json:"severity" jsonschema:"enum=error,enum=warning,enum=note"`
+	Code     string `json:"code"`
+	Operator string `json:"operator,omitempty"`
+	ID       string `json:"id,omitempty"`
+	State    string `json:"state,omitempty"`
+	Message  string `json:"message"`
+	Advice   string `json:"advice,omitempty"`
+}
+
+func newCheckCommand(env *Env) *cobra.Command {
+	var o checkOptions
+	cmd := &cobra.Command{
+		Use:   "check SP",
+		Short: "Would this job restore from this snapshot?",
+		Long: `Says before a restore what would go wrong in it. An error is what Flink refuses
+or cannot read; a warning is what restores and is not as it was; a note is worth
+knowing. Exit 1 if there is an error, with --strict a warning too.
+
+What the job has is said by --names FILE, a list of its uids (an id of 32 hex
+digits stands for an operator without one), or by --plan FILE. The ids in a plan
+are those of vertices, and a vertex has the id of the first operator of its
+chain: operators chained behind it cannot be told by a plan, and where the
+snapshot stores no names, what has no vertex is a warning. Names tell for sure,
+and both can be given: the plan adds parallelisms. Without either, what does not
+depend on the job is checked. SPT_NAMES is not taken for the job's uids.
+
+Checked are: state that no operator takes; operators that start empty;
+parallelism and max parallelism; files that are not where they are said to be,
+and those in the folder of another checkpoint; union state that grows; broadcast
+copies that differ; finished operators; records in flight; the order in which
+elements are handed out; incremental state that must not be claimed; native
+savepoints without timers; and with --flink, what that release cannot read.
+
+Not checked: whether the types in the state fit those of the job, and the
+entries of keyed state. spt verify looks at every byte that is promised.`,
+		Example: `  spt check sp-001 --names uids.txt --parallelism 8
+  curl -s jobmanager:8081/jobs/$JOB/plan > plan.json; spt check sp-001 --plan plan.json
+  spt check chk-4211 --flink 2.0 --strict`,
+		Args: exactly(1, "a snapshot"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(cmd); err != nil {
+				return err
+			}
+			return runCheck(cmd.Context(), o, env, args[0])
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// job reads what is known of the job, nil where nothing is.
+func (o *checkOptions) job(ctx context.Context, env *Env) (job *transform.Job, known string, err error) {
+	known = "no"
+	if env.common.names != "" {
+		uids, err := env.readNames(ctx, env.common.names)
+		if err != nil {
+			return nil, "", err
+		}
+		if len(uids) == 0 {
+			return nil, "", usagef("--names %s: there is no uid in it", ui.Quote(env.common.names))
+		}
+		job, known = transform.JobOfNames(uids), "names"
+	}
+	if o.plan == "" {
+		return job, known, nil
+	}
+	text, err := env.readSmall(ctx, "--plan", o.plan)
+	if err != nil {
+		return nil, "", err
+	}
+	plan, err := transform.ParsePlan(text)
+	if err != nil {
+		return nil, "", &usageError{fmt.Sprintf("--plan %s: %v", ui.Quote(o.plan), err), "curl JOBMANAGER:8081/jobs/ID/plan gives one"}
+	}
+	if job == nil {
+		return plan, "plan", nil
+	}
+	return job.WithPlan(plan), "names and plan", nil
+}
+
+// readSmall reads a file that a flag names: one that a person could have
+// written.
+func (e *Env) readSmall(ctx context.Context, flag, name string) ([]byte, error) {
+	store, at, err := e.Stores.Resolve(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	body, _, err := store.ReadRange(ctx, at, 0, maxNames+1, "")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	text, err := io.ReadAll(body)
+	if err = errors.Join(err, body.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	if len(text) > maxNames {
+		return nil, usagef("%s %s: more than %d bytes", flag, ui.Quote(name), maxNames)
+	}
+	return text, nil
+}
+
+func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (err error) {
+	job, known, err := o.job(ctx, env)
+	if err != nil {
+		return err
+	}
+	snap, err := env.open(ctx, location)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	if o.at == "" {
+		if o.at, err = snap.URI(ctx); err != nil {
+			return err
+		}
+	}
+	c, err := transform.Check(ctx, env.input(snap), transform.CheckOptions{
+		Job: job, Parallelism: o.parallelism, MaxParallelism: o.maxParallelism, AllowNonRestored: o.allow,
+		Release: o.release, Metadata: int32(snap.Container.Metadata), At: o.at,
+	})
+	if err != nil {
+		return inContainer(err, snap)
+	}
+	files, err := checkFiles(ctx, env, snap, c.Restored)
+	if err != nil {
+		return inContainer(err, snap)
+	}
+	c.Findings = append(c.Findings, files...)
+	if snap.Container.Family == reader.SPT {
+		c.Findings = append(c.Findings, transform.CheckFinding{Severity: transform.SeverityNote, Code: "spt-file", Message: "Flink reads no .spt file", Advice: "spt convert makes a folder of it"})
+	}
+	c.Sort()
+	r := &CheckResult{
+		Path: location, Restorable: c.Count(transform.SeverityError) == 0, Container: snap.Container.Describe(), JobKnown: known,
+		Errors: c.Count(transform.SeverityError), Warnings: c.Count(transform.SeverityWarning), Notes: c.Count(transform.SeverityNote), Findings: []CheckRow{},
+	}
+	for _, m := range c.Matched {
+		r.Matched = append(r.Matched, CheckOperator{env.label(m.Operator), m.Operator.ID.String(), m.Operator.Parallelism, m.To, m.Operator.MaxParallelism})
+	}
+	for _, f := range c.Findings {
+		row := CheckRow{Severity: string(f.Severity), Code: f.Code, Operator: f.UID, State: env.text(f.State), Message: f.Message, Advice: f.Advice}
+		if f.Operator != nil {
+			row.Operator, row.ID = env.label(f.Operator), f.Operator.ID.String()
+		}
+		r.Findings = append(r.Findings, row)
+	}
+	if err := renderCheck(env, r); err != nil {
+		return err
+	}
+	if r.Errors > 0 || o.strict && r.Warnings > 0 {
+		return &findings{}
+	}
+	return nil
+}
+
+func renderCheck(env *Env, r *CheckResult) error {
+	switch env.common.output {
+	case ui.OutputJSON:
+		return ui.JSON(env.Stdout, r)
+	case ui.OutputJSONL:
+		l := ui.NewJSONLines(env.Stdout)
+		for i := range r.Findings {
+			if err := l.Encode(&r.Findings[i]); err != nil {
+				return err
+			}
+		}
+		return l.Flush()
+	case ui.OutputCSV:
+		c := ui.NewCSV(env.Stdout, "severity", "code", "operator", "id", "state", "message", "advice")
+		for _, f := range r.Findings {
+			if err := c.Row(f.Severity, f.Code, f.Operator, f.ID, f.State, f.Message, f.Advice); err != nil {
+				return err
+			}
+		}
+		return c.Flush()
+	}
+	return checkText(env, r)
+}
+
+func checkText(env *Env, r *CheckResult) error {
+	style := env.term().Style()
+	var b strings.Builder
+	verdict := style.Proved("nothing stands in the way of a restore")
+	switch {
+	case r.Errors > 0:
+		verdict = style.Bad("would not restore: " + ui.Plural(int64(r.Errors), "error"))
+	case r.Warnings > 0:
+		verdict = style.Look("would restore, with " + ui.Plural(int64(r.Warnings), "warning"))
+	}
+	fmt.Fprintf(&b, "%s: %s · %s\n", ui.Quote(r.Path), verdict, r.Container)
+	if r.JobKnown == "no" {
+		b.WriteString("The job is not known, so only what does not depend on it was checked: --names or --plan says what it has.\n")
+	}
+	for _, m := range r.Matched {
+		fmt.Fprintf(&b, "  %s  %s: parallelism ", style.Dim("takes"), ui.Quote(m.Operator))
+		if m.From == m.To {
+			fmt.Fprintf(&b, "%d of at most %d\n", m.To, m.Max)
+		} else {
+			fmt.Fprintf(&b, "%d → %d of at most %d\n", m.From, m.To, m.Max)
+		}
+	}
+	for _, f := range r.Findings {
+		mark := style.Dim("note")
+		switch transform.Severity(f.Severity) {
+		case transform.SeverityError:
+			mark = style.Bad("error")
+		case transform.SeverityWarning:
+			mark = style.Look("warning")
+		}
+		place := ""
+		if f.Operator != "" {
+			place = ui.Quote(f.Operator)
+			if f.State != "" {
+				place += "/" + ui.Quote(f.State)
+			}
+			place += ": "
+		}
+		fmt.Fprintf(&b, "  %s  %s%s\n", mark, place, printableLines(f.Message))
+		if f.Advice != "" {
+			fmt.Fprintf(&b, "        %s\n", style.Dim(printableLines(f.Advice)))
+		}
+	}
+	_, err := io.WriteString(env.Stdout, b.String())
+	return err
+}

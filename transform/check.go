@@ -1,0 +1,482 @@
+package transform
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/summary"
+)
+
+// Severity is how bad a finding is.
+type Severity string
+
+// The severities.
+const (
+	SeverityError   Severity = "error"   // Flink refuses, or cannot read the state
+	SeverityWarning Severity = "warning" // it restores, and something will not be as it was
+	SeverityNote    Severity = "note"    // worth knowing
+)
+
+// CheckFinding is something that matters for a restore.
+type CheckFinding struct {
+	Severity Severity
+	Code     string
+	Operator *format.Operator // nil: the snapshot as a whole, or one of the job, see UID
+	// UID is of an operator of the job that the snapshot does not have.
+	UID     string
+	State   string
+	Message string
+	Advice  string // what to do; "" where there is nothing to be done
+}
+
+// CheckOptions say what the snapshot is to be restored into. What is not known
+// is not checked.
+type CheckOptions struct {
+	Job *Job // nil: not known
+	// Parallelism of every operator; 0: as the job says, else as it was.
+	Parallelism int32
+	// MaxParallelism that the job sets; 0: it sets none, and takes over what the
+	// snapshot has.
+	MaxParallelism int32
+	// AllowNonRestored: state that no operator takes may be left behind.
+	AllowNonRestored bool
+	// Release is the release of Flink that restores; zero: any that can.
+	Release assign.Release
+	// Metadata is the version of _metadata, 0 where there is none.
+	Metadata int32
+	// At is where Flink will restore from, as in RescaleOptions.
+	At string
+}
+
+// CheckMatch is an operator of the snapshot that the job has too.
+type CheckMatch struct {
+	Operator *format.Operator
+	Name     string // in the job
+	To       int32  // parallelism
+}
+
+// CheckReport is what Check found.
+type CheckReport struct {
+	Findings []CheckFinding // worst first, then in the order of the snapshot
+	Matched  []CheckMatch
+	// Restored are the operators whose state the job takes, or may take.
+	Restored []*format.Operator
+}
+
+// Count is the number of findings of a severity.
+func (r *CheckReport) Count(s Severity) int {
+	n := 0
+	for _, f := range r.Findings {
+		if f.Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Sort puts the worst findings first and keeps the order of equal ones.
+func (r *CheckReport) Sort() {
+	order := []Severity{SeverityError, SeverityWarning, SeverityNote}
+	slices.SortStableFunc(r.Findings, func(a, b CheckFinding) int {
+		return cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity))
+	})
+}
+
+// Check says whether a job would restore from a snapshot, as far as that can be
+// told without Flink. It reads the description of the snapshot, of each
+// operator at most a few streams' first bytes, and no entry of keyed state.
+func Check(ctx context.Context, in Input, o CheckOptions) (*CheckReport, error) {
+	c := &checker{in: in, o: o, report: &CheckReport{}}
+	if o.Job != nil {
+		c.match()
+	}
+	for _, op := range in.Operators {
+		if o.Job == nil || c.taken[op] { // else its state is left behind, or the restore is refused
+			c.report.Restored = append(c.report.Restored, op)
+		}
+	}
+	c.release(ctx)
+	for _, op := range c.report.Restored {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := c.operator(ctx, op); err != nil {
+			return nil, format.At(err, "operator %q", op.Label())
+		}
+	}
+	c.report.Sort()
+	return c.report, nil
+}
+
+type checker struct {
+	in     Input
+	o      CheckOptions
+	report *CheckReport
+	taken  map[*format.Operator]bool
+	to     map[*format.Operator]int32 // parallelism that the job's plan gives it
+}
+
+func (c *checker) add(f CheckFinding) { c.report.Findings = append(c.report.Findings, f) }
+
+// match finds the operators of the job in the snapshot, by id.
+func (c *checker) match() {
+	job := c.o.Job
+	byID := map[format.OperatorID]JobOperator{}
+	for _, j := range job.Operators {
+		byID[j.ID] = j
+	}
+	c.taken, c.to = map[*format.Operator]bool{}, map[*format.Operator]int32{}
+	found := map[format.OperatorID]bool{}
+	for _, op := range c.in.Operators {
+		j, ok := byID[op.ID]
+		if ok {
+			found[op.ID], c.taken[op], c.to[op] = true, true, j.Parallelism
+			c.report.Matched = append(c.report.Matched, CheckMatch{op, j.Name, c.parallelism(op)})
+			continue
+		}
+		if !job.Whole && c.perhapsChained(op) {
+			continue
+		}
+		c.noTaker(op)
+	}
+	for _, j := range job.Operators {
+		if !found[j.ID] {
+			c.add(CheckFinding{Severity: SeverityNote, Code: "starts-empty", UID: j.Name,
+				Message: "the snapshot has no state of this operator: it starts empty", Advice: "if it had state, its uid has changed: spt rename"})
+		}
+	}
+}
+
+// noTaker is state that the job has no operator for.
+func (c *checker) noTaker(op *format.Operator) {
+	if hasNoState(op) {
+		c.add(CheckFinding{Severity: SeverityNote, Code: "not-in-job", Operator: op, Message: "the job has no such operator; it holds no state, so Flink skips it"})
+		return
+	}
+	if c.o.AllowNonRestored {
+		c.add(CheckFinding{Severity: SeverityWarning, Code: "no-taker", Operator: op, Message: "the job has no operator for this state: it is left behind"})
+		return
+	}
+	c.add(CheckFinding{Severity: SeverityError, Code: "no-taker", Operator: op,
+		Message: "the job has no operator for this state: Flink refuses the restore",
+		Advice:  "give the operator its uid back, rename the state (spt rename), drop it (spt drop), or restore with --allowNonRestoredState"})
+}
+
+// perhapsChained is for a plan that names only the first operator of each
+// chain: another one may or may not be in the job.
+func (c *checker) perhapsChained(op *format.Operator) bool {
+	if hasNoState(op) {
+		c.taken[op] = true
+		return true
+	}
+	if name := op.Name.String(); name != "" {
+		for _, j := range c.o.Job.Operators {
+			if strings.Contains(j.Description, name) {
+				c.taken[op], c.to[op] = true, j.Parallelism
+				c.add(CheckFinding{Severity: SeverityNote, Code: "chained", Operator: op,
+					Message: fmt.Sprintf("no vertex of the plan has its id; by its name it is chained behind another in %q. A plan has ids of vertices only, so this is not certain", j.Description),
+					Advice:  "--names FILE with the job's uids tells for sure"})
+				return true
+			}
+		}
+	}
+	c.taken[op] = true
+	c.add(CheckFinding{Severity: SeverityWarning, Code: "not-in-plan", Operator: op,
+		Message: "no vertex of the plan has its id. A vertex has the id of the first operator of its chain, so this one may be chained behind another, or it may be gone, and then Flink refuses the restore",
+		Advice:  "--names FILE with the job's uids tells for sure"})
+	return true
+}
+
+// parallelism is that with which an operator will run.
+func (c *checker) parallelism(op *format.Operator) int32 {
+	switch {
+	case c.o.Parallelism > 0:
+		return c.o.Parallelism
+	case c.to[op] > 0:
+		return c.to[op]
+	}
+	return op.Parallelism
+}
+
+// operator checks what one operator's state will meet.
+func (c *checker) operator(ctx context.Context, op *format.Operator) error {
+	c.native(op)
+	if hasNoState(op) {
+		return nil
+	}
+	p := c.parallelism(op)
+	switch {
+	case p > op.MaxParallelism:
+		c.add(CheckFinding{Severity: SeverityError, Code: "parallelism", Operator: op,
+			Message: fmt.Sprintf("it would run at parallelism %d, above the max parallelism %d of its state: Flink refuses the restore", p, op.MaxParallelism),
+			Advice:  fmt.Sprintf("run it at parallelism %d or less", op.MaxParallelism)})
+	case c.o.MaxParallelism > 0 && p > c.o.MaxParallelism:
+		c.add(CheckFinding{Severity: SeverityError, Code: "parallelism", Operator: op,
+			Message: fmt.Sprintf("it would run at parallelism %d, above the max parallelism %d that the job sets", p, c.o.MaxParallelism),
+			Advice:  "lower the parallelism of the job"})
+	}
+	if m := c.o.MaxParallelism; m > 0 && m != op.MaxParallelism {
+		c.add(CheckFinding{Severity: SeverityError, Code: "max-parallelism", Operator: op,
+			Message: fmt.Sprintf("the job sets max parallelism %d, its state was written with %d: Flink refuses the restore", m, op.MaxParallelism),
+			Advice:  fmt.Sprintf("let the job set none, or %d", op.MaxParallelism)})
+	}
+	c.finished(op, p)
+	if p != op.Parallelism && hasChannels(op) {
+		c.add(CheckFinding{Severity: SeverityWarning, Code: "in-flight", Operator: op,
+			Message: fmt.Sprintf("records in flight are dealt out anew from parallelism %d to %d, by the job's graph: behind a partitioner that cannot be rescaled, such as forward, Flink refuses", op.Parallelism, p),
+			Advice:  "restore at the same parallelism, or from a savepoint"})
+	}
+	if err := c.states(ctx, op, p); err != nil {
+		return err
+	}
+	if p <= op.MaxParallelism && p > 0 {
+		if err := c.order(ctx, op, p); err != nil {
+			return err
+		}
+	}
+	c.keyed(ctx, op)
+	return nil
+}
+
+// native refuses state that only Go programs read.
+func (c *checker) native(op *format.Operator) {
+	for _, s := range op.Subtasks {
+		h, ok := s.ManagedKeyed.(*format.KeyGroups)
+		if s.Managed != nil && s.Managed.Codec == format.CodecNative || ok && h.Codec == format.CodecNative {
+			c.add(CheckFinding{Severity: SeverityError, Code: "not-flink", Operator: op, Message: "its state is in spt's own encoding, which Flink cannot read"})
+			return
+		}
+	}
+}
+
+func hasChannels(op *format.Operator) bool {
+	return slices.ContainsFunc(op.Subtasks, func(s *format.Subtask) bool { return len(s.Input)+len(s.Output) > 0 })
+}
+
+// finished: what had ended when the snapshot was taken is restored as ended
+// (spec flink-operator-state B6).
+func (c *checker) finished(op *format.Operator, p int32) {
+	n := 0
+	for _, s := range op.Subtasks {
+		if s.Finished {
+			n++
+		}
+	}
+	switch {
+	case op.Finished || n > 0 && n == int(op.Parallelism):
+		c.add(CheckFinding{Severity: SeverityNote, Code: "finished", Operator: op,
+			Message: "it had finished: it will not run again, at any parallelism, and Flink refuses a job in which something that had not finished stands before it",
+			Advice:  "leave the job's graph before this operator as it was"})
+	case n > 0:
+		message := fmt.Sprintf("%d of its %d subtasks had finished and hold no state; Flink refuses some changes of the graph around it", n, op.Parallelism)
+		if p != op.Parallelism {
+			message += fmt.Sprintf(", and at parallelism %d the state of the others is dealt out to all", p)
+		}
+		c.add(CheckFinding{Severity: SeverityNote, Code: "partly-finished", Operator: op, Message: message, Advice: "leave the job's graph around this operator as it was"})
+	}
+}
+
+// maxUnionHanded is from how many bytes on it is worth a warning what a union
+// state takes in all subtasks together.
+const maxUnionHanded = 64 << 20
+
+// states looks at operator states: union state that grows, broadcast copies
+// that differ.
+func (c *checker) states(ctx context.Context, op *format.Operator, p int32) error {
+	s, err := summary.Of(ctx, &format.Savepoint{Operators: []*format.Operator{op}})
+	if err != nil {
+		return err
+	}
+	for _, st := range s.Operators[0].States {
+		if st.Kind != summary.Union || st.Elements == 0 || p < 2 {
+			continue
+		}
+		f := CheckFinding{Severity: SeverityNote, Code: "union", Operator: op, State: st.Name,
+			Message: fmt.Sprintf("each of %d subtasks is handed all %d elements (%d bytes): %d in all (%d bytes)", p, st.Elements, st.Bytes, st.Elements*int64(p), st.Bytes*int64(p))}
+		switch {
+		case st.MayBeMultiplied:
+			f.Severity, f.Code = SeverityWarning, "union-multiplied"
+			f.Message = fmt.Sprintf("its %d subtasks hold elements of the same lengths in the same order, so a restore may have multiplied them; %s, which the next snapshot will hold if the job adds them again", st.Subtasks, f.Message)
+			f.Advice = "spt prune-union finds and removes the copies"
+		case st.Bytes*int64(p) > maxUnionHanded:
+			f.Severity, f.Code = SeverityWarning, "union-large"
+			f.Advice = "a list state is handed out once; see spt prune-union"
+		}
+		c.add(f)
+	}
+	return c.broadcast(ctx, op)
+}
+
+// broadcast compares the copies of broadcast states: who restores at another
+// parallelism is handed any of them.
+func (c *checker) broadcast(ctx context.Context, op *format.Operator) error {
+	type copies struct {
+		n        int
+		min, max int64
+	}
+	found := map[string]*copies{}
+	var names []string
+	present := 0
+	for _, sub := range op.Subtasks {
+		if sub.Finished {
+			continue
+		}
+		present++
+		if sub.Managed == nil {
+			continue
+		}
+		var sizes []int64
+		for k, st := range sub.Managed.States {
+			if st.Mode != format.ModeBroadcast {
+				continue
+			}
+			if sizes == nil {
+				var err error
+				if sizes, err = summary.StateSizes(ctx, sub.Managed); err != nil {
+					return err
+				}
+			}
+			name := st.Name.String()
+			b := found[name]
+			if b == nil {
+				b = &copies{min: sizes[k]}
+				found[name] = b
+				names = append(names, name)
+			}
+			b.n++
+			b.min, b.max = min(b.min, sizes[k]), max(b.max, sizes[k])
+		}
+	}
+	for _, name := range names {
+		b := found[name]
+		if b.min != b.max {
+			c.add(CheckFinding{Severity: SeverityWarning, Code: "broadcast-differs", Operator: op, State: name,
+				Message: fmt.Sprintf("its copies in %d subtasks differ, from %d to %d bytes: which one a subtask gets depends on the parallelism", b.n, b.min, b.max),
+				Advice:  "spt cat shows them; broadcast state must be changed alike in all subtasks"})
+		}
+		if b.n < present {
+			c.add(CheckFinding{Severity: SeverityNote, Code: "broadcast-partial", Operator: op, State: name,
+				Message: fmt.Sprintf("%d of %d subtasks hold a copy; Flink 1.14 and later gives the others one of those", b.n, present)})
+		}
+	}
+	return nil
+}
+
+// order says where the order in which elements are handed out hangs on the place
+// of the snapshot, or is not defined.
+func (c *checker) order(ctx context.Context, op *format.Operator, p int32) error {
+	one := c.in
+	one.Savepoint = &format.Savepoint{Location: c.in.Location, Operators: []*format.Operator{op}}
+	plan, err := PlanRescale(ctx, one, RescaleOptions{To: p, At: c.o.At})
+	if err != nil {
+		return err
+	}
+	o := plan.Operators[0]
+	if o.PlaceOrder {
+		c.add(CheckFinding{Severity: SeverityNote, Code: "block-order", Operator: op,
+			Message: "in which order a subtask is handed what several old ones held depends on where the snapshot stands: moved, the order is another",
+			Advice:  "restore it from where it is, if the job depends on the order of list or union state"})
+	}
+	if o.Order != "" {
+		c.add(CheckFinding{Severity: SeverityNote, Code: "order-undefined", Operator: op, Message: "the order in which elements are handed out is not certain: " + o.Order})
+	}
+	return nil
+}
+
+// keyed looks for what Flink does not say of keyed state.
+func (c *checker) keyed(ctx context.Context, op *format.Operator) {
+	relative, incremental := 0, (*format.Incremental)(nil)
+	rawKeyed := false
+	for _, s := range op.Subtasks {
+		rawKeyed = rawKeyed || s.RawKeyed != nil
+		eachKeyed(s.ManagedKeyed, func(h format.KeyedHandle) {
+			i, ok := h.(*format.Incremental)
+			if !ok {
+				return
+			}
+			if incremental == nil {
+				incremental = i
+			}
+			for _, f := range i.Shared {
+				if _, rel, ok := format.Reference(f.Data); ok && rel {
+					relative++
+				}
+			}
+		})
+	}
+	if relative > 0 {
+		c.add(CheckFinding{Severity: SeverityWarning, Code: "claim", Operator: op,
+			Message: fmt.Sprintf("%d shared files of its incremental state are named relative to this snapshot. Restored with CLAIM, the job's next checkpoint would complete and not be restorable (FLINK-39964)", relative),
+			Advice:  "restore with -restoreMode NO_CLAIM"})
+	}
+	if incremental == nil || rawKeyed || c.in.Kind.Format != format.FormatNative || !c.in.Kind.Type.IsSavepoint() {
+		return
+	}
+	// A native savepoint has the timers that RocksDB keeps, and loses those that
+	// are kept on the heap (spec flink-keyed-state 5.7).
+	timers, err := namesTimers(ctx, c.in.Source, incremental.Meta)
+	switch {
+	case err != nil:
+		c.add(CheckFinding{Severity: SeverityNote, Code: "timers-not-checked", Operator: op, Message: "whether its timers are in this native savepoint could not be told: " + err.Error()})
+	case !timers:
+		c.add(CheckFinding{Severity: SeverityNote, Code: "no-timers", Operator: op,
+			Message: "there are no timers in its state. If the operator has timers and keeps them on the heap, this native savepoint has lost them: Flink writes them nowhere",
+			Advice:  "if the job sets state.backend.rocksdb.timer-service.factory: HEAP, take a canonical savepoint"})
+	}
+}
+
+// eachKeyed calls f for a keyed handle and those inside it.
+func eachKeyed(h format.KeyedHandle, f func(format.KeyedHandle)) {
+	if h == nil {
+		return
+	}
+	f(h)
+	if c, ok := h.(*format.Changelog); ok {
+		for _, m := range slices.Concat(c.Materialized, c.Changes) {
+			eachKeyed(m, f)
+		}
+	}
+}
+
+// timerPrefix is what the names of states begin with that hold timers.
+const timerPrefix = "_timer_state/"
+
+// maxTimerSearch bounds how much of a backend's description is searched.
+const maxTimerSearch = 4 << 20
+
+var errLongDescription = errors.New("its description is too long")
+
+// namesTimers is whether the description of a RocksDB backend names a state of
+// timers. It is not compressed (spec flink-keyed-state 5.1), and the name of no
+// other state begins so.
+func namesTimers(ctx context.Context, src format.Source, meta format.Stream) (bool, error) {
+	n, err := lengthOf(ctx, src, meta)
+	if err != nil {
+		return false, err
+	}
+	if n > maxTimerSearch {
+		return false, errLongDescription
+	}
+	p := make([]byte, n)
+	if n == 0 {
+		return false, nil
+	}
+	if _, err := src.ReadAt(ctx, meta, p, 0); err != nil {
+		return false, err
+	}
+	return strings.Contains(string(p), timerPrefix), nil
+}
+
+// lengthOf is the length of a stream, as its source knows it.
+func lengthOf(ctx context.Context, src format.Source, s format.Stream) (int64, error) {
+	if sizer, ok := src.(format.Sizer); ok {
+		return sizer.SizeOf(ctx, s)
+	}
+	return format.SizeOf(s), nil
+}
