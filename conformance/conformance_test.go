@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/savepoint-tools/spt/writer"
 )
 
 func TestMain(m *testing.M) {
@@ -253,11 +255,11 @@ func TestRefusals(t *testing.T) {
 // A rewritten snapshot with one wrong byte is noticed.
 func TestWrongByteIsNoticed(t *testing.T) {
 	f := Use(t, V2_0)
-	s := Make(t, f, Options{Shape: "tutorial", Elements: 20})
-	dir := t.TempDir()
-	if err := copyTree(s.Dir, dir); err != nil {
-		t.Fatal(err)
-	}
+	s := madeOnce(t, f, Options{Shape: "tutorial", Elements: 20})
+	between := filepath.Join(t.TempDir(), "between.spt")
+	seal(t, opened(t, s), between, writer.Options{})
+	dir := filepath.Join(t.TempDir(), "rewritten")
+	seal(t, openedAt(t, between), dir, writer.Options{})
 	JudgeEqual(t, f, s, s.Rewritten(dir), 2)
 	JudgeEqual(t, f, s, s.Rewritten(dir), 4)
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/writer"
 )
@@ -153,7 +154,12 @@ type rescaleJudge struct {
 // plan leaves alone what the job never runs at another parallelism than 1.
 func (j *rescaleJudge) plan(t *testing.T, to int, strategy transform.Strategy) *transform.RescalePlan {
 	t.Helper()
-	plan, err := transform.PlanRescale(context.Background(), inputOf(opened(t, j.s)), transform.RescaleOptions{
+	return j.planOf(t, opened(t, j.s), to, strategy)
+}
+
+func (j *rescaleJudge) planOf(t *testing.T, snap *reader.Snapshot, to int, strategy transform.Strategy) *transform.RescalePlan {
+	t.Helper()
+	plan, err := transform.PlanRescale(context.Background(), inputOf(snap), transform.RescaleOptions{
 		To:         int32(to),
 		At:         standsAt(j.s),
 		Strategy:   strategy,
