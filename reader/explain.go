@@ -146,6 +146,9 @@ type candidate struct {
 func candidatesIn(ctx context.Context, store storage.Storage, dir string, l listing) ([]candidate, error) {
 	var all []candidate
 	for _, sub := range l.folders {
+		if storage.IsTemp(sub) { // a writer is at it, or was interrupted
+			continue
+		}
 		path := route.Join(dir, sub)
 		info, err := store.Stat(ctx, route.Join(path, MetadataName))
 		switch {
@@ -214,9 +217,14 @@ func parentOf(place, _ string, all []candidate) error {
 	return hint(err, "%s:  spt inspect %s", text, quote(route.Join(route.Clean(place), newest.path)))
 }
 
+// isSPT is whether a file has the name of one of ours, and is finished.
+func isSPT(f storage.Info) bool {
+	return strings.HasSuffix(f.Name, Extension) && !storage.IsTemp(f.Name)
+}
+
 func countSPT(l listing) (n int) {
 	for _, f := range l.files {
-		if strings.HasSuffix(f.Name, Extension) {
+		if isSPT(f) {
 			n++
 		}
 	}
@@ -225,7 +233,7 @@ func countSPT(l listing) (n int) {
 
 func firstSPT(l listing) string {
 	for _, f := range l.files {
-		if strings.HasSuffix(f.Name, Extension) {
+		if isSPT(f) {
 			return route.Base(f.Name)
 		}
 	}

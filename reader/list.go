@@ -75,6 +75,9 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 				return w.finish()
 			}
 		}
+		if _, serr := store.Stat(ctx, name); serr == nil {
+			return nil, hint(refuse(root, "it is a file"), "ls looks below folders: give the one that it lies in")
+		}
 		if err == nil && !isFolder(ctx, store, route.Clean(name)) {
 			err = &storage.Error{Op: "list", Name: root, Err: storage.ErrNotExist}
 		}

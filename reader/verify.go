@@ -31,6 +31,7 @@ type Finding struct {
 	Place    string // path inside the snapshot, "" for the whole
 	File     string // reference concerned, if any
 	Message  string
+	Found    string // of a file that is not where it is said to be: where it is
 }
 
 // Verification is the result of Verify.
@@ -110,7 +111,11 @@ type claim struct {
 }
 
 func (v *verifier) report(sev Severity, code, place, file, msg string, args ...any) {
-	switch sev {
+	v.emit(Finding{Severity: sev, Code: code, Place: place, File: file, Message: fmt.Sprintf(msg, args...)})
+}
+
+func (v *verifier) emit(f Finding) {
+	switch f.Severity {
 	case Fault:
 		v.result.Faults++
 	case Warning:
@@ -118,7 +123,7 @@ func (v *verifier) report(sev Severity, code, place, file, msg string, args ...a
 	default:
 		v.result.Notes++
 	}
-	v.out(Finding{sev, code, place, file, fmt.Sprintf(msg, args...)})
+	v.out(f)
 }
 
 // operator checks what needs no other file.
@@ -318,7 +323,7 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 	if !known {
 		v.result.Files++
 		if found.Instead != "" {
-			v.report(Note, "moved", p.String(), ref.path, "not where it is said to be; found as %s", quote(found.Name))
+			v.emit(Finding{Note, "moved", p.String(), ref.path, "not where it is said to be; found as " + quote(found.Name), found.Name})
 		}
 	}
 	switch s := st.(type) {

@@ -157,7 +157,7 @@ func TestFindings(t *testing.T) {
 	t.Run("moved", func(t *testing.T) {
 		dir := write(t, map[string]string{"job/chk-1/_metadata": string(encode(t, model(list(absolute("s3://b/job/shared/x", 5), 0)))), "job/shared/x": "hello"})
 		v, found := verify(t, open(t, dir+"/job/chk-1", options()))
-		if len(found) != 1 || found[0].Code != "moved" || found[0].Severity != reader.Note || found[0].File != "s3://b/job/shared/x" || v.Faults != 0 {
+		if len(found) != 1 || found[0].Code != "moved" || found[0].Severity != reader.Note || found[0].File != "s3://b/job/shared/x" || !strings.HasSuffix(found[0].Found, "shared/x") || v.Faults != 0 {
 			t.Errorf("%+v", found)
 		}
 		provoked["moved"] = true

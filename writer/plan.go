@@ -105,7 +105,7 @@ func Prepare(ctx context.Context, snap *reader.Snapshot, target string, o Option
 	if target != "" {
 		var err error
 		if p.store, p.name, err = o.Stores.Resolve(ctx, target); err != nil {
-			return nil, err
+			return nil, cannotWriteThere(err)
 		}
 		p.name = route.Clean(p.name)
 	}
@@ -362,4 +362,16 @@ func sharedBecomeRelative(sp, view *format.Savepoint) bool {
 		return n
 	}
 	return relative(view) > relative(sp)
+}
+
+// cannotWriteThere gives an error of a target the advice that fits one: stores
+// advise as to what is read.
+func cannotWriteThere(err error) error {
+	var s *storage.Error
+	if !errors.Is(err, storage.ErrUnsupported) || !errors.As(err, &s) {
+		return err
+	}
+	c := *s
+	c.Hint = "write to a local folder, and upload that"
+	return &c
 }

@@ -25,6 +25,7 @@ type Column struct {
 	Shrink int // 0: never shortened. Else, where the terminal is too narrow, higher ones give way first
 	Cut    Cut // where the cells of a column that shrinks are cut
 	Min    int // columns that a column which shrinks keeps; 0: as many as its header, at least 8
+	Drop   int // 0: always shown. Else left out, the highest first, where shrinking does not make a row fit
 }
 
 // Table lays out rows in columns. It holds all of them in memory: it is for what a person can read, not for
@@ -59,8 +60,8 @@ func (t *Table) Child(level int, cells ...string) {
 func (t *Table) Group(text string) { t.rows = append(t.rows, row{cells: []string{text}, line: true}) }
 
 // Write prints the table to w: the headers, if there are any, and the rows. On a terminal no line is wider than
-// the terminal: columns shrink in their order, and what is still too wide is cut at its end. Elsewhere nothing is
-// cut. A table without rows prints nothing.
+// the terminal: columns shrink in their order, then those that may be left out are, and what is still too wide is cut
+// at its end. Elsewhere nothing is cut. A table without rows prints nothing.
 func (t *Table) Write(w io.Writer, term Term) error {
 	if len(t.rows) == 0 {
 		return nil
@@ -70,7 +71,7 @@ func (t *Table) Write(w io.Writer, term Term) error {
 	limit := 0
 	if term.IsTTY {
 		limit = term.Width
-		t.shrink(widths, limit)
+		t.fitIn(widths, limit)
 	}
 
 	var out strings.Builder
@@ -133,9 +134,27 @@ func (t *Table) measure(cells [][]string) (widths []int, headed bool) {
 	return widths, headed
 }
 
+// fitIn makes widths no more than limit together, as far as columns shrink or may be left out.
+func (t *Table) fitIn(widths []int, limit int) {
+	full := slices.Clone(widths)
+	for !t.shrink(widths, limit) {
+		drop := -1
+		for j, c := range t.columns {
+			if full[j] > 0 && c.Drop > 0 && (drop < 0 || c.Drop > t.columns[drop].Drop) {
+				drop = j
+			}
+		}
+		if drop < 0 {
+			return
+		}
+		full[drop] = 0
+		copy(widths, full) // the others have more room now
+	}
+}
+
 // shrink takes from widths what is over limit: from the columns that give way first, and among equals from the
-// widest, so that they end alike.
-func (t *Table) shrink(widths []int, limit int) {
+// widest, so that they end alike. It is false where that is not enough.
+func (t *Table) shrink(widths []int, limit int) bool {
 	over := -len(gap)
 	for _, w := range widths {
 		if w > 0 {
@@ -154,10 +173,11 @@ func (t *Table) shrink(widths []int, limit int) {
 			}
 		}
 		if best < 0 {
-			return
+			return false
 		}
 		widths[best]--
 	}
+	return true
 }
 
 func (c Column) floor() int {

@@ -66,6 +66,26 @@ func TestTable(t *testing.T) {
 			"注文                                   …",
 			"    deep    list                     1 …",
 		}},
+		{"fits: nothing is left out", screen(24), dropping, []string{
+			"NAME    BYTES  OFF  INL",
+			"abcdef     10    5    7",
+		}},
+		{"the name gives way before a column goes", screen(21), dropping, []string{
+			"NAME  BYTES  OFF  INL",
+			"abc…     10    5    7",
+		}},
+		{"the highest to be left out goes first, and the name has its room back", screen(19), dropping, []string{
+			"NAME    BYTES  INL",
+			"abcdef     10    7",
+		}},
+		{"then the next", screen(14), dropping, []string{
+			"NAME    BYTES",
+			"abcdef     10",
+		}},
+		{"too narrow all the same", screen(8), dropping, []string{
+			"NAME  B…",
+			"abc…   …",
+		}},
 		{"equal priorities end alike", screen(22), func() *Table {
 			t := NewTable(Column{Header: "A", Shrink: 1}, Column{Header: "B", Shrink: 1})
 			t.Row(strings.Repeat("a", 30), strings.Repeat("b", 12))
@@ -208,4 +228,12 @@ func TestTableWriteFails(t *testing.T) {
 	if err := states(Style{}).Write(&full{10}, Term{}); !errors.Is(err, errFull) {
 		t.Errorf("got %v, want %v", err, errFull)
 	}
+}
+
+// dropping is a table of which two columns may be left out.
+func dropping() *Table {
+	t := NewTable(Column{Header: "NAME", Shrink: 1, Min: 4}, Column{Header: "BYTES", Align: Right},
+		Column{Header: "OFF", Align: Right, Drop: 2}, Column{Header: "INL", Align: Right, Drop: 1})
+	t.Row("abcdef", "10", "5", "7")
+	return t
 }

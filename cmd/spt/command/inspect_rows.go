@@ -220,7 +220,7 @@ func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {
 		ui.Column{Header: "PLACE"},
 		ui.Column{Header: "HANDLES", Align: ui.Right},
 		ui.Column{Header: "BYTES", Align: ui.Right},
-		ui.Column{Header: "OFFSETS", Align: ui.Right},
+		ui.Column{Header: "OFFSETS", Align: ui.Right, Drop: 1},
 		ui.Column{Header: "FILE", Shrink: 1, Cut: ui.CutMiddle, Min: 24},
 		ui.Column{Header: "REFERENCE", Shrink: 3, Cut: ui.CutMiddle, Min: 16},
 		ui.Column{Header: ""},

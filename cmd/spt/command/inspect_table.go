@@ -35,8 +35,8 @@ func (o *inspectOptions) table(env *Env, r *InspectResult) error {
 		ui.Column{Header: "PAR/MAX", Align: ui.Right},
 		ui.Column{Header: "ELEMENTS", Align: ui.Right},
 		ui.Column{Header: "BYTES", Align: ui.Right},
-		ui.Column{Header: "OFFSETS", Align: ui.Right},
-		ui.Column{Header: "INLINE", Align: ui.Right},
+		ui.Column{Header: "OFFSETS", Align: ui.Right, Drop: 2},
+		ui.Column{Header: "INLINE", Align: ui.Right, Drop: 1},
 	)
 	left, leftBytes := 0, int64(0)
 	for i, op := range r.Operators {

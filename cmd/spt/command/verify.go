@@ -52,6 +52,7 @@ type VerifyFinding struct {
 	Place    string `json:"place,omitempty"`
 	File     string `json:"file,omitempty"`
 	Message  string `json:"message"`
+	Found    string `json:"found,omitempty" jsonschema:"description=of a file that is not where it is said to be: where it is"`
 }
 
 func newVerifyCommand(env *Env) *cobra.Command {
@@ -114,7 +115,7 @@ func runVerify(ctx context.Context, o verifyOptions, env *Env, locations []strin
 	return nil
 }
 
-const absoluteExamples = 3
+const absoluteExamples = 2
 
 func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) (r VerifyResult, err error) {
 	r = VerifyResult{Path: location, Findings: []VerifyFinding{}}
@@ -127,7 +128,7 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 	progress := env.progress()
 	progress.Start(0, "verifying")
 	v, err := snap.Verify(ctx, reader.VerifyOptions{Read: o.read, Progress: progress.Add}, func(f reader.Finding) {
-		r.Findings = append(r.Findings, VerifyFinding{string(f.Severity), f.Code, f.Place, env.text(f.File), f.Message})
+		r.Findings = append(r.Findings, VerifyFinding{string(f.Severity), f.Code, f.Place, env.text(f.File), f.Message, f.Found})
 	})
 	progress.Stop()
 	r.Streams, r.Files, r.Chunks, r.BytesRead = v.Streams, v.Files, v.Chunks, v.BytesRead
@@ -198,7 +199,12 @@ func verifyText(env *Env, w io.Writer, r VerifyResult) error {
 	}
 	b.WriteByte('\n')
 	notes := map[string]int{}
+	var moved []WriteRewrite
 	for _, f := range r.Findings {
+		if f.Found != "" {
+			moved = append(moved, WriteRewrite{f.File, f.Found})
+			continue
+		}
 		mark := style.Dim("note")
 		switch reader.Severity(f.Severity) {
 		case reader.Fault:
@@ -223,6 +229,9 @@ func verifyText(env *Env, w io.Writer, r VerifyResult) error {
 		if more := notes[code] - notesShown; more > 0 {
 			fmt.Fprintf(&b, "  %s  and %d more of this kind (%s); -o json has them all\n", style.Dim("note"), more, code)
 		}
+	}
+	for _, m := range movedFolders(moved) {
+		fmt.Fprintf(&b, "  %s  %s found in %s\n        not in %s, where the references point\n", style.Dim("note"), ui.Plural(int64(m.files), "file"), ui.Quote(m.to), ui.Quote(m.from))
 	}
 	if r.Relocatable {
 		b.WriteString("It names no absolute place: it can be moved as a folder.\n")

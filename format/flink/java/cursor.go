@@ -2,6 +2,7 @@ package java
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
 )
@@ -41,18 +42,31 @@ func (c *Cursor) Fail(off int, kind error, msg string, args ...any) {
 	}
 }
 
-// take gives the next n bytes as a view, or nil after an error.
+// take gives the next n bytes as a view, or nil after an error. what is a text
+// that says how many bytes there should be.
 func (c *Cursor) take(n int, what string) []byte {
 	if c.err != nil {
 		return nil
 	}
 	if n < 0 || n > len(c.p)-c.off {
-		c.Fail(c.off, format.ErrTruncated, "cut short: %s needs %d bytes, %d are left", what, n, len(c.p)-c.off)
+		c.Fail(c.off, format.ErrTruncated, "cut short: %s expected, %s left", what, c.left())
 		return nil
 	}
 	p := c.p[c.off : c.off+n : c.off+n]
 	c.off += n
 	return p
+}
+
+// left says how much was not read yet.
+func (c *Cursor) left() string {
+	switch n := c.Remaining(); n {
+	case 0:
+		return "nothing"
+	case 1:
+		return "1 byte"
+	default:
+		return fmt.Sprintf("%d bytes", n)
+	}
 }
 
 // U8 reads one byte.
@@ -119,12 +133,17 @@ func (c *Cursor) CheckCount(off, n int, what string, minSize int) {
 	case n < 0:
 		c.Fail(off, format.ErrCorrupt, "%s: a count of %d", what, n)
 	case n > c.Remaining()/minSize:
-		c.Fail(off, format.ErrTruncated, "cut short: %s promises %d of at least %d bytes, %d bytes are left", what, n, minSize, c.Remaining())
+		c.Fail(off, format.ErrTruncated, "cut short: %s: %d promised, at least %d bytes; %s left", what, n, int64(n)*int64(minSize), c.left())
 	}
 }
 
 // Bytes reads n bytes as a view.
-func (c *Cursor) Bytes(n int, what string) []byte { return c.take(n, what) }
+func (c *Cursor) Bytes(n int, what string) []byte {
+	if c.err == nil && (n < 0 || n > c.Remaining()) {
+		what = fmt.Sprintf("%s of %d bytes", what, n)
+	}
+	return c.take(n, what)
+}
 
 // Blob reads an int length and that many bytes, as a view.
 func (c *Cursor) Blob(what string) []byte {
@@ -135,7 +154,7 @@ func (c *Cursor) Blob(what string) []byte {
 		return nil
 	}
 	if c.err == nil && int(n) > c.Remaining() {
-		c.Fail(off, format.ErrTruncated, "cut short: %d bytes of %s promised, %d left", n, what, c.Remaining())
+		c.Fail(off, format.ErrTruncated, "cut short: %d bytes of %s promised, %s left", n, what, c.left())
 		return nil
 	}
 	return c.take(int(n), what)
@@ -181,7 +200,7 @@ func (c *Cursor) utf() (p []byte, off int) {
 	off = c.off
 	n := int(c.U16())
 	if c.err == nil && n > c.Remaining() {
-		c.Fail(off, format.ErrTruncated, "cut short: a string of %d bytes promised, %d left", n, c.Remaining())
+		c.Fail(off, format.ErrTruncated, "cut short: a string of %d bytes promised, %s left", n, c.left())
 		return nil, off
 	}
 	return c.take(n, "a string"), off
