@@ -1,15 +1,15 @@
 package transform
 
 // Counter counts how often each of many elements comes. It knows them by
-// digests of 128 bits, not by their bytes, and takes 64 bytes or so for each
+// digests of 128 bits, not by their bytes, and takes 32 to 64 bytes for each
 // different one, of which it counts at most MaxDistinct.
 type Counter struct {
 	h hasher
 	t *tally
 }
 
-// MaxDistinct is how many different elements a Counter counts: two million,
-// which take 128 MiB.
+// MaxDistinct is how many different elements a Counter counts: three million,
+// which take 96 MiB.
 const MaxDistinct = maxTally
 
 // NewCounter makes an empty one.
@@ -26,14 +26,9 @@ func (c *Counter) Add(p []byte) bool {
 // is asked of it for the first time.
 func (c *Counter) Again(p []byte) (count int64, first bool) {
 	s := c.t.find(c.h.sum(p))
-	first = s.count&met == 0
-	s.count |= met
-	return int64(s.count &^ met), first
+	first, s.seen = s.seen == 0, 1
+	return int64(s.count), first
 }
-
-// met marks the count of an element that Again was asked of: no count is that
-// large.
-const met = 1 << 63
 
 // CountDistinct counts the different ones among the elements that each goes
 // through. It calls each once, and again, in memory that stays the same, where

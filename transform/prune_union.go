@@ -65,7 +65,7 @@ type Pruned struct {
 
 // DiagnoseUnions says of each union state that pick chooses how often its
 // elements come and whether restores multiplied them. It reads every element,
-// once, or several times where more than two million are different; memory is
+// once, or several times where more than three million are different; memory is
 // bounded whatever the size.
 func DiagnoseUnions(ctx context.Context, in Input, pick func(op *format.Operator, state string) bool) ([]*UnionReport, error) {
 	var all []*UnionReport
@@ -145,7 +145,7 @@ func (u *unionState) prune(ctx context.Context, in Input, o PruneOptions, limit 
 	case KeepCopies:
 		p.Kept, p.BytesAfter = r.Elements/r.Factor, r.Bytes/r.Factor
 		err = c.revisit(ctx, func(number int64, s *tallySlot) {
-			if s.seen < s.count/uint64(r.Factor) {
+			if int64(s.seen) < int64(s.count)/r.Factor {
 				s.seen++
 				keep.set(number)
 			}

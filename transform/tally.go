@@ -19,12 +19,12 @@ func (h hasher) sum(p []byte) digest {
 	return digest{maphash.Bytes(h.a, p), maphash.Bytes(h.b, p)}
 }
 
-// maxTally is how many different elements are counted in one pass: 2 M, which
-// take 128 MiB. Of more, each pass counts a part, told apart by their digests.
-const maxTally = 2 << 20
+// maxTally is how many different elements are counted in one pass: 3 M, which
+// take 96 MiB. Of more, each pass counts a part, told apart by their digests.
+const maxTally = 3 << 20
 
-// tally counts how often each element comes. It is an open hash table: 32 bytes
-// an element.
+// tally counts how often each element comes. It is an open hash table of 24
+// bytes a slot, at most three quarters full.
 type tally struct {
 	slots []tallySlot
 	used  int
@@ -33,9 +33,11 @@ type tally struct {
 
 type tallySlot struct {
 	key   digest
-	count uint64 // times it came; 0: the slot is free
-	seen  uint64 // of them, met again by who goes through a second time
+	count uint32 // times it came, up to mostTimes; 0: the slot is free
+	seen  uint32 // of them, met again by who goes through a second time
 }
+
+const mostTimes = 1<<32 - 1
 
 func newTally(limit int) *tally { return &tally{slots: make([]tallySlot, 1024), limit: limit} }
 
@@ -50,22 +52,41 @@ func (t *tally) find(d digest) *tallySlot {
 	}
 }
 
+// warm looks at the slots of many elements at once, so that the memory they lie
+// in comes together and not one after another. The sum has no meaning.
+func (t *tally) warm(all []elementMet) (sum uint32) {
+	mask := uint64(len(t.slots) - 1)
+	for i := range all {
+		sum += t.slots[all[i].d.lo&mask].count
+	}
+	return sum
+}
+
+// elementMet is an element that was met.
+type elementMet struct {
+	d      digest
+	number int64
+	size   int
+}
+
 // add counts an element and says how often it came so far. ok is false when the
 // table is full.
-func (t *tally) add(d digest) (count uint64, ok bool) {
+func (t *tally) add(d digest) (count uint32, ok bool) {
 	s := t.find(d)
 	if s.count == 0 {
 		if t.used >= t.limit {
 			return 0, false
 		}
-		if t.used*2 >= len(t.slots) {
+		if t.used*4 >= len(t.slots)*3 {
 			t.grow()
 			s = t.find(d)
 		}
 		t.used++
 		s.key = d
 	}
-	s.count++
+	if s.count < mostTimes {
+		s.count++
+	}
 	return s.count, true
 }
 

@@ -181,6 +181,7 @@ type census struct {
 	report *UnionReport
 	common uint64 // of all counts, the greatest common divisor
 	lists  []listDigest
+	warmed uint32 // what tally.warm gave, so that it is not left out
 }
 
 var errFull = errors.New("internal error: the table is full")
@@ -189,6 +190,9 @@ var errFull = errors.New("internal error: the table is full")
 // if not nil, is called with the number of each element that comes for the
 // first time, and more than once with the same where counting starts again.
 func (u *unionState) count(ctx context.Context, in Input, limit int, first func(number int64)) (*census, error) {
+	if u.total > mostTimes {
+		return nil, format.At(format.Errorf(format.ErrLimit, "%d elements, over the %d that are counted", u.total, int64(mostTimes)), "state %q", u.name)
+	}
 	alike, err := u.described(ctx, in)
 	if err != nil {
 		return nil, err
@@ -211,53 +215,54 @@ func (u *unionState) count(ctx context.Context, in Input, limit int, first func(
 func (c *census) countAll(ctx context.Context, first func(number int64)) error {
 	c.report = &UnionReport{Operator: c.u.op, State: c.u.name.String(), Subtasks: len(c.u.handles), Elements: c.u.total, Factor: 1}
 	c.common, c.lists = 0, make([]listDigest, len(c.u.handles))
+	for i := range c.lists {
+		c.lists[i].start(c.hash)
+	}
 	for n := range c.passes {
-		if err := c.countPass(ctx, pass{n, c.passes}, first); err != nil {
+		r := c.report
+		err := c.countPass(ctx, pass{n, c.passes}, func(m *elementMet) {
+			r.DistinctBytes += int64(m.size)
+			if first != nil {
+				first(m.number)
+			}
+		}, func(subtask int, d digest, size int) {
+			if n == 0 {
+				r.Bytes += int64(size)
+				c.lists[subtask].add(d)
+			}
+		})
+		if err != nil {
 			return err
 		}
-		r := c.report
 		for i := range c.table.slots {
 			if k := c.table.slots[i].count; k > 0 {
 				if r.Distinct++; r.MinCopies == 0 || int64(k) < r.MinCopies {
 					r.MinCopies = int64(k)
 				}
 				r.MaxCopies = max(r.MaxCopies, int64(k))
-				c.common = gcd(c.common, k)
+				c.common = gcd(c.common, uint64(k))
 			}
 		}
 	}
 	return nil
 }
 
-func (c *census) countPass(ctx context.Context, p pass, first func(number int64)) error {
+// countPass fills the table with the elements of a pass. first is called with
+// each that is new, each with every element of the state.
+func (c *census) countPass(ctx context.Context, p pass, first func(*elementMet), each func(subtask int, d digest, size int)) error {
 	c.table.reset()
-	list := -1
-	number := int64(-1)
-	return c.u.each(ctx, c.in, func(subtask int, _ int64, value []byte) error {
-		number++
-		d := c.hash.sum(value)
-		if p.n == 0 {
-			c.report.Bytes += int64(len(value))
-			for ; list < subtask; list++ {
-				c.lists[list+1].start(c.hash)
+	return c.walk(ctx, p, func(all []elementMet) error {
+		for i := range all {
+			n, ok := c.table.add(all[i].d)
+			if !ok {
+				return errFull
 			}
-			c.lists[subtask].add(d)
-		}
-		if !p.has(d) {
-			return nil
-		}
-		n, ok := c.table.add(d)
-		if !ok {
-			return errFull
-		}
-		if n == 1 {
-			c.report.DistinctBytes += int64(len(value))
-			if first != nil {
-				first(number)
+			if n == 1 {
+				first(&all[i])
 			}
 		}
 		return nil
-	})
+	}, each)
 }
 
 // revisit calls f with every element once more, in the order of the passes, and
@@ -266,18 +271,16 @@ func (c *census) revisit(ctx context.Context, f func(number int64, s *tallySlot)
 	for n := range c.passes {
 		p := pass{n, c.passes}
 		if c.passes > 1 { // else the table still has it all
-			if err := c.countPass(ctx, p, nil); err != nil {
+			if err := c.countPass(ctx, p, func(*elementMet) {}, ignore); err != nil {
 				return err
 			}
 		}
-		number := int64(-1)
-		err := c.u.each(ctx, c.in, func(_ int, _ int64, value []byte) error {
-			number++
-			if d := c.hash.sum(value); p.has(d) {
-				f(number, c.table.find(d))
+		err := c.walk(ctx, p, func(all []elementMet) error {
+			for i := range all {
+				f(all[i].number, c.table.find(all[i].d))
 			}
 			return nil
-		})
+		}, ignore)
 		if err != nil {
 			return err
 		}
@@ -285,16 +288,44 @@ func (c *census) revisit(ctx context.Context, f func(number int64, s *tallySlot)
 	return nil
 }
 
+func ignore(int, digest, int) {}
+
+// walk calls each with every element, and some with those of a pass, a few at a
+// time.
+func (c *census) walk(ctx context.Context, p pass, some func([]elementMet) error, each func(subtask int, d digest, size int)) error {
+	batch := make([]elementMet, 0, 64)
+	flush := func() error {
+		c.warmed += c.table.warm(batch)
+		err := some(batch)
+		batch = batch[:0]
+		return err
+	}
+	number := int64(-1)
+	err := c.u.each(ctx, c.in, func(subtask int, _ int64, value []byte) error {
+		number++
+		d := c.hash.sum(value)
+		each(subtask, d, len(value))
+		if !p.has(d) {
+			return nil
+		}
+		if batch = append(batch, elementMet{d, number, len(value)}); len(batch) < cap(batch) {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
 // listDigest is the digest of a list of elements, in order.
 type listDigest struct {
 	n    int64
-	hash *maphash.Hash
+	hash maphash.Hash
 }
 
-func (l *listDigest) start(h hasher) {
-	l.hash = &maphash.Hash{}
-	l.hash.SetSeed(h.a)
-}
+func (l *listDigest) start(h hasher) { l.hash.SetSeed(h.a) }
 
 // add appends an element: all 128 bits of its digest.
 func (l *listDigest) add(d digest) {
@@ -305,12 +336,7 @@ func (l *listDigest) add(d digest) {
 	_, _ = l.hash.Write(p[:]) // never fails
 }
 
-func (l *listDigest) sum() uint64 {
-	if l.hash == nil {
-		return 0
-	}
-	return l.hash.Sum64()
-}
+func (l *listDigest) sum() uint64 { return l.hash.Sum64() }
 
 func gcd(a, b uint64) uint64 {
 	for b != 0 {

@@ -665,7 +665,7 @@ func TestTally(t *testing.T) {
 	key := func(i int) digest { return h.sum([]byte(fmt.Sprint(i))) }
 	for round := range 3 {
 		for i := range limit {
-			for c := range uint64(i%3 + 1) {
+			for c := range uint32(i%3 + 1) {
 				if n, ok := table.add(key(i)); !ok || n != c+1 {
 					t.Fatalf("round %d, element %d: %d, %t", round, i, n, ok)
 				}
@@ -678,7 +678,7 @@ func TestTally(t *testing.T) {
 			t.Error("a full table still counts what it has")
 		}
 		for i := 1; i < limit; i++ {
-			if s := table.find(key(i)); s.count != uint64(i%3+1) {
+			if s := table.find(key(i)); s.count != uint32(i%3+1) {
 				t.Fatalf("element %d: %d", i, s.count)
 			}
 		}
