@@ -1,0 +1,148 @@
+package transform_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage/mem"
+	"github.com/savepoint-tools/spt/storage/route"
+	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/writer"
+)
+
+// A buffering sink with 20 elements goes from two subtasks to four: the first
+// two take what subtask 0 had, the others what subtask 1 had. Of union state
+// everyone gets everything.
+func ExampleSimulate() {
+	plan, err := transform.Simulate(context.Background(), 20, 2, 4, transform.StrategyFlink)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, state := range plan.Operators[0].States {
+		fmt.Println(state.Name)
+		for i, sub := range state.Subtasks {
+			fmt.Printf("  subtask %d gets %d:", i, sub.Elements)
+			for _, s := range sub.Sources {
+				fmt.Printf(" old %d [%d..%d]", s.Old, s.First, s.First+s.Count-1)
+			}
+			fmt.Println()
+		}
+	}
+	// Output:
+	// list
+	//   subtask 0 gets 5: old 0 [0..4]
+	//   subtask 1 gets 5: old 0 [5..9]
+	//   subtask 2 gets 5: old 1 [0..4]
+	//   subtask 3 gets 5: old 1 [5..9]
+	// union
+	//   subtask 0 gets 20: old 0 [0..9] old 1 [0..9]
+	//   subtask 1 gets 20: old 0 [0..9] old 1 [0..9]
+	//   subtask 2 gets 20: old 0 [0..9] old 1 [0..9]
+	//   subtask 3 gets 20: old 0 [0..9] old 1 [0..9]
+}
+
+// A snapshot is planned for another parallelism, looked at, and written.
+func ExamplePlanRescale() {
+	ctx := context.Background()
+	stores := route.New(mem.New()) // local.New() for files
+	seal(ctx, stores, 2)
+	snap := open(ctx, stores, "in.spt")
+	defer snap.Close()
+
+	in := transform.Input{Savepoint: snap.Savepoint, Source: snap.Source(), Codec: snap.Codec}
+	plan, err := transform.PlanRescale(ctx, in, transform.RescaleOptions{To: 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, op := range plan.Operators {
+		for _, state := range op.States {
+			for i, sub := range state.Subtasks {
+				fmt.Println(op.Operator.UID, state.Name, state.Mode, i, sub.Elements, sub.Sources)
+			}
+		}
+	}
+	sp, err := plan.Apply(ctx)
+	if err != nil {
+		log.Fatal(err) // it cannot be written, and says why
+	}
+	if _, err := writer.Seal(ctx, snap.View(sp), "out.spt", writer.Options{Stores: stores}); err != nil {
+		log.Fatal(err)
+	}
+	out := open(ctx, stores, "out.spt")
+	defer out.Close()
+	fmt.Println(out.Operators[0].Parallelism, "subtasks in out.spt")
+	// Output:
+	// reader offsets union 0 6 [{0 0 3} {1 0 3}]
+	// reader offsets union 1 6 [{0 0 3} {1 0 3}]
+	// reader offsets union 2 6 [{0 0 3} {1 0 3}]
+	// 3 subtasks in out.spt
+}
+
+// A job wrote back all union state that it was handed by a restore: every
+// subtask has all of it. One copy is enough.
+func ExamplePruneUnions() {
+	ctx := context.Background()
+	stores := route.New(mem.New())
+	seal(ctx, stores, 4)
+	snap := open(ctx, stores, "in.spt")
+	defer snap.Close()
+
+	in := transform.Input{Savepoint: snap.Savepoint, Source: snap.Source(), Codec: snap.Codec}
+	sp, states, err := transform.PruneUnions(ctx, in, transform.PruneOptions{Keep: transform.KeepCopies})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range states {
+		fmt.Printf("%s: %d elements, %d different: %s (%s)\n", s.State, s.Elements, s.Distinct, s.Verdict, s.Why)
+		fmt.Printf("%d stay, %d of %d bytes\n", s.Kept, s.BytesAfter, s.Bytes)
+	}
+	for _, sub := range sp.Operators[0].Subtasks {
+		fmt.Println("subtask", sub.Index, "holds", sub.Managed.States[0].Offsets.Len())
+	}
+	// Output:
+	// offsets: 12 elements, 3 different: restore product (all 4 subtasks hold the same list)
+	// 3 stay, 24 of 96 bytes
+	// subtask 0 holds 3
+	// subtask 1 holds 0
+	// subtask 2 holds 0
+	// subtask 3 holds 0
+}
+
+// seal writes in.spt: a union state of three offsets in every subtask.
+func seal(ctx context.Context, stores *route.Router, subtasks int32) {
+	b, err := writer.NewBuilder(ctx, "in.spt", writer.BuilderOptions{Stores: stores})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Close()
+	op, err := b.Operator("reader", subtasks, 128)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for i := range subtasks {
+		sub, err := op.Subtask(i)
+		if err != nil {
+			log.Fatal(err)
+		}
+		offsets, err := sub.Union("offsets")
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := offsets.Add("topic-0", "topic-1", "topic-2"); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if _, err := b.Seal(ctx); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func open(ctx context.Context, stores *route.Router, location string) *reader.Snapshot {
+	snap, err := reader.Open(ctx, location, reader.Options{Stores: stores})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return snap
+}
