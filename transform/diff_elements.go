@@ -191,11 +191,11 @@ func (r *ElementsDiff) text(broadcast bool) string {
 		if e.Added+e.Removed+e.Changed == 0 {
 			return ""
 		}
-		return fmt.Sprintf("keys: %d added, %d removed, %d changed", e.Added, e.Removed, e.Changed)
+		return "keys: " + counted(e.Added, "added", e.Removed, "removed", e.Changed, "changed")
 	case r.Added+r.Removed == 0:
 		return ""
 	case broadcast:
-		return fmt.Sprintf("different maps: %d added, %d removed", r.Added, r.Removed)
+		return "different maps: " + counted(r.Added, "added", r.Removed, "removed")
 	case r.Factor > 1:
 		return fmt.Sprintf("%d → %d elements, %d distinct unchanged: multiplied by %d", r.Old, r.New, r.NewDistinct, r.Factor)
 	case r.Divided > 1:
@@ -203,7 +203,7 @@ func (r *ElementsDiff) text(broadcast bool) string {
 	case r.OldDistinct >= 0 && r.Removed == 0 && r.OldDistinct == r.NewDistinct:
 		return fmt.Sprintf("%d → %d elements, %d distinct unchanged: more copies", r.Old, r.New, r.NewDistinct)
 	}
-	return fmt.Sprintf("elements: %d added, %d removed", r.Added, r.Removed)
+	return "elements: " + counted(r.Added, "added", r.Removed, "removed")
 }
 
 // diffParts is into how many parts elements are told apart by their digests.

@@ -104,12 +104,23 @@ func (r *KeyedDiff) text() string {
 		parts = append(parts, "the description of its states changed")
 	}
 	if n := r.ChangedGroups + r.AddedGroups + r.RemovedGroups; n > 0 {
-		parts = append(parts, fmt.Sprintf("key groups: %d changed, %d added, %d removed, %d same", r.ChangedGroups, r.AddedGroups, r.RemovedGroups, r.SameGroups))
+		parts = append(parts, "key groups: "+counted(r.ChangedGroups, "changed", r.AddedGroups, "added", r.RemovedGroups, "removed", r.SameGroups, "same"))
 	}
 	if r.AddedFiles+r.RemovedFiles > 0 {
-		parts = append(parts, fmt.Sprintf("files: %d added, %d removed, %d same", r.AddedFiles, r.RemovedFiles, r.SameFiles))
+		parts = append(parts, "files: "+counted(r.AddedFiles, "added", r.RemovedFiles, "removed", r.SameFiles, "same"))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// counted lists numbers, each with what it counts, that are not zero.
+func counted(pairs ...any) string {
+	var parts []string
+	for i := 0; i < len(pairs); i += 2 {
+		if n := pairs[i].(int64); n != 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, pairs[i+1]))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (d *differ) keyedSide(in Input, op *format.Operator, raw bool) (*keyedSide, error) {

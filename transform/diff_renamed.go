@@ -94,11 +94,14 @@ func (d *differ) alike(x, y *OperatorDiff) (likeness, error) {
 		l.score += score
 		l.reasons = append(l.reasons, fmt.Sprintf(format, args...))
 	}
-	what := "kinds of state"
-	if named == len(old) {
-		what = "states"
+	switch {
+	case named == 0:
+		because(0, "the same kinds of state")
+	case named == 1:
+		because(0, "the same state")
+	default:
+		because(0, "the same %d states", named)
 	}
-	because(0, "the same %d %s", len(old), what)
 	same, known, err := d.sameTypes(x, y)
 	if err != nil || known && !same {
 		return likeness{}, err

@@ -45,6 +45,7 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		newInspectCommand(env),
 		newListCommand(env),
 		newCatCommand(env),
+		newDiffCommand(env),
 		newVerifyCommand(env),
 		newCheckCommand(env),
 		newConvertCommand(env),

@@ -30,6 +30,8 @@ func Answers() []Answer {
 		{"check", "spt check", "what a restore would meet; with -o jsonl its findings, one a line", command.CheckResult{}},
 		{"cat", "spt cat", "a list of elements", []command.CatLine{}},
 		{"cat-stats", "spt cat", "with --stats: a list of states", []command.CatStats{}},
+		{"diff", "spt diff", "how two snapshots differ", command.DiffResult{}},
+		{"diff-lines", "spt diff", "with -o jsonl: a list of differences, and with -v of elements", []command.DiffLine{}},
 		{"convert", "spt convert", "what was written, or would be", command.WriteResult{}},
 		{"rescale", "spt rescale", "the plan; with OUT the answer is that of convert. With -o jsonl its operators, one a line", command.RescaleResult{}},
 		{"prune-union-growth", "spt prune-union", "without IN: a list, one for each number of restores", []command.GrowthRow{}},
