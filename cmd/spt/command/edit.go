@@ -32,8 +32,11 @@ type EditChange struct {
 	From     string `json:"from,omitempty"`
 	To       string `json:"to,omitempty"`
 	Handles  int    `json:"handles,omitempty"`
-	Elements int64  `json:"elements,omitempty"`
+	Elements int64  `json:"elements,omitempty" jsonschema:"description=of the state; of a filter those that stay"`
 	Bytes    int64  `json:"bytes,omitempty"`
+	// Of a filter: what goes, beside Elements and Bytes, which stay.
+	Dropped      *int64 `json:"dropped_elements,omitempty"`
+	DroppedBytes int64  `json:"dropped_bytes,omitempty"`
 }
 
 // edit opens IN, lets change make a new model of it, and writes it or says what
@@ -140,6 +143,9 @@ func changeText(c EditChange) string {
 		text += " → " + ui.Quote(c.To)
 	case c.From != "":
 		text += " " + ui.Quote(c.From)
+	}
+	if c.Dropped != nil {
+		return text + fmt.Sprintf(": %s kept (%s), %s dropped (%s)", ui.Plural(c.Elements, "element"), ui.Bytes(c.Bytes), ui.Count(*c.Dropped), ui.Bytes(c.DroppedBytes))
 	}
 	var more []string
 	if c.Handles > 0 {

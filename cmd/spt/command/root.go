@@ -54,6 +54,8 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		newDropCommand(env),
 		newRenameCommand(env),
 		newRelocateCommand(env),
+		newSetCommand(env),
+		newFilterCommand(env),
 		newHashCommand(env),
 		newVersionCommand(env),
 	)

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/cmd/spt/command"
@@ -74,7 +75,7 @@ func markdownFlags(b *strings.Builder, title string, fs *pflag.FlagSet) {
 func markdownAnswers(b *strings.Builder, c *cobra.Command) {
 	title := "\n## The answer in JSON\n\nFields are added, never renamed or given another meaning.\n\n"
 	for _, a := range Answers() {
-		if a.Command == c.CommandPath() {
+		if slices.Contains(strings.Split(a.Command, ", "), c.CommandPath()) {
 			fmt.Fprintf(b, "%s* [%s.json](../schema/%s.json): %s\n", title, a.Name, a.Name, escapeMarkdown(a.Help))
 			title = ""
 		}

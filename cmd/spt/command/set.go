@@ -1,0 +1,139 @@
+package command
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+type setOptions struct {
+	writeOptions
+	id                int64
+	operators, states []string
+	mode              string
+	max               int32
+
+	setID, setMax bool
+}
+
+var modes = map[string]format.Mode{"list": format.ModeList, "union": format.ModeUnion}
+
+func (o *setOptions) addFlags(fs *pflag.FlagSet) {
+	o.writeOptions.addFlags(fs)
+	fs.Int64Var(&o.id, "checkpoint-id", 0, "the snapshot's id becomes `N`")
+	fs.StringArrayVar(&o.operators, "operator", nil, "of this operator: uid, name, id or unambiguous beginning of the id; `NAME` may be a glob; repeatable")
+	fs.StringArrayVar(&o.states, "state", nil, "with --mode: operator states of this `NAME`, which may be a glob; repeatable")
+	fs.StringVar(&o.mode, "mode", "", "how the states named by --state are dealt out on a restore: `list|union`")
+	fs.Int32Var(&o.max, "max-parallelism", 0, "the max parallelism of operators without keyed state becomes `N`")
+}
+
+func (o *setOptions) validate(env *Env, given *pflag.FlagSet) error {
+	o.setID, o.setMax = given.Changed("checkpoint-id"), given.Changed("max-parallelism")
+	switch _, known := modes[o.mode]; {
+	case !o.setID && !o.setMax && o.mode == "" && len(o.states) == 0:
+		return &usageError{"nothing is named that could be set", "--checkpoint-id, --mode or --max-parallelism says what"}
+	case o.setID && o.id < 0:
+		return usagef("--checkpoint-id %d: 0 or more", o.id)
+	case o.mode != "" && !known:
+		return usagef("--mode %s: list or union", o.mode)
+	case (o.mode != "") != (len(o.states) > 0):
+		return usagef("--state and --mode go together")
+	case (o.mode != "" || o.setMax) && len(o.operators) == 0:
+		return &usageError{"--mode and --max-parallelism need --operator", "--operator '*' is all of them"}
+	case o.setMax && (o.max < 1 || o.max > format.MaxKeyGroups):
+		return usagef("--max-parallelism %d: 1 to %d", o.max, format.MaxKeyGroups)
+	}
+	p := pick{operators: o.operators, states: o.states}
+	if err := p.validate(); err != nil {
+		return err
+	}
+	return o.writeOptions.validate(env)
+}
+
+func newSetCommand(env *Env) *cobra.Command {
+	var o setOptions
+	cmd := &cobra.Command{
+		Use:   "set IN [OUT]",
+		Short: "Set the checkpoint id, the mode of operator states, or the max parallelism",
+		Long: `Sets single fields of a snapshot. All else is copied byte for byte.
+
+--mode makes list state union state and the other way round, in _metadata and in
+the state itself: Flink refuses a job that asks for a state in another mode than
+the snapshot has. Elements stay in their subtasks: what was union state, and so
+in all of them, comes as often in the list; spt prune-union, before, keeps one
+of each. Broadcast state is a map and stays one.
+
+--max-parallelism is the number of key groups, by which keyed state is divided:
+an operator that has any, managed or raw, is refused. Operators that run in one
+chain need the same max parallelism.`,
+		Example: `  spt set sp-001 renumbered --checkpoint-id 4000
+  spt set sp-001 as-list --operator even-id-logger --state even-ids --mode list
+  spt set sp-001 wider --operator '*' --max-parallelism 512`,
+		Args: between(1, 2, "a snapshot, and where to write it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(env, cmd.Flags()); err != nil {
+				return err
+			}
+			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+				return o.set(cmd.Context(), env, snap)
+			})
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *setOptions) set(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+	r := &EditResult{Changes: []EditChange{}}
+	chosen, err := env.chooseOperators(o.operators, snap.Operators)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := env.input(snap)
+	if o.mode != "" {
+		if err := env.checkStates(o.states, chosen, snap.Operators); err != nil {
+			return nil, nil, err
+		}
+		mode := modes[o.mode]
+		sp, done, err := transform.SetMode(ctx, in, chosen, func(name string) bool { return matches(o.states, name) }, mode)
+		if err != nil {
+			return nil, nil, err
+		}
+		copies := false
+		for _, d := range done {
+			r.Changes = append(r.Changes, EditChange{What: "set mode of state", Operator: env.label(d.Operator), ID: d.Operator.ID.String(), State: env.text(d.State),
+				From: d.From.String(), To: o.mode, Handles: d.Handles, Elements: d.Elements})
+			copies = copies || d.From == format.ModeUnion && d.Handles > 1
+		}
+		if copies {
+			r.Remarks = append(r.Remarks, "elements that were in the union state of several subtasks are in each of their lists now: spt prune-union, before, keeps one of each")
+		}
+		in.Savepoint = sp
+		// The operators that changed are others now.
+		if chosen, err = env.chooseOperators(o.operators, sp.Operators); err != nil {
+			return nil, nil, err
+		}
+	}
+	if o.setMax {
+		sp, done, err := transform.SetMaxParallelism(in.Savepoint, chosen, o.max)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, d := range done {
+			r.Changes = append(r.Changes, EditChange{What: "set max parallelism of", Operator: env.label(d.Operator), ID: d.Operator.ID.String(), From: fmt.Sprint(d.From), To: fmt.Sprint(o.max)})
+		}
+		in.Savepoint = sp
+	}
+	if o.setID {
+		if was := in.ID; was != o.id {
+			r.Changes = append(r.Changes, EditChange{What: "set checkpoint id", From: fmt.Sprint(was), To: fmt.Sprint(o.id)})
+		}
+		in.Savepoint = transform.SetID(in.Savepoint, o.id)
+	}
+	return in.Savepoint, r, nil
+}
