@@ -8,8 +8,8 @@ import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.Obje
 /**
  * Times Flink's own loader on a _metadata file: once cold (the first load of this process, classes included), then warm.
  *
- * <p>Arguments: the snapshot's folder; how many warm loads (default 9). Prints one JSON object; warm is the median. What the
- * start of the process costs, whoever starts it has to measure.
+ * <p>Arguments: the snapshot's folder; how many warm loads (default 9, may be 0). Prints one JSON object; warm is the median.
+ * What the start of the process costs, whoever starts it has to measure.
  */
 public final class LoadMetadata {
     public static void main(String[] args) throws Exception {
@@ -25,7 +25,9 @@ public final class LoadMetadata {
         result.put("flink", Runner.flinkVersion());
         result.put("bytes", Files.size(snapshot.resolve("_metadata")));
         result.put("cold_ns", cold);
-        result.put("warm_ns", warm[times / 2]);
+        if (times > 0) {
+            result.put("warm_ns", warm[times / 2]);
+        }
         System.out.println(Json.MAPPER.writeValueAsString(result));
     }
 
