@@ -286,10 +286,10 @@ const cellMost = 120
 
 func (c *catter) newTable() *catTable {
 	return &catTable{c, ui.NewTable(
-		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 12},
+		ui.Column{Header: "OPERATOR / STATE", Shrink: 2, Cut: ui.CutMiddle, Min: 20},
 		ui.Column{Header: "SUBTASK", Align: ui.Right}, ui.Column{Header: "INDEX", Align: ui.Right},
 		ui.Column{Header: "SIZE", Align: ui.Right}, ui.Column{Header: "COUNT", Align: ui.Right},
-		ui.Column{Header: "KEY", Shrink: 2, Min: 8}, ui.Column{Header: "VALUE", Shrink: 3, Min: 16},
+		ui.Column{Header: "KEY", Shrink: 1, Min: 8}, ui.Column{Header: "VALUE", Shrink: 1, Min: 16},
 	)}
 }
 

@@ -332,7 +332,8 @@ func (r *InspectResult) warn(env *Env, sum *summary.Summary) {
 				Code: "may_be_multiplied",
 				Message: fmt.Sprintf("%s of %s may be multiplied: %s elements, %s in each of %d subtasks, with the same lengths in the same order",
 					ui.Quote(env.text(st.Name)), ui.Quote(env.label(op.Operator)), ui.Count(st.Elements), ui.Count(st.Elements/n), n),
-				more: fmt.Sprintf("every subtask is handed all %s at a restore; if the job adds them again, the next snapshot holds %s", ui.Count(st.Elements), next),
+				Command: "spt prune-union " + ui.Quote(r.Path),
+				more:    fmt.Sprintf("every subtask is handed all %s at a restore; if the job adds them again, the next snapshot holds %s", ui.Count(st.Elements), next),
 			})
 		}
 	}

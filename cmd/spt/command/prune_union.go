@@ -433,9 +433,9 @@ func unionTable(env *Env, rows []UnionRow) error {
 		verdict := r.Verdict
 		switch transform.Verdict(r.Verdict) {
 		case transform.VerdictProduct:
-			verdict = style.Bad(verdict) + ": " + r.Why
+			verdict = style.Bad(verdict)
 		case transform.VerdictNotSure:
-			verdict = style.Look(verdict) + ": " + r.Why
+			verdict = style.Look(verdict)
 		default:
 			verdict = style.Proved(verdict)
 		}
@@ -447,10 +447,14 @@ func unionTable(env *Env, rows []UnionRow) error {
 func diagnoseEnd(env *Env, in string, rows []UnionRow) error {
 	var b strings.Builder
 	for _, r := range rows {
+		if r.Verdict == string(transform.VerdictSound) {
+			continue
+		}
+		fmt.Fprintf(&b, "\n%s/%s: %s.\n", ui.Quote(r.Operator), ui.Quote(r.State), r.Why)
 		if r.Verdict != string(transform.VerdictProduct) {
 			continue
 		}
-		fmt.Fprintf(&b, "\n--keep distinct on %s would keep %s, %s (%s).\nA restore hands out %s now, %s, to all subtasks together.\n",
+		fmt.Fprintf(&b, "--keep distinct on %s would keep %s, %s (%s).\nA restore hands out %s now, %s, to all subtasks together.\n",
 			ui.Quote(r.State), ui.Plural(r.Distinct, "element"), ui.Bytes(r.DistinctBytes), ui.Percent(r.DistinctBytes, r.Bytes), ui.Plural(r.HandedOut, "element"), ui.Bytes(r.HandedBytes))
 		fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s OUT --state %s --keep distinct\n", ui.Quote(in), ui.Quote(r.State))
 	}
