@@ -20,7 +20,8 @@ import (
 //
 // What cannot be written for the new parallelism is refused as a whole, as
 // format.ErrUnsupported that names operator and reason; with LeaveKeyed an
-// operator with keyed state of that kind stays as it is.
+// operator with keyed state of that kind stays as it is, and its plan says so from
+// then on. Each new subtask has its keyed state in a stream of its own.
 func (p *RescalePlan) Apply(ctx context.Context) (*format.Savepoint, error) {
 	plans := map[*format.Operator]*OperatorPlan{}
 	for _, op := range p.Operators {

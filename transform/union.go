@@ -50,18 +50,25 @@ type UnionReport struct {
 	alike bool // all subtasks describe it alike
 }
 
-// unionState is one union state and its handles, in the order of the subtasks.
+// unionState is one union (or broadcast) state and its handles, in the order of
+// the subtasks.
 type unionState struct {
-	op      *format.Operator
-	name    format.Text
-	handles []*format.OperatorHandle
-	states  []int // index in each handle
-	total   int64
-	present int // subtasks of the operator that are there
+	op       *format.Operator
+	name     format.Text
+	handles  []*format.OperatorHandle
+	states   []int   // index in each handle
+	subtasks []int32 // whose handle it is
+	total    int64
+	present  int // subtasks of the operator that are there
 }
 
 // unionStates finds the union states of a savepoint that pick chooses.
 func unionStates(sp *format.Savepoint, pick func(op *format.Operator, state string) bool) []*unionState {
+	return statesOf(sp, format.ModeUnion, pick)
+}
+
+// statesOf finds the states of a mode that pick chooses.
+func statesOf(sp *format.Savepoint, mode format.Mode, pick func(op *format.Operator, state string) bool) []*unionState {
 	var all []*unionState
 	for _, op := range sp.Operators {
 		byName := map[format.Text]*unionState{}
@@ -78,7 +85,7 @@ func unionStates(sp *format.Savepoint, pick func(op *format.Operator, state stri
 				continue
 			}
 			for k, st := range sub.Managed.States {
-				if st.Mode != format.ModeUnion || pick != nil && !pick(op, st.Name.String()) {
+				if st.Mode != mode || pick != nil && !pick(op, st.Name.String()) {
 					continue
 				}
 				u := byName[st.Name]
@@ -89,6 +96,7 @@ func unionStates(sp *format.Savepoint, pick func(op *format.Operator, state stri
 				}
 				u.handles = append(u.handles, sub.Managed)
 				u.states = append(u.states, k)
+				u.subtasks = append(u.subtasks, sub.Index)
 				u.total += st.Offsets.Len()
 			}
 		}
