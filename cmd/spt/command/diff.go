@@ -27,7 +27,7 @@ type diffOptions struct {
 }
 
 func (o *diffOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&o.ignore, "ignore", nil, "do not compare these, and read nothing for them: `KIND`, several with commas; repeatable")
+	fs.StringSliceVar(&o.ignore, "ignore", nil, "do not compare what is of this `KIND`, and read nothing for it; several with commas; repeatable")
 	fs.BoolVar(&o.placement, "placement", false, "compare which subtask holds an element or a key group, too")
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "the elements, entries and key groups that differ")
 	fs.IntVar(&o.limit, "limit", 10, "with -v: at most `N` elements of each state added, and removed")

@@ -32,6 +32,7 @@ func Answers() []Answer {
 		{"cat-stats", "spt cat", "with --stats: a list of states", []command.CatStats{}},
 		{"diff", "spt diff", "how two snapshots differ", command.DiffResult{}},
 		{"diff-lines", "spt diff", "with -o jsonl: a list of differences, and with -v of elements", []command.DiffLine{}},
+		{"trend", "spt trend", "several snapshots and how each state grew; with -o jsonl the rows, one a line", command.TrendResult{}},
 		{"convert", "spt convert", "what was written, or would be", command.WriteResult{}},
 		{"rescale", "spt rescale", "the plan; with OUT the answer is that of convert. With -o jsonl its operators, one a line", command.RescaleResult{}},
 		{"prune-union-growth", "spt prune-union", "without IN: a list, one for each number of restores", []command.GrowthRow{}},

@@ -1,0 +1,452 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+type trendOptions struct {
+	operators, states []string
+	limit             ui.Size
+	limitElements     int64
+	depth, top        int
+}
+
+func (o *trendOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&o.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id; `NAME` may be a glob; repeatable")
+	fs.StringArrayVar(&o.states, "state", nil, "only states of this `NAME`, which may be a glob; repeatable")
+	fs.Var(&o.limit, "limit", "say when the bytes of each reach `SIZE`, such as 1GiB, if they go on as they did")
+	fs.Int64Var(&o.limitElements, "limit-elements", 0, "say when the elements of each reach `N`")
+	fs.IntVar(&o.depth, "depth", 8, "of a ROOT: look `N` folders below it")
+	fs.IntVar(&o.top, "top", 20, "in a table: the `N` states that grew most; 0: all, those that did not change too")
+}
+
+func (o *trendOptions) validate() error {
+	switch {
+	case o.limitElements < 0:
+		return usagef("--limit-elements %d: not a number of elements", o.limitElements)
+	case o.depth < 1:
+		return usagef("--depth %d: at least 1", o.depth)
+	case o.top < 0:
+		return usagef("--top %d: not a number of rows", o.top)
+	}
+	p := pick{operators: o.operators, states: o.states}
+	return p.validate()
+}
+
+func newTrendCommand(env *Env) *cobra.Command {
+	var o trendOptions
+	cmd := &cobra.Command{
+		Use:   "trend SP...|ROOT",
+		Short: "What grew over many snapshots, and when it reaches a limit",
+		Long: `Shows how the states of several snapshots grew: those given, in their order, or
+those found under the folder ROOT, oldest first. What grew most stands first.
+
+PER CHECKPOINT is the growth from the first to the last, by the difference of
+their checkpoint ids where those go up, else by the number of snapshots. With
+--limit and --limit-elements it says when each reaches the limit: a straight
+line through the first and the last, which knows nothing of what is between.
+
+It reads the description of each snapshot, and no state. As CSV it gives a row
+for each state in each snapshot.`,
+		Example: `  spt trend /data/flink/orders --limit 1GiB
+  spt trend chk-4100 chk-4150 chk-4211 --state committable-state
+  spt trend /data/flink/orders -o csv > growth.csv`,
+		Args: between(1, -1, "snapshots, or a folder that holds them"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return runTrend(cmd.Context(), o, env, args)
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// TrendResult is the answer of trend.
+type TrendResult struct {
+	Snapshots   []TrendSnapshot `json:"snapshots" jsonschema:"description=in their order, oldest first"`
+	LeftOut     []string        `json:"left_out,omitempty" jsonschema:"description=under ROOT: what could not be read"`
+	Checkpoints int64           `json:"checkpoints" jsonschema:"description=from the first to the last; what per_checkpoint divides by"`
+	Seconds     int64           `json:"seconds,omitempty" jsonschema:"description=from the first to the last, if their times go up"`
+	Rows        []TrendRow      `json:"rows" jsonschema:"description=the whole, its description, then states by how much they grew"`
+
+	picked bool
+}
+
+// TrendSnapshot is one of the snapshots.
+type TrendSnapshot struct {
+	Path         string     `json:"path"`
+	CheckpointID int64      `json:"checkpoint_id"`
+	Time         *time.Time `json:"time,omitempty"`
+}
+
+// TrendRow is one state, or all together, over the snapshots.
+type TrendRow struct {
+	What     string      `json:"what" jsonschema:"enum=total,enum=description,enum=state,description=description is _metadata or the .spt file"`
+	Operator string      `json:"operator,omitempty"`
+	ID       string      `json:"id,omitempty"`
+	State    string      `json:"state,omitempty"`
+	Kind     string      `json:"kind,omitempty"`
+	Bytes    []int64     `json:"bytes" jsonschema:"description=in each snapshot; 0 where it is not there"`
+	Elements []int64     `json:"elements,omitempty" jsonschema:"description=in each snapshot, of list, union, broadcast and raw state"`
+	Growth   int64       `json:"growth_bytes" jsonschema:"description=from the first to the last"`
+	Per      int64       `json:"per_checkpoint_bytes" jsonschema:"description=rounded"`
+	More     int64       `json:"growth_elements,omitempty"`
+	MorePer  int64       `json:"per_checkpoint_elements,omitempty" jsonschema:"description=rounded"`
+	Limit    *TrendLimit `json:"limit,omitempty" jsonschema:"description=with --limit: of bytes"`
+	LimitOf  *TrendLimit `json:"limit_elements,omitempty" jsonschema:"description=with --limit-elements"`
+
+	key trendKey
+}
+
+// TrendLimit is when a limit is reached, by linear extrapolation.
+type TrendLimit struct {
+	Limit       int64  `json:"limit"`
+	Reached     bool   `json:"reached" jsonschema:"description=by the last snapshot"`
+	Checkpoints *int64 `json:"checkpoints,omitempty" jsonschema:"description=after the last, by a straight line through the first and the last; absent if it is reached or never will be"`
+	Seconds     *int64 `json:"seconds,omitempty" jsonschema:"description=the same in time, if it is known"`
+}
+
+type trendKey struct {
+	id   format.OperatorID
+	kind string
+	name string
+}
+
+func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) error {
+	res := &TrendResult{Snapshots: []TrendSnapshot{}, Rows: []TrendRow{}, picked: len(o.operators)+len(o.states) > 0}
+	paths := args
+	if len(args) == 1 {
+		var err error
+		if paths, err = o.find(ctx, env, args[0], res); err != nil {
+			return err
+		}
+	}
+	if len(paths) < 2 {
+		return &usageError{fmt.Sprintf("%s: a trend needs at least two", ui.Plural(int64(len(paths)), "snapshot")), "spt ls " + ui.Quote(args[0]) + "   shows what there is"}
+	}
+	t := &trend{env: env, o: o, res: res, n: len(paths), rows: map[trendKey]*TrendRow{}}
+	for i, p := range paths {
+		if err := t.add(ctx, i, p); err != nil {
+			return err
+		}
+	}
+	if err := t.finish(); err != nil {
+		return err
+	}
+	if err := t.render(); err != nil {
+		return err
+	}
+	if n := len(res.LeftOut); n > 0 {
+		return &findings{fmt.Sprintf("%s left out, which cannot be read: %s", ui.Plural(int64(n), "snapshot"), shorten(quoteAll(res.LeftOut)))}
+	}
+	return nil
+}
+
+// find lists the snapshots under a root, oldest first.
+func (o *trendOptions) find(ctx context.Context, env *Env, root string, res *TrendResult) ([]string, error) {
+	if root == "" {
+		return nil, usagef("a folder with an empty name")
+	}
+	entries, err := reader.List(ctx, root, reader.ListOptions{Options: env.readerOptions(), Depth: o.depth, Jobs: env.common.jobs})
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, e := range slices.Backward(entries) {
+		switch {
+		case e.State == reader.Damaged:
+			res.LeftOut = append(res.LeftOut, e.Path)
+		case e.Container.Name != "": // else there is nothing to read yet, or any more
+			paths = append(paths, e.Path)
+		}
+	}
+	return paths, nil
+}
+
+// trend collects rows, one snapshot after the other.
+type trend struct {
+	env   *Env
+	o     trendOptions
+	res   *TrendResult
+	n     int
+	rows  map[trendKey]*TrendRow
+	order []*TrendRow
+	names []string // of states, for who picked none
+	none  error    // that picked no operator
+}
+
+func (t *trend) row(key trendKey) *TrendRow {
+	r := t.rows[key]
+	if r == nil {
+		r = &TrendRow{key: key, Bytes: make([]int64, t.n)}
+		t.rows[key] = r
+		t.order = append(t.order, r)
+	}
+	return r
+}
+
+func (t *trend) add(ctx context.Context, i int, path string) (err error) {
+	snap, err := t.env.open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	s, err := summary.Of(ctx, snap.Savepoint)
+	if err != nil {
+		return format.InFile(err, snap.Container.Name)
+	}
+	at := TrendSnapshot{Path: path, CheckpointID: snap.ID}
+	if !snap.Container.ModTime.IsZero() {
+		when := snap.Container.ModTime.UTC()
+		at.Time = &when
+	}
+	t.res.Snapshots = append(t.res.Snapshots, at)
+	if !t.res.picked {
+		total := t.row(trendKey{kind: "total"})
+		total.What, total.Bytes[i] = "total", s.Bytes.State()
+		own := t.row(trendKey{kind: "description"})
+		own.What, own.Bytes[i] = "description", snap.Container.Size
+	}
+	p := pick{operators: t.o.operators}
+	picked, perr := p.pickOperators(t.env, snap.Operators)
+	if perr != nil {
+		t.none = perr
+	}
+	for _, op := range s.Operators {
+		if !slices.Contains(picked, op.Operator) {
+			continue
+		}
+		for _, st := range op.States {
+			if st.Name != "" {
+				t.names = append(t.names, ui.Quote(t.env.text(st.Name)))
+			}
+			if len(t.o.states) > 0 && (st.Name == "" || !matches(t.o.states, st.Name)) {
+				continue
+			}
+			r := t.row(trendKey{op.ID, string(st.Kind), st.Name})
+			r.What, r.Operator, r.ID, r.State, r.Kind = "state", t.env.label(op.Operator), op.ID.String(), t.env.text(st.Name), string(st.Kind)
+			r.Bytes[i] += st.Bytes
+			if st.Elements >= 0 && st.Name != "" {
+				if r.Elements == nil {
+					r.Elements = make([]int64, t.n)
+				}
+				r.Elements[i] += st.Elements
+			}
+		}
+	}
+	return nil
+}
+
+// finish computes growth and limits, and sorts.
+func (t *trend) finish() error {
+	if len(t.order) == 0 && t.res.picked {
+		if t.none != nil && len(t.names) == 0 {
+			return t.none
+		}
+		return &usageError{fmt.Sprintf("--state %s matches no state", ui.Quote(strings.Join(t.o.states, ", "))), "there is: " + listOr(t.names, "no operator picked has a state with a name")}
+	}
+	first, last := t.res.Snapshots[0], t.res.Snapshots[t.n-1]
+	t.res.Checkpoints = last.CheckpointID - first.CheckpointID
+	increasing := slices.IsSortedFunc(t.res.Snapshots, func(a, b TrendSnapshot) int { return cmp.Compare(a.CheckpointID, b.CheckpointID) })
+	if !increasing || t.res.Checkpoints < 1 {
+		t.res.Checkpoints = int64(t.n - 1)
+	}
+	if first.Time != nil && last.Time != nil && last.Time.After(*first.Time) {
+		t.res.Seconds = int64(last.Time.Sub(*first.Time) / time.Second)
+	}
+	for _, r := range t.order {
+		r.Growth, r.Per, r.Limit = t.measure(r.Bytes, int64(t.o.limit))
+		if r.Elements != nil {
+			r.More, r.MorePer, r.LimitOf = t.measure(r.Elements, t.o.limitElements)
+		}
+	}
+	rank := func(r *TrendRow) int { return slices.Index([]string{"total", "description", "state"}, r.What) }
+	slices.SortStableFunc(t.order, func(a, b *TrendRow) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Growth, a.Growth), cmp.Compare(b.More, a.More), cmp.Compare(a.Operator, b.Operator), cmp.Compare(a.State, b.State), cmp.Compare(a.Kind, b.Kind))
+	})
+	for _, r := range t.order {
+		t.res.Rows = append(t.res.Rows, *r)
+	}
+	return nil
+}
+
+func (t *trend) measure(values []int64, limit int64) (growth, per int64, l *TrendLimit) {
+	last := values[len(values)-1]
+	growth = last - values[0]
+	per = int64(math.Round(float64(growth) / float64(t.res.Checkpoints)))
+	if limit <= 0 {
+		return growth, per, nil
+	}
+	l = &TrendLimit{Limit: limit, Reached: last >= limit}
+	if l.Reached || growth <= 0 {
+		return growth, per, l
+	}
+	l.Checkpoints = share(limit-last, t.res.Checkpoints, growth)
+	if t.res.Seconds > 0 {
+		l.Seconds = share(limit-last, t.res.Seconds, growth)
+	}
+	return growth, per, l
+}
+
+// share is a·b/c, rounded up; nil where that is no int64.
+func share(a, b, c int64) *int64 {
+	x := new(big.Int).Mul(big.NewInt(a), big.NewInt(b))
+	x.Add(x, big.NewInt(c-1)).Div(x, big.NewInt(c))
+	if !x.IsInt64() {
+		return nil
+	}
+	n := x.Int64()
+	return &n
+}
+
+func (t *trend) render() error {
+	env := t.env
+	switch env.common.output {
+	case ui.OutputJSON:
+		return ui.JSON(env.Stdout, t.res)
+	case ui.OutputJSONL:
+		l := ui.NewJSONLines(env.Stdout)
+		for i := range t.res.Rows {
+			if err := l.Encode(&t.res.Rows[i]); err != nil {
+				return err
+			}
+		}
+		return l.Flush()
+	case ui.OutputCSV:
+		return t.csv()
+	}
+	return t.table()
+}
+
+func (t *trend) csv() error {
+	c := ui.NewCSV(t.env.Stdout, "path", "checkpoint_id", "time", "what", "operator", "id", "state", "kind", "bytes", "elements")
+	for i, s := range t.res.Snapshots {
+		when := ""
+		if s.Time != nil {
+			when = s.Time.Format(time.RFC3339)
+		}
+		for _, r := range t.res.Rows {
+			elements := ""
+			if r.Elements != nil {
+				elements = strconv.FormatInt(r.Elements[i], 10)
+			}
+			err := c.Row(s.Path, strconv.FormatInt(s.CheckpointID, 10), when, r.What, r.Operator, r.ID, r.State, r.Kind, strconv.FormatInt(r.Bytes[i], 10), elements)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return c.Flush()
+}
+
+// sparkMost is how many bars a trend has at most: of more snapshots, several
+// share a bar, which is that of the largest.
+const sparkMost = 24
+
+func spark(values []int64) string {
+	if len(values) <= sparkMost {
+		return ui.Sparkline(values)
+	}
+	bars := make([]int64, sparkMost)
+	for i := range bars {
+		from, to := i*len(values)/sparkMost, (i+1)*len(values)/sparkMost
+		bars[i] = slices.Max(values[from:to])
+	}
+	return ui.Sparkline(bars)
+}
+
+func (t *trend) table() error {
+	env, res := t.env, t.res
+	term := env.term()
+	style := term.Style()
+	first, last := res.Snapshots[0], res.Snapshots[t.n-1]
+	head := fmt.Sprintf("%s · checkpoint %s → %s", ui.Plural(int64(t.n), "snapshot"), ui.Count(first.CheckpointID), ui.Count(last.CheckpointID))
+	if res.Seconds > 0 {
+		head += " · " + ui.Duration(time.Duration(res.Seconds)*time.Second)
+	}
+	if _, err := fmt.Fprintf(env.Stdout, "%s\n\n", style.Bold(head)); err != nil {
+		return err
+	}
+	tab := ui.NewTable(
+		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 16}, ui.Column{Header: "TREND"},
+		ui.Column{Header: "FIRST", Align: ui.Right}, ui.Column{Header: "LAST", Align: ui.Right}, ui.Column{Header: "PER CHECKPOINT", Align: ui.Right},
+		ui.Column{Header: "LIMIT", Shrink: 2, Min: 16},
+	)
+	shown, left, still := 0, 0, 0
+	for _, r := range res.Rows {
+		name := "(" + r.What + ")"
+		switch {
+		case r.What == "state" && r.State == "":
+			name = ui.Quote(r.Operator) + "/(" + r.Kind + ")"
+		case r.What == "state":
+			name = ui.Quote(r.Operator) + "/" + ui.Quote(r.State)
+		}
+		if r.What == "state" && t.o.top > 0 {
+			if flat(r.Bytes) && flat(r.Elements) {
+				still++
+				continue
+			}
+			if shown++; shown > t.o.top {
+				left++
+				continue
+			}
+		}
+		tab.Row(name, spark(r.Bytes), ui.Bytes(r.Bytes[0]), ui.Bytes(r.Bytes[t.n-1]), ui.Signed(r.Per, ui.Bytes), t.limitText(r.Limit, style))
+		if r.Elements != nil {
+			tab.Child(1, "elements", spark(r.Elements), ui.Count(r.Elements[0]), ui.Count(r.Elements[t.n-1]), ui.Signed(r.MorePer, ui.Count), t.limitText(r.LimitOf, style))
+		}
+	}
+	if err := tab.Write(env.Stdout, term); err != nil {
+		return err
+	}
+	var b strings.Builder
+	if left > 0 {
+		fmt.Fprintf(&b, "%s\n", style.Dim(fmt.Sprintf("… and %s that grew less", ui.Plural(int64(left), "state"))))
+	}
+	if still > 0 {
+		fmt.Fprintf(&b, "%s\n", style.Dim(fmt.Sprintf("… and %s that did not change", ui.Plural(int64(still), "state"))))
+	}
+	if t.o.limit > 0 || t.o.limitElements > 0 {
+		b.WriteString("\nLIMIT: if all goes on as from the first to the last, in a straight line.\n")
+	}
+	_, err := fmt.Fprint(env.Stdout, b.String())
+	return err
+}
+
+func flat(values []int64) bool {
+	return !slices.ContainsFunc(values, func(v int64) bool { return v != values[0] })
+}
+
+func (t *trend) limitText(l *TrendLimit, style ui.Style) string {
+	switch {
+	case l == nil:
+		return ""
+	case l.Reached:
+		return style.Bad("reached")
+	case l.Checkpoints == nil:
+		return style.Dim("not at this rate")
+	}
+	text := fmt.Sprintf("in %s", ui.Plural(*l.Checkpoints, "checkpoint"))
+	if l.Seconds != nil && *l.Seconds < int64(math.MaxInt64/time.Second) {
+		text += ", " + ui.Duration(time.Duration(*l.Seconds)*time.Second)
+	}
+	return text
+}
