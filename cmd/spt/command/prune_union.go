@@ -20,6 +20,7 @@ type pruneOptions struct {
 	writeOptions
 	operators, states []string
 	keep, place       string
+	compact           bool
 	acceptUnproven    bool
 	elements          int64
 	parallelism       int32
@@ -33,6 +34,7 @@ func (o *pruneOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.states, "state", nil, "only union states of this name; globs; repeatable")
 	fs.StringVar(&o.keep, "keep", "", "with OUT: which elements stay, `distinct|copies|first-subtask|modulo`")
 	fs.StringVar(&o.place, "place", string(transform.PlaceStay), "where they go: `stay|first|spread`")
+	fs.BoolVar(&o.compact, "compact", false, "all kept elements into one handle; the others let go of the state")
 	fs.BoolVar(&o.acceptUnproven, "accept-unproven", false, "prune what is not proven to be a product of restores too")
 	fs.Int64Var(&o.elements, "elements", 10_000, "without IN: elements at the start")
 	fs.Int32Var(&o.parallelism, "parallelism", 100, "without IN: parallelism of each restore; with IN: the one that costs are estimated for (default: the operator's)")
@@ -297,7 +299,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 		return err
 	}
 	sp, pruned, err := transform.PruneUnions(ctx, env.input(snap), transform.PruneOptions{
-		Pick: choose, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), AcceptUnproven: o.acceptUnproven,
+		Pick: choose, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), Compact: o.compact, AcceptUnproven: o.acceptUnproven,
 	})
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)

@@ -262,6 +262,7 @@ type RescaleState struct {
 	Raw      bool             `json:"raw,omitempty"`
 	Elements int64            `json:"elements" jsonschema:"description=in the snapshot; of broadcast state: copies"`
 	Bytes    int64            `json:"bytes"`
+	Varies   bool             `json:"order_varies,omitempty" jsonschema:"description=subtasks are handed this union state in different orders; OUT hands it to all in that of subtask 0"`
 	Growth   []int64          `json:"growth,omitempty" jsonschema:"description=of union state: elements handed out by this restore and the next three, if the job adds again what it is handed"`
 	Empty    int              `json:"subtasks_without,omitempty" jsonschema:"description=new subtasks that get nothing"`
 	Subtasks []RescaleSubtask `json:"subtasks"`
@@ -339,7 +340,7 @@ func handedWhole(groups format.KeyGroupRange, h format.KeyedHandle) bool {
 }
 
 func rescaleState(env *Env, st *transform.StatePlan, to int32) RescaleState {
-	s := RescaleState{Name: env.text(st.Name), Kind: st.Mode.String(), Raw: st.Raw, Elements: st.Elements, Bytes: st.Bytes}
+	s := RescaleState{Name: env.text(st.Name), Kind: st.Mode.String(), Raw: st.Raw, Elements: st.Elements, Bytes: st.Bytes, Varies: st.OrderVaries}
 	if st.Mode == format.ModeUnion {
 		n := st.Elements
 		for range 4 {

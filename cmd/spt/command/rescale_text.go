@@ -54,6 +54,11 @@ func (op *RescaleOperator) stateText(env *Env, o rescaleOptions, st *RescaleStat
 	}
 	if st.Kind == "union" && st.Elements > 0 {
 		// Everyone gets the same: say it once.
+		if st.Varies {
+			if _, err := fmt.Fprintf(env.Stdout, "  %s in orders that differ between subtasks; this is that of subtask 0, and OUT hands it to all\n", style.Look("!")); err != nil {
+				return err
+			}
+		}
 		_, err := fmt.Fprintf(env.Stdout, "  every subtask gets all %s: %s\n  %s handed out; if the job adds them again, the next snapshots hold %s, %s, %s\n",
 			ui.Count(st.Elements), sourcesText(st.Subtasks[0].Sources), ui.Count(st.Growth[0]), ui.Count(st.Growth[0]), ui.Count(st.Growth[1]), ui.Count(st.Growth[2]))
 		return err
