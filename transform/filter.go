@@ -65,11 +65,11 @@ func Filter(ctx context.Context, in Input, pick func(op *format.Operator, state 
 func (f *Filtered) state(ctx context.Context, in Input, e FilterElement, keep func(FilterElement) (bool, error), edits handleEdits) error {
 	h := e.Subtask.Managed
 	at := func(err error) error {
-		return format.At(format.At(err, "subtask %d/state %q", e.Subtask.Index, f.State), "operator %q", e.Operator.Label())
+		return format.At(format.At(err, "subtask %d", e.Subtask.Index), "operator %q", e.Operator.Label())
 	}
 	for k := range h.States {
 		if k != e.State && h.States[k].Name == h.States[e.State].Name {
-			return at(format.Errorf(format.ErrUnsupported, "two states of the name in one handle"))
+			return at(format.Errorf(format.ErrUnsupported, "two states of the name %q in one handle", f.State))
 		}
 	}
 	codec, err := in.Codec(h.Codec)

@@ -1,0 +1,737 @@
+package transform
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/reader"
+)
+
+// asFile is the _metadata of a savepoint without streams of ours: the whole
+// model, to see that an edit left its input alone.
+func asFile(t testing.TB, sp *format.Savepoint) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := metadata.Encode(t.Context(), &b, sp); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// eachManaged calls f for every managed operator handle, with its subtask.
+func eachManaged(sp *format.Savepoint, f func(op *format.Operator, sub *format.Subtask)) {
+	for _, op := range sp.Operators {
+		for _, sub := range op.Subtasks {
+			if sub.Managed != nil {
+				f(op, sub)
+			}
+		}
+	}
+}
+
+// holdings is what every state of every managed handle holds: list and union
+// states by element, broadcast states as their map.
+func holdings(t testing.TB, in Input) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	eachManaged(in.Savepoint, func(op *format.Operator, sub *format.Subtask) {
+		for _, st := range sub.Managed.States {
+			key := fmt.Sprintf("%v/%d/%v/%s", op.ID, sub.Index, st.Mode, st.Name)
+			all[key] = elements(t, in, sub.Managed, st.Name.String())
+		}
+	})
+	return all
+}
+
+// streams is the bytes of every managed stream.
+func streams(t testing.TB, in Input) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	eachManaged(in.Savepoint, func(op *format.Operator, sub *format.Subtask) {
+		all[fmt.Sprintf("%v/%d", op.ID, sub.Index)] = string(stream(t, in.Source, sub.Managed.Data))
+	})
+	return all
+}
+
+func sameHoldings(t *testing.T, what string, want, got map[string][]string) {
+	t.Helper()
+	for key, w := range want {
+		if g, ok := got[key]; !ok || !slices.Equal(w, g) {
+			t.Errorf("%s: %s holds %d elements, not %d, or others (there: %v)", what, key, len(g), len(w), ok)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: %d states, not %d", what, len(got), len(want))
+	}
+}
+
+// with is an input with another model.
+func with(in Input, sp *format.Savepoint) Input {
+	in.Savepoint = sp
+	return in
+}
+
+// eachKnown runs f on every known snapshot, and checks that its model is as it
+// was afterwards.
+func eachKnown(t *testing.T, f func(t *testing.T, k knownSnapshot, in Input)) {
+	t.Helper()
+	n := 0
+	for _, k := range knownSnapshots(t) {
+		snap := openAt(t, place(), k.location())
+		was := asFile(t, snap.Savepoint)
+		f(t, k, inputOf(snap))
+		if asFile(t, snap.Savepoint) != was {
+			t.Errorf("%s: the input changed", k.name)
+		}
+		n++
+	}
+	t.Logf("%d snapshots", n)
+}
+
+// TestRenameOperatorsCorpus: in every snapshot there is, each operator gets a new
+// uid; subtasks are shared, and nothing but id, uid and coordinator changes.
+func TestRenameOperatorsCorpus(t *testing.T) {
+	operators, files := 0, 0
+	for _, dir := range corpusFolders(t) {
+		snap, err := reader.Open(t.Context(), dir, reader.Options{Stores: place()})
+		if err != nil {
+			continue // other tests judge these
+		}
+		was := asFile(t, snap.Savepoint)
+		uids := map[*format.Operator]string{}
+		for i, op := range snap.Operators {
+			uids[op] = fmt.Sprint("new ", i)
+		}
+		sp, done, err := RenameOperators(snap.Savepoint, uids)
+		if err != nil || len(done) != len(snap.Operators) {
+			t.Fatalf("%s: %d renamed, %v", dir, len(done), err)
+		}
+		for i, op := range sp.Operators {
+			old := snap.Operators[i]
+			stored := old.UID.String() != ""
+			if op.ID != format.OperatorIDOf(fmt.Sprint("new ", i)) || stored != (op.UID.String() == fmt.Sprint("new ", i)) {
+				t.Errorf("%s: operator %d is %v, uid %q", dir, i, op.ID, op.UID)
+			}
+			if in, ok := op.Coordinator.(*format.Inline); ok && old.Coordinator.(*format.Inline).Name.String() == old.ID.String() && in.Name.String() != op.ID.String() {
+				t.Errorf("%s: the coordinator of operator %d is that of %s", dir, i, in.Name)
+			}
+			if op.Name != old.Name || len(op.Subtasks) != len(old.Subtasks) || op.Parallelism != old.Parallelism {
+				t.Errorf("%s: operator %d has changed beyond its uid", dir, i)
+			}
+			for k := range op.Subtasks {
+				if op.Subtasks[k] != old.Subtasks[k] {
+					t.Fatalf("%s: a subtask is not shared", dir)
+				}
+			}
+			operators++
+		}
+		if asFile(t, snap.Savepoint) != was {
+			t.Errorf("%s: the input changed", dir)
+		}
+		files++
+		_ = snap.Close()
+	}
+	if files < 300 {
+		t.Errorf("only %d snapshots", files)
+	}
+	t.Logf("%d operators of %d snapshots", operators, files)
+}
+
+func TestRenameOperators(t *testing.T) {
+	a, b, c := operator("a"), operator("b"), operator("c")
+	c.UID = format.Text{} // before 2.0
+	a.Coordinator = &format.Inline{Name: format.NewText(a.ID.String()), Data: format.NewBytes([]byte("x"))}
+	b.Coordinator = &format.Inline{Name: format.NewText("a name of its own"), Data: format.NewBytes([]byte("y"))}
+	sp := memoryInput(a, b, c).Savepoint
+	// A swap, all at once.
+	out, done, err := RenameOperators(sp, map[*format.Operator]string{a: "b", b: "a"})
+	if err != nil || len(done) != 2 {
+		t.Fatalf("%v, %v", done, err)
+	}
+	if x := out.Operators[0]; x.ID != format.OperatorIDOf("b") || x.UID.String() != "b" || x.Coordinator.(*format.Inline).Name.String() != x.ID.String() {
+		t.Errorf("%+v", x)
+	}
+	if x := out.Operators[1]; x.ID != format.OperatorIDOf("a") || x.Coordinator != b.Coordinator {
+		t.Errorf("%+v", x)
+	}
+	if out.Operators[2] != c || a.UID.String() != "a" || sp.Operators[0] != a {
+		t.Error("what is not renamed is not shared, or the input changed")
+	}
+	// What has no uid gets none.
+	if out, _, _ := RenameOperators(sp, map[*format.Operator]string{c: "d"}); out.Operators[2].UID.String() != "" || out.Operators[2].ID != format.OperatorIDOf("d") {
+		t.Errorf("%+v", out.Operators[2])
+	}
+	// Nothing to do gives the base itself.
+	if out, done, err := RenameOperators(sp, map[*format.Operator]string{a: "a"}); out != sp || len(done) > 0 || err != nil {
+		t.Errorf("%v, %v", done, err)
+	}
+	if out, _, _ := RenameOperators(sp, nil); out != sp {
+		t.Error("another savepoint")
+	}
+	var collision *CollisionError
+	for _, uids := range []map[*format.Operator]string{{a: "b"}, {a: "x", b: "x"}, {c: "a"}} {
+		if _, _, err := RenameOperators(sp, uids); !errors.As(err, &collision) {
+			t.Errorf("%v: %v", uids, err)
+		}
+	}
+	if _, _, err := RenameOperators(sp, map[*format.Operator]string{a: ""}); err == nil {
+		t.Error("an empty uid")
+	}
+}
+
+// TestRenameStatesKnown: states under new names hold what they held; renamed
+// back, streams are what they were, byte for byte.
+func TestRenameStatesKnown(t *testing.T) {
+	n := 0
+	eachKnown(t, func(t *testing.T, k knownSnapshot, in Input) {
+		there, back := map[string]string{}, map[string]string{}
+		eachManaged(in.Savepoint, func(_ *format.Operator, sub *format.Subtask) {
+			for _, st := range sub.Managed.States {
+				name := st.Name.String()
+				there[name], back[name+"-renamed ✓"] = name+"-renamed ✓", name
+			}
+		})
+		sp, changed, err := RenameStates(t.Context(), in, nil, there)
+		if err != nil {
+			t.Fatalf("%s: %v", k.name, err)
+		}
+		n += changed
+		want := map[string][]string{}
+		for key, all := range holdings(t, in) {
+			want[key+"-renamed ✓"] = all
+		}
+		sameHoldings(t, k.name, want, holdings(t, with(in, sp)))
+		again, _, err := RenameStates(t.Context(), with(in, sp), nil, back)
+		if err != nil {
+			t.Fatalf("%s: %v", k.name, err)
+		}
+		was, is := streams(t, in), streams(t, with(in, again))
+		for key := range was {
+			if was[key] != is[key] {
+				t.Errorf("%s: the stream of %s is another", k.name, key)
+			}
+		}
+		if none, changed, err := RenameStates(t.Context(), in, nil, map[string]string{"no such state": "x"}); none != in.Savepoint || changed != 0 || err != nil {
+			t.Errorf("%s: nothing to rename changed something, %v", k.name, err)
+		}
+	})
+	if n < 200 {
+		t.Errorf("only %d states", n)
+	}
+	t.Logf("%d states renamed", n)
+}
+
+func TestRenameStates(t *testing.T) {
+	h := nativeHandle("n", st{"a", format.ModeList, []string{"1", "2"}}, st{"b", format.ModeUnion, []string{"3"}}, st{"m", format.ModeBroadcast, []string{"map"}})
+	other := nativeHandle("o", st{"c", format.ModeList, []string{"4"}})
+	in := memoryInput(operator("x", h, other), operator("y", nativeHandle("p", st{"a", format.ModeList, nil})))
+	onlyX := func(op *format.Operator) bool { return op.UID.String() == "x" }
+	// A swap.
+	sp, n, err := RenameStates(t.Context(), in, onlyX, map[string]string{"a": "b", "b": "a"})
+	if err != nil || n != 2 {
+		t.Fatalf("%d, %v", n, err)
+	}
+	got := sp.Operators[0].Subtasks[0].Managed
+	if e := elements(t, with(in, sp), got, "b"); !slices.Equal(e, []string{packed("1"), packed("2")}) || got.States[0].Name.String() != "b" || got.States[0].Mode != format.ModeList || got.States[1].Mode != format.ModeUnion {
+		t.Errorf("%q, %+v", e, got.States)
+	}
+	if sp.Operators[1] != in.Operators[1] || sp.Operators[0].Subtasks[1] != in.Operators[0].Subtasks[1] || h.States[0].Name.String() != "a" {
+		t.Error("what is not renamed is not shared, or the input changed")
+	}
+	if name := got.Data.(*format.Concat).As.(*format.Inline).Name.String(); name != "n" {
+		t.Errorf("the stream is called %q", name)
+	}
+	var collision *CollisionError
+	if _, _, err := RenameStates(t.Context(), in, onlyX, map[string]string{"a": "b"}); !errors.As(err, &collision) {
+		t.Error(err)
+	}
+	if _, _, err := RenameStates(t.Context(), in, onlyX, map[string]string{"a": "z", "m": "z"}); !errors.As(err, &collision) {
+		t.Error(err)
+	}
+}
+
+// TestDropKnown: each operator state of each snapshot dropped alone: it is gone,
+// all others hold what they held.
+func TestDropKnown(t *testing.T) {
+	n := 0
+	eachKnown(t, func(t *testing.T, k knownSnapshot, in Input) {
+		names := map[string]bool{}
+		eachManaged(in.Savepoint, func(_ *format.Operator, sub *format.Subtask) {
+			for _, st := range sub.Managed.States {
+				names[st.Name.String()] = true
+			}
+		})
+		all := holdings(t, in)
+		for name := range names {
+			sp, d, err := Drop(t.Context(), in, DropOptions{States: func(s string) bool { return s == name }})
+			if err != nil || len(d.States) == 0 {
+				t.Fatalf("%s: %v, %v", k.name, d, err)
+			}
+			n++
+			want := map[string][]string{}
+			for key, e := range all {
+				if !strings.HasSuffix(key, "/"+name) {
+					want[key] = e
+				}
+			}
+			sameHoldings(t, k.name+" without "+name, want, holdings(t, with(in, sp)))
+			for i, op := range in.Operators {
+				shared := true
+				for _, s := range d.States {
+					shared = shared && s.Operator != op
+				}
+				if shared && sp.Operators[i] != op {
+					t.Errorf("%s: operator %v is not shared", k.name, op.ID)
+				}
+			}
+		}
+	})
+	t.Logf("%d states dropped, one at a time", n)
+	if n < 100 {
+		t.Errorf("only %d states", n)
+	}
+}
+
+// TestDropParts: operators, coordinators, records in flight and what is empty,
+// in every snapshot there is.
+func TestDropParts(t *testing.T) {
+	var operators, coordinators, channels, empty int
+	for _, dir := range corpusFolders(t) {
+		snap, err := reader.Open(t.Context(), dir, reader.Options{Stores: place()})
+		if err != nil {
+			continue
+		}
+		in := inputOf(snap)
+		was := asFile(t, snap.Savepoint)
+		for i, gone := range snap.Operators {
+			sp, d, err := Drop(t.Context(), in, DropOptions{Operators: true, Pick: func(op *format.Operator) bool { return op == gone }})
+			if err != nil || !slices.Equal(d.Operators, []*format.Operator{gone}) || !slices.Equal(sp.Operators, slices.Delete(slices.Clone(snap.Operators), i, i+1)) {
+				t.Fatalf("%s: %v", dir, err)
+			}
+			operators++
+		}
+		sp, d, err := Drop(t.Context(), in, DropOptions{Coordinators: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, op := range sp.Operators {
+			if op.Coordinator != nil || (snap.Operators[i].Coordinator == nil) != (op == snap.Operators[i]) {
+				t.Errorf("%s: coordinators", dir)
+			}
+		}
+		coordinators += len(d.Coordinators)
+		if sp, d, err = Drop(t.Context(), in, DropOptions{Channels: true}); err != nil {
+			t.Fatal(err)
+		}
+		for i, op := range sp.Operators {
+			for k, sub := range op.Subtasks {
+				old := snap.Operators[i].Subtasks[k]
+				had := len(old.Input)+len(old.Output) > 0
+				if len(sub.Input)+len(sub.Output) > 0 || had == (sub == old) || sub.ManagedKeyed != old.ManagedKeyed || sub.Managed != old.Managed {
+					t.Errorf("%s: channels", dir)
+				}
+			}
+		}
+		channels += len(d.Channels)
+		if sp, d, err = Drop(t.Context(), in, DropOptions{Empty: true}); err != nil || len(sp.Operators)+len(d.Operators) != len(snap.Operators) {
+			t.Fatal(err)
+		}
+		if len(d.Operators) == 0 && sp != snap.Savepoint {
+			t.Errorf("%s: nothing dropped gives another savepoint", dir)
+		}
+		for _, op := range d.Operators {
+			one := &format.Savepoint{Operators: []*format.Operator{op}}
+			_ = one.EachStream(func(p format.Place, s format.Stream) error {
+				if format.Kind(s) != format.KindEmpty {
+					t.Errorf("%s: %v is not empty", dir, p)
+				}
+				return nil
+			})
+		}
+		empty += len(d.Operators)
+		if asFile(t, snap.Savepoint) != was {
+			t.Errorf("%s: the input changed", dir)
+		}
+		_ = snap.Close()
+	}
+	if operators < 500 || coordinators < 20 || channels < 3 || empty < 10 {
+		t.Errorf("too few to show anything")
+	}
+	t.Logf("%d operators, %d coordinators, %d with records in flight, %d empty", operators, coordinators, channels, empty)
+}
+
+func TestDropLastState(t *testing.T) {
+	in := memoryInput(operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}})))
+	sp, d, err := Drop(t.Context(), in, DropOptions{States: func(s string) bool { return s == "a" }})
+	if err != nil || len(d.States) != 1 || sp.Operators[0].Subtasks[0].Managed != nil || in.Operators[0].Subtasks[0].Managed == nil {
+		t.Errorf("%+v, %v", sp.Operators[0].Subtasks[0], err)
+	}
+	// Then the operator is empty, and goes at the next pass.
+	sp, d, err = Drop(t.Context(), with(in, sp), DropOptions{Empty: true})
+	if err != nil || len(d.Operators) != 1 || len(sp.Operators) != 0 {
+		t.Errorf("%v, %v", d, err)
+	}
+	// Parts go together; unpicked operators stay.
+	op := operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}}, st{"b", format.ModeList, nil}))
+	op.Coordinator = &format.Inline{Data: format.NewBytes([]byte("c"))}
+	op.Subtasks[0].Input = []*format.ChannelHandle{{Channels: make([]format.Channel, 1)}}
+	other := operator("y", nativeHandle("n", st{"a", format.ModeList, nil}))
+	in = memoryInput(op, other)
+	sp, d, err = Drop(t.Context(), in, DropOptions{Pick: func(o *format.Operator) bool { return o == op }, Coordinators: true, Channels: true, States: func(s string) bool { return s == "a" }})
+	got := sp.Operators[0]
+	if err != nil || got.Coordinator != nil || got.Subtasks[0].Input != nil || len(got.Subtasks[0].Managed.States) != 1 || sp.Operators[1] != other {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if len(d.States)+len(d.Coordinators)+len(d.Channels) != 3 || d.States[0].Operator != op || op.Coordinator == nil || len(op.Subtasks[0].Input) != 1 {
+		t.Errorf("%+v, or the input changed", d)
+	}
+}
+
+// TestRelocateCorpus: every absolute reference of every snapshot moves, and back
+// again gives the file that was; inline names never change.
+func TestRelocateCorpus(t *testing.T) {
+	moved, inline := 0, 0
+	for _, dir := range corpusFolders(t) {
+		snap, err := reader.Open(t.Context(), dir, reader.Options{Stores: place()})
+		if err != nil {
+			continue
+		}
+		was := asFile(t, snap.Savepoint)
+		there := map[string]bool{}
+		_ = snap.EachStream(func(_ format.Place, s format.Stream) error {
+			if p, relative, ok := format.Reference(s); ok && !relative {
+				there[p.String()] = true
+			}
+			if s, ok := s.(*format.Inline); ok {
+				inline++
+				if s.Name.String() != "" {
+					there[s.Name.String()] = false
+				}
+			}
+			return nil
+		})
+		for path, reference := range there {
+			out, r := Relocate(snap.Savepoint, []Prefix{{path, "s3://elsewhere/x"}})
+			if !reference {
+				if out != snap.Savepoint || len(r.Changed) > 0 {
+					t.Errorf("%s: the inline name %s was moved", dir, path)
+				}
+				continue
+			}
+			moved++
+			if len(r.Changed) != 1 || r.Changed[0].From != path || r.Changed[0].To != "s3://elsewhere/x" || r.Changed[0].Handles < 1 {
+				t.Fatalf("%s: %+v", dir, r.Changed)
+			}
+			if bytes := asFile(t, out); strings.Contains(bytes, "s3://elsewhere/x") == false {
+				t.Errorf("%s: %s stands where it was", dir, path)
+			}
+			back, _ := Relocate(out, []Prefix{{"s3://elsewhere/x", path}})
+			if asFile(t, back) != was {
+				t.Errorf("%s: there and back is another file", dir)
+			}
+		}
+		if out, r := Relocate(snap.Savepoint, []Prefix{{"file:/no/such/folder", "x"}}); out != snap.Savepoint || len(r.Changed) > 0 {
+			t.Errorf("%s: what does not fit was moved", dir)
+		}
+		if asFile(t, snap.Savepoint) != was {
+			t.Errorf("%s: the input changed", dir)
+		}
+		_ = snap.Close()
+	}
+	if moved < 150 || inline < 1000 {
+		t.Errorf("too few to show anything")
+	}
+	t.Logf("%d references moved and back, %d inline handles", moved, inline)
+}
+
+func TestRelocate(t *testing.T) {
+	file := func(path string) *format.File { return &format.File{Path: format.NewText(path), Length: 1} }
+	h := func(s format.Stream) *format.OperatorHandle { return &format.OperatorHandle{Data: s} }
+	merged := &format.OperatorHandle{Data: &format.Segment{Path: format.NewText("file:/a/b/taskowned/f"), Length: 3, LogicalID: format.NewText("id")},
+		Merging: &format.FileMerging{TaskOwnedDir: format.NewText("file:/a/b/taskowned"), SharedDir: format.NewText("file:/elsewhere/shared")}}
+	relative := &format.File{Path: format.NewText("file"), Relative: true}
+	op := operator("x", h(file("file:/a/b/c/1")), h(file("file:/a/bc/2")), h(file("s3a://bucket/a/3")), h(relative), merged, h(file("file:/a/b/c/1")), h(&format.Inline{Name: format.NewText("file:/a/b/c/1")}))
+	sp := memoryInput(op).Savepoint
+	out, r := Relocate(sp, []Prefix{{"file:/a/b", "file:/long"}, {"file:/a/b/c/", "hdfs://n/c/"}, {"s3://bucket/a", "gs://g"}})
+	var got []string
+	for _, sub := range out.Operators[0].Subtasks {
+		p, _, _ := format.Reference(sub.Managed.Data)
+		got = append(got, p.String())
+	}
+	// The longest prefix first, whole elements only, spellings of S3 alike.
+	if want := []string{"hdfs://n/c/1", "file:/a/bc/2", "gs://g/3", "file", "file:/long/taskowned/f", "hdfs://n/c/1", ""}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	m := out.Operators[0].Subtasks[4].Managed.Merging
+	if m.TaskOwnedDir.String() != "file:/long/taskowned" || m.SharedDir.String() != "file:/elsewhere/shared" || merged.Merging.TaskOwnedDir.String() != "file:/a/b/taskowned" {
+		t.Errorf("%+v", m)
+	}
+	if len(r.Changed) != 3 || r.Changed[0].Handles != 2 || len(r.Unmatched) != 1 || r.Unmatched[0].From != "file:/a/bc/2" || r.Relative != 1 {
+		t.Errorf("%+v", r)
+	}
+	for i, sub := range op.Subtasks {
+		if changed := i == 0 || i == 2 || i == 4 || i == 5; changed == (out.Operators[0].Subtasks[i] == sub) {
+			t.Errorf("subtask %d", i)
+		}
+	}
+}
+
+// TestSetModeKnown: list states become union states and union states list
+// states, elements stay; back again gives the same streams.
+func TestSetModeKnown(t *testing.T) {
+	n := 0
+	eachKnown(t, func(t *testing.T, k knownSnapshot, in Input) {
+		for _, mode := range []format.Mode{format.ModeList, format.ModeUnion} {
+			other := format.ModeList + format.ModeUnion - mode
+			names := map[string]bool{}
+			eachManaged(in.Savepoint, func(_ *format.Operator, sub *format.Subtask) {
+				for _, st := range sub.Managed.States {
+					if st.Mode == other {
+						names[st.Name.String()] = true
+					}
+				}
+			})
+			pick := func(name string) bool { return names[name] }
+			sp, done, err := SetMode(t.Context(), in, nil, pick, mode)
+			if err != nil || (len(names) == 0) != (sp == in.Savepoint) {
+				t.Fatalf("%s: %v", k.name, err)
+			}
+			for _, d := range done {
+				if d.From != other || d.Handles == 0 {
+					t.Errorf("%+v", d)
+				}
+				n += d.Handles
+			}
+			want := map[string][]string{}
+			for key, e := range holdings(t, in) {
+				if _, name, _ := strings.Cut(key, "/"+other.String()+"/"); names[name] {
+					key = strings.Replace(key, "/"+other.String()+"/", "/"+mode.String()+"/", 1)
+				}
+				want[key] = e
+			}
+			sameHoldings(t, k.name, want, holdings(t, with(in, sp)))
+			eachManaged(sp, func(_ *format.Operator, sub *format.Subtask) { // what the stream says
+				codec, _ := in.Codec(sub.Managed.Codec)
+				metas, err := codec.Describe(t.Context(), in.Source, sub.Managed)
+				if err != nil {
+					t.Errorf("%s: %v", k.name, err)
+				}
+				for _, m := range metas {
+					if m.Mode == other && names[m.Name.String()] {
+						t.Errorf("%s: %s is %v in its stream", k.name, m.Name, m.Mode)
+					}
+				}
+			})
+			back, _, err := SetMode(t.Context(), with(in, sp), nil, pick, other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			was, is := streams(t, in), streams(t, with(in, back))
+			for key := range was {
+				if was[key] != is[key] {
+					t.Errorf("%s: the stream of %s is another", k.name, key)
+				}
+			}
+		}
+	})
+	t.Logf("%d handles", n)
+	if n < 200 {
+		t.Errorf("only %d handles", n)
+	}
+}
+
+func TestSetModeRefused(t *testing.T) {
+	in := memoryInput(operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}}, st{"m", format.ModeBroadcast, []string{"map"}})))
+	all := func(string) bool { return true }
+	for _, mode := range []format.Mode{format.ModeList, format.ModeUnion, format.ModeBroadcast} {
+		if _, _, err := SetMode(t.Context(), in, nil, all, mode); !errors.Is(err, format.ErrUnsupported) {
+			t.Errorf("%v: %v", mode, err)
+		}
+	}
+	none := func(*format.Operator) bool { return false }
+	if sp, done, err := SetMode(t.Context(), in, none, all, format.ModeUnion); sp != in.Savepoint || len(done) > 0 || err != nil {
+		t.Errorf("%v, %v", done, err)
+	}
+}
+
+func TestSetIDAndMaxParallelism(t *testing.T) {
+	op, keyed := operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}}), nil), operator("y", nil)
+	keyed.Subtasks[0].RawKeyed = &format.KeyGroups{}
+	sp := memoryInput(op, keyed).Savepoint
+	sp.ID = 3
+	if out := SetID(sp, 9); out.ID != 9 || sp.ID != 3 || out.Operators[0] != op {
+		t.Error("the id")
+	}
+	if SetID(sp, 3) != sp {
+		t.Error("the same id gives another savepoint")
+	}
+	only := func(want *format.Operator) func(*format.Operator) bool {
+		return func(o *format.Operator) bool { return o == want }
+	}
+	out, done, err := SetMaxParallelism(sp, only(op), 2)
+	if err != nil || len(done) != 1 || done[0].From != 128 || out.Operators[0].MaxParallelism != 2 || op.MaxParallelism != 128 || out.Operators[1] != keyed || out.Operators[0].Subtasks[0] != op.Subtasks[0] {
+		t.Errorf("%v, %v", done, err)
+	}
+	var low *ParallelismError
+	if _, _, err := SetMaxParallelism(sp, only(op), 1); !errors.As(err, &low) {
+		t.Error(err)
+	}
+	if _, _, err := SetMaxParallelism(sp, only(keyed), 256); !errors.Is(err, format.ErrUnsupported) {
+		t.Error(err)
+	}
+	keyed.Subtasks[0].RawKeyed, keyed.Subtasks[0].ManagedKeyed = nil, &format.Incremental{}
+	if _, _, err := SetMaxParallelism(sp, nil, 256); !errors.Is(err, format.ErrUnsupported) {
+		t.Error(err)
+	}
+	if out, done, err := SetMaxParallelism(sp, nil, 128); out != sp || len(done) > 0 || err != nil {
+		t.Error("what is so already changed")
+	}
+}
+
+// TestFilterKnown: of every list and union state the elements of even number
+// stay; other states, and handles that lose nothing, are shared.
+func TestFilterKnown(t *testing.T) {
+	var kept, dropped int64
+	eachKnown(t, func(t *testing.T, k knownSnapshot, in Input) {
+		sp, all, err := Filter(t.Context(), in, nil, func(e FilterElement) (bool, error) { return e.Index%2 == 0, nil })
+		if err != nil {
+			t.Fatalf("%s: %v", k.name, err)
+		}
+		want := map[string][]string{}
+		var wantKept, wantDropped int64
+		for key, e := range holdings(t, in) {
+			want[key] = e
+			if !strings.Contains(key, "/broadcast/") {
+				want[key] = nil
+				for i, v := range e {
+					if i%2 == 0 {
+						want[key] = append(want[key], v)
+						wantKept++
+					} else {
+						wantDropped++
+					}
+				}
+			}
+		}
+		sameHoldings(t, k.name, want, holdings(t, with(in, sp)))
+		var gotKept, gotDropped int64
+		for _, f := range all {
+			gotKept, gotDropped = gotKept+f.Kept, gotDropped+f.Dropped
+		}
+		if gotKept != wantKept || gotDropped != wantDropped {
+			t.Errorf("%s: %d kept and %d dropped, not %d and %d", k.name, gotKept, gotDropped, wantKept, wantDropped)
+		}
+		kept, dropped = kept+gotKept, dropped+gotDropped
+		// Kept whole: the savepoint itself.
+		if same, _, err := Filter(t.Context(), in, nil, func(FilterElement) (bool, error) { return true, nil }); same != in.Savepoint || err != nil {
+			t.Errorf("%s: another savepoint, %v", k.name, err)
+		}
+		// All dropped: states stay, empty.
+		none, _, err := Filter(t.Context(), in, nil, func(FilterElement) (bool, error) { return false, nil })
+		if err != nil {
+			t.Fatalf("%s: %v", k.name, err)
+		}
+		for key, e := range holdings(t, with(in, none)) {
+			if !strings.Contains(key, "/broadcast/") && len(e) > 0 {
+				t.Errorf("%s: %s holds %d", k.name, key, len(e))
+			}
+		}
+	})
+	t.Logf("%d kept, %d dropped", kept, dropped)
+	if dropped < 500 {
+		t.Errorf("only %d dropped", dropped)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	a := nativeHandle("n", st{"a", format.ModeList, []string{"1", "22", "3"}}, st{"u", format.ModeUnion, []string{"1"}}, st{"m", format.ModeBroadcast, []string{"map"}})
+	b := nativeHandle("o", st{"a", format.ModeList, []string{"22", "22"}})
+	in := memoryInput(operator("x", a, b))
+	sp, all, err := Filter(t.Context(), in, func(_ *format.Operator, s string) bool { return s != "u" }, func(e FilterElement) (bool, error) {
+		if want := in.Operators[0].Subtasks[e.Subtask.Index]; e.Operator != in.Operators[0] || e.Subtask != want || want.Managed.States[e.State].Name.String() != "a" {
+			t.Errorf("asked about %+v", e)
+		}
+		return string(e.Value) == packed("22"), nil
+	})
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	f := *all[0]
+	f.Operator = nil
+	if f != (Filtered{State: "a", Kept: 3, Dropped: 2, KeptBytes: 9, DroppedBytes: 4}) {
+		t.Errorf("%+v", f)
+	}
+	if sp.Operators[0].Subtasks[1] != in.Operators[0].Subtasks[1] || sp.Operators[0].Subtasks[0] == in.Operators[0].Subtasks[0] || a.States[0].Offsets.Len() != 3 {
+		t.Error("a subtask that lost nothing is not shared, or the input changed")
+	}
+	// What is asked answers with an error: that very one.
+	trouble := errors.New("trouble")
+	if _, _, err := Filter(t.Context(), in, nil, func(FilterElement) (bool, error) { return false, trouble }); err != trouble {
+		t.Error(err)
+	}
+	// Trouble of reading has its place.
+	in.Source = failing{}
+	_, _, err = Filter(t.Context(), in, nil, func(FilterElement) (bool, error) { return true, nil })
+	var at *format.Error
+	if !errors.As(err, &at) || at.Path != `operator "x"/subtask 0/state "a"/element 0` {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestOperatorStateForKnown: for releases before 1.18 streams are described as
+// version 5, elements stay; compressed ones are refused; others are shared.
+func TestOperatorStateForKnown(t *testing.T) {
+	rebuilt, refused := 0, 0
+	eachKnown(t, func(t *testing.T, k knownSnapshot, in Input) {
+		if sp, n, err := OperatorStateFor(t.Context(), in, assign.Release{Major: 1, Minor: 18}); sp != in.Savepoint || n != 0 || err != nil {
+			t.Errorf("%s: 1.18 changes %d, %v", k.name, n, err)
+		}
+		sp, n, err := OperatorStateFor(t.Context(), in, assign.Release{Major: 1, Minor: 17})
+		if errors.Is(err, format.ErrUnsupported) {
+			refused++
+			compressed := false
+			eachManaged(in.Savepoint, func(_ *format.Operator, sub *format.Subtask) {
+				p := stream(t, in.Source, sub.Managed.Data)
+				compressed = compressed || len(p) > 4 && p[4] == 1
+			})
+			if !compressed {
+				t.Errorf("%s: %v", k.name, err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", k.name, err)
+		}
+		rebuilt += n
+		sameHoldings(t, k.name, holdings(t, in), holdings(t, with(in, sp)))
+		was := streams(t, in)
+		for key, p := range streams(t, with(in, sp)) {
+			if was[key] == "" { // a placeholder of file merging
+				continue
+			}
+			// The same bytes, in version 5 and without the mark of compression.
+			if want := "\x00\x00\x00\x05" + was[key][5:]; p != want {
+				t.Errorf("%s: the stream of %s is another", k.name, key)
+			}
+		}
+	})
+	t.Logf("%d handles described anew, %d snapshots refused", rebuilt, refused)
+	if rebuilt < 100 || refused < 2 {
+		t.Errorf("too few to show anything")
+	}
+}
+
+// failing is a source that fails.
+type failing struct{ memory }
+
+func (failing) ReadAt(context.Context, format.Stream, []byte, int64) (int, error) {
+	return 0, format.Errorf(format.ErrMissing, "gone")
+}
