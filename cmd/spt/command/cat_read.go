@@ -159,7 +159,7 @@ func (c *catter) each(ctx context.Context, st *catState, f func(*catItem) error)
 
 // placed says of an error in which stream of the snapshot it is.
 func (c *catter) placed(err error, at *catPart) error {
-	value, isValue := err.(*notReadable) //nolint:errorlint // what wraps it has nothing to add
+	value, isValue := err.(*notReadable) // not errors.As: nothing wraps it
 	if isValue {
 		err = value.error
 	}
