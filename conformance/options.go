@@ -42,6 +42,10 @@ type Choices struct {
 	// its files. Only Proceed heeds it.
 	Claim bool `json:"claim,omitempty"`
 
+	// Ingest lets RocksDB import the files of several handles instead of copying
+	// their entries: the other way that it restores at another parallelism.
+	Ingest bool `json:"ingest,omitempty"`
+
 	// UIDs gives operators new uids, by their uid in the shape.
 	UIDs map[string]string `json:"uids,omitempty"`
 

@@ -379,3 +379,87 @@ func (j *rescaleJudge) complete(t *testing.T, restored Content) {
 		t.Errorf("restored with parallelism %d: %s", restored.Operators[0].Parallelism, wrong)
 	}
 }
+
+// RocksDB's incremental handles are handed out whole, so that after 2 → 4 two
+// subtasks hold the same files. Restored at yet another parallelism that is no
+// harm where entries are copied, Flink's default; where files are imported,
+// RocksDB refuses those that overlap, from 2.0 on.
+func TestSharedIncrementalHandles(t *testing.T) {
+	eachVersion(t, func(t *testing.T, version Version) {
+		f := Use(t, version)
+		s := madeOnce(t, f, caseNamed(t, "counts-incremental").options)
+		j := &rescaleJudge{f: f, s: s, truth: mustTruth(t, s)}
+		j.complete(t, Restore(t, f, s, Choices{Parallelism: 3, Ingest: true}))
+		rewritten := j.write(t, j.plan(t, 4, transform.StrategyFlink))
+		j.complete(t, Restore(t, f, rewritten, Choices{Parallelism: 4, Ingest: true}))
+		j.complete(t, Restore(t, f, rewritten, Choices{Parallelism: 3}))
+		if version == V1_20 {
+			j.complete(t, Restore(t, f, rewritten, Choices{Parallelism: 3, Ingest: true}))
+		} else {
+			JudgeRefused(t, f, rewritten, Choices{Parallelism: 3, Ingest: true}, "CFs have overlapping ranges")
+		}
+	})
+}
+
+// What a rescale would look like that puts the several handles which a new
+// subtask needs into one changelog handle (tag 14) instead of refusing: Flink
+// restores it at that and at other parallelisms, with changelog off and on.
+func TestSeveralHandlesForOneSubtask(t *testing.T) {
+	eachVersion(t, func(t *testing.T, version Version) {
+		for _, r := range []struct {
+			of   string
+			to   int
+			then []int
+		}{
+			{"counts-rescaled", 2, []int{3, 1}},
+			{"counts-incremental", 3, []int{2, 4}}, // old handles in more than one new subtask
+			{"keyed-rocksdb-native", 3, []int{2}},
+		} {
+			t.Run(fmt.Sprintf("%s-to-%d", r.of, r.to), func(t *testing.T) {
+				f := Use(t, version)
+				s := madeOnce(t, f, caseNamed(t, r.of).options)
+				j := &rescaleJudge{f: f, s: s, truth: mustTruth(t, s)}
+				snap := opened(t, s)
+				out, rewritten := standsFor(t, s)
+				seal(t, snap.View(inChangelogs(t, snap, j.plan(t, r.to, transform.StrategyFlink))), out, writer.Options{})
+				for _, parallelism := range append([]int{r.to}, r.then...) {
+					j.complete(t, Restore(t, f, rewritten, Choices{Parallelism: parallelism}))
+				}
+				if s.Options.Checkpoint {
+					rewritten.Options.Changelog = true
+					j.complete(t, Restore(t, f, rewritten, Choices{Parallelism: r.to}))
+				}
+			})
+		}
+	})
+}
+
+// inChangelogs gives operators with keyed state the plan's parallelism: each
+// new subtask gets all handles of its plan in one changelog handle.
+func inChangelogs(t *testing.T, snap *reader.Snapshot, plan *transform.RescalePlan) *format.Savepoint {
+	t.Helper()
+	sp := *snap.Savepoint
+	sp.Operators = slices.Clone(sp.Operators)
+	for i, op := range plan.Operators {
+		if len(op.Keyed) == 0 {
+			continue
+		}
+		c := *op.Operator
+		c.Parallelism, c.Subtasks = op.To, nil
+		for k, dealt := range op.Keyed[0].Subtasks {
+			if c.Subtasks = append(c.Subtasks, &format.Subtask{Index: int32(k)}); len(dealt.Pieces) == 0 {
+				continue
+			}
+			h := &format.Changelog{
+				Range: dealt.Range, CheckpointID: sp.ID,
+				HandleID: format.NewText(fmt.Sprintf("5b7f0000-0000-4000-8000-%012d", 1000*i+k)),
+			}
+			for _, piece := range dealt.Pieces {
+				h.Materialized = append(h.Materialized, piece.Handle)
+			}
+			c.Subtasks[k].ManagedKeyed = h
+		}
+		sp.Operators[i] = &c
+	}
+	return &sp
+}

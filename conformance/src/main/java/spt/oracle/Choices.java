@@ -12,6 +12,9 @@ public final class Choices implements Serializable {
     /** Makes the snapshot the job's own: its files may stay in use by later checkpoints. For proceed. */
     public boolean claim;
 
+    /** Lets RocksDB import the files of several handles instead of copying their entries. */
+    public boolean ingest;
+
     /** New uid of an operator, by its uid in the shape. */
     public Map<String, String> uids = Map.of();
 

@@ -150,7 +150,7 @@ final class Runner implements AutoCloseable {
             run = "run-" + number;
             id = new JobID(0, number);
             gate = Gate.open(run);
-            Configuration configuration = configuration();
+            Configuration configuration = configuration(choices);
             StreamExecutionEnvironment env = new StreamExecutionEnvironment(configuration);
             env.configure(configuration);
             env.setParallelism(choices.parallelism > 0 ? choices.parallelism : options.parallelism);
@@ -170,7 +170,7 @@ final class Runner implements AutoCloseable {
             }
         }
 
-        private Configuration configuration() {
+        private Configuration configuration(Choices choices) {
             Configuration c = new Configuration();
             c.setString("state.backend.type", WatchedBackend.Factory.class.getName());
             c.set(WatchedBackend.REAL, options.backend);
@@ -178,6 +178,7 @@ final class Runner implements AutoCloseable {
             c.setString("state.backend.incremental", String.valueOf(options.incremental));
             c.setString("execution.checkpointing.incremental", String.valueOf(options.incremental));
             c.setString("state.backend.rocksdb.memory.managed", "false");
+            c.setString("state.backend.rocksdb.use-ingest-db-restore-mode", String.valueOf(choices.ingest));
             c.setString("state.backend.rocksdb.timer-service.factory", options.heapTimers ? "HEAP" : "ROCKSDB");
             c.setString("state.backend.rocksdb.localdir", scratch.resolve("rocksdb").toString());
             c.setString("state.backend.changelog.enabled", String.valueOf(options.changelog));
