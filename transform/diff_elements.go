@@ -44,7 +44,8 @@ type ElementsDiff struct {
 }
 
 // ElementChange is an element that comes more often on one side, and where it
-// comes first there.
+// comes first there. Of more than three million elements, subtasks are passed
+// over that hold the same as one on the other side.
 type ElementChange struct {
 	Handle   *format.OperatorHandle
 	State    int // in Handle.States
@@ -270,6 +271,9 @@ func (d *differ) compare(a, b *elementSide, set, placed bool) (*ElementsDiff, er
 	if err := c.count(); err != nil {
 		return nil, err
 	}
+	if err := c.recount(); err != nil {
+		return nil, err
+	}
 	r := c.r
 	if c.skipped {
 		r.OldDistinct, r.NewDistinct = -1, -1
@@ -286,36 +290,117 @@ type comparison struct {
 	set, placed bool
 	r           *ElementsDiff
 	todo        [diffParts]bool // parts that may differ
-	skipped     bool            // a part with elements is the same, and not counted
+	skipped     bool            // elements that are the same on both sides were not counted
+	// out is subtasks that hold the same elements as one of the other side.
+	out [2]*elementSide
 	// up and down are by how much the count of every element was multiplied, and
 	// divided; 0 before the first.
 	up, down int64
 }
 
-// sums finds the parts that differ.
+// sums finds the parts that differ, and the subtasks that hold the same as one
+// of the other side and need not be looked at again.
 func (c *comparison) sums() error {
-	var all [2][]partSum
+	var all, bySubtask [2][]partSum
 	err := c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide) error {
-		sums := make([]partSum, diffParts)
-		all[side] = sums
+		sums, whole := make([]partSum, diffParts), make([]partSum, len(s.parts))
+		all[side], bySubtask[side] = sums, whole
 		var n int64
 		err := s.each(ctx, func(part int, e format.Element) error {
 			g := c.d.digestOf(s, part, e.Value, c.placed)
 			sums[diffPart(g)].add(g)
+			whole[part].add(g)
 			n = c.d.tick(n, e.Value)
 			return nil
 		})
 		c.d.progress(n)
 		return err
 	})
+	if err != nil {
+		return err
+	}
 	for i := range c.todo {
-		if err != nil {
-			return err
-		}
 		c.todo[i] = all[0][i] != all[1][i]
 		c.skipped = c.skipped || !c.todo[i] && all[0][i].n > 0
 	}
-	return err
+	lo, hi := min(c.a.total, c.b.total), max(c.a.total, c.b.total)
+	if c.set || lo == 0 || lo != hi && hi%lo == 0 {
+		return nil // how often each comes is what it may be about
+	}
+	equal := map[partSum][]int{}
+	for i, sum := range bySubtask[0] {
+		equal[sum] = append(equal[sum], i)
+	}
+	var out [2]map[int]bool
+	out[0], out[1] = map[int]bool{}, map[int]bool{}
+	for i, sum := range bySubtask[1] {
+		if free := equal[sum]; len(free) > 0 {
+			out[0][free[0]], out[1][i] = true, true
+			equal[sum] = free[1:]
+		}
+	}
+	if len(out[0]) > 0 {
+		c.skipped = true
+		c.a, c.out[0] = c.a.split(out[0])
+		c.b, c.out[1] = c.b.split(out[1])
+	}
+	return nil
+}
+
+// split parts a side into the subtasks that are in the set, and the others.
+func (s *elementSide) split(out map[int]bool) (rest, cut *elementSide) {
+	rest, cut = &elementSide{in: s.in}, &elementSide{in: s.in}
+	for i, p := range s.parts {
+		to := rest
+		if out[i] {
+			to = cut
+		}
+		to.parts = append(to.parts, p)
+		to.total += p.h.States[p.state].Offsets.Len()
+	}
+	return rest, cut
+}
+
+// recount adds to the counts of listed elements how often they come in the
+// subtasks that were passed over.
+func (c *comparison) recount() error {
+	if c.out[0] == nil || len(c.r.AddedList)+len(c.r.RemovedList) == 0 {
+		return nil
+	}
+	listed := map[digest]*ElementChange{}
+	for side, list := range [][]ElementChange{c.r.RemovedList, c.r.AddedList} {
+		in := c.a.in
+		if side == 1 {
+			in = c.b.in
+		}
+		for i := range list {
+			p, err := list[i].Value(c.d.ctx, in)
+			if err != nil {
+				return format.InFile(err, in.Location)
+			}
+			listed[c.d.hash.sum(p)] = &list[i]
+		}
+	}
+	for side, s := range c.out {
+		var n int64
+		err := s.each(c.d.ctx, func(_ int, e format.Element) error {
+			n = c.d.tick(n, e.Value)
+			x := listed[c.d.hash.sum(e.Value)]
+			switch {
+			case x == nil:
+			case side == 0:
+				x.Old++
+			default:
+				x.New++
+			}
+			return nil
+		})
+		c.d.progress(n)
+		if err != nil {
+			return format.InFile(err, s.in.Location)
+		}
+	}
+	return nil
 }
 
 // tick adds up what was read and tells of it now and then.
@@ -329,7 +414,7 @@ func (d *differ) tick(n int64, value []byte) int64 {
 
 // count counts the parts that may differ, as many at once as fit.
 func (c *comparison) count() error {
-	t := newPairTable(c.d.limit)
+	t := newPairTable(c.d.limit, c.a.total+c.b.total)
 	for lo, width := 0, diffParts; lo < diffParts; {
 		if !c.todo[lo] {
 			lo++
@@ -541,8 +626,14 @@ const (
 
 var errPairsFull = errors.New("internal error: the table of pairs is full")
 
-func newPairTable(limit int) *pairTable {
-	return &pairTable{slots: make([]pairSlot, 1024), limit: limit}
+// newPairTable makes a table for as many of n elements as the limit allows, all
+// of which may be different.
+func newPairTable(limit int, n int64) *pairTable {
+	size := 1024
+	for int64(size)*3/4 < min(n, int64(limit)) {
+		size *= 2
+	}
+	return &pairTable{slots: make([]pairSlot, size), limit: limit}
 }
 
 // find gives the slot of an element, or the free one where it belongs.
@@ -563,10 +654,6 @@ func (t *pairTable) add(d digest, side int) error {
 		if t.used >= t.limit {
 			return errPairsFull
 		}
-		if t.used*4 >= len(t.slots)*3 {
-			t.grow()
-			s = t.find(d)
-		}
 		t.used++
 		s.key = d
 	}
@@ -580,16 +667,6 @@ func (t *pairTable) add(d digest, side int) error {
 	}
 	*n++
 	return nil
-}
-
-func (t *pairTable) grow() {
-	old := t.slots
-	t.slots = make([]pairSlot, 2*len(old))
-	for _, s := range old {
-		if s.a|s.b != 0 {
-			*t.find(s.key) = s
-		}
-	}
 }
 
 // reset empties the table for the next pass.

@@ -1,0 +1,127 @@
+package transform
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/savepoint-tools/spt/internal/sptest"
+)
+
+// unionFile writes a _metadata of union state and opens it.
+func unionFile(t testing.TB, o sptest.UnionOptions) Input {
+	t.Helper()
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "_metadata"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err := sptest.WriteUnion(w, o); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return inputOf(openAt(t, place(), dir))
+}
+
+// peakHeap runs f and gives the largest heap that was seen meanwhile, of what
+// f added.
+func peakHeap(f func()) int64 {
+	var before, m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var peak atomic.Int64
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				runtime.ReadMemStats(&m)
+				peak.Store(max(peak.Load(), int64(m.HeapInuse)-int64(before.HeapInuse)))
+			}
+		}
+	}()
+	f()
+	close(done)
+	<-stopped
+	return peak.Load()
+}
+
+// BenchmarkDiffElements compares operator state of SPT_BENCH_MIB MiB each side
+// (128 unless set): both the same, one subtask in a hundred other, all other.
+// Bytes are those of both sides.
+func BenchmarkDiffElements(b *testing.B) {
+	mib := int64(128)
+	if n, err := strconv.ParseInt(os.Getenv("SPT_BENCH_MIB"), 10, 64); err == nil {
+		mib = n
+	}
+	o := sptest.UnionOfSize(mib << 20)
+	x := unionFile(b, o)
+	other := o
+	other.Seed += uint64(max(o.Subtasks/100, 1)) // its subtasks but the last are those of x but the first
+	few := unionFile(b, other)
+	other.Seed = 1 << 40
+	all := unionFile(b, other)
+	for _, tt := range []struct {
+		name string
+		b    Input
+	}{{"same", x}, {"few", few}, {"all", all}} {
+		b.Run(tt.name, func(b *testing.B) {
+			b.SetBytes(2 * o.Size())
+			peak := peakHeap(func() {
+				for b.Loop() {
+					d, err := DiffSavepoints(b.Context(), x, tt.b, DiffOptions{List: 10})
+					if err != nil || d.Same() != (tt.name == "same") {
+						b.Fatal(err, d.Differences)
+					}
+				}
+			})
+			b.ReportMetric(float64(peak)/(1<<20), "peak-MiB")
+		})
+	}
+}
+
+// TestDiffMemory: a few million elements that all differ stay within a bound
+// that does not grow with them.
+func TestDiffMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 200 MB")
+	}
+	o := sptest.UnionOptions{Subtasks: 64, Elements: 40_000, ElementSize: 24, Seed: 1}
+	a := unionFile(t, o)
+	o.Seed = 1000
+	b := unionFile(t, o)
+	var d *Diff
+	peak := peakHeap(func() {
+		df := &differ{ctx: t.Context(), a: a, b: b, o: DiffOptions{List: 10}, hash: newHasher(), out: &Diff{}, limit: 1 << 20}
+		var err error
+		if d, err = df.run(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	e := d.Operators[0].States[0].Elements
+	if want := int64(o.Subtasks * o.Elements); e.Added != want || e.Removed != want || len(e.AddedList) != 10 {
+		t.Errorf("+%d -%d, want %d", e.Added, e.Removed, want)
+	}
+	// 1 M elements fill a table of 2 M slots of 24 bytes; growing takes half of
+	// that again for a moment, and the collector may lag behind by as much.
+	t.Logf("%d elements of which all differ, at most %d MiB", e.Added+e.Removed, peak>>20)
+	if peak > 160<<20 {
+		t.Errorf("%d MiB", peak>>20)
+	}
+}
