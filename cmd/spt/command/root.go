@@ -55,7 +55,6 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		newDropCommand(env),
 		newRenameCommand(env),
 		newRelocateCommand(env),
-		newMergeCommand(env),
 		newSetCommand(env),
 		newFilterCommand(env),
 		newHashCommand(env),
