@@ -58,8 +58,14 @@ func (s *Snapshot) View(sp *format.Savepoint) *Snapshot {
 }
 
 // Unchanged checks that the file that describes the snapshot is still the one
-// that was opened; ErrChanged if not.
+// that was opened, and those of snapshots it was combined with; ErrChanged if
+// not.
 func (s *Snapshot) Unchanged(ctx context.Context) error {
+	for _, o := range s.others {
+		if err := o.Unchanged(ctx); err != nil {
+			return err
+		}
+	}
 	info, err := s.src.store.Stat(ctx, s.Container.Name)
 	if err == nil && info.Version == s.src.version {
 		return nil

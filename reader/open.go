@@ -61,6 +61,7 @@ type Snapshot struct {
 	src       *source
 	mapping   *storage.Mapping
 	asRead    *format.Savepoint // what stands in the container
+	others    []*Snapshot       // whose streams may be in the model too, see Combine
 }
 
 // Open opens a snapshot. Errors say what was found instead, and match

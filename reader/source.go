@@ -43,6 +43,7 @@ type source struct {
 	mu        sync.Mutex
 	lookups   map[reference]*lookup
 	folders   map[string]*folder
+	foreign   map[*format.Chunks]*spt.File // chunks of other .spt files, see Combine
 }
 
 type reference struct {
@@ -93,6 +94,9 @@ func (s *source) ReadAt(ctx context.Context, st format.Stream, p []byte, off int
 	case *format.KeyGroupStream:
 		return s.ReadAt(ctx, st.Data, p, off)
 	case *format.Chunks:
+		if f := s.foreign[st]; f != nil {
+			return f.ReadAt(ctx, st, p, off)
+		}
 		if s.file == nil {
 			return 0, errors.New("internal error: chunks outside an .spt file")
 		}

@@ -52,20 +52,22 @@ func (p *Plan) apart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	own := p.snap.Container.Name
-	if p.snap.Container.Family == reader.Flink {
-		own = p.snap.Dir()
-		if own == "" {
-			own = "."
+	for _, snap := range append([]*reader.Snapshot{p.snap}, p.snap.Others()...) {
+		own := snap.Container.Name
+		if snap.Container.Family == reader.Flink {
+			own = snap.Dir()
+			if own == "" {
+				own = "."
+			}
 		}
-	}
-	in, err := canonical(ctx, p.snap.Store(), own)
-	if err != nil {
-		return err
-	}
-	if sameNames(p.snap.Store(), p.store) {
-		if how := overlap(target, in); how != "" {
-			return &TargetError{p.Target, how + " the input", "write somewhere else"}
+		in, err := canonical(ctx, snap.Store(), own)
+		if err != nil {
+			return err
+		}
+		if sameNames(snap.Store(), p.store) {
+			if how := overlap(target, in); how != "" {
+				return &TargetError{p.Target, how + " the input", "write somewhere else"}
+			}
 		}
 	}
 	seen := map[string]bool{}

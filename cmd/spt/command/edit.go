@@ -58,6 +58,12 @@ func edit(ctx context.Context, env *Env, o writeOptions, args []string, change f
 	if err != nil {
 		return inContainer(err, snap)
 	}
+	return sealEdit(ctx, env, o, in, out, snap, sp, r)
+}
+
+// sealEdit writes what an edit made of a snapshot, or says what would be
+// written.
+func sealEdit(ctx context.Context, env *Env, o writeOptions, in, out string, snap *reader.Snapshot, sp *format.Savepoint, r *EditResult) error {
 	if o.opts.Family == "" && out == "" {
 		o.opts.Family = snap.Container.Family
 	}

@@ -80,6 +80,7 @@ func exitCode(err error) int {
 	var found *findings
 	var parallelism *transform.ParallelismError
 	var collision *transform.CollisionError
+	var merge *transform.MergeError
 	switch {
 	case err == nil:
 		return exitOK
@@ -89,7 +90,7 @@ func exitCode(err error) int {
 		return exitInput // before findings: they are those of no snapshot that ever was
 	case errors.As(err, &found):
 		return exitFindings
-	case errors.As(err, &usage), errors.As(err, &flag), errors.As(err, &target), errors.As(err, &parallelism), errors.As(err, &collision):
+	case errors.As(err, &usage), errors.As(err, &flag), errors.As(err, &target), errors.As(err, &parallelism), errors.As(err, &collision), errors.As(err, &merge):
 		return exitUsage
 	case errors.Is(err, storage.ErrNoSpace):
 		return exitFailed

@@ -1,0 +1,175 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+type mergeOptions struct {
+	writeOptions
+	from              string
+	operators, states []string
+}
+
+func (o *mergeOptions) addFlags(fs *pflag.FlagSet) {
+	o.writeOptions.addFlags(fs)
+	fs.StringVar(&o.from, "from", "", "the snapshot `B` that operators are taken from")
+	fs.StringArrayVar(&o.operators, "operator", nil, "this operator of B: uid, name, id or unambiguous beginning of the id; globs; repeatable")
+	fs.StringArrayVar(&o.states, "state", nil, "only operator states of this name, into the operator of the same id; globs; repeatable")
+}
+
+func (o *mergeOptions) validate(env *Env) error {
+	if o.from == "" {
+		return &usageError{"--from B is needed: the snapshot that operators are taken from", "spt merge A OUT --from B --operator UID"}
+	}
+	if len(o.operators) == 0 {
+		return &usageError{"--operator is needed: what is taken from " + ui.Quote(o.from), "spt inspect " + ui.Quote(o.from) + "   says what there is; --operator '*' takes all"}
+	}
+	p := pick{operators: o.operators, states: o.states}
+	if err := p.validate(); err != nil {
+		return err
+	}
+	return o.writeOptions.validate(env)
+}
+
+func newMergeCommand(env *Env) *cobra.Command {
+	var o mergeOptions
+	cmd := &cobra.Command{
+		Use:   "merge A [OUT] --from B --operator NAME",
+		Short: "Take operators, or single states, over from another snapshot",
+		Long: `Puts operators of a snapshot B into a snapshot A, with all they hold. All else of
+A is copied byte for byte, and files of B are copied like those of A; where two
+have one name, that of B gets a number behind it.
+
+With --state, only operator states of that name are taken, into the operator of
+the same id, or as an operator of their own where A has none. Keyed states lie
+together in files and go with their operator only.
+
+Nothing of A is replaced: an operator, or a state, that A has already is
+refused. So are records in flight, an operator that had finished, and single
+states where A and B have the operator at different parallelisms.`,
+		Example: `  spt merge sp-010 both --from sp-009 --operator lists
+  spt merge sp-010 both --from sp-009 --operator sink --state writer_raw_states`,
+		Args: between(1, 2, "a snapshot, and where to write it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(env); err != nil {
+				return err
+			}
+			return o.run(cmd, env, args)
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *mergeOptions) run(cmd *cobra.Command, env *Env, args []string) (err error) {
+	out := ""
+	if len(args) == 2 {
+		if out = args[1]; out == "" {
+			return usagef("OUT is empty")
+		}
+	}
+	ctx := cmd.Context()
+	a, err := env.open(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	b, err := env.open(ctx, o.from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	picked, err := o.picked(env, a, b)
+	if err != nil {
+		return err
+	}
+	both, from, err := reader.Combine(ctx, a, b.View(picked))
+	if err != nil {
+		return inContainer(err, b)
+	}
+	m := transform.MergeOptions{}
+	if len(o.states) > 0 {
+		m.States = func(name string) bool { return matches(o.states, name) }
+	}
+	sp, done, err := transform.Merge(ctx, env.input(both), from, m)
+	if err != nil {
+		return format.At(err, "merging %s", ui.Quote(o.from))
+	}
+	r, err := o.result(cmd, env, a, b, args[0], done)
+	if err != nil {
+		return err
+	}
+	return sealEdit(ctx, env, o.writeOptions, args[0], out, both, sp, r)
+}
+
+// picked is B with the operators that are asked for, in the version of _metadata
+// that A has.
+func (o *mergeOptions) picked(env *Env, a, b *reader.Snapshot) (*format.Savepoint, error) {
+	p := pick{operators: o.operators}
+	ops, err := p.pickOperators(env, b.Operators)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.states) > 0 {
+		if err := env.checkStates(o.states, func(*format.Operator) bool { return true }, ops); err != nil {
+			return nil, err
+		}
+	}
+	c := *b.Savepoint
+	c.Operators = ops
+	mine, ok1 := metadata.VersionOf(a.Savepoint)
+	theirs, ok2 := metadata.VersionOf(b.Savepoint)
+	switch {
+	case !ok1 || !ok2 || mine == theirs:
+		return &c, nil
+	case mine < theirs:
+		return nil, &hintedError{
+			format.Errorf(format.ErrUnsupported, "%s has metadata %s, which is newer than %s of %s", ui.Quote(o.from), theirs, mine, ui.Quote(a.Location)),
+			fmt.Sprintf("bring one to the version of the other first:  spt convert %s OUT --metadata-version %d", ui.Quote(a.Location), int32(theirs))}
+	}
+	return metadata.WithVersion(&c, mine)
+}
+
+// hintedError is an error and what can be done.
+type hintedError struct {
+	error
+	hint string
+}
+
+func (e *hintedError) Unwrap() error { return e.error }
+func (e *hintedError) Hint() string  { return e.hint }
+
+func (o *mergeOptions) result(cmd *cobra.Command, env *Env, a, b *reader.Snapshot, to string, done *transform.Merged) (*EditResult, error) {
+	r := &EditResult{Changes: []EditChange{}}
+	for _, op := range done.Operators {
+		s, err := summary.Of(cmd.Context(), &format.Savepoint{Operators: []*format.Operator{op}})
+		if err != nil {
+			return nil, err
+		}
+		r.Changes = append(r.Changes, EditChange{What: "took over operator", Operator: env.label(op), ID: op.ID.String(), From: o.from, To: to, Bytes: s.Bytes.State()})
+	}
+	for _, s := range done.States {
+		r.Changes = append(r.Changes, EditChange{What: "took over state", Operator: env.label(s.Operator), ID: s.Operator.ID.String(), State: env.text(s.Name), From: o.from, To: to, Elements: s.Elements})
+	}
+	if x, y := summary.KindOf(a.Savepoint), summary.KindOf(b.Savepoint); len(done.Operators) > 0 && (x.Type != y.Type || x.Format != y.Format) {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s is a %s and %s a %s: the result says of itself what the first does", ui.Quote(a.Location), kindText(x), ui.Quote(b.Location), kindText(y)))
+	}
+	return r, nil
+}
+
+func kindText(k summary.Kind) string {
+	if k.Format == "" {
+		return k.Type
+	}
+	return k.Format + " " + k.Type
+}

@@ -1,0 +1,178 @@
+package reader
+
+import (
+	"context"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/storage"
+)
+
+// Combine gives a with a way to the bytes of b too, and the model of b with
+// streams that mean the same in it: what a transform puts together of both can
+// be read, and written, as one snapshot. Both must stay open.
+//
+// A file that b names relative to itself is named by its place then, and so is
+// one that was found elsewhere than b says. A missing file that b names relative
+// to itself is an error, for it has no name in a.
+func Combine(ctx context.Context, a, b *Snapshot) (*Snapshot, *format.Savepoint, error) {
+	src := a.src.clone()
+	m := combiner{ctx: ctx, b: b, src: src, ropes: map[*format.Chunks]*format.Concat{}, files: map[format.StreamKey]string{}, mine: map[reference]bool{}}
+	_ = a.EachStream(func(_ format.Place, st format.Stream) error {
+		if path, relative, ok := format.Reference(st); ok {
+			m.mine[reference{relative, path.String()}] = true
+		}
+		return nil
+	})
+	sp, err := b.MapStreams(m.stream)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := *a
+	c.src = src
+	c.mapping = nil // the base closes it
+	c.others = append(append([]*Snapshot(nil), a.others...), b)
+	c.others = append(c.others, b.others...)
+	return &c, sp, nil
+}
+
+// Others are the snapshots whose streams were combined with those of this one.
+func (s *Snapshot) Others() []*Snapshot { return s.others }
+
+// clone is a source that knows what this one does and can learn more.
+func (s *source) clone() *source {
+	c := &source{
+		stores: s.stores, store: s.store, dir: s.dir, location: s.location, version: s.version, maps: s.maps, file: s.file,
+		sched: s.sched, lookups: map[reference]*lookup{}, folders: map[string]*folder{}, foreign: map[*format.Chunks]*spt.File{},
+	}
+	for k, f := range s.foreign {
+		c.foreign[k] = f
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, l := range s.lookups {
+		c.lookups[k] = l
+	}
+	return c
+}
+
+type combiner struct {
+	ctx   context.Context
+	b     *Snapshot
+	src   *source
+	ropes map[*format.Chunks]*format.Concat
+	files map[format.StreamKey]string // where those lie that are named anew
+	mine  map[reference]bool          // what a refers to
+}
+
+func (m *combiner) stream(_ format.Place, st format.Stream) (format.Stream, error) {
+	switch s := st.(type) {
+	case *format.File:
+		uri, err := m.file(s, s.Relative)
+		if err != nil || uri == "" {
+			return s, err
+		}
+		return &format.File{Path: format.NewText(uri), Length: s.Length}, nil
+	case *format.Segment:
+		uri, err := m.file(s, false)
+		if err != nil || uri == "" {
+			return s, err
+		}
+		c := *s
+		c.Path = format.NewText(uri)
+		return &c, nil
+	case *format.Chunks:
+		return m.chunks(s), nil
+	case *format.Concat:
+		for _, p := range s.Parts {
+			if c, ok := p.Of.(*format.Chunks); ok {
+				m.chunks(c)
+			}
+		}
+	}
+	return st, nil
+}
+
+// chunks makes a rope of chunks of b: new bytes, which share no name with those
+// of a. The chunks in it are known to be b's by their identity.
+func (m *combiner) chunks(s *format.Chunks) format.Stream {
+	if r := m.ropes[s]; r != nil {
+		return r
+	}
+	file := m.b.src.file
+	if f := m.b.src.foreign[s]; f != nil {
+		file = f
+	}
+	m.src.foreign[s] = file
+	r := &format.Concat{As: s.As, Parts: []format.Part{{Of: s, N: s.Length}}}
+	m.ropes[s] = r
+	return r
+}
+
+// file gives the place by which a file of b is named from now on, "" where its
+// name says it. The file is found there at once, at the version first seen.
+func (m *combiner) file(st format.Stream, relative bool) (string, error) {
+	key := st.Key()
+	if s, ok := st.(*format.Segment); ok { // one file of many segments
+		key = (&format.File{Path: s.Path}).Key()
+	}
+	if uri, ok := m.files[key]; ok {
+		return uri, nil
+	}
+	path, _, _ := format.Reference(st)
+	uri := path.String()
+	l := m.b.src.lookup(m.ctx, st)
+	if l.err != nil {
+		if relative || m.ctx.Err() != nil {
+			return "", l.err
+		}
+		// It says so wherever it is read; a file of this name that lies with a is
+		// another.
+		if ref := (reference{false, uri}); !m.mine[ref] {
+			m.src.know(ref, Found{}, nil, l.err)
+		}
+		m.files[key] = ""
+		return "", nil
+	}
+	if relative || l.found.Instead != "" {
+		var err error
+		if uri, err = placeURI(m.ctx, l.found); err != nil {
+			return "", err
+		}
+	}
+	found := l.found
+	found.Instead = ""
+	m.src.know(reference{false, uri}, found, l.rd, nil)
+	if uri == path.String() && !relative {
+		uri = ""
+	}
+	m.files[key] = uri
+	return uri, nil
+}
+
+// know notes where a reference leads, unless that is known.
+func (s *source) know(ref reference, found Found, rd *storage.Reader, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.lookups[ref]; l == nil || l.err != nil {
+		l = &lookup{found: found, rd: rd, err: err}
+		l.once.Do(func() {})
+		s.lookups[ref] = l
+	}
+}
+
+// placeURI is an absolute name of a file that was found.
+func placeURI(ctx context.Context, f Found) (string, error) {
+	c, ok := f.Store.(storage.Canonicalizer)
+	if !ok {
+		return f.URI, nil
+	}
+	path, err := c.Canonical(ctx, f.Name)
+	if err != nil {
+		return "", err
+	}
+	if path[0] != '/' { // C:/x
+		path = "/" + path
+	}
+	return "file:" + path, nil
+}

@@ -1,0 +1,226 @@
+package transform
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// MergeOptions say what is taken over.
+type MergeOptions struct {
+	// Pick chooses operators of the other savepoint; nil: all.
+	Pick func(*format.Operator) bool
+	// States takes only operator states of these names, and puts them into the
+	// operator of the same id; nil: whole operators, all that they hold.
+	States func(string) bool
+}
+
+// Merged is what was taken over, as it was in the other savepoint.
+type Merged struct {
+	Operators []*format.Operator
+	States    []MergedState
+}
+
+// MergedState is a state of an operator.
+type MergedState struct {
+	Operator *format.Operator
+	Name     string
+	Elements int64
+}
+
+// MergeError is a merge that cannot be.
+type MergeError struct{ Msg, Advice string }
+
+func (e *MergeError) Error() string { return e.Msg }
+
+// Hint says what to do instead.
+func (e *MergeError) Hint() string { return e.Advice }
+
+// Merge takes operators, or single operator states, of another savepoint over.
+// The source of in reads the streams of both. What exists already is never
+// replaced: two operators of one id, or two states of one name in an operator,
+// are a *CollisionError.
+func Merge(ctx context.Context, in Input, from *format.Savepoint, o MergeOptions) (*format.Savepoint, *Merged, error) {
+	mine := map[format.OperatorID]int{}
+	for i, op := range in.Operators {
+		mine[op.ID] = i
+	}
+	m := &Merged{}
+	c := *in.Savepoint
+	c.Operators = append([]*format.Operator(nil), in.Operators...)
+	for _, op := range from.Operators {
+		if o.Pick != nil && !o.Pick(op) {
+			continue
+		}
+		i, exists := mine[op.ID]
+		if o.States == nil {
+			if exists {
+				return nil, nil, &CollisionError{fmt.Sprintf("there is an operator %q of the id %s already", c.Operators[i].Label(), op.ID)}
+			}
+			if hasChannels(op) {
+				return nil, nil, &MergeError{fmt.Sprintf("operator %q has records in flight, which belong to the graph of its own job", op.Label()), "spt drop --channels takes them out, and then they are lost; a savepoint has none"}
+			}
+			m.Operators = append(m.Operators, op)
+		} else {
+			part, err := m.part(ctx, in, op, o.States)
+			if err == nil && part != nil && exists {
+				part, err = join(ctx, in, c.Operators[i], part)
+			}
+			if err != nil {
+				return nil, nil, format.At(err, "operator %q", op.Label())
+			}
+			if part == nil {
+				continue
+			}
+			op = part
+		}
+		if exists {
+			c.Operators[i] = op
+			continue
+		}
+		mine[op.ID] = len(c.Operators)
+		c.Operators = append(c.Operators, op)
+	}
+	if len(m.Operators)+len(m.States) == 0 {
+		return in.Savepoint, m, nil
+	}
+	return &c, m, nil
+}
+
+// part is an operator with nothing but the states of some names; nil if it has
+// none of them.
+func (m *Merged) part(ctx context.Context, in Input, op *format.Operator, names func(string) bool) (*format.Operator, error) {
+	c := *op
+	c.Coordinator, c.Subtasks = nil, nil
+	at := map[string]int{}
+	first := len(m.States)
+	for _, sub := range op.Subtasks {
+		s := &format.Subtask{Index: sub.Index, Finished: sub.Finished, Wire: sub.Wire}
+		c.Subtasks = append(c.Subtasks, s)
+		h := sub.Managed
+		if h == nil {
+			continue
+		}
+		taken := 0
+		for _, st := range h.States {
+			name := st.Name.String()
+			if !names(name) {
+				continue
+			}
+			taken++
+			k, known := at[name]
+			if !known {
+				k = len(m.States)
+				at[name] = k
+				m.States = append(m.States, MergedState{Operator: op, Name: name})
+			}
+			m.States[k].Elements += st.Offsets.Len()
+		}
+		if taken == 0 {
+			continue
+		}
+		if s.Managed = h; taken == len(h.States) {
+			continue
+		}
+		var err error
+		if s.Managed, err = rebuildStates(ctx, in, h, func(r *format.StateRuns) bool { return names(r.Name.String()) }); err != nil {
+			return nil, format.At(err, "subtask %d", sub.Index)
+		}
+	}
+	if len(m.States) == first {
+		return nil, nil
+	}
+	return &c, nil
+}
+
+// join puts the states of part into an operator of the same id.
+func join(ctx context.Context, in Input, op, part *format.Operator) (*format.Operator, error) {
+	if op.Finished {
+		return nil, &MergeError{"it had finished, and holds no state that another could be put beside", ""}
+	}
+	if op.Parallelism != part.Parallelism {
+		return nil, &MergeError{fmt.Sprintf("it has parallelism %d here and %d there, so the states cannot be put side by side", op.Parallelism, part.Parallelism),
+			fmt.Sprintf("spt rescale brings one to the parallelism of the other:  spt rescale B OUT --to %d", op.Parallelism)}
+	}
+	names := map[string]bool{}
+	for _, sub := range op.Subtasks {
+		if sub.Managed != nil {
+			for _, st := range sub.Managed.States {
+				names[st.Name.String()] = true
+			}
+		}
+	}
+	mine, err := bySubtask(op)
+	if err != nil {
+		return nil, err
+	}
+	place := map[*format.Subtask]int{}
+	for i, sub := range op.Subtasks {
+		place[sub] = i
+	}
+	c := *op
+	c.Subtasks = append([]*format.Subtask(nil), op.Subtasks...)
+	for _, sub := range part.Subtasks {
+		if sub.Managed == nil {
+			continue
+		}
+		for _, st := range sub.Managed.States {
+			if name := st.Name.String(); names[name] {
+				return nil, &CollisionError{fmt.Sprintf("operator %q has a state %q already", op.Label(), name)}
+			}
+		}
+		if sub.Index < 0 || int(sub.Index) >= len(mine) {
+			return nil, format.Errorf(format.ErrCorrupt, "subtask %d of an operator of parallelism %d", sub.Index, part.Parallelism)
+		}
+		to := mine[sub.Index]
+		switch {
+		case to == nil:
+			c.Subtasks = append(c.Subtasks, sub)
+			continue
+		case to.Finished:
+			return nil, &MergeError{fmt.Sprintf("subtask %d had finished here, and can hold no state", sub.Index), ""}
+		}
+		s := *to
+		if s.Managed == nil || s.Managed.Merging != nil && s.Managed.Merging.Placeholder {
+			s.Managed = sub.Managed
+		} else if s.Managed, err = joinHandles(ctx, in, s.Managed, sub.Managed); err != nil {
+			return nil, format.At(err, "subtask %d", sub.Index)
+		}
+		c.Subtasks[place[to]] = &s
+	}
+	return &c, nil
+}
+
+// joinHandles gives the handle with the states of two, in the place of the
+// first.
+func joinHandles(ctx context.Context, in Input, a, b *format.OperatorHandle) (*format.OperatorHandle, error) {
+	if a.Codec != b.Codec {
+		return nil, format.Errorf(format.ErrUnsupported, "state of codec %q and of %q cannot share a stream", string(a.Codec), string(b.Codec))
+	}
+	codec, err := in.Codec(a.Codec)
+	if err != nil {
+		return nil, err
+	}
+	var states []format.StateRuns
+	for _, h := range []*format.OperatorHandle{a, b} {
+		metas, err := codec.Describe(ctx, in.Source, h)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range metas {
+			k := stateIndex(h, m.Name, m.Mode)
+			if k < 0 {
+				return nil, format.Errorf(format.ErrCorrupt, "state %q of the stream is not in the handle", m.Name)
+			}
+			states = append(states, format.StateRuns{StateMeta: m, Runs: []format.ElementRun{whole(h, k)}})
+		}
+	}
+	built, err := codec.Build(ctx, in.Source, states)
+	if err != nil {
+		return nil, err
+	}
+	both := *a
+	both.States = append(append([]format.NamedState(nil), a.States...), b.States...)
+	return inPlaceOf(&both, built)
+}
