@@ -452,6 +452,23 @@ func TestRelocateCorpus(t *testing.T) {
 	t.Logf("%d references moved and back, %d inline handles", moved, inline)
 }
 
+// TestRelocatePlaceholder: the folders of file merging are references too, also
+// where nothing else is.
+func TestRelocatePlaceholder(t *testing.T) {
+	h := &format.OperatorHandle{Data: &format.EmptySegment{}, Merging: &format.FileMerging{TaskOwnedDir: format.NewText("file:/a/own"), Placeholder: true}}
+	sp := memoryInput(operator("x", h)).Savepoint
+	out, r := Relocate(sp, []Prefix{{"file:/a", "file:/b"}})
+	if m := out.Operators[0].Subtasks[0].Managed.Merging; m.TaskOwnedDir.String() != "file:/b/own" || m.SharedDir.String() != "" || !m.Placeholder {
+		t.Errorf("%+v", m)
+	}
+	if len(r.Changed) != 1 || len(r.Unmatched) != 0 {
+		t.Errorf("%+v", r)
+	}
+	if out, _ := Relocate(sp, []Prefix{{"file:/c", "file:/b"}}); out != sp {
+		t.Error("what does not fit was moved")
+	}
+}
+
 func TestRelocate(t *testing.T) {
 	file := func(path string) *format.File { return &format.File{Path: format.NewText(path), Length: 1} }
 	h := func(s format.Stream) *format.OperatorHandle { return &format.OperatorHandle{Data: s} }
@@ -474,7 +491,7 @@ func TestRelocate(t *testing.T) {
 	if m.TaskOwnedDir.String() != "file:/long/taskowned" || m.SharedDir.String() != "file:/elsewhere/shared" || merged.Merging.TaskOwnedDir.String() != "file:/a/b/taskowned" {
 		t.Errorf("%+v", m)
 	}
-	if len(r.Changed) != 3 || r.Changed[0].Handles != 2 || len(r.Unmatched) != 1 || r.Unmatched[0].From != "file:/a/bc/2" || r.Relative != 1 {
+	if len(r.Changed) != 4 || r.Changed[0].Handles != 2 || r.Changed[3].From != "file:/a/b/taskowned" || len(r.Unmatched) != 2 || r.Unmatched[0].From != "file:/a/bc/2" || r.Relative != 1 {
 		t.Errorf("%+v", r)
 	}
 	for i, sub := range op.Subtasks {

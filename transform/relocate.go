@@ -25,7 +25,7 @@ type Relocation struct {
 
 // Relocate rewrites absolute references by prefix, the longest that fits first,
 // at whole elements of a path; the spellings of one object store count as one.
-// Streams and the folders that file merging names are rewritten. Names of inline
+// Streams and the folders that file merging names are rewritten and noted. Names of inline
 // state look like paths and are none: they stay.
 func Relocate(sp *format.Savepoint, prefixes []Prefix) (*format.Savepoint, *Relocation) {
 	prefixes = slices.Clone(prefixes)
@@ -72,16 +72,9 @@ func (r *relocator) folders(op *format.Operator) *format.Operator {
 			continue
 		}
 		m := *sub.Managed.Merging
-		own, ok1 := r.moved(m.TaskOwnedDir.String())
-		shared, ok2 := r.moved(m.SharedDir.String())
-		if !ok1 && !ok2 {
+		m.TaskOwnedDir, m.SharedDir = r.folder(m.TaskOwnedDir), r.folder(m.SharedDir)
+		if m == *sub.Managed.Merging {
 			continue
-		}
-		if ok1 {
-			m.TaskOwnedDir = format.NewText(own)
-		}
-		if ok2 {
-			m.SharedDir = format.NewText(shared)
 		}
 		if subs == nil {
 			subs = append(subs, op.Subtasks...)
@@ -98,6 +91,13 @@ func (r *relocator) folders(op *format.Operator) *format.Operator {
 	c := *op
 	c.Subtasks = subs
 	return &c
+}
+
+func (r *relocator) folder(path format.Text) format.Text {
+	if path.String() != "" {
+		path, _ = r.move(path)
+	}
+	return path
 }
 
 // move moves a reference and notes what became of it.

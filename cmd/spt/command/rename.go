@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
@@ -84,8 +85,12 @@ func (o *renameOptions) rename(cmd *cobra.Command, env *Env, snap *reader.Snapsh
 		if err != nil {
 			return nil, nil, err
 		}
+		n := len(ops)
+		if n > 1 { // a name, or a glob, may fit others
+			ops = slices.DeleteFunc(ops, func(op *format.Operator) bool { return op.UID.String() != pair[0] })
+		}
 		if len(ops) != 1 {
-			return nil, nil, usagef("--uid %s: %s match", ui.Quote(pair[0]), ui.Plural(int64(len(ops)), "operator"))
+			return nil, nil, usagef("--uid %s: %s match", ui.Quote(pair[0]), ui.Plural(int64(n), "operator"))
 		}
 		if old, twice := uids[ops[0]]; twice && old != pair[1] {
 			return nil, nil, usagef("--uid names %s twice", ui.Quote(pair[0]))
