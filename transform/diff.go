@@ -188,6 +188,7 @@ type differ struct {
 	o     DiffOptions
 	hash  hasher
 	limit int // of different elements in memory
+	table *pairTable
 	out   *Diff
 }
 

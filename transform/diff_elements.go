@@ -52,6 +52,8 @@ type ElementChange struct {
 	Subtask  int32
 	Index    int64
 	Old, New int64 // how often it comes
+
+	part int // number of the subtask among those looked at
 }
 
 // Value reads the element from the savepoint whose handle it names.
@@ -414,7 +416,7 @@ func (d *differ) tick(n int64, value []byte) int64 {
 
 // count counts the parts that may differ, as many at once as fit.
 func (c *comparison) count() error {
-	t := newPairTable(c.d.limit, c.a.total+c.b.total)
+	t := c.d.pairs(c.a.total + c.b.total)
 	for lo, width := 0, diffParts; lo < diffParts; {
 		if !c.todo[lo] {
 			lo++
@@ -558,7 +560,7 @@ func (c *comparison) list(t *pairTable, lo, hi int, added, removed int64) error 
 		if err != nil {
 			return format.InFile(err, s.in.Location)
 		}
-		*to = s.firstOf(append(*to, found...), n)
+		*to = firstOf(append(*to, found...), n)
 	}
 	return nil
 }
@@ -578,7 +580,7 @@ func (c *comparison) listSide(t *pairTable, lo, hi, side int, s *elementSide) (f
 		}
 		slot.b |= pairListed
 		p := s.parts[part]
-		found = append(found, ElementChange{p.h, p.state, p.subtask, e.Index, old, now})
+		found = append(found, ElementChange{p.h, p.state, p.subtask, e.Index, old, now, part})
 		if len(found) == c.d.o.List {
 			return errEnough
 		}
@@ -594,15 +596,11 @@ func (c *comparison) listSide(t *pairTable, lo, hi, side int, s *elementSide) (f
 var errEnough = errors.New("internal error: enough was found")
 
 // firstOf is the first n of elements, in the order of the subtasks.
-func (s *elementSide) firstOf(all []ElementChange, n int) []ElementChange {
+func firstOf(all []ElementChange, n int) []ElementChange {
 	slices.SortFunc(all, func(x, y ElementChange) int {
-		return cmp.Or(cmp.Compare(s.partOf(x), s.partOf(y)), cmp.Compare(x.Index, y.Index))
+		return cmp.Or(cmp.Compare(x.part, y.part), cmp.Compare(x.Index, y.Index))
 	})
 	return all[:min(len(all), n)]
-}
-
-func (s *elementSide) partOf(e ElementChange) int {
-	return slices.IndexFunc(s.parts, func(p elementPart) bool { return p.h == e.Handle && p.state == e.State })
 }
 
 // pairTable counts how often each element comes on two sides: 24 bytes an
@@ -626,14 +624,17 @@ const (
 
 var errPairsFull = errors.New("internal error: the table of pairs is full")
 
-// newPairTable makes a table for as many of n elements as the limit allows, all
-// of which may be different.
-func newPairTable(limit int, n int64) *pairTable {
+// pairs gives the table, made large enough for as many of n elements as the
+// limit allows, all of which may be different.
+func (d *differ) pairs(n int64) *pairTable {
 	size := 1024
-	for int64(size)*3/4 < min(n, int64(limit)) {
+	for int64(size)*3/4 < min(n, int64(d.limit)) {
 		size *= 2
 	}
-	return &pairTable{slots: make([]pairSlot, size), limit: limit}
+	if d.table == nil || len(d.table.slots) < size {
+		d.table = &pairTable{slots: make([]pairSlot, size), limit: d.limit}
+	}
+	return d.table
 }
 
 // find gives the slot of an element, or the free one where it belongs.

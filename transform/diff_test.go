@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -535,5 +536,83 @@ func TestDiffKindsAreAllThere(t *testing.T) {
 	}
 	if len(seen) != 18 {
 		t.Errorf("%d kinds: %v", len(seen), slices.Sorted(maps.Keys(seen)))
+	}
+}
+
+// TestDiffRandom: counts, moves and lists are those of a count by hand, however
+// few elements are in memory at once and whichever subtasks are passed over.
+func TestDiffRandom(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	var passed, moved int
+	for round := range 200 {
+		var sides [2][][]string // elements by subtask
+		for s := range sides {
+			sides[s] = make([][]string, 1+rnd.IntN(5))
+			for i := range sides[s] {
+				for range rnd.IntN(60) {
+					sides[s][i] = append(sides[s][i], fmt.Sprint(rnd.IntN(1+round)))
+				}
+			}
+		}
+		if round%2 == 0 { // some subtasks hold the same as one of the other side
+			for i := range sides[1] {
+				if rnd.IntN(2) == 0 {
+					sides[1][i] = slices.Clone(sides[0][rnd.IntN(len(sides[0]))])
+					rnd.Shuffle(len(sides[1][i]), func(x, y int) { sides[1][i][x], sides[1][i][y] = sides[1][i][y], sides[1][i][x] })
+				}
+			}
+		}
+		var inputs [2]Input
+		var held, placed [2]map[string]int64
+		for s, all := range sides {
+			op := &format.Operator{UID: format.NewText("op"), ID: format.OperatorIDOf("op"), Parallelism: int32(len(all)), MaxParallelism: 128}
+			held[s], placed[s] = map[string]int64{}, map[string]int64{}
+			for i, elements := range all {
+				op.Subtasks = append(op.Subtasks, &format.Subtask{Index: int32(i), Managed: rawStates(st{"s", format.ModeList, elements})})
+				for _, e := range elements {
+					held[s][e]++
+					placed[s][fmt.Sprint(i, " ", e)]++
+				}
+			}
+			inputs[s] = memoryInput(op)
+		}
+		count := func(m [2]map[string]int64) (added, removed int64) {
+			for e := range either(m[0], m[1]) {
+				added += max(m[1][e]-m[0][e], 0)
+				removed += max(m[0][e]-m[1][e], 0)
+			}
+			return added, removed
+		}
+		d := &differ{ctx: t.Context(), a: inputs[0], b: inputs[1], o: DiffOptions{List: 1000, Placement: true}, hash: newHasher(), out: &Diff{}, limit: []int{20, 70, 1 << 20}[round%3]}
+		out, err := d.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := out.Operators[0].States[0].Elements
+		added, removed := count(held)
+		placedAdded, _ := count(placed)
+		if e.Added != added || e.Removed != removed || e.Moved != placedAdded-added {
+			t.Fatalf("round %d: +%d -%d, %d moved; want +%d -%d, %d", round, e.Added, e.Removed, e.Moved, added, removed, placedAdded-added)
+		}
+		if e.Moved > 0 {
+			moved++
+		}
+		if d.limit < 100 && e.NewDistinct < 0 {
+			passed++
+		}
+		for s, list := range [][]ElementChange{e.RemovedList, e.AddedList} {
+			if len(list) != len(surplus(held[s], held[1-s])) {
+				t.Fatalf("round %d: %d listed, want %d", round, len(list), len(surplus(held[s], held[1-s])))
+			}
+			for _, c := range list {
+				p, err := c.Value(t.Context(), inputs[s])
+				if err != nil || c.Old != held[0][string(p)] || c.New != held[1][string(p)] {
+					t.Fatalf("round %d: %q %d → %d, want %d → %d (%v)", round, p, c.Old, c.New, held[0][string(p)], held[1][string(p)], err)
+				}
+			}
+		}
+	}
+	if passed < 20 || moved < 20 {
+		t.Errorf("%d rounds passed something over, %d moved something", passed, moved)
 	}
 }

@@ -141,6 +141,8 @@ func diffRows(res *DiffResult) []diffRow {
 			switch {
 			case len(row.text) == 0 && row.old == row.now:
 				continue
+			case len(row.text) == 0 && st.NewKind == "broadcast" && st.Added != nil:
+				row.text = []string{fmt.Sprintf("the same, %d → %d copies", *st.OldElements, *st.NewElements)}
 			case len(row.text) == 0 && (st.Added != nil || st.Keyed != nil):
 				row.text = []string{"the same in other bytes"}
 			}
