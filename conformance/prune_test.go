@@ -39,6 +39,9 @@ func TestPruneAfterTwoParallelisms(t *testing.T) {
 		s := madeOnce(t, f, options)
 		judgePruned(t, f, s, transform.KeepDistinct, transform.PlaceStay)
 		judgePruned(t, f, s, transform.KeepFirstSubtask, transform.PlaceSpread)
+		// Here it shows which subtask kept which element: in twos, two filters
+		// keep the same.
+		judgePruned(t, f, s, transform.KeepModulo, transform.PlaceStay)
 	})
 }
 

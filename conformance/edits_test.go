@@ -1,0 +1,374 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/writer"
+)
+
+// editVersions judge the edits.
+var editVersions = []Version{V1_20, V2_3}
+
+// edited are the kinds of snapshots that edits are judged on, and the operator
+// whose state matters.
+var edited = []struct{ of, uid string }{
+	{"operator", "lists"},              // canonical
+	{"keyed-rocksdb-native", "keyed"},  // native
+	{"counts-incremental", "counts"},   // incremental checkpoint
+	{"keyed-unaligned", "keyed"},       // records in flight
+	{"keyed-changelog", "keyed"},       // changelog
+	{"operator-compressed", "lists"},   // snappy frames
+	{"operator-file-merging", "lists"}, // segments
+}
+
+// eachEdited runs f for each kind of snapshot on each version.
+func eachEdited(t *testing.T, f func(t *testing.T, e *editJudge)) {
+	for _, version := range editVersions {
+		for _, x := range edited {
+			t.Run(fmt.Sprintf("%s/%s", version, x.of), func(t *testing.T) {
+				flink := Use(t, version)
+				f(t, &editJudge{f: flink, s: madeOnce(t, flink, caseNamed(t, x.of).options), uid: x.uid})
+			})
+		}
+	}
+}
+
+// editJudge has Flink restore what an edit made of a snapshot.
+type editJudge struct {
+	f   *Flink
+	s   Snapshot
+	uid string
+}
+
+func (j *editJudge) id() format.OperatorID { return format.OperatorIDOf(j.uid) }
+
+func (j *editJudge) picked(op *format.Operator) bool { return op.ID == j.id() }
+
+// edit writes what change makes of the snapshot, to stand where it does.
+func (j *editJudge) edit(t *testing.T, change func(in transform.Input) (*format.Savepoint, error)) Snapshot {
+	t.Helper()
+	snap := opened(t, j.s)
+	sp, err := change(inputOf(snap))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j.write(t, snap, sp, writer.Options{})
+}
+
+func (j *editJudge) write(t *testing.T, snap *reader.Snapshot, sp *format.Savepoint, o writer.Options) Snapshot {
+	t.Helper()
+	out, rewritten := standsFor(t, j.s)
+	seal(t, snap.View(sp), out, o)
+	return rewritten
+}
+
+// same compares two contents; order is left out where it cannot be known.
+func (j *editJudge) same(t *testing.T, want, got Content) {
+	t.Helper()
+	full := func(_ Operator, _ Subtask, _ string, state OperatorState) (OperatorState, bool) {
+		return state, held(state) > 0
+	}
+	want, got = withoutOrder(withOperatorStates(want, full)), withoutOrder(withOperatorStates(got, full))
+	compareContent(t, j.f, j.s.Options, 0, want, got)
+}
+
+// The job whose operator has the new uid is handed all its state; the job with
+// the old uid is refused, for the state of the new one has no taker.
+func TestEditRename(t *testing.T) {
+	eachEdited(t, func(t *testing.T, j *editJudge) {
+		rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
+			uids := map[*format.Operator]string{}
+			for _, op := range in.Operators {
+				if j.picked(op) {
+					uids[op] = "renamed"
+				}
+			}
+			sp, done, err := transform.RenameOperators(in.Savepoint, uids)
+			if len(done) != 1 {
+				t.Fatalf("%d operators renamed", len(done))
+			}
+			return sp, err
+		})
+		want := restoredOnce(t, j.f, j.s, Choices{})
+		got := Restore(t, j.f, rewritten, Choices{UIDs: map[string]string{j.uid: "renamed"}})
+		got.Operators = slices.Clone(got.Operators)
+		for i := range got.Operators {
+			if o := &got.Operators[i]; o.ID == format.OperatorIDOf("renamed").String() {
+				o.ID = j.id().String()
+				if o.UID == "renamed" {
+					o.UID = j.uid
+				}
+			}
+		}
+		byID := func(a, b Operator) int { return strings.Compare(a.ID, b.ID) }
+		want.Operators = slices.Clone(want.Operators)
+		slices.SortFunc(got.Operators, byID)
+		slices.SortFunc(want.Operators, byID)
+		j.same(t, want, got)
+		JudgeRefused(t, j.f, rewritten, Choices{}, "Cannot map checkpoint/savepoint state for operator "+format.OperatorIDOf("renamed").String())
+	})
+}
+
+// A dropped operator starts empty, and the others as ever; no permission to leave
+// state behind is needed.
+func TestEditDropOperator(t *testing.T) {
+	eachEdited(t, func(t *testing.T, j *editJudge) {
+		rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
+			sp, d, err := transform.Drop(context.Background(), in, transform.DropOptions{Operators: true, Channels: false, Pick: j.picked})
+			if len(d.Operators) != 1 {
+				t.Fatalf("%d operators dropped", len(d.Operators))
+			}
+			return sp, err
+		})
+		for _, allow := range []bool{false, true} {
+			got := Restore(t, j.f, rewritten, Choices{AllowNonRestored: allow})
+			if n := holds(operatorOf(got, j.id().String())); n != 0 {
+				t.Errorf("the dropped operator holds %d things", n)
+			}
+			want := restoredOnce(t, j.f, j.s, Choices{})
+			if holds(operatorOf(want, j.id().String())) == 0 {
+				t.Error("the operator held nothing before")
+			}
+			j.same(t, without(want, j.id()), without(got, j.id()))
+		}
+	})
+}
+
+// holds counts what an operator holds.
+func holds(op *Operator) (n int) {
+	if op == nil {
+		return 0
+	}
+	for _, sub := range op.Subtasks {
+		for _, state := range sub.OperatorState {
+			n += held(state)
+		}
+		for _, state := range sub.KeyedState {
+			n += len(state.Entries)
+		}
+	}
+	return n
+}
+
+func without(c Content, id format.OperatorID) Content {
+	c.Operators = slices.DeleteFunc(slices.Clone(c.Operators), func(o Operator) bool { return o.ID == id.String() })
+	return c
+}
+
+// stateNames are those of the operator "lists" that have a kind.
+func (j *editJudge) statesOf(t *testing.T, kind string) []string {
+	t.Helper()
+	names := map[string]bool{}
+	for _, sub := range operatorOf(mustTruth(t, j.s), j.id().String()).Subtasks {
+		for name, state := range sub.OperatorState {
+			if state.Kind == kind && len(state.Raw) > 0 {
+				names[name] = true
+			}
+		}
+	}
+	if len(names) == 0 {
+		t.Fatalf("no %s state", kind)
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// onlyOperatorState runs f for the snapshots of lists.
+func onlyOperatorState(t *testing.T, f func(t *testing.T, j *editJudge)) {
+	eachEdited(t, func(t *testing.T, j *editJudge) {
+		if j.uid != "lists" {
+			t.Skip("it has no operator state of its own")
+		}
+		f(t, j)
+	})
+}
+
+// A state dropped alone is empty, the others of its stream are as they were.
+func TestEditDropState(t *testing.T) {
+	onlyOperatorState(t, func(t *testing.T, j *editJudge) {
+		gone := j.statesOf(t, "list")[0]
+		rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
+			sp, _, err := transform.Drop(context.Background(), in, transform.DropOptions{Pick: j.picked, States: func(s string) bool { return s == gone }})
+			return sp, err
+		})
+		want := withOperatorStates(restoredOnce(t, j.f, j.s, Choices{}), func(o Operator, _ Subtask, name string, state OperatorState) (OperatorState, bool) {
+			return state, o.ID != j.id().String() || name != gone
+		})
+		j.same(t, want, Restore(t, j.f, rewritten, Choices{}))
+	})
+}
+
+// A list state made union state: the job that asks for it so is handed every
+// element in every subtask; one that asks for a list is refused. And a union
+// state made list state: each subtask is handed its own.
+func TestEditMode(t *testing.T) {
+	onlyOperatorState(t, func(t *testing.T, j *editJudge) {
+		truth := operatorOf(mustTruth(t, j.s), j.id().String())
+		for _, x := range []struct {
+			from, to string
+			mode     format.Mode
+		}{{"list", "union", format.ModeUnion}, {"union", "list", format.ModeList}} {
+			name := j.statesOf(t, x.from)[0]
+			rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
+				sp, done, err := transform.SetMode(context.Background(), in, j.picked, func(s string) bool { return s == name }, x.mode)
+				if len(done) != 1 {
+					t.Errorf("%d states set", len(done))
+				}
+				return sp, err
+			})
+			got := Restore(t, j.f, rewritten, Choices{Modes: map[string]string{name: x.to}})
+			var all []string
+			for _, sub := range truth.Subtasks {
+				all = append(all, sub.OperatorState[name].Raw...)
+			}
+			for i, sub := range operatorOf(got, j.id().String()).Subtasks {
+				want := truth.Subtasks[i].OperatorState[name].Raw
+				if x.to == "union" {
+					want = all
+				}
+				if state := sub.OperatorState[name]; state.Kind != x.to || !sameBag(want, state.Raw) {
+					t.Errorf("%s as %s, subtask %d: %s of %d elements, want %d", name, x.to, i, state.Kind, len(state.Raw), len(want))
+				}
+			}
+			JudgeRefused(t, j.f, rewritten, Choices{Modes: map[string]string{name: x.from}}, "Incompatible state assignment modes")
+		}
+	})
+}
+
+// Of list and union state the elements of even number stay: Flink hands out
+// those, and no other.
+func TestEditFilter(t *testing.T) {
+	onlyOperatorState(t, func(t *testing.T, j *editJudge) {
+		rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
+			sp, _, err := transform.Filter(context.Background(), in, func(op *format.Operator, _ string) bool { return j.picked(op) },
+				func(e transform.FilterElement) (bool, error) { return e.Index%2 == 0, nil })
+			return sp, err
+		})
+		truth := operatorOf(mustTruth(t, j.s), j.id().String())
+		got := operatorOf(Restore(t, j.f, rewritten, Choices{}), j.id().String())
+		compared := 0
+		for _, kind := range []string{"list", "union"} {
+			for _, name := range j.statesOf(t, kind) {
+				var all []string
+				kept := make([][]string, len(truth.Subtasks))
+				for i, sub := range truth.Subtasks {
+					for n, raw := range sub.OperatorState[name].Raw {
+						if n%2 == 0 {
+							kept[i] = append(kept[i], raw)
+						}
+					}
+					all = append(all, kept[i]...)
+				}
+				for i, sub := range got.Subtasks {
+					want := kept[i]
+					if kind == "union" {
+						want = all
+					}
+					if state := sub.OperatorState[name]; !sameBag(want, state.Raw) {
+						t.Errorf("%s state %s, subtask %d: %d elements, want %d", kind, name, i, len(state.Raw), len(want))
+					}
+					compared += len(want)
+				}
+			}
+		}
+		if compared < 10 {
+			t.Errorf("%d elements compared", compared)
+		}
+	})
+}
+
+// Another checkpoint id, as Flink's own reader sees it; the rest as ever.
+func TestEditID(t *testing.T) {
+	eachEdited(t, func(t *testing.T, j *editJudge) {
+		rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
+			return transform.SetID(in.Savepoint, 4242), nil
+		})
+		m, err := j.f.Metadata(rewritten)
+		if err != nil || m.CheckpointID != 4242 {
+			t.Errorf("checkpoint %d, %v", m.CheckpointID, err)
+		}
+		j.same(t, restoredOnce(t, j.f, j.s, Choices{}), Restore(t, j.f, rewritten, Choices{}))
+	})
+}
+
+// A checkpoint whose folder was moved and whose references were told so: the old
+// place is gone.
+func TestEditRelocate(t *testing.T) {
+	for _, version := range editVersions {
+		for _, of := range []string{"counts-incremental", "keyed-changelog", "operator-file-merging"} {
+			t.Run(fmt.Sprintf("%s/%s", version, of), func(t *testing.T) {
+				f := Use(t, version)
+				j := &editJudge{f: f, s: madeOnce(t, f, caseNamed(t, of).options)}
+				moved := filepath.Join(t.TempDir(), "moved")
+				if err := copyTree(j.s.Dir, moved); err != nil {
+					t.Fatal(err)
+				}
+				snap := opened(t, j.s)
+				sp, r := transform.Relocate(snap.Savepoint, []transform.Prefix{{Old: "file:" + j.s.At, New: "file:" + moved}})
+				if len(r.Changed) == 0 || len(r.Unmatched) > 0 {
+					t.Fatalf("%+v", r)
+				}
+				rewritten := j.write(t, snap, sp, writer.Options{KeepReferences: true})
+				if _, err := os.Stat(filepath.Join(rewritten.Dir, "..", "shared")); err == nil {
+					t.Fatal("the files are in the old place too")
+				}
+				j.same(t, restoredOnce(t, f, j.s, Choices{}), Restore(t, f, rewritten, Choices{}))
+			})
+		}
+	}
+}
+
+// The form of older releases: a snapshot of each version as 1.17 reads it is
+// still read by the version itself (operator state of version 5, metadata 4).
+func TestEditForRelease(t *testing.T) {
+	eachEdited(t, func(t *testing.T, j *editJudge) {
+		if j.s.Options.Compress {
+			t.Skip("compressed operator state is refused before 1.18")
+		}
+		r := assign.Release{Major: 1, Minor: 17}
+		rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
+			sp, _, err := transform.OperatorStateFor(context.Background(), in, r)
+			if err != nil {
+				return nil, err
+			}
+			sp, _, err = metadata.ForRelease(sp, r)
+			return sp, err
+		})
+		j.same(t, restoredOnce(t, j.f, j.s, Choices{}), Restore(t, j.f, rewritten, Choices{}))
+	})
+}
+
+// What Flink 2.3 wrote, for 1.20: its metadata is read by 1.20, with all
+// handles.
+func TestEditDowngrade(t *testing.T) {
+	for _, x := range edited {
+		t.Run(x.of, func(t *testing.T) {
+			newer, older := Use(t, V2_3), Use(t, V1_20)
+			j := &editJudge{f: older, s: madeOnce(t, newer, caseNamed(t, x.of).options), uid: x.uid}
+			rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
+				sp, _, err := metadata.ForRelease(in.Savepoint, assign.Release{Major: 1, Minor: 20})
+				return sp, err
+			})
+			m, err := older.Metadata(rewritten)
+			if err != nil {
+				t.Fatal(err)
+			}
+			snap := opened(t, rewritten)
+			if v, _ := metadata.VersionOf(snap.Savepoint); v != metadata.V4 || len(m.Operators) != len(snap.Operators) {
+				t.Errorf("%v, %d operators", v, len(m.Operators))
+			}
+			judgeModel(t, older, rewritten, snap)
+		})
+	}
+}
