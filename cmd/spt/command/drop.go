@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -59,7 +60,7 @@ Flink gives a state that is not in a snapshot to the job empty, and needs no
 			}
 			ctx := cmd.Context()
 			return edit(ctx, env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
-				return o.drop(cmd, env, snap)
+				return o.drop(cmd.Context(), env, snap)
 			})
 		},
 	}
@@ -67,7 +68,7 @@ Flink gives a state that is not in a snapshot to the job empty, and needs no
 	return cmd
 }
 
-func (o *dropOptions) drop(cmd *cobra.Command, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
 	chosen, err := env.chooseOperators(o.operators, snap.Operators)
 	if err != nil {
 		return nil, nil, err
@@ -80,7 +81,7 @@ func (o *dropOptions) drop(cmd *cobra.Command, env *Env, snap *reader.Snapshot) 
 		d.States = func(name string) bool { return matches(o.states, name) }
 	}
 	d.Operators = len(o.operators) > 0 && d.States == nil && !o.coordinators && !o.channels && !o.empty
-	sp, dropped, err := transform.Drop(cmd.Context(), env.input(snap), d)
+	sp, dropped, err := transform.Drop(ctx, env.input(snap), d)
 	if err != nil {
 		return nil, nil, err
 	}

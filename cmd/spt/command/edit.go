@@ -17,6 +17,7 @@ import (
 type EditResult struct {
 	Changes []EditChange `json:"changes"`
 	Remarks []string     `json:"remarks,omitempty"`
+	Steps   []ApplyStep  `json:"steps,omitempty" jsonschema:"description=of apply: each with its changes"`
 	// Sizes of _metadata, where IN and OUT have one.
 	MetadataBefore int64        `json:"metadata_bytes_before,omitempty"`
 	MetadataAfter  int64        `json:"metadata_bytes_after,omitempty"`
@@ -107,22 +108,10 @@ func renderEdit(env *Env, r *EditResult, dryRun bool) error {
 		return l.Flush()
 	}
 	var b strings.Builder
-	var moved []WriteRewrite
-	for _, c := range r.Changes {
-		if c.What == "relocated" {
-			moved = append(moved, WriteRewrite{c.From, c.To})
-			continue
-		}
-		b.WriteString(changeText(c))
-		b.WriteByte('\n')
-	}
-	rewrittenText(&b, moved)
-	if len(r.Changes) == 0 {
-		b.WriteString("nothing changes\n")
-	}
-	style := env.term().Style()
-	for _, s := range r.Remarks {
-		fmt.Fprintf(&b, "%s %s\n", style.Look("!"), printableLines(s))
+	if len(r.Steps) > 0 {
+		stepsText(env, &b, r.Steps)
+	} else {
+		changesText(&b, env.term().Style(), r.Changes, r.Remarks)
 	}
 	if r.MetadataBefore > 0 {
 		fmt.Fprintf(&b, "_metadata %s → %s\n", ui.Bytes(r.MetadataBefore), ui.Bytes(r.MetadataAfter))
@@ -131,6 +120,26 @@ func renderEdit(env *Env, r *EditResult, dryRun bool) error {
 		return err
 	}
 	return writeText(env, env.Stdout, r.Write, dryRun)
+}
+
+// changesText is changes, one a line, and what is to be said of them.
+func changesText(b *strings.Builder, style ui.Style, changes []EditChange, remarks []string) {
+	var moved []WriteRewrite
+	for _, c := range changes {
+		if c.What == "relocated" {
+			moved = append(moved, WriteRewrite{c.From, c.To})
+			continue
+		}
+		b.WriteString(changeText(c))
+		b.WriteByte('\n')
+	}
+	rewrittenText(b, moved)
+	if len(changes) == 0 {
+		b.WriteString("nothing changes\n")
+	}
+	for _, s := range remarks {
+		fmt.Fprintf(b, "%s %s\n", style.Look("!"), printableLines(s))
+	}
 }
 
 // changeText is one change in a line: "renamed operator a: a → b".

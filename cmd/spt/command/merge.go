@@ -46,9 +46,9 @@ func newMergeCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge A [OUT] --from B --operator NAME",
 		Short: "Take operators, or single states, over from another snapshot",
-		Long: `Puts operators of a snapshot B into a snapshot A, with all they hold. All else of
-A is copied byte for byte, and files of B are copied like those of A; where two
-have one name, that of B gets a number behind it.
+		Long: `Puts operators of a snapshot B into a snapshot A, with all they hold. All else
+of A is copied byte for byte, and files of B are copied like those of A; where
+two have one name, that of B gets a number behind it.
 
 With --state, only operator states of that name are taken, into the operator of
 the same id, or as an operator of their own where A has none. Keyed states lie

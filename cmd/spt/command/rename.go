@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,7 +69,7 @@ state itself. Keyed states have their names inside their files and stay.`,
 				return err
 			}
 			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
-				return o.rename(cmd, env, snap)
+				return o.rename(cmd.Context(), env, snap)
 			})
 		},
 	}
@@ -76,7 +77,7 @@ state itself. Keyed states have their names inside their files and stay.`,
 	return cmd
 }
 
-func (o *renameOptions) rename(cmd *cobra.Command, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
 	r := &EditResult{Changes: []EditChange{}}
 	uids := map[*format.Operator]string{}
 	for _, pair := range o.uidPairs {
@@ -110,7 +111,7 @@ func (o *renameOptions) rename(cmd *cobra.Command, env *Env, snap *reader.Snapsh
 			}
 			names[pair[0]] = pair[1]
 		}
-		sp, _, err := transform.RenameStates(cmd.Context(), in, chosen, names)
+		sp, _, err := transform.RenameStates(ctx, in, chosen, names)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -55,6 +55,8 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		newDropCommand(env),
 		newRenameCommand(env),
 		newRelocateCommand(env),
+		newMergeCommand(env),
+		newApplyCommand(env),
 		newSetCommand(env),
 		newFilterCommand(env),
 		newHashCommand(env),

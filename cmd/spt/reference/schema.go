@@ -38,7 +38,7 @@ func Answers() []Answer {
 		{"prune-union-growth", "spt prune-union", "without IN: a list, one for each number of restores", []command.GrowthRow{}},
 		{"prune-union-states", "spt prune-union", "with IN alone: a list of union states", []command.UnionRow{}},
 		{"prune-union", "spt prune-union", "with --keep: what stays of each state, and what was written, or would be", command.PruneResult{}},
-		{"edit", "spt drop, spt rename, spt relocate, spt merge, spt set, spt filter", "what changes, and what was written, or would be", command.EditResult{}},
+		{"edit", "spt drop, spt rename, spt relocate, spt merge, spt set, spt filter, spt apply", "what changes, and what was written, or would be", command.EditResult{}},
 		{"hash", "spt hash", "a list of uids and their ids", []command.HashRow{}},
 		{"version", "spt version", "the version, and those of the formats", command.VersionResult{}},
 		{"error", "spt", "an error of any command, on stderr: one line", command.ErrorResult{}},

@@ -1,0 +1,151 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+type applyOptions struct {
+	writeOptions
+	recipe string
+}
+
+func (o *applyOptions) addFlags(fs *pflag.FlagSet) {
+	o.writeOptions.addFlags(fs)
+	fs.StringVar(&o.recipe, "recipe", "", "the `FILE` with the edits, in YAML")
+}
+
+func (o *applyOptions) validate(env *Env) error {
+	if o.recipe == "" {
+		return &usageError{"--recipe FILE is needed: which edits", "what stands in one:  spt apply --help"}
+	}
+	return o.writeOptions.validate(env)
+}
+
+// ApplyStep is what one step of a recipe does.
+type ApplyStep struct {
+	Step    string       `json:"step"`
+	Line    int          `json:"line" jsonschema:"description=of the recipe"`
+	Changes []EditChange `json:"changes"`
+	Remarks []string     `json:"remarks,omitempty"`
+	// Sizes of all state, wherever it lies.
+	OperatorsBefore int   `json:"operators_before"`
+	OperatorsAfter  int   `json:"operators_after"`
+	BytesBefore     int64 `json:"bytes_before" jsonschema:"description=of state, wherever it lies"`
+	BytesAfter      int64 `json:"bytes_after"`
+}
+
+func newApplyCommand(env *Env) *cobra.Command {
+	var o applyOptions
+	cmd := &cobra.Command{
+		Use:   "apply IN [OUT] --recipe FILE",
+		Short: "Make several edits in one pass, from a file",
+		Long: `Makes the edits of a recipe, one after another, and writes the result once. Each
+step works on what the step before it made. Without OUT it says for each step
+what it would touch, and how large the state is before and after it.
+
+A recipe is a YAML file. Its words are the commands and their flags:
+  steps:
+    - drop: {operator: debug-sink}
+    - prune-union: {state: offsets, keep: distinct}
+    - filter: {operator: sink, state: buffered, where: 'value > 20'}
+    - rename:
+        uid: {old-uid: new-uid, other: another}
+    - set: {operator: sink, state: buffered, mode: list}
+    - relocate: {map: {'s3://old': 's3://new'}}
+    - rescale: {to: 4}
+
+A flag that can be repeated takes a list, one of OLD=NEW a map too. Steps are
+drop, filter, prune-union, relocate, rename, rescale and set; the help of each
+command says what its flags mean. A key that is not known is an error that names
+its line, and nothing is written. An operator that was renamed has its new uid
+in later steps.
+
+With a relocate step references are kept as they are, as by --keep-references.`,
+		Example: `  spt apply sp-001 --recipe fix.yaml
+  spt apply sp-001 fixed --recipe fix.yaml --read-back`,
+		Args: between(1, 2, "a snapshot, and where to write it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(env); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), env, args)
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *applyOptions) run(ctx context.Context, env *Env, args []string) error {
+	text, err := env.readSmall(ctx, "--recipe", o.recipe)
+	if err != nil {
+		return err
+	}
+	r, err := parseRecipe(env, o.recipe, text)
+	if err != nil {
+		return err
+	}
+	for _, s := range r.steps {
+		if _, relocates := s.step.(*relocateStep); relocates && !o.keepReferences {
+			o.keepReferences = true
+			if err := o.writeOptions.validate(env); err != nil {
+				return err
+			}
+		}
+	}
+	return edit(ctx, env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+		return r.apply(ctx, env, snap)
+	})
+}
+
+// apply makes the edits one after another.
+func (r *recipe) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+	own := *env // steps teach it uids
+	res := &EditResult{Changes: []EditChange{}}
+	before, err := summary.Of(ctx, snap.Savepoint)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range r.steps {
+		sp, done, err := s.step.apply(ctx, &own, snap)
+		if err != nil {
+			return nil, nil, s.at(r.name, inContainer(err, snap))
+		}
+		after, err := summary.Of(ctx, sp)
+		if err != nil {
+			return nil, nil, s.at(r.name, err)
+		}
+		res.Steps = append(res.Steps, ApplyStep{
+			Step: s.word, Line: s.line, Changes: done.Changes, Remarks: done.Remarks,
+			OperatorsBefore: len(before.Operators), OperatorsAfter: len(after.Operators), BytesBefore: before.Bytes.State(), BytesAfter: after.Bytes.State(),
+		})
+		snap, before = snap.View(sp), after
+	}
+	return snap.Savepoint, res, nil
+}
+
+// stepsText is what the steps of a recipe do, one after another.
+func stepsText(env *Env, b *strings.Builder, steps []ApplyStep) {
+	style := env.term().Style()
+	for i, s := range steps {
+		fmt.Fprintf(b, "%d. %s, line %d: ", i+1, s.Step, s.Line)
+		if s.BytesBefore == s.BytesAfter {
+			fmt.Fprintf(b, "%s of state", ui.Bytes(s.BytesAfter))
+		} else {
+			fmt.Fprintf(b, "%s → %s of state", ui.Bytes(s.BytesBefore), ui.Bytes(s.BytesAfter))
+		}
+		if s.OperatorsBefore != s.OperatorsAfter {
+			fmt.Fprintf(b, ", %d → %s", s.OperatorsBefore, ui.Plural(int64(s.OperatorsAfter), "operator"))
+		}
+		b.WriteByte('\n')
+		changesText(b, style, s.Changes, s.Remarks)
+	}
+}

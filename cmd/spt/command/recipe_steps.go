@@ -1,0 +1,209 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform"
+	"github.com/spf13/pflag"
+)
+
+// step is an edit that can stand in a recipe: the options of its command, and
+// what it makes of a snapshot.
+type step interface {
+	addFlags(fs *pflag.FlagSet)
+	validate(env *Env) error
+	apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error)
+}
+
+// steppers are the steps that there are.
+var steppers = map[string]func() step{
+	"drop":        func() step { return &dropStep{} },
+	"filter":      func() step { return &filterStep{} },
+	"prune-union": func() step { return &pruneStep{} },
+	"relocate":    func() step { return &relocateStep{} },
+	"rename":      func() step { return &renameStep{} },
+	"rescale":     func() step { return &rescaleStep{} },
+	"set":         func() step { return &setStep{} },
+}
+
+func stepWords() []string { return slices.Sorted(maps.Keys(steppers)) }
+
+// notInRecipes are flags that do not change a snapshot.
+var notInRecipes = map[string][]string{
+	"prune-union": {"elements", "parallelism", "restores"},
+	"rescale":     {"elements", "suggest", "wide"},
+}
+
+type dropStep struct{ dropOptions }
+
+func (s *dropStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+	return s.drop(ctx, env, snap)
+}
+
+type filterStep struct{ filterOptions }
+
+func (s *filterStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+	return s.keep(ctx, env, snap)
+}
+
+type renameStep struct{ renameOptions }
+
+// apply renames. Later steps know an operator by its new uid, also in snapshots
+// that store none.
+func (s *renameStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+	sp, r, err := s.rename(ctx, env, snap)
+	if err != nil {
+		return nil, nil, err
+	}
+	uids := maps.Clone(env.uids)
+	if uids == nil {
+		uids = map[string]string{}
+	}
+	for _, pair := range s.uidPairs {
+		uids[format.OperatorIDOf(pair[1]).String()] = pair[1]
+	}
+	env.uids = uids
+	return sp, r, nil
+}
+
+type setStep struct {
+	setOptions
+	given *pflag.FlagSet
+}
+
+func (s *setStep) addFlags(fs *pflag.FlagSet) {
+	s.setOptions.addFlags(fs)
+	s.given = fs
+}
+
+func (s *setStep) validate(env *Env) error { return s.setOptions.validate(env, s.given) }
+
+func (s *setStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+	return s.set(ctx, env, snap)
+}
+
+// relocateStep has a --map of its own: that of the command line says where
+// files are looked for.
+type relocateStep struct {
+	relocateOptions
+	texts []string
+	maps  []reader.Mapping
+}
+
+func (s *relocateStep) addFlags(fs *pflag.FlagSet) {
+	s.relocateOptions.addFlags(fs)
+	fs.StringArrayVar(&s.texts, "map", nil, "`OLD=NEW`: what begins with OLD begins with NEW; repeatable, the longest OLD counts")
+}
+
+func (s *relocateStep) validate(env *Env) error {
+	if len(s.texts) == 0 {
+		return usagef("map is needed: what becomes of which references")
+	}
+	for _, text := range s.texts {
+		m, err := reader.ParseMapping(text)
+		if err != nil {
+			return usagef("map: %v", err)
+		}
+		s.maps = append(s.maps, m)
+	}
+	return s.writeOptions.validate(env)
+}
+
+func (s *relocateStep) apply(_ context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+	mapped := *env
+	mapped.maps = s.maps
+	return s.relocate(&mapped, snap)
+}
+
+type rescaleStep struct{ rescaleOptions }
+
+func (s *rescaleStep) validate(env *Env) error {
+	return s.rescaleOptions.validate(env, []string{""})
+}
+
+func (s *rescaleStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+	chosen, err := env.chooseOperators(s.pick.operators, snap.Operators)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := s.at
+	if at == "" {
+		if at, err = snap.URI(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	plan, err := transform.PlanRescale(ctx, env.input(snap), transform.RescaleOptions{
+		To: s.to, From: s.from, Pick: chosen, At: at, Strategy: transform.Strategy(s.strategy), LeaveKeyed: s.keyed == "leave",
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if plan.Rescaled() == 0 {
+		return nil, nil, &usageError{fmt.Sprintf("no operator has parallelism %d", s.from), "there is: " + parallelisms(env, snap.Operators)}
+	}
+	sp, err := plan.Apply(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &EditResult{Changes: []EditChange{}}
+	for _, op := range plan.Operators {
+		switch {
+		case op.Left == "":
+			r.Changes = append(r.Changes, EditChange{What: "rescaled operator", Operator: env.label(op.Operator), ID: op.Operator.ID.String(), From: fmt.Sprint(op.From), To: fmt.Sprint(op.To)})
+		case chosen(op.Operator):
+			r.Remarks = append(r.Remarks, fmt.Sprintf("%s is left as it is: %s", ui.Quote(env.label(op.Operator)), op.Left))
+		}
+	}
+	return sp, r, nil
+}
+
+type pruneStep struct {
+	pruneOptions
+	given *pflag.FlagSet
+}
+
+func (s *pruneStep) addFlags(fs *pflag.FlagSet) {
+	s.pruneOptions.addFlags(fs)
+	s.given = fs
+}
+
+func (s *pruneStep) validate(env *Env) error {
+	if s.keep == "" {
+		return usagef("keep is needed: which of the copies stay")
+	}
+	return s.pruneOptions.validate(env, []string{"", ""}, s.given)
+}
+
+func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+	choose, err := s.picked(env, snap)
+	if err != nil {
+		return nil, nil, err
+	}
+	sp, pruned, err := transform.PruneUnions(ctx, env.input(snap), transform.PruneOptions{
+		Pick: choose, Keep: transform.Keep(s.keep), Place: transform.PlaceKept(s.place), Compact: s.compact, AcceptUnproven: s.acceptUnproven,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &EditResult{Changes: []EditChange{}}
+	for _, p := range pruned {
+		name := ui.Quote(env.label(p.Operator)) + "/" + ui.Quote(env.text(p.State))
+		switch {
+		case p.Skipped == "":
+			gone := p.Elements - p.Kept
+			r.Changes = append(r.Changes, EditChange{What: "pruned", Operator: env.label(p.Operator), ID: p.Operator.ID.String(), State: env.text(p.State),
+				Elements: p.Kept, Bytes: p.BytesAfter, Dropped: &gone, DroppedBytes: p.Bytes - p.BytesAfter})
+		case len(s.states) > 0 && p.Verdict != transform.VerdictSound:
+			return nil, nil, &usageError{fmt.Sprintf("%s is not pruned: %s", name, p.Skipped), "accept-unproven: true prunes it all the same; look at its elements first"}
+		default:
+			r.Remarks = append(r.Remarks, fmt.Sprintf("%s is left as it is: %s", name, p.Skipped))
+		}
+	}
+	return sp, r, nil
+}
