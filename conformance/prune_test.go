@@ -80,7 +80,7 @@ func judgePruned(t *testing.T, f *Flink, s Snapshot, keep transform.Keep, place 
 		for _, sub := range operatorNamed(t, restored, "union").Subtasks {
 			var want []string
 			for _, source := range unionPlan(t, plan, union.ID).Subtasks[sub.Index].Sources {
-				want = append(want, kept[source.Old][source.First:source.First+source.Count]...)
+				want = append(want, part(kept[source.Old], source)...)
 			}
 			if !sameBag(want, all) {
 				t.Errorf("subtask %d is planned to get other elements than were kept", sub.Index)

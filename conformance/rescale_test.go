@@ -250,10 +250,17 @@ func gathered(before *Operator, st *transform.StatePlan, i int) OperatorState {
 			state.Entries = old.Entries // a later copy replaces an earlier one
 			continue
 		}
-		state.Elements = append(state.Elements, old.Elements[source.First:source.First+source.Count]...)
-		state.Raw = append(state.Raw, old.Raw[source.First:source.First+source.Count]...)
+		state.Elements = append(state.Elements, part(old.Elements, source)...)
+		state.Raw = append(state.Raw, part(old.Raw, source)...)
 	}
 	return state
+}
+
+// part is the elements of a source that are there: a wrong plan shows as a
+// difference.
+func part[T any](all []T, source transform.ElementSource) []T {
+	first := min(source.First, int64(len(all)))
+	return all[first:min(first+source.Count, int64(len(all)))]
 }
 
 func held(state OperatorState) int { return len(state.Elements) + len(state.Entries) }
