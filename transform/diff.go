@@ -416,11 +416,10 @@ func (d *differ) operator(o *OperatorDiff) error {
 	}
 	for _, st := range o.States {
 		if err := d.state(o, st); err != nil {
-			name := st.State().Name
-			if name == "" {
-				return format.At(err, "%s", st.State().Kind)
+			if st.State().Name != "" {
+				return err // its codec names the state
 			}
-			return format.At(err, "state %q", name)
+			return format.At(err, "%s", st.State().Kind)
 		}
 	}
 	d.handles(o)

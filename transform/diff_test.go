@@ -616,3 +616,47 @@ func TestDiffRandom(t *testing.T) {
 		t.Errorf("%d rounds passed something over, %d moved something", passed, moved)
 	}
 }
+
+// TestDiffCopies: a state of which every subtask holds what one held before was
+// multiplied, though each of them alone has its like.
+func TestDiffCopies(t *testing.T) {
+	var elements []string
+	for i := range 500 {
+		elements = append(elements, fmt.Sprint(i))
+	}
+	in := func(mode format.Mode, copies int) Input {
+		op := &format.Operator{UID: format.NewText("op"), ID: format.OperatorIDOf("op"), Parallelism: 3, MaxParallelism: 128}
+		for i := range copies {
+			held := elements
+			if mode == format.ModeBroadcast {
+				held = []string{"a map"}
+			}
+			op.Subtasks = append(op.Subtasks, &format.Subtask{Index: int32(i), Managed: rawStates(st{"s", mode, held})})
+		}
+		return memoryInput(op)
+	}
+	for _, tt := range []struct {
+		mode            format.Mode
+		old, now        int
+		factor, divided int64
+		added           int64
+	}{
+		{format.ModeUnion, 1, 3, 3, 0, 1000},
+		{format.ModeUnion, 3, 1, 0, 3, 0},
+		{format.ModeUnion, 2, 3, 0, 0, 500},
+		{format.ModeBroadcast, 2, 3, 0, 0, 0},
+	} {
+		d := &differ{ctx: t.Context(), a: in(tt.mode, tt.old), b: in(tt.mode, tt.now), hash: newHasher(), out: &Diff{}, limit: 100}
+		if tt.mode == format.ModeBroadcast {
+			d.limit = 1
+		}
+		out, err := d.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := out.Operators[0].States[0].Elements
+		if max(e.Factor, 1) != max(tt.factor, 1) || max(e.Divided, 1) != max(tt.divided, 1) || e.Added != tt.added {
+			t.Errorf("%v %d → %d: %+v", tt.mode, tt.old, tt.now, e)
+		}
+	}
+}
