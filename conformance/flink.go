@@ -153,8 +153,10 @@ func (f *Flink) restore(s Snapshot, choices Choices) (json.RawMessage, error) {
 	var result struct {
 		Restored json.RawMessage `json:"restored"`
 	}
+	options := s.Options
+	options.At = s.At // the job's own folder for checkpoints: it makes it, and stand removes it
 	err := s.stand(func(path string) error {
-		line, err := f.ask(map[string]any{"command": "restore", "snapshot": path, "options": s.Options, "choices": choices})
+		line, err := f.ask(map[string]any{"command": "restore", "snapshot": path, "options": options, "choices": choices})
 		if err != nil {
 			return err
 		}
