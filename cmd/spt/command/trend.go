@@ -55,7 +55,8 @@ func newTrendCommand(env *Env) *cobra.Command {
 		Use:   "trend SP...|ROOT",
 		Short: "What grew over many snapshots, and when it reaches a limit",
 		Long: `Shows how the states of several snapshots grew: those given, in their order, or
-those found under the folder ROOT, oldest first. What grew most stands first.
+those found under the folder ROOT, oldest first: by checkpoint id, or by time
+where two have the same id. What grew most stands first.
 
 PER CHECKPOINT is the growth from the first to the last, by the difference of
 their checkpoint ids where those go up, else by the number of snapshots. With
@@ -169,14 +170,27 @@ func (o *trendOptions) find(ctx context.Context, env *Env, root string, res *Tre
 	if err != nil {
 		return nil, err
 	}
-	var paths []string
-	for _, e := range slices.Backward(entries) {
+	var found []reader.Entry
+	ids := map[int64]bool{}
+	for _, e := range entries {
 		switch {
 		case e.State == reader.Damaged:
 			res.LeftOut = append(res.LeftOut, e.Path)
 		case e.Container.Name != "": // else there is nothing to read yet, or any more
-			paths = append(paths, e.Path)
+			found = append(found, e)
+			ids[e.ID] = true
 		}
+	}
+	byID := len(ids) == len(found) // a copy has lost its times, but not its ids
+	slices.SortStableFunc(found, func(a, b reader.Entry) int {
+		if byID {
+			return cmp.Compare(a.ID, b.ID)
+		}
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Path, b.Path))
+	})
+	var paths []string
+	for _, e := range found {
+		paths = append(paths, e.Path)
 	}
 	return paths, nil
 }
@@ -269,7 +283,9 @@ func (t *trend) finish() error {
 	if !increasing || t.res.Checkpoints < 1 {
 		t.res.Checkpoints = int64(t.n - 1)
 	}
-	if first.Time != nil && last.Time != nil && last.Time.After(*first.Time) {
+	timed := !slices.ContainsFunc(t.res.Snapshots, func(s TrendSnapshot) bool { return s.Time == nil }) &&
+		slices.IsSortedFunc(t.res.Snapshots, func(a, b TrendSnapshot) int { return a.Time.Compare(*b.Time) })
+	if timed {
 		t.res.Seconds = int64(last.Time.Sub(*first.Time) / time.Second)
 	}
 	for _, r := range t.order {
