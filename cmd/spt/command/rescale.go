@@ -289,6 +289,22 @@ type RescaleKeyed struct {
 	Subtasks []RescaleKeyedSubtask `json:"subtasks"`
 }
 
+// sharedWhole is whether several new subtasks are handed one incremental handle:
+// each holds all of it, and Flink clips it when it restores.
+func (k RescaleKeyed) sharedWhole() bool {
+	handed := map[int32]int{}
+	for _, sub := range k.Subtasks {
+		for _, s := range sub.Sources {
+			if s.Whole {
+				if handed[s.Old]++; handed[s.Old] > 1 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // RescaleKeyedSubtask is the key groups of one new subtask.
 type RescaleKeyedSubtask struct {
 	Index   int                  `json:"index"`

@@ -169,6 +169,15 @@ func (r *RescaleResult) summary(env *Env) error {
 	if len(left) > 0 {
 		fmt.Fprintf(&b, "Left alone: %s.\n", shorten(left))
 	}
+	var whole []string
+	for _, op := range r.Operators {
+		if op.Left == "" && slices.ContainsFunc(op.Keyed, RescaleKeyed.sharedWhole) {
+			whole = append(whole, ui.Quote(op.label))
+		}
+	}
+	if len(whole) > 0 {
+		fmt.Fprintf(&b, "%s Several subtasks of %s are handed one incremental handle as a whole, and clip it.\n  With state.backend.rocksdb.use-ingest-db-restore-mode, Flink 2 refuses to restore\n  what is written at yet another parallelism.\n", env.term().Style().Look("!"), shorten(whole))
+	}
 	_, err := fmt.Fprint(env.Stdout, b.String())
 	return err
 }
