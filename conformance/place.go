@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"golang.org/x/sys/unix"
 )
 
 // neutral is the folder that fixtures name in their absolute paths: every
@@ -39,7 +37,7 @@ func Base() (dir string, isNeutral bool, err error) {
 func lockBase() error {
 	base.once.Do(func() {
 		base.dir = neutral
-		if os.MkdirAll(neutral, 0o755) != nil || unix.Access(neutral, unix.W_OK) != nil {
+		if os.MkdirAll(neutral, 0o755) != nil || !writable(neutral) {
 			base.dir = filepath.Join(os.TempDir(), "spt-fixtures")
 			base.err = os.MkdirAll(base.dir, 0o755)
 		}
@@ -55,12 +53,9 @@ func lock(name string) (err error) {
 	if err != nil {
 		return err
 	}
-	descriptor := int(base.lock.Fd())
-	if err := unix.Flock(descriptor, unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
-		return err
-	}
-	fmt.Fprintln(os.Stderr, "conformance: waiting for another process that uses Flink")
-	return unix.Flock(descriptor, unix.LOCK_EX)
+	return exclusive(base.lock, func() {
+		fmt.Fprintln(os.Stderr, "conformance: waiting for another process that uses Flink")
+	})
 }
 
 // RemoveBase leaves no trace of the base folder, unless others use it.
