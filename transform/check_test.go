@@ -131,6 +131,7 @@ func TestCheckFindings(t *testing.T) {
 				s.Managed.Data = &format.File{Path: format.NewText(fmt.Sprint("f", i)), Relative: true, Length: 9}
 			}
 		})}, nil, CheckOptions{Parallelism: 1}, []string{"note block-order a"}},
+		{"block order of too many", []*format.Operator{kept(plain("a", 1500), func(o *format.Operator) { o.MaxParallelism = 32768 })}, nil, CheckOptions{Parallelism: 1500}, []string{"note order-not-checked a"}},
 		{"shared, relative", []*format.Operator{rocks("a", &format.Incremental{Meta: versioned(6, ""), Shared: []format.NamedStream{{Data: &format.File{Path: format.NewText("f"), Relative: true}}}})}, nil, CheckOptions{}, []string{"warning claim a"}},
 		{"shared, absolute", []*format.Operator{rocks("a", &format.Incremental{Meta: versioned(6, ""), Shared: []format.NamedStream{{Data: &format.File{Path: format.NewText("/f")}}}})}, nil, CheckOptions{}, nil},
 		{"native savepoint without timers", []*format.Operator{rocks("a", &format.Incremental{Meta: versioned(6, "counts")})}, nativeSavepoint, CheckOptions{}, []string{"note no-timers a"}},
