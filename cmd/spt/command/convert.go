@@ -169,9 +169,9 @@ beside it are named by the absolute place of OUT, or take --metadata-version 3.
 --flink writes what a release reads: _metadata in its version, with handles that
 it knows, and operator state described as it expects. What it has no place for,
 such as uids before Flink 2.0, is named as lost. What a job would miss is
-refused: compressed operator state before 1.18, changelog state before 1.16.
-Elements, entries and the descriptions of their types are not rewritten: a job
-on the older release must be able to read those.
+refused: compressed operator state before 1.18, changelog state before 1.16,
+RocksDB files of Flink 2 before 2.0. Elements, entries and the descriptions of
+their types are not rewritten: the older release must be able to read those.
 
 OUT appears when it is whole: interrupted, nothing is left under its name.
 Without OUT nothing is written, and spt says what would be.`,

@@ -47,7 +47,9 @@ func versionFor(r assign.Release) (Version, error) {
 // ErrUnsupported. Only what stands in _metadata changes: streams are those of sp.
 //
 // Segments of merged files stay, though releases before 1.20 do not know them:
-// see HoldsMerged.
+// see HoldsMerged. RocksDB's own files cannot be rewritten at all: those of Flink
+// 2.0 and later, told by the version of _metadata, are refused for 1.x, which does
+// not read their checksums.
 func ForRelease(sp *format.Savepoint, r assign.Release) (out *format.Savepoint, lost []string, err error) {
 	v, err := versionFor(r)
 	if err != nil {
@@ -57,7 +59,7 @@ func ForRelease(sp *format.Savepoint, r assign.Release) (out *format.Savepoint, 
 	if l := fw.layout; ok && (l.channels111 && r != release(1, 11) || l.changelog114 && r != release(1, 14)) {
 		return nil, nil, format.Errorf(format.ErrUnsupported, "the snapshot is in a layout that only Flink 1.11 or 1.14 wrote and is not rewritten for Flink %v", r)
 	}
-	t := &retarget{r: r, v: v, layout: fw.layout}
+	t := &retarget{r: r, v: v, layout: fw.layout, newFiles: ok && fw.version.hasNames() && !r.AtLeast(2, 0)}
 	c := *sp
 	c.Operators = make([]*format.Operator, len(sp.Operators))
 	changed := !ok || fw.version != v
@@ -92,7 +94,10 @@ type retarget struct {
 	r      assign.Release
 	v      Version
 	layout layout
-	lost   []string
+	// newFiles: the files of state backends are of releases that write such as r
+	// does not read.
+	newFiles bool
+	lost     []string
 
 	names, ids, sizes int // what is lost, counted
 }
@@ -225,6 +230,9 @@ func (t *retarget) keyed(h format.KeyedHandle) (format.KeyedHandle, error) {
 		t.ids++
 		return &c, nil
 	case *format.Incremental:
+		if t.newFiles {
+			return nil, format.Errorf(format.ErrUnsupported, "Flink %v does not read the RocksDB files of Flink 2.0 and later; a canonical savepoint holds the same state for both", t.r)
+		}
 		if !t.r.AtLeast(1, 13) && holdsKeyGroupStream(h) {
 			return nil, t.needs(1, 13, "key groups where a stream is expected")
 		}
@@ -241,9 +249,18 @@ func (t *retarget) keyed(h format.KeyedHandle) (format.KeyedHandle, error) {
 			return h, nil
 		}
 		if h.Wire != tagWire(keyedChangelogV1, false) {
-			return h, t.needs(1, 16, "changelog state in this layout")
+			if err := t.needs(1, 16, "changelog state in this layout"); err != nil {
+				return nil, err
+			}
+		} else if err := t.needs(1, 15, "changelog state in this layout"); err != nil {
+			return nil, err
 		}
-		return h, t.needs(1, 15, "changelog state in this layout")
+		for _, inner := range h.Materialized { // from 1.15 on, tags of these need no change
+			if _, err := t.keyed(inner); err != nil {
+				return nil, err
+			}
+		}
+		return h, nil
 	}
 	return h, nil
 }

@@ -283,6 +283,26 @@ func TestForReleaseRefused(t *testing.T) {
 	}
 }
 
+// TestForReleaseRocksDB: what a snapshot of 2.0 holds in RocksDB's files, also
+// under a changelog, is not for 1.x; Flink 1.20 refuses their checksums.
+func TestForReleaseRocksDB(t *testing.T) {
+	inc := &format.Incremental{Range: format.KeyGroupRange{Count: 1}, Meta: &format.Inline{Name: format.NewText("x")}}
+	for _, h := range []format.KeyedHandle{inc, &format.Changelog{Range: inc.Range, Materialized: []format.KeyedHandle{nil, inc}}} {
+		sp := &format.Savepoint{Operators: []*format.Operator{{Parallelism: 1, MaxParallelism: 1, Subtasks: []*format.Subtask{{ManagedKeyed: h}}}}}
+		for v := metadata.V4; v <= metadata.V6; v++ {
+			sp, err := metadata.WithVersion(sp, v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range allReleases()[13:] { // from 1.16 on
+				if _, _, err := metadata.ForRelease(sp, r); errors.Is(err, format.ErrUnsupported) != (v >= metadata.V5 && r.Major == 1) {
+					t.Errorf("%v for %v: %v", v, r, err)
+				}
+			}
+		}
+	}
+}
+
 func TestParseRelease(t *testing.T) {
 	for _, r := range allReleases() {
 		if got, err := metadata.ParseRelease(r.String()); err != nil || got != r {
