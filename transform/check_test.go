@@ -292,3 +292,24 @@ func TestCheckKnown(t *testing.T) {
 		t.Logf("%5d %s", counts[c], c)
 	}
 }
+
+// FuzzParsePlan: whatever a plan holds, it is read or refused, and what is read
+// can be checked against.
+func FuzzParsePlan(f *testing.F) {
+	for _, s := range []string{``, `{}`, `{"plan":null,"nodes":[]}`, `{"nodes":[{"id":"33fb6e3d2ef4674d3687e1f6564b35ca","parallelism":4,"description":"a -&gt; b"}]}`,
+		`{"plan":{"nodes":[{"id":"33fb6e3d2ef4674d3687e1f6564b35ca","parallelism":2147483647}]}}`, `{"plan":[]}`, `{"plan":{"nodes":[null]}}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		job, err := ParsePlan([]byte(text))
+		if err != nil {
+			return
+		}
+		if len(job.Operators) == 0 || job.Whole {
+			t.Errorf("%+v", job)
+		}
+		if _, err := Check(t.Context(), memoryInput(plain("a", 2)), CheckOptions{Job: job}); err != nil {
+			t.Error(err)
+		}
+	})
+}
