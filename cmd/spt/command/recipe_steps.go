@@ -94,16 +94,24 @@ type relocateStep struct {
 	relocateOptions
 	texts []string
 	maps  []reader.Mapping
+	given *pflag.FlagSet
 }
 
 func (s *relocateStep) addFlags(fs *pflag.FlagSet) {
 	s.relocateOptions.addFlags(fs)
 	fs.StringArrayVar(&s.texts, "map", nil, "`OLD=NEW`: what begins with OLD begins with NEW; repeatable, the longest OLD counts")
+	s.given = fs
 }
 
 func (s *relocateStep) validate(env *Env) error {
-	if len(s.texts) == 0 {
-		return usagef("map is needed: what becomes of which references")
+	ways := 0
+	for _, way := range []string{"map", "relative", "absolute"} {
+		if s.given.Changed(way) {
+			ways++
+		}
+	}
+	if ways != 1 {
+		return usagef("it needs one way, such as map: what becomes of which references")
 	}
 	for _, text := range s.texts {
 		m, err := reader.ParseMapping(text)
