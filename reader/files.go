@@ -89,3 +89,7 @@ func (s *Snapshot) OpenContainer(ctx context.Context) (io.ReadCloser, error) {
 	body, _, err := storage.NewReader(s.src.store, s.Container.Name, s.src.version).Open(ctx, 0, -1)
 	return body, storageKind(err)
 }
+
+// AsRead is the model that stands in the snapshot's container, whatever view of
+// it this is.
+func (s *Snapshot) AsRead() *format.Savepoint { return s.asRead }

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -23,45 +24,109 @@ type Relocation struct {
 	Relative  int         // references beside _metadata, which move with it
 }
 
-// Relocate rewrites absolute references by prefix, the longest that fits first,
-// at whole elements of a path; the spellings of one object store count as one.
-// Streams and the folders that file merging names are rewritten and noted. Names of inline
-// state look like paths and are none: they stay.
+// RelocateOptions say what becomes of references: one of the three.
+type RelocateOptions struct {
+	// Prefixes replace the beginning of absolute references, the longest that
+	// fits first, at whole elements of a path; the spellings of one object store
+	// count as one. The folders that file merging names go along.
+	Prefixes []Prefix
+	// Relative names files by their last element alone: they lie beside
+	// _metadata. A segment of a merged file has no such form and stays.
+	Relative bool
+	// Absolute names the files beside _metadata below this folder.
+	Absolute string
+}
+
+// Relocate rewrites absolute references by prefix: see RelocateOptions.
 func Relocate(sp *format.Savepoint, prefixes []Prefix) (*format.Savepoint, *Relocation) {
-	prefixes = slices.Clone(prefixes)
-	slices.SortStableFunc(prefixes, func(a, b Prefix) int { return len(b.Old) - len(a.Old) })
-	r := &relocator{prefixes: prefixes, result: &Relocation{}, changed: map[string]int{}, unmatched: map[string]int{}}
-	out, _ := sp.MapStreams(func(_ format.Place, s format.Stream) (format.Stream, error) { return r.stream(s), nil })
-	out, _ = editOperators(out, func(op *format.Operator) (*format.Operator, error) { return r.folders(op), nil })
-	return out, r.result
+	out, r, err := RelocateAs(sp, RelocateOptions{Prefixes: prefixes})
+	if err != nil { // two files beside _metadata cannot come to have one name
+		panic("internal error: " + err.Error())
+	}
+	return out, r
+}
+
+// RelocateAs rewrites references. Names of inline state look like paths and are
+// none: they stay. Two files that would have one name are a *CollisionError.
+func RelocateAs(sp *format.Savepoint, o RelocateOptions) (*format.Savepoint, *Relocation, error) {
+	o.Prefixes = slices.Clone(o.Prefixes)
+	slices.SortStableFunc(o.Prefixes, func(a, b Prefix) int { return len(b.Old) - len(a.Old) })
+	r := &relocator{o: o, result: &Relocation{}, changed: map[string]int{}, unmatched: map[string]int{}, beside: map[string]string{}}
+	out, err := sp.MapStreams(func(_ format.Place, s format.Stream) (format.Stream, error) { return r.stream(s) })
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err = editOperators(out, func(op *format.Operator) (*format.Operator, error) { return r.folders(op), nil })
+	return out, r.result, err
 }
 
 type relocator struct {
-	prefixes           []Prefix
+	o                  RelocateOptions
 	result             *Relocation
-	changed, unmatched map[string]int // index in the result
+	changed, unmatched map[string]int    // index in the result
+	beside             map[string]string // names beside _metadata, and what they were
 }
 
-func (r *relocator) stream(s format.Stream) format.Stream {
+func (r *relocator) stream(s format.Stream) (format.Stream, error) {
 	switch s := s.(type) {
 	case *format.File:
-		if s.Relative {
-			r.result.Relative++
-			return s
-		}
-		if to, ok := r.move(s.Path); ok {
-			c := *s
-			c.Path = to
-			return &c
-		}
+		return r.file(s)
 	case *format.Segment:
 		if to, ok := r.move(s.Path); ok {
 			c := *s
 			c.Path = to
-			return &c
+			return &c, nil
 		}
+	case *format.Chunks: // what it becomes again outside the .spt
+		as, err := r.stream(s.As)
+		if err != nil || as == s.As {
+			return s, err
+		}
+		c := *s
+		c.As = as
+		return &c, nil
 	}
-	return s
+	return s, nil
+}
+
+func (r *relocator) file(f *format.File) (format.Stream, error) {
+	path := f.Path.String()
+	switch {
+	case f.Relative && r.o.Absolute != "":
+		to := strings.TrimSuffix(r.o.Absolute, "/") + "/" + path
+		r.note(&r.result.Changed, r.changed, path, to)
+		return &format.File{Path: format.NewText(to), Length: f.Length}, nil
+	case f.Relative && r.o.Relative:
+		r.result.Relative++
+		return f, r.takeName(path, path)
+	case f.Relative:
+		r.result.Relative++
+		return f, nil
+	case r.o.Relative:
+		name := path[strings.LastIndexByte(path, '/')+1:]
+		if name == "" || name == "." || name == ".." {
+			r.note(&r.result.Unmatched, r.unmatched, path, "")
+			return f, nil
+		}
+		r.note(&r.result.Changed, r.changed, path, name)
+		return &format.File{Path: format.NewText(name), Relative: true, Length: f.Length}, r.takeName(name, path)
+	}
+	to, ok := r.move(f.Path)
+	if !ok {
+		return f, nil
+	}
+	c := *f
+	c.Path = to
+	return &c, nil
+}
+
+// takeName makes sure that a name beside _metadata is that of one file.
+func (r *relocator) takeName(name, of string) error {
+	if other, taken := r.beside[name]; taken && other != of {
+		return &CollisionError{fmt.Sprintf("%s and %s would both be %s beside _metadata", other, of, name)}
+	}
+	r.beside[name] = of
+	return nil
 }
 
 // folders moves the folders that handles of file merging name.
@@ -104,10 +169,18 @@ func (r *relocator) folder(path format.Text) format.Text {
 func (r *relocator) move(path format.Text) (format.Text, bool) {
 	from := path.String()
 	to, ok := r.moved(from)
-	list, index := &r.result.Unmatched, r.unmatched
-	if ok {
-		list, index = &r.result.Changed, r.changed
+	if !ok {
+		r.note(&r.result.Unmatched, r.unmatched, from, "")
+		return path, false
 	}
+	r.note(&r.result.Changed, r.changed, from, to)
+	if to == from {
+		return path, false
+	}
+	return format.NewText(to), true
+}
+
+func (r *relocator) note(list *[]Relocated, index map[string]int, from, to string) {
 	i, known := index[from]
 	if !known {
 		i = len(*list)
@@ -115,15 +188,11 @@ func (r *relocator) move(path format.Text) (format.Text, bool) {
 		*list = append(*list, Relocated{From: from, To: to})
 	}
 	(*list)[i].Handles++
-	if !ok || to == from {
-		return path, false
-	}
-	return format.NewText(to), true
 }
 
 // moved is where a path goes.
 func (r *relocator) moved(path string) (string, bool) {
-	for _, p := range r.prefixes {
+	for _, p := range r.o.Prefixes {
 		if rest, ok := cutPathPrefix(path, p.Old); ok {
 			return strings.TrimSuffix(p.New, "/") + rest, true
 		}

@@ -242,7 +242,7 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	if !p.o.KeepReferences && p.o.Files != Reference {
 		view = withoutMerging(view)
 	}
-	if sharedBecomeRelative(sp, view) {
+	if sharedBecomeRelative(p.snap.AsRead(), view) {
 		p.Remarks = append(p.Remarks, "shared files of an incremental checkpoint lie beside _metadata now: restore it without claiming (NO_CLAIM). After a restore with CLAIM, Flink up to 2.3.0 takes checkpoints that cannot be restored")
 	}
 	p.verbatim = p.snap.Container.Family == reader.Flink && p.snap.Describes(view)

@@ -438,10 +438,7 @@ func rewrittenText(b *strings.Builder, all []WriteRewrite) {
 		to, newName := splitName(r.To)
 		if where := [2]string{from, to}; where != last {
 			last = where
-			if to == "" {
-				to = "beside _metadata"
-			}
-			fmt.Fprintf(b, "  %s → %s\n", quoteNonEmpty(from), to)
+			fmt.Fprintf(b, "  %s → %s\n", folderName(from), folderName(to))
 		}
 		if name == newName {
 			fmt.Fprintf(b, "    %s\n", ui.Quote(name))
@@ -449,4 +446,12 @@ func rewrittenText(b *strings.Builder, all []WriteRewrite) {
 			fmt.Fprintf(b, "    %s → %s\n", ui.Quote(name), ui.Quote(newName))
 		}
 	}
+}
+
+// folderName is the folder of a reference, in words where it has none.
+func folderName(dir string) string {
+	if dir == "" {
+		return "beside _metadata"
+	}
+	return ui.Quote(dir)
 }

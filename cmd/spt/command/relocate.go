@@ -14,30 +14,55 @@ import (
 
 type relocateOptions struct {
 	writeOptions
+	relative bool
+	absolute string
 }
 
-func (o *relocateOptions) addFlags(fs *pflag.FlagSet) { o.writeOptions.addFlags(fs) }
+func (o *relocateOptions) addFlags(fs *pflag.FlagSet) {
+	o.writeOptions.addFlags(fs)
+	fs.BoolVar(&o.relative, "relative", false, "name every file by its last element alone: the files lie beside _metadata")
+	fs.StringVar(&o.absolute, "absolute", "", "name the files beside _metadata below the folder `BASE`")
+}
+
+// validate wants exactly one way.
+func (o *relocateOptions) validate(env *Env, in string) error {
+	ways := 0
+	other := o.relative || o.absolute != ""
+	for _, given := range []bool{len(env.common.maps) > 0 || !other && len(env.maps) > 0, o.relative, o.absolute != ""} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways == 0:
+		return &usageError{"--map OLD=NEW, --relative or --absolute BASE is needed: what becomes of references", "spt verify " + ui.Quote(in) + "   names absolute ones"}
+	case ways > 1:
+		return usagef("--map, --relative and --absolute: one of them at a time")
+	}
+	return o.writeOptions.validate(env)
+}
 
 func newRelocateCommand(env *Env) *cobra.Command {
 	var o relocateOptions
 	cmd := &cobra.Command{
-		Use:   "relocate IN [OUT] --map OLD=NEW",
+		Use:   "relocate IN [OUT]",
 		Short: "Rewrite the absolute references of a snapshot",
 		Long: `Rewrites the beginning of absolute references: --map OLD=NEW, several times if
 need be, the longest that fits first. What other commands only look up, this one
 writes down. Every kind of handle is rewritten, and the folders that file
 merging names; names of inline state look like paths and are none.
 
+--relative names files by their last element: they must lie beside IN's
+_metadata and go beside OUT's. --absolute BASE names the files beside _metadata
+below BASE; they are not written.
+
 The files themselves are not moved. To copy them beside a new _metadata that
 names no absolute place, use spt convert.`,
 		Example: `  spt relocate chk-4211 moved --map s3://old/flink=s3://new/flink`,
 		Args:    between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(env.maps) == 0 {
-				return &usageError{"--map OLD=NEW is needed: what becomes of which references", "spt verify " + ui.Quote(args[0]) + "   names absolute ones"}
-			}
 			o.keepReferences = true
-			if err := o.validate(env); err != nil {
+			if err := o.validate(env, args[0]); err != nil {
 				return err
 			}
 			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
@@ -50,14 +75,22 @@ names no absolute place, use spt convert.`,
 }
 
 func (o *relocateOptions) relocate(env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
-	prefixes := make([]transform.Prefix, len(env.maps))
-	for i, m := range env.maps {
-		prefixes[i] = transform.Prefix(m)
+	var prefixes []transform.Prefix
+	if !o.relative && o.absolute == "" {
+		for _, m := range env.maps {
+			prefixes = append(prefixes, transform.Prefix(m))
+		}
 	}
-	sp, done := transform.Relocate(snap.Savepoint, prefixes)
+	sp, done, err := transform.RelocateAs(snap.Savepoint, transform.RelocateOptions{Prefixes: prefixes, Relative: o.relative, Absolute: o.absolute})
+	if err != nil {
+		return nil, nil, err
+	}
 	r := &EditResult{Changes: []EditChange{}}
 	for _, c := range done.Changed {
 		r.Changes = append(r.Changes, EditChange{What: "relocated", From: env.text(c.From), To: env.text(c.To), Handles: c.Handles})
+	}
+	if len(done.Changed) == 0 && len(prefixes) == 0 {
+		return sp, r, nil
 	}
 	if len(done.Changed) == 0 {
 		var there []string
@@ -65,8 +98,8 @@ func (o *relocateOptions) relocate(env *Env, snap *reader.Snapshot) (*format.Sav
 			dir, _ := splitName(u.From)
 			there = append(there, ui.Quote(env.text(dir)))
 		}
-		old := make([]string, len(env.maps))
-		for i, m := range env.maps {
+		old := make([]string, len(prefixes))
+		for i, m := range prefixes {
 			old[i] = ui.Quote(m.Old)
 		}
 		return nil, nil, &usageError{"no absolute reference begins with " + strings.Join(old, ", "), "there is: " + listOr(there, "no absolute reference")}
@@ -76,7 +109,11 @@ func (o *relocateOptions) relocate(env *Env, snap *reader.Snapshot) (*format.Sav
 		for _, u := range done.Unmatched {
 			left = append(left, ui.Quote(env.text(u.From)))
 		}
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s not matched and left as they are: %s", ui.Plural(int64(n), "absolute reference"), shorten(left)))
+		why := "not matched and"
+		if len(prefixes) == 0 {
+			why = "cannot be relative and are"
+		}
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s "+why+" left as they are: %s", ui.Plural(int64(n), "absolute reference"), shorten(left)))
 	}
 	return sp, r, nil
 }
