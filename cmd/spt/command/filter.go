@@ -37,7 +37,7 @@ func (o *filterOptions) validate(env *Env) error {
 		return err
 	}
 	if o.invert {
-		if o.filter, err = newCatFilter("not (" + o.where + ")"); err != nil {
+		if o.filter, err = newCatFilter("not (" + o.where + "\n)"); err != nil {
 			return err
 		}
 	}
