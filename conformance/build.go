@@ -86,11 +86,11 @@ func newerThanSources(stamp, home string) (bool, error) {
 	}
 	jars, err := os.ReadFile(filepath.Join(filepath.Dir(stamp), "classpath.txt"))
 	if err != nil {
-		return false, nil // half a build: build again
+		return false, nil //nolint:nilerr // half a build: build again
 	}
 	for _, jar := range filepath.SplitList(strings.TrimSpace(string(jars))) {
 		if _, err := os.Stat(jar); err != nil {
-			return false, nil
+			return false, nil //nolint:nilerr // not readable: build again
 		}
 	}
 	var newest time.Time
