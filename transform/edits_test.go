@@ -747,7 +747,7 @@ func TestOperatorStateForKnown(t *testing.T) {
 }
 
 // failing is a source that fails.
-type failing struct{ memory }
+type failing struct{}
 
 func (failing) ReadAt(context.Context, format.Stream, []byte, int64) (int, error) {
 	return 0, format.Errorf(format.ErrMissing, "gone")
