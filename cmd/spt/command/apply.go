@@ -69,7 +69,8 @@ command says what its flags mean. A key that is not known is an error that names
 its line, and nothing is written. An operator that was renamed has its new uid
 in later steps.
 
-With a relocate step references are kept as they are, as by --keep-references.`,
+With a relocate step references are kept as they are, as by --keep-references.
+It belongs at the end: later steps look for files where it says they are.`,
 		Example: `  spt apply sp-001 --recipe fix.yaml
   spt apply sp-001 fixed --recipe fix.yaml --read-back`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
