@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -150,11 +151,20 @@ func (o *filterOptions) checkBroadcast(ctx context.Context, c *catter, chosen fu
 				return answer
 			}
 			if err != nil {
-				return format.At(err, "%v", it.part.place)
+				return format.At(readable(err), "%v", it.part.place)
 			}
 		}
 	}
 	return nil
+}
+
+// readable is the error itself where cat would advise one of its own flags.
+func readable(err error) error {
+	var n *notReadable
+	if errors.As(err, &n) {
+		return n.error
+	}
+	return err
 }
 
 // holds is whether the expression holds. One that looks at values needs them
@@ -195,14 +205,15 @@ func (a *asker) keep(e transform.FilterElement) (bool, error) {
 	it := catItem{part: a.part, index: e.Index, stored: e.Value}
 	if a.c.filter.values {
 		var ok bool
-		if err := a.c.decode(&a.st, &it, a.values, func() error {
-			var err error
-			ok, err = a.c.holds(a.ctx, &a.st, &it)
-			return err
-		}); err != nil {
-			return false, err
+		var answer error
+		err := a.c.decode(&a.st, &it, a.values, func() error {
+			ok, answer = a.c.holds(a.ctx, &a.st, &it)
+			return answer
+		})
+		if err != nil && answer == nil {
+			err = format.At(readable(err), "%v", a.part.place)
 		}
-		return ok, nil
+		return ok, err
 	}
 	return a.c.holds(a.ctx, &a.st, &it)
 }
