@@ -48,8 +48,10 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, ops []*for
 			return nil
 		}
 		name := path.String()
-		if c.users[name] == nil {
+		if user, known := c.users[name]; !known {
 			c.users[name] = p.Operator
+		} else if user != p.Operator {
+			c.users[name] = nil // of several
 		}
 		if size, found := sizes[name]; found {
 			c.length(p, st, name, size)
@@ -137,7 +139,7 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState) error {
 		} else if err != nil {
 			return err
 		}
-		add(severity, "file-elsewhere", "not found "+where, "spt found them under the folder of the snapshot or its job, where Flink does not look",
+		add(severity, "file-elsewhere", "not found "+where, "found under the folder of the snapshot or its job instead, where Flink does not look",
 			"spt convert IN OUT makes a copy that names no other place; spt relocate rewrites the references")
 	case owner != "":
 		add(transform.SeverityWarning, "file-of-another", where, "that is the folder of another snapshot: when it is deleted, this one no longer restores",

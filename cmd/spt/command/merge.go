@@ -162,7 +162,7 @@ func (o *mergeOptions) result(cmd *cobra.Command, env *Env, a, b *reader.Snapsho
 		r.Changes = append(r.Changes, EditChange{What: "took over state", Operator: env.label(s.Operator), ID: s.Operator.ID.String(), State: env.text(s.Name), From: o.from, To: to, Elements: s.Elements})
 	}
 	if x, y := summary.KindOf(a.Savepoint), summary.KindOf(b.Savepoint); len(done.Operators) > 0 && (x.Type != y.Type || x.Format != y.Format) {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s is a %s and %s a %s: the result says of itself what the first does", ui.Quote(a.Location), kindText(x), ui.Quote(b.Location), kindText(y)))
+		r.Remarks = append(r.Remarks, fmt.Sprintf("the result says of itself what %s does (%s); %s says %s", ui.Quote(a.Location), kindText(x), ui.Quote(b.Location), kindText(y)))
 	}
 	return r, nil
 }
