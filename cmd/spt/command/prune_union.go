@@ -172,6 +172,7 @@ type UnionRow struct {
 	Operator      string `json:"operator"`
 	ID            string `json:"id"`
 	State         string `json:"state"`
+	Kind          string `json:"kind" jsonschema:"enum=union,enum=broadcast,description=of broadcast state each subtask's copy of the map is an element"`
 	Subtasks      int    `json:"subtasks"`
 	Elements      int64  `json:"elements"`
 	Distinct      int64  `json:"distinct"`
@@ -181,7 +182,7 @@ type UnionRow struct {
 	DistinctBytes int64  `json:"distinct_bytes"`
 	Equal         bool   `json:"subtasks_equal" jsonschema:"description=every subtask holds the same list"`
 	Factor        int64  `json:"factor" jsonschema:"description=largest power of the number of subtasks that divides every count; 1 if none"`
-	Verdict       string `json:"verdict" jsonschema:"enum=restore product,enum=not sure,enum=nothing repeats"`
+	Verdict       string `json:"verdict" jsonschema:"enum=restore product,enum=not sure,enum=nothing repeats,enum=copies equal,enum=copies differ"`
 	Why           string `json:"why"`
 	HandedOut     int64  `json:"handed_out" jsonschema:"description=elements that a restore hands to all subtasks together"`
 	HandedBytes   int64  `json:"handed_out_bytes"`
@@ -205,7 +206,7 @@ func (o *pruneOptions) unionRow(env *Env, r *transform.UnionReport) UnionRow {
 		p = int64(o.atParallelism)
 	}
 	return UnionRow{
-		Operator: env.label(r.Operator), ID: r.Operator.ID.String(), State: env.text(r.State), Subtasks: r.Subtasks,
+		Operator: env.label(r.Operator), ID: r.Operator.ID.String(), State: env.text(r.State), Kind: "union", Subtasks: r.Subtasks,
 		Elements: r.Elements, Distinct: r.Distinct, MinCopies: r.MinCopies, MaxCopies: r.MaxCopies, Bytes: r.Bytes, DistinctBytes: r.DistinctBytes,
 		Equal: r.Equal, Factor: r.Factor, Verdict: string(r.Verdict), Why: r.Why,
 		HandedOut: capMul(r.Elements, p), HandedBytes: capMul(r.Bytes, p),
@@ -232,7 +233,7 @@ func (o *pruneOptions) picked(env *Env, snap *reader.Snapshot) (func(*format.Ope
 				continue
 			}
 			for _, st := range sub.Managed.States {
-				if st.Mode == format.ModeUnion {
+				if st.Mode == format.ModeUnion || st.Mode == format.ModeBroadcast && o.keep == "" {
 					names = append(names, ui.Quote(env.text(st.Name.String())))
 					found = found || choose(op, st.Name.String())
 				}
@@ -267,13 +268,80 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 	for _, r := range reports {
 		rows = append(rows, o.unionRow(env, r))
 	}
+	broadcasts, err := transform.DiagnoseBroadcasts(ctx, input, choose)
+	if err != nil {
+		return format.InFile(err, snap.Container.Name)
+	}
 	if env.common.output != ui.OutputTable {
+		for _, b := range broadcasts {
+			rows = append(rows, broadcastRow(env, b))
+		}
 		return unionData(env, rows)
 	}
 	if err := unionTable(env, rows); err != nil {
 		return err
 	}
-	return diagnoseEnd(env, in, rows)
+	if err := diagnoseEnd(env, in, rows); err != nil {
+		return err
+	}
+	return broadcastText(env, broadcasts)
+}
+
+// broadcastRow is a broadcast state as a row of data.
+func broadcastRow(env *Env, b *transform.BroadcastReport) UnionRow {
+	r := UnionRow{
+		Operator: env.label(b.Operator), ID: b.Operator.ID.String(), State: env.text(b.State), Kind: "broadcast",
+		Distinct: int64(len(b.Versions)), Bytes: b.Bytes, Factor: 1, Equal: len(b.Versions) <= 1,
+		Verdict: "copies equal", Why: "every subtask holds the same map",
+	}
+	for _, v := range b.Versions {
+		n := int64(len(v.Subtasks))
+		r.Elements += n
+		r.DistinctBytes += v.Bytes
+		if r.MinCopies == 0 || n < r.MinCopies {
+			r.MinCopies = n
+		}
+		r.MaxCopies = max(r.MaxCopies, n)
+	}
+	r.Subtasks = int(r.Elements)
+	r.HandedOut, r.HandedBytes = r.Elements, r.Bytes
+	if !r.Equal {
+		r.Verdict, r.Why = "copies differ", versionsText(b)
+	}
+	return r
+}
+
+// versionsText says who holds which map.
+func versionsText(b *transform.BroadcastReport) string {
+	var parts []string
+	for _, v := range b.Versions {
+		var subs []string
+		for _, i := range v.Subtasks {
+			subs = append(subs, strconv.Itoa(int(i)))
+		}
+		parts = append(parts, fmt.Sprintf("%s in subtask %s", ui.Bytes(v.Bytes), shorten(subs)))
+	}
+	return fmt.Sprintf("%d maps: %s", len(b.Versions), shorten(parts))
+}
+
+// broadcastText says which broadcast states have copies that differ: after a
+// restore with fewer subtasks some of them are not read at all.
+func broadcastText(env *Env, all []*transform.BroadcastReport) error {
+	var b strings.Builder
+	equal := 0
+	for _, r := range all {
+		if len(r.Versions) <= 1 {
+			equal++
+			continue
+		}
+		fmt.Fprintf(&b, "\n%s broadcast state %s/%s has copies that differ, %s.\n  A restore gives each subtask one of them: which are read depends on the parallelism.\n",
+			env.term().Style().Look("!"), ui.Quote(env.label(r.Operator)), ui.Quote(env.text(r.State)), versionsText(r))
+	}
+	if equal > 0 {
+		fmt.Fprintf(&b, "\n%s with equal copies: nothing to prune, an .spt file stores them once.\n", ui.Plural(int64(equal), "broadcast state"))
+	}
+	_, err := fmt.Fprint(env.Stdout, b.String())
+	return err
 }
 
 // preview says what --keep would do, without an output.
@@ -402,9 +470,9 @@ func unionData(env *Env, rows []UnionRow) error {
 		}
 		return l.Flush()
 	}
-	c := ui.NewCSV(env.Stdout, "operator", "id", "state", "subtasks", "elements", "distinct", "min_copies", "max_copies", "bytes", "distinct_bytes", "subtasks_equal", "factor", "verdict", "why")
+	c := ui.NewCSV(env.Stdout, "operator", "id", "state", "kind", "subtasks", "elements", "distinct", "min_copies", "max_copies", "bytes", "distinct_bytes", "subtasks_equal", "factor", "verdict", "why")
 	for _, r := range rows {
-		err := c.Row(r.Operator, r.ID, r.State, strconv.Itoa(r.Subtasks), fmt.Sprint(r.Elements), fmt.Sprint(r.Distinct), fmt.Sprint(r.MinCopies), fmt.Sprint(r.MaxCopies),
+		err := c.Row(r.Operator, r.ID, r.State, r.Kind, strconv.Itoa(r.Subtasks), fmt.Sprint(r.Elements), fmt.Sprint(r.Distinct), fmt.Sprint(r.MinCopies), fmt.Sprint(r.MaxCopies),
 			fmt.Sprint(r.Bytes), fmt.Sprint(r.DistinctBytes), strconv.FormatBool(r.Equal), fmt.Sprint(r.Factor), r.Verdict, r.Why)
 		if err != nil {
 			return err
