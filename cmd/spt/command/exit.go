@@ -35,8 +35,8 @@ var ExitCodes = []struct {
 	Code    int
 	Meaning string
 }{
-	{exitOK, "done; for verify and check: no finding"},
-	{exitFindings, "done, and findings exist, --fail-if holds, or the result is partial (what is left out is named)"},
+	{exitOK, "done; for diff, verify and check: no difference, no finding"},
+	{exitFindings, "done, and differences or findings exist, --fail-if holds, or the result is partial (what is left out is named)"},
 	{exitFailed, "could not do it: I/O, no space, internal error"},
 	{exitUsage, "wrong usage; a selector that matches nothing; a target that is refused; a parallelism or policy that cannot be"},
 	{exitInput, "input corrupt, truncated, incomplete, not there, or changed while it was read"},
