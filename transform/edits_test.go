@@ -379,6 +379,13 @@ func TestDropLastState(t *testing.T) {
 	if err != nil || len(d.Operators) != 1 || len(sp.Operators) != 0 {
 		t.Errorf("%v, %v", d, err)
 	}
+	// Having finished is state.
+	done, some := operator("done"), operator("some", nil)
+	done.Finished, some.Subtasks[0].Finished = true, true
+	in = memoryInput(done, some)
+	if sp, d, err := Drop(t.Context(), in, DropOptions{Empty: true}); err != nil || d.Any() || sp != in.Savepoint {
+		t.Errorf("%v, %v", d, err)
+	}
 	// Parts go together; unpicked operators stay.
 	op := operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}}, st{"b", format.ModeList, nil}))
 	op.Coordinator = &format.Inline{Data: format.NewBytes([]byte("c"))}
@@ -562,6 +569,27 @@ func TestSetModeKnown(t *testing.T) {
 	t.Logf("%d handles", n)
 	if n < 200 {
 		t.Errorf("only %d handles", n)
+	}
+}
+
+func TestSetMode(t *testing.T) {
+	a := nativeHandle("n", st{"u", format.ModeUnion, []string{"1", "2"}}, st{"a", format.ModeList, []string{"3"}})
+	a.Wire = "kept"
+	b := nativeHandle("o", st{"u", format.ModeUnion, []string{"1"}})
+	in := memoryInput(operator("x", a, b, nativeHandle("p", st{"a", format.ModeList, nil})))
+	sp, done, err := SetMode(t.Context(), in, nil, func(s string) bool { return s == "u" }, format.ModeList)
+	if err != nil || len(done) != 1 {
+		t.Fatalf("%v, %v", done, err)
+	}
+	if *done[0] != (ModeSet{Operator: in.Operators[0], State: "u", From: format.ModeUnion, Handles: 2, Elements: 3}) {
+		t.Errorf("%+v", done[0])
+	}
+	got := sp.Operators[0].Subtasks
+	if h := got[0].Managed; h.Wire != "kept" || h.States[0].Mode != format.ModeList || h.States[1].Mode != format.ModeList || a.States[0].Mode != format.ModeUnion {
+		t.Errorf("%+v", h)
+	}
+	if got[2] != in.Operators[0].Subtasks[2] {
+		t.Error("a subtask without the state is not shared")
 	}
 }
 

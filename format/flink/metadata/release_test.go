@@ -176,6 +176,30 @@ func TestForReleaseNames(t *testing.T) {
 	}
 }
 
+// TestForReleaseKind: what kind of snapshot it is goes before 1.16, and does not
+// come back.
+func TestForReleaseKind(t *testing.T) {
+	sp := &format.Savepoint{Kind: format.SnapshotKind{Type: format.TypeSavepoint, Format: format.FormatNative}}
+	v4, err := metadata.WithVersion(sp, metadata.V4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, lost, err := metadata.ForRelease(v4, assign.Release{Major: 1, Minor: 15})
+	if err != nil || !slices.Equal(lost, []string{"what kind of snapshot it is"}) || out.Kind != (format.SnapshotKind{}) || v4.Kind != sp.Kind {
+		t.Fatalf("%v, lost %q, %v", out.Kind, lost, err)
+	}
+	back, lost, err := metadata.ForRelease(out, assign.Release{Major: 1, Minor: 20})
+	if err != nil || len(lost) > 0 {
+		t.Fatalf("lost %q, %v", lost, err)
+	}
+	if file, err := encode(back); err != nil || !strings.HasSuffix(string(file), nullTail) {
+		t.Errorf("%x, %v", file, err)
+	}
+	if out, _, _ := metadata.ForRelease(v4, assign.Release{Major: 2, Minor: 3}); out.Kind != sp.Kind {
+		t.Errorf("%v", out.Kind)
+	}
+}
+
 // TestForReleaseKeyed: newer tags become those of 1.14, and what they do not hold
 // is counted.
 func TestForReleaseKeyed(t *testing.T) {
@@ -227,6 +251,9 @@ func TestForReleaseMergedChannels(t *testing.T) {
 	}
 	if want := []string{"1 false 0 5 3 [0]", "1 false 0 1 4 [0 2]", "1 false 1 2 6 [4]"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+	if in := out.Operators[0].Subtasks[0].Input; in[1].Size != 4 || in[2].Size != 6 {
+		t.Errorf("sizes %d, %d", in[1].Size, in[2].Size)
 	}
 	if s := out.Operators[0].Subtasks[0]; s.Output[0] != plain || s.Input[0] != plain || s.Input[1].Data != format.Stream(data) {
 		t.Error("what did not change is not shared")
