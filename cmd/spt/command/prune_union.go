@@ -189,6 +189,8 @@ type UnionRow struct {
 
 	Kept      *int64 `json:"kept,omitempty" jsonschema:"description=elements that stay"`
 	KeptBytes *int64 `json:"kept_bytes,omitempty"`
+	// HandedOutAfter is HandedOut of what is kept.
+	HandedOutAfter *int64 `json:"handed_out_after,omitempty"`
 	Skipped   string `json:"skipped,omitempty" jsonschema:"description=why it is left as it is"`
 }
 
@@ -200,11 +202,16 @@ type PruneResult struct {
 	Write          *WriteResult `json:"write"`
 }
 
-func (o *pruneOptions) unionRow(env *Env, r *transform.UnionReport) UnionRow {
-	p := int64(r.Operator.Parallelism)
+// restoredAt is the parallelism that the cost of a restore is estimated for.
+func (o *pruneOptions) restoredAt(op *format.Operator) int64 {
 	if o.atParallelism > 0 {
-		p = int64(o.atParallelism)
+		return int64(o.atParallelism)
 	}
+	return int64(op.Parallelism)
+}
+
+func (o *pruneOptions) unionRow(env *Env, r *transform.UnionReport) UnionRow {
+	p := o.restoredAt(r.Operator)
 	return UnionRow{
 		Operator: env.label(r.Operator), ID: r.Operator.ID.String(), State: env.text(r.State), Kind: "union", Subtasks: r.Subtasks,
 		Elements: r.Elements, Distinct: r.Distinct, MinCopies: r.MinCopies, MaxCopies: r.MaxCopies, Bytes: r.Bytes, DistinctBytes: r.DistinctBytes,
@@ -378,7 +385,8 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 		row := o.unionRow(env, &p.UnionReport)
 		row.Skipped = p.Skipped
 		kept, bytes := p.Kept, p.BytesAfter
-		row.Kept, row.KeptBytes = &kept, &bytes
+		after := capMul(kept, o.restoredAt(p.Operator))
+		row.Kept, row.KeptBytes, row.HandedOutAfter = &kept, &bytes, &after
 		res.States = append(res.States, row)
 		if p.Skipped != "" && p.Verdict != transform.VerdictSound {
 			skipped = append(skipped, fmt.Sprintf("%s/%s (%s)", ui.Quote(row.Operator), ui.Quote(row.State), p.Skipped))
@@ -446,8 +454,17 @@ func (o *pruneOptions) renderPrune(env *Env, r *PruneResult) error {
 	if err := t.Write(env.Stdout, env.term()); err != nil {
 		return err
 	}
+	var before, after int64
+	for _, s := range r.States {
+		before, after = before+s.HandedOut, after+*s.HandedOutAfter
+	}
+	if before != after {
+		if _, err := fmt.Fprintf(env.Stdout, "\na restore hands out %s → %s elements, to all subtasks together\n", ui.Count(before), ui.Count(after)); err != nil {
+			return err
+		}
+	}
 	if r.MetadataBefore > 0 {
-		if _, err := fmt.Fprintf(env.Stdout, "\n_metadata %s → %s\n", ui.Bytes(r.MetadataBefore), ui.Bytes(r.MetadataAfter)); err != nil {
+		if _, err := fmt.Fprintf(env.Stdout, "_metadata %s → %s\n", ui.Bytes(r.MetadataBefore), ui.Bytes(r.MetadataAfter)); err != nil {
 			return err
 		}
 	}
