@@ -191,7 +191,7 @@ type UnionRow struct {
 	KeptBytes *int64 `json:"kept_bytes,omitempty"`
 	// HandedOutAfter is HandedOut of what is kept.
 	HandedOutAfter *int64 `json:"handed_out_after,omitempty"`
-	Skipped   string `json:"skipped,omitempty" jsonschema:"description=why it is left as it is"`
+	Skipped        string `json:"skipped,omitempty" jsonschema:"description=why it is left as it is"`
 }
 
 // PruneResult is the answer of prune-union with OUT.
