@@ -282,25 +282,11 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 
 func (c *catter) renderStats(rows []CatStats) error {
 	env := c.env
-	switch c.output {
-	case ui.OutputJSON:
-		return ui.JSON(env.Stdout, rows)
-	case ui.OutputJSONL:
-		l := ui.NewJSONLines(env.Stdout)
-		for i := range rows {
-			if err := l.Encode(&rows[i]); err != nil {
-				return err
-			}
-		}
-		return l.Flush()
-	case ui.OutputCSV:
-		w := ui.NewCSV(env.Stdout, "operator", "id", "state", "kind", "subtasks", "elements", "distinct", "bytes", "min_bytes", "max_bytes")
-		for _, r := range rows {
-			if err := w.Row(r.Operator, r.ID, r.State, r.Kind, fmt.Sprint(r.Subtasks), fmt.Sprint(r.Elements), fmt.Sprint(r.Distinct), fmt.Sprint(r.Bytes), fmt.Sprint(r.Min), fmt.Sprint(r.Max)); err != nil {
-				return err
-			}
-		}
-		return w.Flush()
+	done, err := renderRows(env, c.output, rows, []string{"operator", "id", "state", "kind", "subtasks", "elements", "distinct", "bytes", "min_bytes", "max_bytes"}, func(r *CatStats) []string {
+		return []string{r.Operator, r.ID, r.State, r.Kind, fmt.Sprint(r.Subtasks), fmt.Sprint(r.Elements), fmt.Sprint(r.Distinct), fmt.Sprint(r.Bytes), fmt.Sprint(r.Min), fmt.Sprint(r.Max)}
+	})
+	if done {
+		return err
 	}
 	if len(rows) == 0 {
 		return c.remark(0, 0, false)

@@ -304,15 +304,8 @@ func newWriteResult(env *Env, in string, p *writer.Plan) *WriteResult {
 }
 
 func renderWrite(env *Env, r *WriteResult, dryRun bool) error {
-	switch env.common.output {
-	case ui.OutputJSON:
-		return ui.JSON(env.Stdout, r)
-	case ui.OutputJSONL:
-		l := ui.NewJSONLines(env.Stdout)
-		if err := l.Encode(r); err != nil {
-			return err
-		}
-		return l.Flush()
+	if done, err := renderValue(env, r); done {
+		return err
 	}
 	return writeText(env, env.Stdout, r, dryRun)
 }

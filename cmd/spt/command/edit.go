@@ -97,15 +97,8 @@ func sealEdit(ctx context.Context, env *Env, o writeOptions, in, out string, sna
 }
 
 func renderEdit(env *Env, r *EditResult, dryRun bool) error {
-	switch env.common.output {
-	case ui.OutputJSON:
-		return ui.JSON(env.Stdout, r)
-	case ui.OutputJSONL:
-		l := ui.NewJSONLines(env.Stdout)
-		if err := l.Encode(r); err != nil {
-			return err
-		}
-		return l.Flush()
+	if done, err := renderValue(env, r); done {
+		return err
 	}
 	var b strings.Builder
 	if len(r.Steps) > 0 {

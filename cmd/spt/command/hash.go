@@ -91,25 +91,11 @@ func runHash(ctx context.Context, o hashOptions, env *Env, uids []string) error 
 }
 
 func renderHash(env *Env, rows []HashRow) error {
-	switch env.common.output {
-	case ui.OutputJSON:
-		return ui.JSON(env.Stdout, rows)
-	case ui.OutputJSONL:
-		l := ui.NewJSONLines(env.Stdout)
-		for i := range rows {
-			if err := l.Encode(&rows[i]); err != nil {
-				return err
-			}
-		}
-		return l.Flush()
-	case ui.OutputCSV:
-		c := ui.NewCSV(env.Stdout, "id", "uid", "found")
-		for _, r := range rows {
-			if err := c.Row(r.ID, r.UID, foundWord(r, "true", "false")); err != nil {
-				return err
-			}
-		}
-		return c.Flush()
+	done, err := renderRows(env, env.common.output, rows, []string{"id", "uid", "found"}, func(r *HashRow) []string {
+		return []string{r.ID, r.UID, foundWord(*r, "true", "false")}
+	})
+	if done {
+		return err
 	}
 	term := env.term()
 	t := ui.NewTable(ui.Column{}, ui.Column{}, ui.Column{})

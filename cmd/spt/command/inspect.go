@@ -352,16 +352,10 @@ func (o *inspectOptions) render(env *Env, r *InspectResult, sp *format.Savepoint
 	if o.by != "" {
 		return o.renderRows(env, r, sp)
 	}
-	switch env.common.output {
-	case ui.OutputJSON:
-		return ui.JSON(env.Stdout, r)
-	case ui.OutputJSONL:
-		l := ui.NewJSONLines(env.Stdout)
-		if err := l.Encode(r); err != nil {
-			return err
-		}
-		return l.Flush()
-	case ui.OutputCSV:
+	if done, err := renderValue(env, r); done {
+		return err
+	}
+	if env.common.output == ui.OutputCSV {
 		return o.csv(env, r)
 	}
 	return o.table(env, r)

@@ -53,22 +53,8 @@ func (o *inspectOptions) renderRows(env *Env, r *InspectResult, sp *format.Savep
 	if o.top > 0 && total > o.top {
 		rows = rows[:o.top]
 	}
-	switch env.common.output {
-	case ui.OutputJSON:
-		if rows == nil {
-			rows = []InspectRow{}
-		}
-		return ui.JSON(env.Stdout, rows)
-	case ui.OutputJSONL:
-		l := ui.NewJSONLines(env.Stdout)
-		for i := range rows {
-			if err := l.Encode(&rows[i]); err != nil {
-				return err
-			}
-		}
-		return l.Flush()
-	case ui.OutputCSV:
-		return rowsCSV(env, rows)
+	if done, err := renderRows(env, env.common.output, rows, rowHeader(), rowCells); done {
+		return err
 	}
 	if err := o.rowsTable(env, rows); err != nil {
 		return err
@@ -183,27 +169,21 @@ func fileRows(env *Env, r *InspectResult) []InspectRow {
 	return rows
 }
 
-func rowsCSV(env *Env, rows []InspectRow) error {
-	c := ui.NewCSV(env.Stdout, "operator", "id", "state", "kind", "subtask", "subtasks", "place", "file", "reference", "handles", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "missing")
-	number := func(p *int64) string {
-		if p == nil {
-			return ""
-		}
-		return strconv.FormatInt(*p, 10)
+func rowHeader() []string {
+	return []string{"operator", "id", "state", "kind", "subtask", "subtasks", "place", "file", "reference", "handles", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "missing"}
+}
+
+func rowCells(r *InspectRow) []string {
+	subtask, elements := "", ""
+	if r.Subtask != nil {
+		subtask = strconv.Itoa(int(*r.Subtask))
 	}
-	for _, r := range rows {
-		subtask := ""
-		if r.Subtask != nil {
-			subtask = strconv.Itoa(int(*r.Subtask))
-		}
-		err := c.Row(r.Operator, r.ID, r.State, r.Kind, subtask, strconv.Itoa(r.Subtasks), r.Place, r.File, r.Reference, strconv.Itoa(r.Handles),
-			strconv.Itoa(int(r.Parallelism)), strconv.Itoa(int(r.MaxParallelism)), number(r.Elements), strconv.FormatInt(r.KeyGroups, 10),
-			strconv.FormatInt(r.Bytes, 10), strconv.FormatInt(r.InlineBytes, 10), strconv.FormatInt(r.OffsetBytes, 10), strconv.FormatBool(r.Missing))
-		if err != nil {
-			return err
-		}
+	if r.Elements != nil {
+		elements = strconv.FormatInt(*r.Elements, 10)
 	}
-	return c.Flush()
+	return []string{r.Operator, r.ID, r.State, r.Kind, subtask, strconv.Itoa(r.Subtasks), r.Place, r.File, r.Reference, strconv.Itoa(r.Handles),
+		strconv.Itoa(int(r.Parallelism)), strconv.Itoa(int(r.MaxParallelism)), elements, strconv.FormatInt(r.KeyGroups, 10),
+		strconv.FormatInt(r.Bytes, 10), strconv.FormatInt(r.InlineBytes, 10), strconv.FormatInt(r.OffsetBytes, 10), strconv.FormatBool(r.Missing)}
 }
 
 func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {

@@ -97,22 +97,8 @@ func runList(ctx context.Context, o listOptions, env *Env, roots []string) error
 			}
 		}
 	}
-	switch env.common.output {
-	case ui.OutputJSON:
-		if rows == nil {
-			rows = []ListRow{}
-		}
-		return ui.JSON(env.Stdout, rows)
-	case ui.OutputJSONL:
-		l := ui.NewJSONLines(env.Stdout)
-		for i := range rows {
-			if err := l.Encode(&rows[i]); err != nil {
-				return err
-			}
-		}
-		return l.Flush()
-	case ui.OutputCSV:
-		return listCSV(env, rows)
+	if done, err := renderRows(env, env.common.output, rows, listHeader(), listCells); done {
+		return err
 	}
 	if len(rows) == 0 {
 		return o.nothing(env, roots, others)
@@ -133,20 +119,17 @@ func listRow(e reader.Entry) ListRow {
 	return r
 }
 
-func listCSV(env *Env, rows []ListRow) error {
-	c := ui.NewCSV(env.Stdout, "path", "state", "newest", "time", "family", "type", "format", "metadata_version", "checkpoint_id", "operator_count", "bytes", "missing_files", "problem")
-	for _, r := range rows {
-		when := ""
-		if r.Time != nil {
-			when = r.Time.Format(time.RFC3339)
-		}
-		err := c.Row(r.Path, r.State, strconv.FormatBool(r.Newest), when, r.Family, r.Type, r.Format, strconv.Itoa(r.Metadata),
-			strconv.FormatInt(r.CheckpointID, 10), strconv.Itoa(r.Operators), strconv.FormatInt(r.Bytes, 10), strconv.Itoa(r.MissingFiles), r.Problem)
-		if err != nil {
-			return err
-		}
+func listHeader() []string {
+	return []string{"path", "state", "newest", "time", "family", "type", "format", "metadata_version", "checkpoint_id", "operator_count", "bytes", "missing_files", "problem"}
+}
+
+func listCells(r *ListRow) []string {
+	when := ""
+	if r.Time != nil {
+		when = r.Time.Format(time.RFC3339)
 	}
-	return c.Flush()
+	return []string{r.Path, r.State, strconv.FormatBool(r.Newest), when, r.Family, r.Type, r.Format, strconv.Itoa(r.Metadata),
+		strconv.FormatInt(r.CheckpointID, 10), strconv.Itoa(r.Operators), strconv.FormatInt(r.Bytes, 10), strconv.Itoa(r.MissingFiles), r.Problem}
 }
 
 // nothing says that there is no row, and what was left out by --only.

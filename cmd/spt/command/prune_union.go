@@ -130,25 +130,11 @@ func runGrowth(o pruneOptions, env *Env) error {
 		rows = append(rows, GrowthRow{r, n / int64(o.parallelism), o.elements, n, capMul(n, int64(o.parallelism))})
 		n = capMul(n, int64(o.parallelism))
 	}
-	switch env.common.output {
-	case ui.OutputJSON:
-		return ui.JSON(env.Stdout, rows)
-	case ui.OutputJSONL:
-		l := ui.NewJSONLines(env.Stdout)
-		for i := range rows {
-			if err := l.Encode(&rows[i]); err != nil {
-				return err
-			}
-		}
-		return l.Flush()
-	case ui.OutputCSV:
-		c := ui.NewCSV(env.Stdout, "restores", "elements_kept_once", "elements_readded", "elements_handed_out")
-		for _, r := range rows {
-			if err := c.Row(strconv.Itoa(r.Restores), fmt.Sprint(r.Kept), fmt.Sprint(r.Readded), fmt.Sprint(r.HandedOut)); err != nil {
-				return err
-			}
-		}
-		return c.Flush()
+	done, err := renderRows(env, env.common.output, rows, []string{"restores", "elements_kept_once", "elements_readded", "elements_handed_out"}, func(r *GrowthRow) []string {
+		return []string{strconv.Itoa(r.Restores), fmt.Sprint(r.Kept), fmt.Sprint(r.Readded), fmt.Sprint(r.HandedOut)}
+	})
+	if done {
+		return err
 	}
 	if _, err := fmt.Fprintf(env.Stdout, "union state of %s, restored at parallelism %d\n\n", ui.Plural(o.elements, "element"), o.parallelism); err != nil {
 		return err
@@ -160,7 +146,7 @@ func runGrowth(o pruneOptions, env *Env) error {
 	if err := t.Write(env.Stdout, env.term()); err != nil {
 		return err
 	}
-	_, err := fmt.Fprint(env.Stdout, `
+	_, err = fmt.Fprint(env.Stdout, `
 KEPT ONCE: each subtask keeps a share of what it is handed, as by index % parallelism.
 ADDED AGAIN: every subtask adds all that it is handed; the snapshot holds that much.
 `)
@@ -283,7 +269,8 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 		for _, b := range broadcasts {
 			rows = append(rows, broadcastRow(env, b))
 		}
-		return unionData(env, rows)
+		_, err := renderRows(env, env.common.output, rows, unionHeader(), unionCells)
+		return err
 	}
 	if err := unionTable(env, rows); err != nil {
 		return err
@@ -428,15 +415,8 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 }
 
 func (o *pruneOptions) renderPrune(env *Env, r *PruneResult) error {
-	switch env.common.output {
-	case ui.OutputJSON:
-		return ui.JSON(env.Stdout, r)
-	case ui.OutputJSONL:
-		l := ui.NewJSONLines(env.Stdout)
-		if err := l.Encode(r); err != nil {
-			return err
-		}
-		return l.Flush()
+	if done, err := renderValue(env, r); done {
+		return err
 	}
 	t := ui.NewTable(
 		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 16},
@@ -471,31 +451,13 @@ func (o *pruneOptions) renderPrune(env *Env, r *PruneResult) error {
 	return writeText(env, env.Stdout, r.Write, o.dryRun)
 }
 
-func unionData(env *Env, rows []UnionRow) error {
-	switch env.common.output {
-	case ui.OutputJSON:
-		if rows == nil {
-			rows = []UnionRow{}
-		}
-		return ui.JSON(env.Stdout, rows)
-	case ui.OutputJSONL:
-		l := ui.NewJSONLines(env.Stdout)
-		for i := range rows {
-			if err := l.Encode(&rows[i]); err != nil {
-				return err
-			}
-		}
-		return l.Flush()
-	}
-	c := ui.NewCSV(env.Stdout, "operator", "id", "state", "kind", "subtasks", "elements", "distinct", "min_copies", "max_copies", "bytes", "distinct_bytes", "subtasks_equal", "factor", "verdict", "why")
-	for _, r := range rows {
-		err := c.Row(r.Operator, r.ID, r.State, r.Kind, strconv.Itoa(r.Subtasks), fmt.Sprint(r.Elements), fmt.Sprint(r.Distinct), fmt.Sprint(r.MinCopies), fmt.Sprint(r.MaxCopies),
-			fmt.Sprint(r.Bytes), fmt.Sprint(r.DistinctBytes), strconv.FormatBool(r.Equal), fmt.Sprint(r.Factor), r.Verdict, r.Why)
-		if err != nil {
-			return err
-		}
-	}
-	return c.Flush()
+func unionHeader() []string {
+	return []string{"operator", "id", "state", "kind", "subtasks", "elements", "distinct", "min_copies", "max_copies", "bytes", "distinct_bytes", "subtasks_equal", "factor", "verdict", "why"}
+}
+
+func unionCells(r *UnionRow) []string {
+	return []string{r.Operator, r.ID, r.State, r.Kind, strconv.Itoa(r.Subtasks), fmt.Sprint(r.Elements), fmt.Sprint(r.Distinct), fmt.Sprint(r.MinCopies), fmt.Sprint(r.MaxCopies),
+		fmt.Sprint(r.Bytes), fmt.Sprint(r.DistinctBytes), strconv.FormatBool(r.Equal), fmt.Sprint(r.Factor), r.Verdict, r.Why}
 }
 
 func unionTable(env *Env, rows []UnionRow) error {
