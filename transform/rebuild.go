@@ -23,10 +23,24 @@ func stateIndex(h *format.OperatorHandle, name format.Text, mode format.Mode) in
 }
 
 // rebuild gives the handle in which states have what their edits say; the others
-// stay as they are. It is nil where no state is left. The new stream takes the
-// place of the old one: it is inline or a file under the name that the old one
-// had, so that what Flink orders by that name keeps its order.
+// stay as they are. It is nil where no state is left.
 func rebuild(ctx context.Context, in Input, h *format.OperatorHandle, edits map[int]stateEdit) (*format.OperatorHandle, error) {
+	return rebuildStates(ctx, in, h, func(s *format.StateRuns) bool {
+		edit, ok := edits[s.Runs[0].State]
+		if !ok {
+			return true
+		}
+		s.Runs = edit.runs
+		return !edit.drop
+	})
+}
+
+// rebuildStates gives the handle with its states as edit changes them: name,
+// mode or runs; a state for which edit is false is left out. nil if none is
+// left. edit is shown each state with one run, all of its elements. The new
+// stream takes the place of the old one: it is inline or a file under the name
+// that the old one had, so that what Flink orders by that name keeps its order.
+func rebuildStates(ctx context.Context, in Input, h *format.OperatorHandle, edit func(*format.StateRuns) bool) (*format.OperatorHandle, error) {
 	codec, err := in.Codec(h.Codec)
 	if err != nil {
 		return nil, err
@@ -35,18 +49,17 @@ func rebuild(ctx context.Context, in Input, h *format.OperatorHandle, edits map[
 	if err != nil {
 		return nil, err
 	}
-	states := make([]format.StateRuns, 0, len(metas))
+	var states []format.StateRuns
+	order := map[int]int{} // of a state in the handle: its place among the new ones
 	for _, m := range metas {
 		k := stateIndex(h, m.Name, m.Mode)
 		if k < 0 {
 			return nil, format.Errorf(format.ErrCorrupt, "state %q of the stream is not in the handle", m.Name)
 		}
-		edit, ok := edits[k]
-		switch {
-		case !ok:
-			states = append(states, format.StateRuns{StateMeta: m, Runs: []format.ElementRun{whole(h, k)}})
-		case !edit.drop:
-			states = append(states, format.StateRuns{StateMeta: m, Runs: edit.runs})
+		s := format.StateRuns{StateMeta: m, Runs: []format.ElementRun{whole(h, k)}}
+		if edit(&s) {
+			order[k] = len(states)
+			states = append(states, s)
 		}
 	}
 	if len(states) == 0 {
@@ -56,7 +69,20 @@ func rebuild(ctx context.Context, in Input, h *format.OperatorHandle, edits map[
 	if err != nil {
 		return nil, err
 	}
-	return inPlaceOf(h, built)
+	// Build puts lists before broadcast states, as Describe gives them: the
+	// place of a state in states is its place in the built handle.
+	c := *built
+	c.Wire = h.Wire
+	c.States = nil
+	for k := range h.States {
+		if i, ok := order[k]; ok {
+			c.States = append(c.States, built.States[i])
+		}
+	}
+	rope := *built.Data.(*format.Concat)
+	rope.As = placeOf(h.Data, rope.Size())
+	c.Data = &rope
+	return &c, nil
 }
 
 // inPlaceOf puts a built handle in the place of an old one: the same wire, the
