@@ -64,12 +64,23 @@ const safetyRecipe = `steps:
 type safety struct {
 	writing
 	root  string            // of the copies
-	paths []string          // of the kept copies, with IN
 	tree  map[string]string // as they were
-	codes map[int]int
+	codes *tally
 }
 
-func newSafety(t *testing.T, w writing, codes map[int]int) *safety {
+// tally counts exit codes.
+type tally struct {
+	mu sync.Mutex
+	n  map[int]int
+}
+
+func (c *tally) add(code int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n[code]++
+}
+
+func newSafety(t *testing.T, w writing, codes *tally) *safety {
 	t.Helper()
 	s := &safety{writing: w, root: realTemp(t), codes: codes}
 	for _, f := range w.fixtures {
@@ -103,7 +114,7 @@ func (s *safety) from() string { return s.root + "/" + s.in }
 func (s *safety) run(ctx context.Context, t *testing.T, what string, stores storage.Resolver, args []string, want ...int) int {
 	t.Helper()
 	code, msg := runMain(ctx, stores, args)
-	s.codes[code]++
+	s.codes.add(code)
 	if !slices.Contains(want, code) {
 		t.Errorf("%s: exit %d, want %v: %q: %s", what, code, want, args, msg)
 	}
@@ -155,20 +166,23 @@ func only(t *testing.T, what, dir string, want ...string) {
 // user: the input is never changed, a target that is not ours is refused, and
 // whatever fails leaves nothing behind.
 func TestSafety(t *testing.T) {
-	codes := map[int]int{}
-	for _, w := range writings {
-		t.Run(w.name, func(t *testing.T) {
-			s := newSafety(t, w, codes)
-			t.Run("success", s.success)
-			t.Run("targets", s.targets)
-			t.Run("damage", s.damage)
-			t.Run("faults", s.faults)
-			t.Run("cancelled", s.cancelled)
-		})
-	}
-	t.Logf("exit codes: %v", codes)
+	codes := &tally{n: map[int]int{}}
+	t.Run("all", func(t *testing.T) {
+		for _, w := range writings {
+			t.Run(w.name, func(t *testing.T) {
+				t.Parallel() // a store that fails is asked again after a while
+				s := newSafety(t, w, codes)
+				t.Run("success", s.success)
+				t.Run("targets", s.targets)
+				t.Run("damage", s.damage)
+				t.Run("faults", s.faults)
+				t.Run("cancelled", s.cancelled)
+			})
+		}
+	})
+	t.Logf("exit codes: %v", codes.n)
 	for _, c := range ExitCodes {
-		if codes[c.Code] == 0 {
+		if codes.n[c.Code] == 0 {
 			t.Errorf("exit code %d was never reached", c.Code)
 		}
 	}
@@ -253,6 +267,10 @@ func (s *safety) targets(t *testing.T) {
 	if !maps.Equal(treeOf(t, dir), before) {
 		t.Error("a link changed")
 	}
+	// A part of the path is a file, which once was taken for a missing input.
+	put(t, dir+"/file", "mine")
+	s.run(t.Context(), t, "OUT is below a file", nil, s.line(s.from(), dir+"/file/"+s.out), exitUsage)
+	only(t, "below a file", dir, "above", "file", "to-in")
 }
 
 // damage is input that is cut, of an unknown version, or not complete.
