@@ -102,7 +102,11 @@ func TestMergeBack(t *testing.T) {
 	eachMerge(t, func(t *testing.T, j *editJudge, other int) {
 		out, less := j.dropped(t)
 		want := restoredOnce(t, j.f, j.s, Choices{})
-		if diff := j.holdsAs(want, Restore(t, j.f, less, Choices{})); !strings.Contains(diff, "-") {
+		empty := Restore(t, j.f, less, Choices{})
+		if n := holds(operatorOf(empty, j.id().String())); n > 0 {
+			t.Errorf("the dropped operator holds %d things", n)
+		}
+		if j.holdsAs(want, empty) == "" {
 			t.Error("the judge does not see that the operator is not there")
 		}
 		both := j.merged(t, out, j.s)
@@ -115,27 +119,33 @@ func TestMergeBack(t *testing.T) {
 	})
 }
 
-// The same with one state of each kind, list, union and broadcast, which goes
-// into the operator that has the others.
+// The same with single states, which go into the operator that has the others: a
+// list state, and then union and broadcast state at once.
 func TestMergeState(t *testing.T) {
 	eachMerge(t, func(t *testing.T, j *editJudge, other int) {
 		if j.uid != "lists" {
 			t.Skip("it has no operator state of its own")
 		}
-		for _, name := range []string{j.statesOf(t, "list")[0], "topic-partition-offset-states", "owner"} {
-			out, less := j.dropped(t, "--state", name)
-			want := restoredOnce(t, j.f, j.s, Choices{})
+		want := restoredOnce(t, j.f, j.s, Choices{})
+		for _, names := range [][]string{j.statesOf(t, "list")[:1], {j.statesOf(t, "union")[0], "owner"}} {
+			var flags []string
+			for _, name := range names {
+				flags = append(flags, "--state", name)
+			}
+			out, less := j.dropped(t, flags...)
 			for _, sub := range operatorOf(Restore(t, j.f, less, Choices{}), j.id().String()).Subtasks {
-				if held(sub.OperatorState[name]) > 0 {
-					t.Errorf("%s: subtask %d still holds it", name, sub.Index)
+				for _, name := range names {
+					if held(sub.OperatorState[name]) > 0 {
+						t.Errorf("%s: subtask %d still holds it", name, sub.Index)
+					}
 				}
 			}
-			both := j.merged(t, out, j.s, "--state", name)
+			both := j.merged(t, out, j.s, flags...)
 			if diff := j.holdsAs(want, Restore(t, j.f, both, Choices{})); diff != "" {
-				t.Errorf("%s (-original +merged):\n%s", name, diff)
+				t.Errorf("%s (-original +merged):\n%s", names, diff)
 			}
 			for _, wrong := range CheckRedistributed(mustTruth(t, j.s), Restore(t, j.f, both, Choices{Parallelism: other})) {
-				t.Errorf("%s, parallelism %d: %s", name, other, wrong)
+				t.Errorf("%s, parallelism %d: %s", names, other, wrong)
 			}
 		}
 	})
@@ -145,26 +155,60 @@ func TestMergeState(t *testing.T) {
 // the others what they held here.
 func TestMergeOther(t *testing.T) {
 	eachMerge(t, func(t *testing.T, j *editJudge, other int) {
-		options := j.s.Options
-		options.At, options.Seed, options.Elements = "", options.Seed+50, 25
-		b := madeOnce(t, j.f, options)
-		mine, theirs := mustTruth(t, j.s), mustTruth(t, b)
-		want := withOperator(t, mine, theirs, j.id())
-		if Diff(mine, want) == "" || Diff(without(theirs, j.id()), without(want, j.id())) == "" {
-			t.Fatal("both jobs held the same: nothing is shown")
-		}
-		out, _ := j.dropped(t)
-		both := j.merged(t, out, b)
-		for _, parallelism := range []int{parallelismOf(j.s), other} {
-			got := Restore(t, j.f, both, Choices{Parallelism: parallelism})
-			for _, wrong := range CheckRedistributed(want, got) {
-				t.Errorf("parallelism %d: %s", parallelism, wrong)
-			}
-			if len(CheckRedistributed(mine, got)) == 0 {
-				t.Errorf("parallelism %d: the judge takes it for the content of A alone", parallelism)
-			}
-		}
+		j.judgeOther(t, otherJob(t, j.f, j.s.Options), parallelismOf(j.s), other)
 	})
+}
+
+// The operator of a snapshot of the Flink before, whose _metadata is of an older
+// version.
+func TestMergeOfOlderFlink(t *testing.T) {
+	for _, version := range Versions() {
+		newer := version.Next()
+		if newer == version {
+			continue
+		}
+		for _, x := range merges {
+			if x.of != "operator" && x.of != "keyed-heap" {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s-into-%s/%s", version, newer, x.of), func(t *testing.T) {
+				f, options := Use(t, newer), caseNamed(t, x.of).options
+				j := &editJudge{f: f, s: madeOnce(t, f, options), uid: x.uid}
+				j.judgeOther(t, otherJob(t, Use(t, version), options), x.other)
+			})
+		}
+	}
+}
+
+// otherJob is a snapshot of a job of the same shape that held other things.
+func otherJob(t *testing.T, f *Flink, options Options) Snapshot {
+	t.Helper()
+	options.At, options.Seed, options.Elements = "", options.Seed+50, 25
+	return madeOnce(t, f, options)
+}
+
+// judgeOther drops the operator, takes that of another snapshot over, and has
+// the result restored at some parallelisms.
+func (j *editJudge) judgeOther(t *testing.T, b Snapshot, parallelisms ...int) {
+	t.Helper()
+	mine, theirs := mustTruth(t, j.s), mustTruth(t, b)
+	want := withOperator(t, mine, theirs, j.id())
+	if Diff(mine, want) == "" || Diff(theirs, want) == "" {
+		t.Fatal("both jobs held the same: nothing is shown")
+	}
+	out, _ := j.dropped(t)
+	both := j.merged(t, out, b)
+	for _, parallelism := range parallelisms {
+		got := Restore(t, j.f, both, Choices{Parallelism: parallelism})
+		for _, wrong := range CheckRedistributed(want, got) {
+			t.Errorf("parallelism %d: %s", parallelism, wrong)
+		}
+		for whose, content := range map[string]Content{"this": mine, "that": theirs} {
+			if len(CheckRedistributed(content, got)) == 0 {
+				t.Errorf("parallelism %d: the judge takes it for the content of %s job alone", parallelism, whose)
+			}
+		}
+	}
 }
 
 // withOperator is a content with an operator as it is in another.
