@@ -395,10 +395,11 @@ func moving(s storage.Storage) storage.Storage {
 	l := local.New()
 	return struct {
 		storage.Storage
+		storage.Canonicalizer
 		storage.Mover
 		storage.Remover
 		storage.SpaceReporter
-	}{s, l, l, l}
+	}{s, l, l, l, l}
 }
 
 func resolverOf(s storage.Storage) storage.Resolver { return route.New(s) }

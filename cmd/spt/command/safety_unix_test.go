@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,7 +76,7 @@ func TestKilledCommands(t *testing.T) {
 		fmt.Println("go")
 		os.Exit(Main(context.Background(), args, OSEnv()))
 	}
-	times := 6
+	times := 8
 	if testing.Short() {
 		times = 2
 	}
@@ -95,18 +96,28 @@ func TestKilledCommands(t *testing.T) {
 		took := time.Since(start)
 		kills := 0
 		for i := 0; kills < times && i < 4*times; i++ {
+			overwrite := kills%4 == 3
 			// Spread over the run, which is shorter than was measured with its
 			// start and the look at the result.
 			at := time.Duration((float64(kills) + rng.Float64()) / float64(times) * float64(took) * 0.7)
 			dir := realTemp(t)
-			if !s.killOne(t, dir, at) {
+			var more []string
+			if overwrite {
+				old := "sp-001"
+				if strings.HasSuffix(w.out, ".spt") {
+					old = "sp-012.spt"
+				}
+				copyTree(t, "../../../testdata/savepoints/"+old, dir+"/"+w.out)
+				more = []string{"--overwrite"}
+			}
+			if !s.killOne(t, dir, at, more...) {
 				figures["done before"]++
 				took = took * 9 / 10
 				whole(t, dir+"/"+w.out)
 			} else {
 				kills++
 				figures["kills"]++
-				s.afterKill(t, dir, figures)
+				s.afterKill(t, dir, overwrite, figures)
 			}
 			if err := os.RemoveAll(dir); err != nil {
 				t.Fatal(err)
@@ -127,9 +138,9 @@ func TestKilledCommands(t *testing.T) {
 
 // killOne runs the command in a process of its own, kills it a while after it
 // began, and says whether it was still running.
-func (s *safety) killOne(t *testing.T, dir string, after time.Duration) bool {
+func (s *safety) killOne(t *testing.T, dir string, after time.Duration, more ...string) bool {
 	t.Helper()
-	line, err := json.Marshal(s.line(s.from(), dir+"/"+s.out, "--quiet"))
+	line, err := json.Marshal(s.line(s.from(), dir+"/"+s.out, more...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,14 +176,15 @@ func (s *safety) killOne(t *testing.T, dir string, after time.Duration) bool {
 	}
 }
 
-// afterKill looks at what a kill left in the folder of OUT.
-func (s *safety) afterKill(t *testing.T, dir string, figures map[string]int) {
+// afterKill looks at what a kill left in the folder of OUT. Where OUT was to
+// replace a snapshot, that or the new one is there, or it was moved aside.
+func (s *safety) afterKill(t *testing.T, dir string, overwrite bool, figures map[string]int) {
 	t.Helper()
 	there, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(there) == 0 {
+	if len(there) == 0 && !overwrite {
 		figures["nothing there"]++
 		return
 	}
@@ -188,10 +200,11 @@ func (s *safety) afterKill(t *testing.T, dir string, figures map[string]int) {
 	for _, l := range listed {
 		states[filepath.Base(l.Path)] = l.State
 	}
-	left := false
+	present, left, aside := false, false, ""
 	for _, e := range there {
 		switch state := states[e.Name()]; {
 		case e.Name() == s.out:
+			present = true
 			figures["OUT whole"]++
 			if state != "complete" {
 				t.Errorf("%s: ls says of OUT: %q", s.name, state)
@@ -199,12 +212,19 @@ func (s *safety) afterKill(t *testing.T, dir string, figures map[string]int) {
 			whole(t, dir+"/"+s.out)
 		case storage.IsTemp(e.Name()):
 			left = true
+			if _, err := os.Stat(dir + "/" + e.Name() + "/_metadata"); err == nil {
+				aside = dir + "/" + e.Name()
+			}
 			if state != "leftover" {
 				t.Errorf("%s: ls says of the leftover %s: %q", s.name, e.Name(), state)
 			}
 		default:
 			t.Errorf("%s: %s was left", s.name, e.Name())
 		}
+	}
+	if overwrite && !present {
+		figures["OUT moved aside"]++
+		whole(t, aside)
 	}
 	if left {
 		figures["with leftovers"]++
