@@ -96,25 +96,40 @@ func eachMerge(t *testing.T, f func(t *testing.T, j *editJudge, other int)) {
 }
 
 // An operator that was dropped and is taken over from the original again: all is
-// as it was, at the old parallelism and at another. Before that, it was not: the
-// judge sees the difference.
+// as it was, at the old parallelism and at another. That it was not there in
+// between needs no look: a merge replaces nothing.
 func TestMergeBack(t *testing.T) {
 	eachMerge(t, func(t *testing.T, j *editJudge, other int) {
-		out, less := j.dropped(t)
-		want := restoredOnce(t, j.f, j.s, Choices{})
-		empty := Restore(t, j.f, less, Choices{})
-		if n := holds(operatorOf(empty, j.id().String())); n > 0 {
-			t.Errorf("the dropped operator holds %d things", n)
-		}
-		if j.holdsAs(want, empty) == "" {
-			t.Error("the judge does not see that the operator is not there")
-		}
-		both := j.merged(t, out, j.s)
-		if diff := j.holdsAs(want, Restore(t, j.f, both, Choices{})); diff != "" {
-			t.Errorf("(-original +merged):\n%s", diff)
-		}
-		for _, wrong := range CheckRedistributed(mustTruth(t, j.s), Restore(t, j.f, both, Choices{Parallelism: other})) {
-			t.Errorf("parallelism %d: %s", other, wrong)
+		out, _ := j.dropped(t)
+		j.judgeWhole(t, j.merged(t, out, j.s), other)
+	})
+}
+
+// judgeWhole holds what was merged against the original.
+func (j *editJudge) judgeWhole(t *testing.T, both Snapshot, other int) {
+	t.Helper()
+	if diff := j.holdsAs(restoredOnce(t, j.f, j.s, Choices{}), Restore(t, j.f, both, Choices{})); diff != "" {
+		t.Errorf("(-original +merged):\n%s", diff)
+	}
+	for _, wrong := range CheckRedistributed(mustTruth(t, j.s), Restore(t, j.f, both, Choices{Parallelism: other})) {
+		t.Errorf("parallelism %d: %s", other, wrong)
+	}
+}
+
+// What was not taken over is missed.
+func TestMissingMergeIsNoticed(t *testing.T) {
+	eachVersion(t, func(t *testing.T, version Version) {
+		for _, x := range merges {
+			if x.of != "operator" && x.of != "keyed-heap" {
+				continue
+			}
+			f := Use(t, version)
+			j := &editJudge{f: f, s: madeOnce(t, f, caseNamed(t, x.of).options), uid: x.uid}
+			_, less := j.dropped(t)
+			got := Restore(t, f, less, Choices{})
+			if j.holdsAs(restoredOnce(t, f, j.s, Choices{}), got) == "" || len(CheckRedistributed(mustTruth(t, j.s), got)) == 0 {
+				t.Errorf("%s: an operator that is not there went unnoticed", x.of)
+			}
 		}
 	})
 }
@@ -126,27 +141,13 @@ func TestMergeState(t *testing.T) {
 		if j.uid != "lists" {
 			t.Skip("it has no operator state of its own")
 		}
-		want := restoredOnce(t, j.f, j.s, Choices{})
 		for _, names := range [][]string{j.statesOf(t, "list")[:1], {j.statesOf(t, "union")[0], "owner"}} {
 			var flags []string
 			for _, name := range names {
 				flags = append(flags, "--state", name)
 			}
-			out, less := j.dropped(t, flags...)
-			for _, sub := range operatorOf(Restore(t, j.f, less, Choices{}), j.id().String()).Subtasks {
-				for _, name := range names {
-					if held(sub.OperatorState[name]) > 0 {
-						t.Errorf("%s: subtask %d still holds it", name, sub.Index)
-					}
-				}
-			}
-			both := j.merged(t, out, j.s, flags...)
-			if diff := j.holdsAs(want, Restore(t, j.f, both, Choices{})); diff != "" {
-				t.Errorf("%s (-original +merged):\n%s", names, diff)
-			}
-			for _, wrong := range CheckRedistributed(mustTruth(t, j.s), Restore(t, j.f, both, Choices{Parallelism: other})) {
-				t.Errorf("%s, parallelism %d: %s", names, other, wrong)
-			}
+			out, _ := j.dropped(t, flags...)
+			j.judgeWhole(t, j.merged(t, out, j.s, flags...), other)
 		}
 	})
 }
