@@ -85,8 +85,17 @@ var merges = []struct {
 
 func eachMerge(t *testing.T, f func(t *testing.T, j *editJudge, other int)) {
 	t.Helper()
+	eachMergeOf(t, "", f)
+}
+
+// eachMergeOf is eachMerge for the kinds whose operator has this uid; "": all.
+func eachMergeOf(t *testing.T, uid string, f func(t *testing.T, j *editJudge, other int)) {
+	t.Helper()
 	eachVersion(t, func(t *testing.T, version Version) {
 		for _, x := range merges {
+			if uid != "" && x.uid != uid {
+				continue
+			}
 			t.Run(x.of, func(t *testing.T) {
 				flink := Use(t, version)
 				f(t, &editJudge{f: flink, s: madeOnce(t, flink, caseNamed(t, x.of).options), uid: x.uid}, x.other)
@@ -137,10 +146,7 @@ func TestMissingMergeIsNoticed(t *testing.T) {
 // The same with single states, which go into the operator that has the others: a
 // list state, and then union and broadcast state at once.
 func TestMergeState(t *testing.T) {
-	eachMerge(t, func(t *testing.T, j *editJudge, other int) {
-		if j.uid != "lists" {
-			t.Skip("it has no operator state of its own")
-		}
+	eachMergeOf(t, "lists", func(t *testing.T, j *editJudge, other int) {
 		for _, names := range [][]string{j.statesOf(t, "list")[:1], {j.statesOf(t, "union")[0], "owner"}} {
 			var flags []string
 			for _, name := range names {
