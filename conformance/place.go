@@ -102,16 +102,22 @@ func copyTree(from, to string) error {
 	})
 }
 
+// copyFile copies a file; it appears whole or not at all, since tests of other
+// packages may follow the absolute paths of the same snapshot at this moment.
 func copyFile(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close() //nolint:errcheck // read only
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	part := to + ".part"
+	out, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	if err = errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return os.Rename(part, to)
 }
