@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/writer"
 )
 
@@ -199,13 +200,12 @@ func withoutLastWins(c Content) Content {
 // knownCorpus lists the folders of the known corpus.
 func knownCorpus(t *testing.T) []string {
 	t.Helper()
-	abouts, err := filepath.Glob(filepath.Join(corpusDir(t), "known", "*", "about.json"))
+	abouts, err := filepath.Glob(filepath.Join(testenv.Corpus(t), "known", "*", "about.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(abouts) == 0 {
-		fmt.Fprintln(os.Stderr, "CONFORMANCE IS NOT TESTED on the known corpus: SPT_CORPUS names none")
-		t.Skip()
+		t.Fatal("no known snapshots")
 	}
 	folders := make([]string, len(abouts))
 	for i, about := range abouts {
@@ -213,19 +213,6 @@ func knownCorpus(t *testing.T) []string {
 	}
 	slices.Sort(folders)
 	return folders
-}
-
-// corpusDir is what SPT_CORPUS names, or shared/corpus beside the project.
-func corpusDir(t *testing.T) string {
-	t.Helper()
-	if corpus := os.Getenv("SPT_CORPUS"); corpus != "" {
-		return corpus
-	}
-	root, err := moduleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(root, "..", "shared", "corpus")
 }
 
 // What Flink refuses comes back with its root cause.

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 )
 
@@ -61,7 +62,7 @@ func TestModelOfOlderSnapshots(t *testing.T) {
 		t.Fatal("no snapshot in testdata/savepoints")
 	}
 	for _, kind := range []string{"savepoints", "sql"} {
-		more, err := filepath.Glob(filepath.Join(corpusDir(t), kind, "*", "_metadata"))
+		more, err := filepath.Glob(filepath.Join(testenv.CorpusDir(t), kind, "*", "_metadata"))
 		if err != nil {
 			t.Fatal(err)
 		}

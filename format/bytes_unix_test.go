@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // mapFile maps a file of n bytes and gives the view and a way to truncate it.
@@ -27,7 +28,7 @@ func mapFile(t *testing.T, n int) (format.Bytes, func(to int64)) {
 	}
 	p, err := unix.Mmap(int(f.Fd()), 0, n, unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
-		t.Skipf("no mapping here: %v", err)
+		testenv.Missing(t, "no mapping", err)
 	}
 	t.Cleanup(func() { _ = unix.Munmap(p) })
 	return format.MappedBytes(p), func(to int64) {

@@ -29,6 +29,35 @@ type OperatorCodec interface {
 	Build(ctx context.Context, src Source, states []StateRuns) (*OperatorHandle, error)
 }
 
+// EachElement calls f with every element of a state of a handle, in order, until
+// f fails or ctx ends. An element is valid until f returns.
+func EachElement(ctx context.Context, src Source, codec OperatorCodec, h *OperatorHandle, state string, f func(Element) error) (err error) {
+	cur, err := codec.Elements(ctx, src, h, state, 0)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := cur.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	for n := 0; ; n++ {
+		e, err := cur.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil && n%4096 == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if err := f(e); err != nil {
+			return err
+		}
+	}
+}
+
 // StateMeta is what a stream says of one of its states.
 type StateMeta struct {
 	Name     Text

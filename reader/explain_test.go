@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 )
@@ -149,7 +150,7 @@ func TestCutAtEveryOffset(t *testing.T) {
 // A text-mode transfer of _metadata is recognised on real files.
 func TestTextModeMetadata(t *testing.T) {
 	var seen, said, unharmed int
-	for _, dir := range corpus(t) {
+	for _, dir := range testenv.Snapshots(t) {
 		p, err := os.ReadFile(dir + "/_metadata")
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -24,47 +23,6 @@ import (
 )
 
 var ctx = context.Background()
-
-func corpusRoot(t testing.TB) string {
-	t.Helper()
-	root := os.Getenv("SPT_CORPUS")
-	if root == "" {
-		root = "../../shared/corpus"
-	}
-	root, err := filepath.Abs(root)
-	if err == nil {
-		_, err = os.Stat(root)
-	}
-	if err != nil {
-		t.Skipf("NO CORPUS: %v; set SPT_CORPUS", err)
-	}
-	return root
-}
-
-// corpus is the folders of all snapshots.
-func corpus(t testing.TB) (dirs []string) {
-	t.Helper()
-	err := filepath.WalkDir(corpusRoot(t), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Name() == reader.MetadataName && !d.IsDir() {
-			dirs = append(dirs, filepath.Dir(path))
-		}
-		return err
-	})
-	if err != nil || len(dirs) < 400 {
-		t.Fatalf("%d snapshots: %v", len(dirs), err)
-	}
-	return dirs
-}
-
-// known is the folder of a snapshot of known content.
-func known(t testing.TB, name string) string {
-	t.Helper()
-	dir := filepath.Join(corpusRoot(t), "known", name, "savepoint")
-	if found, _ := filepath.Glob(dir + "/*/chk-*"); len(found) == 1 {
-		dir = found[0]
-	}
-	return dir
-}
 
 // options for local files, and for stores by scheme.
 func options(schemes ...any) reader.Options {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 )
@@ -190,7 +191,7 @@ func TestListWithoutPermission(t *testing.T) {
 
 // Every snapshot of the corpus is found, and all are complete.
 func TestListCorpus(t *testing.T) {
-	entries := ls(t, corpusRoot(t), reader.ListOptions{})
+	entries := ls(t, testenv.Corpus(t), reader.ListOptions{})
 	kinds := map[summary.Kind]int{}
 	newest := 0
 	for i, e := range entries {
@@ -205,8 +206,8 @@ func TestListCorpus(t *testing.T) {
 		}
 		kinds[e.Kind]++
 	}
-	if len(entries) != len(corpus(t)) || newest != 1 {
-		t.Errorf("%d entries, %d snapshots, %d newest", len(entries), len(corpus(t)), newest)
+	if len(entries) != len(testenv.Snapshots(t)) || newest != 1 {
+		t.Errorf("%d entries, %d snapshots, %d newest", len(entries), len(testenv.Snapshots(t)), newest)
 	}
 	t.Logf("%d snapshots of %d kinds", len(entries), len(kinds))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/sptest"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/mem"
@@ -117,7 +118,7 @@ func TestBareNameHereFirst(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
-	snap := open(t, known(t, "1.20-tutorial"), options())
+	snap := open(t, testenv.Known(t, "1.20-tutorial"), options())
 	if got, want := snap.Container.Describe(), "metadata v4 (Flink 1.16–1.20)"; !strings.HasPrefix(got, "metadata v") || got != want && snap.Container.Metadata == metadata.V4 {
 		t.Errorf("%q, want %q", got, want)
 	}

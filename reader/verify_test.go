@@ -11,6 +11,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 )
@@ -21,7 +22,7 @@ func TestVerifyCorpus(t *testing.T) {
 	all := map[string]int{}
 	var streams, files, absolute int
 	var read int64
-	for _, dir := range corpus(t) {
+	for _, dir := range testenv.Snapshots(t) {
 		snap, err := reader.Open(ctx, dir, options())
 		if err != nil {
 			t.Errorf("%s: %v", dir, err)
@@ -49,7 +50,7 @@ func TestVerifyCorpus(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	t.Logf("%d snapshots, %d not relocatable: %d streams, %d files, %d bytes read; findings %v", len(corpus(t)), absolute, streams, files, read, all)
+	t.Logf("%d snapshots, %d not relocatable: %d streams, %d files, %d bytes read; findings %v", len(testenv.Snapshots(t)), absolute, streams, files, read, all)
 	if absolute == 0 || files < 300 || read == 0 {
 		t.Errorf("%d not relocatable, %d files, %d bytes", absolute, files, read)
 	}
@@ -186,7 +187,7 @@ func TestFindings(t *testing.T) {
 	})
 	t.Run("properties", func(t *testing.T) {
 		// The properties object of 1.20, but for one letter of the class name.
-		dir := known(t, "1.20-tutorial")
+		dir := testenv.Known(t, "1.20-tutorial")
 		p := encodeFile(t, dir)
 		i := bytes.LastIndex(p, []byte("CheckpointProperties"))
 		if i < 0 {
@@ -195,7 +196,7 @@ func TestFindings(t *testing.T) {
 		p[i] = 'K'
 		snap, err := reader.Open(ctx, write(t, map[string]string{"_metadata": string(p)}), options())
 		if err != nil {
-			t.Skip("an object that is not known is refused:", err)
+			t.Fatal(err)
 		}
 		_, found := verify(t, snap)
 		if len(found) != 1 || found[0].Code != "properties" || found[0].Severity != reader.Note {
@@ -305,7 +306,7 @@ func TestRelocatable(t *testing.T) {
 		"1.20-tutorial": true, "1.20-operator-p4-files": true, "2.0-keyed-rocksdb-native": true,
 		"2.3-counts-rocksdb-incremental": false, "1.20-operator-file-merging": false, "2.3-keyed-heap-changelog": false,
 	} {
-		v, _ := verify(t, open(t, known(t, name), options()))
+		v, _ := verify(t, open(t, testenv.Known(t, name), options()))
 		if v.Relocatable() != want {
 			t.Errorf("%s: %v", name, v.Relocatable())
 		}

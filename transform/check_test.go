@@ -16,6 +16,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 )
 
@@ -259,7 +260,7 @@ func TestCheckKnown(t *testing.T) {
 		}
 	}
 	unsupported := 0
-	err := filepath.WalkDir(corpus(t), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(testenv.Corpus(t), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == "known" {
 			return fs.SkipDir
 		}

@@ -134,7 +134,7 @@ func (s *elementSide) each(ctx context.Context, f func(part int, e format.Elemen
 		if err != nil {
 			return err
 		}
-		if err := eachElement(ctx, s.in, codec, p.h, p.h.States[p.state].Name.String(), func(e format.Element) error { return f(i, e) }); err != nil {
+		if err := format.EachElement(ctx, s.in.Source, codec, p.h, p.h.States[p.state].Name.String(), func(e format.Element) error { return f(i, e) }); err != nil {
 			return format.At(err, "subtask %d", p.subtask)
 		}
 	}

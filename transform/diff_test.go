@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/writer"
 )
@@ -46,7 +47,7 @@ func differences(d *Diff) []string {
 // diffFolders are the folders of all snapshots of the corpus.
 func diffFolders(t testing.TB) (dirs []string) {
 	t.Helper()
-	err := filepath.WalkDir(corpus(t), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(testenv.Corpus(t), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == reader.MetadataName && !d.IsDir() {
 			dirs = append(dirs, filepath.Dir(path))
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 )
 
@@ -100,7 +101,7 @@ func eachKnown(t *testing.T, f func(t *testing.T, k knownSnapshot, in Input)) {
 // uid; subtasks are shared, and nothing but id, uid and coordinator changes.
 func TestRenameOperatorsCorpus(t *testing.T) {
 	operators, files := 0, 0
-	for _, dir := range corpusFolders(t) {
+	for _, dir := range testenv.Snapshots(t) {
 		snap, err := reader.Open(t.Context(), dir, reader.Options{Stores: place()})
 		if err != nil {
 			continue // other tests judge these
@@ -304,7 +305,7 @@ func TestDropKnown(t *testing.T) {
 // in every snapshot there is.
 func TestDropParts(t *testing.T) {
 	var operators, coordinators, channels, empty int
-	for _, dir := range corpusFolders(t) {
+	for _, dir := range testenv.Snapshots(t) {
 		snap, err := reader.Open(t.Context(), dir, reader.Options{Stores: place()})
 		if err != nil {
 			continue
@@ -406,7 +407,7 @@ func TestDropLastState(t *testing.T) {
 // again gives the file that was; inline names never change.
 func TestRelocateCorpus(t *testing.T) {
 	moved, inline := 0, 0
-	for _, dir := range corpusFolders(t) {
+	for _, dir := range testenv.Snapshots(t) {
 		snap, err := reader.Open(t.Context(), dir, reader.Options{Stores: place()})
 		if err != nil {
 			continue

@@ -79,7 +79,7 @@ func (f *Filtered) state(ctx context.Context, in Input, e FilterElement, keep fu
 	var kept bitmap
 	var answer error // what keep says is no trouble of reading
 	n, dropped := int64(0), f.Dropped
-	err = eachElement(ctx, in, codec, h, f.State, func(element format.Element) error {
+	err = format.EachElement(ctx, in.Source, codec, h, f.State, func(element format.Element) error {
 		e.Element = element
 		n++
 		ok, err := keep(e)

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
@@ -22,23 +22,6 @@ import (
 	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/writer"
 )
-
-// corpus is the folder of real snapshots, or the test is skipped, loudly.
-func corpus(t testing.TB) string {
-	t.Helper()
-	root := os.Getenv("SPT_CORPUS")
-	if root == "" {
-		root = "../../shared/corpus"
-	}
-	root, err := filepath.Abs(root)
-	if err == nil {
-		_, err = os.Stat(root)
-	}
-	if err != nil {
-		t.Skipf("NO CORPUS: %v; set SPT_CORPUS", err)
-	}
-	return root
-}
 
 // place is local files, and mem:// in memory, so that what is written costs no
 // disk.
@@ -112,7 +95,7 @@ type knownSnapshot struct {
 
 func knownSnapshots(t testing.TB) (all []knownSnapshot) {
 	t.Helper()
-	abouts, _ := filepath.Glob(filepath.Join(corpus(t), "known", "*", "about.json"))
+	abouts, _ := filepath.Glob(filepath.Join(testenv.Corpus(t), "known", "*", "about.json"))
 	if len(abouts) < 50 {
 		t.Fatalf("%d known snapshots", len(abouts))
 	}
@@ -294,19 +277,4 @@ func operator(uid string, handles ...*format.OperatorHandle) *format.Operator {
 		op.Subtasks = append(op.Subtasks, &format.Subtask{Index: int32(i), Managed: h})
 	}
 	return op
-}
-
-// corpusFolders is every folder of the corpus with a snapshot.
-func corpusFolders(t testing.TB) (dirs []string) {
-	t.Helper()
-	err := filepath.WalkDir(corpus(t), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Name() == reader.MetadataName && !d.IsDir() {
-			dirs = append(dirs, filepath.Dir(path))
-		}
-		return err
-	})
-	if err != nil || len(dirs) < 400 {
-		t.Fatalf("%d snapshots: %v", len(dirs), err)
-	}
-	return dirs
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 func plan(t *testing.T, in Input, o RescaleOptions) *RescalePlan {
@@ -512,7 +513,7 @@ func TestPlanRawAndInFlight(t *testing.T) {
 // that is too high; none makes planning or applying fail otherwise.
 func TestPlanWholeCorpus(t *testing.T) {
 	var plans, written, refused int
-	for _, dir := range corpusFolders(t) {
+	for _, dir := range testenv.Snapshots(t) {
 		snap := openAt(t, place(), dir)
 		for _, to := range []int32{1, 3} {
 			p, err := PlanRescale(t.Context(), inputOf(snap), RescaleOptions{To: to})

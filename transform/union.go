@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"io"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
@@ -116,38 +115,11 @@ func (u *unionState) each(ctx context.Context, in Input, f func(subtask int, ind
 		if err != nil {
 			return err
 		}
-		if err := eachElement(ctx, in, codec, h, u.name.String(), func(e format.Element) error { return f(i, e.Index, e.Value) }); err != nil {
+		if err := format.EachElement(ctx, in.Source, codec, h, u.name.String(), func(e format.Element) error { return f(i, e.Index, e.Value) }); err != nil {
 			return format.At(err, "state %q", u.name)
 		}
 	}
 	return nil
-}
-
-func eachElement(ctx context.Context, in Input, codec format.OperatorCodec, h *format.OperatorHandle, state string, f func(format.Element) error) (err error) {
-	cur, err := codec.Elements(ctx, in.Source, h, state, 0)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if cerr := cur.Close(); err == nil {
-			err = cerr
-		}
-	}()
-	for n := 0; ; n++ {
-		e, err := cur.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil && n%4096 == 0 {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		if err := f(e); err != nil {
-			return err
-		}
-	}
 }
 
 // described is whether all handles describe the state alike, so that equal

@@ -30,45 +30,6 @@ import (
 
 var background = context.Background()
 
-func corpusRoot(t testing.TB) string {
-	t.Helper()
-	root := os.Getenv("SPT_CORPUS")
-	if root == "" {
-		root = "../../shared/corpus"
-	}
-	root, err := filepath.Abs(root)
-	if err == nil {
-		_, err = os.Stat(root)
-	}
-	if err != nil {
-		t.Skipf("NO CORPUS: %v; set SPT_CORPUS", err)
-	}
-	return root
-}
-
-func corpusDirs(t testing.TB) (dirs []string) {
-	t.Helper()
-	err := filepath.WalkDir(corpusRoot(t), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Name() == reader.MetadataName && !d.IsDir() {
-			dirs = append(dirs, filepath.Dir(path))
-		}
-		return err
-	})
-	if err != nil || len(dirs) < 400 {
-		t.Fatalf("%d snapshots: %v", len(dirs), err)
-	}
-	return dirs
-}
-
-func knownDir(t testing.TB, name string) string {
-	t.Helper()
-	dir := filepath.Join(corpusRoot(t), "known", name, "savepoint")
-	if found, _ := filepath.Glob(dir + "/*/chk-*"); len(found) == 1 {
-		dir = found[0]
-	}
-	return dir
-}
-
 // stores routes local files, and other stores by scheme.
 func stores(schemes ...any) storage.Resolver {
 	r := route.New(local.New())

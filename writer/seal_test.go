@@ -13,6 +13,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/mem"
@@ -24,7 +25,7 @@ import (
 func TestIdentity(t *testing.T) {
 	var identical, byDefault, withFiles int
 	var bytesOfState int64
-	for _, dir := range corpusDirs(t) {
+	for _, dir := range testenv.Snapshots(t) {
 		store := mem.New()
 		o := Options{Stores: stores("mem", store)}
 		in := openAt(t, dir, o.Stores)
@@ -99,7 +100,7 @@ func TestIdentity(t *testing.T) {
 // with the same content.
 func TestSelfContained(t *testing.T) {
 	var count, streams int
-	for _, dir := range corpusDirs(t) {
+	for _, dir := range testenv.Snapshots(t) {
 		if !strings.Contains(dir, "chk-") {
 			continue
 		}
@@ -112,7 +113,7 @@ func TestSelfContained(t *testing.T) {
 			continue
 		}
 		count++
-		root := filepath.Join(corpusRoot(t), "known", strings.Split(strings.SplitAfter(dir, "/known/")[1], "/")[0])
+		root := filepath.Join(testenv.Corpus(t), "known", strings.Split(strings.SplitAfter(dir, "/known/")[1], "/")[0])
 		unchanged(t, root, func() {
 			report, direct := sealAt(t, dir, "mem://direct", o)
 			_, packed := sealAt(t, dir, "mem://x.spt", o)
@@ -161,10 +162,10 @@ func TestSelfContained(t *testing.T) {
 // On a local disk: the same, for one snapshot of each shape.
 func TestLocalCopies(t *testing.T) {
 	for _, name := range []string{"1.20-tutorial", "1.20-operator-p4-files", "1.20-operator-file-merging", "2.3-keyed-heap-changelog", "2.3-keyed-unaligned", "2.0-keyed-rocksdb-native"} {
-		dir := knownDir(t, name)
+		dir := testenv.Known(t, name)
 		out := folderOf(t, nil)
 		o := Options{Stores: stores(), ReadBack: true}
-		unchanged(t, filepath.Join(corpusRoot(t), "known", name), func() {
+		unchanged(t, filepath.Join(testenv.Corpus(t), "known", name), func() {
 			r, a := sealAt(t, dir, out+"/folder/deep/sp", o)
 			if !r.ReadBack || r.Written == 0 {
 				t.Errorf("%+v", r)
@@ -236,7 +237,7 @@ func TestNamesAndSharedFiles(t *testing.T) {
 // Version 2 has no relative references.
 func TestVersion2(t *testing.T) {
 	var dir string
-	for _, d := range corpusDirs(t) {
+	for _, d := range testenv.Snapshots(t) {
 		if strings.Contains(d, "flink1.10") || strings.Contains(d, "flink1.8") {
 			snap := openAt(t, d, stores())
 			if snap.Container.Metadata == metadata.V2 {

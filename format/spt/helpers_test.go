@@ -14,6 +14,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // memory is a file in memory that counts reads.
@@ -256,19 +257,15 @@ func (c *modelComparer) stream(at string, a, b format.Stream) {
 // corpus gives every folder of real snapshots that holds a _metadata.
 func corpus(t testing.TB) []string {
 	t.Helper()
-	root := os.Getenv("SPT_CORPUS")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "corpus")
-	}
 	var found []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(testenv.Corpus(t), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == "_metadata" && !strings.Contains(path, "operator-snapshots") {
 			found = append(found, filepath.Dir(path))
 		}
 		return err
 	})
 	if err != nil || len(found) == 0 {
-		t.Skipf("!!! NO CORPUS: nothing was tested on real savepoints (%v); set SPT_CORPUS", err)
+		t.Fatalf("no snapshots: %v", err)
 	}
 	return found
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // The truth about the snapshots of corpus/known: what Flink's own reader says
@@ -74,35 +75,33 @@ type about struct {
 	}
 }
 
-func corpusRoot(t testing.TB) string {
+// known calls f for every snapshot of known content, but those left out.
+func known(t *testing.T, leftOut func(about) bool, f func(t *testing.T, dir string, a about, sp *format.Savepoint)) {
 	t.Helper()
-	root := os.Getenv("SPT_CORPUS")
-	if root == "" {
-		root = "../../../shared/corpus"
-	}
-	if _, err := os.Stat(root); err != nil {
-		t.Skipf("NO CORPUS: %v; set SPT_CORPUS", err)
-	}
-	return root
-}
-
-// known calls f for every snapshot of known content.
-func known(t *testing.T, f func(t *testing.T, dir string, a about, sp *format.Savepoint)) {
-	t.Helper()
-	dirs, err := filepath.Glob(filepath.Join(corpusRoot(t), "known", "*", "about.json"))
+	dirs, err := filepath.Glob(filepath.Join(testenv.Corpus(t), "known", "*", "about.json"))
 	if err != nil || len(dirs) == 0 {
 		t.Fatal("no known snapshots", err)
 	}
+	left := 0
 	for _, file := range dirs {
+		var a about
+		load(t, file, &a)
+		if leftOut(a) {
+			left++
+			continue
+		}
 		dir := filepath.Dir(file)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			var a about
-			load(t, file, &a)
 			f(t, dir, a, decode(t, filepath.Join(dir, a.Snapshot, "_metadata")))
 		})
 	}
-	t.Logf("%d snapshots", len(dirs))
+	t.Logf("%d snapshots, %d left out", len(dirs)-left, left)
 }
+
+func none(about) bool { return false }
+
+// inFlight is whether the truth is that after the records in flight arrived.
+func inFlight(a about) bool { return a.Options.Unaligned }
 
 func load(t testing.TB, file string, v any) {
 	t.Helper()
@@ -295,7 +294,7 @@ func elementBytes(h trueHandle) map[string]int64 {
 func TestSummaryAgainstFlinksReader(t *testing.T) {
 	var operators, states int
 	var elements int64
-	known(t, func(t *testing.T, dir string, a about, sp *format.Savepoint) {
+	known(t, none, func(t *testing.T, dir string, a about, sp *format.Savepoint) {
 		var truth trueMetadata
 		load(t, filepath.Join(dir, "metadata.json"), &truth)
 		s := of(t, sp)
@@ -380,10 +379,7 @@ func TestSummaryAgainstFlinksReader(t *testing.T) {
 func TestSummaryAgainstWhatSubtasksHeld(t *testing.T) {
 	var compared int
 	var bytes int64
-	known(t, func(t *testing.T, dir string, a about, sp *format.Savepoint) {
-		if a.Options.Unaligned {
-			t.Skip("the truth is that after the records in flight arrived")
-		}
+	known(t, inFlight, func(t *testing.T, dir string, a about, sp *format.Savepoint) {
 		var truth struct {
 			Operators []struct {
 				ID       string
@@ -465,7 +461,7 @@ func rawSize(t testing.TB, r json.RawMessage) int64 {
 
 func TestMayBeMultiplied(t *testing.T) {
 	var inflated, modulo int
-	known(t, func(t *testing.T, _ string, a about, sp *format.Savepoint) {
+	known(t, none, func(t *testing.T, _ string, a about, sp *format.Savepoint) {
 		var unions, warned int
 		for _, op := range of(t, sp).Operators {
 			for _, st := range op.States {
@@ -500,7 +496,7 @@ func TestMayBeMultiplied(t *testing.T) {
 
 func TestKindOfKnownSnapshots(t *testing.T) {
 	kinds := map[summary.Kind]int{}
-	known(t, func(t *testing.T, _ string, a about, sp *format.Savepoint) {
+	known(t, none, func(t *testing.T, _ string, a about, sp *format.Savepoint) {
 		o := a.Options
 		want := summary.Kind{Type: "savepoint", Format: o.Format, Changelog: o.Changelog, Unaligned: o.Unaligned}
 		if o.Checkpoint {

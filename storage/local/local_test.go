@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/storetest"
 )
@@ -195,7 +196,7 @@ func TestSpaceIsCheckedFirst(t *testing.T) {
 	dir := t.TempDir() + "/"
 	free, err := s.FreeSpace(ctx, dir+"not/there/yet")
 	if errors.Is(err, storage.ErrUnsupported) {
-		t.Skip(err)
+		testenv.Missing(t, "free space is not known", err)
 	}
 	if err != nil || free <= 0 {
 		t.Fatal(free, err)
@@ -273,7 +274,7 @@ func TestListLinks(t *testing.T) {
 	write(t, dir+"a/b/x", "x")
 	for link, to := range map[string]string{"a/b/up": "..", "file": "a/b/x", "folder": "a/b", "dangling": "nowhere"} {
 		if err := os.Symlink(to, dir+link); err != nil {
-			t.Skip(err)
+			testenv.Missing(t, "no symbolic link", err)
 		}
 	}
 	// Not folder/up/b/x: folder/up/b is folder again.
@@ -303,7 +304,7 @@ func TestDeleteCare(t *testing.T) {
 	wantErr(t, s.Delete(ctx, dir+"empty", dir+"x"), storage.ErrUnsupported)
 	wantTree(t, dir, "empty", "y") // the rest was deleted all the same
 	if err := os.Symlink("y", dir+"link"); err != nil {
-		t.Skip(err)
+		testenv.Missing(t, "no symbolic link", err)
 	}
 	if err := s.Delete(ctx, dir+"link"); err != nil {
 		t.Fatal(err)
@@ -345,7 +346,7 @@ func TestMap(t *testing.T) {
 	write(t, name, "")
 	m, err := s.Map(ctx, name, "")
 	if errors.Is(err, storage.ErrUnsupported) {
-		t.Skip(err)
+		testenv.Missing(t, "no mapping", err)
 	}
 	if err != nil || len(m.Data) != 0 {
 		t.Fatal(err)
@@ -411,7 +412,7 @@ func TestLink(t *testing.T) {
 
 	info, err := s.Link(ctx, dir+"new/y", s, dir+"x", src.Version, true)
 	if errors.Is(err, storage.ErrUnsupported) {
-		t.Skip(err)
+		testenv.Missing(t, "no hard link", err)
 	}
 	if err != nil || info.Version != src.Version || info.Name != dir+"new/y" {
 		t.Fatal(info, err)
@@ -424,7 +425,7 @@ func TestLink(t *testing.T) {
 	}
 	wantTree(t, dir, "new", "new/y", "x")
 	if err := os.Symlink("x", dir+"link"); err != nil {
-		t.Skip(err)
+		testenv.Missing(t, "no symbolic link", err)
 	}
 	if _, err = s.Link(ctx, dir+"z", s, dir+"link", src.Version, false); err != nil {
 		t.Fatal(err)

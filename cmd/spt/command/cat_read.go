@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -195,38 +194,14 @@ func (c *catter) part(ctx context.Context, st *catState, it *catItem, f func() e
 	if err != nil {
 		return err
 	}
-	cur, err := codec.Elements(ctx, c.snap.Source(), h, st.name, 0)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if cerr := cur.Close(); err == nil {
-			err = cerr
-		}
-	}()
-	for n := 0; ; n++ {
-		e, err := cur.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil && n%4096 == 0 {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
+	return format.EachElement(ctx, c.snap.Source(), codec, h, st.name, func(e format.Element) error {
 		it.index, it.stored = e.Index, e.Value
 		it.decoded, it.entry, it.key, it.value, it.count = false, false, nil, nil, 0
 		if !decode {
-			if err := f(); err != nil {
-				return err
-			}
-			continue
+			return f()
 		}
-		if err := c.decode(st, it, values, f); err != nil {
-			return err
-		}
-	}
+		return c.decode(st, it, values, f)
+	})
 }
 
 // decode takes an element apart and calls f with it, or with each of its

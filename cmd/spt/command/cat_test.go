@@ -22,6 +22,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/sptest"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 )
@@ -245,13 +246,9 @@ func TestCatTellsTheTruth(t *testing.T) {
 
 // TestCatTellsTheTruthOfTheCorpus does so for all snapshots of known content.
 func TestCatTellsTheTruthOfTheCorpus(t *testing.T) {
-	root := os.Getenv("SPT_CORPUS")
-	if root == "" {
-		root = "../../../../shared/corpus"
-	}
-	files, err := filepath.Glob(filepath.Join(root, "known", "*", "truth.json"))
+	files, err := filepath.Glob(filepath.Join(testenv.Corpus(t), "known", "*", "truth.json"))
 	if err != nil || len(files) == 0 {
-		t.Skipf("NO CORPUS: cat was not held against it (%v); set SPT_CORPUS", err)
+		t.Fatal("no known snapshots", err)
 	}
 	var n catCounts
 	for _, f := range files {

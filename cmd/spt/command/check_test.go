@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
 )
@@ -24,10 +25,7 @@ import (
 // Without one, the places are asked for themselves, and may hold what a test of
 // real Flink put there.
 func TestCheckKnownFiles(t *testing.T) {
-	root := os.Getenv("SPT_CORPUS")
-	if root == "" {
-		root = "../../../../shared/corpus"
-	}
+	root := testenv.CorpusDir(t)
 	abouts, _ := filepath.Glob(filepath.Join(root, "known", "*", "about.json"))
 	own, _ := filepath.Glob("../../../testdata/savepoints/*/about.json")
 	if len(abouts) == 0 {

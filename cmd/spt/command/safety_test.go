@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
@@ -507,7 +508,7 @@ func removeState(t *testing.T, description string) {
 func symlink(t *testing.T, to, name string) {
 	t.Helper()
 	if err := os.Symlink(to, name); err != nil {
-		t.Skip(err)
+		testenv.Missing(t, "no symbolic link", err)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // content is truth.json and restored-pN.json of the known corpus, as far as it
@@ -46,14 +47,9 @@ type stateContent struct {
 // TestKnown: what real Flink handed to each subtask at other parallelisms is
 // what the plan says, element by element.
 func TestKnown(t *testing.T) {
-	root := os.Getenv("SPT_CORPUS")
-	if root == "" {
-		root = "../../../../shared/corpus"
-	}
-	folders, _ := filepath.Glob(filepath.Join(root, "known", "*", "about.json"))
-	if len(folders) == 0 {
-		fmt.Fprintln(os.Stderr, "PLANS ARE NOT JUDGED BY REAL FLINK: no known corpus at", root)
-		t.Skip()
+	folders, err := filepath.Glob(filepath.Join(testenv.Corpus(t), "known", "*", "about.json"))
+	if err != nil || len(folders) == 0 {
+		t.Fatal("no known snapshots", err)
 	}
 	var sum proof
 	for _, about := range folders {

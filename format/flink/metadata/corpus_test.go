@@ -12,26 +12,13 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
-
-// corpus is the folder of real savepoints; without it the test is skipped,
-// loudly.
-func corpus(t testing.TB) string {
-	t.Helper()
-	root := os.Getenv("SPT_CORPUS")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "..", "shared", "corpus")
-	}
-	if _, err := os.Stat(root); err != nil {
-		t.Skipf("NO CORPUS: nothing was proved on real savepoints; set SPT_CORPUS (%v)", err)
-	}
-	return root
-}
 
 // TestCorpus: every _metadata that a real Flink wrote is written again as the
 // same bytes.
 func TestCorpus(t *testing.T) {
-	root := corpus(t)
+	root := testenv.Corpus(t)
 	count := map[metadata.Version]int{}
 	total := 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/sptest"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // specimen is a valid file to damage.
@@ -187,7 +188,7 @@ func TestFlip(t *testing.T) {
 // TestDamagedCorpus cuts and flips one small real file of each version.
 func TestDamagedCorpus(t *testing.T) {
 	smallest := map[metadata.Version][]byte{}
-	err := filepath.WalkDir(corpus(t), func(path string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(testenv.Corpus(t), func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.Name() != "_metadata" {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // The form of metadata.json: a _metadata as Flink's own reader saw it.
@@ -71,7 +72,7 @@ type (
 // TestKnown: what we read is what Flink's own reader reads, on every snapshot
 // whose metadata was written down when it was made.
 func TestKnown(t *testing.T) {
-	reports, err := filepath.Glob(filepath.Join(corpus(t), "known", "*", "metadata.json"))
+	reports, err := filepath.Glob(filepath.Join(testenv.Corpus(t), "known", "*", "metadata.json"))
 	if err != nil || len(reports) < 20 {
 		t.Fatalf("%d snapshots with a metadata.json, %v", len(reports), err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // knows is the table of spec flink-metadata 3.1: the version of a release, and
@@ -55,7 +56,7 @@ func allReleases() (all []assign.Release) {
 // becomes a file of its version, with tags it knows, that reads back as it was
 // but for what was said to be lost.
 func TestForReleaseCorpus(t *testing.T) {
-	root := corpus(t)
+	root := testenv.Corpus(t)
 	written, refused := 0, 0
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.Name() != "_metadata" || strings.Contains(path, "operator-snapshots") {

@@ -17,6 +17,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
@@ -195,7 +196,7 @@ type truth struct {
 // TestKnown compares with what the running subtasks held: the bytes of each
 // element, its value where the type is decoded, and the entries of maps.
 func TestKnown(t *testing.T) {
-	dirs, err := filepath.Glob(filepath.Join(corpusRoot(t), "known", "*", "truth.json"))
+	dirs, err := filepath.Glob(filepath.Join(testenv.Corpus(t), "known", "*", "truth.json"))
 	if err != nil || len(dirs) == 0 {
 		t.Fatal("no known snapshots", err)
 	}

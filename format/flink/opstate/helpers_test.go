@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // memory is a Source of inline streams and of ropes over them. It counts, and
@@ -130,23 +130,11 @@ func runs(t testing.TB, h *format.OperatorHandle, metas []format.StateMeta) []fo
 	return all
 }
 
-func corpusRoot(t testing.TB) string {
-	t.Helper()
-	root := os.Getenv("SPT_CORPUS")
-	if root == "" {
-		root = "../../../../shared/corpus"
-	}
-	if _, err := os.Stat(root); err != nil {
-		t.Skipf("NO CORPUS: nothing was proved on real operator state (%v); set SPT_CORPUS", err)
-	}
-	return root
-}
-
 // snapshots are the folders of the corpus that hold a _metadata.
 func snapshots(t testing.TB) []string {
 	t.Helper()
 	var found []string
-	err := filepath.WalkDir(corpusRoot(t), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(testenv.Corpus(t), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == "_metadata" && !strings.Contains(path, "operator-snapshots") {
 			found = append(found, filepath.Dir(path))
 		}

@@ -13,19 +13,16 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/java"
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // corpus is the folder of serializer snapshots that Flink's releases wrote,
 // with a value each.
 func corpus(t *testing.T) []string {
 	t.Helper()
-	root := os.Getenv("SPT_CORPUS")
-	if root == "" {
-		root = "../../../../shared/corpus"
-	}
-	all, err := filepath.Glob(filepath.Join(root, "serializers", "*"))
+	all, err := filepath.Glob(filepath.Join(testenv.Corpus(t), "serializers", "*"))
 	if err != nil || len(all) == 0 {
-		t.Skipf("NO CORPUS: nothing was proved on snapshots of real releases; set SPT_CORPUS (%v)", err)
+		t.Fatal("no serializers", err)
 	}
 	return all
 }
