@@ -264,8 +264,12 @@ func TestEditMode(t *testing.T) {
 func TestEditFilter(t *testing.T) {
 	onlyOperatorState(t, func(t *testing.T, j *editJudge) {
 		rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
-			sp, _, err := transform.Filter(context.Background(), in, func(op *format.Operator, _ string) bool { return j.picked(op) },
-				func(e transform.FilterElement) (bool, error) { return e.Index%2 == 0, nil })
+			sp, _, err := transform.Filter(context.Background(), in, transform.FilterOptions{
+				Pick: func(op *format.Operator, state string) bool {
+					return j.picked(op) && state != "owner" // which is broadcast
+				},
+				Keep: func(e transform.FilterElement) (bool, error) { return e.Index%2 == 0, nil },
+			})
 			return sp, err
 		})
 		truth := operatorOf(mustTruth(t, j.s), j.id().String())
@@ -297,6 +301,53 @@ func TestEditFilter(t *testing.T) {
 		}
 		if compared < 10 {
 			t.Errorf("%d elements compared", compared)
+		}
+	})
+}
+
+// Entries of broadcast state taken out: every subtask, at the old parallelism
+// and at another one, is handed what the original hands it without them.
+func TestEditFilterBroadcast(t *testing.T) {
+	onlyOperatorState(t, func(t *testing.T, j *editJudge) {
+		snap := opened(t, j.s)
+		goes := func(key any) bool { return key == "twice" || key == int64(1) }
+		sp, done, err := transform.Filter(t.Context(), inputOf(snap), transform.FilterOptions{
+			Pick: func(_ *format.Operator, state string) bool { return state == "owner" || state == "rules" },
+			Keep: func(e transform.FilterElement) (bool, error) { return !goes(e.Entry.Key), nil },
+			Entries: func(ctx context.Context, h *format.OperatorHandle, state int) (func([]byte) ([]format.Entry, error), error) {
+				v, err := snap.Values(ctx, h, state)
+				return v.Entries, err
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(done) != 2 {
+			t.Errorf("%d states filtered", len(done))
+		}
+		rewritten := j.write(t, snap, sp, writer.Options{})
+		kept, gone := 0, 0
+		for _, c := range []Choices{{}, {Parallelism: j.s.Options.Parallelism + 1}} {
+			want, got := restoredOnce(t, j.f, j.s, c), Restore(t, j.f, rewritten, c)
+			for _, w := range want.Operators {
+				for i, sub := range w.Subtasks {
+					for name, state := range sub.OperatorState {
+						if state.Kind != "broadcast" {
+							continue
+						}
+						left := slices.DeleteFunc(slices.Clone(state.Entries), func(e Value) bool {
+							return strings.HasPrefix(string(e), `["twice",`) || strings.HasPrefix(string(e), `[1,`)
+						})
+						kept, gone = kept+len(left), gone+len(state.Entries)-len(left)
+						if have := operatorOf(got, w.ID).Subtasks[i].OperatorState[name]; have.Kind != "broadcast" || !slices.Equal(left, have.Entries) {
+							t.Errorf("%s, subtask %d of %s: %v, want %v", name, i, w.Name, have.Entries, left)
+						}
+					}
+				}
+			}
+		}
+		if t.Logf("%d entries kept, %d taken out", kept, gone); kept < 10 || gone < 4 {
+			t.Error("too few to show anything")
 		}
 	})
 }

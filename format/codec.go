@@ -73,7 +73,20 @@ type StateMeta struct {
 type StateRuns struct {
 	StateMeta
 	Runs []ElementRun
+	// Map is which entries stay of the map that Runs has, of a broadcast state;
+	// nil: all.
+	Map *MapCut
 }
+
+// MapCut is a map of a broadcast state without some of its entries.
+type MapCut struct {
+	Count  int64      // entries that stay
+	Ranges []MapRange // where they lie, ascending
+}
+
+// MapRange is N bytes from Off on of a map, as a cursor gives it: whole
+// entries.
+type MapRange struct{ Off, N int64 }
 
 // ElementRun is the elements First … First+Count-1 of a state of a handle. Of a
 // broadcast state there is one element, its map.
@@ -98,6 +111,14 @@ type Cursor interface {
 type Element struct {
 	Index int64
 	Value []byte
+}
+
+// Entry is one entry of the map of a broadcast state, taken apart: the values
+// that key and value are, and the bytes from Off to End of the map that hold
+// both.
+type Entry struct {
+	Key, Value any
+	Off, End   int
 }
 
 // Clone is a copy that outlives the cursor's next step.

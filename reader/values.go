@@ -20,7 +20,7 @@ import (
 // that is sound and still not decoded is a format.ErrUnsupported.
 type Values struct {
 	Decode  func(p []byte) (any, error)
-	Entries func(p []byte) ([][2]any, error)
+	Entries func(p []byte) ([]format.Entry, error)
 	Why     string
 }
 
@@ -72,14 +72,7 @@ func flinkValues(mode format.Mode, key, value *types.Snapshot) Values {
 		}
 		return Values{Why: why}
 	}
-	return Values{Entries: func(p []byte) ([][2]any, error) {
-		v, err := decode(p)
-		if err != nil {
-			return nil, err
-		}
-		pairs, _ := v.(types.Pairs)
-		return pairs, nil
-	}}
+	return Values{Entries: decode}
 }
 
 // notDecoded names the serializer whose values are not decoded: of a composite

@@ -2,9 +2,22 @@ package transform
 
 import (
 	"context"
+	"errors"
 
 	"github.com/savepoint-tools/spt/format"
 )
+
+// FilterOptions say what a filter asks about, and what stays.
+type FilterOptions struct {
+	// Pick chooses states; nil: all.
+	Pick func(op *format.Operator, state string) bool
+	// Keep is whether an element stays.
+	Keep func(FilterElement) (bool, error)
+	// Entries gives what takes the map of a broadcast state apart. Where it is
+	// nil or gives nil, and where a map is a format.ErrUnsupported to it, the map
+	// is asked about as one element: it stays, or loses all its entries.
+	Entries func(ctx context.Context, h *format.OperatorHandle, state int) (func(p []byte) ([]format.Entry, error), error)
+}
 
 // FilterElement is one element that a filter is asked about. Value is valid
 // until the answer.
@@ -12,7 +25,9 @@ type FilterElement struct {
 	Operator *format.Operator
 	Subtask  *format.Subtask
 	State    int // index in the states of the subtask's managed handle
+	// Element is an element, or with Entry that entry's number and bytes.
 	format.Element
+	Entry *format.Entry // of a broadcast state that was taken apart
 }
 
 // Filtered is what became of one state.
@@ -20,20 +35,24 @@ type Filtered struct {
 	Operator *format.Operator // as it was
 	State    string
 	Mode     format.Mode
-	// Kept and Dropped elements, and their bytes.
+	// Kept and Dropped elements, and their bytes. Of a broadcast state they are
+	// the entries of every subtask's copy, or whole maps.
 	Kept, Dropped           int64
 	KeptBytes, DroppedBytes int64
+	// Diverged: the copies of this broadcast state were equal, and differ now.
+	Diverged bool
 }
 
-// Filter keeps the elements of list and union states for which keep is true, of
-// the states that pick chooses (nil: all). It reads those states once, in file
-// order; memory is a bit an element and what runs of kept elements take.
-// Broadcast state is one map and is not asked about.
-func Filter(ctx context.Context, in Input, pick func(op *format.Operator, state string) bool, keep func(FilterElement) (bool, error)) (*format.Savepoint, []*Filtered, error) {
+// Filter keeps the elements of list and union states and the entries of
+// broadcast states for which Keep is true. It reads the states once, in file
+// order. Memory is one map, a bit an element, and what runs of kept elements
+// take; maps that are compressed are held as they will be written, equal ones
+// once.
+func Filter(ctx context.Context, in Input, o FilterOptions) (*format.Savepoint, []*Filtered, error) {
+	f := &filter{in: in, o: o, edits: handleEdits{}, hash: newHasher()}
 	var all []*Filtered
-	edits := handleEdits{}
 	for _, op := range in.Operators {
-		byName := map[string]*Filtered{}
+		byName := map[string]*filtering{}
 		for _, sub := range op.Subtasks {
 			if sub.Managed == nil {
 				continue
@@ -41,74 +60,166 @@ func Filter(ctx context.Context, in Input, pick func(op *format.Operator, state 
 			for k := range sub.Managed.States {
 				st := &sub.Managed.States[k]
 				name := st.Name.String()
-				if st.Mode == format.ModeBroadcast || pick != nil && !pick(op, name) {
+				if o.Pick != nil && !o.Pick(op, name) {
 					continue
 				}
-				f := byName[name]
-				if f == nil {
-					f = &Filtered{Operator: op, State: name, Mode: st.Mode}
-					byName[name] = f
-					all = append(all, f)
+				s := byName[name]
+				if s == nil {
+					s = &filtering{Filtered: &Filtered{Operator: op, State: name, Mode: st.Mode}, before: map[digest]bool{}, after: map[digest]bool{}}
+					byName[name] = s
+					all = append(all, s.Filtered)
 				}
-				e := FilterElement{Operator: op, Subtask: sub, State: k}
-				if err := f.state(ctx, in, e, keep, edits); err != nil {
+				if err := f.state(ctx, s, FilterElement{Operator: op, Subtask: sub, State: k}); err != nil {
 					return nil, nil, err
 				}
 			}
 		}
+		for _, s := range byName {
+			s.Diverged = len(s.before) == 1 && len(s.after) > 1
+		}
 	}
-	sp, err := editHandles(ctx, in, edits)
+	sp, err := editHandles(ctx, in, f.edits)
 	return sp, all, err
 }
 
-// state filters one state of one handle and notes the edit.
-func (f *Filtered) state(ctx context.Context, in Input, e FilterElement, keep func(FilterElement) (bool, error), edits handleEdits) error {
-	h := e.Subtask.Managed
-	at := func(err error) error {
-		return format.At(format.At(err, "subtask %d", e.Subtask.Index), "operator %q", e.Operator.Label())
+type filter struct {
+	in    Input
+	o     FilterOptions
+	edits handleEdits
+	hash  hasher
+}
+
+// filtering is a state that is being filtered.
+type filtering struct {
+	*Filtered
+	before, after map[digest]bool // the different maps of a broadcast state
+}
+
+// answered is an error of Keep, which is no trouble of reading.
+type answered struct{ error }
+
+// keep asks about an element and counts it.
+func (f *filter) keep(s *filtering, e FilterElement) (bool, error) {
+	ok, err := f.o.Keep(e)
+	switch n := int64(len(e.Value)); {
+	case err != nil:
+		return false, &answered{err}
+	case ok:
+		s.Kept++
+		s.KeptBytes += n
+	default:
+		s.Dropped++
+		s.DroppedBytes += n
 	}
+	return ok, nil
+}
+
+// state filters one state of one handle and notes the edit.
+func (f *filter) state(ctx context.Context, s *filtering, e FilterElement) error {
+	err := f.edit(ctx, s, e)
+	var a *answered
+	if errors.As(err, &a) {
+		return a.error
+	}
+	return format.At(format.At(err, "subtask %d", e.Subtask.Index), "operator %q", e.Operator.Label())
+}
+
+func (f *filter) edit(ctx context.Context, s *filtering, e FilterElement) error {
+	h := e.Subtask.Managed
 	for k := range h.States {
 		if k != e.State && h.States[k].Name == h.States[e.State].Name {
-			return at(format.Errorf(format.ErrUnsupported, "two states of the name %q in one handle", f.State))
+			return format.Errorf(format.ErrUnsupported, "two states of the name %q in one handle", s.State)
 		}
 	}
-	codec, err := in.Codec(h.Codec)
+	codec, err := f.in.Codec(h.Codec)
 	if err != nil {
-		return at(err)
+		return err
 	}
+	dropped := s.Dropped
+	var edit stateEdit
+	if h.States[e.State].Mode == format.ModeBroadcast {
+		edit.runs = []format.ElementRun{whole(h, e.State)}
+		edit.cut, err = f.entries(ctx, codec, s, e)
+	} else {
+		edit.runs, err = f.elements(ctx, codec, s, e)
+	}
+	if err == nil && s.Dropped > dropped {
+		f.edits.add(h, e.State, edit)
+	}
+	return err
+}
+
+// elements finds the runs of elements that stay.
+func (f *filter) elements(ctx context.Context, codec format.OperatorCodec, s *filtering, e FilterElement) (runs []format.ElementRun, err error) {
 	var kept bitmap
-	var answer error // what keep says is no trouble of reading
-	n, dropped := int64(0), f.Dropped
-	err = format.EachElement(ctx, in.Source, codec, h, f.State, func(element format.Element) error {
+	n := int64(0)
+	err = format.EachElement(ctx, f.in.Source, codec, e.Subtask.Managed, s.State, func(element format.Element) error {
 		e.Element = element
 		n++
-		ok, err := keep(e)
-		switch {
-		case err != nil:
-			answer = err
-			return err
-		case ok:
+		ok, err := f.keep(s, e)
+		if ok {
 			kept.set(element.Index)
-			f.Kept++
-			f.KeptBytes += int64(len(element.Value))
-		default:
-			f.Dropped++
-			f.DroppedBytes += int64(len(element.Value))
 		}
-		return nil
+		return err
 	})
-	switch {
-	case answer != nil:
-		return answer
-	case err != nil:
-		return at(err)
-	case f.Dropped == dropped:
-		return nil
-	}
-	var runs []format.ElementRun
 	kept.runs(0, n, func(first, count int64) {
-		runs = append(runs, format.ElementRun{Handle: h, State: e.State, First: first, Count: count})
+		runs = append(runs, format.ElementRun{Handle: e.Subtask.Managed, State: e.State, First: first, Count: count})
 	})
-	edits.add(h, e.State, stateEdit{runs: runs})
-	return nil
+	return runs, err
+}
+
+// entries finds the entries of a map that stay.
+func (f *filter) entries(ctx context.Context, codec format.OperatorCodec, s *filtering, e FilterElement) (*format.MapCut, error) {
+	var decode func(p []byte) ([]format.Entry, error)
+	if f.o.Entries != nil {
+		var err error
+		if decode, err = f.o.Entries(ctx, e.Subtask.Managed, e.State); err != nil {
+			return nil, format.At(err, "state %q", s.State)
+		}
+	}
+	cut := &format.MapCut{}
+	err := format.EachElement(ctx, f.in.Source, codec, e.Subtask.Managed, s.State, func(m format.Element) error {
+		entries := []format.Entry(nil)
+		err := error(nil)
+		if decode != nil {
+			entries, err = decode(m.Value)
+		}
+		s.before[f.hash.sum(m.Value)] = true
+		switch {
+		case decode == nil || errors.Is(err, format.ErrUnsupported):
+			e.Element = m
+			ok, err := f.keep(s, e)
+			left := m.Value
+			if !ok {
+				left = nil
+			}
+			s.after[f.hash.sum(left)] = true
+			return err
+		case err != nil:
+			return format.At(err, "state %q", s.State)
+		}
+		var left []byte
+		for i := range entries {
+			e.Entry = &entries[i]
+			off, n := int64(e.Entry.Off), int64(e.Entry.End-e.Entry.Off)
+			e.Element = format.Element{Index: int64(i), Value: m.Value[off : off+n]}
+			ok, err := f.keep(s, e)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+			left = append(left, e.Value...)
+			cut.Count++
+			if k := len(cut.Ranges) - 1; k >= 0 && cut.Ranges[k].Off+cut.Ranges[k].N == off {
+				cut.Ranges[k].N += n
+			} else {
+				cut.Ranges = append(cut.Ranges, format.MapRange{Off: off, N: n})
+			}
+		}
+		s.after[f.hash.sum(left)] = true
+		return nil
+	})
+	return cut, err
 }

@@ -17,7 +17,7 @@ func TestFilterMemory(t *testing.T) {
 	runtime.GC()
 	debug.SetGCPercent(50)
 	defer debug.SetGCPercent(100)
-	sp, all, err := Filter(t.Context(), in, nil, func(e FilterElement) (bool, error) { return e.Index%1000 < 2, nil })
+	sp, all, err := Filter(t.Context(), in, keepIf(func(e FilterElement) (bool, error) { return e.Index%1000 < 2, nil }))
 	if err != nil {
 		t.Fatal(err)
 	}

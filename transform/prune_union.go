@@ -106,6 +106,7 @@ type handleEdits map[*format.OperatorHandle]map[int]stateEdit
 // stateEdit is the new content of a state, or that it goes.
 type stateEdit struct {
 	runs []format.ElementRun
+	cut  *format.MapCut // of the map of a broadcast state; nil: as it was
 	drop bool
 }
 
@@ -172,7 +173,7 @@ func (u *unionState) prune(ctx context.Context, in Input, o PruneOptions, limit 
 		return nil, format.Errorf(format.ErrChanged, "state %q: %d elements were counted to stay, and %d were found", u.name, p.Kept, kept)
 	}
 	for i, h := range u.handles {
-		edits.add(h, u.states[i], stateEdit{runs[i], o.Compact && i > 0})
+		edits.add(h, u.states[i], stateEdit{runs: runs[i], drop: o.Compact && i > 0})
 	}
 	return p, nil
 }

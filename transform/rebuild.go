@@ -30,7 +30,7 @@ func rebuild(ctx context.Context, in Input, h *format.OperatorHandle, edits map[
 		if !ok {
 			return true
 		}
-		s.Runs = edit.runs
+		s.Runs, s.Map = edit.runs, edit.cut
 		return !edit.drop
 	})
 }

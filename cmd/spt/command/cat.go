@@ -64,8 +64,8 @@ func newCatCommand(env *Env) *cobra.Command {
 		Short: "The elements of operator state, one JSON object a line",
 		Long: `Prints the elements of list, union, broadcast and raw operator state, one JSON
 object a line: by operator in the order of the snapshot, then by state, subtask
-and index. Broadcast state comes entry by entry, with key and value; size is
-that of its whole map. Keyed state is not shown.
+and index. Broadcast state comes entry by entry, with key and value. Keyed state
+is not shown.
 
 Values whose types are known are JSON in "value": numbers, strings, booleans,
 tuples and lists as arrays, POJOs as objects, maps as arrays of pairs. JSON has
@@ -177,7 +177,7 @@ func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState
 		}
 		n := transform.NewCounter()
 		err := c.each(ctx, st, func(it *catItem) error {
-			if !n.Add(it.identity()) {
+			if !n.Add(it.stored) {
 				return &usageError{fmt.Sprintf("--distinct: more than %s different elements in %s", ui.Count(transform.MaxDistinct), ui.Quote(st.name)),
 					"--stats counts any number of them; --where and --subtask leave fewer"}
 			}
@@ -187,7 +187,7 @@ func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState
 			return err
 		}
 		err = c.each(ctx, st, func(it *catItem) error {
-			count, first := n.Again(it.identity())
+			count, first := n.Again(it.stored)
 			if !first {
 				return nil
 			}

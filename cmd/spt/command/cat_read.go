@@ -39,25 +39,13 @@ type catPart struct {
 // catItem is one element, or one entry of a broadcast map. It is valid until
 // the next.
 type catItem struct {
-	part         *catPart
-	index        int64
-	stored       []byte // the element in the bytes of its codec
-	decoded      bool   // value, and key if it is an entry, are what it says
-	entry        bool
-	key, value   any
-	count        int64 // with --distinct
-	identityUsed []byte
-}
-
-// identity is what makes an element the same as another.
-func (it *catItem) identity() []byte {
-	if !it.entry {
-		return it.stored
-	}
-	b := appendValue(it.identityUsed[:0], it.key, ui.FormatAuto)
-	b = append(b, ':')
-	it.identityUsed = appendValue(b, it.value, ui.FormatAuto)
-	return it.identityUsed
+	part       *catPart
+	index      int64
+	stored     []byte // the element, or the entry, in the bytes of its codec
+	decoded    bool   // value, and key if it is an entry, are what it says
+	entry      bool
+	key, value any
+	count      int64 // with --distinct
 }
 
 // catStates finds the states that were picked, in the order they are printed.
@@ -184,7 +172,7 @@ func (c *catter) part(ctx context.Context, st *catState, it *catItem, f func() e
 		}
 	}
 	var values reader.Values
-	decode := c.shown() || c.filter != nil && c.filter.values
+	decode := c.shown() || c.filter != nil && c.filter.looks == looksAtValues
 	if decode {
 		if values, err = c.snap.Values(ctx, h, it.part.state); err != nil {
 			return &notReadable{format.At(err, "state %q", st.name)}
@@ -207,7 +195,7 @@ func (c *catter) part(ctx context.Context, st *catState, it *catItem, f func() e
 // decode takes an element apart and calls f with it, or with each of its
 // entries.
 func (c *catter) decode(st *catState, it *catItem, values reader.Values, f func() error) error {
-	var entries [][2]any
+	var entries []format.Entry
 	var err error
 	switch {
 	case values.Decode != nil:
@@ -231,17 +219,27 @@ func (c *catter) decode(st *catState, it *catItem, values reader.Values, f func(
 		return f()
 	}
 	if !c.shown() { // the map is one element, though --where looks into it
-		it.value = reader.Pairs(entries)
+		pairs := make(reader.Pairs, len(entries))
+		for i, e := range entries {
+			pairs[i] = [2]any{e.Key, e.Value}
+		}
+		it.value = pairs
 		return f()
 	}
-	it.entry = true
-	for i, e := range entries {
-		it.index, it.key, it.value = int64(i), e[0], e[1]
+	whole := it.stored
+	for i := range entries {
+		it.setEntry(int64(i), &entries[i], whole[entries[i].Off:entries[i].End])
 		if err := f(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// setEntry makes it an entry.
+func (it *catItem) setEntry(index int64, e *format.Entry, stored []byte) {
+	it.index, it.stored, it.key, it.value = index, stored, e.Key, e.Value
+	it.decoded, it.entry = true, true
 }
 
 // notDecoded notes, once for a state, that its values are shown as stored.
@@ -266,18 +264,18 @@ func (e *notReadable) Hint() string {
 var catVars = []struct {
 	name, help string
 	kind       types.Type
-	value      bool // has to be decoded
+	looks      looksAt
 }{
-	{"operator", "its operator: uid, else name, else id", types.String, false},
-	{"id", "the operator's id in hexadecimal", types.String, false},
-	{"state", "the state's name", types.String, false},
-	{"kind", "list, union, broadcast, raw", types.String, false},
-	{"subtask", "the subtask that holds it", types.Int, false},
-	{"index", "its number in the subtask", types.Int, false},
-	{"size", "its bytes as stored; of an entry: those of the whole map", types.Int, false},
-	{"value", "what it says, where its type is decoded, else nil; a tuple's first field is value[0], a POJO's or a map's value.name; byte arrays are text of these bytes", types.Any, true},
-	{"key", "of an entry of broadcast state; else nil", types.Any, true},
-	{"KiB, MiB, GiB", "1024, 1024², 1024³", nil, false},
+	{"operator", "its operator: uid, else name, else id", types.String, looksAtState},
+	{"id", "the operator's id in hexadecimal", types.String, looksAtState},
+	{"state", "the state's name", types.String, looksAtState},
+	{"kind", "list, union, broadcast, raw", types.String, looksAtState},
+	{"subtask", "the subtask that holds it", types.Int, looksAtState},
+	{"index", "its number in the subtask", types.Int, looksAtElements},
+	{"size", "its bytes as stored", types.Int, looksAtElements},
+	{"value", "what it says, where its type is decoded, else nil; a tuple's first field is value[0], a POJO's or a map's value.name; byte arrays are text of these bytes", types.Any, looksAtValues},
+	{"key", "of an entry of broadcast state; else nil", types.Any, looksAtValues},
+	{"KiB, MiB, GiB", "1024, 1024², 1024³", nil, looksAtState},
 }
 
 func catWhereHelp() string {
@@ -293,26 +291,32 @@ type catFilter struct {
 	program *vm.Program
 	machine vm.VM
 	vars    map[string]any
-	values  bool // it looks at values
+	looks   looksAt
 	part    *catPart
 }
 
+// looksAt is what an expression has to know of an element.
+type looksAt int
+
+const (
+	looksAtState    looksAt = iota // where it is
+	looksAtElements                // its index and its size too
+	looksAtValues                  // what it says
+)
+
 func newCatFilter(text string) (*catFilter, error) {
 	env := types.Map{"KiB": types.Int, "MiB": types.Int, "GiB": types.Int}
-	for _, v := range catVars {
-		if v.kind != nil && !v.value {
-			env[v.name] = v.kind
-		}
-	}
 	f := &catFilter{vars: units()}
 	var err error
-	if f.program, err = expr.Compile(text, expr.Env(env), expr.AsBool()); err == nil {
-		return f, nil
-	}
-	env["value"], env["key"] = types.Any, types.Any
-	f.values = true
-	if f.program, err = expr.Compile(text, expr.Env(env), expr.AsBool()); err == nil {
-		return f, nil
+	for f.looks = looksAtState; f.looks <= looksAtValues; f.looks++ {
+		for _, v := range catVars {
+			if v.kind != nil && v.looks == f.looks {
+				env[v.name] = v.kind
+			}
+		}
+		if f.program, err = expr.Compile(text, expr.Env(env), expr.AsBool()); err == nil {
+			return f, nil
+		}
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return nil, &usageError{fmt.Sprintf("--where %s: %s", text, first), "the names that can stand in it:  spt cat --help"}
@@ -325,7 +329,7 @@ func (f *catFilter) holds(c *catter, st *catState, it *catItem) (bool, error) {
 		f.vars["subtask"] = int(it.part.subtask)
 	}
 	f.vars["index"], f.vars["size"] = int(it.index), len(it.stored)
-	if f.values {
+	if f.looks == looksAtValues {
 		f.vars["value"], f.vars["key"] = plain(it.value), plain(it.key)
 	}
 	v, err := f.machine.Run(f.program, f.vars)

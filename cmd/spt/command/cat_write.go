@@ -27,7 +27,7 @@ type CatLine struct {
 	Kind     string `json:"kind" jsonschema:"enum=list,enum=union,enum=broadcast,enum=raw"`
 	Subtask  int32  `json:"subtask"`
 	Index    int64  `json:"index" jsonschema:"description=number of the element, or of the entry, in the subtask"`
-	Size     int64  `json:"size" jsonschema:"description=bytes of the element as stored; of an entry those of the whole map"`
+	Size     int64  `json:"size" jsonschema:"description=bytes of the element, or of the entry, as stored"`
 	Count    int64  `json:"count,omitempty" jsonschema:"description=with --distinct: how often it comes in the state; subtask and index are where it comes first"`
 	Key      any    `json:"key,omitempty" jsonschema:"description=of an entry of broadcast state"`
 	Value    any    `json:"value,omitempty" jsonschema:"description=what the element says, where its type is decoded; null is a value. Byte arrays are objects with one of base64, hex, text"`

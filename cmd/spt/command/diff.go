@@ -198,13 +198,13 @@ func mapEntries(ctx context.Context, snap *reader.Snapshot, h *format.OperatorHa
 		return nil, err
 	}
 	return func(p []byte) ([]transform.MapEntry, error) {
-		pairs, err := values.Entries(p)
+		entries, err := values.Entries(p)
 		if err != nil {
 			return nil, err
 		}
-		all := make([]transform.MapEntry, len(pairs))
-		for i, e := range pairs {
-			all[i] = transform.MapEntry{Key: string(appendValue(nil, e[0], ui.FormatAuto)), Value: string(appendValue(nil, e[1], ui.FormatAuto))}
+		all := make([]transform.MapEntry, len(entries))
+		for i, e := range entries {
+			all[i] = transform.MapEntry{Key: string(appendValue(nil, e.Key, ui.FormatAuto)), Value: string(appendValue(nil, e.Value, ui.FormatAuto))}
 		}
 		return all, nil
 	}, nil

@@ -30,6 +30,7 @@ type EditChange struct {
 	Operator string `json:"operator,omitempty"`
 	ID       string `json:"id,omitempty"`
 	State    string `json:"state,omitempty"`
+	Kind     string `json:"kind,omitempty" jsonschema:"description=of a filter: list, union or broadcast; of a broadcast state the entries of all copies count as elements"`
 	From     string `json:"from,omitempty"`
 	To       string `json:"to,omitempty"`
 	Handles  int    `json:"handles,omitempty"`
@@ -153,7 +154,11 @@ func changeText(c EditChange) string {
 		text += " " + ui.Quote(c.From)
 	}
 	if c.Dropped != nil {
-		return text + fmt.Sprintf(": %s kept (%s), %s dropped (%s)", ui.Plural(c.Elements, "element"), ui.Bytes(c.Bytes), ui.Count(*c.Dropped), ui.Bytes(c.DroppedBytes))
+		what := "element"
+		if c.Kind == format.ModeBroadcast.String() {
+			what = "entry"
+		}
+		return text + fmt.Sprintf(": %s kept (%s), %s dropped (%s)", ui.Plural(c.Elements, what), ui.Bytes(c.Bytes), ui.Count(*c.Dropped), ui.Bytes(c.DroppedBytes))
 	}
 	var more []string
 	if c.Handles > 0 {

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -53,21 +54,25 @@ func newFilterCommand(env *Env) *cobra.Command {
 	var o filterOptions
 	cmd := &cobra.Command{
 		Use:   "filter IN [OUT]",
-		Short: "Keep the elements of list and union state for which an expression holds",
-		Long: `Keeps the elements of list and union state for which an expression holds; the
-others go. Those that stay are copied byte for byte, in their order, and so is
-all other state. A state of which no element is left stays, empty.
+		Short: "Keep the elements of operator state for which an expression holds",
+		Long: `Keeps the elements of list and union state, and the entries of broadcast state,
+for which an expression holds; the others go. Those that stay are copied byte
+for byte, in their order, and so is all other state. A state of which no element
+is left stays, empty.
 
 These names can stand in --where, as in that of spt cat, which shows first what
 would stay:
 ` + catWhereHelp() + `
 
 An expression that looks at values is refused for a state whose values are not
-decoded: --state leaves it out. So is one that would take entries out of a
-broadcast state: its map cannot be cut.`,
+decoded: --state leaves it out. A map of broadcast state that is not decoded
+stays or loses all, by what the expression says of its state and subtask.
+
+Each subtask has a copy of a broadcast state. An expression on subtask leaves
+copies that differ, and says so.`,
 		Example: `  spt filter sp-001 small --state even-ids --where 'value > 20'
   spt filter sp-001 small --operator sink --where 'size > 1 * MiB' --invert
-  spt filter sp-001 one --where 'subtask == 0'`,
+  spt filter sp-001 fewer --state rules --where 'not (key in [7, 8])'`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env); err != nil {
@@ -93,16 +98,17 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 		}
 	}
 	c := &catter{env: env, snap: snap, catOptions: catOptions{pick: pick{states: o.states}, filter: o.filter}}
-	if err := o.checkBroadcast(ctx, c, chosen); err != nil {
-		return nil, nil, err
-	}
 	asked := &asker{ctx: ctx, c: c}
-	sp, done, err := transform.Filter(ctx, env.input(snap), func(op *format.Operator, state string) bool { return chosen(op) && matches(o.states, state) }, asked.keep)
+	sp, done, err := transform.Filter(ctx, env.input(snap), transform.FilterOptions{
+		Pick:    func(op *format.Operator, state string) bool { return chosen(op) && matches(o.states, state) },
+		Keep:    asked.keep,
+		Entries: asked.entries,
+	})
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(done) == 0 {
-		return nil, nil, usagef("there is no list or union state to filter")
+		return nil, nil, usagef("there is no operator state to filter")
 	}
 	r := &EditResult{Changes: []EditChange{}}
 	for _, f := range done {
@@ -110,52 +116,13 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 		if f.Dropped == 0 {
 			what = "kept whole"
 		}
-		r.Changes = append(r.Changes, EditChange{What: what, Operator: env.label(f.Operator), ID: f.Operator.ID.String(), State: env.text(f.State),
+		r.Changes = append(r.Changes, EditChange{What: what, Operator: env.label(f.Operator), ID: f.Operator.ID.String(), State: env.text(f.State), Kind: f.Mode.String(),
 			Elements: f.Kept, Bytes: f.KeptBytes, Dropped: &f.Dropped, DroppedBytes: f.DroppedBytes})
+		if f.Diverged {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("the copies of broadcast state %s/%s were equal and are not any more: which of them a subtask gets depends on the parallelism of the restore", ui.Quote(env.label(f.Operator)), ui.Quote(env.text(f.State))))
+		}
 	}
 	return sp, r, nil
-}
-
-// checkBroadcast refuses an expression that does not hold for an entry of a
-// broadcast state: it would have to go.
-func (o *filterOptions) checkBroadcast(ctx context.Context, c *catter, chosen func(*format.Operator) bool) error {
-	view := *c.snap.Savepoint
-	view.Operators = nil
-	for _, op := range c.snap.Operators {
-		if chosen(op) {
-			view.Operators = append(view.Operators, op)
-		}
-	}
-	states, err := c.catStates(c.env, &view)
-	if err != nil {
-		return err
-	}
-	for _, st := range states {
-		if st.mode != format.ModeBroadcast || st.kind == "raw" {
-			continue
-		}
-		var it catItem
-		for i := range st.parts {
-			it.part = &st.parts[i]
-			var answer error
-			err := c.part(ctx, st, &it, func() error {
-				ok, err := c.holds(ctx, st, &it)
-				if err == nil && !ok {
-					err = format.Errorf(format.ErrUnsupported, "%s/%s is broadcast state: --where does not hold for an entry of subtask %d, and its map cannot be cut; --state leaves it out",
-						ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), it.part.subtask)
-				}
-				answer = err
-				return err
-			})
-			if answer != nil {
-				return answer
-			}
-			if err != nil {
-				return format.At(readable(err), "%v", it.part.place)
-			}
-		}
-	}
-	return nil
 }
 
 // readable is the error itself where cat would advise one of its own flags.
@@ -170,14 +137,19 @@ func readable(err error) error {
 // holds is whether the expression holds. One that looks at values needs them
 // decoded: as nil they would be dropped for what they may not be.
 func (c *catter) holds(ctx context.Context, st *catState, it *catItem) (bool, error) {
-	if c.filter.values && !it.decoded {
-		why := "values like these are not decoded"
-		if v, err := c.snap.Values(ctx, it.part.h, it.part.state); err == nil && v.Why != "" {
-			why = v.Why
-		}
-		return false, format.Errorf(format.ErrUnsupported, "--where looks at values, and of %s/%s: %s; --state leaves it out", ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), why)
+	if c.filter.looks == looksAtValues && !it.decoded {
+		return false, c.notTold(ctx, st, it, "looks at values")
 	}
 	return c.filter.holds(c, st, it)
+}
+
+// notTold refuses an expression that does what cannot be done without decoding.
+func (c *catter) notTold(ctx context.Context, st *catState, it *catItem, does string) error {
+	why := ""
+	if v, err := c.snap.Values(ctx, it.part.h, it.part.state); err == nil && v.Why != "" {
+		why = " (" + v.Why + ")"
+	}
+	return format.Errorf(format.ErrUnsupported, "--where %s, and those of %s/%s are not decoded%s; --state leaves it out", does, ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), why)
 }
 
 // asker answers a filter by the expression.
@@ -189,21 +161,42 @@ type asker struct {
 	values reader.Values
 }
 
-func (a *asker) keep(e transform.FilterElement) (bool, error) {
+// at turns to a state of a handle.
+func (a *asker) at(e transform.FilterElement) error {
 	h := e.Subtask.Managed
-	if a.part == nil || a.part.h != h || a.part.state != e.State {
-		s := &h.States[e.State]
-		a.part = &catPart{place: format.Place{Operator: e.Operator, Subtask: e.Subtask, Slot: format.SlotManaged}, subtask: e.Subtask.Index, h: h, state: e.State}
-		a.st = catState{op: e.Operator, label: operatorName(a.c.env, e.Operator), name: s.Name.String(), kind: s.Mode.String(), mode: s.Mode}
-		if a.c.filter.values {
-			var err error
-			if a.values, err = a.c.snap.Values(a.ctx, h, e.State); err != nil {
-				return false, format.At(err, "%v/state %q", a.part.place, a.st.name)
-			}
-		}
+	if a.part != nil && a.part.h == h && a.part.state == e.State {
+		return nil
+	}
+	s := &h.States[e.State]
+	a.part = &catPart{place: format.Place{Operator: e.Operator, Subtask: e.Subtask, Slot: format.SlotManaged}, subtask: e.Subtask.Index, h: h, state: e.State}
+	a.st = catState{op: e.Operator, label: operatorName(a.c.env, e.Operator), name: s.Name.String(), kind: s.Mode.String(), mode: s.Mode}
+	if a.c.filter.looks < looksAtValues {
+		return nil
+	}
+	var err error
+	a.values, err = a.c.snap.Values(a.ctx, h, e.State)
+	return format.At(err, "%v/state %q", a.part.place, a.st.name)
+}
+
+// entries takes the maps of a broadcast state apart, where its types are known.
+func (a *asker) entries(ctx context.Context, h *format.OperatorHandle, state int) (func(p []byte) ([]format.Entry, error), error) {
+	values, err := a.c.snap.Values(ctx, h, state)
+	return values.Entries, err
+}
+
+func (a *asker) keep(e transform.FilterElement) (bool, error) {
+	if err := a.at(e); err != nil {
+		return false, err
 	}
 	it := catItem{part: a.part, index: e.Index, stored: e.Value}
-	if a.c.filter.values {
+	switch {
+	case e.Entry != nil:
+		it.setEntry(e.Index, e.Entry, e.Value)
+	case a.st.mode == format.ModeBroadcast: // a map that is not taken apart
+		if a.c.filter.looks > looksAtState {
+			return false, a.c.notTold(a.ctx, &a.st, &it, "asks about entries")
+		}
+	case a.c.filter.looks == looksAtValues:
 		var ok bool
 		var answer error
 		err := a.c.decode(&a.st, &it, a.values, func() error {

@@ -229,6 +229,9 @@ func (b *builder) state(s format.StateRuns) (format.Offsets, error) {
 		b.literal([]byte(snappyHeader))
 	}
 	offs := &offsets{}
+	if s.Map != nil {
+		return offs, b.cut(s, offs)
+	}
 	b.parts = slices.Grow(b.parts, len(s.Runs)) // at most; fewer where runs meet
 	for _, r := range s.Runs {
 		if err := b.run(s.Mode, r, offs); err != nil {
@@ -305,6 +308,63 @@ func (b *builder) lookAt(r format.ElementRun) error {
 	}
 	b.at = lookup{ofState{r.Handle, r.State}, l.bounds(b.ctx, b.src, r.Handle, r.State), l}
 	return nil
+}
+
+// cut lays out the map of a broadcast state without some of its entries (spec
+// flink-operator-state A6: int count, then keys and values). A compressed map
+// is made anew and held in memory.
+func (b *builder) cut(s format.StateRuns, offs *offsets) error {
+	if s.Mode != format.ModeBroadcast || len(s.Runs) != 1 || s.Runs[0].Count != 1 {
+		return fmt.Errorf("entries are taken out of the one map of a broadcast state")
+	}
+	r := s.Runs[0]
+	if r.Handle == nil || r.State < 0 || r.State >= len(r.Handle.States) || r.Handle.States[r.State].Mode != format.ModeBroadcast {
+		return fmt.Errorf("a run of a broadcast state that is not there")
+	}
+	if err := b.lookAt(r); err != nil {
+		return err
+	}
+	count := binary.BigEndian.AppendUint32(nil, uint32(s.Map.Count))
+	offs.single(b.size)
+	if b.form.compressed {
+		return b.cutCompressed(r, s.Map, count)
+	}
+	start, end, err := b.at.b.extent(r.First)
+	if err != nil {
+		return err
+	}
+	b.literal(count)
+	for _, e := range s.Map.Ranges {
+		if e.Off < 4 || e.N < 0 || e.N > end-start-e.Off {
+			return errOutsideMap(e, end-start)
+		}
+		b.add(r.Handle.Data, start+e.Off, e.N)
+	}
+	return nil
+}
+
+func (b *builder) cutCompressed(r format.ElementRun, m *format.MapCut, p []byte) error {
+	cur, err := b.codec.open(b.ctx, b.src, r.Handle, r.State, r.First)
+	if err != nil {
+		return err
+	}
+	whole, err := cur.Next()
+	if err != nil {
+		return err
+	}
+	for _, e := range m.Ranges {
+		n := int64(len(whole.Value))
+		if e.Off < 4 || e.N < 0 || e.N > n-e.Off {
+			return errOutsideMap(e, n)
+		}
+		p = append(p, whole.Value[e.Off:e.Off+e.N]...)
+	}
+	b.literal(b.codec.once(deflate(p)))
+	return cur.Close()
+}
+
+func errOutsideMap(e format.MapRange, size int64) error {
+	return fmt.Errorf("entries from %d on, %d bytes, of a map of %d", e.Off, e.N, size)
 }
 
 // extent finds the bytes of a run.

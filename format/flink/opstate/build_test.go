@@ -28,7 +28,7 @@ func TestBuildModel(t *testing.T) {
 			names = names[:1]
 		}
 		for i := range 4 {
-			states := []state{{name: "list"}, {name: "union", mode: format.ModeUnion}, {name: "map", mode: format.ModeBroadcast, elements: []string{fmt.Sprint("map of ", i)}}}[:len(names)]
+			states := []state{{name: "list"}, {name: "union", mode: format.ModeUnion}, {name: "map", mode: format.ModeBroadcast, elements: []string{"\x00\x00\x00\x09" + noise(r, i*70_000+10)}}}[:len(names)]
 			for k := range min(2, len(states)) {
 				for j := range r.IntN(100) {
 					states[k].elements = append(states[k].elements, strings.Repeat(fmt.Sprintf("%d/%d/%d ", i, k, j), 1+r.IntN(30)))
@@ -61,6 +61,10 @@ func TestBuildModel(t *testing.T) {
 					s.Runs = append(s.Runs, format.ElementRun{Handle: handles[i], State: k, First: int64(first), Count: int64(n)})
 					want[name] = append(want[name], all[first:first+n]...)
 					if name == "map" {
+						if r.IntN(2) == 0 {
+							s.Map = cutAtRandom(r, all[0])
+							want[name] = []string{cutFrom(all[0], s.Map)}
+						}
 						break
 					}
 				}
@@ -99,6 +103,37 @@ func TestBuildModel(t *testing.T) {
 			handles[round], held[round] = h, want
 		}
 	}
+}
+
+// noise is text that compresses in places.
+func noise(r *rand.Rand, n int) string {
+	var b strings.Builder
+	for b.Len() < n {
+		b.WriteString(strings.Repeat(string([]byte{byte(r.Uint32())}), 1+r.IntN(20)))
+	}
+	return b.String()[:n]
+}
+
+// cutAtRandom takes ranges out of a map behind its count.
+func cutAtRandom(r *rand.Rand, m string) *format.MapCut {
+	cut := &format.MapCut{}
+	for at := 4; at < len(m); {
+		n := 1 + r.IntN(len(m)-at)
+		if r.IntN(2) == 0 {
+			cut.Count++
+			cut.Ranges = append(cut.Ranges, format.MapRange{Off: int64(at), N: int64(n)})
+		}
+		at += n
+	}
+	return cut
+}
+
+func cutFrom(m string, cut *format.MapCut) string {
+	out := string([]byte{0, 0, 0, byte(cut.Count)})
+	for _, c := range cut.Ranges {
+		out += m[c.Off : c.Off+c.N]
+	}
+	return out
 }
 
 // checkRead reads random parts of offsets and compares with all of them.
@@ -211,6 +246,16 @@ func TestBuildRefused(t *testing.T) {
 		{"no handle", run(format.ElementRun{Count: 1}), nil, "not there"},
 		{"two maps", all(func(s []format.StateRuns) []format.StateRuns { s[1].Runs = append(s[1].Runs, s[1].Runs...); return s }), nil, "2 were given"},
 		{"no map", all(func(s []format.StateRuns) []format.StateRuns { s[1].Runs = nil; return s }), nil, "0 were given"},
+		{"entries of a list", all(func(s []format.StateRuns) []format.StateRuns { s[0].Map = &format.MapCut{}; return s }), nil, "the one map of a broadcast state"},
+		{"entries of no map", all(func(s []format.StateRuns) []format.StateRuns { s[1].Map, s[1].Runs = &format.MapCut{}, nil; return s }), nil, "the one map of a broadcast state"},
+		{"entries behind a map", all(func(s []format.StateRuns) []format.StateRuns {
+			s[1].Map = &format.MapCut{Count: 1, Ranges: []format.MapRange{{Off: 4, N: 1<<63 - 1}}}
+			return s
+		}), nil, "entries from 4 on"},
+		{"entries that are the count", all(func(s []format.StateRuns) []format.StateRuns {
+			s[1].Map = &format.MapCut{Count: 1, Ranges: []format.MapRange{{N: 1}}}
+			return s
+		}), nil, "entries from 0 on"},
 		{"one name twice", all(func(s []format.StateRuns) []format.StateRuns { return append(s, s[0]) }), nil, "two states"},
 		{"another mode", all(func(s []format.StateRuns) []format.StateRuns { s[0].Mode = format.ModeBroadcast; return s }), format.ErrCorrupt, "a state of kind 1 among those of kind 2"},
 		{"another form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Form = "\x05\x00"; return s }), format.ErrUnsupported, "made differently"},

@@ -3,6 +3,7 @@ package opstate
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,6 +22,14 @@ type Codec struct {
 	MaxElement int64
 
 	layouts sync.Map // *format.OperatorHandle -> *layout
+	made    sync.Map // SHA-256 -> []byte: compressed maps that were made anew
+}
+
+// once gives bytes that were made, and the same ones where equal ones were made
+// before: the copies that subtasks have of a map are mostly equal.
+func (c *Codec) once(p []byte) []byte {
+	same, _ := c.made.LoadOrStore(sha256.Sum256(p), p)
+	return same.([]byte)
 }
 
 var _ format.OperatorCodec = (*Codec)(nil)

@@ -248,8 +248,13 @@ func TestKnown(t *testing.T) {
 							t.Fatalf("%s: state %q: %v", dir, name, err)
 						}
 						have := map[string]any{}
-						for _, e := range v.(types.Pairs) {
-							have[fmt.Sprint(e[0])] = asJSON(t, e[1])
+						at := 4
+						for _, e := range v {
+							if e.Off != at {
+								t.Errorf("%s: state %q: an entry at %d, the one before ends at %d", dir, name, e.Off, at)
+							}
+							at = e.End
+							have[fmt.Sprint(e.Key)] = asJSON(t, e.Value)
 						}
 						for _, e := range s.Entries {
 							n.entries++

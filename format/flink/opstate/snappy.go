@@ -116,3 +116,20 @@ func (w *window) inflate(dst []byte, start, end, limit int64) ([]byte, error) {
 	}
 	return dst, nil
 }
+
+// deflate makes chunks of p, stored where compressing does not pay.
+func deflate(p []byte) []byte {
+	var out []byte
+	for len(p) > 0 {
+		data := p[:min(len(p), maxChunkData)]
+		p = p[len(data):]
+		kind, body := byte(chunkCompressed), snappy.Encode(nil, data)
+		if len(body) >= len(data) {
+			kind, body = chunkStored, data
+		}
+		n := len(body) + 4
+		out = append(out, kind, byte(n), byte(n>>8), byte(n>>16))
+		out = append(binary.LittleEndian.AppendUint32(out, maskedCRC(data)), body...)
+	}
+	return out
+}

@@ -29,13 +29,33 @@ func Decoder(s *Snapshot) (decode func(p []byte) (any, error), ok bool) {
 }
 
 // MapDecoder is Decoder for the map of a broadcast state: int count, keys and
-// values, as [Pairs].
-func MapDecoder(key, value *Snapshot) (decode func(p []byte) (any, error), ok bool) {
+// values, one entry behind the other.
+func MapDecoder(key, value *Snapshot) (decode func(p []byte) ([]format.Entry, error), ok bool) {
 	k, v := decoderOf(key), decoderOf(value)
 	if k == nil || v == nil {
 		return nil, false
 	}
-	return whole(mapOf(k, v))
+	return func(p []byte) ([]format.Entry, error) {
+		c := java.NewCursor(p)
+		r := &reader{c}
+		all := entriesOf(r, k, v)
+		return all, used(c)
+	}, true
+}
+
+// entriesOf reads int n and n keys and values.
+func entriesOf(r *reader, key, value decoder) []format.Entry {
+	n := r.Count("entries", 2)
+	all := make([]format.Entry, 0, min(n, 4096))
+	for range n {
+		e := format.Entry{Off: r.Offset()}
+		e.Key, e.Value = key(r), value(r)
+		e.End = r.Offset()
+		if all = append(all, e); r.Err() != nil {
+			return nil
+		}
+	}
+	return all
 }
 
 type decoder = func(r *reader) any
@@ -48,14 +68,19 @@ func whole(read decoder) (func(p []byte) (any, error), bool) {
 	return func(p []byte) (any, error) {
 		c := java.NewCursor(p)
 		v := read(&reader{c})
-		if c.Err() == nil && c.Remaining() > 0 {
-			c.Fail(c.Offset(), format.ErrCorrupt, "%d bytes are left over", c.Remaining())
-		}
-		if err := c.Err(); err != nil {
+		if err := used(c); err != nil {
 			return nil, err
 		}
 		return v, nil
 	}, true
+}
+
+// used fails unless all was read without an error.
+func used(c *java.Cursor) error {
+	if c.Err() == nil && c.Remaining() > 0 {
+		c.Fail(c.Offset(), format.ErrCorrupt, "%d bytes are left over", c.Remaining())
+	}
+	return c.Err()
 }
 
 // reader reads values. Its cursor keeps the first error.
@@ -268,14 +293,10 @@ func nullIf(null byte, one decoder) decoder {
 
 func mapOf(key, value decoder) decoder {
 	return func(r *reader) any {
-		n := r.Count("entries", 2)
-		all := make(Pairs, 0, min(n, 4096))
-		for range n {
-			k := key(r)
-			all = append(all, [2]any{k, value(r)})
-			if r.Err() != nil {
-				return nil
-			}
+		entries := entriesOf(r, key, value)
+		all := make(Pairs, len(entries))
+		for i, e := range entries {
+			all[i] = [2]any{e.Key, e.Value}
 		}
 		return all
 	}

@@ -370,7 +370,7 @@ func TestMapDecoder(t *testing.T) {
 		t.Fatal("not decoded")
 	}
 	got, err := decode([]byte(i32(2) + i32(7) + "\x02a" + i32(8) + "\x00"))
-	if want := (types.Pairs{{int32(7), "a"}, {int32(8), nil}}); err != nil || !reflect.DeepEqual(got, want) {
+	if want := []format.Entry{{Key: int32(7), Value: "a", Off: 4, End: 10}, {Key: int32(8), Off: 10, End: 15}}; err != nil || !reflect.DeepEqual(got, want) {
 		t.Error(got, err)
 	}
 	if _, ok := types.MapDecoder(k, nil); ok {

@@ -25,20 +25,32 @@ func Decode(p []byte) (any, error) {
 	return v, err
 }
 
-// DecodeMap is Decode for a map, which comes as pairs whatever its keys.
-func DecodeMap(p []byte) ([][2]any, error) {
+// DecodeMap is Decode for a map, which comes as its entries whatever its keys.
+func DecodeMap(p []byte) ([]format.Entry, error) {
 	if err := check(p); err != nil {
 		return nil, err
 	}
 	if !isMap(p[0]) {
 		return nil, format.Errorf(format.ErrCorrupt, "a map is expected, and a msgpack value of code 0x%02x stands there", p[0])
 	}
-	n, inside, err := shape(p)
+	at, inside, err := shape(p)
 	if err != nil {
 		return nil, err
 	}
-	pairs, _, err := decodePairs(p[n:], inside/2, 1)
-	return pairs, err
+	all := make([]format.Entry, 0, min(inside/2, 4096))
+	for range inside / 2 {
+		e := format.Entry{Off: at}
+		for _, v := range []*any{&e.Key, &e.Value} {
+			var n int
+			if *v, n, err = decode(p[at:], 1); err != nil {
+				return nil, err
+			}
+			at += n
+		}
+		e.End = at
+		all = append(all, e)
+	}
+	return all, nil
 }
 
 // decode gives the value at the start of p, which is whole, and its length.

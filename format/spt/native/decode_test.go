@@ -64,7 +64,7 @@ func TestDecodeAppended(t *testing.T) {
 	if got, err := Decode(p); err != nil || !cmp.Equal(got, any(want)) {
 		t.Errorf("%v, %s", err, cmp.Diff(any(want), got))
 	}
-	if got, err := DecodeMap(p); err != nil || len(got) != len(want) || got[0][0] != "b" {
+	if got, err := DecodeMap(p); err != nil || len(got) != len(want) || got[0].Key != "b" {
 		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/savepoint-tools/spt/format"
 )
@@ -208,9 +209,14 @@ func (Codec) Build(ctx context.Context, _ format.Source, states []format.StateRu
 	parts := make([]StateParts, len(states))
 	for i, s := range states {
 		parts[i].StateMeta = s.StateMeta
+		var err error
 		for _, r := range s.Runs {
-			var err error
 			if parts[i].Elements, err = appendRun(ctx, parts[i].Elements, r); err != nil {
+				return nil, format.At(err, "state %q", s.Name)
+			}
+		}
+		if s.Map != nil {
+			if parts[i].Elements, err = cutMap(s.Mode, parts[i].Elements, s.Map); err != nil {
 				return nil, format.At(err, "state %q", s.Name)
 			}
 		}
@@ -245,6 +251,23 @@ func appendRun(ctx context.Context, parts []format.Part, r format.ElementRun) ([
 		c.next++
 	}
 	return parts, nil
+}
+
+// cutMap gives a map without some of its entries.
+func cutMap(mode format.Mode, elements []format.Part, m *format.MapCut) ([]format.Part, error) {
+	if mode != format.ModeBroadcast || len(elements) != 1 || m.Count < 0 || m.Count > math.MaxUint32 {
+		return nil, fmt.Errorf("%d entries of %d elements of a %v state: they are cut from the one map of a broadcast state", m.Count, len(elements), mode)
+	}
+	whole := elements[0]
+	head := AppendMapHeader(nil, int(m.Count))
+	rope := &format.Concat{Parts: []format.Part{format.Literal(head)}}
+	for _, e := range m.Ranges {
+		if e.Off < 1 || e.N < 0 || e.N > whole.N-e.Off {
+			return nil, fmt.Errorf("entries from %d on, %d bytes, of a map of %d", e.Off, e.N, whole.N)
+		}
+		rope.Parts = addPart(rope.Parts, format.Part{Of: whole.Of, Off: whole.Off + e.Off, N: e.N})
+	}
+	return []format.Part{{Of: rope, N: rope.Size()}}, nil
 }
 
 // Assemble describes a handle with the states, in this order. Its Data is a rope

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -243,6 +244,44 @@ func TestBuild(t *testing.T) {
 		if _, err := native.Assemble(bad); err == nil {
 			t.Errorf("%s is taken", name)
 		}
+	}
+}
+
+// TestBuildCut: entries taken out of a map, and what cannot be.
+func TestBuildCut(t *testing.T) {
+	h, want := sample(t)
+	k := slices.IndexFunc(h.States, func(s format.NamedState) bool { return s.Mode == format.ModeBroadcast })
+	name := h.States[k].Name.String()
+	entries, err := native.DecodeMap(want[name][0])
+	if err != nil || len(entries) != 2 {
+		t.Fatal(entries, err)
+	}
+	last := format.MapRange{Off: int64(entries[1].Off), N: int64(entries[1].End - entries[1].Off)}
+	states := func(cut format.MapCut) []format.StateRuns {
+		return []format.StateRuns{{StateMeta: format.StateMeta{Name: h.States[k].Name, Mode: format.ModeBroadcast}, Runs: []format.ElementRun{{Handle: h, State: k, Count: 1}}, Map: &cut}}
+	}
+	built, err := native.Codec{}.Build(t.Context(), &memory{}, states(format.MapCut{Count: 1, Ranges: []format.MapRange{last}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := readState(&memory{}, built, name, 0)
+	if p := want[name][0]; err != nil || len(got) != 1 || string(got[0]) != "\x81"+string(p[last.Off:]) {
+		t.Errorf("% x, %v", got, err)
+	}
+	for what, cut := range map[string]format.MapCut{
+		"behind the end": {Count: 1, Ranges: []format.MapRange{{Off: last.Off, N: last.N + 1}}},
+		"the head":       {Count: 1, Ranges: []format.MapRange{{N: 1}}},
+		"overflow":       {Count: 1, Ranges: []format.MapRange{{Off: 1, N: 1<<63 - 1}}},
+		"a count":        {Count: -1},
+	} {
+		if _, err := (native.Codec{}).Build(t.Context(), &memory{}, states(cut)); err == nil {
+			t.Errorf("%s is taken", what)
+		}
+	}
+	list := states(format.MapCut{})
+	list[0].Mode = format.ModeList
+	if _, err := (native.Codec{}).Build(t.Context(), &memory{}, list); err == nil {
+		t.Error("a list is cut")
 	}
 }
 
