@@ -34,30 +34,6 @@ func (c *Codec) once(p []byte) []byte {
 
 var _ format.OperatorCodec = (*Codec)(nil)
 
-// Serializer is a serializer snapshot of a state under its key:
-// VALUE_SERIALIZER for elements, and KEY_SERIALIZER too for a broadcast state.
-type Serializer struct {
-	Key      string
-	Snapshot *types.Snapshot
-}
-
-// StateSchema is how the values of a state were serialized.
-type StateSchema struct {
-	Name        format.Text
-	Mode        format.Mode
-	Serializers []Serializer // in the order of the file
-}
-
-// Serializer gives the snapshot under a key, or nil.
-func (s *StateSchema) Serializer(key string) *types.Snapshot {
-	for _, k := range s.Serializers {
-		if k.Key == key {
-			return k.Snapshot
-		}
-	}
-	return nil
-}
-
 // errNoExtent is why envelopes of Flink 1.2 are not split.
 var errNoExtent = fmt.Errorf("%w: an envelope of version 1, with serializers as Java objects", format.ErrUnsupported)
 
@@ -80,14 +56,14 @@ func (c *Codec) Describe(ctx context.Context, src format.Source, h *format.Opera
 // Schema gives the serializers of each state, in the order of Describe. Where
 // the envelope cannot be walked to its end, it gives what comes before and an
 // error that matches *types.UnknownClass. Raw state has no schema.
-func (c *Codec) Schema(ctx context.Context, src format.Source, h *format.OperatorHandle) ([]StateSchema, error) {
+func (c *Codec) Schema(ctx context.Context, src format.Source, h *format.OperatorHandle) ([]types.StateSchema, error) {
 	_, e, err := c.describe(ctx, src, h)
 	if err != nil || e == nil {
 		return nil, err
 	}
-	schemas := make([]StateSchema, len(e.states))
+	schemas := make([]types.StateSchema, len(e.states))
 	for i, s := range e.states {
-		schemas[i] = StateSchema{s.name, s.mode, s.serializers}
+		schemas[i] = types.StateSchema{Name: s.name, Mode: s.mode, Serializers: s.serializers}
 	}
 	return schemas, e.err
 }

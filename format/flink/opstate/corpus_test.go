@@ -229,7 +229,7 @@ func TestKnown(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%s: %v", dir, err)
 					}
-					i := slices.IndexFunc(schemas, func(s opstate.StateSchema) bool { return s.Name.String() == name })
+					i := slices.IndexFunc(schemas, func(s types.StateSchema) bool { return s.Name.String() == name })
 					if s.Kind != schemas[i].Mode.String() {
 						t.Errorf("%s: state %q is %v, the truth is %s", dir, name, schemas[i].Mode, s.Kind)
 					}

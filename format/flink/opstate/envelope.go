@@ -51,7 +51,7 @@ type describedState struct {
 	mode        format.Mode
 	bytes       []byte // verbatim
 	modeAt      [2]int // where in bytes the value of the option is, from version 4
-	serializers []Serializer
+	serializers []types.Serializer
 }
 
 // head is what stands in front of the states, and decides how to read on.
@@ -161,7 +161,7 @@ func readState(c *java.Cursor, version, kind int32) describedState {
 				if err != nil {
 					break
 				}
-				s.serializers = append(s.serializers, Serializer{keys[len(keys)-1], snap})
+				s.serializers = append(s.serializers, types.Serializer{Key: keys[len(keys)-1], Snapshot: snap})
 			}
 		}
 	}
@@ -175,7 +175,7 @@ func readState(c *java.Cursor, version, kind int32) describedState {
 			c.Fail(off, format.ErrCorrupt, "%d serializers, not %d", len(snaps), len(keys))
 		}
 		for i := 0; i < len(snaps) && c.Err() == nil; i++ {
-			s.serializers = append(s.serializers, Serializer{keys[i], snaps[i]})
+			s.serializers = append(s.serializers, types.Serializer{Key: keys[i], Snapshot: snaps[i]})
 		}
 	}
 	if c.Err() == nil {

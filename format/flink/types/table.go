@@ -15,7 +15,7 @@ const (
 	rowData                   // logical types, then nested snapshots
 	sortedMap                 // a comparator, then nested snapshots
 	genericArray7             // component class, then nested snapshots (1.7)
-	wrapped                   // a mark, then one nested snapshot
+	wrapped                   // outer data, then one nested snapshot without more around it
 	avro                      // type and schema, in three versions
 )
 
@@ -27,6 +27,7 @@ const (
 //	n  int     a number
 //	b  bool    a mark
 //	j  JAVA    a Java object
+//	l  bytes   int length, that many bytes
 //	e  list    enum constants: int count, each UTF
 //	E  list    Scala's enum constants: int count, each UTF and int
 type outer = string
@@ -119,7 +120,12 @@ var known = func() map[string]class {
 		"RowDataSerializerSnapshot":            {body: rowData, min: 3, max: 3},
 		"SortedMapSerializerSnapshot":          {body: sortedMap, min: 3, max: 3, nested: 2},
 		"GenericArraySerializerConfigSnapshot": {body: genericArray7, min: 2, max: 2, nested: 1},
-		"TtlAwareSerializerSnapshot":           {body: wrapped, min: 1, max: 1},
+		"TtlAwareSerializerSnapshot":           {body: wrapped, min: 1, max: 1, outer: "b"},
+		// Of SQL in Flink 2.2 and later; as their class files there have them.
+		"MetaSqnInfoSerializerSnapshot": two(0, 0),
+		"RowSqnInfoSerializerSnapshot":  two(0, 0),
+		"NodeSerializerSnapshot":        {body: composite, nested: -1},
+		"RowDataKeySerializerSnapshot":  {body: wrapped, outer: "ll"},
 	}
 	for name, value := range simples {
 		m[name+"SerializerSnapshot"] = class{body: simple, min: 2, max: 3, value: value}
@@ -146,7 +152,7 @@ var simples = map[string]func(r *reader) any{
 	"DoublePrimitiveArray": array(8, readDouble), "CharPrimitiveArray": array(2, readChar),
 	"StringArray": array(1, readString),
 	"TimeWindow":  nil, "CountWindow": nil, "Java": nil, "StringData": nil,
-	"DeweyNumber": nil, "EventId": nil, "Variant": nil, "Bitmap": nil,
+	"DeweyNumber": nil, "EventId": nil, "Variant": nil, "Bitmap": nil, "SortedLong": nil,
 	"TransactionState": nil, "ContextState": nil, "NextTransactionalIdHint": nil,
 }
 

@@ -89,7 +89,7 @@ type reader struct{ *java.Cursor }
 // decoderOf picks the decoder of a snapshot; nil where there is none. Every
 // decoder reads at least one byte per value, which bounds counts.
 func decoderOf(s *Snapshot) decoder {
-	if s == nil || s.Unknown || s.old {
+	if s == nil || s.Unknown || s.Old {
 		return nil
 	}
 	k, ok := lookup(known, s.Class)

@@ -28,7 +28,10 @@ type Snapshot struct {
 	// around it does the walk go on, and Raw ends with that frame.
 	Unknown bool
 
-	old    bool // a config snapshot of Flink 1.6 or before
+	// Old marks a config snapshot of Flink 1.6 or before, or one that releases
+	// up to 1.16 wrapped in place: 1.17 and later do not read it (FLINK-29807).
+	Old bool
+
 	number int32
 	mark   bool
 }
@@ -180,7 +183,7 @@ func (w *walker) body(s *Snapshot, k class, off, depth int) {
 		}
 		w.delegate(s, n, depth)
 	case wrapped:
-		s.mark = c.Bool("time to live")
+		w.outer(s, k.outer, depth)
 		s.Nested = []*Snapshot{w.versioned(depth + 1)}
 	case avro:
 		if s.Version == 3 {
@@ -218,6 +221,8 @@ func (w *walker) outer(s *Snapshot, items outer, depth int) {
 			s.mark = c.Bool("a mark of " + s.Class)
 		case 'j':
 			java.SkipObject(c)
+		case 'l':
+			c.Blob("bytes of " + s.Class)
 		case 'e', 'E':
 			size := 2
 			if item == 'E' {
@@ -364,7 +369,7 @@ func (w *walker) config(depth int) *Snapshot {
 }
 
 func (w *walker) configBody(s *Snapshot, off, depth int) {
-	s.old = true
+	s.Old = true
 	k, ok := lookup(legacy, s.Class)
 	s.Version = w.c.I32()
 	if w.c.Err() != nil {

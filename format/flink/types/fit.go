@@ -1,0 +1,220 @@
+package types
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Fit is how values that one serializer wrote go with another one.
+type Fit int
+
+// The fits, from good to bad.
+const (
+	// Fits: read as they are.
+	Fits Fit = iota
+	// Migrates: read by the old serializer and written by the new one. Keys,
+	// namespaces and timers cannot be.
+	Migrates
+	// Unsure: code of the user decides, or a part that is not looked at.
+	Unsure
+	// FitsNot: Flink refuses.
+	FitsNot
+)
+
+// Change is what became of a serializer.
+type Change struct {
+	Fit Fit
+	// Why says what changed, and where inside, such as
+	// `field "age": IntSerializer → LongSerializer`. "" where nothing did.
+	Why string
+}
+
+// Compare tells how a job takes values that were written with one serializer
+// where it has another now, by the rules of Flink's own serializers. Nothing is
+// known of classes of users but whether anything changed.
+func Compare(was, now *Snapshot) Change {
+	was, now = original(was), original(now)
+	switch {
+	case was == nil || now == nil:
+		return Change{Unsure, "it is not described"}
+	case was.Class == now.Class && bytes.Equal(was.Raw, now.Raw):
+		return Change{}
+	case was.Old || now.Old:
+		return Change{Unsure, "it is described as Flink 1.6 and before did"}
+	case isTTL(was) != isTTL(now):
+		return compareTTL(was, now)
+	case was.Unknown || now.Unknown:
+		return Change{Unsure, "by " + short(was) + " → " + short(now) + ", and their code decides"}
+	case was.Class != now.Class:
+		return Change{FitsNot, differ(was, now)}
+	}
+	switch simpleName(was.Class) {
+	case "PojoSerializerSnapshot":
+		return comparePojo(was, now)
+	case "EnumSerializerSnapshot":
+		return compareEnum(was, now)
+	case "AvroSerializerSnapshot":
+		return Change{Unsure, "another Avro schema: Avro's rules decide"}
+	case "RowDataSerializerSnapshot", "ExternalSerializerSnapshot", "ArrayDataSerializerSnapshot", "MapDataSerializerSnapshot",
+		"SortedMapSerializerSnapshot", "ScalaEnumSerializerSnapshot", "DecimalSerializerSnapshot", "TimestampDataSerializerSnapshot",
+		"BinaryRowDataSerializerSnapshot", "TraversableSerializerSnapshot":
+		return worst(compareNested(was, now), Change{Unsure, short(was) + " with other parameters"})
+	case "NullableSerializerSnapshot":
+		if was.number != now.number {
+			return Change{FitsNot, fmt.Sprintf("nulls of %d bytes → %d", was.number, now.number)}
+		}
+	case "RowSerializerSnapshot":
+		if was.Version != now.Version || was.mark != now.mark {
+			return worst(compareNested(was, now), Change{Migrates, "rows with and without a kind"})
+		}
+	}
+	if was.Type != now.Type {
+		return Change{FitsNot, differ(was, now)}
+	}
+	return compareNested(was, now)
+}
+
+// original is the snapshot itself where Flink 2 put it into one that knows of
+// time to live.
+func original(s *Snapshot) *Snapshot {
+	for s != nil && simpleName(s.Class) == "TtlAwareSerializerSnapshot" && strings.HasPrefix(s.Class, flinkPackage) && len(s.Nested) == 1 {
+		s = s.Nested[0]
+	}
+	return s
+}
+
+func isTTL(s *Snapshot) bool {
+	return simpleName(s.Class) == "TtlSerializerSnapshot" && strings.HasPrefix(s.Class, flinkPackage) && len(s.Nested) == 2
+}
+
+// compareTTL is for values that got, or lost, a time to live.
+func compareTTL(was, now *Snapshot) Change {
+	why := "time to live was switched on"
+	if isTTL(was) {
+		was, why = was.Nested[1], "time to live was switched off"
+	} else {
+		now = now.Nested[1]
+	}
+	return worst(Compare(was, now), Change{Unsure, why + ": Flink 2.0 and later migrate it, before they refuse"})
+}
+
+// comparePojo: fields may come and go; those that stay have to fit.
+func comparePojo(was, now *Snapshot) Change {
+	if was.Type != now.Type {
+		return Change{FitsNot, differ(was, now)}
+	}
+	fields := func(s *Snapshot) map[string]*Snapshot {
+		m := map[string]*Snapshot{}
+		for i, name := range s.Names {
+			if i < len(s.Nested) && s.Nested[i] != nil {
+				m[name] = s.Nested[i]
+			}
+		}
+		return m
+	}
+	before, after := fields(was), fields(now)
+	var c Change
+	for _, name := range was.Names {
+		switch a, b := before[name], after[name]; {
+		case a == nil:
+		case b == nil:
+			c = worst(c, Change{Migrates, fmt.Sprintf("field %q is gone", name)})
+		default:
+			c = worst(c, inside(fmt.Sprintf("field %q", name), Compare(a, b)))
+		}
+	}
+	for _, name := range now.Names {
+		if after[name] != nil && before[name] == nil {
+			c = worst(c, Change{Migrates, fmt.Sprintf("field %q is new", name)})
+		}
+	}
+	for _, a := range was.Subclasses {
+		for _, b := range now.Subclasses {
+			if a != nil && b != nil && a.Type != "" && a.Type == b.Type {
+				c = worst(c, inside(fmt.Sprintf("subclass %q", a.Type), Compare(a, b)))
+			}
+		}
+	}
+	return c
+}
+
+// compareEnum: constants may be added and change places, but not go.
+func compareEnum(was, now *Snapshot) Change {
+	if was.Type != now.Type {
+		return Change{FitsNot, differ(was, now)}
+	}
+	for _, name := range was.Names {
+		if !slices.Contains(now.Names, name) {
+			return Change{FitsNot, fmt.Sprintf("constant %q of enum %q is gone", name, was.Type)}
+		}
+	}
+	return Change{}
+}
+
+// compareNested compares what is inside, one by one.
+func compareNested(was, now *Snapshot) Change {
+	if len(was.Nested) != len(now.Nested) {
+		return Change{FitsNot, fmt.Sprintf("%s of %d → %d fields", short(was), len(was.Nested), len(now.Nested))}
+	}
+	var c Change
+	for i := range was.Nested {
+		c = worst(c, inside(nestedName(was, i), Compare(was.Nested[i], now.Nested[i])))
+	}
+	return c
+}
+
+// nestedName is what a nested value is to the one around it.
+func nestedName(s *Snapshot, i int) string {
+	names := []string{}
+	switch simpleName(s.Class) {
+	case "MapSerializerSnapshot", "NullAwareMapSerializerSnapshot", "SortedMapSerializerSnapshot":
+		names = []string{"key", "value"}
+	case "TimerSerializerSnapshot":
+		names = []string{"key", "namespace"}
+	case "TtlSerializerSnapshot":
+		names = []string{"time", "value"}
+	case "JavaEitherSerializerSnapshot", "EitherSerializerSnapshot", "ScalaEitherSerializerSnapshot":
+		names = []string{"left", "right"}
+	}
+	switch {
+	case i < len(names):
+		return names[i]
+	case len(s.Nested) == 1:
+		return "element"
+	}
+	return fmt.Sprintf("field %d", i)
+}
+
+// worst is the change that decides; of equal ones the first.
+func worst(a, b Change) Change {
+	if b.Fit > a.Fit {
+		return b
+	}
+	return a
+}
+
+func inside(where string, c Change) Change {
+	if c.Fit != Fits {
+		c.Why = where + ": " + c.Why
+	}
+	return c
+}
+
+func differ(was, now *Snapshot) string {
+	a, b := short(was), short(now)
+	if a == b { // of one name in two packages
+		a, b = was.Class, now.Class
+	}
+	return a + " → " + b
+}
+
+// short is a name for a serializer: its class, and that of its values.
+func short(s *Snapshot) string {
+	name := strings.TrimSuffix(simpleName(s.Class), "Snapshot")
+	if s.Type != "" {
+		name += " of " + s.Type
+	}
+	return name
+}

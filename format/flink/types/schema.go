@@ -1,0 +1,45 @@
+package types
+
+import "github.com/savepoint-tools/spt/format"
+
+// Serializer is a serializer snapshot of a state under its key:
+// VALUE_SERIALIZER, of a broadcast state KEY_SERIALIZER too, of a keyed state
+// NAMESPACE_SERIALIZER too.
+type Serializer struct {
+	Key      string
+	Snapshot *Snapshot
+}
+
+// StateSchema is how the values of a state were serialized.
+type StateSchema struct {
+	Name format.Text
+	// Keyed is what kind of keyed state it is: value, list, map, reducing,
+	// aggregating, folding, timers; "" of operator state, which has a Mode.
+	Keyed       string
+	Mode        format.Mode
+	Serializers []Serializer // in the order of the file
+}
+
+// Kind is the kind of keyed state, or the mode of operator state.
+func (s *StateSchema) Kind() string {
+	if s.Keyed != "" {
+		return s.Keyed
+	}
+	return s.Mode.String()
+}
+
+// Serializer gives the snapshot under a key, or nil.
+func (s *StateSchema) Serializer(key string) *Snapshot {
+	for _, k := range s.Serializers {
+		if k.Key == key {
+			return k.Snapshot
+		}
+	}
+	return nil
+}
+
+// Schema is how the states of an operator, or of one handle, were serialized.
+type Schema struct {
+	Key    *Snapshot // of keyed state; nil: there is none
+	States []StateSchema
+}
