@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bufio"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -215,6 +216,57 @@ func (f *Flink) Craft(s Snapshot, kind, dir string) (Snapshot, error) {
 	crafted := s
 	crafted.Dir = dir
 	return crafted, err
+}
+
+// Serializers are serializer snapshots that Flink made, in their wrapper, by
+// what they are of. See Serializers.java.
+func (f *Flink) Serializers() (map[string][]byte, error) {
+	line, err := f.ask(map[string]any{"command": "serializers"})
+	if err != nil {
+		return nil, err
+	}
+	var result struct {
+		Snapshots map[string]string `json:"snapshots"`
+	}
+	if err := json.Unmarshal(line, &result); err != nil {
+		return nil, err
+	}
+	all := map[string][]byte{}
+	for name, text := range result.Snapshots {
+		if all[name], err = hex.DecodeString(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return all, nil
+}
+
+// Succession is a serializer that takes over from another one, both as
+// snapshots in their wrapper.
+type Succession struct{ Was, Now []byte }
+
+// Compare asks Flink what becomes of state: "fits", "migrates", "refused", or
+// "refused: " and why.
+func (f *Flink) Compare(pairs []Succession) ([]string, error) {
+	type pair struct {
+		Was string `json:"was"`
+		Now string `json:"now"`
+	}
+	var asked []pair
+	for _, p := range pairs {
+		asked = append(asked, pair{hex.EncodeToString(p.Was), hex.EncodeToString(p.Now)})
+	}
+	line, err := f.ask(map[string]any{"command": "compare", "pairs": asked})
+	if err != nil {
+		return nil, err
+	}
+	var result struct {
+		Answers []string `json:"answers"`
+	}
+	err = json.Unmarshal(line, &result)
+	if err == nil && len(result.Answers) != len(pairs) {
+		err = fmt.Errorf("%d answers to %d questions", len(result.Answers), len(pairs))
+	}
+	return result.Answers, err
 }
 
 // Close ends the JVM.

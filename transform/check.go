@@ -3,13 +3,13 @@ package transform
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/summary"
 )
 
@@ -52,6 +52,11 @@ type CheckOptions struct {
 	Metadata int32
 	// At is where Flink will restore from, as in RescaleOptions.
 	At string
+	// Schema tells how the states of an operator are serialized; nil: types are
+	// not looked at.
+	Schema Schemas
+	// Like is a snapshot that the job took as it will be; nil: there is none.
+	Like *Like
 }
 
 // CheckMatch is an operator of the snapshot that the job has too.
@@ -89,17 +94,27 @@ func (r *CheckReport) Sort() {
 }
 
 // Check says whether a job would restore from a snapshot, as far as that can be
-// told without Flink. It reads the description of the snapshot, of each
-// operator at most a few streams' first bytes, and no entry of keyed state.
+// told without Flink. It reads the description of the snapshot, the first bytes
+// of its streams, which describe the states in them, and elements of union state
+// whose lengths look as if it had been multiplied; no entry of keyed state.
 func Check(ctx context.Context, in Input, o CheckOptions) (*CheckReport, error) {
-	c := &checker{in: in, o: o, report: &CheckReport{}}
-	if o.Job != nil {
+	c := &checker{in: in, o: o, report: &CheckReport{}, described: map[*format.Operator]*described{}}
+	if o.Like != nil && (o.Job == nil || !o.Job.Whole) {
+		c.o.Job = o.Like.job()
+		if o.Job != nil {
+			c.o.Job = c.o.Job.WithPlan(o.Job)
+		}
+	}
+	if c.o.Job != nil {
 		c.match()
 	}
 	for _, op := range in.Operators {
-		if o.Job == nil || c.taken[op] { // else its state is left behind, or the restore is refused
+		if c.o.Job == nil || c.taken[op] { // else its state is left behind, or the restore is refused
 			c.report.Restored = append(c.report.Restored, op)
 		}
+	}
+	if err := c.describe(ctx); err != nil {
+		return nil, err
 	}
 	c.release(ctx)
 	for _, op := range c.report.Restored {
@@ -120,6 +135,8 @@ type checker struct {
 	report *CheckReport
 	taken  map[*format.Operator]bool
 	to     map[*format.Operator]int32 // parallelism that the job's plan gives it
+	// described is how the states of the restored operators are serialized.
+	described map[*format.Operator]*described
 }
 
 func (c *checker) add(f CheckFinding) { c.report.Findings = append(c.report.Findings, f) }
@@ -240,8 +257,8 @@ func (c *checker) operator(ctx context.Context, op *format.Operator) error {
 			return err
 		}
 	}
-	c.keyed(ctx, op)
-	return nil
+	c.keyed(op)
+	return c.types(ctx, op)
 }
 
 // native refuses state that only Go programs read.
@@ -299,10 +316,14 @@ func (c *checker) states(ctx context.Context, op *format.Operator, p int32) erro
 		}
 		f := CheckFinding{Severity: SeverityNote, Code: "union", Operator: op, State: st.Name,
 			Message: fmt.Sprintf("each of %d subtasks is handed all %d elements (%d bytes): %d in all (%d bytes)", p, st.Elements, st.Bytes, st.Elements*int64(p), st.Bytes*int64(p))}
+		copies, err := c.copies(ctx, op, st)
+		if err != nil {
+			return err
+		}
 		switch {
-		case st.MayBeMultiplied:
+		case copies != "":
 			f.Severity, f.Code = SeverityWarning, "union-multiplied"
-			f.Message = fmt.Sprintf("its %d subtasks hold elements of the same lengths in the same order, so a restore may have multiplied them; %s, which the next snapshot will hold if the job adds them again", st.Subtasks, f.Message)
+			f.Message = fmt.Sprintf("%s; %s, which the next snapshot will hold if the job adds them again", copies, f.Message)
 			f.Advice = "spt prune-union finds and removes the copies"
 		case st.Bytes*int64(p) > maxUnionHanded:
 			f.Severity, f.Code = SeverityWarning, "union-large"
@@ -311,6 +332,31 @@ func (c *checker) states(ctx context.Context, op *format.Operator, p int32) erro
 		c.add(f)
 	}
 	return c.broadcast(ctx, op)
+}
+
+// copies says how restores have multiplied a union state, or "". Elements are
+// read where their lengths, which cost nothing, leave that open.
+func (c *checker) copies(ctx context.Context, op *format.Operator, st *summary.State) (string, error) {
+	if !st.MayBeMultiplied {
+		return "", nil
+	}
+	one := c.in
+	one.Savepoint = &format.Savepoint{Operators: []*format.Operator{op}}
+	reports, err := DiagnoseUnions(ctx, one, func(_ *format.Operator, name string) bool { return name == st.Name })
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil: // that they cannot be read is a finding of its own
+		return fmt.Sprintf("its %d subtasks hold elements of the same lengths in the same order, so a restore may have multiplied them", st.Subtasks), nil
+	case len(reports) == 1 && reports[0].Verdict == VerdictProduct:
+		r := reports[0]
+		times := fmt.Sprintf("%d times", r.Factor)
+		if r.MinCopies != r.Factor || r.MaxCopies != r.Factor {
+			times += " or a multiple of that"
+		}
+		return fmt.Sprintf("restores multiplied it: each of its %d different elements comes %s", r.Distinct, times), nil
+	}
+	return "", nil
 }
 
 // broadcast compares the copies of broadcast states: who restores at another
@@ -398,7 +444,7 @@ func (c *checker) order(ctx context.Context, op *format.Operator, p int32) error
 }
 
 // keyed looks for what Flink does not say of keyed state.
-func (c *checker) keyed(ctx context.Context, op *format.Operator) {
+func (c *checker) keyed(op *format.Operator) {
 	relative, incremental := 0, (*format.Incremental)(nil)
 	rawKeyed := false
 	for _, s := range op.Subtasks {
@@ -423,16 +469,17 @@ func (c *checker) keyed(ctx context.Context, op *format.Operator) {
 			Message: fmt.Sprintf("%d shared files of its incremental state are named relative to this snapshot. Restored with CLAIM, the job's next checkpoint would complete and not be restorable (FLINK-39964)", relative),
 			Advice:  "restore it without claiming (NO_CLAIM)"})
 	}
-	if incremental == nil || rawKeyed || c.in.Kind.Format != format.FormatNative || !c.in.Kind.Type.IsSavepoint() {
+	if incremental == nil || rawKeyed || c.o.Schema == nil || c.in.Kind.Format != format.FormatNative || !c.in.Kind.Type.IsSavepoint() {
 		return
 	}
 	// A native savepoint has the timers that RocksDB keeps, and loses those that
 	// are kept on the heap (spec flink-keyed-state 5.7).
-	timers, err := namesTimers(ctx, c.in.Source, incremental.Meta)
+	d := c.described[op]
 	switch {
-	case err != nil:
-		c.add(CheckFinding{Severity: SeverityNote, Code: "timers-not-checked", Operator: op, Message: "whether its timers are in this native savepoint could not be told: " + err.Error()})
-	case !timers:
+	case slices.ContainsFunc(d.States, func(st types.StateSchema) bool { return st.Keyed == types.Timers }):
+	case len(d.unread) > 0:
+		c.add(CheckFinding{Severity: SeverityNote, Code: "timers-not-checked", Operator: op, Message: "whether its timers are in this native savepoint could not be told"})
+	default:
 		c.add(CheckFinding{Severity: SeverityNote, Code: "no-timers", Operator: op,
 			Message: "there are no timers in its state. If the operator has timers and keeps them on the heap, this native savepoint has lost them: Flink writes them nowhere",
 			Advice:  "if the job sets state.backend.rocksdb.timer-service.factory: HEAP, take a canonical savepoint"})
@@ -450,41 +497,4 @@ func eachKeyed(h format.KeyedHandle, f func(format.KeyedHandle)) {
 			eachKeyed(m, f)
 		}
 	}
-}
-
-// timerPrefix is what the names of states begin with that hold timers.
-const timerPrefix = "_timer_state/"
-
-// maxTimerSearch bounds how much of a backend's description is searched.
-const maxTimerSearch = 4 << 20
-
-var errLongDescription = errors.New("its description is too long")
-
-// namesTimers is whether the description of a RocksDB backend names a state of
-// timers. It is not compressed (spec flink-keyed-state 5.1), and the name of no
-// other state begins so.
-func namesTimers(ctx context.Context, src format.Source, meta format.Stream) (bool, error) {
-	n, err := lengthOf(ctx, src, meta)
-	if err != nil {
-		return false, err
-	}
-	if n > maxTimerSearch {
-		return false, errLongDescription
-	}
-	p := make([]byte, n)
-	if n == 0 {
-		return false, nil
-	}
-	if _, err := src.ReadAt(ctx, meta, p, 0); err != nil {
-		return false, err
-	}
-	return strings.Contains(string(p), timerPrefix), nil
-}
-
-// lengthOf is the length of a stream, as its source knows it.
-func lengthOf(ctx context.Context, src format.Source, s format.Stream) (int64, error) {
-	if sizer, ok := src.(format.Sizer); ok {
-		return sizer.SizeOf(ctx, s)
-	}
-	return format.SizeOf(s), nil
 }

@@ -13,9 +13,10 @@ import (
 // since is the first release that reads a form of state; last, where it is not
 // zero, the last one.
 type since struct {
-	what  string
-	first assign.Release
-	last  assign.Release
+	what   string
+	first  assign.Release
+	last   assign.Release
+	advice string // where it is too new a release; "": restore with the last one first
 }
 
 // metadataSince is by the version of _metadata (spec flink-metadata 3).
@@ -58,12 +59,16 @@ func (c *checker) release(ctx context.Context) {
 // judge adds a finding where the release that restores does not read a form.
 func (c *checker) judge(op *format.Operator, s since) {
 	r := c.o.Release
+	advice := s.advice
+	if advice == "" {
+		advice = fmt.Sprintf("restore it with Flink %s first and take a new savepoint", s.last)
+	}
 	switch {
 	case r == assign.Release{}:
 		if s.last != r {
 			c.add(CheckFinding{Severity: SeverityWarning, Code: "old-state", Operator: op,
 				Message: fmt.Sprintf("it has %s, which Flink %s is the last to read", s.what, s.last),
-				Advice:  fmt.Sprintf("restore it with Flink %s first and take a new savepoint; --flink says which release is meant", s.last)})
+				Advice:  advice + "; --flink says which release is meant"})
 		}
 	case before(r, s.first):
 		c.add(CheckFinding{Severity: SeverityError, Code: "release", Operator: op,
@@ -72,7 +77,7 @@ func (c *checker) judge(op *format.Operator, s since) {
 	case s.last != assign.Release{} && before(s.last, r):
 		c.add(CheckFinding{Severity: SeverityError, Code: "release", Operator: op,
 			Message: fmt.Sprintf("it has %s, which Flink %s cannot read: %s is the last that can", s.what, r, s.last),
-			Advice:  fmt.Sprintf("restore it with Flink %s first and take a new savepoint", s.last)})
+			Advice:  advice})
 	}
 }
 
@@ -85,6 +90,9 @@ func (c *checker) formsOf(ctx context.Context, op *format.Operator) []since {
 	}
 	for _, s := range op.Subtasks {
 		f.subtask(s)
+	}
+	if d := c.described[op]; d != nil {
+		f.serializers(d)
 	}
 	return f.all
 }
@@ -176,8 +184,8 @@ func (f *forms) version(s format.Stream, what string, table map[int32]assign.Rel
 	var p [4]byte
 	n, err := f.c.in.Source.ReadAt(f.ctx, s, p[:], 0)
 	if err != nil || n < len(p) {
-		if err == nil || !errors.Is(err, format.ErrMissing) {
-			f.unread(what, "its first bytes cannot be read")
+		if err != nil && !errors.Is(err, format.ErrMissing) {
+			f.c.unreadable(f.op, err)
 		}
 		return
 	}

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 )
@@ -116,7 +118,8 @@ func TestCheckFindings(t *testing.T) {
 		{"a max parallelism below", []*format.Operator{plain("a", 2)}, nil, CheckOptions{MaxParallelism: 1}, []string{"error parallelism a", "error max-parallelism a"}},
 		{"union", []*format.Operator{operator("a", handle("1", union("x")), handle("2", union("long")))}, nil, CheckOptions{}, []string{"note union a/u"}},
 		{"union, one subtask", []*format.Operator{operator("a", handle("1", union("x")), handle("2", union("long")))}, nil, CheckOptions{Parallelism: 1}, nil},
-		{"union, multiplied", []*format.Operator{operator("a", handle("1", union("x")), handle("2", union("y")))}, nil, CheckOptions{}, []string{"warning union-multiplied a/u"}},
+		{"union, multiplied", []*format.Operator{operator("a", handle("1", union("x", "y")), handle("2", union("x", "y")))}, nil, CheckOptions{}, []string{"warning union-multiplied a/u"}},
+		{"union, alike in length only", []*format.Operator{operator("a", handle("1", union("x", "y")), handle("2", union("z", "w")))}, nil, CheckOptions{}, []string{"note union a/u"}},
 		{"broadcast, alike", []*format.Operator{operator("a", handle("1", broadcast("x")), handle("2", broadcast("x")))}, nil, CheckOptions{}, nil},
 		{"broadcast, different", []*format.Operator{operator("a", handle("1", broadcast("x")), handle("2", broadcast("xy")))}, nil, CheckOptions{}, []string{"warning broadcast-differs a/b"}},
 		{"broadcast, not everywhere", []*format.Operator{operator("a", handle("1", broadcast("x")), nil)}, nil, CheckOptions{}, []string{"note broadcast-partial a/b"}},
@@ -135,8 +138,9 @@ func TestCheckFindings(t *testing.T) {
 		{"block order of too many", []*format.Operator{kept(plain("a", 1500), func(o *format.Operator) { o.MaxParallelism = 32768 })}, nil, CheckOptions{Parallelism: 1500}, []string{"note order-not-checked a"}},
 		{"shared, relative", []*format.Operator{rocks("a", &format.Incremental{Meta: versioned(6, ""), Shared: []format.NamedStream{{Data: &format.File{Path: format.NewText("f"), Relative: true}}}})}, nil, CheckOptions{}, []string{"warning claim a"}},
 		{"shared, absolute", []*format.Operator{rocks("a", &format.Incremental{Meta: versioned(6, ""), Shared: []format.NamedStream{{Data: &format.File{Path: format.NewText("/f")}}}})}, nil, CheckOptions{}, nil},
-		{"native savepoint without timers", []*format.Operator{rocks("a", &format.Incremental{Meta: versioned(6, "counts")})}, nativeSavepoint, CheckOptions{}, []string{"note no-timers a"}},
-		{"native savepoint with timers", []*format.Operator{rocks("a", &format.Incremental{Meta: versioned(6, "..\x00\x1a_timer_state/event_x")})}, nativeSavepoint, CheckOptions{}, nil},
+		{"native savepoint without timers", []*format.Operator{rocks("a", &format.Incremental{Meta: versioned(6, "")})}, nativeSavepoint, CheckOptions{Schema: schemas("long", ofKeyed("v", "value", "Long"))}, []string{"note no-timers a"}},
+		{"native savepoint with timers", []*format.Operator{rocks("a", &format.Incremental{Meta: versioned(6, "")})}, nativeSavepoint, CheckOptions{Schema: schemas("long", ofKeyed("t", types.Timers, "Timer"))}, nil},
+		{"native savepoint, timers not told", []*format.Operator{rocks("a", &format.Incremental{Meta: versioned(6, "")})}, nativeSavepoint, CheckOptions{Schema: undescribed(format.ErrUnsupported)}, []string{"note types-not-checked a", "note timers-not-checked a"}},
 		{"old _metadata", nil, nil, CheckOptions{Metadata: 6, Release: assign.Release{Major: 2, Minor: 1}}, nil},
 		{"new _metadata", nil, nil, CheckOptions{Metadata: 6, Release: assign.Release{Major: 2, Minor: 0}}, []string{"error release"}},
 		{"operator state too new", []*format.Operator{plain("a", 2)}, nil, flink(1, 17), []string{"error release a"}},
@@ -163,6 +167,116 @@ func TestCheckFindings(t *testing.T) {
 			}
 			if d := cmp.Diff(append([]string{}, tt.want...), codes(r)); d != "" {
 				t.Errorf("-want +got\n%s", d)
+			}
+		})
+	}
+}
+
+// serializer is a snapshot of one of Flink's simple serializers, or of a class
+// that is named whole.
+func serializer(name string) *types.Snapshot {
+	if name == "" {
+		return nil
+	}
+	if !strings.Contains(name, ".") {
+		name = "org.apache.flink.api.common.typeutils.base." + name + "SerializerSnapshot"
+	}
+	return &types.Snapshot{Class: name, Raw: []byte(name)}
+}
+
+func ofList(name string, mode format.Mode, of string) types.StateSchema {
+	return types.StateSchema{Name: format.NewText(name), Mode: mode, Serializers: []types.Serializer{{Key: "VALUE_SERIALIZER", Snapshot: serializer(of)}}}
+}
+
+func ofKeyed(name, kind, of string) types.StateSchema {
+	s := ofList(name, 0, of)
+	s.Keyed = kind
+	s.Serializers = append(s.Serializers, types.Serializer{Key: "NAMESPACE_SERIALIZER", Snapshot: serializer("VoidNamespace")})
+	return s
+}
+
+// schemas says the same of every operator.
+func schemas(key string, states ...types.StateSchema) Schemas {
+	return func(context.Context, *format.Operator) (types.Schema, []error, error) {
+		return types.Schema{Key: serializer(key), States: states}, nil, nil
+	}
+}
+
+// undescribed is operators of which nothing can be told.
+func undescribed(err error) Schemas {
+	return func(context.Context, *format.Operator) (types.Schema, []error, error) {
+		return types.Schema{}, []error{err, err}, nil
+	}
+}
+
+// TestCheckTypes compares states with those of the job, and with what releases
+// have.
+func TestCheckTypes(t *testing.T) {
+	kryo := serializer(kryoSnapshot)
+	kryo.Type = "java.util.ArrayList"
+	list := types.StateSchema{Name: format.NewText("l"), Serializers: []types.Serializer{{Key: "VALUE_SERIALIZER", Snapshot: &types.Snapshot{Class: "org.apache.flink.api.common.typeutils.base.ListSerializerSnapshot", Nested: []*types.Snapshot{kryo, nil}}}}}
+	ttl := &types.Snapshot{Class: "org.apache.flink.runtime.state.ttl.TtlStateFactory$TtlSerializerSnapshot", Raw: []byte("ttl"), Nested: []*types.Snapshot{serializer("Long"), serializer("String")}}
+	withTTL := types.StateSchema{Name: format.NewText("k"), Keyed: "value", Serializers: []types.Serializer{{Key: "VALUE_SERIALIZER", Snapshot: ttl}}}
+	old := serializer("Long")
+	old.Old = true
+	flink := func(major, minor int, metadata int32, s Schemas) CheckOptions {
+		return CheckOptions{Release: assign.Release{Major: major, Minor: minor}, Metadata: metadata, Schema: s}
+	}
+	like := func(was, now Schemas) CheckOptions {
+		return CheckOptions{Schema: was, Like: &Like{&format.Savepoint{Operators: []*format.Operator{plain("a", 1)}}, now}}
+	}
+	for _, tt := range []struct {
+		name string
+		o    CheckOptions
+		want []string
+		text string // in what was found
+	}{
+		{"the same", like(schemas("Long", ofList("l", 0, "Long")), schemas("Long", ofList("l", 0, "Long"))), nil, ""},
+		{"keys", like(schemas("Long"), schemas("String")), []string{"error type a"}, "its keys are of another type in the job: LongSerializer → StringSerializer"},
+		{"values", like(schemas("", ofList("l", 0, "Long")), schemas("", ofList("l", 0, "Int"))), []string{"error type a/l"}, "its values are of another type in the job: LongSerializer → IntSerializer"},
+		{"mode", like(schemas("", ofList("l", format.ModeList, "Long")), schemas("", ofList("l", format.ModeUnion, "Long"))), []string{"error state-kind a/l"}, "it is list state, and the job asks for union state"},
+		{"kind", like(schemas("", ofKeyed("k", "value", "Long")), schemas("", ofKeyed("k", "list", "Long"))), []string{"error state-kind a/k"}, ""},
+		{"broadcast is another name", like(schemas("", ofList("l", format.ModeList, "Long")), schemas("", ofList("l", format.ModeBroadcast, "Long"))), []string{"note state-not-asked a/l", "note state-starts-empty a/l"}, ""},
+		{"keyed is another name", like(schemas("", ofList("l", format.ModeList, "Long")), schemas("", ofKeyed("l", "list", "Long"))), []string{"note state-not-asked a/l", "note state-starts-empty a/l"}, ""},
+		{"renamed", like(schemas("", ofList("l", 0, "Long")), schemas("", ofList("m", 0, "Long"))), []string{"note state-not-asked a/l", "note state-starts-empty a/m"}, ""},
+		{"timers", like(schemas("", ofKeyed("t", types.Timers, "Long")), schemas("", ofKeyed("t", types.Timers, "Int"))), []string{"error type a/t"}, "its timers are of another type"},
+		{"time to live", like(schemas("", withTTL), schemas("", ofKeyed("k", "value", "String"))), []string{"warning type-unsure a/k"}, "time to live was switched off"},
+		{"not described", like(undescribed(format.ErrUnsupported), schemas("", ofList("l", 0, "Long"))), []string{"note types-not-checked a"}, ""},
+		{"the job's not described", like(schemas("", ofList("l", 0, "Long")), undescribed(format.ErrUnsupported)), []string{"warning types-not-checked a"}, ""},
+		{"not readable", like(undescribed(format.ErrCorrupt), schemas("")), []string{"error unreadable a"}, ""},
+		{"not there", like(undescribed(format.ErrMissing), schemas("")), nil, ""},
+		{"another operator", CheckOptions{Schema: schemas(""), Like: &Like{&format.Savepoint{Operators: []*format.Operator{plain("b", 1)}}, schemas("")}}, []string{"error no-taker a", "note starts-empty b"}, ""},
+		{"names before a snapshot", CheckOptions{Schema: schemas(""), Job: JobOfNames([]string{"a"}), Like: &Like{&format.Savepoint{Operators: []*format.Operator{plain("b", 1)}}, schemas("")}}, nil, ""},
+
+		{"Kryo 2 into Flink 2", flink(2, 0, 4, schemas("", list)), []string{"error kryo a"}, `state "l" holds values of java.util.ArrayList that Kryo 2 wrote`},
+		{"Kryo 2 into Flink 1", flink(1, 20, 4, schemas("", list)), nil, ""},
+		{"Kryo 2 into no release", CheckOptions{Metadata: 4, Schema: schemas("", list)}, []string{"note kryo a"}, ""},
+		{"Kryo 5 into Flink 2", flink(2, 3, 5, schemas("", list)), nil, ""},
+		{"Kryo of an unknown writer", flink(2, 3, 0, schemas("", list)), nil, ""},
+		{"Scala into 2.0", flink(2, 0, 4, schemas("org.apache.flink.api.scala.typeutils.ScalaCaseClassSerializerSnapshot")), []string{"error release a"}, "keys serialized by org.apache.flink.api.scala.typeutils.ScalaCaseClassSerializerSnapshot, which Flink 2.0 cannot read: 1.20 is the last that can"},
+		{"Scala into 1.20", flink(1, 20, 4, schemas("org.apache.flink.api.scala.typeutils.ScalaCaseClassSerializerSnapshot")), nil, ""},
+		{"Scala of SQL into 2.0", flink(2, 0, 5, schemas("org.apache.flink.table.api.typeutils.ScalaCaseClassSerializerSnapshot")), nil, ""},
+		{"a set into 1.20", flink(1, 20, 4, schemas("", ofList("l", 0, "Set"))), []string{"error release a"}, "2.0 is the first that can"},
+		{"SQL of 2.2 into 2.1", flink(2, 1, 6, schemas("", ofKeyed("k", "map", "org.apache.flink.table.runtime.sequencedmultisetstate.linked.NodeSerializer$NodeSerializerSnapshot"))), []string{"error release a"}, ""},
+		{"a description of old into 1.17", flink(1, 17, 4, func(context.Context, *format.Operator) (types.Schema, []error, error) {
+			return types.Schema{Key: old}, nil, nil
+		}), []string{"error release a"}, "a description of keys from Flink 1.6 or before"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			op := plain("a", 1)
+			op.Subtasks[0].Managed.Data = &format.Inline{} // of no version
+			if tt.o.Job != nil || tt.o.Like != nil {
+				op = plain("a", 1)
+			}
+			r, err := Check(t.Context(), memoryInput(op), tt.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(append([]string{}, tt.want...), codes(r)); d != "" {
+				t.Errorf("-want +got\n%s", d)
+			}
+			if len(r.Findings) > 0 && !strings.Contains(r.Findings[0].Message, tt.text) {
+				t.Errorf("%q, not %q", r.Findings[0].Message, tt.text)
 			}
 		})
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 type checkOptions struct {
-	plan                        string
+	plan, like                  string
 	parallelism, maxParallelism int32
 	allow, strict               bool
 	flink, at                   string
@@ -28,6 +28,7 @@ type checkOptions struct {
 
 func (o *checkOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.plan, "plan", "", "`FILE` with the job's plan as Flink's REST interface gives it (/jobs/ID/plan)")
+	fs.StringVar(&o.like, "like", "", "a `SNAPSHOT` that the job took as it will be, anywhere: its operators, states and types are those of the job")
 	fs.Int32Var(&o.parallelism, "parallelism", 0, "the job runs every operator at parallelism `N` (default: as the plan says, else as it was)")
 	fs.Int32Var(&o.maxParallelism, "max-parallelism", 0, "the job sets max parallelism `N` (default: it sets none and takes over what the state has)")
 	fs.BoolVar(&o.allow, "allow-non-restored", false, "the job is started with --allowNonRestoredState: state that nobody takes is a warning")
@@ -73,7 +74,7 @@ type CheckResult struct {
 	Path       string          `json:"path"`
 	Restorable bool            `json:"restorable" jsonschema:"description=no finding of severity error"`
 	Container  string          `json:"container"`
-	JobKnown   string          `json:"job_known" jsonschema:"enum=no,enum=names,enum=plan,enum=names and plan,description=what is known of the job"`
+	JobKnown   string          `json:"job_known" jsonschema:"description=no, or what says what the job has: names, plan, a snapshot like it, joined by 'and'"`
 	Matched    []CheckOperator `json:"matched,omitempty" jsonschema:"description=operators of the snapshot that the job has"`
 	Errors     int             `json:"errors"`
 	Warnings   int             `json:"warnings"`
@@ -111,11 +112,16 @@ or cannot read; a warning is what restores and is not as it was; a note is worth
 knowing. Exit 1 if there is an error, with --strict a warning too.
 
 What the job has is said by --names FILE, a list of its uids (an id of 32 hex
-digits stands for an operator without one), or by --plan FILE. The ids in a plan
-are those of vertices, and a vertex has the id of the first operator of its
-chain: operators chained behind it cannot be told by a plan, and where the
-snapshot stores no names, what has no vertex is a warning. Names tell for sure,
-and both can be given: the plan adds parallelisms. Without either, what does not
+digits stands for an operator without one), by --plan FILE, or by --like
+SNAPSHOT. The ids in a plan are those of vertices, and a vertex has the id of the
+first operator of its chain: operators chained behind it cannot be told by a
+plan, and where the snapshot stores no names, what has no vertex is a warning.
+Names tell for sure, and both can be given: the plan adds parallelisms.
+
+--like is a savepoint that the new version of the job took, in a test say: it
+tells of operators, unless names do, and of the names, kinds and types of their
+states. Types are compared by the rules of Flink's own serializers; whether those
+of your own fit, their code decides. Without any of the three, what does not
 depend on the job is checked. SPT_NAMES is not taken for the job's uids.
 
 Checked are: state that no operator takes; operators that start empty;
@@ -123,12 +129,16 @@ parallelism and max parallelism; files that are not where they are said to be,
 and those in the folder of another checkpoint; union state that grows; broadcast
 copies that differ; finished operators; records in flight; the order in which
 elements are handed out; incremental state that must not be claimed; native
-savepoints without timers; and with --flink, what that release cannot read.
+savepoints without timers; state that cannot be read; values that Kryo wrote in
+Flink 1 and Flink 2 misreads; with --flink, what that release cannot read and
+serializers that it does not have; and with --like, names, kinds and types of
+states.
 
-Not checked: whether the types in the state fit those of the job, and the
-entries of keyed state. spt verify looks at every byte that is promised.`,
+Not checked: the entries of keyed state, and types of what is in a changelog.
+spt verify looks at every byte that is promised.`,
 		Example: `  spt check sp-001 --names uids.txt --parallelism 8
   curl -s jobmanager:8081/jobs/$JOB/plan > plan.json; spt check sp-001 --plan plan.json
+  spt check sp-001 --like savepoints/of-the-new-version
   spt check chk-4211 --flink 2.0 --strict`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -172,6 +182,18 @@ func (o *checkOptions) job(ctx context.Context, env *Env) (job *transform.Job, k
 	return job.WithPlan(plan), "names and plan", nil
 }
 
+// openLike opens the snapshot that the job took.
+func (o *checkOptions) openLike(ctx context.Context, env *Env) (*transform.Like, func() error, error) {
+	if o.like == "" {
+		return nil, func() error { return nil }, nil
+	}
+	snap, err := env.open(ctx, o.like)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--like: %w", err)
+	}
+	return &transform.Like{Savepoint: snap.Savepoint, Schema: snap.Schema}, snap.Close, nil
+}
+
 // readSmall reads a file that a flag names: one that a person could have
 // written.
 func (e *Env) readSmall(ctx context.Context, flag, name string) ([]byte, error) {
@@ -208,7 +230,16 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 			return err
 		}
 	}
+	like, closeLike, err := o.openLike(ctx, env)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeLike()) }()
+	if like != nil {
+		known = strings.TrimPrefix(known+" and a snapshot like it", "no and ")
+	}
 	c, err := transform.Check(ctx, env.input(snap), transform.CheckOptions{
+		Schema: snap.Schema, Like: like,
 		Job: job, Parallelism: o.parallelism, MaxParallelism: o.maxParallelism, AllowNonRestored: o.allow,
 		Release: o.release, Metadata: int32(snap.Container.Metadata), At: o.at,
 	})
@@ -283,7 +314,7 @@ func checkText(env *Env, r *CheckResult) error {
 	}
 	fmt.Fprintf(&b, "%s: %s · %s\n", ui.Quote(r.Path), verdict, r.Container)
 	if r.JobKnown == "no" {
-		b.WriteString("The job is not known, so only what does not depend on it was checked: --names or --plan says what it has.\n")
+		b.WriteString("The job is not known, so only what does not depend on it was checked: --names, --plan or --like says what it has.\n")
 	}
 	for _, m := range r.Matched {
 		fmt.Fprintf(&b, "  %s  %s: parallelism ", style.Dim("takes"), ui.Quote(m.Operator))

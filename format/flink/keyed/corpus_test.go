@@ -102,7 +102,7 @@ func TestCorpus(t *testing.T) {
 						n.compressed++
 					}
 					for _, st := range h.States {
-						if n.states++; st.Keyed == keyed.Timers {
+						if n.states++; st.Keyed == types.Timers {
 							n.timers++
 						}
 						if st.Name.String() == "" || h.Version >= 3 && (h.Key == nil || len(st.Serializers) == 0) {

@@ -37,9 +37,6 @@ var kindNames = map[string]string{
 	"UNKNOWN": "unknown", "VALUE": "value", "LIST": "list", "REDUCING": "reducing", "FOLDING": "folding", "AGGREGATING": "aggregating", "MAP": "map",
 }
 
-// Timers is the kind of state that timers are in.
-const Timers = "timers"
-
 // Header is the head of a stream of keyed state.
 type Header struct {
 	Version    int32
@@ -180,7 +177,7 @@ func state(c *java.Cursor, version int32) types.StateSchema {
 	switch k := c.I32(); {
 	case c.Err() != nil:
 	case k == kindTimers:
-		s.Keyed = Timers
+		s.Keyed = types.Timers
 	case k != kindValue && k != kindValueV2:
 		c.Fail(off, format.ErrCorrupt, "a state of kind %d among keyed state", k)
 	}

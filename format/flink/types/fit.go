@@ -19,7 +19,7 @@ const (
 	Migrates
 	// Unsure: code of the user decides, or a part that is not looked at.
 	Unsure
-	// FitsNot: Flink refuses.
+	// FitsNot: Flink refuses, unless it does not notice.
 	FitsNot
 )
 
@@ -29,6 +29,10 @@ type Change struct {
 	// Why says what changed, and where inside, such as
 	// `field "age": IntSerializer → LongSerializer`. "" where nothing did.
 	Why string
+	// Unnoticed: what does not fit is no more than other classes around parts
+	// that fit, such as a list where an array was. Flink 1.20 to 2.3 compare the
+	// parts alone and go on, and the job meets values of the old class.
+	Unnoticed bool
 }
 
 // Compare tells how a job takes values that were written with one serializer
@@ -38,17 +42,17 @@ func Compare(was, now *Snapshot) Change {
 	was, now = original(was), original(now)
 	switch {
 	case was == nil || now == nil:
-		return Change{Unsure, "it is not described"}
+		return Change{Fit: Unsure, Why: "it is not described"}
 	case was.Class == now.Class && bytes.Equal(was.Raw, now.Raw):
 		return Change{}
 	case was.Old || now.Old:
-		return Change{Unsure, "it is described as Flink 1.6 and before did"}
+		return Change{Fit: Unsure, Why: "it is described as Flink 1.6 and before did"}
 	case isTTL(was) != isTTL(now):
 		return compareTTL(was, now)
 	case was.Unknown || now.Unknown:
-		return Change{Unsure, "by " + short(was) + " → " + short(now) + ", and their code decides"}
+		return Change{Fit: Unsure, Why: "by " + short(was) + " → " + short(now) + ", and their code decides"}
 	case was.Class != now.Class:
-		return Change{FitsNot, differ(was, now)}
+		return Change{Fit: FitsNot, Why: differ(was, now), Unnoticed: unnoticed(was, now)}
 	}
 	switch simpleName(was.Class) {
 	case "PojoSerializerSnapshot":
@@ -56,24 +60,41 @@ func Compare(was, now *Snapshot) Change {
 	case "EnumSerializerSnapshot":
 		return compareEnum(was, now)
 	case "AvroSerializerSnapshot":
-		return Change{Unsure, "another Avro schema: Avro's rules decide"}
+		return Change{Fit: Unsure, Why: "another Avro schema: Avro's rules decide"}
 	case "RowDataSerializerSnapshot", "ExternalSerializerSnapshot", "ArrayDataSerializerSnapshot", "MapDataSerializerSnapshot",
 		"SortedMapSerializerSnapshot", "ScalaEnumSerializerSnapshot", "DecimalSerializerSnapshot", "TimestampDataSerializerSnapshot",
 		"BinaryRowDataSerializerSnapshot", "TraversableSerializerSnapshot":
-		return worst(compareNested(was, now), Change{Unsure, short(was) + " with other parameters"})
+		return worst(compareNested(was, now), Change{Fit: Unsure, Why: short(was) + " with other parameters"})
 	case "NullableSerializerSnapshot":
 		if was.number != now.number {
-			return Change{FitsNot, fmt.Sprintf("nulls of %d bytes → %d", was.number, now.number)}
+			return Change{Fit: FitsNot, Why: fmt.Sprintf("nulls of %d bytes → %d", was.number, now.number)}
 		}
 	case "RowSerializerSnapshot":
 		if was.Version != now.Version || was.mark != now.mark {
-			return worst(compareNested(was, now), Change{Migrates, "rows with and without a kind"})
+			return worst(compareNested(was, now), Change{Fit: Migrates, Why: "rows with and without a kind"})
 		}
 	}
 	if was.Type != now.Type {
-		return Change{FitsNot, differ(was, now)}
+		return Change{Fit: FitsNot, Why: differ(was, now)}
 	}
 	return compareNested(was, now)
+}
+
+// unnoticed is whether Flink takes one composite for another of the same parts.
+// Only classes that have something to compare beside their parts look at what
+// they are compared with.
+func unnoticed(was, now *Snapshot) bool {
+	a, _ := lookup(known, was.Class)
+	b, _ := lookup(known, now.Class)
+	if a.body != composite || b.body != composite || b.outer != "" && simpleName(now.Class) != "TupleSerializerSnapshot" || len(was.Nested) != len(now.Nested) {
+		return false
+	}
+	for i := range was.Nested {
+		if c := Compare(was.Nested[i], now.Nested[i]); c.Fit == Unsure || c.Fit == FitsNot && !c.Unnoticed {
+			return false
+		}
+	}
+	return true
 }
 
 // original is the snapshot itself where Flink 2 put it into one that knows of
@@ -97,13 +118,13 @@ func compareTTL(was, now *Snapshot) Change {
 	} else {
 		now = now.Nested[1]
 	}
-	return worst(Compare(was, now), Change{Unsure, why + ": Flink 2.0 and later migrate it, before they refuse"})
+	return worst(Compare(was, now), Change{Fit: Unsure, Why: why + ": Flink 2.0 and later migrate it, before they refuse"})
 }
 
 // comparePojo: fields may come and go; those that stay have to fit.
 func comparePojo(was, now *Snapshot) Change {
 	if was.Type != now.Type {
-		return Change{FitsNot, differ(was, now)}
+		return Change{Fit: FitsNot, Why: differ(was, now)}
 	}
 	fields := func(s *Snapshot) map[string]*Snapshot {
 		m := map[string]*Snapshot{}
@@ -120,14 +141,14 @@ func comparePojo(was, now *Snapshot) Change {
 		switch a, b := before[name], after[name]; {
 		case a == nil:
 		case b == nil:
-			c = worst(c, Change{Migrates, fmt.Sprintf("field %q is gone", name)})
+			c = worst(c, Change{Fit: Migrates, Why: fmt.Sprintf("field %q is gone", name)})
 		default:
 			c = worst(c, inside(fmt.Sprintf("field %q", name), Compare(a, b)))
 		}
 	}
 	for _, name := range now.Names {
 		if after[name] != nil && before[name] == nil {
-			c = worst(c, Change{Migrates, fmt.Sprintf("field %q is new", name)})
+			c = worst(c, Change{Fit: Migrates, Why: fmt.Sprintf("field %q is new", name)})
 		}
 	}
 	for _, a := range was.Subclasses {
@@ -143,11 +164,11 @@ func comparePojo(was, now *Snapshot) Change {
 // compareEnum: constants may be added and change places, but not go.
 func compareEnum(was, now *Snapshot) Change {
 	if was.Type != now.Type {
-		return Change{FitsNot, differ(was, now)}
+		return Change{Fit: FitsNot, Why: differ(was, now)}
 	}
 	for _, name := range was.Names {
 		if !slices.Contains(now.Names, name) {
-			return Change{FitsNot, fmt.Sprintf("constant %q of enum %q is gone", name, was.Type)}
+			return Change{Fit: FitsNot, Why: fmt.Sprintf("constant %q of enum %q is gone", name, was.Type)}
 		}
 	}
 	return Change{}
@@ -156,7 +177,7 @@ func compareEnum(was, now *Snapshot) Change {
 // compareNested compares what is inside, one by one.
 func compareNested(was, now *Snapshot) Change {
 	if len(was.Nested) != len(now.Nested) {
-		return Change{FitsNot, fmt.Sprintf("%s of %d → %d fields", short(was), len(was.Nested), len(now.Nested))}
+		return Change{Fit: FitsNot, Why: fmt.Sprintf("%s of %d → %d fields", short(was), len(was.Nested), len(now.Nested))}
 	}
 	var c Change
 	for i := range was.Nested {
@@ -187,9 +208,10 @@ func nestedName(s *Snapshot, i int) string {
 	return fmt.Sprintf("field %d", i)
 }
 
-// worst is the change that decides; of equal ones the first.
+// worst is the change that decides; of equal ones the first, and what Flink
+// notices before what it does not.
 func worst(a, b Change) Change {
-	if b.Fit > a.Fit {
+	if b.Fit > a.Fit || b.Fit == a.Fit && a.Unnoticed && !b.Unnoticed {
 		return b
 	}
 	return a

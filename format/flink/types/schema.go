@@ -10,11 +10,14 @@ type Serializer struct {
 	Snapshot *Snapshot
 }
 
+// Timers is the kind of keyed state that timers are in.
+const Timers = "timers"
+
 // StateSchema is how the values of a state were serialized.
 type StateSchema struct {
 	Name format.Text
 	// Keyed is what kind of keyed state it is: value, list, map, reducing,
-	// aggregating, folding, timers; "" of operator state, which has a Mode.
+	// aggregating, folding or Timers; "" of operator state, which has a Mode.
 	Keyed       string
 	Mode        format.Mode
 	Serializers []Serializer // in the order of the file

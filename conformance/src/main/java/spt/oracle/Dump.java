@@ -6,6 +6,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Date;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -341,6 +342,8 @@ final class Dump {
             return make.numberNode((Double) value);
         } else if (value instanceof Boolean) {
             return make.booleanNode((Boolean) value);
+        } else if (value instanceof Date) {
+            return make.numberNode(((Date) value).getTime());
         } else if (value instanceof String) {
             return make.textNode((String) value);
         } else if (value instanceof byte[]) {

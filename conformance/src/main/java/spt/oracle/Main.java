@@ -79,6 +79,18 @@ public final class Main {
                 answer.set("metadata", MetadataDump.of(request.path("snapshot").asText()));
                 return answer;
             }
+            case "serializers": {
+                ObjectNode answer = Json.object();
+                Serializers.all().forEach(answer.putObject("snapshots")::put);
+                return answer;
+            }
+            case "compare": {
+                ObjectNode answer = Json.object();
+                for (JsonNode pair : request.path("pairs")) {
+                    answer.withArray("answers").add(Serializers.compare(pair.path("was").asText(), pair.path("now").asText()));
+                }
+                return answer;
+            }
             case "craft": {
                 Craft.rewrite(request.path("kind").asText(), request.path("snapshot").asText());
                 return Json.object();

@@ -1,0 +1,83 @@
+package reader
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/keyed"
+	"github.com/savepoint-tools/spt/format/flink/types"
+)
+
+// Schema tells how the managed state of an operator is serialized, by what the
+// streams of all its subtasks say: each different description of a state once.
+// What cannot be read or understood is in unread, each with its place, and the
+// rest in the schema; err is only that ctx ended. State of Go programs and the
+// changes of a changelog, which describe themselves otherwise, are left out.
+func (s *Snapshot) Schema(ctx context.Context, op *format.Operator) (schema types.Schema, unread []error, err error) {
+	m := schemaOf{s: s, ctx: ctx}
+	for _, sub := range op.Subtasks {
+		if err := ctx.Err(); err != nil {
+			return m.schema, m.unread, err
+		}
+		if h := sub.Managed; h != nil && h.Codec == format.CodecFlink {
+			states, err := s.src.operators.Schema(ctx, s.src, h)
+			m.add(nil, states, err, format.Place{Operator: op, Subtask: sub, Slot: format.SlotManaged})
+		}
+		m.keyed(sub.ManagedKeyed, format.Place{Operator: op, Subtask: sub, Slot: format.SlotManagedKeyed})
+	}
+	return m.schema, m.unread, ctx.Err()
+}
+
+type schemaOf struct {
+	s      *Snapshot
+	ctx    context.Context
+	schema types.Schema
+	unread []error
+}
+
+// keyed adds what the streams of a keyed handle say.
+func (m *schemaOf) keyed(h format.KeyedHandle, at format.Place) {
+	var stream format.Stream
+	switch h := h.(type) {
+	case *format.KeyGroups:
+		if h.Codec == format.CodecFlink {
+			stream = h.Data
+		}
+	case *format.Incremental:
+		stream = h.Meta
+	case *format.Changelog:
+		for _, inner := range h.Materialized {
+			m.keyed(inner, at)
+		}
+	}
+	if stream == nil || stream.Size() == 0 { // a placeholder
+		return
+	}
+	header, err := keyed.ReadHeader(m.ctx, m.s.src, stream)
+	if header == nil {
+		header = &keyed.Header{}
+	}
+	m.add(header.Key, header.States, err, at)
+}
+
+func (m *schemaOf) add(key *types.Snapshot, states []types.StateSchema, err error, at format.Place) {
+	if m.schema.Key == nil {
+		m.schema.Key = key
+	}
+	for _, st := range states {
+		if !slices.ContainsFunc(m.schema.States, func(other types.StateSchema) bool { return sameSchema(&st, &other) }) {
+			m.schema.States = append(m.schema.States, st)
+		}
+	}
+	if err != nil && m.ctx.Err() == nil {
+		m.unread = append(m.unread, format.At(err, "%v", at))
+	}
+}
+
+func sameSchema(a, b *types.StateSchema) bool {
+	return a.Name == b.Name && a.Kind() == b.Kind() && slices.EqualFunc(a.Serializers, b.Serializers, func(x, y types.Serializer) bool {
+		return x.Key == y.Key && x.Snapshot != nil && y.Snapshot != nil && bytes.Equal(x.Snapshot.Raw, y.Snapshot.Raw)
+	})
+}

@@ -1,0 +1,303 @@
+package transform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink/types"
+)
+
+// Schemas tells how the states of an operator are serialized: each different
+// description of a state once. What cannot be read or understood is in unread;
+// err ends a check.
+type Schemas func(ctx context.Context, op *format.Operator) (schema types.Schema, unread []error, err error)
+
+// Like is a snapshot that a job took as it will be when it restores another one:
+// what operators and states it has, and of what types.
+type Like struct {
+	*format.Savepoint
+	Schema Schemas
+}
+
+// job is the job that took the snapshot, at whatever parallelism.
+func (l *Like) job() *Job {
+	j := &Job{Whole: true}
+	for _, op := range l.Operators {
+		j.Operators = append(j.Operators, JobOperator{ID: op.ID, Name: op.Label()})
+	}
+	return j
+}
+
+// described is how the states of an operator are serialized.
+type described struct {
+	types.Schema
+	unread []error
+}
+
+// describe reads how the states of the restored operators are serialized.
+func (c *checker) describe(ctx context.Context) error {
+	if c.o.Schema == nil {
+		return nil
+	}
+	for _, op := range c.report.Restored {
+		schema, unread, err := c.o.Schema(ctx, op)
+		if err != nil {
+			return err
+		}
+		c.described[op] = &described{schema, unread}
+		for _, err := range unread {
+			c.notDescribed(op, err)
+		}
+	}
+	return nil
+}
+
+// notDescribed notes what could not be told of the states of an operator.
+func (c *checker) notDescribed(op *format.Operator, err error) {
+	switch {
+	case errors.Is(err, format.ErrMissing): // a finding of its own
+	case errors.Is(err, format.ErrUnsupported), errors.Is(err, format.ErrLimit):
+		c.once(CheckFinding{Severity: SeverityNote, Code: "types-not-checked", Operator: op, Message: "the types of its states could not be told, or not of all: " + reason(err)})
+	default:
+		c.unreadable(op, err)
+	}
+}
+
+// unreadable is state that a restore would fail to read.
+func (c *checker) unreadable(op *format.Operator, err error) {
+	c.once(CheckFinding{Severity: SeverityError, Code: "unreadable", Operator: op, Message: "its state cannot be read: " + err.Error(), Advice: "spt verify says what else is damaged"})
+}
+
+// once adds a finding unless the operator has one of its code, or the same.
+func (c *checker) once(f CheckFinding) {
+	if !slices.ContainsFunc(c.report.Findings, func(o CheckFinding) bool { return o.Code == f.Code && o.Operator == f.Operator }) {
+		c.add(f)
+	}
+}
+
+// reason is an error without its place in the snapshot, which the finding has.
+func reason(err error) string {
+	var u *types.UnknownClass
+	if errors.As(err, &u) {
+		return u.Error()
+	}
+	return err.Error()
+}
+
+// Serializers that not every release has, by the classes of their snapshots, or
+// beginnings of them that end in a dot: what the jars of Flink 1.20 to 2.3 hold.
+var (
+	gone20 = since{last: assign.Release{Major: 1, Minor: 20}, advice: "a job of Flink 1.20 has to take the state over into one of another type first"}
+
+	classSince = map[string]since{
+		"org.apache.flink.api.scala.": gone20,
+		"org.apache.flink.api.common.typeutils.base.GenericArraySerializerConfigSnapshot":                                      gone20,
+		"org.apache.flink.api.java.typeutils.runtime.EitherSerializerSnapshot":                                                 gone20,
+		"org.apache.flink.cep.nfa.NFA$MigratedNFASerializerSnapshot":                                                           gone20,
+		"org.apache.flink.cep.nfa.SharedBuffer$SharedBufferSerializerSnapshot":                                                 gone20,
+		"org.apache.flink.cep.nfa.sharedbuffer.SharedBufferNode$SharedBufferNodeSerializer$SharedBufferNodeSerializerSnapshot": gone20,
+		"org.apache.flink.formats.avro.typeutils.AvroSerializer$AvroSchemaSerializerConfigSnapshot":                            gone20,
+		"org.apache.flink.streaming.api.functions.sink.TwoPhaseCommitSinkFunction$StateSerializerSnapshot":                     gone20,
+		"org.apache.flink.api.common.typeutils.base.SetSerializerSnapshot":                                                     {first: assign.Release{Major: 2, Minor: 0}},
+		"org.apache.flink.runtime.state.ttl.TtlAwareSerializerSnapshot":                                                        {first: assign.Release{Major: 2, Minor: 0}},
+		"org.apache.flink.runtime.state.v2.ttl.TtlStateFactory$TtlSerializerSnapshot":                                          {first: assign.Release{Major: 2, Minor: 0}},
+		"org.apache.flink.streaming.api.functions.sink.legacy.TwoPhaseCommitSinkFunction$StateSerializerSnapshot":              {first: assign.Release{Major: 2, Minor: 0}},
+		"org.apache.flink.table.api.typeutils.":                                                                                {first: assign.Release{Major: 2, Minor: 0}},
+		"org.apache.flink.table.runtime.operators.window.GlobalWindow$Serializer$GlobalWindowSerializerSnapshot":               {first: assign.Release{Major: 2, Minor: 1}},
+		"org.apache.flink.api.common.typeutils.base.VariantSerializer$VariantSerializerSnapshot":                               {first: assign.Release{Major: 2, Minor: 1}},
+		"org.apache.flink.table.runtime.sequencedmultisetstate.linked.":                                                        {first: assign.Release{Major: 2, Minor: 2}},
+		"org.apache.flink.api.common.typeutils.base.BitmapSerializer$BitmapSerializerSnapshot":                                 {first: assign.Release{Major: 2, Minor: 3}},
+		"org.apache.flink.table.runtime.operators.sink.SortedLongSerializer$SortedLongSerializerSnapshot":                      {first: assign.Release{Major: 2, Minor: 3}},
+	}
+)
+
+// sinceOf is what classSince says of a class.
+func sinceOf(class string) (since, bool) {
+	if s, ok := classSince[class]; ok {
+		return s, true
+	}
+	for prefix, s := range classSince {
+		if strings.HasSuffix(prefix, ".") && strings.HasPrefix(class, prefix) {
+			return s, true
+		}
+	}
+	return since{}, false
+}
+
+// kryoSnapshot is the class that describes what Kryo wrote, of whatever version.
+const kryoSnapshot = "org.apache.flink.api.java.typeutils.runtime.kryo.KryoSerializerSnapshot"
+
+// serializers notes those that not every release has, or reads alike.
+func (f *forms) serializers(d *described) {
+	note := func(state string, snap *types.Snapshot) {
+		old := false
+		eachSnapshot(snap, func(s *types.Snapshot) {
+			if s.Old && !old { // what is inside is so too
+				old = true
+				f.add(since{what: fmt.Sprintf("a description of %s from Flink 1.6 or before", state), first: assign.Release{Major: 1, Minor: 3}, last: lastOldState})
+			}
+			if x, ok := sinceOf(s.Class); ok && !s.Old {
+				x.what = fmt.Sprintf("%s serialized by %s", state, s.Class)
+				f.add(x)
+			}
+			if s.Class == kryoSnapshot && !s.Old {
+				f.kryo(state, s)
+			}
+		})
+	}
+	note("keys", d.Key)
+	for _, st := range d.States {
+		for _, k := range st.Serializers {
+			note(fmt.Sprintf("state %q", st.Name), k.Snapshot)
+		}
+	}
+}
+
+// firstKryo5 is the first release that reads what Kryo wrote with Kryo 5.
+var firstKryo5 = assign.Release{Major: 2, Minor: 0}
+
+// kryo notes state that Flink 1 had Kryo 2 write, for Flink 2 reads it with
+// Kryo 5, in which numbers and lengths are other bytes (docs/flink-notes.md).
+func (f *forms) kryo(state string, s *types.Snapshot) {
+	of := f.c.o.Metadata
+	if of == 0 || !before(metadataSince[of], firstKryo5) {
+		return // written by Flink 2, or not known
+	}
+	key := "kryo " + state + s.Type
+	if f.seen[key] {
+		return
+	}
+	f.seen[key] = true
+	finding := CheckFinding{Severity: SeverityError, Code: "kryo", Operator: f.op,
+		Message: fmt.Sprintf("%s holds values of %s that Kryo 2 wrote. Flink 2 reads them with Kryo 5, to which some bytes mean something else: a restore fails, or goes on with other values, such as lists that lack elements", state, s.Type),
+		Advice:  "give the type a serializer of Flink's or of your own and take a savepoint with Flink 1.20, or start this state anew"}
+	switch r := f.c.o.Release; {
+	case r == assign.Release{}:
+		finding.Severity = SeverityNote
+	case before(r, firstKryo5):
+		return
+	}
+	f.c.add(finding)
+}
+
+func eachSnapshot(s *types.Snapshot, f func(*types.Snapshot)) {
+	if s == nil {
+		return
+	}
+	f(s)
+	for _, list := range [][]*types.Snapshot{s.Nested, s.Subclasses} {
+		for _, n := range list {
+			eachSnapshot(n, f)
+		}
+	}
+}
+
+// types compares how the states of an operator are serialized with how the job
+// will do that.
+func (c *checker) types(ctx context.Context, op *format.Operator) error {
+	d := c.described[op]
+	if c.o.Like == nil || d == nil {
+		return nil
+	}
+	i := slices.IndexFunc(c.o.Like.Operators, func(o *format.Operator) bool { return o.ID == op.ID })
+	if i < 0 {
+		return nil
+	}
+	now, unread, err := c.o.Like.Schema(ctx, c.o.Like.Operators[i])
+	if err != nil {
+		return err
+	}
+	for _, err := range unread {
+		c.once(CheckFinding{Severity: SeverityWarning, Code: "types-not-checked", Operator: op, Message: "the types that the job has could not be told, or not of all: " + reason(err)})
+	}
+	if d.Key != nil && now.Key != nil {
+		c.fit(op, "", "its keys", types.Compare(d.Key, now.Key), false)
+	}
+	for _, was := range d.States {
+		found := false
+		for _, st := range now.States {
+			if st.Name == was.Name && scope(&st) == scope(&was) {
+				found = true
+				c.state(op, &was, &st)
+			}
+		}
+		if !found && len(unread) == 0 {
+			c.add(CheckFinding{Severity: SeverityNote, Code: "state-not-asked", Operator: op, State: was.Name.String(),
+				Message: fmt.Sprintf("the job has no %s state of this name: what is in it stays unread, and is written again into every later snapshot", was.Kind())})
+		}
+	}
+	for _, st := range now.States {
+		if len(d.unread) == 0 && !slices.ContainsFunc(d.States, func(was types.StateSchema) bool { return st.Name == was.Name && scope(&st) == scope(&was) }) {
+			c.add(CheckFinding{Severity: SeverityNote, Code: "state-starts-empty", Operator: op, State: st.Name.String(), Message: fmt.Sprintf("the snapshot has no %s state of this name: it starts empty", st.Kind())})
+		}
+	}
+	return nil
+}
+
+// scope is within which a name means one state: list and union, broadcast,
+// keyed.
+func scope(s *types.StateSchema) string {
+	switch {
+	case s.Keyed != "":
+		return "keyed"
+	case s.Mode == format.ModeBroadcast:
+		return "broadcast"
+	}
+	return "list"
+}
+
+// state compares one state with that of the job.
+func (c *checker) state(op *format.Operator, was, now *types.StateSchema) {
+	name := was.Name.String()
+	if was.Kind() != now.Kind() {
+		f := CheckFinding{Severity: SeverityError, Code: "state-kind", Operator: op, State: name,
+			Message: fmt.Sprintf("it is %s state, and the job asks for %s state: Flink refuses", was.Kind(), now.Kind())}
+		if was.Keyed == "" {
+			f.Advice = fmt.Sprintf("let the job ask for %s state, or make it the other kind: spt set --mode %s", was.Kind(), now.Kind())
+		}
+		c.add(f)
+		return
+	}
+	for _, k := range was.Serializers {
+		what, migrates := "its values", was.Keyed != types.Timers
+		switch {
+		case was.Keyed == types.Timers:
+			what = "its timers"
+		case k.Key == "NAMESPACE_SERIALIZER":
+			what, migrates = "its namespaces", false
+		case k.Key == "KEY_SERIALIZER", k.Key == "USER_KEY_SERIALIZER":
+			what = "the keys of its map"
+		}
+		if b := now.Serializer(k.Key); b != nil {
+			c.fit(op, name, what, types.Compare(k.Snapshot, b), migrates)
+		}
+	}
+}
+
+// fit notes a change of types. What cannot be migrated has to fit as it is.
+func (c *checker) fit(op *format.Operator, state, what string, change types.Change, migrates bool) {
+	f := CheckFinding{Operator: op, State: state, Code: "type"}
+	switch {
+	case change.Fit == types.Fits:
+		return
+	case change.Unnoticed:
+		f.Severity, f.Message = SeverityError, fmt.Sprintf("%s are of another type in the job: %s. Flink compares what is inside only and does not notice: the job fails when it uses them", what, change.Why)
+		f.Advice = "give the job the old type back, or the state another name"
+	case change.Fit == types.FitsNot:
+		f.Severity, f.Message = SeverityError, fmt.Sprintf("%s are of another type in the job: %s. Flink refuses it", what, change.Why)
+		f.Advice = "give the job the old type back, or the state another name"
+	case change.Fit == types.Migrates && !migrates:
+		f.Severity, f.Message = SeverityError, fmt.Sprintf("%s are of a changed type in the job: %s. Flink migrates values, not these, and refuses it", what, change.Why)
+		f.Advice = "give the job the old type back, or the state another name"
+	case change.Fit == types.Migrates:
+		f.Severity, f.Code, f.Message = SeverityNote, "type-migrates", fmt.Sprintf("%s are of a changed type in the job: %s. Flink migrates them", what, change.Why)
+	default:
+		f.Severity, f.Code, f.Message = SeverityWarning, "type-unsure", fmt.Sprintf("whether %s fit the job is not certain: %s", what, change.Why)
+	}
+	c.add(f)
+}
