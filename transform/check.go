@@ -347,7 +347,7 @@ func (c *checker) copies(ctx context.Context, op *format.Operator, st *summary.S
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil: // that they cannot be read is a finding of its own
-		return fmt.Sprintf("its %d subtasks hold elements of the same lengths in the same order, so a restore may have multiplied them", st.Subtasks), nil
+		return fmt.Sprintf("its %d subtasks hold elements of the same lengths in the same order, so a restore may have multiplied them", st.Subtasks), nil //nolint:nilerr // see above
 	case len(reports) == 1 && reports[0].Verdict == VerdictProduct:
 		r := reports[0]
 		times := fmt.Sprintf("%d times", r.Factor)

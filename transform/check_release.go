@@ -16,7 +16,28 @@ type since struct {
 	what   string
 	first  assign.Release
 	last   assign.Release
+	why    string // more of what other releases do with it
 	advice string // where it is too new a release; "": restore with the last one first
+	note   bool   // as long as no release is named it is no more than a note
+}
+
+// readBy is whether a release reads it.
+func (s since) readBy(r assign.Release) bool {
+	return !before(r, s.first) && (s.last == assign.Release{} || !before(s.last, r))
+}
+
+// unread says that a release does not read it, and which does.
+func (s since) unread(r assign.Release) string {
+	text := fmt.Sprintf("%s, which Flink %s cannot read: ", s.what, r)
+	if before(r, s.first) {
+		text += fmt.Sprintf("%s is the first that can", s.first)
+	} else {
+		text += fmt.Sprintf("%s is the last that can", s.last)
+	}
+	if s.why != "" {
+		text += "; " + s.why
+	}
+	return text
 }
 
 // metadataSince is by the version of _metadata (spec flink-metadata 3).
@@ -65,19 +86,23 @@ func (c *checker) judge(op *format.Operator, s since) {
 	}
 	switch {
 	case r == assign.Release{}:
-		if s.last != r {
-			c.add(CheckFinding{Severity: SeverityWarning, Code: "old-state", Operator: op,
-				Message: fmt.Sprintf("it has %s, which Flink %s is the last to read", s.what, s.last),
-				Advice:  advice + "; --flink says which release is meant"})
+		if s.last == r {
+			return
 		}
+		f := CheckFinding{Severity: SeverityWarning, Code: "old-state", Operator: op,
+			Message: fmt.Sprintf("it has %s, which Flink %s is the last to read", s.what, s.last), Advice: advice + "; --flink says which release is meant"}
+		if s.why != "" {
+			f.Message += "; " + s.why
+		}
+		if s.note {
+			f.Severity = SeverityNote
+		}
+		c.add(f)
+	case s.readBy(r):
 	case before(r, s.first):
-		c.add(CheckFinding{Severity: SeverityError, Code: "release", Operator: op,
-			Message: fmt.Sprintf("it has %s, which Flink %s cannot read: %s is the first that can", s.what, r, s.first),
-			Advice:  "restore with a newer release"})
-	case s.last != assign.Release{} && before(s.last, r):
-		c.add(CheckFinding{Severity: SeverityError, Code: "release", Operator: op,
-			Message: fmt.Sprintf("it has %s, which Flink %s cannot read: %s is the last that can", s.what, r, s.last),
-			Advice:  advice})
+		c.add(CheckFinding{Severity: SeverityError, Code: "release", Operator: op, Message: "it has " + s.unread(r), Advice: "restore with a newer release"})
+	default:
+		c.add(CheckFinding{Severity: SeverityError, Code: "release", Operator: op, Message: "it has " + s.unread(r), Advice: advice})
 	}
 }
 
@@ -92,7 +117,9 @@ func (c *checker) formsOf(ctx context.Context, op *format.Operator) []since {
 		f.subtask(s)
 	}
 	if d := c.described[op]; d != nil {
-		f.serializers(d)
+		for _, s := range serializersOf(d.Schema, c.o.Metadata) {
+			f.add(s)
+		}
 	}
 	return f.all
 }

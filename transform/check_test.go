@@ -248,9 +248,9 @@ func TestCheckTypes(t *testing.T) {
 		{"another operator", CheckOptions{Schema: schemas(""), Like: &Like{&format.Savepoint{Operators: []*format.Operator{plain("b", 1)}}, schemas("")}}, []string{"error no-taker a", "note starts-empty b"}, ""},
 		{"names before a snapshot", CheckOptions{Schema: schemas(""), Job: JobOfNames([]string{"a"}), Like: &Like{&format.Savepoint{Operators: []*format.Operator{plain("b", 1)}}, schemas("")}}, nil, ""},
 
-		{"Kryo 2 into Flink 2", flink(2, 0, 4, schemas("", list)), []string{"error kryo a"}, `state "l" holds values of java.util.ArrayList that Kryo 2 wrote`},
+		{"Kryo 2 into Flink 2", flink(2, 0, 4, schemas("", list)), []string{"error release a"}, `it has state "l" with values of java.util.ArrayList that Kryo wrote, which Flink 2.0 cannot read: 1.20 is the last that can; Flink 2 has Kryo 5`},
 		{"Kryo 2 into Flink 1", flink(1, 20, 4, schemas("", list)), nil, ""},
-		{"Kryo 2 into no release", CheckOptions{Metadata: 4, Schema: schemas("", list)}, []string{"note kryo a"}, ""},
+		{"Kryo 2 into no release", CheckOptions{Metadata: 4, Schema: schemas("", list)}, []string{"note old-state a"}, ""},
 		{"Kryo 5 into Flink 2", flink(2, 3, 5, schemas("", list)), nil, ""},
 		{"Kryo of an unknown writer", flink(2, 3, 0, schemas("", list)), nil, ""},
 		{"Scala into 2.0", flink(2, 0, 4, schemas("org.apache.flink.api.scala.typeutils.ScalaCaseClassSerializerSnapshot")), []string{"error release a"}, "keys serialized by org.apache.flink.api.scala.typeutils.ScalaCaseClassSerializerSnapshot, which Flink 2.0 cannot read: 1.20 is the last that can"},
@@ -279,6 +279,33 @@ func TestCheckTypes(t *testing.T) {
 				t.Errorf("%q, not %q", r.Findings[0].Message, tt.text)
 			}
 		})
+	}
+}
+
+// TestTypesFor: what a release has no serializer for is refused, with its place.
+func TestTypesFor(t *testing.T) {
+	set, long := schemas("", ofList("l", 0, "Set")), schemas("", ofList("l", 0, "Long"))
+	sp := memoryInput(operator("a")).Savepoint
+	flink := func(major, minor int) assign.Release { return assign.Release{Major: major, Minor: minor} }
+	if err := TypesFor(t.Context(), sp, set, 6, flink(2, 0)); err != nil {
+		t.Error(err)
+	}
+	if err := TypesFor(t.Context(), sp, long, 6, flink(1, 3)); err != nil {
+		t.Error(err)
+	}
+	err := TypesFor(t.Context(), sp, set, 6, flink(1, 20))
+	if !errors.Is(err, format.ErrUnsupported) || !strings.HasPrefix(err.Error(), `operator "a": state "l" serialized by `) || !strings.HasSuffix(err.Error(), "which Flink 1.20 cannot read: 2.0 is the first that can") {
+		t.Error(err)
+	}
+	kryo := schemas("", ofList("l", 0, kryoSnapshot))
+	for _, x := range []struct {
+		metadata int32
+		r        assign.Release
+		refused  bool
+	}{{4, flink(1, 16), false}, {4, flink(2, 0), true}, {5, flink(2, 3), false}, {5, flink(1, 20), true}, {0, flink(2, 0), false}} {
+		if err := TypesFor(t.Context(), sp, kryo, x.metadata, x.r); errors.Is(err, format.ErrUnsupported) != x.refused {
+			t.Errorf("Kryo of metadata %d for %v: %v", x.metadata, x.r, err)
+		}
 	}
 }
 

@@ -89,10 +89,15 @@ func reason(err error) string {
 	return err.Error()
 }
 
+var (
+	lastFlink1  = assign.Release{Major: 1, Minor: 20}
+	firstFlink2 = assign.Release{Major: 2, Minor: 0}
+)
+
 // Serializers that not every release has, by the classes of their snapshots, or
 // beginnings of them that end in a dot: what the jars of Flink 1.20 to 2.3 hold.
 var (
-	gone20 = since{last: assign.Release{Major: 1, Minor: 20}, advice: "a job of Flink 1.20 has to take the state over into one of another type first"}
+	gone20 = since{last: lastFlink1, note: true, advice: "a job of Flink 1.20 has to take the state over into one of another type first"}
 
 	classSince = map[string]since{
 		"org.apache.flink.api.scala.": gone20,
@@ -103,11 +108,11 @@ var (
 		"org.apache.flink.cep.nfa.sharedbuffer.SharedBufferNode$SharedBufferNodeSerializer$SharedBufferNodeSerializerSnapshot": gone20,
 		"org.apache.flink.formats.avro.typeutils.AvroSerializer$AvroSchemaSerializerConfigSnapshot":                            gone20,
 		"org.apache.flink.streaming.api.functions.sink.TwoPhaseCommitSinkFunction$StateSerializerSnapshot":                     gone20,
-		"org.apache.flink.api.common.typeutils.base.SetSerializerSnapshot":                                                     {first: assign.Release{Major: 2, Minor: 0}},
-		"org.apache.flink.runtime.state.ttl.TtlAwareSerializerSnapshot":                                                        {first: assign.Release{Major: 2, Minor: 0}},
-		"org.apache.flink.runtime.state.v2.ttl.TtlStateFactory$TtlSerializerSnapshot":                                          {first: assign.Release{Major: 2, Minor: 0}},
-		"org.apache.flink.streaming.api.functions.sink.legacy.TwoPhaseCommitSinkFunction$StateSerializerSnapshot":              {first: assign.Release{Major: 2, Minor: 0}},
-		"org.apache.flink.table.api.typeutils.":                                                                                {first: assign.Release{Major: 2, Minor: 0}},
+		"org.apache.flink.api.common.typeutils.base.SetSerializerSnapshot":                                                     {first: firstFlink2},
+		"org.apache.flink.runtime.state.ttl.TtlAwareSerializerSnapshot":                                                        {first: firstFlink2},
+		"org.apache.flink.runtime.state.v2.ttl.TtlStateFactory$TtlSerializerSnapshot":                                          {first: firstFlink2},
+		"org.apache.flink.streaming.api.functions.sink.legacy.TwoPhaseCommitSinkFunction$StateSerializerSnapshot":              {first: firstFlink2},
+		"org.apache.flink.table.api.typeutils.":                                                                                {first: firstFlink2},
 		"org.apache.flink.table.runtime.operators.window.GlobalWindow$Serializer$GlobalWindowSerializerSnapshot":               {first: assign.Release{Major: 2, Minor: 1}},
 		"org.apache.flink.api.common.typeutils.base.VariantSerializer$VariantSerializerSnapshot":                               {first: assign.Release{Major: 2, Minor: 1}},
 		"org.apache.flink.table.runtime.sequencedmultisetstate.linked.":                                                        {first: assign.Release{Major: 2, Minor: 2}},
@@ -132,57 +137,48 @@ func sinceOf(class string) (since, bool) {
 // kryoSnapshot is the class that describes what Kryo wrote, of whatever version.
 const kryoSnapshot = "org.apache.flink.api.java.typeutils.runtime.kryo.KryoSerializerSnapshot"
 
-// serializers notes those that not every release has, or reads alike.
-func (f *forms) serializers(d *described) {
+// serializersOf lists what of the serializers of an operator's states not every
+// release has, or reads alike. metadata is the version of the _metadata that the
+// job wrote, 0 where that is not known.
+func serializersOf(schema types.Schema, metadata int32) (all []since) {
 	note := func(state string, snap *types.Snapshot) {
 		old := false
 		eachSnapshot(snap, func(s *types.Snapshot) {
-			if s.Old && !old { // what is inside is so too
+			switch x, ok := sinceOf(s.Class); {
+			case s.Old && !old: // what is inside is so too
 				old = true
-				f.add(since{what: fmt.Sprintf("a description of %s from Flink 1.6 or before", state), first: assign.Release{Major: 1, Minor: 3}, last: lastOldState})
-			}
-			if x, ok := sinceOf(s.Class); ok && !s.Old {
+				all = append(all, since{what: fmt.Sprintf("a description of %s from Flink 1.6 or before", state), last: lastOldState})
+			case s.Old:
+			case s.Class == kryoSnapshot && metadata > 0:
+				all = append(all, kryo(state, s.Type, metadata))
+			case ok:
 				x.what = fmt.Sprintf("%s serialized by %s", state, s.Class)
-				f.add(x)
-			}
-			if s.Class == kryoSnapshot && !s.Old {
-				f.kryo(state, s)
+				all = append(all, x)
 			}
 		})
 	}
-	note("keys", d.Key)
-	for _, st := range d.States {
+	note("keys", schema.Key)
+	for _, st := range schema.States {
 		for _, k := range st.Serializers {
 			note(fmt.Sprintf("state %q", st.Name), k.Snapshot)
 		}
 	}
+	return all
 }
 
-// firstKryo5 is the first release that reads what Kryo wrote with Kryo 5.
-var firstKryo5 = assign.Release{Major: 2, Minor: 0}
-
-// kryo notes state that Flink 1 had Kryo 2 write, for Flink 2 reads it with
-// Kryo 5, in which numbers and lengths are other bytes (docs/flink-notes.md).
-func (f *forms) kryo(state string, s *types.Snapshot) {
-	of := f.c.o.Metadata
-	if of == 0 || !before(metadataSince[of], firstKryo5) {
-		return // written by Flink 2, or not known
+// kryo is for values that Kryo wrote: Flink 1 has Kryo 2, Flink 2 has Kryo 5, and
+// each reads the bytes of the other as something else (docs/flink-notes.md).
+func kryo(state, of string, metadata int32) since {
+	s := since{what: fmt.Sprintf("%s with values of %s that Kryo wrote", state, of), note: true,
+		advice: "give the type a serializer of Flink's or of your own and take a savepoint with Flink 1.20, or start this state anew"}
+	if before(metadataSince[metadata], firstFlink2) {
+		s.last = lastFlink1
+		s.why = "Flink 2 has Kryo 5, to which some bytes of Kryo 2 mean something else: a restore fails, or goes on with other values, such as lists that lack elements"
+	} else {
+		s.first = firstFlink2
+		s.why = "Flink 1 has Kryo 2, to which the bytes of Kryo 5 mean something else"
 	}
-	key := "kryo " + state + s.Type
-	if f.seen[key] {
-		return
-	}
-	f.seen[key] = true
-	finding := CheckFinding{Severity: SeverityError, Code: "kryo", Operator: f.op,
-		Message: fmt.Sprintf("%s holds values of %s that Kryo 2 wrote. Flink 2 reads them with Kryo 5, to which some bytes mean something else: a restore fails, or goes on with other values, such as lists that lack elements", state, s.Type),
-		Advice:  "give the type a serializer of Flink's or of your own and take a savepoint with Flink 1.20, or start this state anew"}
-	switch r := f.c.o.Release; {
-	case r == assign.Release{}:
-		finding.Severity = SeverityNote
-	case before(r, firstKryo5):
-		return
-	}
-	f.c.add(finding)
+	return s
 }
 
 func eachSnapshot(s *types.Snapshot, f func(*types.Snapshot)) {

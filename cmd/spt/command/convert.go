@@ -170,8 +170,9 @@ beside it are named by the absolute place of OUT, or take --metadata-version 3.
 it knows, and operator state described as it expects. What it has no place for,
 such as uids before Flink 2.0, is named as lost. What a job would miss is
 refused: compressed operator state before 1.18, changelog state before 1.16,
-RocksDB files of Flink 2 before 2.0. Elements, entries and the descriptions of
-their types are not rewritten: the older release must be able to read those.
+RocksDB files of Flink 2 before 2.0, types whose serializers it has not, and
+values of Kryo between Flink 1 and 2, which read them differently. Elements,
+entries and the descriptions of their types are not rewritten.
 
 OUT appears when it is whole: interrupted, nothing is left under its name.
 Without OUT nothing is written, and spt says what would be.`,
@@ -225,6 +226,9 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 		return nil, usagef("--flink is of a Flink folder: an .spt file is read by no release of Flink")
 	}
 	o.opts.Family = reader.Flink
+	if err := transform.TypesFor(ctx, snap.Savepoint, snap.Schema, int32(snap.Container.Metadata), o.release); err != nil {
+		return nil, inContainer(err, snap)
+	}
 	sp, rebuilt, err := transform.OperatorStateFor(ctx, env.input(snap), o.release)
 	if err != nil {
 		return nil, inContainer(err, snap)
