@@ -113,16 +113,17 @@ knowing. Exit 1 if there is an error, with --strict a warning too.
 
 What the job has is said by --names FILE, a list of its uids (an id of 32 hex
 digits stands for an operator without one), by --plan FILE, or by --like
-SNAPSHOT. The ids in a plan are those of vertices, and a vertex has the id of the
-first operator of its chain: operators chained behind it cannot be told by a
+SNAPSHOT. The ids in a plan are those of vertices, and a vertex has the id of
+the first operator of its chain: operators chained behind it cannot be told by a
 plan, and where the snapshot stores no names, what has no vertex is a warning.
 Names tell for sure, and both can be given: the plan adds parallelisms.
 
 --like is a savepoint that the new version of the job took, in a test say: it
 tells of operators, unless names do, and of the names, kinds and types of their
-states. Types are compared by the rules of Flink's own serializers; whether those
-of your own fit, their code decides. Without any of the three, what does not
-depend on the job is checked. SPT_NAMES is not taken for the job's uids.
+states. Types are compared by the rules of Flink's own serializers; your own
+serializers decide themselves, which is a warning. Without any of the three,
+what does not depend on the job is checked. SPT_NAMES is not taken for the job's
+uids.
 
 Checked are: state that no operator takes; operators that start empty;
 parallelism and max parallelism; files that are not where they are said to be,
