@@ -94,7 +94,7 @@ Kinds of differences, as --ignore takes them:
 		Example: `  spt diff chk-4100 chk-4211
   spt diff sp-001 sp-002 -v --limit 3
   spt diff before after --ignore offsets,coordinator -o json
-  spt diff sp-001 sp-001.spt && echo nothing was lost`,
+  spt diff sp-001 sp-012.spt && echo nothing was lost`,
 		Args: exactly(2, "two snapshots"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env); err != nil {

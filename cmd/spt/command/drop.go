@@ -51,7 +51,7 @@ its files and cannot be taken out of them here.
 Flink gives a state that is not in a snapshot to the job empty, and needs no
 --allowNonRestoredState for what is gone.`,
 		Example: `  spt drop sp-001 smaller --operator even-id-logger
-  spt drop sp-001 smaller --operator sink --state writer_raw_states
+  spt drop sp-001 smaller --operator buffering-sink --state buffered-elements
   spt drop chk-4211 aligned --channels`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -71,8 +71,8 @@ stays or loses all, by what the expression says of its state and subtask.
 Each subtask has a copy of a broadcast state. An expression on subtask leaves
 copies that differ, and says so.`,
 		Example: `  spt filter sp-001 small --state even-ids --where 'value > 20'
-  spt filter sp-001 small --operator sink --where 'size > 1 * MiB' --invert
-  spt filter sp-001 fewer --state rules --where 'not (key in [7, 8])'`,
+  spt filter sp-001 small --operator buffering-sink --where 'size > 1 * KiB' --invert
+  spt filter sp-009 fewer --state rules --where 'not (key in [7, 8])'`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env); err != nil {

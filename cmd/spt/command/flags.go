@@ -63,11 +63,18 @@ func (e *Env) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.uids = make(map[string]string, len(uids))
 	for _, uid := range uids {
-		e.uids[format.OperatorIDOf(uid).String()] = uid
+		e.learn(uid)
 	}
 	return nil
+}
+
+// learn makes a uid known that was met otherwise than in --names.
+func (e *Env) learn(uid string) {
+	if e.uids == nil {
+		e.uids = map[string]string{}
+	}
+	e.uids[format.OperatorIDOf(uid).String()] = uid
 }
 
 // readNames reads uids, one a line; empty lines and lines that start with # do

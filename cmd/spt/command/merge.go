@@ -57,8 +57,8 @@ together in files and go with their operator only.
 Nothing of A is replaced: an operator, or a state, that A has already is
 refused. So are records in flight, an operator that had finished, and single
 states where A and B have the operator at different parallelisms.`,
-		Example: `  spt merge sp-010 both --from sp-009 --operator lists
-  spt merge sp-010 both --from sp-009 --operator sink --state writer_raw_states`,
+		Example: `  spt merge sp-001 both --from sp-007 --operator union
+  spt merge before both --from after --operator sink --state writer_raw_states`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env); err != nil {

@@ -104,7 +104,11 @@ func (p *pick) pickOperators(env *Env, all []*format.Operator) ([]*format.Operat
 	keep := map[*format.Operator]bool{}
 	for _, want := range p.operators {
 		n, byPrefix := 0, 0
+		id := format.OperatorIDOf(want)
 		for _, op := range all {
+			if id == op.ID { // the uid itself, which files before Flink 2.0 do not hold
+				env.learn(want)
+			}
 			exact := want == op.ID.String() || matches([]string{want}, op.UID.String()) || matches([]string{want}, op.Name.String()) || matches([]string{want}, env.uids[op.ID.String()])
 			prefix := len(want) >= 4 && strings.HasPrefix(op.ID.String(), strings.ToLower(want))
 			if exact || prefix {

@@ -61,8 +61,8 @@ at once, so that two can swap; two operators of one id are refused.
 --state-name renames list, union and broadcast states, in _metadata and in the
 state itself. Keyed states have their names inside their files and stay.`,
 		Example: `  spt rename sp-001 renamed --uid even-id-logger=id-logger
-  spt rename sp-001 renamed --uid a=b --uid b=a
-  spt rename sp-001 renamed --operator sink --state-name buffered=pending`,
+  spt rename sp-001 swapped --uid sink=buffering-sink --uid buffering-sink=sink
+  spt rename sp-001 renamed --operator buffering-sink --state-name buffered-elements=pending`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env); err != nil {
