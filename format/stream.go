@@ -303,3 +303,10 @@ type Source interface {
 type Sizer interface {
 	SizeOf(ctx context.Context, s Stream) (int64, error)
 }
+
+// Locator is an optional ability of a Source: where the bytes of a stream really
+// lie. Streams of equal places hold the same bytes. "" where there is no telling;
+// an error that matches ErrMissing where they are not to be found.
+type Locator interface {
+	PlaceOf(ctx context.Context, s Stream) (string, error)
+}

@@ -127,6 +127,31 @@ func (s *source) SizeOf(ctx context.Context, st format.Stream) (int64, error) {
 	return st.Size(), nil
 }
 
+// PlaceOf implements format.Locator: the store, the name and the version of the
+// file that a stream refers to.
+func (s *source) PlaceOf(ctx context.Context, st format.Stream) (string, error) {
+	if _, _, ok := format.Reference(st); !ok {
+		return "", nil
+	}
+	l := s.lookup(ctx, st)
+	if l.err != nil {
+		return "", l.err
+	}
+	name := l.found.Name
+	if c, ok := l.found.Store.(storage.Canonicalizer); ok {
+		real, err := c.Canonical(ctx, name)
+		if err != nil {
+			return "", storageKind(err)
+		}
+		name = real
+	}
+	place := fmt.Sprintf("%p %s %s", l.found.Store, l.found.Info.Version, name)
+	if seg, ok := st.(*format.Segment); ok {
+		place += fmt.Sprintf(" %d %d", seg.Start, seg.Length)
+	}
+	return place, nil
+}
+
 func (s *source) inline(st *format.Inline, p []byte, off int64) (int, error) {
 	if off < 0 || off > st.Size() || int64(len(p)) > st.Size()-off {
 		return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d were asked for of %d inline bytes", len(p), off, st.Size())

@@ -97,6 +97,9 @@ type Diff struct {
 	Differences []Difference
 	// KeyedCompared: keyed state was compared, by bytes and not by entries.
 	KeyedCompared bool
+	// ByDigest is the bytes of streams of two .spt files that were told to be the
+	// same by the digests of their chunks, and not read.
+	ByDigest int64
 }
 
 // Difference is one thing in which two savepoints differ.
@@ -183,13 +186,14 @@ func DiffSavepoints(ctx context.Context, a, b Input, o DiffOptions) (*Diff, erro
 }
 
 type differ struct {
-	ctx   context.Context
-	a, b  Input
-	o     DiffOptions
-	hash  hasher
-	limit int // of different elements in memory
-	table *pairTable
-	out   *Diff
+	ctx         context.Context
+	a, b        Input
+	o           DiffOptions
+	hash        hasher
+	limit       int // of different elements in memory
+	table       *pairTable
+	out         *Diff
+	sameStreams map[[2]format.Stream]bool // see sameReference
 }
 
 func (d *differ) add(k DiffKind, op *OperatorDiff, st *StateDiff, format string, args ...any) {

@@ -3,6 +3,7 @@ package transform
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -25,8 +26,8 @@ type KeyedDiff struct {
 	// Key groups with data.
 	OldGroups, NewGroups                                  int64
 	SameGroups, ChangedGroups, AddedGroups, RemovedGroups int64
-	// Files: the different ones. Those named by equal absolute references are the
-	// same and were not read.
+	// Files: the different ones. Those of equal references that lead to one file
+	// are the same and were not read.
 	SameFiles, AddedFiles, RemovedFiles int64
 	SameBytes, AddedBytes, RemovedBytes int64
 	ByReference                         int64 // of SameFiles
@@ -309,8 +310,14 @@ func sameGroup(ra, rb *window, old, now []rangeOf) (bool, error) {
 		if x.n != y.n {
 			return false, nil
 		}
-		if x.off == y.off && sameReference(x.s, y.s) {
-			continue
+		if x.off == y.off {
+			same, err := ra.d.sameReference(x.s, y.s)
+			if err != nil {
+				return false, err
+			}
+			if same {
+				continue
+			}
 		}
 		if same, err := sameRange(ra, rb, x, y); err != nil || !same {
 			return false, err
@@ -384,26 +391,63 @@ func (d *differ) size(in Input, s format.Stream) (int64, error) {
 	return s.Size(), nil
 }
 
-// sameReference is whether two streams name the same bytes: the same place,
-// which does not depend on where a snapshot stands, or the same chunks.
-func sameReference(x, y format.Stream) bool {
-	if cx, ok := x.(*format.Chunks); ok {
-		if cy, ok := y.(*format.Chunks); ok && cx.Digest != "" && cx.Key() == cy.Key() {
-			return true
+// sameReference is whether two streams are the same bytes by what names them:
+// one reference that leads both to one file, or to none, or chunks of equal
+// digests.
+func (d *differ) sameReference(x, y format.Stream) (bool, error) {
+	pair := [2]format.Stream{x, y} // a stream has many key groups
+	same, known := d.sameStreams[pair]
+	if known {
+		return same, nil
+	}
+	same, err := d.lookUp(x, y)
+	if err == nil {
+		if d.sameStreams == nil {
+			d.sameStreams = map[[2]format.Stream]bool{}
 		}
+		d.sameStreams[pair] = same
 	}
-	kx, ky := writtenAs(x).Key(), writtenAs(y).Key()
-	switch kx.Kind {
-	case format.KindAbsolute, format.KindSegment, format.KindChunks:
-		return kx == ky
+	return same, err
+}
+
+func (d *differ) lookUp(x, y format.Stream) (bool, error) {
+	if cx, ok := x.(*format.Chunks); ok {
+		cy, ok := y.(*format.Chunks)
+		if ok && cx.Digest != "" && cx.Key() == cy.Key() {
+			d.out.ByDigest += cx.Length
+			return true, nil
+		}
+		return false, nil
 	}
-	return false
+	kx, ky := x.Key(), y.Key()
+	if kx != ky || kx.Kind != format.KindAbsolute && kx.Kind != format.KindSegment {
+		return false, nil
+	}
+	p, err := d.placeOf(d.a, x)
+	q, qerr := d.placeOf(d.b, y)
+	switch {
+	case errors.Is(err, format.ErrMissing) && errors.Is(qerr, format.ErrMissing):
+		return true, nil
+	case err != nil || qerr != nil:
+		return false, cmp.Or(err, qerr)
+	}
+	return p != "" && p == q, nil
+}
+
+// placeOf is where a stream's bytes lie, "" where there is no telling.
+func (d *differ) placeOf(in Input, s format.Stream) (string, error) {
+	l, ok := in.Source.(format.Locator)
+	if !ok {
+		return "", nil
+	}
+	p, err := l.PlaceOf(d.ctx, s)
+	return p, format.InFile(err, in.Location)
 }
 
 // sameBytes compares two streams.
 func (d *differ) sameBytes(x, y format.Stream) (bool, error) {
-	if sameReference(x, y) {
-		return true, nil
+	if same, err := d.sameReference(x, y); same || err != nil {
+		return same, err
 	}
 	n, err := d.size(d.a, x)
 	if err != nil {
@@ -474,18 +518,29 @@ func (d *differ) files(a, b *keyedSide, r *KeyedDiff) error {
 			}
 		}
 	}
+	same := map[place]bool{}
+	for _, p := range order[0] {
+		f := left[0][p]
+		g, both := left[1][p]
+		if !both {
+			continue
+		}
+		var err error
+		if same[p], err = d.sameReference(f.s, g.s); err != nil {
+			return err
+		}
+		if same[p] {
+			r.SameFiles++
+			r.ByReference++
+			r.SameBytes += max(writtenAs(f.s).Size(), 0)
+		}
+	}
 	var sizes [2]map[int64]bool
 	for i, s := range []*keyedSide{a, b} {
 		sizes[i] = map[int64]bool{}
 		for _, p := range order[i] {
 			f := left[i][p]
-			if g, both := left[1-i][p]; both && sameReference(f.s, g.s) {
-				if i == 0 {
-					n := max(writtenAs(f.s).Size(), 0)
-					r.SameFiles++
-					r.ByReference++
-					r.SameBytes += n
-				}
+			if same[p] {
 				continue
 			}
 			if f.n < 0 {
@@ -504,7 +559,7 @@ func (d *differ) files(a, b *keyedSide, r *KeyedDiff) error {
 		sets[i] = map[fileContent]bool{}
 		for _, p := range order[i] {
 			f := left[i][p]
-			if g, both := left[1-i][p]; both && sameReference(f.s, g.s) {
+			if same[p] {
 				continue
 			}
 			if !sizes[1-i][f.n] {

@@ -223,6 +223,9 @@ func (r *differ) remarks(res *DiffResult) error {
 	if res.KeyedByBytes {
 		b.WriteString("Keyed state is compared by the bytes of key groups and files, not by its entries.\n")
 	}
+	if res.ByDigest > 0 {
+		fmt.Fprintf(&b, "%s of both .spt files have the same checksums and were not read: spt verify reads them.\n", ui.Bytes(res.ByDigest))
+	}
 	if b.Len() == 0 {
 		return nil
 	}
