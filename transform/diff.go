@@ -213,7 +213,7 @@ func (d *differ) run() (*Diff, error) {
 	for i, in := range []Input{d.a, d.b} {
 		s, all, err := figures(d.ctx, in)
 		if err != nil {
-			return nil, err
+			return nil, format.InFile(err, in.Location)
 		}
 		ops[i] = all
 		if i == 0 {
@@ -490,11 +490,11 @@ func (d *differ) types(o *OperatorDiff, st *StateDiff) error {
 	}
 	old, err := d.envelopes(d.a, o.old, st.Old)
 	if err != nil {
-		return err
+		return format.InFile(err, d.a.Location)
 	}
 	now, err := d.envelopes(d.b, o.new, st.New)
 	if err != nil {
-		return err
+		return format.InFile(err, d.b.Location)
 	}
 	for form, x := range old {
 		if y, ok := now[form]; ok && x != y {

@@ -346,7 +346,7 @@ func (w *window) at(s format.Stream, off, n int64) ([]byte, error) {
 		}
 		k := min(size-off, windowSize)
 		if k <= 0 {
-			return nil, format.Errorf(format.ErrTruncated, "byte %d of a stream of %d was asked for", off, size)
+			return nil, format.InFile(format.Errorf(format.ErrTruncated, "byte %d of a stream of %d was asked for", off, size), w.in.Location)
 		}
 		if cap(w.buf) == 0 {
 			w.buf = make([]byte, windowSize)
@@ -620,9 +620,10 @@ func (d *differ) legacy(o *OperatorDiff, st *StateDiff) error {
 	}
 	x, err := of(d.a, o.old)
 	if err != nil {
-		return err
+		return format.InFile(err, d.a.Location)
 	}
 	y, err := of(d.b, o.new)
+	err = format.InFile(err, d.b.Location)
 	if err == nil && !maps.Equal(x, y) {
 		d.add(DiffLegacy, o, st, "legacy state changed")
 	}
