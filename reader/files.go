@@ -14,12 +14,16 @@ import (
 // FileState is a file that the snapshot refers to, and what became of it.
 type FileState struct {
 	summary.File
-	Found Found // valid where Err is nil
-	Err   error // matches format.ErrMissing where it is not to be had
+	Found Found  // valid where Err is nil
+	Err   error  // matches format.ErrMissing where it is not to be had
+	Wrong string // how it is not what the snapshot promises; "" if it can be
 }
 
 // Missing is whether the file is not there or not reachable.
 func (f FileState) Missing() bool { return f.Err != nil }
+
+// Whole is whether the file is there, and as long as it should be.
+func (f FileState) Whole() bool { return f.Err == nil && f.Wrong == "" }
 
 // parallelLookups bounds how many files are looked for at once.
 const parallelLookups = 16
@@ -39,6 +43,9 @@ func (s *Snapshot) Files(ctx context.Context, files []summary.File) ([]FileState
 				return err
 			}
 			all[i] = FileState{File: f, Found: found, Err: err}
+			if err == nil {
+				all[i].Wrong = f.Wrong(found.Info.Size)
+			}
 			return nil
 		})
 	}

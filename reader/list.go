@@ -197,16 +197,23 @@ func (e *Entry) open(ctx context.Context, o Options) error {
 		return err
 	}
 	e.Bytes = e.Container.Size
+	wrong := 0
 	for _, f := range files {
 		if f.Missing() {
 			e.Missing++
 		} else {
 			e.Bytes += f.Bytes
 		}
+		if f.Wrong != "" {
+			wrong++
+		}
 	}
 	e.State = Complete
-	if e.Missing > 0 {
+	switch {
+	case e.Missing > 0:
 		e.State, e.Problem = Incomplete, plural(e.Missing, "file")+" missing"
+	case wrong > 0:
+		e.State, e.Problem = Damaged, plural(wrong, "file")+" not as long as promised"
 	}
 	if err := snap.Unchanged(ctx); err != nil {
 		e.State, e.Problem = Damaged, format.ErrChanged.Error()

@@ -36,15 +36,30 @@ func (f *fileSet) add(s format.Stream) bool {
 	id := fileID{relative, key.Name}
 	file := f.files[id]
 	if file == nil {
-		file = &File{Path: path.String(), Relative: relative, Shared: isShared(s)}
+		file = &File{Path: path.String(), Relative: relative, Shared: isShared(s), Length: -1}
 		f.files[id] = file
 	}
 	file.Handles++
 	if first {
 		file.Bytes += format.SizeOf(s)
 		file.Merged = file.Merged || key.Kind == format.KindSegment
+		switch s := s.(type) {
+		case *format.Segment:
+			if s.Start >= 0 && s.Length >= 0 && s.Start+s.Length >= 0 {
+				file.Reach = max(file.Reach, s.Start+s.Length)
+			}
+		case *format.File:
+			file.Length = max(file.Length, s.Length)
+		}
 	}
 	return first
+}
+
+// changelog marks the file of a stream as one of changes.
+func (f *fileSet) changelog(s format.Stream) {
+	if _, relative, ok := format.Reference(s); ok {
+		f.files[fileID{relative, s.Key().Name}].Changelog = true // it was added
+	}
 }
 
 func (f *fileSet) list() []File {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -91,6 +92,23 @@ type File struct {
 	Bytes    int64
 	Handles  int // that name it
 	Shared   bool
+	// Length is what a handle says of the whole file, -1 where none does; Reach is
+	// how far segments in it go. A file of changes (Changelog) is one byte longer
+	// than its handles say.
+	Length, Reach int64
+	Changelog     bool
+}
+
+// Wrong says how a file of size bytes cannot be what the snapshot promises; ""
+// if it can.
+func (f *File) Wrong(size int64) string {
+	switch {
+	case f.Length >= 0 && size != f.Length && !(f.Changelog && size == f.Length+1):
+		return fmt.Sprintf("%d bytes are promised, the file has %d", f.Length, size)
+	case f.Reach > size:
+		return fmt.Sprintf("segments up to byte %d are promised, the file has %d", f.Reach, size)
+	}
+	return ""
 }
 
 // Of adds up a savepoint. Only offsets that live in chunks of an .spt are read
@@ -329,6 +347,7 @@ func (m *measure) keyedStreams(st *State, h format.KeyedHandle) {
 		var most int64
 		for _, s := range h.Streams {
 			m.placeOnce(st, s.Data)
+			m.files.changelog(s.Data)
 			most += format.SizeOf(s.Data)
 		}
 		st.Bytes += min(max(h.StateSize, 0), most)

@@ -88,6 +88,28 @@ func TestOffsetsThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// TestWrongFile: how long a file may be.
+func TestWrongFile(t *testing.T) {
+	for _, x := range []struct {
+		f    summary.File
+		size int64
+		want string
+	}{
+		{summary.File{Length: 10}, 10, ""},
+		{summary.File{Length: 10}, 9, "10 bytes are promised, the file has 9"},
+		{summary.File{Length: 10}, 11, "10 bytes are promised, the file has 11"},
+		{summary.File{Length: 10, Changelog: true}, 11, ""},
+		{summary.File{Length: 10, Changelog: true}, 12, "10 bytes are promised, the file has 12"},
+		{summary.File{Length: -1}, 0, ""},
+		{summary.File{Length: -1, Reach: 10}, 20, ""},
+		{summary.File{Length: -1, Reach: 10}, 9, "segments up to byte 10 are promised, the file has 9"},
+	} {
+		if got := x.f.Wrong(x.size); got != x.want {
+			t.Errorf("%+v of %d bytes: %q, want %q", x.f, x.size, got, x.want)
+		}
+	}
+}
+
 // Each byte of state is counted in one place, whatever names it.
 func TestBytesCountOnce(t *testing.T) {
 	shared := file("s3://b/job/shared/x", false, 1000)
@@ -118,10 +140,10 @@ func TestBytesCountOnce(t *testing.T) {
 		t.Errorf("second operator: %+v, want %+v", s.Operators[1].Bytes, want)
 	}
 	want := []summary.File{
-		{Path: "s3://b/job/shared/x", Bytes: 1000, Handles: 3, Shared: true},
-		{Path: "own", Relative: true, Bytes: 70, Handles: 2},
-		{Path: "file:/j/taskowned/m", Merged: true, Bytes: 40, Handles: 3, Shared: true},
-		{Path: "file:/elsewhere/y", Bytes: 9, Handles: 1},
+		{Path: "s3://b/job/shared/x", Bytes: 1000, Handles: 3, Shared: true, Length: 1000},
+		{Path: "own", Relative: true, Bytes: 70, Handles: 2, Length: 70},
+		{Path: "file:/j/taskowned/m", Merged: true, Bytes: 40, Handles: 3, Shared: true, Length: -1, Reach: 40},
+		{Path: "file:/elsewhere/y", Bytes: 9, Handles: 1, Length: 9},
 	}
 	if len(s.Files) != len(want) {
 		t.Fatalf("files %+v", s.Files)

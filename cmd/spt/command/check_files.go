@@ -35,13 +35,7 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, ops []*for
 	if err != nil {
 		return nil, err
 	}
-	c := fileChecker{env: env, snap: snap, at: map[[3]string]*fileFinding{}, users: map[string]*format.Operator{}, short: map[string]string{}}
-	sizes := map[string]int64{}
-	for _, f := range states {
-		if f.Err == nil {
-			sizes[f.Path] = f.Found.Info.Size
-		}
-	}
+	c := fileChecker{env: env, snap: snap, at: map[[3]string]*fileFinding{}, users: map[string]*format.Operator{}}
 	_ = part.EachStream(func(p format.Place, st format.Stream) error {
 		path, _, ok := format.Reference(st)
 		if !ok {
@@ -52,9 +46,6 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, ops []*for
 			c.users[name] = p.Operator
 		} else if user != p.Operator {
 			c.users[name] = nil // of several
-		}
-		if size, found := sizes[name]; found {
-			c.length(p, st, name, size)
 		}
 		return nil
 	})
@@ -85,21 +76,6 @@ type fileChecker struct {
 	order []*fileFinding
 	at    map[[3]string]*fileFinding // by code, folder and what is wrong
 	users map[string]*format.Operator
-	short map[string]string // files that are not as long as promised, and why
-}
-
-// length notes a file that is not as long as its handle says.
-func (c *fileChecker) length(p format.Place, st format.Stream, name string, size int64) {
-	switch s := st.(type) {
-	case *format.File:
-		if s.Length >= 0 && !reader.LengthFits(p, s.Length, size) {
-			c.short[name] = fmt.Sprintf("not of the %d bytes that are promised", s.Length)
-		}
-	case *format.Segment:
-		if s.Start < 0 || s.Length < 0 || s.Start > size || s.Length > size-s.Start {
-			c.short[name] = "too short for the segments in it"
-		}
-	}
 }
 
 func (c *fileChecker) file(ctx context.Context, f reader.FileState) error {
@@ -130,8 +106,8 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState) error {
 		add(transform.SeverityError, "file-missing", "not there "+where, "", "if they lie elsewhere, --map OLD=NEW looks there and spt relocate writes it down; spt verify names them all")
 	case f.Err != nil:
 		add(transform.SeverityError, "file-unreachable", fmt.Sprintf("%s that cannot be looked for (%s)", where, reason(f.Err)), "", "--map OLD=NEW says where a copy is")
-	case c.short[f.Path] != "":
-		add(transform.SeverityError, "file-length", where+" "+c.short[f.Path], "", "it was cut, or is another file: copy it again")
+	case f.Wrong != "":
+		add(transform.SeverityError, "file-length", where+" not as long as promised", f.Wrong, "it was cut, or is another file: copy it again")
 	case f.Found.Instead != "":
 		severity := transform.SeverityError
 		if _, _, err := c.env.Stores.Resolve(ctx, f.Path); errors.Is(err, storage.ErrUnsupported) {

@@ -82,9 +82,9 @@ Elements of operator state are compared as multisets: which subtask holds them
 does not count without --placement. Broadcast state is compared by key where its
 types are known, else by whole maps. Keyed state is compared by the bytes of its
 key groups and by its files; its entries are not looked at, and a backend may
-write the same entries in other bytes. A file that both name by the same absolute
-reference, and that is one file, is not read; nor are chunks of two .spt files
-that have the same checksums, and then it says so.
+write the same entries in other bytes. A file that both name by the same
+absolute reference, and that is one file, is not read; nor are chunks of two
+.spt files that have the same checksums, and then it says so.
 
 It reads all operator state, and what of keyed state is not named alike. Memory
 stays the same whatever the size: three million different elements are counted

@@ -24,6 +24,7 @@ var snapshotVars = []struct {
 	{"total_inline_bytes", "of it, inline in _metadata", func(r *InspectResult) any { return int(r.Bytes.Inline) }},
 	{"container_bytes", "size of _metadata or of the .spt file", func(r *InspectResult) any { return int(r.Size) }},
 	{"missing_files", "files that are not to be had", func(r *InspectResult) any { return len(r.MissingFiles) }},
+	{"wrong_files", "files that are not as long as promised", func(r *InspectResult) any { return len(r.WrongFiles) }},
 	{"operator_count", "operators", func(r *InspectResult) any { return r.OperatorCount }},
 	{"checkpoint_id", "id of the checkpoint", func(r *InspectResult) any { return int(r.CheckpointID) }},
 }

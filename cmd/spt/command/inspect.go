@@ -180,6 +180,7 @@ type InspectResult struct {
 	Bytes         InspectBytes      `json:"bytes"`
 	FileCount     int               `json:"file_count"`
 	MissingFiles  []InspectMissing  `json:"missing_files,omitempty"`
+	WrongFiles    []InspectMissing  `json:"wrong_files,omitempty" jsonschema:"description=files that are not as long as the snapshot promises"`
 	MovedFiles    int               `json:"moved_files,omitempty" jsonschema:"description=files found under the folder of the snapshot or its job instead of where the reference points"`
 	MasterStates  []string          `json:"master_states,omitempty"`
 	Operators     []InspectOperator `json:"operators"`
@@ -268,6 +269,8 @@ func newInspectResult(env *Env, location string, snap *reader.Snapshot, sum *sum
 	}
 	for _, f := range files {
 		switch {
+		case f.Wrong != "":
+			r.WrongFiles = append(r.WrongFiles, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, f.Wrong})
 		case f.Missing():
 			r.Bytes.Unreachable += f.Bytes
 			r.MissingFiles = append(r.MissingFiles, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, f.Err.Error()})
@@ -319,6 +322,14 @@ func (r *InspectResult) warn(env *Env, sum *summary.Summary) {
 			Message: fmt.Sprintf("%s (%s) cannot be had: the snapshot is not complete here", ui.Plural(int64(n), "file"), ui.Bytes(r.Bytes.Unreachable)),
 			Command: "spt verify " + ui.Quote(r.Path),
 			more:    "if they lie elsewhere, say where with --map OLD=NEW",
+		})
+	}
+	if n := len(r.WrongFiles); n > 0 {
+		w := r.WrongFiles[0]
+		r.Warnings = append(r.Warnings, InspectWarning{
+			Code:    "wrong_files",
+			Message: fmt.Sprintf("%s not as long as promised, such as %s: %s", ui.Plural(int64(n), "file"), ui.Quote(w.Path), w.Why),
+			Command: "spt verify " + ui.Quote(r.Path),
 		})
 	}
 	for _, op := range sum.Operators {

@@ -143,6 +143,9 @@ func (r *InspectResult) howMuch() string {
 		default:
 			text += fmt.Sprintf(", %d of them (%s) missing", n, ui.Bytes(b.Unreachable))
 		}
+		if n := len(r.WrongFiles); n > 0 {
+			text += fmt.Sprintf(", %d not as long as promised", n)
+		}
 		where = append(where, text)
 	}
 	total := ui.Bytes(b.Total)
@@ -176,7 +179,7 @@ func (r *InspectResult) remarks(env *Env, w io.Writer, style ui.Style) error {
 	}
 	for _, m := range r.Warnings {
 		mark := style.Look("!")
-		if m.Code == "missing_files" {
+		if m.Code == "missing_files" || m.Code == "wrong_files" {
 			mark = style.Bad("!")
 		}
 		fmt.Fprintf(&b, "%s %s.\n", mark, m.Message)
