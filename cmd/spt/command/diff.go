@@ -86,8 +86,8 @@ write the same entries in other bytes. Files that both name by the same absolute
 reference are the same and are not read.
 
 It reads all operator state, and what of keyed state is not named alike. Memory
-stays the same whatever the size: three million different elements are counted
-at once, and where more differ, the state is read again for the next.
+stays the same whatever the size: twenty million elements are counted at once,
+and where more may differ, the state is read again for the next.
 
 Kinds of differences, as --ignore takes them:
 ` + diffKindHelp(),
