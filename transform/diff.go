@@ -174,15 +174,19 @@ func (s *StateDiff) Bytes() (old, now int64) {
 
 // DiffSavepoints compares two savepoints, whatever they are kept in.
 //
-// Elements of operator state are compared as multisets, by digests of 128 bits
-// whose keys are drawn anew, in memory that stays the same (128 MiB at most):
-// where there are more than three million elements they are first summed up in
-// 4096 parts, by digest, and only parts whose sums differ are counted, as many
-// at once as fit, each time going through the state again. Keyed state is
-// compared by bytes, and its entries are not looked at.
+// Elements of operator state are compared as multisets, by digests whose keys are
+// drawn anew, in memory that stays the same (200 MiB at most): where there are
+// more than three million elements they are first summed up in 4096 parts, by
+// digest, and only parts whose sums differ are counted, twenty million elements
+// at once, each time going through the state again. Elements that come often
+// count as few of them. Keyed state is compared by bytes, and its entries are not
+// looked at.
 func DiffSavepoints(ctx context.Context, a, b Input, o DiffOptions) (*Diff, error) {
-	d := &differ{ctx: ctx, a: a, b: b, o: o, hash: newHasher(), out: &Diff{}, limit: maxPairs}
-	return d.run()
+	return newDiffer(ctx, a, b, o).run()
+}
+
+func newDiffer(ctx context.Context, a, b Input, o DiffOptions) *differ {
+	return &differ{ctx: ctx, a: a, b: b, o: o, hash: newHasher(), records: maxRecords, exact: maxExact, out: &Diff{}}
 }
 
 type differ struct {
@@ -190,8 +194,9 @@ type differ struct {
 	a, b        Input
 	o           DiffOptions
 	hash        hasher
-	limit       int // of different elements in memory
-	table       *pairTable
+	records     int   // that are in memory
+	exact       int64 // elements of both sides up to which all different ones are counted
+	counter     *pairCounter
 	out         *Diff
 	sameStreams map[[2]format.Stream]bool // see sameReference
 }

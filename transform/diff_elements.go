@@ -9,8 +9,6 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -209,14 +207,9 @@ func (r *ElementsDiff) text(broadcast bool) string {
 	return "elements: " + counted(r.Added, "added", r.Removed, "removed")
 }
 
-// diffParts is into how many parts elements are told apart by their digests.
-const diffParts = 1 << 12
-
-func diffPart(d digest) int { return int(d.hi >> 52) }
-
-// maxPairs is how many different elements are in memory at once: as many as
-// fill three quarters of a table of 96 MiB.
-const maxPairs = 3 << 20
+// maxExact is up to how many elements, of both sides, all different ones are
+// counted. Of more, those in parts that are the same are not.
+const maxExact = 3 << 20
 
 // partSum is the sum of the digests of the elements in a part. Two parts of
 // equal sums hold the same elements: the keys of the digests are random, so
@@ -262,8 +255,10 @@ func (d *differ) both(a, b *elementSide, f func(ctx context.Context, side int, s
 func (d *differ) compare(a, b *elementSide, set, placed bool) (*ElementsDiff, error) {
 	c := &comparison{d: d, a: a, b: b, set: set, placed: placed}
 	c.r = &ElementsDiff{Old: a.total, New: b.total, Moved: -1}
-	whole := a.total+b.total <= int64(d.limit)
-	if whole {
+	if d.counter == nil {
+		d.counter = newPairCounter(d.records)
+	}
+	if a.total+b.total <= d.exact {
 		for i := range c.todo {
 			c.todo[i] = true
 		}
@@ -277,10 +272,12 @@ func (d *differ) compare(a, b *elementSide, set, placed bool) (*ElementsDiff, er
 		return nil, err
 	}
 	r := c.r
+	r.OldDistinct, r.NewDistinct = c.counts.distinct[0], c.counts.distinct[1]
+	r.Removed, r.Added = c.counts.more[0], c.counts.more[1]
 	if c.skipped {
 		r.OldDistinct, r.NewDistinct = -1, -1
 	} else if !set {
-		r.Factor, r.Divided = max(c.up, 0), max(c.down, 0)
+		r.Factor, r.Divided = max(c.counts.up, 0), max(c.counts.down, 0)
 	}
 	return r, nil
 }
@@ -293,11 +290,9 @@ type comparison struct {
 	r           *ElementsDiff
 	todo        [diffParts]bool // parts that may differ
 	skipped     bool            // elements that are the same on both sides were not counted
+	counts      pairCounts
 	// out is subtasks that hold the same elements as one of the other side.
 	out [2]*elementSide
-	// up and down are by how much the count of every element was multiplied, and
-	// divided; 0 before the first.
-	up, down int64
 }
 
 // sums finds the parts that differ, and the subtasks that hold the same as one
@@ -370,6 +365,7 @@ func (c *comparison) recount() error {
 		return nil
 	}
 	listed := map[digest]*ElementChange{}
+	var parts [diffParts]bool // that have any
 	for side, list := range [][]ElementChange{c.r.RemovedList, c.r.AddedList} {
 		in := c.a.in
 		if side == 1 {
@@ -380,15 +376,19 @@ func (c *comparison) recount() error {
 			if err != nil {
 				return format.InFile(err, in.Location)
 			}
-			listed[c.d.hash.sum(p)] = &list[i]
+			g := c.d.hash.sum(p)
+			listed[g], parts[diffPart(g)] = &list[i], true
 		}
 	}
-	for side, s := range c.out {
+	return c.d.both(c.out[0], c.out[1], func(ctx context.Context, side int, s *elementSide) error {
 		var n int64
-		err := s.each(c.d.ctx, func(_ int, e format.Element) error {
+		err := s.each(ctx, func(_ int, e format.Element) error {
 			n = c.d.tick(n, e.Value)
-			x := listed[c.d.hash.sum(e.Value)]
-			switch {
+			g := c.d.hash.sum(e.Value)
+			if !parts[diffPart(g)] {
+				return nil
+			}
+			switch x := listed[g]; {
 			case x == nil:
 			case side == 0:
 				x.Old++
@@ -398,11 +398,8 @@ func (c *comparison) recount() error {
 			return nil
 		})
 		c.d.progress(n)
-		if err != nil {
-			return format.InFile(err, s.in.Location)
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 // tick adds up what was read and tells of it now and then.
@@ -414,66 +411,53 @@ func (d *differ) tick(n int64, value []byte) int64 {
 	return n
 }
 
-// count counts the parts that may differ, as many at once as fit.
+// count counts the parts that may differ, as many in a pass as fit.
 func (c *comparison) count() error {
-	t := c.d.pairs(c.a.total + c.b.total)
 	for lo, width := 0, diffParts; lo < diffParts; {
 		if !c.todo[lo] {
 			lo++
 			continue
 		}
-		hi := min(lo+width, diffParts)
-		full, err := c.pass(t, lo, hi)
+		hi, err := c.pass(lo, min(lo+width, diffParts))
 		if err != nil {
 			return err
 		}
-		if full {
-			if width = (hi - lo) / 2; width == 0 {
-				return format.Errorf(format.ErrLimit, "more than %d different elements in one part of %d", c.d.limit, diffParts)
-			}
-			continue
+		// The first n elements that differ are spread over all parts at random:
+		// that so many of them are in one happens once in 2^200 runs or so.
+		n := min(c.d.o.List, 64+4*c.d.o.List/diffParts)
+		if c.placed {
+			n = 0
 		}
-		added, removed := c.account(t)
-		if err := c.list(t, lo, hi, added, removed); err != nil {
+		counts, err := c.d.counter.count(c.set, n)
+		if err != nil {
 			return err
 		}
-		lo = hi
+		c.counts.merge(counts)
+		if err := c.list(counts); err != nil {
+			return err
+		}
+		lo, width = hi, c.d.counter.next()
 	}
 	return nil
 }
 
-// pass counts the elements of the parts from lo to hi; full where they do not
-// fit.
-func (c *comparison) pass(t *pairTable, lo, hi int) (full bool, err error) {
-	t.reset()
-	var mu sync.Mutex
-	var over atomic.Bool
-	err = c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide) error {
+// pass collects the elements of the parts from lo to hi, and says up to which
+// they fitted.
+func (c *comparison) pass(lo, hi int) (int, error) {
+	counter := c.d.counter
+	counter.start(lo, hi, &c.todo, c.a.total+c.b.total)
+	err := c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide) error {
 		batch := make([]digest, 0, 1024)
 		put := func() error {
-			mu.Lock()
-			defer mu.Unlock()
-			for _, g := range batch {
-				if err := t.add(g, side); err != nil {
-					over.Store(true)
-					return err
-				}
-			}
+			err := counter.add(side, batch)
 			batch = batch[:0]
-			return nil
+			return err
 		}
 		var n int64
 		err := s.each(ctx, func(part int, e format.Element) error {
-			g := c.d.digestOf(s, part, e.Value, c.placed)
 			n = c.d.tick(n, e.Value)
-			if p := diffPart(g); p < lo || p >= hi || !c.todo[p] {
+			if batch = append(batch, c.d.digestOf(s, part, e.Value, c.placed)); len(batch) < cap(batch) {
 				return nil
-			}
-			if batch = append(batch, g); len(batch) < cap(batch) {
-				return nil
-			}
-			if over.Load() {
-				return errPairsFull
 			}
 			return put()
 		})
@@ -483,106 +467,57 @@ func (c *comparison) pass(t *pairTable, lo, hi int) (full bool, err error) {
 		}
 		return err
 	})
-	if over.Load() && !t.tooOften {
-		return true, nil
-	}
-	if t.tooOften {
-		return false, format.Errorf(format.ErrLimit, "an element that comes more than %d times", maxPairCount)
-	}
-	return false, err
+	return counter.hi, err
 }
-
-// account adds up the counts of a pass.
-func (c *comparison) account(t *pairTable) (added, removed int64) {
-	r := c.r
-	for i := range t.slots {
-		s := &t.slots[i]
-		a, b := int64(s.a), int64(s.b)
-		if a+b == 0 {
-			continue
-		}
-		if a > 0 {
-			r.OldDistinct++
-		}
-		if b > 0 {
-			r.NewDistinct++
-		}
-		if c.set {
-			a, b = min(a, 1), min(b, 1)
-			s.a, s.b = uint32(a), uint32(b)
-		}
-		added += max(b-a, 0)
-		removed += max(a-b, 0)
-		c.ratio(a, b)
-	}
-	r.Added += added
-	r.Removed += removed
-	return added, removed
-}
-
-// ratio notes by how much the count of one element was multiplied or divided.
-func (c *comparison) ratio(a, b int64) {
-	up, down := int64(uneven), int64(uneven)
-	if a > 0 && b%a == 0 {
-		up = b / a
-	}
-	if b > 0 && a%b == 0 {
-		down = a / b
-	}
-	note := func(to *int64, k int64) {
-		if k == 0 || *to != 0 && *to != k {
-			k = uneven
-		}
-		*to = k
-	}
-	note(&c.up, up)
-	note(&c.down, down)
-}
-
-// uneven is the ratio of counts that have none in common.
-const uneven = -1
 
 // list finds the first elements of a pass that differ.
-func (c *comparison) list(t *pairTable, lo, hi int, added, removed int64) error {
-	n := c.d.o.List
-	if n == 0 || c.placed {
+func (c *comparison) list(counts *pairCounts) error {
+	if c.placed || c.d.o.List == 0 {
 		return nil
 	}
-	for side, s := range []*elementSide{c.a, c.b} {
-		to, differing := &c.r.RemovedList, removed
+	return c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide) error {
+		if counts.more[side] == 0 {
+			return nil
+		}
+		to := &c.r.RemovedList
 		if side == 1 {
-			to, differing = &c.r.AddedList, added
+			to = &c.r.AddedList
 		}
-		if differing == 0 {
-			continue
-		}
-		found, err := c.listSide(t, lo, hi, side, s)
-		if err != nil {
-			return format.InFile(err, s.in.Location)
-		}
-		*to = firstOf(append(*to, found...), n)
-	}
-	return nil
+		found, err := c.listSide(ctx, s, &c.d.counter.first[side], *to)
+		*to = firstOf(append(*to, found...), c.d.o.List)
+		return err
+	})
 }
 
-func (c *comparison) listSide(t *pairTable, lo, hi, side int, s *elementSide) (found []ElementChange, err error) {
+// listSide goes through a side until it has met enough of the elements in first,
+// or all that come before the last one listed so far.
+func (c *comparison) listSide(ctx context.Context, s *elementSide, first *[diffParts][]pairSlot, listed []ElementChange) (found []ElementChange, err error) {
 	var read int64
-	err = s.each(c.d.ctx, func(part int, e format.Element) error {
+	left := 0
+	for _, p := range first {
+		left += len(p)
+	}
+	left = min(left, c.d.o.List)
+	last := ElementChange{part: len(s.parts)}
+	if n := len(listed); n == c.d.o.List {
+		last = listed[n-1]
+	}
+	err = s.each(ctx, func(part int, e format.Element) error {
+		if len(found) == left || part > last.part || part == last.part && e.Index > last.Index {
+			return errEnough
+		}
 		read = c.d.tick(read, e.Value)
 		g := c.d.digestOf(s, part, e.Value, false)
-		if p := diffPart(g); p < lo || p >= hi || !c.todo[p] {
-			return nil
-		}
-		slot := t.find(g)
-		old, now := int64(slot.a), int64(slot.b&maxPairCount)
-		if slot.b&pairListed != 0 || side == 0 && old <= now || side == 1 && now <= old {
-			return nil
-		}
-		slot.b |= pairListed
-		p := s.parts[part]
-		found = append(found, ElementChange{p.h, p.state, p.subtask, e.Index, old, now, part})
-		if len(found) == c.d.o.List {
-			return errEnough
+		of := &first[diffPart(g)]
+		for i, x := range *of {
+			if x.key == g.lo {
+				// One that is there twice is listed once.
+				(*of)[i] = (*of)[len(*of)-1]
+				*of = (*of)[:len(*of)-1]
+				p := s.parts[part]
+				found = append(found, ElementChange{p.h, p.state, p.subtask, e.Index, int64(x.n[0]), int64(x.n[1]), part})
+				break
+			}
 		}
 		return nil
 	})
@@ -601,79 +536,6 @@ func firstOf(all []ElementChange, n int) []ElementChange {
 		return cmp.Or(cmp.Compare(x.part, y.part), cmp.Compare(x.Index, y.Index))
 	})
 	return all[:min(len(all), n)]
-}
-
-// pairTable counts how often each element comes on two sides: 24 bytes an
-// element and a third of that free.
-type pairTable struct {
-	slots    []pairSlot
-	used     int
-	limit    int
-	tooOften bool
-}
-
-type pairSlot struct {
-	key  digest
-	a, b uint32 // both 0: free. The highest bit of b is pairListed
-}
-
-const (
-	maxPairCount = 1<<31 - 1
-	pairListed   = 1 << 31
-)
-
-var errPairsFull = errors.New("internal error: the table of pairs is full")
-
-// pairs gives the table, made large enough for as many of n elements as the
-// limit allows, all of which may be different.
-func (d *differ) pairs(n int64) *pairTable {
-	size := 1024
-	for int64(size)*3/4 < min(n, int64(d.limit)) {
-		size *= 2
-	}
-	if d.table == nil || len(d.table.slots) < size {
-		d.table = &pairTable{slots: make([]pairSlot, size), limit: d.limit}
-	}
-	return d.table
-}
-
-// find gives the slot of an element, or the free one where it belongs.
-func (t *pairTable) find(d digest) *pairSlot {
-	mask := uint64(len(t.slots) - 1)
-	for i := d.lo & mask; ; i = (i + 1) & mask {
-		s := &t.slots[i]
-		if s.a|s.b == 0 || s.key == d {
-			return s
-		}
-	}
-}
-
-// add counts an element on a side.
-func (t *pairTable) add(d digest, side int) error {
-	s := t.find(d)
-	if s.a|s.b == 0 {
-		if t.used >= t.limit {
-			return errPairsFull
-		}
-		t.used++
-		s.key = d
-	}
-	n := &s.a
-	if side == 1 {
-		n = &s.b
-	}
-	if *n == maxPairCount {
-		t.tooOften = true
-		return errPairsFull
-	}
-	*n++
-	return nil
-}
-
-// reset empties the table for the next pass.
-func (t *pairTable) reset() {
-	clear(t.slots)
-	t.used = 0
 }
 
 // maxMaps is how many bytes of different maps of a broadcast state are taken

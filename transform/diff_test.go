@@ -318,6 +318,16 @@ func listInput(subtasks int, values []string) Input {
 	return memoryInput(op)
 }
 
+// boundedDiffer keeps so many records in memory, and counts all different
+// elements only where it keeps a million.
+func boundedDiffer(t testing.TB, a, b Input, o DiffOptions, records int) *differ {
+	d := newDiffer(t.Context(), a, b, o)
+	if d.records = records; records < 1<<20 {
+		d.exact = 0
+	}
+	return d
+}
+
 // TestDiffPasses: the counts are right however few elements are in memory at
 // once, and however they are spread.
 func TestDiffPasses(t *testing.T) {
@@ -354,11 +364,10 @@ func TestDiffPasses(t *testing.T) {
 		{"to nothing", base, nil, 0, 20_000, 0, 0, nil},
 		{"nothing", nil, nil, 0, 0, 0, 0, nil},
 	} {
-		for _, limit := range []int{700, 9000, 1 << 20} {
+		for _, limit := range []int{6_000, 40_000, 1 << 20} {
 			// As each subtask holds a share of its own, the order is that of one.
 			a, b := listInput(1, tt.a), listInput(1, tt.b)
-			d := &differ{ctx: t.Context(), a: a, b: b, o: DiffOptions{List: 3}, hash: newHasher(), out: &Diff{}, limit: limit}
-			out, err := d.run()
+			out, err := boundedDiffer(t, a, b, DiffOptions{List: 3}, limit).run()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -584,7 +593,8 @@ func TestDiffRandom(t *testing.T) {
 			}
 			return added, removed
 		}
-		d := &differ{ctx: t.Context(), a: inputs[0], b: inputs[1], o: DiffOptions{List: 1000, Placement: true}, hash: newHasher(), out: &Diff{}, limit: []int{20, 70, 1 << 20}[round%3]}
+		limit := []int{256, 600, 1 << 20}[round%3]
+		d := boundedDiffer(t, inputs[0], inputs[1], DiffOptions{List: []int{1, 5, 1000, 1000}[round%4], Placement: true}, limit)
 		out, err := d.run()
 		if err != nil {
 			t.Fatal(err)
@@ -598,12 +608,29 @@ func TestDiffRandom(t *testing.T) {
 		if e.Moved > 0 {
 			moved++
 		}
-		if d.limit < 100 && e.NewDistinct < 0 {
+		if limit < 1000 && e.NewDistinct < 0 {
 			passed++
 		}
+		over := [2]map[int]bool{}
+		if limit < 1000 {
+			over = sameSubtasks(sides)
+		}
 		for s, list := range [][]ElementChange{e.RemovedList, e.AddedList} {
-			if len(list) != len(surplus(held[s], held[1-s])) {
-				t.Fatalf("round %d: %d listed, want %d", round, len(list), len(surplus(held[s], held[1-s])))
+			var got, want []string
+			for _, c := range list {
+				got = append(got, fmt.Sprint(c.Subtask, " ", c.Index))
+			}
+			met := map[string]bool{}
+			for i, elements := range sides[s] {
+				for k, e := range elements {
+					if !over[s][i] && !met[e] && held[s][e] > held[1-s][e] && len(want) < d.o.List {
+						met[e] = true
+						want = append(want, fmt.Sprint(i, " ", k))
+					}
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("round %d: listed are %q, want %q", round, got, want)
 			}
 			for _, c := range list {
 				p, err := c.Value(t.Context(), inputs[s])
@@ -616,6 +643,33 @@ func TestDiffRandom(t *testing.T) {
 	if passed < 20 || moved < 20 {
 		t.Errorf("%d rounds passed something over, %d moved something", passed, moved)
 	}
+}
+
+// sameSubtasks is the subtasks of each side that hold the same elements as one of
+// the other, which are passed over where elements do not fit.
+func sameSubtasks(sides [2][][]string) (over [2]map[int]bool) {
+	var n [2]int
+	sorted := map[string][]int{}
+	over = [2]map[int]bool{{}, {}}
+	for s, all := range sides {
+		for i, elements := range all {
+			n[s] += len(elements)
+			if len(elements) == 0 {
+				continue
+			}
+			key := fmt.Sprintf("%q", slices.Sorted(slices.Values(elements)))
+			if s == 0 {
+				sorted[key] = append(sorted[key], i)
+			} else if like := sorted[key]; len(like) > 0 {
+				over[0][like[0]], over[1][i] = true, true
+				sorted[key] = like[1:]
+			}
+		}
+	}
+	if lo, hi := min(n[0], n[1]), max(n[0], n[1]); lo == 0 || lo != hi && hi%lo == 0 {
+		return [2]map[int]bool{}
+	}
+	return over
 }
 
 // TestDiffCopies: a state of which every subtask holds what one held before was
@@ -647,10 +701,7 @@ func TestDiffCopies(t *testing.T) {
 		{format.ModeUnion, 2, 3, 0, 0, 500},
 		{format.ModeBroadcast, 2, 3, 0, 0, 0},
 	} {
-		d := &differ{ctx: t.Context(), a: in(tt.mode, tt.old), b: in(tt.mode, tt.now), hash: newHasher(), out: &Diff{}, limit: 100}
-		if tt.mode == format.ModeBroadcast {
-			d.limit = 1
-		}
+		d := boundedDiffer(t, in(tt.mode, tt.old), in(tt.mode, tt.now), DiffOptions{}, 256)
 		out, err := d.run()
 		if err != nil {
 			t.Fatal(err)

@@ -87,8 +87,8 @@ absolute reference, and that is one file, is not read; nor are chunks of two
 .spt files that have the same checksums, and then it says so.
 
 It reads all operator state, and what of keyed state is not named alike. Memory
-stays the same whatever the size: three million different elements are counted
-at once, and where more differ, the state is read again for the next.
+stays the same whatever the size: twenty million elements are counted at once,
+and where more may differ, the state is read again for the next.
 
 Kinds of differences, as --ignore takes them:
 ` + diffKindHelp(),

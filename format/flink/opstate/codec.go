@@ -21,8 +21,9 @@ type Codec struct {
 	// MaxElement bounds one element in memory. 0 means 1 GiB.
 	MaxElement int64
 
-	layouts sync.Map // *format.OperatorHandle -> *layout
-	made    sync.Map // SHA-256 -> []byte: compressed maps that were made anew
+	layouts sync.Map  // *format.OperatorHandle -> *layout
+	made    sync.Map  // SHA-256 -> []byte: compressed maps that were made anew
+	spare   sync.Pool // *buffers, of cursors that were closed
 }
 
 // once gives bytes that were made, and the same ones where equal ones were made
@@ -258,6 +259,10 @@ func (c *Codec) open(ctx context.Context, src format.Source, h *format.OperatorH
 	cur.compressed = l.compressed
 	cur.b = l.bounds(ctx, src, h, i)
 	cur.w = window{ctx: ctx, src: src, s: h.Data, end: cur.b.limit}
+	cur.spare = &c.spare
+	if b, ok := c.spare.Get().(*buffers); ok {
+		cur.w.buf, cur.b.buf = b.stream, b.offsets
+	}
 	return cur, nil
 }
 

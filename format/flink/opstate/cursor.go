@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/savepoint-tools/spt/format"
 )
@@ -20,6 +21,14 @@ type cursor struct {
 	w          window
 	value      []byte
 	err        error
+	spare      *sync.Pool // takes the buffers back; nil: there are none
+}
+
+// buffers are what a cursor reads into. Going through a state opens a cursor for
+// each subtask, and a quarter of the state would be garbage.
+type buffers struct {
+	stream  []byte
+	offsets []int64
 }
 
 var errClosed = errors.New("internal error: a closed cursor")
@@ -65,8 +74,12 @@ func (c *cursor) read() ([]byte, error) {
 // Ordered is true: elements of Flink's states have an order.
 func (c *cursor) Ordered() bool { return true }
 
-// Close ends the cursor.
+// Close ends the cursor, and the life of the last element.
 func (c *cursor) Close() error {
+	if c.spare != nil && cap(c.w.buf) <= readAhead {
+		c.spare.Put(&buffers{c.w.buf[:0], c.b.buf[:0]})
+		c.spare = nil
+	}
 	c.w, c.b, c.value = window{}, nil, nil
 	if c.err == nil {
 		c.err = errClosed

@@ -198,3 +198,41 @@ func TestLengthIsAClaim(t *testing.T) {
 		t.Errorf("%d bytes of heap", used)
 	}
 }
+
+// TestBuffersAreUsedAgain: cursors one after another read into the same memory,
+// and those open at the same time do not.
+func TestBuffersAreUsedAgain(t *testing.T) {
+	codec := &opstate.Codec{}
+	open := func(element string) format.Cursor {
+		e, h := endlessHandle(t, how{version: 6}, element, 200)
+		cur, err := codec.Elements(t.Context(), e, h, "s", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cur
+	}
+	const size, cursors = 5000, 200
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range cursors {
+		a, b := open(text(size, byte(i))), open(text(size, byte(i+1)))
+		for range 3 {
+			x, err := a.Next()
+			y, err2 := b.Next()
+			if err != nil || err2 != nil || string(x.Value) != text(size, byte(i)) || string(y.Value) != text(size, byte(i+1)) {
+				t.Fatalf("cursor %d: %v, %v, or other elements", i, err, err2)
+			}
+		}
+		// The second time there is nothing to give back.
+		for _, cur := range []format.Cursor{a, a, b} {
+			if err := cur.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	runtime.ReadMemStats(&after)
+	// The race detector has a pool forget some.
+	if n := after.TotalAlloc - before.TotalAlloc; n > 2*cursors*(256<<10) {
+		t.Errorf("%d cursors took %d bytes", 2*cursors, n)
+	}
+}
