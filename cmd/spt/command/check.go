@@ -264,7 +264,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 		r.Matched = append(r.Matched, CheckOperator{env.label(m.Operator), m.Operator.ID.String(), m.Operator.Parallelism, m.To, m.Operator.MaxParallelism})
 	}
 	for _, f := range c.Findings {
-		row := CheckRow{Severity: string(f.Severity), Code: f.Code, Operator: f.UID, State: env.text(f.State), Message: f.Message, Advice: f.Advice}
+		row := CheckRow{Severity: string(f.Severity), Code: f.Code, Operator: f.UID, State: env.text(f.State), Message: env.hide(f.Message), Advice: env.hide(f.Advice)}
 		if f.Operator != nil {
 			row.Operator, row.ID = env.label(f.Operator), f.Operator.ID.String()
 		}

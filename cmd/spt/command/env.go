@@ -29,6 +29,7 @@ type Env struct {
 	common  commonFlags
 	maps    []reader.Mapping
 	uids    map[string]string // id in hex -> uid, from --names
+	secrets [][2]string       // see learnSecrets
 }
 
 // OSEnv is the environment of the process.
@@ -76,7 +77,11 @@ func (e *Env) progress() ui.Progress {
 
 // open opens a snapshot with the options of the command line.
 func (e *Env) open(ctx context.Context, location string) (*reader.Snapshot, error) {
-	return reader.Open(ctx, location, e.readerOptions())
+	snap, err := reader.Open(ctx, location, e.readerOptions())
+	if err == nil {
+		e.learnSecrets(snap.Savepoint)
+	}
+	return snap, err
 }
 
 func (e *Env) readerOptions() reader.Options {

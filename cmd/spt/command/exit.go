@@ -144,7 +144,7 @@ func (e *Env) report(err error) {
 		}
 		return
 	}
-	msg, hint := printableLines(err.Error()), printableLines(e.advise(hintOf(err)))
+	msg, hint := printableLines(e.hide(err.Error())), printableLines(e.hide(e.advise(hintOf(err))))
 	if code == exitCancelled {
 		msg, hint = "cancelled", ""
 	}
@@ -152,7 +152,7 @@ func (e *Env) report(err error) {
 		var e1 *format.Error
 		v := ErrorResult{Error: msg, Hint: hint, Code: code}
 		if errors.As(err, &e1) {
-			v.File, v.Path = e1.File, e1.Path
+			v.File, v.Path = e.hide(e1.File), e.hide(e1.Path)
 			if e1.Offset >= 0 {
 				v.Offset = &e1.Offset
 			}

@@ -128,7 +128,7 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 	progress := env.progress()
 	progress.Start(0, "verifying")
 	v, err := snap.Verify(ctx, reader.VerifyOptions{Read: o.read, Progress: progress.Add}, func(f reader.Finding) {
-		r.Findings = append(r.Findings, VerifyFinding{string(f.Severity), f.Code, f.Place, env.text(f.File), f.Message, f.Found})
+		r.Findings = append(r.Findings, VerifyFinding{string(f.Severity), f.Code, env.hide(f.Place), env.text(f.File), env.hide(f.Message), env.hide(f.Found)})
 	})
 	progress.Stop()
 	r.Streams, r.Files, r.Chunks, r.BytesRead = v.Streams, v.Files, v.Chunks, v.BytesRead
