@@ -340,10 +340,14 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 			v.report(Warning, "length", p.String(), ref.path, "a length of %d", n)
 		}
 	}
-	if v.o.Read && !known {
-		return v.read(p, ref, found)
+	if known {
+		return nil
 	}
-	return nil
+	n := int64(1) // that it is there does not mean that it may be read
+	if v.o.Read {
+		n = -1
+	}
+	return v.read(p, ref, found, n)
 }
 
 // LengthFits is whether a file of size bytes can be what a handle at p means
@@ -352,18 +356,20 @@ func LengthFits(p format.Place, claimed, size int64) bool {
 	return size == claimed || p.Changelog && size == claimed+1
 }
 
-// read reads a whole file.
-func (v *verifier) read(p format.Place, ref reference, found Found) error {
-	body, _, err := v.snap.src.sched.NewReader(found.Store, found.Name, found.Info.Version).Open(v.ctx, 0, -1)
+// read reads n bytes of a file, all of it where n is negative.
+func (v *verifier) read(p format.Place, ref reference, found Found, n int64) error {
+	body, _, err := v.snap.src.sched.NewReader(found.Store, found.Name, found.Info.Version).Open(v.ctx, 0, n)
 	if err == nil {
-		var n int64
-		n, err = io.Copy(progressWriter(v.o.Progress), body)
-		v.result.BytesRead += n
+		var k int64
+		k, err = io.Copy(progressWriter(v.o.Progress), body)
+		if v.o.Read {
+			v.result.BytesRead += k
+		}
 		err = errors.Join(err, body.Close())
 	}
 	switch {
 	case err == nil:
-	case v.ctx.Err() != nil, storage.Classify(err) == storage.InputChanged:
+	case v.ctx.Err() != nil, storage.Classify(err) == storage.InputChanged, storage.Classify(err) == storage.Transient:
 		return storageKind(err)
 	default:
 		v.report(Fault, "read", p.String(), ref.path, "%v", err)

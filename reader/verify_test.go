@@ -299,6 +299,24 @@ func TestVerifyThatCannotGoOn(t *testing.T) {
 	})
 }
 
+// TestVerifyForbidden: a file that is there and may not be read is a fault.
+func TestVerifyForbidden(t *testing.T) {
+	files := map[string]string{"sp/_metadata": string(encode(t, model(list(relative("state", 5), 0)))), "sp/state": "hello"}
+	for _, read := range []bool{false, true} {
+		snap := open(t, "mem://sp", options("mem", hooked{inMemory(t, files), func(op, name string) error {
+			if op == "read" && name == "sp/state" {
+				return storage.ErrPermission
+			}
+			return nil
+		}}))
+		var found []reader.Finding
+		v, err := snap.Verify(ctx, reader.VerifyOptions{Read: read}, func(f reader.Finding) { found = append(found, f) })
+		if err != nil || len(found) != 1 || found[0].Severity != reader.Fault || found[0].Code != "read" || found[0].File != "state" || v.BytesRead != 0 {
+			t.Errorf("read %v: %+v, %v", read, found, err)
+		}
+	}
+}
+
 // Only where the placeholders of file merging and absolute handles are none can
 // a folder be moved.
 func TestRelocatable(t *testing.T) {

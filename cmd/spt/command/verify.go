@@ -60,10 +60,10 @@ func newVerifyCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify SP...",
 		Short: "Is every byte there that a snapshot promises?",
-		Long: `Checks that every file is there and as long as promised, that offsets and key
-groups lie inside and in order, and every checksum of an .spt file; and says
-whether the snapshot can be moved as a folder. All findings are reported, not
-only the first.
+		Long: `Checks that every file is there, as long as promised and to be read, that
+offsets and key groups lie inside and in order, and every checksum of an .spt
+file; and says whether the snapshot can be moved as a folder. All findings are
+reported, not only the first.
 
 It does not look into state: whether the bytes of an element are what its
 serializer wrote is not checked.`,
