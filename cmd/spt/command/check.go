@@ -27,7 +27,7 @@ type checkOptions struct {
 }
 
 func (o *checkOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.plan, "plan", "", "`FILE` with the job's plan as Flink's REST interface gives it (/jobs/ID/plan)")
+	fs.StringVar(&o.plan, "plan", "", "`FILE` with the job's plan as Flink's REST interface gives it (/jobs/ID/plan); - is standard input")
 	fs.Int32Var(&o.parallelism, "parallelism", 0, "the job runs every operator at parallelism `N` (default: as the plan says, else as it was)")
 	fs.Int32Var(&o.maxParallelism, "max-parallelism", 0, "the job sets max parallelism `N` (default: it sets none and takes over what the state has)")
 	fs.BoolVar(&o.allow, "allow-non-restored", false, "the job is started with --allowNonRestoredState: state that nobody takes is a warning")
@@ -128,7 +128,7 @@ savepoints without timers; and with --flink, what that release cannot read.
 Not checked: whether the types in the state fit those of the job, and the
 entries of keyed state. spt verify looks at every byte that is promised.`,
 		Example: `  spt check sp-001 --names uids.txt --parallelism 8
-  curl -s jobmanager:8081/jobs/$JOB/plan > plan.json; spt check sp-001 --plan plan.json
+  curl -s jobmanager:8081/jobs/$JOB/plan | spt check sp-001 --plan -
   spt check chk-4211 --flink 2.0 --strict`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -158,7 +158,7 @@ func (o *checkOptions) job(ctx context.Context, env *Env) (job *transform.Job, k
 	if o.plan == "" {
 		return job, known, nil
 	}
-	text, err := env.readSmall(ctx, "--plan", o.plan)
+	text, err := env.readSide(ctx, "--plan", o.plan)
 	if err != nil {
 		return nil, "", err
 	}
@@ -170,27 +170,6 @@ func (o *checkOptions) job(ctx context.Context, env *Env) (job *transform.Job, k
 		return plan, "plan", nil
 	}
 	return job.WithPlan(plan), "names and plan", nil
-}
-
-// readSmall reads a file that a flag names: one that a person could have
-// written.
-func (e *Env) readSmall(ctx context.Context, flag, name string) ([]byte, error) {
-	store, at, err := e.Stores.Resolve(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	body, _, err := store.ReadRange(ctx, at, 0, maxNames+1, "")
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
-	}
-	text, err := io.ReadAll(body)
-	if err = errors.Join(err, body.Close()); err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
-	}
-	if len(text) > maxNames {
-		return nil, usagef("%s %s: more than %d bytes", flag, ui.Quote(name), maxNames)
-	}
-	return text, nil
 }
 
 func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (err error) {

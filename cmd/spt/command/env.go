@@ -16,6 +16,7 @@ import (
 
 // Env is where a command reads, writes and looks: the only way to the outside.
 type Env struct {
+	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
 	Now            func() time.Time
@@ -29,12 +30,13 @@ type Env struct {
 	common  commonFlags
 	maps    []reader.Mapping
 	uids    map[string]string // id in hex -> uid, from --names
+	sides   sideFiles
 }
 
 // OSEnv is the environment of the process.
 func OSEnv() *Env {
 	return &Env{
-		Stdout: os.Stdout, Stderr: os.Stderr, stdoutFile: os.Stdout, stderrFile: os.Stderr,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, stdoutFile: os.Stdout, stderrFile: os.Stderr,
 		Getenv: os.Getenv, Now: time.Now,
 		Stores: route.New(local.New()),
 	}

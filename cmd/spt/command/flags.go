@@ -2,10 +2,9 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
@@ -31,9 +30,9 @@ func (c *commonFlags) addFlags(fs *pflag.FlagSet) {
 	fs.Var(&c.format, "format", "how names and values from a file are shown")
 	fs.Var(&c.color, "color", "when to colour")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "no progress and no remarks on stderr")
-	fs.IntVarP(&c.jobs, "jobs", "j", 0, "do `N` things at once (default: by the number of processors)")
+	fs.IntVarP(&c.jobs, "jobs", "j", 0, "do `N` things at once; 0: 8 where snapshots are listed, 4 where one is written (the default)")
 	fs.StringArrayVar(&c.maps, "map", nil, "`OLD=NEW`: look in NEW for what absolute references name below OLD; repeatable, the longest OLD counts (also SPT_MAP)")
-	fs.StringVar(&c.names, "names", "", "`FILE` of uids, one a line, so that ids get names (also SPT_NAMES)")
+	fs.StringVar(&c.names, "names", "", "`FILE` of uids, one a line, so that ids get names; - is standard input (also SPT_NAMES)")
 }
 
 // prepare reads what the common flags and the environment name.
@@ -70,35 +69,24 @@ func (e *Env) prepare(ctx context.Context) error {
 	return nil
 }
 
-// readNames reads uids, one a line; empty lines and lines that start with # do
-// not count.
-func (e *Env) readNames(ctx context.Context, name string) ([]string, error) {
-	store, at, err := e.Stores.Resolve(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	body, _, err := store.ReadRange(ctx, at, 0, maxNames+1, "")
-	if err != nil {
-		return nil, fmt.Errorf("--names: %w", err)
-	}
-	text, err := io.ReadAll(body)
-	if err = errors.Join(err, body.Close()); err != nil {
-		return nil, fmt.Errorf("--names: %w", err)
-	}
-	if len(text) > maxNames {
-		return nil, usagef("--names %s: more than %d bytes; is that a list of uids?", name, maxNames)
-	}
-	var uids []string
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimRight(line, "\r\n")
-		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") {
-			uids = append(uids, strings.TrimSpace(line))
+// emptyFlag refuses a text flag that was given without any text: that is an
+// unset variable of a shell, and to take it for no flag could turn a guard or a
+// choice off without a word.
+func emptyFlag(fs *pflag.FlagSet) error {
+	var err error
+	fs.Visit(func(f *pflag.Flag) {
+		texts := []string{f.Value.String()}
+		if many, ok := f.Value.(pflag.SliceValue); ok {
+			texts = many.GetSlice()
+		} else if f.Value.Type() != "string" {
+			return
 		}
-	}
-	return uids, nil
+		if err == nil && slices.Contains(texts, "") {
+			err = usagef("--%s is empty", f.Name)
+		}
+	})
+	return err
 }
-
-const maxNames = 16 << 20
 
 // flagError is a command line that could not be read.
 type flagError struct{ usageError }
