@@ -148,6 +148,9 @@ func (s *recipeStep) read(n *yaml.Node, fail failure) error {
 			return err
 		}
 		for _, v := range values {
+			if v == "" {
+				return fail(value.Line, "%s is empty", key.Value)
+			}
 			if err := flags.Set(key.Value, v); err != nil {
 				return fail(value.Line, "%s: %s is not what it takes", key.Value, ui.Quote(v))
 			}

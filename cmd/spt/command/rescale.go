@@ -46,7 +46,7 @@ func (o *rescaleOptions) validate(env *Env, args []string) error {
 		return &usageError{"--to N is needed: the new parallelism, at least 1", "for example:  spt rescale --from 2 --to 4"}
 	case o.to > format.MaxKeyGroups:
 		return usagef("--to %d: no engine runs at more than %d", o.to, format.MaxKeyGroups)
-	case o.from < 0 || o.from > format.MaxKeyGroups:
+	case o.given.Changed("from") && o.from < 1 || o.from > format.MaxKeyGroups:
 		return usagef("--from %d: no parallelism", o.from)
 	case len(args) == 0 && o.from == 0:
 		return &usageError{"without a snapshot --from M is needed too", "for example:  spt rescale --from 2 --to 4"}

@@ -27,6 +27,9 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			env.command = cmd.Name()
+			if err := emptyFlag(cmd.Flags()); err != nil {
+				return err
+			}
 			return env.prepare(cmd.Context())
 		},
 	}

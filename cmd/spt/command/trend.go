@@ -36,10 +36,12 @@ func (o *trendOptions) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.top, "top", 20, "in a table: the `N` states that grew most; 0: all, those that did not change too")
 }
 
-func (o *trendOptions) validate() error {
+func (o *trendOptions) validate(given *pflag.FlagSet) error {
 	switch {
-	case o.limitElements < 0:
-		return usagef("--limit-elements %d: not a number of elements", o.limitElements)
+	case given.Changed("limit") && o.limit == 0:
+		return usagef("--limit 0: at least 1 byte")
+	case given.Changed("limit-elements") && o.limitElements < 1:
+		return usagef("--limit-elements %d: at least 1", o.limitElements)
 	case o.depth < 1:
 		return usagef("--depth %d: at least 1", o.depth)
 	case o.top < 0:
@@ -70,7 +72,7 @@ for each state in each snapshot.`,
   spt trend /data/flink/orders -o csv > growth.csv`,
 		Args: between(1, -1, "snapshots, or a folder that holds them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.validate(); err != nil {
+			if err := o.validate(cmd.Flags()); err != nil {
 				return err
 			}
 			return runTrend(cmd.Context(), o, env, args)
