@@ -35,10 +35,10 @@ func TestRecipeSyntaxLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"steps:\n  - drop: {operator: a}\n  - drop:\n      operator: b\n  - rename: {uid: {a: b}\n": "5: what begins here does not go on or end",
 		"steps:\n  - rename: {uid: {a: b}\n  - drop: {operator: c}\n":                               "2: what begins here",
-		"steps: [\n":               "1: ",
+		"steps: [\n":              "1: ",
 		"{steps: [a],\n b: [c]\n": "1: what begins here",
-		"steps: 'a\n b\n":          "1: found unexpected end of stream",
-		"{steps: [a]":              "1: what begins here",
+		"steps: 'a\n b\n":         "1: found unexpected end of stream",
+		"{steps: [a]":             "1: what begins here",
 		"steps:\n  - drop: [a,\n      b\n  - x: y\n":                                            "2: what begins here",
 		"steps:\n  - drop: {operator: a}\n  - drop:\n   operator: b\n  - drop: {operator: c}\n": "4: did not find expected '-' indicator",
 		"steps:\n  - drop: {operator: a}\n  - drop:\n   operator:\n  - drop: {operator: c}\n":   "4: did not find expected '-' indicator",

@@ -176,7 +176,7 @@ func (o *trendOptions) find(ctx context.Context, env *Env, root string, res *Tre
 	ids := map[int64]bool{}
 	for _, e := range entries {
 		switch {
-		case e.State == reader.Damaged:
+		case e.State == reader.Damaged, e.State == reader.Unreadable:
 			res.LeftOut = append(res.LeftOut, e.Path)
 		case e.Container.Name != "": // else there is nothing to read yet, or any more
 			found = append(found, e)
