@@ -376,5 +376,10 @@ func (o *inspectOptions) csv(env *Env, r *InspectResult) error {
 			}
 		}
 	}
+	if len(r.Operators) == 0 {
+		if err := env.remark("no operator: nothing to show"); err != nil {
+			return err
+		}
+	}
 	return c.Flush()
 }

@@ -153,7 +153,7 @@ func (s *rescaleStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot
 		return nil, nil, err
 	}
 	if plan.Rescaled() == 0 {
-		return nil, nil, &usageError{fmt.Sprintf("no operator has parallelism %d", s.from), "there is: " + parallelisms(env, snap.Operators)}
+		return nil, nil, s.nothing(env, snap.Operators)
 	}
 	sp, err := plan.Apply(ctx)
 	if err != nil {

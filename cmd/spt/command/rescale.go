@@ -163,7 +163,7 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 		return inContainer(err, snap)
 	}
 	if plan.Rescaled() == 0 {
-		return &usageError{fmt.Sprintf("no operator has parallelism %d", o.from), "there is: " + parallelisms(env, snap.Operators)}
+		return o.nothing(env, snap.Operators)
 	}
 	// It says which operators --keyed leave leaves, and reads no element.
 	sp, err := plan.Apply(ctx)
@@ -214,13 +214,18 @@ func (r *RescaleResult) inFlight() bool {
 	return slices.ContainsFunc(r.Operators, func(op RescaleOperator) bool { return op.Left == "" && op.InFlight })
 }
 
+// nothing is the error where no operator is rescaled.
+func (o *rescaleOptions) nothing(env *Env, all []*format.Operator) error {
+	if len(all) == 0 {
+		return usagef("there is no operator to rescale")
+	}
+	return &usageError{fmt.Sprintf("no operator has parallelism %d", o.from), "there is: " + parallelisms(env, all)}
+}
+
 func parallelisms(env *Env, ops []*format.Operator) string {
 	var all []string
 	for _, op := range ops {
 		all = append(all, fmt.Sprintf("%s at %d", ui.Quote(env.label(op)), op.Parallelism))
-	}
-	if len(all) == 0 {
-		return "no operator at all"
 	}
 	return shorten(all)
 }
