@@ -49,14 +49,6 @@ func (o *writeOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.readBack, "read-back", false, "read everything again before OUT becomes visible")
 }
 
-// noRows refuses -o csv for what is no list of rows.
-func (e *Env) noRows() error {
-	if e.common.output == ui.OutputCSV {
-		return usagef("-o csv: what is written is no list of rows; -o table, json or jsonl says it")
-	}
-	return nil
-}
-
 func (o *writeOptions) validate(env *Env) error {
 	files, err := writer.ParseFiles(o.files)
 	if err != nil {
@@ -103,7 +95,7 @@ func (o *convertOptions) validate(env *Env) error {
 	if o.to != "" && o.to != string(reader.SPT) && o.to != string(reader.Flink) {
 		return usagef("--to %s: spt or flink", o.to)
 	}
-	if err := errors.Join(env.noRows(), o.writeOptions.validate(env)); err != nil {
+	if err := o.writeOptions.validate(env); err != nil {
 		return err
 	}
 	o.opts.Family = reader.Family(o.to)

@@ -26,7 +26,7 @@ type commonFlags struct {
 }
 
 func (c *commonFlags) addFlags(fs *pflag.FlagSet) {
-	fs.VarP(&c.output, "output", "o", "form of the answer")
+	fs.VarP(&c.output, "output", "o", "form of the answer; csv where it is a list of rows")
 	fs.Var(&c.format, "format", "how names and values from a file are shown")
 	fs.Var(&c.color, "color", "when to colour")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "no progress and no remarks on stderr")

@@ -146,11 +146,6 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 			return err
 		}
 	}
-	if out != "" {
-		if err := env.noRows(); err != nil {
-			return err
-		}
-	}
 	plan, err := transform.PlanRescale(ctx, env.input(snap), transform.RescaleOptions{
 		To: o.to, From: o.from, Pick: func(op *format.Operator) bool { return keep[op] }, At: at,
 		Strategy: transform.Strategy(o.strategy), LeaveKeyed: o.keyed == "leave",
