@@ -31,7 +31,7 @@ func (o *diffOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.placement, "placement", false, "compare which subtask holds an element or a key group, too")
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "the elements, entries and key groups that differ")
 	fs.IntVar(&o.limit, "limit", 10, "with -v: at most `N` elements of each state added, and removed")
-	fs.StringArrayVar(&o.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id; `NAME` may be a glob; repeatable")
+	fs.StringArrayVar(&o.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id (4 digits or more); `NAME` may be a glob; repeatable")
 }
 
 func (o *diffOptions) validate() error {

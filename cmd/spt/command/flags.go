@@ -88,6 +88,17 @@ func emptyFlag(fs *pflag.FlagSet) error {
 	return err
 }
 
+// without refuses flags that would do nothing where something else is not given:
+// who picks an operator expects that it was picked.
+func without(what string, given *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		if given.Changed(name) {
+			return usagef("--%s does nothing without %s", name, what)
+		}
+	}
+	return nil
+}
+
 // flagError is a command line that could not be read.
 type flagError struct{ usageError }
 
@@ -114,24 +125,21 @@ func outputOf(args []string) ui.Output {
 
 func splitPath(s string) []string { return filepath.SplitList(s) }
 
-// exactly and atLeast say in words what is missing.
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) < n:
-			return &flagError{usageError{msg: fmt.Sprintf("%s needs %s", cmd.CommandPath(), what), hint: "usage:  " + cmd.UseLine()}}
-		case len(args) > n:
-			return &flagError{usageError{msg: fmt.Sprintf("%s takes %s, not %d arguments", cmd.CommandPath(), what, len(args)), hint: "usage:  " + cmd.UseLine()}}
-		}
-		return nil
-	}
-}
+// exactly and between say in words what is missing, or too much.
+func exactly(n int, what string) cobra.PositionalArgs { return between(n, n, what) }
 
+// between has no upper bound where hi is less than 0.
 func between(lo, hi int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < lo || hi >= 0 && len(args) > hi {
-			return &flagError{usageError{msg: fmt.Sprintf("%s needs %s", cmd.CommandPath(), what), hint: "usage:  " + cmd.UseLine()}}
+		msg := ""
+		switch n := len(args); {
+		case n < lo:
+			msg = fmt.Sprintf("%s needs %s", cmd.CommandPath(), what)
+		case hi >= 0 && n > hi:
+			msg = fmt.Sprintf("%s takes %s, not %s", cmd.CommandPath(), what, ui.Plural(int64(n), "argument"))
+		default:
+			return nil
 		}
-		return nil
+		return &flagError{usageError{msg: msg, hint: "usage:  " + cmd.UseLine()}}
 	}
 }

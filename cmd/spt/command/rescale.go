@@ -31,7 +31,7 @@ func (o *rescaleOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	fs.Int32Var(&o.to, "to", 0, "new parallelism, `N`")
 	fs.Int32Var(&o.from, "from", 0, "only operators of this parallelism, `M`; without IN: the old parallelism")
-	fs.StringArrayVar(&o.pick.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id; globs; repeatable")
+	fs.StringArrayVar(&o.pick.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id (4 digits or more); globs; repeatable")
 	fs.Int64Var(&o.elements, "elements", 20, "without IN: how many numbered elements are dealt out")
 	fs.StringVar(&o.at, "at", "", "`URI` of the folder where Flink will restore the snapshot from, on which the order of blocks can depend (default: IN, or OUT)")
 	fs.StringVar(&o.strategy, "strategy", string(transform.StrategyFlink), "how list state is dealt out: `flink|round-robin|balanced-bytes`")
@@ -59,6 +59,13 @@ func (o *rescaleOptions) validate(env *Env, args []string) error {
 	case transform.StrategyFlink, transform.StrategyRoundRobin, transform.StrategyBalancedBytes:
 	default:
 		return usagef("--strategy %s: one of flink, round-robin, balanced-bytes", o.strategy)
+	}
+	if len(args) == 0 {
+		if err := without("IN", o.given, "operator", "at", "keyed"); err != nil {
+			return err
+		}
+	} else if o.given.Changed("elements") {
+		return usagef("--elements is without IN; a snapshot has its own")
 	}
 	if err := o.pick.validate(); err != nil {
 		return err

@@ -28,7 +28,7 @@ type trendOptions struct {
 }
 
 func (o *trendOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&o.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id; `NAME` may be a glob; repeatable")
+	fs.StringArrayVar(&o.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id (4 digits or more); `NAME` may be a glob; repeatable")
 	fs.StringArrayVar(&o.states, "state", nil, "only states of this `NAME`, which may be a glob; repeatable")
 	fs.Var(&o.limit, "limit", "say when the bytes of each reach `SIZE`, such as 1GiB, if they go on as they did")
 	fs.Int64Var(&o.limitElements, "limit-elements", 0, "say when the elements of each reach `N`")
