@@ -29,6 +29,7 @@ type Env struct {
 	command string // that runs
 	common  commonFlags
 	maps    []reader.Mapping
+	mapUse  *mapUse           // of --map
 	uids    map[string]string // id in hex -> uid, from --names
 	sides   sideFiles
 }
@@ -49,6 +50,9 @@ func Main(ctx context.Context, args []string, env *Env) int {
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
+	if rerr := env.unusedMaps(exitCode(err)); err == nil {
+		err = rerr
+	}
 	if err == nil || brokenPipe(err) {
 		return exitOK
 	}
@@ -83,6 +87,9 @@ func (e *Env) open(ctx context.Context, location string) (*reader.Snapshot, erro
 
 func (e *Env) readerOptions() reader.Options {
 	o := reader.Options{Stores: e.Stores, Map: e.maps}
+	if e.mapUse != nil {
+		o.Mapped = e.mapUse.note
+	}
 	if path := e.Getenv("SPT_PATH"); path != "" {
 		o.Path = splitList(path)
 	}

@@ -51,6 +51,9 @@ func (e *Env) prepare(ctx context.Context) error {
 		}
 		e.maps = append(e.maps, m)
 	}
+	if len(e.common.maps) > 0 {
+		e.mapUse = &mapUse{fit: make([]bool, len(e.maps))}
+	}
 	names := e.common.names
 	if names == "" {
 		names = e.Getenv("SPT_NAMES")

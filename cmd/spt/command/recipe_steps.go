@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -120,7 +121,7 @@ func (s *relocateStep) validate(env *Env) error {
 		}
 		s.maps = append(s.maps, m)
 	}
-	return s.writeOptions.validate(env)
+	return errors.Join(s.places(s.maps), s.writeOptions.validate(env))
 }
 
 func (s *relocateStep) apply(_ context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
