@@ -134,7 +134,7 @@ func exactly(n int, what string) cobra.PositionalArgs { return between(n, n, wha
 // between has no upper bound where hi is less than 0.
 func between(lo, hi int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		msg := ""
+		var msg string
 		switch n := len(args); {
 		case n < lo:
 			msg = fmt.Sprintf("%s needs %s", cmd.CommandPath(), what)
