@@ -12,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
+	"github.com/spf13/cobra"
 )
 
 // Env is where a command reads, writes and looks: the only way to the outside.
@@ -46,6 +47,9 @@ func OSEnv() *Env {
 // Main runs a command line and returns its exit code.
 func Main(ctx context.Context, args []string, env *Env) int {
 	root := New(env)
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		completeValues(root)
+	}
 	root.SetArgs(args)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)

@@ -74,7 +74,6 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		_, err := io.WriteString(cmd.OutOrStderr(), usage(cmd))
 		return err
 	})
-	completeValues(root)
 	return root
 }
 

@@ -154,7 +154,8 @@ func entry(b *strings.Builder, indent, column int, head, text string) {
 }
 
 // completeValues lets a shell complete the words that a flag takes, where they
-// are a closed set.
+// are a closed set. It is for whom a shell asks: what cobra is told here it keeps
+// as long as the process lives, and with it all that the flags lead to.
 func completeValues(cmd *cobra.Command) {
 	register := func(f *pflag.Flag) {
 		value, _ := pflag.UnquoteUsage(f)
