@@ -53,7 +53,7 @@ func TestPlacedOtherwise(t *testing.T) {
 		cases   []string
 		options writer.Options
 	}{
-		{"inline-threshold", []string{"operator-large-inline", "keyed-heap", "union-modulo"}, writer.Options{InlineThreshold: 100}},
+		{"inline-threshold", []string{"operator-large-inline", "keyed-heap", "union-modulo"}, writer.Options{InlineThreshold: new(int64(100))}},
 		{"reference", []string{"operator-files", "keyed-heap-native", "counts-incremental"}, writer.Options{Files: writer.Reference}},
 		{"link", []string{"operator-compressed", "keyed-rocksdb-native"}, writer.Options{Files: writer.Link}},
 	}

@@ -40,7 +40,8 @@ type EntryState string
 const (
 	Complete   EntryState = "complete"
 	Incomplete EntryState = "incomplete" // files are missing, or there is no _metadata yet
-	Damaged    EntryState = "damaged"    // the description cannot be read
+	Damaged    EntryState = "damaged"    // the description is broken
+	Unreadable EntryState = "unreadable" // it may be whole: no permission, no answer of the disk or store, a version that is not known
 	Leftover   EntryState = "leftover"   // of an interrupted writer; safe to delete
 )
 
@@ -134,11 +135,15 @@ func (w *lister) folder(path, name string, l listing, depth int) error {
 		}
 		below, err := list(w.ctx, w.store, route.Join(name, sub))
 		if err != nil {
-			if errors.Is(err, storage.ErrPermission) {
-				w.entries = append(w.entries, Entry{Path: route.Join(path, sub), State: Damaged, Problem: "no permission to look into it"})
-				continue
+			if w.ctx.Err() != nil {
+				return err
 			}
-			return err
+			e := Entry{Path: route.Join(path, sub), State: Unreadable, Problem: err.Error()}
+			if errors.Is(err, storage.ErrPermission) {
+				e.Problem = "no permission to look into it"
+			}
+			w.entries = append(w.entries, e)
+			continue
 		}
 		if err := w.folder(route.Join(path, sub), route.Join(name, sub), below, depth+1); err != nil {
 			return err
@@ -180,7 +185,7 @@ func (w *lister) finish() ([]Entry, error) {
 func (e *Entry) open(ctx context.Context, o Options) error {
 	snap, err := Open(ctx, e.Path, o)
 	if err != nil {
-		e.State, e.Problem = Damaged, err.Error()
+		e.fail(err)
 		return ctx.Err()
 	}
 	defer snap.Close() //nolint:errcheck // what was found in it is checked by Unchanged
@@ -188,7 +193,7 @@ func (e *Entry) open(ctx context.Context, o Options) error {
 	e.Time = snap.Container.ModTime
 	s, err := summary.Of(ctx, snap.Savepoint)
 	if err != nil {
-		e.State, e.Problem = Damaged, err.Error()
+		e.fail(err)
 		return ctx.Err()
 	}
 	e.Kind = s.Kind
@@ -219,4 +224,15 @@ func (e *Entry) open(ctx context.Context, o Options) error {
 		e.State, e.Problem = Damaged, format.ErrChanged.Error()
 	}
 	return ctx.Err()
+}
+
+// fail notes why a description could not be read. What a store says is not the
+// fault of the description.
+func (e *Entry) fail(err error) {
+	e.State, e.Problem = Damaged, err.Error()
+	var of *storage.Error
+	broken := errors.Is(err, format.ErrCorrupt) || errors.Is(err, format.ErrChanged)
+	if !broken && (errors.As(err, &of) || errors.Is(err, format.ErrUnsupported)) {
+		e.State = Unreadable
+	}
 }

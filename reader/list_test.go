@@ -3,6 +3,7 @@ package reader_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -180,12 +181,34 @@ func TestListWithoutPermission(t *testing.T) {
 				t.Errorf("%+v", e)
 			}
 		case "mem://root/closed", "mem://root/unread":
-			if e.State != reader.Damaged || !strings.Contains(e.Problem, "permission") {
+			if e.State != reader.Unreadable || !strings.Contains(e.Problem, "permission") {
 				t.Errorf("%+v", e)
 			}
 		default:
 			t.Errorf("%+v", e)
 		}
+	}
+}
+
+// Nor does one that the disk does not give.
+func TestListUnreadable(t *testing.T) {
+	flink := encode(t, model(list(inline("x"), 0)))
+	unknown := append([]byte(nil), flink...)
+	unknown[7] = 77
+	store := inMemory(t, map[string]string{"root/open/_metadata": string(flink), "root/bad/_metadata": string(flink), "root/worse/_metadata": string(flink), "root/new/_metadata": string(unknown), "root/cut/_metadata": string(flink[:20])})
+	h := hooked{store, func(op, name string) error {
+		if op == "list" && name == "root/bad/" || op == "read" && strings.HasPrefix(name, "root/worse") {
+			return errors.New("input/output error")
+		}
+		return nil
+	}}
+	got := map[string]reader.EntryState{}
+	for _, e := range ls(t, "mem://root", reader.ListOptions{Options: options("mem", h)}) {
+		got[strings.TrimPrefix(e.Path, "mem://root/")] = e.State
+	}
+	want := map[string]reader.EntryState{"open": reader.Complete, "bad": reader.Unreadable, "worse": reader.Unreadable, "new": reader.Unreadable, "cut": reader.Damaged}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v", got)
 	}
 }
 

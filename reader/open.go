@@ -27,12 +27,16 @@ type Options struct {
 	// Map says where absolute references are to be looked for: longest prefix
 	// first.
 	Map []Mapping
+	// Mapped is told of each snapshot that is opened which of Map fit a reference
+	// in it. It may be nil, and must be safe for concurrent use.
+	Mapped func(fit []bool)
 	// Path is the folders in which a bare name is looked for.
 	Path []string
 }
 
-// Mapping replaces the prefix Old of a reference by New.
-type Mapping struct{ Old, New string }
+// Mapping replaces the place Old, with which references begin, by New: see
+// format.Mapping.
+type Mapping format.Mapping
 
 // Family is the kind of container.
 type Family string
@@ -115,12 +119,46 @@ const headSize = 1 << 20
 const mapFrom = 4 << 20
 
 func (f *found) open(ctx context.Context, o Options, salvage bool) (*Snapshot, error) {
+	var snap *Snapshot
+	var err error
 	switch f.family {
 	case SPT:
-		return f.openSPT(ctx, o)
+		snap, err = f.openSPT(ctx, o)
 	default:
-		return f.openFlink(ctx, o, salvage)
+		snap, err = f.openFlink(ctx, o, salvage)
 	}
+	if snap != nil && o.Mapped != nil {
+		o.Mapped(mapped(snap.Savepoint, o.Map))
+	}
+	return snap, err
+}
+
+// mapped is which mappings fit a reference, or the name of a folder.
+func mapped(sp *format.Savepoint, maps []Mapping) []bool {
+	fit := make([]bool, len(maps))
+	note := func(uri string) {
+		for i, m := range maps {
+			fit[i] = fit[i] || format.Mapping(m).Fits(uri)
+		}
+	}
+	_ = sp.EachStream(func(_ format.Place, st format.Stream) error {
+		if c, packed := st.(*format.Chunks); packed {
+			st = c.As // what it was, and becomes again
+		}
+		if path, relative, ok := format.Reference(st); ok && !relative {
+			note(path.String())
+		}
+		return nil
+	})
+	for _, op := range sp.Operators {
+		for _, sub := range op.Subtasks {
+			if sub.Managed != nil && sub.Managed.Merging != nil {
+				note(sub.Managed.Merging.TaskOwnedDir.String())
+				note(sub.Managed.Merging.SharedDir.String())
+			}
+		}
+	}
+	return fit
 }
 
 func (f *found) openFlink(ctx context.Context, o Options, salvage bool) (*Snapshot, error) {

@@ -35,7 +35,7 @@ type source struct {
 	dir       string          // of the snapshot, in store
 	location  string          // of the snapshot's folder, as the user wrote it
 	version   storage.Version // of the file that describes it
-	maps      []Mapping       // longest first
+	maps      format.Mappings // longest first
 	file      *spt.File       // for an .spt
 	operators opstate.Codec
 	ropes     ropes
@@ -67,14 +67,12 @@ type folder struct {
 }
 
 func newSource(f *found, o Options, file *spt.File) *source {
-	maps := slices.Clone(o.Map)
-	slices.SortStableFunc(maps, func(a, b Mapping) int { return len(placeOf(b.Old)) - len(placeOf(a.Old)) })
 	location := f.location
 	if f.family == SPT {
 		location = parentLocation(location)
 	}
 	return &source{
-		stores: o.Stores, store: f.store, dir: route.Dir(f.name), location: location, version: f.info.Version, maps: maps, file: file,
+		stores: o.Stores, store: f.store, dir: route.Dir(f.name), location: location, version: f.info.Version, maps: format.LongestFirst(o.Map), file: file,
 		sched: storage.NewScheduler(), lookups: map[reference]*lookup{}, folders: map[string]*folder{},
 	}
 }
@@ -217,10 +215,8 @@ func (s *source) locate(ctx context.Context, ref reference) (Found, error) {
 		}
 		return Found{Store: s.store, Name: name, Info: info, URI: s.uri(name)}, nil
 	}
-	for _, m := range s.maps {
-		if rest, ok := cutPrefix(ref.path, m.Old); ok {
-			return s.at(ctx, joinMapped(m.New, rest))
-		}
+	if to, ok := s.maps.Apply(ref.path); ok {
+		return s.at(ctx, to)
 	}
 	found, err := s.at(ctx, ref.path)
 	if !errors.Is(err, storage.ErrNotExist) && !errors.Is(err, storage.ErrUnsupported) {
@@ -377,31 +373,6 @@ func missing(err error, ref string) error {
 // that Flink writes. Anything else could lead out of the snapshot.
 func IsPlainName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00")
-}
-
-// cutPrefix cuts a prefix that ends at a path boundary, the spellings of one
-// place counting as equal. rest begins with "/" or is empty.
-func cutPrefix(path, prefix string) (rest string, ok bool) {
-	rest, ok = strings.CutPrefix(placeOf(path), placeOf(prefix))
-	return rest, ok && (rest == "" || rest[0] == '/')
-}
-
-// placeOf is a prefix or a reference in one spelling, without slashes at the
-// end: a plain absolute path is one of local files.
-func placeOf(uri string) string {
-	uri = format.CanonicalURI(uri)
-	if strings.HasPrefix(uri, "/") {
-		uri = "file:" + uri
-	}
-	return strings.TrimRight(uri, "/")
-}
-
-// joinMapped puts what is left of a reference behind its new prefix.
-func joinMapped(prefix, rest string) string {
-	if rest == "" {
-		return prefix
-	}
-	return strings.TrimSuffix(prefix, "/") + rest
 }
 
 // OpenFile streams n bytes at off of the file that a stream refers to, for what

@@ -98,6 +98,13 @@ type Resolver interface {
 	Resolve(ctx context.Context, uri string) (Storage, string, error)
 }
 
+// Streamer is an optional ability: reading from its beginning what may have no
+// size and can be read once, such as a pipe. It may wait for whoever writes to
+// it, and then does not look at the context.
+type Streamer interface {
+	Stream(ctx context.Context, name string) (io.ReadCloser, error)
+}
+
 // Linker is an optional ability: a second name for an object that src holds, at
 // no cost. The names share their bytes. Object stores do not have it.
 type Linker interface {

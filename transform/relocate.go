@@ -2,14 +2,15 @@ package transform
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Prefix replaces the beginning of references.
-type Prefix struct{ Old, New string }
+// Prefix replaces the beginning of references: see format.Mapping. A New that is
+// a path becomes a file: URI where the reference has a scheme, for without one
+// it would be a path of Flink's default file system, whatever that is.
+type Prefix format.Mapping
 
 // Relocated is a reference that a relocation looked at.
 type Relocated struct {
@@ -27,8 +28,7 @@ type Relocation struct {
 // RelocateOptions say what becomes of references: one of the three.
 type RelocateOptions struct {
 	// Prefixes replace the beginning of absolute references, the longest that
-	// fits first, at whole elements of a path; the spellings of one object store
-	// count as one. The folders that file merging names go along.
+	// fits first. The folders that file merging names go along.
 	Prefixes []Prefix
 	// Relative names files by their last element alone: they lie beside
 	// _metadata. A segment of a merged file has no such form and stays.
@@ -49,9 +49,7 @@ func Relocate(sp *format.Savepoint, prefixes []Prefix) (*format.Savepoint, *Relo
 // RelocateAs rewrites references. Names of inline state look like paths and are
 // none: they stay. Two files that would have one name are a *CollisionError.
 func RelocateAs(sp *format.Savepoint, o RelocateOptions) (*format.Savepoint, *Relocation, error) {
-	o.Prefixes = slices.Clone(o.Prefixes)
-	slices.SortStableFunc(o.Prefixes, func(a, b Prefix) int { return len(b.Old) - len(a.Old) })
-	r := &relocator{o: o, result: &Relocation{}, changed: map[string]int{}, unmatched: map[string]int{}, beside: map[string]string{}}
+	r := &relocator{o: o, maps: format.LongestFirst(o.Prefixes), result: &Relocation{}, changed: map[string]int{}, unmatched: map[string]int{}, beside: map[string]string{}}
 	out, err := sp.MapStreams(func(_ format.Place, s format.Stream) (format.Stream, error) { return r.stream(s) })
 	if err != nil {
 		return nil, nil, err
@@ -62,6 +60,7 @@ func RelocateAs(sp *format.Savepoint, o RelocateOptions) (*format.Savepoint, *Re
 
 type relocator struct {
 	o                  RelocateOptions
+	maps               format.Mappings
 	result             *Relocation
 	changed, unmatched map[string]int    // index in the result
 	beside             map[string]string // names beside _metadata, and what they were
@@ -192,22 +191,9 @@ func (r *relocator) note(list *[]Relocated, index map[string]int, from, to strin
 
 // moved is where a path goes.
 func (r *relocator) moved(path string) (string, bool) {
-	for _, p := range r.o.Prefixes {
-		if rest, ok := cutPathPrefix(path, p.Old); ok {
-			return strings.TrimSuffix(p.New, "/") + rest, true
-		}
+	to, ok := r.maps.Apply(path)
+	if strings.HasPrefix(to, "/") && !strings.HasPrefix(path, "/") {
+		to = "file:" + to
 	}
-	return "", false
-}
-
-// cutPathPrefix cuts whole elements off the beginning of a path; what is left
-// is empty or begins with "/".
-func cutPathPrefix(path, prefix string) (string, bool) {
-	prefix = strings.TrimSuffix(prefix, "/")
-	for _, p := range [][2]string{{path, prefix}, {format.CanonicalURI(path), format.CanonicalURI(prefix)}} {
-		if rest, ok := strings.CutPrefix(p[0], p[1]); ok && (rest == "" || rest[0] == '/') {
-			return rest, true
-		}
-	}
-	return "", false
+	return to, ok
 }

@@ -430,7 +430,7 @@ func TestPruneKnown(t *testing.T) {
 		snap := openAt(t, stores, k.location())
 		packed := sealed(t, stores, snap, snap.Savepoint, "mem://in.spt")
 		files := func() *reader.Snapshot {
-			o := writer.Options{Stores: stores, InlineThreshold: 1}
+			o := writer.Options{Stores: stores, InlineThreshold: new(int64(1))}
 			if _, err := writer.Seal(t.Context(), snap, "mem://files", o); err != nil {
 				t.Fatal(err)
 			}

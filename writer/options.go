@@ -24,8 +24,9 @@ type Options struct {
 	// refusing.
 	KeepMissing bool
 	// InlineThreshold moves inline state larger than this out of _metadata into
-	// files of its own; negative or zero: none. The coordinators' state stays.
-	InlineThreshold int64
+	// files of its own: at 0 all that has bytes, at nil none. The coordinators'
+	// state stays.
+	InlineThreshold *int64
 	// MetadataVersion of a Flink folder; 0: that of the input.
 	MetadataVersion metadata.Version
 	// Compression and Level of an .spt.

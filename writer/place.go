@@ -65,7 +65,7 @@ func (m *flinkPlacer) place(place format.Place, st format.Stream) (format.Stream
 // has only inline state.
 func (m *flinkPlacer) movesOut(place format.Place, n int64) bool {
 	t := m.plan.o.InlineThreshold
-	return t > 0 && n > t && place.Slot != format.SlotCoordinator
+	return t != nil && n > *t && place.Slot != format.SlotCoordinator
 }
 
 // packed places bytes of an .spt, or of a rope, as what they came from. A rope

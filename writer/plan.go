@@ -62,6 +62,7 @@ type Rewrite struct{ From, To string }
 // matches format.ErrMissing.
 type MissingError struct {
 	Files []string // one line each: reference and what is wrong with it
+	Short int      // how many of them are there, and not as long as promised
 }
 
 func (e *MissingError) Error() string {
@@ -84,7 +85,14 @@ func (e *MissingError) Unwrap() error { return format.ErrMissing }
 
 // Hint says what can be done.
 func (e *MissingError) Hint() string {
-	return "say where they are with --map OLD=NEW, or keep the bare references with --missing keep"
+	const keep = "or keep the bare references with --missing keep"
+	switch e.Short {
+	case 0:
+		return "say where they are with --map OLD=NEW, " + keep
+	case len(e.Files):
+		return "copy them again and compare sizes, " + keep
+	}
+	return "say where those are that are not there, with --map OLD=NEW; copy the others again and compare sizes; " + keep
 }
 
 // Prepare looks at the input and the target and says what Write will do. It
@@ -189,6 +197,9 @@ func (p *Plan) locate(ctx context.Context, place format.Place, st format.Stream,
 		p.absent[path.String()] = struct{}{}
 	default:
 		missing.Files = append(missing.Files, err.Error())
+		if errors.Is(err, format.ErrTruncated) {
+			missing.Short++
+		}
 	}
 	return found, false, nil
 }

@@ -250,7 +250,7 @@ func TestVersion2(t *testing.T) {
 		t.Fatal("no snapshot of version 2")
 	}
 	out := folderOf(t, nil)
-	o := Options{Stores: stores(), InlineThreshold: 50}
+	o := Options{Stores: stores(), InlineThreshold: new(int64(50))}
 	if err := os.Symlink(out, out+"/link"); err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestInlineThreshold(t *testing.T) {
 	sp.Operators[0].Coordinator = inlined(big + big)
 	sp.Operators[0].Subtasks[0].ManagedKeyed = &format.KeyGroups{Codec: format.CodecFlink, Range: format.KeyGroupRange{Count: 1}, Offsets: format.OffsetSlice{0}, Data: inlined(big)}
 	dir := folderOf(t, map[string]string{"sp/_metadata": encoded(t, sp)})
-	o := Options{Stores: stores(), InlineThreshold: 60}
+	o := Options{Stores: stores(), InlineThreshold: new(int64(60))}
 	for _, in := range []string{"sp", "x.spt"} {
 		if in == "x.spt" {
 			sealAt(t, dir+"/sp", dir+"/x.spt", Options{Stores: stores()})
@@ -310,6 +310,28 @@ func TestInlineThreshold(t *testing.T) {
 		}
 		sound(t, out)
 		sameStreams(t, out, openAt(t, dir+"/sp", o.Stores))
+	}
+}
+
+// A threshold of 0 is not the same as none: all state that has bytes moves.
+func TestInlineThresholdZero(t *testing.T) {
+	sp := modelOf(handleOf(inlined("x"), 0), handleOf(inlined("")))
+	sp.Operators[0].Coordinator = inlined("c")
+	dir := folderOf(t, map[string]string{"sp/_metadata": encoded(t, sp)})
+	sealAt(t, dir+"/sp", dir+"/x.spt", Options{Stores: stores()})
+	for _, in := range []string{"sp", "x.spt"} {
+		report, out := sealAt(t, dir+"/"+in, dir+"/out-"+in+"/sp", Options{Stores: stores(), InlineThreshold: new(int64)})
+		if n := len(report.Plan.Files); n != 1 {
+			t.Errorf("%s: %d files", in, n)
+		}
+		for i, want := range []format.StreamKind{format.KindRelative, format.KindInline} {
+			if got := format.Kind(out.Operators[0].Subtasks[i].Managed.Data); got != want {
+				t.Errorf("%s: subtask %d is %s", in, i, got)
+			}
+		}
+		if format.Kind(out.Operators[0].Coordinator) != format.KindInline {
+			t.Errorf("%s: the coordinator moved out", in)
+		}
 	}
 }
 

@@ -37,6 +37,19 @@ func (s *Store) Map(ctx context.Context, name string, pin storage.Version) (*sto
 	return &storage.Mapping{Data: data, Info: info, Release: release}, nil
 }
 
+// Stream implements storage.Streamer. A regular file is read as by ReadRange.
+func (s *Store) Stream(ctx context.Context, name string) (io.ReadCloser, error) {
+	if fi, err := os.Stat(name); err != nil || fi.IsDir() || fi.Mode().IsRegular() {
+		body, _, err := s.ReadRange(ctx, name, 0, -1, "")
+		return body, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fail("open", name, err)
+	}
+	return f, nil
+}
+
 // copyPiece is how much is copied between two looks at the context.
 const copyPiece = 64 << 20
 

@@ -28,6 +28,7 @@ var (
 	_ storage.Mapper        = (*Store)(nil)
 	_ storage.Linker        = (*Store)(nil)
 	_ storage.Mover         = (*Store)(nil)
+	_ storage.Streamer      = (*Store)(nil)
 	_ storage.Canonicalizer = (*Store)(nil)
 	_ storage.Remover       = (*Store)(nil)
 	_ storage.SpaceReporter = (*Store)(nil)

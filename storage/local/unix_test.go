@@ -4,6 +4,7 @@ package local
 
 import (
 	"errors"
+	"io"
 	"os"
 	"syscall"
 	"testing"
@@ -23,6 +24,31 @@ func TestPipe(t *testing.T) {
 	wantErr(t, err, storage.ErrUnsupported)
 	_, _, err = s.ReadRange(ctx, name, 0, 1, "")
 	wantErr(t, err, storage.ErrUnsupported)
+}
+
+// Stream is for those who wait.
+func TestStream(t *testing.T) {
+	dir := t.TempDir()
+	name := dir + "/pipe"
+	if err := syscall.Mkfifo(name, 0o666); err != nil {
+		testenv.Missing(t, "no pipe", err)
+	}
+	write(t, dir+"/file", "text")
+	go func() { _ = os.WriteFile(name, []byte("text"), 0) }()
+	for _, name := range []string{name, dir + "/file"} {
+		body, err := New().Stream(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(body)
+		if body.Close(); err != nil || string(text) != "text" {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+	for _, name := range []string{dir, dir + "/nothing"} {
+		_, err := New().Stream(ctx, name)
+		wantErr(t, err, storage.ErrNotExist)
+	}
 }
 
 // New files have the permissions that the user's mask allows, not those of a

@@ -20,7 +20,7 @@ type applyOptions struct {
 
 func (o *applyOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.StringVar(&o.recipe, "recipe", "", "the `FILE` with the edits, in YAML")
+	fs.StringVar(&o.recipe, "recipe", "", "the `FILE` with the edits, in YAML; - is standard input")
 }
 
 func (o *applyOptions) validate(env *Env) error {
@@ -86,11 +86,15 @@ It belongs at the end: later steps look for files where it says they are.`,
 }
 
 func (o *applyOptions) run(ctx context.Context, env *Env, args []string) error {
-	text, err := env.readSmall(ctx, "--recipe", o.recipe)
+	text, err := env.readSide(ctx, "--recipe", o.recipe)
 	if err != nil {
 		return err
 	}
-	r, err := parseRecipe(env, o.recipe, text)
+	name := o.recipe
+	if name == "-" {
+		name = "stdin"
+	}
+	r, err := parseRecipe(env, name, text)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type catOptions struct {
 func (o *catOptions) addFlags(fs *pflag.FlagSet) {
 	o.pick.addFlags(fs)
 	fs.StringVar(&o.where, "where", "", "only elements for which `EXPR` holds, such as 'size > 1 * KiB and subtask == 0'")
-	fs.Int64Var(&o.limit, "limit", 0, "at most `N` lines")
+	fs.Int64Var(&o.limit, "limit", 0, "at most `N` lines; 0: all (default: all, in a table 100)")
 	fs.BoolVar(&o.distinct, "distinct", false, "each different element of a state once, where it comes first, with its count")
 	fs.BoolVar(&o.stats, "stats", false, "not the elements, but how many, how many different ones, and how large, by state")
 	fs.BoolVar(&o.raw, "raw", false, "values as they are stored, not decoded; of broadcast state whole maps")

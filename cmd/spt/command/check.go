@@ -27,7 +27,7 @@ type checkOptions struct {
 }
 
 func (o *checkOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.plan, "plan", "", "`FILE` with the job's plan as Flink's REST interface gives it (/jobs/ID/plan)")
+	fs.StringVar(&o.plan, "plan", "", "`FILE` with the job's plan as Flink's REST interface gives it (/jobs/ID/plan); - is standard input")
 	fs.StringVar(&o.like, "like", "", "a `SNAPSHOT` that the job took as it will be, anywhere: its operators, states and types are those of the job")
 	fs.Int32Var(&o.parallelism, "parallelism", 0, "the job runs every operator at parallelism `N` (default: as the plan says, else as it was)")
 	fs.Int32Var(&o.maxParallelism, "max-parallelism", 0, "the job sets max parallelism `N` (default: it sets none and takes over what the state has)")
@@ -138,7 +138,7 @@ states.
 Not checked: the entries of keyed state, and types of what is in a changelog.
 spt verify looks at every byte that is promised.`,
 		Example: `  spt check sp-001 --names uids.txt --parallelism 8
-  curl -s jobmanager:8081/jobs/$JOB/plan > plan.json; spt check sp-001 --plan plan.json
+  curl -s jobmanager:8081/jobs/$JOB/plan | spt check sp-001 --plan -
   spt check sp-001 --like savepoints/of-the-new-version
   spt check chk-4211 --flink 2.0 --strict`,
 		Args: exactly(1, "a snapshot"),
@@ -169,7 +169,7 @@ func (o *checkOptions) job(ctx context.Context, env *Env) (job *transform.Job, k
 	if o.plan == "" {
 		return job, known, nil
 	}
-	text, err := env.readSmall(ctx, "--plan", o.plan)
+	text, err := env.readSide(ctx, "--plan", o.plan)
 	if err != nil {
 		return nil, "", err
 	}
@@ -193,27 +193,6 @@ func (o *checkOptions) openLike(ctx context.Context, env *Env) (*transform.Like,
 		return nil, nil, fmt.Errorf("--like: %w", err)
 	}
 	return &transform.Like{Savepoint: snap.Savepoint, Schema: snap.Schema}, snap.Close, nil
-}
-
-// readSmall reads a file that a flag names: one that a person could have
-// written.
-func (e *Env) readSmall(ctx context.Context, flag, name string) ([]byte, error) {
-	store, at, err := e.Stores.Resolve(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	body, _, err := store.ReadRange(ctx, at, 0, maxNames+1, "")
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
-	}
-	text, err := io.ReadAll(body)
-	if err = errors.Join(err, body.Close()); err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
-	}
-	if len(text) > maxNames {
-		return nil, usagef("%s %s: more than %d bytes", flag, ui.Quote(name), maxNames)
-	}
-	return text, nil
 }
 
 func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (err error) {

@@ -31,28 +31,22 @@ type writeOptions struct {
 	dryRun         bool
 	readBack       bool
 
-	opts writer.Options
-	note func(*WriteResult) // what a command adds to the answer, or nil
+	given *pflag.FlagSet // 0 that was given is not 0 for want of a flag
+	opts  writer.Options
+	note  func(*WriteResult) // what a command adds to the answer, or nil
 }
 
 func (o *writeOptions) addFlags(fs *pflag.FlagSet) {
+	o.given = fs
 	fs.StringVar(&o.files, "files", "copy", "state files of a Flink folder: `copy|link|reference`")
 	fs.StringVar(&o.missing, "missing", "refuse", "what to do where files cannot be had; keep leaves their bare references: `refuse|keep`")
 	fs.BoolVar(&o.keepReferences, "keep-references", false, "leave every reference as it is: the same _metadata; files in absolute places are not written")
-	fs.Var(&o.inline, "inline-threshold", "move inline state larger than `SIZE` out of _metadata into files (default: leave it)")
+	fs.Var(&o.inline, "inline-threshold", "move inline state larger than `SIZE` out of _metadata into files; 0: all of it (default: leave it)")
 	fs.StringVar(&o.compression, "compression", "zstd", "of an .spt file: `zstd|s2|none`")
 	fs.IntVar(&o.level, "compression-level", 0, "of zstd, `N` from 1 (fast) to 4 (best)")
 	fs.BoolVar(&o.overwrite, "overwrite", false, "replace OUT if it is a snapshot")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and check OUT and the free space")
 	fs.BoolVar(&o.readBack, "read-back", false, "read everything again before OUT becomes visible")
-}
-
-// noRows refuses -o csv for what is no list of rows.
-func (e *Env) noRows() error {
-	if e.common.output == ui.OutputCSV {
-		return usagef("-o csv: what is written is no list of rows; -o table, json or jsonl says it")
-	}
-	return nil
 }
 
 func (o *writeOptions) validate(env *Env) error {
@@ -67,13 +61,16 @@ func (o *writeOptions) validate(env *Env) error {
 	if o.missing != "refuse" && o.missing != "keep" {
 		return usagef("--missing %s: refuse or keep", o.missing)
 	}
-	if o.level < 0 || o.level > 4 {
+	if o.given.Changed("compression-level") && (o.level < 1 || o.level > 4) {
 		return usagef("--compression-level %d: 1 to 4", o.level)
 	}
 	o.opts = writer.Options{
 		Stores: env.Stores, Files: files, KeepReferences: o.keepReferences, KeepMissing: o.missing == "keep",
-		InlineThreshold: int64(o.inline), Compression: compression, Level: o.level,
+		Compression: compression, Level: o.level,
 		Overwrite: o.overwrite, ReadBack: o.readBack, Jobs: env.common.jobs,
+	}
+	if o.given.Changed("inline-threshold") {
+		o.opts.InlineThreshold = new(int64(o.inline))
 	}
 	return nil
 }
@@ -98,7 +95,7 @@ func (o *convertOptions) validate(env *Env) error {
 	if o.to != "" && o.to != string(reader.SPT) && o.to != string(reader.Flink) {
 		return usagef("--to %s: spt or flink", o.to)
 	}
-	if err := errors.Join(env.noRows(), o.writeOptions.validate(env)); err != nil {
+	if err := o.writeOptions.validate(env); err != nil {
 		return err
 	}
 	o.opts.Family = reader.Family(o.to)

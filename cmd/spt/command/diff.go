@@ -31,10 +31,10 @@ func (o *diffOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.placement, "placement", false, "compare which subtask holds an element or a key group, too")
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "the elements, entries and key groups that differ")
 	fs.IntVar(&o.limit, "limit", 10, "with -v: at most `N` elements of each state added, and removed")
-	fs.StringArrayVar(&o.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id; `NAME` may be a glob; repeatable")
+	fs.StringArrayVar(&o.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id (4 digits or more); `NAME` may be a glob; repeatable")
 }
 
-func (o *diffOptions) validate(env *Env) error {
+func (o *diffOptions) validate() error {
 	for _, k := range o.ignore {
 		if !slices.Contains(diffKinds(), k) {
 			return usagef("--ignore %s: one of %s", ui.Quote(k), strings.Join(diffKinds(), ", "))
@@ -42,9 +42,6 @@ func (o *diffOptions) validate(env *Env) error {
 	}
 	if o.limit < 1 || o.limit > maxListed {
 		return usagef("--limit %d: 1 to %d elements", o.limit, maxListed)
-	}
-	if env.common.output == ui.OutputCSV {
-		return usagef("this answer is no table: --output table, json or jsonl")
 	}
 	p := pick{operators: o.operators}
 	return p.validate()
@@ -98,7 +95,7 @@ Kinds of differences, as --ignore takes them:
   spt diff sp-001 sp-012.spt && echo nothing was lost`,
 		Args: exactly(2, "two snapshots"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.validate(env); err != nil {
+			if err := o.validate(); err != nil {
 				return err
 			}
 			o.canRename = slices.ContainsFunc(cmd.Root().Commands(), func(c *cobra.Command) bool { return c.Name() == "rename" })

@@ -19,7 +19,7 @@ type dropOptions struct {
 
 func (o *dropOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.StringArrayVar(&o.operators, "operator", nil, "this operator: uid, name, id or unambiguous beginning of the id; globs; repeatable. Alone it goes as a whole; with the flags below, only that part of it")
+	fs.StringArrayVar(&o.operators, "operator", nil, "this operator: uid, name, id or unambiguous beginning of the id (4 digits or more); globs; repeatable. Alone it goes as a whole; with the flags below, only that part of it")
 	fs.StringArrayVar(&o.states, "state", nil, "operator states of this name; globs; repeatable")
 	fs.BoolVar(&o.coordinators, "coordinator", false, "the state of coordinators")
 	fs.BoolVar(&o.channels, "channels", false, "records in flight; they are lost")
@@ -120,6 +120,11 @@ func (e *Env) chooseOperators(names []string, all []*format.Operator) (func(*for
 
 // checkStates is an error if no operator state that was chosen matches.
 func (e *Env) checkStates(globs []string, chosen func(*format.Operator) bool, all []*format.Operator) error {
+	return e.checkStatesOf("--state", shorten(quoteAll(globs)), func(name string) bool { return matches(globs, name) }, chosen, all)
+}
+
+// checkStatesOf is checkStates for what a flag asks.
+func (e *Env) checkStatesOf(flag, want string, match func(name string) bool, chosen func(*format.Operator) bool, all []*format.Operator) error {
 	var names []string
 	for _, op := range all {
 		if !chosen(op) {
@@ -130,12 +135,12 @@ func (e *Env) checkStates(globs []string, chosen func(*format.Operator) bool, al
 				continue
 			}
 			for _, st := range sub.Managed.States {
-				if matches(globs, st.Name.String()) {
+				if match(st.Name.String()) {
 					return nil
 				}
 				names = append(names, ui.Quote(e.text(st.Name.String())))
 			}
 		}
 	}
-	return &usageError{"--state matches no operator state: " + shorten(quoteAll(globs)), "there is: " + listOr(names, "no operator state")}
+	return &usageError{flag + " matches no operator state: " + want, "there is: " + listOr(names, "no operator state")}
 }

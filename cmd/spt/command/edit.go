@@ -44,9 +44,6 @@ type EditChange struct {
 // edit opens IN, lets change make a new model of it, and writes it or says what
 // would be written. Every command that changes a snapshot runs through it.
 func edit(ctx context.Context, env *Env, o writeOptions, args []string, change func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error)) (err error) {
-	if err := env.noRows(); err != nil {
-		return err
-	}
 	in, out := args[0], ""
 	if len(args) == 2 {
 		out = args[1]

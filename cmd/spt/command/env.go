@@ -12,10 +12,12 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
+	"github.com/spf13/cobra"
 )
 
 // Env is where a command reads, writes and looks: the only way to the outside.
 type Env struct {
+	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
 	Now            func() time.Time
@@ -28,14 +30,16 @@ type Env struct {
 	command string // that runs
 	common  commonFlags
 	maps    []reader.Mapping
+	mapUse  *mapUse           // of --map
 	uids    map[string]string // id in hex -> uid, from --names
 	secrets [][2]string       // see learnSecrets
+	sides   sideFiles
 }
 
 // OSEnv is the environment of the process.
 func OSEnv() *Env {
 	return &Env{
-		Stdout: os.Stdout, Stderr: os.Stderr, stdoutFile: os.Stdout, stderrFile: os.Stderr,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, stdoutFile: os.Stdout, stderrFile: os.Stderr,
 		Getenv: os.Getenv, Now: time.Now,
 		Stores: route.New(local.New()),
 	}
@@ -44,10 +48,16 @@ func OSEnv() *Env {
 // Main runs a command line and returns its exit code.
 func Main(ctx context.Context, args []string, env *Env) int {
 	root := New(env)
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		completeValues(root)
+	}
 	root.SetArgs(args)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
+	if rerr := env.unusedMaps(exitCode(err)); err == nil {
+		err = rerr
+	}
 	if err == nil || brokenPipe(err) {
 		return exitOK
 	}
@@ -86,6 +96,9 @@ func (e *Env) open(ctx context.Context, location string) (*reader.Snapshot, erro
 
 func (e *Env) readerOptions() reader.Options {
 	o := reader.Options{Stores: e.Stores, Map: e.maps}
+	if e.mapUse != nil {
+		o.Mapped = e.mapUse.note
+	}
 	if path := e.Getenv("SPT_PATH"); path != "" {
 		o.Path = splitList(path)
 	}

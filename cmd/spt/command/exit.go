@@ -71,6 +71,21 @@ type findings struct{ msg string }
 
 func (e *findings) Error() string { return e.msg }
 
+// several are the errors of a command that was asked for several things and
+// went on. The exit code is that of the first kind that fits any of them.
+type several []error
+
+func (e several) Error() string   { return errors.Join(e...).Error() }
+func (e several) Unwrap() []error { return e }
+
+// err is nil where there is none.
+func (e several) err() error {
+	if len(e) == 0 {
+		return nil
+	}
+	return e
+}
+
 // exitCode maps an error to its code. The first kind that fits decides; what
 // the input did comes before what the system said.
 func exitCode(err error) int {
@@ -136,6 +151,12 @@ func (e *Env) advise(hint string) string {
 
 // report prints an error, in the one place where errors are printed.
 func (e *Env) report(err error) {
+	if all, ok := err.(several); ok {
+		for _, err := range all {
+			e.report(err)
+		}
+		return
+	}
 	code := exitCode(err)
 	var found *findings
 	if code == exitFindings && errors.As(err, &found) {

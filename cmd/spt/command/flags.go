@@ -2,10 +2,9 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
@@ -27,13 +26,13 @@ type commonFlags struct {
 }
 
 func (c *commonFlags) addFlags(fs *pflag.FlagSet) {
-	fs.VarP(&c.output, "output", "o", "form of the answer")
+	fs.VarP(&c.output, "output", "o", "form of the answer; csv where it is a list of rows")
 	fs.Var(&c.format, "format", "how names and values from a file are shown")
 	fs.Var(&c.color, "color", "when to colour")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "no progress and no remarks on stderr")
-	fs.IntVarP(&c.jobs, "jobs", "j", 0, "do `N` things at once (default: by the number of processors)")
+	fs.IntVarP(&c.jobs, "jobs", "j", 0, "do `N` things at once; 0: 8 where snapshots are listed, 4 where one is written (the default)")
 	fs.StringArrayVar(&c.maps, "map", nil, "`OLD=NEW`: look in NEW for what absolute references name below OLD; repeatable, the longest OLD counts (also SPT_MAP)")
-	fs.StringVar(&c.names, "names", "", "`FILE` of uids, one a line, so that ids get names (also SPT_NAMES)")
+	fs.StringVar(&c.names, "names", "", "`FILE` of uids, one a line, so that ids get names; - is standard input (also SPT_NAMES)")
 }
 
 // prepare reads what the common flags and the environment name.
@@ -51,6 +50,9 @@ func (e *Env) prepare(ctx context.Context) error {
 			return usagef("--map: %v", err)
 		}
 		e.maps = append(e.maps, m)
+	}
+	if len(e.common.maps) > 0 {
+		e.mapUse = &mapUse{fit: make([]bool, len(e.maps))}
 	}
 	names := e.common.names
 	if names == "" {
@@ -77,35 +79,35 @@ func (e *Env) learn(uid string) {
 	e.uids[format.OperatorIDOf(uid).String()] = uid
 }
 
-// readNames reads uids, one a line; empty lines and lines that start with # do
-// not count.
-func (e *Env) readNames(ctx context.Context, name string) ([]string, error) {
-	store, at, err := e.Stores.Resolve(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	body, _, err := store.ReadRange(ctx, at, 0, maxNames+1, "")
-	if err != nil {
-		return nil, fmt.Errorf("--names: %w", err)
-	}
-	text, err := io.ReadAll(body)
-	if err = errors.Join(err, body.Close()); err != nil {
-		return nil, fmt.Errorf("--names: %w", err)
-	}
-	if len(text) > maxNames {
-		return nil, usagef("--names %s: more than %d bytes; is that a list of uids?", name, maxNames)
-	}
-	var uids []string
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimRight(line, "\r\n")
-		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") {
-			uids = append(uids, strings.TrimSpace(line))
+// emptyFlag refuses a text flag that was given without any text: that is an
+// unset variable of a shell, and to take it for no flag could turn a guard or a
+// choice off without a word.
+func emptyFlag(fs *pflag.FlagSet) error {
+	var err error
+	fs.Visit(func(f *pflag.Flag) {
+		texts := []string{f.Value.String()}
+		if many, ok := f.Value.(pflag.SliceValue); ok {
+			texts = many.GetSlice()
+		} else if f.Value.Type() != "string" {
+			return
 		}
-	}
-	return uids, nil
+		if err == nil && slices.Contains(texts, "") {
+			err = usagef("--%s is empty", f.Name)
+		}
+	})
+	return err
 }
 
-const maxNames = 16 << 20
+// without refuses flags that would do nothing where something else is not given:
+// who picks an operator expects that it was picked.
+func without(what string, given *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		if given.Changed(name) {
+			return usagef("--%s does nothing without %s", name, what)
+		}
+	}
+	return nil
+}
 
 // flagError is a command line that could not be read.
 type flagError struct{ usageError }
@@ -133,24 +135,21 @@ func outputOf(args []string) ui.Output {
 
 func splitPath(s string) []string { return filepath.SplitList(s) }
 
-// exactly and atLeast say in words what is missing.
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) < n:
-			return &flagError{usageError{msg: fmt.Sprintf("%s needs %s", cmd.CommandPath(), what), hint: "usage:  " + cmd.UseLine()}}
-		case len(args) > n:
-			return &flagError{usageError{msg: fmt.Sprintf("%s takes %s, not %d arguments", cmd.CommandPath(), what, len(args)), hint: "usage:  " + cmd.UseLine()}}
-		}
-		return nil
-	}
-}
+// exactly and between say in words what is missing, or too much.
+func exactly(n int, what string) cobra.PositionalArgs { return between(n, n, what) }
 
+// between has no upper bound where hi is less than 0.
 func between(lo, hi int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < lo || hi >= 0 && len(args) > hi {
-			return &flagError{usageError{msg: fmt.Sprintf("%s needs %s", cmd.CommandPath(), what), hint: "usage:  " + cmd.UseLine()}}
+		var msg string
+		switch n := len(args); {
+		case n < lo:
+			msg = fmt.Sprintf("%s needs %s", cmd.CommandPath(), what)
+		case hi >= 0 && n > hi:
+			msg = fmt.Sprintf("%s takes %s, not %s", cmd.CommandPath(), what, ui.Plural(int64(n), "argument"))
+		default:
+			return nil
 		}
-		return nil
+		return &flagError{usageError{msg: msg, hint: "usage:  " + cmd.UseLine()}}
 	}
 }

@@ -28,7 +28,7 @@ type inspectOptions struct {
 func (o *inspectOptions) addFlags(fs *pflag.FlagSet) {
 	o.pick.addFlags(fs)
 	fs.StringVar(&o.by, "by", "", "one table of these, the largest first: `operator|state|subtask|handle|file`")
-	fs.IntVar(&o.top, "top", 0, "only the `N` largest")
+	fs.IntVar(&o.top, "top", 0, "only the `N` largest; 0: all")
 	fs.StringVar(&o.failIf, "fail-if", "", "exit 1 and name what `EXPR` holds for, such as 'union_elements > 100000'")
 	fs.BoolVar(&o.salvage, "salvage", false, "of a damaged _metadata, show what stands before the damage (exit 4)")
 	fs.BoolVar(&o.wide, "wide", false, "whole ids and names")
@@ -385,6 +385,11 @@ func (o *inspectOptions) csv(env *Env, r *InspectResult) error {
 			if err != nil {
 				return err
 			}
+		}
+	}
+	if len(r.Operators) == 0 {
+		if err := env.remark("no operator: nothing to show"); err != nil {
+			return err
 		}
 	}
 	return c.Flush()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
 )
 
 // InspectRow is one row of inspect --by; which fields it has depends on what
@@ -53,8 +54,15 @@ func (o *inspectOptions) renderRows(env *Env, r *InspectResult, sp *format.Savep
 	if o.top > 0 && total > o.top {
 		rows = rows[:o.top]
 	}
-	if done, err := renderRows(env, env.common.output, rows, rowHeader(), rowCells); done {
+	done, err := renderRows(env, env.common.output, rows, rowHeader(), rowCells)
+	if err != nil {
 		return err
+	}
+	if total == 0 {
+		return env.remark("%s", o.noRow(r))
+	}
+	if done {
+		return nil
 	}
 	if err := o.rowsTable(env, rows); err != nil {
 		return err
@@ -64,6 +72,19 @@ func (o *inspectOptions) renderRows(env *Env, r *InspectResult, sp *format.Savep
 		return err
 	}
 	return nil
+}
+
+// noRow says why there is no row.
+func (o *inspectOptions) noRow(r *InspectResult) string {
+	text := "no " + o.by + ": nothing to show"
+	switch {
+	case o.by != "file" || r.Bytes.Total == 0:
+	case r.Family == string(reader.SPT):
+		text += " (all state lies inside the .spt file; --by handle shows it)"
+	default:
+		text += " (all state lies inside _metadata; --by handle shows it)"
+	}
+	return text
 }
 
 func operatorRows(r *InspectResult) []InspectRow {

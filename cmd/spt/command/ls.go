@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,15 +21,15 @@ type listOptions struct {
 
 func (o *listOptions) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.depth, "depth", 8, "look `N` folders below a root")
-	fs.StringVar(&o.only, "only", "", "only those that are: `complete|incomplete|damaged|leftover`")
+	fs.StringVar(&o.only, "only", "", "only those that are: `complete|incomplete|damaged|unreadable|leftover`")
 }
 
 func (o *listOptions) validate() error {
 	if o.depth < 1 {
 		return usagef("--depth %d: at least 1", o.depth)
 	}
-	if o.only != "" && !matches([]string{string(reader.Complete), string(reader.Incomplete), string(reader.Damaged), string(reader.Leftover)}, o.only) {
-		return usagef("--only %s: one of complete, incomplete, damaged, leftover", o.only)
+	if o.only != "" && !matches([]string{string(reader.Complete), string(reader.Incomplete), string(reader.Damaged), string(reader.Unreadable), string(reader.Leftover)}, o.only) {
+		return usagef("--only %s: one of complete, incomplete, damaged, unreadable, leftover", o.only)
 	}
 	return nil
 }
@@ -36,7 +37,7 @@ func (o *listOptions) validate() error {
 // ListRow is one snapshot, or what is left of one.
 type ListRow struct {
 	Path         string     `json:"path"`
-	State        string     `json:"state" jsonschema:"enum=complete,enum=incomplete,enum=damaged,enum=leftover"`
+	State        string     `json:"state" jsonschema:"enum=complete,enum=incomplete,enum=damaged,enum=unreadable,enum=leftover,description=unreadable: its description may be whole but could not be read or is of a version that is not known"`
 	Newest       bool       `json:"newest,omitempty" jsonschema:"description=the newest complete one under its root"`
 	Problem      string     `json:"problem,omitempty"`
 	Time         *time.Time `json:"time,omitempty"`
@@ -59,8 +60,9 @@ func newListCommand(env *Env) *cobra.Command {
 		Short: "The snapshots under a folder, newest first",
 		Long: `Lists the savepoints, checkpoints and .spt files under the folders given, newest
 first: what each is, how large, whether it is complete, and which is the newest
-complete one. Folders of checkpoints that never finished, and leftovers of
-interrupted writers, are listed as what they are.
+complete one. Folders of checkpoints that never finished, leftovers of
+interrupted writers, and what cannot be read, are listed as what they are. A
+folder given that cannot be listed does not hide the others.
 
 It opens each description and looks whether its files are there. It reads no
 state.`,
@@ -79,16 +81,23 @@ state.`,
 }
 
 func runList(ctx context.Context, o listOptions, env *Env, roots []string) error {
+	if slices.Contains(roots, "") { // an unset variable, not the folder one stands in
+		return usagef("a folder with an empty name")
+	}
 	var rows []ListRow
+	var failed several
+	var looked []string
 	others := 0
 	for _, root := range roots {
-		if root == "" { // an unset variable, not the folder one stands in
-			return usagef("a folder with an empty name")
-		}
 		entries, err := reader.List(ctx, root, reader.ListOptions{Options: env.readerOptions(), Depth: o.depth, Jobs: env.common.jobs})
 		if err != nil {
-			return err
+			if ctx.Err() != nil || len(roots) == 1 {
+				return err
+			}
+			failed = append(failed, err) // Several were asked for: go on with the others.
+			continue
 		}
+		looked = append(looked, root)
 		for _, e := range entries {
 			if o.only == "" || o.only == string(e.State) {
 				rows = append(rows, listRow(e))
@@ -97,11 +106,22 @@ func runList(ctx context.Context, o listOptions, env *Env, roots []string) error
 			}
 		}
 	}
-	if done, err := renderRows(env, env.common.output, rows, listHeader(), listCells); done {
+	if err := o.render(env, rows, looked, others); err != nil {
 		return err
 	}
-	if len(rows) == 0 {
+	return failed.err()
+}
+
+func (o *listOptions) render(env *Env, rows []ListRow, roots []string, others int) error {
+	done, err := renderRows(env, env.common.output, rows, listHeader(), listCells)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 && len(roots) > 0 {
 		return o.nothing(env, roots, others)
+	}
+	if done {
+		return nil
 	}
 	return listTable(env, rows)
 }
@@ -134,15 +154,11 @@ func listCells(r *ListRow) []string {
 
 // nothing says that there is no row, and what was left out by --only.
 func (o *listOptions) nothing(env *Env, roots []string, others int) error {
-	if env.common.quiet {
-		return nil
-	}
 	what, rest := "no snapshot", ""
 	if o.only != "" {
 		what, rest = "nothing "+o.only, fmt.Sprintf(" (%s)", ui.Plural(int64(others), "other"))
 	}
-	_, err := fmt.Fprintf(env.Stderr, "%s under %s%s\n", what, ui.Printable(strings.Join(roots, ", ")), rest)
-	return err
+	return env.remark("%s under %s%s", what, strings.Join(roots, ", "), rest)
 }
 
 func listTable(env *Env, rows []ListRow) error {
@@ -185,7 +201,7 @@ func listTable(env *Env, rows []ListRow) error {
 			}
 		case reader.Incomplete, reader.Leftover:
 			state = style.Look(state + ": " + ui.Printable(r.Problem))
-		case reader.Damaged:
+		case reader.Damaged, reader.Unreadable:
 			state = style.Bad(state + ": " + ui.Printable(r.Problem))
 		}
 		t.Row(ui.Quote(r.Path), kind, id, when, size, state)

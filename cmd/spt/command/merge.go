@@ -23,7 +23,7 @@ type mergeOptions struct {
 func (o *mergeOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	fs.StringVar(&o.from, "from", "", "the snapshot `B` that operators are taken from")
-	fs.StringArrayVar(&o.operators, "operator", nil, "this operator of B: uid, name, id or unambiguous beginning of the id; globs; repeatable")
+	fs.StringArrayVar(&o.operators, "operator", nil, "this operator of B: uid, name, id or unambiguous beginning of the id (4 digits or more); globs; repeatable")
 	fs.StringArrayVar(&o.states, "state", nil, "only operator states of this name, into the operator of the same id; globs; repeatable")
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -18,10 +19,15 @@ type pick struct {
 	operators, states []string
 	subtasks          string
 	ranges            [][2]int32
+
+	flag string // that named the operators, for messages; "": --operator
 }
 
+// idDigits is how much of an id names an operator: less could as well be a name.
+const idDigits = 4
+
 func (p *pick) addFlags(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&p.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id; `NAME` may be a glob; repeatable")
+	fs.StringArrayVar(&p.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id (4 digits or more); `NAME` may be a glob; repeatable")
 	fs.StringArrayVar(&p.states, "state", nil, "only states of this `NAME`, which may be a glob; repeatable")
 	fs.StringVar(&p.subtasks, "subtask", "", "only these subtasks, a `LIST` such as 0,3-5")
 }
@@ -101,6 +107,7 @@ func (p *pick) pickOperators(env *Env, all []*format.Operator) ([]*format.Operat
 	if len(p.operators) == 0 {
 		return slices.Clone(all), nil
 	}
+	flag := cmp.Or(p.flag, "--operator")
 	keep := map[*format.Operator]bool{}
 	for _, want := range p.operators {
 		n, byPrefix := 0, 0
@@ -110,7 +117,7 @@ func (p *pick) pickOperators(env *Env, all []*format.Operator) ([]*format.Operat
 				env.learn(want)
 			}
 			exact := want == op.ID.String() || matches([]string{want}, op.UID.String()) || matches([]string{want}, op.Name.String()) || matches([]string{want}, env.uids[op.ID.String()])
-			prefix := len(want) >= 4 && strings.HasPrefix(op.ID.String(), strings.ToLower(want))
+			prefix := len(want) >= idDigits && strings.HasPrefix(op.ID.String(), strings.ToLower(want))
 			if exact || prefix {
 				keep[op] = true
 				n++
@@ -120,10 +127,14 @@ func (p *pick) pickOperators(env *Env, all []*format.Operator) ([]*format.Operat
 			}
 		}
 		if byPrefix > 1 {
-			return nil, &usageError{fmt.Sprintf("--operator %s is the beginning of %d ids", ui.Quote(want), byPrefix), "give more digits"}
+			return nil, &usageError{fmt.Sprintf("%s %s is the beginning of %d ids", flag, ui.Quote(want), byPrefix), "give more digits"}
 		}
 		if n == 0 {
-			return nil, &usageError{fmt.Sprintf("--operator %s matches no operator", ui.Quote(want)), "there is: " + operatorList(env, all)}
+			hint := "there is: " + operatorList(env, all)
+			if len(want) < idDigits && slices.ContainsFunc(all, func(op *format.Operator) bool { return strings.HasPrefix(op.ID.String(), strings.ToLower(want)) }) {
+				hint = fmt.Sprintf("the beginning of an id has at least %d digits; %s", idDigits, hint)
+			}
+			return nil, &usageError{fmt.Sprintf("%s %s matches no operator", flag, ui.Quote(want)), hint}
 		}
 	}
 	var out []*format.Operator

@@ -30,7 +30,7 @@ type pruneOptions struct {
 
 func (o *pruneOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.StringArrayVar(&o.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id; globs; repeatable")
+	fs.StringArrayVar(&o.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id (4 digits or more); globs; repeatable")
 	fs.StringArrayVar(&o.states, "state", nil, "only union states of this name; globs; repeatable")
 	fs.StringVar(&o.keep, "keep", "", "with OUT: which elements stay, `distinct|copies|first-subtask|modulo`")
 	fs.StringVar(&o.place, "place", string(transform.PlaceStay), "where they go: `stay|first|spread`")
@@ -59,6 +59,18 @@ func (o *pruneOptions) validate(env *Env, args []string, given *pflag.FlagSet) e
 		return usagef("--elements %d, --restores %d: not numbers of elements and (0 to 20) restores", o.elements, o.restores)
 	case o.parallelism < 1 || o.parallelism > format.MaxKeyGroups:
 		return usagef("--parallelism %d: 1 to %d", o.parallelism, format.MaxKeyGroups)
+	}
+	if len(args) == 0 {
+		if err := without("IN", given, "operator", "state", "keep"); err != nil {
+			return err
+		}
+	} else if given.Changed("elements") || given.Changed("restores") {
+		return usagef("--elements and --restores are without IN; a snapshot has its own")
+	}
+	if o.keep == "" {
+		if err := without("--keep", given, "place", "compact", "accept-unproven"); err != nil {
+			return err
+		}
 	}
 	if given.Changed("parallelism") {
 		o.atParallelism = o.parallelism
@@ -357,9 +369,6 @@ func runPrune(ctx context.Context, o pruneOptions, env *Env, in, out string) (er
 }
 
 func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string, choose func(*format.Operator, string) bool) error {
-	if err := env.noRows(); err != nil {
-		return err
-	}
 	sp, pruned, err := transform.PruneUnions(ctx, env.input(snap), transform.PruneOptions{
 		Pick: choose, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), Compact: o.compact, AcceptUnproven: o.acceptUnproven,
 	})

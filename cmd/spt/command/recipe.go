@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -46,10 +48,15 @@ func parseRecipe(env *Env, name string, text []byte) (*recipe, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, fail(1, "the recipe is empty: it begins with steps:")
 		}
-		return nil, usagef("%s: %s", ui.Quote(name), strings.TrimPrefix(err.Error(), "yaml: "))
+		line, problem := yamlProblem(text, err)
+		return nil, fail(line, "%s", problem)
 	}
-	if err := d.Decode(&next); !errors.Is(err, io.EOF) {
-		return nil, usagef("%s: more than one document", ui.Quote(name))
+	switch err := d.Decode(&next); {
+	case err == nil:
+		return nil, fail(next.Line, "more than one document")
+	case !errors.Is(err, io.EOF):
+		line, problem := yamlProblem(text, err)
+		return nil, fail(line, "%s", problem)
 	}
 	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
@@ -90,6 +97,62 @@ func parseRecipe(env *Env, name string, text []byte) (*recipe, error) {
 		r.steps = append(r.steps, s)
 	}
 	return r, nil
+}
+
+// yamlProblem is what is wrong with a text that is no YAML, and the line. The
+// library says of most errors where that began in which they stand, if it was
+// not on the first line; where it is its parser that stops, it counts that line
+// from 0.
+func yamlProblem(text []byte, err error) (line int, problem string) {
+	problem = strings.TrimPrefix(err.Error(), "yaml: ")
+	if later := yamlError(slices.Concat([]byte("\n"), text)); strings.HasPrefix(later, "yaml: line ") {
+		n, what, _ := strings.Cut(strings.TrimPrefix(later, "yaml: line "), ": ")
+		line, _ = strconv.Atoi(n)
+		problem = what
+	}
+	ends := lineEnds(text)
+	switch problem {
+	case "did not find expected ',' or '}'", "did not find expected ',' or ']'":
+		return min(line, len(ends)), "what begins here does not go on or end: " + problem
+	case "did not find expected node content":
+		return min(line, len(ends)), problem
+	case "did not find expected '-' indicator", "did not find expected key", "did not find expected <document start>":
+		line = 0 // of a block that began long before
+	}
+	if line > 1 {
+		return line - 1, problem
+	}
+	// The lines that it takes to run into it: a text that is merely cut short
+	// has other problems.
+	return 1 + sort.Search(len(ends)-1, func(i int) bool { return strings.HasSuffix(yamlError(text[:ends[i]]), problem) }), problem
+}
+
+// yamlError is what the library says of a text, "" if nothing.
+func yamlError(text []byte) string {
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var doc yaml.Node
+		switch err := d.Decode(&doc); {
+		case errors.Is(err, io.EOF):
+			return ""
+		case err != nil:
+			return err.Error()
+		}
+	}
+}
+
+// lineEnds is where the lines of a text end, at least one.
+func lineEnds(text []byte) []int {
+	var ends []int
+	n := 0
+	for line := range bytes.Lines(text) {
+		n += len(line)
+		ends = append(ends, n)
+	}
+	if n == 0 {
+		ends = []int{0}
+	}
+	return ends
 }
 
 // at says in which step something went wrong.
@@ -148,6 +211,9 @@ func (s *recipeStep) read(n *yaml.Node, fail failure) error {
 			return err
 		}
 		for _, v := range values {
+			if v == "" {
+				return fail(value.Line, "%s is empty", key.Value)
+			}
 			if err := flags.Set(key.Value, v); err != nil {
 				return fail(value.Line, "%s: %s is not what it takes", key.Value, ui.Quote(v))
 			}

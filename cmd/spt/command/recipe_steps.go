@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -120,7 +121,7 @@ func (s *relocateStep) validate(env *Env) error {
 		}
 		s.maps = append(s.maps, m)
 	}
-	return s.writeOptions.validate(env)
+	return errors.Join(s.places(s.maps), s.writeOptions.validate(env))
 }
 
 func (s *relocateStep) apply(_ context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
@@ -153,7 +154,7 @@ func (s *rescaleStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot
 		return nil, nil, err
 	}
 	if plan.Rescaled() == 0 {
-		return nil, nil, &usageError{fmt.Sprintf("no operator has parallelism %d", s.from), "there is: " + parallelisms(env, snap.Operators)}
+		return nil, nil, s.nothing(env, snap.Operators)
 	}
 	sp, err := plan.Apply(ctx)
 	if err != nil {

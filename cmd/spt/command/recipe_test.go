@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -26,4 +27,39 @@ func FuzzParseRecipe(f *testing.F) {
 			t.Errorf("%T: %v", err, err)
 		}
 	})
+}
+
+// A syntax error names the line that one has to look at, whatever the library
+// counts from.
+func TestRecipeSyntaxLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"steps:\n  - drop: {operator: a}\n  - drop:\n      operator: b\n  - rename: {uid: {a: b}\n": "5: what begins here does not go on or end",
+		"steps:\n  - rename: {uid: {a: b}\n  - drop: {operator: c}\n":                               "2: what begins here",
+		"steps: [\n":              "1: ",
+		"{steps: [a],\n b: [c]\n": "1: what begins here",
+		"steps: 'a\n b\n":         "1: found unexpected end of stream",
+		"{steps: [a]":             "1: what begins here",
+		"steps:\n  - drop: [a,\n      b\n  - x: y\n":                                            "2: what begins here",
+		"steps:\n  - drop: {operator: a}\n  - drop:\n   operator: b\n  - drop: {operator: c}\n": "4: did not find expected '-' indicator",
+		"steps:\n  - drop: {operator: a}\n  - drop:\n   operator:\n  - drop: {operator: c}\n":   "4: did not find expected '-' indicator",
+		"steps:\n  - drop: {operator: a}\n x:\n  - drop: {operator: c}\n":                       "3: did not find expected",
+		"steps:\n  - drop:\n      operator: a\n     state: b\n":                                 "4: did not find expected",
+		"steps:\n  - drop: {operator: a}\n- drop: {operator: b}\n":                              "3: did not find expected key",
+		"steps:\n  - drop: {operator: ]}\n":                                                     "2: did not find expected node content",
+		"steps: ]\n":                                                                            "1: did not find expected node content",
+		"steps:\n  - drop:\n      operator: a: b\n":                                             "3: mapping values are not allowed",
+		"steps:\n  - drop:\n      operator: a\n      state\n  - x: {}\n":                        "4: could not find expected ':'",
+		"steps:\n  - drop:\n      operator: 'a\n  - x\n":                                        "3: found unexpected end of stream",
+		"steps:\n  - drop:\n\t  operator: a\n":                                                  "3: found character that cannot start any token",
+		"a: b: c\n":                                                                             "1: mapping values are not allowed",
+		"steps:\n  - a: \x01\n":                                                                 "2: control characters are not allowed",
+		"steps:\n  - a: *b\n":                                                                   "2: unknown anchor 'b' referenced",
+		"steps: []\n---\nsteps:\n":                                                              "2: more than one document",
+		"{a: b}\n{c: d}\n":                                                                      "2: did not find expected <document start>",
+	} {
+		_, err := parseRecipe(&Env{}, "r.yaml", []byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), "r.yaml:"+want) {
+			t.Errorf("%q: %v, want r.yaml:%s", text, err, want)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -39,7 +40,27 @@ func (o *relocateOptions) validate(env *Env, in string) error {
 	case ways > 1:
 		return usagef("--map, --relative and --absolute: one of them at a time")
 	}
-	return o.writeOptions.validate(env)
+	var maps []reader.Mapping
+	if !other {
+		maps = env.maps
+	}
+	return errors.Join(o.places(maps), o.writeOptions.validate(env))
+}
+
+// places refuses what can be looked up from here, but not from _metadata.
+func (o *relocateOptions) places(maps []reader.Mapping) error {
+	from := func(place string) bool {
+		return place == "" || strings.HasPrefix(place, "/") || strings.Contains(place, ":")
+	}
+	for _, m := range maps {
+		if !from(m.New) {
+			return usagef("--map %s=%s: a reference needs a URI, or a path that begins with /", ui.Quote(m.Old), ui.Quote(m.New))
+		}
+	}
+	if !from(o.absolute) {
+		return usagef("--absolute %s: a reference needs a URI, or a path that begins with /", ui.Quote(o.absolute))
+	}
+	return nil
 }
 
 func newRelocateCommand(env *Env) *cobra.Command {
@@ -49,8 +70,9 @@ func newRelocateCommand(env *Env) *cobra.Command {
 		Short: "Rewrite the absolute references of a snapshot",
 		Long: `Rewrites the beginning of absolute references: --map OLD=NEW, several times if
 need be, the longest that fits first. What other commands only look up, this one
-writes down. Every kind of handle is rewritten, and the folders that file
-merging names; names of inline state look like paths and are none.
+writes down; a path stands for a file: URI, as OLD, NEW and BASE. Every kind of
+handle is rewritten, and the folders that file merging names; names of inline
+state look like paths and are none.
 
 --relative names files by their last element: they must lie beside IN's
 _metadata and go beside OUT's. --absolute BASE names the files beside _metadata
@@ -81,7 +103,11 @@ func (o *relocateOptions) relocate(env *Env, snap *reader.Snapshot) (*format.Sav
 			prefixes = append(prefixes, transform.Prefix(m))
 		}
 	}
-	sp, done, err := transform.RelocateAs(snap.Savepoint, transform.RelocateOptions{Prefixes: prefixes, Relative: o.relative, Absolute: o.absolute})
+	base := o.absolute
+	if strings.HasPrefix(base, "/") {
+		base = "file:" + base // as for --map
+	}
+	sp, done, err := transform.RelocateAs(snap.Savepoint, transform.RelocateOptions{Prefixes: prefixes, Relative: o.relative, Absolute: base})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -24,14 +24,19 @@ type renameOptions struct {
 
 func (o *renameOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.StringArrayVar(&o.uids, "uid", nil, "`OLD=NEW`: the operator OLD (uid, name, id or beginning of the id) gets the uid NEW; repeatable, all at once")
+	fs.StringArrayVar(&o.uids, "uid", nil, "`OLD=NEW`: the operator OLD (uid, name, id or unambiguous beginning of the id, 4 digits or more) gets the uid NEW; repeatable, all at once")
 	fs.StringArrayVar(&o.states, "state-name", nil, "`OLD=NEW`: operator states of the name OLD are called NEW; repeatable, all at once")
-	fs.StringArrayVar(&o.operators, "operator", nil, "with --state-name: only in operators of this uid, name, id or unambiguous beginning of the id")
+	fs.StringArrayVar(&o.operators, "operator", nil, "with --state-name: only in operators of this uid, name, id or unambiguous beginning of the id (4 digits or more)")
 }
 
 func (o *renameOptions) validate(env *Env) error {
 	if len(o.uids)+len(o.states) == 0 {
 		return &usageError{"nothing is named that could be renamed", "--uid OLD=NEW or --state-name OLD=NEW says what"}
+	}
+	if len(o.states) == 0 {
+		if err := without("--state-name", o.given, "operator"); err != nil {
+			return err
+		}
 	}
 	for _, l := range []struct {
 		flag string
@@ -81,7 +86,7 @@ func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snaps
 	r := &EditResult{Changes: []EditChange{}}
 	uids := map[*format.Operator]string{}
 	for _, pair := range o.uidPairs {
-		p := pick{operators: []string{pair[0]}}
+		p := pick{flag: "--uid", operators: []string{pair[0]}}
 		ops, err := p.pickOperators(env, snap.Operators)
 		if err != nil {
 			return nil, nil, err
@@ -106,7 +111,7 @@ func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snaps
 		}
 		names := map[string]string{}
 		for _, pair := range o.statePairs {
-			if err := env.checkStates([]string{pair[0]}, chosen, snap.Operators); err != nil {
+			if err := env.checkStatesOf("--state-name", ui.Quote(pair[0]), func(name string) bool { return name == pair[0] }, chosen, snap.Operators); err != nil {
 				return nil, nil, err
 			}
 			names[pair[0]] = pair[1]

@@ -1,6 +1,20 @@
 package command
 
-import "github.com/savepoint-tools/spt/internal/ui"
+import (
+	"fmt"
+
+	"github.com/savepoint-tools/spt/internal/ui"
+)
+
+// remark says on stderr what the answer does not, such as why it is empty: for
+// people, not for programs that read JSON.
+func (e *Env) remark(format string, args ...any) error {
+	if e.common.quiet || e.common.output.JSON() {
+		return nil
+	}
+	_, err := fmt.Fprintln(e.Stderr, ui.Printable(fmt.Sprintf(format, args...)))
+	return err
+}
 
 // renderValue prints an answer of one value for programs. It is false where the
 // answer is wanted for people, or as comma-separated rows.

@@ -31,7 +31,7 @@ func (o *rescaleOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	fs.Int32Var(&o.to, "to", 0, "new parallelism, `N`")
 	fs.Int32Var(&o.from, "from", 0, "only operators of this parallelism, `M`; without IN: the old parallelism")
-	fs.StringArrayVar(&o.pick.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id; globs; repeatable")
+	fs.StringArrayVar(&o.pick.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id (4 digits or more); globs; repeatable")
 	fs.Int64Var(&o.elements, "elements", 20, "without IN: how many numbered elements are dealt out")
 	fs.StringVar(&o.at, "at", "", "`URI` of the folder where Flink will restore the snapshot from, on which the order of blocks can depend (default: IN, or OUT)")
 	fs.StringVar(&o.strategy, "strategy", string(transform.StrategyFlink), "how list state is dealt out: `flink|round-robin|balanced-bytes`")
@@ -46,7 +46,7 @@ func (o *rescaleOptions) validate(env *Env, args []string) error {
 		return &usageError{"--to N is needed: the new parallelism, at least 1", "for example:  spt rescale --from 2 --to 4"}
 	case o.to > format.MaxKeyGroups:
 		return usagef("--to %d: no engine runs at more than %d", o.to, format.MaxKeyGroups)
-	case o.from < 0 || o.from > format.MaxKeyGroups:
+	case o.given.Changed("from") && o.from < 1 || o.from > format.MaxKeyGroups:
 		return usagef("--from %d: no parallelism", o.from)
 	case len(args) == 0 && o.from == 0:
 		return &usageError{"without a snapshot --from M is needed too", "for example:  spt rescale --from 2 --to 4"}
@@ -59,6 +59,13 @@ func (o *rescaleOptions) validate(env *Env, args []string) error {
 	case transform.StrategyFlink, transform.StrategyRoundRobin, transform.StrategyBalancedBytes:
 	default:
 		return usagef("--strategy %s: one of flink, round-robin, balanced-bytes", o.strategy)
+	}
+	if len(args) == 0 {
+		if err := without("IN", o.given, "operator", "at", "keyed"); err != nil {
+			return err
+		}
+	} else if o.given.Changed("elements") {
+		return usagef("--elements is without IN; a snapshot has its own")
 	}
 	if err := o.pick.validate(); err != nil {
 		return err
@@ -146,11 +153,6 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 			return err
 		}
 	}
-	if out != "" {
-		if err := env.noRows(); err != nil {
-			return err
-		}
-	}
 	plan, err := transform.PlanRescale(ctx, env.input(snap), transform.RescaleOptions{
 		To: o.to, From: o.from, Pick: func(op *format.Operator) bool { return keep[op] }, At: at,
 		Strategy: transform.Strategy(o.strategy), LeaveKeyed: o.keyed == "leave",
@@ -163,7 +165,7 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 		return inContainer(err, snap)
 	}
 	if plan.Rescaled() == 0 {
-		return &usageError{fmt.Sprintf("no operator has parallelism %d", o.from), "there is: " + parallelisms(env, snap.Operators)}
+		return o.nothing(env, snap.Operators)
 	}
 	// It says which operators --keyed leave leaves, and reads no element.
 	sp, err := plan.Apply(ctx)
@@ -214,13 +216,18 @@ func (r *RescaleResult) inFlight() bool {
 	return slices.ContainsFunc(r.Operators, func(op RescaleOperator) bool { return op.Left == "" && op.InFlight })
 }
 
+// nothing is the error where no operator is rescaled.
+func (o *rescaleOptions) nothing(env *Env, all []*format.Operator) error {
+	if len(all) == 0 {
+		return usagef("there is no operator to rescale")
+	}
+	return &usageError{fmt.Sprintf("no operator has parallelism %d", o.from), "there is: " + parallelisms(env, all)}
+}
+
 func parallelisms(env *Env, ops []*format.Operator) string {
 	var all []string
 	for _, op := range ops {
 		all = append(all, fmt.Sprintf("%s at %d", ui.Quote(env.label(op)), op.Parallelism))
-	}
-	if len(all) == 0 {
-		return "no operator at all"
 	}
 	return shorten(all)
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"io"
 	"strings"
 
@@ -25,8 +26,11 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			env.command = cmd.Name()
+			if err := errors.Join(emptyFlag(cmd.Flags()), env.checkCSV(cmd, args)); err != nil {
+				return err
+			}
 			return env.prepare(cmd.Context())
 		},
 	}
@@ -45,22 +49,22 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		newInspectCommand(env),
 		newListCommand(env),
 		newCatCommand(env),
-		newDiffCommand(env),
+		noRows(newDiffCommand(env)),
 		newTrendCommand(env),
 		newVerifyCommand(env),
 		newCheckCommand(env),
-		newConvertCommand(env),
-		newRescaleCommand(env),
-		newPruneUnionCommand(env),
-		newDropCommand(env),
-		newRenameCommand(env),
-		newRelocateCommand(env),
-		newMergeCommand(env),
-		newApplyCommand(env),
-		newSetCommand(env),
-		newFilterCommand(env),
+		noRows(newConvertCommand(env)),
+		rowsWithout("OUT", newRescaleCommand(env)),
+		rowsWithout("--keep", newPruneUnionCommand(env)),
+		noRows(newDropCommand(env)),
+		noRows(newRenameCommand(env)),
+		noRows(newRelocateCommand(env)),
+		noRows(newMergeCommand(env)),
+		noRows(newApplyCommand(env)),
+		noRows(newSetCommand(env)),
+		noRows(newFilterCommand(env)),
 		newHashCommand(env),
-		newVersionCommand(env),
+		noRows(newVersionCommand(env)),
 	)
 	root.SetHelpCommand(newHelpCommand())
 	root.InitDefaultHelpCmd()
@@ -70,8 +74,46 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		_, err := io.WriteString(cmd.OutOrStderr(), usage(cmd))
 		return err
 	})
-	completeValues(root)
 	return root
+}
+
+// rowsKey says of a command what it must be without for its answer to be a list
+// of rows, which csv can give; if it is not there, the answer always is.
+const rowsKey = "rows without"
+
+// never is in place of that where the answer is one thing, or says what was
+// written.
+const never = "never"
+
+func noRows(cmd *cobra.Command) *cobra.Command { return rowsWithout(never, cmd) }
+
+func rowsWithout(what string, cmd *cobra.Command) *cobra.Command {
+	cmd.Annotations = map[string]string{rowsKey: what}
+	return cmd
+}
+
+// checkCSV refuses -o csv for what is no list of rows.
+func (e *Env) checkCSV(cmd *cobra.Command, args []string) error {
+	if e.common.output != ui.OutputCSV {
+		return nil
+	}
+	with := ""
+	switch what := cmd.Annotations[rowsKey]; what {
+	case "":
+		return nil
+	case never:
+	case "OUT":
+		if len(args) < 2 {
+			return nil
+		}
+		with = " with OUT"
+	default: // a flag
+		if !cmd.Flags().Changed(strings.TrimPrefix(what, "--")) {
+			return nil
+		}
+		with = " with " + what
+	}
+	return usagef("-o csv: the answer of %s%s is no list of rows; -o table, json or jsonl says it", cmd.CommandPath(), with)
 }
 
 func unknownCommand(root *cobra.Command, name string) error {

@@ -26,7 +26,7 @@ var modes = map[string]format.Mode{"list": format.ModeList, "union": format.Mode
 func (o *setOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	fs.Int64Var(&o.id, "checkpoint-id", 0, "the snapshot's id becomes `N`")
-	fs.StringArrayVar(&o.operators, "operator", nil, "of this operator: uid, name, id or unambiguous beginning of the id; `NAME` may be a glob; repeatable")
+	fs.StringArrayVar(&o.operators, "operator", nil, "of this operator: uid, name, id or unambiguous beginning of the id (4 digits or more); `NAME` may be a glob; repeatable")
 	fs.StringArrayVar(&o.states, "state", nil, "with --mode: operator states of this `NAME`, which may be a glob; repeatable")
 	fs.StringVar(&o.mode, "mode", "", "how the states named by --state are dealt out on a restore: `list|union`")
 	fs.Int32Var(&o.max, "max-parallelism", 0, "the max parallelism of operators without keyed state becomes `N`")
@@ -43,6 +43,8 @@ func (o *setOptions) validate(env *Env, given *pflag.FlagSet) error {
 		return usagef("--mode %s: list or union", o.mode)
 	case (o.mode != "") != (len(o.states) > 0):
 		return usagef("--state and --mode go together")
+	case o.mode == "" && !o.setMax && len(o.operators) > 0:
+		return without("--mode or --max-parallelism", given, "operator")
 	case (o.mode != "" || o.setMax) && len(o.operators) == 0:
 		return &usageError{"--mode and --max-parallelism need --operator", "--operator '*' is all of them"}
 	case o.setMax && (o.max < 1 || o.max > format.MaxKeyGroups):

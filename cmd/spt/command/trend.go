@@ -28,7 +28,7 @@ type trendOptions struct {
 }
 
 func (o *trendOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&o.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id; `NAME` may be a glob; repeatable")
+	fs.StringArrayVar(&o.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id (4 digits or more); `NAME` may be a glob; repeatable")
 	fs.StringArrayVar(&o.states, "state", nil, "only states of this `NAME`, which may be a glob; repeatable")
 	fs.Var(&o.limit, "limit", "say when the bytes of each reach `SIZE`, such as 1GiB, if they go on as they did")
 	fs.Int64Var(&o.limitElements, "limit-elements", 0, "say when the elements of each reach `N`")
@@ -36,10 +36,12 @@ func (o *trendOptions) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.top, "top", 20, "in a table: the `N` states that grew most; 0: all, those that did not change too")
 }
 
-func (o *trendOptions) validate() error {
+func (o *trendOptions) validate(given *pflag.FlagSet) error {
 	switch {
-	case o.limitElements < 0:
-		return usagef("--limit-elements %d: not a number of elements", o.limitElements)
+	case given.Changed("limit") && o.limit == 0:
+		return usagef("--limit 0: at least 1 byte")
+	case given.Changed("limit-elements") && o.limitElements < 1:
+		return usagef("--limit-elements %d: at least 1", o.limitElements)
 	case o.depth < 1:
 		return usagef("--depth %d: at least 1", o.depth)
 	case o.top < 0:
@@ -70,7 +72,7 @@ for each state in each snapshot.`,
   spt trend /data/flink/orders -o csv > growth.csv`,
 		Args: between(1, -1, "snapshots, or a folder that holds them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.validate(); err != nil {
+			if err := o.validate(cmd.Flags()); err != nil {
 				return err
 			}
 			return runTrend(cmd.Context(), o, env, args)
@@ -174,7 +176,7 @@ func (o *trendOptions) find(ctx context.Context, env *Env, root string, res *Tre
 	ids := map[int64]bool{}
 	for _, e := range entries {
 		switch {
-		case e.State == reader.Damaged:
+		case e.State == reader.Damaged, e.State == reader.Unreadable:
 			res.LeftOut = append(res.LeftOut, e.Path)
 		case e.Container.Name != "": // else there is nothing to read yet, or any more
 			found = append(found, e)

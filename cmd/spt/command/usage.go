@@ -47,6 +47,25 @@ func Flags(fs *pflag.FlagSet) []Flag {
 	return all
 }
 
+// CommonFlags are the flags of every command, with what they are to this one.
+func CommonFlags(cmd *cobra.Command) []Flag {
+	all := Flags(cmd.Root().PersistentFlags())
+	for i := range all {
+		f := &all[i]
+		if f.Long != "output" {
+			continue
+		}
+		switch what := cmd.Annotations[rowsKey]; what {
+		case "":
+		case never:
+			f.Value, f.Help = strings.TrimSuffix(f.Value, "|csv"), "form of the answer"
+		default:
+			f.Help = "form of the answer; csv only without " + what
+		}
+	}
+	return all
+}
+
 // Head is the flag as it is typed.
 func (f Flag) Head() string {
 	head := "--" + f.Long
@@ -86,12 +105,12 @@ func usage(cmd *cobra.Command) string {
 			}
 		}
 	}
-	section := func(title string, fs *pflag.FlagSet) {
-		if !fs.HasAvailableFlags() {
+	section := func(title string, all []Flag) {
+		if len(all) == 0 {
 			return
 		}
 		fmt.Fprintf(&b, "\n%s:\n", title)
-		for _, f := range Flags(fs) {
+		for _, f := range all {
 			head := f.Head()
 			if f.Short == "" {
 				head = "    " + head
@@ -99,8 +118,10 @@ func usage(cmd *cobra.Command) string {
 			entry(&b, 2, 28, head, f.Text())
 		}
 	}
-	section("Flags", cmd.LocalFlags())
-	section("Flags of every command", cmd.InheritedFlags())
+	section("Flags", Flags(cmd.LocalFlags()))
+	if cmd.HasParent() {
+		section("Flags of every command", CommonFlags(cmd))
+	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "\nMore of a command:  %s COMMAND --help\n", cmd.CommandPath())
 	}
@@ -133,14 +154,22 @@ func entry(b *strings.Builder, indent, column int, head, text string) {
 }
 
 // completeValues lets a shell complete the words that a flag takes, where they
-// are a closed set.
+// are a closed set. It is for whom a shell asks: what cobra is told here it keeps
+// as long as the process lives, and with it all that the flags lead to.
 func completeValues(cmd *cobra.Command) {
 	register := func(f *pflag.Flag) {
 		value, _ := pflag.UnquoteUsage(f)
-		if words := strings.Split(value, "|"); len(words) > 1 {
-			// The only error is a flag that is not there, or one registered twice.
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		words := strings.Split(value, "|")
+		if len(words) < 2 {
+			return
 		}
+		// The only error is a flag that is not there, or one registered twice.
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, func(of *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if f.Name == "output" && of.Annotations[rowsKey] == never {
+				return words[:len(words)-1], cobra.ShellCompDirectiveNoFileComp // csv is the last
+			}
+			return words, cobra.ShellCompDirectiveNoFileComp
+		})
 	}
 	cmd.LocalNonPersistentFlags().VisitAll(register)
 	cmd.PersistentFlags().VisitAll(register)

@@ -78,7 +78,7 @@ serializer wrote is not checked.`,
 
 func runVerify(ctx context.Context, o verifyOptions, env *Env, locations []string) error {
 	var all []VerifyResult
-	var firstErr error
+	var failed several
 	found := 0
 	for _, location := range locations {
 		r, err := verifyOne(ctx, o, env, location)
@@ -88,9 +88,7 @@ func runVerify(ctx context.Context, o verifyOptions, env *Env, locations []strin
 			}
 			// Several were asked for: say it of this one and go on.
 			r.Problem = err.Error()
-			if firstErr == nil {
-				firstErr = err
-			}
+			failed = append(failed, err)
 		}
 		if r.Errors > 0 || o.strict && r.Warnings > 0 {
 			found++
@@ -106,8 +104,8 @@ func runVerify(ctx context.Context, o verifyOptions, env *Env, locations []strin
 	if err := verifyData(env, all); err != nil {
 		return err
 	}
-	if firstErr != nil {
-		return firstErr
+	if len(failed) > 0 {
+		return failed.err()
 	}
 	if found > 0 {
 		return &findings{}

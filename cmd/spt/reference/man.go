@@ -6,7 +6,6 @@ import (
 
 	"github.com/savepoint-tools/spt/cmd/spt/command"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // manDate is fixed, so that the pages follow from the command line alone.
@@ -37,8 +36,8 @@ func man(c *cobra.Command) string {
 			fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roff(strings.ReplaceAll(sub.CommandPath(), " ", "-")), roff(sub.Short))
 		}
 	}
-	manFlags(&b, "OPTIONS", c.LocalNonPersistentFlags())
-	manFlags(&b, "OPTIONS OF EVERY COMMAND", c.Root().PersistentFlags())
+	manFlags(&b, "OPTIONS", command.Flags(c.LocalNonPersistentFlags()))
+	manFlags(&b, "OPTIONS OF EVERY COMMAND", command.CommonFlags(c))
 	b.WriteString(".SH EXIT STATUS\n")
 	for _, e := range command.ExitCodes {
 		fmt.Fprintf(&b, ".TP\n.B %d\n%s\n", e.Code, roff(e.Meaning))
@@ -65,8 +64,7 @@ func manLiteral(b *strings.Builder, lines []string) {
 	b.WriteString(".fi\n.RE\n")
 }
 
-func manFlags(b *strings.Builder, title string, fs *pflag.FlagSet) {
-	all := command.Flags(fs)
+func manFlags(b *strings.Builder, title string, all []command.Flag) {
 	if len(all) == 0 {
 		return
 	}

@@ -50,6 +50,12 @@ func markdown(c *cobra.Command) string {
 	markdownFlags(&b, "Flags", c.LocalNonPersistentFlags())
 	if c.HasParent() {
 		fmt.Fprintf(&b, "\nThe flags of every command and the exit codes are [those of %s](README.md#flags-of-every-command).\n", c.Root().Name())
+		all, mine := command.CommonFlags(c.Root()), command.CommonFlags(c)
+		for i, f := range mine {
+			if f != all[i] {
+				fmt.Fprintf(&b, "Of them `%s`: %s.\n", f.Head(), escapeMarkdown(f.Text()))
+			}
+		}
 	} else {
 		markdownFlags(&b, "Flags of every command", c.PersistentFlags())
 		b.WriteString("\n## Exit codes\n\n| code | meaning |\n|---|---|\n")
