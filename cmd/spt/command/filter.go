@@ -26,7 +26,7 @@ func (o *filterOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	fs.StringVar(&o.where, "where", "", "keep the elements for which `EXPR` holds, such as 'value > 20'")
 	fs.BoolVar(&o.invert, "invert", false, "keep those for which it does not hold")
-	fs.StringArrayVar(&o.operators, "operator", nil, "only in operators of this uid, name, id or unambiguous beginning of the id; `NAME` may be a glob; repeatable")
+	fs.StringArrayVar(&o.operators, "operator", nil, "only in operators of this uid, name, id or unambiguous beginning of the id (4 digits or more); `NAME` may be a glob; repeatable")
 	fs.StringArrayVar(&o.states, "state", nil, "only in operator states of this `NAME`, which may be a glob; repeatable")
 }
 
