@@ -64,7 +64,8 @@ type State struct {
 	// "incremental", "changelog".
 	Handles string
 	// MayBeMultiplied: a union state whose subtasks, more than one, all hold
-	// the same number of elements of the same lengths in the same order.
+	// the same number of elements of the same lengths in the same order, and
+	// begin with the same bytes where they are inline.
 	MayBeMultiplied bool
 }
 
@@ -408,7 +409,7 @@ func (m *measure) unions(op *format.Operator, o *Operator) error {
 		if st.Kind != Union || st.Subtasks < 2 || st.Subtasks != o.Present || st.Elements == 0 {
 			continue
 		}
-		equal, err := sameLengths(m.ctx, op, st.Name)
+		equal, err := lookAlike(m.ctx, op, st.Name)
 		if err != nil {
 			return format.At(err, "state %q", st.Name)
 		}
@@ -417,10 +418,12 @@ func (m *measure) unions(op *format.Operator, o *Operator) error {
 	return nil
 }
 
-// sameLengths compares the element lengths of a state in all subtasks.
-func sameLengths(ctx context.Context, op *format.Operator, name string) (bool, error) {
+// lookAlike compares a state in all subtasks: the lengths of its elements, and
+// the first bytes of those that are inline, which cost nothing.
+func lookAlike(ctx context.Context, op *format.Operator, name string) (bool, error) {
 	var first format.Offsets
 	var firstSize int64
+	var firstData format.Stream
 	for _, sub := range op.Subtasks {
 		if sub.Finished || sub.Managed == nil {
 			continue
@@ -435,7 +438,7 @@ func sameLengths(ctx context.Context, op *format.Operator, name string) (bool, e
 				return false, err
 			}
 			if first == nil {
-				first, firstSize = s.Offsets, sizes[i]
+				first, firstSize, firstData = s.Offsets, sizes[i], h.Data
 				break
 			}
 			if s.Offsets.Len() != first.Len() || sizes[i] != firstSize {
@@ -444,10 +447,43 @@ func sameLengths(ctx context.Context, op *format.Operator, name string) (bool, e
 			if same, err := sameSteps(ctx, first, s.Offsets); err != nil || !same {
 				return false, err
 			}
+			if same, err := sameStart(ctx, firstData, first, h.Data, s.Offsets, firstSize); err != nil || !same {
+				return false, err
+			}
 			break
 		}
 	}
 	return first != nil, nil
+}
+
+// maxStart is how many bytes of inline states are compared.
+const maxStart = 64 << 10
+
+// sameStart is whether two states of size bytes begin alike, as far as that can
+// be seen without reading a file.
+func sameStart(ctx context.Context, a format.Stream, ao format.Offsets, b format.Stream, bo format.Offsets, size int64) (bool, error) {
+	x, xok := a.(*format.Inline)
+	y, yok := b.(*format.Inline)
+	if !xok || !yok {
+		return true, nil
+	}
+	var parts [2][]byte
+	for i, s := range []struct {
+		data *format.Inline
+		o    format.Offsets
+	}{{x, ao}, {y, bo}} {
+		at, err := format.OffsetAt(ctx, s.o, 0)
+		if err != nil {
+			return false, err
+		}
+		p := make([]byte, min(size, maxStart))
+		n, err := s.data.Data.ReadAt(p, at)
+		if err != nil {
+			return false, err
+		}
+		parts[i] = p[:n]
+	}
+	return bytes.Equal(parts[0], parts[1]), nil
 }
 
 // sameSteps is whether two offset arrays of one length differ by a constant.

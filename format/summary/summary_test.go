@@ -208,6 +208,9 @@ func TestMayBeMultipliedOnlyWhereAllAreEqual(t *testing.T) {
 	}{
 		{"equal", operator(1, u(40, 10, 20), u(40, 10, 20)), true},
 		{"equal, further behind", operator(1, u(40, 10, 20), u(45, 15, 25)), true},
+		{"other bytes", operator(1, u(40, 10, 20), handle(&format.Inline{Data: format.NewBytes(append(bytes.Repeat([]byte{7}, 39), 1))}, named("u", format.ModeUnion, 10, 20))), false},
+		{"other bytes before the state", operator(1, u(40, 10, 20), handle(&format.Inline{Data: format.NewBytes(append([]byte{1}, bytes.Repeat([]byte{7}, 39)...))}, named("u", format.ModeUnion, 10, 20))), true},
+		{"bytes that are not inline", operator(1, u(40, 10, 20), handle(file("f", true, 40), named("u", format.ModeUnion, 10, 20))), true},
 		{"one subtask", operator(1, u(40, 10, 20)), false},
 		{"no elements", operator(1, u(40), u(40)), false},
 		{"other count", operator(1, u(40, 10, 20), u(40, 10, 20, 30)), false},

@@ -237,7 +237,7 @@ type InspectState struct {
 	Bytes           int64  `json:"bytes"`
 	InlineBytes     int64  `json:"inline_bytes"`
 	OffsetBytes     int64  `json:"offset_bytes"`
-	MayBeMultiplied bool   `json:"may_be_multiplied,omitempty" jsonschema:"description=union state whose subtasks all hold as many elements of the same lengths in the same order"`
+	MayBeMultiplied bool   `json:"may_be_multiplied,omitempty" jsonschema:"description=union state whose subtasks all hold as many elements of the same lengths in the same order, and where they are inline begin with the same bytes"`
 }
 
 // InspectWarning is something to look at, and the command that helps.
