@@ -240,6 +240,38 @@ func (f *Flink) Serializers() (map[string][]byte, error) {
 	return all, nil
 }
 
+// SerializedValue is a value as Flink wrote it, how it describes its serializer,
+// and the value as text.
+type SerializedValue struct {
+	Snapshot, Bytes []byte
+	Text            string
+}
+
+// Values are values of many types. See Serializers.java.
+func (f *Flink) Values() ([]SerializedValue, error) {
+	line, err := f.ask(map[string]any{"command": "values"})
+	if err != nil {
+		return nil, err
+	}
+	var result struct {
+		Values []struct{ Snapshot, Bytes, Text string } `json:"values"`
+	}
+	if err := json.Unmarshal(line, &result); err != nil {
+		return nil, err
+	}
+	all := make([]SerializedValue, len(result.Values))
+	for i, v := range result.Values {
+		all[i].Text = v.Text
+		if all[i].Snapshot, err = hex.DecodeString(v.Snapshot); err != nil {
+			return nil, err
+		}
+		if all[i].Bytes, err = hex.DecodeString(v.Bytes); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 // Succession is a serializer that takes over from another one, both as
 // snapshots in their wrapper.
 type Succession struct{ Was, Now []byte }

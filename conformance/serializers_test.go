@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/savepoint-tools/spt/format/flink/java"
 	"github.com/savepoint-tools/spt/format/flink/types"
@@ -81,6 +83,49 @@ func TestCompareIsFlinks(t *testing.T) {
 			t.Logf("%d serializers, %d pairs: %s", len(all), len(pairs), fmt.Sprint(counts))
 			if len(all) < 50 || counts["migrates"] < 3 || counts["fits"] < 50 || counts["unsure"] > 0 {
 				t.Error("that shows too little")
+			}
+		})
+	}
+}
+
+// TestValuesAreFlinks: values that Flink wrote are read as what they are.
+func TestValuesAreFlinks(t *testing.T) {
+	for _, version := range Versions() {
+		t.Run(string(version), func(t *testing.T) {
+			all, err := Use(t, version).Values()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range all {
+				decode, ok := types.Decoder(walked(t, v.Snapshot))
+				if !ok {
+					t.Errorf("%s is not decoded", v.Text)
+					continue
+				}
+				got, err := decode(v.Bytes)
+				if err != nil {
+					t.Errorf("%s: %v", v.Text, err)
+					continue
+				}
+				var text string
+				switch got := got.(type) {
+				case string:
+					text = got // without quotes
+				case time.Time:
+					text = got.Format(time.RFC3339Nano)
+				default:
+					p, err := json.Marshal(got)
+					if err != nil {
+						t.Fatal(err)
+					}
+					text = string(p)
+				}
+				if text != v.Text {
+					t.Errorf("%s, not %s", text, v.Text)
+				}
+			}
+			if t.Logf("%d values", len(all)); len(all) < 30 {
+				t.Error("that is less than there is")
 			}
 		})
 	}

@@ -16,7 +16,7 @@ import (
 //
 // Values are what types.Decoder and native.Decode make of them: numbers of
 // their width, strings, bool, nil, []byte, []any, map[string]any, [Pairs] and
-// [][2]any for maps whose keys are no strings, *big.Int, time.Time. A value
+// [][2]any for maps whose keys are no strings, *big.Int, [Decimal], time.Time. A value
 // that is sound and still not decoded is a format.ErrUnsupported.
 type Values struct {
 	Decode  func(p []byte) (any, error)
@@ -26,6 +26,9 @@ type Values struct {
 
 // Pairs is the entries of a map in the order of the file.
 type Pairs = types.Pairs
+
+// Decimal is a decimal number.
+type Decimal = types.Decimal
 
 // Values tells how the values of a state of a handle are read, by what its
 // stream says of them.

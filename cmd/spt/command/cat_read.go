@@ -383,6 +383,8 @@ func plain(v any) any {
 			m[k] = plain(e[1])
 		}
 		return m
+	case reader.Decimal:
+		return v.Float()
 	case fmt.Stringer: // a big integer, a time
 		return v.String()
 	}

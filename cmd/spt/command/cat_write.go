@@ -214,6 +214,8 @@ func appendValue(dst []byte, v any, f ui.Format) []byte {
 		return append(dst, ']')
 	case *big.Int:
 		return v.Append(dst, 10)
+	case reader.Decimal:
+		return append(dst, v.String()...)
 	case time.Time:
 		return ui.AppendJSON(dst, v.Format(time.RFC3339Nano))
 	}

@@ -63,9 +63,7 @@ func TestCorpusWalk(t *testing.T) {
 			}
 			got, err := decode(v)
 			if err != nil {
-				if !subclass.MatchString(err.Error()) {
-					t.Errorf("%s: %v", name, err)
-				}
+				t.Errorf("%s: %v", name, err)
 				continue
 			}
 			text, err := json.Marshal(got)
@@ -98,10 +96,7 @@ func TestCorpusWalk(t *testing.T) {
 	}
 }
 
-var (
-	version  = regexp.MustCompile(`-[0-9]+\.[0-9]+$`)
-	subclass = regexp.MustCompile("of a subclass")
-)
+var version = regexp.MustCompile(`-[0-9]+\.[0-9]+$`)
 
 func each(s *types.Snapshot, f func(*types.Snapshot)) {
 	if s == nil {
@@ -136,6 +131,9 @@ var wantValues = map[string]string{
 	"string-serializer":                  `"123456789012345678901234567890123456"`,
 	"string-value-serializer":            `"123456789012345678901234567890123456"`,
 	"big-int-serializer":                 `123456789012345678901234567890123456`,
+	"big-dec-serializer":                 `123456789012345678901234567890123456.789`,
+	"timer-serializer":                   `{"key":"key","namespace":678,"timestamp":12345}`,
+	"row-serializer":                     `[null,42,"My string.",null]`,
 	"byte-primitive-array-serializer":    `"AAECAwQFBgcICQ=="`,
 	"boolean-primitive-array-serializer": `[true,false]`,
 	"long-primitive-array-serializer":    `[0,1,2,3,4,5,6,7,8,9]`,

@@ -66,8 +66,8 @@ func Compare(was, now *Snapshot) Change {
 		"BinaryRowDataSerializerSnapshot", "TraversableSerializerSnapshot":
 		return worst(compareNested(was, now), Change{Fit: Unsure, Why: short(was) + " with other parameters"})
 	case "NullableSerializerSnapshot":
-		if was.number != now.number {
-			return Change{Fit: FitsNot, Why: fmt.Sprintf("nulls of %d bytes → %d", was.number, now.number)}
+		if !slices.Equal(was.numbers, now.numbers) {
+			return Change{Fit: FitsNot, Why: fmt.Sprintf("nulls of %d bytes → %d", was.numbers, now.numbers)}
 		}
 	case "RowSerializerSnapshot":
 		if was.Version != now.Version || was.mark != now.mark {

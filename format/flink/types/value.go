@@ -3,6 +3,7 @@ package types
 import (
 	"math"
 	"math/big"
+	"slices"
 	"unicode/utf16"
 
 	"github.com/savepoint-tools/spt/format"
@@ -18,12 +19,15 @@ type Pairs [][2]any
 // decoded. It is an error where bytes are left over.
 //
 // Numbers come as Go numbers of their width, a big integer as *big.Int, a
-// char or a string as string, byte[] as []byte, null and void as nil; tuples,
-// lists, sets and arrays as []any, maps as [Pairs], a POJO as map[string]any by
-// field, an enum as the name of its constant. What JSON has no number for are
-// the strings "NaN", "Infinity" and "-Infinity". A value with a time to live is
-// a pair of the time (ms) and the value. Left or right of an either is a map
-// with one entry, "left" or "right".
+// decimal as [Decimal], a char or a string as string, byte[] as []byte, null and
+// void as nil; tuples, lists, sets, arrays and rows as []any, maps as [Pairs], a
+// POJO as map[string]any by field (one of a subclass says which in "@class"), an
+// enum as the name of its constant. A moment is a time.Time in UTC, a date or
+// time of day without a zone a string as ISO 8601 has it. What JSON has no number
+// for are the strings "NaN", "Infinity" and "-Infinity". A value with a time to
+// live is a pair of the time (ms) and the value. Left or right of an either is a
+// map with one entry, "left" or "right"; a window has "start" and "end" (ms), and
+// a row that is no INSERT is a map of its "kind" and "fields".
 func Decoder(s *Snapshot) (decode func(p []byte) (any, error), ok bool) {
 	return whole(decoderOf(s))
 }
@@ -121,10 +125,22 @@ func decoderOf(s *Snapshot) decoder {
 	case "ScalaOptionSerializerSnapshot":
 		return nullIf(0, nested[0])
 	case "NullableSerializerSnapshot":
-		if s.number < 0 {
+		if len(s.numbers) != 1 || s.numbers[0] < 0 {
 			return nil
 		}
 		return s.nullable(nested[0])
+	case "RowSerializerSnapshot":
+		return s.row(nested)
+	case "TimerSerializerSnapshot":
+		return timer(nested)
+	case "DecimalSerializerSnapshot":
+		if len(s.numbers) == 2 {
+			return decimalData(s.numbers[0], s.numbers[1])
+		}
+	case "TimestampDataSerializerSnapshot":
+		if len(s.numbers) == 1 {
+			return timestampData(s.numbers[0])
+		}
 	case "TupleSerializerSnapshot", "ScalaCaseClassSerializerSnapshot", "Tuple2CaseClassSerializerSnapshot", "TtlSerializerSnapshot":
 		if len(nested) == 0 {
 			return nil
@@ -259,11 +275,7 @@ func readBigInt(r *reader) any {
 	if p == nil {
 		return nil
 	}
-	v := new(big.Int).SetBytes(p)
-	if p[0]&0x80 != 0 {
-		v.Sub(v, new(big.Int).Lsh(big.NewInt(1), uint(8*len(p))))
-	}
-	return v
+	return twosComplement(p)
 }
 
 // array reads int n and n values of at least size bytes.
@@ -312,6 +324,42 @@ func tuple(fields []decoder) decoder {
 	}
 }
 
+// rowKinds are the kinds of rows by their numbers.
+var rowKinds = [...]string{"INSERT", "UPDATE_BEFORE", "UPDATE_AFTER", "DELETE"}
+
+// row reads a mask and the fields that are not null (spec B8). Bits count from
+// the highest of the first byte: two of the kind, where rows have one, from the
+// lower one on, and one for each field that says that it is null.
+func (s *Snapshot) row(fields []decoder) decoder {
+	kinds := 0
+	if s.Version == 3 || s.mark {
+		kinds = 2
+	}
+	bits := kinds + len(fields)
+	if bits == 0 {
+		return nil
+	}
+	return func(r *reader) any {
+		mask := r.Bytes((bits+7)/8, "the mask of a row")
+		if r.Err() != nil {
+			return nil
+		}
+		bit := func(i int) int { return int(mask[i/8]>>(7-i%8)) & 1 }
+		all := make([]any, len(fields))
+		for i, f := range fields {
+			if bit(kinds+i) == 0 {
+				all[i] = f(r)
+			}
+		}
+		if kinds > 0 {
+			if kind := bit(0) | bit(1)<<1; kind > 0 {
+				return map[string]any{"kind": rowKinds[kind], "fields": all}
+			}
+		}
+		return all
+	}
+}
+
 func either(sides []decoder) decoder {
 	return func(r *reader) any {
 		if r.Bool("left") {
@@ -324,7 +372,7 @@ func either(sides []decoder) decoder {
 func (s *Snapshot) nullable(one decoder) decoder {
 	return func(r *reader) any {
 		if r.Bool("a mark of null") {
-			r.Bytes(int(s.number), "the padding of a null")
+			r.Bytes(int(s.numbers[0]), "the padding of a null")
 			return nil
 		}
 		return one(r)
@@ -341,18 +389,36 @@ func (s *Snapshot) readEnum(r *reader) any {
 	return s.Names[i]
 }
 
-// pojo reads byte flags (1 null, 2 no subclass), then per field a mark of null
-// and a value.
+// pojo reads byte flags, then by flags:
+//
+//	1  nothing: null
+//	2  per field a mark of null and a value
+//	4  UTF class, a value of that subclass
+//	8  byte number of a registered subclass, a value of it
 func (s *Snapshot) pojo(fields []decoder) decoder {
+	subs := make([]decoder, len(s.Subclasses))
+	for i, sub := range s.Subclasses {
+		subs[i] = decoderOf(sub) // nil where there is none
+	}
 	return func(r *reader) any {
 		off := r.Offset()
 		switch flags := r.U8(); flags {
 		case 1:
 			return nil
 		case 2:
-		case 4, 8:
-			r.Fail(off, format.ErrUnsupported, "an object of a subclass of %q is not decoded", s.Type)
-			return nil
+		case 4:
+			name := r.Text().String()
+			i := slices.Index(s.subclasses[s.registered:], name)
+			if i >= 0 {
+				i += s.registered
+			}
+			return s.subclass(r, off, subs, i)
+		case 8:
+			i := int(r.U8())
+			if i >= s.registered {
+				i = -1
+			}
+			return s.subclass(r, off, subs, i)
 		default:
 			r.Fail(off, format.ErrCorrupt, "an object with flags 0x%02x", flags)
 			return nil
@@ -365,4 +431,24 @@ func (s *Snapshot) pojo(fields []decoder) decoder {
 		}
 		return all
 	}
+}
+
+// subclass reads an object of subclass i, -1 where it is not described. The
+// object says under "@class" which it is.
+func (s *Snapshot) subclass(r *reader, off int, subs []decoder, i int) any {
+	switch {
+	case r.Err() != nil:
+		return nil
+	case i < 0 || i >= len(subs):
+		r.Fail(off, format.ErrUnsupported, "an object of a subclass of %q that is not described is not decoded", s.Type)
+		return nil
+	case subs[i] == nil:
+		r.Fail(off, format.ErrUnsupported, "an object of subclass %q is not decoded", s.subclasses[i])
+		return nil
+	}
+	v := subs[i](r)
+	if m, ok := v.(map[string]any); ok {
+		m["@class"] = s.subclasses[i]
+	}
+	return v
 }

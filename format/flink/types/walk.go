@@ -32,8 +32,10 @@ type Snapshot struct {
 	// up to 1.16 wrapped in place: 1.17 and later do not read it (FLINK-29807).
 	Old bool
 
-	number int32
-	mark   bool
+	numbers    []int32
+	mark       bool
+	subclasses []string // names of Subclasses, of which so many are registered
+	registered int
 }
 
 // UnknownClass is the error of a snapshot that cannot be walked, because its
@@ -216,7 +218,7 @@ func (w *walker) outer(s *Snapshot, items outer, depth int) {
 		case 's':
 			c.Text()
 		case 'n':
-			s.number = c.I32()
+			s.numbers = append(s.numbers, c.I32())
 		case 'b':
 			s.mark = c.Bool("a mark of " + s.Class)
 		case 'j':
@@ -297,8 +299,9 @@ func (w *walker) pojo(s *Snapshot, depth int) {
 		}
 	}
 	s.Names = w.optionalMap(nested(&s.Nested))
-	w.optionalMap(nested(&s.Subclasses))
-	w.optionalMap(nested(&s.Subclasses))
+	s.subclasses = w.optionalMap(nested(&s.Subclasses))
+	s.registered = len(s.subclasses)
+	s.subclasses = append(s.subclasses, w.optionalMap(nested(&s.Subclasses))...)
 }
 
 // optionalMap walks long magic, int count, and for each entry UTF name, a key

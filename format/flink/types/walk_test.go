@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -271,6 +272,11 @@ func snapshot(t testing.TB, body string) *types.Snapshot {
 func TestValues(t *testing.T) {
 	list := func(s string) string { return composite(base+"ListSerializerSnapshot", 1, "", s) }
 	pojo := utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(entry("x", "-", simple("Int")), entry("s", "-", simple("String"))) + optmap() + optmap()
+	sub := func(name, field string) string {
+		return utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf(name) + optmap(entry(field, "-", simple("Int"))) + optmap() + optmap()
+	}
+	family := utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(entry("x", "-", simple("Int"))) +
+		optmap(entry("R1", "", sub("R1", "a")), entry("R2", "", sub("R2", "y"))) + optmap(entry("N1", "", sub("N1", "z")))
 	bytes := utf(base+"array.BytePrimitiveArraySerializer$BytePrimitiveArraySerializerSnapshot") + i32(3)
 	for _, x := range []struct {
 		name, snapshot, in string
@@ -301,6 +307,36 @@ func TestValues(t *testing.T) {
 		{"padded null", composite(runtime+"NullableSerializer$NullableSerializerSnapshot", 2, i32(4), simple("Int")), "\x01\x00\x00\x00\x00", nil},
 		{"pojo", pojo, "\x02\x00" + i32(7) + "\x01", map[string]any{"x": int32(7), "s": nil}},
 		{"null pojo", pojo, "\x01", nil},
+		{"registered subclass", family, "\x08\x01" + "\x02\x00" + i32(7), map[string]any{"y": int32(7), "@class": "R2"}},
+		{"subclass by name", family, "\x04" + utf("N1") + "\x02\x00" + i32(7), map[string]any{"z": int32(7), "@class": "N1"}},
+		{"null of a subclass", family, "\x08\x01\x01", nil},
+		{"decimal", simple("BigDec"), i32(6) + "\x30\x39" + i32(3), "12.345"},
+		{"null decimal", simple("BigDec"), i32(0), nil},
+		{"decimal of a constant", simple("BigDec"), i32(2) + i32(-2), "100"},
+		{"moment", simple("Date"), i64(-1), "1969-12-31 23:59:59.999 +0000 UTC"},
+		{"null moment", simple("SqlTime"), i64(math.MinInt64), nil},
+		{"timestamp", simple("SqlTimestamp"), i64(-999) + i32(1_000_001), "1969-12-31 23:59:59.001000001 +0000 UTC"},
+		{"null timestamp", simple("SqlTimestamp"), i64(math.MinInt64) + i32(0), nil},
+		{"instant", simple("Instant"), i64(1) + i32(2), "1970-01-01 00:00:01.000000002 +0000 UTC"},
+		{"null instant", simple("Instant"), i64(math.MinInt64) + i32(math.MinInt32), nil},
+		{"date", simple("LocalDate"), i32(2024) + "\x02\x1d", "2024-02-29"},
+		{"null date", simple("LocalDate"), i32(math.MinInt32) + "\x80\x00", nil},
+		{"time", simple("LocalTime"), "\x17\x3b\x3a" + i32(7_000_000), "23:59:58.007"},
+		{"null time", simple("LocalTime"), "\x80\x80\x00" + i32(math.MinInt32), nil},
+		{"date and time", simple("LocalDateTime"), i32(-5) + "\x0c\x1f\x00\x00\x00" + i32(0), "-0005-12-31T00:00:00"},
+		{"null date and time", simple("LocalDateTime"), i32(math.MinInt32) + "\x80\x00\x80\x80\x00" + i32(math.MinInt32), nil},
+		{"window", utf("org.apache.flink.streaming.api.windowing.windows.TimeWindow$Serializer$TimeWindowSerializerSnapshot") + i32(3), i64(1) + i64(2), map[string]any{"start": int64(1), "end": int64(2)}},
+		{"row", composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x01", simple("Int"), simple("Int"), simple("Int")), "\x20" + i32(7) + i32(8), []any{nil, int32(7), int32(8)}},
+		{"deleted row", composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x01", simple("Int")), "\xc0" + i32(7), map[string]any{"kind": "DELETE", "fields": []any{int32(7)}}},
+		{"row before", composite(runtime+"RowSerializer$RowSerializerSnapshot", 3, "", simple("Int")), "\x80" + i32(7), map[string]any{"kind": "UPDATE_BEFORE", "fields": []any{int32(7)}}},
+		{"row without a kind", composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x00", simple("Int"), simple("Int")), "\x40" + i32(7), []any{int32(7), nil}},
+		{"old row", composite(runtime+"RowSerializer$RowSerializerSnapshot", 2, "", simple("Int"), simple("Int")), "\x80" + i32(7), []any{nil, int32(7)}},
+		{"timer", composite("org.apache.flink.streaming.api.operators.TimerSerializerSnapshot", 2, "", simple("Int"), simple("Void")), "\x80\x00\x00\x00\x00\x00\x30\x39" + i32(7) + "\x00", map[string]any{"timestamp": int64(12345), "key": int32(7), "namespace": nil}},
+		{"SQL string", utf("org.apache.flink.table.runtime.typeutils.StringDataSerializer$StringDataSerializerSnapshot") + i32(3), i32(2) + "\xc3\xa9", "\u00e9"},
+		{"SQL decimal", utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(10) + i32(2), i64(-5), "-0.05"},
+		{"wide SQL decimal", utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(30) + i32(2), i32(2) + "\xff\x00", "-2.56"},
+		{"SQL timestamp", utf("org.apache.flink.table.runtime.typeutils.TimestampDataSerializer$TimestampDataSerializerSnapshot") + i32(1) + i32(3), i64(1500), "1970-01-01T00:00:01.5"},
+		{"fine SQL timestamp", utf("org.apache.flink.table.runtime.typeutils.TimestampDataSerializer$TimestampDataSerializerSnapshot") + i32(1) + i32(9), i64(1500) + i32(7), "1970-01-01T00:00:01.500000007"},
 	} {
 		decode, ok := types.Decoder(snapshot(t, x.snapshot))
 		if !ok {
@@ -338,6 +374,15 @@ func TestValues(t *testing.T) {
 		{"boolean", simple("Boolean"), "\x02", format.ErrCorrupt},
 		{"big integer", simple("BigInt"), i32(4), format.ErrCorrupt},
 		{"subclass", pojo, "\x08\x00", format.ErrUnsupported},
+		{"number of no subclass", family, "\x08\x02", format.ErrUnsupported},
+		{"name of no subclass", family, "\x04" + utf("N2"), format.ErrUnsupported},
+		{"name of a registered subclass", family, "\x04" + utf("R1"), format.ErrUnsupported},
+		{"nanoseconds", simple("Instant"), i64(0) + i32(1_000_000_000), format.ErrCorrupt},
+		{"a far moment", simple("Instant"), i64(1<<62) + i32(0), format.ErrCorrupt},
+		{"month", simple("LocalDate"), i32(1) + "\x0d\x01", format.ErrCorrupt},
+		{"hour", simple("LocalTime"), "\x18\x00\x00" + i32(0), format.ErrCorrupt},
+		{"half a null", simple("LocalDateTime"), i32(math.MinInt32) + "\x80\x00\x00\x00\x00" + i32(0), format.ErrCorrupt},
+		{"an empty SQL decimal", utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(30) + i32(2), i32(0), format.ErrCorrupt},
 		{"flags", pojo, "\x03", format.ErrCorrupt},
 		{"constant", utf(base+"EnumSerializer$EnumSerializerSnapshot") + i32(3) + utf("E") + i32(1) + utf("A"), i32(1), format.ErrCorrupt},
 	} {
@@ -353,6 +398,7 @@ func TestValues(t *testing.T) {
 	for name, s := range map[string]string{
 		"kryo":            utf(runtime+"kryo.KryoSerializerSnapshot") + i32(2) + utf("K") + optmap() + optmap() + optmap(),
 		"list of kryo":    list(utf(runtime+"kryo.KryoSerializerSnapshot") + i32(2) + utf("K") + optmap() + optmap() + optmap()),
+		"row of nothing":  composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x00"),
 		"no bytes at all": utf(base+"NullValueSerializer$NullValueSerializerSnapshot") + i32(3),
 		"padding":         composite(runtime+"NullableSerializer$NullableSerializerSnapshot", 2, i32(-1), simple("Int")),
 		"a missing field": utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(entry("x", "-", "-")) + optmap() + optmap(),

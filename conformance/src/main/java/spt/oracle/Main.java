@@ -84,6 +84,13 @@ public final class Main {
                 Serializers.all().forEach(answer.putObject("snapshots")::put);
                 return answer;
             }
+            case "values": {
+                ObjectNode answer = Json.object();
+                for (Serializers.Value value : Serializers.values()) {
+                    answer.withArray("values").addObject().put("snapshot", value.snapshot()).put("bytes", value.bytes()).put("text", value.text());
+                }
+                return answer;
+            }
             case "compare": {
                 ObjectNode answer = Json.object();
                 for (JsonNode pair : request.path("pairs")) {

@@ -1,9 +1,18 @@
 package spt.oracle;
 
+import java.math.BigDecimal;
+import java.sql.Time;
+import java.sql.Timestamp;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.apache.flink.api.common.serialization.SerializerConfigImpl;
@@ -24,6 +33,8 @@ import org.apache.flink.streaming.api.operators.TimerSerializer;
 import org.apache.flink.streaming.api.windowing.windows.TimeWindow;
 import org.apache.flink.types.IntValue;
 import org.apache.flink.types.LongValue;
+import org.apache.flink.types.Row;
+import org.apache.flink.types.RowKind;
 
 /** What Flink says of a serializer that takes over from another one. */
 final class Serializers {
@@ -113,6 +124,79 @@ final class Serializers {
             return "refused: " + refused;
         }
         return answer.isIncompatible() ? "refused" : answer.isCompatibleAfterMigration() ? "migrates" : "fits";
+    }
+
+    /** A value as Flink wrote it, and as text. */
+    record Value(String snapshot, String bytes, String text) {}
+
+    /** Values of types that have a text of their own. */
+    static List<Value> values() throws Exception {
+        List<Value> all = new ArrayList<>();
+        for (String s : new String[] {"0", "1", "10", "-1", "12.3450", "-0.00012", "123456789012345678901234567890.5", "1E+3"}) {
+            add(all, Types.BIG_DEC, new BigDecimal(s), new BigDecimal(s).toPlainString());
+        }
+        add(all, Types.BIG_DEC, null, "null");
+        for (String s : new String[] {"1969-12-31T23:59:59.123456789Z", "2024-02-29T01:02:03Z", "-0043-03-15T12:00:00Z"}) {
+            Instant at = Instant.parse(s);
+            add(all, Types.INSTANT, at, s);
+            add(all, TypeInformation.of(java.util.Date.class), java.util.Date.from(at.truncatedTo(ChronoUnit.SECONDS)), at.truncatedTo(ChronoUnit.SECONDS).toString());
+            add(all, Types.SQL_TIMESTAMP, Timestamp.from(at), s);
+        }
+        add(all, Types.INSTANT, null, "null");
+        add(all, Types.SQL_DATE, new java.sql.Date(0), "1970-01-01T00:00:00Z");
+        add(all, Types.SQL_DATE, null, "null");
+        add(all, Types.SQL_TIME, new Time(1000), "1970-01-01T00:00:01Z");
+        add(all, Types.LOCAL_DATE, LocalDate.of(2024, 2, 29), "2024-02-29");
+        add(all, Types.LOCAL_DATE, LocalDate.of(-1, 12, 1), "-0001-12-01");
+        add(all, Types.LOCAL_DATE, null, "null");
+        add(all, Types.LOCAL_TIME, LocalTime.of(23, 59, 58, 123456789), "23:59:58.123456789");
+        add(all, Types.LOCAL_TIME, LocalTime.MIDNIGHT, "00:00:00");
+        add(all, Types.LOCAL_TIME, null, "null");
+        add(all, Types.LOCAL_DATE_TIME, LocalDateTime.of(2024, 2, 29, 1, 2, 3, 123456789), "2024-02-29T01:02:03.123456789");
+        add(all, Types.LOCAL_DATE_TIME, null, "null");
+        TypeInformation<Row> rows = Types.ROW(Types.INT, Types.STRING, Types.INSTANT);
+        add(all, rows, Row.of(7, null, Instant.EPOCH), "[7,null,\"1970-01-01T00:00:00Z\"]");
+        add(all, rows, Row.ofKind(RowKind.UPDATE_AFTER, null, "x", null), "{\"fields\":[null,\"x\",null],\"kind\":\"UPDATE_AFTER\"}");
+        add(all, rows, Row.ofKind(RowKind.DELETE, 1, "", null), "{\"fields\":[1,\"\",null],\"kind\":\"DELETE\"}");
+        FormB sub = new FormB();
+        sub.id = 3;
+        sub.name = "sub";
+        add(all, TypeInformation.of(Base.class), new Derived(1, 2), "{\"@class\":\"" + Derived.class.getName() + "\",\"a\":1,\"b\":2}");
+        add(all, TypeInformation.of(Base.class), new Base(1), "{\"a\":1}");
+        add(all, TypeInformation.of(FormB.class), sub, "{\"id\":3,\"more\":0,\"name\":\"sub\"}");
+        return all;
+    }
+
+    /** A POJO that has a subclass. */
+    public static class Base {
+        public int a;
+
+        public Base() {}
+
+        Base(int a) {
+            this.a = a;
+        }
+    }
+
+    /** The subclass, which nobody registered. */
+    public static class Derived extends Base {
+        public int b;
+
+        public Derived() {}
+
+        Derived(int a, int b) {
+            super(a);
+            this.b = b;
+        }
+    }
+
+    private static <T> void add(List<Value> all, TypeInformation<T> info, T value, String text) throws Exception {
+        TypeSerializer<T> serializer = info.createSerializer(new SerializerConfigImpl());
+        DataOutputSerializer bytes = new DataOutputSerializer(64);
+        serializer.serialize(value, bytes);
+        DataOutputSerializer snapshot = new DataOutputSerializer(256); // after it: it names the subclasses that were met
+        write(snapshot, serializer.snapshotConfiguration());
+        all.add(new Value(HexFormat.of().formatHex(snapshot.getCopyOfBuffer()), HexFormat.of().formatHex(bytes.getCopyOfBuffer()), text));
     }
 
     private static <T> void write(DataOutputSerializer out, TypeSerializerSnapshot<T> snapshot) throws Exception {
