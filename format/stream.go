@@ -304,6 +304,27 @@ type Sizer interface {
 	SizeOf(ctx context.Context, s Stream) (int64, error)
 }
 
+// StreamSize is how many bytes a stream has, by itself or by its source. It is an
+// ErrUnsupported where neither can tell.
+func StreamSize(ctx context.Context, src Source, s Stream) (int64, error) {
+	if s == nil {
+		return 0, Errorf(ErrCorrupt, "a handle without a stream")
+	}
+	if n := s.Size(); n >= 0 {
+		return n, nil
+	}
+	if z, ok := src.(Sizer); ok {
+		return z.SizeOf(ctx, s)
+	}
+	return 0, Errorf(ErrUnsupported, "the length of the stream is not known")
+}
+
+// LengthFits is whether a file of size bytes can be what a handle means that says
+// claimed; changelog: it is a file of changes.
+func LengthFits(claimed, size int64, changelog bool) bool {
+	return size == claimed || changelog && size == claimed+1
+}
+
 // Locator is an optional ability of a Source: where the bytes of a stream really
 // lie. Streams of equal places hold the same bytes. "" where there is no telling;
 // an error that matches ErrMissing where they are not to be found.

@@ -3,18 +3,21 @@ package reader
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/storage"
 )
 
 // Schema tells how the managed state of an operator is serialized, by what the
 // streams of all its subtasks say: each different description of a state once.
 // What cannot be read or understood is in unread, each with its place, and the
-// rest in the schema; err is only that ctx ended. State of Go programs and the
-// changes of a changelog, which describe themselves otherwise, are left out.
+// rest in the schema; err says nothing of the snapshot: ctx ended, a file changed
+// meanwhile, or a store is out of reach. State of Go programs and the changes of a
+// changelog, which describe themselves otherwise, are left out.
 func (s *Snapshot) Schema(ctx context.Context, op *format.Operator) (schema types.Schema, unread []error, err error) {
 	m := schemaOf{s: s, ctx: ctx}
 	for _, sub := range op.Subtasks {
@@ -26,6 +29,9 @@ func (s *Snapshot) Schema(ctx context.Context, op *format.Operator) (schema type
 			m.add(nil, states, err, format.Place{Operator: op, Subtask: sub, Slot: format.SlotManaged})
 		}
 		m.keyed(sub.ManagedKeyed, format.Place{Operator: op, Subtask: sub, Slot: format.SlotManagedKeyed})
+		if m.err != nil {
+			return m.schema, m.unread, m.err
+		}
 	}
 	return m.schema, m.unread, ctx.Err()
 }
@@ -35,6 +41,7 @@ type schemaOf struct {
 	ctx    context.Context
 	schema types.Schema
 	unread []error
+	err    error
 }
 
 // keyed adds what the streams of a keyed handle say.
@@ -71,13 +78,20 @@ func (m *schemaOf) add(key *types.Snapshot, states []types.StateSchema, err erro
 			m.schema.States = append(m.schema.States, st)
 		}
 	}
-	if err != nil && m.ctx.Err() == nil {
+	switch err = storageKind(err); {
+	case err == nil, m.ctx.Err() != nil:
+	case errors.Is(err, format.ErrChanged), storage.Classify(err) == storage.Transient:
+		m.err = err
+	default:
 		m.unread = append(m.unread, format.At(err, "%v", at))
 	}
 }
 
 func sameSchema(a, b *types.StateSchema) bool {
 	return a.Name == b.Name && a.Kind() == b.Kind() && slices.EqualFunc(a.Serializers, b.Serializers, func(x, y types.Serializer) bool {
-		return x.Key == y.Key && x.Snapshot != nil && y.Snapshot != nil && bytes.Equal(x.Snapshot.Raw, y.Snapshot.Raw)
+		if x.Snapshot == nil || y.Snapshot == nil {
+			return x.Key == y.Key && x.Snapshot == y.Snapshot
+		}
+		return x.Key == y.Key && bytes.Equal(x.Snapshot.Raw, y.Snapshot.Raw)
 	})
 }

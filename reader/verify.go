@@ -333,7 +333,7 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 			return nil
 		}
 	default:
-		if n := st.Size(); n >= 0 && !LengthFits(p, n, found.Info.Size) {
+		if n := st.Size(); n >= 0 && !format.LengthFits(n, found.Info.Size, p.Changelog) {
 			v.report(Fault, "length", p.String(), ref.path, "%d bytes are promised, the file has %d", n, found.Info.Size)
 			return nil
 		} else if n < -1 {
@@ -348,12 +348,6 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 		n = -1
 	}
 	return v.read(p, ref, found, n)
-}
-
-// LengthFits is whether a file of size bytes can be what a handle at p means
-// that says claimed.
-func LengthFits(p format.Place, claimed, size int64) bool {
-	return size == claimed || p.Changelog && size == claimed+1
 }
 
 // read reads n bytes of a file, all of it where n is negative.

@@ -3,6 +3,7 @@ package transform
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -344,10 +345,13 @@ func (c *checker) copies(ctx context.Context, op *format.Operator, st *summary.S
 	one.Savepoint = &format.Savepoint{Operators: []*format.Operator{op}}
 	reports, err := DiagnoseUnions(ctx, one, func(_ *format.Operator, name string) bool { return name == st.Name })
 	switch {
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case err != nil: // that they cannot be read is a finding of its own
-		return fmt.Sprintf("its %d subtasks hold elements of the same lengths in the same order, so a restore may have multiplied them", st.Subtasks), nil //nolint:nilerr // see above
+	case ctx.Err() != nil || errors.Is(err, format.ErrChanged):
+		return "", err
+	case err != nil:
+		if !errors.Is(err, format.ErrMissing) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit) {
+			c.unreadable(op, err)
+		}
+		return fmt.Sprintf("its %d subtasks hold elements of the same lengths in the same order, so a restore may have multiplied them", st.Subtasks), nil
 	case len(reports) == 1 && reports[0].Verdict == VerdictProduct:
 		r := reports[0]
 		times := fmt.Sprintf("%d times", r.Factor)

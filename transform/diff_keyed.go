@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -468,20 +467,17 @@ type fileContent struct {
 
 // contentOf reads a range.
 func (d *differ) contentOf(in Input, r rangeOf) (fileContent, error) {
-	var h [2]maphash.Hash
-	h[0].SetSeed(d.hash.a)
-	h[1].SetSeed(d.hash.b)
+	h := d.hash.pieces()
 	w := &window{d: d, in: in}
 	for i := int64(0); i < r.n; {
 		p, err := w.at(r.s, r.off+i, r.n-i)
 		if err != nil {
 			return fileContent{}, err
 		}
-		h[0].Write(p) //nolint:errcheck // never fails
-		h[1].Write(p) //nolint:errcheck // never fails
+		h.add(p)
 		i += int64(len(p))
 	}
-	return fileContent{r.n, digest{h[0].Sum64(), h[1].Sum64()}}, nil
+	return fileContent{r.n, h.sum()}, nil
 }
 
 // contents is the set of what ranges hold.

@@ -39,15 +39,18 @@ type Filtered struct {
 	// the entries of every subtask's copy, or whole maps.
 	Kept, Dropped           int64
 	KeptBytes, DroppedBytes int64
+	// Whole: maps of this broadcast state were not taken apart, and are counted as
+	// one each.
+	Whole bool
 	// Diverged: the copies of this broadcast state were equal, and differ now.
 	Diverged bool
 }
 
 // Filter keeps the elements of list and union states and the entries of
 // broadcast states for which Keep is true. It reads the states once, in file
-// order. Memory is one map, a bit an element, and what runs of kept elements
-// take; maps that are compressed are held as they will be written, equal ones
-// once.
+// order. Memory is one map and what it holds, decoded, a bit an element, and what
+// runs of kept elements take; maps that are compressed are held as they will be
+// written, equal ones once.
 func Filter(ctx context.Context, in Input, o FilterOptions) (*format.Savepoint, []*Filtered, error) {
 	f := &filter{in: in, o: o, edits: handleEdits{}, hash: newHasher()}
 	var all []*Filtered
@@ -188,17 +191,18 @@ func (f *filter) entries(ctx context.Context, codec format.OperatorCodec, s *fil
 		switch {
 		case decode == nil || errors.Is(err, format.ErrUnsupported):
 			e.Element = m
+			s.Whole = true
 			ok, err := f.keep(s, e)
-			left := m.Value
-			if !ok {
-				left = nil
+			left := f.hash.pieces()
+			if ok {
+				left.add(m.Value)
 			}
-			s.after[f.hash.sum(left)] = true
+			s.after[left.sum()] = true
 			return err
 		case err != nil:
 			return format.At(err, "state %q", s.State)
 		}
-		var left []byte
+		left := f.hash.pieces()
 		for i := range entries {
 			e.Entry = &entries[i]
 			off, n := int64(e.Entry.Off), int64(e.Entry.End-e.Entry.Off)
@@ -210,7 +214,7 @@ func (f *filter) entries(ctx context.Context, codec format.OperatorCodec, s *fil
 			if !ok {
 				continue
 			}
-			left = append(left, e.Value...)
+			left.add(e.Value)
 			cut.Count++
 			if k := len(cut.Ranges) - 1; k >= 0 && cut.Ranges[k].Off+cut.Ranges[k].N == off {
 				cut.Ranges[k].N += n
@@ -218,7 +222,7 @@ func (f *filter) entries(ctx context.Context, codec format.OperatorCodec, s *fil
 				cut.Ranges = append(cut.Ranges, format.MapRange{Off: off, N: n})
 			}
 		}
-		s.after[f.hash.sum(left)] = true
+		s.after[left.sum()] = true
 		return nil
 	})
 	return cut, err

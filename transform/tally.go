@@ -19,6 +19,23 @@ func (h hasher) sum(p []byte) digest {
 	return digest{maphash.Bytes(h.a, p), maphash.Bytes(h.b, p)}
 }
 
+// pieces makes the digest of bytes that come in pieces.
+func (h hasher) pieces() *pieces {
+	s := &pieces{}
+	s.a.SetSeed(h.a)
+	s.b.SetSeed(h.b)
+	return s
+}
+
+type pieces struct{ a, b maphash.Hash }
+
+func (s *pieces) add(p []byte) {
+	s.a.Write(p) //nolint:errcheck // never fails
+	s.b.Write(p) //nolint:errcheck // never fails
+}
+
+func (s *pieces) sum() digest { return digest{s.a.Sum64(), s.b.Sum64()} }
+
 // maxTally is how many different elements are counted in one pass: 3 M, which
 // take 96 MiB. Of more, each pass counts a part, told apart by their digests.
 const maxTally = 3 << 20

@@ -213,7 +213,7 @@ func checkLength(place format.Place, st format.Stream, found reader.Found) error
 		}
 		return nil
 	}
-	if n := st.Size(); n >= 0 && !reader.LengthFits(place, n, found.Info.Size) {
+	if n := st.Size(); n >= 0 && !format.LengthFits(n, found.Info.Size, place.Changelog) {
 		return format.Errorf(format.ErrTruncated, "file %s: %d bytes are promised, it has %d", quote(path.String()), n, found.Info.Size)
 	}
 	return nil

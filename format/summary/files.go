@@ -36,23 +36,36 @@ func (f *fileSet) add(s format.Stream) bool {
 	id := fileID{relative, key.Name}
 	file := f.files[id]
 	if file == nil {
-		file = &File{Path: path.String(), Relative: relative, Shared: isShared(s), Length: -1}
+		file = &File{Path: path.String(), Relative: relative, Shared: isShared(s), Shortest: -1, Longest: -1}
 		f.files[id] = file
 	}
 	file.Handles++
 	if first {
 		file.Bytes += format.SizeOf(s)
 		file.Merged = file.Merged || key.Kind == format.KindSegment
-		switch s := s.(type) {
-		case *format.Segment:
-			if s.Start >= 0 && s.Length >= 0 && s.Start+s.Length >= 0 {
-				file.Reach = max(file.Reach, s.Start+s.Length)
-			}
-		case *format.File:
-			file.Length = max(file.Length, s.Length)
+	}
+	file.claim(s)
+	return first
+}
+
+// claim notes what a stream says of the length of its file.
+func (f *File) claim(s format.Stream) {
+	switch s := s.(type) {
+	case *format.Segment:
+		switch {
+		case s.Start < 0 || s.Length < 0 || s.Start+s.Length < 0:
+			f.Reach = -1
+		case f.Reach >= 0:
+			f.Reach = max(f.Reach, s.Start+s.Length)
+		}
+	case *format.File:
+		if s.Length < 0 {
+			return // it says nothing
+		}
+		if f.Longest = max(f.Longest, s.Length); f.Shortest < 0 || s.Length < f.Shortest {
+			f.Shortest = s.Length
 		}
 	}
-	return first
 }
 
 // changelog marks the file of a stream as one of changes.

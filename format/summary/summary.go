@@ -93,19 +93,24 @@ type File struct {
 	Bytes    int64
 	Handles  int // that name it
 	Shared   bool
-	// Length is what a handle says of the whole file, -1 where none does; Reach is
-	// how far segments in it go. A file of changes (Changelog) is one byte longer
-	// than its handles say.
-	Length, Reach int64
-	Changelog     bool
+	// Shortest and Longest are what handles say of the whole file, -1 where none
+	// does; Reach is how far segments in it go, -1 where one cannot be. A file of
+	// changes (Changelog) is one byte longer than its handles say.
+	Shortest, Longest, Reach int64
+	Changelog                bool
 }
 
 // Wrong says how a file of size bytes cannot be what the snapshot promises; ""
 // if it can.
 func (f *File) Wrong(size int64) string {
+	for _, claimed := range []int64{f.Longest, f.Shortest} {
+		if claimed >= 0 && !format.LengthFits(claimed, size, f.Changelog) {
+			return fmt.Sprintf("%d bytes are promised, the file has %d", claimed, size)
+		}
+	}
 	switch {
-	case f.Length >= 0 && size != f.Length && !(f.Changelog && size == f.Length+1):
-		return fmt.Sprintf("%d bytes are promised, the file has %d", f.Length, size)
+	case f.Reach < 0:
+		return "a segment in it has no sound range"
 	case f.Reach > size:
 		return fmt.Sprintf("segments up to byte %d are promised, the file has %d", f.Reach, size)
 	}

@@ -88,26 +88,47 @@ func TestOffsetsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestWrongFile: how long a file may be.
+// TestWrongFile: how long a file may be, by what its handles say.
 func TestWrongFile(t *testing.T) {
+	seg := func(start, n int64) *format.Segment { return &format.Segment{Path: text("x"), Start: start, Length: n} }
+	promise := func(n int64) *format.File { return file("x", true, n) }
+	log := func(n int64) format.KeyedHandle {
+		return &format.ChangelogStream{Streams: []format.OffsetStream{{Data: promise(n)}}}
+	}
 	for _, x := range []struct {
-		f    summary.File
+		name string
+		op   *format.Operator
 		size int64
 		want string
 	}{
-		{summary.File{Length: 10}, 10, ""},
-		{summary.File{Length: 10}, 9, "10 bytes are promised, the file has 9"},
-		{summary.File{Length: 10}, 11, "10 bytes are promised, the file has 11"},
-		{summary.File{Length: 10, Changelog: true}, 11, ""},
-		{summary.File{Length: 10, Changelog: true}, 12, "10 bytes are promised, the file has 12"},
-		{summary.File{Length: -1}, 0, ""},
-		{summary.File{Length: -1, Reach: 10}, 20, ""},
-		{summary.File{Length: -1, Reach: 10}, 9, "segments up to byte 10 are promised, the file has 9"},
+		{"right", operator(1, handle(promise(10))), 10, ""},
+		{"short", operator(1, handle(promise(10))), 9, "10 bytes are promised, the file has 9"},
+		{"long", operator(1, handle(promise(10))), 11, "10 bytes are promised, the file has 11"},
+		{"nothing said", operator(1, handle(promise(-1))), 5, ""},
+		{"two lengths, the longer", operator(1, handle(promise(10)), handle(promise(20))), 10, "20 bytes are promised, the file has 10"},
+		{"two lengths, the shorter", operator(1, handle(promise(20)), handle(promise(10))), 20, "10 bytes are promised, the file has 20"},
+		{"segments", operator(1, handle(seg(0, 5)), handle(seg(5, 5))), 20, ""},
+		{"segments that reach too far", operator(1, handle(seg(5, 5)), handle(seg(0, 5))), 9, "segments up to byte 10 are promised, the file has 9"},
+		{"no range", operator(1, handle(seg(-1, 5)), handle(seg(0, 5))), 9, "a segment in it has no sound range"},
+		{"a range that overflows", operator(1, handle(seg(0, 5)), handle(seg(1<<62, 1<<62))), 9, "a segment in it has no sound range"},
+		{"changes", keyedOperator(log(10)), 11, ""},
+		{"changes, counted whole", keyedOperator(log(10)), 10, ""},
+		{"changes, too long", keyedOperator(log(10)), 12, "10 bytes are promised, the file has 12"},
 	} {
-		if got := x.f.Wrong(x.size); got != x.want {
-			t.Errorf("%+v of %d bytes: %q, want %q", x.f, x.size, got, x.want)
+		s := of(t, savepoint(x.op))
+		if len(s.Files) != 1 {
+			t.Fatalf("%s: %+v", x.name, s.Files)
+		}
+		if got := s.Files[0].Wrong(x.size); got != x.want {
+			t.Errorf("%s: %q, want %q", x.name, got, x.want)
 		}
 	}
+}
+
+func keyedOperator(h format.KeyedHandle) *format.Operator {
+	op := operator(1, nil)
+	op.Subtasks[0].ManagedKeyed = &format.Changelog{Range: format.KeyGroupRange{Count: 128}, Changes: []format.KeyedHandle{h}}
+	return op
 }
 
 // Each byte of state is counted in one place, whatever names it.
@@ -140,10 +161,10 @@ func TestBytesCountOnce(t *testing.T) {
 		t.Errorf("second operator: %+v, want %+v", s.Operators[1].Bytes, want)
 	}
 	want := []summary.File{
-		{Path: "s3://b/job/shared/x", Bytes: 1000, Handles: 3, Shared: true, Length: 1000},
-		{Path: "own", Relative: true, Bytes: 70, Handles: 2, Length: 70},
-		{Path: "file:/j/taskowned/m", Merged: true, Bytes: 40, Handles: 3, Shared: true, Length: -1, Reach: 40},
-		{Path: "file:/elsewhere/y", Bytes: 9, Handles: 1, Length: 9},
+		{Path: "s3://b/job/shared/x", Bytes: 1000, Handles: 3, Shared: true, Shortest: 1000, Longest: 1000},
+		{Path: "own", Relative: true, Bytes: 70, Handles: 2, Shortest: 70, Longest: 70},
+		{Path: "file:/j/taskowned/m", Merged: true, Bytes: 40, Handles: 3, Shared: true, Shortest: -1, Longest: -1, Reach: 40},
+		{Path: "file:/elsewhere/y", Bytes: 9, Handles: 1, Shortest: 9, Longest: 9},
 	}
 	if len(s.Files) != len(want) {
 		t.Fatalf("files %+v", s.Files)

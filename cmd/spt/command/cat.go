@@ -69,9 +69,10 @@ is not shown.
 
 Values whose types are known are JSON in "value": numbers, strings, booleans,
 tuples, lists and rows as arrays, POJOs as objects, maps as arrays of pairs,
-moments and dates as ISO 8601, timers and windows as objects. JSON has no bytes: a byte array is {"base64": "…"}, and an element whose type is not
-decoded comes as it is stored, in "value_base64" instead of "value". With
---format hex and text they are hexadecimal or text, in "value_hex" and
+moments and dates as ISO 8601, timers and windows as objects. JSON has no bytes:
+a byte array is {"base64": "…"}, and an element whose type is not decoded comes
+as it is stored, in "value_base64" instead of "value". With --format hex and
+text they are hexadecimal or text, in "value_hex" and
 "value_text". --format redacted shows length and hash of every element, and no
 value or name.
 

@@ -26,16 +26,17 @@ type EditResult struct {
 
 // EditChange is one change.
 type EditChange struct {
-	What     string `json:"what" jsonschema:"description=renamed, dropped, set, filtered, relocated"`
-	Operator string `json:"operator,omitempty"`
-	ID       string `json:"id,omitempty"`
-	State    string `json:"state,omitempty"`
-	Kind     string `json:"kind,omitempty" jsonschema:"description=of a filter: list, union or broadcast; of a broadcast state the entries of all copies count as elements"`
-	From     string `json:"from,omitempty"`
-	To       string `json:"to,omitempty"`
-	Handles  int    `json:"handles,omitempty"`
-	Elements int64  `json:"elements,omitempty" jsonschema:"description=of the state; of a filter those that stay"`
-	Bytes    int64  `json:"bytes,omitempty"`
+	What      string `json:"what" jsonschema:"description=renamed, dropped, set, filtered, relocated"`
+	Operator  string `json:"operator,omitempty"`
+	ID        string `json:"id,omitempty"`
+	State     string `json:"state,omitempty"`
+	Kind      string `json:"kind,omitempty" jsonschema:"description=of a filter: list, union or broadcast; of a broadcast state the entries of all copies count as elements"`
+	WholeMaps bool   `json:"whole_maps,omitempty" jsonschema:"description=of a filter: maps of this broadcast state are not decoded, so they stayed or went as a whole and count as one element each"`
+	From      string `json:"from,omitempty"`
+	To        string `json:"to,omitempty"`
+	Handles   int    `json:"handles,omitempty"`
+	Elements  int64  `json:"elements,omitempty" jsonschema:"description=of the state; of a filter those that stay"`
+	Bytes     int64  `json:"bytes,omitempty"`
 	// Of a filter: what goes, beside Elements and Bytes, which stay.
 	Dropped      *int64 `json:"dropped_elements,omitempty"`
 	DroppedBytes int64  `json:"dropped_bytes,omitempty"`
@@ -152,7 +153,10 @@ func changeText(c EditChange) string {
 	}
 	if c.Dropped != nil {
 		what := "element"
-		if c.Kind == format.ModeBroadcast.String() {
+		switch {
+		case c.WholeMaps:
+			what = "whole map"
+		case c.Kind == format.ModeBroadcast.String():
 			what = "entry"
 		}
 		return text + fmt.Sprintf(": %s kept (%s), %s dropped (%s)", ui.Plural(c.Elements, what), ui.Bytes(c.Bytes), ui.Count(*c.Dropped), ui.Bytes(c.DroppedBytes))

@@ -116,7 +116,7 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 		if f.Dropped == 0 {
 			what = "kept whole"
 		}
-		r.Changes = append(r.Changes, EditChange{What: what, Operator: env.label(f.Operator), ID: f.Operator.ID.String(), State: env.text(f.State), Kind: f.Mode.String(),
+		r.Changes = append(r.Changes, EditChange{What: what, Operator: env.label(f.Operator), ID: f.Operator.ID.String(), State: env.text(f.State), Kind: f.Mode.String(), WholeMaps: f.Whole,
 			Elements: f.Kept, Bytes: f.KeptBytes, Dropped: &f.Dropped, DroppedBytes: f.DroppedBytes})
 		if f.Diverged {
 			r.Remarks = append(r.Remarks, fmt.Sprintf("the copies of broadcast state %s/%s were equal and are not any more: which of them a subtask gets depends on the parallelism of the restore", ui.Quote(env.label(f.Operator)), ui.Quote(env.text(f.State))))

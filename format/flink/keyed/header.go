@@ -53,7 +53,7 @@ const maxHeader = 64 << 20
 // ReadHeader reads the header of a stream, in growing steps. An error that
 // matches *types.UnknownClass comes with what stands in front of that class.
 func ReadHeader(ctx context.Context, src format.Source, s format.Stream) (*Header, error) {
-	limit, err := size(ctx, src, s)
+	limit, err := format.StreamSize(ctx, src, s)
 	if err != nil {
 		return nil, err
 	}
@@ -80,19 +80,6 @@ func ReadHeader(ctx context.Context, src format.Source, s format.Stream) (*Heade
 			return nil, format.Errorf(format.ErrLimit, "the description of keyed state takes more than %d bytes", n)
 		}
 	}
-}
-
-func size(ctx context.Context, src format.Source, s format.Stream) (int64, error) {
-	if s == nil {
-		return 0, format.Errorf(format.ErrCorrupt, "keyed state without a stream")
-	}
-	if n := s.Size(); n >= 0 {
-		return n, nil
-	}
-	if z, ok := src.(format.Sizer); ok {
-		return z.SizeOf(ctx, s)
-	}
-	return 0, format.Errorf(format.ErrUnsupported, "the length of the stream is not known")
 }
 
 // parse walks a header:

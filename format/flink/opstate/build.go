@@ -321,6 +321,9 @@ func (b *builder) cut(s format.StateRuns, offs *offsets) error {
 	if r.Handle == nil || r.State < 0 || r.State >= len(r.Handle.States) || r.Handle.States[r.State].Mode != format.ModeBroadcast {
 		return fmt.Errorf("a run of a broadcast state that is not there")
 	}
+	if s.Map.Count < 0 || s.Map.Count > math.MaxInt32 {
+		return fmt.Errorf("%d entries: a map holds up to %d", s.Map.Count, math.MaxInt32)
+	}
 	if err := b.lookAt(r); err != nil {
 		return err
 	}
@@ -348,6 +351,7 @@ func (b *builder) cutCompressed(r format.ElementRun, m *format.MapCut, p []byte)
 	if err != nil {
 		return err
 	}
+	defer cur.Close() //nolint:errcheck // nothing was written
 	whole, err := cur.Next()
 	if err != nil {
 		return err
@@ -360,7 +364,7 @@ func (b *builder) cutCompressed(r format.ElementRun, m *format.MapCut, p []byte)
 		p = append(p, whole.Value[e.Off:e.Off+e.N]...)
 	}
 	b.literal(b.codec.once(deflate(p)))
-	return cur.Close()
+	return nil
 }
 
 func errOutsideMap(e format.MapRange, size int64) error {

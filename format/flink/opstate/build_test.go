@@ -248,6 +248,7 @@ func TestBuildRefused(t *testing.T) {
 		{"no map", all(func(s []format.StateRuns) []format.StateRuns { s[1].Runs = nil; return s }), nil, "0 were given"},
 		{"entries of a list", all(func(s []format.StateRuns) []format.StateRuns { s[0].Map = &format.MapCut{}; return s }), nil, "the one map of a broadcast state"},
 		{"entries of no map", all(func(s []format.StateRuns) []format.StateRuns { s[1].Map, s[1].Runs = &format.MapCut{}, nil; return s }), nil, "the one map of a broadcast state"},
+		{"less than no entries", all(func(s []format.StateRuns) []format.StateRuns { s[1].Map = &format.MapCut{Count: -1}; return s }), nil, "-1 entries"},
 		{"entries behind a map", all(func(s []format.StateRuns) []format.StateRuns {
 			s[1].Map = &format.MapCut{Count: 1, Ranges: []format.MapRange{{Off: 4, N: 1<<63 - 1}}}
 			return s

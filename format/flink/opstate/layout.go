@@ -38,7 +38,7 @@ func (c *Codec) layout(ctx context.Context, src format.Source, h *format.Operato
 	}
 	l := &layout{at: make([]int, len(h.States))}
 	var err error
-	if l.size, err = streamSize(ctx, src, h.Data); err != nil {
+	if l.size, err = format.StreamSize(ctx, src, h.Data); err != nil {
 		return nil, err
 	}
 	if h.Codec == format.CodecFlink {
@@ -134,19 +134,6 @@ func (c *Codec) rank(ctx context.Context, src format.Source, h *format.OperatorH
 		rank[i] = slices.IndexFunc(e.states, func(o describedState) bool { return o.name == s.Name && o.mode == s.Mode })
 	}
 	return nil
-}
-
-func streamSize(ctx context.Context, src format.Source, s format.Stream) (int64, error) {
-	if s == nil {
-		return 0, format.Errorf(format.ErrCorrupt, "a handle with states and without a stream")
-	}
-	if n := s.Size(); n >= 0 {
-		return n, nil
-	}
-	if z, ok := src.(format.Sizer); ok {
-		return z.SizeOf(ctx, s)
-	}
-	return 0, format.Errorf(format.ErrUnsupported, "the length of the stream is not known")
 }
 
 // dataStart is where the first element starts, or the end of the stream.

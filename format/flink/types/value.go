@@ -42,24 +42,25 @@ func MapDecoder(key, value *Snapshot) (decode func(p []byte) ([]format.Entry, er
 	return func(p []byte) ([]format.Entry, error) {
 		c := java.NewCursor(p)
 		r := &reader{c}
-		all := entriesOf(r, k, v)
-		return all, used(c)
+		all := []format.Entry{}
+		eachEntry(r, k, v, func(e format.Entry) { all = append(all, e) })
+		if err := used(c); err != nil {
+			return nil, err
+		}
+		return all, nil
 	}, true
 }
 
-// entriesOf reads int n and n keys and values.
-func entriesOf(r *reader, key, value decoder) []format.Entry {
-	n := r.Count("entries", 2)
-	all := make([]format.Entry, 0, min(n, 4096))
-	for range n {
+// eachEntry reads int n and n keys and values.
+func eachEntry(r *reader, key, value decoder, f func(format.Entry)) {
+	for range r.Count("entries", 2) {
 		e := format.Entry{Off: r.Offset()}
 		e.Key, e.Value = key(r), value(r)
-		e.End = r.Offset()
-		if all = append(all, e); r.Err() != nil {
-			return nil
+		if e.End = r.Offset(); r.Err() != nil {
+			return
 		}
+		f(e)
 	}
-	return all
 }
 
 type decoder = func(r *reader) any
@@ -305,11 +306,8 @@ func nullIf(null byte, one decoder) decoder {
 
 func mapOf(key, value decoder) decoder {
 	return func(r *reader) any {
-		entries := entriesOf(r, key, value)
-		all := make(Pairs, len(entries))
-		for i, e := range entries {
-			all[i] = [2]any{e.Key, e.Value}
-		}
+		all := Pairs{}
+		eachEntry(r, key, value, func(e format.Entry) { all = append(all, [2]any{e.Key, e.Value}) })
 		return all
 	}
 }
