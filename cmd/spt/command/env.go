@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -27,13 +28,14 @@ type Env struct {
 	// only a terminal can do.
 	stdoutFile, stderrFile *os.File
 
-	command string // that runs
-	common  commonFlags
-	maps    []reader.Mapping
-	mapUse  *mapUse           // of --map
-	uids    map[string]string // id in hex -> uid, from --names
-	secrets [][2]string       // see learnSecrets
-	sides   sideFiles
+	command   string // that runs
+	common    commonFlags
+	maps      []reader.Mapping
+	mapUse    *mapUse           // of --map
+	uids      map[string]string // id in hex -> uid, from --names
+	files     []string          // see learnFiles
+	hideFiles *strings.Replacer // the same
+	sides     sideFiles
 }
 
 // OSEnv is the environment of the process.
@@ -89,7 +91,7 @@ func (e *Env) progress() ui.Progress {
 func (e *Env) open(ctx context.Context, location string) (*reader.Snapshot, error) {
 	snap, err := reader.Open(ctx, location, e.readerOptions())
 	if err == nil {
-		e.learnSecrets(snap.Savepoint)
+		e.learnFiles(snap.Savepoint)
 	}
 	return snap, err
 }

@@ -100,7 +100,7 @@ func runList(ctx context.Context, o listOptions, env *Env, roots []string) error
 		looked = append(looked, root)
 		for _, e := range entries {
 			if o.only == "" || o.only == string(e.State) {
-				rows = append(rows, listRow(e))
+				rows = append(rows, listRow(env, e))
 			} else {
 				others++
 			}
@@ -126,9 +126,9 @@ func (o *listOptions) render(env *Env, rows []ListRow, roots []string, others in
 	return listTable(env, rows)
 }
 
-func listRow(e reader.Entry) ListRow {
+func listRow(env *Env, e reader.Entry) ListRow {
 	r := ListRow{
-		Path: e.Path, State: string(e.State), Newest: e.Newest, Problem: e.Problem,
+		Path: e.Path, State: string(e.State), Newest: e.Newest, Problem: env.hide(e.Problem),
 		Family: string(e.Container.Family), Type: e.Kind.Type, Format: e.Kind.Format, Changelog: e.Kind.Changelog, Unaligned: e.Kind.Unaligned, Metadata: int(e.Container.Metadata),
 		CheckpointID: e.ID, Operators: e.Operators, Bytes: e.Bytes, MissingFiles: e.Missing,
 	}

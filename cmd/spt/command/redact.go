@@ -1,9 +1,8 @@
 package command
 
 import (
-	"cmp"
 	"path"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -11,63 +10,67 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 )
 
-// learnSecrets notes what stands in a snapshot and is not to be shown with
-// --format redacted: names of operators and states, and of files. Answers leave
-// them out themselves; errors and findings come from where nobody knows of
-// --format, and go through hide.
-func (e *Env) learnSecrets(sp *format.Savepoint) {
+// learnFiles notes the files of a snapshot, whose names are not to be shown with
+// --format redacted.
+func (e *Env) learnFiles(sp *format.Savepoint) {
 	if e.common.format != ui.FormatRedacted {
 		return
 	}
-	shown := map[string]string{}
-	name := func(t format.Text) {
-		if s := t.String(); s != "" {
-			shown[strconv.Quote(s)] = e.text(s) // errors quote them
-		}
-	}
-	file := func(s string) {
-		for _, s := range []string{s, path.Base(s)} {
-			if len(s) >= minSecret {
-				shown[s] = e.text(s)
-			}
-		}
-	}
-	for _, op := range sp.Operators {
-		name(op.UID)
-		name(op.Name)
-		for _, sub := range op.Subtasks {
-			for _, h := range []*format.OperatorHandle{sub.Managed, sub.Raw} {
-				if h == nil {
-					continue
-				}
-				for _, st := range h.States {
-					name(st.Name)
-				}
-			}
+	seen := map[string]bool{}
+	note := func(name string) {
+		if len(name) >= minSecret && !seen[name] {
+			seen[name] = true
+			e.files = append(e.files, name, e.text(name))
 		}
 	}
 	_ = sp.EachStream(func(_ format.Place, s format.Stream) error {
 		if p, _, ok := format.Reference(s); ok {
-			file(p.String())
+			note(p.String())
+			note(path.Base(p.String()))
 		}
 		return nil
 	})
-	for s, as := range shown {
-		e.secrets = append(e.secrets, [2]string{s, as})
-	}
-	slices.SortFunc(e.secrets, func(a, b [2]string) int {
-		return cmp.Or(cmp.Compare(len(b[0]), len(a[0])), cmp.Compare(a[0], b[0])) // a path before what it ends in
-	})
+	e.hideFiles = strings.NewReplacer(e.files...)
 }
 
 // minSecret is how long the name of a file is at least for it to be looked for
 // in texts: a shorter one may be any word.
 const minSecret = 8
 
-// hide gives a text without the names that are not to be shown.
+var (
+	// quoted is what errors and findings quote: names of all kinds.
+	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	// class is the name of a Java class, with its package.
+	class = regexp.MustCompile(`\b[a-z_]\w*(?:\.[a-z_]\w*)*\.[A-Z][\w$]*`)
+	// id is one of an operator, or its beginning, which is no name.
+	id = regexp.MustCompile(`^[0-9a-f]{8}(?:[0-9a-f]{24})?$`)
+)
+
+// hide gives an error or a finding as --format redacted wants it: without names
+// of operators and states, of files, and of classes but Flink's and Java's.
+// Answers leave them out themselves; errors come from where nobody knows of
+// --format, also those of a snapshot that could not be opened.
 func (e *Env) hide(text string) string {
-	for _, s := range e.secrets {
-		text = strings.ReplaceAll(text, s[0], s[1])
+	if e.common.format != ui.FormatRedacted {
+		return text
 	}
-	return text
+	text = quoted.ReplaceAllStringFunc(text, func(s string) string {
+		name, err := strconv.Unquote(s)
+		switch {
+		case err != nil:
+			return e.text(s)
+		case id.MatchString(name):
+			return s
+		}
+		return e.text(name)
+	})
+	if e.hideFiles != nil {
+		text = e.hideFiles.Replace(text)
+	}
+	return class.ReplaceAllStringFunc(text, func(s string) string {
+		if strings.HasPrefix(s, "org.apache.flink.") || strings.HasPrefix(s, "java.") {
+			return s
+		}
+		return e.text(s)
+	})
 }

@@ -87,7 +87,7 @@ func runVerify(ctx context.Context, o verifyOptions, env *Env, locations []strin
 				return err
 			}
 			// Several were asked for: say it of this one and go on.
-			r.Problem = err.Error()
+			r.Problem = env.hide(err.Error())
 			failed = append(failed, err)
 		}
 		if r.Errors > 0 || o.strict && r.Warnings > 0 {
