@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
@@ -82,6 +83,9 @@ func (c ElementChange) Value(ctx context.Context, in Input) (p []byte, err error
 type EntriesDiff struct {
 	Old, New                int64 // different entries
 	Added, Removed, Changed int64 // keys
+	// AddedMaps and RemovedMaps are maps that copies hold on one side only, by
+	// their entries in whatever order: a copy may have lost what others have.
+	AddedMaps, RemovedMaps int64
 	// Changes are the first of them, in the order of the keys' texts.
 	Changes []EntryChange
 }
@@ -189,7 +193,11 @@ func (r *ElementsDiff) text(broadcast bool) string {
 	switch {
 	case r.Entries != nil:
 		e := r.Entries
-		if e.Added+e.Removed+e.Changed == 0 {
+		switch {
+		case e.Added+e.Removed+e.Changed > 0:
+		case e.AddedMaps+e.RemovedMaps > 0:
+			return "the same keys, but not in every copy; different maps: " + counted(e.AddedMaps, "added", e.RemovedMaps, "removed")
+		default:
 			return ""
 		}
 		return "keys: " + counted(e.Added, "added", e.Removed, "removed", e.Changed, "changed")
@@ -549,14 +557,15 @@ func (d *differ) byKey(a, b *elementSide, r *ElementsDiff) error {
 		return nil
 	}
 	var all [2]map[string][]string // values by key
+	var copies [2]map[digest]bool
 	for side, s := range []*elementSide{a, b} {
-		entries, ok, err := d.entriesOf(side, s)
+		entries, copiesOf, ok, err := d.entriesOf(side, s)
 		if err != nil || !ok {
 			return format.InFile(err, s.in.Location)
 		}
-		all[side] = entries
+		all[side], copies[side] = entries, copiesOf
 	}
-	e := &EntriesDiff{}
+	e := &EntriesDiff{AddedMaps: without(copies[1], copies[0]), RemovedMaps: without(copies[0], copies[1])}
 	keys := slices.Sorted(maps.Keys(all[0]))
 	for k := range all[1] {
 		if _, both := all[0][k]; !both {
@@ -586,16 +595,28 @@ func (d *differ) byKey(a, b *elementSide, r *ElementsDiff) error {
 	return nil
 }
 
-// entriesOf is the values of each key in any of the maps, sorted. It is not ok
-// where the maps cannot be taken apart.
-func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]string, ok bool, err error) {
+// without counts what is in the one set and not in the other.
+func without(a, b map[digest]bool) (n int64) {
+	for d := range a {
+		if !b[d] {
+			n++
+		}
+	}
+	return n
+}
+
+// entriesOf is the values of each key in any of the maps, sorted, and the
+// different maps by the sums of their entries. It is not ok where the maps cannot
+// be taken apart.
+func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]string, copies map[digest]bool, ok bool, err error) {
 	seen := map[digest]bool{}
+	copies = map[digest]bool{}
 	entries = map[string][]string{}
 	left := int64(maxMaps)
 	decoders := make([]func([]byte) ([]MapEntry, error), len(s.parts))
 	for i, p := range s.parts {
 		if decoders[i], err = d.o.Entries(d.ctx, side, p.h, p.state); err != nil || decoders[i] == nil {
-			return nil, false, err
+			return nil, nil, false, err
 		}
 	}
 	err = s.each(d.ctx, func(part int, e format.Element) error {
@@ -611,18 +632,24 @@ func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]strin
 		if err != nil {
 			return err
 		}
+		var sum partSum
 		for _, p := range pairs {
+			one := d.hash.pieces()
+			one.add(strconv.AppendInt(nil, int64(len(p.Key)), 10))
+			one.add([]byte(" " + p.Key + p.Value))
+			sum.add(one.sum())
 			if values := entries[p.Key]; !slices.Contains(values, p.Value) {
 				entries[p.Key] = append(values, p.Value)
 			}
 		}
+		copies[sum.sum] = true
 		return nil
 	})
 	if errors.Is(err, errEnough) || errors.Is(err, format.ErrUnsupported) {
-		return nil, false, nil
+		return nil, nil, false, nil
 	}
 	for _, values := range entries {
 		slices.Sort(values)
 	}
-	return entries, true, err
+	return entries, copies, true, err
 }

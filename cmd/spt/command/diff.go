@@ -285,6 +285,8 @@ type DiffState struct {
 	KeysAdded    *int64        `json:"keys_added,omitempty" jsonschema:"description=of broadcast state that was compared by key"`
 	KeysRemoved  *int64        `json:"keys_removed,omitempty"`
 	KeysChanged  *int64        `json:"keys_changed,omitempty"`
+	MapsAdded    *int64        `json:"maps_added,omitempty" jsonschema:"description=of broadcast state: maps, by their entries, that a copy holds in the new snapshot only"`
+	MapsRemoved  *int64        `json:"maps_removed,omitempty"`
 	Keyed        *DiffKeyed    `json:"keyed,omitempty"`
 	Elements     []DiffElement `json:"elements,omitempty" jsonschema:"description=with -v: the first that differ"`
 
@@ -513,6 +515,7 @@ func (r *differ) state(ctx context.Context, st *transform.StateDiff) (DiffState,
 	}
 	if k := e.Entries; k != nil {
 		s.KeysAdded, s.KeysRemoved, s.KeysChanged = &k.Added, &k.Removed, &k.Changed
+		s.MapsAdded, s.MapsRemoved = &k.AddedMaps, &k.RemovedMaps
 		for _, c := range k.Changes {
 			s.Elements = append(s.Elements, r.entry(c))
 		}
