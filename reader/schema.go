@@ -66,6 +66,9 @@ func (m *schemaOf) keyed(h format.KeyedHandle, at format.Place) {
 	if header == nil {
 		header = &keyed.Header{}
 	}
+	if header.Version > 0 && !slices.Contains(m.schema.Keyed, header.Version) {
+		m.schema.Keyed = append(m.schema.Keyed, header.Version)
+	}
 	m.add(header.Key, header.States, err, at)
 }
 

@@ -51,10 +51,11 @@ var envelopeSince = map[int32]assign.Release{
 	1: {Major: 1, Minor: 2}, 2: {Major: 1, Minor: 3}, 3: {Major: 1, Minor: 5}, 4: {Major: 1, Minor: 6}, 5: {Major: 1, Minor: 7}, 6: {Major: 1, Minor: 18},
 }
 
-// keyedSince is by the version that a stream of keyed state begins with (spec
-// flink-keyed-state 2.1, 2.4): 1.17 and later read 6 only.
+// keyedSince is by the version that a stream of keyed state begins with: 1.17 and
+// later read 6 only (spec flink-keyed-state 2.1, 2.4, where 3 and 4 are a release
+// late: snapshots of 1.3 hold 3, and those of 1.4 hold 4).
 var keyedSince = map[int32]assign.Release{
-	1: {Major: 1, Minor: 2}, 2: {Major: 1, Minor: 3}, 3: {Major: 1, Minor: 4}, 4: {Major: 1, Minor: 5}, 5: {Major: 1, Minor: 6}, 6: {Major: 1, Minor: 7},
+	1: {Major: 1, Minor: 2}, 2: {Major: 1, Minor: 2}, 3: {Major: 1, Minor: 3}, 4: {Major: 1, Minor: 4}, 5: {Major: 1, Minor: 6}, 6: {Major: 1, Minor: 7},
 }
 
 // lastOldState is the last release that reads what 1.6 and before wrote.
@@ -148,7 +149,7 @@ func (f *forms) subtask(s *format.Subtask) {
 			f.add(since{what: "state of merged files", first: assign.Release{Major: 1, Minor: 20}})
 		}
 		if h.Codec == format.CodecFlink {
-			f.version(h.Data, "operator state", envelopeSince, 5)
+			f.version(h.Data, "operator state", envelopeSince, currentEnvelope)
 		}
 	}
 	for _, h := range []format.KeyedHandle{s.ManagedKeyed, s.RawKeyed} {
@@ -176,7 +177,7 @@ func (f *forms) keyed(h format.KeyedHandle, raw bool) {
 		}
 		f.segment(h.Data)
 		if !raw && h.Codec == format.CodecFlink {
-			f.version(h.Data, "keyed state", keyedSince, 6)
+			f.version(h.Data, "keyed state", keyedSince, currentKeyed)
 		}
 	case *format.Incremental:
 		if h.HandleID.String() != "" {
@@ -188,7 +189,7 @@ func (f *forms) keyed(h format.KeyedHandle, raw bool) {
 			}
 		}
 		f.segment(h.Meta)
-		f.version(h.Meta, "keyed state", keyedSince, 6)
+		f.version(h.Meta, "keyed state", keyedSince, currentKeyed)
 	case *format.Changelog:
 		f.add(since{what: "a changelog", first: assign.Release{Major: 1, Minor: 14}})
 	}
@@ -222,12 +223,30 @@ func (f *forms) version(s format.Stream, what string, table map[int32]assign.Rel
 		f.unread(what, fmt.Sprintf("it begins with version %d, which is not known", v))
 		return
 	}
-	form := since{what: fmt.Sprintf("%s of version %d", what, v), first: first}
-	if v < current {
-		form.last = lastOldState
-	}
-	f.add(form)
+	f.add(formOf(what, v, first, current))
 }
+
+// formOf is a stream that begins with a version; releases after lastOldState read
+// the current ones only.
+func formOf(what string, v int32, first assign.Release, current int32) since {
+	s := since{what: fmt.Sprintf("%s of version %d", what, v), first: first}
+	if v < current {
+		s.last = lastOldState
+	}
+	return s
+}
+
+// keyedForm is a stream of keyed state of a version, where that is known.
+func keyedForm(v int32) (since, bool) {
+	first, known := keyedSince[v]
+	return formOf("keyed state", v, first, currentKeyed), known
+}
+
+// The versions from which on streams are read by the releases of today.
+const (
+	currentEnvelope = 5
+	currentKeyed    = 6
+)
 
 func (f *forms) unread(what, why string) {
 	key := "unread " + what

@@ -309,6 +309,45 @@ func TestTypesFor(t *testing.T) {
 	}
 }
 
+// TestCheckCorpus: no snapshot has what the release that wrote it cannot read, and
+// the types of each fit itself.
+func TestCheckCorpus(t *testing.T) {
+	labelled, states := 0, 0
+	label := regexp.MustCompile(`flink([12]\.[0-9]+)|/([12]\.[0-9]+)-`)
+	for _, dir := range testenv.Snapshots(t) {
+		snap := openAt(t, place(), dir)
+		o := CheckOptions{Metadata: int32(snap.Container.Metadata), Schema: snap.Schema, Like: &Like{snap.Savepoint, snap.Schema}}
+		if m := label.FindStringSubmatch(dir); m != nil {
+			var err error
+			if o.Release, err = assign.ParseRelease(m[1] + m[2]); err != nil {
+				t.Fatal(err)
+			}
+			labelled++
+		}
+		r, err := Check(t.Context(), inputOf(snap), o)
+		if err != nil {
+			t.Fatalf("%s: %v", dir, err)
+		}
+		for _, f := range r.Findings {
+			switch f.Code {
+			case "release", "type", "type-migrates", "state-kind", "state-not-asked", "state-starts-empty", "no-taker", "starts-empty", "unreadable":
+				t.Errorf("%s: %s %s %s: %s", dir, f.Severity, f.Code, f.State, f.Message)
+			}
+		}
+		for _, op := range snap.Operators {
+			s, _, err := snap.Schema(t.Context(), op)
+			if err != nil {
+				t.Fatal(err)
+			}
+			states += len(s.States)
+		}
+	}
+	t.Logf("%d snapshots of a known release, %d states", labelled, states)
+	if labelled < 200 || states < 1000 {
+		t.Error("that is less than there is")
+	}
+}
+
 // TestCheckPlan: a plan knows vertices only, by the ids of their first operators.
 func TestCheckPlan(t *testing.T) {
 	id := func(uid string) string { return format.OperatorIDOf(uid).String() }

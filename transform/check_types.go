@@ -137,10 +137,15 @@ func sinceOf(class string) (since, bool) {
 // kryoSnapshot is the class that describes what Kryo wrote, of whatever version.
 const kryoSnapshot = "org.apache.flink.api.java.typeutils.runtime.kryo.KryoSerializerSnapshot"
 
-// serializersOf lists what of the serializers of an operator's states not every
+// serializersOf lists what of the descriptions of an operator's states not every
 // release has, or reads alike. metadata is the version of the _metadata that the
 // job wrote, 0 where that is not known.
 func serializersOf(schema types.Schema, metadata int32) (all []since) {
+	for _, v := range schema.Keyed {
+		if s, known := keyedForm(v); known {
+			all = append(all, s)
+		}
+	}
 	note := func(state string, snap *types.Snapshot) {
 		old := false
 		eachSnapshot(snap, func(s *types.Snapshot) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
@@ -49,24 +48,12 @@ func (o *checkOptions) validate(cmd *cobra.Command) error {
 	if o.flink == "" {
 		return nil
 	}
-	var err error
-	o.release, err = parseRelease(o.flink)
-	return err
-}
-
-// parseRelease reads "1.20" or "1.20.4": any release that spt knows.
-func parseRelease(s string) (assign.Release, error) {
-	last := map[int]int{1: 20, 2: 3}
-	first := map[int]int{1: 3, 2: 0}
-	parts := strings.Split(s, ".")
-	if len(parts) == 2 || len(parts) == 3 {
-		major, err1 := strconv.Atoi(parts[0])
-		minor, err2 := strconv.Atoi(parts[1])
-		if n, ok := last[major]; err1 == nil && err2 == nil && ok && minor >= first[major] && minor <= n {
-			return assign.Release{Major: major, Minor: minor}, nil
-		}
+	r, err := assign.ParseRelease(o.flink)
+	if err != nil {
+		return usagef("--flink: %v", err)
 	}
-	return assign.Release{}, &usageError{"--flink " + ui.Quote(s) + ": not a release that spt knows", "it knows 1.3 to 1.20 and 2.0 to 2.3"}
+	o.release = r
+	return nil
 }
 
 // CheckResult is the answer of check.

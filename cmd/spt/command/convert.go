@@ -110,7 +110,7 @@ func (o *convertOptions) validate(env *Env) error {
 		if o.metadata != "" {
 			return usagef("--flink says which --metadata-version it is")
 		}
-		r, err := metadata.ParseRelease(o.flink)
+		r, err := assign.ParseRelease(o.flink)
 		if err != nil {
 			return usagef("--flink: %v", err)
 		}

@@ -1,6 +1,10 @@
 package assign
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // Release is a line of Flink releases: 1.20 is Release{1, 20}. The zero value
 // is a current one. Rules changed with 1.6, 1.8 and 1.14 (spec
@@ -9,6 +13,26 @@ type Release struct{ Major, Minor int }
 
 // String is as people write it.
 func (r Release) String() string { return fmt.Sprintf("%d.%d", r.Major, r.Minor) }
+
+// last is the last release of each major version that is known, first the first.
+var first, last = map[int]int{1: 3, 2: 0}, map[int]int{1: 20, 2: 3}
+
+// ParseRelease reads a release that is known, "1.20", or a patch of one, "1.20.4".
+func ParseRelease(s string) (Release, error) {
+	parts := strings.Split(s, ".")
+	var n [3]int
+	ok := len(parts) == 2 || len(parts) == 3
+	for i := 0; ok && i < len(parts); i++ {
+		var err error
+		n[i], err = strconv.Atoi(parts[i])
+		ok = err == nil && n[i] >= 0 && strconv.Itoa(n[i]) == parts[i]
+	}
+	r := Release{n[0], n[1]}
+	if newest, known := last[r.Major]; !ok || !known || r.Minor < first[r.Major] || r.Minor > newest {
+		return Release{}, fmt.Errorf("release %q: one of 1.3 to 1.20 and 2.0 to 2.3", s)
+	}
+	return r, nil
+}
 
 // AtLeast is whether r is the release major.minor or a newer one.
 func (r Release) AtLeast(major, minor int) bool {

@@ -2,26 +2,10 @@ package metadata
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 )
-
-// ParseRelease reads the name of a release that this package can write for:
-// "1.20", "2.3".
-func ParseRelease(s string) (assign.Release, error) {
-	if major, minor, ok := strings.Cut(s, "."); ok {
-		a, err1 := strconv.Atoi(major)
-		b, err2 := strconv.Atoi(minor)
-		r := assign.Release{Major: a, Minor: b}
-		if _, err := versionFor(r); err1 == nil && err2 == nil && err == nil && s == r.String() {
-			return r, nil
-		}
-	}
-	return assign.Release{}, fmt.Errorf("release %q: one of 1.3 to 1.20 and 2.0 to 2.3", s)
-}
 
 // versionFor is the version that a release writes, and the newest it reads (spec
 // flink-metadata 3).

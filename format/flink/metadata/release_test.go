@@ -331,19 +331,6 @@ func TestForReleaseRocksDB(t *testing.T) {
 	}
 }
 
-func TestParseRelease(t *testing.T) {
-	for _, r := range allReleases() {
-		if got, err := metadata.ParseRelease(r.String()); err != nil || got != r {
-			t.Errorf("%v: %v, %v", r, got, err)
-		}
-	}
-	for _, s := range []string{"", "1", "1.2", "1.21", "2.4", "3.0", "1.20.1", "v1.20", "1.-3", "1.03", "a.b", " 1.20", "0.9"} {
-		if r, err := metadata.ParseRelease(s); err == nil {
-			t.Errorf("%q is %v", s, r)
-		}
-	}
-}
-
 // TestHoldsMerged sees segments, also those packed into an .spt, and folders.
 func TestHoldsMerged(t *testing.T) {
 	with := func(h *format.OperatorHandle) *format.Savepoint {

@@ -45,4 +45,6 @@ func (s *StateSchema) Serializer(key string) *Snapshot {
 type Schema struct {
 	Key    *Snapshot // of keyed state; nil: there is none
 	States []StateSchema
+	// Keyed is the versions of the streams of keyed state, each once.
+	Keyed []int32
 }
