@@ -69,7 +69,7 @@ func notThere(location string, places []string, first error) error {
 
 // notSnapshot is for a place without _metadata and that is no file. It gives
 // err back where there is nothing.
-func notSnapshot(ctx context.Context, store storage.Storage, name, place string, err error) error {
+func notSnapshot(ctx context.Context, o Options, store storage.Storage, name, place string, err error) error {
 	if route.Base(name) == MetadataName {
 		return err // the file itself was named
 	}
@@ -99,7 +99,7 @@ func notSnapshot(ctx context.Context, store storage.Storage, name, place string,
 		return cerr
 	}
 	if len(candidates) > 0 {
-		return parentOf(place, name, candidates)
+		return parentOf(ctx, o, place, candidates)
 	}
 	if n := countSPT(l); n > 0 {
 		return hint(refuse(place, "it has no _metadata"), "it holds %s, for example:  spt inspect %s", plural(n, ".spt file"), quote(route.Join(place, firstSPT(l))))
@@ -136,9 +136,9 @@ func (l listing) looksLikeRocksDB() bool {
 
 // candidate is a snapshot under a folder that is none.
 type candidate struct {
-	path     string // below the folder
-	info     storage.Info
-	complete bool
+	path      string // below the folder
+	info      storage.Info
+	described bool // there is a _metadata
 }
 
 // candidatesIn finds snapshots one level below a folder, or two where the level
@@ -153,7 +153,7 @@ func candidatesIn(ctx context.Context, store storage.Storage, dir string, l list
 		info, err := store.Stat(ctx, route.Join(path, MetadataName))
 		switch {
 		case err == nil:
-			all = append(all, candidate{path: sub, info: info, complete: info.Size > 0})
+			all = append(all, candidate{path: sub, info: info, described: info.Size > 0})
 		case !errors.Is(err, storage.ErrNotExist):
 			return nil, err
 		case isJobID(sub):
@@ -194,11 +194,14 @@ func checkpointNumber(path string) int64 {
 	return -1
 }
 
-func parentOf(place, _ string, all []candidate) error {
-	var complete []candidate
+// looked is how many candidates are opened to find one that is complete.
+const looked = 5
+
+func parentOf(ctx context.Context, o Options, place string, all []candidate) error {
+	var described []candidate
 	for _, c := range all {
-		if c.complete {
-			complete = append(complete, c)
+		if c.described {
+			described = append(described, c)
 		}
 	}
 	word := "snapshot"
@@ -206,15 +209,27 @@ func parentOf(place, _ string, all []candidate) error {
 		word = "checkpoint"
 	}
 	err := refuse(place, "it has no _metadata")
-	if len(complete) == 0 {
+	if len(described) == 0 {
 		return hint(err, "it holds %s, none of them complete", plural(len(all), word))
 	}
-	newest := complete[0]
-	text := fmt.Sprintf("it holds %s; the newest complete one is %s", plural(len(complete), word), quote(newest.path))
-	if len(complete) == 1 {
-		text = fmt.Sprintf("it holds one complete %s, %s", word, quote(newest.path))
+	for _, c := range described[:min(len(described), looked)] {
+		e := Entry{Path: route.Join(route.Clean(place), c.path)}
+		if err := e.open(ctx, o); err != nil {
+			return err
+		}
+		if e.State != Complete {
+			continue
+		}
+		text := fmt.Sprintf("it holds %s; the newest complete one is %s", plural(len(described), word), quote(c.path))
+		if len(described) == 1 {
+			text = fmt.Sprintf("it holds one complete %s, %s", word, quote(c.path))
+		}
+		return hint(err, "%s:  spt inspect %s", text, quote(e.Path))
 	}
-	return hint(err, "%s:  spt inspect %s", text, quote(route.Join(route.Clean(place), newest.path)))
+	if len(described) == 1 {
+		return hint(err, "it holds one %s, %s, which is not complete:  spt ls %s", word, quote(described[0].path), quote(place))
+	}
+	return hint(err, "it holds %s; the newest are not complete:  spt ls %s", plural(len(described), word), quote(place))
 }
 
 // isSPT is whether a file has the name of one of ours, and is finished.

@@ -72,7 +72,7 @@ func findAt(ctx context.Context, place string, o Options) (*found, error) {
 	}
 	switch {
 	case errors.Is(err, storage.ErrNotExist):
-		return nil, notSnapshot(ctx, store, name, place, err)
+		return nil, notSnapshot(ctx, o, store, name, place, err)
 	case err != nil:
 		return nil, storageKind(err)
 	}
