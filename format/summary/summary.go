@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -58,7 +59,9 @@ type State struct {
 	Elements int64 // list, union: elements; broadcast: copies; -1 where there are none to count
 	Bytes    int64
 	Place    Bytes
-	// KeyGroups is the number of key groups covered, for keyed state.
+	// KeyGroups is the number of key groups covered, for keyed state: each once,
+	// though the handles of a rescaled snapshot may cover more than their subtask
+	// has.
 	KeyGroups int64
 	// Handles is how the state is kept, for keyed state: "full", "savepoint",
 	// "incremental", "changelog".
@@ -154,6 +157,7 @@ type measure struct {
 	own    *fileSet // of the operator, so that a shared file counts once
 	states map[stateID]*State
 	order  []*State
+	groups map[*State]*groupSet // key groups covered
 }
 
 type stateID struct {
@@ -296,13 +300,39 @@ func (m *measure) keyed(kind StateKind, h format.KeyedHandle) {
 	st := m.state(kind, "")
 	st.Subtasks++
 	st.Elements = -1
-	st.KeyGroups += int64(h.KeyGroups().Count)
+	st.KeyGroups += m.cover(st, h.KeyGroups())
 	if how := handleWord(h); st.Handles == "" {
 		st.Handles = how
 	} else if !strings.Contains(st.Handles, how) {
 		st.Handles += "+" + how
 	}
 	m.keyedStreams(st, h)
+}
+
+// groupSet is a set of key groups.
+type groupSet [format.MaxKeyGroups / 64]uint64
+
+// cover adds a range to the key groups of a state and says how many are new.
+func (m *measure) cover(st *State, r format.KeyGroupRange) (fresh int64) {
+	set := m.groups[st]
+	if set == nil {
+		set = &groupSet{}
+		if m.groups == nil {
+			m.groups = map[*State]*groupSet{}
+		}
+		m.groups[st] = set
+	}
+	first, end := int64(max(r.First, 0)), min(int64(r.First)+int64(r.Count), format.MaxKeyGroups)
+	for g := first; g < end; g = (g/64 + 1) * 64 {
+		mask := ^uint64(0) << (g % 64)
+		if left := end - g/64*64; left < 64 {
+			mask &= 1<<left - 1
+		}
+		word := &set[g/64]
+		fresh += int64(bits.OnesCount64(mask &^ *word))
+		*word |= mask
+	}
+	return fresh
 }
 
 func handleWord(h format.KeyedHandle) string {

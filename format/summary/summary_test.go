@@ -218,6 +218,18 @@ func TestChangelogSharesAFile(t *testing.T) {
 	}
 }
 
+// Key groups count once, whatever handles cover them.
+func TestKeyGroupsCountOnce(t *testing.T) {
+	op := operator(1, nil, nil, nil, nil)
+	for i, r := range []format.KeyGroupRange{{First: 0, Count: 64}, {First: 0, Count: 65}, {First: 100, Count: 128}, {First: 32700, Count: 1 << 30}} {
+		op.Subtasks[i].ManagedKeyed = &format.Incremental{Range: r, Meta: inline(5)}
+	}
+	s := of(t, savepoint(op))
+	if got := s.Operators[0].States[0].KeyGroups; got != 65+128+68 {
+		t.Errorf("%d key groups", got)
+	}
+}
+
 func TestMayBeMultipliedOnlyWhereAllAreEqual(t *testing.T) {
 	u := func(n int, offsets ...int64) *format.OperatorHandle {
 		return handle(inline(n), named("u", format.ModeUnion, offsets...))

@@ -32,6 +32,7 @@ type InspectRow struct {
 	InlineBytes    int64  `json:"inline_bytes"`
 	OffsetBytes    int64  `json:"offset_bytes"`
 	Missing        bool   `json:"missing,omitempty"`
+	Wrong          string `json:"wrong,omitempty" jsonschema:"description=of a file: how it is not what the snapshot promises"`
 }
 
 // renderRows prints inspect --by: one kind of row, largest first.
@@ -100,11 +101,7 @@ func stateRows(r *InspectResult) []InspectRow {
 	var rows []InspectRow
 	for _, op := range r.Operators {
 		for _, st := range op.States {
-			name := st.Name
-			if name == "" {
-				name = "(" + st.Kind + ")"
-			}
-			rows = append(rows, InspectRow{Operator: op.label, ID: op.ID, State: name, Kind: st.Kind, Subtasks: st.Subtasks,
+			rows = append(rows, InspectRow{Operator: op.label, ID: op.ID, State: st.Name, Kind: st.Kind, Subtasks: st.Subtasks,
 				Elements: st.Elements, KeyGroups: st.KeyGroups, Bytes: st.Bytes, InlineBytes: st.InlineBytes, OffsetBytes: st.OffsetBytes})
 		}
 	}
@@ -136,28 +133,78 @@ func subtaskRows(env *Env, sp *format.Savepoint) []InspectRow {
 	return rows
 }
 
+// offsetBytes is what _metadata spends on the offsets of a subtask.
 func offsetBytes(sub *format.Subtask) int64 {
-	var n int64
-	for _, h := range []*format.OperatorHandle{sub.Managed, sub.Raw} {
-		if h != nil {
-			for _, st := range h.States {
-				n += 8 * st.Offsets.Len()
-			}
-		}
+	n := operatorOffsets(sub.Managed) + operatorOffsets(sub.Raw) + keyedOffsets(sub.ManagedKeyed, nil) + keyedOffsets(sub.RawKeyed, nil)
+	for _, h := range slices.Concat(sub.Input, sub.Output) {
+		n += channelOffsets(h)
 	}
-	for _, h := range []format.KeyedHandle{sub.ManagedKeyed, sub.RawKeyed} {
-		if kg, ok := h.(*format.KeyGroups); ok {
-			n += 8 * kg.Offsets.Len()
+	return n
+}
+
+func operatorOffsets(h *format.OperatorHandle) (n int64) {
+	if h != nil {
+		for _, st := range h.States {
+			n += 8 * st.Offsets.Len()
 		}
 	}
 	return n
+}
+
+// keyedOffsets is for the key groups whose data a stream is, or all of them.
+func keyedOffsets(h format.KeyedHandle, of format.Stream) (n int64) {
+	switch h := h.(type) {
+	case *format.KeyGroups:
+		if h.Offsets != nil && (of == nil || h.Data == of) {
+			n = 8 * h.Offsets.Len()
+		}
+	case *format.Changelog:
+		for _, inner := range h.Materialized {
+			n += keyedOffsets(inner, of)
+		}
+	}
+	return n
+}
+
+func channelOffsets(h *format.ChannelHandle) (n int64) {
+	for _, c := range h.Channels {
+		if c.Offsets != nil {
+			n += 8 * c.Offsets.Len()
+		}
+	}
+	return n
+}
+
+// handleOffsets is what _metadata spends on the offsets of the handle that a
+// stream is of.
+func handleOffsets(p format.Place, st format.Stream) int64 {
+	sub := p.Subtask
+	if sub == nil {
+		return 0
+	}
+	switch p.Slot {
+	case format.SlotManaged:
+		return operatorOffsets(sub.Managed)
+	case format.SlotRaw:
+		return operatorOffsets(sub.Raw)
+	case format.SlotManagedKeyed:
+		return keyedOffsets(sub.ManagedKeyed, st)
+	case format.SlotRawKeyed:
+		return keyedOffsets(sub.RawKeyed, st)
+	}
+	for _, h := range slices.Concat(sub.Input, sub.Output) {
+		if h.Data == st {
+			return channelOffsets(h)
+		}
+	}
+	return 0
 }
 
 func handleRows(env *Env, sp *format.Savepoint) []InspectRow {
 	var rows []InspectRow
 	_ = sp.EachStream(func(p format.Place, st format.Stream) error {
 		row := InspectRow{Operator: env.label(p.Operator), ID: p.Operator.ID.String(), Kind: p.Slot.String(), State: env.text(p.Name),
-			Place: format.Kind(st).String(), Bytes: format.SizeOf(st)}
+			Place: format.Kind(st).String(), Bytes: format.SizeOf(st), OffsetBytes: handleOffsets(p, st)}
 		if p.Subtask != nil {
 			i := p.Subtask.Index
 			row.Subtask = &i
@@ -178,7 +225,7 @@ func handleRows(env *Env, sp *format.Savepoint) []InspectRow {
 func fileRows(env *Env, r *InspectResult) []InspectRow {
 	var rows []InspectRow
 	for _, f := range r.files {
-		row := InspectRow{File: env.text(f.Path), Handles: f.Handles, Bytes: f.Bytes, Missing: f.Missing(), Place: "own"}
+		row := InspectRow{File: env.text(f.Path), Handles: f.Handles, Bytes: f.Bytes, Missing: f.Missing(), Wrong: f.Wrong, Place: "own"}
 		switch {
 		case f.Merged:
 			row.Place = "merged"
@@ -191,7 +238,7 @@ func fileRows(env *Env, r *InspectResult) []InspectRow {
 }
 
 func rowHeader() []string {
-	return []string{"operator", "id", "state", "kind", "subtask", "subtasks", "place", "file", "reference", "handles", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "missing"}
+	return []string{"operator", "id", "state", "kind", "subtask", "subtasks", "place", "file", "reference", "handles", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "missing", "wrong"}
 }
 
 func rowCells(r *InspectRow) []string {
@@ -204,7 +251,7 @@ func rowCells(r *InspectRow) []string {
 	}
 	return []string{r.Operator, r.ID, r.State, r.Kind, subtask, strconv.Itoa(r.Subtasks), r.Place, r.File, r.Reference, strconv.Itoa(r.Handles),
 		strconv.Itoa(int(r.Parallelism)), strconv.Itoa(int(r.MaxParallelism)), elements, strconv.FormatInt(r.KeyGroups, 10),
-		strconv.FormatInt(r.Bytes, 10), strconv.FormatInt(r.InlineBytes, 10), strconv.FormatInt(r.OffsetBytes, 10), strconv.FormatBool(r.Missing)}
+		strconv.FormatInt(r.Bytes, 10), strconv.FormatInt(r.InlineBytes, 10), strconv.FormatInt(r.OffsetBytes, 10), strconv.FormatBool(r.Missing), r.Wrong}
 }
 
 func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {
@@ -249,10 +296,17 @@ func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {
 		if r.OffsetBytes > 0 {
 			offsets = ui.Bytes(r.OffsetBytes)
 		}
-		if r.Missing {
+		switch {
+		case r.Missing:
 			note = style.Bad("missing")
+		case r.Wrong != "":
+			note = style.Bad(r.Wrong)
 		}
-		t.Row(quoteNonEmpty(r.Operator), id, subtask, quoteNonEmpty(r.State), r.Kind, par, elements, r.Place, handles, ui.Bytes(r.Bytes), offsets,
+		state := quoteNonEmpty(r.State)
+		if o.by == "state" && r.State == "" {
+			state = "(" + r.Kind + ")"
+		}
+		t.Row(quoteNonEmpty(r.Operator), id, subtask, state, r.Kind, par, elements, r.Place, handles, ui.Bytes(r.Bytes), offsets,
 			quoteNonEmpty(r.File), quoteNonEmpty(r.Reference), note)
 	}
 	return t.Write(env.Stdout, term)

@@ -174,6 +174,13 @@ func (r *InspectResult) remarks(env *Env, w io.Writer, style ui.Style) error {
 	if r.MovedFiles > 0 {
 		fmt.Fprintf(&b, "%s found under the folder of the snapshot or its job, not where the references point\n", ui.Plural(int64(r.MovedFiles), "file"))
 	}
+	shared := -r.Bytes.Total
+	for _, op := range r.Operators {
+		shared += op.Bytes.Total
+	}
+	if shared > 0 {
+		fmt.Fprintf(&b, "Files that several operators use are counted for each: the operators add up to %s more than there is.\n", ui.Bytes(shared))
+	}
 	if len(r.MasterStates) > 0 {
 		fmt.Fprintf(&b, "%s: %s\n", ui.Plural(int64(len(r.MasterStates)), "master state"), shorten(quoteAll(r.MasterStates)))
 	}
