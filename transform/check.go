@@ -229,11 +229,16 @@ func (c *checker) operator(ctx context.Context, op *format.Operator) error {
 		return nil
 	}
 	p := c.parallelism(op)
+	free := &ParallelismError{Operator: op.Label(), To: p, Max: op.MaxParallelism, Free: !hasKeyed(op)}
+	other := "" // another way out
+	if free.Free {
+		other = ", or give its state another max parallelism, for it has no keyed state:  " + free.set()
+	}
 	switch {
 	case p > op.MaxParallelism:
 		c.add(CheckFinding{Severity: SeverityError, Code: "parallelism", Operator: op,
 			Message: fmt.Sprintf("it would run at parallelism %d, above the max parallelism %d of its state: Flink refuses the restore", p, op.MaxParallelism),
-			Advice:  fmt.Sprintf("run it at parallelism %d or less", op.MaxParallelism)})
+			Advice:  fmt.Sprintf("run it at parallelism %d or less", op.MaxParallelism) + other})
 	case c.o.MaxParallelism > 0 && p > c.o.MaxParallelism:
 		c.add(CheckFinding{Severity: SeverityError, Code: "parallelism", Operator: op,
 			Message: fmt.Sprintf("it would run at parallelism %d, above the max parallelism %d that the job sets", p, c.o.MaxParallelism),
@@ -267,7 +272,7 @@ func (c *checker) native(op *format.Operator) {
 	for _, s := range op.Subtasks {
 		h, ok := s.ManagedKeyed.(*format.KeyGroups)
 		if s.Managed != nil && s.Managed.Codec == format.CodecNative || ok && h.Codec == format.CodecNative {
-			c.add(CheckFinding{Severity: SeverityError, Code: "not-flink", Operator: op, Message: "its state is in spt's own encoding, which Flink cannot read"})
+			c.add(CheckFinding{Severity: SeverityError, Code: "not-flink", Operator: op, Message: "its state is in spt's own encoding, which Flink cannot read", Advice: "it is of a Go program, not of a Flink job"})
 			return
 		}
 	}

@@ -3,6 +3,7 @@ package transform
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
@@ -21,6 +22,8 @@ type Input struct {
 type ParallelismError struct {
 	Operator string
 	To, Max  int32
+	// Free: there is no keyed state, so the max parallelism can be set.
+	Free bool
 }
 
 func (e *ParallelismError) Error() string {
@@ -29,7 +32,25 @@ func (e *ParallelismError) Error() string {
 
 // Hint says where the limit is from.
 func (e *ParallelismError) Hint() string {
+	if e.Free {
+		return "it has no keyed state, so its max parallelism can be another:  " + e.set()
+	}
 	return "the snapshot stores the max parallelism of each operator; state that has key groups cannot be spread further"
+}
+
+// set is the command that makes room.
+func (e *ParallelismError) set() string {
+	max := int32(128) // what Flink takes by itself
+	for max < e.To && max < format.MaxKeyGroups {
+		max *= 2
+	}
+	return fmt.Sprintf("spt set IN OUT --operator %q --max-parallelism %d", e.Operator, max)
+}
+
+// hasKeyed is whether an operator holds keyed state, which its max parallelism
+// divides into key groups.
+func hasKeyed(op *format.Operator) bool {
+	return slices.ContainsFunc(op.Subtasks, func(s *format.Subtask) bool { return s.ManagedKeyed != nil || s.RawKeyed != nil })
 }
 
 // sizer gives the bytes of runs of elements of one handle, by offsets alone.

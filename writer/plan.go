@@ -267,15 +267,31 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	return err
 }
 
+// NativeError is state of a Go program that was to go into a Flink folder. It is
+// a format.ErrUnsupported, and says nothing of the input.
+type NativeError struct{ Operator string }
+
+func (e *NativeError) Error() string {
+	return fmt.Sprintf("operator %q holds state in spt's own encoding, which Flink cannot read", e.Operator)
+}
+
+// Is makes it a format.ErrUnsupported.
+func (e *NativeError) Is(target error) bool { return target == format.ErrUnsupported }
+
+// Hint says what can hold it.
+func (e *NativeError) Hint() string {
+	return "an .spt file holds it: give OUT a name that ends in .spt, or drop the operator"
+}
+
 // nativeStates refuses state that Flink could not read.
 func nativeStates(sp *format.Savepoint) error {
 	for _, op := range sp.Operators {
 		for _, sub := range op.Subtasks {
 			if h := sub.Managed; h != nil && h.Codec == format.CodecNative {
-				return format.Errorf(format.ErrUnsupported, "operator %q holds state in spt's own encoding, which Flink cannot read", op.Label())
+				return &NativeError{op.Label()}
 			}
 			if h, ok := sub.ManagedKeyed.(*format.KeyGroups); ok && h.Codec == format.CodecNative {
-				return format.Errorf(format.ErrUnsupported, "operator %q holds keyed state in spt's own encoding, which Flink cannot read", op.Label())
+				return &NativeError{op.Label()}
 			}
 		}
 	}

@@ -293,6 +293,7 @@ type catFilter struct {
 	vars    map[string]any
 	looks   looksAt
 	part    *catPart
+	hint    string // for values that it does not fit
 }
 
 // looksAt is what an expression has to know of an element.
@@ -306,7 +307,7 @@ const (
 
 func newCatFilter(text string) (*catFilter, error) {
 	env := types.Map{"KiB": types.Int, "MiB": types.Int, "GiB": types.Int}
-	f := &catFilter{vars: units()}
+	f := &catFilter{vars: units(), hint: "values of other types, and those not decoded, are left out by --state, or by a condition in front:  'state == \"ids\" and value > 5'"}
 	var err error
 	for f.looks = looksAtState; f.looks <= looksAtValues; f.looks++ {
 		for _, v := range catVars {
@@ -335,8 +336,10 @@ func (f *catFilter) holds(c *catter, st *catState, it *catItem) (bool, error) {
 	v, err := f.machine.Run(f.program, f.vars)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, index %d", first, ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), it.part.subtask, it.index),
-			"values of other types, and those not decoded, are left out by --state, or by a condition in front:  'state == \"ids\" and value > 5'"}
+		if strings.HasPrefix(first, "reflect") || strings.Contains(first, "interface conversion") {
+			first = "it does not fit the type of this value" // what the library says is about itself
+		}
+		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, index %d", first, ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), it.part.subtask, it.index), f.hint}
 	}
 	return v.(bool), nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
@@ -219,7 +220,11 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	}
 	c.Findings = append(c.Findings, files...)
 	if snap.Container.Family == reader.SPT {
-		c.Findings = append(c.Findings, transform.CheckFinding{Severity: transform.SeverityNote, Code: "spt-file", Message: "Flink reads no .spt file", Advice: "spt convert makes a folder of it"})
+		advice := "spt convert makes a folder of it"
+		if slices.ContainsFunc(c.Findings, func(f transform.CheckFinding) bool { return f.Code == "not-flink" }) {
+			advice = "" // which it cannot
+		}
+		c.Findings = append(c.Findings, transform.CheckFinding{Severity: transform.SeverityNote, Code: "spt-file", Message: "Flink reads no .spt file", Advice: advice})
 	}
 	c.Sort()
 	r := &CheckResult{

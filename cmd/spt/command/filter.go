@@ -43,6 +43,7 @@ func (o *filterOptions) validate(env *Env) error {
 			return err
 		}
 	}
+	o.filter.hint = "--operator and --state say of which states it is asked; the others stay whole"
 	p := pick{operators: o.operators, states: o.states}
 	if err := p.validate(); err != nil {
 		return err
@@ -118,6 +119,9 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 		}
 		r.Changes = append(r.Changes, EditChange{What: what, Operator: env.label(f.Operator), ID: f.Operator.ID.String(), State: env.text(f.State), Kind: f.Mode.String(), WholeMaps: f.Whole,
 			Elements: f.Kept, Bytes: f.KeptBytes, Dropped: &f.Dropped, DroppedBytes: f.DroppedBytes})
+		if f.Kept == 0 && f.Dropped > 0 {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("nothing of %s/%s is left: --where holds for none of it, and is false also where it compares with another type", ui.Quote(env.label(f.Operator)), ui.Quote(env.text(f.State))))
+		}
 		if f.Diverged {
 			r.Remarks = append(r.Remarks, fmt.Sprintf("the copies of broadcast state %s/%s were equal and are not any more: which of them a subtask gets depends on the parallelism of the restore", ui.Quote(env.label(f.Operator)), ui.Quote(env.text(f.State))))
 		}
@@ -149,7 +153,7 @@ func (c *catter) notTold(ctx context.Context, st *catState, it *catItem, does st
 	if v, err := c.snap.Values(ctx, it.part.h, it.part.state); err == nil && v.Why != "" {
 		why = " (" + v.Why + ")"
 	}
-	return format.Errorf(format.ErrUnsupported, "--where %s, and those of %s/%s are not decoded%s; --state leaves it out", does, ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), why)
+	return format.Errorf(format.ErrUnsupported, "--where %s, and those of %s/%s are not decoded%s; --operator and --state say of which states it is asked", does, ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), why)
 }
 
 // asker answers a filter by the expression.

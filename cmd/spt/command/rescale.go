@@ -192,6 +192,8 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 		if err := r.summary(env); err != nil {
 			return err
 		}
+	} else {
+		o.note = func(w *WriteResult) { w.Remarks = append(w.Remarks, r.Remarks...) }
 	}
 	return seal(ctx, env, o.writeOptions, snap.View(sp), in, out)
 }
@@ -240,6 +242,7 @@ type RescaleResult struct {
 	At        string            `json:"at,omitempty" jsonschema:"description=where Flink is taken to restore the snapshot from"`
 	Strategy  string            `json:"strategy"`
 	Refused   string            `json:"refused,omitempty" jsonschema:"description=why spt cannot write the plan, though Flink can carry it out"`
+	Remarks   []string          `json:"remarks,omitempty"`
 	Operators []RescaleOperator `json:"operators"`
 }
 
@@ -352,6 +355,7 @@ func newRescaleResult(env *Env, in, out string, p *transform.RescalePlan) *Resca
 		}
 		r.Operators = append(r.Operators, o)
 	}
+	r.Remarks = r.clipped()
 	return r
 }
 

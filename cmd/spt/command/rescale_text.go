@@ -169,17 +169,25 @@ func (r *RescaleResult) summary(env *Env) error {
 	if len(left) > 0 {
 		fmt.Fprintf(&b, "Left alone: %s.\n", shorten(left))
 	}
+	for _, text := range r.Remarks {
+		fmt.Fprintf(&b, "%s %s.\n", env.term().Style().Look("!"), text)
+	}
+	_, err := fmt.Fprint(env.Stdout, b.String())
+	return err
+}
+
+// clipped says which operators' subtasks share whole handles.
+func (r *RescaleResult) clipped() []string {
 	var whole []string
 	for _, op := range r.Operators {
 		if op.Left == "" && slices.ContainsFunc(op.Keyed, RescaleKeyed.sharedWhole) {
 			whole = append(whole, ui.Quote(op.label))
 		}
 	}
-	if len(whole) > 0 {
-		fmt.Fprintf(&b, "%s Several subtasks of %s are handed one incremental handle as a whole, and clip it.\n  With state.backend.rocksdb.use-ingest-db-restore-mode, Flink 2 refuses to restore\n  what is written at yet another parallelism.\n", env.term().Style().Look("!"), shorten(whole))
+	if len(whole) == 0 {
+		return nil
 	}
-	_, err := fmt.Fprint(env.Stdout, b.String())
-	return err
+	return []string{"several subtasks of " + shorten(whole) + " are handed one incremental handle as a whole, and clip it: with state.backend.rocksdb.use-ingest-db-restore-mode, Flink 2 refuses to restore what is written at yet another parallelism"}
 }
 
 // highest gathers the operators that are rescaled by their max parallelism.
