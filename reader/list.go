@@ -20,6 +20,7 @@ type Entry struct {
 	Path    string // as the user can give it to other commands
 	State   EntryState
 	Problem string // why it is not complete
+	Reason  string // where Problem names a place in the snapshot, the same without it
 	Time    time.Time
 
 	// Of snapshots that could be opened:
@@ -229,7 +230,11 @@ func (e *Entry) open(ctx context.Context, o Options) error {
 // fail notes why a description could not be read. What a store says is not the
 // fault of the description.
 func (e *Entry) fail(err error) {
-	e.State, e.Problem = Damaged, err.Error()
+	e.State, e.Problem, e.Reason = Damaged, err.Error(), err.Error()
+	var at *format.Error
+	if errors.As(err, &at) {
+		e.Reason = (&format.Error{Offset: -1, Msg: at.Msg, Err: at.Err}).Error()
+	}
 	var of *storage.Error
 	broken := errors.Is(err, format.ErrCorrupt) || errors.Is(err, format.ErrChanged)
 	if !broken && (errors.As(err, &of) || errors.Is(err, format.ErrUnsupported)) {

@@ -461,10 +461,10 @@ func (d *differ) state(o *OperatorDiff, st *StateDiff) error {
 	case summary.Legacy:
 		return d.legacy(o, st)
 	}
-	if err := d.types(o, st); err != nil {
+	if err := d.operatorState(o, st); err != nil {
 		return err
 	}
-	return d.operatorState(o, st)
+	return d.types(o, st)
 }
 
 // coordinator compares bytes.

@@ -103,7 +103,7 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState) error {
 		add(transform.SeverityError, "file-gone", "not there any more "+where, "that is the folder of another snapshot, which took them along when it was deleted",
 			"find a copy of "+owner+" and say where with --map OLD=NEW, or take another snapshot")
 	case errors.Is(f.Err, storage.ErrNotExist):
-		add(transform.SeverityError, "file-missing", "not there "+where, "", "if they lie elsewhere, --map OLD=NEW looks there and spt relocate writes it down; spt verify names them all")
+		add(transform.SeverityError, "file-missing", "not there "+where, "", "where it lies elsewhere, --map OLD=NEW looks there and spt relocate writes it down; spt verify names every file")
 	case f.Err != nil:
 		add(transform.SeverityError, "file-unreachable", fmt.Sprintf("%s that cannot be looked for (%s)", where, reason(f.Err)), "", "--map OLD=NEW says where a copy is")
 	case f.Wrong != "":

@@ -321,7 +321,7 @@ func (r *InspectResult) warn(env *Env, sum *summary.Summary) {
 			Code:    "missing_files",
 			Message: fmt.Sprintf("%s (%s) cannot be had: the snapshot is not complete here", ui.Plural(int64(n), "file"), ui.Bytes(r.Bytes.Unreachable)),
 			Command: "spt verify " + ui.Quote(r.Path),
-			more:    "if they lie elsewhere, say where with --map OLD=NEW",
+			more:    "what lies elsewhere is found with --map OLD=NEW",
 		})
 	}
 	if n := len(r.WrongFiles); n > 0 {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -51,6 +52,8 @@ type ListRow struct {
 	Operators    int        `json:"operator_count"`
 	Bytes        int64      `json:"bytes" jsonschema:"description=description and state files as far as they are there"`
 	MissingFiles int        `json:"missing_files,omitempty"`
+
+	reason string // of the state, without the place in the snapshot
 }
 
 func newListCommand(env *Env) *cobra.Command {
@@ -128,7 +131,8 @@ func (o *listOptions) render(env *Env, rows []ListRow, roots []string, others in
 
 func listRow(env *Env, e reader.Entry) ListRow {
 	r := ListRow{
-		Path: e.Path, State: string(e.State), Newest: e.Newest, Problem: env.hide(e.Problem),
+		reason: env.hide(cmp.Or(e.Reason, e.Problem)),
+		Path:   e.Path, State: string(e.State), Newest: e.Newest, Problem: env.hide(e.Problem),
 		Family: string(e.Container.Family), Type: e.Kind.Type, Format: e.Kind.Format, Changelog: e.Kind.Changelog, Unaligned: e.Kind.Unaligned, Metadata: int(e.Container.Metadata),
 		CheckpointID: e.ID, Operators: e.Operators, Bytes: e.Bytes, MissingFiles: e.Missing,
 	}
@@ -200,9 +204,9 @@ func listTable(env *Env, rows []ListRow) error {
 				state = style.Proved("complete, newest")
 			}
 		case reader.Incomplete, reader.Leftover:
-			state = style.Look(state + ": " + ui.Printable(r.Problem))
+			state = style.Look(state + ": " + ui.Printable(r.reason))
 		case reader.Damaged, reader.Unreadable:
-			state = style.Bad(state + ": " + ui.Printable(r.Problem))
+			state = style.Bad(state + ": " + ui.Printable(r.reason))
 		}
 		t.Row(ui.Quote(r.Path), kind, id, when, size, state)
 	}

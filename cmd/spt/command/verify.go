@@ -43,6 +43,8 @@ type VerifyResult struct {
 	AbsoluteIn  []string        `json:"absolute_examples,omitempty" jsonschema:"description=places of the first absolute handles and what they name"`
 	Findings    []VerifyFinding `json:"findings"`
 	Problem     string          `json:"problem,omitempty" jsonschema:"description=why it could not be verified at all"`
+
+	single bool // it is one file
 }
 
 // VerifyFinding is one finding.
@@ -132,6 +134,7 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 	r.Streams, r.Files, r.Chunks, r.BytesRead = v.Streams, v.Files, v.Chunks, v.BytesRead
 	r.Errors, r.Warnings, r.Notes = v.Faults, v.Warnings, v.Notes
 	r.Relocatable, r.Absolute = v.Relocatable(), v.Absolute
+	r.single = snap.Container.Family == reader.SPT
 	r.Sound = r.Errors == 0
 	if err != nil {
 		return r, err
@@ -232,7 +235,11 @@ func verifyText(env *Env, w io.Writer, r VerifyResult) error {
 		fmt.Fprintf(&b, "  %s  %s found in %s\n        not in %s, where the references point\n", style.Dim("note"), ui.Plural(int64(m.files), "file"), ui.Quote(m.to), ui.Quote(m.from))
 	}
 	if r.Relocatable {
-		b.WriteString("It names no absolute place: it can be moved as a folder.\n")
+		what := "a folder"
+		if r.single {
+			what = "one file"
+		}
+		fmt.Fprintf(&b, "It names no absolute place: it can be moved as %s.\n", what)
 	} else {
 		verb := "name absolute places, such as"
 		if r.Absolute == 1 {
