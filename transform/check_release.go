@@ -81,6 +81,9 @@ func (c *checker) release(ctx context.Context) {
 // judge adds a finding where the release that restores does not read a form.
 func (c *checker) judge(op *format.Operator, s since) {
 	r := c.o.Release
+	if like := c.o.Like; r == (assign.Release{}) && s.note && like != nil {
+		r = metadataSince[like.Metadata] // that release or one of the next
+	}
 	advice := s.advice
 	if advice == "" {
 		advice = fmt.Sprintf("restore it with Flink %s first and take a new savepoint", s.last)

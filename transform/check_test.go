@@ -223,7 +223,7 @@ func TestCheckTypes(t *testing.T) {
 		return CheckOptions{Release: assign.Release{Major: major, Minor: minor}, Metadata: metadata, Schema: s}
 	}
 	like := func(was, now Schemas) CheckOptions {
-		return CheckOptions{Schema: was, Like: &Like{&format.Savepoint{Operators: []*format.Operator{plain("a", 1)}}, now}}
+		return CheckOptions{Schema: was, Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{plain("a", 1)}}, Schema: now}}
 	}
 	for _, tt := range []struct {
 		name string
@@ -245,12 +245,14 @@ func TestCheckTypes(t *testing.T) {
 		{"the job's not described", like(schemas("", ofList("l", 0, "Long")), undescribed(format.ErrUnsupported)), []string{"warning types-not-checked a"}, ""},
 		{"not readable", like(undescribed(format.ErrCorrupt), schemas("")), []string{"error unreadable a"}, ""},
 		{"not there", like(undescribed(format.ErrMissing), schemas("")), nil, ""},
-		{"another operator", CheckOptions{Schema: schemas(""), Like: &Like{&format.Savepoint{Operators: []*format.Operator{plain("b", 1)}}, schemas("")}}, []string{"error no-taker a", "note starts-empty b"}, ""},
-		{"names before a snapshot", CheckOptions{Schema: schemas(""), Job: JobOfNames([]string{"a"}), Like: &Like{&format.Savepoint{Operators: []*format.Operator{plain("b", 1)}}, schemas("")}}, nil, ""},
+		{"another operator", CheckOptions{Schema: schemas(""), Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{plain("b", 1)}}, Schema: schemas("")}}, []string{"error no-taker a", "note starts-empty b"}, ""},
+		{"names before a snapshot", CheckOptions{Schema: schemas(""), Job: JobOfNames([]string{"a"}), Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{plain("b", 1)}}, Schema: schemas("")}}, nil, ""},
 
 		{"Kryo 2 into Flink 2", flink(2, 0, 4, schemas("", list)), []string{"error release a"}, `it has state "l" with values of java.util.ArrayList that Kryo wrote, which Flink 2.0 cannot read: 1.20 is the last that can; Flink 2 has Kryo 5`},
 		{"Kryo 2 into Flink 1", flink(1, 20, 4, schemas("", list)), nil, ""},
 		{"Kryo 2 into no release", CheckOptions{Metadata: 4, Schema: schemas("", list)}, []string{"note old-state a"}, ""},
+		{"Kryo 2 into a job like one of Flink 2", CheckOptions{Metadata: 4, Schema: schemas("", list), Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{plain("a", 1)}}, Schema: schemas("", list), Metadata: 5}}, []string{"error release a"}, "which Flink 2.0 cannot read"},
+		{"Kryo 2 into a job like one of Flink 1", CheckOptions{Metadata: 3, Schema: schemas("", list), Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{plain("a", 1)}}, Schema: schemas("", list), Metadata: 4}}, nil, ""},
 		{"Kryo 5 into Flink 2", flink(2, 3, 5, schemas("", list)), nil, ""},
 		{"Kryo of an unknown writer", flink(2, 3, 0, schemas("", list)), nil, ""},
 		{"Scala into 2.0", flink(2, 0, 4, schemas("org.apache.flink.api.scala.typeutils.ScalaCaseClassSerializerSnapshot")), []string{"error release a"}, "keys serialized by org.apache.flink.api.scala.typeutils.ScalaCaseClassSerializerSnapshot, which Flink 2.0 cannot read: 1.20 is the last that can"},
@@ -287,15 +289,18 @@ func TestTypesFor(t *testing.T) {
 	set, long := schemas("", ofList("l", 0, "Set")), schemas("", ofList("l", 0, "Long"))
 	sp := memoryInput(operator("a")).Savepoint
 	flink := func(major, minor int) assign.Release { return assign.Release{Major: major, Minor: minor} }
-	if err := TypesFor(t.Context(), sp, set, 6, flink(2, 0)); err != nil {
+	if unread, err := TypesFor(t.Context(), sp, set, 6, flink(2, 0)); err != nil || len(unread) > 0 {
 		t.Error(err)
 	}
-	if err := TypesFor(t.Context(), sp, long, 6, flink(1, 3)); err != nil {
+	if _, err := TypesFor(t.Context(), sp, long, 6, flink(1, 3)); err != nil {
 		t.Error(err)
 	}
-	err := TypesFor(t.Context(), sp, set, 6, flink(1, 20))
+	_, err := TypesFor(t.Context(), sp, set, 6, flink(1, 20))
 	if !errors.Is(err, format.ErrUnsupported) || !strings.HasPrefix(err.Error(), `operator "a": state "l" serialized by `) || !strings.HasSuffix(err.Error(), "which Flink 1.20 cannot read: 2.0 is the first that can") {
 		t.Error(err)
+	}
+	if unread, err := TypesFor(t.Context(), sp, undescribed(format.ErrUnsupported), 6, flink(2, 0)); err != nil || len(unread) != 2 {
+		t.Errorf("%v, %v", unread, err)
 	}
 	kryo := schemas("", ofList("l", 0, kryoSnapshot))
 	for _, x := range []struct {
@@ -303,7 +308,7 @@ func TestTypesFor(t *testing.T) {
 		r        assign.Release
 		refused  bool
 	}{{4, flink(1, 16), false}, {4, flink(2, 0), true}, {5, flink(2, 3), false}, {5, flink(1, 20), true}, {0, flink(2, 0), false}} {
-		if err := TypesFor(t.Context(), sp, kryo, x.metadata, x.r); errors.Is(err, format.ErrUnsupported) != x.refused {
+		if _, err := TypesFor(t.Context(), sp, kryo, x.metadata, x.r); errors.Is(err, format.ErrUnsupported) != x.refused {
 			t.Errorf("Kryo of metadata %d for %v: %v", x.metadata, x.r, err)
 		}
 	}
@@ -316,7 +321,7 @@ func TestCheckCorpus(t *testing.T) {
 	label := regexp.MustCompile(`flink([12]\.[0-9]+)|/([12]\.[0-9]+)-`)
 	for _, dir := range testenv.Snapshots(t) {
 		snap := openAt(t, place(), dir)
-		o := CheckOptions{Metadata: int32(snap.Container.Metadata), Schema: snap.Schema, Like: &Like{snap.Savepoint, snap.Schema}}
+		o := CheckOptions{Metadata: int32(snap.Container.Metadata), Schema: snap.Schema, Like: &Like{Savepoint: snap.Savepoint, Schema: snap.Schema, Metadata: int32(snap.Container.Metadata)}}
 		if m := label.FindStringSubmatch(dir); m != nil {
 			var err error
 			if o.Release, err = assign.ParseRelease(m[1] + m[2]); err != nil {

@@ -22,6 +22,9 @@ type Schemas func(ctx context.Context, op *format.Operator) (schema types.Schema
 type Like struct {
 	*format.Savepoint
 	Schema Schemas
+	// Metadata is the version of its _metadata, 0 where there is none: it tells
+	// which releases the job runs on.
+	Metadata int32
 }
 
 // job is the job that took the snapshot, at whatever parallelism.

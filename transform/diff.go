@@ -100,6 +100,9 @@ type Diff struct {
 	// ByDigest is the bytes of streams of two .spt files that were told to be the
 	// same by the digests of their chunks, and not read.
 	ByDigest int64
+	// Absent is how many files both name alike, and neither has: nothing is known
+	// of what is in them.
+	Absent int64
 }
 
 // Difference is one thing in which two savepoints differ.
@@ -198,7 +201,7 @@ type differ struct {
 	exact       int64 // elements of both sides up to which all different ones are counted
 	counter     *pairCounter
 	out         *Diff
-	sameStreams map[[2]format.Stream]bool // see sameReference
+	sameStreams map[[2]format.Stream]sameness // see sameReference
 }
 
 func (d *differ) add(k DiffKind, op *OperatorDiff, st *StateDiff, format string, args ...any) {

@@ -26,10 +26,11 @@ type KeyedDiff struct {
 	OldGroups, NewGroups                                  int64
 	SameGroups, ChangedGroups, AddedGroups, RemovedGroups int64
 	// Files: the different ones. Those of equal references that lead to one file
-	// are the same and were not read.
+	// are the same and were not read; nor were those that neither side has.
 	SameFiles, AddedFiles, RemovedFiles int64
 	SameBytes, AddedBytes, RemovedBytes int64
 	ByReference                         int64 // of SameFiles
+	Absent                              int64 // of SameFiles: to be had on neither side
 	// Groups are the numbers of key groups that differ, in order.
 	Groups []int32
 	// MovedGroups: key groups covered by another subtask; -1: not compared.
@@ -314,7 +315,7 @@ func sameGroup(ra, rb *window, old, now []rangeOf) (bool, error) {
 			if err != nil {
 				return false, err
 			}
-			if same {
+			if same != perhaps {
 				continue
 			}
 		}
@@ -390,10 +391,18 @@ func (d *differ) size(in Input, s format.Stream) (int64, error) {
 	return s.Size(), nil
 }
 
-// sameReference is whether two streams are the same bytes by what names them:
-// one reference that leads both to one file, or to none, or chunks of equal
-// digests.
-func (d *differ) sameReference(x, y format.Stream) (bool, error) {
+// sameness is whether two streams are the same bytes by what names them.
+type sameness int
+
+const (
+	perhaps  sameness = iota // only reading tells
+	oneFile                  // one reference, which leads both to one file
+	absent                   // one reference, which leads neither to a file
+	byDigest                 // chunks of equal digests
+)
+
+// sameReference compares two streams by what names them.
+func (d *differ) sameReference(x, y format.Stream) (sameness, error) {
 	pair := [2]format.Stream{x, y} // a stream has many key groups
 	same, known := d.sameStreams[pair]
 	if known {
@@ -402,35 +411,42 @@ func (d *differ) sameReference(x, y format.Stream) (bool, error) {
 	same, err := d.lookUp(x, y)
 	if err == nil {
 		if d.sameStreams == nil {
-			d.sameStreams = map[[2]format.Stream]bool{}
+			d.sameStreams = map[[2]format.Stream]sameness{}
 		}
 		d.sameStreams[pair] = same
+		switch same {
+		case byDigest:
+			d.out.ByDigest += x.Size()
+		case absent:
+			d.out.Absent++
+		}
 	}
 	return same, err
 }
 
-func (d *differ) lookUp(x, y format.Stream) (bool, error) {
+func (d *differ) lookUp(x, y format.Stream) (sameness, error) {
 	if cx, ok := x.(*format.Chunks); ok {
 		cy, ok := y.(*format.Chunks)
 		if ok && cx.Digest != "" && cx.Key() == cy.Key() {
-			d.out.ByDigest += cx.Length
-			return true, nil
+			return byDigest, nil
 		}
-		return false, nil
+		return perhaps, nil
 	}
-	kx, ky := x.Key(), y.Key()
-	if kx != ky || kx.Kind != format.KindAbsolute && kx.Kind != format.KindSegment {
-		return false, nil
+	kind := format.Kind(x)
+	if kind != format.KindAbsolute && kind != format.KindSegment || x.Key() != y.Key() {
+		return perhaps, nil
 	}
 	p, err := d.placeOf(d.a, x)
 	q, qerr := d.placeOf(d.b, y)
 	switch {
 	case errors.Is(err, format.ErrMissing) && errors.Is(qerr, format.ErrMissing):
-		return true, nil
+		return absent, nil
 	case err != nil || qerr != nil:
-		return false, cmp.Or(err, qerr)
+		return perhaps, cmp.Or(err, qerr)
+	case p != "" && p == q:
+		return oneFile, nil
 	}
-	return p != "" && p == q, nil
+	return perhaps, nil
 }
 
 // placeOf is where a stream's bytes lie, "" where there is no telling.
@@ -445,8 +461,8 @@ func (d *differ) placeOf(in Input, s format.Stream) (string, error) {
 
 // sameBytes compares two streams.
 func (d *differ) sameBytes(x, y format.Stream) (bool, error) {
-	if same, err := d.sameReference(x, y); same || err != nil {
-		return same, err
+	if same, err := d.sameReference(x, y); same != perhaps || err != nil {
+		return same != perhaps, err
 	}
 	n, err := d.size(d.a, x)
 	if err != nil {
@@ -521,14 +537,19 @@ func (d *differ) files(a, b *keyedSide, r *KeyedDiff) error {
 		if !both {
 			continue
 		}
-		var err error
-		if same[p], err = d.sameReference(f.s, g.s); err != nil {
+		how, err := d.sameReference(f.s, g.s)
+		if err != nil {
 			return err
 		}
-		if same[p] {
+		if same[p] = how != perhaps; same[p] {
 			r.SameFiles++
-			r.ByReference++
 			r.SameBytes += max(writtenAs(f.s).Size(), 0)
+		}
+		switch how {
+		case oneFile, byDigest:
+			r.ByReference++
+		case absent:
+			r.Absent++
 		}
 	}
 	var sizes [2]map[int64]bool

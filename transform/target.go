@@ -16,21 +16,22 @@ type formFor interface {
 
 // TypesFor fails with an ErrUnsupported where a release of Flink has not the
 // serializers of some state, or misreads what they wrote. metadata is the
-// version of the _metadata that the job wrote, 0 where that is not known; what
-// cannot be told of types is passed over.
-func TypesFor(ctx context.Context, sp *format.Savepoint, schema Schemas, metadata int32, r assign.Release) error {
+// version of the _metadata that the job wrote, 0 where that is not known. unread
+// is what could not be told of types.
+func TypesFor(ctx context.Context, sp *format.Savepoint, schema Schemas, metadata int32, r assign.Release) (unread []error, err error) {
 	for _, op := range sp.Operators {
-		d, _, err := schema(ctx, op)
+		d, not, err := schema(ctx, op)
 		if err != nil {
-			return err
+			return nil, err
 		}
+		unread = append(unread, not...)
 		for _, s := range serializersOf(d, metadata) {
 			if !s.readBy(r) {
-				return format.At(format.Errorf(format.ErrUnsupported, "%s", s.unread(r)), "operator %q", op.Label())
+				return nil, format.At(format.Errorf(format.ErrUnsupported, "%s", s.unread(r)), "operator %q", op.Label())
 			}
 		}
 	}
-	return nil
+	return unread, nil
 }
 
 // OperatorStateFor gives the savepoint with managed operator state as a release

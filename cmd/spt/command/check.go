@@ -180,7 +180,7 @@ func (o *checkOptions) openLike(ctx context.Context, env *Env) (*transform.Like,
 	if err != nil {
 		return nil, nil, fmt.Errorf("--like: %w", err)
 	}
-	return &transform.Like{Savepoint: snap.Savepoint, Schema: snap.Schema}, snap.Close, nil
+	return &transform.Like{Savepoint: snap.Savepoint, Schema: snap.Schema, Metadata: int32(snap.Container.Metadata)}, snap.Close, nil
 }
 
 func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (err error) {

@@ -223,7 +223,8 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 		return nil, usagef("--flink is of a Flink folder: an .spt file is read by no release of Flink")
 	}
 	o.opts.Family = reader.Flink
-	if err := transform.TypesFor(ctx, snap.Savepoint, snap.Schema, int32(snap.Container.Metadata), o.release); err != nil {
+	unread, err := transform.TypesFor(ctx, snap.Savepoint, snap.Schema, int32(snap.Container.Metadata), o.release)
+	if err != nil {
 		return nil, inContainer(err, snap)
 	}
 	sp, rebuilt, err := transform.OperatorStateFor(ctx, env.input(snap), o.release)
@@ -237,7 +238,12 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 	if !o.release.AtLeast(1, 20) && (o.keepReferences || o.opts.Files == writer.Reference) && metadata.HoldsMerged(sp) {
 		return nil, format.Errorf(format.ErrUnsupported, "Flink %v does not know segments of merged files: --files copy makes files of them", o.release)
 	}
-	o.note = func(r *WriteResult) { r.Release, r.Rebuilt, r.Lost = o.release.String(), rebuilt, lost }
+	o.note = func(r *WriteResult) {
+		r.Release, r.Rebuilt, r.Lost = o.release.String(), rebuilt, lost
+		if len(unread) > 0 {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("whether Flink %v has the types of all states could not be told: %s", o.release, env.hide(unread[0].Error())))
+		}
+	}
 	return snap.View(sp), nil
 }
 

@@ -81,7 +81,7 @@ types are known, else by whole maps. Keyed state is compared by the bytes of its
 key groups and by its files; its entries are not looked at, and a backend may
 write the same entries in other bytes. A file that both name by the same
 absolute reference, and that is one file, is not read; nor are chunks of two
-.spt files that have the same checksums, and then it says so.
+.spt files that have the same checksums, nor what neither has: both are said.
 
 It reads all operator state, and what of keyed state is not named alike. Memory
 stays the same whatever the size: twenty million elements are counted at once,
@@ -219,6 +219,7 @@ type DiffResult struct {
 	Counts       DiffCounts     `json:"counts"`
 	Operators    []DiffOperator `json:"operators" jsonschema:"description=of both snapshots, by how much they grew"`
 	Differences  []DiffLine     `json:"differences"`
+	Absent       int64          `json:"files_missing_on_both,omitempty" jsonschema:"description=files that both name alike and neither has: nothing is known of what is in them"`
 	ByDigest     int64          `json:"bytes_by_checksum,omitempty" jsonschema:"description=of two .spt files: bytes that are the same by the checksums of their chunks, and were not read"`
 	KeyedByBytes bool           `json:"keyed_by_bytes,omitempty" jsonschema:"description=keyed state was compared, by the bytes of key groups and files and not by its entries"`
 }
@@ -301,7 +302,7 @@ type DiffKeyed struct {
 	GroupsAdded   int64   `json:"groups_added"`
 	GroupsRemoved int64   `json:"groups_removed"`
 	FilesSame     int64   `json:"files_same"`
-	ByReference   int64   `json:"files_same_by_reference" jsonschema:"description=of files_same: named by the same absolute reference that leads both to one file, and not read"`
+	ByReference   int64   `json:"files_same_by_reference" jsonschema:"description=of files_same: named by the same absolute reference that leads both to one file, or of equal checksums in two .spt files, and not read"`
 	FilesAdded    int64   `json:"files_added"`
 	FilesRemoved  int64   `json:"files_removed"`
 	BytesAdded    int64   `json:"bytes_added" jsonschema:"description=in files added"`
@@ -355,7 +356,7 @@ type valuesOf struct {
 }
 
 func (r *differ) result(ctx context.Context, d *transform.Diff, paths [2]string) (*DiffResult, error) {
-	res := &DiffResult{Same: d.Same(), Differ: []string{}, Ignored: r.o.ignore, Operators: []DiffOperator{}, Differences: []DiffLine{}, KeyedByBytes: d.KeyedCompared, ByDigest: d.ByDigest}
+	res := &DiffResult{Same: d.Same(), Differ: []string{}, Ignored: r.o.ignore, Operators: []DiffOperator{}, Differences: []DiffLine{}, KeyedByBytes: d.KeyedCompared, ByDigest: d.ByDigest, Absent: d.Absent}
 	res.Old, res.New = r.snapshot(0, d, paths[0]), r.snapshot(1, d, paths[1])
 	r.texts = map[any][]string{}
 	changed := map[*transform.OperatorDiff]bool{}

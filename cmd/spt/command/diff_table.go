@@ -223,6 +223,9 @@ func (r *differ) remarks(res *DiffResult) error {
 	if res.KeyedByBytes {
 		b.WriteString("Keyed state is compared by the bytes of key groups and files, not by its entries.\n")
 	}
+	if res.Absent > 0 {
+		fmt.Fprintf(&b, "%s %s that both name, and neither has: what is in them was not compared.\n", style.Look("!"), ui.Plural(res.Absent, "file"))
+	}
 	if res.ByDigest > 0 {
 		fmt.Fprintf(&b, "%s of both .spt files have the same checksums and were not read: spt verify reads them.\n", ui.Bytes(res.ByDigest))
 	}
