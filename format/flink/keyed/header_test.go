@@ -43,6 +43,7 @@ func blockOf(names ...string) string {
 }
 
 var headers = map[string]string{
+	"1": i32(1) + object("key") + i16(1) + i32(2) + utf("l") + object("namespace") + object("value"),
 	"2": i32(2) + object("key") + i16(1) + i32(1) + utf("v") + object("namespace") + object("value"),
 	"3": i32(3) + blockOf("Key") + i16(2) + i32(6) + utf("m") + blockOf("N", "V") + i32(2) + utf("l") + blockOf("N", "V"),
 	"4": i32(4) + "\x01" + blockOf("Key") + i16(0),
@@ -89,6 +90,7 @@ func describe(h *Header) string {
 
 func TestHeader(t *testing.T) {
 	for version, want := range map[string]string{
+		"1": " | l list",
 		"2": " | v value",
 		"3": "ParameterlessTypeSerializerConfig | m map NAMESPACE_SERIALIZER VALUE_SERIALIZER | l list NAMESPACE_SERIALIZER VALUE_SERIALIZER",
 		"4": "compressed ParameterlessTypeSerializerConfig",

@@ -50,7 +50,11 @@ func Compare(was, now *Snapshot) Change {
 	case isTTL(was) != isTTL(now):
 		return compareTTL(was, now)
 	case was.Unknown || now.Unknown:
-		return Change{Fit: Unsure, Why: "by " + short(was) + " → " + short(now) + ", and their code decides"}
+		what := was.Class + " in another form"
+		if was.Class != now.Class {
+			what = differ(was, now)
+		}
+		return Change{Fit: Unsure, Why: "by " + what + ", and their code decides"}
 	case was.Class != now.Class:
 		return Change{Fit: FitsNot, Why: differ(was, now), Unnoticed: unnoticed(was, now)}
 	}

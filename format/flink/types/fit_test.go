@@ -1,0 +1,113 @@
+package types_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink/types"
+)
+
+// TestCompare: what real Flink says of these, which the conformance tests ask of
+// every pair of many serializers, and what it has nothing to say of.
+func TestCompare(t *testing.T) {
+	list := func(s string) string { return composite(base+"ListSerializerSnapshot", 1, "", s) }
+	tuple := func(of ...string) string {
+		return composite(runtime+"TupleSerializerSnapshot", 2, utf("org.apache.flink.api.java.tuple.Tuple"+string(rune('0'+len(of)))), of...)
+	}
+	row := func(version int, outer string, of ...string) string {
+		return composite(runtime+"RowSerializer$RowSerializerSnapshot", version, outer, of...)
+	}
+	either := func(l, r string) string {
+		return composite(runtime+"JavaEitherSerializerSnapshot", 1, "", l, r)
+	}
+	array := func(class, of string) string {
+		return composite(base+"GenericArraySerializerSnapshot", 1, utf(class), of)
+	}
+	pojo := func(name string, fields ...string) string {
+		return utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf(name) + optmap(fields...) + optmap() + optmap()
+	}
+	field := func(name, of string) string { return entry(name, "-", of) }
+	enum := func(names ...string) string {
+		p := utf(base+"EnumSerializer$EnumSerializerSnapshot") + i32(3) + utf("E") + i32(len(names))
+		for _, n := range names {
+			p += utf(n)
+		}
+		return p
+	}
+	nullable := func(padding int, of string) string {
+		return composite(runtime+"NullableSerializer$NullableSerializerSnapshot", 2, i32(padding), of)
+	}
+	kryo := func(of string, registered ...string) string {
+		return utf(runtime+"kryo.KryoSerializerSnapshot") + i32(2) + utf(of) + optmap(registered...) + optmap() + optmap()
+	}
+	ttl := func(of string) string {
+		return composite("org.apache.flink.runtime.state.ttl.TtlStateFactory$TtlSerializerSnapshot", 2, "", simple("Long"), of)
+	}
+	aware := func(mark, of string) string {
+		return utf("org.apache.flink.runtime.state.ttl.TtlAwareSerializerSnapshot") + i32(1) + mark + of
+	}
+	avro := func(schema string) string {
+		return utf("org.apache.flink.formats.avro.typeutils.AvroSerializerSnapshot") + i32(2) + utf("R") + utf(schema)
+	}
+	a := pojo("P", field("id", simple("Int")), field("name", simple("String")))
+	user := pojo("P", field("x", utf("com.example.Mine")+i32(1)))
+	for _, x := range []struct {
+		name, was, now string
+		fit            types.Fit
+		why            string
+		unnoticed      bool
+	}{
+		{"the same", simple("Int"), simple("Int"), types.Fits, "", false},
+		{"another", simple("Int"), simple("Long"), types.FitsNot, "IntSerializer → LongSerializer", false},
+		{"in a list", list(simple("Int")), list(simple("Long")), types.FitsNot, "element: IntSerializer → LongSerializer", false},
+		{"deep", tuple(simple("Int"), list(simple("Int"))), tuple(simple("Int"), list(simple("Long"))), types.FitsNot, "field 1: element: IntSerializer → LongSerializer", false},
+		{"a longer tuple", tuple(simple("Int")), tuple(simple("Int"), simple("Int")), types.FitsNot, "Tuple1 → TupleSerializer of org.apache.flink.api.java.tuple.Tuple2", false},
+		{"value of a map", composite(base+"MapSerializerSnapshot", 1, "", simple("Int"), simple("Int")), composite(base+"MapSerializerSnapshot", 1, "", simple("Int"), simple("Long")), types.FitsNot, "value: IntSerializer", false},
+		{"another enum constant", enum("X", "Y"), enum("X", "Y", "Z"), types.Fits, "", false},
+		{"another order of constants", enum("X", "Y"), enum("Y", "X"), types.Fits, "", false},
+		{"a constant less", enum("X", "Y"), enum("X"), types.FitsNot, `constant "Y" of enum "E" is gone`, false},
+		{"a field more", a, pojo("P", field("id", simple("Int")), field("more", simple("Long")), field("name", simple("String"))), types.Migrates, `field "more" is new`, false},
+		{"a field less", a, pojo("P", field("id", simple("Int"))), types.Migrates, `field "name" is gone`, false},
+		{"a field of another type", a, pojo("P", field("id", simple("Long")), field("name", simple("String"))), types.FitsNot, `field "id": IntSerializer → LongSerializer`, false},
+		{"fields in another order", a, pojo("P", field("name", simple("String")), field("id", simple("Int"))), types.Fits, "", false},
+		{"another class", a, pojo("Q", field("id", simple("Int")), field("name", simple("String"))), types.FitsNot, "PojoSerializer of P → PojoSerializer of Q", false},
+		{"a list of a grown class", list(a), list(pojo("P", field("id", simple("Int")), field("name", simple("String")), field("z", simple("Int")))), types.Migrates, `element: field "z" is new`, false},
+		{"padding", nullable(0, simple("Int")), nullable(4, simple("Int")), types.FitsNot, "nulls of", false},
+		{"rows that got a kind", row(2, "", simple("Int")), row(4, "\x01", simple("Int")), types.Migrates, "rows with and without a kind", false},
+		{"a longer row", row(4, "\x01", simple("Int")), row(4, "\x01", simple("Int"), simple("Int")), types.FitsNot, "of 1 → 2 fields", false},
+		{"Kryo of another class", kryo("K"), kryo("L"), types.FitsNot, "KryoSerializer of K → KryoSerializer of L", false},
+		{"Kryo with more registered", kryo("K"), kryo("K", entry("L", utf("L"), utf("L")+i32(0))), types.Fits, "", false},
+		{"Kryo to a list", kryo("java.util.ArrayList"), list(simple("Int")), types.FitsNot, "KryoSerializer of java.util.ArrayList → ListSerializer", false},
+		{"an either for a tuple", either(simple("Int"), simple("Long")), tuple(simple("Int"), simple("Long")), types.FitsNot, "JavaEitherSerializer → TupleSerializer", true},
+		{"a list for an array", array("I", simple("Int")), list(simple("Int")), types.FitsNot, "", true},
+		{"a list for an array of others", array("I", simple("Int")), list(simple("Long")), types.FitsNot, "", false},
+		{"an array for a list", list(simple("Int")), array("I", simple("Int")), types.FitsNot, "", false},
+		{"an unnoticed one beside one that is noticed", tuple(array("I", simple("Int")), simple("Int")), tuple(list(simple("Int")), simple("Long")), types.FitsNot, "field 1", false},
+		{"time to live", simple("String"), ttl(simple("String")), types.Unsure, "time to live was switched on", false},
+		{"no time to live any more", ttl(simple("String")), simple("String"), types.Unsure, "time to live was switched off", false},
+		{"time to live and another type", simple("String"), ttl(simple("Int")), types.FitsNot, "StringSerializer → IntSerializer", false},
+		{"knowing of time to live", simple("String"), aware("\x00", simple("String")), types.Fits, "", false},
+		{"with time to live, as Flink 2 says it", aware("\x01", ttl(simple("String"))), ttl(simple("String")), types.Fits, "", false},
+		{"another Avro schema", avro("a"), avro("b"), types.Unsure, "another Avro schema", false},
+		{"a user's, the same", user, user, types.Fits, "", false},
+		{"a user's, another version", user, pojo("P", field("x", utf("com.example.Mine")+i32(2))), types.Unsure, `field "x": by com.example.Mine`, false},
+		{"a user's for one of Flink's", user, pojo("P", field("x", simple("Int"))), types.Unsure, "and their code decides", false},
+		{"two packages", utf("org.apache.flink.api.scala.typeutils.UnitSerializer$UnitSerializerSnapshot") + i32(3), utf("org.apache.flink.table.api.typeutils.UnitSerializer$UnitSerializerSnapshot") + i32(3), types.FitsNot, "org.apache.flink.api.scala.typeutils.UnitSerializer$UnitSerializerSnapshot → org.apache.flink.table", false},
+	} {
+		c := types.Compare(snapshot(t, x.was), snapshot(t, x.now))
+		if c.Fit != x.fit || !strings.Contains(c.Why, x.why) || c.Unnoticed != x.unnoticed || (c.Why == "") != (c.Fit == types.Fits) {
+			t.Errorf("%s: %+v, want %v with %q (unnoticed: %v)", x.name, c, x.fit, x.why, x.unnoticed)
+		}
+	}
+	old, err := types.Skip(java.NewCursor([]byte(parameterless())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := types.Compare(old, snapshot(t, simple("Int"))); c.Fit != types.Unsure || c.Why != "it is described as Flink 1.6 and before did" {
+		t.Errorf("%+v", c)
+	}
+	if c := types.Compare(nil, snapshot(t, simple("Int"))); c.Fit != types.Unsure {
+		t.Errorf("%+v", c)
+	}
+}
