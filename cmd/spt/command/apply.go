@@ -69,6 +69,10 @@ command says what its flags mean. A key that is not known is an error that names
 its line, and nothing is written. An operator that was renamed has its new uid
 in later steps.
 
+A rescale orders blocks as Flink does where the snapshot stands: at IN, unless
+the step says at: URI. One by one, each command would do so where the result of
+the one before stands.
+
 With a relocate step references are kept as they are, as by --keep-references.
 It belongs at the end: later steps look for files where it says they are.`,
 		Example: `  spt apply sp-001 --recipe fix.yaml

@@ -237,7 +237,7 @@ type CatStats struct {
 	Subtasks int    `json:"subtasks" jsonschema:"description=that have an element, of those picked"`
 	Elements int64  `json:"elements" jsonschema:"description=of broadcast state: copies of its map"`
 	Distinct int64  `json:"distinct" jsonschema:"description=different ones, by their bytes"`
-	Bytes    int64  `json:"bytes"`
+	Bytes    int64  `json:"bytes" jsonschema:"description=of the elements, decompressed; inspect shows what they take as stored"`
 	Min      int64  `json:"min_bytes" jsonschema:"description=of the smallest element; 0 if there is none"`
 	Max      int64  `json:"max_bytes" jsonschema:"description=of the largest element"`
 }
