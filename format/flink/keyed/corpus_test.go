@@ -11,25 +11,9 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
-	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/storage/local"
-	"github.com/savepoint-tools/spt/storage/route"
 )
-
-func open(t testing.TB, dir string) *reader.Snapshot {
-	t.Helper()
-	snap, err := reader.Open(t.Context(), dir, reader.Options{Stores: route.New(local.New())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := snap.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return snap
-}
 
 // headed is a stream that begins with a header, and where that has to end: -1
 // where nothing else says so.
@@ -70,7 +54,7 @@ func TestCorpus(t *testing.T) {
 	versions := map[int32]int{}
 	for _, dir := range testenv.Snapshots(t) {
 		n.snapshots++
-		snap := open(t, dir)
+		snap := sptest.Open(t, dir)
 		for _, op := range snap.Operators {
 			for _, sub := range op.Subtasks {
 				if sub.ManagedKeyed == nil {
@@ -165,7 +149,7 @@ func TestKnown(t *testing.T) {
 				}
 			}
 		}
-		snap := open(t, dir)
+		snap := sptest.Open(t, dir)
 		for _, op := range snap.Operators {
 			got := map[string]string{}
 			for _, sub := range op.Subtasks {

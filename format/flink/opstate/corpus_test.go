@@ -17,25 +17,9 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
-	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/storage/local"
-	"github.com/savepoint-tools/spt/storage/route"
 )
-
-func open(t testing.TB, dir string) *reader.Snapshot {
-	t.Helper()
-	snap, err := reader.Open(t.Context(), dir, reader.Options{Stores: route.New(local.New())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := snap.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return snap
-}
 
 // TestCorpus goes through every operator state of real snapshots: the envelope
 // is walked to its end, which is where the elements start; the elements tile
@@ -48,7 +32,7 @@ func TestCorpus(t *testing.T) {
 	versions := map[byte]int{}
 	seen := map[string]int{}
 	for _, dir := range snapshots(t) {
-		snap := open(t, dir)
+		snap := sptest.Open(t, dir)
 		src := snap.Source()
 		n.snapshots++
 		codec := &opstate.Codec{}
@@ -207,7 +191,7 @@ func TestKnown(t *testing.T) {
 		var want truth
 		load(t, filepath.Join(dir, "about.json"), &about)
 		load(t, file, &want)
-		snap := open(t, filepath.Join(dir, about.Snapshot))
+		snap := sptest.Open(t, filepath.Join(dir, about.Snapshot))
 		src, codec := snap.Source(), &opstate.Codec{}
 		n.snapshots++
 		for _, op := range want.Operators {
