@@ -293,9 +293,9 @@ func (c *catter) renderStats(rows []CatStats) error {
 		return c.remark(0, 0, false)
 	}
 	t := ui.NewTable(
-		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 16}, ui.Column{Header: "KIND"},
+		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 16}, ui.Column{Header: "KIND", Drop: 1},
 		ui.Column{Header: "ELEMENTS", Align: ui.Right}, ui.Column{Header: "DISTINCT", Align: ui.Right},
-		ui.Column{Header: "BYTES", Align: ui.Right}, ui.Column{Header: "SMALLEST", Align: ui.Right}, ui.Column{Header: "LARGEST", Align: ui.Right},
+		ui.Column{Header: "BYTES", Align: ui.Right}, ui.Column{Header: "SMALLEST", Align: ui.Right, Drop: 3}, ui.Column{Header: "LARGEST", Align: ui.Right, Drop: 2},
 	)
 	for _, r := range rows {
 		smallest, largest := "", ""

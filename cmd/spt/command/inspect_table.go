@@ -31,12 +31,12 @@ func (o *inspectOptions) table(env *Env, r *InspectResult) error {
 	t := ui.NewTable(
 		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 16},
 		ui.Column{Header: "ID"},
-		ui.Column{Header: "KIND"},
-		ui.Column{Header: "PAR/MAX", Align: ui.Right},
+		ui.Column{Header: "KIND", Drop: 1},
+		ui.Column{Header: "PAR/MAX", Align: ui.Right, Drop: 2},
 		ui.Column{Header: "ELEMENTS", Align: ui.Right},
 		ui.Column{Header: "BYTES", Align: ui.Right},
-		ui.Column{Header: "OFFSETS", Align: ui.Right, Drop: 2},
-		ui.Column{Header: "INLINE", Align: ui.Right, Drop: 1},
+		ui.Column{Header: "OFFSETS", Align: ui.Right, Drop: 4},
+		ui.Column{Header: "INLINE", Align: ui.Right, Drop: 3},
 	)
 	left, leftBytes := 0, int64(0)
 	for i, op := range r.Operators {

@@ -170,9 +170,9 @@ func listTable(env *Env, rows []ListRow) error {
 	style := term.Style()
 	t := ui.NewTable(
 		ui.Column{Header: "SNAPSHOT", Shrink: 1, Cut: ui.CutMiddle, Min: 20},
-		ui.Column{Header: "KIND", Shrink: 3, Min: 10},
-		ui.Column{Header: "ID", Align: ui.Right},
-		ui.Column{Header: "TIME", Align: ui.Right},
+		ui.Column{Header: "KIND", Shrink: 3, Min: 10, Drop: 2},
+		ui.Column{Header: "ID", Align: ui.Right, Drop: 1},
+		ui.Column{Header: "TIME", Align: ui.Right, Drop: 3},
 		ui.Column{Header: "BYTES", Align: ui.Right},
 		ui.Column{Header: "STATE", Shrink: 2, Min: len("complete, newest")},
 	)
