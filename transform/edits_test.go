@@ -121,7 +121,8 @@ func TestRenameOperatorsCorpus(t *testing.T) {
 		}
 		for i, op := range sp.Operators {
 			old := snap.Operators[i]
-			stored := old.UID.String() != ""
+			version, _ := metadata.VersionOf(snap.Savepoint)
+			stored := version >= 5
 			if op.ID != format.OperatorIDOf(fmt.Sprint("new ", i)) || stored != (op.UID.String() == fmt.Sprint("new ", i)) {
 				t.Errorf("%s: operator %d is %v, uid %q", dir, i, op.ID, op.UID)
 			}
@@ -170,9 +171,12 @@ func TestRenameOperators(t *testing.T) {
 	if out.Operators[2] != c || a.UID.String() != "a" || sp.Operators[0] != a {
 		t.Error("what is not renamed is not shared, or the input changed")
 	}
-	// What has no uid gets none.
-	if out, _, _ := RenameOperators(sp, map[*format.Operator]string{c: "d"}); out.Operators[2].UID.String() != "" || out.Operators[2].ID != format.OperatorIDOf("d") {
+	// What has no uid gets one where others have theirs, and none in a file without.
+	if out, _, _ := RenameOperators(sp, map[*format.Operator]string{c: "d"}); out.Operators[2].UID.String() != "d" || out.Operators[2].ID != format.OperatorIDOf("d") {
 		t.Errorf("%+v", out.Operators[2])
+	}
+	if out, _, _ := RenameOperators(memoryInput(c).Savepoint, map[*format.Operator]string{c: "d"}); out.Operators[0].UID.String() != "" || out.Operators[0].ID != format.OperatorIDOf("d") {
+		t.Errorf("%+v", out.Operators[0])
 	}
 	// Nothing to do gives the base itself.
 	if out, done, err := RenameOperators(sp, map[*format.Operator]string{a: "a"}); out != sp || len(done) > 0 || err != nil {
@@ -208,7 +212,9 @@ func TestRenameStatesKnown(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", k.name, err)
 		}
-		n += changed
+		for _, d := range changed {
+			n += d.Handles
+		}
 		want := map[string][]string{}
 		for key, all := range holdings(t, in) {
 			want[key+"-renamed ✓"] = all
@@ -224,7 +230,7 @@ func TestRenameStatesKnown(t *testing.T) {
 				t.Errorf("%s: the stream of %s is another", k.name, key)
 			}
 		}
-		if none, changed, err := RenameStates(t.Context(), in, nil, map[string]string{"no such state": "x"}); none != in.Savepoint || changed != 0 || err != nil {
+		if none, changed, err := RenameStates(t.Context(), in, nil, map[string]string{"no such state": "x"}); none != in.Savepoint || changed != nil || err != nil {
 			t.Errorf("%s: nothing to rename changed something, %v", k.name, err)
 		}
 	})
@@ -240,9 +246,10 @@ func TestRenameStates(t *testing.T) {
 	in := memoryInput(operator("x", h, other), operator("y", nativeHandle("p", st{"a", format.ModeList, nil})))
 	onlyX := func(op *format.Operator) bool { return op.UID.String() == "x" }
 	// A swap.
-	sp, n, err := RenameStates(t.Context(), in, onlyX, map[string]string{"a": "b", "b": "a"})
-	if err != nil || n != 2 {
-		t.Fatalf("%d, %v", n, err)
+	sp, done, err := RenameStates(t.Context(), in, onlyX, map[string]string{"a": "b", "b": "a"})
+	x := in.Operators[0]
+	if err != nil || !slices.Equal(done, []RenamedState{{x, "a", "b", 1}, {x, "b", "a", 1}}) {
+		t.Fatalf("%+v, %v", done, err)
 	}
 	got := sp.Operators[0].Subtasks[0].Managed
 	if e := elements(t, with(in, sp), got, "b"); !slices.Equal(e, []string{packed("1"), packed("2")}) || got.States[0].Name.String() != "b" || got.States[0].Mode != format.ModeList || got.States[1].Mode != format.ModeUnion {

@@ -3,6 +3,7 @@ package transform
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 )
@@ -15,7 +16,8 @@ type Renamed struct {
 }
 
 // RenameOperators gives operators new uids: their ids are those that Flink
-// computes of them, and a stored uid changes too. Renames happen all at once,
+// computes of them, and the uid is stored where the snapshot has uids or names of
+// operators at all. Renames happen all at once,
 // so operators can swap. Two operators of one id are refused.
 //
 // A stored name stays: it is a text for people, which Flink does not read.
@@ -31,6 +33,8 @@ func RenameOperators(sp *format.Savepoint, uids map[*format.Operator]string) (*f
 		}
 		ids[id] = op
 	}
+	// A version of _metadata has room for the uids of all operators or of none.
+	named := slices.ContainsFunc(sp.Operators, func(op *format.Operator) bool { return op.UID.String() != "" || op.Name.String() != "" })
 	var done []Renamed
 	out, err := editOperators(sp, func(op *format.Operator) (*format.Operator, error) {
 		uid, ok := uids[op]
@@ -46,7 +50,7 @@ func RenameOperators(sp *format.Savepoint, uids map[*format.Operator]string) (*f
 		}
 		c := *op
 		c.ID = id
-		if op.UID.String() != "" {
+		if named {
 			c.UID = format.NewText(uid)
 		}
 		// The name of a coordinator's handle is its operator's id.
@@ -64,13 +68,28 @@ type CollisionError struct{ Msg string }
 
 func (e *CollisionError) Error() string { return e.Msg }
 
+// RenamedState is one operator state that a rename changed.
+type RenamedState struct {
+	Operator *format.Operator // as it was
+	From, To string
+	Handles  int
+}
+
 // RenameStates gives states of the picked operators new names, in the handle
 // and in the stream. All at once, so states can swap; two of one name are
 // refused. Keyed state has its names inside its files and is not touched: a name
 // that stands nowhere else changes nothing.
-func RenameStates(ctx context.Context, in Input, pick func(*format.Operator) bool, names map[string]string) (*format.Savepoint, int, error) {
-	changed := 0
-	sp, err := editManaged(in.Savepoint, pick, func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+func RenameStates(ctx context.Context, in Input, pick func(*format.Operator) bool, names map[string]string) (*format.Savepoint, []RenamedState, error) {
+	var done []RenamedState
+	note := func(op *format.Operator, from, to string) {
+		i := slices.IndexFunc(done, func(d RenamedState) bool { return d.Operator == op && d.From == from })
+		if i < 0 {
+			i = len(done)
+			done = append(done, RenamedState{Operator: op, From: from, To: to})
+		}
+		done[i].Handles++
+	}
+	sp, err := editManaged(in.Savepoint, pick, func(op *format.Operator, h *format.OperatorHandle) (*format.OperatorHandle, error) {
 		found := false
 		seen := map[string]bool{}
 		for _, st := range h.States {
@@ -89,22 +108,22 @@ func RenameStates(ctx context.Context, in Input, pick func(*format.Operator) boo
 		}
 		return rebuildStates(ctx, in, h, func(s *format.StateRuns) bool {
 			if to, ok := names[s.Name.String()]; ok && to != s.Name.String() {
+				note(op, s.Name.String(), to)
 				s.Name = format.NewText(to)
-				changed++
 			}
 			return true
 		})
 	})
-	return sp, changed, err
+	return sp, done, err
 }
 
 // editManaged edits the managed operator handles of picked operators.
-func editManaged(sp *format.Savepoint, pick func(*format.Operator) bool, f func(*format.OperatorHandle) (*format.OperatorHandle, error)) (*format.Savepoint, error) {
+func editManaged(sp *format.Savepoint, pick func(*format.Operator) bool, f func(*format.Operator, *format.OperatorHandle) (*format.OperatorHandle, error)) (*format.Savepoint, error) {
 	return editOperators(sp, func(op *format.Operator) (*format.Operator, error) {
 		if pick != nil && !pick(op) {
 			return op, nil
 		}
-		return editManagedOf(op, f)
+		return editManagedOf(op, func(h *format.OperatorHandle) (*format.OperatorHandle, error) { return f(op, h) })
 	})
 }
 

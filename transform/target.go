@@ -39,7 +39,7 @@ func TypesFor(ctx context.Context, sp *format.Savepoint, schema Schemas, metadat
 // Elements stay as they are. It is an ErrUnsupported where there is no such form.
 func OperatorStateFor(ctx context.Context, in Input, r assign.Release) (*format.Savepoint, int, error) {
 	n := 0
-	sp, err := editManaged(in.Savepoint, nil, func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+	sp, err := editManaged(in.Savepoint, nil, func(_ *format.Operator, h *format.OperatorHandle) (*format.OperatorHandle, error) {
 		codec, err := in.Codec(h.Codec)
 		if err != nil {
 			return nil, err

@@ -75,7 +75,7 @@ func (o *catOptions) catStates(env *Env, sp *format.Savepoint) ([]*catState, err
 					key := id{st.Name, st.Mode, raw}
 					s := byID[key]
 					if s == nil {
-						names = append(names, ui.Quote(env.text(st.Name.String())))
+						names = append(names, st.Name.String())
 						s = &catState{op: op, label: operatorName(env, op), name: st.Name.String(), kind: st.Mode.String(), mode: st.Mode}
 						if raw {
 							s.kind = "raw"
@@ -90,8 +90,8 @@ func (o *catOptions) catStates(env *Env, sp *format.Savepoint) ([]*catState, err
 			}
 		}
 	}
-	if len(all) == 0 && len(o.states) > 0 {
-		return nil, &usageError{fmt.Sprintf("--state %s matches no operator state", ui.Quote(strings.Join(o.states, ", "))), "there is: " + listOr(names, "no operator state (keyed state is not shown)")}
+	if err := env.checkGlobs(o.states, names, "operator state", "no operator state (keyed state is not shown)"); err != nil {
+		return nil, err
 	}
 	return all, nil
 }

@@ -184,9 +184,7 @@ Without OUT nothing is written, and spt says what would be.`,
 			}
 			out := ""
 			if len(args) == 2 {
-				if out = args[1]; out == "" { // an unset variable, not a question what would be
-					return usagef("OUT is empty")
-				}
+				out = args[1]
 			}
 			return runConvert(cmd.Context(), o, env, args[0], out)
 		},

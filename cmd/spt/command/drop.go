@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/spf13/cobra"
@@ -75,7 +74,7 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 	}
 	d := transform.DropOptions{Pick: chosen, Coordinators: o.coordinators, Channels: o.channels, Empty: o.empty}
 	if len(o.states) > 0 {
-		if err := env.checkStates(o.states, chosen, snap.Operators); err != nil {
+		if err := env.checkStates(ctx, snap, "--state", o.states, globMatches, chosen); err != nil {
 			return nil, nil, err
 		}
 		d.States = func(name string) bool { return matches(o.states, name) }
@@ -116,31 +115,4 @@ func (e *Env) chooseOperators(names []string, all []*format.Operator) (func(*for
 		keep[op] = true
 	}
 	return func(op *format.Operator) bool { return keep[op] }, nil
-}
-
-// checkStates is an error if no operator state that was chosen matches.
-func (e *Env) checkStates(globs []string, chosen func(*format.Operator) bool, all []*format.Operator) error {
-	return e.checkStatesOf("--state", shorten(quoteAll(globs)), func(name string) bool { return matches(globs, name) }, chosen, all)
-}
-
-// checkStatesOf is checkStates for what a flag asks.
-func (e *Env) checkStatesOf(flag, want string, match func(name string) bool, chosen func(*format.Operator) bool, all []*format.Operator) error {
-	var names []string
-	for _, op := range all {
-		if !chosen(op) {
-			continue
-		}
-		for _, sub := range op.Subtasks {
-			if sub.Managed == nil {
-				continue
-			}
-			for _, st := range sub.Managed.States {
-				if match(st.Name.String()) {
-					return nil
-				}
-				names = append(names, ui.Quote(e.text(st.Name.String())))
-			}
-		}
-	}
-	return &usageError{flag + " matches no operator state: " + want, "there is: " + listOr(names, "no operator state")}
 }

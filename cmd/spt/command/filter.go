@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -94,7 +95,7 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 		return nil, nil, err
 	}
 	if len(o.states) > 0 {
-		if err := env.checkStates(o.states, chosen, snap.Operators); err != nil {
+		if err := env.checkStates(ctx, snap, "--state", o.states, globMatches, chosen); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -109,6 +110,9 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 		return nil, nil, err
 	}
 	if len(done) == 0 {
+		if slices.ContainsFunc(snap.Operators, func(op *format.Operator) bool { return chosen(op) && hasKeyed(op) }) {
+			return nil, nil, keyedError("there is no operator state to filter, and entries of keyed state stay as they are")
+		}
 		return nil, nil, usagef("there is no operator state to filter")
 	}
 	r := &EditResult{Changes: []EditChange{}}

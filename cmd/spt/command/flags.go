@@ -147,6 +147,11 @@ func between(lo, hi int, what string) cobra.PositionalArgs {
 			msg = fmt.Sprintf("%s needs %s", cmd.CommandPath(), what)
 		case hi >= 0 && n > hi:
 			msg = fmt.Sprintf("%s takes %s, not %s", cmd.CommandPath(), what, ui.Plural(int64(n), "argument"))
+		case slices.Contains(args, ""): // an unset variable, not a question what would be
+			names := strings.Fields(cmd.Use)[1:]
+			i := min(slices.Index(args, ""), len(names)-1)
+			name, _, _ := strings.Cut(names[i], "|")
+			msg = strings.Trim(name, "[].") + " is empty"
 		default:
 			return nil
 		}

@@ -1,8 +1,10 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
@@ -74,9 +76,7 @@ states where A and B have the operator at different parallelisms.`,
 func (o *mergeOptions) run(cmd *cobra.Command, env *Env, args []string) (err error) {
 	out := ""
 	if len(args) == 2 {
-		if out = args[1]; out == "" {
-			return usagef("OUT is empty")
-		}
+		out = args[1]
 	}
 	ctx := cmd.Context()
 	a, err := env.open(ctx, args[0])
@@ -89,7 +89,7 @@ func (o *mergeOptions) run(cmd *cobra.Command, env *Env, args []string) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	picked, err := o.picked(env, a, b)
+	picked, err := o.picked(ctx, env, a, b)
 	if err != nil {
 		return err
 	}
@@ -114,14 +114,14 @@ func (o *mergeOptions) run(cmd *cobra.Command, env *Env, args []string) (err err
 
 // picked is B with the operators that are asked for, in the version of _metadata
 // that A has.
-func (o *mergeOptions) picked(env *Env, a, b *reader.Snapshot) (*format.Savepoint, error) {
+func (o *mergeOptions) picked(ctx context.Context, env *Env, a, b *reader.Snapshot) (*format.Savepoint, error) {
 	p := pick{operators: o.operators}
 	ops, err := p.pickOperators(env, b.Operators)
 	if err != nil {
 		return nil, err
 	}
 	if len(o.states) > 0 {
-		if err := env.checkStates(o.states, func(*format.Operator) bool { return true }, ops); err != nil {
+		if err := env.checkStates(ctx, b, "--state", o.states, globMatches, func(op *format.Operator) bool { return slices.Contains(ops, op) }); err != nil {
 			return nil, err
 		}
 	}

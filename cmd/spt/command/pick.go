@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
 	"github.com/spf13/pflag"
 )
 
@@ -62,13 +64,99 @@ func (p *pick) subtask(i int32) bool {
 }
 
 func matches(globs []string, name string) bool {
-	return len(globs) == 0 || slices.ContainsFunc(globs, func(g string) bool {
-		if g == name {
-			return true
+	return len(globs) == 0 || slices.ContainsFunc(globs, func(g string) bool { return globMatches(g, name) })
+}
+
+func globMatches(glob, name string) bool {
+	if glob == name {
+		return true
+	}
+	ok, _ := path.Match(glob, name)
+	return ok
+}
+
+// unmatched is the first of wanted that fits none of names; ok is false where
+// each fits one.
+func unmatched(wanted, names []string, match func(want, name string) bool) (first string, ok bool) {
+	for _, want := range wanted {
+		if !slices.ContainsFunc(names, func(name string) bool { return match(want, name) }) {
+			return want, true
 		}
-		ok, _ := path.Match(g, name)
-		return ok
-	})
+	}
+	return "", false
+}
+
+// checkGlobs is an error if one of the globs of --state matches none of names,
+// which are those of what.
+func (e *Env) checkGlobs(globs, names []string, what, none string) error {
+	want, miss := unmatched(globs, names, globMatches)
+	if !miss {
+		return nil
+	}
+	return &usageError{fmt.Sprintf("--state %s matches no %s", ui.Quote(want), what), "there is: " + listOr(e.shown(names), none)}
+}
+
+// shown is names as they are shown, quoted.
+func (e *Env) shown(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = ui.Quote(e.text(name))
+	}
+	return out
+}
+
+// checkStates is an error if something that a flag asks for matches no operator
+// state of the operators that were chosen; one of format.ErrUnsupported where it
+// is keyed state that was meant.
+func (e *Env) checkStates(ctx context.Context, snap *reader.Snapshot, flag string, wanted []string, match func(want, name string) bool, chosen func(*format.Operator) bool) error {
+	var names []string
+	keyed := false
+	for _, op := range snap.Operators {
+		if !chosen(op) {
+			continue
+		}
+		keyed = keyed || hasKeyed(op)
+		for _, sub := range op.Subtasks {
+			if sub.Managed == nil {
+				continue
+			}
+			for i := range sub.Managed.States {
+				names = append(names, sub.Managed.States[i].Name.String())
+			}
+		}
+	}
+	want, miss := unmatched(wanted, names, match)
+	if !miss {
+		return nil
+	}
+	for _, op := range snap.Operators {
+		if !keyed || !chosen(op) || !hasKeyed(op) {
+			continue
+		}
+		schema, _, err := snap.Schema(ctx, op) // what cannot be read is not found
+		if err != nil {
+			return err
+		}
+		for _, st := range schema.States {
+			if name := st.Name.String(); st.Keyed != "" && match(want, name) {
+				return keyedError(fmt.Sprintf("%s %s: %s of %s is keyed state, which lies inside files that hold all keyed state of the operator", flag, ui.Quote(want), ui.Quote(e.text(name)), ui.Quote(e.label(op))))
+			}
+		}
+	}
+	none := "no operator state"
+	if keyed {
+		none += ", only keyed state"
+	}
+	return &usageError{fmt.Sprintf("%s %s matches no operator state", flag, ui.Quote(want)), "there is: " + listOr(e.shown(names), none)}
+}
+
+func hasKeyed(op *format.Operator) bool {
+	return slices.ContainsFunc(op.Subtasks, func(s *format.Subtask) bool { return s.ManagedKeyed != nil || s.RawKeyed != nil })
+}
+
+// keyedError refuses an edit of keyed state.
+func keyedError(msg string) error {
+	return &hintedError{format.Errorf(format.ErrUnsupported, "%s", msg), "its operator can be dropped, renamed or merged as a whole"}
 }
 
 // apply gives the savepoint with the operators and subtasks that were picked.
@@ -189,7 +277,7 @@ func (p *pick) applyStates(env *Env, s *summary.Summary) error {
 		var rows []*summary.State
 		for _, st := range op.States {
 			if st.Name != "" {
-				names = append(names, ui.Quote(env.text(st.Name)))
+				names = append(names, st.Name)
 			}
 			if st.Name != "" && matches(p.states, st.Name) {
 				rows = append(rows, st)
@@ -200,13 +288,8 @@ func (p *pick) applyStates(env *Env, s *summary.Summary) error {
 			ops = append(ops, op)
 		}
 	}
-	if len(ops) == 0 {
-		slices.Sort(names)
-		hint := "there is: " + shorten(slices.Compact(names))
-		if len(names) == 0 {
-			hint = "no operator picked has a state with a name"
-		}
-		return &usageError{fmt.Sprintf("--state %s matches no state", ui.Quote(strings.Join(p.states, ", "))), hint}
+	if err := env.checkGlobs(p.states, names, "state", "no operator picked has a state with a name"); err != nil {
+		return err
 	}
 	s.Operators = ops
 	s.Bytes, s.Subtasks = summary.Bytes{}, 0

@@ -231,7 +231,6 @@ func (o *pruneOptions) picked(env *Env, snap *reader.Snapshot) (func(*format.Ope
 	}
 	choose := func(op *format.Operator, state string) bool { return keep[op] && matches(o.states, state) }
 	var names []string
-	found := false
 	for _, op := range ops {
 		for _, sub := range op.Subtasks {
 			if sub.Managed == nil {
@@ -239,14 +238,13 @@ func (o *pruneOptions) picked(env *Env, snap *reader.Snapshot) (func(*format.Ope
 			}
 			for _, st := range sub.Managed.States {
 				if st.Mode == format.ModeUnion || st.Mode == format.ModeBroadcast && o.keep == "" {
-					names = append(names, ui.Quote(env.text(st.Name.String())))
-					found = found || choose(op, st.Name.String())
+					names = append(names, st.Name.String())
 				}
 			}
 		}
 	}
-	if !found && len(o.states) > 0 {
-		return nil, &usageError{fmt.Sprintf("--state %s matches no union state", ui.Quote(strings.Join(o.states, ", "))), "there is: " + listOr(names, "no union state")}
+	if err := env.checkGlobs(o.states, names, "union state", "no union state"); err != nil {
+		return nil, err
 	}
 	return choose, nil
 }

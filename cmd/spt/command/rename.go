@@ -3,10 +3,12 @@ package command
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/java"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -48,6 +50,9 @@ func (o *renameOptions) validate(env *Env) error {
 			if !ok || from == "" || to == "" {
 				return usagef("%s %s: it is given as OLD=NEW", l.flag, ui.Quote(s))
 			}
+			if n := java.TextSize(format.NewText(to)) - 2; n > math.MaxUint16 {
+				return usagef("%s: NEW is %d bytes, the format allows 65,535", l.flag, n)
+			}
 			*l.out = append(*l.out, [2]string{from, to})
 		}
 	}
@@ -60,8 +65,8 @@ func newRenameCommand(env *Env) *cobra.Command {
 		Use:   "rename IN [OUT]",
 		Short: "Give operators new uids, and operator states new names",
 		Long: `Gives operators new uids: their ids become those that Flink computes of them,
-and the uid in the file changes where there is one (from Flink 2.0 on). Several
-at once, so that two can swap; two operators of one id are refused.
+and the uid is stored where the snapshot has uids and names (from Flink 2.0 on).
+Several at once, so that two can swap; two operators of one id are refused.
 
 --state-name renames list, union and broadcast states, in _metadata and in the
 state itself. Keyed states have their names inside their files and stay.`,
@@ -110,18 +115,23 @@ func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snaps
 			return nil, nil, err
 		}
 		names := map[string]string{}
+		var asked []string
 		for _, pair := range o.statePairs {
-			if err := env.checkStatesOf("--state-name", ui.Quote(pair[0]), func(name string) bool { return name == pair[0] }, chosen, snap.Operators); err != nil {
-				return nil, nil, err
+			if to, twice := names[pair[0]]; twice && to != pair[1] {
+				return nil, nil, usagef("--state-name names %s twice", ui.Quote(pair[0]))
 			}
 			names[pair[0]] = pair[1]
+			asked = append(asked, pair[0])
 		}
-		sp, _, err := transform.RenameStates(ctx, in, chosen, names)
+		if err := env.checkStates(ctx, snap, "--state-name", asked, func(want, name string) bool { return want == name }, chosen); err != nil {
+			return nil, nil, err
+		}
+		sp, done, err := transform.RenameStates(ctx, in, chosen, names)
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, pair := range o.statePairs {
-			r.Changes = append(r.Changes, EditChange{What: "renamed state", From: env.text(pair[0]), To: pair[1]})
+		for _, d := range done {
+			r.Changes = append(r.Changes, EditChange{What: "renamed state", Operator: env.label(d.Operator), ID: d.Operator.ID.String(), State: env.text(d.From), To: d.To, Handles: d.Handles})
 		}
 		// The operators that changed are others now: find them by their ids.
 		byID := map[format.OperatorID]string{}

@@ -98,7 +98,7 @@ func (o *setOptions) set(ctx context.Context, env *Env, snap *reader.Snapshot) (
 	}
 	in := env.input(snap)
 	if o.mode != "" {
-		if err := env.checkStates(o.states, chosen, snap.Operators); err != nil {
+		if err := env.checkStates(ctx, snap, "--state", o.states, globMatches, chosen); err != nil {
 			return nil, nil, err
 		}
 		mode := modes[o.mode]

@@ -145,7 +145,7 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 	if len(paths) < 2 {
 		return &usageError{fmt.Sprintf("%s: a trend needs at least two", ui.Plural(int64(len(paths)), "snapshot")), "spt ls " + ui.Quote(args[0]) + "   shows what there is"}
 	}
-	t := &trend{env: env, o: o, res: res, n: len(paths), rows: map[trendKey]*TrendRow{}}
+	t := &trend{env: env, o: o, res: res, n: len(paths), rows: map[trendKey]*TrendRow{}, none: map[string]error{}}
 	for i, p := range paths {
 		if err := t.add(ctx, i, p); err != nil {
 			return err
@@ -205,8 +205,8 @@ type trend struct {
 	n     int
 	rows  map[trendKey]*TrendRow
 	order []*TrendRow
-	names []string // of states, for who picked none
-	none  error    // that picked no operator
+	names []string         // of states, for who picked none
+	none  map[string]error // of each --operator that picked none so far
 }
 
 func (t *trend) row(key trendKey) *TrendRow {
@@ -241,18 +241,14 @@ func (t *trend) add(ctx context.Context, i int, path string) (err error) {
 		own := t.row(trendKey{kind: "description"})
 		own.What, own.Bytes[i] = "description", snap.Container.Size
 	}
-	p := pick{operators: t.o.operators}
-	picked, perr := p.pickOperators(t.env, snap.Operators)
-	if perr != nil {
-		t.none = perr
-	}
+	picked := t.pick(snap)
 	for _, op := range s.Operators {
 		if !slices.Contains(picked, op.Operator) {
 			continue
 		}
 		for _, st := range op.States {
 			if st.Name != "" {
-				t.names = append(t.names, ui.Quote(t.env.text(st.Name)))
+				t.names = append(t.names, st.Name)
 			}
 			if len(t.o.states) > 0 && (st.Name == "" || !matches(t.o.states, st.Name)) {
 				continue
@@ -271,13 +267,33 @@ func (t *trend) add(ctx context.Context, i int, path string) (err error) {
 	return nil
 }
 
+// pick is the operators of a snapshot that --operator names: it need not have
+// each, if another has.
+func (t *trend) pick(snap *reader.Snapshot) []*format.Operator {
+	if len(t.o.operators) == 0 {
+		return snap.Operators
+	}
+	var picked []*format.Operator
+	for _, want := range t.o.operators {
+		p := pick{operators: []string{want}}
+		ops, err := p.pickOperators(t.env, snap.Operators)
+		if before, again := t.none[want]; err == nil || !again || before != nil {
+			t.none[want] = err
+		}
+		picked = append(picked, ops...)
+	}
+	return picked
+}
+
 // finish computes growth and limits, and sorts.
 func (t *trend) finish() error {
-	if len(t.order) == 0 && t.res.picked {
-		if t.none != nil && len(t.names) == 0 {
-			return t.none
+	for _, want := range t.o.operators {
+		if err := t.none[want]; err != nil {
+			return err
 		}
-		return &usageError{fmt.Sprintf("--state %s matches no state", ui.Quote(strings.Join(t.o.states, ", "))), "there is: " + listOr(t.names, "no operator picked has a state with a name")}
+	}
+	if err := t.env.checkGlobs(t.o.states, t.names, "state", "no operator picked has a state with a name"); err != nil {
+		return err
 	}
 	first, last := t.res.Snapshots[0], t.res.Snapshots[t.n-1]
 	t.res.Checkpoints = last.CheckpointID - first.CheckpointID
