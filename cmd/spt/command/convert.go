@@ -247,10 +247,24 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 
 // seal plans, writes unless it is a dry run, and answers. Every command that
 // writes ends in it.
+// prepare plans how a snapshot is written to out, or would be.
+func (o *writeOptions) prepare(ctx context.Context, snap *reader.Snapshot, out string) (*writer.Plan, error) {
+	plan, err := writer.Prepare(ctx, snap, out, o.opts)
+	switch {
+	case err != nil || o.opts.Files != writer.Reference:
+		return plan, err
+	case plan.Family == reader.SPT:
+		return nil, usagef("--files reference: an .spt file holds all state itself")
+	case snap.Container.Family == reader.SPT:
+		return nil, usagef("--files reference: %s is an .spt file, in which a _metadata cannot refer to state", ui.Quote(snap.Location))
+	}
+	return plan, nil
+}
+
 func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, in, out string) error {
 	progress := env.progress()
 	o.opts.Progress = progress.Add
-	plan, err := writer.Prepare(ctx, snap, out, o.opts)
+	plan, err := o.prepare(ctx, snap, out)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/writer"
 )
 
 // EditResult is the answer of commands that change something in a snapshot:
@@ -34,6 +33,7 @@ type EditChange struct {
 	WholeMaps bool   `json:"whole_maps,omitempty" jsonschema:"description=of a filter: maps of this broadcast state are not decoded, so they stayed or went as a whole and count as one element each"`
 	From      string `json:"from,omitempty"`
 	To        string `json:"to,omitempty"`
+	NewID     string `json:"new_id,omitempty" jsonschema:"description=of an operator under a new uid"`
 	Handles   int    `json:"handles,omitempty"`
 	Elements  int64  `json:"elements,omitempty" jsonschema:"description=of the state; of a filter those that stay"`
 	Bytes     int64  `json:"bytes,omitempty"`
@@ -69,7 +69,7 @@ func sealEdit(ctx context.Context, env *Env, o writeOptions, in, out string, sna
 	}
 	progress := env.progress()
 	o.opts.Progress = progress.Add
-	plan, err := writer.Prepare(ctx, snap.View(sp), out, o.opts)
+	plan, err := o.prepare(ctx, snap.View(sp), out)
 	if err != nil {
 		return inContainer(err, snap)
 	}
@@ -150,6 +150,9 @@ func changeText(c EditChange) string {
 		text += " → " + ui.Quote(c.To)
 	case c.From != "":
 		text += " " + ui.Quote(c.From)
+	}
+	if c.NewID != "" {
+		text += ", " + c.NewID
 	}
 	if c.Dropped != nil {
 		what := "element"

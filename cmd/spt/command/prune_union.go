@@ -11,7 +11,6 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
-	"github.com/savepoint-tools/spt/writer"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -395,7 +394,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 	progress := env.progress()
 	o.opts.Progress = progress.Add
 	view := snap.View(sp)
-	plan, err := writer.Prepare(ctx, view, out, o.opts)
+	plan, err := o.prepare(ctx, view, out)
 	if err != nil {
 		return err
 	}

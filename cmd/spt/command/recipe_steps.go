@@ -111,8 +111,11 @@ func (s *relocateStep) validate(env *Env) error {
 			ways++
 		}
 	}
-	if ways != 1 {
-		return usagef("it needs one way, such as map: what becomes of which references")
+	switch {
+	case ways == 0:
+		return usagef("it needs map, relative or absolute: what becomes of references")
+	case ways > 1:
+		return usagef("map, relative and absolute: one of them at a time")
 	}
 	for _, text := range s.texts {
 		m, err := reader.ParseMapping(text)

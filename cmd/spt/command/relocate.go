@@ -9,6 +9,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/writer"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -43,6 +44,13 @@ func (o *relocateOptions) validate(env *Env, in string) error {
 	var maps []reader.Mapping
 	if !other {
 		maps = env.maps
+	}
+	for i, m := range maps {
+		for _, before := range maps[:i] {
+			if before.Old == m.Old && before.New != m.New {
+				return usagef("--map names %s twice", ui.Quote(m.Old))
+			}
+		}
 	}
 	return errors.Join(o.places(maps), o.writeOptions.validate(env))
 }
@@ -87,9 +95,13 @@ names no absolute place, use spt convert.`,
 			if err := o.validate(env, args[0]); err != nil {
 				return err
 			}
-			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+			err := edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
 				return o.relocate(env, snap)
 			})
+			if _, missing := errors.AsType[*writer.MissingError](err); missing && o.relative {
+				err = &hintedError{err, "with --relative they must lie beside IN's _metadata; spt convert copies them there"}
+			}
+			return err
 		},
 	}
 	o.addFlags(cmd.Flags())
@@ -115,10 +127,7 @@ func (o *relocateOptions) relocate(env *Env, snap *reader.Snapshot) (*format.Sav
 	for _, c := range done.Changed {
 		r.Changes = append(r.Changes, EditChange{What: "relocated", From: env.text(c.From), To: env.text(c.To), Handles: c.Handles})
 	}
-	if len(done.Changed) == 0 && len(prefixes) == 0 {
-		return sp, r, nil
-	}
-	if len(done.Changed) == 0 {
+	if len(done.Changed) == 0 && len(prefixes) > 0 {
 		var there []string
 		for _, u := range done.Unmatched {
 			dir, _ := splitName(u.From)
@@ -135,11 +144,14 @@ func (o *relocateOptions) relocate(env *Env, snap *reader.Snapshot) (*format.Sav
 		for _, u := range done.Unmatched {
 			left = append(left, ui.Quote(env.text(u.From)))
 		}
-		why := "not matched and"
-		if len(prefixes) == 0 {
-			why = "cannot be relative and are"
+		why := "not matched"
+		switch {
+		case o.relative:
+			why = "which cannot be relative"
+		case base != "":
+			why = "not of files beside _metadata"
 		}
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s "+why+" left as they are: %s", ui.Plural(int64(n), "absolute reference"), shorten(left)))
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s left alone, %s: %s", ui.Plural(int64(n), "absolute reference"), why, shorten(left)))
 	}
 	return sp, r, nil
 }

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -151,7 +150,7 @@ func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snaps
 		return nil, nil, err
 	}
 	for _, d := range done {
-		r.Changes = append(r.Changes, EditChange{What: "renamed operator", Operator: env.label(d.Operator), ID: d.ID.String(), To: fmt.Sprintf("%s, %s", d.UID, d.ID)})
+		r.Changes = append(r.Changes, EditChange{What: "renamed operator", Operator: env.label(d.Operator), ID: d.ID.String(), To: d.UID, NewID: d.ID.String()})
 	}
 	return sp, r, nil
 }
