@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/types"
 	"github.com/expr-lang/expr/vm"
 
@@ -293,6 +294,7 @@ type catFilter struct {
 	vars    map[string]any
 	looks   looksAt
 	part    *catPart
+	fields  *fields
 	hint    string // for values that it does not fit
 }
 
@@ -307,7 +309,7 @@ const (
 
 func newCatFilter(text string) (*catFilter, error) {
 	env := types.Map{"KiB": types.Int, "MiB": types.Int, "GiB": types.Int}
-	f := &catFilter{vars: units(), hint: "values of other types, and those not decoded, are left out by --state, or by a condition in front:  'state == \"ids\" and value > 5'"}
+	f := &catFilter{vars: units(), fields: &fields{records: map[uintptr]bool{}, patched: map[ast.Node]*ast.MemberNode{}}, hint: "values of other types, and those not decoded, are left out by --state, or by a condition in front:  'state == \"ids\" and value > 5'"}
 	var err error
 	for f.looks = looksAtState; f.looks <= looksAtValues; f.looks++ {
 		for _, v := range catVars {
@@ -315,7 +317,7 @@ func newCatFilter(text string) (*catFilter, error) {
 				env[v.name] = v.kind
 			}
 		}
-		if f.program, err = expr.Compile(text, expr.Env(env), expr.AsBool()); err == nil {
+		if f.program, err = expr.Compile(text, append(f.fields.options(), expr.Env(env), expr.AsBool())...); err == nil {
 			return f, nil
 		}
 	}
@@ -331,7 +333,8 @@ func (f *catFilter) holds(c *catter, st *catState, it *catItem) (bool, error) {
 	}
 	f.vars["index"], f.vars["size"] = int(it.index), len(it.stored)
 	if f.looks == looksAtValues {
-		f.vars["value"], f.vars["key"] = plain(it.value), plain(it.key)
+		f.fields.next(it.part.h)
+		f.vars["value"], f.vars["key"] = f.fields.of(it.value), f.fields.of(it.key)
 	}
 	v, err := f.machine.Run(f.program, f.vars)
 	if err != nil {
@@ -345,8 +348,9 @@ func (f *catFilter) holds(c *catter, st *catState, it *catItem) (bool, error) {
 }
 
 // plain makes a value one that expressions compare and look into: integers are
-// int, byte arrays text of their bytes, and maps with text for keys are maps.
-func plain(v any) any {
+// int, byte arrays text of their bytes, and maps with text for keys are maps. Of
+// those it made, record gets the ones that have fields rather than entries.
+func plain(v any, record func(map[string]any)) any {
 	switch v := v.(type) {
 	case int8:
 		return int(v)
@@ -365,25 +369,26 @@ func plain(v any) any {
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = plain(e)
+			out[i] = plain(e, record)
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			out[k] = plain(e)
+			out[k] = plain(e, record)
 		}
+		record(out)
 		return out
 	case reader.Pairs:
-		return plain([][2]any(v))
+		return plain([][2]any(v), record)
 	case [][2]any:
 		m := make(map[string]any, len(v))
 		for _, e := range v {
 			k, ok := e[0].(string)
 			if _, twice := m[k]; !ok || twice {
-				return pairList(v)
+				return pairList(v, record)
 			}
-			m[k] = plain(e[1])
+			m[k] = plain(e[1], record)
 		}
 		return m
 	case reader.Decimal:
@@ -394,10 +399,10 @@ func plain(v any) any {
 	return v
 }
 
-func pairList(pairs [][2]any) []any {
+func pairList(pairs [][2]any, record func(map[string]any)) []any {
 	out := make([]any, len(pairs))
 	for i, e := range pairs {
-		out[i] = []any{plain(e[0]), plain(e[1])}
+		out[i] = []any{plain(e[0], record), plain(e[1], record)}
 	}
 	return out
 }

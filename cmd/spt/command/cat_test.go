@@ -293,7 +293,7 @@ func TestCatFilter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		it.part = &catPart{subtask: 3}
+		it.part = &catPart{subtask: 3, h: &format.OperatorHandle{Codec: format.CodecFlink}}
 		return f.holds(&catter{env: OSEnv()}, st, it)
 	}
 	for _, tt := range []struct {
@@ -309,6 +309,9 @@ func TestCatFilter(t *testing.T) {
 		{`value[0] == "k" and value[1] == 2`, catItem{value: []any{"k", int64(2)}}, true},
 		{`value.name == "x"`, catItem{value: map[string]any{"name": "x"}}, true},
 		{`value.a == 1 and value["b c"] == 2`, catItem{value: reader.Pairs{{"a", int64(1)}, {"b c", int16(2)}}}, true},
+		{`value.none == nil`, catItem{value: reader.Pairs{{"a", int64(1)}}}, true}, {`value?.none == nil and not ("none" in value)`, catItem{value: map[string]any{"name": "x"}}, true},
+		{`value.right == nil`, catItem{value: map[string]any{"left": "x"}}, true}, {`value.extra == nil`, catItem{value: map[string]any{"@class": "Sub", "name": "x"}}, true},
+		{`value[0].name == "x" and any(value, .name == "y")`, catItem{value: []any{map[string]any{"name": "x"}, map[string]any{"name": "y"}}}, true},
 		{`value[0][1] == "x"`, catItem{value: reader.Pairs{{int64(1), "x"}}}, true},
 		{`value contains "\xff"`, catItem{value: []byte("a\xffb")}, false}, {`len(value) == 3 and value contains "a"`, catItem{value: []byte("a\xffb")}, true},
 		{`key == "owner" and value == 0`, catItem{key: "owner", value: int32(0)}, true},
@@ -320,6 +323,13 @@ func TestCatFilter(t *testing.T) {
 	}
 	if _, err := holds(`value > 5`, &catItem{value: "six"}); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "sink/s, subtask 3, index 0") {
 		t.Errorf("%v", err)
+	}
+	// A field that a record has not is a misspelled one.
+	for _, misspelled := range []string{`value.nmae == "x"`, `value.nmae != "x"`, `value["nmae"] == nil`, `any([value], .nmae == nil)`, `not (value.inner.nmae == 1)`} {
+		record := map[string]any{"name": "x", "inner": map[string]any{"name": "x"}}
+		if _, err := holds(misspelled, &catItem{value: record}); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "there is no field nmae, but ") {
+			t.Errorf("%s: %v", misspelled, err)
+		}
 	}
 	for _, bad := range []string{"", "size >", "size", "nothing == 1", `size == "a"`} {
 		if _, err := newCatFilter(bad); exitCode(err) != exitUsage {
