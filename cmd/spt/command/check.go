@@ -214,7 +214,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	if err != nil {
 		return inContainer(err, snap)
 	}
-	files, err := checkFiles(ctx, env, snap, c.Restored)
+	files, err := checkFiles(ctx, env, snap, c.Restored, o.at)
 	if err != nil {
 		return inContainer(err, snap)
 	}
