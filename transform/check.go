@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
@@ -212,11 +211,11 @@ func (c *checker) perhapsChained(op *format.Operator) {
 
 // chainedIn is the vertex that names an operator among those it chains, or nil.
 func (c *checker) chainedIn(op *format.Operator) *JobOperator {
-	name := op.Name.String()
+	name := oneSpace(op.Name.String())
 	if name == "" {
 		return nil
 	}
-	i := slices.IndexFunc(c.o.Job.Operators, func(j JobOperator) bool { return strings.Contains(j.Description, name) })
+	i := slices.IndexFunc(c.o.Job.Operators, func(j JobOperator) bool { return slices.Contains(j.chained, name) })
 	if i < 0 {
 		return nil
 	}

@@ -405,6 +405,35 @@ func TestCheckPlan(t *testing.T) {
 	}
 }
 
+// TestChained: the names in descriptions as Flink writes them for a plan.
+func TestChained(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want []string
+	}{
+		{"", nil},
+		{"<br/>", nil},
+		{"FlatMap", []string{"FlatMap"}},
+		{"Source: numbers -&gt; other-rules-v2 -&gt; namelessness", []string{"Source: numbers", "other-rules-v2", "namelessness"}},
+		{"Source: a -&gt; b<br/>", []string{"Source: a", "b"}},
+		{"a -&gt; (b, c)", []string{"a", "b", "c"}},
+		{"a -&gt; (b -&gt; (c , d) , e -&gt; f)", []string{"a", "b", "c", "d", "e", "f"}},
+		{"a -&gt; (Calc(select=[x, y]), Map (at main(Job.java:3)))", []string{"a", "Calc(select=[x, y])", "Map (at main(Job.java:3))"}},
+		{"a, b -&gt; c", []string{"a, b", "c"}},
+		{"a-&gt;b", []string{"a->b"}},
+		{"join [Source: a, Source: b] -&gt; c", []string{"join [Source: a, Source: b]", "join", "Source: a", "Source: b", "c"}},
+		{"Source: a<br/>:- b<br/>:  :- c<br/>:  +- d -&gt; x, y<br/>+- e<br/>   +- f<br/>      +- g<br/>", []string{"Source: a", "b", "c", "d -> x, y", "e", "f", "g"}},
+		{"join [Source: a, Source: b]<br/>+- c<br/>", []string{"join [Source: a, Source: b]", "join", "Source: a", "Source: b", "c"}},
+		{"caf&eacute; &amp;lt; a &#92; &quot;b&quot; -&gt; c", []string{`café &lt; a \ "b"`, "c"}},
+		{"a -&gt; (b", []string{"a", "b"}},
+		{"a) -&gt; b] , (c", []string{"a)", "b] , (c"}},
+	} {
+		if d := cmp.Diff(tt.want, chained(tt.text)); d != "" {
+			t.Errorf("%q: -want +got\n%s", tt.text, d)
+		}
+	}
+}
+
 // oldRelease is in the names of what Flink 1.6 and before wrote.
 var oldRelease = regexp.MustCompile(`1\.[1-6]([^0-9]|$)`)
 
