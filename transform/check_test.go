@@ -318,6 +318,37 @@ func TestTypesFor(t *testing.T) {
 	}
 }
 
+// TestCheckTypeAdvice: a state can get another name; keys have none, and timers
+// and namespaces are Flink's.
+func TestCheckTypeAdvice(t *testing.T) {
+	inWindows := ofKeyed("k", "value", "Long")
+	inWindows.Serializers = []types.Serializer{inWindows.Serializers[0], {Key: "NAMESPACE_SERIALIZER", Snapshot: serializer("Int")}}
+	for _, tt := range []struct {
+		name     string
+		was, now Schemas
+		renames  bool
+	}{
+		{"values", schemas("", ofKeyed("k", "value", "Long")), schemas("", ofKeyed("k", "value", "Int")), true},
+		{"elements", schemas("", ofList("l", 0, "Long")), schemas("", ofList("l", 0, "Int")), true},
+		{"keys", schemas("Long"), schemas("Int"), false},
+		{"timers", schemas("", ofKeyed("t", types.Timers, "Long")), schemas("", ofKeyed("t", types.Timers, "Int")), false},
+		{"namespaces", schemas("", ofKeyed("k", "value", "Long")), schemas("", inWindows), false},
+	} {
+		r, err := Check(t.Context(), memoryInput(plain("a", 1)), CheckOptions{Schema: tt.was, Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{plain("a", 1)}}, Schema: tt.now}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Findings) != 1 || r.Findings[0].Code != "type" {
+			t.Errorf("%s: %v", tt.name, codes(r))
+			continue
+		}
+		advice := r.Findings[0].Advice
+		if strings.Contains(advice, "another name") != tt.renames || strings.Contains(advice, `spt drop IN OUT --operator "a"`) == tt.renames {
+			t.Errorf("%s: %s", tt.name, advice)
+		}
+	}
+}
+
 // TestCheckCorpus: no snapshot has what the release that wrote it cannot read, and
 // the types of each fit itself.
 func TestCheckCorpus(t *testing.T) {
