@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
@@ -136,6 +135,7 @@ type checker struct {
 	report *CheckReport
 	taken  map[*format.Operator]bool
 	to     map[*format.Operator]int32 // parallelism that the job's plan gives it
+	unsure map[*format.Operator]bool  // without state, and perhaps not in the job
 	// described is how the states of the restored operators are serialized.
 	described map[*format.Operator]*described
 }
@@ -149,7 +149,7 @@ func (c *checker) match() {
 	for _, j := range job.Operators {
 		byID[j.ID] = j
 	}
-	c.taken, c.to = map[*format.Operator]bool{}, map[*format.Operator]int32{}
+	c.taken, c.to, c.unsure = map[*format.Operator]bool{}, map[*format.Operator]int32{}, map[*format.Operator]bool{}
 	found := map[format.OperatorID]bool{}
 	for _, op := range c.in.Operators {
 		j, ok := byID[op.ID]
@@ -158,7 +158,8 @@ func (c *checker) match() {
 			c.report.Matched = append(c.report.Matched, CheckMatch{op, j.Name, c.parallelism(op)})
 			continue
 		}
-		if !job.Whole && c.perhapsChained(op) {
+		if !job.Whole {
+			c.perhapsChained(op)
 			continue
 		}
 		c.noTaker(op)
@@ -188,27 +189,37 @@ func (c *checker) noTaker(op *format.Operator) {
 
 // perhapsChained is for a plan that names only the first operator of each
 // chain: another one may or may not be in the job.
-func (c *checker) perhapsChained(op *format.Operator) bool {
-	if hasNoState(op) {
-		c.taken[op] = true
-		return true
-	}
-	if name := op.Name.String(); name != "" {
-		for _, j := range c.o.Job.Operators {
-			if strings.Contains(j.Description, name) {
-				c.taken[op], c.to[op] = true, j.Parallelism
-				c.add(CheckFinding{Severity: SeverityNote, Code: "chained", Operator: op,
-					Message: fmt.Sprintf("no vertex of the plan has its id; by its name it is chained behind another in %q. A plan has ids of vertices only, so this is not certain", j.Description),
-					Advice:  "--names FILE with the job's uids tells for sure"})
-				return true
-			}
-		}
-	}
+func (c *checker) perhapsChained(op *format.Operator) {
 	c.taken[op] = true
-	c.add(CheckFinding{Severity: SeverityWarning, Code: "not-in-plan", Operator: op,
-		Message: "no vertex of the plan has its id. A vertex has the id of the first operator of its chain, so this one may be chained behind another, or it may be gone, and then Flink refuses the restore",
-		Advice:  "--names FILE with the job's uids tells for sure"})
-	return true
+	behind := c.chainedIn(op)
+	if behind != nil {
+		c.to[op] = behind.Parallelism
+	}
+	switch {
+	case hasNoState(op):
+		c.unsure[op] = behind == nil
+	case behind != nil:
+		c.add(CheckFinding{Severity: SeverityNote, Code: "chained", Operator: op,
+			Message: fmt.Sprintf("no vertex of the plan has its id; by its name it is chained behind another in %q. A plan has ids of vertices only, so this is not certain", behind.Description),
+			Advice:  "--names FILE with the job's uids tells for sure"})
+	default:
+		c.add(CheckFinding{Severity: SeverityWarning, Code: "not-in-plan", Operator: op,
+			Message: "no vertex of the plan has its id. A vertex has the id of the first operator of its chain, so this one may be chained behind another, or it may be gone, and then Flink refuses the restore",
+			Advice:  "--names FILE with the job's uids tells for sure"})
+	}
+}
+
+// chainedIn is the vertex that names an operator among those it chains, or nil.
+func (c *checker) chainedIn(op *format.Operator) *JobOperator {
+	name := oneSpace(op.Name.String())
+	if name == "" {
+		return nil
+	}
+	i := slices.IndexFunc(c.o.Job.Operators, func(j JobOperator) bool { return slices.Contains(j.chained, name) })
+	if i < 0 {
+		return nil
+	}
+	return &c.o.Job.Operators[i]
 }
 
 // parallelism is that with which an operator will run.
@@ -225,29 +236,10 @@ func (c *checker) parallelism(op *format.Operator) int32 {
 // operator checks what one operator's state will meet.
 func (c *checker) operator(ctx context.Context, op *format.Operator) error {
 	c.native(op)
+	p := c.parallelism(op)
+	c.limits(op, p)
 	if hasNoState(op) {
 		return nil
-	}
-	p := c.parallelism(op)
-	free := &ParallelismError{Operator: op.Label(), To: p, Max: op.MaxParallelism, Free: !hasKeyed(op)}
-	other := "" // another way out
-	if free.Free {
-		other = ", or give its state another max parallelism, for it has no keyed state:  " + free.set()
-	}
-	switch {
-	case p > op.MaxParallelism:
-		c.add(CheckFinding{Severity: SeverityError, Code: "parallelism", Operator: op,
-			Message: fmt.Sprintf("it would run at parallelism %d, above the max parallelism %d of its state: Flink refuses the restore", p, op.MaxParallelism),
-			Advice:  fmt.Sprintf("run it at parallelism %d or less", op.MaxParallelism) + other})
-	case c.o.MaxParallelism > 0 && p > c.o.MaxParallelism:
-		c.add(CheckFinding{Severity: SeverityError, Code: "parallelism", Operator: op,
-			Message: fmt.Sprintf("it would run at parallelism %d, above the max parallelism %d that the job sets", p, c.o.MaxParallelism),
-			Advice:  "lower the parallelism of the job"})
-	}
-	if m := c.o.MaxParallelism; m > 0 && m != op.MaxParallelism {
-		c.add(CheckFinding{Severity: SeverityError, Code: "max-parallelism", Operator: op,
-			Message: fmt.Sprintf("the job sets max parallelism %d, its state was written with %d: Flink refuses the restore", m, op.MaxParallelism),
-			Advice:  fmt.Sprintf("let the job set none, or %d", op.MaxParallelism)})
 	}
 	c.finished(op, p)
 	if p != op.Parallelism && hasChannels(op) {
@@ -265,6 +257,49 @@ func (c *checker) operator(ctx context.Context, op *format.Operator) error {
 	}
 	c.keyed(op)
 	return c.types(ctx, op)
+}
+
+// limits compares parallelisms with the max parallelism that the snapshot has of
+// an operator. Flink does so for each operator that the job has, with state or
+// without (spec flink-operator-state B12).
+func (c *checker) limits(op *format.Operator, p int32) {
+	empty := hasNoState(op)
+	of, whose, severity, refuses := "of its state", "its state", SeverityError, "Flink refuses the restore"
+	if empty {
+		of, whose = "that the snapshot has of it, though it holds no state", "it"
+	}
+	if c.unsure[op] {
+		severity, refuses = SeverityWarning, "if the job has it, Flink refuses the restore"
+	}
+	free := &ParallelismError{Operator: op.Label(), To: p, Max: op.MaxParallelism, Free: !hasKeyed(op)}
+	other := "" // another way out
+	if free.Free {
+		other = ", or give " + whose + " another max parallelism, for it has no keyed state:  " + free.set()
+	}
+	switch {
+	case p > op.MaxParallelism && len(op.Subtasks) > 0: // else there is nothing to hand out
+		c.add(CheckFinding{Severity: severity, Code: "parallelism", Operator: op,
+			Message: fmt.Sprintf("it would run at parallelism %d, above the max parallelism %d %s: %s", p, op.MaxParallelism, of, refuses),
+			Advice:  fmt.Sprintf("run it at parallelism %d or less", op.MaxParallelism) + other})
+	case c.o.MaxParallelism > 0 && p > c.o.MaxParallelism:
+		c.add(CheckFinding{Severity: severity, Code: "parallelism", Operator: op,
+			Message: fmt.Sprintf("it would run at parallelism %d, above the max parallelism %d that the job sets", p, c.o.MaxParallelism),
+			Advice:  "lower the parallelism of the job"})
+	}
+	m := c.o.MaxParallelism
+	if m <= 0 || m == op.MaxParallelism {
+		return
+	}
+	f := CheckFinding{Severity: severity, Code: "max-parallelism", Operator: op,
+		Message: fmt.Sprintf("the job sets max parallelism %d, its state was written with %d: %s", m, op.MaxParallelism, refuses),
+		Advice:  fmt.Sprintf("let the job set none, or %d", op.MaxParallelism)}
+	if empty {
+		f.Message = fmt.Sprintf("the job sets max parallelism %d, the snapshot has it with %d, which counts though it holds no state: %s", m, op.MaxParallelism, refuses)
+	}
+	if free.Free && p <= m {
+		f.Advice += fmt.Sprintf(", or give it that of the job, for it has no keyed state:  spt set IN OUT --operator %q --max-parallelism %d", op.Label(), m)
+	}
+	c.add(f)
 }
 
 // native refuses state that only Go programs read.

@@ -3,6 +3,9 @@ package transform
 import (
 	"encoding/json"
 	"fmt"
+	"html"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
@@ -22,6 +25,8 @@ type JobOperator struct {
 	Name        string // uid, or what else it is known by
 	Parallelism int32  // 0: not known
 	Description string // of the vertex, in a plan: names of all that is chained
+
+	chained []string // those names, each by itself
 }
 
 // JobOfNames makes a job of the uids of its operators. One of 32 hex digits is
@@ -79,16 +84,89 @@ func ParsePlan(text []byte) (*Job, error) {
 		}
 		seen[id] = true
 		name := plainDescription(n.Description)
-		j.Operators = append(j.Operators, JobOperator{ID: id, Name: name, Parallelism: n.Parallelism, Description: name})
+		j.Operators = append(j.Operators, JobOperator{ID: id, Name: name, Parallelism: n.Parallelism, Description: name, chained: chained(n.Description)})
 	}
 	return j, nil
 }
 
 // plainDescription undoes what Flink does to descriptions for its web page:
 // HTML entities and line breaks.
-func plainDescription(s string) string {
-	s = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#39;", "'", "&amp;", "&", "<br/>", " ", "<br />", " ", "<br>", " ").Replace(s)
-	return strings.Join(strings.Fields(s), " ")
+func plainDescription(s string) string { return strings.Join(descriptionLines(s), " ") }
+
+// descriptionLines are the lines of a description that are not blank.
+func descriptionLines(s string) []string {
+	var lines []string
+	for line := range strings.SplitSeq(lineBreak.ReplaceAllString(s, "\n"), "\n") {
+		if line = oneSpace(html.UnescapeString(line)); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func oneSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+var (
+	lineBreak = regexp.MustCompile(`<br ?/?>`)
+	branch    = regexp.MustCompile(`^(?:: )*[:+]- `) // once runs of blanks are one
+)
+
+// chained lists the names in the description of a vertex. Flink writes it as a
+// tree, an operator a line behind ":- " or "+- ", or in one line, as "a -> b" or
+// "a -> (b, c -> d)"; either has the sources that are chained into a head in
+// brackets behind it: "a [b, c]". What stands in brackets of a name is of it.
+func chained(description string) []string {
+	lines := descriptionLines(description)
+	tree := slices.ContainsFunc(lines, branch.MatchString)
+	var all []string
+	for _, line := range lines {
+		names := []string{branch.ReplaceAllString(line, "")}
+		if !tree {
+			names = cascade(line)
+		}
+		for _, name := range names {
+			all = append(all, name)
+			if head, sources, ok := strings.Cut(name, " ["); ok && strings.HasSuffix(sources, "]") {
+				all = append(all, head)
+				for s := range strings.SplitSeq(strings.TrimSuffix(sources, "]"), ",") {
+					all = append(all, strings.TrimSpace(s))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// cascade splits a description in one line.
+func cascade(line string) []string {
+	var all []string
+	start, inner, groups := 0, 0, 0 // of the name, brackets in it, brackets around it
+	end := func(i, next int) {
+		all = append(all, strings.TrimSpace(line[start:i]))
+		start = next
+	}
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case inner == 0 && strings.HasPrefix(line[i:], " -> "):
+			end(i, i+4)
+			if strings.HasPrefix(line[start:], "(") {
+				groups++
+				start++
+			}
+			i = start - 1
+		case c == '(' || c == '[':
+			inner++
+		case (c == ')' || c == ']') && inner > 0:
+			inner--
+		case inner == 0 && groups > 0 && c == ')':
+			end(i, i+1)
+			groups--
+		case inner == 0 && groups > 0 && c == ',':
+			end(i, i+1)
+		}
+	}
+	end(len(line), len(line))
+	return slices.DeleteFunc(all, func(name string) bool { return name == "" })
 }
 
 // WithPlan adds to a job of names what a plan says of the parallelism of its
@@ -101,7 +179,7 @@ func (j *Job) WithPlan(plan *Job) *Job {
 	}
 	for _, op := range j.Operators {
 		if p, ok := byID[op.ID]; ok {
-			op.Parallelism, op.Description = p.Parallelism, p.Description
+			op.Parallelism, op.Description, op.chained = p.Parallelism, p.Description, p.chained
 			delete(byID, op.ID)
 		}
 		out.Operators = append(out.Operators, op)

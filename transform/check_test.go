@@ -112,9 +112,13 @@ func TestCheckFindings(t *testing.T) {
 			[]string{"error no-taker a", "note starts-empty b"}},
 		{"parallelism at the limit", []*format.Operator{plain("a", 2)}, nil, CheckOptions{Parallelism: 128}, nil},
 		{"parallelism above it", []*format.Operator{plain("a", 2)}, nil, CheckOptions{Parallelism: 129}, []string{"error parallelism a"}},
-		{"parallelism of an operator without state", []*format.Operator{operator("a", nil)}, nil, CheckOptions{Parallelism: 129}, nil},
+		{"parallelism of an operator without state", []*format.Operator{operator("a", nil)}, nil, CheckOptions{Parallelism: 129}, []string{"error parallelism a"}},
+		{"parallelism of an operator without subtasks", []*format.Operator{operator("a")}, nil, CheckOptions{Parallelism: 129}, nil},
 		{"max parallelism", []*format.Operator{plain("a", 2)}, nil, CheckOptions{MaxParallelism: 128}, nil},
 		{"another max parallelism", []*format.Operator{plain("a", 2)}, nil, CheckOptions{MaxParallelism: 256}, []string{"error max-parallelism a"}},
+		{"another max parallelism, no state", []*format.Operator{operator("a", nil)}, nil, CheckOptions{MaxParallelism: 64}, []string{"error max-parallelism a"}},
+		{"another max parallelism, no state, perhaps not in the job", []*format.Operator{operator("a", nil)}, nil, CheckOptions{MaxParallelism: 64, Job: &Job{Operators: JobOfNames([]string{"b"}).Operators}}, []string{"warning max-parallelism a", "note starts-empty b"}},
+		{"another max parallelism, no state, not in the job", []*format.Operator{operator("a", nil)}, nil, CheckOptions{MaxParallelism: 64, Job: JobOfNames([]string{"b"})}, []string{"note not-in-job a", "note starts-empty b"}},
 		{"a max parallelism below", []*format.Operator{plain("a", 2)}, nil, CheckOptions{MaxParallelism: 1}, []string{"error parallelism a", "error max-parallelism a"}},
 		{"union", []*format.Operator{operator("a", handle("1", union("x")), handle("2", union("long")))}, nil, CheckOptions{}, []string{"note union a/u"}},
 		{"union, one subtask", []*format.Operator{operator("a", handle("1", union("x")), handle("2", union("long")))}, nil, CheckOptions{Parallelism: 1}, nil},
@@ -314,6 +318,37 @@ func TestTypesFor(t *testing.T) {
 	}
 }
 
+// TestCheckTypeAdvice: a state can get another name; keys have none, and timers
+// and namespaces are Flink's.
+func TestCheckTypeAdvice(t *testing.T) {
+	inWindows := ofKeyed("k", "value", "Long")
+	inWindows.Serializers = []types.Serializer{inWindows.Serializers[0], {Key: "NAMESPACE_SERIALIZER", Snapshot: serializer("Int")}}
+	for _, tt := range []struct {
+		name     string
+		was, now Schemas
+		renames  bool
+	}{
+		{"values", schemas("", ofKeyed("k", "value", "Long")), schemas("", ofKeyed("k", "value", "Int")), true},
+		{"elements", schemas("", ofList("l", 0, "Long")), schemas("", ofList("l", 0, "Int")), true},
+		{"keys", schemas("Long"), schemas("Int"), false},
+		{"timers", schemas("", ofKeyed("t", types.Timers, "Long")), schemas("", ofKeyed("t", types.Timers, "Int")), false},
+		{"namespaces", schemas("", ofKeyed("k", "value", "Long")), schemas("", inWindows), false},
+	} {
+		r, err := Check(t.Context(), memoryInput(plain("a", 1)), CheckOptions{Schema: tt.was, Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{plain("a", 1)}}, Schema: tt.now}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Findings) != 1 || r.Findings[0].Code != "type" {
+			t.Errorf("%s: %v", tt.name, codes(r))
+			continue
+		}
+		advice := r.Findings[0].Advice
+		if strings.Contains(advice, "another name") != tt.renames || strings.Contains(advice, `spt drop IN OUT --operator "a"`) == tt.renames {
+			t.Errorf("%s: %s", tt.name, advice)
+		}
+	}
+}
+
 // TestCheckCorpus: no snapshot has what the release that wrote it cannot read, and
 // the types of each fit itself.
 func TestCheckCorpus(t *testing.T) {
@@ -398,6 +433,35 @@ func TestCheckPlan(t *testing.T) {
 	}
 	if bare, err := ParsePlan([]byte(`{"nodes":[{"id":"` + id("a") + `","parallelism":4}]}`)); err != nil || bare.Operators[0].Parallelism != 4 {
 		t.Errorf("a bare plan: %+v, %v", bare, err)
+	}
+}
+
+// TestChained: the names in descriptions as Flink writes them for a plan.
+func TestChained(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want []string
+	}{
+		{"", nil},
+		{"<br/>", nil},
+		{"FlatMap", []string{"FlatMap"}},
+		{"Source: numbers -&gt; other-rules-v2 -&gt; namelessness", []string{"Source: numbers", "other-rules-v2", "namelessness"}},
+		{"Source: a -&gt; b<br/>", []string{"Source: a", "b"}},
+		{"a -&gt; (b, c)", []string{"a", "b", "c"}},
+		{"a -&gt; (b -&gt; (c , d) , e -&gt; f)", []string{"a", "b", "c", "d", "e", "f"}},
+		{"a -&gt; (Calc(select=[x, y]), Map (at main(Job.java:3)))", []string{"a", "Calc(select=[x, y])", "Map (at main(Job.java:3))"}},
+		{"a, b -&gt; c", []string{"a, b", "c"}},
+		{"a-&gt;b", []string{"a->b"}},
+		{"join [Source: a, Source: b] -&gt; c", []string{"join [Source: a, Source: b]", "join", "Source: a", "Source: b", "c"}},
+		{"Source: a<br/>:- b<br/>:  :- c<br/>:  +- d -&gt; x, y<br/>+- e<br/>   +- f<br/>      +- g<br/>", []string{"Source: a", "b", "c", "d -> x, y", "e", "f", "g"}},
+		{"join [Source: a, Source: b]<br/>+- c<br/>", []string{"join [Source: a, Source: b]", "join", "Source: a", "Source: b", "c"}},
+		{"caf&eacute; &amp;lt; a &#92; &quot;b&quot; -&gt; c", []string{`café &lt; a \ "b"`, "c"}},
+		{"a -&gt; (b", []string{"a", "b"}},
+		{"a) -&gt; b] , (c", []string{"a)", "b] , (c"}},
+	} {
+		if d := cmp.Diff(tt.want, chained(tt.text)); d != "" {
+			t.Errorf("%q: -want +got\n%s", tt.text, d)
+		}
 	}
 }
 

@@ -220,7 +220,7 @@ func (c *checker) types(ctx context.Context, op *format.Operator) error {
 		c.once(CheckFinding{Severity: SeverityWarning, Code: "types-not-checked", Operator: op, Message: "the types that the job has could not be told, or not of all: " + reason(err)})
 	}
 	if d.Key != nil && now.Key != nil {
-		c.fit(op, "", "its keys", types.Compare(d.Key, now.Key), false)
+		c.fit(op, "", "its keys", types.Compare(d.Key, now.Key), false, false)
 	}
 	for _, was := range d.States {
 		found := false
@@ -268,36 +268,42 @@ func (c *checker) state(op *format.Operator, was, now *types.StateSchema) {
 		return
 	}
 	for _, k := range was.Serializers {
-		what, migrates := "its values", was.Keyed != types.Timers
+		// Timers and what windows hold have names that Flink gives them.
+		what, migrates, named := "its values", was.Keyed != types.Timers, was.Keyed != types.Timers
 		switch {
 		case was.Keyed == types.Timers:
 			what = "its timers"
 		case k.Key == "NAMESPACE_SERIALIZER":
-			what, migrates = "its namespaces", false
+			what, migrates, named = "its namespaces", false, false
 		case k.Key == "KEY_SERIALIZER", k.Key == "USER_KEY_SERIALIZER":
 			what = "the keys of its map"
 		}
 		if b := now.Serializer(k.Key); b != nil {
-			c.fit(op, name, what, types.Compare(k.Snapshot, b), migrates)
+			c.fit(op, name, what, types.Compare(k.Snapshot, b), migrates, named)
 		}
 	}
 }
 
-// fit notes a change of types. What cannot be migrated has to fit as it is.
-func (c *checker) fit(op *format.Operator, state, what string, change types.Change, migrates bool) {
+// fit notes a change of types. What cannot be migrated has to fit as it is; what
+// has a name of the user's can get another, and start empty under that.
+func (c *checker) fit(op *format.Operator, state, what string, change types.Change, migrates, named bool) {
 	f := CheckFinding{Operator: op, State: state, Code: "type"}
+	advice := "give the job the old type back, or the state another name"
+	if !named {
+		advice = fmt.Sprintf("give the job the old type back, or let the operator start anew, without its state:  spt drop IN OUT --operator %q", op.Label())
+	}
 	switch {
 	case change.Fit == types.Fits:
 		return
 	case change.Unnoticed:
 		f.Severity, f.Message = SeverityError, fmt.Sprintf("%s are of another type in the job: %s. Flink compares what is inside only and does not notice: the job fails when it uses them", what, change.Why)
-		f.Advice = "give the job the old type back, or the state another name"
+		f.Advice = advice
 	case change.Fit == types.FitsNot:
 		f.Severity, f.Message = SeverityError, fmt.Sprintf("%s are of another type in the job: %s. Flink refuses it", what, change.Why)
-		f.Advice = "give the job the old type back, or the state another name"
+		f.Advice = advice
 	case change.Fit == types.Migrates && !migrates:
 		f.Severity, f.Message = SeverityError, fmt.Sprintf("%s are of a changed type in the job: %s. Flink migrates values, not these, and refuses it", what, change.Why)
-		f.Advice = "give the job the old type back, or the state another name"
+		f.Advice = advice
 	case change.Fit == types.Migrates:
 		f.Severity, f.Code, f.Message = SeverityNote, "type-migrates", fmt.Sprintf("%s are of a changed type in the job: %s. Flink migrates them", what, change.Why)
 	default:

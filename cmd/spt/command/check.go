@@ -115,7 +115,7 @@ uids.
 
 Checked are: state that no operator takes; operators that start empty;
 parallelism and max parallelism; files that are not where they are said to be,
-and those in the folder of another checkpoint; union state that grows; broadcast
+and those in the folder of another snapshot; union state that grows; broadcast
 copies that differ; finished operators; records in flight; the order in which
 elements are handed out; incremental state that must not be claimed; native
 savepoints without timers; state that cannot be read; values that Kryo wrote in
@@ -214,7 +214,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	if err != nil {
 		return inContainer(err, snap)
 	}
-	files, err := checkFiles(ctx, env, snap, c.Restored)
+	files, err := checkFiles(ctx, env, snap, c.Restored, o.at)
 	if err != nil {
 		return inContainer(err, snap)
 	}

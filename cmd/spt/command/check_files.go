@@ -24,8 +24,12 @@ type fileFinding struct {
 }
 
 // checkFiles looks for the files that the restored operators need, at the places
-// where Flink will look for them.
-func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, ops []*format.Operator) ([]transform.CheckFinding, error) {
+// where Flink will look for them when it restores the snapshot from at.
+func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, ops []*format.Operator, at string) ([]transform.CheckFinding, error) {
+	folder, err := snap.URI(ctx)
+	if err != nil {
+		return nil, err
+	}
 	part := &format.Savepoint{Location: snap.Location, ID: snap.ID, Kind: snap.Kind, Operators: ops}
 	s, err := summary.Of(ctx, part)
 	if err != nil {
@@ -35,7 +39,7 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, ops []*for
 	if err != nil {
 		return nil, err
 	}
-	c := fileChecker{env: env, snap: snap, at: map[[3]string]*fileFinding{}, users: map[string]*format.Operator{}}
+	c := fileChecker{env: env, snap: snap, found: map[[3]string]*fileFinding{}, users: map[string]*format.Operator{}, folder: route.Clean(folder), at: route.Clean(at), owners: map[string]string{}}
 	_ = part.EachStream(func(p format.Place, st format.Stream) error {
 		path, _, ok := format.Reference(st)
 		if !ok {
@@ -74,24 +78,32 @@ type fileChecker struct {
 	env   *Env
 	snap  *reader.Snapshot
 	order []*fileFinding
-	at    map[[3]string]*fileFinding // by code, folder and what is wrong
+	found map[[3]string]*fileFinding // by code, folder and what is wrong
 	users map[string]*format.Operator
+
+	folder string            // of the snapshot, as Flink would name it
+	at     string            // where Flink will restore it from
+	owners map[string]string // by folder, "" where no other snapshot has it
 }
 
 func (c *fileChecker) file(ctx context.Context, f reader.FileState) error {
 	dir, name := splitName(f.Path)
-	owner := foreignFolder(f.Path, c.snap)
+	owner, err := c.owner(ctx, f)
+	if err != nil {
+		return err
+	}
+	quoted := ui.Quote(c.env.text(owner))
 	where := "in " + ui.Quote(c.env.text(dir))
 	if f.Relative {
 		where = "beside _metadata"
 	}
 	add := func(severity transform.Severity, code, what, andThen, advice string) {
 		key := [3]string{code, dir, what}
-		found := c.at[key]
+		found := c.found[key]
 		if found == nil {
 			found = &fileFinding{what: what, andThen: andThen, example: c.env.text(name)}
 			found.CheckFinding = transform.CheckFinding{Severity: severity, Code: code, Operator: c.users[f.Path], Advice: advice}
-			c.at[key] = found
+			c.found[key] = found
 			c.order = append(c.order, found)
 		}
 		if found.files++; c.users[f.Path] != found.Operator {
@@ -101,7 +113,7 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState) error {
 	switch {
 	case errors.Is(f.Err, storage.ErrNotExist) && owner != "":
 		add(transform.SeverityError, "file-gone", "not there any more "+where, "that is the folder of another snapshot, which took them along when it was deleted",
-			"find a copy of "+owner+" and say where with --map OLD=NEW, or take another snapshot")
+			"find a copy of "+quoted+" and say where with --map OLD=NEW, or take another snapshot")
 	case errors.Is(f.Err, storage.ErrNotExist):
 		add(transform.SeverityError, "file-missing", "not there "+where, "", "where it lies elsewhere, --map OLD=NEW looks there and spt relocate writes it down; spt verify names every file")
 	case f.Err != nil:
@@ -119,7 +131,7 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState) error {
 			"spt convert IN OUT makes a copy that names no other place; spt relocate rewrites the references")
 	case owner != "":
 		add(transform.SeverityWarning, "file-of-another", where, "that is the folder of another snapshot: when it is deleted, this one no longer restores",
-			"keep "+owner+", or make a copy that needs no other: spt convert IN OUT")
+			"keep "+quoted+", or make a copy that needs no other: spt convert IN OUT")
 	}
 	return nil
 }
@@ -134,19 +146,69 @@ func reason(err error) string {
 }
 
 var (
-	checkpointFolder = regexp.MustCompile(`/chk-([0-9]+)/[^/]*$`)
-	savepointFolder  = regexp.MustCompile(`/(savepoint-[0-9a-f]{6}-[0-9a-f]{12})/[^/]*$`)
+	checkpointFolder = regexp.MustCompile(`^chk-([0-9]+)$`)
+	savepointFolder  = regexp.MustCompile(`^savepoint-[0-9a-f]{6}-[0-9a-f]{12}$`)
 )
 
-// foreignFolder names the folder of another snapshot in which a file lies, or
-// "". What is shared between checkpoints lies in none: Flink deletes it when
-// nothing refers to it any more; but the folder of a snapshot goes as a whole.
-func foreignFolder(path string, snap *reader.Snapshot) string {
-	if m := checkpointFolder.FindStringSubmatch(path); m != nil && m[1] != fmt.Sprint(snap.ID) {
-		return "chk-" + m[1]
+// owner names the folder of another snapshot in which a file lies, or "". What
+// is shared between checkpoints lies in none: Flink deletes it when nothing refers
+// to it any more; but the folder of a snapshot goes as a whole.
+func (c *fileChecker) owner(ctx context.Context, f reader.FileState) (string, error) {
+	dir := route.Dir(f.Path)
+	if f.Relative || dir == c.at {
+		return "", nil
 	}
-	if m := savepointFolder.FindStringSubmatch(path); m != nil && m[1] != route.Base(route.Clean(snap.Location)) {
-		return m[1]
+	name := route.Base(dir)
+	checkpoint, savepoint := checkpointFolder.FindStringSubmatch(name), savepointFolder.MatchString(name)
+	if f.Err != nil || f.Found.Instead != "" {
+		// There is only the name to go by, and one that the snapshot's own folder
+		// could have had may be where that was.
+		if checkpoint != nil && checkpoint[1] != fmt.Sprint(c.snap.ID) || savepoint && name != route.Base(route.Clean(c.snap.Location)) {
+			return name, nil
+		}
+		return "", nil
 	}
-	return ""
+	owner, known := c.owners[dir]
+	if known {
+		return owner, nil
+	}
+	own, err := c.isOwn(ctx, f.Found)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case own:
+	case checkpoint != nil || savepoint:
+		owner = name
+	default:
+		_, err := f.Found.Store.Stat(ctx, route.Join(route.Dir(f.Found.Name), reader.MetadataName))
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		if err == nil {
+			owner = name
+		}
+	}
+	c.owners[dir] = owner
+	return owner, nil
+}
+
+// isOwn is whether a file lies in the snapshot's own folder.
+func (c *fileChecker) isOwn(ctx context.Context, f reader.Found) (bool, error) {
+	dir := route.Dir(f.Name)
+	if f.Store == c.snap.Store() && dir == route.Dir(c.snap.Container.Name) {
+		return true, nil
+	}
+	uri := route.Dir(f.URI)
+	if s, ok := f.Store.(storage.Canonicalizer); ok {
+		if dir == "" {
+			dir = "."
+		}
+		path, err := s.Canonical(ctx, dir)
+		if err != nil {
+			return false, err
+		}
+		uri = "file:" + path
+	}
+	return uri == c.folder, nil
 }
