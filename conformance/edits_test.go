@@ -458,3 +458,20 @@ func TestEditDowngrade(t *testing.T) {
 		})
 	}
 }
+
+// Max parallelism is compared for operators without state too, where the job
+// sets its own.
+func TestEditMaxParallelismRefused(t *testing.T) {
+	eachVersion(t, func(t *testing.T, version Version) {
+		f := Use(t, version)
+		j := &editJudge{f: f, s: madeOnce(t, f, Options{Shape: "operator", MaxParallelism: 128}), uid: "sink"}
+		rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
+			sp, done, err := transform.SetMaxParallelism(in.Savepoint, j.picked, 64)
+			if len(done) != 1 {
+				t.Fatalf("%d operators set", len(done))
+			}
+			return sp, err
+		})
+		JudgeRefused(t, j.f, rewritten, Choices{}, "Max parallelism mismatch")
+	})
+}

@@ -325,10 +325,10 @@ func TestCatFilter(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	// A field that a record has not is a misspelled one.
-	for _, misspelled := range []string{`value.nmae == "x"`, `value.nmae != "x"`, `value["nmae"] == nil`, `any([value], .nmae == nil)`, `not (value.inner.nmae == 1)`} {
+	for _, wrong := range []string{`value.nope == "x"`, `value.nope != "x"`, `value["nope"] == nil`, `any([value], .nope == nil)`, `not (value.inner.nope == 1)`} {
 		record := map[string]any{"name": "x", "inner": map[string]any{"name": "x"}}
-		if _, err := holds(misspelled, &catItem{value: record}); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "there is no field nmae, but ") {
-			t.Errorf("%s: %v", misspelled, err)
+		if _, err := holds(wrong, &catItem{value: record}); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "there is no field nope, but ") {
+			t.Errorf("%s: %v", wrong, err)
 		}
 	}
 	for _, bad := range []string{"", "size >", "size", "nothing == 1", `size == "a"`} {
