@@ -72,7 +72,7 @@ func commonForm(states []format.StateRuns) (form, error) {
 	seen := make(map[format.Text]bool, len(states))
 	for _, s := range states {
 		if s.Form != states[0].Form {
-			return form{}, format.Errorf(format.ErrUnsupported, "states %q and %q are of streams made differently, and cannot share one", states[0].Name, s.Name)
+			return form{}, format.Errorf(format.ErrUnsupported, "states %q and %q cannot share a stream: they are from streams %s, and %s", states[0].Name, s.Name, describe(states[0].Form), describe(s.Form))
 		}
 		if seen[s.Name] {
 			return form{}, fmt.Errorf("two states of the name %q in one handle", s.Name)

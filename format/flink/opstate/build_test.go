@@ -259,7 +259,7 @@ func TestBuildRefused(t *testing.T) {
 		}), nil, "entries from 0 on"},
 		{"one name twice", all(func(s []format.StateRuns) []format.StateRuns { return append(s, s[0]) }), nil, "two states"},
 		{"another mode", all(func(s []format.StateRuns) []format.StateRuns { s[0].Mode = format.ModeBroadcast; return s }), format.ErrCorrupt, "a state of kind 1 among those of kind 2"},
-		{"another form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Form = "\x05\x00"; return s }), format.ErrUnsupported, "made differently"},
+		{"another form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Form = "\x05\x00"; return s }), format.ErrUnsupported, "cannot share a stream: they are from streams of version 5, and of version"},
 		{"foreign form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Form, s[1].Form = "", ""; return s }), format.ErrUnsupported, "not described by this codec"},
 		{"a cut description", all(func(s []format.StateRuns) []format.StateRuns { s[0].Envelope = s[0].Envelope[:20]; return s }), format.ErrTruncated, "cut short"},
 	} {

@@ -2,6 +2,7 @@ package opstate
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -30,6 +31,28 @@ type unsplit struct {
 	why    string // the class that is not known, and so on
 	states []format.NamedState
 	bytes  []byte
+}
+
+// describe says how a stream is made.
+func describe(w format.Wire) string {
+	f, err := parseForm(w)
+	if err != nil {
+		return "of no known form"
+	}
+	how := fmt.Sprintf("of version %d", f.version)
+	if f.version == 0 {
+		how = "of raw state"
+	}
+	switch {
+	case f.compressed && f.headers:
+		how += ", each state compressed by itself"
+	case f.compressed:
+		how += ", compressed"
+	}
+	if f.unsplit != nil {
+		how += ", described as a whole"
+	}
+	return how
 }
 
 func (f form) wire() (format.Wire, error) {
