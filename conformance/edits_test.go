@@ -472,6 +472,6 @@ func TestEditMaxParallelismRefused(t *testing.T) {
 			}
 			return sp, err
 		})
-		JudgeRefused(t, j.f, rewritten, Choices{}, "Max parallelism mismatch")
+		JudgeRefused(t, j.f, rewritten, Choices{}, "Max parallelism mismatch between checkpoint/savepoint state and new program")
 	})
 }
