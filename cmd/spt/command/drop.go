@@ -2,7 +2,10 @@ package command
 
 import (
 	"context"
+	"strings"
+
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/spf13/cobra"
@@ -96,6 +99,17 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 	}
 	add("dropped coordinator state of", dropped.Coordinators)
 	add("dropped records in flight of", dropped.Channels)
+	if strings.ContainsAny(strings.Join(o.states, ""), "*?[") {
+		var keyed []string
+		for _, op := range snap.Operators {
+			if chosen(op) && hasKeyed(op) {
+				keyed = append(keyed, ui.Quote(env.label(op)))
+			}
+		}
+		if len(keyed) > 0 {
+			r.Remarks = append(r.Remarks, "keyed state stays, for --state is of operator state: that of "+shorten(keyed))
+		}
+	}
 	if len(dropped.Channels) > 0 {
 		r.Remarks = append(r.Remarks, "records in flight are lost: they are neither in the source's positions nor in state")
 	}
