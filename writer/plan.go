@@ -29,6 +29,8 @@ type Plan struct {
 	// Substituted are files that were not where their references say, and were
 	// found under the snapshot's own or its job's folder.
 	Substituted []Rewrite
+	// Lost is what the version of _metadata has no place for.
+	Lost []string
 	// Remarks are what whoever restores the result has to know.
 	Remarks []string
 	// Bytes of state that will be read, before any compression.
@@ -228,6 +230,7 @@ func (p *Plan) forFlink(ctx context.Context) error {
 			return err
 		}
 	}
+	sp, p.Lost = metadata.Fitting(sp)
 	version, ok := metadata.VersionOf(sp)
 	if !ok {
 		version = metadata.Latest
