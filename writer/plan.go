@@ -253,9 +253,8 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	if len(m.missing.Files) > 0 {
 		return &m.missing
 	}
-	if !p.o.KeepReferences && p.o.Files != Reference {
-		view = withoutMerging(view)
-	}
+	stay := p.o.KeepReferences || p.o.Files == Reference && p.snap.Container.Family == reader.Flink
+	view = withoutMerging(view, stay)
 	if sharedBecomeRelative(p.snap.AsRead(), view) {
 		p.Remarks = append(p.Remarks, "shared files of an incremental checkpoint lie beside _metadata now: restore it without claiming (NO_CLAIM). After a restore with CLAIM, Flink up to 2.3.0 takes checkpoints that cannot be restored")
 	}
@@ -318,8 +317,10 @@ func absolute(ctx context.Context, store storage.Storage, name, target string) (
 }
 
 // withoutMerging drops what file merging adds to handles, where the segments
-// became files of their own: the placeholders and the folders they name.
-func withoutMerging(sp *format.Savepoint) *format.Savepoint {
+// became files of their own: the placeholders and the folders they name. Where
+// references stay, so do placeholders, and only what came from an .spt becomes
+// files.
+func withoutMerging(sp *format.Savepoint, stay bool) *format.Savepoint {
 	c := *sp
 	c.Operators = make([]*format.Operator, len(sp.Operators))
 	changed := false
@@ -331,8 +332,13 @@ func withoutMerging(sp *format.Savepoint) *format.Savepoint {
 			if h == nil || h.Merging == nil {
 				continue
 			}
-			if _, still := h.Data.(*format.Segment); still {
-				continue // missing, and kept as it is
+			switch h.Data.(type) {
+			case *format.Segment:
+				continue // it stays, or is missing and kept as it is
+			case *format.EmptySegment:
+				if stay {
+					continue
+				}
 			}
 			if subs == nil {
 				subs = append(subs, op.Subtasks...)
