@@ -350,6 +350,9 @@ func (s *source) stat(ctx context.Context, store storage.Storage, name string) (
 	}
 	if f.files != nil {
 		if info, ok := f.files[route.Base(name)]; ok {
+			if info.Version == "" { // the list could not look at it
+				return store.Stat(ctx, name)
+			}
 			info.Name = name
 			return info, nil
 		}
