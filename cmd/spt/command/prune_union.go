@@ -399,7 +399,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 	view := snap.View(sp)
 	plan, err := writer.Prepare(ctx, view, out, o.opts)
 	if err != nil {
-		return err
+		return inContainer(err, snap)
 	}
 	res.Write = newWriteResult(env, in, plan)
 	if snap.Container.Family == reader.Flink && plan.Family == reader.Flink {
@@ -410,7 +410,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 		report, err := plan.Write(ctx)
 		progress.Stop()
 		if err != nil {
-			return err
+			return inContainer(err, snap)
 		}
 		res.Write.wrote(report)
 	}
