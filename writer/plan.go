@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
@@ -65,6 +67,31 @@ type Rewrite struct{ From, To string }
 type MissingError struct {
 	Files []string // one line each: reference and what is wrong with it
 	Short int      // how many of them are there, and not as long as promised
+
+	of []string // the snapshot of each
+}
+
+// add notes a file of the snapshot of this name.
+func (e *MissingError) add(of string, err error) {
+	e.Files, e.of = append(e.Files, err.Error()), append(e.of, of)
+	if errors.Is(err, format.ErrTruncated) {
+		e.Short++
+	}
+}
+
+// err is the error for the files noted, nil where there are none. It names the
+// snapshot, or that of each file where they are of several.
+func (e *MissingError) err() error {
+	if len(e.Files) == 0 {
+		return nil
+	}
+	if of := e.of[0]; !slices.ContainsFunc(e.of, func(s string) bool { return s != of }) {
+		return format.InFile(e, of)
+	}
+	for i, of := range e.of {
+		e.Files[i] = of + ": " + e.Files[i]
+	}
+	return e
 }
 
 func (e *MissingError) Error() string {
@@ -162,8 +189,8 @@ func (p *Plan) forSPT(ctx context.Context) error {
 		}
 		return err
 	})
-	if err == nil && len(missing.Files) > 0 {
-		err = &missing
+	if err == nil {
+		err = missing.err()
 	}
 	return err
 }
@@ -198,12 +225,32 @@ func (p *Plan) locate(ctx context.Context, place format.Place, st format.Stream,
 		}
 		p.absent[path.String()] = struct{}{}
 	default:
-		missing.Files = append(missing.Files, err.Error())
-		if errors.Is(err, format.ErrTruncated) {
-			missing.Short++
-		}
+		missing.add(p.ownerOf(st), err)
 	}
 	return found, false, nil
+}
+
+// ownerOf names the snapshot that a reference came from: one that was combined
+// with ours if it has it, and ours has not.
+func (p *Plan) ownerOf(st format.Stream) string {
+	for _, o := range p.snap.Others() {
+		if refersTo(o.AsRead(), st) && !refersTo(p.snap.AsRead(), st) {
+			return o.Container.Name
+		}
+	}
+	return p.snap.Container.Name
+}
+
+func refersTo(sp *format.Savepoint, st format.Stream) (found bool) {
+	key := st.Key()
+	_ = sp.EachStream(func(_ format.Place, s format.Stream) error {
+		if _, _, ref := format.Reference(s); ref && s.Key() == key {
+			found = true
+			return io.EOF // enough
+		}
+		return nil
+	})
+	return found
 }
 
 // checkLength compares a file with what the snapshot says of it.
@@ -250,8 +297,8 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(m.missing.Files) > 0 {
-		return &m.missing
+	if err := m.missing.err(); err != nil {
+		return err
 	}
 	stay := p.o.KeepReferences || p.o.Files == Reference && p.snap.Container.Family == reader.Flink
 	view = withoutMerging(view, stay)
