@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -46,8 +45,9 @@ type Plan struct {
 	verbatim bool
 	o        Options
 	store    storage.Storage
-	name     string              // of the target in store
-	absent   map[string]struct{} // references that are kept without bytes
+	name     string                    // of the target in store
+	absent   map[string]struct{}       // references that are kept without bytes
+	ours     map[format.StreamKey]bool // references of snap, where another was combined with it
 }
 
 // File is one file that will be written.
@@ -230,27 +230,27 @@ func (p *Plan) locate(ctx context.Context, place format.Place, st format.Stream,
 	return found, false, nil
 }
 
-// ownerOf names the snapshot that a reference came from: one that was combined
-// with ours if it has it, and ours has not.
+// ownerOf names the snapshot that a reference came from: ours where it has it, or
+// where none was combined with it. Combining gives references new names, so what
+// is not ours is not looked for in the other.
 func (p *Plan) ownerOf(st format.Stream) string {
-	for _, o := range p.snap.Others() {
-		if refersTo(o.AsRead(), st) && !refersTo(p.snap.AsRead(), st) {
-			return o.Container.Name
-		}
+	others := p.snap.Others()
+	if len(others) == 0 {
+		return p.snap.Container.Name
 	}
-	return p.snap.Container.Name
-}
-
-func refersTo(sp *format.Savepoint, st format.Stream) (found bool) {
-	key := st.Key()
-	_ = sp.EachStream(func(_ format.Place, s format.Stream) error {
-		if _, _, ref := format.Reference(s); ref && s.Key() == key {
-			found = true
-			return io.EOF // enough
-		}
-		return nil
-	})
-	return found
+	if p.ours == nil {
+		p.ours = map[format.StreamKey]bool{}
+		_ = p.snap.AsRead().EachStream(func(_ format.Place, s format.Stream) error {
+			if _, _, ref := format.Reference(s); ref {
+				p.ours[s.Key()] = true
+			}
+			return nil
+		})
+	}
+	if p.ours[st.Key()] {
+		return p.snap.Container.Name
+	}
+	return others[0].Container.Name
 }
 
 // checkLength compares a file with what the snapshot says of it.
