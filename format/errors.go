@@ -104,8 +104,10 @@ func InFile(err error, file string) error {
 		return nil
 	}
 	var inner *Error
-	if errors.As(err, &inner) && inner.File != "" {
-		return err
+	for in := err; errors.As(in, &inner); in = inner.Err {
+		if inner.File != "" {
+			return err
+		}
 	}
 	e, ok := err.(*Error)
 	if !ok {

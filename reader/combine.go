@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/storage"
 )
 
@@ -43,7 +42,7 @@ func (s *Snapshot) Others() []*Snapshot { return s.others }
 func (s *source) clone() *source {
 	c := &source{
 		stores: s.stores, store: s.store, dir: s.dir, location: s.location, version: s.version, maps: s.maps, file: s.file,
-		sched: s.sched, lookups: map[reference]*lookup{}, folders: map[string]*folder{}, foreign: map[*format.Chunks]*spt.File{},
+		sched: s.sched, lookups: map[reference]*lookup{}, folders: map[string]*folder{}, foreign: map[*format.Chunks]foreign{},
 	}
 	for k, f := range s.foreign {
 		c.foreign[k] = f
@@ -99,11 +98,11 @@ func (m *combiner) chunks(s *format.Chunks) format.Stream {
 	if r := m.ropes[s]; r != nil {
 		return r
 	}
-	file := m.b.src.file
-	if f := m.b.src.foreign[s]; f != nil {
-		file = f
+	f, ok := m.b.src.foreign[s]
+	if !ok {
+		f = foreign{m.b.src.file, m.b.Container.Name}
 	}
-	m.src.foreign[s] = file
+	m.src.foreign[s] = f
 	r := &format.Concat{As: s.As, Parts: []format.Part{{Of: s, N: s.Length}}}
 	m.ropes[s] = r
 	return r

@@ -43,7 +43,13 @@ type source struct {
 	mu        sync.Mutex
 	lookups   map[reference]*lookup
 	folders   map[string]*folder
-	foreign   map[*format.Chunks]*spt.File // chunks of other .spt files, see Combine
+	foreign   map[*format.Chunks]foreign // chunks of other .spt files, see Combine
+}
+
+// foreign is another .spt file, and its name for errors.
+type foreign struct {
+	file *spt.File
+	name string
 }
 
 type reference struct {
@@ -92,8 +98,9 @@ func (s *source) ReadAt(ctx context.Context, st format.Stream, p []byte, off int
 	case *format.KeyGroupStream:
 		return s.ReadAt(ctx, st.Data, p, off)
 	case *format.Chunks:
-		if f := s.foreign[st]; f != nil {
-			return f.ReadAt(ctx, st, p, off)
+		if f, ok := s.foreign[st]; ok {
+			n, err := f.file.ReadAt(ctx, st, p, off)
+			return n, format.InFile(err, f.name)
 		}
 		if s.file == nil {
 			return 0, errors.New("internal error: chunks outside an .spt file")
@@ -350,6 +357,9 @@ func (s *source) stat(ctx context.Context, store storage.Storage, name string) (
 	}
 	if f.files != nil {
 		if info, ok := f.files[route.Base(name)]; ok {
+			if info.Version == "" { // the list could not look at it
+				return store.Stat(ctx, name)
+			}
 			info.Name = name
 			return info, nil
 		}

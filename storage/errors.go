@@ -38,6 +38,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s %s: %v", e.Op, safeName(e.Name), e.Err)
 }
 
+// SafeName is Name as the message has it: without credentials.
+func (e *Error) SafeName() string { return safeName(e.Name) }
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
@@ -29,6 +30,8 @@ type Plan struct {
 	// Substituted are files that were not where their references say, and were
 	// found under the snapshot's own or its job's folder.
 	Substituted []Rewrite
+	// Lost is what the version of _metadata has no place for.
+	Lost []string
 	// Remarks are what whoever restores the result has to know.
 	Remarks []string
 	// Bytes of state that will be read, before any compression.
@@ -42,8 +45,9 @@ type Plan struct {
 	verbatim bool
 	o        Options
 	store    storage.Storage
-	name     string              // of the target in store
-	absent   map[string]struct{} // references that are kept without bytes
+	name     string                    // of the target in store
+	absent   map[string]struct{}       // references that are kept without bytes
+	ours     map[format.StreamKey]bool // references of snap, where another was combined with it
 }
 
 // File is one file that will be written.
@@ -63,6 +67,31 @@ type Rewrite struct{ From, To string }
 type MissingError struct {
 	Files []string // one line each: reference and what is wrong with it
 	Short int      // how many of them are there, and not as long as promised
+
+	of []string // the snapshot of each
+}
+
+// add notes a file of the snapshot of this name.
+func (e *MissingError) add(of string, err error) {
+	e.Files, e.of = append(e.Files, err.Error()), append(e.of, of)
+	if errors.Is(err, format.ErrTruncated) {
+		e.Short++
+	}
+}
+
+// err is the error for the files noted, nil where there are none. It names the
+// snapshot, or that of each file where they are of several.
+func (e *MissingError) err() error {
+	if len(e.Files) == 0 {
+		return nil
+	}
+	if of := e.of[0]; !slices.ContainsFunc(e.of, func(s string) bool { return s != of }) {
+		return format.InFile(e, of)
+	}
+	for i, of := range e.of {
+		e.Files[i] = of + ": " + e.Files[i]
+	}
+	return e
 }
 
 func (e *MissingError) Error() string {
@@ -160,8 +189,8 @@ func (p *Plan) forSPT(ctx context.Context) error {
 		}
 		return err
 	})
-	if err == nil && len(missing.Files) > 0 {
-		err = &missing
+	if err == nil {
+		err = missing.err()
 	}
 	return err
 }
@@ -196,12 +225,32 @@ func (p *Plan) locate(ctx context.Context, place format.Place, st format.Stream,
 		}
 		p.absent[path.String()] = struct{}{}
 	default:
-		missing.Files = append(missing.Files, err.Error())
-		if errors.Is(err, format.ErrTruncated) {
-			missing.Short++
-		}
+		missing.add(p.ownerOf(st), err)
 	}
 	return found, false, nil
+}
+
+// ownerOf names the snapshot that a reference came from: ours where it has it, or
+// where none was combined with it. Combining gives references new names, so what
+// is not ours is not looked for in the other.
+func (p *Plan) ownerOf(st format.Stream) string {
+	others := p.snap.Others()
+	if len(others) == 0 {
+		return p.snap.Container.Name
+	}
+	if p.ours == nil {
+		p.ours = map[format.StreamKey]bool{}
+		_ = p.snap.AsRead().EachStream(func(_ format.Place, s format.Stream) error {
+			if _, _, ref := format.Reference(s); ref {
+				p.ours[s.Key()] = true
+			}
+			return nil
+		})
+	}
+	if p.ours[st.Key()] {
+		return p.snap.Container.Name
+	}
+	return others[0].Container.Name
 }
 
 // checkLength compares a file with what the snapshot says of it.
@@ -228,6 +277,7 @@ func (p *Plan) forFlink(ctx context.Context) error {
 			return err
 		}
 	}
+	sp, p.Lost = metadata.Fitting(sp)
 	version, ok := metadata.VersionOf(sp)
 	if !ok {
 		version = metadata.Latest
@@ -247,12 +297,11 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(m.missing.Files) > 0 {
-		return &m.missing
+	if err := m.missing.err(); err != nil {
+		return err
 	}
-	if !p.o.KeepReferences && p.o.Files != Reference {
-		view = withoutMerging(view)
-	}
+	stay := p.o.KeepReferences || p.o.Files == Reference && p.snap.Container.Family == reader.Flink
+	view = withoutMerging(view, stay)
 	if sharedBecomeRelative(p.snap.AsRead(), view) {
 		p.Remarks = append(p.Remarks, "shared files of an incremental checkpoint lie beside _metadata now: restore it without claiming (NO_CLAIM). After a restore with CLAIM, Flink up to 2.3.0 takes checkpoints that cannot be restored")
 	}
@@ -315,8 +364,10 @@ func absolute(ctx context.Context, store storage.Storage, name, target string) (
 }
 
 // withoutMerging drops what file merging adds to handles, where the segments
-// became files of their own: the placeholders and the folders they name.
-func withoutMerging(sp *format.Savepoint) *format.Savepoint {
+// became files of their own: the placeholders and the folders they name. Where
+// references stay, so do placeholders, and only what came from an .spt becomes
+// files.
+func withoutMerging(sp *format.Savepoint, stay bool) *format.Savepoint {
 	c := *sp
 	c.Operators = make([]*format.Operator, len(sp.Operators))
 	changed := false
@@ -328,8 +379,13 @@ func withoutMerging(sp *format.Savepoint) *format.Savepoint {
 			if h == nil || h.Merging == nil {
 				continue
 			}
-			if _, still := h.Data.(*format.Segment); still {
-				continue // missing, and kept as it is
+			switch h.Data.(type) {
+			case *format.Segment:
+				continue // it stays, or is missing and kept as it is
+			case *format.EmptySegment:
+				if stay {
+					continue
+				}
 			}
 			if subs == nil {
 				subs = append(subs, op.Subtasks...)

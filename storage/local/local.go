@@ -181,7 +181,8 @@ func (b *body) Close() error { return fail("read", b.info.Name, b.f.Close()) }
 
 // List implements storage.Storage. With the delimiter "/" it reads one folder, and
 // names folders, also empty ones, with a "/" behind; with "" it walks. Links to
-// folders are followed, but a folder is not listed again inside itself. No other
+// folders are followed, but a folder is not listed again inside itself. What cannot
+// be looked at, such as a link that leads to itself, has only a name. No other
 // delimiter is supported. Temporary files are listed: see storage.IsTemp.
 func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
@@ -245,12 +246,13 @@ func (l *lister) folder(dir, base string, above []fs.FileInfo) bool {
 		name := dir + e.Name()
 		fi, err := os.Stat(name)
 		if err != nil {
-			err = fail("list", name, err)
 			if errors.Is(err, storage.ErrNotExist) {
 				continue // a dangling link, or deleted since: not an object
 			}
-			l.yield(storage.Info{}, err)
-			return false
+			// A link that leads to itself, or where nobody may look: one object
+			// must not hide the others. Whoever opens it is told.
+			list = append(list, found{name, nil})
+			continue
 		}
 		if fi.IsDir() {
 			name += "/"
@@ -260,6 +262,10 @@ func (l *lister) folder(dir, base string, above []fs.FileInfo) bool {
 	slices.SortFunc(list, func(a, b found) int { return strings.Compare(a.name, b.name) })
 	for _, f := range list {
 		switch {
+		case f.fi == nil:
+			if !l.yield(storage.Info{Name: f.name}, nil) {
+				return false
+			}
 		case !f.fi.IsDir():
 			if !l.yield(describe(f.name, f.fi), nil) {
 				return false

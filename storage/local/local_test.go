@@ -292,6 +292,27 @@ func TestListLinks(t *testing.T) {
 	}
 }
 
+// A link that leads to itself hides no other object, and says what it is when it
+// is opened.
+func TestListLoop(t *testing.T) {
+	s := New()
+	dir := t.TempDir() + "/"
+	write(t, dir+"a", "a")
+	write(t, dir+"z", "z")
+	if err := os.Symlink("loop", dir+"loop"); err != nil {
+		testenv.Missing(t, "no symbolic link", err)
+	}
+	for _, delimiter := range []string{"", "/"} {
+		want := []string{dir + "a", dir + "loop", dir + "z"}
+		if got := storetest.Names(t, s, dir, delimiter); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if _, err := s.Stat(ctx, dir+"loop"); err == nil || errors.Is(err, storage.ErrNotExist) {
+		t.Errorf("stat of a loop: %v", err)
+	}
+}
+
 // Deleting never takes a folder, nor what a link leads to.
 func TestDeleteCare(t *testing.T) {
 	s := New()

@@ -79,7 +79,9 @@ value or name.
 --where is asked of each element, or entry. These names can stand in it:
 ` + catWhereHelp() + `
 
-It reads no more than it prints, one element at a time. --distinct reads twice.`,
+It reads no more than it prints, one element at a time. --distinct reads twice.
+What was printed before an error stays: lines are whole, and the array of
+--output json has no "]" then, so that no reader takes a part for the whole.`,
 		Example: `  spt cat sp-001
   spt cat sp-001 --state even-ids --where 'value > 20' --limit 10
   spt cat sp-007 --state offsets --distinct | jq -c '[.count, .value]'

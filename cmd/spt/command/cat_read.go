@@ -176,7 +176,11 @@ func (c *catter) part(ctx context.Context, st *catState, it *catItem, f func() e
 	decode := c.shown() || c.filter != nil && c.filter.looks == looksAtValues
 	if decode {
 		if values, err = c.snap.Values(ctx, h, it.part.state); err != nil {
-			return &notReadable{format.At(err, "state %q", st.name)}
+			err = format.At(err, "state %q", st.name)
+			if c.storedReadable(ctx, h, st.name) {
+				err = &notReadable{err}
+			}
+			return err
 		}
 	}
 	codec, err := c.snap.Codec(h.Codec)
@@ -191,6 +195,17 @@ func (c *catter) part(ctx context.Context, st *catState, it *catItem, f func() e
 		}
 		return c.decode(st, it, values, f)
 	})
+}
+
+// storedReadable is whether elements can be had as they are stored: bytes that
+// are missing are missing in any form.
+func (c *catter) storedReadable(ctx context.Context, h *format.OperatorHandle, name string) bool {
+	codec, err := c.snap.Codec(h.Codec)
+	if err != nil {
+		return false
+	}
+	err = format.EachElement(ctx, c.snap.Source(), codec, h, name, func(format.Element) error { return errEnough })
+	return errors.Is(err, errEnough)
 }
 
 // decode takes an element apart and calls f with it, or with each of its

@@ -130,7 +130,7 @@ type WriteResult struct {
 	Linked      int            `json:"linked,omitempty"`
 	Release     string         `json:"release,omitempty" jsonschema:"description=of Flink that it is written for, with --flink"`
 	Rebuilt     int            `json:"rebuilt_handles,omitempty" jsonschema:"description=of operator state that were described anew for the release"`
-	Lost        []string       `json:"lost,omitempty" jsonschema:"description=what the release has no place for"`
+	Lost        []string       `json:"lost,omitempty" jsonschema:"description=what the release or the version of _metadata has no place for"`
 	StateBytes  int64          `json:"state_bytes" jsonschema:"description=state that is read, before compression"`
 	OutputBytes int64          `json:"output_bytes,omitempty" jsonschema:"description=what OUT takes; linked files left out"`
 	Metadata    int64          `json:"metadata_bytes,omitempty"`
@@ -237,7 +237,7 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 		return nil, format.Errorf(format.ErrUnsupported, "Flink %v does not know segments of merged files: --files copy makes files of them", o.release)
 	}
 	o.note = func(r *WriteResult) {
-		r.Release, r.Rebuilt, r.Lost = o.release.String(), rebuilt, lost
+		r.Release, r.Rebuilt, r.Lost = o.release.String(), rebuilt, append(lost, r.Lost...)
 		if len(unread) > 0 {
 			r.Remarks = append(r.Remarks, fmt.Sprintf("whether Flink %v has the types of all states could not be told: %s", o.release, env.hide(unread[0].Error())))
 		}
@@ -306,7 +306,7 @@ func (r *WriteResult) wrote(report *writer.Report) {
 }
 
 func newWriteResult(env *Env, in string, p *writer.Plan) *WriteResult {
-	r := &WriteResult{Input: in, Output: p.Target, Family: string(p.Family), Replaced: p.Replaces, Files: len(p.Files), StateBytes: p.Bytes, Metadata: p.MetadataBytes, Remarks: p.Remarks}
+	r := &WriteResult{Input: in, Output: p.Target, Family: string(p.Family), Replaced: p.Replaces, Files: len(p.Files), StateBytes: p.Bytes, Metadata: p.MetadataBytes, Lost: p.Lost, Remarks: p.Remarks}
 	for _, w := range p.Rewrites {
 		r.Rewrites = append(r.Rewrites, WriteRewrite{env.text(w.From), env.text(w.To)})
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -170,13 +171,11 @@ func (e *Env) report(err error) {
 		msg, hint = "cancelled", ""
 	}
 	if e.common.output.JSON() {
-		var e1 *format.Error
 		v := ErrorResult{Error: msg, Hint: hint, Code: code}
-		if errors.As(err, &e1) {
-			v.File, v.Path = e.hide(e1.File), e.hide(e1.Path)
-			if e1.Offset >= 0 {
-				v.Offset = &e1.Offset
-			}
+		at := placeOf(err)
+		v.File, v.Path = e.hide(at.File), e.hide(at.Path)
+		if at.Offset >= 0 {
+			v.Offset = &at.Offset
 		}
 		line, jerr := json.Marshal(v)
 		if jerr == nil {
@@ -189,6 +188,39 @@ func (e *Env) report(err error) {
 	if hint != "" {
 		fmt.Fprintf(e.Stderr, "hint: %s\n", hint)
 	}
+}
+
+// placeOf gathers the place of an error from all that it wraps: an outer one may
+// say the file, and the one in it where in that file. Where none says a file, it
+// is that which the store or the system could not get at.
+func placeOf(err error) format.Error {
+	place := format.Error{Offset: -1}
+	var at *format.Error
+	for in := err; errors.As(in, &at); in = at.Err {
+		if place.File != "" && at.File != "" && at.File != place.File {
+			break // what is in it is said of another file
+		}
+		place.File = cmp.Or(place.File, at.File)
+		if place.Offset < 0 && place.Path == "" { // below a path it is one of what the path leads to
+			place.Offset = at.Offset
+		}
+		switch {
+		case place.Path == "":
+			place.Path = at.Path
+		case at.Path != "":
+			place.Path += "/" + at.Path
+		}
+	}
+	var of *storage.Error
+	var sys *fs.PathError
+	switch {
+	case place.File != "":
+	case errors.As(err, &of):
+		place.File = of.SafeName()
+	case errors.As(err, &sys):
+		place.File = sys.Path
+	}
+	return place
 }
 
 // printableLines makes text that may quote foreign bytes harmless, and keeps

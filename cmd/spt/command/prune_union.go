@@ -396,7 +396,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 	view := snap.View(sp)
 	plan, err := o.prepare(ctx, view, out)
 	if err != nil {
-		return err
+		return inContainer(err, snap)
 	}
 	res.Write = newWriteResult(env, in, plan)
 	if snap.Container.Family == reader.Flink && plan.Family == reader.Flink {
@@ -407,7 +407,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 		report, err := plan.Write(ctx)
 		progress.Stop()
 		if err != nil {
-			return err
+			return inContainer(err, snap)
 		}
 		res.Write.wrote(report)
 	}

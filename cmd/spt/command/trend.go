@@ -91,6 +91,7 @@ type TrendResult struct {
 	Rows        []TrendRow      `json:"rows" jsonschema:"description=the whole, its description, then states by how much they grew"`
 
 	picked bool
+	why    []string // of LeftOut
 }
 
 // TrendSnapshot is one of the snapshots.
@@ -142,6 +143,9 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 			return err
 		}
 	}
+	if len(paths) < 2 && len(res.LeftOut) > 0 {
+		return tooFewRead(len(paths), res)
+	}
 	if len(paths) < 2 {
 		return &usageError{fmt.Sprintf("%s: a trend needs at least two", ui.Plural(int64(len(paths)), "snapshot")), "spt ls " + ui.Quote(args[0]) + "   shows what there is"}
 	}
@@ -163,6 +167,18 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 	return nil
 }
 
+// tooFewRead is what stands in the way of a trend: snapshots that are there and
+// cannot be read.
+func tooFewRead(n int, res *TrendResult) error {
+	const most = 20
+	why, more := res.why, ""
+	if len(why) > most {
+		more = fmt.Sprintf("\n  … and %d more", len(why)-most)
+		why = why[:most]
+	}
+	return format.Errorf(format.ErrCorrupt, "%s that can be read: a trend needs at least two; left out:\n  %s%s", ui.Plural(int64(n), "snapshot"), strings.Join(why, "\n  "), more)
+}
+
 // find lists the snapshots under a root, oldest first.
 func (o *trendOptions) find(ctx context.Context, env *Env, root string, res *TrendResult) ([]string, error) {
 	if root == "" {
@@ -178,6 +194,7 @@ func (o *trendOptions) find(ctx context.Context, env *Env, root string, res *Tre
 		switch {
 		case e.State == reader.Damaged, e.State == reader.Unreadable:
 			res.LeftOut = append(res.LeftOut, e.Path)
+			res.why = append(res.why, ui.Quote(e.Path)+": "+cmp.Or(e.Reason, e.Problem))
 		case e.Container.Name != "": // else there is nothing to read yet, or any more
 			found = append(found, e)
 			ids[e.ID] = true

@@ -600,3 +600,30 @@ func WithVersion(sp *format.Savepoint, v Version) (*format.Savepoint, error) {
 	c.Wire = fw.wire()
 	return &c, nil
 }
+
+// Fitting gives the savepoint without what the version of _metadata that it
+// carries has no place for, and says what that is: names and uids, and the kind
+// of snapshot. A savepoint that was read from _metadata has none of it; one whose
+// operators came from elsewhere may. It is sp where nothing is lost.
+func Fitting(sp *format.Savepoint) (out *format.Savepoint, lost []string) {
+	v, ok := VersionOf(sp)
+	if !ok {
+		v = Latest
+	}
+	c := *sp
+	if !v.hasProperties() && sp.Kind != (format.SnapshotKind{}) {
+		c.Kind = format.SnapshotKind{}
+		lost = append(lost, lostKind)
+	}
+	t := &retarget{v: v, lost: lost}
+	if !v.hasNames() {
+		c.Operators = make([]*format.Operator, len(sp.Operators))
+		for i, op := range sp.Operators {
+			c.Operators[i] = t.unnamed(op)
+		}
+	}
+	if lost = t.said(); len(lost) == 0 {
+		return sp, nil
+	}
+	return &c, lost
+}

@@ -63,7 +63,7 @@ func ForRelease(sp *format.Savepoint, r assign.Release) (out *format.Savepoint, 
 		fw.tail = ""
 		if sp.Kind != (format.SnapshotKind{}) {
 			c.Kind = format.SnapshotKind{}
-			t.lost = append(t.lost, "what kind of snapshot it is")
+			t.lost = append(t.lost, lostKind)
 		}
 	}
 	fw.version = v
@@ -72,6 +72,8 @@ func ForRelease(sp *format.Savepoint, r assign.Release) (out *format.Savepoint, 
 }
 
 func release(major, minor int) assign.Release { return assign.Release{Major: major, Minor: minor} }
+
+const lostKind = "what kind of snapshot it is"
 
 // retarget makes nodes what a release reads.
 type retarget struct {
@@ -127,9 +129,8 @@ func (t *retarget) operator(op *format.Operator) (*format.Operator, error) {
 			return nil, err
 		}
 	}
-	if !t.v.hasNames() && (op.Name != format.Text{} || op.UID != format.Text{}) {
-		c.Name, c.UID = format.Text{}, format.Text{}
-		t.names++
+	if named := t.unnamed(op); named != op {
+		c = *named
 		changed = true
 	}
 	c.Subtasks = make([]*format.Subtask, len(op.Subtasks))
@@ -145,6 +146,17 @@ func (t *retarget) operator(op *format.Operator) (*format.Operator, error) {
 		return op, nil
 	}
 	return &c, nil
+}
+
+// unnamed is an operator without the names that the version has no place for.
+func (t *retarget) unnamed(op *format.Operator) *format.Operator {
+	if t.v.hasNames() || op.Name == (format.Text{}) && op.UID == (format.Text{}) {
+		return op
+	}
+	c := *op
+	c.Name, c.UID = format.Text{}, format.Text{}
+	t.names++
+	return &c
 }
 
 func (t *retarget) subtask(sub *format.Subtask) (*format.Subtask, error) {
