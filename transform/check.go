@@ -191,13 +191,11 @@ func (c *checker) noTaker(op *format.Operator) {
 // chain: another one may or may not be in the job.
 func (c *checker) perhapsChained(op *format.Operator) {
 	c.taken[op] = true
-	behind := c.chainedIn(op)
-	if behind != nil {
-		c.to[op] = behind.Parallelism
-	}
+	behind, parallelism := c.chainedIn(op)
+	c.to[op] = parallelism
 	switch {
 	case hasNoState(op):
-		c.unsure[op] = behind == nil
+		c.unsure[op] = true // a name says little
 	case behind != nil:
 		c.add(CheckFinding{Severity: SeverityNote, Code: "chained", Operator: op,
 			Message: fmt.Sprintf("no vertex of the plan has its id; by its name it is chained behind another in %q. A plan has ids of vertices only, so this is not certain", behind.Description),
@@ -209,17 +207,24 @@ func (c *checker) perhapsChained(op *format.Operator) {
 	}
 }
 
-// chainedIn is the vertex that names an operator among those it chains, or nil.
-func (c *checker) chainedIn(op *format.Operator) *JobOperator {
+// chainedIn is the first vertex that names an operator among those it chains, or
+// nil. The parallelism is 0 where several do, with different ones.
+func (c *checker) chainedIn(op *format.Operator) (behind *JobOperator, parallelism int32) {
 	name := oneSpace(op.Name.String())
 	if name == "" {
-		return nil
+		return nil, 0
 	}
-	i := slices.IndexFunc(c.o.Job.Operators, func(j JobOperator) bool { return slices.Contains(j.chained, name) })
-	if i < 0 {
-		return nil
+	for i := range c.o.Job.Operators {
+		j := &c.o.Job.Operators[i]
+		switch {
+		case !slices.Contains(j.chained, name):
+		case behind == nil:
+			behind, parallelism = j, j.Parallelism
+		case j.Parallelism != parallelism:
+			return behind, 0
+		}
 	}
-	return &c.o.Job.Operators[i]
+	return behind, parallelism
 }
 
 // parallelism is that with which an operator will run.

@@ -166,6 +166,12 @@ func cascade(line string) []string {
 		}
 	}
 	end(len(line), len(line))
+	if inner > 0 { // a bracket of a name, which has no other: nothing is known of groups
+		all = nil
+		for member := range strings.SplitSeq(line, " -> ") {
+			all = append(all, strings.TrimSpace(member))
+		}
+	}
 	return slices.DeleteFunc(all, func(name string) bool { return name == "" })
 }
 

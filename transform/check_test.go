@@ -436,6 +436,34 @@ func TestCheckPlan(t *testing.T) {
 	}
 }
 
+// TestCheckPlanByName: that a name stands in a chain is no proof that an operator
+// without state is in the job, and of two chains none tells the parallelism.
+func TestCheckPlanByName(t *testing.T) {
+	sink := &format.Operator{ID: format.OperatorIDOf("sink"), Name: format.NewText("Sink: Writer"), Parallelism: 2, MaxParallelism: 128, Subtasks: []*format.Subtask{{Index: 0}, {Index: 1}}}
+	node := func(uid string, parallelism int) string {
+		return fmt.Sprintf(`{"id":%q,"parallelism":%d,"description":"%s -&gt; Sink: Writer"}`, format.OperatorIDOf(uid), parallelism, uid)
+	}
+	for _, tt := range []struct {
+		nodes []string
+		want  []string
+	}{
+		{[]string{node("x", 200)}, []string{"warning parallelism Sink: Writer", "note starts-empty x -> Sink: Writer"}},
+		{[]string{node("x", 200), node("y", 3)}, []string{"note starts-empty x -> Sink: Writer", "note starts-empty y -> Sink: Writer"}},
+	} {
+		plan, err := ParsePlan([]byte(`{"nodes":[` + strings.Join(tt.nodes, ",") + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Check(t.Context(), memoryInput(sink), CheckOptions{Job: plan})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(tt.want, codes(r)); d != "" {
+			t.Errorf("-want +got\n%s", d)
+		}
+	}
+}
+
 // TestChained: the names in descriptions as Flink writes them for a plan.
 func TestChained(t *testing.T) {
 	for _, tt := range []struct {
@@ -457,6 +485,7 @@ func TestChained(t *testing.T) {
 		{"join [Source: a, Source: b]<br/>+- c<br/>", []string{"join [Source: a, Source: b]", "join", "Source: a", "Source: b", "c"}},
 		{"caf&eacute; &amp;lt; a &#92; &quot;b&quot; -&gt; c", []string{`café &lt; a \ "b"`, "c"}},
 		{"a -&gt; (b", []string{"a", "b"}},
+		{"parse (v2 -&gt; lists -&gt; rules", []string{"parse (v2", "lists", "rules"}},
 		{"a) -&gt; b] , (c", []string{"a)", "b] , (c"}},
 	} {
 		if d := cmp.Diff(tt.want, chained(tt.text)); d != "" {

@@ -82,12 +82,13 @@ type RenamedState struct {
 func RenameStates(ctx context.Context, in Input, pick func(*format.Operator) bool, names map[string]string) (*format.Savepoint, []RenamedState, error) {
 	var done []RenamedState
 	note := func(op *format.Operator, from, to string) {
-		i := slices.IndexFunc(done, func(d RenamedState) bool { return d.Operator == op && d.From == from })
-		if i < 0 {
-			i = len(done)
-			done = append(done, RenamedState{Operator: op, From: from, To: to})
+		for i := len(done) - 1; i >= 0 && done[i].Operator == op; i-- { // handles come operator by operator
+			if done[i].From == from {
+				done[i].Handles++
+				return
+			}
 		}
-		done[i].Handles++
+		done = append(done, RenamedState{Operator: op, From: from, To: to, Handles: 1})
 	}
 	sp, err := editManaged(in.Savepoint, pick, func(op *format.Operator, h *format.OperatorHandle) (*format.OperatorHandle, error) {
 		found := false

@@ -102,17 +102,22 @@ func (o *applyOptions) run(ctx context.Context, env *Env, args []string) error {
 	if err != nil {
 		return err
 	}
+	besides := func(err error) error { return err }
 	for _, s := range r.steps {
-		if _, relocates := s.step.(*relocateStep); relocates && !o.keepReferences {
+		relocates, ok := s.step.(*relocateStep)
+		if ok && relocates.relative {
+			besides = relocates.besides
+		}
+		if ok && !o.keepReferences {
 			o.keepReferences = true
 			if err := o.writeOptions.validate(env); err != nil {
 				return err
 			}
 		}
 	}
-	return edit(ctx, env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+	return besides(edit(ctx, env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
 		return r.apply(ctx, env, snap)
-	})
+	}))
 }
 
 // apply makes the edits one after another.

@@ -245,8 +245,6 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 	return snap.View(sp), nil
 }
 
-// seal plans, writes unless it is a dry run, and answers. Every command that
-// writes ends in it.
 // prepare plans how a snapshot is written to out, or would be.
 func (o *writeOptions) prepare(ctx context.Context, snap *reader.Snapshot, out string) (*writer.Plan, error) {
 	plan, err := writer.Prepare(ctx, snap, out, o.opts)
@@ -261,6 +259,8 @@ func (o *writeOptions) prepare(ctx context.Context, snap *reader.Snapshot, out s
 	return plan, nil
 }
 
+// seal plans, writes unless it is a dry run, and answers. Every command that
+// writes ends in it.
 func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, in, out string) error {
 	progress := env.progress()
 	o.opts.Progress = progress.Add

@@ -33,7 +33,6 @@ type EditChange struct {
 	WholeMaps bool   `json:"whole_maps,omitempty" jsonschema:"description=of a filter: maps of this broadcast state are not decoded, so they stayed or went as a whole and count as one element each"`
 	From      string `json:"from,omitempty"`
 	To        string `json:"to,omitempty"`
-	NewID     string `json:"new_id,omitempty" jsonschema:"description=of an operator under a new uid"`
 	Handles   int    `json:"handles,omitempty"`
 	Elements  int64  `json:"elements,omitempty" jsonschema:"description=of the state; of a filter those that stay"`
 	Bytes     int64  `json:"bytes,omitempty"`
@@ -144,15 +143,15 @@ func changeText(c EditChange) string {
 		text += "/" + ui.Quote(c.State)
 	}
 	switch {
-	case c.From != "" && c.To != "":
+	case c.From != "" && c.To != "" && c.From != c.State:
 		text += fmt.Sprintf(" %s → %s", ui.Quote(c.From), ui.Quote(c.To))
 	case c.To != "":
 		text += " → " + ui.Quote(c.To)
 	case c.From != "":
 		text += " " + ui.Quote(c.From)
 	}
-	if c.NewID != "" {
-		text += ", " + c.NewID
+	if c.What == renamedOperator {
+		text += ", " + c.ID
 	}
 	if c.Dropped != nil {
 		what := "element"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
@@ -121,7 +120,11 @@ func (o *mergeOptions) picked(ctx context.Context, env *Env, a, b *reader.Snapsh
 		return nil, err
 	}
 	if len(o.states) > 0 {
-		if err := env.checkStates(ctx, b, "--state", o.states, globMatches, func(op *format.Operator) bool { return slices.Contains(ops, op) }); err != nil {
+		chosen, err := env.chooseOperators(o.operators, b.Operators)
+		if err != nil {
+			return nil, err
+		}
+		if err := env.checkStates(ctx, b, "--state", o.states, globMatches, chosen); err != nil {
 			return nil, err
 		}
 	}

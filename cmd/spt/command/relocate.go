@@ -45,13 +45,6 @@ func (o *relocateOptions) validate(env *Env, in string) error {
 	if !other {
 		maps = env.maps
 	}
-	for i, m := range maps {
-		for _, before := range maps[:i] {
-			if before.Old == m.Old && before.New != m.New {
-				return usagef("--map names %s twice", ui.Quote(m.Old))
-			}
-		}
-	}
 	return errors.Join(o.places(maps), o.writeOptions.validate(env))
 }
 
@@ -60,7 +53,12 @@ func (o *relocateOptions) places(maps []reader.Mapping) error {
 	from := func(place string) bool {
 		return place == "" || strings.HasPrefix(place, "/") || strings.Contains(place, ":")
 	}
-	for _, m := range maps {
+	for i, m := range maps {
+		for _, before := range maps[:i] {
+			if before.Old == m.Old && before.New != m.New {
+				return usagef("--map names %s twice", ui.Quote(m.Old))
+			}
+		}
 		if !from(m.New) {
 			return usagef("--map %s=%s: a reference needs a URI, or a path that begins with /", ui.Quote(m.Old), ui.Quote(m.New))
 		}
@@ -98,14 +96,19 @@ names no absolute place, use spt convert.`,
 			err := edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
 				return o.relocate(env, snap)
 			})
-			if _, missing := errors.AsType[*writer.MissingError](err); missing && o.relative {
-				err = &hintedError{err, "with --relative they must lie beside IN's _metadata; spt convert copies them there"}
-			}
-			return err
+			return o.besides(err)
 		},
 	}
 	o.addFlags(cmd.Flags())
 	return cmd
+}
+
+// besides tells what to do where files do not lie where --relative names them.
+func (o *relocateOptions) besides(err error) error {
+	if _, missing := errors.AsType[*writer.MissingError](err); missing && o.relative {
+		return &hintedError{err, "with --relative they must lie beside IN's _metadata; spt convert copies them there"}
+	}
+	return err
 }
 
 func (o *relocateOptions) relocate(env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {

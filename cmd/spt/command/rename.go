@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
+const renamedOperator = "renamed operator" // with the new id
+
 type renameOptions struct {
 	writeOptions
 	uids, states []string
@@ -130,7 +132,7 @@ func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snaps
 			return nil, nil, err
 		}
 		for _, d := range done {
-			r.Changes = append(r.Changes, EditChange{What: "renamed state", Operator: env.label(d.Operator), ID: d.Operator.ID.String(), State: env.text(d.From), To: d.To, Handles: d.Handles})
+			r.Changes = append(r.Changes, EditChange{What: "renamed state", Operator: env.label(d.Operator), ID: d.Operator.ID.String(), State: env.text(d.From), From: env.text(d.From), To: d.To, Handles: d.Handles})
 		}
 		// The operators that changed are others now: find them by their ids.
 		byID := map[format.OperatorID]string{}
@@ -150,7 +152,7 @@ func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snaps
 		return nil, nil, err
 	}
 	for _, d := range done {
-		r.Changes = append(r.Changes, EditChange{What: "renamed operator", Operator: env.label(d.Operator), ID: d.ID.String(), To: d.UID, NewID: d.ID.String()})
+		r.Changes = append(r.Changes, EditChange{What: renamedOperator, Operator: env.label(d.Operator), ID: d.ID.String(), To: d.UID})
 	}
 	return sp, r, nil
 }

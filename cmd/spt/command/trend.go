@@ -90,8 +90,9 @@ type TrendResult struct {
 	Seconds     int64           `json:"seconds,omitempty" jsonschema:"description=from the first to the last, if their times go up"`
 	Rows        []TrendRow      `json:"rows" jsonschema:"description=the whole, its description, then states by how much they grew"`
 
-	picked bool
-	why    []string // of LeftOut
+	picked  bool
+	why     []string // of LeftOut
+	damaged bool     // one of them
 }
 
 // TrendSnapshot is one of the snapshots.
@@ -176,7 +177,11 @@ func tooFewRead(n int, res *TrendResult) error {
 		more = fmt.Sprintf("\n  … and %d more", len(why)-most)
 		why = why[:most]
 	}
-	return format.Errorf(format.ErrCorrupt, "%s that can be read: a trend needs at least two; left out:\n  %s%s", ui.Plural(int64(n), "snapshot"), strings.Join(why, "\n  "), more)
+	text := fmt.Sprintf("%s that can be read: a trend needs at least two; left out:\n  %s%s", ui.Plural(int64(n), "snapshot"), strings.Join(why, "\n  "), more)
+	if !res.damaged { // they may be whole
+		return errors.New(text)
+	}
+	return format.Errorf(format.ErrCorrupt, "%s", text)
 }
 
 // find lists the snapshots under a root, oldest first.
@@ -194,6 +199,7 @@ func (o *trendOptions) find(ctx context.Context, env *Env, root string, res *Tre
 		switch {
 		case e.State == reader.Damaged, e.State == reader.Unreadable:
 			res.LeftOut = append(res.LeftOut, e.Path)
+			res.damaged = res.damaged || e.State == reader.Damaged
 			res.why = append(res.why, ui.Quote(e.Path)+": "+cmp.Or(e.Reason, e.Problem))
 		case e.Container.Name != "": // else there is nothing to read yet, or any more
 			found = append(found, e)
