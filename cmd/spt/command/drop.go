@@ -124,9 +124,5 @@ func (e *Env) chooseOperators(names []string, all []*format.Operator) (func(*for
 	if err != nil {
 		return nil, err
 	}
-	keep := map[*format.Operator]bool{}
-	for _, op := range ops {
-		keep[op] = true
-	}
-	return func(op *format.Operator) bool { return keep[op] }, nil
+	return among(ops), nil
 }

@@ -66,6 +66,15 @@ func usagef(format string, args ...any) error {
 	return &usageError{msg: fmt.Sprintf(format, args...)}
 }
 
+// hintedError is an error and what can be done.
+type hintedError struct {
+	error
+	hint string
+}
+
+func (e *hintedError) Unwrap() error { return e.error }
+func (e *hintedError) Hint() string  { return e.hint }
+
 // findings ends a command that did its work and found something: the answer is
 // on stdout already.
 type findings struct{ msg string }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,9 +83,6 @@ state.`,
 }
 
 func runList(ctx context.Context, o listOptions, env *Env, roots []string) error {
-	if slices.Contains(roots, "") { // an unset variable, not the folder one stands in
-		return usagef("a folder with an empty name")
-	}
 	var rows []ListRow
 	var failed several
 	var looked []string

@@ -120,11 +120,7 @@ func (o *mergeOptions) picked(ctx context.Context, env *Env, a, b *reader.Snapsh
 		return nil, err
 	}
 	if len(o.states) > 0 {
-		chosen, err := env.chooseOperators(o.operators, b.Operators)
-		if err != nil {
-			return nil, err
-		}
-		if err := env.checkStates(ctx, b, "--state", o.states, globMatches, chosen); err != nil {
+		if err := env.checkStates(ctx, b, "--state", o.states, globMatches, among(ops)); err != nil {
 			return nil, err
 		}
 	}
@@ -142,15 +138,6 @@ func (o *mergeOptions) picked(ctx context.Context, env *Env, a, b *reader.Snapsh
 	}
 	return metadata.WithVersion(&c, mine)
 }
-
-// hintedError is an error and what can be done.
-type hintedError struct {
-	error
-	hint string
-}
-
-func (e *hintedError) Unwrap() error { return e.error }
-func (e *hintedError) Hint() string  { return e.hint }
 
 func (o *mergeOptions) result(cmd *cobra.Command, env *Env, a, b *reader.Snapshot, to string, done *transform.Merged) (*EditResult, error) {
 	r := &EditResult{Changes: []EditChange{}}

@@ -110,12 +110,10 @@ func (e *Env) shown(names []string) []string {
 // is keyed state that was meant.
 func (e *Env) checkStates(ctx context.Context, snap *reader.Snapshot, flag string, wanted []string, match func(want, name string) bool, chosen func(*format.Operator) bool) error {
 	var names []string
-	keyed := false
 	for _, op := range snap.Operators {
 		if !chosen(op) {
 			continue
 		}
-		keyed = keyed || hasKeyed(op)
 		for _, sub := range op.Subtasks {
 			if sub.Managed == nil {
 				continue
@@ -129,10 +127,12 @@ func (e *Env) checkStates(ctx context.Context, snap *reader.Snapshot, flag strin
 	if !miss {
 		return nil
 	}
+	keyed := false
 	for _, op := range snap.Operators {
-		if !keyed || !chosen(op) || !hasKeyed(op) {
+		if !chosen(op) || !hasKeyed(op) {
 			continue
 		}
+		keyed = true
 		schema, _, err := snap.Schema(ctx, op) // what cannot be read is not found
 		if err != nil {
 			return err
@@ -232,6 +232,15 @@ func (p *pick) pickOperators(env *Env, all []*format.Operator) ([]*format.Operat
 		}
 	}
 	return out, nil
+}
+
+// among is whether an operator is one of these.
+func among(ops []*format.Operator) func(*format.Operator) bool {
+	in := make(map[*format.Operator]bool, len(ops))
+	for _, op := range ops {
+		in[op] = true
+	}
+	return func(op *format.Operator) bool { return in[op] }
 }
 
 const listMost = 12

@@ -224,11 +224,8 @@ func (o *pruneOptions) picked(env *Env, snap *reader.Snapshot) (func(*format.Ope
 	if err != nil {
 		return nil, err
 	}
-	keep := map[*format.Operator]bool{}
-	for _, op := range ops {
-		keep[op] = true
-	}
-	choose := func(op *format.Operator, state string) bool { return keep[op] && matches(o.states, state) }
+	chosen := among(ops)
+	choose := func(op *format.Operator, state string) bool { return chosen(op) && matches(o.states, state) }
 	var names []string
 	for _, op := range ops {
 		for _, sub := range op.Subtasks {

@@ -143,10 +143,6 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 	if err != nil {
 		return err
 	}
-	keep := map[*format.Operator]bool{}
-	for _, op := range picked {
-		keep[op] = true
-	}
 	at := o.at
 	if at == "" {
 		if at, err = snap.URI(ctx); err != nil {
@@ -154,7 +150,7 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 		}
 	}
 	plan, err := transform.PlanRescale(ctx, env.input(snap), transform.RescaleOptions{
-		To: o.to, From: o.from, Pick: func(op *format.Operator) bool { return keep[op] }, At: at,
+		To: o.to, From: o.from, Pick: among(picked), At: at,
 		Strategy: transform.Strategy(o.strategy), LeaveKeyed: o.keyed == "leave",
 	})
 	var limit *transform.ParallelismError

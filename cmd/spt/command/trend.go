@@ -186,9 +186,6 @@ func tooFewRead(n int, res *TrendResult) error {
 
 // find lists the snapshots under a root, oldest first.
 func (o *trendOptions) find(ctx context.Context, env *Env, root string, res *TrendResult) ([]string, error) {
-	if root == "" {
-		return nil, usagef("a folder with an empty name")
-	}
 	entries, err := reader.List(ctx, root, reader.ListOptions{Options: env.readerOptions(), Depth: o.depth, Jobs: env.common.jobs})
 	if err != nil {
 		return nil, err
@@ -264,9 +261,9 @@ func (t *trend) add(ctx context.Context, i int, path string) (err error) {
 		own := t.row(trendKey{kind: "description"})
 		own.What, own.Bytes[i] = "description", snap.Container.Size
 	}
-	picked := t.pick(snap)
+	picked := among(t.pick(snap))
 	for _, op := range s.Operators {
-		if !slices.Contains(picked, op.Operator) {
+		if !picked(op.Operator) {
 			continue
 		}
 		for _, st := range op.States {
