@@ -259,31 +259,47 @@ func (o *writeOptions) prepare(ctx context.Context, snap *reader.Snapshot, out s
 	return plan, nil
 }
 
-// seal plans, writes unless it is a dry run, and answers. Every command that
-// writes ends in it.
-func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, in, out string) error {
+// write plans how a snapshot is written to out, and writes it unless it is a dry
+// run or there is no out.
+func (o *writeOptions) write(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string) (*writer.Plan, *WriteResult, error) {
 	progress := env.progress()
 	o.opts.Progress = progress.Add
 	plan, err := o.prepare(ctx, snap, out)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	r := newWriteResult(env, in, plan)
 	if o.note != nil {
 		o.note(r)
 	}
-	if out != "" && !o.dryRun {
-		progress.Start(plan.Bytes, "writing")
-		report, err := plan.Write(ctx)
-		progress.Stop()
-		if err != nil {
-			return inContainer(err, snap)
-		}
-		r.wrote(report)
+	if out == "" || o.dryRun {
+		return plan, r, nil
+	}
+	progress.Start(plan.Bytes, "writing")
+	report, err := plan.Write(ctx)
+	progress.Stop()
+	if err != nil {
+		return nil, nil, inContainer(err, snap)
+	}
+	r.wrote(report)
+	return plan, r, nil
+}
+
+// seal plans, writes unless it is a dry run, and answers. Every command that
+// writes ends in it.
+func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, in, out string) error {
+	plan, r, err := o.write(ctx, env, snap, in, out)
+	if err != nil {
+		return err
 	}
 	if err := renderWrite(env, r, o.dryRun); err != nil {
 		return err
 	}
+	return incomplete(plan)
+}
+
+// incomplete is the finding that references were kept without their files.
+func incomplete(plan *writer.Plan) error {
 	if len(plan.Missing) > 0 {
 		return &findings{fmt.Sprintf("the result is not complete: %s kept without their files", ui.Plural(int64(len(plan.Missing)), "reference"))}
 	}

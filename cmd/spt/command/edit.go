@@ -66,32 +66,18 @@ func sealEdit(ctx context.Context, env *Env, o writeOptions, in, out string, sna
 	if o.opts.Family == "" && out == "" {
 		o.opts.Family = snap.Container.Family
 	}
-	progress := env.progress()
-	o.opts.Progress = progress.Add
-	plan, err := o.prepare(ctx, snap.View(sp), out)
+	plan, written, err := o.write(ctx, env, snap.View(sp), in, out)
 	if err != nil {
 		return inContainer(err, snap)
 	}
-	r.Write = newWriteResult(env, in, plan)
+	r.Write = written
 	if snap.Container.Family == reader.Flink && plan.Family == reader.Flink {
 		r.MetadataBefore, r.MetadataAfter = snap.Container.Size, plan.MetadataBytes
-	}
-	if out != "" && !o.dryRun {
-		progress.Start(plan.Bytes, "writing")
-		report, err := plan.Write(ctx)
-		progress.Stop()
-		if err != nil {
-			return inContainer(err, snap)
-		}
-		r.Write.wrote(report)
 	}
 	if err := renderEdit(env, r, o.dryRun); err != nil {
 		return err
 	}
-	if len(plan.Missing) > 0 {
-		return &findings{fmt.Sprintf("the result is not complete: %s kept without their files", ui.Plural(int64(len(plan.Missing)), "reference"))}
-	}
-	return nil
+	return incomplete(plan)
 }
 
 func renderEdit(env *Env, r *EditResult, dryRun bool) error {

@@ -388,25 +388,13 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 	if o.opts.Family == "" && out == "" {
 		o.opts.Family = snap.Container.Family
 	}
-	progress := env.progress()
-	o.opts.Progress = progress.Add
-	view := snap.View(sp)
-	plan, err := o.prepare(ctx, view, out)
+	plan, written, err := o.write(ctx, env, snap.View(sp), in, out)
 	if err != nil {
 		return inContainer(err, snap)
 	}
-	res.Write = newWriteResult(env, in, plan)
+	res.Write = written
 	if snap.Container.Family == reader.Flink && plan.Family == reader.Flink {
 		res.MetadataBefore, res.MetadataAfter = snap.Container.Size, plan.MetadataBytes
-	}
-	if out != "" && !o.dryRun {
-		progress.Start(plan.Bytes, "writing")
-		report, err := plan.Write(ctx)
-		progress.Stop()
-		if err != nil {
-			return inContainer(err, snap)
-		}
-		res.Write.wrote(report)
 	}
 	if err := o.renderPrune(env, res); err != nil {
 		return err
