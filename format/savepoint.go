@@ -1,5 +1,7 @@
 package format
 
+import "slices"
+
 // Savepoint is one savepoint or checkpoint: the root of the model.
 type Savepoint struct {
 	// Location is where it stands, or will stand: the folder that relative
@@ -86,6 +88,12 @@ func (o *Operator) Label() string {
 		return o.Name.String()
 	}
 	return o.ID.Short()
+}
+
+// HasKeyed is whether the operator holds keyed state, which its max parallelism
+// divides into key groups.
+func (o *Operator) HasKeyed() bool {
+	return slices.ContainsFunc(o.Subtasks, func(s *Subtask) bool { return s.ManagedKeyed != nil || s.RawKeyed != nil })
 }
 
 // Subtask is the state of one parallel instance of an operator.

@@ -145,6 +145,11 @@ func (s *File) Size() int64 { return s.Length }
 // Size is the length of the range.
 func (s *Segment) Size() int64 { return s.Length }
 
+// Within is whether a file of size bytes can hold the segment.
+func (s *Segment) Within(size int64) bool {
+	return s.Start >= 0 && s.Length >= 0 && s.Start <= size && s.Length <= size-s.Start
+}
+
 // Size is 0.
 func (s *EmptySegment) Size() int64 { return 0 }
 

@@ -328,7 +328,7 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 	}
 	switch s := st.(type) {
 	case *format.Segment:
-		if s.Start < 0 || s.Length < 0 || s.Start > found.Info.Size || s.Length > found.Info.Size-s.Start {
+		if !s.Within(found.Info.Size) {
 			v.report(Fault, "length", p.String(), ref.path, "bytes %d to %d are promised, the file has %d", s.Start, s.Start+s.Length, found.Info.Size)
 			return nil
 		}

@@ -276,7 +276,7 @@ func (c *checker) limits(op *format.Operator, p int32) {
 	if c.unsure[op] {
 		severity, refuses = SeverityWarning, "if the job has it, Flink refuses the restore"
 	}
-	free := &ParallelismError{Operator: op.Label(), To: p, Max: op.MaxParallelism, Free: !hasKeyed(op)}
+	free := &ParallelismError{Operator: op.Label(), To: p, Max: op.MaxParallelism, Free: !op.HasKeyed()}
 	other := "" // another way out
 	if free.Free {
 		other = ", or give " + whose + " another max parallelism, for it has no keyed state:  " + free.set()

@@ -3,7 +3,6 @@ package transform
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
@@ -45,12 +44,6 @@ func (e *ParallelismError) set() string {
 		max *= 2
 	}
 	return fmt.Sprintf("spt set IN OUT --operator %q --max-parallelism %d", e.Operator, max)
-}
-
-// hasKeyed is whether an operator holds keyed state, which its max parallelism
-// divides into key groups.
-func hasKeyed(op *format.Operator) bool {
-	return slices.ContainsFunc(op.Subtasks, func(s *format.Subtask) bool { return s.ManagedKeyed != nil || s.RawKeyed != nil })
 }
 
 // sizer gives the bytes of runs of elements of one handle, by offsets alone.

@@ -142,7 +142,7 @@ func (p *RescalePlan) operator(ctx context.Context, op *format.Operator) (*Opera
 	case p.o.From > 0 && op.Parallelism != p.o.From:
 		plan.Left = fmt.Sprintf("it has parallelism %d", op.Parallelism)
 	case p.To > op.MaxParallelism:
-		return nil, &ParallelismError{op.Label(), p.To, op.MaxParallelism, !hasKeyed(op)}
+		return nil, &ParallelismError{op.Label(), p.To, op.MaxParallelism, !op.HasKeyed()}
 	}
 	if plan.Left != "" {
 		plan.To = op.Parallelism

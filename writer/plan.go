@@ -257,7 +257,7 @@ func (p *Plan) ownerOf(st format.Stream) string {
 func checkLength(place format.Place, st format.Stream, found reader.Found) error {
 	path, _, _ := format.Reference(st)
 	if s, ok := st.(*format.Segment); ok {
-		if s.Start < 0 || s.Length < 0 || s.Start > found.Info.Size || s.Length > found.Info.Size-s.Start {
+		if !s.Within(found.Info.Size) {
 			return format.Errorf(format.ErrTruncated, "file %s: bytes %d to %d are promised, it has %d", quote(path.String()), s.Start, s.Start+s.Length, found.Info.Size)
 		}
 		return nil

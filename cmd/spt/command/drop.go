@@ -102,7 +102,7 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 	if strings.ContainsAny(strings.Join(o.states, ""), "*?[") {
 		var keyed []string
 		for _, op := range snap.Operators {
-			if chosen(op) && hasKeyed(op) {
+			if chosen(op) && op.HasKeyed() {
 				keyed = append(keyed, ui.Quote(env.label(op)))
 			}
 		}

@@ -129,7 +129,7 @@ func (e *Env) checkStates(ctx context.Context, snap *reader.Snapshot, flag strin
 	}
 	keyed := false
 	for _, op := range snap.Operators {
-		if !chosen(op) || !hasKeyed(op) {
+		if !chosen(op) || !op.HasKeyed() {
 			continue
 		}
 		keyed = true
@@ -148,10 +148,6 @@ func (e *Env) checkStates(ctx context.Context, snap *reader.Snapshot, flag strin
 		none += ", only keyed state"
 	}
 	return &usageError{fmt.Sprintf("%s %s matches no operator state", flag, ui.Quote(want)), "there is: " + listOr(e.shown(names), none)}
-}
-
-func hasKeyed(op *format.Operator) bool {
-	return slices.ContainsFunc(op.Subtasks, func(s *format.Subtask) bool { return s.ManagedKeyed != nil || s.RawKeyed != nil })
 }
 
 // keyedError refuses an edit of keyed state.
