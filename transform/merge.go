@@ -3,6 +3,7 @@ package transform
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 )
@@ -220,7 +221,11 @@ func joinHandles(ctx context.Context, in Input, a, b *format.OperatorHandle) (*f
 	if err != nil {
 		return nil, err
 	}
-	both := *a
-	both.States = append(append([]format.NamedState(nil), a.States...), b.States...)
-	return inPlaceOf(&both, built)
+	var inOrder []format.NamedState
+	for _, s := range slices.Concat(a.States, b.States) {
+		if k := stateIndex(built, s.Name, s.Mode); k >= 0 {
+			inOrder = append(inOrder, built.States[k])
+		}
+	}
+	return inPlaceOf(a, built, inOrder)
 }

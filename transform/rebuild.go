@@ -71,31 +71,20 @@ func rebuildStates(ctx context.Context, in Input, h *format.OperatorHandle, edit
 	}
 	// Build puts lists before broadcast states, as Describe gives them: the
 	// place of a state in states is its place in the built handle.
-	c := *built
-	c.Wire = h.Wire
-	c.States = nil
+	var inOrder []format.NamedState
 	for k := range h.States {
 		if i, ok := order[k]; ok {
-			c.States = append(c.States, built.States[i])
+			inOrder = append(inOrder, built.States[i])
 		}
 	}
-	rope := *built.Data.(*format.Concat)
-	rope.As = placeOf(h.Data, rope.Size())
-	c.Data = &rope
-	return &c, nil
+	return inPlaceOf(h, built, inOrder)
 }
 
-// inPlaceOf puts a built handle in the place of an old one: the same wire, the
-// states in the old order, the stream under the old name.
-func inPlaceOf(old, built *format.OperatorHandle) (*format.OperatorHandle, error) {
+// inPlaceOf puts a built handle in the place of an old one: the same wire, its
+// states in this order, the stream under the old name.
+func inPlaceOf(old, built *format.OperatorHandle, inOrder []format.NamedState) (*format.OperatorHandle, error) {
 	c := *built
-	c.Wire = old.Wire
-	c.States = make([]format.NamedState, 0, len(built.States))
-	for _, s := range old.States {
-		if k := stateIndex(built, s.Name, s.Mode); k >= 0 {
-			c.States = append(c.States, built.States[k])
-		}
-	}
+	c.Wire, c.States = old.Wire, inOrder
 	if len(c.States) != len(built.States) {
 		return nil, fmt.Errorf("internal error: a built handle with other states")
 	}
