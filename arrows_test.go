@@ -42,6 +42,7 @@ var arrows = []arrow{
 	{"writer", []string{"format/...", "storage/...", "reader"}, noFiles},
 	{"transform", []string{"format", "format/summary", "format/flink/assign", "format/flink/types"}, noFiles},
 	{"internal/ui", nil, []string{"net", "net/...", "log", "log/..."}},
+	{"internal/tally", nil, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/testenv", nil, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest"}, []string{"github.com/spf13/..."}},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},

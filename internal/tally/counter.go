@@ -1,0 +1,284 @@
+package tally
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// Options of a Counter. The zero value is usable.
+type Options struct {
+	// Memory is how many bytes the table takes at most; 0: 64 MiB. A table that
+	// grows takes half as much again while it does.
+	Memory int64
+	// Dir is the directory of temporary files; "": that of the system. They are
+	// removed by Close, and on most systems have no name at all.
+	Dir string
+}
+
+const entrySize = 32 // bytes, in memory and in a temporary file
+
+// ErrTooOften is returned where an element occurs more than MaxCount times.
+var ErrTooOften = errors.New("an element occurs more than 4294967295 times")
+
+// ErrNotCounted is returned by Replay for an element that was not added.
+var ErrNotCounted = errors.New("an element was not there when elements were counted")
+
+// Counter counts elements. It must not be used by several goroutines at once.
+type Counter struct {
+	o       Options
+	maxBits uint
+	table   *table
+	spill   *scratch
+	entries int64 // of all runs of spill
+	added   int64 // elements since the table was empty
+	sealed  bool  // all entries are in spill
+}
+
+// New returns an empty Counter. The caller closes it.
+func New(o Options) *Counter {
+	if o.Memory <= 0 {
+		o.Memory = 64 << 20
+	}
+	c := &Counter{o: o, maxBits: minBits}
+	for entrySize<<(c.maxBits+1) <= o.Memory {
+		c.maxBits++
+	}
+	c.table = newTable(minBits, 0)
+	return c
+}
+
+// Close removes temporary files.
+func (c *Counter) Close() error {
+	s := c.spill
+	c.spill = nil
+	if s == nil {
+		return nil
+	}
+	return s.close()
+}
+
+// Add counts an element. The number tells one occurrence from another, such as
+// the position in a list.
+func (c *Counter) Add(d Digest, number int64, size int) error {
+	x := Entry{d, number, 1, uint32(size)}
+	for {
+		ok, err := c.table.add(&x)
+		if ok || err != nil {
+			c.added++
+			return err
+		}
+		if c.table.bits < c.maxBits {
+			c.table.grow()
+			continue
+		}
+		few := c.added < 2*int64(c.table.used)
+		if err := c.write(); err != nil {
+			return err
+		}
+		if few && c.maxBits > cachedBits {
+			// A large table finds few repetitions here, and a small one is faster.
+			c.maxBits = cachedBits
+			c.table = newTable(cachedBits, 0)
+		}
+	}
+}
+
+// cachedBits is the size of a table that stays in a processor's cache: 4 MiB.
+const cachedBits = 17
+
+// Spilled reports whether entries were written to a temporary file.
+func (c *Counter) Spilled() bool { return c.spill != nil }
+
+// write moves the entries of the table to the temporary file.
+func (c *Counter) write() error {
+	if c.spill == nil {
+		s, err := newScratch(c.o.Dir)
+		if err != nil {
+			return err
+		}
+		c.spill = s
+	}
+	all := c.table.sorted()
+	err := c.spill.append(len(all), entrySize, func(i int) Digest { return all[i].Digest }, func(i int, p []byte) { all[i].put(p) })
+	c.entries += int64(len(all))
+	c.added = 0
+	c.table.clear()
+	return err
+}
+
+func (e *Entry) put(p []byte) {
+	binary.LittleEndian.PutUint64(p, e.Hi)
+	binary.LittleEndian.PutUint64(p[8:], e.Lo)
+	binary.LittleEndian.PutUint64(p[16:], uint64(e.First))
+	binary.LittleEndian.PutUint32(p[24:], e.Count)
+	binary.LittleEndian.PutUint32(p[28:], e.Size)
+}
+
+func (e *Entry) take(p []byte) {
+	e.Hi = binary.LittleEndian.Uint64(p)
+	e.Lo = binary.LittleEndian.Uint64(p[8:])
+	e.First = int64(binary.LittleEndian.Uint64(p[16:]))
+	e.Count = binary.LittleEndian.Uint32(p[24:])
+	e.Size = binary.LittleEndian.Uint32(p[28:])
+}
+
+// Each calls f with every distinct element once, in no particular order. The
+// entry is valid until f returns. Nothing can be added afterwards.
+func (c *Counter) Each(f func(e *Entry) error) error {
+	return c.tables(func(t *table, _, _ int) error {
+		for i := range t.slots {
+			if e := &t.slots[i]; e.Count > 0 {
+				if err := f(e); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// Pair calls f with every distinct element of two Counters once, in no particular
+// order, and with its entries in both; nil where it does not occur. The Counters
+// have digests of the same Hasher. Nothing can be added to them afterwards.
+func Pair(a, b *Counter, f func(x, y *Entry) error) error {
+	if a.spill == nil && b.spill == nil {
+		return pair(a.table, b.table, f)
+	}
+	for _, c := range []*Counter{a, b} {
+		if err := c.seal(); err != nil {
+			return err
+		}
+	}
+	return divide(a.entries+b.entries, func(lo, hi int, skip uint) error {
+		for _, c := range []*Counter{a, b} {
+			if err := c.load(lo, hi, skip); err != nil {
+				return err
+			}
+		}
+		return pair(a.table, b.table, f)
+	})
+}
+
+func pair(a, b *table, f func(x, y *Entry) error) error {
+	for i := range a.slots {
+		x := &a.slots[i]
+		if x.Count == 0 {
+			continue
+		}
+		y := b.find(x.Digest)
+		if y != nil && y.Count == 0 {
+			y = nil
+		}
+		if err := f(x, y); err != nil {
+			return err
+		}
+	}
+	for i := range b.slots {
+		y := &b.slots[i]
+		if y.Count == 0 {
+			continue
+		}
+		if x := a.find(y.Digest); x == nil || x.Count == 0 {
+			if err := f(nil, y); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tables calls f with tables that together hold every entry once, and with the
+// parts that each of them holds.
+func (c *Counter) tables(f func(t *table, lo, hi int) error) error {
+	if c.spill == nil {
+		return f(c.table, 0, parts)
+	}
+	if err := c.seal(); err != nil {
+		return err
+	}
+	return divide(c.entries, func(lo, hi int, skip uint) error {
+		if err := c.load(lo, hi, skip); err != nil {
+			return err
+		}
+		return f(c.table, lo, hi)
+	})
+}
+
+// seal writes the entries that are not yet in the temporary file.
+func (c *Counter) seal() error {
+	if c.sealed {
+		return nil
+	}
+	c.sealed = true
+	return c.write()
+}
+
+// smallTable is how many entries are brought together at once: their table stays
+// in a processor's cache.
+const smallTable = 3 << (cachedBits - 2)
+
+// divide calls f with ranges of parts of about smallTable entries each. The
+// digests of a range have the first skip bits in common.
+func divide(entries int64, f func(lo, hi int, skip uint) error) error {
+	skip := uint(0)
+	for skip < partBits && entries>>skip > smallTable {
+		skip++
+	}
+	width := parts >> skip
+	for lo := 0; lo < parts; lo += width {
+		if err := f(lo, lo+width, skip); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load brings the entries of the parts from lo to hi together in the table.
+func (c *Counter) load(lo, hi int, skip uint) error {
+	n := int64(0) // at most
+	for i := range c.spill.runs {
+		n += c.spill.runs[i][hi] - c.spill.runs[i][lo]
+	}
+	bits := uint(minBits)
+	for 3<<bits <= n/entrySize*4 {
+		bits++
+	}
+	c.table = reuse(c.table, bits, skip)
+	var e Entry
+	return c.spill.read(lo, hi, entrySize, func(p []byte) error {
+		for ; len(p) > 0; p = p[entrySize:] {
+			e.take(p)
+			if ok, err := c.table.add(&e); err != nil {
+				return err
+			} else if !ok {
+				return errCrowded
+			}
+		}
+		return nil
+	})
+}
+
+// errCrowded does not occur with random digests, see past.
+var errCrowded = errors.New("internal error: no room in a table that was made for its entries")
+
+// Replay calls f with every element once more and with its entry, after prepare
+// was called with the entry; both may change its Size, and nothing else. each calls
+// visit with the elements that were added, in the order of their numbers.
+// Elements of different entries come in no particular order, those of one entry
+// in order.
+func (c *Counter) Replay(each func(visit func(d Digest, number int64) error) error, prepare func(e *Entry), f func(number int64, e *Entry)) error {
+	if c.spill == nil {
+		for i := range c.table.slots {
+			if e := &c.table.slots[i]; e.Count > 0 {
+				prepare(e)
+			}
+		}
+		return each(func(d Digest, number int64) error { return c.table.visit(d, number, f) })
+	}
+	s, err := newScratch(c.o.Dir)
+	if err != nil {
+		return err
+	}
+	err = c.replay(s, each, prepare, f)
+	return errors.Join(err, s.close())
+}

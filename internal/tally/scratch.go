@@ -1,0 +1,111 @@
+package tally
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// parts is into how many parts digests are divided in a temporary file, by their
+// first bits.
+const (
+	partBits = 10
+	parts    = 1 << partBits
+)
+
+func (d Digest) part() int { return int(d.Hi >> (64 - partBits)) }
+
+// scratch is a temporary file of records, appended run by run. The records of a
+// run are ordered by part.
+type scratch struct {
+	f       *os.File
+	size    int64
+	runs    []run
+	buf     []byte
+	removed bool
+}
+
+// run is where the records of each part begin in the file, and where the last
+// one ends.
+type run [parts + 1]int64
+
+// newScratch creates the file. Where the system allows it the file has no name
+// from here on, and so is gone however the process ends.
+func newScratch(dir string) (*scratch, error) {
+	f, err := os.CreateTemp(dir, "spt-tally-*.tmp")
+	if err != nil {
+		return nil, fmt.Errorf("temporary file: %w", err)
+	}
+	return &scratch{f: f, removed: os.Remove(f.Name()) == nil, buf: make([]byte, 0, bufferSize)}, nil
+}
+
+const bufferSize = 1 << 20
+
+// close closes and removes the file.
+func (s *scratch) close() error {
+	err := s.f.Close()
+	if !s.removed {
+		err = errors.Join(err, os.Remove(s.f.Name()))
+	}
+	return err
+}
+
+// append writes a run of n records, which are ordered by the parts of their
+// digests.
+func (s *scratch) append(n, record int, digest func(i int) Digest, put func(i int, p []byte)) error {
+	s.runs = append(s.runs, run{})
+	r, part := &s.runs[len(s.runs)-1], 0
+	r[0] = s.size
+	for i := range n {
+		for p := digest(i).part(); part < p; {
+			part++
+			r[part] = s.size
+		}
+		if len(s.buf)+record > cap(s.buf) {
+			if err := s.flush(); err != nil {
+				return err
+			}
+		}
+		at := len(s.buf)
+		s.buf = s.buf[:at+record]
+		put(i, s.buf[at:])
+		s.size += int64(record)
+	}
+	for part < parts {
+		part++
+		r[part] = s.size
+	}
+	return s.flush()
+}
+
+func (s *scratch) flush() error {
+	_, err := s.f.Write(s.buf)
+	s.buf = s.buf[:0]
+	if err != nil {
+		return fmt.Errorf("temporary file: %w", err)
+	}
+	return nil
+}
+
+// read calls f with the records of the parts from lo to hi, a few at a time, in
+// the order in which they were written.
+func (s *scratch) read(lo, hi, record int, f func(p []byte) error) error {
+	buf := s.buf[:bufferSize/record*record]
+	for i := range s.runs {
+		for at, end := s.runs[i][lo], s.runs[i][hi]; at < end; {
+			p := buf[:min(int64(len(buf)), end-at)]
+			if n, err := s.f.ReadAt(p, at); n < len(p) {
+				if err == io.EOF {
+					err = io.ErrUnexpectedEOF
+				}
+				return fmt.Errorf("temporary file: %w", err)
+			}
+			if err := f(p); err != nil {
+				return err
+			}
+			at += int64(len(p))
+		}
+	}
+	return nil
+}
