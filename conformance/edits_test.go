@@ -63,17 +63,15 @@ type editJudge struct {
 
 func (j *editJudge) id() format.OperatorID { return format.OperatorIDOf(j.uid) }
 
-func (j *editJudge) picked(op *format.Operator) bool { return op.ID == j.id() }
-
 // edit writes what change makes of the snapshot, to stand where it does.
-func (j *editJudge) edit(t *testing.T, change func(in transform.Input) (*format.Savepoint, error)) Snapshot {
+func (j *editJudge) edit(t *testing.T, change func(in format.View) (format.View, error)) Snapshot {
 	t.Helper()
 	snap := opened(t, j.s)
 	sp, err := change(inputOf(snap))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return j.write(t, snap, sp, writer.Options{})
+	return j.write(t, snap, sp.Savepoint, writer.Options{})
 }
 
 func (j *editJudge) write(t *testing.T, snap *reader.Snapshot, sp *format.Savepoint, o writer.Options) Snapshot {
@@ -97,18 +95,12 @@ func (j *editJudge) same(t *testing.T, want, got Content) {
 // the old uid is refused, for the state of the new one has no taker.
 func TestEditRename(t *testing.T) {
 	eachEdited(t, func(t *testing.T, j *editJudge) {
-		rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
-			uids := map[*format.Operator]string{}
-			for _, op := range in.Operators {
-				if j.picked(op) {
-					uids[op] = "renamed"
-				}
+		rewritten := j.edit(t, func(in format.View) (format.View, error) {
+			out, done, err := transform.Rename(t.Context(), in, transform.RenameOptions{UIDs: map[string]string{j.uid: "renamed"}})
+			if err != nil || len(done.Operators) != 1 {
+				t.Fatalf("%+v renamed, %v", done, err)
 			}
-			sp, done, err := transform.RenameOperators(in.Savepoint, uids)
-			if len(done) != 1 {
-				t.Fatalf("%d operators renamed", len(done))
-			}
-			return sp, err
+			return out, nil
 		})
 		want := restoredOnce(t, j.f, j.s, Choices{})
 		got := Restore(t, j.f, rewritten, Choices{UIDs: map[string]string{j.uid: "renamed"}})
@@ -136,13 +128,12 @@ func TestEditRename(t *testing.T) {
 func TestEditDropOperator(t *testing.T) {
 	eachEdited(t, func(t *testing.T, j *editJudge) {
 		inFlight := j.s.Options.Unaligned
-		rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
-			sp, d, err := transform.Drop(context.Background(), in, transform.DropOptions{Operators: true, Pick: j.picked})
+		rewritten := j.edit(t, func(in format.View) (format.View, error) {
+			sp, d, err := transform.Drop(context.Background(), in, transform.DropOptions{Operators: format.ByID(j.id())})
 			if err != nil || len(d.Operators) != 1 {
 				t.Fatalf("%d operators dropped, %v", len(d.Operators), err)
 			}
-			in.Savepoint = sp
-			sp, d, err = transform.Drop(context.Background(), in, transform.DropOptions{Channels: true})
+			sp, d, err = transform.Drop(context.Background(), sp, transform.DropOptions{Channels: true})
 			if inFlight != (len(d.Channels) > 0) {
 				t.Errorf("records in flight of %d operators dropped", len(d.Channels))
 			}
@@ -211,8 +202,8 @@ func onlyOperatorState(t *testing.T, f func(t *testing.T, j *editJudge)) {
 func TestEditDropState(t *testing.T) {
 	onlyOperatorState(t, func(t *testing.T, j *editJudge) {
 		gone := j.statesOf(t, "list")[0]
-		rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
-			sp, _, err := transform.Drop(context.Background(), in, transform.DropOptions{Pick: j.picked, States: func(s string) bool { return s == gone }})
+		rewritten := j.edit(t, func(in format.View) (format.View, error) {
+			sp, _, err := transform.Drop(context.Background(), in, transform.DropOptions{Operators: format.ByID(j.id()), States: format.ByName(gone)})
 			return sp, err
 		})
 		want := withOperatorStates(restoredOnce(t, j.f, j.s, Choices{}), func(o Operator, _ Subtask, name string, state OperatorState) (OperatorState, bool) {
@@ -233,12 +224,12 @@ func TestEditMode(t *testing.T) {
 			mode     format.Mode
 		}{{"list", "union", format.ModeUnion}, {"union", "list", format.ModeList}} {
 			name := j.statesOf(t, x.from)[0]
-			rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
-				sp, done, err := transform.SetMode(context.Background(), in, j.picked, func(s string) bool { return s == name }, x.mode)
-				if len(done) != 1 {
-					t.Errorf("%d states set", len(done))
+			rewritten := j.edit(t, func(in format.View) (format.View, error) {
+				out, done, err := transform.Set(t.Context(), in, transform.SetOptions{Operators: format.ByID(j.id()), States: format.ByName(name), Mode: &x.mode})
+				if err != nil || len(done.Modes) != 1 {
+					t.Fatalf("%+v set, %v", done, err)
 				}
-				return sp, err
+				return out, nil
 			})
 			got := Restore(t, j.f, rewritten, Choices{Modes: map[string]string{name: x.to}})
 			var all []string
@@ -263,11 +254,10 @@ func TestEditMode(t *testing.T) {
 // those, and no other.
 func TestEditFilter(t *testing.T) {
 	onlyOperatorState(t, func(t *testing.T, j *editJudge) {
-		rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
+		rewritten := j.edit(t, func(in format.View) (format.View, error) {
+			elements := append(j.statesOf(t, "list"), j.statesOf(t, "union")...)
 			sp, _, err := transform.Filter(context.Background(), in, transform.FilterOptions{
-				Pick: func(op *format.Operator, state string) bool {
-					return j.picked(op) && state != "owner" // which is broadcast
-				},
+				Operators: format.ByID(j.id()), States: format.ByName(elements...),
 				Keep: func(e transform.FilterElement) (bool, error) { return e.Index%2 == 0, nil },
 			})
 			return sp, err
@@ -312,8 +302,8 @@ func TestEditFilterBroadcast(t *testing.T) {
 		snap := opened(t, j.s)
 		goes := func(key any) bool { return key == "twice" || key == int64(1) }
 		sp, done, err := transform.Filter(t.Context(), inputOf(snap), transform.FilterOptions{
-			Pick: func(_ *format.Operator, state string) bool { return state == "owner" || state == "rules" },
-			Keep: func(e transform.FilterElement) (bool, error) { return !goes(e.Entry.Key), nil },
+			States: format.Globs{"owner", "rules"},
+			Keep:   func(e transform.FilterElement) (bool, error) { return !goes(e.Entry.Key), nil },
 			Entries: func(ctx context.Context, h *format.OperatorHandle, state int) (func([]byte) ([]format.Entry, error), error) {
 				v, err := snap.Values(ctx, h, state)
 				return v.Entries, err
@@ -325,7 +315,7 @@ func TestEditFilterBroadcast(t *testing.T) {
 		if len(done) != 2 {
 			t.Errorf("%d states filtered", len(done))
 		}
-		rewritten := j.write(t, snap, sp, writer.Options{})
+		rewritten := j.write(t, snap, sp.Savepoint, writer.Options{})
 		kept, gone := 0, 0
 		for _, c := range []Choices{{}, {Parallelism: j.s.Options.Parallelism + 1}} {
 			want, got := restoredOnce(t, j.f, j.s, c), Restore(t, j.f, rewritten, c)
@@ -355,8 +345,10 @@ func TestEditFilterBroadcast(t *testing.T) {
 // Another checkpoint id, as Flink's own reader sees it; the rest as ever.
 func TestEditID(t *testing.T) {
 	eachEdited(t, func(t *testing.T, j *editJudge) {
-		rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
-			return transform.SetID(in.Savepoint, 4242), nil
+		rewritten := j.edit(t, func(in format.View) (format.View, error) {
+			id := int64(4242)
+			out, _, err := transform.Set(t.Context(), in, transform.SetOptions{ID: &id})
+			return out, err
 		})
 		m, err := j.f.Metadata(rewritten)
 		if err != nil || m.CheckpointID != 4242 {
@@ -385,11 +377,14 @@ func TestEditRelocate(t *testing.T) {
 					t.Fatal(err)
 				}
 				snap := opened(t, j.s)
-				sp, r := transform.Relocate(snap.Savepoint, []transform.Prefix{{Old: "file:" + old, New: "file:" + moved}})
+				sp, r, err := transform.Relocate(t.Context(), inputOf(snap), transform.RelocateOptions{Prefixes: []transform.Prefix{{Old: "file:" + old, New: "file:" + moved}}})
+				if err != nil {
+					t.Fatal(err)
+				}
 				if len(r.Changed) == 0 || len(r.Unmatched) > 0 {
 					t.Fatalf("%+v", r)
 				}
-				rewritten := j.write(t, snap, sp, writer.Options{KeepReferences: true})
+				rewritten := j.write(t, snap, sp.Savepoint, writer.Options{KeepReferences: true})
 				if j.s.Options.Changelog {
 					if err := os.Rename(old, old+".away"); err != nil {
 						t.Fatal(err)
@@ -416,13 +411,13 @@ func TestEditForRelease(t *testing.T) {
 	}
 	eachFitting(t, fits, func(t *testing.T, j *editJudge) {
 		r := assign.Release{Major: 1, Minor: 17}
-		rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
+		rewritten := j.edit(t, func(in format.View) (format.View, error) {
 			sp, _, err := transform.OperatorStateFor(context.Background(), in, r)
 			if err != nil {
-				return nil, err
+				return in, err
 			}
-			sp, _, err = metadata.ForRelease(sp, r)
-			return sp, err
+			out, _, err := metadata.ForRelease(sp.Savepoint, r)
+			return sp.With(out), err
 		})
 		j.same(t, restoredOnce(t, j.f, j.s, Choices{}), Restore(t, j.f, rewritten, Choices{}))
 	})
@@ -465,12 +460,12 @@ func TestEditMaxParallelismRefused(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version Version) {
 		f := Use(t, version)
 		j := &editJudge{f: f, s: madeOnce(t, f, Options{Shape: "operator", MaxParallelism: 128}), uid: "sink"}
-		rewritten := j.edit(t, func(in transform.Input) (*format.Savepoint, error) {
-			sp, done, err := transform.SetMaxParallelism(in.Savepoint, j.picked, 64)
-			if len(done) != 1 {
-				t.Fatalf("%d operators set", len(done))
+		rewritten := j.edit(t, func(in format.View) (format.View, error) {
+			out, done, err := transform.Set(t.Context(), in, transform.SetOptions{Operators: format.ByID(j.id()), MaxParallelism: 64})
+			if err != nil || len(done.MaxParallelism) != 1 {
+				t.Fatalf("%+v set, %v", done, err)
 			}
-			return sp, err
+			return out, nil
 		})
 		JudgeRefused(t, j.f, rewritten, Choices{}, "Max parallelism mismatch between checkpoint/savepoint state and new program")
 	})

@@ -48,7 +48,7 @@ func TestPruneAfterTwoParallelisms(t *testing.T) {
 func judgePruned(t *testing.T, f *Flink, s Snapshot, keep transform.Keep, place transform.PlaceKept) {
 	t.Helper()
 	snap := opened(t, s)
-	sp, pruned, err := transform.PruneUnions(context.Background(), inputOf(snap), transform.PruneOptions{Keep: keep, Place: place, AcceptUnproven: true})
+	sp, pruned, err := transform.PruneUnion(context.Background(), inputOf(snap), transform.PruneOptions{Keep: keep, Place: place, AcceptUnproven: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func judgePruned(t *testing.T, f *Flink, s Snapshot, keep transform.Keep, place 
 		t.Fatalf("pruned %+v", pruned)
 	}
 	out, rewritten := standsFor(t, s)
-	seal(t, snap.View(sp), out, writer.Options{})
+	seal(t, snap.View(sp.Savepoint), out, writer.Options{})
 	written := openedAt(t, out)
 	judgeModel(t, f, rewritten, written)
 

@@ -164,12 +164,23 @@ func (j *rescaleJudge) planOf(t *testing.T, snap *reader.Snapshot, to int, strat
 		At:         standsAt(j.s),
 		Strategy:   strategy,
 		LeaveKeyed: j.leaveKeyed,
-		Pick:       func(op *format.Operator) bool { return op.ID != format.OperatorIDOf("rule-numbers") },
+		Operators:  allBut(snap, "rule-numbers"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return plan
+}
+
+// allBut chooses all operators but that of a uid.
+func allBut(snap *reader.Snapshot, uid string) format.Selector {
+	sel := format.ByID()
+	for _, op := range snap.Operators {
+		if op.ID != format.OperatorIDOf(uid) {
+			sel = append(sel, op.ID.String())
+		}
+	}
+	return sel
 }
 
 // write writes the snapshot in its new shape, to stand where the old one does.
@@ -180,7 +191,7 @@ func (j *rescaleJudge) write(t *testing.T, plan *transform.RescalePlan) Snapshot
 		t.Fatal(err)
 	}
 	out, rewritten := standsFor(t, j.s)
-	seal(t, opened(t, j.s).View(sp), out, writer.Options{})
+	seal(t, opened(t, j.s).View(sp.Savepoint), out, writer.Options{})
 	judgeModel(t, j.f, rewritten, openedAt(t, out))
 	return rewritten
 }

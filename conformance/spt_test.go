@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
-	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/writer"
 )
 
@@ -61,8 +61,8 @@ func seal(t *testing.T, snap *reader.Snapshot, out string, o writer.Options) {
 	}
 }
 
-func inputOf(snap *reader.Snapshot) transform.Input {
-	return transform.Input{Savepoint: snap.Savepoint, Source: snap.Source(), Codec: snap.Codec}
+func inputOf(snap *reader.Snapshot) format.View {
+	return format.View{Savepoint: snap.Savepoint, Source: snap.Source(), Codecs: snap}
 }
 
 // standsAt is the place where Flink has the snapshot.

@@ -46,7 +46,7 @@ func TestApplyKnown(t *testing.T) {
 			if want := whyRefused(snap.Savepoint, to); want != "" {
 				n.refused++
 				n.reasons[want]++
-				if sp != nil || !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "operator ") {
+				if sp.Savepoint != snap.Savepoint || !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "operator ") {
 					t.Errorf("%s to %d: %v, and not that %s", k.name, to, err, want)
 				}
 				continue

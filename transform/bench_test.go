@@ -57,7 +57,7 @@ func BenchmarkDiagnose(b *testing.B) {
 			_, snap := benchUnion(b, copies)
 			b.ReportAllocs()
 			for b.Loop() {
-				r, err := DiagnoseUnions(b.Context(), inputOf(snap), nil)
+				r, err := DiagnoseUnions(b.Context(), inputOf(snap), UnionOptions{})
 				if err != nil || copies != (r[0].Verdict == VerdictProduct) {
 					b.Fatal(r, err)
 				}
@@ -75,11 +75,11 @@ func BenchmarkPrune(b *testing.B) {
 				dir := b.TempDir()
 				b.ReportAllocs()
 				for b.Loop() {
-					sp, all, err := PruneUnions(b.Context(), inputOf(snap), PruneOptions{Keep: keep})
+					sp, all, err := PruneUnion(b.Context(), inputOf(snap), PruneOptions{Keep: keep})
 					if err != nil || all[0].Kept != benchElements {
 						b.Fatal(all, err)
 					}
-					if _, err := writer.Seal(b.Context(), snap.View(sp), filepath.Join(dir, target), writer.Options{Stores: stores, Overwrite: true}); err != nil {
+					if _, err := writer.Seal(b.Context(), snap.View(sp.Savepoint), filepath.Join(dir, target), writer.Options{Stores: stores, Overwrite: true}); err != nil {
 						b.Fatal(err)
 					}
 				}

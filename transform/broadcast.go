@@ -23,11 +23,16 @@ type BroadcastVersion struct {
 	Subtasks []int32
 }
 
-// DiagnoseBroadcasts compares the copies of each broadcast state that pick
-// chooses (nil: all). A restore gives a subtask one copy: where they differ, it
+// DiagnoseBroadcasts compares the copies of each broadcast state that o
+// chooses. A restore gives a subtask one copy: where they differ, it
 // depends on the parallelism which are read at all. Equal copies need no
 // pruning: an .spt file stores them once. One map at a time is in memory.
-func DiagnoseBroadcasts(ctx context.Context, in Input, pick func(op *format.Operator, state string) bool) ([]*BroadcastReport, error) {
+func DiagnoseBroadcasts(ctx context.Context, in Input, o UnionOptions) ([]*BroadcastReport, error) {
+	chosen, err := o.Operators.Set(in.Savepoint)
+	if err != nil {
+		return nil, err
+	}
+	pick := func(op *format.Operator, state string) bool { return chosen[op] && o.States.Match(state) }
 	hash := newHasher()
 	var all []*BroadcastReport
 	for _, u := range statesOf(in.Savepoint, format.ModeBroadcast, pick) {

@@ -11,7 +11,7 @@ import (
 func TestBroadcastsKnown(t *testing.T) {
 	equal, differ := 0, 0
 	for _, k := range knownSnapshots(t) {
-		reports, err := DiagnoseBroadcasts(t.Context(), inputOf(openAt(t, place(), k.location())), nil)
+		reports, err := DiagnoseBroadcasts(t.Context(), inputOf(openAt(t, place(), k.location())), UnionOptions{})
 		if err != nil {
 			t.Fatalf("%s: %v", k.name, err)
 		}

@@ -388,7 +388,7 @@ func (c *checker) copies(ctx context.Context, op *format.Operator, st *summary.S
 	}
 	one := c.in
 	one.Savepoint = &format.Savepoint{Operators: []*format.Operator{op}}
-	reports, err := DiagnoseUnions(ctx, one, func(_ *format.Operator, name string) bool { return name == st.Name })
+	reports, err := DiagnoseUnions(ctx, one, UnionOptions{States: format.ByName(st.Name)})
 	switch {
 	case ctx.Err() != nil || errors.Is(err, format.ErrChanged):
 		return "", err
@@ -498,7 +498,7 @@ func (c *checker) keyed(op *format.Operator) {
 	rawKeyed := false
 	for _, s := range op.Subtasks {
 		rawKeyed = rawKeyed || s.RawKeyed != nil
-		eachKeyed(s.ManagedKeyed, func(h format.KeyedHandle) {
+		format.EachKeyed(s.ManagedKeyed, func(h format.KeyedHandle) {
 			i, ok := h.(*format.Incremental)
 			if !ok {
 				return
@@ -532,18 +532,5 @@ func (c *checker) keyed(op *format.Operator) {
 		c.add(CheckFinding{Severity: SeverityNote, Code: "no-timers", Operator: op,
 			Message: "there are no timers in its state. If the operator has timers and keeps them on the heap, this native savepoint has lost them: Flink writes them nowhere",
 			Advice:  "if the job sets state.backend.rocksdb.timer-service.factory: HEAP, take a canonical savepoint"})
-	}
-}
-
-// eachKeyed calls f for a keyed handle and those inside it.
-func eachKeyed(h format.KeyedHandle, f func(format.KeyedHandle)) {
-	if h == nil {
-		return
-	}
-	f(h)
-	if c, ok := h.(*format.Changelog); ok {
-		for _, m := range slices.Concat(c.Materialized, c.Changes) {
-			eachKeyed(m, f)
-		}
 	}
 }

@@ -156,7 +156,7 @@ func (f *forms) subtask(s *format.Subtask) {
 		}
 	}
 	for _, h := range []format.KeyedHandle{s.ManagedKeyed, s.RawKeyed} {
-		eachKeyed(h, func(h format.KeyedHandle) { f.keyed(h, s.RawKeyed == h) })
+		format.EachKeyed(h, func(h format.KeyedHandle) { f.keyed(h, s.RawKeyed == h) })
 	}
 	for _, list := range [][]*format.ChannelHandle{s.Input, s.Output} {
 		for _, h := range list {

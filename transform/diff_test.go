@@ -126,7 +126,7 @@ func TestDiffRescaled(t *testing.T) {
 				continue
 			}
 			out := in
-			out.Savepoint = sp
+			out = sp
 			d := diffOf(t, in, out, DiffOptions{Placement: true, Ignore: map[DiffKind]bool{DiffParallelism: true, DiffHandles: true, DiffSubtasks: true}})
 			copies++
 			for _, x := range d.Differences {
@@ -270,12 +270,12 @@ func TestDiffPruned(t *testing.T) {
 			continue
 		}
 		in := inputOf(openAt(t, place(), k.location()))
-		sp, pruned, err := PruneUnions(t.Context(), in, PruneOptions{Keep: KeepDistinct})
+		sp, pruned, err := PruneUnion(t.Context(), in, PruneOptions{Keep: KeepDistinct})
 		if err != nil {
 			t.Fatal(err)
 		}
 		out := in
-		out.Savepoint = sp
+		out = sp
 		for _, p := range pruned {
 			if p.Skipped != "" || p.Elements%p.Kept != 0 {
 				t.Fatalf("%s: %+v", k.name, p)

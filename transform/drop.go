@@ -2,30 +2,35 @@ package transform
 
 import (
 	"context"
+	"errors"
 
 	"github.com/savepoint-tools/spt/format"
 )
 
-// DropOptions say what goes.
+// DropOptions say what is removed. Operators alone removes operators as a whole;
+// with any of the other fields, only that part of the operators is removed, and a
+// nil Operators then means all of them.
 type DropOptions struct {
-	// Pick chooses operators; nil: all.
-	Pick func(*format.Operator) bool
-	// Operators drops the picked operators as a whole. The others keep them.
-	Operators bool
-	// States drops operator states by name.
-	States func(string) bool
-	// Coordinators drops the state of coordinators.
+	Operators format.Selector
+	// States removes managed operator states by name.
+	States format.Globs
+	// Coordinators removes the state of coordinators.
 	Coordinators bool
-	// Channels drops records in flight. They are lost.
+	// Channels removes in-flight data. It is lost.
 	Channels bool
-	// Empty drops picked operators that hold no state at all.
+	// Empty removes operators without any state.
 	Empty bool
 }
 
-// Dropped is what an edit took away.
+// whole reports whether operators are removed as a whole.
+func (o *DropOptions) whole() bool {
+	return o.States == nil && !o.Coordinators && !o.Channels && !o.Empty
+}
+
+// Dropped is what Drop removed.
 type Dropped struct {
 	Operators    []*format.Operator
-	States       []DroppedState // each once for an operator
+	States       []DroppedState // one for each name in an operator
 	Coordinators []*format.Operator
 	Channels     []*format.Operator
 }
@@ -36,101 +41,102 @@ type DroppedState struct {
 	Name     string
 }
 
-// Any is whether anything went.
+// Any reports whether anything was removed.
 func (d *Dropped) Any() bool {
 	return len(d.Operators)+len(d.States)+len(d.Coordinators)+len(d.Channels) > 0
 }
 
-// Drop takes operators, states, coordinators' state or records in flight out of
-// a savepoint. Single keyed states are inside files and cannot be taken out of
-// them here; an operator as a whole can.
-func Drop(ctx context.Context, in Input, o DropOptions) (*format.Savepoint, *Dropped, error) {
+// Drop removes operators, states, coordinators' state or in-flight data. Single
+// keyed states are inside files and cannot be removed from them here; an operator
+// as a whole can.
+func Drop(ctx context.Context, v format.View, o DropOptions) (format.View, *Dropped, error) {
+	if o.whole() && o.Operators == nil {
+		return v, nil, errors.New("nothing is named that could be dropped")
+	}
+	chosen, err := o.Operators.Set(v.Savepoint)
+	if err != nil {
+		return v, nil, err
+	}
+	if err := o.States.Check("state", managedStates(v.Savepoint, chosen)); err != nil {
+		return v, nil, err
+	}
 	d := &Dropped{}
-	c := *in.Savepoint
-	c.Operators = nil
-	for _, op := range in.Operators {
-		picked := o.Pick == nil || o.Pick(op)
-		if picked && (o.Operators || o.Empty && hasNoState(op)) {
+	sp, err := v.MapOperators(func(op *format.Operator) (*format.Operator, error) {
+		switch {
+		case !chosen[op]:
+			return op, nil
+		case o.whole() || o.Empty && hasNoState(op):
 			d.Operators = append(d.Operators, op)
-			continue
+			return nil, nil
 		}
-		if picked {
-			var err error
-			if op, err = d.parts(ctx, in, op, o); err != nil {
-				return nil, nil, format.At(err, "operator %q", op.Label())
-			}
-		}
-		c.Operators = append(c.Operators, op)
+		return d.parts(ctx, v, op, o)
+	})
+	if err != nil {
+		return v, nil, err
 	}
-	if !d.Any() {
-		return in.Savepoint, d, nil
-	}
-	return &c, d, nil
+	return v.With(sp), d, nil
 }
 
-// parts takes parts of an operator away. It gives op back with an error.
-func (d *Dropped) parts(ctx context.Context, in Input, op *format.Operator, o DropOptions) (*format.Operator, error) {
-	c := *op
-	changed := false
+// parts removes parts of an operator.
+func (d *Dropped) parts(ctx context.Context, v format.View, op *format.Operator, o DropOptions) (out *format.Operator, err error) {
+	out = op
 	if o.Coordinators && op.Coordinator != nil {
+		c := *out
 		c.Coordinator = nil
+		out = &c
 		d.Coordinators = append(d.Coordinators, op)
-		changed = true
 	}
-	if o.Channels {
-		subs := append([]*format.Subtask(nil), c.Subtasks...)
-		found := false
-		for i, sub := range subs {
-			if len(sub.Input)+len(sub.Output) > 0 {
-				s := *sub
-				s.Input, s.Output = nil, nil
-				subs[i] = &s
-				found = true
+	if o.Channels && hasChannels(op) {
+		d.Channels = append(d.Channels, op)
+		out, err = out.MapSubtasks(func(sub *format.Subtask) (*format.Subtask, error) {
+			if len(sub.Input)+len(sub.Output) == 0 {
+				return sub, nil
 			}
-		}
-		if found {
-			c.Subtasks = subs
-			d.Channels = append(d.Channels, op)
-			changed = true
-		}
-	}
-	if o.States != nil {
-		gone := map[string]bool{}
-		out, err := editManagedOf(&c, func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
-			keep := true
-			for _, st := range h.States {
-				keep = keep && !o.States(st.Name.String())
-			}
-			if keep {
-				return h, nil
-			}
-			return rebuildStates(ctx, in, h, func(s *format.StateRuns) bool {
-				if !o.States(s.Name.String()) {
-					return true
-				}
-				if name := s.Name.String(); !gone[name] {
-					gone[name] = true
-					d.States = append(d.States, DroppedState{op, name})
-				}
-				return false
-			})
+			c := *sub
+			c.Input, c.Output = nil, nil
+			return &c, nil
 		})
 		if err != nil {
-			return op, err
-		}
-		if out != &c {
-			return out, nil
+			return nil, err
 		}
 	}
-	if !changed {
-		return op, nil
+	if o.States == nil {
+		return out, nil
 	}
-	return &c, nil
+	gone := map[string]bool{}
+	return out.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+		return rebuildWhere(ctx, v, h, o.States.Match, func(s *format.StateRuns) bool {
+			if name := s.Name.String(); !gone[name] {
+				gone[name] = true
+				d.States = append(d.States, DroppedState{op, name})
+			}
+			return false
+		})
+	})
 }
 
-// hasNoState is whether an operator holds nothing that a job could miss: no
-// handle with a stream, no coordinator, no records in flight. One that has
-// finished says so, and that is state.
+// managedStates returns the names of the managed operator states of the operators
+// in a set.
+func managedStates(sp *format.Savepoint, chosen map[*format.Operator]bool) []string {
+	var names []string
+	for _, op := range sp.Operators {
+		if !chosen[op] {
+			continue
+		}
+		for _, sub := range op.Subtasks {
+			if sub.Managed != nil {
+				for i := range sub.Managed.States {
+					names = append(names, sub.Managed.States[i].Name.String())
+				}
+			}
+		}
+	}
+	return names
+}
+
+// hasNoState reports whether an operator holds nothing that a job could miss: no
+// handle with a stream, no coordinator, no in-flight data. That an operator is
+// fully finished is state.
 func hasNoState(op *format.Operator) bool {
 	if op.Finished || op.Coordinator != nil {
 		return false

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -78,12 +79,6 @@ func sameHoldings(t *testing.T, what string, want, got map[string][]string) {
 	}
 }
 
-// with is an input with another model.
-func with(in Input, sp *format.Savepoint) Input {
-	in.Savepoint = sp
-	return in
-}
-
 // eachKnown runs f on every known snapshot, and checks that its model is as it
 // was afterwards.
 func eachKnown(t *testing.T, f func(t *testing.T, k knownSnapshot, in Input)) {
@@ -111,13 +106,13 @@ func TestRenameOperatorsCorpus(t *testing.T) {
 			continue // other tests judge these
 		}
 		was := asFile(t, snap.Savepoint)
-		uids := map[*format.Operator]string{}
+		uids := map[string]string{}
 		for i, op := range snap.Operators {
-			uids[op] = fmt.Sprint("new ", i)
+			uids[op.ID.String()] = fmt.Sprint("new ", i)
 		}
-		sp, done, err := RenameOperators(snap.Savepoint, uids)
-		if err != nil || len(done) != len(snap.Operators) {
-			t.Fatalf("%s: %d renamed, %v", dir, len(done), err)
+		sp, done, err := Rename(t.Context(), inputOf(snap), RenameOptions{UIDs: uids})
+		if err != nil || len(done.Operators) != len(snap.Operators) {
+			t.Fatalf("%s: %+v renamed, %v", dir, done, err)
 		}
 		for i, op := range sp.Operators {
 			old := snap.Operators[i]
@@ -156,10 +151,14 @@ func TestRenameOperators(t *testing.T) {
 	c.UID = format.Text{} // before 2.0
 	a.Coordinator = &format.Inline{Name: format.NewText(a.ID.String()), Data: format.NewBytes([]byte("x"))}
 	b.Coordinator = &format.Inline{Name: format.NewText("a name of its own"), Data: format.NewBytes([]byte("y"))}
-	sp := memoryInput(a, b, c).Savepoint
+	in := memoryInput(a, b, c)
+	sp := in.Savepoint
+	rename := func(in format.View, uids map[string]string) (format.View, *Renamed, error) {
+		return Rename(t.Context(), in, RenameOptions{UIDs: uids})
+	}
 	// A swap, all at once.
-	out, done, err := RenameOperators(sp, map[*format.Operator]string{a: "b", b: "a"})
-	if err != nil || len(done) != 2 {
+	out, done, err := rename(in, map[string]string{"a": "b", "b": "a"})
+	if err != nil || len(done.Operators) != 2 {
 		t.Fatalf("%v, %v", done, err)
 	}
 	if x := out.Operators[0]; x.ID != format.OperatorIDOf("b") || x.UID.String() != "b" || x.Coordinator.(*format.Inline).Name.String() != x.ID.String() {
@@ -172,27 +171,38 @@ func TestRenameOperators(t *testing.T) {
 		t.Error("what is not renamed is not shared, or the input changed")
 	}
 	// What has no uid gets one where others have theirs, and none in a file without.
-	if out, _, _ := RenameOperators(sp, map[*format.Operator]string{c: "d"}); out.Operators[2].UID.String() != "d" || out.Operators[2].ID != format.OperatorIDOf("d") {
+	if out, _, _ := rename(in, map[string]string{"c": "d"}); out.Operators[2].UID.String() != "d" || out.Operators[2].ID != format.OperatorIDOf("d") {
 		t.Errorf("%+v", out.Operators[2])
 	}
-	if out, _, _ := RenameOperators(memoryInput(c).Savepoint, map[*format.Operator]string{c: "d"}); out.Operators[0].UID.String() != "" || out.Operators[0].ID != format.OperatorIDOf("d") {
+	if out, _, _ := rename(memoryInput(c), map[string]string{"c": "d"}); out.Operators[0].UID.String() != "" || out.Operators[0].ID != format.OperatorIDOf("d") {
 		t.Errorf("%+v", out.Operators[0])
 	}
 	// Nothing to do gives the base itself.
-	if out, done, err := RenameOperators(sp, map[*format.Operator]string{a: "a"}); out != sp || len(done) > 0 || err != nil {
+	if out, done, err := rename(in, map[string]string{"a": "a"}); out.Savepoint != sp || len(done.Operators) > 0 || err != nil {
 		t.Errorf("%v, %v", done, err)
 	}
-	if out, _, _ := RenameOperators(sp, nil); out != sp {
+	if out, _, _ := rename(in, nil); out.Savepoint != sp {
 		t.Error("another savepoint")
 	}
 	var collision *CollisionError
-	for _, uids := range []map[*format.Operator]string{{a: "b"}, {a: "x", b: "x"}, {c: "a"}} {
-		if _, _, err := RenameOperators(sp, uids); !errors.As(err, &collision) {
+	for _, uids := range []map[string]string{{"a": "b"}, {"a": "x", "b": "x"}, {"c": "a"}} {
+		if _, _, err := rename(in, uids); !errors.As(err, &collision) {
 			t.Errorf("%v: %v", uids, err)
 		}
 	}
-	if _, _, err := RenameOperators(sp, map[*format.Operator]string{a: ""}); err == nil {
+	if _, _, err := rename(in, map[string]string{"a": ""}); err == nil {
 		t.Error("an empty uid")
+	}
+	if _, _, err := rename(in, map[string]string{"nobody": "x"}); !errors.Is(err, format.ErrNoMatch) {
+		t.Errorf("an operator that is not there: %v", err)
+	}
+	// An operator that an earlier edit changed is chosen all the same.
+	less, _, err := Drop(t.Context(), in, DropOptions{Operators: format.Selector{"a"}, Coordinators: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, done, err := rename(less, map[string]string{"a": "z"}); err != nil || len(done.Operators) != 1 || out.Operators[0].ID != format.OperatorIDOf("z") {
+		t.Errorf("%+v, %v", done, err)
 	}
 }
 
@@ -208,30 +218,30 @@ func TestRenameStatesKnown(t *testing.T) {
 				there[name], back[name+"-renamed ✓"] = name+"-renamed ✓", name
 			}
 		})
-		sp, changed, err := RenameStates(t.Context(), in, nil, there)
+		sp, changed, err := Rename(t.Context(), in, RenameOptions{States: there})
 		if err != nil {
 			t.Fatalf("%s: %v", k.name, err)
 		}
-		for _, d := range changed {
+		for _, d := range changed.States {
 			n += d.Handles
 		}
 		want := map[string][]string{}
 		for key, all := range holdings(t, in) {
 			want[key+"-renamed ✓"] = all
 		}
-		sameHoldings(t, k.name, want, holdings(t, with(in, sp)))
-		again, _, err := RenameStates(t.Context(), with(in, sp), nil, back)
+		sameHoldings(t, k.name, want, holdings(t, sp))
+		again, _, err := Rename(t.Context(), sp, RenameOptions{States: back})
 		if err != nil {
 			t.Fatalf("%s: %v", k.name, err)
 		}
-		was, is := streams(t, in), streams(t, with(in, again))
+		was, is := streams(t, in), streams(t, again)
 		for key := range was {
 			if was[key] != is[key] {
 				t.Errorf("%s: the stream of %s is another", k.name, key)
 			}
 		}
-		if none, changed, err := RenameStates(t.Context(), in, nil, map[string]string{"no such state": "x"}); none != in.Savepoint || changed != nil || err != nil {
-			t.Errorf("%s: nothing to rename changed something, %v", k.name, err)
+		if _, _, err := Rename(t.Context(), in, RenameOptions{States: map[string]string{"no such state": "x"}}); !errors.Is(err, format.ErrNoMatch) {
+			t.Errorf("%s: a state that is not there: %v", k.name, err)
 		}
 	})
 	if n < 200 {
@@ -244,15 +254,17 @@ func TestRenameStates(t *testing.T) {
 	h := nativeHandle("n", st{"a", format.ModeList, []string{"1", "2"}}, st{"b", format.ModeUnion, []string{"3"}}, st{"m", format.ModeBroadcast, []string{"map"}})
 	other := nativeHandle("o", st{"c", format.ModeList, []string{"4"}})
 	in := memoryInput(operator("x", h, other), operator("y", nativeHandle("p", st{"a", format.ModeList, nil})))
-	onlyX := func(op *format.Operator) bool { return op.UID.String() == "x" }
+	rename := func(states map[string]string) (format.View, *Renamed, error) {
+		return Rename(t.Context(), in, RenameOptions{Operators: format.Selector{"x"}, States: states})
+	}
 	// A swap.
-	sp, done, err := RenameStates(t.Context(), in, onlyX, map[string]string{"a": "b", "b": "a"})
+	sp, done, err := rename(map[string]string{"a": "b", "b": "a"})
 	x := in.Operators[0]
-	if err != nil || !slices.Equal(done, []RenamedState{{x, "a", "b", 1}, {x, "b", "a", 1}}) {
+	if err != nil || !slices.Equal(done.States, []RenamedState{{x, "a", "b", 1}, {x, "b", "a", 1}}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	got := sp.Operators[0].Subtasks[0].Managed
-	if e := elements(t, with(in, sp), got, "b"); !slices.Equal(e, []string{packed("1"), packed("2")}) || got.States[0].Name.String() != "b" || got.States[0].Mode != format.ModeList || got.States[1].Mode != format.ModeUnion {
+	if e := elements(t, sp, got, "b"); !slices.Equal(e, []string{packed("1"), packed("2")}) || got.States[0].Name.String() != "b" || got.States[0].Mode != format.ModeList || got.States[1].Mode != format.ModeUnion {
 		t.Errorf("%q, %+v", e, got.States)
 	}
 	if sp.Operators[1] != in.Operators[1] || sp.Operators[0].Subtasks[1] != in.Operators[0].Subtasks[1] || h.States[0].Name.String() != "a" {
@@ -262,10 +274,10 @@ func TestRenameStates(t *testing.T) {
 		t.Errorf("the stream is called %q", name)
 	}
 	var collision *CollisionError
-	if _, _, err := RenameStates(t.Context(), in, onlyX, map[string]string{"a": "b"}); !errors.As(err, &collision) {
+	if _, _, err := rename(map[string]string{"a": "b"}); !errors.As(err, &collision) {
 		t.Error(err)
 	}
-	if _, _, err := RenameStates(t.Context(), in, onlyX, map[string]string{"a": "z", "m": "z"}); !errors.As(err, &collision) {
+	if _, _, err := rename(map[string]string{"a": "z", "m": "z"}); !errors.As(err, &collision) {
 		t.Error(err)
 	}
 }
@@ -283,7 +295,7 @@ func TestDropKnown(t *testing.T) {
 		})
 		all := holdings(t, in)
 		for name := range names {
-			sp, d, err := Drop(t.Context(), in, DropOptions{States: func(s string) bool { return s == name }})
+			sp, d, err := Drop(t.Context(), in, DropOptions{States: format.ByName(name)})
 			if err != nil || len(d.States) == 0 {
 				t.Fatalf("%s: %v, %v", k.name, d, err)
 			}
@@ -294,7 +306,7 @@ func TestDropKnown(t *testing.T) {
 					want[key] = e
 				}
 			}
-			sameHoldings(t, k.name+" without "+name, want, holdings(t, with(in, sp)))
+			sameHoldings(t, k.name+" without "+name, want, holdings(t, sp))
 			for i, op := range in.Operators {
 				shared := true
 				for _, s := range d.States {
@@ -324,7 +336,7 @@ func TestDropParts(t *testing.T) {
 		in := inputOf(snap)
 		was := asFile(t, snap.Savepoint)
 		for i, gone := range snap.Operators {
-			sp, d, err := Drop(t.Context(), in, DropOptions{Operators: true, Pick: func(op *format.Operator) bool { return op == gone }})
+			sp, d, err := Drop(t.Context(), in, DropOptions{Operators: format.ByID(gone.ID)})
 			if err != nil || !slices.Equal(d.Operators, []*format.Operator{gone}) || !slices.Equal(sp.Operators, slices.Delete(slices.Clone(snap.Operators), i, i+1)) {
 				t.Fatalf("%s: %v", dir, err)
 			}
@@ -356,7 +368,7 @@ func TestDropParts(t *testing.T) {
 		if sp, d, err = Drop(t.Context(), in, DropOptions{Empty: true}); err != nil || len(sp.Operators)+len(d.Operators) != len(snap.Operators) {
 			t.Fatal(err)
 		}
-		if len(d.Operators) == 0 && sp != snap.Savepoint {
+		if len(d.Operators) == 0 && sp.Savepoint != snap.Savepoint {
 			t.Errorf("%s: nothing dropped gives another savepoint", dir)
 		}
 		for _, op := range d.Operators {
@@ -382,12 +394,12 @@ func TestDropParts(t *testing.T) {
 
 func TestDropLastState(t *testing.T) {
 	in := memoryInput(operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}})))
-	sp, d, err := Drop(t.Context(), in, DropOptions{States: func(s string) bool { return s == "a" }})
+	sp, d, err := Drop(t.Context(), in, DropOptions{States: format.Globs{"a"}})
 	if err != nil || len(d.States) != 1 || sp.Operators[0].Subtasks[0].Managed != nil || in.Operators[0].Subtasks[0].Managed == nil {
 		t.Errorf("%+v, %v", sp.Operators[0].Subtasks[0], err)
 	}
 	// Then the operator is empty, and goes at the next pass.
-	sp, d, err = Drop(t.Context(), with(in, sp), DropOptions{Empty: true})
+	sp, d, err = Drop(t.Context(), sp, DropOptions{Empty: true})
 	if err != nil || len(d.Operators) != 1 || len(sp.Operators) != 0 {
 		t.Errorf("%v, %v", d, err)
 	}
@@ -395,7 +407,7 @@ func TestDropLastState(t *testing.T) {
 	done, some := operator("done"), operator("some", nil)
 	done.Finished, some.Subtasks[0].Finished = true, true
 	in = memoryInput(done, some)
-	if sp, d, err := Drop(t.Context(), in, DropOptions{Empty: true}); err != nil || d.Any() || sp != in.Savepoint {
+	if sp, d, err := Drop(t.Context(), in, DropOptions{Empty: true}); err != nil || d.Any() || sp.Savepoint != in.Savepoint {
 		t.Errorf("%v, %v", d, err)
 	}
 	// Parts go together; unpicked operators stay.
@@ -404,7 +416,7 @@ func TestDropLastState(t *testing.T) {
 	op.Subtasks[0].Input = []*format.ChannelHandle{{Channels: make([]format.Channel, 1)}}
 	other := operator("y", nativeHandle("n", st{"a", format.ModeList, nil}))
 	in = memoryInput(op, other)
-	sp, d, err = Drop(t.Context(), in, DropOptions{Pick: func(o *format.Operator) bool { return o == op }, Coordinators: true, Channels: true, States: func(s string) bool { return s == "a" }})
+	sp, d, err = Drop(t.Context(), in, DropOptions{Operators: format.Selector{"x"}, Coordinators: true, Channels: true, States: format.Globs{"a"}})
 	got := sp.Operators[0]
 	if err != nil || got.Coordinator != nil || got.Subtasks[0].Input != nil || len(got.Subtasks[0].Managed.States) != 1 || sp.Operators[1] != other {
 		t.Errorf("%+v, %v", got, err)
@@ -412,6 +424,15 @@ func TestDropLastState(t *testing.T) {
 	if len(d.States)+len(d.Coordinators)+len(d.Channels) != 3 || d.States[0].Operator != op || op.Coordinator == nil || len(op.Subtasks[0].Input) != 1 {
 		t.Errorf("%+v, or the input changed", d)
 	}
+}
+
+func relocated(t *testing.T, v format.View, prefixes []Prefix) (format.View, *Relocation) {
+	t.Helper()
+	out, r, err := Relocate(t.Context(), v, RelocateOptions{Prefixes: prefixes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, r
 }
 
 // TestRelocateCorpus: every absolute reference of every snapshot moves, and back
@@ -438,9 +459,9 @@ func TestRelocateCorpus(t *testing.T) {
 			return nil
 		})
 		for path, reference := range there {
-			out, r := Relocate(snap.Savepoint, []Prefix{{path, "s3://elsewhere/x"}})
+			out, r := relocated(t, inputOf(snap), []Prefix{{path, "s3://elsewhere/x"}})
 			if !reference {
-				if out != snap.Savepoint || len(r.Changed) > 0 {
+				if out.Savepoint != snap.Savepoint || len(r.Changed) > 0 {
 					t.Errorf("%s: the inline name %s was moved", dir, path)
 				}
 				continue
@@ -449,15 +470,15 @@ func TestRelocateCorpus(t *testing.T) {
 			if len(r.Changed) != 1 || r.Changed[0].From != path || r.Changed[0].To != "s3://elsewhere/x" || r.Changed[0].Handles < 1 {
 				t.Fatalf("%s: %+v", dir, r.Changed)
 			}
-			if bytes := asFile(t, out); strings.Contains(bytes, "s3://elsewhere/x") == false {
+			if bytes := asFile(t, out.Savepoint); strings.Contains(bytes, "s3://elsewhere/x") == false {
 				t.Errorf("%s: %s stands where it was", dir, path)
 			}
-			back, _ := Relocate(out, []Prefix{{"s3://elsewhere/x", path}})
-			if asFile(t, back) != was {
+			back, _ := relocated(t, out, []Prefix{{"s3://elsewhere/x", path}})
+			if asFile(t, back.Savepoint) != was {
 				t.Errorf("%s: there and back is another file", dir)
 			}
 		}
-		if out, r := Relocate(snap.Savepoint, []Prefix{{"file:/no/such/folder", "x"}}); out != snap.Savepoint || len(r.Changed) > 0 {
+		if out, r := relocated(t, inputOf(snap), []Prefix{{"file:/no/such/folder", "x"}}); out.Savepoint != snap.Savepoint || len(r.Changed) > 0 {
 			t.Errorf("%s: what does not fit was moved", dir)
 		}
 		if asFile(t, snap.Savepoint) != was {
@@ -475,15 +496,15 @@ func TestRelocateCorpus(t *testing.T) {
 // where nothing else is.
 func TestRelocatePlaceholder(t *testing.T) {
 	h := &format.OperatorHandle{Data: &format.EmptySegment{}, Merging: &format.FileMerging{TaskOwnedDir: format.NewText("file:/a/own"), Placeholder: true}}
-	sp := memoryInput(operator("x", h)).Savepoint
-	out, r := Relocate(sp, []Prefix{{"file:/a", "file:/b"}})
+	sp := memoryInput(operator("x", h))
+	out, r := relocated(t, sp, []Prefix{{"file:/a", "file:/b"}})
 	if m := out.Operators[0].Subtasks[0].Managed.Merging; m.TaskOwnedDir.String() != "file:/b/own" || m.SharedDir.String() != "" || !m.Placeholder {
 		t.Errorf("%+v", m)
 	}
 	if len(r.Changed) != 1 || len(r.Unmatched) != 0 {
 		t.Errorf("%+v", r)
 	}
-	if out, _ := Relocate(sp, []Prefix{{"file:/c", "file:/b"}}); out != sp {
+	if out, _ := relocated(t, sp, []Prefix{{"file:/c", "file:/b"}}); out.Savepoint != sp.Savepoint {
 		t.Error("what does not fit was moved")
 	}
 }
@@ -495,8 +516,7 @@ func TestRelocate(t *testing.T) {
 		Merging: &format.FileMerging{TaskOwnedDir: format.NewText("file:/a/b/taskowned"), SharedDir: format.NewText("file:/elsewhere/shared")}}
 	relative := &format.File{Path: format.NewText("file"), Relative: true}
 	op := operator("x", h(file("file:/a/b/c/1")), h(file("file:/a/bc/2")), h(file("s3a://bucket/a/3")), h(relative), merged, h(file("file:/a/b/c/1")), h(&format.Inline{Name: format.NewText("file:/a/b/c/1")}))
-	sp := memoryInput(op).Savepoint
-	out, r := Relocate(sp, []Prefix{{"file:/a/b", "file:/long"}, {"file:/a/b/c/", "hdfs://n/c/"}, {"s3://bucket/a", "gs://g"}})
+	out, r := relocated(t, memoryInput(op), []Prefix{{"file:/a/b", "file:/long"}, {"file:/a/b/c/", "hdfs://n/c/"}, {"s3://bucket/a", "gs://g"}})
 	var got []string
 	for _, sub := range out.Operators[0].Subtasks {
 		p, _, _ := format.Reference(sub.Managed.Data)
@@ -535,12 +555,12 @@ func TestSetModeKnown(t *testing.T) {
 					}
 				}
 			})
-			pick := func(name string) bool { return names[name] }
-			sp, done, err := SetMode(t.Context(), in, nil, pick, mode)
-			if err != nil || (len(names) == 0) != (sp == in.Savepoint) {
+			states := format.ByName(slices.Collect(maps.Keys(names))...)
+			sp, done, err := Set(t.Context(), in, SetOptions{States: states, Mode: &mode})
+			if err != nil || (len(names) == 0) != (sp.Savepoint == in.Savepoint) {
 				t.Fatalf("%s: %v", k.name, err)
 			}
-			for _, d := range done {
+			for _, d := range done.Modes {
 				if d.From != other || d.Handles == 0 {
 					t.Errorf("%+v", d)
 				}
@@ -553,8 +573,8 @@ func TestSetModeKnown(t *testing.T) {
 				}
 				want[key] = e
 			}
-			sameHoldings(t, k.name, want, holdings(t, with(in, sp)))
-			eachManaged(sp, func(_ *format.Operator, sub *format.Subtask) { // what the stream says
+			sameHoldings(t, k.name, want, holdings(t, sp))
+			eachManaged(sp.Savepoint, func(_ *format.Operator, sub *format.Subtask) { // what the stream says
 				codec, _ := in.Codec(sub.Managed.Codec)
 				metas, err := codec.Describe(t.Context(), in.Source, sub.Managed)
 				if err != nil {
@@ -566,11 +586,11 @@ func TestSetModeKnown(t *testing.T) {
 					}
 				}
 			})
-			back, _, err := SetMode(t.Context(), with(in, sp), nil, pick, other)
+			back, _, err := Set(t.Context(), sp, SetOptions{States: states, Mode: &other})
 			if err != nil {
 				t.Fatal(err)
 			}
-			was, is := streams(t, in), streams(t, with(in, back))
+			was, is := streams(t, in), streams(t, back)
 			for key := range was {
 				if was[key] != is[key] {
 					t.Errorf("%s: the stream of %s is another", k.name, key)
@@ -589,10 +609,12 @@ func TestSetMode(t *testing.T) {
 	a.Wire = "kept"
 	b := nativeHandle("o", st{"u", format.ModeUnion, []string{"1"}})
 	in := memoryInput(operator("x", a, b, nativeHandle("p", st{"a", format.ModeList, nil})))
-	sp, done, err := SetMode(t.Context(), in, nil, func(s string) bool { return s == "u" }, format.ModeList)
-	if err != nil || len(done) != 1 {
-		t.Fatalf("%v, %v", done, err)
+	list := format.ModeList
+	sp, set, err := Set(t.Context(), in, SetOptions{States: format.Globs{"u"}, Mode: &list})
+	if err != nil || len(set.Modes) != 1 {
+		t.Fatalf("%v, %v", set, err)
 	}
+	done := set.Modes
 	if *done[0] != (ModeSet{Operator: in.Operators[0], State: "u", From: format.ModeUnion, Handles: 2, Elements: 3}) {
 		t.Errorf("%+v", done[0])
 	}
@@ -607,14 +629,21 @@ func TestSetMode(t *testing.T) {
 
 func TestSetModeRefused(t *testing.T) {
 	in := memoryInput(operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}}, st{"m", format.ModeBroadcast, []string{"map"}})))
-	all := func(string) bool { return true }
+	all := format.Globs{"*"}
 	for _, mode := range []format.Mode{format.ModeList, format.ModeUnion, format.ModeBroadcast} {
-		if _, _, err := SetMode(t.Context(), in, nil, all, mode); !errors.Is(err, format.ErrUnsupported) {
+		if _, _, err := Set(t.Context(), in, SetOptions{States: all, Mode: &mode}); !errors.Is(err, format.ErrUnsupported) {
 			t.Errorf("%v: %v", mode, err)
 		}
 	}
-	none := func(*format.Operator) bool { return false }
-	if sp, done, err := SetMode(t.Context(), in, none, all, format.ModeUnion); sp != in.Savepoint || len(done) > 0 || err != nil {
+	union := format.ModeUnion
+	if _, _, err := Set(t.Context(), in, SetOptions{States: format.Globs{"nothing"}, Mode: &union}); !errors.Is(err, format.ErrNoMatch) {
+		t.Errorf("a state that is not there: %v", err)
+	}
+	// Without names, all list and union states: a broadcast state stays.
+	if sp, done, err := Set(t.Context(), in, SetOptions{Mode: &union}); err != nil || len(done.Modes) != 1 || sp.Operators[0].Subtasks[0].Managed.States[1].Mode != format.ModeBroadcast {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if sp, done, err := Set(t.Context(), in, SetOptions{}); sp.Savepoint != in.Savepoint || len(done.Modes) > 0 || err != nil {
 		t.Errorf("%v, %v", done, err)
 	}
 }
@@ -622,33 +651,38 @@ func TestSetModeRefused(t *testing.T) {
 func TestSetIDAndMaxParallelism(t *testing.T) {
 	op, keyed := operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}}), nil), operator("y", nil)
 	keyed.Subtasks[0].RawKeyed = &format.KeyGroups{}
-	sp := memoryInput(op, keyed).Savepoint
-	sp.ID = 3
-	if out := SetID(sp, 9); out.ID != 9 || sp.ID != 3 || out.Operators[0] != op {
+	in := memoryInput(op, keyed)
+	in.ID = 3
+	nine, three := int64(9), int64(3)
+	if out, was, err := Set(t.Context(), in, SetOptions{ID: &nine}); err != nil || out.ID != 9 || in.ID != 3 || out.Operators[0] != op || was.OldID != 3 {
 		t.Error("the id")
 	}
-	if SetID(sp, 3) != sp {
+	if out, _, err := Set(t.Context(), in, SetOptions{ID: &three}); err != nil || out.Savepoint != in.Savepoint {
 		t.Error("the same id gives another savepoint")
 	}
-	only := func(want *format.Operator) func(*format.Operator) bool {
-		return func(o *format.Operator) bool { return o == want }
+	setMax := func(in format.View, sel format.Selector, max int32) (format.View, []MaxSet, error) {
+		out, was, err := Set(t.Context(), in, SetOptions{Operators: sel, MaxParallelism: max})
+		if err != nil {
+			return out, nil, err
+		}
+		return out, was.MaxParallelism, nil
 	}
-	out, done, err := SetMaxParallelism(sp, only(op), 2)
+	out, done, err := setMax(in, format.Selector{"x"}, 2)
 	if err != nil || len(done) != 1 || done[0].From != 128 || out.Operators[0].MaxParallelism != 2 || op.MaxParallelism != 128 || out.Operators[1] != keyed || out.Operators[0].Subtasks[0] != op.Subtasks[0] {
 		t.Errorf("%v, %v", done, err)
 	}
 	var low *ParallelismError
-	if _, _, err := SetMaxParallelism(sp, only(op), 1); !errors.As(err, &low) {
+	if _, _, err := setMax(in, format.Selector{"x"}, 1); !errors.As(err, &low) {
 		t.Error(err)
 	}
-	if _, _, err := SetMaxParallelism(sp, only(keyed), 256); !errors.Is(err, format.ErrUnsupported) {
+	if _, _, err := setMax(in, format.Selector{"y"}, 256); !errors.Is(err, format.ErrUnsupported) {
 		t.Error(err)
 	}
 	keyed.Subtasks[0].RawKeyed, keyed.Subtasks[0].ManagedKeyed = nil, &format.Incremental{}
-	if _, _, err := SetMaxParallelism(sp, nil, 256); !errors.Is(err, format.ErrUnsupported) {
+	if _, _, err := setMax(in, nil, 256); !errors.Is(err, format.ErrUnsupported) {
 		t.Error(err)
 	}
-	if out, done, err := SetMaxParallelism(sp, nil, 128); out != sp || len(done) > 0 || err != nil {
+	if out, done, err := setMax(in, nil, 128); out.Savepoint != in.Savepoint || len(done) > 0 || err != nil {
 		t.Error("what is so already changed")
 	}
 }
@@ -737,7 +771,7 @@ func TestFilterKnown(t *testing.T) {
 				}
 			}
 		}
-		sameHoldings(t, k.name, want, holdings(t, with(in, sp)))
+		sameHoldings(t, k.name, want, holdings(t, sp))
 		var gotKept, gotDropped int64
 		for _, f := range all {
 			gotKept, gotDropped = gotKept+f.Kept, gotDropped+f.Dropped
@@ -747,7 +781,7 @@ func TestFilterKnown(t *testing.T) {
 		}
 		kept, dropped = kept+gotKept, dropped+gotDropped
 		// Kept whole: the savepoint itself.
-		if same, _, err := Filter(t.Context(), in, keepIf(func(FilterElement) (bool, error) { return true, nil })); same != in.Savepoint || err != nil {
+		if same, _, err := Filter(t.Context(), in, keepIf(func(FilterElement) (bool, error) { return true, nil })); same.Savepoint != in.Savepoint || err != nil {
 			t.Errorf("%s: another savepoint, %v", k.name, err)
 		}
 		// All dropped: states stay, empty.
@@ -755,7 +789,7 @@ func TestFilterKnown(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", k.name, err)
 		}
-		for key, e := range holdings(t, with(in, none)) {
+		for key, e := range holdings(t, none) {
 			if strings.Contains(key, "/broadcast/") && !slices.Equal(e, []string{"\x00\x00\x00\x00"}) || !strings.Contains(key, "/broadcast/") && len(e) > 0 {
 				t.Errorf("%s: %s holds %d", k.name, key, len(e))
 			}
@@ -771,7 +805,7 @@ func TestFilter(t *testing.T) {
 	a := nativeHandle("n", st{"a", format.ModeList, []string{"1", "22", "3"}}, st{"u", format.ModeUnion, []string{"1"}}, st{"m", format.ModeBroadcast, []string{"map"}})
 	b := nativeHandle("o", st{"a", format.ModeList, []string{"22", "22"}})
 	in := memoryInput(operator("x", a, b))
-	sp, all, err := Filter(t.Context(), in, FilterOptions{Pick: func(_ *format.Operator, s string) bool { return s == "a" }, Keep: func(e FilterElement) (bool, error) {
+	sp, all, err := Filter(t.Context(), in, FilterOptions{States: format.Globs{"a"}, Keep: func(e FilterElement) (bool, error) {
 		if want := in.Operators[0].Subtasks[e.Subtask.Index]; e.Operator != in.Operators[0] || e.Subtask != want || want.Managed.States[e.State].Name.String() != "a" {
 			t.Errorf("asked about %+v", e)
 		}
@@ -807,7 +841,7 @@ func TestFilter(t *testing.T) {
 func TestOperatorStateForKnown(t *testing.T) {
 	rebuilt, refused := 0, 0
 	eachKnown(t, func(t *testing.T, k knownSnapshot, in Input) {
-		if sp, n, err := OperatorStateFor(t.Context(), in, assign.Release{Major: 1, Minor: 18}); sp != in.Savepoint || n != 0 || err != nil {
+		if sp, n, err := OperatorStateFor(t.Context(), in, assign.Release{Major: 1, Minor: 18}); sp.Savepoint != in.Savepoint || n != 0 || err != nil {
 			t.Errorf("%s: 1.18 changes %d, %v", k.name, n, err)
 		}
 		sp, n, err := OperatorStateFor(t.Context(), in, assign.Release{Major: 1, Minor: 17})
@@ -827,9 +861,9 @@ func TestOperatorStateForKnown(t *testing.T) {
 			t.Fatalf("%s: %v", k.name, err)
 		}
 		rebuilt += n
-		sameHoldings(t, k.name, holdings(t, in), holdings(t, with(in, sp)))
+		sameHoldings(t, k.name, holdings(t, in), holdings(t, sp))
 		was := streams(t, in)
-		for key, p := range streams(t, with(in, sp)) {
+		for key, p := range streams(t, sp) {
 			if was[key] == "" { // a placeholder of file merging
 				continue
 			}

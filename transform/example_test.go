@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage/mem"
 	"github.com/savepoint-tools/spt/storage/route"
@@ -51,7 +52,7 @@ func ExamplePlanRescale() {
 	snap := open(ctx, stores, "in.spt")
 	defer snap.Close()
 
-	in := transform.Input{Savepoint: snap.Savepoint, Source: snap.Source(), Codec: snap.Codec}
+	in := format.View{Savepoint: snap.Savepoint, Source: snap.Source(), Codecs: snap}
 	plan, err := transform.PlanRescale(ctx, in, transform.RescaleOptions{To: 3})
 	if err != nil {
 		log.Fatal(err)
@@ -67,7 +68,7 @@ func ExamplePlanRescale() {
 	if err != nil {
 		log.Fatal(err) // it cannot be written, and says why
 	}
-	if _, err := writer.Seal(ctx, snap.View(sp), "out.spt", writer.Options{Stores: stores}); err != nil {
+	if _, err := writer.Seal(ctx, snap.View(sp.Savepoint), "out.spt", writer.Options{Stores: stores}); err != nil {
 		log.Fatal(err)
 	}
 	out := open(ctx, stores, "out.spt")
@@ -82,15 +83,15 @@ func ExamplePlanRescale() {
 
 // A job wrote back all union state that it was handed by a restore: every
 // subtask has all of it. One copy is enough.
-func ExamplePruneUnions() {
+func ExamplePruneUnion() {
 	ctx := context.Background()
 	stores := route.New(mem.New())
 	seal(ctx, stores, 4)
 	snap := open(ctx, stores, "in.spt")
 	defer snap.Close()
 
-	in := transform.Input{Savepoint: snap.Savepoint, Source: snap.Source(), Codec: snap.Codec}
-	sp, states, err := transform.PruneUnions(ctx, in, transform.PruneOptions{Keep: transform.KeepCopies})
+	in := format.View{Savepoint: snap.Savepoint, Source: snap.Source(), Codecs: snap}
+	sp, states, err := transform.PruneUnion(ctx, in, transform.PruneOptions{Keep: transform.KeepCopies})
 	if err != nil {
 		log.Fatal(err)
 	}

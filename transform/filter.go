@@ -9,9 +9,10 @@ import (
 
 // FilterOptions say what a filter asks about, and what stays.
 type FilterOptions struct {
-	// Pick chooses states; nil: all.
-	Pick func(op *format.Operator, state string) bool
-	// Keep is whether an element stays.
+	// Operators and States choose the states that are filtered; nil: all.
+	Operators format.Selector
+	States    format.Globs
+	// Keep reports whether an element stays. It is required.
 	Keep func(FilterElement) (bool, error)
 	// Entries gives what takes the map of a broadcast state apart. Where it is
 	// nil or gives nil, and where a map is a format.ErrUnsupported to it, the map
@@ -51,10 +52,18 @@ type Filtered struct {
 // order. Memory is one map and what it holds, decoded, a bit an element, and what
 // runs of kept elements take; maps that are compressed are held as they will be
 // written, equal ones once.
-func Filter(ctx context.Context, in Input, o FilterOptions) (*format.Savepoint, []*Filtered, error) {
+func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, []*Filtered, error) {
+	if o.Keep == nil {
+		return in, nil, errors.New("a filter needs Keep, which chooses the elements that stay")
+	}
+	ops, err := o.Operators.Operators(in.Savepoint)
+	if err != nil {
+		return in, nil, err
+	}
 	f := &filter{in: in, o: o, edits: handleEdits{}, hash: newHasher()}
 	var all []*Filtered
-	for _, op := range in.Operators {
+	var names []string
+	for _, op := range ops {
 		byName := map[string]*filtering{}
 		for _, sub := range op.Subtasks {
 			if sub.Managed == nil {
@@ -63,7 +72,8 @@ func Filter(ctx context.Context, in Input, o FilterOptions) (*format.Savepoint, 
 			for k := range sub.Managed.States {
 				st := &sub.Managed.States[k]
 				name := st.Name.String()
-				if o.Pick != nil && !o.Pick(op, name) {
+				names = append(names, name)
+				if !o.States.Match(name) {
 					continue
 				}
 				s := byName[name]
@@ -73,7 +83,7 @@ func Filter(ctx context.Context, in Input, o FilterOptions) (*format.Savepoint, 
 					all = append(all, s.Filtered)
 				}
 				if err := f.state(ctx, s, FilterElement{Operator: op, Subtask: sub, State: k}); err != nil {
-					return nil, nil, err
+					return in, nil, err
 				}
 			}
 		}
@@ -81,8 +91,14 @@ func Filter(ctx context.Context, in Input, o FilterOptions) (*format.Savepoint, 
 			s.Diverged = len(s.before) == 1 && len(s.after) > 1
 		}
 	}
+	if err := o.States.Check("state", names); err != nil {
+		return in, nil, err
+	}
 	sp, err := editHandles(ctx, in, f.edits)
-	return sp, all, err
+	if err != nil {
+		return in, nil, err
+	}
+	return in.With(sp), all, nil
 }
 
 type filter struct {

@@ -48,14 +48,14 @@ func openAt(t testing.TB, stores storage.Resolver, location string) *reader.Snap
 	return snap
 }
 
-func inputOf(snap *reader.Snapshot) Input {
-	return Input{Savepoint: snap.Savepoint, Source: snap.Source(), Codec: snap.Codec}
+func inputOf(snap *reader.Snapshot) format.View {
+	return format.View{Savepoint: snap.Savepoint, Source: snap.Source(), Codecs: snap}
 }
 
 // sealed writes a view of a snapshot and opens what was written.
-func sealed(t testing.TB, stores storage.Resolver, snap *reader.Snapshot, sp *format.Savepoint, target string) *reader.Snapshot {
+func sealed(t testing.TB, stores storage.Resolver, snap *reader.Snapshot, v format.View, target string) *reader.Snapshot {
 	t.Helper()
-	if _, err := writer.Seal(t.Context(), snap.View(sp), target, writer.Options{Stores: stores}); err != nil {
+	if _, err := writer.Seal(t.Context(), snap.View(v.Savepoint), target, writer.Options{Stores: stores}); err != nil {
 		t.Fatal(err)
 	}
 	return openAt(t, stores, target)
@@ -223,7 +223,7 @@ func (m memory) ReadAt(ctx context.Context, s format.Stream, p []byte, off int64
 }
 
 // codecs are those that a reader would give.
-func codecs() func(format.CodecID) (format.OperatorCodec, error) {
+func codecs() codecsFunc {
 	var flink opstate.Codec
 	return func(id format.CodecID) (format.OperatorCodec, error) {
 		if id == format.CodecNative {
@@ -233,9 +233,15 @@ func codecs() func(format.CodecID) (format.OperatorCodec, error) {
 	}
 }
 
+// codecsFunc is a function as format.Codecs.
+type codecsFunc func(format.CodecID) (format.OperatorCodec, error)
+
+// Codec calls the function.
+func (f codecsFunc) Codec(id format.CodecID) (format.OperatorCodec, error) { return f(id) }
+
 // memoryInput is a savepoint of operators whose streams are inline.
 func memoryInput(ops ...*format.Operator) Input {
-	return Input{Savepoint: &format.Savepoint{Location: "mem://in", Operators: ops}, Source: memory{}, Codec: codecs()}
+	return format.View{Savepoint: &format.Savepoint{Location: "mem://in", Operators: ops}, Source: memory{}, Codecs: codecs()}
 }
 
 // st is one state of a made handle.

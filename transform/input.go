@@ -8,14 +8,8 @@ import (
 	"github.com/savepoint-tools/spt/format/summary"
 )
 
-// Input is what a transform works on: a savepoint and the way to its bytes.
-type Input struct {
-	*format.Savepoint
-	Source format.Source
-	// Codec gives the codec of a handle; an error that matches
-	// format.ErrUnsupported where there is none.
-	Codec func(format.CodecID) (format.OperatorCodec, error)
-}
+// Input is a savepoint and access to its bytes.
+type Input = format.View
 
 // ParallelismError is a parallelism that cannot be.
 type ParallelismError struct {

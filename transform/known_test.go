@@ -37,7 +37,7 @@ func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 			load(t, file, &restored)
 			for _, o := range restored.Operators {
 				pick := func(op *format.Operator) bool { return op.ID.String() == o.ID }
-				plan, err := PlanRescale(t.Context(), in, RescaleOptions{To: o.Parallelism, At: k.at, Pick: pick})
+				plan, err := PlanRescale(t.Context(), in, RescaleOptions{To: o.Parallelism, At: k.at, Operators: format.Selector{o.ID}})
 				if err != nil {
 					t.Fatal(err)
 				}

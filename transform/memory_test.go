@@ -91,7 +91,7 @@ func TestConstantMemory(t *testing.T) {
 	runtime.GC()
 	debug.SetGCPercent(50)
 	defer debug.SetGCPercent(100)
-	sp, all, err := PruneUnions(t.Context(), in, PruneOptions{Keep: KeepDistinct})
+	sp, all, err := PruneUnion(t.Context(), in, PruneOptions{Keep: KeepDistinct})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestManyPasses(t *testing.T) {
 	runtime.GC()
 	debug.SetGCPercent(50)
 	defer debug.SetGCPercent(100)
-	reports, err := DiagnoseUnions(t.Context(), in, nil)
+	reports, err := DiagnoseUnions(t.Context(), in, UnionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

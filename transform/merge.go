@@ -2,6 +2,7 @@ package transform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,11 +11,14 @@ import (
 
 // MergeOptions say what is taken over.
 type MergeOptions struct {
-	// Pick chooses operators of the other savepoint; nil: all.
-	Pick func(*format.Operator) bool
-	// States takes only operator states of these names, and puts them into the
-	// operator of the same id; nil: whole operators, all that they hold.
-	States func(string) bool
+	// From is the other savepoint, whose streams the Source of the View reads too:
+	// reader.Combine makes such a View.
+	From *format.Savepoint
+	// Operators of From; nil: all.
+	Operators format.Selector
+	// States takes only managed operator states of these names, and puts them into
+	// the operator of the same id; nil: whole operators, all that they hold.
+	States format.Globs
 }
 
 // Merged is what was taken over, as it was in the other savepoint.
@@ -38,11 +42,17 @@ func (e *MergeError) Error() string { return e.Msg }
 // Hint says what to do instead.
 func (e *MergeError) Hint() string { return e.Advice }
 
-// Merge takes operators, or single operator states, of another savepoint over.
-// The source of in reads the streams of both. What exists already is never
-// replaced: two operators of one id, or two states of one name in an operator,
-// are a *CollisionError.
-func Merge(ctx context.Context, in Input, from *format.Savepoint, o MergeOptions) (*format.Savepoint, *Merged, error) {
+// Merge adds operators, or single operator states, of another savepoint. What
+// exists already is never replaced: two operators of one id, or two states of one
+// name in an operator, are a *CollisionError.
+func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *Merged, error) {
+	if o.From == nil {
+		return in, nil, errors.New("a merge needs From, the other savepoint")
+	}
+	ops, err := o.Operators.Operators(o.From)
+	if err != nil {
+		return in, nil, err
+	}
 	mine := map[format.OperatorID]int{}
 	for i, op := range in.Operators {
 		mine[op.ID] = i
@@ -50,26 +60,23 @@ func Merge(ctx context.Context, in Input, from *format.Savepoint, o MergeOptions
 	m := &Merged{}
 	c := *in.Savepoint
 	c.Operators = append([]*format.Operator(nil), in.Operators...)
-	for _, op := range from.Operators {
-		if o.Pick != nil && !o.Pick(op) {
-			continue
-		}
+	for _, op := range ops {
 		i, exists := mine[op.ID]
 		if o.States == nil {
 			if exists {
-				return nil, nil, &CollisionError{fmt.Sprintf("there is an operator %q of the id %s already", c.Operators[i].Label(), op.ID)}
+				return in, nil, &CollisionError{fmt.Sprintf("there is an operator %q of the id %s already", c.Operators[i].Label(), op.ID)}
 			}
 			if hasChannels(op) {
-				return nil, nil, &MergeError{fmt.Sprintf("operator %q has records in flight, which belong to the graph of its own job", op.Label()), "spt drop --channels takes them out, and then they are lost; a savepoint has none"}
+				return in, nil, &MergeError{fmt.Sprintf("operator %q has records in flight, which belong to the graph of its own job", op.Label()), "spt drop --channels takes them out, and then they are lost; a savepoint has none"}
 			}
 			m.Operators = append(m.Operators, op)
 		} else {
-			part, err := m.part(ctx, in, op, o.States)
+			part, err := m.part(ctx, in, op, o.States.Match)
 			if err == nil && part != nil && exists {
 				part, err = join(ctx, in, c.Operators[i], part)
 			}
 			if err != nil {
-				return nil, nil, format.At(err, "operator %q", op.Label())
+				return in, nil, format.At(err, "operator %q", op.Label())
 			}
 			if part == nil {
 				continue
@@ -84,9 +91,9 @@ func Merge(ctx context.Context, in Input, from *format.Savepoint, o MergeOptions
 		c.Operators = append(c.Operators, op)
 	}
 	if len(m.Operators)+len(m.States) == 0 {
-		return in.Savepoint, m, nil
+		return in, m, nil
 	}
-	return &c, m, nil
+	return in.With(&c), m, nil
 }
 
 // part is an operator with nothing but the states of some names; nil if it has

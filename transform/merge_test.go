@@ -16,18 +16,16 @@ import (
 // merged merges b into a, writes the result and opens it.
 func merged(t *testing.T, stores storage.Resolver, a, b *reader.Snapshot, target string, o MergeOptions) (*reader.Snapshot, *Merged, error) {
 	t.Helper()
+	var err error
 	picked := *b.Savepoint
-	picked.Operators = nil
-	for _, op := range b.Operators {
-		if o.Pick == nil || o.Pick(op) {
-			picked.Operators = append(picked.Operators, op)
-		}
+	if picked.Operators, err = o.Operators.Operators(b.Savepoint); err != nil {
+		return nil, nil, err
 	}
 	both, from, err := reader.Combine(t.Context(), a, b.View(&picked))
 	if err != nil {
 		return nil, nil, err
 	}
-	sp, done, err := Merge(t.Context(), inputOf(both), from, MergeOptions{States: o.States})
+	sp, done, err := Merge(t.Context(), inputOf(both), MergeOptions{From: from, States: o.States})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,14 +63,14 @@ func contents(t *testing.T, snap *reader.Snapshot, id format.OperatorID) map[str
 	return all
 }
 
-func byLabel(snap *reader.Snapshot, label string) (func(*format.Operator) bool, format.OperatorID) {
+func byLabel(snap *reader.Snapshot, label string) (format.Selector, format.OperatorID) {
 	var id format.OperatorID
 	for _, op := range snap.Operators {
 		if op.Label() == label || op.ID == format.OperatorIDOf(label) {
 			id = op.ID
 		}
 	}
-	return func(op *format.Operator) bool { return op.ID == id }, id
+	return format.ByID(id), id
 }
 
 // TestMergeOperators: operators of every kind of state, from folders and from
@@ -96,12 +94,12 @@ func TestMergeOperators(t *testing.T) {
 						if family == "" {
 							return snap
 						}
-						return sealed(t, stores, snap, snap.Savepoint, "mem://"+name+family)
+						return sealed(t, stores, snap, inputOf(snap), "mem://"+name+family)
 					}
 					a, from := open(v+"-tutorial", families[0]), open(v+"-"+b.name, families[1])
 					pick, id := byLabel(from, b.operator)
 					for _, out := range []string{"mem://out", "mem://out.spt"} {
-						got, done, err := merged(t, stores, a, from, out, MergeOptions{Pick: pick})
+						got, done, err := merged(t, stores, a, from, out, MergeOptions{Operators: pick})
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -158,7 +156,7 @@ func TestMergeNamesCollide(t *testing.T) {
 	}
 	sp := *from.Savepoint
 	sp.Operators = []*format.Operator{&c}
-	a := sealed(t, stores, from, &sp, "mem://a")
+	a := sealed(t, stores, from, inputOf(from).With(&sp), "mem://a")
 	names := func(snap *reader.Snapshot, id format.OperatorID) map[string]bool {
 		all := map[string]bool{}
 		for _, op := range snap.Operators {
@@ -176,8 +174,8 @@ func TestMergeNamesCollide(t *testing.T) {
 	if d := cmp.Diff(names(from, id), names(a, other)); d != "" {
 		t.Fatalf("the names were to be the same: %s", d)
 	}
-	for _, b := range []*reader.Snapshot{from, sealed(t, stores, from, from.Savepoint, "mem://b.spt")} {
-		got, _, err := merged(t, stores, a, b, "mem://"+filepath.Base(b.Location)+"-out", MergeOptions{Pick: pick})
+	for _, b := range []*reader.Snapshot{from, sealed(t, stores, from, inputOf(from), "mem://b.spt")} {
+		got, _, err := merged(t, stores, a, b, "mem://"+filepath.Base(b.Location)+"-out", MergeOptions{Operators: pick})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,8 +197,8 @@ func TestMergeStates(t *testing.T) {
 	whole := openAt(t, stores, filepath.Join("..", "testdata", "savepoints", "sp-010"))
 	pick, id := byLabel(whole, "lists")
 	gone := map[string]bool{"alpha": true, "owner": true, "topic-partition-offset-states": true}
-	names := func(s string) bool { return gone[s] }
-	sp, _, err := Drop(t.Context(), inputOf(whole), DropOptions{Pick: pick, States: names})
+	names := format.Globs{"alpha", "owner", "topic-partition-offset-states"}
+	sp, _, err := Drop(t.Context(), inputOf(whole), DropOptions{Operators: pick, States: names})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +207,7 @@ func TestMergeStates(t *testing.T) {
 	if len(want) <= len(contents(t, less, id)) {
 		t.Fatal("nothing was dropped")
 	}
-	got, done, err := merged(t, stores, less, whole, "mem://again", MergeOptions{Pick: pick, States: names})
+	got, done, err := merged(t, stores, less, whole, "mem://again", MergeOptions{Operators: pick, States: names})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,12 +222,12 @@ func TestMergeStates(t *testing.T) {
 		t.Errorf("counts: -want +got\n%s", d)
 	}
 	// Into a snapshot without the operator, the states become one.
-	sp, _, err = Drop(t.Context(), inputOf(whole), DropOptions{Pick: pick, Operators: true})
+	sp, _, err = Drop(t.Context(), inputOf(whole), DropOptions{Operators: pick})
 	if err != nil {
 		t.Fatal(err)
 	}
 	without := sealed(t, stores, whole, sp, "mem://without")
-	got, _, err = merged(t, stores, without, whole, "mem://alone", MergeOptions{Pick: pick, States: names})
+	got, _, err = merged(t, stores, without, whole, "mem://alone", MergeOptions{Operators: pick, States: names})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,10 +243,10 @@ func TestMergeStates(t *testing.T) {
 	}
 	// What is there already is refused.
 	var collision *CollisionError
-	if _, _, err := merged(t, stores, got, whole, "mem://x", MergeOptions{Pick: pick, States: names}); !errors.As(err, &collision) {
+	if _, _, err := merged(t, stores, got, whole, "mem://x", MergeOptions{Operators: pick, States: names}); !errors.As(err, &collision) {
 		t.Errorf("states twice: %v", err)
 	}
-	if _, _, err := merged(t, stores, got, whole, "mem://x", MergeOptions{Pick: pick}); !errors.As(err, &collision) {
+	if _, _, err := merged(t, stores, got, whole, "mem://x", MergeOptions{Operators: pick}); !errors.As(err, &collision) {
 		t.Errorf("an operator twice: %v", err)
 	}
 }
@@ -267,7 +265,7 @@ func TestMergeWhatCannotBe(t *testing.T) {
 	halfDone := list("l", 2)
 	halfDone.Subtasks[1] = &format.Subtask{Index: 1, Finished: true}
 	done := &format.Operator{ID: format.OperatorIDOf("a"), Parallelism: 2, MaxParallelism: 128, Finished: true}
-	any := func(string) bool { return true }
+	any := format.Globs{"*"}
 	for _, tt := range []struct {
 		name  string
 		a, b  *format.Operator
@@ -285,7 +283,8 @@ func TestMergeWhatCannotBe(t *testing.T) {
 			if tt.a != nil {
 				in = memoryInput(tt.a)
 			}
-			sp, _, err := Merge(t.Context(), in, &format.Savepoint{Operators: []*format.Operator{tt.b}}, tt.o)
+			tt.o.From = &format.Savepoint{Operators: []*format.Operator{tt.b}}
+			sp, _, err := Merge(t.Context(), in, tt.o)
 			if err == nil || !tt.check(err) {
 				t.Errorf("%v, %v", sp, err)
 			}
@@ -295,7 +294,7 @@ func TestMergeWhatCannotBe(t *testing.T) {
 	a := list("l", 3)
 	a.Subtasks[1].Managed = nil
 	a.Subtasks = a.Subtasks[:2]
-	sp, _, err := Merge(t.Context(), memoryInput(a), &format.Savepoint{Operators: []*format.Operator{list("m", 3)}}, MergeOptions{States: any})
+	sp, _, err := Merge(t.Context(), memoryInput(a), MergeOptions{From: &format.Savepoint{Operators: []*format.Operator{list("m", 3)}}, States: any})
 	if err != nil {
 		t.Fatal(err)
 	}

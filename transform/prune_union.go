@@ -39,8 +39,11 @@ const (
 
 // PruneOptions say what is pruned, and how.
 type PruneOptions struct {
-	// Pick chooses union states; nil: all.
-	Pick func(op *format.Operator, state string) bool
+	// Operators and States choose union states; nil: all.
+	Operators format.Selector
+	States    format.Globs
+	// Keep is the policy. It is required: which duplicates are meant is not for a
+	// library to guess.
 	Keep Keep
 	// Place of what is kept; "": stay.
 	Place PlaceKept
@@ -63,11 +66,22 @@ type Pruned struct {
 	BytesAfter int64
 }
 
-// DiagnoseUnions says of each union state that pick chooses how often its
+// UnionOptions choose union states; the zero value chooses all.
+type UnionOptions struct {
+	Operators format.Selector
+	States    format.Globs
+}
+
+// DiagnoseUnions says of each union state that o chooses how often its
 // elements come and whether restores multiplied them. It reads every element,
 // once, or several times where more than three million are different; memory is
 // bounded whatever the size.
-func DiagnoseUnions(ctx context.Context, in Input, pick func(op *format.Operator, state string) bool) ([]*UnionReport, error) {
+func DiagnoseUnions(ctx context.Context, in format.View, o UnionOptions) ([]*UnionReport, error) {
+	chosen, err := o.Operators.Set(in.Savepoint)
+	if err != nil {
+		return nil, err
+	}
+	pick := func(op *format.Operator, state string) bool { return chosen[op] && o.States.Match(state) }
 	var all []*UnionReport
 	for _, u := range unionStates(in.Savepoint, pick) {
 		c, err := u.count(ctx, in, maxTally, nil)
@@ -79,25 +93,58 @@ func DiagnoseUnions(ctx context.Context, in Input, pick func(op *format.Operator
 	return all, nil
 }
 
-// PruneUnions removes copies from union states. What does not look like the
+// pickUnions makes a choice of states of operators and names. Names that no union
+// state of these operators has are an error.
+func pickUnions(in format.View, operators format.Selector, states format.Globs) (func(op *format.Operator, state string) bool, error) {
+	chosen, err := operators.Set(in.Savepoint)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, u := range unionStates(in.Savepoint, func(op *format.Operator, _ string) bool { return chosen[op] }) {
+		names = append(names, u.name.String())
+	}
+	if err := states.Check("union state", names); err != nil {
+		return nil, err
+	}
+	return func(op *format.Operator, state string) bool { return chosen[op] && states.Match(state) }, nil
+}
+
+// PruneUnion removes copies from union states. What does not look like the
 // product of restores is left as it is and says so, unless AcceptUnproven. All
 // else of the savepoint is untouched. Beside what counting takes, memory grows
 // with the number of runs of elements that stay.
-func PruneUnions(ctx context.Context, in Input, o PruneOptions) (*format.Savepoint, []*Pruned, error) {
-	if o.Place == "" {
+func PruneUnion(ctx context.Context, in format.View, o PruneOptions) (format.View, []*Pruned, error) {
+	switch o.Keep {
+	case KeepDistinct, KeepCopies, KeepFirstSubtask, KeepModulo:
+	default:
+		return in, nil, fmt.Errorf("policy %q: expected %s, %s, %s or %s", o.Keep, KeepDistinct, KeepCopies, KeepFirstSubtask, KeepModulo)
+	}
+	switch o.Place {
+	case "":
 		o.Place = PlaceStay
+	case PlaceStay, PlaceFirst, PlaceSpread:
+	default:
+		return in, nil, fmt.Errorf("location %q: expected %s, %s or %s", o.Place, PlaceStay, PlaceFirst, PlaceSpread)
+	}
+	pick, err := pickUnions(in, o.Operators, o.States)
+	if err != nil {
+		return in, nil, err
 	}
 	var all []*Pruned
 	edits := handleEdits{}
-	for _, u := range unionStates(in.Savepoint, o.Pick) {
+	for _, u := range unionStates(in.Savepoint, pick) {
 		p, err := u.prune(ctx, in, o, maxTally, edits)
 		if err != nil {
-			return nil, nil, format.At(err, "operator %q", u.op.Label())
+			return in, nil, format.At(err, "operator %q", u.op.Label())
 		}
 		all = append(all, p)
 	}
 	sp, err := editHandles(ctx, in, edits)
-	return sp, all, err
+	if err != nil {
+		return in, nil, err
+	}
+	return in.With(sp), all, nil
 }
 
 // handleEdits is what becomes of states of handles, by their index.
@@ -256,27 +303,12 @@ func editHandles(ctx context.Context, in Input, edits handleEdits) (*format.Save
 	if len(edits) == 0 {
 		return in.Savepoint, nil
 	}
-	return editOperators(in.Savepoint, func(op *format.Operator) (*format.Operator, error) {
-		c := *op
-		c.Subtasks = slices.Clone(op.Subtasks)
-		changed := false
-		for i, sub := range op.Subtasks {
-			e := edits[sub.Managed]
-			if sub.Managed == nil || e == nil {
-				continue
+	return in.MapOperators(func(op *format.Operator) (*format.Operator, error) {
+		return op.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+			if edits[h] == nil {
+				return h, nil
 			}
-			h, err := rebuild(ctx, in, sub.Managed, e)
-			if err != nil {
-				return nil, format.At(err, "subtask %d", sub.Index)
-			}
-			s := *sub
-			s.Managed = h
-			c.Subtasks[i] = &s
-			changed = true
-		}
-		if !changed {
-			return op, nil
-		}
-		return &c, nil
+			return rebuild(ctx, in, h, edits[h])
+		})
 	})
 }

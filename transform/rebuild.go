@@ -3,6 +3,7 @@ package transform
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 )
@@ -33,6 +34,15 @@ func rebuild(ctx context.Context, in Input, h *format.OperatorHandle, edits map[
 		s.Runs, s.Map = edit.runs, edit.cut
 		return !edit.drop
 	})
+}
+
+// rebuildWhere is rebuildStates for the states with names that where chooses, and
+// the handle itself if it has none of them.
+func rebuildWhere(ctx context.Context, v format.View, h *format.OperatorHandle, where func(name string) bool, edit func(*format.StateRuns) bool) (*format.OperatorHandle, error) {
+	if !slices.ContainsFunc(h.States, func(st format.NamedState) bool { return where(st.Name.String()) }) {
+		return h, nil
+	}
+	return rebuildStates(ctx, v, h, func(s *format.StateRuns) bool { return !where(s.Name.String()) || edit(s) })
 }
 
 // rebuildStates gives the handle with its states as edit changes them: name,
@@ -116,29 +126,4 @@ func placeOf(s format.Stream, n int64) format.Stream {
 		return placeOf(s.As, n)
 	}
 	return nil
-}
-
-// editOperators gives the savepoint with the operators that f changes. f gives
-// its argument back where nothing changes.
-func editOperators(sp *format.Savepoint, f func(*format.Operator) (*format.Operator, error)) (*format.Savepoint, error) {
-	ops := sp.Operators
-	for i, op := range sp.Operators {
-		changed, err := f(op)
-		if err != nil {
-			return nil, format.At(err, "operator %q", op.Label())
-		}
-		if changed == op {
-			continue
-		}
-		if len(ops) > 0 && &ops[0] == &sp.Operators[0] {
-			ops = append([]*format.Operator(nil), sp.Operators...)
-		}
-		ops[i] = changed
-	}
-	if len(ops) == 0 || &ops[0] == &sp.Operators[0] {
-		return sp, nil
-	}
-	c := *sp
-	c.Operators = ops
-	return &c, nil
 }

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -37,25 +38,18 @@ type RelocateOptions struct {
 	Absolute string
 }
 
-// Relocate rewrites absolute references by prefix: see RelocateOptions.
-func Relocate(sp *format.Savepoint, prefixes []Prefix) (*format.Savepoint, *Relocation) {
-	out, r, err := RelocateAs(sp, RelocateOptions{Prefixes: prefixes})
-	if err != nil { // two files beside _metadata cannot come to have one name
-		panic("internal error: " + err.Error())
-	}
-	return out, r
-}
-
-// RelocateAs rewrites references. Names of inline state look like paths and are
-// none: they stay. Two files that would have one name are a *CollisionError.
-func RelocateAs(sp *format.Savepoint, o RelocateOptions) (*format.Savepoint, *Relocation, error) {
+// Relocate rewrites references. Names of inline state look like paths but are
+// not: they stay. Two files that would have one name are a *CollisionError.
+func Relocate(_ context.Context, v format.View, o RelocateOptions) (format.View, *Relocation, error) {
 	r := &relocator{o: o, maps: format.LongestFirst(o.Prefixes), result: &Relocation{}, changed: map[string]int{}, unmatched: map[string]int{}, beside: map[string]string{}}
-	out, err := sp.MapStreams(func(_ format.Place, s format.Stream) (format.Stream, error) { return r.stream(s) })
-	if err != nil {
-		return nil, nil, err
+	sp, err := v.MapStreams(func(_ format.Place, s format.Stream) (format.Stream, error) { return r.stream(s) })
+	if err == nil {
+		sp, err = sp.MapOperators(func(op *format.Operator) (*format.Operator, error) { return r.folders(op) })
 	}
-	out, err = editOperators(out, func(op *format.Operator) (*format.Operator, error) { return r.folders(op), nil })
-	return out, r.result, err
+	if err != nil {
+		return v, nil, err
+	}
+	return v.With(sp), r.result, nil
 }
 
 type relocator struct {
@@ -129,32 +123,20 @@ func (r *relocator) takeName(name, of string) error {
 }
 
 // folders moves the folders that handles of file merging name.
-func (r *relocator) folders(op *format.Operator) *format.Operator {
-	var subs []*format.Subtask
-	for i, sub := range op.Subtasks {
-		if sub.Managed == nil || sub.Managed.Merging == nil {
-			continue
+func (r *relocator) folders(op *format.Operator) (*format.Operator, error) {
+	return op.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+		if h.Merging == nil {
+			return h, nil
 		}
-		m := *sub.Managed.Merging
+		m := *h.Merging
 		m.TaskOwnedDir, m.SharedDir = r.folder(m.TaskOwnedDir), r.folder(m.SharedDir)
-		if m == *sub.Managed.Merging {
-			continue
+		if m == *h.Merging {
+			return h, nil
 		}
-		if subs == nil {
-			subs = append(subs, op.Subtasks...)
-		}
-		h := *sub.Managed
-		h.Merging = &m
-		s := *sub
-		s.Managed = &h
-		subs[i] = &s
-	}
-	if subs == nil {
-		return op
-	}
-	c := *op
-	c.Subtasks = subs
-	return &c
+		c := *h
+		c.Merging = &m
+		return &c, nil
+	})
 }
 
 func (r *relocator) folder(path format.Text) format.Text {

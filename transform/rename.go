@@ -2,50 +2,102 @@ package transform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Renamed is one operator that a rename changed.
+// RenameOptions say what gets another name.
+type RenameOptions struct {
+	// UIDs are the new uids, by what chooses the operator; see format.Selector.
+	UIDs map[string]string
+	// Operators in which states are renamed; nil: all.
+	Operators format.Selector
+	// States are the new names of managed operator states, by the old ones.
+	States map[string]string
+}
+
+// Renamed is what Rename changed.
 type Renamed struct {
+	Operators []RenamedOperator
+	States    []RenamedState
+}
+
+// RenamedOperator is an operator with a new uid.
+type RenamedOperator struct {
 	Operator *format.Operator // as it was
 	UID      string           // new
 	ID       format.OperatorID
 }
 
-// RenameOperators gives operators new uids: their ids are those that Flink
-// computes of them, and the uid is stored where the snapshot has uids or names of
-// operators at all. Renames happen all at once,
-// so operators can swap. Two operators of one id are refused.
+// RenamedState is a managed operator state with a new name.
+type RenamedState struct {
+	Operator *format.Operator // as it was
+	From, To string
+	Handles  int
+}
+
+// CollisionError is an edit that would give two things one name.
+type CollisionError struct{ Msg string }
+
+func (e *CollisionError) Error() string { return e.Msg }
+
+// Rename gives operators new uids, and managed operator states new names. All
+// renames happen at once, so that two operators or states can swap; two of one
+// name are a *CollisionError.
 //
-// A stored name stays: it is a text for people, which Flink does not read.
-func RenameOperators(sp *format.Savepoint, uids map[*format.Operator]string) (*format.Savepoint, []Renamed, error) {
+// An operator gets the id that Flink computes from the uid, and the uid is stored
+// if the snapshot stores uids or names of operators at all. A stored name stays:
+// it is a text for people, which Flink does not read. A state is renamed in the
+// handle and in its stream. Keyed state has its names inside its files and is not
+// changed.
+func Rename(ctx context.Context, v format.View, o RenameOptions) (format.View, *Renamed, error) {
+	r := &Renamed{}
+	sp, err := r.states(ctx, v, o)
+	if err != nil {
+		return v, nil, err
+	}
+	if sp, err = r.operators(v.Savepoint, sp, o.UIDs); err != nil {
+		return v, nil, err
+	}
+	return v.With(sp), r, nil
+}
+
+// operators renames operators of sp, which are chosen in the savepoint before it.
+func (r *Renamed) operators(before, sp *format.Savepoint, by map[string]string) (*format.Savepoint, error) {
+	uids := map[format.OperatorID]string{}
+	for want, uid := range by {
+		op, err := format.Selector{want}.Operator(before)
+		if err != nil {
+			return nil, err
+		}
+		if other, twice := uids[op.ID]; twice && other != uid {
+			return nil, fmt.Errorf("operator %q would have the uids %q and %q", op.Label(), other, uid)
+		}
+		if uid == "" {
+			return nil, errors.New("a uid must not be empty")
+		}
+		uids[op.ID] = uid
+	}
 	ids := map[format.OperatorID]*format.Operator{}
-	for _, op := range sp.Operators {
+	for _, op := range before.Operators {
 		id := op.ID
-		if uid, ok := uids[op]; ok {
+		if uid, ok := uids[op.ID]; ok {
 			id = format.OperatorIDOf(uid)
 		}
 		if other := ids[id]; other != nil {
-			return nil, nil, &CollisionError{fmt.Sprintf("operators %q and %q would both have the id %s", other.Label(), op.Label(), id)}
+			return nil, &CollisionError{fmt.Sprintf("operators %q and %q would both have the id %s", other.Label(), op.Label(), id)}
 		}
 		ids[id] = op
 	}
 	// A version of _metadata has room for the uids of all operators or of none.
-	named := slices.ContainsFunc(sp.Operators, func(op *format.Operator) bool { return op.UID.String() != "" || op.Name.String() != "" })
-	var done []Renamed
-	out, err := editOperators(sp, func(op *format.Operator) (*format.Operator, error) {
-		uid, ok := uids[op]
-		if !ok {
-			return op, nil
-		}
+	named := slices.ContainsFunc(before.Operators, func(op *format.Operator) bool { return op.UID.String() != "" || op.Name.String() != "" })
+	return sp.MapOperators(func(op *format.Operator) (*format.Operator, error) {
+		uid, ok := uids[op.ID]
 		id := format.OperatorIDOf(uid)
-		if uid == "" {
-			return nil, fmt.Errorf("an empty uid is none")
-		}
-		if id == op.ID && op.UID.String() == uid {
+		if !ok || id == op.ID && op.UID.String() == uid {
 			return op, nil
 		}
 		c := *op
@@ -57,102 +109,68 @@ func RenameOperators(sp *format.Savepoint, uids map[*format.Operator]string) (*f
 		if in, ok := op.Coordinator.(*format.Inline); ok && in.Name.String() == op.ID.String() {
 			c.Coordinator = &format.Inline{Name: format.NewText(id.String()), Data: in.Data}
 		}
-		done = append(done, Renamed{op, uid, id})
+		r.Operators = append(r.Operators, RenamedOperator{op, uid, id})
 		return &c, nil
 	})
-	return out, done, err
 }
 
-// CollisionError is an edit that would give two things one name.
-type CollisionError struct{ Msg string }
-
-func (e *CollisionError) Error() string { return e.Msg }
-
-// RenamedState is one operator state that a rename changed.
-type RenamedState struct {
-	Operator *format.Operator // as it was
-	From, To string
-	Handles  int
-}
-
-// RenameStates gives states of the picked operators new names, in the handle
-// and in the stream. All at once, so states can swap; two of one name are
-// refused. Keyed state has its names inside its files and is not touched: a name
-// that stands nowhere else changes nothing.
-func RenameStates(ctx context.Context, in Input, pick func(*format.Operator) bool, names map[string]string) (*format.Savepoint, []RenamedState, error) {
-	var done []RenamedState
-	note := func(op *format.Operator, from, to string) {
-		for i := len(done) - 1; i >= 0 && done[i].Operator == op; i-- { // handles come operator by operator
-			if done[i].From == from {
-				done[i].Handles++
-				return
-			}
-		}
-		done = append(done, RenamedState{Operator: op, From: from, To: to, Handles: 1})
+// states renames states.
+func (r *Renamed) states(ctx context.Context, v format.View, o RenameOptions) (*format.Savepoint, error) {
+	if len(o.States) == 0 {
+		return v.Savepoint, nil
 	}
-	sp, err := editManaged(in.Savepoint, pick, func(op *format.Operator, h *format.OperatorHandle) (*format.OperatorHandle, error) {
-		found := false
-		seen := map[string]bool{}
-		for _, st := range h.States {
-			name := st.Name.String()
-			if to, ok := names[name]; ok && to != name {
-				found = true
-				name = to
-			}
-			if seen[name] {
-				return nil, &CollisionError{fmt.Sprintf("two states would have the name %q", name)}
-			}
-			seen[name] = true
-		}
-		if !found {
-			return h, nil
-		}
-		return rebuildStates(ctx, in, h, func(s *format.StateRuns) bool {
-			if to, ok := names[s.Name.String()]; ok && to != s.Name.String() {
-				note(op, s.Name.String(), to)
-				s.Name = format.NewText(to)
-			}
-			return true
-		})
-	})
-	return sp, done, err
-}
-
-// editManaged edits the managed operator handles of picked operators.
-func editManaged(sp *format.Savepoint, pick func(*format.Operator) bool, f func(*format.Operator, *format.OperatorHandle) (*format.OperatorHandle, error)) (*format.Savepoint, error) {
-	return editOperators(sp, func(op *format.Operator) (*format.Operator, error) {
-		if pick != nil && !pick(op) {
+	chosen, err := o.Operators.Set(v.Savepoint)
+	if err != nil {
+		return nil, err
+	}
+	var wanted format.Globs
+	for name := range o.States {
+		wanted = append(wanted, name)
+	}
+	slices.Sort(wanted)
+	if err := wanted.Check("state", managedStates(v.Savepoint, chosen)); err != nil {
+		return nil, err
+	}
+	return v.MapOperators(func(op *format.Operator) (*format.Operator, error) {
+		if !chosen[op] {
 			return op, nil
 		}
-		return editManagedOf(op, func(h *format.OperatorHandle) (*format.OperatorHandle, error) { return f(op, h) })
+		return op.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+			seen := map[string]bool{}
+			for _, st := range h.States {
+				name := renamed(o.States, st.Name.String())
+				if seen[name] {
+					return nil, &CollisionError{fmt.Sprintf("two states would have the name %q", name)}
+				}
+				seen[name] = true
+			}
+			changes := func(name string) bool { return renamed(o.States, name) != name }
+			return rebuildWhere(ctx, v, h, changes, func(s *format.StateRuns) bool {
+				from := s.Name.String()
+				s.Name = format.NewText(o.States[from])
+				r.note(op, from, o.States[from])
+				return true
+			})
+		})
 	})
 }
 
-// editManagedOf edits the managed operator handles of one operator.
-func editManagedOf(op *format.Operator, f func(*format.OperatorHandle) (*format.OperatorHandle, error)) (*format.Operator, error) {
-	var subs []*format.Subtask
-	for i, sub := range op.Subtasks {
-		if sub.Managed == nil {
-			continue
-		}
-		h, err := f(sub.Managed)
-		if err != nil {
-			return nil, format.At(err, "subtask %d", sub.Index)
-		}
-		if h == sub.Managed {
-			continue
-		}
-		if subs == nil {
-			subs = append(subs, op.Subtasks...)
-		}
-		s := *sub
-		s.Managed = h
-		subs[i] = &s
+// renamed returns the new name of a state.
+func renamed(names map[string]string, name string) string {
+	if to, ok := names[name]; ok {
+		return to
 	}
-	if subs == nil {
-		return op, nil
+	return name
+}
+
+// note counts a handle in which a state was renamed. Handles come operator by
+// operator.
+func (r *Renamed) note(op *format.Operator, from, to string) {
+	for i := len(r.States) - 1; i >= 0 && r.States[i].Operator == op; i-- {
+		if r.States[i].From == from {
+			r.States[i].Handles++
+			return
+		}
 	}
-	c := *op
-	c.Subtasks = subs
-	return &c, nil
+	r.States = append(r.States, RenamedState{Operator: op, From: from, To: to, Handles: 1})
 }

@@ -22,12 +22,12 @@ import (
 // format.ErrUnsupported that names operator and reason; with LeaveKeyed an
 // operator with keyed state of that kind stays as it is, and its plan says so from
 // then on. Each new subtask has its keyed state in a stream of its own.
-func (p *RescalePlan) Apply(ctx context.Context) (*format.Savepoint, error) {
+func (p *RescalePlan) Apply(ctx context.Context) (format.View, error) {
 	plans := map[*format.Operator]*OperatorPlan{}
 	for _, op := range p.Operators {
 		plans[op.Operator] = op
 	}
-	return editOperators(p.in.Savepoint, func(op *format.Operator) (*format.Operator, error) {
+	sp, err := p.in.MapOperators(func(op *format.Operator) (*format.Operator, error) {
 		plan := plans[op]
 		if plan == nil || plan.Left != "" || plan.From == plan.To && p.Strategy == StrategyFlink {
 			// At an unchanged parallelism the snapshot is handed out as it is.
@@ -41,6 +41,10 @@ func (p *RescalePlan) Apply(ctx context.Context) (*format.Savepoint, error) {
 		}
 		return changed, err
 	})
+	if err != nil {
+		return p.in, err
+	}
+	return p.in.With(sp), nil
 }
 
 // keyedError is keyed state that cannot be written at the new parallelism.

@@ -32,8 +32,8 @@ type RescaleOptions struct {
 	To int32
 	// From is a guard: operators of another parallelism are left alone. 0: all.
 	From int32
-	// Pick chooses operators; nil: all.
-	Pick func(*format.Operator) bool
+	// Operators that are rescaled; nil: all.
+	Operators format.Selector
 	// At is where Flink will restore the snapshot from, a folder's URI: the
 	// order of blocks can depend on it. "": the location of the snapshot.
 	At       string
@@ -50,8 +50,9 @@ type RescalePlan struct {
 	Strategy  Strategy
 	Operators []*OperatorPlan // in the order of the snapshot
 
-	in Input
-	o  RescaleOptions
+	in     format.View
+	o      RescaleOptions
+	chosen map[*format.Operator]bool
 }
 
 // OperatorPlan is the plan for one operator.
@@ -107,6 +108,17 @@ type KeyedPlan struct {
 	Subtasks []assign.KeyedSubtask
 }
 
+// Rescale returns the savepoint at another parallelism: it plans, and applies the
+// plan.
+func Rescale(ctx context.Context, v format.View, o RescaleOptions) (format.View, *RescalePlan, error) {
+	p, err := PlanRescale(ctx, v, o)
+	if err != nil {
+		return v, nil, err
+	}
+	out, err := p.Apply(ctx)
+	return out, p, err
+}
+
 // PlanRescale finds out who gets what at another parallelism. It reads offsets
 // and no state, and changes nothing. A parallelism above an operator's max
 // parallelism is a *ParallelismError.
@@ -117,10 +129,19 @@ func PlanRescale(ctx context.Context, in Input, o RescaleOptions) (*RescalePlan,
 	if o.At == "" {
 		o.At = in.Location
 	}
+	switch o.Strategy {
+	case StrategyFlink, StrategyRoundRobin, StrategyBalancedBytes:
+	default:
+		return nil, fmt.Errorf("strategy %q: expected %s, %s or %s", o.Strategy, StrategyFlink, StrategyRoundRobin, StrategyBalancedBytes)
+	}
 	if o.To < 1 || o.To > format.MaxKeyGroups {
 		return nil, fmt.Errorf("%w: %d is not between 1 and %d", assign.ErrParallelism, o.To, format.MaxKeyGroups)
 	}
-	p := &RescalePlan{To: o.To, At: o.At, Strategy: o.Strategy, in: in, o: o}
+	chosen, err := o.Operators.Set(in.Savepoint)
+	if err != nil {
+		return nil, err
+	}
+	p := &RescalePlan{To: o.To, At: o.At, Strategy: o.Strategy, in: in, o: o, chosen: chosen}
 	for _, op := range in.Operators {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -137,7 +158,7 @@ func PlanRescale(ctx context.Context, in Input, o RescaleOptions) (*RescalePlan,
 func (p *RescalePlan) operator(ctx context.Context, op *format.Operator) (*OperatorPlan, error) {
 	plan := &OperatorPlan{Operator: op, From: op.Parallelism, To: p.To}
 	switch {
-	case p.o.Pick != nil && !p.o.Pick(op):
+	case !p.chosen[op]:
 		plan.Left = "not picked"
 	case p.o.From > 0 && op.Parallelism != p.o.From:
 		plan.Left = fmt.Sprintf("it has parallelism %d", op.Parallelism)

@@ -6,14 +6,27 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// SetID gives the savepoint another checkpoint id.
-func SetID(sp *format.Savepoint, id int64) *format.Savepoint {
-	if sp.ID == id {
-		return sp
-	}
-	c := *sp
-	c.ID = id
-	return &c
+// SetOptions say which fields get another value.
+type SetOptions struct {
+	// ID of the checkpoint; nil: it stays.
+	ID *int64
+	// Operators whose states or max parallelism change; nil: all.
+	Operators format.Selector
+	// Mode makes the managed list and union states in States states of this mode;
+	// nil: modes stay. Elements stay in their subtasks: what every subtask held as
+	// union state is then in each of them an element of its list.
+	Mode *format.Mode
+	// States whose mode changes; nil: all list and union states.
+	States format.Globs
+	// MaxParallelism of the operators; 0: it stays.
+	MaxParallelism int32
+}
+
+// WasSet is what Set changed.
+type WasSet struct {
+	OldID          int64 // as it was
+	Modes          []*ModeSet
+	MaxParallelism []MaxSet
 }
 
 // ModeSet is a state whose mode changed.
@@ -25,84 +38,105 @@ type ModeSet struct {
 	Elements int64
 }
 
-// SetMode makes list and union states, those of names that state chooses in the
-// operators that pick chooses, states of the mode given, in the handles and in
-// the streams. Elements stay where they are: what was union state, and maybe the
-// same in every subtask, is then in each of them an element of its list.
-//
-// Broadcast state is one map, not elements: to or from it is an ErrUnsupported.
-func SetMode(ctx context.Context, in Input, pick func(*format.Operator) bool, state func(string) bool, mode format.Mode) (*format.Savepoint, []*ModeSet, error) {
-	if mode != format.ModeList && mode != format.ModeUnion {
-		return nil, nil, format.Errorf(format.ErrUnsupported, "no state can be made %v state", mode)
-	}
-	var done []*ModeSet
-	sp, err := editOperators(in.Savepoint, func(op *format.Operator) (*format.Operator, error) {
-		if pick != nil && !pick(op) {
-			return op, nil
-		}
-		byName := map[string]*ModeSet{}
-		return editManagedOf(op, func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
-			found := false
-			for i := range h.States {
-				st := &h.States[i]
-				name := st.Name.String()
-				switch {
-				case !state(name) || st.Mode == mode:
-					continue
-				case st.Mode != format.ModeList && st.Mode != format.ModeUnion:
-					return nil, format.Errorf(format.ErrUnsupported, "state %q is %v state: it has no elements that %v state could hold", name, st.Mode, mode)
-				}
-				found = true
-				set := byName[name]
-				if set == nil {
-					set = &ModeSet{Operator: op, State: name, From: st.Mode}
-					byName[name] = set
-					done = append(done, set)
-				}
-				set.Handles++
-				set.Elements += st.Offsets.Len()
-			}
-			if !found {
-				return h, nil
-			}
-			return rebuildStates(ctx, in, h, func(s *format.StateRuns) bool {
-				if state(s.Name.String()) {
-					s.Mode = mode
-				}
-				return true
-			})
-		})
-	})
-	return sp, done, err
-}
-
 // MaxSet is an operator whose max parallelism changed.
 type MaxSet struct {
 	Operator *format.Operator // as it was
 	From     int32
 }
 
-// SetMaxParallelism gives the operators that pick chooses another max
-// parallelism. It is the number of key groups, so of an operator with keyed
-// state it is an ErrUnsupported: every key would belong into another group.
-func SetMaxParallelism(sp *format.Savepoint, pick func(*format.Operator) bool, max int32) (*format.Savepoint, []MaxSet, error) {
-	var done []MaxSet
-	out, err := editOperators(sp, func(op *format.Operator) (*format.Operator, error) {
-		switch {
-		case pick != nil && !pick(op) || op.MaxParallelism == max:
-			return op, nil
-		case max < op.Parallelism:
-			return nil, &ParallelismError{Operator: op.Label(), To: op.Parallelism, Max: max}
+// Set sets fields of a savepoint. Broadcast state is one map, not elements:
+// changing its mode is an ErrUnsupported. So is another max parallelism of an
+// operator with keyed state, because it is the number of key groups: every key
+// would belong to another one.
+func Set(ctx context.Context, v format.View, o SetOptions) (format.View, *WasSet, error) {
+	r := &WasSet{OldID: v.ID}
+	chosen, err := o.Operators.Set(v.Savepoint)
+	if err != nil {
+		return v, nil, err
+	}
+	if o.Mode != nil {
+		if *o.Mode != format.ModeList && *o.Mode != format.ModeUnion {
+			return v, nil, format.Errorf(format.ErrUnsupported, "no state can be made %v state", *o.Mode)
 		}
-		for _, sub := range op.Subtasks {
-			if sub.ManagedKeyed != nil || sub.RawKeyed != nil {
-				return nil, format.Errorf(format.ErrUnsupported, "subtask %d holds keyed state, whose keys are in groups by a max parallelism of %d", sub.Index, op.MaxParallelism)
+		if err := o.States.Check("state", managedStates(v.Savepoint, chosen)); err != nil {
+			return v, nil, err
+		}
+	}
+	sp, err := v.MapOperators(func(op *format.Operator) (*format.Operator, error) {
+		if !chosen[op] {
+			return op, nil
+		}
+		out := op
+		if o.Mode != nil {
+			if out, err = r.mode(ctx, v, op, o); err != nil {
+				return nil, err
 			}
 		}
-		c := *op
-		c.MaxParallelism = max
-		done = append(done, MaxSet{op, op.MaxParallelism})
-		return &c, nil
+		return r.max(op, out, o.MaxParallelism)
 	})
-	return out, done, err
+	if err != nil {
+		return v, nil, err
+	}
+	if o.ID != nil && sp.ID != *o.ID {
+		c := *sp
+		c.ID = *o.ID
+		sp = &c
+	}
+	return v.With(sp), r, nil
+}
+
+// mode changes the mode of states of an operator.
+func (r *WasSet) mode(ctx context.Context, v format.View, op *format.Operator, o SetOptions) (*format.Operator, error) {
+	mode := *o.Mode
+	byName := map[string]*ModeSet{}
+	return op.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+		found := false
+		for i := range h.States {
+			st := &h.States[i]
+			name := st.Name.String()
+			switch {
+			case !o.States.Match(name) || st.Mode == mode || o.States == nil && st.Mode == format.ModeBroadcast:
+				continue
+			case st.Mode != format.ModeList && st.Mode != format.ModeUnion:
+				return nil, format.Errorf(format.ErrUnsupported, "state %q is %v state: it has no elements that %v state could hold", name, st.Mode, mode)
+			}
+			found = true
+			set := byName[name]
+			if set == nil {
+				set = &ModeSet{Operator: op, State: name, From: st.Mode}
+				byName[name] = set
+				r.Modes = append(r.Modes, set)
+			}
+			set.Handles++
+			set.Elements += st.Offsets.Len()
+		}
+		if !found {
+			return h, nil
+		}
+		return rebuildStates(ctx, v, h, func(s *format.StateRuns) bool {
+			if o.States.Match(s.Name.String()) && s.Mode != format.ModeBroadcast {
+				s.Mode = mode
+			}
+			return true
+		})
+	})
+}
+
+// max changes the max parallelism of an operator; out is what it is so far.
+func (r *WasSet) max(op, out *format.Operator, max int32) (*format.Operator, error) {
+	switch {
+	case max == 0 || op.MaxParallelism == max:
+		return out, nil
+	case max < op.Parallelism:
+		return nil, &ParallelismError{Operator: op.Label(), To: op.Parallelism, Max: max}
+	}
+	for _, sub := range op.Subtasks {
+		if sub.ManagedKeyed != nil || sub.RawKeyed != nil {
+			return nil, format.Errorf(format.ErrUnsupported, "subtask %d holds keyed state, whose keys are in groups by a max parallelism of %d", sub.Index, op.MaxParallelism)
+		}
+	}
+	c := *out
+	c.MaxParallelism = max
+	r.MaxParallelism = append(r.MaxParallelism, MaxSet{op, op.MaxParallelism})
+	return &c, nil
 }

@@ -37,9 +37,9 @@ func TypesFor(ctx context.Context, sp *format.Savepoint, schema Schemas, metadat
 // OperatorStateFor gives the savepoint with managed operator state as a release
 // of Flink reads it, and the number of handles that are described anew for it.
 // Elements stay as they are. It is an ErrUnsupported where there is no such form.
-func OperatorStateFor(ctx context.Context, in Input, r assign.Release) (*format.Savepoint, int, error) {
+func OperatorStateFor(ctx context.Context, in format.View, r assign.Release) (format.View, int, error) {
 	n := 0
-	sp, err := editManaged(in.Savepoint, nil, func(_ *format.Operator, h *format.OperatorHandle) (*format.OperatorHandle, error) {
+	handle := func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
 		codec, err := in.Codec(h.Codec)
 		if err != nil {
 			return nil, err
@@ -68,6 +68,10 @@ func OperatorStateFor(ctx context.Context, in Input, r assign.Release) (*format.
 			s.Form = to[s.Form]
 			return true
 		})
-	})
-	return sp, n, err
+	}
+	sp, err := in.MapOperators(func(op *format.Operator) (*format.Operator, error) { return op.MapManaged(handle) })
+	if err != nil {
+		return in, 0, err
+	}
+	return in.With(sp), n, nil
 }

@@ -34,7 +34,7 @@ func TestVerdictsKnown(t *testing.T) {
 		}
 		load(t, k.dir+"/about.json", &about)
 		o := about.Options
-		reports, err := DiagnoseUnions(t.Context(), in, nil)
+		reports, err := DiagnoseUnions(t.Context(), in, UnionOptions{})
 		if err != nil {
 			t.Fatalf("%s: %v", k.name, err)
 		}
@@ -132,7 +132,7 @@ func TestVerdicts(t *testing.T) {
 		{[]string{"", "aa"}, VerdictNotSure, 1, 2, 2, 2, false, "its subtasks hold different lists"},
 	} {
 		u := union(c.lists...)
-		counted, err := u.count(t.Context(), Input{Source: memory{}, Codec: codecs()}, maxTally, nil)
+		counted, err := u.count(t.Context(), format.View{Source: memory{}, Codecs: codecs()}, maxTally, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,8 +152,8 @@ func prune(t *testing.T, o PruneOptions, lists ...string) (got []string, p *Prun
 		handles = append(handles, nativeHandle(fmt.Sprint("h", i), st{"s", format.ModeList, chars("mn")}, st{"u", format.ModeUnion, chars(l)}, st{"v", format.ModeUnion, []string{fmt.Sprint("v", i)}}))
 	}
 	in := memoryInput(operator("op", handles...))
-	o.Pick = func(_ *format.Operator, state string) bool { return state == "u" }
-	sp, pruned, err := PruneUnions(t.Context(), in, o)
+	o.States = format.Globs{"u"}
+	sp, pruned, err := PruneUnion(t.Context(), in, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,10 +161,10 @@ func prune(t *testing.T, o PruneOptions, lists ...string) (got []string, p *Prun
 		t.Fatalf("%d states", len(pruned))
 	}
 	p = pruned[0]
-	if (p.Skipped != "") != (sp == in.Savepoint) {
-		t.Errorf("skipped %q, and the savepoint changed: %t", p.Skipped, sp != in.Savepoint)
+	if (p.Skipped != "") != (sp.Savepoint == in.Savepoint) {
+		t.Errorf("skipped %q, and the savepoint changed: %t", p.Skipped, sp.Savepoint != in.Savepoint)
 	}
-	out := Input{sp, in.Source, in.Codec}
+	out := sp
 	var kept, bytes int64
 	for i, s := range sp.Operators[0].Subtasks {
 		if stateIndex(s.Managed, format.NewText("u"), format.ModeUnion) < 0 {
@@ -232,7 +232,7 @@ func TestPrunePolicies(t *testing.T) {
 		}
 	}
 	in := memoryInput(operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("aa")})))
-	if _, _, err := PruneUnions(t.Context(), in, PruneOptions{Keep: "least"}); err == nil {
+	if _, _, err := PruneUnion(t.Context(), in, PruneOptions{Keep: "least"}); err == nil {
 		t.Error("a policy that does not exist")
 	}
 }
@@ -243,12 +243,12 @@ func TestPruneSubtaskOrder(t *testing.T) {
 	op := operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("abcd")}), nativeHandle("b", st{"u", format.ModeUnion, chars("abcd")}))
 	slices.Reverse(op.Subtasks)
 	in := memoryInput(op)
-	sp, _, err := PruneUnions(t.Context(), in, PruneOptions{Keep: KeepModulo})
+	sp, _, err := PruneUnion(t.Context(), in, PruneOptions{Keep: KeepModulo})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range sp.Operators[0].Subtasks {
-		if got := letters(elements(t, Input{sp, in.Source, in.Codec}, s.Managed, "u")); got != []string{"ac", "bd"}[s.Index] {
+		if got := letters(elements(t, sp, s.Managed, "u")); got != []string{"ac", "bd"}[s.Index] {
 			t.Errorf("subtask %d holds %q", s.Index, got)
 		}
 	}
@@ -261,7 +261,7 @@ func TestCompactDropsHandles(t *testing.T) {
 		handles = append(handles, nativeHandle(fmt.Sprint("h", i), st{"u", format.ModeUnion, chars("ab")}, st{"v", format.ModeUnion, chars("xyz")}))
 	}
 	in := memoryInput(operator("op", handles...))
-	sp, all, err := PruneUnions(t.Context(), in, PruneOptions{Keep: KeepCopies, Compact: true})
+	sp, all, err := PruneUnion(t.Context(), in, PruneOptions{Keep: KeepCopies, Compact: true})
 	if err != nil || len(all) != 2 {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestCompactDropsHandles(t *testing.T) {
 		case i > 0 && s.Managed != nil:
 			t.Errorf("subtask %d holds %+v", i, s.Managed)
 		case i == 0:
-			out := Input{sp, in.Source, in.Codec}
+			out := sp
 			if got := letters(elements(t, out, s.Managed, "u")) + letters(elements(t, out, s.Managed, "v")); got != "abxyz" {
 				t.Errorf("%q", got)
 			}
@@ -312,7 +312,7 @@ func TestPruneLimits(t *testing.T) {
 				}
 				var now []string
 				for _, s := range sp.Operators[0].Subtasks {
-					now = append(now, strings.Join(elements(t, Input{sp, in.Source, in.Codec}, s.Managed, "u"), ","))
+					now = append(now, strings.Join(elements(t, in, s.Managed, "u"), ","))
 				}
 				if first == nil {
 					first, content = got, now
@@ -428,7 +428,7 @@ func TestPruneKnown(t *testing.T) {
 		}
 		stores := place()
 		snap := openAt(t, stores, k.location())
-		packed := sealed(t, stores, snap, snap.Savepoint, "mem://in.spt")
+		packed := sealed(t, stores, snap, inputOf(snap), "mem://in.spt")
 		files := func() *reader.Snapshot {
 			o := writer.Options{Stores: stores, InlineThreshold: new(int64(1))}
 			if _, err := writer.Seal(t.Context(), snap, "mem://files", o); err != nil {
@@ -442,7 +442,7 @@ func TestPruneKnown(t *testing.T) {
 				{Keep: KeepDistinct, Place: PlaceSpread}, {Keep: KeepCopies, Place: PlaceFirst}, {Keep: KeepModulo, Compact: true},
 			} {
 				in := inputOf(from)
-				sp, all, err := PruneUnions(t.Context(), in, o)
+				sp, all, err := PruneUnion(t.Context(), in, o)
 				if err != nil {
 					t.Fatalf("%s: %v", k.name, err)
 				}
@@ -455,7 +455,7 @@ func TestPruneKnown(t *testing.T) {
 					}
 				}
 				if len(changed) == 0 {
-					if sp != from.Savepoint {
+					if sp.Savepoint != from.Savepoint {
 						t.Errorf("%s: nothing to do, and another savepoint", k.name)
 					}
 					continue
@@ -465,8 +465,8 @@ func TestPruneKnown(t *testing.T) {
 					where := fmt.Sprintf("%s from %s to %d by %+v", k.name, form, i, o)
 					out := sealed(t, stores, from, sp, fmt.Sprintf("%s-%s-%d-%s-%s-%t.spt"[:len("%s-%s-%d-%s-%s-%t")+4*i], target, form, i, o.Keep, o.Place, o.Compact))
 					comparePruned(t, where, k, from, out, changed)
-					again, second, err := PruneUnions(t.Context(), inputOf(out), o)
-					if err != nil || again != out.Savepoint {
+					again, second, err := PruneUnion(t.Context(), inputOf(out), o)
+					if err != nil || again.Savepoint != out.Savepoint {
 						t.Errorf("%s: pruned twice, it changes again: %v", where, err)
 					}
 					for _, p := range second {
@@ -551,11 +551,11 @@ func TestPruneLeavesPointers(t *testing.T) {
 	keyed := &format.Incremental{}
 	pruned.Subtasks[0].ManagedKeyed = keyed
 	in := memoryInput(pruned, other)
-	sp, all, err := PruneUnions(t.Context(), in, PruneOptions{Keep: KeepDistinct})
+	sp, all, err := PruneUnion(t.Context(), in, PruneOptions{Keep: KeepDistinct})
 	if err != nil || len(all) != 2 || all[0].Skipped != "" || all[1].Skipped == "" {
 		t.Fatalf("%v: %+v", err, all)
 	}
-	if sp == in.Savepoint || sp.Operators[1] != other || sp.Operators[0] == pruned || sp.Operators[0].Subtasks[2] != pruned.Subtasks[2] || sp.Operators[0].Subtasks[0].ManagedKeyed != keyed {
+	if sp.Savepoint == in.Savepoint || sp.Operators[1] != other || sp.Operators[0] == pruned || sp.Operators[0].Subtasks[2] != pruned.Subtasks[2] || sp.Operators[0].Subtasks[0].ManagedKeyed != keyed {
 		t.Error("what was not touched was copied")
 	}
 	if got := letters(elements(t, in, pruned.Subtasks[1].Managed, "u")); got != "ab" {
@@ -568,13 +568,13 @@ func TestPruneLeavesPointers(t *testing.T) {
 func TestUnionDescribedDifferently(t *testing.T) {
 	a, b := nativeHandle("a", st{"u", format.ModeUnion, chars("ab")}), nativeHandle("b", st{"u", format.ModeUnion, chars("ab")})
 	in := memoryInput(operator("op", a, b))
-	in.Codec = func(id format.CodecID) (format.OperatorCodec, error) {
+	in.Codecs = codecsFunc(func(id format.CodecID) (format.OperatorCodec, error) {
 		c, err := codecs()(id)
 		return typed{c, map[*format.OperatorHandle]string{a: "int", b: "string"}}, err
-	}
+	})
 	for _, o := range []PruneOptions{{Keep: KeepDistinct, AcceptUnproven: true}, {Keep: KeepCopies}, {Keep: KeepModulo, Place: PlaceFirst, AcceptUnproven: true}, {Keep: KeepDistinct, Compact: true}} {
-		sp, all, err := PruneUnions(t.Context(), in, o)
-		if err != nil || sp != in.Savepoint || all[0].Verdict != VerdictNotSure || all[0].Equal || !strings.Contains(all[0].Skipped, "describe it differently") {
+		sp, all, err := PruneUnion(t.Context(), in, o)
+		if err != nil || sp.Savepoint != in.Savepoint || all[0].Verdict != VerdictNotSure || all[0].Equal || !strings.Contains(all[0].Skipped, "describe it differently") {
 			t.Errorf("%+v: %v, %+v", o, err, all[0])
 		}
 	}
@@ -600,24 +600,24 @@ func TestUnionErrors(t *testing.T) {
 	broken := nativeHandle("b", st{"u", format.ModeUnion, chars("abc")})
 	broken.States[0].Offsets = format.OffsetSlice{0, 1, 900}
 	in := memoryInput(operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("abc")}), broken))
-	_, err := DiagnoseUnions(t.Context(), in, nil)
+	_, err := DiagnoseUnions(t.Context(), in, UnionOptions{})
 	if !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), `operator "op"/state "u"`) {
 		t.Errorf("%v", err)
 	}
-	if _, _, err = PruneUnions(t.Context(), in, PruneOptions{Keep: KeepDistinct}); !errors.Is(err, format.ErrCorrupt) {
+	if _, _, err = PruneUnion(t.Context(), in, PruneOptions{Keep: KeepDistinct}); !errors.Is(err, format.ErrCorrupt) {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	in = memoryInput(operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("abc")})))
-	if _, err := DiagnoseUnions(ctx, in, nil); !errors.Is(err, context.Canceled) {
+	if _, err := DiagnoseUnions(ctx, in, UnionOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	in.Operators[0].Subtasks[0].Managed.Codec = "other"
-	in.Codec = func(id format.CodecID) (format.OperatorCodec, error) {
+	in.Codecs = codecsFunc(func(id format.CodecID) (format.OperatorCodec, error) {
 		return nil, format.Errorf(format.ErrUnsupported, "codec %q", string(id))
-	}
-	if _, err := DiagnoseUnions(t.Context(), in, nil); !errors.Is(err, format.ErrUnsupported) {
+	})
+	if _, err := DiagnoseUnions(t.Context(), in, UnionOptions{}); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("%v", err)
 	}
 }
@@ -767,9 +767,9 @@ func TestPruneForms(t *testing.T) {
 			t.Fatalf("%s: %v", k.name, err)
 		}
 		for _, target := range []string{"mem://inflated", "mem://inflated.spt"} {
-			big := sealed(t, stores, snap, sp, target)
+			big := sealed(t, stores, snap, in.With(sp), target)
 			for i, o := range []PruneOptions{{Keep: KeepDistinct}, {Keep: KeepCopies, Place: PlaceFirst}, {Keep: KeepFirstSubtask, Place: PlaceSpread}, {Keep: KeepCopies, Compact: true}, {Keep: KeepModulo}} {
-				pruned, all, err := PruneUnions(t.Context(), inputOf(big), o)
+				pruned, all, err := PruneUnion(t.Context(), inputOf(big), o)
 				if err != nil {
 					t.Fatalf("%s: %v", k.name, err)
 				}

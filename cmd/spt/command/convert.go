@@ -225,11 +225,11 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 	if err != nil {
 		return nil, inContainer(err, snap)
 	}
-	sp, rebuilt, err := transform.OperatorStateFor(ctx, env.input(snap), o.release)
+	v, rebuilt, err := transform.OperatorStateFor(ctx, env.input(snap), o.release)
 	if err != nil {
 		return nil, inContainer(err, snap)
 	}
-	sp, lost, err := metadata.ForRelease(sp, o.release)
+	sp, lost, err := metadata.ForRelease(v.Savepoint, o.release)
 	if err != nil {
 		return nil, inContainer(err, snap)
 	}

@@ -114,7 +114,7 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 		}
 		defer func() { err = errors.Join(err, snaps[i].Close()) }()
 	}
-	var inputs [2]transform.Input
+	var inputs [2]format.View
 	for i, snap := range snaps {
 		inputs[i] = env.input(snap)
 	}
@@ -154,7 +154,7 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 }
 
 // pickBoth leaves the operators that were picked, which need not be in both.
-func (o *diffOptions) pickBoth(env *Env, inputs *[2]transform.Input) error {
+func (o *diffOptions) pickBoth(env *Env, inputs *[2]format.View) error {
 	if len(o.operators) == 0 {
 		return nil
 	}
@@ -345,7 +345,7 @@ type differ struct {
 	env    *Env
 	o      diffOptions
 	snaps  [2]*reader.Snapshot
-	inputs [2]transform.Input
+	inputs [2]format.View
 	values map[valuesOf]reader.Values
 	texts  map[any][]string // what differs, by operator and state
 }

@@ -75,15 +75,14 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 	if err != nil {
 		return nil, nil, err
 	}
-	d := transform.DropOptions{Pick: chosen, Coordinators: o.coordinators, Channels: o.channels, Empty: o.empty}
+	d := transform.DropOptions{Operators: selectorOf(snap.Operators, chosen), Coordinators: o.coordinators, Channels: o.channels, Empty: o.empty}
 	if len(o.states) > 0 {
 		if err := env.checkStates(ctx, snap, "--state", o.states, globMatches, chosen); err != nil {
 			return nil, nil, err
 		}
-		d.States = func(name string) bool { return matches(o.states, name) }
+		d.States = o.states
 	}
-	d.Operators = len(o.operators) > 0 && d.States == nil && !o.coordinators && !o.channels && !o.empty
-	sp, dropped, err := transform.Drop(ctx, env.input(snap), d)
+	v, dropped, err := transform.Drop(ctx, env.input(snap), d)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,7 +112,7 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 	if len(dropped.Channels) > 0 {
 		r.Remarks = append(r.Remarks, "records in flight are lost: they are neither in the source's positions nor in state")
 	}
-	return sp, r, nil
+	return v.Savepoint, r, nil
 }
 
 // chooseOperators makes a choice of what --operator names, all where it names

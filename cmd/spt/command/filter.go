@@ -101,10 +101,9 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 	}
 	c := &catter{env: env, snap: snap, catOptions: catOptions{pick: pick{states: o.states}, filter: o.filter}}
 	asked := &asker{ctx: ctx, c: c}
-	sp, done, err := transform.Filter(ctx, env.input(snap), transform.FilterOptions{
-		Pick:    func(op *format.Operator, state string) bool { return chosen(op) && matches(o.states, state) },
-		Keep:    asked.keep,
-		Entries: asked.entries,
+	v, done, err := transform.Filter(ctx, env.input(snap), transform.FilterOptions{
+		Operators: selectorOf(snap.Operators, chosen), States: o.states,
+		Keep: asked.keep, Entries: asked.entries,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -130,7 +129,7 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 			r.Remarks = append(r.Remarks, fmt.Sprintf("the copies of broadcast state %s/%s were equal and are not any more: which of them a subtask gets depends on the parallelism of the restore", ui.Quote(env.label(f.Operator)), ui.Quote(env.text(f.State))))
 		}
 	}
-	return sp, r, nil
+	return v.Savepoint, r, nil
 }
 
 // readable is the error itself where cat would advise one of its own flags.

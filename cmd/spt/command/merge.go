@@ -96,11 +96,7 @@ func (o *mergeOptions) run(cmd *cobra.Command, env *Env, args []string) (err err
 	if err != nil {
 		return inContainer(err, b)
 	}
-	m := transform.MergeOptions{}
-	if len(o.states) > 0 {
-		m.States = func(name string) bool { return matches(o.states, name) }
-	}
-	sp, done, err := transform.Merge(ctx, env.input(both), from, m)
+	v, done, err := transform.Merge(ctx, env.input(both), transform.MergeOptions{From: from, States: o.states})
 	if err != nil {
 		return format.At(err, "merging %s", ui.Quote(o.from))
 	}
@@ -108,7 +104,7 @@ func (o *mergeOptions) run(cmd *cobra.Command, env *Env, args []string) (err err
 	if err != nil {
 		return err
 	}
-	return sealEdit(ctx, env, o.writeOptions, args[0], out, both, sp, r)
+	return sealEdit(ctx, env, o.writeOptions, args[0], out, both, v.Savepoint, r)
 }
 
 // picked is B with the operators that are asked for, in the version of _metadata

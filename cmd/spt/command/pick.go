@@ -230,6 +230,17 @@ func (p *pick) pickOperators(env *Env, all []*format.Operator) ([]*format.Operat
 	return out, nil
 }
 
+// selectorOf is a Selector of the operators that a choice has made.
+func selectorOf(all []*format.Operator, chosen func(*format.Operator) bool) format.Selector {
+	sel := format.ByID()
+	for _, op := range all {
+		if chosen(op) {
+			sel = append(sel, op.ID.String())
+		}
+	}
+	return sel
+}
+
 // among is whether an operator is one of these.
 func among(ops []*format.Operator) func(*format.Operator) bool {
 	in := make(map[*format.Operator]bool, len(ops))

@@ -218,14 +218,12 @@ func (o *pruneOptions) unionRow(env *Env, r *transform.UnionReport) UnionRow {
 }
 
 // picked makes the choice of union states, and checks that it matches one.
-func (o *pruneOptions) picked(env *Env, snap *reader.Snapshot) (func(*format.Operator, string) bool, error) {
+func (o *pruneOptions) picked(env *Env, snap *reader.Snapshot) (format.Selector, error) {
 	p := pick{operators: o.operators}
 	ops, err := p.pickOperators(env, snap.Operators)
 	if err != nil {
 		return nil, err
 	}
-	chosen := among(ops)
-	choose := func(op *format.Operator, state string) bool { return chosen(op) && matches(o.states, state) }
 	var names []string
 	for _, op := range ops {
 		for _, sub := range op.Subtasks {
@@ -242,7 +240,7 @@ func (o *pruneOptions) picked(env *Env, snap *reader.Snapshot) (func(*format.Ope
 	if err := env.checkGlobs(o.states, names, "union state", "no union state"); err != nil {
 		return nil, err
 	}
-	return choose, nil
+	return selectorOf(ops, func(*format.Operator) bool { return true }), nil
 }
 
 func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err error) {
@@ -259,7 +257,7 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 	if o.keep != "" {
 		return o.preview(ctx, env, snap, in, choose)
 	}
-	reports, err := transform.DiagnoseUnions(ctx, input, choose)
+	reports, err := transform.DiagnoseUnions(ctx, input, transform.UnionOptions{Operators: choose, States: o.states})
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)
 	}
@@ -267,7 +265,7 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 	for _, r := range reports {
 		rows = append(rows, o.unionRow(env, r))
 	}
-	broadcasts, err := transform.DiagnoseBroadcasts(ctx, input, choose)
+	broadcasts, err := transform.DiagnoseBroadcasts(ctx, input, transform.UnionOptions{Operators: choose, States: o.states})
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)
 	}
@@ -345,7 +343,7 @@ func broadcastText(env *Env, all []*transform.BroadcastReport) error {
 }
 
 // preview says what --keep would do, without an output.
-func (o *pruneOptions) preview(ctx context.Context, env *Env, snap *reader.Snapshot, in string, choose func(*format.Operator, string) bool) error {
+func (o *pruneOptions) preview(ctx context.Context, env *Env, snap *reader.Snapshot, in string, choose format.Selector) error {
 	return o.prune(ctx, env, snap, in, "", choose)
 }
 
@@ -362,9 +360,9 @@ func runPrune(ctx context.Context, o pruneOptions, env *Env, in, out string) (er
 	return o.prune(ctx, env, snap, in, out, choose)
 }
 
-func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string, choose func(*format.Operator, string) bool) error {
-	sp, pruned, err := transform.PruneUnions(ctx, env.input(snap), transform.PruneOptions{
-		Pick: choose, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), Compact: o.compact, AcceptUnproven: o.acceptUnproven,
+func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string, choose format.Selector) error {
+	v, pruned, err := transform.PruneUnion(ctx, env.input(snap), transform.PruneOptions{
+		Operators: choose, States: o.states, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), Compact: o.compact, AcceptUnproven: o.acceptUnproven,
 	})
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)
@@ -388,7 +386,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 	if o.opts.Family == "" && out == "" {
 		o.opts.Family = snap.Container.Family
 	}
-	plan, written, err := o.write(ctx, env, snap.View(sp), in, out)
+	plan, written, err := o.write(ctx, env, snap.View(v.Savepoint), in, out)
 	if err != nil {
 		return inContainer(err, snap)
 	}

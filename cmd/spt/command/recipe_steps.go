@@ -127,10 +127,10 @@ func (s *relocateStep) validate(env *Env) error {
 	return errors.Join(s.places(s.maps), s.writeOptions.validate(env))
 }
 
-func (s *relocateStep) apply(_ context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (s *relocateStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
 	mapped := *env
 	mapped.maps = s.maps
-	return s.relocate(&mapped, snap)
+	return s.relocate(ctx, &mapped, snap)
 }
 
 type rescaleStep struct{ rescaleOptions }
@@ -151,7 +151,7 @@ func (s *rescaleStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot
 		}
 	}
 	plan, err := transform.PlanRescale(ctx, env.input(snap), transform.RescaleOptions{
-		To: s.to, From: s.from, Pick: chosen, At: at, Strategy: transform.Strategy(s.strategy), LeaveKeyed: s.keyed == "leave",
+		To: s.to, From: s.from, Operators: selectorOf(snap.Operators, chosen), At: at, Strategy: transform.Strategy(s.strategy), LeaveKeyed: s.keyed == "leave",
 	})
 	if err != nil {
 		return nil, nil, err
@@ -159,7 +159,7 @@ func (s *rescaleStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot
 	if plan.Rescaled() == 0 {
 		return nil, nil, s.nothing(env, snap.Operators)
 	}
-	sp, err := plan.Apply(ctx)
+	v, err := plan.Apply(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -172,7 +172,7 @@ func (s *rescaleStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot
 			r.Remarks = append(r.Remarks, fmt.Sprintf("%s is left as it is: %s", ui.Quote(env.label(op.Operator)), op.Left))
 		}
 	}
-	return sp, r, nil
+	return v.Savepoint, r, nil
 }
 
 type pruneStep struct {
@@ -197,8 +197,8 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 	if err != nil {
 		return nil, nil, err
 	}
-	sp, pruned, err := transform.PruneUnions(ctx, env.input(snap), transform.PruneOptions{
-		Pick: choose, Keep: transform.Keep(s.keep), Place: transform.PlaceKept(s.place), Compact: s.compact, AcceptUnproven: s.acceptUnproven,
+	v, pruned, err := transform.PruneUnion(ctx, env.input(snap), transform.PruneOptions{
+		Operators: choose, States: s.states, Keep: transform.Keep(s.keep), Place: transform.PlaceKept(s.place), Compact: s.compact, AcceptUnproven: s.acceptUnproven,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -217,5 +217,5 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 			r.Remarks = append(r.Remarks, fmt.Sprintf("%s is left as it is: %s", name, p.Skipped))
 		}
 	}
-	return sp, r, nil
+	return v.Savepoint, r, nil
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -94,7 +95,7 @@ names no absolute place, use spt convert.`,
 				return err
 			}
 			err := edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
-				return o.relocate(env, snap)
+				return o.relocate(cmd.Context(), env, snap)
 			})
 			return o.besides(err)
 		},
@@ -111,7 +112,7 @@ func (o *relocateOptions) besides(err error) error {
 	return err
 }
 
-func (o *relocateOptions) relocate(env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
 	var prefixes []transform.Prefix
 	if !o.relative && o.absolute == "" {
 		for _, m := range env.maps {
@@ -122,7 +123,7 @@ func (o *relocateOptions) relocate(env *Env, snap *reader.Snapshot) (*format.Sav
 	if strings.HasPrefix(base, "/") {
 		base = "file:" + base // as for --map
 	}
-	sp, done, err := transform.RelocateAs(snap.Savepoint, transform.RelocateOptions{Prefixes: prefixes, Relative: o.relative, Absolute: base})
+	v, done, err := transform.Relocate(ctx, env.input(snap), transform.RelocateOptions{Prefixes: prefixes, Relative: o.relative, Absolute: base})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -156,5 +157,5 @@ func (o *relocateOptions) relocate(env *Env, snap *reader.Snapshot) (*format.Sav
 		}
 		r.Remarks = append(r.Remarks, fmt.Sprintf("%s left alone, %s: %s", ui.Plural(int64(n), "absolute reference"), why, shorten(left)))
 	}
-	return sp, r, nil
+	return v.Savepoint, r, nil
 }

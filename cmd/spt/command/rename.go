@@ -90,7 +90,7 @@ state itself. Keyed states have their names inside their files and stay.`,
 
 func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
 	r := &EditResult{Changes: []EditChange{}}
-	uids := map[*format.Operator]string{}
+	uids := map[string]string{} // by id
 	for _, pair := range o.uidPairs {
 		p := pick{flag: "--uid", operators: []string{pair[0]}}
 		ops, err := p.pickOperators(env, snap.Operators)
@@ -104,12 +104,12 @@ func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snaps
 		if len(ops) != 1 {
 			return nil, nil, usagef("--uid %s: %s match", ui.Quote(pair[0]), ui.Plural(int64(n), "operator"))
 		}
-		if old, twice := uids[ops[0]]; twice && old != pair[1] {
+		if old, twice := uids[ops[0].ID.String()]; twice && old != pair[1] {
 			return nil, nil, usagef("--uid names %s twice", ui.Quote(pair[0]))
 		}
-		uids[ops[0]] = pair[1]
+		uids[ops[0].ID.String()] = pair[1]
 	}
-	in := env.input(snap)
+	opts := transform.RenameOptions{UIDs: uids}
 	if len(o.statePairs) > 0 {
 		chosen, err := env.chooseOperators(o.operators, snap.Operators)
 		if err != nil {
@@ -127,32 +127,17 @@ func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snaps
 		if err := env.checkStates(ctx, snap, "--state-name", asked, func(want, name string) bool { return want == name }, chosen); err != nil {
 			return nil, nil, err
 		}
-		sp, done, err := transform.RenameStates(ctx, in, chosen, names)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, d := range done {
-			r.Changes = append(r.Changes, EditChange{What: "renamed state", Operator: env.label(d.Operator), ID: d.Operator.ID.String(), State: env.text(d.From), From: env.text(d.From), To: d.To, Handles: d.Handles})
-		}
-		// The operators that changed are others now: find them by their ids.
-		byID := map[format.OperatorID]string{}
-		for op, uid := range uids {
-			byID[op.ID] = uid
-		}
-		uids = map[*format.Operator]string{}
-		for _, op := range sp.Operators {
-			if uid, ok := byID[op.ID]; ok {
-				uids[op] = uid
-			}
-		}
-		in.Savepoint = sp
+		opts.Operators, opts.States = selectorOf(snap.Operators, chosen), names
 	}
-	sp, done, err := transform.RenameOperators(in.Savepoint, uids)
+	v, done, err := transform.Rename(ctx, env.input(snap), opts)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, d := range done {
+	for _, d := range done.States {
+		r.Changes = append(r.Changes, EditChange{What: "renamed state", Operator: env.label(d.Operator), ID: d.Operator.ID.String(), State: env.text(d.From), From: env.text(d.From), To: d.To, Handles: d.Handles})
+	}
+	for _, d := range done.Operators {
 		r.Changes = append(r.Changes, EditChange{What: renamedOperator, Operator: env.label(d.Operator), ID: d.ID.String(), To: d.UID})
 	}
-	return sp, r, nil
+	return v.Savepoint, r, nil
 }

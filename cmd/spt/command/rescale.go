@@ -129,8 +129,8 @@ func runSimulation(ctx context.Context, o rescaleOptions, env *Env) error {
 }
 
 // input makes a snapshot the input of transforms.
-func (e *Env) input(snap *reader.Snapshot) transform.Input {
-	return transform.Input{Savepoint: snap.Savepoint, Source: snap.Source(), Codec: snap.Codec}
+func (e *Env) input(snap *reader.Snapshot) format.View {
+	return format.View{Savepoint: snap.Savepoint, Source: snap.Source(), Codecs: snap}
 }
 
 func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string) (err error) {
@@ -150,7 +150,7 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 		}
 	}
 	plan, err := transform.PlanRescale(ctx, env.input(snap), transform.RescaleOptions{
-		To: o.to, From: o.from, Pick: among(picked), At: at,
+		To: o.to, From: o.from, Operators: selectorOf(picked, func(*format.Operator) bool { return true }), At: at,
 		Strategy: transform.Strategy(o.strategy), LeaveKeyed: o.keyed == "leave",
 	})
 	var limit *transform.ParallelismError
@@ -164,7 +164,7 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 		return o.nothing(env, snap.Operators)
 	}
 	// It says which operators --keyed leave leaves, and reads no element.
-	sp, err := plan.Apply(ctx)
+	v, err := plan.Apply(ctx)
 	r := newRescaleResult(env, in, out, plan)
 	if errors.Is(err, format.ErrUnsupported) {
 		err = &refusal{err, r.inFlight()}
@@ -191,7 +191,7 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 	} else {
 		o.note = func(w *WriteResult) { w.Remarks = append(w.Remarks, r.Remarks...) }
 	}
-	return seal(ctx, env, o.writeOptions, snap.View(sp), in, out)
+	return seal(ctx, env, o.writeOptions, snap.View(v.Savepoint), in, out)
 }
 
 // refusal is why a plan cannot be written, though Flink can carry it out.

@@ -96,18 +96,18 @@ func (o *setOptions) set(ctx context.Context, env *Env, snap *reader.Snapshot) (
 	if err != nil {
 		return nil, nil, err
 	}
-	in := env.input(snap)
+	in, sel := env.input(snap), selectorOf(snap.Operators, chosen)
 	if o.mode != "" {
 		if err := env.checkStates(ctx, snap, "--state", o.states, globMatches, chosen); err != nil {
 			return nil, nil, err
 		}
 		mode := modes[o.mode]
-		sp, done, err := transform.SetMode(ctx, in, chosen, func(name string) bool { return matches(o.states, name) }, mode)
+		v, done, err := transform.Set(ctx, in, transform.SetOptions{Operators: sel, Mode: &mode, States: o.states})
 		if err != nil {
 			return nil, nil, err
 		}
 		copies := false
-		for _, d := range done {
+		for _, d := range done.Modes {
 			r.Changes = append(r.Changes, EditChange{What: "set mode of state", Operator: env.label(d.Operator), ID: d.Operator.ID.String(), State: env.text(d.State),
 				From: d.From.String(), To: o.mode, Handles: d.Handles, Elements: d.Elements})
 			copies = copies || d.From == format.ModeUnion && d.Handles > 1
@@ -115,27 +115,25 @@ func (o *setOptions) set(ctx context.Context, env *Env, snap *reader.Snapshot) (
 		if copies {
 			r.Remarks = append(r.Remarks, "elements that were in the union state of several subtasks are in each of their lists now: spt prune-union, before, keeps one of each")
 		}
-		in.Savepoint = sp
-		// The operators that changed are others now.
-		if chosen, err = env.chooseOperators(o.operators, sp.Operators); err != nil {
-			return nil, nil, err
-		}
+		in = v
 	}
 	if o.setMax {
-		sp, done, err := transform.SetMaxParallelism(in.Savepoint, chosen, o.max)
+		v, done, err := transform.Set(ctx, in, transform.SetOptions{Operators: sel, MaxParallelism: o.max})
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, d := range done {
+		for _, d := range done.MaxParallelism {
 			r.Changes = append(r.Changes, EditChange{What: "set max parallelism of", Operator: env.label(d.Operator), ID: d.Operator.ID.String(), From: fmt.Sprint(d.From), To: fmt.Sprint(o.max)})
 		}
-		in.Savepoint = sp
+		in = v
 	}
 	if o.setID {
 		if was := in.ID; was != o.id {
 			r.Changes = append(r.Changes, EditChange{What: "set checkpoint id", From: fmt.Sprint(was), To: fmt.Sprint(o.id)})
 		}
-		in.Savepoint = transform.SetID(in.Savepoint, o.id)
+		if in, _, err = transform.Set(ctx, in, transform.SetOptions{ID: &o.id}); err != nil {
+			return nil, nil, err
+		}
 	}
 	return in.Savepoint, r, nil
 }

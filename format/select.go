@@ -1,0 +1,189 @@
+package format
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// ErrNoMatch is matched by the error of a selection that names something that is
+// not there.
+var ErrNoMatch = errors.New("nothing matches")
+
+// Selector chooses operators. Each element is a uid, a name, an id of 32 hex
+// digits, a beginning of one id of at least MinIDDigits digits, or a pattern of
+// uids and names as in [path.Match]. A nil Selector chooses all operators.
+//
+// Before Flink 2.0 snapshots hold no uids: an element is tried as a uid too, by
+// the id that Flink computes from it.
+type Selector []string
+
+// MinIDDigits is how many digits of an id choose an operator.
+const MinIDDigits = 4
+
+// ByID returns the Selector of operators with these ids. Without ids it chooses
+// none.
+func ByID(ids ...OperatorID) Selector {
+	s := Selector{}
+	for _, id := range ids {
+		s = append(s, id.String())
+	}
+	return s
+}
+
+// Operators returns the operators that s chooses, in file order. Each element
+// must match an operator: otherwise the error is a *NoMatchError.
+func (s Selector) Operators(sp *Savepoint) ([]*Operator, error) {
+	if s == nil {
+		return sp.Operators, nil
+	}
+	chosen := make(map[*Operator]bool, len(s))
+	for _, want := range s {
+		found, err := matching(sp, want)
+		if err != nil {
+			return nil, err
+		}
+		for _, op := range found {
+			chosen[op] = true
+		}
+	}
+	var all []*Operator
+	for _, op := range sp.Operators {
+		if chosen[op] {
+			all = append(all, op)
+		}
+	}
+	return all, nil
+}
+
+// Operator returns the one operator that s chooses.
+func (s Selector) Operator(sp *Savepoint) (*Operator, error) {
+	all, err := s.Operators(sp)
+	if err == nil && len(all) != 1 {
+		err = fmt.Errorf("%q chooses %d operators, expected 1", []string(s), len(all))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// Set returns the operators that s chooses as a set.
+func (s Selector) Set(sp *Savepoint) (map[*Operator]bool, error) {
+	all, err := s.Operators(sp)
+	if err != nil {
+		return nil, err
+	}
+	set := make(map[*Operator]bool, len(all))
+	for _, op := range all {
+		set[op] = true
+	}
+	return set, nil
+}
+
+func matching(sp *Savepoint, want string) ([]*Operator, error) {
+	var exact, byPrefix []*Operator
+	id, lower := OperatorIDOf(want), strings.ToLower(want)
+	for _, op := range sp.Operators {
+		switch {
+		case op.ID == id && want != "", op.ID.String() == lower, isNamed(op.UID, want), isNamed(op.Name, want):
+			exact = append(exact, op)
+		case len(want) >= MinIDDigits && strings.HasPrefix(op.ID.String(), lower):
+			byPrefix = append(byPrefix, op)
+		}
+	}
+	switch {
+	case len(exact) > 0:
+		return exact, nil
+	case len(byPrefix) > 1:
+		return nil, fmt.Errorf("%q is the beginning of %d operator ids", want, len(byPrefix))
+	case len(byPrefix) == 1:
+		return byPrefix, nil
+	}
+	e := &NoMatchError{What: "operator", Want: want}
+	for _, op := range sp.Operators {
+		e.Available = append(e.Available, op.Label())
+	}
+	return nil, e
+}
+
+// isNamed reports whether an operator has a name that a pattern fits.
+func isNamed(name Text, pattern string) bool {
+	return name.String() != "" && Globs{pattern}.Match(name.String())
+}
+
+// Globs chooses names: each element is a name, or a pattern as in [path.Match].
+// A nil Globs chooses all names.
+type Globs []string
+
+// ByName returns the Globs that choose exactly these names. Without names it
+// chooses none.
+func ByName(names ...string) Globs {
+	g := Globs{}
+	for _, name := range names {
+		g = append(g, globMeta.Replace(name))
+	}
+	return g
+}
+
+var globMeta = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`)
+
+// Match reports whether g chooses a name.
+func (g Globs) Match(name string) bool {
+	return g == nil || slices.ContainsFunc(g, func(p string) bool {
+		if p == name {
+			return true
+		}
+		ok, _ := path.Match(p, name)
+		return ok
+	})
+}
+
+// Check returns a *NoMatchError if an element of g chooses none of the names,
+// which are the names of what.
+func (g Globs) Check(what string, names []string) error {
+	for _, p := range g {
+		if !slices.ContainsFunc(names, Globs{p}.Match) {
+			names = slices.Clone(names)
+			slices.Sort(names)
+			return &NoMatchError{What: what, Want: p, Available: slices.Compact(names)}
+		}
+	}
+	return nil
+}
+
+// NoMatchError is a selection that names something that is not there. It matches
+// ErrNoMatch.
+type NoMatchError struct {
+	What      string // "operator", "state"
+	Want      string
+	Available []string
+}
+
+func (e *NoMatchError) Error() string { return fmt.Sprintf("no %s matches %q", e.What, e.Want) }
+
+// Is makes it an ErrNoMatch.
+func (e *NoMatchError) Is(target error) bool { return target == ErrNoMatch }
+
+// Hint lists what is available.
+func (e *NoMatchError) Hint() string {
+	const most = 12
+	if len(e.Available) == 0 {
+		return fmt.Sprintf("there are no %ss to choose from", e.What)
+	}
+	list, more := e.Available, ""
+	if len(list) > most {
+		list, more = list[:most], fmt.Sprintf(" and %d more", len(list)-most)
+	}
+	return "available: " + quoted(list) + more
+}
+
+func quoted(all []string) string {
+	out := make([]string, len(all))
+	for i, s := range all {
+		out[i] = fmt.Sprintf("%q", s)
+	}
+	return strings.Join(out, ", ")
+}
