@@ -34,7 +34,7 @@ func decode(p format.Bytes, o Options, salvage bool) (sp *format.Savepoint, err 
 	gerr := p.View(func(raw []byte) error {
 		var v Version
 		if v, err = decodeHeader(raw); err == nil {
-			sp, err = decodeBody(p, raw, v, o.Limits.WithDefaults(), salvage)
+			sp, err = decodeBody(p, raw, v, o.Limits.WithDefaults(int64(p.Len())), salvage)
 		}
 		return nil
 	})
