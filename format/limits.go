@@ -30,7 +30,6 @@ type Limits struct {
 	ChunkRefs int64
 }
 
-
 // WithDefaults fills in what is zero, for a file of size bytes.
 func (l Limits) WithDefaults(size int64) Limits {
 	set := func(p *int, v int) {
