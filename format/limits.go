@@ -1,5 +1,7 @@
 package format
 
+import "math"
+
 // Limits bound what a decoder allocates, and how long it works, on the word of a
 // file. The zero value of a field means its default.
 type Limits struct {
@@ -53,4 +55,32 @@ func (l Limits) WithDefaults(size int64) Limits {
 	set64(&l.Offsets, 1<<20+512*size)
 	set64(&l.ChunkRefs, 1<<22+16*size)
 	return l
+}
+
+// Set sets the limit of this name; ok is false if there is none.
+func (l *Limits) Set(name Limit, v int64) (ok bool) {
+	n := int(min(v, math.MaxInt32))
+	switch name {
+	case LimitOperators:
+		l.Operators = n
+	case LimitSubtasks:
+		l.Subtasks = n
+	case LimitNodes:
+		l.Nodes = n
+	case LimitDepth:
+		l.Depth = n
+	case LimitManifest:
+		l.Manifest = v
+	case LimitChunk:
+		l.Chunk = v
+	case LimitMemory:
+		l.Memory = v
+	case LimitOffsets:
+		l.Offsets = v
+	case LimitChunkRefs:
+		l.ChunkRefs = v
+	default:
+		return false
+	}
+	return true
 }

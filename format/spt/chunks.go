@@ -90,7 +90,7 @@ func unpackTable(stored, raw, kinds, hashes []byte, manifest int64, limits forma
 		stored, raw = stored[k:], raw[m:]
 		switch kind := kinds[i]; {
 		case r > uint64(limits.Chunk):
-			return nil, format.Errorf(format.ErrLimit, "chunk %d of %d bytes, over the limit of %d", i, r, limits.Chunk)
+			return nil, format.Errorf(format.LimitChunk, "chunk %d of %d bytes, over the limit of %d", i, r, limits.Chunk)
 		case r == 0:
 			return nil, format.Errorf(format.ErrCorrupt, "chunk %d is empty", i)
 		case kind >= storedKinds:

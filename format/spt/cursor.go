@@ -38,7 +38,7 @@ func (c *cursor) fail(kind error, text string, args ...any) {
 // charge takes n bytes, and what the allocator adds to them, from the budget.
 func (c *cursor) charge(n int64) {
 	if c.budget -= n + n/8 + 16; c.budget < 0 {
-		c.fail(format.ErrLimit, "opening the file takes more than the limit of %d bytes of memory", c.memory)
+		c.fail(format.LimitMemory, "opening the file takes more than the limit of %d bytes of memory", c.memory)
 	}
 }
 

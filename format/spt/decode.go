@@ -91,19 +91,18 @@ func (d *decoder) invalid(err error) {
 	if err == nil {
 		return
 	}
-	kind := format.ErrCorrupt
-	for _, k := range []error{format.ErrUnsupported, format.ErrLimit} {
-		if errors.Is(err, k) {
-			kind = k
-		}
+	var e *format.Error
+	if errors.As(err, &e) {
+		d.fail(e.Err, "%s", e.Msg)
+	} else if d.err == nil {
+		d.err = err
 	}
-	d.fail(kind, "%v", err)
 }
 
 // enter bounds the depth of nested values; leave with d.depth--.
 func (d *decoder) enter() bool {
 	if d.depth++; d.depth > d.limits.Depth {
-		d.fail(format.ErrLimit, "handles nested deeper than %d", d.limits.Depth)
+		d.fail(format.LimitDepth, "handles nested deeper than %d", d.limits.Depth)
 		return false
 	}
 	return d.err == nil
@@ -164,7 +163,7 @@ func (d *decoder) chunkList() *chunkList {
 			return nil
 		}
 		if d.refs += l.chunks; d.refs > d.limits.ChunkRefs {
-			d.fail(format.ErrLimit, "chunk lists of more than the limit of %d chunks", d.limits.ChunkRefs)
+			d.fail(format.LimitChunkRefs, "chunk lists of more than the limit of %d chunks", d.limits.ChunkRefs)
 			return nil
 		}
 		d.lists[string(packed)] = l
@@ -185,7 +184,7 @@ func (d *decoder) streams(m *manifest) {
 		{key: "chunks", read: func(d *decoder, s *streamFields) { s.list = d.chunkList() }},
 		integer("size", func(s *streamFields) *int64 { return &s.size }, 0, math.MaxInt64),
 	}}
-	m.streams = readList(d, d.limits.Nodes, 40, func(d *decoder, s *stream) {
+	m.streams = readList(d, format.LimitNodes, 40, func(d *decoder, s *stream) {
 		var f streamFields
 		table.read(d, &f)
 		*s = d.stream(f, n)
@@ -303,7 +302,7 @@ func (d *decoder) offsets() format.Offsets {
 		return o
 	}
 	if d.total > d.limits.Offsets-n {
-		d.fail(format.ErrLimit, "arrays of more than the limit of %d offsets", d.limits.Offsets)
+		d.fail(format.LimitOffsets, "arrays of more than the limit of %d offsets", d.limits.Offsets)
 		return noOffsets
 	}
 	d.total += n

@@ -296,11 +296,11 @@ func pointers[T, E any](key string, at func(*T) **E, r *record[E]) field[T] {
 }
 
 // lists is a field that is an array, left out where it is empty.
-func lists[T, E any](key string, at func(*T) *[]E, limit func(format.Limits) int, element value[E]) field[T] {
+func lists[T, E any](key string, at func(*T) *[]E, limit format.Limit, element value[E]) field[T] {
 	size := int64(reflect.TypeFor[E]().Size())
 	return field[T]{
 		key:  key,
-		read: func(d *decoder, v *T) { *at(v) = readList(d, limit(d.limits), size, element.read) },
+		read: func(d *decoder, v *T) { *at(v) = readList(d, limit, size, element.read) },
 		write: func(e *encoder, v *T) {
 			all := *at(v)
 			if len(all) == 0 {
@@ -317,13 +317,20 @@ func lists[T, E any](key string, at func(*T) *[]E, limit func(format.Limits) int
 	}
 }
 
-func readList[E any](d *decoder, limit int, size int64, read func(*decoder, *E)) []E {
+func readList[E any](d *decoder, limit format.Limit, size int64, read func(*decoder, *E)) []E {
 	n := d.array()
-	if n > limit {
-		d.fail(format.ErrLimit, "%d of them, over the limit of %d", n, limit)
+	most := d.limits.Nodes
+	switch limit {
+	case format.LimitOperators:
+		most = d.limits.Operators
+	case format.LimitSubtasks:
+		most = d.limits.Subtasks
+	}
+	if n > most {
+		d.fail(limit, "%d of them, over the limit of %d", n, most)
 	}
 	if d.nodes += n; d.nodes > d.limits.Nodes {
-		d.fail(format.ErrLimit, "more than %d operators, subtasks, handles and streams", d.limits.Nodes)
+		d.fail(format.LimitNodes, "more than %d operators, subtasks, handles and streams", d.limits.Nodes)
 	}
 	if n > 0 {
 		d.charge(int64(n) * size)
