@@ -26,6 +26,29 @@ var (
 	ErrMissing = errors.New("missing")
 )
 
+// Limit is the ErrLimit of one field of [Limits], by the name that people know it
+// by: "memory", "chunk-refs".
+type Limit string
+
+// The limits that a user can raise.
+const (
+	LimitOperators Limit = "operators"
+	LimitSubtasks  Limit = "subtasks"
+	LimitNodes     Limit = "nodes"
+	LimitDepth     Limit = "depth"
+	LimitManifest  Limit = "manifest"
+	LimitChunk     Limit = "chunk"
+	LimitMemory    Limit = "memory"
+	LimitOffsets   Limit = "offsets"
+	LimitChunkRefs Limit = "chunk-refs"
+)
+
+// Error names the limit.
+func (l Limit) Error() string { return "limit exceeded: " + string(l) }
+
+// Unwrap is ErrLimit.
+func (l Limit) Unwrap() error { return ErrLimit }
+
 // Error says where in an input something went wrong. Decoders build it from
 // the inside out with [At]; File is added by whoever opened the file.
 type Error struct {

@@ -97,7 +97,7 @@ func (e *Env) open(ctx context.Context, location string) (*reader.Snapshot, erro
 }
 
 func (e *Env) readerOptions() reader.Options {
-	o := reader.Options{Stores: e.Stores, Map: e.maps}
+	o := reader.Options{Stores: e.Stores, Map: e.maps, Limits: e.common.limits.Limits}
 	if e.mapUse != nil {
 		o.Mapped = e.mapUse.note
 	}

@@ -135,7 +135,14 @@ func hintOf(err error) string {
 	if errors.As(err, &h) && h.Hint() != "" {
 		return h.Hint()
 	}
-	return reader.Hint(err)
+	if hint := reader.Hint(err); hint != "" {
+		return hint
+	}
+	var limit format.Limit
+	if errors.As(err, &limit) {
+		return limitHint(limit)
+	}
+	return ""
 }
 
 // brokenPipe is whether whoever read the answer has gone: that is their right.
