@@ -76,6 +76,9 @@ type DiffOptions struct {
 	// List is how many elements of each state are listed as added, and as
 	// removed; 0: they are only counted.
 	List int
+	// Schemas tell how the states of operators of each side are serialized, for the
+	// search for renamed operators; nil: only operator states have names then.
+	Schemas [2]Schemas
 	// Entries takes the map of a broadcast state apart, for one side (0: old) and
 	// handle; nil where its types are not known. Equal entries must give equal
 	// texts.
@@ -95,6 +98,8 @@ type Diff struct {
 	// Differences in a defined order: of the snapshot, then by operator and
 	// state.
 	Differences []Difference
+	// Renames are the operators that the new savepoint likely has under other ids.
+	Renames *Renames
 	// KeyedCompared: keyed state was compared, by bytes and not by entries.
 	KeyedCompared bool
 	// ByDigest is the bytes of streams of two .spt files that were told to be the
@@ -290,6 +295,58 @@ func writtenAs(s format.Stream) format.Stream {
 		}
 	}
 	return s
+}
+
+// renamed finds operators that are likely one under two ids. Where both are on
+// one side only, they are one operator in the diff.
+func (d *differ) renamed() error {
+	var gone, come []*renameOperator
+	var kept [][2]*renameOperator
+	schemas := d.o.Schemas
+	if d.o.Ignore[DiffKeyed] {
+		schemas = [2]Schemas{} // whose headers would be read
+	}
+	byOp := map[*format.Operator]*OperatorDiff{}
+	for _, o := range d.out.Operators {
+		var x, y *renameOperator
+		if o.Old != nil {
+			x = newRenameOperator(o.old, o.Old, schemas[0])
+			byOp[o.old] = o
+		}
+		if o.New != nil {
+			y = newRenameOperator(o.new, o.New, schemas[1])
+			byOp[o.new] = o
+		}
+		switch {
+		case y == nil:
+			gone = append(gone, x)
+		case x == nil:
+			come = append(come, y)
+		default:
+			kept = append(kept, [2]*renameOperator{x, y})
+		}
+	}
+	var err error
+	if d.out.Renames, err = findRenames(d.ctx, gone, come, kept); err != nil {
+		return err
+	}
+	r := d.out.Renames
+	if d.o.Ignore[DiffNames] {
+		r.Names = nil
+	}
+	for _, n := range r.Likely {
+		x, y := byOp[n.From[0].Operator], byOp[n.Operator]
+		if x.New != nil || y.Old != nil {
+			continue // the id is that of another operator too
+		}
+		x.New, x.new, x.Renamed = y.New, y.new, n.From[0].Reasons
+		y.New = nil // is gone from the list
+	}
+	if d.o.Ignore[DiffOperators] {
+		r.Likely, r.Open, r.Skipped = nil, nil, false
+	}
+	d.out.Operators = slices.DeleteFunc(d.out.Operators, func(o *OperatorDiff) bool { return o.Old == nil && o.New == nil })
+	return nil
 }
 
 // match pairs operators of one id.

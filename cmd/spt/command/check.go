@@ -68,6 +68,7 @@ type CheckResult struct {
 	Warnings   int             `json:"warnings"`
 	Notes      int             `json:"notes"`
 	Findings   []CheckRow      `json:"findings"`
+	RenameRows
 }
 
 // CheckOperator is an operator of the snapshot that the job has.
@@ -231,6 +232,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 		Path: location, Restorable: c.Count(transform.SeverityError) == 0, Container: snap.Container.Describe(), JobKnown: known,
 		Errors: c.Count(transform.SeverityError), Warnings: c.Count(transform.SeverityWarning), Notes: c.Count(transform.SeverityNote), Findings: []CheckRow{},
 	}
+	r.RenameRows = env.renames(c.Renames, location)
 	for _, m := range c.Matched {
 		r.Matched = append(r.Matched, CheckOperator{env.label(m.Operator), m.Operator.ID.String(), m.Operator.Parallelism, m.To, m.Operator.MaxParallelism})
 	}
@@ -317,6 +319,7 @@ func checkText(env *Env, r *CheckResult) error {
 			fmt.Fprintf(&b, "        %s\n", style.Dim(printableLines(f.Advice)))
 		}
 	}
+	b.WriteString(r.RenameRows.text())
 	_, err := io.WriteString(env.Stdout, b.String())
 	return err
 }

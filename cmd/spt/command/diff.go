@@ -22,8 +22,6 @@ type diffOptions struct {
 	verbose   bool
 	limit     int
 	operators []string
-
-	canRename bool // there is a command that does
 }
 
 func (o *diffOptions) addFlags(fs *pflag.FlagSet) {
@@ -98,7 +96,6 @@ Kinds of differences, as --ignore takes them:
 			if err := o.validate(); err != nil {
 				return err
 			}
-			o.canRename = slices.ContainsFunc(cmd.Root().Commands(), func(c *cobra.Command) bool { return c.Name() == "rename" })
 			return runDiff(cmd.Context(), o, env, args[0], args[1])
 		},
 	}
@@ -130,6 +127,9 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 	}
 	if o.verbose {
 		opts.List = o.limit
+	}
+	for i, snap := range snaps {
+		opts.Schemas[i] = snap.Schema
 	}
 	opts.Entries = func(ctx context.Context, side int, h *format.OperatorHandle, state int) (func([]byte) ([]transform.MapEntry, error), error) {
 		return mapEntries(ctx, snaps[side], h, state)
@@ -211,17 +211,18 @@ func mapEntries(ctx context.Context, snap *reader.Snapshot, h *format.OperatorHa
 // DiffResult is the answer of diff. Names in JSON are a promise: we add, we do
 // not rename.
 type DiffResult struct {
-	Old          DiffSnapshot   `json:"old"`
-	New          DiffSnapshot   `json:"new"`
-	Same         bool           `json:"same" jsonschema:"description=nothing that was compared differs, but for the checkpoint id"`
-	Differ       []string       `json:"differ" jsonschema:"description=the kinds of differences"`
-	Ignored      []string       `json:"ignored,omitempty"`
-	Counts       DiffCounts     `json:"counts"`
-	Operators    []DiffOperator `json:"operators" jsonschema:"description=of both snapshots, by how much they grew"`
-	Differences  []DiffLine     `json:"differences"`
-	Absent       int64          `json:"files_missing_on_both,omitempty" jsonschema:"description=files that both name alike and neither has: nothing is known of what is in them"`
-	ByDigest     int64          `json:"bytes_by_checksum,omitempty" jsonschema:"description=of two .spt files: bytes that are the same by the checksums of their chunks, and were not read"`
-	KeyedByBytes bool           `json:"keyed_by_bytes,omitempty" jsonschema:"description=keyed state was compared, by the bytes of key groups and files and not by its entries"`
+	Old         DiffSnapshot   `json:"old"`
+	New         DiffSnapshot   `json:"new"`
+	Same        bool           `json:"same" jsonschema:"description=nothing that was compared differs, but for the checkpoint id"`
+	Differ      []string       `json:"differ" jsonschema:"description=the kinds of differences"`
+	Ignored     []string       `json:"ignored,omitempty"`
+	Counts      DiffCounts     `json:"counts"`
+	Operators   []DiffOperator `json:"operators" jsonschema:"description=of both snapshots, by how much they grew"`
+	Differences []DiffLine     `json:"differences"`
+	RenameRows
+	Absent       int64 `json:"files_missing_on_both,omitempty" jsonschema:"description=files that both name alike and neither has: nothing is known of what is in them"`
+	ByDigest     int64 `json:"bytes_by_checksum,omitempty" jsonschema:"description=of two .spt files: bytes that are the same by the checksums of their chunks, and were not read"`
+	KeyedByBytes bool  `json:"keyed_by_bytes,omitempty" jsonschema:"description=keyed state was compared, by the bytes of key groups and files and not by its entries"`
 }
 
 // DiffSnapshot is one of the two.
@@ -262,8 +263,8 @@ type DiffOperator struct {
 	Difference        int64       `json:"difference_bytes"`
 	States            []DiffState `json:"states"`
 
-	label, oldLabel string
-	texts           []string // what differs, of the operator as a whole
+	label string
+	texts []string // what differs, of the operator as a whole
 }
 
 // DiffState is one state of an operator in either snapshot.
@@ -385,8 +386,9 @@ func (r *differ) result(ctx context.Context, d *transform.Diff, paths [2]string)
 			res.Differ = append(res.Differ, k)
 		}
 	}
+	res.RenameRows = r.env.renames(d.Renames, paths[0])
 	for _, o := range d.Operators {
-		op, err := r.operator(ctx, o, paths[0])
+		op, err := r.operator(ctx, o, &res.RenameRows)
 		if err != nil {
 			return nil, err
 		}
@@ -436,20 +438,12 @@ func (r *differ) text(x transform.Difference) string {
 		}
 		return strings.Join(parts, ", ")
 	case x.Kind == transform.DiffOperators && x.Operator.Renamed != nil:
-		return fmt.Sprintf("likely renamed from %s: %s", ui.Quote(r.env.label(x.Operator.Old.Operator)), strings.Join(r.reasons(x.Operator), ", "))
+		return fmt.Sprintf("likely renamed from %s: %s", ui.Quote(r.env.label(x.Operator.Old.Operator)), strings.Join(r.env.reasons(x.Operator.Renamed), ", "))
 	}
 	return x.Text
 }
 
-// reasons are those of a likely renaming.
-func (r *differ) reasons(o *transform.OperatorDiff) []string {
-	if r.env.common.format == ui.FormatRedacted { // one of them may be a name
-		return []string{ui.Plural(int64(len(o.Renamed)), "reason")}
-	}
-	return o.Renamed
-}
-
-func (r *differ) operator(ctx context.Context, o *transform.OperatorDiff, oldPath string) (DiffOperator, error) {
+func (r *differ) operator(ctx context.Context, o *transform.OperatorDiff, rows *RenameRows) (DiffOperator, error) {
 	op := o.Operator()
 	old, now := o.Bytes()
 	res := DiffOperator{
@@ -463,9 +457,9 @@ func (r *differ) operator(ctx context.Context, o *transform.OperatorDiff, oldPat
 		res.NewParallelism, res.NewMaxParallelism = o.New.Parallelism, o.New.MaxParallelism
 	}
 	if o.Renamed != nil {
-		res.OldID, res.Reasons, res.oldLabel = o.Old.ID.String(), r.reasons(o), r.env.label(o.Old.Operator)
-		if uid := r.env.uid(op); uid != "" && r.o.canRename && r.env.common.format != ui.FormatRedacted {
-			res.RenameCommand = fmt.Sprintf("spt rename %s OUT --uid %s=%s", ui.Quote(oldPath), res.OldID, ui.Quote(uid))
+		res.OldID, res.Reasons, res.RenameCommand = o.Old.ID.String(), r.env.reasons(o.Renamed), rows.Command
+		for i := range rows.Renames {
+			rows.Renames[i].told = rows.Renames[i].told || rows.Renames[i].ID == res.ID
 		}
 	}
 	for _, st := range o.States {
