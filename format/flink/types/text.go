@@ -103,7 +103,7 @@ func (t texts) of(s *Snapshot, depth int) string {
 	case depth > textDepth:
 		return "…"
 	case !strings.HasPrefix(s.Class, flinkPackage):
-		return t.class(strings.TrimSuffix(s.Class, "Snapshot"))
+		return t.class(strings.TrimRight(strings.TrimSuffix(s.Class, "Snapshot"), "$"))
 	}
 	name := simpleName(s.Class)
 	for _, end := range []string{"Snapshot", "Config", "Serializer"} {
