@@ -312,6 +312,16 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 		return nil
 	case storage.Classify(err) == storage.Transient:
 		return err // says nothing of the file
+	case errors.Is(err, format.ErrOutside):
+		if !known {
+			v.report(Warning, "outside", p.String(), ref.path, "%v", err)
+		}
+		return nil
+	case errors.Is(err, format.ErrNotChecked):
+		if !known {
+			v.report(Note, "not-checked", p.String(), ref.path, "%v", err)
+		}
+		return nil
 	case errors.Is(err, format.ErrMissing):
 		if !known {
 			v.report(Fault, "missing-file", p.String(), ref.path, "%s", strings.TrimPrefix(err.Error(), ": "))

@@ -133,7 +133,7 @@ func (c *checker) whose(op *format.Operator) string {
 		return ""
 	}
 	var parts []string
-	for k, list := range [][]Rename{c.report.Renames.Likely, c.report.Renames.Open} {
+	for k, list := range [][]LikelyRename{c.report.Renames.Likely, c.report.Renames.Open} {
 		is := "is likely"
 		if k == 1 {
 			is = "may be"

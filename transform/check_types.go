@@ -63,7 +63,7 @@ func (c *checker) describe(ctx context.Context) error {
 // notDescribed notes what could not be told of the states of an operator.
 func (c *checker) notDescribed(op *format.Operator, err error) {
 	switch {
-	case errors.Is(err, format.ErrMissing): // a finding of its own
+	case format.NoFile(err): // a finding of its own
 	case errors.Is(err, format.ErrUnsupported), errors.Is(err, format.ErrLimit):
 		c.once(CheckFinding{Severity: SeverityNote, Code: "types-not-checked", Operator: op, Message: "the types of its states could not be told, or not of all: " + reason(err)})
 	default:

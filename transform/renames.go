@@ -19,18 +19,18 @@ import (
 type Renames struct {
 	// Likely are those for which one operator of the older snapshot fits, and no
 	// other. With all of them renamed at once, no two operators have one id.
-	Likely []Rename
+	Likely []LikelyRename
 	// Open are those for which several fit, or one fits only in part.
-	Open []Rename
+	Open []LikelyRename
 	// Names are the operators that kept their id and have another stored name.
 	Names []NameChange
 	// Skipped: too many operators came and went to compare each with each.
 	Skipped bool
 }
 
-// Rename is an operator of the newer snapshot, or of the job, and what the older
+// LikelyRename is an operator of the newer snapshot, or of the job, and what the older
 // snapshot may have of it.
-type Rename struct {
+type LikelyRename struct {
 	ID  format.OperatorID
 	UID string // "" if not known
 	// Operator is nil where only the uid or id is known.
@@ -54,7 +54,7 @@ type NameChange struct {
 }
 
 // Label is the best name for people.
-func (r *Rename) Label() string {
+func (r *LikelyRename) Label() string {
 	switch {
 	case r.Operator != nil:
 		return r.Operator.Label()
@@ -393,7 +393,7 @@ func findRenames(ctx context.Context, gone, come []*renameOperator, kept [][2]*r
 			}
 			return cmp.Or(cmp.Compare(b.fit, a.fit), cmp.Compare(kept(a), kept(b)))
 		})
-		n := Rename{ID: y.id, UID: y.uid, Operator: y.op}
+		n := LikelyRename{ID: y.id, UID: y.uid, Operator: y.op}
 		best := 0
 		for _, s := range all {
 			if s.fit == fitWell {

@@ -119,7 +119,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, storage.ErrNoSpace):
 		return exitFailed
-	case errors.Is(err, format.ErrMissing), errors.Is(err, format.ErrCorrupt), errors.Is(err, format.ErrLimit), errors.Is(err, io.ErrUnexpectedEOF):
+	case format.NoFile(err), errors.Is(err, format.ErrCorrupt), errors.Is(err, format.ErrLimit), errors.Is(err, io.ErrUnexpectedEOF):
 		return exitInput
 	case errors.Is(err, format.ErrUnsupported), errors.Is(err, storage.ErrUnsupported):
 		return exitUnsupported
@@ -135,6 +135,10 @@ func hintOf(err error) string {
 	if errors.As(err, &h) && h.Hint() != "" {
 		return h.Hint()
 	}
+	var out *reader.OutsideError
+	if errors.As(err, &out) {
+		return writer.FollowAdvice(followOf(out))
+	}
 	if hint := reader.Hint(err); hint != "" {
 		return hint
 	}
@@ -143,6 +147,15 @@ func hintOf(err error) string {
 		return limitHint(limit)
 	}
 	return ""
+}
+
+// followOf is what must be followed so that a reference outside the snapshot is
+// read, none where nothing helps.
+func followOf(e *reader.OutsideError) []string {
+	if e.Follow == "" {
+		return nil
+	}
+	return []string{e.Follow}
 }
 
 // brokenPipe is whether whoever read the answer has gone: that is their right.

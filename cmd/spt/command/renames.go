@@ -52,7 +52,7 @@ func (e *Env) renames(r *transform.Renames, path string) (rows RenameRows) {
 	}
 	rows.skipped = r.Skipped
 	var uids []string
-	for k, list := range [][]transform.Rename{r.Likely, r.Open} {
+	for k, list := range [][]transform.LikelyRename{r.Likely, r.Open} {
 		likely := k == 0
 		for i := range list {
 			n := &list[i]
