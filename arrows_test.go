@@ -37,12 +37,13 @@ var arrows = []arrow{
 	{"format/summary", []string{"format"}, noOutside},
 	{"format/flink", []string{"format", "format/flink/..."}, noOutside},
 	{"format/spt", []string{"format", "format/spt/..."}, noOutside},
-	{"storage", []string{"storage/..."}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
+	{"storage", []string{"storage/...", "internal/fault"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"reader", []string{"format/...", "storage/..."}, noFiles},
 	{"writer", []string{"format/...", "storage/...", "reader"}, noFiles},
 	{"transform", []string{"format", "format/summary", "format/flink/assign", "format/flink/types"}, noFiles},
 	{"internal/ui", nil, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/tally", nil, []string{"net", "net/...", "log", "log/..."}},
+	{"internal/fault", nil, noOutside},                                                              // armed by tests only
 	{"internal/testenv", nil, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest"}, []string{"github.com/spf13/..."}},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},

@@ -8,7 +8,7 @@ import (
 	"math"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/mem"
@@ -366,31 +366,35 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // However much is asked for, no more than 64 MiB are read ahead.
 func TestReadRangesMemory(t *testing.T) {
-	g := &gate{Storage: endless{}, arrived: make(chan struct{}, 100), open: make(chan struct{}, 1)}
-	r := newReader(g, "x")
-	g.open <- struct{}{}
-	if _, err := r.ReadRange(ctx, 0, 1); err != nil {
-		t.Fatal(err)
-	}
-	<-g.arrived
-	var ranges []storage.Range
-	for i := range int64(6) {
-		ranges = append(ranges, storage.Range{Off: i << 30, N: 20 << 20})
-	}
-	go func() {
-		for range 3 {
-			<-g.arrived
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{Storage: endless{}, arrived: make(chan struct{}, 100), open: make(chan struct{}, 1)}
+		r := newReader(g, "x")
+		g.open <- struct{}{}
+		if _, err := r.ReadRange(ctx, 0, 1); err != nil {
+			t.Fatal(err)
 		}
-		time.AfterFunc(10*time.Millisecond, func() { close(g.open) }) // a fourth would be here by then
-	}()
-	n := 0
-	for p, err := range r.ReadRanges(ctx, ranges) {
-		if err != nil || len(p) != 20<<20 {
-			t.Fatal(len(p), err)
+		var ranges []storage.Range
+		for i := range int64(6) {
+			ranges = append(ranges, storage.Range{Off: i << 30, N: 20 << 20})
 		}
-		n++
-	}
-	if n != 6 || g.most != 3 {
-		t.Errorf("%d ranges, %d reads at once, want 6 and 3", n, g.most)
-	}
+		go func() {
+			synctest.Wait() // until all reads that are begun wait at the gate
+			g.mu.Lock()
+			if g.now != 3 {
+				t.Errorf("%d reads at once, want 3", g.now)
+			}
+			g.mu.Unlock()
+			close(g.open)
+		}()
+		n := 0
+		for p, err := range r.ReadRanges(ctx, ranges) {
+			if err != nil || len(p) != 20<<20 {
+				t.Fatal(len(p), err)
+			}
+			n++
+		}
+		if n != 6 || g.most != 3 {
+			t.Errorf("%d ranges, %d reads at once, want 6 and 3", n, g.most)
+		}
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"runtime"
 	"runtime/metrics"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/fault"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/mem"
@@ -369,28 +369,104 @@ func (w *sunk) Commit(context.Context) (storage.Info, error) {
 }
 func (w *sunk) Abort(context.Context) error { return nil }
 
-// Random moments, by the clock.
-func TestDeadlines(t *testing.T) {
-	source := inMem(t, severalFiles(t))
-	dir := folderOf(t, nil)
-	rng := rand.New(rand.NewPCG(1, 2))
-	o := Options{Stores: stores("in", source)}
-	snap := openAt(t, "in://sp", o.Stores)
-	for i := range 40 {
-		target := dir + []string{"/out", "/x.spt"}[i%2]
-		ctx, cancel := context.WithTimeout(background, time.Duration(rng.IntN(12000))*time.Microsecond)
-		_, err := Seal(ctx, snap, target, o)
-		cancel()
-		if err == nil {
-			sound(t, openAt(t, target, o.Stores))
-			if err := os.RemoveAll(target); err != nil {
-				t.Fatal(err)
+// Cancelled before each system call that changes the disk, and right after it:
+// the target is there and whole, or nothing is.
+func TestCancelledAtEachCall(t *testing.T) {
+	dir := folderOf(t, severalFiles(t))
+	o := Options{Stores: stores("in", prefixed{local.New(), dir + "/"})}
+	snap := openAt(t, dir+"/sp", o.Stores)
+	out := folderOf(t, nil)
+	for _, target := range []string{out + "/out", out + "/x.spt"} {
+		cancelled := 0
+		for n := int64(1); ; n++ {
+			if n > 500 {
+				t.Fatal("it never ends")
 			}
-		} else if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("error %v", err)
+			ctx, cancel := context.WithCancel(background)
+			var calls atomic.Int64
+			ctx = fault.With(ctx, func(string, string) error {
+				if calls.Add(1) == n {
+					cancel()
+				}
+				return nil
+			})
+			_, err := Seal(ctx, snap, target, o)
+			cancel()
+			switch {
+			case err == nil:
+				sound(t, openAt(t, target, o.Stores))
+				if err := os.RemoveAll(target); err != nil {
+					t.Fatal(err)
+				}
+			case errors.Is(err, context.Canceled):
+				cancelled++
+			default:
+				t.Errorf("%s at call %d: %v", target, n, err)
+			}
+			if left := names(tree(t, out)); len(left) != 1 {
+				t.Fatalf("%s at call %d: left over: %v", target, n, left)
+			}
+			if calls.Load() < n {
+				t.Logf("%s: %d calls, cancelled at %d of them", target, n-1, cancelled)
+				break
+			}
 		}
-		if left := names(tree(t, dir)); len(left) != 1 {
-			t.Fatalf("left over: %v", left)
+		if cancelled < 5 {
+			t.Errorf("%s: cancelled only %d times", target, cancelled)
+		}
+	}
+}
+
+// A system call that fails: the target is not there, nothing is left over, and
+// the error is what happened.
+func TestFailedAtEachCall(t *testing.T) {
+	dir := folderOf(t, severalFiles(t))
+	o := Options{Stores: stores("in", prefixed{local.New(), dir + "/"}), Jobs: 1}
+	snap := openAt(t, dir+"/sp", o.Stores)
+	for _, target := range []string{"out", "new/folders/out", "x.spt", "new/folder/x.spt"} {
+		failed := map[string]int{}
+		for n := int64(1); ; n++ {
+			if n > 500 {
+				t.Fatal("it never ends")
+			}
+			out := folderOf(t, nil)
+			call, name := "", ""
+			var calls atomic.Int64
+			ctx := fault.With(background, func(c, what string) error {
+				if calls.Add(1) == n {
+					call, name = c, what
+					return &os.PathError{Op: c, Path: what, Err: errDisk}
+				}
+				return nil
+			})
+			_, err := Seal(ctx, snap, out+"/"+target, o)
+			if call == "" {
+				if err != nil {
+					t.Errorf("%s: %v", target, err)
+				}
+				break
+			}
+			failed[call]++
+			left := names(tree(t, out))
+			if err == nil {
+				t.Errorf("%s: %s of %s failed without a word", target, call, name)
+			} else if !errors.Is(err, errDisk) {
+				t.Errorf("%s: %s of %s: %v", target, call, name, err)
+			}
+			if _, there := tree(t, out)["/"+target]; there {
+				// What is there can only be the whole: its name could not be
+				// made durable, and that is said.
+				sound(t, openAt(t, out+"/"+target, o.Stores))
+				if call != "sync folder" {
+					t.Errorf("%s: %s failed, and it is there", target, call)
+				}
+			} else if len(left) != 1 {
+				t.Errorf("%s: %s of %s: left over: %v", target, call, name, left)
+			}
+		}
+		t.Logf("%s: %v", target, failed)
+		if len(failed) < 4 {
+			t.Errorf("%s: failed at %v", target, failed)
 		}
 	}
 }

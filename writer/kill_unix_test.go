@@ -3,181 +3,205 @@
 package writer
 
 import (
-	"bufio"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
-	"time"
 
+	"github.com/savepoint-tools/spt/internal/fault"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 )
 
-const killEnv = "SPT_TEST_SEAL_FOREVER" // "MODE DIR"
+const killEnv = "SPT_TEST_KILL" // "MODE CALL DIR OUT"
 
-// TestKilled kills a process that seals, at random moments: what then stands
-// under a target's name is whole, everything else is known for a leftover, and
-// the input is as it was.
+// TestKilled kills a process before each of the system calls by which it changes
+// the disk: OUT is then the old snapshot or the new one, whole, everything else
+// is recognised as a leftover, the input is as it was, and the next run works.
 func TestKilled(t *testing.T) {
 	if job := os.Getenv(killEnv); job != "" {
-		sealForever(t, job)
+		sealAndDie(t, job)
 		return
 	}
-	times := 18
-	if testing.Short() {
-		times = 4
-	}
-	in := severalFiles(t)
-	delete(in, "m")
 	dir := folderOf(t, nil)
-	in["sp/_metadata"] = encoded(t, modelOf(handleOf(relative("f0", 300<<10), 0), handleOf(relative("f1", 300<<10), 0), handleOf(relative("f2", 300<<10), 0), handleOf(relative("f3", 300<<10), 0), handleOf(inlined(noise(5, 50<<10)), 0)))
-	for name, data := range in {
-		putFile(t, dir+"/in/a/"+name, data)
-	}
-	putFile(t, dir+"/in/b/sp/_metadata", encoded(t, modelOf(handleOf(relative("g0", 500<<10), 0), handleOf(inlined("b"), 0))))
-	putFile(t, dir+"/in/b/sp/g0", noise(8, 500<<10))
-	before := tree(t, dir+"/in")
-	want := map[int64][]string{} // by the number of subtasks: what a snapshot holds
-	for _, which := range []string{"a", "b"} {
-		snap := openAt(t, dir+"/in/"+which+"/sp", stores())
-		want[int64(len(snap.Operators[0].Subtasks))] = streamsOf(t, snap)
-	}
-	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
-	figures := map[string]int{}
-	for _, mode := range []string{"flink", "spt", "flink-overwrite", "spt-overwrite"} {
-		for i := range times {
-			out := fmt.Sprintf("%s/%s-%d", dir, mode, i)
-			if err := os.Mkdir(out, 0o777); err != nil {
-				t.Fatal(err)
-			}
-			killOne(t, mode+" "+dir+" "+out, time.Duration(rng.IntN(30_000))*time.Microsecond)
-			figures["kills"]++
-			afterKill(t, mode, out, want, figures)
-			if !maps.Equal(before, tree(t, dir+"/in")) {
-				t.Fatalf("%s: the input changed", mode)
-			}
-			if err := os.RemoveAll(out); err != nil {
-				t.Fatal(err)
-			}
+	for name, data := range severalFiles(t) {
+		if name != "m" && name != "sp/_metadata" {
+			putFile(t, dir+"/a/"+name, data)
 		}
 	}
-	t.Logf("%v", figures)
-	if figures["leftovers"] == 0 || figures["whole"] == 0 {
-		t.Error("the moments were not well chosen")
+	putFile(t, dir+"/a/sp/_metadata", encoded(t, modelOf(handleOf(relative("f0", 300<<10), 0), handleOf(relative("f1", 300<<10), 0), handleOf(relative("f2", 300<<10), 0), handleOf(relative("f3", 300<<10), 0), handleOf(inlined(noise(5, 50<<10)), 0))))
+	putFile(t, dir+"/b/sp/_metadata", encoded(t, modelOf(handleOf(relative("g0", 500<<10), 0), handleOf(relative("g1", 10), 0), handleOf(inlined("b"), 0))))
+	putFile(t, dir+"/b/sp/g0", noise(8, 500<<10))
+	putFile(t, dir+"/b/sp/g1", noise(9, 10))
+	want := map[string][]string{}
+	for _, which := range []string{"a", "b"} {
+		want[which] = streamsOf(t, openAt(t, dir+"/"+which+"/sp", stores()))
+	}
+	before := tree(t, dir)
+	for _, mode := range []string{"flink", "spt", "flink-jobs", "flink-overwrite", "spt-overwrite"} {
+		figures := map[string]int{}
+		for n := 1; ; n++ {
+			if n > 500 {
+				t.Fatalf("%s never ends", mode)
+			}
+			k := killed{mode: mode, in: dir + "/a/sp", dir: folderOf(t, nil), want: want, figures: figures}
+			k.out = k.dir + "/sp"
+			if strings.HasPrefix(mode, "spt") {
+				k.out += ".spt"
+			}
+			if k.overwrites() {
+				sealAt(t, dir+"/b/sp", k.out, Options{Stores: stores()})
+			}
+			done := k.run(t, n)
+			if !maps.Equal(before, tree(t, dir)) {
+				t.Fatalf("%s: the input changed", mode)
+			}
+			k.look(t, done)
+			k.again(t)
+			if t.Failed() {
+				t.Fatalf("%s: killed before call %d", mode, n)
+			}
+			if done {
+				figures["calls"] = n - 1
+				break
+			}
+		}
+		t.Logf("%s: %v", mode, figures)
+		if figures["leftovers"] == 0 || figures["new"] == 0 || strings.HasSuffix(mode, "overwrite") && figures["old"] == 0 {
+			t.Errorf("%s: %v", mode, figures)
+		}
 	}
 }
 
-// killOne starts a process that seals without end and kills it a while after
-// it began.
-func killOne(t *testing.T, job string, after time.Duration) {
+// killed is one run that is killed.
+type killed struct {
+	mode, in, dir, out string
+	want               map[string][]string // what the snapshots hold: a is written, b was there
+	figures            map[string]int
+}
+
+func (k killed) overwrites() bool { return strings.HasSuffix(k.mode, "overwrite") }
+
+// run seals in a process that is killed before its call n. It reports whether
+// the process was done before.
+func (k killed) run(t *testing.T, n int) (done bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
-	cmd.Env = append(os.Environ(), killEnv+"="+job)
-	stdout, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %s %s", killEnv, k.mode, n, k.in, k.out))
+	said, err := cmd.CombinedOutput()
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() && status.Signal() == syscall.SIGKILL {
+		return false
 	}
+	if err != nil {
+		t.Fatalf("%s: %v: %s", k.mode, err, said)
+	}
+	return true
+}
+
+// sealAndDie is the process.
+func sealAndDie(t *testing.T, job string) {
+	parts := strings.Fields(job)
+	at, err := strconv.ParseInt(parts[1], 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil || line != "go\n" {
-		t.Errorf("the process said %q, %v", line, err)
+	k := killed{mode: parts[0], in: parts[2], out: parts[3]}
+	o := Options{Stores: stores(), Overwrite: k.overwrites(), Jobs: 1}
+	if k.mode == "flink-jobs" {
+		o.Jobs = 4
 	}
-	timer := time.NewTimer(after)
-	<-timer.C
-	if err := cmd.Process.Kill(); err != nil {
-		t.Error(err)
-	}
-	cmd.Wait() //nolint:errcheck // it was killed
-	if code := cmd.ProcessState.ExitCode(); code != -1 {
-		t.Errorf("it ended by itself with %d", code)
-	}
-}
-
-func sealForever(t *testing.T, job string) {
-	parts := strings.Fields(job)
-	mode, dir, out := parts[0], parts[1], parts[2]
-	o := Options{Stores: stores(), Overwrite: strings.HasSuffix(mode, "overwrite")}
-	a, b := openAt(t, dir+"/in/a/sp", o.Stores), openAt(t, dir+"/in/b/sp", o.Stores)
-	fmt.Println("go")
-	for i := 0; ; i++ {
-		snap, target := a, out+"/sp"
-		if i%2 == 1 {
-			snap = b
+	snap := openAt(t, k.in, o.Stores)
+	var calls atomic.Int64
+	ctx := fault.With(background, func(string, string) error {
+		if calls.Add(1) == at {
+			syscall.Kill(os.Getpid(), syscall.SIGKILL) //nolint:errcheck // it never returns
+			select {}
 		}
-		if !o.Overwrite {
-			target = fmt.Sprint(target, i)
-		}
-		if strings.HasPrefix(mode, "spt") {
-			target += ".spt"
-		}
-		if _, err := Seal(background, snap, target, o); err != nil {
-			t.Fatal(err)
-		}
+		return nil
+	})
+	if _, err := Seal(ctx, snap, k.out, o); err != nil {
+		t.Fatal(err)
 	}
 }
 
-func afterKill(t *testing.T, mode, out string, want map[int64][]string, figures map[string]int) {
+// again is the next run, which takes no notice of what is left.
+func (k killed) again(t *testing.T) {
 	t.Helper()
-	whole := func(name string) {
+	_, out := sealAt(t, k.in, k.out, Options{Stores: stores(), Overwrite: true})
+	if got := streamsOf(t, out); !slices.Equal(got, k.want["a"]) {
+		t.Errorf("%s: the next run wrote something else", k.mode)
+	}
+}
+
+// look looks at what is there.
+func (k killed) look(t *testing.T, done bool) {
+	t.Helper()
+	holds := func(name string) string {
 		snap := openAt(t, name, stores())
-		if n, err := snap.Verify(background, reader.VerifyOptions{Read: true}, func(f reader.Finding) { t.Errorf("%s: %+v", mode, f) }); err != nil || n.Streams == 0 {
-			t.Errorf("%s: %+v, %v", mode, n, err)
-		}
+		sound(t, snap)
 		got := streamsOf(t, snap)
-		if w := want[int64(len(snap.Operators[0].Subtasks))]; strings.Join(got, "\n") != strings.Join(w, "\n") {
-			t.Errorf("%s: %s holds something else", mode, name)
-		}
 		if err := snap.Close(); err != nil {
 			t.Error(err)
 		}
-		figures["whole"]++
+		for which, w := range k.want {
+			if slices.Equal(got, w) {
+				return which
+			}
+		}
+		t.Errorf("%s: %s holds something else", k.mode, name)
+		return ""
 	}
-	entries, err := reader.List(background, out, reader.ListOptions{Options: reader.Options{Stores: stores()}})
+	entries, err := reader.List(background, k.dir, reader.ListOptions{Options: reader.Options{Stores: stores()}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := map[string]bool{}
-	complete := 0
+	found, listed := "", map[string]bool{}
 	var leftovers []string
 	for _, e := range entries {
-		listed[strings.TrimPrefix(e.Path, out+"/")] = true
-		switch e.State {
-		case reader.Complete:
-			complete++
-			whole(e.Path)
-		case reader.Leftover:
+		listed[strings.TrimPrefix(e.Path, k.dir+"/")] = true
+		switch {
+		case e.State == reader.Complete && e.Path == k.out:
+			found = holds(e.Path)
+		case e.State == reader.Leftover && storage.IsTemp(e.Path):
 			leftovers = append(leftovers, e.Path)
 		default:
-			t.Errorf("%s: %+v", mode, e)
+			t.Errorf("%s: %+v", k.mode, e)
 		}
 	}
-	figures["leftovers"] += len(leftovers)
-	for name := range namesIn(t, out) {
+	for name := range namesIn(t, k.dir) {
 		if !listed[name] {
-			t.Errorf("%s: %s is not listed", mode, name)
-		}
-		if strings.HasPrefix(name, "sp") == storage.IsTemp(name) {
-			t.Errorf("%s: %s", mode, name)
+			t.Errorf("%s: %s is not listed", k.mode, name)
 		}
 	}
-	if complete > 0 || !strings.HasSuffix(mode, "overwrite") {
-		return
-	}
-	// Nothing stands under the name: either the first write was not done, or
-	// the old snapshot was moved aside and the new one did not yet come; then
-	// it is whole under its temporary name.
-	for _, name := range leftovers {
-		if _, err := os.Stat(name + "/" + reader.MetadataName); err == nil {
-			whole(name)
-			figures["moved aside"]++
-			return
+	switch {
+	case found == "a":
+		k.figures["new"]++
+	case done:
+		t.Errorf("%s: it is done, and there is %q", k.mode, found)
+	case found == "b" && k.overwrites():
+		k.figures["old"]++
+	case found == "" && !k.overwrites():
+		k.figures["none"]++
+	case found == "":
+		// It was moved aside, and is whole under its temporary name.
+		for _, name := range leftovers {
+			if _, err := os.Stat(name + "/" + reader.MetadataName); err == nil && holds(name) == "b" {
+				k.figures["moved aside"]++
+				return
+			}
 		}
+		t.Errorf("%s: the old snapshot is lost: %v", k.mode, leftovers)
+	default:
+		t.Errorf("%s: found %q", k.mode, found)
 	}
-	figures["before the first"]++
+	if done && len(leftovers) > 0 {
+		t.Errorf("%s: it is done, and leaves %v", k.mode, leftovers)
+	}
+	k.figures["leftovers"] += len(leftovers)
 }

@@ -80,8 +80,7 @@ func (s *Store) CopyRange(ctx context.Context, to storage.Writer, src storage.St
 		if err := ctx.Err(); err != nil {
 			return fail("copy", name, err)
 		}
-		// os.File.ReadFrom knows copy_file_range.
-		n, err := w.f.ReadFrom(io.LimitReader(f, min(copyPiece, end-start)))
+		n, err := disk{ctx}.copy(w.f, io.LimitReader(f, min(copyPiece, end-start)))
 		start += n
 		w.size += n
 		if err != nil {
@@ -125,39 +124,39 @@ func (s *Store) Link(ctx context.Context, dst string, src storage.Storage, name 
 		return storage.Info{}, fail("link", name, err)
 	}
 	temp := storage.TempName(dst)
-	create := func() (*os.File, error) { return nil, os.Link(file, temp) }
+	create := func() (*os.File, error) { return nil, disk{ctx}.link(file, temp) }
 	if _, err = create(); errors.Is(err, fs.ErrNotExist) {
-		_, err = s.inNewFolder(parent(dst), create)
+		_, err = s.inNewFolder(ctx, parent(dst), create)
 	}
 	var info storage.Info
 	if err == nil {
-		info, err = s.placeLink(temp, dst, pin, ifAbsent)
+		info, err = placeLink(disk{ctx}, temp, dst, pin, ifAbsent)
 	} else if noLinks(err) {
 		err = fail("link", dst, storage.ErrUnsupported)
 	}
 	if err != nil {
-		s.prune(parent(dst))
+		s.prune(ctx, parent(dst))
 		return storage.Info{}, fail("link", dst, err)
 	}
 	return info, nil
 }
 
-func (s *Store) placeLink(temp, dst string, pin storage.Version, ifAbsent bool) (storage.Info, error) {
+func placeLink(d disk, temp, dst string, pin storage.Version, ifAbsent bool) (storage.Info, error) {
 	info, err := stat("link", temp)
 	info.Name = dst
 	if err == nil && pin != "" && pin != info.Version {
 		err = storage.ErrChanged
 	}
 	if err == nil {
-		err = place(temp, dst, ifAbsent)
+		err = d.place(temp, dst, ifAbsent)
 	}
 	// If dst was the same file already, the rename did nothing and temp is still
 	// there.
-	if gone := os.Remove(temp); err == nil && gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+	if gone := d.remove(temp); err == nil && gone != nil && !errors.Is(gone, fs.ErrNotExist) {
 		err = gone
 	}
 	if err == nil {
-		err = syncFolder(parent(dst))
+		err = d.syncFolder(parent(dst))
 	}
 	return info, err
 }
@@ -173,19 +172,21 @@ func (s *Store) Move(ctx context.Context, old, new string) error {
 	if err != nil {
 		return fail("move", old, err)
 	}
-	if err := moveExclusive(old, new, fi.IsDir()); err != nil {
+	d := disk{ctx}
+	if err := d.moveExclusive(old, new, fi.IsDir()); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return fail("move", new, storage.ErrExist)
 		}
 		return fail("move", old, err)
 	}
-	if err := syncFolder(parent(new)); err != nil {
+	if err := d.syncFolder(parent(new)); err != nil {
 		return fail("move", new, err)
 	}
-	return fail("move", old, syncFolder(parent(old)))
+	return fail("move", old, d.syncFolder(parent(old)))
 }
 
-// RemoveTree implements storage.Remover. It follows no links.
+// RemoveTree implements storage.Remover. It follows no links. Folders above that
+// Create made go with the last name in them.
 func (s *Store) RemoveTree(ctx context.Context, name string) error {
 	if err := ctx.Err(); err != nil {
 		return fail("remove", name, err)
@@ -194,7 +195,11 @@ func (s *Store) RemoveTree(ctx context.Context, name string) error {
 	if _, base := filepath.Split(path); base == "" || base == "." || base == ".." {
 		return failHint("remove", name, storage.ErrUnsupported, "this is not a folder inside another")
 	}
-	return fail("remove", name, os.RemoveAll(path))
+	if err := (disk{ctx}).removeAll(path); err != nil {
+		return fail("remove", name, err)
+	}
+	s.prune(ctx, path)
+	return nil
 }
 
 // Canonical implements storage.Canonicalizer: absolute, with symbolic links

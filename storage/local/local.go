@@ -308,13 +308,13 @@ func (s *Store) delete(ctx context.Context, name string) error {
 		if fi.IsDir() { // os.Remove would take an empty one
 			return failHint("delete", name, storage.ErrUnsupported, "this is a folder, not a file")
 		}
-		err = os.Remove(name)
+		err = disk{ctx}.remove(name)
 	}
 	if errors.Is(fail("", "", err), storage.ErrNotExist) {
 		err = nil
 	}
 	if err == nil {
-		s.prune(parent(name))
+		s.prune(ctx, parent(name))
 	}
 	return err
 }
@@ -336,20 +336,20 @@ func trimSeparators(path string) string {
 }
 
 // makeFolders makes a folder and those above it. s.mu is held.
-func (s *Store) makeFolders(dir string) error {
+func (s *Store) makeFolders(d disk, dir string) error {
 	if dir == "" {
 		return nil
 	}
-	err := os.Mkdir(dir, 0o777)
+	err := d.mkdir(dir)
 	if errors.Is(err, fs.ErrNotExist) && parent(dir) != dir {
-		if err = s.makeFolders(parent(dir)); err != nil {
+		if err = s.makeFolders(d, parent(dir)); err != nil {
 			return err
 		}
-		err = os.Mkdir(dir, 0o777)
+		err = d.mkdir(dir)
 	}
 	if err == nil {
 		s.made[dir] = true
-		return syncFolder(parent(dir))
+		return d.syncFolder(parent(dir))
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return nil // if it is not a folder, opening a file in it says so
@@ -358,11 +358,17 @@ func (s *Store) makeFolders(dir string) error {
 }
 
 // prune removes a folder, and those above it, that Create made and that are empty
-// again.
-func (s *Store) prune(dir string) {
+// again or gone.
+func (s *Store) prune(ctx context.Context, dir string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.made[dir] && os.Remove(dir) == nil {
+	d := disk{ctx}
+	for {
+		_, err := os.Lstat(dir)
+		gone := errors.Is(err, fs.ErrNotExist) && dir != parent(dir)
+		if !gone && (!s.made[dir] || d.remove(dir) != nil) {
+			return
+		}
 		delete(s.made, dir)
 		dir = parent(dir)
 	}

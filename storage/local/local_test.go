@@ -241,18 +241,18 @@ func TestMoveWithoutCall(t *testing.T) {
 		}
 		put("a")
 		put("b")
-		if err := moveWithoutCall(dir+"a", dir+"b", folder); !errors.Is(err, fs.ErrExist) {
+		if err := (disk{ctx}).moveWithoutCall(dir+"a", dir+"b", folder); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("onto another: %v", err)
 		}
 		before := tree(t, dir)
-		if err := moveWithoutCall(dir+"missing", dir+"c", folder); !errors.Is(err, fs.ErrNotExist) {
+		if err := (disk{ctx}).moveWithoutCall(dir+"missing", dir+"c", folder); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("of nothing: %v", err)
 		}
 		wantTree(t, dir, before...)
 		if runtime.GOOS == "windows" && folder {
 			continue
 		}
-		if err := moveWithoutCall(dir+"a", dir+"c", folder); err != nil {
+		if err := (disk{ctx}).moveWithoutCall(dir+"a", dir+"c", folder); err != nil {
 			t.Error(err)
 		}
 		if folder {

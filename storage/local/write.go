@@ -41,15 +41,13 @@ func (s *Store) Create(ctx context.Context, name string, o storage.CreateOptions
 		}
 	}
 	temp := storage.TempName(name)
-	create := func() (f *os.File, err error) {
-		return os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-	}
+	create := func() (*os.File, error) { return disk{ctx}.create(temp) }
 	f, err := create()
 	if errors.Is(err, fs.ErrNotExist) {
-		f, err = s.inNewFolder(parent(name), create)
+		f, err = s.inNewFolder(ctx, parent(name), create)
 	}
 	if err != nil {
-		s.prune(parent(name))
+		s.prune(ctx, parent(name))
 		return nil, fail("create", name, err)
 	}
 	return &writer{s: s, ctx: ctx, name: name, temp: temp, o: o, f: f}, nil
@@ -57,10 +55,10 @@ func (s *Store) Create(ctx context.Context, name string, o storage.CreateOptions
 
 // inNewFolder makes folders and a file in them; the lock keeps prune from taking
 // them in between.
-func (s *Store) inNewFolder(dir string, create func() (*os.File, error)) (*os.File, error) {
+func (s *Store) inNewFolder(ctx context.Context, dir string, create func() (*os.File, error)) (*os.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.makeFolders(dir); err != nil {
+	if err := s.makeFolders(disk{ctx}, dir); err != nil {
 		return nil, err
 	}
 	return create()
@@ -87,7 +85,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
 	}
-	n, err := w.f.Write(p)
+	n, err := disk{w.ctx}.write(w.f, p)
 	w.size += int64(n)
 	w.err = fail("write", w.name, err)
 	// Let the disk work while more comes, instead of all at Commit.
@@ -130,7 +128,8 @@ func (w *writer) commit(ctx context.Context) (storage.Info, error) {
 	if w.o.Size > 0 && w.size != w.o.Size {
 		return storage.Info{}, fmt.Errorf("%d bytes were written, %d announced", w.size, w.o.Size)
 	}
-	if err := w.f.Sync(); err != nil {
+	d := disk{ctx}
+	if err := d.sync(w.f); err != nil {
 		return storage.Info{}, err
 	}
 	fi, err := w.f.Stat()
@@ -145,14 +144,14 @@ func (w *writer) commit(ctx context.Context) (storage.Info, error) {
 	if err := f.Close(); err != nil { // Windows renames no open file
 		return storage.Info{}, err
 	}
-	if err := place(w.temp, w.name, w.o.IfAbsent); err != nil {
+	if err := d.place(w.temp, w.name, w.o.IfAbsent); err != nil {
 		return storage.Info{}, err
 	}
 	w.temp = ""
-	return describe(w.name, fi), syncFolder(parent(w.name))
+	return describe(w.name, fi), d.syncFolder(parent(w.name))
 }
 
-func (w *writer) Abort(context.Context) error {
+func (w *writer) Abort(ctx context.Context) error {
 	if w.err == nil {
 		w.err = fail("write", w.name, errFinished)
 	}
@@ -162,10 +161,10 @@ func (w *writer) Abort(context.Context) error {
 		w.f = nil
 	}
 	if w.temp != "" {
-		err := os.Remove(w.temp)
+		err := disk{ctx}.remove(w.temp)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			err, w.temp = nil, ""
-			w.s.prune(parent(w.name))
+			w.s.prune(ctx, parent(w.name))
 		}
 		errs = append(errs, err)
 	}
@@ -173,52 +172,6 @@ func (w *writer) Abort(context.Context) error {
 		if err != nil {
 			return fail("abort", w.name, err)
 		}
-	}
-	return nil
-}
-
-// place renames a temporary file to its name.
-func place(temp, name string, ifAbsent bool) error {
-	if ifAbsent {
-		return moveExclusive(temp, name, false)
-	}
-	return os.Rename(temp, name)
-}
-
-// moveExclusive renames, but never onto something. Where the system has no such
-// call, a file gets a second name and loses the first; where there are no links
-// either, the new name is first taken with an empty file (or folder), which the
-// rename then replaces: whoever took it has won.
-func moveExclusive(old, new string, folder bool) error {
-	if err := renameNoReplace(old, new); !errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
-	return moveWithoutCall(old, new, folder)
-}
-
-func moveWithoutCall(old, new string, folder bool) error {
-	if folder {
-		if err := os.Mkdir(new, 0o777); err != nil {
-			return err
-		}
-	} else {
-		err := os.Link(old, new)
-		if err == nil {
-			return os.Remove(old)
-		}
-		if errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		f, err := os.OpenFile(new, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		if err != nil {
-			return err
-		}
-		if err := f.Close(); err != nil {
-			return errors.Join(err, os.Remove(new))
-		}
-	}
-	if err := renameOnto(old, new); err != nil {
-		return errors.Join(err, os.Remove(new)) // only what was made above: it is empty
 	}
 	return nil
 }

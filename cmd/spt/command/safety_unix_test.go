@@ -3,29 +3,34 @@
 package command
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
-	"time"
 
+	"github.com/savepoint-tools/spt/internal/fault"
 	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/storage"
 )
 
-const killEnv = "SPT_TEST_COMMAND_LINE" // a command line, as JSON
+const killEnv = "SPT_TEST_KILLED_COMMAND" // a killing, as JSON
 
-// killed is every command that writes, on a snapshot large enough to be met in
-// the middle.
+// killing is a command line, and before which of the system calls by which it
+// changes the disk it ends, and by which signal.
+type killing struct {
+	Args   []string
+	Call   int64
+	Signal syscall.Signal
+}
+
+// killed is every command that writes, on a snapshot with state in files.
 var killed = []writing{
 	{"convert to spt", nil, "in", "out.spt", []string{"convert", "IN", "OUT"}},
 	{"convert to flink", nil, "in.spt", "out", []string{"convert", "IN", "OUT", "--inline-threshold", "1KiB"}},
@@ -40,21 +45,21 @@ var killed = []writing{
 	{"apply", nil, "in", "out", []string{"apply", "IN", "OUT", "--recipe", "ROOT/recipe.yaml"}},
 }
 
-// makeLarge makes what the killed commands read: a snapshot with megabytes in
-// files, the same as an .spt file, and one with references to other folders too.
-func makeLarge(t *testing.T, root string) {
+// makeKilled makes what the killed commands read: a snapshot with state in files,
+// the same as an .spt file, and one with references to other folders too.
+func makeKilled(t *testing.T, root string) {
 	t.Helper()
 	var big bytes.Buffer
-	if err := sptest.WriteUnion(&big, sptest.UnionOptions{Subtasks: 4, Elements: 75_000, ElementSize: 100, Copies: true, Seed: 1}); err != nil {
+	if err := sptest.WriteUnion(&big, sptest.UnionOptions{Subtasks: 4, Elements: 500, ElementSize: 100, Copies: true, Seed: 1}); err != nil {
 		t.Fatal(err)
 	}
 	put(t, root+"/big/_metadata", big.String())
 	const fixtures = "../../../testdata/savepoints/"
 	copyTree(t, fixtures+"sp-003", root+"/sp-003")
 	copyTree(t, fixtures+"sp-003", root+"/moved")
-	put(t, root+"/recipe.yaml", safetyRecipe)
+	put(t, root+"/recipe.yaml", "steps:\n  - filter: {operator: lists, state: alpha, where: index > 0}\n  - rename: {uid: {lists: listed}}\n")
 	for _, args := range [][]string{
-		{"merge", root + "/big", root + "/in", "--from", fixtures + "sp-009", "--operator", "*", "--inline-threshold", "1KiB"},
+		{"merge", root + "/big", root + "/in", "--from", fixtures + "sp-009", "--operator", "lists", "--inline-threshold", "1KiB"},
 		{"merge", root + "/in", root + "/absolute", "--from", root + "/" + sp003, "--operator", "counts", "--keep-references"},
 		{"convert", root + "/in", root + "/in.spt"},
 	} {
@@ -64,116 +69,97 @@ func makeLarge(t *testing.T, root string) {
 	}
 }
 
-// TestKilledCommands kills each command that writes, at moments over all of its
-// run: OUT is then absent or whole, ls knows what is left for what it is, and
-// the input is as it was.
+// TestKilledCommands kills each command that writes before each of the system
+// calls by which it changes the disk: OUT is then absent or whole, ls knows
+// what is left for what it is, and the input is as it was.
 func TestKilledCommands(t *testing.T) {
-	if line := os.Getenv(killEnv); line != "" {
-		var args []string
-		if err := json.Unmarshal([]byte(line), &args); err != nil {
-			t.Fatal(err)
-		}
-		fmt.Println("go")
-		os.Exit(Main(context.Background(), args, OSEnv()))
-	}
-	times := 8
-	if testing.Short() {
-		times = 2
+	if job := os.Getenv(killEnv); job != "" {
+		os.Exit(runAndDie(t, job))
 	}
 	root := realTemp(t)
-	makeLarge(t, root)
+	makeKilled(t, root)
 	tree := treeOf(t, root)
-	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
-	figures := map[string]int{}
-	for _, w := range killed {
+	for i, w := range killed {
 		s := &safety{writing: w, root: root}
-		dir := realTemp(t)
-		start := time.Now()
-		if s.killOne(t, dir, time.Hour) {
-			t.Fatalf("%s: it was killed, and should not have been", w.name)
-		}
-		whole(t, dir+"/"+w.out)
-		took := time.Since(start)
-		kills := 0
-		for i := 0; kills < times && i < 4*times; i++ {
-			overwrite := kills%4 == 3
-			// Spread over the run, which is shorter than was measured with its
-			// start and the look at the result.
-			at := time.Duration((float64(kills) + rng.Float64()) / float64(times) * float64(took) * 0.7)
-			dir := realTemp(t)
-			var more []string
-			if overwrite {
-				old := "sp-001"
-				if strings.HasSuffix(w.out, ".spt") {
-					old = "sp-012.spt"
+		for _, overwrite := range []bool{false, true} {
+			figures := map[string]int{}
+			step := 1
+			if i > 1 || testing.Short() { // there is one way to write: the two of convert go through all of it
+				step = 5
+			}
+			for n := 1; ; n += step {
+				if n > 1000 {
+					t.Fatalf("%s never ends", w.name)
 				}
-				copyTree(t, "../../../testdata/savepoints/"+old, dir+"/"+w.out)
-				more = []string{"--overwrite"}
-			}
-			if !s.killOne(t, dir, at, more...) {
-				figures["done before"]++
-				took = took * 9 / 10
-				whole(t, dir+"/"+w.out)
-			} else {
-				kills++
-				figures["kills"]++
+				dir := realTemp(t)
+				var more []string
+				if overwrite {
+					old := "sp-001"
+					if strings.HasSuffix(w.out, ".spt") {
+						old = "sp-012.spt"
+					}
+					copyTree(t, "../../../testdata/savepoints/"+old, dir+"/"+w.out)
+					more = []string{"--overwrite"}
+				}
+				died := s.killOne(t, dir, killing{s.line(s.from(), dir+"/"+s.out, more...), int64(n), syscall.SIGKILL})
+				figures["runs"]++
 				s.afterKill(t, dir, overwrite, figures)
+				if err := os.RemoveAll(dir); err != nil {
+					t.Fatal(err)
+				}
+				if !maps.Equal(treeOf(t, root), tree) {
+					t.Fatalf("%s: the input changed", w.name)
+				}
+				if t.Failed() {
+					t.Fatalf("%s: killed before call %d, overwrite %v", w.name, n, overwrite)
+				}
+				if !died {
+					break
+				}
 			}
-			if err := os.RemoveAll(dir); err != nil {
-				t.Fatal(err)
+			t.Logf("%s, overwrite %v: %v", w.name, overwrite, figures)
+			if figures["with leftovers"] == 0 || figures["OUT whole"] == 0 {
+				t.Errorf("%s: %v", w.name, figures)
 			}
 		}
-		if kills < times {
-			t.Errorf("%s: only %d kills", w.name, kills)
-		}
-		if !maps.Equal(treeOf(t, root), tree) {
-			t.Fatalf("%s: the input changed", w.name)
-		}
-	}
-	t.Logf("%v", figures)
-	if figures["with leftovers"] < figures["kills"]/6 {
-		t.Error("the moments were not well chosen")
 	}
 }
 
-// killOne runs the command in a process of its own, kills it a while after it
-// began, and says whether it was still running.
-func (s *safety) killOne(t *testing.T, dir string, after time.Duration, more ...string) bool {
+// runAndDie is the process that is killed.
+func runAndDie(t *testing.T, job string) int {
+	var k killing
+	if err := json.Unmarshal([]byte(job), &k); err != nil {
+		t.Fatal(err)
+	}
+	var calls atomic.Int64
+	ctx := fault.With(context.Background(), func(string, string) error {
+		if calls.Add(1) == k.Call {
+			syscall.Kill(os.Getpid(), k.Signal) //nolint:errcheck // it never returns
+			select {}
+		}
+		return nil
+	})
+	return Main(ctx, k.Args, OSEnv())
+}
+
+// killOne runs the command in a process of its own and reports whether that was
+// killed before it was done.
+func (s *safety) killOne(t *testing.T, dir string, k killing) bool {
 	t.Helper()
-	line, err := json.Marshal(s.line(s.from(), dir+"/"+s.out, more...))
+	job, err := json.Marshal(k)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledCommands$")
-	cmd.Env = append(os.Environ(), killEnv+"="+string(line))
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	stdout, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
+	cmd.Env = append(os.Environ(), killEnv+"="+string(job))
+	said, err := cmd.CombinedOutput()
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() && status.Signal() == k.Signal {
+		return true
 	}
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: it ended by itself: %v: %s", s.name, err, said)
 	}
-	r := bufio.NewReader(stdout)
-	if line, err := r.ReadString('\n'); err != nil || line != "go\n" {
-		t.Fatalf("the process said %q, %v: %s", line, err, errs.String())
-	}
-	timer := time.AfterFunc(after, func() { cmd.Process.Kill() }) //nolint:errcheck // it may have ended
-	defer timer.Stop()
-	if _, err := io.Copy(io.Discard, r); err != nil {
-		t.Error(err)
-	}
-	cmd.Wait() //nolint:errcheck // its code is looked at
-	switch code := cmd.ProcessState.ExitCode(); code {
-	case -1:
-		return true
-	case exitOK:
-		return false
-	default:
-		t.Fatalf("%s: it ended by itself with %d: %s", s.name, code, errs.String())
-		return false
-	}
+	return false
 }
 
 // afterKill looks at what a kill left in the folder of OUT. Where OUT was to

@@ -1,13 +1,13 @@
 package assign_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
@@ -372,10 +372,10 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// large is oldP subtasks with list states and a union state of n elements each.
-func large(oldP, lists, n int) []*format.OperatorHandle {
+// large is oldP subtasks with list states and a union state of these
+// elements each.
+func large(oldP, lists int, offsets format.Offsets) []*format.OperatorHandle {
 	old := make([]*format.OperatorHandle, oldP)
-	offsets := make(format.OffsetSlice, n)
 	for i := range old {
 		old[i] = &format.OperatorHandle{Data: streamOf(fmt.Sprintf("absolute:s3://bucket/jobs/sp/%08x", i*0x9e3779b1))}
 		for k := range lists {
@@ -386,26 +386,47 @@ func large(oldP, lists, n int) []*format.OperatorHandle {
 	return old
 }
 
-// TestLarge: a large job is planned while one waits, also on a busy machine.
+// countedOffsets counts how many offsets are read.
+type countedOffsets struct {
+	n    int64
+	read *int64
+}
+
+func (c countedOffsets) Len() int64 { return c.n }
+
+func (c countedOffsets) Read(_ context.Context, dst []int64, from int64) (int, error) {
+	n := min(int64(len(dst)), c.n-from)
+	*c.read += n
+	clear(dst[:n])
+	return int(n), nil
+}
+
+// TestLarge: a plan costs what its subtasks and states do, however many elements
+// these have: it reads no offset, and allocates no more for a million than for a
+// thousand.
 func TestLarge(t *testing.T) {
-	old := large(100, 10, 10_000)
-	best := time.Hour
-	for range 5 {
-		start := time.Now()
-		if _, err := assign.Operator(old, 200, assign.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		best = min(best, time.Since(start))
+	var read int64
+	allocated := func(n int64) float64 {
+		old := large(100, 10, countedOffsets{n, &read})
+		return testing.AllocsPerRun(3, func() {
+			if _, err := assign.Operator(old, 200, assign.Options{}); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
-	t.Logf("100 subtasks, 10 list states and a union state, to 200: %v", best)
-	if best > 50*time.Millisecond {
-		t.Errorf("took %v", best)
+	small, big := allocated(1000), allocated(1_000_000)
+	t.Logf("100 subtasks, 10 list states and a union state, to 200: %.0f allocations for 1,000 elements a state, %.0f for 1,000,000, %d offsets read", small, big, read)
+	if big > small || read != 0 || small == 0 {
+		t.Errorf("%.0f allocations, %.0f of fewer elements; %d offsets read", big, small, read)
+	}
+	if most := 20. * 200 * 11; small > most {
+		t.Errorf("%.0f allocations for 200 subtasks of 11 states, want at most %.0f", small, most)
 	}
 }
 
 func BenchmarkOperator(b *testing.B) {
 	for _, c := range []struct{ from, lists, to int }{{100, 10, 200}, {1000, 3, 1000}, {1000, 3, 2000}} {
-		old := large(c.from, c.lists, 10_000)
+		old := large(c.from, c.lists, make(format.OffsetSlice, 10_000))
 		b.Run(fmt.Sprintf("%d-%d", c.from, c.to), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -1,0 +1,35 @@
+// Package fault lets a test act before each system call by which the local
+// store changes the disk: count it, let it fail, end the process. Only tests
+// arm it.
+//
+// It is not for faults above the store: storetest wraps any store.
+//
+//	ctx = fault.With(ctx, func(call, name string) error {
+//		if calls++; calls == n {
+//			return syscall.ENOSPC
+//		}
+//		return nil
+//	})
+package fault
+
+import "context"
+
+// Hook is called before each system call, with its name and the path that it
+// changes. An error takes the place of the call. It must be safe for concurrent
+// use.
+type Hook func(call, name string) error
+
+type key struct{}
+
+// With returns a context under which system calls ask hook first.
+func With(ctx context.Context, hook Hook) context.Context {
+	return context.WithValue(ctx, key{}, hook)
+}
+
+// At asks the hook of ctx, if there is one.
+func At(ctx context.Context, call, name string) error {
+	if hook, ok := ctx.Value(key{}).(Hook); ok {
+		return hook(call, name)
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/savepoint-tools/spt/internal/fault"
+)
+
+// disk makes the system calls that change something. Each asks package fault
+// first, so that a test can stop between any two of them.
+type disk struct{ ctx context.Context }
+
+func (d disk) mkdir(name string) error {
+	if err := fault.At(d.ctx, "mkdir", name); err != nil {
+		return err
+	}
+	return os.Mkdir(name, 0o777)
+}
+
+// create makes a new file.
+func (d disk) create(name string) (*os.File, error) {
+	if err := fault.At(d.ctx, "create", name); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+}
+
+func (d disk) write(f *os.File, p []byte) (int, error) {
+	if err := fault.At(d.ctx, "write", f.Name()); err != nil {
+		return 0, err
+	}
+	return f.Write(p)
+}
+
+// copy lets the kernel move bytes into f.
+func (d disk) copy(f *os.File, r io.Reader) (int64, error) {
+	if err := fault.At(d.ctx, "copy", f.Name()); err != nil {
+		return 0, err
+	}
+	return f.ReadFrom(r) // knows copy_file_range
+}
+
+func (d disk) sync(f *os.File) error {
+	if err := fault.At(d.ctx, "sync", f.Name()); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// syncFolder makes the names in a folder durable.
+func (d disk) syncFolder(dir string) error {
+	if err := fault.At(d.ctx, "sync folder", dir); err != nil {
+		return err
+	}
+	return syncFolder(dir)
+}
+
+func (d disk) link(old, new string) error {
+	if err := fault.At(d.ctx, "link", new); err != nil {
+		return err
+	}
+	return os.Link(old, new)
+}
+
+func (d disk) remove(name string) error {
+	if err := fault.At(d.ctx, "remove", name); err != nil {
+		return err
+	}
+	return os.Remove(name)
+}
+
+// removeAll removes a file, or a folder with all in it. It follows no links.
+func (d disk) removeAll(name string) error {
+	if fi, err := os.Lstat(name); err == nil && fi.IsDir() {
+		entries, err := os.ReadDir(name)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			below := name + string(os.PathSeparator) + e.Name()
+			if err := fault.At(d.ctx, "remove", below); err != nil {
+				return err
+			}
+			if err := os.RemoveAll(below); err != nil {
+				return err
+			}
+		}
+	}
+	err := d.remove(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (d disk) rename(old, new string) error {
+	if err := fault.At(d.ctx, "rename", new); err != nil {
+		return err
+	}
+	return os.Rename(old, new)
+}
+
+// renameOnto renames, also a folder onto an empty one.
+func (d disk) renameOnto(old, new string) error {
+	if err := fault.At(d.ctx, "rename", new); err != nil {
+		return err
+	}
+	return renameOnto(old, new)
+}
+
+// renameNoReplace renames, but never onto something; errors.ErrUnsupported where
+// the system or the file system has no such call.
+func (d disk) renameNoReplace(old, new string) error {
+	if err := fault.At(d.ctx, "rename new", new); err != nil {
+		return err
+	}
+	return renameNoReplace(old, new)
+}
+
+// place renames a temporary file to its name.
+func (d disk) place(temp, name string, ifAbsent bool) error {
+	if ifAbsent {
+		return d.moveExclusive(temp, name, false)
+	}
+	return d.rename(temp, name)
+}
+
+// moveExclusive renames, but never onto something. Where the system has no such
+// call, a file gets a second name and loses the first; where there are no links
+// either, the new name is first taken with an empty file (or folder), which the
+// rename then replaces: whoever took it has won.
+func (d disk) moveExclusive(old, new string, folder bool) error {
+	if err := d.renameNoReplace(old, new); !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return d.moveWithoutCall(old, new, folder)
+}
+
+func (d disk) moveWithoutCall(old, new string, folder bool) error {
+	if folder {
+		if err := d.mkdir(new); err != nil {
+			return err
+		}
+	} else {
+		err := d.link(old, new)
+		if err == nil {
+			return d.remove(old)
+		}
+		if errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		f, err := d.create(new)
+		if err != nil {
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return errors.Join(err, d.remove(new))
+		}
+	}
+	if err := d.renameOnto(old, new); err != nil {
+		return errors.Join(err, d.remove(new)) // only what was made above: it is empty
+	}
+	return nil
+}
