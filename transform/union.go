@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"math/bits"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
@@ -342,20 +341,15 @@ func (c *census) walk(ctx context.Context, p pass, some func([]elementMet) error
 // listDigest is the digest of the elements of a subtask: as a multiset, whose
 // order does not count, and as a list.
 type listDigest struct {
-	n    int64
-	bag  digest // the sum of the digests of the elements, modulo 2^128
+	bag  format.Multiset
 	hash maphash.Hash
 }
 
 func (l *listDigest) start(h hasher) { l.hash.SetSeed(h.a) }
 
-// add appends an element: all 128 bits of its digest. A sum, unlike an exclusive
-// or, keeps elements that come an even number of times.
+// add appends an element: all 128 bits of its digest.
 func (l *listDigest) add(d digest) {
-	l.n++
-	var carry uint64
-	l.bag.lo, carry = bits.Add64(l.bag.lo, d.lo, 0)
-	l.bag.hi, _ = bits.Add64(l.bag.hi, d.hi, carry)
+	l.bag.Add(d.hi, d.lo)
 	var p [16]byte
 	binary.LittleEndian.PutUint64(p[:], d.hi)
 	binary.LittleEndian.PutUint64(p[8:], d.lo)
@@ -363,9 +357,6 @@ func (l *listDigest) add(d digest) {
 }
 
 func (l *listDigest) sum() uint64 { return l.hash.Sum64() }
-
-// sameBag reports whether two lists hold the same elements, each equally often.
-func (l *listDigest) sameBag(o *listDigest) bool { return l.n == o.n && l.bag == o.bag }
 
 func gcd(a, b uint64) uint64 {
 	for b != 0 {
@@ -380,10 +371,10 @@ func (r *UnionReport) judge(u *unionState, alike bool, lists []listDigest, commo
 	r.MaxFactor = int64(common)
 	r.Equal = alike && len(lists) > 0 && len(lists) == u.expected
 	r.SameOrder = true
-	r.Fewest = lists[0].n
+	r.Fewest = lists[0].bag.N
 	for i := range lists {
-		r.Fewest, r.Most = min(r.Fewest, lists[i].n), max(r.Most, lists[i].n)
-		if !lists[i].sameBag(&lists[0]) || i > 0 && u.subtasks[i] == u.subtasks[i-1] {
+		r.Fewest, r.Most = min(r.Fewest, lists[i].bag.N), max(r.Most, lists[i].bag.N)
+		if lists[i].bag != lists[0].bag || i > 0 && u.subtasks[i] == u.subtasks[i-1] {
 			r.Equal = false
 		}
 		if lists[i].sum() != lists[0].sum() {
