@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"math"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/number"
 )
 
 // Verdict is what a union state looks like.
@@ -72,6 +74,30 @@ func (r *UnionReport) Repeats() bool { return r.Verdict == VerdictNotSure && r.a
 // suspicious when the values are equal.
 func (r *UnionReport) Suspicious() bool {
 	return r.Repeats() && r.Elements >= 2*r.Distinct && r.Elements > int64(r.Subtasks)
+}
+
+// Numbers says how often the elements come, and how many a subtask holds.
+func (r *UnionReport) Numbers() string {
+	span := func(lo, hi int64) string {
+		if lo == hi {
+			return number.Count(lo)
+		}
+		return number.Count(lo) + " to " + number.Count(hi)
+	}
+	text := fmt.Sprintf("%s elements, %s different, each %s times", number.Count(r.Elements), number.Count(r.Distinct), span(r.MinCopies, r.MaxCopies))
+	if r.Subtasks == 1 {
+		return text + ", in one subtask"
+	}
+	return text + fmt.Sprintf(", %s in each of %d subtasks", span(r.Fewest, r.Most), r.Subtasks)
+}
+
+// Capped multiplies numbers that are not negative; more than an int64 holds is
+// the largest one.
+func Capped(a, b int64) int64 {
+	if a > 0 && b > math.MaxInt64/a {
+		return math.MaxInt64
+	}
+	return a * b
 }
 
 // unionState is one union (or broadcast) state and its handles, in the order of
