@@ -106,3 +106,35 @@ func judgeOnce(t *testing.T, f *Flink, s Snapshot, lists [][]string) {
 		})
 	}
 }
+
+// Restores at parallelisms 2, 4 and 6: each element comes 48 times, which is no
+// power of 6. Dividing by what is proven leaves 8 of each; one list holds 8 too.
+func TestPruneAfterThreeParallelisms(t *testing.T) {
+	options := Options{Shape: "union-readded", Parallelism: 6, Via: []int{2, 2, 4}, Elements: 6, Seed: 54}
+	eachVersion(t, func(t *testing.T, version Version) {
+		f := Use(t, version)
+		s := Make(t, f, options)
+		want := slices.Compact(slices.Sorted(slices.Values(slices.Concat(unionLists(t, s)...))))
+		if len(want) != options.Elements {
+			t.Fatalf("%d different elements", len(want))
+		}
+		snap := opened(t, s)
+		for keep, copies := range map[transform.Keep]int{transform.KeepDistinct: 1, transform.KeepCopies: 8, transform.KeepFirstSubtask: 8, transform.KeepModulo: 8} {
+			sp, pruned, err := transform.PruneUnions(context.Background(), inputOf(snap), transform.PruneOptions{Keep: keep})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := pruned[0]; r.Verdict != transform.VerdictProduct || r.MinCopies != 48 || r.MaxCopies != 48 || r.Factor != 6 || r.MaxFactor != 48 ||
+				r.MinKept != int64(copies) || r.MaxKept != int64(copies) || r.Remaining() != int64(copies-1)*r.Distinct {
+				t.Errorf("%s: %+v", keep, r)
+			}
+			out, rewritten := standsFor(t, s)
+			seal(t, snap.View(sp), out, writer.Options{})
+			for _, sub := range operatorNamed(t, Restore(t, f, rewritten, Choices{Parallelism: 6}), "union").Subtasks {
+				if got := slices.Sorted(slices.Values(sub.OperatorState["offsets"].Raw)); !slices.Equal(got, slices.Sorted(slices.Values(slices.Repeat(want, copies)))) {
+					t.Errorf("%s: subtask %d is handed %d elements, not each of %d %d times", keep, sub.Index, len(got), len(want), copies)
+				}
+			}
+		}
+	})
+}
