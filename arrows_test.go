@@ -40,8 +40,9 @@ var arrows = []arrow{
 	{"storage", []string{"storage/...", "internal/fault"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"reader", []string{"format/...", "storage/..."}, noFiles},
 	{"writer", []string{"format/...", "storage/...", "reader"}, noFiles},
-	{"transform", []string{"format", "format/summary", "format/flink/assign", "format/flink/types"}, noFiles},
-	{"internal/ui", nil, []string{"net", "net/...", "log", "log/..."}},
+	{"transform", []string{"format", "format/summary", "format/flink/assign", "format/flink/types", "internal/number"}, noFiles},
+	{"internal/number", nil, noOutside},
+	{"internal/ui", []string{"internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/tally", nil, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/fault", nil, noOutside},                                                              // armed by tests only
 	{"internal/testenv", nil, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only

@@ -11,6 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/number"
 )
 
 // Severity is how bad a finding is.
@@ -98,8 +99,9 @@ func (r *CheckReport) Sort() {
 
 // Check says whether a job would restore from a snapshot, as far as that can be
 // told without Flink. It reads the description of the snapshot, the first bytes
-// of its streams, which describe the states in them, and elements of union state
-// whose lengths look as if it had been multiplied; no entry of keyed state.
+// of its streams, which describe the states in them, and the elements of union
+// state: of up to 64 MiB, and of more where their lengths look as if it had been
+// multiplied; no entry of keyed state.
 func Check(ctx context.Context, in Input, o CheckOptions) (*CheckReport, error) {
 	c := &checker{in: in, o: o, report: &CheckReport{}, described: map[*format.Operator]*described{}}
 	if o.Like != nil && (o.Job == nil || !o.Job.Whole) {
@@ -344,9 +346,13 @@ func (c *checker) finished(op *format.Operator, p int32) {
 	}
 }
 
-// maxUnionHanded is from how many bytes on it is worth a warning what a union
-// state takes in all subtasks together.
-const maxUnionHanded = 64 << 20
+// LargeUnion is from how many bytes on a restore that hands out a union state is
+// worth a warning: those that all subtasks are handed together.
+const LargeUnion = 64 << 20
+
+// maxUnionRead is how many bytes of a union state a check reads whose lengths do
+// not show that restores may have multiplied it.
+const maxUnionRead = 64 << 20
 
 // states looks at operator states: union state that grows, broadcast copies
 // that differ.
@@ -359,52 +365,74 @@ func (c *checker) states(ctx context.Context, op *format.Operator, p int32) erro
 		if st.Kind != summary.Union || st.Elements == 0 || p < 2 {
 			continue
 		}
-		f := CheckFinding{Severity: SeverityNote, Code: "union", Operator: op, State: st.Name,
-			Message: fmt.Sprintf("each of %d subtasks is handed all %d elements (%d bytes): %d in all (%d bytes)", p, st.Elements, st.Bytes, st.Elements*int64(p), st.Bytes*int64(p))}
-		copies, err := c.copies(ctx, op, st)
-		if err != nil {
+		if err := c.union(ctx, op, st, p); err != nil {
 			return err
 		}
-		switch {
-		case copies != "":
-			f.Severity, f.Code = SeverityWarning, "union-multiplied"
-			f.Message = fmt.Sprintf("%s; %s, which the next snapshot will hold if the job adds them again", copies, f.Message)
-			f.Advice = "spt prune-union finds and removes the copies"
-		case st.Bytes*int64(p) > maxUnionHanded:
-			f.Severity, f.Code = SeverityWarning, "union-large"
-			f.Advice = "a list state is handed out once; see spt prune-union"
-		}
-		c.add(f)
 	}
 	return c.broadcast(ctx, op)
 }
 
-// copies says how restores have multiplied a union state, or "". Elements are
-// read where their lengths, which cost nothing, leave that open.
-func (c *checker) copies(ctx context.Context, op *format.Operator, st *summary.State) (string, error) {
-	if !st.MayBeMultiplied {
-		return "", nil
+// union says what a restore hands out of a union state, and what its elements
+// show of restores before.
+func (c *checker) union(ctx context.Context, op *format.Operator, st *summary.State, p int32) error {
+	bytes := Capped(st.Bytes, int64(p))
+	f := CheckFinding{Severity: SeverityNote, Code: "union", Operator: op, State: st.Name,
+		Message: fmt.Sprintf("a restore hands each of %d subtasks all %s elements (%s): %s elements, %s in total",
+			p, number.Count(st.Elements), number.Bytes(st.Bytes), number.Count(Capped(st.Elements, int64(p))), number.Bytes(bytes))}
+	r, err := c.unionReport(ctx, op, st)
+	if err != nil {
+		return err
+	}
+	switch {
+	case r == nil && st.MayBeMultiplied:
+		f.Severity, f.Code = SeverityWarning, "union-multiplied"
+		f.Message = fmt.Sprintf("its %d subtasks hold elements of the same lengths, so a restore may have multiplied them; %s, which the next snapshot will hold if the job adds them again", st.Subtasks, f.Message)
+		f.Advice = "spt prune-union reads the elements, finds duplicates and removes them"
+	case r != nil && r.Verdict == VerdictProduct:
+		times := number.Count(r.MinCopies) + " times"
+		if r.MinCopies != r.MaxCopies {
+			times = fmt.Sprintf("%s to %s times", number.Count(r.MinCopies), number.Count(r.MaxCopies))
+		}
+		f.Severity, f.Code = SeverityWarning, "union-multiplied"
+		f.Message = fmt.Sprintf("restores multiplied it: each of its %s different elements comes %s; %s, which the next snapshot will hold if the job adds them again", number.Count(r.Distinct), times, f.Message)
+		f.Advice = "spt prune-union finds the duplicates and removes them"
+	case r != nil && r.Suspicious():
+		f.Severity, f.Code = SeverityWarning, "union-repeats"
+		f.Message = fmt.Sprintf("restores may have multiplied it, which is not proven because %s: %s; %s", r.Why, r.Numbers(), f.Message)
+		f.Advice = "spt cat --distinct shows how often each element comes; spt prune-union --keep distinct --accept-unproven keeps one of each"
+	case r != nil && r.Repeats():
+		f.Message = fmt.Sprintf("elements repeat: %s; %s", r.Numbers(), f.Message)
+		f.Advice = "spt cat --distinct shows how often each element comes"
+	}
+	if bytes >= LargeUnion && f.Severity == SeverityNote {
+		f.Severity, f.Code = SeverityWarning, "union-large"
+		f.Advice = "every subtask loads all of it: a list state is handed out once; spt prune-union shows whether duplicates can be removed"
+	}
+	c.add(f)
+	return nil
+}
+
+// unionReport reads the elements of a union state, or returns nil where they are
+// not read: they cannot be, or nothing asks for it.
+func (c *checker) unionReport(ctx context.Context, op *format.Operator, st *summary.State) (*UnionReport, error) {
+	if !st.Alike && st.Bytes > maxUnionRead {
+		return nil, nil
 	}
 	one := c.in
 	one.Savepoint = &format.Savepoint{Operators: []*format.Operator{op}}
 	reports, err := DiagnoseUnions(ctx, one, UnionOptions{States: format.ByName(st.Name)})
 	switch {
 	case ctx.Err() != nil || errors.Is(err, format.ErrChanged):
-		return "", err
+		return nil, err
 	case err != nil:
 		if !format.NoFile(err) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit) {
 			c.unreadable(op, err)
 		}
-		return fmt.Sprintf("its %d subtasks hold elements of the same lengths in the same order, so a restore may have multiplied them", st.Subtasks), nil
-	case len(reports) == 1 && reports[0].Verdict == VerdictProduct:
-		r := reports[0]
-		times := fmt.Sprintf("%d times", r.Factor)
-		if r.MinCopies != r.Factor || r.MaxCopies != r.Factor {
-			times += " or a multiple of that"
-		}
-		return fmt.Sprintf("restores multiplied it: each of its %d different elements comes %s", r.Distinct, times), nil
+		return nil, nil
+	case len(reports) != 1:
+		return nil, nil
 	}
-	return "", nil
+	return reports[0], nil
 }
 
 // broadcast compares the copies of broadcast states: who restores at another

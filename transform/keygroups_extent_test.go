@@ -61,8 +61,7 @@ func TestKeyGroupExtents(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s %q to %d: %v", kind, shape, to, err)
 				}
-				out := base
-				out.Savepoint = sp
+				out := sp
 				if d := differences(diffOf(t, base, out, keyedOnly)); len(d) > 0 {
 					t.Errorf("%s %q to %d: %q", kind, shape, to, d)
 				}
@@ -160,8 +159,7 @@ func TestRawKeyGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared := whole
-	shared.Savepoint = sp
+	shared := sp
 	copied := shared
 	copied.Savepoint, err = sp.MapStreams(func(_ format.Place, s format.Stream) (format.Stream, error) {
 		c := *s.(*format.Inline)

@@ -6,55 +6,18 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/savepoint-tools/spt/internal/number"
 )
 
 const nothing = "–" // where a number would say nothing
 
 // Bytes returns n in the largest IEC unit that leaves a number of at least 1: "212 B", "95.4 MiB". From KiB on
 // there is one decimal, rounded half up.
-func Bytes(n int64) string {
-	sign, u := split(n)
-	if u < 1024 {
-		return fmt.Sprintf("%s%d B", sign, u)
-	}
-	const units = "KMGTPE"
-	i := 0
-	for i+1 < len(units) && u>>(10*(i+2)) > 0 {
-		i++
-	}
-	unit := uint64(1) << (10 * (i + 1))
-	whole, tenths := u/unit, (u%unit*10+unit/2)/unit // below 2^60 * 10 + 2^59: fits
-	if tenths == 10 {
-		whole, tenths = whole+1, 0
-	}
-	if whole == 1024 && i+1 < len(units) { // 1023.97 KiB is 1.0 MiB, not 1024.0 KiB
-		whole, i = 1, i+1
-	}
-	return fmt.Sprintf("%s%d.%d %ciB", sign, whole, tenths, units[i])
-}
+func Bytes(n int64) string { return number.Bytes(n) }
 
 // Count returns n with its thousands separated: "1,000,000".
-func Count(n int64) string {
-	sign, u := split(n)
-	digits := strconv.FormatUint(u, 10)
-	var b strings.Builder
-	b.WriteString(sign)
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
-}
-
-// split keeps the magnitude of the smallest int64, which has no positive twin.
-func split(n int64) (sign string, magnitude uint64) {
-	if n < 0 {
-		return "-", -uint64(n)
-	}
-	return "", uint64(n)
-}
+func Count(n int64) string { return number.Count(n) }
 
 // Signed returns a difference with its sign: Signed(n, Bytes) is "+94.4 MiB". Zero has none.
 func Signed(n int64, format func(int64) string) string {

@@ -73,6 +73,12 @@ A rescale orders blocks as Flink does where the snapshot stands: at IN, unless
 the step says at: URI. One by one, each command would do so where the result of
 the one before stands.
 
+prune-union comes before steps that move elements or change what a restore does
+with them, such as rescale, set --mode and a filter on subtask or index: after
+them it cannot be proven any more that restores multiplied a state. A recipe with
+another order is refused where that makes a difference. Where prune-union leaves
+a state that repeats elements as it is, the result is partial (exit 1).
+
 With a relocate step references are kept as they are, as by --keep-references.
 It belongs at the end: later steps look for files where it says they are.`,
 		Example: `  spt apply sp-001 --recipe fix.yaml
@@ -122,7 +128,7 @@ func (o *applyOptions) run(ctx context.Context, env *Env, args []string) error {
 
 // apply makes the edits one after another.
 func (r *recipe) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
-	own := *env // steps teach it uids
+	own := *env // steps teach it uids, and what they changed
 	res := &EditResult{Changes: []EditChange{}}
 	before, err := summary.Of(ctx, snap.Savepoint)
 	if err != nil {
@@ -141,7 +147,10 @@ func (r *recipe) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*f
 			Step: s.word, Line: s.line, Changes: done.Changes, Remarks: done.Remarks,
 			OperatorsBefore: len(before.Operators), OperatorsAfter: len(after.Operators), BytesBefore: before.Bytes.State(), BytesAfter: after.Bytes.State(),
 		})
-		snap, before = snap.View(sp), after
+		res.skipped = append(res.skipped, done.skipped...)
+		view := snap.View(sp)
+		own.remember(s, snap, view)
+		snap, before = view, after
 	}
 	return snap.Savepoint, res, nil
 }

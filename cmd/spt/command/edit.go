@@ -21,6 +21,8 @@ type EditResult struct {
 	MetadataBefore int64        `json:"metadata_bytes_before,omitempty"`
 	MetadataAfter  int64        `json:"metadata_bytes_after,omitempty"`
 	Write          *WriteResult `json:"write"`
+
+	skipped []string // what was asked for and left as it is: the result is partial
 }
 
 // EditChange is one change.
@@ -77,7 +79,13 @@ func sealEdit(ctx context.Context, env *Env, o writeOptions, in, out string, sna
 	if err := renderEdit(env, r, o.dryRun); err != nil {
 		return err
 	}
-	return incomplete(plan)
+	if err := incomplete(plan); err != nil {
+		return err
+	}
+	if len(r.skipped) > 0 {
+		return &findings{"left as it is: " + shorten(r.skipped)}
+	}
+	return nil
 }
 
 func renderEdit(env *Env, r *EditResult, dryRun bool) error {

@@ -37,6 +37,7 @@ type Env struct {
 	files     []string          // see learnFiles
 	hideFiles *strings.Replacer // the same
 	sides     sideFiles
+	earlier   []*earlierEdit // of the recipe that is applied
 }
 
 // OSEnv is the environment of the process.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,8 +34,8 @@ func (o *pruneOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.states, "state", nil, "only union states of this name; globs; repeatable")
 	fs.StringVar(&o.keep, "keep", "", "with OUT: which elements stay, `distinct|copies|first-subtask|modulo`")
 	fs.StringVar(&o.place, "place", string(transform.PlaceStay), "where they go: `stay|first|spread`")
-	fs.BoolVar(&o.compact, "compact", false, "all kept elements into one handle; the others let go of the state")
-	fs.BoolVar(&o.acceptUnproven, "accept-unproven", false, "prune what is not proven to be a product of restores too")
+	fs.BoolVar(&o.compact, "compact", false, "put all kept elements into one handle and drop the state from the others")
+	fs.BoolVar(&o.acceptUnproven, "accept-unproven", false, "prune also what is not proven to be a product of restores")
 	fs.Int64Var(&o.elements, "elements", 10_000, "without IN: elements at the start")
 	fs.Int32Var(&o.parallelism, "parallelism", 100, "without IN: parallelism of each restore; with IN: the one that costs are estimated for (default: the operator's)")
 	fs.IntVar(&o.restores, "restores", 1, "without IN: how many restores")
@@ -85,22 +86,30 @@ func newPruneUnionCommand(env *Env) *cobra.Command {
 	var o pruneOptions
 	cmd := &cobra.Command{
 		Use:   "prune-union [IN [OUT]]",
-		Short: "Find and remove the copies in union state that restores have multiplied",
+		Short: "Find and remove duplicates in union state that restores multiplied",
 		Long: `Union state hands every element to every subtask when a job restores. A job that
 adds again what it is handed multiplies it by its parallelism with each restore.
 
-Without OUT it reads every element of union state and says how often each comes,
-and how sure it is that restores are the reason: every subtask holds the same
-list, and each element comes a power of the parallelism times.
+Without OUT it reads every element of union state and reports how often each
+comes. Restores are proven to be the reason where every subtask holds the same
+elements, each equally often. The order does not count: from about 10 subtasks on
+Flink hands the elements to some subtasks in another order than to the others.
+It warns of states of which a restore hands out 64 MiB or more, to all subtasks
+together.
 
-With OUT it removes copies by the policy that --keep names:
-  distinct       the first of each equal element
-  copies         how often each comes, divided by the proven factor, so that
-                 honest repetitions survive
-  first-subtask  the list of the first subtask; only where all are equal
-  modulo         in subtask i the elements of its own list whose number modulo
-                 the parallelism is i; only where all lists are equal
-What does not look like a product of restores is left as it is and named (exit
+With OUT it removes duplicates by the policy that --keep names:
+  distinct       keeps the first of each equal element
+  copies         divides how often each comes by the largest power of the
+                 parallelism that divides all counts, so that elements which the
+                 job itself repeats stay repeated
+  first-subtask  keeps the list of the first subtask; only where all subtasks
+                 hold the same elements
+  modulo         keeps the list of the first subtask, element i in subtask i
+                 modulo the parallelism; only where all subtasks hold the same
+                 elements
+All but distinct can leave duplicates: those of restores at other parallelisms,
+those of earlier restores, those of the job. What remains is reported.
+What is not proven to be a product of restores is left as it is and named (exit
 1), or refused where --state picked it, unless --accept-unproven.
 
 Without IN it shows how union state grows.`,
@@ -177,8 +186,12 @@ type UnionRow struct {
 	MaxCopies     int64  `json:"max_copies"`
 	Bytes         int64  `json:"bytes"`
 	DistinctBytes int64  `json:"distinct_bytes"`
-	Equal         bool   `json:"subtasks_equal" jsonschema:"description=every subtask holds the same list"`
+	Equal         bool   `json:"subtasks_equal" jsonschema:"description=every subtask holds the same elements, each equally often, in any order"`
+	SameOrder     bool   `json:"subtasks_same_order" jsonschema:"description=and in the same order"`
+	Fewest        int64  `json:"min_in_subtask" jsonschema:"description=elements of the subtask that holds the fewest"`
+	Most          int64  `json:"max_in_subtask" jsonschema:"description=elements of the subtask that holds the most"`
 	Factor        int64  `json:"factor" jsonschema:"description=largest power of the number of subtasks that divides every count; 1 if none"`
+	MaxFactor     int64  `json:"max_factor" jsonschema:"description=greatest common divisor of the counts: restores at any parallelisms multiplied all elements by no more than this; 0 if there is no element"`
 	Verdict       string `json:"verdict" jsonschema:"enum=restore product,enum=not sure,enum=nothing repeats,enum=copies equal,enum=copies differ"`
 	Why           string `json:"why"`
 	HandedOut     int64  `json:"handed_out" jsonschema:"description=elements that a restore hands to all subtasks together"`
@@ -188,7 +201,14 @@ type UnionRow struct {
 	KeptBytes *int64 `json:"kept_bytes,omitempty"`
 	// HandedOutAfter is HandedOut of what is kept.
 	HandedOutAfter *int64 `json:"handed_out_after,omitempty"`
-	Skipped        string `json:"skipped,omitempty" jsonschema:"description=why it is left as it is"`
+	// MinKept and MaxKept say how often an element comes after pruning.
+	MinKept      int64  `json:"kept_min_copies,omitempty" jsonschema:"description=how often an element that stays comes at least"`
+	MaxKept      int64  `json:"kept_max_copies,omitempty" jsonschema:"description=and at most"`
+	Remaining    int64  `json:"remaining_duplicates,omitempty" jsonschema:"description=elements that stay beyond one of each"`
+	RemainingWhy string `json:"remaining_why,omitempty" jsonschema:"description=of a state that was pruned: why duplicates remain"`
+	Skipped      string `json:"skipped,omitempty" jsonschema:"description=why it is left as it is"`
+
+	restoredAt int64 // the parallelism that HandedOut is for
 }
 
 // PruneResult is the answer of prune-union with OUT.
@@ -212,8 +232,16 @@ func (o *pruneOptions) unionRow(env *Env, r *transform.UnionReport) UnionRow {
 	return UnionRow{
 		Operator: env.label(r.Operator), ID: r.Operator.ID.String(), State: env.text(r.State), Kind: "union", Subtasks: r.Subtasks,
 		Elements: r.Elements, Distinct: r.Distinct, MinCopies: r.MinCopies, MaxCopies: r.MaxCopies, Bytes: r.Bytes, DistinctBytes: r.DistinctBytes,
-		Equal: r.Equal, Factor: r.Factor, Verdict: string(r.Verdict), Why: r.Why,
-		HandedOut: capMul(r.Elements, p), HandedBytes: capMul(r.Bytes, p),
+		Equal: r.Equal, SameOrder: r.SameOrder, Fewest: r.Fewest, Most: r.Most, Factor: r.Factor, MaxFactor: r.MaxFactor, Verdict: string(r.Verdict), Why: r.Why,
+		HandedOut: capMul(r.Elements, p), HandedBytes: capMul(r.Bytes, p), restoredAt: p,
+	}
+}
+
+// chooses reports whether --state, and a Selector of what --operator chose, choose
+// a state.
+func (o *pruneOptions) chooses(operators format.Selector) func(*format.Operator, string) bool {
+	return func(op *format.Operator, state string) bool {
+		return slices.Contains(operators, op.ID.String()) && matches(o.states, state)
 	}
 }
 
@@ -265,6 +293,7 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 	for _, r := range reports {
 		rows = append(rows, o.unionRow(env, r))
 	}
+	unions := rows
 	broadcasts, err := transform.DiagnoseBroadcasts(ctx, input, transform.UnionOptions{Operators: choose, States: o.states})
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)
@@ -279,7 +308,7 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 	if err := unionTable(env, rows); err != nil {
 		return err
 	}
-	if err := diagnoseEnd(env, in, rows); err != nil {
+	if err := o.diagnoseEnd(env, in, reports, unions); err != nil {
 		return err
 	}
 	return broadcastText(env, broadcasts)
@@ -289,7 +318,7 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 func broadcastRow(env *Env, b *transform.BroadcastReport) UnionRow {
 	r := UnionRow{
 		Operator: env.label(b.Operator), ID: b.Operator.ID.String(), State: env.text(b.State), Kind: "broadcast",
-		Distinct: int64(len(b.Versions)), Bytes: b.Bytes, Factor: 1, Equal: len(b.Versions) <= 1,
+		Distinct: int64(len(b.Versions)), Bytes: b.Bytes, Factor: 1, Equal: len(b.Versions) <= 1, SameOrder: len(b.Versions) <= 1,
 		Verdict: "copies equal", Why: "every subtask holds the same map",
 	}
 	for _, v := range b.Versions {
@@ -302,6 +331,7 @@ func broadcastRow(env *Env, b *transform.BroadcastReport) UnionRow {
 		r.MaxCopies = max(r.MaxCopies, n)
 	}
 	r.Subtasks = int(r.Elements)
+	r.Fewest, r.Most, r.MaxFactor = 1, 1, 1
 	r.HandedOut, r.HandedBytes = r.Elements, r.Bytes
 	if !r.Equal {
 		r.Verdict, r.Why = "copies differ", versionsText(b)
@@ -375,6 +405,8 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 		kept, bytes := p.Kept, p.BytesAfter
 		after := capMul(kept, o.restoredAt(p.Operator))
 		row.Kept, row.KeptBytes, row.HandedOutAfter = &kept, &bytes, &after
+		row.MinKept, row.MaxKept, row.Remaining = p.MinKept, p.MaxKept, p.Remaining()
+		row.RemainingWhy = remaining(p, transform.Keep(o.keep))
 		res.States = append(res.States, row)
 		if p.Skipped != "" && p.Verdict != transform.VerdictSound {
 			skipped = append(skipped, fmt.Sprintf("%s/%s (%s)", ui.Quote(row.Operator), ui.Quote(row.State), p.Skipped))
@@ -423,14 +455,8 @@ func (o *pruneOptions) renderPrune(env *Env, r *PruneResult) error {
 	if err := t.Write(env.Stdout, env.term()); err != nil {
 		return err
 	}
-	var before, after int64
-	for _, s := range r.States {
-		before, after = before+s.HandedOut, after+*s.HandedOutAfter
-	}
-	if before != after {
-		if _, err := fmt.Fprintf(env.Stdout, "\na restore hands out %s → %s elements, to all subtasks together\n", ui.Count(before), ui.Count(after)); err != nil {
-			return err
-		}
+	if _, err := fmt.Fprint(env.Stdout, o.prunedText(env, r.States)); err != nil {
+		return err
 	}
 	if r.MetadataBefore > 0 {
 		if _, err := fmt.Fprintf(env.Stdout, "_metadata %s → %s\n", ui.Bytes(r.MetadataBefore), ui.Bytes(r.MetadataAfter)); err != nil {
@@ -440,13 +466,44 @@ func (o *pruneOptions) renderPrune(env *Env, r *PruneResult) error {
 	return writeText(env, env.Stdout, r.Write, o.dryRun)
 }
 
+// prunedText says which duplicates remain and what a restore hands out.
+func (o *pruneOptions) prunedText(env *Env, rows []UnionRow) string {
+	var b strings.Builder
+	style := env.term().Style()
+	var before, after, bytesBefore, bytesAfter int64
+	for _, s := range rows {
+		before, after = before+s.HandedOut, after+*s.HandedOutAfter
+		bytesBefore += s.HandedBytes
+		bytesAfter += capMul(*s.KeptBytes, s.restoredAt)
+		if s.RemainingWhy != "" {
+			fmt.Fprintf(&b, "\n%s %s/%s: %s.\n", style.Look("!"), ui.Quote(s.Operator), ui.Quote(s.State), s.RemainingWhy)
+		}
+	}
+	if before != after {
+		fmt.Fprintf(&b, "\na restore hands out %s → %s elements, %s → %s, to all subtasks together\n", ui.Count(before), ui.Count(after), ui.Bytes(bytesBefore), ui.Bytes(bytesAfter))
+	}
+	for _, s := range rows {
+		if n := capMul(*s.KeptBytes, s.restoredAt); n >= transform.LargeUnion {
+			fmt.Fprintf(&b, "%s\n", largeUnion(style, &s, *s.Kept, n))
+		}
+	}
+	return b.String()
+}
+
+// largeUnion warns of a state of which a restore hands out much.
+func largeUnion(style ui.Style, s *UnionRow, elements, handed int64) string {
+	return fmt.Sprintf("%s %s/%s: a restore at parallelism %s hands all %s to every subtask: %s in total.", style.Look("!"), ui.Quote(s.Operator), ui.Quote(s.State),
+		ui.Count(s.restoredAt), ui.Plural(elements, "element"), ui.Bytes(handed))
+}
+
 func unionHeader() []string {
-	return []string{"operator", "id", "state", "kind", "subtasks", "elements", "distinct", "min_copies", "max_copies", "bytes", "distinct_bytes", "subtasks_equal", "factor", "verdict", "why"}
+	return []string{"operator", "id", "state", "kind", "subtasks", "elements", "distinct", "min_copies", "max_copies", "bytes", "distinct_bytes", "subtasks_equal", "factor", "verdict", "why", "subtasks_same_order", "min_in_subtask", "max_in_subtask", "max_factor"}
 }
 
 func unionCells(r *UnionRow) []string {
 	return []string{r.Operator, r.ID, r.State, r.Kind, strconv.Itoa(r.Subtasks), fmt.Sprint(r.Elements), fmt.Sprint(r.Distinct), fmt.Sprint(r.MinCopies), fmt.Sprint(r.MaxCopies),
-		fmt.Sprint(r.Bytes), fmt.Sprint(r.DistinctBytes), strconv.FormatBool(r.Equal), fmt.Sprint(r.Factor), r.Verdict, r.Why}
+		fmt.Sprint(r.Bytes), fmt.Sprint(r.DistinctBytes), strconv.FormatBool(r.Equal), fmt.Sprint(r.Factor), r.Verdict, r.Why,
+		strconv.FormatBool(r.SameOrder), fmt.Sprint(r.Fewest), fmt.Sprint(r.Most), fmt.Sprint(r.MaxFactor)}
 }
 
 func unionTable(env *Env, rows []UnionRow) error {
@@ -482,19 +539,29 @@ func unionTable(env *Env, rows []UnionRow) error {
 	return t.Write(env.Stdout, env.term())
 }
 
-func diagnoseEnd(env *Env, in string, rows []UnionRow) error {
+// diagnoseEnd says of each state what its verdict rests on, and what to do.
+func (o *pruneOptions) diagnoseEnd(env *Env, in string, reports []*transform.UnionReport, rows []UnionRow) error {
 	var b strings.Builder
-	for _, r := range rows {
-		if r.Verdict == string(transform.VerdictSound) {
+	style := env.term().Style()
+	for i, r := range rows {
+		report := reports[i]
+		name := ui.Quote(r.Operator) + "/" + ui.Quote(r.State)
+		switch report.Verdict {
+		case transform.VerdictProduct:
+			fmt.Fprintf(&b, "\n%s: %s.\n%s", name, r.Why, factorText(report))
+			fmt.Fprintf(&b, "--keep distinct on %s would keep %s, %s (%s).\nA restore hands out %s now, %s, to all subtasks together.\n",
+				ui.Quote(r.State), ui.Plural(r.Distinct, "element"), ui.Bytes(r.DistinctBytes), ui.Percent(r.DistinctBytes, r.Bytes), ui.Plural(r.HandedOut, "element"), ui.Bytes(r.HandedBytes))
+			fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s OUT --state %s --keep distinct\n", ui.Quote(in), ui.Quote(r.State))
 			continue
+		case transform.VerdictNotSure:
+			fmt.Fprintf(&b, "\n%s: %s.\n", name, r.Why)
+			if report.Repeats() {
+				fmt.Fprintf(&b, "%s. How often each comes:\n  spt cat %s --state %s --distinct\n", report.Numbers(), ui.Quote(in), ui.Quote(r.State))
+			}
 		}
-		fmt.Fprintf(&b, "\n%s/%s: %s.\n", ui.Quote(r.Operator), ui.Quote(r.State), r.Why)
-		if r.Verdict != string(transform.VerdictProduct) {
-			continue
+		if r.HandedBytes >= transform.LargeUnion {
+			fmt.Fprintf(&b, "\n%s\n", largeUnion(style, &r, r.Elements, r.HandedBytes))
 		}
-		fmt.Fprintf(&b, "--keep distinct on %s would keep %s, %s (%s).\nA restore hands out %s now, %s, to all subtasks together.\n",
-			ui.Quote(r.State), ui.Plural(r.Distinct, "element"), ui.Bytes(r.DistinctBytes), ui.Percent(r.DistinctBytes, r.Bytes), ui.Plural(r.HandedOut, "element"), ui.Bytes(r.HandedBytes))
-		fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s OUT --state %s --keep distinct\n", ui.Quote(in), ui.Quote(r.State))
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())
 	return err

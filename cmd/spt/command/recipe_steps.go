@@ -203,6 +203,15 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 	if err != nil {
 		return nil, nil, err
 	}
+	left := listNow(snap.Savepoint, s.chooses(choose))
+	for _, p := range pruned {
+		if p.Skipped != "" && p.Verdict != transform.VerdictSound {
+			left[stateID{p.Operator.ID, p.State}] = true
+		}
+	}
+	if err := env.wrongOrder(ctx, func(id format.OperatorID, state string) bool { return left[stateID{id, state}] }); err != nil {
+		return nil, nil, err
+	}
 	r := &EditResult{Changes: []EditChange{}}
 	for _, p := range pruned {
 		name := ui.Quote(env.label(p.Operator)) + "/" + ui.Quote(env.text(p.State))
@@ -211,10 +220,16 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 			gone := p.Elements - p.Kept
 			r.Changes = append(r.Changes, EditChange{What: "pruned", Operator: env.label(p.Operator), ID: p.Operator.ID.String(), State: env.text(p.State),
 				Elements: p.Kept, Bytes: p.BytesAfter, Dropped: &gone, DroppedBytes: p.Bytes - p.BytesAfter})
+			if why := remaining(p, transform.Keep(s.keep)); why != "" {
+				r.Remarks = append(r.Remarks, name+": "+why)
+			}
 		case len(s.states) > 0 && p.Verdict != transform.VerdictSound:
 			return nil, nil, &usageError{fmt.Sprintf("%s is not pruned: %s", name, p.Skipped), "accept-unproven: true prunes it all the same; look at its elements first"}
 		default:
 			r.Remarks = append(r.Remarks, fmt.Sprintf("%s is left as it is: %s", name, p.Skipped))
+			if p.Verdict != transform.VerdictSound {
+				r.skipped = append(r.skipped, fmt.Sprintf("%s (%s)", name, p.Skipped))
+			}
 		}
 	}
 	return v.Savepoint, r, nil

@@ -385,12 +385,7 @@ func rescaleState(env *Env, st *transform.StatePlan, to int32) RescaleState {
 }
 
 // capMul multiplies and stops at the largest number.
-func capMul(a, b int64) int64 {
-	if a > 0 && b > (1<<63-1)/a {
-		return 1<<63 - 1
-	}
-	return a * b
-}
+func capMul(a, b int64) int64 { return transform.Capped(a, b) }
 
 func renderRescaleData(env *Env, r *RescaleResult) error {
 	switch env.common.output {

@@ -37,7 +37,7 @@ import org.apache.flink.streaming.api.graph.StreamGraph;
 /** One cluster in this process, and jobs on it, one after the other. */
 final class Runner implements AutoCloseable {
     private static final long PATIENCE = 60_000; // milliseconds for any one step
-    private static final int SLOTS = 16;
+    private static final int SLOTS = 40;
 
     private final MiniCluster cluster;
     private final Path scratch;

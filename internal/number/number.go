@@ -1,0 +1,58 @@
+// Package number writes numbers for people. It is for texts made below the
+// commands, such as findings; internal/ui has the rest.
+//
+//	number.Bytes(100_000_000) // "95.4 MiB"
+//	number.Count(1_000_000)   // "1,000,000"
+package number
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Bytes returns n in the largest IEC unit that leaves a number of at least 1: "212 B", "95.4 MiB". From KiB on
+// there is one decimal, rounded half up.
+func Bytes(n int64) string {
+	sign, u := split(n)
+	if u < 1024 {
+		return fmt.Sprintf("%s%d B", sign, u)
+	}
+	const units = "KMGTPE"
+	i := 0
+	for i+1 < len(units) && u>>(10*(i+2)) > 0 {
+		i++
+	}
+	unit := uint64(1) << (10 * (i + 1))
+	whole, tenths := u/unit, (u%unit*10+unit/2)/unit // below 2^60 * 10 + 2^59: fits
+	if tenths == 10 {
+		whole, tenths = whole+1, 0
+	}
+	if whole == 1024 && i+1 < len(units) { // 1023.97 KiB is 1.0 MiB, not 1024.0 KiB
+		whole, i = 1, i+1
+	}
+	return fmt.Sprintf("%s%d.%d %ciB", sign, whole, tenths, units[i])
+}
+
+// Count returns n with its thousands separated: "1,000,000".
+func Count(n int64) string {
+	sign, u := split(n)
+	digits := strconv.FormatUint(u, 10)
+	var b strings.Builder
+	b.WriteString(sign)
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+// split keeps the magnitude of the smallest int64, which has no positive twin.
+func split(n int64) (sign string, magnitude uint64) {
+	if n < 0 {
+		return "-", -uint64(n)
+	}
+	return "", uint64(n)
+}
