@@ -8,31 +8,24 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
-// Severity says how bad a finding is.
-type Severity string
+// Severity is how bad a finding is.
+type Severity = finding.Severity
 
-// The severities. Notes are worth knowing and no fault: a snapshot with notes
-// only is sound.
+// The severities.
 const (
-	Fault   Severity = "error"   // it will not restore, or state is lost
-	Warning Severity = "warning" // no release of Flink writes this
-	Note    Severity = "note"
+	Fault   = finding.Error
+	Warning = finding.Warning
+	Note    = finding.Note
 )
 
 // Finding is one thing that Verify found.
-type Finding struct {
-	Severity Severity
-	Code     string // stable: "missing-file", "length", "offsets", …
-	Place    string // path inside the snapshot, "" for the whole
-	File     string // reference concerned, if any
-	Message  string
-	Found    string // of a file that is not where it is said to be: where it is
-}
+type Finding = finding.Finding
 
 // Verification is the result of Verify.
 type Verification struct {
@@ -314,7 +307,7 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 		return err // says nothing of the file
 	case errors.Is(err, format.ErrMissing):
 		if !known {
-			v.report(Fault, "missing-file", p.String(), ref.path, "%s", strings.TrimPrefix(err.Error(), ": "))
+			v.report(Fault, "file-missing", p.String(), ref.path, "%s", strings.TrimPrefix(err.Error(), ": "))
 		}
 		return nil
 	case err != nil:
@@ -323,21 +316,21 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 	if !known {
 		v.result.Files++
 		if found.Instead != "" {
-			v.emit(Finding{Note, "moved", p.String(), ref.path, "not where it is said to be; found as " + quote(found.Name), found.Name})
+			v.emit(Finding{Severity: Note, Code: "file-elsewhere", Place: p.String(), File: ref.path, Message: "not at its reference; found as " + quote(found.Name), Found: found.Name})
 		}
 	}
 	switch s := st.(type) {
 	case *format.Segment:
 		if !s.Within(found.Info.Size) {
-			v.report(Fault, "length", p.String(), ref.path, "bytes %d to %d are promised, the file has %d", s.Start, s.Start+s.Length, found.Info.Size)
+			v.report(Fault, "file-length", p.String(), ref.path, "bytes %d to %d are promised, the file has %d", s.Start, s.Start+s.Length, found.Info.Size)
 			return nil
 		}
 	default:
 		if n := st.Size(); n >= 0 && !format.LengthFits(n, found.Info.Size, p.Changelog) {
-			v.report(Fault, "length", p.String(), ref.path, "%d bytes are promised, the file has %d", n, found.Info.Size)
+			v.report(Fault, "file-length", p.String(), ref.path, "%d bytes are promised, the file has %d", n, found.Info.Size)
 			return nil
 		} else if n < -1 {
-			v.report(Warning, "length", p.String(), ref.path, "a length of %d", n)
+			v.report(Warning, "file-length", p.String(), ref.path, "a length of %d", n)
 		}
 	}
 	if known {

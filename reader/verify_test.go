@@ -31,7 +31,7 @@ func TestVerifyCorpus(t *testing.T) {
 		v, found := verify(t, snap)
 		for _, f := range found {
 			all[f.Code]++
-			if f.Code != "moved" || f.Severity != reader.Note || !strings.Contains(dir, "/known/") {
+			if f.Code != "file-elsewhere" || f.Severity != reader.Note || !strings.Contains(dir, "/known/") {
 				t.Errorf("%s: %+v", dir, f)
 			}
 		}
@@ -95,12 +95,12 @@ func TestFindings(t *testing.T) {
 		{"sound key groups", keyed(nil, 0, 3, relative("state", 5), 0, 1, 5), "", "", "", ""},
 		{"changelog file has a byte more", changelog(4), "", "", "", ""},
 		{"changelog file as long as said", changelog(5), "", "", "", ""},
-		{"changelog file", changelog(3), "length", reader.Fault, `operator "uid"/subtask 0/keyed state`, "3 bytes are promised, the file has 5"},
-		{"missing", model(list(relative("gone", 5), 0)), "missing-file", reader.Fault, `operator "uid"/subtask 0/operator state`, "file gone is missing"},
-		{"missing, absolute", model(list(absolute("s3://b/gone", 5), 0)), "missing-file", reader.Fault, "", "s3"},
+		{"changelog file", changelog(3), "file-length", reader.Fault, `operator "uid"/subtask 0/keyed state`, "3 bytes are promised, the file has 5"},
+		{"missing", model(list(relative("gone", 5), 0)), "file-missing", reader.Fault, `operator "uid"/subtask 0/operator state`, "file gone is missing"},
+		{"missing, absolute", model(list(absolute("s3://b/gone", 5), 0)), "file-missing", reader.Fault, "", "s3"},
 		{"hostile", model(list(relative("../x", 5), 0)), "path", reader.Fault, "", "leads outside"},
-		{"longer", model(list(relative("state", 4), 0)), "length", reader.Fault, "", "4 bytes are promised, the file has 5"},
-		{"shorter", model(list(relative("state", 6), 0)), "length", reader.Fault, "", "6 bytes are promised, the file has 5"},
+		{"longer", model(list(relative("state", 4), 0)), "file-length", reader.Fault, "", "4 bytes are promised, the file has 5"},
+		{"shorter", model(list(relative("state", 6), 0)), "file-length", reader.Fault, "", "6 bytes are promised, the file has 5"},
 		{"offset outside", model(list(inline("hello"), 0, 6)), "offsets", reader.Fault, `state "items"`, "1 of 2 offsets lie outside the 5 bytes of the stream, the first is 6 of element 1"},
 		{"negative offset", model(list(inline("hello"), -1, 2)), "offsets", reader.Fault, "", "the first is -1 of element 0"},
 		{"offsets out of order", model(list(inline("hello"), 3, 1)), "offsets", reader.Warning, "", "1 of 2 offsets are smaller than the one before, the first is 1 of element 1"},
@@ -117,7 +117,7 @@ func TestFindings(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := write(t, map[string]string{"_metadata": string(encode(t, tt.sp)), "state": "hello"})
-			if !strings.Contains(tt.name, "changelog file") && !strings.Contains(tt.name, "sound file") && !strings.HasPrefix(tt.name, "length") && !strings.HasPrefix(tt.name, "sound key") && tt.code != "length" {
+			if !strings.Contains(tt.name, "changelog file") && !strings.Contains(tt.name, "sound file") && !strings.HasPrefix(tt.name, "file-length") && !strings.HasPrefix(tt.name, "sound key") && tt.code != "file-length" {
 				dir = write(t, map[string]string{"_metadata": string(encode(t, tt.sp))})
 			}
 			snap := open(t, dir, options())
@@ -151,17 +151,17 @@ func TestFindings(t *testing.T) {
 		}
 		put(t, dir+"/sp/_metadata", string(encode(t, model(seg(0, 5), seg(5, 5), seg(5, 6), seg(11, 1)))))
 		v, found := verify(t, open(t, dir+"/sp", options()))
-		if !slices.Equal(codes(found), []string{"length", "length"}) || v.Files != 1 || v.Absolute != 4 || v.BytesRead != 10 {
+		if !slices.Equal(codes(found), []string{"file-length", "file-length"}) || v.Files != 1 || v.Absolute != 4 || v.BytesRead != 10 {
 			t.Errorf("%+v, %+v", v, found)
 		}
 	})
-	t.Run("moved", func(t *testing.T) {
+	t.Run("file-elsewhere", func(t *testing.T) {
 		dir := write(t, map[string]string{"job/chk-1/_metadata": string(encode(t, model(list(absolute("s3://b/job/shared/x", 5), 0)))), "job/shared/x": "hello"})
 		v, found := verify(t, open(t, dir+"/job/chk-1", options()))
-		if len(found) != 1 || found[0].Code != "moved" || found[0].Severity != reader.Note || found[0].File != "s3://b/job/shared/x" || !strings.HasSuffix(found[0].Found, "shared/x") || v.Faults != 0 {
+		if len(found) != 1 || found[0].Code != "file-elsewhere" || found[0].Severity != reader.Note || found[0].File != "s3://b/job/shared/x" || !strings.HasSuffix(found[0].Found, "shared/x") || v.Faults != 0 {
 			t.Errorf("%+v", found)
 		}
-		provoked["moved"] = true
+		provoked["file-elsewhere"] = true
 	})
 	t.Run("orphan", func(t *testing.T) {
 		dir := write(t, map[string]string{"_metadata": string(encode(t, model(list(relative("state", 5), 0)))), "state": "hello", "more": "123", "other": "4"})
@@ -238,7 +238,7 @@ func TestAllFindings(t *testing.T) {
 	for _, f := range found {
 		got = append(got, f.Code)
 	}
-	if want := []string{"offsets", "missing-file", "length", "path", "orphan"}; !slices.Equal(got, want) {
+	if want := []string{"offsets", "file-missing", "file-length", "path", "orphan"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	if v.Faults != 4 || v.Notes != 1 || v.Streams != 5 || v.Files != 1 {
@@ -247,7 +247,7 @@ func TestAllFindings(t *testing.T) {
 	// The same file with another length, later.
 	sp = model(list(relative("state", 5), 0), list(relative("state", 4), 0))
 	dir = write(t, map[string]string{"_metadata": string(encode(t, sp)), "state": "hello"})
-	if _, found := verify(t, open(t, dir, options())); len(found) != 1 || found[0].Code != "length" || !strings.Contains(found[0].Place, "subtask 1") {
+	if _, found := verify(t, open(t, dir, options())); len(found) != 1 || found[0].Code != "file-length" || !strings.Contains(found[0].Place, "subtask 1") {
 		t.Errorf("%+v", found)
 	}
 }

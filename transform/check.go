@@ -1,39 +1,30 @@
 package transform
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/summary"
 )
 
 // Severity is how bad a finding is.
-type Severity string
+type Severity = finding.Severity
 
 // The severities.
 const (
-	SeverityError   Severity = "error"   // Flink refuses, or cannot read the state
-	SeverityWarning Severity = "warning" // it restores, and something will not be as it was
-	SeverityNote    Severity = "note"    // worth knowing
+	SeverityError   = finding.Error
+	SeverityWarning = finding.Warning
+	SeverityNote    = finding.Note
 )
 
 // CheckFinding is something that matters for a restore.
-type CheckFinding struct {
-	Severity Severity
-	Code     string
-	Operator *format.Operator // nil: the snapshot as a whole, or one of the job, see UID
-	// UID is of an operator of the job that the snapshot does not have.
-	UID     string
-	State   string
-	Message string
-	Advice  string // what to do; "" where there is nothing to be done
-}
+type CheckFinding = finding.Finding
 
 // CheckOptions say what the snapshot is to be restored into. What is not known
 // is not checked.
@@ -74,24 +65,11 @@ type CheckReport struct {
 	Restored []*format.Operator
 }
 
-// Count is the number of findings of a severity.
-func (r *CheckReport) Count(s Severity) int {
-	n := 0
-	for _, f := range r.Findings {
-		if f.Severity == s {
-			n++
-		}
-	}
-	return n
-}
+// Count returns the number of findings of a severity.
+func (r *CheckReport) Count(s Severity) int { return finding.Count(r.Findings, s) }
 
 // Sort puts the worst findings first and keeps the order of equal ones.
-func (r *CheckReport) Sort() {
-	order := []Severity{SeverityError, SeverityWarning, SeverityNote}
-	slices.SortStableFunc(r.Findings, func(a, b CheckFinding) int {
-		return cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity))
-	})
-}
+func (r *CheckReport) Sort() { finding.Sort(r.Findings) }
 
 // Check says whether a job would restore from a snapshot, as far as that can be
 // told without Flink. It reads the description of the snapshot, the first bytes
