@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
@@ -33,6 +34,7 @@ type Verification struct {
 	Streams                 int   // looked at
 	Files                   int   // different ones
 	BytesRead               int64 // of state, where it was read
+	Elements                int64 // of operator and native keyed state, where they were read
 	Chunks                  int   // of an .spt, all checked
 	// Absolute counts the handles that name absolute places, by which the
 	// snapshot cannot simply be moved.
@@ -44,31 +46,32 @@ func (v *Verification) Relocatable() bool { return v.Absolute == 0 }
 
 // VerifyOptions for Verify.
 type VerifyOptions struct {
-	// Read reads every byte of every file too. Flink's files carry no
-	// checksums: it shows only that they can be read.
-	Read     bool
-	Progress func(n int64) // bytes read; may be nil
+	// Read reads every byte of every file too, and decodes every element of
+	// operator state and every entry of native keyed state. Flink's files carry
+	// no checksums: of keyed state it shows only that the bytes can be read.
+	Read bool
+	// DescriptionOnly leaves out what the streams say of themselves: no stream
+	// is read to see what is in it.
+	DescriptionOnly bool
+	Progress        func(n int64) // bytes read; may be nil
 }
 
-// Verify checks everything that the description of a snapshot promises, and
-// the checksums of an .spt chunk by chunk. Each finding is reported as it is
-// made, in file order. The error is for what ended the work early.
+// Verify checks everything that the description of a snapshot promises, what the
+// first bytes of each stream of state say of it, and the checksums of an .spt
+// chunk by chunk. Each finding is reported as it is made, in file order. The
+// error is for what ended the work early.
 //
-// What it does not check: that the bytes of an element are what its serializer
-// wrote.
+// Of each handle a few KiB are read, unless Read is set. What is not checked then:
+// that the bytes of an element are what its serializer wrote. Entries of keyed
+// state of Flink are never decoded.
 func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Finding)) (*Verification, error) {
-	v := &verifier{ctx: ctx, snap: s, o: o, out: report, result: &Verification{},
-		seen: map[claim]bool{}, files: map[reference]int64{}, ids: map[format.OperatorID]bool{}}
-	if o.Progress == nil {
-		v.o.Progress = func(int64) {}
-	}
+	v := newVerifier(ctx, s, o, report)
+	v.files = map[reference]int64{}
 	if !metadata.KnownProperties(s.Savepoint) {
 		v.report(Note, "properties", "", "", "the properties object is in a shape that no release of Flink writes; it is kept as it is")
 	}
-	for _, op := range s.Operators {
-		if err := v.operator(op); err != nil {
-			return v.result, err
-		}
+	if err := v.operators(s.Operators); err != nil {
+		return v.result, err
 	}
 	if err := v.streams(); err != nil {
 		return v.result, err
@@ -84,6 +87,21 @@ func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Find
 	return v.result, s.Unchanged(ctx)
 }
 
+// Examine reports what Verify finds in the description and in the streams of some
+// operators. It says nothing of files: what is missing is passed over.
+func (s *Snapshot) Examine(ctx context.Context, ops []*format.Operator, o VerifyOptions, report func(Finding)) error {
+	return newVerifier(ctx, s, o, report).operators(ops)
+}
+
+func newVerifier(ctx context.Context, s *Snapshot, o VerifyOptions, report func(Finding)) *verifier {
+	v := &verifier{ctx: ctx, snap: s, o: o, out: report, result: &Verification{},
+		seen: map[claim]bool{}, ids: map[format.OperatorID]bool{}}
+	if o.Progress == nil {
+		v.o.Progress = func(int64) {}
+	}
+	return v
+}
+
 type verifier struct {
 	ctx    context.Context
 	snap   *Snapshot
@@ -91,8 +109,20 @@ type verifier struct {
 	out    func(Finding)
 	result *Verification
 	seen   map[claim]bool
-	files  map[reference]int64 // bytes needed
+	files  map[reference]int64 // handles of each; nil: files are not looked at
 	ids    map[format.OperatorID]bool
+	op     *format.Operator // that is checked
+	bad    map[any]bool     // handles of it whose description is wrong: their content is not looked at
+
+	mu sync.Mutex // guards what elements are counted in
+}
+
+// element counts an element that was read.
+func (v *verifier) element(n int) {
+	v.mu.Lock()
+	v.result.Elements++
+	v.o.Progress(int64(n))
+	v.mu.Unlock()
 }
 
 // claim is what a handle says of a stream. Two handles on one file can differ in
@@ -104,7 +134,7 @@ type claim struct {
 }
 
 func (v *verifier) report(sev Severity, code, place, file, msg string, args ...any) {
-	v.emit(Finding{Severity: sev, Code: code, Place: place, File: file, Message: fmt.Sprintf(msg, args...)})
+	v.emit(Finding{Severity: sev, Code: code, Operator: v.op, Place: place, File: file, Message: fmt.Sprintf(msg, args...)})
 }
 
 func (v *verifier) emit(f Finding) {
@@ -119,6 +149,25 @@ func (v *verifier) emit(f Finding) {
 	v.out(f)
 }
 
+// operators checks operators: what is said of them, then what is in their
+// streams.
+func (v *verifier) operators(ops []*format.Operator) error {
+	defer func() { v.op = nil }()
+	for _, op := range ops {
+		v.op, v.bad = op, map[any]bool{}
+		if err := v.operator(op); err != nil {
+			return err
+		}
+		if v.o.DescriptionOnly {
+			continue
+		}
+		if err := v.content(op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // operator checks what needs no other file.
 func (v *verifier) operator(op *format.Operator) error {
 	place := fmt.Sprintf("operator %q", op.Label())
@@ -129,11 +178,16 @@ func (v *verifier) operator(op *format.Operator) error {
 	if op.Parallelism < 1 || op.MaxParallelism < 1 || op.MaxParallelism > format.MaxKeyGroups || op.Parallelism > op.MaxParallelism {
 		v.report(Fault, "parallelism", place, "", "parallelism %d of at most %d", op.Parallelism, op.MaxParallelism)
 	}
+	seen := map[int32]bool{}
 	for _, sub := range op.Subtasks {
 		at := fmt.Sprintf("%s/subtask %d", place, sub.Index)
-		if sub.Index >= op.Parallelism {
+		switch {
+		case sub.Index < 0 || sub.Index >= op.Parallelism:
 			v.report(Fault, "subtask", at, "", "the operator has parallelism %d", op.Parallelism)
+		case seen[sub.Index]:
+			v.report(Fault, "subtask", at, "", "subtask %d comes twice", sub.Index)
 		}
+		seen[sub.Index] = true
 		if err := v.offsets(at+"/"+format.SlotManaged.String(), sub.Managed); err != nil {
 			return err
 		}
@@ -159,8 +213,14 @@ func (v *verifier) offsets(place string, h *format.OperatorHandle) error {
 	if h.Data != nil {
 		size = h.Data.Size()
 	}
+	names := map[format.Text]bool{}
 	for _, st := range h.States {
 		at := fmt.Sprintf("%s/state %q", place, st.Name)
+		if names[st.Name] {
+			v.report(Fault, "state-twice", at, "", "two states of this name in one handle")
+			v.bad[h] = true
+		}
+		names[st.Name] = true
 		if n := st.Offsets.Len(); st.Mode == format.ModeBroadcast && n != 1 {
 			v.report(Warning, "broadcast", at, "", "%d offsets, a broadcast state has one", n)
 		}
@@ -171,6 +231,7 @@ func (v *verifier) offsets(place string, h *format.OperatorHandle) error {
 		if outside.count > 0 {
 			v.report(Fault, "offsets", at, "", "%d of %d offsets lie outside the %d bytes of the stream, the first is %d of element %d",
 				outside.count, st.Offsets.Len(), size, outside.value, outside.index)
+			v.bad[h] = true
 		}
 		if order.count > 0 {
 			v.report(Warning, "offsets", at, "", "%d of %d offsets are smaller than the one before, the first is %d of element %d",
@@ -216,6 +277,11 @@ func (v *verifier) keyed(place string, op *format.Operator, h format.KeyedHandle
 	}
 	switch h := h.(type) {
 	case *format.KeyGroups:
+		if n := h.Offsets.Len(); n != int64(h.Range.Count) {
+			v.report(Fault, "key-groups", place, "", "%d offsets for %d key groups", n, h.Range.Count)
+			v.bad[h] = true
+			return nil
+		}
 		size := int64(0)
 		if h.Data != nil {
 			size = h.Data.Size()
@@ -227,6 +293,7 @@ func (v *verifier) keyed(place string, op *format.Operator, h format.KeyedHandle
 		if outside.count > 0 {
 			v.report(Fault, "key-groups", place, "", "%d of %d key groups lie outside the %d bytes of the stream, the first is %d at %d",
 				outside.count, h.Range.Count, size, int64(h.Range.First)+outside.index, outside.value)
+			v.bad[h] = true
 		}
 		if order.count > 0 {
 			v.report(Warning, "key-groups", place, "", "%d of %d key groups lie before the one with the smaller number, the first is %d at %d",

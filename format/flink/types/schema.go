@@ -48,3 +48,17 @@ type Schema struct {
 	// Keyed is the versions of the streams of keyed state, each once.
 	Keyed []int32
 }
+
+// Each calls f for a snapshot and all nested in it, each before what is in it.
+func Each(s *Snapshot, f func(*Snapshot)) {
+	if s == nil {
+		return
+	}
+	f(s)
+	for _, n := range s.Nested {
+		Each(n, f)
+	}
+	for _, n := range s.Subclasses {
+		Each(n, f)
+	}
+}
