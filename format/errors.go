@@ -26,7 +26,20 @@ var (
 	ErrChanged = errors.New("input changed while it was read")
 	// ErrMissing: a stream is referred to and is not there.
 	ErrMissing = errors.New("missing")
+	// ErrOutside: a reference leads out of the folders whose files are read. It
+	// says nothing about the file.
+	ErrOutside = errors.New("outside the snapshot")
+	// ErrNotChecked: nobody looked whether the file of a reference is there, such
+	// as one in a store that is not supported here. It says nothing about the
+	// file.
+	ErrNotChecked = errors.New("not checked")
 )
+
+// NoFile reports whether an error says that a reference gives no bytes here: its
+// file is missing, is not read because of where it is, or was not looked for.
+func NoFile(err error) bool {
+	return errors.Is(err, ErrMissing) || errors.Is(err, ErrOutside) || errors.Is(err, ErrNotChecked)
+}
 
 // Error says where in an input something went wrong. Decoders build it from
 // the inside out with [At]; File is added by whoever opened the file.

@@ -15,12 +15,40 @@ import (
 type FileState struct {
 	summary.File
 	Found Found  // valid where Err is nil
-	Err   error  // matches format.ErrMissing where it is not to be had
+	Err   error  // why there is no Found: Status tells the kinds apart
 	Wrong string // how it is not what the snapshot promises; "" if it can be
 }
 
-// Missing is whether the file is not there or not reachable.
-func (f FileState) Missing() bool { return f.Err != nil }
+// FileStatus says what is known about the file of a reference.
+type FileStatus string
+
+// The states of a file. Refused and NotChecked say nothing about the file: it
+// may be there.
+const (
+	FileFound      FileStatus = "found"
+	FileMissing    FileStatus = "missing"     // it is not there: format.ErrMissing
+	FileRefused    FileStatus = "outside"     // it is outside the folders whose files are read: an *OutsideError, format.ErrOutside
+	FileNotChecked FileStatus = "not checked" // nobody could look: a *NotCheckedError, format.ErrNotChecked
+)
+
+// StatusOf returns what an error of Locate says about the file.
+func StatusOf(err error) FileStatus {
+	switch {
+	case err == nil:
+		return FileFound
+	case errors.Is(err, format.ErrOutside):
+		return FileRefused
+	case errors.Is(err, format.ErrNotChecked):
+		return FileNotChecked
+	}
+	return FileMissing
+}
+
+// Status returns what is known about the file.
+func (f FileState) Status() FileStatus { return StatusOf(f.Err) }
+
+// Missing reports whether somebody looked for the file and it is not there.
+func (f FileState) Missing() bool { return f.Status() == FileMissing }
 
 // Whole is whether the file is there, and as long as it should be.
 func (f FileState) Whole() bool { return f.Err == nil && f.Wrong == "" }
@@ -39,7 +67,7 @@ func (s *Snapshot) Files(ctx context.Context, files []summary.File) ([]FileState
 		g.Go(func() error {
 			st := &format.File{Path: format.NewText(f.Path), Relative: f.Relative, Length: -1}
 			found, err := s.Locate(ctx, st)
-			if err != nil && !errors.Is(err, format.ErrMissing) && !errors.Is(err, format.ErrUnsupported) {
+			if err != nil && !format.NoFile(err) && !errors.Is(err, format.ErrUnsupported) {
 				return err
 			}
 			all[i] = FileState{File: f, Found: found, Err: err}

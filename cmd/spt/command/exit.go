@@ -119,7 +119,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, storage.ErrNoSpace):
 		return exitFailed
-	case errors.Is(err, format.ErrMissing), errors.Is(err, format.ErrCorrupt), errors.Is(err, format.ErrLimit), errors.Is(err, io.ErrUnexpectedEOF):
+	case format.NoFile(err), errors.Is(err, format.ErrCorrupt), errors.Is(err, format.ErrLimit), errors.Is(err, io.ErrUnexpectedEOF):
 		return exitInput
 	case errors.Is(err, format.ErrUnsupported), errors.Is(err, storage.ErrUnsupported):
 		return exitUnsupported
