@@ -1,6 +1,9 @@
 package format
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // Mode is how the engine deals out an operator state when it restores.
 type Mode uint8
@@ -64,11 +67,48 @@ type KeyedHandle interface {
 type KeyGroups struct {
 	Codec     CodecID
 	Range     KeyGroupRange
-	Offsets   Offsets // one per key group; canonical: 0 = no data
+	Offsets   Offsets // one per key group, see HasData
 	Data      Stream
 	Savepoint bool
 	HandleID  Text
 	Wire      Wire
+}
+
+// HasData reports whether the offset of a key group is a position in the stream.
+// Flink writes 0 for a key group without data, because a header precedes them
+// all, and -1 in raw keyed state, which has no header. In native state every
+// offset is a position: a key group without entries has the offset of the next
+// one (spec flink-keyed-state 3.1, 10.1; docs/format.md, Keyed state).
+func (h *KeyGroups) HasData(offset int64) bool {
+	switch h.Codec {
+	case CodecNative:
+		return true
+	case CodecRaw:
+		return offset != -1
+	}
+	return offset != 0
+}
+
+// EachKeyGroup calls f with each key group that has data and the offset where it
+// starts, in the order of the groups.
+func (h *KeyGroups) EachKeyGroup(ctx context.Context, f func(group int32, at int64) error) error {
+	if h.Offsets == nil {
+		return nil
+	}
+	if n := h.Offsets.Len(); n != int64(h.Range.Count) {
+		return Errorf(ErrCorrupt, "%d offsets for %d key groups", n, h.Range.Count)
+	}
+	return EachOffset(ctx, h.Offsets, func(first int64, run []int64) error {
+		for i, at := range run {
+			if !h.HasData(at) {
+				continue
+			}
+			if err := f(h.Range.First+int32(first)+int32(i), at); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Incremental is an incremental RocksDB snapshot: the backend's own files.

@@ -309,13 +309,13 @@ func (v *verifier) keyed(place string, op *format.Operator, h format.KeyedHandle
 	return nil
 }
 
-// checkKeyGroups is checkOffsets for key groups: 0 says that there is no data.
+// checkKeyGroups is checkOffsets for the key groups that have data.
 func checkKeyGroups(ctx context.Context, h *format.KeyGroups, size int64) (outside, order firstOf, err error) {
 	last := int64(0)
 	err = format.EachOffset(ctx, h.Offsets, func(first int64, run []int64) error {
 		for i, off := range run {
 			switch {
-			case off == 0:
+			case !h.HasData(off):
 				continue
 			case off < 0 || size >= 0 && off > size:
 				outside.add(first+int64(i), off)

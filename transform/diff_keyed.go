@@ -146,67 +146,25 @@ func (d *differ) keyedSide(in Input, op *format.Operator, raw bool) (*keyedSide,
 	return s, d.extents(s)
 }
 
-// extents finds where key groups lie: each ends where the next in its stream
-// starts. Handles of a rescaled snapshot share streams, so all of them say where
-// groups start.
+// extents finds the bytes of the key groups, and what precedes them.
 func (d *differ) extents(s *keyedSide) error {
-	starts := map[any][]int64{}
-	each := func(h *format.KeyGroups, f func(group int32, at int64)) error {
-		if n := h.Offsets.Len(); n != int64(h.Range.Count) {
-			return format.Errorf(format.ErrCorrupt, "%d offsets for %d key groups", n, h.Range.Count)
-		}
-		return format.EachOffset(d.ctx, h.Offsets, func(first int64, run []int64) error {
-			for i, at := range run {
-				if !hasNoData(h, at) {
-					f(h.Range.First+int32(first)+int32(i), at)
-				}
-			}
-			return nil
-		})
+	streams, err := newKeyedStreams(d.ctx, s.full, func(st format.Stream) (int64, error) { return d.size(s.in, st) })
+	if err != nil {
+		return err
 	}
+	headers := map[format.StreamKey]bool{}
 	for _, h := range s.full {
-		id := streamID(h.Data)
-		if err := each(h, func(_ int32, at int64) { starts[id] = append(starts[id], at) }); err != nil {
-			return err
+		if key := streams.of[h].key; h.Codec != format.CodecRaw && !headers[key] {
+			headers[key] = true
+			s.headers = append(s.headers, rangeOf{h.Data, 0, max(streams.header(h), 0)})
 		}
-	}
-	sizes := map[any]int64{}
-	for id, all := range starts {
-		slices.Sort(all)
-		starts[id] = slices.Compact(all)
-	}
-	for _, h := range s.full {
-		id := streamID(h.Data)
-		size, known := sizes[id]
-		if !known {
-			var err error
-			if size, err = d.size(s.in, h.Data); err != nil {
-				return err
-			}
-			sizes[id] = size
-			header := size
-			if all := starts[id]; len(all) > 0 {
-				header = min(all[0], size)
-			}
-			s.headers = append(s.headers, rangeOf{h.Data, 0, header})
-		}
-		var bad error
-		err := each(h, func(group int32, at int64) {
-			end := size
-			if i, _ := slices.BinarySearch(starts[id], at+1); i < len(starts[id]) {
-				end = starts[id][i]
-			}
-			if at < 0 || end > size || at > end {
-				bad = format.Errorf(format.ErrCorrupt, "key group %d is said to be bytes %d to %d of a stream of %d", group, at, end, size)
-				return
-			}
-			if g := (rangeOf{h.Data, at, end - at}); g.n > 0 && !slices.Contains(s.groups[group], g) {
+		err := h.EachKeyGroup(d.ctx, func(group int32, _ int64) error {
+			e, _, err := streams.extent(h, group)
+			if g := (rangeOf{h.Data, e.start, e.end - e.start}); err == nil && g.n > 0 && !slices.Contains(s.groups[group], g) {
 				s.groups[group] = append(s.groups[group], g)
 			}
+			return err
 		})
-		if err == nil && bad != nil {
-			err = bad
-		}
 		if err != nil {
 			return err
 		}

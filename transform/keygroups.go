@@ -2,10 +2,10 @@ package transform
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 
 	"github.com/savepoint-tools/spt/format"
 )
@@ -19,92 +19,150 @@ type groupsOf struct {
 	groups format.KeyGroupRange
 }
 
-// groupStart is where a key group starts in a stream.
-type groupStart struct {
-	group int32
-	at    int64
-}
-
-// keyedStreams is where the key groups lie in the streams of one operator's
-// full handles. It takes all handles of an operator to know: a rescaled
-// snapshot has handles that each name some key groups of a stream they share.
+// keyedStreams locates the key groups of an operator in the streams of its full
+// handles. It needs all handles of the operator: handles of a rescaled snapshot
+// can share a stream and each name some of its key groups.
 type keyedStreams struct {
-	starts map[any][]groupStart // by streamID, in the order of the groups
+	of map[*format.KeyGroups]*keyedStream
+	// disorder is a key group that starts before the one that precedes it in its
+	// handle; nil if there is none.
+	disorder *int32
 }
 
-// streamID tells streams apart without reading them.
-func streamID(s format.Stream) any {
-	if in, ok := s.(*format.Inline); ok {
-		return in
+// keyedStream is a stream of key groups and the extents in it that a handle, or
+// all handles of the stream, name.
+type keyedStream struct {
+	key     format.StreamKey
+	size    int64
+	extents []extent // sorted by group
+}
+
+// extent is the bytes start to end of a stream, which are a key group's.
+type extent struct {
+	group      int32
+	start, end int64
+}
+
+// newKeyedStreams reads the offsets of the handles. size returns the length of a
+// stream.
+//
+// The one rule for where a key group ends: at the start of the key group after
+// it, the last one at the end of the stream. So of key groups with equal offsets
+// only the last one has bytes: a key group without entries in the state of a Go
+// program has the offset of the next.
+func newKeyedStreams(ctx context.Context, handles []*format.KeyGroups, size func(format.Stream) (int64, error)) (*keyedStreams, error) {
+	k := &keyedStreams{of: map[*format.KeyGroups]*keyedStream{}}
+	type part struct {
+		h      *format.KeyGroups
+		starts []extent
 	}
-	return s.Key()
-}
-
-// hasNoData is whether an offset says that there is no data of a key group.
-// Before the groups stands a header, so no group of Flink's starts at 0.
-func hasNoData(h *format.KeyGroups, offset int64) bool {
-	return offset == 0 && h.Codec != format.CodecNative
-}
-
-func newKeyedStreams(ctx context.Context, subtasks []*format.Subtask) (*keyedStreams, error) {
-	k := &keyedStreams{map[any][]groupStart{}}
-	for _, sub := range subtasks {
-		h, full := keyedOf(sub, false).(*format.KeyGroups)
-		if !full {
+	var order []format.StreamKey
+	shared := map[format.StreamKey][]part{}
+	for _, h := range handles {
+		if k.of[h] != nil {
 			continue
 		}
-		if n := h.Offsets.Len(); n != int64(h.Range.Count) {
-			return nil, format.Errorf(format.ErrCorrupt, "%d offsets for %d key groups", n, h.Range.Count)
+		n, err := size(h.Data)
+		if err != nil {
+			return nil, err
 		}
-		id := streamID(h.Data)
-		err := format.EachOffset(ctx, h.Offsets, func(first int64, run []int64) error {
-			for i, off := range run {
-				if !hasNoData(h, off) {
-					k.starts[id] = append(k.starts[id], groupStart{h.Range.First + int32(first) + int32(i), off})
-				}
+		var key format.StreamKey
+		if h.Data != nil {
+			key = h.Data.Key()
+		}
+		k.of[h] = &keyedStream{key: key, size: n}
+		var starts []extent
+		err = h.EachKeyGroup(ctx, func(group int32, at int64) error {
+			if i := len(starts); i > 0 && at < starts[i-1].start && k.disorder == nil {
+				k.disorder = &group
 			}
+			starts = append(starts, extent{group, at, n})
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
+		if h.Codec == format.CodecNative {
+			key.Name += fmt.Sprintf(" of %d", len(order)) // its handles share no stream
+		}
+		if shared[key] == nil {
+			order = append(order, key)
+		}
+		shared[key] = append(shared[key], part{h, starts})
 	}
-	for _, s := range k.starts {
-		slices.SortStableFunc(s, func(a, b groupStart) int { return int(a.group) - int(b.group) })
-		for i := 1; i < len(s); i++ {
-			if s[i].at < s[i-1].at || s[i].group == s[i-1].group && s[i].at != s[i-1].at {
-				return nil, &keyedError{fmt.Sprintf("key group %d does not lie behind those before it", s[i].group)}
+	for _, key := range order {
+		var all []extent
+		for _, p := range shared[key] {
+			all = append(all, p.starts...)
+		}
+		slices.SortFunc(all, func(a, b extent) int { return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.start, b.start)) })
+		all = slices.Compact(all)
+		ordered := true
+		for i := 1; i < len(all); i++ {
+			ordered = ordered && all[i].start >= all[i-1].start && all[i].group != all[i-1].group
+		}
+		if ordered {
+			endAtNext(all)
+			for _, p := range shared[key] {
+				k.of[p.h].extents = all
 			}
+			continue
+		}
+		// Different streams of equal bytes, or key groups in another order.
+		var cuts []int64
+		for _, e := range all {
+			cuts = append(cuts, e.start)
+		}
+		slices.Sort(cuts)
+		for _, p := range shared[key] {
+			slices.SortFunc(p.starts, func(a, b extent) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.group, b.group)) })
+			endAtNext(p.starts)
+			for i := range p.starts {
+				e := &p.starts[i]
+				if c, _ := slices.BinarySearch(cuts, e.start+1); c < len(cuts) {
+					e.end = min(e.end, cuts[c])
+				}
+			}
+			slices.SortFunc(p.starts, func(a, b extent) int { return cmp.Compare(a.group, b.group) })
+			k.of[p.h].extents = p.starts
 		}
 	}
 	return k, nil
 }
 
-// header is how many bytes stand before the first key group of a stream.
-func (k *keyedStreams) header(h *format.KeyGroups) int64 {
-	if s := k.starts[streamID(h.Data)]; len(s) > 0 {
-		return s[0].at
+// endAtNext ends each extent where the next starts.
+func endAtNext(all []extent) {
+	for i := 1; i < len(all); i++ {
+		all[i-1].end = all[i].start
 	}
-	return format.SizeOf(h.Data)
 }
 
-// extent is where the data of a key group lies; ok is false where it has none.
-// It ends where the next group starts, the last at the end of the stream.
-func (k *keyedStreams) extent(h *format.KeyGroups, group int32) (start, end int64, ok bool, err error) {
-	s := k.starts[streamID(h.Data)]
-	i := sort.Search(len(s), func(i int) bool { return s[i].group >= group })
-	if i == len(s) || s[i].group != group {
-		return 0, 0, false, nil
+// header returns the number of bytes before the first key group of a stream.
+// Raw keyed state has none.
+func (k *keyedStreams) header(h *format.KeyGroups) int64 {
+	s := k.of[h]
+	if h.Codec == format.CodecRaw {
+		return 0
 	}
-	size := format.SizeOf(h.Data)
-	start, end = s[i].at, size
-	if next := sort.Search(len(s), func(i int) bool { return s[i].group > group }); next < len(s) {
-		end = s[next].at
+	n := s.size
+	for _, e := range s.extents {
+		n = min(n, e.start)
 	}
-	if start < 0 || end > size || start > end {
-		return 0, 0, false, format.Errorf(format.ErrCorrupt, "key group %d is said to be bytes %d to %d of a stream of %d", group, start, end, size)
+	return n
+}
+
+// extent returns the bytes of a key group; ok is false if it has no data.
+func (k *keyedStreams) extent(h *format.KeyGroups, group int32) (e extent, ok bool, err error) {
+	s := k.of[h]
+	i, ok := slices.BinarySearchFunc(s.extents, group, func(e extent, group int32) int { return cmp.Compare(e.group, group) })
+	if !ok {
+		return extent{}, false, nil
 	}
-	return start, end, true, nil
+	e = s.extents[i]
+	if e.start < 0 || e.end > s.size || e.start > e.end {
+		return extent{}, false, format.Errorf(format.ErrCorrupt, "key group %d starts at %d and ends at %d in a stream of %d bytes", group, e.start, e.end, s.size)
+	}
+	return e, true, nil
 }
 
 // merge puts key groups of full streams into one stream. A full stream is a
@@ -112,6 +170,9 @@ func (k *keyedStreams) extent(h *format.KeyGroups, group int32) (start, end int6
 // each key group for itself. So groups can be moved as they are between streams
 // with equal headers (spec flink-keyed-state 2, 3, 4), compressed ones too.
 func (k *keyedStreams) merge(ctx context.Context, src format.Source, parts []groupsOf) (*format.KeyGroups, error) {
+	if k.disorder != nil {
+		return nil, &keyedError{fmt.Sprintf("key group %d starts before the one that precedes it", *k.disorder)}
+	}
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b groupsOf) int { return int(a.groups.First) - int(b.groups.First) })
 	first := parts[0].h
@@ -140,17 +201,17 @@ func (k *keyedStreams) merge(ctx context.Context, src format.Source, parts []gro
 			return nil, &keyedError{"its subtasks describe their keyed states differently, so their streams cannot be merged"}
 		}
 		for g := range p.groups.Count {
-			start, end, ok, err := k.extent(p.h, p.groups.First+g)
+			e, ok, err := k.extent(p.h, p.groups.First+g)
 			if err != nil {
 				return nil, err
 			}
-			if !ok {
+			if !ok || e.start == e.end && first.Savepoint {
 				offsets = append(offsets, 0)
 				continue
 			}
 			offsets = append(offsets, at)
-			rope.Parts = appendPart(rope.Parts, format.Part{Of: p.h.Data, Off: start, N: end - start})
-			at += end - start
+			rope.Parts = appendPart(rope.Parts, format.Part{Of: p.h.Data, Off: e.start, N: e.end - e.start})
+			at += e.end - e.start
 		}
 		m.Range.Count += p.groups.Count
 	}
@@ -173,7 +234,7 @@ func appendPart(parts []format.Part, p format.Part) []format.Part {
 // keyedHeader reads what stands before the first key group.
 func keyedHeader(ctx context.Context, src format.Source, h *format.KeyGroups, n int64) ([]byte, error) {
 	if size := format.SizeOf(h.Data); n < 0 || n > size {
-		return nil, format.Errorf(format.ErrCorrupt, "the first key group is said to be at %d in a stream of %d bytes", n, size)
+		return nil, format.Errorf(format.ErrCorrupt, "the first key group starts at %d in a stream of %d bytes", n, size)
 	}
 	if n > maxKeyedHeader {
 		return nil, format.Errorf(format.ErrLimit, "a header of %d bytes before the first key group", n)

@@ -174,10 +174,10 @@ func TestMergeRefused(t *testing.T) {
 	}{
 		"headers":     {[]format.KeyedHandle{full("HEAD", 0), full("HEAT", 2)}, format.ErrUnsupported, "describe their keyed states differently", true},
 		"kinds":       {[]format.KeyedHandle{full("HEAD", 0), native}, format.ErrUnsupported, "different kinds", true},
-		"unsorted":    {[]format.KeyedHandle{full("HEAD", 0), unsorted}, format.ErrUnsupported, "key group 3 does not lie behind those before it", true},
+		"unsorted":    {[]format.KeyedHandle{full("HEAD", 0), unsorted}, format.ErrUnsupported, "key group 3 starts before the one that precedes it", true},
 		"short":       {[]format.KeyedHandle{full("HEAD", 0), short}, format.ErrCorrupt, "1 offsets for 2 key groups", false},
-		"beyond":      {[]format.KeyedHandle{full("HEAD", 0), beyond}, format.ErrCorrupt, "bytes 4 to 400 of a stream of 6", false},
-		"negative":    {[]format.KeyedHandle{full("HEAD", 0), negative}, format.ErrCorrupt, "at -4 in a stream of 6", false},
+		"beyond":      {[]format.KeyedHandle{full("HEAD", 0), beyond}, format.ErrCorrupt, "starts at 400 and ends at 6 in a stream of 6 bytes", false},
+		"negative":    {[]format.KeyedHandle{full("HEAD", 0), negative}, format.ErrCorrupt, "starts at -4 in a stream of 6", false},
 		"gap":         {[]format.KeyedHandle{full("HEAD", 0), full("HEAD", 3)}, format.ErrUnsupported, "leave a gap", true},
 		"overlap":     {[]format.KeyedHandle{full("HEAD", 0), full("HEAD", 1)}, format.ErrUnsupported, "overlap", true},
 		"incremental": {[]format.KeyedHandle{&format.Incremental{Range: format.KeyGroupRange{Count: 2}}, &format.Incremental{Range: format.KeyGroupRange{First: 2, Count: 2}}}, format.ErrUnsupported, "old subtasks 0 and 1", true},

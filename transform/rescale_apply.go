@@ -216,7 +216,12 @@ func (p *RescalePlan) keyedStates(ctx context.Context, subs, old []*format.Subta
 	merge := func(parts []groupsOf) (format.KeyedHandle, error) {
 		if streams == nil {
 			var err error
-			if streams, err = newKeyedStreams(ctx, old); err != nil {
+			if streams, err = newKeyedStreams(ctx, fullHandles(old), func(s format.Stream) (int64, error) {
+				if s == nil {
+					return 0, nil
+				}
+				return format.StreamSize(ctx, p.in.Source, s)
+			}); err != nil {
 				return nil, err
 			}
 		}
@@ -234,6 +239,16 @@ func (p *RescalePlan) keyedStates(ctx context.Context, subs, old []*format.Subta
 		}
 	}
 	return nil
+}
+
+// fullHandles are the managed handles of subtasks that are streams of key groups.
+func fullHandles(subtasks []*format.Subtask) (all []*format.KeyGroups) {
+	for _, s := range subtasks {
+		if h, ok := keyedOf(s, false).(*format.KeyGroups); ok {
+			all = append(all, h)
+		}
+	}
+	return all
 }
 
 // keyedState is what one new subtask holds: nothing, what one old handle gives,
