@@ -18,12 +18,12 @@ const (
 	// KeepCopies divides how often each element comes by the factor that is
 	// proven, so that honest repetitions survive.
 	KeepCopies Keep = "copies"
-	// KeepFirstSubtask keeps the list of the first subtask; only where all are
-	// equal.
+	// KeepFirstSubtask keeps the list of the first subtask; only where all
+	// subtasks hold the same elements.
 	KeepFirstSubtask Keep = "first-subtask"
-	// KeepModulo keeps in subtask i the elements of its own list whose number
-	// % p is i: the filter that the job should have had; only where all lists
-	// are equal.
+	// KeepModulo keeps the list of the first subtask too, in subtask i the
+	// elements whose number % p is i: the filter that the job should have had;
+	// only where all subtasks hold the same elements.
 	KeepModulo Keep = "modulo"
 )
 
@@ -61,7 +61,15 @@ type Pruned struct {
 	Kept    int64
 	// BytesAfter is the bytes of what is kept, as Bytes are those of all.
 	BytesAfter int64
+	// MinKept and MaxKept say how often an element that is kept comes.
+	MinKept, MaxKept int64
+	// Divided is what how often each element comes was divided by; 0: one of each
+	// is kept.
+	Divided int64
 }
+
+// Remaining is the number of duplicates among what is kept.
+func (p *Pruned) Remaining() int64 { return p.Kept - p.Distinct }
 
 // DiagnoseUnions says of each union state that pick chooses how often its
 // elements come and whether restores multiplied them. It reads every element,
@@ -133,18 +141,20 @@ func (u *unionState) prune(ctx context.Context, in Input, o PruneOptions, limit 
 		return nil, err
 	}
 	r := c.report
-	p := &Pruned{UnionReport: *r, Kept: r.Elements, BytesAfter: r.Bytes}
+	p := &Pruned{UnionReport: *r, Kept: r.Elements, BytesAfter: r.Bytes, MinKept: r.MinCopies, MaxKept: r.MaxCopies, Divided: 1}
 	if p.Skipped = skip(r, o); p.Skipped != "" {
 		return p, nil
 	}
-	// Lists that are kept one of are equal, and so are their sizes.
+	// Where one list is kept, all hold the same elements, so the first stands for
+	// every other one: the elements of all are divided evenly.
 	n := int64(len(u.handles))
 	length := r.Elements / n
+	var moved [][]format.ElementRun // where elements change their subtask
 	switch o.Keep {
 	case KeepDistinct:
-		p.Kept, p.BytesAfter = r.Distinct, r.DistinctBytes
+		p.Kept, p.BytesAfter, p.Divided = r.Distinct, r.DistinctBytes, 0
 	case KeepCopies:
-		p.Kept, p.BytesAfter = r.Elements/r.Factor, r.Bytes/r.Factor
+		p.Divided = r.Factor
 		err = c.revisit(ctx, func(number int64, s *tallySlot) {
 			if int64(s.seen) < int64(s.count)/r.Factor {
 				s.seen++
@@ -152,15 +162,25 @@ func (u *unionState) prune(ctx context.Context, in Input, o PruneOptions, limit 
 			}
 		})
 	case KeepFirstSubtask:
-		p.Kept, p.BytesAfter = length, r.Bytes/n
+		p.Divided = n
 		for i := range length {
 			keep.set(i)
 		}
 	case KeepModulo:
-		p.Kept, p.BytesAfter = length, r.Bytes/n
+		p.Divided = n
+		if !r.SameOrder {
+			moved = u.dealt(length)
+			break
+		}
 		for i := range length {
 			keep.set(i%n*length + i)
 		}
+	}
+	switch p.Divided {
+	case 0:
+		p.MinKept, p.MaxKept = 1, 1
+	default:
+		p.Kept, p.BytesAfter, p.MinKept, p.MaxKept = r.Elements/p.Divided, r.Bytes/p.Divided, r.MinCopies/p.Divided, r.MaxCopies/p.Divided
 	}
 	if err != nil {
 		return nil, err
@@ -168,7 +188,10 @@ func (u *unionState) prune(ctx context.Context, in Input, o PruneOptions, limit 
 	if o.Compact {
 		o.Place = PlaceFirst
 	}
-	runs, kept := placeRuns(u.runs(keep), o.Place, p.Kept)
+	if moved == nil {
+		moved = u.runs(keep)
+	}
+	runs, kept := placeRuns(moved, o.Place, p.Kept)
 	if kept != p.Kept {
 		return nil, format.Errorf(format.ErrChanged, "state %q: %d elements were counted to stay, and %d were found", u.name, p.Kept, kept)
 	}
@@ -192,13 +215,25 @@ func (u *unionState) runs(keep bitmap) [][]format.ElementRun {
 	return all
 }
 
+// dealt is the elements of the first handle, element i with handle i modulo their
+// number. The lists of the other handles have other orders: their elements of
+// these numbers would be other ones, some of them none of these and some twice.
+func (u *unionState) dealt(length int64) [][]format.ElementRun {
+	all := make([][]format.ElementRun, len(u.handles))
+	n := int64(len(all))
+	for i := range length {
+		all[i%n] = append(all[i%n], format.ElementRun{Handle: u.handles[0], State: u.states[0], First: i, Count: 1})
+	}
+	return all
+}
+
 // skip says why a state is left as it is, or "".
 func skip(r *UnionReport, o PruneOptions) string {
 	switch {
 	case r.Verdict == VerdictSound, !r.alike:
 		return r.Why
 	case (o.Keep == KeepFirstSubtask || o.Keep == KeepModulo) && !r.Equal:
-		return fmt.Sprintf("%s, and --keep %s needs equal ones", r.Why, o.Keep)
+		return fmt.Sprintf("%s, and --keep %s needs subtasks that hold the same", r.Why, o.Keep)
 	case o.Keep == KeepCopies && r.Factor == 1:
 		return "there is no factor to divide by: " + r.Why
 	case r.Verdict == VerdictNotSure && !o.AcceptUnproven:

@@ -51,7 +51,7 @@ type tally struct {
 type tallySlot struct {
 	key   digest
 	count uint32 // times it came, up to mostTimes; 0: the slot is free
-	seen  uint32 // of them, met again by who goes through a second time
+	seen  uint32 // for the caller: of a second walk, times met; of a census, the last subtask
 }
 
 const mostTimes = 1<<32 - 1
@@ -84,15 +84,27 @@ type elementMet struct {
 	d      digest
 	number int64
 	size   int
+	// subtask that holds it, by its index among the handles.
+	subtask int
 }
 
-// add counts an element and says how often it came so far. ok is false when the
-// table is full.
+// add counts an element and returns how often it came so far. ok is false when
+// the table is full.
 func (t *tally) add(d digest) (count uint32, ok bool) {
+	s := t.slot(d)
+	if s == nil {
+		return 0, false
+	}
+	return s.count, true
+}
+
+// slot counts an element and returns its slot, valid until the next call, or nil
+// when the table is full.
+func (t *tally) slot(d digest) *tallySlot {
 	s := t.find(d)
 	if s.count == 0 {
 		if t.used >= t.limit {
-			return 0, false
+			return nil
 		}
 		if t.used*4 >= len(t.slots)*3 {
 			t.grow()
@@ -104,7 +116,7 @@ func (t *tally) add(d digest) (count uint32, ok bool) {
 	if s.count < mostTimes {
 		s.count++
 	}
-	return s.count, true
+	return s
 }
 
 func (t *tally) grow() {

@@ -43,7 +43,7 @@ func TestVerdictsKnown(t *testing.T) {
 			// Counted anew, from what Flink's own backends reported.
 			count := map[string]int64{}
 			var elements, bytes int64
-			var lists []string
+			var lists [][]string
 			for _, op := range k.truth.Operators {
 				if op.ID != r.Operator.ID.String() {
 					continue
@@ -58,12 +58,14 @@ func TestVerdictsKnown(t *testing.T) {
 						elements++
 						bytes += int64(len(e) / 2)
 					}
-					lists = append(lists, strings.Join(c.Raw, ","))
+					lists = append(lists, c.Raw)
 				}
 			}
 			equal := len(lists) == int(r.Operator.Parallelism)
+			sameOrder := equal
 			for _, l := range lists {
-				equal = equal && l == lists[0]
+				sameOrder = sameOrder && slices.Equal(l, lists[0])
+				equal = equal && slices.Equal(sorted(l), sorted(lists[0]))
 			}
 			lo, hi := int64(math.MaxInt64), int64(0)
 			for _, n := range count {
@@ -72,7 +74,7 @@ func TestVerdictsKnown(t *testing.T) {
 			if len(count) == 0 {
 				lo = 0
 			}
-			if r.Elements != elements || r.Bytes != bytes || r.Distinct != int64(len(count)) || r.MinCopies != lo || r.MaxCopies != hi || r.Equal != equal || r.Subtasks != len(lists) {
+			if r.Elements != elements || r.Bytes != bytes || r.Distinct != int64(len(count)) || r.MinCopies != lo || r.MaxCopies != hi || r.Equal != equal || r.SameOrder != sameOrder || r.Subtasks != len(lists) {
 				t.Errorf("%s, %s of %s: %+v; counted %d elements of %d bytes, %d different, %d to %d times, equal %t", k.name, r.State, r.Operator.Label(), r, elements, bytes, len(count), lo, hi, equal)
 			}
 			switch {
@@ -124,12 +126,16 @@ func TestVerdicts(t *testing.T) {
 		{[]string{"abab", "abab"}, VerdictProduct, 2, 4, 4, 4, true, "all 2 subtasks hold the same list"},
 		{[]string{"aab", "aab"}, VerdictProduct, 2, 2, 2, 4, true, "all 2 subtasks hold the same list"}, // honest repetition
 		{[]string{"abc", "abc", "abc"}, VerdictProduct, 3, 3, 3, 3, true, "all 3 subtasks hold the same list"},
-		{[]string{"ab", "ba"}, VerdictNotSure, 2, 2, 2, 2, false, "its subtasks hold different lists"}, // order counts
-		{[]string{"aab", "abb"}, VerdictNotSure, 2, 1, 3, 3, false, "its subtasks hold different lists"},
+		{[]string{"ab", "ba"}, VerdictProduct, 2, 2, 2, 2, true, "all 2 subtasks hold the same elements, not all in the same order"},
+		{[]string{"aab", "aba", "baa"}, VerdictProduct, 2, 3, 3, 6, true, "all 3 subtasks hold the same elements, not all in the same order"},
+		{[]string{"aab", "abb"}, VerdictNotSure, 2, 1, 3, 3, false, "its subtasks hold different elements"}, // an exclusive or of the elements would be equal
+		{[]string{"aab", "ccb"}, VerdictNotSure, 3, 2, 2, 2, false, "its subtasks hold different elements"},
 		{[]string{"aabb"}, VerdictNotSure, 2, 1, 2, 2, true, "one subtask holds it all, and repeats elements"},
-		{[]string{"ab", "ab", "-"}, VerdictNotSure, 2, 2, 2, 2, false, "its subtasks hold different lists"},
-		{[]string{"aa", ""}, VerdictNotSure, 1, 2, 2, 2, false, "its subtasks hold different lists"},
-		{[]string{"", "aa"}, VerdictNotSure, 1, 2, 2, 2, false, "its subtasks hold different lists"},
+		{[]string{"ab", "ab", "-"}, VerdictNotSure, 2, 2, 2, 2, false, "only 2 of 3 subtasks hold it"},
+		{[]string{"aa", ""}, VerdictNotSure, 1, 2, 2, 2, false, "no element is in two subtasks: elements repeat inside subtasks"},
+		{[]string{"", "aa"}, VerdictNotSure, 1, 2, 2, 2, false, "no element is in two subtasks: elements repeat inside subtasks"},
+		{[]string{"aabb", "cc", "d"}, VerdictNotSure, 4, 1, 1, 2, false, "no element is in two subtasks: elements repeat inside subtasks"},
+		{[]string{"a", "a", "a"}, VerdictProduct, 1, 3, 3, 3, true, "all 3 subtasks hold the same list, one each, which is also what subtasks do that each write one equal value"},
 	} {
 		u := union(c.lists...)
 		counted, err := u.count(t.Context(), Input{Source: memory{}, Codec: codecs()}, maxTally, nil)
@@ -209,7 +215,14 @@ func TestPrunePolicies(t *testing.T) {
 		{PruneOptions{Keep: KeepCopies}, []string{"aab", "aab"}, []string{"aab", ""}, ""},
 		{PruneOptions{Keep: KeepCopies}, []string{"aabaab", "aabaab"}, []string{"aab", ""}, ""},
 		{PruneOptions{Keep: KeepDistinct}, []string{"aab", "aab"}, []string{"ab", ""}, ""},
-		{PruneOptions{Keep: KeepCopies, AcceptUnproven: true}, []string{"ab", "ba"}, []string{"ab", ""}, ""},
+		// In another order.
+		{PruneOptions{Keep: KeepDistinct}, []string{"ab", "ba"}, []string{"ab", ""}, ""},
+		{PruneOptions{Keep: KeepCopies}, []string{"ab", "ba"}, []string{"ab", ""}, ""},
+		{PruneOptions{Keep: KeepFirstSubtask}, []string{"ab", "ba"}, []string{"ab", ""}, ""},
+		{PruneOptions{Keep: KeepModulo}, []string{"ab", "ba"}, []string{"a", "b"}, ""}, // by the numbers of its own list, b would be lost
+		{PruneOptions{Keep: KeepModulo}, []string{"abcde", "edcba", "cdeab"}, []string{"ad", "be", "c"}, ""},
+		{PruneOptions{Keep: KeepModulo, Place: PlaceFirst}, []string{"abcde", "edcba", "cdeab"}, []string{"adbec", "", ""}, ""},
+		{PruneOptions{Keep: KeepModulo, Compact: true}, []string{"abcde", "edcba", "cdeab"}, []string{"adbec", "-", "-"}, ""},
 		{PruneOptions{Keep: KeepCopies, AcceptUnproven: true}, []string{"aa", "bb"}, []string{"a", "b"}, ""},
 		{PruneOptions{Keep: KeepFirstSubtask}, []string{"aab", "aab"}, []string{"aab", ""}, ""},
 		{PruneOptions{Keep: KeepFirstSubtask, Place: PlaceSpread}, []string{"abcde", "abcde"}, []string{"abc", "de"}, ""},
@@ -219,9 +232,9 @@ func TestPrunePolicies(t *testing.T) {
 		// Left as they are.
 		{PruneOptions{Keep: KeepDistinct}, []string{"ab", "cd"}, []string{"ab", "cd"}, "every element comes once"},
 		{PruneOptions{Keep: KeepDistinct, AcceptUnproven: true}, []string{"", ""}, []string{"", ""}, "it holds no element"},
-		{PruneOptions{Keep: KeepDistinct}, []string{"ab", "ba"}, []string{"ab", "ba"}, "not proven to be a restore product: its subtasks hold different lists"},
-		{PruneOptions{Keep: KeepFirstSubtask, AcceptUnproven: true}, []string{"ab", "ba"}, []string{"ab", "ba"}, "needs equal ones"},
-		{PruneOptions{Keep: KeepModulo, AcceptUnproven: true}, []string{"ab", "ba"}, []string{"ab", "ba"}, "needs equal ones"},
+		{PruneOptions{Keep: KeepDistinct}, []string{"ab", "bc"}, []string{"ab", "bc"}, "not proven to be a restore product: its subtasks hold different elements"},
+		{PruneOptions{Keep: KeepFirstSubtask, AcceptUnproven: true}, []string{"ab", "bc"}, []string{"ab", "bc"}, "needs subtasks that hold the same"},
+		{PruneOptions{Keep: KeepModulo, AcceptUnproven: true}, []string{"ab", "bc"}, []string{"ab", "bc"}, "needs subtasks that hold the same"},
 		{PruneOptions{Keep: KeepCopies, AcceptUnproven: true}, []string{"aab", "abb"}, []string{"aab", "abb"}, "no factor to divide by"},
 		{PruneOptions{Keep: KeepCopies}, []string{"aab"}, []string{"aab"}, "no factor to divide by"},
 		{PruneOptions{Keep: KeepDistinct, AcceptUnproven: true}, []string{"aab"}, []string{"ab"}, ""},

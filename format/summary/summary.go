@@ -1,7 +1,6 @@
 package summary
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -66,10 +65,17 @@ type State struct {
 	// Handles is how the state is kept, for keyed state: "full", "savepoint",
 	// "incremental", "changelog".
 	Handles string
-	// MayBeMultiplied: a union state whose subtasks, more than one, all hold
-	// the same number of elements of the same lengths in the same order, and
-	// begin with the same bytes where they are inline.
+	// Alike: a union state that several subtasks hold, all of the operator, and
+	// of which all hold equally many elements of the same lengths, in any order.
+	// Reading them shows whether they are the same elements.
+	Alike bool
+	// MayBeMultiplied: Alike, and a guess without reading files that restores are
+	// the reason (see guess in multiplied.go).
 	MayBeMultiplied bool
+	// SameOrder: Alike, with the lengths in the same order in all subtasks.
+	SameOrder bool
+	// Compared: Alike, and elements that are inline were compared.
+	Compared bool
 }
 
 // StateKind says what a row of states is.
@@ -436,130 +442,6 @@ func offsetCount(o format.Offsets) int64 {
 		return 0
 	}
 	return o.Len()
-}
-
-// unions looks for union states that a restore may have multiplied.
-func (m *measure) unions(op *format.Operator, o *Operator) error {
-	for _, st := range m.order {
-		if st.Kind != Union || st.Subtasks < 2 || st.Subtasks != o.Present || st.Elements == 0 {
-			continue
-		}
-		equal, err := lookAlike(m.ctx, op, st.Name)
-		if err != nil {
-			return format.At(err, "state %q", st.Name)
-		}
-		st.MayBeMultiplied = equal
-	}
-	return nil
-}
-
-// lookAlike compares a state in all subtasks: the lengths of its elements, and
-// the first bytes of those that are inline, which cost nothing.
-func lookAlike(ctx context.Context, op *format.Operator, name string) (bool, error) {
-	var first format.Offsets
-	var firstSize int64
-	var firstData format.Stream
-	for _, sub := range op.Subtasks {
-		if sub.Finished || sub.Managed == nil {
-			continue
-		}
-		h := sub.Managed
-		for i, s := range h.States {
-			if s.Name.String() != name {
-				continue
-			}
-			sizes, err := StateSizes(ctx, h)
-			if err != nil {
-				return false, err
-			}
-			if first == nil {
-				first, firstSize, firstData = s.Offsets, sizes[i], h.Data
-				break
-			}
-			if s.Offsets.Len() != first.Len() || sizes[i] != firstSize {
-				return false, nil
-			}
-			if same, err := sameSteps(ctx, first, s.Offsets); err != nil || !same {
-				return false, err
-			}
-			if same, err := sameStart(ctx, firstData, first, h.Data, s.Offsets, firstSize); err != nil || !same {
-				return false, err
-			}
-			break
-		}
-	}
-	return first != nil, nil
-}
-
-// maxStart is how many bytes of inline states are compared.
-const maxStart = 64 << 10
-
-// sameStart is whether two states of size bytes begin alike, as far as that can
-// be seen without reading a file.
-func sameStart(ctx context.Context, a format.Stream, ao format.Offsets, b format.Stream, bo format.Offsets, size int64) (bool, error) {
-	x, xok := a.(*format.Inline)
-	y, yok := b.(*format.Inline)
-	if !xok || !yok {
-		return true, nil
-	}
-	var parts [2][]byte
-	for i, s := range []struct {
-		data *format.Inline
-		o    format.Offsets
-	}{{x, ao}, {y, bo}} {
-		at, err := format.OffsetAt(ctx, s.o, 0)
-		if err != nil {
-			return false, err
-		}
-		p := make([]byte, min(size, maxStart))
-		n, err := s.data.Data.ReadAt(p, at)
-		if err != nil {
-			return false, err
-		}
-		parts[i] = p[:n]
-	}
-	return bytes.Equal(parts[0], parts[1]), nil
-}
-
-// sameSteps is whether two offset arrays of one length differ by a constant.
-func sameSteps(ctx context.Context, a, b format.Offsets) (bool, error) {
-	ab, aok := a.(*format.OffsetBytes)
-	bb, bok := b.(*format.OffsetBytes)
-	if aok && bok {
-		equal := false
-		err := ab.Data.View(func(p []byte) error {
-			return bb.Data.View(func(q []byte) error {
-				equal = bytes.Equal(p, q)
-				return nil
-			})
-		})
-		if err != nil || equal {
-			return equal, err
-		}
-	}
-	var shift int64
-	buf := make([]int64, min(a.Len(), 4096))
-	same := true
-	err := format.EachOffset(ctx, a, func(at int64, run []int64) error {
-		for len(run) > 0 && same {
-			n, err := b.Read(ctx, buf[:min(len(run), len(buf))], at)
-			if err != nil {
-				return err
-			}
-			if at == 0 && n > 0 {
-				shift = buf[0] - run[0]
-			}
-			for i, v := range buf[:n] {
-				if v-run[i] != shift {
-					same = false
-				}
-			}
-			at += int64(n)
-			run = run[n:]
-		}
-		return nil
-	})
-	return same, err
 }
 
 // isShared is whether a file may belong to other snapshots too: it stands in a

@@ -180,10 +180,12 @@ final class OperatorFunctions {
     /** Union state that is handled wrongly (every subtask re-adds all it was handed) or rightly (index modulo parallelism). */
     static final class Union extends Passing {
         private final boolean modulo;
+        private final boolean sorted;
 
-        Union(Options options, Choices choices, boolean modulo) {
+        Union(Options options, Choices choices, boolean modulo, boolean sorted) {
             super(options, choices);
             this.modulo = modulo;
+            this.sorted = sorted;
         }
 
         @Override
@@ -195,7 +197,9 @@ final class OperatorFunctions {
                 // truth of a job is the same every time, and all subtasks count alike.
                 List<Tuple2<String, Long>> handed = new ArrayList<>();
                 state.get().forEach(handed::add);
-                handed.sort(Comparator.comparing((Tuple2<String, Long> element) -> element.f1));
+                if (sorted) {
+                    handed.sort(Comparator.comparing((Tuple2<String, Long> element) -> element.f1));
+                }
                 int index = 0;
                 for (Tuple2<String, Long> element : handed) {
                     if (!modulo || index % parallelism() == subtask()) {

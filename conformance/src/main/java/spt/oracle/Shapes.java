@@ -55,9 +55,11 @@ final class Shapes {
                 break;
             }
             case "union-inflated":
+            case "union-readded":
             case "union-modulo": {
                 boolean modulo = options.shape.equals("union-modulo");
-                sink(named(numbers.map(new OperatorFunctions.Union(options, choices, modulo)), "union"), "sink");
+                boolean sorted = !options.shape.equals("union-readded");
+                sink(named(numbers.map(new OperatorFunctions.Union(options, choices, modulo, sorted)), "union"), "sink");
                 break;
             }
             case "tutorial": {

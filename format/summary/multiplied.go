@@ -1,0 +1,238 @@
+package summary
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// What the lengths of elements show of union state that restores multiplied:
+// every subtask was handed all elements and wrote them again, so all subtasks hold
+// as many elements of the same lengths. Up to about 8 subtasks they come in one
+// order, from 10 on Flink gives some subtasks another one, so lengths and
+// elements are compared as multisets.
+//
+// Subtasks that each write an equal share of their own look the same by their
+// lengths, such as those of a Kafka consumer with 12 partitions at parallelism 4.
+// So elements that are inline are compared too, which reads no file, and where
+// none is inline and all have one length, only long lists make a guess.
+
+// fewUnread is from how many elements in each subtask on lengths that are all
+// equal are taken for a sign: fewer are often an equal share of partitions.
+const fewUnread = 10
+
+// maxCompared is how many bytes of inline elements of a state are compared: at
+// least those of two subtasks, then of others until this many were read.
+const maxCompared = 16 << 20
+
+// unions looks for union states that a restore may have multiplied.
+func (m *measure) unions(op *format.Operator, o *Operator) error {
+	for _, st := range m.order {
+		if st.Kind != Union || st.Subtasks < 2 || st.Subtasks != o.Present || o.Missing > 0 || st.Elements == 0 {
+			continue
+		}
+		if err := st.guess(m.ctx, op); err != nil {
+			return format.At(err, "state %q", st.Name)
+		}
+	}
+	return nil
+}
+
+// held is the elements of a union state in one subtask.
+type held struct {
+	offsets format.Offsets
+	size    int64
+	data    format.Stream
+}
+
+// guess compares the lengths of the elements in all subtasks, and the elements
+// themselves where they are inline. One element in each subtask, such as a
+// counter, is not taken for a sign: many jobs hold that.
+func (st *State) guess(ctx context.Context, op *format.Operator) error {
+	var all []held
+	for _, sub := range op.Subtasks {
+		if sub.Finished || sub.Managed == nil {
+			continue
+		}
+		for i, s := range sub.Managed.States {
+			if s.Name.String() != st.Name || s.Mode != format.ModeUnion {
+				continue
+			}
+			sizes, err := StateSizes(ctx, sub.Managed)
+			if err != nil {
+				return err
+			}
+			h := held{s.Offsets, sizes[i], sub.Managed.Data}
+			if len(all) > 0 && (h.offsets.Len() != all[0].offsets.Len() || h.size != all[0].size) {
+				return nil
+			}
+			all = append(all, h)
+		}
+	}
+	if len(all) != st.Subtasks {
+		return nil
+	}
+	c := comparison{ctx: ctx, hash: format.NewMultisetHash()}
+	alike, sameOrder, oneLength, err := c.lengths(all)
+	if err != nil || !alike {
+		return err
+	}
+	compared, equal, err := c.inline(all)
+	if err != nil {
+		return err
+	}
+	n := all[0].offsets.Len()
+	st.Alike, st.SameOrder, st.Compared = true, sameOrder, compared
+	st.MayBeMultiplied = n > 1 && (compared && equal || !compared && (!oneLength || n >= fewUnread))
+	return nil
+}
+
+// comparison compares what subtasks hold.
+type comparison struct {
+	ctx  context.Context
+	hash format.MultisetHash
+}
+
+// lengths compares the lengths of the elements.
+func (c *comparison) lengths(all []held) (alike, sameOrder, oneLength bool, err error) {
+	first, oneLength, err := c.lengthsOf(&all[0])
+	if err != nil {
+		return false, false, false, err
+	}
+	sameOrder = true
+	for i := range all[1:] {
+		h := &all[i+1]
+		same, err := sameSteps(c.ctx, all[0].offsets, h.offsets)
+		if err != nil {
+			return false, false, false, err
+		}
+		if same {
+			continue
+		}
+		sameOrder = false
+		lengths, _, err := c.lengthsOf(h)
+		if err != nil || lengths != first {
+			return false, false, false, err
+		}
+	}
+	return true, sameOrder, oneLength, nil
+}
+
+// lengthsOf returns the lengths of the elements in a subtask, and whether all are
+// equal.
+func (c *comparison) lengthsOf(h *held) (lengths format.Multiset, one bool, err error) {
+	one = true
+	last := int64(-1)
+	err = h.each(c.ctx, func(off, end int64) {
+		n := end - off
+		one = one && (last < 0 || n == last)
+		last = n
+		var p [8]byte
+		binary.LittleEndian.PutUint64(p[:], uint64(n))
+		lengths.Add(c.hash.Sum(p[:]))
+	})
+	return lengths, one, err
+}
+
+// each calls f with where each element begins and ends.
+func (h *held) each(ctx context.Context, f func(off, end int64)) error {
+	var first, off int64
+	err := format.EachOffset(ctx, h.offsets, func(at int64, run []int64) error {
+		for i, next := range run {
+			if at == 0 && i == 0 {
+				first = next
+			} else {
+				f(off, next)
+			}
+			off = next
+		}
+		return nil
+	})
+	if err == nil && h.offsets.Len() > 0 {
+		f(off, first+h.size)
+	}
+	return err
+}
+
+// inline compares the elements of the subtasks that hold them inline. compared is
+// false where fewer than two do.
+func (c *comparison) inline(all []held) (compared, equal bool, err error) {
+	var first format.Multiset
+	read, subtasks := int64(0), 0
+	for i := range all {
+		data, ok := all[i].data.(*format.Inline)
+		if !ok || subtasks >= 2 && read+all[i].size > maxCompared {
+			continue
+		}
+		elements, sound, err := c.elements(&all[i], data)
+		if err != nil || !sound {
+			return true, false, err
+		}
+		if subtasks++; subtasks == 1 {
+			first = elements
+		} else if elements != first {
+			return true, false, nil
+		}
+		read += all[i].size
+	}
+	return subtasks > 1, true, nil
+}
+
+// elements returns the elements of inline state. sound is false where an element
+// is outside its bytes.
+func (c *comparison) elements(h *held, data *format.Inline) (elements format.Multiset, sound bool, err error) {
+	sound = true
+	err = data.Data.View(func(p []byte) error {
+		return h.each(c.ctx, func(off, end int64) {
+			if off < 0 || end < off || end > int64(len(p)) {
+				sound = false
+				return
+			}
+			elements.Add(c.hash.Sum(p[off:end]))
+		})
+	})
+	return elements, sound, err
+}
+
+// sameSteps reports whether two offset arrays of one length differ by a constant.
+func sameSteps(ctx context.Context, a, b format.Offsets) (bool, error) {
+	ab, aok := a.(*format.OffsetBytes)
+	bb, bok := b.(*format.OffsetBytes)
+	if aok && bok {
+		equal := false
+		err := ab.Data.View(func(p []byte) error {
+			return bb.Data.View(func(q []byte) error {
+				equal = bytes.Equal(p, q)
+				return nil
+			})
+		})
+		if err != nil || equal {
+			return equal, err
+		}
+	}
+	var shift int64
+	buf := make([]int64, min(a.Len(), 4096))
+	same := true
+	err := format.EachOffset(ctx, a, func(at int64, run []int64) error {
+		for len(run) > 0 && same {
+			n, err := b.Read(ctx, buf[:min(len(run), len(buf))], at)
+			if err != nil {
+				return err
+			}
+			if at == 0 && n > 0 {
+				shift = buf[0] - run[0]
+			}
+			for i, v := range buf[:n] {
+				if v-run[i] != shift {
+					same = false
+				}
+			}
+			at += int64(n)
+			run = run[n:]
+		}
+		return nil
+	})
+	return same, err
+}
