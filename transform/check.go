@@ -48,6 +48,9 @@ type CheckOptions struct {
 	Schema Schemas
 	// Like is a snapshot that the job took as it will be; nil: there is none.
 	Like *Like
+	// Content finds what is wrong with an operator and the streams of its state
+	// themselves, in the words of verify; nil: that is not looked at.
+	Content func(ctx context.Context, op *format.Operator) ([]finding.Finding, error)
 }
 
 // CheckMatch is an operator of the snapshot that the job has too.
@@ -91,6 +94,9 @@ func Check(ctx context.Context, in Input, o CheckOptions) (*CheckReport, error) 
 			c.report.Restored = append(c.report.Restored, op)
 		}
 	}
+	if err := c.content(ctx); err != nil {
+		return nil, err
+	}
 	if err := c.describe(ctx); err != nil {
 		return nil, err
 	}
@@ -116,6 +122,28 @@ type checker struct {
 	unsure map[*format.Operator]bool  // without state, and perhaps not in the job
 	// described is how the states of the restored operators are serialized.
 	described map[*format.Operator]*described
+	// damaged has the operators with state that Content calls wrong: what fails
+	// for that reason is not said again.
+	damaged map[*format.Operator]bool
+}
+
+// content adds what is wrong with the restored operators themselves.
+func (c *checker) content(ctx context.Context) error {
+	c.damaged = map[*format.Operator]bool{}
+	if c.o.Content == nil {
+		return nil
+	}
+	for _, op := range c.report.Restored {
+		found, err := c.o.Content(ctx, op)
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			c.damaged[op] = c.damaged[op] || f.Severity == SeverityError
+			c.add(f)
+		}
+	}
+	return nil
 }
 
 func (c *checker) add(f CheckFinding) { c.report.Findings = append(c.report.Findings, f) }

@@ -3,7 +3,6 @@ package transform
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
@@ -215,7 +214,7 @@ func (f *forms) version(s format.Stream, what string, table map[int32]assign.Rel
 	var p [4]byte
 	n, err := f.c.in.Source.ReadAt(f.ctx, s, p[:], 0)
 	if err != nil || n < len(p) {
-		if (err == nil || !errors.Is(err, format.ErrMissing)) && f.c.o.Schema == nil { // else it was said
+		if (err == nil || !format.NoFile(err)) && f.c.o.Schema == nil { // else it was said
 			f.unread(what, "its first bytes cannot be read")
 		}
 		return
@@ -252,6 +251,9 @@ const (
 )
 
 func (f *forms) unread(what, why string) {
+	if f.c.damaged[f.op] {
+		return
+	}
 	key := "unread " + what
 	if f.seen[key] {
 		return

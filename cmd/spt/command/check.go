@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -210,6 +211,10 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 		Schema: snap.Schema, Like: like,
 		Job: job, Parallelism: o.parallelism, MaxParallelism: o.maxParallelism, AllowNonRestored: o.allow,
 		Release: o.release, Metadata: int32(snap.Container.Metadata), At: o.at,
+		Content: func(ctx context.Context, op *format.Operator) (found []finding.Finding, err error) {
+			err = snap.Examine(ctx, []*format.Operator{op}, reader.VerifyOptions{}, func(f finding.Finding) { found = append(found, f) })
+			return found, err
+		},
 	})
 	if err != nil {
 		return inContainer(err, snap)
