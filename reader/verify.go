@@ -35,6 +35,10 @@ type Verification struct {
 	Files                   int   // different ones
 	BytesRead               int64 // of state, where it was read
 	Elements                int64 // of operator and native keyed state, where they were read
+	// Of files by reference: NotChecked are those that nobody could look for,
+	// Outside those that are not read because of where they are, and Elsewhere
+	// those that were found, but not at their references.
+	NotChecked, Outside, Elsewhere int
 	Chunks                  int   // of an .spt, all checked
 	// Absolute counts the handles that name absolute places, by which the
 	// snapshot cannot simply be moved.
@@ -366,24 +370,14 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 	}
 	v.seen[says] = true
 	found, err := v.snap.Locate(v.ctx, st)
-	switch {
-	case errors.Is(err, format.ErrUnsupported) && relative:
-		v.report(Fault, "path", p.String(), ref.path, "the reference leads outside the snapshot and is not followed")
-		return nil
-	case storage.Classify(err) == storage.Transient:
-		return err // says nothing of the file
-	case errors.Is(err, format.ErrMissing):
-		if !known {
-			v.report(Fault, "file-missing", p.String(), ref.path, "%s", strings.TrimPrefix(err.Error(), ": "))
-		}
-		return nil
-	case err != nil:
-		return err
+	if err != nil {
+		return v.unlocated(p, ref, known, err)
 	}
 	if !known {
 		v.result.Files++
 		if found.Instead != "" {
-			v.emit(Finding{Severity: Note, Code: "file-elsewhere", Place: p.String(), File: ref.path, Message: "not at its reference; found as " + quote(found.Name), Found: found.Name})
+			v.result.Elsewhere++
+			v.emit(Finding{Operator: p.Operator, Severity: Note, Code: "file-elsewhere", Place: p.String(), File: ref.path, Message: "not at its reference; found as " + quote(found.Name), Found: found.Name})
 		}
 	}
 	switch s := st.(type) {
@@ -408,6 +402,29 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 		n = -1
 	}
 	return v.read(p, ref, found, n)
+}
+
+// unlocated reports a file that is not to be had, once.
+func (v *verifier) unlocated(p format.Place, ref reference, known bool, err error) error {
+	status := StatusOf(err)
+	switch {
+	case storage.Classify(err) == storage.Transient, v.ctx.Err() != nil:
+		return err // says nothing of the file
+	case known:
+	case ref.relative && !IsPlainName(ref.path):
+		v.report(Fault, "path", p.String(), ref.path, "the reference leads outside the snapshot and is not followed")
+	case status == FileRefused:
+		v.result.Outside++
+		v.emit(Finding{Severity: Warning, Code: "file-outside", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: Hint(err)})
+	case status == FileNotChecked:
+		v.result.NotChecked++
+		v.emit(Finding{Severity: Note, Code: "file-not-checked", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: "give the location of a copy, if there is one, with --map OLD=NEW"})
+	case errors.Is(err, format.ErrMissing):
+		v.emit(Finding{Severity: Fault, Code: "file-missing", Operator: p.Operator, Place: p.String(), File: ref.path, Message: strings.TrimPrefix(err.Error(), ": ")})
+	default:
+		return err
+	}
+	return nil
 }
 
 // read reads n bytes of a file, all of it where n is negative.

@@ -121,7 +121,7 @@ func (r *handleReport) add(err error) error {
 		return nil
 	case r.ctx.Err() != nil, errors.Is(err, format.ErrChanged), storage.Classify(err) == storage.Transient:
 		return err
-	case errors.Is(err, format.ErrMissing), errors.As(err, &class):
+	case format.NoFile(err), errors.As(err, &class):
 		return nil // findings of their own: the file, the class
 	case r.failed(err):
 		if r.v.files != nil { // the files are read for themselves
@@ -138,6 +138,9 @@ func (r *handleReport) add(err error) error {
 		f.Severity, f.Code, f.Advice = Note, "not-checked", ""
 	}
 	f.Message = err.Error()
+	if f.Code == "unreadable" {
+		f.Message = "its state cannot be read: " + f.Message
+	}
 	r.found = append(r.found, f)
 	return nil
 }
