@@ -41,7 +41,7 @@ func (s *Snapshot) Others() []*Snapshot { return s.others }
 // clone is a source that knows what this one does and can learn more.
 func (s *source) clone() *source {
 	c := &source{
-		stores: s.stores, store: s.store, dir: s.dir, location: s.location, version: s.version, maps: s.maps, file: s.file,
+		stores: s.stores, store: s.store, dir: s.dir, location: s.location, version: s.version, maps: s.maps, follow: s.follow, areas: s.areas, file: s.file,
 		sched: s.sched, lookups: map[reference]*lookup{}, folders: map[string]*folder{}, foreign: map[*format.Chunks]foreign{},
 	}
 	for k, f := range s.foreign {

@@ -14,8 +14,8 @@ import (
 // FileState is a file that the snapshot refers to, and what became of it.
 type FileState struct {
 	summary.File
-	Found Found  // valid where Err is nil
-	Err   error  // why there is no Found: Status tells the kinds apart
+	Found Found  // valid if There
+	Err   error  // why it cannot be read: Status tells the kinds apart
 	Wrong string // how it is not what the snapshot promises; "" if it can be
 }
 
@@ -50,6 +50,13 @@ func (f FileState) Status() FileStatus { return StatusOf(f.Err) }
 // Missing reports whether somebody looked for the file and it is not there.
 func (f FileState) Missing() bool { return f.Status() == FileMissing }
 
+// There reports whether the file is known to exist: it was found, or it is outside
+// and would be read if that were allowed.
+func (f FileState) There() bool {
+	var out *OutsideError
+	return f.Err == nil || errors.As(f.Err, &out) && out.Exists
+}
+
 // Whole is whether the file is there, and as long as it should be.
 func (f FileState) Whole() bool { return f.Err == nil && f.Wrong == "" }
 
@@ -71,7 +78,7 @@ func (s *Snapshot) Files(ctx context.Context, files []summary.File) ([]FileState
 				return err
 			}
 			all[i] = FileState{File: f, Found: found, Err: err}
-			if err == nil {
+			if all[i].There() {
 				all[i].Wrong = f.Wrong(found.Info.Size)
 			}
 			return nil

@@ -30,6 +30,13 @@ type Options struct {
 	// Mapped is told of each snapshot that is opened which of Map fit a reference
 	// in it. It may be nil, and must be safe for concurrent use.
 	Mapped func(fit []bool)
+	// Follow names folders, as paths or URIs, whose files are read too where a
+	// reference or a link leads there. Without it, and except where Map leads, the
+	// files of a snapshot are read only below its own directory and its checkpoint
+	// root, which for ROOT/JOBID/chk-N is ROOT; the files of an .spt file not at
+	// all. Any other reference is an *OutsideError. Both sides are compared with
+	// all links resolved, element by element.
+	Follow []string
 	// Path is the folders in which a bare name is looked for.
 	Path []string
 }

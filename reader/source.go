@@ -36,6 +36,8 @@ type source struct {
 	location  string          // of the snapshot's folder, as the user wrote it
 	version   storage.Version // of the file that describes it
 	maps      format.Mappings // longest first
+	follow    []string        // see Options
+	areas     *areas          // that are read
 	file      *spt.File       // for an .spt
 	operators opstate.Codec
 	ropes     ropes
@@ -78,7 +80,7 @@ func newSource(f *found, o Options, file *spt.File) *source {
 		location = parentLocation(location)
 	}
 	return &source{
-		stores: o.Stores, store: f.store, dir: route.Dir(f.name), location: location, version: f.info.Version, maps: format.LongestFirst(o.Map), file: file,
+		stores: o.Stores, store: f.store, dir: route.Dir(f.name), location: location, version: f.info.Version, maps: format.LongestFirst(o.Map), follow: o.Follow, areas: &areas{}, file: file,
 		sched: storage.NewScheduler(), lookups: map[reference]*lookup{}, folders: map[string]*folder{},
 	}
 }
@@ -173,8 +175,9 @@ func (s *source) readFile(ctx context.Context, st format.Stream, p []byte, off i
 	return n, err
 }
 
-// Locate finds the file behind a stream that refers to one. What is not there
-// matches format.ErrMissing.
+// Locate finds the file of a stream that refers to one. StatusOf tells what an
+// error says about it: format.ErrMissing, ErrOutside or ErrNotChecked. Of a file
+// that is there and outside, the error comes with where it was found.
 func (s *Snapshot) Locate(ctx context.Context, st format.Stream) (Found, error) {
 	l := s.src.lookup(ctx, st)
 	return l.found, l.err
@@ -206,49 +209,118 @@ func (s *source) lookup(ctx context.Context, st format.Stream) *lookup {
 	return l
 }
 
-// locate tries the places where a reference may lead, in this order: beside
-// _metadata for a relative one; where a mapping says; the absolute place
+// locate tries the places where a reference may lead, in this order: next to
+// _metadata for a relative one; where a mapping says; the absolute location
 // itself; and, because snapshots are copied away from where they were written,
-// the same file under the folder of the snapshot or of its job.
+// the same file under the folder of the snapshot or of its job. Wherever it is
+// found, it must be in a folder that is read: see look.
 func (s *source) locate(ctx context.Context, ref reference) (Found, error) {
 	if ref.relative {
-		if !IsPlainName(ref.path) {
-			return Found{}, format.Errorf(format.ErrUnsupported, "relative reference %q leads outside the snapshot and is not followed", ref.path)
-		}
-		name := route.Join(s.dir, ref.path)
-		info, err := s.stat(ctx, s.store, name)
-		if err != nil {
-			return Found{}, missing(err, ref.path)
-		}
-		return Found{Store: s.store, Name: name, Info: info, URI: s.uri(name)}, nil
+		return s.besideMetadata(ctx, ref.path)
 	}
 	if to, ok := s.maps.Apply(ref.path); ok {
-		return s.at(ctx, to)
+		return s.at(ctx, ref.path, to)
 	}
-	found, err := s.at(ctx, ref.path)
-	if !errors.Is(err, storage.ErrNotExist) && !errors.Is(err, storage.ErrUnsupported) {
-		// It is there, or nobody knows: a store that is out of reach for a
-		// moment, or forbidden, may well hold it.
+	found, err := s.at(ctx, ref.path, ref.path)
+	var unchecked *NotCheckedError
+	var outside *OutsideError
+	elsewhere := errors.Is(err, format.ErrMissing) || errors.As(err, &unchecked) && unchecked.Scheme != "" || errors.As(err, &outside) && !outside.Exists
+	if !elsewhere {
+		// It is there, or it was looked for in vain: a store that is out of reach
+		// for a moment, or forbidden, may well hold it. Nor is anything else taken
+		// for a file that is there and is not read.
 		return found, err
 	}
 	for _, name := range s.fallbacks(ctx, ref.path) {
-		if info, serr := s.stat(ctx, s.store, name); serr == nil {
-			return Found{Store: s.store, Name: name, Info: info, URI: s.uri(name), Instead: ref.path}, nil
+		found, ferr := s.look(ctx, ref.path, s.store, name, s.localURI(name))
+		switch {
+		case ferr == nil:
+			found.Instead, found.URI = ref.path, s.uri(name)
+			return found, nil
+		case errors.Is(ferr, format.ErrOutside): // there is a link that leads away
+			return found, ferr
 		}
 	}
 	return Found{}, err
 }
 
-func (s *source) at(ctx context.Context, uri string) (Found, error) {
+// besideMetadata finds the file of a relative reference. Flink writes bare names;
+// it resolves any other against the folder of the snapshot, so that one can lead
+// anywhere: such a reference is followed only where the user allows it.
+func (s *source) besideMetadata(ctx context.Context, path string) (Found, error) {
+	name := route.Join(s.dir, path)
+	if !IsPlainName(path) {
+		at, err := s.climb(ctx, path)
+		if err != nil {
+			return Found{}, err
+		}
+		name = at
+	}
+	found, err := s.look(ctx, path, s.store, name, s.localURI(name))
+	found.URI = s.uri(name)
+	var gone *format.Error
+	if errors.As(err, &gone) && errors.Is(err, format.ErrMissing) { // by the name that the snapshot has
+		err = absent(gone.Err, path)
+	}
+	return found, err
+}
+
+// climb resolves a relative reference that is not a bare name, if it is allowed.
+func (s *source) climb(ctx context.Context, path string) (string, error) {
+	unsafe := &OutsideError{Reference: path, relative: true}
+	if strings.ContainsAny(path, "\\\x00") {
+		return "", unsafe
+	}
+	parts := strings.Split(s.dir, "/")
+	if s.dir == "" {
+		parts = nil
+	}
+	for part := range strings.SplitSeq(strings.TrimLeft(path, "/"), "/") {
+		switch {
+		case part == "" || part == ".":
+		case part != "..":
+			parts = append(parts, part)
+		case len(parts) > 0 && parts[len(parts)-1] != ".." && parts[len(parts)-1] != "." && parts[len(parts)-1] != "":
+			parts = parts[:len(parts)-1]
+		default:
+			parts = append(parts, part)
+		}
+	}
+	name := strings.Join(parts, "/")
+	at, ok, err := spotOf(ctx, s.store, name, s.localURI(name))
+	if err != nil || !ok {
+		return "", unsafe
+	}
+	unsafe.Leads, unsafe.Follow = at.uri(), folderOf(at)
+	if !s.areas.follows(ctx, s, at) {
+		return "", unsafe
+	}
+	return name, nil
+}
+
+// at finds the object of a URI, to which the reference ref leads.
+func (s *source) at(ctx context.Context, ref, uri string) (Found, error) {
 	store, name, err := s.stores.Resolve(ctx, uri)
 	if err != nil {
-		return Found{}, missing(err, uri)
+		if ctx.Err() != nil {
+			return Found{}, err
+		}
+		scheme := ""
+		if errors.Is(err, storage.ErrUnsupported) {
+			scheme, _ = route.Split(uri)
+		}
+		return Found{}, &NotCheckedError{Reference: uri, Scheme: scheme, Err: err}
 	}
-	info, err := s.stat(ctx, store, name)
-	if err != nil {
-		return Found{}, missing(err, uri)
+	return s.look(ctx, ref, store, name, uri)
+}
+
+// localURI is uri without the authority of a file: URI by which the user named
+// the snapshot.
+func (s *source) localURI(name string) string {
+	if uri := s.uri(name); route.Host(uri) == "" {
+		return uri
 	}
-	return Found{Store: store, Name: name, Info: info, URI: uri}, nil
+	return name
 }
 
 // uri is the URI of an object in the store of the snapshot: what the user
@@ -368,13 +440,19 @@ func (s *source) stat(ctx context.Context, store storage.Storage, name string) (
 	return store.Stat(ctx, name)
 }
 
-// missing makes what is not there, or not reachable, an ErrMissing.
-func missing(err error, ref string) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+// absent says what the error of a store means for a reference: what does not
+// exist, or is not a file, is missing; of anything else nobody knows whether it is
+// there.
+func absent(err error, ref string) error {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
-	}
-	if errors.Is(err, storage.ErrNotExist) {
+	case errors.Is(err, storage.ErrNotExist):
 		return &format.Error{Offset: -1, Msg: fmt.Sprintf("file %s is missing", quote(ref)), Err: errors.Join(format.ErrMissing, err)}
+	case errors.Is(err, storage.ErrChanged):
+		return storageKind(err)
+	case errors.Is(err, storage.ErrPermission), errors.Is(err, storage.ErrUnavailable):
+		return &NotCheckedError{Reference: ref, Err: err}
 	}
 	return &kinded{err, format.ErrMissing}
 }

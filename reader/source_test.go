@@ -65,7 +65,7 @@ func TestMappings(t *testing.T) {
 			}
 			_, found, err := locate(t, dir+"/sp", o)
 			if tt.want == "" {
-				if !errors.Is(err, format.ErrMissing) {
+				if !errors.Is(err, format.ErrNotChecked) || errors.Is(err, format.ErrMissing) {
 					t.Fatalf("found %q, %v", found.Name, err)
 				}
 				return
@@ -162,18 +162,24 @@ func TestFallbacksInAnObjectStore(t *testing.T) {
 	}
 	// At the top there is no folder of a job.
 	store := inMemory(t, map[string]string{"_metadata": referring(t, absolute("s3://old/job/shared/x", 5)), "shared/x": "other"})
-	if _, found, err := locate(t, "mem://_metadata", options("mem", store)); !errors.Is(err, format.ErrMissing) {
+	if _, found, err := locate(t, "mem://_metadata", options("mem", store)); !errors.Is(err, format.ErrNotChecked) {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
 
-// What is where the reference says is taken, whatever lies nearer.
+// What is where the reference says is taken, whatever is nearer: where the user
+// does not allow that, nothing is taken for it.
 func TestFallbackIsTheLastResort(t *testing.T) {
 	base := t.TempDir()
 	ref := "file:" + base + "/job/shared/x"
 	dir := write(t, map[string]string{"job/chk-1/_metadata": referring(t, absolute(ref, 5)), "job/shared/x": "decoy"})
 	put(t, base+"/job/shared/x", "right")
-	snap, found, err := locate(t, dir+"/job/chk-1", options())
+	if _, found, err := locate(t, dir+"/job/chk-1", options()); !errors.Is(err, format.ErrOutside) || found.Instead != "" {
+		t.Errorf("%+v, %v", found, err)
+	}
+	o := options()
+	o.Follow = []string{base}
+	snap, found, err := locate(t, dir+"/job/chk-1", o)
 	if err != nil || found.Instead != "" || found.URI != ref {
 		t.Errorf("%+v, %v", found, err)
 	}
@@ -184,7 +190,9 @@ func TestFallbackIsTheLastResort(t *testing.T) {
 	for _, cause := range []error{storage.ErrUnavailable, storage.ErrPermission} {
 		far := hooked{inMemory(t, nil), func(string, string) error { return cause }}
 		dir := write(t, map[string]string{"job/chk-1/_metadata": referring(t, absolute("mem://job/shared/x", 5)), "job/shared/x": "decoy"})
-		_, found, err := locate(t, dir+"/job/chk-1", options("mem", far))
+		o := options("mem", far)
+		o.Follow = []string{"mem://job"}
+		_, found, err := locate(t, dir+"/job/chk-1", o)
 		if !errors.Is(err, cause) || found.Name != "" {
 			t.Errorf("%v: found %q, %v", cause, found.Name, err)
 		}
@@ -197,7 +205,7 @@ func TestHostileReferences(t *testing.T) {
 	for _, name := range []string{"../secret", "..", ".", "sub/../../secret", "/etc/passwd", dir + "/secret", `..\secret`, "a\x00b", "", "sub/secret", "file:/etc/passwd"} {
 		put(t, dir+"/sp/_metadata", referring(t, relative(name, 5)))
 		snap, found, err := locate(t, dir+"/sp", options())
-		if !errors.Is(err, format.ErrUnsupported) || found.Name != "" {
+		if !errors.Is(err, format.ErrUnsupported) || !errors.Is(err, format.ErrOutside) || found.Store != nil {
 			t.Errorf("%q: found %+v, %v", name, found, err)
 		}
 		if _, err := snap.Source().ReadAt(ctx, snap.Operators[0].Subtasks[0].Managed.Data, make([]byte, 1), 0); !errors.Is(err, format.ErrUnsupported) {
@@ -214,7 +222,7 @@ func TestHostileReferences(t *testing.T) {
 	// Fallbacks do not climb either.
 	for _, ref := range []string{"s3://b/shared/../../secret", "s3://b/shared/../secret", "s3://b/dstl/../../secret", "s3://b/chk-../secret", "s3://b/x/..", "s3://b/shared/\x00", "s3://b/"} {
 		put(t, dir+"/job/chk-1/_metadata", referring(t, absolute(ref, 5)))
-		if _, found, err := locate(t, dir+"/job/chk-1", options()); !errors.Is(err, format.ErrMissing) {
+		if _, found, err := locate(t, dir+"/job/chk-1", options()); !errors.Is(err, format.ErrNotChecked) || found.Store != nil {
 			t.Errorf("%q: found %+v, %v", ref, found, err)
 		}
 	}

@@ -39,7 +39,7 @@ type Verification struct {
 	// Outside those that are not read because of where they are, and Elsewhere
 	// those that were found, but not at their references.
 	NotChecked, Outside, Elsewhere int
-	Chunks                  int   // of an .spt, all checked
+	Chunks                         int // of an .spt, all checked
 	// Absolute counts the handles that name absolute places, by which the
 	// snapshot cannot simply be moved.
 	Absolute int

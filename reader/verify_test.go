@@ -99,7 +99,7 @@ func TestFindings(t *testing.T) {
 		{"changelog file as long as said", changelog(5), "", "", "", ""},
 		{"changelog file", changelog(3), "file-length", reader.Fault, `operator "uid"/subtask 0/keyed state`, "3 bytes are promised, the file has 5"},
 		{"missing", model(list(relative("gone", 5), 0)), "file-missing", reader.Fault, `operator "uid"/subtask 0/operator state`, "file gone is missing"},
-		{"missing, absolute", model(list(absolute("s3://b/gone", 5), 0)), "file-missing", reader.Fault, "", "s3"},
+		{"missing, absolute", model(list(absolute("s3://b/gone", 5), 0)), "file-not-checked", reader.Note, "", "s3"},
 		{"hostile", model(list(relative("../x", 5), 0)), "path", reader.Fault, "", "leads outside"},
 		{"longer", model(list(relative("state", 4), 0)), "file-length", reader.Fault, "", "4 bytes are promised, the file has 5"},
 		{"shorter", model(list(relative("state", 6), 0)), "file-length", reader.Fault, "", "6 bytes are promised, the file has 5"},
@@ -152,7 +152,9 @@ func TestFindings(t *testing.T) {
 			return h
 		}
 		put(t, dir+"/sp/_metadata", string(encode(t, model(seg(0, 5), seg(5, 5), seg(5, 6), seg(11, 1)))))
-		v, found := described(t, open(t, dir+"/sp", options()))
+		o := options()
+		o.Follow = []string{dir}
+		v, found := described(t, open(t, dir+"/sp", o))
 		if !slices.Equal(codes(found), []string{"file-length", "file-length"}) || v.Files != 1 || v.Absolute != 4 || v.BytesRead != 10 {
 			t.Errorf("%+v, %+v", v, found)
 		}
@@ -350,8 +352,9 @@ func TestFilesSaysWhatIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	want := map[string]reader.FileStatus{"state": reader.FileFound, "gone": reader.FileMissing, "gs://b/x": reader.FileNotChecked, "../up": reader.FileRefused}
 	for _, f := range files {
-		if f.Missing() != (f.Path != "state") {
+		if f.Status() != want[f.Path] || f.Missing() != (f.Path == "gone") {
 			t.Errorf("%+v", f)
 		}
 	}

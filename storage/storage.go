@@ -132,6 +132,26 @@ type Canonicalizer interface {
 	Canonical(ctx context.Context, name string) (string, error)
 }
 
+// Folder is a folder whose identity is known, so that another one under its name
+// is noticed. The zero Version stands for whatever folder has the name.
+type Folder struct {
+	Name    string
+	Version Version
+}
+
+// Confiner is an optional ability: describing an object only if it is in a
+// folder. A symbolic link that leads out of the folder is an error, also one that
+// is put in the way of the object meanwhile. Because an Info has the Version of
+// the object, later reads with that pin read no other one, whatever became of its
+// name. Stores without links do not have it.
+type Confiner interface {
+	// Folder returns the identity of a folder. A link to a folder is ErrNotExist.
+	Folder(ctx context.Context, name string) (Folder, error)
+	// StatBelow is Stat of a name relative to a folder. It is ErrChanged if the
+	// folder is another one now, or if a link leads out of it.
+	StatBelow(ctx context.Context, dir Folder, name string) (Info, error)
+}
+
 // SpaceReporter is an optional ability: how many bytes may still be written where
 // name would lie.
 type SpaceReporter interface {

@@ -399,7 +399,7 @@ func (c *checker) copies(ctx context.Context, op *format.Operator, st *summary.S
 	case ctx.Err() != nil || errors.Is(err, format.ErrChanged):
 		return "", err
 	case err != nil:
-		if !errors.Is(err, format.ErrMissing) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit) {
+		if !format.NoFile(err) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit) {
 			c.unreadable(op, err)
 		}
 		return fmt.Sprintf("its %d subtasks hold elements of the same lengths in the same order, so a restore may have multiplied them", st.Subtasks), nil

@@ -397,7 +397,7 @@ func (d *differ) lookUp(x, y format.Stream) (sameness, error) {
 	p, err := d.placeOf(d.a, x)
 	q, qerr := d.placeOf(d.b, y)
 	switch {
-	case errors.Is(err, format.ErrMissing) && errors.Is(qerr, format.ErrMissing):
+	case notHere(err) && notHere(qerr):
 		return absent, nil
 	case err != nil || qerr != nil:
 		return perhaps, cmp.Or(err, qerr)
@@ -405,6 +405,13 @@ func (d *differ) lookUp(x, y format.Stream) (sameness, error) {
 		return oneFile, nil
 	}
 	return perhaps, nil
+}
+
+// notHere reports whether the file of a reference is not there, or was not looked
+// for. What is outside the snapshot is neither: nothing is said about it before it
+// was allowed.
+func notHere(err error) bool {
+	return errors.Is(err, format.ErrMissing) || errors.Is(err, format.ErrNotChecked)
 }
 
 // placeOf is where a stream's bytes lie, "" where there is no telling.

@@ -43,9 +43,12 @@ func stores(schemes ...any) storage.Resolver {
 	return r
 }
 
+// everywhere allows the references of all snapshots that these tests make.
+func everywhere() []string { return []string{os.TempDir(), "in://", "mem://", "far://"} }
+
 func openAt(t testing.TB, location string, s storage.Resolver) *reader.Snapshot {
 	t.Helper()
-	snap, err := reader.Open(background, location, reader.Options{Stores: s})
+	snap, err := reader.Open(background, location, reader.Options{Stores: s, Follow: everywhere()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +363,7 @@ type full struct{ moving }
 func (full) FreeSpace(context.Context, string) (int64, error) { return 10, nil }
 
 func readerOf(location string, o Options) (*reader.Snapshot, error) {
-	return reader.Open(background, location, reader.Options{Stores: o.Stores})
+	return reader.Open(background, location, reader.Options{Stores: o.Stores, Follow: everywhere()})
 }
 
 // prefixed is a store whose names are below a folder of another.

@@ -184,15 +184,13 @@ func (m *flinkPlacer) reference(place format.Place, st format.Stream) (format.St
 	if err != nil {
 		return nil, err
 	}
+	plain := reader.IsPlainName(path.String())
+	if relative && !isFileName(path.String()) && (plain || !ok && o.KeepMissing) {
+		return nil, unsafeName(path.String())
+	}
 	if !ok {
-		if relative && !isFileName(path.String()) {
-			return nil, unsafeName(path.String())
-		}
 		m.placed[key] = st
 		return st, nil // kept, or refused at the end with all others
-	}
-	if relative && !isFileName(path.String()) {
-		return nil, unsafeName(path.String())
 	}
 	if o.Files == Reference {
 		return m.stays(st, found)
@@ -201,7 +199,7 @@ func (m *flinkPlacer) reference(place format.Place, st format.Stream) (format.St
 	if _, ok := st.(*format.Segment); ok {
 		how = "segment"
 	}
-	if relative && m.relative {
+	if relative && plain && m.relative {
 		s, err := m.write(st, path.String(), st, how)
 		m.placed[key] = s
 		return s, err

@@ -63,10 +63,13 @@ type File struct {
 type Rewrite struct{ From, To string }
 
 // MissingError names everything that stands in the way of a complete copy. It
-// matches format.ErrMissing.
+// matches format.ErrMissing, ErrOutside and ErrNotChecked, whichever there are.
 type MissingError struct {
-	Files []string // one line each: reference and what is wrong with it
-	Short int      // how many of them are there, and not as long as promised
+	Files     []string // one line each: reference and what is wrong with it
+	Short     int      // how many of them are there, and not as long as promised
+	Outside   int      // how many of them are outside the snapshot and were not followed
+	Unchecked int      // how many of them nobody could look for
+	Follow    []string // what reader.Options.Follow must name so that those outside are read, each once
 
 	of []string // the snapshot of each
 }
@@ -74,8 +77,17 @@ type MissingError struct {
 // add notes a file of the snapshot of this name.
 func (e *MissingError) add(of string, err error) {
 	e.Files, e.of = append(e.Files, err.Error()), append(e.of, of)
-	if errors.Is(err, format.ErrTruncated) {
+	switch {
+	case errors.Is(err, format.ErrTruncated):
 		e.Short++
+	case errors.Is(err, format.ErrOutside):
+		e.Outside++
+		var out *reader.OutsideError
+		if errors.As(err, &out) && out.Follow != "" && !slices.Contains(e.Follow, out.Follow) {
+			e.Follow = append(e.Follow, out.Follow)
+		}
+	case errors.Is(err, format.ErrNotChecked):
+		e.Unchecked++
 	}
 }
 
@@ -109,19 +121,57 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s of the snapshot cannot be had; nothing was written:\n  %s%s", n, strings.Join(list, "\n  "), more)
 }
 
-// Unwrap makes it an ErrMissing.
-func (e *MissingError) Unwrap() error { return format.ErrMissing }
+// Is makes it an error of each kind that is in it.
+func (e *MissingError) Is(target error) bool {
+	switch target {
+	case format.ErrMissing:
+		return len(e.Files) > e.Outside+e.Unchecked
+	case format.ErrOutside:
+		return e.Outside > 0
+	case format.ErrNotChecked:
+		return e.Unchecked > 0
+	}
+	return false
+}
 
 // Hint says what can be done.
 func (e *MissingError) Hint() string {
 	const keep = "or keep the bare references with --missing keep"
-	switch e.Short {
-	case 0:
+	gone := len(e.Files) - e.Short - e.Outside
+	var all []string
+	switch {
+	case gone > 0 && gone == len(e.Files):
 		return "say where they are with --map OLD=NEW, " + keep
-	case len(e.Files):
+	case e.Short > 0 && e.Short == len(e.Files):
 		return "copy them again and compare sizes, " + keep
 	}
-	return "say where those are that are not there, with --map OLD=NEW; copy the others again and compare sizes; " + keep
+	if e.Outside > 0 {
+		all = append(all, FollowAdvice(e.Follow))
+	}
+	if gone > 0 {
+		all = append(all, "say where those are that are not there, with --map OLD=NEW")
+	}
+	if e.Short > 0 {
+		all = append(all, "copy the others again and compare sizes")
+	}
+	return strings.Join(append(all, keep), "; ")
+}
+
+// FollowAdvice is how the user allows the files below some prefixes.
+func FollowAdvice(prefixes []string) string {
+	if len(prefixes) == 0 {
+		return "what is outside the snapshot cannot be read"
+	}
+	const most = 5
+	var flags []string
+	for i, p := range prefixes {
+		if i == most {
+			flags = append(flags, "…")
+			break
+		}
+		flags = append(flags, "--follow "+quote(p))
+	}
+	return "if the snapshot may read there, add " + strings.Join(flags, " ")
 }
 
 // Prepare looks at the input and the target and says what Write will do. It
@@ -217,7 +267,7 @@ func (p *Plan) locate(ctx context.Context, place format.Place, st format.Stream,
 			p.Substituted = append(p.Substituted, Rewrite{path.String(), found.Name})
 		}
 		return found, true, nil
-	case ctx.Err() != nil, storage.Classify(err) == storage.Transient, !errors.Is(err, format.ErrMissing) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrTruncated):
+	case ctx.Err() != nil, storage.Classify(err) == storage.Transient, !format.NoFile(err) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrTruncated):
 		return found, false, err
 	case p.o.KeepMissing:
 		if _, dup := p.absent[path.String()]; !dup {

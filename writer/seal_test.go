@@ -489,12 +489,39 @@ func TestHostileNames(t *testing.T) {
 		before := tree(t, dir)
 		for _, o := range []Options{{}, {KeepMissing: true}, {KeepReferences: true}, {KeepReferences: true, KeepMissing: true}, {Files: Link}} {
 			o.Stores = stores()
-			if _, err := Seal(background, openAt(t, dir+"/sp", o.Stores), dir+"/out", o); err == nil {
+			snap, err := reader.Open(background, dir+"/sp", reader.Options{Stores: o.Stores})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Seal(background, snap, dir+"/out", o); err == nil {
 				t.Errorf("%q is written with %+v", name, o)
 			}
+			snap.Close()
 		}
 		if after := tree(t, dir); !maps.Equal(before, after) {
 			t.Errorf("%q: something changed: %v", name, names(after))
+		}
+	}
+	// A name that the user allows to be followed is not one to write under either.
+	for name, want := range map[string]string{"../up": "up", "a/b": "b"} {
+		dir := folderOf(t, map[string]string{"sp/_metadata": encoded(t, modelOf(handleOf(relative(name, -1), 0))), "up": "12345", "sp/a/b": "12345"})
+		before := tree(t, dir)
+		_, out := sealAt(t, dir+"/sp", dir+"/out", Options{Stores: stores()})
+		path, relative, _ := format.Reference(out.Operators[0].Subtasks[0].Managed.Data)
+		got := contentsOf(t, dir+"/out")
+		if path.String() != want || !relative || got[want] != "12345" && got["/"+want] != "12345" {
+			t.Errorf("%q is written as %q", name, path)
+		}
+		after := tree(t, dir)
+		for _, made := range []string{"", "/out", "/out/_metadata", "/out/" + want} {
+			if _, ok := after[made]; !ok {
+				t.Errorf("%q: no %s", name, made)
+			}
+			delete(after, made)
+		}
+		delete(before, "")
+		if !maps.Equal(before, after) {
+			t.Errorf("%q: something else changed: %v", name, names(after))
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (p *Plan) apart(ctx context.Context) error {
 		}
 		seen[path.String()] = true
 		found, err := p.snap.Locate(ctx, st)
-		if err != nil || !sameNames(found.Store, p.store) {
+		if found.Store == nil || err != nil && !errors.Is(err, format.ErrOutside) || !sameNames(found.Store, p.store) {
 			return ctx.Err() // what is not there cannot be in the way
 		}
 		file, err := canonical(ctx, found.Store, found.Name)

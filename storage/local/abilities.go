@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/savepoint-tools/spt/storage"
 )
@@ -213,6 +214,9 @@ func (s *Store) Canonical(ctx context.Context, name string) (string, error) {
 			return filepath.ToSlash(filepath.Join(real, rest)), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
+			if _, ok := errors.AsType[*fs.PathError](err); !ok {
+				err = syscall.ELOOP // "EvalSymlinks: too many links" has no type
+			}
 			return "", fail("resolve", name, err)
 		}
 		// A link that leads nowhere stands for the place that it names.
@@ -231,6 +235,62 @@ func (s *Store) Canonical(ctx context.Context, name string) (string, error) {
 		rest = filepath.Join(filepath.Base(path), rest)
 		path = up
 	}
+}
+
+// Folder implements storage.Confiner. The name should be canonical: only its last
+// element is known to be no link.
+func (s *Store) Folder(ctx context.Context, name string) (storage.Folder, error) {
+	if err := ctx.Err(); err != nil {
+		return storage.Folder{}, fail("open", name, err)
+	}
+	fi, err := os.Lstat(name)
+	if err == nil && !fi.IsDir() {
+		err = storage.ErrNotExist
+	}
+	if err != nil {
+		return storage.Folder{}, fail("open", name, err)
+	}
+	return storage.Folder{Name: name, Version: folderVersion(fi)}, nil
+}
+
+// folderVersion is what stays of a folder whatever is written into it. Where the
+// system does not tell, all folders have the same.
+func folderVersion(fi fs.FileInfo) storage.Version {
+	dev, ino := identity(fi)
+	return storage.Version(fmt.Sprintf("%x:%x", dev, ino))
+}
+
+// StatBelow implements storage.Confiner.
+func (s *Store) StatBelow(ctx context.Context, dir storage.Folder, name string) (storage.Info, error) {
+	full := filepath.Join(dir.Name, name)
+	if err := ctx.Err(); err != nil {
+		return storage.Info{}, fail("stat", full, err)
+	}
+	root, err := os.OpenRoot(dir.Name)
+	if err != nil {
+		return storage.Info{}, fail("stat", full, err)
+	}
+	defer root.Close()
+	if dir.Version != "" {
+		fi, err := root.Stat(".")
+		if err != nil {
+			return storage.Info{}, fail("stat", full, err)
+		}
+		if folderVersion(fi) != dir.Version {
+			return storage.Info{}, failHint("stat", full, storage.ErrChanged, "another folder has taken the name "+dir.Name)
+		}
+	}
+	fi, err := root.Stat(filepath.FromSlash(name))
+	if err != nil {
+		if _, system := errors.AsType[syscall.Errno](err); !system { // the error of os.Root for what leads out of it has no name
+			return storage.Info{}, failHint("stat", full, storage.ErrChanged, "a link leads out of "+dir.Name)
+		}
+		return storage.Info{}, fail("stat", full, err)
+	}
+	if err := regular("stat", full, fi); err != nil {
+		return storage.Info{}, err
+	}
+	return describe(full, fi), nil
 }
 
 // FreeSpace implements storage.SpaceReporter. It asks the nearest folder that

@@ -71,6 +71,21 @@ func Split(uri string) (scheme, rest string) {
 	return strings.ToLower(uri[:colon]), uri[colon+1:]
 }
 
+// Host is the machine that a file: URI names, "" for this one and for every other
+// URI: file://host/x, but not file:///x, file:/x or file://localhost/x.
+func Host(uri string) string {
+	scheme, rest := Split(uri)
+	after, ok := strings.CutPrefix(rest, "//")
+	if scheme != "file" || !ok {
+		return ""
+	}
+	host, _, ok := strings.Cut(after, "/")
+	if !ok || strings.EqualFold(host, "localhost") {
+		return ""
+	}
+	return strings.ToLower(host)
+}
+
 // filePath is the path of a file: URI: file:/x, file:///x and file:x.
 func filePath(rest string) string {
 	if after, ok := strings.CutPrefix(rest, "//"); ok {

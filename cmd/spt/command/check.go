@@ -68,7 +68,7 @@ type CheckResult struct {
 	Errors     int             `json:"errors"`
 	Warnings   int             `json:"warnings"`
 	Notes      int             `json:"notes"`
-	Findings   []FindingRow      `json:"findings"`
+	Findings   []FindingRow    `json:"findings"`
 }
 
 // CheckOperator is an operator of the snapshot that the job has.

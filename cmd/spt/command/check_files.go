@@ -13,6 +13,7 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/writer"
 )
 
 // fileFinding gathers the files of one folder with which the same is wrong.
@@ -54,6 +55,12 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, ops []*for
 		return nil
 	})
 	for _, f := range states {
+		// Flink reads what is outside the snapshot; what is in it was not looked at.
+		var out *reader.OutsideError
+		if f.There() && errors.As(f.Err, &out) {
+			f.Err = nil
+			c.outside(f, out)
+		}
 		if err := c.file(ctx, f); err != nil {
 			return nil, err
 		}
@@ -98,17 +105,7 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState) error {
 		where = "beside _metadata"
 	}
 	add := func(severity transform.Severity, code, what, andThen, advice string) {
-		key := [3]string{code, dir, what}
-		found := c.found[key]
-		if found == nil {
-			found = &fileFinding{what: what, andThen: andThen, example: c.env.text(name)}
-			found.CheckFinding = transform.CheckFinding{Severity: severity, Code: code, Operator: c.users[f.Path], Advice: advice}
-			c.found[key] = found
-			c.order = append(c.order, found)
-		}
-		if found.files++; c.users[f.Path] != found.Operator {
-			found.Operator = nil // of several
-		}
+		c.add(f, dir, name, severity, code, what, andThen, advice)
 	}
 	switch {
 	case errors.Is(f.Err, storage.ErrNotExist) && owner != "":
@@ -134,6 +131,31 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState) error {
 			"keep "+quoted+", or make a copy that needs no other: spt convert IN OUT")
 	}
 	return nil
+}
+
+// outside says that the content of a file was not looked at.
+func (c *fileChecker) outside(f reader.FileState, out *reader.OutsideError) {
+	dir, name := splitName(f.Path)
+	where := "in " + ui.Quote(c.env.text(dir))
+	if f.Relative {
+		where = "next to _metadata"
+	}
+	c.add(f, dir, name, transform.SeverityNote, "file-outside", where, "that is outside the snapshot and its checkpoint directory, so their content was not checked", writer.FollowAdvice(followOf(out)))
+}
+
+// add counts a file for a finding.
+func (c *fileChecker) add(f reader.FileState, dir, name string, severity transform.Severity, code, what, andThen, advice string) {
+	key := [3]string{code, dir, what}
+	found := c.found[key]
+	if found == nil {
+		found = &fileFinding{what: what, andThen: andThen, example: c.env.text(name)}
+		found.CheckFinding = transform.CheckFinding{Severity: severity, Code: code, Operator: c.users[f.Path], Advice: advice}
+		c.found[key] = found
+		c.order = append(c.order, found)
+	}
+	if found.files++; c.users[f.Path] != found.Operator {
+		found.Operator = nil // of several
+	}
 }
 
 // reason is what an error says of a file, without the file.

@@ -31,6 +31,7 @@ type Env struct {
 	command   string // that runs
 	common    commonFlags
 	maps      []reader.Mapping
+	follow    []string
 	mapUse    *mapUse           // of --map
 	uids      map[string]string // id in hex -> uid, from --names
 	files     []string          // see learnFiles
@@ -97,7 +98,7 @@ func (e *Env) open(ctx context.Context, location string) (*reader.Snapshot, erro
 }
 
 func (e *Env) readerOptions() reader.Options {
-	o := reader.Options{Stores: e.Stores, Map: e.maps}
+	o := reader.Options{Stores: e.Stores, Map: e.maps, Follow: e.follow}
 	if e.mapUse != nil {
 		o.Mapped = e.mapUse.note
 	}

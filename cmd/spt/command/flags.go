@@ -22,6 +22,7 @@ type commonFlags struct {
 	quiet  bool
 	jobs   int
 	maps   []string
+	follow []string
 	names  string
 }
 
@@ -32,6 +33,7 @@ func (c *commonFlags) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "no progress and no remarks on stderr")
 	fs.IntVarP(&c.jobs, "jobs", "j", 0, "do `N` things at once; 0: 8 where snapshots are listed, 4 where one is written (the default)")
 	fs.StringArrayVar(&c.maps, "map", nil, "`OLD=NEW`: look in NEW for what absolute references name below OLD; repeatable, the longest OLD counts (also SPT_MAP)")
+	fs.StringArrayVar(&c.follow, "follow", nil, "read files below `PREFIX` too, a folder or URI outside the snapshot to which its references or links lead; repeatable (also SPT_FOLLOW)")
 	fs.StringVar(&c.names, "names", "", "`FILE` of uids, one a line, so that ids get names; - is standard input (also SPT_NAMES)")
 }
 
@@ -50,6 +52,10 @@ func (e *Env) prepare(ctx context.Context) error {
 			return usagef("--map: %v", err)
 		}
 		e.maps = append(e.maps, m)
+	}
+	e.follow = e.common.follow
+	if s := e.Getenv("SPT_FOLLOW"); s != "" && len(e.follow) == 0 {
+		e.follow = slices.DeleteFunc(strings.Split(s, ","), func(p string) bool { return p == "" })
 	}
 	if len(e.common.maps) > 0 {
 		e.mapUse = &mapUse{fit: make([]bool, len(e.maps))}
