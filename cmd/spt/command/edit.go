@@ -21,6 +21,8 @@ type EditResult struct {
 	MetadataBefore int64        `json:"metadata_bytes_before,omitempty"`
 	MetadataAfter  int64        `json:"metadata_bytes_after,omitempty"`
 	Write          *WriteResult `json:"write"`
+
+	partial string // what was not done, or is wrong with the result; exit 1
 }
 
 // EditChange is one change.
@@ -76,6 +78,12 @@ func sealEdit(ctx context.Context, env *Env, o writeOptions, in, out string, sna
 	}
 	if err := renderEdit(env, r, o.dryRun); err != nil {
 		return err
+	}
+	if r.partial != "" {
+		return &findings{"the result is not complete: " + r.partial}
+	}
+	if o.bare {
+		return nil
 	}
 	return incomplete(plan)
 }

@@ -127,10 +127,10 @@ func (s *relocateStep) validate(env *Env) error {
 	return errors.Join(s.places(s.maps), s.writeOptions.validate(env))
 }
 
-func (s *relocateStep) apply(_ context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (s *relocateStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
 	mapped := *env
 	mapped.maps = s.maps
-	return s.relocate(&mapped, snap)
+	return s.relocate(ctx, &mapped, snap)
 }
 
 type rescaleStep struct{ rescaleOptions }
