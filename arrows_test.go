@@ -34,13 +34,14 @@ var noFiles = append(slices.Clone(noOutside), "io/fs")
 var arrows = []arrow{
 	{".", nil, noOutside}, // tests and documents only
 	{"format", nil, noOutside},
+	{"format/finding", []string{"format"}, noOutside},
 	{"format/summary", []string{"format"}, noOutside},
 	{"format/flink", []string{"format", "format/flink/..."}, noOutside},
 	{"format/spt", []string{"format", "format/spt/..."}, noOutside},
 	{"storage", []string{"storage/...", "internal/fault"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"reader", []string{"format/...", "storage/..."}, noFiles},
 	{"writer", []string{"format/...", "storage/...", "reader"}, noFiles},
-	{"transform", []string{"format", "format/summary", "format/flink/assign", "format/flink/types", "internal/number"}, noFiles},
+	{"transform", []string{"format", "format/finding", "format/summary", "format/flink/assign", "format/flink/types", "internal/number"}, noFiles},
 	{"internal/number", nil, noOutside},
 	{"internal/ui", []string{"internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/tally", nil, []string{"net", "net/...", "log", "log/..."}},

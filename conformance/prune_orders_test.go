@@ -77,7 +77,7 @@ func judgeOnce(t *testing.T, f *Flink, s Snapshot, lists [][]string) {
 	snap := opened(t, s)
 	for _, keep := range []transform.Keep{transform.KeepDistinct, transform.KeepCopies, transform.KeepFirstSubtask, transform.KeepModulo} {
 		t.Run(string(keep), func(t *testing.T) {
-			sp, pruned, err := transform.PruneUnions(context.Background(), inputOf(snap), transform.PruneOptions{Keep: keep})
+			sp, pruned, err := transform.PruneUnion(context.Background(), inputOf(snap), transform.PruneOptions{Keep: keep})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +85,7 @@ func judgeOnce(t *testing.T, f *Flink, s Snapshot, lists [][]string) {
 				t.Fatalf("pruned %+v", r)
 			}
 			out, rewritten := standsFor(t, s)
-			seal(t, snap.View(sp), out, writer.Options{})
+			seal(t, snap.View(sp.Savepoint), out, writer.Options{})
 			others := func(o Operator, _ Subtask, _ string, state OperatorState) (OperatorState, bool) {
 				return state, o.ID != union.ID
 			}
@@ -120,7 +120,7 @@ func TestPruneAfterThreeParallelisms(t *testing.T) {
 		}
 		snap := opened(t, s)
 		for keep, copies := range map[transform.Keep]int{transform.KeepDistinct: 1, transform.KeepCopies: 8, transform.KeepFirstSubtask: 8, transform.KeepModulo: 8} {
-			sp, pruned, err := transform.PruneUnions(context.Background(), inputOf(snap), transform.PruneOptions{Keep: keep})
+			sp, pruned, err := transform.PruneUnion(context.Background(), inputOf(snap), transform.PruneOptions{Keep: keep})
 			if err != nil {
 				t.Fatal(err)
 			}

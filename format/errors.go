@@ -18,6 +18,8 @@ var (
 	ErrTruncated = fmt.Errorf("%w: cut short", ErrCorrupt)
 	// ErrUnsupported: valid, or perhaps valid, but not read or written by us.
 	ErrUnsupported = errors.New("not supported")
+	// ErrVersion: a version that no release has. It is an ErrUnsupported too.
+	ErrVersion = fmt.Errorf("%w: unknown version", ErrUnsupported)
 	// ErrLimit: larger than the limits allow; refused before allocating.
 	ErrLimit = errors.New("limit exceeded")
 	// ErrChanged: the input changed or shrank while it was read.

@@ -57,6 +57,17 @@ func verify(t testing.TB, snap *reader.Snapshot) (*reader.Verification, []reader
 	return v, found
 }
 
+// described verifies what is said of a snapshot whose streams hold text.
+func described(t testing.TB, snap *reader.Snapshot) (*reader.Verification, []reader.Finding) {
+	t.Helper()
+	var found []reader.Finding
+	v, err := snap.Verify(ctx, reader.VerifyOptions{Read: true, DescriptionOnly: true}, func(f reader.Finding) { found = append(found, f) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, found
+}
+
 func codes(found []reader.Finding) (codes []string) {
 	for _, f := range found {
 		codes = append(codes, f.Code)

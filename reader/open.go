@@ -135,25 +135,35 @@ func (f *found) open(ctx context.Context, o Options, salvage bool) (*Snapshot, e
 		snap, err = f.openFlink(ctx, o, salvage)
 	}
 	if snap != nil && o.Mapped != nil {
-		o.Mapped(mapped(snap.Savepoint, o.Map))
+		o.Mapped(mapped(ctx, snap, o.Map))
 	}
 	return snap, err
 }
 
 // mapped is which mappings fit a reference, or the name of a folder.
-func mapped(sp *format.Savepoint, maps []Mapping) []bool {
+func mapped(ctx context.Context, snap *Snapshot, maps []Mapping) []bool {
+	sp := snap.Savepoint
 	fit := make([]bool, len(maps))
 	note := func(uri string) {
 		for i, m := range maps {
 			fit[i] = fit[i] || format.Mapping(m).Fits(uri)
 		}
 	}
+	beside := false
 	_ = sp.EachStream(func(_ format.Place, st format.Stream) error {
 		if c, packed := st.(*format.Chunks); packed {
 			st = c.As // what it was, and becomes again
 		}
-		if path, relative, ok := format.Reference(st); ok && !relative {
+		path, relative, ok := format.Reference(st)
+		switch {
+		case !ok:
+		case !relative:
 			note(path.String())
+		case !beside: // one stands for all of them
+			beside = true
+			for _, uri := range snap.src.spellings(ctx, path.String()) {
+				note(uri)
+			}
 		}
 		return nil
 	})

@@ -258,11 +258,44 @@ func (s *source) besideMetadata(ctx context.Context, path string) (Found, error)
 	}
 	found, err := s.look(ctx, path, s.store, name, s.localURI(name))
 	found.URI = s.uri(name)
+	if errors.Is(err, format.ErrMissing) {
+		if to, ok := s.mapRelative(ctx, path, s.maps); ok {
+			return s.at(ctx, path, to)
+		}
+	}
 	var gone *format.Error
 	if errors.As(err, &gone) && errors.Is(err, format.ErrMissing) { // by the name that the snapshot has
 		err = absent(gone.Err, path)
 	}
 	return found, err
+}
+
+// MapRelative returns where a mapping leads the relative reference name: one of
+// the folder of the snapshot, which "." stands for. Locate follows those of
+// Options where the file is not next to _metadata.
+func (s *Snapshot) MapRelative(ctx context.Context, name string, maps []Mapping) (to string, ok bool) {
+	return s.src.mapRelative(ctx, name, format.LongestFirst(maps))
+}
+
+func (s *source) mapRelative(ctx context.Context, path string, maps format.Mappings) (to string, ok bool) {
+	if len(maps) == 0 {
+		return "", false
+	}
+	for _, uri := range s.spellings(ctx, path) {
+		if to, ok := maps.Apply(uri); ok {
+			return to, true
+		}
+	}
+	return "", false
+}
+
+// spellings are the ways in which a mapping may name a file next to _metadata.
+func (s *source) spellings(ctx context.Context, path string) []string {
+	all := []string{"./" + path, s.uri(route.Join(s.dir, path))}
+	for _, home := range s.homes(ctx) {
+		all = append(all, s.localURI(route.Join(home, path)))
+	}
+	return all
 }
 
 // climb resolves a relative reference that is not a bare name, if it is allowed.

@@ -243,7 +243,7 @@ func TestInlineNamesAreNotFollowed(t *testing.T) {
 	if got := content(t, snap, snap.Operators[0].Subtasks[0].Managed.Data); got != "mine!" {
 		t.Errorf("%q", got)
 	}
-	if v, found := verify(t, snap); len(found) != 0 || !v.Relocatable() || v.Files != 0 {
+	if v, found := described(t, snap); len(found) != 0 || !v.Relocatable() || v.Files != 0 {
 		t.Errorf("%+v, %+v", v, found)
 	}
 }

@@ -6,33 +6,27 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
-// Severity says how bad a finding is.
-type Severity string
+// Severity is how bad a finding is.
+type Severity = finding.Severity
 
-// The severities. Notes are worth knowing and no fault: a snapshot with notes
-// only is sound.
+// The severities.
 const (
-	Fault   Severity = "error"   // it will not restore, or state is lost
-	Warning Severity = "warning" // no release of Flink writes this
-	Note    Severity = "note"
+	Fault   = finding.Error
+	Warning = finding.Warning
+	Note    = finding.Note
 )
 
 // Finding is one thing that Verify found.
-type Finding struct {
-	Severity Severity
-	Code     string // stable: "missing-file", "length", "offsets", …
-	Place    string // path inside the snapshot, "" for the whole
-	File     string // reference concerned, if any
-	Message  string
-	Found    string // of a file that is not where it is said to be: where it is
-}
+type Finding = finding.Finding
 
 // Verification is the result of Verify.
 type Verification struct {
@@ -40,7 +34,12 @@ type Verification struct {
 	Streams                 int   // looked at
 	Files                   int   // different ones
 	BytesRead               int64 // of state, where it was read
-	Chunks                  int   // of an .spt, all checked
+	Elements                int64 // of operator and native keyed state, where they were read
+	// Of files by reference: NotChecked are those that nobody could look for,
+	// Outside those that are not read because of where they are, and Elsewhere
+	// those that were found, but not at their references.
+	NotChecked, Outside, Elsewhere int
+	Chunks                         int // of an .spt, all checked
 	// Absolute counts the handles that name absolute places, by which the
 	// snapshot cannot simply be moved.
 	Absolute int
@@ -51,31 +50,32 @@ func (v *Verification) Relocatable() bool { return v.Absolute == 0 }
 
 // VerifyOptions for Verify.
 type VerifyOptions struct {
-	// Read reads every byte of every file too. Flink's files carry no
-	// checksums: it shows only that they can be read.
-	Read     bool
-	Progress func(n int64) // bytes read; may be nil
+	// Read reads every byte of every file too, and decodes every element of
+	// operator state and every entry of native keyed state. Flink's files carry
+	// no checksums: of keyed state it shows only that the bytes can be read.
+	Read bool
+	// DescriptionOnly leaves out what the streams say of themselves: no stream
+	// is read to see what is in it.
+	DescriptionOnly bool
+	Progress        func(n int64) // bytes read; may be nil
 }
 
-// Verify checks everything that the description of a snapshot promises, and
-// the checksums of an .spt chunk by chunk. Each finding is reported as it is
-// made, in file order. The error is for what ended the work early.
+// Verify checks everything that the description of a snapshot promises, what the
+// first bytes of each stream of state say of it, and the checksums of an .spt
+// chunk by chunk. Each finding is reported as it is made, in file order. The
+// error is for what ended the work early.
 //
-// What it does not check: that the bytes of an element are what its serializer
-// wrote.
+// Of each handle a few KiB are read, unless Read is set. What is not checked then:
+// that the bytes of an element are what its serializer wrote. Entries of keyed
+// state of Flink are never decoded.
 func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Finding)) (*Verification, error) {
-	v := &verifier{ctx: ctx, snap: s, o: o, out: report, result: &Verification{},
-		seen: map[claim]bool{}, files: map[reference]int64{}, ids: map[format.OperatorID]bool{}}
-	if o.Progress == nil {
-		v.o.Progress = func(int64) {}
-	}
+	v := newVerifier(ctx, s, o, report)
+	v.files = map[reference]int64{}
 	if !metadata.KnownProperties(s.Savepoint) {
 		v.report(Note, "properties", "", "", "the properties object is in a shape that no release of Flink writes; it is kept as it is")
 	}
-	for _, op := range s.Operators {
-		if err := v.operator(op); err != nil {
-			return v.result, err
-		}
+	if err := v.operators(s.Operators); err != nil {
+		return v.result, err
 	}
 	if err := v.streams(); err != nil {
 		return v.result, err
@@ -91,6 +91,21 @@ func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Find
 	return v.result, s.Unchanged(ctx)
 }
 
+// Examine reports what Verify finds in the description and in the streams of some
+// operators. It says nothing of files: what is missing is passed over.
+func (s *Snapshot) Examine(ctx context.Context, ops []*format.Operator, o VerifyOptions, report func(Finding)) error {
+	return newVerifier(ctx, s, o, report).operators(ops)
+}
+
+func newVerifier(ctx context.Context, s *Snapshot, o VerifyOptions, report func(Finding)) *verifier {
+	v := &verifier{ctx: ctx, snap: s, o: o, out: report, result: &Verification{},
+		seen: map[claim]bool{}, ids: map[format.OperatorID]bool{}}
+	if o.Progress == nil {
+		v.o.Progress = func(int64) {}
+	}
+	return v
+}
+
 type verifier struct {
 	ctx    context.Context
 	snap   *Snapshot
@@ -98,8 +113,20 @@ type verifier struct {
 	out    func(Finding)
 	result *Verification
 	seen   map[claim]bool
-	files  map[reference]int64 // bytes needed
+	files  map[reference]int64 // handles of each; nil: files are not looked at
 	ids    map[format.OperatorID]bool
+	op     *format.Operator // that is checked
+	bad    map[any]bool     // handles of it whose description is wrong: their content is not looked at
+
+	mu sync.Mutex // guards what elements are counted in
+}
+
+// element counts an element that was read.
+func (v *verifier) element(n int) {
+	v.mu.Lock()
+	v.result.Elements++
+	v.o.Progress(int64(n))
+	v.mu.Unlock()
 }
 
 // claim is what a handle says of a stream. Two handles on one file can differ in
@@ -111,7 +138,7 @@ type claim struct {
 }
 
 func (v *verifier) report(sev Severity, code, place, file, msg string, args ...any) {
-	v.emit(Finding{Severity: sev, Code: code, Place: place, File: file, Message: fmt.Sprintf(msg, args...)})
+	v.emit(Finding{Severity: sev, Code: code, Operator: v.op, Place: place, File: file, Message: fmt.Sprintf(msg, args...)})
 }
 
 func (v *verifier) emit(f Finding) {
@@ -126,6 +153,25 @@ func (v *verifier) emit(f Finding) {
 	v.out(f)
 }
 
+// operators checks operators: what is said of them, then what is in their
+// streams.
+func (v *verifier) operators(ops []*format.Operator) error {
+	defer func() { v.op = nil }()
+	for _, op := range ops {
+		v.op, v.bad = op, map[any]bool{}
+		if err := v.operator(op); err != nil {
+			return err
+		}
+		if v.o.DescriptionOnly {
+			continue
+		}
+		if err := v.content(op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // operator checks what needs no other file.
 func (v *verifier) operator(op *format.Operator) error {
 	place := fmt.Sprintf("operator %q", op.Label())
@@ -136,11 +182,16 @@ func (v *verifier) operator(op *format.Operator) error {
 	if op.Parallelism < 1 || op.MaxParallelism < 1 || op.MaxParallelism > format.MaxKeyGroups || op.Parallelism > op.MaxParallelism {
 		v.report(Fault, "parallelism", place, "", "parallelism %d of at most %d", op.Parallelism, op.MaxParallelism)
 	}
+	seen := map[int32]bool{}
 	for _, sub := range op.Subtasks {
 		at := fmt.Sprintf("%s/subtask %d", place, sub.Index)
-		if sub.Index >= op.Parallelism {
+		switch {
+		case sub.Index < 0 || sub.Index >= op.Parallelism:
 			v.report(Fault, "subtask", at, "", "the operator has parallelism %d", op.Parallelism)
+		case seen[sub.Index]:
+			v.report(Fault, "subtask", at, "", "subtask %d comes twice", sub.Index)
 		}
+		seen[sub.Index] = true
 		if err := v.offsets(at+"/"+format.SlotManaged.String(), sub.Managed); err != nil {
 			return err
 		}
@@ -166,8 +217,14 @@ func (v *verifier) offsets(place string, h *format.OperatorHandle) error {
 	if h.Data != nil {
 		size = h.Data.Size()
 	}
+	names := map[format.Text]bool{}
 	for _, st := range h.States {
 		at := fmt.Sprintf("%s/state %q", place, st.Name)
+		if names[st.Name] {
+			v.report(Fault, "state-twice", at, "", "two states of this name in one handle")
+			v.bad[h] = true
+		}
+		names[st.Name] = true
 		if n := st.Offsets.Len(); st.Mode == format.ModeBroadcast && n != 1 {
 			v.report(Warning, "broadcast", at, "", "%d offsets, a broadcast state has one", n)
 		}
@@ -178,6 +235,7 @@ func (v *verifier) offsets(place string, h *format.OperatorHandle) error {
 		if outside.count > 0 {
 			v.report(Fault, "offsets", at, "", "%d of %d offsets lie outside the %d bytes of the stream, the first is %d of element %d",
 				outside.count, st.Offsets.Len(), size, outside.value, outside.index)
+			v.bad[h] = true
 		}
 		if order.count > 0 {
 			v.report(Warning, "offsets", at, "", "%d of %d offsets are smaller than the one before, the first is %d of element %d",
@@ -223,6 +281,11 @@ func (v *verifier) keyed(place string, op *format.Operator, h format.KeyedHandle
 	}
 	switch h := h.(type) {
 	case *format.KeyGroups:
+		if n := h.Offsets.Len(); n != int64(h.Range.Count) {
+			v.report(Fault, "key-groups", place, "", "%d offsets for %d key groups", n, h.Range.Count)
+			v.bad[h] = true
+			return nil
+		}
 		size := int64(0)
 		if h.Data != nil {
 			size = h.Data.Size()
@@ -234,6 +297,7 @@ func (v *verifier) keyed(place string, op *format.Operator, h format.KeyedHandle
 		if outside.count > 0 {
 			v.report(Fault, "key-groups", place, "", "%d of %d key groups lie outside the %d bytes of the stream, the first is %d at %d",
 				outside.count, h.Range.Count, size, int64(h.Range.First)+outside.index, outside.value)
+			v.bad[h] = true
 		}
 		if order.count > 0 {
 			v.report(Warning, "key-groups", place, "", "%d of %d key groups lie before the one with the smaller number, the first is %d at %d",
@@ -306,48 +370,28 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 	}
 	v.seen[says] = true
 	found, err := v.snap.Locate(v.ctx, st)
-	switch {
-	case errors.Is(err, format.ErrUnsupported) && relative:
-		v.report(Fault, "path", p.String(), ref.path, "the reference leads outside the snapshot and is not followed")
-		return nil
-	case storage.Classify(err) == storage.Transient:
-		return err // says nothing of the file
-	case errors.Is(err, format.ErrOutside):
-		if !known {
-			v.report(Warning, "outside", p.String(), ref.path, "%v", err)
-		}
-		return nil
-	case errors.Is(err, format.ErrNotChecked):
-		if !known {
-			v.report(Note, "not-checked", p.String(), ref.path, "%v", err)
-		}
-		return nil
-	case errors.Is(err, format.ErrMissing):
-		if !known {
-			v.report(Fault, "missing-file", p.String(), ref.path, "%s", strings.TrimPrefix(err.Error(), ": "))
-		}
-		return nil
-	case err != nil:
-		return err
+	if err != nil {
+		return v.unlocated(p, ref, known, err)
 	}
 	if !known {
 		v.result.Files++
 		if found.Instead != "" {
-			v.emit(Finding{Note, "moved", p.String(), ref.path, "not where it is said to be; found as " + quote(found.Name), found.Name})
+			v.result.Elsewhere++
+			v.emit(Finding{Operator: p.Operator, Severity: Note, Code: "file-elsewhere", Place: p.String(), File: ref.path, Message: "not at its reference; found as " + quote(found.Name), Found: found.Name})
 		}
 	}
 	switch s := st.(type) {
 	case *format.Segment:
 		if !s.Within(found.Info.Size) {
-			v.report(Fault, "length", p.String(), ref.path, "bytes %d to %d are promised, the file has %d", s.Start, s.Start+s.Length, found.Info.Size)
+			v.report(Fault, "file-length", p.String(), ref.path, "bytes %d to %d are promised, the file has %d", s.Start, s.Start+s.Length, found.Info.Size)
 			return nil
 		}
 	default:
 		if n := st.Size(); n >= 0 && !format.LengthFits(n, found.Info.Size, p.Changelog) {
-			v.report(Fault, "length", p.String(), ref.path, "%d bytes are promised, the file has %d", n, found.Info.Size)
+			v.report(Fault, "file-length", p.String(), ref.path, "%d bytes are promised, the file has %d", n, found.Info.Size)
 			return nil
 		} else if n < -1 {
-			v.report(Warning, "length", p.String(), ref.path, "a length of %d", n)
+			v.report(Warning, "file-length", p.String(), ref.path, "a length of %d", n)
 		}
 	}
 	if known {
@@ -358,6 +402,29 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 		n = -1
 	}
 	return v.read(p, ref, found, n)
+}
+
+// unlocated reports a file that is not to be had, once.
+func (v *verifier) unlocated(p format.Place, ref reference, known bool, err error) error {
+	status := StatusOf(err)
+	switch {
+	case storage.Classify(err) == storage.Transient, v.ctx.Err() != nil:
+		return err // says nothing of the file
+	case known:
+	case ref.relative && !IsPlainName(ref.path):
+		v.report(Fault, "path", p.String(), ref.path, "the reference leads outside the snapshot and is not followed")
+	case status == FileRefused:
+		v.result.Outside++
+		v.emit(Finding{Severity: Warning, Code: "file-outside", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: Hint(err)})
+	case status == FileNotChecked:
+		v.result.NotChecked++
+		v.emit(Finding{Severity: Note, Code: "file-not-checked", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: "give the location of a copy, if there is one, with --map OLD=NEW"})
+	case errors.Is(err, format.ErrMissing):
+		v.emit(Finding{Severity: Fault, Code: "file-missing", Operator: p.Operator, Place: p.String(), File: ref.path, Message: strings.TrimPrefix(err.Error(), ": ")})
+	default:
+		return err
+	}
+	return nil
 }
 
 // read reads n bytes of a file, all of it where n is negative.

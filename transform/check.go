@@ -1,13 +1,13 @@
 package transform
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/summary"
@@ -15,26 +15,17 @@ import (
 )
 
 // Severity is how bad a finding is.
-type Severity string
+type Severity = finding.Severity
 
 // The severities.
 const (
-	SeverityError   Severity = "error"   // Flink refuses, or cannot read the state
-	SeverityWarning Severity = "warning" // it restores, and something will not be as it was
-	SeverityNote    Severity = "note"    // worth knowing
+	SeverityError   = finding.Error
+	SeverityWarning = finding.Warning
+	SeverityNote    = finding.Note
 )
 
 // CheckFinding is something that matters for a restore.
-type CheckFinding struct {
-	Severity Severity
-	Code     string
-	Operator *format.Operator // nil: the snapshot as a whole, or one of the job, see UID
-	// UID is of an operator of the job that the snapshot does not have.
-	UID     string
-	State   string
-	Message string
-	Advice  string // what to do; "" where there is nothing to be done
-}
+type CheckFinding = finding.Finding
 
 // CheckOptions say what the snapshot is to be restored into. What is not known
 // is not checked.
@@ -58,6 +49,9 @@ type CheckOptions struct {
 	Schema Schemas
 	// Like is a snapshot that the job took as it will be; nil: there is none.
 	Like *Like
+	// Content finds what is wrong with an operator and the streams of its state
+	// themselves, in the words of verify; nil: that is not looked at.
+	Content func(ctx context.Context, op *format.Operator) ([]finding.Finding, error)
 }
 
 // CheckMatch is an operator of the snapshot that the job has too.
@@ -78,24 +72,11 @@ type CheckReport struct {
 	Restored []*format.Operator
 }
 
-// Count is the number of findings of a severity.
-func (r *CheckReport) Count(s Severity) int {
-	n := 0
-	for _, f := range r.Findings {
-		if f.Severity == s {
-			n++
-		}
-	}
-	return n
-}
+// Count returns the number of findings of a severity.
+func (r *CheckReport) Count(s Severity) int { return finding.Count(r.Findings, s) }
 
 // Sort puts the worst findings first and keeps the order of equal ones.
-func (r *CheckReport) Sort() {
-	order := []Severity{SeverityError, SeverityWarning, SeverityNote}
-	slices.SortStableFunc(r.Findings, func(a, b CheckFinding) int {
-		return cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity))
-	})
-}
+func (r *CheckReport) Sort() { finding.Sort(r.Findings) }
 
 // Check says whether a job would restore from a snapshot, as far as that can be
 // told without Flink. It reads the description of the snapshot, the first bytes
@@ -120,6 +101,9 @@ func Check(ctx context.Context, in Input, o CheckOptions) (*CheckReport, error) 
 		if c.o.Job == nil || c.taken[op] { // else its state is left behind, or the restore is refused
 			c.report.Restored = append(c.report.Restored, op)
 		}
+	}
+	if err := c.content(ctx); err != nil {
+		return nil, err
 	}
 	if err := c.describe(ctx); err != nil {
 		return nil, err
@@ -146,6 +130,28 @@ type checker struct {
 	unsure map[*format.Operator]bool  // without state, and perhaps not in the job
 	// described is how the states of the restored operators are serialized.
 	described map[*format.Operator]*described
+	// damaged has the operators with state that Content calls wrong: what fails
+	// for that reason is not said again.
+	damaged map[*format.Operator]bool
+}
+
+// content adds what is wrong with the restored operators themselves.
+func (c *checker) content(ctx context.Context) error {
+	c.damaged = map[*format.Operator]bool{}
+	if c.o.Content == nil {
+		return nil
+	}
+	for _, op := range c.report.Restored {
+		found, err := c.o.Content(ctx, op)
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			c.damaged[op] = c.damaged[op] || f.Severity == SeverityError
+			c.add(f)
+		}
+	}
+	return nil
 }
 
 func (c *checker) add(f CheckFinding) { c.report.Findings = append(c.report.Findings, f) }

@@ -251,6 +251,9 @@ const (
 )
 
 func (f *forms) unread(what, why string) {
+	if f.c.damaged[f.op] {
+		return
+	}
 	key := "unread " + what
 	if f.seen[key] {
 		return

@@ -63,7 +63,7 @@ func (c *checker) describe(ctx context.Context) error {
 // notDescribed notes what could not be told of the states of an operator.
 func (c *checker) notDescribed(op *format.Operator, err error) {
 	switch {
-	case format.NoFile(err): // a finding of its own
+	case format.NoFile(err), c.damaged[op]: // a finding of its own
 	case errors.Is(err, format.ErrUnsupported), errors.Is(err, format.ErrLimit):
 		c.once(CheckFinding{Severity: SeverityNote, Code: "types-not-checked", Operator: op, Message: "the types of its states could not be told, or not of all: " + reason(err)})
 	default:
@@ -73,6 +73,9 @@ func (c *checker) notDescribed(op *format.Operator, err error) {
 
 // unreadable is state that a restore would fail to read.
 func (c *checker) unreadable(op *format.Operator, err error) {
+	if c.damaged[op] {
+		return
+	}
 	c.once(CheckFinding{Severity: SeverityError, Code: "unreadable", Operator: op, Message: "its state cannot be read: " + err.Error(), Advice: "spt verify says what else is damaged"})
 }
 

@@ -23,7 +23,8 @@ type Relocated struct {
 type Relocation struct {
 	Changed   []Relocated // each reference once, in file order
 	Unmatched []Relocated // absolute references that no prefix fits
-	Relative  int         // references beside _metadata, which move with it
+	Relative  int         // handles whose reference is relative and stays so: it moves with _metadata
+	Kept      []Relocated // relative references that Move left as they are, although one of its kind was asked for
 }
 
 // RelocateOptions say what becomes of references: one of the three.
@@ -31,17 +32,32 @@ type RelocateOptions struct {
 	// Prefixes replace the beginning of absolute references, the longest that
 	// fits first. The folders that file merging names go along.
 	Prefixes []Prefix
-	// Relative names files by their last element alone: they lie beside
+	// Relative names files by their last element alone: they are next to
 	// _metadata. A segment of a merged file has no such form and stays.
 	Relative bool
-	// Absolute names the files beside _metadata below this folder.
+	// Absolute names the files next to _metadata below this folder.
 	Absolute string
+	// Move decides about each relative reference, once: what becomes of it, and
+	// whether anything does. nil: with Absolute all of them change, otherwise none.
+	// Files in an .spt are not asked about.
+	Move func(name string) (to string, decision MoveDecision, err error)
 }
+
+// MoveDecision is what becomes of a relative reference.
+type MoveDecision uint8
+
+// The decisions.
+const (
+	MoveNot  MoveDecision = iota // it is right, or not meant
+	MoveTo                       // it becomes another
+	MoveKept                     // it was meant, and its file is not at the new location
+)
 
 // Relocate rewrites references. Names of inline state look like paths but are
 // not: they stay. Two files that would have one name are a *CollisionError.
 func Relocate(_ context.Context, v format.View, o RelocateOptions) (format.View, *Relocation, error) {
-	r := &relocator{o: o, maps: format.LongestFirst(o.Prefixes), result: &Relocation{}, changed: map[string]int{}, unmatched: map[string]int{}, beside: map[string]string{}}
+	r := &relocator{o: o, maps: format.LongestFirst(o.Prefixes), result: &Relocation{}, changed: map[string]int{}, unmatched: map[string]int{}, kept: map[string]int{},
+		beside: map[string]string{}, moves: map[string]move{}}
 	sp, err := v.MapStreams(func(_ format.Place, s format.Stream) (format.Stream, error) { return r.stream(s) })
 	if err == nil {
 		sp, err = sp.MapOperators(func(op *format.Operator) (*format.Operator, error) { return r.folders(op) })
@@ -56,8 +72,16 @@ type relocator struct {
 	o                  RelocateOptions
 	maps               format.Mappings
 	result             *Relocation
-	changed, unmatched map[string]int    // index in the result
-	beside             map[string]string // names beside _metadata, and what they were
+	changed, unmatched map[string]int // index in the result
+	kept               map[string]int
+	beside             map[string]string // names next to _metadata, and what they were
+	moves              map[string]move   // what Move decided
+	packed             bool              // the stream is in an .spt
+}
+
+type move struct {
+	to       string
+	decision MoveDecision
 }
 
 func (r *relocator) stream(s format.Stream) (format.Stream, error) {
@@ -71,7 +95,9 @@ func (r *relocator) stream(s format.Stream) (format.Stream, error) {
 			return &c, nil
 		}
 	case *format.Chunks: // what it becomes again outside the .spt
+		r.packed = true
 		as, err := r.stream(s.As)
+		r.packed = false
 		if err != nil || as == s.As {
 			return s, err
 		}
@@ -85,6 +111,8 @@ func (r *relocator) stream(s format.Stream) (format.Stream, error) {
 func (r *relocator) file(f *format.File) (format.Stream, error) {
 	path := f.Path.String()
 	switch {
+	case f.Relative && r.o.Move != nil && !r.packed:
+		return r.moveRelative(f)
 	case f.Relative && r.o.Absolute != "":
 		to := strings.TrimSuffix(r.o.Absolute, "/") + "/" + path
 		r.note(&r.result.Changed, r.changed, path, to)
@@ -113,10 +141,35 @@ func (r *relocator) file(f *format.File) (format.Stream, error) {
 	return &c, nil
 }
 
-// takeName makes sure that a name beside _metadata is that of one file.
+// moveRelative makes of a relative reference what Move decides.
+func (r *relocator) moveRelative(f *format.File) (format.Stream, error) {
+	name := f.Path.String()
+	m, known := r.moves[name]
+	if !known {
+		to, decision, err := r.o.Move(name)
+		if err != nil {
+			return nil, err
+		}
+		m = move{to, decision}
+		r.moves[name] = m
+	}
+	switch m.decision {
+	case MoveTo:
+		r.note(&r.result.Changed, r.changed, name, m.to)
+		return &format.File{Path: format.NewText(m.to), Length: f.Length}, nil
+	case MoveKept:
+		r.note(&r.result.Kept, r.kept, name, m.to)
+	}
+	r.result.Relative++
+	return f, nil
+}
+
+// takeName makes sure that a name next to _metadata is that of one file. The
+// spellings of one reference are one file.
 func (r *relocator) takeName(name, of string) error {
+	of = format.CanonicalURI(of)
 	if other, taken := r.beside[name]; taken && other != of {
-		return &CollisionError{fmt.Sprintf("%s and %s would both be %s beside _metadata", other, of, name)}
+		return &CollisionError{fmt.Sprintf("%s and %s would both be %s next to _metadata", other, of, name)}
 	}
 	r.beside[name] = of
 	return nil

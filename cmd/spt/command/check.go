@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -67,7 +68,7 @@ type CheckResult struct {
 	Errors     int             `json:"errors"`
 	Warnings   int             `json:"warnings"`
 	Notes      int             `json:"notes"`
-	Findings   []CheckRow      `json:"findings"`
+	Findings   []FindingRow    `json:"findings"`
 	RenameRows
 }
 
@@ -78,17 +79,6 @@ type CheckOperator struct {
 	From     int32  `json:"from_parallelism"`
 	To       int32  `json:"to_parallelism"`
 	Max      int32  `json:"max_parallelism"`
-}
-
-// CheckRow is one finding.
-type CheckRow struct {
-	Severity string `json:"severity" jsonschema:"enum=error,enum=warning,enum=note"`
-	Code     string `json:"code"`
-	Operator string `json:"operator,omitempty"`
-	ID       string `json:"id,omitempty"`
-	State    string `json:"state,omitempty"`
-	Message  string `json:"message"`
-	Advice   string `json:"advice,omitempty"`
 }
 
 func newCheckCommand(env *Env) *cobra.Command {
@@ -211,6 +201,10 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 		Schema: snap.Schema, Like: like,
 		Job: job, Parallelism: o.parallelism, MaxParallelism: o.maxParallelism, AllowNonRestored: o.allow,
 		Release: o.release, Metadata: int32(snap.Container.Metadata), At: o.at,
+		Content: func(ctx context.Context, op *format.Operator) (found []finding.Finding, err error) {
+			err = snap.Examine(ctx, []*format.Operator{op}, reader.VerifyOptions{}, func(f finding.Finding) { found = append(found, f) })
+			return found, err
+		},
 	})
 	if err != nil {
 		return inContainer(err, snap)
@@ -230,18 +224,14 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	c.Sort()
 	r := &CheckResult{
 		Path: location, Restorable: c.Count(transform.SeverityError) == 0, Container: snap.Container.Describe(), JobKnown: known,
-		Errors: c.Count(transform.SeverityError), Warnings: c.Count(transform.SeverityWarning), Notes: c.Count(transform.SeverityNote), Findings: []CheckRow{},
+		Errors: c.Count(transform.SeverityError), Warnings: c.Count(transform.SeverityWarning), Notes: c.Count(transform.SeverityNote), Findings: []FindingRow{},
 	}
 	r.RenameRows = env.renames(c.Renames, location)
 	for _, m := range c.Matched {
 		r.Matched = append(r.Matched, CheckOperator{env.label(m.Operator), m.Operator.ID.String(), m.Operator.Parallelism, m.To, m.Operator.MaxParallelism})
 	}
 	for _, f := range c.Findings {
-		row := CheckRow{Severity: string(f.Severity), Code: f.Code, Operator: f.UID, State: env.text(f.State), Message: env.hide(f.Message), Advice: env.hide(f.Advice)}
-		if f.Operator != nil {
-			row.Operator, row.ID = env.label(f.Operator), f.Operator.ID.String()
-		}
-		r.Findings = append(r.Findings, row)
+		r.Findings = append(r.Findings, env.findingRow(f))
 	}
 	if err := renderCheck(env, r); err != nil {
 		return err
@@ -298,27 +288,7 @@ func checkText(env *Env, r *CheckResult) error {
 			fmt.Fprintf(&b, "%d → %d of at most %d\n", m.From, m.To, m.Max)
 		}
 	}
-	for _, f := range r.Findings {
-		mark := style.Dim("note")
-		switch transform.Severity(f.Severity) {
-		case transform.SeverityError:
-			mark = style.Bad("error")
-		case transform.SeverityWarning:
-			mark = style.Look("warning")
-		}
-		place := ""
-		if f.Operator != "" {
-			place = ui.Quote(f.Operator)
-			if f.State != "" {
-				place += "/" + ui.Quote(f.State)
-			}
-			place += ": "
-		}
-		fmt.Fprintf(&b, "  %s  %s%s\n", mark, place, printableLines(f.Message))
-		if f.Advice != "" {
-			fmt.Fprintf(&b, "        %s\n", style.Dim(printableLines(f.Advice)))
-		}
-	}
+	appendFindings(&b, env.term(), r.Findings)
 	b.WriteString(r.RenameRows.text())
 	_, err := io.WriteString(env.Stdout, b.String())
 	return err

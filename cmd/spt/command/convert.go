@@ -31,6 +31,7 @@ type writeOptions struct {
 	dryRun         bool
 	readBack       bool
 
+	bare  bool           // only references are written: that their files are not there is no fault
 	given *pflag.FlagSet // 0 that was given is not 0 for want of a flag
 	opts  writer.Options
 	note  func(*WriteResult) // what a command adds to the answer, or nil
@@ -65,7 +66,7 @@ func (o *writeOptions) validate(env *Env) error {
 		return usagef("--compression-level %d: 1 to 4", o.level)
 	}
 	o.opts = writer.Options{
-		Stores: env.Stores, Files: files, KeepReferences: o.keepReferences, KeepMissing: o.missing == "keep",
+		Stores: env.Stores, Files: files, KeepReferences: o.keepReferences, KeepMissing: o.missing == "keep" || o.bare,
 		Compression: compression, Level: o.level,
 		Overwrite: o.overwrite, ReadBack: o.readBack, Jobs: env.common.jobs,
 	}

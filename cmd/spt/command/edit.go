@@ -23,6 +23,7 @@ type EditResult struct {
 	Write          *WriteResult `json:"write"`
 
 	skipped []string // what was asked for and left as it is: the result is partial
+	partial string   // what was not done, or is wrong with the result; exit 1
 }
 
 // EditChange is one change.
@@ -79,8 +80,13 @@ func sealEdit(ctx context.Context, env *Env, o writeOptions, in, out string, sna
 	if err := renderEdit(env, r, o.dryRun); err != nil {
 		return err
 	}
-	if err := incomplete(plan); err != nil {
-		return err
+	if r.partial != "" {
+		return &findings{"the result is not complete: " + r.partial}
+	}
+	if !o.bare {
+		if err := incomplete(plan); err != nil {
+			return err
+		}
 	}
 	if len(r.skipped) > 0 {
 		return &findings{"left as it is: " + shorten(r.skipped)}

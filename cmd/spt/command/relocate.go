@@ -9,6 +9,8 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/writer"
 	"github.com/spf13/cobra"
@@ -23,8 +25,8 @@ type relocateOptions struct {
 
 func (o *relocateOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.BoolVar(&o.relative, "relative", false, "name every file by its last element alone: the files lie beside _metadata")
-	fs.StringVar(&o.absolute, "absolute", "", "name the files beside _metadata below the folder `BASE`")
+	fs.BoolVar(&o.relative, "relative", false, "name every file by its last element alone: the files are next to _metadata")
+	fs.StringVar(&o.absolute, "absolute", "", "name files that are in the directory `BASE` by it, instead of next to _metadata")
 }
 
 // validate wants exactly one way.
@@ -75,22 +77,29 @@ func newRelocateCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "relocate IN [OUT]",
 		Short: "Rewrite the absolute references of a snapshot",
-		Long: `Rewrites the beginning of absolute references: --map OLD=NEW, several times if
-need be, the longest that fits first. What other commands only look up, this one
-writes down; a path stands for a file: URI, as OLD, NEW and BASE. Every kind of
-handle is rewritten, and the folders that file merging names; names of inline
-state look like paths and are none.
+		Long: `Rewrites references. --map OLD=NEW replaces the beginning of absolute
+references; it can be repeated, and the longest OLD that matches is used. Other
+commands only look files up there, this one writes it down. A path stands for a
+file: URI, as OLD, NEW and BASE. Every kind of handle is rewritten, and the
+directories that file merging names; names of inline state look like paths but
+are not.
 
---relative names files by their last element: they must lie beside IN's
-_metadata and go beside OUT's. --absolute BASE names the files beside _metadata
-below BASE; they are not written.
+OLD can also be the directory of the snapshot, or . for it: then a relative
+reference whose file is not next to _metadata, and is in NEW, becomes absolute.
+This repairs a checkpoint that names files of a savepoint the job was restored
+from with CLAIM (FLINK-39964).
 
-The files themselves are not moved. To copy them beside a new _metadata that
-names no absolute place, use spt convert.`,
-		Example: `  spt relocate chk-4211 moved --map s3://old/flink=s3://new/flink`,
-		Args:    between(1, 2, "a snapshot, and where to write it"),
+--absolute BASE does this for every file that is in BASE, and leaves the others.
+--relative names files by their last element: they must be next to IN's
+_metadata and are copied next to OUT's.
+
+No state file is needed, and none is moved. To copy them next to a new _metadata
+without absolute references, use spt convert.`,
+		Example: `  spt relocate chk-4211 moved --map s3://old/flink=s3://new/flink
+  spt relocate chk-7 repaired --map .=/data/savepoints/sp-1`,
+		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.keepReferences = true
+			o.keepReferences, o.bare = true, !o.relative
 			if err := o.validate(env, args[0]); err != nil {
 				return err
 			}
@@ -107,23 +116,88 @@ names no absolute place, use spt convert.`,
 // besides tells what to do where files do not lie where --relative names them.
 func (o *relocateOptions) besides(err error) error {
 	if _, missing := errors.AsType[*writer.MissingError](err); missing && o.relative {
-		return &hintedError{err, "with --relative they must lie beside IN's _metadata; spt convert copies them there"}
+		return &hintedError{err, "with --relative they must be next to IN's _metadata; spt convert copies them there"}
 	}
 	return err
 }
 
-func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
-	var prefixes []transform.Prefix
-	if !o.relative && o.absolute == "" {
-		for _, m := range env.maps {
-			prefixes = append(prefixes, transform.Prefix(m))
-		}
+// mover decides what becomes of relative references.
+type mover struct {
+	ctx  context.Context
+	env  *Env
+	snap *reader.Snapshot
+	all  bool // also where the file is not at the new location
+
+	unchecked int      // files that nobody could look for
+	gone      []string // references that were rewritten, and whose files are not there
+}
+
+// below moves files below a folder.
+func (m *mover) below(base string) func(name string) (string, transform.MoveDecision, error) {
+	return func(name string) (string, transform.MoveDecision, error) {
+		return m.decide(strings.TrimSuffix(base, "/") + "/" + name)
 	}
+}
+
+// mapped moves files that are not next to _metadata to where a mapping leads.
+func (m *mover) mapped(name string) (string, transform.MoveDecision, error) {
+	to, ok := m.snap.MapRelative(m.ctx, name, m.env.maps)
+	if !ok {
+		return "", transform.MoveNot, nil
+	}
+	found, err := m.snap.Locate(m.ctx, &format.File{Path: format.NewText(name), Relative: true, Length: -1})
+	if err == nil && found.Store == m.snap.Store() && route.Dir(found.Name) == m.snap.Dir() {
+		return "", transform.MoveNot, nil
+	}
+	if err := m.ctx.Err(); err != nil {
+		return "", transform.MoveNot, err
+	}
+	if strings.HasPrefix(to, "/") {
+		to = "file:" + to
+	}
+	return m.decide(to)
+}
+
+// decide goes by whether a file is at its new location.
+func (m *mover) decide(to string) (string, transform.MoveDecision, error) {
+	store, object, err := m.env.Stores.Resolve(m.ctx, to)
+	if err == nil {
+		_, err = store.Stat(m.ctx, object)
+	}
+	switch {
+	case err == nil:
+		return to, transform.MoveTo, nil
+	case m.ctx.Err() != nil:
+		return "", transform.MoveNot, err
+	case errors.Is(err, storage.ErrUnsupported):
+		m.unchecked++
+		return to, transform.MoveTo, nil
+	case !errors.Is(err, storage.ErrNotExist):
+		return "", transform.MoveNot, err
+	case m.all:
+		m.gone = append(m.gone, to)
+		return to, transform.MoveTo, nil
+	}
+	return to, transform.MoveKept, nil
+}
+
+func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
 	base := o.absolute
 	if strings.HasPrefix(base, "/") {
 		base = "file:" + base // as for --map
 	}
-	v, done, err := transform.Relocate(ctx, env.input(snap), transform.RelocateOptions{Prefixes: prefixes, Relative: o.relative, Absolute: base})
+	m := &mover{ctx: ctx, env: env, snap: snap, all: o.missing == "keep"}
+	t := transform.RelocateOptions{Relative: o.relative, Absolute: base}
+	switch {
+	case base != "":
+		t.Move = m.below(base)
+	case !o.relative:
+		for _, p := range env.maps {
+			t.Prefixes = append(t.Prefixes, transform.Prefix(p))
+		}
+		t.Move = m.mapped
+	}
+	v, done, err := transform.Relocate(ctx, env.input(snap), t)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -131,31 +205,86 @@ func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.S
 	for _, c := range done.Changed {
 		r.Changes = append(r.Changes, EditChange{What: "relocated", From: env.text(c.From), To: env.text(c.To), Handles: c.Handles})
 	}
-	if len(done.Changed) == 0 && len(prefixes) > 0 {
-		var there []string
-		for _, u := range done.Unmatched {
-			dir, _ := splitName(u.From)
-			there = append(there, ui.Quote(env.text(dir)))
+	if len(done.Changed) == 0 && (base != "" || len(t.Prefixes) > 0) {
+		if err := o.nothing(env, done, t.Prefixes); err != nil {
+			return nil, nil, err
 		}
-		old := make([]string, len(prefixes))
-		for i, m := range prefixes {
-			old[i] = ui.Quote(m.Old)
-		}
-		return nil, nil, &usageError{"no absolute reference begins with " + strings.Join(old, ", "), "there is: " + listOr(there, "no absolute reference")}
 	}
 	if n := len(done.Unmatched); n > 0 {
-		var left []string
-		for _, u := range done.Unmatched {
-			left = append(left, ui.Quote(env.text(u.From)))
-		}
 		why := "not matched"
 		switch {
 		case o.relative:
 			why = "which cannot be relative"
 		case base != "":
-			why = "not of files beside _metadata"
+			why = "not of files next to _metadata"
 		}
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s left alone, %s: %s", ui.Plural(int64(n), "absolute reference"), why, shorten(left)))
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s left unchanged, %s: %s", ui.Plural(int64(n), "absolute reference"), why, env.references(done.Unmatched)))
+	}
+	if err := m.remarks(r, done); err != nil {
+		return nil, nil, err
 	}
 	return v.Savepoint, r, nil
+}
+
+// remarks says what the decisions about relative references leave behind.
+func (m *mover) remarks(r *EditResult, done *transform.Relocation) error {
+	if m.unchecked > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s at the new location not checked", ui.Plural(int64(m.unchecked), "file")))
+	}
+	if n := len(m.gone); n > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s rewritten, and the file is not there: %s", ui.Plural(int64(n), "reference"), shorten(m.gone)))
+		r.partial = fmt.Sprintf("%s to a file that is not there", ui.Plural(int64(n), "reference"))
+	}
+	var right, broken []transform.Relocated
+	for _, k := range done.Kept {
+		_, err := m.snap.Locate(m.ctx, &format.File{Path: format.NewText(k.From), Relative: true, Length: -1})
+		switch {
+		case err == nil:
+			right = append(right, k)
+		case m.ctx.Err() != nil:
+			return err
+		default:
+			broken = append(broken, k)
+		}
+	}
+	if n := len(right); n > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s left unchanged: not at the new location, and next to _metadata: %s", ui.Plural(int64(n), "relative reference"), m.env.references(right)))
+	}
+	if n := len(broken); n > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s left unchanged: the file is neither next to _metadata nor at the new location: %s", ui.Plural(int64(n), "relative reference"), m.env.references(broken)))
+		r.partial = fmt.Sprintf("%s to a file that was not found", ui.Plural(int64(n), "reference"))
+	}
+	return nil
+}
+
+// references lists what references were, a few of them.
+func (e *Env) references(all []transform.Relocated) string {
+	var list []string
+	for _, u := range all {
+		list = append(list, ui.Quote(e.text(u.From)))
+	}
+	return shorten(list)
+}
+
+// nothing is the error of a relocation that changes nothing, if it is one.
+func (o *relocateOptions) nothing(env *Env, done *transform.Relocation, prefixes []transform.Prefix) error {
+	if len(done.Kept) > 0 {
+		return &usageError{"no file of a relative reference is at the new location: " + env.references(done.Kept), "--missing keep rewrites the references anyway"}
+	}
+	if len(prefixes) == 0 {
+		return nil
+	}
+	var available []string
+	for _, u := range done.Unmatched {
+		dir, _ := splitName(u.From)
+		available = append(available, ui.Quote(env.text(dir)))
+	}
+	if done.Relative > 0 {
+		available = append(available, ".")
+	}
+	old := make([]string, len(prefixes))
+	for i, m := range prefixes {
+		old[i] = ui.Quote(m.Old)
+	}
+	return &usageError{"no absolute reference begins with " + strings.Join(old, ", "), "available: " + listOr(available, "no absolute reference")}
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/spf13/cobra"
@@ -22,39 +22,33 @@ type verifyOptions struct {
 }
 
 func (o *verifyOptions) addFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.read, "read", false, "read every byte of every file too; Flink's files have no checksums, so this shows only that they can be read")
+	fs.BoolVar(&o.read, "read", false, "read every byte of every file, and decode every element of operator state; Flink's files have no checksums")
 	fs.BoolVar(&o.strict, "strict", false, "warnings count as findings (exit 1)")
 }
 
 // VerifyResult is the answer of verify for one snapshot.
 type VerifyResult struct {
-	Path        string          `json:"path"`
-	Sound       bool            `json:"sound" jsonschema:"description=no finding of severity error"`
-	Container   string          `json:"container,omitempty"`
-	Streams     int             `json:"streams"`
-	Files       int             `json:"files"`
-	Chunks      int             `json:"chunks,omitempty" jsonschema:"description=of an .spt, each checked against its checksum"`
-	BytesRead   int64           `json:"bytes_read,omitempty"`
-	Errors      int             `json:"errors"`
-	Warnings    int             `json:"warnings"`
-	Notes       int             `json:"notes"`
-	Relocatable bool            `json:"relocatable" jsonschema:"description=can be moved as a folder: names no absolute place"`
-	Absolute    int             `json:"absolute_handles,omitempty"`
-	AbsoluteIn  []string        `json:"absolute_examples,omitempty" jsonschema:"description=places of the first absolute handles and what they name"`
-	Findings    []VerifyFinding `json:"findings"`
-	Problem     string          `json:"problem,omitempty" jsonschema:"description=why it could not be verified at all"`
+	Path        string       `json:"path"`
+	Sound       bool         `json:"sound" jsonschema:"description=no finding of severity error"`
+	Container   string       `json:"container,omitempty"`
+	Streams     int          `json:"streams"`
+	Files       int          `json:"files"`
+	Chunks      int          `json:"chunks,omitempty" jsonschema:"description=of an .spt, each checked against its checksum"`
+	BytesRead   int64        `json:"bytes_read,omitempty"`
+	Errors      int          `json:"errors"`
+	Warnings    int          `json:"warnings"`
+	Notes       int          `json:"notes"`
+	Relocatable bool         `json:"relocatable" jsonschema:"description=can be moved as a folder: names no absolute place"`
+	Absolute    int          `json:"absolute_handles,omitempty"`
+	AbsoluteIn  []string     `json:"absolute_examples,omitempty" jsonschema:"description=places of the first absolute handles and what they name"`
+	NotChecked  int          `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for, such as those in a store that is not supported here"`
+	Outside     int          `json:"outside_files,omitempty" jsonschema:"description=files that are not read because of where they are"`
+	Elsewhere   int          `json:"elsewhere_files,omitempty" jsonschema:"description=files that are not at their references, and were found below the folder of the snapshot or its job"`
+	Elements    int64        `json:"elements_read,omitempty" jsonschema:"description=with --read: elements of operator and native keyed state"`
+	Findings    []FindingRow `json:"findings"`
+	Problem     string       `json:"problem,omitempty" jsonschema:"description=why it could not be verified at all"`
 
 	single bool // it is one file
-}
-
-// VerifyFinding is one finding.
-type VerifyFinding struct {
-	Severity string `json:"severity" jsonschema:"enum=error,enum=warning,enum=note"`
-	Code     string `json:"code"`
-	Place    string `json:"place,omitempty"`
-	File     string `json:"file,omitempty"`
-	Message  string `json:"message"`
-	Found    string `json:"found,omitempty" jsonschema:"description=of a file that is not where it is said to be: where it is"`
 }
 
 func newVerifyCommand(env *Env) *cobra.Command {
@@ -62,13 +56,17 @@ func newVerifyCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify SP...",
 		Short: "Is every byte there that a snapshot promises?",
-		Long: `Checks that every file is there, as long as promised and to be read, that
-offsets and key groups lie inside and in order, and every checksum of an .spt
-file; and says whether the snapshot can be moved as a folder. All findings are
-reported, not only the first.
+		Long: `Checks that every file exists, has the expected length and can be read; that
+offsets and key groups are inside their streams and in order; that the first
+bytes of each stream of state describe what _metadata says of it; and every
+checksum of an .spt file. Reports whether the snapshot can be moved as a folder.
+All findings are reported, not only the first.
 
-It does not look into state: whether the bytes of an element are what its
-serializer wrote is not checked.`,
+With --read, every element of operator state is also decoded to its exact end.
+Entries of Flink's keyed state are not decoded.
+
+It checks integrity, not whether a job would restore: spt check does that.
+Commands that write a snapshot refuse what is an error here (--damaged).`,
 		Example: `  spt verify sp-001
   spt verify /data/flink/orders/chk-* -o jsonl`,
 		Args: between(1, -1, "at least one snapshot"),
@@ -118,7 +116,7 @@ func runVerify(ctx context.Context, o verifyOptions, env *Env, locations []strin
 const absoluteExamples = 2
 
 func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) (r VerifyResult, err error) {
-	r = VerifyResult{Path: location, Findings: []VerifyFinding{}}
+	r = VerifyResult{Path: location, Findings: []FindingRow{}}
 	snap, err := env.open(ctx, location)
 	if err != nil {
 		return r, err
@@ -128,11 +126,12 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 	progress := env.progress()
 	progress.Start(0, "verifying")
 	v, err := snap.Verify(ctx, reader.VerifyOptions{Read: o.read, Progress: progress.Add}, func(f reader.Finding) {
-		r.Findings = append(r.Findings, VerifyFinding{string(f.Severity), f.Code, env.hide(f.Place), env.text(f.File), env.hide(f.Message), env.hide(f.Found)})
+		r.Findings = append(r.Findings, env.findingRow(f))
 	})
 	progress.Stop()
 	r.Streams, r.Files, r.Chunks, r.BytesRead = v.Streams, v.Files, v.Chunks, v.BytesRead
 	r.Errors, r.Warnings, r.Notes = v.Faults, v.Warnings, v.Notes
+	r.NotChecked, r.Outside, r.Elsewhere, r.Elements = v.NotChecked, v.Outside, v.Elsewhere, v.Elements
 	r.Relocatable, r.Absolute = v.Relocatable(), v.Absolute
 	r.single = snap.Container.Family == reader.SPT
 	r.Sound = r.Errors == 0
@@ -173,11 +172,9 @@ func verifyData(env *Env, all []VerifyResult) error {
 	return nil
 }
 
-// notesShown is how many notes of one kind a person is shown.
-const notesShown = 2
-
 func verifyText(env *Env, w io.Writer, r VerifyResult) error {
-	style := env.term().Style()
+	term := env.term()
+	style := term.Style()
 	var b strings.Builder
 	if r.Problem != "" {
 		fmt.Fprintf(&b, "%s: %s %s\n", ui.Quote(r.Path), style.Bad("not verified:"), printableLines(r.Problem))
@@ -185,11 +182,15 @@ func verifyText(env *Env, w io.Writer, r VerifyResult) error {
 		return err
 	}
 	verdict := style.Proved("sound")
-	switch {
+	switch unread := r.NotChecked + r.Outside; {
 	case r.Errors > 0:
 		verdict = style.Bad(ui.Plural(int64(r.Errors), "error"))
+	case unread > 0:
+		verdict = style.Look(fmt.Sprintf("sound as far as it was read, %s not checked", ui.Plural(int64(unread), "file")))
 	case r.Warnings > 0:
 		verdict = style.Look("sound, with " + ui.Plural(int64(r.Warnings), "warning"))
+	case r.Elsewhere > 0:
+		verdict = style.Look(fmt.Sprintf("sound, but %s not at the reference", ui.Plural(int64(r.Elsewhere), "file")))
 	}
 	fmt.Fprintf(&b, "%s: %s · %s · %s, %s", ui.Quote(r.Path), verdict, r.Container, ui.Plural(int64(r.Streams), "handle"), ui.Plural(int64(r.Files), "file"))
 	if r.Chunks > 0 {
@@ -198,58 +199,47 @@ func verifyText(env *Env, w io.Writer, r VerifyResult) error {
 	if r.BytesRead > 0 {
 		fmt.Fprintf(&b, ", %s read", ui.Bytes(r.BytesRead))
 	}
+	if r.Elements > 0 {
+		fmt.Fprintf(&b, ", %s decoded", ui.Plural(r.Elements, "element"))
+	}
 	b.WriteByte('\n')
-	notes := map[string]int{}
+	var shown []FindingRow
 	var moved []WriteRewrite
 	for _, f := range r.Findings {
 		if f.Found != "" {
 			moved = append(moved, WriteRewrite{f.File, f.Found})
 			continue
 		}
-		mark := style.Dim("note")
-		switch reader.Severity(f.Severity) {
-		case reader.Fault:
-			mark = style.Bad("error")
-		case reader.Warning:
-			mark = style.Look("warning")
-		default:
-			if notes[f.Code]++; notes[f.Code] > notesShown {
-				continue
-			}
-		}
-		place := f.Place
-		if place != "" {
-			place += ": "
-		}
-		fmt.Fprintf(&b, "  %s  %s%s\n", mark, printableLines(place), printableLines(f.Message))
-		if f.File != "" && !strings.Contains(f.Message, f.File) {
-			fmt.Fprintf(&b, "        %s\n", ui.Quote(f.File))
-		}
-	}
-	for _, code := range slices.Sorted(maps.Keys(notes)) {
-		if more := notes[code] - notesShown; more > 0 {
-			fmt.Fprintf(&b, "  %s  and %d more of this kind (%s); -o json has them all\n", style.Dim("note"), more, code)
-		}
+		shown = append(shown, f)
 	}
 	for _, m := range movedFolders(moved) {
-		fmt.Fprintf(&b, "  %s  %s found in %s\n        not in %s, where the references point\n", style.Dim("note"), ui.Plural(int64(m.files), "file"), ui.Quote(m.to), ui.Quote(m.from))
+		shown = append(shown, FindingRow{Severity: string(finding.Note), Code: "file-elsewhere", Message: fmt.Sprintf("%s found in %s, not in %s, where the references point and Flink looks", ui.Plural(int64(m.files), "file"), ui.Quote(m.to), ui.Quote(m.from))})
 	}
-	if r.Relocatable {
-		what := "a folder"
-		if r.single {
-			what = "one file"
-		}
-		fmt.Fprintf(&b, "It names no absolute place: it can be moved as %s.\n", what)
-	} else {
-		verb := "name absolute places, such as"
-		if r.Absolute == 1 {
-			verb = "names an absolute place"
-		}
-		fmt.Fprintf(&b, "It cannot simply be moved: %s %s\n", ui.Plural(int64(r.Absolute), "handle"), verb)
-		for _, p := range r.AbsoluteIn {
-			fmt.Fprintf(&b, "  %s\n", printableLines(p))
-		}
-	}
+	appendFindings(&b, term, shown)
+	verifyMoving(&b, &r)
+	fmt.Fprintf(&b, "Integrity only. Whether Flink would restore it from where it is:  spt check %s\n", ui.Quote(r.Path))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// verifyMoving says whether the snapshot can be moved.
+func verifyMoving(b *strings.Builder, r *VerifyResult) {
+	missing := slices.ContainsFunc(r.Findings, func(f FindingRow) bool { return f.Code == "file-missing" || f.Code == "path" })
+	switch {
+	case r.Relocatable && missing:
+		// Where files are missing it cannot be moved as it is: the findings say what to do.
+	case r.Relocatable && r.single:
+		b.WriteString("It refers to no absolute location: it can be moved as one file.\n")
+	case r.Relocatable:
+		b.WriteString("It refers to no absolute location: it can be moved as a folder.\n")
+	default:
+		verb := "refer to absolute locations, such as"
+		if r.Absolute == 1 {
+			verb = "refers to an absolute location"
+		}
+		fmt.Fprintf(b, "It cannot be moved as it is: %s %s\n", ui.Plural(int64(r.Absolute), "handle"), verb)
+		for _, p := range r.AbsoluteIn {
+			fmt.Fprintf(b, "  %s\n", printableLines(p))
+		}
+	}
 }

@@ -94,7 +94,7 @@ func parse(p []byte) (*Header, error) {
 	c := java.NewCursor(p)
 	h := &Header{Version: c.I32()}
 	if c.Err() == nil && (h.Version < minVersion || h.Version > maxVersion) {
-		c.Fail(0, format.ErrUnsupported, "keyed state of version %d: versions %d to %d are read", h.Version, minVersion, maxVersion)
+		c.Fail(0, format.ErrVersion, "keyed state of version %d: versions %d to %d are read", h.Version, minVersion, maxVersion)
 	}
 	if h.Version >= flagVersion {
 		h.Compressed = c.Bool("the mark of compression")

@@ -176,14 +176,14 @@ func checkStates(h *format.OperatorHandle, states []describedState) error {
 			return o.Name == s.name && (o.Mode == format.ModeBroadcast) == (s.mode == format.ModeBroadcast)
 		})
 		if i < 0 {
-			return format.Errorf(format.ErrCorrupt, "the stream describes a state %q that its handle does not have", s.name)
+			return format.Errorf(ErrStates, "the stream describes a state %q that its handle does not have", s.name)
 		}
 		if h.States[i].Mode != s.mode {
-			return format.Errorf(format.ErrCorrupt, "state %q is %v in its stream and %v in its handle", s.name, s.mode, h.States[i].Mode)
+			return format.Errorf(ErrStates, "state %q is %v in its stream and %v in its handle", s.name, s.mode, h.States[i].Mode)
 		}
 	}
 	if len(h.States) != len(states) {
-		return format.Errorf(format.ErrCorrupt, "the stream describes %d states, its handle has %d", len(states), len(h.States))
+		return format.Errorf(ErrStates, "the stream describes %d states, its handle has %d", len(states), len(h.States))
 	}
 	return nil
 }

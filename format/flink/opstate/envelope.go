@@ -64,7 +64,7 @@ type head struct {
 func readHead(c *java.Cursor) head {
 	h := head{version: c.I32()}
 	if c.Err() == nil && (h.version < minVersion || h.version > maxVersion) {
-		c.Fail(0, format.ErrUnsupported, "operator state of version %d: versions %d to %d are read", h.version, minVersion, maxVersion)
+		c.Fail(0, format.ErrVersion, "operator state of version %d: versions %d to %d are read", h.version, minVersion, maxVersion)
 	}
 	if h.version >= flagVersion {
 		h.compressed = c.Bool("the mark of compression")

@@ -251,7 +251,7 @@ func (l *layout) dataEnd(ctx context.Context, src format.Source, h *format.Opera
 
 // errBroken is what a release without a fix left behind.
 func errBroken(first, pos int64) error {
-	return format.Errorf(format.ErrCorrupt, "element %d and its neighbour both start at %d, and are not empty: a Flink 1.18 without the fix of FLINK-34063 wrote this, and where one ends is not in the snapshot", first, pos)
+	return format.Errorf(ErrSameOffset, "element %d and its neighbour both start at %d, and are not empty: a Flink 1.18 without the fix of FLINK-34063 wrote this, and where one ends is not in the snapshot", first, pos)
 }
 
 // bounds walks where elements start and end.

@@ -68,3 +68,17 @@ func (s *Schema) AllKeys() []KeySchema {
 	}
 	return s.Keys
 }
+
+// Each calls f for a snapshot and all nested in it, each before what is in it.
+func Each(s *Snapshot, f func(*Snapshot)) {
+	if s == nil {
+		return
+	}
+	f(s)
+	for _, n := range s.Nested {
+		Each(n, f)
+	}
+	for _, n := range s.Subclasses {
+		Each(n, f)
+	}
+}

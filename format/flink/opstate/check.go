@@ -1,0 +1,61 @@
+package opstate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// Kinds of format.ErrCorrupt that have a name of their own.
+var (
+	// ErrStates: a stream describes other states than its handle names.
+	ErrStates = fmt.Errorf("%w: states that disagree", format.ErrCorrupt)
+	// ErrSameOffset: compressed elements whose ends are not known (FLINK-34063).
+	ErrSameOffset = fmt.Errorf("%w: elements at the same offset", format.ErrCorrupt)
+)
+
+// Check reports what a cursor over the elements of h would refuse, as far as the
+// offsets and the first bytes of the stream tell it. It reads what Describe reads,
+// and of compressed state a few bytes at the end of each state; no element. An
+// error of one state names it, and the others are checked too.
+func (c *Codec) Check(ctx context.Context, src format.Source, h *format.OperatorHandle, report func(error)) error {
+	_, e, err := c.describe(ctx, src, h)
+	if err != nil || !hasStream(h) {
+		return err
+	}
+	l, err := c.layout(ctx, src, h)
+	if err != nil || !l.compressed {
+		return err
+	}
+	for i, s := range h.States {
+		if l.at[i] < 0 {
+			continue
+		}
+		if err := l.checkShared(ctx, src, h, i); err != nil {
+			report(format.At(err, "state %q", s.Name))
+		}
+	}
+	if e != nil && e.err != nil {
+		return e.err
+	}
+	return nil
+}
+
+// checkShared looks for the first element of a state that starts where its
+// neighbour does although there is data.
+func (l *layout) checkShared(ctx context.Context, src format.Source, h *format.OperatorHandle, state int) error {
+	b := l.bounds(ctx, src, h, state)
+	last := int64(-1)
+	return format.EachOffset(ctx, b.o, func(first int64, run []int64) error {
+		for i, pos := range run {
+			if pos == last {
+				if err := b.shared(first+int64(i)-1, false, pos, pos); err != nil {
+					return err
+				}
+			}
+			last = pos
+		}
+		return nil
+	})
+}
