@@ -13,7 +13,7 @@ import (
 type hashOptions struct{ in string }
 
 func (o *hashOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.in, "in", "", "say which of the uids stand in the snapshot `SP` (exit 1 if one does not)")
+	fs.StringVar(&o.in, "in", "", "look for the operators in the snapshot `SP` (exit 1 if one is not there)")
 }
 
 // HashRow is one uid and the id that Flink gives it.
@@ -27,7 +27,7 @@ func newHashCommand(env *Env) *cobra.Command {
 	var o hashOptions
 	cmd := &cobra.Command{
 		Use:   "hash UID...",
-		Short: "The operator id that Flink gives a uid",
+		Short: "Print the operator id that Flink derives from a uid",
 		Long: `Prints the operator id of each uid: the 128 bit murmur3 of its UTF-8 bytes, as
 Flink makes it. With --names the uids of a file come after those given. With
 --in each is looked for in a snapshot: which hash is which operator. Ids of

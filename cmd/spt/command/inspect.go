@@ -27,11 +27,11 @@ type inspectOptions struct {
 
 func (o *inspectOptions) addFlags(fs *pflag.FlagSet) {
 	o.pick.addFlags(fs)
-	fs.StringVar(&o.by, "by", "", "one table of these, the largest first: `operator|state|subtask|handle|file`")
-	fs.IntVar(&o.top, "top", 0, "only the `N` largest; 0: all")
-	fs.StringVar(&o.failIf, "fail-if", "", "exit 1 and name what `EXPR` holds for, such as 'union_elements > 100000'")
-	fs.BoolVar(&o.salvage, "salvage", false, "of a damaged _metadata, show what stands before the damage (exit 4)")
-	fs.BoolVar(&o.wide, "wide", false, "whole ids and names")
+	fs.StringVar(&o.by, "by", "", "`operator|state|subtask|handle|file`: print one table of these, largest first")
+	fs.IntVar(&o.top, "top", 0, "print only the `N` largest; 0: all")
+	fs.StringVar(&o.failIf, "fail-if", "", "exit 1, and name the states, if `EXPR` is true, such as 'union_elements > 100000'")
+	fs.BoolVar(&o.salvage, "salvage", false, "of a damaged _metadata, print what precedes the damage (exit 4)")
+	fs.BoolVar(&o.wide, "wide", false, "print full ids and names")
 }
 
 var inspectRows = []string{"operator", "state", "subtask", "handle", "file"}
@@ -57,7 +57,7 @@ func newInspectCommand(env *Env) *cobra.Command {
 	var o inspectOptions
 	cmd := &cobra.Command{
 		Use:   "inspect SP",
-		Short: "What is in a snapshot: operators, states, elements, bytes",
+		Short: "Show what a snapshot holds: operators, states, elements, bytes",
 		Long: `Shows what a snapshot is, what it holds and where its bytes lie: operators with
 parallelism, list, union and broadcast states with their elements, keyed state
 with its key groups, coordinators, in-flight data; the largest first.
@@ -89,6 +89,7 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, location string
 	var damage error
 	if o.salvage {
 		snap, damage, err = reader.Salvage(ctx, location, env.readerOptions())
+		err = env.suggestPath(ctx, location, err)
 	} else {
 		snap, err = env.open(ctx, location)
 	}

@@ -22,8 +22,8 @@ type relocateOptions struct {
 
 func (o *relocateOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.BoolVar(&o.relative, "relative", false, "name every file by its last element alone: the files lie beside _metadata")
-	fs.StringVar(&o.absolute, "absolute", "", "name the files beside _metadata below the folder `BASE`")
+	fs.BoolVar(&o.relative, "relative", false, "name every file by its last path element: the files are next to _metadata")
+	fs.StringVar(&o.absolute, "absolute", "", "name the files that are next to _metadata below the URI `BASE`")
 }
 
 // validate wants exactly one way.
@@ -140,7 +140,7 @@ func (o *relocateOptions) relocate(env *Env, snap *reader.Snapshot) (*format.Sav
 		for i, m := range prefixes {
 			old[i] = ui.Quote(m.Old)
 		}
-		return nil, nil, &usageError{"no absolute reference begins with " + strings.Join(old, ", "), "there is: " + listOr(there, "no absolute reference")}
+		return nil, nil, &usageError{"no absolute reference begins with " + strings.Join(old, ", "), "available: " + listOr(there, "no absolute reference")}
 	}
 	if n := len(done.Unmatched); n > 0 {
 		var left []string

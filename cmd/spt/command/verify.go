@@ -22,8 +22,8 @@ type verifyOptions struct {
 }
 
 func (o *verifyOptions) addFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.read, "read", false, "read every byte of every file too; Flink's files have no checksums, so this shows only that they can be read")
-	fs.BoolVar(&o.strict, "strict", false, "warnings count as findings (exit 1)")
+	fs.BoolVar(&o.read, "read", false, "also read every byte of every file; Flink's files have no checksums, so this proves only that they can be read")
+	fs.BoolVar(&o.strict, "strict", false, "treat warnings as findings (exit 1)")
 }
 
 // VerifyResult is the answer of verify for one snapshot.
@@ -61,7 +61,7 @@ func newVerifyCommand(env *Env) *cobra.Command {
 	var o verifyOptions
 	cmd := &cobra.Command{
 		Use:   "verify SP...",
-		Short: "Is every byte there that a snapshot promises?",
+		Short: "Check that every byte a snapshot refers to is there",
 		Long: `Checks that every file is there, as long as promised and to be read, that
 offsets and key groups lie inside and in order, and every checksum of an .spt
 file; and says whether the snapshot can be moved as a folder. All findings are
