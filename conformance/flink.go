@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// patience is how long one request may take.
-const patience = 3 * time.Minute
+// patience is how long one request may take: only a JVM that hangs takes that long.
+const patience = 20 * time.Minute
 
 // RefusedError is Flink's refusal to make or restore something: its root cause,
 // and the chain that led there, outermost first.
@@ -120,7 +120,7 @@ func (f *Flink) Make(options Options, out string) (Snapshot, error) {
 		}
 		_, err := f.ask(map[string]any{"command": "make", "out": out, "options": options})
 		var refused *RefusedError
-		if errors.As(err, &refused) && strings.Contains(refused.Cause, "NothingInFlight") && attempt < 5 {
+		if errors.As(err, &refused) && strings.Contains(refused.Cause, "NothingInFlight") && attempt < 20 {
 			continue
 		}
 		if err != nil {

@@ -1,13 +1,13 @@
 package assign_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
@@ -386,20 +386,45 @@ func large(oldP, lists, n int) []*format.OperatorHandle {
 	return old
 }
 
-// TestLarge: a large job is planned while one waits, also on a busy machine.
+// counted is offsets of any number of elements; the calls of Len are counted, and
+// nothing else may be asked.
+type counted struct {
+	n     int64
+	calls *int
+}
+
+func (c counted) Len() int64 { *c.calls++; return c.n }
+
+func (c counted) Read(context.Context, []int64, int64) (int, error) {
+	panic("a plan does not need offsets")
+}
+
+// TestLarge: what planning costs follows from the numbers of handles and states,
+// not from the number of elements. With a loop over these it would not end.
 func TestLarge(t *testing.T) {
-	old := large(100, 10, 10_000)
-	best := time.Hour
-	for range 5 {
-		start := time.Now()
-		if _, err := assign.Operator(old, 200, assign.Options{}); err != nil {
-			t.Fatal(err)
+	const oldP, newP, lists = 100, 200, 10
+	cost := func(n int64) (calls int, allocs float64) {
+		old := large(oldP, lists, 1)
+		for _, h := range old {
+			for i := range h.States {
+				h.States[i].Offsets = counted{n, &calls}
+			}
 		}
-		best = min(best, time.Since(start))
+		allocs = testing.AllocsPerRun(1, func() {
+			if _, err := assign.Operator(old, newP, assign.Options{}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		return calls, allocs
 	}
-	t.Logf("100 subtasks, 10 list states and a union state, to 200: %v", best)
-	if best > 50*time.Millisecond {
-		t.Errorf("took %v", best)
+	fewCalls, fewAllocs := cost(10_000)
+	manyCalls, manyAllocs := cost(1 << 40)
+	t.Logf("%d subtasks to %d: %d calls of Len and %.0f allocations; with 1<<40 elements a state %d and %.0f", oldP, newP, fewCalls, fewAllocs, manyCalls, manyAllocs)
+	if most := 2 * 2 * oldP * (lists + 1); manyCalls != fewCalls || manyCalls > most { // two runs
+		t.Errorf("%d and %d calls of Len, expected at most %d and the same number", fewCalls, manyCalls, most)
+	}
+	if most := 1.2*fewAllocs + 1000; manyAllocs > most {
+		t.Errorf("%.0f allocations, expected at most %.0f", manyAllocs, most)
 	}
 }
 
