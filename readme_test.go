@@ -59,7 +59,7 @@ func TestDocumentExamples(t *testing.T) {
 func workspace(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "testdata", "savepoints"), os.DirFS("testdata/savepoints")); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "testdata"), os.DirFS("testdata")); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -34,6 +34,11 @@ func build(version Version) (program, error) {
 	}
 	target := filepath.Join(home, "target", "flink-"+string(version))
 	stamp := filepath.Join(target, "built")
+	unlock, err := lockBuild(home) // test processes and makefixtures share the built classes
+	if err != nil {
+		return program{}, err
+	}
+	defer unlock()
 	fresh, err := newerThanSources(stamp, home)
 	if err != nil {
 		return program{}, err
@@ -52,6 +57,21 @@ func build(version Version) (program, error) {
 	}
 	classes := filepath.Join(target, "classes")
 	return program{java: java, classPath: classes + string(os.PathListSeparator) + strings.TrimSpace(string(jars))}, nil
+}
+
+// lockBuild keeps other processes from building in the same directory.
+func lockBuild(home string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Join(home, "target"), 0o777); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(home, "target", "lock"), os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := exclusive(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { f.Close() }, nil //nolint:errcheck // it was never written to
 }
 
 func runMaven(home string, version Version) error {

@@ -90,23 +90,27 @@ func parse(t *testing.T, text string) Content {
 	return content
 }
 
-func TestCheckPlace(t *testing.T) {
-	dir, _, err := Base()
+func TestStoredAt(t *testing.T) {
+	dir, err := Base()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for place, ok := range map[string]bool{
-		dir + "/a":         true,
-		dir:                false,
-		dir + "/":          false,
-		dir + "/.":         false,
-		dir + "/../a":      false,
-		dir + "/a/../../b": false,
-		"/":                false,
-		"":                 false,
+	for place, want := range map[string]string{
+		named + "/a":         dir + "/a",
+		named + "/a/b":       dir + "/a/b",
+		named:                "",
+		named + "x/a":        "",
+		named + "/":          "",
+		named + "/.":         "",
+		named + "/../a":      "",
+		named + "/a/../../b": "",
+		dir + "/a":           "",
+		"/":                  "",
+		"":                   "",
 	} {
-		if err := checkPlace(place); (err == nil) != ok {
-			t.Errorf("%q: %v", place, err)
+		got, err := storedAt(place)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v, expected %q", place, got, err, want)
 		}
 	}
 }

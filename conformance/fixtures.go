@@ -53,10 +53,7 @@ func (f *Flink) MakeFixture(fixture Fixture, dir string) (Snapshot, error) {
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
 		return Snapshot{}, fmt.Errorf("%s: %w", target, errors.Join(ErrExists, err))
 	}
-	if _, isNeutral, err := Base(); err != nil || !isNeutral {
-		return Snapshot{}, fmt.Errorf("fixtures name %s in their paths, which cannot be made here: %w", neutral, errors.Join(err, fs.ErrPermission))
-	}
-	fixture.Options.At = filepath.Join(neutral, fixture.Name)
+	fixture.Options.At = named + "/" + fixture.Name
 	work, err := os.MkdirTemp(dir, ".making-")
 	if err != nil {
 		return Snapshot{}, err

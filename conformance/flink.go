@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// patience is how long one request may take.
-const patience = 3 * time.Minute
+// patience is how long one request may take: only a JVM that hangs takes that long.
+const patience = 20 * time.Minute
 
 // RefusedError is Flink's refusal to make or restore something: its root cause,
 // and the chain that led there, outermost first.
@@ -46,10 +46,10 @@ type answer struct {
 	err  error
 }
 
-// Start builds the Java side where needed and starts it. It waits until no other
-// process uses Flink: the snapshots stand at fixed places while they are judged.
+// Start builds the Java side where needed and starts it.
 func Start(version Version) (*Flink, error) {
-	if err := lockBase(); err != nil {
+	dir, err := Base()
+	if err != nil {
 		return nil, err
 	}
 	program, err := build(version)
@@ -61,16 +61,14 @@ func Start(version Version) (*Flink, error) {
 		return nil, err
 	}
 	defer log.Close() //nolint:errcheck // the process holds its own descriptor
-	scratch := filepath.Join(base.dir, ".scratch-"+string(version))
-	if err := os.RemoveAll(scratch); err != nil {
-		return nil, err
-	}
+	scratch := filepath.Join(dir, ".scratch-"+string(version))
 	process := exec.Command(program.java,
 		"-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"--add-opens=java.base/java.util=ALL-UNNAMED",
 		"--add-opens=java.base/java.time=ALL-UNNAMED",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.logFile=System.err",
+		"-Dspt.fixtures="+dir,
 		"-cp", program.classPath, "spt.oracle.Main", scratch)
 	process.Stderr = log
 	stdin, err := process.StdinPipe()
@@ -105,27 +103,24 @@ func (f *Flink) Version() Version { return f.version }
 
 // Make runs the job of the options, takes its snapshot, and leaves in out what
 // the known corpus has in each folder: savepoint/, truth.json, metadata.json,
-// about.json. options.At names the place that absolute paths in the files will
-// have; empty: one below Base, named after out.
+// about.json. options.At is the directory below /spt-fixtures that absolute paths
+// in the files name; empty: one of its own.
 func (f *Flink) Make(options Options, out string) (Snapshot, error) {
 	if options.At == "" {
-		at, err := newPlace()
-		if err != nil {
-			return Snapshot{}, err
-		}
-		options.At = at
+		options.At = newPlace()
 	}
-	if err := checkPlace(options.At); err != nil {
+	at, err := storedAt(options.At)
+	if err != nil {
 		return Snapshot{}, err
 	}
-	defer os.RemoveAll(options.At) //nolint:errcheck // ours, and the next use of it removes it first
+	defer os.RemoveAll(at) //nolint:errcheck // ours, and the next use of it removes it first
 	for attempt := 0; ; attempt++ {
-		if err := os.RemoveAll(options.At); err != nil {
+		if err := os.RemoveAll(at); err != nil {
 			return Snapshot{}, err
 		}
 		_, err := f.ask(map[string]any{"command": "make", "out": out, "options": options})
 		var refused *RefusedError
-		if errors.As(err, &refused) && strings.Contains(refused.Cause, "NothingInFlight") && attempt < 5 {
+		if errors.As(err, &refused) && strings.Contains(refused.Cause, "NothingInFlight") && attempt < 20 {
 			continue
 		}
 		if err != nil {
@@ -133,7 +128,7 @@ func (f *Flink) Make(options Options, out string) (Snapshot, error) {
 		}
 		break
 	}
-	if err := copyTree(options.At, filepath.Join(out, "savepoint")); err != nil {
+	if err := copyTree(at, filepath.Join(out, "savepoint")); err != nil {
 		return Snapshot{}, err
 	}
 	return OpenSnapshot(out)
@@ -156,7 +151,7 @@ func (f *Flink) restore(s Snapshot, choices Choices) (json.RawMessage, error) {
 	}
 	options := s.Options
 	options.At = s.At // the job's own folder for checkpoints: it makes it, and stand removes it
-	err := s.stand(func(path string) error {
+	err := s.stand(func(path, _ string) error {
 		line, err := f.ask(map[string]any{"command": "restore", "snapshot": path, "options": options, "choices": choices})
 		if err != nil {
 			return err
@@ -173,13 +168,13 @@ func (f *Flink) restore(s Snapshot, choices Choices) (json.RawMessage, error) {
 func (f *Flink) Proceed(s Snapshot, choices Choices, out string) (Snapshot, error) {
 	options := s.Options
 	options.At = s.At
-	err := s.stand(func(path string) error {
+	err := s.stand(func(path, at string) error {
 		request := map[string]any{"command": "proceed", "snapshot": path, "options": options, "choices": choices, "out": out}
 		if _, err := f.ask(request); err != nil {
 			return err
 		}
 		restores.count(f.version)
-		return copyTree(s.At, filepath.Join(out, "savepoint"))
+		return copyTree(at, filepath.Join(out, "savepoint"))
 	})
 	if err != nil {
 		return Snapshot{}, err
@@ -193,7 +188,7 @@ func (f *Flink) Metadata(s Snapshot) (Metadata, error) {
 	var result struct {
 		Metadata Metadata `json:"metadata"`
 	}
-	err := s.stand(func(path string) error {
+	err := s.stand(func(path, _ string) error {
 		line, err := f.ask(map[string]any{"command": "metadata", "snapshot": path})
 		if err != nil {
 			return err
@@ -207,11 +202,11 @@ func (f *Flink) Metadata(s Snapshot) (Metadata, error) {
 // that Flink itself never writes, and puts it into dir. The kinds are those of
 // Craft.java.
 func (f *Flink) Craft(s Snapshot, kind, dir string) (Snapshot, error) {
-	err := s.stand(func(path string) error {
+	err := s.stand(func(path, at string) error {
 		if _, err := f.ask(map[string]any{"command": "craft", "kind": kind, "snapshot": path}); err != nil {
 			return err
 		}
-		return copyTree(s.At, dir)
+		return copyTree(at, dir)
 	})
 	crafted := s
 	crafted.Dir = dir

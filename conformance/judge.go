@@ -91,8 +91,7 @@ func CloseAll() error {
 		errs = append(errs, f.Close())
 	}
 	running.flinks = nil
-	RemoveBase()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, RemoveBase())...)
 }
 
 // Make makes a snapshot in a folder of the test.

@@ -59,22 +59,24 @@ func (s Snapshot) Truth() (Content, error) {
 // there one after the other, also where two versions restore them.
 var standing sync.Map
 
-// stand puts a copy to its place and calls f with the path that Flink is given.
-func (s Snapshot) stand(f func(path string) error) error {
-	if err := checkPlace(s.At); err != nil {
+// stand puts a copy to its place and calls f with the path that Flink is given,
+// and the directory in which the place is stored.
+func (s Snapshot) stand(f func(path, at string) error) error {
+	at, err := storedAt(s.At)
+	if err != nil {
 		return err
 	}
 	place, _ := standing.LoadOrStore(s.At, new(sync.Mutex))
 	place.(*sync.Mutex).Lock()
 	defer place.(*sync.Mutex).Unlock()
-	if err := os.RemoveAll(s.At); err != nil {
+	if err := os.RemoveAll(at); err != nil {
 		return err
 	}
-	defer os.RemoveAll(s.At) //nolint:errcheck // ours, and the next use of it removes it first
-	if err := copyTree(s.Dir, s.At); err != nil {
+	defer os.RemoveAll(at) //nolint:errcheck // ours, and the next use of it removes it first
+	if err := copyTree(s.Dir, at); err != nil {
 		return err
 	}
-	return f(filepath.Join(s.At, s.Path))
+	return f(filepath.Join(s.At, s.Path), at)
 }
 
 func readJSON(file string, into any) error {

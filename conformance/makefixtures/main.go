@@ -41,7 +41,7 @@ func run(dir string, check bool) (err error) {
 		for _, f := range flinks {
 			err = errors.Join(err, f.Close())
 		}
-		conformance.RemoveBase()
+		err = errors.Join(err, conformance.RemoveBase())
 	}()
 	different := 0
 	for _, fixture := range conformance.Fixtures() {

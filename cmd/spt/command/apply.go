@@ -20,7 +20,7 @@ type applyOptions struct {
 
 func (o *applyOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.StringVar(&o.recipe, "recipe", "", "the `FILE` with the edits, in YAML; - is standard input")
+	fs.StringVar(&o.recipe, "recipe", "", "`FILE` with the edits, in YAML; - is standard input")
 }
 
 func (o *applyOptions) validate(env *Env) error {
@@ -47,7 +47,7 @@ func newApplyCommand(env *Env) *cobra.Command {
 	var o applyOptions
 	cmd := &cobra.Command{
 		Use:   "apply IN [OUT] --recipe FILE",
-		Short: "Make several edits in one pass, from a file",
+		Short: "Make several edits in one pass, from a recipe",
 		Long: `Makes the edits of a recipe, one after another, and writes the result once. Each
 step works on what the step before it made. Without OUT it says for each step
 what it would touch, and how large the state is before and after it.

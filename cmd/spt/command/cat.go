@@ -29,11 +29,11 @@ type catOptions struct {
 
 func (o *catOptions) addFlags(fs *pflag.FlagSet) {
 	o.pick.addFlags(fs)
-	fs.StringVar(&o.where, "where", "", "only elements for which `EXPR` holds, such as 'size > 1 * KiB and subtask == 0'")
-	fs.Int64Var(&o.limit, "limit", 0, "at most `N` lines; 0: all (default: all, in a table 100)")
-	fs.BoolVar(&o.distinct, "distinct", false, "each different element of a state once, where it comes first, with its count")
-	fs.BoolVar(&o.stats, "stats", false, "not the elements, but how many, how many different ones, and how large, by state")
-	fs.BoolVar(&o.raw, "raw", false, "values as they are stored, not decoded; of broadcast state whole maps")
+	fs.StringVar(&o.where, "where", "", "only elements for which `EXPR` is true, such as 'size > 1 * KiB and subtask == 0'")
+	fs.Int64Var(&o.limit, "limit", 0, "print at most `N` lines; 0: all (default: 100 in a table, else all)")
+	fs.BoolVar(&o.distinct, "distinct", false, "print each distinct element of a state once, at its first position, with its count")
+	fs.BoolVar(&o.stats, "stats", false, "print no elements but, for each state, their number, how many are distinct, and their sizes")
+	fs.BoolVar(&o.raw, "raw", false, "print values as they are stored, not decoded; for broadcast state whole maps")
 }
 
 func (o *catOptions) validate(env *Env, given *pflag.FlagSet) error {
@@ -61,7 +61,7 @@ func newCatCommand(env *Env) *cobra.Command {
 	var o catOptions
 	cmd := &cobra.Command{
 		Use:   "cat SP",
-		Short: "The elements of operator state, one JSON object a line",
+		Short: "Print the elements of operator state, one JSON object per line",
 		Long: `Prints the elements of list, union, broadcast and raw operator state, one JSON
 object a line: by operator in the order of the snapshot, then by state, subtask
 and index. Broadcast state comes entry by entry, with key and value. Keyed state

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -67,7 +66,7 @@ func (f *fields) fetch(params ...any) (v any, err error) {
 	if len(m) == 1 && (name == "left" || name == "right") { // the other side of an either
 		return nil, nil
 	}
-	return nil, fmt.Errorf("there is no field %s, but %s", name, strings.Join(slices.Sorted(maps.Keys(m)), ", "))
+	return nil, fmt.Errorf("no field %s; %s", name, oneOf(name, slices.Sorted(maps.Keys(m))))
 }
 
 // of is plain of a value, whose records are known then.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -297,7 +298,7 @@ var catVars = []struct {
 func catWhereHelp() string {
 	var b strings.Builder
 	for _, v := range catVars {
-		entry(&b, 2, 17, v.name, v.help)
+		entry(&b, helpWidth, 2, 17, v.name, v.help)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
@@ -337,7 +338,7 @@ func newCatFilter(text string) (*catFilter, error) {
 		}
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n")
-	return nil, &usageError{fmt.Sprintf("--where %s: %s", text, first), "the names that can stand in it:  spt cat --help"}
+	return nil, &usageError{fmt.Sprintf("--where %s: %s", text, first), exprHint(err, slices.Collect(maps.Keys(env)), "cat")}
 }
 
 func (f *catFilter) holds(c *catter, st *catState, it *catItem) (bool, error) {

@@ -327,7 +327,7 @@ func TestCatFilter(t *testing.T) {
 	// A field that a record has not is a misspelled one.
 	for _, wrong := range []string{`value.nope == "x"`, `value.nope != "x"`, `value["nope"] == nil`, `any([value], .nope == nil)`, `not (value.inner.nope == 1)`} {
 		record := map[string]any{"name": "x", "inner": map[string]any{"name": "x"}}
-		if _, err := holds(wrong, &catItem{value: record}); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "there is no field nope, but ") {
+		if _, err := holds(wrong, &catItem{value: record}); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "no field nope; available: ") {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}

@@ -28,14 +28,14 @@ type checkOptions struct {
 }
 
 func (o *checkOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.plan, "plan", "", "`FILE` with the job's plan as Flink's REST interface gives it (/jobs/ID/plan); - is standard input")
-	fs.StringVar(&o.like, "like", "", "a `SNAPSHOT` that the job took as it will be, anywhere: its operators, states and types are those of the job")
-	fs.Int32Var(&o.parallelism, "parallelism", 0, "the job runs every operator at parallelism `N` (default: as the plan says, else as it was)")
-	fs.Int32Var(&o.maxParallelism, "max-parallelism", 0, "the job sets max parallelism `N` (default: it sets none and takes over what the state has)")
-	fs.BoolVar(&o.allow, "allow-non-restored", false, "the job is started with --allowNonRestoredState: state that nobody takes is a warning")
-	fs.StringVar(&o.flink, "flink", "", "the `RELEASE` of Flink that restores, such as 1.20")
-	fs.StringVar(&o.at, "at", "", "where Flink will restore the snapshot from, a `URI` (default: where it is)")
-	fs.BoolVar(&o.strict, "strict", false, "warnings count as findings too (exit 1)")
+	fs.StringVar(&o.plan, "plan", "", "`FILE` with the job's plan, as Flink's REST API returns it for /jobs/ID/plan; - is standard input")
+	fs.StringVar(&o.like, "like", "", "`SNAPSHOT` taken by the new version of the job, anywhere: its operators, states and types are the job's")
+	fs.Int32Var(&o.parallelism, "parallelism", 0, "the job runs every operator with parallelism `N` (default: that of the plan, else that of the snapshot)")
+	fs.Int32Var(&o.maxParallelism, "max-parallelism", 0, "the job sets max parallelism `N` (default: it sets none and uses that of the state)")
+	fs.BoolVar(&o.allow, "allow-non-restored", false, "the job is started with --allowNonRestoredState: state that no operator restores is a warning")
+	fs.StringVar(&o.flink, "flink", "", "Flink `RELEASE` that restores the snapshot, such as 1.20")
+	fs.StringVar(&o.at, "at", "", "`URI` from which Flink will restore the snapshot (default: its location)")
+	fs.BoolVar(&o.strict, "strict", false, "treat warnings as findings (exit 1)")
 }
 
 func (o *checkOptions) validate(cmd *cobra.Command) error {
@@ -85,7 +85,7 @@ func newCheckCommand(env *Env) *cobra.Command {
 	var o checkOptions
 	cmd := &cobra.Command{
 		Use:   "check SP",
-		Short: "Would this job restore from this snapshot?",
+		Short: "Predict whether a job would restore from a snapshot",
 		Long: `Says before a restore what would go wrong in it. An error is what Flink refuses
 or cannot read; a warning is what restores and is not as it was; a note is worth
 knowing. Exit 1 if there is an error, with --strict a warning too.

@@ -39,14 +39,14 @@ type writeOptions struct {
 
 func (o *writeOptions) addFlags(fs *pflag.FlagSet) {
 	o.given = fs
-	fs.StringVar(&o.files, "files", "copy", "state files of a Flink folder: `copy|link|reference`")
-	fs.StringVar(&o.missing, "missing", "refuse", "what to do where files cannot be had; keep leaves their bare references: `refuse|keep`")
-	fs.BoolVar(&o.keepReferences, "keep-references", false, "leave every reference as it is: the same _metadata; files in absolute places are not written")
-	fs.Var(&o.inline, "inline-threshold", "move inline state larger than `SIZE` out of _metadata into files; 0: all of it (default: leave it)")
-	fs.StringVar(&o.compression, "compression", "zstd", "of an .spt file: `zstd|s2|none`")
-	fs.IntVar(&o.level, "compression-level", 0, "of zstd, `N` from 1 (fast) to 4 (best)")
+	fs.StringVar(&o.files, "files", "copy", "`copy|link|reference`: how state files get into a Flink directory")
+	fs.StringVar(&o.missing, "missing", "refuse", "`refuse|keep`: what to do if state files cannot be read; keep writes only their references")
+	fs.BoolVar(&o.keepReferences, "keep-references", false, "keep every reference, and so the same _metadata; files with absolute references are not written")
+	fs.Var(&o.inline, "inline-threshold", "move inline state larger than `SIZE` out of _metadata into files; 0: all (default: none)")
+	fs.StringVar(&o.compression, "compression", "zstd", "`zstd|s2|none`: compression of an .spt file")
+	fs.IntVar(&o.level, "compression-level", 0, "zstd level `N`, 1 (fastest) to 4 (smallest)")
 	fs.BoolVar(&o.overwrite, "overwrite", false, "replace OUT if it is a snapshot")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and check OUT and the free space")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "report what would be done, and check OUT and the free space")
 	fs.BoolVar(&o.readBack, "read-back", false, "read everything again before OUT becomes visible")
 }
 
@@ -87,9 +87,9 @@ type convertOptions struct {
 
 func (o *convertOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.StringVar(&o.to, "to", "", "family of the result: `spt|flink` (default: by OUT's name)")
-	fs.StringVar(&o.metadata, "metadata-version", "", "of a Flink folder: that of IN or a newer one, `2…6`; --flink writes older ones")
-	fs.StringVar(&o.flink, "flink", "", "write what this `RELEASE` of Flink reads, such as 1.20, and say what is lost")
+	fs.StringVar(&o.to, "to", "", "`spt|flink`: family of OUT (default: by its name)")
+	fs.StringVar(&o.metadata, "metadata-version", "", "write version `2|3|4|5|6` of _metadata, that of IN or newer; --flink writes older ones")
+	fs.StringVar(&o.flink, "flink", "", "write what Flink `RELEASE`, such as 1.20, can read, and report what is lost")
 }
 
 func (o *convertOptions) validate(env *Env) error {
@@ -154,7 +154,7 @@ func newConvertCommand(env *Env) *cobra.Command {
 	var o convertOptions
 	cmd := &cobra.Command{
 		Use:   "convert IN [OUT]",
-		Short: "Write a snapshot at a new place, as a Flink folder or an .spt file",
+		Short: "Write a snapshot as a Flink directory or an .spt file",
 		Long: `Writes a snapshot at a new place: as an .spt file if OUT ends in .spt, else as a
 Flink folder. The result is self-contained: files that _metadata names by
 absolute places are copied beside it and their references rewritten, each said;

@@ -25,11 +25,11 @@ type diffOptions struct {
 }
 
 func (o *diffOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&o.ignore, "ignore", nil, "do not compare what is of this `KIND`, and read nothing for it; several with commas; repeatable")
-	fs.BoolVar(&o.placement, "placement", false, "compare which subtask holds an element or a key group, too")
-	fs.BoolVarP(&o.verbose, "verbose", "v", false, "the elements, entries and key groups that differ")
-	fs.IntVar(&o.limit, "limit", 10, "with -v: at most `N` elements of each state added, and removed")
-	fs.StringArrayVar(&o.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id (4 digits or more); `NAME` may be a glob; repeatable")
+	fs.StringSliceVar(&o.ignore, "ignore", nil, "do not compare differences of this `KIND`, and read nothing for them; several with commas; repeatable")
+	fs.BoolVar(&o.placement, "placement", false, "also compare which subtask holds an element or a key group")
+	fs.BoolVarP(&o.verbose, "verbose", "v", false, "list the elements, entries and key groups that differ")
+	fs.IntVar(&o.limit, "limit", 10, "with -v: list at most `N` added and N removed elements of each state")
+	operatorFlag(fs, &o.operators, "compare only these operators")
 }
 
 func (o *diffOptions) validate() error {
@@ -59,7 +59,7 @@ func diffKinds() []string {
 func diffKindHelp() string {
 	var b strings.Builder
 	for _, k := range transform.DiffKinds {
-		entry(&b, 2, 19, string(k.Kind), k.Help)
+		entry(&b, helpWidth, 2, 19, string(k.Kind), k.Help)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
@@ -68,7 +68,7 @@ func newDiffCommand(env *Env) *cobra.Command {
 	var o diffOptions
 	cmd := &cobra.Command{
 		Use:   "diff A B",
-		Short: "How two snapshots differ: operators, states, sizes, elements",
+		Short: "Compare two snapshots: operators, states, sizes, elements",
 		Long: `Compares two snapshots, the older first, whatever they are kept in: a Flink
 snapshot and the .spt made from it are the same, and so are two snapshots that
 differ in their checkpoint ids alone. What grew most stands first.

@@ -21,11 +21,11 @@ type dropOptions struct {
 
 func (o *dropOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.StringArrayVar(&o.operators, "operator", nil, "this operator: uid, name, id or unambiguous beginning of the id (4 digits or more); globs; repeatable. Alone it goes as a whole; with the flags below, only that part of it")
-	fs.StringArrayVar(&o.states, "state", nil, "operator states of this name; globs; repeatable")
-	fs.BoolVar(&o.coordinators, "coordinator", false, "the state of coordinators")
-	fs.BoolVar(&o.channels, "channels", false, "records in flight; they are lost")
-	fs.BoolVar(&o.empty, "empty", false, "operators that hold no state at all")
+	operatorFlag(fs, &o.operators, "drop these operators, or with the flags below only that part of them")
+	stateFlag(fs, &o.states, "drop these operator states")
+	fs.BoolVar(&o.coordinators, "coordinator", false, "drop coordinator state")
+	fs.BoolVar(&o.channels, "channels", false, "drop in-flight records (they are lost)")
+	fs.BoolVar(&o.empty, "empty", false, "drop operators that have no state")
 }
 
 func (o *dropOptions) validate(env *Env) error {
@@ -43,7 +43,7 @@ func newDropCommand(env *Env) *cobra.Command {
 	var o dropOptions
 	cmd := &cobra.Command{
 		Use:   "drop IN [OUT]",
-		Short: "Take operators, states, coordinators or records in flight out of a snapshot",
+		Short: "Remove operators, states, coordinator state or in-flight records",
 		Long: `Takes operators out of a snapshot, or parts of them: operator states by name,
 the state of coordinators, records in flight. All else is copied byte for byte.
 

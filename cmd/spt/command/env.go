@@ -38,6 +38,7 @@ type Env struct {
 	hideFiles *strings.Replacer // the same
 	sides     sideFiles
 	earlier   []*earlierEdit // of the recipe that is applied
+	helpErr   error          // of printing help, which cobra cannot return
 }
 
 // OSEnv is the environment of the process.
@@ -53,12 +54,15 @@ func OSEnv() *Env {
 func Main(ctx context.Context, args []string, env *Env) int {
 	root := New(env)
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
-		completeValues(root)
+		registerCompletions(env, root)
 	}
 	root.SetArgs(args)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = env.helpErr
+	}
 	if rerr := env.unusedMaps(exitCode(err)); err == nil {
 		err = rerr
 	}
@@ -92,10 +96,11 @@ func (e *Env) progress() ui.Progress {
 // open opens a snapshot with the options of the command line.
 func (e *Env) open(ctx context.Context, location string) (*reader.Snapshot, error) {
 	snap, err := reader.Open(ctx, location, e.readerOptions())
-	if err == nil {
-		e.learnFiles(snap.Savepoint)
+	if err != nil {
+		return nil, e.suggestPath(ctx, location, err)
 	}
-	return snap, err
+	e.learnFiles(snap.Savepoint)
+	return snap, nil
 }
 
 func (e *Env) readerOptions() reader.Options {

@@ -45,11 +45,11 @@ var ExitCodes = []struct {
 	{exitCancelled, "cancelled"},
 }
 
-func exitTable() string {
+func exitTable(width int) string {
 	var b strings.Builder
 	b.WriteString("Exit codes:\n")
 	for _, c := range ExitCodes {
-		entry(&b, 2, 7, fmt.Sprintf("%3d", c.Code), c.Meaning)
+		entry(&b, width, 2, 7, fmt.Sprintf("%3d", c.Code), c.Meaning)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

@@ -126,23 +126,3 @@ func TestBrokenPipe(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
-
-// TestHelpFits: help is for a terminal of 80 columns. Lines that are meant to be
-// copied are as long as they are.
-func TestHelpFits(t *testing.T) {
-	root := New(OSEnv())
-	for _, c := range append(root.Commands(), root) {
-		c.InitDefaultHelpFlag()
-		example := false
-		for line := range strings.SplitSeq(c.Long+"\n"+usage(c), "\n") {
-			if line == "Examples:" {
-				example = true
-			} else if line == "" {
-				example = false
-			}
-			if w := ui.Width(line); w > helpWidth && !example {
-				t.Errorf("%s: %d columns: %s", c.Name(), w, line)
-			}
-		}
-	}
-}

@@ -25,10 +25,10 @@ type filterOptions struct {
 
 func (o *filterOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.StringVar(&o.where, "where", "", "keep the elements for which `EXPR` holds, such as 'value > 20'")
-	fs.BoolVar(&o.invert, "invert", false, "keep those for which it does not hold")
-	fs.StringArrayVar(&o.operators, "operator", nil, "only in operators of this uid, name, id or unambiguous beginning of the id (4 digits or more); `NAME` may be a glob; repeatable")
-	fs.StringArrayVar(&o.states, "state", nil, "only in operator states of this `NAME`, which may be a glob; repeatable")
+	fs.StringVar(&o.where, "where", "", "keep the elements for which `EXPR` is true, such as 'value > 20'")
+	fs.BoolVar(&o.invert, "invert", false, "keep the elements for which EXPR is false")
+	operatorFlag(fs, &o.operators, "filter only these operators")
+	stateFlag(fs, &o.states, "filter only these operator states")
 }
 
 func (o *filterOptions) validate(env *Env) error {
@@ -56,7 +56,7 @@ func newFilterCommand(env *Env) *cobra.Command {
 	var o filterOptions
 	cmd := &cobra.Command{
 		Use:   "filter IN [OUT]",
-		Short: "Keep the elements of operator state for which an expression holds",
+		Short: "Keep the elements of operator state that match an expression",
 		Long: `Keeps the elements of list and union state, and the entries of broadcast state,
 for which an expression holds; the others go. Those that stay are copied byte
 for byte, in their order, and so is all other state. A state of which no element

@@ -28,21 +28,31 @@ type commonFlags struct {
 }
 
 func (c *commonFlags) addFlags(fs *pflag.FlagSet) {
-	fs.VarP(&c.output, "output", "o", "form of the answer; csv where it is a list of rows")
-	fs.Var(&c.format, "format", "how names and values from a file are shown")
-	fs.Var(&c.color, "color", "when to colour")
-	fs.BoolVarP(&c.quiet, "quiet", "q", false, "no progress and no remarks on stderr")
-	fs.IntVarP(&c.jobs, "jobs", "j", 0, "do `N` things at once; 0: 8 where snapshots are listed, 4 where one is written (the default)")
-	fs.StringArrayVar(&c.maps, "map", nil, "`OLD=NEW`: look in NEW for what absolute references name below OLD; repeatable, the longest OLD counts (also SPT_MAP)")
+	fs.VarP(&c.output, "output", "o", "output format; csv only where the result is a list of rows")
+	fs.Var(&c.format, "format", "how names and values from a file are printed")
+	fs.Var(&c.color, "color", "when to use colour")
+	fs.BoolVarP(&c.quiet, "quiet", "q", false, "print no progress and no remarks on stderr")
+	fs.IntVarP(&c.jobs, "jobs", "j", 0, "work on `N` items at a time (default 8 for listing, 4 for writing)")
+	fs.StringArrayVar(&c.maps, "map", nil, "`OLD=NEW`: files that absolute references name below OLD are now in NEW; repeatable, the longest OLD wins (also SPT_MAP)")
 	fs.Var(&c.limits, "limits", "`NAME=N`: let a file take more than the default, such as memory=1GiB; NAME: memory, manifest, chunk, offsets, chunk-refs, nodes, operators, subtasks or depth; none lifts all")
 	fs.StringArrayVar(&c.follow, "follow", nil, "read files below `PREFIX` too, a folder or URI outside the snapshot to which its references or links lead; repeatable (also SPT_FOLLOW)")
-	fs.StringVar(&c.names, "names", "", "`FILE` of uids, one a line, so that ids get names; - is standard input (also SPT_NAMES)")
+	fs.StringVar(&c.names, "names", "", "`FILE` with the job's uids, one per line, to name operators that the snapshot has only ids of; - is standard input (also SPT_NAMES)")
+}
+
+// operatorFlag adds --operator; what says what is done with the operators.
+func operatorFlag(fs *pflag.FlagSet, to *[]string, what string) {
+	fs.StringArrayVar(to, "operator", nil, what+"; `NAME` is a uid, a name, an id or an unambiguous beginning of an id (4 digits or more), or a glob of these; repeatable")
+}
+
+// stateFlag adds --state; what says what is done with the states.
+func stateFlag(fs *pflag.FlagSet, to *[]string, what string) {
+	fs.StringArrayVar(to, "state", nil, what+"; `NAME` may be a glob; repeatable")
 }
 
 // prepare reads what the common flags and the environment name.
 func (e *Env) prepare(ctx context.Context) error {
 	if e.common.jobs < 0 {
-		return usagef("--jobs %d: not a number of jobs", e.common.jobs)
+		return usagef("--jobs %d: must be 0 or more", e.common.jobs)
 	}
 	all := e.common.maps
 	if s := e.Getenv("SPT_MAP"); s != "" && len(all) == 0 {

@@ -2,6 +2,8 @@ package command
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr"
@@ -20,11 +22,11 @@ var snapshotVars = []struct {
 	name, help string
 	value      func(r *InspectResult) any
 }{
-	{"total_bytes", "state of the snapshot, wherever it lies", func(r *InspectResult) any { return int(r.Bytes.Total) }},
-	{"total_inline_bytes", "of it, inline in _metadata", func(r *InspectResult) any { return int(r.Bytes.Inline) }},
+	{"total_bytes", "bytes of state, inline and in files", func(r *InspectResult) any { return int(r.Bytes.Total) }},
+	{"total_inline_bytes", "of them, inline in _metadata", func(r *InspectResult) any { return int(r.Bytes.Inline) }},
 	{"container_bytes", "size of _metadata or of the .spt file", func(r *InspectResult) any { return int(r.Size) }},
-	{"missing_files", "files that are not to be had", func(r *InspectResult) any { return len(r.MissingFiles) }},
-	{"wrong_files", "files that are not as long as promised", func(r *InspectResult) any { return len(r.WrongFiles) }},
+	{"missing_files", "files that do not exist", func(r *InspectResult) any { return len(r.MissingFiles) }},
+	{"wrong_files", "files whose length is not the recorded one", func(r *InspectResult) any { return len(r.WrongFiles) }},
 	{"operator_count", "operators", func(r *InspectResult) any { return r.OperatorCount }},
 	{"checkpoint_id", "id of the checkpoint", func(r *InspectResult) any { return int(r.CheckpointID) }},
 }
@@ -44,7 +46,7 @@ var stateVars = []struct {
 	{"list_elements", "elements, for list state; else 0", func(_ *InspectOperator, st *InspectState) any { return elementsOf(st, "list") }},
 	{"bytes", "its bytes", func(_ *InspectOperator, st *InspectState) any { return int(st.Bytes) }},
 	{"inline_bytes", "of them, inline in _metadata", func(_ *InspectOperator, st *InspectState) any { return int(st.InlineBytes) }},
-	{"offset_bytes", "what _metadata spends on its offsets", func(_ *InspectOperator, st *InspectState) any { return int(st.OffsetBytes) }},
+	{"offset_bytes", "bytes of its offsets in _metadata", func(_ *InspectOperator, st *InspectState) any { return int(st.OffsetBytes) }},
 	{"coordinator_bytes", "bytes, for a coordinator; else 0", func(_ *InspectOperator, st *InspectState) any {
 		if st.Kind != "coordinator" {
 			return 0
@@ -63,7 +65,7 @@ func elementsOf(st *InspectState, kind string) int {
 
 func guardHelp() string {
 	var b strings.Builder
-	line := func(name, help string) { entry(&b, 2, 22, name, help) }
+	line := func(name, help string) { entry(&b, helpWidth, 2, 22, name, help) }
 	for _, v := range stateVars {
 		line(v.name, v.help)
 	}
@@ -102,7 +104,7 @@ func newGuard(text string) (*guard, error) {
 	p, err := expr.Compile(text, expr.Env(stateEnv(r, op, st)), expr.AsBool())
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, &usageError{fmt.Sprintf("--fail-if %s: %s", text, first), "the names that can stand in it:  spt inspect --help"}
+		return nil, &usageError{fmt.Sprintf("--fail-if %s: %s", text, first), exprHint(err, slices.Collect(maps.Keys(stateEnv(r, op, st))), "inspect")}
 	}
 	return &guard{program: p, perState: true}, nil
 }

@@ -29,11 +29,11 @@ type inspectOptions struct {
 
 func (o *inspectOptions) addFlags(fs *pflag.FlagSet) {
 	o.pick.addFlags(fs)
-	fs.StringVar(&o.by, "by", "", "one table of these, largest first: `operator|state|subtask|handle|file`")
-	fs.IntVar(&o.top, "top", 0, "only the `N` largest; 0: all")
-	fs.StringVar(&o.failIf, "fail-if", "", "exit 1 and name what `EXPR` holds for, such as 'union_elements > 100000'")
-	fs.BoolVar(&o.salvage, "salvage", false, "of a damaged _metadata, show what precedes the damage (exit 4)")
-	fs.BoolVar(&o.wide, "wide", false, "whole ids and names")
+	fs.StringVar(&o.by, "by", "", "`operator|state|subtask|handle|file`: print one table of these, largest first")
+	fs.IntVar(&o.top, "top", 0, "print only the `N` largest; 0: all")
+	fs.StringVar(&o.failIf, "fail-if", "", "exit 1, and name the states, if `EXPR` is true, such as 'union_elements > 100000'")
+	fs.BoolVar(&o.salvage, "salvage", false, "of a damaged _metadata, print what precedes the damage (exit 4)")
+	fs.BoolVar(&o.wide, "wide", false, "print full ids and names")
 }
 
 var inspectRows = []string{"operator", "state", "subtask", "handle", "file"}
@@ -205,10 +205,11 @@ func (o *inspectOptions) open(ctx context.Context, env *Env, location string) (s
 	} else {
 		snap, err = reader.Open(ctx, location, opts)
 	}
-	if err == nil {
-		env.learnFiles(snap.Savepoint)
+	if err != nil {
+		return nil, nil, env.suggestPath(ctx, location, err)
 	}
-	return snap, damage, err
+	env.learnFiles(snap.Savepoint)
+	return snap, damage, nil
 }
 
 // salvaged is the damage of a snapshot that was shown as far as it can be.

@@ -20,8 +20,8 @@ type listOptions struct {
 }
 
 func (o *listOptions) addFlags(fs *pflag.FlagSet) {
-	fs.IntVar(&o.depth, "depth", 8, "look `N` folders below a root")
-	fs.StringVar(&o.only, "only", "", "only those that are: `complete|incomplete|damaged|unreadable|leftover`")
+	fs.IntVar(&o.depth, "depth", 8, "search `N` levels of directories below a root")
+	fs.StringVar(&o.only, "only", "", "`complete|incomplete|damaged|unreadable|leftover`: list only these")
 }
 
 func (o *listOptions) validate() error {
@@ -59,7 +59,7 @@ func newListCommand(env *Env) *cobra.Command {
 	var o listOptions
 	cmd := &cobra.Command{
 		Use:   "ls ROOT...",
-		Short: "The snapshots under a folder, newest first",
+		Short: "List the snapshots under a directory, newest first",
 		Long: `Lists the savepoints, checkpoints and .spt files under the folders given, newest
 first: what each is, how large, whether it is complete, and which is the newest
 complete one. Folders of checkpoints that never finished, leftovers of
@@ -90,6 +90,7 @@ func runList(ctx context.Context, o listOptions, env *Env, roots []string) error
 	for _, root := range roots {
 		entries, err := reader.List(ctx, root, reader.ListOptions{Options: env.readerOptions(), Depth: o.depth, Jobs: env.common.jobs})
 		if err != nil {
+			err = env.suggestPath(ctx, root, err)
 			if ctx.Err() != nil || len(roots) == 1 {
 				return err
 			}

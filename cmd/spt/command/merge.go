@@ -23,9 +23,9 @@ type mergeOptions struct {
 
 func (o *mergeOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.StringVar(&o.from, "from", "", "the snapshot `B` that operators are taken from")
-	fs.StringArrayVar(&o.operators, "operator", nil, "this operator of B: uid, name, id or unambiguous beginning of the id (4 digits or more); globs; repeatable")
-	fs.StringArrayVar(&o.states, "state", nil, "only operator states of this name, into the operator of the same id; globs; repeatable")
+	fs.StringVar(&o.from, "from", "", "snapshot `B` to take operators from")
+	operatorFlag(fs, &o.operators, "take these operators of B")
+	stateFlag(fs, &o.states, "take only these operator states, into the operator with the same id")
 }
 
 func (o *mergeOptions) validate(env *Env) error {
@@ -46,7 +46,7 @@ func newMergeCommand(env *Env) *cobra.Command {
 	var o mergeOptions
 	cmd := &cobra.Command{
 		Use:   "merge A [OUT] --from B --operator NAME",
-		Short: "Take operators, or single states, over from another snapshot",
+		Short: "Take operators, or single states, from another snapshot",
 		Long: `Puts operators of a snapshot B into a snapshot A, with all they hold. All else
 of A is copied byte for byte, and files of B are copied like those of A; where
 two have one name, that of B gets a number behind it.

@@ -29,9 +29,9 @@ type pick struct {
 const idDigits = 4
 
 func (p *pick) addFlags(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&p.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id (4 digits or more); `NAME` may be a glob; repeatable")
-	fs.StringArrayVar(&p.states, "state", nil, "only states of this `NAME`, which may be a glob; repeatable")
-	fs.StringVar(&p.subtasks, "subtask", "", "only these subtasks, a `LIST` such as 0,3-5")
+	operatorFlag(fs, &p.operators, "only these operators")
+	stateFlag(fs, &p.states, "only these states")
+	fs.StringVar(&p.subtasks, "subtask", "", "only the subtasks in `LIST`, such as 0,3-5")
 }
 
 // validate reads the subtask list and the globs.
@@ -93,7 +93,7 @@ func (e *Env) checkGlobs(globs, names []string, what, none string) error {
 	if !miss {
 		return nil
 	}
-	return &usageError{fmt.Sprintf("--state %s matches no %s", ui.Quote(want), what), "there is: " + listOr(e.shown(names), none)}
+	return &usageError{fmt.Sprintf("--state %s matches no %s", ui.Quote(want), what), e.available(want, names, none)}
 }
 
 // shown is names as they are shown, quoted.
@@ -147,7 +147,7 @@ func (e *Env) checkStates(ctx context.Context, snap *reader.Snapshot, flag strin
 	if keyed {
 		none += ", only keyed state"
 	}
-	return &usageError{fmt.Sprintf("%s %s matches no operator state", flag, ui.Quote(want)), "there is: " + listOr(e.shown(names), none)}
+	return &usageError{fmt.Sprintf("%s %s matches no operator state", flag, ui.Quote(want)), e.available(want, names, none)}
 }
 
 // keyedError refuses an edit of keyed state.
@@ -214,7 +214,11 @@ func (p *pick) pickOperators(env *Env, all []*format.Operator) ([]*format.Operat
 			return nil, &usageError{fmt.Sprintf("%s %s is the beginning of %d ids", flag, ui.Quote(want), byPrefix), "give more digits"}
 		}
 		if n == 0 {
-			hint := "there is: " + operatorList(env, all)
+			var names []string
+			for _, op := range all {
+				names = append(names, op.UID.String(), op.Name.String(), env.uids[op.ID.String()])
+			}
+			hint := env.meant(want, names) + "available: " + operatorList(env, all)
 			if len(want) < idDigits && slices.ContainsFunc(all, func(op *format.Operator) bool { return strings.HasPrefix(op.ID.String(), strings.ToLower(want)) }) {
 				hint = fmt.Sprintf("the beginning of an id has at least %d digits; %s", idDigits, hint)
 			}

@@ -30,15 +30,15 @@ type pruneOptions struct {
 
 func (o *pruneOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.StringArrayVar(&o.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id (4 digits or more); globs; repeatable")
-	fs.StringArrayVar(&o.states, "state", nil, "only union states of this name; globs; repeatable")
-	fs.StringVar(&o.keep, "keep", "", "with OUT: which elements stay, `distinct|copies|first-subtask|modulo`")
-	fs.StringVar(&o.place, "place", string(transform.PlaceStay), "where they go: `stay|first|spread`")
+	operatorFlag(fs, &o.operators, "only these operators")
+	stateFlag(fs, &o.states, "only these union states")
+	fs.StringVar(&o.keep, "keep", "", "`distinct|copies|first-subtask|modulo`: which elements to keep in OUT")
+	fs.StringVar(&o.place, "place", string(transform.PlaceStay), "`stay|first|spread`: which subtasks get the kept elements")
 	fs.BoolVar(&o.compact, "compact", false, "put all kept elements into one handle and drop the state from the others")
-	fs.BoolVar(&o.acceptUnproven, "accept-unproven", false, "prune also what is not proven to be a product of restores")
-	fs.Int64Var(&o.elements, "elements", 10_000, "without IN: elements at the start")
-	fs.Int32Var(&o.parallelism, "parallelism", 100, "without IN: parallelism of each restore; with IN: the one that costs are estimated for (default: the operator's)")
-	fs.IntVar(&o.restores, "restores", 1, "without IN: how many restores")
+	fs.BoolVar(&o.acceptUnproven, "accept-unproven", false, "also prune state that is not proven to be duplicated by restores")
+	fs.Int64Var(&o.elements, "elements", 10_000, "without IN: start with `N` elements")
+	fs.Int32Var(&o.parallelism, "parallelism", 100, "without IN: restore with parallelism `N`; with IN: estimate the costs for it (default: the operator's)")
+	fs.IntVar(&o.restores, "restores", 1, "without IN: restore `N` times")
 }
 
 func (o *pruneOptions) validate(env *Env, args []string, given *pflag.FlagSet) error {
@@ -86,7 +86,7 @@ func newPruneUnionCommand(env *Env) *cobra.Command {
 	var o pruneOptions
 	cmd := &cobra.Command{
 		Use:   "prune-union [IN [OUT]]",
-		Short: "Find and remove duplicates in union state that restores multiplied",
+		Short: "Find and remove the duplicates that restores left in union state",
 		Long: `Union state hands every element to every subtask when a job restores. A job that
 adds again what it is handed multiplies it by its parallelism with each restore.
 

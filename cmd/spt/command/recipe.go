@@ -65,7 +65,7 @@ func parseRecipe(env *Env, name string, text []byte) (*recipe, error) {
 	var steps *yaml.Node
 	err := eachKey(root, fail, func(key, value *yaml.Node) error {
 		if key.Value != "steps" {
-			return fail(key.Line, "unknown key %s; there is: steps", ui.Quote(key.Value))
+			return fail(key.Line, "unknown key %s; available: steps", ui.Quote(key.Value))
 		}
 		steps = value
 		return nil
@@ -85,7 +85,7 @@ func parseRecipe(env *Env, name string, text []byte) (*recipe, error) {
 		word := n.Content[0]
 		made, known := steppers[word.Value]
 		if !known {
-			return nil, fail(word.Line, "unknown step %s; there is: %s", ui.Quote(word.Value), strings.Join(stepWords(), ", "))
+			return nil, fail(word.Line, "unknown step %s; %s", ui.Quote(word.Value), oneOf(word.Value, stepWords()))
 		}
 		s := &recipeStep{line: word.Line, word: word.Value, step: made()}
 		if err := s.read(n.Content[1], fail); err != nil {
@@ -195,11 +195,11 @@ func (s *recipeStep) read(n *yaml.Node, fail failure) error {
 		}
 	})
 	if n.Kind != yaml.MappingNode {
-		return fail(n.Line, "%s needs its flags as a map; there is: %s", s.word, strings.Join(there, ", "))
+		return fail(n.Line, "%s needs its flags as a map; available: %s", s.word, strings.Join(there, ", "))
 	}
 	return eachKey(n, fail, func(key, value *yaml.Node) error {
 		if !slices.Contains(there, key.Value) {
-			hint := "there is: " + strings.Join(there, ", ")
+			hint := oneOf(key.Value, there)
 			if hidden.Lookup(key.Value) != nil {
 				hint = "how the result is written is said on the command line"
 			}

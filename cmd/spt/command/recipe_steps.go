@@ -100,7 +100,7 @@ type relocateStep struct {
 
 func (s *relocateStep) addFlags(fs *pflag.FlagSet) {
 	s.relocateOptions.addFlags(fs)
-	fs.StringArrayVar(&s.texts, "map", nil, "`OLD=NEW`: what begins with OLD begins with NEW; repeatable, the longest OLD counts")
+	fs.StringArrayVar(&s.texts, "map", nil, "`OLD=NEW`: references that begin with OLD begin with NEW; repeatable, the longest OLD wins")
 	s.given = fs
 }
 

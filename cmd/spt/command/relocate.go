@@ -25,8 +25,8 @@ type relocateOptions struct {
 
 func (o *relocateOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.BoolVar(&o.relative, "relative", false, "name every file by its last element alone: the files are next to _metadata")
-	fs.StringVar(&o.absolute, "absolute", "", "name files that are in the directory `BASE` by it, instead of next to _metadata")
+	fs.BoolVar(&o.relative, "relative", false, "name every file by its last path element: the files are next to _metadata")
+	fs.StringVar(&o.absolute, "absolute", "", "name the files that are next to _metadata below the URI `BASE`")
 }
 
 // validate wants exactly one way.

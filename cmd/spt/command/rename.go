@@ -27,9 +27,9 @@ type renameOptions struct {
 
 func (o *renameOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.StringArrayVar(&o.uids, "uid", nil, "`OLD=NEW`: the operator OLD (uid, name, id or unambiguous beginning of the id, 4 digits or more) gets the uid NEW; repeatable, all at once")
-	fs.StringArrayVar(&o.states, "state-name", nil, "`OLD=NEW`: operator states of the name OLD are called NEW; repeatable, all at once")
-	fs.StringArrayVar(&o.operators, "operator", nil, "with --state-name: only in operators of this uid, name, id or unambiguous beginning of the id (4 digits or more)")
+	fs.StringArrayVar(&o.uids, "uid", nil, "`OLD=NEW`: give the operator OLD (a uid, a name, an id or an unambiguous beginning of an id, 4 digits or more) the uid NEW; repeatable, all at once")
+	fs.StringArrayVar(&o.states, "state-name", nil, "`OLD=NEW`: give operator states named OLD the name NEW; repeatable, all at once")
+	operatorFlag(fs, &o.operators, "with --state-name: only in these operators")
 }
 
 func (o *renameOptions) validate(env *Env) error {

@@ -29,15 +29,15 @@ type rescaleOptions struct {
 
 func (o *rescaleOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.Int32Var(&o.to, "to", 0, "new parallelism, `N`")
-	fs.Int32Var(&o.from, "from", 0, "only operators of this parallelism, `M`; without IN: the old parallelism")
-	fs.StringArrayVar(&o.pick.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id (4 digits or more); globs; repeatable")
-	fs.Int64Var(&o.elements, "elements", 20, "without IN: how many numbered elements are dealt out")
-	fs.StringVar(&o.at, "at", "", "`URI` of the folder where Flink will restore the snapshot from, on which the order of blocks can depend (default: IN, or OUT)")
-	fs.StringVar(&o.strategy, "strategy", string(transform.StrategyFlink), "how list state is dealt out: `flink|round-robin|balanced-bytes`")
-	fs.StringVar(&o.keyed, "keyed", "move", "keyed state that cannot be written for N: `move` refuses, leave keeps that operator as it is")
-	fs.BoolVar(&o.suggest, "suggest", false, "name parallelisms near N that deal out key groups evenly")
-	fs.BoolVar(&o.wide, "wide", false, "every subtask, whole names")
+	fs.Int32Var(&o.to, "to", 0, "new parallelism `N`")
+	fs.Int32Var(&o.from, "from", 0, "only operators with parallelism `M`; without IN: the old parallelism")
+	operatorFlag(fs, &o.pick.operators, "only these operators")
+	fs.Int64Var(&o.elements, "elements", 20, "without IN: redistribute `N` numbered elements")
+	fs.StringVar(&o.at, "at", "", "`URI` of the directory from which Flink will restore the snapshot; the order of blocks can depend on it (default: IN, or OUT)")
+	fs.StringVar(&o.strategy, "strategy", string(transform.StrategyFlink), "`flink|round-robin|balanced-bytes`: how to redistribute list state")
+	fs.StringVar(&o.keyed, "keyed", "move", "`move|leave`: where keyed state cannot be written for parallelism N, refuse (move) or leave that operator as it is")
+	fs.BoolVar(&o.suggest, "suggest", false, "print parallelisms near N that divide key groups evenly")
+	fs.BoolVar(&o.wide, "wide", false, "print every subtask, and full names")
 }
 
 func (o *rescaleOptions) validate(env *Env, args []string) error {
@@ -80,7 +80,7 @@ func newRescaleCommand(env *Env) *cobra.Command {
 	var o rescaleOptions
 	cmd := &cobra.Command{
 		Use:   "rescale [IN [OUT]] --to N",
-		Short: "Who gets what at another parallelism; with OUT, the snapshot in that shape",
+		Short: "Show, or write, a snapshot at another parallelism",
 		Long: `Shows which elements, copies and key groups each new subtask is handed when a
 job restores a snapshot at parallelism N, exactly as Flink deals them out: list
 state in contiguous blocks, larger ones first, from a start that moves on from
@@ -219,7 +219,7 @@ func (o *rescaleOptions) nothing(env *Env, all []*format.Operator) error {
 	if len(all) == 0 {
 		return usagef("there is no operator to rescale")
 	}
-	return &usageError{fmt.Sprintf("no operator has parallelism %d", o.from), "there is: " + parallelisms(env, all)}
+	return &usageError{fmt.Sprintf("no operator has parallelism %d", o.from), "available: " + parallelisms(env, all)}
 }
 
 func parallelisms(env *Env, ops []*format.Operator) string {

@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -15,13 +16,15 @@ func New(env *Env) *cobra.Command {
 	root := &cobra.Command{
 		Version: version,
 		Use:     "spt",
-		Short:   "Look into, check and convert savepoints of stream processors, offline",
-		Long: `spt looks into, checks and converts savepoints and checkpoints, offline: those
-of Apache Flink 1.3 to 2.3 (a folder with _metadata) and its own .spt files.
-No JVM, no cluster, and an input is never opened for writing.
+		Short:   "Inspect, compare, check and edit savepoints of stream processors, offline",
+		Long: `spt inspects, compares, checks, edits and converts savepoints and checkpoints,
+offline: those of Apache Flink 1.3 to 2.3 (a directory with _metadata) and its
+own .spt files. It needs no JVM and no cluster, and never opens an input for
+writing.
 
-SP is the folder of a snapshot, its _metadata, or an .spt file. A bare name
-that does not exist here is also tried with .spt and in the folders of SPT_PATH.`,
+SP is the directory of a snapshot, its _metadata, or an .spt file. A bare name
+that does not exist here is also tried with .spt and in the directories of
+SPT_PATH.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -36,7 +39,7 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 	}
 	env.common.addFlags(root.PersistentFlags())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &flagError{usageError{msg: err.Error(), hint: "help:  " + cmd.CommandPath() + " --help"}}
+		return &flagError{usageError{msg: err.Error(), hint: flagHint(cmd, err)}}
 	})
 	root.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -44,36 +47,56 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		}
 		return unknownCommand(cmd, args[0])
 	}
-	root.SuggestionsMinimumDistance = 2
-	root.AddCommand(
-		newInspectCommand(env),
-		newListCommand(env),
-		newCatCommand(env),
-		noRows(newDiffCommand(env)),
-		newTrendCommand(env),
-		newVerifyCommand(env),
-		newCheckCommand(env),
-		noRows(newConvertCommand(env)),
-		rowsWithout("OUT", newRescaleCommand(env)),
-		rowsWithout("--keep", newPruneUnionCommand(env)),
-		noRows(newDropCommand(env)),
-		noRows(newRenameCommand(env)),
-		noRows(newRelocateCommand(env)),
-		noRows(newMergeCommand(env)),
-		noRows(newApplyCommand(env)),
-		noRows(newSetCommand(env)),
-		noRows(newFilterCommand(env)),
-		newHashCommand(env),
-		noRows(newVersionCommand(env)),
-	)
+	for _, group := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Look", []*cobra.Command{
+			newInspectCommand(env),
+			newListCommand(env),
+			newCatCommand(env),
+			newTrendCommand(env),
+		}},
+		{"Compare", []*cobra.Command{
+			noRows(newDiffCommand(env)),
+		}},
+		{"Check", []*cobra.Command{
+			newVerifyCommand(env),
+			newCheckCommand(env),
+		}},
+		{"Change", []*cobra.Command{
+			noRows(newConvertCommand(env)),
+			rowsWithout("OUT", newRescaleCommand(env)),
+			rowsWithout("--keep", newPruneUnionCommand(env)),
+			noRows(newDropCommand(env)),
+			noRows(newRenameCommand(env)),
+			noRows(newRelocateCommand(env)),
+			noRows(newMergeCommand(env)),
+			noRows(newApplyCommand(env)),
+			noRows(newSetCommand(env)),
+			noRows(newFilterCommand(env)),
+		}},
+		{"Tools", []*cobra.Command{
+			newHashCommand(env),
+			noRows(newVersionCommand(env)),
+		}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, c := range group.commands {
+			c.GroupID = group.title
+			root.AddCommand(c)
+		}
+	}
+	root.SetCompletionCommandGroupID("Tools")
+	suggestFor(root)
 	root.SetHelpCommand(newHelpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	completionNeedsShell(root)
-	root.SetUsageFunc(func(cmd *cobra.Command) error {
-		_, err := io.WriteString(cmd.OutOrStderr(), usage(cmd))
-		return err
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		_, env.helpErr = io.WriteString(cmd.OutOrStdout(), helpFor(cmd, env.term().Width))
 	})
+	noVersionShorthand(root)
 	return root
 }
 
@@ -113,22 +136,55 @@ func (e *Env) checkCSV(cmd *cobra.Command, args []string) error {
 		}
 		with = " with " + what
 	}
-	return usagef("-o csv: the answer of %s%s is no list of rows; -o table, json or jsonl says it", cmd.CommandPath(), with)
+	return usagef("-o csv: the result of %s%s is not a list of rows; use -o table, json or jsonl", cmd.CommandPath(), with)
 }
 
 func unknownCommand(root *cobra.Command, name string) error {
-	hint := "help:  spt --help"
-	if s := root.SuggestionsFor(name); len(s) > 0 {
-		hint = "did you mean:  spt " + strings.Join(s, ", spt ")
+	var names []string
+	for _, c := range root.Commands() {
+		if !c.IsAvailableCommand() {
+			continue
+		}
+		names = append(names, c.Name())
+		if slices.Contains(c.SuggestFor, name) {
+			return &flagError{usageError{msg: "unknown command " + ui.Quote(name), hint: "did you mean:  spt " + c.Name()}}
+		}
 	}
-	return &flagError{usageError{msg: "unknown command " + ui.Quote(name), hint: hint}}
+	return &flagError{usageError{msg: "unknown command " + ui.Quote(name), hint: didYouMean(name, names, "spt ", "help:  spt --help")}}
+}
+
+// suggestFor tells which command is meant by the names that other tools use.
+func suggestFor(root *cobra.Command) {
+	for name, others := range map[string][]string{
+		"inspect":     {"show", "info", "describe", "summary", "stat", "analyze"},
+		"ls":          {"list", "find"},
+		"cat":         {"dump", "print", "read", "export"},
+		"diff":        {"compare", "cmp"},
+		"trend":       {"history", "growth"},
+		"verify":      {"validate", "fsck", "checksum"},
+		"convert":     {"copy", "cp", "pack", "unpack", "compact", "move", "mv"},
+		"drop":        {"remove", "rm", "delete", "del"},
+		"prune-union": {"prune", "dedup", "dedupe", "deduplicate"},
+		"rescale":     {"scale", "redistribute", "assign"},
+		"hash":        {"id", "uid", "operator-id"},
+	} {
+		if c, _, err := root.Find([]string{name}); err == nil {
+			c.SuggestFor = others
+		}
+	}
+}
+
+// noVersionShorthand keeps cobra from giving --version the letter v, which is
+// --verbose in every command that has it.
+func noVersionShorthand(root *cobra.Command) {
+	root.Flags().Bool("version", false, "print the version of spt")
 }
 
 // newHelpCommand is cobra's own, but for names that there are not.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Help for a command",
+		Short: "Print the help of a command",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
@@ -149,10 +205,10 @@ func completionNeedsShell(root *cobra.Command) {
 			continue
 		}
 		c.Use = "completion bash|zsh|fish|powershell"
-		c.Short = "A script that lets a shell complete commands and flags"
+		c.Short = "Print a script that lets a shell complete commands and flags"
 		c.Args = exactly(1, "a shell: bash, zsh, fish or powershell")
 		c.RunE = func(_ *cobra.Command, args []string) error {
-			return &flagError{usageError{msg: "no completion for " + ui.Quote(args[0]), hint: "there is: bash, zsh, fish, powershell"}}
+			return &flagError{usageError{msg: "no completion for " + ui.Quote(args[0]), hint: "available: bash, zsh, fish, powershell"}}
 		}
 	}
 }

@@ -25,11 +25,11 @@ var modes = map[string]format.Mode{"list": format.ModeList, "union": format.Mode
 
 func (o *setOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
-	fs.Int64Var(&o.id, "checkpoint-id", 0, "the snapshot's id becomes `N`")
-	fs.StringArrayVar(&o.operators, "operator", nil, "of this operator: uid, name, id or unambiguous beginning of the id (4 digits or more); `NAME` may be a glob; repeatable")
-	fs.StringArrayVar(&o.states, "state", nil, "with --mode: operator states of this `NAME`, which may be a glob; repeatable")
-	fs.StringVar(&o.mode, "mode", "", "how the states named by --state are dealt out on a restore: `list|union`")
-	fs.Int32Var(&o.max, "max-parallelism", 0, "the max parallelism of operators without keyed state becomes `N`")
+	fs.Int64Var(&o.id, "checkpoint-id", 0, "set the checkpoint id to `N`")
+	operatorFlag(fs, &o.operators, "set fields of these operators")
+	stateFlag(fs, &o.states, "with --mode: these operator states")
+	fs.StringVar(&o.mode, "mode", "", "`list|union`: how the states named by --state are redistributed")
+	fs.Int32Var(&o.max, "max-parallelism", 0, "set the max parallelism of operators without keyed state to `N`")
 }
 
 func (o *setOptions) validate(env *Env, given *pflag.FlagSet) error {
@@ -61,7 +61,7 @@ func newSetCommand(env *Env) *cobra.Command {
 	var o setOptions
 	cmd := &cobra.Command{
 		Use:   "set IN [OUT]",
-		Short: "Set the checkpoint id, the mode of operator states, or the max parallelism",
+		Short: "Set the checkpoint id, modes of states, or the max parallelism",
 		Long: `Sets single fields of a snapshot. All else is copied byte for byte.
 
 --mode makes list state union state and the other way round, in _metadata and in

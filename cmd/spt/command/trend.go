@@ -28,12 +28,12 @@ type trendOptions struct {
 }
 
 func (o *trendOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&o.operators, "operator", nil, "only operators of this uid, name, id or unambiguous beginning of the id (4 digits or more); `NAME` may be a glob; repeatable")
-	fs.StringArrayVar(&o.states, "state", nil, "only states of this `NAME`, which may be a glob; repeatable")
-	fs.Var(&o.limit, "limit", "say when the bytes of each reach `SIZE`, such as 1GiB, if they go on as they did")
-	fs.Int64Var(&o.limitElements, "limit-elements", 0, "say when the elements of each reach `N`")
-	fs.IntVar(&o.depth, "depth", 8, "of a ROOT: look `N` folders below it")
-	fs.IntVar(&o.top, "top", 20, "in a table: the `N` states that grew most; 0: all, those that did not change too")
+	operatorFlag(fs, &o.operators, "only these operators")
+	stateFlag(fs, &o.states, "only these states")
+	fs.Var(&o.limit, "limit", "predict when the bytes of each state reach `SIZE`, such as 1GiB")
+	fs.Int64Var(&o.limitElements, "limit-elements", 0, "predict when the elements of each state reach `N`")
+	fs.IntVar(&o.depth, "depth", 8, "search `N` levels of directories below a ROOT")
+	fs.IntVar(&o.top, "top", 20, "in a table: print the `N` states that grew most; 0: all, also those that did not change")
 }
 
 func (o *trendOptions) validate(given *pflag.FlagSet) error {
@@ -55,7 +55,7 @@ func newTrendCommand(env *Env) *cobra.Command {
 	var o trendOptions
 	cmd := &cobra.Command{
 		Use:   "trend SP...|ROOT",
-		Short: "What grew over many snapshots, and when it reaches a limit",
+		Short: "Show what grew over many snapshots, and when it reaches a limit",
 		Long: `Shows how the states of several snapshots grew: those given, in their order, or
 those found under the folder ROOT, oldest first: by checkpoint id, or by time
 where two have the same id. What grew most stands first.
@@ -188,7 +188,7 @@ func tooFewRead(n int, res *TrendResult) error {
 func (o *trendOptions) find(ctx context.Context, env *Env, root string, res *TrendResult) ([]string, error) {
 	entries, err := reader.List(ctx, root, reader.ListOptions{Options: env.readerOptions(), Depth: o.depth, Jobs: env.common.jobs})
 	if err != nil {
-		return nil, err
+		return nil, env.suggestPath(ctx, root, err)
 	}
 	var found []reader.Entry
 	ids := map[int64]bool{}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -9,15 +10,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpWidth is that of a terminal nobody has enlarged. It is fixed, so that
-// help reads the same everywhere and in the reference.
+// helpWidth is how wide help is at most, and in the reference always.
 const helpWidth = 80
+
+// narrowest is the width below which help does not become narrower.
+const narrowest = 40
 
 // Flag is what help and the reference say of one flag.
 type Flag struct {
 	Short, Long string // without dashes; Short may be ""
-	Value       string // what stands for its value; "" for a flag that takes none
-	Default     string // "" where saying it would say nothing
+	Value       string // name of its value; "" for a flag that takes none
+	Default     string // "" if it is not worth mentioning
 	Help        string
 }
 
@@ -29,9 +32,8 @@ func Flags(fs *pflag.FlagSet) []Flag {
 			return
 		}
 		value, help := pflag.UnquoteUsage(f)
-		// What stands before the text already need not be said in it again.
-		if value != "" {
-			help = strings.TrimPrefix(strings.Replace(help, ": "+value, "", 1), value+": ")
+		if value != "" { // a text that starts with "`VALUE`: " only names the value
+			help = strings.TrimPrefix(help, value+": ")
 		}
 		flag := Flag{Short: f.Shorthand, Long: f.Name, Value: value, Help: help}
 		switch f.DefValue {
@@ -47,7 +49,7 @@ func Flags(fs *pflag.FlagSet) []Flag {
 	return all
 }
 
-// CommonFlags are the flags of every command, with what they are to this one.
+// CommonFlags returns the flags of every command, as they apply to this one.
 func CommonFlags(cmd *cobra.Command) []Flag {
 	all := Flags(cmd.Root().PersistentFlags())
 	for i := range all {
@@ -58,15 +60,15 @@ func CommonFlags(cmd *cobra.Command) []Flag {
 		switch what := cmd.Annotations[rowsKey]; what {
 		case "":
 		case never:
-			f.Value, f.Help = strings.TrimSuffix(f.Value, "|csv"), "form of the answer"
+			f.Value, f.Help = strings.TrimSuffix(f.Value, "|csv"), "output format"
 		default:
-			f.Help = "form of the answer; csv only without " + what
+			f.Help = "output format; csv only without " + what
 		}
 	}
 	return all
 }
 
-// Head is the flag as it is typed.
+// Head returns the flag as it is typed.
 func (f Flag) Head() string {
 	head := "--" + f.Long
 	if f.Short != "" {
@@ -78,7 +80,7 @@ func (f Flag) Head() string {
 	return head
 }
 
-// Text is what the flag does, and its default.
+// Text returns what the flag does, and its default.
 func (f Flag) Text() string {
 	if f.Default == "" {
 		return f.Help
@@ -86,8 +88,18 @@ func (f Flag) Text() string {
 	return f.Help + " (default " + f.Default + ")"
 }
 
+// helpFor returns the help of a command, for a terminal of this width.
+func helpFor(cmd *cobra.Command, width int) string {
+	width = max(narrowest, min(width, helpWidth))
+	long := cmd.Long
+	if long == "" {
+		long = cmd.Short + "."
+	}
+	return reflow(long, width) + "\n\n" + usage(cmd, width)
+}
+
 // usage is everything below the first paragraphs of a help text.
-func usage(cmd *cobra.Command) string {
+func usage(cmd *cobra.Command, width int) string {
 	var b strings.Builder
 	line := cmd.UseLine()
 	if cmd.HasAvailableSubCommands() {
@@ -97,15 +109,14 @@ func usage(cmd *cobra.Command) string {
 	if cmd.HasExample() {
 		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
 	}
-	if cmd.HasAvailableSubCommands() {
-		b.WriteString("\nCommands:\n")
-		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() || c.Name() == "help" {
-				entry(&b, 2, 14, c.Name(), c.Short)
-			}
+	for _, group := range Groups(cmd) {
+		fmt.Fprintf(&b, "\n%s:\n", group.Title)
+		for _, c := range group.Commands {
+			entry(&b, width, 2, 15, c.Name(), c.Short)
 		}
 	}
 	section := func(title string, all []Flag) {
+		all = slices.DeleteFunc(all, func(f Flag) bool { return f.Long == "help" })
 		if len(all) == 0 {
 			return
 		}
@@ -115,34 +126,90 @@ func usage(cmd *cobra.Command) string {
 			if f.Short == "" {
 				head = "    " + head
 			}
-			entry(&b, 2, 28, head, f.Text())
+			entry(&b, width, 2, flagColumn(width), head, f.Text())
 		}
 	}
-	section("Flags", Flags(cmd.LocalFlags()))
 	if cmd.HasParent() {
-		section("Flags of every command", CommonFlags(cmd))
+		section("Flags", Flags(cmd.LocalNonPersistentFlags()))
+		b.WriteString("\n")
+		words(&b, width, 2, "", commonLine(cmd))
+	} else {
+		section("Flags of every command", Flags(cmd.LocalFlags()))
+		fmt.Fprintf(&b, "\nHelp for a command:  %s COMMAND --help\n", cmd.CommandPath())
 	}
-	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\nMore of a command:  %s COMMAND --help\n", cmd.CommandPath())
-	}
-	b.WriteString("\n" + exitTable() + "\n")
+	b.WriteString("\n" + exitTable(width) + "\n")
 	return b.String()
 }
 
-// entry writes a word and what it means, from column on and no wider than help
-// may be; a word too long for its column gets a line of its own.
-func entry(b *strings.Builder, indent, column int, head, text string) {
+// flagColumn is where the texts of flags begin.
+func flagColumn(width int) int {
+	if width < 70 {
+		return 14
+	}
+	return 28
+}
+
+// commonLine names the flags of every command, each in its shortest spelling.
+func commonLine(cmd *cobra.Command) string {
+	line := "Common flags (" + cmd.Root().Name() + " --help describes them): -h"
+	for _, f := range CommonFlags(cmd) {
+		switch {
+		case f.Long == "output":
+			line += ", -o " + f.Value
+			if _, limit, ok := strings.Cut(f.Help, "; "); ok && cmd.Annotations[rowsKey] != "" {
+				line += " (" + limit + ")"
+			}
+		case f.Short != "":
+			line += ", -" + f.Short
+		default:
+			line += ", --" + f.Long
+		}
+	}
+	return line
+}
+
+// Group is a heading of the list of commands, and the commands below it.
+type Group struct {
+	Title    string
+	Commands []*cobra.Command
+}
+
+// Groups returns the commands below one by group, in the order of help.
+func Groups(cmd *cobra.Command) []Group {
+	var all []Group
+	for _, g := range cmd.Groups() {
+		all = append(all, Group{Title: g.Title})
+		for _, c := range cmd.Commands() {
+			if c.GroupID == g.ID && c.IsAvailableCommand() {
+				all[len(all)-1].Commands = append(all[len(all)-1].Commands, c)
+			}
+		}
+	}
+	if len(all) == 0 && cmd.HasAvailableSubCommands() {
+		all = []Group{{Title: "Commands", Commands: cmd.Commands()}}
+	}
+	return all
+}
+
+// entry writes a word and what it means, from column on and no wider than width;
+// a word too long for its column gets a line of its own.
+func entry(b *strings.Builder, width, indent, column int, head, text string) {
 	line := strings.Repeat(" ", indent) + head
 	if ui.Width(line)+2 > column {
 		b.WriteString(line + "\n")
 		line = ""
 	}
-	line += strings.Repeat(" ", column-ui.Width(line))
+	words(b, width, column, line+strings.Repeat(" ", column-ui.Width(line)), text)
+}
+
+// words writes text in lines no wider than width: the first after what is given,
+// the others indented.
+func words(b *strings.Builder, width, indent int, line, text string) {
 	empty := true
 	for word := range strings.FieldsSeq(text) {
-		if !empty && ui.Width(line)+1+ui.Width(word) > helpWidth {
+		if !empty && ui.Width(line)+1+ui.Width(word) > width {
 			b.WriteString(line + "\n")
-			line, empty = strings.Repeat(" ", column), true
+			line, empty = strings.Repeat(" ", indent), true
 		}
 		if !empty {
 			line += " "
@@ -153,27 +220,49 @@ func entry(b *strings.Builder, indent, column int, head, text string) {
 	b.WriteString(line + "\n")
 }
 
-// completeValues lets a shell complete the words that a flag takes, where they
-// are a closed set. It is for whom a shell asks: what cobra is told here it keeps
-// as long as the process lives, and with it all that the flags lead to.
-func completeValues(cmd *cobra.Command) {
-	register := func(f *pflag.Flag) {
-		value, _ := pflag.UnquoteUsage(f)
-		words := strings.Split(value, "|")
-		if len(words) < 2 {
-			return
+// reflow breaks the lines of a long description for a narrow terminal. Paragraphs
+// are filled. Of indented lines, those with a second column, after two spaces, are
+// filled in it, together with the lines that continue it; others are commands, and
+// stay as they are.
+func reflow(text string, width int) string {
+	if width >= helpWidth {
+		return text
+	}
+	var b strings.Builder
+	paragraph := ""
+	head, column := "", 0 // of an entry, whose text is in paragraph
+	flush := func() {
+		switch {
+		case column > 0:
+			entry(&b, width, 2, min(column, flagColumn(width)+8), head, paragraph)
+		case paragraph != "":
+			words(&b, width, 0, "", paragraph)
 		}
-		// The only error is a flag that is not there, or one registered twice.
-		_ = cmd.RegisterFlagCompletionFunc(f.Name, func(of *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if f.Name == "output" && of.Annotations[rowsKey] == never {
-				return words[:len(words)-1], cobra.ShellCompDirectiveNoFileComp // csv is the last
+		paragraph, head, column = "", "", 0
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		rest := strings.TrimLeft(line, " ")
+		indent := len(line) - len(rest)
+		switch name, help, ok := strings.Cut(rest, "  "); {
+		case rest == "":
+			flush()
+			b.WriteString("\n")
+		case indent == 0:
+			if column > 0 {
+				flush()
 			}
-			return words, cobra.ShellCompDirectiveNoFileComp
-		})
+			paragraph += " " + rest
+		case column > 0 && indent == column:
+			paragraph += " " + rest
+		case ok && indent == 2 && !strings.HasPrefix(rest, "spt "):
+			flush()
+			head, paragraph = name, help
+			column = indent + ui.Width(rest) - ui.Width(strings.TrimLeft(help, " "))
+		default:
+			flush()
+			b.WriteString(line + "\n")
+		}
 	}
-	cmd.LocalNonPersistentFlags().VisitAll(register)
-	cmd.PersistentFlags().VisitAll(register)
-	for _, c := range cmd.Commands() {
-		completeValues(c)
-	}
+	flush()
+	return strings.TrimRight(b.String(), "\n")
 }

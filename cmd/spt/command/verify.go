@@ -23,7 +23,7 @@ type verifyOptions struct {
 
 func (o *verifyOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.read, "read", false, "read every byte of every file, and decode every element of operator state; Flink's files have no checksums")
-	fs.BoolVar(&o.strict, "strict", false, "warnings count as findings (exit 1)")
+	fs.BoolVar(&o.strict, "strict", false, "treat warnings as findings (exit 1)")
 }
 
 // VerifyResult is the answer of verify for one snapshot.
@@ -55,7 +55,7 @@ func newVerifyCommand(env *Env) *cobra.Command {
 	var o verifyOptions
 	cmd := &cobra.Command{
 		Use:   "verify SP...",
-		Short: "Is every byte there that a snapshot promises?",
+		Short: "Check that every byte a snapshot refers to is there",
 		Long: `Checks that every file exists, has the expected length and can be read; that
 offsets and key groups are inside their streams and in order; that the first
 bytes of each stream of state describe what _metadata says of it; and every

@@ -26,7 +26,7 @@ type VersionResult struct {
 func newVersionCommand(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "The version of spt, and of the formats it reads",
+		Short: "Print the version of spt and of the formats it reads",
 		Args:  exactly(0, "no arguments"),
 		RunE:  func(*cobra.Command, []string) error { return runVersion(env) },
 	}

@@ -30,10 +30,13 @@ func man(c *cobra.Command) string {
 			b.WriteString(roff(line) + "\n")
 		}
 	}
-	if subs := children(c); len(subs) > 0 {
+	if len(children(c)) > 0 {
 		b.WriteString(".SH COMMANDS\n")
-		for _, sub := range subs {
-			fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roff(strings.ReplaceAll(sub.CommandPath(), " ", "-")), roff(sub.Short))
+		for _, group := range command.Groups(c) {
+			fmt.Fprintf(&b, ".SS %s\n", roff(group.Title))
+			for _, sub := range group.Commands {
+				fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roff(strings.ReplaceAll(sub.CommandPath(), " ", "-")), roff(sub.Short))
+			}
 		}
 	}
 	manFlags(&b, "OPTIONS", command.Flags(c.LocalNonPersistentFlags()))

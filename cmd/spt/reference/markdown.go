@@ -41,10 +41,13 @@ func markdown(c *cobra.Command) string {
 		}
 		b.WriteString("```\n")
 	}
-	if subs := children(c); len(subs) > 0 {
-		b.WriteString("\n## Commands\n\n| command | |\n|---|---|\n")
-		for _, sub := range subs {
-			fmt.Fprintf(&b, "| [%s](%s) | %s |\n", sub.CommandPath(), pageName(sub), cell(sub.Short))
+	if len(children(c)) > 0 {
+		b.WriteString("\n## Commands\n")
+		for _, group := range command.Groups(c) {
+			fmt.Fprintf(&b, "\n| %s | |\n|---|---|\n", strings.ToLower(group.Title))
+			for _, sub := range group.Commands {
+				fmt.Fprintf(&b, "| [%s](%s) | %s |\n", sub.CommandPath(), pageName(sub), cell(sub.Short))
+			}
 		}
 	}
 	markdownFlags(&b, "Flags", c.LocalNonPersistentFlags())

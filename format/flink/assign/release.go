@@ -17,6 +17,17 @@ func (r Release) String() string { return fmt.Sprintf("%d.%d", r.Major, r.Minor)
 // last is the last release of each major version that is known, first the first.
 var first, last = map[int]int{1: 3, 2: 0}, map[int]int{1: 20, 2: 3}
 
+// Releases returns the releases that are known, oldest first.
+func Releases() []Release {
+	var all []Release
+	for major := 1; major <= len(first); major++ {
+		for minor := first[major]; minor <= last[major]; minor++ {
+			all = append(all, Release{major, minor})
+		}
+	}
+	return all
+}
+
 // ParseRelease reads a release that is known, "1.20", or a patch of one, "1.20.4".
 func ParseRelease(s string) (Release, error) {
 	parts := strings.Split(s, ".")

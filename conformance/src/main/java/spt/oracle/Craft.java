@@ -66,7 +66,7 @@ final class Craft {
     }
 
     private static DataOutputStream open(Path directory) throws IOException {
-        return new DataOutputStream(Files.newOutputStream(directory.resolve("_metadata")));
+        return new DataOutputStream(Files.newOutputStream(FixtureFileSystem.stored(directory).resolve("_metadata")));
     }
 
     private static KeyedStateHandle keyed(OperatorState operator, int subtask) {
@@ -88,8 +88,8 @@ final class Craft {
                 FileStateHandle old = (FileStateHandle) stream;
                 String name = old.getFilePath().getName();
                 Path target = directory.resolve(name);
-                if (!Files.exists(target)) {
-                    Files.move(Path.of(old.getFilePath().getPath()), target);
+                if (!Files.exists(FixtureFileSystem.stored(target))) {
+                    Files.move(FixtureFileSystem.stored(old.getFilePath().getPath()), FixtureFileSystem.stored(target));
                 }
                 stream = new RelativeFileStateHandle(
                         new org.apache.flink.core.fs.Path("file:" + target), name, old.getStateSize());

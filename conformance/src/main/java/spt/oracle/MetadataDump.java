@@ -32,7 +32,7 @@ import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.Obje
 final class MetadataDump {
     static CheckpointMetadata load(Path directory) throws IOException {
         try (DataInputStream in = new DataInputStream(
-                new BufferedInputStream(Files.newInputStream(directory.resolve("_metadata"))))) {
+                new BufferedInputStream(Files.newInputStream(FixtureFileSystem.stored(directory).resolve("_metadata"))))) {
             return Checkpoints.loadCheckpointMetadata(in, MetadataDump.class.getClassLoader(), "file:" + directory);
         }
     }
@@ -48,7 +48,7 @@ final class MetadataDump {
         CheckpointMetadata metadata = load(directory);
         ObjectNode dump = Json.object();
         dump.put("checkpoint_id", metadata.getCheckpointId());
-        dump.put("size", Files.size(directory.resolve("_metadata")));
+        dump.put("size", Files.size(FixtureFileSystem.stored(directory).resolve("_metadata")));
         ArrayNode operators = dump.putArray("operators");
         for (OperatorState operator : metadata.getOperatorStates()) {
             ObjectNode node = operators.addObject();

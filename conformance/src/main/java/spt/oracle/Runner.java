@@ -36,7 +36,7 @@ import org.apache.flink.streaming.api.graph.StreamGraph;
 
 /** One cluster in this process, and jobs on it, one after the other. */
 final class Runner implements AutoCloseable {
-    private static final long PATIENCE = 60_000; // milliseconds for any one step
+    private static final long PATIENCE = 300_000; // milliseconds for any one step: only a process that hangs takes that long
     private static final int SLOTS = 40;
 
     private final MiniCluster cluster;
@@ -50,8 +50,7 @@ final class Runner implements AutoCloseable {
         configuration.set(TaskManagerOptions.MANAGED_MEMORY_SIZE, MemorySize.ofMebiBytes(16));
         configuration.set(TaskManagerOptions.NETWORK_MEMORY_MIN, MemorySize.ofMebiBytes(64));
         configuration.set(TaskManagerOptions.NETWORK_MEMORY_MAX, MemorySize.ofMebiBytes(64));
-        configuration.setString("rest.bind-port", "0"); // any free one: several versions run at once
-        configuration.setString("rest.address", "localhost");
+        listenOnLoopbackOnly(configuration);
         configuration.setString("io.tmp.dirs", scratch.toString());
         configuration.setString("state.changelog.storage", "filesystem");
         configuration.setString("dstl.dfs.base-path", scratch.resolve("changelog").toUri().toString());
@@ -61,6 +60,19 @@ final class Runner implements AutoCloseable {
                 .setNumSlotsPerTaskManager(SLOTS)
                 .build());
         cluster.start();
+    }
+
+    /**
+     * Anybody who reaches the REST port can run code here, so every socket that Flink opens is bound to the loopback address. An "address" option is only what Flink
+     * tells others; the "bind" options decide where it listens. TestListensOnLoopbackOnly reads the sockets of this process.
+     */
+    private static void listenOnLoopbackOnly(Configuration configuration) {
+        configuration.setString("rest.bind-port", "0"); // any free one: several versions run at once
+        for (String option : new String[] {
+            "rest.address", "rest.bind-address", "jobmanager.rpc.address", "jobmanager.bind-host", "taskmanager.host", "taskmanager.bind-host"
+        }) {
+            configuration.setString(option, "127.0.0.1");
+        }
     }
 
     static String flinkVersion() {
@@ -81,7 +93,7 @@ final class Runner implements AutoCloseable {
     /** Runs the job of the options, restoring it as often as they say, and leaves its last snapshot in options.at. */
     Made make(Options options) throws Exception {
         Path at = Path.of(options.at);
-        if (Files.exists(at)) {
+        if (Files.exists(FixtureFileSystem.stored(at))) {
             throw new IOException(at + " exists");
         }
         List<Integer> parallelisms = options.runs();
@@ -279,8 +291,8 @@ final class Runner implements AutoCloseable {
                             id, "file:" + at.getParent(), false,
                             SavepointFormatType.valueOf(options.format.toUpperCase(Locale.ROOT)))
                     .get(PATIENCE, TimeUnit.MILLISECONDS);
-            if (Files.exists(at)) { // an earlier one of this run
-                delete(at);
+            if (Files.exists(FixtureFileSystem.stored(at))) { // an earlier one of this run
+                delete(FixtureFileSystem.stored(at));
             }
             move(Path.of(URI.create(written)), at);
             return at;
@@ -300,16 +312,17 @@ final class Runner implements AutoCloseable {
             return Path.of(options.at, id.toHexString(), "chk-" + checkpoint);
         }
 
-        /** Waits until the records in flight have arrived: nobody has counted anything for a while. */
+        /**
+         * Waits until the records in flight have arrived: nothing was counted between 100 looks. Looks are counted, not time, because on a busy machine the whole
+         * process may stand still for longer than any pause.
+         */
         void settle() throws InterruptedException {
-            long[] seen = {gate.countedInAll(), System.currentTimeMillis()};
+            long[] seen = {gate.countedInAll(), 0};
             await("quiet", () -> {
                 long now = gate.countedInAll();
-                if (now != seen[0]) {
-                    seen[0] = now;
-                    seen[1] = System.currentTimeMillis();
-                }
-                return System.currentTimeMillis() - seen[1] > 500;
+                seen[1] = now == seen[0] ? seen[1] + 1 : 0;
+                seen[0] = now;
+                return seen[1] >= 100;
             });
         }
 
@@ -360,7 +373,9 @@ final class Runner implements AutoCloseable {
         }
     }
 
-    private static void move(Path from, Path to) throws IOException {
+    private static void move(Path namedFrom, Path namedTo) throws IOException {
+        Path from = FixtureFileSystem.stored(namedFrom);
+        Path to = FixtureFileSystem.stored(namedTo);
         try (Stream<Path> files = Files.walk(from)) {
             for (Path file : (Iterable<Path>) files::iterator) {
                 Path target = to.resolve(from.relativize(file).toString());
