@@ -41,7 +41,7 @@ var arrows = []arrow{
 	{"storage", []string{"storage/...", "internal/fault"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"reader", []string{"format/...", "storage/..."}, noFiles},
 	{"writer", []string{"format/...", "storage/...", "reader"}, noFiles},
-	{"transform", []string{"format", "format/finding", "format/summary", "format/flink/assign", "format/flink/types", "internal/number"}, noFiles},
+	{"transform", []string{"format", "format/finding", "format/summary", "format/flink/assign", "format/flink/types", "internal/number", "internal/tally"}, noFiles},
 	{"internal/number", nil, noOutside},
 	{"internal/ui", []string{"internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/tally", nil, []string{"net", "net/...", "log", "log/..."}},

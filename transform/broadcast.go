@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/tally"
 )
 
 // BroadcastReport is what is known of one broadcast state.
@@ -33,13 +34,13 @@ func DiagnoseBroadcasts(ctx context.Context, in Input, o UnionOptions) ([]*Broad
 		return nil, err
 	}
 	pick := func(op *format.Operator, state string) bool { return chosen[op] && o.States.Match(state) }
-	hash := newHasher()
+	hash := tally.NewHasher()
 	var all []*BroadcastReport
 	for _, u := range statesOf(in.Savepoint, format.ModeBroadcast, pick) {
 		r := &BroadcastReport{Operator: u.op, State: u.name.String()}
-		at := map[digest]int{}
+		at := map[tally.Digest]int{}
 		err := u.each(ctx, in, func(i int, _ int64, value []byte) error {
-			d := hash.sum(value)
+			d := hash.Sum(value)
 			k, ok := at[d]
 			if !ok {
 				k = len(r.Versions)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/tally"
 )
 
 // DiffKind says what a difference is about.
@@ -68,6 +69,8 @@ var positionStates = []string{"SourceReaderState", "topic-partition-offset-state
 
 // DiffOptions say what is compared.
 type DiffOptions struct {
+	// TempDir is the directory of temporary files; "": that of the system.
+	TempDir string
 	// Ignore is not compared, and not read for it.
 	Ignore map[DiffKind]bool
 	// Placement compares which subtask holds an element, or which handle a key
@@ -182,29 +185,27 @@ func (s *StateDiff) Bytes() (old, now int64) {
 
 // DiffSavepoints compares two savepoints, whatever they are kept in.
 //
-// Elements of operator state are compared as multisets, by digests whose keys are
-// drawn anew, in memory that stays the same (200 MiB at most): where there are
-// more than three million elements they are first summed up in 4096 parts, by
-// digest, and only parts whose sums differ are counted, twenty million elements
-// at once, each time going through the state again. Elements that come often
-// count as few of them. Keyed state is compared by bytes, and its entries are not
-// looked at.
+// Elements of operator state are compared as multisets, by digests with random
+// keys. State is read once, and twice if it has more than three million elements:
+// these are summed up first in 4096 parts of the digests, and only elements in
+// parts that differ are counted. Counting takes 100 MiB of memory at most; what
+// does not fit is written to temporary files, 40 bytes for each distinct element.
+// Keyed state is compared by bytes, and its entries are not looked at.
 func DiffSavepoints(ctx context.Context, a, b Input, o DiffOptions) (*Diff, error) {
 	return newDiffer(ctx, a, b, o).run()
 }
 
 func newDiffer(ctx context.Context, a, b Input, o DiffOptions) *differ {
-	return &differ{ctx: ctx, a: a, b: b, o: o, hash: newHasher(), records: maxRecords, exact: maxExact, out: &Diff{}}
+	return &differ{ctx: ctx, a: a, b: b, o: o, hash: tally.NewHasher(), memory: 80 << 20, exact: maxExact, out: &Diff{}}
 }
 
 type differ struct {
 	ctx         context.Context
 	a, b        Input
 	o           DiffOptions
-	hash        hasher
-	records     int   // that are in memory
+	hash        tally.Hasher
+	memory      int64 // of the tables that count elements
 	exact       int64 // elements of both sides up to which all different ones are counted
-	counter     *pairCounter
 	out         *Diff
 	sameStreams map[[2]format.Stream]sameness // see sameReference
 }

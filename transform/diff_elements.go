@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/bits"
 	"slices"
 	"strconv"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/tally"
 )
 
 // ElementsDiff compares the elements of one operator state, whichever subtask
@@ -51,8 +51,6 @@ type ElementChange struct {
 	Subtask  int32
 	Index    int64
 	Old, New int64 // how often it comes
-
-	part int // number of the subtask among those looked at
 }
 
 // Value reads the element from the savepoint whose handle it names.
@@ -215,34 +213,25 @@ func (r *ElementsDiff) text(broadcast bool) string {
 	return "elements: " + counted(r.Added, "added", r.Removed, "removed")
 }
 
-// maxExact is up to how many elements, of both sides, all different ones are
+// maxExact is up to how many elements, of both sides, all distinct ones are
 // counted. Of more, those in parts that are the same are not.
 const maxExact = 3 << 20
 
-// partSum is the sum of the digests of the elements in a part. Two parts of
-// equal sums hold the same elements: the keys of the digests are random, so
-// others come to the same sum once in 2^100 or so.
-type partSum struct {
-	n   int64
-	sum digest
-}
+// diffParts is into how many parts elements are divided by their digests, to find
+// out which parts are the same.
+const diffParts = 1 << 12
 
-func (s *partSum) add(d digest) {
-	var carry uint64
-	s.n++
-	s.sum.lo, carry = bits.Add64(s.sum.lo, d.lo, 0)
-	s.sum.hi, _ = bits.Add64(s.sum.hi, d.hi, carry)
-}
+func diffPart(d tally.Digest) int { return int(d.Hi >> 52) }
 
 // digestOf is the digest of an element; with placed that of the element in its
 // subtask.
-func (d *differ) digestOf(s *elementSide, part int, value []byte, placed bool) digest {
-	g := d.hash.sum(value)
+func (d *differ) digestOf(s *elementSide, part int, value []byte, placed bool) tally.Digest {
+	g := d.hash.Sum(value)
 	if placed {
 		x := (uint64(s.parts[part].subtask) + 1) * 0x9e3779b97f4a7c15
-		g.hi = (g.hi ^ x) * 0xd6e8feb86659fd93
-		g.hi ^= g.hi >> 32
-		g.lo += x * 0xd6e8feb86659fd93
+		g.Hi = (g.Hi ^ x) * 0xd6e8feb86659fd93
+		g.Hi ^= g.Hi >> 32
+		g.Lo += x * 0xd6e8feb86659fd93
 	}
 	return g
 }
@@ -263,9 +252,6 @@ func (d *differ) both(a, b *elementSide, f func(ctx context.Context, side int, s
 func (d *differ) compare(a, b *elementSide, set, placed bool) (*ElementsDiff, error) {
 	c := &comparison{d: d, a: a, b: b, set: set, placed: placed}
 	c.r = &ElementsDiff{Old: a.total, New: b.total, Moved: -1}
-	if d.counter == nil {
-		d.counter = newPairCounter(d.records)
-	}
 	if a.total+b.total <= d.exact {
 		for i := range c.todo {
 			c.todo[i] = true
@@ -306,15 +292,15 @@ type comparison struct {
 // sums finds the parts that differ, and the subtasks that hold the same as one
 // of the other side and need not be looked at again.
 func (c *comparison) sums() error {
-	var all, bySubtask [2][]partSum
+	var all, bySubtask [2][]format.Multiset
 	err := c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide) error {
-		sums, whole := make([]partSum, diffParts), make([]partSum, len(s.parts))
+		sums, whole := make([]format.Multiset, diffParts), make([]format.Multiset, len(s.parts))
 		all[side], bySubtask[side] = sums, whole
 		var n int64
 		err := s.each(ctx, func(part int, e format.Element) error {
 			g := c.d.digestOf(s, part, e.Value, c.placed)
-			sums[diffPart(g)].add(g)
-			whole[part].add(g)
+			sums[diffPart(g)].Add(g.Hi, g.Lo)
+			whole[part].Add(g.Hi, g.Lo)
 			n = c.d.tick(n, e.Value)
 			return nil
 		})
@@ -326,13 +312,13 @@ func (c *comparison) sums() error {
 	}
 	for i := range c.todo {
 		c.todo[i] = all[0][i] != all[1][i]
-		c.skipped = c.skipped || !c.todo[i] && all[0][i].n > 0
+		c.skipped = c.skipped || !c.todo[i] && all[0][i].N > 0
 	}
 	lo, hi := min(c.a.total, c.b.total), max(c.a.total, c.b.total)
 	if c.set || lo == 0 || lo != hi && hi%lo == 0 {
 		return nil // how often each comes is what it may be about
 	}
-	equal := map[partSum][]int{}
+	equal := map[format.Multiset][]int{}
 	for i, sum := range bySubtask[0] {
 		equal[sum] = append(equal[sum], i)
 	}
@@ -372,7 +358,7 @@ func (c *comparison) recount() error {
 	if c.out[0] == nil || len(c.r.AddedList)+len(c.r.RemovedList) == 0 {
 		return nil
 	}
-	listed := map[digest]*ElementChange{}
+	listed := map[tally.Digest]*ElementChange{}
 	var parts [diffParts]bool // that have any
 	for side, list := range [][]ElementChange{c.r.RemovedList, c.r.AddedList} {
 		in := c.a.in
@@ -384,7 +370,7 @@ func (c *comparison) recount() error {
 			if err != nil {
 				return format.InFile(err, in.Location)
 			}
-			g := c.d.hash.sum(p)
+			g := c.d.hash.Sum(p)
 			listed[g], parts[diffPart(g)] = &list[i], true
 		}
 	}
@@ -392,7 +378,7 @@ func (c *comparison) recount() error {
 		var n int64
 		err := s.each(ctx, func(_ int, e format.Element) error {
 			n = c.d.tick(n, e.Value)
-			g := c.d.hash.sum(e.Value)
+			g := c.d.hash.Sum(e.Value)
 			if !parts[diffPart(g)] {
 				return nil
 			}
@@ -419,132 +405,159 @@ func (d *differ) tick(n int64, value []byte) int64 {
 	return n
 }
 
-// count counts the parts that may differ, as many in a pass as fit.
-func (c *comparison) count() error {
-	for lo, width := 0, diffParts; lo < diffParts; {
-		if !c.todo[lo] {
-			lo++
-			continue
-		}
-		hi, err := c.pass(lo, min(lo+width, diffParts))
-		if err != nil {
-			return err
-		}
-		// The first n elements that differ are spread over all parts at random:
-		// that so many of them are in one happens once in 2^200 runs or so.
-		n := min(c.d.o.List, 64+4*c.d.o.List/diffParts)
-		if c.placed {
-			n = 0
-		}
-		counts, err := c.d.counter.count(c.set, n)
-		if err != nil {
-			return err
-		}
-		c.counts.merge(counts)
-		if err := c.list(counts); err != nil {
-			return err
-		}
-		lo, width = hi, c.d.counter.next()
+// count counts the elements in parts that may differ.
+func (c *comparison) count() (err error) {
+	var counters [2]*tally.Counter
+	for side := range counters {
+		counters[side] = tally.New(tally.Options{Memory: c.d.memory / 2, Dir: c.d.o.TempDir})
+		defer func() { err = first(err, counters[side].Close()) }()
 	}
+	err = c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide) error {
+		var n int64
+		number := int64(-1)
+		err := s.each(ctx, func(part int, e format.Element) error {
+			n = c.d.tick(n, e.Value)
+			number++
+			g := c.d.digestOf(s, part, e.Value, c.placed)
+			if !c.todo[diffPart(g)] {
+				return nil
+			}
+			return counters[side].Add(tally.Element{Digest: g, Number: number, Size: len(e.Value)})
+		})
+		c.d.progress(n)
+		return err
+	})
+	if err == nil {
+		listed := 0
+		if !c.placed {
+			listed = c.d.o.List
+		}
+		err = c.pairs(counters, listed)
+	}
+	if errors.Is(err, tally.ErrTooOften) {
+		err = format.Errorf(format.ErrLimit, "%v", err)
+	}
+	return err
+}
+
+// pairs compares how often each element occurs on the two sides, and lists the
+// first of those that differ.
+func (c *comparison) pairs(counters [2]*tally.Counter, listed int) error {
+	var lists [2]firstElements
+	for side := range lists {
+		lists[side].most = listed
+	}
+	pairs := 0
+	err := tally.Pair(counters[0], counters[1], func(x, y *tally.Entry) error {
+		if pairs++; pairs%(1<<16) == 0 {
+			if err := c.d.ctx.Err(); err != nil {
+				return err
+			}
+		}
+		var n [2]int64
+		for side, e := range []*tally.Entry{x, y} {
+			if e != nil {
+				n[side] = int64(e.Count)
+			}
+		}
+		if c.set {
+			n = [2]int64{min(n[0], 1), min(n[1], 1)}
+		}
+		c.counts.add(n)
+		switch {
+		case n[0] > n[1]:
+			lists[0].add(x.First, n)
+		case n[1] > n[0]:
+			lists[1].add(y.First, n)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.r.RemovedList, c.r.AddedList = c.a.changes(lists[0].all()), c.b.changes(lists[1].all())
 	return nil
 }
 
-// pass collects the elements of the parts from lo to hi, and says up to which
-// they fitted.
-func (c *comparison) pass(lo, hi int) (int, error) {
-	counter := c.d.counter
-	counter.start(lo, hi, &c.todo, c.a.total+c.b.total)
-	err := c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide) error {
-		batch := make([]digest, 0, 1024)
-		put := func() error {
-			err := counter.add(side, batch)
-			batch = batch[:0]
-			return err
-		}
-		var n int64
-		err := s.each(ctx, func(part int, e format.Element) error {
-			n = c.d.tick(n, e.Value)
-			if batch = append(batch, c.d.digestOf(s, part, e.Value, c.placed)); len(batch) < cap(batch) {
-				return nil
-			}
-			return put()
-		})
-		c.d.progress(n)
-		if err == nil {
-			err = put()
-		}
-		return err
-	})
-	return counter.hi, err
+// pairCounts is what a comparison counted.
+type pairCounts struct {
+	distinct [2]int64
+	// more is how many elements occur more often on a side, as often as they do.
+	more [2]int64
+	// up and down are by how much the count of every element was multiplied, and
+	// divided; 0: there was none.
+	up, down int64
 }
 
-// list finds the first elements of a pass that differ.
-func (c *comparison) list(counts *pairCounts) error {
-	if c.placed || c.d.o.List == 0 {
-		return nil
+// add counts one distinct element that occurs n times on each side.
+func (c *pairCounts) add(n [2]int64) {
+	for side := range n {
+		if n[side] > 0 {
+			c.distinct[side]++
+		}
+		c.more[side] += max(n[side]-n[1-side], 0)
 	}
-	return c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide) error {
-		if counts.more[side] == 0 {
-			return nil
-		}
-		to := &c.r.RemovedList
-		if side == 1 {
-			to = &c.r.AddedList
-		}
-		found, err := c.listSide(ctx, s, &c.d.counter.first[side], *to)
-		*to = firstOf(append(*to, found...), c.d.o.List)
-		return err
-	})
+	c.up, c.down = ratioOf(c.up, n[1], n[0]), ratioOf(c.down, n[0], n[1])
 }
 
-// listSide goes through a side until it has met enough of the elements in first,
-// or all that come before the last one listed so far.
-func (c *comparison) listSide(ctx context.Context, s *elementSide, first *[diffParts][]pairSlot, listed []ElementChange) (found []ElementChange, err error) {
-	var read int64
-	left := 0
-	for _, p := range first {
-		left += len(p)
+// uneven is the ratio of counts that have none in common.
+const uneven = -1
+
+// ratioOf returns the ratio that counts have had so far if that of a to b is the
+// same, else uneven. 0: there were no counts.
+func ratioOf(soFar, a, b int64) int64 {
+	switch {
+	case a == 0 || b == 0 || a%b != 0 || soFar != 0 && soFar != a/b:
+		return uneven
 	}
-	left = min(left, c.d.o.List)
-	last := ElementChange{part: len(s.parts)}
-	if n := len(listed); n == c.d.o.List {
-		last = listed[n-1]
-	}
-	err = s.each(ctx, func(part int, e format.Element) error {
-		if len(found) == left || part > last.part || part == last.part && e.Index > last.Index {
-			return errEnough
-		}
-		read = c.d.tick(read, e.Value)
-		g := c.d.digestOf(s, part, e.Value, false)
-		of := &first[diffPart(g)]
-		for i, x := range *of {
-			if x.key == g.lo {
-				// One that is there twice is listed once.
-				(*of)[i] = (*of)[len(*of)-1]
-				*of = (*of)[:len(*of)-1]
-				p := s.parts[part]
-				found = append(found, ElementChange{p.h, p.state, p.subtask, e.Index, int64(x.n[0]), int64(x.n[1]), part})
-				break
-			}
-		}
-		return nil
-	})
-	c.d.progress(read)
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	return found, err
+	return a / b
 }
+
+// firstElements is those of many elements that have the smallest numbers.
+type firstElements struct {
+	most  int
+	found []firstElement
+}
+
+type firstElement struct {
+	number int64
+	n      [2]int64 // how often it occurs on each side
+}
+
+func (f *firstElements) add(number int64, n [2]int64) {
+	if f.most == 0 {
+		return
+	}
+	if f.found = append(f.found, firstElement{number, n}); len(f.found) >= 2*f.most+1024 {
+		f.found = f.all()
+	}
+}
+
+// all returns them in order.
+func (f *firstElements) all() []firstElement {
+	slices.SortFunc(f.found, func(x, y firstElement) int { return cmp.Compare(x.number, y.number) })
+	return f.found[:min(len(f.found), f.most)]
+}
+
+// changes finds elements by their numbers, which ascend.
+func (s *elementSide) changes(found []firstElement) []ElementChange {
+	var all []ElementChange
+	part, start := 0, int64(0)
+	for _, f := range found {
+		for f.number >= start+s.parts[part].elements() {
+			start += s.parts[part].elements()
+			part++
+		}
+		p := s.parts[part]
+		all = append(all, ElementChange{p.h, p.state, p.subtask, f.number - start, f.n[0], f.n[1]})
+	}
+	return all
+}
+
+// elements returns the number of elements of a state in a handle.
+func (p elementPart) elements() int64 { return p.h.States[p.state].Offsets.Len() }
 
 var errEnough = errors.New("internal error: enough was found")
-
-// firstOf is the first n of elements, in the order of the subtasks.
-func firstOf(all []ElementChange, n int) []ElementChange {
-	slices.SortFunc(all, func(x, y ElementChange) int {
-		return cmp.Or(cmp.Compare(x.part, y.part), cmp.Compare(x.Index, y.Index))
-	})
-	return all[:min(len(all), n)]
-}
 
 // maxMaps is how many bytes of different maps of a broadcast state are taken
 // apart; what is larger is compared as whole maps.
@@ -557,7 +570,7 @@ func (d *differ) byKey(a, b *elementSide, r *ElementsDiff) error {
 		return nil
 	}
 	var all [2]map[string][]string // values by key
-	var copies [2]map[digest]bool
+	var copies [2]map[format.Multiset]bool
 	for side, s := range []*elementSide{a, b} {
 		entries, copiesOf, ok, err := d.entriesOf(side, s)
 		if err != nil || !ok {
@@ -596,7 +609,7 @@ func (d *differ) byKey(a, b *elementSide, r *ElementsDiff) error {
 }
 
 // without counts what is in the one set and not in the other.
-func without(a, b map[digest]bool) (n int64) {
+func without(a, b map[format.Multiset]bool) (n int64) {
 	for d := range a {
 		if !b[d] {
 			n++
@@ -608,9 +621,9 @@ func without(a, b map[digest]bool) (n int64) {
 // entriesOf is the values of each key in any of the maps, sorted, and the
 // different maps by the sums of their entries. It is not ok where the maps cannot
 // be taken apart.
-func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]string, copies map[digest]bool, ok bool, err error) {
-	seen := map[digest]bool{}
-	copies = map[digest]bool{}
+func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]string, copies map[format.Multiset]bool, ok bool, err error) {
+	seen := map[tally.Digest]bool{}
+	copies = map[format.Multiset]bool{}
 	entries = map[string][]string{}
 	left := int64(maxMaps)
 	decoders := make([]func([]byte) ([]MapEntry, error), len(s.parts))
@@ -620,7 +633,7 @@ func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]strin
 		}
 	}
 	err = s.each(d.ctx, func(part int, e format.Element) error {
-		g := d.hash.sum(e.Value)
+		g := d.hash.Sum(e.Value)
 		if seen[g] {
 			return nil
 		}
@@ -632,17 +645,18 @@ func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]strin
 		if err != nil {
 			return err
 		}
-		var sum partSum
+		var sum format.Multiset
 		for _, p := range pairs {
-			one := d.hash.pieces()
-			one.add(strconv.AppendInt(nil, int64(len(p.Key)), 10))
-			one.add([]byte(" " + p.Key + p.Value))
-			sum.add(one.sum())
+			one := d.hash.Pieces()
+			one.Add(strconv.AppendInt(nil, int64(len(p.Key)), 10))
+			one.Add([]byte(" " + p.Key + p.Value))
+			g := one.Sum()
+			sum.Add(g.Hi, g.Lo)
 			if values := entries[p.Key]; !slices.Contains(values, p.Value) {
 				entries[p.Key] = append(values, p.Value)
 			}
 		}
-		copies[sum.sum] = true
+		copies[sum] = true
 		return nil
 	})
 	if errors.Is(err, errEnough) || errors.Is(err, format.ErrUnsupported) {

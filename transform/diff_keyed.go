@@ -11,6 +11,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/tally"
 )
 
 // KeyedDiff compares the keyed state of an operator without looking at its
@@ -443,22 +444,22 @@ func (d *differ) sameBytes(x, y format.Stream) (bool, error) {
 // fileContent is what a range of a stream holds.
 type fileContent struct {
 	n   int64
-	sum digest
+	sum tally.Digest
 }
 
 // contentOf reads a range.
 func (d *differ) contentOf(in Input, r rangeOf) (fileContent, error) {
-	h := d.hash.pieces()
+	h := d.hash.Pieces()
 	w := &window{d: d, in: in}
 	for i := int64(0); i < r.n; {
 		p, err := w.at(r.s, r.off+i, r.n-i)
 		if err != nil {
 			return fileContent{}, err
 		}
-		h.add(p)
+		h.Add(p)
 		i += int64(len(p))
 	}
-	return fileContent{r.n, h.sum()}, nil
+	return fileContent{r.n, h.Sum()}, nil
 }
 
 // contents is the set of what ranges hold.

@@ -11,9 +11,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/tally"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/writer"
@@ -318,19 +320,37 @@ func listInput(subtasks int, values []string) Input {
 	return memoryInput(op)
 }
 
-// boundedDiffer keeps so many records in memory, and counts all different
-// elements only where it keeps a million.
-func boundedDiffer(t testing.TB, a, b Input, o DiffOptions, records int) *differ {
+// boundedDiffer keeps so many distinct elements of each side in memory, and counts
+// all distinct elements only where that is a million.
+func boundedDiffer(t testing.TB, a, b format.View, o DiffOptions, distinct int64) *differ {
+	o.TempDir = t.TempDir()
 	d := newDiffer(t.Context(), a, b, o)
-	if d.records = records; records < 1<<20 {
+	if d.memory = 2 * tally.MemoryFor(distinct); distinct < 1<<20 {
 		d.exact = 0
 	}
 	return d
 }
 
-// TestDiffPasses: the counts are right however few elements are in memory at
+// passesOf runs a diff and returns how often it went through both sides.
+func passesOf(t *testing.T, d *differ, bytes int64) (*ElementsDiff, float64) {
+	t.Helper()
+	var mu sync.Mutex
+	var read int64
+	d.o.Progress = func(n int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		read += n
+	}
+	out, err := d.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Operators[0].States[0].Elements, float64(read) / float64(bytes)
+}
+
+// TestDiffSpilled: the counts are right however few elements are in memory at
 // once, and however they are spread.
-func TestDiffPasses(t *testing.T) {
+func TestDiffSpilled(t *testing.T) {
 	number := func(i int) string {
 		var p [8]byte
 		binary.BigEndian.PutUint64(p[:], uint64(i)*0x9e3779b97f4a7c15)
@@ -364,7 +384,7 @@ func TestDiffPasses(t *testing.T) {
 		{"to nothing", base, nil, 0, 20_000, 0, 0, nil},
 		{"nothing", nil, nil, 0, 0, 0, 0, nil},
 	} {
-		for _, limit := range []int{6_000, 40_000, 1 << 20} {
+		for _, limit := range []int64{12, 700, 40_000, 1 << 20} {
 			// As each subtask holds a share of its own, the order is that of one.
 			a, b := listInput(1, tt.a), listInput(1, tt.b)
 			out, err := boundedDiffer(t, a, b, DiffOptions{List: 3}, limit).run()
@@ -394,6 +414,55 @@ func TestDiffPasses(t *testing.T) {
 			}
 			if !slices.Equal(list, tt.list) {
 				t.Errorf("%s, %d at once: listed %q, want %q", tt.name, limit, list, tt.list)
+			}
+		}
+	}
+}
+
+// TestDiffPasses: however many elements differ and however few fit into memory, a
+// diff goes through them twice: for the sums, and to count.
+func TestDiffPasses(t *testing.T) {
+	number := func(i int) string {
+		return string(binary.BigEndian.AppendUint64(nil, uint64(i)*0x9e3779b97f4a7c15))
+	}
+	var often, more, all, other []string
+	for i := range 100_000 {
+		often = append(often, number(i%50))
+		more = append(more, number(i%51))
+		all = append(all, number(i))
+		other = append(other, number(1_000_000+i))
+	}
+	e, passes := passesOf(t, boundedDiffer(t, listInput(1, often), listInput(1, more), DiffOptions{}, 100), 8*200_000)
+	if passes != 2 || e.NewDistinct != 51 || e.Added != 1960 || e.Removed != e.Added {
+		t.Errorf("few elements: %v passes, %+v", passes, e)
+	}
+	e, passes = passesOf(t, boundedDiffer(t, listInput(1, all), listInput(1, other), DiffOptions{}, 100), 8*200_000)
+	if passes != 2 || e.Added != 100_000 || e.Removed != 100_000 {
+		t.Errorf("all other: %v passes; %+v", passes, e)
+	}
+}
+
+// TestDiffListed: of many that differ the first are listed, in the order in
+// which they occur, and however many there are.
+func TestDiffListed(t *testing.T) {
+	var old, now []string
+	for i := range 30_000 {
+		old = append(old, fmt.Sprint("old", i/2))
+		now = append(now, fmt.Sprint("new", i/2))
+	}
+	for _, distinct := range []int64{500, 1 << 20} {
+		for _, n := range []int{1, 100, 9_000} {
+			d := boundedDiffer(t, listInput(1, old), listInput(1, now), DiffOptions{List: n}, distinct)
+			e, _ := passesOf(t, d, 1)
+			for side, list := range [][]ElementChange{e.RemovedList, e.AddedList} {
+				if len(list) != n {
+					t.Errorf("%d in memory: %d listed, want %d", distinct, len(list), n)
+				}
+				for i, x := range list {
+					if x.Index != int64(2*i) || x.Old != int64(2-2*side) || x.New != int64(2*side) {
+						t.Fatalf("%d in memory: number %d of those listed is %+v", distinct, i, x)
+					}
+				}
 			}
 		}
 	}
@@ -593,7 +662,7 @@ func TestDiffRandom(t *testing.T) {
 			}
 			return added, removed
 		}
-		limit := []int{256, 600, 1 << 20}[round%3]
+		limit := []int64{12, 100, 1 << 20}[round%3]
 		d := boundedDiffer(t, inputs[0], inputs[1], DiffOptions{List: []int{1, 5, 1000, 1000}[round%4], Placement: true}, limit)
 		out, err := d.run()
 		if err != nil {

@@ -1,62 +1,67 @@
 package transform
 
-// Counter counts how often each of many elements comes. It knows them by
-// digests of 128 bits, not by their bytes, and takes 32 to 64 bytes for each
-// different one, of which it counts at most MaxDistinct.
+import (
+	"math"
+
+	"github.com/savepoint-tools/spt/internal/tally"
+)
+
+// Counter counts how often each of many elements occurs, in memory. It knows them
+// by digests of 128 bits, not by their bytes, and counts at most MaxDistinct
+// distinct ones.
 type Counter struct {
-	h hasher
-	t *tally
+	hash tally.Hasher
+	t    *tally.Counter
 }
 
-// MaxDistinct is how many different elements a Counter counts: three million,
-// which take 96 MiB.
-const MaxDistinct = maxTally
+// MaxDistinct is how many distinct elements a Counter counts: three million, which
+// take 160 MiB.
+const MaxDistinct = 3 << 20
 
-// NewCounter makes an empty one.
-func NewCounter() *Counter { return &Counter{newHasher(), newTally(maxTally)} }
+// NewCounter returns an empty Counter.
+func NewCounter() *Counter { return newCounter(MaxDistinct) }
 
-// Add counts an element. It is false, and nothing is counted, where it would be
-// one different element too many.
+func newCounter(distinct int64) *Counter {
+	return &Counter{tally.NewHasher(), tally.New(tally.Options{Memory: tally.MemoryFor(distinct), InMemory: true})}
+}
+
+// Add counts an element. It reports false, and counts nothing, if that would be
+// one distinct element too many.
 func (c *Counter) Add(p []byte) bool {
-	_, ok := c.t.add(c.h.sum(p))
-	return ok
+	return c.t.Add(tally.Element{Digest: c.hash.Sum(p)}) == nil
 }
 
-// Again tells of an element that was added how often it was, and whether Again
-// is asked of it for the first time.
+// Again returns how often an element was added, and whether Again is called with
+// it for the first time.
 func (c *Counter) Again(p []byte) (count int64, first bool) {
-	s := c.t.find(c.h.sum(p))
-	first, s.seen = s.seen == 0, 1
-	return int64(s.count), first
-}
-
-// CountDistinct counts the different ones among the elements that each goes
-// through. It calls each once, and again, in memory that stays the same, where
-// there are more than MaxDistinct.
-func CountDistinct(each func(visit func(p []byte)) error) (int64, error) {
-	return countDistinct(each, maxTally)
-}
-
-func countDistinct(each func(visit func(p []byte)) error, limit int) (int64, error) {
-	h, t := newHasher(), newTally(limit)
-	for of := uint64(1); ; of *= 2 {
-		n, full := int64(0), false
-		for i := uint64(0); i < of && !full; i++ {
-			p := pass{i, of}
-			t.reset()
-			err := each(func(value []byte) {
-				if d := h.sum(value); !full && p.has(d) {
-					_, ok := t.add(d)
-					full = !ok
-				}
-			})
-			if err != nil {
-				return 0, err
-			}
-			n += int64(t.used)
-		}
-		if !full {
-			return n, nil
-		}
+	e := c.t.Find(c.hash.Sum(p))
+	if e == nil {
+		return 0, false
 	}
+	first, e.Size = e.Size == 0, math.MaxUint32
+	return int64(e.Count), first
+}
+
+// CountDistinct counts the distinct elements among those that each calls visit
+// with. Memory is bounded; see UnionOptions for TempDir.
+func CountDistinct(each func(visit func(p []byte) error) error, tempDir string) (int64, error) {
+	return countDistinct(each, tally.Options{Dir: tempDir})
+}
+
+func countDistinct(each func(visit func(p []byte) error) error, o tally.Options) (n int64, err error) {
+	h, t := tally.NewHasher(), tally.New(o)
+	defer func() {
+		if cerr := t.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	err = each(func(p []byte) error { return t.Add(tally.Element{Digest: h.Sum(p)}) })
+	if err != nil {
+		return 0, err
+	}
+	err = t.Each(func(*tally.Entry) error {
+		n++
+		return nil
+	})
+	return n, err
 }

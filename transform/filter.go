@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/tally"
 )
 
 // FilterOptions say what a filter asks about, and what stays.
@@ -60,7 +61,7 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 	if err != nil {
 		return in, nil, err
 	}
-	f := &filter{in: in, o: o, edits: handleEdits{}, hash: newHasher()}
+	f := &filter{in: in, o: o, edits: handleEdits{}, hash: tally.NewHasher()}
 	var all []*Filtered
 	var names []string
 	for _, op := range ops {
@@ -78,7 +79,7 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 				}
 				s := byName[name]
 				if s == nil {
-					s = &filtering{Filtered: &Filtered{Operator: op, State: name, Mode: st.Mode}, before: map[digest]bool{}, after: map[digest]bool{}}
+					s = &filtering{Filtered: &Filtered{Operator: op, State: name, Mode: st.Mode}, before: map[tally.Digest]bool{}, after: map[tally.Digest]bool{}}
 					byName[name] = s
 					all = append(all, s.Filtered)
 				}
@@ -105,13 +106,13 @@ type filter struct {
 	in    Input
 	o     FilterOptions
 	edits handleEdits
-	hash  hasher
+	hash  tally.Hasher
 }
 
 // filtering is a state that is being filtered.
 type filtering struct {
 	*Filtered
-	before, after map[digest]bool // the different maps of a broadcast state
+	before, after map[tally.Digest]bool // the different maps of a broadcast state
 }
 
 // answered is an error of Keep, which is no trouble of reading.
@@ -203,22 +204,22 @@ func (f *filter) entries(ctx context.Context, codec format.OperatorCodec, s *fil
 		if decode != nil {
 			entries, err = decode(m.Value)
 		}
-		s.before[f.hash.sum(m.Value)] = true
+		s.before[f.hash.Sum(m.Value)] = true
 		switch {
 		case decode == nil || errors.Is(err, format.ErrUnsupported):
 			e.Element = m
 			s.Whole = true
 			ok, err := f.keep(s, e)
-			left := f.hash.pieces()
+			left := f.hash.Pieces()
 			if ok {
-				left.add(m.Value)
+				left.Add(m.Value)
 			}
-			s.after[left.sum()] = true
+			s.after[left.Sum()] = true
 			return err
 		case err != nil:
 			return format.At(err, "state %q", s.State)
 		}
-		left := f.hash.pieces()
+		left := f.hash.Pieces()
 		for i := range entries {
 			e.Entry = &entries[i]
 			off, n := int64(e.Entry.Off), int64(e.Entry.End-e.Entry.Off)
@@ -230,7 +231,7 @@ func (f *filter) entries(ctx context.Context, codec format.OperatorCodec, s *fil
 			if !ok {
 				continue
 			}
-			left.add(e.Value)
+			left.Add(e.Value)
 			cut.Count++
 			if k := len(cut.Ranges) - 1; k >= 0 && cut.Ranges[k].Off+cut.Ranges[k].N == off {
 				cut.Ranges[k].N += n
@@ -238,7 +239,7 @@ func (f *filter) entries(ctx context.Context, codec format.OperatorCodec, s *fil
 				cut.Ranges = append(cut.Ranges, format.MapRange{Off: off, N: n})
 			}
 		}
-		s.after[left.sum()] = true
+		s.after[left.Sum()] = true
 		return nil
 	})
 	return cut, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/tally"
 )
 
 // Keep is the policy by which copies are removed.
@@ -54,6 +55,8 @@ type PruneOptions struct {
 	Compact bool
 	// AcceptUnproven prunes what does not look like a restore product too.
 	AcceptUnproven bool
+	// TempDir is the directory of temporary files; "": that of the system.
+	TempDir string
 }
 
 // Pruned is what became of one union state.
@@ -78,12 +81,14 @@ func (p *Pruned) Remaining() int64 { return p.Kept - p.Distinct }
 type UnionOptions struct {
 	Operators format.Selector
 	States    format.Globs
+	// TempDir is the directory of temporary files; "": that of the system.
+	TempDir string
 }
 
-// DiagnoseUnions says of each union state that o chooses how often its
-// elements come and whether restores multiplied them. It reads every element,
-// once, or several times where more than three million are different; memory is
-// bounded whatever the size.
+// DiagnoseUnions reports of each union state that o chooses how often its
+// elements occur and whether restores multiplied them. It reads every element
+// once. Memory is bounded: where more than about a million elements are different,
+// digests go to a temporary file, 40 bytes for each.
 func DiagnoseUnions(ctx context.Context, in format.View, o UnionOptions) ([]*UnionReport, error) {
 	chosen, err := o.Operators.Set(in.Savepoint)
 	if err != nil {
@@ -92,7 +97,10 @@ func DiagnoseUnions(ctx context.Context, in format.View, o UnionOptions) ([]*Uni
 	pick := func(op *format.Operator, state string) bool { return chosen[op] && o.States.Match(state) }
 	var all []*UnionReport
 	for _, u := range unionStates(in.Savepoint, pick) {
-		c, err := u.count(ctx, in, maxTally, nil)
+		c, err := u.count(ctx, in, tally.Options{Dir: o.TempDir})
+		if err == nil {
+			err = c.close()
+		}
 		if err != nil {
 			return nil, format.At(err, "operator %q", u.op.Label())
 		}
@@ -142,7 +150,7 @@ func PruneUnion(ctx context.Context, in format.View, o PruneOptions) (format.Vie
 	var all []*Pruned
 	edits := handleEdits{}
 	for _, u := range unionStates(in.Savepoint, pick) {
-		p, err := u.prune(ctx, in, o, maxTally, edits)
+		p, err := u.prune(ctx, in, o, tally.Options{Dir: o.TempDir}, edits)
 		if err != nil {
 			return in, nil, format.At(err, "operator %q", u.op.Label())
 		}
@@ -173,21 +181,19 @@ func (e handleEdits) add(h *format.OperatorHandle, state int, edit stateEdit) {
 }
 
 // prune finds the elements of one state that stay, and notes them as edits.
-func (u *unionState) prune(ctx context.Context, in Input, o PruneOptions, limit int, edits handleEdits) (*Pruned, error) {
-	var keep bitmap
-	var first func(int64)
-	switch o.Keep {
-	case KeepDistinct:
-		first = keep.set
-	case KeepFirstSubtask, KeepModulo, KeepCopies:
-	default:
-		return nil, fmt.Errorf("internal error: no policy %q", o.Keep)
-	}
-	c, err := u.count(ctx, in, limit, first)
+func (u *unionState) prune(ctx context.Context, in format.View, o PruneOptions, t tally.Options, edits handleEdits) (*Pruned, error) {
+	c, err := u.count(ctx, in, t)
 	if err != nil {
 		return nil, err
 	}
-	r := c.report
+	p, err := c.prune(ctx, o, edits)
+	return p, first(err, c.close())
+}
+
+func (c *census) prune(ctx context.Context, o PruneOptions, edits handleEdits) (*Pruned, error) {
+	var keep bitmap
+	var err error
+	u, r := c.u, c.report
 	p := &Pruned{UnionReport: *r, Kept: r.Elements, BytesAfter: r.Bytes, MinKept: r.MinCopies, MaxKept: r.MaxCopies, Divided: 1}
 	if p.Skipped = skip(r, o); p.Skipped != "" {
 		return p, nil
@@ -200,14 +206,10 @@ func (u *unionState) prune(ctx context.Context, in Input, o PruneOptions, limit 
 	switch o.Keep {
 	case KeepDistinct:
 		p.Kept, p.BytesAfter, p.Divided = r.Distinct, r.DistinctBytes, 0
+		err = c.firsts(keep.set)
 	case KeepCopies:
 		p.Divided = r.Factor
-		err = c.revisit(ctx, func(number int64, s *tallySlot) {
-			if int64(s.seen) < int64(s.count)/r.Factor {
-				s.seen++
-				keep.set(number)
-			}
-		})
+		err = c.quotas(ctx, r.Factor, keep.set)
 	case KeepFirstSubtask:
 		p.Divided = n
 		for i := range length {

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/number"
+	"github.com/savepoint-tools/spt/internal/tally"
 )
 
 // Verdict is what a union state looks like.
@@ -201,167 +203,109 @@ func (u *unionState) described(ctx context.Context, in Input) (bool, error) {
 	return true, nil
 }
 
-// census is the elements of a union state, counted. Where there are too many
-// different ones for one table, each pass counts those of one part of all
-// digests.
+// census is the elements of a union state, counted.
 type census struct {
-	u      *unionState
-	in     Input
-	hash   hasher
-	table  *tally
-	passes uint64 // a power of two
-
-	report *UnionReport
-	common uint64 // of all counts, the greatest common divisor
-	held   int64  // see UnionReport.Held
-	lists  []listDigest
-	warmed uint32 // what tally.warm returned, so that the compiler keeps its loads
+	u       *unionState
+	in      format.View
+	hash    tally.Hasher
+	counter *tally.Counter
+	report  *UnionReport
 }
 
-var errFull = errors.New("internal error: the table is full")
-
-// count goes through the elements as often as the table makes necessary. first,
-// if not nil, is called with the number of each element that comes for the
-// first time, and more than once with the same where counting starts again.
-func (u *unionState) count(ctx context.Context, in Input, limit int, first func(number int64)) (*census, error) {
-	if u.total > mostTimes {
-		return nil, format.At(format.Errorf(format.ErrLimit, "%d elements, over the %d that are counted", u.total, int64(mostTimes)), "state %q", u.name)
-	}
+// count goes through the elements once. The caller closes the census.
+func (u *unionState) count(ctx context.Context, in format.View, o tally.Options) (*census, error) {
 	alike, err := u.described(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	c := &census{u: u, in: in, hash: newHasher(), table: newTally(limit), passes: 1}
-	for {
-		err := c.countAll(ctx, first)
-		if err == nil {
-			c.report.judge(u, alike, c.lists, c.common)
-			return c, nil
-		}
-		if !errors.Is(err, errFull) {
-			return nil, err
-		}
-		c.passes *= 2
+	c := &census{u: u, in: in, hash: tally.NewHasher(), counter: tally.New(o)}
+	if err := c.count(ctx, alike); err != nil {
+		return nil, first(err, c.close())
 	}
+	return c, nil
 }
 
-// countAll counts in all passes.
-func (c *census) countAll(ctx context.Context, first func(number int64)) error {
-	c.report = &UnionReport{Operator: c.u.op, State: c.u.name.String(), Subtasks: len(c.u.handles), Elements: c.u.total, Factor: 1}
-	c.common, c.held, c.lists = 0, 0, make([]listDigest, len(c.u.handles))
-	for i := range c.lists {
-		c.lists[i].start(c.hash)
-	}
-	for n := range c.passes {
-		r := c.report
-		err := c.countPass(ctx, pass{n, c.passes}, func(m *elementMet) {
-			r.DistinctBytes += int64(m.size)
-			if first != nil {
-				first(m.number)
-			}
-		}, func(subtask int, d digest, size int) {
-			if n == 0 {
-				r.Bytes += int64(size)
-				c.lists[subtask].add(d)
-			}
-		})
-		if err != nil {
-			return err
-		}
-		for i := range c.table.slots {
-			if k := c.table.slots[i].count; k > 0 {
-				if r.Distinct++; r.MinCopies == 0 || int64(k) < r.MinCopies {
-					r.MinCopies = int64(k)
-				}
-				r.MaxCopies = max(r.MaxCopies, int64(k))
-				c.common = gcd(c.common, uint64(k))
-			}
-		}
-	}
-	c.report.Held = c.held
-	return nil
-}
+// first returns the first error that is not nil.
+func first(errs ...error) error { return cmp.Or(errs...) }
 
-// countPass fills the table with the elements of a pass. first is called with each element that is new, each with
-// every element of the state.
-func (c *census) countPass(ctx context.Context, p pass, first func(*elementMet), each func(subtask int, d digest, size int)) error {
-	c.table.reset()
-	err := c.walk(ctx, p, func(all []elementMet) error {
-		for i := range all {
-			s := c.table.slot(all[i].d)
-			if s == nil {
-				return errFull
-			}
-			if s.count == 1 {
-				first(&all[i])
-			}
-			// Elements come in the order of the subtasks: seen is the last one
-			// that held it, counted from 1.
-			if in := uint32(all[i].subtask) + 1; s.seen != in {
-				s.seen = in
-				c.held++
-			}
-		}
-		return nil
-	}, each)
-	for i := range c.table.slots {
-		c.table.slots[i].seen = 0
-	}
-	return err
-}
+func (c *census) close() error { return c.counter.Close() }
 
-// revisit calls f with every element once more, in the order of the passes, and
-// with its slot in the table.
-func (c *census) revisit(ctx context.Context, f func(number int64, s *tallySlot)) error {
-	for n := range c.passes {
-		p := pass{n, c.passes}
-		if c.passes > 1 { // else the table still has it all
-			if err := c.countPass(ctx, p, func(*elementMet) {}, ignore); err != nil {
-				return err
-			}
-		}
-		err := c.walk(ctx, p, func(all []elementMet) error {
-			for i := range all {
-				f(all[i].number, c.table.find(all[i].d))
-			}
-			return nil
-		}, ignore)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func ignore(int, digest, int) {}
-
-// walk calls each with every element, and some with those of a pass, a few at a
-// time.
-func (c *census) walk(ctx context.Context, p pass, some func([]elementMet) error, each func(subtask int, d digest, size int)) error {
-	batch := make([]elementMet, 0, 64)
-	flush := func() error {
-		c.warmed += c.table.warm(batch)
-		err := some(batch)
-		batch = batch[:0]
-		return err
+func (c *census) count(ctx context.Context, alike bool) error {
+	r := &UnionReport{Operator: c.u.op, State: c.u.name.String(), Subtasks: len(c.u.handles), Elements: c.u.total, Factor: 1}
+	c.report = r
+	lists := make([]listDigest, len(c.u.handles))
+	for i := range lists {
+		lists[i].hash.SetSeed(orderSeed)
 	}
 	number := int64(-1)
-	err := c.u.each(ctx, c.in, func(subtask int, _ int64, value []byte) error {
+	err := c.u.each(ctx, c.in, func(handle int, _ int64, value []byte) error {
 		number++
-		d := c.hash.sum(value)
-		each(subtask, d, len(value))
-		if !p.has(d) {
-			return nil
-		}
-		if batch = append(batch, elementMet{d, number, len(value), subtask}); len(batch) < cap(batch) {
-			return nil
-		}
-		return flush()
+		d := c.hash.Sum(value)
+		r.Bytes += int64(len(value))
+		lists[handle].add(d)
+		return c.counter.Add(tally.Element{Digest: d, Number: number, Group: uint16(handle), Size: len(value)})
 	})
 	if err != nil {
+		return c.kind(err)
+	}
+	common := uint64(0)
+	err = c.counter.Each(func(e *tally.Entry) error {
+		k := int64(e.Count)
+		if r.Distinct++; r.MinCopies == 0 || k < r.MinCopies {
+			r.MinCopies = k
+		}
+		r.MaxCopies = max(r.MaxCopies, k)
+		r.DistinctBytes += int64(e.Size)
+		r.Held += int64(e.Groups)
+		common = gcd(common, uint64(k))
+		return nil
+	})
+	if err != nil {
+		return c.kind(err)
+	}
+	r.judge(c.u, alike, lists, common)
+	return nil
+}
+
+// firsts calls f with the number of each element that occurs for the first time,
+// in no particular order.
+func (c *census) firsts(f func(number int64)) error {
+	return c.kind(c.counter.Each(func(e *tally.Entry) error {
+		f(e.First)
+		return nil
+	}))
+}
+
+// quotas calls f with the numbers of the first 1/divisor of the occurrences of
+// each element, in no particular order. It goes through the elements once more.
+func (c *census) quotas(ctx context.Context, divisor int64, f func(number int64)) error {
+	each := func(visit func(d tally.Digest, number int64) error) error {
+		number := int64(-1)
+		return c.u.each(ctx, c.in, func(_ int, _ int64, value []byte) error {
+			number++
+			return visit(c.hash.Sum(value), number)
+		})
+	}
+	quota := func(e *tally.Entry) { e.Size = uint32(int64(e.Count) / divisor) }
+	return c.kind(c.counter.Replay(each, quota, func(number int64, e *tally.Entry) {
+		if e.Size > 0 {
+			e.Size--
+			f(number)
+		}
+	}))
+}
+
+// kind gives errors of the counter the kind that they have for a savepoint.
+func (c *census) kind(err error) error {
+	switch {
+	case errors.Is(err, tally.ErrTooOften):
+		err = format.Errorf(format.ErrLimit, "%v", err)
+	case errors.Is(err, tally.ErrNotCounted):
+		err = format.Errorf(format.ErrChanged, "%v", err)
+	default:
 		return err
 	}
-	return flush()
+	return format.At(err, "state %q", c.u.name)
 }
 
 // listDigest is the digest of the elements of a subtask: as a multiset, whose
@@ -371,14 +315,15 @@ type listDigest struct {
 	hash maphash.Hash
 }
 
-func (l *listDigest) start(h hasher) { l.hash.SetSeed(h.a) }
+// orderSeed is that of the digests of lists.
+var orderSeed = maphash.MakeSeed()
 
 // add appends an element: all 128 bits of its digest.
-func (l *listDigest) add(d digest) {
-	l.bag.Add(d.hi, d.lo)
+func (l *listDigest) add(d tally.Digest) {
+	l.bag.Add(d.Hi, d.Lo)
 	var p [16]byte
-	binary.LittleEndian.PutUint64(p[:], d.hi)
-	binary.LittleEndian.PutUint64(p[8:], d.lo)
+	binary.LittleEndian.PutUint64(p[:], d.Hi)
+	binary.LittleEndian.PutUint64(p[8:], d.Lo)
 	_, _ = l.hash.Write(p[:]) // never fails
 }
 

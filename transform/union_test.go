@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/tally"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/writer"
 )
@@ -138,7 +139,7 @@ func TestVerdicts(t *testing.T) {
 		{[]string{"a", "a", "a"}, VerdictProduct, 1, 3, 3, 3, true, "all 3 subtasks hold the same list, one each, which is also what subtasks do that each write one equal value"},
 	} {
 		u := union(c.lists...)
-		counted, err := u.count(t.Context(), format.View{Source: memory{}, Codecs: codecs()}, maxTally, nil)
+		counted, err := u.count(t.Context(), format.View{Source: memory{}, Codecs: codecs()}, tally.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,9 +314,9 @@ func TestPruneLimits(t *testing.T) {
 		for _, keep := range []Keep{KeepDistinct, KeepCopies} {
 			var first *Pruned
 			var content []string
-			for _, limit := range []int{maxTally, 1000, 64, 7} {
+			for _, limit := range []int64{1 << 20, 1000, 48, 12} {
 				edits := handleEdits{}
-				got, err := unionStates(in.Savepoint, nil)[0].prune(t.Context(), in, PruneOptions{Keep: keep, Place: PlaceStay, AcceptUnproven: true}, limit, edits)
+				got, err := unionStates(in.Savepoint, nil)[0].prune(t.Context(), in, PruneOptions{Keep: keep, Place: PlaceStay, AcceptUnproven: true}, tally.Options{Memory: tally.MemoryFor(limit), Dir: t.TempDir()}, edits)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -331,7 +332,7 @@ func TestPruneLimits(t *testing.T) {
 					first, content = got, now
 				}
 				if fmt.Sprint(*first) != fmt.Sprint(*got) || !slices.Equal(content, now) {
-					t.Fatalf("%s with a table of %d:\n%+v\nand in one pass\n%+v", keep, limit, got, first)
+					t.Fatalf("%s with a table of %d:\n%+v\nand with a large one\n%+v", keep, limit, got, first)
 				}
 			}
 		}
@@ -638,12 +639,12 @@ func TestUnionErrors(t *testing.T) {
 // TestListDigest: lists that differ in order, in length, or in where one
 // element ends are told apart; equal ones are not.
 func TestListDigest(t *testing.T) {
-	h := newHasher()
+	h := tally.NewHasher()
 	sum := func(list ...string) uint64 {
 		var l listDigest
-		l.start(h)
+		l.hash.SetSeed(orderSeed)
 		for _, e := range list {
-			l.add(h.sum([]byte(e)))
+			l.add(h.Sum([]byte(e)))
 		}
 		return l.sum()
 	}
@@ -667,52 +668,6 @@ func TestListDigest(t *testing.T) {
 	long[0], long[1<<16] = long[1<<16], long[0]
 	if sum(long...) == before {
 		t.Error("two elements changed places unnoticed")
-	}
-}
-
-// TestTally: growth, the limit to the element, and what is emptied.
-func TestTally(t *testing.T) {
-	h := newHasher()
-	const limit = 5000
-	table := newTally(limit)
-	key := func(i int) digest { return h.sum([]byte(fmt.Sprint(i))) }
-	for round := range 3 {
-		for i := range limit {
-			for c := range uint32(i%3 + 1) {
-				if n, ok := table.add(key(i)); !ok || n != c+1 {
-					t.Fatalf("round %d, element %d: %d, %t", round, i, n, ok)
-				}
-			}
-		}
-		if _, ok := table.add(key(limit)); ok {
-			t.Error("one too many was taken")
-		}
-		if n, ok := table.add(key(0)); !ok || n != 2 {
-			t.Error("a full table still counts what it has")
-		}
-		for i := 1; i < limit; i++ {
-			if s := table.find(key(i)); s.count != uint32(i%3+1) {
-				t.Fatalf("element %d: %d", i, s.count)
-			}
-		}
-		if len(table.slots) > 4*limit {
-			t.Errorf("%d slots for %d elements", len(table.slots), limit)
-		}
-		table.reset()
-	}
-	// Passes share out all digests, each to one.
-	for _, of := range []uint64{1, 2, 8, 64} {
-		for i := range 200 {
-			n := 0
-			for p := range of {
-				if (pass{p, of}).has(key(i)) {
-					n++
-				}
-			}
-			if n != 1 {
-				t.Fatalf("element %d is in %d of %d passes", i, n, of)
-			}
-		}
 	}
 }
 

@@ -7,18 +7,33 @@ import (
 
 // Options of a Counter. The zero value is usable.
 type Options struct {
-	// Memory is how many bytes the table takes at most; 0: 64 MiB. A table that
-	// grows takes half as much again while it does.
+	// Memory is how many bytes the table takes at most; 0: 80 MiB, which hold a
+	// million and a half distinct elements. A table that grows takes half as much
+	// again while it does.
 	Memory int64
 	// Dir is the directory of temporary files; "": that of the system. They are
 	// removed by Close, and on most systems have no name at all.
 	Dir string
+	// InMemory makes Add fail with ErrFull where it would need a temporary file.
+	InMemory bool
 }
 
-const entrySize = 32 // bytes, in memory and in a temporary file
+// MemoryFor returns the Memory that holds so many distinct elements.
+func MemoryFor(distinct int64) int64 {
+	bits := uint(minBits)
+	for 3<<bits < distinct*4 {
+		bits++
+	}
+	return entrySize << bits
+}
+
+const entrySize = 40 // bytes, in memory and in a temporary file
 
 // ErrTooOften is returned where an element occurs more than MaxCount times.
 var ErrTooOften = errors.New("an element occurs more than 4294967295 times")
+
+// ErrFull is returned by Add of a Counter that may not make files.
+var ErrFull = errors.New("too many distinct elements for memory")
 
 // ErrNotCounted is returned by Replay for an element that was not added.
 var ErrNotCounted = errors.New("an element was not there when elements were counted")
@@ -37,13 +52,13 @@ type Counter struct {
 // New returns an empty Counter. The caller closes it.
 func New(o Options) *Counter {
 	if o.Memory <= 0 {
-		o.Memory = 64 << 20
+		o.Memory = MemoryFor(3 << 19)
 	}
 	c := &Counter{o: o, maxBits: minBits}
-	for entrySize<<(c.maxBits+1) <= o.Memory {
+	for entrySize<<(c.maxBits+1) <= o.Memory && c.maxBits < 40 {
 		c.maxBits++
 	}
-	c.table = newTable(minBits, 0)
+	c.table = newTable(min(c.maxBits, 10), 0)
 	return c
 }
 
@@ -57,10 +72,18 @@ func (c *Counter) Close() error {
 	return s.close()
 }
 
-// Add counts an element. The number tells one occurrence from another, such as
-// the position in a list.
-func (c *Counter) Add(d Digest, number int64, size int) error {
-	x := Entry{d, number, 1, uint32(size)}
+// Element is one occurrence of an element.
+type Element struct {
+	Digest
+	Number int64 // tells occurrences apart; ascending
+	// Group is a part of the whole, such as a subtask, for Entry.Groups; ascending.
+	Group uint16
+	Size  int
+}
+
+// Add counts an element.
+func (c *Counter) Add(e Element) error {
+	x := Entry{Digest: e.Digest, First: e.Number, Count: 1, Size: uint32(e.Size), Groups: 1, FirstGroup: e.Group, LastGroup: e.Group}
 	for {
 		ok, err := c.table.add(&x)
 		if ok || err != nil {
@@ -70,6 +93,9 @@ func (c *Counter) Add(d Digest, number int64, size int) error {
 		if c.table.bits < c.maxBits {
 			c.table.grow()
 			continue
+		}
+		if c.o.InMemory {
+			return ErrFull
 		}
 		few := c.added < 2*int64(c.table.used)
 		if err := c.write(); err != nil {
@@ -85,6 +111,16 @@ func (c *Counter) Add(d Digest, number int64, size int) error {
 
 // cachedBits is the size of a table that stays in a processor's cache: 4 MiB.
 const cachedBits = 17
+
+// Find returns the entry of an element, nil if it was not added. It may change the
+// Size. It finds nothing in a Counter that has made a temporary file.
+func (c *Counter) Find(d Digest) *Entry {
+	e := c.table.find(d)
+	if c.spill != nil || e == nil || e.Count == 0 {
+		return nil
+	}
+	return e
+}
 
 // Spilled reports whether entries were written to a temporary file.
 func (c *Counter) Spilled() bool { return c.spill != nil }
@@ -112,6 +148,9 @@ func (e *Entry) put(p []byte) {
 	binary.LittleEndian.PutUint64(p[16:], uint64(e.First))
 	binary.LittleEndian.PutUint32(p[24:], e.Count)
 	binary.LittleEndian.PutUint32(p[28:], e.Size)
+	binary.LittleEndian.PutUint32(p[32:], e.Groups)
+	binary.LittleEndian.PutUint16(p[36:], e.FirstGroup)
+	binary.LittleEndian.PutUint16(p[38:], e.LastGroup)
 }
 
 func (e *Entry) take(p []byte) {
@@ -120,6 +159,9 @@ func (e *Entry) take(p []byte) {
 	e.First = int64(binary.LittleEndian.Uint64(p[16:]))
 	e.Count = binary.LittleEndian.Uint32(p[24:])
 	e.Size = binary.LittleEndian.Uint32(p[28:])
+	e.Groups = binary.LittleEndian.Uint32(p[32:])
+	e.FirstGroup = binary.LittleEndian.Uint16(p[36:])
+	e.LastGroup = binary.LittleEndian.Uint16(p[38:])
 }
 
 // Each calls f with every distinct element once, in no particular order. The
@@ -240,7 +282,7 @@ func (c *Counter) load(lo, hi int, skip uint) error {
 		n += c.spill.runs[i][hi] - c.spill.runs[i][lo]
 	}
 	bits := uint(minBits)
-	for 3<<bits <= n/entrySize*4 {
+	for 3<<bits <= n/entrySize*4 { // room for them
 		bits++
 	}
 	c.table = reuse(c.table, bits, skip)

@@ -11,7 +11,7 @@
 //	c := tally.New(tally.Options{})
 //	defer c.Close()
 //	for i, p := range elements {
-//		err := c.Add(h.Sum(p), int64(i), len(p))
+//		err := c.Add(tally.Element{Digest: h.Sum(p), Number: int64(i), Size: len(p)})
 //		…
 //	}
 //	err := c.Each(func(e *tally.Entry) error { … })

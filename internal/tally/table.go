@@ -3,9 +3,12 @@ package tally
 // Entry is one distinct element and how often it occurred.
 type Entry struct {
 	Digest
-	First int64  // smallest number under which it was added
-	Count uint32 // 0: the slot is free
-	Size  uint32 // bytes of the element
+	First  int64  // number under which it was added first
+	Count  uint32 // 0: the slot is free
+	Size   uint32 // bytes of the element
+	Groups uint32 // in how many groups it occurred
+	// The first and the last of these.
+	FirstGroup, LastGroup uint16
 }
 
 // MaxCount is how often one element may occur.
@@ -23,7 +26,7 @@ type table struct {
 }
 
 const (
-	minBits = 10
+	minBits = 4
 	// past is how many slots follow the last one. A run of as many slots without a
 	// free one does not occur with random digests; if it does, the table counts as
 	// full.
@@ -60,14 +63,18 @@ func (t *table) find(d Digest) *Entry {
 	return nil
 }
 
-// add merges an entry into the table. It reports false, and changes nothing, if
+// add merges an entry into the table, of an element that was added after those in
+// the table. It reports false, and changes nothing, if
 // there is no room.
 func (t *table) add(x *Entry) (ok bool, err error) {
 	e := t.find(x.Digest)
 	switch {
-	case e == nil, e.Count == 0 && t.full():
+	case e == nil:
 		return false, nil
 	case e.Count == 0:
+		if t.full() {
+			return false, nil
+		}
 		t.used++
 		*e = *x
 		return true, nil
@@ -75,7 +82,11 @@ func (t *table) add(x *Entry) (ok bool, err error) {
 		return false, ErrTooOften
 	}
 	e.Count += x.Count
-	e.First = min(e.First, x.First)
+	e.Groups += x.Groups
+	if e.LastGroup == x.FirstGroup {
+		e.Groups--
+	}
+	e.LastGroup = x.LastGroup
 	return true, nil
 }
 

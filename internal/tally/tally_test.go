@@ -14,7 +14,7 @@ import (
 func small(t *testing.T) *Counter {
 	t.Helper()
 	dir := t.TempDir()
-	c := New(Options{Memory: 1, Dir: dir})
+	c := New(Options{Memory: 1024 * entrySize, Dir: dir})
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -25,6 +25,9 @@ func small(t *testing.T) *Counter {
 	})
 	return c
 }
+
+// group is the group of the i-th element: there are seven to each thousand.
+func group(i int) uint16 { return uint16(i / 143) }
 
 // counted is what a map counts.
 type counted map[string]*Entry
@@ -46,10 +49,14 @@ func elements(seed uint64, n, distinct int) [][]byte {
 func byMap(all [][]byte) counted {
 	m := counted{}
 	for i, p := range all {
-		if e := m[string(p)]; e != nil {
-			e.Count++
+		g := group(i)
+		if e := m[string(p)]; e == nil {
+			m[string(p)] = &Entry{First: int64(i), Count: 1, Size: uint32(len(p)), Groups: 1, FirstGroup: g, LastGroup: g}
 		} else {
-			m[string(p)] = &Entry{First: int64(i), Count: 1, Size: uint32(len(p))}
+			if e.Count++; e.LastGroup != g {
+				e.LastGroup = g
+				e.Groups++
+			}
 		}
 	}
 	return m
@@ -61,7 +68,7 @@ func fill(t *testing.T, c *Counter, h Hasher, all [][]byte) map[Digest]string {
 	for i, p := range all {
 		d := h.Sum(p)
 		names[d] = string(p)
-		if err := c.Add(d, int64(i), len(p)); err != nil {
+		if err := c.Add(Element{d, int64(i), group(i), len(p)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -207,7 +214,7 @@ func TestErrors(t *testing.T) {
 		c := small(t)
 		h := NewHasher()
 		for i := range n {
-			if err := c.Add(h.Sum(binary.AppendUvarint(nil, uint64(i))), int64(i), 1); err != nil {
+			if err := c.Add(Element{Digest: h.Sum(binary.AppendUvarint(nil, uint64(i))), Number: int64(i)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -218,11 +225,11 @@ func TestErrors(t *testing.T) {
 			t.Errorf("Pair: %v", err)
 		}
 	}
-	c := New(Options{Memory: 1, Dir: t.TempDir() + "/not there"})
+	c := New(Options{Memory: 1024 * entrySize, Dir: t.TempDir() + "/not there"})
 	h := NewHasher()
 	var err error
 	for i := 0; i < 5000 && err == nil; i++ {
-		err = c.Add(h.Sum(binary.AppendUvarint(nil, uint64(i))), int64(i), 1)
+		err = c.Add(Element{Digest: h.Sum(binary.AppendUvarint(nil, uint64(i))), Number: int64(i)})
 	}
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no temporary directory: %v", err)
@@ -232,11 +239,11 @@ func TestErrors(t *testing.T) {
 func TestMaxCount(t *testing.T) {
 	c := New(Options{})
 	d := Digest{1, 2}
-	e := Entry{d, 0, MaxCount, 1}
+	e := Entry{Digest: d, Count: MaxCount}
 	if ok, err := c.table.add(&e); !ok || err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Add(d, 1, 1); !errors.Is(err, ErrTooOften) {
+	if err := c.Add(Element{Digest: d, Number: 1}); !errors.Is(err, ErrTooOften) {
 		t.Errorf("once more than MaxCount: %v", err)
 	}
 }
@@ -255,7 +262,7 @@ func BenchmarkCount(b *testing.B) {
 				r := rand.New(rand.NewPCG(1, 2))
 				for i := range bench.n {
 					x := r.Uint64() % bench.of
-					if err := c.Add(Digest{x * 0x9e3779b97f4a7c15, x}, int64(i), 100); err != nil {
+					if err := c.Add(Element{Digest: Digest{x * 0x9e3779b97f4a7c15, x}, Number: int64(i), Size: 100}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -252,7 +252,7 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 	rows := []CatStats{}
 	for _, st := range states {
 		var row CatStats
-		distinct, err := transform.CountDistinct(func(visit func(p []byte)) error {
+		distinct, err := transform.CountDistinct(func(visit func(p []byte) error) error {
 			row = CatStats{Operator: c.name(st.label), ID: st.op.ID.String(), State: c.name(st.name), Kind: st.kind}
 			subtask := int32(-1)
 			return c.each(ctx, st, func(it *catItem) error {
@@ -267,11 +267,10 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 					subtask = it.part.subtask
 					row.Subtasks++
 				}
-				visit(it.stored)
 				progress.Add(n)
-				return nil
+				return visit(it.stored)
 			})
-		})
+		}, c.env.common.tmp)
 		if err != nil {
 			return err
 		}
