@@ -18,7 +18,10 @@ import (
 type Plan struct {
 	Target   string // as the user named it
 	Family   reader.Family
-	Replaces bool // a snapshot that stands there goes
+	Replaces bool // a snapshot that is there goes
+	// Recovers is where an interrupted run left the snapshot that Replaces
+	// means; Write moves it back first.
+	Recovers string
 	// Files that will stand beside _metadata, in the order of the snapshot.
 	Files []File
 	// Rewrites are the references that change, each once.
@@ -45,9 +48,10 @@ type Plan struct {
 	verbatim bool
 	o        Options
 	store    storage.Storage
-	name     string                    // of the target in store
-	absent   map[string]struct{}       // references that are kept without bytes
-	ours     map[format.StreamKey]bool // references of snap, where another was combined with it
+	name     string                     // of the target in store
+	old      map[string]storage.Version // the files of the snapshot that is replaced, or at "" the one file
+	absent   map[string]struct{}        // references that are kept without bytes
+	ours     map[format.StreamKey]bool  // references of snap, where another was combined with it
 }
 
 // File is one file that will be written.
