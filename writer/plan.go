@@ -39,6 +39,10 @@ type Plan struct {
 	Remarks []string
 	// Bytes of state that will be read, before any compression.
 	Bytes int64
+	// ToFiles is the handles of which state that was inline in _metadata goes
+	// into files, and ToFilesBytes how much that is.
+	ToFiles      int
+	ToFilesBytes int64
 	// MetadataBytes is the size of the new _metadata.
 	MetadataBytes int64
 
@@ -52,6 +56,14 @@ type Plan struct {
 	old      map[string]storage.Version // the files of the snapshot that is replaced, or at "" the one file
 	absent   map[string]struct{}        // references that are kept without bytes
 	ours     map[format.StreamKey]bool  // references of snap, where another was combined with it
+}
+
+// toFiles notes a handle of which n bytes that were inline go into a file.
+func (p *Plan) toFiles(n int64) {
+	if n > 0 {
+		p.ToFiles++
+		p.ToFilesBytes += n
+	}
 }
 
 // File is one file that will be written.
