@@ -42,6 +42,9 @@ func find(ctx context.Context, location string, o Options) (*found, error) {
 			return nil, err
 		}
 	}
+	if err := movedAside(ctx, location, o); err != nil {
+		return nil, err
+	}
 	return nil, notThere(location, places, first)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,8 @@ type Entry struct {
 	Missing   int   // files
 	// Newest marks the newest complete snapshot under its root.
 	Newest bool
+
+	displaced string // why and what to do, where it is that if it is complete
 }
 
 // EntryState says whether a snapshot can be used.
@@ -44,6 +47,7 @@ const (
 	Damaged    EntryState = "damaged"    // the description is broken
 	Unreadable EntryState = "unreadable" // it may be whole: no permission, no answer of the disk or store, a version that is not known
 	Leftover   EntryState = "leftover"   // of an interrupted writer; safe to delete
+	Displaced  EntryState = "displaced"  // whole, and under a temporary name: a writer that replaced it was interrupted
 )
 
 // ListOptions for List.
@@ -107,7 +111,7 @@ func (w *lister) folder(path, name string, l listing, depth int) error {
 		base := route.Base(f.Name)
 		switch {
 		case storage.IsTemp(base):
-			w.entries = append(w.entries, Entry{Path: route.Join(path, base), State: Leftover, Problem: "of a writer that was interrupted", Time: f.ModTime})
+			w.entries = append(w.entries, Entry{Path: route.Join(path, base), State: Leftover, Problem: interrupted, Time: f.ModTime})
 		case strings.HasSuffix(base, Extension):
 			w.entries = append(w.entries, Entry{Path: route.Join(path, base), Time: f.ModTime})
 		}
@@ -127,8 +131,18 @@ func (w *lister) folder(path, name string, l listing, depth int) error {
 		w.entries = append(w.entries, e)
 	}
 	for _, sub := range l.folders {
+		if base, aside := storage.IsAside(sub); aside {
+			e := Entry{Path: route.Join(path, sub)}
+			if slices.ContainsFunc(l.folders, func(f string) bool { return storage.AsideOf(sub, f) }) {
+				e.State, e.Problem = Leftover, interrupted
+			} else {
+				e.displaced = fmt.Sprintf("%s is missing, a run that replaced it was interrupted; %s", quote(route.Join(path, base)), renameBack(e.Path, route.Join(path, base)))
+			}
+			w.entries = append(w.entries, e)
+			continue
+		}
 		if storage.IsTemp(sub) {
-			w.entries = append(w.entries, Entry{Path: route.Join(path, sub), State: Leftover, Problem: "of a writer that was interrupted"})
+			w.entries = append(w.entries, Entry{Path: route.Join(path, sub), State: Leftover, Problem: interrupted})
 			continue
 		}
 		if sub == "shared" || sub == "taskowned" || depth+1 >= w.o.Depth {
@@ -152,6 +166,9 @@ func (w *lister) folder(path, name string, l listing, depth int) error {
 	}
 	return nil
 }
+
+// interrupted is the problem of a leftover.
+const interrupted = "of a writer that was interrupted"
 
 func isMetadata(f storage.Info) bool { return route.Base(f.Name) == MetadataName }
 
@@ -220,6 +237,9 @@ func (e *Entry) open(ctx context.Context, o Options) error {
 		e.State, e.Problem = Incomplete, plural(e.Missing, "file")+" missing"
 	case wrong > 0:
 		e.State, e.Problem = Damaged, plural(wrong, "file")+" not as long as promised"
+	}
+	if e.displaced != "" && e.State == Complete {
+		e.State, e.Problem = Displaced, e.displaced
 	}
 	if err := snap.Unchanged(ctx); err != nil {
 		e.State, e.Problem = Damaged, format.ErrChanged.Error()

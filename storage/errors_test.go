@@ -68,3 +68,25 @@ func TestTempName(t *testing.T) {
 		t.Error("a name in a temporary folder is not temporary itself")
 	}
 }
+
+func TestAsideName(t *testing.T) {
+	long := "a/" + strings.Repeat("ä", 120)
+	for _, name := range []string{"a/b/sp", "sp", "/x", "a/.spt-tmp-000000000000-x", long} {
+		aside := storage.AsideName(name)
+		if !storage.AsideOf(aside, name) || !storage.AsideOf(aside+"/", name+"/") || storage.AsideOf(aside, name+"x") && name != long || storage.AsideOf(name, name) {
+			t.Errorf("%s: %s", name, aside)
+		}
+		if _, ok := storage.IsAside(aside); !ok || !storage.IsOwn(aside) || storage.IsTemp(aside) || aside == storage.AsideName(name) {
+			t.Errorf("%s: %s", name, aside)
+		}
+	}
+	if base, ok := storage.IsAside("x/.spt-old-0123456789ab-sp-1"); base != "sp-1" || !ok {
+		t.Errorf("%q, %v", base, ok)
+	}
+	// What only looks like ours is not.
+	for _, name := range []string{".spt-tmp-", ".spt-tmp-x", ".spt-old-0123456789ab", ".spt-old-0123456789ab-", ".spt-tmp-0123456789zz-x", ".spt-tmp-0123456789abx", "spt-tmp-0123456789ab-x", ".spt-tmp-0123456789ab-x/y"} {
+		if storage.IsOwn(name) {
+			t.Errorf("%s is taken for ours", name)
+		}
+	}
+}

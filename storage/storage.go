@@ -60,6 +60,9 @@ type CreateOptions struct {
 	// of several concurrent creators one wins. A store that already knows may
 	// fail in Create.
 	IfAbsent bool
+	// Replace makes Commit replace only the object of this version: ErrChanged
+	// where there is another, or none. "" replaces whatever is there.
+	Replace Version
 	// Size is the exact number of bytes to come if it is known, which lets a store
 	// refuse early with ErrNoSpace; Commit then fails for any other number.
 	// 0 or less: unknown.
@@ -111,17 +114,39 @@ type Linker interface {
 	Link(ctx context.Context, dst string, src Storage, name string, pin Version, ifAbsent bool) (Info, error)
 }
 
-// Mover is an optional ability: renaming an object, or a folder with all in it,
-// never onto something that exists. Object stores do not have it.
+// Mover is an optional ability: renaming objects and folders with all in them.
+// Object stores do not have it.
 type Mover interface {
+	// Move renames, never onto something that exists.
 	Move(ctx context.Context, old, new string) error
+	// Exchange gives each of two names what the other had, in one step. It is
+	// ErrUnsupported, and changes nothing, where the system or the file system
+	// has no such call.
+	Exchange(ctx context.Context, a, b string) error
 }
 
-// Remover is an optional ability: removing a folder with all in it, for what this
-// program moved aside itself. Object stores do not have it, on purpose: there a
-// listing may hold what others wrote.
+// Remover is an optional ability: removing folders that this program made or
+// emptied. Object stores do not have it, on purpose: there a listing may hold
+// what others wrote.
 type Remover interface {
+	// RemoveTree removes a folder with all in it. It follows no links.
 	RemoveTree(ctx context.Context, name string) error
+	// RemoveEmpty removes a folder, and fails where anything is in it.
+	RemoveEmpty(ctx context.Context, name string) error
+}
+
+// Holder is an optional ability: marking a folder as in use by this process,
+// until release is called or the process ends, however that happens. A folder
+// that is not there is made if create is set. Leftovers that are held are not
+// removed. Where a system cannot mark, only the age of a leftover protects it.
+type Holder interface {
+	Hold(ctx context.Context, name string, create bool) (release func() error, err error)
+}
+
+// LinkReader is an optional ability: telling where a symbolic link leads; "" for
+// what is not one, or not there.
+type LinkReader interface {
+	ReadLink(ctx context.Context, name string) (string, error)
 }
 
 // Canonicalizer is an optional ability: the one name that an object or a folder
@@ -169,17 +194,66 @@ type Contents interface {
 // without a running writer is a leftover and safe to delete.
 const TempPrefix = ".spt-tmp-"
 
-// TempName returns a fresh temporary name beside name.
-func TempName(name string) string {
+// asidePrefix begins the last element of the name under which a snapshot waits
+// while another takes its name, where the two cannot be exchanged in one step.
+const asidePrefix = ".spt-old-"
+
+// TempName returns a fresh temporary name next to name.
+func TempName(name string) string { return freshName(TempPrefix, name) }
+
+// AsideName returns a fresh name next to name, for what has that name until
+// something else takes it.
+func AsideName(name string) string { return freshName(asidePrefix, name) }
+
+const (
+	randomBytes = 6
+	maxBase     = 200 // file systems stop at 255 bytes
+)
+
+func freshName(prefix, name string) string {
 	i := lastElement(name)
 	base := name[i:]
-	for len(base) > 200 { // file systems stop at 255 bytes
+	for len(base) > maxBase {
 		_, n := utf8.DecodeLastRuneInString(base)
 		base = base[:len(base)-n]
 	}
-	var b [6]byte
+	var b [randomBytes]byte
 	rand.Read(b[:]) // never fails
-	return name[:i] + TempPrefix + hex.EncodeToString(b[:]) + "-" + base
+	return name[:i] + prefix + hex.EncodeToString(b[:]) + "-" + base
+}
+
+// nameAfter returns what follows the prefix and the random part of a name that
+// freshName made.
+func nameAfter(prefix, name string) (base string, ok bool) {
+	name = strings.TrimSuffix(name, "/")
+	rest, ok := strings.CutPrefix(name[lastElement(name):], prefix)
+	if !ok || len(rest) < 2*randomBytes+2 || rest[2*randomBytes] != '-' {
+		return "", false
+	}
+	if _, err := hex.DecodeString(rest[:2*randomBytes]); err != nil {
+		return "", false
+	}
+	return rest[2*randomBytes+1:], true
+}
+
+// IsAside reports whether name is one that AsideName returned, and base the last
+// element of the name for which it did. A very long base is cut.
+func IsAside(name string) (base string, ok bool) { return nameAfter(asidePrefix, name) }
+
+// AsideOf reports whether AsideName(name) can have returned aside.
+func AsideOf(aside, name string) bool {
+	base, ok := IsAside(aside)
+	name = strings.TrimSuffix(name, "/")
+	name = name[lastElement(name):]
+	return ok && (base == name || len(name) > maxBase && strings.HasPrefix(name, base))
+}
+
+// IsOwn reports whether name is exactly as TempName or AsideName make one, which
+// is stricter than IsTemp.
+func IsOwn(name string) bool {
+	_, temp := nameAfter(TempPrefix, name)
+	_, aside := nameAfter(asidePrefix, name)
+	return temp || aside
 }
 
 // IsTemp reports whether name is a temporary name. A folder may end in "/".

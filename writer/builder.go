@@ -76,6 +76,9 @@ func NewBuilder(ctx context.Context, target string, o BuilderOptions) (*Builder,
 		return nil, err
 	}
 	p := &Plan{Target: target, Family: reader.SPT, store: store, name: route.Clean(name)}
+	if err := notALink(ctx, store, p.name, target); err != nil {
+		return nil, err
+	}
 	if there, err := p.whatIsThere(ctx); err != nil {
 		return nil, err
 	} else if there != nothing {

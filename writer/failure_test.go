@@ -384,7 +384,7 @@ func TestCancelledAtEachCall(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(background)
 			var calls atomic.Int64
-			ctx = fault.With(ctx, func(string, string) error {
+			ctx = fault.With(ctx, func(context.Context, string, string) error {
 				if calls.Add(1) == n {
 					cancel()
 				}
@@ -432,7 +432,7 @@ func TestFailedAtEachCall(t *testing.T) {
 			out := folderOf(t, nil)
 			call, name := "", ""
 			var calls atomic.Int64
-			ctx := fault.With(background, func(c, what string) error {
+			ctx := fault.With(background, func(_ context.Context, c, what string) error {
 				if calls.Add(1) == n {
 					call, name = c, what
 					return &os.PathError{Op: c, Path: what, Err: errDisk}

@@ -435,3 +435,24 @@ func (l *lateMover) Move(ctx context.Context, old, to string) error {
 	}
 	return nil
 }
+
+// Exchange is not there, so that it moves twice.
+func (l *lateMover) Exchange(context.Context, string, string) error {
+	return &storage.Error{Op: "exchange", Err: storage.ErrUnsupported}
+}
+
+// lateExchanger exchanges, and reports the n-th as failed.
+type lateExchanger struct {
+	moving
+	n int
+}
+
+func (l *lateExchanger) Exchange(ctx context.Context, a, b string) error {
+	if err := l.moving.Exchange(ctx, a, b); err != nil {
+		return err
+	}
+	if l.n--; l.n == 0 {
+		return &storage.Error{Op: "exchange", Name: b, Err: errDisk}
+	}
+	return nil
+}

@@ -3,6 +3,8 @@
 package writer
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -44,7 +46,7 @@ func TestKilled(t *testing.T) {
 		want[which] = streamsOf(t, openAt(t, dir+"/"+which+"/sp", stores()))
 	}
 	before := tree(t, dir)
-	for _, mode := range []string{"flink", "spt", "flink-jobs", "flink-overwrite", "spt-overwrite"} {
+	for _, mode := range []string{"flink", "spt", "flink-jobs", "flink-overwrite", "spt-overwrite", "flink-two-steps-overwrite", "spt-two-steps-overwrite"} {
 		figures := map[string]int{}
 		for n := 1; ; n++ {
 			if n > 500 {
@@ -75,6 +77,10 @@ func TestKilled(t *testing.T) {
 		t.Logf("%s: %v", mode, figures)
 		if figures["leftovers"] == 0 || figures["new"] == 0 || strings.HasSuffix(mode, "overwrite") && figures["old"] == 0 {
 			t.Errorf("%s: %v", mode, figures)
+		}
+		// The system can exchange names here, and two steps leave a moment.
+		if aside := figures["moved aside"]; (aside > 0) != (mode == "flink-two-steps-overwrite") {
+			t.Errorf("%s: no target %d times: %v", mode, aside, figures)
 		}
 	}
 }
@@ -118,10 +124,13 @@ func sealAndDie(t *testing.T, job string) {
 	}
 	snap := openAt(t, k.in, o.Stores)
 	var calls atomic.Int64
-	ctx := fault.With(background, func(string, string) error {
+	ctx := fault.With(background, func(_ context.Context, call, _ string) error {
 		if calls.Add(1) == at {
 			syscall.Kill(os.Getpid(), syscall.SIGKILL) //nolint:errcheck // it never returns
 			select {}
+		}
+		if call == "exchange" && strings.Contains(k.mode, "two-steps") {
+			return errors.ErrUnsupported
 		}
 		return nil
 	})
@@ -130,12 +139,21 @@ func sealAndDie(t *testing.T, job string) {
 	}
 }
 
-// again is the next run, which takes no notice of what is left.
+// again is the next run. It recovers what the killed one left.
 func (k killed) again(t *testing.T) {
 	t.Helper()
-	_, out := sealAt(t, k.in, k.out, Options{Stores: stores(), Overwrite: true})
+	_, aside := os.Lstat(k.out)
+	report, out := sealAt(t, k.in, k.out, Options{Stores: stores(), Overwrite: true})
 	if got := streamsOf(t, out); !slices.Equal(got, k.want["a"]) {
 		t.Errorf("%s: the next run wrote something else", k.mode)
+	}
+	if recovers := report.Plan.Recovers != ""; recovers != (k.overwrites() && aside != nil) || recovers && !report.Plan.Replaces {
+		t.Errorf("%s: recovered %q", k.mode, report.Plan.Recovers)
+	}
+	for name := range namesIn(t, k.dir) {
+		if _, aside := storage.IsAside(name); aside && k.dir+"/"+name == report.Plan.Recovers {
+			t.Errorf("%s: %s is still there", k.mode, name)
+		}
 	}
 }
 
@@ -163,13 +181,16 @@ func (k killed) look(t *testing.T, done bool) {
 	}
 	found, listed := "", map[string]bool{}
 	var leftovers []string
+	var displaced []reader.Entry
 	for _, e := range entries {
 		listed[strings.TrimPrefix(e.Path, k.dir+"/")] = true
 		switch {
 		case e.State == reader.Complete && e.Path == k.out:
 			found = holds(e.Path)
-		case e.State == reader.Leftover && storage.IsTemp(e.Path):
+		case e.State == reader.Leftover && storage.IsOwn(e.Path):
 			leftovers = append(leftovers, e.Path)
+		case e.State == reader.Displaced:
+			displaced = append(displaced, e)
 		default:
 			t.Errorf("%s: %+v", k.mode, e)
 		}
@@ -189,19 +210,43 @@ func (k killed) look(t *testing.T, done bool) {
 	case found == "" && !k.overwrites():
 		k.figures["none"]++
 	case found == "":
-		// It was moved aside, and is whole under its temporary name.
-		for _, name := range leftovers {
-			if _, err := os.Stat(name + "/" + reader.MetadataName); err == nil && holds(name) == "b" {
-				k.figures["moved aside"]++
-				return
-			}
-		}
-		t.Errorf("%s: the old snapshot is lost: %v", k.mode, leftovers)
+		k.movedAside(t, displaced, holds)
 	default:
 		t.Errorf("%s: found %q", k.mode, found)
+	}
+	if len(displaced) > 0 && found != "" {
+		t.Errorf("%s: %+v", k.mode, displaced)
 	}
 	if done && len(leftovers) > 0 {
 		t.Errorf("%s: it is done, and leaves %v", k.mode, leftovers)
 	}
 	k.figures["leftovers"] += len(leftovers)
+}
+
+// movedAside makes sure that the old snapshot is whole under another name, and
+// that everyone who looks for it is told.
+func (k killed) movedAside(t *testing.T, displaced []reader.Entry, holds func(string) string) {
+	t.Helper()
+	k.figures["moved aside"]++
+	if len(displaced) != 1 || holds(displaced[0].Path) != "b" {
+		t.Errorf("%s: the old snapshot is lost: %+v", k.mode, displaced)
+		return
+	}
+	at := displaced[0].Path
+	back := "mv " + at + " " + k.out
+	if !strings.Contains(displaced[0].Problem, back) {
+		t.Errorf("%s: the list does not say how to get it back: %s", k.mode, displaced[0].Problem)
+	}
+	for _, location := range []string{k.out, k.out + "/", k.out + "/" + reader.MetadataName} {
+		_, err := reader.Open(background, location, reader.Options{Stores: stores()})
+		if !errors.Is(err, storage.ErrNotExist) || !strings.Contains(err.Error(), at) || !strings.Contains(reader.Hint(err), back) {
+			t.Errorf("%s: %s: %v; %s", k.mode, location, err, reader.Hint(err))
+		}
+	}
+	_, err := Prepare(background, openAt(t, k.in, stores()), k.out, Options{Stores: stores()})
+	refusedTarget(t, err, "left the snapshot under "+at)
+	var target *TargetError
+	if errors.As(err, &target) && !strings.Contains(target.Hint(), back) {
+		t.Errorf("%s: %s", k.mode, target.Hint())
+	}
 }

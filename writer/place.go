@@ -26,6 +26,7 @@ type flinkPlacer struct {
 
 	extracted map[extracted]format.Stream // files of an .spt
 	claimed   map[string]bool             // their names, lower case, that are written
+	inFiles   map[format.OperatorID]bool  // see hadFiles; nil until it is asked
 }
 
 // reserve takes the names that files beside _metadata have and keep.
@@ -46,6 +47,7 @@ func (m *flinkPlacer) place(place format.Place, st format.Stream) (format.Stream
 	switch s := st.(type) {
 	case *format.Inline:
 		if m.movesOut(place, s.Size()) {
+			m.plan.toFiles(s.Size())
 			return m.newFile(s, s.Name.String(), "inline")
 		}
 		return s, nil
@@ -73,17 +75,14 @@ func (m *flinkPlacer) movesOut(place format.Place, n int64) bool {
 func (m *flinkPlacer) packed(place format.Place, s, as format.Stream) (format.Stream, error) {
 	if in, ok := as.(*format.Inline); ok {
 		if m.movesOut(place, s.Size()) {
+			m.plan.toFiles(s.Size())
 			return m.newFile(s, in.Name.String(), "inline")
 		}
 		return s, nil
 	}
 	path, relative, ok := format.Reference(as)
-	if !ok { // state that never was in a place: small enough to be inline, or a file
-		name := nameOf(place, s.Key())
-		if n := s.Size(); place.Slot == format.SlotCoordinator || n <= defaultInline && !m.movesOut(place, n) {
-			return inlineAs(s, name), nil
-		}
-		return m.newFile(s, name, "new")
+	if !ok {
+		return m.rebuilt(place, s)
 	}
 	chunks, packed := s.(*format.Chunks)
 	if !packed {
@@ -113,6 +112,84 @@ func (m *flinkPlacer) packed(place format.Place, s, as format.Stream) (format.St
 	}
 	m.extracted[key] = st
 	return st, err
+}
+
+// rebuilt places state that an edit put together: inline where all of it was
+// inline, in a file where any of it was in one, or in a file of its own where
+// --inline-threshold says so. A handle without elements of the old ones goes
+// where the state of its operator was.
+func (m *flinkPlacer) rebuilt(place format.Place, s format.Stream) (format.Stream, error) {
+	inline, files := originOf(s)
+	inFile := files > 0
+	if inline+files == 0 {
+		inFile = m.hadFiles(place)
+	}
+	name := nameOf(place, s.Key())
+	if n := s.Size(); place.Slot == format.SlotCoordinator || !inFile && !m.movesOut(place, n) && n <= maxInline {
+		return inlineAs(s, name), nil
+	}
+	m.plan.toFiles(inline)
+	return m.newFile(s, name, "new")
+}
+
+// maxInline is far from what Java can hold in one array.
+const maxInline = 1 << 30
+
+// originOf counts the bytes of a rope that were inline, and those that were in
+// files. Bytes that an edit made are neither.
+func originOf(s format.Stream) (inline, files int64) {
+	var count func(st format.Stream, n int64)
+	count = func(st format.Stream, n int64) {
+		switch st := st.(type) {
+		case *format.Concat:
+			if _, _, ref := format.Reference(st.As); ref {
+				files += n
+				return
+			}
+			for _, p := range st.Parts {
+				count(p.Of, p.N) // a part may be a range of the rope: which is enough to tell
+			}
+		case *format.Chunks:
+			if st.As != nil {
+				count(st.As, n)
+			}
+		case *format.KeyGroupStream:
+			count(st.Data, n)
+		case *format.File, *format.Segment:
+			files += n
+		case *format.Inline:
+			if st.Name.String() != "" { // else format.Literal
+				inline += n
+			}
+		}
+	}
+	count(s, s.Size())
+	return inline, files
+}
+
+// hadFiles reports whether state of an operator was in files in the input.
+func (m *flinkPlacer) hadFiles(place format.Place) bool {
+	if place.Operator == nil {
+		return false
+	}
+	if m.inFiles == nil {
+		m.inFiles = map[format.OperatorID]bool{}
+		for _, snap := range append([]*reader.Snapshot{m.plan.snap}, m.plan.snap.Others()...) {
+			_ = snap.AsRead().EachStream(func(p format.Place, st format.Stream) error {
+				if c, ok := st.(*format.Chunks); ok {
+					st = c.As
+				}
+				if st == nil || p.Operator == nil {
+					return nil
+				}
+				if _, _, ref := format.Reference(st); ref {
+					m.inFiles[p.Operator.ID] = true
+				}
+				return nil
+			})
+		}
+	}
+	return m.inFiles[place.Operator.ID]
 }
 
 // extracted is a file of an .spt: what it was, and its bytes.
@@ -146,9 +223,6 @@ func referenceOf(st format.Stream) string {
 	path, _, _ := format.Reference(st)
 	return path.String()
 }
-
-// defaultInline is Flink's default for what is kept inline.
-const defaultInline = 20 << 10
 
 // inlineAs makes a stream one that is written inline under a name. No two may
 // have one: Flink takes handles of equal name and bytes for one, and hands out

@@ -18,7 +18,10 @@ import (
 type Plan struct {
 	Target   string // as the user named it
 	Family   reader.Family
-	Replaces bool // a snapshot that stands there goes
+	Replaces bool // a snapshot that is there goes
+	// Recovers is where an interrupted run left the snapshot that Replaces
+	// means; Write moves it back first.
+	Recovers string
 	// Files that will stand beside _metadata, in the order of the snapshot.
 	Files []File
 	// Rewrites are the references that change, each once.
@@ -36,6 +39,10 @@ type Plan struct {
 	Remarks []string
 	// Bytes of state that will be read, before any compression.
 	Bytes int64
+	// ToFiles is the handles of which state that was inline in _metadata goes
+	// into files, and ToFilesBytes how much that is.
+	ToFiles      int
+	ToFilesBytes int64
 	// MetadataBytes is the size of the new _metadata.
 	MetadataBytes int64
 
@@ -45,9 +52,18 @@ type Plan struct {
 	verbatim bool
 	o        Options
 	store    storage.Storage
-	name     string                    // of the target in store
-	absent   map[string]struct{}       // references that are kept without bytes
-	ours     map[format.StreamKey]bool // references of snap, where another was combined with it
+	name     string                     // of the target in store
+	old      map[string]storage.Version // the files of the snapshot that is replaced, or at "" the one file
+	absent   map[string]struct{}        // references that are kept without bytes
+	ours     map[format.StreamKey]bool  // references of snap, where another was combined with it
+}
+
+// toFiles notes a handle of which n bytes that were inline go into a file.
+func (p *Plan) toFiles(n int64) {
+	if n > 0 {
+		p.ToFiles++
+		p.ToFilesBytes += n
+	}
 }
 
 // File is one file that will be written.

@@ -130,29 +130,74 @@ func overlap(target, other string) string {
 // free makes sure that nothing is at the target, or a snapshot that may be
 // replaced.
 func (p *Plan) free(ctx context.Context) error {
-	what, err := p.whatIsThere(ctx)
-	if err != nil || what == nothing {
+	if err := notALink(ctx, p.store, p.name, p.Target); err != nil {
 		return err
+	}
+	what, err := p.whatIsThere(ctx)
+	if err != nil {
+		return err
+	}
+	at := p.name
+	if what == nothing {
+		aside, err := p.asides(ctx)
+		if err != nil || len(aside) == 0 {
+			return err
+		}
+		names := quote(strings.Join(aside, ", "))
+		why := fmt.Sprintf("it is missing: a run of spt that replaced it was interrupted, and left the snapshot under %s", names)
+		if len(aside) > 1 {
+			return &TargetError{p.Target, why, "rename the right one back"}
+		}
+		if !p.o.Overwrite {
+			return &TargetError{p.Target, why, fmt.Sprintf("rename it back:  mv %s %s  or add --overwrite to replace it", names, quote(p.name))}
+		}
+		p.Recovers, at, what = aside[0], aside[0], folder
 	}
 	if !p.o.Overwrite {
 		return &TargetError{p.Target, "it exists", "write somewhere else, or add --overwrite to replace a snapshot"}
 	}
-	snap, err := reader.Open(ctx, p.Target, reader.Options{Stores: p.o.Stores})
+	if what == file {
+		info, err := p.store.Stat(ctx, at) // before it is opened: what is opened is this or newer
+		if err != nil {
+			return err
+		}
+		p.old = map[string]storage.Version{"": info.Version}
+	}
+	location := p.Target
+	if p.Recovers != "" {
+		location = route.Join(route.Dir(route.Clean(p.Target)), route.Base(p.Recovers))
+	}
+	snap, err := reader.Open(ctx, location, reader.Options{Stores: p.o.Stores})
 	if err != nil {
 		return &TargetError{p.Target, fmt.Sprintf("it is not a snapshot, so it is not overwritten (%v)", err), "remove it yourself if that is meant"}
 	}
 	defer snap.Close() //nolint:errcheck // it is only looked at
-	isFile := route.Base(snap.Container.Name) == route.Base(p.name) && what == file
+	isFile := route.Base(snap.Container.Name) == route.Base(at) && what == file
 	if p.Family == reader.SPT != isFile {
 		return &TargetError{p.Target, "a file and a folder do not replace each other", "write somewhere else"}
 	}
 	if p.Family == reader.Flink {
-		if err := p.onlySnapshot(ctx, snap); err != nil {
+		if err := p.look(ctx, at, snap); err != nil {
 			return err
 		}
 	}
 	p.Replaces = true
 	return nil
+}
+
+// notALink refuses a target that is a symbolic link: replacing the link would
+// leave what it leads to, and replacing that would change what the user did not
+// name.
+func notALink(ctx context.Context, store storage.Storage, name, target string) error {
+	l, ok := store.(storage.LinkReader)
+	if !ok {
+		return nil
+	}
+	to, err := l.ReadLink(ctx, name)
+	if err != nil || to == "" {
+		return err
+	}
+	return &TargetError{target, fmt.Sprintf("it is a symbolic link to %s", quote(to)), "name what it leads to, or write somewhere else"}
 }
 
 type there int
@@ -192,27 +237,6 @@ func (p *Plan) whatIsThere(ctx context.Context) (there, error) {
 		}
 	}
 	return nothing, nil
-}
-
-// onlySnapshot makes sure that a folder to be replaced holds nothing but the
-// snapshot: replacing it removes all that is in it.
-func (p *Plan) onlySnapshot(ctx context.Context, old *reader.Snapshot) error {
-	named := map[string]bool{reader.MetadataName: true}
-	_ = old.EachStream(func(_ format.Place, st format.Stream) error {
-		if path, _, ok := format.Reference(st); ok {
-			named[path.String()[strings.LastIndexByte(path.String(), '/')+1:]] = true
-		}
-		return nil
-	})
-	for info, err := range p.store.List(ctx, p.name+"/", "/") {
-		if err != nil {
-			return err
-		}
-		if name := strings.TrimPrefix(info.Name, p.name+"/"); !named[name] {
-			return &TargetError{p.Target, fmt.Sprintf("it holds %s, which is not part of the snapshot there, so it is not replaced", quote(name)), "move that away, or write somewhere else"}
-		}
-	}
-	return nil
 }
 
 // room checks the free space, where the store can tell. Linked files take none.

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/savepoint-tools/spt/internal/fault"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
@@ -221,12 +224,235 @@ func TestMoveThatFailsLate(t *testing.T) {
 			t.Errorf("rename %d: %v", n, err)
 		}
 		sound(t, openAt(t, dir+"/old", stores()))
-		if n == 2 && !strings.Contains(err.Error(), "stands under") {
+		if n == 2 && !strings.Contains(err.Error(), "is under") {
 			t.Errorf("it is not said where the old one is: %v", err)
 		}
 		for name := range namesIn(t, dir) {
 			if storage.IsTemp(name) && n == 1 {
 				t.Errorf("rename %d: %s is left over", n, name)
+			}
+		}
+	}
+}
+
+// An exchange that was done and says that it was not is undone.
+func TestExchangeThatFailsLate(t *testing.T) {
+	dir := jobFolder(t)
+	other := folderOf(t, map[string]string{"sp/_metadata": encoded(t, modelOf(handleOf(inlined("old"), 0)))})
+	sealAt(t, other+"/sp", dir+"/old", Options{Stores: stores()})
+	before := files(t, dir+"/old")
+	o := Options{Stores: stores("out", &lateExchanger{moving{local.New(), func(string, string) error { return nil }}, 1}), Overwrite: true}
+	_, err := Seal(background, openAt(t, dir+"/job/chk-1", o.Stores), "out://"+dir+"/old", o)
+	if !errors.Is(err, errDisk) {
+		t.Errorf("error %v", err)
+	}
+	if !maps.Equal(files(t, dir+"/old"), before) || len(namesIn(t, dir)) != 2 {
+		t.Errorf("%v", names(namesIn(t, dir)))
+	}
+}
+
+// What others write into a snapshot while it is replaced stays, at whatever
+// moment it comes.
+func TestForeignFileMeanwhile(t *testing.T) {
+	dir := jobFolder(t)
+	fresh := func(out string) (foreign func()) {
+		sealAt(t, dir+"/job/chk-1", out, Options{Stores: stores()})
+		return func() { putFile(t, out+"/notes.txt", "theirs") }
+	}
+	for name, tt := range map[string]struct {
+		spt, unsupported bool
+		at               string // the call before which it happens
+		change           func(out string)
+		why              string // of the refusal; "": it is done
+	}{
+		"a file, early":            {at: "create", why: "notes.txt is in it now"},
+		"a file, before the check": {at: "sync folder", why: "notes.txt is in it now"},
+		"a file, at the exchange":  {at: "exchange", why: "notes.txt is in it now"},
+		"a file, in two steps":     {at: "rename new aside", unsupported: true, why: "notes.txt is in it now"},
+		"a file, at the removal":   {at: "remove"},
+		"a file, then, in two":     {at: "remove", unsupported: true},
+		"a state file is another":  {at: "exchange", change: func(out string) { putFile(t, out+"/state", "other") }, why: "state is another file now"},
+		"a state file is gone":     {at: "exchange", change: func(out string) { os.Remove(out + "/state") }, why: "files of it are gone"},
+		"all of it is gone":        {at: "create", change: func(out string) { os.RemoveAll(out) }, why: "it is gone"},
+		"an .spt, early":           {spt: true, at: "write", change: func(out string) { putFile(t, out, "theirs") }, why: "someone else wrote it"},
+		"an .spt, at the exchange": {spt: true, at: "exchange", change: func(out string) { putFile(t, out, "theirs") }, why: "someone else wrote it"},
+		"an .spt, in two":          {spt: true, unsupported: true, at: "write", change: func(out string) { putFile(t, out, "theirs") }, why: "someone else wrote it"},
+		"an .spt is gone":          {spt: true, at: "write", change: func(out string) { os.Remove(out) }, why: "someone else wrote it"},
+		"an .spt is a folder now":  {spt: true, at: "write", change: func(out string) { os.Remove(out); putFile(t, out+"/x", "theirs") }, why: "someone else wrote it"},
+		"an .spt is a link now":    {spt: true, at: "write", change: func(out string) { os.Remove(out); os.Symlink(dir+"/job/shared/x", out) }, why: "someone else wrote it"},
+		"the folder is a link now": {at: "create", change: func(out string) { os.Rename(out, dir+"/moved"); os.Symlink(dir+"/moved", out) }, why: "it is a symbolic link now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := folderOf(t, nil)
+			out := to + "/out"
+			if tt.spt {
+				out += ".spt"
+			}
+			foreign := fresh(out)
+			if tt.change != nil {
+				foreign = func() { tt.change(out) }
+			}
+			old := func() string { // where the old snapshot is
+				for name := range namesIn(t, to) {
+					if _, err := os.Stat(to + "/" + name + "/_metadata"); err == nil && storage.IsOwn(name) {
+						return to + "/" + name
+					}
+				}
+				return out
+			}
+			came := false
+			var theirs map[string]string
+			ctx := fault.With(background, func(_ context.Context, call, name string) error {
+				if call == "rename new" && strings.Contains(name, "/.spt-old-") {
+					call = "rename new aside"
+				}
+				if call == "remove" && !strings.HasSuffix(name, "_metadata") {
+					call = "" // of temporary files
+				}
+				if call == tt.at && !came {
+					came = true
+					if call == "remove" {
+						putFile(t, old()+"/notes.txt", "theirs")
+					} else {
+						foreign()
+					}
+					theirs = treeIf(t, out)
+				}
+				if call == "exchange" && tt.unsupported {
+					return errors.ErrUnsupported
+				}
+				return nil
+			})
+			o := Options{Stores: stores(), Overwrite: true}
+			_, err := Seal(ctx, openAt(t, dir+"/job/chk-1", o.Stores), out, o)
+			if !came {
+				t.Fatal("nothing was changed")
+			}
+			if tt.why != "" {
+				refusedTarget(t, err, tt.why)
+				if now := treeIf(t, out); !maps.Equal(now, theirs) {
+					t.Errorf("what others wrote changed: %v, was %v", now, theirs)
+				}
+				if all := namesIn(t, to); len(all) > 1 {
+					t.Errorf("left over: %v", names(all))
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), "what others wrote into the old one") {
+				t.Errorf("error %v", err)
+			}
+			sound(t, openAt(t, out, o.Stores))
+			kept := ""
+			for name := range namesIn(t, to) {
+				switch {
+				case storage.IsTemp(name) || storage.IsOwn(name):
+					t.Errorf("%s can be deleted", name)
+				case strings.HasPrefix(name, "out.kept-"):
+					kept = name
+				}
+			}
+			if got := files(t, to+"/"+kept); len(got) != 1 || got["notes.txt"] != "theirs" || !strings.Contains(err.Error(), kept) {
+				t.Errorf("kept %v: %v", names(got), err)
+			}
+		})
+	}
+}
+
+// treeIf is tree, also of nothing.
+func treeIf(t *testing.T, name string) map[string]string {
+	t.Helper()
+	if _, err := os.Lstat(name); err != nil {
+		return nil
+	}
+	return tree(t, name)
+}
+
+// A target that is a symbolic link is refused, wherever it leads.
+func TestTargetIsALink(t *testing.T) {
+	dir := jobFolder(t)
+	o := Options{Stores: stores()}
+	sealAt(t, dir+"/job/chk-1", dir+"/old", o)
+	sealAt(t, dir+"/job/chk-1", dir+"/old.spt", o)
+	putFile(t, dir+"/folder/", "")
+	for link, to := range map[string]string{"a": "old", "a.spt": "old.spt", "b": "nowhere", "b.spt": "nowhere.spt", "c": "folder"} {
+		if err := os.Symlink(to, dir+"/"+link); err != nil {
+			testenv.Missing(t, "no symbolic link", err)
+		}
+		for _, o.Overwrite = range []bool{false, true} {
+			for _, slash := range []string{"", "/"} {
+				unchanged(t, dir, func() {
+					_, err := Prepare(background, openAt(t, dir+"/job/chk-1", o.Stores), dir+"/"+link+slash, o)
+					refusedTarget(t, err, "it is a symbolic link to "+to)
+				})
+			}
+		}
+	}
+	// A link further up is followed.
+	if err := os.Symlink("folder", dir+"/up"); err != nil {
+		t.Fatal(err)
+	}
+	sealAt(t, dir+"/job/chk-1", dir+"/up/out", Options{Stores: stores()})
+	sound(t, openAt(t, dir+"/folder/out", o.Stores))
+}
+
+// Two runs with one target: one of them wins, and the other says so.
+func TestTwoRunsOneTarget(t *testing.T) {
+	dir := jobFolder(t)
+	other := folderOf(t, map[string]string{"sp/_metadata": encoded(t, modelOf(handleOf(inlined("another"), 0)))})
+	for _, unsupported := range []bool{false, true} {
+		for _, target := range []string{"/out", "/out.spt"} {
+			for _, overwrite := range []bool{false, true} {
+				to := folderOf(t, nil)
+				o := Options{Stores: stores(), Overwrite: overwrite}
+				if overwrite {
+					sealAt(t, dir+"/job/chk-1", to+target, Options{Stores: stores()})
+				}
+				// The second comes and goes while the first is at any of its calls.
+				for n := int64(1); ; n++ {
+					if n > 300 {
+						t.Fatal("it never ends")
+					}
+					var calls atomic.Int64
+					var second error
+					inner := fault.With(background, func(_ context.Context, call, _ string) error {
+						if call == "exchange" && unsupported {
+							return errors.ErrUnsupported
+						}
+						return nil
+					})
+					ctx := fault.With(background, func(_ context.Context, call, _ string) error {
+						if calls.Add(1) == n {
+							its := Options{Stores: stores(), Overwrite: overwrite} // as another process has
+							_, second = Seal(inner, openAt(t, other+"/sp", its.Stores), to+target, its)
+						}
+						if call == "exchange" && unsupported {
+							return errors.ErrUnsupported
+						}
+						return nil
+					})
+					_, first := Seal(ctx, openAt(t, dir+"/job/chk-1", o.Stores), to+target, o)
+					if first != nil && second != nil {
+						t.Errorf("%s at %d: %v; %v", target, n, first, second)
+					}
+					if first != nil {
+						var refused *TargetError
+						if !errors.As(first, &refused) {
+							t.Errorf("%s at %d: %v", target, n, first)
+						}
+					}
+					sound(t, openAt(t, to+target, o.Stores))
+					if all := namesIn(t, to); len(all) != 1 {
+						t.Fatalf("%s at %d: left over: %v: %v; %v", target, n, names(all), first, second)
+					}
+					if calls.Load() < n {
+						break
+					}
+					if !overwrite {
+						if err := os.RemoveAll(to + target); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
 			}
 		}
 	}

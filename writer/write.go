@@ -53,7 +53,10 @@ func (p *Plan) Write(ctx context.Context) (*Report, error) {
 
 // writeSPT writes the one file. The store makes it visible when it is whole.
 func (p *Plan) writeSPT(ctx context.Context) (*Report, error) {
-	w, err := p.store.Create(ctx, p.name, storage.CreateOptions{IfAbsent: !p.Replaces})
+	if err := p.recover(ctx); err != nil {
+		return nil, err
+	}
+	w, err := p.store.Create(ctx, p.name, storage.CreateOptions{IfAbsent: !p.Replaces, Replace: p.old[""]})
 	if err != nil {
 		return nil, p.exists(err)
 	}
@@ -81,6 +84,9 @@ func (p *Plan) writeSPT(ctx context.Context) (*Report, error) {
 		}
 	}
 	info, err := w.Commit(ctx)
+	if p.Replaces && errors.Is(err, storage.ErrChanged) {
+		return nil, p.changed("someone else wrote it")
+	}
 	if err != nil {
 		return nil, p.exists(err)
 	}
@@ -150,12 +156,18 @@ func (p *Plan) exists(err error) error {
 	return err
 }
 
+// changed is for a target that is no longer what it was when the writing began.
+func (p *Plan) changed(how string) error {
+	return &TargetError{p.Target, "it changed while the new snapshot was written: " + how, "nothing was replaced; look at it, then try again"}
+}
+
 // flinkWrite is the writing of one folder.
 type flinkWrite struct {
 	plan    *Plan
-	folder  string // where the files are written: the target, or a temporary name beside it
+	folder  string // where the files are written: the target, or a temporary name next to it
 	mover   storage.Mover
 	remover storage.Remover
+	holds   []func() error // on folders that are not leftovers while this runs
 
 	mu      sync.Mutex
 	names   []string // that this run wrote
@@ -179,11 +191,22 @@ func (p *Plan) writeFlink(ctx context.Context) (_ *Report, err error) {
 	if p.Replaces && w.mover == nil {
 		return nil, &TargetError{p.Target, "this storage cannot replace a folder all at once", "write somewhere else"}
 	}
+	if err := p.recover(ctx); err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.undo(context.WithoutCancel(ctx)))
 		}
+		for _, release := range w.holds {
+			err = errors.Join(err, release())
+		}
 	}()
+	if w.mover != nil {
+		if err := w.hold(ctx, w.folder, true); err != nil {
+			return nil, err
+		}
+	}
 	if err := w.files(ctx); err != nil {
 		return nil, err
 	}
@@ -201,8 +224,24 @@ func (p *Plan) writeFlink(ctx context.Context) (_ *Report, err error) {
 	return &Report{Plan: p, Written: w.written, Linked: w.linked, ReadBack: p.o.ReadBack}, nil
 }
 
+// hold marks a folder as one that is no leftover.
+func (w *flinkWrite) hold(ctx context.Context, folder string, create bool) error {
+	h, ok := w.plan.store.(storage.Holder)
+	if !ok {
+		return nil
+	}
+	release, err := h.Hold(ctx, folder, create)
+	if err == nil {
+		w.holds = append(w.holds, release)
+	}
+	return err
+}
+
 // undo deletes what this run wrote, and only that.
 func (w *flinkWrite) undo(ctx context.Context) error {
+	if w.folder == "" {
+		return nil
+	}
 	if w.remover != nil {
 		err := w.remover.RemoveTree(ctx, w.folder)
 		if errors.Is(err, storage.ErrNotExist) {
@@ -517,44 +556,4 @@ func (w *flinkWrite) compare(ctx context.Context, data format.Bytes) error {
 		return errors.New("internal error: the new _metadata does not say what was meant")
 	}
 	return nil
-}
-
-// reveal gives the folder its name. A snapshot that is replaced is moved aside
-// first, and back if anything fails.
-func (w *flinkWrite) reveal(ctx context.Context) error {
-	if w.mover == nil {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	ctx = context.WithoutCancel(ctx) // from here on it is done or undone
-	p := w.plan
-	if !p.Replaces {
-		return p.exists(w.mover.Move(ctx, w.folder, p.name))
-	}
-	old := storage.TempName(p.name)
-	if err := w.mover.Move(ctx, p.name, old); err != nil {
-		return errors.Join(err, w.putBack(ctx, old)) // it may have moved all the same
-	}
-	if err := w.mover.Move(ctx, w.folder, p.name); err != nil {
-		return errors.Join(p.exists(err), w.putBack(ctx, old))
-	}
-	if err := w.remover.RemoveTree(ctx, old); err != nil {
-		return fmt.Errorf("the new snapshot is in place, the old one could not be removed: %w", err)
-	}
-	return nil
-}
-
-// putBack gives the snapshot that was to be replaced its name again, unless it
-// has it.
-func (w *flinkWrite) putBack(ctx context.Context, old string) error {
-	err := w.mover.Move(ctx, old, w.plan.name)
-	if errors.Is(err, storage.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		err = fmt.Errorf("the snapshot that was to be replaced stands under %s now: %w", quote(old), err)
-	}
-	return err
 }

@@ -28,8 +28,9 @@ var update = flag.Bool("update", false, "write what the commands print into the 
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"spt":         main,
-		"spt-waiting": func() { os.Exit(run(waitingEnv())) },
+		"spt":           main,
+		"spt-waiting":   func() { os.Exit(run(context.Background(), waitingEnv())) },
+		"spt-signalled": signalled,
 	})
 }
 

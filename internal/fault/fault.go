@@ -4,7 +4,7 @@
 //
 // It is not for faults above the store: storetest wraps any store.
 //
-//	ctx = fault.With(ctx, func(call, name string) error {
+//	ctx = fault.With(ctx, func(ctx context.Context, call, name string) error {
 //		if calls++; calls == n {
 //			return syscall.ENOSPC
 //		}
@@ -14,10 +14,10 @@ package fault
 
 import "context"
 
-// Hook is called before each system call, with its name and the path that it
+// Hook is called before each system call, with its context, its name and the path that it
 // changes. An error takes the place of the call. It must be safe for concurrent
 // use.
-type Hook func(call, name string) error
+type Hook func(ctx context.Context, call, name string) error
 
 type key struct{}
 
@@ -29,7 +29,7 @@ func With(ctx context.Context, hook Hook) context.Context {
 // At asks the hook of ctx, if there is one.
 func At(ctx context.Context, call, name string) error {
 	if hook, ok := ctx.Value(key{}).(Hook); ok {
-		return hook(call, name)
+		return hook(ctx, call, name)
 	}
 	return nil
 }

@@ -185,6 +185,75 @@ func (s *Store) Move(ctx context.Context, old, new string) error {
 	return fail("move", old, d.syncFolder(parent(old)))
 }
 
+// Exchange implements storage.Mover. Both names must be on one file system.
+func (s *Store) Exchange(ctx context.Context, a, b string) error {
+	if err := ctx.Err(); err != nil {
+		return fail("exchange", b, err)
+	}
+	a, b = trimSeparators(a), trimSeparators(b)
+	d := disk{ctx}
+	if err := d.exchange(a, b); err != nil {
+		return fail("exchange", b, err)
+	}
+	return fail("exchange", b, errors.Join(d.syncFolder(parent(b)), d.syncFolder(parent(a))))
+}
+
+// Hold implements storage.Holder with flock, which ends with the process.
+func (s *Store) Hold(ctx context.Context, name string, create bool) (func() error, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fail("hold", name, err)
+	}
+	path := trimSeparators(name)
+	if create {
+		s.mu.Lock()
+		err := s.makeFolders(disk{ctx}, path)
+		s.mu.Unlock()
+		if err != nil {
+			s.prune(ctx, path)
+			return nil, fail("hold", name, err)
+		}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			return func() error { return nil }, nil // a folder one may write to but not read
+		}
+		return nil, fail("hold", name, err)
+	}
+	hold(f)
+	return f.Close, nil
+}
+
+// ReadLink implements storage.LinkReader.
+func (s *Store) ReadLink(ctx context.Context, name string) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", fail("resolve", name, err)
+	}
+	path := trimSeparators(name)
+	fi, err := os.Lstat(path)
+	if err != nil || fi.Mode()&fs.ModeSymlink == 0 {
+		return "", nil //nolint:nilerr // not there; or another problem, which looking at it will meet
+	}
+	to, err := os.Readlink(path)
+	return to, fail("resolve", name, err)
+}
+
+// RemoveEmpty implements storage.Remover.
+func (s *Store) RemoveEmpty(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil {
+		return fail("remove", name, err)
+	}
+	path := trimSeparators(name)
+	fi, err := os.Lstat(path)
+	if err == nil && !fi.IsDir() {
+		return failHint("remove", name, storage.ErrUnsupported, "this is not a folder")
+	}
+	if err == nil {
+		err = disk{ctx}.remove(path)
+	}
+	return fail("remove", name, err)
+}
+
 // RemoveTree implements storage.Remover. It follows no links. Folders above that
 // Create made go with the last name in them.
 func (s *Store) RemoveTree(ctx context.Context, name string) error {

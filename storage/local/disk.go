@@ -3,11 +3,13 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 
 	"github.com/savepoint-tools/spt/internal/fault"
+	"github.com/savepoint-tools/spt/storage"
 )
 
 // disk makes the system calls that change something. Each asks package fault
@@ -119,6 +121,43 @@ func (d disk) renameNoReplace(old, new string) error {
 		return err
 	}
 	return renameNoReplace(old, new)
+}
+
+// exchange gives each of two names what the other had, in one step;
+// errors.ErrUnsupported where the system or the file system has no such call.
+func (d disk) exchange(a, b string) error {
+	if err := fault.At(d.ctx, "exchange", b); err != nil {
+		return err
+	}
+	return exchange(a, b)
+}
+
+// replace renames a temporary file onto the version of a file, and only that.
+// temp is what is left to remove after an error, "" for nothing.
+func (d disk) replace(temp, name string, old storage.Version) (left string, err error) {
+	is := func(path string) bool {
+		fi, err := os.Lstat(path)
+		return err == nil && fi.Mode().IsRegular() && describe(path, fi).Version == old
+	}
+	if !is(name) {
+		return temp, storage.ErrChanged
+	}
+	switch err := d.exchange(temp, name); {
+	case errors.Is(err, errors.ErrUnsupported):
+		if err := d.rename(temp, name); err != nil {
+			return temp, err
+		}
+		return "", nil
+	case err != nil:
+		return temp, err
+	}
+	if !is(temp) { // it was another file by then: back
+		if err := d.exchange(temp, name); err != nil {
+			return "", fmt.Errorf("%w; what was replaced is under %s: %w", storage.ErrChanged, temp, err)
+		}
+		return temp, storage.ErrChanged
+	}
+	return temp, nil
 }
 
 // place renames a temporary file to its name.

@@ -34,6 +34,8 @@ var (
 	_ storage.Confiner      = (*Store)(nil)
 	_ storage.Remover       = (*Store)(nil)
 	_ storage.SpaceReporter = (*Store)(nil)
+	_ storage.Holder        = (*Store)(nil)
+	_ storage.LinkReader    = (*Store)(nil)
 	_ storage.Contents      = (*writer)(nil)
 )
 

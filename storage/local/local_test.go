@@ -485,3 +485,55 @@ func TestMoveAndRemove(t *testing.T) {
 	}
 	wantTree(t, dir, "empty")
 }
+
+func TestExchange(t *testing.T) {
+	s := New()
+	dir := t.TempDir() + "/"
+	storetest.Put(t, s, dir+"folder/x", "x")
+	storetest.Put(t, s, dir+"file", "file")
+	err := s.Exchange(ctx, dir+"folder/", dir+"file")
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		wantErr(t, err, storage.ErrUnsupported)
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, dir, "file", "file/x", "folder")
+	wantErr(t, s.Exchange(ctx, dir+"file", dir+"missing"), storage.ErrNotExist)
+	wantErr(t, s.Exchange(ctx, dir+"missing", dir+"file"), storage.ErrNotExist)
+	wantTree(t, dir, "file", "file/x", "folder")
+}
+
+func TestRemoveEmpty(t *testing.T) {
+	s := New()
+	dir := t.TempDir() + "/"
+	storetest.Put(t, s, dir+"full/x", "x")
+	storetest.Put(t, s, dir+"file", "file")
+	if err := os.Mkdir(dir+"empty", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RemoveEmpty(ctx, dir+"full"); err == nil {
+		t.Error("a folder that is not empty is removed")
+	}
+	wantErr(t, s.RemoveEmpty(ctx, dir+"file"), storage.ErrUnsupported)
+	wantErr(t, s.RemoveEmpty(ctx, dir+"missing"), storage.ErrNotExist)
+	if err := s.RemoveEmpty(ctx, dir+"empty/"); err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, dir, "file", "full", "full/x")
+}
+
+func TestReadLink(t *testing.T) {
+	s := New()
+	dir := t.TempDir() + "/"
+	storetest.Put(t, s, dir+"file", "file")
+	if err := os.Symlink("nowhere", dir+"link"); err != nil {
+		testenv.Missing(t, "no symbolic link", err)
+	}
+	for name, want := range map[string]string{"file": "", "missing": "", "link": "nowhere", "link/": "nowhere", "": ""} {
+		if to, err := s.ReadLink(ctx, dir+name); to != want || err != nil {
+			t.Errorf("%s: %q, %v", name, to, err)
+		}
+	}
+}

@@ -13,3 +13,11 @@ func renameNoReplace(old, new string) error {
 	}
 	return err
 }
+
+func exchange(a, b string) error {
+	err := unix.RenamexNp(a, b, unix.RENAME_SWAP)
+	if err == unix.EINVAL || err == unix.ENOSYS || err == unix.ENOTSUP {
+		return errors.ErrUnsupported
+	}
+	return err
+}

@@ -8,8 +8,14 @@ import (
 )
 
 func renameNoReplace(old, new string) error {
-	err := unix.Renameat2(unix.AT_FDCWD, old, unix.AT_FDCWD, new, unix.RENAME_NOREPLACE)
-	if err == unix.EINVAL || err == unix.ENOSYS { // this file system, this kernel
+	return rename(old, new, unix.RENAME_NOREPLACE)
+}
+
+func exchange(a, b string) error { return rename(a, b, unix.RENAME_EXCHANGE) }
+
+func rename(old, new string, flags uint) error {
+	err := unix.Renameat2(unix.AT_FDCWD, old, unix.AT_FDCWD, new, flags)
+	if err == unix.EINVAL || err == unix.ENOSYS || err == unix.EOPNOTSUPP { // this file system, this kernel
 		return errors.ErrUnsupported
 	}
 	return err

@@ -2,8 +2,15 @@
 
 package local
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 func renameNoReplace(old, new string) error { return errors.ErrUnsupported }
+
+func exchange(a, b string) error { return errors.ErrUnsupported }
+
+func hold(*os.File) {}
 
 func freeSpace(dir string) (uint64, error) { return 0, errors.ErrUnsupported }

@@ -2,7 +2,11 @@
 
 package local
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 func freeSpace(dir string) (uint64, error) {
 	var st unix.Statfs_t
@@ -11,3 +15,7 @@ func freeSpace(dir string) (uint64, error) {
 	}
 	return uint64(st.Bavail) * uint64(st.Bsize), nil //nolint:unconvert // not on every system
 }
+
+// hold marks an open file or folder as in use, until it is closed. Where the file
+// system has no locks, it is not marked.
+func hold(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }

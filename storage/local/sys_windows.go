@@ -62,6 +62,13 @@ func renameNoReplace(old, new string) error {
 	return windows.MoveFileEx(from, to, windows.MOVEFILE_WRITE_THROUGH)
 }
 
+// exchange is not there: NTFS cannot exchange two names.
+func exchange(a, b string) error { return errors.ErrUnsupported }
+
+// hold does nothing: a handle that keeps others from deleting would keep us from
+// renaming.
+func hold(*os.File) {}
+
 func freeSpace(dir string) (uint64, error) {
 	path, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

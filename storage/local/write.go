@@ -50,6 +50,7 @@ func (s *Store) Create(ctx context.Context, name string, o storage.CreateOptions
 		s.prune(ctx, parent(name))
 		return nil, fail("create", name, err)
 	}
+	hold(f) // until it is closed
 	return &writer{s: s, ctx: ctx, name: name, temp: temp, o: o, f: f}, nil
 }
 
@@ -144,7 +145,14 @@ func (w *writer) commit(ctx context.Context) (storage.Info, error) {
 	if err := f.Close(); err != nil { // Windows renames no open file
 		return storage.Info{}, err
 	}
-	if err := d.place(w.temp, w.name, w.o.IfAbsent); err != nil {
+	if w.o.Replace != "" {
+		if w.temp, err = d.replace(w.temp, w.name, w.o.Replace); err == nil && w.temp != "" {
+			err = d.remove(w.temp) // the old file
+		}
+	} else {
+		err = d.place(w.temp, w.name, w.o.IfAbsent)
+	}
+	if err != nil {
 		return storage.Info{}, err
 	}
 	w.temp = ""

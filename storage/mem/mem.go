@@ -203,8 +203,14 @@ func (w *writer) Commit(ctx context.Context) (storage.Info, error) {
 	s := w.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, there := s.objects[w.name]; there && w.o.IfAbsent {
+	old, there := s.objects[w.name]
+	switch {
+	case there && w.o.IfAbsent:
 		w.err = fail("commit", w.name, storage.ErrExist)
+	case w.o.Replace != "" && old.info.Version != w.o.Replace:
+		w.err = fail("commit", w.name, storage.ErrChanged)
+	}
+	if w.err != nil {
 		return storage.Info{}, w.err
 	}
 	s.writes++

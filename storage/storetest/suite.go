@@ -29,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) (s storage.Storage, prefix string
 		{"Abort", testAbort},
 		{"Finished", testFinished},
 		{"Replace", testReplace},
+		{"ReplaceVersion", testReplaceVersion},
 		{"IfAbsent", testIfAbsent},
 		{"IfAbsentConcurrent", testIfAbsentConcurrent},
 		{"Size", testSize},
@@ -299,6 +300,40 @@ func testReplace(t *testing.T, s storage.Storage, prefix string) {
 		t.Errorf("got %q", got)
 	}
 	wantNames(t, Names(t, s, prefix, ""), prefix, "x")
+}
+
+// Only the version that is named is replaced.
+func testReplaceVersion(t *testing.T, s storage.Storage, prefix string) {
+	ctx := context.Background()
+	replace := func(v storage.Version) error {
+		w, err := s.Create(ctx, prefix+"x", storage.CreateOptions{Replace: v})
+		if err != nil {
+			return err
+		}
+		defer w.Abort(ctx)
+		if _, err := w.Write([]byte("new")); err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.Commit(ctx)
+		return err
+	}
+	old := Put(t, s, prefix+"x", "old").Version
+	if err := replace(old); err != nil {
+		t.Fatal(err)
+	}
+	if got := Read(t, s, prefix+"x"); got != "new" {
+		t.Errorf("got %q", got)
+	}
+	Put(t, s, prefix+"x", "of others")
+	wantErr(t, replace(old), storage.ErrChanged)
+	if got := Read(t, s, prefix+"x"); got != "of others" {
+		t.Errorf("got %q", got)
+	}
+	if err := s.Delete(ctx, prefix+"x"); err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, replace(old), storage.ErrChanged)
+	wantNames(t, Names(t, s, prefix, ""), prefix)
 }
 
 func testIfAbsent(t *testing.T, s storage.Storage, prefix string) {

@@ -12,7 +12,7 @@ import (
 
 // Counting passes everything on and counts it. The kinds are "read" (ReadRange),
 // "stat", "list", "create", "commit", "abort", "delete" (one per name), and with
-// WithAbilities "copy", "map", "resolve", "link", "move", "remove", "free".
+// WithAbilities "copy", "map", "resolve", "link", "move", "exchange", "remove", "free".
 type Counting struct {
 	base storage.Storage
 
@@ -383,6 +383,22 @@ func (a *abilities) Move(ctx context.Context, old, new string) error {
 		return err
 	}
 	return t.Move(ctx, old, new)
+}
+
+func (a *abilities) Exchange(ctx context.Context, one, other string) error {
+	t, err := ability[storage.Mover](a, "exchange", other)
+	if err != nil {
+		return err
+	}
+	return t.Exchange(ctx, one, other)
+}
+
+func (a *abilities) RemoveEmpty(ctx context.Context, name string) error {
+	t, err := ability[storage.Remover](a, "remove", name)
+	if err != nil {
+		return err
+	}
+	return t.RemoveEmpty(ctx, name)
 }
 
 func (a *abilities) RemoveTree(ctx context.Context, name string) error {

@@ -129,6 +129,8 @@ type WriteResult struct {
 	Replaced    bool           `json:"replaced,omitempty"`
 	Files       int            `json:"files" jsonschema:"description=state files beside _metadata"`
 	Linked      int            `json:"linked,omitempty"`
+	ToFiles     int            `json:"handles_moved_to_files,omitempty" jsonschema:"description=whose state was inline in _metadata and is in files now"`
+	ToFileBytes int64          `json:"bytes_moved_to_files,omitempty"`
 	Release     string         `json:"release,omitempty" jsonschema:"description=of Flink that it is written for, with --flink"`
 	Rebuilt     int            `json:"rebuilt_handles,omitempty" jsonschema:"description=of operator state that were described anew for the release"`
 	Lost        []string       `json:"lost,omitempty" jsonschema:"description=what the release or the version of _metadata has no place for"`
@@ -323,7 +325,10 @@ func (r *WriteResult) wrote(report *writer.Report) {
 }
 
 func newWriteResult(env *Env, in string, p *writer.Plan) *WriteResult {
-	r := &WriteResult{Input: in, Output: p.Target, Family: string(p.Family), Replaced: p.Replaces, Files: len(p.Files), StateBytes: p.Bytes, Metadata: p.MetadataBytes, Lost: p.Lost, Remarks: p.Remarks}
+	r := &WriteResult{Input: in, Output: p.Target, Family: string(p.Family), Replaced: p.Replaces, Files: len(p.Files), StateBytes: p.Bytes, Metadata: p.MetadataBytes, Lost: p.Lost, Remarks: p.Remarks, ToFiles: p.ToFiles, ToFileBytes: p.ToFilesBytes}
+	if p.Recovers != "" {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("an interrupted run had left the snapshot that is replaced under %s", env.hide(ui.Quote(p.Recovers))))
+	}
 	for _, w := range p.Rewrites {
 		r.Rewrites = append(r.Rewrites, WriteRewrite{env.text(w.From), env.text(w.To)})
 	}
@@ -377,6 +382,9 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 		}
 		if r.Linked > 0 {
 			fmt.Fprintf(&b, ", %d of them hard links", r.Linked)
+		}
+		if r.ToFiles > 0 {
+			fmt.Fprintf(&b, "; %s of inline state moved into files (%s)", ui.Bytes(r.ToFileBytes), ui.Plural(int64(r.ToFiles), "handle"))
 		}
 	}
 	if r.Replaced {

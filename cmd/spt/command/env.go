@@ -13,6 +13,7 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
+	"github.com/savepoint-tools/spt/writer"
 	"github.com/spf13/cobra"
 )
 
@@ -69,7 +70,8 @@ func Main(ctx context.Context, args []string, env *Env) int {
 	if err == nil || brokenPipe(err) {
 		return exitOK
 	}
-	if ctx.Err() != nil {
+	var aside *writer.AsideError
+	if ctx.Err() != nil && !errors.As(err, &aside) { // that has to be told
 		err = context.Canceled
 	}
 	var flagErr *flagError

@@ -1,0 +1,216 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// This file gives the new folder its name, also where another has it.
+//
+// A folder that is replaced is exchanged with the new one in one step. Where the
+// system has no such call it is moved aside first, under storage.AsideName: a
+// run that is killed between the two renames leaves no target, and a name from
+// which reader.Open, reader.List and the next run tell what happened.
+
+// AsideError is a snapshot that was to be replaced and could not get its name
+// back.
+type AsideError struct {
+	Target, At string
+	Err        error
+}
+
+func (e *AsideError) Error() string {
+	return fmt.Sprintf("the snapshot that was to be replaced is under %s now: %v", quote(e.At), e.Err)
+}
+
+func (e *AsideError) Unwrap() error { return e.Err }
+
+// Hint says how to get it back.
+func (e *AsideError) Hint() string {
+	if errors.Is(e.Err, storage.ErrExist) {
+		return fmt.Sprintf("it is whole; look at it and at what is under %s, and keep the right one", quote(e.Target))
+	}
+	return fmt.Sprintf("it is whole: rename it back:  mv %s %s", quote(e.At), quote(e.Target))
+}
+
+// reveal gives the folder its name.
+func (w *flinkWrite) reveal(ctx context.Context) error {
+	if w.mover == nil {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p := w.plan
+	if p.Replaces {
+		if err := w.hold(ctx, p.name, false); err != nil && !errors.Is(err, storage.ErrNotExist) {
+			return err // under its other name it must be no leftover either
+		}
+	}
+	ctx = context.WithoutCancel(ctx) // from here on it is done or undone
+	if !p.Replaces {
+		return p.exists(w.mover.Move(ctx, w.folder, p.name))
+	}
+	if err := p.sameOld(ctx, p.name); err != nil {
+		return err
+	}
+	err := w.mover.Exchange(ctx, w.folder, p.name)
+	if errors.Is(err, storage.ErrUnsupported) {
+		return w.moveAside(ctx)
+	}
+	old := w.folder
+	if err == nil {
+		err = p.sameOld(ctx, old)
+	} else if p.sameOld(ctx, p.name) == nil {
+		return err // nothing was exchanged
+	}
+	if err != nil {
+		// What is under the temporary name now is not ours.
+		if back := w.mover.Exchange(ctx, old, p.name); back != nil && p.sameOld(ctx, p.name) != nil {
+			w.folder = ""
+			return errors.Join(err, &AsideError{p.name, old, back})
+		}
+		return err
+	}
+	w.folder = "" // it is the target: not to be undone
+	return w.removeOld(ctx, old)
+}
+
+// moveAside replaces in two steps.
+func (w *flinkWrite) moveAside(ctx context.Context) error {
+	p := w.plan
+	old := storage.AsideName(p.name)
+	err := w.mover.Move(ctx, p.name, old)
+	if err == nil {
+		err = p.sameOld(ctx, old)
+	}
+	if err == nil {
+		err = p.exists(w.mover.Move(ctx, w.folder, p.name))
+	}
+	if err != nil {
+		return errors.Join(err, w.putBack(ctx, old))
+	}
+	w.folder = ""
+	return w.removeOld(ctx, old)
+}
+
+// putBack gives the snapshot that was to be replaced its name again, unless it
+// has it: a rename that failed may have been done all the same.
+func (w *flinkWrite) putBack(ctx context.Context, old string) error {
+	err := w.mover.Move(ctx, old, w.plan.name)
+	if errors.Is(err, storage.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return &AsideError{w.plan.name, old, err}
+	}
+	return nil
+}
+
+// removeOld removes the snapshot that was replaced: its files, _metadata first so
+// that the rest is never taken for a snapshot, and nothing else.
+func (w *flinkWrite) removeOld(ctx context.Context, old string) error {
+	p := w.plan
+	const done = "the new snapshot is in place, the old one could not be removed: %w"
+	if err := p.store.Delete(ctx, route.Join(old, reader.MetadataName)); err != nil {
+		return fmt.Errorf(done, err)
+	}
+	var names []string
+	for name := range p.old {
+		names = append(names, route.Join(old, name))
+	}
+	slices.Sort(names)
+	if err := p.store.Delete(ctx, names...); err != nil {
+		return fmt.Errorf(done, err)
+	}
+	err := w.remover.RemoveEmpty(ctx, old)
+	if err == nil || errors.Is(err, storage.ErrNotExist) {
+		return nil
+	}
+	// Something came into it in the last moment. It must not stay under a name
+	// that is safe to delete.
+	kept := p.name + ".kept-" + strings.TrimPrefix(storage.TempName(""), storage.TempPrefix)
+	kept = strings.TrimSuffix(kept, "-")
+	if merr := w.mover.Move(ctx, old, kept); merr != nil {
+		return fmt.Errorf(done, errors.Join(err, merr))
+	}
+	return fmt.Errorf("the new snapshot is in place; what others wrote into the old one meanwhile is in %s: %w", quote(kept), err)
+}
+
+// look notes what the snapshot that is to be replaced consists of, and refuses a
+// folder that holds anything else: replacing it would remove that.
+func (p *Plan) look(ctx context.Context, name string, old *reader.Snapshot) error {
+	named := map[string]bool{reader.MetadataName: true}
+	_ = old.EachStream(func(_ format.Place, st format.Stream) error {
+		if path, _, ok := format.Reference(st); ok {
+			named[path.String()[strings.LastIndexByte(path.String(), '/')+1:]] = true
+		}
+		return nil
+	})
+	p.old = map[string]storage.Version{}
+	for info, err := range p.store.List(ctx, name+"/", "/") {
+		if err != nil {
+			return err
+		}
+		file := strings.TrimPrefix(info.Name, name+"/")
+		if !named[file] {
+			return &TargetError{p.Target, fmt.Sprintf("it holds %s, which is not part of the snapshot there, so it is not replaced", quote(file)), "move that away, or write somewhere else"}
+		}
+		p.old[file] = info.Version
+	}
+	return nil
+}
+
+// sameOld makes sure that a folder still holds what look noted, and nothing else.
+func (p *Plan) sameOld(ctx context.Context, name string) error {
+	if notALink(ctx, p.store, name, p.Target) != nil {
+		return p.changed("it is a symbolic link now") // to files that could be the same
+	}
+	n := 0
+	for info, err := range p.store.List(ctx, name+"/", "/") {
+		if err != nil {
+			return err
+		}
+		file := strings.TrimPrefix(info.Name, name+"/")
+		switch version, known := p.old[file]; {
+		case !known:
+			return p.changed(quote(file) + " is in it now")
+		case version != info.Version:
+			return p.changed(quote(file) + " is another file now")
+		}
+		n++
+	}
+	switch {
+	case n == 0:
+		return p.changed("it is gone")
+	case n < len(p.old):
+		return p.changed("files of it are gone")
+	}
+	return nil
+}
+
+// asides finds the names under which an interrupted run left what has the
+// target's name.
+func (p *Plan) asides(ctx context.Context) ([]string, error) {
+	if _, ok := p.store.(storage.Mover); !ok {
+		return nil, nil
+	}
+	return reader.Asides(ctx, p.store, p.name)
+}
+
+// recover gives a snapshot that an interrupted run moved aside its name back, so
+// that it can be replaced like any other.
+func (p *Plan) recover(ctx context.Context) error {
+	if p.Recovers == "" {
+		return nil
+	}
+	return p.exists(p.store.(storage.Mover).Move(ctx, p.Recovers, p.name))
+}
