@@ -77,7 +77,7 @@ func (j *editJudge) edit(t *testing.T, change func(in format.View) (format.View,
 func (j *editJudge) write(t *testing.T, snap *reader.Snapshot, sp *format.Savepoint, o writer.Options) Snapshot {
 	t.Helper()
 	out, rewritten := standsFor(t, j.s)
-	seal(t, snap.View(sp), out, o)
+	seal(t, snap.With(sp), out, o)
 	return rewritten
 }
 

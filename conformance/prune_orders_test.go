@@ -85,7 +85,7 @@ func judgeOnce(t *testing.T, f *Flink, s Snapshot, lists [][]string) {
 				t.Fatalf("pruned %+v", r)
 			}
 			out, rewritten := standsFor(t, s)
-			seal(t, snap.View(sp.Savepoint), out, writer.Options{})
+			seal(t, snap.With(sp.Savepoint), out, writer.Options{})
 			others := func(o Operator, _ Subtask, _ string, state OperatorState) (OperatorState, bool) {
 				return state, o.ID != union.ID
 			}
@@ -129,7 +129,7 @@ func TestPruneAfterThreeParallelisms(t *testing.T) {
 				t.Errorf("%s: %+v", keep, r)
 			}
 			out, rewritten := standsFor(t, s)
-			seal(t, snap.View(sp.Savepoint), out, writer.Options{})
+			seal(t, snap.With(sp.Savepoint), out, writer.Options{})
 			for _, sub := range operatorNamed(t, Restore(t, f, rewritten, Choices{Parallelism: 6}), "union").Subtasks {
 				if got := slices.Sorted(slices.Values(sub.OperatorState["offsets"].Raw)); !slices.Equal(got, slices.Sorted(slices.Values(slices.Repeat(want, copies)))) {
 					t.Errorf("%s: subtask %d is handed %d elements, not each of %d %d times", keep, sub.Index, len(got), len(want), copies)

@@ -56,7 +56,7 @@ func judgePruned(t *testing.T, f *Flink, s Snapshot, keep transform.Keep, place 
 		t.Fatalf("pruned %+v", pruned)
 	}
 	out, rewritten := standsFor(t, s)
-	seal(t, snap.View(sp.Savepoint), out, writer.Options{})
+	seal(t, snap.With(sp.Savepoint), out, writer.Options{})
 	written := openedAt(t, out)
 	judgeModel(t, f, rewritten, written)
 

@@ -191,7 +191,7 @@ func (j *rescaleJudge) write(t *testing.T, plan *transform.RescalePlan) Snapshot
 		t.Fatal(err)
 	}
 	out, rewritten := standsFor(t, j.s)
-	seal(t, opened(t, j.s).View(sp.Savepoint), out, writer.Options{})
+	seal(t, opened(t, j.s).With(sp.Savepoint), out, writer.Options{})
 	judgeModel(t, j.f, rewritten, openedAt(t, out))
 	return rewritten
 }
@@ -439,7 +439,7 @@ func TestSeveralHandlesForOneSubtask(t *testing.T) {
 				j := &rescaleJudge{f: f, s: s, truth: mustTruth(t, s)}
 				snap := opened(t, s)
 				out, rewritten := standsFor(t, s)
-				seal(t, snap.View(inChangelogs(t, snap, j.plan(t, r.to, transform.StrategyFlink))), out, writer.Options{})
+				seal(t, snap.With(inChangelogs(t, snap, j.plan(t, r.to, transform.StrategyFlink))), out, writer.Options{})
 				for _, parallelism := range append([]int{r.to}, r.then...) {
 					j.complete(t, Restore(t, f, rewritten, Choices{Parallelism: parallelism}))
 				}

@@ -25,7 +25,7 @@ func opened(t *testing.T, s Snapshot) *reader.Snapshot {
 
 func openedAt(t *testing.T, path string, mapping ...reader.Mapping) *reader.Snapshot {
 	t.Helper()
-	snap, err := reader.Open(context.Background(), path, reader.Options{Stores: stores, Map: mapping})
+	snap, err := reader.Open(context.Background(), path, &reader.Options{Stores: stores, Map: mapping})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func standsFor(t *testing.T, s Snapshot) (out string, rewritten Snapshot) {
 func seal(t *testing.T, snap *reader.Snapshot, out string, o writer.Options) {
 	t.Helper()
 	o.Stores = stores
-	if _, err := writer.Seal(context.Background(), snap, out, o); err != nil {
+	if _, err := writer.Write(context.Background(), snap.View(), out, &o); err != nil {
 		t.Fatalf("seal %s: %v", out, err)
 	}
 }

@@ -55,7 +55,7 @@ func TestCombine(t *testing.T) {
 				t.Error("the others")
 			}
 			// Combined once more, b's streams stay b's.
-			again, from, err := reader.Combine(ctx, a, both.View(&format.Savepoint{Operators: model(list(theirs, 0)).Operators}))
+			again, from, err := reader.Combine(ctx, a, both.With(&format.Savepoint{Operators: model(list(theirs, 0)).Operators}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestCombineNoticesChanges(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "_metadata")); err != nil {
 		t.Fatal(err)
 	}
-	if err := both.View(both.Savepoint).Unchanged(ctx); !errors.Is(err, format.ErrChanged) {
+	if err := both.With(both.Savepoint).Unchanged(ctx); !errors.Is(err, format.ErrChanged) {
 		t.Errorf("%v", err)
 	}
 }

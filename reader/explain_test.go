@@ -118,7 +118,7 @@ func TestMistakes(t *testing.T) {
 				}
 			}
 			fill := func(s string) string { return strings.ReplaceAll(s, "{}", dir) }
-			_, err := reader.Open(ctx, fill(tt.open), options())
+			_, err := reader.Open(ctx, fill(tt.open), new(options()))
 			is(t, err, fill(tt.message), fill(tt.hint), tt.kinds...)
 		})
 	}
@@ -132,7 +132,7 @@ func TestNewestCandidate(t *testing.T) {
 	if err := os.Chtimes(dir+"/chk-10/_metadata", old, old); err != nil {
 		t.Fatal(err)
 	}
-	_, err := reader.Open(ctx, dir, options())
+	_, err := reader.Open(ctx, dir, new(options()))
 	is(t, err, "", "the newest complete one is chk-9", format.ErrCorrupt)
 }
 
@@ -144,7 +144,7 @@ func TestCutAtEveryOffset(t *testing.T) {
 		dir := t.TempDir()
 		for cut := range len(whole) {
 			put(t, dir+"/"+name, string(whole[:cut]))
-			_, err := reader.Open(ctx, dir+"/"+name, options())
+			_, err := reader.Open(ctx, dir+"/"+name, new(options()))
 			if !errors.Is(err, format.ErrTruncated) || reader.Hint(err) == "" || !strings.Contains(err.Error(), name) {
 				t.Fatalf("%s cut at %d of %d: %v (%s)", name, cut, len(whole), err, reader.Hint(err))
 			}
@@ -171,7 +171,7 @@ func TestTextModeMetadata(t *testing.T) {
 			}
 			seen++
 			store := inMemory(t, map[string]string{"sp/_metadata": string(spoiled)})
-			_, err := reader.Open(ctx, "mem://sp", options("mem", store))
+			_, err := reader.Open(ctx, "mem://sp", new(options("mem", store)))
 			if err == nil {
 				continue // nothing but state was hit: it has the same length only by accident
 			}
@@ -199,7 +199,7 @@ func TestTroubleOfTheStore(t *testing.T) {
 				}
 				return nil
 			}}
-			_, err := reader.Open(ctx, "mem://other", options("mem", h))
+			_, err := reader.Open(ctx, "mem://other", new(options("mem", h)))
 			if when == "read" && !errors.Is(err, cause) {
 				t.Errorf("%v at %s: %v", cause, when, err)
 			}

@@ -90,9 +90,26 @@ func (s *Snapshot) Files(ctx context.Context, files []summary.File) ([]FileState
 	return all, nil
 }
 
-// View is the same snapshot with another model on top of its streams: what a
-// transform gives.
-func (s *Snapshot) View(sp *format.Savepoint) *Snapshot {
+// View returns the snapshot's savepoint and access to its bytes.
+func (s *Snapshot) View() format.View {
+	return format.View{Savepoint: s.Savepoint, Source: s.src, Codecs: s}
+}
+
+// Of returns the snapshot that a View came from, with the savepoint that the View
+// has now. It reports false for a View that package reader did not open.
+func Of(v format.View) (*Snapshot, bool) {
+	s, ok := v.Codecs.(*Snapshot)
+	if !ok || v.Source != format.Source(s.src) {
+		return nil, false
+	}
+	if v.Savepoint == s.Savepoint {
+		return s, true
+	}
+	return s.With(v.Savepoint), true
+}
+
+// With returns the same snapshot with another savepoint, whose streams it reads.
+func (s *Snapshot) With(sp *format.Savepoint) *Snapshot {
 	c := *s
 	c.Savepoint = sp
 	c.mapping = nil // the base closes it

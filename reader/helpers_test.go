@@ -39,7 +39,7 @@ func options(schemes ...any) reader.Options {
 
 func open(t testing.TB, location string, o reader.Options) *reader.Snapshot {
 	t.Helper()
-	snap, err := reader.Open(ctx, location, o)
+	snap, err := reader.Open(ctx, location, &o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,6 +61,7 @@ type ListOptions struct {
 // savepoint-… folders without, .spt files, and leftovers of interrupted
 // writers. Newest first. It opens each description, and no state.
 func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
+	o.Options = o.Options.orDefault()
 	if o.Depth == 0 {
 		o.Depth = 8
 	}
@@ -201,7 +202,7 @@ func (w *lister) finish() ([]Entry, error) {
 // open fills in what the description says. Only a context that is over is an
 // error.
 func (e *Entry) open(ctx context.Context, o Options) error {
-	snap, err := Open(ctx, e.Path, o)
+	snap, err := open(ctx, e.Path, o)
 	if err != nil {
 		e.fail(err)
 		return ctx.Err()

@@ -11,6 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
@@ -22,7 +23,7 @@ const Extension = ".spt"
 
 // Options for Open.
 type Options struct {
-	Stores storage.Resolver // required
+	Stores storage.Resolver // nil: local files
 	Limits format.Limits
 	// Map says where absolute references are to be looked for: longest prefix
 	// first.
@@ -39,6 +40,18 @@ type Options struct {
 	Follow []string
 	// Path is the folders in which a bare name is looked for.
 	Path []string
+}
+
+// orDefault returns the options, with local files where there are no stores.
+func (o *Options) orDefault() Options {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	if c.Stores == nil {
+		c.Stores = route.New(local.New())
+	}
+	return c
 }
 
 // Mapping replaces the place Old, with which references begin, by New: see
@@ -75,10 +88,14 @@ type Snapshot struct {
 	others    []*Snapshot       // whose streams may be in the model too, see Combine
 }
 
-// Open opens a snapshot. Errors say what was found instead, and match
+// Open opens a snapshot; without options, from local files. Errors say what was found instead, and match
 // format.ErrCorrupt, format.ErrUnsupported or a storage error; Hint gives what
 // to do.
-func Open(ctx context.Context, location string, o Options) (*Snapshot, error) {
+func Open(ctx context.Context, location string, o *Options) (*Snapshot, error) {
+	return open(ctx, location, o.orDefault())
+}
+
+func open(ctx context.Context, location string, o Options) (*Snapshot, error) {
 	f, err := find(ctx, location, o)
 	if err != nil {
 		return nil, err
@@ -89,7 +106,8 @@ func Open(ctx context.Context, location string, o Options) (*Snapshot, error) {
 // Salvage opens what can be read of a damaged _metadata. The snapshot holds
 // what stands before the damage, which is returned as damage; err is for what
 // could not be opened at all.
-func Salvage(ctx context.Context, location string, o Options) (snap *Snapshot, damage, err error) {
+func Salvage(ctx context.Context, location string, opts *Options) (snap *Snapshot, damage, err error) {
+	o := opts.orDefault()
 	f, err := find(ctx, location, o)
 	if err != nil {
 		return nil, nil, err

@@ -112,7 +112,7 @@ func TestBareNameHereFirst(t *testing.T) {
 		}
 	}
 	// A name with a folder in it is no bare name.
-	if _, err := reader.Open(ctx, "./y", o); !errors.Is(err, storage.ErrNotExist) {
+	if _, err := reader.Open(ctx, "./y", &o); !errors.Is(err, storage.ErrNotExist) {
 		t.Errorf("./y: %v", err)
 	}
 }
@@ -220,7 +220,7 @@ func TestRequestBudgets(t *testing.T) {
 		t.Errorf("%v, want at most one read, for offsets", n)
 	}
 	n = counted("not there", func() {
-		if _, err := reader.Open(ctx, "mem://none", o); !errors.Is(err, storage.ErrNotExist) {
+		if _, err := reader.Open(ctx, "mem://none", &o); !errors.Is(err, storage.ErrNotExist) {
 			t.Error(err)
 		}
 	})
@@ -238,7 +238,7 @@ func TestSalvage(t *testing.T) {
 	var most int
 	for cut := range len(whole) {
 		put(t, name, string(whole[:cut]))
-		snap, damage, err := reader.Salvage(ctx, dir, options())
+		snap, damage, err := reader.Salvage(ctx, dir, new(options()))
 		if err != nil {
 			if !errors.Is(err, format.ErrTruncated) || snap != nil {
 				t.Fatalf("cut at %d: %v", cut, err)
@@ -263,16 +263,16 @@ func TestSalvage(t *testing.T) {
 		t.Errorf("at most %d subtasks were salvaged", most)
 	}
 	put(t, name, string(whole))
-	if snap, damage, err := reader.Salvage(ctx, dir, options()); err != nil || damage != nil || len(snap.Operators[0].Subtasks) != 2 {
+	if snap, damage, err := reader.Salvage(ctx, dir, new(options())); err != nil || damage != nil || len(snap.Operators[0].Subtasks) != 2 {
 		t.Errorf("%v, %v", damage, err)
 	}
 	put(t, name, "")
-	if _, _, err := reader.Salvage(ctx, dir, options()); !errors.Is(err, format.ErrTruncated) {
+	if _, _, err := reader.Salvage(ctx, dir, new(options())); !errors.Is(err, format.ErrTruncated) {
 		t.Error(err)
 	}
 	// An .spt has its description at the end: nothing to salvage.
 	put(t, dir+"/x.spt", string(pack(t, sp))[:100])
-	if _, _, err := reader.Salvage(ctx, dir+"/x.spt", options()); !errors.Is(err, format.ErrTruncated) {
+	if _, _, err := reader.Salvage(ctx, dir+"/x.spt", new(options())); !errors.Is(err, format.ErrTruncated) {
 		t.Error(err)
 	}
 }
@@ -365,7 +365,7 @@ func TestReplacedBetweenReads(t *testing.T) {
 			once = op == "read"
 			return nil
 		}}
-		if _, err := reader.Open(ctx, "mem://sp", options("mem", h)); !errors.Is(err, format.ErrChanged) {
+		if _, err := reader.Open(ctx, "mem://sp", new(options("mem", h))); !errors.Is(err, format.ErrChanged) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -400,16 +400,16 @@ func TestView(t *testing.T) {
 	snap := open(t, dir, options())
 	c := *snap.Savepoint
 	c.ID = 99
-	view := snap.View(&c)
+	view := snap.With(&c)
 	if view.ID != 99 || snap.ID != 7 || content(t, view, view.Operators[0].Subtasks[0].Managed.Data) != "hello" {
 		t.Errorf("id %d", view.ID)
 	}
 }
 
 func TestOptionsAreRequiredOfStores(t *testing.T) {
-	_, err := reader.Open(ctx, "gs://bucket/sp", options("mem", mem.New()))
+	_, err := reader.Open(ctx, "gs://bucket/sp", new(options("mem", mem.New())))
 	is(t, err, `no storage for scheme "gs"`, "copy it to a local folder", storage.ErrUnsupported)
-	_, err = reader.Open(ctx, "", options())
+	_, err = reader.Open(ctx, "", new(options()))
 	is(t, err, "no snapshot named", "give the folder", format.ErrMissing)
 }
 

@@ -39,7 +39,7 @@ func TestTruncatedWhileMapped(t *testing.T) {
 }
 
 func useWhileCut(t *testing.T, dir string) {
-	snap, err := reader.Open(ctx, dir, options())
+	snap, err := reader.Open(ctx, dir, new(options()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestVerifyCorpus(t *testing.T) {
 	var streams, files, absolute int
 	var read, elements int64
 	for _, dir := range testenv.Snapshots(t) {
-		snap, err := reader.Open(ctx, dir, options())
+		snap, err := reader.Open(ctx, dir, new(options()))
 		if err != nil {
 			t.Errorf("%s: %v", dir, err)
 			continue
@@ -198,7 +198,7 @@ func TestFindings(t *testing.T) {
 			t.Fatal("no properties object")
 		}
 		p[i] = 'K'
-		snap, err := reader.Open(ctx, write(t, map[string]string{"_metadata": string(p)}), options())
+		snap, err := reader.Open(ctx, write(t, map[string]string{"_metadata": string(p)}), new(options()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -198,7 +198,7 @@ func handleAt(op *format.Operator, index int32, raw bool) *format.OperatorHandle
 }
 
 // handed is the elements that the plan gives a subtask.
-func handed(t *testing.T, in Input, op *format.Operator, st *StatePlan, sub int) (all []string) {
+func handed(t *testing.T, in format.View, op *format.Operator, st *StatePlan, sub int) (all []string) {
 	t.Helper()
 	for _, src := range st.Subtasks[sub].Sources {
 		all = append(all, elements(t, in, handleAt(op, src.Old, st.Raw), st.Name)[src.First:src.First+src.Count]...)
@@ -413,15 +413,12 @@ func groupsOfAll(t *testing.T, snap *reader.Snapshot, exact bool) map[string][]b
 func TestApplyNative(t *testing.T) {
 	stores := place()
 	const max, p = 16, 3
-	b, err := writer.NewBuilder(t.Context(), "mem://in.spt", writer.BuilderOptions{Stores: stores})
+	b, err := writer.NewBuilder(t.Context(), "mem://in.spt", &writer.BuilderOptions{Stores: stores})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	op, err := b.Operator("orders", p, max)
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := b.Operator("orders", p, max)
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -430,21 +427,16 @@ func TestApplyNative(t *testing.T) {
 	}
 	entries := map[string]int{}
 	for i := range int32(p) {
-		sub, err := op.Subtask(i)
-		check(err)
-		list, err := sub.List("list")
-		check(err)
+		sub := op.Subtask(i)
+		list := sub.List("list")
 		for k := range 5 + i {
 			check(list.Add(fmt.Sprintf("l%d-%d", i, k)))
 		}
-		union, err := sub.Union("union")
-		check(err)
+		union := sub.Union("union")
 		check(union.Add(fmt.Sprintf("u%d", i), "same"))
-		m, err := sub.Broadcast("rules")
-		check(err)
+		m := sub.Broadcast("rules")
 		check(m.Put("owner", i))
-		keyed, err := sub.Keyed(native.KeyedState{Name: "sum", Kind: native.KindValue}, native.KeyedState{Name: "tags", Kind: native.KindList})
-		check(err)
+		keyed := sub.Keyed(native.KeyedState{Name: "sum", Kind: native.KindValue}, native.KeyedState{Name: "tags", Kind: native.KindList})
 		for k := range 40 {
 			key := fmt.Sprintf("key-%d", k)
 			if owner, err := op.SubtaskOf(key); err != nil || owner != i {

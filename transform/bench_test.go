@@ -79,7 +79,7 @@ func BenchmarkPrune(b *testing.B) {
 					if err != nil || all[0].Kept != benchElements {
 						b.Fatal(all, err)
 					}
-					if _, err := writer.Seal(b.Context(), snap.View(sp.Savepoint), filepath.Join(dir, target), writer.Options{Stores: stores, Overwrite: true}); err != nil {
+					if _, err := writer.Write(b.Context(), sp, filepath.Join(dir, target), &writer.Options{Stores: stores, Overwrite: true}); err != nil {
 						b.Fatal(err)
 					}
 				}

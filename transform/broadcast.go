@@ -28,7 +28,7 @@ type BroadcastVersion struct {
 // chooses. A restore gives a subtask one copy: where they differ, it
 // depends on the parallelism which are read at all. Equal copies need no
 // pruning: an .spt file stores them once. One map at a time is in memory.
-func DiagnoseBroadcasts(ctx context.Context, in Input, o UnionOptions) ([]*BroadcastReport, error) {
+func DiagnoseBroadcasts(ctx context.Context, in format.View, o UnionOptions) ([]*BroadcastReport, error) {
 	chosen, err := o.Operators.Set(in.Savepoint)
 	if err != nil {
 		return nil, err

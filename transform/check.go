@@ -83,7 +83,7 @@ func (r *CheckReport) Sort() { finding.Sort(r.Findings) }
 // of its streams, which describe the states in them, and the elements of union
 // state: of up to 64 MiB, and of more where their lengths look as if it had been
 // multiplied; no entry of keyed state.
-func Check(ctx context.Context, in Input, o CheckOptions) (*CheckReport, error) {
+func Check(ctx context.Context, in format.View, o CheckOptions) (*CheckReport, error) {
 	c := &checker{in: in, o: o, report: &CheckReport{}, described: map[*format.Operator]*described{}}
 	if o.Like != nil && (o.Job == nil || !o.Job.Whole) {
 		c.o.Job = o.Like.job()
@@ -122,7 +122,7 @@ func Check(ctx context.Context, in Input, o CheckOptions) (*CheckReport, error) 
 }
 
 type checker struct {
-	in     Input
+	in     format.View
 	o      CheckOptions
 	report *CheckReport
 	taken  map[*format.Operator]bool

@@ -84,7 +84,7 @@ func TestCheckFindings(t *testing.T) {
 		h.Codec = format.CodecRaw
 		return h
 	}
-	nativeSavepoint := func(in *Input) {
+	nativeSavepoint := func(in *format.View) {
 		in.Kind = format.SnapshotKind{Type: format.TypeSavepoint, Format: format.FormatNative}
 	}
 	flink := func(major, minor int) CheckOptions {
@@ -93,7 +93,7 @@ func TestCheckFindings(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		ops    []*format.Operator
-		change func(*Input)
+		change func(*format.View)
 		o      CheckOptions
 		want   []string
 	}{
@@ -545,7 +545,7 @@ func TestCheckKnown(t *testing.T) {
 		if err != nil || d.Name() != "_metadata" {
 			return err
 		}
-		snap, err := reader.Open(t.Context(), filepath.Dir(path), reader.Options{Stores: place()})
+		snap, err := reader.Open(t.Context(), filepath.Dir(path), &reader.Options{Stores: place()})
 		if errors.Is(err, format.ErrUnsupported) { // of Flink 1.1 and 1.2
 			unsupported++
 			return nil

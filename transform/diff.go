@@ -191,17 +191,17 @@ func (s *StateDiff) Bytes() (old, now int64) {
 // parts that differ are counted. Counting takes 100 MiB of memory at most; what
 // does not fit is written to temporary files, 40 bytes for each distinct element.
 // Keyed state is compared by bytes, and its entries are not looked at.
-func DiffSavepoints(ctx context.Context, a, b Input, o DiffOptions) (*Diff, error) {
+func DiffSavepoints(ctx context.Context, a, b format.View, o DiffOptions) (*Diff, error) {
 	return newDiffer(ctx, a, b, o).run()
 }
 
-func newDiffer(ctx context.Context, a, b Input, o DiffOptions) *differ {
+func newDiffer(ctx context.Context, a, b format.View, o DiffOptions) *differ {
 	return &differ{ctx: ctx, a: a, b: b, o: o, hash: tally.NewHasher(), memory: 80 << 20, exact: maxExact, out: &Diff{}}
 }
 
 type differ struct {
 	ctx         context.Context
-	a, b        Input
+	a, b        format.View
 	o           DiffOptions
 	hash        tally.Hasher
 	memory      int64 // of the tables that count elements
@@ -224,7 +224,7 @@ func (d *differ) progress(n int64) {
 
 func (d *differ) run() (*Diff, error) {
 	var ops [2][]opFigures
-	for i, in := range []Input{d.a, d.b} {
+	for i, in := range []format.View{d.a, d.b} {
 		s, all, err := figures(d.ctx, in)
 		if err != nil {
 			return nil, format.InFile(err, in.Location)
@@ -267,7 +267,7 @@ type opFigures struct {
 
 // figures sums a savepoint up as if it stood in the container it came from, so
 // that an .spt and what it was made from give the same.
-func figures(ctx context.Context, in Input) (*summary.Summary, []opFigures, error) {
+func figures(ctx context.Context, in format.View) (*summary.Summary, []opFigures, error) {
 	sp, err := in.MapStreams(func(_ format.Place, s format.Stream) (format.Stream, error) { return writtenAs(s), nil })
 	if err != nil {
 		return nil, nil, err
@@ -573,7 +573,7 @@ func (d *differ) types(o *OperatorDiff, st *StateDiff) error {
 
 // envelopes are the descriptions of a state by the form of their streams, those
 // of its first handle in each form.
-func (d *differ) envelopes(in Input, op *format.Operator, st *summary.State) (map[format.Wire]string, error) {
+func (d *differ) envelopes(in format.View, op *format.Operator, st *summary.State) (map[format.Wire]string, error) {
 	all := map[format.Wire]string{}
 	raw := st.Kind == summary.Raw
 	for _, sub := range op.Subtasks {

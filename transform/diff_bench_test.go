@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/sptest"
 )
 
 // unionFile writes a _metadata of union state and opens it.
-func unionFile(t testing.TB, o sptest.UnionOptions) Input {
+func unionFile(t testing.TB, o sptest.UnionOptions) format.View {
 	t.Helper()
 	dir := t.TempDir()
 	f, err := os.Create(filepath.Join(dir, "_metadata"))
@@ -79,7 +80,7 @@ func BenchmarkDiffElements(b *testing.B) {
 	all := unionFile(b, other)
 	for _, tt := range []struct {
 		name string
-		b    Input
+		b    format.View
 	}{{"same", x}, {"few", few}, {"all", all}} {
 		b.Run(tt.name, func(b *testing.B) {
 			b.SetBytes(2 * o.Size())

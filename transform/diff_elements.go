@@ -54,7 +54,7 @@ type ElementChange struct {
 }
 
 // Value reads the element from the savepoint whose handle it names.
-func (c ElementChange) Value(ctx context.Context, in Input) (p []byte, err error) {
+func (c ElementChange) Value(ctx context.Context, in format.View) (p []byte, err error) {
 	codec, err := in.Codec(c.Handle.Codec)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ type EntryChange struct {
 
 // elementSide is a state in one of the savepoints.
 type elementSide struct {
-	in    Input
+	in    format.View
 	parts []elementPart
 	total int64
 }
@@ -108,7 +108,7 @@ type elementPart struct {
 	subtask int32
 }
 
-func newElementSide(in Input, op *format.Operator, st *summary.State) *elementSide {
+func newElementSide(in format.View, op *format.Operator, st *summary.State) *elementSide {
 	s := &elementSide{in: in}
 	subs := slices.Clone(op.Subtasks)
 	slices.SortStableFunc(subs, func(a, b *format.Subtask) int { return cmp.Compare(a.Index, b.Index) })

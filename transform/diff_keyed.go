@@ -40,7 +40,7 @@ type KeyedDiff struct {
 
 // keyedSide is the keyed state of an operator, taken apart.
 type keyedSide struct {
-	in      Input
+	in      format.View
 	groups  map[int32][]rangeOf // one, unless handles hold parts of a group
 	headers []rangeOf
 	files   []rangeOf
@@ -125,7 +125,7 @@ func counted(pairs ...any) string {
 	return strings.Join(parts, ", ")
 }
 
-func (d *differ) keyedSide(in Input, op *format.Operator, raw bool) (*keyedSide, error) {
+func (d *differ) keyedSide(in format.View, op *format.Operator, raw bool) (*keyedSide, error) {
 	s := &keyedSide{in: in, groups: map[int32][]rangeOf{}, owner: map[int32]int32{}}
 	for _, sub := range op.Subtasks {
 		h := sub.ManagedKeyed
@@ -288,7 +288,7 @@ func sameGroup(ra, rb *window, old, now []rangeOf) (bool, error) {
 // window reads a stream forward, in pieces that are worth a request.
 type window struct {
 	d   *differ
-	in  Input
+	in  format.View
 	s   format.Stream
 	off int64
 	buf []byte
@@ -342,7 +342,7 @@ func sameRange(ra, rb *window, x, y rangeOf) (bool, error) {
 }
 
 // size is how long a stream really is.
-func (d *differ) size(in Input, s format.Stream) (int64, error) {
+func (d *differ) size(in format.View, s format.Stream) (int64, error) {
 	if z, ok := in.Source.(format.Sizer); ok {
 		n, err := z.SizeOf(d.ctx, s)
 		return n, format.InFile(err, in.Location)
@@ -416,7 +416,7 @@ func notHere(err error) bool {
 }
 
 // placeOf is where a stream's bytes lie, "" where there is no telling.
-func (d *differ) placeOf(in Input, s format.Stream) (string, error) {
+func (d *differ) placeOf(in format.View, s format.Stream) (string, error) {
 	l, ok := in.Source.(format.Locator)
 	if !ok {
 		return "", nil
@@ -448,7 +448,7 @@ type fileContent struct {
 }
 
 // contentOf reads a range.
-func (d *differ) contentOf(in Input, r rangeOf) (fileContent, error) {
+func (d *differ) contentOf(in format.View, r rangeOf) (fileContent, error) {
 	h := d.hash.Pieces()
 	w := &window{d: d, in: in}
 	for i := int64(0); i < r.n; {
@@ -463,7 +463,7 @@ func (d *differ) contentOf(in Input, r rangeOf) (fileContent, error) {
 }
 
 // contents is the set of what ranges hold.
-func (d *differ) contents(in Input, all []rangeOf) (map[fileContent]bool, error) {
+func (d *differ) contents(in format.View, all []rangeOf) (map[fileContent]bool, error) {
 	set := map[fileContent]bool{}
 	for _, r := range all {
 		c, err := d.contentOf(in, r)
@@ -585,7 +585,7 @@ func (d *differ) legacy(o *OperatorDiff, st *StateDiff) error {
 	if d.o.Ignore[DiffLegacy] {
 		return nil
 	}
-	of := func(in Input, op *format.Operator) (map[fileContent]bool, error) {
+	of := func(in format.View, op *format.Operator) (map[fileContent]bool, error) {
 		var all []rangeOf
 		for _, sub := range op.Subtasks {
 			for _, s := range sub.Legacy {
@@ -649,7 +649,7 @@ type inFlightOf struct {
 	data     fileContent
 }
 
-func (d *differ) channels(in Input, op *format.Operator) (map[inFlightOf]bool, error) {
+func (d *differ) channels(in format.View, op *format.Operator) (map[inFlightOf]bool, error) {
 	set := map[inFlightOf]bool{}
 	known := map[format.StreamKey]fileContent{} // handles share streams
 	for _, sub := range op.Subtasks {

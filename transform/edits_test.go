@@ -45,7 +45,7 @@ func eachManaged(sp *format.Savepoint, f func(op *format.Operator, sub *format.S
 
 // holdings is what every state of every managed handle holds: list and union
 // states by element, broadcast states as their map.
-func holdings(t testing.TB, in Input) map[string][]string {
+func holdings(t testing.TB, in format.View) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
 	eachManaged(in.Savepoint, func(op *format.Operator, sub *format.Subtask) {
@@ -58,7 +58,7 @@ func holdings(t testing.TB, in Input) map[string][]string {
 }
 
 // streams is the bytes of every managed stream.
-func streams(t testing.TB, in Input) map[string]string {
+func streams(t testing.TB, in format.View) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	eachManaged(in.Savepoint, func(op *format.Operator, sub *format.Subtask) {
@@ -81,7 +81,7 @@ func sameHoldings(t *testing.T, what string, want, got map[string][]string) {
 
 // eachKnown runs f on every known snapshot, and checks that its model is as it
 // was afterwards.
-func eachKnown(t *testing.T, f func(t *testing.T, k knownSnapshot, in Input)) {
+func eachKnown(t *testing.T, f func(t *testing.T, k knownSnapshot, in format.View)) {
 	t.Helper()
 	n := 0
 	for _, k := range knownSnapshots(t) {
@@ -101,7 +101,7 @@ func eachKnown(t *testing.T, f func(t *testing.T, k knownSnapshot, in Input)) {
 func TestRenameOperatorsCorpus(t *testing.T) {
 	operators, files := 0, 0
 	for _, dir := range testenv.Snapshots(t) {
-		snap, err := reader.Open(t.Context(), dir, reader.Options{Stores: place()})
+		snap, err := reader.Open(t.Context(), dir, &reader.Options{Stores: place()})
 		if err != nil {
 			continue // other tests judge these
 		}
@@ -210,7 +210,7 @@ func TestRenameOperators(t *testing.T) {
 // back, streams are what they were, byte for byte.
 func TestRenameStatesKnown(t *testing.T) {
 	n := 0
-	eachKnown(t, func(t *testing.T, k knownSnapshot, in Input) {
+	eachKnown(t, func(t *testing.T, k knownSnapshot, in format.View) {
 		there, back := map[string]string{}, map[string]string{}
 		eachManaged(in.Savepoint, func(_ *format.Operator, sub *format.Subtask) {
 			for _, st := range sub.Managed.States {
@@ -286,7 +286,7 @@ func TestRenameStates(t *testing.T) {
 // all others hold what they held.
 func TestDropKnown(t *testing.T) {
 	n := 0
-	eachKnown(t, func(t *testing.T, k knownSnapshot, in Input) {
+	eachKnown(t, func(t *testing.T, k knownSnapshot, in format.View) {
 		names := map[string]bool{}
 		eachManaged(in.Savepoint, func(_ *format.Operator, sub *format.Subtask) {
 			for _, st := range sub.Managed.States {
@@ -329,7 +329,7 @@ func TestDropKnown(t *testing.T) {
 func TestDropParts(t *testing.T) {
 	var operators, coordinators, channels, empty int
 	for _, dir := range testenv.Snapshots(t) {
-		snap, err := reader.Open(t.Context(), dir, reader.Options{Stores: place()})
+		snap, err := reader.Open(t.Context(), dir, &reader.Options{Stores: place()})
 		if err != nil {
 			continue
 		}
@@ -440,7 +440,7 @@ func relocated(t *testing.T, v format.View, prefixes []Prefix) (format.View, *Re
 func TestRelocateCorpus(t *testing.T) {
 	moved, inline := 0, 0
 	for _, dir := range testenv.Snapshots(t) {
-		snap, err := reader.Open(t.Context(), dir, reader.Options{Stores: place()})
+		snap, err := reader.Open(t.Context(), dir, &reader.Options{Stores: place()})
 		if err != nil {
 			continue
 		}
@@ -544,7 +544,7 @@ func TestRelocate(t *testing.T) {
 // states, elements stay; back again gives the same streams.
 func TestSetModeKnown(t *testing.T) {
 	n := 0
-	eachKnown(t, func(t *testing.T, k knownSnapshot, in Input) {
+	eachKnown(t, func(t *testing.T, k knownSnapshot, in format.View) {
 		for _, mode := range []format.Mode{format.ModeList, format.ModeUnion} {
 			other := format.ModeList + format.ModeUnion - mode
 			names := map[string]bool{}
@@ -691,7 +691,7 @@ func TestSetIDAndMaxParallelism(t *testing.T) {
 func keepIf(keep func(FilterElement) (bool, error)) FilterOptions { return FilterOptions{Keep: keep} }
 
 // entriesIn takes the maps of an input apart.
-func entriesIn(in Input) func(context.Context, *format.OperatorHandle, int) (func([]byte) ([]format.Entry, error), error) {
+func entriesIn(in format.View) func(context.Context, *format.OperatorHandle, int) (func([]byte) ([]format.Entry, error), error) {
 	return func(ctx context.Context, h *format.OperatorHandle, state int) (func([]byte) ([]format.Entry, error), error) {
 		codec, err := in.Codec(h.Codec)
 		if err != nil {
@@ -744,7 +744,7 @@ func firstEntries(t *testing.T, key, m string) (cut string, n int64) {
 // stay; handles that lose nothing are shared.
 func TestFilterKnown(t *testing.T) {
 	var kept, dropped, entries int64
-	eachKnown(t, func(t *testing.T, k knownSnapshot, in Input) {
+	eachKnown(t, func(t *testing.T, k knownSnapshot, in format.View) {
 		o := FilterOptions{Entries: entriesIn(in), Keep: func(e FilterElement) (bool, error) { return e.Index%2 == 0, nil }}
 		sp, all, err := Filter(t.Context(), in, o)
 		if err != nil {
@@ -840,7 +840,7 @@ func TestFilter(t *testing.T) {
 // version 5, elements stay; compressed ones are refused; others are shared.
 func TestOperatorStateForKnown(t *testing.T) {
 	rebuilt, refused := 0, 0
-	eachKnown(t, func(t *testing.T, k knownSnapshot, in Input) {
+	eachKnown(t, func(t *testing.T, k knownSnapshot, in format.View) {
 		if sp, n, err := OperatorStateFor(t.Context(), in, assign.Release{Major: 1, Minor: 18}); sp.Savepoint != in.Savepoint || n != 0 || err != nil {
 			t.Errorf("%s: 1.18 changes %d, %v", k.name, n, err)
 		}

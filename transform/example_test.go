@@ -68,7 +68,7 @@ func ExamplePlanRescale() {
 	if err != nil {
 		log.Fatal(err) // it cannot be written, and says why
 	}
-	if _, err := writer.Seal(ctx, snap.View(sp.Savepoint), "out.spt", writer.Options{Stores: stores}); err != nil {
+	if _, err := writer.Write(ctx, sp, "out.spt", &writer.Options{Stores: stores}); err != nil {
 		log.Fatal(err)
 	}
 	out := open(ctx, stores, "out.spt")
@@ -113,27 +113,14 @@ func ExamplePruneUnion() {
 
 // seal writes in.spt: a union state of three offsets in every subtask.
 func seal(ctx context.Context, stores *route.Router, subtasks int32) {
-	b, err := writer.NewBuilder(ctx, "in.spt", writer.BuilderOptions{Stores: stores})
+	b, err := writer.NewBuilder(ctx, "in.spt", &writer.BuilderOptions{Stores: stores})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer b.Close()
-	op, err := b.Operator("reader", subtasks, 128)
-	if err != nil {
-		log.Fatal(err)
-	}
+	op := b.Operator("reader", subtasks, 128)
 	for i := range subtasks {
-		sub, err := op.Subtask(i)
-		if err != nil {
-			log.Fatal(err)
-		}
-		offsets, err := sub.Union("offsets")
-		if err != nil {
-			log.Fatal(err)
-		}
-		if err := offsets.Add("topic-0", "topic-1", "topic-2"); err != nil {
-			log.Fatal(err)
-		}
+		op.Subtask(i).Union("offsets").Add("topic-0", "topic-1", "topic-2")
 	}
 	if _, err := b.Seal(ctx); err != nil {
 		log.Fatal(err)
@@ -141,7 +128,7 @@ func seal(ctx context.Context, stores *route.Router, subtasks int32) {
 }
 
 func open(ctx context.Context, stores *route.Router, location string) *reader.Snapshot {
-	snap, err := reader.Open(ctx, location, reader.Options{Stores: stores})
+	snap, err := reader.Open(ctx, location, &reader.Options{Stores: stores})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 }
 
 type filter struct {
-	in    Input
+	in    format.View
 	o     FilterOptions
 	edits handleEdits
 	hash  tally.Hasher

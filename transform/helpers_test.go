@@ -36,7 +36,7 @@ func place() storage.Resolver {
 
 func openAt(t testing.TB, stores storage.Resolver, location string) *reader.Snapshot {
 	t.Helper()
-	snap, err := reader.Open(t.Context(), location, reader.Options{Stores: stores})
+	snap, err := reader.Open(t.Context(), location, &reader.Options{Stores: stores})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func inputOf(snap *reader.Snapshot) format.View {
 // sealed writes a view of a snapshot and opens what was written.
 func sealed(t testing.TB, stores storage.Resolver, snap *reader.Snapshot, v format.View, target string) *reader.Snapshot {
 	t.Helper()
-	if _, err := writer.Seal(t.Context(), snap.View(v.Savepoint), target, writer.Options{Stores: stores}); err != nil {
+	if _, err := writer.Write(t.Context(), v, target, &writer.Options{Stores: stores}); err != nil {
 		t.Fatal(err)
 	}
 	return openAt(t, stores, target)
@@ -138,7 +138,7 @@ func report(p []byte) string {
 }
 
 // elements reads a state of a handle, element by element.
-func elements(t testing.TB, in Input, h *format.OperatorHandle, state string) []string {
+func elements(t testing.TB, in format.View, h *format.OperatorHandle, state string) []string {
 	t.Helper()
 	codec, err := in.Codec(h.Codec)
 	if err != nil {
@@ -240,7 +240,7 @@ type codecsFunc func(format.CodecID) (format.OperatorCodec, error)
 func (f codecsFunc) Codec(id format.CodecID) (format.OperatorCodec, error) { return f(id) }
 
 // memoryInput is a savepoint of operators whose streams are inline.
-func memoryInput(ops ...*format.Operator) Input {
+func memoryInput(ops ...*format.Operator) format.View {
 	return format.View{Savepoint: &format.Savepoint{Location: "mem://in", Operators: ops}, Source: memory{}, Codecs: codecs()}
 }
 

@@ -8,9 +8,6 @@ import (
 	"github.com/savepoint-tools/spt/format/summary"
 )
 
-// Input is a savepoint and access to its bytes.
-type Input = format.View
-
 // ParallelismError is a parallelism that cannot be.
 type ParallelismError struct {
 	Operator string

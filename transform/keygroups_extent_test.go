@@ -99,7 +99,7 @@ func TestKeyGroupExtents(t *testing.T) {
 // equal bytes, in which all key groups of both start where the header ends. They
 // are two streams, although they are stored once in an .spt file.
 func TestNativeStreamsOfEqualBytes(t *testing.T) {
-	in := func(last string) Input {
+	in := func(last string) format.View {
 		return memoryInput(keyedOperator(6,
 			groupStream(false, format.CodecNative, "HEAD", 0, "", ""),
 			groupStream(false, format.CodecNative, "HEAD", 2, "", ""),
@@ -118,7 +118,7 @@ func TestNativeStreamsOfEqualBytes(t *testing.T) {
 // at 0, and -1 is one that was not written. Two streams of equal bytes are not
 // one stream of twice as many key groups.
 func TestRawKeyGroups(t *testing.T) {
-	in := func(a, b []string) Input {
+	in := func(a, b []string) format.View {
 		op := operator("raw", nil, nil)
 		op.MaxParallelism = 8
 		op.Subtasks[0].RawKeyed = rawGroups("a", 0, a...)
@@ -168,7 +168,7 @@ func TestRawKeyGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, out := range map[string]Input{"shared": shared, "copied": copied} {
+	for name, out := range map[string]format.View{"shared": shared, "copied": copied} {
 		if d := differences(diffOf(t, whole, out, keyedOnly)); len(d) > 0 {
 			t.Errorf("%s: %q", name, d)
 		}
@@ -177,7 +177,7 @@ func TestRawKeyGroups(t *testing.T) {
 
 // TestChangelogKeyGroups: key groups inside a changelog are compared like others.
 func TestChangelogKeyGroups(t *testing.T) {
-	in := func(change string, groups ...string) Input {
+	in := func(change string, groups ...string) format.View {
 		c := &format.Changelog{Range: format.KeyGroupRange{Count: 4},
 			Materialized: []format.KeyedHandle{groupStream(false, format.CodecNative, "HEAD", 0, groups...), nil},
 			Changes:      []format.KeyedHandle{&format.ChangelogMemory{Range: format.KeyGroupRange{Count: 4}, Changes: []format.Change{{KeyGroup: 1, Data: format.NewBytes([]byte(change))}}}},
@@ -185,7 +185,7 @@ func TestChangelogKeyGroups(t *testing.T) {
 		return memoryInput(keyedOperator(4, c))
 	}
 	for _, tt := range []struct {
-		a, b Input
+		a, b format.View
 		want string
 	}{
 		{in("c", "", "a", "", "b"), in("c", "", "a", "", "b"), ""},

@@ -45,7 +45,7 @@ func keyedOperator(max int32, handles ...format.KeyedHandle) *format.Operator {
 
 // rescaled gives header, key groups and offsets of each new subtask, groups by
 // the test's own reading: each to the next one with data.
-func rescaled(t *testing.T, in Input, to int32) (all []string, err error) {
+func rescaled(t *testing.T, in format.View, to int32) (all []string, err error) {
 	t.Helper()
 	sp, err := plan(t, in, RescaleOptions{To: to}).Apply(t.Context())
 	if err != nil {

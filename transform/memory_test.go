@@ -61,7 +61,7 @@ func live() uint64 {
 
 // generatedUnion is a union state of lists of n elements in subtasks; copies:
 // all lists are equal.
-func generatedUnion(subtasks int, n int64, copies bool) (Input, *generated) {
+func generatedUnion(subtasks int, n int64, copies bool) (format.View, *generated) {
 	g := &generated{base: map[format.Stream]uint64{}}
 	op := operator("op")
 	op.Parallelism = int32(subtasks)

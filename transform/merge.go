@@ -98,7 +98,7 @@ func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *M
 
 // part is an operator with nothing but the states of some names; nil if it has
 // none of them.
-func (m *Merged) part(ctx context.Context, in Input, op *format.Operator, names func(string) bool) (*format.Operator, error) {
+func (m *Merged) part(ctx context.Context, in format.View, op *format.Operator, names func(string) bool) (*format.Operator, error) {
 	c := *op
 	c.Coordinator, c.Subtasks = nil, nil
 	at := map[string]int{}
@@ -143,7 +143,7 @@ func (m *Merged) part(ctx context.Context, in Input, op *format.Operator, names 
 }
 
 // join puts the states of part into an operator of the same id.
-func join(ctx context.Context, in Input, op, part *format.Operator) (*format.Operator, error) {
+func join(ctx context.Context, in format.View, op, part *format.Operator) (*format.Operator, error) {
 	if op.Finished {
 		return nil, &MergeError{"it had finished, and holds no state that another could be put beside", ""}
 	}
@@ -202,7 +202,7 @@ func join(ctx context.Context, in Input, op, part *format.Operator) (*format.Ope
 
 // joinHandles gives the handle with the states of two, in the place of the
 // first.
-func joinHandles(ctx context.Context, in Input, a, b *format.OperatorHandle) (*format.OperatorHandle, error) {
+func joinHandles(ctx context.Context, in format.View, a, b *format.OperatorHandle) (*format.OperatorHandle, error) {
 	if a.Codec != b.Codec {
 		return nil, format.Errorf(format.ErrUnsupported, "state of codec %q and of %q cannot share a stream", string(a.Codec), string(b.Codec))
 	}

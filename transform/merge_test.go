@@ -21,7 +21,7 @@ func merged(t *testing.T, stores storage.Resolver, a, b *reader.Snapshot, target
 	if picked.Operators, err = o.Operators.Operators(b.Savepoint); err != nil {
 		return nil, nil, err
 	}
-	both, from, err := reader.Combine(t.Context(), a, b.View(&picked))
+	both, from, err := reader.Combine(t.Context(), a, b.With(&picked))
 	if err != nil {
 		return nil, nil, err
 	}

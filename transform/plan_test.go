@@ -16,7 +16,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
-func plan(t *testing.T, in Input, o RescaleOptions) *RescalePlan {
+func plan(t *testing.T, in format.View, o RescaleOptions) *RescalePlan {
 	t.Helper()
 	p, err := PlanRescale(t.Context(), in, o)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestTutorials(t *testing.T) {
 	two := memoryInput(operator("op", nativeHandle("a", st{"s", format.ModeList, chars("abc")}), nativeHandle("b", st{"s", format.ModeList, chars("def")})))
 	three := memoryInput(operator("op", nativeHandle("a", st{"s", format.ModeList, chars("ab")}), nativeHandle("b", st{"s", format.ModeList, chars("cd")}), nativeHandle("c", st{"s", format.ModeList, chars("ef")})))
 	for _, c := range []struct {
-		in       Input
+		in       format.View
 		to       int32
 		strategy Strategy
 		want     []string
@@ -367,7 +367,7 @@ func TestPlanMissingAndFinishedSubtasks(t *testing.T) {
 
 // TestPlanOrder: what the order of blocks depends on is said.
 func TestPlanOrder(t *testing.T) {
-	made := func(streams ...format.Stream) Input {
+	made := func(streams ...format.Stream) format.View {
 		op := operator("op")
 		for i, s := range streams {
 			h := &format.OperatorHandle{Codec: format.CodecFlink, Data: s, States: []format.NamedState{{Name: format.NewText("u"), Mode: format.ModeUnion, Offsets: format.OffsetSlice{10, 20}}}}
@@ -383,7 +383,7 @@ func TestPlanOrder(t *testing.T) {
 		return &format.Segment{Path: format.NewText("file:/f"), Length: 30, LogicalID: format.NewText(name)}
 	}
 	for name, c := range map[string]struct {
-		in               Input
+		in               format.View
 		undefined, place bool
 	}{
 		"relative": {made(file("a", true), file("b", true)), false, true},

@@ -336,7 +336,7 @@ func takeRuns(runs []format.ElementRun, n int64) (taken, rest []format.ElementRu
 }
 
 // editHandles rebuilds the handles that have edits.
-func editHandles(ctx context.Context, in Input, edits handleEdits) (*format.Savepoint, error) {
+func editHandles(ctx context.Context, in format.View, edits handleEdits) (*format.Savepoint, error) {
 	if len(edits) == 0 {
 		return in.Savepoint, nil
 	}

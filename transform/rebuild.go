@@ -25,7 +25,7 @@ func stateIndex(h *format.OperatorHandle, name format.Text, mode format.Mode) in
 
 // rebuild gives the handle in which states have what their edits say; the others
 // stay as they are. It is nil where no state is left.
-func rebuild(ctx context.Context, in Input, h *format.OperatorHandle, edits map[int]stateEdit) (*format.OperatorHandle, error) {
+func rebuild(ctx context.Context, in format.View, h *format.OperatorHandle, edits map[int]stateEdit) (*format.OperatorHandle, error) {
 	return rebuildStates(ctx, in, h, func(s *format.StateRuns) bool {
 		edit, ok := edits[s.Runs[0].State]
 		if !ok {
@@ -50,7 +50,7 @@ func rebuildWhere(ctx context.Context, v format.View, h *format.OperatorHandle, 
 // left. edit is shown each state with one run, all of its elements. The new
 // stream takes the place of the old one: it is inline or a file under the name
 // that the old one had, so that what Flink orders by that name keeps its order.
-func rebuildStates(ctx context.Context, in Input, h *format.OperatorHandle, edit func(*format.StateRuns) bool) (*format.OperatorHandle, error) {
+func rebuildStates(ctx context.Context, in format.View, h *format.OperatorHandle, edit func(*format.StateRuns) bool) (*format.OperatorHandle, error) {
 	codec, err := in.Codec(h.Codec)
 	if err != nil {
 		return nil, err

@@ -122,7 +122,7 @@ func Rescale(ctx context.Context, v format.View, o RescaleOptions) (format.View,
 // PlanRescale finds out who gets what at another parallelism. It reads offsets
 // and no state, and changes nothing. A parallelism above an operator's max
 // parallelism is a *ParallelismError.
-func PlanRescale(ctx context.Context, in Input, o RescaleOptions) (*RescalePlan, error) {
+func PlanRescale(ctx context.Context, in format.View, o RescaleOptions) (*RescalePlan, error) {
 	if o.Strategy == "" {
 		o.Strategy = StrategyFlink
 	}

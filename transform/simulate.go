@@ -30,7 +30,7 @@ func Simulate(ctx context.Context, elements int64, from, to int32, strategy Stra
 			Data: &format.Concat{Parts: []format.Part{{Of: &format.Inline{}, N: 2 * n}}},
 		}})
 	}
-	return PlanRescale(ctx, Input{Savepoint: &format.Savepoint{Operators: []*format.Operator{op}}}, RescaleOptions{To: to, Strategy: strategy})
+	return PlanRescale(ctx, format.View{Savepoint: &format.Savepoint{Operators: []*format.Operator{op}}}, RescaleOptions{To: to, Strategy: strategy})
 }
 
 // counting is the offsets first, first+1, … of n elements.

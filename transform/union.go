@@ -164,7 +164,7 @@ func statesOf(sp *format.Savepoint, mode format.Mode, pick func(op *format.Opera
 
 // each calls f with every element, in the order of the subtasks. The value is
 // valid until f returns.
-func (u *unionState) each(ctx context.Context, in Input, f func(subtask int, index int64, value []byte) error) error {
+func (u *unionState) each(ctx context.Context, in format.View, f func(subtask int, index int64, value []byte) error) error {
 	for i, h := range u.handles {
 		codec, err := in.Codec(h.Codec)
 		if err != nil {
@@ -179,7 +179,7 @@ func (u *unionState) each(ctx context.Context, in Input, f func(subtask int, ind
 
 // described is whether all handles describe the state alike, so that equal
 // bytes are equal elements, and an element can move from one to another.
-func (u *unionState) described(ctx context.Context, in Input) (bool, error) {
+func (u *unionState) described(ctx context.Context, in format.View) (bool, error) {
 	var first format.StateMeta
 	for i, h := range u.handles {
 		codec, err := in.Codec(h.Codec)

@@ -122,7 +122,7 @@ func TestPruneReported(t *testing.T) {
 	stores := place()
 	snap := openAt(t, stores, "../testdata/reported/union-p12/savepoint")
 	packed := sealed(t, stores, snap, inputOf(snap), "mem://in.spt")
-	for _, in := range []Input{inputOf(snap), inputOf(packed)} {
+	for _, in := range []format.View{inputOf(snap), inputOf(packed)} {
 		for _, keep := range []Keep{KeepDistinct, KeepCopies, KeepFirstSubtask, KeepModulo} {
 			for _, at := range []PlaceKept{PlaceStay, PlaceFirst, PlaceSpread} {
 				from := snap

@@ -445,7 +445,7 @@ func TestPruneKnown(t *testing.T) {
 		packed := sealed(t, stores, snap, inputOf(snap), "mem://in.spt")
 		files := func() *reader.Snapshot {
 			o := writer.Options{Stores: stores, InlineThreshold: new(int64(1))}
-			if _, err := writer.Seal(t.Context(), snap, "mem://files", o); err != nil {
+			if _, err := writer.Write(t.Context(), snap.View(), "mem://files", &o); err != nil {
 				t.Fatal(err)
 			}
 			return openAt(t, stores, "mem://files")

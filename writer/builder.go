@@ -13,12 +13,13 @@ import (
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // BuilderOptions of NewBuilder.
 type BuilderOptions struct {
-	Stores      storage.Resolver // required
+	Stores      storage.Resolver // nil: local files
 	ID          int64            // of the snapshot
 	Compression spt.Compression
 	Level       int
@@ -35,8 +36,9 @@ type BuilderOptions struct {
 // Builder seals a Go program's own state in an .spt file, step by step: its
 // operators, one after another; of each, its subtasks; of each, its states.
 // What comes next ends what is open: a call on something that has ended is an
-// error. After any error every call gives that error, and nothing is left
-// under the target's name.
+// error. The first error sticks: every later call returns it, so does Seal, and
+// nothing is left under the target's name. A program may therefore check the error
+// of Seal alone; one that has much to add checks [Builder.Err] now and then.
 //
 // Values are encoded as [native.Append] says and written as they come, so that
 // memory does not grow with the state. Broadcast and keyed state are held
@@ -64,7 +66,14 @@ type openState interface{ end() error }
 
 // NewBuilder starts a file at a place where nothing is yet. ctx ends the
 // writing, up to Seal.
-func NewBuilder(ctx context.Context, target string, o BuilderOptions) (*Builder, error) {
+func NewBuilder(ctx context.Context, target string, opts *BuilderOptions) (*Builder, error) {
+	var o BuilderOptions
+	if opts != nil {
+		o = *opts
+	}
+	if o.Stores == nil {
+		o.Stores = route.New(local.New())
+	}
 	if o.ID < 0 {
 		return nil, fmt.Errorf("a snapshot with id %d: ids start at 0", o.ID)
 	}
@@ -118,28 +127,30 @@ func (b *Builder) ready(open bool, what string, args ...any) error {
 }
 
 // Operator starts an operator. Its id is the one that Flink gives the uid.
-func (b *Builder) Operator(uid string, parallelism, maxParallelism int32) (*OperatorBuilder, error) {
-	if err := b.ready(true, ""); err != nil {
-		return nil, err
-	}
-	if err := b.endOperator(); err != nil {
-		return nil, err
-	}
+func (b *Builder) Operator(uid string, parallelism, maxParallelism int32) *OperatorBuilder {
 	id := format.OperatorIDOf(uid)
+	op := &format.Operator{UID: format.NewText(uid), ID: id, Parallelism: parallelism, MaxParallelism: maxParallelism}
+	o := &OperatorBuilder{b: b, op: op, seen: map[int32]bool{}}
+	if b.ready(true, "") != nil || b.endOperator() != nil {
+		return o
+	}
 	switch {
 	case uid == "":
-		return nil, b.fail(errors.New("an operator needs a uid"))
+		b.fail(errors.New("an operator needs a uid"))
 	case b.ids[id]:
-		return nil, b.fail(fmt.Errorf("operator %q was there before", uid))
+		b.fail(fmt.Errorf("duplicate operator %q", uid))
 	case parallelism < 1 || parallelism > maxParallelism || maxParallelism > format.MaxKeyGroups:
-		return nil, b.fail(fmt.Errorf("operator %q: parallelism %d of at most %d: 1 ≤ parallelism ≤ max parallelism ≤ %d", uid, parallelism, maxParallelism, format.MaxKeyGroups))
+		b.fail(fmt.Errorf("operator %q: parallelism %d of at most %d: expected 1 ≤ parallelism ≤ max parallelism ≤ %d", uid, parallelism, maxParallelism, format.MaxKeyGroups))
+	default:
+		b.ids[id] = true
+		b.sp.Operators = append(b.sp.Operators, op)
+		b.op = o
 	}
-	b.ids[id] = true
-	op := &format.Operator{UID: format.NewText(uid), ID: id, Parallelism: parallelism, MaxParallelism: maxParallelism}
-	b.sp.Operators = append(b.sp.Operators, op)
-	b.op = &OperatorBuilder{b: b, op: op, seen: map[int32]bool{}}
-	return b.op, nil
+	return o
 }
+
+// Err returns the first error, nil if there was none.
+func (b *Builder) Err() error { return b.err }
 
 func (b *Builder) endState() error {
 	if b.state == nil {
@@ -231,24 +242,22 @@ func (o *OperatorBuilder) ready() error {
 }
 
 // Subtask starts a subtask; they may come in any order.
-func (o *OperatorBuilder) Subtask(index int32) (*SubtaskBuilder, error) {
-	if err := o.ready(); err != nil {
-		return nil, err
-	}
-	if err := o.b.endSubtask(); err != nil {
-		return nil, err
-	}
+func (o *OperatorBuilder) Subtask(index int32) *SubtaskBuilder {
 	s := &SubtaskBuilder{o: o, sub: &format.Subtask{Index: index}}
+	if o.ready() != nil || o.b.endSubtask() != nil {
+		return s
+	}
 	switch {
 	case index < 0 || index >= o.op.Parallelism:
-		return nil, s.fail(fmt.Errorf("the operator has subtasks 0 to %d", o.op.Parallelism-1))
+		s.fail(fmt.Errorf("the operator has subtasks 0 to %d", o.op.Parallelism-1))
 	case o.seen[index]:
-		return nil, s.fail(errors.New("it was there before"))
+		s.fail(errors.New("duplicate subtask"))
+	default:
+		o.seen[index] = true
+		o.op.Subtasks = append(o.op.Subtasks, s.sub)
+		o.b.sub = s
 	}
-	o.seen[index] = true
-	o.op.Subtasks = append(o.op.Subtasks, s.sub)
-	o.b.sub = s
-	return s, nil
+	return s
 }
 
 // SubtaskBuilder takes the states of one subtask: its list, union and broadcast
@@ -270,34 +279,33 @@ func (s *SubtaskBuilder) fail(err error) error {
 }
 
 // List starts a state whose elements a restore deals out among the subtasks.
-func (s *SubtaskBuilder) List(name string) (*ListBuilder, error) {
+func (s *SubtaskBuilder) List(name string) *ListBuilder {
 	return s.list(name, format.ModeList)
 }
 
 // Union starts a state of which a restore gives every subtask all elements.
-func (s *SubtaskBuilder) Union(name string) (*ListBuilder, error) {
+func (s *SubtaskBuilder) Union(name string) *ListBuilder {
 	return s.list(name, format.ModeUnion)
 }
 
-func (s *SubtaskBuilder) list(name string, mode format.Mode) (*ListBuilder, error) {
-	i, err := s.start(name, mode)
-	if err != nil {
-		return nil, err
+func (s *SubtaskBuilder) list(name string, mode format.Mode) *ListBuilder {
+	l := &ListBuilder{s: s, name: name}
+	var err error
+	if l.i, err = s.start(name, mode); err == nil {
+		l.offsets = s.o.b.w.Offsets()
+		s.o.b.state = l
 	}
-	l := &ListBuilder{s: s, i: i, offsets: s.o.b.w.Offsets()}
-	s.o.b.state = l
-	return l, nil
+	return l
 }
 
 // Broadcast starts a state that is one map, the same in every subtask.
-func (s *SubtaskBuilder) Broadcast(name string) (*BroadcastBuilder, error) {
-	i, err := s.start(name, format.ModeBroadcast)
-	if err != nil {
-		return nil, err
+func (s *SubtaskBuilder) Broadcast(name string) *BroadcastBuilder {
+	m := &BroadcastBuilder{s: s, name: name, sorter: sorter{max: s.o.b.o.SortBytes}}
+	var err error
+	if m.i, err = s.start(name, format.ModeBroadcast); err == nil {
+		s.o.b.state = m
 	}
-	m := &BroadcastBuilder{s: s, i: i, sorter: sorter{max: s.o.b.o.SortBytes}}
-	s.o.b.state = m
-	return m, nil
+	return m
 }
 
 // start adds a named state to the operator state and gives its place there.
@@ -358,6 +366,7 @@ func (s *SubtaskBuilder) stateError(i int, err error) error {
 // ListBuilder takes the elements of a list or union state.
 type ListBuilder struct {
 	s       *SubtaskBuilder
+	name    string
 	i       int // of the state
 	offsets *spt.OffsetsWriter
 }
@@ -366,7 +375,7 @@ type ListBuilder struct {
 func (l *ListBuilder) Add(elements ...any) error {
 	s := l.s
 	b := s.o.b
-	if err := b.ready(b.state == l, "state %q", s.sub.Managed.States[l.i].Name); err != nil {
+	if err := b.ready(b.state == l, "state %q", l.name); err != nil {
 		return err
 	}
 	for _, v := range elements {
@@ -412,6 +421,7 @@ func (b *Builder) trim() {
 // BroadcastBuilder takes the entries of a broadcast state.
 type BroadcastBuilder struct {
 	s      *SubtaskBuilder
+	name   string
 	i      int // of the state
 	sorter sorter
 }
@@ -420,7 +430,7 @@ type BroadcastBuilder struct {
 // is an error, at the end of the state.
 func (m *BroadcastBuilder) Put(key, value any) error {
 	b := m.s.o.b
-	if err := b.ready(b.state == m, "state %q", m.s.sub.Managed.States[m.i].Name); err != nil {
+	if err := b.ready(b.state == m, "state %q", m.name); err != nil {
 		return err
 	}
 	if err := m.sorter.put(key, value); err != nil {
@@ -463,51 +473,57 @@ func (m *BroadcastBuilder) write() error {
 // BuilderOptions.SortBytes, and are put in order at the end. A program that
 // has its keys by key group says so with [KeyedBuilder.StartKeyGroup], and
 // only one key group waits.
-func (s *SubtaskBuilder) Keyed(states ...native.KeyedState) (*KeyedBuilder, error) {
-	if err := s.ready(); err != nil {
-		return nil, err
-	}
-	if err := s.endOperatorState(); err != nil {
-		return nil, err
-	}
-	if s.sub.ManagedKeyed != nil {
-		return nil, s.fail(errors.New("it has keyed state already"))
-	}
-	header, err := native.AppendHeader(nil, states)
-	if err != nil {
-		return nil, s.fail(err)
-	}
-	o := s.o
-	if o.keyed == nil {
-		o.keyed = append([]native.KeyedState{}, states...)
-	}
-	if !slices.Equal(o.keyed, states) {
-		return nil, s.fail(fmt.Errorf("keyed states %v, and those of another subtask are %v: they must be the same", states, o.keyed))
-	}
+func (s *SubtaskBuilder) Keyed(states ...native.KeyedState) *KeyedBuilder {
 	k := &KeyedBuilder{
-		s: s, states: o.keyed, names: make(map[string]int, len(states)),
-		h: &format.KeyGroups{
-			Codec: format.CodecNative,
-			Range: format.KeyGroupsOf(s.sub.Index, o.op.Parallelism, o.op.MaxParallelism),
-		},
-		offsets: o.b.w.Offsets(), sorter: sorter{max: o.b.o.SortBytes},
+		s: s, states: append([]native.KeyedState{}, states...), names: make(map[string]int, len(states)),
+		h:      &format.KeyGroups{Codec: format.CodecNative},
+		sorter: sorter{max: s.o.b.o.SortBytes},
 	}
-	for i, st := range states {
+	if s.ready() == nil && s.endOperatorState() == nil {
+		if err := k.start(); err != nil {
+			s.fail(err)
+		}
+	}
+	return k
+}
+
+// start begins the stream.
+func (k *KeyedBuilder) start() error {
+	s, o := k.s, k.s.o
+	if s.sub.ManagedKeyed != nil {
+		return errors.New("it has keyed state already")
+	}
+	header, err := native.AppendHeader(nil, k.states)
+	if err != nil {
+		return err
+	}
+	if o.keyed == nil {
+		o.keyed = k.states
+	}
+	if !slices.Equal(o.keyed, k.states) {
+		return fmt.Errorf("keyed states %v, expected %v as in another subtask", k.states, o.keyed)
+	}
+	for i, st := range k.states {
 		k.names[st.Name] = i
 	}
+	k.h.Range = format.KeyGroupsOf(s.sub.Index, o.op.Parallelism, o.op.MaxParallelism)
 	k.next = k.h.Range.First
-	if k.stream, err = o.b.w.Stream(nil); err == nil {
-		err = k.write(header)
+	k.offsets = o.b.w.Offsets()
+	if k.stream, err = o.b.w.Stream(nil); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, s.fail(err)
+	if err := k.write(header); err != nil {
+		return err
 	}
 	s.sub.ManagedKeyed, o.b.state = k.h, k
-	return k, nil
+	return nil
 }
 
 // SubtaskOf is the subtask that owns a key.
 func (o *OperatorBuilder) SubtaskOf(key any) (int32, error) {
+	if o.b.err != nil {
+		return 0, o.b.err // of an operator that was refused there are no subtasks
+	}
 	p, err := native.Marshal(key)
 	if err != nil {
 		return 0, err

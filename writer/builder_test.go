@@ -37,7 +37,7 @@ type building struct {
 func startBuild(t testing.TB, store storage.Storage, target string, o writer.BuilderOptions) building {
 	t.Helper()
 	o.Stores = route.New(store)
-	b, err := writer.NewBuilder(ctx, target, o)
+	b, err := writer.NewBuilder(ctx, target, &o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,15 +54,15 @@ func (b building) ok(err error) {
 
 func (b building) operator(uid string, p, max int32) *writer.OperatorBuilder {
 	b.t.Helper()
-	op, err := b.b.Operator(uid, p, max)
-	b.ok(err)
+	op := b.b.Operator(uid, p, max)
+	b.ok(b.b.Err())
 	return op
 }
 
 func (b building) subtask(op *writer.OperatorBuilder, i int32) *writer.SubtaskBuilder {
 	b.t.Helper()
-	s, err := op.Subtask(i)
-	b.ok(err)
+	s := op.Subtask(i)
+	b.ok(b.b.Err())
 	return s
 }
 
@@ -77,35 +77,35 @@ func (b building) seal() *writer.Report {
 // list and the others give a started state of a subtask.
 func (b building) list(s *writer.SubtaskBuilder, name string) *writer.ListBuilder {
 	b.t.Helper()
-	l, err := s.List(name)
-	b.ok(err)
+	l := s.List(name)
+	b.ok(b.b.Err())
 	return l
 }
 
 func (b building) union(s *writer.SubtaskBuilder, name string) *writer.ListBuilder {
 	b.t.Helper()
-	l, err := s.Union(name)
-	b.ok(err)
+	l := s.Union(name)
+	b.ok(b.b.Err())
 	return l
 }
 
 func (b building) broadcast(s *writer.SubtaskBuilder, name string) *writer.BroadcastBuilder {
 	b.t.Helper()
-	m, err := s.Broadcast(name)
-	b.ok(err)
+	m := s.Broadcast(name)
+	b.ok(b.b.Err())
 	return m
 }
 
 func (b building) keyed(s *writer.SubtaskBuilder, states ...native.KeyedState) *writer.KeyedBuilder {
 	b.t.Helper()
-	k, err := s.Keyed(states...)
-	b.ok(err)
+	k := s.Keyed(states...)
+	b.ok(b.b.Err())
 	return k
 }
 
 func openSnapshot(t testing.TB, store storage.Storage, name string) *reader.Snapshot {
 	t.Helper()
-	snap, err := reader.Open(ctx, name, reader.Options{Stores: route.New(store)})
+	snap, err := reader.Open(ctx, name, &reader.Options{Stores: route.New(store)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -445,19 +445,19 @@ func TestBuilderRefuses(t *testing.T) {
 		do   func(place) error
 		want string
 	}{
-		"uid twice":            {func(p place) error { _, err := p.b.Operator("op", 1, 1); return err }, `operator "op" was there before`},
-		"no uid":               {func(p place) error { _, err := p.b.Operator("", 1, 1); return err }, `needs a uid`},
-		"parallelism 0":        {func(p place) error { _, err := p.b.Operator("x", 0, 1); return err }, `parallelism 0 of at most 1`},
-		"parallelism over max": {func(p place) error { _, err := p.b.Operator("x", 3, 2); return err }, `parallelism 3 of at most 2`},
-		"max over the limit":   {func(p place) error { _, err := p.b.Operator("x", 3, 32769); return err }, `≤ 32768`},
-		"subtask twice":        {func(p place) error { _, err := p.op.Subtask(1); return err }, `operator "op"/subtask 1: it was there before`},
-		"subtask too high":     {func(p place) error { _, err := p.op.Subtask(4); return err }, `operator "op"/subtask 4: the operator has subtasks 0 to 3`},
-		"subtask negative":     {func(p place) error { _, err := p.op.Subtask(-1); return err }, `subtasks 0 to 3`},
-		"state twice":          {func(p place) error { p.list(p.s, "a"); p.list(p.s, "b"); _, err := p.s.Union("a"); return err }, `subtask 1: state "a" was there before`},
+		"uid twice":            {func(p place) error { p.b.Operator("op", 1, 1); return p.b.Err() }, `duplicate operator "op"`},
+		"no uid":               {func(p place) error { p.b.Operator("", 1, 1); return p.b.Err() }, `needs a uid`},
+		"parallelism 0":        {func(p place) error { p.b.Operator("x", 0, 1); return p.b.Err() }, `parallelism 0 of at most 1`},
+		"parallelism over max": {func(p place) error { p.b.Operator("x", 3, 2); return p.b.Err() }, `parallelism 3 of at most 2`},
+		"max over the limit":   {func(p place) error { p.b.Operator("x", 3, 32769); return p.b.Err() }, `≤ 32768`},
+		"subtask twice":        {func(p place) error { p.op.Subtask(1); return p.b.Err() }, `operator "op"/subtask 1: duplicate subtask`},
+		"subtask too high":     {func(p place) error { p.op.Subtask(4); return p.b.Err() }, `operator "op"/subtask 4: the operator has subtasks 0 to 3`},
+		"subtask negative":     {func(p place) error { p.op.Subtask(-1); return p.b.Err() }, `subtasks 0 to 3`},
+		"state twice":          {func(p place) error { p.list(p.s, "a"); p.list(p.s, "b"); p.s.Union("a"); return p.b.Err() }, `subtask 1: state "a" was there before`},
 		"an ended operator":    {func(p place) error { p.operator("y", 1, 1); return p.op.SetName("n") }, `operator "op" was ended`},
-		"an ended operator 2":  {func(p place) error { p.operator("y", 1, 1); _, err := p.op.Subtask(0); return err }, `operator "op" was ended`},
-		"an ended subtask":     {func(p place) error { p.subtask(p.op, 0); _, err := p.s.List("l"); return err }, `operator "op"/subtask 1 was ended`},
-		"an ended subtask 2":   {func(p place) error { p.subtask(p.op, 0); _, err := p.s.Keyed(); return err }, `operator "op"/subtask 1 was ended`},
+		"an ended operator 2":  {func(p place) error { p.operator("y", 1, 1); p.op.Subtask(0); return p.b.Err() }, `operator "op" was ended`},
+		"an ended subtask":     {func(p place) error { p.subtask(p.op, 0); p.s.List("l"); return p.b.Err() }, `operator "op"/subtask 1 was ended`},
+		"an ended subtask 2":   {func(p place) error { p.subtask(p.op, 0); p.s.Keyed(); return p.b.Err() }, `operator "op"/subtask 1 was ended`},
 		"an ended list":        {func(p place) error { l := p.list(p.s, "a"); p.list(p.s, "b"); return l.Add(1) }, `state "a" was ended`},
 		"an ended broadcast":   {func(p place) error { m := p.broadcast(p.s, "a"); p.list(p.s, "b"); return m.Put(1, 1) }, `state "a" was ended`},
 		"an ended keyed state": {func(p place) error {
@@ -465,15 +465,15 @@ func TestBuilderRefuses(t *testing.T) {
 			p.subtask(p.op, 0)
 			return k.Put("count", 1, nil, 1)
 		}, `keyed state of operator "op"/subtask 1 was ended`},
-		"a list behind keyed": {func(p place) error { p.keyed(p.s, counters...); _, err := p.s.List("l"); return err }, `state "l" comes behind the keyed state`},
-		"keyed twice":         {func(p place) error { p.keyed(p.s, counters...); _, err := p.s.Keyed(counters...); return err }, `it has keyed state already`},
+		"a list behind keyed": {func(p place) error { p.keyed(p.s, counters...); p.s.List("l"); return p.b.Err() }, `state "l" comes behind the keyed state`},
+		"keyed twice":         {func(p place) error { p.keyed(p.s, counters...); p.s.Keyed(counters...); return p.b.Err() }, `it has keyed state already`},
 		"keyed of another name": {func(p place) error {
 			p.keyed(p.s, counters...)
-			_, err := p.subtask(p.op, 0).Keyed(counters[:1]...)
-			return err
-		}, `they must be the same`},
-		"keyed name twice":    {func(p place) error { _, err := p.s.Keyed(counters[0], counters[0]); return err }, `state "count": two states`},
-		"keyed kind":          {func(p place) error { _, err := p.s.Keyed(native.KeyedState{Name: "x", Kind: "set"}); return err }, `kind "set"`},
+			p.subtask(p.op, 0).Keyed(counters[:1]...)
+			return p.b.Err()
+		}, `as in another subtask`},
+		"keyed name twice":    {func(p place) error { p.s.Keyed(counters[0], counters[0]); return p.b.Err() }, `state "count": two states`},
+		"keyed kind":          {func(p place) error { p.s.Keyed(native.KeyedState{Name: "x", Kind: "set"}); return p.b.Err() }, `kind "set"`},
 		"no keyed state":      {func(p place) error { return p.keyed(p.s, counters...).Put("x", 1, nil, 1) }, `operator "op"/subtask 1/keyed state "x": it is none of`},
 		"bad element":         {func(p place) error { return p.list(p.s, "a").Add(1, make(chan int)) }, `operator "op"/subtask 1/state "a": msgpack`},
 		"bad raw element":     {func(p place) error { return p.union(p.s, "a").Add(msgpack.RawMessage{1, 1}) }, `state "a": 1 bytes behind a msgpack value`},
@@ -483,8 +483,8 @@ func TestBuilderRefuses(t *testing.T) {
 			m := p.broadcast(p.s, "a")
 			p.ok(m.Put(uint8(200), 1))
 			p.ok(m.Put(int64(200), 1))
-			_, err := p.s.List("b")
-			return err
+			p.s.List("b")
+			return p.b.Err()
 		}, `operator "op"/subtask 1/state "a": key cc c8 was put twice`},
 		"broadcast over the limit": {func(p place) error {
 			m := p.broadcast(p.s, "a")
@@ -544,10 +544,10 @@ func TestBuilderRefuses(t *testing.T) {
 			}
 			for i, again := range []func() error{
 				func() error { _, err := b.b.Seal(ctx); return err },
-				func() error { _, err := b.b.Operator("z", 1, 1); return err },
+				func() error { b.b.Operator("z", 1, 1); return b.b.Err() },
 				func() error { return p.op.SetName("z") },
-				func() error { _, err := p.op.Subtask(0); return err },
-				func() error { _, err := p.s.List("z"); return err },
+				func() error { p.op.Subtask(0); return p.b.Err() },
+				func() error { p.s.List("z"); return p.b.Err() },
 			} {
 				if got := again(); got == nil || got.Error() != err.Error() {
 					t.Errorf("call %d afterwards: %v", i, got)
@@ -599,13 +599,13 @@ func TestBuilderTarget(t *testing.T) {
 	}
 
 	for _, name := range []string{dir + "/a.spt", dir, dir + "/"} {
-		if _, err := writer.NewBuilder(ctx, name, writer.BuilderOptions{Stores: route.New(local.New())}); !errors.As(err, &target) {
+		if _, err := writer.NewBuilder(ctx, name, &writer.BuilderOptions{Stores: route.New(local.New())}); !errors.As(err, &target) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, o := range []writer.BuilderOptions{{ID: -1}, {Compression: "lz"}, {Level: 99}} {
 		o.Stores = route.New(local.New())
-		if _, err := writer.NewBuilder(ctx, dir+"/b.spt", o); err == nil {
+		if _, err := writer.NewBuilder(ctx, dir+"/b.spt", &o); err == nil {
 			t.Errorf("%+v is taken", o)
 		}
 	}
@@ -642,7 +642,7 @@ func TestBuilderDamage(t *testing.T) {
 		if _, err := w.Commit(ctx); err != nil {
 			t.Fatal(err)
 		}
-		snap, err := reader.Open(ctx, "x", reader.Options{Stores: route.New(store)})
+		snap, err := reader.Open(ctx, "x", &reader.Options{Stores: route.New(store)})
 		if err != nil {
 			return err
 		}

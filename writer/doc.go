@@ -9,9 +9,9 @@
 // An input is never opened for writing. What was written is decoded again and
 // compared before it becomes visible.
 //
-//	snap, err := reader.Open(ctx, "sp-001", reader.Options{Stores: stores})
+//	snap, err := reader.Open(ctx, "sp-001", &reader.Options{Stores: stores})
 //	…
-//	report, err := writer.Seal(ctx, snap, "sp-001.spt", writer.Options{Stores: stores})
+//	report, err := writer.Write(ctx, snap.View(), "sp-001.spt", &writer.Options{Stores: stores})
 //
 // [Builder] seals the state of a Go program, step by step.
 package writer

@@ -98,7 +98,7 @@ func TestFailures(t *testing.T) {
 						}
 						snap = failing
 					}
-					_, err := Seal(background, snap, "out://"+dir+target, o)
+					_, err := Write(background, snap.View(), "out://"+dir+target, &o)
 					var left []string
 					if where == "mem" {
 						left = storetest.Names(t, store, "", "")
@@ -155,7 +155,7 @@ func TestCancelled(t *testing.T) {
 					to = moving{l, func(string, string) error { tick(); return nil }}
 				}
 				o := Options{Stores: stores("in", source, "out", to), Progress: func(int64) { tick() }}
-				_, err := Seal(ctx, openAt(t, "in://sp", o.Stores), "out://"+dir+target, o)
+				_, err := Write(ctx, openAt(t, "in://sp", o.Stores).View(), "out://"+dir+target, &o)
 				cancel()
 				left := storetest.Names(t, store, dir, "")
 				if where == "local" {
@@ -214,7 +214,7 @@ func TestInputThatChanges(t *testing.T) {
 					t.Fatal(err)
 				}
 				out := folderOf(t, nil)
-				_, err = Seal(background, late, out+"/"+target, o)
+				_, err = Write(background, late.View(), out+"/"+target, &o)
 				if !errors.Is(err, format.ErrChanged) {
 					t.Errorf("error %v", err)
 				}
@@ -233,12 +233,12 @@ func TestReadBackFindsDamage(t *testing.T) {
 		store := mem.New()
 		spoilt := spoiling{store}
 		o := Options{Stores: stores("in", source, "out", spoilt)}
-		if _, err := Seal(background, openAt(t, "in://sp", o.Stores), "out://"+target, o); err != nil {
+		if _, err := Write(background, openAt(t, "in://sp", o.Stores).View(), "out://"+target, &o); err != nil {
 			t.Errorf("%s without reading back: %v", target, err)
 		}
 		store = mem.New()
 		o = Options{Stores: stores("in", source, "out", spoiling{store}), ReadBack: true}
-		_, err := Seal(background, openAt(t, "in://sp", o.Stores), "out://"+target, o)
+		_, err := Write(background, openAt(t, "in://sp", o.Stores).View(), "out://"+target, &o)
 		if err == nil {
 			t.Errorf("%s: the damage is not seen", target)
 		}
@@ -247,7 +247,7 @@ func TestReadBackFindsDamage(t *testing.T) {
 		}
 		// And where nothing is spoilt.
 		o = Options{Stores: stores("in", source, "out", store), ReadBack: true}
-		if r, err := Seal(background, openAt(t, "in://sp", o.Stores), "out://"+target, o); err != nil || !r.ReadBack {
+		if r, err := Write(background, openAt(t, "in://sp", o.Stores).View(), "out://"+target, &o); err != nil || !r.ReadBack {
 			t.Errorf("%s: %v", target, err)
 		}
 	}
@@ -270,7 +270,7 @@ func TestMemory(t *testing.T) {
 		stop, most := make(chan struct{}), make(chan uint64)
 		go watchHeap(stop, most)
 		start := time.Now()
-		_, err := Seal(background, snap, "out://"+target, o)
+		_, err := Write(background, snap.View(), "out://"+target, &o)
 		close(stop)
 		live := <-most
 		if err != nil {
@@ -390,7 +390,7 @@ func TestCancelledAtEachCall(t *testing.T) {
 				}
 				return nil
 			})
-			_, err := Seal(ctx, snap, target, o)
+			_, err := Write(ctx, snap.View(), target, &o)
 			cancel()
 			switch {
 			case err == nil:
@@ -439,7 +439,7 @@ func TestFailedAtEachCall(t *testing.T) {
 				}
 				return nil
 			})
-			_, err := Seal(ctx, snap, out+"/"+target, o)
+			_, err := Write(ctx, snap.View(), out+"/"+target, &o)
 			if call == "" {
 				if err != nil {
 					t.Errorf("%s: %v", target, err)

@@ -48,7 +48,7 @@ func everywhere() []string { return []string{os.TempDir(), "in://", "mem://", "f
 
 func openAt(t testing.TB, location string, s storage.Resolver) *reader.Snapshot {
 	t.Helper()
-	snap, err := reader.Open(background, location, reader.Options{Stores: s, Follow: everywhere()})
+	snap, err := reader.Open(background, location, &reader.Options{Stores: s, Follow: everywhere()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func openAt(t testing.TB, location string, s storage.Resolver) *reader.Snapshot 
 // sealAt opens, seals, and opens the result.
 func sealAt(t testing.TB, in, out string, o Options) (*Report, *reader.Snapshot) {
 	t.Helper()
-	r, err := Seal(background, openAt(t, in, o.Stores), out, o)
+	r, err := Write(background, openAt(t, in, o.Stores).View(), out, &o)
 	if err != nil {
 		t.Fatalf("%s to %s: %v", in, out, err)
 	}
@@ -363,7 +363,7 @@ type full struct{ moving }
 func (full) FreeSpace(context.Context, string) (int64, error) { return 10, nil }
 
 func readerOf(location string, o Options) (*reader.Snapshot, error) {
-	return reader.Open(background, location, reader.Options{Stores: o.Stores, Follow: everywhere()})
+	return reader.Open(background, location, &reader.Options{Stores: o.Stores, Follow: everywhere()})
 }
 
 // prefixed is a store whose names are below a folder of another.

@@ -134,7 +134,7 @@ func sealAndDie(t *testing.T, job string) {
 		}
 		return nil
 	})
-	if _, err := Seal(ctx, snap, k.out, o); err != nil {
+	if _, err := Write(ctx, snap.View(), k.out, &o); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -238,12 +238,12 @@ func (k killed) movedAside(t *testing.T, displaced []reader.Entry, holds func(st
 		t.Errorf("%s: the list does not say how to get it back: %s", k.mode, displaced[0].Problem)
 	}
 	for _, location := range []string{k.out, k.out + "/", k.out + "/" + reader.MetadataName} {
-		_, err := reader.Open(background, location, reader.Options{Stores: stores()})
+		_, err := reader.Open(background, location, &reader.Options{Stores: stores()})
 		if !errors.Is(err, storage.ErrNotExist) || !strings.Contains(err.Error(), at) || !strings.Contains(reader.Hint(err), back) {
 			t.Errorf("%s: %s: %v; %s", k.mode, location, err, reader.Hint(err))
 		}
 	}
-	_, err := Prepare(background, openAt(t, k.in, stores()), k.out, Options{Stores: stores()})
+	_, err := Prepare(background, openAt(t, k.in, stores()).View(), k.out, &Options{Stores: stores()})
 	refusedTarget(t, err, "left the snapshot under "+at)
 	var target *TargetError
 	if errors.As(err, &target) && !strings.Contains(target.Hint(), back) {

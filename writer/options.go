@@ -7,12 +7,14 @@ import (
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/local"
+	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // Options of Prepare and Seal. The zero value, but for Stores, copies
 // everything and makes the result self-contained.
 type Options struct {
-	Stores storage.Resolver // required
+	Stores storage.Resolver // nil: local files
 	// Family of the target; "": an .spt if its name ends so, else a Flink folder.
 	Family reader.Family
 	// Files says what becomes of state files in a Flink folder.
@@ -43,7 +45,14 @@ type Options struct {
 	Progress func(n int64)
 }
 
-func (o Options) withDefaults() Options {
+func (opts *Options) withDefaults() Options {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Stores == nil {
+		o.Stores = route.New(local.New())
+	}
 	if o.Jobs <= 0 {
 		o.Jobs = 4
 	}

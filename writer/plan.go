@@ -193,8 +193,12 @@ func FollowAdvice(prefixes []string) string {
 // Prepare looks at the input and the target and says what Write will do. It
 // writes nothing. Files that cannot be had are a *MissingError that names all
 // of them; a target that is refused is a *TargetError.
-func Prepare(ctx context.Context, snap *reader.Snapshot, target string, o Options) (*Plan, error) {
-	o = o.withDefaults()
+func Prepare(ctx context.Context, v format.View, target string, opts *Options) (*Plan, error) {
+	o := opts.withDefaults()
+	snap, ok := reader.Of(v)
+	if !ok {
+		return nil, fmt.Errorf("a view that package reader did not open: %w", format.ErrUnsupported)
+	}
 	if o.KeepReferences && o.Files == Reference {
 		return nil, fmt.Errorf("references cannot both be kept as they are and be made to name files where they are: %w", format.ErrUnsupported)
 	}

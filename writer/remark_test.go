@@ -28,12 +28,12 @@ func TestRelativeSharedFilesAreRemarkedOn(t *testing.T) {
 			t.Fatalf("%s matches nothing: %v", pattern, err)
 		}
 		for _, name := range found {
-			snap, err := reader.Open(context.Background(), name, reader.Options{Stores: stores})
+			snap, err := reader.Open(context.Background(), name, &reader.Options{Stores: stores})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for keep, want := range map[bool]bool{false: want, true: false} {
-				p, err := Prepare(context.Background(), snap, filepath.Join(t.TempDir(), "out"), Options{Stores: stores, KeepReferences: keep})
+				p, err := Prepare(context.Background(), snap.View(), filepath.Join(t.TempDir(), "out"), &Options{Stores: stores, KeepReferences: keep})
 				if err != nil {
 					t.Fatal(err)
 				}

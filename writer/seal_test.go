@@ -62,13 +62,13 @@ func TestIdentity(t *testing.T) {
 		}
 		keep := o
 		keep.KeepReferences, keep.KeepMissing = true, true
-		if _, err := Seal(background, in, "mem://x.spt", keep); err != nil {
+		if _, err := Write(background, in.View(), "mem://x.spt", &keep); err != nil {
 			t.Errorf("%s: %v", dir, err)
 			continue
 		}
 		packed := openAt(t, "mem://x.spt", o.Stores)
 		for what, from := range map[string]*reader.Snapshot{"packed": packed, "copied": in} {
-			if _, err := Seal(background, from, "mem://"+what, keep); err != nil {
+			if _, err := Write(background, from.View(), "mem://"+what, &keep); err != nil {
 				t.Errorf("%s %s: %v", dir, what, err)
 				continue
 			}
@@ -83,7 +83,7 @@ func TestIdentity(t *testing.T) {
 		}
 		if !absoluteRefs {
 			for what, from := range map[string]*reader.Snapshot{"packed-default": packed, "copied-default": in} {
-				if _, err := Seal(background, from, "mem://"+what, o); err != nil {
+				if _, err := Write(background, from.View(), "mem://"+what, &o); err != nil {
 					t.Errorf("%s %s: %v", dir, what, err)
 					continue
 				}
@@ -279,7 +279,7 @@ func TestVersion2(t *testing.T) {
 	}
 	sameStreams(t, snap, in)
 	// Down is not possible.
-	if _, err := Seal(background, openAt(t, "v3", o.Stores), "down", Options{Stores: o.Stores, MetadataVersion: metadata.V2}); !errors.Is(err, format.ErrUnsupported) {
+	if _, err := Write(background, openAt(t, "v3", o.Stores).View(), "down", &Options{Stores: o.Stores, MetadataVersion: metadata.V2}); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -415,7 +415,7 @@ func TestFilesReference(t *testing.T) {
 	sound(t, out)
 	// Both at once is a contradiction.
 	o.KeepReferences = true
-	if _, err := Seal(background, openAt(t, "mem://job/chk-1", o.Stores), "mem://both", o); !errors.Is(err, format.ErrUnsupported) {
+	if _, err := Write(background, openAt(t, "mem://job/chk-1", o.Stores).View(), "mem://both", &o); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -425,7 +425,7 @@ func TestMissingFiles(t *testing.T) {
 	dir := folderOf(t, map[string]string{"sp/_metadata": encoded(t, sp), "sp/there": "hello", "sp/short": "hi"})
 	unchanged(t, dir, func() {
 		for _, target := range []string{"/out", "/x.spt"} {
-			_, err := Seal(background, openAt(t, dir+"/sp", stores()), dir+target, Options{Stores: stores()})
+			_, err := Write(background, openAt(t, dir+"/sp", stores()).View(), dir+target, &Options{Stores: stores()})
 			var missing *MissingError
 			if !errors.As(err, &missing) || !errors.Is(err, format.ErrMissing) || len(missing.Files) != 4 || missing.Hint() == "" {
 				t.Fatalf("%s: %v", target, err)
@@ -453,7 +453,7 @@ func TestMissingFiles(t *testing.T) {
 	if !slices.Equal(report.Plan.Missing, want) {
 		t.Errorf("missing %v", report.Plan.Missing)
 	}
-	if _, err := Seal(background, packed, dir+"/back", Options{Stores: stores()}); !errors.Is(err, format.ErrMissing) {
+	if _, err := Write(background, packed.View(), dir+"/back", &Options{Stores: stores()}); !errors.Is(err, format.ErrMissing) {
 		t.Errorf("error %v", err)
 	}
 	_ = out
@@ -471,7 +471,7 @@ func TestUnavailableIsNotMissing(t *testing.T) {
 	dir := folderOf(t, map[string]string{"sp/_metadata": encoded(t, modelOf(handleOf(absoluteFile("far://x", 5), 0)))})
 	o := Options{Stores: stores("far", down), KeepMissing: true}
 	for _, target := range []string{"/out", "/x.spt"} {
-		_, err := Seal(background, openAt(t, dir+"/sp", o.Stores), dir+target, o)
+		_, err := Write(background, openAt(t, dir+"/sp", o.Stores).View(), dir+target, &o)
 		if !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("%s: %v", target, err)
 		}
@@ -489,11 +489,11 @@ func TestHostileNames(t *testing.T) {
 		before := tree(t, dir)
 		for _, o := range []Options{{}, {KeepMissing: true}, {KeepReferences: true}, {KeepReferences: true, KeepMissing: true}, {Files: Link}} {
 			o.Stores = stores()
-			snap, err := reader.Open(background, dir+"/sp", reader.Options{Stores: o.Stores})
+			snap, err := reader.Open(background, dir+"/sp", &reader.Options{Stores: o.Stores})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Seal(background, snap, dir+"/out", o); err == nil {
+			if _, err := Write(background, snap.View(), dir+"/out", &o); err == nil {
 				t.Errorf("%q is written with %+v", name, o)
 			}
 			snap.Close()
@@ -574,7 +574,7 @@ func TestPlan(t *testing.T) {
 	o := Options{Stores: stores()}
 	unchanged(t, dir, func() {
 		for _, target := range []string{"", dir + "/out", dir + "/x.spt"} {
-			p, err := Prepare(background, openAt(t, dir+"/sp", o.Stores), target, o)
+			p, err := Prepare(background, openAt(t, dir+"/sp", o.Stores).View(), target, &o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -590,7 +590,7 @@ func TestPlan(t *testing.T) {
 			}
 		}
 	})
-	p, err := Prepare(background, openAt(t, dir+"/sp", o.Stores), dir+"/out", o)
+	p, err := Prepare(background, openAt(t, dir+"/sp", o.Stores).View(), dir+"/out", &o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -167,7 +167,7 @@ func (p *Plan) free(ctx context.Context) error {
 	if p.Recovers != "" {
 		location = route.Join(route.Dir(route.Clean(p.Target)), route.Base(p.Recovers))
 	}
-	snap, err := reader.Open(ctx, location, reader.Options{Stores: p.o.Stores})
+	snap, err := reader.Open(ctx, location, &reader.Options{Stores: p.o.Stores})
 	if err != nil {
 		return &TargetError{p.Target, fmt.Sprintf("it is not a snapshot, so it is not overwritten (%v)", err), "remove it yourself if that is meant"}
 	}

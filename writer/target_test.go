@@ -72,13 +72,13 @@ func TestTargetApartFromInput(t *testing.T) {
 	for _, tt := range tests {
 		for _, overwrite := range []bool{false, true} {
 			unchanged(t, dir, func() {
-				_, err := Seal(background, openAt(t, tt.in, stores()), tt.target, Options{Stores: stores(), Overwrite: overwrite})
+				_, err := Write(background, openAt(t, tt.in, stores()).View(), tt.target, &Options{Stores: stores(), Overwrite: overwrite})
 				refusedTarget(t, err, tt.why)
 			})
 		}
 	}
 	// Below a file there can be nothing.
-	if _, err := Seal(background, openAt(t, "job/chk-1", stores()), "job/shared/x/out", Options{Stores: stores()}); err == nil {
+	if _, err := Write(background, openAt(t, "job/chk-1", stores()).View(), "job/shared/x/out", &Options{Stores: stores()}); err == nil {
 		t.Error("written below a file")
 	}
 	// What only begins alike is apart.
@@ -92,7 +92,7 @@ func TestTargetApartFromInputInAnObjectStore(t *testing.T) {
 	storetest.Put(t, store, "job/shared/x", "shared")
 	o := Options{Stores: stores("mem", store), Overwrite: true}
 	for target, why := range map[string]string{"job/chk-1": "it is the input", "job/chk-1/": "it is the input", "job/chk-1/x.spt": "it lies in the input", "job": "it contains the input", "job/shared": "it contains a file of the input"} {
-		_, err := Seal(background, openAt(t, "mem://job/chk-1", o.Stores), "mem://"+target, o)
+		_, err := Write(background, openAt(t, "mem://job/chk-1", o.Stores).View(), "mem://"+target, &o)
 		refusedTarget(t, err, why)
 	}
 }
@@ -114,7 +114,7 @@ func TestTargetThatExists(t *testing.T) {
 	refused := func(target, why string, o Options) {
 		t.Helper()
 		unchanged(t, dir, func() {
-			_, err := Seal(background, openAt(t, dir+"/job/chk-1", o.Stores), dir+"/"+target, o)
+			_, err := Write(background, openAt(t, dir+"/job/chk-1", o.Stores).View(), dir+"/"+target, &o)
 			refusedTarget(t, err, why)
 		})
 	}
@@ -184,7 +184,7 @@ func TestOverwriteThatFails(t *testing.T) {
 			o := Options{Stores: stores("out", h), Overwrite: true}
 			before := tree(t, dir+"/job")
 			old := contentsOf(t, dir+"/"+target)
-			_, err := Seal(background, openAt(t, dir+"/job/chk-1", o.Stores), "out://"+dir+"/"+target, o)
+			_, err := Write(background, openAt(t, dir+"/job/chk-1", o.Stores).View(), "out://"+dir+"/"+target, &o)
 			if !maps.Equal(before, tree(t, dir+"/job")) {
 				t.Errorf("%s: the input changed", target)
 			}
@@ -219,7 +219,7 @@ func TestMoveThatFailsLate(t *testing.T) {
 	sealAt(t, dir+"/job/chk-1", dir+"/old", Options{Stores: stores()})
 	for n := 1; n <= 2; n++ {
 		o := Options{Stores: stores("out", &lateMover{moving{local.New(), func(string, string) error { return nil }}, n}), Overwrite: true}
-		_, err := Seal(background, openAt(t, dir+"/job/chk-1", o.Stores), "out://"+dir+"/old", o)
+		_, err := Write(background, openAt(t, dir+"/job/chk-1", o.Stores).View(), "out://"+dir+"/old", &o)
 		if !errors.Is(err, errDisk) {
 			t.Errorf("rename %d: %v", n, err)
 		}
@@ -242,7 +242,7 @@ func TestExchangeThatFailsLate(t *testing.T) {
 	sealAt(t, other+"/sp", dir+"/old", Options{Stores: stores()})
 	before := files(t, dir+"/old")
 	o := Options{Stores: stores("out", &lateExchanger{moving{local.New(), func(string, string) error { return nil }}, 1}), Overwrite: true}
-	_, err := Seal(background, openAt(t, dir+"/job/chk-1", o.Stores), "out://"+dir+"/old", o)
+	_, err := Write(background, openAt(t, dir+"/job/chk-1", o.Stores).View(), "out://"+dir+"/old", &o)
 	if !errors.Is(err, errDisk) {
 		t.Errorf("error %v", err)
 	}
@@ -324,7 +324,7 @@ func TestForeignFileMeanwhile(t *testing.T) {
 				return nil
 			})
 			o := Options{Stores: stores(), Overwrite: true}
-			_, err := Seal(ctx, openAt(t, dir+"/job/chk-1", o.Stores), out, o)
+			_, err := Write(ctx, openAt(t, dir+"/job/chk-1", o.Stores).View(), out, &o)
 			if !came {
 				t.Fatal("nothing was changed")
 			}
@@ -381,7 +381,7 @@ func TestTargetIsALink(t *testing.T) {
 		for _, o.Overwrite = range []bool{false, true} {
 			for _, slash := range []string{"", "/"} {
 				unchanged(t, dir, func() {
-					_, err := Prepare(background, openAt(t, dir+"/job/chk-1", o.Stores), dir+"/"+link+slash, o)
+					_, err := Prepare(background, openAt(t, dir+"/job/chk-1", o.Stores).View(), dir+"/"+link+slash, &o)
 					refusedTarget(t, err, "it is a symbolic link to "+to)
 				})
 			}
@@ -423,14 +423,14 @@ func TestTwoRunsOneTarget(t *testing.T) {
 					ctx := fault.With(background, func(_ context.Context, call, _ string) error {
 						if calls.Add(1) == n {
 							its := Options{Stores: stores(), Overwrite: overwrite} // as another process has
-							_, second = Seal(inner, openAt(t, other+"/sp", its.Stores), to+target, its)
+							_, second = Write(inner, openAt(t, other+"/sp", its.Stores).View(), to+target, &its)
 						}
 						if call == "exchange" && unsupported {
 							return errors.ErrUnsupported
 						}
 						return nil
 					})
-					_, first := Seal(ctx, openAt(t, dir+"/job/chk-1", o.Stores), to+target, o)
+					_, first := Write(ctx, openAt(t, dir+"/job/chk-1", o.Stores).View(), to+target, &o)
 					if first != nil && second != nil {
 						t.Errorf("%s at %d: %v; %v", target, n, first, second)
 					}
@@ -498,7 +498,7 @@ func TestTargetTakenMeanwhile(t *testing.T) {
 		for _, overwrite := range []bool{false, true} {
 			os.RemoveAll(dir + "/" + target)
 			o := Options{Stores: stores("out", h), Overwrite: overwrite}
-			_, err := Seal(background, openAt(t, dir+"/job/chk-1", o.Stores), "out://"+dir+"/"+target, o)
+			_, err := Write(background, openAt(t, dir+"/job/chk-1", o.Stores).View(), "out://"+dir+"/"+target, &o)
 			refusedTarget(t, err, "it exists now")
 			if p, err := os.ReadFile(dir + "/" + other); err != nil || string(p) != "theirs" {
 				t.Errorf("%s: %q, %v", target, p, err)
@@ -515,7 +515,7 @@ func TestTargetTakenMeanwhile(t *testing.T) {
 			return nil
 		}}
 		o := Options{Stores: stores("mem", h)}
-		_, err := Seal(background, openAt(t, dir+"/job/chk-1", o.Stores), "mem://"+target, o)
+		_, err := Write(background, openAt(t, dir+"/job/chk-1", o.Stores).View(), "mem://"+target, &o)
 		refusedTarget(t, err, "it exists now")
 		if got := objects(t, store, ""); len(got) != 1 || got[other] != "theirs" {
 			t.Errorf("%s: %v", target, names(got))
@@ -528,7 +528,7 @@ func TestNoRoom(t *testing.T) {
 	for target, want := range map[string]bool{"out": true, "x.spt": false} { // nobody knows the size of an .spt before
 		o := Options{Stores: stores("out", full{moving{local.New(), func(string, string) error { return nil }}})}
 		unchanged(t, dir+"/job", func() {
-			_, err := Prepare(background, openAt(t, dir+"/job/chk-1", o.Stores), "out://"+dir+"/"+target, o)
+			_, err := Prepare(background, openAt(t, dir+"/job/chk-1", o.Stores).View(), "out://"+dir+"/"+target, &o)
 			if errors.Is(err, storage.ErrNoSpace) != want {
 				t.Errorf("%s: %v", target, err)
 			}

@@ -29,9 +29,10 @@ type Report struct {
 	ReadBack bool // everything was read again and is right
 }
 
-// Seal is Prepare and Write.
-func Seal(ctx context.Context, snap *reader.Snapshot, target string, o Options) (*Report, error) {
-	p, err := Prepare(ctx, snap, target, o)
+// Write writes a view of a snapshot at a new location: it prepares a plan and
+// carries it out. No options are the zero value.
+func Write(ctx context.Context, v format.View, target string, o *Options) (*Report, error) {
+	p, err := Prepare(ctx, v, target, o)
 	if err != nil {
 		return nil, err
 	}

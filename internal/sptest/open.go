@@ -11,7 +11,7 @@ import (
 // Open opens a snapshot on the local disk, until the test ends.
 func Open(t testing.TB, dir string) *reader.Snapshot {
 	t.Helper()
-	snap, err := reader.Open(t.Context(), dir, reader.Options{Stores: route.New(local.New())})
+	snap, err := reader.Open(t.Context(), dir, &reader.Options{Stores: route.New(local.New())})
 	if err != nil {
 		t.Fatal(err)
 	}

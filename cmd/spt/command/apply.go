@@ -148,7 +148,7 @@ func (r *recipe) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*f
 			OperatorsBefore: len(before.Operators), OperatorsAfter: len(after.Operators), BytesBefore: before.Bytes.State(), BytesAfter: after.Bytes.State(),
 		})
 		res.skipped = append(res.skipped, done.skipped...)
-		view := snap.View(sp)
+		view := snap.With(sp)
 		own.remember(s, snap, view)
 		snap, before = view, after
 	}

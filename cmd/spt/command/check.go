@@ -197,7 +197,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	if like != nil {
 		known = strings.TrimPrefix(known+" and a snapshot like it", "no and ")
 	}
-	c, err := transform.Check(ctx, env.input(snap), transform.CheckOptions{
+	c, err := transform.Check(ctx, snap.View(), transform.CheckOptions{
 		Schema: snap.Schema, Like: like,
 		Job: job, Parallelism: o.parallelism, MaxParallelism: o.maxParallelism, AllowNonRestored: o.allow,
 		Release: o.release, Metadata: int32(snap.Container.Metadata), At: o.at,

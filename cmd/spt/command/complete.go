@@ -150,7 +150,7 @@ func (e *Env) namesIn(ctx context.Context, location string, names func(*Env, *re
 	}
 	o := e.readerOptions()
 	o.Limits = format.Limits{Nodes: completeNodes, Manifest: completeMetadata}
-	snap, err := reader.Open(ctx, location, o)
+	snap, err := reader.Open(ctx, location, &o)
 	if err != nil {
 		return nil
 	}

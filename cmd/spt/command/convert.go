@@ -228,7 +228,7 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 	if err != nil {
 		return nil, inContainer(err, snap)
 	}
-	v, rebuilt, err := transform.OperatorStateFor(ctx, env.input(snap), o.release)
+	v, rebuilt, err := transform.OperatorStateFor(ctx, snap.View(), o.release)
 	if err != nil {
 		return nil, inContainer(err, snap)
 	}
@@ -245,12 +245,12 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 			r.Remarks = append(r.Remarks, fmt.Sprintf("whether Flink %v has the types of all states could not be told: %s", o.release, env.hide(unread[0].Error())))
 		}
 	}
-	return snap.View(sp), nil
+	return snap.With(sp), nil
 }
 
 // prepare plans how a snapshot is written to out, or would be.
 func (o *writeOptions) prepare(ctx context.Context, snap *reader.Snapshot, out string) (*writer.Plan, error) {
-	plan, err := writer.Prepare(ctx, snap, out, o.opts)
+	plan, err := writer.Prepare(ctx, snap.View(), out, &o.opts)
 	switch {
 	case err != nil || o.opts.Files != writer.Reference:
 		return plan, err

@@ -113,7 +113,7 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 	}
 	var inputs [2]format.View
 	for i, snap := range snaps {
-		inputs[i] = env.input(snap)
+		inputs[i] = snap.View()
 	}
 	if err := o.pickBoth(env, &inputs); err != nil {
 		return err

@@ -82,7 +82,7 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 		}
 		d.States = o.states
 	}
-	v, dropped, err := transform.Drop(ctx, env.input(snap), d)
+	v, dropped, err := transform.Drop(ctx, snap.View(), d)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -69,7 +69,7 @@ func sealEdit(ctx context.Context, env *Env, o writeOptions, in, out string, sna
 	if o.opts.Family == "" && out == "" {
 		o.opts.Family = snap.Container.Family
 	}
-	plan, written, err := o.write(ctx, env, snap.View(sp), in, out)
+	plan, written, err := o.write(ctx, env, snap.With(sp), in, out)
 	if err != nil {
 		return inContainer(err, snap)
 	}

@@ -97,7 +97,7 @@ func (e *Env) progress() ui.Progress {
 
 // open opens a snapshot with the options of the command line.
 func (e *Env) open(ctx context.Context, location string) (*reader.Snapshot, error) {
-	snap, err := reader.Open(ctx, location, e.readerOptions())
+	snap, err := reader.Open(ctx, location, new(e.readerOptions()))
 	if err != nil {
 		return nil, e.suggestPath(ctx, location, err)
 	}

@@ -101,7 +101,7 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 	}
 	c := &catter{env: env, snap: snap, catOptions: catOptions{pick: pick{states: o.states}, filter: o.filter}}
 	asked := &asker{ctx: ctx, c: c}
-	v, done, err := transform.Filter(ctx, env.input(snap), transform.FilterOptions{
+	v, done, err := transform.Filter(ctx, snap.View(), transform.FilterOptions{
 		Operators: selectorOf(snap.Operators, chosen), States: o.states,
 		Keep: asked.keep, Entries: asked.entries,
 	})

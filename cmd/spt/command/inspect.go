@@ -201,9 +201,9 @@ func (o *inspectOptions) open(ctx context.Context, env *Env, location string) (s
 		}
 	}
 	if o.salvage {
-		snap, damage, err = reader.Salvage(ctx, location, opts)
+		snap, damage, err = reader.Salvage(ctx, location, &opts)
 	} else {
-		snap, err = reader.Open(ctx, location, opts)
+		snap, err = reader.Open(ctx, location, &opts)
 	}
 	if err != nil {
 		return nil, nil, env.suggestPath(ctx, location, err)

@@ -92,11 +92,11 @@ func (o *mergeOptions) run(cmd *cobra.Command, env *Env, args []string) (err err
 	if err != nil {
 		return err
 	}
-	both, from, err := reader.Combine(ctx, a, b.View(picked))
+	both, from, err := reader.Combine(ctx, a, b.With(picked))
 	if err != nil {
 		return inContainer(err, b)
 	}
-	v, done, err := transform.Merge(ctx, env.input(both), transform.MergeOptions{From: from, States: o.states})
+	v, done, err := transform.Merge(ctx, both.View(), transform.MergeOptions{From: from, States: o.states})
 	if err != nil {
 		return format.At(err, "merging %s", ui.Quote(o.from))
 	}

@@ -281,7 +281,7 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 	if err != nil {
 		return err
 	}
-	input := env.input(snap)
+	input := snap.View()
 	if o.keep != "" {
 		return o.preview(ctx, env, snap, in, choose)
 	}
@@ -391,7 +391,7 @@ func runPrune(ctx context.Context, o pruneOptions, env *Env, in, out string) (er
 }
 
 func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string, choose format.Selector) error {
-	v, pruned, err := transform.PruneUnion(ctx, env.input(snap), transform.PruneOptions{
+	v, pruned, err := transform.PruneUnion(ctx, snap.View(), transform.PruneOptions{
 		Operators: choose, States: o.states, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), Compact: o.compact, AcceptUnproven: o.acceptUnproven,
 	})
 	if err != nil {
@@ -418,7 +418,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 	if o.opts.Family == "" && out == "" {
 		o.opts.Family = snap.Container.Family
 	}
-	plan, written, err := o.write(ctx, env, snap.View(v.Savepoint), in, out)
+	plan, written, err := o.write(ctx, env, snap.With(v.Savepoint), in, out)
 	if err != nil {
 		return inContainer(err, snap)
 	}

@@ -61,7 +61,7 @@ func (e *Env) wrongOrder(ctx context.Context, left func(id format.OperatorID, st
 		for id, before := range earlier.ids {
 			now[before] = id
 		}
-		before := e.input(earlier.before)
+		before := earlier.before.View()
 		ops, states := format.ByID(), format.ByName()
 		for _, op := range before.Operators {
 			id, changed := now[op.ID]

@@ -150,7 +150,7 @@ func (s *rescaleStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot
 			return nil, nil, err
 		}
 	}
-	plan, err := transform.PlanRescale(ctx, env.input(snap), transform.RescaleOptions{
+	plan, err := transform.PlanRescale(ctx, snap.View(), transform.RescaleOptions{
 		To: s.to, From: s.from, Operators: selectorOf(snap.Operators, chosen), At: at, Strategy: transform.Strategy(s.strategy), LeaveKeyed: s.keyed == "leave",
 	})
 	if err != nil {
@@ -197,7 +197,7 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 	if err != nil {
 		return nil, nil, err
 	}
-	v, pruned, err := transform.PruneUnion(ctx, env.input(snap), transform.PruneOptions{
+	v, pruned, err := transform.PruneUnion(ctx, snap.View(), transform.PruneOptions{
 		Operators: choose, States: s.states, Keep: transform.Keep(s.keep), Place: transform.PlaceKept(s.place), Compact: s.compact, AcceptUnproven: s.acceptUnproven,
 	})
 	if err != nil {

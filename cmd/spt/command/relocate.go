@@ -197,7 +197,7 @@ func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.S
 		}
 		t.Move = m.mapped
 	}
-	v, done, err := transform.Relocate(ctx, env.input(snap), t)
+	v, done, err := transform.Relocate(ctx, snap.View(), t)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -129,7 +129,7 @@ func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snaps
 		}
 		opts.Operators, opts.States = selectorOf(snap.Operators, chosen), names
 	}
-	v, done, err := transform.Rename(ctx, env.input(snap), opts)
+	v, done, err := transform.Rename(ctx, snap.View(), opts)
 	if err != nil {
 		return nil, nil, err
 	}

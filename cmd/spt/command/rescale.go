@@ -9,7 +9,6 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
-	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -128,11 +127,6 @@ func runSimulation(ctx context.Context, o rescaleOptions, env *Env) error {
 	return simulationText(env, o, r)
 }
 
-// input makes a snapshot the input of transforms.
-func (e *Env) input(snap *reader.Snapshot) format.View {
-	return format.View{Savepoint: snap.Savepoint, Source: snap.Source(), Codecs: snap}
-}
-
 func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string) (err error) {
 	snap, err := env.open(ctx, in)
 	if err != nil {
@@ -149,7 +143,7 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 			return err
 		}
 	}
-	plan, err := transform.PlanRescale(ctx, env.input(snap), transform.RescaleOptions{
+	plan, err := transform.PlanRescale(ctx, snap.View(), transform.RescaleOptions{
 		To: o.to, From: o.from, Operators: selectorOf(picked, func(*format.Operator) bool { return true }), At: at,
 		Strategy: transform.Strategy(o.strategy), LeaveKeyed: o.keyed == "leave",
 	})
@@ -191,7 +185,7 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 	} else {
 		o.note = func(w *WriteResult) { w.Remarks = append(w.Remarks, r.Remarks...) }
 	}
-	return seal(ctx, env, o.writeOptions, snap.View(v.Savepoint), in, out)
+	return seal(ctx, env, o.writeOptions, snap.With(v.Savepoint), in, out)
 }
 
 // refusal is why a plan cannot be written, though Flink can carry it out.

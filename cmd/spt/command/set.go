@@ -96,7 +96,7 @@ func (o *setOptions) set(ctx context.Context, env *Env, snap *reader.Snapshot) (
 	if err != nil {
 		return nil, nil, err
 	}
-	in, sel := env.input(snap), selectorOf(snap.Operators, chosen)
+	in, sel := snap.View(), selectorOf(snap.Operators, chosen)
 	if o.mode != "" {
 		if err := env.checkStates(ctx, snap, "--state", o.states, globMatches, chosen); err != nil {
 			return nil, nil, err

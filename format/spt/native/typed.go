@@ -1,0 +1,218 @@
+package native
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// Typed reading mirrors writer.Builder: each function names an operator, as
+// format.Selector does, and a state, and returns its values as Go values. Values
+// are decoded as package msgpack decodes them into T. A range loop ends after the
+// first error.
+
+// List returns the elements of a list or union state, subtask by subtask, in
+// their order.
+func List[T any](ctx context.Context, v format.View, operator, state string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		err := eachManaged(v, operator, state, func(h *format.OperatorHandle, mode format.Mode) error {
+			if mode == format.ModeBroadcast {
+				return format.Errorf(format.ErrUnsupported, "state %q is broadcast state, which is one map", state)
+			}
+			return format.EachElement(ctx, v.Source, Codec{}, h, state, func(e format.Element) error {
+				var value T
+				if err := msgpack.Unmarshal(e.Value, &value); err != nil {
+					return format.At(mismatch(err), "state %q/element %d", state, e.Index)
+				}
+				if !yield(value, nil) {
+					return errStop
+				}
+				return nil
+			})
+		})
+		if err != nil && err != errStop {
+			yield(none, err)
+		}
+	}
+}
+
+// Broadcast returns the map of a broadcast state, as the first subtask that has
+// one holds it; nil if none does.
+func Broadcast[K comparable, V any](ctx context.Context, v format.View, operator, state string) (map[K]V, error) {
+	var m map[K]V
+	err := eachManaged(v, operator, state, func(h *format.OperatorHandle, mode format.Mode) error {
+		if mode != format.ModeBroadcast {
+			return format.Errorf(format.ErrUnsupported, "state %q is %v state, not broadcast state", state, mode)
+		}
+		err := format.EachElement(ctx, v.Source, Codec{}, h, state, func(e format.Element) error {
+			return mismatch(msgpack.Unmarshal(e.Value, &m))
+		})
+		if err == nil {
+			err = errStop
+		}
+		return err
+	})
+	if err == errStop {
+		err = nil
+	}
+	return m, err
+}
+
+// KeyedEntry is one entry of keyed state.
+type KeyedEntry[K, V any] struct {
+	KeyGroup  int32
+	Key       K
+	Namespace []byte // msgpack; nil: none
+	Value     V
+}
+
+// Keyed returns the entries of a keyed state, by key group and then in the order
+// of their keys' bytes.
+func Keyed[K, V any](ctx context.Context, v format.View, operator, state string) iter.Seq2[KeyedEntry[K, V], error] {
+	return func(yield func(KeyedEntry[K, V], error) bool) {
+		err := eachKeyed(v, operator, func(h *format.KeyGroups) error {
+			cur, err := Entries(ctx, v.Source, h, h.Range.First)
+			if err != nil {
+				return err
+			}
+			for e, err := range cur.All() {
+				if err != nil {
+					return err
+				}
+				if e.State != state {
+					continue
+				}
+				entry, err := keyedEntry[K, V](e)
+				if err != nil {
+					return err
+				}
+				if !yield(entry, nil) {
+					return errStop
+				}
+			}
+			return nil
+		})
+		if err != nil && err != errStop {
+			yield(KeyedEntry[K, V]{}, err)
+		}
+	}
+}
+
+// Get returns the value of a key without a namespace, and whether there is one. It
+// reads the key's group only.
+func Get[K, V any](ctx context.Context, v format.View, operator, state string, key K) (value V, found bool, err error) {
+	p, err := Marshal(key)
+	if err != nil {
+		return value, false, err
+	}
+	op, err := format.Selector{operator}.Operator(v.Savepoint)
+	if err != nil {
+		return value, false, err
+	}
+	group := KeyGroup(p, op.MaxParallelism)
+	err = eachKeyed(v, operator, func(h *format.KeyGroups) error {
+		if group < h.Range.First || group > h.Range.Last() {
+			return nil
+		}
+		cur, err := Entries(ctx, v.Source, h, group)
+		if err != nil {
+			return err
+		}
+		for e, err := range cur.All() {
+			if err != nil {
+				return err
+			}
+			if e.KeyGroup != group {
+				break
+			}
+			if e.State == state && e.Namespace == nil && string(e.Key) == string(p) {
+				entry, err := keyedEntry[K, V](e)
+				value, found = entry.Value, err == nil
+				return err
+			}
+		}
+		return nil
+	})
+	return value, found, err
+}
+
+func keyedEntry[K, V any](e Entry) (KeyedEntry[K, V], error) {
+	out := KeyedEntry[K, V]{KeyGroup: e.KeyGroup}
+	if e.Namespace != nil {
+		out.Namespace = append([]byte(nil), e.Namespace...)
+	}
+	if err := msgpack.Unmarshal(e.Key, &out.Key); err != nil {
+		return out, format.At(mismatch(err), "key group %d/key", e.KeyGroup)
+	}
+	return out, format.At(mismatch(msgpack.Unmarshal(e.Value, &out.Value)), "key group %d/value", e.KeyGroup)
+}
+
+// mismatch is a value of another type than the program expects.
+func mismatch(err error) error {
+	if err == nil {
+		return nil
+	}
+	return format.Errorf(format.ErrUnsupported, "%v", err)
+}
+
+// errStop ends a loop.
+var errStop = fmt.Errorf("internal error: a loop that ended")
+
+// eachManaged calls f with every handle that has the state.
+func eachManaged(v format.View, operator, state string, f func(*format.OperatorHandle, format.Mode) error) error {
+	op, err := format.Selector{operator}.Operator(v.Savepoint)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, sub := range op.Subtasks {
+		if sub.Managed == nil {
+			continue
+		}
+		for i := range sub.Managed.States {
+			st := &sub.Managed.States[i]
+			names = append(names, st.Name.String())
+			if st.Name.String() != state {
+				continue
+			}
+			if err := f(sub.Managed, st.Mode); err != nil {
+				return within(op, sub, err)
+			}
+		}
+	}
+	return format.ByName(state).Check("state", names)
+}
+
+// eachKeyed calls f with every handle of native keyed state.
+func eachKeyed(v format.View, operator string, f func(*format.KeyGroups) error) error {
+	op, err := format.Selector{operator}.Operator(v.Savepoint)
+	if err != nil {
+		return err
+	}
+	for _, sub := range op.Subtasks {
+		if sub.ManagedKeyed == nil {
+			continue
+		}
+		h, ok := sub.ManagedKeyed.(*format.KeyGroups)
+		if !ok {
+			return within(op, sub, format.Errorf(format.ErrUnsupported, "keyed state that no Go program wrote"))
+		}
+		if err := f(h); err != nil {
+			return within(op, sub, err)
+		}
+	}
+	return nil
+}
+
+// within says where an error is, but of the end of a loop.
+func within(op *format.Operator, sub *format.Subtask, err error) error {
+	if err == errStop {
+		return err
+	}
+	return format.At(err, "operator %q/subtask %d", op.Label(), sub.Index)
+}
