@@ -481,9 +481,7 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 		}
 		fmt.Fprintf(&b, "%s of state %s\n", ui.Plural(int64(r.Recompressed), "handle"), word)
 	}
-	for _, k := range r.KeptCompression {
-		fmt.Fprintf(&b, "%s %s/%s (%s): %s\n", style.Look("kept as it is:"), ui.Quote(k.Operator), k.What, ui.Plural(int64(k.Handles), "handle"), printableLines(k.Why))
-	}
+	keptText(&b, style, r.KeptCompression)
 	if len(r.Lost) > 0 {
 		fmt.Fprintf(&b, "%s %s\n", style.Look("lost, for it has no place there:"), strings.Join(r.Lost, "; "))
 	}
@@ -504,6 +502,30 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// keptText is one line for each kind of state and reason.
+func keptText(b *strings.Builder, style ui.Style, all []WriteKept) {
+	type kind struct{ what, why string }
+	var order []kind
+	operators, handles := map[kind][]string{}, map[kind]int{}
+	for _, k := range all {
+		of := kind{k.What, k.Why}
+		if handles[of] == 0 {
+			order = append(order, of)
+		}
+		operators[of] = append(operators[of], ui.Quote(k.Operator))
+		handles[of] += k.Handles
+	}
+	const examples = 3
+	for _, of := range order {
+		names := operators[of]
+		text := strings.Join(names[:min(len(names), examples)], ", ")
+		if more := len(names) - examples; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		fmt.Fprintf(b, "%s %s of %s (%s): %s\n", style.Look("kept as it is:"), of.what, text, ui.Plural(int64(handles[of]), "handle"), printableLines(of.why))
+	}
 }
 
 // movedFolder is a folder that references point to, and the one where the files

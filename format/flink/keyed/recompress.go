@@ -215,6 +215,11 @@ func (r *groupReader) next() error {
 		if left < 0 {
 			return format.Errorf(format.ErrCorrupt, "%d bytes where a snappy chunk starts", r.end-r.pos)
 		}
+		if r.first {
+			if err := r.opens(); err != nil {
+				return err
+			}
+		}
 		head, err := r.m.bytes(r.ctx, r.src, r.pos, framed.HeadSize)
 		if err != nil {
 			return err
@@ -223,8 +228,8 @@ func (r *groupReader) next() error {
 		if err := framed.Check(kind, body, left); err != nil {
 			return err
 		}
-		if r.first != (kind == framed.HeaderKind) {
-			return format.Errorf(format.ErrCorrupt, "a snappy stream header is expected at the start of a key group, and nowhere else")
+		if kind == framed.HeaderKind && !r.first {
+			return format.Errorf(format.ErrCorrupt, "a second snappy stream header in a key group")
 		}
 		u.n = int32(framed.HeadSize + body)
 	}
@@ -244,6 +249,23 @@ func (r *groupReader) next() error {
 		r.m.end += n
 	}
 	return nil
+}
+
+// opens checks that a key group starts with a snappy stream header. A backend
+// starts it with its number.
+func (r *groupReader) opens() error {
+	n := int64(len(framed.Header))
+	if r.end-r.pos >= n {
+		p, err := r.m.bytes(r.ctx, r.src, r.pos, n)
+		if err != nil || string(p) == framed.Header {
+			return err
+		}
+	}
+	return errNotCanonical()
+}
+
+func errNotCanonical() error {
+	return format.Errorf(format.ErrUnsupported, "its entries are not in the canonical format")
 }
 
 // read returns the data of a unit, valid until the next call.
@@ -309,7 +331,7 @@ const endOfGroup = 0xffff
 func checkEntries(r *bufio.Reader) error {
 	wrong := func(err error) error {
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return format.Errorf(format.ErrUnsupported, "its entries are not in the canonical format")
+			return errNotCanonical()
 		}
 		return err
 	}
