@@ -28,7 +28,8 @@ type Env struct {
 	// only a terminal can do.
 	stdoutFile, stderrFile *os.File
 
-	command   string // that runs
+	command   string      // that runs
+	wrapped   *ui.Wrapper // Stdout, where that is a terminal; nil: it is not
 	common    commonFlags
 	maps      []reader.Mapping
 	mapUse    *mapUse           // of --map
@@ -57,6 +58,9 @@ func Main(ctx context.Context, args []string, env *Env) int {
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
+	if ferr := env.unwrap(); err == nil {
+		err = ferr
+	}
 	if rerr := env.unusedMaps(exitCode(err)); err == nil {
 		err = rerr
 	}
@@ -74,6 +78,36 @@ func Main(ctx context.Context, args []string, env *Env) int {
 	}
 	env.report(err)
 	return exitCode(err)
+}
+
+// wrap breaks lines that are wider than the terminal that the answer goes to, if
+// it is one for people.
+func (e *Env) wrap() {
+	if term := e.term(); term.IsTTY && e.common.output == ui.OutputTable {
+		e.wrapped = ui.NewWrapper(e.Stdout, term.Width)
+		e.Stdout = e.wrapped
+	}
+}
+
+// unwrap writes what wrap holds back.
+func (e *Env) unwrap() error {
+	if e.wrapped == nil {
+		return nil
+	}
+	return e.wrapped.Flush()
+}
+
+// complain writes lines to stderr, broken where that is a terminal.
+func (e *Env) complain(text string) error {
+	if term := ui.Detect(e.stderrFile, e.common.color, e.Getenv); term.IsTTY {
+		w := ui.NewWrapper(e.Stderr, term.Width)
+		if _, err := io.WriteString(w, text+"\n"); err != nil {
+			return err
+		}
+		return w.Flush()
+	}
+	_, err := io.WriteString(e.Stderr, text+"\n")
+	return err
 }
 
 // term is what is known of the place where the answer goes.

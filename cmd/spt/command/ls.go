@@ -170,7 +170,7 @@ func listTable(env *Env, rows []ListRow) error {
 		ui.Column{Header: "ID", Align: ui.Right, Drop: 1},
 		ui.Column{Header: "TIME", Align: ui.Right, Drop: 3},
 		ui.Column{Header: "BYTES", Align: ui.Right},
-		ui.Column{Header: "STATE", Shrink: 2, Min: len("complete, newest")},
+		ui.Column{Header: "STATE", Shrink: 2, Min: len("complete, newest"), Wrap: true},
 	)
 	for _, r := range rows {
 		kind := r.Type

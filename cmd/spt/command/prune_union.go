@@ -412,7 +412,7 @@ func (o *pruneOptions) renderPrune(env *Env, r *PruneResult) error {
 	t := ui.NewTable(
 		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 16},
 		ui.Column{Header: "ELEMENTS", Align: ui.Right}, ui.Column{Header: "KEPT", Align: ui.Right},
-		ui.Column{Header: "BYTES", Align: ui.Right}, ui.Column{Header: "AFTER", Align: ui.Right}, ui.Column{Header: "", Shrink: 2, Min: 20},
+		ui.Column{Header: "BYTES", Align: ui.Right}, ui.Column{Header: "AFTER", Align: ui.Right}, ui.Column{Header: "", Shrink: 2, Min: 20, Wrap: true},
 	)
 	style := env.term().Style()
 	for _, s := range r.States {
@@ -460,7 +460,7 @@ func unionTable(env *Env, rows []UnionRow) error {
 	t := ui.NewTable(
 		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 16},
 		ui.Column{Header: "ELEMENTS", Align: ui.Right}, ui.Column{Header: "DISTINCT", Align: ui.Right}, ui.Column{Header: "COPIES", Align: ui.Right},
-		ui.Column{Header: "BYTES", Align: ui.Right}, ui.Column{Header: "VERDICT", Shrink: 2, Min: 16},
+		ui.Column{Header: "BYTES", Align: ui.Right}, ui.Column{Header: "VERDICT", Shrink: 2, Min: 10, Wrap: true},
 	)
 	for _, r := range rows {
 		copies := fmt.Sprintf("%s–%s", ui.Count(r.MinCopies), ui.Count(r.MaxCopies))

@@ -453,7 +453,7 @@ func simulationText(env *Env, o rescaleOptions, r *RescaleResult) error {
 	if _, err := fmt.Fprintf(env.Stdout, "%s in %s %s, restored with %d\n\n", ui.Plural(o.elements, "element"), ui.Plural(int64(o.from), "subtask"), each, o.to); err != nil {
 		return err
 	}
-	t := ui.NewTable(ui.Column{Header: title}, ui.Column{Align: ui.Right}, ui.Column{Shrink: 1, Min: 14}, ui.Column{Header: "union state", Align: ui.Right}, ui.Column{})
+	t := ui.NewTable(ui.Column{Header: title}, ui.Column{Align: ui.Right}, ui.Column{Shrink: 1, Min: 14, Wrap: true}, ui.Column{Header: "union state", Align: ui.Right}, ui.Column{Drop: 1})
 	shown, rest := showSubtasks(len(list.Subtasks), o.wide)
 	var sum int64
 	for i, sub := range list.Subtasks {

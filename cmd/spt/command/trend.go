@@ -440,9 +440,9 @@ func (t *trend) table() error {
 		return err
 	}
 	tab := ui.NewTable(
-		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 16}, ui.Column{Header: "TREND"},
+		ui.Column{Header: "OPERATOR / STATE", Shrink: 2, Cut: ui.CutMiddle, Min: 16}, ui.Column{Header: "TREND", Drop: 1},
 		ui.Column{Header: "FIRST", Align: ui.Right}, ui.Column{Header: "LAST", Align: ui.Right}, ui.Column{Header: "PER CHECKPOINT", Align: ui.Right},
-		ui.Column{Header: "LIMIT", Shrink: 2, Min: 16},
+		ui.Column{Header: "LIMIT", Shrink: 1, Min: 14, Wrap: true},
 	)
 	shown, left, still := 0, 0, 0
 	for _, r := range res.Rows {
