@@ -201,7 +201,7 @@ func breakText(all []word, indent, hang, width int) (lines []string) {
 	}
 	line, used, fresh := strings.Repeat(" ", indent), indent, true
 	next := func() {
-		lines = append(lines, line)
+		lines = append(lines, strings.TrimRight(line, " "))
 		line, used, fresh = strings.Repeat(" ", hang), hang, true
 	}
 	for _, w := range all {
@@ -224,7 +224,7 @@ func breakText(all []word, indent, hang, width int) (lines []string) {
 			}
 			part := breakAt(text, room)
 			line += part
-			text = text[len(part):]
+			text = strings.TrimLeft(text[len(part):], " ")
 			next()
 		}
 	}
