@@ -140,6 +140,11 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	if limit == 0 && c.output == ui.OutputTable {
 		limit = tableRows
 	}
+	stop := func() {}
+	if !c.env.term().IsTTY || c.output == ui.OutputTable { // else elements and progress would be mixed
+		stop = c.env.reading("reading", c.snap)
+	}
+	defer func() { stop() }()
 	w := c.newWriter()
 	var lines int64
 	more := false
@@ -160,6 +165,7 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
+	stop()
 	if cerr := w.end(err == nil); cerr != nil && err == nil {
 		err = cerr
 	}
@@ -246,9 +252,8 @@ type CatStats struct {
 
 func (c *catter) printStats(ctx context.Context, states []*catState) error {
 	c.raw = true // an element is its bytes
-	progress := c.env.progress()
-	progress.Start(0, "reading")
-	defer progress.Stop()
+	stop := c.env.reading("reading", c.snap)
+	defer stop()
 	rows := []CatStats{}
 	for _, st := range states {
 		var row CatStats
@@ -268,7 +273,6 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 					row.Subtasks++
 				}
 				visit(it.stored)
-				progress.Add(n)
 				return nil
 			})
 		})
@@ -278,7 +282,7 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 		row.Distinct = distinct
 		rows = append(rows, row)
 	}
-	progress.Stop()
+	stop()
 	slices.SortStableFunc(rows, func(a, b CatStats) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return c.renderStats(rows)
 }

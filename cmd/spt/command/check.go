@@ -206,6 +206,8 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	if like != nil {
 		known = strings.TrimPrefix(known+" and a snapshot like it", "no and ")
 	}
+	stop := env.reading("reading", snap)
+	defer stop()
 	c, err := transform.Check(ctx, env.input(snap), transform.CheckOptions{
 		Schema: snap.Schema, Like: like,
 		Job: job, Parallelism: o.parallelism, MaxParallelism: o.maxParallelism, AllowNonRestored: o.allow,
@@ -215,6 +217,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 		return inContainer(err, snap)
 	}
 	files, err := checkFiles(ctx, env, snap, c.Restored, o.at)
+	stop()
 	if err != nil {
 		return inContainer(err, snap)
 	}

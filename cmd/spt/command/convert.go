@@ -250,7 +250,10 @@ func runConvert(ctx context.Context, o convertOptions, env *Env, in, out string)
 		}
 	}
 	for _, step := range steps {
-		if view, err = step(view); err != nil {
+		stop := env.reading("reading", snap)
+		view, err = step(view)
+		stop()
+		if err != nil {
 			return err
 		}
 	}
@@ -348,7 +351,11 @@ func (o *writeOptions) write(ctx context.Context, env *Env, snap *reader.Snapsho
 	if out == "" || o.dryRun {
 		return plan, r, nil
 	}
-	progress.Start(plan.Bytes, "writing")
+	total := plan.Bytes
+	if o.readBack {
+		total *= 2
+	}
+	progress.Start(total, "writing")
 	report, err := plan.Write(ctx)
 	progress.Stop()
 	if err != nil {

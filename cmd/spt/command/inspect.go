@@ -110,8 +110,12 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, locations []str
 	var all []inspected
 	var failed several
 	var offenders []string
+	progress := env.progress()
+	progress.StartCount(int64(len(locations)), "opening snapshots")
+	defer progress.Stop()
 	for _, location := range locations {
 		one, err := o.inspect(ctx, env, location)
+		progress.Add(1)
 		if err != nil {
 			if ctx.Err() != nil || len(locations) == 1 {
 				return err
@@ -128,6 +132,7 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, locations []str
 		}
 		all = append(all, one)
 	}
+	progress.Stop()
 	if err := o.render(env, all); err != nil {
 		return err
 	}

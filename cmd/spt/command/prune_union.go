@@ -259,6 +259,8 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 	if o.keep != "" {
 		return o.preview(ctx, env, snap, in, choose)
 	}
+	stop := env.reading("reading", snap)
+	defer stop()
 	reports, err := transform.DiagnoseUnions(ctx, input, choose)
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)
@@ -268,6 +270,7 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 		rows = append(rows, o.unionRow(env, r))
 	}
 	broadcasts, err := transform.DiagnoseBroadcasts(ctx, input, choose)
+	stop()
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)
 	}
@@ -363,9 +366,11 @@ func runPrune(ctx context.Context, o pruneOptions, env *Env, in, out string) (er
 }
 
 func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string, choose func(*format.Operator, string) bool) error {
+	stop := env.reading("reading", snap)
 	sp, pruned, err := transform.PruneUnions(ctx, env.input(snap), transform.PruneOptions{
 		Pick: choose, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), Compact: o.compact, AcceptUnproven: o.acceptUnproven,
 	})
+	stop()
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)
 	}

@@ -149,6 +149,8 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 			return err
 		}
 	}
+	stop := env.reading("reading", snap)
+	defer stop()
 	plan, err := transform.PlanRescale(ctx, env.input(snap), transform.RescaleOptions{
 		To: o.to, From: o.from, Pick: among(picked), At: at,
 		Strategy: transform.Strategy(o.strategy), LeaveKeyed: o.keyed == "leave",
@@ -165,6 +167,7 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 	}
 	// It says which operators --keyed leave leaves, and reads no element.
 	sp, err := plan.Apply(ctx)
+	stop()
 	r := newRescaleResult(env, in, out, plan)
 	if errors.Is(err, format.ErrUnsupported) {
 		err = &refusal{err, r.inFlight()}

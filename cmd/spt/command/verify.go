@@ -125,12 +125,11 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
 	r.Container = snap.Container.Describe()
-	progress := env.progress()
-	progress.Start(0, "verifying")
-	v, err := snap.Verify(ctx, reader.VerifyOptions{Read: o.read, Progress: progress.Add}, func(f reader.Finding) {
+	stop := env.reading("verifying", snap)
+	v, err := snap.Verify(ctx, reader.VerifyOptions{Read: o.read, Progress: env.hook().add}, func(f reader.Finding) {
 		r.Findings = append(r.Findings, VerifyFinding{string(f.Severity), f.Code, env.hide(f.Place), env.text(f.File), env.hide(f.Message), env.hide(f.Found)})
 	})
-	progress.Stop()
+	stop()
 	r.Streams, r.Files, r.Chunks, r.BytesRead = v.Streams, v.Files, v.Chunks, v.BytesRead
 	r.Errors, r.Warnings, r.Notes = v.Faults, v.Warnings, v.Notes
 	r.Relocatable, r.Absolute = v.Relocatable(), v.Absolute
