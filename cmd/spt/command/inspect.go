@@ -239,8 +239,8 @@ func quoteAll(all []string) []string {
 // we do not rename.
 type InspectResult struct {
 	Path          string            `json:"path" jsonschema:"description=the snapshot as it was named"`
-	Family        string            `json:"family" jsonschema:"enum=flink,enum=spt"`
-	Type          string            `json:"type" jsonschema:"enum=savepoint,enum=checkpoint,enum=snapshot,description=snapshot where the file does not say which"`
+	Family        string            `json:"family,omitempty" jsonschema:"enum=flink,enum=spt"`
+	Type          string            `json:"type,omitempty" jsonschema:"enum=savepoint,enum=checkpoint,enum=snapshot,description=snapshot where the file does not say which"`
 	Format        string            `json:"format,omitempty" jsonschema:"description=canonical or native for a savepoint; full or incremental for a checkpoint"`
 	Stopped       bool              `json:"stopped,omitempty" jsonschema:"description=taken to stop the job"`
 	Changelog     bool              `json:"changelog,omitempty"`
