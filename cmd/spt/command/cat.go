@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -128,6 +129,19 @@ type catter struct {
 	unknown []string
 }
 
+// bytesOf is how much is read of states.
+func (c *catter) bytesOf(ctx context.Context, states []*catState) func() int64 {
+	return someState(ctx, c.snap, func(yield func(*format.OperatorHandle, int) bool) {
+		for _, st := range states {
+			for _, part := range st.parts {
+				if !yield(part.h, part.state) {
+					return
+				}
+			}
+		}
+	})
+}
+
 // errEnough ends a walk that has all it wants.
 var errEnough = errors.New("internal: enough")
 
@@ -142,7 +156,7 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	}
 	stop := func() {}
 	if !c.env.term().IsTTY || c.output == ui.OutputTable { // else elements and progress would be mixed
-		stop = c.env.reading("reading", c.snap)
+		stop = c.env.reading("reading", c.bytesOf(ctx, states))
 	}
 	defer func() { stop() }()
 	w := c.newWriter()
@@ -252,7 +266,7 @@ type CatStats struct {
 
 func (c *catter) printStats(ctx context.Context, states []*catState) error {
 	c.raw = true // an element is its bytes
-	stop := c.env.reading("reading", c.snap)
+	stop := c.env.reading("reading", c.bytesOf(ctx, states))
 	defer stop()
 	rows := []CatStats{}
 	for _, st := range states {

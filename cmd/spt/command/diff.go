@@ -121,7 +121,7 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 	if err := o.pickBoth(env, &inputs); err != nil {
 		return err
 	}
-	stop := env.reading("comparing", snaps[:]...)
+	stop := env.reading("comparing", allState(snaps[:]...))
 	defer stop()
 	opts := transform.DiffOptions{Ignore: map[transform.DiffKind]bool{}, Placement: o.placement}
 	for _, k := range o.ignore {

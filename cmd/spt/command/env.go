@@ -6,10 +6,8 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -115,79 +113,6 @@ func (e *Env) complain(text string) error {
 
 // term is what is known of the place where the answer goes.
 func (e *Env) term() ui.Term { return ui.Detect(e.stdoutFile, e.common.color, e.Getenv) }
-
-// progress draws on a terminal, unless the answer is for a program.
-func (e *Env) progress() ui.Progress {
-	if e.common.quiet || e.common.output.JSON() {
-		return ui.NoProgress{}
-	}
-	return ui.NewProgress(e.Stderr, ui.Detect(e.stderrFile, e.common.color, e.Getenv), e.Now)
-}
-
-// readHook passes on how many bytes of state are read to the progress that is
-// shown, if any is.
-type readHook struct {
-	mu sync.Mutex
-	to ui.Progress // nil: none
-}
-
-func (h *readHook) set(p ui.Progress) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.to = p
-}
-
-func (h *readHook) add(n int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.to != nil {
-		h.to.Add(n)
-	}
-}
-
-// reading shows how much of the state of snapshots is read, until stop is called.
-// It is how every command that reads for long shows its progress.
-func (e *Env) reading(what string, snaps ...*reader.Snapshot) (stop func()) {
-	var total int64
-	for _, s := range snaps {
-		total += stateBytes(s)
-	}
-	p := e.progress()
-	p.Start(total, what)
-	hook := e.hook()
-	hook.set(p)
-	return func() {
-		hook.set(nil)
-		p.Stop()
-	}
-}
-
-func (e *Env) hook() *readHook {
-	if e.reads == nil {
-		e.reads = &readHook{}
-	}
-	return e.reads
-}
-
-// stateBytes is how many bytes are read to read all state of a snapshot once.
-func stateBytes(s *reader.Snapshot) (n int64) {
-	if s.Container.Family == reader.SPT {
-		return s.Container.Size
-	}
-	seen := map[format.StreamKey]bool{}
-	_ = s.EachStream(func(_ format.Place, st format.Stream) error {
-		if _, _, ok := format.Reference(st); ok {
-			key := st.Key()
-			if seen[key] {
-				return nil
-			}
-			seen[key] = true
-		}
-		n += format.SizeOf(st)
-		return nil
-	})
-	return n
-}
 
 // open opens a snapshot with the options of the command line.
 func (e *Env) open(ctx context.Context, location string) (*reader.Snapshot, error) {

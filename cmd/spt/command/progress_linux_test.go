@@ -33,14 +33,16 @@ func TestCommandsShowProgress(t *testing.T) {
 		{[]string{"diff", "sp-012.spt", "sp-007"}, "comparing"},
 		{[]string{"verify", "--read", "sp-002"}, "verifying"},
 		{[]string{"verify", "sp-012.spt"}, "verifying"},
-		{[]string{"check", "sp-002"}, "reading"},
-		{[]string{"rescale", "sp-010", "--to", "2"}, "reading"},
-		{[]string{"rescale", "sp-002", "out-rescale", "--to", "1", "--keyed", "leave"}, "reading"},
+		{[]string{"verify", "sp-002"}, "checking files"},
+		{[]string{"check", "sp-002"}, "checking operators"},
+		// Of these, only the first bytes of streams are read: how many is not known.
+		{[]string{"rescale", "sp-010", "--to", "2"}, "reading*"},
+		{[]string{"drop", "sp-010", "--state", "alpha"}, "reading*"},
+		{[]string{"merge", "less", "--from", "sp-010", "--operator", "lists", "--state", "alpha"}, "reading*"},
+		{[]string{"convert", "sp-010", "--flink", "1.20"}, "reading*"},
 		{[]string{"prune-union", "sp-007"}, "reading"},
 		{[]string{"prune-union", "sp-007", "--keep", "distinct"}, "reading"},
 		{[]string{"filter", "sp-010", "--operator", "lists", "--state", "alpha", "--where", "index > 0"}, "reading"},
-		{[]string{"drop", "sp-010", "--state", "alpha"}, "reading"},
-		{[]string{"merge", "less", "--from", "sp-010", "--operator", "lists", "--state", "alpha"}, "reading"},
 		{[]string{"apply", "sp-010", "--recipe", "recipe"}, "reading"},
 		{[]string{"convert", "sp-010", "--state-compression", "none"}, "reading"},
 		{[]string{"convert", "sp-010", "out-convert", "--read-back"}, "writing"},
@@ -52,6 +54,12 @@ func TestCommandsShowProgress(t *testing.T) {
 	} {
 		t.Run(strings.Join(x.args, " "), func(t *testing.T) {
 			drawn, shown := withProgress(t, dir, x.args...)
+			if what, unknown := strings.CutSuffix(x.what, "*"); unknown {
+				if !regexp.MustCompile(what + `  [\d,.]+ [KMG]?i?B`).MatchString(drawn) {
+					t.Errorf("nothing like that is shown:\n%q", drawn)
+				}
+				return
+			}
 			line := regexp.MustCompile(x.what + `  [\d,.]+( [KMG]?i?B)? of [\d,.]+( [KMG]?i?B)?  [<>]?\d+ %`)
 			if !line.MatchString(drawn) {
 				t.Errorf("no line like %v:\n%q", line, drawn)

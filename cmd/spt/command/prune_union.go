@@ -259,7 +259,7 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 	if o.keep != "" {
 		return o.preview(ctx, env, snap, in, choose)
 	}
-	stop := env.reading("reading", snap)
+	stop := env.reading("reading", o.unionBytes(ctx, snap, choose))
 	defer stop()
 	reports, err := transform.DiagnoseUnions(ctx, input, choose)
 	if err != nil {
@@ -288,6 +288,13 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 		return err
 	}
 	return broadcastText(env, broadcasts)
+}
+
+// unionBytes is how much is read of the states that choose chooses.
+func (o *pruneOptions) unionBytes(ctx context.Context, snap *reader.Snapshot, choose func(*format.Operator, string) bool) func() int64 {
+	return someState(ctx, snap, statesOf(snap.Savepoint, func(op *format.Operator, st *format.NamedState) bool {
+		return (st.Mode == format.ModeUnion || st.Mode == format.ModeBroadcast && o.keep == "") && choose(op, st.Name.String())
+	}))
 }
 
 // broadcastRow is a broadcast state as a row of data.
@@ -366,7 +373,7 @@ func runPrune(ctx context.Context, o pruneOptions, env *Env, in, out string) (er
 }
 
 func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string, choose func(*format.Operator, string) bool) error {
-	stop := env.reading("reading", snap)
+	stop := env.reading("reading", o.unionBytes(ctx, snap, choose))
 	sp, pruned, err := transform.PruneUnions(ctx, env.input(snap), transform.PruneOptions{
 		Pick: choose, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), Compact: o.compact, AcceptUnproven: o.acceptUnproven,
 	})

@@ -149,7 +149,7 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 			return err
 		}
 	}
-	stop := env.reading("reading", snap)
+	stop := env.reading("reading", nil)
 	defer stop()
 	plan, err := transform.PlanRescale(ctx, env.input(snap), transform.RescaleOptions{
 		To: o.to, From: o.from, Pick: among(picked), At: at,
