@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -58,6 +59,7 @@ func onTerminal(t *testing.T, width int, dir string, args ...string) string {
 	}()
 	env := OSEnv()
 	env.Stdout, env.Stderr, env.stdoutFile, env.stderrFile = tty, tty, tty, tty
+	env.Now = func() time.Time { return time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC) } // no progress is due
 	env.Getenv = func(name string) string { return map[string]string{"NO_COLOR": "1"}[name] }
 	t.Chdir(dir)
 	Main(context.Background(), args, env)

@@ -67,7 +67,7 @@ func (c *Codec) Recompress(ctx context.Context, src format.Source, h *format.Ope
 	}
 	for k := range l.spans {
 		i := l.spans[k].state
-		offs := make(format.OffsetSlice, 0, h.States[i].Offsets.Len())
+		var offs format.OffsetSlice // grows with what is read: a count is a claim
 		err := m.each(ctx, src, i, func(p []byte) error {
 			if len(p) == 0 && compress {
 				return format.Errorf(format.ErrUnsupported, "element %d has no bytes: in a compressed stream nothing tells where it is", len(offs))
