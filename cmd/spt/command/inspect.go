@@ -183,7 +183,7 @@ func (o *inspectOptions) inspect(ctx context.Context, env *Env, location string)
 	res := newInspectResult(env, location, snap, sum, files, headers)
 	res.Picked = o.any()
 	if location == stdinName {
-		res.notChecked(sum)
+		res.notChecked(env, sum)
 	}
 	if damage != nil {
 		res.Damage = damage.Error()
@@ -258,7 +258,7 @@ type InspectResult struct {
 	FileCount     int               `json:"file_count"`
 	MissingFiles  []InspectMissing  `json:"missing_files,omitempty"`
 	WrongFiles    []InspectMissing  `json:"wrong_files,omitempty" jsonschema:"description=files that are not as long as the snapshot promises"`
-	NotChecked    int               `json:"files_not_checked,omitempty" jsonschema:"description=files that were not looked for: the snapshot was read from standard input"`
+	NotChecked    []InspectMissing  `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for: their store is not supported or gave no answer; they may be there"`
 	MovedFiles    int               `json:"moved_files,omitempty" jsonschema:"description=files found under the folder of the snapshot or its job instead of where the reference points"`
 	MasterStates  []string          `json:"master_states,omitempty"`
 	Operators     []InspectOperator `json:"operators"`
@@ -482,14 +482,27 @@ func typeText(env *Env, h *reader.StateHeader) string {
 	return strings.Join(all, " or ")
 }
 
-// notChecked counts the files that were not looked for.
-func (r *InspectResult) notChecked(sum *summary.Summary) {
-	r.FileCount, r.NotChecked = len(sum.Files), len(sum.Files)
+// whyNot is why files were not checked: each reason once.
+func whyNot(files []InspectMissing) string {
+	var all []string
+	for _, f := range files {
+		if !slices.Contains(all, f.Why) {
+			all = append(all, f.Why)
+		}
+	}
+	return shorten(all)
+}
+
+// notChecked names the files of a snapshot from standard input, which has no
+// directory in which they could be.
+func (r *InspectResult) notChecked(env *Env, sum *summary.Summary) {
+	r.FileCount = len(sum.Files)
 	for i := range r.Warnings {
 		r.Warnings[i].Command = "" // no other command reads standard input
 	}
 	for _, f := range sum.Files {
 		r.files = append(r.files, reader.FileState{File: f})
+		r.NotChecked = append(r.NotChecked, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, "read from standard input"})
 	}
 }
 

@@ -161,12 +161,13 @@ func (r *InspectResult) howMuch() string {
 			text += fmt.Sprintf(" (%s shared)", ui.Bytes(b.SharedFiles))
 		}
 		switch n := len(r.MissingFiles); {
-		case r.NotChecked > 0:
-			text += ", not checked"
-		case n == 0:
-			text += ", none missing"
-		default:
+		case n > 0:
 			text += fmt.Sprintf(", %d of them (%s) missing", n, ui.Bytes(b.Unreachable))
+		case len(r.NotChecked) == 0:
+			text += ", none missing"
+		}
+		if n := len(r.NotChecked); n > 0 {
+			text += fmt.Sprintf(", %d not checked (%s)", n, whyNot(r.NotChecked))
 		}
 		if n := len(r.WrongFiles); n > 0 {
 			text += fmt.Sprintf(", %d not as long as promised", n)
