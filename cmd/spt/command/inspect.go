@@ -122,6 +122,9 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, locations []str
 			}
 			// Several were asked for: say it of this one and go on.
 			one = inspected{InspectResult: &InspectResult{Path: location, Operators: []InspectOperator{}, Problem: env.hide(err.Error())}, sp: &format.Savepoint{}}
+			if !strings.Contains(err.Error(), location) {
+				err = fmt.Errorf("%s: %w", ui.Quote(location), err) // of which of them it is
+			}
 			failed = append(failed, err)
 		}
 		if one.damage != nil {
