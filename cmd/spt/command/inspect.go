@@ -429,20 +429,20 @@ func inspectOperator(env *Env, op *summary.Operator, h *reader.Headers) InspectO
 const serializersKind = "serializers"
 
 // headers is what is known of all state of the operator by its headers.
-func (o *InspectOperator) headers(env *Env, h *reader.Headers) {
+func (op *InspectOperator) headers(env *Env, h *reader.Headers) {
 	if h == nil {
 		return
 	}
-	o.HeadersRead, o.HeadersSkipped, o.unread = h.Read, h.Skipped, len(h.Unread)
+	op.HeadersRead, op.HeadersSkipped, op.unread = h.Read, h.Skipped, len(h.Unread)
 	if h.Key != nil {
-		o.KeyType = h.Key.Text(env.text)
+		op.KeyType = h.Key.Text(env.text)
 	}
 	if h.Compressed > 0 {
-		o.Compression = snappyName
+		op.Compression = snappyName
 	}
 	for _, err := range h.Unread {
 		if !errors.Is(err, format.ErrMissing) {
-			o.HeadersUnread = append(o.HeadersUnread, env.hide(err.Error()))
+			op.HeadersUnread = append(op.HeadersUnread, env.hide(err.Error()))
 		}
 	}
 }
