@@ -91,7 +91,7 @@ func (o *convertOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	fs.StringVar(&o.to, "to", "", "family of the result: `spt|flink` (default: by OUT's name)")
 	fs.StringVar(&o.metadata, "metadata-version", "", "of a Flink folder: that of IN or a newer one, `2…6`; --flink writes older ones")
-	fs.StringVar(&o.state, "state-compression", "", "compress or decompress operator state and canonical keyed state, as Flink does: `none|snappy` (default: leave it)")
+	fs.StringVar(&o.state, "state-compression", "", "`none|snappy`: compress or decompress operator state and canonical keyed state, as Flink does (default: keep)")
 	fs.StringVar(&o.flink, "flink", "", "write what this `RELEASE` of Flink reads, such as 1.20, and say what is lost")
 }
 
