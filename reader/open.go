@@ -38,6 +38,9 @@ type Options struct {
 	// all. Any other reference is an *OutsideError. Both sides are compared with
 	// all links resolved, element by element.
 	Follow []string
+	// Progress is called with the number of bytes of each read of state, from
+	// several goroutines. It may be nil.
+	Progress func(n int64)
 	// Path is the folders in which a bare name is looked for.
 	Path []string
 }
@@ -52,6 +55,15 @@ func (o *Options) orDefault() Options {
 		c.Stores = route.New(local.New())
 	}
 	return c
+}
+
+// progress is called with numbers of bytes; it may be nil.
+type progress func(n int64)
+
+func (p progress) add(n int) {
+	if p != nil {
+		p(int64(n))
+	}
 }
 
 // Mapping replaces the place Old, with which references begin, by New: see
@@ -252,7 +264,7 @@ func (f *found) contents(ctx context.Context) (format.Bytes, *storage.Mapping, e
 }
 
 func (f *found) openSPT(ctx context.Context, o Options) (*Snapshot, error) {
-	r := &openingReader{sptReader{f.rd}, f.head}
+	r := &openingReader{sptReader{f.rd, o.Progress}, f.head}
 	file, err := spt.Open(ctx, r, f.info.Size, o.Limits)
 	r.head = nil
 	if err != nil {
@@ -268,10 +280,14 @@ func (f *found) openSPT(ctx context.Context, o Options) (*Snapshot, error) {
 }
 
 // sptReader makes a short read of a storage.Reader the error it is.
-type sptReader struct{ rd *storage.Reader }
+type sptReader struct {
+	rd       *storage.Reader
+	progress progress
+}
 
 func (r sptReader) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	n, err := r.rd.ReadAt(ctx, p, off)
+	r.progress.add(n)
 	if n < len(p) && (err == nil || isEOF(err)) {
 		err = format.InFile(format.Errorf(format.ErrTruncated, "cut short: %d bytes at %d were asked for, %d are there", len(p), off, n), r.rd.Name())
 	}

@@ -154,12 +154,12 @@ func (p *findingPrinter) wrap(text string, first, rest int) []string {
 	if !p.term.IsTTY {
 		return []string{text}
 	}
-	return Wrap(text, p.term.Width-first, p.term.Width-rest)
+	return wrapWords(text, p.term.Width-first, p.term.Width-rest)
 }
 
-// Wrap cuts text at spaces into lines of at most first columns, then rest columns.
+// wrapWords cuts text at spaces into lines of at most first columns, then rest columns.
 // A word that is longer has a line for itself.
-func Wrap(text string, first, rest int) []string {
+func wrapWords(text string, first, rest int) []string {
 	var lines []string
 	line, width := "", first
 	for word := range strings.FieldsSeq(text) {

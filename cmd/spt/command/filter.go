@@ -101,6 +101,10 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 	}
 	c := &catter{env: env, snap: snap, catOptions: catOptions{pick: pick{states: o.states}, filter: o.filter}}
 	asked := &asker{ctx: ctx, c: c}
+	stop := env.reading("reading", someState(ctx, snap, statesOf(snap.Savepoint, func(op *format.Operator, st *format.NamedState) bool {
+		return chosen(op) && matches(o.states, st.Name.String())
+	})))
+	defer stop()
 	v, done, err := transform.Filter(ctx, snap.View(), transform.FilterOptions{
 		Operators: selectorOf(snap.Operators, chosen), States: o.states,
 		Keep: asked.keep, Entries: asked.entries,

@@ -53,6 +53,7 @@ func stateFlag(fs *pflag.FlagSet, to *[]string, what string) {
 
 // prepare reads what the common flags and the environment name.
 func (e *Env) prepare(ctx context.Context) error {
+	e.wrap()
 	if e.common.jobs < 0 {
 		return usagef("--jobs %d: must be 0 or more", e.common.jobs)
 	}

@@ -110,14 +110,21 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, locations []str
 	var all []inspected
 	var failed several
 	var offenders []string
+	progress := env.progress()
+	progress.StartCount(int64(len(locations)), "opening snapshots")
+	defer progress.Stop()
 	for _, location := range locations {
 		one, err := o.inspect(ctx, env, location)
+		progress.Add(1)
 		if err != nil {
 			if ctx.Err() != nil || len(locations) == 1 {
 				return err
 			}
 			// Several were asked for: say it of this one and go on.
 			one = inspected{InspectResult: &InspectResult{Path: location, Operators: []InspectOperator{}, Problem: env.hide(err.Error())}, sp: &format.Savepoint{}}
+			if !strings.Contains(err.Error(), location) {
+				err = fmt.Errorf("%s: %w", ui.Quote(location), err) // of which of them it is
+			}
 			failed = append(failed, err)
 		}
 		if one.damage != nil {
@@ -128,6 +135,7 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, locations []str
 		}
 		all = append(all, one)
 	}
+	progress.Stop()
 	if err := o.render(env, all); err != nil {
 		return err
 	}
@@ -178,7 +186,7 @@ func (o *inspectOptions) inspect(ctx context.Context, env *Env, location string)
 	res := newInspectResult(env, location, snap, sum, files, headers)
 	res.Picked = o.any()
 	if location == stdinName {
-		res.notChecked(sum)
+		res.notChecked(env, sum)
 	}
 	if damage != nil {
 		res.Damage = damage.Error()
@@ -235,8 +243,8 @@ func quoteAll(all []string) []string {
 // we do not rename.
 type InspectResult struct {
 	Path          string            `json:"path" jsonschema:"description=the snapshot as it was named"`
-	Family        string            `json:"family" jsonschema:"enum=flink,enum=spt"`
-	Type          string            `json:"type" jsonschema:"enum=savepoint,enum=checkpoint,enum=snapshot,description=snapshot where the file does not say which"`
+	Family        string            `json:"family,omitempty" jsonschema:"enum=flink,enum=spt"`
+	Type          string            `json:"type,omitempty" jsonschema:"enum=savepoint,enum=checkpoint,enum=snapshot,description=snapshot where the file does not say which"`
 	Format        string            `json:"format,omitempty" jsonschema:"description=canonical or native for a savepoint; full or incremental for a checkpoint"`
 	Stopped       bool              `json:"stopped,omitempty" jsonschema:"description=taken to stop the job"`
 	Changelog     bool              `json:"changelog,omitempty"`
@@ -254,7 +262,7 @@ type InspectResult struct {
 	FileCount     int               `json:"file_count"`
 	MissingFiles  []InspectMissing  `json:"missing_files,omitempty"`
 	WrongFiles    []InspectMissing  `json:"wrong_files,omitempty" jsonschema:"description=files that are not as long as the snapshot promises"`
-	NotChecked    int               `json:"files_not_checked,omitempty" jsonschema:"description=files that were not looked for: the snapshot was read from standard input"`
+	NotChecked    []InspectMissing  `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for: their store is not supported or gave no answer; they may be there"`
 	MovedFiles    int               `json:"moved_files,omitempty" jsonschema:"description=files found under the folder of the snapshot or its job instead of where the reference points"`
 	MasterStates  []string          `json:"master_states,omitempty"`
 	Operators     []InspectOperator `json:"operators"`
@@ -422,20 +430,20 @@ func inspectOperator(env *Env, op *summary.Operator, h *reader.Headers) InspectO
 const serializersKind = "serializers"
 
 // headers is what is known of all state of the operator by its headers.
-func (o *InspectOperator) headers(env *Env, h *reader.Headers) {
+func (op *InspectOperator) headers(env *Env, h *reader.Headers) {
 	if h == nil {
 		return
 	}
-	o.HeadersRead, o.HeadersSkipped, o.unread = h.Read, h.Skipped, len(h.Unread)
+	op.HeadersRead, op.HeadersSkipped, op.unread = h.Read, h.Skipped, len(h.Unread)
 	if h.Key != nil {
-		o.KeyType = h.Key.Text(env.text)
+		op.KeyType = h.Key.Text(env.text)
 	}
 	if h.Compressed > 0 {
-		o.Compression = snappyName
+		op.Compression = snappyName
 	}
 	for _, err := range h.Unread {
 		if !errors.Is(err, format.ErrMissing) {
-			o.HeadersUnread = append(o.HeadersUnread, env.hide(err.Error()))
+			op.HeadersUnread = append(op.HeadersUnread, env.hide(err.Error()))
 		}
 	}
 }
@@ -478,14 +486,27 @@ func typeText(env *Env, h *reader.StateHeader) string {
 	return strings.Join(all, " or ")
 }
 
-// notChecked counts the files that were not looked for.
-func (r *InspectResult) notChecked(sum *summary.Summary) {
-	r.FileCount, r.NotChecked = len(sum.Files), len(sum.Files)
+// whyNot is why files were not checked: each reason once.
+func whyNot(files []InspectMissing) string {
+	var all []string
+	for _, f := range files {
+		if !slices.Contains(all, f.Why) {
+			all = append(all, f.Why)
+		}
+	}
+	return shorten(all)
+}
+
+// notChecked names the files of a snapshot from standard input, which has no
+// directory in which they could be.
+func (r *InspectResult) notChecked(env *Env, sum *summary.Summary) {
+	r.FileCount = len(sum.Files)
 	for i := range r.Warnings {
 		r.Warnings[i].Command = "" // no other command reads standard input
 	}
 	for _, f := range sum.Files {
 		r.files = append(r.files, reader.FileState{File: f})
+		r.NotChecked = append(r.NotChecked, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, "read from standard input"})
 	}
 }
 

@@ -35,7 +35,7 @@ type InspectRow struct {
 	InlineBytes    int64  `json:"inline_bytes"`
 	OffsetBytes    int64  `json:"offset_bytes"`
 	Missing        bool   `json:"missing,omitempty"`
-	NotChecked     bool   `json:"not_checked,omitempty"`
+	Status         string `json:"status,omitempty" jsonschema:"enum=found,enum=missing,enum=not checked,description=of a file: what is known about it"`
 	Wrong          string `json:"wrong,omitempty" jsonschema:"description=of a file: how it is not what the snapshot promises"`
 }
 
@@ -265,7 +265,7 @@ func handleRows(env *Env, sp *format.Savepoint) []InspectRow {
 func fileRows(env *Env, r *InspectResult) []InspectRow {
 	var rows []InspectRow
 	for _, f := range r.files {
-		row := InspectRow{File: env.text(f.Path), Handles: f.Handles, Bytes: f.Bytes, Missing: f.Missing(), NotChecked: r.NotChecked > 0, Wrong: f.Wrong, Place: "own"}
+		row := InspectRow{File: env.text(f.Path), Handles: f.Handles, Bytes: f.Bytes, Missing: f.Missing(), Status: r.status(f), Wrong: f.Wrong, Place: "own"}
 		switch {
 		case f.Merged:
 			row.Place = "merged"
@@ -277,8 +277,25 @@ func fileRows(env *Env, r *InspectResult) []InspectRow {
 	return rows
 }
 
+const (
+	fileFound      = "found"
+	fileMissing    = "missing"
+	fileNotChecked = "not checked"
+)
+
+// status is what is known about a file.
+func (r *InspectResult) status(f reader.FileState) string {
+	switch {
+	case len(r.NotChecked) > 0:
+		return fileNotChecked
+	case f.Missing():
+		return fileMissing
+	}
+	return fileFound
+}
+
 func rowHeader() []string {
-	return []string{"operator", "id", "state", "kind", "subtask", "subtasks", "place", "file", "reference", "handles", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "missing", "wrong", "type", "compression", "not_checked"}
+	return []string{"operator", "id", "state", "kind", "subtask", "subtasks", "place", "file", "reference", "handles", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "missing", "wrong", "status", "type", "compression"}
 }
 
 func rowCells(r *InspectRow) []string {
@@ -291,7 +308,7 @@ func rowCells(r *InspectRow) []string {
 	}
 	return []string{r.Operator, r.ID, r.State, r.Kind, subtask, strconv.Itoa(r.Subtasks), r.Place, r.File, r.Reference, strconv.Itoa(r.Handles),
 		strconv.Itoa(int(r.Parallelism)), strconv.Itoa(int(r.MaxParallelism)), elements, strconv.FormatInt(r.KeyGroups, 10),
-		strconv.FormatInt(r.Bytes, 10), strconv.FormatInt(r.InlineBytes, 10), strconv.FormatInt(r.OffsetBytes, 10), strconv.FormatBool(r.Missing), r.Wrong, r.Type, r.Compression, strconv.FormatBool(r.NotChecked)}
+		strconv.FormatInt(r.Bytes, 10), strconv.FormatInt(r.InlineBytes, 10), strconv.FormatInt(r.OffsetBytes, 10), strconv.FormatBool(r.Missing), r.Wrong, r.Status, r.Type, r.Compression}
 }
 
 func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {
@@ -340,8 +357,8 @@ func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {
 		switch {
 		case r.Missing:
 			note = style.Bad("missing")
-		case r.NotChecked:
-			note = style.Dim("not checked")
+		case r.Status == fileNotChecked:
+			note = style.Look(r.Status)
 		case r.Wrong != "":
 			note = style.Bad(r.Wrong)
 		}

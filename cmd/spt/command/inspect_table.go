@@ -90,7 +90,7 @@ func (o *inspectOptions) table(env *Env, r *InspectResult) error {
 				typ = style.Dim("names not read") // of changes, or the header could not be
 			}
 			if len(st.States) > 0 && op.KeyType != "" {
-				typ = "by " + ui.Printable(op.KeyType)
+				typ = "key: " + ui.Printable(op.KeyType)
 				if st.Compression != "" {
 					typ += ", " + st.Compression
 				}
@@ -161,12 +161,13 @@ func (r *InspectResult) howMuch() string {
 			text += fmt.Sprintf(" (%s shared)", ui.Bytes(b.SharedFiles))
 		}
 		switch n := len(r.MissingFiles); {
-		case r.NotChecked > 0:
-			text += ", not checked"
-		case n == 0:
-			text += ", none missing"
-		default:
+		case n > 0:
 			text += fmt.Sprintf(", %d of them (%s) missing", n, ui.Bytes(b.Unreachable))
+		case len(r.NotChecked) == 0:
+			text += ", none missing"
+		}
+		if n := len(r.NotChecked); n > 0 {
+			text += fmt.Sprintf(", %d not checked (%s)", n, whyNot(r.NotChecked))
 		}
 		if n := len(r.WrongFiles); n > 0 {
 			text += fmt.Sprintf(", %d not as long as promised", n)

@@ -96,7 +96,9 @@ func (o *mergeOptions) run(cmd *cobra.Command, env *Env, args []string) (err err
 	if err != nil {
 		return inContainer(err, b)
 	}
+	stop := env.reading("reading", nil)
 	v, done, err := transform.Merge(ctx, both.View(), transform.MergeOptions{From: from, States: o.states})
+	stop()
 	if err != nil {
 		return format.At(err, "merging %s", ui.Quote(o.from))
 	}

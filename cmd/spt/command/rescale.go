@@ -143,6 +143,8 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 			return err
 		}
 	}
+	stop := env.reading("reading", nil)
+	defer stop()
 	plan, err := transform.PlanRescale(ctx, snap.View(), transform.RescaleOptions{
 		To: o.to, From: o.from, Operators: selectorOf(picked, func(*format.Operator) bool { return true }), At: at,
 		Strategy: transform.Strategy(o.strategy), LeaveKeyed: o.keyed == "leave",
@@ -159,6 +161,7 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 	}
 	// It says which operators --keyed leave leaves, and reads no element.
 	v, err := plan.Apply(ctx)
+	stop()
 	r := newRescaleResult(env, in, out, plan)
 	if errors.Is(err, format.ErrUnsupported) {
 		err = &refusal{err, r.inFlight()}
@@ -442,7 +445,7 @@ func simulationText(env *Env, o rescaleOptions, r *RescaleResult) error {
 	if _, err := fmt.Fprintf(env.Stdout, "%s in %s %s, restored with %d\n\n", ui.Plural(o.elements, "element"), ui.Plural(int64(o.from), "subtask"), each, o.to); err != nil {
 		return err
 	}
-	t := ui.NewTable(ui.Column{Header: title}, ui.Column{Align: ui.Right}, ui.Column{Shrink: 1, Min: 14}, ui.Column{Header: "union state", Align: ui.Right}, ui.Column{})
+	t := ui.NewTable(ui.Column{Header: title}, ui.Column{Align: ui.Right}, ui.Column{Shrink: 1, Min: 14, Wrap: true}, ui.Column{Header: "union state", Align: ui.Right}, ui.Column{Drop: 1})
 	shown, rest := showSubtasks(len(list.Subtasks), o.wide)
 	var sum int64
 	for i, sub := range list.Subtasks {

@@ -106,6 +106,12 @@ func (t texts) of(s *Snapshot, depth int) string {
 		return t.class(strings.TrimRight(strings.TrimSuffix(s.Class, "Snapshot"), "$"))
 	}
 	name := simpleName(s.Class)
+	if name == "ParameterlessTypeSerializerConfig" && s.Type != "" { // of Flink 1.3 to 1.6: the serializer itself
+		if !strings.HasPrefix(s.Type, flinkPackage) {
+			return t.class(s.Type)
+		}
+		name = simpleName(s.Type)
+	}
 	for _, end := range []string{"Snapshot", "Config", "Serializer"} {
 		name = strings.TrimSuffix(name, end)
 	}
@@ -127,7 +133,7 @@ func (t texts) of(s *Snapshot, depth int) string {
 		if len(s.Nested) == 2 {
 			return t.of(s.Nested[1], depth+1) + " with TTL"
 		}
-	case "Timer", "Nullable", "ScalaOption":
+	case "Timer", "External", "Nullable", "ScalaOption":
 		if len(s.Nested) > 0 {
 			return map[string]string{"Nullable": "nullable ", "ScalaOption": "option "}[name] + t.of(s.Nested[0], depth+1)
 		}

@@ -52,6 +52,9 @@ func TestTypeText(t *testing.T) {
 		{state("value", 0, "x", value(simple("LongPrimitiveArray"))), "long[]", ""},
 		{state("value", 0, "x", value(of("org.apache.flink.api.java.typeutils.runtime.TupleSerializerSnapshot", long, str))), "tuple2<long, string>", ""},
 		{state("value", 0, "x", value(of(base+"ListSerializerSnapshot", nil))), "list<?>", ""},
+		{state("value", 0, "x", value(of("org.apache.flink.table.runtime.typeutils.ExternalSerializer$ExternalSerializerSnapshot", long))), "long", ""},
+		{state("", format.ModeList, "x", value(&Snapshot{Class: "org.apache.flink.api.common.typeutils.ParameterlessTypeSerializerConfig", Type: base + "LongSerializer"})), "long", ""},
+		{state("", format.ModeList, "x", value(&Snapshot{Class: "org.apache.flink.api.common.typeutils.ParameterlessTypeSerializerConfig", Type: "com.acme.OrderSerializer"})), "com.acme.OrderSerializer", ""},
 	} {
 		if got := x.state.TypeText(nil); got != x.want {
 			t.Errorf("got %q, want %q", got, x.want)
