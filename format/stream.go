@@ -9,8 +9,8 @@ import (
 )
 
 // Stream names bytes that live somewhere. The set is closed: [*Inline],
-// [*File], [*Segment], [*EmptySegment], [*KeyGroupStream], [*Chunks] and
-// [*Concat]. A nil Stream is "no bytes", which Flink writes as tag 0.
+// [*File], [*Segment], [*EmptySegment], [*KeyGroupStream], [*Chunks], [*Concat]
+// and, as a part of that, [*Computed]. A nil Stream is "no bytes", which Flink writes as tag 0.
 //
 // Streams are values: they are not opened, and say nothing of where the
 // snapshot stands. A [Source] turns them into bytes.
@@ -35,9 +35,10 @@ const (
 	KindEmpty                          // a placeholder without bytes
 	KindChunks                         // chunks of an .spt file
 	KindConcat                         // put together from others, not written yet
+	KindComputed                       // made from others, not written yet
 )
 
-var streamKinds = [...]string{"", "inline", "relative", "absolute", "segment", "empty", "chunks", "concat"}
+var streamKinds = [...]string{"", "inline", "relative", "absolute", "segment", "empty", "chunks", "concat", "computed"}
 
 // String is the kind's name.
 func (k StreamKind) String() string { return streamKinds[k] }
@@ -253,6 +254,8 @@ func Kind(s Stream) StreamKind {
 		return KindChunks
 	case *Concat:
 		return KindConcat
+	case *Computed:
+		return KindComputed
 	}
 	return 0
 }

@@ -108,6 +108,14 @@ func (s *source) ReadAt(ctx context.Context, st format.Stream, p []byte, off int
 		return s.file.ReadAt(ctx, st, p, off)
 	case *format.Concat:
 		return s.concat(ctx, st, p, off)
+	case *format.Computed:
+		if off < 0 || off > st.Length || int64(len(p)) > st.Length-off {
+			return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d were asked for of %d computed ones", len(p), off, st.Length)
+		}
+		if err := st.Maker.MakeAt(ctx, s, p, off); err != nil {
+			return 0, err
+		}
+		return len(p), nil
 	case *format.EmptySegment, nil:
 		if len(p) == 0 {
 			return 0, nil

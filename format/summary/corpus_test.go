@@ -293,7 +293,7 @@ func elementBytes(h trueHandle) map[string]int64 {
 
 func TestSummaryAgainstFlinksReader(t *testing.T) {
 	var operators, states int
-	var elements int64
+	var elements, framed int64
 	known(t, none, func(t *testing.T, dir string, a about, sp *format.Savepoint) {
 		var truth trueMetadata
 		load(t, filepath.Join(dir, "metadata.json"), &truth)
@@ -338,6 +338,20 @@ func TestSummaryAgainstFlinksReader(t *testing.T) {
 				elements += max(st.Elements, 0)
 				seen[string(st.Kind)+" "+st.Name] = row{st.Subtasks, st.Elements, st.Bytes, st.KeyGroups, st.Handles}
 			}
+			opFraming, keyedFraming := framing(want)
+			var gotKeyed int64
+			for _, st := range got.States {
+				gotKeyed += st.Framing.State()
+			}
+			if opChanges > 0 { // bytes of the file that no handle claims
+				opChanges += got.Framing.State() - opFraming
+			} else if got.Framing.State() != opFraming {
+				t.Errorf("%s: %d bytes of framing of operator state, want %d", want.ID, got.Framing.State(), opFraming)
+			}
+			if gotKeyed != keyedFraming {
+				t.Errorf("%s: %d bytes of framing of keyed state, want %d", want.ID, gotKeyed, keyedFraming)
+			}
+			framed += opFraming + keyedFraming
 			if !maps.Equal(seen, rows) {
 				t.Errorf("%s:\n got  %v\n want %v", want.ID, seen, rows)
 			}
@@ -372,7 +386,130 @@ func TestSummaryAgainstFlinksReader(t *testing.T) {
 			t.Errorf("%d bytes of offsets, want %d", offsets, trueOffsets)
 		}
 	})
-	t.Logf("%d operators, %d states, %d elements agree with Flink's own reader", operators, states, elements)
+	t.Logf("%d operators, %d states, %d elements, %d bytes of framing agree with Flink's own reader", operators, states, elements, framed)
+	if framed == 0 {
+		t.Error("no snapshot with framing")
+	}
+}
+
+// framing is the bytes in front of the elements, and in front of the key groups,
+// by what Flink's reader shows.
+func framing(op trueOperator) (ofOperator, ofKeyed int64) {
+	for _, sub := range op.Subtasks {
+		for _, h := range sub.Operator {
+			if h.Stream == nil {
+				continue
+			}
+			ofOperator += h.Stream.Size
+			for _, n := range elementBytes(h) {
+				ofOperator -= n
+			}
+		}
+		var add func(h trueHandle)
+		add = func(h trueHandle) {
+			switch {
+			case h.Meta != nil:
+				ofKeyed += h.Meta.Size
+			case h.Stream != nil && len(h.Offsets) > 0:
+				first := h.Stream.Size
+				for _, v := range h.Offsets {
+					if v > 0 {
+						first = min(first, v)
+					}
+				}
+				ofKeyed += first
+			}
+			for _, m := range h.Materialized {
+				add(m)
+			}
+		}
+		for _, h := range sub.Keyed {
+			add(h)
+		}
+	}
+	return ofOperator, ofKeyed
+}
+
+// TestBytesAddUp: rows add up to their operator, operators to the total, and the
+// total is the bytes of all distinct streams, in every snapshot of the corpus.
+func TestBytesAddUp(t *testing.T) {
+	n, notEmpty := 0, 0
+	err := filepath.WalkDir(testenv.Corpus(t), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.Name() != "_metadata" {
+			return err
+		}
+		p, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		sp, err := metadata.Decode(format.NewBytes(p), metadata.Options{})
+		if err != nil {
+			return nil // damaged on purpose, or too old
+		}
+		n++
+		s := of(t, sp)
+		var all, want int64
+		for _, op := range s.Operators {
+			rows := op.Framing.State()
+			for _, st := range op.States {
+				rows += st.Place.State()
+				if st.Framing.State() > st.Place.State() || st.Framing.State() < 0 {
+					t.Errorf("%s: %s %q: %d bytes of framing in %d", path, st.Kind, st.Name, st.Framing.State(), st.Place.State())
+				}
+			}
+			if rows != op.Bytes.State() {
+				t.Errorf("%s: rows of %s add up to %d, the operator has %d", path, op.Label(), rows, op.Bytes.State())
+			}
+			all += op.Bytes.State()
+		}
+		seen := map[format.StreamKey]bool{}
+		_ = sp.EachStream(func(_ format.Place, st format.Stream) error {
+			if _, _, ok := format.Reference(st); ok {
+				if seen[st.Key()] {
+					return nil
+				}
+				seen[st.Key()] = true
+			}
+			want += format.SizeOf(st)
+			return nil
+		})
+		want += changesInMemory(sp)
+		if all != s.Bytes.State() || all != want {
+			t.Errorf("%s: operators add up to %d, the total is %d, the streams have %d bytes", path, all, s.Bytes.State(), want)
+		}
+		if want > 0 {
+			notEmpty++
+		}
+		return nil
+	})
+	if err != nil || notEmpty < 100 {
+		t.Fatalf("%d snapshots, %d with state, %v", n, notEmpty, err)
+	}
+	t.Logf("%d snapshots, %d of them with state", n, notEmpty)
+}
+
+// changesInMemory is bytes of changes that are in no stream.
+func changesInMemory(sp *format.Savepoint) (n int64) {
+	var add func(format.KeyedHandle)
+	add = func(h format.KeyedHandle) {
+		switch h := h.(type) {
+		case *format.Changelog:
+			for _, c := range slices.Concat(h.Materialized, h.Changes) {
+				add(c)
+			}
+		case *format.ChangelogMemory:
+			for _, c := range h.Changes {
+				n += int64(c.Data.Len())
+			}
+		}
+	}
+	for _, op := range sp.Operators {
+		for _, sub := range op.Subtasks {
+			add(sub.ManagedKeyed)
+			add(sub.RawKeyed)
+		}
+	}
+	return n
 }
 
 // What the subtasks held: the serialized elements themselves.

@@ -10,8 +10,26 @@ import (
 // fileSet counts files and the handles that name them. A file of several
 // segments is as large as those are together.
 type fileSet struct {
-	seen  map[format.StreamKey]bool
-	files map[fileID]*File
+	seen    map[format.StreamKey]bool
+	files   map[fileID]*File
+	users   map[format.StreamKey]*users
+	several int64 // bytes of streams that several operators refer to
+	changes []*changeFile
+	change  map[format.StreamKey]*changeFile
+}
+
+// users is which operators refer to a stream.
+type users struct {
+	last    *Operator
+	several bool
+}
+
+// changeFile is a file of changes, in which every handle has the bytes that it
+// claims, as far as they go.
+type changeFile struct {
+	stream format.Stream
+	first  *Operator
+	left   int64
 }
 
 type fileID struct {
@@ -20,15 +38,26 @@ type fileID struct {
 }
 
 func newFileSet() *fileSet {
-	return &fileSet{seen: map[format.StreamKey]bool{}, files: map[fileID]*File{}}
+	return &fileSet{seen: map[format.StreamKey]bool{}, files: map[fileID]*File{}, users: map[format.StreamKey]*users{}, change: map[format.StreamKey]*changeFile{}}
 }
 
-// add records a stream and says whether its bytes are new to the set. Only
-// files can be old: inline bytes are there as often as they are written.
-func (f *fileSet) add(s format.Stream) bool {
+// add records a stream of an operator and reports whether its bytes are new to
+// the set. Only files can be old: inline bytes are there as often as they are
+// written. A file that was packed into an .spt is one file all the same.
+func (f *fileSet) add(op *Operator, s format.Stream) bool {
 	path, relative, ok := format.Reference(s)
 	if !ok {
-		return true
+		c, packed := s.(*format.Chunks)
+		if !packed {
+			return true
+		}
+		if _, _, ok := format.Reference(c.As); !ok {
+			return true
+		}
+		key := c.As.Key()
+		first := !f.seen[key]
+		f.seen[key] = true
+		return first
 	}
 	key := s.Key()
 	first := !f.seen[key]
@@ -40,6 +69,13 @@ func (f *fileSet) add(s format.Stream) bool {
 		f.files[id] = file
 	}
 	file.Handles++
+	switch u := f.users[key]; {
+	case u == nil:
+		f.users[key] = &users{last: op}
+	case u.last != op && !u.several:
+		u.several = true
+		f.several += format.SizeOf(s)
+	}
 	if first {
 		file.Bytes += format.SizeOf(s)
 		file.Merged = file.Merged || key.Kind == format.KindSegment
@@ -68,11 +104,44 @@ func (f *File) claim(s format.Stream) {
 	}
 }
 
-// changelog marks the file of a stream as one of changes.
-func (f *fileSet) changelog(s format.Stream) {
+// take gives an operator up to n bytes of a file of changes, as far as it has
+// bytes that were not given yet.
+func (f *fileSet) take(op *Operator, s format.Stream, n int64) int64 {
+	if s == nil {
+		return 0
+	}
+	fresh := f.add(op, s)
 	if _, relative, ok := format.Reference(s); ok {
 		f.files[fileID{relative, s.Key().Name}].Changelog = true // it was added
 	}
+	key, shared := s.Key(), format.Kind(s) != format.KindInline
+	if c, packed := s.(*format.Chunks); packed && c.As != nil {
+		key = c.As.Key()
+	}
+	c := f.change[key]
+	if c == nil || !shared {
+		c = &changeFile{stream: s, first: op}
+		if fresh {
+			c.left = format.SizeOf(s)
+		}
+		f.change[key] = c
+		f.changes = append(f.changes, c)
+	}
+	n = min(n, c.left)
+	c.left -= n
+	return n
+}
+
+// usedBySeveral is the bytes of streams that several operators refer to, but for
+// files of changes, in which each has its own.
+func (f *fileSet) usedBySeveral() int64 {
+	n := f.several
+	for key, c := range f.change {
+		if u := f.users[key]; u != nil && u.several {
+			n -= format.SizeOf(c.stream)
+		}
+	}
+	return n
 }
 
 func (f *fileSet) list() []File {

@@ -17,7 +17,10 @@ type Summary struct {
 	Operators []*Operator // largest first
 	Subtasks  int         // entries of all operators
 	Files     []File      // largest first
-	Bytes     Bytes
+	Bytes     Bytes       // the sum of those of the operators
+	// UsedBySeveral is the bytes of files that several operators refer to. They
+	// are counted for the first of them, in file order.
+	UsedBySeveral int64
 }
 
 // Bytes says where state lies. A file that several handles name counts once.
@@ -46,7 +49,12 @@ type Operator struct {
 	Present, Missing, Finished int // subtasks
 	Coordinator                int64
 	States                     []*State // largest first
-	Bytes                      Bytes
+	// Framing is the bytes that hold no element: serializer snapshots, headers
+	// of compressed streams, and gaps. The headers of keyed streams are in the
+	// Framing of their state.
+	Framing Bytes
+	// Bytes is Framing and the Place of every state.
+	Bytes Bytes
 }
 
 // State is one state of an operator over all its subtasks, or the handles of
@@ -56,8 +64,12 @@ type State struct {
 	Kind     StateKind
 	Subtasks int   // that hold it
 	Elements int64 // list, union: elements; broadcast: copies; -1 where there are none to count
-	Bytes    int64
-	Place    Bytes
+	// Bytes is what the subtasks hold. Place is where that is stored: bytes that
+	// several handles refer to are in the Place of one state.
+	Bytes int64
+	Place Bytes
+	// Framing is the part of Place in front of the first key group.
+	Framing Bytes
 	// KeyGroups is the number of key groups covered, for keyed state: each once,
 	// though the handles of a rescaled snapshot may cover more than their subtask
 	// has.
@@ -138,32 +150,33 @@ func Of(ctx context.Context, sp *format.Savepoint) (*Summary, error) {
 		}
 		s.Operators = append(s.Operators, o)
 		s.Subtasks += len(op.Subtasks)
+	}
+	for _, c := range files.changes {
+		placeIn(&c.first.Framing, c.stream, c.left) // what no handle claims
+	}
+	for _, o := range s.Operators {
+		o.Bytes = o.Framing
+		for _, st := range o.States {
+			o.Bytes.add(st.Place)
+		}
 		s.Bytes.add(o.Bytes)
 	}
 	slices.SortStableFunc(s.Operators, func(a, b *Operator) int {
 		return cmp.Or(cmp.Compare(b.Bytes.State(), a.Bytes.State()), cmp.Compare(a.Label(), b.Label()))
 	})
-	s.Files = files.list()
-	// Files that several operators share were counted for each of them.
-	s.Bytes.Own, s.Bytes.Shared = 0, 0
-	for _, f := range s.Files {
-		if f.Shared {
-			s.Bytes.Shared += f.Bytes
-		} else {
-			s.Bytes.Own += f.Bytes
-		}
-	}
+	s.Files, s.UsedBySeveral = files.list(), files.usedBySeveral()
 	return s, nil
 }
 
 // measure collects one operator.
 type measure struct {
 	ctx    context.Context
+	op     *Operator
 	files  *fileSet // of the savepoint
-	own    *fileSet // of the operator, so that a shared file counts once
 	states map[stateID]*State
 	order  []*State
-	groups map[*State]*groupSet // key groups covered
+	groups map[*State]*groupSet       // key groups covered
+	heads  map[format.StreamKey]int64 // of files of key groups: where the first one starts, of all handles
 }
 
 type stateID struct {
@@ -172,8 +185,13 @@ type stateID struct {
 }
 
 func operator(ctx context.Context, op *format.Operator, files *fileSet) (*Operator, error) {
-	m := &measure{ctx: ctx, files: files, own: newFileSet(), states: map[stateID]*State{}}
 	o := &Operator{Operator: op}
+	m := &measure{ctx: ctx, op: o, files: files, states: map[stateID]*State{}, heads: map[format.StreamKey]int64{}}
+	for _, sub := range op.Subtasks {
+		if err := m.findHeads(sub.ManagedKeyed); err != nil {
+			return nil, format.At(err, "subtask %d", sub.Index)
+		}
+	}
 	for _, sub := range op.Subtasks {
 		if sub.Finished {
 			o.Finished++
@@ -196,9 +214,6 @@ func operator(ctx context.Context, op *format.Operator, files *fileSet) (*Operat
 	}
 	if err := m.unions(op, o); err != nil {
 		return nil, err
-	}
-	for _, st := range m.order {
-		o.Bytes.add(st.Place)
 	}
 	slices.SortStableFunc(m.order, func(a, b *State) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name))
@@ -229,8 +244,12 @@ func (m *measure) subtask(sub *format.Subtask) error {
 			return err
 		}
 	}
-	m.keyed(Keyed, sub.ManagedKeyed)
-	m.keyed(RawKeyed, sub.RawKeyed)
+	if err := m.keyed(Keyed, sub.ManagedKeyed); err != nil {
+		return err
+	}
+	if err := m.keyed(RawKeyed, sub.RawKeyed); err != nil {
+		return err
+	}
 	if n := len(sub.Input) + len(sub.Output); n > 0 {
 		st := m.state(InFlight, "")
 		st.Subtasks++
@@ -285,23 +304,31 @@ func (m *measure) operatorHandle(h *format.OperatorHandle, raw bool) error {
 			m.place(st, h.Data, sizes[i])
 		}
 	}
-	// What stands before the first element describes the states. It belongs to
-	// the operator, in proportion to nothing: count it with the first state, or
-	// with one that has no name where the handle has none.
-	if rest := format.SizeOf(h.Data) - named; rest > 0 && fresh {
-		kind, name := kindOfMode(format.ModeList, raw), ""
-		if len(h.States) > 0 {
-			kind, name = kindOfMode(h.States[0].Mode, raw), h.States[0].Name.String()
-		}
-		m.place(m.state(kind, name), h.Data, rest)
+	rest := format.SizeOf(h.Data) - named
+	switch {
+	case rest <= 0 || !fresh:
+	case raw: // bytes of user code in front of its first partition
+		st := m.state(Raw, rawName(h))
+		st.Bytes += rest
+		m.place(st, h.Data, rest)
+	default:
+		placeIn(&m.op.Framing, h.Data, rest)
 	}
 	return nil
 }
 
+// rawName is the state that the bytes of a raw handle belong to.
+func rawName(h *format.OperatorHandle) string {
+	if len(h.States) == 0 {
+		return ""
+	}
+	return h.States[0].Name.String()
+}
+
 // keyed adds a keyed handle to the row of its kind.
-func (m *measure) keyed(kind StateKind, h format.KeyedHandle) {
+func (m *measure) keyed(kind StateKind, h format.KeyedHandle) error {
 	if h == nil {
-		return
+		return nil
 	}
 	st := m.state(kind, "")
 	st.Subtasks++
@@ -312,7 +339,7 @@ func (m *measure) keyed(kind StateKind, h format.KeyedHandle) {
 	} else if !strings.Contains(st.Handles, how) {
 		st.Handles += "+" + how
 	}
-	m.keyedStreams(st, h)
+	return m.keyedStreams(st, h)
 }
 
 // groupSet is a set of key groups.
@@ -354,13 +381,25 @@ func handleWord(h format.KeyedHandle) string {
 	return "changelog"
 }
 
-func (m *measure) keyedStreams(st *State, h format.KeyedHandle) {
+func (m *measure) keyedStreams(st *State, h format.KeyedHandle) error {
 	switch h := h.(type) {
 	case *format.KeyGroups:
-		m.stream(st, h.Data)
+		if n := m.placeOnce(st, h.Data); n > 0 {
+			st.Bytes += n
+			head, err := m.head(h)
+			if err != nil {
+				return err
+			}
+			if st.Kind == Keyed {
+				placeIn(&st.Framing, h.Data, min(head, n))
+			}
+		}
 		st.Place.Offsets += 8 * offsetCount(h.Offsets)
 	case *format.Incremental:
-		m.stream(st, h.Meta)
+		if n := m.placeOnce(st, h.Meta); n > 0 {
+			st.Bytes += n
+			placeIn(&st.Framing, h.Meta, n) // serializer snapshots and nothing else
+		}
 		for _, f := range h.Shared {
 			m.stream(st, f.Data)
 		}
@@ -368,14 +407,12 @@ func (m *measure) keyedStreams(st *State, h format.KeyedHandle) {
 			m.stream(st, f.Data)
 		}
 	case *format.Changelog:
-		for _, c := range h.Materialized {
-			if c != nil {
-				m.keyedStreams(st, c)
+		for _, c := range slices.Concat(h.Materialized, h.Changes) {
+			if c == nil {
+				continue
 			}
-		}
-		for _, c := range h.Changes {
-			if c != nil {
-				m.keyedStreams(st, c)
+			if err := m.keyedStreams(st, c); err != nil {
+				return err
 			}
 		}
 	case *format.ChangelogMemory:
@@ -384,25 +421,79 @@ func (m *measure) keyedStreams(st *State, h format.KeyedHandle) {
 			st.Bytes += int64(c.Data.Len())
 		}
 	case *format.ChangelogStream:
-		// The changes of many operators are in one file: it lies where it lies,
-		// but what is this state's part of it only the handle says.
+		// The changes of many operators are in one file. Which part of it is of
+		// this state only the handle says, so a claim ends with the file.
+		left := max(h.StateSize, 0)
 		var most int64
 		for _, s := range h.Streams {
-			m.placeOnce(st, s.Data)
-			m.files.changelog(s.Data)
+			n := m.files.take(m.op, s.Data, left)
+			left -= n
+			m.place(st, s.Data, n)
 			most += format.SizeOf(s.Data)
 		}
 		st.Bytes += min(max(h.StateSize, 0), most)
 	}
+	return nil
 }
 
-// stream adds a whole stream to a state, unless it is a file that the operator
-// has already.
+// findHeads notes where the first key group of each file starts: a handle of
+// a rescaled snapshot names only some of the key groups in its file.
+func (m *measure) findHeads(h format.KeyedHandle) error {
+	switch h := h.(type) {
+	case *format.KeyGroups:
+		if _, _, ok := format.Reference(h.Data); !ok {
+			return nil
+		}
+		n, err := m.firstGroup(h)
+		if err != nil {
+			return err
+		}
+		key := h.Data.Key()
+		if have, ok := m.heads[key]; !ok || n < have {
+			m.heads[key] = n
+		}
+	case *format.Changelog:
+		for _, c := range h.Materialized {
+			if err := m.findHeads(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// head is where the first key group in the stream of h starts.
+func (m *measure) head(h *format.KeyGroups) (int64, error) {
+	if _, _, ok := format.Reference(h.Data); ok {
+		return m.heads[h.Data.Key()], nil
+	}
+	return m.firstGroup(h)
+}
+
+// firstGroup is where the first key group of a handle starts, or the end of the
+// stream if all are empty. In Flink's streams offset 0 means an empty key group.
+func (m *measure) firstGroup(h *format.KeyGroups) (int64, error) {
+	if h.Codec != format.CodecFlink || h.Offsets == nil {
+		return 0, nil
+	}
+	first := format.SizeOf(h.Data)
+	err := format.EachOffset(m.ctx, h.Offsets, func(_ int64, run []int64) error {
+		for _, v := range run {
+			if v > 0 && v < first {
+				first = v
+			}
+		}
+		return nil
+	})
+	return first, err
+}
+
+// stream adds a whole stream to a state, unless it is a file that was counted
+// before.
 func (m *measure) stream(st *State, s format.Stream) {
 	st.Bytes += m.placeOnce(st, s)
 }
 
-// placeOnce is stream for the place alone. It gives the number of bytes.
 func (m *measure) placeOnce(st *State, s format.Stream) int64 {
 	if !m.file(s) {
 		return 0
@@ -412,27 +503,25 @@ func (m *measure) placeOnce(st *State, s format.Stream) int64 {
 	return n
 }
 
-// file records the file of an operator handle, whose bytes are placed by state,
-// and says whether the operator did not have it yet.
+// file records a stream and reports whether its bytes were not counted yet.
 func (m *measure) file(s format.Stream) (fresh bool) {
-	if s == nil {
-		return false
-	}
-	m.files.add(s)
-	return m.own.add(s)
+	return s != nil && m.files.add(m.op, s)
 }
 
-func (m *measure) place(st *State, s format.Stream, n int64) {
+func (m *measure) place(st *State, s format.Stream, n int64) { placeIn(&st.Place, s, n) }
+
+// placeIn adds n bytes of s to where they are stored.
+func placeIn(to *Bytes, s format.Stream, n int64) {
 	switch format.Kind(s) {
 	case format.KindInline, format.KindConcat:
-		st.Place.Inline += n
+		to.Inline += n
 	case format.KindChunks:
-		st.Place.Packed += n
+		to.Packed += n
 	case format.KindRelative, format.KindAbsolute, format.KindSegment:
 		if isShared(s) {
-			st.Place.Shared += n
+			to.Shared += n
 		} else {
-			st.Place.Own += n
+			to.Own += n
 		}
 	}
 }

@@ -157,8 +157,12 @@ func TestBytesCountOnce(t *testing.T) {
 	if want := (summary.Bytes{Inline: 10, Own: 70 + 9, Shared: 1000 + 40, Offsets: 8 * 4}); s.Operators[0].Bytes != want {
 		t.Errorf("first operator: %+v, want %+v", s.Operators[0].Bytes, want)
 	}
-	if want := (summary.Bytes{Inline: 49, Shared: 1000, Offsets: 8}); s.Operators[1].Bytes != want {
+	if want := (summary.Bytes{Inline: 49, Offsets: 8}); s.Operators[1].Bytes != want { // its file is the first operator's too
+
 		t.Errorf("second operator: %+v, want %+v", s.Operators[1].Bytes, want)
+	}
+	if s.UsedBySeveral != 1000 {
+		t.Errorf("%d bytes used by several operators", s.UsedBySeveral)
 	}
 	want := []summary.File{
 		{Path: "s3://b/job/shared/x", Bytes: 1000, Handles: 3, Shared: true, Shortest: 1000, Longest: 1000},
@@ -176,9 +180,12 @@ func TestBytesCountOnce(t *testing.T) {
 	}
 	// The list is in one file: held twice, there once.
 	for _, st := range s.Operators[0].States {
-		if st.Kind == summary.List && (st.Elements != 4 || st.Bytes != 120 || st.Place.Own != 70) {
+		if st.Kind == summary.List && (st.Elements != 4 || st.Bytes != 120 || st.Place.Own != 60) {
 			t.Errorf("%+v", st)
 		}
+	}
+	if f := s.Operators[0].Framing; f != (summary.Bytes{Own: 10}) { // in front of the first element
+		t.Errorf("framing %+v", f)
 	}
 }
 
@@ -188,8 +195,8 @@ func TestHandleWithoutStates(t *testing.T) {
 	if s.Bytes.Inline != 33 || s.Operators[0].Bytes.Inline != 33 {
 		t.Errorf("%+v", s.Bytes)
 	}
-	if n := len(s.Operators[0].States); n != 1 {
-		t.Errorf("%d rows; a placeholder is none", n)
+	if op := s.Operators[0]; len(op.States) != 0 || op.Framing.Inline != 33 {
+		t.Errorf("%d rows, framing %+v", len(op.States), op.Framing)
 	}
 }
 
@@ -212,9 +219,71 @@ func TestChangelogSharesAFile(t *testing.T) {
 		if got := op.States[0].Bytes; got != want {
 			t.Errorf("operator %d: %d bytes, want %d", op.ID[0], got, want)
 		}
+		// Together they have no more than the file.
+		if want, got := map[byte]int64{1: 400, 2: 100}[op.ID[0]], op.Bytes.State(); got != want {
+			t.Errorf("operator %d: %d bytes of the file, want %d", op.ID[0], got, want)
+		}
+	}
+	if s.UsedBySeveral != 0 {
+		t.Errorf("%d bytes used by several: each has its own", s.UsedBySeveral)
+	}
+	// What nobody claims is framing of the first.
+	b.Subtasks[0].ManagedKeyed = log(30)
+	s = of(t, savepoint(a, b))
+	for _, op := range s.Operators {
+		want := map[byte]int64{1: 70, 2: 0}[op.ID[0]]
+		if got := op.Framing.Shared; got != want {
+			t.Errorf("operator %d: %d bytes of framing, want %d", op.ID[0], got, want)
+		}
 	}
 	if !s.Kind.Changelog {
 		t.Error("not called a changelog")
+	}
+}
+
+// What precedes the first key group is framing: of a file the first of all handles
+// that name it; 0 is an empty key group; of a Go program's state there is none.
+func TestFramingOfKeyGroups(t *testing.T) {
+	groups := func(data format.Stream, offsets ...int64) *format.KeyGroups {
+		return &format.KeyGroups{Codec: format.CodecFlink, Range: format.KeyGroupRange{Count: int32(len(offsets))}, Offsets: format.OffsetSlice(offsets), Data: data}
+	}
+	native := groups(inline(50), 20, 30)
+	native.Codec = format.CodecNative
+	for _, x := range []struct {
+		name    string
+		handles []format.KeyedHandle
+		want    int64
+	}{
+		{"inline", []format.KeyedHandle{groups(inline(50), 20, 30)}, 20},
+		{"the first is empty", []format.KeyedHandle{groups(inline(50), 0, 30)}, 30},
+		{"all are empty", []format.KeyedHandle{groups(inline(50), 0, 0)}, 50},
+		{"one of a Go program", []format.KeyedHandle{native}, 0},
+		{"outside", []format.KeyedHandle{groups(inline(50), 70)}, 50},
+		{"a file that two handles share", []format.KeyedHandle{groups(file("f", true, 50), 30), groups(file("f", true, 50), 20)}, 20},
+		{"two copies", []format.KeyedHandle{groups(inline(50), 30), groups(inline(50), 20)}, 50},
+		{"RocksDB", []format.KeyedHandle{&format.Incremental{Meta: inline(7), Private: []format.NamedStream{{Data: inline(9)}}}}, 7},
+		{"in a changelog", []format.KeyedHandle{&format.Changelog{Materialized: []format.KeyedHandle{nil, groups(file("f", true, 50), 20)}}}, 20},
+	} {
+		op := operator(1, make([]*format.OperatorHandle, len(x.handles))...)
+		for i, h := range x.handles {
+			op.Subtasks[i].ManagedKeyed = h
+		}
+		s := of(t, savepoint(op))
+		if got := s.Operators[0].States[0].Framing.State(); got != x.want {
+			t.Errorf("%s: %d bytes, want %d", x.name, got, x.want)
+		}
+	}
+}
+
+// A file that operators share was packed into an .spt once for each handle that
+// names it, and is one file all the same.
+func TestPackedFilesCountOnce(t *testing.T) {
+	packed := func(as format.Stream, n int64) *format.Chunks { return &format.Chunks{As: as, Length: n} }
+	a := operator(1, handle(packed(file("file:/j/shared/x", false, 70), 70), named("l", format.ModeList, 10)))
+	b := operator(2, handle(packed(file("file:///j/shared/x", false, 70), 70), named("l", format.ModeList, 10)), handle(packed(&format.Inline{}, 5)), handle(packed(&format.Inline{}, 5)))
+	s := of(t, savepoint(a, b))
+	if s.Bytes.Packed != 80 || s.Operators[0].Bytes.Packed != 70 {
+		t.Errorf("%+v, the largest operator %+v", s.Bytes, s.Operators[0].Bytes)
 	}
 }
 

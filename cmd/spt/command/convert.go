@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -80,6 +82,7 @@ type convertOptions struct {
 	to       string
 	metadata string
 	flink    string
+	state    string // compression of state
 
 	release assign.Release
 }
@@ -88,12 +91,16 @@ func (o *convertOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	fs.StringVar(&o.to, "to", "", "family of the result: `spt|flink` (default: by OUT's name)")
 	fs.StringVar(&o.metadata, "metadata-version", "", "of a Flink folder: that of IN or a newer one, `2…6`; --flink writes older ones")
+	fs.StringVar(&o.state, "state-compression", "", "compress or decompress operator state and canonical keyed state, as Flink does: `none|snappy` (default: leave it)")
 	fs.StringVar(&o.flink, "flink", "", "write what this `RELEASE` of Flink reads, such as 1.20, and say what is lost")
 }
 
 func (o *convertOptions) validate(env *Env) error {
 	if o.to != "" && o.to != string(reader.SPT) && o.to != string(reader.Flink) {
 		return usagef("--to %s: spt or flink", o.to)
+	}
+	if o.state != "" && o.state != "none" && o.state != snappyName {
+		return usagef("--state-compression %s: none or snappy", o.state)
 	}
 	if err := o.writeOptions.validate(env); err != nil {
 		return err
@@ -121,26 +128,38 @@ func (o *convertOptions) validate(env *Env) error {
 
 // WriteResult is the answer of commands that write a snapshot, or would.
 type WriteResult struct {
-	Input       string         `json:"input"`
-	Output      string         `json:"output,omitempty"`
-	Family      string         `json:"family" jsonschema:"enum=flink,enum=spt"`
-	Written     bool           `json:"written" jsonschema:"description=false without OUT and with --dry-run"`
-	Replaced    bool           `json:"replaced,omitempty"`
-	Files       int            `json:"files" jsonschema:"description=state files beside _metadata"`
-	Linked      int            `json:"linked,omitempty"`
-	Release     string         `json:"release,omitempty" jsonschema:"description=of Flink that it is written for, with --flink"`
-	Rebuilt     int            `json:"rebuilt_handles,omitempty" jsonschema:"description=of operator state that were described anew for the release"`
-	Lost        []string       `json:"lost,omitempty" jsonschema:"description=what the release or the version of _metadata has no place for"`
-	StateBytes  int64          `json:"state_bytes" jsonschema:"description=state that is read, before compression"`
-	OutputBytes int64          `json:"output_bytes,omitempty" jsonschema:"description=what OUT takes; linked files left out"`
-	Metadata    int64          `json:"metadata_bytes,omitempty"`
-	Chunks      int            `json:"chunks,omitempty"`
-	Rewrites    []WriteRewrite `json:"rewrites,omitempty" jsonschema:"description=references that become others"`
-	Outside     []string       `json:"outside,omitempty" jsonschema:"description=files that are referred to where they are"`
-	Missing     []string       `json:"missing,omitempty" jsonschema:"description=bare references that were kept"`
-	Moved       []WriteRewrite `json:"moved,omitempty" jsonschema:"description=files found under the folder of the snapshot or its job instead of where the reference points"`
-	ReadBack    bool           `json:"read_back,omitempty"`
-	Remarks     []string       `json:"remarks,omitempty" jsonschema:"description=what whoever restores the result has to know"`
+	Input            string         `json:"input"`
+	Output           string         `json:"output,omitempty"`
+	Family           string         `json:"family" jsonschema:"enum=flink,enum=spt"`
+	Written          bool           `json:"written" jsonschema:"description=false without OUT and with --dry-run"`
+	Replaced         bool           `json:"replaced,omitempty"`
+	Files            int            `json:"files" jsonschema:"description=state files beside _metadata"`
+	Linked           int            `json:"linked,omitempty"`
+	Release          string         `json:"release,omitempty" jsonschema:"description=of Flink that it is written for, with --flink"`
+	Rebuilt          int            `json:"rebuilt_handles,omitempty" jsonschema:"description=of operator state that were described anew for the release"`
+	StateCompression string         `json:"state_compression,omitempty" jsonschema:"enum=none,enum=snappy,description=with --state-compression"`
+	Recompressed     int            `json:"recompressed_handles,omitempty" jsonschema:"description=of state whose compression changes"`
+	KeptCompression  []WriteKept    `json:"kept_compression,omitempty" jsonschema:"description=state whose compression cannot be changed"`
+	Lost             []string       `json:"lost,omitempty" jsonschema:"description=what the release or the version of _metadata has no place for"`
+	StateBytes       int64          `json:"state_bytes" jsonschema:"description=state that is read, before compression"`
+	OutputBytes      int64          `json:"output_bytes,omitempty" jsonschema:"description=what OUT takes; linked files left out"`
+	Metadata         int64          `json:"metadata_bytes,omitempty"`
+	Chunks           int            `json:"chunks,omitempty"`
+	Rewrites         []WriteRewrite `json:"rewrites,omitempty" jsonschema:"description=references that become others"`
+	Outside          []string       `json:"outside,omitempty" jsonschema:"description=files that are referred to where they are"`
+	Missing          []string       `json:"missing,omitempty" jsonschema:"description=bare references that were kept"`
+	Moved            []WriteRewrite `json:"moved,omitempty" jsonschema:"description=files found under the folder of the snapshot or its job instead of where the reference points"`
+	ReadBack         bool           `json:"read_back,omitempty"`
+	Remarks          []string       `json:"remarks,omitempty" jsonschema:"description=what whoever restores the result has to know"`
+}
+
+// WriteKept is state that stays as it is.
+type WriteKept struct {
+	Operator string `json:"operator"`
+	ID       string `json:"id"`
+	What     string `json:"what" jsonschema:"description=operator state, keyed state, raw operator state, raw keyed state"`
+	Handles  int    `json:"handles"`
+	Why      string `json:"why"`
 }
 
 // WriteRewrite is a reference and what it became.
@@ -171,11 +190,18 @@ RocksDB files of Flink 2 before 2.0, types whose serializers it has not, and
 values of Kryo between Flink 1 and 2, which read them differently. Elements,
 entries and the descriptions of their types are not rewritten.
 
+--state-compression rewrites state as a job writes it with, or without,
+execution.checkpointing.snapshot-compression: operator state of Flink 1.18 and
+later, and keyed state in the canonical format of savepoints. Elements and entries
+stay as they are. What cannot be rewritten is kept and named (exit 1): keyed state
+in the format of a state backend, RocksDB files, raw state, older operator state.
+
 OUT appears when it is whole: interrupted, nothing is left under its name.
 Without OUT nothing is written, and spt says what would be.`,
 		Example: `  spt convert /data/flink/orders/chk-4211 orders.spt
   spt convert orders.spt restored/
   spt convert sp-2.3 sp-1.20 --flink 1.20
+  spt convert sp-001 sp-snappy --state-compression snappy
   spt convert sp-001 sp-small --inline-threshold 20KiB`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -205,14 +231,57 @@ func runConvert(ctx context.Context, o convertOptions, env *Env, in, out string)
 			o.opts.Family = reader.Flink
 		}
 	}
+	view := snap
+	// Older releases read no compressed state, and their state cannot be
+	// compressed: what comes first depends on the direction.
+	steps := []func(*reader.Snapshot) (*reader.Snapshot, error){}
 	if o.flink != "" {
-		view, err := o.forRelease(ctx, env, snap, out)
-		if err != nil {
+		steps = append(steps, func(s *reader.Snapshot) (*reader.Snapshot, error) { return o.forRelease(ctx, env, s, out) })
+	}
+	var kept []transform.KeptHandle
+	if o.state != "" {
+		steps = append(steps, func(s *reader.Snapshot) (*reader.Snapshot, error) {
+			s, k, err := o.recompress(ctx, env, s)
+			kept = k
+			return s, err
+		})
+		if o.state == "none" {
+			slices.Reverse(steps)
+		}
+	}
+	for _, step := range steps {
+		if view, err = step(view); err != nil {
 			return err
 		}
-		return seal(ctx, env, o.writeOptions, view, in, out)
 	}
-	return seal(ctx, env, o.writeOptions, snap, in, out)
+	if err := seal(ctx, env, o.writeOptions, view, in, out); err != nil {
+		return err
+	}
+	if len(kept) > 0 {
+		return &findings{"the compression of some state was left as it is"}
+	}
+	return nil
+}
+
+// recompress is the snapshot with state as --state-compression wants it.
+func (o *convertOptions) recompress(ctx context.Context, env *Env, snap *reader.Snapshot) (*reader.Snapshot, []transform.KeptHandle, error) {
+	sp, done, err := transform.SetStateCompression(ctx, env.input(snap), o.state == snappyName, keyed.Recompress)
+	if err != nil {
+		return nil, nil, inContainer(err, snap)
+	}
+	more := o.note
+	o.note = func(r *WriteResult) {
+		if more != nil {
+			more(r)
+		}
+		r.StateCompression, r.Recompressed = o.state, done.Handles
+		for _, k := range done.Kept {
+			r.KeptCompression = append(r.KeptCompression, WriteKept{
+				Operator: env.label(k.Operator), ID: k.Operator.ID.String(), What: k.Slot.String(), Handles: k.Handles, Why: env.hide(k.Why),
+			})
+		}
+	}
+	return snap.View(sp), done.Kept, nil
 }
 
 // forRelease is the snapshot as the release of --flink reads it.
@@ -236,7 +305,11 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 	if !o.release.AtLeast(1, 20) && (o.keepReferences || o.opts.Files == writer.Reference) && metadata.HoldsMerged(sp) {
 		return nil, format.Errorf(format.ErrUnsupported, "Flink %v does not know segments of merged files: --files copy makes files of them", o.release)
 	}
+	more := o.note
 	o.note = func(r *WriteResult) {
+		if more != nil {
+			more(r)
+		}
 		r.Release, r.Rebuilt, r.Lost = o.release.String(), rebuilt, append(lost, r.Lost...)
 		if len(unread) > 0 {
 			r.Remarks = append(r.Remarks, fmt.Sprintf("whether Flink %v has the types of all states could not be told: %s", o.release, env.hide(unread[0].Error())))
@@ -401,6 +474,14 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 		}
 		b.WriteByte('\n')
 	}
+	if r.StateCompression != "" {
+		word := "decompressed"
+		if r.StateCompression == snappyName {
+			word = "compressed with snappy"
+		}
+		fmt.Fprintf(&b, "%s of state %s\n", ui.Plural(int64(r.Recompressed), "handle"), word)
+	}
+	keptText(&b, style, r.KeptCompression)
 	if len(r.Lost) > 0 {
 		fmt.Fprintf(&b, "%s %s\n", style.Look("lost, for it has no place there:"), strings.Join(r.Lost, "; "))
 	}
@@ -421,6 +502,30 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// keptText is one line for each kind of state and reason.
+func keptText(b *strings.Builder, style ui.Style, all []WriteKept) {
+	type kind struct{ what, why string }
+	var order []kind
+	operators, handles := map[kind][]string{}, map[kind]int{}
+	for _, k := range all {
+		of := kind{k.What, k.Why}
+		if handles[of] == 0 {
+			order = append(order, of)
+		}
+		operators[of] = append(operators[of], ui.Quote(k.Operator))
+		handles[of] += k.Handles
+	}
+	const examples = 3
+	for _, of := range order {
+		names := operators[of]
+		text := strings.Join(names[:min(len(names), examples)], ", ")
+		if more := len(names) - examples; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		fmt.Fprintf(b, "%s %s of %s (%s): %s\n", style.Look("kept as it is:"), of.what, text, ui.Plural(int64(handles[of]), "handle"), printableLines(of.why))
+	}
 }
 
 // movedFolder is a folder that references point to, and the one where the files

@@ -36,7 +36,7 @@ var stateVars = []struct {
 }{
 	{"operator", "its operator: uid, else name, else id", func(op *InspectOperator, _ *InspectState) any { return op.label }},
 	{"state", "its name", func(_ *InspectOperator, st *InspectState) any { return st.Name }},
-	{"kind", "list, union, broadcast, raw, keyed, raw keyed, in flight, coordinator", func(_ *InspectOperator, st *InspectState) any { return st.Kind }},
+	{"kind", "list, union, broadcast, raw, keyed, raw keyed, in flight, coordinator, serializers", func(_ *InspectOperator, st *InspectState) any { return st.Kind }},
 	{"parallelism", "of the operator", func(op *InspectOperator, _ *InspectState) any { return int(op.Parallelism) }},
 	{"max_parallelism", "of the operator", func(op *InspectOperator, _ *InspectState) any { return int(op.MaxParallelism) }},
 	{"elements", "elements of list and union state, copies of broadcast state", func(_ *InspectOperator, st *InspectState) any { return elementsOf(st, "") }},

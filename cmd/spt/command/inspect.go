@@ -1,9 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,10 +29,10 @@ type inspectOptions struct {
 
 func (o *inspectOptions) addFlags(fs *pflag.FlagSet) {
 	o.pick.addFlags(fs)
-	fs.StringVar(&o.by, "by", "", "one table of these, the largest first: `operator|state|subtask|handle|file`")
+	fs.StringVar(&o.by, "by", "", "one table of these, largest first: `operator|state|subtask|handle|file`")
 	fs.IntVar(&o.top, "top", 0, "only the `N` largest; 0: all")
 	fs.StringVar(&o.failIf, "fail-if", "", "exit 1 and name what `EXPR` holds for, such as 'union_elements > 100000'")
-	fs.BoolVar(&o.salvage, "salvage", false, "of a damaged _metadata, show what stands before the damage (exit 4)")
+	fs.BoolVar(&o.salvage, "salvage", false, "of a damaged _metadata, show what precedes the damage (exit 4)")
 	fs.BoolVar(&o.wide, "wide", false, "whole ids and names")
 }
 
@@ -56,88 +58,157 @@ func (o *inspectOptions) validate() error {
 func newInspectCommand(env *Env) *cobra.Command {
 	var o inspectOptions
 	cmd := &cobra.Command{
-		Use:   "inspect SP",
+		Use:   "inspect SP...",
 		Short: "What is in a snapshot: operators, states, elements, bytes",
-		Long: `Shows what a snapshot is, what it holds and where its bytes lie: operators with
-parallelism, list, union and broadcast states with their elements, keyed state
-with its key groups, coordinators, in-flight data; the largest first.
+		Long: `Shows what a snapshot is, what it holds and where its bytes are stored:
+operators with parallelism, list, union and broadcast states with their
+elements, keyed state with its key groups, coordinators, in-flight data; largest
+first. Rows add up to their operator, and operators to the total: (serializers)
+is serializer snapshots, headers, and bytes that belong to no element. A file
+that several operators use is counted for the first of them.
 
-It reads the description of the snapshot and looks whether the files are there.
-It reads no state: what it says of elements follows from their offsets.
+It reads the description of the snapshot and checks that the files exist. Of the
+state it reads only the headers, for the names, kinds and types of states and
+whether they are compressed: all that are inline, and of state in files those of
+up to 16 subtasks of each operator. The bytes of one keyed state among several
+are not known without reading them all. What inspect reports about elements
+follows from their offsets.
+
+SP is - to read a _metadata from standard input. Its files are then not checked.
+With several snapshots, those that cannot be read are named, and the others are
+shown; -o json gives a list.
 
 --fail-if is a guard for a scheduled job. The expression holds for a state or
 for the whole snapshot; these names can stand in it:
 ` + guardHelp(),
 		Example: `  spt inspect sp-001
   spt inspect chk-4211/_metadata --by file --top 20
+  spt inspect chk-4100 chk-4211
+  aws s3 cp s3://flink/chk-4211/_metadata - | spt inspect -
   spt inspect sp-001 --fail-if 'union_elements > 100000 or may_be_multiplied'
   spt inspect sp-001 -o json | jq '.operators[].states[] | select(.kind == "union")'`,
-		Args: exactly(1, "one snapshot"),
+		Args: between(1, -1, "at least one snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			return runInspect(cmd.Context(), o, env, args[0])
+			return runInspect(cmd.Context(), o, env, args)
 		},
 	}
 	o.addFlags(cmd.Flags())
 	return cmd
 }
 
-func runInspect(ctx context.Context, o inspectOptions, env *Env, location string) (err error) {
-	var snap *reader.Snapshot
-	var damage error
-	if o.salvage {
-		snap, damage, err = reader.Salvage(ctx, location, env.readerOptions())
-	} else {
-		snap, err = env.open(ctx, location)
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, snap.Close()) }()
-	sp, err := o.apply(env, snap.Savepoint)
-	if err != nil {
-		return err
-	}
-	sum, err := summary.Of(ctx, sp)
-	if err != nil {
-		return format.InFile(err, snap.Container.Name)
-	}
-	if err := o.applyStates(env, sum); err != nil {
-		return err
-	}
-	if len(o.ranges) > 0 || damage != nil {
-		for _, op := range sum.Operators {
-			op.Missing = 0 // those not picked, or behind the damage: it is not the snapshot that lacks them
-		}
-	}
-	files, err := snap.Files(ctx, sum.Files)
-	if err != nil {
-		return err
-	}
-	res := newInspectResult(env, location, snap, sum, files)
-	res.Picked = o.any()
-	if damage != nil {
-		res.Damage = damage.Error()
-	}
+// inspected is one snapshot that was looked at.
+type inspected struct {
+	*InspectResult
+	sp     *format.Savepoint
+	damage error // with --salvage
+}
+
+func runInspect(ctx context.Context, o inspectOptions, env *Env, locations []string) error {
+	var all []inspected
+	var failed several
 	var offenders []string
-	if o.guard != nil {
-		if offenders, err = o.guard.check(res); err != nil {
-			return err
+	for _, location := range locations {
+		one, err := o.inspect(ctx, env, location)
+		if err != nil {
+			if ctx.Err() != nil || len(locations) == 1 {
+				return err
+			}
+			// Several were asked for: say it of this one and go on.
+			one = inspected{InspectResult: &InspectResult{Path: location, Operators: []InspectOperator{}, Problem: env.hide(err.Error())}, sp: &format.Savepoint{}}
+			failed = append(failed, err)
 		}
-		res.FailIf = &InspectGuard{Expression: o.failIf, Holds: len(offenders) > 0, For: offenders}
+		if one.damage != nil {
+			failed = append(failed, &salvaged{one.damage})
+		}
+		if one.FailIf != nil {
+			offenders = append(offenders, one.FailIf.For...)
+		}
+		all = append(all, one)
 	}
-	if err := o.render(env, res, sp); err != nil {
+	if err := o.render(env, all); err != nil {
 		return err
 	}
 	switch {
-	case damage != nil:
-		return &salvaged{damage}
+	case len(failed) == 1:
+		return failed[0]
+	case len(failed) > 0:
+		return failed
 	case len(offenders) > 0:
 		return &findings{fmt.Sprintf("%s holds for %s", o.failIf, shorten(quoteAll(offenders)))}
 	}
 	return nil
+}
+
+// inspect looks at one snapshot.
+func (o *inspectOptions) inspect(ctx context.Context, env *Env, location string) (one inspected, err error) {
+	snap, damage, err := o.open(ctx, env, location)
+	if err != nil {
+		return one, err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	sp, err := o.apply(env, snap.Savepoint)
+	if err != nil {
+		return one, err
+	}
+	sum, err := summary.Of(ctx, sp)
+	if err != nil {
+		return one, format.InFile(err, snap.Container.Name)
+	}
+	headers, err := snap.Headers(ctx, sp.Operators)
+	if err != nil {
+		return one, err
+	}
+	if err := o.applyStates(env, sum, headers); err != nil {
+		return one, err
+	}
+	if len(o.ranges) > 0 || damage != nil {
+		for _, op := range sum.Operators {
+			op.Missing = 0 // those not picked, or past the damage: it is not the snapshot that lacks them
+		}
+	}
+	var files []reader.FileState
+	if location != stdinName {
+		if files, err = snap.Files(ctx, sum.Files); err != nil {
+			return one, err
+		}
+	}
+	res := newInspectResult(env, location, snap, sum, files, headers)
+	res.Picked = o.any()
+	if location == stdinName {
+		res.notChecked(sum)
+	}
+	if damage != nil {
+		res.Damage = damage.Error()
+	}
+	if o.guard != nil {
+		offenders, err := o.guard.check(res)
+		if err != nil {
+			return one, err
+		}
+		res.FailIf = &InspectGuard{Expression: o.failIf, Holds: len(offenders) > 0, For: offenders}
+	}
+	return inspected{res, sp, damage}, nil
+}
+
+func (o *inspectOptions) open(ctx context.Context, env *Env, location string) (snap *reader.Snapshot, damage, err error) {
+	opts := env.readerOptions()
+	if location == stdinName {
+		if opts.Stores, err = env.readStdin(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	if o.salvage {
+		snap, damage, err = reader.Salvage(ctx, location, opts)
+	} else {
+		snap, err = reader.Open(ctx, location, opts)
+	}
+	if err == nil {
+		env.learnFiles(snap.Savepoint)
+	}
+	return snap, damage, err
 }
 
 // salvaged is the damage of a snapshot that was shown as far as it can be.
@@ -173,6 +244,7 @@ type InspectResult struct {
 	Container     string            `json:"container" jsonschema:"description=version of the container and the releases that write it"`
 	Metadata      int               `json:"metadata_version,omitempty"`
 	Size          int64             `json:"container_bytes" jsonschema:"description=size of _metadata or of the .spt file"`
+	Problem       string            `json:"problem,omitempty" jsonschema:"description=of several snapshots: why this one could not be inspected at all"`
 	Damage        string            `json:"damage,omitempty" jsonschema:"description=with --salvage: what ends the readable part"`
 	Picked        bool              `json:"picked,omitempty" jsonschema:"description=with --operator, --state or --subtask: only what they picked is shown and counted"`
 	OperatorCount int               `json:"operator_count"`
@@ -181,18 +253,21 @@ type InspectResult struct {
 	FileCount     int               `json:"file_count"`
 	MissingFiles  []InspectMissing  `json:"missing_files,omitempty"`
 	WrongFiles    []InspectMissing  `json:"wrong_files,omitempty" jsonschema:"description=files that are not as long as the snapshot promises"`
+	NotChecked    int               `json:"files_not_checked,omitempty" jsonschema:"description=files that were not looked for: the snapshot was read from standard input"`
 	MovedFiles    int               `json:"moved_files,omitempty" jsonschema:"description=files found under the folder of the snapshot or its job instead of where the reference points"`
 	MasterStates  []string          `json:"master_states,omitempty"`
 	Operators     []InspectOperator `json:"operators"`
 	Warnings      []InspectWarning  `json:"warnings,omitempty"`
 	FailIf        *InspectGuard     `json:"fail_if,omitempty"`
 
-	files []reader.FileState
+	files         []reader.FileState
+	usedBySeveral int64
 }
 
 // InspectBytes says where bytes lie.
 type InspectBytes struct {
-	Total       int64 `json:"total" jsonschema:"description=state wherever it lies; offsets are not part of it"`
+	Total       int64 `json:"total" jsonschema:"description=state wherever it is stored, the sum of its operators or states; offsets are not part of it"`
+	Serializers int64 `json:"serializers,omitempty" jsonschema:"description=of it: serializer snapshots, headers, and bytes that belong to no element"`
 	Inline      int64 `json:"inline"`
 	OwnFiles    int64 `json:"own_files"`
 	SharedFiles int64 `json:"shared_files"`
@@ -220,24 +295,42 @@ type InspectOperator struct {
 	FinishedSubtasks int            `json:"finished_subtasks,omitempty"`
 	MissingSubtasks  int            `json:"missing_subtasks,omitempty"`
 	CoordinatorBytes int64          `json:"coordinator_bytes,omitempty"`
+	KeyType          string         `json:"key_type,omitempty" jsonschema:"description=of keyed state"`
+	Compression      string         `json:"compression,omitempty" jsonschema:"enum=snappy,description=of its state, as far as headers say"`
+	HeadersRead      int            `json:"headers_read,omitempty" jsonschema:"description=of streams of state: what names, kinds, types and compression follow from"`
+	HeadersSkipped   int            `json:"headers_skipped,omitempty" jsonschema:"description=of streams in files, of which up to 16 are read"`
+	HeadersUnread    []string       `json:"headers_unread,omitempty" jsonschema:"description=why headers could not be read, as far as that is not because their files are missing"`
 	Bytes            InspectBytes   `json:"bytes"`
 	States           []InspectState `json:"states"`
 
-	label string
+	label  string
+	unread int // headers
 }
 
 // InspectState is one state of an operator over all its subtasks.
 type InspectState struct {
 	Name            string `json:"name,omitempty"`
-	Kind            string `json:"kind" jsonschema:"enum=list,enum=union,enum=broadcast,enum=raw,enum=keyed,enum=raw keyed,enum=in flight,enum=coordinator,enum=legacy"`
+	Kind            string `json:"kind" jsonschema:"enum=list,enum=union,enum=broadcast,enum=raw,enum=keyed,enum=raw keyed,enum=in flight,enum=coordinator,enum=legacy,enum=serializers"`
+	Type            string `json:"type,omitempty" jsonschema:"description=of its elements, as the serializer snapshots in the stream say"`
+	Compression     string `json:"compression,omitempty" jsonschema:"enum=snappy"`
 	Handles         string `json:"handles,omitempty" jsonschema:"description=how keyed state is kept: full, savepoint, incremental, changelog"`
 	Subtasks        int    `json:"subtasks"`
 	Elements        *int64 `json:"elements,omitempty" jsonschema:"description=list and union: elements; broadcast: copies"`
 	KeyGroups       int64  `json:"key_groups,omitempty"`
-	Bytes           int64  `json:"bytes"`
+	Bytes           int64  `json:"bytes" jsonschema:"description=each byte once: they add up to the total of the operator"`
 	InlineBytes     int64  `json:"inline_bytes"`
 	OffsetBytes     int64  `json:"offset_bytes"`
 	MayBeMultiplied bool   `json:"may_be_multiplied,omitempty" jsonschema:"description=union state whose subtasks all hold as many elements of the same lengths in the same order, and where they are inline begin with the same bytes"`
+	// States is the states in keyed state, whose bytes are not told apart.
+	States []InspectKeyed `json:"keyed_states,omitempty" jsonschema:"description=the states that the headers of keyed state name; their bytes are not told apart"`
+}
+
+// InspectKeyed is one state among keyed state.
+type InspectKeyed struct {
+	Name      string `json:"name"`
+	Kind      string `json:"kind" jsonschema:"enum=value,enum=list,enum=map,enum=reducing,enum=aggregating,enum=folding,enum=timers,enum=unknown"`
+	Type      string `json:"type,omitempty" jsonschema:"description=of its values, of timers of their keys"`
+	Namespace string `json:"namespace,omitempty" jsonschema:"description=type of its namespaces, such as windows"`
 }
 
 // InspectWarning is something to look at, and the command that helps.
@@ -256,13 +349,13 @@ type InspectGuard struct {
 	For        []string `json:"for,omitempty"`
 }
 
-func newInspectResult(env *Env, location string, snap *reader.Snapshot, sum *summary.Summary, files []reader.FileState) *InspectResult {
+func newInspectResult(env *Env, location string, snap *reader.Snapshot, sum *summary.Summary, files []reader.FileState, headers map[*format.Operator]*reader.Headers) *InspectResult {
 	r := &InspectResult{
 		Path: location, Family: string(snap.Container.Family),
 		Type: sum.Kind.Type, Format: sum.Kind.Format, Stopped: sum.Kind.Stopped, Changelog: sum.Kind.Changelog, Unaligned: sum.Kind.Unaligned,
 		CheckpointID: snap.ID, Container: snap.Container.Describe(), Metadata: int(snap.Container.Metadata), Size: snap.Container.Size,
 		OperatorCount: len(sum.Operators), SubtaskCount: sum.Subtasks, Bytes: inspectBytes(sum.Bytes),
-		FileCount: len(files), Operators: []InspectOperator{}, files: files,
+		FileCount: len(files), usedBySeveral: sum.UsedBySeveral, Operators: []InspectOperator{}, files: files,
 	}
 	if r.Family == string(reader.SPT) {
 		r.Bytes.Stored = snap.Container.SPT.StoredBytes
@@ -282,7 +375,9 @@ func newInspectResult(env *Env, location string, snap *reader.Snapshot, sum *sum
 		r.MasterStates = append(r.MasterStates, env.text(m.Name.String()))
 	}
 	for _, op := range sum.Operators {
-		r.Operators = append(r.Operators, inspectOperator(env, op))
+		o := inspectOperator(env, op, headers[op.Operator])
+		r.Operators = append(r.Operators, o)
+		r.Bytes.Serializers += o.Bytes.Serializers
 	}
 	r.warn(env, sum)
 	return r
@@ -292,26 +387,105 @@ func inspectBytes(b summary.Bytes) InspectBytes {
 	return InspectBytes{Total: b.State(), Inline: b.Inline, OwnFiles: b.Own, SharedFiles: b.Shared, Packed: b.Packed, Offsets: b.Offsets}
 }
 
-func inspectOperator(env *Env, op *summary.Operator) InspectOperator {
+func inspectOperator(env *Env, op *summary.Operator, h *reader.Headers) InspectOperator {
 	o := InspectOperator{
 		UID: env.uid(op.Operator), Name: env.text(op.Name.String()), ID: op.ID.String(), label: env.label(op.Operator),
 		Parallelism: op.Parallelism, MaxParallelism: op.MaxParallelism,
 		FinishedSubtasks: op.Finished, MissingSubtasks: op.Missing, CoordinatorBytes: op.Coordinator,
 		Bytes: inspectBytes(op.Bytes), States: []InspectState{},
 	}
+	framing := op.Framing
 	for _, st := range op.States {
+		addBytes(&framing, st.Framing)
 		s := InspectState{
 			Name: env.text(st.Name), Kind: string(st.Kind), Handles: st.Handles, Subtasks: st.Subtasks, KeyGroups: st.KeyGroups,
-			// Its place holds what stands before the elements too.
-			Bytes: st.Bytes, InlineBytes: min(st.Place.Inline, st.Bytes), OffsetBytes: st.Place.Offsets, MayBeMultiplied: st.MayBeMultiplied,
+			Bytes: st.Place.State() - st.Framing.State(), InlineBytes: st.Place.Inline - st.Framing.Inline, OffsetBytes: st.Place.Offsets, MayBeMultiplied: st.MayBeMultiplied,
 		}
 		if st.Elements >= 0 && st.Name != "" {
 			n := st.Elements
 			s.Elements = &n
 		}
+		s.describe(env, st, h)
 		o.States = append(o.States, s)
 	}
+	slices.SortStableFunc(o.States, func(a, b InspectState) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	if n := framing.State(); n > 0 {
+		o.Bytes.Serializers = n
+		o.States = append(o.States, InspectState{Kind: serializersKind, Bytes: n, InlineBytes: framing.Inline})
+	}
+	o.headers(env, h)
 	return o
+}
+
+// serializersKind is the row of what belongs to no state.
+const serializersKind = "serializers"
+
+// headers is what is known of all state of the operator by its headers.
+func (o *InspectOperator) headers(env *Env, h *reader.Headers) {
+	if h == nil {
+		return
+	}
+	o.HeadersRead, o.HeadersSkipped, o.unread = h.Read, h.Skipped, len(h.Unread)
+	if h.Key != nil {
+		o.KeyType = h.Key.Text(env.text)
+	}
+	if h.Compressed > 0 {
+		o.Compression = snappyName
+	}
+	for _, err := range h.Unread {
+		if !errors.Is(err, format.ErrMissing) {
+			o.HeadersUnread = append(o.HeadersUnread, env.hide(err.Error()))
+		}
+	}
+}
+
+const snappyName = "snappy"
+
+// describe adds what the headers of the operator say of a state.
+func (s *InspectState) describe(env *Env, st *summary.State, h *reader.Headers) {
+	if h == nil {
+		return
+	}
+	for i := range h.States {
+		header := &h.States[i]
+		switch {
+		case st.Kind == summary.Keyed && header.Keyed():
+			first := &header.Schemas[0]
+			s.States = append(s.States, InspectKeyed{
+				Name: env.text(header.Name()), Kind: first.Keyed, Type: typeText(env, header),
+				Namespace: first.NamespaceText(env.text),
+			})
+		case !header.Keyed() && header.Name() == st.Name && header.Schemas[0].Mode.String() == string(st.Kind):
+			s.Type = typeText(env, header)
+		default:
+			continue
+		}
+		if header.Compressed > 0 {
+			s.Compression = snappyName
+		}
+	}
+}
+
+// typeText is the type of a state; the types, where subtasks differ in it.
+func typeText(env *Env, h *reader.StateHeader) string {
+	var all []string
+	for i := range h.Schemas {
+		if text := h.Schemas[i].TypeText(env.text); text != "" && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, " or ")
+}
+
+// notChecked counts the files that were not looked for.
+func (r *InspectResult) notChecked(sum *summary.Summary) {
+	r.FileCount, r.NotChecked = len(sum.Files), len(sum.Files)
+	for i := range r.Warnings {
+		r.Warnings[i].Command = "" // no other command reads standard input
+	}
+	for _, f := range sum.Files {
+		r.files = append(r.files, reader.FileState{File: f})
+	}
 }
 
 // warn adds what deserves a look.
@@ -359,38 +533,99 @@ func mulCapped(a, b int64) (string, bool) {
 	return ui.Count(a * b), true
 }
 
-func (o *inspectOptions) render(env *Env, r *InspectResult, sp *format.Savepoint) error {
+// render prints the answer: of one snapshot it is one value, of several a list.
+func (o *inspectOptions) render(env *Env, all []inspected) error {
 	if o.by != "" {
-		return o.renderRows(env, r, sp)
+		return o.renderBy(env, all)
 	}
-	if done, err := renderValue(env, r); done {
-		return err
+	switch output := env.common.output; {
+	case output == ui.OutputJSON && len(all) == 1:
+		return ui.JSON(env.Stdout, all[0].InspectResult)
+	case output == ui.OutputJSON:
+		results := make([]*InspectResult, len(all))
+		for i := range all {
+			results[i] = all[i].InspectResult
+		}
+		return ui.JSON(env.Stdout, results)
+	case output == ui.OutputJSONL:
+		l := ui.NewJSONLines(env.Stdout)
+		for i := range all {
+			if err := l.Encode(all[i].InspectResult); err != nil {
+				return err
+			}
+		}
+		return l.Flush()
+	case output == ui.OutputCSV:
+		return o.csv(env, all)
 	}
-	if env.common.output == ui.OutputCSV {
-		return o.csv(env, r)
+	for i := range all {
+		if err := heading(env, all, i); err != nil {
+			return err
+		}
+		if all[i].Problem != "" {
+			continue
+		}
+		if err := o.table(env, all[i].InspectResult); err != nil {
+			return err
+		}
 	}
-	return o.table(env, r)
+	return nil
 }
 
-func (o *inspectOptions) csv(env *Env, r *InspectResult) error {
-	c := ui.NewCSV(env.Stdout, "operator", "id", "state", "kind", "handles", "subtasks", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "may_be_multiplied")
+// heading names the snapshot that the following is about, if there are several.
+func heading(env *Env, all []inspected, i int) error {
+	if len(all) == 1 {
+		return nil
+	}
+	style := env.term().Style()
+	text := style.Bold(ui.Quote(all[i].Path) + ":")
+	if i > 0 {
+		text = "\n" + text
+	}
+	if p := all[i].Problem; p != "" {
+		text += " " + style.Bad("not inspected:") + " " + printableLines(p)
+	}
+	_, err := fmt.Fprintln(env.Stdout, text)
+	return err
+}
+
+// csv has a column for the snapshot where there are several.
+func (o *inspectOptions) csv(env *Env, all []inspected) error {
+	header := []string{"operator", "id", "state", "kind", "handles", "subtasks", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "may_be_multiplied", "type", "compression"}
+	if len(all) > 1 {
+		header = append([]string{"path"}, header...)
+	}
+	c := ui.NewCSV(env.Stdout, header...)
+	for _, r := range all {
+		if err := r.csv(c, len(all) > 1); err != nil {
+			return err
+		}
+		if len(r.Operators) == 0 && r.Problem == "" {
+			if err := env.remark("no operator: nothing to show"); err != nil {
+				return err
+			}
+		}
+	}
+	return c.Flush()
+}
+
+func (r *InspectResult) csv(c *ui.CSV, path bool) error {
 	for _, op := range r.Operators {
 		for _, st := range op.States {
 			elements := ""
 			if st.Elements != nil {
 				elements = strconv.FormatInt(*st.Elements, 10)
 			}
-			err := c.Row(op.label, op.ID, st.Name, st.Kind, st.Handles, strconv.Itoa(st.Subtasks), strconv.Itoa(int(op.Parallelism)), strconv.Itoa(int(op.MaxParallelism)),
-				elements, strconv.FormatInt(st.KeyGroups, 10), strconv.FormatInt(st.Bytes, 10), strconv.FormatInt(st.InlineBytes, 10), strconv.FormatInt(st.OffsetBytes, 10), strconv.FormatBool(st.MayBeMultiplied))
-			if err != nil {
+			row := []string{op.label, op.ID, st.Name, st.Kind, st.Handles, strconv.Itoa(st.Subtasks), strconv.Itoa(int(op.Parallelism)), strconv.Itoa(int(op.MaxParallelism)),
+				elements, strconv.FormatInt(st.KeyGroups, 10), strconv.FormatInt(st.Bytes, 10), strconv.FormatInt(st.InlineBytes, 10), strconv.FormatInt(st.OffsetBytes, 10), strconv.FormatBool(st.MayBeMultiplied),
+				st.Type, st.Compression}
+			if path {
+				row = append([]string{r.Path}, row...)
+			}
+			if err := c.Row(row...); err != nil {
 				return err
 			}
 		}
 	}
-	if len(r.Operators) == 0 {
-		if err := env.remark("no operator: nothing to show"); err != nil {
-			return err
-		}
-	}
-	return c.Flush()
+	return nil
 }

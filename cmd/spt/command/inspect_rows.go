@@ -14,10 +14,13 @@ import (
 // InspectRow is one row of inspect --by; which fields it has depends on what
 // the rows are.
 type InspectRow struct {
+	Path           string `json:"path,omitempty" jsonschema:"description=the snapshot, where several are shown"`
 	Operator       string `json:"operator,omitempty"`
 	ID             string `json:"id,omitempty"`
 	State          string `json:"state,omitempty"`
 	Kind           string `json:"kind,omitempty"`
+	Type           string `json:"type,omitempty"`
+	Compression    string `json:"compression,omitempty"`
 	Subtask        *int32 `json:"subtask,omitempty"`
 	Subtasks       int    `json:"subtasks,omitempty"`
 	Place          string `json:"place,omitempty" jsonschema:"description=of a handle: inline, relative, absolute, segment, chunks"`
@@ -32,47 +35,84 @@ type InspectRow struct {
 	InlineBytes    int64  `json:"inline_bytes"`
 	OffsetBytes    int64  `json:"offset_bytes"`
 	Missing        bool   `json:"missing,omitempty"`
+	NotChecked     bool   `json:"not_checked,omitempty"`
 	Wrong          string `json:"wrong,omitempty" jsonschema:"description=of a file: how it is not what the snapshot promises"`
 }
 
-// renderRows prints inspect --by: one kind of row, largest first.
-func (o *inspectOptions) renderRows(env *Env, r *InspectResult, sp *format.Savepoint) error {
-	var rows []InspectRow
-	switch o.by {
-	case "operator":
-		rows = operatorRows(r)
-	case "state":
-		rows = stateRows(r)
-	case "subtask":
-		rows = subtaskRows(env, sp)
-	case "handle":
-		rows = handleRows(env, sp)
-	case "file":
-		rows = fileRows(env, r)
+// renderBy prints inspect --by: one kind of row, largest first.
+func (o *inspectOptions) renderBy(env *Env, all []inspected) error {
+	several := len(all) > 1
+	header, cells := rowHeader(), rowCells
+	if several {
+		header = append([]string{"path"}, header...)
+		cells = func(r *InspectRow) []string { return append([]string{r.Path}, rowCells(r)...) }
 	}
-	slices.SortStableFunc(rows, func(a, b InspectRow) int { return cmp.Compare(b.Bytes+b.OffsetBytes, a.Bytes+a.OffsetBytes) })
-	total := len(rows)
-	if o.top > 0 && total > o.top {
-		rows = rows[:o.top]
+	var shown []InspectRow // of all snapshots
+	tables := make([][]InspectRow, len(all))
+	left := make([]int, len(all))
+	for i, one := range all {
+		rows := o.rows(env, one)
+		if o.top > 0 && len(rows) > o.top {
+			left[i] = len(rows) - o.top
+			rows = rows[:o.top]
+		}
+		if several {
+			for k := range rows {
+				rows[k].Path = one.Path
+			}
+		}
+		tables[i] = rows
+		shown = append(shown, rows...)
 	}
-	done, err := renderRows(env, env.common.output, rows, rowHeader(), rowCells)
+	done, err := renderRows(env, env.common.output, shown, header, cells)
 	if err != nil {
 		return err
 	}
-	if total == 0 {
-		return env.remark("%s", o.noRow(r))
-	}
-	if done {
-		return nil
-	}
-	if err := o.rowsTable(env, rows); err != nil {
-		return err
-	}
-	if left := total - len(rows); left > 0 {
-		_, err := fmt.Fprintf(env.Stdout, "… and %s more\n", ui.Plural(int64(left), "row"))
-		return err
+	for i, one := range all {
+		if !done {
+			if err := heading(env, all, i); err != nil {
+				return err
+			}
+		}
+		switch {
+		case one.Problem != "":
+			continue
+		case len(tables[i]) == 0:
+			if err := env.remark("%s", o.noRow(one.InspectResult)); err != nil {
+				return err
+			}
+			continue
+		case done:
+			continue
+		}
+		if err := o.rowsTable(env, tables[i]); err != nil {
+			return err
+		}
+		if left[i] > 0 {
+			if _, err := fmt.Fprintf(env.Stdout, "… and %s more\n", ui.Plural(int64(left[i]), "row")); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// rows are those of one snapshot.
+func (o *inspectOptions) rows(env *Env, one inspected) (rows []InspectRow) {
+	switch o.by {
+	case "operator":
+		rows = operatorRows(one.InspectResult)
+	case "state":
+		rows = stateRows(one.InspectResult)
+	case "subtask":
+		rows = subtaskRows(env, one.sp)
+	case "handle":
+		rows = handleRows(env, one.sp)
+	case "file":
+		rows = fileRows(env, one.InspectResult)
+	}
+	slices.SortStableFunc(rows, func(a, b InspectRow) int { return cmp.Compare(b.Bytes+b.OffsetBytes, a.Bytes+a.OffsetBytes) })
+	return rows
 }
 
 // noRow says why there is no row.
@@ -101,7 +141,7 @@ func stateRows(r *InspectResult) []InspectRow {
 	var rows []InspectRow
 	for _, op := range r.Operators {
 		for _, st := range op.States {
-			rows = append(rows, InspectRow{Operator: op.label, ID: op.ID, State: st.Name, Kind: st.Kind, Subtasks: st.Subtasks,
+			rows = append(rows, InspectRow{Operator: op.label, ID: op.ID, State: st.Name, Kind: st.Kind, Type: st.Type, Compression: st.Compression, Subtasks: st.Subtasks,
 				Elements: st.Elements, KeyGroups: st.KeyGroups, Bytes: st.Bytes, InlineBytes: st.InlineBytes, OffsetBytes: st.OffsetBytes})
 		}
 	}
@@ -225,7 +265,7 @@ func handleRows(env *Env, sp *format.Savepoint) []InspectRow {
 func fileRows(env *Env, r *InspectResult) []InspectRow {
 	var rows []InspectRow
 	for _, f := range r.files {
-		row := InspectRow{File: env.text(f.Path), Handles: f.Handles, Bytes: f.Bytes, Missing: f.Missing(), Wrong: f.Wrong, Place: "own"}
+		row := InspectRow{File: env.text(f.Path), Handles: f.Handles, Bytes: f.Bytes, Missing: f.Missing(), NotChecked: r.NotChecked > 0, Wrong: f.Wrong, Place: "own"}
 		switch {
 		case f.Merged:
 			row.Place = "merged"
@@ -238,7 +278,7 @@ func fileRows(env *Env, r *InspectResult) []InspectRow {
 }
 
 func rowHeader() []string {
-	return []string{"operator", "id", "state", "kind", "subtask", "subtasks", "place", "file", "reference", "handles", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "missing", "wrong"}
+	return []string{"operator", "id", "state", "kind", "subtask", "subtasks", "place", "file", "reference", "handles", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "missing", "wrong", "type", "compression", "not_checked"}
 }
 
 func rowCells(r *InspectRow) []string {
@@ -251,7 +291,7 @@ func rowCells(r *InspectRow) []string {
 	}
 	return []string{r.Operator, r.ID, r.State, r.Kind, subtask, strconv.Itoa(r.Subtasks), r.Place, r.File, r.Reference, strconv.Itoa(r.Handles),
 		strconv.Itoa(int(r.Parallelism)), strconv.Itoa(int(r.MaxParallelism)), elements, strconv.FormatInt(r.KeyGroups, 10),
-		strconv.FormatInt(r.Bytes, 10), strconv.FormatInt(r.InlineBytes, 10), strconv.FormatInt(r.OffsetBytes, 10), strconv.FormatBool(r.Missing), r.Wrong}
+		strconv.FormatInt(r.Bytes, 10), strconv.FormatInt(r.InlineBytes, 10), strconv.FormatInt(r.OffsetBytes, 10), strconv.FormatBool(r.Missing), r.Wrong, r.Type, r.Compression, strconv.FormatBool(r.NotChecked)}
 }
 
 func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {
@@ -263,6 +303,7 @@ func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {
 		ui.Column{Header: "SUBTASK", Align: ui.Right},
 		ui.Column{Header: "STATE", Shrink: 2, Cut: ui.CutMiddle},
 		ui.Column{Header: "KIND"},
+		ui.Column{Header: "TYPE", Shrink: 2, Min: 10, Drop: 2},
 		ui.Column{Header: "PAR/MAX", Align: ui.Right},
 		ui.Column{Header: "ELEMENTS", Align: ui.Right},
 		ui.Column{Header: "PLACE"},
@@ -299,6 +340,8 @@ func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {
 		switch {
 		case r.Missing:
 			note = style.Bad("missing")
+		case r.NotChecked:
+			note = style.Dim("not checked")
 		case r.Wrong != "":
 			note = style.Bad(r.Wrong)
 		}
@@ -306,7 +349,7 @@ func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {
 		if o.by == "state" && r.State == "" {
 			state = "(" + r.Kind + ")"
 		}
-		t.Row(quoteNonEmpty(r.Operator), id, subtask, state, r.Kind, par, elements, r.Place, handles, ui.Bytes(r.Bytes), offsets,
+		t.Row(quoteNonEmpty(r.Operator), id, subtask, state, r.Kind, ui.Printable(r.Type), par, elements, r.Place, handles, ui.Bytes(r.Bytes), offsets,
 			quoteNonEmpty(r.File), quoteNonEmpty(r.Reference), note)
 	}
 	return t.Write(env.Stdout, term)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format/summary"
@@ -30,6 +31,7 @@ func TestRowsAddUp(t *testing.T) {
 				t.Errorf("%s: offsets of %d bytes by %s, %d in all", dir, sum, by, s.Bytes.Offsets)
 			}
 		}
+		addsUp(t, env, dir)
 		snapshots++
 		offsets += s.Bytes.Offsets
 		if err := snap.Close(); err != nil {
@@ -39,5 +41,57 @@ func TestRowsAddUp(t *testing.T) {
 	t.Logf("%d snapshots, offsets of %d bytes", snapshots, offsets)
 	if snapshots < 400 || offsets < 10_000 {
 		t.Error("that is less than there is")
+	}
+}
+
+// addsUp: in the JSON of inspect, the states of each operator add up to it and
+// the operators to the total, and so do the parts that are inline.
+func addsUp(t *testing.T, env *Env, dir string) {
+	t.Helper()
+	o := inspectOptions{}
+	one, err := o.inspect(t.Context(), env, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := json.Marshal(one.InspectResult)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type figures struct{ Total, Serializers, Inline int64 }
+	var r struct {
+		Bytes     figures
+		Operators []struct {
+			ID     string
+			Bytes  figures
+			States []struct {
+				Kind   string
+				Bytes  int64
+				Inline int64 `json:"inline_bytes"`
+			}
+		}
+	}
+	if err := json.Unmarshal(p, &r); err != nil {
+		t.Fatal(err)
+	}
+	var all figures
+	for _, op := range r.Operators {
+		var sum figures
+		for _, st := range op.States {
+			if st.Bytes < 0 || st.Inline < 0 || st.Inline > st.Bytes {
+				t.Errorf("%s: %s: %s of %d bytes, %d inline", dir, op.ID, st.Kind, st.Bytes, st.Inline)
+			}
+			sum.Total += st.Bytes
+			sum.Inline += st.Inline
+			if st.Kind == "serializers" {
+				sum.Serializers += st.Bytes
+			}
+		}
+		if sum != op.Bytes {
+			t.Errorf("%s: states of %s add up to %+v, the operator has %+v", dir, op.ID, sum, op.Bytes)
+		}
+		all.Total, all.Serializers, all.Inline = all.Total+sum.Total, all.Serializers+sum.Serializers, all.Inline+sum.Inline
+	}
+	if all != r.Bytes {
+		t.Errorf("%s: operators add up to %+v, the snapshot has %+v", dir, all, r.Bytes)
 	}
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -32,11 +33,13 @@ func (o *inspectOptions) table(env *Env, r *InspectResult) error {
 		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 16},
 		ui.Column{Header: "ID"},
 		ui.Column{Header: "KIND", Drop: 1},
+		ui.Column{Header: "TYPE", Shrink: 2, Min: 12, Drop: 4},
 		ui.Column{Header: "PAR/MAX", Align: ui.Right, Drop: 2},
 		ui.Column{Header: "ELEMENTS", Align: ui.Right},
 		ui.Column{Header: "BYTES", Align: ui.Right},
-		ui.Column{Header: "OFFSETS", Align: ui.Right, Drop: 4},
-		ui.Column{Header: "INLINE", Align: ui.Right, Drop: 3},
+		ui.Column{Header: "SHARE", Align: ui.Right, Drop: 3},
+		ui.Column{Header: "OFFSETS", Align: ui.Right, Drop: 5},
+		ui.Column{Header: "INLINE", Align: ui.Right, Drop: 6},
 	)
 	left, leftBytes := 0, int64(0)
 	for i, op := range r.Operators {
@@ -49,7 +52,7 @@ func (o *inspectOptions) table(env *Env, r *InspectResult) error {
 		if o.wide {
 			id = op.ID
 		}
-		t.Row(ui.Quote(op.label), id, op.remark(style), fmt.Sprintf("%d/%d", op.Parallelism, op.MaxParallelism), "", ui.Bytes(op.Bytes.Total))
+		t.Row(ui.Quote(op.label), id, op.remark(style), "", fmt.Sprintf("%d/%d", op.Parallelism, op.MaxParallelism), "", ui.Bytes(op.Bytes.Total), ui.Percent(op.Bytes.Total, r.Bytes.Total))
 		for _, st := range op.States {
 			name, kind := ui.Quote(st.Name), st.Kind
 			if st.Name == "" {
@@ -79,7 +82,27 @@ func (o *inspectOptions) table(env *Env, r *InspectResult) error {
 			if st.MayBeMultiplied {
 				kind = style.Look(kind)
 			}
-			t.Child(1, name, "", kind, "", elements, ui.Bytes(st.Bytes), offsets, inline)
+			typ := ui.Printable(st.Type)
+			if st.Compression != "" && len(st.States) == 0 {
+				typ = strings.TrimPrefix(typ+", "+st.Compression, ", ")
+			}
+			if st.Kind == "keyed" && len(st.States) == 0 && (op.unread > 0 || strings.Contains(st.Handles, "changelog")) {
+				typ = style.Dim("names not read") // of changes, or the header could not be
+			}
+			if len(st.States) > 0 && op.KeyType != "" {
+				typ = "by " + ui.Printable(op.KeyType)
+				if st.Compression != "" {
+					typ += ", " + st.Compression
+				}
+			}
+			t.Child(1, name, "", kind, typ, "", elements, ui.Bytes(st.Bytes), "", offsets, inline)
+			for _, k := range st.States {
+				typ := ui.Printable(k.Type)
+				if k.Namespace != "" {
+					typ = strings.TrimPrefix(typ+", in "+ui.Printable(k.Namespace), ", ")
+				}
+				t.Child(2, ui.Quote(k.Name), "", k.Kind, typ)
+			}
 		}
 	}
 	if err := t.Write(w, term); err != nil {
@@ -138,6 +161,8 @@ func (r *InspectResult) howMuch() string {
 			text += fmt.Sprintf(" (%s shared)", ui.Bytes(b.SharedFiles))
 		}
 		switch n := len(r.MissingFiles); {
+		case r.NotChecked > 0:
+			text += ", not checked"
 		case n == 0:
 			text += ", none missing"
 		default:
@@ -152,7 +177,15 @@ func (r *InspectResult) howMuch() string {
 	if len(where) > 0 {
 		total += ": " + strings.Join(where, ", ")
 	}
+	if r.compressed() {
+		total += " · " + snappyName
+	}
 	return strings.Join(append(parts, total), " · ")
+}
+
+// compressed reports whether some state is compressed by Flink.
+func (r *InspectResult) compressed() bool {
+	return slices.ContainsFunc(r.Operators, func(op InspectOperator) bool { return op.Compression != "" })
 }
 
 // remark is what is out of the ordinary with an operator's subtasks.
@@ -174,13 +207,10 @@ func (r *InspectResult) remarks(env *Env, w io.Writer, style ui.Style) error {
 	if r.MovedFiles > 0 {
 		fmt.Fprintf(&b, "%s found under the folder of the snapshot or its job, not where the references point\n", ui.Plural(int64(r.MovedFiles), "file"))
 	}
-	shared := -r.Bytes.Total
-	for _, op := range r.Operators {
-		shared += op.Bytes.Total
+	if r.usedBySeveral > 0 && !r.Picked {
+		fmt.Fprintf(&b, "%s of it in files that several operators use, counted for the first of them.\n", ui.Bytes(r.usedBySeveral))
 	}
-	if shared > 0 {
-		fmt.Fprintf(&b, "Files that several operators use are counted for each: the operators add up to %s more than there is.\n", ui.Bytes(shared))
-	}
+	b.WriteString(r.headersText())
 	if len(r.MasterStates) > 0 {
 		fmt.Fprintf(&b, "%s: %s\n", ui.Plural(int64(len(r.MasterStates)), "master state"), shorten(quoteAll(r.MasterStates)))
 	}
@@ -205,4 +235,24 @@ func (r *InspectResult) remarks(env *Env, w io.Writer, style ui.Style) error {
 	}
 	_, err := fmt.Fprintf(w, "\n%s", b.String())
 	return err
+}
+
+// headersText says which headers could not be read.
+func (r *InspectResult) headersText() string {
+	var in []string
+	n, why := 0, ""
+	for _, op := range r.Operators {
+		if len(op.HeadersUnread) == 0 {
+			continue
+		}
+		if n == 0 {
+			why = op.HeadersUnread[0]
+		}
+		n += len(op.HeadersUnread)
+		in = append(in, ui.Quote(op.label))
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of state could not be read to the end, so names or types may be missing for %s: %s\n", ui.Plural(int64(n), "header"), shorten(in), ui.Printable(why))
 }

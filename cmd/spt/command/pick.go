@@ -272,7 +272,7 @@ func addBytes(to *summary.Bytes, b summary.Bytes) {
 
 // applyStates keeps the rows of the states that were picked, and the operators
 // that have one.
-func (p *pick) applyStates(env *Env, s *summary.Summary) error {
+func (p *pick) applyStates(env *Env, s *summary.Summary, headers map[*format.Operator]*reader.Headers) error {
 	if len(p.states) == 0 {
 		return nil
 	}
@@ -284,7 +284,8 @@ func (p *pick) applyStates(env *Env, s *summary.Summary) error {
 			if st.Name != "" {
 				names = append(names, st.Name)
 			}
-			if st.Name != "" && matches(p.states, st.Name) {
+			keyed := st.Kind == summary.Keyed && p.keyedStates(headers[op.Operator], &names)
+			if keyed || st.Name != "" && matches(p.states, st.Name) {
 				rows = append(rows, st)
 			}
 		}
@@ -299,7 +300,7 @@ func (p *pick) applyStates(env *Env, s *summary.Summary) error {
 	s.Operators = ops
 	s.Bytes, s.Subtasks = summary.Bytes{}, 0
 	for _, op := range ops {
-		op.Bytes = summary.Bytes{}
+		op.Framing, op.Bytes = summary.Bytes{}, summary.Bytes{}
 		for _, st := range op.States {
 			addBytes(&op.Bytes, st.Place)
 		}
@@ -307,6 +308,28 @@ func (p *pick) applyStates(env *Env, s *summary.Summary) error {
 		s.Subtasks += op.Present
 	}
 	return nil
+}
+
+// keyedStates keeps of the headers of an operator the keyed states that were
+// picked, and reports whether there are any. It adds the names of all.
+func (p *pick) keyedStates(h *reader.Headers, names *[]string) bool {
+	if h == nil {
+		return false
+	}
+	var kept []reader.StateHeader
+	found := false
+	for _, st := range h.States {
+		if st.Keyed() {
+			*names = append(*names, st.Name())
+			if !matches(p.states, st.Name()) {
+				continue
+			}
+			found = true
+		}
+		kept = append(kept, st)
+	}
+	h.States = kept
+	return found
 }
 
 // listOr lists names, each once and sorted, or says what there is instead.

@@ -9,6 +9,7 @@ import (
 	"sort"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/framed"
 	"github.com/savepoint-tools/spt/format/flink/java"
 )
 
@@ -363,7 +364,7 @@ func (b *builder) cutCompressed(r format.ElementRun, m *format.MapCut, p []byte)
 		}
 		p = append(p, whole.Value[e.Off:e.Off+e.N]...)
 	}
-	b.literal(b.codec.once(deflate(p)))
+	b.literal(b.codec.once(framed.Append(nil, p)))
 	return nil
 }
 

@@ -62,11 +62,35 @@ func (c *Codec) Schema(ctx context.Context, src format.Source, h *format.Operato
 	if err != nil || e == nil {
 		return nil, err
 	}
+	return e.schemas(), e.err
+}
+
+func (e *envelope) schemas() []types.StateSchema {
 	schemas := make([]types.StateSchema, len(e.states))
 	for i, s := range e.states {
 		schemas[i] = types.StateSchema{Name: s.name, Mode: s.mode, Serializers: s.serializers}
 	}
-	return schemas, e.err
+	return schemas
+}
+
+// Header is what the envelope says: whether the elements are snappy-framed, and
+// the serializers of each state. It reads the first bytes of the stream and does
+// not look whether they agree with the handle. Where the envelope cannot be
+// walked to its end, it returns what comes before that, and an error that
+// matches *types.UnknownClass. Raw state has no header.
+func (c *Codec) Header(ctx context.Context, src format.Source, h *format.OperatorHandle) (compressed bool, states []types.StateSchema, err error) {
+	if err := checkCodec(h); err != nil || !hasStream(h) || h.Codec == format.CodecRaw {
+		return false, nil, err
+	}
+	l, err := c.layout(ctx, src, h)
+	if err != nil {
+		return false, nil, err
+	}
+	e, err := c.envelope(ctx, src, h, l)
+	if err != nil {
+		return l.compressed, nil, err
+	}
+	return l.compressed, e.schemas(), e.err
 }
 
 // Compressed is whether the elements are snappy-framed in the stream.

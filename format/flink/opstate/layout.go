@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/framed"
 )
 
 // layout is where in a stream the elements of its states lie.
@@ -239,7 +240,7 @@ func (l *layout) dataEnd(ctx context.Context, src format.Source, h *format.Opera
 			if err != nil {
 				return 0, err
 			}
-			if pos += 4 + body; kind <= chunkStored {
+			if pos += 4 + body; kind <= framed.Stored {
 				data = pos
 			}
 		}

@@ -446,7 +446,7 @@ func TestChunks(t *testing.T) {
 		{"good", good, nil, ""},
 		{"header between", good + header + good, nil, ""},
 		{"header of another length", "\xff\x05\x00\x00sNaPp" + good, format.ErrCorrupt, "stream header of 5"},
-		{"header of other bytes", "\xff\x06\x00\x00sNaPpy" + good, format.ErrCorrupt, "header that is none"},
+		{"header of other bytes", "\xff\x06\x00\x00sNaPpy" + good, format.ErrCorrupt, "invalid snappy stream header"},
 		{"too short for a checksum", "\x01\x03\x00\x00abc", format.ErrCorrupt, "chunk of 3 bytes"},
 		{"too long", "\x01\xff\xff\xff" + strings.Repeat("x", 0xffffff), format.ErrCorrupt, "chunk of 16777215 bytes"},
 		{"stored, over 64 KiB", "\x01\x05\x00\x01" + strings.Repeat("x", 65541), format.ErrCorrupt, "65537 bytes of data"},

@@ -1,0 +1,170 @@
+package transform
+
+import (
+	"context"
+	"errors"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// recompressor is a codec whose streams can be compressed or not.
+type recompressor interface {
+	// Recompress returns the handle with its elements compressed or not, h itself
+	// where nothing changes, or an ErrUnsupported.
+	Recompress(ctx context.Context, src format.Source, h *format.OperatorHandle, compress bool) (*format.OperatorHandle, error)
+}
+
+// Recompressed says what SetStateCompression did.
+type Recompressed struct {
+	Handles int          // with other compression than before
+	Same    int          // that were as they should be
+	Kept    []KeptHandle // that could not be changed, each kind and reason once
+}
+
+// KeptHandle is state that stays as it is.
+type KeptHandle struct {
+	Operator *format.Operator
+	Slot     format.Slot
+	Handles  int
+	Why      string
+}
+
+// SetStateCompression compresses the managed state of operators as Flink does, or
+// decompresses it: operator state, and keyed state in the canonical format, for
+// which keyed is called. What cannot be compressed or decompressed stays as it is
+// and is reported: files of a state backend, raw state, changes.
+//
+// All of the state that changes is read once to learn the lengths of the result,
+// and again when the result is.
+func SetStateCompression(ctx context.Context, in Input, compress bool, keyed func(context.Context, format.Source, *format.KeyGroups, bool) (*format.KeyGroups, error)) (*format.Savepoint, *Recompressed, error) {
+	r := &Recompressed{}
+	sp, err := editOperators(in.Savepoint, func(op *format.Operator) (*format.Operator, error) {
+		e := compression{ctx: ctx, in: in, compress: compress, keyed: keyed, op: op, report: r}
+		changed, err := editManagedOf(op, e.managed)
+		if err != nil {
+			return nil, err
+		}
+		return e.others(changed)
+	})
+	return sp, r, err
+}
+
+// compression changes the compression of one operator.
+type compression struct {
+	ctx      context.Context
+	in       Input
+	compress bool
+	keyed    func(context.Context, format.Source, *format.KeyGroups, bool) (*format.KeyGroups, error)
+	op       *format.Operator
+	report   *Recompressed
+}
+
+// outcome counts a handle, and returns an error other than that it is kept.
+func (e *compression) outcome(slot format.Slot, same bool, err error) error {
+	switch {
+	case errors.Is(err, format.ErrUnsupported):
+		e.keep(slot, err.Error())
+		return nil
+	case err != nil:
+		return err
+	case same:
+		e.report.Same++
+	default:
+		e.report.Handles++
+	}
+	return nil
+}
+
+func (e *compression) keep(slot format.Slot, why string) {
+	for i := range e.report.Kept {
+		if k := &e.report.Kept[i]; k.Operator == e.op && k.Slot == slot && k.Why == why {
+			k.Handles++
+			return
+		}
+	}
+	e.report.Kept = append(e.report.Kept, KeptHandle{e.op, slot, 1, why})
+}
+
+func (e *compression) managed(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+	if format.SizeOf(h.Data) == 0 && len(h.States) == 0 { // a placeholder
+		return h, nil
+	}
+	codec, err := e.in.Codec(h.Codec)
+	if err != nil {
+		return h, e.outcome(format.SlotManaged, true, err)
+	}
+	c, ok := codec.(recompressor)
+	if !ok {
+		e.keep(format.SlotManaged, "state of Go programs is not compressed by itself")
+		return h, nil
+	}
+	built, err := c.Recompress(e.ctx, e.in.Source, h, e.compress)
+	if err := e.outcome(format.SlotManaged, built == h, err); err != nil || built == nil || built == h {
+		return h, err
+	}
+	return inPlaceOf(h, built, built.States)
+}
+
+// others changes keyed state and notes what is kept. changed is the operator with
+// its operator state changed.
+func (e *compression) others(changed *format.Operator) (*format.Operator, error) {
+	var subs []*format.Subtask
+	for i, sub := range changed.Subtasks {
+		if sub.Raw != nil && format.SizeOf(sub.Raw.Data) > 0 {
+			e.keep(format.SlotRaw, "bytes of user code")
+		}
+		if sub.RawKeyed != nil {
+			e.keep(format.SlotRawKeyed, "bytes of user code")
+		}
+		if sub.ManagedKeyed == nil {
+			continue
+		}
+		h, err := e.keyedHandle(sub.ManagedKeyed)
+		if err != nil {
+			return nil, format.At(err, "subtask %d/%v", sub.Index, format.SlotManagedKeyed)
+		}
+		if h == sub.ManagedKeyed {
+			continue
+		}
+		if subs == nil {
+			subs = append(subs, changed.Subtasks...)
+		}
+		s := *sub
+		s.ManagedKeyed = h
+		subs[i] = &s
+	}
+	if subs == nil {
+		return changed, nil
+	}
+	c := *changed
+	c.Subtasks = subs
+	return &c, nil
+}
+
+func (e *compression) keyedHandle(h format.KeyedHandle) (format.KeyedHandle, error) {
+	switch h := h.(type) {
+	case *format.KeyGroups:
+		if h.Codec != format.CodecFlink {
+			e.keep(format.SlotManagedKeyed, "state of Go programs is not compressed by itself")
+			return h, nil
+		}
+		built, err := e.keyed(e.ctx, e.in.Source, h, e.compress)
+		if err := e.outcome(format.SlotManagedKeyed, built == h, err); err != nil || built == nil || built == h {
+			return h, err
+		}
+		rope, ok := built.Data.(*format.Concat)
+		if !ok {
+			return nil, errors.New("internal error: a built handle whose stream is not a rope")
+		}
+		r := *rope
+		r.As = placeOf(h.Data, r.Size())
+		c := *built
+		c.Data = &r
+		return &c, nil
+	case *format.Incremental:
+		e.keep(format.SlotManagedKeyed, "files of RocksDB, which have their own compression")
+	default:
+		e.keep(format.SlotManagedKeyed, "changes of a changelog and what they apply to")
+	}
+	return h, nil
+}
