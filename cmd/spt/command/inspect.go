@@ -77,8 +77,8 @@ are not known without reading them all. What inspect reports about elements
 follows from their offsets. That restores may have multiplied a union state is a
 guess: all subtasks hold as many elements of the same lengths, in any order, and
 the same elements where those are inline. --deep reads the elements of union
-states and reports how often each comes. Union state of which a restore hands out
-64 MiB or more, to all subtasks together, is named.
+states and reports how often each comes. Union state is named of which a restore
+hands out 64 MiB or more, to all subtasks together.
 
 SP is - to read a _metadata from standard input. Its files are then not checked.
 With several snapshots, those that cannot be read are named, and the others are

@@ -91,10 +91,10 @@ adds again what it is handed multiplies it by its parallelism with each restore.
 
 Without OUT it reads every element of union state and reports how often each
 comes. Restores are proven to be the reason where every subtask holds the same
-elements, each equally often. The order does not count: from about 10 subtasks on
-Flink hands the elements to some subtasks in another order than to the others.
-It warns of states of which a restore hands out 64 MiB or more, to all subtasks
-together.
+elements, each equally often. The order does not count: from about 10 subtasks
+on Flink hands the elements to some subtasks in another order than to the
+others. A state of which a restore hands out 64 MiB or more, to all subtasks
+together, is named.
 
 With OUT it removes duplicates by the policy that --keep names:
   distinct       keeps the first of each equal element
