@@ -166,6 +166,11 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 	// It says which operators --keyed leave leaves, and reads no element.
 	sp, err := plan.Apply(ctx)
 	r := newRescaleResult(env, in, out, plan)
+	remarks, unionErr := multipliedRemarks(ctx, env, plan)
+	if unionErr != nil {
+		return inContainer(unionErr, snap)
+	}
+	r.Remarks = append(r.Remarks, remarks...)
 	if errors.Is(err, format.ErrUnsupported) {
 		err = &refusal{err, r.inFlight()}
 		if r.Refused = err.Error(); out == "" {
