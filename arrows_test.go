@@ -41,13 +41,13 @@ var arrows = []arrow{
 	{"reader", []string{"format/...", "storage/..."}, noFiles},
 	{"writer", []string{"format/...", "storage/...", "reader"}, noFiles},
 	{"transform", []string{"format", "format/summary", "format/flink/assign", "format/flink/types", "internal/number"}, noFiles},
-	{"internal/number", nil, noOutside},
 	{"internal/ui", []string{"internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/testenv", nil, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest"}, []string{"github.com/spf13/..."}},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
 	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform", "internal/ui"}, []string{"net", "net/...", "log", "log/..."}},
 	{"cmd/spt/reference", []string{"cmd/spt/command"}, []string{"net", "net/...", "log", "log/..."}},
+	{"internal/number", nil, noOutside},
 	{"conformance", []string{"conformance", "format/...", "storage/...", "reader", "writer", "transform"}, []string{"github.com/spf13/..."}},
 }
 

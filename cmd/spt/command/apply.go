@@ -121,9 +121,18 @@ func (o *applyOptions) run(ctx context.Context, env *Env, args []string) error {
 			}
 		}
 	}
-	return besides(edit(ctx, env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
-		return r.apply(ctx, env, snap)
-	}))
+	var skipped []string
+	err = edit(ctx, env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+		sp, res, err := r.apply(ctx, env, snap)
+		if err == nil {
+			skipped = res.skipped
+		}
+		return sp, res, err
+	})
+	if err == nil && len(skipped) > 0 {
+		err = &findings{"left as it is: " + shorten(skipped)}
+	}
+	return besides(err)
 }
 
 // apply makes the edits one after another.

@@ -17,12 +17,11 @@ type EditResult struct {
 	Changes []EditChange `json:"changes"`
 	Remarks []string     `json:"remarks,omitempty"`
 	Steps   []ApplyStep  `json:"steps,omitempty" jsonschema:"description=of apply: each with its changes"`
+	skipped []string     // what was asked for and left as it is: the result is partial
 	// Sizes of _metadata, where IN and OUT have one.
 	MetadataBefore int64        `json:"metadata_bytes_before,omitempty"`
 	MetadataAfter  int64        `json:"metadata_bytes_after,omitempty"`
 	Write          *WriteResult `json:"write"`
-
-	skipped []string // what was asked for and left as it is: the result is partial
 }
 
 // EditChange is one change.
@@ -79,13 +78,7 @@ func sealEdit(ctx context.Context, env *Env, o writeOptions, in, out string, sna
 	if err := renderEdit(env, r, o.dryRun); err != nil {
 		return err
 	}
-	if err := incomplete(plan); err != nil {
-		return err
-	}
-	if len(r.skipped) > 0 {
-		return &findings{"left as it is: " + shorten(r.skipped)}
-	}
-	return nil
+	return incomplete(plan)
 }
 
 func renderEdit(env *Env, r *EditResult, dryRun bool) error {

@@ -33,10 +33,10 @@ type Env struct {
 	maps      []reader.Mapping
 	mapUse    *mapUse           // of --map
 	uids      map[string]string // id in hex -> uid, from --names
+	earlier   []*earlierEdit    // of the recipe that is applied
 	files     []string          // see learnFiles
 	hideFiles *strings.Replacer // the same
 	sides     sideFiles
-	earlier   []*earlierEdit // of the recipe that is applied
 }
 
 // OSEnv is the environment of the process.

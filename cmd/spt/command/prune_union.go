@@ -33,8 +33,8 @@ func (o *pruneOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.states, "state", nil, "only union states of this name; globs; repeatable")
 	fs.StringVar(&o.keep, "keep", "", "with OUT: which elements stay, `distinct|copies|first-subtask|modulo`")
 	fs.StringVar(&o.place, "place", string(transform.PlaceStay), "where they go: `stay|first|spread`")
-	fs.BoolVar(&o.compact, "compact", false, "put all kept elements into one handle and drop the state from the others")
-	fs.BoolVar(&o.acceptUnproven, "accept-unproven", false, "prune also what is not proven to be a product of restores")
+	fs.BoolVar(&o.compact, "compact", false, "all kept elements into one handle; the others let go of the state")
+	fs.BoolVar(&o.acceptUnproven, "accept-unproven", false, "prune what is not proven to be a product of restores too")
 	fs.Int64Var(&o.elements, "elements", 10_000, "without IN: elements at the start")
 	fs.Int32Var(&o.parallelism, "parallelism", 100, "without IN: parallelism of each restore; with IN: the one that costs are estimated for (default: the operator's)")
 	fs.IntVar(&o.restores, "restores", 1, "without IN: how many restores")
@@ -85,7 +85,7 @@ func newPruneUnionCommand(env *Env) *cobra.Command {
 	var o pruneOptions
 	cmd := &cobra.Command{
 		Use:   "prune-union [IN [OUT]]",
-		Short: "Find and remove duplicates in union state that restores multiplied",
+		Short: "Find and remove the copies in union state that restores have multiplied",
 		Long: `Union state hands every element to every subtask when a job restores. A job that
 adds again what it is handed multiplies it by its parallelism with each restore.
 
