@@ -47,6 +47,9 @@ type UnionReport struct {
 	// subtasks: Held-Distinct duplicates are in other subtasks, Elements-Held in
 	// a subtask that holds the element already.
 	Held int64
+	// Common is the number of different elements that every one of several
+	// subtasks holds.
+	Common int64
 	// Equal: every subtask of the operator holds the same elements, each as often
 	// as every other subtask does, in any order.
 	Equal bool
@@ -68,12 +71,14 @@ type UnionReport struct {
 // does not show that restores are the reason.
 func (r *UnionReport) Repeats() bool { return r.Verdict == VerdictNotSure && r.alike }
 
-// Suspicious reports whether elements repeat so much that restores may be the
-// reason though the subtasks do not hold the same: on average each comes twice or
-// more. Subtasks that each hold one element, such as a counter, are not
+// Suspicious reports whether restores may be the reason that elements repeat though
+// the subtasks do not hold the same: on average each comes twice or more, or
+// several are in each of three or more subtasks, beside elements that those added
+// since. Subtasks that each hold one element, such as a counter, are not
 // suspicious when the values are equal.
 func (r *UnionReport) Suspicious() bool {
-	return r.Repeats() && r.Elements >= 2*r.Distinct && r.Elements > int64(r.Subtasks)
+	return r.Repeats() && r.Elements > int64(r.Subtasks) &&
+		(r.Elements >= 2*r.Distinct || r.Common >= 2 && r.Subtasks >= 3)
 }
 
 // Numbers says how often the elements come, and how many a subtask holds.
@@ -88,7 +93,11 @@ func (r *UnionReport) Numbers() string {
 	if r.Subtasks == 1 {
 		return text + ", in one subtask"
 	}
-	return text + fmt.Sprintf(", %s in each of %d subtasks", span(r.Fewest, r.Most), r.Subtasks)
+	text += fmt.Sprintf(", %s in each of %d subtasks", span(r.Fewest, r.Most), r.Subtasks)
+	if r.Common > 0 && r.Common < r.Distinct {
+		text += fmt.Sprintf(", %s in all of them", number.Count(r.Common))
+	}
+	return text
 }
 
 // Capped multiplies numbers that are not negative; more than an int64 holds is
@@ -214,6 +223,7 @@ type census struct {
 	report *UnionReport
 	common uint64 // of all counts, the greatest common divisor
 	held   int64  // see UnionReport.Held
+	shared int64  // see UnionReport.Common
 	lists  []listDigest
 	warmed uint32 // what tally.warm returned, so that the compiler keeps its loads
 }
@@ -248,7 +258,7 @@ func (u *unionState) count(ctx context.Context, in Input, limit int, first func(
 // countAll counts in all passes.
 func (c *census) countAll(ctx context.Context, first func(number int64)) error {
 	c.report = &UnionReport{Operator: c.u.op, State: c.u.name.String(), Subtasks: len(c.u.handles), Elements: c.u.total, Factor: 1}
-	c.common, c.held, c.lists = 0, 0, make([]listDigest, len(c.u.handles))
+	c.common, c.held, c.shared, c.lists = 0, 0, 0, make([]listDigest, len(c.u.handles))
 	for i := range c.lists {
 		c.lists[i].start(c.hash)
 	}
@@ -278,9 +288,12 @@ func (c *census) countAll(ctx context.Context, first func(number int64)) error {
 			}
 		}
 	}
-	c.report.Held = c.held
+	c.report.Held, c.report.Common = c.held, c.shared
 	return nil
 }
+
+// maxHolders is how many subtasks are told apart in a slot. No engine runs more.
+const maxHolders = 1<<16 - 1
 
 // countPass fills the table with the elements of a pass. first is called with each element that is new, each with
 // every element of the state.
@@ -296,16 +309,22 @@ func (c *census) countPass(ctx context.Context, p pass, first func(*elementMet),
 				first(&all[i])
 			}
 			// Elements come in the order of the subtasks: seen is the last one
-			// that held it, counted from 1.
-			if in := uint32(all[i].subtask) + 1; s.seen != in {
-				s.seen = in
+			// that held it, counted from 1, and how many did.
+			if in := uint32(all[i].subtask+1) & 0xffff; s.seen>>16 != in {
+				s.seen = in<<16 | min(s.seen&0xffff+1, maxHolders)
 				c.held++
 			}
 		}
 		return nil
 	}, each)
+	n := uint32(len(c.u.handles))
 	for i := range c.table.slots {
-		c.table.slots[i].seen = 0
+		if s := &c.table.slots[i]; s.count > 0 {
+			if n > 1 && n <= maxHolders && s.seen&0xffff == n {
+				c.shared++
+			}
+			s.seen = 0
+		}
 	}
 	return err
 }
