@@ -96,3 +96,21 @@ func TestProducts(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestManyRemarks: of many remarks of one kind three are printed, and counted.
+func TestManyRemarks(t *testing.T) {
+	r := &InspectResult{}
+	for i := range 300 {
+		r.Warnings = append(r.Warnings, InspectWarning{Code: "union_large", Message: fmt.Sprintf("state %d is large", i)})
+	}
+	r.Warnings = append(r.Warnings, InspectWarning{Code: "may_be_multiplied", Message: "another may be multiplied"})
+	var b strings.Builder
+	env := &Env{Getenv: func(string) string { return "" }}
+	if err := r.remarks(env, &b, env.term().Style()); err != nil {
+		t.Fatal(err)
+	}
+	want := "\n! state 0 is large.\n! state 1 is large.\n! state 2 is large.\n! another may be multiplied.\n! 297 more of union_large; -o json lists all.\n"
+	if b.String() != want {
+		t.Errorf("%q, not %q", b.String(), want)
+	}
+}
