@@ -166,14 +166,16 @@ func TestGuessOneStream(t *testing.T) {
 		name string
 		a, b *format.OperatorHandle
 		want bool
+		same bool // the elements are known to be the same
 	}{
-		{"one stream", of1("x", 0, 20), of1("x", 0, 20), true},
-		{"two streams", of1("x", 0, 20), of1("y", 0, 20), false},
-		{"digests that are not known", of1("", 0, 20), of1("", 0, 20), false},
-		{"one stream, one element", of1("x", 0), of1("x", 0), false},
+		{"one stream", of1("x", 0, 20), of1("x", 0, 20), true, true},
+		{"one stream, cut otherwise", of1("x", 0, 30), of1("x", 0, 10), true, false}, // by the lengths alone
+		{"two streams", of1("x", 0, 20), of1("y", 0, 20), false, false},
+		{"digests that are not known", of1("", 0, 20), of1("", 0, 20), false, false},
+		{"one stream, one element", of1("x", 0), of1("x", 0), false, true},
 	} {
-		if st := of(t, savepoint(operator(1, tt.a, tt.b))).Operators[0].States[0]; st.MayBeMultiplied != tt.want {
-			t.Errorf("%s: %t", tt.name, st.MayBeMultiplied)
+		if st := of(t, savepoint(operator(1, tt.a, tt.b))).Operators[0].States[0]; st.MayBeMultiplied != tt.want || st.Compared != tt.same {
+			t.Errorf("%s: %t, compared %t", tt.name, st.MayBeMultiplied, st.Compared)
 		}
 	}
 }
