@@ -42,7 +42,7 @@ func (s *Snapshot) Others() []*Snapshot { return s.others }
 func (s *source) clone() *source {
 	c := &source{
 		stores: s.stores, store: s.store, dir: s.dir, location: s.location, version: s.version, maps: s.maps, file: s.file,
-		sched: s.sched, lookups: map[reference]*lookup{}, folders: map[string]*folder{}, foreign: map[*format.Chunks]foreign{},
+		sched: s.sched, progress: s.progress, lookups: map[reference]*lookup{}, folders: map[string]*folder{}, foreign: map[*format.Chunks]foreign{},
 	}
 	for k, f := range s.foreign {
 		c.foreign[k] = f

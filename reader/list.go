@@ -51,6 +51,9 @@ type ListOptions struct {
 	Options
 	Depth int // folders below the root; 0: 8
 	Jobs  int // snapshots opened at once; 0: 8
+	// Opened is called after each snapshot that was opened, of total, from several
+	// goroutines. It may be nil.
+	Opened func(total int)
 }
 
 // List finds the snapshots under a root: folders with _metadata, chk-N and
@@ -159,12 +162,24 @@ func isMetadata(f storage.Info) bool { return route.Base(f.Name) == MetadataName
 func (w *lister) finish() ([]Entry, error) {
 	g, ctx := errgroup.WithContext(w.ctx)
 	g.SetLimit(w.o.Jobs)
+	total := 0
+	for i := range w.entries {
+		if w.entries[i].State == "" {
+			total++
+		}
+	}
 	for i := range w.entries {
 		e := &w.entries[i]
 		if e.State != "" {
 			continue
 		}
-		g.Go(func() error { return e.open(ctx, w.o.Options) })
+		g.Go(func() error {
+			err := e.open(ctx, w.o.Options)
+			if w.o.Opened != nil {
+				w.o.Opened(total)
+			}
+			return err
+		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err

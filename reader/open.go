@@ -30,8 +30,20 @@ type Options struct {
 	// Mapped is told of each snapshot that is opened which of Map fit a reference
 	// in it. It may be nil, and must be safe for concurrent use.
 	Mapped func(fit []bool)
+	// Progress is called with the number of bytes of each read of state, from
+	// several goroutines. It may be nil.
+	Progress func(n int64)
 	// Path is the folders in which a bare name is looked for.
 	Path []string
+}
+
+// progress is called with numbers of bytes; it may be nil.
+type progress func(n int64)
+
+func (p progress) add(n int) {
+	if p != nil {
+		p(int64(n))
+	}
 }
 
 // Mapping replaces the place Old, with which references begin, by New: see
@@ -217,7 +229,7 @@ func (f *found) contents(ctx context.Context) (format.Bytes, *storage.Mapping, e
 }
 
 func (f *found) openSPT(ctx context.Context, o Options) (*Snapshot, error) {
-	r := &openingReader{sptReader{f.rd}, f.head}
+	r := &openingReader{sptReader{f.rd, o.Progress}, f.head}
 	file, err := spt.Open(ctx, r, f.info.Size, o.Limits)
 	r.head = nil
 	if err != nil {
@@ -233,10 +245,14 @@ func (f *found) openSPT(ctx context.Context, o Options) (*Snapshot, error) {
 }
 
 // sptReader makes a short read of a storage.Reader the error it is.
-type sptReader struct{ rd *storage.Reader }
+type sptReader struct {
+	rd       *storage.Reader
+	progress progress
+}
 
 func (r sptReader) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	n, err := r.rd.ReadAt(ctx, p, off)
+	r.progress.add(n)
 	if n < len(p) && (err == nil || isEOF(err)) {
 		err = format.InFile(format.Errorf(format.ErrTruncated, "cut short: %d bytes at %d were asked for, %d are there", len(p), off, n), r.rd.Name())
 	}

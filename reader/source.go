@@ -40,6 +40,7 @@ type source struct {
 	operators opstate.Codec
 	ropes     ropes
 	sched     *storage.Scheduler
+	progress  progress // of bytes that were read
 	mu        sync.Mutex
 	lookups   map[reference]*lookup
 	folders   map[string]*folder
@@ -79,7 +80,7 @@ func newSource(f *found, o Options, file *spt.File) *source {
 	}
 	return &source{
 		stores: o.Stores, store: f.store, dir: route.Dir(f.name), location: location, version: f.info.Version, maps: format.LongestFirst(o.Map), file: file,
-		sched: storage.NewScheduler(), lookups: map[reference]*lookup{}, folders: map[string]*folder{},
+		sched: storage.NewScheduler(), progress: o.Progress, lookups: map[reference]*lookup{}, folders: map[string]*folder{},
 	}
 }
 
@@ -169,7 +170,9 @@ func (s *source) inline(st *format.Inline, p []byte, off int64) (int, error) {
 	if off < 0 || off > st.Size() || int64(len(p)) > st.Size()-off {
 		return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d were asked for of %d inline bytes", len(p), off, st.Size())
 	}
-	return st.Data.ReadAt(p, off)
+	n, err := st.Data.ReadAt(p, off)
+	s.progress.add(n)
+	return n, err
 }
 
 func (s *source) readFile(ctx context.Context, st format.Stream, p []byte, off int64) (int, error) {
@@ -177,7 +180,7 @@ func (s *source) readFile(ctx context.Context, st format.Stream, p []byte, off i
 	if l.err != nil {
 		return 0, l.err
 	}
-	n, err := sptReader{l.rd}.ReadAt(ctx, p, off)
+	n, err := sptReader{l.rd, s.progress}.ReadAt(ctx, p, off)
 	return n, err
 }
 

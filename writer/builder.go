@@ -187,7 +187,7 @@ func (b *Builder) seal(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	if b.o.ReadBack {
-		if err := readBackSPT(ctx, b.out, b.sp); err != nil {
+		if err := readBackSPT(ctx, b.out, b.sp, b.o.Progress); err != nil {
 			return nil, err
 		}
 	}

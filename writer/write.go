@@ -75,7 +75,7 @@ func (p *Plan) writeSPT(ctx context.Context) (*Report, error) {
 	}
 	_, early := w.(storage.Contents)
 	if p.o.ReadBack && early {
-		if err := readBackSPT(ctx, w, view); err != nil {
+		if err := readBackSPT(ctx, w, view, p.o.Progress); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +84,7 @@ func (p *Plan) writeSPT(ctx context.Context) (*Report, error) {
 		return nil, p.exists(err)
 	}
 	if p.o.ReadBack && !early { // a store that shows nothing before all of it is there
-		if err := checkSPT(ctx, storedSPT{storage.NewReader(p.store, p.name, info.Version)}, info.Size, view); err != nil {
+		if err := checkSPT(ctx, counted{storedSPT{storage.NewReader(p.store, p.name, info.Version)}, p.o.Progress}, info.Size, view); err != nil {
 			return nil, errors.Join(err, p.store.Delete(context.WithoutCancel(ctx), p.name))
 		}
 	}
@@ -92,7 +92,7 @@ func (p *Plan) writeSPT(ctx context.Context) (*Report, error) {
 }
 
 // readBackSPT reads back what is not visible yet, where the store can.
-func readBackSPT(ctx context.Context, w storage.Writer, want *format.Savepoint) error {
+func readBackSPT(ctx context.Context, w storage.Writer, want *format.Savepoint, progress func(int64)) error {
 	c, ok := w.(storage.Contents)
 	if !ok {
 		return fmt.Errorf("reading back: %w by this storage", storage.ErrUnsupported)
@@ -102,7 +102,7 @@ func readBackSPT(ctx context.Context, w storage.Writer, want *format.Savepoint) 
 		return err
 	}
 	err = format.MappedBytes(data).View(func(p []byte) error {
-		return checkSPT(ctx, memory(p), int64(len(p)), want)
+		return checkSPT(ctx, counted{memory(p), progress}, int64(len(p)), want)
 	})
 	return errors.Join(err, release())
 }
@@ -119,6 +119,28 @@ func checkSPT(ctx context.Context, r spt.ReaderAt, size int64, want *format.Save
 	var bad []error
 	err = f.Verify(ctx, func(e format.Error) { bad = append(bad, &e) })
 	return errors.Join(append(bad, err)...)
+}
+
+// told is a writer that only counts.
+type told func(n int64)
+
+func (t told) Write(p []byte) (int, error) {
+	t(int64(len(p)))
+	return len(p), nil
+}
+
+// counted is a reader that says what was read; progress may be nil.
+type counted struct {
+	spt.ReaderAt
+	progress func(n int64)
+}
+
+func (c counted) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(ctx, p, off)
+	if c.progress != nil {
+		c.progress(int64(n))
+	}
+	return n, err
 }
 
 // storedSPT reads a file that is in its store.
@@ -371,7 +393,7 @@ func (w *flinkWrite) readBack(ctx context.Context) error {
 				return err
 			}
 			sum := crc32.New(castagnoli)
-			_, err = io.Copy(sum, body)
+			_, err = io.Copy(io.MultiWriter(sum, told(w.plan.o.Progress)), body)
 			if err = errors.Join(err, body.Close()); err != nil {
 				return err
 			}

@@ -11,6 +11,8 @@ import (
 type Progress interface {
 	// Start begins a job of total bytes, 0 if that is not known; what says in a word what is done.
 	Start(total int64, what string)
+	// StartCount begins a job on total things that are no bytes, such as snapshots.
+	StartCount(total int64, what string)
 	// Add reports n more bytes.
 	Add(n int64)
 	// Stop ends the job and removes what was drawn. It may be called again, and without Start.
@@ -22,6 +24,9 @@ type NoProgress struct{}
 
 // Start does nothing.
 func (NoProgress) Start(int64, string) {}
+
+// StartCount does nothing.
+func (NoProgress) StartCount(int64, string) {}
 
 // Add does nothing.
 func (NoProgress) Add(int64) {}
@@ -50,16 +55,21 @@ type bar struct {
 	mu            sync.Mutex // guards all below
 	running       bool
 	what          string
+	count         func(int64) string // how amounts are shown
 	total, done   int64
 	started, last time.Time // last: when the line was drawn
 	drawn         int       // columns of the line that stands there
 }
 
-func (b *bar) Start(total int64, what string) {
+func (b *bar) Start(total int64, what string) { b.start(total, what, Bytes) }
+
+func (b *bar) StartCount(total int64, what string) { b.start(total, what, Count) }
+
+func (b *bar) start(total int64, what string, count func(int64) string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.erase()
-	b.running, b.what, b.total, b.done = true, Printable(what), total, 0
+	b.running, b.what, b.count, b.total, b.done = true, Printable(what), count, total, 0
 	b.started = b.now()
 	b.last = b.started // a job that is done at once is never drawn
 }
@@ -110,9 +120,9 @@ func (b *bar) print(s string) {
 
 // line says, as far as it is known: what, how much of how much, the share, the mean rate, the time left.
 func (b *bar) line(elapsed time.Duration) string {
-	parts := []string{b.what, Bytes(b.done)}
+	parts := []string{b.what, b.count(b.done)}
 	if b.total > 0 {
-		parts[1] += " of " + Bytes(b.total)
+		parts[1] += " of " + b.count(b.total)
 		parts = append(parts, Percent(min(b.done, b.total), b.total))
 	}
 	// In its first second a job mostly measures how long it took to start.
@@ -121,7 +131,9 @@ func (b *bar) line(elapsed time.Duration) string {
 		return strings.Join(parts, gap)
 	}
 	perSecond := float64(b.done) / elapsed.Seconds()
-	parts = append(parts, Bytes(int64(min(perSecond, 1<<62)))+"/s")
+	if rate := int64(min(perSecond, 1<<62)); rate > 0 {
+		parts = append(parts, b.count(rate)+"/s")
+	}
 	if left := float64(b.total-b.done) / perSecond; left > 0 && left < sayable.Seconds() {
 		whole := time.Duration(left * float64(time.Second)).Round(time.Second)
 		parts = append(parts, Duration(max(whole, time.Second))+" left")

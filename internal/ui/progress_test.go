@@ -76,6 +76,12 @@ func TestProgress(t *testing.T) {
 		t.Error("something was drawn after Stop")
 	}
 
+	p.StartCount(196, "opening snapshots")
+	step(100*time.Millisecond, 3, "opening snapshots  3 of 196  2 %")
+	step(1900*time.Millisecond, 46, "opening snapshots  49 of 196  25 %  24/s  6 s left")
+	p.StartCount(3, "opening snapshots")
+	step(10*time.Second, 1, "opening snapshots  1 of 3  33 %  20 s left")
+
 	p.Start(0, "reading") // again, total unknown
 	step(2*time.Second, 4<<20, "reading  4.0 MiB  2.0 MiB/s")
 	p.Start(10, "next") // without Stop between

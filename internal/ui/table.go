@@ -22,15 +22,16 @@ const (
 type Column struct {
 	Header string
 	Align  Align
-	Shrink int // 0: never shortened. Else, where the terminal is too narrow, higher ones give way first
-	Cut    Cut // where the cells of a column that shrinks are cut
-	Min    int // columns that a column which shrinks keeps; 0: as many as its header, at least 8
-	Drop   int // 0: always shown. Else left out, the highest first, where shrinking does not make a row fit
+	Shrink int  // 0: never shortened. Else, where the terminal is too narrow, higher ones give way first
+	Cut    Cut  // where the cells of a column that shrinks are cut
+	Min    int  // columns that a column which shrinks keeps; 0: as many as its header, at least 8
+	Drop   int  // 0: always shown. Else left out, the highest first, where shrinking does not make a row fit
+	Wrap   bool // of a column that shrinks: cells go on in the next line instead of being cut
 }
 
 // Table lays out rows in columns. It holds all of them in memory: it is for what a person can read, not for
-// elements. A column that is empty in every row is left out, header and all; rows are never wrapped. Cells may
-// carry colour (see [Style]); everything else in them that is not printable is escaped.
+// elements. A column that is empty in every row is left out, header and all. Cells may carry colour (see [Style]);
+// everything else in them that is not printable is escaped.
 type Table struct {
 	columns []Column
 	rows    []row
@@ -60,8 +61,9 @@ func (t *Table) Child(level int, cells ...string) {
 func (t *Table) Group(text string) { t.rows = append(t.rows, row{cells: []string{text}, line: true}) }
 
 // Write prints the table to w: the headers, if there are any, and the rows. On a terminal no line is wider than
-// the terminal: columns shrink in their order, then those that may be left out are, and what is still too wide is cut
-// at its end. Elsewhere nothing is cut. A table without rows prints nothing.
+// the terminal: columns shrink in their order, then those that may be left out are, then columns shrink below what
+// they should keep. Where that is not enough, each row is printed as a list under its first cell. Only columns that
+// shrink are cut, so no number is. Elsewhere nothing is cut. A table without rows prints nothing.
 func (t *Table) Write(w io.Writer, term Term) error {
 	if len(t.rows) == 0 {
 		return nil
@@ -69,23 +71,27 @@ func (t *Table) Write(w io.Writer, term Term) error {
 	cells := t.layout(term)
 	widths, headed := t.measure(cells)
 	limit := 0
+	fits := true
 	if term.IsTTY {
 		limit = term.Width
-		t.fitIn(widths, limit)
+		fits = t.fitIn(widths, limit)
 	}
 
 	var out strings.Builder
-	if headed {
-		out.WriteString(term.Style().Bold(t.line(t.headers(), widths, limit)) + "\n")
+	if headed && fits {
+		out.WriteString(term.Style().Bold(t.lines(t.headers(), widths, limit)[0]) + "\n")
 	}
 	for i, r := range t.rows {
-		var line string
-		if r.line {
-			line = fit(cells[i][0], limit)
-		} else {
-			line = t.line(cells[i], widths, limit)
+		var lines []string
+		switch {
+		case r.line:
+			lines = []string{Wrap(strings.TrimRight(cells[i][0], " "), limit)}
+		case fits:
+			lines = t.lines(cells[i], widths, limit)
+		default:
+			lines = t.list(cells[i], widths, r.level, limit)
 		}
-		out.WriteString(line + "\n")
+		out.WriteString(strings.Join(lines, "\n") + "\n")
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
@@ -134,10 +140,11 @@ func (t *Table) measure(cells [][]string) (widths []int, headed bool) {
 	return widths, headed
 }
 
-// fitIn makes widths no more than limit together, as far as columns shrink or may be left out.
-func (t *Table) fitIn(widths []int, limit int) {
+// fitIn makes widths no more than limit together, as far as columns shrink or may be left out, and reports whether
+// they are.
+func (t *Table) fitIn(widths []int, limit int) bool {
 	full := slices.Clone(widths)
-	for !t.shrink(widths, limit) {
+	for !t.shrink(widths, limit, Column.floor) {
 		drop := -1
 		for j, c := range t.columns {
 			if full[j] > 0 && c.Drop > 0 && (drop < 0 || c.Drop > t.columns[drop].Drop) {
@@ -145,16 +152,20 @@ func (t *Table) fitIn(widths []int, limit int) {
 			}
 		}
 		if drop < 0 {
-			return
+			return t.shrink(widths, limit, func(c Column) int { return min(c.floor(), leastWidth) })
 		}
 		full[drop] = 0
 		copy(widths, full) // the others have more room now
 	}
+	return true
 }
+
+// leastWidth is what a column that shrinks keeps of a name, whatever it should.
+const leastWidth = 8
 
 // shrink takes from widths what is over limit: from the columns that give way first, and among equals from the
 // widest, so that they end alike. It is false where that is not enough.
-func (t *Table) shrink(widths []int, limit int) bool {
+func (t *Table) shrink(widths []int, limit int, floor func(Column) int) bool {
 	over := -len(gap)
 	for _, w := range widths {
 		if w > 0 {
@@ -164,7 +175,7 @@ func (t *Table) shrink(widths []int, limit int) bool {
 	for over -= limit; over > 0; over-- {
 		best := -1
 		for j, c := range t.columns {
-			if c.Shrink == 0 || widths[j] <= c.floor() {
+			if c.Shrink == 0 || widths[j] <= floor(c) {
 				continue
 			}
 			if best < 0 || c.Shrink > t.columns[best].Shrink ||
@@ -187,26 +198,77 @@ func (c Column) floor() int {
 	return max(8, Width(c.Header))
 }
 
-// line joins the cells of the columns that are shown, each in its width.
-func (t *Table) line(cells []string, widths []int, limit int) string {
-	var b strings.Builder
+// lines joins the cells of the columns that are shown, each in its width. There are several where a cell wraps.
+func (t *Table) lines(cells []string, widths []int, limit int) []string {
+	parts := make([][]string, len(cells))
+	n := 1
 	for j, c := range t.columns {
 		if widths[j] == 0 {
 			continue
 		}
-		if b.Len() > 0 {
-			b.WriteString(gap)
-		}
-		cell := truncate(cells[j], widths[j], c.Cut)
-		pad := strings.Repeat(" ", widths[j]-Width(cell))
-		if c.Align == Right {
-			cell = pad + cell
+		if c.Wrap {
+			parts[j] = breakText(words(cells[j]), 0, 0, widths[j])
 		} else {
-			cell += pad
+			parts[j] = []string{truncate(cells[j], widths[j], c.Cut)}
 		}
-		b.WriteString(cell)
+		n = max(n, len(parts[j]))
 	}
-	return fit(b.String(), limit)
+	all := make([]string, n)
+	for i := range all {
+		var b strings.Builder
+		for j, c := range t.columns {
+			if widths[j] == 0 {
+				continue
+			}
+			if b.Len() > 0 {
+				b.WriteString(gap)
+			}
+			cell := ""
+			if i < len(parts[j]) {
+				cell = parts[j][i]
+			}
+			pad := strings.Repeat(" ", max(widths[j]-Width(cell), 0))
+			if c.Align == Right {
+				cell = pad + cell
+			} else {
+				cell += pad
+			}
+			b.WriteString(cell)
+		}
+		all[i] = fit(b.String(), limit)
+	}
+	return all
+}
+
+// list is a row for a terminal that is too narrow for columns: its first cell, and the others with their headers.
+func (t *Table) list(cells []string, widths []int, level, limit int) (lines []string) {
+	indent := min((level+1)*len(gap), limit/2)
+	var all []word
+	for j, c := range t.columns {
+		cell := strings.TrimSpace(cells[j])
+		if widths[j] == 0 || cell == "" {
+			continue
+		}
+		if j == 0 {
+			lines = append(lines, strings.TrimRight(truncate(cells[j], limit, c.Cut), " "))
+			continue
+		}
+		text := strings.TrimSpace(strings.ToLower(sanitize(c.Header, false)) + " " + cell)
+		if Width(text) <= limit-indent {
+			all = append(all, word{len(gap), text}) // in one piece
+			continue
+		}
+		for i, w := range words(text) {
+			if i == 0 {
+				w.blanks = len(gap)
+			}
+			all = append(all, w)
+		}
+	}
+	if len(all) > 0 {
+		lines = append(lines, breakText(all, indent, indent, limit)...)
+	}
+	return lines
 }
 
 func fit(line string, limit int) string {

@@ -101,7 +101,7 @@ func snapshots(t *testing.T) []string {
 // TestAnswersFollowTheirSchemas goes over every snapshot and every command.
 func TestAnswersFollowTheirSchemas(t *testing.T) {
 	root := filepath.Join(product, "testdata/savepoints")
-	inspect, rows := load(t, "inspect"), load(t, "inspect-rows")
+	inspect, rows, several := load(t, "inspect"), load(t, "inspect-rows"), load(t, "inspect-several")
 	verify, list, convert := load(t, "verify"), load(t, "ls"), load(t, "convert")
 	cat, stats, rescale := load(t, "cat"), load(t, "cat-stats"), load(t, "rescale")
 	unions, prune := load(t, "prune-union-states"), load(t, "prune-union")
@@ -118,6 +118,7 @@ func TestAnswersFollowTheirSchemas(t *testing.T) {
 	for _, sp := range snapshots(t) {
 		answer(inspect, "inspect", sp)
 		answer(inspect, "inspect", sp, "--fail-if", "bytes > 10", "--top", "1")
+		answer(several, "inspect", sp, sp)
 		for _, by := range []string{"operator", "state", "subtask", "handle", "file"} {
 			answer(rows, "inspect", sp, "--by", by)
 		}
@@ -184,6 +185,7 @@ func TestDamageFollowsItsSchemas(t *testing.T) {
 	}{
 		{"inspect", 0, []string{"inspect", gone}},
 		{"inspect-rows", 0, []string{"inspect", gone, "--by", "file"}},
+		{"inspect-several", 4, []string{"inspect", gone, cut, "nowhere"}},
 		{"inspect", 4, []string{"inspect", cut, "--salvage"}},
 		{"verify", 1, []string{"verify", gone}},
 		{"verify", 4, []string{"verify", gone, cut}},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -128,6 +129,19 @@ type catter struct {
 	unknown []string
 }
 
+// bytesOf is how much is read of states.
+func (c *catter) bytesOf(ctx context.Context, states []*catState) func() int64 {
+	return someState(ctx, c.snap, func(yield func(*format.OperatorHandle, int) bool) {
+		for _, st := range states {
+			for _, part := range st.parts {
+				if !yield(part.h, part.state) {
+					return
+				}
+			}
+		}
+	})
+}
+
 // errEnough ends a walk that has all it wants.
 var errEnough = errors.New("internal: enough")
 
@@ -140,6 +154,11 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	if limit == 0 && c.output == ui.OutputTable {
 		limit = tableRows
 	}
+	stop := func() {}
+	if !c.env.term().IsTTY || c.output == ui.OutputTable { // else elements and progress would be mixed
+		stop = c.env.reading("reading", c.bytesOf(ctx, states))
+	}
+	defer func() { stop() }()
 	w := c.newWriter()
 	var lines int64
 	more := false
@@ -160,6 +179,7 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
+	stop()
 	if cerr := w.end(err == nil); cerr != nil && err == nil {
 		err = cerr
 	}
@@ -246,9 +266,8 @@ type CatStats struct {
 
 func (c *catter) printStats(ctx context.Context, states []*catState) error {
 	c.raw = true // an element is its bytes
-	progress := c.env.progress()
-	progress.Start(0, "reading")
-	defer progress.Stop()
+	stop := c.env.reading("reading", c.bytesOf(ctx, states))
+	defer stop()
 	rows := []CatStats{}
 	for _, st := range states {
 		var row CatStats
@@ -268,7 +287,6 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 					row.Subtasks++
 				}
 				visit(it.stored)
-				progress.Add(n)
 				return nil
 			})
 		})
@@ -278,7 +296,7 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 		row.Distinct = distinct
 		rows = append(rows, row)
 	}
-	progress.Stop()
+	stop()
 	slices.SortStableFunc(rows, func(a, b CatStats) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return c.renderStats(rows)
 }

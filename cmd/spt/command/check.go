@@ -10,6 +10,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -206,8 +207,15 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	if like != nil {
 		known = strings.TrimPrefix(known+" and a snapshot like it", "no and ")
 	}
+	progress := env.progress()
+	progress.StartCount(int64(len(snap.Operators)), "checking operators")
+	defer progress.Stop()
+	schema := func(ctx context.Context, op *format.Operator) (types.Schema, []error, error) {
+		defer progress.Add(1)
+		return snap.Schema(ctx, op)
+	}
 	c, err := transform.Check(ctx, env.input(snap), transform.CheckOptions{
-		Schema: snap.Schema, Like: like,
+		Schema: schema, Like: like,
 		Job: job, Parallelism: o.parallelism, MaxParallelism: o.maxParallelism, AllowNonRestored: o.allow,
 		Release: o.release, Metadata: int32(snap.Container.Metadata), At: o.at,
 	})
@@ -215,6 +223,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 		return inContainer(err, snap)
 	}
 	files, err := checkFiles(ctx, env, snap, c.Restored, o.at)
+	progress.Stop()
 	if err != nil {
 		return inContainer(err, snap)
 	}

@@ -234,7 +234,7 @@ func runConvert(ctx context.Context, o convertOptions, env *Env, in, out string)
 	view := snap
 	// Older releases read no compressed state, and their state cannot be
 	// compressed: what comes first depends on the direction.
-	steps := []func(*reader.Snapshot) (*reader.Snapshot, error){}
+	var steps []func(*reader.Snapshot) (*reader.Snapshot, error)
 	if o.flink != "" {
 		steps = append(steps, func(s *reader.Snapshot) (*reader.Snapshot, error) { return o.forRelease(ctx, env, s, out) })
 	}
@@ -250,7 +250,8 @@ func runConvert(ctx context.Context, o convertOptions, env *Env, in, out string)
 		}
 	}
 	for _, step := range steps {
-		if view, err = step(view); err != nil {
+		view, err = step(view)
+		if err != nil {
 			return err
 		}
 	}
@@ -265,6 +266,8 @@ func runConvert(ctx context.Context, o convertOptions, env *Env, in, out string)
 
 // recompress is the snapshot with state as --state-compression wants it.
 func (o *convertOptions) recompress(ctx context.Context, env *Env, snap *reader.Snapshot) (*reader.Snapshot, []transform.KeptHandle, error) {
+	stop := env.reading("reading", allState(snap))
+	defer stop()
 	sp, done, err := transform.SetStateCompression(ctx, env.input(snap), o.state == snappyName, keyed.Recompress)
 	if err != nil {
 		return nil, nil, inContainer(err, snap)
@@ -290,6 +293,8 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 		return nil, usagef("--flink is of a Flink folder: an .spt file is read by no release of Flink")
 	}
 	o.opts.Family = reader.Flink
+	stop := env.reading("reading", nil)
+	defer stop()
 	unread, err := transform.TypesFor(ctx, snap.Savepoint, snap.Schema, int32(snap.Container.Metadata), o.release)
 	if err != nil {
 		return nil, inContainer(err, snap)
@@ -348,7 +353,11 @@ func (o *writeOptions) write(ctx context.Context, env *Env, snap *reader.Snapsho
 	if out == "" || o.dryRun {
 		return plan, r, nil
 	}
-	progress.Start(plan.Bytes, "writing")
+	total := plan.Bytes
+	if o.readBack {
+		total *= 2
+	}
+	progress.Start(total, "writing")
 	report, err := plan.Write(ctx)
 	progress.Stop()
 	if err != nil {

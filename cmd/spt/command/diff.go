@@ -121,10 +121,9 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 	if err := o.pickBoth(env, &inputs); err != nil {
 		return err
 	}
-	progress := env.progress()
-	progress.Start(0, "comparing")
-	defer progress.Stop()
-	opts := transform.DiffOptions{Ignore: map[transform.DiffKind]bool{}, Placement: o.placement, Progress: progress.Add}
+	stop := env.reading("comparing", allState(snaps[:]...))
+	defer stop()
+	opts := transform.DiffOptions{Ignore: map[transform.DiffKind]bool{}, Placement: o.placement}
 	for _, k := range o.ignore {
 		opts.Ignore[transform.DiffKind(k)] = true
 	}
@@ -135,7 +134,7 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 		return mapEntries(ctx, snaps[side], h, state)
 	}
 	d, err := transform.DiffSavepoints(ctx, inputs[0], inputs[1], opts)
-	progress.Stop()
+	stop()
 	if err != nil {
 		return err
 	}

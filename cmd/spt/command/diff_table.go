@@ -31,7 +31,7 @@ func (r *differ) table(res *DiffResult) error {
 	if _, err := fmt.Fprintln(r.env.Stdout, style.Bold(verdict(res))); err != nil {
 		return err
 	}
-	facts := ui.NewTable(ui.Column{}, ui.Column{})
+	facts := ui.NewTable(ui.Column{}, ui.Column{Shrink: 1, Wrap: true})
 	if res.Old.CheckpointID != res.New.CheckpointID {
 		facts.Row("checkpoint", fmt.Sprintf("%s → %s", ui.Count(res.Old.CheckpointID), ui.Count(res.New.CheckpointID)))
 	}
@@ -55,7 +55,7 @@ func (r *differ) table(res *DiffResult) error {
 			return err
 		}
 	}
-	t := ui.NewTable(ui.Column{Align: ui.Right}, ui.Column{Align: ui.Right}, ui.Column{Shrink: 1, Cut: ui.CutMiddle, Min: 16}, ui.Column{Shrink: 2, Min: 24})
+	t := ui.NewTable(ui.Column{Align: ui.Right}, ui.Column{Align: ui.Right}, ui.Column{Shrink: 1, Cut: ui.CutMiddle, Min: 16}, ui.Column{Shrink: 2, Min: 24, Wrap: true})
 	for _, row := range rows {
 		ratio, grown := "", ""
 		if row.sized && row.old != row.now {

@@ -54,7 +54,9 @@ func edit(ctx context.Context, env *Env, o writeOptions, args []string, change f
 		return err
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
+	stop := env.reading("reading", nil)
 	sp, r, err := change(snap)
+	stop()
 	if err != nil {
 		return inContainer(err, snap)
 	}

@@ -28,7 +28,8 @@ type Env struct {
 	// only a terminal can do.
 	stdoutFile, stderrFile *os.File
 
-	command   string // that runs
+	command   string      // that runs
+	wrapped   *ui.Wrapper // Stdout, where that is a terminal; nil: it is not
 	common    commonFlags
 	maps      []reader.Mapping
 	mapUse    *mapUse           // of --map
@@ -37,6 +38,7 @@ type Env struct {
 	files     []string          // see learnFiles
 	hideFiles *strings.Replacer // the same
 	sides     sideFiles
+	reads     *readHook // see reading
 }
 
 // OSEnv is the environment of the process.
@@ -58,6 +60,9 @@ func Main(ctx context.Context, args []string, env *Env) int {
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
+	if ferr := env.unwrap(); err == nil {
+		err = ferr
+	}
 	if rerr := env.unusedMaps(exitCode(err)); err == nil {
 		err = rerr
 	}
@@ -77,16 +82,38 @@ func Main(ctx context.Context, args []string, env *Env) int {
 	return exitCode(err)
 }
 
+// wrap breaks lines that are wider than the terminal that the answer goes to, if
+// it is one for people.
+func (e *Env) wrap() {
+	if term := e.term(); term.IsTTY && e.common.output == ui.OutputTable {
+		e.wrapped = ui.NewWrapper(e.Stdout, term.Width)
+		e.Stdout = e.wrapped
+	}
+}
+
+// unwrap writes what wrap holds back.
+func (e *Env) unwrap() error {
+	if e.wrapped == nil {
+		return nil
+	}
+	return e.wrapped.Flush()
+}
+
+// complain writes lines to stderr, broken where that is a terminal.
+func (e *Env) complain(text string) error {
+	if term := ui.Detect(e.stderrFile, e.common.color, e.Getenv); term.IsTTY {
+		w := ui.NewWrapper(e.Stderr, term.Width)
+		if _, err := io.WriteString(w, text+"\n"); err != nil {
+			return err
+		}
+		return w.Flush()
+	}
+	_, err := io.WriteString(e.Stderr, text+"\n")
+	return err
+}
+
 // term is what is known of the place where the answer goes.
 func (e *Env) term() ui.Term { return ui.Detect(e.stdoutFile, e.common.color, e.Getenv) }
-
-// progress draws on a terminal, unless the answer is for a program.
-func (e *Env) progress() ui.Progress {
-	if e.common.quiet || e.common.output.JSON() {
-		return ui.NoProgress{}
-	}
-	return ui.NewProgress(e.Stderr, ui.Detect(e.stderrFile, e.common.color, e.Getenv), e.Now)
-}
 
 // open opens a snapshot with the options of the command line.
 func (e *Env) open(ctx context.Context, location string) (*reader.Snapshot, error) {
@@ -98,7 +125,7 @@ func (e *Env) open(ctx context.Context, location string) (*reader.Snapshot, erro
 }
 
 func (e *Env) readerOptions() reader.Options {
-	o := reader.Options{Stores: e.Stores, Map: e.maps}
+	o := reader.Options{Stores: e.Stores, Map: e.maps, Progress: e.hook().add}
 	if e.mapUse != nil {
 		o.Mapped = e.mapUse.note
 	}

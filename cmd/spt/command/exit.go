@@ -171,7 +171,7 @@ func (e *Env) report(err error) {
 	var found *findings
 	if code == exitFindings && errors.As(err, &found) {
 		if found.msg != "" && !e.common.quiet && !e.common.output.JSON() {
-			fmt.Fprintf(e.Stderr, "spt: %s\n", found.msg)
+			_ = e.complain("spt: " + found.msg) // there is no other place to say so
 		}
 		return
 	}
@@ -193,9 +193,9 @@ func (e *Env) report(err error) {
 		}
 	}
 	style := ui.Detect(e.stderrFile, e.common.color, e.Getenv).Style()
-	fmt.Fprintf(e.Stderr, "%s %s\n", style.Bad("spt:"), msg)
+	_ = e.complain(style.Bad("spt:") + " " + msg)
 	if hint != "" {
-		fmt.Fprintf(e.Stderr, "hint: %s\n", hint)
+		_ = e.complain("hint: " + hint)
 	}
 }
 

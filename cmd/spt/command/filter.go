@@ -101,8 +101,11 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 	}
 	c := &catter{env: env, snap: snap, catOptions: catOptions{pick: pick{states: o.states}, filter: o.filter}}
 	asked := &asker{ctx: ctx, c: c}
+	pick := func(op *format.Operator, state string) bool { return chosen(op) && matches(o.states, state) }
+	stop := env.reading("reading", someState(ctx, snap, statesOf(snap.Savepoint, func(op *format.Operator, st *format.NamedState) bool { return pick(op, st.Name.String()) })))
+	defer stop()
 	sp, done, err := transform.Filter(ctx, env.input(snap), transform.FilterOptions{
-		Pick:    func(op *format.Operator, state string) bool { return chosen(op) && matches(o.states, state) },
+		Pick:    pick,
 		Keep:    asked.keep,
 		Entries: asked.entries,
 	})

@@ -37,6 +37,7 @@ func (c *commonFlags) addFlags(fs *pflag.FlagSet) {
 
 // prepare reads what the common flags and the environment name.
 func (e *Env) prepare(ctx context.Context) error {
+	e.wrap()
 	if e.common.jobs < 0 {
 		return usagef("--jobs %d: not a number of jobs", e.common.jobs)
 	}

@@ -117,8 +117,12 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, locations []str
 	var all []inspected
 	var failed several
 	var offenders []string
+	progress := env.progress()
+	progress.StartCount(int64(len(locations)), "opening snapshots")
+	defer progress.Stop()
 	for _, location := range locations {
 		one, err := o.inspect(ctx, env, location)
+		progress.Add(1)
 		if err != nil {
 			if ctx.Err() != nil || len(locations) == 1 {
 				return err
@@ -138,6 +142,7 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, locations []str
 		}
 		all = append(all, one)
 	}
+	progress.Stop()
 	if err := o.render(env, all); err != nil {
 		return err
 	}
@@ -252,8 +257,8 @@ func quoteAll(all []string) []string {
 // we do not rename.
 type InspectResult struct {
 	Path          string            `json:"path" jsonschema:"description=the snapshot as it was named"`
-	Family        string            `json:"family" jsonschema:"enum=flink,enum=spt"`
-	Type          string            `json:"type" jsonschema:"enum=savepoint,enum=checkpoint,enum=snapshot,description=snapshot where the file does not say which"`
+	Family        string            `json:"family,omitempty" jsonschema:"enum=flink,enum=spt"`
+	Type          string            `json:"type,omitempty" jsonschema:"enum=savepoint,enum=checkpoint,enum=snapshot,description=snapshot where the file does not say which"`
 	Format        string            `json:"format,omitempty" jsonschema:"description=canonical or native for a savepoint; full or incremental for a checkpoint"`
 	Stopped       bool              `json:"stopped,omitempty" jsonschema:"description=taken to stop the job"`
 	Changelog     bool              `json:"changelog,omitempty"`

@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format/summary"
@@ -37,6 +38,13 @@ func TestRowsAddUp(t *testing.T) {
 		if err := snap.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+	own, err := filepath.Glob("../../../testdata/savepoints/*.spt")
+	if err != nil || len(own) == 0 {
+		t.Fatal(own, err)
+	}
+	for _, file := range own {
+		addsUp(t, OSEnv(), file)
 	}
 	t.Logf("%d snapshots, offsets of %d bytes", snapshots, offsets)
 	if snapshots < 400 || offsets < 10_000 {

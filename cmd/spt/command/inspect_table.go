@@ -91,7 +91,7 @@ func (o *inspectOptions) table(env *Env, r *InspectResult) error {
 				typ = style.Dim("names not read") // of changes, or the header could not be
 			}
 			if len(st.States) > 0 && op.KeyType != "" {
-				typ = "by " + ui.Printable(op.KeyType)
+				typ = "key: " + ui.Printable(op.KeyType)
 				if st.Compression != "" {
 					typ += ", " + st.Compression
 				}

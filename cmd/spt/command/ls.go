@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -88,7 +89,7 @@ func runList(ctx context.Context, o listOptions, env *Env, roots []string) error
 	var looked []string
 	others := 0
 	for _, root := range roots {
-		entries, err := reader.List(ctx, root, reader.ListOptions{Options: env.readerOptions(), Depth: o.depth, Jobs: env.common.jobs})
+		entries, err := env.list(ctx, root, reader.ListOptions{Options: env.readerOptions(), Depth: o.depth, Jobs: env.common.jobs})
 		if err != nil {
 			if ctx.Err() != nil || len(roots) == 1 {
 				return err
@@ -109,6 +110,18 @@ func runList(ctx context.Context, o listOptions, env *Env, roots []string) error
 		return err
 	}
 	return failed.err()
+}
+
+// list lists snapshots, and shows how many it has opened.
+func (e *Env) list(ctx context.Context, root string, o reader.ListOptions) ([]reader.Entry, error) {
+	p := e.progress()
+	defer p.Stop()
+	var once sync.Once
+	o.Opened = func(total int) {
+		once.Do(func() { p.StartCount(int64(total), "opening snapshots") })
+		p.Add(1)
+	}
+	return reader.List(ctx, root, o)
 }
 
 func (o *listOptions) render(env *Env, rows []ListRow, roots []string, others int) error {
@@ -170,7 +183,7 @@ func listTable(env *Env, rows []ListRow) error {
 		ui.Column{Header: "ID", Align: ui.Right, Drop: 1},
 		ui.Column{Header: "TIME", Align: ui.Right, Drop: 3},
 		ui.Column{Header: "BYTES", Align: ui.Right},
-		ui.Column{Header: "STATE", Shrink: 2, Min: len("complete, newest")},
+		ui.Column{Header: "STATE", Shrink: 2, Min: len("complete, newest"), Wrap: true},
 	)
 	for _, r := range rows {
 		kind := r.Type

@@ -100,7 +100,9 @@ func (o *mergeOptions) run(cmd *cobra.Command, env *Env, args []string) (err err
 	if len(o.states) > 0 {
 		m.States = func(name string) bool { return matches(o.states, name) }
 	}
+	stop := env.reading("reading", nil)
 	sp, done, err := transform.Merge(ctx, env.input(both), from, m)
+	stop()
 	if err != nil {
 		return format.At(err, "merging %s", ui.Quote(o.from))
 	}

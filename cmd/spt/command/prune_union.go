@@ -279,6 +279,8 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 	if o.keep != "" {
 		return o.preview(ctx, env, snap, in, choose)
 	}
+	stop := env.reading("reading", o.unionBytes(ctx, snap, choose))
+	defer stop()
 	reports, err := transform.DiagnoseUnions(ctx, input, choose)
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)
@@ -289,6 +291,7 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 	}
 	unions := rows
 	broadcasts, err := transform.DiagnoseBroadcasts(ctx, input, choose)
+	stop()
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)
 	}
@@ -306,6 +309,13 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 		return err
 	}
 	return broadcastText(env, broadcasts)
+}
+
+// unionBytes is how much is read of the states that choose chooses.
+func (o *pruneOptions) unionBytes(ctx context.Context, snap *reader.Snapshot, choose func(*format.Operator, string) bool) func() int64 {
+	return someState(ctx, snap, statesOf(snap.Savepoint, func(op *format.Operator, st *format.NamedState) bool {
+		return (st.Mode == format.ModeUnion || st.Mode == format.ModeBroadcast && o.keep == "") && choose(op, st.Name.String())
+	}))
 }
 
 // broadcastRow is a broadcast state as a row of data.
@@ -388,9 +398,11 @@ func runPrune(ctx context.Context, o pruneOptions, env *Env, in, out string) (er
 }
 
 func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string, choose func(*format.Operator, string) bool) error {
+	stop := env.reading("reading", o.unionBytes(ctx, snap, choose))
 	sp, pruned, err := transform.PruneUnions(ctx, env.input(snap), transform.PruneOptions{
 		Pick: choose, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), Compact: o.compact, AcceptUnproven: o.acceptUnproven,
 	})
+	stop()
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)
 	}
@@ -439,7 +451,7 @@ func (o *pruneOptions) renderPrune(env *Env, r *PruneResult) error {
 	t := ui.NewTable(
 		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 16},
 		ui.Column{Header: "ELEMENTS", Align: ui.Right}, ui.Column{Header: "KEPT", Align: ui.Right},
-		ui.Column{Header: "BYTES", Align: ui.Right}, ui.Column{Header: "AFTER", Align: ui.Right}, ui.Column{Header: "", Shrink: 2, Min: 20},
+		ui.Column{Header: "BYTES", Align: ui.Right}, ui.Column{Header: "AFTER", Align: ui.Right}, ui.Column{Header: "", Shrink: 2, Min: 20, Wrap: true},
 	)
 	style := env.term().Style()
 	for _, s := range r.States {
@@ -512,7 +524,7 @@ func unionTable(env *Env, rows []UnionRow) error {
 	t := ui.NewTable(
 		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 16},
 		ui.Column{Header: "ELEMENTS", Align: ui.Right}, ui.Column{Header: "DISTINCT", Align: ui.Right}, ui.Column{Header: "COPIES", Align: ui.Right},
-		ui.Column{Header: "BYTES", Align: ui.Right}, ui.Column{Header: "VERDICT", Shrink: 2, Min: 16},
+		ui.Column{Header: "BYTES", Align: ui.Right}, ui.Column{Header: "VERDICT", Shrink: 2, Min: 10, Wrap: true},
 	)
 	for _, r := range rows {
 		copies := fmt.Sprintf("%s–%s", ui.Count(r.MinCopies), ui.Count(r.MaxCopies))

@@ -12,8 +12,7 @@ func (e *Env) remark(format string, args ...any) error {
 	if e.common.quiet || e.common.output.JSON() {
 		return nil
 	}
-	_, err := fmt.Fprintln(e.Stderr, ui.Printable(fmt.Sprintf(format, args...)))
-	return err
+	return e.complain(ui.Printable(fmt.Sprintf(format, args...)))
 }
 
 // renderValue prints an answer of one value for programs. It is false where the

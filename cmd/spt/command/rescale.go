@@ -149,6 +149,8 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 			return err
 		}
 	}
+	stop := env.reading("reading", nil)
+	defer stop()
 	plan, err := transform.PlanRescale(ctx, env.input(snap), transform.RescaleOptions{
 		To: o.to, From: o.from, Pick: among(picked), At: at,
 		Strategy: transform.Strategy(o.strategy), LeaveKeyed: o.keyed == "leave",
@@ -165,6 +167,7 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 	}
 	// It says which operators --keyed leave leaves, and reads no element.
 	sp, err := plan.Apply(ctx)
+	stop()
 	r := newRescaleResult(env, in, out, plan)
 	remarks, unionErr := multipliedRemarks(ctx, env, plan)
 	if unionErr != nil {
@@ -453,7 +456,7 @@ func simulationText(env *Env, o rescaleOptions, r *RescaleResult) error {
 	if _, err := fmt.Fprintf(env.Stdout, "%s in %s %s, restored with %d\n\n", ui.Plural(o.elements, "element"), ui.Plural(int64(o.from), "subtask"), each, o.to); err != nil {
 		return err
 	}
-	t := ui.NewTable(ui.Column{Header: title}, ui.Column{Align: ui.Right}, ui.Column{Shrink: 1, Min: 14}, ui.Column{Header: "union state", Align: ui.Right}, ui.Column{})
+	t := ui.NewTable(ui.Column{Header: title}, ui.Column{Align: ui.Right}, ui.Column{Shrink: 1, Min: 14, Wrap: true}, ui.Column{Header: "union state", Align: ui.Right}, ui.Column{Drop: 1})
 	shown, rest := showSubtasks(len(list.Subtasks), o.wide)
 	var sum int64
 	for i, sub := range list.Subtasks {

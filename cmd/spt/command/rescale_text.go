@@ -63,7 +63,7 @@ func (op *RescaleOperator) stateText(env *Env, o rescaleOptions, st *RescaleStat
 			ui.Count(st.Elements), sourcesText(st.Subtasks[0].Sources), ui.Count(st.Growth[0]), ui.Count(st.Growth[0]), ui.Count(st.Growth[1]), ui.Count(st.Growth[2]))
 		return err
 	}
-	t := ui.NewTable(ui.Column{}, ui.Column{Align: ui.Right}, ui.Column{Align: ui.Right}, ui.Column{Shrink: 1, Min: 20})
+	t := ui.NewTable(ui.Column{}, ui.Column{Align: ui.Right}, ui.Column{Align: ui.Right}, ui.Column{Shrink: 1, Min: 14, Wrap: true})
 	shown, rest := showSubtasks(len(st.Subtasks), o.wide)
 	var lo, hi int64 = 1<<63 - 1, 0
 	for i, sub := range st.Subtasks {
@@ -103,7 +103,7 @@ func (op *RescaleOperator) keyedText(env *Env, o rescaleOptions, k RescaleKeyed,
 	if _, err := fmt.Fprintf(env.Stdout, "%s\n", term.Style().Bold(fmt.Sprintf("%s · %s · %s", ui.Quote(op.label), kind, ui.Plural(int64(op.MaxParallelism), "key group")))); err != nil {
 		return err
 	}
-	t := ui.NewTable(ui.Column{}, ui.Column{Align: ui.Right}, ui.Column{}, ui.Column{Shrink: 1, Min: 20})
+	t := ui.NewTable(ui.Column{}, ui.Column{Align: ui.Right}, ui.Column{}, ui.Column{Shrink: 1, Min: 14, Wrap: true})
 	shown, rest := showSubtasks(len(k.Subtasks), o.wide)
 	var lo, hi int32 = 1<<31 - 1, 0
 	for i, sub := range k.Subtasks {

@@ -151,11 +151,16 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 		return &usageError{fmt.Sprintf("%s: a trend needs at least two", ui.Plural(int64(len(paths)), "snapshot")), "spt ls " + ui.Quote(args[0]) + "   shows what there is"}
 	}
 	t := &trend{env: env, o: o, res: res, n: len(paths), rows: map[trendKey]*TrendRow{}, none: map[string]error{}}
+	progress := env.progress()
+	progress.StartCount(int64(len(paths)), "opening snapshots")
+	defer progress.Stop()
 	for i, p := range paths {
 		if err := t.add(ctx, i, p); err != nil {
 			return err
 		}
+		progress.Add(1)
 	}
+	progress.Stop()
 	if err := t.finish(); err != nil {
 		return err
 	}
@@ -186,7 +191,7 @@ func tooFewRead(n int, res *TrendResult) error {
 
 // find lists the snapshots under a root, oldest first.
 func (o *trendOptions) find(ctx context.Context, env *Env, root string, res *TrendResult) ([]string, error) {
-	entries, err := reader.List(ctx, root, reader.ListOptions{Options: env.readerOptions(), Depth: o.depth, Jobs: env.common.jobs})
+	entries, err := env.list(ctx, root, reader.ListOptions{Options: env.readerOptions(), Depth: o.depth, Jobs: env.common.jobs})
 	if err != nil {
 		return nil, err
 	}
@@ -440,9 +445,9 @@ func (t *trend) table() error {
 		return err
 	}
 	tab := ui.NewTable(
-		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 16}, ui.Column{Header: "TREND"},
+		ui.Column{Header: "OPERATOR / STATE", Shrink: 2, Cut: ui.CutMiddle, Min: 16}, ui.Column{Header: "TREND", Drop: 1},
 		ui.Column{Header: "FIRST", Align: ui.Right}, ui.Column{Header: "LAST", Align: ui.Right}, ui.Column{Header: "PER CHECKPOINT", Align: ui.Right},
-		ui.Column{Header: "LIMIT", Shrink: 2, Min: 16},
+		ui.Column{Header: "LIMIT", Shrink: 1, Min: 14, Wrap: true},
 	)
 	shown, left, still := 0, 0, 0
 	for _, r := range res.Rows {

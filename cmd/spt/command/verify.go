@@ -125,12 +125,20 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
 	r.Container = snap.Container.Describe()
-	progress := env.progress()
-	progress.Start(0, "verifying")
-	v, err := snap.Verify(ctx, reader.VerifyOptions{Read: o.read, Progress: progress.Add}, func(f reader.Finding) {
+	opts := reader.VerifyOptions{Read: o.read}
+	stop := func() {}
+	if o.read || snap.Container.Family == reader.SPT {
+		stop = env.reading("verifying", allState(snap))
+		opts.Progress = env.hook().add
+	} else { // of each file it reads one byte
+		p := env.progress()
+		p.StartCount(countFiles(snap.Savepoint), "checking files")
+		stop, opts.Progress = p.Stop, p.Add
+	}
+	v, err := snap.Verify(ctx, opts, func(f reader.Finding) {
 		r.Findings = append(r.Findings, VerifyFinding{string(f.Severity), f.Code, env.hide(f.Place), env.text(f.File), env.hide(f.Message), env.hide(f.Found)})
 	})
-	progress.Stop()
+	stop()
 	r.Streams, r.Files, r.Chunks, r.BytesRead = v.Streams, v.Files, v.Chunks, v.BytesRead
 	r.Errors, r.Warnings, r.Notes = v.Faults, v.Warnings, v.Notes
 	r.Relocatable, r.Absolute = v.Relocatable(), v.Absolute
@@ -145,6 +153,18 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 		}
 	})
 	return r, nil
+}
+
+// countFiles is how many files a snapshot refers to.
+func countFiles(sp *format.Savepoint) int64 {
+	files := map[string]bool{}
+	_ = sp.EachStream(func(_ format.Place, st format.Stream) error {
+		if path, _, ok := format.Reference(st); ok {
+			files[format.CanonicalURI(path.String())] = true
+		}
+		return nil
+	})
+	return int64(len(files))
 }
 
 func verifyData(env *Env, all []VerifyResult) error {

@@ -24,6 +24,7 @@ type Answer struct {
 func Answers() []Answer {
 	return []Answer{
 		{"inspect", "spt inspect", "a snapshot, its operators and their states", command.InspectResult{}},
+		{"inspect-several", "spt inspect", "of several snapshots: a list, one for each", []command.InspectResult{}},
 		{"inspect-rows", "spt inspect", "with --by: a list of rows; which fields a row has depends on what the rows are", []command.InspectRow{}},
 		{"ls", "spt ls", "a list of snapshots", []command.ListRow{}},
 		{"verify", "spt verify", "a list, one for each snapshot", []command.VerifyResult{}},
