@@ -25,6 +25,8 @@ type unionRead struct {
 // of the answer; unread is the first such error.
 func readUnions(ctx context.Context, env *Env, snap *reader.Snapshot, sum *summary.Summary) (reports unionReports, unread, err error) {
 	reports = unionReports{}
+	stop := env.reading("reading", someState(ctx, snap, statesOf(snap.Savepoint, func(_ *format.Operator, st *format.NamedState) bool { return st.Mode == format.ModeUnion })))
+	defer stop()
 	for _, op := range sum.Operators {
 		for _, st := range op.States {
 			if st.Kind != summary.Union || st.Elements == 0 {
