@@ -45,8 +45,8 @@ func timesText(lo, hi int64) string {
 	return ui.Count(lo) + " to " + ui.Count(hi) + " times"
 }
 
-// factorText says what a factor of restores is known of a state that restores
-// multiplied.
+// factorText explains how often elements come in a state that restores multiplied;
+// "" where restores at its parallelism explain all counts.
 func factorText(r *transform.UnionReport) string {
 	if r.Verdict != transform.VerdictProduct {
 		return ""
@@ -63,8 +63,8 @@ func factorText(r *transform.UnionReport) string {
 }
 
 // multipliedRemarks names the union states of rescaled operators that restores may
-// have multiplied: what is written has their elements in one subtask, which
-// proves nothing.
+// have multiplied. A rescale puts their elements into one subtask, and nothing
+// shows any more that all subtasks held the same.
 func multipliedRemarks(ctx context.Context, env *Env, plan *transform.RescalePlan) ([]string, error) {
 	var all []string
 	for _, p := range plan.Operators {
