@@ -73,7 +73,7 @@ func (r *UnionReport) Repeats() bool { return r.Verdict == VerdictNotSure && r.a
 
 // Suspicious reports whether restores may be the reason that elements repeat though
 // the subtasks do not hold the same: on average each comes twice or more, or
-// several are in each of three or more subtasks, beside elements that those added
+// several are in each of three or more subtasks, next to elements that those added
 // since. Subtasks that each hold one element, such as a counter, are not
 // suspicious when the values are equal.
 func (r *UnionReport) Suspicious() bool {
