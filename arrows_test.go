@@ -51,6 +51,7 @@ var arrows = []arrow{
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
 	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform", "internal/ui"}, []string{"net", "net/...", "log", "log/..."}},
 	{"cmd/spt/reference", []string{"cmd/spt/command"}, []string{"net", "net/...", "log", "log/..."}},
+	{"internal/number", nil, noOutside},
 	{"conformance", []string{"conformance", "format/...", "storage/...", "reader", "writer", "transform"}, []string{"github.com/spf13/..."}},
 }
 

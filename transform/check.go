@@ -30,6 +30,8 @@ type CheckFinding = finding.Finding
 // CheckOptions say what the snapshot is to be restored into. What is not known
 // is not checked.
 type CheckOptions struct {
+	// TempDir is the directory of temporary files; "": that of the system.
+	TempDir string
 	Job *Job // nil: not known
 	// Parallelism of every operator; 0: as the job says, else as it was.
 	Parallelism int32
@@ -426,7 +428,7 @@ func (c *checker) unionReport(ctx context.Context, op *format.Operator, st *summ
 	}
 	one := c.in
 	one.Savepoint = &format.Savepoint{Operators: []*format.Operator{op}}
-	reports, err := DiagnoseUnions(ctx, one, UnionOptions{States: format.ByName(st.Name)})
+	reports, err := DiagnoseUnions(ctx, one, UnionOptions{States: format.ByName(st.Name), TempDir: c.o.TempDir})
 	switch {
 	case ctx.Err() != nil || errors.Is(err, format.ErrChanged):
 		return nil, err

@@ -198,8 +198,8 @@ func (c *census) prune(ctx context.Context, o PruneOptions, edits handleEdits) (
 	if p.Skipped = skip(r, o); p.Skipped != "" {
 		return p, nil
 	}
-	// Where one list is kept, all hold the same elements, so the first stands for
-	// every other one: the elements of all are divided evenly.
+	// Policies that keep one list need subtasks that hold the same elements, so each
+	// list is an equal part of all elements and bytes.
 	n := int64(len(u.handles))
 	length := r.Elements / n
 	var moved [][]format.ElementRun // where elements change their subtask
@@ -218,7 +218,7 @@ func (c *census) prune(ctx context.Context, o PruneOptions, edits handleEdits) (
 	case KeepModulo:
 		p.Divided = n
 		if !r.SameOrder {
-			moved = u.dealt(length)
+			moved = u.byModulo(length)
 			break
 		}
 		for i := range length {
@@ -264,10 +264,10 @@ func (u *unionState) runs(keep bitmap) [][]format.ElementRun {
 	return all
 }
 
-// dealt is the elements of the first handle, element i with handle i modulo their
-// number. The lists of the other handles have other orders: their elements of
-// these numbers would be other ones, some of them none of these and some twice.
-func (u *unionState) dealt(length int64) [][]format.ElementRun {
+// byModulo returns the elements of the first handle, element i for handle i modulo
+// the number of handles. The other lists have other orders: their elements of the
+// same numbers are other elements, so some would be lost and some kept twice.
+func (u *unionState) byModulo(length int64) [][]format.ElementRun {
 	all := make([][]format.ElementRun, len(u.handles))
 	n := int64(len(all))
 	for i := range length {

@@ -49,6 +49,9 @@ type UnionReport struct {
 	// subtasks: Held-Distinct duplicates are in other subtasks, Elements-Held in
 	// a subtask that holds the element already.
 	Held int64
+	// Common is the number of different elements that every one of several
+	// subtasks holds.
+	Common int64
 	// Equal: every subtask of the operator holds the same elements, each as often
 	// as every other subtask does, in any order.
 	Equal bool
@@ -70,12 +73,14 @@ type UnionReport struct {
 // does not show that restores are the reason.
 func (r *UnionReport) Repeats() bool { return r.Verdict == VerdictNotSure && r.alike }
 
-// Suspicious reports whether elements repeat so much that restores may be the
-// reason though the subtasks do not hold the same: on average each comes twice or
-// more. Subtasks that each hold one element, such as a counter, are not
+// Suspicious reports whether restores may be the reason that elements repeat though
+// the subtasks do not hold the same: on average each comes twice or more, or
+// several are in each of three or more subtasks, next to elements that those added
+// since. Subtasks that each hold one element, such as a counter, are not
 // suspicious when the values are equal.
 func (r *UnionReport) Suspicious() bool {
-	return r.Repeats() && r.Elements >= 2*r.Distinct && r.Elements > int64(r.Subtasks)
+	return r.Repeats() && r.Elements > int64(r.Subtasks) &&
+		(r.Elements >= 2*r.Distinct || r.Common >= 2 && r.Subtasks >= 3)
 }
 
 // Numbers says how often the elements come, and how many a subtask holds.
@@ -90,7 +95,11 @@ func (r *UnionReport) Numbers() string {
 	if r.Subtasks == 1 {
 		return text + ", in one subtask"
 	}
-	return text + fmt.Sprintf(", %s in each of %d subtasks", span(r.Fewest, r.Most), r.Subtasks)
+	text += fmt.Sprintf(", %s in each of %d subtasks", span(r.Fewest, r.Most), r.Subtasks)
+	if r.Common > 0 && r.Common < r.Distinct {
+		text += fmt.Sprintf(", %s in all of them", number.Count(r.Common))
+	}
+	return text
 }
 
 // Capped multiplies numbers that are not negative; more than an int64 holds is
@@ -257,6 +266,9 @@ func (c *census) count(ctx context.Context, alike bool) error {
 		r.MaxCopies = max(r.MaxCopies, k)
 		r.DistinctBytes += int64(e.Size)
 		r.Held += int64(e.Groups)
+		if n := len(c.u.handles); n > 1 && int(e.Groups) == n {
+			r.Common++
+		}
 		common = gcd(common, uint64(k))
 		return nil
 	})

@@ -176,7 +176,7 @@ func TestUnionPartPruned(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := all[0]
-	if r.Verdict != VerdictNotSure || !r.Suspicious() || r.Elements != 158 || r.Distinct != 40 || r.MinCopies != 3 || r.MaxCopies != 4 || r.Fewest != 39 || r.Most != 40 || r.Held != 158 || r.Equal {
+	if r.Verdict != VerdictNotSure || !r.Suspicious() || r.Elements != 158 || r.Distinct != 40 || r.MinCopies != 3 || r.MaxCopies != 4 || r.Fewest != 39 || r.Most != 40 || r.Held != 158 || r.Common != 38 || r.Equal {
 		t.Errorf("%+v", r)
 	}
 	for keep, want := range map[Keep]int64{KeepDistinct: 40, KeepCopies: 158, KeepFirstSubtask: 158, KeepModulo: 158} {
@@ -198,21 +198,25 @@ func TestSuspicious(t *testing.T) {
 		lists               []string
 		repeats, suspicious bool
 		held, fewest, most  int64
+		common              int64
 	}{
-		{[]string{"abcd", "abcd", "abc", "abd"}, true, true, 14, 3, 4},        // subtasks that lack some
-		{[]string{"abcd", "abcde", "abcdf", "abcd"}, true, true, 18, 4, 5},    // subtasks that have more
-		{[]string{"abcdefghijkl", "ab", "cd", "ef"}, true, false, 18, 2, 12},  // one is much larger
-		{[]string{"aabb", "cd", "ef", "g"}, true, false, 7, 1, 4},             // inside one subtask
-		{[]string{"aaaabbbb", "", "", ""}, true, true, 2, 0, 8},               // as after a rescale
-		{[]string{"aaaabbbb"}, true, true, 2, 8, 8},                           // one subtask
-		{[]string{"a", "a", "b", "a"}, true, false, 4, 1, 1},                  // counters, some of them equal
-		{[]string{"abcd", "efgh", "ijkl", "mnop"}, false, false, 16, 4, 4},    // an equal share each
-		{[]string{"abcd", "dcba", "abdc", "cdab"}, false, false, 16, 4, 4},    // proven
-		{[]string{"abcd", "abcd", "abcd", "abcd", ""}, true, true, 16, 0, 4},  // one subtask holds none
-		{[]string{"abcd", "abcd", "abcd", "abcd", "-"}, true, true, 16, 4, 4}, // one does not name it
-		{[]string{"abcdabcd", "abcdabcd", "abcd"}, true, true, 12, 4, 8},      // restored by some
-		{[]string{"ab", "ba", "ab", "ba", "ab"}, false, false, 10, 2, 2},      // proven
-		{[]string{"", "", ""}, false, false, 0, 0, 0},                         // empty
+		{[]string{"abcd", "abcd", "abc", "abd"}, true, true, 14, 3, 4, 2},        // subtasks that lack some
+		{[]string{"abcd", "abcde", "abcdf", "abcd"}, true, true, 18, 4, 5, 4},    // subtasks that have more
+		{[]string{"abcdefghijkl", "ab", "cd", "ef"}, true, false, 18, 2, 12, 0},  // one is much larger
+		{[]string{"aabb", "cd", "ef", "g"}, true, false, 7, 1, 4, 0},             // inside one subtask
+		{[]string{"aaaabbbb", "", "", ""}, true, true, 2, 0, 8, 0},               // as after a rescale
+		{[]string{"aaaabbbb"}, true, true, 2, 8, 8, 0},                           // one subtask
+		{[]string{"a", "a", "b", "a"}, true, false, 4, 1, 1, 0},                  // counters, some of them equal
+		{[]string{"abcd", "efgh", "ijkl", "mnop"}, false, false, 16, 4, 4, 0},    // an equal share each
+		{[]string{"abcd", "dcba", "abdc", "cdab"}, false, false, 16, 4, 4, 4},    // proven
+		{[]string{"abcd", "abcd", "abcd", "abcd", ""}, true, true, 16, 0, 4, 0},  // one subtask holds none
+		{[]string{"abcd", "abcd", "abcd", "abcd", "-"}, true, true, 16, 4, 4, 4}, // one does not name it
+		{[]string{"abcdabcd", "abcdabcd", "abcd"}, true, true, 12, 4, 8, 4},      // restored by some
+		{[]string{"ab", "ba", "ab", "ba", "ab"}, false, false, 10, 2, 2, 2},      // proven
+		{[]string{"", "", ""}, false, false, 0, 0, 0, 0},                         // empty
+		{[]string{"abcdefgh", "abijklmn", "opqrabst"}, true, true, 24, 8, 8, 2},  // elements of a restore, and more since
+		{[]string{"acdefgh", "aijklmn", "opqrast"}, true, false, 21, 7, 7, 1},    // one element that all write
+		{[]string{"abcdefgh", "abijklmn"}, true, false, 16, 8, 8, 2},             // two subtasks: too few to tell
 	} {
 		var handles []*format.OperatorHandle
 		for i, l := range c.lists {
@@ -226,7 +230,7 @@ func TestSuspicious(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := all[0]; r.Repeats() != c.repeats || r.Suspicious() != c.suspicious || r.Held != c.held || r.Fewest != c.fewest || r.Most != c.most {
+		if r := all[0]; r.Repeats() != c.repeats || r.Suspicious() != c.suspicious || r.Held != c.held || r.Fewest != c.fewest || r.Most != c.most || r.Common != c.common {
 			t.Errorf("%q: repeats %t, suspicious %t, %+v", c.lists, r.Repeats(), r.Suspicious(), r)
 		}
 	}

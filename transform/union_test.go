@@ -709,7 +709,15 @@ func TestBitmapRuns(t *testing.T) {
 // multiplied as a restore would have done, written, and pruned again: each
 // subtask then is handed what it would have been handed before.
 func TestPruneForms(t *testing.T) {
-	forms := map[string]int{}
+	for _, orders := range []bool{false, true} {
+		pruneForms(t, orders)
+	}
+}
+
+// pruneForms multiplies and prunes; with orders, the blocks of each subtask come in
+// another order, as Flink assigns them from about 10 subtasks on.
+func pruneForms(t *testing.T, orders bool) {
+	forms, several := map[string]int{}, 0
 	for _, k := range knownSnapshots(t) {
 		if !strings.Contains(k.name, "operator-") && !strings.Contains(k.name, "tutorial") {
 			continue
@@ -726,7 +734,11 @@ func TestPruneForms(t *testing.T) {
 				want[u.op.ID.String()+u.name.String()] = append(want[u.op.ID.String()+u.name.String()], elements(t, in, h, u.name.String())...)
 			}
 			for i, h := range u.handles {
-				edits.add(h, u.states[i], stateEdit{runs: runs})
+				mine := runs
+				if n := i % len(runs); orders {
+					mine = slices.Concat(runs[n:], runs[:n])
+				}
+				edits.add(h, u.states[i], stateEdit{runs: mine})
 				forms[fmt.Sprint(format.Kind(h.Data))]++
 			}
 		}
@@ -742,6 +754,9 @@ func TestPruneForms(t *testing.T) {
 					t.Fatalf("%s: %v", k.name, err)
 				}
 				for _, p := range all {
+					if p.Equal && !p.SameOrder {
+						several++
+					}
 					if n := int64(len(want[p.Operator.ID.String()+p.State])); p.Elements != n*int64(p.Operator.Parallelism) || n > 0 && p.Operator.Parallelism > 1 && (p.Verdict != VerdictProduct || p.Factor != int64(p.Operator.Parallelism) || p.Kept != n) {
 						t.Errorf("%s, %s: %+v; %d elements before", k.name, p.State, p, n)
 					}
@@ -782,7 +797,10 @@ func TestPruneForms(t *testing.T) {
 			}
 		}
 	}
-	t.Log(forms)
+	t.Log(forms, several)
+	if orders != (several > 100) {
+		t.Errorf("%d states in several orders", several)
+	}
 	if forms["inline"] == 0 || forms["relative"]+forms["absolute"] == 0 || forms["segment"] == 0 {
 		t.Error("that is less than there is")
 	}

@@ -79,7 +79,7 @@ func (st *State) guess(ctx context.Context, op *format.Operator) error {
 	if err != nil || !alike {
 		return err
 	}
-	compared, equal, err := c.inline(all)
+	compared, equal, err := c.elementsOf(all, sameOrder)
 	if err != nil {
 		return err
 	}
@@ -156,9 +156,12 @@ func (h *held) each(ctx context.Context, f func(off, end int64)) error {
 	return err
 }
 
-// inline compares the elements of the subtasks that hold them inline. compared is
-// false where fewer than two do.
-func (c *comparison) inline(all []held) (compared, equal bool, err error) {
+// elementsOf compares the elements that no file needs to be read for. compared is
+// false where fewer than two subtasks hold such.
+func (c *comparison) elementsOf(all []held, sameOrder bool) (compared, equal bool, err error) {
+	if sameOrder && oneStream(all) {
+		return true, true, nil
+	}
 	var first format.Multiset
 	read, subtasks := int64(0), 0
 	for i := range all {
@@ -178,6 +181,20 @@ func (c *comparison) inline(all []held) (compared, equal bool, err error) {
 		read += all[i].size
 	}
 	return subtasks > 1, true, nil
+}
+
+// oneStream reports whether all subtasks have the same stream in an .spt file: the
+// same bytes.
+func oneStream(all []held) bool {
+	var digest string
+	for i := range all {
+		c, ok := all[i].data.(*format.Chunks)
+		if !ok || c.Digest == "" || i > 0 && c.Digest != digest {
+			return false
+		}
+		digest = c.Digest
+	}
+	return true
 }
 
 // elements returns the elements of inline state. sound is false where an element

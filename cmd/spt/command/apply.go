@@ -73,9 +73,9 @@ A rescale orders blocks as Flink does where the snapshot stands: at IN, unless
 the step says at: URI. One by one, each command would do so where the result of
 the one before stands.
 
-prune-union comes before steps that move elements or change what a restore does
+Put prune-union before steps that move elements or change what a restore does
 with them, such as rescale, set --mode and a filter on subtask or index: after
-them it cannot be proven any more that restores multiplied a state. A recipe with
+those nothing proves any more that restores multiplied a state. A recipe in
 another order is refused where that makes a difference. Where prune-union leaves
 a state that repeats elements as it is, the result is partial (exit 1).
 
@@ -121,9 +121,18 @@ func (o *applyOptions) run(ctx context.Context, env *Env, args []string) error {
 			}
 		}
 	}
-	return besides(edit(ctx, env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
-		return r.apply(ctx, env, snap)
-	}))
+	var skipped []string
+	err = edit(ctx, env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+		sp, res, err := r.apply(ctx, env, snap)
+		if err == nil {
+			skipped = res.skipped
+		}
+		return sp, res, err
+	})
+	if err == nil && len(skipped) > 0 {
+		err = &findings{"left as it is: " + shorten(skipped)}
+	}
+	return besides(err)
 }
 
 // apply makes the edits one after another.

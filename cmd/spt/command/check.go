@@ -205,7 +205,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 		defer progress.Add(1)
 		return snap.Schema(ctx, op)
 	}
-	c, err := transform.Check(ctx, snap.View(), transform.CheckOptions{
+	c, err := transform.Check(ctx, snap.View(), transform.CheckOptions{TempDir: env.common.tmp,
 		Schema: schema, Like: like,
 		Job: job, Parallelism: o.parallelism, MaxParallelism: o.maxParallelism, AllowNonRestored: o.allow,
 		Release: o.release, Metadata: int32(snap.Container.Metadata), At: o.at,

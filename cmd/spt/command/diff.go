@@ -120,7 +120,7 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 	}
 	stop := env.reading("comparing", allState(snaps[:]...))
 	defer stop()
-	opts := transform.DiffOptions{Ignore: map[transform.DiffKind]bool{}, Placement: o.placement}
+	opts := transform.DiffOptions{TempDir: env.common.tmp, Ignore: map[transform.DiffKind]bool{}, Placement: o.placement}
 	for _, k := range o.ignore {
 		opts.Ignore[transform.DiffKind(k)] = true
 	}

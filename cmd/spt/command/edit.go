@@ -17,13 +17,13 @@ type EditResult struct {
 	Changes []EditChange `json:"changes"`
 	Remarks []string     `json:"remarks,omitempty"`
 	Steps   []ApplyStep  `json:"steps,omitempty" jsonschema:"description=of apply: each with its changes"`
+	skipped []string     // what was asked for and left as it is: the result is partial
 	// Sizes of _metadata, where IN and OUT have one.
 	MetadataBefore int64        `json:"metadata_bytes_before,omitempty"`
 	MetadataAfter  int64        `json:"metadata_bytes_after,omitempty"`
 	Write          *WriteResult `json:"write"`
 
-	skipped []string // what was asked for and left as it is: the result is partial
-	partial string   // what was not done, or is wrong with the result; exit 1
+	partial string // what was not done, or is wrong with the result; exit 1
 }
 
 // EditChange is one change.

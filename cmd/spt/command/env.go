@@ -36,12 +36,12 @@ type Env struct {
 	follow    []string
 	mapUse    *mapUse           // of --map
 	uids      map[string]string // id in hex -> uid, from --names
+	earlier   []*earlierEdit    // of the recipe that is applied
 	files     []string          // see learnFiles
 	hideFiles *strings.Replacer // the same
 	sides     sideFiles
-	earlier   []*earlierEdit // of the recipe that is applied
-	helpErr   error          // of printing help, which cobra cannot return
-	reads     *readHook      // see reading
+	helpErr   error     // of printing help, which cobra cannot return
+	reads     *readHook // see reading
 }
 
 // OSEnv is the environment of the process.

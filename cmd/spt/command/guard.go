@@ -53,6 +53,7 @@ var stateVars = []struct {
 		}
 		return int(st.Bytes)
 	}},
+	{"union_restore_bytes", "bytes that a restore hands to all subtasks, for union state; else 0", func(_ *InspectOperator, st *InspectState) any { return int(st.UnionRestoreBytes) }},
 	{"may_be_multiplied", "true for union state that a restore may have multiplied", func(_ *InspectOperator, st *InspectState) any { return st.MayBeMultiplied }},
 }
 

@@ -24,6 +24,7 @@ type inspectOptions struct {
 	failIf  string
 	salvage bool
 	wide    bool
+	deep    bool
 	guard   *guard
 }
 
@@ -33,6 +34,7 @@ func (o *inspectOptions) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.top, "top", 0, "print only the `N` largest; 0: all")
 	fs.StringVar(&o.failIf, "fail-if", "", "exit 1, and name the states, if `EXPR` is true, such as 'union_elements > 100000'")
 	fs.BoolVar(&o.salvage, "salvage", false, "of a damaged _metadata, print what precedes the damage (exit 4)")
+	fs.BoolVar(&o.deep, "deep", false, "also read the elements of union states, and report how often each occurs")
 	fs.BoolVar(&o.wide, "wide", false, "print full ids and names")
 }
 
@@ -72,7 +74,11 @@ state it reads only the headers, for the names, kinds and types of states and
 whether they are compressed: all that are inline, and of state in files those of
 up to 16 subtasks of each operator. The bytes of one keyed state among several
 are not known without reading them all. What inspect reports about elements
-follows from their offsets.
+follows from their offsets. That restores may have multiplied a union state is a
+guess: all subtasks hold as many elements of the same lengths, in any order, and
+the same elements where those are inline. --deep reads the elements of union
+states and reports how often each comes. Union state is named of which a restore
+hands out 64 MiB or more, to all subtasks together.
 
 SP is - to read a _metadata from standard input. Its files are then not checked.
 With several snapshots, those that cannot be read are named, and the others are
@@ -104,6 +110,7 @@ type inspected struct {
 	*InspectResult
 	sp     *format.Savepoint
 	damage error // with --salvage
+	unread error // with --deep
 }
 
 func runInspect(ctx context.Context, o inspectOptions, env *Env, locations []string) error {
@@ -129,6 +136,9 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, locations []str
 		}
 		if one.damage != nil {
 			failed = append(failed, &salvaged{one.damage})
+		}
+		if one.unread != nil {
+			failed = append(failed, one.unread)
 		}
 		if one.FailIf != nil {
 			offenders = append(offenders, one.FailIf.For...)
@@ -184,6 +194,14 @@ func (o *inspectOptions) inspect(ctx context.Context, env *Env, location string)
 		}
 	}
 	res := newInspectResult(env, location, snap, sum, files, headers)
+	var unions unionReports
+	var unread error
+	if o.deep {
+		if unions, unread, err = readUnions(ctx, env, snap, sum); err != nil {
+			return one, err
+		}
+	}
+	res.unions(env, sum, unions)
 	res.Picked = o.any()
 	if location == stdinName {
 		res.notChecked(env, sum)
@@ -198,7 +216,7 @@ func (o *inspectOptions) inspect(ctx context.Context, env *Env, location string)
 		}
 		res.FailIf = &InspectGuard{Expression: o.failIf, Holds: len(offenders) > 0, For: offenders}
 	}
-	return inspected{res, sp, damage}, nil
+	return inspected{res, sp, damage, unread}, nil
 }
 
 func (o *inspectOptions) open(ctx context.Context, env *Env, location string) (snap *reader.Snapshot, damage, err error) {
@@ -329,7 +347,14 @@ type InspectState struct {
 	Bytes           int64  `json:"bytes" jsonschema:"description=each byte once: they add up to the total of the operator"`
 	InlineBytes     int64  `json:"inline_bytes"`
 	OffsetBytes     int64  `json:"offset_bytes"`
-	MayBeMultiplied bool   `json:"may_be_multiplied,omitempty" jsonschema:"description=union state whose subtasks all hold as many elements of the same lengths in the same order, and where they are inline begin with the same bytes"`
+	MayBeMultiplied bool   `json:"may_be_multiplied,omitempty" jsonschema:"description=union state whose subtasks all hold as many elements of the same lengths in any order, and where they are inline the same elements; with --deep what the elements show"`
+	// UnionRestoreBytes is what a restore at the operator's parallelism hands out.
+	UnionRestoreBytes int64 `json:"union_restore_bytes,omitempty" jsonschema:"description=union state: bytes that a restore hands to all subtasks together, at the parallelism of the operator"`
+	// Of union state, with --deep.
+	Distinct  *int64 `json:"distinct,omitempty" jsonschema:"description=with --deep, of union state: different elements"`
+	MinCopies int64  `json:"min_copies,omitempty" jsonschema:"description=with --deep: how often an element comes at least"`
+	MaxCopies int64  `json:"max_copies,omitempty" jsonschema:"description=and at most"`
+	Verdict   string `json:"verdict,omitempty" jsonschema:"enum=restore product,enum=not sure,enum=nothing repeats,description=with --deep: as by prune-union"`
 	// States is the states in keyed state, whose bytes are not told apart.
 	States []InspectKeyed `json:"keyed_states,omitempty" jsonschema:"description=the states that the headers of keyed state name; their bytes are not told apart"`
 }
@@ -527,22 +552,6 @@ func (r *InspectResult) warn(env *Env, sum *summary.Summary) {
 			Message: fmt.Sprintf("%s not as long as promised, such as %s: %s", ui.Plural(int64(n), "file"), ui.Quote(w.Path), w.Why),
 			Command: "spt verify " + ui.Quote(r.Path),
 		})
-	}
-	for _, op := range sum.Operators {
-		for _, st := range op.States {
-			if !st.MayBeMultiplied {
-				continue
-			}
-			n := int64(st.Subtasks)
-			next, _ := mulCapped(st.Elements, n)
-			r.Warnings = append(r.Warnings, InspectWarning{
-				Code: "may_be_multiplied",
-				Message: fmt.Sprintf("%s of %s may be multiplied: %s elements, %s in each of %d subtasks, with the same lengths in the same order",
-					ui.Quote(env.text(st.Name)), ui.Quote(env.label(op.Operator)), ui.Count(st.Elements), ui.Count(st.Elements/n), n),
-				Command: "spt prune-union " + ui.Quote(r.Path),
-				more:    fmt.Sprintf("every subtask is handed all %s at a restore; if the job adds them again, the next snapshot holds %s", ui.Count(st.Elements), next),
-			})
-		}
 	}
 }
 

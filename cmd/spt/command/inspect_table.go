@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -202,6 +203,9 @@ func (op *InspectOperator) remark(style ui.Style) string {
 	return ""
 }
 
+// maxAlike is how many remarks of one code are printed.
+const maxAlike = 3
+
 // remarks end the answer: what deserves a look, and the command that helps.
 func (r *InspectResult) remarks(env *Env, w io.Writer, style ui.Style) error {
 	var b strings.Builder
@@ -215,7 +219,11 @@ func (r *InspectResult) remarks(env *Env, w io.Writer, style ui.Style) error {
 	if len(r.MasterStates) > 0 {
 		fmt.Fprintf(&b, "%s: %s\n", ui.Plural(int64(len(r.MasterStates)), "master state"), shorten(quoteAll(r.MasterStates)))
 	}
+	seen := map[string]int{}
 	for _, m := range r.Warnings {
+		if seen[m.Code]++; seen[m.Code] > maxAlike {
+			continue
+		}
 		mark := style.Look("!")
 		if m.Code == "missing_files" || m.Code == "wrong_files" {
 			mark = style.Bad("!")
@@ -226,6 +234,11 @@ func (r *InspectResult) remarks(env *Env, w io.Writer, style ui.Style) error {
 		}
 		if m.Command != "" {
 			fmt.Fprintf(&b, "  %s\n", m.Command)
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(seen)) {
+		if n := seen[code] - maxAlike; n > 0 {
+			fmt.Fprintf(&b, "%s %s more of %s; -o json lists all.\n", style.Look("!"), ui.Count(int64(n)), code)
 		}
 	}
 	if g := r.FailIf; g != nil && g.Holds {

@@ -92,10 +92,10 @@ adds again what it is handed multiplies it by its parallelism with each restore.
 
 Without OUT it reads every element of union state and reports how often each
 comes. Restores are proven to be the reason where every subtask holds the same
-elements, each equally often. The order does not count: from about 10 subtasks on
-Flink hands the elements to some subtasks in another order than to the others.
-It warns of states of which a restore hands out 64 MiB or more, to all subtasks
-together.
+elements, each equally often. The order does not count: from about 10 subtasks
+on Flink hands the elements to some subtasks in another order than to the
+others. A state of which a restore hands out 64 MiB or more, to all subtasks
+together, is named.
 
 With OUT it removes duplicates by the policy that --keep names:
   distinct       keeps the first of each equal element
@@ -190,6 +190,7 @@ type UnionRow struct {
 	SameOrder     bool   `json:"subtasks_same_order" jsonschema:"description=and in the same order"`
 	Fewest        int64  `json:"min_in_subtask" jsonschema:"description=elements of the subtask that holds the fewest"`
 	Most          int64  `json:"max_in_subtask" jsonschema:"description=elements of the subtask that holds the most"`
+	Common        int64  `json:"in_all_subtasks" jsonschema:"description=different elements that every one of several subtasks holds"`
 	Factor        int64  `json:"factor" jsonschema:"description=largest power of the number of subtasks that divides every count; 1 if none"`
 	MaxFactor     int64  `json:"max_factor" jsonschema:"description=greatest common divisor of the counts: restores at any parallelisms multiplied all elements by no more than this; 0 if there is no element"`
 	Verdict       string `json:"verdict" jsonschema:"enum=restore product,enum=not sure,enum=nothing repeats,enum=copies equal,enum=copies differ"`
@@ -232,7 +233,7 @@ func (o *pruneOptions) unionRow(env *Env, r *transform.UnionReport) UnionRow {
 	return UnionRow{
 		Operator: env.label(r.Operator), ID: r.Operator.ID.String(), State: env.text(r.State), Kind: "union", Subtasks: r.Subtasks,
 		Elements: r.Elements, Distinct: r.Distinct, MinCopies: r.MinCopies, MaxCopies: r.MaxCopies, Bytes: r.Bytes, DistinctBytes: r.DistinctBytes,
-		Equal: r.Equal, SameOrder: r.SameOrder, Fewest: r.Fewest, Most: r.Most, Factor: r.Factor, MaxFactor: r.MaxFactor, Verdict: string(r.Verdict), Why: r.Why,
+		Equal: r.Equal, SameOrder: r.SameOrder, Fewest: r.Fewest, Most: r.Most, Common: r.Common, Factor: r.Factor, MaxFactor: r.MaxFactor, Verdict: string(r.Verdict), Why: r.Why,
 		HandedOut: capMul(r.Elements, p), HandedBytes: capMul(r.Bytes, p), restoredAt: p,
 	}
 }
@@ -287,7 +288,7 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 	}
 	stop := env.reading("reading", o.unionBytes(ctx, snap, o.chooses(choose)))
 	defer stop()
-	reports, err := transform.DiagnoseUnions(ctx, input, transform.UnionOptions{Operators: choose, States: o.states})
+	reports, err := transform.DiagnoseUnions(ctx, input, transform.UnionOptions{Operators: choose, States: o.states, TempDir: env.common.tmp})
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)
 	}
@@ -296,7 +297,7 @@ func runDiagnose(ctx context.Context, o pruneOptions, env *Env, in string) (err 
 		rows = append(rows, o.unionRow(env, r))
 	}
 	unions := rows
-	broadcasts, err := transform.DiagnoseBroadcasts(ctx, input, transform.UnionOptions{Operators: choose, States: o.states})
+	broadcasts, err := transform.DiagnoseBroadcasts(ctx, input, transform.UnionOptions{Operators: choose, States: o.states, TempDir: env.common.tmp})
 	stop()
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)
@@ -342,6 +343,9 @@ func broadcastRow(env *Env, b *transform.BroadcastReport) UnionRow {
 	}
 	r.Subtasks = int(r.Elements)
 	r.Fewest, r.Most, r.MaxFactor = 1, 1, 1
+	if r.Equal && r.Subtasks > 1 {
+		r.Common = 1
+	}
 	r.HandedOut, r.HandedBytes = r.Elements, r.Bytes
 	if !r.Equal {
 		r.Verdict, r.Why = "copies differ", versionsText(b)
@@ -403,7 +407,7 @@ func runPrune(ctx context.Context, o pruneOptions, env *Env, in, out string) (er
 func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string, choose format.Selector) error {
 	stop := env.reading("reading", o.unionBytes(ctx, snap, o.chooses(choose)))
 	v, pruned, err := transform.PruneUnion(ctx, snap.View(), transform.PruneOptions{
-		Operators: choose, States: o.states, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), Compact: o.compact, AcceptUnproven: o.acceptUnproven,
+		Operators: choose, States: o.states, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), Compact: o.compact, AcceptUnproven: o.acceptUnproven, TempDir: env.common.tmp,
 	})
 	stop()
 	if err != nil {
@@ -509,13 +513,13 @@ func largeUnion(style ui.Style, s *UnionRow, elements, handed int64) string {
 }
 
 func unionHeader() []string {
-	return []string{"operator", "id", "state", "kind", "subtasks", "elements", "distinct", "min_copies", "max_copies", "bytes", "distinct_bytes", "subtasks_equal", "factor", "verdict", "why", "subtasks_same_order", "min_in_subtask", "max_in_subtask", "max_factor"}
+	return []string{"operator", "id", "state", "kind", "subtasks", "elements", "distinct", "min_copies", "max_copies", "bytes", "distinct_bytes", "subtasks_equal", "factor", "verdict", "why", "subtasks_same_order", "min_in_subtask", "max_in_subtask", "max_factor", "in_all_subtasks"}
 }
 
 func unionCells(r *UnionRow) []string {
 	return []string{r.Operator, r.ID, r.State, r.Kind, strconv.Itoa(r.Subtasks), fmt.Sprint(r.Elements), fmt.Sprint(r.Distinct), fmt.Sprint(r.MinCopies), fmt.Sprint(r.MaxCopies),
 		fmt.Sprint(r.Bytes), fmt.Sprint(r.DistinctBytes), strconv.FormatBool(r.Equal), fmt.Sprint(r.Factor), r.Verdict, r.Why,
-		strconv.FormatBool(r.SameOrder), fmt.Sprint(r.Fewest), fmt.Sprint(r.Most), fmt.Sprint(r.MaxFactor)}
+		strconv.FormatBool(r.SameOrder), fmt.Sprint(r.Fewest), fmt.Sprint(r.Most), fmt.Sprint(r.MaxFactor), fmt.Sprint(r.Common)}
 }
 
 func unionTable(env *Env, rows []UnionRow) error {

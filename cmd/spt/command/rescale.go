@@ -163,6 +163,11 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 	v, err := plan.Apply(ctx)
 	stop()
 	r := newRescaleResult(env, in, out, plan)
+	remarks, unionErr := multipliedRemarks(ctx, env, plan)
+	if unionErr != nil {
+		return inContainer(unionErr, snap)
+	}
+	r.Remarks = append(r.Remarks, remarks...)
 	if errors.Is(err, format.ErrUnsupported) {
 		err = &refusal{err, r.inFlight()}
 		if r.Refused = err.Error(); out == "" {

@@ -1,0 +1,136 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform"
+)
+
+// unionReports are what --deep read of union states. A state that could not be
+// read has an error instead.
+type unionReports map[*summary.State]unionRead
+
+type unionRead struct {
+	*transform.UnionReport
+	err error
+}
+
+// readUnions reads the elements of all union states. What cannot be read is part
+// of the answer; unread is the first such error.
+func readUnions(ctx context.Context, env *Env, snap *reader.Snapshot, sum *summary.Summary) (reports unionReports, unread, err error) {
+	reports = unionReports{}
+	stop := env.reading("reading", someState(ctx, snap, statesOf(snap.Savepoint, func(_ *format.Operator, st *format.NamedState) bool { return st.Mode == format.ModeUnion })))
+	defer stop()
+	for _, op := range sum.Operators {
+		for _, st := range op.States {
+			if st.Kind != summary.Union || st.Elements == 0 {
+				continue
+			}
+			in := snap.View()
+			in.Savepoint = &format.Savepoint{Location: snap.Location, Operators: []*format.Operator{op.Operator}}
+			all, err := transform.DiagnoseUnions(ctx, in, transform.UnionOptions{States: format.ByName(st.Name), TempDir: env.common.tmp})
+			switch {
+			case ctx.Err() != nil || errors.Is(err, format.ErrChanged):
+				return nil, nil, err
+			case err != nil:
+				reports[st] = unionRead{err: err}
+				if unread == nil {
+					unread = err
+				}
+			case len(all) == 1:
+				reports[st] = unionRead{UnionReport: all[0]}
+			}
+		}
+	}
+	return reports, inContainer(unread, snap), nil
+}
+
+// unions adds what is known of union states: what a restore hands out, and what
+// looks or is multiplied. reports is nil without --deep.
+func (r *InspectResult) unions(env *Env, sum *summary.Summary, reports unionReports) {
+	for _, op := range sum.Operators {
+		for _, st := range op.States {
+			if st.Kind != summary.Union || st.Elements == 0 {
+				continue
+			}
+			handed := transform.Capped(st.Bytes, int64(op.Parallelism))
+			read, known := reports[st]
+			if row := r.state(op, env.text(st.Name)); row != nil {
+				row.UnionRestoreBytes = handed
+				row.union(read, known)
+			}
+			if w, ok := unionWarning(env, r.Path, op, st, read, known, handed); ok {
+				r.Warnings = append(r.Warnings, w)
+			}
+		}
+	}
+}
+
+// state finds the row of a union state.
+func (r *InspectResult) state(op *summary.Operator, name string) *InspectState {
+	for i := range r.Operators {
+		if r.Operators[i].ID != op.ID.String() {
+			continue
+		}
+		for k := range r.Operators[i].States {
+			if st := &r.Operators[i].States[k]; st.Name == name && st.Kind == string(summary.Union) {
+				return st
+			}
+		}
+	}
+	return nil
+}
+
+// union adds what was read to the row of a state.
+func (s *InspectState) union(read unionRead, known bool) {
+	if !known || read.err != nil {
+		return
+	}
+	s.Distinct, s.MinCopies, s.MaxCopies, s.Verdict = &read.Distinct, read.MinCopies, read.MaxCopies, string(read.Verdict)
+	s.MayBeMultiplied = read.Verdict == transform.VerdictProduct || read.Suspicious()
+}
+
+// unionWarning is what deserves a look with a union state: that it is or may be
+// multiplied, else that its elements repeat, else that it is large.
+func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State, read unionRead, known bool, handed int64) (InspectWarning, bool) {
+	name := fmt.Sprintf("%s of %s", ui.Quote(env.text(st.Name)), ui.Quote(env.label(op.Operator)))
+	prune := "spt prune-union " + ui.Quote(path)
+	loads := fmt.Sprintf("at a restore every subtask loads all %s, %s in total", ui.Count(st.Elements), ui.Bytes(handed))
+	next, _ := mulCapped(st.Elements, int64(op.Parallelism))
+	grows := fmt.Sprintf("%s; if the job adds them again, the next snapshot holds %s", loads, next)
+	switch {
+	case known && read.err != nil:
+		return InspectWarning{Code: "union_not_read", Message: fmt.Sprintf("the elements of %s could not be read: %s", name, env.hide(read.err.Error())),
+			Command: "spt verify " + ui.Quote(path), more: loads}, true
+	case known && read.Verdict == transform.VerdictProduct:
+		return InspectWarning{Code: "union_multiplied", Message: fmt.Sprintf("%s was multiplied by restores: %s", name, read.Numbers()), Command: prune, more: grows}, true
+	case known && read.Repeats():
+		what := "repeats elements"
+		if read.Suspicious() {
+			what = "may be multiplied, which is not proven because " + read.Why
+		}
+		return InspectWarning{Code: "union_repeats", Message: fmt.Sprintf("%s %s: %s", name, what, read.Numbers()),
+			Command: fmt.Sprintf("spt cat %s --state %s --distinct", ui.Quote(path), ui.Quote(env.text(st.Name))), more: loads}, true
+	case !known && st.MayBeMultiplied:
+		n := int64(st.Subtasks)
+		order := ""
+		if st.SameOrder {
+			order = " in the same order"
+		}
+		if !st.Compared {
+			grows += ". Only lengths were compared: subtasks that each write an equal share of their own look the same"
+		}
+		return InspectWarning{Code: "may_be_multiplied", Message: fmt.Sprintf("%s may be multiplied: %s elements, %s in each of %d subtasks, with the same lengths%s",
+			name, ui.Count(st.Elements), ui.Count(st.Elements/n), n, order), Command: prune, more: grows}, true
+	case handed >= transform.LargeUnion:
+		return InspectWarning{Code: "union_large", Message: fmt.Sprintf("%s is large for union state: at a restore each of %s loads all %s, %s in total",
+			name, ui.Plural(int64(op.Parallelism), "subtask"), ui.Plural(st.Elements, "element"), ui.Bytes(handed)), Command: prune}, true
+	}
+	return InspectWarning{}, false
+}
