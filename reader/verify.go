@@ -107,16 +107,17 @@ func newVerifier(ctx context.Context, s *Snapshot, o VerifyOptions, report func(
 }
 
 type verifier struct {
-	ctx    context.Context
-	snap   *Snapshot
-	o      VerifyOptions
-	out    func(Finding)
-	result *Verification
-	seen   map[claim]bool
-	files  map[reference]int64 // handles of each; nil: files are not looked at
-	ids    map[format.OperatorID]bool
-	op     *format.Operator // that is checked
-	bad    map[any]bool     // handles of it whose description is wrong: their content is not looked at
+	ctx     context.Context
+	snap    *Snapshot
+	o       VerifyOptions
+	out     func(Finding)
+	result  *Verification
+	seen    map[claim]bool
+	files   map[reference]int64 // handles of each; nil: files are not looked at
+	ids     map[format.OperatorID]bool
+	backend missingBackend
+	op      *format.Operator // that is checked
+	bad     map[any]bool     // handles of it whose description is wrong: their content is not looked at
 
 	mu sync.Mutex // guards what elements are counted in
 }
@@ -344,13 +345,18 @@ func (v *verifier) streams() error {
 			}
 		}
 	}
-	return v.snap.EachStream(func(p format.Place, st format.Stream) error {
+	v.backend.names = BackendFiles(v.snap.Operators)
+	err := v.snap.EachStream(func(p format.Place, st format.Stream) error {
 		v.result.Streams++
 		if err := v.ctx.Err(); err != nil {
 			return err
 		}
 		return v.stream(p, st)
 	})
+	if err == nil {
+		v.backendFindings()
+	}
+	return err
 }
 
 func (v *verifier) stream(p format.Place, st format.Stream) error {
@@ -375,6 +381,7 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 	}
 	if !known {
 		v.result.Files++
+		v.backend.found = v.backend.found || relative && v.backend.names[ref.path]
 		if found.Instead != "" {
 			v.result.Elsewhere++
 			v.emit(Finding{Operator: p.Operator, Severity: Note, Code: "file-elsewhere", Place: p.String(), File: ref.path, Message: "not at its reference; found as " + quote(found.Name), Found: found.Name})
@@ -420,7 +427,10 @@ func (v *verifier) unlocated(p format.Place, ref reference, known bool, err erro
 		v.result.NotChecked++
 		v.emit(Finding{Severity: Note, Code: "file-not-checked", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: "give the location of a copy, if there is one, with --map OLD=NEW"})
 	case errors.Is(err, format.ErrMissing):
-		v.emit(Finding{Severity: Fault, Code: "file-missing", Operator: p.Operator, Place: p.String(), File: ref.path, Message: strings.TrimPrefix(err.Error(), ": ")})
+		f := Finding{Severity: Fault, Code: "file-missing", Operator: p.Operator, Place: p.String(), File: ref.path, Message: strings.TrimPrefix(err.Error(), ": ")}
+		if !v.backend.hold(ref, f) {
+			v.emit(f)
+		}
 	default:
 		return err
 	}

@@ -208,7 +208,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	if err != nil {
 		return inContainer(err, snap)
 	}
-	files, err := checkFiles(ctx, env, snap, c.Restored, o.at)
+	files, err := checkFiles(ctx, env, snap, location, c.Restored, o.at)
 	if err != nil {
 		return inContainer(err, snap)
 	}
