@@ -10,6 +10,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/storage"
 	"golang.org/x/sync/errgroup"
@@ -128,6 +129,9 @@ func (r *handleReport) add(err error) error {
 			return nil
 		}
 		f.Code, f.Advice = "read", ""
+		if errors.Is(err, spt.ErrChunk) {
+			f.Code = "checksum"
+		}
 	case errors.Is(err, opstate.ErrSameOffset):
 		f.Code, f.Advice = "same-offset", "take a new savepoint with a Flink that has the fix of FLINK-34063, or restore from another snapshot"
 	case errors.Is(err, opstate.ErrStates):
@@ -138,17 +142,17 @@ func (r *handleReport) add(err error) error {
 		f.Severity, f.Code, f.Advice = Note, "not-checked", ""
 	}
 	f.Message = err.Error()
-	if f.Code == "unreadable" {
+	if f.Code == "unreadable" || f.Code == "read" || f.Code == "checksum" {
 		f.Message = "its state cannot be read: " + f.Message
 	}
 	r.found = append(r.found, f)
 	return nil
 }
 
-// failed reports whether err is of the storage, not of the bytes in it.
+// failed reports whether err is of the storage or the container, not of the state.
 func (r *handleReport) failed(err error) bool {
 	var s *storage.Error
-	return errors.As(err, &s) || !errors.Is(err, format.ErrCorrupt) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit)
+	return errors.As(err, &s) || errors.Is(err, spt.ErrChunk) || !errors.Is(err, format.ErrCorrupt) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit)
 }
 
 // reachable reports whether a stream can be read at all, and is as long as

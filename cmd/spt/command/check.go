@@ -68,6 +68,7 @@ type CheckResult struct {
 	Errors     int             `json:"errors"`
 	Warnings   int             `json:"warnings"`
 	Notes      int             `json:"notes"`
+	NotChecked int             `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for, or that are not read because of where they are"`
 	Findings   []FindingRow    `json:"findings"`
 }
 
@@ -208,7 +209,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	if err != nil {
 		return inContainer(err, snap)
 	}
-	files, err := checkFiles(ctx, env, snap, location, c.Restored, o.at)
+	files, notChecked, err := checkFiles(ctx, env, snap, location, c.Restored, o.at)
 	if err != nil {
 		return inContainer(err, snap)
 	}
@@ -221,7 +222,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 		c.Findings = append(c.Findings, transform.CheckFinding{Severity: transform.SeverityNote, Code: "spt-file", Message: "Flink reads no .spt file", Advice: advice})
 	}
 	c.Sort()
-	r := &CheckResult{
+	r := &CheckResult{NotChecked: notChecked,
 		Path: location, Restorable: c.Count(transform.SeverityError) == 0, Container: snap.Container.Describe(), JobKnown: known,
 		Errors: c.Count(transform.SeverityError), Warnings: c.Count(transform.SeverityWarning), Notes: c.Count(transform.SeverityNote), Findings: []FindingRow{},
 	}
@@ -271,6 +272,8 @@ func checkText(env *Env, r *CheckResult) error {
 	switch {
 	case r.Errors > 0:
 		verdict = style.Bad("would not restore: " + ui.Plural(int64(r.Errors), "error"))
+	case r.NotChecked > 0:
+		verdict = style.Look(fmt.Sprintf("no error found, %s not checked", ui.Plural(int64(r.NotChecked), "file")))
 	case r.Warnings > 0:
 		verdict = style.Look("would restore, with " + ui.Plural(int64(r.Warnings), "warning"))
 	}

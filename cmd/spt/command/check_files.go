@@ -81,19 +81,19 @@ func mapAdvice(ctx context.Context, env *Env, snap *reader.Snapshot, location, c
 
 // checkFiles looks for the files that the restored operators need, at the places
 // where Flink will look for them when it restores the snapshot from at.
-func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location string, ops []*format.Operator, at string) ([]transform.CheckFinding, error) {
+func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location string, ops []*format.Operator, at string) (found []transform.CheckFinding, notChecked int, err error) {
 	folder, err := snap.URI(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	part := &format.Savepoint{Location: snap.Location, ID: snap.ID, Kind: snap.Kind, Operators: ops}
 	s, err := summary.Of(ctx, part)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	states, err := snap.Files(ctx, s.Files)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	c := fileChecker{env: env, snap: snap, found: map[[3]string]*fileFinding{}, users: map[string]*format.Operator{}, folder: route.Clean(folder), at: route.Clean(at), owners: map[string]string{}}
 	_ = part.EachStream(func(p format.Place, st format.Stream) error {
@@ -111,6 +111,9 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location s
 	})
 	backend := reader.BackendFiles(ops)
 	for _, f := range states {
+		if !f.There() && !f.Missing() {
+			notChecked++
+		}
 		c.claimed = c.claimed || f.Relative && backend[f.Path] && f.Err == nil
 	}
 	for _, f := range states {
@@ -121,20 +124,19 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location s
 			c.outside(f, out)
 		}
 		if err := c.file(ctx, f, backend); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	var all []transform.CheckFinding
 	for _, f := range c.order {
 		f.Message = f.text(env)
 		if f.Code == "file-missing" || f.Code == "claimed-native" {
 			if f.Advice, err = mapAdvice(ctx, env, snap, location, "check", f.dir, f.names); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 		}
-		all = append(all, f.CheckFinding)
+		found = append(found, f.CheckFinding)
 	}
-	return all, nil
+	return found, notChecked, nil
 }
 
 type fileChecker struct {
@@ -314,6 +316,9 @@ func byFolder(ctx context.Context, env *Env, snap *reader.Snapshot, location str
 		switch where := folderText(env, dir); f.Code {
 		case "file-missing":
 			what = "missing " + where
+			if !strings.HasSuffix(f.Message, " is missing") { // the store says more
+				what += ": " + f.Message
+			}
 		case "claimed-native":
 			what, andThen = "missing "+where, reader.ClaimedNative
 		case "file-not-checked":

@@ -82,10 +82,10 @@ func sealEdit(ctx context.Context, env *Env, o writeOptions, in, out string, sna
 	if r.partial != "" {
 		return &findings{"the result is not complete: " + r.partial}
 	}
-	if o.bare {
+	if o.bare && len(written.Damaged) == 0 {
 		return nil
 	}
-	return incomplete(plan)
+	return incomplete(plan, written)
 }
 
 func renderEdit(env *Env, r *EditResult, dryRun bool) error {

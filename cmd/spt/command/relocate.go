@@ -279,9 +279,6 @@ func (o *relocateOptions) nothing(env *Env, done *transform.Relocation, prefixes
 		dir, _ := splitName(u.From)
 		available = append(available, ui.Quote(env.text(dir)))
 	}
-	if done.Relative > 0 {
-		available = append(available, ".")
-	}
 	old := make([]string, len(prefixes))
 	for i, m := range prefixes {
 		old[i] = ui.Quote(m.Old)
