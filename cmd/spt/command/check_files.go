@@ -140,7 +140,7 @@ func (c *fileChecker) outside(f reader.FileState, out *reader.OutsideError) {
 	if f.Relative {
 		where = "next to _metadata"
 	}
-	c.add(f, dir, name, transform.SeverityNote, "file-outside", where, "that is outside the snapshot and its checkpoint directory, so their content was not checked", writer.FollowAdvice(followOf(out)))
+	c.add(f, dir, name, transform.SeverityNote, "file-outside", where, "that is outside the snapshot and its checkpoint directory, so their content was not checked", c.env.hide(writer.FollowAdvice(followOf(out))))
 }
 
 // add counts a file for a finding.
