@@ -205,7 +205,7 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[
 // outside says that the content of a file was not looked at.
 func (c *fileChecker) outside(f reader.FileState, out *reader.OutsideError) {
 	dir, _ := splitName(f.Path)
-	c.add(f, transform.SeverityNote, "file-outside", folderText(c.env, dir), "that is outside the snapshot and its checkpoint directory, so their content was not checked", writer.FollowAdvice(followOf(out)))
+	c.add(f, transform.SeverityNote, "file-outside", folderText(c.env, dir), "that is outside the snapshot and its checkpoint directory, so their content was not checked", c.env.hide(writer.FollowAdvice(followOf(out))))
 }
 
 // add counts a file for a finding.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/writer"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -180,6 +182,8 @@ type InspectResult struct {
 	Bytes         InspectBytes      `json:"bytes"`
 	FileCount     int               `json:"file_count"`
 	MissingFiles  []InspectMissing  `json:"missing_files,omitempty"`
+	NotChecked    []InspectMissing  `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for: their store is not supported or gave no answer; they may be there"`
+	OutsideFiles  []InspectMissing  `json:"outside_files,omitempty" jsonschema:"description=files outside the snapshot and its checkpoint directory: commands that read state refuse them without --follow"`
 	WrongFiles    []InspectMissing  `json:"wrong_files,omitempty" jsonschema:"description=files that are not as long as the snapshot promises"`
 	MovedFiles    int               `json:"moved_files,omitempty" jsonschema:"description=files found under the folder of the snapshot or its job instead of where the reference points"`
 	MasterStates  []string          `json:"master_states,omitempty"`
@@ -268,6 +272,12 @@ func newInspectResult(env *Env, location string, snap *reader.Snapshot, sum *sum
 		r.Bytes.Stored = snap.Container.SPT.StoredBytes
 	}
 	for _, f := range files {
+		switch status := f.Status(); {
+		case status == reader.FileNotChecked:
+			r.NotChecked = append(r.NotChecked, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, notCheckedWhy(env, f.Err)})
+		case status == reader.FileRefused:
+			r.OutsideFiles = append(r.OutsideFiles, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, env.hide(f.Err.Error())})
+		}
 		switch {
 		case f.Wrong != "":
 			r.WrongFiles = append(r.WrongFiles, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, f.Wrong})
@@ -314,6 +324,58 @@ func inspectOperator(env *Env, op *summary.Operator) InspectOperator {
 	return o
 }
 
+// notCheckedWhy is why nobody looked for a file, without the file.
+func notCheckedWhy(env *Env, err error) string {
+	var e *reader.NotCheckedError
+	if errors.As(err, &e) && e.Scheme != "" {
+		return e.Scheme + ": is not supported here"
+	}
+	return env.hide(reason(err))
+}
+
+// whyNot is why files were not checked: each reason once.
+func whyNot(files []InspectMissing) string {
+	var all []string
+	for _, f := range files {
+		if !slices.Contains(all, f.Why) {
+			all = append(all, f.Why)
+		}
+	}
+	return shorten(all)
+}
+
+// warnFiles adds what is to be known of files that were not looked at.
+func (r *InspectResult) warnFiles(env *Env) {
+	if n := len(r.NotChecked); n > 0 {
+		r.Warnings = append(r.Warnings, InspectWarning{
+			Code:    "not_checked_files",
+			Message: fmt.Sprintf("%s (%s) not checked: %s", ui.Plural(int64(n), "file"), ui.Bytes(bytesOf(r.NotChecked)), whyNot(r.NotChecked)),
+			more:    "copies elsewhere are found with --map OLD=NEW",
+		})
+	}
+	if n := len(r.OutsideFiles); n > 0 {
+		var follow []string
+		for _, f := range r.files {
+			var out *reader.OutsideError
+			if errors.As(f.Err, &out) && out.Follow != "" && !slices.Contains(follow, out.Follow) {
+				follow = append(follow, out.Follow)
+			}
+		}
+		r.Warnings = append(r.Warnings, InspectWarning{
+			Code:    "outside_files",
+			Message: fmt.Sprintf("%s outside the snapshot and its checkpoint directory, such as %s: commands that read state refuse them", ui.Plural(int64(n), "file"), ui.Quote(r.OutsideFiles[0].Path)),
+			more:    env.hide(writer.FollowAdvice(follow)),
+		})
+	}
+}
+
+func bytesOf(files []InspectMissing) (n int64) {
+	for _, f := range files {
+		n += f.Bytes
+	}
+	return n
+}
+
 // warn adds what deserves a look.
 func (r *InspectResult) warn(env *Env, sum *summary.Summary) {
 	if n := len(r.MissingFiles); n > 0 {
@@ -324,6 +386,7 @@ func (r *InspectResult) warn(env *Env, sum *summary.Summary) {
 			more:    "what lies elsewhere is found with --map OLD=NEW",
 		})
 	}
+	r.warnFiles(env)
 	if n := len(r.WrongFiles); n > 0 {
 		w := r.WrongFiles[0]
 		r.Warnings = append(r.Warnings, InspectWarning{

@@ -32,6 +32,7 @@ type InspectRow struct {
 	InlineBytes    int64  `json:"inline_bytes"`
 	OffsetBytes    int64  `json:"offset_bytes"`
 	Missing        bool   `json:"missing,omitempty"`
+	Status         string `json:"status,omitempty" jsonschema:"enum=found,enum=missing,enum=outside,enum=not checked,description=of a file: what is known about it"`
 	Wrong          string `json:"wrong,omitempty" jsonschema:"description=of a file: how it is not what the snapshot promises"`
 }
 
@@ -225,7 +226,7 @@ func handleRows(env *Env, sp *format.Savepoint) []InspectRow {
 func fileRows(env *Env, r *InspectResult) []InspectRow {
 	var rows []InspectRow
 	for _, f := range r.files {
-		row := InspectRow{File: env.text(f.Path), Handles: f.Handles, Bytes: f.Bytes, Missing: f.Missing(), Wrong: f.Wrong, Place: "own"}
+		row := InspectRow{File: env.text(f.Path), Handles: f.Handles, Bytes: f.Bytes, Missing: f.Missing(), Status: string(f.Status()), Wrong: f.Wrong, Place: "own"}
 		switch {
 		case f.Merged:
 			row.Place = "merged"
@@ -238,7 +239,7 @@ func fileRows(env *Env, r *InspectResult) []InspectRow {
 }
 
 func rowHeader() []string {
-	return []string{"operator", "id", "state", "kind", "subtask", "subtasks", "place", "file", "reference", "handles", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "missing", "wrong"}
+	return []string{"operator", "id", "state", "kind", "subtask", "subtasks", "place", "file", "reference", "handles", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "missing", "wrong", "status"}
 }
 
 func rowCells(r *InspectRow) []string {
@@ -251,7 +252,7 @@ func rowCells(r *InspectRow) []string {
 	}
 	return []string{r.Operator, r.ID, r.State, r.Kind, subtask, strconv.Itoa(r.Subtasks), r.Place, r.File, r.Reference, strconv.Itoa(r.Handles),
 		strconv.Itoa(int(r.Parallelism)), strconv.Itoa(int(r.MaxParallelism)), elements, strconv.FormatInt(r.KeyGroups, 10),
-		strconv.FormatInt(r.Bytes, 10), strconv.FormatInt(r.InlineBytes, 10), strconv.FormatInt(r.OffsetBytes, 10), strconv.FormatBool(r.Missing), r.Wrong}
+		strconv.FormatInt(r.Bytes, 10), strconv.FormatInt(r.InlineBytes, 10), strconv.FormatInt(r.OffsetBytes, 10), strconv.FormatBool(r.Missing), r.Wrong, r.Status}
 }
 
 func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {
@@ -299,6 +300,8 @@ func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {
 		switch {
 		case r.Missing:
 			note = style.Bad("missing")
+		case r.Status == string(reader.FileRefused), r.Status == string(reader.FileNotChecked):
+			note = style.Look(r.Status)
 		case r.Wrong != "":
 			note = style.Bad(r.Wrong)
 		}

@@ -138,10 +138,16 @@ func (r *InspectResult) howMuch() string {
 			text += fmt.Sprintf(" (%s shared)", ui.Bytes(b.SharedFiles))
 		}
 		switch n := len(r.MissingFiles); {
-		case n == 0:
-			text += ", none missing"
-		default:
+		case n > 0:
 			text += fmt.Sprintf(", %d of them (%s) missing", n, ui.Bytes(b.Unreachable))
+		case len(r.NotChecked) == 0:
+			text += ", none missing"
+		}
+		if n := len(r.NotChecked); n > 0 {
+			text += fmt.Sprintf(", %d not checked (%s)", n, whyNot(r.NotChecked))
+		}
+		if n := len(r.OutsideFiles); n > 0 {
+			text += fmt.Sprintf(", %d outside the snapshot", n)
 		}
 		if n := len(r.WrongFiles); n > 0 {
 			text += fmt.Sprintf(", %d not as long as promised", n)
