@@ -65,7 +65,7 @@ type VerifyOptions struct {
 // wrote.
 func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Finding)) (*Verification, error) {
 	v := &verifier{ctx: ctx, snap: s, o: o, out: report, result: &Verification{},
-		seen: map[claim]bool{}, files: map[reference]int64{}, ids: map[format.OperatorID]bool{}}
+		seen: map[claim]bool{}, files: map[reference]int64{}, ids: map[format.OperatorID]bool{}, arrays: map[string][2]firstOf{}}
 	if o.Progress == nil {
 		v.o.Progress = func(int64) {}
 	}
@@ -84,6 +84,12 @@ func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Find
 		if err := v.chunks(); err != nil {
 			return v.result, err
 		}
+		if err := v.wires(); err != nil {
+			return v.result, err
+		}
+		if err := v.natives(); err != nil {
+			return v.result, err
+		}
 	}
 	if err := v.orphans(); err != nil {
 		return v.result, err
@@ -100,6 +106,8 @@ type verifier struct {
 	seen   map[claim]bool
 	files  map[reference]int64 // bytes needed
 	ids    map[format.OperatorID]bool
+	unique int
+	arrays map[string][2]firstOf // what is wrong with an array of offsets and the size of its stream
 }
 
 // claim is what a handle says of a stream. Two handles on one file can differ in
@@ -171,7 +179,7 @@ func (v *verifier) offsets(place string, h *format.OperatorHandle) error {
 		if n := st.Offsets.Len(); st.Mode == format.ModeBroadcast && n != 1 {
 			v.report(Warning, "broadcast", at, "", "%d offsets, a broadcast state has one", n)
 		}
-		outside, order, err := checkOffsets(v.ctx, st.Offsets, size)
+		outside, order, err := v.checkOffsets(st.Offsets, size)
 		if err != nil {
 			return format.At(err, "%s", at)
 		}
@@ -194,6 +202,23 @@ func (f *firstOf) add(index, value int64) {
 	if f.count++; f.count == 1 {
 		f.index, f.value = index, value
 	}
+}
+
+// checkOffsets is checkOffsets below; a long array that copies of a state share is
+// walked once.
+func (v *verifier) checkOffsets(o format.Offsets, size int64) (outside, order firstOf, err error) {
+	const long = 4096
+	if o.Len() < long {
+		return checkOffsets(v.ctx, o, size)
+	}
+	id := fmt.Sprintf("%s %d", v.array(o), size)
+	wrong, known := v.arrays[id]
+	if !known {
+		if wrong[0], wrong[1], err = checkOffsets(v.ctx, o, size); err == nil {
+			v.arrays[id] = wrong
+		}
+	}
+	return wrong[0], wrong[1], err
 }
 
 // checkOffsets checks one array against the size of its stream, -1 for one

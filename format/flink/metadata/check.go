@@ -132,7 +132,6 @@ func (b bareness) origin(as format.Stream, size int64) format.Stream {
 	return b.stream(as)
 }
 
-
 func (b bareness) handle(h *format.OperatorHandle, slot format.CodecID) *format.OperatorHandle {
 	if h == nil {
 		return nil
