@@ -317,6 +317,7 @@ func (v *verifier) streams() error {
 func (v *verifier) stream(p format.Place, st format.Stream) error {
 	path, relative, ok := format.Reference(st)
 	if !ok {
+		v.packed(p, st)
 		return nil
 	}
 	if !relative {

@@ -30,6 +30,18 @@ func (v *verifier) wires() error {
 	return nil
 }
 
+// packed compares what a stream was with the bytes that the file has of it: what
+// it becomes again is described by the former.
+func (v *verifier) packed(p format.Place, st format.Stream) {
+	c, ok := st.(*format.Chunks)
+	if !ok {
+		return
+	}
+	if f, ok := c.As.(*format.File); ok && f.Length >= 0 && !format.LengthFits(f.Length, c.Length, p.Changelog) {
+		v.report(Fault, "length", p.String(), f.Path.String(), "%d bytes are recorded, the file has %d of it", f.Length, c.Length)
+	}
+}
+
 // natives reads all state in spt's own encoding. Copies are read once.
 func (v *verifier) natives() error {
 	src := v.snap.Source()

@@ -55,7 +55,7 @@ func TestVerifyKeyed(t *testing.T) {
 	if err := native.VerifyKeyed(t.Context(), &memory{}, h, 0); err != nil {
 		t.Errorf("the sample, without a max parallelism: %v", err)
 	}
-	if err := native.VerifyKeyed(t.Context(), &memory{}, h, 64); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "belongs to key group") {
+	if err := native.VerifyKeyed(t.Context(), &memory{}, h, 4096); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "belongs to key group") {
 		t.Errorf("another max parallelism: %v", err)
 	}
 	p, h := data()
