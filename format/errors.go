@@ -35,6 +35,29 @@ var (
 	ErrNotChecked = errors.New("not checked")
 )
 
+// Limit is the ErrLimit of one field of [Limits], by the name that people know it
+// by: "memory", "chunk-refs".
+type Limit string
+
+// The limits that a user can raise.
+const (
+	LimitOperators Limit = "operators"
+	LimitSubtasks  Limit = "subtasks"
+	LimitNodes     Limit = "nodes"
+	LimitDepth     Limit = "depth"
+	LimitManifest  Limit = "manifest"
+	LimitChunk     Limit = "chunk"
+	LimitMemory    Limit = "memory"
+	LimitOffsets   Limit = "offsets"
+	LimitChunkRefs Limit = "chunk-refs"
+)
+
+// Error names the limit.
+func (l Limit) Error() string { return "limit exceeded: " + string(l) }
+
+// Unwrap is ErrLimit.
+func (l Limit) Unwrap() error { return ErrLimit }
+
 // NoFile reports whether an error says that a reference gives no bytes here: its
 // file is missing, is not read because of where it is, or was not looked for.
 func NoFile(err error) bool {

@@ -84,6 +84,12 @@ func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Find
 		if err := v.chunks(); err != nil {
 			return v.result, err
 		}
+		if err := v.wires(); err != nil {
+			return v.result, err
+		}
+		if err := v.natives(); err != nil {
+			return v.result, err
+		}
 	}
 	if err := v.orphans(); err != nil {
 		return v.result, err
@@ -99,7 +105,7 @@ func (s *Snapshot) Examine(ctx context.Context, ops []*format.Operator, o Verify
 
 func newVerifier(ctx context.Context, s *Snapshot, o VerifyOptions, report func(Finding)) *verifier {
 	v := &verifier{ctx: ctx, snap: s, o: o, out: report, result: &Verification{},
-		seen: map[claim]bool{}, ids: map[format.OperatorID]bool{}}
+		seen: map[claim]bool{}, ids: map[format.OperatorID]bool{}, arrays: map[string][2]firstOf{}, contents: map[string]bool{}}
 	if o.Progress == nil {
 		v.o.Progress = func(int64) {}
 	}
@@ -118,6 +124,11 @@ type verifier struct {
 	backend missingBackend
 	op      *format.Operator // that is checked
 	bad     map[any]bool     // handles of it whose description is wrong: their content is not looked at
+
+	unique int
+	arrays map[string][2]firstOf // what is wrong with an array of offsets and the size of its stream
+
+	contents map[string]bool // handles of an .spt whose content was read
 
 	mu sync.Mutex // guards what elements are counted in
 }
@@ -229,7 +240,7 @@ func (v *verifier) offsets(place string, h *format.OperatorHandle) error {
 		if n := st.Offsets.Len(); st.Mode == format.ModeBroadcast && n != 1 {
 			v.report(Warning, "broadcast", at, "", "%d offsets, a broadcast state has one", n)
 		}
-		outside, order, err := checkOffsets(v.ctx, st.Offsets, size)
+		outside, order, err := v.checkOffsets(st.Offsets, size)
 		if err != nil {
 			return format.At(err, "%s", at)
 		}
@@ -253,6 +264,23 @@ func (f *firstOf) add(index, value int64) {
 	if f.count++; f.count == 1 {
 		f.index, f.value = index, value
 	}
+}
+
+// checkOffsets is checkOffsets below; a long array that copies of a state share is
+// walked once.
+func (v *verifier) checkOffsets(o format.Offsets, size int64) (outside, order firstOf, err error) {
+	const long = 4096
+	if o.Len() < long {
+		return checkOffsets(v.ctx, o, size)
+	}
+	id := fmt.Sprintf("%s %d", v.array(o), size)
+	wrong, known := v.arrays[id]
+	if !known {
+		if wrong[0], wrong[1], err = checkOffsets(v.ctx, o, size); err == nil {
+			v.arrays[id] = wrong
+		}
+	}
+	return wrong[0], wrong[1], err
 }
 
 // checkOffsets checks one array against the size of its stream, -1 for one
@@ -362,6 +390,7 @@ func (v *verifier) streams() error {
 func (v *verifier) stream(p format.Place, st format.Stream) error {
 	path, relative, ok := format.Reference(st)
 	if !ok {
+		v.packed(p, st)
 		return nil
 	}
 	if !relative {

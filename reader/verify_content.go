@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
@@ -36,6 +35,7 @@ type handleReport struct {
 	ctx   context.Context
 	place format.Place
 	file  string // reference of the stream that is read
+	own   bool   // it is in spt's own encoding
 	found []Finding
 	// Not decoded: elements whose type spt does not know, by state.
 	undecoded []undecoded
@@ -57,14 +57,14 @@ func (v *verifier) content(op *format.Operator) error {
 			slot format.Slot
 			h    *format.OperatorHandle
 		}{{format.SlotManaged, sub.Managed}, {format.SlotRaw, sub.Raw}} {
-			if h.h != nil && !v.bad[h.h] {
+			if h.h != nil && !v.bad[h.h] && !v.wasRead(op, h.h) {
 				at.Slot = h.slot
 				all = append(all, handleCheck{at, func(r *handleReport) error { return r.operator(h.h) }})
 			}
 		}
 		at.Slot = format.SlotManagedKeyed
 		eachKeyed(sub.ManagedKeyed, func(h format.KeyedHandle) {
-			if !v.bad[h] {
+			if !v.bad[h] && !v.wasRead(op, h) {
 				all = append(all, handleCheck{at, func(r *handleReport) error { return r.keyed(op, h) }})
 			}
 		})
@@ -97,6 +97,36 @@ func (v *verifier) content(op *format.Operator) error {
 		}
 	}
 	return nil
+}
+
+// wasRead reports whether the content of a handle needs no look: a handle of an .spt
+// file may share its stream and its offsets with many others, and is read once;
+// and state in spt's own encoding is read by natives when files are looked at.
+func (v *verifier) wasRead(op *format.Operator, handle any) bool {
+	var id string
+	switch h := handle.(type) {
+	case *format.OperatorHandle:
+		if h.Codec == format.CodecNative && v.files != nil {
+			return true
+		}
+		id = streamKey(h.Data)
+		for i := range h.States {
+			id += fmt.Sprintf(" %q %d %s", h.States[i].Name, h.States[i].Mode, v.array(h.States[i].Offsets))
+		}
+	case *format.KeyGroups:
+		if h.Codec == format.CodecNative && v.files != nil {
+			return true
+		}
+		id = fmt.Sprintf("%s %d %v %s", streamKey(h.Data), op.MaxParallelism, h.Range, v.array(h.Offsets))
+	}
+	if v.snap.Container.Family != SPT || id == "" {
+		return false
+	}
+	if v.contents[id] {
+		return true
+	}
+	v.contents[id] = true
+	return false
 }
 
 // eachKeyed calls f for a keyed handle and those inside it.
@@ -140,6 +170,9 @@ func (r *handleReport) add(err error) error {
 		f.Code = "state-version"
 	case errors.Is(err, format.ErrLimit), errors.Is(err, format.ErrUnsupported):
 		f.Severity, f.Code, f.Advice = Note, "not-checked", ""
+	}
+	if r.own && f.Code == "unreadable" {
+		f.Code = "native-state"
 	}
 	f.Message = err.Error()
 	if f.Code == "unreadable" || f.Code == "read" || f.Code == "checksum" {
@@ -194,6 +227,7 @@ func (r *handleReport) operator(h *format.OperatorHandle) error {
 			r.classes(nil, states, err)
 		}
 	case format.CodecNative:
+		r.own = true
 		_, err = native.Codec{}.Describe(r.ctx, src, h)
 	default:
 		err = format.Errorf(format.ErrUnsupported, "operator state of codec %q", string(h.Codec))
@@ -265,7 +299,12 @@ func (r *handleReport) keyed(op *format.Operator, h format.KeyedHandle) error {
 		}
 		switch h.Codec {
 		case format.CodecNative:
-			return r.add(r.native(op, h))
+			r.own = true
+			c, err := native.Entries(r.ctx, r.v.snap.src, h, h.Range.First)
+			if err == nil {
+				err = c.Close()
+			}
+			return r.add(err)
 		case format.CodecFlink:
 			header, err := r.header(h.Data)
 			if err == nil && header != nil {
@@ -318,32 +357,6 @@ func (r *handleReport) groupsAfter(h *format.KeyGroups, header int64) error {
 				bad.count, h.Range.Count, header, size, int64(h.Range.First)+bad.index, bad.value)})
 	}
 	return err
-}
-
-// native checks native keyed state: its header, and with Read every entry.
-func (r *handleReport) native(op *format.Operator, h *format.KeyGroups) error {
-	c, err := native.Entries(r.ctx, r.v.snap.src, h, h.Range.First)
-	if err != nil {
-		return err
-	}
-	defer c.Close() //nolint:errcheck // nothing was written
-	for r.v.o.Read {
-		e, err := c.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		r.v.element(len(e.Key) + len(e.Namespace) + len(e.Value))
-		if err := e.Kind.Check(e.Value); err != nil {
-			return format.At(err, "key group %d/state %q", e.KeyGroup, e.State)
-		}
-		if g := native.KeyGroup(e.Key, op.MaxParallelism); g != e.KeyGroup {
-			return format.At(format.Errorf(format.ErrCorrupt, "a key of key group %d", g), "key group %d/state %q", e.KeyGroup, e.State)
-		}
-	}
-	return nil
 }
 
 // classes looks for serializer snapshots that no release of Flink has.

@@ -362,6 +362,11 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	if err := nativeStates(p.view); err != nil {
 		return err
 	}
+	if p.snap.Container.Family == reader.SPT { // a hostile file may hold what _metadata cannot
+		if err := metadata.Check(ctx, p.view); err != nil {
+			return format.InFile(err, p.snap.Container.Name)
+		}
+	}
 	p.MetadataBytes, err = metadata.Size(p.view)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"math"
 	"sync"
 
 	"github.com/savepoint-tools/spt/format"
@@ -109,7 +110,7 @@ func readBackSPT(ctx context.Context, w storage.Writer, want *format.Savepoint) 
 
 // checkSPT opens what was written and checks every chunk.
 func checkSPT(ctx context.Context, r spt.ReaderAt, size int64, want *format.Savepoint) error {
-	f, err := spt.Open(ctx, r, size, format.Limits{})
+	f, err := spt.Open(ctx, r, size, format.Limits{Memory: math.MaxInt64 / 2}) // what was written may need more than the default
 	if err != nil {
 		return err
 	}

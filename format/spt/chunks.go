@@ -13,7 +13,8 @@ import (
 // run is consecutive chunks of the chunk table.
 type run struct {
 	first, n uint32
-	before   int64 // of the list it is in: how many bytes, or chunks, precede it
+	before   int64 // raw bytes of the list it is in that precede it
+	index    int64 // chunks of the list it is in that precede it
 }
 
 // addChunk puts one chunk at the end of a list of runs.
@@ -34,9 +35,14 @@ func appendRuns(p []byte, runs []run) []byte {
 	return p
 }
 
-// find gives the index of the run that holds position at.
+// find is the index of the run that holds byte at of a stream.
 func find(runs []run, at int64) int {
 	return sort.Search(len(runs), func(i int) bool { return runs[i].before > at }) - 1
+}
+
+// findChunk is the index of the run that holds chunk at of a list.
+func findChunk(runs []run, at int64) int {
+	return sort.Search(len(runs), func(i int) bool { return runs[i].index > at }) - 1
 }
 
 // table is the chunk table: where each chunk lies and what it is.
@@ -84,7 +90,7 @@ func unpackTable(stored, raw, kinds, hashes []byte, manifest int64, limits forma
 		stored, raw = stored[k:], raw[m:]
 		switch kind := kinds[i]; {
 		case r > uint64(limits.Chunk):
-			return nil, format.Errorf(format.ErrLimit, "chunk %d of %d bytes, over the limit of %d", i, r, limits.Chunk)
+			return nil, format.Errorf(format.LimitChunk, "chunk %d of %d bytes, over the limit of %d", i, r, limits.Chunk)
 		case r == 0:
 			return nil, format.Errorf(format.ErrCorrupt, "chunk %d is empty", i)
 		case kind >= storedKinds:
@@ -115,38 +121,36 @@ func unpackTable(stored, raw, kinds, hashes []byte, manifest int64, limits forma
 	return t, nil
 }
 
-// unpackRuns reads a list of runs; size says by how much a run of the table
-// moves the position in the list.
-func (t *table) unpackRuns(p []byte, size func(run) int64) (runs []run, total int64, err error) {
+// unpackRuns reads a list of runs, how many chunks it names and how many raw bytes
+// they have.
+func (t *table) unpackRuns(p []byte) (runs []run, chunks, total int64, err error) {
+	runs = make([]run, 0, countUvarints(p)/2)
 	for len(p) > 0 {
 		first, k := binary.Uvarint(p)
 		if k <= 0 {
-			return nil, 0, format.Errorf(format.ErrCorrupt, "the chunk list is cut short")
+			return nil, 0, 0, format.Errorf(format.ErrCorrupt, "the chunk list is cut short")
 		}
 		n, m := binary.Uvarint(p[k:])
 		if m <= 0 {
-			return nil, 0, format.Errorf(format.ErrCorrupt, "the chunk list is cut short")
+			return nil, 0, 0, format.Errorf(format.ErrCorrupt, "the chunk list is cut short")
 		}
 		p = p[k+m:]
 		if have := uint64(t.len()); first > have || n > have-first || n == 0 {
-			return nil, 0, format.Errorf(format.ErrCorrupt, "chunks %d+%d of a table of %d", first, n, have)
+			return nil, 0, 0, format.Errorf(format.ErrCorrupt, "chunks %d+%d of a table of %d", first, n, have)
 		}
-		r := run{first: uint32(first), n: uint32(n), before: total}
-		bytes := size(r)
-		if total > math.MaxInt64-bytes {
-			return nil, 0, format.Errorf(format.ErrLimit, "a chunk list of more than 2^63 bytes")
+		r := run{first: uint32(first), n: uint32(n), before: total, index: chunks}
+		if total > math.MaxInt64-t.bytesOf(r) {
+			return nil, 0, 0, format.Errorf(format.ErrLimit, "a chunk list of more than 2^63 bytes")
 		}
-		total += bytes
+		total += t.bytesOf(r)
+		chunks += int64(n)
 		runs = append(runs, r)
 	}
-	return runs, total, nil
+	return runs, chunks, total, nil
 }
 
 // bytesOf is how many raw bytes a run holds.
 func (t *table) bytesOf(r run) int64 { return t.raw[r.first+r.n] - t.raw[r.first] }
-
-// chunksOf is how many chunks a run holds.
-func chunksOf(r run) int64 { return int64(r.n) }
 
 // digest is [format.Chunks.Digest]: SHA-256 over checksum and raw length (u32)
 // of each chunk of the list. It says the same for the same chunks in any file.

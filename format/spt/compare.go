@@ -29,12 +29,12 @@ func (c comparer) diff(a, b reflect.Value) string {
 	}
 	switch a.Kind() {
 	case reflect.Pointer, reflect.Interface:
+		if a.Type() == reflect.TypeFor[format.Offsets]() {
+			got, _ := b.Interface().(format.Offsets)
+			return differ(!c.sameOffsets(a.Addr().Interface().(*format.Offsets), got))
+		}
 		if a.IsNil() || b.IsNil() {
 			return differ(a.IsNil() != b.IsNil())
-		}
-		if a.Type() == reflect.TypeFor[format.Offsets]() {
-			field := a.Addr().Interface().(*format.Offsets)
-			return differ(!c.sameOffsets(field, b.Interface().(format.Offsets)))
 		}
 		if a.Elem().Type() != b.Elem().Type() {
 			return differ(true)
@@ -90,6 +90,8 @@ func sameBytes(a, b format.Bytes) bool {
 // sameOffsets is whether got is what was stored for a field.
 func (c comparer) sameOffsets(field *format.Offsets, got format.Offsets) bool {
 	switch want := c.stored[field].(type) {
+	case nil: // left out: an array without entries
+		return *field == nil && offsetsLen(got) == 0
 	case format.OffsetSlice:
 		got, ok := got.(format.OffsetSlice)
 		return ok && slices.Equal(want, got)

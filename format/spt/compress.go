@@ -1,6 +1,7 @@
 package spt
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -107,6 +108,65 @@ func newZstdDecoder(limits format.Limits) (*zstd.Decoder, error) {
 // as large as the limits allow.
 func maxInflated(n int64) int64 { return n * (128 << 10 / 4) }
 
+// oneFrame fails unless p is exactly one zstd frame (RFC 8878, 3.1.1), as far as
+// the lengths of its parts tell. A decoder takes several frames, and skips those
+// of other kinds: then one content could be stored in many ways, and bytes be
+// hidden between.
+//
+//	field             width     meaning
+//	magic             4         28 B5 2F FD
+//	descriptor        1         bits 7–6 size of the content size, 5 single segment,
+//	                            2 checksum, 1–0 size of the dictionary id
+//	window            0 or 1    not there in a single segment
+//	dictionary id     0, 1, 2, 4
+//	content size      0, 1, 2, 4, 8
+//	blocks            3 + n     last (1 bit), type (2 bits), size (21 bits)
+//	checksum          0 or 4
+func oneFrame(p []byte) error {
+	if len(p) < 5 || string(p[:4]) != "\x28\xb5\x2f\xfd" {
+		return errors.New("not a zstd frame")
+	}
+	descriptor := p[4]
+	single := descriptor>>5&1 == 1
+	at := 5
+	if !single {
+		at++
+	}
+	if descriptor&3 != 0 {
+		return errors.New("a zstd frame with a dictionary")
+	}
+	if n := descriptor >> 6; n > 0 {
+		at += 1 << n
+	} else if single {
+		at++
+	}
+	for last := false; !last; {
+		if len(p)-at < 3 {
+			return errors.New("a zstd frame that is cut short")
+		}
+		block := int(p[at]) | int(p[at+1])<<8 | int(p[at+2])<<16
+		last = block&1 == 1
+		size := block >> 3
+		if block>>1&3 == 1 { // one byte, repeated
+			size = 1
+		}
+		if at += 3; size > len(p)-at {
+			return errors.New("a zstd frame that is cut short")
+		}
+		at += size
+	}
+	if descriptor>>2&1 == 1 {
+		at += 4
+	}
+	switch {
+	case at > len(p):
+		return errors.New("a zstd frame that is cut short")
+	case at < len(p):
+		return fmt.Errorf("%d bytes after the zstd frame", len(p)-at)
+	}
+	return nil
+}
+
 // inflate decompresses a chunk or manifest to exactly len(dst) bytes.
 func inflate(d *zstd.Decoder, dst, stored []byte, kind byte) error {
 	var got []byte
@@ -115,7 +175,9 @@ func inflate(d *zstd.Decoder, dst, stored []byte, kind byte) error {
 	case storedPlain:
 		got = stored
 	case storedZstd:
-		got, err = d.DecodeAll(stored, dst[:0:len(dst)])
+		if err = oneFrame(stored); err == nil {
+			got, err = d.DecodeAll(stored, dst[:0:len(dst)])
+		}
 	case storedS2:
 		var n int
 		if n, err = s2.DecodedLen(stored); err == nil && n != len(dst) {

@@ -2,9 +2,11 @@ package spt
 
 import (
 	"bytes"
+	"errors"
 	"math"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/spt/internal/msg"
 )
 
 // manifest is what a manifest says.
@@ -12,7 +14,7 @@ type manifest struct {
 	savepoint *format.Savepoint
 	table     *table
 	streams   []stream
-	arrays    []*offsets // all arrays of offsets in chunks
+	arrays    []*offsets // all different arrays of offsets in chunks
 	writer    string
 	// referenced is the sum of all chunks that streams and offsets refer to,
 	// each as often as they do.
@@ -25,509 +27,210 @@ type stream struct {
 	runs []run
 }
 
-// maxRefs bounds the chunk lists of all streams together, in chunks; a list
-// names many with few bytes. It is 4 for each node of the model.
-func maxRefs(l format.Limits) int64 { return 4 * int64(l.Nodes) }
-
 // decoder reads a manifest.
 type decoder struct {
 	cursor
-	limits  format.Limits
-	nodes   int
-	depth   int
-	entries int // of the stream table, so far
-	refs    int64
-	lists   map[string]chunkList // of streams, by their packed form
-	arrays  map[string]chunkList // of offsets
-	m       *manifest
+	t      *tables
+	file   int64 // where the manifest starts in the file
+	limits format.Limits
+	nodes  int
+	depth  int
+	refs   int64 // chunks that lists name
+	lists  map[string]*chunkList
+	small  map[string]format.Offsets // arrays in the manifest, by their packed form
+	arrays map[arrayKey]*offsets
+	total  int64 // entries of all arrays
+	m      *manifest
 }
 
-// decodeManifest reads a manifest that stands at an offset of a file, behind
-// its chunks. minor is the file's.
-func decodeManifest(raw []byte, at int64, minor uint16, limits format.Limits) (*manifest, error) {
+// arrayKey is the identity of an array of offsets in chunks.
+type arrayKey struct {
+	list *chunkList
+	n    int64
+}
+
+// decodeManifest reads a manifest that starts at an offset of a file, after its
+// chunks. minor is the file's. used is what opening took of the memory before.
+func decodeManifest(raw []byte, at int64, minor uint16, limits format.Limits, used int64) (*manifest, error) {
 	d := &decoder{
-		cursor: newCursor(raw, minor > Minor),
+		cursor: newCursor(raw, minor > Minor, limits.Memory-used, limits.Memory),
+		t:      newTables(),
+		file:   at,
 		limits: limits,
-		lists:  make(map[string]chunkList),
-		arrays: make(map[string]chunkList),
+		lists:  make(map[string]*chunkList),
+		small:  make(map[string]format.Offsets),
+		arrays: make(map[arrayKey]*offsets),
 		m:      &manifest{},
 	}
-	d.fields(func(key string) bool {
-		switch key {
-		case "chunks":
-			d.table(at)
-		case "streams":
-			// The table is needed to read chunk lists.
-			if d.m.table == nil {
-				d.fail(format.ErrCorrupt, "streams without chunks")
-				break
-			}
-			d.m.streams = items(d, d.limits.Nodes, d.stream)
-		case "tree":
-			if d.m.table == nil {
-				d.fail(format.ErrCorrupt, "a tree without chunks")
-				break
-			}
-			d.m.savepoint = d.savepoint()
-		case "writer":
-			d.m.writer = d.str()
-		default:
-			return false
-		}
-		return true
-	})
+	top := d.t.manifest()
+	top.read(d, d.m)
 	d.end()
-	if d.err == nil && d.m.savepoint == nil {
-		d.fail(format.ErrCorrupt, "no savepoint in the manifest")
-	}
 	if d.err != nil {
 		return nil, format.At(d.err, "manifest")
 	}
 	return d.m, nil
 }
 
-// items reads an array.
-func items[T any](d *decoder, limit int, f func() T) []T {
-	n := d.array()
-	if n > limit {
-		d.fail(format.ErrLimit, "%d of them, over the limit of %d", n, limit)
+// manifest is the outermost map. Its fields are written by the encoder in another
+// order than they are stored: what is written of the tree adds to the others.
+func (t *tables) manifest() *record[manifest] {
+	return &record[manifest]{fields: []field[manifest]{
+		required(field[manifest]{key: "chunks", read: func(d *decoder, m *manifest) { m.table = d.table() }}, "a manifest without chunks"),
+		{key: "streams", read: func(d *decoder, m *manifest) { d.streams(m) }},
+		required(field[manifest]{key: "tree", read: func(d *decoder, m *manifest) {
+			if m.savepoint = alloc[format.Savepoint](d); d.err == nil {
+				d.t.savepoint.read(d, m.savepoint)
+			}
+		}}, "no savepoint in the manifest"),
+		{key: "writer", read: func(d *decoder, m *manifest) { m.writer = d.string() }},
+	}}
+}
+
+// invalid keeps the error of a rule.
+func (d *decoder) invalid(err error) {
+	if err == nil {
+		return
 	}
-	if d.nodes += n; d.nodes > d.limits.Nodes {
-		d.fail(format.ErrLimit, "more than %d operators, subtasks, handles and streams", d.limits.Nodes)
+	var e *format.Error
+	if errors.As(err, &e) {
+		d.fail(e.Err, "%s", e.Msg)
+	} else if d.err == nil {
+		d.err = err
 	}
-	if d.err != nil || n == 0 {
-		return nil
-	}
-	// The count is a claim still: an element may take one byte of the manifest
-	// and many of memory.
-	out := make([]T, 0, min(n, 1024))
-	for i := range n {
-		v := f()
-		if d.err != nil {
-			d.err = format.At(d.err, "%d", i)
-			return nil
-		}
-		out = append(out, v)
-	}
-	return out
 }
 
 // enter bounds the depth of nested values; leave with d.depth--.
 func (d *decoder) enter() bool {
 	if d.depth++; d.depth > d.limits.Depth {
-		d.fail(format.ErrLimit, "handles nested deeper than %d", d.limits.Depth)
+		d.fail(format.LimitDepth, "handles nested deeper than %d", d.limits.Depth)
+		return false
 	}
 	return d.err == nil
 }
 
-func (d *decoder) table(at int64) {
-	var stored, raw, kinds, hashes []byte
-	d.fields(func(key string) bool {
-		switch key {
-		case "hashes":
-			hashes = bytes.Clone(d.bin())
-		case "kinds":
-			kinds = bytes.Clone(d.bin())
-		case "raw":
-			raw = d.bin()
-		case "stored":
-			stored = d.bin()
-		default:
-			return false
-		}
-		return true
-	})
+// chunkTable is the four arrays of the chunk table.
+type chunkTable struct{ hashes, kinds, raw, stored []byte }
+
+func (d *decoder) table() *table {
+	bins := func(key string, at func(*chunkTable) *[]byte) field[chunkTable] {
+		return field[chunkTable]{key: key, read: func(d *decoder, c *chunkTable) { *at(c) = d.bin() }}
+	}
+	var c chunkTable
+	(&record[chunkTable]{fields: []field[chunkTable]{
+		bins("hashes", func(c *chunkTable) *[]byte { return &c.hashes }),
+		bins("kinds", func(c *chunkTable) *[]byte { return &c.kinds }),
+		bins("raw", func(c *chunkTable) *[]byte { return &c.raw }),
+		bins("stored", func(c *chunkTable) *[]byte { return &c.stored }),
+	}}).read(d, &c)
+	// Two positions of 8 bytes, the kind and the checksum of each.
+	d.charge(int64(len(c.kinds)+1) * (8 + 8 + 1 + hashSize))
 	if d.err != nil {
-		return
+		return nil
 	}
-	t, err := unpackTable(stored, raw, kinds, hashes, at, d.limits)
+	t, err := unpackTable(c.stored, c.raw, bytes.Clone(c.kinds), bytes.Clone(c.hashes), d.file, d.limits)
 	if err != nil {
-		d.err = err
-		return
+		d.invalid(err)
+		return nil
 	}
-	d.m.table = t
+	return t
 }
 
 // chunkList is a decoded chunk list.
 type chunkList struct {
 	runs   []run
-	total  int64  // bytes of a stream, chunks of offsets
-	digest string // of a stream's list
+	chunks int64  // how many it names
+	bytes  int64  // raw bytes of them
+	digest string // "": not needed yet
 }
 
-// streamChunks reads the chunk list of a stream.
-func (d *decoder) streamChunks() chunkList {
-	return d.chunkList(d.lists, d.m.table.bytesOf, d.m.table.digest)
-}
-
-// offsetChunks reads the chunk list of an array of offsets.
-func (d *decoder) offsetChunks() chunkList {
-	return d.chunkList(d.arrays, chunksOf, func([]run) string { return "" })
-}
-
-// chunkList reads a chunk list and counts what it refers to. Copies of a state
-// have equal lists: they share their memory, and are digested once.
-func (d *decoder) chunkList(known map[string]chunkList, size func(run) int64, digest func([]run) string) chunkList {
+// chunkList reads a chunk list and counts what it names. Copies of a state have
+// equal lists: they share their memory.
+func (d *decoder) chunkList() *chunkList {
 	packed := d.bin()
-	if d.err != nil {
-		return chunkList{}
-	}
-	l, ok := known[string(packed)]
-	if !ok {
-		if l.runs, l.total, d.err = d.m.table.unpackRuns(packed, size); d.err != nil {
-			return chunkList{}
-		}
-	}
-	for _, r := range l.runs {
-		d.refs += int64(r.n)
-		d.m.referenced += d.m.table.bytesOf(r) // no overflow: limited chunks of limited size
-	}
-	if d.refs > maxRefs(d.limits) {
-		d.fail(format.ErrLimit, "chunk lists of more than %d chunks", maxRefs(d.limits))
-		return chunkList{}
-	}
-	if !ok {
-		l.digest = digest(l.runs)
-		known[string(packed)] = l
-	}
-	return l
-}
-
-func (d *decoder) stream() stream {
-	var (
-		as           format.Stream
-		list         chunkList
-		size         int64
-		stored, bare bool
-	)
-	d.fields(func(key string) bool {
-		switch key {
-		case "as":
-			as = d.origin()
-			bare = true
-		case "chunks":
-			list = d.streamChunks()
-			stored, bare = true, false
-		case "size":
-			size = d.within(0, math.MaxInt64)
-		default:
-			return false
-		}
-		return true
-	})
-	_, empty := as.(*format.EmptySegment)
-	_, inline := as.(*format.Inline)
-	switch {
-	case d.err != nil:
-	case !stored && !bare:
-		d.fail(format.ErrCorrupt, "a stream from nowhere, without chunks")
-	case stored && empty:
-		d.fail(format.ErrCorrupt, "an empty segment with chunks")
-	case bare && inline:
-		d.fail(format.ErrCorrupt, "an inline stream without chunks")
-	case size != list.total:
-		d.fail(format.ErrCorrupt, "a stream of %d bytes with chunks of %d", size, list.total)
-	}
-	n := d.entries
-	d.entries++
-	if d.err != nil || bare {
-		return stream{ref: as}
-	}
-	return stream{ref: &format.Chunks{As: as, Length: size, Digest: list.digest, Index: n}, runs: list.runs}
-}
-
-// origin reads what a stream refers to, or where its bytes came from: its kind,
-// then its fields.
-func (d *decoder) origin() format.Stream {
-	if n := d.array(); d.err == nil && n != 2 {
-		d.fail(format.ErrCorrupt, "a stream of %d parts", n)
-	}
-	kind := d.str()
 	if d.err != nil {
 		return nil
 	}
-	switch kind {
-	case fromInline:
-		s := &format.Inline{}
-		d.fields(func(key string) bool {
-			if key != "name" {
-				return false
-			}
-			s.Name = d.text()
-			return true
-		})
-		return s
-	case fromFile:
-		s := &format.File{}
-		d.fields(func(key string) bool {
-			switch key {
-			case "length":
-				s.Length = d.int64()
-			case "path":
-				s.Path = d.text()
-			case "relative":
-				s.Relative = d.bool()
-			default:
-				return false
-			}
-			return true
-		})
-		return s
-	case fromSegment:
-		s := &format.Segment{}
-		d.fields(func(key string) bool {
-			switch key {
-			case "length":
-				s.Length = d.int64()
-			case "logical-id":
-				s.LogicalID = d.text()
-			case "path":
-				s.Path = d.text()
-			case "scope":
-				s.Scope = format.Scope(d.int32())
-			case "start":
-				s.Start = d.int64()
-			default:
-				return false
-			}
-			return true
-		})
-		return s
-	case fromNothing:
-		d.fields(func(string) bool { return false })
-		return &format.EmptySegment{}
+	l, ok := d.lists[string(packed)]
+	if !ok {
+		d.charge(mapEntry + int64(len(packed)) + int64(countUvarints(packed)/2)*24)
+		if d.err != nil {
+			return nil
+		}
+		l = &chunkList{}
+		var err error
+		if l.runs, l.chunks, l.bytes, err = d.m.table.unpackRuns(packed); err != nil {
+			d.invalid(err)
+			return nil
+		}
+		if d.refs += l.chunks; d.refs > d.limits.ChunkRefs {
+			d.fail(format.LimitChunkRefs, "chunk lists of more than the limit of %d chunks", d.limits.ChunkRefs)
+			return nil
+		}
+		d.lists[string(packed)] = l
 	}
-	d.fail(format.ErrUnsupported, "a stream of kind %q", kind)
-	return nil
-}
-
-func (d *decoder) savepoint() *format.Savepoint {
-	sp := &format.Savepoint{}
-	d.fields(func(key string) bool {
-		switch key {
-		case "format":
-			sp.Kind.Format = oneOf(d, savepointFormatName)
-		case "id":
-			sp.ID = d.int64()
-		case "location":
-			sp.Location = d.str()
-		case "masters":
-			sp.Masters = items(d, d.limits.Nodes, d.master)
-		case "operators":
-			sp.Operators = items(d, d.limits.Operators, d.operator)
-		case "type":
-			sp.Kind.Type = oneOf(d, snapshotTypeName)
-		case "wire":
-			sp.Wire = d.wire()
-		default:
-			return false
-		}
-		return true
-	})
-	return sp
-}
-
-// oneOf reads the name of one of the values that name knows, not the zero one.
-func oneOf[T ~uint8](d *decoder, name func(T) (string, bool)) T {
-	s := d.str()
-	for v := T(1); ; v++ {
-		n, ok := name(v)
-		if !ok {
-			d.fail(format.ErrUnsupported, "the kind %q", s)
-			return 0
-		}
-		if n == s {
-			return v
-		}
+	if d.m.referenced > math.MaxInt64-l.bytes {
+		d.fail(format.ErrLimit, "chunk lists of more than 2^63 bytes")
+		return nil
 	}
+	d.m.referenced += l.bytes
+	return l
 }
 
-func (d *decoder) master() (m format.MasterState) {
-	d.fields(func(key string) bool {
-		switch key {
-		case "data":
-			m.Data = d.bytes()
-		case "name":
-			m.Name = d.text()
-		case "version":
-			m.Version = d.int32()
-		default:
-			return false
-		}
-		return true
+// streams reads the stream table.
+func (d *decoder) streams(m *manifest) {
+	n := 0
+	table := record[streamFields]{fields: []field[streamFields]{
+		{key: "as", read: func(d *decoder, s *streamFields) { s.as = readKind(d, "a stream", d.t.origins) }},
+		{key: "chunks", read: func(d *decoder, s *streamFields) { s.list = d.chunkList() }},
+		integer("size", func(s *streamFields) *int64 { return &s.size }, 0, math.MaxInt64),
+	}}
+	m.streams = readList(d, format.LimitNodes, 40, func(d *decoder, s *stream) {
+		var f streamFields
+		table.read(d, &f)
+		*s = d.stream(f, n)
+		n++
 	})
-	return m
 }
 
-func (d *decoder) operator() *format.Operator {
-	o := &format.Operator{}
-	identified := false
-	d.fields(func(key string) bool {
-		switch key {
-		case "coordinator":
-			o.Coordinator = d.ref()
-		case "finished":
-			o.Finished = d.bool()
-		case "id":
-			id := d.bin()
-			identified = true
-			if d.err == nil && len(id) != len(o.ID) {
-				d.fail(format.ErrCorrupt, "an operator id of %d bytes", len(id))
-			}
-			copy(o.ID[:], id)
-		case "max-parallelism":
-			o.MaxParallelism = d.int32()
-		case "name":
-			o.Name = d.text()
-		case "parallelism":
-			o.Parallelism = d.int32()
-		case "subtasks":
-			o.Subtasks = items(d, d.limits.Subtasks, d.subtask)
-		case "uid":
-			o.UID = d.text()
-		case "wire":
-			o.Wire = d.wire()
-		default:
-			return false
-		}
-		return true
-	})
-	if !identified {
-		d.fail(format.ErrCorrupt, "an operator without id")
+// streamFields are the fields of an entry of the stream table.
+type streamFields struct {
+	as   format.Stream
+	list *chunkList // nil: a bare reference
+	size int64
+}
+
+func (d *decoder) stream(s streamFields, index int) stream {
+	_, empty := s.as.(*format.EmptySegment)
+	_, inline := s.as.(*format.Inline)
+	stored := s.list != nil
+	var bytes int64
+	if stored {
+		bytes = s.list.bytes
 	}
-	return o
-}
-
-func (d *decoder) subtask() *format.Subtask {
-	s := &format.Subtask{}
-	d.fields(func(key string) bool {
-		switch key {
-		case "finished":
-			s.Finished = d.bool()
-		case "index":
-			s.Index = d.int32()
-		case "input":
-			s.Input = items(d, d.limits.Nodes, d.channels)
-		case "legacy":
-			s.Legacy = items(d, d.limits.Nodes, d.refOrNil)
-		case "managed":
-			s.Managed = d.handle()
-		case "managed-keyed":
-			s.ManagedKeyed = d.keyed()
-		case "output":
-			s.Output = items(d, d.limits.Nodes, d.channels)
-		case "raw":
-			s.Raw = d.handle()
-		case "raw-keyed":
-			s.RawKeyed = d.keyed()
-		case "wire":
-			s.Wire = d.wire()
-		default:
-			return false
-		}
-		return true
-	})
-	return s
-}
-
-func (d *decoder) handle() *format.OperatorHandle {
-	h := &format.OperatorHandle{}
-	d.fields(func(key string) bool {
-		switch key {
-		case "codec":
-			h.Codec = format.CodecID(d.str())
-		case "data":
-			h.Data = d.ref()
-		case "merging":
-			h.Merging = d.merging()
-		case "states":
-			h.States = items(d, d.limits.Nodes, d.state)
-		case "wire":
-			h.Wire = d.wire()
-		default:
-			return false
-		}
-		return true
-	})
-	return h
-}
-
-func (d *decoder) merging() *format.FileMerging {
-	m := &format.FileMerging{}
-	d.fields(func(key string) bool {
-		switch key {
-		case "placeholder":
-			m.Placeholder = d.bool()
-		case "shared":
-			m.SharedDir = d.text()
-		case "task-owned":
-			m.TaskOwnedDir = d.text()
-		default:
-			return false
-		}
-		return true
-	})
-	return m
-}
-
-func (d *decoder) state() (st format.NamedState) {
-	d.fields(func(key string) bool {
-		switch key {
-		case "mode":
-			st.Mode = format.Mode(d.within(0, math.MaxUint8))
-		case "name":
-			st.Name = d.text()
-		case "offsets":
-			st.Offsets = d.offsets()
-		default:
-			return false
-		}
-		return true
-	})
-	return st
-}
-
-func (d *decoder) channels() *format.ChannelHandle {
-	h := &format.ChannelHandle{}
-	d.fields(func(key string) bool {
-		switch key {
-		case "channels":
-			h.Channels = items(d, d.limits.Nodes, d.channel)
-		case "data":
-			h.Data = d.ref()
-		case "merged":
-			h.Merged = d.bool()
-		case "size":
-			h.Size = d.int64()
-		case "subtask":
-			h.Subtask = d.int32()
-		case "wire":
-			h.Wire = d.wire()
-		default:
-			return false
-		}
-		return true
-	})
-	return h
-}
-
-func (d *decoder) channel() (c format.Channel) {
-	d.fields(func(key string) bool {
-		switch key {
-		case "first":
-			c.First = d.int32()
-		case "offsets":
-			c.Offsets = d.offsets()
-		case "second":
-			c.Second = d.int32()
-		case "size":
-			c.Size = d.int64()
-		default:
-			return false
-		}
-		return true
-	})
-	return c
+	switch {
+	case d.err != nil:
+	case !stored && s.as == nil:
+		d.fail(format.ErrCorrupt, "a stream from nowhere, without chunks")
+	case stored && empty:
+		d.fail(format.ErrCorrupt, "an empty segment with chunks")
+	case !stored && inline:
+		d.fail(format.ErrCorrupt, "an inline stream without chunks")
+	case s.size != bytes:
+		d.fail(format.ErrCorrupt, "a stream of %d bytes with chunks of %d", s.size, bytes)
+	}
+	if d.err != nil || !stored {
+		return stream{ref: s.as}
+	}
+	if s.list.digest == "" {
+		d.charge(64)
+		s.list.digest = d.m.table.digest(s.list.runs)
+	}
+	c := alloc[format.Chunks](d)
+	if d.err != nil {
+		return stream{}
+	}
+	*c = format.Chunks{As: s.as, Length: s.size, Digest: s.list.digest, Index: index}
+	return stream{ref: c, runs: s.list.runs}
 }
 
 // keyed reads a keyed handle: its kind, then its fields.
@@ -536,27 +239,7 @@ func (d *decoder) keyed() format.KeyedHandle {
 		return nil
 	}
 	defer func() { d.depth-- }()
-	if n := d.array(); d.err == nil && n != 2 {
-		d.fail(format.ErrCorrupt, "a keyed handle of %d parts", n)
-	}
-	kind := d.str()
-	if d.err != nil {
-		return nil
-	}
-	switch kind {
-	case keyKeyGroups:
-		return d.keyGroups()
-	case keyIncremental:
-		return d.incremental()
-	case keyChangelog:
-		return d.changelog()
-	case keyChangelogMemory:
-		return d.changelogMemory()
-	case keyChangelogStream:
-		return d.changelogStream()
-	}
-	d.fail(format.ErrUnsupported, "a keyed handle of kind %q", kind)
-	return nil
+	return readKind(d, "a keyed handle", d.t.keyed)
 }
 
 func (d *decoder) keyedOrNil() format.KeyedHandle {
@@ -566,200 +249,19 @@ func (d *decoder) keyedOrNil() format.KeyedHandle {
 	return d.keyed()
 }
 
-func (d *decoder) keyGroups() *format.KeyGroups {
-	h := &format.KeyGroups{}
-	d.fields(func(key string) bool {
-		switch key {
-		case "codec":
-			h.Codec = format.CodecID(d.str())
-		case "count":
-			h.Range.Count = d.int32()
-		case "data":
-			h.Data = d.ref()
-		case "first":
-			h.Range.First = d.int32()
-		case "handle-id":
-			h.HandleID = d.text()
-		case "offsets":
-			h.Offsets = d.offsets()
-		case "savepoint":
-			h.Savepoint = d.bool()
-		case "wire":
-			h.Wire = d.wire()
-		default:
-			return false
-		}
-		return true
-	})
-	return h
-}
-
-func (d *decoder) incremental() *format.Incremental {
-	h := &format.Incremental{}
-	d.fields(func(key string) bool {
-		switch key {
-		case "backend-id":
-			h.BackendID = d.text()
-		case "checkpoint-id":
-			h.CheckpointID = d.int64()
-		case "checkpointed-size":
-			h.CheckpointedSize = d.int64()
-		case "count":
-			h.Range.Count = d.int32()
-		case "first":
-			h.Range.First = d.int32()
-		case "handle-id":
-			h.HandleID = d.text()
-		case "meta":
-			h.Meta = d.ref()
-		case "private":
-			h.Private = items(d, d.limits.Nodes, d.named)
-		case "shared":
-			h.Shared = items(d, d.limits.Nodes, d.named)
-		case "wire":
-			h.Wire = d.wire()
-		default:
-			return false
-		}
-		return true
-	})
-	return h
-}
-
-func (d *decoder) named() (n format.NamedStream) {
-	d.fields(func(key string) bool {
-		switch key {
-		case "data":
-			n.Data = d.ref()
-		case "name":
-			n.Name = d.text()
-		default:
-			return false
-		}
-		return true
-	})
-	return n
-}
-
-func (d *decoder) changelog() *format.Changelog {
-	h := &format.Changelog{}
-	d.fields(func(key string) bool {
-		switch key {
-		case "changes":
-			h.Changes = items(d, d.limits.Nodes, d.keyedOrNil)
-		case "checkpoint-id":
-			h.CheckpointID = d.int64()
-		case "checkpointed-size":
-			h.CheckpointedSize = d.int64()
-		case "count":
-			h.Range.Count = d.int32()
-		case "first":
-			h.Range.First = d.int32()
-		case "handle-id":
-			h.HandleID = d.text()
-		case "materialization-id":
-			h.MaterializationID = d.int64()
-		case "materialized":
-			h.Materialized = items(d, d.limits.Nodes, d.keyedOrNil)
-		case "wire":
-			h.Wire = d.wire()
-		default:
-			return false
-		}
-		return true
-	})
-	return h
-}
-
-func (d *decoder) changelogMemory() *format.ChangelogMemory {
-	h := &format.ChangelogMemory{}
-	d.fields(func(key string) bool {
-		switch key {
-		case "changes":
-			h.Changes = items(d, d.limits.Nodes, d.change)
-		case "count":
-			h.Range.Count = d.int32()
-		case "first":
-			h.Range.First = d.int32()
-		case "from":
-			h.From = d.int64()
-		case "handle-id":
-			h.HandleID = d.text()
-		case "to":
-			h.To = d.int64()
-		case "wire":
-			h.Wire = d.wire()
-		default:
-			return false
-		}
-		return true
-	})
-	return h
-}
-
-func (d *decoder) change() (c format.Change) {
-	d.fields(func(key string) bool {
-		switch key {
-		case "data":
-			c.Data = d.bytes()
-		case "key-group":
-			c.KeyGroup = d.int32()
-		default:
-			return false
-		}
-		return true
-	})
-	return c
-}
-
-func (d *decoder) changelogStream() *format.ChangelogStream {
-	h := &format.ChangelogStream{}
-	d.fields(func(key string) bool {
-		switch key {
-		case "checkpointed-size":
-			h.CheckpointedSize = d.int64()
-		case "count":
-			h.Range.Count = d.int32()
-		case "first":
-			h.Range.First = d.int32()
-		case "handle-id":
-			h.HandleID = d.text()
-		case "state-size":
-			h.StateSize = d.int64()
-		case "storage-id":
-			h.StorageID = d.text()
-		case "streams":
-			h.Streams = items(d, d.limits.Nodes, d.offsetStream)
-		case "wire":
-			h.Wire = d.wire()
-		default:
-			return false
-		}
-		return true
-	})
-	return h
-}
-
-func (d *decoder) offsetStream() (s format.OffsetStream) {
-	d.fields(func(key string) bool {
-		switch key {
-		case "data":
-			s.Data = d.ref()
-		case "offset":
-			s.Offset = d.int64()
-		default:
-			return false
-		}
-		return true
-	})
-	return s
-}
-
 // ref reads a stream: its number in the stream table, or a map for a key-group
 // stream.
 func (d *decoder) ref() format.Stream {
 	if d.isMap() {
-		return d.keyGroupStream()
+		if !d.enter() {
+			return nil
+		}
+		defer func() { d.depth-- }()
+		s := alloc[format.KeyGroupStream](d)
+		if d.err == nil {
+			d.t.keyGroups.read(d, s)
+		}
+		return s
 	}
 	n := d.int64()
 	if d.err == nil && (n < 0 || n >= int64(len(d.m.streams))) {
@@ -778,56 +280,79 @@ func (d *decoder) refOrNil() format.Stream {
 	return d.ref()
 }
 
-func (d *decoder) keyGroupStream() format.Stream {
-	if !d.enter() {
-		return nil
-	}
-	defer func() { d.depth-- }()
-	s := &format.KeyGroupStream{}
-	d.fields(func(key string) bool {
-		switch key {
-		case "count":
-			s.Range.Count = d.int32()
-		case "data":
-			s.Data = d.ref()
-		case "first":
-			s.Range.First = d.int32()
-		case "offsets":
-			s.Offsets = d.offsets()
-		default:
-			return false
-		}
-		return true
-	})
-	return s
-}
-
-// offsets reads an array of offsets: packed, or its length and chunk list.
+// offsets reads an array of offsets: packed, or its length and chunk list. Equal
+// arrays share their memory.
 func (d *decoder) offsets() format.Offsets {
-	if code := d.code(); d.err == nil && !isArray(code) {
-		p := d.bin()
-		if d.err != nil {
-			return nil
-		}
-		small, err := unpackOffsets(p)
-		if err != nil {
-			d.err = err
-			return nil
-		}
-		return small
+	if code := d.code(); d.err == nil && !msg.IsArray(code) {
+		return d.smallOffsets(d.bin())
 	}
 	if n := d.array(); d.err == nil && n != 2 {
 		d.fail(format.ErrCorrupt, "offsets of %d parts", n)
 	}
 	n := d.within(1, math.MaxInt64)
-	list := d.offsetChunks()
-	if d.err == nil && list.total != (n-1)/chunkOffsets+1 {
-		d.fail(format.ErrCorrupt, "%d offsets in %d chunks", n, list.total)
+	list := d.chunkList()
+	if d.err == nil && list.chunks != (n-1)/chunkOffsets+1 {
+		d.fail(format.ErrCorrupt, "%d offsets in %d chunks", n, list.chunks)
 	}
 	if d.err != nil {
-		return nil
+		return noOffsets
+	}
+	key := arrayKey{list, n}
+	if o, ok := d.arrays[key]; ok {
+		return o
+	}
+	if d.total > d.limits.Offsets-n {
+		d.fail(format.LimitOffsets, "arrays of more than the limit of %d offsets", d.limits.Offsets)
+		return noOffsets
+	}
+	d.total += n
+	d.charge(mapEntry + 64 + 24) // and its place in the list of arrays, which grows
+	if d.err != nil {
+		return noOffsets
 	}
 	o := &offsets{n: n, runs: list.runs}
+	d.arrays[key] = o
 	d.m.arrays = append(d.m.arrays, o)
 	return o
+}
+
+// sharedOffsets is the size of arrays in the manifest, packed, of which equal ones
+// are shared.
+const sharedOffsets = 4096
+
+func (d *decoder) smallOffsets(packed []byte) format.Offsets {
+	if d.err != nil || len(packed) == 0 {
+		return noOffsets
+	}
+	if len(packed) <= sharedOffsets {
+		if o, ok := d.small[string(packed)]; ok {
+			return o
+		}
+	}
+	n := countUvarints(packed)
+	d.charge(24 + 8*int64(n))
+	if d.err != nil {
+		return noOffsets
+	}
+	o, err := unpackOffsets(packed)
+	if err != nil {
+		d.invalid(err)
+		return noOffsets
+	}
+	var shared format.Offsets = o
+	if len(packed) <= sharedOffsets && len(d.small) < 1<<16 {
+		d.charge(mapEntry + int64(len(packed)))
+		d.small[string(packed)] = shared
+	}
+	return shared
+}
+
+// countUvarints is how many uvarints there are in p, if it is nothing else.
+func countUvarints(p []byte) (n int) {
+	for _, b := range p {
+		if b < 0x80 {
+			n++
+		}
+	}
+	return n
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 	"testing"
 
@@ -69,6 +70,7 @@ func (f *filler) fill(v reflect.Value) {
 		for i := range v.NumField() {
 			f.fill(v.Field(i))
 		}
+		f.legal(v.Addr().Interface())
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		f.fill(v.Elem())
@@ -94,6 +96,62 @@ func (f *filler) fill(v reflect.Value) {
 		v.SetUint(uint64(f.next() % 256))
 	default:
 		panic(v.Type())
+	}
+}
+
+// legal gives fields that depend on others, or that have few values, values that
+// a file may hold.
+func (f *filler) legal(v any) {
+	groups := func(o format.Offsets) (format.KeyGroupRange, format.Offsets) {
+		n := min(o.Len(), 4)
+		return format.KeyGroupRange{First: int32(f.next()), Count: int32(n)}, o.(format.OffsetSlice)[:n]
+	}
+	switch v := v.(type) {
+	case *format.Savepoint:
+		v.ID &= math.MaxInt64
+	case *format.Operator:
+		v.Parallelism, v.MaxParallelism = int32(f.next()%1000), int32(1000+f.next()%1000)
+		if v.Finished = f.next()%5 == 0; v.Finished {
+			v.Coordinator, v.Subtasks = nil, nil
+		}
+	case *format.Subtask:
+		v.Index = int32(f.next())
+		if v.Raw != nil {
+			v.Raw.Codec = format.CodecRaw
+		}
+		f.raw(v.RawKeyed)
+		if v.Finished = f.next()%7 == 0; v.Finished {
+			*v = format.Subtask{Index: v.Index, Finished: true, Wire: v.Wire}
+		}
+	case *format.OperatorHandle:
+		v.Codec = format.CodecFlink
+	case *format.NamedState:
+		v.Mode %= 3
+	case *format.KeyGroups:
+		v.Codec = format.CodecFlink
+		v.Range, v.Offsets = groups(v.Offsets)
+	case *format.KeyGroupStream:
+		v.Range, v.Offsets = groups(v.Offsets)
+	case *format.Changelog:
+		v.Changes = []format.KeyedHandle{nil, &format.ChangelogMemory{From: int64(f.next())}, &format.ChangelogStream{StateSize: int64(f.next())}}
+	case *format.ChannelHandle:
+		if v.Merged = f.next()%2 == 0; !v.Merged {
+			v.Channels = v.Channels[:1]
+		}
+	case *format.KeyGroupRange:
+		*v = format.KeyGroupRange{First: int32(f.next()), Count: int32(f.next() % 100)}
+	}
+}
+
+// raw makes the key groups of a handle those of raw state.
+func (f *filler) raw(h format.KeyedHandle) {
+	switch h := h.(type) {
+	case *format.KeyGroups:
+		h.Codec = format.CodecRaw
+	case *format.Changelog:
+		for _, m := range h.Materialized {
+			f.raw(m)
+		}
 	}
 }
 
@@ -145,7 +203,7 @@ func everything() *format.Savepoint {
 		h := (&filler{n: i + 1}).keyed()
 		log.Materialized = append(log.Materialized, h)
 	}
-	sp.Operators = append(sp.Operators, &format.Operator{Subtasks: []*format.Subtask{s, {}}}, &format.Operator{})
+	sp.Operators = append(sp.Operators, &format.Operator{Subtasks: []*format.Subtask{s, {Index: 1}}}, &format.Operator{})
 	return sp
 }
 

@@ -11,7 +11,7 @@ import (
 
 // fuzzLimits keep what is accepted small.
 func fuzzLimits() format.Limits {
-	return format.Limits{Operators: 1000, Subtasks: 1000, Nodes: 10_000, Depth: 8, Manifest: 1 << 20, Chunk: 1 << 20}
+	return format.Limits{Operators: 1000, Subtasks: 1000, Nodes: 10_000, Depth: 8, Manifest: 1 << 20, Chunk: 1 << 20}.WithDefaults(1 << 20)
 }
 
 // seedManifests are manifests of files, and a few by hand.
@@ -43,13 +43,13 @@ func FuzzManifest(f *testing.F) {
 		f.Add(p, uint16(1))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, minor uint16) {
-		first, err := decodeManifest(raw, headerSize+5, minor, fuzzLimits())
+		first, err := decodeManifest(raw, headerSize+5, minor, fuzzLimits(), 0)
 		if err != nil {
 			kindOf(t, err)
 			return
 		}
 		once := encodeAgain(t, first)
-		second, err := decodeManifest(once, headerSize+5, Minor, fuzzLimits())
+		second, err := decodeManifest(once, headerSize+5, Minor, fuzzLimits(), 0)
 		if err != nil {
 			t.Fatalf("encoded again it does not decode: %v", err)
 		}
@@ -92,7 +92,7 @@ func encodeAgain(t *testing.T, in *manifest) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := decodeManifest(raw, headerSize+5, Minor, fuzzLimits())
+	out, err := decodeManifest(raw, headerSize+5, Minor, fuzzLimits(), 0)
 	if err != nil {
 		t.Fatalf("what was accepted does not decode when encoded: %v", err)
 	}

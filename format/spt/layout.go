@@ -108,6 +108,9 @@ func (t trailer) append(p []byte) []byte {
 	return append(p, endMagic...)
 }
 
+// memory is what the bytes of the manifest take.
+func (t trailer) memory() int64 { return int64(t.raw) + int64(t.stored) }
+
 // decodeTrailer reads the last 40 bytes of a file of this size.
 func decodeTrailer(p []byte, size int64, limits format.Limits) (trailer, error) {
 	fail := func(kind error, msg string, args ...any) (trailer, error) {
@@ -131,9 +134,11 @@ func decodeTrailer(p []byte, size int64, limits format.Limits) (trailer, error) 
 	case at < uint64(room):
 		return fail(format.ErrCorrupt, "%d bytes too many between the header and the manifest", uint64(room)-at)
 	case int64(t.raw) > limits.Manifest || int64(t.stored) > limits.Manifest:
-		return fail(format.ErrLimit, "a manifest of %d bytes, over the limit of %d", max(t.raw, t.stored), limits.Manifest)
+		return fail(format.LimitManifest, "a manifest of %d bytes, over the limit of %d", max(t.raw, t.stored), limits.Manifest)
 	case int64(t.raw) > maxInflated(int64(t.stored)):
 		return fail(format.ErrCorrupt, "a manifest of %d bytes stored in %d", t.raw, t.stored)
+	case t.memory() > limits.Memory:
+		return fail(format.LimitMemory, "a manifest of %d bytes, stored in %d: opening the file takes more than the limit of %d bytes of memory", t.raw, t.stored, limits.Memory)
 	}
 	t.manifest = room
 	return t, nil

@@ -47,13 +47,7 @@ func packOffsets(p []byte, o []int64) []byte {
 
 // unpackOffsets reads the form in the manifest.
 func unpackOffsets(p []byte) (format.OffsetSlice, error) {
-	n := 0
-	for _, b := range p {
-		if b < 0x80 {
-			n++
-		}
-	}
-	o := make(format.OffsetSlice, 0, n)
+	o := make(format.OffsetSlice, 0, countUvarints(p))
 	var last int64
 	for len(p) > 0 {
 		u, k := binary.Uvarint(p)
@@ -174,8 +168,8 @@ func (o *offsets) Read(ctx context.Context, dst []int64, from int64) (int, error
 
 // chunk is the chunk at a position of the list.
 func (o *offsets) chunk(list int64) uint32 {
-	r := o.runs[find(o.runs, list)]
-	return r.first + uint32(list-r.before)
+	r := o.runs[findChunk(o.runs, list)]
+	return r.first + uint32(list-r.index)
 }
 
 // count is how many offsets the chunk at a position of the list holds.

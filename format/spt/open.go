@@ -85,7 +85,7 @@ func (m *manifest) stats(h header, t trailer) Stats {
 // Errors match ErrTruncated, ErrCorrupt, ErrUnsupported or ErrLimit of package
 // format, or are those of r. A file without trailer is [ErrNotSealed].
 func Open(ctx context.Context, r ReaderAt, size int64, limits format.Limits) (*File, error) {
-	limits = limits.WithDefaults()
+	limits = limits.WithDefaults(size)
 	if size < 0 {
 		return nil, fmt.Errorf("internal error: a file of %d bytes", size)
 	}
@@ -125,7 +125,7 @@ func Open(ctx context.Context, r ReaderAt, size int64, limits format.Limits) (*F
 	}
 	raw, err := f.manifest(ctx, t, tail)
 	if err == nil {
-		f.m, err = decodeManifest(raw, t.manifest, h.minor, limits)
+		f.m, err = decodeManifest(raw, t.manifest, h.minor, limits, t.memory())
 	}
 	if err != nil {
 		var e *format.Error

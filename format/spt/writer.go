@@ -367,22 +367,6 @@ func (w *Writer) seal(ctx context.Context, sp *format.Savepoint) (*format.Savepo
 	if err != nil {
 		return fail(err)
 	}
-	end := w.table.stored[w.table.len()]
-	limits := format.Limits{}.WithDefaults()
-	if int64(len(raw)) > limits.Manifest {
-		return fail(format.Errorf(format.ErrLimit, "a manifest of %d bytes, over the limit of %d", len(raw), limits.Manifest))
-	}
-	m, err := decodeManifest(raw, end, Minor, limits)
-	switch {
-	case errors.Is(err, format.ErrLimit): // what nobody could open is not written
-		return fail(err)
-	case err != nil:
-		return fail(fmt.Errorf("internal error: the manifest does not read back: %w", err))
-	}
-	if at := difference(sp, m.savepoint, offsets); at != "" {
-		return fail(fmt.Errorf("internal error: the manifest reads back differently at %s", at))
-	}
-
 	enc := w.zstd
 	if enc == nil {
 		if enc, err = newZstdEncoder(3, 1); err != nil {
@@ -390,6 +374,23 @@ func (w *Writer) seal(ctx context.Context, sp *format.Savepoint) (*format.Savepo
 		}
 	}
 	stored := enc.EncodeAll(raw, nil)
+	end := w.table.stored[w.table.len()]
+	// Memory is that of readers, who can allow more; what no reader opens is not
+	// written.
+	limits := format.Limits{Memory: math.MaxInt64}.WithDefaults(end + int64(len(stored)) + trailerSize)
+	if int64(len(raw)) > limits.Manifest {
+		return fail(format.Errorf(format.ErrLimit, "a manifest of %d bytes, over the limit of %d", len(raw), limits.Manifest))
+	}
+	m, err := decodeManifest(raw, end, Minor, limits, 0)
+	switch {
+	case errors.Is(err, format.ErrLimit):
+		return fail(err)
+	case err != nil:
+		return fail(fmt.Errorf("internal error: the manifest does not read back: %w", err))
+	}
+	if at := difference(sp, m.savepoint, offsets); at != "" {
+		return fail(fmt.Errorf("internal error: the manifest reads back differently at %s", at))
+	}
 	t := trailer{manifest: end, stored: uint32(len(stored)), raw: uint32(len(raw)), hash: hashOf(stored)}
 	if err := ctx.Err(); err != nil {
 		return fail(err)

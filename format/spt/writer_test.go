@@ -269,7 +269,7 @@ func TestOffsetsOfAllSizes(t *testing.T) {
 			if err != nil || stored.Len() != int64(n) {
 				t.Fatal(stored, err)
 			}
-			op.Subtasks[0].Managed.States = append(op.Subtasks[0].Managed.States, format.NamedState{Offsets: stored})
+			op.Subtasks[0].Managed.States = append(op.Subtasks[0].Managed.States, format.NamedState{Name: format.NewText(fmt.Sprint(len(want))), Offsets: stored})
 			want = append(want, all)
 		}
 		if _, err := w.Seal(context.Background(), &format.Savepoint{Operators: []*format.Operator{op}}); err != nil {
@@ -518,7 +518,7 @@ func TestHeapStaysSmall(t *testing.T) {
 func TestOverTheLimits(t *testing.T) {
 	var h format.KeyedHandle = &format.KeyGroups{}
 	for range 20 {
-		h = &format.Changelog{Changes: []format.KeyedHandle{h}}
+		h = &format.Changelog{Materialized: []format.KeyedHandle{h}}
 	}
 	sp := &format.Savepoint{Operators: []*format.Operator{{Subtasks: []*format.Subtask{{ManagedKeyed: h}}}}}
 	if _, _, err := spt.Write(context.Background(), io.Discard, sp, source{}, nil, spt.Options{}); !errors.Is(err, format.ErrLimit) || strings.Contains(err.Error(), "internal") {

@@ -98,7 +98,7 @@ func (e *Env) open(ctx context.Context, location string) (*reader.Snapshot, erro
 }
 
 func (e *Env) readerOptions() reader.Options {
-	o := reader.Options{Stores: e.Stores, Map: e.maps, Follow: e.follow}
+	o := reader.Options{Stores: e.Stores, Map: e.maps, Follow: e.follow, Limits: e.common.limits.Limits}
 	if e.mapUse != nil {
 		o.Mapped = e.mapUse.note
 	}

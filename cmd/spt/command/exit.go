@@ -139,7 +139,14 @@ func hintOf(err error) string {
 	if errors.As(err, &out) {
 		return writer.FollowAdvice(followOf(out))
 	}
-	return reader.Hint(err)
+	if hint := reader.Hint(err); hint != "" {
+		return hint
+	}
+	var limit format.Limit
+	if errors.As(err, &limit) {
+		return limitHint(limit)
+	}
+	return ""
 }
 
 // followOf is what must be followed so that a reference outside the snapshot is

@@ -24,6 +24,7 @@ type commonFlags struct {
 	maps   []string
 	follow []string
 	names  string
+	limits limitsFlag
 }
 
 func (c *commonFlags) addFlags(fs *pflag.FlagSet) {
@@ -33,6 +34,7 @@ func (c *commonFlags) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "no progress and no remarks on stderr")
 	fs.IntVarP(&c.jobs, "jobs", "j", 0, "do `N` things at once; 0: 8 where snapshots are listed, 4 where one is written (the default)")
 	fs.StringArrayVar(&c.maps, "map", nil, "`OLD=NEW`: look in NEW for what absolute references name below OLD; repeatable, the longest OLD counts (also SPT_MAP)")
+	fs.Var(&c.limits, "limits", "`NAME=N`: let a file take more than the default, such as memory=1GiB; NAME: memory, manifest, chunk, offsets, chunk-refs, nodes, operators, subtasks or depth; none lifts all")
 	fs.StringArrayVar(&c.follow, "follow", nil, "read files below `PREFIX` too, a folder or URI outside the snapshot to which its references or links lead; repeatable (also SPT_FOLLOW)")
 	fs.StringVar(&c.names, "names", "", "`FILE` of uids, one a line, so that ids get names; - is standard input (also SPT_NAMES)")
 }

@@ -34,7 +34,7 @@ func decode(p format.Bytes, o Options, salvage bool) (sp *format.Savepoint, err 
 	gerr := p.View(func(raw []byte) error {
 		var v Version
 		if v, err = decodeHeader(raw); err == nil {
-			sp, err = decodeBody(p, raw, v, o.Limits.WithDefaults(), salvage)
+			sp, err = decodeBody(p, raw, v, o.Limits.WithDefaults(int64(p.Len())), salvage)
 		}
 		return nil
 	})
@@ -107,7 +107,7 @@ type decoder struct {
 // node counts what is allocated on the word of the file.
 func (d *decoder) node() {
 	if d.nodes++; d.nodes > d.limits.Nodes {
-		d.Fail(d.Offset(), format.ErrLimit, "more than %d operators, subtasks, handles and streams", d.limits.Nodes)
+		d.Fail(d.Offset(), format.LimitNodes, "more than %d operators, subtasks, handles and streams", d.limits.Nodes)
 	}
 }
 
@@ -142,7 +142,7 @@ func (d *decoder) file() (*format.Savepoint, error) {
 	off = d.Offset()
 	n, short := d.list(off, d.I32(), "operators", d.minOperator())
 	if n > d.limits.Operators {
-		d.Fail(off, format.ErrLimit, "%d operators, the limit is %d", n, d.limits.Operators)
+		d.Fail(off, format.LimitOperators, "%d operators, the limit is %d", n, d.limits.Operators)
 	}
 	if err := d.Err(); err != nil {
 		return sp, err
@@ -259,7 +259,7 @@ func (d *decoder) operator() (*format.Operator, error) {
 	}
 	n, short := d.list(off, count, "subtasks", minSize)
 	if n > d.limits.Subtasks {
-		d.Fail(off, format.ErrLimit, "%d subtasks, the limit is %d", n, d.limits.Subtasks)
+		d.Fail(off, format.LimitSubtasks, "%d subtasks, the limit is %d", n, d.limits.Subtasks)
 	}
 	if err := d.Err(); err != nil {
 		return op, err

@@ -59,7 +59,7 @@ func (d *decoder) streamHandle(depth int) format.Stream {
 	d.node()
 	off := d.Offset()
 	if depth > d.limits.Depth {
-		d.Fail(off, format.ErrLimit, "streams nested more than %d deep", d.limits.Depth)
+		d.Fail(off, format.LimitDepth, "streams nested more than %d deep", d.limits.Depth)
 	}
 	tag := d.U8()
 	if d.Err() != nil {
@@ -221,7 +221,7 @@ func (d *decoder) keyed(codec format.CodecID, depth int) (format.KeyedHandle, er
 	d.node()
 	off := d.Offset()
 	if depth > d.limits.Depth {
-		d.Fail(off, format.ErrLimit, "handles nested more than %d deep", d.limits.Depth)
+		d.Fail(off, format.LimitDepth, "handles nested more than %d deep", d.limits.Depth)
 	}
 	tag := d.U8()
 	if err := d.Err(); err != nil {

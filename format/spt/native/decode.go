@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/spt/internal/msg"
 )
 
 // Decode gives the value that p is, as Go values: nil, bool, int64, or uint64
@@ -116,7 +117,7 @@ func object(pairs [][2]any) any {
 	return m
 }
 
-// scalar gives a value without values inside: p is all of it. See shape for
+// scalar gives a value without values inside: p is all of it. See msg.Head for
 // what the first byte means.
 func scalar(p []byte) any {
 	c, rest := p[0], p[1:]
@@ -155,13 +156,7 @@ func scalar(p []byte) any {
 	return nil // 0xc0; shape refuses 0xc1
 }
 
-func unsigned(p []byte) uint64 {
-	var v uint64
-	for _, b := range p {
-		v = v<<8 | uint64(b)
-	}
-	return v
-}
+func unsigned(p []byte) uint64 { return msg.Uint(p) }
 
 func text(p []byte) any {
 	if !utf8.Valid(p) {

@@ -2,7 +2,6 @@ package native
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/spt/internal/msg"
 )
 
 // MaxValue is the size of the largest element or entry, 1 GiB. A larger one is
@@ -19,104 +19,30 @@ const MaxValue = 1 << 30
 // maxDepth is how deep the maps and arrays of a value may nest for [Append].
 const maxDepth = 1000
 
-var (
-	// errShort: the bytes end inside a value.
-	errShort = errors.New("the value is cut short")
-	// errCode: a byte that starts no value.
-	errCode = format.Errorf(format.ErrCorrupt, "the byte 0xc1, which starts no msgpack value")
-)
+// errShort: the bytes end inside a value.
+var errShort = msg.ErrShort
 
-// shape reads what stands at the start of p, n bytes of it, and how many
-// values follow that belong to it. A length that goes beyond p is errShort.
-//
-//	first byte   meaning                          then
-//	00–7f e0–ff  small integer                    nothing
-//	80–8f        map of the low 4 bits            that many keys and values
-//	90–9f        array of the low 4 bits          that many values
-//	a0–bf        string of the low 5 bits         that many bytes
-//	c0 c2 c3     nil, false, true                 nothing
-//	c1           never used
-//	c4 c5 c6     binary                           u8, u16 or u32 length, bytes
-//	c7 c8 c9     extension                        u8, u16 or u32 length, a type, bytes
-//	ca cb        float                            4, 8 bytes
-//	cc–cf d0–d3  unsigned, signed integer         1, 2, 4, 8 bytes
-//	d4–d8        extension                        a type, 1, 2, 4, 8, 16 bytes
-//	d9 da db     string                           u8, u16 or u32 length, bytes
-//	dc dd        array                            u16 or u32 count, values
-//	de df        map                              u16 or u32 count, keys and values
-//
-// All numbers are big-endian. Wire format: never change.
+// shape, size, isMap and isArray are those of package msg; a byte that starts no
+// value is an ErrCorrupt here.
 func shape(p []byte) (n int, inside int64, err error) {
-	if len(p) == 0 {
-		return 0, 0, errShort
-	}
-	c := p[0]
-	head, size, count := 1, int64(0), int64(0)
-	length := func(width int) int64 { // of width bytes behind the first
-		head += width
-		if len(p) < head {
-			err = errShort
-			return 0
-		}
-		var wide [8]byte
-		copy(wide[8-width:], p[1:head])
-		return int64(binary.BigEndian.Uint64(wide[:]))
-	}
-	switch {
-	case c <= 0x7f, c >= 0xe0, c == 0xc0, c == 0xc2, c == 0xc3:
-	case c <= 0x8f:
-		count = 2 * int64(c&0x0f)
-	case c <= 0x9f:
-		count = int64(c & 0x0f)
-	case c <= 0xbf:
-		size = int64(c & 0x1f)
-	case c == 0xc1:
-		err = errCode
-	case c <= 0xc6:
-		size = length(1 << (c - 0xc4))
-	case c <= 0xc9:
-		size = length(1<<(c-0xc7)) + 1
-	case c <= 0xcb:
-		size = 4 << (c - 0xca)
-	case c <= 0xcf:
-		size = 1 << (c - 0xcc)
-	case c <= 0xd3:
-		size = 1 << (c - 0xd0)
-	case c <= 0xd8:
-		size = 1 + 1<<(c-0xd4)
-	case c <= 0xdb:
-		size = length(1 << (c - 0xd9))
-	case c <= 0xdd:
-		count = length(2 << (c - 0xdc))
-	default:
-		count = 2 * length(2<<(c-0xde))
-	}
-	if err == nil && size > int64(len(p)-head) {
-		err = errShort
-	}
-	if err != nil {
-		return 0, 0, err
-	}
-	return head + int(size), count, nil
+	n, inside, err = msg.Shape(p)
+	return n, inside, kinded(err)
 }
 
-// size is the length of the value at the start of p. It does not recurse: the
-// depth of what it walks is the file's.
 func size(p []byte) (int, error) {
-	at := 0
-	for left := int64(1); left > 0; {
-		n, inside, err := shape(p[at:])
-		if err != nil {
-			return 0, err
-		}
-		at += n
-		left += inside - 1
-		if left > int64(len(p)-at) { // a value has a byte at least
-			return 0, errShort
-		}
-	}
-	return at, nil
+	n, err := msg.Size(p)
+	return n, kinded(err)
 }
+
+func kinded(err error) error {
+	if err == msg.ErrCode { //nolint:errorlint // msg wraps nothing
+		return format.Errorf(format.ErrCorrupt, "%v", err)
+	}
+	return err
+}
+
+func isMap(c byte) bool   { return msg.IsMap(c) }
+func isArray(c byte) bool { return msg.IsArray(c) }
 
 // check fails unless p is exactly one msgpack value. The error matches
 // format.ErrCorrupt.
@@ -150,9 +76,6 @@ func checkMap(p []byte) error {
 		return nil
 	})
 }
-
-func isMap(c byte) bool   { return c&0xf0 == 0x80 || c == 0xde || c == 0xdf }
-func isArray(c byte) bool { return c&0xf0 == 0x90 || c == 0xdc || c == 0xdd }
 
 // eachPair walks a map that is one value.
 func eachPair(p []byte, f func(key, value []byte) error) error {
@@ -279,13 +202,5 @@ func sortMaps(p []byte, depth int) (int, error) {
 	return at, nil
 }
 
-// AppendMapHeader appends what stands before the n entries of a map.
-func AppendMapHeader(dst []byte, n int) []byte {
-	switch {
-	case n < 16:
-		return append(dst, 0x80|byte(n))
-	case n < 1<<16:
-		return binary.BigEndian.AppendUint16(append(dst, 0xde), uint16(n))
-	}
-	return binary.BigEndian.AppendUint32(append(dst, 0xdf), uint32(n))
-}
+// AppendMapHeader appends what precedes the n entries of a map.
+func AppendMapHeader(dst []byte, n int) []byte { return msg.AppendMap(dst, n) }
