@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -59,6 +60,9 @@ func (e *Env) renames(r *transform.Renames, path string) (rows renameRows) {
 			uid := n.UID
 			if uid == "" {
 				uid = e.uids[row.ID]
+			}
+			if uid != "" && format.OperatorIDOf(uid).String() != row.ID {
+				uid = "" // the job sets the id itself, which no uid gives
 			}
 			if n.Operator != nil {
 				row.Operator = e.label(n.Operator)
