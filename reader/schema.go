@@ -40,6 +40,7 @@ type schemaOf struct {
 	s      *Snapshot
 	ctx    context.Context
 	schema types.Schema
+	keys   []types.KeySchema
 	unread []error
 	err    error
 }
@@ -73,13 +74,20 @@ func (m *schemaOf) keyed(h format.KeyedHandle, at format.Place) {
 }
 
 func (m *schemaOf) add(key *types.Snapshot, states []types.StateSchema, err error, at format.Place) {
-	if m.schema.Key == nil {
-		m.schema.Key = key
+	index := int32(0)
+	if at.Subtask != nil {
+		index = at.Subtask.Index
+	}
+	if key != nil {
+		m.key(key, index)
 	}
 	for _, st := range states {
-		if !slices.ContainsFunc(m.schema.States, func(other types.StateSchema) bool { return sameSchema(&st, &other) }) {
+		i := slices.IndexFunc(m.schema.States, func(other types.StateSchema) bool { return sameSchema(&st, &other) })
+		if i < 0 {
+			i = len(m.schema.States)
 			m.schema.States = append(m.schema.States, st)
 		}
+		m.schema.States[i].Subtasks = addIndex(m.schema.States[i].Subtasks, index)
 	}
 	switch err = storageKind(err); {
 	case err == nil, m.ctx.Err() != nil:
@@ -88,6 +96,28 @@ func (m *schemaOf) add(key *types.Snapshot, states []types.StateSchema, err erro
 	default:
 		m.unread = append(m.unread, format.At(err, "%v", at))
 	}
+}
+
+// key adds a description of keys. Schema.Keys stays empty while there is one.
+func (m *schemaOf) key(key *types.Snapshot, subtask int32) {
+	i := slices.IndexFunc(m.keys, func(k types.KeySchema) bool { return k.Class == key.Class && bytes.Equal(k.Raw, key.Raw) })
+	if i < 0 {
+		i = len(m.keys)
+		m.keys = append(m.keys, types.KeySchema{Snapshot: key})
+	}
+	m.keys[i].Subtasks = addIndex(m.keys[i].Subtasks, subtask)
+	m.schema.Key = m.keys[0].Snapshot
+	if len(m.keys) > 1 {
+		m.schema.Keys = m.keys
+	}
+}
+
+// addIndex adds a subtask, which come in the order of the snapshot.
+func addIndex(all []int32, index int32) []int32 {
+	if i, found := slices.BinarySearch(all, index); !found {
+		return slices.Insert(all, i, index)
+	}
+	return all
 }
 
 func sameSchema(a, b *types.StateSchema) bool {

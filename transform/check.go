@@ -64,6 +64,9 @@ type CheckMatch struct {
 type CheckReport struct {
 	Findings []CheckFinding // worst first, then in the order of the snapshot
 	Matched  []CheckMatch
+	// Renames are the operators that the job likely has under other ids; nil where
+	// that was not looked for.
+	Renames *Renames
 	// Restored are the operators whose state the job takes, or may take.
 	Restored []*format.Operator
 }
@@ -88,6 +91,9 @@ func Check(ctx context.Context, in Input, o CheckOptions) (*CheckReport, error) 
 	}
 	if c.o.Job != nil {
 		c.match()
+		if err := c.renames(ctx); err != nil {
+			return nil, err
+		}
 	}
 	for _, op := range in.Operators {
 		if c.o.Job == nil || c.taken[op] { // else its state is left behind, or the restore is refused
@@ -156,11 +162,10 @@ func (c *checker) match() {
 		byID[j.ID] = j
 	}
 	c.taken, c.to, c.unsure = map[*format.Operator]bool{}, map[*format.Operator]int32{}, map[*format.Operator]bool{}
-	found := map[format.OperatorID]bool{}
 	for _, op := range c.in.Operators {
 		j, ok := byID[op.ID]
 		if ok {
-			found[op.ID], c.taken[op], c.to[op] = true, true, j.Parallelism
+			c.taken[op], c.to[op] = true, j.Parallelism
 			c.report.Matched = append(c.report.Matched, CheckMatch{op, j.Name, c.parallelism(op)})
 			continue
 		}
@@ -169,12 +174,6 @@ func (c *checker) match() {
 			continue
 		}
 		c.noTaker(op)
-	}
-	for _, j := range job.Operators {
-		if !found[j.ID] {
-			c.add(CheckFinding{Severity: SeverityNote, Code: "starts-empty", UID: j.Name,
-				Message: "the snapshot has no state of this operator: it starts empty", Advice: "if it had state, its uid has changed: spt rename"})
-		}
 	}
 }
 

@@ -168,7 +168,9 @@ func serializersOf(schema types.Schema, metadata int32) (all []since) {
 			}
 		})
 	}
-	note("keys", schema.Key)
+	for _, k := range schema.AllKeys() {
+		note("keys", k.Snapshot)
+	}
 	for _, st := range schema.States {
 		for _, k := range st.Serializers {
 			note(fmt.Sprintf("state %q", st.Name), k.Snapshot)
@@ -222,27 +224,43 @@ func (c *checker) types(ctx context.Context, op *format.Operator) error {
 	for _, err := range unread {
 		c.once(CheckFinding{Severity: SeverityWarning, Code: "types-not-checked", Operator: op, Message: "the types that the job has could not be told, or not of all: " + reason(err)})
 	}
-	if d.Key != nil && now.Key != nil {
-		c.fit(op, "", "its keys", types.Compare(d.Key, now.Key), false, false)
+	var keys []*types.Snapshot
+	for _, k := range now.AllKeys() {
+		keys = append(keys, k.Snapshot)
 	}
-	for _, was := range d.States {
-		found := false
-		for _, st := range now.States {
-			if st.Name == was.Name && scope(&st) == scope(&was) {
-				found = true
-				c.state(op, &was, &st)
+	for _, k := range d.AllKeys() {
+		if len(keys) > 0 {
+			c.fit(op, "", "its keys"+inSubtasks(k.Subtasks, op), bestFit(k.Snapshot, keys), false, false)
+		}
+	}
+	var unasked, empty []*types.StateSchema
+	for i := range d.States {
+		was := &d.States[i]
+		same := func(st types.StateSchema) bool { return st.Name == was.Name && scope(&st) == scope(was) }
+		if slices.ContainsFunc(now.States, same) {
+			where := "" // all subtasks that have it describe it so
+			if len(only(d.States, same)) > 1 {
+				where = inSubtasks(was.Subtasks, op)
 			}
-		}
-		if !found && len(unread) == 0 {
-			c.add(CheckFinding{Severity: SeverityNote, Code: "state-not-asked", Operator: op, State: was.Name.String(),
-				Message: fmt.Sprintf("the job has no %s state of this name: what is in it stays unread, and is written again into every later snapshot", was.Kind())})
-		}
-	}
-	for _, st := range now.States {
-		if len(d.unread) == 0 && !slices.ContainsFunc(d.States, func(was types.StateSchema) bool { return st.Name == was.Name && scope(&st) == scope(&was) }) {
-			c.add(CheckFinding{Severity: SeverityNote, Code: "state-starts-empty", Operator: op, State: st.Name.String(), Message: fmt.Sprintf("the snapshot has no %s state of this name: it starts empty", st.Kind())})
+			c.state(op, was, where, only(now.States, same))
+		} else if !slices.ContainsFunc(unasked, func(st *types.StateSchema) bool { return same(*st) }) {
+			unasked = append(unasked, was)
 		}
 	}
+	for i := range now.States {
+		st := &now.States[i]
+		same := func(was types.StateSchema) bool { return st.Name == was.Name && scope(st) == scope(&was) }
+		if !slices.ContainsFunc(d.States, same) && !slices.ContainsFunc(empty, func(other *types.StateSchema) bool { return same(*other) }) {
+			empty = append(empty, st)
+		}
+	}
+	if len(unread) > 0 {
+		unasked = nil // the job may ask for them
+	}
+	if len(d.unread) > 0 {
+		empty = nil
+	}
+	c.otherStates(op, d.States, now.States, unasked, empty)
 	return nil
 }
 
@@ -258,14 +276,16 @@ func scope(s *types.StateSchema) string {
 	return "list"
 }
 
-// state compares one state with that of the job.
-func (c *checker) state(op *format.Operator, was, now *types.StateSchema) {
+// state compares one state with that of the job, which may describe it in several
+// ways: the best fit counts.
+func (c *checker) state(op *format.Operator, was *types.StateSchema, where string, all []types.StateSchema) {
 	name := was.Name.String()
-	if was.Kind() != now.Kind() {
+	now := only(all, func(st types.StateSchema) bool { return st.Kind() == was.Kind() })
+	if len(now) == 0 {
 		f := CheckFinding{Severity: SeverityError, Code: "state-kind", Operator: op, State: name,
-			Message: fmt.Sprintf("it is %s state, and the job asks for %s state: Flink refuses", was.Kind(), now.Kind())}
+			Message: fmt.Sprintf("it is %s state, and the job asks for %s state: Flink refuses", was.Kind(), all[0].Kind())}
 		if was.Keyed == "" {
-			f.Advice = fmt.Sprintf("let the job ask for %s state, or make it the other kind: spt set --mode %s", was.Kind(), now.Kind())
+			f.Advice = fmt.Sprintf("let the job ask for %s state, or make it the other kind: spt set --mode %s", was.Kind(), all[0].Kind())
 		}
 		c.add(f)
 		return
@@ -281,10 +301,37 @@ func (c *checker) state(op *format.Operator, was, now *types.StateSchema) {
 		case k.Key == "KEY_SERIALIZER", k.Key == "USER_KEY_SERIALIZER":
 			what = "the keys of its map"
 		}
-		if b := now.Serializer(k.Key); b != nil {
-			c.fit(op, name, what, types.Compare(k.Snapshot, b), migrates, named)
+		var others []*types.Snapshot
+		for i := range now {
+			if b := now[i].Serializer(k.Key); b != nil {
+				others = append(others, b)
+			}
+		}
+		if len(others) > 0 {
+			c.fit(op, name, what+where, bestFit(k.Snapshot, others), migrates, named)
 		}
 	}
+}
+
+// only returns the states for which f holds.
+func only(all []types.StateSchema, f func(types.StateSchema) bool) (some []types.StateSchema) {
+	for _, st := range all {
+		if f(st) {
+			some = append(some, st)
+		}
+	}
+	return some
+}
+
+// bestFit compares a serializer with those that the job has for it.
+func bestFit(was *types.Snapshot, now []*types.Snapshot) types.Change {
+	best := types.Compare(was, now[0])
+	for _, b := range now[1:] {
+		if c := types.Compare(was, b); c.Fit < best.Fit {
+			best = c
+		}
+	}
+	return best
 }
 
 // fit notes a change of types. What cannot be migrated has to fit as it is; what

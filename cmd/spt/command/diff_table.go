@@ -209,12 +209,8 @@ func grouped(s string) string {
 func (r *differ) remarks(res *DiffResult) error {
 	var b strings.Builder
 	style := r.env.term().Style()
+	b.WriteString(res.suggested.nameText(style) + res.suggested.text())
 	for _, op := range res.Operators {
-		if op.RenameCommand != "" {
-			fmt.Fprintf(&b, "%s is likely %s under another id; this gives the old snapshot the new uid:\n  %s\n", ui.Quote(op.label), ui.Quote(op.oldLabel), op.RenameCommand)
-		} else if op.OldID != "" && r.o.canRename {
-			fmt.Fprintf(&b, "%s is likely %s under another id; with its new uid, which --names FILE can tell, spt rename gives it to the old snapshot.\n", ui.Quote(op.label), ui.Quote(op.oldLabel))
-		}
 		for _, st := range op.States {
 			if st.MultipliedBy > 1 && st.NewKind == "union" {
 				fmt.Fprintf(&b, "%s %s of %s was multiplied: every element comes %s times as often as before, and none is new.\n  spt prune-union %s\n",

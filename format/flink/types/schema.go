@@ -21,6 +21,9 @@ type StateSchema struct {
 	Keyed       string
 	Mode        format.Mode
 	Serializers []Serializer // in the order of the file
+	// Subtasks are those that describe the state so, ascending; nil of the schema
+	// of one handle.
+	Subtasks []int32
 }
 
 // Kind is the kind of keyed state, or the mode of operator state.
@@ -45,8 +48,25 @@ func (s *StateSchema) Serializer(key string) *Snapshot {
 type Schema struct {
 	Key    *Snapshot // of keyed state; nil: there is none
 	States []StateSchema
+	// Keys are the different descriptions of keys, where there are several; the
+	// first is Key.
+	Keys []KeySchema
 	// Keyed is the versions of the streams of keyed state, each once.
 	Keyed []int32
+}
+
+// KeySchema is how some subtasks serialized their keys.
+type KeySchema struct {
+	*Snapshot
+	Subtasks []int32
+}
+
+// AllKeys returns every description of keys.
+func (s *Schema) AllKeys() []KeySchema {
+	if len(s.Keys) == 0 && s.Key != nil {
+		return []KeySchema{{Snapshot: s.Key}}
+	}
+	return s.Keys
 }
 
 // Each calls f for a snapshot and all nested in it, each before what is in it.

@@ -1,0 +1,444 @@
+package transform
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/format/summary"
+)
+
+// Renames are the operators of an older snapshot that a job, or a newer snapshot,
+// likely has under other ids. DiffSavepoints and Check find the same ones.
+type Renames struct {
+	// Likely are those for which one operator of the older snapshot fits, and no
+	// other. With all of them renamed at once, no two operators have one id.
+	Likely []Rename
+	// Open are those for which several fit, or one fits only in part.
+	Open []Rename
+	// Names are the operators that kept their id and have another stored name.
+	Names []NameChange
+	// Skipped: too many operators came and went to compare each with each.
+	Skipped bool
+}
+
+// Rename is an operator of the newer snapshot, or of the job, and what the older
+// snapshot may have of it.
+type Rename struct {
+	ID  format.OperatorID
+	UID string // "" if not known
+	// Operator is nil where only the uid or id is known.
+	Operator *format.Operator
+	// From are operators of the older snapshot, one if it is likely.
+	From []RenameSource
+}
+
+// RenameSource is an operator that may have been renamed.
+type RenameSource struct {
+	Operator *format.Operator
+	Reasons  []string // names in them are quoted
+	// Kept: the newer snapshot has its id too.
+	Kept bool
+}
+
+// NameChange is an operator whose id is the same and whose stored name is not.
+// The brackets after the name of an SQL operator do not count.
+type NameChange struct {
+	Old, New *format.Operator
+}
+
+// Label is the best name for people.
+func (r *Rename) Label() string {
+	switch {
+	case r.Operator != nil:
+		return r.Operator.Label()
+	case r.UID != "":
+		return r.UID
+	}
+	return r.ID.Short()
+}
+
+// maxRenamePairs bounds how many pairs of operators are compared.
+const maxRenamePairs = 1 << 18
+
+// sqlNumber is what the SQL planner appends to a name: the number that is also in
+// the uid it generates.
+var sqlNumber = regexp.MustCompile(`\s*\[\d+\]$`)
+
+// baseName is the stored name of an operator without the planner's number.
+func baseName(op *format.Operator) string {
+	return sqlNumber.ReplaceAllString(op.Name.String(), "")
+}
+
+// nameChanged reports whether both operators have a stored name, and not the same.
+func nameChanged(a, b *format.Operator) bool {
+	x, y := baseName(a), baseName(b)
+	return x != "" && y != "" && x != y
+}
+
+// genericStates are states that many operators have, by names that Flink and its
+// connectors give them: they do not tell one operator from another.
+var genericStates = append([]string{
+	"window-contents", "merging-window-set", "writer_raw_states", "writer-state", "streaming_committer_raw_states", "file-monitoring-state",
+	"input-splits", "state", "global_committer_raw_states", "next-transaction-id-hint-v2", "bucket-states", "max-part-counter",
+}, positionStates...)
+
+func generic(name string) bool {
+	return name == "" || strings.HasPrefix(name, "_timer_state/") || slices.Contains(genericStates, name)
+}
+
+// renameOperator is an operator of either side.
+type renameOperator struct {
+	id     format.OperatorID
+	uid    string
+	op     *format.Operator  // nil: only id or uid is known
+	sum    *summary.Operator // with op
+	schema Schemas           // nil: types are not known
+
+	read  bool
+	keyed map[string]*types.StateSchema // by name; nil: not known
+	types map[stateName]*types.StateSchema
+	key   *types.Snapshot
+}
+
+// stateName is within what scope a state has a name.
+type stateName struct{ scope, name string }
+
+func newRenameOperator(op *format.Operator, sum *summary.Operator, schema Schemas) *renameOperator {
+	return &renameOperator{id: op.ID, uid: op.UID.String(), op: op, sum: sum, schema: schema}
+}
+
+// describe reads the description of the states of one subtask that has keyed
+// state, and of one that has operator state: other subtasks have the same states.
+func (r *renameOperator) describe(ctx context.Context) error {
+	if r.read || r.op == nil || r.schema == nil {
+		return nil
+	}
+	r.read = true
+	one := *r.op
+	one.Subtasks = nil
+	var managed, keyed bool
+	for _, sub := range r.op.Subtasks {
+		if sub.Managed != nil && len(sub.Managed.States) > 0 && !managed || sub.ManagedKeyed != nil && !keyed {
+			managed, keyed = managed || sub.Managed != nil && len(sub.Managed.States) > 0, keyed || sub.ManagedKeyed != nil
+			one.Subtasks = append(one.Subtasks, sub)
+		}
+	}
+	schema, unread, err := r.schema(ctx, &one)
+	if err != nil {
+		return err
+	}
+	r.types, r.key = map[stateName]*types.StateSchema{}, schema.Key
+	if len(unread) == 0 && schema.Key != nil {
+		r.keyed = map[string]*types.StateSchema{}
+	}
+	for i := range schema.States {
+		st := &schema.States[i]
+		r.types[stateName{scope(st), st.Name.String()}] = st
+		if st.Keyed != "" && r.keyed != nil {
+			r.keyed[st.Name.String()] = st
+		}
+	}
+	return nil
+}
+
+// states are the states of an operator, and those among them whose names tell it
+// from others. Keyed states are one where their names are not known.
+func (r *renameOperator) states(keyedNames bool) (all map[stateName]bool, telling int) {
+	all = map[stateName]bool{}
+	for _, st := range r.sum.States {
+		if st.Kind == summary.InFlight || st.Name == "" && st.Bytes == 0 {
+			continue
+		}
+		if st.Kind == summary.Keyed && keyedNames {
+			for name := range r.keyed {
+				all[stateName{"keyed", name}] = true
+			}
+			continue
+		}
+		all[stateName{string(st.Kind), st.Name}] = true
+	}
+	for s := range all {
+		if !generic(s.name) {
+			telling++
+		}
+	}
+	return all, telling
+}
+
+// How well two operators fit.
+const (
+	fitNot    = iota
+	fitPartly // worth naming
+	fitWell   // with no other like it, they are likely one
+)
+
+// renameFit compares an operator of the older snapshot with one of the newer.
+func renameFit(ctx context.Context, x, y *renameOperator) (fit int, reasons []string, err error) {
+	if hasNoState(x.op) {
+		return fitNot, nil, nil
+	}
+	if y.op == nil { // nothing speaks against it, and nothing for it
+		return fitPartly, nil, nil
+	}
+	for _, r := range []*renameOperator{x, y} {
+		if err := r.describe(ctx); err != nil {
+			return fitNot, nil, err
+		}
+	}
+	named := x.keyed != nil && y.keyed != nil
+	old, telling := x.states(named)
+	now, tellingNow := y.states(named)
+	common, tellingCommon := 0, 0
+	for s := range old {
+		if now[s] {
+			common++
+			if !generic(s.name) {
+				tellingCommon++
+			}
+		}
+	}
+	typesKnown, typesFit := sameTypes(x, y)
+	because := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
+	sameName := baseName(x.op) != "" && baseName(x.op) == baseName(y.op)
+	if sameName {
+		because("the same name %q", baseName(x.op))
+	}
+	switch equal := maps.Equal(old, now); {
+	case equal && telling == 0:
+		because("the same kinds of state")
+	case equal && len(old) == 1:
+		because("the same state")
+	case equal:
+		because("the same %d states", len(old))
+	case tellingCommon > 0:
+		because("%d of %d states", tellingCommon, max(telling, tellingNow))
+	}
+	if typesKnown && typesFit {
+		because("the same types")
+	}
+	sizeOld, sizeNow := x.sum.Bytes.State(), y.sum.Bytes.State()
+	if sizeOld == sizeNow {
+		because("the same size")
+	}
+	if x.op.Parallelism == y.op.Parallelism {
+		because("the same parallelism")
+	}
+	// Without names or types to tell them apart, sizes have to be close.
+	close := telling > 0 || len(x.keyed) > 0 && typesKnown && typesFit || min(sizeOld, sizeNow) > 0 && max(sizeOld, sizeNow)*4 <= min(sizeOld, sizeNow)*5
+	switch {
+	case nameChanged(x.op, y.op): // the names decide, unless what the user named is the same
+		if typesKnown && typesFit && telling > 0 && maps.Equal(old, now) {
+			return fitPartly, reasons, nil
+		}
+	case sameName:
+		if typesFit && (common > 0 || len(now) == 0) {
+			return fitWell, reasons, nil
+		}
+		return fitPartly, reasons, nil
+	case typesKnown && !typesFit:
+	case maps.Equal(old, now) && close:
+		return fitWell, reasons, nil
+	case maps.Equal(old, now), tellingCommon > 0 && (tellingCommon == tellingNow || tellingCommon == telling):
+		return fitPartly, reasons, nil
+	}
+	return fitNot, nil, nil
+}
+
+// sameTypes reports whether the types of the states that both operators have are
+// the same, and whether any is known.
+func sameTypes(x, y *renameOperator) (known, same bool) {
+	same = true
+	if x.key != nil && y.key != nil {
+		known, same = true, types.Compare(x.key, y.key).Fit == types.Fits
+	}
+	for name, a := range x.types {
+		b := y.types[name]
+		if b == nil {
+			continue
+		}
+		for _, k := range a.Serializers {
+			if other := b.Serializer(k.Key); k.Snapshot != nil && other != nil {
+				known = true
+				same = same && types.Compare(k.Snapshot, other).Fit == types.Fits
+			}
+		}
+		same = same && a.Kind() == b.Kind()
+	}
+	return known, same
+}
+
+// otherStates reports whether an operator that kept its id has none of the
+// states that it had, or none of those whose names tell it from others.
+func otherStates(ctx context.Context, x, y *renameOperator) (bool, error) {
+	if x.op == nil || y.op == nil {
+		return false, nil
+	}
+	if x.op.HasKeyed() && y.op.HasKeyed() {
+		for _, r := range []*renameOperator{x, y} {
+			if err := r.describe(ctx); err != nil {
+				return false, err
+			}
+		}
+	}
+	named := x.keyed != nil && y.keyed != nil
+	old, telling := x.states(named)
+	now, tellingNow := y.states(named)
+	if len(old) == 0 || len(now) == 0 {
+		return false, nil
+	}
+	for s := range old {
+		if now[s] && (!generic(s.name) || telling == 0 || tellingNow == 0) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// findRenames compares the operators that only one side has, and those that kept
+// their id and have another stored name or other states: ids that a planner
+// generates shift, and uids are exchanged. Operators that kept their id and
+// their name are candidates too, but alone they are none.
+func findRenames(ctx context.Context, gone, come []*renameOperator, kept [][2]*renameOperator) (*Renames, error) {
+	r := &Renames{}
+	var stayed [][2]*renameOperator
+	partner := map[*renameOperator]*renameOperator{}
+	for _, k := range kept {
+		changed := k[1].op != nil && nameChanged(k[0].op, k[1].op)
+		if changed {
+			r.Names = append(r.Names, NameChange{k[0].op, k[1].op})
+		} else if other, err := otherStates(ctx, k[0], k[1]); err != nil {
+			return nil, err
+		} else if changed = other; !other {
+			stayed = append(stayed, k)
+			continue
+		}
+		gone, come = append(gone, k[0]), append(come, k[1])
+		partner[k[0]] = k[1]
+	}
+	if len(gone) == 0 || len(come) == 0 {
+		return r, nil
+	}
+	if (len(gone)+len(stayed))*(len(come)+len(stayed)) > maxRenamePairs {
+		r.Skipped = true
+		return r, nil
+	}
+	type source struct {
+		*renameOperator
+		fit     int
+		reasons []string
+		kept    bool
+	}
+	fits := map[*renameOperator][]source{} // by operator that came
+	well := map[*renameOperator]int{}      // how many newer operators fit an older one well
+	pair := func(x, y *renameOperator, kept bool) error {
+		fit, reasons, err := renameFit(ctx, x, y)
+		if err != nil || fit == fitNot {
+			return err
+		}
+		if fit == fitWell {
+			well[x]++
+		}
+		fits[y] = append(fits[y], source{x, fit, reasons, kept})
+		return nil
+	}
+	for _, y := range come {
+		for _, x := range gone {
+			if partner[x] == y {
+				continue
+			}
+			if err := pair(x, y, partner[x] != nil); err != nil {
+				return nil, err
+			}
+		}
+		for _, k := range stayed {
+			if y.op == nil {
+				continue // nothing is known of it that would fit
+			}
+			if err := pair(k[0], y, true); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, x := range gone {
+		for _, k := range stayed {
+			if k[1].op == nil {
+				continue
+			}
+			if fit, _, err := renameFit(ctx, x, k[1]); err != nil {
+				return nil, err
+			} else if fit == fitWell {
+				well[x]++
+			}
+		}
+	}
+	for _, y := range come {
+		all := fits[y]
+		if !slices.ContainsFunc(all, func(s source) bool { return !s.kept || partner[s.renameOperator] != nil }) {
+			continue // only operators that kept everything are like it
+		}
+		slices.SortStableFunc(all, func(a, b source) int {
+			// What the job does not have any more comes first.
+			kept := func(s source) int {
+				if s.kept {
+					return 1
+				}
+				return 0
+			}
+			return cmp.Or(cmp.Compare(b.fit, a.fit), cmp.Compare(kept(a), kept(b)))
+		})
+		n := Rename{ID: y.id, UID: y.uid, Operator: y.op}
+		best := 0
+		for _, s := range all {
+			if s.fit == fitWell {
+				best++
+			}
+			n.From = append(n.From, RenameSource{s.op, s.reasons, s.kept})
+		}
+		if best == 1 && well[all[0].renameOperator] == 1 && (!all[0].kept || partner[all[0].renameOperator] != nil) {
+			n.From = n.From[:1]
+			r.Likely = append(r.Likely, n)
+			continue
+		}
+		r.Open = append(r.Open, n)
+	}
+	r.settle(gone, stayed)
+	return r, nil
+}
+
+// settle moves a rename to those left open whose id another operator of the older
+// snapshot has and keeps.
+func (r *Renames) settle(gone []*renameOperator, stayed [][2]*renameOperator) {
+	holder := map[format.OperatorID]*format.Operator{}
+	for _, x := range gone {
+		holder[x.id] = x.op
+	}
+	for _, k := range stayed {
+		holder[k[0].id] = k[0].op
+	}
+	for again := true; again; {
+		again = false
+		moves := map[*format.Operator]bool{}
+		for _, n := range r.Likely {
+			moves[n.From[0].Operator] = true
+		}
+		for i, n := range r.Likely {
+			if in := holder[n.ID]; in != nil && !moves[in] {
+				n.From[0].Reasons = append(n.From[0].Reasons, fmt.Sprintf("but the snapshot has that id for %q, which would have to be dropped or renamed first", nameOf(in)))
+				r.Open = append(r.Open, n)
+				r.Likely = slices.Delete(r.Likely, i, i+1)
+				again = true
+				break
+			}
+		}
+	}
+}
+
+// nameOf is the stored name of an operator, or its label.
+func nameOf(op *format.Operator) string { return cmp.Or(op.Name.String(), op.Label()) }
