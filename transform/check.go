@@ -107,6 +107,7 @@ func Check(ctx context.Context, in Input, o CheckOptions) (*CheckReport, error) 
 		return nil, err
 	}
 	c.release(ctx)
+	c.vertices()
 	for _, op := range c.report.Restored {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -258,6 +259,9 @@ func (c *checker) operator(ctx context.Context, op *format.Operator) error {
 			Advice:  "restore at the same parallelism, or from a savepoint"})
 	}
 	if err := c.states(ctx, op, p); err != nil {
+		return err
+	}
+	if err := c.idle(ctx, op, p); err != nil {
 		return err
 	}
 	if p <= op.MaxParallelism && p > 0 {
