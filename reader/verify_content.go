@@ -218,14 +218,10 @@ func (r *handleReport) operator(h *format.OperatorHandle) error {
 		var states []types.StateSchema
 		var ended error
 		report := func(e error) { ended = errors.Join(ended, r.add(e)) }
-		err = src.operators.Check(r.ctx, src, h, report)
-		if err == nil {
-			err = ended
+		if states, err = src.operators.Check(r.ctx, src, h, report); ended != nil {
+			return ended
 		}
-		if h.Codec == format.CodecFlink {
-			states, _ = src.operators.Schema(r.ctx, src, h)
-			r.classes(nil, states, err)
-		}
+		r.classes(nil, states, err)
 	case format.CodecNative:
 		r.own = true
 		_, err = native.Codec{}.Describe(r.ctx, src, h)

@@ -62,11 +62,15 @@ func (c *Codec) Schema(ctx context.Context, src format.Source, h *format.Operato
 	if err != nil || e == nil {
 		return nil, err
 	}
+	return e.schemas(), e.err
+}
+
+func (e *walked) schemas() []types.StateSchema {
 	schemas := make([]types.StateSchema, len(e.states))
 	for i, s := range e.states {
 		schemas[i] = types.StateSchema{Name: s.name, Mode: s.mode, Serializers: s.serializers}
 	}
-	return schemas, e.err
+	return schemas
 }
 
 // Compressed is whether the elements are snappy-framed in the stream.
