@@ -194,16 +194,11 @@ func (v *verifier) operator(op *format.Operator) error {
 	if op.Parallelism < 1 || op.MaxParallelism < 1 || op.MaxParallelism > format.MaxKeyGroups || op.Parallelism > op.MaxParallelism {
 		v.report(Fault, "parallelism", place, "", "parallelism %d of at most %d", op.Parallelism, op.MaxParallelism)
 	}
-	seen := map[int32]bool{}
 	for _, sub := range op.Subtasks {
 		at := fmt.Sprintf("%s/subtask %d", place, sub.Index)
-		switch {
-		case sub.Index < 0 || sub.Index >= op.Parallelism:
+		if sub.Index < 0 || sub.Index >= op.Parallelism {
 			v.report(Fault, "subtask", at, "", "the operator has parallelism %d", op.Parallelism)
-		case seen[sub.Index]:
-			v.report(Fault, "subtask", at, "", "subtask %d comes twice", sub.Index)
 		}
-		seen[sub.Index] = true
 		if err := v.offsets(at+"/"+format.SlotManaged.String(), sub.Managed); err != nil {
 			return err
 		}
@@ -229,14 +224,8 @@ func (v *verifier) offsets(place string, h *format.OperatorHandle) error {
 	if h.Data != nil {
 		size = h.Data.Size()
 	}
-	names := map[format.Text]bool{}
 	for _, st := range h.States {
 		at := fmt.Sprintf("%s/state %q", place, st.Name)
-		if names[st.Name] {
-			v.report(Fault, "state-twice", at, "", "two states of this name in one handle")
-			v.bad[h] = true
-		}
-		names[st.Name] = true
 		if n := st.Offsets.Len(); st.Mode == format.ModeBroadcast && n != 1 {
 			v.report(Warning, "broadcast", at, "", "%d offsets, a broadcast state has one", n)
 		}

@@ -209,3 +209,24 @@ func TestVerifyBudget(t *testing.T) {
 		t.Errorf("%d bytes read for a handle", n)
 	}
 }
+
+// TestVerifyNativeContent: state of a Go program that is none.
+func TestVerifyNativeContent(t *testing.T) {
+	sp := model(nil)
+	sp.Operators[0].Subtasks[0].ManagedKeyed = &format.KeyGroups{
+		Codec: format.CodecNative, Range: format.KeyGroupRange{Count: 128}, Offsets: make(format.OffsetSlice, 128), Data: inline("\xc1 is no msgpack"),
+	}
+	dir := write(t, map[string]string{"x.spt": string(pack(t, sp))})
+	snap := open(t, dir+"/x.spt", options())
+	var found []reader.Finding
+	report := func(f reader.Finding) { found = append(found, f) }
+	if _, err := snap.Verify(ctx, reader.VerifyOptions{}, report); err != nil {
+		t.Fatal(err)
+	}
+	if err := snap.Examine(ctx, snap.Operators, reader.VerifyOptions{}, report); err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 2 || found[0].Code != "native-state" || found[1].Code != "native-state" || found[0].Severity != reader.Fault {
+		t.Errorf("%+v", found)
+	}
+}

@@ -38,7 +38,7 @@ func (v *verifier) packed(p format.Place, st format.Stream) {
 		return
 	}
 	if f, ok := c.As.(*format.File); ok && f.Length >= 0 && !format.LengthFits(f.Length, c.Length, p.Changelog) {
-		v.report(Fault, "length", p.String(), f.Path.String(), "%d bytes are recorded, the file has %d of it", f.Length, c.Length)
+		v.report(Fault, "file-length", p.String(), f.Path.String(), "%d bytes are recorded, the file has %d of it", f.Length, c.Length)
 	}
 }
 
