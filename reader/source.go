@@ -38,6 +38,7 @@ type source struct {
 	maps      format.Mappings // longest first
 	follow    []string        // see Options
 	areas     *areas          // that are read
+	away      *OutsideError   // where _metadata leads, if that is outside
 	file      *spt.File       // for an .spt
 	operators opstate.Codec
 	ropes     ropes
@@ -89,6 +90,9 @@ func newSource(f *found, o Options, file *spt.File) *source {
 func (s *source) ReadAt(ctx context.Context, st format.Stream, p []byte, off int64) (int, error) {
 	switch st := st.(type) {
 	case *format.Inline:
+		if s.away != nil {
+			return 0, s.away
+		}
 		return s.inline(st, p, off)
 	case *format.File:
 		return s.readFile(ctx, st, p, off)

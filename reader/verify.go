@@ -72,6 +72,9 @@ func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Find
 	if !metadata.KnownProperties(s.Savepoint) {
 		v.report(Note, "properties", "", "", "the properties object is in a shape that no release of Flink writes; it is kept as it is")
 	}
+	if err := s.Outside(); err != nil {
+		v.report(Warning, "outside", "", MetadataName, "%v", err)
+	}
 	for _, op := range s.Operators {
 		if err := v.operator(op); err != nil {
 			return v.result, err

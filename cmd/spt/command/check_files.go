@@ -13,7 +13,6 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/transform"
-	"github.com/savepoint-tools/spt/writer"
 )
 
 // fileFinding gathers the files of one folder with which the same is wrong.
@@ -140,7 +139,7 @@ func (c *fileChecker) outside(f reader.FileState, out *reader.OutsideError) {
 	if f.Relative {
 		where = "next to _metadata"
 	}
-	c.add(f, dir, name, transform.SeverityNote, "file-outside", where, "that is outside the snapshot and its checkpoint directory, so their content was not checked", c.env.hide(writer.FollowAdvice(followOf(out))))
+	c.add(f, dir, name, transform.SeverityNote, "file-outside", where, "that is outside the snapshot and its checkpoint directory, so their content was not checked", c.env.hide(out.Hint()))
 }
 
 // add counts a file for a finding.

@@ -135,20 +135,7 @@ func hintOf(err error) string {
 	if errors.As(err, &h) && h.Hint() != "" {
 		return h.Hint()
 	}
-	var out *reader.OutsideError
-	if errors.As(err, &out) {
-		return writer.FollowAdvice(followOf(out))
-	}
 	return reader.Hint(err)
-}
-
-// followOf is what must be followed so that a reference outside the snapshot is
-// read, none where nothing helps.
-func followOf(e *reader.OutsideError) []string {
-	if e.Follow == "" {
-		return nil
-	}
-	return []string{e.Follow}
 }
 
 // brokenPipe is whether whoever read the answer has gone: that is their right.

@@ -12,7 +12,6 @@ import (
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/writer"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -364,7 +363,7 @@ func (r *InspectResult) warnFiles(env *Env) {
 		r.Warnings = append(r.Warnings, InspectWarning{
 			Code:    "outside_files",
 			Message: fmt.Sprintf("%s outside the snapshot and its checkpoint directory, such as %s: commands that read state refuse them", ui.Plural(int64(n), "file"), ui.Quote(r.OutsideFiles[0].Path)),
-			more:    env.hide(writer.FollowAdvice(follow)),
+			more:    env.hide(reader.FollowAdvice(follow...)),
 		})
 	}
 }
