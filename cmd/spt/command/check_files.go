@@ -40,6 +40,10 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, ops []*for
 		return nil, err
 	}
 	c := fileChecker{env: env, snap: snap, found: map[[3]string]*fileFinding{}, users: map[string]*format.Operator{}, folder: route.Clean(folder), at: route.Clean(at), owners: map[string]string{}}
+	var away *reader.OutsideError
+	if errors.As(snap.Outside(), &away) {
+		c.outside(reader.FileState{File: summary.File{Path: reader.MetadataName, Relative: true}}, away)
+	}
 	_ = part.EachStream(func(p format.Place, st format.Stream) error {
 		path, _, ok := format.Reference(st)
 		if !ok {

@@ -293,6 +293,14 @@ func newInspectResult(env *Env, location string, snap *reader.Snapshot, sum *sum
 	for _, op := range sum.Operators {
 		r.Operators = append(r.Operators, inspectOperator(env, op))
 	}
+	var away *reader.OutsideError
+	if errors.As(snap.Outside(), &away) {
+		r.Warnings = append(r.Warnings, InspectWarning{
+			Code:    "outside_description",
+			Message: env.hide(fmt.Sprintf("_metadata is a link that leads to %s, outside the snapshot: commands that read state refuse it", ui.Quote(away.Leads))),
+			more:    env.hide(away.Hint()),
+		})
+	}
 	r.warn(env, sum)
 	return r
 }

@@ -402,10 +402,13 @@ func TestOutsideIsNotRead(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if code, stdout, stderr := runAll(t, []string{"check", in}); !strings.Contains(stdout, "outside") || strings.Contains(stdout+stderr, "partition-") {
+				t.Errorf("check: exit %d\n%s%s", code, stdout, stderr)
+			}
 			// What reads no state is not stopped, and names what is outside.
 			for _, args := range [][]string{{"inspect", in}, {"ls", o.base, "-o", "json"}} {
 				code, stdout, stderr := runAll(t, args)
-				if code != exitOK || !strings.Contains(stdout, "outside") && kind.named != "/_metadata" || strings.Contains(stdout, "partition-") {
+				if code != exitOK || !strings.Contains(stdout, "outside") && (!kind.inline || args[0] != "ls") || strings.Contains(stdout, "partition-") {
 					t.Errorf("%q: exit %d\n%s%s", args, code, stdout, stderr)
 				}
 			}
@@ -473,6 +476,23 @@ func TestKeyedStateOutsideIsNotRead(t *testing.T) {
 				t.Errorf("inspect: exit %d\n%s%s", code, stdout, stderr)
 			}
 		})
+	}
+}
+
+// Files of a stranger, made by another program: 250 bytes of which convert once
+// made a copy of /etc/passwd.
+func TestBareReferencesOfAStranger(t *testing.T) {
+	for _, name := range []string{"bare-ref-etc.spt", "bare-ref-rel.spt"} {
+		in, out := "../../../testdata/reported/hostile/"+name, realTemp(t)+"/out"
+		for _, args := range [][]string{{"convert", in, out + ".spt"}, {"convert", in, out}, {"convert", in, out, "--files", "link"}} {
+			code, stdout, stderr := runAll(t, args)
+			if code != exitInput || !strings.Contains(stderr, "etc/passwd") || strings.Contains(stdout+stderr, "root:") {
+				t.Errorf("%q: exit %d\n%s%s", args, code, stdout, stderr)
+			}
+			if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) > 0 {
+				t.Errorf("%q left %v, %v", args, left, err)
+			}
+		}
 	}
 }
 
