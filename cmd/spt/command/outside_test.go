@@ -255,7 +255,7 @@ var outsiders = []outsider{
 		put(t, o.chk()+"/note", "")
 		symlink(t, o.base+"/out/description", o.chk()+"/_metadata")
 		return o.chk()
-	}, named: "/_metadata", inline: true},
+	}, named: "_metadata", inline: true},
 	{name: "spt, absolute", make: func(t *testing.T, o *outside) string {
 		o.hide(t, "out/s0", "out/s1")
 		in := o.refer(t, o.base+"/sp", func(i int, n int64) format.Stream { return absolutely(fmt.Sprintf("file:%s/out/s%d", o.base, i), n) })
@@ -425,7 +425,9 @@ var keyedOutside = []struct {
 }{
 	{"incremental", outsideJob + "/shared", func(*testing.T) string { return "../../../testdata/savepoints/sp-003" }, outsideJob + "/chk-3"},
 	{"merged files", "000000000000000000000000005b7076/taskowned", func(*testing.T) string { return "../../../testdata/savepoints/sp-004" }, "000000000000000000000000005b7076/chk-1"},
-	{"changelog", "dstl", func(t *testing.T) string { return filepath.Dir(filepath.Dir(testenv.Known(t, "2.3-keyed-heap-changelog"))) }, "000000000000000000000000005b7078/chk-1"},
+	{"changelog", "dstl", func(t *testing.T) string {
+		return filepath.Dir(filepath.Dir(testenv.Known(t, "2.3-keyed-heap-changelog")))
+	}, "000000000000000000000000005b7078/chk-1"},
 }
 
 // Keyed state, of which most commands copy files and open none.
