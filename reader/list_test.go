@@ -361,3 +361,13 @@ func TestListCountsWhatIsNotRead(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// What is larger than the limits may be sound.
+func TestListOfWhatIsTooLarge(t *testing.T) {
+	dir := write(t, map[string]string{"a/_metadata": string(encode(t, model(list(inline("x"), 0), list(inline("y"), 0))))})
+	o := options()
+	o.Limits.Subtasks = 1
+	if all := ls(t, dir, reader.ListOptions{Options: o}); len(all) != 1 || all[0].State != reader.Unreadable || !strings.Contains(all[0].Problem, "limit") {
+		t.Errorf("%+v", all)
+	}
+}
