@@ -55,8 +55,8 @@ func (p spot) parent() (spot, bool) {
 	return spot{p.space, dir}, true
 }
 
-// spotOf returns where an object is. ok is false where that cannot be told from
-// its name: then it is not below anything.
+// spotOf returns where an object is. ok is false if its name does not determine
+// that: then it is not below anything.
 func spotOf(ctx context.Context, store storage.Storage, name, uri string) (at spot, ok bool, err error) {
 	c, canonical := store.(storage.Canonicalizer)
 	if !canonical {
@@ -201,9 +201,9 @@ func (a *areas) find(ctx context.Context, s *source) error {
 		}
 		switch {
 		case checkpointNumber(route.Base(dir)) < 0 && checkpointNumber(route.Base(home.path)) < 0:
-		case above && isJobID(route.Base(job.path)):
+		case above && root.path != "/" && isJobID(route.Base(job.path)):
 			add(root)
-		default: // Flink was told to make no folder for the job, or it was renamed
+		case job.path != "/": // the job has no folder of its own, or it was renamed; or the root is that of the file system, which is everything
 			add(job)
 		}
 	}
@@ -233,9 +233,9 @@ func (in *area) stat(ctx context.Context, c storage.Confiner, at spot, name stri
 	return info, err
 }
 
-// look finds an object that a reference names, if it may be read. Of what may
-// not be read, it is at most asked whether it exists, and only in the local file
-// system: that it is missing is worth knowing, and there it tells nobody.
+// look finds an object that a reference names, if it may be read. If not, it only
+// checks whether the object exists, and only in the local file system: "missing" is
+// worth knowing, and a lookup there informs nobody else.
 func (s *source) look(ctx context.Context, ref string, store storage.Storage, name, uri string) (Found, error) {
 	at, ok, err := spotOf(ctx, store, name, uri)
 	if err != nil {
@@ -280,7 +280,7 @@ func (s *source) look(ctx context.Context, ref string, store storage.Storage, na
 }
 
 // linkedAway returns where the _metadata of a folder leads if that is outside: the
-// user named the folder, and whoever made the folder chose the link. A file that
+// user named the folder, and the author of the folder chose the link. A file that
 // the user names is read wherever it is.
 func (s *source) linkedAway(ctx context.Context, name string, info storage.Info) (*OutsideError, error) {
 	c, ok := s.store.(storage.Confiner)

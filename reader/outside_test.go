@@ -11,6 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
+	"github.com/savepoint-tools/spt/storage/mem"
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
@@ -120,6 +121,28 @@ func TestMappingAllowsWhereItLeads(t *testing.T) {
 	}
 }
 
+// rooted is a file system in memory.
+type rooted struct{ *mem.Store }
+
+func (rooted) Canonical(_ context.Context, name string) (string, error) { return name, nil }
+
+// A checkpoint at the top of the file system does not make all of it its own.
+func TestTheFileSystemIsNoCheckpointRoot(t *testing.T) {
+	for sp, want := range map[string]map[string]reader.FileStatus{
+		"/" + jobID + "/chk-3":   {"/etc/passwd": reader.FileRefused, "/" + jobID + "/shared/x": reader.FileFound, "/" + jobID + "/x": reader.FileFound, "/dstl/x": reader.FileFound},
+		"/chk-3":                 {"/etc/passwd": reader.FileRefused, "/shared/x": reader.FileFound, "/chk-3/x": reader.FileFound, "/chk-2/x": reader.FileFound, "/x": reader.FileRefused},
+		"/sp":                    {"/etc/passwd": reader.FileRefused, "/sp/x": reader.FileFound, "/x": reader.FileRefused},
+		"/d/" + jobID + "/chk-3": {"/etc/passwd": reader.FileRefused, "/d/x": reader.FileFound, "/x": reader.FileRefused},
+	} {
+		for file, status := range want {
+			store := rooted{inMemory(t, map[string]string{sp + "/_metadata": referring(t, absolute("file:"+file, 5)), file: "state"})}
+			if _, _, err := locate(t, sp, reader.Options{Stores: route.New(store)}); reader.StatusOf(err) != status {
+				t.Errorf("%s of %s: %v", file, sp, err)
+			}
+		}
+	}
+}
+
 // In a store of URIs, whose names are compared as they are written.
 func TestWhatIsReadInAnObjectStore(t *testing.T) {
 	for _, tt := range []struct {
@@ -160,8 +183,8 @@ func TestWhatIsReadInAnObjectStore(t *testing.T) {
 		if got := reader.StatusOf(err); got != tt.want {
 			t.Errorf("%s, following %q: %s, %v", tt.ref, tt.follow, got, err)
 		}
-		// Whoever wrote the reference chose the object: asking for it with the
-		// credentials of the user would tell them.
+		// The author of the reference chose the object: a request for it with the
+		// credentials of the user would inform them.
 		if tt.want != reader.FileFound && asked > 1 { // a copy in the snapshot is looked for
 			t.Errorf("%s: %d requests", tt.ref, asked)
 		}
@@ -248,8 +271,8 @@ func TestSwappedBeforeItIsRead(t *testing.T) {
 	}
 }
 
-// The user named the folder, and whoever made the folder the link: no state of
-// where it leads is read. A file that the user names is.
+// The user named the folder, and the author of the folder the link: no state in
+// its target is read. A file that the user names is.
 func TestLinkedMetadata(t *testing.T) {
 	dir := write(t, map[string]string{"out/m": string(encode(t, model(list(inline("keep!"), 0)))), "sp/": ""})
 	if err := os.Symlink("../out/m", dir+"/sp/_metadata"); err != nil {
