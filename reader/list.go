@@ -49,7 +49,7 @@ const (
 	Incomplete EntryState = "incomplete" // files are missing, or there is no _metadata yet
 	Unchecked  EntryState = "unchecked"  // what could be looked at is complete, some files could not
 	Damaged    EntryState = "damaged"    // the description is broken
-	Unreadable EntryState = "unreadable" // it may be whole: no permission, no answer of the disk or store, a version that is not known
+	Unreadable EntryState = "unreadable" // it may be whole: no permission, no answer of the disk or store, a version that is not known, more than the limits allow
 	Leftover   EntryState = "leftover"   // of an interrupted writer; safe to delete
 )
 
@@ -371,7 +371,7 @@ func (e *Entry) fail(err error) {
 	}
 	var of *storage.Error
 	broken := errors.Is(err, format.ErrCorrupt) || errors.Is(err, format.ErrChanged)
-	if !broken && (errors.As(err, &of) || errors.Is(err, format.ErrUnsupported)) {
+	if !broken && (errors.As(err, &of) || errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrLimit)) {
 		e.State = Unreadable
 	}
 }

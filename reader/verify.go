@@ -74,6 +74,9 @@ func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Find
 	if !metadata.KnownProperties(s.Savepoint) {
 		v.report(Note, "properties", "", "", "the properties object is in a shape that no release of Flink writes; it is kept as it is")
 	}
+	if err := s.Outside(); err != nil {
+		v.report(Warning, "file-outside", "", MetadataName, "%v", err)
+	}
 	if err := v.operators(s.Operators); err != nil {
 		return v.result, err
 	}

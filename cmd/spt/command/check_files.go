@@ -15,7 +15,6 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/transform"
-	"github.com/savepoint-tools/spt/writer"
 )
 
 // fileFinding gathers the files of one folder with which the same is wrong.
@@ -96,6 +95,10 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location s
 		return nil, 0, err
 	}
 	c := fileChecker{env: env, snap: snap, found: map[[3]string]*fileFinding{}, users: map[string]*format.Operator{}, folder: route.Clean(folder), at: route.Clean(at), owners: map[string]string{}}
+	var away *reader.OutsideError
+	if errors.As(snap.Outside(), &away) {
+		c.outside(reader.FileState{File: summary.File{Path: reader.MetadataName, Relative: true}}, away)
+	}
 	_ = part.EachStream(func(p format.Place, st format.Stream) error {
 		path, _, ok := format.Reference(st)
 		if !ok {
@@ -205,7 +208,7 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[
 // outside says that the content of a file was not looked at.
 func (c *fileChecker) outside(f reader.FileState, out *reader.OutsideError) {
 	dir, _ := splitName(f.Path)
-	c.add(f, transform.SeverityNote, "file-outside", folderText(c.env, dir), "that is outside the snapshot and its checkpoint directory, so their content was not checked", c.env.hide(writer.FollowAdvice(followOf(out))))
+	c.add(f, transform.SeverityNote, "file-outside", folderText(c.env, dir), "that is outside the snapshot and its checkpoint directory, so their content was not checked", c.env.hide(out.Hint()))
 }
 
 // add counts a file for a finding.

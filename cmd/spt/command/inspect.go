@@ -12,7 +12,6 @@ import (
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/writer"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -294,6 +293,14 @@ func newInspectResult(env *Env, location string, snap *reader.Snapshot, sum *sum
 	for _, op := range sum.Operators {
 		r.Operators = append(r.Operators, inspectOperator(env, op))
 	}
+	var away *reader.OutsideError
+	if errors.As(snap.Outside(), &away) {
+		r.Warnings = append(r.Warnings, InspectWarning{
+			Code:    "outside_description",
+			Message: env.hide(fmt.Sprintf("_metadata is a link that leads to %s, outside the snapshot: commands that read state refuse it", ui.Quote(away.Leads))),
+			more:    env.hide(away.Hint()),
+		})
+	}
 	r.warn(env, sum)
 	return r
 }
@@ -364,7 +371,7 @@ func (r *InspectResult) warnFiles(env *Env) {
 		r.Warnings = append(r.Warnings, InspectWarning{
 			Code:    "outside_files",
 			Message: fmt.Sprintf("%s outside the snapshot and its checkpoint directory, such as %s: commands that read state refuse them", ui.Plural(int64(n), "file"), ui.Quote(r.OutsideFiles[0].Path)),
-			more:    env.hide(writer.FollowAdvice(follow)),
+			more:    env.hide(reader.FollowAdvice(follow...)),
 		})
 	}
 }

@@ -70,8 +70,8 @@ folder given that cannot be listed does not hide the others. Links to folders
 are followed; each snapshot is listed once, however many links lead to it.
 
 It opens each description and looks whether its files are there. It reads no
-state. A snapshot is "unchecked" if nobody could look for some of its files, such
-as files in a store that is not supported here.`,
+state. A snapshot is "unchecked" if nobody could look for some of its files,
+such as files in a store that is not supported here.`,
 		Example: `  spt ls /data/flink/orders
   spt ls --only complete -o csv /data/flink`,
 		Args: between(1, -1, "at least one folder"),

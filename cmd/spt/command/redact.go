@@ -41,7 +41,7 @@ var (
 	// quoted is what errors and findings quote: names of all kinds.
 	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	// follows is where a reference leads, and the advice to follow it.
-	follows = regexp.MustCompile(`(--follow |\bleads to )([^\s")][^\s)]*)`)
+	follows = regexp.MustCompile(`(--follow |\bleads to )([^\s")][^\s),]*)`)
 	// class is the name of a Java class, with its package.
 	class = regexp.MustCompile(`\b[a-z_]\w*(?:\.[a-z_]\w*)*\.[A-Z][\w$]*`)
 	// id is one of an operator, or its beginning, which is no name.

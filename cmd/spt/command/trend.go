@@ -180,7 +180,11 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 func (r *TrendResult) leaveOut(env *Env, path string, err error) {
 	r.LeftOut = append(r.LeftOut, path)
 	r.damaged = r.damaged || errors.Is(err, format.ErrCorrupt) || errors.Is(err, format.ErrLimit)
-	r.Why = append(r.Why, ui.Quote(path)+": "+env.hide(err.Error()))
+	why := env.hide(err.Error())
+	if !strings.HasPrefix(why, path) { // most errors name it
+		why = ui.Quote(path) + ": " + why
+	}
+	r.Why = append(r.Why, why)
 }
 
 // reasons is why snapshots were left out, one a line.
