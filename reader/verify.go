@@ -57,7 +57,10 @@ type VerifyOptions struct {
 	// DescriptionOnly leaves out what the streams say of themselves: no stream
 	// is read to see what is in it.
 	DescriptionOnly bool
-	Progress        func(n int64) // bytes read; may be nil
+	// ReadErrors makes it an error that a stream of state cannot be read, instead
+	// of a finding.
+	ReadErrors bool
+	Progress   func(n int64) // bytes read; may be nil
 }
 
 // Verify checks everything that the description of a snapshot promises, what the

@@ -154,6 +154,8 @@ func (r *handleReport) add(err error) error {
 		return err
 	case format.NoFile(err), errors.As(err, &class):
 		return nil // findings of their own: the file, the class
+	case r.failed(err) && r.v.o.ReadErrors:
+		return err
 	case r.failed(err):
 		if r.v.files != nil { // the files are read for themselves
 			return nil

@@ -315,9 +315,8 @@ func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, 
 // told to: then it returns the errors. Files are the business of the plan.
 func (o *writeOptions) examine(ctx context.Context, env *Env, snap *reader.Snapshot, in string) ([]FindingRow, error) {
 	var rows []FindingRow
-	err := snap.Examine(ctx, snap.Operators, reader.VerifyOptions{DescriptionOnly: o.bare}, func(f finding.Finding) {
-		// What cannot be read ends the writing anyway, with more to say.
-		if f.Severity == finding.Error && f.Code != "read" && f.Code != "checksum" {
+	err := snap.Examine(ctx, snap.Operators, reader.VerifyOptions{DescriptionOnly: o.bare, ReadErrors: true}, func(f finding.Finding) {
+		if f.Severity == finding.Error {
 			rows = append(rows, env.findingRow(f))
 		}
 	})
