@@ -102,7 +102,7 @@ func (h hostile) allowed(what string, err error) {
 	if strings.Contains(err.Error(), "internal error") {
 		h.t.Fatalf("%s: %v", what, err)
 	}
-	for _, kind := range []error{format.ErrCorrupt, format.ErrUnsupported, format.ErrLimit, format.ErrMissing, storage.ErrNotExist} {
+	for _, kind := range []error{format.ErrCorrupt, format.ErrUnsupported, format.ErrLimit, format.ErrMissing, format.ErrOutside, format.ErrNotChecked, storage.ErrNotExist} {
 		if errors.Is(err, kind) {
 			return
 		}
