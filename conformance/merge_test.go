@@ -21,8 +21,13 @@ func spt(t *testing.T, args ...string) {
 	var stdout, stderr bytes.Buffer
 	code := command.Main(context.Background(), args, &command.Env{
 		Stdout: &stdout, Stderr: &stderr,
-		Getenv: func(string) string { return "" }, Now: time.Now,
-		Stores: stores,
+		Getenv: func(name string) string {
+			if name == "SPT_FOLLOW" {
+				return "/" // changelogs and what refers to the original
+			}
+			return ""
+		},
+		Now: time.Now, Stores: stores,
 	})
 	if code != 0 {
 		t.Fatalf("spt %s: exit code %d\n%s%s", strings.Join(args, " "), code, &stdout, &stderr)

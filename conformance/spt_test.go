@@ -25,7 +25,7 @@ func opened(t *testing.T, s Snapshot) *reader.Snapshot {
 
 func openedAt(t *testing.T, path string, mapping ...reader.Mapping) *reader.Snapshot {
 	t.Helper()
-	snap, err := reader.Open(context.Background(), path, &reader.Options{Stores: stores, Map: mapping})
+	snap, err := reader.Open(context.Background(), path, &reader.Options{Stores: stores, Map: mapping, Follow: []string{"/"}}) // also what refers to the original
 	if err != nil {
 		t.Fatal(err)
 	}

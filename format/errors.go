@@ -58,7 +58,7 @@ func (l Limit) Error() string { return "limit exceeded: " + string(l) }
 // Unwrap is ErrLimit.
 func (l Limit) Unwrap() error { return ErrLimit }
 
-// NoFile reports whether an error says that a reference gives no bytes here: its
+// NoFile reports whether an error says that the bytes of a reference cannot be read here: its
 // file is missing, is not read because of where it is, or was not looked for.
 func NoFile(err error) bool {
 	return errors.Is(err, ErrMissing) || errors.Is(err, ErrOutside) || errors.Is(err, ErrNotChecked)

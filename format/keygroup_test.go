@@ -30,6 +30,25 @@ func TestKeyGroupOfHash(t *testing.T) {
 	}
 }
 
+// TestKeyGroupOfSmallestMurmur: of the one number that has no positive
+// counterpart Flink makes 0 (MathUtils.murmurHash). The hash codes were found by
+// inverting the murmur hash, whose steps are all bijections.
+func TestKeyGroupOfSmallestMurmur(t *testing.T) {
+	for hash, n := range map[int32]int32{
+		-2089875627: 0,             // murmur 80000000
+		1814469223:  math.MaxInt32, // 80000001
+		994512208:   math.MaxInt32, // 7fffffff
+		2009592756:  1,             // ffffffff
+		-1035494534: 0,             // 00000000
+	} {
+		for _, m := range []int32{1, 100, 127, 128, 32767, 32768} {
+			if got := format.KeyGroupOfHash(hash, m); got != n%m {
+				t.Errorf("hash %d, max %d: %d, want %d", hash, m, got, n%m)
+			}
+		}
+	}
+}
+
 func TestKeyGroupsOf(t *testing.T) {
 	for _, x := range []struct {
 		p, max int32

@@ -2,6 +2,7 @@ package reader
 
 import (
 	"context"
+	"errors"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/storage"
@@ -15,6 +16,9 @@ import (
 // one that was found elsewhere than b says. A missing file that b names relative
 // to itself is an error, for it has no name in a.
 func Combine(ctx context.Context, a, b *Snapshot) (*Snapshot, *format.Savepoint, error) {
+	if err := errors.Join(a.Outside(), b.Outside()); err != nil {
+		return nil, nil, err
+	}
 	src := a.src.clone()
 	m := combiner{ctx: ctx, b: b, src: src, ropes: map[*format.Chunks]*format.Concat{}, files: map[format.StreamKey]string{}, mine: map[reference]bool{}}
 	_ = a.EachStream(func(_ format.Place, st format.Stream) error {

@@ -3,6 +3,9 @@
 // the description only; state is read when it is asked for, by ranges, each
 // file pinned to the version that was first seen.
 //
+// The files of a snapshot are read only below its own directory and its checkpoint
+// root, unless Options.Follow or Options.Map allow more: see SECURITY.md.
+//
 // It also finds the files that a snapshot refers to (Files), checks all of
 // them (Verify), and lists the snapshots under a folder (List).
 //

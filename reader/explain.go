@@ -40,6 +40,10 @@ func Hint(err error) string {
 	if errors.As(err, &h) {
 		return h.hint
 	}
+	var out *OutsideError
+	if errors.As(err, &out) {
+		return out.Hint()
+	}
 	var s *storage.Error
 	if errors.As(err, &s) {
 		return s.Hint

@@ -79,6 +79,7 @@ func findAt(ctx context.Context, place string, o Options) (*found, error) {
 	case err != nil:
 		return nil, storageKind(err)
 	}
+	f.chosen = f.name == file
 	if f.family = f.sniff(); f.family != SPT && f.name == file {
 		f.location = parentLocation(f.location) // the folder that the file describes
 	}

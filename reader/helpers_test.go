@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
@@ -242,4 +243,29 @@ func (h hooked) List(ctx context.Context, prefix, delimiter string) iter.Seq2[st
 		}
 	}
 	return h.Storage.List(ctx, prefix, delimiter)
+}
+
+// counted counts the bytes that are read of a store.
+type counted struct {
+	storage.Storage
+	n *atomic.Int64
+}
+
+func (c counted) ReadRange(ctx context.Context, name string, off, n int64, pin storage.Version) (io.ReadCloser, storage.Info, error) {
+	body, info, err := c.Storage.ReadRange(ctx, name, off, n, pin)
+	if err == nil {
+		body = countedBody{body, c.n}
+	}
+	return body, info, err
+}
+
+type countedBody struct {
+	io.ReadCloser
+	n *atomic.Int64
+}
+
+func (c countedBody) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.n.Add(int64(n))
+	return n, err
 }

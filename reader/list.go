@@ -31,6 +31,12 @@ type Entry struct {
 	Operators int
 	Bytes     int64 // of state and description, as far as it is there
 	Missing   int   // files
+	// NotChecked counts the files that nobody could look for, and Outside those
+	// outside the snapshot and its checkpoint root.
+	NotChecked, Outside int
+	// Real is the one name of what Path names, with all links resolved: two entries
+	// with equal names are the same snapshot.
+	Real string
 	// Newest marks the newest complete snapshot under its root.
 	Newest bool
 
@@ -44,8 +50,9 @@ type EntryState string
 const (
 	Complete   EntryState = "complete"
 	Incomplete EntryState = "incomplete" // files are missing, or there is no _metadata yet
+	Unchecked  EntryState = "unchecked"  // what could be looked at is complete, some files could not
 	Damaged    EntryState = "damaged"    // the description is broken
-	Unreadable EntryState = "unreadable" // it may be whole: no permission, no answer of the disk or store, a version that is not known
+	Unreadable EntryState = "unreadable" // it may be whole: no permission, no answer of the disk or store, a version that is not known, more than the limits allow
 	Leftover   EntryState = "leftover"   // of an interrupted writer; safe to delete
 	Displaced  EntryState = "displaced"  // whole, and under a temporary name: a writer that replaced it was interrupted
 )
@@ -62,7 +69,11 @@ type ListOptions struct {
 
 // List finds the snapshots under a root: folders with _metadata, chk-N and
 // savepoint-… folders without, .spt files, and leftovers of interrupted
-// writers. Newest first. It opens each description, and no state.
+// writers. Newest first. It opens each description, and no state. What cannot be
+// read is an entry too, and stops nothing.
+//
+// Links to folders are followed. What several links lead to is listed once, under
+// its own name if that is below the root.
 func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 	o.Options = o.Options.orDefault()
 	if o.Depth == 0 {
@@ -75,13 +86,17 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &lister{ctx: ctx, o: o, store: store}
+	w := &lister{ctx: ctx, o: o, store: store, seen: map[string]bool{}}
 	l, err := list(ctx, store, route.Clean(name))
 	if err != nil || len(l.files)+len(l.folders) == 0 {
 		// A root that is a snapshot's file, or nothing.
 		if isSnapshotName(name) {
 			if _, serr := store.Stat(ctx, name); serr == nil {
-				w.entries = []Entry{{Path: root}}
+				real, err := w.real(name)
+				if err != nil {
+					return nil, storageKind(err)
+				}
+				w.entries = []Entry{{Path: root, Real: real}}
 				return w.finish()
 			}
 		}
@@ -95,8 +110,24 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 			return nil, storageKind(err)
 		}
 	}
-	if err := w.folder(route.Clean(root), route.Clean(name), l, 0); err != nil {
+	top := place{route.Clean(root), route.Clean(name), "", 0}
+	if top.real, err = w.real(top.name); err != nil {
 		return nil, storageKind(err)
+	}
+	w.seen[top.real] = true
+	if err := w.folder(top, l); err != nil {
+		return nil, storageKind(err)
+	}
+	// What is behind a link may be listed already, or be below another link too.
+	for len(w.links) > 0 {
+		link := w.links[0]
+		w.links = w.links[1:]
+		if w.seen[link.real] {
+			continue
+		}
+		if err := w.enter(link); err != nil {
+			return nil, storageKind(err)
+		}
 	}
 	return w.finish()
 }
@@ -106,27 +137,103 @@ type lister struct {
 	o       ListOptions
 	store   storage.Storage
 	entries []Entry
+	seen    map[string]bool // real names of what was listed
+	links   []place         // that are followed when all else is listed
 }
 
-// folder collects what is in a folder. path is as the user wrote it, name the
-// store's.
-func (w *lister) folder(path, name string, l listing, depth int) error {
+// place is a folder or a file below the root.
+type place struct {
+	path  string // as the user can write it
+	name  string // in the store
+	real  string // with links resolved
+	depth int
+}
+
+func (p place) join(sub string) place {
+	return place{path: route.Join(p.path, sub), name: route.Join(p.name, sub), real: route.Join(p.real, sub), depth: p.depth + 1}
+}
+
+// real is the one name of an object or a folder.
+func (w *lister) real(name string) (string, error) {
+	c, ok := w.store.(storage.Canonicalizer)
+	if !ok {
+		return name, nil
+	}
+	if name == "" {
+		name = "."
+	}
+	return c.Canonical(w.ctx, name)
+}
+
+// resolve reports whether something below a folder is a link, and sets where it
+// leads.
+func (w *lister) resolve(p *place) (link bool, err error) {
+	here := p.real
+	p.real, err = w.real(p.name)
+	return p.real != here && err == nil && isCanonical(w.store), err
+}
+
+func isCanonical(s storage.Storage) bool {
+	_, ok := s.(storage.Canonicalizer)
+	return ok
+}
+
+// enter lists a folder below the root.
+func (w *lister) enter(p place) error {
+	w.seen[p.real] = true
+	below, err := list(w.ctx, w.store, p.name)
+	if err != nil {
+		if w.ctx.Err() != nil {
+			return err
+		}
+		w.unreadable(p, err)
+		return nil
+	}
+	return w.folder(p, below)
+}
+
+// unreadable notes what cannot be looked into.
+func (w *lister) unreadable(p place, err error) {
+	e := Entry{Path: p.path, Real: p.real, State: Unreadable, Problem: err.Error()}
+	if errors.Is(err, storage.ErrPermission) {
+		e.Problem = "no permission to look into it"
+	}
+	w.entries = append(w.entries, e)
+}
+
+// folder collects what is in a folder.
+func (w *lister) folder(p place, l listing) error {
 	for _, f := range l.files {
 		base := route.Base(f.Name)
+		at := p.join(base)
 		switch {
 		case storage.IsTemp(base):
-			w.entries = append(w.entries, Entry{Path: route.Join(path, base), State: Leftover, Problem: interrupted, Time: f.ModTime})
+			w.entries = append(w.entries, Entry{Path: at.path, Real: at.real, State: Leftover, Problem: interrupted, Time: f.ModTime})
 		case strings.HasSuffix(base, Extension):
-			w.entries = append(w.entries, Entry{Path: route.Join(path, base), Time: f.ModTime})
+			if real, err := w.real(at.name); err == nil {
+				at.real = real
+			} else if w.ctx.Err() != nil {
+				return err
+			}
+			w.entries = append(w.entries, Entry{Path: at.path, Real: at.real, Time: f.ModTime})
 		}
 	}
 	if i := slices.IndexFunc(l.files, isMetadata); i >= 0 {
-		w.entries = append(w.entries, Entry{Path: path, Time: l.files[i].ModTime})
+		w.entries = append(w.entries, Entry{Path: p.path, Real: p.real, Time: l.files[i].ModTime})
 		return nil // nothing but state files is below a snapshot
 	}
-	base := route.Base(name)
-	if n := checkpointNumber(name); n >= 0 || strings.HasPrefix(base, "savepoint-") && depth > 0 {
-		e := Entry{Path: path, State: Incomplete, Problem: "it has no _metadata", ID: max(n, 0)}
+	for _, f := range l.files {
+		if f.Version != "" || strings.HasSuffix(f.Name, Extension) {
+			continue
+		}
+		// The list could not look at it: it may be a link to a folder.
+		if _, err := w.store.Stat(w.ctx, f.Name); errors.Is(err, storage.ErrPermission) {
+			w.unreadable(p.join(route.Base(f.Name)), err)
+		}
+	}
+	base := route.Base(p.name)
+	if n := checkpointNumber(p.name); n >= 0 || strings.HasPrefix(base, "savepoint-") && p.depth > 0 {
+		e := Entry{Path: p.path, Real: p.real, State: Incomplete, Problem: "it has no _metadata", ID: max(n, 0)}
 		for _, f := range l.files {
 			if f.ModTime.After(e.Time) {
 				e.Time = f.ModTime
@@ -135,37 +242,36 @@ func (w *lister) folder(path, name string, l listing, depth int) error {
 		w.entries = append(w.entries, e)
 	}
 	for _, sub := range l.folders {
+		at := p.join(sub)
 		if base, aside := storage.IsAside(sub); aside {
-			e := Entry{Path: route.Join(path, sub)}
+			e := Entry{Path: at.path, Real: at.real}
 			if slices.ContainsFunc(l.folders, func(f string) bool { return storage.AsideOf(sub, f) }) {
 				e.State, e.Problem = Leftover, interrupted
 			} else {
-				e.displaced = fmt.Sprintf("%s is missing, a run that replaced it was interrupted; %s", quote(route.Join(path, base)), renameBack(e.Path, route.Join(path, base)))
+				e.displaced = fmt.Sprintf("%s is missing, a run that replaced it was interrupted; %s", quote(p.join(base).path), renameBack(e.Path, p.join(base).path))
 			}
 			w.entries = append(w.entries, e)
 			continue
 		}
 		if storage.IsTemp(sub) {
-			w.entries = append(w.entries, Entry{Path: route.Join(path, sub), State: Leftover, Problem: interrupted})
+			w.entries = append(w.entries, Entry{Path: at.path, Real: at.real, State: Leftover, Problem: interrupted})
 			continue
 		}
-		if sub == "shared" || sub == "taskowned" || depth+1 >= w.o.Depth {
+		if sub == "shared" || sub == "taskowned" || at.depth >= w.o.Depth {
 			continue
 		}
-		below, err := list(w.ctx, w.store, route.Join(name, sub))
-		if err != nil {
-			if w.ctx.Err() != nil {
+		link, err := w.resolve(&at)
+		switch {
+		case w.ctx.Err() != nil:
+			return w.ctx.Err()
+		case err != nil:
+			w.unreadable(at, err)
+		case link:
+			w.links = append(w.links, at)
+		case !w.seen[at.real]:
+			if err := w.enter(at); err != nil {
 				return err
 			}
-			e := Entry{Path: route.Join(path, sub), State: Unreadable, Problem: err.Error()}
-			if errors.Is(err, storage.ErrPermission) {
-				e.Problem = "no permission to look into it"
-			}
-			w.entries = append(w.entries, e)
-			continue
-		}
-		if err := w.folder(route.Join(path, sub), route.Join(name, sub), below, depth+1); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -176,8 +282,25 @@ const interrupted = "of a writer that was interrupted"
 
 func isMetadata(f storage.Info) bool { return route.Base(f.Name) == MetadataName }
 
+// once drops what was found by several names: an .spt file to which a link leads.
+// Its own name is kept, else the first.
+func (w *lister) once() {
+	own := map[string]int{} // index of the entry to keep
+	for i, e := range w.entries {
+		if k, known := own[e.Real]; !known || route.Base(w.entries[k].Path) != route.Base(e.Real) && route.Base(e.Path) == route.Base(e.Real) {
+			own[e.Real] = i
+		}
+	}
+	i := -1
+	w.entries = slices.DeleteFunc(w.entries, func(e Entry) bool {
+		i++
+		return own[e.Real] != i
+	})
+}
+
 // finish opens what was found, sorts it and marks the newest.
 func (w *lister) finish() ([]Entry, error) {
+	w.once()
 	g, ctx := errgroup.WithContext(w.ctx)
 	g.SetLimit(w.o.Jobs)
 	total := 0
@@ -233,15 +356,24 @@ func (e *Entry) open(ctx context.Context, o Options) error {
 	e.Kind = s.Kind
 	files, err := snap.Files(ctx, s.Files)
 	if err != nil {
-		return err
+		e.fail(err)
+		return ctx.Err()
 	}
 	e.Bytes = e.Container.Size
-	wrong := 0
+	wrong, unknown := 0, 0
 	for _, f := range files {
-		if f.Missing() {
+		switch f.Status() {
+		case FileMissing:
 			e.Missing++
-		} else {
+		case FileNotChecked:
+			e.NotChecked++
+		case FileRefused:
+			e.Outside++
+		}
+		if f.There() {
 			e.Bytes += f.Bytes
+		} else if !f.Missing() {
+			unknown++
 		}
 		if f.Wrong != "" {
 			wrong++
@@ -253,6 +385,8 @@ func (e *Entry) open(ctx context.Context, o Options) error {
 		e.State, e.Problem = Incomplete, plural(e.Missing, "file")+" missing"
 	case wrong > 0:
 		e.State, e.Problem = Damaged, plural(wrong, "file")+" not as long as promised"
+	case unknown > 0:
+		e.State, e.Problem = Unchecked, plural(unknown, "file")+" not checked"
 	}
 	if e.displaced != "" && e.State == Complete {
 		e.State, e.Problem = Displaced, e.displaced
@@ -273,7 +407,7 @@ func (e *Entry) fail(err error) {
 	}
 	var of *storage.Error
 	broken := errors.Is(err, format.ErrCorrupt) || errors.Is(err, format.ErrChanged)
-	if !broken && (errors.As(err, &of) || errors.Is(err, format.ErrUnsupported)) {
+	if !broken && (errors.As(err, &of) || errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrLimit)) {
 		e.State = Unreadable
 	}
 }

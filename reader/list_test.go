@@ -3,6 +3,7 @@ package reader_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/local"
+	"github.com/savepoint-tools/spt/storage/route"
 )
 
 func ls(t *testing.T, root string, o reader.ListOptions) []reader.Entry {
@@ -233,4 +236,138 @@ func TestListCorpus(t *testing.T) {
 		t.Errorf("%d entries, %d snapshots, %d newest", len(entries), len(testenv.Snapshots(t)), newest)
 	}
 	t.Logf("%d snapshots of %d kinds", len(entries), len(kinds))
+}
+
+// Links to folders are followed, and whatever several of them lead to is one
+// snapshot: under its own name if that is below the root.
+func TestListFollowsLinksOnce(t *testing.T) {
+	flink := string(encode(t, model(list(inline("x"), 0))))
+	spt := string(pack(t, model(list(inline("x"), 0))))
+	dir := write(t, map[string]string{
+		"root/job/chk-3/_metadata": flink, "root/job/chk-4/_metadata": flink, "root/job/one.spt": spt,
+		"away/deep/sp/_metadata": flink, "away/two.spt": spt,
+	})
+	for link, to := range map[string]string{
+		"root/a-latest":        "job/chk-4",    // sorts before the job
+		"root/job/z-latest":    "chk-4",        // after it
+		"root/again":           dir + "/root",  // a loop
+		"root/job/up":          "..",           // another
+		"root/job/chk-4/up":    "../..",        // in a snapshot, of which nothing is listed
+		"root/first":           dir + "/away",  // a diamond, outside
+		"root/second":          "../away/deep", // its other side
+		"root/third":           "first/deep/sp",
+		"root/b.spt":           "job/one.spt",
+		"root/job/self":        "self",
+		"root/nowhere":         "gone",
+		"root/job/shared":      dir + "/away", // not looked into by this name
+		"away/back":            "../root",
+		"away/deep/sideways":   "../../root/job",
+		"root/no-metadata-but": "job/one.spt",
+	} {
+		if err := os.Symlink(to, dir+"/"+link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]bool{"root/job/chk-3": true, "root/job/chk-4": true, "root/job/one.spt": true, "root/first/deep/sp": true, "root/first/two.spt": true}
+	for _, root := range []string{dir + "/root", dir + "/root/", dir + "/root/again"} {
+		got := map[string]bool{}
+		for _, e := range ls(t, root, reader.ListOptions{}) {
+			path := strings.Replace(strings.TrimPrefix(e.Path, dir+"/"), "root/again", "root", 1)
+			if got[path] || e.State != reader.Complete || e.Real == "" {
+				t.Errorf("%s: %+v", root, e)
+			}
+			got[path] = true
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: %v", root, got)
+		}
+	}
+}
+
+// denying is the local store of a user who may not look at some names: as the
+// system answers, a list has only the name of such an entry.
+type denying struct {
+	*local.Store
+	names map[string]bool
+}
+
+func (s denying) err(op, name string) error {
+	if s.names[filepath.Base(name)] {
+		return &storage.Error{Op: op, Name: name, Err: storage.ErrPermission}
+	}
+	return nil
+}
+
+func (s denying) Stat(ctx context.Context, name string) (storage.Info, error) {
+	if err := s.err("stat", name); err != nil {
+		return storage.Info{}, err
+	}
+	return s.Store.Stat(ctx, name)
+}
+
+func (s denying) List(ctx context.Context, prefix, delimiter string) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		if err := s.err("list", strings.TrimSuffix(prefix, "/")); err != nil {
+			yield(storage.Info{}, err)
+			return
+		}
+		for info, err := range s.Store.List(ctx, prefix, delimiter) {
+			if name := strings.TrimSuffix(info.Name, "/"); err == nil && filepath.Base(name) == "m" {
+				info = storage.Info{Name: name}
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+// One entry that cannot be looked at does not hide those next to it.
+func TestListGoesOn(t *testing.T) {
+	flink := string(encode(t, model(list(inline("x"), 0))))
+	dir := write(t, map[string]string{"root/a/_metadata": flink, "root/m/_metadata": flink, "root/z/_metadata": flink, "root/closed/sp/_metadata": flink})
+	store := denying{local.New(), map[string]bool{"m": true, "closed": true}}
+	states := map[string]reader.EntryState{}
+	for _, e := range ls(t, dir+"/root", reader.ListOptions{Options: reader.Options{Stores: route.New(store)}}) {
+		states[strings.TrimPrefix(e.Path, dir+"/root/")] = e.State
+	}
+	if want := map[string]reader.EntryState{"a": reader.Complete, "z": reader.Complete, "m": reader.Unreadable, "closed": reader.Unreadable}; !maps.Equal(states, want) {
+		t.Errorf("%v", states)
+	}
+}
+
+// What nobody could look for is not missing, and what is outside is counted.
+func TestListCountsWhatIsNotRead(t *testing.T) {
+	dir := write(t, map[string]string{"away/x": "hello", "root/s3/_metadata": string(encode(t, model(list(absolute("s3://b/x", 5), 0), list(absolute("s3://b/y", 5), 0))))})
+	put(t, dir+"/root/out/_metadata", string(encode(t, model(list(absolute("file:"+dir+"/away/x", 5), 0)))))
+	put(t, dir+"/root/host/_metadata", string(encode(t, model(list(absolute("file://other"+dir+"/away/x", 5), 0)))))
+	put(t, dir+"/root/both/_metadata", string(encode(t, model(list(relative("gone", 5), 0), list(absolute("s3://b/x", 5), 0)))))
+	type counts struct {
+		state                   reader.EntryState
+		missing, unchecked, out int
+		problem                 string
+	}
+	got := map[string]counts{}
+	for _, e := range ls(t, dir+"/root", reader.ListOptions{}) {
+		got[filepath.Base(e.Path)] = counts{e.State, e.Missing, e.NotChecked, e.Outside, e.Problem}
+	}
+	want := map[string]counts{
+		"s3":   {reader.Unchecked, 0, 2, 0, "2 files not checked"},
+		"out":  {reader.Complete, 0, 0, 1, ""},
+		"host": {reader.Unchecked, 0, 0, 1, "1 file not checked"},
+		"both": {reader.Incomplete, 1, 1, 0, "1 file missing"},
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What is larger than the limits may be sound.
+func TestListOfWhatIsTooLarge(t *testing.T) {
+	dir := write(t, map[string]string{"a/_metadata": string(encode(t, model(list(inline("x"), 0), list(inline("y"), 0))))})
+	o := options()
+	o.Limits.Subtasks = 1
+	if all := ls(t, dir, reader.ListOptions{Options: o}); len(all) != 1 || all[0].State != reader.Unreadable || !strings.Contains(all[0].Problem, "limit") {
+		t.Errorf("%+v", all)
+	}
 }

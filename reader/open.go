@@ -147,6 +147,7 @@ type found struct {
 	info     storage.Info
 	family   Family
 	rd       *storage.Reader
+	chosen   bool // the user named the file itself, not its folder
 }
 
 // headSize is the first read: a whole _metadata in most cases.
@@ -163,6 +164,12 @@ func (f *found) open(ctx context.Context, o Options, salvage bool) (*Snapshot, e
 		snap, err = f.openSPT(ctx, o)
 	default:
 		snap, err = f.openFlink(ctx, o, salvage)
+	}
+	if err == nil && !f.chosen {
+		if snap.src.away, err = snap.src.linkedAway(ctx, f.name, f.info); err != nil {
+			snap.Close() //nolint:errcheck // the error at hand matters more
+			return nil, err
+		}
 	}
 	if snap != nil && o.Mapped != nil {
 		o.Mapped(mapped(ctx, snap, o.Map))

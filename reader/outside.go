@@ -55,8 +55,8 @@ func (p spot) parent() (spot, bool) {
 	return spot{p.space, dir}, true
 }
 
-// spotOf returns where an object is. ok is false where that cannot be told from
-// its name: then it is not below anything.
+// spotOf returns where an object is. ok is false if its name does not determine
+// that: then it is not below anything.
 func spotOf(ctx context.Context, store storage.Storage, name, uri string) (at spot, ok bool, err error) {
 	c, canonical := store.(storage.Canonicalizer)
 	if !canonical {
@@ -201,9 +201,9 @@ func (a *areas) find(ctx context.Context, s *source) error {
 		}
 		switch {
 		case checkpointNumber(route.Base(dir)) < 0 && checkpointNumber(route.Base(home.path)) < 0:
-		case above && isJobID(route.Base(job.path)):
+		case above && root.path != "/" && isJobID(route.Base(job.path)):
 			add(root)
-		default: // Flink was told to make no folder for the job, or it was renamed
+		case job.path != "/": // the job has no folder of its own, or it was renamed; or the root is that of the file system, which is everything
 			add(job)
 		}
 	}
@@ -233,9 +233,9 @@ func (in *area) stat(ctx context.Context, c storage.Confiner, at spot, name stri
 	return info, err
 }
 
-// look finds an object that a reference names, if it may be read. Of what may
-// not be read, it is at most asked whether it exists, and only in the local file
-// system: that it is missing is worth knowing, and there it tells nobody.
+// look finds an object that a reference names, if it may be read. If not, it only
+// checks whether the object exists, and only in the local file system: "missing" is
+// worth knowing, and a lookup there informs nobody else.
 func (s *source) look(ctx context.Context, ref string, store storage.Storage, name, uri string) (Found, error) {
 	at, ok, err := spotOf(ctx, store, name, uri)
 	if err != nil {
@@ -279,6 +279,44 @@ func (s *source) look(ctx context.Context, ref string, store storage.Storage, na
 	return Found{Store: store, Name: name, Info: info, URI: uri}, outside
 }
 
+// linkedAway returns where the _metadata of a folder leads if that is outside: the
+// user named the folder, and the author of the folder chose the link. A file that
+// the user names is read wherever it is.
+func (s *source) linkedAway(ctx context.Context, name string, info storage.Info) (*OutsideError, error) {
+	c, ok := s.store.(storage.Confiner)
+	if !ok {
+		return nil, nil
+	}
+	at, ok, err := spotOf(ctx, s.store, name, name)
+	if err != nil || !ok {
+		return nil, storageKind(err)
+	}
+	in, err := s.areas.of(ctx, s, at)
+	if err != nil {
+		return nil, storageKind(err)
+	}
+	if in == nil {
+		return &OutsideError{Reference: name, Leads: at.path, Follow: folderOf(at), Exists: true}, nil
+	}
+	now, err := in.stat(ctx, c, at, name)
+	if err != nil {
+		return nil, storageKind(err)
+	}
+	if now.Version != info.Version { // a link that was turned while it was read
+		return nil, format.InFile(format.Errorf(format.ErrChanged, "it is another file now"), name)
+	}
+	return nil, nil
+}
+
+// Outside returns an *OutsideError if the _metadata of the snapshot is a link that
+// leads outside: then its description can be looked at, and no state is read.
+func (s *Snapshot) Outside() error {
+	if s.src.away == nil {
+		return nil
+	}
+	return s.src.away
+}
+
 // folderOf is what to follow so that a file is read: its folder, or itself where
 // that is everything.
 func folderOf(at spot) string {
@@ -317,6 +355,31 @@ func (e *OutsideError) Error() string {
 // format.ErrUnsupported.
 func (e *OutsideError) Is(target error) bool {
 	return target == format.ErrOutside || target == format.ErrUnsupported && e.relative
+}
+
+// Hint says what allows it.
+func (e *OutsideError) Hint() string {
+	if e.Follow == "" {
+		return FollowAdvice()
+	}
+	return FollowAdvice(e.Follow)
+}
+
+// FollowAdvice tells a user of spt how to allow what is below some prefixes.
+func FollowAdvice(prefixes ...string) string {
+	if len(prefixes) == 0 {
+		return "what is outside the snapshot cannot be read"
+	}
+	const most = 5
+	var flags []string
+	for i, p := range prefixes {
+		if i == most {
+			flags = append(flags, "…")
+			break
+		}
+		flags = append(flags, "--follow "+quote(p))
+	}
+	return "if the snapshot may read there, add " + strings.Join(flags, " ")
 }
 
 // NotCheckedError is a reference whose file nobody could look for: its store is

@@ -38,6 +38,7 @@ type source struct {
 	maps      format.Mappings // longest first
 	follow    []string        // see Options
 	areas     *areas          // that are read
+	away      *OutsideError   // where _metadata leads, if that is outside
 	file      *spt.File       // for an .spt
 	operators opstate.Codec
 	ropes     ropes
@@ -90,6 +91,9 @@ func newSource(f *found, o Options, file *spt.File) *source {
 func (s *source) ReadAt(ctx context.Context, st format.Stream, p []byte, off int64) (int, error) {
 	switch st := st.(type) {
 	case *format.Inline:
+		if s.away != nil {
+			return 0, s.away
+		}
 		return s.inline(st, p, off)
 	case *format.File:
 		return s.readFile(ctx, st, p, off)
@@ -237,9 +241,9 @@ func (s *source) locate(ctx context.Context, ref reference) (Found, error) {
 	var outside *OutsideError
 	elsewhere := errors.Is(err, format.ErrMissing) || errors.As(err, &unchecked) && unchecked.Scheme != "" || errors.As(err, &outside) && !outside.Exists
 	if !elsewhere {
-		// It is there, or it was looked for in vain: a store that is out of reach
-		// for a moment, or forbidden, may well hold it. Nor is anything else taken
-		// for a file that is there and is not read.
+		// It is there, or the lookup failed: a store that is unavailable for a
+		// moment, or that denies permission, may well hold it. Nor does anything
+		// replace a file that is there and is not read.
 		return found, err
 	}
 	for _, name := range s.fallbacks(ctx, ref.path) {

@@ -57,7 +57,10 @@ type VerifyOptions struct {
 	// DescriptionOnly leaves out what the streams say of themselves: no stream
 	// is read to see what is in it.
 	DescriptionOnly bool
-	Progress        func(n int64) // bytes read; may be nil
+	// ReadErrors makes it an error that a stream of state cannot be read, instead
+	// of a finding.
+	ReadErrors bool
+	Progress   func(n int64) // bytes read; may be nil
 }
 
 // Verify checks everything that the description of a snapshot promises, what the
@@ -74,6 +77,9 @@ func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Find
 	if !metadata.KnownProperties(s.Savepoint) {
 		v.report(Note, "properties", "", "", "the properties object is in a shape that no release of Flink writes; it is kept as it is")
 	}
+	if err := s.Outside(); err != nil {
+		v.report(Warning, "file-outside", "", MetadataName, "%v", err)
+	}
 	if err := v.operators(s.Operators); err != nil {
 		return v.result, err
 	}
@@ -82,6 +88,12 @@ func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Find
 	}
 	if s.src.file != nil {
 		if err := v.chunks(); err != nil {
+			return v.result, err
+		}
+		if err := v.wires(); err != nil {
+			return v.result, err
+		}
+		if err := v.natives(); err != nil {
 			return v.result, err
 		}
 	}
@@ -99,7 +111,7 @@ func (s *Snapshot) Examine(ctx context.Context, ops []*format.Operator, o Verify
 
 func newVerifier(ctx context.Context, s *Snapshot, o VerifyOptions, report func(Finding)) *verifier {
 	v := &verifier{ctx: ctx, snap: s, o: o, out: report, result: &Verification{},
-		seen: map[claim]bool{}, ids: map[format.OperatorID]bool{}}
+		seen: map[claim]bool{}, ids: map[format.OperatorID]bool{}, arrays: map[string][2]firstOf{}, contents: map[string]bool{}}
 	if o.Progress == nil {
 		v.o.Progress = func(int64) {}
 	}
@@ -107,16 +119,22 @@ func newVerifier(ctx context.Context, s *Snapshot, o VerifyOptions, report func(
 }
 
 type verifier struct {
-	ctx    context.Context
-	snap   *Snapshot
-	o      VerifyOptions
-	out    func(Finding)
-	result *Verification
-	seen   map[claim]bool
-	files  map[reference]int64 // handles of each; nil: files are not looked at
-	ids    map[format.OperatorID]bool
-	op     *format.Operator // that is checked
-	bad    map[any]bool     // handles of it whose description is wrong: their content is not looked at
+	ctx     context.Context
+	snap    *Snapshot
+	o       VerifyOptions
+	out     func(Finding)
+	result  *Verification
+	seen    map[claim]bool
+	files   map[reference]int64 // handles of each; nil: files are not looked at
+	ids     map[format.OperatorID]bool
+	backend missingBackend
+	op      *format.Operator // that is checked
+	bad     map[any]bool     // handles of it whose description is wrong: their content is not looked at
+
+	unique int
+	arrays map[string][2]firstOf // what is wrong with an array of offsets and the size of its stream
+
+	contents map[string]bool // handles of an .spt whose content was read
 
 	mu sync.Mutex // guards what elements are counted in
 }
@@ -182,16 +200,11 @@ func (v *verifier) operator(op *format.Operator) error {
 	if op.Parallelism < 1 || op.MaxParallelism < 1 || op.MaxParallelism > format.MaxKeyGroups || op.Parallelism > op.MaxParallelism {
 		v.report(Fault, "parallelism", place, "", "parallelism %d of at most %d", op.Parallelism, op.MaxParallelism)
 	}
-	seen := map[int32]bool{}
 	for _, sub := range op.Subtasks {
 		at := fmt.Sprintf("%s/subtask %d", place, sub.Index)
-		switch {
-		case sub.Index < 0 || sub.Index >= op.Parallelism:
+		if sub.Index < 0 || sub.Index >= op.Parallelism {
 			v.report(Fault, "subtask", at, "", "the operator has parallelism %d", op.Parallelism)
-		case seen[sub.Index]:
-			v.report(Fault, "subtask", at, "", "subtask %d comes twice", sub.Index)
 		}
-		seen[sub.Index] = true
 		if err := v.offsets(at+"/"+format.SlotManaged.String(), sub.Managed); err != nil {
 			return err
 		}
@@ -217,18 +230,12 @@ func (v *verifier) offsets(place string, h *format.OperatorHandle) error {
 	if h.Data != nil {
 		size = h.Data.Size()
 	}
-	names := map[format.Text]bool{}
 	for _, st := range h.States {
 		at := fmt.Sprintf("%s/state %q", place, st.Name)
-		if names[st.Name] {
-			v.report(Fault, "state-twice", at, "", "two states of this name in one handle")
-			v.bad[h] = true
-		}
-		names[st.Name] = true
 		if n := st.Offsets.Len(); st.Mode == format.ModeBroadcast && n != 1 {
 			v.report(Warning, "broadcast", at, "", "%d offsets, a broadcast state has one", n)
 		}
-		outside, order, err := checkOffsets(v.ctx, st.Offsets, size)
+		outside, order, err := v.checkOffsets(st.Offsets, size)
 		if err != nil {
 			return format.At(err, "%s", at)
 		}
@@ -252,6 +259,23 @@ func (f *firstOf) add(index, value int64) {
 	if f.count++; f.count == 1 {
 		f.index, f.value = index, value
 	}
+}
+
+// checkOffsets is checkOffsets below; a long array that copies of a state share is
+// walked once.
+func (v *verifier) checkOffsets(o format.Offsets, size int64) (outside, order firstOf, err error) {
+	const long = 4096
+	if o.Len() < long {
+		return checkOffsets(v.ctx, o, size)
+	}
+	id := fmt.Sprintf("%s %d", v.array(o), size)
+	wrong, known := v.arrays[id]
+	if !known {
+		if wrong[0], wrong[1], err = checkOffsets(v.ctx, o, size); err == nil {
+			v.arrays[id] = wrong
+		}
+	}
+	return wrong[0], wrong[1], err
 }
 
 // checkOffsets checks one array against the size of its stream, -1 for one
@@ -344,18 +368,24 @@ func (v *verifier) streams() error {
 			}
 		}
 	}
-	return v.snap.EachStream(func(p format.Place, st format.Stream) error {
+	v.backend.names = BackendFiles(v.snap.Operators)
+	err := v.snap.EachStream(func(p format.Place, st format.Stream) error {
 		v.result.Streams++
 		if err := v.ctx.Err(); err != nil {
 			return err
 		}
 		return v.stream(p, st)
 	})
+	if err == nil {
+		v.backendFindings()
+	}
+	return err
 }
 
 func (v *verifier) stream(p format.Place, st format.Stream) error {
 	path, relative, ok := format.Reference(st)
 	if !ok {
+		v.packed(p, st)
 		return nil
 	}
 	if !relative {
@@ -375,6 +405,7 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 	}
 	if !known {
 		v.result.Files++
+		v.backend.found = v.backend.found || relative && v.backend.names[ref.path]
 		if found.Instead != "" {
 			v.result.Elsewhere++
 			v.emit(Finding{Operator: p.Operator, Severity: Note, Code: "file-elsewhere", Place: p.String(), File: ref.path, Message: "not at its reference; found as " + quote(found.Name), Found: found.Name})
@@ -420,7 +451,10 @@ func (v *verifier) unlocated(p format.Place, ref reference, known bool, err erro
 		v.result.NotChecked++
 		v.emit(Finding{Severity: Note, Code: "file-not-checked", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: "give the location of a copy, if there is one, with --map OLD=NEW"})
 	case errors.Is(err, format.ErrMissing):
-		v.emit(Finding{Severity: Fault, Code: "file-missing", Operator: p.Operator, Place: p.String(), File: ref.path, Message: strings.TrimPrefix(err.Error(), ": ")})
+		f := Finding{Severity: Fault, Code: "file-missing", Operator: p.Operator, Place: p.String(), File: ref.path, Message: strings.TrimPrefix(err.Error(), ": ")}
+		if !v.backend.hold(ref, f) {
+			v.emit(f)
+		}
 	default:
 		return err
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/storage"
 	"golang.org/x/sync/errgroup"
@@ -35,6 +35,7 @@ type handleReport struct {
 	ctx   context.Context
 	place format.Place
 	file  string // reference of the stream that is read
+	own   bool   // it is in spt's own encoding
 	found []Finding
 	// Not decoded: elements whose type spt does not know, by state.
 	undecoded []undecoded
@@ -56,14 +57,14 @@ func (v *verifier) content(op *format.Operator) error {
 			slot format.Slot
 			h    *format.OperatorHandle
 		}{{format.SlotManaged, sub.Managed}, {format.SlotRaw, sub.Raw}} {
-			if h.h != nil && !v.bad[h.h] {
+			if h.h != nil && !v.bad[h.h] && !v.wasRead(op, h.h) {
 				at.Slot = h.slot
 				all = append(all, handleCheck{at, func(r *handleReport) error { return r.operator(h.h) }})
 			}
 		}
 		at.Slot = format.SlotManagedKeyed
-		eachKeyed(sub.ManagedKeyed, func(h format.KeyedHandle) {
-			if !v.bad[h] {
+		format.EachKeyed(sub.ManagedKeyed, func(h format.KeyedHandle) {
+			if !v.bad[h] && !v.wasRead(op, h) {
 				all = append(all, handleCheck{at, func(r *handleReport) error { return r.keyed(op, h) }})
 			}
 		})
@@ -98,17 +99,34 @@ func (v *verifier) content(op *format.Operator) error {
 	return nil
 }
 
-// eachKeyed calls f for a keyed handle and those inside it.
-func eachKeyed(h format.KeyedHandle, f func(format.KeyedHandle)) {
-	if h == nil {
-		return
-	}
-	f(h)
-	if c, ok := h.(*format.Changelog); ok {
-		for _, m := range c.Materialized {
-			eachKeyed(m, f)
+// wasRead reports whether the content of a handle needs no look: a handle of an .spt
+// file may share its stream and its offsets with many others, and is read once;
+// and state in spt's own encoding is read by natives when files are looked at.
+func (v *verifier) wasRead(op *format.Operator, handle any) bool {
+	var id string
+	switch h := handle.(type) {
+	case *format.OperatorHandle:
+		if h.Codec == format.CodecNative && v.files != nil {
+			return true
 		}
+		id = streamKey(h.Data)
+		for i := range h.States {
+			id += fmt.Sprintf(" %q %d %s", h.States[i].Name, h.States[i].Mode, v.array(h.States[i].Offsets))
+		}
+	case *format.KeyGroups:
+		if h.Codec == format.CodecNative && v.files != nil {
+			return true
+		}
+		id = fmt.Sprintf("%s %d %v %s", streamKey(h.Data), op.MaxParallelism, h.Range, v.array(h.Offsets))
 	}
+	if v.snap.Container.Family != SPT || id == "" {
+		return false
+	}
+	if v.contents[id] {
+		return true
+	}
+	v.contents[id] = true
+	return false
 }
 
 // add reports what err says of the handle. The error that is returned ends the
@@ -123,11 +141,16 @@ func (r *handleReport) add(err error) error {
 		return err
 	case format.NoFile(err), errors.As(err, &class):
 		return nil // findings of their own: the file, the class
+	case r.failed(err) && r.v.o.ReadErrors:
+		return err
 	case r.failed(err):
 		if r.v.files != nil { // the files are read for themselves
 			return nil
 		}
 		f.Code, f.Advice = "read", ""
+		if errors.Is(err, spt.ErrChunk) {
+			f.Code = "checksum"
+		}
 	case errors.Is(err, opstate.ErrSameOffset):
 		f.Code, f.Advice = "same-offset", "take a new savepoint with a Flink that has the fix of FLINK-34063, or restore from another snapshot"
 	case errors.Is(err, opstate.ErrStates):
@@ -137,18 +160,21 @@ func (r *handleReport) add(err error) error {
 	case errors.Is(err, format.ErrLimit), errors.Is(err, format.ErrUnsupported):
 		f.Severity, f.Code, f.Advice = Note, "not-checked", ""
 	}
+	if r.own && f.Code == "unreadable" {
+		f.Code = "native-state"
+	}
 	f.Message = err.Error()
-	if f.Code == "unreadable" {
+	if f.Code == "unreadable" || f.Code == "read" || f.Code == "checksum" {
 		f.Message = "its state cannot be read: " + f.Message
 	}
 	r.found = append(r.found, f)
 	return nil
 }
 
-// failed reports whether err is of the storage, not of the bytes in it.
+// failed reports whether err is of the storage or the container, not of the state.
 func (r *handleReport) failed(err error) bool {
 	var s *storage.Error
-	return errors.As(err, &s) || !errors.Is(err, format.ErrCorrupt) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit)
+	return errors.As(err, &s) || errors.Is(err, spt.ErrChunk) || !errors.Is(err, format.ErrCorrupt) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit)
 }
 
 // reachable reports whether a stream can be read at all, and is as long as
@@ -181,15 +207,12 @@ func (r *handleReport) operator(h *format.OperatorHandle) error {
 		var states []types.StateSchema
 		var ended error
 		report := func(e error) { ended = errors.Join(ended, r.add(e)) }
-		err = src.operators.Check(r.ctx, src, h, report)
-		if err == nil {
-			err = ended
+		if states, err = src.operators.Check(r.ctx, src, h, report); ended != nil {
+			return ended
 		}
-		if h.Codec == format.CodecFlink {
-			states, _ = src.operators.Schema(r.ctx, src, h)
-			r.classes(nil, states, err)
-		}
+		r.classes(nil, states, err)
 	case format.CodecNative:
+		r.own = true
 		_, err = native.Codec{}.Describe(r.ctx, src, h)
 	default:
 		err = format.Errorf(format.ErrUnsupported, "operator state of codec %q", string(h.Codec))
@@ -261,7 +284,12 @@ func (r *handleReport) keyed(op *format.Operator, h format.KeyedHandle) error {
 		}
 		switch h.Codec {
 		case format.CodecNative:
-			return r.add(r.native(op, h))
+			r.own = true
+			c, err := native.Entries(r.ctx, r.v.snap.src, h, h.Range.First)
+			if err == nil {
+				err = c.Close()
+			}
+			return r.add(err)
 		case format.CodecFlink:
 			header, err := r.header(h.Data)
 			if err == nil && header != nil {
@@ -314,32 +342,6 @@ func (r *handleReport) groupsAfter(h *format.KeyGroups, header int64) error {
 				bad.count, h.Range.Count, header, size, int64(h.Range.First)+bad.index, bad.value)})
 	}
 	return err
-}
-
-// native checks native keyed state: its header, and with Read every entry.
-func (r *handleReport) native(op *format.Operator, h *format.KeyGroups) error {
-	c, err := native.Entries(r.ctx, r.v.snap.src, h, h.Range.First)
-	if err != nil {
-		return err
-	}
-	defer c.Close() //nolint:errcheck // nothing was written
-	for r.v.o.Read {
-		e, err := c.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		r.v.element(len(e.Key) + len(e.Namespace) + len(e.Value))
-		if err := e.Kind.Check(e.Value); err != nil {
-			return format.At(err, "key group %d/state %q", e.KeyGroup, e.State)
-		}
-		if g := native.KeyGroup(e.Key, op.MaxParallelism); g != e.KeyGroup {
-			return format.At(format.Errorf(format.ErrCorrupt, "a key of key group %d", g), "key group %d/state %q", e.KeyGroup, e.State)
-		}
-	}
-	return nil
 }
 
 // classes looks for serializer snapshots that no release of Flink has.

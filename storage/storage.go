@@ -158,7 +158,7 @@ type Canonicalizer interface {
 }
 
 // Folder is a folder whose identity is known, so that another one under its name
-// is noticed. The zero Version stands for whatever folder has the name.
+// is noticed. The zero Version matches any folder of that name.
 type Folder struct {
 	Name    string
 	Version Version

@@ -32,7 +32,7 @@ type CheckFinding = finding.Finding
 type CheckOptions struct {
 	// TempDir is the directory of temporary files; "": that of the system.
 	TempDir string
-	Job *Job // nil: not known
+	Job     *Job // nil: not known
 	// Parallelism of every operator; 0: as the job says, else as it was.
 	Parallelism int32
 	// MaxParallelism that the job sets; 0: it sets none, and takes over what the
@@ -111,6 +111,7 @@ func Check(ctx context.Context, in format.View, o CheckOptions) (*CheckReport, e
 		return nil, err
 	}
 	c.release(ctx)
+	c.vertices()
 	for _, op := range c.report.Restored {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -262,6 +263,9 @@ func (c *checker) operator(ctx context.Context, op *format.Operator) error {
 			Advice:  "restore at the same parallelism, or from a savepoint"})
 	}
 	if err := c.states(ctx, op, p); err != nil {
+		return err
+	}
+	if err := c.idle(ctx, op, p); err != nil {
 		return err
 	}
 	if p <= op.MaxParallelism && p > 0 {

@@ -27,6 +27,14 @@ type JobOperator struct {
 	Description string // of the vertex, in a plan: names of all that is chained
 
 	chained []string // those names, each by itself
+	vertex  bool     // it is the first of a chain, by a plan
+	inputs  []jobInput
+}
+
+// jobInput is an edge of a plan.
+type jobInput struct {
+	from     format.OperatorID
+	allToAll bool
 }
 
 // JobOfNames makes a job of the uids of its operators. One of 32 hex digits is
@@ -55,6 +63,10 @@ func ParsePlan(text []byte) (*Job, error) {
 			ID          string `json:"id"`
 			Parallelism int32  `json:"parallelism"`
 			Description string `json:"description"`
+			Inputs      []struct {
+				ID       string `json:"id"`
+				Strategy string `json:"ship_strategy"`
+			} `json:"inputs"`
 		} `json:"nodes"`
 	}
 	var doc struct {
@@ -84,7 +96,13 @@ func ParsePlan(text []byte) (*Job, error) {
 		}
 		seen[id] = true
 		name := plainDescription(n.Description)
-		j.Operators = append(j.Operators, JobOperator{ID: id, Name: name, Parallelism: n.Parallelism, Description: name, chained: chained(n.Description)})
+		op := JobOperator{ID: id, Name: name, Parallelism: n.Parallelism, Description: name, chained: chained(n.Description), vertex: true}
+		for _, in := range n.Inputs {
+			if from, ok := format.ParseOperatorID(in.ID); ok {
+				op.inputs = append(op.inputs, jobInput{from, in.Strategy != "FORWARD" && in.Strategy != "RESCALE"})
+			}
+		}
+		j.Operators = append(j.Operators, op)
 	}
 	return j, nil
 }
@@ -185,7 +203,7 @@ func (j *Job) WithPlan(plan *Job) *Job {
 	}
 	for _, op := range j.Operators {
 		if p, ok := byID[op.ID]; ok {
-			op.Parallelism, op.Description, op.chained = p.Parallelism, p.Description, p.chained
+			op.Parallelism, op.Description, op.chained, op.vertex, op.inputs = p.Parallelism, p.Description, p.chained, p.vertex, p.inputs
 			delete(byID, op.ID)
 		}
 		out.Operators = append(out.Operators, op)

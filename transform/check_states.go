@@ -103,7 +103,11 @@ func alikeStates(unasked, empty []*types.StateSchema) map[*types.StateSchema][]*
 
 // renamedState advises on a state that the job may have under another name.
 func renamedState(op *format.Operator, st *types.StateSchema, like []*types.StateSchema) string {
-	text := fmt.Sprintf("%s of the job has the same type: if %q was renamed, ", stateNames(like), st.Name)
+	has := "has"
+	if len(like) > 1 {
+		has = "have"
+	}
+	text := fmt.Sprintf("%s of the job %s the same type: if %q was renamed, ", stateNames(like), has, st.Name)
 	switch {
 	case len(like) > 1:
 		return text + "it is one of these"

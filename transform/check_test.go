@@ -110,7 +110,7 @@ func TestCheckFindings(t *testing.T) {
 			[]string{"note not-in-job a", "note starts-empty b"}},
 		{"what nobody takes is not looked at", []*format.Operator{operator("a", nativeHandle("1", union("x")))}, nil, CheckOptions{Job: JobOfNames([]string{"b"}), Parallelism: 200},
 			[]string{"error no-taker a", "note starts-empty b"}},
-		{"parallelism at the limit", []*format.Operator{plain("a", 2)}, nil, CheckOptions{Parallelism: 128}, nil},
+		{"parallelism at the limit", []*format.Operator{plain("a", 2)}, nil, CheckOptions{Parallelism: 128}, []string{"note subtasks-without-state a/l"}},
 		{"parallelism above it", []*format.Operator{plain("a", 2)}, nil, CheckOptions{Parallelism: 129}, []string{"error parallelism a"}},
 		{"parallelism of an operator without state", []*format.Operator{operator("a", nil)}, nil, CheckOptions{Parallelism: 129}, []string{"error parallelism a"}},
 		{"parallelism of an operator without subtasks", []*format.Operator{operator("a")}, nil, CheckOptions{Parallelism: 129}, nil},
@@ -132,7 +132,7 @@ func TestCheckFindings(t *testing.T) {
 		{"partly finished", []*format.Operator{kept(plain("a", 2), func(o *format.Operator) { o.Subtasks[1] = &format.Subtask{Index: 1, Finished: true} })}, nil, CheckOptions{}, []string{"note partly-finished a"}},
 		{"finished, an older release", []*format.Operator{kept(operator("a"), func(o *format.Operator) { o.Parallelism, o.Finished = 2, true })}, nil, flink(1, 13), []string{"error release a", "note finished a"}},
 		{"in flight, the same", []*format.Operator{kept(plain("a", 2), func(o *format.Operator) { o.Subtasks[0].Input = []*format.ChannelHandle{{Data: inlineOf("c", "x")}} })}, nil, CheckOptions{}, nil},
-		{"in flight, another", []*format.Operator{kept(plain("a", 2), func(o *format.Operator) { o.Subtasks[0].Input = []*format.ChannelHandle{{Data: inlineOf("c", "x")}} })}, nil, CheckOptions{Parallelism: 3}, []string{"warning in-flight a"}},
+		{"in flight, another", []*format.Operator{kept(plain("a", 2), func(o *format.Operator) { o.Subtasks[0].Input = []*format.ChannelHandle{{Data: inlineOf("c", "x")}} })}, nil, CheckOptions{Parallelism: 3}, []string{"warning in-flight a", "note subtasks-without-state a/l"}},
 		{"block order", []*format.Operator{kept(plain("a", 2), func(o *format.Operator) {
 			for i, s := range o.Subtasks {
 				s.Managed.Codec = format.CodecRaw // no bytes that say which version it is
@@ -405,7 +405,7 @@ func TestCheckPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"warning not-in-plan b", "note chained c", "note starts-empty new"}, codes(r)); d != "" {
+	if d := cmp.Diff([]string{"warning not-in-plan b", "note chained c", "note starts-empty new", "note subtasks-without-state a/l", "note subtasks-without-state c/l"}, codes(r)); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
 	if len(r.Matched) != 1 || r.Matched[0].To != 3 || r.Matched[0].Name != "Source: a -> chained" {
@@ -419,7 +419,7 @@ func TestCheckPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"error no-taker b", "note not-in-job e", "note starts-empty new"}, codes(r)); d != "" {
+	if d := cmp.Diff([]string{"error no-taker b", "note not-in-job e", "note starts-empty new", "note subtasks-without-state a/l"}, codes(r)); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
 	if len(r.Matched) != 2 || r.Matched[0].To != 3 || r.Matched[1].To != 2 {

@@ -154,7 +154,7 @@ func serializersOf(schema types.Schema, metadata int32) (all []since) {
 	}
 	note := func(state string, snap *types.Snapshot) {
 		old := false
-		eachSnapshot(snap, func(s *types.Snapshot) {
+		types.Each(snap, func(s *types.Snapshot) {
 			switch x, ok := sinceOf(s.Class); {
 			case s.Old && !old: // what is inside is so too
 				old = true
@@ -192,18 +192,6 @@ func kryo(state, of string, metadata int32) since {
 		s.why = "Flink 1 has Kryo 2, to which the bytes of Kryo 5 mean something else"
 	}
 	return s
-}
-
-func eachSnapshot(s *types.Snapshot, f func(*types.Snapshot)) {
-	if s == nil {
-		return
-	}
-	f(s)
-	for _, list := range [][]*types.Snapshot{s.Nested, s.Subclasses} {
-		for _, n := range list {
-			eachSnapshot(n, f)
-		}
-	}
 }
 
 // types compares how the states of an operator are serialized with how the job

@@ -548,8 +548,9 @@ func (d *differ) coordinator(o *OperatorDiff, st *StateDiff) error {
 	return err
 }
 
-// types compares how a state describes itself, where both streams are made
-// alike: another release or compression makes other bytes of the same types.
+// types compares how a state describes itself in all subtasks, where both streams
+// have the same encoding: another release or compression makes other bytes of the
+// same types.
 func (d *differ) types(o *OperatorDiff, st *StateDiff) error {
 	if d.o.Ignore[DiffTypes] || st.Old.Kind != st.New.Kind {
 		return nil
@@ -562,19 +563,82 @@ func (d *differ) types(o *OperatorDiff, st *StateDiff) error {
 	if err != nil {
 		return format.InFile(err, d.b.Location)
 	}
-	for form, x := range old {
-		if y, ok := now[form]; ok && x != y {
-			d.add(DiffTypes, o, st, "the description of its types changed")
-			return nil
-		}
+	gone, come := onlyIn(old, now), onlyIn(now, old)
+	switch whole := old.whole || now.whole; {
+	case len(gone)+len(come) == 0:
+		return nil
+	case whole && !sameStates(o):
+		return nil // which is a difference itself, and explains this one
+	case whole && len(o.States) > 1:
+		d.add(DiffTypes, o, st, "the description of the types of this and the other states changed, and cannot be split")
+		return nil
+	case len(gone) == old.handles() && len(come) == now.handles():
+		gone, come = nil, nil
 	}
+	d.add(DiffTypes, o, st, "the description of its types changed%s", changedIn(gone, come))
 	return nil
 }
 
-// envelopes are the descriptions of a state by the form of their streams, those
-// of its first handle in each form.
-func (d *differ) envelopes(in format.View, op *format.Operator, st *summary.State) (map[format.Wire]string, error) {
-	all := map[format.Wire]string{}
+// changedIn says in which subtasks something is new, and from which it is gone;
+// "" where that is all.
+func changedIn(gone, come []int32) string {
+	var parts []string
+	if len(come) > 0 {
+		parts = append(parts, "new in "+subtaskList(come))
+	}
+	if len(gone) > 0 {
+		parts = append(parts, "gone from "+subtaskList(gone))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " in some subtasks: " + strings.Join(parts, ", ")
+}
+
+// envelopesOf are the different descriptions of a state, by the encoding of their
+// streams and a digest, with the subtasks that have them.
+type envelopesOf struct {
+	by    map[format.Wire]map[tally.Digest][]int32
+	whole bool // one describes all states of a handle, and could not be split
+}
+
+func (e *envelopesOf) handles() (n int) {
+	for _, all := range e.by {
+		for _, subtasks := range all {
+			n += len(subtasks)
+		}
+	}
+	return n
+}
+
+// onlyIn returns the subtasks, ascending, whose description the other side does
+// not have, although it has descriptions in that encoding.
+func onlyIn(a, b *envelopesOf) (subtasks []int32) {
+	for form, all := range a.by {
+		other, ok := b.by[form]
+		if !ok {
+			continue
+		}
+		for sum, in := range all {
+			if _, both := other[sum]; !both {
+				subtasks = append(subtasks, in...)
+			}
+		}
+	}
+	slices.Sort(subtasks)
+	return subtasks
+}
+
+// sameStates reports whether both operators have operator states of the same
+// names.
+func sameStates(o *OperatorDiff) bool {
+	return !slices.ContainsFunc(o.States, func(st *StateDiff) bool {
+		return (st.Old == nil || st.New == nil) && stateGroup(st.State().Kind) == summary.List
+	})
+}
+
+func (d *differ) envelopes(in format.View, op *format.Operator, st *summary.State) (*envelopesOf, error) {
+	all := &envelopesOf{by: map[format.Wire]map[tally.Digest][]int32{}}
 	raw := st.Kind == summary.Raw
 	for _, sub := range op.Subtasks {
 		h := operatorHandle(sub, raw)
@@ -590,9 +654,22 @@ func (d *differ) envelopes(in format.View, op *format.Operator, st *summary.Stat
 			return nil, format.At(err, "subtask %d", sub.Index)
 		}
 		for _, m := range metas {
-			if _, ok := all[m.Form]; !ok && m.Name.String() == st.Name {
-				all[m.Form] = string(m.Envelope)
+			if m.Name.String() != st.Name {
+				continue
 			}
+			encoding, description := m.Form, m.Envelope
+			if c, ok := codec.(interface {
+				Encoding(format.Wire) (format.Wire, []byte)
+			}); ok {
+				if e, whole := c.Encoding(m.Form); whole != nil {
+					encoding, description, all.whole = e, whole, true
+				}
+			}
+			if all.by[encoding] == nil {
+				all.by[encoding] = map[tally.Digest][]int32{}
+			}
+			sum := d.hash.Sum(description)
+			all.by[encoding][sum] = append(all.by[encoding][sum], sub.Index)
 		}
 	}
 	return all, nil

@@ -21,8 +21,10 @@ type KeyedDiff struct {
 	// Incomparable is why nothing was compared: it is kept in different ways.
 	Incomparable string
 	// Description: what stands before the key groups and describes the states
-	// differs.
-	Description bool
+	// differs. OldDescribed and NewDescribed are the subtasks whose description no
+	// subtask of the other side has, where others have the same.
+	Description                bool
+	OldDescribed, NewDescribed []int32
 	// Key groups with data.
 	OldGroups, NewGroups                                  int64
 	SameGroups, ChangedGroups, AddedGroups, RemovedGroups int64
@@ -42,10 +44,18 @@ type KeyedDiff struct {
 type keyedSide struct {
 	in      format.View
 	groups  map[int32][]rangeOf // one, unless handles hold parts of a group
-	headers []rangeOf
+	headers []keyedHeaderOf
 	files   []rangeOf
 	owner   map[int32]int32 // key group -> subtask
 	full    []*format.KeyGroups
+	subtask map[*format.KeyGroups]int32 // of full
+}
+
+// keyedHeaderOf is what precedes the key groups in a stream, and the subtasks
+// that have it.
+type keyedHeaderOf struct {
+	rangeOf
+	subtasks []int32
 }
 
 // rangeOf is n bytes of a stream; n < 0: not known.
@@ -103,7 +113,7 @@ func (d *differ) keyed(o *OperatorDiff, st *StateDiff) error {
 func (r *KeyedDiff) text() string {
 	var parts []string
 	if r.Description {
-		parts = append(parts, "the description of its states changed")
+		parts = append(parts, "the description of its states changed"+changedIn(r.OldDescribed, r.NewDescribed))
 	}
 	if n := r.ChangedGroups + r.AddedGroups + r.RemovedGroups; n > 0 {
 		parts = append(parts, "key groups: "+counted(r.ChangedGroups, "changed", r.AddedGroups, "added", r.RemovedGroups, "removed", r.SameGroups, "same"))
@@ -126,7 +136,7 @@ func counted(pairs ...any) string {
 }
 
 func (d *differ) keyedSide(in format.View, op *format.Operator, raw bool) (*keyedSide, error) {
-	s := &keyedSide{in: in, groups: map[int32][]rangeOf{}, owner: map[int32]int32{}}
+	s := &keyedSide{in: in, groups: map[int32][]rangeOf{}, owner: map[int32]int32{}, subtask: map[*format.KeyGroups]int32{}}
 	for _, sub := range op.Subtasks {
 		h := sub.ManagedKeyed
 		if raw {
@@ -135,8 +145,12 @@ func (d *differ) keyedSide(in format.View, op *format.Operator, raw bool) (*keye
 		if h == nil {
 			continue
 		}
+		first := len(s.full)
 		if err := s.handle(h); err != nil {
 			return nil, format.At(err, "subtask %d", sub.Index)
+		}
+		for _, h := range s.full[first:] {
+			s.subtask[h] = sub.Index
 		}
 		if r := h.KeyGroups(); r.Count <= format.MaxKeyGroups {
 			for i := range r.Count {
@@ -153,11 +167,16 @@ func (d *differ) extents(s *keyedSide) error {
 	if err != nil {
 		return err
 	}
-	headers := map[format.StreamKey]bool{}
+	headers := map[format.StreamKey]int{}
 	for _, h := range s.full {
-		if key := streams.of[h].key; h.Codec != format.CodecRaw && !headers[key] {
-			headers[key] = true
-			s.headers = append(s.headers, rangeOf{h.Data, 0, max(streams.header(h), 0)})
+		if key := streams.of[h].key; h.Codec != format.CodecRaw {
+			i, ok := headers[key]
+			if !ok {
+				i = len(s.headers)
+				headers[key] = i
+				s.headers = append(s.headers, keyedHeaderOf{rangeOf: rangeOf{h.Data, 0, max(streams.header(h), 0)}})
+			}
+			s.headers[i].subtasks = append(s.headers[i].subtasks, s.subtask[h])
 		}
 		err := h.EachKeyGroup(d.ctx, func(group int32, _ int64) error {
 			e, _, err := streams.extent(h, group)
@@ -218,15 +237,9 @@ func (s *keyedSide) handle(h format.KeyedHandle) error {
 // groups compares key groups by their bytes, and what stands before them.
 func (d *differ) groups(a, b *keyedSide, r *KeyedDiff) error {
 	r.OldGroups, r.NewGroups = int64(len(a.groups)), int64(len(b.groups))
-	x, err := d.contents(a.in, a.headers)
-	if err != nil {
+	if err := d.descriptions(a, b, r); err != nil {
 		return err
 	}
-	y, err := d.contents(b.in, b.headers)
-	if err != nil {
-		return err
-	}
-	r.Description = len(x) > 0 && len(y) > 0 && !maps.Equal(x, y)
 	all := slices.Collect(maps.Keys(a.groups))
 	for g := range b.groups {
 		if _, both := a.groups[g]; !both {
@@ -254,6 +267,41 @@ func (d *differ) groups(a, b *keyedSide, r *KeyedDiff) error {
 			r.ChangedGroups++
 		}
 		r.Groups = append(r.Groups, g)
+	}
+	return nil
+}
+
+// descriptions compares what precedes the key groups, in all subtasks.
+func (d *differ) descriptions(a, b *keyedSide, r *KeyedDiff) error {
+	var all [2]map[fileContent][]int32
+	for i, s := range []*keyedSide{a, b} {
+		all[i] = map[fileContent][]int32{}
+		for _, h := range s.headers {
+			c, err := d.contentOf(s.in, h.rangeOf)
+			if err != nil {
+				return err
+			}
+			all[i][c] = append(all[i][c], h.subtasks...)
+		}
+	}
+	if len(all[0]) == 0 || len(all[1]) == 0 {
+		return nil
+	}
+	same := 0
+	for i, to := range []*[]int32{&r.OldDescribed, &r.NewDescribed} {
+		for c, subtasks := range all[i] {
+			if _, both := all[1-i][c]; both {
+				same++
+			} else {
+				*to = append(*to, subtasks...)
+			}
+		}
+		slices.Sort(*to)
+		*to = slices.Compact(*to)
+	}
+	r.Description = len(r.OldDescribed)+len(r.NewDescribed) > 0
+	if same == 0 {
+		r.OldDescribed, r.NewDescribed = nil, nil
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func (e *MissingError) Hint() string {
 		return "copy them again and compare sizes, " + keep
 	}
 	if e.Outside > 0 {
-		all = append(all, FollowAdvice(e.Follow))
+		all = append(all, reader.FollowAdvice(e.Follow...))
 	}
 	if gone > 0 {
 		all = append(all, "say where those are that are not there, with --map OLD=NEW")
@@ -171,23 +171,6 @@ func (e *MissingError) Hint() string {
 		all = append(all, "copy the others again and compare sizes")
 	}
 	return strings.Join(append(all, keep), "; ")
-}
-
-// FollowAdvice is how the user allows the files below some prefixes.
-func FollowAdvice(prefixes []string) string {
-	if len(prefixes) == 0 {
-		return "what is outside the snapshot cannot be read"
-	}
-	const most = 5
-	var flags []string
-	for i, p := range prefixes {
-		if i == most {
-			flags = append(flags, "…")
-			break
-		}
-		flags = append(flags, "--follow "+quote(p))
-	}
-	return "if the snapshot may read there, add " + strings.Join(flags, " ")
 }
 
 // Prepare looks at the input and the target and says what Write will do. It
@@ -201,6 +184,11 @@ func Prepare(ctx context.Context, v format.View, target string, opts *Options) (
 	}
 	if o.KeepReferences && o.Files == Reference {
 		return nil, fmt.Errorf("references cannot both be kept as they are and be made to name files where they are: %w", format.ErrUnsupported)
+	}
+	for _, in := range append([]*reader.Snapshot{snap}, snap.Others()...) {
+		if err := in.Outside(); err != nil {
+			return nil, err
+		}
 	}
 	p := &Plan{Target: target, Family: o.Family, snap: snap, o: o, absent: map[string]struct{}{}}
 	if p.Family == "" {
@@ -381,6 +369,11 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	p.view = &c
 	if err := nativeStates(p.view); err != nil {
 		return err
+	}
+	if p.snap.Container.Family == reader.SPT { // a hostile file may hold what _metadata cannot
+		if err := metadata.Check(ctx, p.view); err != nil {
+			return format.InFile(err, p.snap.Container.Name)
+		}
 	}
 	p.MetadataBytes, err = metadata.Size(p.view)
 	return err

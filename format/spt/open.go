@@ -368,12 +368,17 @@ func (f *File) decode(i uint32, stored, raw []byte) error {
 	return nil
 }
 
+// ErrChunk is the kind of errors of a chunk that cannot be decoded or does not
+// match its checksum, next to the kind of the error itself.
+var ErrChunk = errors.New("damaged chunk")
+
 // at says in which chunk an error is.
 func (f *File) at(err error, i uint32) error {
 	err = format.At(err, "chunk %d", i)
 	var e *format.Error
 	if errors.As(err, &e) {
 		e.Offset = f.m.table.stored[i] // At made a copy
+		e.Err = errors.Join(e.Err, ErrChunk)
 	}
 	return err
 }

@@ -176,6 +176,9 @@ func checkKeyGroupsHandle(h *format.KeyGroups) error {
 	if h.Codec == format.CodecNative && h.Savepoint {
 		return corrupt("native keyed state in the canonical savepoint format")
 	}
+	if h.Codec == format.CodecNative && h.Range.Count == 0 {
+		return corrupt("native keyed state without key groups")
+	}
 	return checkKeyGroups(h.Range, h.Offsets)
 }
 

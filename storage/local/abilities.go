@@ -288,7 +288,7 @@ func (s *Store) Canonical(ctx context.Context, name string) (string, error) {
 			return filepath.ToSlash(filepath.Join(real, rest)), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			if _, ok := errors.AsType[*fs.PathError](err); !ok {
+			if _, system := errors.AsType[syscall.Errno](err); !system {
 				err = syscall.ELOOP // "EvalSymlinks: too many links" has no type
 			}
 			return "", fail("resolve", name, err)

@@ -2,10 +2,13 @@ package local
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/savepoint-tools/spt/storage"
 )
 
 func TestCanonicalSeesThroughLinks(t *testing.T) {
@@ -41,5 +44,76 @@ func TestCanonicalSeesThroughLinks(t *testing.T) {
 	}
 	if got, err := New().Canonical(context.Background(), dir+"/loop"); err == nil {
 		t.Errorf("a link to itself resolves to %s", got)
+	}
+}
+
+// What is below a folder is described, and nothing to which a link leads from it.
+func TestStatBelow(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("symbolic links need a privilege on Windows")
+	}
+	ctx := context.Background()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"root/a/x", "root/x", "out/x", "root-evil/x"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"root/in": "a/x", "root/out": "../out/x", "root/far": dir + "/out", "root/abs": dir + "/root/x", "root/loop": "loop", "linked": "root"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := New()
+	root, err := s.Folder(ctx, dir+"/root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]error{
+		"x": nil, "a/x": nil, "in": nil, "a/../x": nil,
+		"gone": storage.ErrNotExist, "a": storage.ErrNotExist, "a/x/y": storage.ErrNotExist,
+		"out": storage.ErrChanged, "far/x": storage.ErrChanged, "../out/x": storage.ErrChanged, "abs": storage.ErrChanged, dir + "/root/x": storage.ErrChanged,
+	} {
+		info, err := s.StatBelow(ctx, root, name)
+		if !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if want != nil {
+			continue
+		}
+		seen, err := s.Stat(ctx, dir+"/root/"+name)
+		if err != nil || seen.Version != info.Version || seen.Size != info.Size || info.Size == 0 {
+			t.Errorf("%s: %+v, %+v, %v", name, info, seen, err)
+		}
+	}
+	if _, err := s.StatBelow(ctx, root, "loop"); err == nil {
+		t.Error("a link to itself is described")
+	}
+	for _, name := range []string{"/linked", "/root/x", "/gone"} {
+		if f, err := s.Folder(ctx, dir+name); !errors.Is(err, storage.ErrNotExist) {
+			t.Errorf("%s: %+v, %v", name, f, err)
+		}
+	}
+	// Written to, it is the same folder; another one under its name is not.
+	if err := os.WriteFile(dir+"/root/new", []byte("new"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.StatBelow(ctx, root, "new"); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(os.Rename(dir+"/root", dir+"/old"), os.Rename(dir+"/root-evil", dir+"/root")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.StatBelow(ctx, root, "x"); !errors.Is(err, storage.ErrChanged) {
+		t.Error(err)
+	}
+	if _, err := s.StatBelow(ctx, storage.Folder{Name: dir + "/root"}, "x"); err != nil {
+		t.Error(err)
 	}
 }

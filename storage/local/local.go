@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/savepoint-tools/spt/storage"
 )
@@ -185,8 +184,8 @@ func (b *body) Close() error { return fail("read", b.info.Name, b.f.Close()) }
 
 // List implements storage.Storage. With the delimiter "/" it reads one folder, and
 // names folders, also empty ones, with a "/" behind; with "" it walks. Links to
-// folders are followed, but a folder is not listed again inside itself. A link
-// that leads to itself has only a name. No other
+// folders are followed, but a folder is not listed again inside itself. What
+// cannot be described, such as a link to itself, has only a name. No other
 // delimiter is supported. Temporary files are listed: see storage.IsTemp.
 func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
@@ -253,12 +252,8 @@ func (l *lister) folder(dir, base string, above []fs.FileInfo) bool {
 			if errors.Is(err, storage.ErrNotExist) {
 				continue // a dangling link, or deleted since: not an object
 			}
-			if !errors.Is(err, syscall.ELOOP) {
-				l.yield(storage.Info{}, fail("list", name, err))
-				return false
-			}
-			// One link that leads to itself must not hide the others. Whoever
-			// opens it is told.
+			// A link that leads to itself, or to where the user may not look, must
+			// not hide the others. Opening it returns the error.
 			list = append(list, found{name, nil})
 			continue
 		}

@@ -61,16 +61,21 @@ func (o *checkOptions) validate(cmd *cobra.Command) error {
 
 // CheckResult is the answer of check.
 type CheckResult struct {
-	Path       string          `json:"path"`
-	Restorable bool            `json:"restorable" jsonschema:"description=no finding of severity error"`
-	Container  string          `json:"container"`
-	JobKnown   string          `json:"job_known" jsonschema:"description=no, or what says what the job has: names, plan, a snapshot like it, joined by 'and'"`
-	Matched    []CheckOperator `json:"matched,omitempty" jsonschema:"description=operators of the snapshot that the job has"`
-	Errors     int             `json:"errors"`
-	Warnings   int             `json:"warnings"`
-	Notes      int             `json:"notes"`
-	Findings   []FindingRow    `json:"findings"`
-	RenameRows
+	Path          string          `json:"path"`
+	Restorable    bool            `json:"restorable" jsonschema:"description=no finding of severity error"`
+	Container     string          `json:"container"`
+	JobKnown      string          `json:"job_known" jsonschema:"description=no, or what says what the job has: names, plan, a snapshot like it, joined by 'and'"`
+	Matched       []CheckOperator `json:"matched,omitempty" jsonschema:"description=operators of the snapshot that the job has"`
+	Errors        int             `json:"errors"`
+	Warnings      int             `json:"warnings"`
+	Notes         int             `json:"notes"`
+	NotChecked    int             `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for, or that are not read because of where they are"`
+	Findings      []FindingRow    `json:"findings"`
+	Renames       []RenameRow     `json:"renames,omitempty" jsonschema:"description=operators that the older snapshot likely has, or may have, under another id"`
+	NameChanges   []NameChangeRow `json:"name_changes,omitempty" jsonschema:"description=operators of one id whose stored name changed: the id may be that of another operator now"`
+	RenameCommand string          `json:"rename_command,omitempty" jsonschema:"description=gives the older snapshot the new uids of all that are likely; absent where a uid is not known"`
+
+	suggested renameRows
 }
 
 // CheckOperator is an operator of the snapshot that the job has.
@@ -113,7 +118,8 @@ elements are handed out; incremental state that must not be claimed; native
 savepoints without timers; state that cannot be read; values that Kryo wrote in
 Flink 1 and Flink 2 misreads; with --flink, what that release cannot read and
 serializers that it does not have; and with --like, names, kinds and types of
-states.
+states, operators that the job likely has under another id, and ids that look
+like those of other operators now, by stored names or by states.
 
 Not checked: the entries of keyed state, and types of what is in a changelog.
 spt verify looks at every byte that is promised.`,
@@ -217,7 +223,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	if err != nil {
 		return inContainer(err, snap)
 	}
-	files, err := checkFiles(ctx, env, snap, c.Restored, o.at)
+	files, notChecked, err := checkFiles(ctx, env, snap, location, c.Restored, o.at)
 	progress.Stop()
 	if err != nil {
 		return inContainer(err, snap)
@@ -231,11 +237,12 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 		c.Findings = append(c.Findings, transform.CheckFinding{Severity: transform.SeverityNote, Code: "spt-file", Message: "Flink reads no .spt file", Advice: advice})
 	}
 	c.Sort()
-	r := &CheckResult{
+	r := &CheckResult{NotChecked: notChecked,
 		Path: location, Restorable: c.Count(transform.SeverityError) == 0, Container: snap.Container.Describe(), JobKnown: known,
 		Errors: c.Count(transform.SeverityError), Warnings: c.Count(transform.SeverityWarning), Notes: c.Count(transform.SeverityNote), Findings: []FindingRow{},
 	}
-	r.RenameRows = env.renames(c.Renames, location)
+	r.suggested = env.renames(c.Renames, location)
+	r.Renames, r.NameChanges, r.RenameCommand = r.suggested.renames, r.suggested.names, r.suggested.command
 	for _, m := range c.Matched {
 		r.Matched = append(r.Matched, CheckOperator{env.label(m.Operator), m.Operator.ID.String(), m.Operator.Parallelism, m.To, m.Operator.MaxParallelism})
 	}
@@ -282,6 +289,8 @@ func checkText(env *Env, r *CheckResult) error {
 	switch {
 	case r.Errors > 0:
 		verdict = style.Bad("would not restore: " + ui.Plural(int64(r.Errors), "error"))
+	case r.NotChecked > 0:
+		verdict = style.Look(fmt.Sprintf("no error found, %s not checked", ui.Plural(int64(r.NotChecked), "file")))
 	case r.Warnings > 0:
 		verdict = style.Look("would restore, with " + ui.Plural(int64(r.Warnings), "warning"))
 	}
@@ -298,7 +307,7 @@ func checkText(env *Env, r *CheckResult) error {
 		}
 	}
 	appendFindings(&b, env.term(), r.Findings)
-	b.WriteString(r.RenameRows.text())
+	b.WriteString(r.suggested.text())
 	_, err := io.WriteString(env.Stdout, b.String())
 	return err
 }

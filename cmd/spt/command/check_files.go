@@ -5,42 +5,100 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/transform"
-	"github.com/savepoint-tools/spt/writer"
 )
 
 // fileFinding gathers the files of one folder with which the same is wrong.
 type fileFinding struct {
 	transform.CheckFinding
+	names         []string // a few of the files
 	files         int
-	example       string
 	what, andThen string // "3 files WHAT, such as EXAMPLE; AND THEN"
+	dir           string // of the references; "" for those next to _metadata
+}
+
+// text is the message of the finding.
+func (f *fileFinding) text(env *Env) string {
+	text := fmt.Sprintf("%s %s", ui.Plural(int64(f.files), "file"), f.what)
+	if f.files > 1 {
+		text += ", such as " + ui.Quote(env.text(f.names[0]))
+	} else {
+		text += ", " + ui.Quote(env.text(f.names[0]))
+	}
+	if f.andThen != "" {
+		text += "; " + f.andThen
+	}
+	return text
+}
+
+// maxNames is how many names of missing files are kept to look for them.
+const maxNames = 64
+
+// folderText is where the files of references are meant to be.
+func folderText(env *Env, dir string) string {
+	if dir == "" {
+		return "next to _metadata"
+	}
+	return "in " + ui.Quote(env.text(dir))
+}
+
+// mapAdvice is how files of a folder are found elsewhere: complete commands. OLD
+// is that folder; NEW is where most of them are, if somebody saw them.
+func mapAdvice(ctx context.Context, env *Env, snap *reader.Snapshot, location, command, dir string, names []string) (string, error) {
+	old := strings.TrimSuffix(dir, "/")
+	if dir == "" {
+		old = "."
+	}
+	found, n, err := snap.Search(ctx, names)
+	if err != nil {
+		return "", err
+	}
+	option := "--map " + ui.Quote(env.text(old)+"=DIR")
+	if found == "" {
+		return fmt.Sprintf("if there is a copy in DIR:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", command, ui.Quote(location), option, ui.Quote(location), option), nil
+	}
+	option = "--map " + ui.Quote(env.text(old)+"="+found)
+	is := "them are"
+	if len(names) == 1 {
+		is = "it is"
+	} else if n == len(names) {
+		is = "all of " + is
+	} else {
+		is = fmt.Sprintf("%d of ", n) + is
+	}
+	return fmt.Sprintf("%s in %s:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", is, ui.Quote(found), command, ui.Quote(location), option, ui.Quote(location), option), nil
 }
 
 // checkFiles looks for the files that the restored operators need, at the places
 // where Flink will look for them when it restores the snapshot from at.
-func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, ops []*format.Operator, at string) ([]transform.CheckFinding, error) {
+func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location string, ops []*format.Operator, at string) (found []transform.CheckFinding, notChecked int, err error) {
 	folder, err := snap.URI(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	part := &format.Savepoint{Location: snap.Location, ID: snap.ID, Kind: snap.Kind, Operators: ops}
 	s, err := summary.Of(ctx, part)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	states, err := snap.Files(ctx, s.Files)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	c := fileChecker{env: env, snap: snap, found: map[[3]string]*fileFinding{}, users: map[string]*format.Operator{}, folder: route.Clean(folder), at: route.Clean(at), owners: map[string]string{}}
+	var away *reader.OutsideError
+	if errors.As(snap.Outside(), &away) {
+		c.outside(reader.FileState{File: summary.File{Path: reader.MetadataName, Relative: true}}, away)
+	}
 	_ = part.EachStream(func(p format.Place, st format.Stream) error {
 		path, _, ok := format.Reference(st)
 		if !ok {
@@ -54,6 +112,13 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, ops []*for
 		}
 		return nil
 	})
+	backend := reader.BackendFiles(ops)
+	for _, f := range states {
+		if !f.There() && !f.Missing() {
+			notChecked++
+		}
+		c.claimed = c.claimed || f.Relative && backend[f.Path] && f.Err == nil
+	}
 	for _, f := range states {
 		// Flink reads what is outside the snapshot; what is in it was not looked at.
 		var out *reader.OutsideError
@@ -61,24 +126,20 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, ops []*for
 			f.Err = nil
 			c.outside(f, out)
 		}
-		if err := c.file(ctx, f); err != nil {
-			return nil, err
+		if err := c.file(ctx, f, backend); err != nil {
+			return nil, 0, err
 		}
 	}
-	var all []transform.CheckFinding
 	for _, f := range c.order {
-		f.Message = fmt.Sprintf("%s %s", ui.Plural(int64(f.files), "file"), f.what)
-		if f.files > 1 {
-			f.Message += ", such as " + ui.Quote(f.example)
-		} else {
-			f.Message += ", " + ui.Quote(f.example)
+		f.Message = f.text(env)
+		if f.Code == "file-missing" || f.Code == "claimed-native" {
+			if f.Advice, err = mapAdvice(ctx, env, snap, location, "check", f.dir, f.names); err != nil {
+				return nil, 0, err
+			}
 		}
-		if f.andThen != "" {
-			f.Message += "; " + f.andThen
-		}
-		all = append(all, f.CheckFinding)
+		found = append(found, f.CheckFinding)
 	}
-	return all, nil
+	return found, notChecked, nil
 }
 
 type fileChecker struct {
@@ -88,33 +149,44 @@ type fileChecker struct {
 	found map[[3]string]*fileFinding // by code, folder and what is wrong
 	users map[string]*format.Operator
 
+	claimed bool // a relative file of RocksDB is there: those that are missing are of a savepoint
+
 	folder string            // of the snapshot, as Flink would name it
 	at     string            // where Flink will restore it from
 	owners map[string]string // by folder, "" where no other snapshot has it
 }
 
-func (c *fileChecker) file(ctx context.Context, f reader.FileState) error {
-	dir, name := splitName(f.Path)
+func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[string]bool) error {
+	dir, _ := splitName(f.Path)
 	owner, err := c.owner(ctx, f)
 	if err != nil {
 		return err
 	}
 	quoted := ui.Quote(c.env.text(owner))
-	where := "in " + ui.Quote(c.env.text(dir))
-	if f.Relative {
-		where = "beside _metadata"
-	}
+	where := folderText(c.env, dir)
 	add := func(severity transform.Severity, code, what, andThen, advice string) {
-		c.add(f, dir, name, severity, code, what, andThen, advice)
+		c.add(f, severity, code, what, andThen, advice)
 	}
+	var unchecked *reader.NotCheckedError
 	switch {
+	case errors.As(f.Err, &unchecked) && unchecked.Scheme != "":
+		add(transform.SeverityNote, "file-not-checked", fmt.Sprintf("not checked %s (%s: is not supported here)", where, unchecked.Scheme), "", "")
+	case errors.As(f.Err, &unchecked):
+		add(transform.SeverityWarning, "file-not-checked", fmt.Sprintf("not checked %s (%s)", where, reason(unchecked.Err)), "", "")
+	case errors.Is(f.Err, format.ErrOutside):
+		var out *reader.OutsideError
+		if errors.As(f.Err, &out) {
+			c.outside(f, out)
+		}
 	case errors.Is(f.Err, storage.ErrNotExist) && owner != "":
-		add(transform.SeverityError, "file-gone", "not there any more "+where, "that is the folder of another snapshot, which took them along when it was deleted",
+		add(transform.SeverityError, "file-gone", "missing "+where, "that is the folder of another snapshot, which took them along when it was deleted",
 			"find a copy of "+quoted+" and say where with --map OLD=NEW, or take another snapshot")
+	case errors.Is(f.Err, storage.ErrNotExist) && f.Relative && backend[f.Path] && c.claimed:
+		add(transform.SeverityError, "claimed-native", "missing "+where, reader.ClaimedNative, "")
 	case errors.Is(f.Err, storage.ErrNotExist):
-		add(transform.SeverityError, "file-missing", "not there "+where, "", "where it lies elsewhere, --map OLD=NEW looks there and spt relocate writes it down; spt verify names every file")
+		add(transform.SeverityError, "file-missing", "missing "+where, "", "")
 	case f.Err != nil:
-		add(transform.SeverityError, "file-unreachable", fmt.Sprintf("%s that cannot be looked for (%s)", where, reason(f.Err)), "", "--map OLD=NEW says where a copy is")
+		add(transform.SeverityError, "path", where+" that Flink writes no reference to", reason(f.Err), "")
 	case f.Wrong != "":
 		add(transform.SeverityError, "file-length", where+" not as long as promised", f.Wrong, "it was cut, or is another file: copy it again")
 	case f.Found.Instead != "":
@@ -124,7 +196,7 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState) error {
 		} else if err != nil {
 			return err
 		}
-		add(severity, "file-elsewhere", "not found "+where, "found under the folder of the snapshot or its job instead, where Flink does not look",
+		add(severity, "file-elsewhere", "not found "+where, "found below the folder of the snapshot or its job instead, where Flink does not look",
 			"spt convert IN OUT makes a copy that names no other place; spt relocate rewrites the references")
 	case owner != "":
 		add(transform.SeverityWarning, "file-of-another", where, "that is the folder of another snapshot: when it is deleted, this one no longer restores",
@@ -135,23 +207,23 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState) error {
 
 // outside says that the content of a file was not looked at.
 func (c *fileChecker) outside(f reader.FileState, out *reader.OutsideError) {
-	dir, name := splitName(f.Path)
-	where := "in " + ui.Quote(c.env.text(dir))
-	if f.Relative {
-		where = "next to _metadata"
-	}
-	c.add(f, dir, name, transform.SeverityNote, "file-outside", where, "that is outside the snapshot and its checkpoint directory, so their content was not checked", writer.FollowAdvice(followOf(out)))
+	dir, _ := splitName(f.Path)
+	c.add(f, transform.SeverityNote, "file-outside", folderText(c.env, dir), "that is outside the snapshot and its checkpoint directory, so their content was not checked", c.env.hide(out.Hint()))
 }
 
 // add counts a file for a finding.
-func (c *fileChecker) add(f reader.FileState, dir, name string, severity transform.Severity, code, what, andThen, advice string) {
+func (c *fileChecker) add(f reader.FileState, severity transform.Severity, code, what, andThen, advice string) {
+	dir, name := splitName(f.Path)
 	key := [3]string{code, dir, what}
 	found := c.found[key]
 	if found == nil {
-		found = &fileFinding{what: what, andThen: andThen, example: c.env.text(name)}
+		found = &fileFinding{what: what, andThen: andThen, dir: dir}
 		found.CheckFinding = transform.CheckFinding{Severity: severity, Code: code, Operator: c.users[f.Path], Advice: advice}
 		c.found[key] = found
 		c.order = append(c.order, found)
+	}
+	if len(found.names) < maxNames {
+		found.names = append(found.names, name)
 	}
 	if found.files++; c.users[f.Path] != found.Operator {
 		found.Operator = nil // of several
@@ -233,4 +305,62 @@ func (c *fileChecker) isOwn(ctx context.Context, f reader.Found) (bool, error) {
 		uri = "file:" + path
 	}
 	return uri == c.folder, nil
+}
+
+// byFolder shows the findings of verify to a person: files of one folder with
+// which the same is wrong are one, in the words of check.
+func byFolder(ctx context.Context, env *Env, snap *reader.Snapshot, location string, all []finding.Finding) ([]FindingRow, error) {
+	var rows []FindingRow
+	groups := map[[2]string]*fileFinding{}
+	at := map[*fileFinding]int{}
+	for _, f := range all {
+		var what, andThen string
+		dir, name := splitName(f.File)
+		switch where := folderText(env, dir); f.Code {
+		case "file-missing":
+			what = "missing " + where
+			if !strings.HasSuffix(f.Message, " is missing") { // the store says more
+				what += ": " + f.Message
+			}
+		case "claimed-native":
+			what, andThen = "missing "+where, reader.ClaimedNative
+		case "file-not-checked":
+			_, why, _ := strings.Cut(f.Message, " was not checked: ")
+			what = fmt.Sprintf("not checked %s (%s)", where, why)
+		case "file-outside":
+			what = where + " outside the snapshot and its checkpoint directory, so not read"
+		case "file-elsewhere":
+			to, _ := splitName(f.Found)
+			what = fmt.Sprintf("found in %s, not %s, where Flink looks", ui.Quote(to), where)
+		default:
+			rows = append(rows, env.findingRow(f))
+			continue
+		}
+		g := groups[[2]string{f.Code, what}]
+		if g == nil {
+			g = &fileFinding{CheckFinding: f, what: what, andThen: andThen, dir: dir}
+			g.File, g.Found, g.Place = "", "", ""
+			groups[[2]string{f.Code, what}] = g
+			at[g] = len(rows)
+			rows = append(rows, FindingRow{})
+		}
+		g.files++
+		if len(g.names) < maxNames {
+			g.names = append(g.names, name)
+		}
+		if g.Operator != f.Operator {
+			g.Operator = nil // of several
+		}
+	}
+	for g, i := range at {
+		g.Message = g.text(env)
+		if g.Code == "file-missing" || g.Code == "claimed-native" {
+			var err error
+			if g.Advice, err = mapAdvice(ctx, env, snap, location, "verify", g.dir, g.names); err != nil {
+				return nil, err
+			}
+		}
+		rows[i] = env.findingRow(g.CheckFinding)
+	}
+	return rows, nil
 }

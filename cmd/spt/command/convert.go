@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
@@ -25,6 +26,7 @@ import (
 type writeOptions struct {
 	files          string
 	missing        string
+	damaged        string
 	keepReferences bool
 	inline         ui.Size
 	compression    string
@@ -43,6 +45,7 @@ func (o *writeOptions) addFlags(fs *pflag.FlagSet) {
 	o.given = fs
 	fs.StringVar(&o.files, "files", "copy", "`copy|link|reference`: how state files get into a Flink directory")
 	fs.StringVar(&o.missing, "missing", "refuse", "`refuse|keep`: what to do if state files cannot be read; keep writes only their references")
+	fs.StringVar(&o.damaged, "damaged", "refuse", "`refuse|keep`: what to do with state that spt verify calls an error; keep passes it on, names it and exits 1")
 	fs.BoolVar(&o.keepReferences, "keep-references", false, "keep every reference, and so the same _metadata; files with absolute references are not written")
 	fs.Var(&o.inline, "inline-threshold", "move inline state larger than `SIZE` out of _metadata into files; 0: all (default: none)")
 	fs.StringVar(&o.compression, "compression", "zstd", "`zstd|s2|none`: compression of an .spt file")
@@ -66,6 +69,9 @@ func (o *writeOptions) validate(env *Env) error {
 	}
 	if o.given.Changed("compression-level") && (o.level < 1 || o.level > 4) {
 		return usagef("--compression-level %d: 1 to 4", o.level)
+	}
+	if o.damaged != "refuse" && o.damaged != "keep" {
+		return usagef("--damaged %s: refuse or keep", o.damaged)
 	}
 	o.opts = writer.Options{
 		Stores: env.Stores, Files: files, KeepReferences: o.keepReferences, KeepMissing: o.missing == "keep" || o.bare,
@@ -151,6 +157,7 @@ type WriteResult struct {
 	Rewrites         []WriteRewrite `json:"rewrites,omitempty" jsonschema:"description=references that become others"`
 	Outside          []string       `json:"outside,omitempty" jsonschema:"description=files that are referred to where they are"`
 	Missing          []string       `json:"missing,omitempty" jsonschema:"description=bare references that were kept"`
+	Damaged          []FindingRow   `json:"damaged,omitempty" jsonschema:"description=with --damaged keep: errors that were passed on"`
 	Moved            []WriteRewrite `json:"moved,omitempty" jsonschema:"description=files found under the folder of the snapshot or its job instead of where the reference points"`
 	ReadBack         bool           `json:"read_back,omitempty"`
 	Remarks          []string       `json:"remarks,omitempty" jsonschema:"description=what whoever restores the result has to know"`
@@ -350,7 +357,12 @@ func (o *writeOptions) write(ctx context.Context, env *Env, snap *reader.Snapsho
 	if err != nil {
 		return nil, nil, err
 	}
+	damaged, err := o.examine(ctx, env, snap, in)
+	if err != nil {
+		return nil, nil, err
+	}
 	r := newWriteResult(env, in, plan)
+	r.Damaged = damaged
 	if o.note != nil {
 		o.note(r)
 	}
@@ -381,11 +393,59 @@ func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, 
 	if err := renderWrite(env, r, o.dryRun); err != nil {
 		return err
 	}
-	return incomplete(plan)
+	return incomplete(plan, r)
 }
 
-// incomplete is the finding that references were kept without their files.
-func incomplete(plan *writer.Plan) error {
+// examine refuses to pass on what verify calls an error of the state, unless it is
+// told to: then it returns the errors. Files are the business of the plan.
+func (o *writeOptions) examine(ctx context.Context, env *Env, snap *reader.Snapshot, in string) ([]FindingRow, error) {
+	var rows []FindingRow
+	err := snap.Examine(ctx, snap.Operators, reader.VerifyOptions{DescriptionOnly: o.bare, ReadErrors: true}, func(f finding.Finding) {
+		if f.Severity == finding.Error {
+			rows = append(rows, env.findingRow(f))
+		}
+	})
+	if err != nil {
+		return nil, inContainer(err, snap)
+	}
+	if len(rows) == 0 || o.damaged == "keep" {
+		return rows, nil
+	}
+	return nil, &damagedError{in, rows}
+}
+
+// damagedError is state that is not passed on. It is a format.ErrCorrupt.
+type damagedError struct {
+	in   string
+	rows []FindingRow
+}
+
+func (e *damagedError) Error() string {
+	const most = 3
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s in its state, which would be passed on; nothing was written:", ui.Quote(e.in), ui.Plural(int64(len(e.rows)), "error"))
+	for _, r := range e.rows[:min(len(e.rows), most)] {
+		fmt.Fprintf(&b, "\n  %s: %s", r.Place, r.Message)
+	}
+	if n := len(e.rows) - most; n > 0 {
+		fmt.Fprintf(&b, "\n  … and %d more", n)
+	}
+	return b.String()
+}
+
+// Unwrap makes it a format.ErrCorrupt.
+func (e *damagedError) Unwrap() error { return format.ErrCorrupt }
+
+// Hint says what can be done.
+func (e *damagedError) Hint() string {
+	return "--damaged keep passes them on and names them; all of them:  spt verify " + ui.Quote(e.in)
+}
+
+// incomplete is the finding that something is wrong with what was written.
+func incomplete(plan *writer.Plan, r *WriteResult) error {
+	if n := len(r.Damaged); n > 0 {
+		return &findings{fmt.Sprintf("the result is not sound: %s passed on", ui.Plural(int64(n), "error"))}
+	}
 	if len(plan.Missing) > 0 {
 		return &findings{fmt.Sprintf("the result is not complete: %s kept without their files", ui.Plural(int64(len(plan.Missing)), "reference"))}
 	}
@@ -510,6 +570,10 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 	rewrittenText(&b, r.Rewrites)
 	list(r.Outside, fmt.Sprintf("%s referred to where they are, not written", ui.Plural(int64(len(r.Outside)), "file")))
 	list(r.Missing, style.Bad(fmt.Sprintf("%s kept without their files", ui.Plural(int64(len(r.Missing)), "reference"))))
+	if n := len(r.Damaged); n > 0 {
+		fmt.Fprintf(&b, "%s\n", style.Bad(ui.Plural(int64(n), "error")+" passed on:"))
+		appendFindings(&b, env.term(), r.Damaged)
+	}
 	for _, m := range r.Remarks {
 		fmt.Fprintf(&b, "%s %s.\n", style.Look("!"), m)
 	}

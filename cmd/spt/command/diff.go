@@ -81,6 +81,12 @@ write the same entries in other bytes. A file that both name by the same
 absolute reference, and that is one file, is not read; nor are chunks of two
 .spt files that have the same checksums, nor what neither has: both are said.
 
+Operators under another id are suggested as renamed, with the command, where
+exactly one fits: by their stored names, without the number that the SQL planner
+appends; where none are stored, by their states, types and sizes. Where several
+fit they are listed. An operator that kept its id under another stored name is
+marked with "!", because Flink goes by the id. check --like suggests the same.
+
 It reads all operator state, and what of keyed state is not named alike. Memory
 stays the same whatever the size: twenty million elements are counted at once,
 and where more may differ, the state is read again for the next.
@@ -210,18 +216,22 @@ func mapEntries(ctx context.Context, snap *reader.Snapshot, h *format.OperatorHa
 // DiffResult is the answer of diff. Names in JSON are a promise: we add, we do
 // not rename.
 type DiffResult struct {
-	Old         DiffSnapshot   `json:"old"`
-	New         DiffSnapshot   `json:"new"`
-	Same        bool           `json:"same" jsonschema:"description=nothing that was compared differs, but for the checkpoint id"`
-	Differ      []string       `json:"differ" jsonschema:"description=the kinds of differences"`
-	Ignored     []string       `json:"ignored,omitempty"`
-	Counts      DiffCounts     `json:"counts"`
-	Operators   []DiffOperator `json:"operators" jsonschema:"description=of both snapshots, by how much they grew"`
-	Differences []DiffLine     `json:"differences"`
-	RenameRows
-	Absent       int64 `json:"files_missing_on_both,omitempty" jsonschema:"description=files that both name alike and neither has: nothing is known of what is in them"`
-	ByDigest     int64 `json:"bytes_by_checksum,omitempty" jsonschema:"description=of two .spt files: bytes that are the same by the checksums of their chunks, and were not read"`
-	KeyedByBytes bool  `json:"keyed_by_bytes,omitempty" jsonschema:"description=keyed state was compared, by the bytes of key groups and files and not by its entries"`
+	Old           DiffSnapshot    `json:"old"`
+	New           DiffSnapshot    `json:"new"`
+	Same          bool            `json:"same" jsonschema:"description=nothing that was compared differs, but for the checkpoint id"`
+	Differ        []string        `json:"differ" jsonschema:"description=the kinds of differences"`
+	Ignored       []string        `json:"ignored,omitempty"`
+	Counts        DiffCounts      `json:"counts"`
+	Operators     []DiffOperator  `json:"operators" jsonschema:"description=of both snapshots, by how much they grew"`
+	Differences   []DiffLine      `json:"differences"`
+	Absent        int64           `json:"files_missing_on_both,omitempty" jsonschema:"description=files that both name alike and neither has: nothing is known of what is in them"`
+	ByDigest      int64           `json:"bytes_by_checksum,omitempty" jsonschema:"description=of two .spt files: bytes that are the same by the checksums of their chunks, and were not read"`
+	KeyedByBytes  bool            `json:"keyed_by_bytes,omitempty" jsonschema:"description=keyed state was compared, by the bytes of key groups and files and not by its entries"`
+	Renames       []RenameRow     `json:"renames,omitempty" jsonschema:"description=operators that the older snapshot likely has, or may have, under another id"`
+	NameChanges   []NameChangeRow `json:"name_changes,omitempty" jsonschema:"description=operators of one id whose stored name changed: the id may be that of another operator now"`
+	RenameCommand string          `json:"rename_command,omitempty" jsonschema:"description=gives the older snapshot the new uids of all that are likely; absent where a uid is not known"`
+
+	suggested renameRows
 }
 
 // DiffSnapshot is one of the two.
@@ -385,9 +395,10 @@ func (r *differ) result(ctx context.Context, d *transform.Diff, paths [2]string)
 			res.Differ = append(res.Differ, k)
 		}
 	}
-	res.RenameRows = r.env.renames(d.Renames, paths[0])
+	res.suggested = r.env.renames(d.Renames, paths[0])
+	res.Renames, res.NameChanges, res.RenameCommand = res.suggested.renames, res.suggested.names, res.suggested.command
 	for _, o := range d.Operators {
-		op, err := r.operator(ctx, o, &res.RenameRows)
+		op, err := r.operator(ctx, o, &res.suggested)
 		if err != nil {
 			return nil, err
 		}
@@ -442,7 +453,7 @@ func (r *differ) text(x transform.Difference) string {
 	return x.Text
 }
 
-func (r *differ) operator(ctx context.Context, o *transform.OperatorDiff, rows *RenameRows) (DiffOperator, error) {
+func (r *differ) operator(ctx context.Context, o *transform.OperatorDiff, rows *renameRows) (DiffOperator, error) {
 	op := o.Operator()
 	old, now := o.Bytes()
 	res := DiffOperator{
@@ -456,9 +467,9 @@ func (r *differ) operator(ctx context.Context, o *transform.OperatorDiff, rows *
 		res.NewParallelism, res.NewMaxParallelism = o.New.Parallelism, o.New.MaxParallelism
 	}
 	if o.Renamed != nil {
-		res.OldID, res.Reasons, res.RenameCommand = o.Old.ID.String(), r.env.reasons(o.Renamed), rows.Command
-		for i := range rows.Renames {
-			rows.Renames[i].told = rows.Renames[i].told || rows.Renames[i].ID == res.ID
+		res.OldID, res.Reasons, res.RenameCommand = o.Old.ID.String(), r.env.reasons(o.Renamed), rows.command
+		for i := range rows.renames {
+			rows.renames[i].told = rows.renames[i].told || rows.renames[i].ID == res.ID
 		}
 	}
 	for _, st := range o.States {

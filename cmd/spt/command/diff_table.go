@@ -209,7 +209,7 @@ func grouped(s string) string {
 func (r *differ) remarks(res *DiffResult) error {
 	var b strings.Builder
 	style := r.env.term().Style()
-	b.WriteString(res.nameText(style) + res.RenameRows.text())
+	b.WriteString(res.suggested.nameText(style) + res.suggested.text())
 	for _, op := range res.Operators {
 		for _, st := range op.States {
 			if st.MultipliedBy > 1 && st.NewKind == "union" {

@@ -85,8 +85,8 @@ func sealEdit(ctx context.Context, env *Env, o writeOptions, in, out string, sna
 	if r.partial != "" {
 		return &findings{"the result is not complete: " + r.partial}
 	}
-	if !o.bare {
-		if err := incomplete(plan); err != nil {
+	if !o.bare || len(written.Damaged) > 0 {
+		if err := incomplete(plan, written); err != nil {
 			return err
 		}
 	}

@@ -135,10 +135,6 @@ func hintOf(err error) string {
 	if errors.As(err, &h) && h.Hint() != "" {
 		return h.Hint()
 	}
-	var out *reader.OutsideError
-	if errors.As(err, &out) {
-		return writer.FollowAdvice(followOf(out))
-	}
 	if hint := reader.Hint(err); hint != "" {
 		return hint
 	}
@@ -147,15 +143,6 @@ func hintOf(err error) string {
 		return limitHint(limit)
 	}
 	return ""
-}
-
-// followOf is what must be followed so that a reference outside the snapshot is
-// read, none where nothing helps.
-func followOf(e *reader.OutsideError) []string {
-	if e.Follow == "" {
-		return nil
-	}
-	return []string{e.Follow}
 }
 
 // brokenPipe is whether whoever read the answer has gone: that is their right.

@@ -26,6 +26,8 @@ var snapshotVars = []struct {
 	{"total_inline_bytes", "of them, inline in _metadata", func(r *InspectResult) any { return int(r.Bytes.Inline) }},
 	{"container_bytes", "size of _metadata or of the .spt file", func(r *InspectResult) any { return int(r.Size) }},
 	{"missing_files", "files that do not exist", func(r *InspectResult) any { return len(r.MissingFiles) }},
+	{"not_checked_files", "files that were not looked for, such as in a store that is not supported: they may exist", func(r *InspectResult) any { return len(r.NotChecked) }},
+	{"outside_files", "files outside the snapshot that are not read without --follow", func(r *InspectResult) any { return len(r.OutsideFiles) }},
 	{"wrong_files", "files whose length is not the recorded one", func(r *InspectResult) any { return len(r.WrongFiles) }},
 	{"operator_count", "operators", func(r *InspectResult) any { return r.OperatorCount }},
 	{"checkpoint_id", "id of the checkpoint", func(r *InspectResult) any { return int(r.CheckpointID) }},

@@ -279,8 +279,9 @@ type InspectResult struct {
 	Bytes         InspectBytes      `json:"bytes"`
 	FileCount     int               `json:"file_count"`
 	MissingFiles  []InspectMissing  `json:"missing_files,omitempty"`
-	WrongFiles    []InspectMissing  `json:"wrong_files,omitempty" jsonschema:"description=files that are not as long as the snapshot promises"`
 	NotChecked    []InspectMissing  `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for: their store is not supported or gave no answer; they may be there"`
+	OutsideFiles  []InspectMissing  `json:"outside_files,omitempty" jsonschema:"description=files outside the snapshot and its checkpoint directory: commands that read state refuse them without --follow"`
+	WrongFiles    []InspectMissing  `json:"wrong_files,omitempty" jsonschema:"description=files that are not as long as the snapshot promises"`
 	MovedFiles    int               `json:"moved_files,omitempty" jsonschema:"description=files found under the folder of the snapshot or its job instead of where the reference points"`
 	MasterStates  []string          `json:"master_states,omitempty"`
 	Operators     []InspectOperator `json:"operators"`
@@ -395,6 +396,12 @@ func newInspectResult(env *Env, location string, snap *reader.Snapshot, sum *sum
 		r.Bytes.Stored = snap.Container.SPT.StoredBytes
 	}
 	for _, f := range files {
+		switch status := f.Status(); {
+		case status == reader.FileNotChecked:
+			r.NotChecked = append(r.NotChecked, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, notCheckedWhy(env, f.Err)})
+		case status == reader.FileRefused:
+			r.OutsideFiles = append(r.OutsideFiles, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, env.hide(f.Err.Error())})
+		}
 		switch {
 		case f.Wrong != "":
 			r.WrongFiles = append(r.WrongFiles, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, f.Wrong})
@@ -412,6 +419,14 @@ func newInspectResult(env *Env, location string, snap *reader.Snapshot, sum *sum
 		o := inspectOperator(env, op, headers[op.Operator])
 		r.Operators = append(r.Operators, o)
 		r.Bytes.Serializers += o.Bytes.Serializers
+	}
+	var away *reader.OutsideError
+	if errors.As(snap.Outside(), &away) {
+		r.Warnings = append(r.Warnings, InspectWarning{
+			Code:    "outside_description",
+			Message: env.hide(fmt.Sprintf("_metadata is a link that leads to %s, outside the snapshot: commands that read state refuse it", ui.Quote(away.Leads))),
+			more:    env.hide(away.Hint()),
+		})
 	}
 	r.warn(env, sum)
 	return r
@@ -467,7 +482,7 @@ func (op *InspectOperator) headers(env *Env, h *reader.Headers) {
 		op.Compression = snappyName
 	}
 	for _, err := range h.Unread {
-		if !errors.Is(err, format.ErrMissing) {
+		if !format.NoFile(err) {
 			op.HeadersUnread = append(op.HeadersUnread, env.hide(err.Error()))
 		}
 	}
@@ -511,6 +526,15 @@ func typeText(env *Env, h *reader.StateHeader) string {
 	return strings.Join(all, " or ")
 }
 
+// notCheckedWhy is why nobody looked for a file, without the file.
+func notCheckedWhy(env *Env, err error) string {
+	var e *reader.NotCheckedError
+	if errors.As(err, &e) && e.Scheme != "" {
+		return e.Scheme + ": is not supported here"
+	}
+	return env.hide(reason(err))
+}
+
 // whyNot is why files were not checked: each reason once.
 func whyNot(files []InspectMissing) string {
 	var all []string
@@ -535,6 +559,38 @@ func (r *InspectResult) notChecked(env *Env, sum *summary.Summary) {
 	}
 }
 
+// warnFiles adds what is to be known of files that were not looked at.
+func (r *InspectResult) warnFiles(env *Env) {
+	if n := len(r.NotChecked); n > 0 {
+		r.Warnings = append(r.Warnings, InspectWarning{
+			Code:    "not_checked_files",
+			Message: fmt.Sprintf("%s (%s) not checked: %s", ui.Plural(int64(n), "file"), ui.Bytes(bytesOf(r.NotChecked)), whyNot(r.NotChecked)),
+			more:    "copies elsewhere are found with --map OLD=NEW",
+		})
+	}
+	if n := len(r.OutsideFiles); n > 0 {
+		var follow []string
+		for _, f := range r.files {
+			var out *reader.OutsideError
+			if errors.As(f.Err, &out) && out.Follow != "" && !slices.Contains(follow, out.Follow) {
+				follow = append(follow, out.Follow)
+			}
+		}
+		r.Warnings = append(r.Warnings, InspectWarning{
+			Code:    "outside_files",
+			Message: fmt.Sprintf("%s outside the snapshot and its checkpoint directory, such as %s: commands that read state refuse them", ui.Plural(int64(n), "file"), ui.Quote(r.OutsideFiles[0].Path)),
+			more:    env.hide(reader.FollowAdvice(follow...)),
+		})
+	}
+}
+
+func bytesOf(files []InspectMissing) (n int64) {
+	for _, f := range files {
+		n += f.Bytes
+	}
+	return n
+}
+
 // warn adds what deserves a look.
 func (r *InspectResult) warn(env *Env, sum *summary.Summary) {
 	if n := len(r.MissingFiles); n > 0 {
@@ -545,6 +601,7 @@ func (r *InspectResult) warn(env *Env, sum *summary.Summary) {
 			more:    "what lies elsewhere is found with --map OLD=NEW",
 		})
 	}
+	r.warnFiles(env)
 	if n := len(r.WrongFiles); n > 0 {
 		w := r.WrongFiles[0]
 		r.Warnings = append(r.Warnings, InspectWarning{

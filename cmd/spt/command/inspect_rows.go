@@ -35,7 +35,7 @@ type InspectRow struct {
 	InlineBytes    int64  `json:"inline_bytes"`
 	OffsetBytes    int64  `json:"offset_bytes"`
 	Missing        bool   `json:"missing,omitempty"`
-	Status         string `json:"status,omitempty" jsonschema:"enum=found,enum=missing,enum=not checked,description=of a file: what is known about it"`
+	Status         string `json:"status,omitempty" jsonschema:"enum=found,enum=missing,enum=outside,enum=not checked,description=of a file: what is known about it"`
 	Wrong          string `json:"wrong,omitempty" jsonschema:"description=of a file: how it is not what the snapshot promises"`
 }
 
@@ -357,7 +357,7 @@ func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {
 		switch {
 		case r.Missing:
 			note = style.Bad("missing")
-		case r.Status == fileNotChecked:
+		case r.Status == string(reader.FileRefused), r.Status == string(reader.FileNotChecked):
 			note = style.Look(r.Status)
 		case r.Wrong != "":
 			note = style.Bad(r.Wrong)

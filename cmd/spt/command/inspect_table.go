@@ -170,6 +170,9 @@ func (r *InspectResult) howMuch() string {
 		if n := len(r.NotChecked); n > 0 {
 			text += fmt.Sprintf(", %d not checked (%s)", n, whyNot(r.NotChecked))
 		}
+		if n := len(r.OutsideFiles); n > 0 {
+			text += fmt.Sprintf(", %d outside the snapshot", n)
+		}
 		if n := len(r.WrongFiles); n > 0 {
 			text += fmt.Sprintf(", %d not as long as promised", n)
 		}

@@ -22,15 +22,15 @@ type listOptions struct {
 
 func (o *listOptions) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.depth, "depth", 8, "search `N` levels of directories below a root")
-	fs.StringVar(&o.only, "only", "", "`complete|incomplete|damaged|unreadable|leftover`: list only these")
+	fs.StringVar(&o.only, "only", "", "`complete|incomplete|unchecked|damaged|unreadable|leftover`: list only these")
 }
 
 func (o *listOptions) validate() error {
 	if o.depth < 1 {
 		return usagef("--depth %d: at least 1", o.depth)
 	}
-	if o.only != "" && !matches([]string{string(reader.Complete), string(reader.Incomplete), string(reader.Damaged), string(reader.Unreadable), string(reader.Leftover)}, o.only) {
-		return usagef("--only %s: one of complete, incomplete, damaged, unreadable, leftover", o.only)
+	if o.only != "" && !matches([]string{string(reader.Complete), string(reader.Incomplete), string(reader.Unchecked), string(reader.Damaged), string(reader.Unreadable), string(reader.Leftover)}, o.only) {
+		return usagef("--only %s: one of complete, incomplete, unchecked, damaged, unreadable, leftover", o.only)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func (o *listOptions) validate() error {
 // ListRow is one snapshot, or what is left of one.
 type ListRow struct {
 	Path         string     `json:"path"`
-	State        string     `json:"state" jsonschema:"enum=complete,enum=incomplete,enum=damaged,enum=unreadable,enum=leftover,description=unreadable: its description may be whole but could not be read or is of a version that is not known"`
+	State        string     `json:"state" jsonschema:"enum=complete,enum=incomplete,enum=unchecked,enum=damaged,enum=unreadable,enum=leftover,description=unchecked: what could be looked at is complete but nobody could look for some files; unreadable: its description may be whole but could not be read or is of a version that is not known"`
 	Newest       bool       `json:"newest,omitempty" jsonschema:"description=the newest complete one under its root"`
 	Problem      string     `json:"problem,omitempty"`
 	Time         *time.Time `json:"time,omitempty"`
@@ -52,6 +52,8 @@ type ListRow struct {
 	Operators    int        `json:"operator_count"`
 	Bytes        int64      `json:"bytes" jsonschema:"description=description and state files as far as they are there"`
 	MissingFiles int        `json:"missing_files,omitempty"`
+	NotChecked   int        `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for: they may be there"`
+	OutsideFiles int        `json:"outside_files,omitempty" jsonschema:"description=files outside the snapshot and its checkpoint directory"`
 
 	reason string // of the state, without the place in the snapshot
 }
@@ -65,10 +67,12 @@ func newListCommand(env *Env) *cobra.Command {
 first: what each is, how large, whether it is complete, and which is the newest
 complete one. Folders of checkpoints that never finished, leftovers of
 interrupted writers, and what cannot be read, are listed as what they are. A
-folder given that cannot be listed does not hide the others.
+folder given that cannot be listed does not hide the others. Links to folders
+are followed; each snapshot is listed once, however many links lead to it.
 
 It opens each description and looks whether its files are there. It reads no
-state.`,
+state. A snapshot is "unchecked" if nobody could look for some of its files,
+such as files in a store that is not supported here.`,
 		Example: `  spt ls /data/flink/orders
   spt ls --only complete -o csv /data/flink`,
 		Args: between(1, -1, "at least one folder"),
@@ -88,6 +92,7 @@ func runList(ctx context.Context, o listOptions, env *Env, roots []string) error
 	var failed several
 	var looked []string
 	others := 0
+	seen := map[string]int{} // rows by the real name of what they show
 	for _, root := range roots {
 		entries, err := env.list(ctx, root, reader.ListOptions{Options: env.readerOptions(), Depth: o.depth, Jobs: env.common.jobs})
 		if err != nil {
@@ -100,9 +105,17 @@ func runList(ctx context.Context, o listOptions, env *Env, roots []string) error
 		}
 		looked = append(looked, root)
 		for _, e := range entries {
+			if i, again := seen[e.Real]; again { // under another root
+				if i >= 0 {
+					rows[i].Newest = rows[i].Newest || e.Newest
+				}
+				continue
+			}
 			if o.only == "" || o.only == string(e.State) {
+				seen[e.Real] = len(rows)
 				rows = append(rows, listRow(env, e))
 			} else {
+				seen[e.Real] = -1
 				others++
 			}
 		}
@@ -144,7 +157,7 @@ func listRow(env *Env, e reader.Entry) ListRow {
 		reason: env.hide(cmp.Or(e.Reason, e.Problem)),
 		Path:   e.Path, State: string(e.State), Newest: e.Newest, Problem: env.hide(e.Problem),
 		Family: string(e.Container.Family), Type: e.Kind.Type, Format: e.Kind.Format, Changelog: e.Kind.Changelog, Unaligned: e.Kind.Unaligned, Metadata: int(e.Container.Metadata),
-		CheckpointID: e.ID, Operators: e.Operators, Bytes: e.Bytes, MissingFiles: e.Missing,
+		CheckpointID: e.ID, Operators: e.Operators, Bytes: e.Bytes, MissingFiles: e.Missing, NotChecked: e.NotChecked, OutsideFiles: e.Outside,
 	}
 	if !e.Time.IsZero() {
 		t := e.Time.UTC()
@@ -154,7 +167,7 @@ func listRow(env *Env, e reader.Entry) ListRow {
 }
 
 func listHeader() []string {
-	return []string{"path", "state", "newest", "time", "family", "type", "format", "metadata_version", "checkpoint_id", "operator_count", "bytes", "missing_files", "problem"}
+	return []string{"path", "state", "newest", "time", "family", "type", "format", "metadata_version", "checkpoint_id", "operator_count", "bytes", "missing_files", "problem", "not_checked_files", "outside_files"}
 }
 
 func listCells(r *ListRow) []string {
@@ -163,7 +176,7 @@ func listCells(r *ListRow) []string {
 		when = r.Time.Format(time.RFC3339)
 	}
 	return []string{r.Path, r.State, strconv.FormatBool(r.Newest), when, r.Family, r.Type, r.Format, strconv.Itoa(r.Metadata),
-		strconv.FormatInt(r.CheckpointID, 10), strconv.Itoa(r.Operators), strconv.FormatInt(r.Bytes, 10), strconv.Itoa(r.MissingFiles), r.Problem}
+		strconv.FormatInt(r.CheckpointID, 10), strconv.Itoa(r.Operators), strconv.FormatInt(r.Bytes, 10), strconv.Itoa(r.MissingFiles), r.Problem, strconv.Itoa(r.NotChecked), strconv.Itoa(r.OutsideFiles)}
 }
 
 // nothing says that there is no row, and what was left out by --only.
@@ -213,7 +226,10 @@ func listTable(env *Env, rows []ListRow) error {
 			if r.Newest {
 				state = style.Proved("complete, newest")
 			}
-		case reader.Incomplete, reader.Leftover:
+			if r.OutsideFiles > 0 {
+				state += ", " + style.Look(ui.Plural(int64(r.OutsideFiles), "file")+" outside the snapshot")
+			}
+		case reader.Incomplete, reader.Unchecked, reader.Leftover:
 			state = style.Look(state + ": " + ui.Printable(r.reason))
 		case reader.Damaged, reader.Unreadable:
 			state = style.Bad(state + ": " + ui.Printable(r.reason))

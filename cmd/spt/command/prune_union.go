@@ -448,7 +448,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 	if len(skipped) > 0 {
 		return &findings{"left as it is: " + shorten(skipped)}
 	}
-	return nil
+	return incomplete(plan, written)
 }
 
 func (o *pruneOptions) renderPrune(env *Env, r *PruneResult) error {

@@ -40,6 +40,8 @@ const minSecret = 8
 var (
 	// quoted is what errors and findings quote: names of all kinds.
 	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	// follows is where a reference leads, and the advice to follow it.
+	follows = regexp.MustCompile(`(--follow |\bleads to )([^\s")][^\s),]*)`)
 	// class is the name of a Java class, with its package.
 	class = regexp.MustCompile(`\b[a-z_]\w*(?:\.[a-z_]\w*)*\.[A-Z][\w$]*`)
 	// id is one of an operator, or its beginning, which is no name.
@@ -63,6 +65,10 @@ func (e *Env) hide(text string) string {
 			return s
 		}
 		return e.text(name)
+	})
+	text = follows.ReplaceAllStringFunc(text, func(s string) string {
+		m := follows.FindStringSubmatch(s)
+		return m[1] + e.text(m[2])
 	})
 	if e.hideFiles != nil {
 		text = e.hideFiles.Replace(text)

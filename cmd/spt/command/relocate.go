@@ -99,7 +99,8 @@ without absolute references, use spt convert.`,
   spt relocate chk-7 repaired --map .=/data/savepoints/sp-1`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.keepReferences, o.bare = true, !o.relative
+			o.keepReferences = true
+			o.bare = !o.relative && !strings.HasSuffix(strings.TrimRight(args[len(args)-1], "/"), reader.Extension) // an .spt file holds the state
 			if err := o.validate(env, args[0]); err != nil {
 				return err
 			}
@@ -278,9 +279,6 @@ func (o *relocateOptions) nothing(env *Env, done *transform.Relocation, prefixes
 	for _, u := range done.Unmatched {
 		dir, _ := splitName(u.From)
 		available = append(available, ui.Quote(env.text(dir)))
-	}
-	if done.Relative > 0 {
-		available = append(available, ".")
 	}
 	old := make([]string, len(prefixes))
 	for i, m := range prefixes {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -35,18 +36,17 @@ type NameChangeRow struct {
 	New      string `json:"new_name"`
 }
 
-// RenameRows are the suggestions of diff and of check.
-type RenameRows struct {
-	Renames []RenameRow     `json:"renames,omitempty" jsonschema:"description=operators that the older snapshot likely has under another id"`
-	Names   []NameChangeRow `json:"name_changes,omitempty" jsonschema:"description=operators of one id whose stored name changed: the id may be that of another operator now"`
-	Command string          `json:"rename_command,omitempty" jsonschema:"description=gives the older snapshot the new uids of all that are likely; absent where a uid is not known"`
-
+// renameRows are the suggestions of diff and of check.
+type renameRows struct {
+	renames []RenameRow
+	names   []NameChangeRow
+	command string // renames all that are likely; "" where a uid is not known
 	skipped bool
 	noUID   bool // of one that is likely
 }
 
 // renames makes the suggestions for the snapshot at path.
-func (e *Env) renames(r *transform.Renames, path string) (rows RenameRows) {
+func (e *Env) renames(r *transform.Renames, path string) (rows renameRows) {
 	if r == nil {
 		return rows
 	}
@@ -61,13 +61,16 @@ func (e *Env) renames(r *transform.Renames, path string) (rows RenameRows) {
 			if uid == "" {
 				uid = e.uids[row.ID]
 			}
+			if uid != "" && format.OperatorIDOf(uid).String() != row.ID {
+				uid = "" // the job sets the id itself, which no uid gives
+			}
 			if n.Operator != nil {
 				row.Operator = e.label(n.Operator)
 			}
 			for _, f := range n.From {
 				row.From = append(row.From, RenameFrom{e.label(f.Operator), f.Operator.ID.String(), e.reasons(f.Reasons), f.Kept})
 			}
-			rows.Renames = append(rows.Renames, row)
+			rows.renames = append(rows.renames, row)
 			if likely {
 				rows.noUID = rows.noUID || uid == ""
 				uids = append(uids, fmt.Sprintf(" --uid %s=%s", n.From[0].Operator.ID, ui.Quote(uid)))
@@ -75,10 +78,10 @@ func (e *Env) renames(r *transform.Renames, path string) (rows RenameRows) {
 		}
 	}
 	for _, n := range r.Names {
-		rows.Names = append(rows.Names, NameChangeRow{e.label(n.New), n.New.ID.String(), e.text(n.Old.Name.String()), e.text(n.New.Name.String())})
+		rows.names = append(rows.names, NameChangeRow{e.label(n.New), n.New.ID.String(), e.text(n.Old.Name.String()), e.text(n.New.Name.String())})
 	}
 	if len(uids) > 0 && !rows.noUID && e.common.format != ui.FormatRedacted {
-		rows.Command = fmt.Sprintf("spt rename %s OUT%s", ui.Quote(path), strings.Join(uids, ""))
+		rows.command = fmt.Sprintf("spt rename %s OUT%s", ui.Quote(path), strings.Join(uids, ""))
 	}
 	return rows
 }
@@ -95,9 +98,9 @@ func (e *Env) reasons(all []string) []string {
 const maxCandidates = 3
 
 // nameText warns of names that changed.
-func (r *RenameRows) nameText(style ui.Style) string {
+func (r *renameRows) nameText(style ui.Style) string {
 	var b strings.Builder
-	for _, n := range r.Names {
+	for _, n := range r.names {
 		fmt.Fprintf(&b, "%s %s kept its id, and its name changed: %s → %s. Flink goes by the id, so it may be given the state of another operator.\n",
 			style.Look("!"), ui.Quote(n.Operator), ui.Quote(n.Old), ui.Quote(n.New))
 	}
@@ -105,10 +108,10 @@ func (r *RenameRows) nameText(style ui.Style) string {
 }
 
 // text is the suggestions for people.
-func (r *RenameRows) text() string {
+func (r *renameRows) text() string {
 	var b strings.Builder
 	likely := 0
-	for _, n := range r.Renames {
+	for _, n := range r.renames {
 		if !n.Likely {
 			continue
 		}
@@ -122,16 +125,16 @@ func (r *RenameRows) text() string {
 	}
 	switch {
 	case likely == 0:
-	case r.Command == "" && likely == 1:
+	case r.command == "" && likely == 1:
 		b.WriteString("; with its new uid, which --names FILE can tell, spt rename gives it to the old snapshot.\n")
-	case r.Command == "":
+	case r.command == "":
 		b.WriteString(".\nWith their new uids, which --names FILE can tell, spt rename gives them to the old snapshot.\n")
 	case likely == 1:
-		fmt.Fprintf(&b, "; this gives the old snapshot the new uid:\n  %s\n", r.Command)
+		fmt.Fprintf(&b, "; this gives the old snapshot the new uid:\n  %s\n", r.command)
 	default:
-		fmt.Fprintf(&b, ".\nThis gives the old snapshot the new uids, all at once:\n  %s\n", r.Command)
+		fmt.Fprintf(&b, ".\nThis gives the old snapshot the new uids, all at once:\n  %s\n", r.command)
 	}
-	for _, n := range r.Renames {
+	for _, n := range r.renames {
 		if n.Likely {
 			continue
 		}

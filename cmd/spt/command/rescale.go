@@ -193,7 +193,28 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 	} else {
 		o.note = func(w *WriteResult) { w.Remarks = append(w.Remarks, r.Remarks...) }
 	}
+	if orders := r.undefinedOrders(); len(orders) > 0 {
+		note := o.note
+		o.note = func(w *WriteResult) {
+			if note != nil {
+				note(w)
+			}
+			w.Remarks = append(w.Remarks, orders...)
+		}
+	}
 	return seal(ctx, env, o.writeOptions, snap.With(v.Savepoint), in, out)
+}
+
+// undefinedOrders says of which operators OUT has one of several orders that Flink
+// could assign.
+func (r *RescaleResult) undefinedOrders() []string {
+	var all []string
+	for _, op := range r.Operators {
+		if op.Left == "" && op.Order != "" {
+			all = append(all, fmt.Sprintf("%s: Flink's order of blocks within a subtask is not defined, and OUT has one of those that are possible: %s", ui.Quote(op.label), op.Order))
+		}
+	}
+	return all
 }
 
 // refusal is why a plan cannot be written, though Flink can carry it out.

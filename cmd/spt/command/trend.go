@@ -85,14 +85,14 @@ for each state in each snapshot.`,
 // TrendResult is the answer of trend.
 type TrendResult struct {
 	Snapshots   []TrendSnapshot `json:"snapshots" jsonschema:"description=in their order, oldest first"`
-	LeftOut     []string        `json:"left_out,omitempty" jsonschema:"description=under ROOT: what could not be read"`
+	LeftOut     []string        `json:"left_out,omitempty" jsonschema:"description=what could not be read: under ROOT, or of three snapshots and more"`
+	Why         []string        `json:"left_out_reasons,omitempty" jsonschema:"description=why, in the order of left_out"`
 	Checkpoints int64           `json:"checkpoints" jsonschema:"description=from the first to the last; what per_checkpoint divides by"`
 	Seconds     int64           `json:"seconds,omitempty" jsonschema:"description=from the first to the last, if their times go up"`
 	Rows        []TrendRow      `json:"rows" jsonschema:"description=the whole, its description, then states by how much they grew"`
 
 	picked  bool
-	why     []string // of LeftOut
-	damaged bool     // one of them
+	damaged bool // one of them
 }
 
 // TrendSnapshot is one of the snapshots.
@@ -154,13 +154,21 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 	progress := env.progress()
 	progress.StartCount(int64(len(paths)), "opening snapshots")
 	defer progress.Stop()
-	for i, p := range paths {
+	for _, p := range paths {
+		i := len(res.Snapshots)
 		if err := t.add(ctx, i, p); err != nil {
-			return err
+			if ctx.Err() != nil || len(paths) == 2 {
+				return err
+			}
+			t.undo(i)
+			res.leaveOut(env, p, err) // and go on with the others
 		}
 		progress.Add(1)
 	}
 	progress.Stop()
+	if len(res.Snapshots) < 2 {
+		return tooFewRead(len(res.Snapshots), res)
+	}
 	if err := t.finish(); err != nil {
 		return err
 	}
@@ -168,21 +176,37 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 		return err
 	}
 	if n := len(res.LeftOut); n > 0 {
-		return &findings{fmt.Sprintf("%s left out, which cannot be read: %s", ui.Plural(int64(n), "snapshot"), shorten(quoteAll(res.LeftOut)))}
+		return &findings{fmt.Sprintf("%s left out, which cannot be read: %s\n  %s", ui.Plural(int64(n), "snapshot"), shorten(quoteAll(res.LeftOut)), res.reasons())}
 	}
 	return nil
+}
+
+// leaveOut notes a snapshot that cannot be read.
+func (r *TrendResult) leaveOut(env *Env, path string, err error) {
+	r.LeftOut = append(r.LeftOut, path)
+	r.damaged = r.damaged || errors.Is(err, format.ErrCorrupt) || errors.Is(err, format.ErrLimit)
+	why := env.hide(err.Error())
+	if !strings.HasPrefix(why, path) { // most errors name it
+		why = ui.Quote(path) + ": " + why
+	}
+	r.Why = append(r.Why, why)
+}
+
+// reasons is why snapshots were left out, one a line.
+func (r *TrendResult) reasons() string {
+	const most = 20
+	why, more := r.Why, ""
+	if len(why) > most {
+		more = fmt.Sprintf("\n  … and %d more", len(why)-most)
+		why = why[:most]
+	}
+	return printableLines(strings.Join(why, "\n  ")) + more
 }
 
 // tooFewRead is what stands in the way of a trend: snapshots that are there and
 // cannot be read.
 func tooFewRead(n int, res *TrendResult) error {
-	const most = 20
-	why, more := res.why, ""
-	if len(why) > most {
-		more = fmt.Sprintf("\n  … and %d more", len(why)-most)
-		why = why[:most]
-	}
-	text := fmt.Sprintf("%s that can be read: a trend needs at least two; left out:\n  %s%s", ui.Plural(int64(n), "snapshot"), strings.Join(why, "\n  "), more)
+	text := fmt.Sprintf("%s that can be read: a trend needs at least two; left out:\n  %s", ui.Plural(int64(n), "snapshot"), res.reasons())
 	if !res.damaged { // they may be whole
 		return errors.New(text)
 	}
@@ -202,7 +226,7 @@ func (o *trendOptions) find(ctx context.Context, env *Env, root string, res *Tre
 		case e.State == reader.Damaged, e.State == reader.Unreadable:
 			res.LeftOut = append(res.LeftOut, e.Path)
 			res.damaged = res.damaged || e.State == reader.Damaged
-			res.why = append(res.why, ui.Quote(e.Path)+": "+cmp.Or(e.Reason, e.Problem))
+			res.Why = append(res.Why, ui.Quote(e.Path)+": "+env.hide(cmp.Or(e.Reason, e.Problem)))
 		case e.Container.Name != "": // else there is nothing to read yet, or any more
 			found = append(found, e)
 			ids[e.ID] = true
@@ -310,8 +334,24 @@ func (t *trend) pick(snap *reader.Snapshot) []*format.Operator {
 	return picked
 }
 
+// undo takes out what add noted of a snapshot that changed while it was read.
+func (t *trend) undo(i int) {
+	t.res.Snapshots = t.res.Snapshots[:i]
+	for _, r := range t.order {
+		r.Bytes[i] = 0
+		if r.Elements != nil {
+			r.Elements[i] = 0
+		}
+	}
+}
+
 // finish computes growth and limits, and sorts.
 func (t *trend) finish() error {
+	t.n = len(t.res.Snapshots) // less than at first if some were left out
+	for _, r := range t.order {
+		r.Bytes = r.Bytes[:t.n]
+		r.Elements = r.Elements[:min(len(r.Elements), t.n)]
+	}
 	for _, want := range t.o.operators {
 		if err := t.none[want]; err != nil {
 			return err

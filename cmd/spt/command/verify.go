@@ -48,7 +48,8 @@ type VerifyResult struct {
 	Findings    []FindingRow `json:"findings"`
 	Problem     string       `json:"problem,omitempty" jsonschema:"description=why it could not be verified at all"`
 
-	single bool // it is one file
+	single bool         // it is one file
+	shown  []FindingRow // findings for a person
 }
 
 func newVerifyCommand(env *Env) *cobra.Command {
@@ -133,8 +134,10 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 		p.StartCount(countFiles(snap.Savepoint), "checking files")
 		stop, opts.Progress = p.Stop, p.Add
 	}
+	var all []finding.Finding
 	v, err := snap.Verify(ctx, opts, func(f reader.Finding) {
 		r.Findings = append(r.Findings, env.findingRow(f))
+		all = append(all, f)
 	})
 	stop()
 	r.Streams, r.Files, r.Chunks, r.BytesRead = v.Streams, v.Files, v.Chunks, v.BytesRead
@@ -145,6 +148,11 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 	r.Sound = r.Errors == 0
 	if err != nil {
 		return r, err
+	}
+	if env.common.output == ui.OutputTable {
+		if r.shown, err = byFolder(ctx, env, snap, location, all); err != nil {
+			return r, err
+		}
 	}
 	reader.AbsoluteHandles(snap.Savepoint, func(p format.Place, path string) {
 		if len(r.AbsoluteIn) < absoluteExamples {
@@ -223,19 +231,7 @@ func verifyText(env *Env, w io.Writer, r VerifyResult) error {
 		fmt.Fprintf(&b, ", %s decoded", ui.Plural(r.Elements, "element"))
 	}
 	b.WriteByte('\n')
-	var shown []FindingRow
-	var moved []WriteRewrite
-	for _, f := range r.Findings {
-		if f.Found != "" {
-			moved = append(moved, WriteRewrite{f.File, f.Found})
-			continue
-		}
-		shown = append(shown, f)
-	}
-	for _, m := range movedFolders(moved) {
-		shown = append(shown, FindingRow{Severity: string(finding.Note), Code: "file-elsewhere", Message: fmt.Sprintf("%s found in %s, not in %s, where the references point and Flink looks", ui.Plural(int64(m.files), "file"), ui.Quote(m.to), ui.Quote(m.from))})
-	}
-	appendFindings(&b, term, shown)
+	appendFindings(&b, term, r.shown)
 	verifyMoving(&b, &r)
 	fmt.Fprintf(&b, "Integrity only. Whether Flink would restore it from where it is:  spt check %s\n", ui.Quote(r.Path))
 	_, err := io.WriteString(w, b.String())
@@ -244,7 +240,9 @@ func verifyText(env *Env, w io.Writer, r VerifyResult) error {
 
 // verifyMoving says whether the snapshot can be moved.
 func verifyMoving(b *strings.Builder, r *VerifyResult) {
-	missing := slices.ContainsFunc(r.Findings, func(f FindingRow) bool { return f.Code == "file-missing" || f.Code == "path" })
+	missing := slices.ContainsFunc(r.Findings, func(f FindingRow) bool {
+		return f.Code == "file-missing" || f.Code == "claimed-native" || f.Code == "path"
+	})
 	switch {
 	case r.Relocatable && missing:
 		// Where files are missing it cannot be moved as it is: the findings say what to do.

@@ -191,3 +191,30 @@ func TestChannels(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestChangelogMemoryGroups: a new subtask gets the changes of a changelog that
+// stand in _metadata where one of them is of its key groups, from the first to the
+// last; those of -1, which are about no key group, alone lead nowhere.
+func TestChangelogMemoryGroups(t *testing.T) {
+	for group, want := range map[int32]string{
+		-1: "", 0: "0", 42: "0", 43: "1", 44: "1", 85: "1", 86: "2", 127: "2",
+	} {
+		h := &format.ChangelogMemory{Range: groups(0, 127), Changes: []format.Change{{KeyGroup: -1}, {KeyGroup: group}}}
+		plan, err := assign.Keyed([]format.KeyedHandle{h}, 1, 3, 128)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for i, sub := range plan {
+			for _, p := range sub.Pieces {
+				if p.Handle != h {
+					t.Errorf("key group %d: %v", group, p.Handle)
+				}
+				got += fmt.Sprint(i)
+			}
+		}
+		if got != want {
+			t.Errorf("a change of key group %d goes to subtasks %q, want %q", group, got, want)
+		}
+	}
+}

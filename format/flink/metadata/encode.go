@@ -227,7 +227,7 @@ func (e *encoder) operator(op *format.Operator) {
 			e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no finished operators", e.v))
 		}
 		if op.Coordinator != nil || len(op.Subtasks) > 0 {
-			e.fail(fmt.Errorf("internal error: a finished operator with state"))
+			e.fail(format.Errorf(format.ErrCorrupt, "a finished operator with state"))
 		}
 		e.i32(min(w.subtaskCount, -1))
 		return
@@ -249,7 +249,7 @@ func (e *encoder) subtask(s *format.Subtask) {
 			e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no finished subtasks", e.v))
 		}
 		if s.Managed != nil || s.Raw != nil || s.ManagedKeyed != nil || s.RawKeyed != nil || len(s.Input)+len(s.Output)+len(s.Legacy) > 0 {
-			e.fail(fmt.Errorf("internal error: a finished subtask with state"))
+			e.fail(format.Errorf(format.ErrCorrupt, "a finished subtask with state"))
 		}
 		e.i32(-s.Index - 1)
 		return
@@ -351,7 +351,7 @@ func (e *encoder) inlineFrom(s, as format.Stream) {
 
 func (e *encoder) keyGroupOffsets(r format.KeyGroupRange, o format.Offsets) {
 	if int(r.Count) != offsetsLen(o) {
-		e.fail(fmt.Errorf("internal error: %d offsets for %d key groups", offsetsLen(o), r.Count))
+		e.fail(format.Errorf(format.ErrCorrupt, "%d offsets for %d key groups", offsetsLen(o), r.Count))
 	}
 	e.keyGroupRange(r)
 	e.offsets(o)
@@ -412,7 +412,7 @@ func (e *encoder) tag(w format.Wire, v2, v3, newest byte) (tag byte, short bool)
 		tag = newest
 	}
 	if tag != v2 && tag != newest {
-		e.fail(fmt.Errorf("internal error: tag %d on a handle for tag %d", tag, newest))
+		e.fail(format.Errorf(format.ErrCorrupt, "tag %d on a handle of another kind", tag))
 	}
 	if fits := twoLayouts(tag) && e.layout.changelog114; len(w) == 0 {
 		short = fits
@@ -555,7 +555,7 @@ func (e *encoder) channel(h *format.ChannelHandle, plain, merged byte) {
 		return
 	}
 	if len(h.Channels) != 1 {
-		e.fail(fmt.Errorf("internal error: a plain channel handle of %d channels", len(h.Channels)))
+		e.fail(format.Errorf(format.ErrCorrupt, "a plain channel handle of %d channels", len(h.Channels)))
 		return
 	}
 	if e.v.hasChannelTypes() {

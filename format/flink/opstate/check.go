@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
 // Kinds of format.ErrCorrupt that have a name of their own.
@@ -15,31 +16,32 @@ var (
 	ErrSameOffset = fmt.Errorf("%w: elements at the same offset", format.ErrCorrupt)
 )
 
-// Check reports what a cursor over the elements of h would refuse, as far as the
-// offsets and the first bytes of the stream tell it. It reads what Describe reads,
-// and of compressed state a few bytes at the end of each state; no element. An
-// error of one state names it, and the others are checked too.
-func (c *Codec) Check(ctx context.Context, src format.Source, h *format.OperatorHandle, report func(error)) error {
+// Check is Schema that also reports what a cursor over the elements of h would
+// refuse, as far as the offsets and the first bytes of the stream tell it. It reads
+// what Schema reads, and of compressed state a few bytes at the end of each state;
+// no element. An error that is reported names a state, and the others are checked
+// too.
+func (c *Codec) Check(ctx context.Context, src format.Source, h *format.OperatorHandle, report func(error)) ([]types.StateSchema, error) {
 	_, e, err := c.describe(ctx, src, h)
 	if err != nil || !hasStream(h) {
-		return err
+		return nil, err
 	}
 	l, err := c.layout(ctx, src, h)
-	if err != nil || !l.compressed {
-		return err
+	if err != nil {
+		return nil, err
 	}
 	for i, s := range h.States {
-		if l.at[i] < 0 {
+		if !l.compressed || l.at[i] < 0 {
 			continue
 		}
 		if err := l.checkShared(ctx, src, h, i); err != nil {
 			report(format.At(err, "state %q", s.Name))
 		}
 	}
-	if e != nil && e.err != nil {
-		return e.err
+	if e == nil {
+		return nil, nil
 	}
-	return nil
+	return e.schemas(), e.err
 }
 
 // checkShared looks for the first element of a state that starts where its

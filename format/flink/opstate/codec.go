@@ -65,7 +65,7 @@ func (c *Codec) Schema(ctx context.Context, src format.Source, h *format.Operato
 	return e.schemas(), e.err
 }
 
-func (e *envelope) schemas() []types.StateSchema {
+func (e *walked) schemas() []types.StateSchema {
 	schemas := make([]types.StateSchema, len(e.states))
 	for i, s := range e.states {
 		schemas[i] = types.StateSchema{Name: s.name, Mode: s.mode, Serializers: s.serializers}

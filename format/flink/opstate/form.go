@@ -107,6 +107,21 @@ func parseForm(w format.Wire) (form, error) {
 	return f, nil
 }
 
+// Encoding returns how the streams of a form are encoded, apart from what they
+// describe, and the description of all states where it could not be split.
+func (c *Codec) Encoding(w format.Wire) (encoding format.Wire, whole []byte) {
+	f, err := parseForm(w)
+	if err != nil || f.unsplit == nil {
+		return w, nil
+	}
+	whole = f.unsplit.bytes
+	f.unsplit = nil
+	if encoding, err = f.wire(); err != nil {
+		return w, nil
+	}
+	return encoding, whole
+}
+
 // holds is whether the envelope describes exactly these states.
 func (u *unsplit) holds(states []format.StateRuns) bool {
 	return len(states) == len(u.states) && !slices.ContainsFunc(states, func(s format.StateRuns) bool {

@@ -61,8 +61,8 @@ func (Codec) Describe(_ context.Context, _ format.Source, h *format.OperatorHand
 // the last. Nothing before it is read: its first element costs one read of
 // offsets, one more if its end stands elsewhere, and one of exactly its bytes.
 // The cursor holds one element and reads 64 KiB ahead. It verifies that
-// elements lie one behind the other and that each is one msgpack value; that
-// one fills the stream from the first byte is for who reads them all.
+// elements follow each other, that the first of the handle starts at the first
+// byte, and that each is one msgpack value.
 func (Codec) Elements(ctx context.Context, src format.Source, h *format.OperatorHandle, state string, from int64) (format.Cursor, error) {
 	if err := checkHandle(h); err != nil {
 		return nil, err
@@ -71,6 +71,9 @@ func (Codec) Elements(ctx context.Context, src format.Source, h *format.Operator
 		s := &h.States[i]
 		if s.Name.String() != state {
 			continue
+		}
+		if err := checkStart(ctx, h); err != nil {
+			return nil, err
 		}
 		c := &cursor{h: h, i: i, n: count(s.Offsets), next: from}
 		if from < 0 || from > c.n {

@@ -132,9 +132,11 @@ func TestElementsRefuses(t *testing.T) {
 		"half a value": {open(func(h *format.OperatorHandle) { h.States[1].Offsets = format.OffsetSlice{0, 1, 2} }, "list", 1),
 			format.ErrCorrupt, `state "list"/element 1: a msgpack value that does not end within its 1 bytes`},
 		"no map": {open(func(h *format.OperatorHandle) {
-			h.States = []format.NamedState{{Mode: format.ModeBroadcast, Offsets: format.OffsetSlice{21}}}
-			h.Data = inline(make([]byte, 22))
+			h.States = []format.NamedState{{Mode: format.ModeBroadcast, Offsets: format.OffsetSlice{0}}}
+			h.Data = inline(make([]byte, 1))
 		}, "", 0), format.ErrCorrupt, `a map is expected`},
+		"bytes before the first": {open(func(h *format.OperatorHandle) { h.States[1].Offsets = format.OffsetSlice{1, 3, 4} }, "rules", 0),
+			format.ErrCorrupt, `state "list": the first 1 bytes of the stream belong to no element`},
 		"a map out of order": {open(func(h *format.OperatorHandle) { h.Data = inline([]byte{0x82, 2, 0, 1, 0}); h.States = ruleOnly() }, "rules", 0),
 			format.ErrCorrupt, `do not ascend at entry 1`},
 		"a map with a key twice": {open(func(h *format.OperatorHandle) { h.Data = inline([]byte{0x82, 2, 0, 2, 0}); h.States = ruleOnly() }, "rules", 0),

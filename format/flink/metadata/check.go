@@ -1,0 +1,203 @@
+package metadata
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// Check fails unless sp, which may come from another container than _metadata,
+// can be written as one and says the same when that is decoded: what a hostile
+// file puts into a model, in its Wire most of all, a _metadata may not be able to
+// say. It reads no bytes of streams and no offsets. The error names the operator
+// and matches format.ErrCorrupt where sp says that it was read from a _metadata,
+// else format.ErrUnsupported.
+//
+// Streams that _metadata has no tag for are taken to become what they came from,
+// or files. State in spt's own encoding is not looked at.
+func Check(ctx context.Context, sp *format.Savepoint) error {
+	shell := *sp
+	shell.Operators = nil
+	if err := checkOne(ctx, &shell); err != nil {
+		return err
+	}
+	version, ok := VersionOf(sp)
+	if !ok {
+		version = Latest
+	}
+	shell.Masters = nil
+	for _, op := range sp.Operators {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		shell.Operators = []*format.Operator{bare(op, version)}
+		if err := checkOne(ctx, &shell); err != nil {
+			return format.At(err, "operator %q", op.Label())
+		}
+	}
+	return nil
+}
+
+// checkOne encodes and decodes a savepoint without content.
+func checkOne(ctx context.Context, sp *format.Savepoint) error {
+	sp, _ = Fitting(sp) // what a version has no field for is said by the caller of Fitting
+	var b bytes.Buffer
+	err := Encode(ctx, &b, sp)
+	if err == nil {
+		var back *format.Savepoint
+		if back, err = Decode(format.NewBytes(b.Bytes()), Options{}); err == nil {
+			var same bool
+			if same, err = format.Same(ctx, sp, back, nil); err == nil && !same {
+				err = errors.New("a field has a value that its encoding in _metadata has no room for")
+			}
+		}
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	kind := format.ErrCorrupt
+	version, ok := VersionOf(sp)
+	if !ok { // it does not say that it came from Flink
+		version = Latest
+	}
+	if !ok || errors.Is(err, format.ErrUnsupported) {
+		kind = format.ErrUnsupported
+	}
+	return format.Errorf(kind, "it cannot be written as Flink's metadata %s: %s", version, reason(err))
+}
+
+// reason is an error without the position in bytes that exist only here.
+func reason(err error) string {
+	var e *format.Error
+	if errors.As(err, &e) && e.Msg != "" {
+		if e.Path != "" {
+			return fmt.Sprintf("%s: %s", e.Path, e.Msg)
+		}
+		return e.Msg
+	}
+	return err.Error()
+}
+
+// bare is an operator without the content of streams, without the offsets of
+// elements, and with the codecs of the slots, which _metadata does not name.
+func bare(op *format.Operator, version Version) *format.Operator {
+	b := bareness{version}
+	c := *op
+	c.Coordinator = b.stream(op.Coordinator)
+	c.Subtasks = make([]*format.Subtask, len(op.Subtasks))
+	for i, s := range op.Subtasks {
+		n := *s
+		n.Managed, n.Raw = b.handle(s.Managed, format.CodecFlink), b.handle(s.Raw, format.CodecRaw)
+		n.ManagedKeyed, n.RawKeyed = b.keyed(s.ManagedKeyed, format.CodecFlink), b.keyed(s.RawKeyed, format.CodecRaw)
+		n.Input, n.Output = b.channels(s.Input), b.channels(s.Output)
+		n.Legacy = nil
+		for _, l := range s.Legacy {
+			n.Legacy = append(n.Legacy, b.stream(l))
+		}
+		c.Subtasks[i] = &n
+	}
+	return &c
+}
+
+type bareness struct{ v Version }
+
+var noOffsets format.Offsets = format.OffsetSlice{}
+
+func (b bareness) stream(s format.Stream) format.Stream {
+	switch s := s.(type) {
+	case *format.Inline:
+		return &format.Inline{Name: s.Name}
+	case *format.File:
+		if s.Relative && !b.v.HasRelativeFiles() { // a writer makes it absolute
+			return &format.File{Path: s.Path, Length: s.Length}
+		}
+	case *format.KeyGroupStream:
+		return &format.KeyGroupStream{Range: format.KeyGroupRange{First: s.Range.First}, Offsets: noOffsets, Data: b.stream(s.Data)}
+	case *format.Chunks:
+		return b.origin(s.As, s.Length)
+	case *format.Concat:
+		return b.origin(s.As, s.Size())
+	}
+	return s
+}
+
+// origin is what bytes that are not in a file of their own are written as.
+func (b bareness) origin(as format.Stream, size int64) format.Stream {
+	if as == nil {
+		return &format.File{Path: format.NewText("file:/f"), Length: size}
+	}
+	return b.stream(as)
+}
+
+func (b bareness) handle(h *format.OperatorHandle, slot format.CodecID) *format.OperatorHandle {
+	if h == nil {
+		return nil
+	}
+	c := *h
+	c.Codec, c.Data = slot, b.stream(h.Data)
+	c.States = make([]format.NamedState, len(h.States))
+	for i, s := range h.States {
+		c.States[i] = format.NamedState{Name: s.Name, Mode: s.Mode, Offsets: noOffsets}
+	}
+	return &c
+}
+
+func (b bareness) channels(all []*format.ChannelHandle) []*format.ChannelHandle {
+	out := make([]*format.ChannelHandle, len(all))
+	for i, h := range all {
+		c := *h
+		c.Data = b.stream(h.Data)
+		c.Channels = make([]format.Channel, len(h.Channels))
+		for k, ch := range h.Channels {
+			ch.Offsets = noOffsets
+			c.Channels[k] = ch
+		}
+		out[i] = &c
+	}
+	return out
+}
+
+func (b bareness) keyed(h format.KeyedHandle, slot format.CodecID) format.KeyedHandle {
+	named := func(all []format.NamedStream) []format.NamedStream {
+		out := make([]format.NamedStream, len(all))
+		for i, n := range all {
+			out[i] = format.NamedStream{Name: n.Name, Data: b.stream(n.Data)}
+		}
+		return out
+	}
+	list := func(all []format.KeyedHandle) []format.KeyedHandle {
+		out := make([]format.KeyedHandle, len(all))
+		for i, m := range all {
+			out[i] = b.keyed(m, slot)
+		}
+		return out
+	}
+	switch h := h.(type) {
+	case *format.KeyGroups:
+		c := *h
+		c.Codec, c.Data = slot, b.stream(h.Data)
+		c.Range.Count, c.Offsets = 0, noOffsets
+		return &c
+	case *format.Incremental:
+		c := *h
+		c.Meta, c.Shared, c.Private = b.stream(h.Meta), named(h.Shared), named(h.Private)
+		return &c
+	case *format.Changelog:
+		c := *h
+		c.Materialized, c.Changes = list(h.Materialized), list(h.Changes)
+		return &c
+	case *format.ChangelogMemory:
+		return h
+	case *format.ChangelogStream:
+		c := *h
+		c.Streams = make([]format.OffsetStream, len(h.Streams))
+		for i, s := range h.Streams {
+			c.Streams[i] = format.OffsetStream{Offset: s.Offset, Data: b.stream(s.Data)}
+		}
+		return &c
+	}
+	return h
+}

@@ -1,0 +1,76 @@
+package native
+
+import (
+	"context"
+	"io"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// Verify reads all operator state of a handle. It fails unless the elements fill
+// the stream from the first byte to the last, and each is what its state's mode
+// requires.
+func (c Codec) Verify(ctx context.Context, src format.Source, h *format.OperatorHandle) error {
+	if err := checkHandle(h); err != nil {
+		return err
+	}
+	if err := checkStart(ctx, h); err != nil {
+		return err
+	}
+	for i := range h.States {
+		err := format.EachElement(ctx, src, c, h, h.States[i].Name.String(), func(format.Element) error { return nil })
+		if err != nil {
+			return err // it names the state
+		}
+	}
+	return nil
+}
+
+// checkStart fails unless the first element of a handle starts at the first byte
+// of the stream: what follows an element is the next one, so then every byte
+// belongs to one.
+func checkStart(ctx context.Context, h *format.OperatorHandle) error {
+	for i := range h.States {
+		if count(h.States[i].Offsets) == 0 {
+			continue
+		}
+		first, err := format.OffsetAt(ctx, h.States[i].Offsets, 0)
+		if err == nil && first > 0 { // one below 0 is found with its element
+			err = format.Errorf(format.ErrCorrupt, "the first %d bytes of the stream belong to no element", first)
+		}
+		return format.At(err, "state %q", h.States[i].Name)
+	}
+	if size := format.SizeOf(h.Data); size > 0 {
+		return format.Errorf(format.ErrCorrupt, "the %d bytes of the stream belong to no element", size)
+	}
+	return nil
+}
+
+// VerifyKeyed reads all keyed state of a handle of an operator with max key groups.
+// It fails unless the key groups are as [Entries] checks them and every key is in
+// the key group that is its own.
+func VerifyKeyed(ctx context.Context, src format.Source, h *format.KeyGroups, max int32) error {
+	cur, err := Entries(ctx, src, h, h.Range.First)
+	if err != nil {
+		return err
+	}
+	defer cur.Close() //nolint:errcheck // nothing was written
+	for n := 0; ; n++ {
+		e, err := cur.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil && n%4096 == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if max < 1 {
+			continue // the operator does not say how many there are
+		}
+		if group := KeyGroup(e.Key, max); group != e.KeyGroup {
+			return format.At(format.Errorf(format.ErrCorrupt, "a key of state %q that belongs to key group %d of %d", e.State, group, max), "key group %d", e.KeyGroup)
+		}
+	}
+}

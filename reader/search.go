@@ -1,0 +1,133 @@
+package reader
+
+import (
+	"context"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// maxSearched bounds how many directories Search lists.
+const maxSearched = 500
+
+// Search looks for files by their names near a snapshot, in the directories of
+// its job and two levels below the directory above that, and returns the one that
+// has most of them, as a mapping can name it, and how many. It lists directories
+// of a local snapshot and opens nothing; of others dir is "".
+func (s *Snapshot) Search(ctx context.Context, names []string) (dir string, n int, err error) {
+	store := s.src.store
+	c, ok := store.(storage.Canonicalizer)
+	if !ok || len(names) == 0 {
+		return "", 0, nil
+	}
+	home := s.src.dir
+	if home == "" {
+		home = "."
+	}
+	home, err = c.Canonical(ctx, home)
+	if err != nil {
+		return "", 0, err
+	}
+	wanted := map[string]bool{}
+	for _, name := range names {
+		wanted[name] = true
+	}
+	job := route.Dir(home)
+	type level struct {
+		dir   string
+		below int
+	}
+	queue := []level{{job, 1}}
+	if root := route.Dir(job); root != job && root != "" && root != "/" {
+		queue = append(queue, level{root, 2})
+	}
+	seen := map[string]bool{home: true}
+	for listed := 0; len(queue) > 0 && listed < maxSearched; listed++ {
+		at := queue[0]
+		queue = queue[1:]
+		if seen[at.dir] {
+			continue
+		}
+		seen[at.dir] = true
+		l, err := list(ctx, store, at.dir)
+		if ctx.Err() != nil {
+			return "", 0, ctx.Err()
+		}
+		if err != nil {
+			continue // what cannot be listed is not suggested
+		}
+		hits := 0
+		for _, f := range l.files {
+			if wanted[route.Base(f.Name)] {
+				hits++
+			}
+		}
+		if hits > n {
+			dir, n = at.dir, hits
+		}
+		if at.below > 0 {
+			for _, name := range l.folders {
+				queue = append(queue, level{route.Join(at.dir, name), at.below - 1})
+			}
+		}
+	}
+	return dir, n, nil
+}
+
+// BackendFiles returns the relative references of files that RocksDB wrote. Where
+// some of those are missing and others are not, a checkpoint took over files of a
+// savepoint as if they were its own: FLINK-39964.
+func BackendFiles(ops []*format.Operator) map[string]bool {
+	names := map[string]bool{}
+	for _, op := range ops {
+		for _, sub := range op.Subtasks {
+			format.EachKeyed(sub.ManagedKeyed, func(h format.KeyedHandle) {
+				i, ok := h.(*format.Incremental)
+				if !ok {
+					return
+				}
+				for _, list := range [][]format.NamedStream{i.Shared, i.Private} {
+					for _, f := range list {
+						if path, relative, ok := format.Reference(f.Data); ok && relative {
+							names[path.String()] = true
+						}
+					}
+				}
+			})
+		}
+	}
+	return names
+}
+
+// ClaimedNative says what FLINK-39964 did to a snapshot.
+const ClaimedNative = "the checkpoint refers to files of the native savepoint that its job was restored from with CLAIM as if they were next to it, which is a bug of Flink (FLINK-39964)"
+
+// missingBackend are files of RocksDB that are missing, until it is known whether
+// all are.
+type missingBackend struct {
+	names   map[string]bool
+	found   bool
+	missing []Finding
+}
+
+// hold keeps back the finding of a missing file; it reports whether it did.
+func (m *missingBackend) hold(ref reference, f Finding) bool {
+	if !ref.relative || !m.names[ref.path] {
+		return false
+	}
+	m.missing = append(m.missing, f)
+	return true
+}
+
+// backendFindings reports what was held back.
+func (v *verifier) backendFindings() {
+	for _, f := range v.backend.missing {
+		if v.backend.found {
+			f.Code = "claimed-native"
+			f.Message += ": " + ClaimedNative
+			f.Advice = "if the savepoint is in DIR, look there with --map .=DIR; spt relocate --map .=DIR rewrites only what is missing"
+		}
+		v.emit(f)
+	}
+}
