@@ -34,8 +34,11 @@ type keyedStreams struct {
 
 // streamID tells streams apart without reading them.
 func streamID(s format.Stream) any {
-	if in, ok := s.(*format.Inline); ok {
-		return in
+	switch s := s.(type) {
+	case nil: // a _metadata may say so
+		return nil
+	case *format.Inline:
+		return s
 	}
 	return s.Key()
 }

@@ -45,7 +45,7 @@ func newTables() *tables {
 			int32s("first", func(s *format.KeyGroupStream) *int32 { return &s.Range.First }),
 			offsetsField(func(s *format.KeyGroupStream) *format.Offsets { return &s.Offsets }),
 		},
-		check: func(s *format.KeyGroupStream) error { return checkKeyGroups(s.Range, s.Offsets) },
+		check: checkKeyGroupStream,
 	}
 
 	t.origins = []kind[format.Stream]{
@@ -221,6 +221,7 @@ func keyedKinds() []kind[format.KeyedHandle] {
 			streams("data", func(n *format.NamedStream) *format.Stream { return &n.Data }),
 			texts("name", func(n *format.NamedStream) *format.Text { return &n.Name }),
 		},
+		check: checkNamed,
 	}
 	change := &record[format.Change]{
 		fields: []field[format.Change]{
@@ -233,6 +234,7 @@ func keyedKinds() []kind[format.KeyedHandle] {
 			streams("data", func(s *format.OffsetStream) *format.Stream { return &s.Data }),
 			int64s("offset", func(s *format.OffsetStream) *int64 { return &s.Offset }),
 		},
+		check: checkOffsetStream,
 	}
 	return []kind[format.KeyedHandle]{
 		newKind[format.KeyedHandle](keyKeyGroups, &record[format.KeyGroups]{
@@ -261,7 +263,7 @@ func keyedKinds() []kind[format.KeyedHandle] {
 				lists("shared", func(h *format.Incremental) *[]format.NamedStream { return &h.Shared }, format.LimitNodes, named.value()),
 				wires(func(h *format.Incremental) *format.Wire { return &h.Wire }),
 			},
-			check: func(h *format.Incremental) error { return checkRange(h.Range) },
+			check: checkIncremental,
 		}),
 		newKind[format.KeyedHandle](keyChangelog, &record[format.Changelog]{
 			fields: []field[format.Changelog]{
