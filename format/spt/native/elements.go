@@ -240,7 +240,7 @@ func appendRun(ctx context.Context, parts []format.Part, r format.ElementRun) ([
 	}
 	c := &cursor{h: r.Handle, i: r.State, n: count(r.Handle.States[r.State].Offsets), next: r.First, w: &window{ctx: ctx, size: format.SizeOf(r.Handle.Data)}}
 	if r.First < 0 || r.Count < 0 || r.First > c.n || r.Count > c.n-r.First {
-		return nil, fmt.Errorf("%d elements from %d were asked for, of %d", r.Count, r.First, c.n)
+		return nil, format.Errorf(format.ErrCorrupt, "%d elements from %d were asked for, of %d", r.Count, r.First, c.n)
 	}
 	for range r.Count {
 		start, end, err := c.extent()
@@ -285,7 +285,7 @@ func Assemble(states []StateParts) (*format.OperatorHandle, error) {
 	var at int64
 	for _, s := range states {
 		if s.Mode == format.ModeBroadcast && len(s.Elements) != 1 {
-			return nil, format.At(fmt.Errorf("a broadcast state is built of one map, not %d", len(s.Elements)), "state %q", s.Name)
+			return nil, format.At(format.Errorf(format.ErrCorrupt, "a broadcast state is built of one map, not %d", len(s.Elements)), "state %q", s.Name)
 		}
 		offsets := make(format.OffsetSlice, 0, len(s.Elements))
 		for i, p := range s.Elements {
