@@ -319,10 +319,15 @@ func validVectors(t *testing.T) []vector {
 		streams: arr{stored(0, 1, 1025)},
 		tree:    oneOperator(m{"managed", m{"codec", "flink", "data", 0, "states", arr{m{"name", "e", "offsets", arr{1025, uvarints(1, 1)}}}}}),
 		holds:   &Holds{Streams: streamsOf(many[:1025]), States: []VectorState{{Slot: "managed", Name: "e", Elements: hexOf(elements[:1025]...)}}}})
-	add(vector{name: "offsets-descend", about: "elements of codec flink: where offsets do not ascend, or are equal, elements end before they start or are empty; a reader of the container takes any",
+	add(vector{name: "offsets-equal", about: "elements of codec flink at one offset: all but the last are empty",
 		chunks: fruitChunks, streams: fruitStreams,
 		tree:  oneOperator(m{"managed", m{"codec", "flink", "data", 0, "states", arr{m{"name", "a", "offsets", []byte{4, 0, 0}}}}}),
 		holds: &Holds{Streams: streamsOf(fruit), States: []VectorState{{Slot: "managed", Name: "a", Elements: hexOf("", "", "applepearfig")}}}})
+	add(vector{name: "states-out-of-order", about: "codec flink: the states of a handle are not in the order of the stream",
+		chunks: fruitChunks, streams: fruitStreams,
+		tree: oneOperator(m{"managed", m{"codec", "flink", "data", 0, "states", arr{m{"name", "second", "offsets", []byte{14, 8}}, m{"name", "first", "offsets", []byte{4}}}}}),
+		holds: &Holds{Streams: streamsOf(fruit), States: []VectorState{
+			{Slot: "managed", Name: "second", Elements: hexOf("pear", "fig")}, {Slot: "managed", Name: "first", Elements: hexOf("apple")}}}})
 	add(vector{name: "offsets-missing", about: "a state without offsets, and one with an empty array: neither has an element",
 		chunks: fruitChunks, streams: fruitStreams,
 		tree:  oneOperator(m{"managed", m{"codec", "flink", "data", 0, "states", arr{m{"name", "a"}, m{"name", "b", "offsets", []byte{}}, m{"mode", 1, "name", "fruit", "offsets", []byte{4, 10, 8}}}}}),
@@ -765,17 +770,23 @@ func verifyNatives(ctx context.Context, f *File) error {
 }
 
 // elementsOf cuts the elements of a state out of its stream: one ends where the
-// next one of its state starts, the last where the next state with elements does.
+// next one of its state starts, the last where the next state of the stream does.
 func elementsOf(t *testing.T, f *File, h *format.OperatorHandle, state int) []string {
-	end := format.SizeOf(h.Data)
-	for _, s := range h.States[state+1:] {
-		if s.Offsets.Len() > 0 {
-			first, err := format.OffsetAt(context.Background(), s.Offsets, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+	ends := func(i int, at int64) int64 {
+		o := h.States[i].Offsets
+		if o.Len() == 0 {
+			return -1
+		}
+		v, err := format.OffsetAt(context.Background(), o, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	last, end := ends(state, h.States[state].Offsets.Len()-1), format.SizeOf(h.Data)
+	for i := range h.States {
+		if first := ends(i, 0); i != state && first > last && first < end {
 			end = first
-			break
 		}
 	}
 	return cutAll(t, f, h.Data, h.States[state].Offsets, end)

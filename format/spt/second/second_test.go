@@ -484,10 +484,9 @@ func (f *file) holds() (*holds, error) {
 				content := f.bytesOf(handle["data"])
 				for i, st := range all {
 					end := int64(len(content))
-					for _, later := range starts[i+1:] {
-						if len(later) > 0 {
-							end = later[0]
-							break
+					for k, other := range starts {
+						if n := len(starts[i]); n > 0 && k != i && len(other) > 0 && other[0] > starts[i][n-1] {
+							end = min(end, other[0])
 						}
 					}
 					st := st.(map[string]any)
