@@ -145,7 +145,7 @@ func newTables() *tables {
 			required(operatorID(), "an operator without id"),
 			int32s("max-parallelism", func(o *format.Operator) *int32 { return &o.MaxParallelism }),
 			texts("name", func(o *format.Operator) *format.Text { return &o.Name }),
-			int32s("parallelism", func(o *format.Operator) *int32 { return &o.Parallelism }),
+			parallelism(),
 			lists("subtasks", func(o *format.Operator) *[]*format.Subtask { return &o.Subtasks },
 				format.LimitSubtasks, subtask.pointer()),
 			texts("uid", func(o *format.Operator) *format.Text { return &o.UID }),
@@ -176,6 +176,19 @@ func newTables() *tables {
 		check: checkSavepoint,
 	}
 	return t
+}
+
+// parallelism is charged for: users of the model make tables of an entry for each
+// subtask that there could be.
+func parallelism() field[format.Operator] {
+	f := int32s("parallelism", func(o *format.Operator) *int32 { return &o.Parallelism })
+	read := f.read
+	f.read = func(d *decoder, o *format.Operator) {
+		if read(d, o); o.Parallelism > 0 && o.Parallelism <= format.MaxKeyGroups {
+			d.charge(16 * int64(o.Parallelism))
+		}
+	}
+	return f
 }
 
 // operatorID is the id, which is always there.

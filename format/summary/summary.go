@@ -523,6 +523,9 @@ func sameStart(ctx context.Context, a format.Stream, ao format.Offsets, b format
 
 // sameSteps is whether two offset arrays of one length differ by a constant.
 func sameSteps(ctx context.Context, a, b format.Offsets) (bool, error) {
+	if format.OneArray(a, b) {
+		return true, nil
+	}
 	ab, aok := a.(*format.OffsetBytes)
 	bb, bok := b.(*format.OffsetBytes)
 	if aok && bok {
