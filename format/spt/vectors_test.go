@@ -882,3 +882,28 @@ func TestS2Repeat(t *testing.T) {
 		t.Errorf("%d bytes, %v, want %d", len(got), err, len(content))
 	}
 }
+
+// What spt wrote as version 1 before is read, and sound, for ever.
+func TestFixturesStaySound(t *testing.T) {
+	found, err := filepath.Glob("../../testdata/savepoints/*.spt")
+	if err != nil || len(found) < 3 {
+		t.Fatalf("%d files, %v", len(found), err)
+	}
+	for _, path := range found {
+		p, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := openRaw(p)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		if err := f.Verify(context.Background(), func(e format.Error) { t.Errorf("%s: %v", path, &e) }); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if err := verifyNatives(context.Background(), f); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
