@@ -288,6 +288,7 @@ func TestFilesAreReadOncePerKey(t *testing.T) {
 	file := func(path string) *format.File { return &format.File{Path: format.NewText(path), Length: 300_000} }
 	named := func(s format.Stream) format.NamedStream { return format.NamedStream{Data: s} }
 	sp := &format.Savepoint{Operators: []*format.Operator{{Subtasks: []*format.Subtask{{ManagedKeyed: &format.Incremental{
+		Meta:   file("s3://b/y"),
 		Shared: []format.NamedStream{named(file("s3://b/x")), named(file("s3a://b/x")), named(file("s3://b/x")), named(file("s3://b/y"))},
 	}}}}}}
 	src := &countingSource{}

@@ -442,8 +442,8 @@ func TestHostileOffsets(t *testing.T) {
 	} {
 		h := hashOf(c.chunk)
 		n := uvarints(uint64(len(c.chunk)))
-		v := m{"chunks", m{"hashes", h[:], "kinds", []byte{0}, "raw", n, "stored", n}, "tree",
-			m{"operators", arr{m{"id", make([]byte, 16), "subtasks", arr{m{"managed", m{"states", arr{m{"offsets", arr{c.n, uvarints(0, 1)}}}}}}}}}}
+		v := m{"chunks", m{"hashes", h[:], "kinds", []byte{0}, "raw", n, "stored", n}, "streams", arr{m{"as", arr{"empty", m{}}}}, "tree",
+			m{"operators", arr{m{"id", make([]byte, 16), "subtasks", arr{m{"managed", m{"data", 0, "states", arr{m{"offsets", arr{c.n, uvarints(0, 1)}}}}}}}}}}
 		f, err := openRaw(sealRaw(t, header{major: Major}, c.chunk, marshal(t, v)))
 		if err != nil {
 			t.Fatal(err)
@@ -466,8 +466,8 @@ func TestOffsetsThatDisagree(t *testing.T) {
 	h := hashOf(chunk)
 	n := uvarints(uint64(len(chunk)))
 	state := func(k int) m { return m{"name", string(rune('a' + k)), "offsets", arr{k, uvarints(0, 1)}} }
-	v := m{"chunks", m{"hashes", h[:], "kinds", []byte{0}, "raw", n, "stored", n}, "tree",
-		m{"operators", arr{m{"id", make([]byte, 16), "subtasks", arr{m{"managed", m{"states", arr{state(4), state(3)}}}}}}}}
+	v := m{"chunks", m{"hashes", h[:], "kinds", []byte{0}, "raw", n, "stored", n}, "streams", arr{m{"as", arr{"empty", m{}}}}, "tree",
+		m{"operators", arr{m{"id", make([]byte, 16), "subtasks", arr{m{"managed", m{"data", 0, "states", arr{state(4), state(3)}}}}}}}}
 	f, err := openRaw(sealRaw(t, header{major: Major}, chunk, marshal(t, v)))
 	if err != nil {
 		t.Fatal(err)

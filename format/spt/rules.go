@@ -125,6 +125,9 @@ func checkHandle(h *format.OperatorHandle) error {
 		}
 		seen[s.Name.String()] = true
 		n := offsetsLen(s.Offsets)
+		if n > 0 && h.Data == nil {
+			return corrupt("state %q has %d elements and the handle no stream", s.Name, n)
+		}
 		if h.Codec == format.CodecNative && s.Mode == format.ModeBroadcast && n != 1 {
 			return corrupt("native broadcast state %q has %d offsets, not 1", s.Name, n)
 		}
@@ -179,7 +182,40 @@ func checkKeyGroupsHandle(h *format.KeyGroups) error {
 	if h.Codec == format.CodecNative && h.Range.Count == 0 {
 		return corrupt("native keyed state without key groups")
 	}
+	if h.Data == nil {
+		return errNoStream("a keyed handle")
+	}
 	return checkKeyGroups(h.Range, h.Offsets)
+}
+
+func errNoStream(what string) error { return corrupt("%s without a stream", what) }
+
+func checkKeyGroupStream(s *format.KeyGroupStream) error {
+	if s.Data == nil {
+		return errNoStream("a key-group stream")
+	}
+	return checkKeyGroups(s.Range, s.Offsets)
+}
+
+func checkIncremental(h *format.Incremental) error {
+	if h.Meta == nil {
+		return errNoStream("the metadata of a state backend")
+	}
+	return checkRange(h.Range)
+}
+
+func checkNamed(n *format.NamedStream) error {
+	if n.Data == nil {
+		return errNoStream("a file of a state backend")
+	}
+	return nil
+}
+
+func checkOffsetStream(s *format.OffsetStream) error {
+	if s.Data == nil {
+		return errNoStream("a changelog")
+	}
+	return nil
 }
 
 func checkChangelog(h *format.Changelog) error {
@@ -190,12 +226,18 @@ func checkChangelog(h *format.Changelog) error {
 			return corrupt("change %d is not a changelog", i)
 		}
 	}
+	if _, ok := keyedCodec(h, func(c format.CodecID) bool { return c == format.CodecNative }); ok {
+		return corrupt("native keyed state in a changelog")
+	}
 	return checkRange(h.Range)
 }
 
 func checkChannels(h *format.ChannelHandle) error {
 	if !h.Merged && len(h.Channels) != 1 {
 		return corrupt("a channel handle of %d channels that is not merged", len(h.Channels))
+	}
+	if h.Data == nil {
+		return errNoStream("a channel handle")
 	}
 	return nil
 }

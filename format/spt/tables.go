@@ -45,7 +45,7 @@ func newTables() *tables {
 			int32s("first", func(s *format.KeyGroupStream) *int32 { return &s.Range.First }),
 			offsetsField(func(s *format.KeyGroupStream) *format.Offsets { return &s.Offsets }),
 		},
-		check: func(s *format.KeyGroupStream) error { return checkKeyGroups(s.Range, s.Offsets) },
+		check: checkKeyGroupStream,
 	}
 
 	t.origins = []kind[format.Stream]{
@@ -145,7 +145,7 @@ func newTables() *tables {
 			required(operatorID(), "an operator without id"),
 			int32s("max-parallelism", func(o *format.Operator) *int32 { return &o.MaxParallelism }),
 			texts("name", func(o *format.Operator) *format.Text { return &o.Name }),
-			int32s("parallelism", func(o *format.Operator) *int32 { return &o.Parallelism }),
+			parallelism(),
 			lists("subtasks", func(o *format.Operator) *[]*format.Subtask { return &o.Subtasks },
 				format.LimitSubtasks, subtask.pointer()),
 			texts("uid", func(o *format.Operator) *format.Text { return &o.UID }),
@@ -176,6 +176,19 @@ func newTables() *tables {
 		check: checkSavepoint,
 	}
 	return t
+}
+
+// parallelism is charged for: users of the model make tables of an entry for each
+// subtask that there could be.
+func parallelism() field[format.Operator] {
+	f := int32s("parallelism", func(o *format.Operator) *int32 { return &o.Parallelism })
+	read := f.read
+	f.read = func(d *decoder, o *format.Operator) {
+		if read(d, o); o.Parallelism > 0 && o.Parallelism <= format.MaxKeyGroups {
+			d.charge(16 * int64(o.Parallelism))
+		}
+	}
+	return f
 }
 
 // operatorID is the id, which is always there.
@@ -221,6 +234,7 @@ func keyedKinds() []kind[format.KeyedHandle] {
 			streams("data", func(n *format.NamedStream) *format.Stream { return &n.Data }),
 			texts("name", func(n *format.NamedStream) *format.Text { return &n.Name }),
 		},
+		check: checkNamed,
 	}
 	change := &record[format.Change]{
 		fields: []field[format.Change]{
@@ -233,6 +247,7 @@ func keyedKinds() []kind[format.KeyedHandle] {
 			streams("data", func(s *format.OffsetStream) *format.Stream { return &s.Data }),
 			int64s("offset", func(s *format.OffsetStream) *int64 { return &s.Offset }),
 		},
+		check: checkOffsetStream,
 	}
 	return []kind[format.KeyedHandle]{
 		newKind[format.KeyedHandle](keyKeyGroups, &record[format.KeyGroups]{
@@ -261,7 +276,7 @@ func keyedKinds() []kind[format.KeyedHandle] {
 				lists("shared", func(h *format.Incremental) *[]format.NamedStream { return &h.Shared }, format.LimitNodes, named.value()),
 				wires(func(h *format.Incremental) *format.Wire { return &h.Wire }),
 			},
-			check: func(h *format.Incremental) error { return checkRange(h.Range) },
+			check: checkIncremental,
 		}),
 		newKind[format.KeyedHandle](keyChangelog, &record[format.Changelog]{
 			fields: []field[format.Changelog]{

@@ -250,7 +250,7 @@ func TestOffsetsOfAllSizes(t *testing.T) {
 	for _, n := range []int{0, 1, 15, 16, 17, 63, 64, 65, 1023, 1024, 1025, 32767, 32768, 32769, 70_000} {
 		var b bytes.Buffer
 		w := newWriter(t, &b)
-		op := &format.Operator{Subtasks: []*format.Subtask{{Managed: &format.OperatorHandle{}}}}
+		op := &format.Operator{Subtasks: []*format.Subtask{{Managed: &format.OperatorHandle{Data: &format.EmptySegment{}}}}}
 		var want [][]int64
 		for _, f := range kinds {
 			o := w.Offsets()
@@ -516,7 +516,7 @@ func TestHeapStaysSmall(t *testing.T) {
 
 // A savepoint that no reader would take is not sealed.
 func TestOverTheLimits(t *testing.T) {
-	var h format.KeyedHandle = &format.KeyGroups{}
+	var h format.KeyedHandle = &format.KeyGroups{Data: &format.EmptySegment{}}
 	for range 20 {
 		h = &format.Changelog{Materialized: []format.KeyedHandle{h}}
 	}

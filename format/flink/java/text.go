@@ -2,7 +2,6 @@ package java
 
 import (
 	"encoding/binary"
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/savepoint-tools/spt/format"
@@ -81,7 +80,7 @@ func fromUnits(units []uint16) string {
 
 // AppendText appends a text with its 2-byte length. It is an error where the
 // encoding is longer than 65,535 bytes, and where a text that no decoder made
-// is not valid UTF-8: Java could not read it.
+// is not valid UTF-8: Java could not read it. The error is a format.ErrUnsupported.
 func AppendText(dst []byte, t format.Text) ([]byte, error) {
 	at := len(dst)
 	dst = append(dst, 0, 0)
@@ -90,12 +89,12 @@ func AppendText(dst []byte, t format.Text) ([]byte, error) {
 	} else {
 		var ok bool
 		if dst, ok = encodeText(dst, t.String()); !ok {
-			return dst[:at], fmt.Errorf("the string %q is not valid UTF-8", t)
+			return dst[:at], format.Errorf(format.ErrUnsupported, "the string %q is not valid UTF-8", t)
 		}
 	}
 	n := len(dst) - at - 2
 	if n > 0xffff {
-		return dst[:at], fmt.Errorf("a string of %d bytes, the format allows 65,535", n)
+		return dst[:at], format.Errorf(format.ErrUnsupported, "a string of %d bytes, the format allows 65,535", n)
 	}
 	binary.BigEndian.PutUint16(dst[at:], uint16(n))
 	return dst, nil

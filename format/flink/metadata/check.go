@@ -82,7 +82,7 @@ func reason(err error) string {
 }
 
 // bare is an operator without the content of streams, without the offsets of
-// elements, and with the codecs of the slots, which _metadata does not name.
+// elements.
 func bare(op *format.Operator, version Version) *format.Operator {
 	b := bareness{version}
 	c := *op
@@ -132,12 +132,21 @@ func (b bareness) origin(as format.Stream, size int64) format.Stream {
 	return b.stream(as)
 }
 
+// codec is that of the handle, or that of its slot where the handle holds state in
+// spt's own encoding.
+func (b bareness) codec(c, slot format.CodecID) format.CodecID {
+	if c == format.CodecNative {
+		return slot
+	}
+	return c
+}
+
 func (b bareness) handle(h *format.OperatorHandle, slot format.CodecID) *format.OperatorHandle {
 	if h == nil {
 		return nil
 	}
 	c := *h
-	c.Codec, c.Data = slot, b.stream(h.Data)
+	c.Codec, c.Data = b.codec(h.Codec, slot), b.stream(h.Data)
 	c.States = make([]format.NamedState, len(h.States))
 	for i, s := range h.States {
 		c.States[i] = format.NamedState{Name: s.Name, Mode: s.Mode, Offsets: noOffsets}
@@ -178,7 +187,7 @@ func (b bareness) keyed(h format.KeyedHandle, slot format.CodecID) format.KeyedH
 	switch h := h.(type) {
 	case *format.KeyGroups:
 		c := *h
-		c.Codec, c.Data = slot, b.stream(h.Data)
+		c.Codec, c.Data = b.codec(h.Codec, slot), b.stream(h.Data)
 		c.Range.Count, c.Offsets = 0, noOffsets
 		return &c
 	case *format.Incremental:

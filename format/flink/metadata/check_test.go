@@ -50,7 +50,7 @@ func TestCheck(t *testing.T) {
 		{"merging without a segment", sub(func(s *format.Subtask) { s.Managed.Merging = &format.FileMerging{} }), format.ErrCorrupt, "segment"},
 		{"a coordinator in a file", wired(func(sp *format.Savepoint) { sp.Operators[0].Coordinator = vF }), format.ErrCorrupt, "coordinator"},
 		{"finished with state", sub(func(s *format.Subtask) { s.Finished = true }), format.ErrCorrupt, "finished subtask with state"},
-		{"a name that is too long", wired(func(sp *format.Savepoint) { sp.Operators[0].Name = format.NewText(strings.Repeat("x", 70000)) }), format.ErrCorrupt, "65,535"},
+		{"a name that is too long", wired(func(sp *format.Savepoint) { sp.Operators[0].Name = format.NewText(strings.Repeat("x", 70000)) }), format.ErrUnsupported, "65,535"},
 		{"the same, not from Flink", func() *format.Savepoint {
 			sp := fresh()
 			sp.Operators[0].Name = format.NewText(strings.Repeat("x", 70000))

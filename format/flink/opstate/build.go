@@ -76,7 +76,7 @@ func commonForm(states []format.StateRuns) (form, error) {
 			return form{}, format.Errorf(format.ErrUnsupported, "states %q and %q cannot share a stream: they are from streams %s, and %s", states[0].Name, s.Name, describe(states[0].Form), describe(s.Form))
 		}
 		if seen[s.Name] {
-			return form{}, fmt.Errorf("two states of the name %q in one handle", s.Name)
+			return form{}, format.Errorf(format.ErrCorrupt, "two states of the name %q in one handle", s.Name)
 		}
 		seen[s.Name] = true
 	}
@@ -240,7 +240,7 @@ func (b *builder) state(s format.StateRuns) (format.Offsets, error) {
 		}
 	}
 	if s.Mode == format.ModeBroadcast && offs.Len() != 1 {
-		return nil, fmt.Errorf("a broadcast state has one element, its map; %d were given", offs.Len())
+		return nil, format.Errorf(format.ErrCorrupt, "a broadcast state has one element, its map; %d were given", offs.Len())
 	}
 	return offs.simplest(), nil
 }
@@ -255,10 +255,10 @@ func (b *builder) run(mode format.Mode, r format.ElementRun, offs *offsets) erro
 	s := &r.Handle.States[r.State]
 	n := count(s.Offsets)
 	if r.First < 0 || r.Count < 0 || r.First > n || r.Count > n-r.First {
-		return fmt.Errorf("%d elements from %d were asked for, of %d", r.Count, r.First, n)
+		return format.Errorf(format.ErrCorrupt, "%d elements from %d were asked for, of %d", r.Count, r.First, n)
 	}
 	if (s.Mode == format.ModeBroadcast) != (mode == format.ModeBroadcast) {
-		return fmt.Errorf("elements of a %v state cannot become those of a %v state", s.Mode, mode)
+		return format.Errorf(format.ErrCorrupt, "elements of a %v state cannot become those of a %v state", s.Mode, mode)
 	}
 	if b.at.b == nil || b.at.of != (ofState{r.Handle, r.State}) {
 		if err := b.lookAt(r); err != nil {

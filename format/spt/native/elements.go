@@ -61,8 +61,8 @@ func (Codec) Describe(_ context.Context, _ format.Source, h *format.OperatorHand
 // the last. Nothing before it is read: its first element costs one read of
 // offsets, one more if its end stands elsewhere, and one of exactly its bytes.
 // The cursor holds one element and reads 64 KiB ahead. It verifies that
-// elements follow each other, that the first of the handle starts at the first
-// byte, and that each is one msgpack value.
+// elements follow each other and that each is one msgpack value; and that the first
+// of the handle starts at the first byte, where that takes no other read.
 func (Codec) Elements(ctx context.Context, src format.Source, h *format.OperatorHandle, state string, from int64) (format.Cursor, error) {
 	if err := checkHandle(h); err != nil {
 		return nil, err
@@ -72,10 +72,15 @@ func (Codec) Elements(ctx context.Context, src format.Source, h *format.Operator
 		if s.Name.String() != state {
 			continue
 		}
-		if err := checkStart(ctx, h); err != nil {
-			return nil, err
+		first := firstState(h)
+		if first >= 0 {
+			if _, inMemory := h.States[first].Offsets.(format.OffsetSlice); inMemory {
+				if err := checkStart(ctx, h); err != nil {
+					return nil, err
+				}
+			}
 		}
-		c := &cursor{h: h, i: i, n: count(s.Offsets), next: from}
+		c := &cursor{h: h, i: i, n: count(s.Offsets), next: from, first: first == i}
 		if from < 0 || from > c.n {
 			return nil, fmt.Errorf("state %q has %d elements: there is no element %d", state, c.n, from)
 		}
@@ -107,9 +112,11 @@ type cursor struct {
 	i    int   // of the state
 	n    int64 // its elements
 	next int64 // the element to come
-	w    *window
-	run  []int64 // offsets of element next and those behind it
-	err  error
+	// first: no state before has elements, so element 0 starts the stream.
+	first bool
+	w     *window
+	run   []int64 // offsets of element next and those behind it
+	err   error
 }
 
 var errClosed = errors.New("internal error: a closed cursor")
@@ -137,6 +144,9 @@ func (c *cursor) value() ([]byte, error) {
 	start, end, err := c.extent()
 	if err != nil {
 		return nil, err
+	}
+	if c.first && c.next == 0 && start > 0 {
+		return nil, errBefore(start)
 	}
 	if start < 0 || start >= end || end > c.w.size {
 		return nil, format.Errorf(format.ErrCorrupt, "it is said to be bytes %d to %d of a stream of %d", start, end, c.w.size)
@@ -240,7 +250,7 @@ func appendRun(ctx context.Context, parts []format.Part, r format.ElementRun) ([
 	}
 	c := &cursor{h: r.Handle, i: r.State, n: count(r.Handle.States[r.State].Offsets), next: r.First, w: &window{ctx: ctx, size: format.SizeOf(r.Handle.Data)}}
 	if r.First < 0 || r.Count < 0 || r.First > c.n || r.Count > c.n-r.First {
-		return nil, fmt.Errorf("%d elements from %d were asked for, of %d", r.Count, r.First, c.n)
+		return nil, format.Errorf(format.ErrCorrupt, "%d elements from %d were asked for, of %d", r.Count, r.First, c.n)
 	}
 	for range r.Count {
 		start, end, err := c.extent()
@@ -285,7 +295,7 @@ func Assemble(states []StateParts) (*format.OperatorHandle, error) {
 	var at int64
 	for _, s := range states {
 		if s.Mode == format.ModeBroadcast && len(s.Elements) != 1 {
-			return nil, format.At(fmt.Errorf("a broadcast state is built of one map, not %d", len(s.Elements)), "state %q", s.Name)
+			return nil, format.At(format.Errorf(format.ErrCorrupt, "a broadcast state is built of one map, not %d", len(s.Elements)), "state %q", s.Name)
 		}
 		offsets := make(format.OffsetSlice, 0, len(s.Elements))
 		for i, p := range s.Elements {

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 )
@@ -30,13 +31,10 @@ func (c Codec) Verify(ctx context.Context, src format.Source, h *format.Operator
 // of the stream: what follows an element is the next one, so then every byte
 // belongs to one.
 func checkStart(ctx context.Context, h *format.OperatorHandle) error {
-	for i := range h.States {
-		if count(h.States[i].Offsets) == 0 {
-			continue
-		}
+	if i := firstState(h); i >= 0 {
 		first, err := format.OffsetAt(ctx, h.States[i].Offsets, 0)
 		if err == nil && first > 0 { // one below 0 is found with its element
-			err = format.Errorf(format.ErrCorrupt, "the first %d bytes of the stream belong to no element", first)
+			err = errBefore(first)
 		}
 		return format.At(err, "state %q", h.States[i].Name)
 	}
@@ -44,6 +42,15 @@ func checkStart(ctx context.Context, h *format.OperatorHandle) error {
 		return format.Errorf(format.ErrCorrupt, "the %d bytes of the stream belong to no element", size)
 	}
 	return nil
+}
+
+func errBefore(n int64) error {
+	return format.Errorf(format.ErrCorrupt, "the first %d bytes of the stream belong to no element", n)
+}
+
+// firstState is the index of the first state that has elements, or -1.
+func firstState(h *format.OperatorHandle) int {
+	return slices.IndexFunc(h.States, func(s format.NamedState) bool { return count(s.Offsets) > 0 })
 }
 
 // VerifyKeyed reads all keyed state of a handle of an operator with max key groups.
