@@ -111,7 +111,7 @@ func (w *lister) folder(path, name string, l listing, depth int) error {
 		base := route.Base(f.Name)
 		switch {
 		case storage.IsTemp(base):
-			w.entries = append(w.entries, Entry{Path: route.Join(path, base), State: Leftover, Problem: interrupted, Time: f.ModTime})
+			w.leftover(route.Join(path, base), f.Name, f.ModTime)
 		case strings.HasSuffix(base, Extension):
 			w.entries = append(w.entries, Entry{Path: route.Join(path, base), Time: f.ModTime})
 		}
@@ -134,15 +134,15 @@ func (w *lister) folder(path, name string, l listing, depth int) error {
 		if base, aside := storage.IsAside(sub); aside {
 			e := Entry{Path: route.Join(path, sub)}
 			if slices.ContainsFunc(l.folders, func(f string) bool { return storage.AsideOf(sub, f) }) {
-				e.State, e.Problem = Leftover, interrupted
-			} else {
-				e.displaced = fmt.Sprintf("%s is missing, a run that replaced it was interrupted; %s", quote(route.Join(path, base)), renameBack(e.Path, route.Join(path, base)))
+				w.leftover(e.Path, route.Join(name, sub), time.Time{})
+				continue
 			}
+			e.displaced = fmt.Sprintf("%s is missing, a run that replaced it was interrupted; %s", quote(route.Join(path, base)), renameBack(e.Path, route.Join(path, base)))
 			w.entries = append(w.entries, e)
 			continue
 		}
 		if storage.IsTemp(sub) {
-			w.entries = append(w.entries, Entry{Path: route.Join(path, sub), State: Leftover, Problem: interrupted})
+			w.leftover(route.Join(path, sub), route.Join(name, sub), time.Time{})
 			continue
 		}
 		if sub == "shared" || sub == "taskowned" || depth+1 >= w.o.Depth {
@@ -167,8 +167,22 @@ func (w *lister) folder(path, name string, l listing, depth int) error {
 	return nil
 }
 
-// interrupted is the problem of a leftover.
-const interrupted = "of a writer that was interrupted"
+// leftover adds one, with its age and size where the store can tell.
+func (w *lister) leftover(path, name string, modified time.Time) {
+	e := Entry{Path: path, State: Leftover, Problem: "of a writer that was interrupted", Time: modified}
+	if c, ok := w.store.(storage.Cleaner); ok {
+		if l, err := c.Leftover(w.ctx, name); err == nil {
+			e.Time, e.Bytes = l.ModTime, l.Bytes
+			switch {
+			case l.InUse:
+				e.Problem = "of a writer that is running"
+			case l.Foreign != "":
+				e.Problem = "it has the name of one, but " + l.Foreign
+			}
+		}
+	}
+	w.entries = append(w.entries, e)
+}
 
 func isMetadata(f storage.Info) bool { return route.Base(f.Name) == MetadataName }
 

@@ -64,6 +64,7 @@ that does not exist here is also tried with .spt and in the folders of SPT_PATH.
 		noRows(newSetCommand(env)),
 		noRows(newFilterCommand(env)),
 		newHashCommand(env),
+		newCleanCommand(env),
 		noRows(newVersionCommand(env)),
 	)
 	root.SetHelpCommand(newHelpCommand())
