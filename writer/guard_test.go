@@ -6,9 +6,11 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/fault"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
@@ -79,7 +81,7 @@ func TestLengthWhileCopying(t *testing.T) {
 	snap := openAt(t, dir+"/job/chk-1", stores())
 	for _, planned := range []int64{0, 4, 6, 1 << 20} {
 		for name, store := range map[string]storage.Storage{"mem": mem.New(), "sizes unknown": &sinking{Store: mem.New()}} {
-			w := &flinkWrite{plan: &Plan{snap: snap, store: store, o: Options{}.withDefaults()}, folder: "out", sums: map[string]uint32{}}
+			w := &flinkWrite{plan: &Plan{snap: snap, store: store, o: Options{}.withDefaults()}, folder: "out", sums: map[string]uint32{}, sizes: map[string]int64{}}
 			err := w.file(background, File{Name: "f", Bytes: planned, How: "new", of: inlined("12345")})
 			if !errors.Is(err, format.ErrChanged) {
 				t.Errorf("%s: %d bytes planned of 5: %v", name, planned, err)
@@ -123,6 +125,51 @@ func TestRoomToTheByte(t *testing.T) {
 			if fits != (err == nil) || !fits && !errors.Is(err, storage.ErrNoSpace) {
 				t.Errorf("%s: %d bytes free, %d needed: %v", how, free, need, err)
 			}
+		}
+	}
+}
+
+// The folder of the target goes while it is written, at each call: the outcome is
+// an error or a whole snapshot, never one without its files, which a store that
+// makes missing folders again would leave.
+func TestFolderRemovedMeanwhile(t *testing.T) {
+	dir := folderOf(t, severalFiles(t))
+	o := Options{Stores: stores("in", prefixed{local.New(), dir + "/"}), Jobs: 1}
+	snap := openAt(t, dir+"/sp", o.Stores)
+	for _, target := range []string{"/to/out", "/to/out.spt"} {
+		figures := map[string]int{}
+		for n := int64(1); ; n++ {
+			if n > 300 {
+				t.Fatal("it never ends")
+			}
+			base := folderOf(t, map[string]string{"to/": ""})
+			var calls atomic.Int64
+			ctx := fault.With(background, func(context.Context, string, string) error {
+				if calls.Add(1) == n {
+					return os.RemoveAll(base + "/to")
+				}
+				return nil
+			})
+			_, err := Seal(ctx, snap, base+target, Options{Stores: stores("in", prefixed{local.New(), dir + "/"}), Jobs: 1})
+			_, there := os.Lstat(base + target)
+			switch {
+			case err == nil && there == nil:
+				sound(t, openAt(t, base+target, o.Stores))
+				figures["whole"]++
+			case there == nil:
+				t.Errorf("%s at %d: it is there: %v", target, n, err)
+			case err != nil:
+				figures["failed"]++
+			default: // removed when it was done
+				figures["done"]++
+			}
+			if calls.Load() < n {
+				break
+			}
+		}
+		t.Logf("%s: %v", target, figures)
+		if figures["failed"] == 0 || figures["whole"] == 0 {
+			t.Errorf("%s: %v", target, figures)
 		}
 	}
 }

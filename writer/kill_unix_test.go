@@ -40,9 +40,9 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	putFile(t, dir+"/a/sp/_metadata", encoded(t, modelOf(handleOf(relative("f0", 300<<10), 0), handleOf(relative("f1", 300<<10), 0), handleOf(relative("f2", 300<<10), 0), handleOf(relative("f3", 300<<10), 0), handleOf(inlined(noise(5, 50<<10)), 0))))
-	putFile(t, dir+"/b/sp/_metadata", encoded(t, modelOf(handleOf(relative("g0", 500<<10), 0), handleOf(relative("g1", 10), 0), handleOf(inlined("b"), 0))))
-	putFile(t, dir+"/b/sp/g0", noise(8, 500<<10))
-	putFile(t, dir+"/b/sp/g1", noise(9, 10))
+	putFile(t, dir+"/b/sp/_metadata", encoded(t, modelOf(handleOf(relative("0g0", 500<<10), 0), handleOf(relative("1g1", 10), 0), handleOf(inlined("b"), 0))))
+	putFile(t, dir+"/b/sp/0g0", noise(8, 500<<10))
+	putFile(t, dir+"/b/sp/1g1", noise(9, 10))
 	want := map[string][]string{}
 	for _, which := range []string{"a", "b"} {
 		want[which] = streamsOf(t, openAt(t, dir+"/"+which+"/sp", stores()))
@@ -206,6 +206,9 @@ func (k killed) look(t *testing.T, done bool) {
 			found = holds(e.Path)
 		case e.State == reader.Leftover && storage.IsOwn(e.Path):
 			leftovers = append(leftovers, e.Path)
+			if _, err := os.Stat(e.Path + "/" + reader.MetadataName); err == nil {
+				holds(e.Path) // nothing that has a _metadata is in part
+			}
 		case e.State == reader.Displaced:
 			displaced = append(displaced, e)
 		default:
