@@ -174,11 +174,12 @@ values of Kryo between Flink 1 and 2, which read them differently. Elements,
 entries and the descriptions of their types are not rewritten.
 
 OUT appears when it is whole. With --overwrite, a snapshot that is there is
-exchanged with the new one in one step on Linux and macOS. What others write into
-it meanwhile stops that and is never removed. An OUT that is a symbolic link is
-refused. A run that is killed leaves files that begin with .spt-tmp-: spt ls lists
-them, spt clean removes them. Where the system cannot exchange two names, it can
-leave the old snapshot under .spt-old-…: every command that is given OUT says so.
+exchanged with the new one in one step on Linux and macOS. What others write
+into it meanwhile stops that and is never removed. An OUT that is a symbolic
+link is refused. A run that is killed leaves files that begin with .spt-tmp-:
+spt ls lists them, spt clean removes them. Where the system cannot exchange two
+names, it can leave the old snapshot under a name that begins with .spt-old-:
+every command that is given OUT says so.
 
 State stays where it was, in files or inline in _metadata, also when it is
 rebuilt. --inline-threshold moves inline state into files, and what moved is
