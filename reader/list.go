@@ -208,7 +208,7 @@ func (w *lister) folder(p place, l listing) error {
 		at := p.join(base)
 		switch {
 		case storage.IsTemp(base):
-			w.entries = append(w.entries, Entry{Path: at.path, Real: at.real, State: Leftover, Problem: interrupted, Time: f.ModTime})
+			w.leftover(at, f.Name, f.ModTime)
 		case strings.HasSuffix(base, Extension):
 			if real, err := w.real(at.name); err == nil {
 				at.real = real
@@ -246,15 +246,15 @@ func (w *lister) folder(p place, l listing) error {
 		if base, aside := storage.IsAside(sub); aside {
 			e := Entry{Path: at.path, Real: at.real}
 			if slices.ContainsFunc(l.folders, func(f string) bool { return storage.AsideOf(sub, f) }) {
-				e.State, e.Problem = Leftover, interrupted
-			} else {
-				e.displaced = fmt.Sprintf("%s is missing, a run that replaced it was interrupted; %s", quote(p.join(base).path), renameBack(e.Path, p.join(base).path))
+				w.leftover(at, at.name, time.Time{})
+				continue
 			}
+			e.displaced = fmt.Sprintf("%s is missing, a run that replaced it was interrupted; %s", quote(p.join(base).path), renameBack(e.Path, p.join(base).path))
 			w.entries = append(w.entries, e)
 			continue
 		}
 		if storage.IsTemp(sub) {
-			w.entries = append(w.entries, Entry{Path: at.path, Real: at.real, State: Leftover, Problem: interrupted})
+			w.leftover(at, at.name, time.Time{})
 			continue
 		}
 		if sub == "shared" || sub == "taskowned" || at.depth >= w.o.Depth {
@@ -277,8 +277,22 @@ func (w *lister) folder(p place, l listing) error {
 	return nil
 }
 
-// interrupted is the problem of a leftover.
-const interrupted = "of a writer that was interrupted"
+// leftover adds one, with its age and size where the store can tell.
+func (w *lister) leftover(at place, name string, modified time.Time) {
+	e := Entry{Path: at.path, Real: at.real, State: Leftover, Problem: "of a writer that was interrupted", Time: modified}
+	if c, ok := w.store.(storage.Cleaner); ok {
+		if l, err := c.Leftover(w.ctx, name); err == nil {
+			e.Time, e.Bytes = l.ModTime, l.Bytes
+			switch {
+			case l.InUse:
+				e.Problem = "of a writer that is running"
+			case l.Foreign != "":
+				e.Problem = "it has the name of one, but " + l.Foreign
+			}
+		}
+	}
+	w.entries = append(w.entries, e)
+}
 
 func isMetadata(f storage.Info) bool { return route.Base(f.Name) == MetadataName }
 

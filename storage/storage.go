@@ -177,6 +177,35 @@ type Confiner interface {
 	StatBelow(ctx context.Context, dir Folder, name string) (Info, error)
 }
 
+// Leftover is what an interrupted run left: a file, or a folder with all in it.
+type Leftover struct {
+	Name    string
+	Files   int
+	Bytes   int64
+	ModTime time.Time // the newest of all in it
+	InUse   bool      // by a process that runs, as far as the system can tell
+	// Foreign says why it is not what spt leaves, although it has such a name.
+	Foreign string
+	// Displaced is the name of which this holds the snapshot, where there is
+	// nothing under that name: see AsideName.
+	Displaced string
+}
+
+// Cleaner is an optional ability: finding and removing what interrupted runs
+// left. Nothing follows links. Object stores do not have it: they leave nothing
+// under a name of its own.
+type Cleaner interface {
+	// Leftover describes one.
+	Leftover(ctx context.Context, name string) (Leftover, error)
+	// Leftovers yields those below a folder, down to so many folders; or name
+	// itself, if that is one. A folder that cannot be read is yielded with its
+	// error, and does not end the list.
+	Leftovers(ctx context.Context, name string, depth int) iter.Seq2[Leftover, error]
+	// RemoveLeftover removes one that is as it was described: not foreign, not
+	// in use, not written since (ErrChanged).
+	RemoveLeftover(ctx context.Context, l Leftover) error
+}
+
 // SpaceReporter is an optional ability: how many bytes may still be written where
 // name would lie.
 type SpaceReporter interface {

@@ -4,7 +4,8 @@
 // copied, linked or left where they are, which references change, what is
 // missing, whether the target may be taken. [Plan.Write] then does just that.
 // State files come first, the description last, each synced; until the end
-// nothing stands under the target's name. [Seal] is both in one.
+// nothing is under the target's name, or the snapshot that is replaced is: the two
+// are exchanged in one step where the system can. [Seal] is both in one.
 //
 // An input is never opened for writing. What was written is decoded again and
 // compared before it becomes visible.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/fault"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/local"
 )
 
 const killEnv = "SPT_TEST_KILL" // "MODE CALL DIR OUT"
@@ -38,9 +40,9 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	putFile(t, dir+"/a/sp/_metadata", encoded(t, modelOf(handleOf(relative("f0", 300<<10), 0), handleOf(relative("f1", 300<<10), 0), handleOf(relative("f2", 300<<10), 0), handleOf(relative("f3", 300<<10), 0), handleOf(inlined(noise(5, 50<<10)), 0))))
-	putFile(t, dir+"/b/sp/_metadata", encoded(t, modelOf(handleOf(relative("g0", 500<<10), 0), handleOf(relative("g1", 10), 0), handleOf(inlined("b"), 0))))
-	putFile(t, dir+"/b/sp/g0", noise(8, 500<<10))
-	putFile(t, dir+"/b/sp/g1", noise(9, 10))
+	putFile(t, dir+"/b/sp/_metadata", encoded(t, modelOf(handleOf(relative("0g0", 500<<10), 0), handleOf(relative("1g1", 10), 0), handleOf(inlined("b"), 0))))
+	putFile(t, dir+"/b/sp/0g0", noise(8, 500<<10))
+	putFile(t, dir+"/b/sp/1g1", noise(9, 10))
 	want := map[string][]string{}
 	for _, which := range []string{"a", "b"} {
 		want[which] = streamsOf(t, openAt(t, dir+"/"+which+"/sp", stores()))
@@ -155,6 +157,21 @@ func (k killed) again(t *testing.T) {
 			t.Errorf("%s: %s is still there", k.mode, name)
 		}
 	}
+	// What is left now can go, and nothing else does.
+	store := local.New()
+	for l, err := range store.Leftovers(background, k.dir, 8) {
+		if err != nil || l.InUse || l.Foreign != "" || l.Displaced != "" {
+			t.Errorf("%s: %+v, %v", k.mode, l, err)
+			continue
+		}
+		if err := store.RemoveLeftover(background, l); err != nil {
+			t.Error(err)
+		}
+	}
+	if left := names(namesIn(t, k.dir)); len(left) != 1 || k.dir+"/"+left[0] != k.out {
+		t.Errorf("%s: left over: %v", k.mode, left)
+	}
+	sound(t, openAt(t, k.out, stores()))
 }
 
 // look looks at what is there.
@@ -189,6 +206,9 @@ func (k killed) look(t *testing.T, done bool) {
 			found = holds(e.Path)
 		case e.State == reader.Leftover && storage.IsOwn(e.Path):
 			leftovers = append(leftovers, e.Path)
+			if _, err := os.Stat(e.Path + "/" + reader.MetadataName); err == nil {
+				holds(e.Path) // nothing that has a _metadata is in part
+			}
 		case e.State == reader.Displaced:
 			displaced = append(displaced, e)
 		default:
@@ -248,5 +268,60 @@ func (k killed) movedAside(t *testing.T, displaced []reader.Entry, holds func(st
 	var target *TargetError
 	if errors.As(err, &target) && !strings.Contains(target.Hint(), back) {
 		t.Errorf("%s: %s", k.mode, target.Hint())
+	}
+}
+
+// What a run that goes on has made is in use, whatever its age, and not removed.
+func TestRunningIsNoLeftover(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("this system cannot mark what is in use: the age protects it")
+	}
+	dir := folderOf(t, severalFiles(t))
+	o := Options{Stores: stores("in", prefixed{local.New(), dir + "/"})}
+	snap := openAt(t, dir+"/sp", o.Stores)
+	other := local.New() // of another process
+	for _, target := range []string{"out", "out.spt"} {
+		for _, o.Overwrite = range []bool{false, true} {
+			for _, twoSteps := range []bool{false, true} {
+				to := folderOf(t, nil)
+				if o.Overwrite {
+					sealAt(t, dir+"/sp", to+"/"+target, Options{Stores: o.Stores})
+				}
+				inUse, not := 0, 0
+				ctx := fault.With(background, func(_ context.Context, call, name string) error {
+					for l, err := range other.Leftovers(background, to, 8) {
+						if err != nil || !l.InUse {
+							not++
+							if call == "sync folder" && l.Files == 0 { // a folder just made
+								continue
+							}
+							// A file that is whole and closed, right before its rename.
+							if base := strings.TrimPrefix(name, to+"/"); err != nil || base != target || !strings.HasPrefix(call, "rename") && call != "exchange" {
+								if call != "remove" || target != "out.spt" { // the old file
+									t.Errorf("%s: at %s of %s: %+v, %v", target, call, name, l, err)
+								}
+							}
+							continue
+						}
+						inUse++
+						if err := other.RemoveLeftover(background, l); !errors.Is(err, storage.ErrChanged) {
+							t.Errorf("%s: at %s of %s: removed: %v", target, call, name, err)
+						}
+					}
+					if call == "exchange" && twoSteps {
+						return errors.ErrUnsupported
+					}
+					return nil
+				})
+				if _, err := Write(ctx, snap.View(), to+"/"+target, &o); err != nil {
+					t.Fatal(err)
+				}
+				sound(t, openAt(t, to+"/"+target, o.Stores))
+				t.Logf("%s, overwrite %v, two steps %v: in use %d times, just made or about to be renamed %d times", target, o.Overwrite, twoSteps, inUse, not)
+				if inUse == 0 {
+					t.Errorf("%s: nothing was in use", target)
+				}
+			}
+		}
 	}
 }

@@ -58,6 +58,9 @@ func (m *flinkPlacer) place(place format.Place, st format.Stream) (format.Stream
 	case *format.Chunks:
 		return m.packed(place, s, s.As)
 	case *format.Concat:
+		if err := m.plan.sources(m.ctx, place, s, &m.missing); err != nil {
+			return nil, err
+		}
 		return m.packed(place, s, s.As)
 	}
 	return nil, fmt.Errorf("internal error: a stream of type %T", st)

@@ -55,6 +55,7 @@ type Plan struct {
 	name     string                     // of the target in store
 	old      map[string]storage.Version // the files of the snapshot that is replaced, or at "" the one file
 	absent   map[string]struct{}        // references that are kept without bytes
+	checked  map[format.StreamKey]bool  // see sources
 	ours     map[format.StreamKey]bool  // references of snap, where another was combined with it
 }
 
@@ -234,7 +235,7 @@ func (p *Plan) forSPT(ctx context.Context) error {
 		_, _, ref := format.Reference(st)
 		if !ref {
 			p.Bytes += format.SizeOf(st)
-			return nil
+			return p.sources(ctx, place, st, &missing)
 		}
 		key := st.Key()
 		if seen[key] {
@@ -275,7 +276,7 @@ func (p *Plan) locate(ctx context.Context, place format.Place, st format.Stream,
 			p.Substituted = append(p.Substituted, Rewrite{path.String(), found.Name})
 		}
 		return found, true, nil
-	case ctx.Err() != nil, storage.Classify(err) == storage.Transient, !format.NoFile(err) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrTruncated):
+	case ctx.Err() != nil, !absent(err):
 		return found, false, err
 	case p.o.KeepMissing:
 		if _, dup := p.absent[path.String()]; !dup {
@@ -286,6 +287,53 @@ func (p *Plan) locate(ctx context.Context, place format.Place, st format.Stream,
 		missing.add(p.ownerOf(st), err)
 	}
 	return found, false, nil
+}
+
+// sources checks the files that a rope takes bytes from: its length comes from
+// what they claim. Without one of them it cannot be written, whatever is to
+// become of missing files.
+func (p *Plan) sources(ctx context.Context, place format.Place, s format.Stream, missing *MissingError) error {
+	switch st := s.(type) {
+	case *format.Concat:
+		var last format.Stream
+		for _, part := range st.Parts {
+			if part.Of == last {
+				continue
+			}
+			last = part.Of
+			if err := p.sources(ctx, place, part.Of, missing); err != nil {
+				return err
+			}
+		}
+	case *format.KeyGroupStream:
+		return p.sources(ctx, place, st.Data, missing)
+	case *format.File, *format.Segment:
+		key := st.Key()
+		if p.checked[key] {
+			return nil
+		}
+		if p.checked == nil {
+			p.checked = map[format.StreamKey]bool{}
+		}
+		p.checked[key] = true
+		found, err := p.snap.Locate(ctx, st)
+		if err == nil {
+			err = checkLength(place, st, found)
+		}
+		if err != nil && (ctx.Err() != nil || !absent(err)) {
+			return err
+		}
+		if err != nil {
+			missing.add(p.ownerOf(st), err)
+		}
+	}
+	return nil
+}
+
+// absent reports whether an error means that a file is not there, or not as long
+// as it claims.
+func absent(err error) bool {
+	return storage.Classify(err) != storage.Transient && (format.NoFile(err) || errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrTruncated))
 }
 
 // ownerOf names the snapshot that a reference came from: ours where it has it, or

@@ -50,6 +50,9 @@ func (w *flinkWrite) reveal(ctx context.Context) error {
 		return err
 	}
 	p := w.plan
+	if err := w.present(ctx); err != nil {
+		return err
+	}
 	if p.Replaces {
 		if err := w.hold(ctx, p.name, false); err != nil && !errors.Is(err, storage.ErrNotExist) {
 			return err // under its other name it must be no leftover either
@@ -82,6 +85,29 @@ func (w *flinkWrite) reveal(ctx context.Context) error {
 	}
 	w.folder = "" // it is the target: not to be undone
 	return w.removeOld(ctx, old)
+}
+
+// present makes sure that the new folder holds what was written into it, and
+// nothing else: a store makes a folder again that others remove meanwhile, and
+// what was in it is gone.
+func (w *flinkWrite) present(ctx context.Context) error {
+	n := 0
+	for info, err := range w.plan.store.List(ctx, w.folder+"/", "/") {
+		if err != nil {
+			return err
+		}
+		switch size, ours := w.sizes[info.Name]; {
+		case !ours:
+			return &TargetError{w.plan.Target, fmt.Sprintf("someone else wrote %s meanwhile", quote(info.Name)), "nothing was replaced; look at it, then try again"}
+		case size != info.Size:
+			return &TargetError{w.plan.Target, fmt.Sprintf("someone else changed %s meanwhile: it has %d bytes, %d were written", quote(info.Name), info.Size, size), "nothing was replaced; try again"}
+		}
+		n++
+	}
+	if n < len(w.sizes) {
+		return &TargetError{w.plan.Target, fmt.Sprintf("%d of %d files that were written are gone: someone removed the folder meanwhile", len(w.sizes)-n, len(w.sizes)), "nothing was replaced; try again"}
+	}
+	return nil
 }
 
 // moveAside replaces in two steps.

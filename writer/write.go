@@ -194,6 +194,7 @@ type flinkWrite struct {
 
 	mu      sync.Mutex
 	names   []string // that this run wrote
+	sizes   map[string]int64
 	sums    map[string]uint32
 	written int64
 	linked  int
@@ -204,7 +205,7 @@ type flinkWrite struct {
 // else _metadata, created last and only if absent, is what makes a snapshot of
 // the files.
 func (p *Plan) writeFlink(ctx context.Context) (_ *Report, err error) {
-	w := &flinkWrite{plan: p, folder: p.name, sums: map[string]uint32{}}
+	w := &flinkWrite{plan: p, folder: p.name, sums: map[string]uint32{}, sizes: map[string]int64{}}
 	if m, ok := p.store.(storage.Mover); ok {
 		if r, ok := p.store.(storage.Remover); ok {
 			w.mover, w.remover = m, r
@@ -325,7 +326,7 @@ func (w *flinkWrite) wrote(name string, sum uint32, n int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.names = append(w.names, name)
-	w.sums[name] = sum
+	w.sums[name], w.sizes[name] = sum, n
 	w.written += n
 }
 
@@ -418,6 +419,7 @@ func (w *flinkWrite) link(ctx context.Context, f File, name string) (done bool, 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.names = append(w.names, name)
+	w.sizes[name] = info.Size
 	w.linked++
 	w.plan.o.Progress(f.Bytes)
 	return true, nil
@@ -473,6 +475,7 @@ func (w *flinkWrite) metadata(ctx context.Context) error {
 		return p.exists(err)
 	}
 	w.names = append(w.names, name)
+	w.sizes[name] = info.Size
 	w.written += info.Size
 	return nil
 }

@@ -9,3 +9,13 @@ func ChunkLengths(f *File) []int {
 	}
 	return n
 }
+
+// CacheSize is how many bytes of decompressed chunks a file may hold.
+const CacheSize = cacheSize
+
+// Held is how many it holds.
+func Held(f *File) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.held
+}

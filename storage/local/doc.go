@@ -9,8 +9,9 @@
 // A new file is written beside its target as storage.TempName, synced, renamed,
 // and its folder is synced. Missing folders are made, and go again when what they
 // were made for is aborted or deleted. Beyond storage.Storage it can map, link,
-// copy without moving bytes through the process, move, remove folders, stream
-// pipes and tell the free space, as far as the system can.
+// copy without moving bytes through the process, move, exchange, mark as in use,
+// remove folders, find and remove leftovers, stream pipes and tell the free space,
+// as far as the system can.
 //
 //	s := local.New()
 //	body, info, err := s.ReadRange(ctx, "sp/_metadata", 0, -1, "")

@@ -35,6 +35,7 @@ var (
 	_ storage.SpaceReporter = (*Store)(nil)
 	_ storage.Holder        = (*Store)(nil)
 	_ storage.LinkReader    = (*Store)(nil)
+	_ storage.Cleaner       = (*Store)(nil)
 	_ storage.Contents      = (*writer)(nil)
 )
 

@@ -18,4 +18,9 @@ func freeSpace(dir string) (uint64, error) {
 
 // hold marks an open file or folder as in use, until it is closed. Where the file
 // system has no locks, it is not marked.
-func hold(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
+func hold(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_SH) }
+
+// claim marks it for removal, until it is closed; false: it is in use.
+func claim(f *os.File) bool {
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != unix.EWOULDBLOCK
+}

@@ -69,6 +69,8 @@ func exchange(a, b string) error { return errors.ErrUnsupported }
 // renaming.
 func hold(*os.File) {}
 
+func claim(*os.File) bool { return true }
+
 func freeSpace(dir string) (uint64, error) {
 	path, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

@@ -146,6 +146,17 @@ func TestAnswersFollowTheirSchemas(t *testing.T) {
 	answer(verify, append([]string{"verify"}, snapshots(t)...)...)
 	answer(list, "ls", root)
 	answer(list, "ls", t.TempDir())
+	left := t.TempDir()
+	for _, name := range []string{".spt-tmp-0123456789ab-x", ".spt-old-0123456789ab-y", ".spt-tmp-z"} {
+		if err := os.Mkdir(filepath.Join(left, name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer(list, "ls", left)
+	answer(load(t, "clean"), "clean", left)
+	answer(load(t, "clean"), "clean", left, "--older-than", "0s", "--dry-run")
+	answer(load(t, "clean"), "clean", left, "--older-than", "0s")
+	answer(load(t, "clean"), "clean", t.TempDir())
 	answer(load(t, "hash"), "hash", "numbers", "gone", "--in", filepath.Join(root, "sp-001"))
 	answer(load(t, "hash"), "hash", "numbers")
 	answer(load(t, "version"), "version")

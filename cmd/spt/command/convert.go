@@ -207,7 +207,18 @@ entries stay as they are. What cannot be rewritten is kept and named (exit 1):
 keyed state in the format of a state backend, RocksDB files, raw state, and
 older operator state.
 
-OUT appears when it is whole: interrupted, nothing is left under its name.
+OUT appears when it is whole. With --overwrite, a snapshot that is there is
+exchanged with the new one in one step on Linux and macOS. What others write
+into it meanwhile stops that and is never removed. An OUT that is a symbolic
+link is refused. A run that is killed leaves files that begin with .spt-tmp-:
+spt ls lists them, spt clean removes them. Where the system cannot exchange two
+names, it can leave the old snapshot under a name that begins with .spt-old-:
+every command that is given OUT says so.
+
+State stays where it was, in files or inline in _metadata, also when it is
+rebuilt. --inline-threshold moves inline state into files, and what moved is
+reported.
+
 Without OUT nothing is written, and spt says what would be.`,
 		Example: `  spt convert /data/flink/orders/chk-4211 orders.spt
   spt convert orders.spt restored/

@@ -22,15 +22,15 @@ type listOptions struct {
 
 func (o *listOptions) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.depth, "depth", 8, "search `N` levels of directories below a root")
-	fs.StringVar(&o.only, "only", "", "`complete|incomplete|unchecked|damaged|unreadable|leftover`: list only these")
+	fs.StringVar(&o.only, "only", "", "`complete|incomplete|unchecked|damaged|unreadable|leftover|displaced`: list only these")
 }
 
 func (o *listOptions) validate() error {
 	if o.depth < 1 {
 		return usagef("--depth %d: at least 1", o.depth)
 	}
-	if o.only != "" && !matches([]string{string(reader.Complete), string(reader.Incomplete), string(reader.Unchecked), string(reader.Damaged), string(reader.Unreadable), string(reader.Leftover)}, o.only) {
-		return usagef("--only %s: one of complete, incomplete, unchecked, damaged, unreadable, leftover", o.only)
+	if o.only != "" && !matches([]string{string(reader.Complete), string(reader.Incomplete), string(reader.Unchecked), string(reader.Damaged), string(reader.Unreadable), string(reader.Leftover), string(reader.Displaced)}, o.only) {
+		return usagef("--only %s: one of complete, incomplete, unchecked, damaged, unreadable, leftover, displaced", o.only)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func (o *listOptions) validate() error {
 // ListRow is one snapshot, or what is left of one.
 type ListRow struct {
 	Path         string     `json:"path"`
-	State        string     `json:"state" jsonschema:"enum=complete,enum=incomplete,enum=unchecked,enum=damaged,enum=unreadable,enum=leftover,description=unchecked: what could be looked at is complete but nobody could look for some files; unreadable: its description may be whole but could not be read or is of a version that is not known"`
+	State        string     `json:"state" jsonschema:"enum=complete,enum=incomplete,enum=unchecked,enum=damaged,enum=unreadable,enum=leftover,enum=displaced,description=displaced: whole but under a temporary name because a run that replaced it was interrupted; unchecked: what could be looked at is complete but nobody could look for some files; unreadable: its description may be whole but could not be read or is of a version that is not known"`
 	Newest       bool       `json:"newest,omitempty" jsonschema:"description=the newest complete one under its root"`
 	Problem      string     `json:"problem,omitempty"`
 	Time         *time.Time `json:"time,omitempty"`
@@ -50,7 +50,7 @@ type ListRow struct {
 	Metadata     int        `json:"metadata_version,omitempty"`
 	CheckpointID int64      `json:"checkpoint_id"`
 	Operators    int        `json:"operator_count"`
-	Bytes        int64      `json:"bytes" jsonschema:"description=description and state files as far as they are there"`
+	Bytes        int64      `json:"bytes" jsonschema:"description=description and state files as far as they are there; of a leftover all of it"`
 	MissingFiles int        `json:"missing_files,omitempty"`
 	NotChecked   int        `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for: they may be there"`
 	OutsideFiles int        `json:"outside_files,omitempty" jsonschema:"description=files outside the snapshot and its checkpoint directory"`
@@ -66,9 +66,10 @@ func newListCommand(env *Env) *cobra.Command {
 		Long: `Lists the savepoints, checkpoints and .spt files under the folders given, newest
 first: what each is, how large, whether it is complete, and which is the newest
 complete one. Folders of checkpoints that never finished, leftovers of
-interrupted writers, and what cannot be read, are listed as what they are. A
-folder given that cannot be listed does not hide the others. Links to folders
-are followed; each snapshot is listed once, however many links lead to it.
+interrupted writers (with their age; spt clean removes them), and what cannot be
+read, are listed as what they are. A folder given that cannot be listed does not
+hide the others. Links to folders are followed; each snapshot is listed once,
+however many links lead to it.
 
 It opens each description and looks whether its files are there. It reads no
 state. A snapshot is "unchecked" if nobody could look for some of its files,
@@ -149,7 +150,29 @@ func (o *listOptions) render(env *Env, rows []ListRow, roots []string, others in
 	if done {
 		return nil
 	}
-	return listTable(env, rows)
+	if err := listTable(env, rows); err != nil {
+		return err
+	}
+	return leftoverRemark(env, rows, roots)
+}
+
+// leftoverRemark says how to remove what interrupted runs left.
+func leftoverRemark(env *Env, rows []ListRow, roots []string) error {
+	var n, bytes int64
+	for _, r := range rows {
+		if r.State == string(reader.Leftover) {
+			n++
+			bytes += r.Bytes
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	names := make([]string, len(roots))
+	for i, root := range roots {
+		names[i] = ui.Quote(root)
+	}
+	return env.remark("%s of interrupted runs, %s; to remove those older than a day:  spt clean %s", ui.Plural(n, "leftover"), ui.Bytes(bytes), strings.Join(names, " "))
 }
 
 func listRow(env *Env, e reader.Entry) ListRow {
@@ -216,6 +239,8 @@ func listTable(env *Env, rows []ListRow) error {
 		id, size, when := "", "", ""
 		if r.Family != "" {
 			id, size = ui.Count(r.CheckpointID), ui.Bytes(r.Bytes)
+		} else if r.State == string(reader.Leftover) && r.Bytes > 0 {
+			size = ui.Bytes(r.Bytes)
 		}
 		if r.Time != nil {
 			when = ui.Ago(*r.Time, env.Now())
@@ -229,7 +254,7 @@ func listTable(env *Env, rows []ListRow) error {
 			if r.OutsideFiles > 0 {
 				state += ", " + style.Look(ui.Plural(int64(r.OutsideFiles), "file")+" outside the snapshot")
 			}
-		case reader.Incomplete, reader.Unchecked, reader.Leftover:
+		case reader.Incomplete, reader.Unchecked, reader.Leftover, reader.Displaced:
 			state = style.Look(state + ": " + ui.Printable(r.reason))
 		case reader.Damaged, reader.Unreadable:
 			state = style.Bad(state + ": " + ui.Printable(r.reason))

@@ -78,6 +78,7 @@ SPT_PATH.`,
 		}},
 		{"Tools", []*cobra.Command{
 			newHashCommand(env),
+			newCleanCommand(env),
 			noRows(newVersionCommand(env)),
 		}},
 	} {

@@ -27,6 +27,7 @@ func Answers() []Answer {
 		{"inspect-several", "spt inspect", "of several snapshots: a list, one for each", []command.InspectResult{}},
 		{"inspect-rows", "spt inspect", "with --by: a list of rows; which fields a row has depends on what the rows are", []command.InspectRow{}},
 		{"ls", "spt ls", "a list of snapshots", []command.ListRow{}},
+		{"clean", "spt clean", "a list of leftovers and what became of each", []command.CleanRow{}},
 		{"verify", "spt verify", "a list, one for each snapshot", []command.VerifyResult{}},
 		{"check", "spt check", "what a restore would meet; with -o jsonl its findings, one a line", command.CheckResult{}},
 		{"cat", "spt cat", "a list of elements", []command.CatLine{}},
