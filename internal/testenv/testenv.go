@@ -134,6 +134,20 @@ func KnownFolders(t testing.TB) []string {
 	return dirs
 }
 
+// Known returns the directory of a known snapshot of the corpus the tests were
+// written with. Another corpus may not have it: the test is skipped then.
+func Known(t testing.TB, name string) string {
+	t.Helper()
+	dir := filepath.Join(Corpus(t), "known", name, "savepoint")
+	if found, _ := filepath.Glob(dir + "/*/chk-*"); len(found) == 1 {
+		dir = found[0]
+	}
+	if _, err := os.Stat(dir); err != nil && Manifest(t) != reference {
+		skip(t, fmt.Sprintf("NOT TESTED: this corpus has no known/%s", name))
+	}
+	return dir
+}
+
 // Fixture returns the directory of a snapshot in testdata/savepoints: the one with
 // its _metadata.
 func Fixture(t testing.TB, name string) string {
