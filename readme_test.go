@@ -123,3 +123,17 @@ func firstDifference(a, b string) string {
 	}
 	return "the printed text is longer"
 }
+
+// TestOneTestCommand: the README and CI run the tests with the same command, which
+// runs packages at the same time and has more time than Go's default.
+func TestOneTestCommand(t *testing.T) {
+	for _, name := range []string{"README.md", ".ci/run"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(text, []byte("\ngo test -timeout 60m ")) || bytes.Contains(text, []byte("-p 1")) {
+			t.Errorf("%s does not run go test -timeout 60m, or one package at a time", name)
+		}
+	}
+}

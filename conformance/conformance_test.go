@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -106,10 +105,14 @@ func TestTruthIsTheSameEveryTime(t *testing.T) {
 // The known corpus was made by other means. What this Flink restores from it
 // must be what that one restored.
 func TestKnownCorpus(t *testing.T) {
-	folders := knownCorpus(t)
+	folders := testenv.KnownFolders(t)
 	eachVersion(t, func(t *testing.T, version Version) {
 		for _, folder := range folders {
-			if !strings.HasPrefix(filepath.Base(folder), string(version)+"-") {
+			var about struct{ Flink string }
+			if err := readJSON(filepath.Join(folder, "about.json"), &about); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(about.Flink, string(version)+".") {
 				continue
 			}
 			t.Run(filepath.Base(folder), func(t *testing.T) { judgeKnown(t, version, folder) })
@@ -188,24 +191,6 @@ func withoutLastWins(c Content) Content {
 		}
 	}
 	return c
-}
-
-// knownCorpus lists the folders of the known corpus.
-func knownCorpus(t *testing.T) []string {
-	t.Helper()
-	abouts, err := filepath.Glob(filepath.Join(testenv.Corpus(t), "known", "*", "about.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(abouts) == 0 {
-		t.Fatal("no known snapshots")
-	}
-	folders := make([]string, len(abouts))
-	for i, about := range abouts {
-		folders[i] = filepath.Dir(about)
-	}
-	slices.Sort(folders)
-	return folders
 }
 
 // What Flink refuses comes back with its root cause.

@@ -28,7 +28,7 @@ func TestModel(t *testing.T) {
 
 // The same for the known corpus, and against what its maker's reader saw.
 func TestModelOfKnownCorpus(t *testing.T) {
-	for _, folder := range knownCorpus(t) {
+	for _, folder := range testenv.KnownFolders(t) {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			s, err := OpenSnapshot(folder)
 			if err != nil {

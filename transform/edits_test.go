@@ -140,7 +140,7 @@ func TestRenameOperatorsCorpus(t *testing.T) {
 		files++
 		_ = snap.Close()
 	}
-	if files < 300 {
+	if files < testenv.Least(t, 300, 1) {
 		t.Errorf("only %d snapshots", files)
 	}
 	t.Logf("%d operators of %d snapshots", operators, files)
@@ -244,7 +244,7 @@ func TestRenameStatesKnown(t *testing.T) {
 			t.Errorf("%s: a state that is not there: %v", k.name, err)
 		}
 	})
-	if n < 200 {
+	if n < testenv.Least(t, 200, 1) {
 		t.Errorf("only %d states", n)
 	}
 	t.Logf("%d states renamed", n)
@@ -319,7 +319,7 @@ func TestDropKnown(t *testing.T) {
 		}
 	})
 	t.Logf("%d states dropped, one at a time", n)
-	if n < 100 {
+	if n < testenv.Least(t, 100, 1) {
 		t.Errorf("only %d states", n)
 	}
 }
@@ -386,7 +386,7 @@ func TestDropParts(t *testing.T) {
 		}
 		_ = snap.Close()
 	}
-	if operators < 500 || coordinators < 20 || channels < 3 || empty < 10 {
+	if operators < testenv.Least(t, 500, 1) || coordinators < testenv.Least(t, 20, 0) || channels < testenv.Least(t, 3, 0) || empty < testenv.Least(t, 10, 0) {
 		t.Errorf("too few to show anything")
 	}
 	t.Logf("%d operators, %d coordinators, %d with records in flight, %d empty", operators, coordinators, channels, empty)
@@ -486,7 +486,7 @@ func TestRelocateCorpus(t *testing.T) {
 		}
 		_ = snap.Close()
 	}
-	if moved < 150 || inline < 1000 {
+	if moved < testenv.Least(t, 150, 1) || inline < testenv.Least(t, 1000, 1) {
 		t.Errorf("too few to show anything")
 	}
 	t.Logf("%d references moved and back, %d inline handles", moved, inline)
@@ -599,7 +599,7 @@ func TestSetModeKnown(t *testing.T) {
 		}
 	})
 	t.Logf("%d handles", n)
-	if n < 200 {
+	if n < testenv.Least(t, 200, 1) {
 		t.Errorf("only %d handles", n)
 	}
 }
@@ -796,7 +796,7 @@ func TestFilterKnown(t *testing.T) {
 		}
 	})
 	t.Logf("%d kept, %d dropped; of them %d entries of maps", kept, dropped, entries)
-	if dropped < 500 || entries < 100 {
+	if dropped < testenv.Least[int64](t, 500, 1) || entries < testenv.Least[int64](t, 100, 1) {
 		t.Errorf("only %d dropped", dropped)
 	}
 }
@@ -874,7 +874,7 @@ func TestOperatorStateForKnown(t *testing.T) {
 		}
 	})
 	t.Logf("%d handles described anew, %d snapshots refused", rebuilt, refused)
-	if rebuilt < 100 || refused < 2 {
+	if rebuilt < testenv.Least(t, 100, 1) || refused < testenv.Least(t, 2, 0) {
 		t.Errorf("too few to show anything")
 	}
 }

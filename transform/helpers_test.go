@@ -89,26 +89,25 @@ type knownSnapshot struct {
 	name, dir string
 	snapshot  string // below dir
 	at        string // where Flink restored it from
+	shape     string // of the job
+	merging   bool   // state in merged files
 	unaligned bool
 	truth     content
 }
 
 func knownSnapshots(t testing.TB) (all []knownSnapshot) {
 	t.Helper()
-	abouts, _ := filepath.Glob(filepath.Join(testenv.Corpus(t), "known", "*", "about.json"))
-	if len(abouts) < 50 {
-		t.Fatalf("%d known snapshots", len(abouts))
-	}
-	for _, file := range abouts {
+	for _, dir := range testenv.KnownFolders(t) {
 		var about struct {
 			Snapshot string
 			Options  struct {
-				At        string
-				Unaligned bool
+				At, Shape   string
+				Unaligned   bool
+				FileMerging bool `json:"file_merging"`
 			}
 		}
-		load(t, file, &about)
-		k := knownSnapshot{name: filepath.Base(filepath.Dir(file)), dir: filepath.Dir(file), snapshot: about.Snapshot, unaligned: about.Options.Unaligned}
+		load(t, filepath.Join(dir, "about.json"), &about)
+		k := knownSnapshot{name: filepath.Base(dir), dir: dir, snapshot: about.Snapshot, shape: about.Options.Shape, merging: about.Options.FileMerging, unaligned: about.Options.Unaligned}
 		k.at = "file:" + about.Options.At + strings.TrimPrefix(about.Snapshot, "savepoint")
 		load(t, filepath.Join(k.dir, "truth.json"), &k.truth)
 		all = append(all, k)

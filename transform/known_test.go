@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // TestPlanIsWhatFlinkHandedOut: the sources of each new subtask, taken from
@@ -128,7 +129,7 @@ func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 	}
 	t.Logf("proved %d restores, %d states with %d elements in order, %d as multisets, %d broadcast maps; %d key-group ranges with %d keyed entries",
 		n.restores, n.states, n.elements, n.multisets, n.maps, n.groups, n.entries)
-	if n.restores < 98 || n.states < 1500 || n.elements < 7000 || n.maps < 250 || n.multisets == 0 || n.groups < 100 || n.entries < 1000 {
+	if n.restores != testenv.Manifest(t).Restores || n.states < testenv.Least(t, 1500, 1) || n.elements < testenv.Least(t, 7000, 1) || n.maps < testenv.Least(t, 250, 1) || n.multisets < testenv.Least(t, 1, 0) || n.groups < testenv.Least(t, 100, 1) || n.entries < testenv.Least(t, 1000, 1) {
 		t.Error("that is less than there is")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 )
@@ -77,20 +78,16 @@ func byLabel(snap *reader.Snapshot, label string) (format.Selector, format.Opera
 // .spt files into either, hold afterwards what they held, and the others too.
 func TestMergeOperators(t *testing.T) {
 	n := 0
-	known := map[string]string{}
-	for _, k := range knownSnapshots(t) {
-		known[k.name] = k.location()
-	}
 	for _, v := range []string{"1.20", "2.0", "2.3"} {
 		for _, b := range []struct{ name, operator string }{
-			{"operator-p4-files", "lists"}, {"operator-p3-compressed", "lists"}, {"operator-p4-files", "rules"},
-			{"keyed-heap-canonical", "keyed"}, {"keyed-rocksdb-native", "keyed"}, {"counts-rocksdb-incremental", "counts"},
+			{"operator", "lists"}, {"operator-files-compressed", "lists"}, {"operator", "rules"},
+			{"keyed-native", "keyed"}, {"keyed-rocksdb", "keyed"}, {"counts-incremental", "counts"},
 		} {
 			for _, families := range [][2]string{{"", ""}, {"", ".spt"}, {".spt", ""}, {".spt", ".spt"}} {
 				t.Run(fmt.Sprintf("%s-%s %s%v", v, b.name, b.operator, families), func(t *testing.T) {
 					stores := place()
 					open := func(name, family string) *reader.Snapshot {
-						snap := openAt(t, stores, known[name])
+						snap := openAt(t, stores, testenv.Fixture(t, "flink-"+name))
 						if family == "" {
 							return snap
 						}

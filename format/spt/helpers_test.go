@@ -3,12 +3,10 @@ package spt_test
 import (
 	"bytes"
 	"context"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -263,15 +261,5 @@ func (c *modelComparer) stream(at string, a, b format.Stream) {
 // corpus gives every folder of real snapshots that holds a _metadata.
 func corpus(t testing.TB) []string {
 	t.Helper()
-	var found []string
-	err := filepath.WalkDir(testenv.Corpus(t), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Name() == "_metadata" && !strings.Contains(path, "operator-snapshots") {
-			found = append(found, filepath.Dir(path))
-		}
-		return err
-	})
-	if err != nil || len(found) == 0 {
-		t.Fatalf("no snapshots: %v", err)
-	}
-	return found
+	return testenv.Snapshots(t)
 }

@@ -4,6 +4,7 @@
 package testenv
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -42,18 +43,7 @@ func CorpusDir(t testing.TB) string {
 		}
 		return dir
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for parent := filepath.Dir(dir); ; dir, parent = parent, filepath.Dir(parent) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(parent, "shared", "corpus")
-		}
-		if parent == dir {
-			t.Fatal("no go.mod above the test")
-		}
-	}
+	return filepath.Join(filepath.Dir(moduleRoot(t)), "shared", "corpus")
 }
 
 // Corpus is the folder of the corpus. No script can fetch it, so a test without
@@ -73,7 +63,48 @@ func Corpus(t testing.TB) string {
 	panic("not reached")
 }
 
-// Snapshots are the folders of the corpus that hold a _metadata.
+// Counts are what the manifest.json of a corpus says is in it.
+type Counts struct {
+	Snapshots         int `json:"snapshots"` // directories with a _metadata
+	Serializers       int `json:"serializers"`
+	OperatorSnapshots int `json:"operator-snapshots"`
+	Known             int `json:"known"`
+	Restores          int `json:"restores"` // restored-pN.json of the known ones
+}
+
+// reference is the corpus that the tests were written with.
+var reference = Counts{Snapshots: 424, Serializers: 885, OperatorSnapshots: 215, Known: 52, Restores: 98}
+
+// Manifest returns the counts of the corpus.
+func Manifest(t testing.TB) Counts {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(Corpus(t), "manifest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c Counts
+	if err := json.Unmarshal(text, &c); err != nil {
+		t.Fatalf("manifest.json: %v", err)
+	}
+	if c.Snapshots == 0 {
+		t.Fatal("manifest.json counts no snapshots")
+	}
+	return c
+}
+
+// Least returns the least that a test must have found in the corpus: n in the one
+// that the test was written with, and elsewhere in another directory of the same
+// layout, of whose content only the manifest is known beforehand.
+func Least[N int | int64](t testing.TB, n, elsewhere N) N {
+	t.Helper()
+	if Manifest(t) == reference {
+		return n
+	}
+	return elsewhere
+}
+
+// Snapshots returns the directories of the corpus that hold a _metadata, as many as
+// its manifest says.
 func Snapshots(t testing.TB) (dirs []string) {
 	t.Helper()
 	err := filepath.WalkDir(Corpus(t), func(path string, d fs.DirEntry, err error) error {
@@ -82,18 +113,67 @@ func Snapshots(t testing.TB) (dirs []string) {
 		}
 		return err
 	})
-	if err != nil || len(dirs) < 400 {
-		t.Fatalf("%d snapshots: %v", len(dirs), err)
+	if want := Manifest(t).Snapshots; err != nil || len(dirs) != want {
+		t.Fatalf("%d snapshots, expected %d: %v", len(dirs), want, err)
 	}
 	return dirs
 }
 
-// Known is the folder of a snapshot of the corpus whose content is known.
+// KnownFolders returns the directories of the corpus whose content is known, as many
+// as its manifest says. Each holds about.json, truth.json and savepoint/.
+func KnownFolders(t testing.TB) []string {
+	t.Helper()
+	abouts, err := filepath.Glob(filepath.Join(Corpus(t), "known", "*", "about.json"))
+	if want := Manifest(t).Known; err != nil || len(abouts) != want {
+		t.Fatalf("%d known snapshots, expected %d: %v", len(abouts), want, err)
+	}
+	dirs := make([]string, len(abouts))
+	for i, about := range abouts {
+		dirs[i] = filepath.Dir(about)
+	}
+	return dirs
+}
+
+// Known returns the directory of a known snapshot of the corpus the tests were
+// written with. Another corpus may not have it: the test is skipped then.
 func Known(t testing.TB, name string) string {
 	t.Helper()
 	dir := filepath.Join(Corpus(t), "known", name, "savepoint")
 	if found, _ := filepath.Glob(dir + "/*/chk-*"); len(found) == 1 {
 		dir = found[0]
 	}
+	if _, err := os.Stat(dir); err != nil && Manifest(t) != reference {
+		skip(t, fmt.Sprintf("NOT TESTED: this corpus has no known/%s", name))
+	}
 	return dir
+}
+
+// Fixture returns the directory of a snapshot in testdata/savepoints: the one with
+// its _metadata.
+func Fixture(t testing.TB, name string) string {
+	t.Helper()
+	dir := filepath.Join(moduleRoot(t), "testdata", "savepoints", name)
+	for _, pattern := range []string{"_metadata", "savepoint/_metadata", "*/chk-*/_metadata", "savepoint/*/chk-*/_metadata"} {
+		if found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern))); len(found) == 1 {
+			return filepath.Dir(found[0])
+		}
+	}
+	t.Fatalf("no snapshot in %s", dir)
+	return ""
+}
+
+func moduleRoot(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if filepath.Dir(dir) == dir {
+			t.Fatal("no go.mod above the test")
+		}
+	}
 }

@@ -25,8 +25,7 @@ import (
 // Without one, the places are asked for themselves, and may hold what a test of
 // real Flink put there.
 func TestCheckKnownFiles(t *testing.T) {
-	root := testenv.CorpusDir(t)
-	abouts, _ := filepath.Glob(filepath.Join(root, "known", "*", "about.json"))
+	abouts, _ := filepath.Glob(filepath.Join(testenv.CorpusDir(t), "known", "*", "about.json"))
 	own, _ := filepath.Glob("../../../testdata/savepoints/*/about.json")
 	if len(abouts) == 0 {
 		t.Log("NO CORPUS: set SPT_CORPUS; only the snapshots of testdata are checked")

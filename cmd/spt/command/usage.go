@@ -32,8 +32,11 @@ func Flags(fs *pflag.FlagSet) []Flag {
 			return
 		}
 		value, help := pflag.UnquoteUsage(f)
-		if value != "" { // a text that starts with "`VALUE`: " only names the value
+		if value != "" { // a text that begins with "`VALUE`: ", or ends with ": `a|b`", only names the value
 			help = strings.TrimPrefix(help, value+": ")
+			if strings.Contains(value, "|") {
+				help = strings.Replace(help, ": "+value, "", 1)
+			}
 		}
 		flag := Flag{Short: f.Shorthand, Long: f.Name, Value: value, Help: help}
 		switch f.DefValue {

@@ -198,7 +198,7 @@ func TestDamagedCorpus(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || len(smallest) != 5 {
+	if err != nil || len(smallest) < testenv.Least(t, 5, 0) {
 		t.Fatalf("%d versions, %v", len(smallest), err)
 	}
 	for v, file := range smallest {

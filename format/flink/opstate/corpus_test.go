@@ -180,17 +180,12 @@ type truth struct {
 // TestKnown compares with what the running subtasks held: the bytes of each
 // element, its value where the type is decoded, and the entries of maps.
 func TestKnown(t *testing.T) {
-	dirs, err := filepath.Glob(filepath.Join(testenv.Corpus(t), "known", "*", "truth.json"))
-	if err != nil || len(dirs) == 0 {
-		t.Fatal("no known snapshots", err)
-	}
 	var n struct{ snapshots, states, raw, values, maps, entries, notDecoded int }
-	for _, file := range dirs {
-		dir := filepath.Dir(file)
+	for _, dir := range testenv.KnownFolders(t) {
 		var about struct{ Snapshot string }
 		var want truth
 		load(t, filepath.Join(dir, "about.json"), &about)
-		load(t, file, &want)
+		load(t, filepath.Join(dir, "truth.json"), &want)
 		snap := sptest.Open(t, filepath.Join(dir, about.Snapshot))
 		src, codec := snap.Source(), &opstate.Codec{}
 		n.snapshots++

@@ -5,9 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"io/fs"
-	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -133,17 +130,7 @@ func runs(t testing.TB, h *format.OperatorHandle, metas []format.StateMeta) []fo
 // snapshots are the folders of the corpus that hold a _metadata.
 func snapshots(t testing.TB) []string {
 	t.Helper()
-	var found []string
-	err := filepath.WalkDir(testenv.Corpus(t), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Name() == "_metadata" && !strings.Contains(path, "operator-snapshots") {
-			found = append(found, filepath.Dir(path))
-		}
-		return err
-	})
-	if err != nil || len(found) == 0 {
-		t.Fatalf("no snapshots: %v", err)
-	}
-	return found
+	return testenv.Snapshots(t)
 }
 
 func i64(v int64) string { return string(binary.BigEndian.AppendUint64(nil, uint64(v))) }
