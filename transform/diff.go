@@ -79,6 +79,10 @@ type DiffOptions struct {
 	// Schemas tell how the states of operators of each side are serialized, for the
 	// search for renamed operators; nil: only operator states have names then.
 	Schemas [2]Schemas
+	// Whole are the savepoints that the compared operators were picked from, so
+	// that a renamed operator is not taken for another one; nil: nothing was left
+	// out.
+	Whole [2]*format.Savepoint
 	// Entries takes the map of a broadcast state apart, for one side (0: old) and
 	// handle; nil where its types are not known. Equal entries must give equal
 	// texts.
@@ -236,7 +240,18 @@ func (d *differ) run() (*Diff, error) {
 		}
 	}
 	d.match(ops[0], ops[1])
-	if err := d.renamed(); err != nil {
+	for i, sp := range d.o.Whole {
+		if sp == nil {
+			continue
+		}
+		in := [2]Input{d.a, d.b}[i]
+		in.Savepoint = sp
+		var err error
+		if _, ops[i], err = figures(d.ctx, in); err != nil {
+			return nil, format.InFile(err, in.Location)
+		}
+	}
+	if err := d.renamed(ops[0], ops[1]); err != nil {
 		return nil, err
 	}
 	for _, op := range d.out.Operators {
@@ -299,45 +314,57 @@ func writtenAs(s format.Stream) format.Stream {
 
 // renamed finds operators that are likely one under two ids. Where both are on
 // one side only, they are one operator in the diff.
-func (d *differ) renamed() error {
-	var gone, come []*renameOperator
-	var kept [][2]*renameOperator
+func (d *differ) renamed(old, now []opFigures) error {
 	schemas := d.o.Schemas
 	if d.o.Ignore[DiffKeyed] {
 		schemas = [2]Schemas{} // whose headers would be read
 	}
-	byOp := map[*format.Operator]*OperatorDiff{}
-	for _, o := range d.out.Operators {
-		var x, y *renameOperator
-		if o.Old != nil {
-			x = newRenameOperator(o.old, o.Old, schemas[0])
-			byOp[o.old] = o
+	var gone, come []*renameOperator
+	var kept [][2]*renameOperator
+	byID := map[format.OperatorID][]*renameOperator{}
+	for _, f := range old {
+		byID[f.op.ID] = append(byID[f.op.ID], newRenameOperator(f.op, f.sum, schemas[0]))
+	}
+	for _, f := range now {
+		y := newRenameOperator(f.op, f.sum, schemas[1])
+		if free := byID[f.op.ID]; len(free) > 0 {
+			kept = append(kept, [2]*renameOperator{free[0], y})
+			byID[f.op.ID] = free[1:]
+			continue
 		}
-		if o.New != nil {
-			y = newRenameOperator(o.new, o.New, schemas[1])
-			byOp[o.new] = o
-		}
-		switch {
-		case y == nil:
-			gone = append(gone, x)
-		case x == nil:
-			come = append(come, y)
-		default:
-			kept = append(kept, [2]*renameOperator{x, y})
+		come = append(come, y)
+	}
+	for _, f := range old {
+		if free := byID[f.op.ID]; len(free) > 0 {
+			gone = append(gone, free[0])
+			byID[f.op.ID] = free[1:]
 		}
 	}
-	var err error
-	if d.out.Renames, err = findRenames(d.ctx, gone, come, kept); err != nil {
+	r, err := findRenames(d.ctx, gone, come, kept)
+	if err != nil {
 		return err
 	}
-	r := d.out.Renames
-	if d.o.Ignore[DiffNames] {
-		r.Names = nil
+	d.out.Renames = r
+	diffs := map[*format.Operator]*OperatorDiff{} // of those that are compared
+	for _, o := range d.out.Operators {
+		for _, op := range []*format.Operator{o.old, o.new} {
+			if op != nil {
+				diffs[op] = o
+			}
+		}
 	}
+	other := func(n Rename) bool {
+		return diffs[n.Operator] == nil && !slices.ContainsFunc(n.From, func(f RenameSource) bool { return diffs[f.Operator] != nil })
+	}
+	if !slices.ContainsFunc(r.Likely, func(n Rename) bool { return !other(n) }) {
+		r.Likely = nil // else all of them, which one command does
+	}
+	r.Open = slices.DeleteFunc(r.Open, other)
+	r.Names = slices.DeleteFunc(r.Names, func(n NameChange) bool { return d.o.Ignore[DiffNames] || diffs[n.New] == nil })
 	for _, n := range r.Likely {
-		x, y := byOp[n.From[0].Operator], byOp[n.Operator]
-		if x.New != nil || y.Old != nil {
-			continue // the id is that of another operator too
+		x, y := diffs[n.From[0].Operator], diffs[n.Operator]
+		if x == nil || y == nil || x.New != nil || y.Old != nil {
+			continue // not compared, or the id is that of another operator too
 		}
 		x.New, x.new, x.Renamed = y.New, y.new, n.From[0].Reasons
 		y.New = nil // is gone from the list

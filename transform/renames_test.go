@@ -163,6 +163,37 @@ func TestRenames(t *testing.T) {
 	}
 }
 
+// TestRenamesOfPicked: operators that were not picked are still seen, so a renamed
+// one is not taken for another.
+func TestRenamesOfPicked(t *testing.T) {
+	a := memoryInput(source("1", ""), source("3", ""), source("5", ""))
+	b := memoryInput(source("1", ""), source("2", ""), source("3", ""))
+	only := func(in Input, uids ...string) Input {
+		sp := *in.Savepoint
+		sp.Operators = slices.DeleteFunc(slices.Clone(sp.Operators), func(op *format.Operator) bool { return !slices.Contains(uids, op.UID.String()) })
+		in.Savepoint = &sp
+		return in
+	}
+	d := diffOf(t, only(a, "5"), only(b, "2"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	if r := d.Renames; len(r.Likely) != 0 || len(r.Open) != 1 || len(r.Open[0].From) != 3 || len(d.Operators) != 2 {
+		t.Errorf("%+v, %d operators", r, len(d.Operators))
+	}
+	// What is about others is left out.
+	d = diffOf(t, only(a, "1"), only(b, "1"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	if r := d.Renames; len(r.Likely)+len(r.Names) != 0 || len(r.Open) != 1 || len(d.Differences) > 0 {
+		t.Errorf("%+v, %q", r, differences(d))
+	}
+	a, b = reported(t, "shifted-ids/old"), reported(t, "shifted-ids/new")
+	d = diffOf(t, only(a, "1_source"), only(b, "1_source"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	if r := d.Renames; len(r.Likely)+len(r.Open)+len(r.Names) != 0 || len(d.Differences) > 0 {
+		t.Errorf("%+v, %q", r, differences(d))
+	}
+	d = diffOf(t, only(a, "5_source"), only(b, "2_source"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	if r := d.Renames; len(r.Likely) != 2 || len(r.Open)+len(r.Names) != 0 || len(d.Operators) != 2 {
+		t.Errorf("%+v, %d operators", r, len(d.Operators))
+	}
+}
+
 // TestRenamesReported: uids that the planner shifted, and keyed operators whose
 // uids were exchanged (testdata/reported).
 func TestRenamesReported(t *testing.T) {

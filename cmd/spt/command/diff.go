@@ -136,6 +136,9 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 	}
 	for i, snap := range snaps {
 		opts.Schemas[i] = snap.Schema
+		if inputs[i].Savepoint != snap.Savepoint {
+			opts.Whole[i] = snap.Savepoint
+		}
 	}
 	opts.Entries = func(ctx context.Context, side int, h *format.OperatorHandle, state int) (func([]byte) ([]transform.MapEntry, error), error) {
 		return mapEntries(ctx, snaps[side], h, state)

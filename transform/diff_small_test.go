@@ -1,0 +1,270 @@
+package transform
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// everything is a savepoint with state of every kind: each call makes the same.
+func everything() Input {
+	channel := func(name string) *format.ChannelHandle {
+		return &format.ChannelHandle{Channels: []format.Channel{{First: 1, Second: 2, Size: 3, Offsets: format.OffsetSlice{0, 2}}, {First: 1, Second: 3, Size: 3}}, Data: inlineOf(name, "abcdef")}
+	}
+	op := operator("op", namedStates("m0", st{"l", format.ModeList, []string{"a", "b"}}), namedStates("m1", st{"l", format.ModeList, []string{"c"}}), nil)
+	op.MaxParallelism = 4
+	op.Coordinator = inlineOf("c", "positions")
+	op.Name = format.NewText("name")
+	op.Subtasks[0].ManagedKeyed = &format.Changelog{Range: format.KeyGroupRange{Count: 2},
+		Materialized: []format.KeyedHandle{groupStream(true, format.CodecFlink, "HEAD", 0, "a", "b")},
+		Changes:      []format.KeyedHandle{&format.ChangelogStream{Range: format.KeyGroupRange{Count: 2}, Streams: []format.OffsetStream{{Offset: 2, Data: inlineOf("d", "..change")}}}}}
+	op.Subtasks[1].ManagedKeyed = &format.Changelog{Range: format.KeyGroupRange{First: 2, Count: 2},
+		Materialized: []format.KeyedHandle{groupStream(true, format.CodecFlink, "HEAD", 2, "c", "d")}}
+	op.Subtasks[1].RawKeyed = rawGroups("r", 2, "c", "d")
+	op.Subtasks[0].Input = []*format.ChannelHandle{channel("i")}
+	op.Subtasks[1].Output = []*format.ChannelHandle{channel("o")}
+	op.Subtasks[0].Legacy = []format.Stream{inlineOf("legacy", "old")}
+	in := memoryInput(op, operator("other", namedStates("n0", st{"x", format.ModeList, []string{"a"}})))
+	in.ID = 7
+	in.Kind = format.SnapshotKind{Type: format.TypeSavepoint, Format: format.FormatCanonical}
+	in.Masters = []format.MasterState{{Name: format.NewText("hook"), Version: 1, Data: format.NewBytes([]byte("x"))}}
+	return in
+}
+
+// TestDiffOfEachField: one change of one thing is one difference, which says what
+// it is; and what is not state, such as the order of operators, is none.
+func TestDiffOfEachField(t *testing.T) {
+	op := func(in Input) *format.Operator { return in.Operators[0] }
+	changelog := func(in Input) *format.Changelog { return op(in).Subtasks[0].ManagedKeyed.(*format.Changelog) }
+	for _, tt := range []struct {
+		what   string
+		change func(*Input)
+		want   string
+	}{
+		{"nothing", func(*Input) {}, ""},
+		{"the order of operators", func(in *Input) { slices.Reverse(in.Operators) }, ""},
+		{"the order of subtasks", func(in *Input) { slices.Reverse(op(*in).Subtasks) }, ""},
+		{"the id", func(in *Input) { in.ID = 8 }, "id: checkpoint 7 → 8"},
+		{"the type", func(in *Input) { in.Kind.Type = format.TypeSuspendSavepoint }, "kind: savepoint, canonical, changelog, unaligned → savepoint, canonical, taken to stop the job, changelog, unaligned"},
+		{"the format", func(in *Input) { in.Kind.Format = format.FormatNative }, "kind: savepoint, canonical, changelog, unaligned → savepoint, native, changelog, unaligned"},
+		{"master states", func(in *Input) { in.Masters = nil }, "masters: 1 → 0 master states"},
+		{"a master state's bytes", func(in *Input) { in.Masters[0].Data = format.NewBytes([]byte("y")) }, "masters: the master states differ"},
+		{"a master state's version", func(in *Input) { in.Masters[0].Version = 2 }, "masters: the master states differ"},
+		{"a master state's name", func(in *Input) { in.Masters[0].Name = format.NewText("h") }, "masters: the master states differ"},
+		{"an operator added", func(in *Input) { in.Operators = append(in.Operators, operator("new", nil)) }, "operators: new added"},
+		{"an operator removed", func(in *Input) { in.Operators = in.Operators[:1] }, "operators: other removed"},
+		{"an id that comes twice", func(in *Input) { in.Operators = append(in.Operators, in.Operators[1]) }, "operators: other added"},
+		{"the uid", func(in *Input) { op(*in).UID = format.NewText("changed") }, `names: changed uid "op" → "changed"`},
+		{"a uid that is not stored any more", func(in *Input) { op(*in).UID = format.Text{} }, ""},
+		{"the name", func(in *Input) { op(*in).Name = format.NewText("changed") }, `names: op name "name" → "changed"`},
+		{"a name that is not stored any more", func(in *Input) { op(*in).Name = format.Text{} }, ""},
+		{"parallelism", func(in *Input) { op(*in).Parallelism = 4 }, "parallelism: op parallelism 3 → 4; subtasks: op subtasks without an entry 0 → 1"},
+		{"max parallelism", func(in *Input) { op(*in).MaxParallelism = 8 }, "max-parallelism: op max parallelism 4 → 8"},
+		{"a subtask that had finished", func(in *Input) { op(*in).Subtasks[2].Finished = true }, "subtasks: op subtasks that had finished 0 → 1"},
+		{"a subtask that is missing", func(in *Input) { op(*in).Subtasks = op(*in).Subtasks[:2] }, "subtasks: op subtasks without an entry 0 → 1"},
+		{"the coordinator", func(in *Input) { op(*in).Coordinator = inlineOf("c", "position!") }, "coordinator: op/ state of the coordinator changed, 9 → 9 bytes"},
+		{"a longer coordinator", func(in *Input) { op(*in).Coordinator = inlineOf("c", "positions!") }, "coordinator: op/ state of the coordinator changed, 9 → 10 bytes"},
+		{"no coordinator", func(in *Input) { op(*in).Coordinator = nil }, "coordinator: op/ state of the coordinator removed"},
+		{"an element", func(in *Input) {
+			op(*in).Subtasks[0].Managed = namedStates("m0", st{"l", format.ModeList, []string{"a", "z"}})
+		}, "elements: op/l elements: 1 added, 1 removed"},
+		{"the subtask of an element", func(in *Input) {
+			op(*in).Subtasks[0].Managed, op(*in).Subtasks[1].Managed = op(*in).Subtasks[1].Managed, op(*in).Subtasks[0].Managed
+		}, ""},
+		{"the mode of a state", func(in *Input) {
+			for _, s := range op(*in).Subtasks[:2] {
+				s.Managed.States[0].Mode = format.ModeUnion
+			}
+		}, "states: op/l mode list → union"},
+		{"a key group of a changelog", func(in *Input) {
+			changelog(*in).Materialized = []format.KeyedHandle{groupStream(true, format.CodecFlink, "HEAD", 0, "a", "z")}
+		}, "keyed: op/ key groups: 1 changed, 3 same"},
+		{"the description before key groups", func(in *Input) {
+			changelog(*in).Materialized = []format.KeyedHandle{groupStream(true, format.CodecFlink, "HEAT", 0, "a", "b")}
+		}, "keyed: op/ the description of its states changed in some subtasks: new in subtask 0"},
+		{"changes before those of the handle", func(in *Input) {
+			changelog(*in).Changes[0].(*format.ChangelogStream).Streams[0].Data = inlineOf("d", "::change")
+		}, ""},
+		{"changes", func(in *Input) {
+			changelog(*in).Changes[0].(*format.ChangelogStream).Streams[0].Data = inlineOf("d", "..chance")
+		}, "keyed: op/ files: 1 added, 1 removed"},
+		{"no changes", func(in *Input) { changelog(*in).Changes = nil }, "keyed: op/ files: 1 removed"},
+		{"a raw key group", func(in *Input) { op(*in).Subtasks[1].RawKeyed = rawGroups("r", 2, "c", "z") }, "keyed: op/ key groups: 1 changed, 1 same"},
+		{"no raw keyed state", func(in *Input) { op(*in).Subtasks[1].RawKeyed = nil }, "states: op/ raw keyed state removed"},
+		{"how keyed state is kept", func(in *Input) {
+			op(*in).Subtasks[1].RawKeyed = &format.Incremental{Range: format.KeyGroupRange{First: 2, Count: 2}, Meta: inlineOf("meta", "x")}
+		}, "keyed: op/ kept as full → incremental: cannot be compared by its bytes"},
+		{"legacy state", func(in *Input) { op(*in).Subtasks[0].Legacy[0] = inlineOf("legacy", "new") }, "legacy: op/ legacy state changed"},
+		{"in-flight bytes", func(in *Input) { op(*in).Subtasks[0].Input[0].Data = inlineOf("i", "abcdeF") }, "in-flight: op/ records in flight changed"},
+		{"in-flight channel", func(in *Input) { op(*in).Subtasks[0].Input[0].Channels[0].First = 9 }, "in-flight: op/ records in flight changed"},
+		{"in-flight subpartition", func(in *Input) { op(*in).Subtasks[0].Input[0].Channels[1].Second = 9 }, "in-flight: op/ records in flight changed"},
+		{"in-flight size", func(in *Input) { op(*in).Subtasks[0].Input[0].Channels[0].Size = 9 }, "in-flight: op/ records in flight changed"},
+		{"in-flight offsets", func(in *Input) { op(*in).Subtasks[0].Input[0].Channels[0].Offsets = format.OffsetSlice{0, 1} }, "in-flight: op/ records in flight changed"},
+		{"the order of channels", func(in *Input) { slices.Reverse(op(*in).Subtasks[0].Input[0].Channels) }, ""},
+		{"the side of in-flight data", func(in *Input) {
+			s := op(*in).Subtasks[0]
+			s.Input, s.Output = nil, s.Input
+		}, "in-flight: op/ records in flight changed"},
+		{"the subtask of in-flight data", func(in *Input) {
+			s := op(*in).Subtasks
+			s[0].Input, s[2].Input = nil, s[0].Input
+		}, "in-flight: op/ records in flight changed"},
+		{"no in-flight data", func(in *Input) { op(*in).Subtasks[0].Input, op(*in).Subtasks[1].Output = nil, nil },
+			"kind: savepoint, canonical, changelog, unaligned → savepoint, canonical, changelog; in-flight: op/ records in flight removed"},
+	} {
+		a, b := everything(), everything()
+		tt.change(&b)
+		if got := strings.Join(differences(diffOf(t, a, b, DiffOptions{})), "; "); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
+		}
+		back := diffOf(t, b, a, DiffOptions{})
+		if (len(back.Differences) == 0) != (tt.want == "") {
+			t.Errorf("%s, the other way round: %q", tt.what, differences(back))
+		}
+	}
+	// What holds parts of an id that comes twice is paired in order.
+	a, b := everything(), everything()
+	a.Operators, b.Operators = append(a.Operators, a.Operators[1]), append(b.Operators, b.Operators[1])
+	if d := differences(diffOf(t, a, b, DiffOptions{})); len(d) > 0 {
+		t.Errorf("an id that comes twice in both: %q", d)
+	}
+}
+
+// TestDiffHandlesOfPlaces: in what kind of place state is stored is a difference,
+// unless one side has none.
+func TestDiffHandlesOfPlaces(t *testing.T) {
+	in := func(s format.Stream) Input {
+		op := operator("op", nil)
+		if s != nil {
+			op.Subtasks[0].Managed = &format.OperatorHandle{Codec: format.CodecRaw, Data: s, States: []format.NamedState{{Name: format.NewText("l"), Offsets: format.OffsetSlice{}}}}
+		}
+		return memoryInput(op)
+	}
+	inline, relative, absolute := format.Stream(inlineOf("x", "")), &format.File{Path: format.NewText("f"), Relative: true}, &format.File{Path: format.NewText("/f")}
+	chunks := func(as format.Stream) format.Stream { return &format.Chunks{As: as} }
+	for _, tt := range []struct {
+		a, b format.Stream
+		want string
+	}{
+		{inline, inline, ""},
+		{inline, relative, "operator state lies inline → beside _metadata"},
+		{relative, absolute, "operator state lies beside _metadata → in files elsewhere"},
+		{inline, chunks(inline), ""},
+		{relative, chunks(relative), ""},
+		{relative, chunks(absolute), "operator state lies beside _metadata → in files elsewhere"},
+		{inline, chunks(nil), "operator state lies inline → in chunks"},
+		{inline, &format.Concat{}, ""}, // it is not written yet
+		{&format.EmptySegment{}, &format.Segment{Path: format.NewText("/f")}, "operator state lies nowhere → in merged files"},
+	} {
+		want := tt.want
+		if want != "" {
+			want = "handles: op " + want
+		}
+		if got := strings.Join(differences(diffOf(t, in(tt.a), in(tt.b), DiffOptions{})), "; "); got != want {
+			t.Errorf("%T → %T: %q, want %q", tt.a, tt.b, got, want)
+		}
+	}
+}
+
+// placed is a source that knows where its files are, and counts what it reads.
+type placed struct {
+	memory
+	files map[string]string // place by path; "": missing
+	bytes map[string]string // by place
+	read  int
+}
+
+func (p *placed) PlaceOf(_ context.Context, s format.Stream) (string, error) {
+	path, _, ok := format.Reference(s)
+	if !ok {
+		return "", nil
+	}
+	place := p.files[path.String()]
+	if place == "" {
+		return "", format.Errorf(format.ErrMissing, "file %s", path)
+	}
+	return place, nil
+}
+
+func (p *placed) ReadAt(ctx context.Context, s format.Stream, b []byte, off int64) (int, error) {
+	path, _, ok := format.Reference(s)
+	if !ok {
+		return p.memory.ReadAt(ctx, s, b, off)
+	}
+	p.read++
+	data := p.bytes[p.files[path.String()]]
+	if off+int64(len(b)) > int64(len(data)) {
+		return 0, format.Errorf(format.ErrMissing, "file %s", path)
+	}
+	return copy(b, data[off:]), nil
+}
+
+// TestDiffSharedFiles: files of one absolute reference are the same without being
+// read where they are one file, or where neither side has them, which is counted;
+// they are read where the sides find different files, or only one has it.
+func TestDiffSharedFiles(t *testing.T) {
+	in := func(n int64, place, data string) (Input, *placed) {
+		h := &format.Incremental{Range: format.KeyGroupRange{Count: 128}, Meta: inlineOf("meta", "m"),
+			Shared: []format.NamedStream{{Name: format.NewText("1.sst"), Data: &format.File{Path: format.NewText("/shared/f"), Length: n}}}}
+		in := memoryInput(rocks("op", h))
+		src := &placed{files: map[string]string{"/shared/f": place}, bytes: map[string]string{place: data}}
+		in.Source = src
+		return in, src
+	}
+	for _, tt := range []struct {
+		what                   string
+		place, other, old, now string
+		want                   string // "err": an error
+		read                   bool
+		absent, byReference    int64
+	}{
+		{"one file", "p", "p", "abc", "abc", "", false, 0, 1},
+		{"neither has it", "", "", "abc", "abc", "", false, 1, 0},
+		{"two files of the same bytes", "p", "q", "abc", "abc", "", true, 0, 0},
+		{"two files of other bytes", "p", "q", "abc", "abd", "keyed: op/ files: 1 added, 1 removed, 1 same", true, 0, 0},
+		{"only the old one has it", "p", "", "abc", "", "err", false, 0, 0},
+		{"only the new one has it", "", "p", "", "abc", "err", false, 0, 0},
+	} {
+		a, src := in(3, tt.place, tt.old)
+		b, other := in(3, tt.other, tt.now)
+		d, err := DiffSavepoints(t.Context(), a, b, DiffOptions{})
+		if (err != nil) != (tt.want == "err") {
+			t.Errorf("%s: %v", tt.what, err)
+		}
+		if err != nil {
+			continue
+		}
+		k := d.Operators[0].States[0].Keyed
+		if got := strings.Join(differences(d), "; "); got != tt.want || (src.read+other.read > 0) != tt.read || d.Absent != tt.absent || k.ByReference != tt.byReference {
+			t.Errorf("%s: %q, %d reads, %d absent, %d by reference", tt.what, got, src.read+other.read, d.Absent, k.ByReference)
+		}
+	}
+}
+
+// TestDiffPlacementOfKeyGroups: with Placement, key groups that another subtask
+// covers are counted.
+func TestDiffPlacementOfKeyGroups(t *testing.T) {
+	in := memoryInput(keyedOperator(6, groupStream(true, format.CodecFlink, "HEAD", 0, "a", "b", "c", "d", "e", "f")))
+	for to, want := range map[int32]int64{1: 0, 2: 3, 3: 4, 6: 5} {
+		sp, err := plan(t, in, RescaleOptions{To: to}).Apply(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := in
+		out.Savepoint = sp
+		o := keyedOnly
+		o.Placement = true
+		d := diffOf(t, in, out, o)
+		text := ""
+		if want > 0 {
+			text = fmt.Sprintf("placement: keyed/ %d of 6 key groups lie in other subtasks", want)
+		}
+		if got := strings.Join(differences(d), "; "); got != text || d.Operators[0].States[0].Keyed.MovedGroups != want {
+			t.Errorf("to %d: %q, want %q", to, got, text)
+		}
+	}
+}
