@@ -211,6 +211,7 @@ type differ struct {
 	counter     *pairCounter
 	out         *Diff
 	sameStreams map[[2]format.Stream]sameness // see sameReference
+	described   map[describedOf]map[string]*envelopesOf
 }
 
 func (d *differ) add(k DiffKind, op *OperatorDiff, st *StateDiff, format string, args ...any) {
@@ -663,12 +664,38 @@ func sameStates(o *OperatorDiff) bool {
 	})
 }
 
+// describedOf is the managed or raw operator state of an operator.
+type describedOf struct {
+	op  *format.Operator
+	raw bool
+}
+
+// envelopes returns the descriptions of a state. Those of all states of the
+// operator are read at once.
 func (d *differ) envelopes(in Input, op *format.Operator, st *summary.State) (*envelopesOf, error) {
-	all := &envelopesOf{by: map[format.Wire]map[digest][]int32{}}
-	raw := st.Kind == summary.Raw
-	for _, sub := range op.Subtasks {
-		h := operatorHandle(sub, raw)
-		if h == nil || !slices.ContainsFunc(h.States, func(s format.NamedState) bool { return s.Name.String() == st.Name }) {
+	of := describedOf{op, st.Kind == summary.Raw}
+	all, known := d.described[of]
+	if !known {
+		var err error
+		if all, err = d.describe(in, of); err != nil {
+			return nil, err
+		}
+		if d.described == nil {
+			d.described = map[describedOf]map[string]*envelopesOf{}
+		}
+		d.described[of] = all
+	}
+	if e := all[st.Name]; e != nil {
+		return e, nil
+	}
+	return &envelopesOf{}, nil
+}
+
+func (d *differ) describe(in Input, of describedOf) (map[string]*envelopesOf, error) {
+	all := map[string]*envelopesOf{}
+	for _, sub := range of.op.Subtasks {
+		h := operatorHandle(sub, of.raw)
+		if h == nil || len(h.States) == 0 {
 			continue
 		}
 		codec, err := in.Codec(h.Codec)
@@ -679,23 +706,26 @@ func (d *differ) envelopes(in Input, op *format.Operator, st *summary.State) (*e
 		if err != nil {
 			return nil, format.At(err, "subtask %d", sub.Index)
 		}
+		splits, _ := codec.(interface {
+			Encoding(format.Wire) (format.Wire, []byte)
+		})
 		for _, m := range metas {
-			if m.Name.String() != st.Name {
-				continue
+			e := all[m.Name.String()]
+			if e == nil {
+				e = &envelopesOf{by: map[format.Wire]map[digest][]int32{}}
+				all[m.Name.String()] = e
 			}
 			encoding, description := m.Form, m.Envelope
-			if c, ok := codec.(interface {
-				Encoding(format.Wire) (format.Wire, []byte)
-			}); ok {
-				if e, whole := c.Encoding(m.Form); whole != nil {
-					encoding, description, all.whole = e, whole, true
+			if splits != nil {
+				if other, whole := splits.Encoding(m.Form); whole != nil {
+					encoding, description, e.whole = other, whole, true
 				}
 			}
-			if all.by[encoding] == nil {
-				all.by[encoding] = map[digest][]int32{}
+			if e.by[encoding] == nil {
+				e.by[encoding] = map[digest][]int32{}
 			}
 			sum := d.hash.sum(description)
-			all.by[encoding][sum] = append(all.by[encoding][sum], sub.Index)
+			e.by[encoding][sum] = append(e.by[encoding][sum], sub.Index)
 		}
 	}
 	return all, nil
