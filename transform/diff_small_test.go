@@ -86,6 +86,10 @@ func TestDiffOfEachField(t *testing.T) {
 		{"the description before key groups", func(in *Input) {
 			changelog(*in).Materialized = []format.KeyedHandle{groupStream(true, format.CodecFlink, "HEAT", 0, "a", "b")}
 		}, "keyed: op/ the description of its states changed in some subtasks: new in subtask 0"},
+		{"the description in all subtasks", func(in *Input) {
+			changelog(*in).Materialized = []format.KeyedHandle{groupStream(true, format.CodecFlink, "HEAT", 0, "a", "b")}
+			op(*in).Subtasks[1].ManagedKeyed.(*format.Changelog).Materialized = []format.KeyedHandle{groupStream(true, format.CodecFlink, "HEAT", 2, "c", "d")}
+		}, "keyed: op/ the description of its states changed"},
 		{"changes before those of the handle", func(in *Input) {
 			changelog(*in).Changes[0].(*format.ChangelogStream).Streams[0].Data = inlineOf("d", "::change")
 		}, ""},
@@ -175,12 +179,13 @@ type placed struct {
 	memory
 	files map[string]string // place by path; "": missing
 	bytes map[string]string // by place
+	blind bool              // it cannot tell places
 	read  int
 }
 
 func (p *placed) PlaceOf(_ context.Context, s format.Stream) (string, error) {
 	path, _, ok := format.Reference(s)
-	if !ok {
+	if !ok || p.blind {
 		return "", nil
 	}
 	place := p.files[path.String()]
@@ -207,11 +212,12 @@ func (p *placed) ReadAt(ctx context.Context, s format.Stream, b []byte, off int6
 // read where they are one file, or where neither side has them, which is counted;
 // they are read where the sides find different files, or only one has it.
 func TestDiffSharedFiles(t *testing.T) {
+	var relative, blind bool
 	in := func(n int64, place, data string) (Input, *placed) {
 		h := &format.Incremental{Range: format.KeyGroupRange{Count: 128}, Meta: inlineOf("meta", "m"),
-			Shared: []format.NamedStream{{Name: format.NewText("1.sst"), Data: &format.File{Path: format.NewText("/shared/f"), Length: n}}}}
+			Shared: []format.NamedStream{{Name: format.NewText("1.sst"), Data: &format.File{Path: format.NewText("/shared/f"), Relative: relative, Length: n}}}}
 		in := memoryInput(rocks("op", h))
-		src := &placed{files: map[string]string{"/shared/f": place}, bytes: map[string]string{place: data}}
+		src := &placed{files: map[string]string{"/shared/f": place}, bytes: map[string]string{place: data}, blind: blind}
 		in.Source = src
 		return in, src
 	}
@@ -228,7 +234,12 @@ func TestDiffSharedFiles(t *testing.T) {
 		{"two files of other bytes", "p", "q", "abc", "abd", "keyed: op/ files: 1 added, 1 removed, 1 same", true, 0, 0},
 		{"only the old one has it", "p", "", "abc", "", "err", false, 0, 0},
 		{"only the new one has it", "", "p", "", "abc", "err", false, 0, 0},
+		{"places that cannot be told, the same", "p", "p", "abc", "abc", "", true, 0, 0},
+		{"places that cannot be told", "p", "p", "abc", "abd", "keyed: op/ files: 1 added, 1 removed, 1 same", true, 0, 0},
+		{"a relative name says nothing", "p", "q", "abc", "abd", "keyed: op/ files: 1 added, 1 removed, 1 same", true, 0, 0},
+		{"a relative name that neither has", "", "", "", "", "err", false, 0, 0},
 	} {
+		relative, blind = strings.HasPrefix(tt.what, "a relative"), strings.HasPrefix(tt.what, "places")
 		a, src := in(3, tt.place, tt.old)
 		b, other := in(3, tt.other, tt.now)
 		d, err := DiffSavepoints(t.Context(), a, b, DiffOptions{})
@@ -265,6 +276,123 @@ func TestDiffPlacementOfKeyGroups(t *testing.T) {
 		}
 		if got := strings.Join(differences(d), "; "); got != text || d.Operators[0].States[0].Keyed.MovedGroups != want {
 			t.Errorf("to %d: %q, want %q", to, got, text)
+		}
+	}
+}
+
+// TestDiffOneFileTwice: that two handles name one file says that their key groups
+// are the same only where they start at the same position of it.
+func TestDiffOneFileTwice(t *testing.T) {
+	in := func(offsets ...int64) Input {
+		h := &format.KeyGroups{Codec: format.CodecFlink, Savepoint: true, Range: format.KeyGroupRange{Count: int32(len(offsets))}, Offsets: format.OffsetSlice(offsets),
+			Data: &format.File{Path: format.NewText("/f"), Length: 8}}
+		in := memoryInput(keyedOperator(int32(len(offsets)), h))
+		in.Source = &placed{files: map[string]string{"/f": "p"}, bytes: map[string]string{"p": "HEADaabb"}}
+		return in
+	}
+	for _, tt := range []struct {
+		a, b Input
+		want string
+	}{
+		{in(4, 6), in(4, 6), ""},
+		{in(4, 6), in(6, 4), "keyed: keyed/ key groups: 2 changed"},
+		{in(4, 6, 0), in(4, 0, 6), "keyed: keyed/ key groups: 1 added, 1 removed, 1 same"},
+	} {
+		if got := strings.Join(differences(diffOf(t, tt.a, tt.b, DiffOptions{})), "; "); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
+// TestDiffPartsOfAKeyGroup: a key group that several handles hold parts of is the
+// same where all its parts are.
+func TestDiffPartsOfAKeyGroup(t *testing.T) {
+	in := func(groups ...string) Input {
+		var all []format.KeyedHandle
+		for _, g := range groups {
+			all = append(all, groupStream(true, format.CodecFlink, "HEAD", 0, g))
+		}
+		return memoryInput(keyedOperator(1, all...))
+	}
+	for _, tt := range []struct {
+		a, b Input
+		want string
+	}{
+		{in("x", "y"), in("x", "y"), ""},
+		{in("x"), in("x", "y"), "keyed: keyed/ key groups: 1 changed"},
+		{in("x", "y"), in("x"), "keyed: keyed/ key groups: 1 changed"},
+		{in("x", "y"), in("x", "z"), "keyed: keyed/ key groups: 1 changed"},
+	} {
+		if got := strings.Join(differences(diffOf(t, tt.a, tt.b, keyedOnly)), "; "); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
+// chunked is a source of chunks, by their index, that counts what it reads.
+type chunked struct {
+	data []string
+	read int
+}
+
+func (c *chunked) ReadAt(_ context.Context, s format.Stream, p []byte, off int64) (int, error) {
+	c.read++
+	return copy(p, c.data[s.(*format.Chunks).Index][off:]), nil
+}
+
+// TestDiffDigests: chunks of equal digests are the same and not read; those
+// without a digest are read.
+func TestDiffDigests(t *testing.T) {
+	in := func(digest, data string) (Input, *chunked) {
+		op := operator("op", nil)
+		op.Coordinator = &format.Chunks{Length: int64(len(data)), Digest: digest}
+		in, c := memoryInput(op), &chunked{data: []string{data}}
+		in.Source = c
+		return in, c
+	}
+	for _, tt := range []struct {
+		a, b, old, now string
+		same, read     bool
+	}{
+		{"d", "d", "abc", "abc", true, false},
+		{"d", "e", "abc", "abc", true, true},
+		{"d", "e", "abc", "abd", false, true},
+		{"", "", "abc", "abd", false, true},
+		{"", "", "abc", "abc", true, true},
+		{"d", "e", "abc", "abcd", false, false}, // told by their lengths
+	} {
+		a, x := in(tt.a, tt.old)
+		b, y := in(tt.b, tt.now)
+		d := diffOf(t, a, b, DiffOptions{})
+		if d.Same() != tt.same || (x.read+y.read > 0) != tt.read || (d.ByDigest > 0) != (tt.a == tt.b && tt.a != "") {
+			t.Errorf("%+v: %q, %d reads, %d bytes by digest", tt, differences(d), x.read+y.read, d.ByDigest)
+		}
+	}
+}
+
+// TestDiffFilesOfOtherLengths: a file as long as none of the other side is not
+// read.
+func TestDiffFilesOfOtherLengths(t *testing.T) {
+	in := func(path, data string) (Input, *placed) {
+		h := &format.Incremental{Range: format.KeyGroupRange{Count: 128}, Meta: inlineOf("meta", "m"),
+			Shared: []format.NamedStream{{Name: format.NewText("1.sst"), Data: &format.File{Path: format.NewText(path), Length: int64(len(data))}}}}
+		in := memoryInput(rocks("op", h))
+		src := &placed{files: map[string]string{path: path}, bytes: map[string]string{path: data}}
+		in.Source = src
+		return in, src
+	}
+	for _, tt := range []struct {
+		old, now, want string
+		read           bool
+	}{
+		{"abc", "abcd", "keyed: op/ files: 1 added, 1 removed, 1 same", false},
+		{"abc", "abd", "keyed: op/ files: 1 added, 1 removed, 1 same", true},
+		{"abc", "abc", "", true},
+	} {
+		a, x := in("/a", tt.old)
+		b, y := in("/b", tt.now)
+		if got := strings.Join(differences(diffOf(t, a, b, DiffOptions{})), "; "); got != tt.want || (x.read+y.read > 0) != tt.read {
+			t.Errorf("%q → %q: %q, %d reads", tt.old, tt.now, got, x.read+y.read)
 		}
 	}
 }
