@@ -162,6 +162,40 @@ func TestExtentsOutside(t *testing.T) {
 	}
 }
 
+// TestMergeCanonical: in canonical streams a key group without a byte gets offset 0,
+// whatever it had: at the offset that it would have, Flink reads entries. They are
+// not merged with full streams of another kind, nor behind a header that is too
+// long to be compared.
+func TestMergeCanonical(t *testing.T) {
+	equal := groupStream(false, format.CodecFlink, "HEAD", 0, "", "a", "", "")
+	equal.Savepoint = true
+	for to, want := range map[int32][]string{
+		1: {"0–3 HEAD|none|a|none|none"},
+		2: {"0–1 HEAD|none|a", "2–3 HEAD|none|none"},
+	} {
+		in := memoryInput(keyedOperator(4, equal))
+		if to == 1 { // else it is one handle, which is taken as it is
+			half := *equal
+			half.Range.Count, half.Offsets = 2, equal.Offsets.(format.OffsetSlice)[:2]
+			rest := *equal
+			rest.Range, rest.Offsets = format.KeyGroupRange{First: 2, Count: 2}, equal.Offsets.(format.OffsetSlice)[2:]
+			in = memoryInput(keyedOperator(4, &half, &rest))
+		}
+		got, err := rescaled(t, in, to)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("to %d: %q, %v", to, got, err)
+		}
+	}
+	heap := groupStream(false, format.CodecFlink, "HEAD", 4, "b")
+	if _, err := rescaled(t, memoryInput(keyedOperator(5, equal, heap)), 1); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "different kinds") {
+		t.Errorf("canonical and not: %v", err)
+	}
+	long := &format.KeyGroups{Data: &format.File{Length: 1 << 40}}
+	if _, err := keyedHeader(t.Context(), memory{}, long, maxKeyedHeader+1); !errors.Is(err, format.ErrLimit) {
+		t.Errorf("a long header: %v", err)
+	}
+}
+
 // TestRawKeyGroups: raw keyed state has no header, so its first key group starts
 // at 0, and -1 is one that was not written. Two streams of equal bytes are not
 // one stream of twice as many key groups.
