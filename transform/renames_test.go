@@ -156,8 +156,9 @@ func TestRenames(t *testing.T) {
 		{"names on one side only", ops(source("1", "")), ops(source("1", "a")), [2]Schemas{}, []string{}},
 		{"two for one", ops(stateful("1", "", "x"), stateful("2", "", "x")), ops(stateful("3", "", "x")), known, []string{"open 3 = 1 or 2"}},
 		{"one for two", ops(stateful("1", "", "x")), ops(stateful("2", "", "x"), stateful("3", "", "x")), known, []string{"open 2 = 1", "open 3 = 1"}},
-		{"sizes apart, with nothing else to tell", ops(source("1", ""), operator("y", rawStates(st{"q", format.ModeList, []string{"1"}}))),
-			ops(operator("2", rawStates(st{"SourceReaderState", format.ModeList, []string{strings.Repeat("0", 500)}})), operator("y", rawStates(st{"q", format.ModeList, []string{"1"}}))), [2]Schemas{}, []string{}},
+		{"sizes apart, with nothing else to tell", ops(operator("1", rawStates(st{"SourceReaderState", format.ModeList, []string{"0"}}))),
+			ops(operator("2", rawStates(st{"SourceReaderState", format.ModeList, []string{strings.Repeat("0", 500)}}))), [2]Schemas{}, []string{"open 2 = 1"}},
+		{"sizes apart, with a name of the user's", ops(stateful("1", "", "x")), ops(operator("2", rawStates(st{"x", format.ModeList, []string{strings.Repeat("0", 500)}}))), [2]Schemas{}, []string{"likely 2 = 1"}},
 		{"without state", ops(operator("1", nil)), ops(operator("2", nil)), [2]Schemas{}, []string{}},
 		{"states exchanged, no names", ops(stateful("1", "", "x"), stateful("2", "", "y")), ops(stateful("1", "", "y"), stateful("2", "", "x")), [2]Schemas{},
 			[]string{"likely 1 = 2", "likely 2 = 1"}},
@@ -283,5 +284,21 @@ func TestRenamesAreRight(t *testing.T) {
 	t.Logf("%d renames are likely, and right; %d are open", likely, open)
 	if likely < 200 || open < 100 {
 		t.Error("too few")
+	}
+}
+
+// TestRenamesOfTooMany: so many operators that each cannot be compared with each
+// are not compared, and that is said.
+func TestRenamesOfTooMany(t *testing.T) {
+	for n, skipped := range map[int]bool{512: false, 513: true} {
+		var old, now []*format.Operator
+		for i := range n {
+			old = append(old, operator(fmt.Sprint("old ", i), nil))
+			now = append(now, operator(fmt.Sprint("new ", i), nil))
+		}
+		d := diffOf(t, memoryInput(old...), memoryInput(now...), DiffOptions{})
+		if d.Renames.Skipped != skipped || len(d.Differences) != 2*n {
+			t.Errorf("%d: %t, %d differences", n, d.Renames.Skipped, len(d.Differences))
+		}
 	}
 }
