@@ -329,6 +329,22 @@ func TestDiffPartsOfAKeyGroup(t *testing.T) {
 	}
 }
 
+// TestDiffPartsInOneStream: two handles hold parts of a key group that lie in one
+// stream.
+func TestDiffPartsInOneStream(t *testing.T) {
+	in := func(data string) Input {
+		a := &format.KeyGroups{Codec: format.CodecFlink, Savepoint: true, Range: format.KeyGroupRange{Count: 1}, Offsets: format.OffsetSlice{4}, Data: inlineOf("x", data)}
+		b := *a
+		b.Offsets = format.OffsetSlice{5}
+		return memoryInput(keyedOperator(1, a, &b))
+	}
+	for _, other := range []string{"HEADxb", "HEADax"} {
+		if got := differences(diffOf(t, in("HEADab"), in(other), keyedOnly)); !slices.Equal(got, []string{"keyed: keyed/ key groups: 1 changed"}) {
+			t.Errorf("%s: %q", other, got)
+		}
+	}
+}
+
 // chunked is a source of chunks, by their index, that counts what it reads.
 type chunked struct {
 	data []string
