@@ -159,6 +159,7 @@ func TestRenames(t *testing.T) {
 		{"sizes apart, with nothing else to tell", ops(operator("1", rawStates(st{"SourceReaderState", format.ModeList, []string{"0"}}))),
 			ops(operator("2", rawStates(st{"SourceReaderState", format.ModeList, []string{strings.Repeat("0", 500)}}))), [2]Schemas{}, []string{"open 2 = 1"}},
 		{"sizes apart, with a name of the user's", ops(stateful("1", "", "x")), ops(operator("2", rawStates(st{"x", format.ModeList, []string{strings.Repeat("0", 500)}}))), [2]Schemas{}, []string{"likely 2 = 1"}},
+		{"one that stayed fits best", ops(stateful("1", "", "x", "y"), stateful("5", "", "x")), ops(stateful("5", "", "x"), stateful("2", "", "x")), known, []string{"open 2 = 5 or 1"}},
 		{"without state", ops(operator("1", nil)), ops(operator("2", nil)), [2]Schemas{}, []string{}},
 		{"states exchanged, no names", ops(stateful("1", "", "x"), stateful("2", "", "y")), ops(stateful("1", "", "y"), stateful("2", "", "x")), [2]Schemas{},
 			[]string{"likely 1 = 2", "likely 2 = 1"}},
@@ -299,6 +300,27 @@ func TestRenamesOfTooMany(t *testing.T) {
 		d := diffOf(t, memoryInput(old...), memoryInput(now...), DiffOptions{})
 		if d.Renames.Skipped != skipped || len(d.Differences) != 2*n {
 			t.Errorf("%d: %t, %d differences", n, d.Renames.Skipped, len(d.Differences))
+		}
+	}
+}
+
+// TestRenamesIgnoreKeyed: where keyed state is not compared, its headers are not
+// read for renames either.
+func TestRenamesIgnoreKeyed(t *testing.T) {
+	in := func(uid string) Input {
+		op := keyedOperator(2, groupStream(true, format.CodecFlink, "HEAD", 0, "a", "b"))
+		op.UID, op.ID = format.NewText(uid), format.OperatorIDOf(uid)
+		return memoryInput(op)
+	}
+	for _, ignore := range []bool{false, true} {
+		calls := 0
+		schema := func(context.Context, *format.Operator) (types.Schema, []error, error) {
+			calls++
+			return types.Schema{}, nil, nil
+		}
+		diffOf(t, in("a"), in("b"), DiffOptions{Schemas: [2]Schemas{schema, schema}, Ignore: map[DiffKind]bool{DiffKeyed: ignore}})
+		if (calls > 0) == ignore {
+			t.Errorf("ignored %t: %d descriptions read", ignore, calls)
 		}
 	}
 }
