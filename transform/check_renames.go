@@ -70,8 +70,8 @@ func (c *checker) renames(ctx context.Context) error {
 		}
 		for _, n := range c.report.Renames.Names {
 			c.add(CheckFinding{Severity: SeverityWarning, Code: "name-changed", Operator: n.Old,
-				Message: fmt.Sprintf("the job has %q under this id, the snapshot has %q: Flink goes by the id alone, so the job may be given the state of another operator", n.New.Name, n.Old.Name),
-				Advice:  "if the operator was only given another name, nothing is wrong; if ids shifted, give the states their new uids with spt rename"})
+				Message: fmt.Sprintf("the operator of this id is named %q in the job and %q in the snapshot: Flink matches state to operators by id, so it may get the state of another operator", n.New.Name, n.Old.Name),
+				Advice:  "if only the name was changed, nothing is wrong; if ids shifted, spt rename gives the states their new uids"})
 		}
 	}
 	for _, j := range empty {

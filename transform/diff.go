@@ -82,6 +82,10 @@ type DiffOptions struct {
 	// Schemas tell how the states of operators of each side are serialized, for the
 	// search for renamed operators; nil: only operator states have names then.
 	Schemas [2]Schemas
+	// Whole are the savepoints that the compared operators were picked from, so
+	// that a renamed operator is not taken for another one; nil: nothing was left
+	// out.
+	Whole [2]*format.Savepoint
 	// Entries takes the map of a broadcast state apart, for one side (0: old) and
 	// handle; nil where its types are not known. Equal entries must give equal
 	// texts.
@@ -208,6 +212,7 @@ type differ struct {
 	exact       int64 // elements of both sides up to which all different ones are counted
 	out         *Diff
 	sameStreams map[[2]format.Stream]sameness // see sameReference
+	described   map[describedOf]map[string]*envelopesOf
 }
 
 func (d *differ) add(k DiffKind, op *OperatorDiff, st *StateDiff, format string, args ...any) {
@@ -237,7 +242,18 @@ func (d *differ) run() (*Diff, error) {
 		}
 	}
 	d.match(ops[0], ops[1])
-	if err := d.renamed(); err != nil {
+	for i, sp := range d.o.Whole {
+		if sp == nil {
+			continue
+		}
+		in := [2]format.View{d.a, d.b}[i]
+		in.Savepoint = sp
+		var err error
+		if _, ops[i], err = figures(d.ctx, in); err != nil {
+			return nil, format.InFile(err, in.Location)
+		}
+	}
+	if err := d.renamed(ops[0], ops[1]); err != nil {
 		return nil, err
 	}
 	for _, op := range d.out.Operators {
@@ -300,45 +316,57 @@ func writtenAs(s format.Stream) format.Stream {
 
 // renamed finds operators that are likely one under two ids. Where both are on
 // one side only, they are one operator in the diff.
-func (d *differ) renamed() error {
-	var gone, come []*renameOperator
-	var kept [][2]*renameOperator
+func (d *differ) renamed(old, now []opFigures) error {
 	schemas := d.o.Schemas
 	if d.o.Ignore[DiffKeyed] {
 		schemas = [2]Schemas{} // whose headers would be read
 	}
-	byOp := map[*format.Operator]*OperatorDiff{}
-	for _, o := range d.out.Operators {
-		var x, y *renameOperator
-		if o.Old != nil {
-			x = newRenameOperator(o.old, o.Old, schemas[0])
-			byOp[o.old] = o
+	var gone, come []*renameOperator
+	var kept [][2]*renameOperator
+	byID := map[format.OperatorID][]*renameOperator{}
+	for _, f := range old {
+		byID[f.op.ID] = append(byID[f.op.ID], newRenameOperator(f.op, f.sum, schemas[0]))
+	}
+	for _, f := range now {
+		y := newRenameOperator(f.op, f.sum, schemas[1])
+		if free := byID[f.op.ID]; len(free) > 0 {
+			kept = append(kept, [2]*renameOperator{free[0], y})
+			byID[f.op.ID] = free[1:]
+			continue
 		}
-		if o.New != nil {
-			y = newRenameOperator(o.new, o.New, schemas[1])
-			byOp[o.new] = o
-		}
-		switch {
-		case y == nil:
-			gone = append(gone, x)
-		case x == nil:
-			come = append(come, y)
-		default:
-			kept = append(kept, [2]*renameOperator{x, y})
+		come = append(come, y)
+	}
+	for _, f := range old {
+		if free := byID[f.op.ID]; len(free) > 0 {
+			gone = append(gone, free[0])
+			byID[f.op.ID] = free[1:]
 		}
 	}
-	var err error
-	if d.out.Renames, err = findRenames(d.ctx, gone, come, kept); err != nil {
+	r, err := findRenames(d.ctx, gone, come, kept)
+	if err != nil {
 		return err
 	}
-	r := d.out.Renames
-	if d.o.Ignore[DiffNames] {
-		r.Names = nil
+	d.out.Renames = r
+	diffs := map[*format.Operator]*OperatorDiff{} // of those that are compared
+	for _, o := range d.out.Operators {
+		for _, op := range []*format.Operator{o.old, o.new} {
+			if op != nil {
+				diffs[op] = o
+			}
+		}
 	}
+	other := func(n LikelyRename) bool {
+		return diffs[n.Operator] == nil && !slices.ContainsFunc(n.From, func(f RenameSource) bool { return diffs[f.Operator] != nil })
+	}
+	if !slices.ContainsFunc(r.Likely, func(n LikelyRename) bool { return !other(n) }) {
+		r.Likely = nil // else all of them, which one command does
+	}
+	r.Open = slices.DeleteFunc(r.Open, other)
+	r.Names = slices.DeleteFunc(r.Names, func(n NameChange) bool { return d.o.Ignore[DiffNames] || diffs[n.New] == nil })
 	for _, n := range r.Likely {
-		x, y := byOp[n.From[0].Operator], byOp[n.Operator]
-		if x.New != nil || y.Old != nil {
-			continue // the id is that of another operator too
+		x, y := diffs[n.From[0].Operator], diffs[n.Operator]
+		if x == nil || y == nil || x.New != nil || y.Old != nil {
+			continue // not compared, or the id is that of another operator too
 		}
 		x.New, x.new, x.Renamed = y.New, y.new, n.From[0].Reasons
 		y.New = nil // is gone from the list
@@ -637,12 +665,38 @@ func sameStates(o *OperatorDiff) bool {
 	})
 }
 
+// describedOf is the managed or raw operator state of an operator.
+type describedOf struct {
+	op  *format.Operator
+	raw bool
+}
+
+// envelopes returns the descriptions of a state. Those of all states of the
+// operator are read at once.
 func (d *differ) envelopes(in format.View, op *format.Operator, st *summary.State) (*envelopesOf, error) {
-	all := &envelopesOf{by: map[format.Wire]map[tally.Digest][]int32{}}
-	raw := st.Kind == summary.Raw
-	for _, sub := range op.Subtasks {
-		h := operatorHandle(sub, raw)
-		if h == nil || !slices.ContainsFunc(h.States, func(s format.NamedState) bool { return s.Name.String() == st.Name }) {
+	of := describedOf{op, st.Kind == summary.Raw}
+	all, known := d.described[of]
+	if !known {
+		var err error
+		if all, err = d.describe(in, of); err != nil {
+			return nil, err
+		}
+		if d.described == nil {
+			d.described = map[describedOf]map[string]*envelopesOf{}
+		}
+		d.described[of] = all
+	}
+	if e := all[st.Name]; e != nil {
+		return e, nil
+	}
+	return &envelopesOf{}, nil
+}
+
+func (d *differ) describe(in format.View, of describedOf) (map[string]*envelopesOf, error) {
+	all := map[string]*envelopesOf{}
+	for _, sub := range of.op.Subtasks {
+		h := operatorHandle(sub, of.raw)
+		if h == nil || len(h.States) == 0 {
 			continue
 		}
 		codec, err := in.Codec(h.Codec)
@@ -653,23 +707,26 @@ func (d *differ) envelopes(in format.View, op *format.Operator, st *summary.Stat
 		if err != nil {
 			return nil, format.At(err, "subtask %d", sub.Index)
 		}
+		splits, _ := codec.(interface {
+			Encoding(format.Wire) (format.Wire, []byte)
+		})
 		for _, m := range metas {
-			if m.Name.String() != st.Name {
-				continue
+			e := all[m.Name.String()]
+			if e == nil {
+				e = &envelopesOf{by: map[format.Wire]map[tally.Digest][]int32{}}
+				all[m.Name.String()] = e
 			}
 			encoding, description := m.Form, m.Envelope
-			if c, ok := codec.(interface {
-				Encoding(format.Wire) (format.Wire, []byte)
-			}); ok {
-				if e, whole := c.Encoding(m.Form); whole != nil {
-					encoding, description, all.whole = e, whole, true
+			if splits != nil {
+				if other, whole := splits.Encoding(m.Form); whole != nil {
+					encoding, description, e.whole = other, whole, true
 				}
 			}
-			if all.by[encoding] == nil {
-				all.by[encoding] = map[tally.Digest][]int32{}
+			if e.by[encoding] == nil {
+				e.by[encoding] = map[tally.Digest][]int32{}
 			}
 			sum := d.hash.Sum(description)
-			all.by[encoding][sum] = append(all.by[encoding][sum], sub.Index)
+			e.by[encoding][sum] = append(e.by[encoding][sum], sub.Index)
 		}
 	}
 	return all, nil

@@ -138,12 +138,8 @@ func endAtNext(all []extent) {
 }
 
 // header returns the number of bytes before the first key group of a stream.
-// Raw keyed state has none.
 func (k *keyedStreams) header(h *format.KeyGroups) int64 {
 	s := k.of[h]
-	if h.Codec == format.CodecRaw {
-		return 0
-	}
 	n := s.size
 	for _, e := range s.extents {
 		n = min(n, e.start)
@@ -205,7 +201,7 @@ func (k *keyedStreams) merge(ctx context.Context, src format.Source, parts []gro
 			if err != nil {
 				return nil, err
 			}
-			if !ok || e.start == e.end && first.Savepoint {
+			if (!ok || e.start == e.end && first.Savepoint) && !first.HasData(0) {
 				offsets = append(offsets, 0)
 				continue
 			}

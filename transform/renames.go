@@ -18,7 +18,8 @@ import (
 // likely has under other ids. DiffSavepoints and Check find the same ones.
 type Renames struct {
 	// Likely are those for which one operator of the older snapshot fits, and no
-	// other. With all of them renamed at once, no two operators have one id.
+	// other. With all of them renamed at once, no two operators have one id. Both
+	// lists are sorted by label.
 	Likely []LikelyRename
 	// Open are those for which several fit, or one fits only in part.
 	Open []LikelyRename
@@ -409,6 +410,11 @@ func findRenames(ctx context.Context, gone, come []*renameOperator, kept [][2]*r
 		r.Open = append(r.Open, n)
 	}
 	r.settle(gone, stayed)
+	for _, list := range [][]LikelyRename{r.Likely, r.Open} {
+		slices.SortStableFunc(list, func(a, b LikelyRename) int {
+			return cmp.Or(cmp.Compare(a.Label(), b.Label()), cmp.Compare(a.ID.String(), b.ID.String()))
+		})
+	}
 	return r, nil
 }
 

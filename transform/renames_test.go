@@ -153,6 +153,13 @@ func TestRenames(t *testing.T) {
 		{"another parallelism", ops(stateful("1", "", "x")), ops(wider(stateful("2", "", "x"))), known, []string{"likely 2 = 1"}},
 		{"the id is still in use", ops(source("3", "Orders[3]"), source("5", "Payments[5]")), ops(source("3", "Payments[3]")), [2]Schemas{},
 			[]string{"name 3: Orders[3] → Payments[3]", "open 3 = 5"}},
+		{"names on one side only", ops(source("1", "")), ops(source("1", "a")), [2]Schemas{}, []string{}},
+		{"two for one", ops(stateful("1", "", "x"), stateful("2", "", "x")), ops(stateful("3", "", "x")), known, []string{"open 3 = 1 or 2"}},
+		{"one for two", ops(stateful("1", "", "x")), ops(stateful("2", "", "x"), stateful("3", "", "x")), known, []string{"open 2 = 1", "open 3 = 1"}},
+		{"sizes apart, with nothing else to tell", ops(operator("1", rawStates(st{"SourceReaderState", format.ModeList, []string{"0"}}))),
+			ops(operator("2", rawStates(st{"SourceReaderState", format.ModeList, []string{strings.Repeat("0", 500)}}))), [2]Schemas{}, []string{"open 2 = 1"}},
+		{"sizes apart, with a name of the user's", ops(stateful("1", "", "x")), ops(operator("2", rawStates(st{"x", format.ModeList, []string{strings.Repeat("0", 500)}}))), [2]Schemas{}, []string{"likely 2 = 1"}},
+		{"one that stayed fits best", ops(stateful("1", "", "x", "y"), stateful("5", "", "x")), ops(stateful("5", "", "x"), stateful("2", "", "x")), known, []string{"open 2 = 5 or 1"}},
 		{"without state", ops(operator("1", nil)), ops(operator("2", nil)), [2]Schemas{}, []string{}},
 		{"states exchanged, no names", ops(stateful("1", "", "x"), stateful("2", "", "y")), ops(stateful("1", "", "y"), stateful("2", "", "x")), [2]Schemas{},
 			[]string{"likely 1 = 2", "likely 2 = 1"}},
@@ -163,6 +170,37 @@ func TestRenames(t *testing.T) {
 	}
 }
 
+// TestRenamesOfPicked: operators that were not picked are still seen, so a renamed
+// one is not taken for another.
+func TestRenamesOfPicked(t *testing.T) {
+	a := memoryInput(source("1", ""), source("3", ""), source("5", ""))
+	b := memoryInput(source("1", ""), source("2", ""), source("3", ""))
+	only := func(in format.View, uids ...string) format.View {
+		sp := *in.Savepoint
+		sp.Operators = slices.DeleteFunc(slices.Clone(sp.Operators), func(op *format.Operator) bool { return !slices.Contains(uids, op.UID.String()) })
+		in.Savepoint = &sp
+		return in
+	}
+	d := diffOf(t, only(a, "5"), only(b, "2"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	if r := d.Renames; len(r.Likely) != 0 || len(r.Open) != 1 || len(r.Open[0].From) != 3 || len(d.Operators) != 2 {
+		t.Errorf("%+v, %d operators", r, len(d.Operators))
+	}
+	// What is about others is left out.
+	d = diffOf(t, only(a, "1"), only(b, "1"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	if r := d.Renames; len(r.Likely)+len(r.Names) != 0 || len(r.Open) != 1 || len(d.Differences) > 0 {
+		t.Errorf("%+v, %q", r, differences(d))
+	}
+	a, b = reported(t, "shifted-ids/old"), reported(t, "shifted-ids/new")
+	d = diffOf(t, only(a, "1_source"), only(b, "1_source"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	if r := d.Renames; len(r.Likely)+len(r.Open)+len(r.Names) != 0 || len(d.Differences) > 0 {
+		t.Errorf("%+v, %q", r, differences(d))
+	}
+	d = diffOf(t, only(a, "5_source"), only(b, "2_source"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	if r := d.Renames; len(r.Likely) != 2 || len(r.Open)+len(r.Names) != 0 || len(d.Operators) != 2 {
+		t.Errorf("%+v, %d operators", r, len(d.Operators))
+	}
+}
+
 // TestRenamesReported: uids that the planner shifted, and keyed operators whose
 // uids were exchanged (testdata/reported).
 func TestRenamesReported(t *testing.T) {
@@ -170,6 +208,12 @@ func TestRenamesReported(t *testing.T) {
 	want := []string{"likely 2_source = 3_source", "likely 3_source = 5_source", "name 3_source: Source: Orders[3] → Source: Payments[3]"}
 	if got := suggestions(t, a, b, [2]Schemas{}); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+	// What Flink restores goes by id, and so do the differences.
+	got := differences(diffOf(t, a, b, DiffOptions{}))
+	slices.Sort(got)
+	if x := cmp.Diff([]string{"coordinator: 3_source/ state of the coordinator changed, 16 → 16 bytes", `names: 3_source name "Source: Orders[3]" → "Source: Payments[3]"`, "operators: 2_source added", "operators: 5_source removed"}, got); x != "" {
+		t.Errorf("-want +got\n%s", x)
 	}
 	// The names of the uids alone tell nothing of what is whose.
 	c, err := Check(t.Context(), a, CheckOptions{Job: JobOfNames([]string{"1_source", "2_source", "3_source"})})
@@ -241,5 +285,42 @@ func TestRenamesAreRight(t *testing.T) {
 	t.Logf("%d renames are likely, and right; %d are open", likely, open)
 	if likely < 200 || open < 100 {
 		t.Error("too few")
+	}
+}
+
+// TestRenamesOfTooMany: so many operators that each cannot be compared with each
+// are not compared, and that is said.
+func TestRenamesOfTooMany(t *testing.T) {
+	for n, skipped := range map[int]bool{512: false, 513: true} {
+		var old, now []*format.Operator
+		for i := range n {
+			old = append(old, operator(fmt.Sprint("old ", i), nil))
+			now = append(now, operator(fmt.Sprint("new ", i), nil))
+		}
+		d := diffOf(t, memoryInput(old...), memoryInput(now...), DiffOptions{})
+		if d.Renames.Skipped != skipped || len(d.Differences) != 2*n {
+			t.Errorf("%d: %t, %d differences", n, d.Renames.Skipped, len(d.Differences))
+		}
+	}
+}
+
+// TestRenamesIgnoreKeyed: where keyed state is not compared, its headers are not
+// read for renames either.
+func TestRenamesIgnoreKeyed(t *testing.T) {
+	in := func(uid string) format.View {
+		op := keyedOperator(2, groupStream(true, format.CodecFlink, "HEAD", 0, "a", "b"))
+		op.UID, op.ID = format.NewText(uid), format.OperatorIDOf(uid)
+		return memoryInput(op)
+	}
+	for _, ignore := range []bool{false, true} {
+		calls := 0
+		schema := func(context.Context, *format.Operator) (types.Schema, []error, error) {
+			calls++
+			return types.Schema{}, nil, nil
+		}
+		diffOf(t, in("a"), in("b"), DiffOptions{Schemas: [2]Schemas{schema, schema}, Ignore: map[DiffKind]bool{DiffKeyed: ignore}})
+		if (calls > 0) == ignore {
+			t.Errorf("ignored %t: %d descriptions read", ignore, calls)
+		}
 	}
 }

@@ -1,12 +1,14 @@
 package transform
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
 // namedStates is rawStates in a stream of its own name.
@@ -127,5 +129,111 @@ func TestRescaleEmptySubtasks(t *testing.T) {
 	}
 	if want := []string{"l=a u=y none= ", "-", "-"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestRescaleKeepsEmptyStates: states without any element stay registered, with
+// subtask 0.
+func TestRescaleKeepsEmptyStates(t *testing.T) {
+	in := memoryInput(operator("op", namedStates("1", st{"l", format.ModeList, nil}), nil))
+	sp, err := plan(t, in, RescaleOptions{To: 3}).Apply(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range sp.Operators[0].Subtasks {
+		if (s.Managed != nil) != (i == 0) || i == 0 && (len(s.Managed.States) != 1 || s.Managed.States[0].Offsets.Len() != 0) {
+			t.Errorf("subtask %d: %+v", i, s.Managed)
+		}
+	}
+}
+
+// TestRescaleLeavesAlone: operators that were not picked, or are of another
+// parallelism, stay as they are, with every strategy.
+func TestRescaleLeavesAlone(t *testing.T) {
+	op := operator("op", namedStates("1", st{"l", format.ModeList, []string{"a", "b", "c"}}), namedStates("2", st{"l", format.ModeList, []string{"d"}}))
+	for _, strategy := range []Strategy{StrategyFlink, StrategyRoundRobin, StrategyBalancedBytes} {
+		for name, o := range map[string]RescaleOptions{
+			"not picked":          {To: 2, Strategy: strategy, Operators: format.ByID()},
+			"another parallelism": {To: 2, Strategy: strategy, From: 3},
+			"another, and more":   {To: 4, Strategy: strategy, From: 3},
+		} {
+			sp, err := plan(t, memoryInput(op), o).Apply(t.Context())
+			if err != nil || sp.Operators[0] != op {
+				t.Errorf("%s, %s: %v", strategy, name, err)
+			}
+		}
+		// At an unchanged parallelism only Flink's own strategy changes nothing.
+		sp, err := plan(t, memoryInput(op), RescaleOptions{To: 2, From: 2, Strategy: strategy}).Apply(t.Context())
+		if err != nil || (sp.Operators[0] == op) != (strategy == StrategyFlink) {
+			t.Errorf("%s at the same parallelism: %v", strategy, err)
+		}
+	}
+}
+
+// says is a codec that describes the states of some handles in another way.
+type says struct {
+	format.OperatorCodec
+	of map[*format.OperatorHandle]func(*format.StateMeta)
+}
+
+func (c says) Describe(ctx context.Context, src format.Source, h *format.OperatorHandle) ([]format.StateMeta, error) {
+	metas, err := c.OperatorCodec.Describe(ctx, src, h)
+	for i := range metas {
+		if change := c.of[h]; change != nil {
+			change(&metas[i])
+		}
+	}
+	return metas, err
+}
+
+// TestRescaleOfOtherDescriptions: elements that subtasks describe differently, or
+// whose streams have other encodings, cannot share a stream.
+func TestRescaleOfOtherDescriptions(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change  func(*format.StateMeta)
+		refused bool
+	}{
+		"the same":         {nil, false},
+		"other types":      {func(m *format.StateMeta) { m.Envelope = []byte("other") }, true},
+		"another encoding": {func(m *format.StateMeta) { m.Form += "\x01" }, true},
+	} {
+		a, b := namedStates("1", st{"l", format.ModeList, []string{"a"}}), namedStates("2", st{"l", format.ModeList, []string{"b"}})
+		in := memoryInput(operator("op", a, b))
+		raw, err := in.Codec(format.CodecRaw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Codecs = codecsFunc(func(format.CodecID) (format.OperatorCodec, error) {
+			return says{raw, map[*format.OperatorHandle]func(*format.StateMeta){b: tt.change}}, nil
+		})
+		_, err = plan(t, in, RescaleOptions{To: 1}).Apply(t.Context())
+		if (err != nil) != tt.refused || tt.refused && (!errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), `state "l" is described differently by its subtasks`)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRescaleLimits: a parallelism is 1 to 32768, and at most an operator's max
+// parallelism.
+func TestRescaleLimits(t *testing.T) {
+	in := memoryInput(operator("op", nil))
+	for to, ok := range map[int32]bool{-1: false, 0: false, 1: true, 128: true, 129: false, 32768: false, 32769: false} {
+		_, err := PlanRescale(t.Context(), in, RescaleOptions{To: to})
+		var limit *ParallelismError
+		switch {
+		case ok != (err == nil):
+			t.Errorf("%d: %v", to, err)
+		case !ok && to > 0 && to <= format.MaxKeyGroups && !errors.As(err, &limit):
+			t.Errorf("%d: %v", to, err)
+		case !ok && (to < 1 || to > format.MaxKeyGroups) && !errors.Is(err, assign.ErrParallelism):
+			t.Errorf("%d: %v", to, err)
+		}
+	}
+	for index, ok := range map[int32]bool{-1: false, 0: true, 1: false} {
+		op := operator("op", nil)
+		op.Subtasks[0].Index = index
+		if _, err := PlanRescale(t.Context(), memoryInput(op), RescaleOptions{To: 2}); (err == nil) != ok || !ok && !errors.Is(err, format.ErrCorrupt) {
+			t.Errorf("subtask %d of one: %v", index, err)
+		}
 	}
 }

@@ -85,6 +85,69 @@ func TestDiffTypesOfSubtasks(t *testing.T) {
 	}
 }
 
+// wholes is a codec whose streams have one description for all of their states,
+// the form of each.
+type wholes struct{ describedBy }
+
+func (c wholes) Encoding(w format.Wire) (format.Wire, []byte) {
+	encoding, whole, ok := strings.Cut(string(w), "+")
+	if !ok {
+		return w, nil
+	}
+	return format.Wire(encoding), []byte(whole)
+}
+
+func (c wholes) Describe(_ context.Context, _ format.Source, h *format.OperatorHandle) (metas []format.StateMeta, _ error) {
+	for _, s := range h.States {
+		m := c.metas[h]
+		m.Name = s.Name
+		metas = append(metas, m)
+	}
+	return metas, nil
+}
+
+// TestDiffTypesAsAWhole: where descriptions cannot be split, a change is found, and
+// it is said that it may be of another state; states that came or went explain it.
+func TestDiffTypesAsAWhole(t *testing.T) {
+	in := func(mode format.Mode, form string, states ...string) format.View {
+		op := operator("op", nil)
+		var all []st
+		for _, s := range states {
+			all = append(all, st{s, mode, []string{"x"}})
+		}
+		h := rawStates(all...)
+		op.Subtasks[0].Managed = h
+		in := memoryInput(op)
+		raw, err := in.Codec(format.CodecRaw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := wholes{describedBy{raw, map[*format.OperatorHandle]format.StateMeta{h: {Form: format.Wire(form), Envelope: []byte(form)}}}}
+		in.Codecs = codecsFunc(func(format.CodecID) (format.OperatorCodec, error) { return c, nil })
+		return in
+	}
+	list := func(form string, states ...string) format.View { return in(format.ModeList, form, states...) }
+	const split = " the description of the types of this and the other states changed, and cannot be split"
+	for _, tt := range []struct {
+		a, b format.View
+		want string
+	}{
+		{list("A+x", "s"), list("A+x", "s"), ""},
+		{list("A+x", "s"), list("A+y", "s"), "types: op/s the description of its types changed"},
+		{list("A+x", "s", "t"), list("A+y", "s", "t"), "types: op/s" + split + "; types: op/t" + split},
+		{list("A+x", "s"), list("A+y", "s", "t"), "states: op/t list state added"},
+		{list("A+x", "s", "t"), list("A+y", "s"), "states: op/t list state removed"},
+		{list("A+x", "s"), list("B+y", "s"), ""}, // another encoding
+		// A mode is part of a description, and named as what it is.
+		{list("A", "s"), in(format.ModeUnion, "A+x", "s"), "states: op/s mode list → union"},
+		{list("A+x", "s"), in(format.ModeUnion, "A+y", "s"), "states: op/s mode list → union"},
+	} {
+		if got := strings.Join(differences(diffOf(t, tt.a, tt.b, DiffOptions{Ignore: map[DiffKind]bool{DiffElements: true}})), "; "); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
 // withClass is a snapshot of testdata in whose _metadata the class of Flink's
 // serializer of longs is another one of the same length: everywhere, and then
 // once more in what the last subtask says.

@@ -85,7 +85,8 @@ Operators under another id are suggested as renamed, with the command, where
 exactly one fits: by their stored names, without the number that the SQL planner
 appends; where none are stored, by their states, types and sizes. Where several
 fit they are listed. An operator that kept its id under another stored name is
-marked with "!", because Flink goes by the id. check --like suggests the same.
+marked with "!", because Flink matches state to operators by id. check --like
+suggests the same.
 
 It reads all operator state, and what of keyed state is not named alike. Memory
 stays the same whatever the size: twenty million elements are counted at once,
@@ -135,6 +136,9 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 	}
 	for i, snap := range snaps {
 		opts.Schemas[i] = snap.Schema
+		if inputs[i].Savepoint != snap.Savepoint {
+			opts.Whole[i] = snap.Savepoint
+		}
 	}
 	opts.Entries = func(ctx context.Context, side int, h *format.OperatorHandle, state int) (func([]byte) ([]transform.MapEntry, error), error) {
 		return mapEntries(ctx, snaps[side], h, state)

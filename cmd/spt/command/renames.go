@@ -101,7 +101,7 @@ const maxCandidates = 3
 func (r *renameRows) nameText(style ui.Style) string {
 	var b strings.Builder
 	for _, n := range r.names {
-		fmt.Fprintf(&b, "%s %s kept its id, and its name changed: %s → %s. Flink goes by the id, so it may be given the state of another operator.\n",
+		fmt.Fprintf(&b, "%s %s kept its id, and its name changed: %s → %s. Flink matches state to operators by id, so this operator may get the state of another one.\n",
 			style.Look("!"), ui.Quote(n.Operator), ui.Quote(n.Old), ui.Quote(n.New))
 	}
 	return b.String()
