@@ -201,9 +201,9 @@ values of Kryo between Flink 1 and 2, which read them differently. Elements,
 entries and the descriptions of their types are not rewritten.
 
 --state-compression rewrites state as a job writes it with, or without,
-execution.checkpointing.snapshot-compression: operator state of Flink 1.18 and
-later, and keyed state in the canonical format of savepoints. Elements and
-entries stay as they are. What cannot be rewritten is kept and named (exit 1):
+compression of snapshots: operator state of Flink 1.18 and later, and keyed
+state in the canonical format of savepoints. Elements and entries stay as they
+are. What cannot be rewritten is kept and named (exit 1):
 keyed state in the format of a state backend, RocksDB files, raw state, and
 older operator state.
 

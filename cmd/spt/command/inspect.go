@@ -546,6 +546,9 @@ func whyNot(files []InspectMissing) string {
 	return shorten(all)
 }
 
+// errFromStdin is why the files of a snapshot from standard input are not checked.
+var errFromStdin = errors.New("read from standard input")
+
 // notChecked names the files of a snapshot from standard input, which has no
 // directory in which they could be.
 func (r *InspectResult) notChecked(env *Env, sum *summary.Summary) {
@@ -554,8 +557,8 @@ func (r *InspectResult) notChecked(env *Env, sum *summary.Summary) {
 		r.Warnings[i].Command = "" // no other command reads standard input
 	}
 	for _, f := range sum.Files {
-		r.files = append(r.files, reader.FileState{File: f})
-		r.NotChecked = append(r.NotChecked, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, "read from standard input"})
+		r.files = append(r.files, reader.FileState{File: f, Err: &reader.NotCheckedError{Reference: f.Path, Err: errFromStdin}})
+		r.NotChecked = append(r.NotChecked, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, errFromStdin.Error()})
 	}
 }
 

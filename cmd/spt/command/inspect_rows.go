@@ -265,7 +265,7 @@ func handleRows(env *Env, sp *format.Savepoint) []InspectRow {
 func fileRows(env *Env, r *InspectResult) []InspectRow {
 	var rows []InspectRow
 	for _, f := range r.files {
-		row := InspectRow{File: env.text(f.Path), Handles: f.Handles, Bytes: f.Bytes, Missing: f.Missing(), Status: r.status(f), Wrong: f.Wrong, Place: "own"}
+		row := InspectRow{File: env.text(f.Path), Handles: f.Handles, Bytes: f.Bytes, Missing: f.Missing(), Status: string(f.Status()), Wrong: f.Wrong, Place: "own"}
 		switch {
 		case f.Merged:
 			row.Place = "merged"
@@ -275,23 +275,6 @@ func fileRows(env *Env, r *InspectResult) []InspectRow {
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-const (
-	fileFound      = "found"
-	fileMissing    = "missing"
-	fileNotChecked = "not checked"
-)
-
-// status is what is known about a file.
-func (r *InspectResult) status(f reader.FileState) string {
-	switch {
-	case len(r.NotChecked) > 0:
-		return fileNotChecked
-	case f.Missing():
-		return fileMissing
-	}
-	return fileFound
 }
 
 func rowHeader() []string {

@@ -139,7 +139,8 @@ func TestNarrowTerminal(t *testing.T) {
 				}
 				for line := range strings.Lines(got) {
 					line = strings.TrimSuffix(line, "\n")
-					if n := ui.Width(line); n > width {
+					// An argument that is wider than the terminal stays in one piece.
+					if n := ui.Width(line); n > width && strings.Contains(strings.TrimRight(strings.TrimSpace(line), " \\"), " ") {
 						t.Errorf("%d columns: a line of %d: %q", width, n, line)
 					}
 				}

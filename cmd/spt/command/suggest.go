@@ -143,9 +143,6 @@ func flagHint(cmd *cobra.Command, err error) string {
 			names = append(names, f.Name)
 		}
 	})
-	if hint := didYouMean(name, names, "--", ""); hint != "" {
-		return hint
-	}
 	var others []string
 	for _, c := range cmd.Root().Commands() {
 		if c != cmd && c.LocalNonPersistentFlags().Lookup(name) != nil {
@@ -155,7 +152,7 @@ func flagHint(cmd *cobra.Command, err error) string {
 	if len(others) > 0 {
 		return "it is a flag of " + shorten(others) + "; " + help
 	}
-	return help
+	return didYouMean(name, names, "--", help)
 }
 
 // unknownName is what the expression library says of a name that it does not

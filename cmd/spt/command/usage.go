@@ -198,6 +198,14 @@ func Groups(cmd *cobra.Command) []Group {
 // a word too long for its column gets a line of its own.
 func entry(b *strings.Builder, width, indent, column int, head, text string) {
 	line := strings.Repeat(" ", indent) + head
+	for ui.Width(line) > width { // a list of many values
+		cut := strings.LastIndexByte(line[:width], '|') + 1
+		if cut == 0 {
+			break
+		}
+		b.WriteString(line[:cut] + "\n")
+		line = strings.Repeat(" ", indent+4) + line[cut:]
+	}
 	if ui.Width(line)+2 > column {
 		b.WriteString(line + "\n")
 		line = ""

@@ -185,7 +185,7 @@ func TestCommonFlagsInOneLine(t *testing.T) {
 			t.Errorf("%s:\n%s", c.Name(), help)
 		}
 		root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
-			if !strings.Contains(help, "--"+f.Name) && !strings.Contains(help, ", -"+f.Shorthand) {
+			if !strings.Contains(help, "--"+f.Name) && !strings.Contains(help, " -"+f.Shorthand+",") && !strings.Contains(help, " -"+f.Shorthand+" ") {
 				t.Errorf("%s: no --%s", c.Name(), f.Name)
 			}
 		})
