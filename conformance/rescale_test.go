@@ -245,7 +245,7 @@ func (j *rescaleJudge) handedOut(t *testing.T, plan *transform.RescalePlan, rest
 	}
 }
 
-// stored is whether union state of an operator is stored once, in the order of
+// stored reports whether union state of an operator is stored once, in the order of
 // subtask 0. Where handles share a bucket of Flink's hash map, other subtasks
 // would have been handed the blocks in another order, which one list cannot be.
 func stored(plan *transform.RescalePlan, op *transform.OperatorPlan) bool {

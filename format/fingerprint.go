@@ -21,7 +21,7 @@ func Fingerprint(ctx context.Context, sp *Savepoint, src Source) ([32]byte, erro
 	return [32]byte(f.h.Sum(nil)), nil
 }
 
-// Same is whether two savepoints have one fingerprint, found several times as
+// Same reports whether two savepoints have one fingerprint, found several times as
 // fast: by a hash whose key is drawn anew, which no input can have been made
 // for. The streams of both are read from src.
 func Same(ctx context.Context, a, b *Savepoint, src Source) (bool, error) {

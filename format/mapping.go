@@ -10,7 +10,7 @@ import (
 // absolute path is one of local files.
 type Mapping struct{ Old, New string }
 
-// Fits is whether a reference begins with Old.
+// Fits reports whether a reference begins with Old.
 func (m Mapping) Fits(uri string) bool {
 	_, ok := m.cut(uri)
 	return ok

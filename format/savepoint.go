@@ -90,7 +90,7 @@ func (o *Operator) Label() string {
 	return o.ID.Short()
 }
 
-// HasKeyed is whether the operator holds keyed state, which its max parallelism
+// HasKeyed reports whether the operator holds keyed state, which its max parallelism
 // divides into key groups.
 func (o *Operator) HasKeyed() bool {
 	return slices.ContainsFunc(o.Subtasks, func(s *Subtask) bool { return s.ManagedKeyed != nil || s.RawKeyed != nil })

@@ -146,7 +146,7 @@ func (s *File) Size() int64 { return s.Length }
 // Size is the length of the range.
 func (s *Segment) Size() int64 { return s.Length }
 
-// Within is whether a file of size bytes can hold the segment.
+// Within reports whether a file of size bytes can hold the segment.
 func (s *Segment) Within(size int64) bool {
 	return s.Start >= 0 && s.Length >= 0 && s.Start <= size && s.Length <= size-s.Start
 }
@@ -327,7 +327,7 @@ func StreamSize(ctx context.Context, src Source, s Stream) (int64, error) {
 	return 0, Errorf(ErrUnsupported, "the length of the stream is not known")
 }
 
-// LengthFits is whether a file of size bytes can be what a handle means that says
+// LengthFits reports whether a file of size bytes can be what a handle means that says
 // claimed; changelog: it is a file of changes.
 func LengthFits(claimed, size int64, changelog bool) bool {
 	return size == claimed || changelog && size == claimed+1

@@ -261,7 +261,7 @@ func mapSlice[T comparable](in []T, f func(T) (T, error)) ([]T, error) {
 	return out, nil
 }
 
-// same is whether two slices are one: mapSlice changed nothing.
+// same reports whether two slices are one: mapSlice changed nothing.
 func same[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

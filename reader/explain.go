@@ -121,7 +121,7 @@ func refuse(place, why string, args ...any) error {
 // errNotSnapshot: there is something, and it is no snapshot.
 var errNotSnapshot = fmt.Errorf("%w: not a snapshot", format.ErrCorrupt)
 
-// isFolder is whether a store with folders has this one. Object stores have
+// isFolder reports whether a store with folders has this one. Object stores have
 // none that are empty.
 func isFolder(ctx context.Context, store storage.Storage, name string) bool {
 	l, err := list(ctx, store, route.Dir(name))
@@ -236,7 +236,7 @@ func parentOf(ctx context.Context, o Options, place string, all []candidate) err
 	return hint(err, "it holds %s; the newest are not complete:  spt ls %s", plural(len(described), word), quote(place))
 }
 
-// isSPT is whether a file has the name of one of ours, and is finished.
+// isSPT reports whether a file has the name of one of ours, and is finished.
 func isSPT(f storage.Info) bool {
 	return strings.HasSuffix(f.Name, Extension) && !storage.IsTemp(f.Name)
 }

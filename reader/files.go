@@ -57,7 +57,7 @@ func (f FileState) There() bool {
 	return f.Err == nil || errors.As(f.Err, &out) && out.Exists
 }
 
-// Whole is whether the file is there, and as long as it should be.
+// Whole reports whether the file is there, and as long as it should be.
 func (f FileState) Whole() bool { return f.Err == nil && f.Wrong == "" }
 
 // parallelLookups bounds how many files are looked for at once.
@@ -138,7 +138,7 @@ func (s *Snapshot) Unchanged(ctx context.Context) error {
 // Store is where the snapshot's description lies.
 func (s *Snapshot) Store() storage.Storage { return s.src.store }
 
-// Describes is whether sp is the very model that stands in the snapshot's
+// Describes reports whether sp is the very model that stands in the snapshot's
 // container, so that the container's bytes are what an encoder would give.
 func (s *Snapshot) Describes(sp *format.Savepoint) bool { return sp == s.asRead }
 

@@ -375,7 +375,7 @@ func ParseMapping(s string) (Mapping, error) {
 	return Mapping{Old: old, New: to}, nil
 }
 
-// isSnapshotName is whether a name could be the description of a snapshot.
+// isSnapshotName reports whether a name could be the description of a snapshot.
 func isSnapshotName(name string) bool {
 	base := route.Base(name)
 	return base == MetadataName || strings.HasSuffix(base, Extension)

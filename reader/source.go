@@ -505,7 +505,7 @@ func absent(err error, ref string) error {
 	return &kinded{err, format.ErrMissing}
 }
 
-// IsPlainName is whether a relative reference is one bare name, which is all
+// IsPlainName reports whether a relative reference is one bare name, which is all
 // that Flink writes. Anything else could lead out of the snapshot.
 func IsPlainName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00")

@@ -45,7 +45,7 @@ type Verification struct {
 	Absolute int
 }
 
-// Relocatable is whether the snapshot can be moved as a folder.
+// Relocatable reports whether the snapshot can be moved as a folder.
 func (v *Verification) Relocatable() bool { return v.Absolute == 0 }
 
 // VerifyOptions for Verify.

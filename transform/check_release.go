@@ -20,7 +20,7 @@ type since struct {
 	note   bool   // as long as no release is named it is no more than a note
 }
 
-// readBy is whether a release reads it.
+// readBy reports whether a release reads it.
 func (s since) readBy(r assign.Release) bool {
 	return !before(r, s.first) && (s.last == assign.Release{} || !before(s.last, r))
 }

@@ -125,7 +125,7 @@ type Difference struct {
 	Text     string        // what differs, in words; names in it are quoted
 }
 
-// Same is whether the state is the same: nothing differs but the checkpoint id.
+// Same reports whether the state is the same: nothing differs but the checkpoint id.
 func (d *Diff) Same() bool {
 	return !slices.ContainsFunc(d.Differences, func(x Difference) bool { return x.Kind != DiffID })
 }

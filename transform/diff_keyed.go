@@ -398,7 +398,7 @@ func (d *differ) size(in format.View, s format.Stream) (int64, error) {
 	return s.Size(), nil
 }
 
-// sameness is whether two streams are the same bytes by what names them.
+// sameness says whether two streams are the same bytes by what names them.
 type sameness int
 
 const (

@@ -292,7 +292,7 @@ func keyedOf(s *format.Subtask, raw bool) format.KeyedHandle {
 	return s.ManagedKeyed
 }
 
-// hasChanges is whether a handle holds changes since a materialised snapshot.
+// hasChanges reports whether a handle holds changes since a materialised snapshot.
 // A cut of it still names all of them, and Flink picks by the key groups of the
 // subtask that restores, not by those of the handle (docs/flink-notes.md).
 func hasChanges(h format.KeyedHandle) bool {

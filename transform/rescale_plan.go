@@ -299,7 +299,7 @@ func statePlans(ctx context.Context, handles []*format.OperatorHandle, dealt *as
 	return order, nil
 }
 
-// isNative is whether state is that of a Go program.
+// isNative reports whether state is that of a Go program.
 func isNative(handles []*format.OperatorHandle) bool {
 	return slices.ContainsFunc(handles, func(h *format.OperatorHandle) bool { return h != nil && h.Codec == format.CodecNative })
 }

@@ -186,7 +186,7 @@ func (u *unionState) each(ctx context.Context, in format.View, f func(subtask in
 	return nil
 }
 
-// described is whether all handles describe the state alike, so that equal
+// described reports whether all handles describe the state alike, so that equal
 // bytes are equal elements, and an element can move from one to another.
 func (u *unionState) described(ctx context.Context, in format.View) (bool, error) {
 	var first format.StateMeta

@@ -66,7 +66,7 @@ func (m *flinkPlacer) place(place format.Place, st format.Stream) (format.Stream
 	return nil, fmt.Errorf("internal error: a stream of type %T", st)
 }
 
-// movesOut is whether inline state of this size becomes a file. A coordinator
+// movesOut reports whether inline state of this size becomes a file. A coordinator
 // has only inline state.
 func (m *flinkPlacer) movesOut(place format.Place, n int64) bool {
 	t := m.plan.o.InlineThreshold
@@ -300,7 +300,7 @@ func sameReference(placed, st format.Stream) format.Stream {
 	return placed
 }
 
-// isFileName is whether a state file may be written under this name: one bare
+// isFileName reports whether a state file may be written under this name: one bare
 // name, and not that of the description itself.
 func isFileName(name string) bool {
 	return reader.IsPlainName(name) && !strings.EqualFold(name, reader.MetadataName)

@@ -524,7 +524,7 @@ func withoutMerging(sp *format.Savepoint, stay bool) *format.Savepoint {
 	return &c
 }
 
-// sharedBecomeRelative is whether the shared list of an incremental handle names
+// sharedBecomeRelative reports whether the shared list of an incremental handle names
 // a file beside _metadata in view that it named by an absolute place before
 // (docs/flink-notes.md: Flink restores that, and must not own it).
 func sharedBecomeRelative(sp, view *format.Savepoint) bool {

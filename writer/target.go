@@ -95,7 +95,7 @@ func (p *Plan) apart(ctx context.Context) error {
 	})
 }
 
-// sameNames is whether a name means the same in two stores. Two that give
+// sameNames reports whether a name means the same in two stores. Two that give
 // canonical names are two ways to the same disk.
 func sameNames(a, b storage.Storage) bool {
 	if a == b {

@@ -87,7 +87,7 @@ func sameBytes(a, b format.Bytes) bool {
 	return err == nil && same
 }
 
-// sameOffsets is whether got is what was stored for a field.
+// sameOffsets reports whether got is what was stored for a field.
 func (c comparer) sameOffsets(field *format.Offsets, got format.Offsets) bool {
 	switch want := c.stored[field].(type) {
 	case nil: // left out: an array without entries

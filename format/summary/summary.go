@@ -533,7 +533,7 @@ func offsetCount(o format.Offsets) int64 {
 	return o.Len()
 }
 
-// isShared is whether a file may belong to other snapshots too: it stands in a
+// isShared reports whether a file may belong to other snapshots too: it stands in a
 // folder that Flink shares between checkpoints (spec flink-metadata 7.1), or in
 // that of the changelog, whose files serve until the next materialization.
 func isShared(s format.Stream) bool {

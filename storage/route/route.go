@@ -137,7 +137,7 @@ func isWindowsPath(name string) bool {
 	return hasDrive(name) || strings.HasPrefix(name, `\\`)
 }
 
-// hasDrive is whether a name begins as C: does. Flink takes it for a drive on
+// hasDrive reports whether a name begins as C: does. Flink takes it for a drive on
 // every system.
 func hasDrive(name string) bool {
 	return len(name) > 1 && name[1] == ':' && (name[0]|0x20) >= 'a' && (name[0]|0x20) <= 'z'

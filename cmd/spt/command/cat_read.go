@@ -116,7 +116,7 @@ func (c *catter) name(s string) string {
 	return s
 }
 
-// shown is whether values are taken apart, rather than printed as stored.
+// shown reports whether values are taken apart, rather than printed as stored.
 func (c *catter) shown() bool { return !c.raw && c.env.common.format != ui.FormatRedacted }
 
 // each calls f with every element of a state that --where holds for.
@@ -198,7 +198,7 @@ func (c *catter) part(ctx context.Context, st *catState, it *catItem, f func() e
 	})
 }
 
-// storedReadable is whether elements can be had as they are stored: bytes that
+// storedReadable reports whether elements can be had as they are stored: bytes that
 // are missing are missing in any form.
 func (c *catter) storedReadable(ctx context.Context, h *format.OperatorHandle, name string) bool {
 	codec, err := c.snap.Codec(h.Codec)

@@ -87,7 +87,7 @@ func catAll(t *testing.T, args ...string) map[spot]*spotLines {
 	}
 }
 
-// same is whether a value of cat is one of the truth, in which long byte arrays
+// same reports whether a value of cat is one of the truth, in which long byte arrays
 // are digests and numbers may be written in another way.
 func same(got, want any) bool {
 	switch want := want.(type) {

@@ -287,7 +287,7 @@ func (c *fileChecker) owner(ctx context.Context, f reader.FileState) (string, er
 	return owner, nil
 }
 
-// isOwn is whether a file lies in the snapshot's own folder.
+// isOwn reports whether a file lies in the snapshot's own folder.
 func (c *fileChecker) isOwn(ctx context.Context, f reader.Found) (bool, error) {
 	dir := route.Dir(f.Name)
 	if f.Store == c.snap.Store() && dir == route.Dir(c.snap.Container.Name) {

@@ -145,7 +145,7 @@ func hintOf(err error) string {
 	return ""
 }
 
-// brokenPipe is whether whoever read the answer has gone: that is their right.
+// brokenPipe reports whether whoever read the answer has gone: that is their right.
 func brokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
 // ErrorResult is an error in JSON, one line on stderr.

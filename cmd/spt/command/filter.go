@@ -145,7 +145,7 @@ func readable(err error) error {
 	return err
 }
 
-// holds is whether the expression holds. One that looks at values needs them
+// holds reports whether the expression holds. One that looks at values needs them
 // decoded: as nil they would be dropped for what they may not be.
 func (c *catter) holds(ctx context.Context, st *catState, it *catItem) (bool, error) {
 	if c.filter.looks == looksAtValues && !it.decoded {

@@ -245,7 +245,7 @@ func selectorOf(all []*format.Operator, chosen func(*format.Operator) bool) form
 	return sel
 }
 
-// among is whether an operator is one of these.
+// among reports whether an operator is one of these.
 func among(ops []*format.Operator) func(*format.Operator) bool {
 	in := make(map[*format.Operator]bool, len(ops))
 	for _, op := range ops {

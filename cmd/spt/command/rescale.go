@@ -318,7 +318,7 @@ type RescaleKeyed struct {
 	Subtasks []RescaleKeyedSubtask `json:"subtasks"`
 }
 
-// sharedWhole is whether several new subtasks are handed one incremental handle:
+// sharedWhole reports whether several new subtasks are handed one incremental handle:
 // each holds all of it, and Flink clips it when it restores.
 func (k RescaleKeyed) sharedWhole() bool {
 	handed := map[int32]int{}
@@ -378,7 +378,7 @@ func newRescaleResult(env *Env, in, out string, p *transform.RescalePlan) *Resca
 	return r
 }
 
-// handedWhole is whether a subtask is handed more key groups than it owns: the
+// handedWhole reports whether a subtask is handed more key groups than it owns: the
 // state backend cuts them.
 func handedWhole(groups format.KeyGroupRange, h format.KeyedHandle) bool {
 	_, incremental := h.(*format.Incremental)

@@ -45,7 +45,7 @@ func ParseRelease(s string) (Release, error) {
 	return r, nil
 }
 
-// AtLeast is whether r is the release major.minor or a newer one.
+// AtLeast reports whether r is the release major.minor or a newer one.
 func (r Release) AtLeast(major, minor int) bool {
 	return r == Release{} || r.Major > major || r.Major == major && r.Minor >= minor
 }

@@ -147,7 +147,7 @@ func encodeText(dst []byte, s string) (_ []byte, ok bool) {
 	return dst, ok
 }
 
-// isSurrogate is whether s starts with the three bytes of a surrogate.
+// isSurrogate reports whether s starts with the three bytes of a surrogate.
 func isSurrogate(s string) bool {
 	return len(s) >= 3 && s[0] == 0xed && s[1]>>5 == 0b101 && s[2]>>6 == 0b10
 }

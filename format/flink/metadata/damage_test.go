@@ -139,7 +139,7 @@ func TestCut(t *testing.T) {
 	t.Logf("%d cuts", cuts)
 }
 
-// standsBefore is whether part is a prefix of whole, the last of it perhaps
+// standsBefore reports whether part is a prefix of whole, the last of it perhaps
 // without some of its subtasks.
 func standsBefore(part, whole []*format.Operator) bool {
 	if len(part) > len(whole) {

@@ -331,7 +331,7 @@ func (d *decoder) changelog(tag byte, codec format.CodecID, depth int) (format.K
 	return h, d.Err()
 }
 
-// short is whether a changelog handle is in the layout of 1.14.
+// short reports whether a changelog handle is in the layout of 1.14.
 func (d *decoder) short(tag byte) bool {
 	if !twoLayouts(tag) {
 		return false

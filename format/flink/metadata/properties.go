@@ -122,7 +122,7 @@ func kindOf(tail string) format.SnapshotKind {
 	return format.SnapshotKind{}
 }
 
-// KnownProperties is whether the properties object is one that a release of
+// KnownProperties reports whether the properties object is one that a release of
 // Flink writes; false for one that spt keeps without understanding it. A
 // version without properties is true.
 func KnownProperties(sp *format.Savepoint) bool {

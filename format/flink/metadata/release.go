@@ -273,7 +273,7 @@ func holdsKeyGroupStream(h *format.Incremental) bool {
 	return ok
 }
 
-// HoldsMerged is whether a savepoint refers to segments of merged files, or names
+// HoldsMerged reports whether a savepoint refers to segments of merged files, or names
 // the folders that file merging uses: what releases before 1.20 do not know.
 func HoldsMerged(sp *format.Savepoint) bool {
 	for _, op := range sp.Operators {

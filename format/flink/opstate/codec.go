@@ -93,7 +93,7 @@ func (c *Codec) Header(ctx context.Context, src format.Source, h *format.Operato
 	return l.compressed, e.schemas(), e.err
 }
 
-// Compressed is whether the elements are snappy-framed in the stream.
+// Compressed reports whether the elements are snappy-framed in the stream.
 func (c *Codec) Compressed(ctx context.Context, src format.Source, h *format.OperatorHandle) (bool, error) {
 	if err := checkCodec(h); err != nil || !hasStream(h) {
 		return false, err
@@ -112,7 +112,7 @@ func checkCodec(h *format.OperatorHandle) error {
 	return nil
 }
 
-// hasStream is whether there are bytes to read at all: a placeholder of file
+// hasStream reports whether there are bytes to read at all: a placeholder of file
 // merging has none.
 func hasStream(h *format.OperatorHandle) bool {
 	return len(h.States) > 0 || format.SizeOf(h.Data) > 0

@@ -122,7 +122,7 @@ func (c *Codec) Encoding(w format.Wire) (encoding format.Wire, whole []byte) {
 	return encoding, whole
 }
 
-// holds is whether the envelope describes exactly these states.
+// holds reports whether the envelope describes exactly these states.
 func (u *unsplit) holds(states []format.StateRuns) bool {
 	return len(states) == len(u.states) && !slices.ContainsFunc(states, func(s format.StateRuns) bool {
 		return !slices.ContainsFunc(u.states, func(o format.NamedState) bool { return o.Name == s.Name && o.Mode == s.Mode })

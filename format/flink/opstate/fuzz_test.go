@@ -9,7 +9,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 )
 
-// ours is whether an error is of a kind that input can cause.
+// ours reports whether an error is of a kind that input can cause.
 func ours(err error) bool {
 	return errors.Is(err, format.ErrCorrupt) || errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrLimit)
 }

@@ -197,7 +197,7 @@ func (l *layout) checkGap(ctx context.Context, src format.Source, h *format.Oper
 	return nil
 }
 
-// headerPerState is whether each state of a compressed stream is a framed
+// headerPerState reports whether each state of a compressed stream is a framed
 // stream of its own. With one state there is no telling, nor a difference.
 func (l *layout) headerPerState(ctx context.Context, src format.Source, h *format.OperatorHandle, e *walked) (bool, error) {
 	if !l.compressed {

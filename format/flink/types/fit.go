@@ -84,7 +84,7 @@ func Compare(was, now *Snapshot) Change {
 	return compareNested(was, now)
 }
 
-// unnoticed is whether Flink takes one composite for another of the same parts.
+// unnoticed reports whether Flink takes one composite for another of the same parts.
 // Only classes that have something to compare beside their parts look at what
 // they are compared with.
 func unnoticed(was, now *Snapshot) bool {
