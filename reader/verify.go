@@ -369,8 +369,10 @@ func (v *verifier) streams() error {
 		}
 	}
 	v.backend.names = BackendFiles(v.snap.Operators)
+	defer func() { v.op = nil }()
 	err := v.snap.EachStream(func(p format.Place, st format.Stream) error {
 		v.result.Streams++
+		v.op = p.Operator
 		if err := v.ctx.Err(); err != nil {
 			return err
 		}

@@ -109,7 +109,7 @@ func (v *verifier) wasRead(op *format.Operator, handle any) bool {
 		if h.Codec == format.CodecNative && v.files != nil {
 			return true
 		}
-		id = streamKey(h.Data)
+		id = fmt.Sprintf("%s %s", h.Codec, streamKey(h.Data))
 		for i := range h.States {
 			id += fmt.Sprintf(" %q %d %s", h.States[i].Name, h.States[i].Mode, v.array(h.States[i].Offsets))
 		}
@@ -117,7 +117,7 @@ func (v *verifier) wasRead(op *format.Operator, handle any) bool {
 		if h.Codec == format.CodecNative && v.files != nil {
 			return true
 		}
-		id = fmt.Sprintf("%s %d %v %s", streamKey(h.Data), op.MaxParallelism, h.Range, v.array(h.Offsets))
+		id = fmt.Sprintf("%s %s %d %v %s", h.Codec, streamKey(h.Data), op.MaxParallelism, h.Range, v.array(h.Offsets))
 	}
 	if v.snap.Container.Family != SPT || id == "" {
 		return false

@@ -230,3 +230,43 @@ func TestVerifyNativeContent(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// Handles of an .spt that share a stream and its offsets are read once, unless they
+// are of different codecs.
+func TestEachCodecOfAStreamIsRead(t *testing.T) {
+	data := inline("not state of Flink")
+	unknown, flink := list(data, 0, 3), list(data, 0, 3)
+	unknown.Codec = ""
+	snap := open(t, "mem://a.spt", options("mem", inMemory(t, map[string]string{"a.spt": string(pack(t, model(unknown, flink, flink)))})))
+	var found []reader.Finding
+	if _, err := snap.Verify(ctx, reader.VerifyOptions{}, func(f reader.Finding) { found = append(found, f) }); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := codes(found), []string{"not-checked", "state-version"}; !slices.Equal(got, want) {
+		t.Errorf("%q, expected %q", got, want)
+	}
+}
+
+// A finding with a place in an operator names the operator, whichever part of
+// Verify made it.
+func TestFindingsNameTheirOperator(t *testing.T) {
+	files := map[string]string{"s/short": "abc"}
+	files["s/_metadata"] = string(encode(t, model(list(relative("short", 5), 0), list(relative("gone", 5), 0))))
+	packed := model(&format.OperatorHandle{Codec: format.CodecNative, Data: inline("\xc1"), States: []format.NamedState{{Name: text("items"), Offsets: format.OffsetSlice{0}}}})
+	files["a.spt"] = string(pack(t, packed))
+	store := inMemory(t, files)
+	for name, want := range map[string][]string{"s": {"file-length", "file-missing"}, "a.spt": {"native-state"}} {
+		var found []reader.Finding
+		if _, err := open(t, "mem://"+name, options("mem", store)).Verify(ctx, reader.VerifyOptions{Read: true}, func(f reader.Finding) { found = append(found, f) }); err != nil {
+			t.Fatal(err)
+		}
+		if got := codes(found); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, expected %q", name, got, want)
+		}
+		for _, f := range found {
+			if f.Operator == nil || f.Operator.UID.String() != "uid" {
+				t.Errorf("%s: %s at %s names no operator", name, f.Code, f.Place)
+			}
+		}
+	}
+}

@@ -62,7 +62,9 @@ func (v *verifier) natives() error {
 		v.report(Fault, "native-state", place, "", "%s", err)
 		return nil
 	}
+	defer func() { v.op = nil }()
 	for _, op := range v.snap.Operators {
+		v.op = op
 		for _, sub := range op.Subtasks {
 			place := fmt.Sprintf("operator %q/subtask %d", op.Label(), sub.Index)
 			if h := sub.Managed; h != nil && h.Codec == format.CodecNative {
