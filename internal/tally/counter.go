@@ -18,10 +18,11 @@ type Options struct {
 	InMemory bool
 }
 
-// MemoryFor returns the Memory that holds so many distinct elements.
+// MemoryFor returns the Memory that holds so many distinct elements, at most that of
+// the largest table.
 func MemoryFor(distinct int64) int64 {
 	bits := uint(minBits)
-	for 3<<bits < distinct*4 {
+	for bits < mostBits && 3<<bits/4 < distinct {
 		bits++
 	}
 	return entrySize << bits
@@ -55,7 +56,7 @@ func New(o Options) *Counter {
 		o.Memory = MemoryFor(3 << 19)
 	}
 	c := &Counter{o: o, maxBits: minBits}
-	for entrySize<<(c.maxBits+1) <= o.Memory && c.maxBits < 40 {
+	for entrySize<<(c.maxBits+1) <= o.Memory && c.maxBits < mostBits {
 		c.maxBits++
 	}
 	c.table = newTable(min(c.maxBits, 10), 0)

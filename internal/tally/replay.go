@@ -10,7 +10,8 @@ type record struct {
 
 const (
 	recordSize = 24
-	// replayed is how many elements are ordered and written at once, 12 MiB.
+	// replayed is how many elements are ordered and written at once: 12 MiB, and as
+	// much again in order.
 	replayed = 1 << 19
 )
 

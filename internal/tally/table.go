@@ -27,6 +27,9 @@ type table struct {
 
 const (
 	minBits = 4
+	// mostBits is the size of the largest table, far more than a machine has memory
+	// for.
+	mostBits = 40
 	// past is how many slots follow the last one. A run of as many slots without a
 	// free one does not occur with random digests; if it does, the table counts as
 	// full.
@@ -64,8 +67,7 @@ func (t *table) find(d Digest) *Entry {
 }
 
 // add merges an entry into the table, of an element that was added after those in
-// the table. It reports false, and changes nothing, if
-// there is no room.
+// the table. It reports false, and changes nothing, if there is no room.
 func (t *table) add(x *Entry) (ok bool, err error) {
 	e := t.find(x.Digest)
 	switch {

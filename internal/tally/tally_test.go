@@ -19,9 +19,7 @@ func small(t *testing.T) *Counter {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("%d files are left in the temporary directory, %v", len(left), err)
-		}
+		empty(t, dir)
 	})
 	return c
 }

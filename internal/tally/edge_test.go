@@ -1,0 +1,290 @@
+package tally
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"testing"
+)
+
+// MemoryFor gives room for as many entries as it says, and not for twice as many.
+func TestMemoryFor(t *testing.T) {
+	for _, distinct := range []int64{1, 12, 13, 767, 768, 769, 3 << 19, 1 << 33} {
+		memory := MemoryFor(distinct)
+		slots := memory / entrySize
+		if room := slots * 3 / 4; room < distinct || slots > 1<<minBits && room/2 >= distinct {
+			t.Errorf("MemoryFor(%d) = %d, which is room for %d", distinct, memory, room)
+		}
+	}
+	for _, distinct := range []int64{math.MinInt64, -1, 0} {
+		if got := MemoryFor(distinct); got != entrySize<<minBits {
+			t.Errorf("MemoryFor(%d) = %d", distinct, got)
+		}
+	}
+	for _, distinct := range []int64{1 << 61, 1 << 62, math.MaxInt64} {
+		if got := MemoryFor(distinct); got != entrySize<<mostBits {
+			t.Errorf("MemoryFor(%d) = %d", distinct, got)
+		}
+	}
+}
+
+// A Counter in memory holds as many distinct elements as its memory was made for,
+// and says when there is one more. Those that it has are still counted.
+func TestInMemory(t *testing.T) {
+	for _, distinct := range []int64{12, 768, 3 << 12} {
+		c, h := New(Options{Memory: MemoryFor(distinct), InMemory: true, Dir: t.TempDir() + "/not there"}), NewHasher()
+		digest := func(i int64) Digest { return h.Sum(binary.AppendVarint(nil, i)) }
+		for i := range distinct {
+			if err := c.Add(Element{Digest: digest(i), Number: i}); err != nil {
+				t.Fatalf("element %d of %d: %v", i, distinct, err)
+			}
+		}
+		if err := c.Add(Element{Digest: digest(distinct), Number: distinct}); !errors.Is(err, ErrFull) {
+			t.Errorf("element %d: %v", distinct, err)
+		}
+		if err := c.Add(Element{Digest: digest(3), Number: distinct + 1}); err != nil {
+			t.Errorf("an element that is known: %v", err)
+		}
+		for i := range distinct {
+			want := uint32(1)
+			if i == 3 {
+				want = 2
+			}
+			if e := c.Find(digest(i)); e == nil || e.Count != want || e.First != i {
+				t.Fatalf("element %d of %d: %+v", i, distinct, e)
+			}
+		}
+		if e := c.Find(digest(distinct)); e != nil {
+			t.Errorf("an element that was not added: %+v", e)
+		}
+		if c.Spilled() {
+			t.Error("it spilled")
+		}
+	}
+}
+
+// Digests need not be spread evenly: entries that all belong to the last slots go
+// past the end, and count as too many when there is no room left there.
+func TestPastTheEnd(t *testing.T) {
+	const n = 3000
+	last := func(i int) Digest { return Digest{math.MaxUint64, uint64(i)} }
+	c := New(Options{Memory: 1 << 20, InMemory: true})
+	held := 0
+	for ; ; held++ {
+		if err := c.Add(Element{Digest: last(held), Number: int64(held)}); errors.Is(err, ErrFull) {
+			break
+		} else if err != nil || held == n {
+			t.Fatal(held, err)
+		}
+	}
+	if held != past+1 {
+		t.Errorf("%d entries are in the last slot and past it, there is room for %d", held, past+1)
+	}
+	if err := c.Add(Element{Digest: last(7), Number: n}); err != nil {
+		t.Error(err)
+	}
+	for i := range held {
+		if e := c.Find(last(i)); e == nil || e.First != int64(i) {
+			t.Fatalf("element %d: %+v", i, e)
+		}
+	}
+	if e := c.Find(last(n)); e != nil {
+		t.Errorf("an element that was not added: %+v", e)
+	}
+
+	// With files they are written several times, and there is room for no more when
+	// they are brought together.
+	c = small(t)
+	for i := range n {
+		if err := c.Add(Element{Digest: last(i), Number: int64(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Each(func(*Entry) error { return nil }); !errors.Is(err, errCrowded) {
+		t.Errorf("%d entries for one slot: %v", n, err)
+	}
+}
+
+// A large table that takes few repetitions becomes a small one, and nothing is
+// counted differently.
+func TestFewRepetitions(t *testing.T) {
+	dir := t.TempDir()
+	c := New(Options{Memory: entrySize << (cachedBits + 1), Dir: dir})
+	const n = 1<<(cachedBits+1) + 17
+	digest := func(i int) Digest { return Digest{uint64(i) * 0x9e3779b97f4a7c15, uint64(i)} }
+	for i := range n + n/2 {
+		if err := c.Add(Element{Digest: digest(i % n), Number: int64(i), Group: uint16(i / n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.maxBits != cachedBits || !c.Spilled() {
+		t.Errorf("the table has %d bits, spilled: %t", c.maxBits, c.Spilled())
+	}
+	seen := 0
+	err := c.Each(func(e *Entry) error {
+		seen++
+		want := Entry{Digest: digest(int(e.First)), First: e.First, Count: 1, Groups: 1}
+		if e.First < n/2 {
+			want.Count, want.Groups, want.LastGroup = 2, 2, 1
+		}
+		if *e != want {
+			return fmt.Errorf("%+v, expected %+v", *e, want)
+		}
+		return nil
+	})
+	if err != nil || seen != n {
+		t.Errorf("%d distinct elements of %d: %v", seen, n, err)
+	}
+	if err := errors.Join(c.Close(), c.Close()); err != nil {
+		t.Errorf("closed twice: %v", err)
+	}
+	empty(t, dir)
+}
+
+// Counts of runs add up beyond what one table had, up to MaxCount.
+func TestMaxCountOfRuns(t *testing.T) {
+	for _, counts := range [][2]uint32{{MaxCount - 1, 1}, {MaxCount, 1}, {1 << 31, 1 << 31}} {
+		c, d := small(t), Digest{1 << 63, 2}
+		for i, n := range counts {
+			if ok, err := c.table.add(&Entry{Digest: d, First: int64(i), Count: n, Groups: 1}); !ok || err != nil {
+				t.Fatal(err)
+			}
+			if err := c.write(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sum := uint64(counts[0]) + uint64(counts[1])
+		err := c.Each(func(e *Entry) error {
+			if uint64(e.Count) != sum {
+				return fmt.Errorf("counted %d", e.Count)
+			}
+			return nil
+		})
+		if want := sum > MaxCount; errors.Is(err, ErrTooOften) != want || !want && err != nil {
+			t.Errorf("%d: %v", sum, err)
+		}
+	}
+}
+
+// The disk may fail or be full at any time: the error is that of the disk, and no
+// file is left.
+func TestDiskErrors(t *testing.T) {
+	h := NewHasher()
+	fillUp := func(c *Counter, n int) error {
+		for i := range n {
+			if err := c.Add(Element{Digest: h.Sum(binary.AppendVarint(nil, int64(i))), Number: int64(i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	each := func(visit func(d Digest, number int64) error) error {
+		for i := range 5000 {
+			if err := visit(h.Sum(binary.AppendVarint(nil, int64(i))), int64(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	use := map[string]func(c *Counter) error{
+		"Add":  func(c *Counter) error { return fillUp(c, 10_000) },
+		"Each": func(c *Counter) error { return c.Each(func(*Entry) error { return nil }) },
+		"Pair": func(c *Counter) error { return Pair(small(t), c, func(_, _ *Entry) error { return nil }) },
+		"Replay": func(c *Counter) error {
+			return c.Replay(each, func(*Entry) {}, func(int64, *Entry) {})
+		},
+	}
+	for name, f := range use {
+		dir := t.TempDir()
+		c := New(Options{Memory: 1024 * entrySize, Dir: dir})
+		if err := fillUp(c, 5000); err != nil {
+			t.Fatal(err)
+		}
+		c.spill.f.Close()
+		if err := f(c); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%s: %v", name, err)
+		}
+		_ = c.Close() // the file is closed: an error is right
+		empty(t, dir)
+	}
+
+	// A file that lost its end.
+	c := small(t)
+	if err := fillUp(c, 5000); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.seal(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.spill.f.Truncate(c.spill.size - 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Each(func(*Entry) error { return nil }); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a file that was cut: %v", err)
+	}
+
+	// What calls Replay fails: its temporary file goes before Close.
+	stop := errors.New("stop")
+	dir := t.TempDir()
+	c = New(Options{Memory: 1024 * entrySize, Dir: dir})
+	if err := fillUp(c, 5000); err != nil {
+		t.Fatal(err)
+	}
+	err := c.Replay(func(visit func(d Digest, number int64) error) error { return stop }, func(*Entry) {}, func(int64, *Entry) {})
+	if !errors.Is(err, stop) {
+		t.Error(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	empty(t, dir)
+}
+
+// A file that keeps its name, as on systems that remove no open file, goes with
+// Close.
+func TestFileWithAName(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.CreateTemp(dir, "spt-tally-*.tmp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Counter{spill: &scratch{f: f}}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	empty(t, dir)
+}
+
+func empty(t *testing.T, dir string) {
+	t.Helper()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%d files are left in the temporary directory, %v", len(left), err)
+	}
+}
+
+// The digest of pieces is that of the whole, however it is cut.
+func TestPieces(t *testing.T) {
+	h, p := NewHasher(), []byte("an element that comes in pieces")
+	var all []Digest
+	for _, cut := range []int{0, 1, len(p) / 2, len(p)} {
+		s := h.Pieces()
+		s.Add(p[:cut])
+		s.Add(p[cut:])
+		all = append(all, s.Sum())
+	}
+	if len(slices.Compact(all)) != 1 {
+		t.Errorf("digests %x of the same bytes", all)
+	}
+	other := h.Pieces()
+	other.Add(p[1:])
+	if other.Sum() == all[0] {
+		t.Error("other bytes have the same digest")
+	}
+	if all[0] != h.Sum(p) {
+		t.Error("the digest of pieces is not that of the whole")
+	}
+}
