@@ -80,20 +80,20 @@ type Operator struct {
 
 // Label is the best name for people: uid, else name, else the first digits of
 // the id. It is foreign text.
-func (o *Operator) Label() string {
+func (op *Operator) Label() string {
 	switch {
-	case o.UID.String() != "":
-		return o.UID.String()
-	case o.Name.String() != "":
-		return o.Name.String()
+	case op.UID.String() != "":
+		return op.UID.String()
+	case op.Name.String() != "":
+		return op.Name.String()
 	}
-	return o.ID.Short()
+	return op.ID.Short()
 }
 
 // HasKeyed reports whether the operator holds keyed state, which its max parallelism
 // divides into key groups.
-func (o *Operator) HasKeyed() bool {
-	return slices.ContainsFunc(o.Subtasks, func(s *Subtask) bool { return s.ManagedKeyed != nil || s.RawKeyed != nil })
+func (op *Operator) HasKeyed() bool {
+	return slices.ContainsFunc(op.Subtasks, func(s *Subtask) bool { return s.ManagedKeyed != nil || s.RawKeyed != nil })
 }
 
 // Subtask is the state of one parallel instance of an operator.

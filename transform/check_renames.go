@@ -18,15 +18,14 @@ func (c *checker) renames(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there, schema := map[format.OperatorID]*renameOperator{}, Schemas(nil)
+	there := map[format.OperatorID]*renameOperator{}
 	if c.o.Like != nil {
 		sums, err := byOperator(ctx, c.o.Like.Savepoint)
 		if err != nil {
 			return err
 		}
-		schema = c.o.Like.Schema
 		for _, op := range c.o.Like.Operators {
-			there[op.ID] = newRenameOperator(op, sums[op], schema)
+			there[op.ID] = newRenameOperator(op, sums[op], c.o.Like.Schema)
 		}
 	}
 	var gone, come []*renameOperator

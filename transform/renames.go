@@ -311,12 +311,11 @@ func findRenames(ctx context.Context, gone, come []*renameOperator, kept [][2]*r
 	var stayed [][2]*renameOperator
 	partner := map[*renameOperator]*renameOperator{}
 	for _, k := range kept {
-		changed := k[1].op != nil && nameChanged(k[0].op, k[1].op)
-		if changed {
+		if k[1].op != nil && nameChanged(k[0].op, k[1].op) {
 			r.Names = append(r.Names, NameChange{k[0].op, k[1].op})
 		} else if other, err := otherStates(ctx, k[0], k[1]); err != nil {
 			return nil, err
-		} else if changed = other; !other {
+		} else if !other {
 			stayed = append(stayed, k)
 			continue
 		}

@@ -51,13 +51,13 @@ func checkSubtasks(all []*format.Subtask) error {
 	if ascending {
 		return nil
 	}
-	var seen [(format.MaxKeyGroups + 63) / 64]uint64
+	seen := make([]uint64, (format.MaxKeyGroups+63)/64)
 	for _, s := range all {
-		word, bit := &seen[s.Index/64], uint64(1)<<(s.Index%64)
-		if *word&bit != 0 {
+		word, bit := s.Index/64, uint64(1)<<(s.Index%64)
+		if seen[word]&bit != 0 {
 			return corrupt("subtask %d comes twice", s.Index)
 		}
-		*word |= bit
+		seen[word] |= bit
 	}
 	return nil
 }

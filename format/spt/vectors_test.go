@@ -3,6 +3,7 @@ package spt
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -133,7 +134,7 @@ func (v *vector) file(t *testing.T) []byte {
 	}
 	manifest = append(append(manifest, "tree", v.tree), v.top...)
 	manifest = append(manifest, "writer", "vectors")
-	p := []byte(vectorFile(t, header{major: Major, minor: v.minor}, stored, marshal(t, manifest)))
+	p := vectorFile(t, header{major: Major, minor: v.minor}, stored, marshal(t, manifest))
 	if v.patch != nil {
 		p = v.patch(p)
 	}
@@ -250,10 +251,7 @@ func oneStream(content string) ([]vectorChunk, arr) {
 
 // offsetBlock is a block of offsets, written by hand: base, width, differences.
 func offsetBlock(base int64, w byte, differences ...byte) []byte {
-	p := make([]byte, 8)
-	for i := range p {
-		p[i] = byte(base >> (8 * i))
-	}
+	p := binary.LittleEndian.AppendUint64(nil, uint64(base))
 	return append(append(p, w), differences...)
 }
 

@@ -344,7 +344,7 @@ func (s *Store) StatBelow(ctx context.Context, dir storage.Folder, name string) 
 	if err != nil {
 		return storage.Info{}, fail("stat", full, err)
 	}
-	defer root.Close()
+	defer root.Close() //nolint:errcheck // nothing was written
 	if dir.Version != "" {
 		fi, err := root.Stat(".")
 		if err != nil {

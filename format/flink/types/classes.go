@@ -34,7 +34,7 @@ func differences(class, listed string) int {
 		return 3
 	}
 	for i := 0; i < len(class) && n < 3; i++ {
-		c := byte(0)
+		var c byte
 		if i < len(flinkPackage) {
 			c = flinkPackage[i]
 		} else {

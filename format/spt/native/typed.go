@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -35,7 +36,7 @@ func List[T any](ctx context.Context, v format.View, operator, state string) ite
 				return nil
 			})
 		})
-		if err != nil && err != errStop {
+		if err != nil && !errors.Is(err, errStop) {
 			yield(none, err)
 		}
 	}
@@ -57,7 +58,7 @@ func Broadcast[K comparable, V any](ctx context.Context, v format.View, operator
 		}
 		return err
 	})
-	if err == errStop {
+	if errors.Is(err, errStop) {
 		err = nil
 	}
 	return m, err
@@ -97,7 +98,7 @@ func Keyed[K, V any](ctx context.Context, v format.View, operator, state string)
 			}
 			return nil
 		})
-		if err != nil && err != errStop {
+		if err != nil && !errors.Is(err, errStop) {
 			yield(KeyedEntry[K, V]{}, err)
 		}
 	}
@@ -211,7 +212,7 @@ func eachKeyed(v format.View, operator string, f func(*format.KeyGroups) error) 
 
 // within says where an error is, but of the end of a loop.
 func within(op *format.Operator, sub *format.Subtask, err error) error {
-	if err == errStop {
+	if errors.Is(err, errStop) {
 		return err
 	}
 	return format.At(err, "operator %q/subtask %d", op.Label(), sub.Index)
