@@ -30,8 +30,9 @@ type KeptHandle struct {
 }
 
 // SetStateCompression compresses the managed state of operators as Flink does, or
-// decompresses it: operator state, and keyed state in the canonical format. What cannot be compressed or decompressed stays as it is
-// and is reported: files of a state backend, raw state, changes.
+// decompresses it: operator state, and keyed state in the canonical format. What
+// cannot be compressed or decompressed stays as it is and is reported: files of a
+// state backend, raw state, changes.
 //
 // All of the state that changes is read once to learn the lengths of the result,
 // and again when the result is.

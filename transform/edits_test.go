@@ -177,6 +177,17 @@ func TestRenameOperators(t *testing.T) {
 	if out, _, _ := rename(memoryInput(c), map[string]string{"c": "d"}); out.Operators[0].UID.String() != "" || out.Operators[0].ID != format.OperatorIDOf("d") {
 		t.Errorf("%+v", out.Operators[0])
 	}
+	// In an .spt the name of a coordinator's handle is that of what it was.
+	chunks := &format.Chunks{As: &format.Inline{Name: format.NewText(a.ID.String())}, Length: 1, Digest: "x"}
+	p := *a
+	p.Coordinator = chunks
+	out, _, err = rename(memoryInput(&p), map[string]string{"a": "new"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, ok := out.Operators[0].Coordinator.(*format.Chunks); !ok || x.As.(*format.Inline).Name.String() != format.OperatorIDOf("new").String() || x.Digest != "x" || chunks.As.(*format.Inline).Name.String() != a.ID.String() {
+		t.Errorf("%+v, from %+v", out.Operators[0].Coordinator, chunks)
+	}
 	// Nothing to do gives the base itself.
 	if out, done, err := rename(in, map[string]string{"a": "a"}); out.Savepoint != sp || len(done.Operators) > 0 || err != nil {
 		t.Errorf("%v, %v", done, err)

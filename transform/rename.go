@@ -105,13 +105,28 @@ func (r *Renamed) operators(before, sp *format.Savepoint, by map[string]string) 
 		if named {
 			c.UID = format.NewText(uid)
 		}
-		// The name of a coordinator's handle is its operator's id.
-		if in, ok := op.Coordinator.(*format.Inline); ok && in.Name.String() == op.ID.String() {
-			c.Coordinator = &format.Inline{Name: format.NewText(id.String()), Data: in.Data}
-		}
+		c.Coordinator = coordinatorOf(op.Coordinator, op.ID, id)
 		r.Operators = append(r.Operators, RenamedOperator{op, uid, id})
 		return &c, nil
 	})
+}
+
+// coordinatorOf returns the state of a coordinator whose operator gets another id:
+// the name of its handle is the id, also of one that is in an .spt.
+func coordinatorOf(s format.Stream, old, id format.OperatorID) format.Stream {
+	switch s := s.(type) {
+	case *format.Inline:
+		if s.Name.String() == old.String() {
+			return &format.Inline{Name: format.NewText(id.String()), Data: s.Data}
+		}
+	case *format.Chunks:
+		if as := coordinatorOf(s.As, old, id); as != s.As {
+			c := *s
+			c.As = as
+			return &c
+		}
+	}
+	return s
 }
 
 // states renames states.
