@@ -14,7 +14,8 @@ var ErrNoMatch = errors.New("nothing matches")
 
 // Selector chooses operators. Each element is a uid, a name, an id of 32 hex
 // digits, a beginning of one id of at least MinIDDigits digits, or a pattern of
-// uids and names as in [path.Match]. A nil Selector chooses all operators.
+// uids and names as in [Globs]; "*" chooses operators without them too. A nil
+// Selector chooses all operators.
 //
 // Before Flink 2.0 snapshots hold no uids: an element is tried as a uid too, by
 // the id that Flink computes from it.
@@ -88,7 +89,7 @@ func matching(sp *Savepoint, want string) ([]*Operator, error) {
 	id, lower := OperatorIDOf(want), strings.ToLower(want)
 	for _, op := range sp.Operators {
 		switch {
-		case op.ID == id && want != "", op.ID.String() == lower, isNamed(op.UID, want), isNamed(op.Name, want):
+		case want == "*", op.ID == id && want != "", op.ID.String() == lower, isNamed(op.UID, want), isNamed(op.Name, want):
 			exact = append(exact, op)
 		case len(want) >= MinIDDigits && strings.HasPrefix(op.ID.String(), lower):
 			byPrefix = append(byPrefix, op)
@@ -114,8 +115,9 @@ func isNamed(name Text, pattern string) bool {
 	return name.String() != "" && Globs{pattern}.Match(name.String())
 }
 
-// Globs chooses names: each element is a name, or a pattern as in [path.Match].
-// A nil Globs chooses all names.
+// Globs chooses names: each element is a name, or a pattern as in [path.Match], in
+// which "/" is a character like any other: names are no paths. A nil Globs chooses
+// all names.
 type Globs []string
 
 // ByName returns the Globs that choose exactly these names. Without names it
@@ -136,10 +138,13 @@ func (g Globs) Match(name string) bool {
 		if p == name {
 			return true
 		}
-		ok, _ := path.Match(p, name)
+		ok, _ := path.Match(noPath.Replace(p), noPath.Replace(name))
 		return ok
 	})
 }
+
+// noPath keeps "*" and "?" from stopping at a slash.
+var noPath = strings.NewReplacer("/", "\x00")
 
 // Check returns a *NoMatchError if an element of g chooses none of the names,
 // which are the names of what.

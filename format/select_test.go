@@ -134,3 +134,27 @@ func TestByName(t *testing.T) {
 		t.Error("no name chooses one")
 	}
 }
+
+// Names are no paths: a slash in them is a character like any other. And "*"
+// chooses what has no name at all.
+func TestPatternsAndSlashes(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"*", "a/b", true}, {"a*", "a/b", true}, {"a?b", "a/b", true}, {"*/b", "a/b", true}, {"a[/]b", "a/b", true}, {"a/*", "a/b/c", true},
+		{"*", "", true}, {"a/b", "a/b", true}, {"*b", "a/c", false}, {"a/?", "a/", false},
+	} {
+		if got := (format.Globs{tt.pattern}).Match(tt.name); got != tt.want {
+			t.Errorf("%q matches %q: %t", tt.pattern, tt.name, got)
+		}
+	}
+	nameless := &format.Operator{ID: format.OperatorIDOf("x")}
+	slashes := &format.Operator{ID: format.OperatorIDOf("y"), UID: format.NewText("kafka/topic"), Name: format.NewText("Source: kafka/topic")}
+	sp := &format.Savepoint{Operators: []*format.Operator{nameless, slashes}}
+	for want, n := range map[string]int{"*": 2, "Source*": 1, "kafka*": 1, "*topic": 1} {
+		if all, err := (format.Selector{want}).Operators(sp); err != nil || len(all) != n {
+			t.Errorf("%q chooses %d operators, %v", want, len(all), err)
+		}
+	}
+}

@@ -67,13 +67,7 @@ func matches(globs []string, name string) bool {
 	return len(globs) == 0 || slices.ContainsFunc(globs, func(g string) bool { return globMatches(g, name) })
 }
 
-func globMatches(glob, name string) bool {
-	if glob == name {
-		return true
-	}
-	ok, _ := path.Match(glob, name)
-	return ok
-}
+func globMatches(glob, name string) bool { return format.Globs{glob}.Match(name) }
 
 // unmatched is the first of wanted that fits none of names; ok is false where
 // each fits one.
