@@ -297,7 +297,12 @@ func (s *Store) Canonical(ctx context.Context, name string) (string, error) {
 		if to, err := os.Readlink(path); err == nil && links < 40 {
 			links++
 			if !filepath.IsAbs(to) {
-				to = filepath.Join(filepath.Dir(path), to)
+				// From where the link really is, for ".." in it leads up from there.
+				dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+				if err != nil {
+					return "", fail("resolve", name, err)
+				}
+				to = filepath.Join(dir, to)
 			}
 			path = to
 			continue

@@ -22,7 +22,7 @@ func TestCanonicalSeesThroughLinks(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "real", "sub"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for link, to := range map[string]string{"link": "real", "dangling": "real/new", "loop": "loop"} {
+	for link, to := range map[string]string{"link": "real", "dangling": "real/new", "loop": "loop", "far": "real/sub", "real/sub/up": "../new"} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -34,6 +34,8 @@ func TestCanonicalSeesThroughLinks(t *testing.T) {
 		"link/new/deep":    "real/new/deep",
 		"dangling":         "real/new",
 		"dangling/deep":    "real/new/deep",
+		"real/sub/up":      "real/new",
+		"far/up/deep":      "real/new/deep",
 		"nothing/at/all":   "nothing/at/all",
 		"./real//sub/././": "real/sub",
 	} {
