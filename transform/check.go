@@ -12,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/number"
+	"github.com/savepoint-tools/spt/internal/tally"
 )
 
 // Severity is how bad a finding is.
@@ -434,8 +435,10 @@ func (c *checker) unionReport(ctx context.Context, op *format.Operator, st *summ
 	one.Savepoint = &format.Savepoint{Operators: []*format.Operator{op}}
 	reports, err := DiagnoseUnions(ctx, one, UnionOptions{States: format.ByName(st.Name), TempDir: c.o.TempDir})
 	switch {
-	case ctx.Err() != nil || errors.Is(err, format.ErrChanged):
-		return nil, err
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, format.ErrChanged), errors.Is(err, tally.ErrFile):
+		return nil, err // says nothing of the state
 	case err != nil:
 		if !format.NoFile(err) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit) {
 			c.unreadable(op, err)

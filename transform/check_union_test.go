@@ -2,12 +2,42 @@ package transform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/tally"
 )
+
+// failsWith is a source all of whose reads fail.
+type failsWith struct{ err func() error }
+
+func (f failsWith) ReadAt(context.Context, format.Stream, []byte, int64) (int, error) {
+	return 0, f.err()
+}
+
+// TestCheckUnionStops: no room for a temporary file, and a context that is over,
+// say nothing of the state. They end a check, and are no finding.
+func TestCheckUnionStops(t *testing.T) {
+	full := fmt.Errorf("%w: %w", tally.ErrFile, syscall.ENOSPC)
+	ctx, cancel := context.WithCancel(t.Context())
+	for want, read := range map[error]func() error{
+		syscall.ENOSPC:   func() error { return full },
+		context.Canceled: func() error { cancel(); return format.Errorf(format.ErrUnsupported, "a read that the end came before") },
+	} {
+		in := memoryInput(operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("ab")}), nativeHandle("b", st{"u", format.ModeUnion, chars("ab")})))
+		in.Source = failsWith{read}
+		r, err := Check(ctx, in, CheckOptions{})
+		if !errors.Is(err, want) || r != nil {
+			t.Errorf("%v: %v, %+v", want, err, r)
+		}
+		ctx, cancel = context.WithCancel(t.Context())
+	}
+	cancel()
+}
 
 // TestCheckUnion: what a check says of union state, and how bad it is.
 func TestCheckUnion(t *testing.T) {

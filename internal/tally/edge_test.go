@@ -205,7 +205,7 @@ func TestDiskErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.spill.f.Close()
-		if err := f(c); !errors.Is(err, os.ErrClosed) {
+		if err := f(c); !errors.Is(err, os.ErrClosed) || !errors.Is(err, ErrFile) {
 			t.Errorf("%s: %v", name, err)
 		}
 		_ = c.Close() // the file is closed: an error is right

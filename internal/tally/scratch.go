@@ -35,7 +35,7 @@ type run [parts + 1]int64
 func newScratch(dir string) (*scratch, error) {
 	f, err := os.CreateTemp(dir, "spt-tally-*.tmp")
 	if err != nil {
-		return nil, fmt.Errorf("temporary file: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
 	}
 	return &scratch{f: f, removed: os.Remove(f.Name()) == nil, buf: make([]byte, 0, bufferSize)}, nil
 }
@@ -83,7 +83,7 @@ func (s *scratch) flush() error {
 	_, err := s.f.Write(s.buf)
 	s.buf = s.buf[:0]
 	if err != nil {
-		return fmt.Errorf("temporary file: %w", err)
+		return fmt.Errorf("%w: %w", ErrFile, err)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (s *scratch) read(lo, hi, record int, f func(p []byte) error) error {
 				if err == io.EOF {
 					err = io.ErrUnexpectedEOF
 				}
-				return fmt.Errorf("temporary file: %w", err)
+				return fmt.Errorf("%w: %w", ErrFile, err)
 			}
 			if err := f(p); err != nil {
 				return err
