@@ -12,7 +12,6 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/number"
-	"github.com/savepoint-tools/spt/internal/tally"
 )
 
 // Severity is how bad a finding is.
@@ -437,7 +436,7 @@ func (c *checker) unionReport(ctx context.Context, op *format.Operator, st *summ
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.Is(err, format.ErrChanged), errors.Is(err, tally.ErrFile):
+	case errors.Is(err, format.ErrChanged), errors.Is(err, ErrTempFile):
 		return nil, err // says nothing of the state
 	case err != nil:
 		if !format.NoFile(err) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit) {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/tally"
 )
 
 // failsWith is a source all of whose reads fail.
@@ -22,7 +21,7 @@ func (f failsWith) ReadAt(context.Context, format.Stream, []byte, int64) (int, e
 // TestCheckUnionStops: no room for a temporary file, and a context that is over,
 // say nothing of the state. They end a check, and are no finding.
 func TestCheckUnionStops(t *testing.T) {
-	full := fmt.Errorf("%w: %w", tally.ErrFile, syscall.ENOSPC)
+	full := fmt.Errorf("%w: %w", ErrTempFile, syscall.ENOSPC)
 	ctx, cancel := context.WithCancel(t.Context())
 	for want, read := range map[error]func() error{
 		syscall.ENOSPC:   func() error { return full },

@@ -36,8 +36,10 @@ func readUnions(ctx context.Context, env *Env, snap *reader.Snapshot, sum *summa
 			in.Savepoint = &format.Savepoint{Location: snap.Location, Operators: []*format.Operator{op.Operator}}
 			all, err := transform.DiagnoseUnions(ctx, in, transform.UnionOptions{States: format.ByName(st.Name), TempDir: env.common.tmp})
 			switch {
-			case ctx.Err() != nil || errors.Is(err, format.ErrChanged):
-				return nil, nil, err
+			case ctx.Err() != nil:
+				return nil, nil, ctx.Err()
+			case errors.Is(err, format.ErrChanged), errors.Is(err, transform.ErrTempFile):
+				return nil, nil, err // says nothing of the state
 			case err != nil:
 				reports[st] = unionRead{err: err}
 				if unread == nil {

@@ -1,0 +1,57 @@
+package command
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Whatever counts elements for a command does so in the directory that the user
+// gave: a call that leaves the option out fills that of the system.
+func TestTempDirIsPassedOn(t *testing.T) {
+	counting := []string{"UnionOptions", "PruneOptions", "DiffOptions", "CheckOptions"}
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			lit, ok := n.(*ast.CompositeLit)
+			if !ok {
+				return true
+			}
+			sel, ok := lit.Type.(*ast.SelectorExpr)
+			if !ok || !slices.Contains(counting, sel.Sel.Name) {
+				return true
+			}
+			found[sel.Sel.Name] = true
+			if !slices.ContainsFunc(lit.Elts, func(e ast.Expr) bool {
+				kv, ok := e.(*ast.KeyValueExpr)
+				if !ok {
+					return false
+				}
+				key, ok := kv.Key.(*ast.Ident)
+				return ok && key.Name == "TempDir"
+			}) {
+				t.Errorf("%v: transform.%s without TempDir", fset.Position(lit.Pos()), sel.Sel.Name)
+			}
+			return true
+		})
+	}
+	if len(found) != len(counting) {
+		t.Errorf("only %v are used", found)
+	}
+}
