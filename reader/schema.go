@@ -47,30 +47,16 @@ type schemaOf struct {
 
 // keyed adds what the streams of a keyed handle say.
 func (m *schemaOf) keyed(h format.KeyedHandle, at format.Place) {
-	var stream format.Stream
-	switch h := h.(type) {
-	case *format.KeyGroups:
-		if h.Codec == format.CodecFlink {
-			stream = h.Data
+	for _, stream := range keyedHeaders(nil, h) {
+		header, err := keyed.ReadHeader(m.ctx, m.s.src, stream)
+		if header == nil {
+			header = &keyed.Header{}
 		}
-	case *format.Incremental:
-		stream = h.Meta
-	case *format.Changelog:
-		for _, inner := range h.Materialized {
-			m.keyed(inner, at)
+		if header.Version > 0 && !slices.Contains(m.schema.Keyed, header.Version) {
+			m.schema.Keyed = append(m.schema.Keyed, header.Version)
 		}
+		m.add(header.Key, header.States, err, at)
 	}
-	if stream == nil || stream.Size() == 0 { // a placeholder
-		return
-	}
-	header, err := keyed.ReadHeader(m.ctx, m.s.src, stream)
-	if header == nil {
-		header = &keyed.Header{}
-	}
-	if header.Version > 0 && !slices.Contains(m.schema.Keyed, header.Version) {
-		m.schema.Keyed = append(m.schema.Keyed, header.Version)
-	}
-	m.add(header.Key, header.States, err, at)
 }
 
 func (m *schemaOf) add(key *types.Snapshot, states []types.StateSchema, err error, at format.Place) {
