@@ -88,9 +88,10 @@ fit they are listed. An operator that kept its id under another stored name is
 marked with "!", because Flink matches state to operators by id. check --like
 suggests the same.
 
-It reads all operator state, and what of keyed state is not named alike. Memory
-stays the same whatever the size: twenty million elements are counted at once,
-and where more may differ, the state is read again for the next.
+It reads all operator state, twice where a state has more than three million
+elements, and what of keyed state is not named alike. Memory stays the same
+whatever the size: what does not fit goes to temporary files (--tmp), 40 bytes
+for each different element.
 
 Kinds of differences, as --ignore takes them:
 ` + diffKindHelp(),
