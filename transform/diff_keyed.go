@@ -78,11 +78,11 @@ func (d *differ) keyed(o *OperatorDiff, st *StateDiff) error {
 		return nil
 	}
 	raw := st.State().Kind == summary.RawKeyed
-	a, err := d.keyedSide(d.a, o.old, raw)
+	a, err := d.keyedSide(d.a, o.oldRead, raw)
 	if err != nil {
 		return format.InFile(err, d.a.Location)
 	}
-	b, err := d.keyedSide(d.b, o.new, raw)
+	b, err := d.keyedSide(d.b, o.newRead, raw)
 	if err != nil {
 		return format.InFile(err, d.b.Location)
 	}
@@ -440,7 +440,13 @@ func (d *differ) lookUp(x, y format.Stream) (sameness, error) {
 		return perhaps, nil
 	}
 	kind := format.Kind(x)
-	if kind != format.KindAbsolute && kind != format.KindSegment || x.Key() != y.Key() {
+	switch kind {
+	case format.KindAbsolute, format.KindSegment, format.KindRelative:
+	default:
+		return perhaps, nil
+	}
+	relative := kind == format.KindRelative
+	if x.Key() != y.Key() || relative && !d.sameName(x, y) {
 		return perhaps, nil
 	}
 	p, err := d.placeOf(d.a, x)
@@ -448,6 +454,8 @@ func (d *differ) lookUp(x, y format.Stream) (sameness, error) {
 	switch {
 	case notHere(err) && notHere(qerr):
 		return absent, nil
+	case relative: // each is next to its own _metadata
+		return perhaps, nil
 	case err != nil || qerr != nil:
 		return perhaps, cmp.Or(err, qerr)
 	case p != "" && p == q:

@@ -79,7 +79,8 @@ types are known, else by whole maps. Keyed state is compared by the bytes of its
 key groups and by its files; its entries are not looked at, and a backend may
 write the same entries in other bytes. A file that both name by the same
 absolute reference, and that is one file, is not read; nor are chunks of two
-.spt files that have the same checksums, nor what neither has: both are said.
+.spt files that have the same checksums, nor files that both name alike and
+neither has: both are said.
 
 Operators under another id are suggested as renamed, with the command, where
 exactly one fits: by their stored names, without the number that the SQL planner

@@ -85,6 +85,9 @@ func (r *differ) table(res *DiffResult) error {
 // verdict is the first line: is it the same?
 func verdict(res *DiffResult) string {
 	what := "same"
+	if res.Absent > 0 {
+		what = "same in what was compared"
+	}
 	switch {
 	case res.Same && len(res.Differ) > 0:
 		what = "same state, another checkpoint"
