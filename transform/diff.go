@@ -115,6 +115,9 @@ type Diff struct {
 	// Absent is how many files both name alike, and neither has: nothing is known
 	// of what is in them.
 	Absent int64
+	// NotChecked is how many files both name alike, where nobody could look, such as
+	// those in a store that is not supported here.
+	NotChecked int64
 }
 
 // Difference is one thing in which two savepoints differ.
@@ -214,6 +217,7 @@ type differ struct {
 	exact       int64 // elements of both sides up to which all different ones are counted
 	out         *Diff
 	sameStreams map[[2]format.Stream]sameness // see sameReference
+	counted     map[string]bool               // see unread
 	described   map[describedOf]map[string]*envelopesOf
 }
 

@@ -18,9 +18,24 @@ func (d *differ) sameName(x, y format.Stream) bool {
 	return x.Size() == y.Size() && (d.a.Location != "" && d.a.Location == d.b.Location || generatedName.MatchString(path.String()))
 }
 
+// unread counts a file of both sides that is on neither, once.
+func (d *differ) unread(name string, why sameness) {
+	if d.counted == nil {
+		d.counted = map[string]bool{}
+	}
+	switch {
+	case d.counted[name]:
+	case why == unchecked:
+		d.out.NotChecked++
+	default:
+		d.out.Absent++
+	}
+	d.counted[name] = true
+}
+
 // readable returns the operators of both sides without the handles of a subtask
-// that are alike on both sides and whose file neither side has: nothing is known
-// of what is in them, and Absent counts them.
+// that are alike on both sides and whose file neither side has, or nobody looked
+// for: nothing is known of what is in them, and Absent and NotChecked count them.
 func (d *differ) readable(o *OperatorDiff) (old, now *format.Operator, err error) {
 	old, now = o.old, o.new
 	bySubtask := map[int32]int{}
@@ -75,7 +90,7 @@ func (d *differ) absentHandle(x, y *format.OperatorHandle) (bool, error) {
 	if x == nil || y == nil || x.Data == nil || y.Data == nil || x.Codec != y.Codec || len(x.States) != len(y.States) {
 		return false, nil
 	}
-	if same, err := d.sameReference(x.Data, y.Data); same != absent || err != nil {
+	if same, err := d.sameReference(x.Data, y.Data); same != absent && same != unchecked || err != nil {
 		return false, err
 	}
 	for i := range x.States {
@@ -97,7 +112,7 @@ func (d *differ) absentGroups(a, b format.KeyedHandle) (bool, error) {
 	if !ok || !both || x.Data == nil || y.Data == nil || x.Codec != y.Codec || x.Range != y.Range {
 		return false, nil
 	}
-	if same, err := d.sameReference(x.Data, y.Data); same != absent || err != nil {
+	if same, err := d.sameReference(x.Data, y.Data); same != absent && same != unchecked || err != nil {
 		return false, err
 	}
 	return d.sameOffsets(x.Offsets, y.Offsets)
