@@ -43,10 +43,13 @@ type Verification struct {
 	// Absolute counts the handles that name absolute places, by which the
 	// snapshot cannot simply be moved.
 	Absolute int
+	// Apart counts files of relative references that were found, but not in the
+	// folder of the snapshot: those that a mapping leads to.
+	Apart int
 }
 
 // Relocatable reports whether the snapshot can be moved as a folder.
-func (v *Verification) Relocatable() bool { return v.Absolute == 0 }
+func (v *Verification) Relocatable() bool { return v.Absolute == 0 && v.Apart == 0 }
 
 // VerifyOptions for Verify.
 type VerifyOptions struct {
@@ -407,6 +410,9 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 	}
 	if !known {
 		v.result.Files++
+		if relative && found.URI != v.snap.src.uri(route.Join(v.snap.src.dir, ref.path)) {
+			v.result.Apart++
+		}
 		v.backend.found = v.backend.found || relative && v.backend.names[ref.path]
 		if found.Instead != "" {
 			v.result.Elsewhere++

@@ -115,6 +115,9 @@ type Diff struct {
 	// Absent is how many files both name alike, and neither has: nothing is known
 	// of what is in them.
 	Absent int64
+	// NotChecked is how many files both name alike, where nobody could look, such as
+	// those in a store that is not supported here.
+	NotChecked int64
 }
 
 // Difference is one thing in which two savepoints differ.
@@ -140,6 +143,8 @@ type OperatorDiff struct {
 	States []*StateDiff
 
 	old, new *format.Operator // as their sources read them
+	// oldRead and newRead are those without what cannot be read on either side.
+	oldRead, newRead *format.Operator
 }
 
 // Operator is the operator in the newer savepoint that has it.
@@ -212,6 +217,7 @@ type differ struct {
 	exact       int64 // elements of both sides up to which all different ones are counted
 	out         *Diff
 	sameStreams map[[2]format.Stream]sameness // see sameReference
+	counted     map[string]bool               // see unread
 	described   map[describedOf]map[string]*envelopesOf
 }
 
@@ -512,6 +518,10 @@ func (d *differ) operator(o *OperatorDiff) error {
 	if x, y := o.Old.Missing, o.New.Missing; x != y {
 		d.add(DiffSubtasks, o, nil, "subtasks without an entry %d → %d", x, y)
 	}
+	var err error
+	if o.oldRead, o.newRead, err = d.readable(o); err != nil {
+		return err
+	}
 	for _, st := range o.States {
 		if err := d.state(o, st); err != nil {
 			if st.State().Name != "" {
@@ -583,11 +593,11 @@ func (d *differ) types(o *OperatorDiff, st *StateDiff) error {
 	if d.o.Ignore[DiffTypes] || st.Old.Kind != st.New.Kind {
 		return nil
 	}
-	old, err := d.envelopes(d.a, o.old, st.Old)
+	old, err := d.envelopes(d.a, o.oldRead, st.Old)
 	if err != nil {
 		return format.InFile(err, d.a.Location)
 	}
-	now, err := d.envelopes(d.b, o.new, st.New)
+	now, err := d.envelopes(d.b, o.newRead, st.New)
 	if err != nil {
 		return format.InFile(err, d.b.Location)
 	}

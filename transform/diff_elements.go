@@ -151,12 +151,15 @@ func (d *differ) operatorState(o *OperatorDiff, st *StateDiff) error {
 	if d.o.Ignore[kind] || broadcast != (st.Old.Kind == summary.Broadcast) {
 		return nil // a map and elements have nothing in common
 	}
-	a, b := newElementSide(d.a, o.old, st.Old), newElementSide(d.b, o.new, st.New)
+	a, b := newElementSide(d.a, o.oldRead, st.Old), newElementSide(d.b, o.newRead, st.New)
 	r, err := d.compare(a, b, broadcast, false)
 	if err != nil {
 		return err
 	}
 	st.Elements = r
+	if a.total != st.Old.Elements || b.total != st.New.Elements { // not all were read
+		r.OldDistinct, r.NewDistinct = -1, -1
+	}
 	if broadcast && r.Added+r.Removed > 0 {
 		if err := d.byKey(a, b, r); err != nil {
 			return err

@@ -33,7 +33,7 @@ type KeyedDiff struct {
 	SameFiles, AddedFiles, RemovedFiles int64
 	SameBytes, AddedBytes, RemovedBytes int64
 	ByReference                         int64 // of SameFiles
-	Absent                              int64 // of SameFiles: to be had on neither side
+	Absent                              int64 // of SameFiles: those that neither side has, or nobody looked for
 	// Groups are the numbers of key groups that differ, in order.
 	Groups []int32
 	// MovedGroups: key groups covered by another subtask; -1: not compared.
@@ -78,11 +78,11 @@ func (d *differ) keyed(o *OperatorDiff, st *StateDiff) error {
 		return nil
 	}
 	raw := st.State().Kind == summary.RawKeyed
-	a, err := d.keyedSide(d.a, o.old, raw)
+	a, err := d.keyedSide(d.a, o.oldRead, raw)
 	if err != nil {
 		return format.InFile(err, d.a.Location)
 	}
-	b, err := d.keyedSide(d.b, o.new, raw)
+	b, err := d.keyedSide(d.b, o.newRead, raw)
 	if err != nil {
 		return format.InFile(err, d.b.Location)
 	}
@@ -402,10 +402,11 @@ func (d *differ) size(in format.View, s format.Stream) (int64, error) {
 type sameness int
 
 const (
-	perhaps  sameness = iota // only reading tells
-	oneFile                  // one reference, which leads both to one file
-	absent                   // one reference, which leads neither to a file
-	byDigest                 // chunks of equal digests
+	perhaps   sameness = iota // only reading tells
+	oneFile                   // one reference, which leads both to one file
+	absent                    // one reference, which leads neither to a file
+	unchecked                 // one reference, where nobody could look
+	byDigest                  // chunks of equal digests
 )
 
 // sameReference compares two streams by what names them.
@@ -424,8 +425,8 @@ func (d *differ) sameReference(x, y format.Stream) (sameness, error) {
 		switch same {
 		case byDigest:
 			d.out.ByDigest += x.Size()
-		case absent:
-			d.out.Absent++
+		case absent, unchecked:
+			d.unread(x.Key().Name, same)
 		}
 	}
 	return same, err
@@ -440,14 +441,25 @@ func (d *differ) lookUp(x, y format.Stream) (sameness, error) {
 		return perhaps, nil
 	}
 	kind := format.Kind(x)
-	if kind != format.KindAbsolute && kind != format.KindSegment || x.Key() != y.Key() {
+	switch kind {
+	case format.KindAbsolute, format.KindSegment, format.KindRelative:
+	default:
+		return perhaps, nil
+	}
+	relative := kind == format.KindRelative
+	if x.Key() != y.Key() || relative && !d.sameName(x, y) {
 		return perhaps, nil
 	}
 	p, err := d.placeOf(d.a, x)
 	q, qerr := d.placeOf(d.b, y)
 	switch {
 	case notHere(err) && notHere(qerr):
+		if errors.Is(err, format.ErrNotChecked) || errors.Is(qerr, format.ErrNotChecked) {
+			return unchecked, nil
+		}
 		return absent, nil
+	case relative: // each is next to its own _metadata
+		return perhaps, nil
 	case err != nil || qerr != nil:
 		return perhaps, cmp.Or(err, qerr)
 	case p != "" && p == q:
@@ -562,7 +574,7 @@ func (d *differ) files(a, b *keyedSide, r *KeyedDiff) error {
 		switch how {
 		case oneFile, byDigest:
 			r.ByReference++
-		case absent:
+		case absent, unchecked:
 			r.Absent++
 		}
 	}

@@ -223,12 +223,12 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	if err != nil {
 		return inContainer(err, snap)
 	}
-	files, notChecked, err := checkFiles(ctx, env, snap, location, c.Restored, o.at)
+	files, cut, notChecked, err := checkFiles(ctx, env, snap, location, c.Restored, o.at)
 	progress.Stop()
 	if err != nil {
 		return inContainer(err, snap)
 	}
-	c.Findings = append(c.Findings, files...)
+	c.Findings = append(withoutCutShort(c.Findings, cut), files...)
 	if snap.Container.Family == reader.SPT {
 		advice := "spt convert makes a folder of it"
 		if slices.ContainsFunc(c.Findings, func(f transform.CheckFinding) bool { return f.Code == "not-flink" }) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
@@ -79,32 +80,43 @@ func mapAdvice(ctx context.Context, env *Env, snap *reader.Snapshot, location, c
 }
 
 // checkFiles looks for the files that the restored operators need, at the places
-// where Flink will look for them when it restores the snapshot from at.
-func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location string, ops []*format.Operator, at string) (found []transform.CheckFinding, notChecked int, err error) {
+// where Flink will look for them when it restores the snapshot from at. cut has the
+// operators with a file that is not as long as promised.
+func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location string, ops []*format.Operator, at string) (found []transform.CheckFinding, cut map[*format.Operator]bool, notChecked int, err error) {
 	folder, err := snap.URI(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	part := &format.Savepoint{Location: snap.Location, ID: snap.ID, Kind: snap.Kind, Operators: ops}
 	s, err := summary.Of(ctx, part)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	states, err := snap.Files(ctx, s.Files)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	c := fileChecker{env: env, snap: snap, found: map[[3]string]*fileFinding{}, users: map[string]*format.Operator{}, folder: route.Clean(folder), at: route.Clean(at), owners: map[string]string{}}
 	var away *reader.OutsideError
 	if errors.As(snap.Outside(), &away) {
 		c.outside(reader.FileState{File: summary.File{Path: reader.MetadataName, Relative: true}}, away)
 	}
+	wrong := map[string]bool{}
+	for _, f := range states {
+		if f.Wrong != "" {
+			wrong[f.Path] = true
+		}
+	}
+	cut = map[*format.Operator]bool{}
 	_ = part.EachStream(func(p format.Place, st format.Stream) error {
 		path, _, ok := format.Reference(st)
 		if !ok {
 			return nil
 		}
 		name := path.String()
+		if wrong[name] {
+			cut[p.Operator] = true
+		}
 		if user, known := c.users[name]; !known {
 			c.users[name] = p.Operator
 		} else if user != p.Operator {
@@ -114,7 +126,7 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location s
 	})
 	backend := reader.BackendFiles(ops)
 	for _, f := range states {
-		if !f.There() && !f.Missing() {
+		if !f.There() && !f.Missing() && !leadsOutside(f) {
 			notChecked++
 		}
 		c.claimed = c.claimed || f.Relative && backend[f.Path] && f.Err == nil
@@ -127,19 +139,28 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location s
 			c.outside(f, out)
 		}
 		if err := c.file(ctx, f, backend); err != nil {
-			return nil, 0, err
+			return nil, nil, 0, err
 		}
 	}
 	for _, f := range c.order {
 		f.Message = f.text(env)
 		if f.Code == "file-missing" || f.Code == "claimed-native" {
 			if f.Advice, err = mapAdvice(ctx, env, snap, location, "check", f.dir, f.names); err != nil {
-				return nil, 0, err
+				return nil, nil, 0, err
 			}
 		}
 		found = append(found, f.CheckFinding)
 	}
-	return found, notChecked, nil
+	return found, cut, notChecked, nil
+}
+
+// withoutCutShort leaves out that the state of an operator cannot be read where one
+// of its files is not as long as promised, which is the reason and a finding of its
+// own. What else is wrong with its state has a place in the snapshot and stays.
+func withoutCutShort(all []transform.CheckFinding, cut map[*format.Operator]bool) []transform.CheckFinding {
+	return slices.DeleteFunc(all, func(f transform.CheckFinding) bool {
+		return f.Code == "unreadable" && f.Place == "" && cut[f.Operator]
+	})
 }
 
 type fileChecker struct {
@@ -173,6 +194,8 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[
 		add(transform.SeverityNote, "file-not-checked", fmt.Sprintf("not checked %s (%s: is not supported here)", where, unchecked.Scheme), "", "")
 	case errors.As(f.Err, &unchecked):
 		add(transform.SeverityWarning, "file-not-checked", fmt.Sprintf("not checked %s (%s)", where, reason(unchecked.Err)), "", "")
+	case leadsOutside(f):
+		add(transform.SeverityError, "path", "named by a relative reference that leads outside the snapshot and is not followed", "", "")
 	case errors.Is(f.Err, format.ErrOutside):
 		var out *reader.OutsideError
 		if errors.As(f.Err, &out) {
@@ -203,6 +226,12 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[
 			"keep "+quoted+", or make a copy that needs no other: spt convert IN OUT")
 	}
 	return nil
+}
+
+// leadsOutside reports whether the reference is relative and not a file name.
+// Flink writes no such reference; the file was not looked for.
+func leadsOutside(f reader.FileState) bool {
+	return f.Relative && errors.Is(f.Err, format.ErrOutside) && !reader.IsPlainName(f.Path)
 }
 
 // outside says that the content of a file was not looked at.

@@ -79,7 +79,8 @@ types are known, else by whole maps. Keyed state is compared by the bytes of its
 key groups and by its files; its entries are not looked at, and a backend may
 write the same entries in other bytes. A file that both name by the same
 absolute reference, and that is one file, is not read; nor are chunks of two
-.spt files that have the same checksums, nor what neither has: both are said.
+.spt files that have the same checksums, nor files that both name alike and that
+neither has, or that nobody could look for: each is said.
 
 Operators under another id are suggested as renamed, with the command, where
 exactly one fits: by their stored names, without the number that the SQL planner
@@ -230,6 +231,7 @@ type DiffResult struct {
 	Operators     []DiffOperator  `json:"operators" jsonschema:"description=of both snapshots, by how much they grew"`
 	Differences   []DiffLine      `json:"differences"`
 	Absent        int64           `json:"files_missing_on_both,omitempty" jsonschema:"description=files that both name alike and neither has: nothing is known of what is in them"`
+	NotChecked    int64           `json:"files_not_checked_on_both,omitempty" jsonschema:"description=files that both name alike and that nobody could look for, such as those in a store that is not supported here"`
 	ByDigest      int64           `json:"bytes_by_checksum,omitempty" jsonschema:"description=of two .spt files: bytes that are the same by the checksums of their chunks, and were not read"`
 	KeyedByBytes  bool            `json:"keyed_by_bytes,omitempty" jsonschema:"description=keyed state was compared, by the bytes of key groups and files and not by its entries"`
 	Renames       []RenameRow     `json:"renames,omitempty" jsonschema:"description=operators that the older snapshot likely has, or may have, under another id"`
@@ -371,7 +373,7 @@ type valuesOf struct {
 }
 
 func (r *differ) result(ctx context.Context, d *transform.Diff, paths [2]string) (*DiffResult, error) {
-	res := &DiffResult{Same: d.Same(), Differ: []string{}, Ignored: r.o.ignore, Operators: []DiffOperator{}, Differences: []DiffLine{}, KeyedByBytes: d.KeyedCompared, ByDigest: d.ByDigest, Absent: d.Absent}
+	res := &DiffResult{Same: d.Same(), Differ: []string{}, Ignored: r.o.ignore, Operators: []DiffOperator{}, Differences: []DiffLine{}, KeyedByBytes: d.KeyedCompared, ByDigest: d.ByDigest, Absent: d.Absent, NotChecked: d.NotChecked}
 	res.Old, res.New = r.snapshot(0, d, paths[0]), r.snapshot(1, d, paths[1])
 	r.texts = map[any][]string{}
 	changed := map[*transform.OperatorDiff]bool{}

@@ -85,6 +85,9 @@ func (r *differ) table(res *DiffResult) error {
 // verdict is the first line: is it the same?
 func verdict(res *DiffResult) string {
 	what := "same"
+	if res.Absent+res.NotChecked > 0 {
+		what = "same in what was compared"
+	}
 	switch {
 	case res.Same && len(res.Differ) > 0:
 		what = "same state, another checkpoint"
@@ -223,6 +226,9 @@ func (r *differ) remarks(res *DiffResult) error {
 	}
 	if res.Absent > 0 {
 		fmt.Fprintf(&b, "%s %s that both name, and neither has: what is in them was not compared.\n", style.Look("!"), ui.Plural(res.Absent, "file"))
+	}
+	if res.NotChecked > 0 {
+		fmt.Fprintf(&b, "%s %s that both name, and nobody could look for: what is in them was not compared.\n", style.Look("!"), ui.Plural(res.NotChecked, "file"))
 	}
 	if res.ByDigest > 0 {
 		fmt.Fprintf(&b, "%s of both .spt files have the same checksums and were not read: spt verify reads them.\n", ui.Bytes(res.ByDigest))

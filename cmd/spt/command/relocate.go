@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -131,12 +132,14 @@ type mover struct {
 
 	unchecked int      // files that nobody could look for
 	gone      []string // references that were rewritten, and whose files are not there
+	files     map[string]*summary.File
+	wrong     []string // references that were rewritten, and whose files are not as long as promised
 }
 
 // below moves files below a folder.
 func (m *mover) below(base string) func(name string) (string, transform.MoveDecision, error) {
 	return func(name string) (string, transform.MoveDecision, error) {
-		return m.decide(strings.TrimSuffix(base, "/") + "/" + name)
+		return m.decide(name, strings.TrimSuffix(base, "/")+"/"+name)
 	}
 }
 
@@ -156,17 +159,21 @@ func (m *mover) mapped(name string) (string, transform.MoveDecision, error) {
 	if strings.HasPrefix(to, "/") {
 		to = "file:" + to
 	}
-	return m.decide(to)
+	return m.decide(name, to)
 }
 
 // decide goes by whether a file is at its new location.
-func (m *mover) decide(to string) (string, transform.MoveDecision, error) {
+func (m *mover) decide(name, to string) (string, transform.MoveDecision, error) {
+	var info storage.Info
 	store, object, err := m.env.Stores.Resolve(m.ctx, to)
 	if err == nil {
-		_, err = store.Stat(m.ctx, object)
+		info, err = store.Stat(m.ctx, object)
 	}
 	switch {
 	case err == nil:
+		if f := m.files[name]; f != nil && f.Wrong(info.Size) != "" {
+			m.wrong = append(m.wrong, to+": "+f.Wrong(info.Size))
+		}
 		return to, transform.MoveTo, nil
 	case m.ctx.Err() != nil:
 		return "", transform.MoveNot, err
@@ -187,7 +194,16 @@ func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.S
 	if strings.HasPrefix(base, "/") {
 		base = "file:" + base // as for --map
 	}
-	m := &mover{ctx: ctx, env: env, snap: snap, all: o.missing == "keep"}
+	s, err := summary.Of(ctx, snap.Savepoint)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &mover{ctx: ctx, env: env, snap: snap, all: o.missing == "keep", files: map[string]*summary.File{}}
+	for i, f := range s.Files {
+		if f.Relative {
+			m.files[f.Path] = &s.Files[i]
+		}
+	}
 	t := transform.RelocateOptions{Relative: o.relative, Absolute: base}
 	switch {
 	case base != "":
@@ -235,6 +251,10 @@ func (m *mover) remarks(r *EditResult, done *transform.Relocation) error {
 	if n := len(m.gone); n > 0 {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("%s rewritten, and the file is not there: %s", ui.Plural(int64(n), "reference"), shorten(m.gone)))
 		r.partial = fmt.Sprintf("%s to a file that is not there", ui.Plural(int64(n), "reference"))
+	}
+	if n := len(m.wrong); n > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s rewritten, and the file is not as long as promised: %s", ui.Plural(int64(n), "reference"), shorten(m.wrong)))
+		r.partial = fmt.Sprintf("%s to a file that is not as long as promised", ui.Plural(int64(n), "reference"))
 	}
 	var right, broken []transform.Relocated
 	for _, k := range done.Kept {

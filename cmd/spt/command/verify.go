@@ -38,9 +38,10 @@ type VerifyResult struct {
 	Errors      int          `json:"errors"`
 	Warnings    int          `json:"warnings"`
 	Notes       int          `json:"notes"`
-	Relocatable bool         `json:"relocatable" jsonschema:"description=can be moved as a folder: names no absolute place"`
+	Relocatable bool         `json:"relocatable" jsonschema:"description=can be moved as a folder: names no absolute place, and no file of a relative reference was found elsewhere"`
 	Absolute    int          `json:"absolute_handles,omitempty"`
 	AbsoluteIn  []string     `json:"absolute_examples,omitempty" jsonschema:"description=places of the first absolute handles and what they name"`
+	Apart       int          `json:"relative_files_elsewhere,omitempty" jsonschema:"description=files of relative references that --map leads to: they are not next to _metadata"`
 	NotChecked  int          `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for, such as those in a store that is not supported here"`
 	Outside     int          `json:"outside_files,omitempty" jsonschema:"description=files that are not read because of where they are"`
 	Elsewhere   int          `json:"elsewhere_files,omitempty" jsonschema:"description=files that are not at their references, and were found below the folder of the snapshot or its job"`
@@ -144,6 +145,7 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 	r.Errors, r.Warnings, r.Notes = v.Faults, v.Warnings, v.Notes
 	r.NotChecked, r.Outside, r.Elsewhere, r.Elements = v.NotChecked, v.Outside, v.Elsewhere, v.Elements
 	r.Relocatable, r.Absolute = v.Relocatable(), v.Absolute
+	r.Apart = v.Apart
 	r.single = snap.Container.Family == reader.SPT
 	r.Sound = r.Errors == 0
 	if err != nil {
@@ -250,6 +252,12 @@ func verifyMoving(b *strings.Builder, r *VerifyResult) {
 		b.WriteString("It refers to no absolute location: it can be moved as one file.\n")
 	case r.Relocatable:
 		b.WriteString("It refers to no absolute location: it can be moved as a folder.\n")
+	case r.Absolute == 0:
+		verb := "are"
+		if r.Apart == 1 {
+			verb = "is"
+		}
+		fmt.Fprintf(b, "It cannot be moved as it is: %s of relative references %s not next to _metadata. A copy that can be moved:  spt convert\n", ui.Plural(int64(r.Apart), "file"), verb)
 	default:
 		verb := "refer to absolute locations, such as"
 		if r.Absolute == 1 {
