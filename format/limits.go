@@ -16,7 +16,8 @@ type Limits struct {
 	Depth int
 	// Manifest is the size of an .spt manifest once decompressed. Default 1 GiB.
 	Manifest int64
-	// Chunk is the size of one .spt chunk once decompressed. Default 64 MiB.
+	// Chunk is the size of one .spt chunk once decompressed. Default 8 MiB + 16
+	// times the size of the file, at most 64 MiB; this module writes up to 4 MiB.
 	Chunk int64
 	// Memory is what opening an .spt file may take, in bytes: the manifest, the
 	// model made of it and what is needed on the way. Default 64 MiB + 16 times
@@ -50,7 +51,7 @@ func (l Limits) WithDefaults(size int64) Limits {
 	set(&l.Nodes, 16_000_000)
 	set(&l.Depth, 16)
 	set64(&l.Manifest, 1<<30)
-	set64(&l.Chunk, 64<<20)
+	set64(&l.Chunk, min(64<<20, 8<<20+16*size))
 	set64(&l.Memory, 64<<20+16*size)
 	set64(&l.Offsets, 1<<20+512*size)
 	set64(&l.ChunkRefs, 1<<22+16*size)

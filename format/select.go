@@ -41,10 +41,19 @@ func (s Selector) Operators(sp *Savepoint) ([]*Operator, error) {
 		return sp.Operators, nil
 	}
 	chosen := make(map[*Operator]bool, len(s))
+	names := indexNames(sp)
+	done := make(map[string]bool, len(s))
 	for _, want := range s {
-		found, err := matching(sp, want)
-		if err != nil {
-			return nil, err
+		if done[want] {
+			continue
+		}
+		done[want] = true
+		found := names.exact(want)
+		if len(found) == 0 {
+			var err error
+			if found, err = matching(sp, want); err != nil {
+				return nil, err
+			}
 		}
 		for _, op := range found {
 			chosen[op] = true
@@ -82,6 +91,39 @@ func (s Selector) Set(sp *Savepoint) (map[*Operator]bool, error) {
 		set[op] = true
 	}
 	return set, nil
+}
+
+// nameIndex finds operators by their whole id, uid or name, so that a Selector of
+// many operators does not go through all operators for each.
+type nameIndex struct {
+	ids   map[OperatorID][]*Operator
+	names map[string][]*Operator
+}
+
+func indexNames(sp *Savepoint) nameIndex {
+	x := nameIndex{make(map[OperatorID][]*Operator, len(sp.Operators)), map[string][]*Operator{}}
+	for _, op := range sp.Operators {
+		x.ids[op.ID] = append(x.ids[op.ID], op)
+		for _, name := range []Text{op.UID, op.Name} {
+			if n := name.String(); n != "" {
+				x.names[n] = append(x.names[n], op)
+			}
+		}
+	}
+	return x
+}
+
+// exact returns what matching would, perhaps in another order, if want is no pattern
+// and is the whole of an id, uid or name; else nothing.
+func (x nameIndex) exact(want string) []*Operator {
+	if want == "" || strings.ContainsAny(want, `*?[\`) {
+		return nil
+	}
+	found := slices.Concat(x.ids[OperatorIDOf(want)], x.names[want])
+	if id, ok := ParseOperatorID(want); ok {
+		found = append(found, x.ids[id]...)
+	}
+	return found
 }
 
 func matching(sp *Savepoint, want string) ([]*Operator, error) {

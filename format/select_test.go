@@ -2,6 +2,7 @@ package format_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -155,6 +156,46 @@ func TestPatternsAndSlashes(t *testing.T) {
 	for want, n := range map[string]int{"*": 2, "Source*": 1, "kafka*": 1, "*topic": 1} {
 		if all, err := (format.Selector{want}).Operators(sp); err != nil || len(all) != n {
 			t.Errorf("%q chooses %d operators, %v", want, len(all), err)
+		}
+	}
+}
+
+// A file of 45 KB can hold 20,000 operators, of which edits name all: choosing them
+// took time with the square of their number, here hours.
+func TestSelectManyOperators(t *testing.T) {
+	sp := &format.Savepoint{}
+	var ids []format.OperatorID
+	for i := range 200_000 {
+		op := &format.Operator{ID: format.OperatorID{byte(i >> 16), byte(i >> 8), byte(i)}, Name: format.NewText(fmt.Sprint("name ", i))}
+		sp.Operators = append(sp.Operators, op)
+		ids = append(ids, op.ID)
+	}
+	all, err := format.ByID(ids...).Operators(sp)
+	if err != nil || len(all) != len(ids) || all[77] != sp.Operators[77] {
+		t.Errorf("%d operators, %v", len(all), err)
+	}
+}
+
+// What names an operator in one way may be the name of another one in another way:
+// all of them are chosen.
+func TestSelectExactInEveryWay(t *testing.T) {
+	id := format.OperatorIDOf("u")
+	named := func(id format.OperatorID, uid, name string) *format.Operator {
+		return &format.Operator{ID: id, UID: format.NewText(uid), Name: format.NewText(name)}
+	}
+	sp := &format.Savepoint{Operators: []*format.Operator{
+		named(id, "", "one"), named(format.OperatorID{1}, id.String(), ""), named(format.OperatorID{2}, "", "u"),
+		named(format.OperatorID{3}, "u", "u"), named(format.OperatorIDOf(id.String()), "", "two"), named(format.OperatorID{4}, "", "a*[b"),
+	}}
+	for want, places := range map[string][]int{
+		"u": {0, 2, 3}, id.String(): {0, 1, 4}, strings.ToUpper(id.String()): {0}, "one": {0}, `a\*\[b`: {5}, id.String()[:6]: {0}, "t*": {4},
+	} {
+		var expected []*format.Operator
+		for _, i := range places {
+			expected = append(expected, sp.Operators[i])
+		}
+		if got, err := (format.Selector{want, want}).Operators(sp); err != nil || !slices.Equal(got, expected) {
+			t.Errorf("%q: %d operators, expected %d; %v", want, len(got), len(expected), err)
 		}
 	}
 }

@@ -321,10 +321,15 @@ func StreamSize(ctx context.Context, src Source, s Stream) (int64, error) {
 	if n := s.Size(); n >= 0 {
 		return n, nil
 	}
-	if z, ok := src.(Sizer); ok {
-		return z.SizeOf(ctx, s)
+	z, ok := src.(Sizer)
+	if !ok {
+		return 0, Errorf(ErrUnsupported, "the length of the stream is not known")
 	}
-	return 0, Errorf(ErrUnsupported, "the length of the stream is not known")
+	n, err := z.SizeOf(ctx, s)
+	if err == nil && n < 0 { // a segment has no other length than the one that it claims
+		return 0, Errorf(ErrCorrupt, "a stream of %d bytes", n)
+	}
+	return n, err
 }
 
 // LengthFits reports whether a file of size bytes can be what a handle means that says

@@ -1,8 +1,11 @@
 package format_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"math"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
@@ -128,8 +131,32 @@ func TestNames(t *testing.T) {
 		}
 	}
 	l := format.Limits{Depth: 3}.WithDefaults(1000)
-	if l != (format.Limits{Operators: 1_000_000, Subtasks: 32_768, Nodes: 16_000_000, Depth: 3, Manifest: 1 << 30, Chunk: 64 << 20,
+	if l != (format.Limits{Operators: 1_000_000, Subtasks: 32_768, Nodes: 16_000_000, Depth: 3, Manifest: 1 << 30, Chunk: 8<<20 + 16_000,
 		Memory: 64<<20 + 16_000, Offsets: 1<<20 + 512_000, ChunkRefs: 1<<22 + 16_000}) {
 		t.Errorf("%+v", l)
+	}
+}
+
+// sized is a source that returns what a stream claims.
+type sized struct{ format.Source }
+
+func (sized) SizeOf(_ context.Context, s format.Stream) (int64, error) {
+	if _, ok := s.(*format.File); ok {
+		return 12, nil
+	}
+	return s.Size(), nil
+}
+
+// A length below 0 is never a size: only that of a file stands for one that is
+// not known.
+func TestStreamSizeBelowZero(t *testing.T) {
+	seg := &format.Segment{Path: format.NewText("m"), Length: -1}
+	for _, s := range []format.Stream{seg, &format.KeyGroupStream{Data: seg}, &format.Segment{Path: format.NewText("m"), Length: math.MinInt64}} {
+		if n, err := format.StreamSize(t.Context(), sized{}, s); !errors.Is(err, format.ErrCorrupt) {
+			t.Errorf("%T: %d, %v", s, n, err)
+		}
+	}
+	if n, err := format.StreamSize(t.Context(), sized{}, &format.File{Path: format.NewText("p"), Length: -1}); n != 12 || err != nil {
+		t.Errorf("%d, %v", n, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -98,7 +99,7 @@ func (s *source) ReadAt(ctx context.Context, st format.Stream, p []byte, off int
 	case *format.File:
 		return s.readFile(ctx, st, p, off)
 	case *format.Segment:
-		if off < 0 || st.Start < 0 || off > st.Length || int64(len(p)) > st.Length-off {
+		if !st.Within(math.MaxInt64) || off < 0 || off > st.Length || int64(len(p)) > st.Length-off {
 			return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d were asked for of a segment of %d", len(p), off, st.Length)
 		}
 		return s.readFile(ctx, st, p, st.Start+off)

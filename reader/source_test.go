@@ -3,6 +3,7 @@ package reader_test
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -287,6 +288,7 @@ func TestSourceBounds(t *testing.T) {
 		{&format.Segment{Path: seg.Path, Start: 9, Length: 5}, 0, 5},
 		{&format.Segment{Path: seg.Path, Start: 1 << 62, Length: 1 << 62}, 1 << 61, 5},
 		{&format.Segment{Path: seg.Path, Start: -5, Length: 5}, 0, 5},
+		{&format.Segment{Path: seg.Path, Start: math.MaxInt64 - 1, Length: 5}, 3, 2}, // the sum overflows
 		{state, 0, 6}, {state, 5, 1}, {state, 100, 1},
 		{inline("abc"), 2, 2}, {inline("abc"), -1, 1},
 		{rope, 3, 3}, {&format.EmptySegment{}, 0, 1},

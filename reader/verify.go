@@ -2,6 +2,7 @@ package reader
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -114,7 +115,7 @@ func (s *Snapshot) Examine(ctx context.Context, ops []*format.Operator, o Verify
 
 func newVerifier(ctx context.Context, s *Snapshot, o VerifyOptions, report func(Finding)) *verifier {
 	v := &verifier{ctx: ctx, snap: s, o: o, out: report, result: &Verification{},
-		seen: map[claim]bool{}, ids: map[format.OperatorID]bool{}, arrays: map[string][2]firstOf{}, contents: map[string]bool{}}
+		seen: map[claim]bool{}, ids: map[format.OperatorID]bool{}, arrays: map[string][2]firstOf{}, contents: map[[sha256.Size]byte]bool{}}
 	if o.Progress == nil {
 		v.o.Progress = func(int64) {}
 	}
@@ -137,7 +138,7 @@ type verifier struct {
 	unique int
 	arrays map[string][2]firstOf // what is wrong with an array of offsets and the size of its stream
 
-	contents map[string]bool // handles of an .spt whose content was read
+	contents map[[sha256.Size]byte]bool // handles of an .spt whose content was read
 
 	mu sync.Mutex // guards what elements are counted in
 }

@@ -2,6 +2,7 @@ package reader
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -103,29 +104,32 @@ func (v *verifier) content(op *format.Operator) error {
 // file may share its stream and its offsets with many others, and is read once;
 // and state in spt's own encoding is read by natives when files are looked at.
 func (v *verifier) wasRead(op *format.Operator, handle any) bool {
-	var id string
+	if v.snap.Container.Family != SPT {
+		return false
+	}
+	id := sha256.New() // a handle may have any number of states
 	switch h := handle.(type) {
 	case *format.OperatorHandle:
 		if h.Codec == format.CodecNative && v.files != nil {
 			return true
 		}
-		id = fmt.Sprintf("%s %s", h.Codec, streamKey(h.Data))
+		fmt.Fprintf(id, "%s %s", h.Codec, streamKey(h.Data))
 		for i := range h.States {
-			id += fmt.Sprintf(" %q %d %s", h.States[i].Name, h.States[i].Mode, v.array(h.States[i].Offsets))
+			fmt.Fprintf(id, " %q %d %s", h.States[i].Name, h.States[i].Mode, v.array(h.States[i].Offsets))
 		}
 	case *format.KeyGroups:
 		if h.Codec == format.CodecNative && v.files != nil {
 			return true
 		}
-		id = fmt.Sprintf("%s %s %d %v %s", h.Codec, streamKey(h.Data), op.MaxParallelism, h.Range, v.array(h.Offsets))
-	}
-	if v.snap.Container.Family != SPT || id == "" {
+		fmt.Fprintf(id, "%s %s %d %v %s", h.Codec, streamKey(h.Data), op.MaxParallelism, h.Range, v.array(h.Offsets))
+	default:
 		return false
 	}
-	if v.contents[id] {
+	sum := [sha256.Size]byte(id.Sum(nil))
+	if v.contents[sum] {
 		return true
 	}
-	v.contents[id] = true
+	v.contents[sum] = true
 	return false
 }
 

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -268,5 +270,27 @@ func TestFindingsNameTheirOperator(t *testing.T) {
 				t.Errorf("%s: %s at %s names no operator", name, f.Code, f.Place)
 			}
 		}
+	}
+}
+
+// TestExamineManyStates: a file of 9 KB can hold a handle of 100,000 states. What
+// is kept of a handle, to look into equal ones once, is small however many it has.
+func TestExamineManyStates(t *testing.T) {
+	h := &format.OperatorHandle{Codec: format.CodecRaw, Data: inline(strings.Repeat("x", 5000))}
+	for i := range 5000 {
+		h.States = append(h.States, format.NamedState{Name: text(fmt.Sprint("state ", i)), Offsets: format.OffsetSlice{int64(i)}})
+	}
+	sp := model(nil)
+	sp.Operators[0].Subtasks[0].Raw = h
+	dir := write(t, map[string]string{"x.spt": string(pack(t, sp))})
+	snap := open(t, dir+"/x.spt", options())
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := snap.Examine(ctx, snap.Operators, reader.VerifyOptions{}, func(f reader.Finding) { t.Errorf("%+v", f) }); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
+		t.Errorf("%d bytes were allocated for %d states", n, len(h.States))
 	}
 }

@@ -147,7 +147,10 @@ func (p *RescalePlan) operatorState(ctx context.Context, plan *OperatorPlan, sub
 		if !held && i > 0 {
 			continue // subtask 0 keeps states that have no element anywhere
 		}
-		h, err := codec.Build(ctx, p.in.Source, dropEmptyBroadcast(states))
+		if states = dropEmptyBroadcast(states); len(states) == 0 {
+			continue
+		}
+		h, err := codec.Build(ctx, p.in.Source, states)
 		if err != nil {
 			return err
 		}

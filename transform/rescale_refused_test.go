@@ -237,3 +237,24 @@ func TestRescaleLimits(t *testing.T) {
 		}
 	}
 }
+
+// A raw broadcast state without a map is registered nowhere: nothing is left of a
+// handle that has no other, which is no failure.
+func TestRescaleEmptyBroadcast(t *testing.T) {
+	op := operator("x", nil)
+	op.Subtasks = []*format.Subtask{{Raw: &format.OperatorHandle{
+		Codec: format.CodecRaw, Data: &format.Inline{Name: format.NewText("n"), Data: format.NewBytes([]byte("abc"))},
+		States: []format.NamedState{{Name: format.NewText("s"), Mode: format.ModeBroadcast, Offsets: format.OffsetSlice{}}},
+	}}}
+	p, err := PlanRescale(t.Context(), memoryInput(op), RescaleOptions{To: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.Apply(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := out.Savepoint.Operators[0]; got.Parallelism != 3 {
+		t.Errorf("parallelism %d", got.Parallelism)
+	}
+}

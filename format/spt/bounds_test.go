@@ -99,3 +99,31 @@ func TestOpeningIsBounded(t *testing.T) {
 		})
 	}
 }
+
+// A few bytes that promise a chunk larger than this module writes are refused, unless
+// the file is large enough for it or the user allows it.
+func TestChunksAreBoundedByTheFile(t *testing.T) {
+	open := func(raw, stored uint64, limits format.Limits) error {
+		p := sealRaw(t, header{major: Major}, make([]byte, stored), marshal(t, withTable("hashes", make([]byte, 16), "kinds", []byte{storedS2}, "raw", uvarints(raw), "stored", uvarints(stored))))
+		_, err := Open(context.Background(), p, int64(len(p)), limits)
+		return err
+	}
+	for _, c := range []struct {
+		raw, stored uint64
+		limits      format.Limits
+		refused     bool
+	}{
+		{4 << 20, 5, format.Limits{}, false},
+		{8 << 20, 5, format.Limits{}, false},
+		{9 << 20, 5, format.Limits{}, true},
+		{9 << 20, 1 << 16, format.Limits{}, false},
+		{64 << 20, 5, format.Limits{}, true},
+		{64 << 20, 5, format.Limits{Chunk: 64 << 20}, false},
+		{64 << 20, 4 << 20, format.Limits{}, false},
+		{64<<20 + 1, 4 << 20, format.Limits{}, true},
+	} {
+		if err := open(c.raw, c.stored, c.limits); c.refused != errors.Is(err, format.LimitChunk) || !c.refused && err != nil {
+			t.Errorf("a chunk of %d bytes in %d: %v", c.raw, c.stored, err)
+		}
+	}
+}

@@ -41,6 +41,18 @@ func (f *fileFinding) text(env *Env) string {
 	return text
 }
 
+// maxSearches is of how many folders missing files are looked for elsewhere. A
+// search lists hundreds of directories, and a snapshot can name any number.
+const maxSearches = 8
+
+// searchFor returns what of the names of the nth folder is looked for.
+func searchFor(n int, names []string) []string {
+	if n >= maxSearches {
+		return nil
+	}
+	return names
+}
+
 // maxNames is how many names of missing files are kept to look for them.
 const maxNames = 64
 
@@ -142,12 +154,14 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location s
 			return nil, nil, 0, err
 		}
 	}
+	searches := 0
 	for _, f := range c.order {
 		f.Message = f.text(env)
 		if f.Code == "file-missing" || f.Code == "claimed-native" {
-			if f.Advice, err = mapAdvice(ctx, env, snap, location, "check", f.dir, f.names); err != nil {
+			if f.Advice, err = mapAdvice(ctx, env, snap, location, "check", f.dir, searchFor(searches, f.names)); err != nil {
 				return nil, nil, 0, err
 			}
+			searches++
 		}
 		found = append(found, f.CheckFinding)
 	}
@@ -341,6 +355,7 @@ func (c *fileChecker) isOwn(ctx context.Context, f reader.Found) (bool, error) {
 func byFolder(ctx context.Context, env *Env, snap *reader.Snapshot, location string, all []finding.Finding) ([]FindingRow, error) {
 	var rows []FindingRow
 	groups := map[[2]string]*fileFinding{}
+	var order []*fileFinding
 	at := map[*fileFinding]int{}
 	for _, f := range all {
 		var what, andThen string
@@ -371,6 +386,7 @@ func byFolder(ctx context.Context, env *Env, snap *reader.Snapshot, location str
 			g.File, g.Found, g.Place = "", "", ""
 			groups[[2]string{f.Code, what}] = g
 			at[g] = len(rows)
+			order = append(order, g)
 			rows = append(rows, FindingRow{})
 		}
 		g.files++
@@ -381,15 +397,17 @@ func byFolder(ctx context.Context, env *Env, snap *reader.Snapshot, location str
 			g.Operator = nil // of several
 		}
 	}
-	for g, i := range at {
+	searches := 0
+	for _, g := range order {
 		g.Message = g.text(env)
 		if g.Code == "file-missing" || g.Code == "claimed-native" {
 			var err error
-			if g.Advice, err = mapAdvice(ctx, env, snap, location, "verify", g.dir, g.names); err != nil {
+			if g.Advice, err = mapAdvice(ctx, env, snap, location, "verify", g.dir, searchFor(searches, g.names)); err != nil {
 				return nil, err
 			}
+			searches++
 		}
-		rows[i] = env.findingRow(g.CheckFinding)
+		rows[at[g]] = env.findingRow(g.CheckFinding)
 	}
 	return rows, nil
 }
