@@ -36,8 +36,8 @@ func readUnions(ctx context.Context, env *Env, snap *reader.Snapshot, sum *summa
 			in.Savepoint = &format.Savepoint{Location: snap.Location, Operators: []*format.Operator{op.Operator}}
 			all, err := transform.DiagnoseUnions(ctx, in, transform.UnionOptions{States: format.ByName(st.Name), TempDir: env.common.tmp})
 			switch {
-			case ctx.Err() != nil || errors.Is(err, format.ErrChanged):
-				return nil, nil, err
+			case ctx.Err() != nil || errors.Is(err, format.ErrChanged) || errors.As(err, new(*transform.TempError)):
+				return nil, nil, inContainer(err, snap)
 			case err != nil:
 				reports[st] = unionRead{err: err}
 				if unread == nil {
@@ -93,7 +93,7 @@ func (s *InspectState) union(read unionRead, known bool) {
 		return
 	}
 	s.Distinct, s.MinCopies, s.MaxCopies, s.Verdict = &read.Distinct, read.MinCopies, read.MaxCopies, string(read.Verdict)
-	s.MayBeMultiplied = read.Verdict == transform.VerdictProduct || read.Suspicious()
+	s.MayBeMultiplied = read.Verdict == transform.VerdictProduct && !read.OneEach() || read.Suspicious()
 }
 
 // unionWarning is what deserves a look with a union state: that it is or may be
@@ -108,6 +108,8 @@ func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State
 	case known && read.err != nil:
 		return InspectWarning{Code: "union_not_read", Message: fmt.Sprintf("the elements of %s could not be read: %s", name, env.hide(read.err.Error())),
 			Command: "spt verify " + ui.Quote(path), more: loads}, true
+	case known && read.OneEach():
+		return InspectWarning{Code: "union_repeats", Message: fmt.Sprintf("%s may be multiplied by restores: %s", name, read.Why), Command: prune, more: grows}, true
 	case known && read.Verdict == transform.VerdictProduct:
 		return InspectWarning{Code: "union_multiplied", Message: fmt.Sprintf("%s was multiplied by restores: %s", name, read.Numbers()), Command: prune, more: grows}, true
 	case known && read.Repeats():

@@ -71,7 +71,7 @@ func (e *Env) wrongOrder(ctx context.Context, left func(id format.OperatorID, st
 				}
 			}
 		}
-		reports, err := transform.DiagnoseUnions(ctx, before, transform.UnionOptions{Operators: ops, States: states})
+		reports, err := transform.DiagnoseUnions(ctx, before, transform.UnionOptions{Operators: ops, States: states, TempDir: e.common.tmp})
 		if err != nil {
 			return err
 		}
