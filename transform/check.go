@@ -402,6 +402,7 @@ func (c *checker) union(ctx context.Context, op *format.Operator, st *summary.St
 		f.Advice = "spt prune-union reads the elements, finds duplicates and removes them"
 	case r != nil && r.OneEach():
 		f.Message = fmt.Sprintf("%s; %s", r.Why, f.Message)
+		f.Advice = "if restores did that, spt prune-union --keep distinct keeps one"
 	case r != nil && r.Verdict == VerdictProduct:
 		times := number.Count(r.MinCopies) + " times"
 		if r.MinCopies != r.MaxCopies {
