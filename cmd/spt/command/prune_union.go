@@ -209,6 +209,7 @@ type UnionRow struct {
 	RemainingWhy string `json:"remaining_why,omitempty" jsonschema:"description=of a state that was pruned: why duplicates remain"`
 	Skipped      string `json:"skipped,omitempty" jsonschema:"description=why it is left as it is"`
 
+	oneEach    bool  // see transform.UnionReport.OneEach
 	restoredAt int64 // the parallelism that HandedOut is for
 }
 
@@ -234,7 +235,7 @@ func (o *pruneOptions) unionRow(env *Env, r *transform.UnionReport) UnionRow {
 		Operator: env.label(r.Operator), ID: r.Operator.ID.String(), State: env.text(r.State), Kind: "union", Subtasks: r.Subtasks,
 		Elements: r.Elements, Distinct: r.Distinct, MinCopies: r.MinCopies, MaxCopies: r.MaxCopies, Bytes: r.Bytes, DistinctBytes: r.DistinctBytes,
 		Equal: r.Equal, SameOrder: r.SameOrder, Fewest: r.Fewest, Most: r.Most, Common: r.Common, Factor: r.Factor, MaxFactor: r.MaxFactor, Verdict: string(r.Verdict), Why: r.Why,
-		HandedOut: capMul(r.Elements, p), HandedBytes: capMul(r.Bytes, p), restoredAt: p,
+		HandedOut: capMul(r.Elements, p), HandedBytes: capMul(r.Bytes, p), oneEach: r.OneEach(), restoredAt: p,
 	}
 }
 
@@ -491,6 +492,9 @@ func (o *pruneOptions) prunedText(env *Env, rows []UnionRow) string {
 		before, after = before+s.HandedOut, after+*s.HandedOutAfter
 		bytesBefore += s.HandedBytes
 		bytesAfter += capMul(*s.KeptBytes, s.restoredAt)
+		if s.Skipped == "" && s.oneEach {
+			fmt.Fprintf(&b, "\n%s %s/%s: %s.\n", style.Look("!"), ui.Quote(s.Operator), ui.Quote(s.State), s.Why)
+		}
 		if s.RemainingWhy != "" {
 			fmt.Fprintf(&b, "\n%s %s/%s: %s.\n", style.Look("!"), ui.Quote(s.Operator), ui.Quote(s.State), s.RemainingWhy)
 		}

@@ -51,6 +51,14 @@ func TestOneEach(t *testing.T) {
 	if code, stdout, stderr = runAll(t, []string{"check", in}); strings.Contains(stdout, "multiplied") {
 		t.Errorf("exit code %d, %s, %s", code, stdout, stderr)
 	}
+	// Where they are pruned, that is said.
+	recipe := filepath.Join(filepath.Dir(in), "recipe.yaml")
+	put(t, recipe, "steps:\n  - prune-union: {keep: distinct}\n")
+	for _, args := range [][]string{{"prune-union", in, "--keep", "distinct"}, {"apply", in, "--recipe", recipe}} {
+		if code, stdout, stderr := runAll(t, args); code != exitOK || !strings.Contains(stdout, "! op/u: all 3 subtasks hold the same list, one each, which is also what") {
+			t.Errorf("%s: exit code %d, %s, %s", args[0], code, stdout, stderr)
+		}
+	}
 }
 
 // TestShownCommands: the commands that prune-union and inspect --deep show can be run
