@@ -400,6 +400,9 @@ func (c *checker) union(ctx context.Context, op *format.Operator, st *summary.St
 		f.Severity, f.Code = SeverityWarning, "union-multiplied"
 		f.Message = fmt.Sprintf("its %d subtasks hold elements of the same lengths, so a restore may have multiplied them; %s, which the next snapshot will hold if the job adds them again", st.Subtasks, f.Message)
 		f.Advice = "spt prune-union reads the elements, finds duplicates and removes them"
+	case r != nil && r.OneEach():
+		f.Message = fmt.Sprintf("%s; %s", r.Why, f.Message)
+		f.Advice = "if restores did that, spt prune-union --keep distinct keeps one"
 	case r != nil && r.Verdict == VerdictProduct:
 		times := number.Count(r.MinCopies) + " times"
 		if r.MinCopies != r.MaxCopies {
@@ -432,12 +435,15 @@ func (c *checker) unionReport(ctx context.Context, op *format.Operator, st *summ
 	}
 	one := c.in
 	one.Savepoint = &format.Savepoint{Operators: []*format.Operator{op}}
+	var temp *TempError
 	reports, err := DiagnoseUnions(ctx, one, UnionOptions{States: format.ByName(st.Name), TempDir: c.o.TempDir})
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.Is(err, format.ErrChanged), errors.Is(err, ErrTempFile):
-		return nil, err // says nothing of the state
+	case errors.Is(err, format.ErrChanged):
+		return nil, err
+	case errors.As(err, &temp):
+		return nil, temp // says nothing of the state
 	case err != nil:
 		if !format.NoFile(err) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit) {
 			c.unreadable(op, err)

@@ -21,10 +21,10 @@ func (f failsWith) ReadAt(context.Context, format.Stream, []byte, int64) (int, e
 // TestCheckUnionStops: no room for a temporary file, and a context that is over,
 // say nothing of the state. They end a check, and are no finding.
 func TestCheckUnionStops(t *testing.T) {
-	full := fmt.Errorf("%w: %w", ErrTempFile, syscall.ENOSPC)
+	full := &TempError{Err: syscall.ENOSPC}
 	ctx, cancel := context.WithCancel(t.Context())
 	for want, read := range map[error]func() error{
-		syscall.ENOSPC:   func() error { return full },
+		full:             func() error { return full },
 		context.Canceled: func() error { cancel(); return format.Errorf(format.ErrUnsupported, "a read that the end came before") },
 	} {
 		in := memoryInput(operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("ab")}), nativeHandle("b", st{"u", format.ModeUnion, chars("ab")})))
@@ -65,6 +65,10 @@ func TestCheckUnion(t *testing.T) {
 			"elements repeat: 18 elements, 12 different, each 1 to 2 times, 2 to 12 in each of 4 subtasks"},
 		{"counters, some equal", []string{"a", "a", "b", "a"}, 0, "note union",
 			"elements repeat: 4 elements, 2 different, each 1 to 3 times, 1 in each of 4 subtasks"},
+		{"counters, all equal", []string{"a", "a", "a"}, 0, "note union",
+			"all 3 subtasks hold the same list, one each, which is also what subtasks do that each write one equal value; a restore hands each of 3 subtasks all 3 elements"},
+		{"one of two lacks some", []string{"abcdef", "abcd"}, 0, "warning union-repeats",
+			"10 elements, 6 different, each 1 to 2 times, 4 to 6 in each of 2 subtasks, 4 in all of them"},
 		{"an equal share each", []string{"ab", "cd"}, 0, "note union", "a restore hands each of 2 subtasks all 4 elements (8 B)"},
 		{"restored by one subtask", []string{"ab", "ab"}, 1, "", ""},
 		{"empty", []string{"", ""}, 0, "", ""},

@@ -77,10 +77,6 @@ type Pruned struct {
 // Remaining is the number of duplicates among what is kept.
 func (p *Pruned) Remaining() int64 { return p.Kept - p.Distinct }
 
-// ErrTempFile is matched by errors of a temporary file, of which there is one where
-// very many elements are counted. They say nothing of the state.
-var ErrTempFile = tally.ErrFile
-
 // UnionOptions choose union states; the zero value chooses all.
 type UnionOptions struct {
 	Operators format.Selector

@@ -75,13 +75,18 @@ func (r *UnionReport) Repeats() bool { return r.Verdict == VerdictNotSure && r.a
 
 // Suspicious reports whether restores may be the reason that elements repeat though
 // the subtasks do not hold the same: on average each comes twice or more, or
-// several are in each of three or more subtasks, next to elements that those added
-// since. Subtasks that each hold one element, such as a counter, are not
+// several are in each of three or more subtasks, or most in each of two, next to
+// elements that those added since. Subtasks that each hold one element, such as a counter, are not
 // suspicious when the values are equal.
 func (r *UnionReport) Suspicious() bool {
 	return r.Repeats() && r.Elements > int64(r.Subtasks) &&
-		(r.Elements >= 2*r.Distinct || r.Common >= 2 && r.Subtasks >= 3)
+		(r.Elements >= 2*r.Distinct || r.Common >= 2 && (r.Subtasks >= 3 || 2*r.Common > r.Distinct))
 }
+
+// OneEach reports whether every subtask holds one element and all are equal: a
+// product of restores, or what subtasks write that each write one equal value, such
+// as a counter.
+func (r *UnionReport) OneEach() bool { return r.Verdict == VerdictProduct && r.Most == 1 }
 
 // Numbers says how often the elements come, and how many a subtask holds.
 func (r *UnionReport) Numbers() string {
@@ -101,6 +106,10 @@ func (r *UnionReport) Numbers() string {
 	}
 	return text
 }
+
+// TempError is an error of a temporary file, of which nothing follows for the
+// snapshot.
+type TempError = tally.TempError
 
 // Capped multiplies numbers that are not negative; more than an int64 holds is
 // the largest one.
@@ -389,7 +398,7 @@ func (r *UnionReport) judge(u *unionState, alike bool, lists []listDigest, commo
 	default:
 		r.Verdict, r.Why = VerdictNotSure, "its subtasks hold different elements"
 	}
-	if r.Verdict == VerdictProduct && r.Most == 1 {
+	if r.OneEach() {
 		r.Why += ", one each, which is also what subtasks do that each write one equal value"
 	}
 }

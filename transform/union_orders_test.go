@@ -216,6 +216,7 @@ func TestSuspicious(t *testing.T) {
 		{[]string{"", "", ""}, false, false, 0, 0, 0, 0},                         // empty
 		{[]string{"abcdefgh", "abijklmn", "opqrabst"}, true, true, 24, 8, 8, 2},  // elements of a restore, and more since
 		{[]string{"acdefgh", "aijklmn", "opqrast"}, true, false, 21, 7, 7, 1},    // one element that all write
+		{[]string{"abcdef", "abcde"}, true, true, 11, 5, 6, 5},                   // one of two lacks one
 		{[]string{"abcdefgh", "abijklmn"}, true, false, 16, 8, 8, 2},             // two subtasks: too few to tell
 	} {
 		var handles []*format.OperatorHandle

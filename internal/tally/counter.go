@@ -36,9 +36,6 @@ var ErrTooOften = errors.New("an element occurs more than 4294967295 times")
 // ErrFull is returned by Add of a Counter that may not make files.
 var ErrFull = errors.New("too many distinct elements for memory")
 
-// ErrFile is matched by errors of the temporary file.
-var ErrFile = errors.New("temporary file")
-
 // ErrNotCounted is returned by Replay for an element that was not added.
 var ErrNotCounted = errors.New("an element was not there when elements were counted")
 

@@ -205,7 +205,8 @@ func TestDiskErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.spill.f.Close()
-		if err := f(c); !errors.Is(err, os.ErrClosed) || !errors.Is(err, ErrFile) {
+		var temp *TempError
+		if err := f(c); !errors.As(err, &temp) || !errors.Is(temp.Err, os.ErrClosed) {
 			t.Errorf("%s: %v", name, err)
 		}
 		_ = c.Close() // the file is closed: an error is right
@@ -223,7 +224,8 @@ func TestDiskErrors(t *testing.T) {
 	if err := c.spill.f.Truncate(c.spill.size - 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Each(func(*Entry) error { return nil }); !errors.Is(err, io.ErrUnexpectedEOF) {
+	var temp *TempError
+	if err := c.Each(func(*Entry) error { return nil }); !errors.As(err, &temp) || !errors.Is(temp.Err, io.ErrUnexpectedEOF) {
 		t.Errorf("a file that was cut: %v", err)
 	}
 

@@ -2,7 +2,6 @@ package tally
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 )
@@ -30,12 +29,19 @@ type scratch struct {
 // one ends.
 type run [parts + 1]int64
 
+// TempError is an error of a temporary file. It does not unwrap: a directory that
+// does not exist, or is full, says nothing about the elements, nor about where
+// they come from.
+type TempError struct{ Err error }
+
+func (e *TempError) Error() string { return "temporary file: " + e.Err.Error() }
+
 // newScratch creates the file. Where the system allows it the file has no name
 // from here on, and so is gone however the process ends.
 func newScratch(dir string) (*scratch, error) {
 	f, err := os.CreateTemp(dir, "spt-tally-*.tmp")
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+		return nil, &TempError{err}
 	}
 	return &scratch{f: f, removed: os.Remove(f.Name()) == nil, buf: make([]byte, 0, bufferSize)}, nil
 }
@@ -48,7 +54,10 @@ func (s *scratch) close() error {
 	if !s.removed {
 		err = errors.Join(err, os.Remove(s.f.Name()))
 	}
-	return err
+	if err != nil {
+		return &TempError{err}
+	}
+	return nil
 }
 
 // append writes a run of n records, which are ordered by the parts of their
@@ -83,7 +92,7 @@ func (s *scratch) flush() error {
 	_, err := s.f.Write(s.buf)
 	s.buf = s.buf[:0]
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrFile, err)
+		return &TempError{err}
 	}
 	return nil
 }
@@ -99,7 +108,7 @@ func (s *scratch) read(lo, hi, record int, f func(p []byte) error) error {
 				if err == io.EOF {
 					err = io.ErrUnexpectedEOF
 				}
-				return fmt.Errorf("%w: %w", ErrFile, err)
+				return &TempError{err}
 			}
 			if err := f(p); err != nil {
 				return err

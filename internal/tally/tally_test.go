@@ -229,7 +229,8 @@ func TestErrors(t *testing.T) {
 	for i := 0; i < 5000 && err == nil; i++ {
 		err = c.Add(Element{Digest: h.Sum(binary.AppendUvarint(nil, uint64(i))), Number: int64(i)})
 	}
-	if !errors.Is(err, os.ErrNotExist) {
+	var temp *TempError
+	if !errors.As(err, &temp) || !errors.Is(temp.Err, os.ErrNotExist) || errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no temporary directory: %v", err)
 	}
 }

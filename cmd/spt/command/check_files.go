@@ -75,11 +75,11 @@ func mapAdvice(ctx context.Context, env *Env, snap *reader.Snapshot, location, c
 	if err != nil {
 		return "", err
 	}
-	option := "--map " + ui.Quote(env.text(old)+"=DIR")
+	option := "--map " + ui.Arg(env.text(old)+"=DIR")
 	if found == "" {
-		return fmt.Sprintf("if there is a copy in DIR:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", command, ui.Quote(location), option, ui.Quote(location), option), nil
+		return fmt.Sprintf("if there is a copy in DIR:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", command, ui.Arg(location), option, ui.Arg(location), option), nil
 	}
-	option = "--map " + ui.Quote(env.text(old)+"="+found)
+	option = "--map " + ui.Arg(env.text(old)+"="+found)
 	is := "them are"
 	if len(names) == 1 {
 		is = "it is"
@@ -88,7 +88,7 @@ func mapAdvice(ctx context.Context, env *Env, snap *reader.Snapshot, location, c
 	} else {
 		is = fmt.Sprintf("%d of ", n) + is
 	}
-	return fmt.Sprintf("%s in %s:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", is, ui.Quote(found), command, ui.Quote(location), option, ui.Quote(location), option), nil
+	return fmt.Sprintf("%s in %s:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", is, ui.Quote(found), command, ui.Arg(location), option, ui.Arg(location), option), nil
 }
 
 // checkFiles looks for the files that the restored operators need, at the places

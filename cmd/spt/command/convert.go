@@ -449,7 +449,7 @@ func (e *damagedError) Unwrap() error { return format.ErrCorrupt }
 
 // Hint says what can be done.
 func (e *damagedError) Hint() string {
-	return "--damaged keep passes them on and names them; all of them:  spt verify " + ui.Quote(e.in)
+	return "--damaged keep passes them on and names them; all of them:  spt verify " + ui.Arg(e.in)
 }
 
 // incomplete is the finding that something is wrong with what was written.

@@ -135,6 +135,9 @@ func hintOf(err error) string {
 	if errors.As(err, &h) && h.Hint() != "" {
 		return h.Hint()
 	}
+	if errors.As(err, new(*transform.TempError)) {
+		return "--tmp DIR chooses another directory for temporary files"
+	}
 	if hint := reader.Hint(err); hint != "" {
 		return hint
 	}

@@ -36,10 +36,8 @@ func readUnions(ctx context.Context, env *Env, snap *reader.Snapshot, sum *summa
 			in.Savepoint = &format.Savepoint{Location: snap.Location, Operators: []*format.Operator{op.Operator}}
 			all, err := transform.DiagnoseUnions(ctx, in, transform.UnionOptions{States: format.ByName(st.Name), TempDir: env.common.tmp})
 			switch {
-			case ctx.Err() != nil:
-				return nil, nil, ctx.Err()
-			case errors.Is(err, format.ErrChanged), errors.Is(err, transform.ErrTempFile):
-				return nil, nil, err // says nothing of the state
+			case ctx.Err() != nil || errors.Is(err, format.ErrChanged) || errors.As(err, new(*transform.TempError)):
+				return nil, nil, inContainer(err, snap)
 			case err != nil:
 				reports[st] = unionRead{err: err}
 				if unread == nil {
@@ -56,6 +54,14 @@ func readUnions(ctx context.Context, env *Env, snap *reader.Snapshot, sum *summa
 // unions adds what is known of union states: what a restore hands out, and what
 // looks or is multiplied. reports is nil without --deep.
 func (r *InspectResult) unions(env *Env, sum *summary.Summary, reports unionReports) {
+	states := map[string]int{} // how many operators have a union state of the name
+	for _, op := range sum.Operators {
+		for _, st := range op.States {
+			if st.Kind == summary.Union {
+				states[st.Name]++
+			}
+		}
+	}
 	for _, op := range sum.Operators {
 		for _, st := range op.States {
 			if st.Kind != summary.Union || st.Elements == 0 {
@@ -67,7 +73,7 @@ func (r *InspectResult) unions(env *Env, sum *summary.Summary, reports unionRepo
 				row.UnionRestoreBytes = handed
 				row.union(read, known)
 			}
-			if w, ok := unionWarning(env, r.Path, op, st, read, known, handed); ok {
+			if w, ok := unionWarning(env, r.Path, op, st, read, known, handed, states[st.Name] > 1); ok {
 				r.Warnings = append(r.Warnings, w)
 			}
 		}
@@ -95,21 +101,24 @@ func (s *InspectState) union(read unionRead, known bool) {
 		return
 	}
 	s.Distinct, s.MinCopies, s.MaxCopies, s.Verdict = &read.Distinct, read.MinCopies, read.MaxCopies, string(read.Verdict)
-	s.MayBeMultiplied = read.Verdict == transform.VerdictProduct || read.Suspicious()
+	s.MayBeMultiplied = read.Verdict == transform.VerdictProduct && !read.OneEach() || read.Suspicious()
 }
 
 // unionWarning is what deserves a look with a union state: that it is or may be
-// multiplied, else that its elements repeat, else that it is large.
-func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State, read unionRead, known bool, handed int64) (InspectWarning, bool) {
+// multiplied, else that its elements repeat, else that it is large. shared reports
+// whether another operator has a union state of that name.
+func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State, read unionRead, known bool, handed int64, shared bool) (InspectWarning, bool) {
 	name := fmt.Sprintf("%s of %s", ui.Quote(env.text(st.Name)), ui.Quote(env.label(op.Operator)))
-	prune := "spt prune-union " + ui.Quote(path)
+	prune := "spt prune-union " + ui.Arg(path)
 	loads := fmt.Sprintf("at a restore every subtask loads all %s, %s in total", ui.Count(st.Elements), ui.Bytes(handed))
 	next, _ := mulCapped(st.Elements, int64(op.Parallelism))
 	grows := fmt.Sprintf("%s; if the job adds them again, the next snapshot holds %s", loads, next)
 	switch {
 	case known && read.err != nil:
 		return InspectWarning{Code: "union_not_read", Message: fmt.Sprintf("the elements of %s could not be read: %s", name, env.hide(read.err.Error())),
-			Command: "spt verify " + ui.Quote(path), more: loads}, true
+			Command: "spt verify " + ui.Arg(path), more: loads}, true
+	case known && read.OneEach():
+		return InspectWarning{Code: "union_repeats", Message: fmt.Sprintf("%s may be multiplied by restores: %s", name, read.Why), Command: prune, more: grows}, true
 	case known && read.Verdict == transform.VerdictProduct:
 		return InspectWarning{Code: "union_multiplied", Message: fmt.Sprintf("%s was multiplied by restores: %s", name, read.Numbers()), Command: prune, more: grows}, true
 	case known && read.Repeats():
@@ -118,7 +127,7 @@ func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State
 			what = "may be multiplied, which is not proven because " + read.Why
 		}
 		return InspectWarning{Code: "union_repeats", Message: fmt.Sprintf("%s %s: %s", name, what, read.Numbers()),
-			Command: fmt.Sprintf("spt cat %s --state %s --distinct", ui.Quote(path), ui.Quote(env.text(st.Name))), more: loads}, true
+			Command: fmt.Sprintf("spt cat %s %s --distinct", ui.Arg(path), chosen(op.ID.String(), env.text(st.Name), shared)), more: loads}, true
 	case !known && st.MayBeMultiplied:
 		n := int64(st.Subtasks)
 		order := ""

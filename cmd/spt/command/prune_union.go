@@ -54,7 +54,7 @@ func (o *pruneOptions) validate(env *Env, args []string, given *pflag.FlagSet) e
 	}
 	switch {
 	case len(args) == 2 && o.keep == "":
-		return &usageError{"--keep is needed to write: which of the copies stay is for you to say", "what there is:  spt prune-union " + ui.Quote(args[0])}
+		return &usageError{"--keep is needed to write: which of the copies stay is for you to say", "what there is:  spt prune-union " + ui.Arg(args[0])}
 	case o.elements < 0 || o.restores < 0 || o.restores > 20:
 		return usagef("--elements %d, --restores %d: not numbers of elements and (0 to 20) restores", o.elements, o.restores)
 	case o.parallelism < 1 || o.parallelism > format.MaxKeyGroups:
@@ -209,6 +209,7 @@ type UnionRow struct {
 	RemainingWhy string `json:"remaining_why,omitempty" jsonschema:"description=of a state that was pruned: why duplicates remain"`
 	Skipped      string `json:"skipped,omitempty" jsonschema:"description=why it is left as it is"`
 
+	oneEach    bool  // see transform.UnionReport.OneEach
 	restoredAt int64 // the parallelism that HandedOut is for
 }
 
@@ -234,7 +235,7 @@ func (o *pruneOptions) unionRow(env *Env, r *transform.UnionReport) UnionRow {
 		Operator: env.label(r.Operator), ID: r.Operator.ID.String(), State: env.text(r.State), Kind: "union", Subtasks: r.Subtasks,
 		Elements: r.Elements, Distinct: r.Distinct, MinCopies: r.MinCopies, MaxCopies: r.MaxCopies, Bytes: r.Bytes, DistinctBytes: r.DistinctBytes,
 		Equal: r.Equal, SameOrder: r.SameOrder, Fewest: r.Fewest, Most: r.Most, Common: r.Common, Factor: r.Factor, MaxFactor: r.MaxFactor, Verdict: string(r.Verdict), Why: r.Why,
-		HandedOut: capMul(r.Elements, p), HandedBytes: capMul(r.Bytes, p), restoredAt: p,
+		HandedOut: capMul(r.Elements, p), HandedBytes: capMul(r.Bytes, p), oneEach: r.OneEach(), restoredAt: p,
 	}
 }
 
@@ -491,6 +492,9 @@ func (o *pruneOptions) prunedText(env *Env, rows []UnionRow) string {
 		before, after = before+s.HandedOut, after+*s.HandedOutAfter
 		bytesBefore += s.HandedBytes
 		bytesAfter += capMul(*s.KeptBytes, s.restoredAt)
+		if s.Skipped == "" && s.oneEach {
+			fmt.Fprintf(&b, "\n%s %s/%s: %s.\n", style.Look("!"), ui.Quote(s.Operator), ui.Quote(s.State), s.Why)
+		}
 		if s.RemainingWhy != "" {
 			fmt.Fprintf(&b, "\n%s %s/%s: %s.\n", style.Look("!"), ui.Quote(s.Operator), ui.Quote(s.State), s.RemainingWhy)
 		}
@@ -559,6 +563,10 @@ func unionTable(env *Env, rows []UnionRow) error {
 func (o *pruneOptions) diagnoseEnd(env *Env, in string, reports []*transform.UnionReport, rows []UnionRow) error {
 	var b strings.Builder
 	style := env.term().Style()
+	states := map[string]int{} // how many operators have a union state of the name
+	for _, r := range rows {
+		states[r.State]++
+	}
 	for i, r := range rows {
 		report := reports[i]
 		name := ui.Quote(r.Operator) + "/" + ui.Quote(r.State)
@@ -567,12 +575,12 @@ func (o *pruneOptions) diagnoseEnd(env *Env, in string, reports []*transform.Uni
 			fmt.Fprintf(&b, "\n%s: %s.\n%s", name, r.Why, factorText(report))
 			fmt.Fprintf(&b, "--keep distinct on %s would keep %s, %s (%s).\nA restore hands out %s now, %s, to all subtasks together.\n",
 				ui.Quote(r.State), ui.Plural(r.Distinct, "element"), ui.Bytes(r.DistinctBytes), ui.Percent(r.DistinctBytes, r.Bytes), ui.Plural(r.HandedOut, "element"), ui.Bytes(r.HandedBytes))
-			fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s OUT --state %s --keep distinct\n", ui.Quote(in), ui.Quote(r.State))
+			fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s OUT %s --keep distinct\n", ui.Arg(in), chosen(r.ID, r.State, states[r.State] > 1))
 			continue
 		case transform.VerdictNotSure:
 			fmt.Fprintf(&b, "\n%s: %s.\n", name, r.Why)
 			if report.Repeats() {
-				fmt.Fprintf(&b, "%s. How often each comes:\n  spt cat %s --state %s --distinct\n", report.Numbers(), ui.Quote(in), ui.Quote(r.State))
+				fmt.Fprintf(&b, "%s. How often each comes:\n  spt cat %s %s --distinct\n", report.Numbers(), ui.Arg(in), chosen(r.ID, r.State, states[r.State] > 1))
 			}
 		}
 		if r.HandedBytes >= transform.LargeUnion {

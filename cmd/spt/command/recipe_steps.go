@@ -220,6 +220,9 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 			gone := p.Elements - p.Kept
 			r.Changes = append(r.Changes, EditChange{What: "pruned", Operator: env.label(p.Operator), ID: p.Operator.ID.String(), State: env.text(p.State),
 				Elements: p.Kept, Bytes: p.BytesAfter, Dropped: &gone, DroppedBytes: p.Bytes - p.BytesAfter})
+			if p.OneEach() {
+				r.Remarks = append(r.Remarks, name+": "+p.Why)
+			}
 			if why := remaining(p, transform.Keep(s.keep)); why != "" {
 				r.Remarks = append(r.Remarks, name+": "+why)
 			}

@@ -218,7 +218,7 @@ func (r *RescaleResult) rescaleEnd(env *Env, o rescaleOptions, refused error) er
 		flags = fmt.Sprintf(" --from %d", o.from)
 	}
 	for _, name := range o.pick.operators {
-		flags += " --operator " + ui.Quote(name)
+		flags += " --operator " + ui.Arg(name)
 	}
 	if o.strategy != string(transform.StrategyFlink) {
 		flags += " --strategy " + o.strategy
@@ -232,7 +232,7 @@ func (r *RescaleResult) rescaleEnd(env *Env, o rescaleOptions, refused error) er
 			fmt.Fprintf(&b, "  %s\n", printableLines(hint))
 		}
 	} else {
-		fmt.Fprintf(&b, "%s To write it:  spt rescale %s OUT --to %d%s\n", style.Dim("Nothing written."), ui.Quote(r.Input), r.To, flags)
+		fmt.Fprintf(&b, "%s To write it:  spt rescale %s OUT --to %d%s\n", style.Dim("Nothing written."), ui.Arg(r.Input), r.To, flags)
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())
 	return err

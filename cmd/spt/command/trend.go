@@ -148,7 +148,7 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 		return tooFewRead(len(paths), res)
 	}
 	if len(paths) < 2 {
-		return &usageError{fmt.Sprintf("%s: a trend needs at least two", ui.Plural(int64(len(paths)), "snapshot")), "spt ls " + ui.Quote(args[0]) + "   shows what there is"}
+		return &usageError{fmt.Sprintf("%s: a trend needs at least two", ui.Plural(int64(len(paths)), "snapshot")), "spt ls " + ui.Arg(args[0]) + "   shows what there is"}
 	}
 	t := &trend{env: env, o: o, res: res, n: len(paths), rows: map[trendKey]*TrendRow{}, none: map[string]error{}}
 	progress := env.progress()

@@ -34,6 +34,16 @@ func remaining(p *transform.Pruned, keep transform.Keep) string {
 	return text + ". --keep distinct keeps one of each"
 }
 
+// chosen returns the flags that choose a state, also where another operator has one
+// of that name.
+func chosen(id, state string, shared bool) string {
+	flags := "--state " + ui.Arg(state)
+	if shared {
+		flags = "--operator " + id + " " + flags
+	}
+	return flags
+}
+
 // timesText is how often elements come: "2 times", "1 to 3 times".
 func timesText(lo, hi int64) string {
 	switch {

@@ -235,7 +235,7 @@ func verifyText(env *Env, w io.Writer, r VerifyResult) error {
 	b.WriteByte('\n')
 	appendFindings(&b, term, r.shown)
 	verifyMoving(&b, &r)
-	fmt.Fprintf(&b, "Integrity only. Whether Flink would restore it from where it is:  spt check %s\n", ui.Quote(r.Path))
+	fmt.Fprintf(&b, "Integrity only. Whether Flink would restore it from where it is:  spt check %s\n", ui.Arg(r.Path))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

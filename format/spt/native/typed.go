@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/vmihailenco/msgpack/v5"
 
@@ -13,8 +14,10 @@ import (
 
 // Typed reading mirrors writer.Builder: each function names an operator, as
 // format.Selector does, and a state, and returns its values as Go values. Values
-// are decoded as package msgpack decodes them into T. A range loop ends after the
-// first error.
+// are decoded as package msgpack decodes them into T, which cuts off integers and
+// fractions that T has no room for. A state that no subtask has is a
+// *format.NoMatchError, state that no Go program wrote is format.ErrUnsupported. A
+// range loop ends after the first error.
 
 // List returns the elements of a list or union state, subtask by subtask, in
 // their order.
@@ -76,11 +79,7 @@ type KeyedEntry[K, V any] struct {
 // of their keys' bytes.
 func Keyed[K, V any](ctx context.Context, v format.View, operator, state string) iter.Seq2[KeyedEntry[K, V], error] {
 	return func(yield func(KeyedEntry[K, V], error) bool) {
-		err := eachKeyed(v, operator, func(h *format.KeyGroups) error {
-			cur, err := Entries(ctx, v.Source, h, h.Range.First)
-			if err != nil {
-				return err
-			}
+		err := eachKeyed(ctx, v, operator, state, func(h *format.KeyGroups) (int32, bool) { return h.Range.First, true }, func(cur *EntryCursor) error {
 			for e, err := range cur.All() {
 				if err != nil {
 					return err
@@ -115,15 +114,14 @@ func Get[K, V any](ctx context.Context, v format.View, operator, state string, k
 	if err != nil {
 		return value, false, err
 	}
+	if op.MaxParallelism < 1 {
+		return value, false, format.Errorf(format.ErrCorrupt, "operator %q: max parallelism %d", op.Label(), op.MaxParallelism)
+	}
 	group := KeyGroup(p, op.MaxParallelism)
-	err = eachKeyed(v, operator, func(h *format.KeyGroups) error {
-		if group < h.Range.First || group > h.Range.Last() {
-			return nil
-		}
-		cur, err := Entries(ctx, v.Source, h, group)
-		if err != nil {
-			return err
-		}
+	contains := func(h *format.KeyGroups) (int32, bool) {
+		return group, group >= h.Range.First && group <= h.Range.Last()
+	}
+	err = eachKeyed(ctx, v, operator, state, contains, func(cur *EntryCursor) error {
 		for e, err := range cur.All() {
 			if err != nil {
 				return err
@@ -186,15 +184,39 @@ func eachManaged(v format.View, operator, state string, f func(*format.OperatorH
 			}
 		}
 	}
-	return format.ByName(state).Check("state", names)
+	return found(op, state, names)
 }
 
-// eachKeyed calls f with every handle of native keyed state.
-func eachKeyed(v format.View, operator string, f func(*format.KeyGroups) error) error {
+// found is an error unless a state is among names.
+func found(op *format.Operator, state string, names []string) error {
+	if slices.Contains(names, state) {
+		return nil
+	}
+	slices.Sort(names)
+	return format.At(&format.NoMatchError{What: "state", Want: state, Available: slices.Compact(names)}, "operator %q", op.Label())
+}
+
+// eachKeyed calls f with a cursor on every handle of native keyed state that from
+// chooses, which also says at which key group it starts. All handles of an operator
+// name the same states: where none is chosen, one says whether there is the state.
+func eachKeyed(ctx context.Context, v format.View, operator, state string, from func(*format.KeyGroups) (group int32, ok bool), f func(*EntryCursor) error) error {
 	op, err := format.Selector{operator}.Operator(v.Savepoint)
 	if err != nil {
 		return err
 	}
+	var names []string
+	visit := func(h *format.KeyGroups, group int32, f func(*EntryCursor) error) error {
+		cur, err := Entries(ctx, v.Source, h, group)
+		if err != nil {
+			return err
+		}
+		defer cur.Close() //nolint:errcheck // nothing was written
+		for _, st := range cur.States() {
+			names = append(names, st.Name)
+		}
+		return f(cur)
+	}
+	var other *format.Subtask
 	for _, sub := range op.Subtasks {
 		if sub.ManagedKeyed == nil {
 			continue
@@ -203,11 +225,22 @@ func eachKeyed(v format.View, operator string, f func(*format.KeyGroups) error) 
 		if !ok {
 			return within(op, sub, format.Errorf(format.ErrUnsupported, "keyed state that no Go program wrote"))
 		}
-		if err := f(h); err != nil {
+		group, chosen := from(h)
+		if !chosen {
+			other = sub
+			continue
+		}
+		if err := visit(h, group, f); err != nil {
 			return within(op, sub, err)
 		}
 	}
-	return nil
+	if names == nil && other != nil {
+		h := other.ManagedKeyed.(*format.KeyGroups)
+		if err := visit(h, h.Range.First, func(*EntryCursor) error { return nil }); err != nil {
+			return within(op, other, err)
+		}
+	}
+	return found(op, state, names)
 }
 
 // within says where an error is, but of the end of a loop.
