@@ -127,7 +127,7 @@ func arguments(text string) (all []string) {
 	from := 0
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
-		case quote == '"' && c == '\\':
+		case quote != '\'' && c == '\\':
 			i++
 		case quote != 0:
 			if c == quote {

@@ -21,6 +21,7 @@ func TestWrap(t *testing.T) {
 		{"a label that leaves no room", "  warning  the file is missing", 14, "  warning  the\n    file is\n    missing"},
 		{"a long word", "! /data/flink/orders/chk-4211/_metadata is missing", 20, "! /data/flink/orders\n  /chk-4211/_metadat\n  a is missing"},
 		{"a command", "  spt rename in out --operator \"a b\" --to c", 24, "  spt rename in out \\\n      --operator \"a b\" \\\n      --to c"},
+		{"a quote in an argument", `  spt cat in --state 'it'\''s a b' --distinct`, 30, "  spt cat in --state \\\n      'it'\\''s a b' \\\n      --distinct"},
 		{"an argument that is too long stays whole", "  spt verify /data/flink/orders/chk-4211", 20, "  spt verify \\\n      /data/flink/orders/chk-4211"},
 		{"a command after text", "Nothing written. Add an output:  spt rename in OUT --to c", 30, "Nothing written. Add an\n  output:\n  spt rename in OUT --to c"},
 		{"a number and its unit", "one two 16 KiB, 25 %)", 10, "one two\n  16 KiB,\n  25 %)"},

@@ -126,8 +126,11 @@ func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State
 		if read.Suspicious() {
 			what = "may be multiplied, which is not proven because " + read.Why
 		}
-		return InspectWarning{Code: "union_repeats", Message: fmt.Sprintf("%s %s: %s", name, what, read.Numbers()),
-			Command: fmt.Sprintf("spt cat %s %s --distinct", ui.Arg(path), chosen(op.ID.String(), env.text(st.Name), shared)), more: loads}, true
+		command := prune
+		if env.common.format != ui.FormatRedacted { // there is no state of such a name
+			command = fmt.Sprintf("spt cat %s %s --distinct", ui.Arg(path), chosen(op.ID.String(), env.text(st.Name), shared))
+		}
+		return InspectWarning{Code: "union_repeats", Message: fmt.Sprintf("%s %s: %s", name, what, read.Numbers()), Command: command, more: loads}, true
 	case !known && st.MayBeMultiplied:
 		n := int64(st.Subtasks)
 		order := ""

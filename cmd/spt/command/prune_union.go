@@ -563,7 +563,8 @@ func unionTable(env *Env, rows []UnionRow) error {
 func (o *pruneOptions) diagnoseEnd(env *Env, in string, reports []*transform.UnionReport, rows []UnionRow) error {
 	var b strings.Builder
 	style := env.term().Style()
-	states := map[string]int{} // how many operators have a union state of the name
+	redacted := env.common.format == ui.FormatRedacted // a command with such names would choose nothing
+	states := map[string]int{}                         // how many operators have a union state of the name
 	for _, r := range rows {
 		states[r.State]++
 	}
@@ -575,11 +576,16 @@ func (o *pruneOptions) diagnoseEnd(env *Env, in string, reports []*transform.Uni
 			fmt.Fprintf(&b, "\n%s: %s.\n%s", name, r.Why, factorText(report))
 			fmt.Fprintf(&b, "--keep distinct on %s would keep %s, %s (%s).\nA restore hands out %s now, %s, to all subtasks together.\n",
 				ui.Quote(r.State), ui.Plural(r.Distinct, "element"), ui.Bytes(r.DistinctBytes), ui.Percent(r.DistinctBytes, r.Bytes), ui.Plural(r.HandedOut, "element"), ui.Bytes(r.HandedBytes))
+			if redacted {
+				continue
+			}
 			fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s OUT %s --keep distinct\n", ui.Arg(in), chosen(r.ID, r.State, states[r.State] > 1))
 			continue
 		case transform.VerdictNotSure:
 			fmt.Fprintf(&b, "\n%s: %s.\n", name, r.Why)
-			if report.Repeats() {
+			if report.Repeats() && redacted {
+				fmt.Fprintf(&b, "%s.\n", report.Numbers())
+			} else if report.Repeats() {
 				fmt.Fprintf(&b, "%s. How often each comes:\n  spt cat %s %s --distinct\n", report.Numbers(), ui.Arg(in), chosen(r.ID, r.State, states[r.State] > 1))
 			}
 		}

@@ -95,6 +95,13 @@ func TestShownCommands(t *testing.T) {
 				ran++
 			}
 		}
+		// Names that are redacted choose nothing.
+		for _, args := range [][]string{{"prune-union", in}, {"inspect", "--deep", in}} {
+			code, stdout, stderr := runAll(t, append(args, "--format", "redacted"))
+			if code != exitOK || strings.Contains(stdout, "--state") || !strings.Contains(stdout, "different, each 1 to 2 times") {
+				t.Errorf("%s: exit code %d, %s, %s", args[0], code, stdout, stderr)
+			}
+		}
 		if ran != 4 {
 			t.Errorf("%d commands, expected 4", ran)
 		}
