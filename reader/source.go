@@ -254,6 +254,7 @@ func (s *source) locate(ctx context.Context, ref reference) (Found, error) {
 			found.Instead, found.URI = ref.path, s.uri(name)
 			return found, nil
 		case errors.Is(ferr, format.ErrOutside): // there is a link that leads away
+			found.Instead, found.URI = ref.path, s.uri(name)
 			return found, ferr
 		}
 	}
