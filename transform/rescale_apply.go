@@ -183,12 +183,19 @@ func (p *RescalePlan) metas(ctx context.Context, old []*format.Subtask, raw bool
 	at := map[nameAndMode]int{}
 	for _, s := range old {
 		h := handleOf(s, raw)
-		if h == nil || len(h.States) == 0 {
+		if h == nil || len(h.States) == 0 && h.Data == nil {
 			continue
 		}
 		c, err := p.in.Codec(h.Codec)
 		if err != nil {
 			return nil, nil, err
+		}
+		if len(h.States) == 0 {
+			// Its stream is not written again, so nothing may be in it.
+			if _, err := c.Describe(ctx, p.in.Source, h); errors.Is(err, format.ErrCorrupt) {
+				return nil, nil, format.At(err, "subtask %d", s.Index)
+			}
+			continue
 		}
 		if codec != nil && h.Codec != id {
 			return nil, nil, format.Errorf(format.ErrUnsupported, "its subtasks hold state in different encodings")

@@ -237,3 +237,29 @@ func TestRescaleLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestRescaleUnnamedElements: a handle without states whose stream holds elements
+// is refused: they would be left out of what is written.
+func TestRescaleUnnamedElements(t *testing.T) {
+	in := inputOf(openAt(t, place(), "../testdata/savepoints/flink-1.20-operator/savepoint"))
+	emptied := 0
+	for _, op := range in.Operators {
+		for _, sub := range op.Subtasks {
+			h := sub.Managed
+			if h == nil || len(h.States) != 1 || h.States[0].Offsets.Len() == 0 {
+				continue
+			}
+			states := h.States
+			h.States = nil
+			out, err := plan(t, in, RescaleOptions{To: 3}).Apply(t.Context())
+			if !errors.Is(err, format.ErrCorrupt) || out.Savepoint != in.Savepoint {
+				t.Errorf("%s, subtask %d: %v", op.Label(), sub.Index, err)
+			}
+			h.States = states
+			emptied++
+		}
+	}
+	if emptied == 0 {
+		t.Fatal("no handle with one state")
+	}
+}
