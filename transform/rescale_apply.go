@@ -75,6 +75,9 @@ func (p *RescalePlan) apply(ctx context.Context, plan *OperatorPlan) (*format.Op
 		if len(s.Legacy) > 0 {
 			return nil, format.Errorf(format.ErrUnsupported, "it has state of the interface that Flink dropped after 1.3")
 		}
+		if err := keyGroupsExist(&op, s); err != nil {
+			return nil, err
+		}
 	}
 	op.Parallelism = plan.To
 	op.Subtasks = make([]*format.Subtask, plan.To)
@@ -99,6 +102,19 @@ func (p *RescalePlan) apply(ctx context.Context, plan *OperatorPlan) (*format.Op
 		}
 	}
 	return &op, nil
+}
+
+// keyGroupsExist checks that the keyed state of an old subtask is of key groups that
+// the operator has: no new subtask would be given the others.
+func keyGroupsExist(op *format.Operator, s *format.Subtask) (err error) {
+	for _, h := range []format.KeyedHandle{s.ManagedKeyed, s.RawKeyed} {
+		format.EachKeyed(h, func(h format.KeyedHandle) {
+			if r := h.KeyGroups(); err == nil && r.Count != 0 && (r.First < 0 || r.Count < 0 || int64(r.First)+int64(r.Count) > int64(op.MaxParallelism)) {
+				err = format.Errorf(format.ErrCorrupt, "subtask %d has keyed state of key groups %d to %d, the operator has %d", s.Index, r.First, int64(r.First)+int64(r.Count)-1, op.MaxParallelism)
+			}
+		})
+	}
+	return err
 }
 
 // handleOf is the managed or raw handle of an old subtask.
@@ -186,12 +202,19 @@ func (p *RescalePlan) metas(ctx context.Context, old []*format.Subtask, raw bool
 	at := map[nameAndMode]int{}
 	for _, s := range old {
 		h := handleOf(s, raw)
-		if h == nil || len(h.States) == 0 {
+		if h == nil || len(h.States) == 0 && h.Data == nil {
 			continue
 		}
 		c, err := p.in.Codec(h.Codec)
 		if err != nil {
 			return nil, nil, err
+		}
+		if len(h.States) == 0 {
+			// Its stream is not written again, so nothing may be in it.
+			if _, err := c.Describe(ctx, p.in.Source, h); errors.Is(err, format.ErrCorrupt) {
+				return nil, nil, format.At(err, "subtask %d", s.Index)
+			}
+			continue
 		}
 		if codec != nil && h.Codec != id {
 			return nil, nil, format.Errorf(format.ErrUnsupported, "its subtasks hold state in different encodings")

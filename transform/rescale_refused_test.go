@@ -258,3 +258,59 @@ func TestRescaleEmptyBroadcast(t *testing.T) {
 		t.Errorf("parallelism %d", got.Parallelism)
 	}
 }
+
+// TestRescaleUnnamedElements: a handle without states whose stream holds elements
+// is refused: they would be left out of what is written.
+func TestRescaleUnnamedElements(t *testing.T) {
+	in := inputOf(openAt(t, place(), "../testdata/savepoints/flink-1.20-operator/savepoint"))
+	emptied := 0
+	for _, op := range in.Operators {
+		for _, sub := range op.Subtasks {
+			h := sub.Managed
+			if h == nil || len(h.States) != 1 || h.States[0].Offsets.Len() == 0 {
+				continue
+			}
+			states := h.States
+			h.States = nil
+			out, err := plan(t, in, RescaleOptions{To: 3}).Apply(t.Context())
+			if !errors.Is(err, format.ErrCorrupt) || out.Savepoint != in.Savepoint {
+				t.Errorf("%s, subtask %d: %v", op.Label(), sub.Index, err)
+			}
+			h.States = states
+			emptied++
+		}
+	}
+	if emptied == 0 {
+		t.Fatal("no handle with one state")
+	}
+}
+
+// TestRescaleKeyGroupsOutside: keyed state of key groups that the operator does not
+// have is refused: no new subtask would be given it.
+func TestRescaleKeyGroupsOutside(t *testing.T) {
+	for _, path := range []string{"flink-1.20-keyed-rocksdb", "flink-1.20-keyed-native"} {
+		in := inputOf(openAt(t, place(), "../testdata/savepoints/"+path+"/savepoint"))
+		moved := 0
+		for _, op := range in.Operators {
+			for _, sub := range op.Subtasks {
+				h, ok := sub.ManagedKeyed.(*format.KeyGroups)
+				if !ok {
+					continue
+				}
+				was := h.Range.First
+				for _, first := range []int32{-1 - h.Range.Count, op.MaxParallelism} {
+					h.Range.First = first
+					out, err := plan(t, in, RescaleOptions{To: 3}).Apply(t.Context())
+					if !errors.Is(err, format.ErrCorrupt) || out.Savepoint != in.Savepoint {
+						t.Errorf("%s, %s, subtask %d, from %d: %v", path, op.Label(), sub.Index, first, err)
+					}
+					moved++
+				}
+				h.Range.First = was
+			}
+		}
+		if moved == 0 {
+			t.Fatalf("%s: no keyed state", path)
+		}
+	}
+}
