@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -287,8 +288,11 @@ func TestRunningIsNoLeftover(t *testing.T) {
 				if o.Overwrite {
 					sealAt(t, dir+"/sp", to+"/"+target, Options{Stores: o.Stores})
 				}
+				var mu sync.Mutex // files are written at the same time
 				inUse, not := 0, 0
 				ctx := fault.With(background, func(_ context.Context, call, name string) error {
+					mu.Lock()
+					defer mu.Unlock()
 					for l, err := range other.Leftovers(background, to, 8) {
 						if err != nil || !l.InUse {
 							not++

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -300,9 +301,12 @@ func TestForeignFileMeanwhile(t *testing.T) {
 				}
 				return out
 			}
+			var mu sync.Mutex // files are written at the same time
 			came := false
 			var theirs map[string]string
 			ctx := fault.With(background, func(_ context.Context, call, name string) error {
+				mu.Lock()
+				defer mu.Unlock()
 				if call == "rename new" && strings.Contains(name, "/.spt-old-") {
 					call = "rename new aside"
 				}
