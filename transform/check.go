@@ -259,7 +259,7 @@ func (c *checker) operator(ctx context.Context, op *format.Operator) error {
 	c.finished(op, p)
 	if p != op.Parallelism && hasChannels(op) {
 		c.add(CheckFinding{Severity: SeverityWarning, Code: "in-flight", Operator: op,
-			Message: fmt.Sprintf("records in flight are dealt out anew from parallelism %d to %d, by the job's graph: behind a partitioner that cannot be rescaled, such as forward, Flink refuses", op.Parallelism, p),
+			Message: fmt.Sprintf("in-flight data is redistributed from parallelism %d to %d by the job's graph: after a partitioner that cannot be rescaled, such as forward, Flink refuses", op.Parallelism, p),
 			Advice:  "restore at the same parallelism, or from a savepoint"})
 	}
 	if err := c.states(ctx, op, p); err != nil {

@@ -58,7 +58,7 @@ var DiffKinds = []struct {
 	{DiffOffsets, "elements of sources' own states, which are positions and move on"},
 	{DiffPlacement, "which subtask holds what (only with --placement)"},
 	{DiffKeyed, "keyed state, by key groups and files"},
-	{DiffInFlight, "records in flight"},
+	{DiffInFlight, "in-flight data"},
 	{DiffLegacy, "state of Flink's oldest interface"},
 	{DiffHandles, "where state lies: inline, beside _metadata, elsewhere, merged"},
 }

@@ -661,17 +661,17 @@ func (d *differ) legacy(o *OperatorDiff, st *StateDiff) error {
 	return err
 }
 
-// inFlight compares the records in flight, channel by channel.
+// inFlight compares the in-flight data, channel by channel.
 func (d *differ) inFlight(o *OperatorDiff, st *StateDiff) error {
 	if d.o.Ignore[DiffInFlight] {
 		return nil
 	}
 	switch {
 	case st.Old == nil:
-		d.add(DiffInFlight, o, st, "records in flight added")
+		d.add(DiffInFlight, o, st, "in-flight data added")
 		return nil
 	case st.New == nil:
-		d.add(DiffInFlight, o, st, "records in flight removed")
+		d.add(DiffInFlight, o, st, "in-flight data removed")
 		return nil
 	}
 	x, err := d.channels(d.a, o.old)
@@ -683,7 +683,7 @@ func (d *differ) inFlight(o *OperatorDiff, st *StateDiff) error {
 		return format.InFile(err, d.b.Location)
 	}
 	if !maps.Equal(x, y) {
-		d.add(DiffInFlight, o, st, "records in flight changed")
+		d.add(DiffInFlight, o, st, "in-flight data changed")
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ uids.
 Checked are: state that no operator takes; operators that start empty;
 parallelism and max parallelism; files that are not where they are said to be,
 and those in the folder of another snapshot; union state that grows; broadcast
-copies that differ; finished operators; records in flight; the order in which
+copies that differ; finished operators; in-flight data; the order in which
 elements are handed out; incremental state that must not be claimed; native
 savepoints without timers; state that cannot be read; values that Kryo wrote in
 Flink 1 and Flink 2 misreads; with --flink, what that release cannot read and

@@ -24,7 +24,7 @@ func (o *dropOptions) addFlags(fs *pflag.FlagSet) {
 	operatorFlag(fs, &o.operators, "drop these operators, or with the flags below only that part of them")
 	stateFlag(fs, &o.states, "drop these operator states")
 	fs.BoolVar(&o.coordinators, "coordinator", false, "drop coordinator state")
-	fs.BoolVar(&o.channels, "channels", false, "drop in-flight records (they are lost)")
+	fs.BoolVar(&o.channels, "channels", false, "drop in-flight data (it is lost)")
 	fs.BoolVar(&o.empty, "empty", false, "drop operators that have no state")
 }
 
@@ -43,9 +43,9 @@ func newDropCommand(env *Env) *cobra.Command {
 	var o dropOptions
 	cmd := &cobra.Command{
 		Use:   "drop IN [OUT]",
-		Short: "Remove operators, states, coordinator state or in-flight records",
+		Short: "Remove operators, states, coordinator state or in-flight data",
 		Long: `Takes operators out of a snapshot, or parts of them: operator states by name,
-the state of coordinators, records in flight. All else is copied byte for byte.
+the state of coordinators, in-flight data. All else is copied byte for byte.
 
 An operator with keyed state can go as a whole; single keyed states lie inside
 its files and cannot be taken out of them here.
@@ -97,7 +97,7 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 		r.Changes = append(r.Changes, EditChange{What: "dropped state", Operator: env.label(s.Operator), ID: s.Operator.ID.String(), State: env.text(s.Name)})
 	}
 	add("dropped coordinator state of", dropped.Coordinators)
-	add("dropped records in flight of", dropped.Channels)
+	add("dropped in-flight data of", dropped.Channels)
 	if strings.ContainsAny(strings.Join(o.states, ""), "*?[") {
 		var keyed []string
 		for _, op := range snap.Operators {
@@ -110,7 +110,7 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 		}
 	}
 	if len(dropped.Channels) > 0 {
-		r.Remarks = append(r.Remarks, "records in flight are lost: they are neither in the source's positions nor in state")
+		r.Remarks = append(r.Remarks, "in-flight data is lost: it is neither in the source's positions nor in state")
 	}
 	return v.Savepoint, r, nil
 }

@@ -266,7 +266,7 @@ type InspectResult struct {
 	Format        string            `json:"format,omitempty" jsonschema:"description=canonical or native for a savepoint; full or incremental for a checkpoint"`
 	Stopped       bool              `json:"stopped,omitempty" jsonschema:"description=taken to stop the job"`
 	Changelog     bool              `json:"changelog,omitempty"`
-	Unaligned     bool              `json:"unaligned,omitempty" jsonschema:"description=holds records in flight"`
+	Unaligned     bool              `json:"unaligned,omitempty" jsonschema:"description=holds in-flight data"`
 	CheckpointID  int64             `json:"checkpoint_id"`
 	Container     string            `json:"container" jsonschema:"description=version of the container and the releases that write it"`
 	Metadata      int               `json:"metadata_version,omitempty"`
@@ -355,7 +355,7 @@ type InspectState struct {
 	Distinct  *int64 `json:"distinct,omitempty" jsonschema:"description=with --deep, of union state: different elements"`
 	MinCopies int64  `json:"min_copies,omitempty" jsonschema:"description=with --deep: how often an element comes at least"`
 	MaxCopies int64  `json:"max_copies,omitempty" jsonschema:"description=and at most"`
-	Verdict   string `json:"verdict,omitempty" jsonschema:"enum=restore product,enum=not sure,enum=nothing repeats,description=with --deep: as by prune-union"`
+	Verdict   string `json:"verdict,omitempty" jsonschema:"enum=duplicated by restores,enum=not sure,enum=nothing repeats,description=with --deep: as by prune-union"`
 	// States is the states in keyed state, whose bytes are not told apart.
 	States []InspectKeyed `json:"keyed_states,omitempty" jsonschema:"description=the states that the headers of keyed state name; their bytes are not told apart"`
 }

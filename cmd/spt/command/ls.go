@@ -46,7 +46,7 @@ type ListRow struct {
 	Type         string     `json:"type,omitempty"`
 	Format       string     `json:"format,omitempty"`
 	Changelog    bool       `json:"changelog,omitempty"`
-	Unaligned    bool       `json:"unaligned,omitempty" jsonschema:"description=holds records in flight"`
+	Unaligned    bool       `json:"unaligned,omitempty" jsonschema:"description=holds in-flight data"`
 	Metadata     int        `json:"metadata_version,omitempty"`
 	CheckpointID int64      `json:"checkpoint_id"`
 	Operators    int        `json:"operator_count"`

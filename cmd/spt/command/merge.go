@@ -56,7 +56,7 @@ the same id, or as an operator of their own where A has none. Keyed states lie
 together in files and go with their operator only.
 
 Nothing of A is replaced: an operator, or a state, that A has already is
-refused. So are records in flight, an operator that had finished, and single
+refused. So are in-flight data, an operator that had finished, and single
 states where A and B have the operator at different parallelisms.`,
 		Example: `  spt merge sp-001 both --from sp-007 --operator union
   spt merge before both --from after --operator sink --state writer_raw_states`,

@@ -230,7 +230,7 @@ func (e *refusal) Hint() string {
 	if hint := hintOf(e.error); hint != "" || !e.inFlight {
 		return hint
 	}
-	return "rescale a savepoint, or an aligned checkpoint: it holds no records in flight"
+	return "rescale a savepoint, or an aligned checkpoint: it holds no in-flight data"
 }
 
 func (r *RescaleResult) inFlight() bool {
@@ -274,7 +274,7 @@ type RescaleOperator struct {
 	To              int32          `json:"parallelism_to"`
 	MaxParallelism  int32          `json:"max_parallelism,omitempty"`
 	Left            string         `json:"left,omitempty" jsonschema:"description=why the operator is left alone"`
-	InFlight        bool           `json:"in_flight,omitempty" jsonschema:"description=has records in flight, whose way depends on the job's graph and is not in the plan"`
+	InFlight        bool           `json:"in_flight,omitempty" jsonschema:"description=has in-flight data, whose path depends on the job's graph and is not in the plan"`
 	Order           string         `json:"order,omitempty" jsonschema:"description=why the order of blocks in a subtask is not certain"`
 	PlaceOrder      bool           `json:"order_depends_on_place,omitempty"`
 	States          []RescaleState `json:"states"`

@@ -141,7 +141,7 @@ func (op *RescaleOperator) remarks(env *Env, style ui.Style) error {
 		fmt.Fprintf(&b, "%s %s: the order of blocks within a subtask is not certain: %s\n", style.Look("!"), ui.Quote(op.label), op.Order)
 	}
 	if op.InFlight {
-		fmt.Fprintf(&b, "%s %s has records in flight; where they go depends on the job's graph and is not in this plan\n", style.Look("!"), ui.Quote(op.label))
+		fmt.Fprintf(&b, "%s %s has in-flight data; where it goes depends on the job's graph and is not in this plan\n", style.Look("!"), ui.Quote(op.label))
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())
 	return err
