@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
@@ -391,6 +392,7 @@ func (c *checker) union(ctx context.Context, op *format.Operator, st *summary.St
 	f := CheckFinding{Severity: SeverityNote, Code: "union", Operator: op, State: st.Name,
 		Message: fmt.Sprintf("a restore hands each of %d subtasks all %s elements (%s): %s elements, %s in total",
 			p, number.Count(st.Elements), number.Bytes(st.Bytes), number.Count(Capped(st.Elements, int64(p))), number.Bytes(bytes))}
+	name := strconv.Quote(st.Name)
 	r, err := c.unionReport(ctx, op, st)
 	if err != nil {
 		return err
@@ -399,7 +401,7 @@ func (c *checker) union(ctx context.Context, op *format.Operator, st *summary.St
 	case r == nil && st.MayBeMultiplied:
 		f.Severity, f.Code = SeverityWarning, "union-multiplied"
 		f.Message = fmt.Sprintf("its %d subtasks hold elements of the same lengths, so a restore may have multiplied them; %s, which the next snapshot will hold if the job adds them again", st.Subtasks, f.Message)
-		f.Advice = "spt prune-union reads the elements, finds duplicates and removes them"
+		f.Advice = "to find and remove duplicates:  spt prune-union IN"
 	case r != nil && r.Verdict == VerdictProduct:
 		times := number.Count(r.MinCopies) + " times"
 		if r.MinCopies != r.MaxCopies {
@@ -407,18 +409,18 @@ func (c *checker) union(ctx context.Context, op *format.Operator, st *summary.St
 		}
 		f.Severity, f.Code = SeverityWarning, "union-multiplied"
 		f.Message = fmt.Sprintf("restores multiplied it: each of its %s different elements comes %s; %s, which the next snapshot will hold if the job adds them again", number.Count(r.Distinct), times, f.Message)
-		f.Advice = "spt prune-union finds the duplicates and removes them"
+		f.Advice = "to list and remove the duplicates:  spt prune-union IN"
 	case r != nil && r.Suspicious():
 		f.Severity, f.Code = SeverityWarning, "union-repeats"
 		f.Message = fmt.Sprintf("restores may have multiplied it, which is not proven because %s: %s; %s", r.Why, r.Numbers(), f.Message)
-		f.Advice = "spt cat --distinct shows how often each element comes; spt prune-union --keep distinct --accept-unproven keeps one of each"
+		f.Advice = "how often each element occurs:  spt cat IN --state " + name + " --distinct\nto keep one of each:  spt prune-union IN OUT --state " + name + " --keep distinct --accept-unproven"
 	case r != nil && r.Repeats():
 		f.Message = fmt.Sprintf("elements repeat: %s; %s", r.Numbers(), f.Message)
-		f.Advice = "spt cat --distinct shows how often each element comes"
+		f.Advice = "how often each element occurs:  spt cat IN --state " + name + " --distinct"
 	}
 	if bytes >= LargeUnion && f.Severity == SeverityNote {
 		f.Severity, f.Code = SeverityWarning, "union-large"
-		f.Advice = "every subtask loads all of it: a list state is handed out once; spt prune-union shows whether duplicates can be removed"
+		f.Advice = "every subtask loads all of it; list state would be redistributed instead. Whether duplicates can be removed:  spt prune-union IN"
 	}
 	c.add(f)
 	return nil

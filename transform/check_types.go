@@ -272,8 +272,11 @@ func (c *checker) state(op *format.Operator, was *types.StateSchema, where strin
 	if len(now) == 0 {
 		f := CheckFinding{Severity: SeverityError, Code: "state-kind", Operator: op, State: name,
 			Message: fmt.Sprintf("it is %s state, and the job asks for %s state: Flink refuses", was.Kind(), all[0].Kind())}
-		if was.Keyed == "" {
-			f.Advice = fmt.Sprintf("let the job ask for %s state, or make it the other kind: spt set --mode %s", was.Kind(), all[0].Kind())
+		switch {
+		case was.Keyed == "" && was.Kind() != "broadcast" && all[0].Kind() != "broadcast":
+			f.Advice = fmt.Sprintf("let the job ask for %s state, or change the kind of the state:  spt set IN OUT --operator %q --state %q --mode %s", was.Kind(), op.Label(), name, all[0].Kind())
+		case was.Keyed == "":
+			f.Advice = fmt.Sprintf("let the job ask for %s state", was.Kind())
 		}
 		c.add(f)
 		return
@@ -328,7 +331,7 @@ func (c *checker) fit(op *format.Operator, state, what string, change types.Chan
 	f := CheckFinding{Operator: op, State: state, Code: "type"}
 	advice := "give the job the old type back, or the state another name"
 	if !named {
-		advice = fmt.Sprintf("give the job the old type back, or let the operator start anew, without its state:  spt drop IN OUT --operator %q", op.Label())
+		advice = fmt.Sprintf("give the job the old type back, or let the operator start empty:  spt drop IN OUT --operator %q", op.Label())
 	}
 	switch {
 	case change.Fit == types.Fits:

@@ -230,7 +230,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	}
 	c.Findings = append(c.Findings, files...)
 	if snap.Container.Family == reader.SPT {
-		advice := "spt convert makes a folder of it"
+		advice := "to make a Flink directory of it:  spt convert IN OUT"
 		if slices.ContainsFunc(c.Findings, func(f transform.CheckFinding) bool { return f.Code == "not-flink" }) {
 			advice = "" // which it cannot
 		}

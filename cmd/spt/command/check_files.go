@@ -10,6 +10,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -62,11 +63,11 @@ func mapAdvice(ctx context.Context, env *Env, snap *reader.Snapshot, location, c
 	if err != nil {
 		return "", err
 	}
-	option := "--map " + ui.Quote(env.text(old)+"=DIR")
+	option := "--map " + shell.Quote(env.text(old)+"=DIR")
 	if found == "" {
-		return fmt.Sprintf("if there is a copy in DIR:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", command, ui.Quote(location), option, ui.Quote(location), option), nil
+		return fmt.Sprintf("if there is a copy in DIR:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", command, shell.Quote(location), option, shell.Quote(location), option), nil
 	}
-	option = "--map " + ui.Quote(env.text(old)+"="+found)
+	option = "--map " + shell.Quote(env.text(old)+"="+found)
 	is := "them are"
 	if len(names) == 1 {
 		is = "it is"
@@ -75,7 +76,7 @@ func mapAdvice(ctx context.Context, env *Env, snap *reader.Snapshot, location, c
 	} else {
 		is = fmt.Sprintf("%d of ", n) + is
 	}
-	return fmt.Sprintf("%s in %s:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", is, ui.Quote(found), command, ui.Quote(location), option, ui.Quote(location), option), nil
+	return fmt.Sprintf("%s in %s:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", is, ui.Quote(found), command, shell.Quote(location), option, shell.Quote(location), option), nil
 }
 
 // checkFiles looks for the files that the restored operators need, at the places
@@ -197,10 +198,10 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[
 			return err
 		}
 		add(severity, "file-elsewhere", "not found "+where, "found below the folder of the snapshot or its job instead, where Flink does not look",
-			"spt convert IN OUT makes a copy that names no other place; spt relocate rewrites the references")
+			"to copy it with its files, without absolute references:  spt convert IN OUT")
 	case owner != "":
 		add(transform.SeverityWarning, "file-of-another", where, "that is the folder of another snapshot: when it is deleted, this one no longer restores",
-			"keep "+quoted+", or make a copy that needs no other: spt convert IN OUT")
+			"keep "+quoted+", or make a copy that needs no other snapshot:  spt convert IN OUT")
 	}
 	return nil
 }

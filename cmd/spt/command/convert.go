@@ -14,6 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -449,7 +450,7 @@ func (e *damagedError) Unwrap() error { return format.ErrCorrupt }
 
 // Hint says what can be done.
 func (e *damagedError) Hint() string {
-	return "--damaged keep passes them on and names them; all of them:  spt verify " + ui.Quote(e.in)
+	return "--damaged keep passes them on and names them; all of them:  spt verify " + shell.Quote(e.in)
 }
 
 // incomplete is the finding that something is wrong with what was written.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/spf13/cobra"
@@ -600,7 +601,7 @@ func (r *InspectResult) warn(env *Env, sum *summary.Summary) {
 		r.Warnings = append(r.Warnings, InspectWarning{
 			Code:    "missing_files",
 			Message: fmt.Sprintf("%s (%s) cannot be had: the snapshot is not complete here", ui.Plural(int64(n), "file"), ui.Bytes(r.Bytes.Unreachable)),
-			Command: "spt verify " + ui.Quote(r.Path),
+			Command: "spt verify " + shell.Quote(r.Path),
 			more:    "what lies elsewhere is found with --map OLD=NEW",
 		})
 	}
@@ -610,7 +611,7 @@ func (r *InspectResult) warn(env *Env, sum *summary.Summary) {
 		r.Warnings = append(r.Warnings, InspectWarning{
 			Code:    "wrong_files",
 			Message: fmt.Sprintf("%s not as long as promised, such as %s: %s", ui.Plural(int64(n), "file"), ui.Quote(w.Path), w.Why),
-			Command: "spt verify " + ui.Quote(r.Path),
+			Command: "spt verify " + shell.Quote(r.Path),
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -100,14 +101,14 @@ func (s *InspectState) union(read unionRead, known bool) {
 // multiplied, else that its elements repeat, else that it is large.
 func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State, read unionRead, known bool, handed int64) (InspectWarning, bool) {
 	name := fmt.Sprintf("%s of %s", ui.Quote(env.text(st.Name)), ui.Quote(env.label(op.Operator)))
-	prune := "spt prune-union " + ui.Quote(path)
+	prune := "spt prune-union " + shell.Quote(path)
 	loads := fmt.Sprintf("at a restore every subtask loads all %s, %s in total", ui.Count(st.Elements), ui.Bytes(handed))
 	next, _ := mulCapped(st.Elements, int64(op.Parallelism))
 	grows := fmt.Sprintf("%s; if the job adds them again, the next snapshot holds %s", loads, next)
 	switch {
 	case known && read.err != nil:
 		return InspectWarning{Code: "union_not_read", Message: fmt.Sprintf("the elements of %s could not be read: %s", name, env.hide(read.err.Error())),
-			Command: "spt verify " + ui.Quote(path), more: loads}, true
+			Command: "spt verify " + shell.Quote(path), more: loads}, true
 	case known && read.Verdict == transform.VerdictProduct:
 		return InspectWarning{Code: "union_multiplied", Message: fmt.Sprintf("%s was multiplied by restores: %s", name, read.Numbers()), Command: prune, more: grows}, true
 	case known && read.Repeats():
@@ -116,7 +117,7 @@ func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State
 			what = "may be multiplied, which is not proven because " + read.Why
 		}
 		return InspectWarning{Code: "union_repeats", Message: fmt.Sprintf("%s %s: %s", name, what, read.Numbers()),
-			Command: fmt.Sprintf("spt cat %s --state %s --distinct", ui.Quote(path), ui.Quote(env.text(st.Name))), more: loads}, true
+			Command: fmt.Sprintf("spt cat %s --state %s --distinct", shell.Quote(path), shell.Quote(env.text(st.Name))), more: loads}, true
 	case !known && st.MayBeMultiplied:
 		n := int64(st.Subtasks)
 		order := ""

@@ -8,6 +8,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -33,7 +34,7 @@ func (o *mergeOptions) validate(env *Env) error {
 		return &usageError{"--from B is needed: the snapshot that operators are taken from", "spt merge A OUT --from B --operator UID"}
 	}
 	if len(o.operators) == 0 {
-		return &usageError{"--operator is needed: what is taken from " + ui.Quote(o.from), "spt inspect " + ui.Quote(o.from) + "   says what there is; --operator '*' takes all"}
+		return &usageError{"--operator is needed: what is taken from " + ui.Quote(o.from), "spt inspect " + shell.Quote(o.from) + "   says what there is; --operator '*' takes all"}
 	}
 	p := pick{operators: o.operators, states: o.states}
 	if err := p.validate(); err != nil {
@@ -132,7 +133,7 @@ func (o *mergeOptions) picked(ctx context.Context, env *Env, a, b *reader.Snapsh
 	case mine < theirs:
 		return nil, &hintedError{
 			format.Errorf(format.ErrUnsupported, "%s has metadata %s, which is newer than %s of %s", ui.Quote(o.from), theirs, mine, ui.Quote(a.Location)),
-			fmt.Sprintf("bring one to the version of the other first:  spt convert %s OUT --metadata-version %d", ui.Quote(a.Location), int32(theirs))}
+			fmt.Sprintf("bring one to the version of the other first:  spt convert %s OUT --metadata-version %d", shell.Quote(a.Location), int32(theirs))}
 	}
 	return metadata.WithVersion(&c, mine)
 }

@@ -201,6 +201,9 @@ func (p *pick) pickOperators(env *Env, all []*format.Operator) ([]*format.Operat
 				env.learn(want)
 			}
 			exact := want == op.ID.String() || matches([]string{want}, op.UID.String()) || matches([]string{want}, op.Name.String()) || matches([]string{want}, env.uids[op.ID.String()])
+			if op.UID.String() == "" && op.Name.String() == "" && env.uids[op.ID.String()] == "" {
+				exact = exact || globMatches(want, op.ID.String())
+			}
 			prefix := len(want) >= idDigits && strings.HasPrefix(op.ID.String(), strings.ToLower(want))
 			if exact || prefix {
 				keep[op] = true

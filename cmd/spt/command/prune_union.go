@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -54,7 +55,7 @@ func (o *pruneOptions) validate(env *Env, args []string, given *pflag.FlagSet) e
 	}
 	switch {
 	case len(args) == 2 && o.keep == "":
-		return &usageError{"--keep is needed to write: which of the copies stay is for you to say", "what there is:  spt prune-union " + ui.Quote(args[0])}
+		return &usageError{"--keep is needed to write: which of the copies stay is for you to say", "what there is:  spt prune-union " + shell.Quote(args[0])}
 	case o.elements < 0 || o.restores < 0 || o.restores > 20:
 		return usagef("--elements %d, --restores %d: not numbers of elements and (0 to 20) restores", o.elements, o.restores)
 	case o.parallelism < 1 || o.parallelism > format.MaxKeyGroups:
@@ -567,12 +568,12 @@ func (o *pruneOptions) diagnoseEnd(env *Env, in string, reports []*transform.Uni
 			fmt.Fprintf(&b, "\n%s: %s.\n%s", name, r.Why, factorText(report))
 			fmt.Fprintf(&b, "--keep distinct on %s would keep %s, %s (%s).\nA restore hands out %s now, %s, to all subtasks together.\n",
 				ui.Quote(r.State), ui.Plural(r.Distinct, "element"), ui.Bytes(r.DistinctBytes), ui.Percent(r.DistinctBytes, r.Bytes), ui.Plural(r.HandedOut, "element"), ui.Bytes(r.HandedBytes))
-			fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s OUT --state %s --keep distinct\n", ui.Quote(in), ui.Quote(r.State))
+			fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s OUT --state %s --keep distinct\n", shell.Quote(in), shell.Quote(r.State))
 			continue
 		case transform.VerdictNotSure:
 			fmt.Fprintf(&b, "\n%s: %s.\n", name, r.Why)
 			if report.Repeats() {
-				fmt.Fprintf(&b, "%s. How often each comes:\n  spt cat %s --state %s --distinct\n", report.Numbers(), ui.Quote(in), ui.Quote(r.State))
+				fmt.Fprintf(&b, "%s. How often each comes:\n  spt cat %s --state %s --distinct\n", report.Numbers(), shell.Quote(in), shell.Quote(r.State))
 			}
 		}
 		if r.HandedBytes >= transform.LargeUnion {

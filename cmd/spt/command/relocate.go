@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -40,7 +41,7 @@ func (o *relocateOptions) validate(env *Env, in string) error {
 	}
 	switch {
 	case ways == 0:
-		return &usageError{"--map OLD=NEW, --relative or --absolute BASE is needed: what becomes of references", "spt verify " + ui.Quote(in) + "   names absolute ones"}
+		return &usageError{"--map OLD=NEW, --relative or --absolute BASE is needed: what becomes of references", "spt verify " + shell.Quote(in) + "   names absolute ones"}
 	case ways > 1:
 		return usagef("--map, --relative and --absolute: one of them at a time")
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -218,7 +219,7 @@ func (r *RescaleResult) rescaleEnd(env *Env, o rescaleOptions, refused error) er
 		flags = fmt.Sprintf(" --from %d", o.from)
 	}
 	for _, name := range o.pick.operators {
-		flags += " --operator " + ui.Quote(name)
+		flags += " --operator " + shell.Quote(name)
 	}
 	if o.strategy != string(transform.StrategyFlink) {
 		flags += " --strategy " + o.strategy
@@ -232,7 +233,7 @@ func (r *RescaleResult) rescaleEnd(env *Env, o rescaleOptions, refused error) er
 			fmt.Fprintf(&b, "  %s\n", printableLines(hint))
 		}
 	} else {
-		fmt.Fprintf(&b, "%s To write it:  spt rescale %s OUT --to %d%s\n", style.Dim("Nothing written."), ui.Quote(r.Input), r.To, flags)
+		fmt.Fprintf(&b, "%s To write it:  spt rescale %s OUT --to %d%s\n", style.Dim("Nothing written."), shell.Quote(r.Input), r.To, flags)
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())
 	return err

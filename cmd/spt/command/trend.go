@@ -14,6 +14,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/spf13/cobra"
@@ -148,7 +149,7 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 		return tooFewRead(len(paths), res)
 	}
 	if len(paths) < 2 {
-		return &usageError{fmt.Sprintf("%s: a trend needs at least two", ui.Plural(int64(len(paths)), "snapshot")), "spt ls " + ui.Quote(args[0]) + "   shows what there is"}
+		return &usageError{fmt.Sprintf("%s: a trend needs at least two", ui.Plural(int64(len(paths)), "snapshot")), "spt ls " + shell.Quote(args[0]) + "   shows what there is"}
 	}
 	t := &trend{env: env, o: o, res: res, n: len(paths), rows: map[trendKey]*TrendRow{}, none: map[string]error{}}
 	progress := env.progress()
