@@ -326,7 +326,7 @@ func (f *found) explain(err error, p format.Bytes) error {
 		return hint(err, "it went through a text-mode transfer (%s): copy it again in binary mode", how)
 	}
 	if errors.Is(err, format.ErrTruncated) {
-		return hint(err, "copy it again and compare sizes, an object store shows the length of the original; spt inspect --salvage lists what stands before the cut")
+		return hint(err, "copy it again and compare sizes, an object store shows the length of the original; spt inspect --salvage lists what precedes the cut")
 	}
 	return err
 }

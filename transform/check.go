@@ -293,7 +293,7 @@ func (c *checker) limits(op *format.Operator, p int32) {
 	free := &ParallelismError{Operator: op.Label(), To: p, Max: op.MaxParallelism, Free: !op.HasKeyed()}
 	other := "" // another way out
 	if free.Free {
-		other = ", or give " + whose + " another max parallelism, for it has no keyed state:  " + free.set()
+		other = ", or give " + whose + " another max parallelism, as it has no keyed state:  " + free.set()
 	}
 	switch {
 	case p > op.MaxParallelism && len(op.Subtasks) > 0: // else there is nothing to hand out
@@ -316,7 +316,7 @@ func (c *checker) limits(op *format.Operator, p int32) {
 		f.Message = fmt.Sprintf("the job sets max parallelism %d, the snapshot has it with %d, which counts though it holds no state: %s", m, op.MaxParallelism, refuses)
 	}
 	if free.Free && p <= m {
-		f.Advice += fmt.Sprintf(", or give it that of the job, for it has no keyed state:  spt set IN OUT --operator %q --max-parallelism %d", op.Label(), m)
+		f.Advice += fmt.Sprintf(", or give it the job's, as it has no keyed state:  spt set IN OUT --operator %q --max-parallelism %d", op.Label(), m)
 	}
 	c.add(f)
 }
@@ -348,12 +348,12 @@ func (c *checker) finished(op *format.Operator, p int32) {
 	switch {
 	case op.Finished || n > 0 && n == int(op.Parallelism):
 		c.add(CheckFinding{Severity: SeverityNote, Code: "finished", Operator: op,
-			Message: "it had finished: it will not run again, at any parallelism, and Flink refuses a job in which something that had not finished stands before it",
+			Message: "it had finished: it will not run again, at any parallelism, and Flink refuses a job in which an unfinished operator is upstream of it",
 			Advice:  "leave the job's graph before this operator as it was"})
 	case n > 0:
 		message := fmt.Sprintf("%d of its %d subtasks had finished and hold no state; Flink refuses some changes of the graph around it", n, op.Parallelism)
 		if p != op.Parallelism {
-			message += fmt.Sprintf(", and at parallelism %d the state of the others is dealt out to all", p)
+			message += fmt.Sprintf(", and at parallelism %d the state of the others is redistributed to all", p)
 		}
 		c.add(CheckFinding{Severity: SeverityNote, Code: "partly-finished", Operator: op, Message: message, Advice: "leave the job's graph around this operator as it was"})
 	}
@@ -512,7 +512,7 @@ const maxDealt = 2 << 20
 func (c *checker) order(ctx context.Context, op *format.Operator, p int32) error {
 	if n := int64(len(op.Subtasks)) * int64(p); n > maxDealt {
 		c.add(CheckFinding{Severity: SeverityNote, Code: "order-not-checked", Operator: op,
-			Message: fmt.Sprintf("whether the order in which elements are handed out depends on the place of the snapshot was not looked at, for %d subtasks and %d", len(op.Subtasks), p)})
+			Message: fmt.Sprintf("whether the order of elements depends on the location of the snapshot was not checked, because there are %d subtasks and %d", len(op.Subtasks), p)})
 		return nil
 	}
 	one := c.in
@@ -524,11 +524,11 @@ func (c *checker) order(ctx context.Context, op *format.Operator, p int32) error
 	o := plan.Operators[0]
 	if o.PlaceOrder {
 		c.add(CheckFinding{Severity: SeverityNote, Code: "block-order", Operator: op,
-			Message: "in which order a subtask is handed what several old ones held depends on where the snapshot stands: moved, the order is another",
+			Message: "the order in which a subtask gets the elements of several old subtasks depends on the location of the snapshot: moving it changes the order",
 			Advice:  "restore it from where it is, if the job depends on the order of list or union state"})
 	}
 	if o.Order != "" {
-		c.add(CheckFinding{Severity: SeverityNote, Code: "order-undefined", Operator: op, Message: "the order in which elements are handed out is not certain: " + o.Order})
+		c.add(CheckFinding{Severity: SeverityNote, Code: "order-undefined", Operator: op, Message: "the order in which elements are assigned is not certain: " + o.Order})
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func serializersOf(schema types.Schema, metadata int32) (all []since) {
 // each reads the bytes of the other as something else (docs/flink-notes.md).
 func kryo(state, of string, metadata int32) since {
 	s := since{what: fmt.Sprintf("%s with values of %s that Kryo wrote", state, of), note: true,
-		advice: "give the type a serializer of Flink's or of your own and take a savepoint with Flink 1.20, or start this state anew"}
+		advice: "give the type a serializer of Flink's or of your own and take a savepoint with Flink 1.20, or let this state start empty"}
 	if before(metadataSince[metadata], firstFlink2) {
 		s.last = lastFlink1
 		s.why = "Flink 2 has Kryo 5, to which some bytes of Kryo 2 mean something else: a restore fails, or goes on with other values, such as lists that lack elements"

@@ -103,7 +103,7 @@ func (d *differ) keyed(o *OperatorDiff, st *StateDiff) error {
 			}
 		}
 		if r.MovedGroups > 0 {
-			d.add(DiffPlacement, o, st, "%d of %d key groups lie in other subtasks", r.MovedGroups, len(b.owner))
+			d.add(DiffPlacement, o, st, "%d of %d key groups are in other subtasks", r.MovedGroups, len(b.owner))
 		}
 	}
 	return nil

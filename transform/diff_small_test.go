@@ -155,14 +155,14 @@ func TestDiffHandlesOfPlaces(t *testing.T) {
 		want string
 	}{
 		{inline, inline, ""},
-		{inline, relative, "operator state lies inline → beside _metadata"},
-		{relative, absolute, "operator state lies beside _metadata → in files elsewhere"},
+		{inline, relative, "operator state is stored inline → next to _metadata"},
+		{relative, absolute, "operator state is stored next to _metadata → in files elsewhere"},
 		{inline, chunks(inline), ""},
 		{relative, chunks(relative), ""},
-		{relative, chunks(absolute), "operator state lies beside _metadata → in files elsewhere"},
-		{inline, chunks(nil), "operator state lies inline → in chunks"},
+		{relative, chunks(absolute), "operator state is stored next to _metadata → in files elsewhere"},
+		{inline, chunks(nil), "operator state is stored inline → in chunks"},
 		{inline, &format.Concat{}, ""}, // it is not written yet
-		{&format.EmptySegment{}, &format.Segment{Path: format.NewText("/f")}, "operator state lies nowhere → in merged files"},
+		{&format.EmptySegment{}, &format.Segment{Path: format.NewText("/f")}, "operator state is stored nowhere → in merged files"},
 	} {
 		want := tt.want
 		if want != "" {
@@ -271,7 +271,7 @@ func TestDiffPlacementOfKeyGroups(t *testing.T) {
 		d := diffOf(t, in, out, o)
 		text := ""
 		if want > 0 {
-			text = fmt.Sprintf("placement: keyed/ %d of 6 key groups lie in other subtasks", want)
+			text = fmt.Sprintf("placement: keyed/ %d of 6 key groups are in other subtasks", want)
 		}
 		if got := strings.Join(differences(d), "; "); got != text || d.Operators[0].States[0].Keyed.MovedGroups != want {
 			t.Errorf("to %d: %q, want %q", to, got, text)

@@ -145,7 +145,7 @@ func (m *Merged) part(ctx context.Context, in format.View, op *format.Operator, 
 // join puts the states of part into an operator of the same id.
 func join(ctx context.Context, in format.View, op, part *format.Operator) (*format.Operator, error) {
 	if op.Finished {
-		return nil, &MergeError{"it had finished, and holds no state that another could be put beside", ""}
+		return nil, &MergeError{"it had finished, and holds no state to which another could be added", ""}
 	}
 	if op.Parallelism != part.Parallelism {
 		return nil, &MergeError{fmt.Sprintf("it has parallelism %d here and %d there, so the states cannot be put side by side", op.Parallelism, part.Parallelism),

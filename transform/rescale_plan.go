@@ -93,7 +93,7 @@ type StatePlan struct {
 type SubtaskPlan struct {
 	Elements int64
 	Bytes    int64
-	Sources  []ElementSource // in the order handed out
+	Sources  []ElementSource // in the order assigned
 }
 
 // ElementSource is elements First … First+Count-1 of an old subtask.

@@ -51,7 +51,7 @@ func (p *Plan) checkTarget(ctx context.Context) error {
 func (p *Plan) apart(ctx context.Context) error {
 	target, err := canonical(ctx, p.store, p.name)
 	if errors.Is(err, storage.ErrNotExist) { // it would be made, but for a file in its way
-		return &TargetError{p.Target, "it would lie below a file", "write somewhere else"}
+		return &TargetError{p.Target, "it would be below a file", "write somewhere else"}
 	}
 	if err != nil {
 		return err

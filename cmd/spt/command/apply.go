@@ -25,7 +25,7 @@ func (o *applyOptions) addFlags(fs *pflag.FlagSet) {
 
 func (o *applyOptions) validate(env *Env) error {
 	if o.recipe == "" {
-		return &usageError{"--recipe FILE is needed: which edits", "what stands in one:  spt apply --help"}
+		return &usageError{"--recipe FILE is needed: which edits", "its format:  spt apply --help"}
 	}
 	return o.writeOptions.validate(env)
 }
@@ -39,7 +39,7 @@ type ApplyStep struct {
 	// Sizes of all state, wherever it lies.
 	OperatorsBefore int   `json:"operators_before"`
 	OperatorsAfter  int   `json:"operators_after"`
-	BytesBefore     int64 `json:"bytes_before" jsonschema:"description=of state, wherever it lies"`
+	BytesBefore     int64 `json:"bytes_before" jsonschema:"description=of state, wherever it is stored"`
 	BytesAfter      int64 `json:"bytes_after"`
 }
 

@@ -44,7 +44,7 @@ func (o *catOptions) validate(env *Env, given *pflag.FlagSet) error {
 	}
 	switch {
 	case o.limit < 0:
-		return usagef("--limit %d: not a number of lines", o.limit)
+		return usagef("--limit %d: must be 0 or more", o.limit)
 	case o.stats && (o.distinct || o.limit > 0):
 		return usagef("--stats counts all elements: it goes neither with --distinct nor with --limit")
 	}

@@ -285,7 +285,7 @@ func renderCheck(env *Env, r *CheckResult) error {
 func checkText(env *Env, r *CheckResult) error {
 	style := env.term().Style()
 	var b strings.Builder
-	verdict := style.Proved("nothing stands in the way of a restore")
+	verdict := style.Proved("no obstacle to a restore found")
 	switch {
 	case r.Errors > 0:
 		verdict = style.Bad("would not restore: " + ui.Plural(int64(r.Errors), "error"))
@@ -296,7 +296,7 @@ func checkText(env *Env, r *CheckResult) error {
 	}
 	fmt.Fprintf(&b, "%s: %s · %s\n", ui.Quote(r.Path), verdict, r.Container)
 	if r.JobKnown == "no" {
-		b.WriteString("The job is not known, so only what does not depend on it was checked: --names, --plan or --like says what it has.\n")
+		b.WriteString("The job is not known, so only job-independent checks were made; describe it with --names, --plan or --like.\n")
 	}
 	for _, m := range r.Matched {
 		fmt.Fprintf(&b, "  %s  %s: parallelism ", style.Dim("takes"), ui.Quote(m.Operator))

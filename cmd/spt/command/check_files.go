@@ -189,7 +189,7 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[
 	case f.Err != nil:
 		add(transform.SeverityError, "path", where+" that Flink writes no reference to", reason(f.Err), "")
 	case f.Wrong != "":
-		add(transform.SeverityError, "file-length", where+" not as long as promised", f.Wrong, "it was cut, or is another file: copy it again")
+		add(transform.SeverityError, "file-length", where+" not of the recorded length", f.Wrong, "it was cut, or is another file: copy it again")
 	case f.Found.Instead != "":
 		severity := transform.SeverityError
 		if _, _, err := c.env.Stores.Resolve(ctx, f.Path); errors.Is(err, storage.ErrUnsupported) {

@@ -141,12 +141,12 @@ type WriteResult struct {
 	Family           string         `json:"family" jsonschema:"enum=flink,enum=spt"`
 	Written          bool           `json:"written" jsonschema:"description=false without OUT and with --dry-run"`
 	Replaced         bool           `json:"replaced,omitempty"`
-	Files            int            `json:"files" jsonschema:"description=state files beside _metadata"`
+	Files            int            `json:"files" jsonschema:"description=state files next to _metadata"`
 	Linked           int            `json:"linked,omitempty"`
 	ToFiles          int            `json:"handles_moved_to_files,omitempty" jsonschema:"description=whose state was inline in _metadata and is in files now"`
 	ToFileBytes      int64          `json:"bytes_moved_to_files,omitempty"`
 	Release          string         `json:"release,omitempty" jsonschema:"description=of Flink that it is written for, with --flink"`
-	Rebuilt          int            `json:"rebuilt_handles,omitempty" jsonschema:"description=of operator state that were described anew for the release"`
+	Rebuilt          int            `json:"rebuilt_handles,omitempty" jsonschema:"description=of operator state whose description was rewritten for the release"`
 	StateCompression string         `json:"state_compression,omitempty" jsonschema:"enum=none,enum=snappy,description=with --state-compression"`
 	Recompressed     int            `json:"recompressed_handles,omitempty" jsonschema:"description=of state whose compression changes"`
 	KeptCompression  []WriteKept    `json:"kept_compression,omitempty" jsonschema:"description=state whose compression cannot be changed"`
@@ -161,7 +161,7 @@ type WriteResult struct {
 	Damaged          []FindingRow   `json:"damaged,omitempty" jsonschema:"description=with --damaged keep: errors that were passed on"`
 	Moved            []WriteRewrite `json:"moved,omitempty" jsonschema:"description=files found under the folder of the snapshot or its job instead of where the reference points"`
 	ReadBack         bool           `json:"read_back,omitempty"`
-	Remarks          []string       `json:"remarks,omitempty" jsonschema:"description=what whoever restores the result has to know"`
+	Remarks          []string       `json:"remarks,omitempty" jsonschema:"description=what to know before restoring the result"`
 }
 
 // WriteKept is state that stays as it is.
@@ -561,7 +561,7 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 	if r.Release != "" {
 		fmt.Fprintf(&b, "for Flink %s", r.Release)
 		if r.Rebuilt > 0 {
-			fmt.Fprintf(&b, ", with %s of operator state described anew", ui.Plural(int64(r.Rebuilt), "handle"))
+			fmt.Fprintf(&b, ", with %s of operator state rewritten for the release", ui.Plural(int64(r.Rebuilt), "handle"))
 		}
 		b.WriteByte('\n')
 	}
@@ -574,10 +574,10 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 	}
 	keptText(&b, style, r.KeptCompression)
 	if len(r.Lost) > 0 {
-		fmt.Fprintf(&b, "%s %s\n", style.Look("lost, for it has no place there:"), strings.Join(r.Lost, "; "))
+		fmt.Fprintf(&b, "%s %s\n", style.Look("lost, because the target cannot hold it:"), strings.Join(r.Lost, "; "))
 	}
 	for _, m := range movedFolders(r.Moved) {
-		fmt.Fprintf(&b, "%s taken from %s, for they are not in %s, where the references point\n", ui.Plural(int64(m.files), "file"), ui.Quote(m.to), ui.Quote(m.from))
+		fmt.Fprintf(&b, "%s taken from %s, because they are not in %s, where the references point\n", ui.Plural(int64(m.files), "file"), ui.Quote(m.to), ui.Quote(m.from))
 	}
 	rewrittenText(&b, r.Rewrites)
 	list(r.Outside, fmt.Sprintf("%s referred to where they are, not written", ui.Plural(int64(len(r.Outside)), "file")))
@@ -679,7 +679,7 @@ func rewrittenText(b *strings.Builder, all []WriteRewrite) {
 // folderName is the folder of a reference, in words where it has none.
 func folderName(dir string) string {
 	if dir == "" {
-		return "beside _metadata"
+		return "next to _metadata"
 	}
 	return ui.Quote(dir)
 }

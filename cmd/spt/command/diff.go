@@ -294,7 +294,7 @@ type DiffState struct {
 	NewDistinct  *int64        `json:"new_distinct,omitempty"`
 	Added        *int64        `json:"added,omitempty" jsonschema:"description=elements; of broadcast state whole maps"`
 	Removed      *int64        `json:"removed,omitempty"`
-	Moved        *int64        `json:"moved,omitempty" jsonschema:"description=with --placement: elements that lie in other subtasks"`
+	Moved        *int64        `json:"moved,omitempty" jsonschema:"description=with --placement: elements that are in other subtasks"`
 	MultipliedBy int64         `json:"multiplied_by,omitempty" jsonschema:"description=every element comes so many times as often, and none is new"`
 	DividedBy    int64         `json:"divided_by,omitempty"`
 	KeysAdded    *int64        `json:"keys_added,omitempty" jsonschema:"description=of broadcast state that was compared by key"`

@@ -30,7 +30,7 @@ func (o *dropOptions) addFlags(fs *pflag.FlagSet) {
 
 func (o *dropOptions) validate(env *Env) error {
 	if len(o.operators)+len(o.states) == 0 && !o.coordinators && !o.channels && !o.empty {
-		return &usageError{"nothing is named that could be dropped", "--operator, --state, --coordinator, --channels or --empty says what"}
+		return &usageError{"nothing to drop", "--operator, --state, --coordinator, --channels or --empty says what"}
 	}
 	p := pick{operators: o.operators, states: o.states}
 	if err := p.validate(); err != nil {
@@ -106,7 +106,7 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 			}
 		}
 		if len(keyed) > 0 {
-			r.Remarks = append(r.Remarks, "keyed state stays, for --state is of operator state: that of "+shorten(keyed))
+			r.Remarks = append(r.Remarks, "--state matches operator state only; keyed state is kept for "+shorten(keyed))
 		}
 	}
 	if len(dropped.Channels) > 0 {

@@ -602,7 +602,7 @@ func (r *InspectResult) warn(env *Env, sum *summary.Summary) {
 			Code:    "missing_files",
 			Message: fmt.Sprintf("%s (%s) cannot be had: the snapshot is not complete here", ui.Plural(int64(n), "file"), ui.Bytes(r.Bytes.Unreachable)),
 			Command: "spt verify " + shell.Quote(r.Path),
-			more:    "what lies elsewhere is found with --map OLD=NEW",
+			more:    "if files were moved, say where with --map OLD=NEW",
 		})
 	}
 	r.warnFiles(env)
@@ -610,7 +610,7 @@ func (r *InspectResult) warn(env *Env, sum *summary.Summary) {
 		w := r.WrongFiles[0]
 		r.Warnings = append(r.Warnings, InspectWarning{
 			Code:    "wrong_files",
-			Message: fmt.Sprintf("%s not as long as promised, such as %s: %s", ui.Plural(int64(n), "file"), ui.Quote(w.Path), w.Why),
+			Message: fmt.Sprintf("%s not of the recorded length, such as %s: %s", ui.Plural(int64(n), "file"), ui.Quote(w.Path), w.Why),
 			Command: "spt verify " + shell.Quote(r.Path),
 		})
 	}

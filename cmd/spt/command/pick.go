@@ -139,7 +139,7 @@ func (e *Env) checkStates(ctx context.Context, snap *reader.Snapshot, flag strin
 		}
 		for _, st := range schema.States {
 			if name := st.Name.String(); st.Keyed != "" && match(want, name) {
-				return keyedError(fmt.Sprintf("%s %s: %s of %s is keyed state, which lies inside files that hold all keyed state of the operator", flag, ui.Quote(want), ui.Quote(e.text(name)), ui.Quote(e.label(op))))
+				return keyedError(fmt.Sprintf("%s %s: %s of %s is keyed state, which is stored in files that hold all keyed state of the operator", flag, ui.Quote(want), ui.Quote(e.text(name)), ui.Quote(e.label(op))))
 			}
 		}
 	}

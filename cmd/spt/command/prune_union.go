@@ -55,7 +55,7 @@ func (o *pruneOptions) validate(env *Env, args []string, given *pflag.FlagSet) e
 	}
 	switch {
 	case len(args) == 2 && o.keep == "":
-		return &usageError{"--keep is needed to write: which of the copies stay is for you to say", "what there is:  spt prune-union " + shell.Quote(args[0])}
+		return &usageError{"--keep is needed to write: choose which of the duplicates stay", "to see them:  spt prune-union " + shell.Quote(args[0])}
 	case o.elements < 0 || o.restores < 0 || o.restores > 20:
 		return usagef("--elements %d, --restores %d: not numbers of elements and (0 to 20) restores", o.elements, o.restores)
 	case o.parallelism < 1 || o.parallelism > format.MaxKeyGroups:
@@ -140,7 +140,7 @@ type GrowthRow struct {
 	Restores   int   `json:"restores"`
 	PerSubtask int64 `json:"elements_per_subtask"`
 	Kept       int64 `json:"elements_kept_once" jsonschema:"description=in the snapshot, if subtasks together keep each element once"`
-	Readded    int64 `json:"elements_readded" jsonschema:"description=in the snapshot, if every subtask adds again what it is handed"`
+	Readded    int64 `json:"elements_readded" jsonschema:"description=in the snapshot, if every subtask adds again what it gets"`
 	HandedOut  int64 `json:"elements_handed_out" jsonschema:"description=to all subtasks by the next restore, of what was added again"`
 }
 
@@ -497,7 +497,7 @@ func (o *pruneOptions) prunedText(env *Env, rows []UnionRow) string {
 		}
 	}
 	if before != after {
-		fmt.Fprintf(&b, "\na restore hands out %s → %s elements, %s → %s, to all subtasks together\n", ui.Count(before), ui.Count(after), ui.Bytes(bytesBefore), ui.Bytes(bytesAfter))
+		fmt.Fprintf(&b, "\na restore loads %s → %s elements, %s → %s, in all subtasks together\n", ui.Count(before), ui.Count(after), ui.Bytes(bytesBefore), ui.Bytes(bytesAfter))
 	}
 	for _, s := range rows {
 		if n := capMul(*s.KeptBytes, s.restoredAt); n >= transform.LargeUnion {
@@ -566,7 +566,7 @@ func (o *pruneOptions) diagnoseEnd(env *Env, in string, reports []*transform.Uni
 		switch report.Verdict {
 		case transform.VerdictProduct:
 			fmt.Fprintf(&b, "\n%s: %s.\n%s", name, r.Why, factorText(report))
-			fmt.Fprintf(&b, "--keep distinct on %s would keep %s, %s (%s).\nA restore hands out %s now, %s, to all subtasks together.\n",
+			fmt.Fprintf(&b, "--keep distinct on %s would keep %s, %s (%s).\nA restore now loads %s, %s, in all subtasks together.\n",
 				ui.Quote(r.State), ui.Plural(r.Distinct, "element"), ui.Bytes(r.DistinctBytes), ui.Percent(r.DistinctBytes, r.Bytes), ui.Plural(r.HandedOut, "element"), ui.Bytes(r.HandedBytes))
 			fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s OUT --state %s --keep distinct\n", shell.Quote(in), shell.Quote(r.State))
 			continue

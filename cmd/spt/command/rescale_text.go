@@ -56,11 +56,11 @@ func (op *RescaleOperator) stateText(env *Env, o rescaleOptions, st *RescaleStat
 	if st.Kind == "union" && st.Elements > 0 {
 		// Everyone gets the same: say it once.
 		if st.Varies {
-			if _, err := fmt.Fprintf(env.Stdout, "  %s in orders that differ between subtasks; this is that of subtask 0, and OUT hands it to all\n", style.Look("!")); err != nil {
+			if _, err := fmt.Fprintf(env.Stdout, "  %s in orders that differ between subtasks; this is the order of subtask 0, which OUT gives to all\n", style.Look("!")); err != nil {
 				return err
 			}
 		}
-		_, err := fmt.Fprintf(env.Stdout, "  every subtask gets all %s: %s\n  %s handed out; if the job adds them again, the next snapshots hold %s, %s, %s\n",
+		_, err := fmt.Fprintf(env.Stdout, "  every subtask gets all %s: %s\n  %s assigned in total; if the job adds them again, the next snapshots hold %s, %s, %s\n",
 			ui.Count(st.Elements), sourcesText(st.Subtasks[0].Sources), ui.Count(st.Growth[0]), ui.Count(st.Growth[0]), ui.Count(st.Growth[1]), ui.Count(st.Growth[2]))
 		return err
 	}
@@ -188,7 +188,7 @@ func (r *RescaleResult) clipped() []string {
 	if len(whole) == 0 {
 		return nil
 	}
-	return []string{"several subtasks of " + shorten(whole) + " are handed one incremental handle as a whole, and clip it: with state.backend.rocksdb.use-ingest-db-restore-mode, Flink 2 refuses to restore what is written at yet another parallelism"}
+	return []string{"several subtasks of " + shorten(whole) + " get one incremental handle as a whole, and clip it: with state.backend.rocksdb.use-ingest-db-restore-mode, Flink 2 refuses to restore what is written at yet another parallelism"}
 }
 
 // highest gathers the operators that are rescaled by their max parallelism.

@@ -36,7 +36,7 @@ func (o *setOptions) validate(env *Env, given *pflag.FlagSet) error {
 	o.setID, o.setMax = given.Changed("checkpoint-id"), given.Changed("max-parallelism")
 	switch _, known := modes[o.mode]; {
 	case !o.setID && !o.setMax && o.mode == "" && len(o.states) == 0:
-		return &usageError{"nothing is named that could be set", "--checkpoint-id, --mode or --max-parallelism says what"}
+		return &usageError{"nothing to set", "--checkpoint-id, --mode or --max-parallelism says what"}
 	case o.setID && o.id < 0:
 		return usagef("--checkpoint-id %d: 0 or more", o.id)
 	case o.mode != "" && !known:
