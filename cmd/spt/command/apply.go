@@ -69,9 +69,9 @@ command says what its flags mean. A key that is not known is an error that names
 its line, and nothing is written. An operator that was renamed has its new uid
 in later steps.
 
-A rescale orders blocks as Flink does where the snapshot stands: at IN, unless
-the step says at: URI. One by one, each command would do so where the result of
-the one before stands.
+A rescale orders blocks by the location of the snapshot, as Flink does: IN,
+unless the step says at: URI. Run one by one, each command would use the
+location of its own input.
 
 Put prune-union before steps that move elements or change what a restore does
 with them, such as rescale, set --mode and a filter on subtask or index: after

@@ -77,7 +77,7 @@ text they are hexadecimal or text, in "value_hex" and
 "value_text". --format redacted shows length and hash of every element, and no
 value or name.
 
---where is asked of each element, or entry. These names can stand in it:
+--where is asked of each element, or entry. These names can be used in it:
 ` + catWhereHelp() + `
 
 It reads no more than it prints, one element at a time. --distinct reads twice.

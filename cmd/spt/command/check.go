@@ -92,16 +92,16 @@ func newCheckCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check SP",
 		Short: "Predict whether a job would restore from a snapshot",
-		Long: `Says before a restore what would go wrong in it. An error is what Flink refuses
-or cannot read; a warning is what restores and is not as it was; a note is worth
-knowing. Exit 1 if there is an error, with --strict a warning too.
+		Long: `Predicts whether a job would restore from a snapshot. An error is what Flink
+refuses or cannot read; a warning restores, but something will differ; a note is
+worth knowing. Exit 1 if there is an error, with --strict a warning too.
 
-What the job has is said by --names FILE, a list of its uids (an id of 32 hex
+The job is described by --names FILE, a list of its uids (an id of 32 hex
 digits stands for an operator without one), by --plan FILE, or by --like
 SNAPSHOT. The ids in a plan are those of vertices, and a vertex has the id of
 the first operator of its chain: operators chained behind it cannot be told by a
 plan, and where the snapshot stores no names, what has no vertex is a warning.
-Names tell for sure, and both can be given: the plan adds parallelisms.
+Uids are certain, and both can be given: the plan adds parallelisms.
 
 --like is a savepoint that the new version of the job took, in a test say: it
 tells of operators, unless names do, and of the names, kinds and types of their
@@ -122,7 +122,7 @@ states, operators that the job likely has under another id, and ids that look
 like those of other operators now, by stored names or by states.
 
 Not checked: the entries of keyed state, and types of what is in a changelog.
-spt verify looks at every byte that is promised.`,
+spt verify checks every file that the snapshot refers to.`,
 		Example: `  spt check sp-001 --names uids.txt --parallelism 8
   curl -s jobmanager:8081/jobs/$JOB/plan | spt check sp-001 --plan -
   spt check sp-001 --like savepoints/of-the-new-version

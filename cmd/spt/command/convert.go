@@ -184,20 +184,20 @@ func newConvertCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert IN [OUT]",
 		Short: "Write a snapshot as a Flink directory or an .spt file",
-		Long: `Writes a snapshot at a new place: as an .spt file if OUT ends in .spt, else as a
+		Long: `Writes a snapshot at a new location: an .spt file if OUT ends in .spt, else a
 Flink folder. The result is self-contained: files that _metadata names by
-absolute places are copied beside it and their references rewritten, each said;
+absolute location are copied next to it and their references are rewritten;
 segments of merged files become files of their own. --keep-references gives the
 identical _metadata instead.
 
 Metadata version 2 (Flink 1.3 to 1.10) knows no relative references: the files
-beside it are named by the absolute place of OUT, or take --metadata-version 3.
+next to it get the absolute location of OUT, or use --metadata-version 3.
 
 --flink writes what a release reads: _metadata in its version, with handles that
 it knows, and operator state described as it expects. What it has no place for,
 such as uids before Flink 2.0, is named as lost. What a job would miss is
 refused: compressed operator state before 1.18, changelog state before 1.16,
-RocksDB files of Flink 2 before 2.0, types whose serializers it has not, and
+RocksDB files of Flink 2 before 2.0, types whose serializers it lacks, and
 values of Kryo between Flink 1 and 2, which read them differently. Elements,
 entries and the descriptions of their types are not rewritten.
 
@@ -220,7 +220,7 @@ State stays where it was, in files or inline in _metadata, also when it is
 rebuilt. --inline-threshold moves inline state into files, and what moved is
 reported.
 
-Without OUT nothing is written, and spt says what would be.`,
+Without OUT nothing is written; spt reports what it would write.`,
 		Example: `  spt convert /data/flink/orders/chk-4211 orders.spt
   spt convert orders.spt restored/
   spt convert sp-2.3 sp-1.20 --flink 1.20

@@ -71,7 +71,7 @@ func newDiffCommand(env *Env) *cobra.Command {
 		Short: "Compare two snapshots: operators, states, sizes, elements",
 		Long: `Compares two snapshots, the older first, whatever they are kept in: a Flink
 snapshot and the .spt made from it are the same, and so are two snapshots that
-differ in their checkpoint ids alone. What grew most stands first.
+differ in their checkpoint ids alone. Largest growth first.
 
 Elements of operator state are compared as multisets: which subtask holds them
 does not count without --placement. Broadcast state is compared by key where its

@@ -44,11 +44,11 @@ func newDropCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop IN [OUT]",
 		Short: "Remove operators, states, coordinator state or in-flight data",
-		Long: `Takes operators out of a snapshot, or parts of them: operator states by name,
+		Long: `Removes operators, or parts of them, from a snapshot: operator states by name,
 the state of coordinators, in-flight data. All else is copied byte for byte.
 
-An operator with keyed state can go as a whole; single keyed states lie inside
-its files and cannot be taken out of them here.
+An operator with keyed state can go as a whole; single keyed states are inside
+its files and cannot be removed here.
 
 Flink gives a state that is not in a snapshot to the job empty, and needs no
 --allowNonRestoredState for what is gone.`,

@@ -62,7 +62,7 @@ for which an expression holds; the others go. Those that stay are copied byte
 for byte, in their order, and so is all other state. A state of which no element
 is left stays, empty.
 
-These names can stand in --where, as in that of spt cat, which shows first what
+These names can be used in --where, as with spt cat, which shows first what
 would stay:
 ` + catWhereHelp() + `
 

@@ -86,7 +86,7 @@ With several snapshots, those that cannot be read are named, and the others are
 shown; -o json gives a list.
 
 --fail-if is a guard for a scheduled job. The expression holds for a state or
-for the whole snapshot; these names can stand in it:
+for the whole snapshot; these names can be used in it:
 ` + guardHelp(),
 		Example: `  spt inspect sp-001
   spt inspect chk-4211/_metadata --by file --top 20

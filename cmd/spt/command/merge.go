@@ -50,11 +50,11 @@ func newMergeCommand(env *Env) *cobra.Command {
 		Short: "Take operators, or single states, from another snapshot",
 		Long: `Puts operators of a snapshot B into a snapshot A, with all they hold. All else
 of A is copied byte for byte, and files of B are copied like those of A; where
-two have one name, that of B gets a number behind it.
+two have one name, a number is appended to the one of B.
 
 With --state, only operator states of that name are taken, into the operator of
-the same id, or as an operator of their own where A has none. Keyed states lie
-together in files and go with their operator only.
+the same id, or as an operator of their own where A has none. Keyed states are
+stored together and go with their operator only.
 
 Nothing of A is replaced: an operator, or a state, that A has already is
 refused. So are in-flight data, an operator that had finished, and single

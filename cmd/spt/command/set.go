@@ -67,7 +67,7 @@ func newSetCommand(env *Env) *cobra.Command {
 --mode makes list state union state and the other way round, in _metadata and in
 the state itself: Flink refuses a job that asks for a state in another mode than
 the snapshot has. Elements stay in their subtasks: what was union state, and so
-in all of them, comes as often in the list; spt prune-union, before, keeps one
+in all of them, is in the list that often; run spt prune-union first to keep one
 of each. Broadcast state is a map and stays one.
 
 --max-parallelism is the number of key groups, by which keyed state is divided:

@@ -59,7 +59,7 @@ func newTrendCommand(env *Env) *cobra.Command {
 		Short: "Show what grew over many snapshots, and when it reaches a limit",
 		Long: `Shows how the states of several snapshots grew: those given, in their order, or
 those found under the folder ROOT, oldest first: by checkpoint id, or by time
-where two have the same id. What grew most stands first.
+where two have the same id. Largest growth first.
 
 PER CHECKPOINT is the growth from the first to the last, by the difference of
 their checkpoint ids where those go up, else by the number of snapshots. With
