@@ -161,7 +161,7 @@ func judgeKnown(t *testing.T, version Version, folder string) {
 		})
 		truth := mustTruth(t, s)
 		switch {
-		case s.Options.Unaligned: // the records in flight come in any order
+		case s.Options.Unaligned: // the in-flight data comes in any order
 			truth, want, got = withoutLastWins(truth), withoutLastWins(want), withoutLastWins(got)
 		case s.Options.FileMerging: // the order of blocks is another in every JVM
 			want = got

@@ -28,7 +28,7 @@ var edited = []struct{ of, uid string }{
 	{"operator", "lists"},              // canonical
 	{"keyed-rocksdb-native", "keyed"},  // native
 	{"counts-incremental", "counts"},   // incremental checkpoint
-	{"keyed-unaligned", "keyed"},       // records in flight
+	{"keyed-unaligned", "keyed"},       // in-flight data
 	{"keyed-changelog", "keyed"},       // changelog
 	{"operator-compressed", "lists"},   // snappy frames
 	{"operator-file-merging", "lists"}, // segments
@@ -123,7 +123,7 @@ func TestEditRename(t *testing.T) {
 }
 
 // A dropped operator starts empty, and the others as ever; no permission to leave
-// state behind is needed. Records in flight still reach it, unless they are
+// state behind is needed. In-flight data still reaches it, unless it is
 // dropped too.
 func TestEditDropOperator(t *testing.T) {
 	eachEdited(t, func(t *testing.T, j *editJudge) {
@@ -135,7 +135,7 @@ func TestEditDropOperator(t *testing.T) {
 			}
 			sp, d, err = transform.Drop(context.Background(), sp, transform.DropOptions{Channels: true})
 			if inFlight != (len(d.Channels) > 0) {
-				t.Errorf("records in flight of %d operators dropped", len(d.Channels))
+				t.Errorf("in-flight data of %d operators dropped", len(d.Channels))
 			}
 			return sp, err
 		})

@@ -12,7 +12,7 @@ type Options struct {
 	Incremental      bool   `json:"incremental,omitempty"`
 	Compress         bool   `json:"compress,omitempty"`
 	Changelog        bool   `json:"changelog,omitempty"`
-	Unaligned        bool   `json:"unaligned,omitempty"` // with records in flight
+	Unaligned        bool   `json:"unaligned,omitempty"` // with in-flight data
 	FileMerging      bool   `json:"file_merging,omitempty"`
 	HeapTimers       bool   `json:"heap_timers,omitempty"`
 	Checkpoints      int    `json:"checkpoints,omitempty"` // taken one after the other, with new elements before each

@@ -13,8 +13,8 @@ import (
 var ErrNoMatch = errors.New("nothing matches")
 
 // Selector chooses operators. Each element is a uid, a name, an id of 32 hex
-// digits, a beginning of one id of at least MinIDDigits digits, or a pattern of
-// uids and names as in [Globs]; "*" chooses operators without them too. A nil
+// digits, a beginning of one id of at least MinIDDigits digits, or a pattern as in
+// [Globs] of uids and names, and of the ids of operators that have neither. A nil
 // Selector chooses all operators.
 //
 // Before Flink 2.0 snapshots hold no uids: an element is tried as a uid too, by
@@ -131,7 +131,7 @@ func matching(sp *Savepoint, want string) ([]*Operator, error) {
 	id, lower := OperatorIDOf(want), strings.ToLower(want)
 	for _, op := range sp.Operators {
 		switch {
-		case want == "*", op.ID == id && want != "", op.ID.String() == lower, isNamed(op.UID, want), isNamed(op.Name, want):
+		case op.ID == id && want != "", op.ID.String() == lower, isNamed(op.UID, want), isNamed(op.Name, want), isUnnamed(op, want):
 			exact = append(exact, op)
 		case len(want) >= MinIDDigits && strings.HasPrefix(op.ID.String(), lower):
 			byPrefix = append(byPrefix, op)
@@ -155,6 +155,12 @@ func matching(sp *Savepoint, want string) ([]*Operator, error) {
 // isNamed reports whether an operator has a name that a pattern fits.
 func isNamed(name Text, pattern string) bool {
 	return name.String() != "" && Globs{pattern}.Match(name.String())
+}
+
+// isUnnamed reports whether a pattern fits the id of an operator that has nothing
+// else: so "*" chooses all operators.
+func isUnnamed(op *Operator, pattern string) bool {
+	return op.UID.String() == "" && op.Name.String() == "" && Globs{pattern}.Match(op.ID.String())
 }
 
 // Globs chooses names: each element is a name, or a pattern as in [path.Match], in

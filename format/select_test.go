@@ -33,6 +33,8 @@ func TestSelector(t *testing.T) {
 		{format.Selector{strings.ToUpper(sink)}, []int{1}},
 		{format.Selector{sink[:format.MinIDDigits]}, []int{1}},
 		{format.Selector{"Enrich*"}, []int{0, 2}},
+		{format.Selector{"*"}, []int{0, 1, 2}}, // also what has neither uid nor name
+		{format.Selector{sink[:3] + "*"}, []int{1}},
 		{format.Selector{"Enrich users", "enrich"}, []int{0, 2}}, // in file order
 		{format.ByID(sp.Operators[2].ID), []int{2}},
 	} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 )
@@ -50,5 +51,5 @@ func movedAside(ctx context.Context, location string, o Options) error {
 }
 
 func renameBack(aside, name string) string {
-	return fmt.Sprintf("rename it back:  mv %s %s", quote(aside), quote(name))
+	return fmt.Sprintf("rename it back:  mv %s %s", shell.Quote(aside), shell.Quote(name))
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 )
@@ -106,7 +107,7 @@ func notSnapshot(ctx context.Context, o Options, store storage.Storage, name, pl
 		return parentOf(ctx, o, place, candidates)
 	}
 	if n := countSPT(l); n > 0 {
-		return hint(refuse(place, "it has no _metadata"), "it holds %s, for example:  spt inspect %s", plural(n, ".spt file"), quote(route.Join(place, firstSPT(l))))
+		return hint(refuse(place, "it has no _metadata"), "it holds %s, for example:  spt inspect %s", plural(n, ".spt file"), shell.Quote(route.Join(place, firstSPT(l))))
 	}
 	if slices.Contains(l.folders, "shared") || slices.Contains(l.folders, "taskowned") {
 		return hint(refuse(place, "it is the folder of a job without any complete checkpoint"), "")
@@ -228,12 +229,12 @@ func parentOf(ctx context.Context, o Options, place string, all []candidate) err
 		if len(described) == 1 {
 			text = fmt.Sprintf("it holds one complete %s, %s", word, quote(c.path))
 		}
-		return hint(err, "%s:  spt inspect %s", text, quote(e.Path))
+		return hint(err, "%s:  spt inspect %s", text, shell.Quote(e.Path))
 	}
 	if len(described) == 1 {
-		return hint(err, "it holds one %s, %s, which is not complete:  spt ls %s", word, quote(described[0].path), quote(place))
+		return hint(err, "it holds one %s, %s, which is not complete:  spt ls %s", word, quote(described[0].path), shell.Quote(place))
 	}
-	return hint(err, "it holds %s; the newest are not complete:  spt ls %s", plural(len(described), word), quote(place))
+	return hint(err, "it holds %s; the newest are not complete:  spt ls %s", plural(len(described), word), shell.Quote(place))
 }
 
 // isSPT reports whether a file has the name of one of ours, and is finished.
@@ -311,7 +312,7 @@ func (f *found) notOurs(ctx context.Context) error {
 	err := refuse(f.name, "it starts %x, neither Flink's _metadata nor .spt", f.head[:min(len(f.head), 8)])
 	dir := route.Dir(f.name)
 	if _, serr := f.store.Stat(ctx, route.Join(dir, MetadataName)); serr == nil && route.Base(f.name) != MetadataName {
-		return hint(err, "it lies beside a _metadata; give the folder:  spt inspect %s", quote(f.location))
+		return hint(err, "it is next to a _metadata; give the directory:  spt inspect %s", shell.Quote(f.location))
 	}
 	return err
 }
@@ -325,7 +326,7 @@ func (f *found) explain(err error, p format.Bytes) error {
 		return hint(err, "it went through a text-mode transfer (%s): copy it again in binary mode", how)
 	}
 	if errors.Is(err, format.ErrTruncated) {
-		return hint(err, "copy it again and compare sizes, an object store shows the length of the original; spt inspect --salvage lists what stands before the cut")
+		return hint(err, "copy it again and compare sizes, an object store shows the length of the original; spt inspect --salvage lists what precedes the cut")
 	}
 	return err
 }

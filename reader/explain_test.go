@@ -96,7 +96,7 @@ func TestMistakes(t *testing.T) {
 		{"UTF-16", map[string]string{"sp/_metadata": utf16(flink)}, "{}/sp", "UTF-16", "binary mode", corrupt},
 		{"byte order mark", map[string]string{"sp/_metadata": "\xef\xbb\xbfI"}, "{}/sp", "byte order mark", "binary mode", corrupt},
 		{"state file beside _metadata", map[string]string{"sp/_metadata": flink, "sp/0a1b": "\x01\x02\x03\x04\x05\x06\x07\x08\x09"}, "{}/sp/0a1b",
-			"it starts 0102030405060708, neither Flink's _metadata nor .spt", "it lies beside a _metadata; give the folder:  spt inspect {}/sp", corrupt},
+			"it starts 0102030405060708, neither Flink's _metadata nor .spt", "it is next to a _metadata; give the directory:  spt inspect {}/sp", corrupt},
 		{"something else", map[string]string{"x": "\x01\x02\x03"}, "{}/x", "it starts 010203, neither", "", corrupt},
 		{"_metadata that is a folder", map[string]string{"sp/_metadata/x": "1"}, "{}/sp/_metadata", "does not exist", "this is a folder", absent},
 		{"CRLF .spt", map[string]string{"x.spt": strings.ReplaceAll(own, "\n", "\r\n")}, "{}/x.spt", "text-mode transfer", "binary mode", corrupt},

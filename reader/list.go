@@ -101,7 +101,7 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 			}
 		}
 		if _, serr := store.Stat(ctx, name); serr == nil {
-			return nil, hint(refuse(root, "it is a file"), "ls looks below folders: give the one that it lies in")
+			return nil, hint(refuse(root, "it is a file"), "ls searches directories: give the one that holds it")
 		}
 		if err == nil && !isFolder(ctx, store, route.Clean(name)) {
 			err = &storage.Error{Op: "list", Name: root, Err: storage.ErrNotExist}
@@ -398,7 +398,7 @@ func (e *Entry) open(ctx context.Context, o Options) error {
 	case e.Missing > 0:
 		e.State, e.Problem = Incomplete, plural(e.Missing, "file")+" missing"
 	case wrong > 0:
-		e.State, e.Problem = Damaged, plural(wrong, "file")+" not as long as promised"
+		e.State, e.Problem = Damaged, plural(wrong, "file")+" not of the recorded length"
 	case unknown > 0:
 		e.State, e.Problem = Unchecked, plural(unknown, "file")+" not checked"
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 )
@@ -377,7 +378,7 @@ func FollowAdvice(prefixes ...string) string {
 			flags = append(flags, "…")
 			break
 		}
-		flags = append(flags, "--follow "+quote(p))
+		flags = append(flags, "--follow "+shell.Quote(p))
 	}
 	return "if the snapshot may read there, add " + strings.Join(flags, " ")
 }

@@ -244,7 +244,7 @@ func (v *verifier) offsets(place string, h *format.OperatorHandle) error {
 			return format.At(err, "%s", at)
 		}
 		if outside.count > 0 {
-			v.report(Fault, "offsets", at, "", "%d of %d offsets lie outside the %d bytes of the stream, the first is %d of element %d",
+			v.report(Fault, "offsets", at, "", "%d of %d offsets are outside the %d bytes of the stream, the first is %d of element %d",
 				outside.count, st.Offsets.Len(), size, outside.value, outside.index)
 			v.bad[h] = true
 		}
@@ -323,12 +323,12 @@ func (v *verifier) keyed(place string, op *format.Operator, h format.KeyedHandle
 			return format.At(err, "%s", place)
 		}
 		if outside.count > 0 {
-			v.report(Fault, "key-groups", place, "", "%d of %d key groups lie outside the %d bytes of the stream, the first is %d at %d",
+			v.report(Fault, "key-groups", place, "", "%d of %d key groups are outside the %d bytes of the stream, the first is %d at %d",
 				outside.count, h.Range.Count, size, int64(h.Range.First)+outside.index, outside.value)
 			v.bad[h] = true
 		}
 		if order.count > 0 {
-			v.report(Warning, "key-groups", place, "", "%d of %d key groups lie before the one with the smaller number, the first is %d at %d",
+			v.report(Warning, "key-groups", place, "", "%d of %d key groups are stored before the one with the smaller number, the first is %d at %d",
 				order.count, h.Range.Count, int64(h.Range.First)+order.index, order.value)
 		}
 	case *format.Changelog:
@@ -423,12 +423,12 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 	switch s := st.(type) {
 	case *format.Segment:
 		if !s.Within(found.Info.Size) {
-			v.report(Fault, "file-length", p.String(), ref.path, "bytes %d to %d are promised, the file has %d", s.Start, s.Start+s.Length, found.Info.Size)
+			v.report(Fault, "file-length", p.String(), ref.path, "expected bytes %d to %d, the file has %d", s.Start, s.Start+s.Length, found.Info.Size)
 			return nil
 		}
 	default:
 		if n := st.Size(); n >= 0 && !format.LengthFits(n, found.Info.Size, p.Changelog) {
-			v.report(Fault, "file-length", p.String(), ref.path, "%d bytes are promised, the file has %d", n, found.Info.Size)
+			v.report(Fault, "file-length", p.String(), ref.path, "expected %d bytes, the file has %d", n, found.Info.Size)
 			return nil
 		} else if n < -1 {
 			v.report(Warning, "file-length", p.String(), ref.path, "a length of %d", n)
@@ -533,7 +533,7 @@ func (v *verifier) orphans() error {
 		}
 	}
 	if n > 0 {
-		v.report(Note, "orphan", "", example, "%s beside _metadata that no handle names, %d bytes", plural(n, "file"), bytes)
+		v.report(Note, "orphan", "", example, "%s next to _metadata that no handle names, %d bytes", plural(n, "file"), bytes)
 	}
 	return nil
 }

@@ -97,13 +97,13 @@ func TestFindings(t *testing.T) {
 		{"sound key groups", keyed(nil, 0, 3, relative("state", 5), 0, 1, 5), "", "", "", ""},
 		{"changelog file has a byte more", changelog(4), "", "", "", ""},
 		{"changelog file as long as said", changelog(5), "", "", "", ""},
-		{"changelog file", changelog(3), "file-length", reader.Fault, `operator "uid"/subtask 0/keyed state`, "3 bytes are promised, the file has 5"},
+		{"changelog file", changelog(3), "file-length", reader.Fault, `operator "uid"/subtask 0/keyed state`, "expected 3 bytes, the file has 5"},
 		{"missing", model(list(relative("gone", 5), 0)), "file-missing", reader.Fault, `operator "uid"/subtask 0/operator state`, "file gone is missing"},
 		{"missing, absolute", model(list(absolute("s3://b/gone", 5), 0)), "file-not-checked", reader.Note, "", "s3"},
 		{"hostile", model(list(relative("../x", 5), 0)), "path", reader.Fault, "", "leads outside"},
-		{"longer", model(list(relative("state", 4), 0)), "file-length", reader.Fault, "", "4 bytes are promised, the file has 5"},
-		{"shorter", model(list(relative("state", 6), 0)), "file-length", reader.Fault, "", "6 bytes are promised, the file has 5"},
-		{"offset outside", model(list(inline("hello"), 0, 6)), "offsets", reader.Fault, `state "items"`, "1 of 2 offsets lie outside the 5 bytes of the stream, the first is 6 of element 1"},
+		{"longer", model(list(relative("state", 4), 0)), "file-length", reader.Fault, "", "expected 4 bytes, the file has 5"},
+		{"shorter", model(list(relative("state", 6), 0)), "file-length", reader.Fault, "", "expected 6 bytes, the file has 5"},
+		{"offset outside", model(list(inline("hello"), 0, 6)), "offsets", reader.Fault, `state "items"`, "1 of 2 offsets are outside the 5 bytes of the stream, the first is 6 of element 1"},
 		{"negative offset", model(list(inline("hello"), -1, 2)), "offsets", reader.Fault, "", "the first is -1 of element 0"},
 		{"offsets out of order", model(list(inline("hello"), 3, 1)), "offsets", reader.Warning, "", "1 of 2 offsets are smaller than the one before, the first is 1 of element 1"},
 		{"broadcast", model(broadcast), "broadcast", reader.Warning, `state "items"`, "2 offsets, a broadcast state has one"},
@@ -170,7 +170,7 @@ func TestFindings(t *testing.T) {
 	t.Run("orphan", func(t *testing.T) {
 		dir := write(t, map[string]string{"_metadata": string(encode(t, model(list(relative("state", 5), 0)))), "state": "hello", "more": "123", "other": "4"})
 		v, found := described(t, open(t, dir, options()))
-		if len(found) != 1 || found[0].Code != "orphan" || !strings.Contains(found[0].Message, "2 files beside _metadata that no handle names, 4 bytes") || v.Notes != 1 {
+		if len(found) != 1 || found[0].Code != "orphan" || !strings.Contains(found[0].Message, "2 files next to _metadata that no handle names, 4 bytes") || v.Notes != 1 {
 			t.Errorf("%+v", found)
 		}
 		provoked["orphan"] = true

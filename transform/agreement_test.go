@@ -214,7 +214,7 @@ func TestOneChangeIsOneDifference(t *testing.T) {
 				}
 				for _, handles := range [][]*format.ChannelHandle{sub.Input, sub.Output} {
 					if len(handles) > 0 && format.SizeOf(handles[0].Data) > 0 {
-						expect("channels of "+op.Label(), handles[0].Data, 0, DiffInFlight, "records in flight changed")
+						expect("channels of "+op.Label(), handles[0].Data, 0, DiffInFlight, "in-flight data changed")
 						break
 					}
 				}

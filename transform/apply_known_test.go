@@ -92,7 +92,7 @@ func whyRefused(sp *format.Savepoint, to int32) string {
 			changes = changes || is && len(h.Changes) > 0
 		}
 		if flight {
-			return "records in flight"
+			return "in-flight data"
 		}
 		shared := false
 		for i := range to {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
@@ -259,7 +260,7 @@ func (c *checker) operator(ctx context.Context, op *format.Operator) error {
 	c.finished(op, p)
 	if p != op.Parallelism && hasChannels(op) {
 		c.add(CheckFinding{Severity: SeverityWarning, Code: "in-flight", Operator: op,
-			Message: fmt.Sprintf("records in flight are dealt out anew from parallelism %d to %d, by the job's graph: behind a partitioner that cannot be rescaled, such as forward, Flink refuses", op.Parallelism, p),
+			Message: fmt.Sprintf("in-flight data is redistributed from parallelism %d to %d by the job's graph: after a partitioner that cannot be rescaled, such as forward, Flink refuses", op.Parallelism, p),
 			Advice:  "restore at the same parallelism, or from a savepoint"})
 	}
 	if err := c.states(ctx, op, p); err != nil {
@@ -292,7 +293,7 @@ func (c *checker) limits(op *format.Operator, p int32) {
 	free := &ParallelismError{Operator: op.Label(), To: p, Max: op.MaxParallelism, Free: !op.HasKeyed()}
 	other := "" // another way out
 	if free.Free {
-		other = ", or give " + whose + " another max parallelism, for it has no keyed state:  " + free.set()
+		other = ", or give " + whose + " another max parallelism, as it has no keyed state:  " + free.set()
 	}
 	switch {
 	case p > op.MaxParallelism && len(op.Subtasks) > 0: // else there is nothing to hand out
@@ -315,7 +316,7 @@ func (c *checker) limits(op *format.Operator, p int32) {
 		f.Message = fmt.Sprintf("the job sets max parallelism %d, the snapshot has it with %d, which counts though it holds no state: %s", m, op.MaxParallelism, refuses)
 	}
 	if free.Free && p <= m {
-		f.Advice += fmt.Sprintf(", or give it that of the job, for it has no keyed state:  spt set IN OUT --operator %q --max-parallelism %d", op.Label(), m)
+		f.Advice += fmt.Sprintf(", or give it the job's, as it has no keyed state:  spt set IN OUT --operator %q --max-parallelism %d", op.Label(), m)
 	}
 	c.add(f)
 }
@@ -347,12 +348,12 @@ func (c *checker) finished(op *format.Operator, p int32) {
 	switch {
 	case op.Finished || n > 0 && n == int(op.Parallelism):
 		c.add(CheckFinding{Severity: SeverityNote, Code: "finished", Operator: op,
-			Message: "it had finished: it will not run again, at any parallelism, and Flink refuses a job in which something that had not finished stands before it",
+			Message: "it had finished: it will not run again, at any parallelism, and Flink refuses a job in which an unfinished operator is upstream of it",
 			Advice:  "leave the job's graph before this operator as it was"})
 	case n > 0:
 		message := fmt.Sprintf("%d of its %d subtasks had finished and hold no state; Flink refuses some changes of the graph around it", n, op.Parallelism)
 		if p != op.Parallelism {
-			message += fmt.Sprintf(", and at parallelism %d the state of the others is dealt out to all", p)
+			message += fmt.Sprintf(", and at parallelism %d the state of the others is redistributed to all", p)
 		}
 		c.add(CheckFinding{Severity: SeverityNote, Code: "partly-finished", Operator: op, Message: message, Advice: "leave the job's graph around this operator as it was"})
 	}
@@ -391,6 +392,7 @@ func (c *checker) union(ctx context.Context, op *format.Operator, st *summary.St
 	f := CheckFinding{Severity: SeverityNote, Code: "union", Operator: op, State: st.Name,
 		Message: fmt.Sprintf("a restore hands each of %d subtasks all %s elements (%s): %s elements, %s in total",
 			p, number.Count(st.Elements), number.Bytes(st.Bytes), number.Count(Capped(st.Elements, int64(p))), number.Bytes(bytes))}
+	name := strconv.Quote(st.Name)
 	r, err := c.unionReport(ctx, op, st)
 	if err != nil {
 		return err
@@ -399,7 +401,7 @@ func (c *checker) union(ctx context.Context, op *format.Operator, st *summary.St
 	case r == nil && st.MayBeMultiplied:
 		f.Severity, f.Code = SeverityWarning, "union-multiplied"
 		f.Message = fmt.Sprintf("its %d subtasks hold elements of the same lengths, so a restore may have multiplied them; %s, which the next snapshot will hold if the job adds them again", st.Subtasks, f.Message)
-		f.Advice = "spt prune-union reads the elements, finds duplicates and removes them"
+		f.Advice = "to find and remove duplicates:  spt prune-union IN"
 	case r != nil && r.OneEach():
 		f.Message = fmt.Sprintf("%s; %s", r.Why, f.Message)
 		f.Advice = "if restores did that, spt prune-union --keep distinct keeps one"
@@ -410,18 +412,18 @@ func (c *checker) union(ctx context.Context, op *format.Operator, st *summary.St
 		}
 		f.Severity, f.Code = SeverityWarning, "union-multiplied"
 		f.Message = fmt.Sprintf("restores multiplied it: each of its %s different elements comes %s; %s, which the next snapshot will hold if the job adds them again", number.Count(r.Distinct), times, f.Message)
-		f.Advice = "spt prune-union finds the duplicates and removes them"
+		f.Advice = "to list and remove the duplicates:  spt prune-union IN"
 	case r != nil && r.Suspicious():
 		f.Severity, f.Code = SeverityWarning, "union-repeats"
 		f.Message = fmt.Sprintf("restores may have multiplied it, which is not proven because %s: %s; %s", r.Why, r.Numbers(), f.Message)
-		f.Advice = "spt cat --distinct shows how often each element comes; spt prune-union --keep distinct --accept-unproven keeps one of each"
+		f.Advice = "how often each element occurs:  spt cat IN --state " + name + " --distinct\nto keep one of each:  spt prune-union IN OUT --state " + name + " --keep distinct --accept-unproven"
 	case r != nil && r.Repeats():
 		f.Message = fmt.Sprintf("elements repeat: %s; %s", r.Numbers(), f.Message)
-		f.Advice = "spt cat --distinct shows how often each element comes"
+		f.Advice = "how often each element occurs:  spt cat IN --state " + name + " --distinct"
 	}
 	if bytes >= LargeUnion && f.Severity == SeverityNote {
 		f.Severity, f.Code = SeverityWarning, "union-large"
-		f.Advice = "every subtask loads all of it: a list state is handed out once; spt prune-union shows whether duplicates can be removed"
+		f.Advice = "every subtask loads all of it; list state would be redistributed instead. Whether duplicates can be removed:  spt prune-union IN"
 	}
 	c.add(f)
 	return nil
@@ -518,7 +520,7 @@ const maxDealt = 2 << 20
 func (c *checker) order(ctx context.Context, op *format.Operator, p int32) error {
 	if n := int64(len(op.Subtasks)) * int64(p); n > maxDealt {
 		c.add(CheckFinding{Severity: SeverityNote, Code: "order-not-checked", Operator: op,
-			Message: fmt.Sprintf("whether the order in which elements are handed out depends on the place of the snapshot was not looked at, for %d subtasks and %d", len(op.Subtasks), p)})
+			Message: fmt.Sprintf("whether the order of elements depends on the location of the snapshot was not checked, because there are %d subtasks and %d", len(op.Subtasks), p)})
 		return nil
 	}
 	one := c.in
@@ -530,11 +532,11 @@ func (c *checker) order(ctx context.Context, op *format.Operator, p int32) error
 	o := plan.Operators[0]
 	if o.PlaceOrder {
 		c.add(CheckFinding{Severity: SeverityNote, Code: "block-order", Operator: op,
-			Message: "in which order a subtask is handed what several old ones held depends on where the snapshot stands: moved, the order is another",
+			Message: "the order in which a subtask gets the elements of several old subtasks depends on the location of the snapshot: moving it changes the order",
 			Advice:  "restore it from where it is, if the job depends on the order of list or union state"})
 	}
 	if o.Order != "" {
-		c.add(CheckFinding{Severity: SeverityNote, Code: "order-undefined", Operator: op, Message: "the order in which elements are handed out is not certain: " + o.Order})
+		c.add(CheckFinding{Severity: SeverityNote, Code: "order-undefined", Operator: op, Message: "the order in which elements are assigned is not certain: " + o.Order})
 	}
 	return nil
 }

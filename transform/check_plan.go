@@ -80,7 +80,7 @@ func ParsePlan(text []byte) (*Job, error) {
 		doc.Plan = &doc.plan
 	}
 	if len(doc.Plan.Nodes) == 0 {
-		return nil, fmt.Errorf("not the plan of a job: there is no plan with nodes in it")
+		return nil, fmt.Errorf("not the plan of a job: it has no plan with nodes")
 	}
 	j := &Job{}
 	seen := map[format.OperatorID]bool{}

@@ -160,7 +160,7 @@ func (f *forms) subtask(s *format.Subtask) {
 	for _, list := range [][]*format.ChannelHandle{s.Input, s.Output} {
 		for _, h := range list {
 			if h.Merged {
-				f.add(since{what: "merged records in flight", first: assign.Release{Major: 2, Minor: 1}})
+				f.add(since{what: "merged in-flight data", first: assign.Release{Major: 2, Minor: 1}})
 			}
 		}
 	}

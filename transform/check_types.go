@@ -183,7 +183,7 @@ func serializersOf(schema types.Schema, metadata int32) (all []since) {
 // each reads the bytes of the other as something else (docs/flink-notes.md).
 func kryo(state, of string, metadata int32) since {
 	s := since{what: fmt.Sprintf("%s with values of %s that Kryo wrote", state, of), note: true,
-		advice: "give the type a serializer of Flink's or of your own and take a savepoint with Flink 1.20, or start this state anew"}
+		advice: "give the type a serializer of Flink's or of your own and take a savepoint with Flink 1.20, or let this state start empty"}
 	if before(metadataSince[metadata], firstFlink2) {
 		s.last = lastFlink1
 		s.why = "Flink 2 has Kryo 5, to which some bytes of Kryo 2 mean something else: a restore fails, or goes on with other values, such as lists that lack elements"
@@ -272,8 +272,11 @@ func (c *checker) state(op *format.Operator, was *types.StateSchema, where strin
 	if len(now) == 0 {
 		f := CheckFinding{Severity: SeverityError, Code: "state-kind", Operator: op, State: name,
 			Message: fmt.Sprintf("it is %s state, and the job asks for %s state: Flink refuses", was.Kind(), all[0].Kind())}
-		if was.Keyed == "" {
-			f.Advice = fmt.Sprintf("let the job ask for %s state, or make it the other kind: spt set --mode %s", was.Kind(), all[0].Kind())
+		switch {
+		case was.Keyed == "" && was.Kind() != "broadcast" && all[0].Kind() != "broadcast":
+			f.Advice = fmt.Sprintf("let the job ask for %s state, or change the kind of the state:  spt set IN OUT --operator %q --state %q --mode %s", was.Kind(), op.Label(), name, all[0].Kind())
+		case was.Keyed == "":
+			f.Advice = fmt.Sprintf("let the job ask for %s state", was.Kind())
 		}
 		c.add(f)
 		return
@@ -328,7 +331,7 @@ func (c *checker) fit(op *format.Operator, state, what string, change types.Chan
 	f := CheckFinding{Operator: op, State: state, Code: "type"}
 	advice := "give the job the old type back, or the state another name"
 	if !named {
-		advice = fmt.Sprintf("give the job the old type back, or let the operator start anew, without its state:  spt drop IN OUT --operator %q", op.Label())
+		advice = fmt.Sprintf("give the job the old type back, or let the operator start empty:  spt drop IN OUT --operator %q", op.Label())
 	}
 	switch {
 	case change.Fit == types.Fits:

@@ -58,9 +58,9 @@ var DiffKinds = []struct {
 	{DiffOffsets, "elements of sources' own states, which are positions and move on"},
 	{DiffPlacement, "which subtask holds what (only with --placement)"},
 	{DiffKeyed, "keyed state, by key groups and files"},
-	{DiffInFlight, "records in flight"},
+	{DiffInFlight, "in-flight data"},
 	{DiffLegacy, "state of Flink's oldest interface"},
-	{DiffHandles, "where state lies: inline, beside _metadata, elsewhere, merged"},
+	{DiffHandles, "where state is stored: inline, next to _metadata, elsewhere, merged"},
 }
 
 // positionStates are the operator states in which sources keep how far they
@@ -761,7 +761,7 @@ func (d *differ) handles(o *OperatorDiff) {
 	old, now := places(o.old), places(o.new)
 	for slot := range old {
 		if x, y := old[slot], now[slot]; x != 0 && y != 0 && x != y {
-			d.add(DiffHandles, o, nil, "%s lies %s → %s", format.Slot(slot), x, y)
+			d.add(DiffHandles, o, nil, "%s is stored %s → %s", format.Slot(slot), x, y)
 		}
 	}
 }
@@ -770,7 +770,7 @@ func (d *differ) handles(o *OperatorDiff) {
 type placeSet uint
 
 var placeWords = [...]string{
-	format.KindInline: "inline", format.KindRelative: "beside _metadata", format.KindAbsolute: "in files elsewhere",
+	format.KindInline: "inline", format.KindRelative: "next to _metadata", format.KindAbsolute: "in files elsewhere",
 	format.KindSegment: "in merged files", format.KindEmpty: "nowhere", format.KindChunks: "in chunks",
 }
 

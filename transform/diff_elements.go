@@ -184,7 +184,7 @@ func (d *differ) operatorState(o *OperatorDiff, st *StateDiff) error {
 	case broadcast && placed.Added+placed.Removed > 0:
 		d.add(DiffPlacement, o, st, "subtasks hold other copies: %d before, %d now", r.Old, r.New)
 	case r.Moved > 0:
-		d.add(DiffPlacement, o, st, "%d of %d elements lie in other subtasks", r.Moved, r.New)
+		d.add(DiffPlacement, o, st, "%d of %d elements are in other subtasks", r.Moved, r.New)
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func (d *differ) keyed(o *OperatorDiff, st *StateDiff) error {
 			}
 		}
 		if r.MovedGroups > 0 {
-			d.add(DiffPlacement, o, st, "%d of %d key groups lie in other subtasks", r.MovedGroups, len(b.owner))
+			d.add(DiffPlacement, o, st, "%d of %d key groups are in other subtasks", r.MovedGroups, len(b.owner))
 		}
 	}
 	return nil
@@ -673,17 +673,17 @@ func (d *differ) legacy(o *OperatorDiff, st *StateDiff) error {
 	return err
 }
 
-// inFlight compares the records in flight, channel by channel.
+// inFlight compares the in-flight data, channel by channel.
 func (d *differ) inFlight(o *OperatorDiff, st *StateDiff) error {
 	if d.o.Ignore[DiffInFlight] {
 		return nil
 	}
 	switch {
 	case st.Old == nil:
-		d.add(DiffInFlight, o, st, "records in flight added")
+		d.add(DiffInFlight, o, st, "in-flight data added")
 		return nil
 	case st.New == nil:
-		d.add(DiffInFlight, o, st, "records in flight removed")
+		d.add(DiffInFlight, o, st, "in-flight data removed")
 		return nil
 	}
 	x, err := d.channels(d.a, o.old)
@@ -695,7 +695,7 @@ func (d *differ) inFlight(o *OperatorDiff, st *StateDiff) error {
 		return format.InFile(err, d.b.Location)
 	}
 	if !maps.Equal(x, y) {
-		d.add(DiffInFlight, o, st, "records in flight changed")
+		d.add(DiffInFlight, o, st, "in-flight data changed")
 	}
 	return nil
 }

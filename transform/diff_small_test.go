@@ -103,22 +103,22 @@ func TestDiffOfEachField(t *testing.T) {
 			op(*in).Subtasks[1].RawKeyed = &format.Incremental{Range: format.KeyGroupRange{First: 2, Count: 2}, Meta: inlineOf("meta", "x")}
 		}, "keyed: op/ kept as full → incremental: cannot be compared by its bytes"},
 		{"legacy state", func(in *format.View) { op(*in).Subtasks[0].Legacy[0] = inlineOf("legacy", "new") }, "legacy: op/ legacy state changed"},
-		{"in-flight bytes", func(in *format.View) { op(*in).Subtasks[0].Input[0].Data = inlineOf("i", "abcdeF") }, "in-flight: op/ records in flight changed"},
-		{"in-flight channel", func(in *format.View) { op(*in).Subtasks[0].Input[0].Channels[0].First = 9 }, "in-flight: op/ records in flight changed"},
-		{"in-flight subpartition", func(in *format.View) { op(*in).Subtasks[0].Input[0].Channels[1].Second = 9 }, "in-flight: op/ records in flight changed"},
-		{"in-flight size", func(in *format.View) { op(*in).Subtasks[0].Input[0].Channels[0].Size = 9 }, "in-flight: op/ records in flight changed"},
-		{"in-flight offsets", func(in *format.View) { op(*in).Subtasks[0].Input[0].Channels[0].Offsets = format.OffsetSlice{0, 1} }, "in-flight: op/ records in flight changed"},
+		{"in-flight bytes", func(in *format.View) { op(*in).Subtasks[0].Input[0].Data = inlineOf("i", "abcdeF") }, "in-flight: op/ in-flight data changed"},
+		{"in-flight channel", func(in *format.View) { op(*in).Subtasks[0].Input[0].Channels[0].First = 9 }, "in-flight: op/ in-flight data changed"},
+		{"in-flight subpartition", func(in *format.View) { op(*in).Subtasks[0].Input[0].Channels[1].Second = 9 }, "in-flight: op/ in-flight data changed"},
+		{"in-flight size", func(in *format.View) { op(*in).Subtasks[0].Input[0].Channels[0].Size = 9 }, "in-flight: op/ in-flight data changed"},
+		{"in-flight offsets", func(in *format.View) { op(*in).Subtasks[0].Input[0].Channels[0].Offsets = format.OffsetSlice{0, 1} }, "in-flight: op/ in-flight data changed"},
 		{"the order of channels", func(in *format.View) { slices.Reverse(op(*in).Subtasks[0].Input[0].Channels) }, ""},
 		{"the side of in-flight data", func(in *format.View) {
 			s := op(*in).Subtasks[0]
 			s.Input, s.Output = nil, s.Input
-		}, "in-flight: op/ records in flight changed"},
+		}, "in-flight: op/ in-flight data changed"},
 		{"the subtask of in-flight data", func(in *format.View) {
 			s := op(*in).Subtasks
 			s[0].Input, s[2].Input = nil, s[0].Input
-		}, "in-flight: op/ records in flight changed"},
+		}, "in-flight: op/ in-flight data changed"},
 		{"no in-flight data", func(in *format.View) { op(*in).Subtasks[0].Input, op(*in).Subtasks[1].Output = nil, nil },
-			"kind: savepoint, canonical, changelog, unaligned → savepoint, canonical, changelog; in-flight: op/ records in flight removed"},
+			"kind: savepoint, canonical, changelog, unaligned → savepoint, canonical, changelog; in-flight: op/ in-flight data removed"},
 	} {
 		a, b := everything(), everything()
 		tt.change(&b)
@@ -155,14 +155,14 @@ func TestDiffHandlesOfPlaces(t *testing.T) {
 		want string
 	}{
 		{inline, inline, ""},
-		{inline, relative, "operator state lies inline → beside _metadata"},
-		{relative, absolute, "operator state lies beside _metadata → in files elsewhere"},
+		{inline, relative, "operator state is stored inline → next to _metadata"},
+		{relative, absolute, "operator state is stored next to _metadata → in files elsewhere"},
 		{inline, chunks(inline), ""},
 		{relative, chunks(relative), ""},
-		{relative, chunks(absolute), "operator state lies beside _metadata → in files elsewhere"},
-		{inline, chunks(nil), "operator state lies inline → in chunks"},
+		{relative, chunks(absolute), "operator state is stored next to _metadata → in files elsewhere"},
+		{inline, chunks(nil), "operator state is stored inline → in chunks"},
 		{inline, &format.Concat{}, ""}, // it is not written yet
-		{&format.EmptySegment{}, &format.Segment{Path: format.NewText("/f")}, "operator state lies nowhere → in merged files"},
+		{&format.EmptySegment{}, &format.Segment{Path: format.NewText("/f")}, "operator state is stored nowhere → in merged files"},
 	} {
 		want := tt.want
 		if want != "" {
@@ -271,7 +271,7 @@ func TestDiffPlacementOfKeyGroups(t *testing.T) {
 		d := diffOf(t, in, out, o)
 		text := ""
 		if want > 0 {
-			text = fmt.Sprintf("placement: keyed/ %d of 6 key groups lie in other subtasks", want)
+			text = fmt.Sprintf("placement: keyed/ %d of 6 key groups are in other subtasks", want)
 		}
 		if got := strings.Join(differences(d), "; "); got != text || d.Operators[0].States[0].Keyed.MovedGroups != want {
 			t.Errorf("to %d: %q, want %q", to, got, text)

@@ -51,7 +51,7 @@ func (d *Dropped) Any() bool {
 // as a whole can.
 func Drop(ctx context.Context, v format.View, o DropOptions) (format.View, *Dropped, error) {
 	if o.whole() && o.Operators == nil {
-		return v, nil, errors.New("nothing is named that could be dropped")
+		return v, nil, errors.New("nothing to drop")
 	}
 	chosen, err := o.Operators.Set(v.Savepoint)
 	if err != nil {

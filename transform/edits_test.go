@@ -335,7 +335,7 @@ func TestDropKnown(t *testing.T) {
 	}
 }
 
-// TestDropParts: operators, coordinators, records in flight and what is empty,
+// TestDropParts: operators, coordinators, in-flight data and what is empty,
 // in every snapshot there is.
 func TestDropParts(t *testing.T) {
 	var operators, coordinators, channels, empty int
@@ -400,7 +400,7 @@ func TestDropParts(t *testing.T) {
 	if operators < testenv.Least(t, 500, 1) || coordinators < testenv.Least(t, 20, 0) || channels < testenv.Least(t, 3, 0) || empty < testenv.Least(t, 10, 0) {
 		t.Errorf("too few to show anything")
 	}
-	t.Logf("%d operators, %d coordinators, %d with records in flight, %d empty", operators, coordinators, channels, empty)
+	t.Logf("%d operators, %d coordinators, %d with in-flight data, %d empty", operators, coordinators, channels, empty)
 }
 
 func TestDropLastState(t *testing.T) {

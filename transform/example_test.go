@@ -103,7 +103,7 @@ func ExamplePruneUnion() {
 		fmt.Println("subtask", sub.Index, "holds", sub.Managed.States[0].Offsets.Len())
 	}
 	// Output:
-	// offsets: 12 elements, 3 different: restore product (all 4 subtasks hold the same list)
+	// offsets: 12 elements, 3 different: duplicated by restores (all 4 subtasks hold the same list)
 	// 3 stay, 24 of 96 bytes
 	// subtask 0 holds 3
 	// subtask 1 holds 0

@@ -180,7 +180,7 @@ func (k *keyedStreams) merge(ctx context.Context, src format.Source, parts []gro
 	var at int64
 	for i, p := range parts {
 		if p.h.Savepoint != first.Savepoint || p.h.Codec != first.Codec {
-			return nil, &keyedError{"its keyed state lies in streams of different kinds, which cannot be merged"}
+			return nil, &keyedError{"its keyed state is in streams of different kinds, which cannot be merged"}
 		}
 		if next := m.Range.First + m.Range.Count; p.groups.First != next {
 			return nil, &keyedError{fmt.Sprintf("key group %d would follow %d: its handles overlap or leave a gap", p.groups.First, next-1)}

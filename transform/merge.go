@@ -67,7 +67,7 @@ func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *M
 				return in, nil, &CollisionError{fmt.Sprintf("there is an operator %q of the id %s already", c.Operators[i].Label(), op.ID)}
 			}
 			if hasChannels(op) {
-				return in, nil, &MergeError{fmt.Sprintf("operator %q has records in flight, which belong to the graph of its own job", op.Label()), "spt drop --channels takes them out, and then they are lost; a savepoint has none"}
+				return in, nil, &MergeError{fmt.Sprintf("operator %q has in-flight data, which belongs to the graph of its own job", op.Label()), "spt drop --channels removes it, and then it is lost; a savepoint has none"}
 			}
 			m.Operators = append(m.Operators, op)
 		} else {
@@ -145,7 +145,7 @@ func (m *Merged) part(ctx context.Context, in format.View, op *format.Operator, 
 // join puts the states of part into an operator of the same id.
 func join(ctx context.Context, in format.View, op, part *format.Operator) (*format.Operator, error) {
 	if op.Finished {
-		return nil, &MergeError{"it had finished, and holds no state that another could be put beside", ""}
+		return nil, &MergeError{"it had finished, and holds no state to which another could be added", ""}
 	}
 	if op.Parallelism != part.Parallelism {
 		return nil, &MergeError{fmt.Sprintf("it has parallelism %d here and %d there, so the states cannot be put side by side", op.Parallelism, part.Parallelism),

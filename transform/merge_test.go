@@ -269,7 +269,7 @@ func TestMergeWhatCannotBe(t *testing.T) {
 		o     MergeOptions
 		check func(error) bool
 	}{
-		{"records in flight", nil, channels, MergeOptions{}, isMerge},
+		{"in-flight data", nil, channels, MergeOptions{}, isMerge},
 		{"another parallelism", list("l", 2), list("m", 3), MergeOptions{States: any}, isMerge},
 		{"a finished subtask", halfDone, list("m", 2), MergeOptions{States: any}, isMerge},
 		{"a finished operator", done, list("m", 2), MergeOptions{States: any}, isMerge},

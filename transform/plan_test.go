@@ -460,7 +460,7 @@ func TestPlanKeyedKinds(t *testing.T) {
 }
 
 // TestPlanRawAndInFlight: raw operator state is planned and written like
-// managed state; records in flight are said, and refused in Apply.
+// managed state; in-flight data is reported, and refused in Apply.
 func TestPlanRawAndInFlight(t *testing.T) {
 	rawHandle := func(name, elems string) *format.OperatorHandle {
 		h := &format.OperatorHandle{Codec: format.CodecRaw, Data: &format.Inline{Name: format.NewText(name), Data: format.NewBytes([]byte(elems))}}
@@ -494,9 +494,9 @@ func TestPlanRawAndInFlight(t *testing.T) {
 	op.Subtasks[1].Input = []*format.ChannelHandle{{}}
 	p = plan(t, in, RescaleOptions{To: 3})
 	if !p.Operators[0].InFlight {
-		t.Error("records in flight are not said")
+		t.Error("in-flight data is not reported")
 	}
-	if sp, err := p.Apply(t.Context()); sp.Savepoint != in.Savepoint || !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), `operator "op": it has records in flight`) {
+	if sp, err := p.Apply(t.Context()); sp.Savepoint != in.Savepoint || !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), `operator "op": it has in-flight data`) {
 		t.Errorf("%v", err)
 	}
 	if sp, err := plan(t, in, RescaleOptions{To: 2}).Apply(t.Context()); err != nil || sp.Savepoint != in.Savepoint {

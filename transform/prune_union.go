@@ -53,7 +53,7 @@ type PruneOptions struct {
 	// one, whatever Place says. A restore opens, in every subtask, each handle
 	// that names a union state, be it without elements.
 	Compact bool
-	// AcceptUnproven prunes what does not look like a restore product too.
+	// AcceptUnproven prunes what does not look duplicated by restores too.
 	AcceptUnproven bool
 	// TempDir is the directory of temporary files; "": that of the system.
 	TempDir string
@@ -286,7 +286,7 @@ func skip(r *UnionReport, o PruneOptions) string {
 	case o.Keep == KeepCopies && r.Factor == 1:
 		return "there is no factor to divide by: " + r.Why
 	case r.Verdict == VerdictNotSure && !o.AcceptUnproven:
-		return "not proven to be a restore product: " + r.Why
+		return "not proven to be duplicated by restores: " + r.Why
 	}
 	return ""
 }

@@ -65,7 +65,7 @@ func (p *RescalePlan) apply(ctx context.Context, plan *OperatorPlan) (*format.Op
 		return &op, nil
 	}
 	if plan.InFlight {
-		return nil, format.Errorf(format.ErrUnsupported, "it has records in flight: where they go depends on the job's graph, which the snapshot does not hold")
+		return nil, format.Errorf(format.ErrUnsupported, "it has in-flight data: where it goes depends on the job's graph, which the snapshot does not hold")
 	}
 	old, err := bySubtask(plan.Operator)
 	if err != nil {

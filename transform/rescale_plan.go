@@ -64,7 +64,7 @@ type OperatorPlan struct {
 	// States, lists first, as they are dealt out. Raw operator state follows.
 	States []*StatePlan
 	Keyed  []*KeyedPlan // managed, then raw, where there is any
-	// InFlight: records in flight, whose way depends on the job's graph and is
+	// InFlight: in-flight data, whose path depends on the job's graph and is
 	// therefore not in the plan.
 	InFlight bool
 	// Order says why the order of blocks in a subtask is not certain; "" if it
@@ -93,7 +93,7 @@ type StatePlan struct {
 type SubtaskPlan struct {
 	Elements int64
 	Bytes    int64
-	Sources  []ElementSource // in the order handed out
+	Sources  []ElementSource // in the order assigned
 }
 
 // ElementSource is elements First … First+Count-1 of an old subtask.

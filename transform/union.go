@@ -25,7 +25,7 @@ const (
 	// elements, each as often as every other subtask does. The order may differ:
 	// Flink assigns the handles of a union state to some subtasks in another order
 	// than to the others, from about 10 subtasks on.
-	VerdictProduct Verdict = "restore product"
+	VerdictProduct Verdict = "duplicated by restores"
 	// VerdictNotSure: elements repeat, and restores need not be the reason.
 	VerdictNotSure Verdict = "not sure"
 	// VerdictSound: no element repeats.

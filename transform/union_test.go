@@ -234,7 +234,7 @@ func TestPrunePolicies(t *testing.T) {
 		// Left as they are.
 		{PruneOptions{Keep: KeepDistinct}, []string{"ab", "cd"}, []string{"ab", "cd"}, "every element comes once"},
 		{PruneOptions{Keep: KeepDistinct, AcceptUnproven: true}, []string{"", ""}, []string{"", ""}, "it holds no element"},
-		{PruneOptions{Keep: KeepDistinct}, []string{"ab", "bc"}, []string{"ab", "bc"}, "not proven to be a restore product: its subtasks hold different elements"},
+		{PruneOptions{Keep: KeepDistinct}, []string{"ab", "bc"}, []string{"ab", "bc"}, "not proven to be duplicated by restores: its subtasks hold different elements"},
 		{PruneOptions{Keep: KeepFirstSubtask, AcceptUnproven: true}, []string{"ab", "bc"}, []string{"ab", "bc"}, "needs subtasks that hold the same"},
 		{PruneOptions{Keep: KeepModulo, AcceptUnproven: true}, []string{"ab", "bc"}, []string{"ab", "bc"}, "needs subtasks that hold the same"},
 		{PruneOptions{Keep: KeepCopies, AcceptUnproven: true}, []string{"aab", "abb"}, []string{"aab", "abb"}, "no factor to divide by"},

@@ -307,7 +307,7 @@ func isFileName(name string) bool {
 }
 
 func unsafeName(path string) error {
-	return format.Errorf(format.ErrUnsupported, "relative reference %q does not name a file of its own beside _metadata: nothing is written under such a name", path)
+	return format.Errorf(format.ErrUnsupported, "relative reference %q does not name a file of its own next to _metadata: nothing is written under such a name", path)
 }
 
 // stays refers to a file where it is.

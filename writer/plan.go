@@ -35,7 +35,7 @@ type Plan struct {
 	Substituted []Rewrite
 	// Lost is what the version of _metadata has no place for.
 	Lost []string
-	// Remarks are what whoever restores the result has to know.
+	// Remarks are what to know before restoring the result.
 	Remarks []string
 	// Bytes of state that will be read, before any compression.
 	Bytes int64
@@ -83,7 +83,7 @@ type Rewrite struct{ From, To string }
 // matches format.ErrMissing, ErrOutside and ErrNotChecked, whichever there are.
 type MissingError struct {
 	Files     []string // one line each: reference and what is wrong with it
-	Short     int      // how many of them are there, and not as long as promised
+	Short     int      // how many of them are there, and not of the recorded length
 	Outside   int      // how many of them are outside the snapshot and were not followed
 	Unchecked int      // how many of them nobody could look for
 	Follow    []string // what reader.Options.Follow must name so that those outside are read, each once
@@ -364,12 +364,12 @@ func checkLength(place format.Place, st format.Stream, found reader.Found) error
 	path, _, _ := format.Reference(st)
 	if s, ok := st.(*format.Segment); ok {
 		if !s.Within(found.Info.Size) {
-			return format.Errorf(format.ErrTruncated, "file %s: bytes %d to %d are promised, it has %d", quote(path.String()), s.Start, s.Start+s.Length, found.Info.Size)
+			return format.Errorf(format.ErrTruncated, "file %s: expected bytes %d to %d, it has %d", quote(path.String()), s.Start, s.Start+s.Length, found.Info.Size)
 		}
 		return nil
 	}
 	if n := st.Size(); n >= 0 && !format.LengthFits(n, found.Info.Size, place.Changelog) {
-		return format.Errorf(format.ErrTruncated, "file %s: %d bytes are promised, it has %d", quote(path.String()), n, found.Info.Size)
+		return format.Errorf(format.ErrTruncated, "file %s: expected %d bytes, it has %d", quote(path.String()), n, found.Info.Size)
 	}
 	return nil
 }
@@ -409,7 +409,7 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	stay := p.o.KeepReferences || p.o.Files == Reference && p.snap.Container.Family == reader.Flink
 	view = withoutMerging(view, stay)
 	if sharedBecomeRelative(p.snap.AsRead(), view) {
-		p.Remarks = append(p.Remarks, "shared files of an incremental checkpoint lie beside _metadata now: restore it without claiming (NO_CLAIM). After a restore with CLAIM, Flink up to 2.3.0 takes checkpoints that cannot be restored")
+		p.Remarks = append(p.Remarks, "shared files of an incremental checkpoint are next to _metadata now: restore it without claiming (NO_CLAIM). After a restore with CLAIM, Flink up to 2.3.0 takes checkpoints that cannot be restored")
 	}
 	p.verbatim = p.snap.Container.Family == reader.Flink && p.snap.Describes(view)
 	c := *view

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
@@ -38,7 +39,7 @@ func (e *AsideError) Hint() string {
 	if errors.Is(e.Err, storage.ErrExist) {
 		return fmt.Sprintf("it is whole; look at it and at what is under %s, and keep the right one", quote(e.Target))
 	}
-	return fmt.Sprintf("it is whole: rename it back:  mv %s %s", quote(e.At), quote(e.Target))
+	return fmt.Sprintf("it is whole: rename it back:  mv %s %s", shell.Quote(e.At), shell.Quote(e.Target))
 }
 
 // reveal gives the folder its name.

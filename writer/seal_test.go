@@ -441,7 +441,7 @@ func TestMissingFiles(t *testing.T) {
 			if !errors.As(err, &missing) || !errors.Is(err, format.ErrMissing) || len(missing.Files) != 4 || missing.Hint() == "" {
 				t.Fatalf("%s: %v", target, err)
 			}
-			for _, what := range []string{"gone is missing", "9 bytes are promised, it has 2", "s3", "/no/m is missing"} {
+			for _, what := range []string{"gone is missing", "expected 9 bytes, it has 2", "s3", "/no/m is missing"} {
 				if !strings.Contains(err.Error(), what) {
 					t.Errorf("%s: %q is not in %v", target, what, err)
 				}

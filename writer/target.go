@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
@@ -50,7 +51,7 @@ func (p *Plan) checkTarget(ctx context.Context) error {
 func (p *Plan) apart(ctx context.Context) error {
 	target, err := canonical(ctx, p.store, p.name)
 	if errors.Is(err, storage.ErrNotExist) { // it would be made, but for a file in its way
-		return &TargetError{p.Target, "it would lie below a file", "write somewhere else"}
+		return &TargetError{p.Target, "it would be below a file", "write somewhere else"}
 	}
 	if err != nil {
 		return err
@@ -149,7 +150,7 @@ func (p *Plan) free(ctx context.Context) error {
 			return &TargetError{p.Target, why, "rename the right one back"}
 		}
 		if !p.o.Overwrite {
-			return &TargetError{p.Target, why, fmt.Sprintf("rename it back:  mv %s %s  or add --overwrite to replace it", names, quote(p.name))}
+			return &TargetError{p.Target, why, fmt.Sprintf("add --overwrite to replace it, or rename it back:  mv %s %s", shell.Quote(aside[0]), shell.Quote(p.name))}
 		}
 		p.Recovers, at, what = aside[0], aside[0], folder
 	}

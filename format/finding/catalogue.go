@@ -29,7 +29,7 @@ var catalogue = []Entry{
 	{"finished-mixed", "Operators of one vertex of the job disagree about finished subtasks.", "Refuses the restore: the vertex contains mixed operator finished state."},
 	{"finished-upstream", "A finished operator reads from one that had not finished as far, by the plan.", "Refuses the restore: illegal job graph modification."},
 	{"flink", "An .spt file says that it was made from a Flink snapshot, and holds what no Flink snapshot does.", "Does not read .spt files."},
-	{"in-flight", "In-flight records are redistributed to another parallelism.", "Redistributes them by the job graph; refuses for partitioners that cannot be rescaled, such as forward."},
+	{"in-flight", "In-flight data is redistributed to another parallelism.", "Redistributes it by the job graph; refuses for partitioners that cannot be rescaled, such as forward."},
 	{"key-groups", "A key group, or its offset, is outside the range or the stream.", "Fails when it reads the key group."},
 	{"max-parallelism", "The job sets another max parallelism than the snapshot has.", "Refuses the restore."},
 	{"name-changed", "An operator of the job has another name than the one of its id in the snapshot, so ids may have shifted.", "Goes by the id alone."},

@@ -96,7 +96,7 @@ func known(t *testing.T, leftOut func(about) bool, f func(t *testing.T, dir stri
 
 func none(about) bool { return false }
 
-// inFlight reports whether the truth is that after the records in flight arrived.
+// inFlight reports whether the truth is that after the in-flight data arrived.
 func inFlight(a about) bool { return a.Options.Unaligned }
 
 func load(t testing.TB, file string, v any) {

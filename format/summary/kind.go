@@ -15,7 +15,7 @@ type Kind struct {
 	Format string
 	// Changelog: keyed state is a materialised part and the changes since.
 	Changelog bool
-	// Unaligned: records in flight are part of it.
+	// Unaligned: in-flight data is part of it.
 	Unaligned bool
 }
 

@@ -126,14 +126,14 @@ type File struct {
 func (f *File) Wrong(size int64) string {
 	for _, claimed := range []int64{f.Longest, f.Shortest} {
 		if claimed >= 0 && !format.LengthFits(claimed, size, f.Changelog) {
-			return fmt.Sprintf("%d bytes are promised, the file has %d", claimed, size)
+			return fmt.Sprintf("expected %d bytes, the file has %d", claimed, size)
 		}
 	}
 	switch {
 	case f.Reach < 0:
 		return "a segment in it has no sound range"
 	case f.Reach > size:
-		return fmt.Sprintf("segments up to byte %d are promised, the file has %d", f.Reach, size)
+		return fmt.Sprintf("expected segments up to byte %d, the file has %d", f.Reach, size)
 	}
 	return ""
 }

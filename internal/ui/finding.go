@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -13,6 +14,7 @@ type Finding struct {
 	Text   string
 	Detail string // on a line of its own below, such as a file
 	Advice string // what to do; a command in it follows two spaces
+	Like   string // by which advice is compared, if not as it is printed
 }
 
 // Level is how bad a finding is.
@@ -43,7 +45,7 @@ func AppendFindings(b *strings.Builder, term Term, all []Finding) {
 	var order []*group
 	for i := range all {
 		f := &all[i]
-		key := strings.Join([]string{string(f.Level), f.Kind, shape(f.Text), shape(f.Advice)}, "\x00")
+		key := strings.Join([]string{string(f.Level), f.Kind, shape(f.Text), shape(cmp.Or(f.Like, f.Advice))}, "\x00")
 		g := groups[key]
 		if g == nil {
 			g = &group{same: true}

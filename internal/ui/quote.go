@@ -30,18 +30,6 @@ func Quote(s string) string {
 	return quoted(s)
 }
 
-// Arg returns s as an argument in a command that is shown to be run: as it is, or in single quotes where a shell
-// would take it apart. What must not be shown is quoted as by [Quote], and then cannot be run.
-func Arg(s string) string {
-	switch {
-	case !isClean(s):
-		return quoted(s)
-	case s == "" || strings.ContainsAny(s, " !\"#$&'()*;<>?[\\]^`{|}") || s[0] == '~':
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-	}
-	return s
-}
-
 func quoted(s string) string { return `"` + escape(s, true) + `"` }
 
 func isClean(s string) bool {

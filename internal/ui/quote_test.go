@@ -77,15 +77,3 @@ func FuzzQuote(f *testing.F) {
 		}
 	})
 }
-
-func TestArg(t *testing.T) {
-	for in, want := range map[string]string{
-		"sp-007": "sp-007", "s3://b/k=v,x:1": "s3://b/k=v,x:1", "Größe": "Größe", "a_b+c@d%e": "a_b+c@d%e",
-		"a b": "'a b'", "": "''", "it's": `'it'\''s'`, `a\b`: `'a\b'`, "a*": "'a*'", "$x": "'$x'", "~x": "'~x'", "a~": "a~", "x;y": "'x;y'",
-		"a\nb c": `"a\nb c"`, "\x1b": `"\x1b"`,
-	} {
-		if got := Arg(in); got != want {
-			t.Errorf("%q: %s, expected %s", in, got, want)
-		}
-	}
-}

@@ -55,7 +55,7 @@ func (r *Router) Resolve(ctx context.Context, uri string) (storage.Storage, stri
 	slices.Sort(known)
 	return nil, "", &storage.Error{
 		Op: "open", Name: uri,
-		Err:  fmt.Errorf("no storage for scheme %q (there is: %s): %w", scheme, strings.Join(known, ", "), storage.ErrUnsupported),
+		Err:  fmt.Errorf("no storage for scheme %q (available: %s): %w", scheme, strings.Join(known, ", "), storage.ErrUnsupported),
 		Hint: "copy it to a local folder first",
 	}
 }

@@ -25,7 +25,7 @@ func (o *applyOptions) addFlags(fs *pflag.FlagSet) {
 
 func (o *applyOptions) validate(env *Env) error {
 	if o.recipe == "" {
-		return &usageError{"--recipe FILE is needed: which edits", "what stands in one:  spt apply --help"}
+		return &usageError{"--recipe FILE is needed: which edits", "its format:  spt apply --help"}
 	}
 	return o.writeOptions.validate(env)
 }
@@ -39,7 +39,7 @@ type ApplyStep struct {
 	// Sizes of all state, wherever it lies.
 	OperatorsBefore int   `json:"operators_before"`
 	OperatorsAfter  int   `json:"operators_after"`
-	BytesBefore     int64 `json:"bytes_before" jsonschema:"description=of state, wherever it lies"`
+	BytesBefore     int64 `json:"bytes_before" jsonschema:"description=of state, wherever it is stored"`
 	BytesAfter      int64 `json:"bytes_after"`
 }
 
@@ -69,9 +69,9 @@ command says what its flags mean. A key that is not known is an error that names
 its line, and nothing is written. An operator that was renamed has its new uid
 in later steps.
 
-A rescale orders blocks as Flink does where the snapshot stands: at IN, unless
-the step says at: URI. One by one, each command would do so where the result of
-the one before stands.
+A rescale orders blocks by the location of the snapshot, as Flink does: IN,
+unless the step says at: URI. Run one by one, each command would use the
+location of its own input.
 
 Put prune-union before steps that move elements or change what a restore does
 with them, such as rescale, set --mode and a filter on subtask or index: after

@@ -44,7 +44,7 @@ func (o *catOptions) validate(env *Env, given *pflag.FlagSet) error {
 	}
 	switch {
 	case o.limit < 0:
-		return usagef("--limit %d: not a number of lines", o.limit)
+		return usagef("--limit %d: must be 0 or more", o.limit)
 	case o.stats && (o.distinct || o.limit > 0):
 		return usagef("--stats counts all elements: it goes neither with --distinct nor with --limit")
 	}
@@ -77,7 +77,7 @@ text they are hexadecimal or text, in "value_hex" and
 "value_text". --format redacted shows length and hash of every element, and no
 value or name.
 
---where is asked of each element, or entry. These names can stand in it:
+--where is asked of each element, or entry. These names can be used in it:
 ` + catWhereHelp() + `
 
 It reads no more than it prints, one element at a time. --distinct reads twice.

@@ -92,16 +92,16 @@ func newCheckCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check SP",
 		Short: "Predict whether a job would restore from a snapshot",
-		Long: `Says before a restore what would go wrong in it. An error is what Flink refuses
-or cannot read; a warning is what restores and is not as it was; a note is worth
-knowing. Exit 1 if there is an error, with --strict a warning too.
+		Long: `Predicts whether a job would restore from a snapshot. An error is what Flink
+refuses or cannot read; a warning restores, but something will differ; a note is
+worth knowing. Exit 1 if there is an error, with --strict a warning too.
 
-What the job has is said by --names FILE, a list of its uids (an id of 32 hex
+The job is described by --names FILE, a list of its uids (an id of 32 hex
 digits stands for an operator without one), by --plan FILE, or by --like
 SNAPSHOT. The ids in a plan are those of vertices, and a vertex has the id of
 the first operator of its chain: operators chained behind it cannot be told by a
 plan, and where the snapshot stores no names, what has no vertex is a warning.
-Names tell for sure, and both can be given: the plan adds parallelisms.
+Uids are certain, and both can be given: the plan adds parallelisms.
 
 --like is a savepoint that the new version of the job took, in a test say: it
 tells of operators, unless names do, and of the names, kinds and types of their
@@ -113,7 +113,7 @@ uids.
 Checked are: state that no operator takes; operators that start empty;
 parallelism and max parallelism; files that are not where they are said to be,
 and those in the folder of another snapshot; union state that grows; broadcast
-copies that differ; finished operators; records in flight; the order in which
+copies that differ; finished operators; in-flight data; the order in which
 elements are handed out; incremental state that must not be claimed; native
 savepoints without timers; state that cannot be read; values that Kryo wrote in
 Flink 1 and Flink 2 misreads; with --flink, what that release cannot read and
@@ -122,7 +122,7 @@ states, operators that the job likely has under another id, and ids that look
 like those of other operators now, by stored names or by states.
 
 Not checked: the entries of keyed state, and types of what is in a changelog.
-spt verify looks at every byte that is promised.`,
+spt verify checks every file that the snapshot refers to.`,
 		Example: `  spt check sp-001 --names uids.txt --parallelism 8
   curl -s jobmanager:8081/jobs/$JOB/plan | spt check sp-001 --plan -
   spt check sp-001 --like savepoints/of-the-new-version
@@ -230,7 +230,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	}
 	c.Findings = append(withoutCutShort(c.Findings, cut), files...)
 	if snap.Container.Family == reader.SPT {
-		advice := "spt convert makes a folder of it"
+		advice := "to make a Flink directory of it:  spt convert IN OUT"
 		if slices.ContainsFunc(c.Findings, func(f transform.CheckFinding) bool { return f.Code == "not-flink" }) {
 			advice = "" // which it cannot
 		}
@@ -285,7 +285,7 @@ func renderCheck(env *Env, r *CheckResult) error {
 func checkText(env *Env, r *CheckResult) error {
 	style := env.term().Style()
 	var b strings.Builder
-	verdict := style.Proved("nothing stands in the way of a restore")
+	verdict := style.Proved("no obstacle to a restore found")
 	switch {
 	case r.Errors > 0:
 		verdict = style.Bad("would not restore: " + ui.Plural(int64(r.Errors), "error"))
@@ -296,7 +296,7 @@ func checkText(env *Env, r *CheckResult) error {
 	}
 	fmt.Fprintf(&b, "%s: %s · %s\n", ui.Quote(r.Path), verdict, r.Container)
 	if r.JobKnown == "no" {
-		b.WriteString("The job is not known, so only what does not depend on it was checked: --names, --plan or --like says what it has.\n")
+		b.WriteString("The job is not known, so only job-independent checks were made; describe it with --names, --plan or --like.\n")
 	}
 	for _, m := range r.Matched {
 		fmt.Fprintf(&b, "  %s  %s: parallelism ", style.Dim("takes"), ui.Quote(m.Operator))

@@ -11,6 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -75,11 +76,11 @@ func mapAdvice(ctx context.Context, env *Env, snap *reader.Snapshot, location, c
 	if err != nil {
 		return "", err
 	}
-	option := "--map " + ui.Arg(env.text(old)+"=DIR")
+	option := "--map " + shell.Quote(env.text(old)+"=DIR")
 	if found == "" {
-		return fmt.Sprintf("if there is a copy in DIR:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", command, ui.Arg(location), option, ui.Arg(location), option), nil
+		return fmt.Sprintf("if there is a copy in DIR:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", command, shell.Quote(location), option, shell.Quote(location), option), nil
 	}
-	option = "--map " + ui.Arg(env.text(old)+"="+found)
+	option = "--map " + shell.Quote(env.text(old)+"="+found)
 	is := "them are"
 	if len(names) == 1 {
 		is = "it is"
@@ -88,7 +89,7 @@ func mapAdvice(ctx context.Context, env *Env, snap *reader.Snapshot, location, c
 	} else {
 		is = fmt.Sprintf("%d of ", n) + is
 	}
-	return fmt.Sprintf("%s in %s:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", is, ui.Quote(found), command, ui.Arg(location), option, ui.Arg(location), option), nil
+	return fmt.Sprintf("%s in %s:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", is, ui.Quote(found), command, shell.Quote(location), option, shell.Quote(location), option), nil
 }
 
 // checkFiles looks for the files that the restored operators need, at the places
@@ -226,7 +227,7 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[
 	case f.Err != nil:
 		add(transform.SeverityError, "path", where+" that Flink writes no reference to", reason(f.Err), "")
 	case f.Wrong != "":
-		add(transform.SeverityError, "file-length", where+" not as long as promised", f.Wrong, "it was cut, or is another file: copy it again")
+		add(transform.SeverityError, "file-length", where+" not of the recorded length", f.Wrong, "it was cut, or is another file: copy it again")
 	case f.Found.Instead != "":
 		severity := transform.SeverityError
 		if _, _, err := c.env.Stores.Resolve(ctx, f.Path); errors.Is(err, storage.ErrUnsupported) {
@@ -235,10 +236,10 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[
 			return err
 		}
 		add(severity, "file-elsewhere", "not found "+where, "found below the folder of the snapshot or its job instead, where Flink does not look",
-			"spt convert IN OUT makes a copy that names no other place; spt relocate rewrites the references")
+			"to copy it with its files, without absolute references:  spt convert IN OUT")
 	case owner != "":
 		add(transform.SeverityWarning, "file-of-another", where, "that is the folder of another snapshot: when it is deleted, this one no longer restores",
-			"keep "+quoted+", or make a copy that needs no other: spt convert IN OUT")
+			"keep "+quoted+", or make a copy that needs no other snapshot:  spt convert IN OUT")
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // TestCheckKnownFiles: the snapshots of known content, as Flink restored them:
-// with their files where a mapping says, nothing stands in the way; with a mapping
+// with their files where a mapping says, no obstacle to a restore found; with a mapping
 // to where nothing is, those that name absolute places miss files, and no others.
 // Without one, the places are asked for themselves, and may hold what a test of
 // real Flink put there.

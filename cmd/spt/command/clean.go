@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -207,7 +208,7 @@ func (o *cleanOptions) keep(env *Env, l storage.Leftover) string {
 	case l.InUse:
 		return "a run of spt uses it"
 	case l.Displaced != "":
-		return fmt.Sprintf("%s is missing and this is its snapshot; rename it back:  mv %s %s", ui.Quote(l.Displaced), ui.Quote(l.Name), ui.Quote(l.Displaced))
+		return fmt.Sprintf("%s is missing and this is its snapshot; rename it back:  mv %s %s", ui.Quote(l.Displaced), shell.Quote(l.Name), shell.Quote(l.Displaced))
 	case env.Now().Sub(l.ModTime) < time.Duration(o.older):
 		return "younger than " + o.older.String()
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -140,12 +141,12 @@ type WriteResult struct {
 	Family           string         `json:"family" jsonschema:"enum=flink,enum=spt"`
 	Written          bool           `json:"written" jsonschema:"description=false without OUT and with --dry-run"`
 	Replaced         bool           `json:"replaced,omitempty"`
-	Files            int            `json:"files" jsonschema:"description=state files beside _metadata"`
+	Files            int            `json:"files" jsonschema:"description=state files next to _metadata"`
 	Linked           int            `json:"linked,omitempty"`
 	ToFiles          int            `json:"handles_moved_to_files,omitempty" jsonschema:"description=whose state was inline in _metadata and is in files now"`
 	ToFileBytes      int64          `json:"bytes_moved_to_files,omitempty"`
 	Release          string         `json:"release,omitempty" jsonschema:"description=of Flink that it is written for, with --flink"`
-	Rebuilt          int            `json:"rebuilt_handles,omitempty" jsonschema:"description=of operator state that were described anew for the release"`
+	Rebuilt          int            `json:"rebuilt_handles,omitempty" jsonschema:"description=of operator state whose description was rewritten for the release"`
 	StateCompression string         `json:"state_compression,omitempty" jsonschema:"enum=none,enum=snappy,description=with --state-compression"`
 	Recompressed     int            `json:"recompressed_handles,omitempty" jsonschema:"description=of state whose compression changes"`
 	KeptCompression  []WriteKept    `json:"kept_compression,omitempty" jsonschema:"description=state whose compression cannot be changed"`
@@ -160,7 +161,7 @@ type WriteResult struct {
 	Damaged          []FindingRow   `json:"damaged,omitempty" jsonschema:"description=with --damaged keep: errors that were passed on"`
 	Moved            []WriteRewrite `json:"moved,omitempty" jsonschema:"description=files found under the folder of the snapshot or its job instead of where the reference points"`
 	ReadBack         bool           `json:"read_back,omitempty"`
-	Remarks          []string       `json:"remarks,omitempty" jsonschema:"description=what whoever restores the result has to know"`
+	Remarks          []string       `json:"remarks,omitempty" jsonschema:"description=what to know before restoring the result"`
 }
 
 // WriteKept is state that stays as it is.
@@ -183,20 +184,20 @@ func newConvertCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert IN [OUT]",
 		Short: "Write a snapshot as a Flink directory or an .spt file",
-		Long: `Writes a snapshot at a new place: as an .spt file if OUT ends in .spt, else as a
+		Long: `Writes a snapshot at a new location: an .spt file if OUT ends in .spt, else a
 Flink folder. The result is self-contained: files that _metadata names by
-absolute places are copied beside it and their references rewritten, each said;
+absolute location are copied next to it and their references are rewritten;
 segments of merged files become files of their own. --keep-references gives the
 identical _metadata instead.
 
 Metadata version 2 (Flink 1.3 to 1.10) knows no relative references: the files
-beside it are named by the absolute place of OUT, or take --metadata-version 3.
+next to it get the absolute location of OUT, or use --metadata-version 3.
 
 --flink writes what a release reads: _metadata in its version, with handles that
 it knows, and operator state described as it expects. What it has no place for,
 such as uids before Flink 2.0, is named as lost. What a job would miss is
 refused: compressed operator state before 1.18, changelog state before 1.16,
-RocksDB files of Flink 2 before 2.0, types whose serializers it has not, and
+RocksDB files of Flink 2 before 2.0, types whose serializers it lacks, and
 values of Kryo between Flink 1 and 2, which read them differently. Elements,
 entries and the descriptions of their types are not rewritten.
 
@@ -219,7 +220,7 @@ State stays where it was, in files or inline in _metadata, also when it is
 rebuilt. --inline-threshold moves inline state into files, and what moved is
 reported.
 
-Without OUT nothing is written, and spt says what would be.`,
+Without OUT nothing is written; spt reports what it would write.`,
 		Example: `  spt convert /data/flink/orders/chk-4211 orders.spt
   spt convert orders.spt restored/
   spt convert sp-2.3 sp-1.20 --flink 1.20
@@ -449,7 +450,7 @@ func (e *damagedError) Unwrap() error { return format.ErrCorrupt }
 
 // Hint says what can be done.
 func (e *damagedError) Hint() string {
-	return "--damaged keep passes them on and names them; all of them:  spt verify " + ui.Arg(e.in)
+	return "--damaged keep passes them on and names them; all of them:  spt verify " + shell.Quote(e.in)
 }
 
 // incomplete is the finding that something is wrong with what was written.
@@ -560,7 +561,7 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 	if r.Release != "" {
 		fmt.Fprintf(&b, "for Flink %s", r.Release)
 		if r.Rebuilt > 0 {
-			fmt.Fprintf(&b, ", with %s of operator state described anew", ui.Plural(int64(r.Rebuilt), "handle"))
+			fmt.Fprintf(&b, ", with %s of operator state rewritten for the release", ui.Plural(int64(r.Rebuilt), "handle"))
 		}
 		b.WriteByte('\n')
 	}
@@ -573,10 +574,10 @@ func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
 	}
 	keptText(&b, style, r.KeptCompression)
 	if len(r.Lost) > 0 {
-		fmt.Fprintf(&b, "%s %s\n", style.Look("lost, for it has no place there:"), strings.Join(r.Lost, "; "))
+		fmt.Fprintf(&b, "%s %s\n", style.Look("lost, because the target cannot hold it:"), strings.Join(r.Lost, "; "))
 	}
 	for _, m := range movedFolders(r.Moved) {
-		fmt.Fprintf(&b, "%s taken from %s, for they are not in %s, where the references point\n", ui.Plural(int64(m.files), "file"), ui.Quote(m.to), ui.Quote(m.from))
+		fmt.Fprintf(&b, "%s taken from %s, because they are not in %s, where the references point\n", ui.Plural(int64(m.files), "file"), ui.Quote(m.to), ui.Quote(m.from))
 	}
 	rewrittenText(&b, r.Rewrites)
 	list(r.Outside, fmt.Sprintf("%s referred to where they are, not written", ui.Plural(int64(len(r.Outside)), "file")))
@@ -678,7 +679,7 @@ func rewrittenText(b *strings.Builder, all []WriteRewrite) {
 // folderName is the folder of a reference, in words where it has none.
 func folderName(dir string) string {
 	if dir == "" {
-		return "beside _metadata"
+		return "next to _metadata"
 	}
 	return ui.Quote(dir)
 }

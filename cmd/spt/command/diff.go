@@ -71,7 +71,7 @@ func newDiffCommand(env *Env) *cobra.Command {
 		Short: "Compare two snapshots: operators, states, sizes, elements",
 		Long: `Compares two snapshots, the older first, whatever they are kept in: a Flink
 snapshot and the .spt made from it are the same, and so are two snapshots that
-differ in their checkpoint ids alone. What grew most stands first.
+differ in their checkpoint ids alone. Largest growth first.
 
 Elements of operator state are compared as multisets: which subtask holds them
 does not count without --placement. Broadcast state is compared by key where its
@@ -297,7 +297,7 @@ type DiffState struct {
 	NewDistinct  *int64        `json:"new_distinct,omitempty"`
 	Added        *int64        `json:"added,omitempty" jsonschema:"description=elements; of broadcast state whole maps"`
 	Removed      *int64        `json:"removed,omitempty"`
-	Moved        *int64        `json:"moved,omitempty" jsonschema:"description=with --placement: elements that lie in other subtasks"`
+	Moved        *int64        `json:"moved,omitempty" jsonschema:"description=with --placement: elements that are in other subtasks"`
 	MultipliedBy int64         `json:"multiplied_by,omitempty" jsonschema:"description=every element comes so many times as often, and none is new"`
 	DividedBy    int64         `json:"divided_by,omitempty"`
 	KeysAdded    *int64        `json:"keys_added,omitempty" jsonschema:"description=of broadcast state that was compared by key"`

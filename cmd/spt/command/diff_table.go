@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -217,7 +218,7 @@ func (r *differ) remarks(res *DiffResult) error {
 		for _, st := range op.States {
 			if st.MultipliedBy > 1 && st.NewKind == "union" {
 				fmt.Fprintf(&b, "%s %s of %s was multiplied: every element comes %s times as often as before, and none is new.\n  spt prune-union %s\n",
-					style.Look("!"), ui.Quote(st.Name), ui.Quote(op.label), ui.Count(st.MultipliedBy), ui.Quote(res.New.Path))
+					style.Look("!"), ui.Quote(st.Name), ui.Quote(op.label), ui.Count(st.MultipliedBy), shell.Quote(res.New.Path))
 			}
 		}
 	}

@@ -24,13 +24,13 @@ func (o *dropOptions) addFlags(fs *pflag.FlagSet) {
 	operatorFlag(fs, &o.operators, "drop these operators, or with the flags below only that part of them")
 	stateFlag(fs, &o.states, "drop these operator states")
 	fs.BoolVar(&o.coordinators, "coordinator", false, "drop coordinator state")
-	fs.BoolVar(&o.channels, "channels", false, "drop in-flight records (they are lost)")
+	fs.BoolVar(&o.channels, "channels", false, "drop in-flight data (it is lost)")
 	fs.BoolVar(&o.empty, "empty", false, "drop operators that have no state")
 }
 
 func (o *dropOptions) validate(env *Env) error {
 	if len(o.operators)+len(o.states) == 0 && !o.coordinators && !o.channels && !o.empty {
-		return &usageError{"nothing is named that could be dropped", "--operator, --state, --coordinator, --channels or --empty says what"}
+		return &usageError{"nothing to drop", "--operator, --state, --coordinator, --channels or --empty says what"}
 	}
 	p := pick{operators: o.operators, states: o.states}
 	if err := p.validate(); err != nil {
@@ -43,12 +43,12 @@ func newDropCommand(env *Env) *cobra.Command {
 	var o dropOptions
 	cmd := &cobra.Command{
 		Use:   "drop IN [OUT]",
-		Short: "Remove operators, states, coordinator state or in-flight records",
-		Long: `Takes operators out of a snapshot, or parts of them: operator states by name,
-the state of coordinators, records in flight. All else is copied byte for byte.
+		Short: "Remove operators, states, coordinator state or in-flight data",
+		Long: `Removes operators, or parts of them, from a snapshot: operator states by name,
+the state of coordinators, in-flight data. All else is copied byte for byte.
 
-An operator with keyed state can go as a whole; single keyed states lie inside
-its files and cannot be taken out of them here.
+An operator with keyed state can go as a whole; single keyed states are inside
+its files and cannot be removed here.
 
 Flink gives a state that is not in a snapshot to the job empty, and needs no
 --allowNonRestoredState for what is gone.`,
@@ -97,7 +97,7 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 		r.Changes = append(r.Changes, EditChange{What: "dropped state", Operator: env.label(s.Operator), ID: s.Operator.ID.String(), State: env.text(s.Name)})
 	}
 	add("dropped coordinator state of", dropped.Coordinators)
-	add("dropped records in flight of", dropped.Channels)
+	add("dropped in-flight data of", dropped.Channels)
 	if strings.ContainsAny(strings.Join(o.states, ""), "*?[") {
 		var keyed []string
 		for _, op := range snap.Operators {
@@ -106,11 +106,11 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 			}
 		}
 		if len(keyed) > 0 {
-			r.Remarks = append(r.Remarks, "keyed state stays, for --state is of operator state: that of "+shorten(keyed))
+			r.Remarks = append(r.Remarks, "--state matches operator state only; keyed state is kept for "+shorten(keyed))
 		}
 	}
 	if len(dropped.Channels) > 0 {
-		r.Remarks = append(r.Remarks, "records in flight are lost: they are neither in the source's positions nor in state")
+		r.Remarks = append(r.Remarks, "in-flight data is lost: it is neither in the source's positions nor in state")
 	}
 	return v.Savepoint, r, nil
 }

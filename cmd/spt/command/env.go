@@ -30,6 +30,7 @@ type Env struct {
 	stdoutFile, stderrFile *os.File
 
 	command   string      // that runs
+	input     string      // IN of a command that writes, SP of check; else ""
 	wrapped   *ui.Wrapper // Stdout, where that is a terminal; nil: it is not
 	common    commonFlags
 	maps      []reader.Mapping

@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -148,7 +151,8 @@ func hintOf(err error) string {
 	return ""
 }
 
-// brokenPipe reports whether whoever read the answer has gone: that is their right.
+// brokenPipe reports whether the reader closed the pipe, which is no fault of
+// the command.
 func brokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
 // ErrorResult is an error in JSON, one line on stderr.
@@ -161,7 +165,28 @@ type ErrorResult struct {
 	Path   string `json:"path,omitempty" jsonschema:"description=place inside the file"`
 }
 
-// advise is a hint, for whoever ran another command than the one in it.
+// inputCommand is a command on the snapshot IN, as transform words it.
+var inputCommand = regexp.MustCompile(`\b(spt [a-z-]+ )IN\b(.*)`)
+
+// paste makes commands that can be pasted of those in an advice: with the
+// snapshot of this run, and words quoted for a shell. OUT is for the user to
+// choose.
+func (e *Env) paste(advice string) string {
+	if e.input == "" {
+		return advice
+	}
+	return inputCommand.ReplaceAllStringFunc(advice, func(s string) string {
+		m := inputCommand.FindStringSubmatch(s)
+		return m[1] + shell.Quote(e.input) + quoted.ReplaceAllStringFunc(m[2], func(word string) string {
+			if w, err := strconv.Unquote(word); err == nil {
+				return shell.Quote(w)
+			}
+			return word
+		})
+	})
+}
+
+// advise returns a hint with the command that ran in the place of inspect.
 func (e *Env) advise(hint string) string {
 	if e.command == "" {
 		return hint
@@ -185,7 +210,7 @@ func (e *Env) report(err error) {
 		}
 		return
 	}
-	msg, hint := printableLines(e.hide(err.Error())), printableLines(e.hide(e.advise(hintOf(err))))
+	msg, hint := printableLines(e.hide(err.Error())), printableLines(e.paste(e.hide(e.advise(hintOf(err)))))
 	if code == exitCancelled {
 		msg, hint = "cancelled", ""
 	}

@@ -44,7 +44,7 @@ func (o *filterOptions) validate(env *Env) error {
 			return err
 		}
 	}
-	o.filter.hint = "--operator and --state say of which states it is asked; the others stay whole"
+	o.filter.hint = "use --operator and --state to choose others; the others stay whole"
 	p := pick{operators: o.operators, states: o.states}
 	if err := p.validate(); err != nil {
 		return err
@@ -62,7 +62,7 @@ for which an expression holds; the others go. Those that stay are copied byte
 for byte, in their order, and so is all other state. A state of which no element
 is left stays, empty.
 
-These names can stand in --where, as in that of spt cat, which shows first what
+These names can be used in --where, as with spt cat, which shows first what
 would stay:
 ` + catWhereHelp() + `
 
@@ -127,7 +127,7 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 		r.Changes = append(r.Changes, EditChange{What: what, Operator: env.label(f.Operator), ID: f.Operator.ID.String(), State: env.text(f.State), Kind: f.Mode.String(), WholeMaps: f.Whole,
 			Elements: f.Kept, Bytes: f.KeptBytes, Dropped: &f.Dropped, DroppedBytes: f.DroppedBytes})
 		if f.Kept == 0 && f.Dropped > 0 {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("nothing of %s/%s is left: --where holds for none of it, and is false also where it compares with another type", ui.Quote(env.label(f.Operator)), ui.Quote(env.text(f.State))))
+			r.Remarks = append(r.Remarks, fmt.Sprintf("nothing of %s/%s is left: no element matches --where, which is also false where it compares with another type", ui.Quote(env.label(f.Operator)), ui.Quote(env.text(f.State))))
 		}
 		if f.Diverged {
 			r.Remarks = append(r.Remarks, fmt.Sprintf("the copies of broadcast state %s/%s were equal and are not any more: which of them a subtask gets depends on the parallelism of the restore", ui.Quote(env.label(f.Operator)), ui.Quote(env.text(f.State))))
@@ -160,7 +160,7 @@ func (c *catter) notTold(ctx context.Context, st *catState, it *catItem, does st
 	if v, err := c.snap.Values(ctx, it.part.h, it.part.state); err == nil && v.Why != "" {
 		why = " (" + v.Why + ")"
 	}
-	return format.Errorf(format.ErrUnsupported, "--where %s, and those of %s/%s are not decoded%s; --operator and --state say of which states it is asked", does, ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), why)
+	return format.Errorf(format.ErrUnsupported, "--where %s, and those of %s/%s are not decoded%s; use --operator and --state to choose others", does, ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), why)
 }
 
 // asker answers a filter by the expression.

@@ -20,12 +20,13 @@ type FindingRow struct {
 	Message  string `json:"message"`
 	Found    string `json:"found,omitempty" jsonschema:"description=of a file that is not at its reference: where it was found"`
 	Advice   string `json:"advice,omitempty"`
+	like     string // the advice before names in it were put as a shell reads them
 }
 
 // findingRow makes a finding fit to be shown.
 func (e *Env) findingRow(f finding.Finding) FindingRow {
 	row := FindingRow{Severity: string(f.Severity), Code: f.Code, Operator: f.UID, State: e.text(f.State), Place: e.hide(f.Place), File: e.text(f.File),
-		Message: e.hide(f.Message), Found: e.hide(f.Found), Advice: e.hide(f.Advice)}
+		Message: e.hide(f.Message), Found: e.hide(f.Found), Advice: e.paste(e.hide(f.Advice)), like: e.hide(f.Advice)}
 	if f.Operator != nil {
 		row.Operator, row.ID = e.label(f.Operator), f.Operator.ID.String()
 	}
@@ -36,7 +37,7 @@ func (e *Env) findingRow(f finding.Finding) FindingRow {
 func appendFindings(b *strings.Builder, term ui.Term, rows []FindingRow) {
 	all := make([]ui.Finding, len(rows))
 	for i, r := range rows {
-		all[i] = ui.Finding{Level: ui.Level(r.Severity), Kind: r.Code, Place: r.Place, Text: r.Message, Advice: r.Advice}
+		all[i] = ui.Finding{Level: ui.Level(r.Severity), Kind: r.Code, Place: r.Place, Text: r.Message, Advice: r.Advice, Like: r.like}
 		if r.Place == "" && r.Operator != "" {
 			all[i].Place = ui.Quote(r.Operator)
 			if r.State != "" {

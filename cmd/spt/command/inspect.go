@@ -11,6 +11,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/spf13/cobra"
@@ -85,7 +86,7 @@ With several snapshots, those that cannot be read are named, and the others are
 shown; -o json gives a list.
 
 --fail-if is a guard for a scheduled job. The expression holds for a state or
-for the whole snapshot; these names can stand in it:
+for the whole snapshot; these names can be used in it:
 ` + guardHelp(),
 		Example: `  spt inspect sp-001
   spt inspect chk-4211/_metadata --by file --top 20
@@ -266,7 +267,7 @@ type InspectResult struct {
 	Format        string            `json:"format,omitempty" jsonschema:"description=canonical or native for a savepoint; full or incremental for a checkpoint"`
 	Stopped       bool              `json:"stopped,omitempty" jsonschema:"description=taken to stop the job"`
 	Changelog     bool              `json:"changelog,omitempty"`
-	Unaligned     bool              `json:"unaligned,omitempty" jsonschema:"description=holds records in flight"`
+	Unaligned     bool              `json:"unaligned,omitempty" jsonschema:"description=holds in-flight data"`
 	CheckpointID  int64             `json:"checkpoint_id"`
 	Container     string            `json:"container" jsonschema:"description=version of the container and the releases that write it"`
 	Metadata      int               `json:"metadata_version,omitempty"`
@@ -355,7 +356,7 @@ type InspectState struct {
 	Distinct  *int64 `json:"distinct,omitempty" jsonschema:"description=with --deep, of union state: different elements"`
 	MinCopies int64  `json:"min_copies,omitempty" jsonschema:"description=with --deep: how often an element comes at least"`
 	MaxCopies int64  `json:"max_copies,omitempty" jsonschema:"description=and at most"`
-	Verdict   string `json:"verdict,omitempty" jsonschema:"enum=restore product,enum=not sure,enum=nothing repeats,description=with --deep: as by prune-union"`
+	Verdict   string `json:"verdict,omitempty" jsonschema:"enum=duplicated by restores,enum=not sure,enum=nothing repeats,description=with --deep: as by prune-union"`
 	// States is the states in keyed state, whose bytes are not told apart.
 	States []InspectKeyed `json:"keyed_states,omitempty" jsonschema:"description=the states that the headers of keyed state name; their bytes are not told apart"`
 }
@@ -600,8 +601,8 @@ func (r *InspectResult) warn(env *Env, sum *summary.Summary) {
 		r.Warnings = append(r.Warnings, InspectWarning{
 			Code:    "missing_files",
 			Message: fmt.Sprintf("%s (%s) cannot be had: the snapshot is not complete here", ui.Plural(int64(n), "file"), ui.Bytes(r.Bytes.Unreachable)),
-			Command: "spt verify " + ui.Arg(r.Path),
-			more:    "what lies elsewhere is found with --map OLD=NEW",
+			Command: "spt verify " + shell.Quote(r.Path),
+			more:    "if files were moved, say where with --map OLD=NEW",
 		})
 	}
 	r.warnFiles(env)
@@ -609,8 +610,8 @@ func (r *InspectResult) warn(env *Env, sum *summary.Summary) {
 		w := r.WrongFiles[0]
 		r.Warnings = append(r.Warnings, InspectWarning{
 			Code:    "wrong_files",
-			Message: fmt.Sprintf("%s not as long as promised, such as %s: %s", ui.Plural(int64(n), "file"), ui.Quote(w.Path), w.Why),
-			Command: "spt verify " + ui.Arg(r.Path),
+			Message: fmt.Sprintf("%s not of the recorded length, such as %s: %s", ui.Plural(int64(n), "file"), ui.Quote(w.Path), w.Why),
+			Command: "spt verify " + shell.Quote(r.Path),
 		})
 	}
 }

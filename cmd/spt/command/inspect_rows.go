@@ -121,9 +121,9 @@ func (o *inspectOptions) noRow(r *InspectResult) string {
 	switch {
 	case o.by != "file" || r.Bytes.Total == 0:
 	case r.Family == string(reader.SPT):
-		text += " (all state lies inside the .spt file; --by handle shows it)"
+		text += " (all state is inside the .spt file; --by handle shows it)"
 	default:
-		text += " (all state lies inside _metadata; --by handle shows it)"
+		text += " (all state is inside _metadata; --by handle shows it)"
 	}
 	return text
 }

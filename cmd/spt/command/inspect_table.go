@@ -18,7 +18,7 @@ func (o *inspectOptions) table(env *Env, r *InspectResult) error {
 	style := term.Style()
 	w := env.Stdout
 	if r.Damage != "" {
-		if _, err := fmt.Fprintf(w, "%s only what stands before the damage is shown\n", style.Bad("damaged:")); err != nil {
+		if _, err := fmt.Fprintf(w, "%s only what precedes the damage is shown\n", style.Bad("damaged:")); err != nil {
 			return err
 		}
 	}
@@ -174,7 +174,7 @@ func (r *InspectResult) howMuch() string {
 			text += fmt.Sprintf(", %d outside the snapshot", n)
 		}
 		if n := len(r.WrongFiles); n > 0 {
-			text += fmt.Sprintf(", %d not as long as promised", n)
+			text += fmt.Sprintf(", %d not of the recorded length", n)
 		}
 		where = append(where, text)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -109,14 +110,14 @@ func (s *InspectState) union(read unionRead, known bool) {
 // whether another operator has a union state of that name.
 func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State, read unionRead, known bool, handed int64, shared bool) (InspectWarning, bool) {
 	name := fmt.Sprintf("%s of %s", ui.Quote(env.text(st.Name)), ui.Quote(env.label(op.Operator)))
-	prune := "spt prune-union " + ui.Arg(path)
+	prune := "spt prune-union " + shell.Quote(path)
 	loads := fmt.Sprintf("at a restore every subtask loads all %s, %s in total", ui.Count(st.Elements), ui.Bytes(handed))
 	next, _ := mulCapped(st.Elements, int64(op.Parallelism))
 	grows := fmt.Sprintf("%s; if the job adds them again, the next snapshot holds %s", loads, next)
 	switch {
 	case known && read.err != nil:
 		return InspectWarning{Code: "union_not_read", Message: fmt.Sprintf("the elements of %s could not be read: %s", name, env.hide(read.err.Error())),
-			Command: "spt verify " + ui.Arg(path), more: loads}, true
+			Command: "spt verify " + shell.Quote(path), more: loads}, true
 	case known && read.OneEach():
 		return InspectWarning{Code: "union_repeats", Message: fmt.Sprintf("%s may be multiplied by restores: %s", name, read.Why), Command: prune, more: grows}, true
 	case known && read.Verdict == transform.VerdictProduct:
@@ -128,7 +129,7 @@ func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State
 		}
 		command := prune
 		if env.common.format != ui.FormatRedacted { // there is no state of such a name
-			command = fmt.Sprintf("spt cat %s %s --distinct", ui.Arg(path), chosen(op.ID.String(), env.text(st.Name), shared))
+			command = fmt.Sprintf("spt cat %s %s --distinct", shell.Quote(path), chosen(op.ID.String(), env.text(st.Name), shared))
 		}
 		return InspectWarning{Code: "union_repeats", Message: fmt.Sprintf("%s %s: %s", name, what, read.Numbers()), Command: command, more: loads}, true
 	case !known && st.MayBeMultiplied:

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/spf13/cobra"
@@ -46,7 +47,7 @@ type ListRow struct {
 	Type         string     `json:"type,omitempty"`
 	Format       string     `json:"format,omitempty"`
 	Changelog    bool       `json:"changelog,omitempty"`
-	Unaligned    bool       `json:"unaligned,omitempty" jsonschema:"description=holds records in flight"`
+	Unaligned    bool       `json:"unaligned,omitempty" jsonschema:"description=holds in-flight data"`
 	Metadata     int        `json:"metadata_version,omitempty"`
 	CheckpointID int64      `json:"checkpoint_id"`
 	Operators    int        `json:"operator_count"`
@@ -170,7 +171,7 @@ func leftoverRemark(env *Env, rows []ListRow, roots []string) error {
 	}
 	names := make([]string, len(roots))
 	for i, root := range roots {
-		names[i] = ui.Quote(root)
+		names[i] = shell.Quote(root)
 	}
 	return env.remark("%s of interrupted runs, %s; to remove those older than a day:  spt clean %s", ui.Plural(n, "leftover"), ui.Bytes(bytes), strings.Join(names, " "))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -33,7 +34,7 @@ func (o *mergeOptions) validate(env *Env) error {
 		return &usageError{"--from B is needed: the snapshot that operators are taken from", "spt merge A OUT --from B --operator UID"}
 	}
 	if len(o.operators) == 0 {
-		return &usageError{"--operator is needed: what is taken from " + ui.Quote(o.from), "spt inspect " + ui.Arg(o.from) + "   says what there is; --operator '*' takes all"}
+		return &usageError{"--operator is needed: what is taken from " + ui.Quote(o.from), "spt inspect " + shell.Quote(o.from) + "   says what there is; --operator '*' takes all"}
 	}
 	p := pick{operators: o.operators, states: o.states}
 	if err := p.validate(); err != nil {
@@ -49,14 +50,14 @@ func newMergeCommand(env *Env) *cobra.Command {
 		Short: "Take operators, or single states, from another snapshot",
 		Long: `Puts operators of a snapshot B into a snapshot A, with all they hold. All else
 of A is copied byte for byte, and files of B are copied like those of A; where
-two have one name, that of B gets a number behind it.
+two have one name, a number is appended to the one of B.
 
 With --state, only operator states of that name are taken, into the operator of
-the same id, or as an operator of their own where A has none. Keyed states lie
-together in files and go with their operator only.
+the same id, or as an operator of their own where A has none. Keyed states are
+stored together and go with their operator only.
 
 Nothing of A is replaced: an operator, or a state, that A has already is
-refused. So are records in flight, an operator that had finished, and single
+refused. So are in-flight data, an operator that had finished, and single
 states where A and B have the operator at different parallelisms.`,
 		Example: `  spt merge sp-001 both --from sp-007 --operator union
   spt merge before both --from after --operator sink --state writer_raw_states`,
@@ -132,7 +133,7 @@ func (o *mergeOptions) picked(ctx context.Context, env *Env, a, b *reader.Snapsh
 	case mine < theirs:
 		return nil, &hintedError{
 			format.Errorf(format.ErrUnsupported, "%s has metadata %s, which is newer than %s of %s", ui.Quote(o.from), theirs, mine, ui.Quote(a.Location)),
-			fmt.Sprintf("bring one to the version of the other first:  spt convert %s OUT --metadata-version %d", ui.Arg(a.Location), int32(theirs))}
+			fmt.Sprintf("bring one to the version of the other first:  spt convert %s OUT --metadata-version %d", shell.Quote(a.Location), int32(theirs))}
 	}
 	return metadata.WithVersion(&c, mine)
 }

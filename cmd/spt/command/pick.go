@@ -133,7 +133,7 @@ func (e *Env) checkStates(ctx context.Context, snap *reader.Snapshot, flag strin
 		}
 		for _, st := range schema.States {
 			if name := st.Name.String(); st.Keyed != "" && match(want, name) {
-				return keyedError(fmt.Sprintf("%s %s: %s of %s is keyed state, which lies inside files that hold all keyed state of the operator", flag, ui.Quote(want), ui.Quote(e.text(name)), ui.Quote(e.label(op))))
+				return keyedError(fmt.Sprintf("%s %s: %s of %s is keyed state, which is stored in files that hold all keyed state of the operator", flag, ui.Quote(want), ui.Quote(e.text(name)), ui.Quote(e.label(op))))
 			}
 		}
 	}
@@ -195,6 +195,9 @@ func (p *pick) pickOperators(env *Env, all []*format.Operator) ([]*format.Operat
 				env.learn(want)
 			}
 			exact := want == op.ID.String() || matches([]string{want}, op.UID.String()) || matches([]string{want}, op.Name.String()) || matches([]string{want}, env.uids[op.ID.String()])
+			if op.UID.String() == "" && op.Name.String() == "" && env.uids[op.ID.String()] == "" {
+				exact = exact || globMatches(want, op.ID.String())
+			}
 			prefix := len(want) >= idDigits && strings.HasPrefix(op.ID.String(), strings.ToLower(want))
 			if exact || prefix {
 				keep[op] = true

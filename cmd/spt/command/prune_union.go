@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -54,7 +55,7 @@ func (o *pruneOptions) validate(env *Env, args []string, given *pflag.FlagSet) e
 	}
 	switch {
 	case len(args) == 2 && o.keep == "":
-		return &usageError{"--keep is needed to write: which of the copies stay is for you to say", "what there is:  spt prune-union " + ui.Arg(args[0])}
+		return &usageError{"--keep is needed to write: choose which of the duplicates stay", "to see them:  spt prune-union " + shell.Quote(args[0])}
 	case o.elements < 0 || o.restores < 0 || o.restores > 20:
 		return usagef("--elements %d, --restores %d: not numbers of elements and (0 to 20) restores", o.elements, o.restores)
 	case o.parallelism < 1 || o.parallelism > format.MaxKeyGroups:
@@ -139,7 +140,7 @@ type GrowthRow struct {
 	Restores   int   `json:"restores"`
 	PerSubtask int64 `json:"elements_per_subtask"`
 	Kept       int64 `json:"elements_kept_once" jsonschema:"description=in the snapshot, if subtasks together keep each element once"`
-	Readded    int64 `json:"elements_readded" jsonschema:"description=in the snapshot, if every subtask adds again what it is handed"`
+	Readded    int64 `json:"elements_readded" jsonschema:"description=in the snapshot, if every subtask adds again what it gets"`
 	HandedOut  int64 `json:"elements_handed_out" jsonschema:"description=to all subtasks by the next restore, of what was added again"`
 }
 
@@ -193,7 +194,7 @@ type UnionRow struct {
 	Common        int64  `json:"in_all_subtasks" jsonschema:"description=different elements that every one of several subtasks holds"`
 	Factor        int64  `json:"factor" jsonschema:"description=largest power of the number of subtasks that divides every count; 1 if none"`
 	MaxFactor     int64  `json:"max_factor" jsonschema:"description=greatest common divisor of the counts: restores at any parallelisms multiplied all elements by no more than this; 0 if there is no element"`
-	Verdict       string `json:"verdict" jsonschema:"enum=restore product,enum=not sure,enum=nothing repeats,enum=copies equal,enum=copies differ"`
+	Verdict       string `json:"verdict" jsonschema:"enum=duplicated by restores,enum=not sure,enum=nothing repeats,enum=copies equal,enum=copies differ"`
 	Why           string `json:"why"`
 	HandedOut     int64  `json:"handed_out" jsonschema:"description=elements that a restore hands to all subtasks together"`
 	HandedBytes   int64  `json:"handed_out_bytes"`
@@ -500,7 +501,7 @@ func (o *pruneOptions) prunedText(env *Env, rows []UnionRow) string {
 		}
 	}
 	if before != after {
-		fmt.Fprintf(&b, "\na restore hands out %s → %s elements, %s → %s, to all subtasks together\n", ui.Count(before), ui.Count(after), ui.Bytes(bytesBefore), ui.Bytes(bytesAfter))
+		fmt.Fprintf(&b, "\na restore loads %s → %s elements, %s → %s, in all subtasks together\n", ui.Count(before), ui.Count(after), ui.Bytes(bytesBefore), ui.Bytes(bytesAfter))
 	}
 	for _, s := range rows {
 		if n := capMul(*s.KeptBytes, s.restoredAt); n >= transform.LargeUnion {
@@ -574,19 +575,19 @@ func (o *pruneOptions) diagnoseEnd(env *Env, in string, reports []*transform.Uni
 		switch report.Verdict {
 		case transform.VerdictProduct:
 			fmt.Fprintf(&b, "\n%s: %s.\n%s", name, r.Why, factorText(report))
-			fmt.Fprintf(&b, "--keep distinct on %s would keep %s, %s (%s).\nA restore hands out %s now, %s, to all subtasks together.\n",
+			fmt.Fprintf(&b, "--keep distinct on %s would keep %s, %s (%s).\nA restore now loads %s, %s, in all subtasks together.\n",
 				ui.Quote(r.State), ui.Plural(r.Distinct, "element"), ui.Bytes(r.DistinctBytes), ui.Percent(r.DistinctBytes, r.Bytes), ui.Plural(r.HandedOut, "element"), ui.Bytes(r.HandedBytes))
 			if redacted {
 				continue
 			}
-			fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s OUT %s --keep distinct\n", ui.Arg(in), chosen(r.ID, r.State, states[r.State] > 1))
+			fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s OUT %s --keep distinct\n", shell.Quote(in), chosen(r.ID, r.State, states[r.State] > 1))
 			continue
 		case transform.VerdictNotSure:
 			fmt.Fprintf(&b, "\n%s: %s.\n", name, r.Why)
 			if report.Repeats() && redacted {
 				fmt.Fprintf(&b, "%s.\n", report.Numbers())
 			} else if report.Repeats() {
-				fmt.Fprintf(&b, "%s. How often each comes:\n  spt cat %s %s --distinct\n", report.Numbers(), ui.Arg(in), chosen(r.ID, r.State, states[r.State] > 1))
+				fmt.Fprintf(&b, "%s. How often each comes:\n  spt cat %s %s --distinct\n", report.Numbers(), shell.Quote(in), chosen(r.ID, r.State, states[r.State] > 1))
 			}
 		}
 		if r.HandedBytes >= transform.LargeUnion {

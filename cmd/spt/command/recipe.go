@@ -201,7 +201,7 @@ func (s *recipeStep) read(n *yaml.Node, fail failure) error {
 		if !slices.Contains(there, key.Value) {
 			hint := oneOf(key.Value, there)
 			if hidden.Lookup(key.Value) != nil {
-				hint = "how the result is written is said on the command line"
+				hint = "options for writing belong on the command line"
 			}
 			return fail(key.Line, "unknown key %s of %s; %s", ui.Quote(key.Value), s.word, hint)
 		}

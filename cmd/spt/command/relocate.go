@@ -8,6 +8,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -41,7 +42,7 @@ func (o *relocateOptions) validate(env *Env, in string) error {
 	}
 	switch {
 	case ways == 0:
-		return &usageError{"--map OLD=NEW, --relative or --absolute BASE is needed: what becomes of references", "spt verify " + ui.Arg(in) + "   names absolute ones"}
+		return &usageError{"--map OLD=NEW, --relative or --absolute BASE is needed: what becomes of references", "spt verify " + shell.Quote(in) + "   names absolute ones"}
 	case ways > 1:
 		return usagef("--map, --relative and --absolute: one of them at a time")
 	}

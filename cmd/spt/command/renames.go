@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -73,7 +74,7 @@ func (e *Env) renames(r *transform.Renames, path string) (rows renameRows) {
 			rows.renames = append(rows.renames, row)
 			if likely {
 				rows.noUID = rows.noUID || uid == ""
-				uids = append(uids, fmt.Sprintf(" --uid %s=%s", n.From[0].Operator.ID, ui.Arg(uid)))
+				uids = append(uids, fmt.Sprintf(" --uid %s=%s", n.From[0].Operator.ID, shell.Quote(uid)))
 			}
 		}
 	}
@@ -81,7 +82,7 @@ func (e *Env) renames(r *transform.Renames, path string) (rows renameRows) {
 		rows.names = append(rows.names, NameChangeRow{e.label(n.New), n.New.ID.String(), e.text(n.Old.Name.String()), e.text(n.New.Name.String())})
 	}
 	if len(uids) > 0 && !rows.noUID && e.common.format != ui.FormatRedacted {
-		rows.command = fmt.Sprintf("spt rename %s OUT%s", ui.Arg(path), strings.Join(uids, ""))
+		rows.command = fmt.Sprintf("spt rename %s OUT%s", shell.Quote(path), strings.Join(uids, ""))
 	}
 	return rows
 }

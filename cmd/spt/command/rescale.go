@@ -230,7 +230,7 @@ func (e *refusal) Hint() string {
 	if hint := hintOf(e.error); hint != "" || !e.inFlight {
 		return hint
 	}
-	return "rescale a savepoint, or an aligned checkpoint: it holds no records in flight"
+	return "rescale a savepoint, or an aligned checkpoint: it holds no in-flight data"
 }
 
 func (r *RescaleResult) inFlight() bool {
@@ -274,7 +274,7 @@ type RescaleOperator struct {
 	To              int32          `json:"parallelism_to"`
 	MaxParallelism  int32          `json:"max_parallelism,omitempty"`
 	Left            string         `json:"left,omitempty" jsonschema:"description=why the operator is left alone"`
-	InFlight        bool           `json:"in_flight,omitempty" jsonschema:"description=has records in flight, whose way depends on the job's graph and is not in the plan"`
+	InFlight        bool           `json:"in_flight,omitempty" jsonschema:"description=has in-flight data, whose path depends on the job's graph and is not in the plan"`
 	Order           string         `json:"order,omitempty" jsonschema:"description=why the order of blocks in a subtask is not certain"`
 	PlaceOrder      bool           `json:"order_depends_on_place,omitempty"`
 	States          []RescaleState `json:"states"`
@@ -291,8 +291,8 @@ type RescaleState struct {
 	Raw      bool             `json:"raw,omitempty"`
 	Elements int64            `json:"elements" jsonschema:"description=in the snapshot; of broadcast state: copies"`
 	Bytes    int64            `json:"bytes"`
-	Varies   bool             `json:"order_varies,omitempty" jsonschema:"description=subtasks are handed this union state in different orders; OUT hands it to all in that of subtask 0"`
-	Growth   []int64          `json:"growth,omitempty" jsonschema:"description=of union state: elements handed out by this restore and the next three, if the job adds again what it is handed"`
+	Varies   bool             `json:"order_varies,omitempty" jsonschema:"description=subtasks get this union state in different orders; OUT gives it to all in the order of subtask 0"`
+	Growth   []int64          `json:"growth,omitempty" jsonschema:"description=of union state: elements assigned by this restore and the next three, if the job adds again what it gets"`
 	Empty    int              `json:"subtasks_without,omitempty" jsonschema:"description=new subtasks that get nothing"`
 	Subtasks []RescaleSubtask `json:"subtasks"`
 }
@@ -302,7 +302,7 @@ type RescaleSubtask struct {
 	Index    int             `json:"index"`
 	Elements int64           `json:"elements"`
 	Bytes    int64           `json:"bytes"`
-	Sources  []RescaleSource `json:"sources" jsonschema:"description=in the order handed out"`
+	Sources  []RescaleSource `json:"sources" jsonschema:"description=in the order assigned"`
 }
 
 // RescaleSource is elements first … first+count-1 of an old subtask.
@@ -339,7 +339,7 @@ type RescaleKeyedSubtask struct {
 	Index   int                  `json:"index"`
 	First   int32                `json:"first_key_group"`
 	Count   int32                `json:"key_groups"`
-	Sources []RescaleKeyedSource `json:"sources" jsonschema:"description=in the order handed out"`
+	Sources []RescaleKeyedSource `json:"sources" jsonschema:"description=in the order assigned"`
 }
 
 // RescaleKeyedSource is key groups of an old subtask's handle.
@@ -347,7 +347,7 @@ type RescaleKeyedSource struct {
 	Old   int32 `json:"old_subtask"`
 	First int32 `json:"first_key_group"`
 	Count int32 `json:"key_groups"`
-	Whole bool  `json:"whole,omitempty" jsonschema:"description=the whole handle is handed out, and cut by the state backend"`
+	Whole bool  `json:"whole,omitempty" jsonschema:"description=the whole handle is assigned, and clipped by the state backend"`
 }
 
 func newRescaleResult(env *Env, in, out string, p *transform.RescalePlan) *RescaleResult {
@@ -483,13 +483,13 @@ func simulationText(env *Env, o rescaleOptions, r *RescaleResult) error {
 	if rest > 0 {
 		t.Row(fmt.Sprintf("… %d more", rest))
 	}
-	growth := fmt.Sprintf("×%d; ×%s after the next restore if every subtask adds again what it is handed", o.to, ui.Count(capMul(int64(o.to), int64(o.to))))
+	growth := fmt.Sprintf("×%d; ×%s after the next restore if every subtask adds again what it gets", o.to, ui.Count(capMul(int64(o.to), int64(o.to))))
 	t.Row("", ui.Count(sum), "", ui.Count(union.Growth[0]))
 	if err := t.Write(env.Stdout, env.term()); err != nil {
 		return err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nUnion state is handed out %s.\n", growth)
+	fmt.Fprintf(&b, "\nUnion state is assigned %s.\n", growth)
 	if list.Empty > 0 {
 		fmt.Fprintf(&b, "%s get nothing of the list.\n", ui.Plural(int64(list.Empty), "subtask"))
 	}

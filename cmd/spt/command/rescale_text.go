@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -55,11 +56,11 @@ func (op *RescaleOperator) stateText(env *Env, o rescaleOptions, st *RescaleStat
 	if st.Kind == "union" && st.Elements > 0 {
 		// Everyone gets the same: say it once.
 		if st.Varies {
-			if _, err := fmt.Fprintf(env.Stdout, "  %s in orders that differ between subtasks; this is that of subtask 0, and OUT hands it to all\n", style.Look("!")); err != nil {
+			if _, err := fmt.Fprintf(env.Stdout, "  %s in orders that differ between subtasks; this is the order of subtask 0, which OUT gives to all\n", style.Look("!")); err != nil {
 				return err
 			}
 		}
-		_, err := fmt.Fprintf(env.Stdout, "  every subtask gets all %s: %s\n  %s handed out; if the job adds them again, the next snapshots hold %s, %s, %s\n",
+		_, err := fmt.Fprintf(env.Stdout, "  every subtask gets all %s: %s\n  %s assigned in total; if the job adds them again, the next snapshots hold %s, %s, %s\n",
 			ui.Count(st.Elements), sourcesText(st.Subtasks[0].Sources), ui.Count(st.Growth[0]), ui.Count(st.Growth[0]), ui.Count(st.Growth[1]), ui.Count(st.Growth[2]))
 		return err
 	}
@@ -141,7 +142,7 @@ func (op *RescaleOperator) remarks(env *Env, style ui.Style) error {
 		fmt.Fprintf(&b, "%s %s: the order of blocks within a subtask is not certain: %s\n", style.Look("!"), ui.Quote(op.label), op.Order)
 	}
 	if op.InFlight {
-		fmt.Fprintf(&b, "%s %s has records in flight; where they go depends on the job's graph and is not in this plan\n", style.Look("!"), ui.Quote(op.label))
+		fmt.Fprintf(&b, "%s %s has in-flight data; where it goes depends on the job's graph and is not in this plan\n", style.Look("!"), ui.Quote(op.label))
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())
 	return err
@@ -187,7 +188,7 @@ func (r *RescaleResult) clipped() []string {
 	if len(whole) == 0 {
 		return nil
 	}
-	return []string{"several subtasks of " + shorten(whole) + " are handed one incremental handle as a whole, and clip it: with state.backend.rocksdb.use-ingest-db-restore-mode, Flink 2 refuses to restore what is written at yet another parallelism"}
+	return []string{"several subtasks of " + shorten(whole) + " get one incremental handle as a whole, and clip it: with state.backend.rocksdb.use-ingest-db-restore-mode, Flink 2 refuses to restore what is written at yet another parallelism"}
 }
 
 // highest gathers the operators that are rescaled by their max parallelism.
@@ -218,7 +219,7 @@ func (r *RescaleResult) rescaleEnd(env *Env, o rescaleOptions, refused error) er
 		flags = fmt.Sprintf(" --from %d", o.from)
 	}
 	for _, name := range o.pick.operators {
-		flags += " --operator " + ui.Arg(name)
+		flags += " --operator " + shell.Quote(name)
 	}
 	if o.strategy != string(transform.StrategyFlink) {
 		flags += " --strategy " + o.strategy
@@ -232,7 +233,7 @@ func (r *RescaleResult) rescaleEnd(env *Env, o rescaleOptions, refused error) er
 			fmt.Fprintf(&b, "  %s\n", printableLines(hint))
 		}
 	} else {
-		fmt.Fprintf(&b, "%s To write it:  spt rescale %s OUT --to %d%s\n", style.Dim("Nothing written."), ui.Arg(r.Input), r.To, flags)
+		fmt.Fprintf(&b, "%s To write it:  spt rescale %s OUT --to %d%s\n", style.Dim("Nothing written."), shell.Quote(r.Input), r.To, flags)
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())
 	return err

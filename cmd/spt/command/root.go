@@ -31,6 +31,9 @@ SPT_PATH.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			env.command = cmd.Name()
+			if strings.Contains(cmd.Use, "[OUT]") || env.command == "check" {
+				env.input = strings.Join(args[:min(len(args), 1)], "")
+			}
 			if err := errors.Join(emptyFlag(cmd.Flags()), env.checkCSV(cmd, args)); err != nil {
 				return err
 			}

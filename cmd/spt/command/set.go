@@ -36,7 +36,7 @@ func (o *setOptions) validate(env *Env, given *pflag.FlagSet) error {
 	o.setID, o.setMax = given.Changed("checkpoint-id"), given.Changed("max-parallelism")
 	switch _, known := modes[o.mode]; {
 	case !o.setID && !o.setMax && o.mode == "" && len(o.states) == 0:
-		return &usageError{"nothing is named that could be set", "--checkpoint-id, --mode or --max-parallelism says what"}
+		return &usageError{"nothing to set", "--checkpoint-id, --mode or --max-parallelism says what"}
 	case o.setID && o.id < 0:
 		return usagef("--checkpoint-id %d: 0 or more", o.id)
 	case o.mode != "" && !known:
@@ -67,7 +67,7 @@ func newSetCommand(env *Env) *cobra.Command {
 --mode makes list state union state and the other way round, in _metadata and in
 the state itself: Flink refuses a job that asks for a state in another mode than
 the snapshot has. Elements stay in their subtasks: what was union state, and so
-in all of them, comes as often in the list; spt prune-union, before, keeps one
+in all of them, is in the list that often; run spt prune-union first to keep one
 of each. Broadcast state is a map and stays one.
 
 --max-parallelism is the number of key groups, by which keyed state is divided:

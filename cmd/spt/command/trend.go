@@ -14,6 +14,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/spf13/cobra"
@@ -58,7 +59,7 @@ func newTrendCommand(env *Env) *cobra.Command {
 		Short: "Show what grew over many snapshots, and when it reaches a limit",
 		Long: `Shows how the states of several snapshots grew: those given, in their order, or
 those found under the folder ROOT, oldest first: by checkpoint id, or by time
-where two have the same id. What grew most stands first.
+where two have the same id. Largest growth first.
 
 PER CHECKPOINT is the growth from the first to the last, by the difference of
 their checkpoint ids where those go up, else by the number of snapshots. With
@@ -148,7 +149,7 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 		return tooFewRead(len(paths), res)
 	}
 	if len(paths) < 2 {
-		return &usageError{fmt.Sprintf("%s: a trend needs at least two", ui.Plural(int64(len(paths)), "snapshot")), "spt ls " + ui.Arg(args[0]) + "   shows what there is"}
+		return &usageError{fmt.Sprintf("%s: a trend needs at least two", ui.Plural(int64(len(paths)), "snapshot")), "spt ls " + shell.Quote(args[0]) + "   shows what there is"}
 	}
 	t := &trend{env: env, o: o, res: res, n: len(paths), rows: map[trendKey]*TrendRow{}, none: map[string]error{}}
 	progress := env.progress()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -37,7 +38,7 @@ func remaining(p *transform.Pruned, keep transform.Keep) string {
 // chosen returns the flags that choose a state, also where another operator has one
 // of that name.
 func chosen(id, state string, shared bool) string {
-	flags := "--state " + ui.Arg(state)
+	flags := "--state " + shell.Quote(state)
 	if shared {
 		flags = "--operator " + id + " " + flags
 	}

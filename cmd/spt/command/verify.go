@@ -10,6 +10,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/spf13/cobra"
@@ -235,7 +236,7 @@ func verifyText(env *Env, w io.Writer, r VerifyResult) error {
 	b.WriteByte('\n')
 	appendFindings(&b, term, r.shown)
 	verifyMoving(&b, &r)
-	fmt.Fprintf(&b, "Integrity only. Whether Flink would restore it from where it is:  spt check %s\n", ui.Arg(r.Path))
+	fmt.Fprintf(&b, "Integrity only. Whether Flink would restore it from where it is:  spt check %s\n", shell.Quote(r.Path))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -57,8 +57,15 @@ func runVersion(env *Env) error {
 	for v := metadata.V2; v.Valid(); v++ {
 		r.Metadata = append(r.Metadata, int(v))
 	}
-	if env.common.output.JSON() {
+	switch env.common.output {
+	case ui.OutputJSON:
 		return ui.JSON(env.Stdout, r)
+	case ui.OutputJSONL:
+		l := ui.NewJSONLines(env.Stdout)
+		if err := l.Encode(r); err != nil {
+			return err
+		}
+		return l.Flush()
 	}
 	_, err := fmt.Fprintf(env.Stdout, "spt %s (%s, %s)\nreads _metadata %s to %s (Flink 1.3–2.3) and .spt 1; writes .spt %s\n", r.Version, r.Go, r.Platform, metadata.V2, metadata.Latest, r.SPT)
 	return err

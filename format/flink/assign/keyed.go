@@ -145,7 +145,7 @@ func (w window) Read(ctx context.Context, dst []int64, from int64) (int, error) 
 	return w.of.Read(ctx, dst[:min(int64(len(dst)), w.n-from)], w.first+from)
 }
 
-// Channels says whether the records in flight that an operator's subtasks hold
+// Channels reports whether the in-flight data that an operator's subtasks hold
 // can be dealt out. At an unchanged parallelism each subtask gets its own. At
 // another one it depends on how the job connects its operators (by key, at
 // random, broadcast, one to one), which no snapshot says: then the error names
@@ -158,5 +158,5 @@ func Channels(op *format.Operator, newParallelism int32) error {
 	if n == 0 || newParallelism == op.Parallelism {
 		return nil
 	}
-	return format.Errorf(format.ErrUnsupported, "%d handles of records in flight: who gets them at another parallelism depends on how the job connects its operators, which the snapshot does not say", n)
+	return format.Errorf(format.ErrUnsupported, "%d handles of in-flight data: which subtask gets them at another parallelism depends on how the job connects its operators, which the snapshot does not say", n)
 }

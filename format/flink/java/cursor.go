@@ -133,7 +133,7 @@ func (c *Cursor) CheckCount(off, n int, what string, minSize int) {
 	case n < 0:
 		c.Fail(off, format.ErrCorrupt, "%s: a count of %d", what, n)
 	case n > c.Remaining()/minSize:
-		c.Fail(off, format.ErrTruncated, "cut short: %s: %d promised, at least %d bytes; %s left", what, n, int64(n)*int64(minSize), c.left())
+		c.Fail(off, format.ErrTruncated, "cut short: %s: expected %d, at least %d bytes; %s left", what, n, int64(n)*int64(minSize), c.left())
 	}
 }
 
@@ -154,7 +154,7 @@ func (c *Cursor) Blob(what string) []byte {
 		return nil
 	}
 	if c.err == nil && int(n) > c.Remaining() {
-		c.Fail(off, format.ErrTruncated, "cut short: %d bytes of %s promised, %s left", n, what, c.left())
+		c.Fail(off, format.ErrTruncated, "cut short: expected %d bytes of %s, %s left", n, what, c.left())
 		return nil
 	}
 	return c.take(int(n), what)
@@ -200,7 +200,7 @@ func (c *Cursor) utf() (p []byte, off int) {
 	off = c.off
 	n := int(c.U16())
 	if c.err == nil && n > c.Remaining() {
-		c.Fail(off, format.ErrTruncated, "cut short: a string of %d bytes promised, %s left", n, c.left())
+		c.Fail(off, format.ErrTruncated, "cut short: expected a string of %d bytes, %s left", n, c.left())
 		return nil, off
 	}
 	return c.take(n, "a string"), off

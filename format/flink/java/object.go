@@ -99,7 +99,7 @@ func (s *objectSkipper) content(depth int) byte {
 			return tag
 		}
 		if n > int64(c.Remaining()) {
-			c.Fail(off, format.ErrTruncated, "cut short: a Java string of %d bytes promised, %d left", n, c.Remaining())
+			c.Fail(off, format.ErrTruncated, "cut short: expected a Java string of %d bytes, %d left", n, c.Remaining())
 			return tag
 		}
 		c.Bytes(int(n), "a Java string")

@@ -238,7 +238,7 @@ func (d *decoder) operator() (*format.Operator, error) {
 		switch op.Coordinator.(type) {
 		case nil, *format.Inline:
 		default:
-			d.Fail(off, format.ErrCorrupt, "coordinator state is no inline bytes")
+			d.Fail(off, format.ErrCorrupt, "coordinator state is not stored inline")
 		}
 	}
 	off := d.Offset()

@@ -168,7 +168,7 @@ func (d *decoder) operatorHandle(codec format.CodecID) (*format.OperatorHandle, 
 		switch h.Data.(type) {
 		case *format.Segment, *format.EmptySegment:
 		default:
-			d.Fail(at, format.ErrCorrupt, "a handle of file merging whose stream is no segment")
+			d.Fail(at, format.ErrCorrupt, "a handle of file merging whose stream is not a segment")
 		}
 	}
 	return h, d.Err()
@@ -317,7 +317,7 @@ func (d *decoder) changelog(tag byte, codec format.CodecID, depth int) (format.K
 		switch c.(type) {
 		case nil, *format.ChangelogMemory, *format.ChangelogStream:
 		default:
-			d.Fail(off, format.ErrCorrupt, "a handle that is no changelog in a list of changelogs")
+			d.Fail(off, format.ErrCorrupt, "a handle in a list of changelogs that is not a changelog")
 		}
 	}
 	if !short {

@@ -317,7 +317,7 @@ func (e *encoder) stream(s format.Stream) {
 	case *format.Concat:
 		e.inlineFrom(s, s.As)
 	default:
-		e.fail(fmt.Errorf("internal error: a stream of kind %s cannot stand in _metadata", format.Kind(s)))
+		e.fail(fmt.Errorf("internal error: a stream of kind %s cannot be stored in _metadata", format.Kind(s)))
 	}
 }
 
@@ -325,7 +325,7 @@ func (e *encoder) stream(s format.Stream) {
 func (e *encoder) inlineFrom(s, as format.Stream) {
 	in, ok := as.(*format.Inline)
 	if !ok || e.src == nil && e.counter == nil {
-		e.fail(fmt.Errorf("internal error: a stream of kind %s cannot stand in _metadata", format.Kind(s)))
+		e.fail(fmt.Errorf("internal error: a stream of kind %s cannot be stored in _metadata", format.Kind(s)))
 		return
 	}
 	e.u8(streamBytes)
@@ -417,7 +417,7 @@ func (e *encoder) tag(w format.Wire, v2, v3, newest byte) (tag byte, short bool)
 	if fits := twoLayouts(tag) && e.layout.changelog114; len(w) == 0 {
 		short = fits
 	} else if short != fits {
-		e.fail(format.Errorf(format.ErrUnsupported, "a changelog handle in the layout of Flink 1.14 cannot stand beside newer ones"))
+		e.fail(format.Errorf(format.ErrUnsupported, "a changelog handle in the layout of Flink 1.14 cannot be stored next to newer ones"))
 	}
 	return tag, short
 }

@@ -160,7 +160,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"short changes in v6", at(6, sub(func(s *format.Subtask) { s.ManagedKeyed = &format.ChangelogMemory{Wire: format.Wire(short)} })), format.ErrUnsupported, "layout of Flink 1.14"},
 		{"another handle's tag", at(6, sub(func(s *format.Subtask) { s.ManagedKeyed.(*format.KeyGroups).Wire = "\x0b" })), format.ErrCorrupt, "tag 11"},
 		{"offsets that are not one per key group", at(6, sub(func(s *format.Subtask) { s.ManagedKeyed.(*format.KeyGroups).Range.Count = 3 })), format.ErrCorrupt, "2 offsets for 3 key groups"},
-		{"rope", at(6, sub(func(s *format.Subtask) { s.Managed.Data = &format.Concat{} })), nil, "kind concat cannot stand in _metadata"},
+		{"rope", at(6, sub(func(s *format.Subtask) { s.Managed.Data = &format.Concat{} })), nil, "kind concat cannot be stored in _metadata"},
 		{"chunks", at(6, sub(func(s *format.Subtask) { s.Managed.Data = &format.Chunks{} })), nil, "kind chunks"},
 		{"finished subtask with state", at(6, sub(func(s *format.Subtask) { s.Finished = true })), format.ErrCorrupt, "a finished subtask with state"},
 		{"finished operator with subtasks", at(6, func(sp *format.Savepoint) { sp.Operators[0].Finished = true }), format.ErrCorrupt, "a finished operator with state"},
@@ -303,7 +303,7 @@ func TestEncodeFrom(t *testing.T) {
 			if err := metadata.EncodeFrom(context.Background(), io.Discard, sp, repeating{broken}); n > 0 && !errors.Is(err, broken) {
 				t.Errorf("%T of %d: %v", s, n, err)
 			}
-			if _, err := encode(sp); err == nil || !strings.Contains(err.Error(), "cannot stand in _metadata") {
+			if _, err := encode(sp); err == nil || !strings.Contains(err.Error(), "cannot be stored in _metadata") {
 				t.Errorf("%T without a source: %v", s, err)
 			}
 		}

@@ -175,7 +175,7 @@ func (t *retarget) subtask(sub *format.Subtask) (*format.Subtask, error) {
 		return nil, err
 	}
 	if len(sub.Input)+len(sub.Output) > 0 && !t.layout.channels111 {
-		if err := t.needs(1, 12, "records in flight in this layout"); err != nil {
+		if err := t.needs(1, 12, "in-flight data in this layout"); err != nil {
 			return nil, err
 		}
 	}

@@ -427,7 +427,7 @@ func (b *builder) single(r format.ElementRun, offs *offsets) error {
 }
 
 func errOutside(i, v, start, end int64) error {
-	return format.Errorf(format.ErrCorrupt, "element %d is said to start at %d, outside of bytes %d to %d, where its neighbours are", i, v, start, end)
+	return format.Errorf(format.ErrCorrupt, "element %d starts at %d, outside of bytes %d to %d, where its neighbours are", i, v, start, end)
 }
 
 // shortRun is the length from which a run refers to the offsets it came from.

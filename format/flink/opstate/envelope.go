@@ -112,7 +112,7 @@ func parseEnvelope(p []byte) (*envelope, error) {
 		// The releases wrote it behind the envelope, and never read it.
 		off := c.Offset()
 		if n := c.I32(); c.Err() == nil && int(n) != len(e.states) {
-			c.Fail(off, format.ErrCorrupt, "%d states are described, and %d are said to follow", len(e.states), n)
+			c.Fail(off, format.ErrCorrupt, "the number of described states is %d, and the count that follows is %d", len(e.states), n)
 		}
 	}
 	e.size = c.Offset()

@@ -70,7 +70,7 @@ func (c *Codec) layout(ctx context.Context, src format.Source, h *format.Operato
 			return nil, err
 		}
 		if first < 0 || last < first || last > l.size {
-			return nil, format.At(format.Errorf(format.ErrCorrupt, "its elements are said to start from %d to %d in a stream of %d bytes", first, last, l.size), "state %q", s.Name)
+			return nil, format.At(format.Errorf(format.ErrCorrupt, "element offsets %d to %d are outside the stream of %d bytes", first, last, l.size), "state %q", s.Name)
 		}
 		spans[i].first, spans[i].last = first, last
 		order = append(order, i)
@@ -340,7 +340,7 @@ func (b *bounds) extent(i int64) (start, end int64, err error) {
 		}
 	}
 	if start < 0 || end < start || end > b.limit {
-		return 0, 0, format.Errorf(format.ErrCorrupt, "it is said to be bytes %d to %d of the %d before the next state", start, end, b.limit)
+		return 0, 0, format.Errorf(format.ErrCorrupt, "it has bytes %d to %d of the %d before the next state", start, end, b.limit)
 	}
 	return start, end, nil
 }

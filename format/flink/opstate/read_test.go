@@ -283,13 +283,13 @@ func TestRefused(t *testing.T) {
 		{"another codec", &format.OperatorHandle{Codec: format.CodecNative, States: make([]format.NamedState, 1)}, format.ErrUnsupported, "native"},
 		{"no stream", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.Data = nil }), format.ErrCorrupt, "without a stream"},
 		{"no bytes", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.Data = &format.EmptySegment{} }), format.ErrTruncated, "cut short"},
-		{"offset behind the end", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Offsets = format.OffsetSlice{200, 1 << 40} }), format.ErrCorrupt, "in a stream of"},
-		{"offset -1", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Offsets = format.OffsetSlice{-1, 210} }), format.ErrCorrupt, "from -1"},
+		{"offset behind the end", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Offsets = format.OffsetSlice{200, 1 << 40} }), format.ErrCorrupt, "are outside the stream of"},
+		{"offset -1", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Offsets = format.OffsetSlice{-1, 210} }), format.ErrCorrupt, "element offsets -1 to"},
 		{"offsets go back", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) {
 			o := h.States[0].Offsets.(format.OffsetSlice)
 			h.States[0].Offsets = format.OffsetSlice{o[0], o[1] + 1, o[0] + 1, o[1]}
 		}), format.ErrCorrupt, "element 1"},
-		{"last before first", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Offsets = format.OffsetSlice{210, 200} }), format.ErrCorrupt, "from 210 to 200"},
+		{"last before first", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Offsets = format.OffsetSlice{210, 200} }), format.ErrCorrupt, "element offsets 210 to 200"},
 		{"offset far away", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Offsets = format.OffsetSlice{200, 1 << 40, 210} }), format.ErrCorrupt, "before the next state"},
 		{"length unknown", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.Data = &format.File{Length: -1} }), format.ErrUnsupported, "length of the stream"},
 		{"two maps", stream(how{version: 6}, state{name: "s", mode: format.ModeBroadcast, elements: []string{"a", "b"}}), format.ErrCorrupt, "2 elements"},

@@ -227,7 +227,7 @@ func readStringValue(r *reader) any {
 
 func (r *reader) chars(off int, n uint32) any {
 	if int64(n) > int64(r.Remaining()) {
-		r.Fail(off, format.ErrTruncated, "cut short: a string of %d characters promised, %d bytes left", n, r.Remaining())
+		r.Fail(off, format.ErrTruncated, "cut short: expected a string of %d characters, %d bytes left", n, r.Remaining())
 		return nil
 	}
 	u := make([]uint16, n)

@@ -417,7 +417,7 @@ func (w *walker) block(depth int) []*Snapshot {
 	for i := 0; i < n && c.Err() == nil; i++ {
 		a, b, end := offs[2*i], offs[2*i+1], offs[2*i+2]
 		if a > b || b > end || end > len(blob) {
-			c.Fail(at, format.ErrCorrupt, "serializer %d is said to be at %d, %d and %d of %d bytes", i, a, b, end, len(blob))
+			c.Fail(at, format.ErrCorrupt, "serializer %d has offsets %d, %d and %d in %d bytes", i, a, b, end, len(blob))
 			return all
 		}
 		w.framed(blob[a:b], base+a, func(p *walker) *Snapshot { p.serializer(); return nil })
@@ -441,11 +441,11 @@ func (w *walker) pojoTable(s *Snapshot, depth int) {
 		s.Names = append(s.Names, blob.Text().String())
 		p := &walker{c: blob}
 		if blob.Offset() != offs[2*i] {
-			blob.Fail(blob.Offset(), format.ErrCorrupt, "entry %d of a POJO is said to be at %d", i, offs[2*i])
+			blob.Fail(blob.Offset(), format.ErrCorrupt, "entry %d of a POJO has offset %d", i, offs[2*i])
 		}
 		p.serializer()
 		if blob.Err() == nil && blob.Offset() != offs[2*i+1] {
-			blob.Fail(blob.Offset(), format.ErrCorrupt, "the snapshot of entry %d of a POJO is said to be at %d", i, offs[2*i+1])
+			blob.Fail(blob.Offset(), format.ErrCorrupt, "the snapshot of entry %d of a POJO has offset %d", i, offs[2*i+1])
 		}
 		s.Nested = append(s.Nested, p.wrapper(depth+1))
 	}

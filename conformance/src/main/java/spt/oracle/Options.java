@@ -15,7 +15,7 @@ public final class Options implements Serializable {
     public boolean incremental;
     public boolean compress;
     public boolean changelog;
-    public boolean unaligned; // with records in flight
+    public boolean unaligned; // with in-flight data
     public boolean fileMerging;
     public boolean heapTimers; // with rocksdb
     public int checkpoints = 1; // how many are taken, with more elements before each; the last one counts

@@ -252,7 +252,7 @@ final class Runner implements AutoCloseable {
 
         /**
          * Lets the sources emit what this stage adds. Where keys meet, one split goes after the other, each when the records of the
-         * one before have arrived: so the same record is the last one every time. Not with records in flight, which is a race.
+         * one before have arrived: so the same record is the last one every time. Not with in-flight data, which is a race.
          */
         private void emit(int stage) {
             gate.slow(options.unaligned);
@@ -313,7 +313,7 @@ final class Runner implements AutoCloseable {
         }
 
         /**
-         * Waits until the records in flight have arrived: nothing was counted between 100 looks. Looks are counted, not time, because on a busy machine the whole
+         * Waits until the in-flight data has arrived: nothing was counted between 100 looks. Looks are counted, not time, because on a busy machine the whole
          * process may stand still for longer than any pause.
          */
         void settle() throws InterruptedException {

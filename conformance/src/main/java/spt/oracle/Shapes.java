@@ -111,7 +111,7 @@ final class Shapes {
                 .uid(choices.uid(name));
     }
 
-    /** With records in flight: a channel, then an operator that lets them pile up. */
+    /** With in-flight data: a channel, then an operator that lets it pile up. */
     private DataStream<Long> slowed(DataStream<Long> numbers) {
         return options.unaligned ? named(numbers.rebalance().map(new KeyedFunctions.Slow(run)), "slow") : numbers;
     }
