@@ -50,6 +50,7 @@ const (
 	LimitMemory    Limit = "memory"
 	LimitOffsets   Limit = "offsets"
 	LimitChunkRefs Limit = "chunk-refs"
+	LimitValue     Limit = "value"
 )
 
 // Error names the limit.

@@ -31,6 +31,9 @@ type Limits struct {
 	// a list of few bytes can name many. Default 4,194,304 + 16 for each byte of
 	// the file.
 	ChunkRefs int64
+	// Value is the size of an element, a map or an entry of state in spt's own
+	// encoding. Default 64 MiB + 16 times the size of the file, at most 1 GiB.
+	Value int64
 }
 
 // WithDefaults fills in what is zero, for a file of size bytes.
@@ -55,6 +58,7 @@ func (l Limits) WithDefaults(size int64) Limits {
 	set64(&l.Memory, 64<<20+16*size)
 	set64(&l.Offsets, 1<<20+512*size)
 	set64(&l.ChunkRefs, 1<<22+16*size)
+	set64(&l.Value, min(1<<30, 64<<20+16*size))
 	return l
 }
 
@@ -80,6 +84,8 @@ func (l *Limits) Set(name Limit, v int64) (ok bool) {
 		l.Offsets = v
 	case LimitChunkRefs:
 		l.ChunkRefs = v
+	case LimitValue:
+		l.Value = v
 	default:
 		return false
 	}

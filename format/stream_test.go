@@ -132,7 +132,7 @@ func TestNames(t *testing.T) {
 	}
 	l := format.Limits{Depth: 3}.WithDefaults(1000)
 	if l != (format.Limits{Operators: 1_000_000, Subtasks: 32_768, Nodes: 16_000_000, Depth: 3, Manifest: 1 << 30, Chunk: 8<<20 + 16_000,
-		Memory: 64<<20 + 16_000, Offsets: 1<<20 + 512_000, ChunkRefs: 1<<22 + 16_000}) {
+		Memory: 64<<20 + 16_000, Offsets: 1<<20 + 512_000, ChunkRefs: 1<<22 + 16_000, Value: 64<<20 + 16_000}) {
 		t.Errorf("%+v", l)
 	}
 }

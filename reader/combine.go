@@ -45,7 +45,7 @@ func (s *Snapshot) Others() []*Snapshot { return s.others }
 // clone is a source that knows what this one does and can learn more.
 func (s *source) clone() *source {
 	c := &source{
-		stores: s.stores, store: s.store, dir: s.dir, location: s.location, version: s.version, maps: s.maps, follow: s.follow, areas: s.areas, file: s.file,
+		stores: s.stores, store: s.store, dir: s.dir, location: s.location, version: s.version, maps: s.maps, follow: s.follow, areas: s.areas, file: s.file, maxValue: s.maxValue,
 		sched: s.sched, progress: s.progress, lookups: map[reference]*lookup{}, folders: map[string]*folder{}, foreign: map[*format.Chunks]foreign{},
 	}
 	for k, f := range s.foreign {
@@ -107,6 +107,7 @@ func (m *combiner) chunks(s *format.Chunks) format.Stream {
 		f = foreign{m.b.src.file, m.b.Container.Name}
 	}
 	m.src.foreign[s] = f
+	m.src.maxValue = max(m.src.maxValue, f.file.MaxValue())
 	r := &format.Concat{As: s.As, Parts: []format.Part{{Of: s, N: s.Length}}}
 	m.ropes[s] = r
 	return r

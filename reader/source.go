@@ -13,6 +13,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 )
@@ -41,6 +42,7 @@ type source struct {
 	areas     *areas          // that are read
 	away      *OutsideError   // where _metadata leads, if that is outside
 	file      *spt.File       // for an .spt
+	maxValue  int64           // of the .spt files
 	operators opstate.Codec
 	ropes     ropes
 	sched     *storage.Scheduler
@@ -78,15 +80,22 @@ type folder struct {
 }
 
 func newSource(f *found, o Options, file *spt.File) *source {
+	var maxValue int64 = native.MaxValue
+	if file != nil {
+		maxValue = file.MaxValue()
+	}
 	location := f.location
 	if f.family == SPT {
 		location = parentLocation(location)
 	}
 	return &source{
-		stores: o.Stores, store: f.store, dir: route.Dir(f.name), location: location, version: f.info.Version, maps: format.LongestFirst(o.Map), follow: o.Follow, areas: &areas{}, file: file,
+		stores: o.Stores, store: f.store, dir: route.Dir(f.name), location: location, version: f.info.Version, maps: format.LongestFirst(o.Map), follow: o.Follow, areas: &areas{}, file: file, maxValue: maxValue,
 		sched: storage.NewScheduler(), progress: o.Progress, lookups: map[reference]*lookup{}, folders: map[string]*folder{},
 	}
 }
+
+// MaxValue implements native.ValueLimiter.
+func (s *source) MaxValue() int64 { return s.maxValue }
 
 // ReadAt implements format.Source.
 func (s *source) ReadAt(ctx context.Context, st format.Stream, p []byte, off int64) (int, error) {

@@ -186,6 +186,10 @@ func readAt(ctx context.Context, r ReaderAt, p []byte, off int64) error {
 // file; nothing of it may be changed.
 func (f *File) Savepoint() *format.Savepoint { return f.m.savepoint }
 
+// MaxValue is the limit of the size of one value in the file; see
+// native.ValueLimiter.
+func (f *File) MaxValue() int64 { return f.limits.Value }
+
 // Stats are the file's figures.
 func (f *File) Stats() Stats { return f.st }
 

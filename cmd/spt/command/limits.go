@@ -15,7 +15,7 @@ var limitNames = []struct {
 	name format.Limit
 	size bool
 }{
-	{format.LimitMemory, true}, {format.LimitManifest, true}, {format.LimitChunk, true},
+	{format.LimitMemory, true}, {format.LimitManifest, true}, {format.LimitChunk, true}, {format.LimitValue, true},
 	{format.LimitOffsets, false}, {format.LimitChunkRefs, false},
 	{format.LimitNodes, false}, {format.LimitOperators, false}, {format.LimitSubtasks, false}, {format.LimitDepth, false},
 }

@@ -134,7 +134,7 @@ type mover struct {
 	unchecked int      // files that nobody could look for
 	gone      []string // references that were rewritten, and whose files are not there
 	files     map[string]*summary.File
-	wrong     []string // references that were rewritten, and whose files are not as long as promised
+	wrong     []string // references that were rewritten, and whose files are not of the recorded length
 }
 
 // below moves files below a folder.
@@ -254,8 +254,8 @@ func (m *mover) remarks(r *EditResult, done *transform.Relocation) error {
 		r.partial = fmt.Sprintf("%s to a file that is not there", ui.Plural(int64(n), "reference"))
 	}
 	if n := len(m.wrong); n > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s rewritten, and the file is not as long as promised: %s", ui.Plural(int64(n), "reference"), shorten(m.wrong)))
-		r.partial = fmt.Sprintf("%s to a file that is not as long as promised", ui.Plural(int64(n), "reference"))
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s rewritten, and the file is not of the recorded length: %s", ui.Plural(int64(n), "reference"), shorten(m.wrong)))
+		r.partial = fmt.Sprintf("%s to a file that is not of the recorded length", ui.Plural(int64(n), "reference"))
 	}
 	var right, broken []transform.Relocated
 	for _, k := range done.Kept {

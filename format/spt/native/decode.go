@@ -16,13 +16,14 @@ import (
 // map with its "type" and "data". A map comes as map[string]any if its keys are
 // strings and none comes twice, else as pairs, [][2]any, in their order.
 //
-// What nests more than 1000 deep is a format.ErrLimit. Nothing in the result
-// is a view of p.
+// What nests more than 1000 deep is a format.ErrLimit; more than 2,097,152 values
+// in one are a format.ErrUnsupported: each takes many times its bytes. Nothing in
+// the result is a view of p.
 func Decode(p []byte) (any, error) {
 	if err := check(p); err != nil {
 		return nil, err
 	}
-	v, _, err := decode(p, 0)
+	v, _, err := new(decoder).value(p, 0)
 	return v, err
 }
 
@@ -38,12 +39,13 @@ func DecodeMap(p []byte) ([]format.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	d := new(decoder)
 	all := make([]format.Entry, 0, min(inside/2, 4096))
 	for range inside / 2 {
 		e := format.Entry{Off: at}
 		for _, v := range []*any{&e.Key, &e.Value} {
 			var n int
-			if *v, n, err = decode(p[at:], 1); err != nil {
+			if *v, n, err = d.value(p[at:], 1); err != nil {
 				return nil, err
 			}
 			at += n
@@ -54,8 +56,17 @@ func DecodeMap(p []byte) ([]format.Entry, error) {
 	return all, nil
 }
 
-// decode gives the value at the start of p, which is whole, and its length.
-func decode(p []byte, depth int) (any, int, error) {
+// maxValues is how many values Decode makes of one.
+const maxValues = 2 << 20
+
+// decoder counts the values that it made.
+type decoder struct{ values int }
+
+// value gives the value at the start of p, which is whole, and its length.
+func (d *decoder) value(p []byte, depth int) (any, int, error) {
+	if d.values++; d.values > maxValues {
+		return nil, 0, format.Errorf(format.ErrUnsupported, "more than %d values in one", maxValues)
+	}
 	if depth > maxDepth {
 		return nil, 0, format.Errorf(format.ErrLimit, "a value nested more than %d deep", maxDepth)
 	}
@@ -68,7 +79,7 @@ func decode(p []byte, depth int) (any, int, error) {
 	case isArray(c):
 		all := make([]any, 0, min(inside, 4096))
 		for range inside {
-			v, k, err := decode(p[n:], depth+1)
+			v, k, err := d.value(p[n:], depth+1)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -77,7 +88,7 @@ func decode(p []byte, depth int) (any, int, error) {
 		}
 		return all, n, nil
 	case isMap(c):
-		pairs, k, err := decodePairs(p[n:], inside/2, depth+1)
+		pairs, k, err := d.pairs(p[n:], inside/2, depth+1)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -86,13 +97,13 @@ func decode(p []byte, depth int) (any, int, error) {
 	return scalar(p[:n]), n, nil
 }
 
-func decodePairs(p []byte, count int64, depth int) ([][2]any, int, error) {
+func (d *decoder) pairs(p []byte, count int64, depth int) ([][2]any, int, error) {
 	all := make([][2]any, 0, min(count, 4096))
 	at := 0
 	for range count {
 		var pair [2]any
 		for i := range pair {
-			v, n, err := decode(p[at:], depth)
+			v, n, err := d.value(p[at:], depth)
 			if err != nil {
 				return nil, 0, err
 			}

@@ -69,6 +69,23 @@ func TestDecodeAppended(t *testing.T) {
 	}
 }
 
+// An element of 64 MiB can be 64 million values, which take gigabytes once they are
+// decoded: there is a bound, in arrays and in maps.
+func TestDecodeManyValues(t *testing.T) {
+	const most = 2 << 20
+	array := func(n int) []byte { return append([]byte{0xdd, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, make([]byte, n)...) }
+	if v, err := Decode(array(most - 1)); err != nil || len(v.([]any)) != most-1 { // and the array itself
+		t.Errorf("%v", err)
+	}
+	if _, err := Decode(array(most)); !errors.Is(err, format.ErrUnsupported) {
+		t.Errorf("%v", err)
+	}
+	m := append([]byte{0x81, 0x01}, array(most)...)
+	if _, err := DecodeMap(m); !errors.Is(err, format.ErrUnsupported) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestDecodeRefuses(t *testing.T) {
 	deep := strings.Repeat("\x91", maxDepth+1) + "\xc0"
 	for bytes, want := range map[string]error{

@@ -443,6 +443,29 @@ func TestElementsClaims(t *testing.T) {
 	}
 }
 
+// bounded is a source that allows less of a value.
+type bounded struct {
+	format.Source
+	most int64
+}
+
+func (b bounded) MaxValue() int64 { return b.most }
+
+// A source may bound values: a few chunks of a small file that repeat make one of
+// a gigabyte, whose bytes are all there.
+func TestElementsBoundOfSource(t *testing.T) {
+	h, want := sample(t)
+	for most, reads := range map[int64]int{1: 1, 2: 1, 3: 3, 4: 3} { // 1, "hi" and [1, nil] take 1, 3 and 3 bytes
+		got, err := readState(bounded{&memory{}, most}, h, "list", 0)
+		if !equalAll(got, want["list"][:reads]) || (err == nil) != (reads == 3) {
+			t.Errorf("at most %d bytes: %x, %v", most, got, err)
+		}
+		if err != nil {
+			wantKind(t, err, "list", format.LimitValue)
+		}
+	}
+}
+
 func TestElementsCancelledAndClosed(t *testing.T) {
 	h, _ := sample(t)
 	failing := errors.New("the source fails")

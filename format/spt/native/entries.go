@@ -188,8 +188,8 @@ func (c *EntryCursor) read() (rawEntry, error) {
 		if errors.Is(err, errShort) {
 			err = format.Errorf(format.ErrCorrupt, "an entry that does not end within the %d bytes left of its key group", left)
 		}
-		if err == nil && n > MaxValue {
-			err = format.Errorf(format.ErrLimit, "an entry of %d bytes, over the limit of %d", n, MaxValue)
+		if err == nil && int64(n) > c.w.most {
+			err = tooLarge("an entry", int64(n), c.w.most)
 		}
 		if err == nil && c.entry > 0 && compareEntries(c.last, e) >= 0 {
 			err = format.Errorf(format.ErrCorrupt, "entries that do not ascend by state, key and namespace")

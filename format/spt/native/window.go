@@ -19,13 +19,25 @@ type window struct {
 	src  format.Source
 	data format.Stream
 	size int64
+	most int64 // bytes of a value
 	at   int64 // where in the stream buf stands
 	buf  []byte
 	warm bool
 }
 
+// ValueLimiter is a [format.Source] that bounds the bytes of one value more tightly
+// than [MaxValue]: in a small file, a few chunks that repeat can make a large one.
+type ValueLimiter interface{ MaxValue() int64 }
+
+func tooLarge(what string, n, most int64) error {
+	return format.Errorf(format.LimitValue, "%s of %d bytes, over the limit of %d", what, n, most)
+}
+
 func newWindow(ctx context.Context, src format.Source, data format.Stream) (*window, error) {
-	w := &window{ctx: ctx, src: src, data: data}
+	w := &window{ctx: ctx, src: src, data: data, most: MaxValue}
+	if l, ok := src.(ValueLimiter); ok {
+		w.most = min(w.most, l.MaxValue())
+	}
 	if data != nil {
 		w.size = data.Size()
 	}
@@ -38,8 +50,8 @@ func newWindow(ctx context.Context, src format.Source, data format.Stream) (*win
 // bytes gives the bytes [off, off+n) of the stream, which must lie in it. They
 // are valid until the next call.
 func (w *window) bytes(off, n int64) ([]byte, error) {
-	if n > MaxValue {
-		return nil, format.Errorf(format.ErrLimit, "a value of %d bytes, over the limit of %d", n, MaxValue)
+	if n > w.most {
+		return nil, tooLarge("a value", n, w.most)
 	}
 	if off < w.at || off > w.at+int64(len(w.buf)) {
 		w.at, w.buf = off, w.buf[:0]
