@@ -73,7 +73,9 @@ func TestDecodeAppended(t *testing.T) {
 // decoded: there is a bound, in arrays and in maps.
 func TestDecodeManyValues(t *testing.T) {
 	const most = 2 << 20
-	array := func(n int) []byte { return append([]byte{0xdd, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, make([]byte, n)...) }
+	array := func(n int) []byte {
+		return append([]byte{0xdd, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, make([]byte, n)...)
+	}
 	if v, err := Decode(array(most - 1)); err != nil || len(v.([]any)) != most-1 { // and the array itself
 		t.Errorf("%v", err)
 	}
