@@ -580,7 +580,7 @@ func (o *pruneOptions) diagnoseEnd(env *Env, in string, reports []*transform.Uni
 			if redacted {
 				continue
 			}
-			fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s OUT %s --keep distinct\n", shell.Quote(in), chosen(r.ID, r.State, states[r.State] > 1))
+			fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s %s %s --keep distinct\n", shell.Quote(in), outLike(in), chosen(r.ID, r.State, states[r.State] > 1))
 			continue
 		case transform.VerdictNotSure:
 			fmt.Fprintf(&b, "\n%s: %s.\n", name, r.Why)

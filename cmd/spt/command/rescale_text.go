@@ -233,7 +233,7 @@ func (r *RescaleResult) rescaleEnd(env *Env, o rescaleOptions, refused error) er
 			fmt.Fprintf(&b, "  %s\n", printableLines(hint))
 		}
 	} else {
-		fmt.Fprintf(&b, "%s To write it:  spt rescale %s OUT --to %d%s\n", style.Dim("Nothing written."), shell.Quote(r.Input), r.To, flags)
+		fmt.Fprintf(&b, "%s To write it:  spt rescale %s %s --to %d%s\n", style.Dim("Nothing written."), shell.Quote(r.Input), outLike(r.Input), r.To, flags)
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())
 	return err
@@ -253,4 +253,13 @@ func evenParallelisms(groups, p int32) string {
 		}
 	}
 	return strings.Join(append(below, above...), ", ")
+}
+
+// outLike is the output that a command is shown with: of the form of the input,
+// since state in spt's own encoding can be in nothing but an .spt file.
+func outLike(in string) string {
+	if strings.HasSuffix(in, ".spt") {
+		return "OUT.spt"
+	}
+	return "OUT"
 }

@@ -79,7 +79,7 @@ func TestShownCommands(t *testing.T) {
 					continue
 				}
 				out := filepath.Join(t.TempDir(), "out.spt")
-				script := "for a in " + strings.Replace(command, " OUT ", " "+out+" ", 1) + `; do printf '%s\n' "$a"; done`
+				script := "for a in " + strings.Replace(command, " OUT.spt ", " "+out+" ", 1) + `; do printf '%s\n' "$a"; done`
 				words, err := exec.Command("sh", "-c", script).Output() // what a shell makes of it
 				if err != nil {
 					t.Fatalf("%s: %v", command, err)
