@@ -19,6 +19,9 @@ func (m Mapping) Fits(uri string) bool {
 // cut is what is left of a reference without Old: nothing, or it begins with "/".
 func (m Mapping) cut(uri string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(placeURI(uri), m.place())
+	if strings.HasPrefix(rest, "//") { // Old is a scheme: s3://
+		rest = rest[1:]
+	}
 	return rest, ok && (rest == "" || rest[0] == '/')
 }
 

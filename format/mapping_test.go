@@ -20,6 +20,9 @@ func TestMappings(t *testing.T) {
 		{"/", "s3://b", "file:/a", "s3://b/a"},
 		{"file:/a", "b", "file:/ab/x", ""},
 		{"a", "b", "file:/a/x", ""},
+		{"s3://", "/mnt/", "s3://b/x", "/mnt/b/x"},
+		{"s3://", "gs://", "s3a://b/x", "gs://b/x"},
+		{"s3://", "/mnt", "gs://b/x", ""},
 	} {
 		got, ok := format.LongestFirst([]format.Mapping{{Old: c.old, New: c.new}}).Apply(c.uri)
 		if got != c.want || ok != (c.want != "") {

@@ -58,7 +58,7 @@ func TestCheckUnion(t *testing.T) {
 		{"elements of a restore, and more since", []string{"abcdefgh", "abijklmn", "opqrabst"}, 0, "warning union-repeats",
 			"24 elements, 20 different, each 1 to 3 times, 8 in each of 3 subtasks, 2 in all of them"},
 		{"all in one subtask, as after a rescale", []string{"aaabbb", "", ""}, 0, "warning union-repeats",
-			"which is not proven because no element is in two subtasks: elements repeat inside subtasks: 6 elements, 2 different, each 3 times, 0 to 6 in each of 3 subtasks"},
+			"which is not proven because no element is in two subtasks, and elements repeat inside them: 6 elements, 2 different, each 3 times, 0 to 6 in each of 3 subtasks"},
 		{"some repeat inside a subtask", []string{"aabb", "cd", "ef", "g"}, 0, "note union",
 			"elements repeat: 9 elements, 7 different, each 1 to 2 times, 1 to 4 in each of 4 subtasks; a restore hands"},
 		{"one subtask much larger", []string{"abcdefghijkl", "ab", "cd", "ef"}, 0, "note union",

@@ -394,7 +394,7 @@ func (r *UnionReport) judge(u *unionState, alike bool, lists []listDigest, commo
 	case len(lists) < u.expected:
 		r.Verdict, r.Why = VerdictNotSure, fmt.Sprintf("only %d of %d subtasks hold it", len(lists), u.expected)
 	case r.Held == r.Distinct:
-		r.Verdict, r.Why = VerdictNotSure, "no element is in two subtasks: elements repeat inside subtasks"
+		r.Verdict, r.Why = VerdictNotSure, "no element is in two subtasks, and elements repeat inside them"
 	default:
 		r.Verdict, r.Why = VerdictNotSure, "its subtasks hold different elements"
 	}

@@ -134,9 +134,9 @@ func TestVerdicts(t *testing.T) {
 		{[]string{"aab", "ccb"}, VerdictNotSure, 3, 2, 2, 2, false, "its subtasks hold different elements"},
 		{[]string{"aabb"}, VerdictNotSure, 2, 1, 2, 2, true, "one subtask holds it all, and repeats elements"},
 		{[]string{"ab", "ab", "-"}, VerdictNotSure, 2, 2, 2, 2, false, "only 2 of 3 subtasks hold it"},
-		{[]string{"aa", ""}, VerdictNotSure, 1, 2, 2, 2, false, "no element is in two subtasks: elements repeat inside subtasks"},
-		{[]string{"", "aa"}, VerdictNotSure, 1, 2, 2, 2, false, "no element is in two subtasks: elements repeat inside subtasks"},
-		{[]string{"aabb", "cc", "d"}, VerdictNotSure, 4, 1, 1, 2, false, "no element is in two subtasks: elements repeat inside subtasks"},
+		{[]string{"aa", ""}, VerdictNotSure, 1, 2, 2, 2, false, "no element is in two subtasks, and elements repeat inside them"},
+		{[]string{"", "aa"}, VerdictNotSure, 1, 2, 2, 2, false, "no element is in two subtasks, and elements repeat inside them"},
+		{[]string{"aabb", "cc", "d"}, VerdictNotSure, 4, 1, 1, 2, false, "no element is in two subtasks, and elements repeat inside them"},
 		{[]string{"a", "a", "a"}, VerdictProduct, 1, 3, 3, 3, true, "all 3 subtasks hold the same list, one each, which is also what subtasks do that each write one equal value"},
 	} {
 		u := union(c.lists...)

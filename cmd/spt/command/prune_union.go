@@ -110,7 +110,7 @@ With OUT it removes duplicates by the policy that --keep names:
                  elements
 All but distinct can leave duplicates: those of restores at other parallelisms,
 those of earlier restores, those of the job. What remains is reported.
-What is not proven to be a product of restores is left as it is and named (exit
+What is not proven to be duplicated by restores is left as it is and named (exit
 1), or refused where --state picked it, unless --accept-unproven.
 
 Without IN it shows how union state grows.`,

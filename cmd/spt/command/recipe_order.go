@@ -53,7 +53,7 @@ func (e *Env) remember(s *recipeStep, before, after *reader.Snapshot) {
 }
 
 // wrongOrder returns an error where a step before prune-union made a state
-// unproven that was proven to be a product of restores. left reports whether
+// unproven that was proven to be duplicated by restores. left reports whether
 // prune-union leaves a state as it is.
 func (e *Env) wrongOrder(ctx context.Context, left func(id format.OperatorID, state string) bool) error {
 	for _, earlier := range e.earlier {
@@ -78,7 +78,7 @@ func (e *Env) wrongOrder(ctx context.Context, left func(id format.OperatorID, st
 		for _, r := range reports {
 			if r.Verdict == transform.VerdictProduct && left(now[r.Operator.ID], r.State) {
 				return &usageError{
-					fmt.Sprintf("%s/%s was proven to be a product of restores (%s) before the %s on line %d, and is not after it", ui.Quote(e.label(r.Operator)), ui.Quote(e.text(r.State)), r.Why, earlier.word, earlier.line),
+					fmt.Sprintf("%s/%s is proven to be duplicated by restores (%s) before the %s on line %d, and no longer after it", ui.Quote(e.label(r.Operator)), ui.Quote(e.text(r.State)), r.Why, earlier.word, earlier.line),
 					fmt.Sprintf("put prune-union before the %s on line %d", earlier.word, earlier.line),
 				}
 			}
