@@ -53,7 +53,14 @@ func signalled() {
 // the command was past the point where it can stop, and is done.
 func TestSignals(t *testing.T) {
 	const in = "../../testdata/savepoints/sp-002"
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+	// A child of tests that run under nohup would ignore what they ignore.
+	caught := make(chan os.Signal, 1)
+	for _, sig := range signals {
+		signal.Notify(caught, sig)
+	}
+	defer signal.Stop(caught)
+	for _, sig := range signals {
 		for _, target := range []string{"out", "out.spt"} {
 			for _, overwrite := range []bool{false, true} {
 				codes := map[int]int{}
