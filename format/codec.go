@@ -31,11 +31,17 @@ type OperatorCodec interface {
 
 // EachElement calls f with every element of a state of a handle, in order, until
 // f fails or ctx ends. An element is valid until f returns.
-func EachElement(ctx context.Context, src Source, codec OperatorCodec, h *OperatorHandle, state string, f func(Element) error) (err error) {
+func EachElement(ctx context.Context, src Source, codec OperatorCodec, h *OperatorHandle, state string, f func(Element) error) error {
 	cur, err := codec.Elements(ctx, src, h, state, 0)
 	if err != nil {
 		return err
 	}
+	return EachIn(ctx, cur, f)
+}
+
+// EachIn calls f with every element that the cursor has left, in order, until f
+// fails or ctx ends, and closes the cursor. An element is valid until f returns.
+func EachIn(ctx context.Context, cur Cursor, f func(Element) error) (err error) {
 	defer func() {
 		if cerr := cur.Close(); err == nil {
 			err = cerr

@@ -15,12 +15,18 @@ func (sp *Savepoint) MapOperators(f func(*Operator) (*Operator, error)) (*Savepo
 	if err != nil {
 		return nil, err
 	}
+	return sp.withOperators(ops), nil
+}
+
+// withOperators returns sp with operators that mapSlice made of its own: sp itself
+// if nothing changed.
+func (sp *Savepoint) withOperators(ops []*Operator) *Savepoint {
 	if same(ops, sp.Operators) {
-		return sp, nil
+		return sp
 	}
 	c := *sp
 	c.Operators = ops
-	return &c, nil
+	return &c
 }
 
 // MapSubtasks returns the operator with the subtasks that f returns. Where f

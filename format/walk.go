@@ -63,12 +63,7 @@ func (sp *Savepoint) MapStreams(f func(Place, Stream) (Stream, error)) (*Savepoi
 	if err != nil {
 		return nil, err
 	}
-	if same(ops, sp.Operators) {
-		return sp, nil
-	}
-	c := *sp
-	c.Operators = ops
-	return &c, nil
+	return sp.withOperators(ops), nil
 }
 
 type streamMapper struct {

@@ -3,7 +3,6 @@ package opstate
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"sort"
 	"sync"
@@ -124,31 +123,12 @@ type recoded struct {
 }
 
 // each calls f with the elements of a state.
-func (m *recoder) each(ctx context.Context, src format.Source, state int, f func(p []byte) error) (err error) {
+func (m *recoder) each(ctx context.Context, src format.Source, state int, f func(p []byte) error) error {
 	cur, err := m.codec.open(ctx, src, m.h, state, 0)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if cerr := cur.Close(); err == nil {
-			err = cerr
-		}
-	}()
-	for n := 0; ; n++ {
-		e, err := cur.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil && n%1024 == 0 {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = f(e.Value)
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return format.EachIn(ctx, cur, func(e format.Element) error { return f(e.Value) })
 }
 
 // encode returns the bytes of an element in the new stream, valid until the next
