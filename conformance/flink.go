@@ -151,7 +151,7 @@ func (f *Flink) restore(s Snapshot, choices Choices) (json.RawMessage, error) {
 	}
 	options := s.Options
 	options.At = s.At // the job's own folder for checkpoints: it makes it, and stand removes it
-	err := s.stand(func(path, _ string) error {
+	err := s.inPlace(func(path, _ string) error {
 		line, err := f.ask(map[string]any{"command": "restore", "snapshot": path, "options": options, "choices": choices})
 		if err != nil {
 			return err
@@ -168,7 +168,7 @@ func (f *Flink) restore(s Snapshot, choices Choices) (json.RawMessage, error) {
 func (f *Flink) Proceed(s Snapshot, choices Choices, out string) (Snapshot, error) {
 	options := s.Options
 	options.At = s.At
-	err := s.stand(func(path, at string) error {
+	err := s.inPlace(func(path, at string) error {
 		request := map[string]any{"command": "proceed", "snapshot": path, "options": options, "choices": choices, "out": out}
 		if _, err := f.ask(request); err != nil {
 			return err
@@ -188,7 +188,7 @@ func (f *Flink) Metadata(s Snapshot) (Metadata, error) {
 	var result struct {
 		Metadata Metadata `json:"metadata"`
 	}
-	err := s.stand(func(path, _ string) error {
+	err := s.inPlace(func(path, _ string) error {
 		line, err := f.ask(map[string]any{"command": "metadata", "snapshot": path})
 		if err != nil {
 			return err
@@ -202,7 +202,7 @@ func (f *Flink) Metadata(s Snapshot) (Metadata, error) {
 // that Flink itself never writes, and puts it into dir. The kinds are those of
 // Craft.java.
 func (f *Flink) Craft(s Snapshot, kind, dir string) (Snapshot, error) {
-	err := s.stand(func(path, at string) error {
+	err := s.inPlace(func(path, at string) error {
 		if _, err := f.ask(map[string]any{"command": "craft", "kind": kind, "snapshot": path}); err != nil {
 			return err
 		}

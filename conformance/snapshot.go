@@ -14,7 +14,7 @@ import (
 type Snapshot struct {
 	Dir     string  // the folder to be copied to At
 	Path    string  // of _metadata's folder within Dir; "." for a savepoint
-	At      string  // where it stands for Flink: absolute paths and Flink's order of blocks depend on it
+	At      string  // where it is for Flink: absolute paths and Flink's order of blocks depend on it
 	Options Options // of the job that made it
 	Known   string  // the folder with truth.json and the like, if it has one
 }
@@ -42,7 +42,7 @@ func OpenSnapshot(folder string) (Snapshot, error) {
 }
 
 // Rewritten is the same job's snapshot as something else wrote it into dir,
-// with _metadata directly there. It stands for Flink where the original does,
+// with _metadata directly there. It is for Flink where the original does,
 // so that the order of what is restored can be compared.
 func (s Snapshot) Rewritten(dir string) Snapshot {
 	s.Dir, s.Path = dir, "."
@@ -55,18 +55,18 @@ func (s Snapshot) Truth() (Content, error) {
 	return content, readJSON(filepath.Join(s.Known, "truth.json"), &content)
 }
 
-// standing has a lock for each place: an original and what was made of it stand
+// placeLocks has a lock for each place: an original and what was made of it are put
 // there one after the other, also where two versions restore them.
-var standing sync.Map
+var placeLocks sync.Map
 
-// stand puts a copy to its place and calls f with the path that Flink is given,
+// inPlace puts a copy in its place and calls f with the path that Flink is given,
 // and the directory in which the place is stored.
-func (s Snapshot) stand(f func(path, at string) error) error {
+func (s Snapshot) inPlace(f func(path, at string) error) error {
 	at, err := storedAt(s.At)
 	if err != nil {
 		return err
 	}
-	place, _ := standing.LoadOrStore(s.At, new(sync.Mutex))
+	place, _ := placeLocks.LoadOrStore(s.At, new(sync.Mutex))
 	place.(*sync.Mutex).Lock()
 	defer place.(*sync.Mutex).Unlock()
 	if err := os.RemoveAll(at); err != nil {

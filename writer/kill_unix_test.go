@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/internal/fault"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
@@ -275,7 +276,7 @@ func (k killed) movedAside(t *testing.T, displaced []reader.Entry, holds func(st
 // What a run that goes on has made is in use, whatever its age, and not removed.
 func TestRunningIsNoLeftover(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
-		t.Skip("this system cannot mark what is in use: the age protects it")
+		testenv.NotTested(t, "NOT TESTED: this system cannot mark what is in use: the age protects it")
 	}
 	dir := folderOf(t, severalFiles(t))
 	o := Options{Stores: stores("in", prefixed{local.New(), dir + "/"})}

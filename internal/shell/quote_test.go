@@ -3,6 +3,8 @@ package shell
 import (
 	"os/exec"
 	"testing"
+
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 var words = []struct{ in, want string }{
@@ -36,7 +38,7 @@ func TestQuote(t *testing.T) {
 func TestQuoteInBash(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("no bash here")
+		testenv.Missing(t, "words in bash", err)
 	}
 	for _, w := range words {
 		out, err := exec.Command(bash, "--norc", "--noprofile", "-c", "printf %s "+Quote(w.in)).Output()

@@ -21,10 +21,12 @@ func Missing(t testing.TB, what string, err error) {
 	if os.Getenv("CI") == "true" {
 		t.Fatalf("%s: %v", what, err)
 	}
-	skip(t, fmt.Sprintf("NOT TESTED, %s: %v", what, err))
+	NotTested(t, fmt.Sprintf("NOT TESTED, %s: %v", what, err))
 }
 
-func skip(t testing.TB, why string) {
+// NotTested skips a test, with one line on standard error, for what a system or a
+// corpus does not have by its nature; see [Missing] for what can be installed.
+func NotTested(t testing.TB, why string) {
 	t.Helper()
 	if _, before := said.LoadOrStore(why, true); !before {
 		fmt.Fprintln(os.Stderr, why)
@@ -59,7 +61,7 @@ func Corpus(t testing.TB) string {
 	if os.Getenv("SPT_CORPUS") != "" {
 		t.Fatalf("SPT_CORPUS: %v", err)
 	}
-	skip(t, fmt.Sprintf("NO CORPUS, nothing is proved on real savepoints: %v; set SPT_CORPUS", err))
+	NotTested(t, fmt.Sprintf("NO CORPUS, nothing is proved on real savepoints: %v; set SPT_CORPUS", err))
 	panic("not reached")
 }
 
@@ -143,7 +145,7 @@ func Known(t testing.TB, name string) string {
 		dir = found[0]
 	}
 	if _, err := os.Stat(dir); err != nil && Manifest(t) != reference {
-		skip(t, fmt.Sprintf("NOT TESTED: this corpus has no known/%s", name))
+		NotTested(t, fmt.Sprintf("NOT TESTED: this corpus has no known/%s", name))
 	}
 	return dir
 }

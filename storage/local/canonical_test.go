@@ -8,12 +8,13 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/storage"
 )
 
 func TestCanonicalSeesThroughLinks(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("symbolic links need a privilege on Windows")
+		testenv.NotTested(t, "NOT TESTED: symbolic links need a privilege on Windows")
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -52,7 +53,7 @@ func TestCanonicalSeesThroughLinks(t *testing.T) {
 // What is below a folder is described, and nothing to which a link leads from it.
 func TestStatBelow(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("symbolic links need a privilege on Windows")
+		testenv.NotTested(t, "NOT TESTED: symbolic links need a privilege on Windows")
 	}
 	ctx := context.Background()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

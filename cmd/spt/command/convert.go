@@ -36,7 +36,7 @@ type writeOptions struct {
 	dryRun         bool
 	readBack       bool
 
-	bare  bool           // only references are written: that their files are not there is no fault
+	bare  bool           // only references are written: their files may be missing
 	given *pflag.FlagSet // 0 that was given is not 0 for want of a flag
 	opts  writer.Options
 	note  func(*WriteResult) // what a command adds to the answer, or nil

@@ -151,7 +151,7 @@ func hintOf(err error) string {
 	return ""
 }
 
-// brokenPipe reports whether the reader closed the pipe, which is no fault of
+// brokenPipe reports whether the reader closed the pipe, which is not an error of
 // the command.
 func brokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
@@ -206,7 +206,7 @@ func (e *Env) report(err error) {
 	var found *findings
 	if code == exitFindings && errors.As(err, &found) {
 		if found.msg != "" && !e.common.quiet && !e.common.output.JSON() {
-			_ = e.complain("spt: " + found.msg) // there is no other place to say so
+			_ = e.complain("spt: " + found.msg) // if standard error fails too, nothing is left to write to
 		}
 		return
 	}

@@ -128,7 +128,7 @@ func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State
 			what = "may be multiplied, which is not proven because " + read.Why
 		}
 		command := prune
-		if env.common.format != ui.FormatRedacted { // there is no state of such a name
+		if env.common.format != ui.FormatRedacted { // a redacted name chooses nothing
 			command = fmt.Sprintf("spt cat %s %s --distinct", shell.Quote(path), chosen(op.ID.String(), env.text(st.Name), shared))
 		}
 		return InspectWarning{Code: "union_repeats", Message: fmt.Sprintf("%s %s: %s", name, what, read.Numbers()), Command: command, more: loads}, true

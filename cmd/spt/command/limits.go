@@ -51,7 +51,7 @@ func (l *limitsFlag) Set(text string) error {
 			return string(n.name) == name
 		})
 		if i < 0 {
-			return fmt.Errorf("there is no limit %q; available: %s", name, strings.Join(l.names(), ", "))
+			return fmt.Errorf("unknown limit %q; available: %s", name, strings.Join(l.names(), ", "))
 		}
 		var n ui.Size
 		if err := n.Set(value); err != nil {

@@ -24,7 +24,7 @@ func TestLimitsFlag(t *testing.T) {
 		{"memory=", format.Limits{}, "memory must be a size like 20000, 64KiB or 1.5GB"},
 		{"memory=0", format.Limits{}, "memory must be at least 1"},
 		{"depth=1001", format.Limits{}, "depth must be at most 1000"},
-		{"speed=1", format.Limits{}, `there is no limit "speed"; available: memory, manifest, chunk, value, offsets, chunk-refs, nodes, operators, subtasks, depth`},
+		{"speed=1", format.Limits{}, `unknown limit "speed"; available: memory, manifest, chunk, value, offsets, chunk-refs, nodes, operators, subtasks, depth`},
 	} {
 		var l limitsFlag
 		err := l.Set(tt.text)

@@ -193,7 +193,7 @@ type UnionRow struct {
 	Most          int64  `json:"max_in_subtask" jsonschema:"description=elements of the subtask that holds the most"`
 	Common        int64  `json:"in_all_subtasks" jsonschema:"description=different elements that every one of several subtasks holds"`
 	Factor        int64  `json:"factor" jsonschema:"description=largest power of the number of subtasks that divides every count; 1 if none"`
-	MaxFactor     int64  `json:"max_factor" jsonschema:"description=greatest common divisor of the counts: restores at any parallelisms multiplied all elements by no more than this; 0 if there is no element"`
+	MaxFactor     int64  `json:"max_factor" jsonschema:"description=greatest common divisor of the counts: the highest factor by which restores can have multiplied all elements; 0 without elements"`
 	Verdict       string `json:"verdict" jsonschema:"enum=duplicated by restores,enum=not sure,enum=nothing repeats,enum=copies equal,enum=copies differ"`
 	Why           string `json:"why"`
 	HandedOut     int64  `json:"handed_out" jsonschema:"description=elements that a restore hands to all subtasks together"`

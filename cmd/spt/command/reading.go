@@ -110,7 +110,7 @@ func someState(ctx context.Context, snap *reader.Snapshot, states iter.Seq2[*for
 			if h != of {
 				var err error
 				if sizes, err = summary.StateSizes(ctx, h); err != nil {
-					return 0 // whoever reads it will say so
+					return 0 // reading the state reports the error
 				}
 				of = h
 			}

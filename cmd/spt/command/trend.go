@@ -204,8 +204,7 @@ func (r *TrendResult) reasons() string {
 	return printableLines(strings.Join(why, "\n  ")) + more
 }
 
-// tooFewRead is what stands in the way of a trend: snapshots that are there and
-// cannot be read.
+// tooFewRead returns the error of a trend without two snapshots that can be read.
 func tooFewRead(n int, res *TrendResult) error {
 	text := fmt.Sprintf("%s that can be read: a trend needs at least two; left out:\n  %s", ui.Plural(int64(n), "snapshot"), res.reasons())
 	if !res.damaged { // they may be whole

@@ -236,7 +236,7 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// TestSuggestForNamesCommands: the commands that other names stand for exist, and
+// TestSuggestForNamesCommands: the commands that other names suggest exist, and
 // none of these names is a command.
 func TestSuggestForNamesCommands(t *testing.T) {
 	root := New(OSEnv())
