@@ -166,24 +166,24 @@ func TestListRoots(t *testing.T) {
 // A folder that may not be looked into does not hide the others.
 func TestListWithoutPermission(t *testing.T) {
 	flink := string(encode(t, model(list(inline("x"), 0))))
-	store := inMemory(t, map[string]string{"root/open/_metadata": flink, "root/closed/_metadata": flink, "root/unread/_metadata": flink})
+	store := inMemory(t, map[string]string{"ckpts/open/_metadata": flink, "ckpts/closed/_metadata": flink, "ckpts/unread/_metadata": flink})
 	h := hooked{store, func(op, name string) error {
-		if op == "list" && name == "root/closed/" || op == "read" && strings.HasPrefix(name, "root/unread") {
+		if op == "list" && name == "ckpts/closed/" || op == "read" && strings.HasPrefix(name, "ckpts/unread") {
 			return storage.ErrPermission
 		}
 		return nil
 	}}
-	entries := ls(t, "mem://root", reader.ListOptions{Options: options("mem", h)})
+	entries := ls(t, "mem://ckpts", reader.ListOptions{Options: options("mem", h)})
 	if len(entries) != 3 {
 		t.Fatalf("%+v", entries)
 	}
 	for _, e := range entries {
 		switch e.Path {
-		case "mem://root/open":
+		case "mem://ckpts/open":
 			if e.State != reader.Complete || !e.Newest {
 				t.Errorf("%+v", e)
 			}
-		case "mem://root/closed", "mem://root/unread":
+		case "mem://ckpts/closed", "mem://ckpts/unread":
 			if e.State != reader.Unreadable || !strings.Contains(e.Problem, "permission") {
 				t.Errorf("%+v", e)
 			}
@@ -198,16 +198,16 @@ func TestListUnreadable(t *testing.T) {
 	flink := encode(t, model(list(inline("x"), 0)))
 	unknown := append([]byte(nil), flink...)
 	unknown[7] = 77
-	store := inMemory(t, map[string]string{"root/open/_metadata": string(flink), "root/bad/_metadata": string(flink), "root/worse/_metadata": string(flink), "root/new/_metadata": string(unknown), "root/cut/_metadata": string(flink[:20])})
+	store := inMemory(t, map[string]string{"ckpts/open/_metadata": string(flink), "ckpts/bad/_metadata": string(flink), "ckpts/worse/_metadata": string(flink), "ckpts/new/_metadata": string(unknown), "ckpts/cut/_metadata": string(flink[:20])})
 	h := hooked{store, func(op, name string) error {
-		if op == "list" && name == "root/bad/" || op == "read" && strings.HasPrefix(name, "root/worse") {
+		if op == "list" && name == "ckpts/bad/" || op == "read" && strings.HasPrefix(name, "ckpts/worse") {
 			return errors.New("input/output error")
 		}
 		return nil
 	}}
 	got := map[string]reader.EntryState{}
-	for _, e := range ls(t, "mem://root", reader.ListOptions{Options: options("mem", h)}) {
-		got[strings.TrimPrefix(e.Path, "mem://root/")] = e.State
+	for _, e := range ls(t, "mem://ckpts", reader.ListOptions{Options: options("mem", h)}) {
+		got[strings.TrimPrefix(e.Path, "mem://ckpts/")] = e.State
 	}
 	want := map[string]reader.EntryState{"open": reader.Complete, "bad": reader.Unreadable, "worse": reader.Unreadable, "new": reader.Unreadable, "cut": reader.Damaged}
 	if !maps.Equal(got, want) {
@@ -244,35 +244,35 @@ func TestListFollowsLinksOnce(t *testing.T) {
 	flink := string(encode(t, model(list(inline("x"), 0))))
 	spt := string(pack(t, model(list(inline("x"), 0))))
 	dir := write(t, map[string]string{
-		"root/job/chk-3/_metadata": flink, "root/job/chk-4/_metadata": flink, "root/job/one.spt": spt,
+		"ckpts/job/chk-3/_metadata": flink, "ckpts/job/chk-4/_metadata": flink, "ckpts/job/one.spt": spt,
 		"away/deep/sp/_metadata": flink, "away/two.spt": spt,
 	})
 	for link, to := range map[string]string{
-		"root/a-latest":        "job/chk-4",    // sorts before the job
-		"root/job/z-latest":    "chk-4",        // after it
-		"root/again":           dir + "/root",  // a loop
-		"root/job/up":          "..",           // another
-		"root/job/chk-4/up":    "../..",        // in a snapshot, of which nothing is listed
-		"root/first":           dir + "/away",  // a diamond, outside
-		"root/second":          "../away/deep", // its other side
-		"root/third":           "first/deep/sp",
-		"root/b.spt":           "job/one.spt",
-		"root/job/self":        "self",
-		"root/nowhere":         "gone",
-		"root/job/shared":      dir + "/away", // not looked into by this name
-		"away/back":            "../root",
-		"away/deep/sideways":   "../../root/job",
-		"root/no-metadata-but": "job/one.spt",
+		"ckpts/a-latest":        "job/chk-4",    // sorts before the job
+		"ckpts/job/z-latest":    "chk-4",        // after it
+		"ckpts/again":           dir + "/ckpts", // a loop
+		"ckpts/job/up":          "..",           // another
+		"ckpts/job/chk-4/up":    "../..",        // in a snapshot, of which nothing is listed
+		"ckpts/first":           dir + "/away",  // a diamond, outside
+		"ckpts/second":          "../away/deep", // its other side
+		"ckpts/third":           "first/deep/sp",
+		"ckpts/b.spt":           "job/one.spt",
+		"ckpts/job/self":        "self",
+		"ckpts/nowhere":         "gone",
+		"ckpts/job/shared":      dir + "/away", // not looked into by this name
+		"away/back":             "../ckpts",
+		"away/deep/sideways":    "../../ckpts/job",
+		"ckpts/no-metadata-but": "job/one.spt",
 	} {
 		if err := os.Symlink(to, dir+"/"+link); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := map[string]bool{"root/job/chk-3": true, "root/job/chk-4": true, "root/job/one.spt": true, "root/first/deep/sp": true, "root/first/two.spt": true}
-	for _, root := range []string{dir + "/root", dir + "/root/", dir + "/root/again"} {
+	want := map[string]bool{"ckpts/job/chk-3": true, "ckpts/job/chk-4": true, "ckpts/job/one.spt": true, "ckpts/first/deep/sp": true, "ckpts/first/two.spt": true}
+	for _, root := range []string{dir + "/ckpts", dir + "/ckpts/", dir + "/ckpts/again"} {
 		got := map[string]bool{}
 		for _, e := range ls(t, root, reader.ListOptions{}) {
-			path := strings.Replace(strings.TrimPrefix(e.Path, dir+"/"), "root/again", "root", 1)
+			path := strings.Replace(strings.TrimPrefix(e.Path, dir+"/"), "ckpts/again", "ckpts", 1)
 			if got[path] || e.State != reader.Complete || e.Real == "" {
 				t.Errorf("%s: %+v", root, e)
 			}
@@ -325,11 +325,11 @@ func (s denying) List(ctx context.Context, prefix, delimiter string) iter.Seq2[s
 // One entry that cannot be looked at does not hide those next to it.
 func TestListGoesOn(t *testing.T) {
 	flink := string(encode(t, model(list(inline("x"), 0))))
-	dir := write(t, map[string]string{"root/a/_metadata": flink, "root/m/_metadata": flink, "root/z/_metadata": flink, "root/closed/sp/_metadata": flink})
+	dir := write(t, map[string]string{"ckpts/a/_metadata": flink, "ckpts/m/_metadata": flink, "ckpts/z/_metadata": flink, "ckpts/closed/sp/_metadata": flink})
 	store := denying{local.New(), map[string]bool{"m": true, "closed": true}}
 	states := map[string]reader.EntryState{}
-	for _, e := range ls(t, dir+"/root", reader.ListOptions{Options: reader.Options{Stores: route.New(store)}}) {
-		states[strings.TrimPrefix(e.Path, dir+"/root/")] = e.State
+	for _, e := range ls(t, dir+"/ckpts", reader.ListOptions{Options: reader.Options{Stores: route.New(store)}}) {
+		states[strings.TrimPrefix(e.Path, dir+"/ckpts/")] = e.State
 	}
 	if want := map[string]reader.EntryState{"a": reader.Complete, "z": reader.Complete, "m": reader.Unreadable, "closed": reader.Unreadable}; !maps.Equal(states, want) {
 		t.Errorf("%v", states)
@@ -338,17 +338,17 @@ func TestListGoesOn(t *testing.T) {
 
 // What nobody could look for is not missing, and what is outside is counted.
 func TestListCountsWhatIsNotRead(t *testing.T) {
-	dir := write(t, map[string]string{"away/x": "hello", "root/s3/_metadata": string(encode(t, model(list(absolute("s3://b/x", 5), 0), list(absolute("s3://b/y", 5), 0))))})
-	put(t, dir+"/root/out/_metadata", string(encode(t, model(list(absolute("file:"+dir+"/away/x", 5), 0)))))
-	put(t, dir+"/root/host/_metadata", string(encode(t, model(list(absolute("file://other"+dir+"/away/x", 5), 0)))))
-	put(t, dir+"/root/both/_metadata", string(encode(t, model(list(relative("gone", 5), 0), list(absolute("s3://b/x", 5), 0)))))
+	dir := write(t, map[string]string{"away/x": "hello", "ckpts/s3/_metadata": string(encode(t, model(list(absolute("s3://b/x", 5), 0), list(absolute("s3://b/y", 5), 0))))})
+	put(t, dir+"/ckpts/out/_metadata", string(encode(t, model(list(absolute("file:"+dir+"/away/x", 5), 0)))))
+	put(t, dir+"/ckpts/host/_metadata", string(encode(t, model(list(absolute("file://other"+dir+"/away/x", 5), 0)))))
+	put(t, dir+"/ckpts/both/_metadata", string(encode(t, model(list(relative("gone", 5), 0), list(absolute("s3://b/x", 5), 0)))))
 	type counts struct {
 		state                   reader.EntryState
 		missing, unchecked, out int
 		problem                 string
 	}
 	got := map[string]counts{}
-	for _, e := range ls(t, dir+"/root", reader.ListOptions{}) {
+	for _, e := range ls(t, dir+"/ckpts", reader.ListOptions{}) {
 		got[filepath.Base(e.Path)] = counts{e.State, e.Missing, e.NotChecked, e.Outside, e.Problem}
 	}
 	want := map[string]counts{

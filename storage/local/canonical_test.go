@@ -60,7 +60,7 @@ func TestStatBelow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"root/a/x", "root/x", "out/x", "root-evil/x"} {
+	for _, name := range []string{"ckpts/a/x", "ckpts/x", "out/x", "ckpts-evil/x"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -68,20 +68,20 @@ func TestStatBelow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for link, to := range map[string]string{"root/in": "a/x", "root/out": "../out/x", "root/far": dir + "/out", "root/abs": dir + "/root/x", "root/loop": "loop", "linked": "root"} {
+	for link, to := range map[string]string{"ckpts/in": "a/x", "ckpts/out": "../out/x", "ckpts/far": dir + "/out", "ckpts/abs": dir + "/ckpts/x", "ckpts/loop": "loop", "linked": "ckpts"} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s := New()
-	root, err := s.Folder(ctx, dir+"/root")
+	root, err := s.Folder(ctx, dir+"/ckpts")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]error{
 		"x": nil, "a/x": nil, "in": nil, "a/../x": nil,
 		"gone": storage.ErrNotExist, "a": storage.ErrNotExist, "a/x/y": storage.ErrNotExist,
-		"out": storage.ErrChanged, "far/x": storage.ErrChanged, "../out/x": storage.ErrChanged, "abs": storage.ErrChanged, dir + "/root/x": storage.ErrChanged,
+		"out": storage.ErrChanged, "far/x": storage.ErrChanged, "../out/x": storage.ErrChanged, "abs": storage.ErrChanged, dir + "/ckpts/x": storage.ErrChanged,
 	} {
 		info, err := s.StatBelow(ctx, root, name)
 		if !errors.Is(err, want) || want == nil && err != nil {
@@ -90,7 +90,7 @@ func TestStatBelow(t *testing.T) {
 		if want != nil {
 			continue
 		}
-		seen, err := s.Stat(ctx, dir+"/root/"+name)
+		seen, err := s.Stat(ctx, dir+"/ckpts/"+name)
 		if err != nil || seen.Version != info.Version || seen.Size != info.Size || info.Size == 0 {
 			t.Errorf("%s: %+v, %+v, %v", name, info, seen, err)
 		}
@@ -98,25 +98,25 @@ func TestStatBelow(t *testing.T) {
 	if _, err := s.StatBelow(ctx, root, "loop"); err == nil {
 		t.Error("a link to itself is described")
 	}
-	for _, name := range []string{"/linked", "/root/x", "/gone"} {
+	for _, name := range []string{"/linked", "/ckpts/x", "/gone"} {
 		if f, err := s.Folder(ctx, dir+name); !errors.Is(err, storage.ErrNotExist) {
 			t.Errorf("%s: %+v, %v", name, f, err)
 		}
 	}
 	// Written to, it is the same folder; another one under its name is not.
-	if err := os.WriteFile(dir+"/root/new", []byte("new"), 0o644); err != nil {
+	if err := os.WriteFile(dir+"/ckpts/new", []byte("new"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.StatBelow(ctx, root, "new"); err != nil {
 		t.Error(err)
 	}
-	if err := errors.Join(os.Rename(dir+"/root", dir+"/old"), os.Rename(dir+"/root-evil", dir+"/root")); err != nil {
+	if err := errors.Join(os.Rename(dir+"/ckpts", dir+"/old"), os.Rename(dir+"/ckpts-evil", dir+"/ckpts")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.StatBelow(ctx, root, "x"); !errors.Is(err, storage.ErrChanged) {
 		t.Error(err)
 	}
-	if _, err := s.StatBelow(ctx, storage.Folder{Name: dir + "/root"}, "x"); err != nil {
+	if _, err := s.StatBelow(ctx, storage.Folder{Name: dir + "/ckpts"}, "x"); err != nil {
 		t.Error(err)
 	}
 }
