@@ -616,15 +616,6 @@ func (r *InspectResult) warn(env *Env, sum *summary.Summary) {
 	}
 }
 
-// mulCapped multiplies and says "more than 9e18" where that is no longer a
-// number.
-func mulCapped(a, b int64) (string, bool) {
-	if a > 0 && b > (1<<63-1)/a {
-		return "more than " + ui.Count(1<<63-1), false
-	}
-	return ui.Count(a * b), true
-}
-
 // render prints the answer: of one snapshot it is one value, of several a list.
 func (o *inspectOptions) render(env *Env, all []inspected) error {
 	if o.by != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
@@ -52,7 +53,7 @@ func readUnions(ctx context.Context, env *Env, snap *reader.Snapshot, sum *summa
 	return reports, inContainer(unread, snap), nil
 }
 
-// unions adds what is known of union states: what a restore hands out, and what
+// unions adds what is known of union states: what a restore loads, and what
 // looks or is multiplied. reports is nil without --deep.
 func (r *InspectResult) unions(env *Env, sum *summary.Summary, reports unionReports) {
 	states := map[string]int{} // how many operators have a union state of the name
@@ -112,7 +113,7 @@ func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State
 	name := fmt.Sprintf("%s of %s", ui.Quote(env.text(st.Name)), ui.Quote(env.label(op.Operator)))
 	prune := "spt prune-union " + shell.Quote(path)
 	loads := fmt.Sprintf("at a restore every subtask loads all %s, %s in total", ui.Count(st.Elements), ui.Bytes(handed))
-	next, _ := mulCapped(st.Elements, int64(op.Parallelism))
+	next := productText(st.Elements, int64(op.Parallelism))
 	grows := fmt.Sprintf("%s; if the job adds them again, the next snapshot holds %s", loads, next)
 	switch {
 	case known && read.err != nil:
@@ -148,4 +149,14 @@ func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State
 			name, ui.Plural(int64(op.Parallelism), "subtask"), ui.Plural(st.Elements, "element"), ui.Bytes(handed)), Command: prune}, true
 	}
 	return InspectWarning{}, false
+}
+
+// productText is a product for people, or "more than 9e18" where an int64 cannot
+// hold it.
+func productText(a, b int64) string {
+	n := transform.Capped(a, b)
+	if n == math.MaxInt64 {
+		return "more than " + ui.Count(n)
+	}
+	return ui.Count(n)
 }

@@ -148,8 +148,8 @@ func runGrowth(o pruneOptions, env *Env) error {
 	var rows []GrowthRow
 	n := o.elements
 	for r := 0; r <= o.restores; r++ {
-		rows = append(rows, GrowthRow{r, n / int64(o.parallelism), o.elements, n, capMul(n, int64(o.parallelism))})
-		n = capMul(n, int64(o.parallelism))
+		rows = append(rows, GrowthRow{r, n / int64(o.parallelism), o.elements, n, transform.Capped(n, int64(o.parallelism))})
+		n = transform.Capped(n, int64(o.parallelism))
 	}
 	done, err := renderRows(env, env.common.output, rows, []string{"restores", "elements_kept_once", "elements_readded", "elements_handed_out"}, func(r *GrowthRow) []string {
 		return []string{strconv.Itoa(r.Restores), fmt.Sprint(r.Kept), fmt.Sprint(r.Readded), fmt.Sprint(r.HandedOut)}
@@ -236,7 +236,7 @@ func (o *pruneOptions) unionRow(env *Env, r *transform.UnionReport) UnionRow {
 		Operator: env.label(r.Operator), ID: r.Operator.ID.String(), State: env.text(r.State), Kind: "union", Subtasks: r.Subtasks,
 		Elements: r.Elements, Distinct: r.Distinct, MinCopies: r.MinCopies, MaxCopies: r.MaxCopies, Bytes: r.Bytes, DistinctBytes: r.DistinctBytes,
 		Equal: r.Equal, SameOrder: r.SameOrder, Fewest: r.Fewest, Most: r.Most, Common: r.Common, Factor: r.Factor, MaxFactor: r.MaxFactor, Verdict: string(r.Verdict), Why: r.Why,
-		HandedOut: capMul(r.Elements, p), HandedBytes: capMul(r.Bytes, p), oneEach: r.OneEach(), restoredAt: p,
+		HandedOut: transform.Capped(r.Elements, p), HandedBytes: transform.Capped(r.Bytes, p), oneEach: r.OneEach(), restoredAt: p,
 	}
 }
 
@@ -421,7 +421,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 		row := o.unionRow(env, &p.UnionReport)
 		row.Skipped = p.Skipped
 		kept, bytes := p.Kept, p.BytesAfter
-		after := capMul(kept, o.restoredAt(p.Operator))
+		after := transform.Capped(kept, o.restoredAt(p.Operator))
 		row.Kept, row.KeptBytes, row.HandedOutAfter = &kept, &bytes, &after
 		row.MinKept, row.MaxKept, row.Remaining = p.MinKept, p.MaxKept, p.Remaining()
 		row.RemainingWhy = remaining(p, transform.Keep(o.keep))
@@ -492,7 +492,7 @@ func (o *pruneOptions) prunedText(env *Env, rows []UnionRow) string {
 	for _, s := range rows {
 		before, after = before+s.HandedOut, after+*s.HandedOutAfter
 		bytesBefore += s.HandedBytes
-		bytesAfter += capMul(*s.KeptBytes, s.restoredAt)
+		bytesAfter += transform.Capped(*s.KeptBytes, s.restoredAt)
 		if s.Skipped == "" && s.oneEach {
 			fmt.Fprintf(&b, "\n%s %s/%s: %s.\n", style.Look("!"), ui.Quote(s.Operator), ui.Quote(s.State), s.Why)
 		}
@@ -504,7 +504,7 @@ func (o *pruneOptions) prunedText(env *Env, rows []UnionRow) string {
 		fmt.Fprintf(&b, "\na restore loads %s → %s elements, %s → %s, in all subtasks together\n", ui.Count(before), ui.Count(after), ui.Bytes(bytesBefore), ui.Bytes(bytesAfter))
 	}
 	for _, s := range rows {
-		if n := capMul(*s.KeptBytes, s.restoredAt); n >= transform.LargeUnion {
+		if n := transform.Capped(*s.KeptBytes, s.restoredAt); n >= transform.LargeUnion {
 			fmt.Fprintf(&b, "%s\n", largeUnion(style, &s, *s.Kept, n))
 		}
 	}

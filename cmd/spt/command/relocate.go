@@ -81,10 +81,10 @@ func newRelocateCommand(env *Env) *cobra.Command {
 		Short: "Rewrite the absolute references of a snapshot",
 		Long: `Rewrites references. --map OLD=NEW replaces the beginning of absolute
 references; it can be repeated, and the longest OLD that matches is used. Other
-commands only look files up there; this one rewrites the references. A path means a
-file: URI, as OLD, NEW and BASE. Every kind of handle is rewritten, and the
-directories that file merging names; names of inline state look like paths but
-are not.
+commands only look files up there; this one rewrites the references. A path
+means a file: URI, as OLD, NEW and BASE. Every kind of handle is rewritten, and
+the directories that file merging names; names of inline state look like paths
+but are not.
 
 OLD can also be the directory of the snapshot, or . for it: then a relative
 reference whose file is not next to _metadata, and is in NEW, becomes absolute.

@@ -390,7 +390,7 @@ func rescaleState(env *Env, st *transform.StatePlan, to int32) RescaleState {
 	if st.Mode == format.ModeUnion {
 		n := st.Elements
 		for range 4 {
-			n = capMul(n, int64(to))
+			n = transform.Capped(n, int64(to))
 			s.Growth = append(s.Growth, n)
 		}
 	}
@@ -406,9 +406,6 @@ func rescaleState(env *Env, st *transform.StatePlan, to int32) RescaleState {
 	}
 	return s
 }
-
-// capMul multiplies and stops at the largest number.
-func capMul(a, b int64) int64 { return transform.Capped(a, b) }
 
 func renderRescaleData(env *Env, r *RescaleResult) error {
 	switch env.common.output {
@@ -483,7 +480,7 @@ func simulationText(env *Env, o rescaleOptions, r *RescaleResult) error {
 	if rest > 0 {
 		t.Row(fmt.Sprintf("… %d more", rest))
 	}
-	growth := fmt.Sprintf("×%d; ×%s after the next restore if every subtask adds again what it gets", o.to, ui.Count(capMul(int64(o.to), int64(o.to))))
+	growth := fmt.Sprintf("×%d; ×%s after the next restore if every subtask adds again what it gets", o.to, ui.Count(transform.Capped(int64(o.to), int64(o.to))))
 	t.Row("", ui.Count(sum), "", ui.Count(union.Growth[0]))
 	if err := t.Write(env.Stdout, env.term()); err != nil {
 		return err
