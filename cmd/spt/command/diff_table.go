@@ -11,7 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
-	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/diff"
 )
 
 // diffRow is what is said of one state, or of one operator as a whole.
@@ -37,7 +37,7 @@ func (r *differ) table(res *DiffResult) error {
 		facts.Row("checkpoint", fmt.Sprintf("%s → %s", ui.Count(res.Old.CheckpointID), ui.Count(res.New.CheckpointID)))
 	}
 	for _, l := range res.Differences {
-		if l.ID == "" && l.Kind != string(transform.DiffID) {
+		if l.ID == "" && l.Kind != string(diff.KindID) {
 			facts.Row(l.Kind, l.Text)
 		}
 	}
@@ -93,7 +93,7 @@ func verdict(res *DiffResult) string {
 	case res.Same && len(res.Differ) > 0:
 		what = "same state, another checkpoint"
 	case !res.Same:
-		kinds := slices.DeleteFunc(slices.Clone(res.Differ), func(k string) bool { return k == string(transform.DiffID) })
+		kinds := slices.DeleteFunc(slices.Clone(res.Differ), func(k string) bool { return k == string(diff.KindID) })
 		what = "different: " + strings.Join(kinds, ", ")
 	}
 	if len(res.Ignored) > 0 {
