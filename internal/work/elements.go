@@ -8,10 +8,11 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Elements yields the units of one state of a handle: consecutive ranges of about
-// size bytes and at most most elements. The last has the count All, so that what
-// follows the last element is checked too. It reads offsets only; an error of that
-// is the last thing yielded. Offsets that are out of order are no error here.
+// Elements yields the units of one state of a handle: consecutive ranges of at most
+// size bytes and most elements, or of one element. The last has the count All, so
+// that what follows the last element is checked too, and can have one element more.
+// It reads offsets only; an error of that is the last thing yielded. Offsets that
+// are out of order are not an error here.
 func Elements(ctx context.Context, u Unit, h *format.OperatorHandle, size, most int64) iter.Seq2[Unit, error] {
 	return func(yield func(Unit, error) bool) {
 		offsets := h.States[u.State].Offsets
@@ -21,7 +22,7 @@ func Elements(ctx context.Context, u Unit, h *format.OperatorHandle, size, most 
 			stream = h.Data.Size()
 		}
 		u.First, u.Count = 0, All
-		var start, last, bytes int64 // of the range: its offset, the offset before this one, its bytes
+		var start, last, bytes int64 // of the range: its offset, the latest offset, the bytes up to it
 		unit := func(end int64) Unit {
 			r := u
 			r.Parts = nil
@@ -33,21 +34,22 @@ func Elements(ctx context.Context, u Unit, h *format.OperatorHandle, size, most 
 		more := true
 		err := format.EachOffset(ctx, offsets, func(first int64, run []int64) error {
 			for i, off := range run {
-				n := first + int64(i)
+				n := first + int64(i) // elements that end at off or before
 				if n == 0 {
-					start = off
-				} else {
-					bytes += max(off-last, 0)
+					start, last = off, off
+					continue
 				}
-				last = off
-				if n > u.First && (bytes >= size || n-u.First >= most) {
-					r := unit(off)
-					r.Count = n - u.First
+				element := max(off-last, 0)
+				if n-1 > u.First && (bytes+element > size || n-u.First > most) {
+					r := unit(last)
+					r.Count = n - 1 - u.First
 					if more = yield(r, nil); !more {
 						return io.EOF
 					}
-					u.First, start, bytes = n, off, 0
+					u.First, start, bytes = n-1, last, 0
 				}
+				bytes += element
+				last = off
 			}
 			return nil
 		})

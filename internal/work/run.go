@@ -22,7 +22,8 @@ type Options struct {
 //
 // An error of a unit does not end the work: merge does, by returning it, or it
 // returns nil to go on. When merge returns an error or ctx ends, the context of
-// the units that run is cancelled, and Run returns the error after they ended.
+// the units that run is cancelled, and Run returns the error after they ended. With
+// one job, a unit is started after the one before it was merged.
 func Run[R any](ctx context.Context, o Options, units iter.Seq[Unit], run func(ctx context.Context, u Unit) (R, error), merge func(u Unit, r R, err error) error) error {
 	type task struct {
 		u    Unit
@@ -33,6 +34,18 @@ func Run[R any](ctx context.Context, o Options, units iter.Seq[Unit], run func(c
 	jobs := o.Jobs
 	if jobs <= 0 {
 		jobs = runtime.GOMAXPROCS(0)
+	}
+	if jobs == 1 {
+		for u := range units {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			r, err := run(ctx, u)
+			if err := merge(u, r, err); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -235,10 +235,10 @@ func TestElements(t *testing.T) {
 		want       string // first+count@offset+size
 	}{
 		{nil, 10, 10, "0+-1@0+100"},
-		{format.OffsetSlice{5, 10, 15, 20, 90}, 10, 100, "0+2@5+10 2+2@15+75 4+-1@90+10"},
-		{format.OffsetSlice{0, 0, 0, 0, 0}, 10, 2, "0+2@0+0 2+2@0+0 4+-1@0+100"},
+		{format.OffsetSlice{5, 10, 15, 20, 90}, 10, 100, "0+2@5+10 2+1@15+5 3+-1@20+80"},
+		{format.OffsetSlice{0, 0, 0, 0, 0}, 10, 2, "0+2@0+0 2+-1@0+100"},
 		{format.OffsetSlice{50, 20, 90, 10}, 1000, 1000, "0+-1@50+50"},
-		{format.OffsetSlice{50, -20, 1 << 40, 10}, 1, 1000, "0+2@50+1099511627726 2+-1@1099511627776+-1"},
+		{format.OffsetSlice{50, -20, 1 << 40, 10}, 1, 1000, "0+1@50+-1 1+1@-20+1099511627796 2+-1@1099511627776+-1"},
 	} {
 		h := &format.OperatorHandle{Data: data, States: []format.NamedState{{Offsets: tt.offsets}}}
 		var got []string
