@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/internal/tally"
 )
 
@@ -79,9 +81,9 @@ type DiffOptions struct {
 	// List is how many elements of each state are listed as added, and as
 	// removed; 0: they are only counted.
 	List int
-	// Schemas tell how the states of operators of each side are serialized, for the
+	// types.Schemas tell how the states of operators of each side are serialized, for the
 	// search for renamed operators; nil: only operator states have names then.
-	Schemas [2]Schemas
+	Schemas [2]types.Schemas
 	// Whole are the savepoints that the compared operators were picked from, so
 	// that a renamed operator is not taken for another one; nil: nothing was left
 	// out.
@@ -325,30 +327,15 @@ func writtenAs(s format.Stream) format.Stream {
 func (d *differ) renamed(old, now []opFigures) error {
 	schemas := d.o.Schemas
 	if d.o.Ignore[DiffKeyed] {
-		schemas = [2]Schemas{} // whose headers would be read
+		schemas = [2]types.Schemas{} // whose headers would be read
 	}
-	var gone, come []*renameOperator
-	var kept [][2]*renameOperator
-	byID := map[format.OperatorID][]*renameOperator{}
-	for _, f := range old {
-		byID[f.op.ID] = append(byID[f.op.ID], newRenameOperator(f.op, f.sum, schemas[0]))
-	}
-	for _, f := range now {
-		y := newRenameOperator(f.op, f.sum, schemas[1])
-		if free := byID[f.op.ID]; len(free) > 0 {
-			kept = append(kept, [2]*renameOperator{free[0], y})
-			byID[f.op.ID] = free[1:]
-			continue
-		}
-		come = append(come, y)
-	}
-	for _, f := range old {
-		if free := byID[f.op.ID]; len(free) > 0 {
-			gone = append(gone, free[0])
-			byID[f.op.ID] = free[1:]
+	var sides [2][]RenameOperator
+	for i, all := range [][]opFigures{old, now} {
+		for _, f := range all {
+			sides[i] = append(sides[i], RenameOperatorOf(f.op, f.sum, schemas[i]))
 		}
 	}
-	r, err := findRenames(d.ctx, gone, come, kept)
+	r, err := FindRenames(d.ctx, sides[0], sides[1])
 	if err != nil {
 		return err
 	}
@@ -622,10 +609,10 @@ func (d *differ) types(o *OperatorDiff, st *StateDiff) error {
 func changedIn(gone, come []int32) string {
 	var parts []string
 	if len(come) > 0 {
-		parts = append(parts, "new in "+subtaskList(come))
+		parts = append(parts, "new in "+number.Subtasks(come))
 	}
 	if len(gone) > 0 {
-		parts = append(parts, "gone from "+subtaskList(gone))
+		parts = append(parts, "gone from "+number.Subtasks(gone))
 	}
 	if len(parts) == 0 {
 		return ""
