@@ -8,16 +8,17 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"iter"
 	"math"
 	"sync"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
-	"golang.org/x/sync/errgroup"
 )
 
 // Report is what was written.
@@ -276,18 +277,36 @@ func (w *flinkWrite) undo(ctx context.Context) error {
 	return w.plan.store.Delete(ctx, w.names...)
 }
 
+// files writes the files of the plan.
 func (w *flinkWrite) files(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(w.plan.o.Jobs)
-	for _, f := range w.plan.Files {
-		g.Go(func() error {
-			if err := w.file(ctx, f); err != nil {
-				return fmt.Errorf("writing %s: %w", quote(f.Name), err)
-			}
-			return nil
-		})
+	byName := make(map[string]*File, len(w.plan.Files))
+	for i := range w.plan.Files {
+		byName[w.plan.Files[i].Name] = &w.plan.Files[i]
 	}
-	return g.Wait()
+	return w.run(ctx, w.plan.units, func(ctx context.Context, u work.Unit) (struct{}, error) {
+		f := byName[u.Target]
+		if f == nil {
+			return struct{}{}, fmt.Errorf("internal error: %s is not in the plan", quote(u.Target))
+		}
+		if err := w.file(ctx, *f); err != nil {
+			return struct{}{}, fmt.Errorf("writing %s: %w", quote(f.Name), err)
+		}
+		return struct{}{}, nil
+	})
+}
+
+// units yields a unit for each file that the plan writes.
+func (p *Plan) units(yield func(work.Unit) bool) {
+	for _, f := range p.Files {
+		if !yield(work.Unit{Job: work.WriteFile, State: work.All, Count: work.All, Target: f.Name, Parts: []work.Part{{Stream: work.Identity(f.of), Size: f.Bytes}}}) {
+			return
+		}
+	}
+}
+
+// run runs units, and stops at the first error.
+func (w *flinkWrite) run(ctx context.Context, units iter.Seq[work.Unit], run func(context.Context, work.Unit) (struct{}, error)) error {
+	return work.Run(ctx, work.Options{Jobs: w.plan.o.Jobs}, units, run, func(_ work.Unit, _ struct{}, err error) error { return err })
 }
 
 func (w *flinkWrite) file(ctx context.Context, f File) error {
@@ -425,28 +444,32 @@ func (w *flinkWrite) link(ctx context.Context, f File, name string) (done bool, 
 	return true, nil
 }
 
-// readBack reads every file again and compares checksums.
+// readBack reads every file again and compares checksums. Linked files have none.
 func (w *flinkWrite) readBack(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(w.plan.o.Jobs)
-	for name, want := range w.sums {
-		g.Go(func() error {
-			body, _, err := storage.NewReader(w.plan.store, name, "").Open(ctx, 0, -1)
-			if err != nil {
-				return err
+	units := func(yield func(work.Unit) bool) {
+		for u := range w.plan.units {
+			u.Job = work.ReadBack
+			if _, written := w.sums[route.Join(w.folder, u.Target)]; written && !yield(u) {
+				return
 			}
-			sum := crc32.New(castagnoli)
-			_, err = io.Copy(io.MultiWriter(sum, told(w.plan.o.Progress)), body)
-			if err = errors.Join(err, body.Close()); err != nil {
-				return err
-			}
-			if sum.Sum32() != want {
-				return fmt.Errorf("%s reads back with checksum %08x, it was written with %08x", quote(name), sum.Sum32(), want)
-			}
-			return nil
-		})
+		}
 	}
-	return g.Wait()
+	return w.run(ctx, units, func(ctx context.Context, u work.Unit) (_ struct{}, err error) {
+		name := route.Join(w.folder, u.Target)
+		body, _, err := storage.NewReader(w.plan.store, name, "").Open(ctx, 0, -1)
+		if err != nil {
+			return struct{}{}, err
+		}
+		sum := crc32.New(castagnoli)
+		_, err = io.Copy(io.MultiWriter(sum, told(w.plan.o.Progress)), body)
+		if err = errors.Join(err, body.Close()); err != nil {
+			return struct{}{}, err
+		}
+		if want := w.sums[name]; sum.Sum32() != want {
+			return struct{}{}, fmt.Errorf("%s reads back with checksum %08x, it was written with %08x", quote(name), sum.Sum32(), want)
+		}
+		return struct{}{}, nil
+	})
 }
 
 // metadata writes _metadata, decodes it again and compares it with what was

@@ -2,6 +2,7 @@ package work
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
@@ -74,13 +75,19 @@ func Whole(st format.Stream) []Part {
 
 // Identity returns a text that is equal for streams that the snapshot describes in
 // the same way. Unlike [format.Stream].Key it reads no bytes: an inline stream is
-// known by its name and its size.
+// known by its name and its size, and a rope by its parts.
 func Identity(st format.Stream) string {
-	if st == nil {
+	switch s := st.(type) {
+	case nil:
 		return ""
-	}
-	if s, ok := st.(*format.Inline); ok {
+	case *format.Inline:
 		return format.StreamKey{Kind: format.KindInline, Name: s.Name.String(), Size: s.Size()}.String()
+	case *format.Concat:
+		h := sha256.New()
+		for _, p := range s.Parts {
+			fmt.Fprintf(h, "%s@%d+%d\n", Identity(p.Of), p.Off, p.N)
+		}
+		return format.StreamKey{Kind: format.KindConcat, Name: hex.EncodeToString(h.Sum(nil)), Size: s.Size()}.String()
 	}
 	return st.Key().String()
 }
