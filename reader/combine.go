@@ -140,7 +140,7 @@ func (m *combiner) file(st format.Stream, relative bool) (string, error) {
 	}
 	if relative || l.found.Instead != "" {
 		var err error
-		if uri, err = placeURI(m.ctx, l.found); err != nil {
+		if uri, err = storage.URI(m.ctx, l.found.Store, l.found.Name, l.found.URI); err != nil {
 			return "", err
 		}
 	}
@@ -163,20 +163,4 @@ func (s *source) know(ref reference, found Found, rd *storage.Reader, err error)
 		l.once.Do(func() {})
 		s.lookups[ref] = l
 	}
-}
-
-// placeURI is an absolute name of a file that was found.
-func placeURI(ctx context.Context, f Found) (string, error) {
-	c, ok := f.Store.(storage.Canonicalizer)
-	if !ok {
-		return f.URI, nil
-	}
-	path, err := c.Canonical(ctx, f.Name)
-	if err != nil {
-		return "", err
-	}
-	if path[0] != '/' { // C:/x
-		path = "/" + path
-	}
-	return "file:" + path, nil
 }

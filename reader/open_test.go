@@ -13,11 +13,11 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/sptest"
+	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/mem"
-	"github.com/savepoint-tools/spt/storage/storetest"
 )
 
 // Whatever a user may write leads to the snapshot, and to its state file.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/mem"
-	"github.com/savepoint-tools/spt/storage/storetest"
 )
 
 var ctx = context.Background()

@@ -157,6 +157,23 @@ type Canonicalizer interface {
 	Canonical(ctx context.Context, name string) (string, error)
 }
 
+// Namer is an optional ability: the URI of an object or a folder, by which programs
+// on any machine that has the store refer to it. It is the same for all names that
+// lead to the object. Use URI, which falls back.
+type Namer interface {
+	URI(ctx context.Context, name string) (string, error)
+}
+
+// URI returns the URI of an object or a folder of s. given is how the user named
+// it, which is the result where s does not have the ability: names of object stores
+// are URIs.
+func URI(ctx context.Context, s Storage, name, given string) (string, error) {
+	if n, ok := s.(Namer); ok {
+		return n.URI(ctx, name)
+	}
+	return given, nil
+}
+
 // Folder is a folder whose identity is known, so that another one under its name
 // is noticed. The zero Version matches any folder of that name.
 type Folder struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
@@ -312,7 +313,7 @@ func unsafeName(path string) error {
 
 // stays refers to a file where it is.
 func (m *flinkPlacer) stays(st format.Stream, found reader.Found) (format.Stream, error) {
-	uri, err := absolute(m.ctx, found.Store, found.Name, found.URI)
+	uri, err := storage.URI(m.ctx, found.Store, found.Name, found.URI)
 	if err != nil {
 		return nil, err
 	}

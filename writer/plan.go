@@ -392,7 +392,7 @@ func (p *Plan) forFlink(ctx context.Context) error {
 		extracted: map[extracted]format.Stream{}, claimed: map[string]bool{}}
 	if !m.relative && p.Target != "" {
 		var err error
-		if m.base, err = absolute(ctx, p.store, p.name, p.Target); err != nil {
+		if m.base, err = storage.URI(ctx, p.store, p.name, route.Clean(p.Target)); err != nil {
 			return err
 		}
 	}
@@ -456,22 +456,6 @@ func nativeStates(sp *format.Savepoint) error {
 		}
 	}
 	return nil
-}
-
-// absolute is the name by which files under the target are referred to from
-// anywhere.
-func absolute(ctx context.Context, store storage.Storage, name, target string) (string, error) {
-	if c, ok := store.(storage.Canonicalizer); ok {
-		path, err := c.Canonical(ctx, name)
-		if err != nil {
-			return "", err
-		}
-		if !strings.HasPrefix(path, "/") { // C:/x
-			path = "/" + path
-		}
-		return "file:" + path, nil
-	}
-	return route.Clean(target), nil
 }
 
 // withoutMerging drops what file merging adds to handles, where the segments

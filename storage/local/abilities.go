@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/savepoint-tools/spt/storage"
@@ -269,6 +270,29 @@ func (s *Store) RemoveTree(ctx context.Context, name string) error {
 	}
 	s.prune(ctx, path)
 	return nil
+}
+
+// URI implements storage.Namer: file: and the canonical path, as Flink writes it.
+func (s *Store) URI(ctx context.Context, name string) (string, error) {
+	if name == "" {
+		name = "."
+	}
+	path, err := s.Canonical(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return uriOf(path), nil
+}
+
+// uriOf returns the URI of an absolute path with slashes.
+func uriOf(path string) string {
+	switch {
+	case strings.HasPrefix(path, "//"): // a share: what follows two slashes would be a host
+		return "file://" + path
+	case !strings.HasPrefix(path, "/"): // C:/x
+		return "file:/" + path
+	}
+	return "file:" + path
 }
 
 // Canonical implements storage.Canonicalizer: absolute, with symbolic links

@@ -30,6 +30,7 @@ var (
 	_ storage.Mover         = (*Store)(nil)
 	_ storage.Streamer      = (*Store)(nil)
 	_ storage.Canonicalizer = (*Store)(nil)
+	_ storage.Namer         = (*Store)(nil)
 	_ storage.Confiner      = (*Store)(nil)
 	_ storage.Remover       = (*Store)(nil)
 	_ storage.SpaceReporter = (*Store)(nil)

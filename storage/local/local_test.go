@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/storetest"
 )
 
 var ctx = context.Background()
