@@ -27,7 +27,7 @@ type Options struct {
 	Limits format.Limits
 	// Map says where absolute references are to be looked for: longest prefix
 	// first.
-	Map []Mapping
+	Map []format.Mapping
 	// Mapped is told of each snapshot that is opened which of Map fit a reference
 	// in it. It may be nil, and must be safe for concurrent use.
 	Mapped func(fit []bool)
@@ -66,10 +66,6 @@ func (p progress) add(n int) {
 	}
 }
 
-// Mapping replaces the place Old, with which references begin, by New: see
-// format.Mapping.
-type Mapping format.Mapping
-
 // Family is the kind of container.
 type Family string
 
@@ -95,7 +91,7 @@ type Snapshot struct {
 	*format.Savepoint
 	Container Container
 	src       *source
-	mapping   *storage.Mapping
+	mapping   *storage.Mapped
 	asRead    *format.Savepoint // what stands in the container
 	others    []*Snapshot       // whose streams may be in the model too, see Combine
 }
@@ -178,12 +174,12 @@ func (f *found) open(ctx context.Context, o Options, salvage bool) (*Snapshot, e
 }
 
 // mapped is which mappings fit a reference, or the name of a folder.
-func mapped(ctx context.Context, snap *Snapshot, maps []Mapping) []bool {
+func mapped(ctx context.Context, snap *Snapshot, maps []format.Mapping) []bool {
 	sp := snap.Savepoint
 	fit := make([]bool, len(maps))
 	note := func(uri string) {
 		for i, m := range maps {
-			fit[i] = fit[i] || format.Mapping(m).Fits(uri)
+			fit[i] = fit[i] || m.Fits(uri)
 		}
 	}
 	beside := false
@@ -247,7 +243,7 @@ func (f *found) openFlink(ctx context.Context, o Options, salvage bool) (*Snapsh
 }
 
 // contents gives the whole file: read where it is small or cannot be mapped.
-func (f *found) contents(ctx context.Context) (format.Bytes, *storage.Mapping, error) {
+func (f *found) contents(ctx context.Context) (format.Bytes, *storage.Mapped, error) {
 	if int64(len(f.head)) == f.info.Size {
 		return format.NewBytes(f.head), nil, nil
 	}
@@ -330,7 +326,7 @@ func (s *Snapshot) Close() error {
 	return storageKind(closeMapping(m))
 }
 
-func closeMapping(m *storage.Mapping) error {
+func closeMapping(m *storage.Mapped) error {
 	if m == nil {
 		return nil
 	}
@@ -367,12 +363,12 @@ func (e *kinded) Error() string   { return e.err.Error() }
 func (e *kinded) Unwrap() []error { return []error{e.err, e.kind} }
 
 // ParseMapping reads OLD=NEW. OLD may hold "=" only as "\=".
-func ParseMapping(s string) (Mapping, error) {
+func ParseMapping(s string) (format.Mapping, error) {
 	old, to, ok := strings.Cut(s, "=")
 	if !ok || old == "" {
-		return Mapping{}, fmt.Errorf("%q is not OLD=NEW", s)
+		return format.Mapping{}, fmt.Errorf("%q is not OLD=NEW", s)
 	}
-	return Mapping{Old: old, New: to}, nil
+	return format.Mapping{Old: old, New: to}, nil
 }
 
 // isSnapshotName reports whether a name could be the description of a snapshot.

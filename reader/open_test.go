@@ -414,7 +414,7 @@ func TestOptionsAreRequiredOfStores(t *testing.T) {
 }
 
 func TestParseMapping(t *testing.T) {
-	for s, want := range map[string]reader.Mapping{
+	for s, want := range map[string]format.Mapping{
 		"a=b":              {Old: "a", New: "b"},
 		"s3://b/x=/data/x": {Old: "s3://b/x", New: "/data/x"},
 		"a=":               {Old: "a"},

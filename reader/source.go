@@ -299,7 +299,7 @@ func (s *source) besideMetadata(ctx context.Context, path string) (Found, error)
 // MapRelative returns where a mapping leads the relative reference name: one of
 // the folder of the snapshot, which "." stands for. Locate follows those of
 // Options where the file is not next to _metadata.
-func (s *Snapshot) MapRelative(ctx context.Context, name string, maps []Mapping) (to string, ok bool) {
+func (s *Snapshot) MapRelative(ctx context.Context, name string, maps []format.Mapping) (to string, ok bool) {
 	return s.src.mapRelative(ctx, name, format.LongestFirst(maps))
 }
 

@@ -92,7 +92,7 @@ type Copier interface {
 
 // Mapper is an optional ability: an object as memory.
 type Mapper interface {
-	Map(ctx context.Context, name string, pin Version) (*Mapping, error)
+	Map(ctx context.Context, name string, pin Version) (*Mapped, error)
 }
 
 // Resolver is an optional ability: a reference inside a snapshot may point into

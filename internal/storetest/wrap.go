@@ -353,7 +353,7 @@ func (a *abilities) CopyRange(ctx context.Context, w storage.Writer, src storage
 	return t.CopyRange(ctx, w, behind(src), name, off, n, pin)
 }
 
-func (a *abilities) Map(ctx context.Context, name string, pin storage.Version) (*storage.Mapping, error) {
+func (a *abilities) Map(ctx context.Context, name string, pin storage.Version) (*storage.Mapped, error) {
 	t, err := ability[storage.Mapper](a, "map", name)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 )
 
 // Map implements storage.Mapper.
-func (s *Store) Map(ctx context.Context, name string, pin storage.Version) (*storage.Mapping, error) {
+func (s *Store) Map(ctx context.Context, name string, pin storage.Version) (*storage.Mapped, error) {
 	f, info, err := open(ctx, "map", name, pin)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (s *Store) Map(ctx context.Context, name string, pin storage.Version) (*sto
 		}
 		return changed
 	}
-	return &storage.Mapping{Data: data, Info: info, Release: release}, nil
+	return &storage.Mapped{Data: data, Info: info, Release: release}, nil
 }
 
 // Stream implements storage.Streamer. A regular file is read as by ReadRange.

@@ -44,7 +44,7 @@ func (o *relocateOptions) validate(env *Env, in string) error {
 	case ways > 1:
 		return usagef("--map, --relative and --absolute: one of them at a time")
 	}
-	var maps []reader.Mapping
+	var maps []format.Mapping
 	if !other {
 		maps = env.maps
 	}
@@ -52,7 +52,7 @@ func (o *relocateOptions) validate(env *Env, in string) error {
 }
 
 // places refuses what can be looked up from here, but not from _metadata.
-func (o *relocateOptions) places(maps []reader.Mapping) error {
+func (o *relocateOptions) places(maps []format.Mapping) error {
 	from := func(place string) bool {
 		return place == "" || strings.HasPrefix(place, "/") || strings.Contains(place, ":")
 	}
