@@ -76,6 +76,9 @@ type ListOptions struct {
 // its own name if that is below the root.
 func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 	o.Options = o.Options.orDefault()
+	if o.Depth < 0 || o.Jobs < 0 {
+		return nil, fmt.Errorf("depth %d and %d jobs: expected 0 or more: %w", o.Depth, o.Jobs, format.ErrUnsupported)
+	}
 	if o.Depth == 0 {
 		o.Depth = 8
 	}

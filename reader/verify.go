@@ -73,13 +73,16 @@ type VerifyOptions struct {
 
 // Verify checks everything that the description of a snapshot promises, what the
 // first bytes of each stream of state say of it, and the checksums of an .spt
-// chunk by chunk. Each finding is reported as it is made, in file order. The
-// error is for what ended the work early.
+// chunk by chunk. Each finding is reported as it is made, in file order; report may
+// be nil. The error is for what ended the work early.
 //
 // Of each handle a few KiB are read, unless Read is set. What is not checked then:
 // that the bytes of an element are what its serializer wrote. Entries of keyed
 // state of Flink are never decoded.
 func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Finding)) (*Verification, error) {
+	if o.Jobs < 0 {
+		return &Verification{}, fmt.Errorf("%d jobs: expected 0 or more: %w", o.Jobs, format.ErrUnsupported)
+	}
 	v := newVerifier(ctx, s, o, report)
 	v.files = map[reference]int64{}
 	if !metadata.KnownProperties(s.Savepoint) {
@@ -120,6 +123,9 @@ func (s *Snapshot) Examine(ctx context.Context, ops []*format.Operator, o Verify
 func newVerifier(ctx context.Context, s *Snapshot, o VerifyOptions, report func(Finding)) *verifier {
 	v := &verifier{ctx: ctx, snap: s, o: o, out: report, result: &Verification{},
 		seen: map[claim]bool{}, ids: map[format.OperatorID]bool{}, arrays: map[string][2]firstOf{}, contents: map[[sha256.Size]byte]bool{}}
+	if report == nil {
+		v.out = func(Finding) {}
+	}
 	var mu sync.Mutex
 	v.o.Progress = func(n int64) {
 		if o.Progress != nil && n > 0 {

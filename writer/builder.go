@@ -74,10 +74,13 @@ func NewBuilder(ctx context.Context, target string, opts *BuilderOptions) (*Buil
 	if o.Stores == nil {
 		o.Stores = route.New(local.New())
 	}
-	if o.ID < 0 {
-		return nil, fmt.Errorf("a snapshot with id %d: ids start at 0", o.ID)
+	switch {
+	case o.ID < 0:
+		return nil, invalid("ID %d: expected 0 or more", o.ID)
+	case o.SortBytes < 0:
+		return nil, invalid("SortBytes %d: expected 0 or more", o.SortBytes)
 	}
-	if o.SortBytes <= 0 {
+	if o.SortBytes == 0 {
 		o.SortBytes = 256 << 20
 	}
 	store, name, err := o.Stores.Resolve(ctx, target)

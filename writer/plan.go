@@ -178,7 +178,10 @@ func (e *MissingError) Hint() string {
 // writes nothing. Files that cannot be had are a *MissingError that names all
 // of them; a target that is refused is a *TargetError.
 func Prepare(ctx context.Context, v format.View, target string, opts *Options) (*Plan, error) {
-	o := opts.withDefaults()
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
 	snap, ok := reader.Of(v)
 	if !ok {
 		return nil, fmt.Errorf("a view that package reader did not open: %w", format.ErrUnsupported)
@@ -199,13 +202,11 @@ func Prepare(ctx context.Context, v format.View, target string, opts *Options) (
 		}
 	}
 	if target != "" {
-		var err error
 		if p.store, p.name, err = o.Stores.Resolve(ctx, target); err != nil {
 			return nil, cannotWriteThere(err)
 		}
 		p.name = route.Clean(p.name)
 	}
-	var err error
 	switch p.Family {
 	case reader.SPT:
 		err = p.forSPT(ctx)

@@ -401,14 +401,16 @@ func TestMap(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := 0
-	wantErr(t, format.Guard(func() error {
+	p := make([]byte, len(m.Data))
+	for i, f := range []func(){func() {
 		for _, b := range m.Data {
 			sum += int(b)
 		}
-		return nil
-	}), format.ErrChanged)
-	p := make([]byte, len(m.Data))
-	wantErr(t, format.Guard(func() error { copy(p, m.Data); return nil }), format.ErrChanged)
+	}, func() { copy(p, m.Data) }} {
+		if err := format.Guard(func() error { f(); return nil }); !errors.Is(err, format.ErrChanged) {
+			t.Errorf("access %d: %v", i, err)
+		}
+	}
 	wantErr(t, m.Close(), storage.ErrChanged)
 	if err := m.Close(); err != nil {
 		t.Errorf("the second Close: %v", err)
