@@ -92,6 +92,7 @@ type knownSnapshot struct {
 	shape     string // of the job
 	merging   bool   // state in merged files
 	unaligned bool
+	compress  bool // state, in snappy frames
 	truth     content
 }
 
@@ -103,16 +104,45 @@ func knownSnapshots(t testing.TB) (all []knownSnapshot) {
 			Options  struct {
 				At, Shape   string
 				Unaligned   bool
+				Compress    bool
 				FileMerging bool `json:"file_merging"`
 			}
 		}
 		load(t, filepath.Join(dir, "about.json"), &about)
-		k := knownSnapshot{name: filepath.Base(dir), dir: dir, snapshot: about.Snapshot, shape: about.Options.Shape, merging: about.Options.FileMerging, unaligned: about.Options.Unaligned}
+		k := knownSnapshot{name: filepath.Base(dir), dir: dir, snapshot: about.Snapshot, shape: about.Options.Shape, merging: about.Options.FileMerging, unaligned: about.Options.Unaligned, compress: about.Options.Compress}
 		k.at = "file:" + about.Options.At + strings.TrimPrefix(about.Snapshot, "savepoint")
 		load(t, filepath.Join(k.dir, "truth.json"), &k.truth)
 		all = append(all, k)
 	}
 	return all
+}
+
+// operatorStates counts the operator states of a kind that subtasks held, each
+// once for an operator.
+func operatorStates(all []knownSnapshot, kind string) int {
+	states := map[string]bool{}
+	for _, k := range all {
+		for _, op := range k.truth.Operators {
+			for _, s := range op.Subtasks {
+				for name, st := range s.OperatorState {
+					if st.Kind == kind {
+						states[k.name+"/"+op.ID+"/"+name] = true
+					}
+				}
+			}
+		}
+	}
+	return len(states)
+}
+
+// ofShape returns the snapshots of jobs of a shape.
+func ofShape(all []knownSnapshot, shape string) (some []knownSnapshot) {
+	for _, k := range all {
+		if k.shape == shape {
+			some = append(some, k)
+		}
+	}
+	return some
 }
 
 func (k *knownSnapshot) location() string { return filepath.Join(k.dir, k.snapshot) }
