@@ -38,7 +38,7 @@ func TestHeadersTellTheTruth(t *testing.T) {
 		if about.Options.Changelog {
 			continue // its states are named in the changes
 		}
-		snap := open(t, about.Snapshot, options())
+		snap := open(t, about.Location, options())
 		all, err := snap.Headers(ctx, snap.Operators)
 		if err != nil {
 			t.Fatal(name, err)

@@ -155,7 +155,7 @@ func TestVerifyContent(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			root := testenv.AnyKnown(t, tt.snapshot.what, tt.snapshot.fit).Snapshot
+			root := testenv.AnyKnown(t, tt.snapshot.what, tt.snapshot.fit).Location
 			dir := copied(t, root)
 			damage(t, dir, slot(tt.slot), tt.change)
 			for _, read := range []bool{false, true} {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -140,7 +141,8 @@ func Snapshots(t testing.TB) (dirs []string) {
 
 // Options is what the job of a known snapshot was run with, from its about.json.
 type Options struct {
-	At, Shape, Format, Backend                              string
+	Base                                                    string `json:"at"` // the directory that absolute references name
+	Shape, Format, Backend                                  string
 	Checkpoint, Incremental, Compress, Changelog, Unaligned bool
 	FileMerging                                             bool  `json:"file_merging"`
 	InlineThreshold                                         int64 `json:"inline_threshold"` // -1: Flink's own
@@ -149,10 +151,11 @@ type Options struct {
 // KnownSnapshot is a snapshot whose content is recorded next to it, in truth.json,
 // metadata.json and restored-pN.json.
 type KnownSnapshot struct {
-	Dir      string // with the records
-	Snapshot string // the directory of its _metadata
-	Flink    string // the release
-	Options  Options
+	Name, Dir string // the directory of the records
+	Location  string // of the snapshot: the directory of its _metadata
+	At        string // the URI from which Flink restored it
+	Flink     string // the release that wrote it
+	Options
 }
 
 // KnownSnapshots returns the known snapshots of the corpus, as many as its manifest
@@ -179,7 +182,10 @@ func KnownSnapshots(t testing.TB) (all []KnownSnapshot) {
 			t.Fatalf("%s: %v", file, err)
 		}
 		dir := filepath.Dir(file)
-		all = append(all, KnownSnapshot{dir, filepath.Join(dir, filepath.FromSlash(about.Snapshot)), about.Flink, about.Options})
+		all = append(all, KnownSnapshot{
+			Name: filepath.Base(dir), Dir: dir, Location: filepath.Join(dir, filepath.FromSlash(about.Snapshot)),
+			At: "file:" + about.Options.Base + strings.TrimPrefix(about.Snapshot, "savepoint"), Flink: about.Flink, Options: about.Options,
+		})
 	}
 	return all
 }

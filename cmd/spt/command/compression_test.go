@@ -22,7 +22,7 @@ func TestStateCompression(t *testing.T) {
 	options := map[string]testenv.Options{}
 	if testenv.Manifest(t).Known > 0 {
 		for _, k := range testenv.KnownSnapshots(t) {
-			options[k.Snapshot] = k.Options
+			options[k.Location] = k.Options
 		}
 	}
 	for _, dir := range testenv.Snapshots(t) {

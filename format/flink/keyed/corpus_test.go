@@ -121,7 +121,7 @@ func TestCorpus(t *testing.T) {
 func TestKnown(t *testing.T) {
 	states, held := 0, 0
 	for _, k := range testenv.KnownSnapshots(t) {
-		dir := k.Snapshot
+		dir := k.Location
 		var truth struct {
 			Operators []struct {
 				ID       string
