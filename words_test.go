@@ -44,17 +44,17 @@ type wording struct {
 var wordings = []wording{
 	// Grammar.
 	{re: `(is|are) whether`, instead: "reports whether", where: comments, like: "Same is whether two are equal"},
-	{re: `gives|gave|giving`, instead: "returns, yields", where: anywhere, like: "gives the savepoint", pending: 156},
+	{re: `gives|gave|giving`, instead: "returns, yields", where: anywhere, like: "gives the savepoint", pending: 154},
 	{re: `stands?|stood|standing`, instead: "is, precedes, occurs", where: anywhere, like: "what stands in front", except: []string{`stands? for`, `stand-?alone`}, pending: 88},
-	{re: `lies?|lay|lying`, instead: "is stored, is", where: anywhere, like: "state lies inline", pending: 57},
-	{re: `behind`, instead: "after, past, trailing", where: anywhere, like: "bytes behind a value", pending: 48},
-	{re: `beside`, instead: "next to", where: anywhere, like: "beside _metadata", pending: 28},
-	{re: `(is|are|was|were) (no|none)`, instead: "is not a", where: anywhere, like: "a header that is none", except: []string{`there (is|are|was|were) (no|none)`, `(is|are) no (longer|more|less)`}, pending: 68},
-	{re: `(that|those) of|of (which|whom)`, instead: "repeat the noun", where: anywhere, like: "that of the handle", pending: 170},
+	{re: `lies?|lay|lying`, instead: "is stored, is", where: anywhere, like: "state lies inline", pending: 56},
+	{re: `behind`, instead: "after, past, trailing", where: anywhere, like: "bytes behind a value", pending: 46},
+	{re: `beside`, instead: "next to", where: anywhere, like: "beside _metadata", pending: 26},
+	{re: `(is|are|was|were) (no|none)`, instead: "is not a", where: anywhere, like: "a header that is none", except: []string{`there (is|are|was|were) (no|none)`, `(is|are) no (longer|more|less)`}, pending: 66},
+	{re: `(that|those) of|of (which|whom)`, instead: "repeat the noun", where: anywhere, like: "that of the handle", pending: 174},
 	{re: `for who|who picked|by who|whoever|whom`, instead: "the caller, callers", where: anywhere, like: "for who picked none", pending: 16},
 	{re: `who`, instead: "a noun: the caller, the reader of the file", where: literals | comments, like: "who reads them all", pending: 16},
-	{re: `(is|are|was|were|be|been) said`, instead: "recorded as, reported", where: anywhere, like: "element is said to be bytes 3 to 9", pending: 19},
-	{re: `told`, instead: "determined, called with, reported", where: anywhere, like: "Progress is told", pending: 28},
+	{re: `(is|are|was|were|be|been) said`, instead: "recorded as, reported", where: anywhere, like: "element is said to be bytes 3 to 9", pending: 18},
+	{re: `told`, instead: "determined, called with, reported", where: anywhere, like: "Progress is told", pending: 29},
 	{re: `anew`, instead: "again", where: anywhere, like: "counted anew", pending: 11},
 	{re: `, for (it|they|there|that|this|what|nothing|no)`, instead: "because, since", where: anywhere, like: "refused, for it is a file", except: []string{`, for (this|that|no) [a-z]+[,.]`}, pending: 7},
 	{re: `be had`, instead: "available, cannot be read", where: anywhere, like: "files that are not to be had", pending: 13},
@@ -80,7 +80,7 @@ var wordings = []wording{
 
 	// Terms.
 	{re: `records? in flight|in flight`, instead: "in-flight data", where: anywhere, like: "records in flight", pending: 7},
-	{re: `descriptions? of (the |its |a )?state`, instead: "state meta info, serializer snapshot", where: anywhere, like: "the description of the state", pending: 6},
+	{re: `descriptions? of (the |its |a )?state`, instead: "state meta info, serializer snapshot", where: anywhere, like: "the description of the state", pending: 5},
 	{re: `marks? of (a|the) finished|mark of finished`, instead: "fully finished", where: anywhere, like: "the mark of a finished operator", pending: 2},
 	{re: `interface that Flink dropped`, instead: "legacy (pre-1.4) operator state", where: anywhere, like: "the interface that Flink dropped", pending: 2},
 	{re: `forms?`, instead: "encoding, format, layout", where: anywhere, like: "the form of a stream", except: []string{`canonical form`}, pending: 63},
@@ -88,8 +88,8 @@ var wordings = []wording{
 	{re: `fits not|FitsNot|unsure`, instead: "compatible as is, after migration, incompatible, unknown", where: anywhere, like: "unsure", pending: 2},
 	{re: `moments?`, instead: "timestamp, instant", where: anywhere, like: "a moment in UTC", pending: 8},
 	{re: `places?`, instead: "location, URI, offset", where: anywhere, like: "another place", except: []string{`in place`, `tak(e|es|en|ing) place`, `decimal places?`, `places? of decimals`}, pending: 108},
-	{re: `(further|extra|the|such) copies|copies (in|of) (union|elements)`, instead: "duplicates (union), replicas (broadcast)", where: anywhere, like: "the copies in union state", pending: 10},
-	{re: `folders?`, instead: "directory", where: anywhere, like: "the wrong folder", pending: 271},
+	{re: `(further|extra|the|such) copies|copies (in|of) (union|elements)`, instead: "duplicates (union), replicas (broadcast)", where: anywhere, like: "the copies in union state", pending: 9},
+	{re: `folders?`, instead: "directory", where: anywhere, like: "the wrong folder", pending: 263},
 }
 
 // unit is a piece of text: a comment, a literal or a paragraph.
