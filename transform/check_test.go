@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
@@ -87,8 +87,8 @@ func TestCheckFindings(t *testing.T) {
 	nativeSavepoint := func(in *format.View) {
 		in.Kind = format.SnapshotKind{Type: format.TypeSavepoint, Format: format.FormatNative}
 	}
-	flink := func(major, minor int) CheckOptions {
-		return CheckOptions{Release: assign.Release{Major: major, Minor: minor}}
+	release := func(major, minor int) CheckOptions {
+		return CheckOptions{Release: flink.MustRelease(fmt.Sprintf("%d.%d", major, minor))}
 	}
 	for _, tt := range []struct {
 		name   string
@@ -130,7 +130,7 @@ func TestCheckFindings(t *testing.T) {
 		{"native", []*format.Operator{operator("a", nativeHandle("1", broadcast("x")))}, nil, CheckOptions{}, []string{"error not-flink a"}},
 		{"finished", []*format.Operator{kept(operator("a"), func(o *format.Operator) { o.Parallelism, o.Finished = 2, true })}, nil, CheckOptions{}, []string{"note finished a"}},
 		{"partly finished", []*format.Operator{kept(plain("a", 2), func(o *format.Operator) { o.Subtasks[1] = &format.Subtask{Index: 1, Finished: true} })}, nil, CheckOptions{}, []string{"note partly-finished a"}},
-		{"finished, an older release", []*format.Operator{kept(operator("a"), func(o *format.Operator) { o.Parallelism, o.Finished = 2, true })}, nil, flink(1, 13), []string{"error release a", "note finished a"}},
+		{"finished, an older release", []*format.Operator{kept(operator("a"), func(o *format.Operator) { o.Parallelism, o.Finished = 2, true })}, nil, release(1, 13), []string{"error release a", "note finished a"}},
 		{"in flight, the same", []*format.Operator{kept(plain("a", 2), func(o *format.Operator) { o.Subtasks[0].Input = []*format.ChannelHandle{{Data: inlineOf("c", "x")}} })}, nil, CheckOptions{}, nil},
 		{"in flight, another", []*format.Operator{kept(plain("a", 2), func(o *format.Operator) { o.Subtasks[0].Input = []*format.ChannelHandle{{Data: inlineOf("c", "x")}} })}, nil, CheckOptions{Parallelism: 3}, []string{"warning in-flight a", "note subtasks-without-state a/l"}},
 		{"block order", []*format.Operator{kept(plain("a", 2), func(o *format.Operator) {
@@ -145,19 +145,19 @@ func TestCheckFindings(t *testing.T) {
 		{"native savepoint without timers", []*format.Operator{rocks("a", &format.Incremental{Meta: versioned(6, "")})}, nativeSavepoint, CheckOptions{Schema: schemas("long", ofKeyed("v", "value", "Long"))}, []string{"note no-timers a"}},
 		{"native savepoint with timers", []*format.Operator{rocks("a", &format.Incremental{Meta: versioned(6, "")})}, nativeSavepoint, CheckOptions{Schema: schemas("long", ofKeyed("t", types.Timers, "Timer"))}, nil},
 		{"native savepoint, timers not told", []*format.Operator{rocks("a", &format.Incremental{Meta: versioned(6, "")})}, nativeSavepoint, CheckOptions{Schema: undescribed(format.ErrUnsupported)}, []string{"note types-not-checked a", "note timers-not-checked a"}},
-		{"old _metadata", nil, nil, CheckOptions{Metadata: 6, Release: assign.Release{Major: 2, Minor: 1}}, nil},
-		{"new _metadata", nil, nil, CheckOptions{Metadata: 6, Release: assign.Release{Major: 2, Minor: 0}}, []string{"error release"}},
-		{"operator state too new", []*format.Operator{plain("a", 2)}, nil, flink(1, 17), []string{"error release a"}},
-		{"operator state just right", []*format.Operator{plain("a", 2)}, nil, flink(1, 18), nil},
-		{"operator state too old", []*format.Operator{kept(plain("a", 1), func(o *format.Operator) { o.Subtasks[0].Managed.Data = versioned(4, "....a") })}, nil, flink(1, 17), []string{"error release a"}},
-		{"operator state old", []*format.Operator{kept(plain("a", 1), func(o *format.Operator) { o.Subtasks[0].Managed.Data = versioned(4, "....a") })}, nil, flink(1, 16), nil},
+		{"old _metadata", nil, nil, CheckOptions{Metadata: 6, Release: flink.MustRelease("2.1")}, nil},
+		{"new _metadata", nil, nil, CheckOptions{Metadata: 6, Release: flink.MustRelease("2.0")}, []string{"error release"}},
+		{"operator state too new", []*format.Operator{plain("a", 2)}, nil, release(1, 17), []string{"error release a"}},
+		{"operator state just right", []*format.Operator{plain("a", 2)}, nil, release(1, 18), nil},
+		{"operator state too old", []*format.Operator{kept(plain("a", 1), func(o *format.Operator) { o.Subtasks[0].Managed.Data = versioned(4, "....a") })}, nil, release(1, 17), []string{"error release a"}},
+		{"operator state old", []*format.Operator{kept(plain("a", 1), func(o *format.Operator) { o.Subtasks[0].Managed.Data = versioned(4, "....a") })}, nil, release(1, 16), nil},
 		{"operator state old, no release", []*format.Operator{kept(plain("a", 1), func(o *format.Operator) { o.Subtasks[0].Managed.Data = versioned(4, "....a") })}, nil, CheckOptions{}, []string{"warning old-state a"}},
 		{"operator state of a version nobody knows", []*format.Operator{kept(plain("a", 1), func(o *format.Operator) { o.Subtasks[0].Managed.Data = versioned(99, "....a") })}, nil, CheckOptions{}, []string{"warning not-checked a"}},
-		{"keyed state too old", []*format.Operator{rocks("a", &format.Incremental{Meta: versioned(5, "")})}, nil, flink(1, 20), []string{"error release a"}},
+		{"keyed state too old", []*format.Operator{rocks("a", &format.Incremental{Meta: versioned(5, "")})}, nil, release(1, 20), []string{"error release a"}},
 		{"changelog", []*format.Operator{kept(operator("a", nil), func(o *format.Operator) {
 			o.Subtasks[0].ManagedKeyed = &format.Changelog{Range: format.KeyGroupRange{Count: 128}, Materialized: []format.KeyedHandle{nil, &format.KeyGroups{Codec: format.CodecFlink, Savepoint: true, Range: format.KeyGroupRange{Count: 128}, Data: versioned(6, "")}}}
-		})}, nil, flink(1, 12), []string{"error release a", "error release a"}},
-		{"merged files", []*format.Operator{kept(plain("a", 1), func(o *format.Operator) { o.Subtasks[0].Managed.Merging = &format.FileMerging{} })}, nil, flink(1, 19), []string{"error release a"}},
+		})}, nil, release(1, 12), []string{"error release a", "error release a"}},
+		{"merged files", []*format.Operator{kept(plain("a", 1), func(o *format.Operator) { o.Subtasks[0].Managed.Merging = &format.FileMerging{} })}, nil, release(1, 19), []string{"error release a"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in := memoryInput(tt.ops...)
@@ -223,8 +223,8 @@ func TestCheckTypes(t *testing.T) {
 	withTTL := types.StateSchema{Name: format.NewText("k"), Keyed: "value", Serializers: []types.Serializer{{Key: "VALUE_SERIALIZER", Snapshot: ttl}}}
 	old := serializer("Long")
 	old.Old = true
-	flink := func(major, minor int, metadata int32, s Schemas) CheckOptions {
-		return CheckOptions{Release: assign.Release{Major: major, Minor: minor}, Metadata: metadata, Schema: s}
+	release := func(major, minor int, metadata int32, s Schemas) CheckOptions {
+		return CheckOptions{Release: flink.MustRelease(fmt.Sprintf("%d.%d", major, minor)), Metadata: metadata, Schema: s}
 	}
 	like := func(was, now Schemas) CheckOptions {
 		return CheckOptions{Schema: was, Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{plain("a", 1)}}, Schema: now}}
@@ -252,21 +252,21 @@ func TestCheckTypes(t *testing.T) {
 		{"another operator", CheckOptions{Schema: schemas(""), Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{plain("b", 1)}}, Schema: schemas("")}}, []string{"error no-taker a", "note starts-empty b"}, ""},
 		{"names before a snapshot", CheckOptions{Schema: schemas(""), Job: JobOfNames([]string{"a"}), Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{plain("b", 1)}}, Schema: schemas("")}}, nil, ""},
 
-		{"Kryo 2 into Flink 2", flink(2, 0, 4, schemas("", list)), []string{"error release a"}, `it has state "l" with values of java.util.ArrayList that Kryo wrote, which Flink 2.0 cannot read: 1.20 is the last that can; Flink 2 has Kryo 5`},
-		{"Kryo 2 into Flink 1", flink(1, 20, 4, schemas("", list)), nil, ""},
+		{"Kryo 2 into Flink 2", release(2, 0, 4, schemas("", list)), []string{"error release a"}, `it has state "l" with values of java.util.ArrayList that Kryo wrote, which Flink 2.0 cannot read: 1.20 is the last that can; Flink 2 has Kryo 5`},
+		{"Kryo 2 into Flink 1", release(1, 20, 4, schemas("", list)), nil, ""},
 		{"Kryo 2 into no release", CheckOptions{Metadata: 4, Schema: schemas("", list)}, []string{"note old-state a"}, ""},
 		{"Kryo 2 into a job like one of Flink 2", CheckOptions{Metadata: 4, Schema: schemas("", list), Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{plain("a", 1)}}, Schema: schemas("", list), Metadata: 5}}, []string{"error release a"}, "which Flink 2.0 cannot read"},
 		{"Kryo 2 into a job like one of Flink 1", CheckOptions{Metadata: 3, Schema: schemas("", list), Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{plain("a", 1)}}, Schema: schemas("", list), Metadata: 4}}, nil, ""},
-		{"Kryo 5 into Flink 2", flink(2, 3, 5, schemas("", list)), nil, ""},
-		{"Kryo of an unknown writer", flink(2, 3, 0, schemas("", list)), nil, ""},
-		{"Scala into 2.0", flink(2, 0, 4, schemas("org.apache.flink.api.scala.typeutils.ScalaCaseClassSerializerSnapshot")), []string{"error release a"}, "keys serialized by org.apache.flink.api.scala.typeutils.ScalaCaseClassSerializerSnapshot, which Flink 2.0 cannot read: 1.20 is the last that can"},
-		{"Scala into 1.20", flink(1, 20, 4, schemas("org.apache.flink.api.scala.typeutils.ScalaCaseClassSerializerSnapshot")), nil, ""},
-		{"Scala of SQL into 2.0", flink(2, 0, 5, schemas("org.apache.flink.table.api.typeutils.ScalaCaseClassSerializerSnapshot")), nil, ""},
-		{"a set into 1.20", flink(1, 20, 4, schemas("", ofList("l", 0, "Set"))), []string{"error release a"}, "2.0 is the first that can"},
-		{"SQL of 2.2 into 2.1", flink(2, 1, 6, schemas("", ofKeyed("k", "map", "org.apache.flink.table.runtime.sequencedmultisetstate.linked.NodeSerializer$NodeSerializerSnapshot"))), []string{"error release a"}, ""},
-		{"a description of old into 1.17", flink(1, 17, 4, func(context.Context, *format.Operator) (types.Schema, []error, error) {
+		{"Kryo 5 into Flink 2", release(2, 3, 5, schemas("", list)), nil, ""},
+		{"Kryo of an unknown writer", release(2, 3, 0, schemas("", list)), nil, ""},
+		{"Scala into 2.0", release(2, 0, 4, schemas("org.apache.flink.api.scala.typeutils.ScalaCaseClassSerializerSnapshot")), []string{"error release a"}, "keys serialized by org.apache.flink.api.scala.typeutils.ScalaCaseClassSerializerSnapshot, which Flink 2.0 cannot read: 1.20 is the last that can"},
+		{"Scala into 1.20", release(1, 20, 4, schemas("org.apache.flink.api.scala.typeutils.ScalaCaseClassSerializerSnapshot")), nil, ""},
+		{"Scala of SQL into 2.0", release(2, 0, 5, schemas("org.apache.flink.table.api.typeutils.ScalaCaseClassSerializerSnapshot")), nil, ""},
+		{"a set into 1.20", release(1, 20, 4, schemas("", ofList("l", 0, "Set"))), []string{"error release a"}, "2.0 is the first that can"},
+		{"SQL of 2.2 into 2.1", release(2, 1, 6, schemas("", ofKeyed("k", "map", "org.apache.flink.table.runtime.sequencedmultisetstate.linked.NodeSerializer$NodeSerializerSnapshot"))), []string{"error release a"}, ""},
+		{"a description of old into 1.17", release(1, 17, 4, func(context.Context, *format.Operator) (types.Schema, []error, error) {
 			return types.Schema{Key: old}, nil, nil
-		}), []string{"error release a"}, "a description of keys from Flink 1.6 or before"},
+		}), []string{"error release a"}, "a serializer snapshot of keys from before Flink 1.7"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			op := plain("a", 1)
@@ -292,26 +292,26 @@ func TestCheckTypes(t *testing.T) {
 func TestTypesFor(t *testing.T) {
 	set, long := schemas("", ofList("l", 0, "Set")), schemas("", ofList("l", 0, "Long"))
 	sp := memoryInput(operator("a")).Savepoint
-	flink := func(major, minor int) assign.Release { return assign.Release{Major: major, Minor: minor} }
-	if unread, err := TypesFor(t.Context(), sp, set, 6, flink(2, 0)); err != nil || len(unread) > 0 {
+	release := func(major, minor int) flink.Release { return flink.MustRelease(fmt.Sprintf("%d.%d", major, minor)) }
+	if unread, err := TypesFor(t.Context(), sp, set, 6, release(2, 0)); err != nil || len(unread) > 0 {
 		t.Error(err)
 	}
-	if _, err := TypesFor(t.Context(), sp, long, 6, flink(1, 3)); err != nil {
+	if _, err := TypesFor(t.Context(), sp, long, 6, release(1, 3)); err != nil {
 		t.Error(err)
 	}
-	_, err := TypesFor(t.Context(), sp, set, 6, flink(1, 20))
+	_, err := TypesFor(t.Context(), sp, set, 6, release(1, 20))
 	if !errors.Is(err, format.ErrUnsupported) || !strings.HasPrefix(err.Error(), `operator "a": state "l" serialized by `) || !strings.HasSuffix(err.Error(), "which Flink 1.20 cannot read: 2.0 is the first that can") {
 		t.Error(err)
 	}
-	if unread, err := TypesFor(t.Context(), sp, undescribed(format.ErrUnsupported), 6, flink(2, 0)); err != nil || len(unread) != 2 {
+	if unread, err := TypesFor(t.Context(), sp, undescribed(format.ErrUnsupported), 6, release(2, 0)); err != nil || len(unread) != 2 {
 		t.Errorf("%v, %v", unread, err)
 	}
 	kryo := schemas("", ofList("l", 0, kryoSnapshot))
 	for _, x := range []struct {
 		metadata int32
-		r        assign.Release
+		r        flink.Release
 		refused  bool
-	}{{4, flink(1, 16), false}, {4, flink(2, 0), true}, {5, flink(2, 3), false}, {5, flink(1, 20), true}, {0, flink(2, 0), false}} {
+	}{{4, release(1, 16), false}, {4, release(2, 0), true}, {5, release(2, 3), false}, {5, release(1, 20), true}, {0, release(2, 0), false}} {
 		if _, err := TypesFor(t.Context(), sp, kryo, x.metadata, x.r); errors.Is(err, format.ErrUnsupported) != x.refused {
 			t.Errorf("Kryo of metadata %d for %v: %v", x.metadata, x.r, err)
 		}
@@ -359,7 +359,7 @@ func TestCheckCorpus(t *testing.T) {
 		o := CheckOptions{Metadata: int32(snap.Container.Metadata), Schema: snap.Schema, Like: &Like{Savepoint: snap.Savepoint, Schema: snap.Schema, Metadata: int32(snap.Container.Metadata)}}
 		if m := label.FindStringSubmatch(dir); m != nil {
 			var err error
-			if o.Release, err = assign.ParseRelease(m[1] + m[2]); err != nil {
+			if o.Release, err = flink.ParseRelease(m[1] + m[2]); err != nil {
 				t.Fatal(err)
 			}
 			labelled++

@@ -3,7 +3,7 @@ package assign
 import (
 	"slices"
 
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // hand collects what one new subtask is given: Flink's map from file handles to

@@ -7,7 +7,8 @@ import (
 	"sort"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // ErrParallelism is a parallelism that an engine refuses.
@@ -23,7 +24,7 @@ type Options struct {
 	// restores it. A path without a scheme is a local one.
 	At string
 	// Release is the Flink that restores; zero: a current one.
-	Release Release
+	Release flink.Release
 }
 
 // Plan is what each new subtask is handed of the managed, or of the raw,
@@ -73,9 +74,9 @@ func Operator(old []*format.OperatorHandle, newParallelism int, o Options) (*Pla
 	if err := checkParallelism(newParallelism); err != nil {
 		return nil, err
 	}
-	d := &dealer{plan: &Plan{Subtasks: make([]Subtask, newParallelism)}, release: o.Release}
+	d := &dealer{plan: &Plan{Subtasks: make([]Subtask, newParallelism)}, rules: o.Release.Facts()}
 	same := len(old) == newParallelism
-	d.keeps = same && o.Release.keepsLists()
+	d.keeps = same && o.Release.Facts().KeepsLists
 	if err := d.read(old, o.At); err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func checkParallelism(p int) error {
 // dealer makes one plan.
 type dealer struct {
 	plan    *Plan
-	release Release
+	rules   flink.Facts
 	keeps   bool // lists stay where they are
 	olds    []oldSubtask
 	classes int // of equal handles
@@ -150,7 +151,7 @@ func (d *dealer) read(old []*format.OperatorHandle, at string) error {
 	for m := range order {
 		capacity := 0
 		switch {
-		case d.keeps && d.release.spreadsBroadcast():
+		case d.keeps && d.rules.FillsBroadcast:
 			capacity = expect(len(old)) // as if there were as many names as subtasks
 		case d.keeps:
 			capacity = len(old)
@@ -205,7 +206,7 @@ func (d *dealer) state(name string, mode format.Mode, order *java.HashMap) *stat
 		d.states[mode] = append(d.states[mode], s)
 	}
 	switch hash := java.HashString(name); {
-	case d.release.prependsNames():
+	case d.rules.PrependsNames:
 		order.ComputeIfAbsent(hash, known)
 	case !known:
 		order.Put(hash)
@@ -281,7 +282,7 @@ func (d *dealer) keep() bool {
 	}
 	to := 0
 	for i, sub := range d.olds {
-		if d.release.keepsLists() {
+		if d.rules.KeepsLists {
 			to = i
 		}
 		if sub.class >= 0 {
@@ -295,7 +296,7 @@ func (d *dealer) keep() bool {
 // partlyReported is the broadcast states that some subtasks do not have: at an
 // unchanged parallelism Flink spreads them anew.
 func (d *dealer) partlyReported() (partly []*state) {
-	if !d.release.spreadsBroadcast() {
+	if !d.rules.FillsBroadcast {
 		return nil
 	}
 	for _, s := range d.states[format.ModeBroadcast] {
@@ -314,7 +315,7 @@ func (d *dealer) deal() error {
 	switch {
 	case !d.keeps:
 		blocks = d.blocks()
-	case d.release.spreadsBroadcast():
+	case d.rules.FillsBroadcast:
 		union, broadcast = again(union), again(d.partlyReported())
 	default:
 		broadcast = nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
@@ -58,8 +59,8 @@ func show(plan *assign.Plan, content []map[string]string) []string {
 
 // The examples of the spec, B7.
 func TestExamples(t *testing.T) {
-	old7 := assign.Options{Release: assign.Release{Major: 1, Minor: 7}}
-	old13 := assign.Options{Release: assign.Release{Major: 1, Minor: 13}}
+	old7 := assign.Options{Release: flink.MustRelease("1.7")}
+	old13 := assign.Options{Release: flink.MustRelease("1.13")}
 	for _, c := range []struct {
 		name string
 		old  []string
@@ -123,12 +124,12 @@ func TestOrderOfHandles(t *testing.T) {
 
 // Two names of one bucket: the one that came later goes first, before 1.6 last.
 func TestNamesOfOneBucket(t *testing.T) {
-	for release, want := range map[assign.Release]string{
-		{}:                    "h0 pending:3 alpha:1",
-		{Major: 2, Minor: 3}:  "h0 pending:3 alpha:1",
-		{Major: 1, Minor: 6}:  "h0 pending:3 alpha:1",
-		{Major: 1, Minor: 16}: "h0 pending:3 alpha:1",
-		{Major: 1, Minor: 5}:  "h0 alpha:0 pending:4",
+	for release, want := range map[flink.Release]string{
+		0:                         "h0 pending:3 alpha:1",
+		flink.MustRelease("2.3"):  "h0 pending:3 alpha:1",
+		flink.MustRelease("1.6"):  "h0 pending:3 alpha:1",
+		flink.MustRelease("1.16"): "h0 pending:3 alpha:1",
+		flink.MustRelease("1.5"):  "h0 alpha:0 pending:4",
 	} {
 		old, content := from("alpha:012,pending:345")
 		plan, err := assign.Operator(old, 4, assign.Options{Release: release})

@@ -4,8 +4,7 @@
 // takes knowing its class; one table holds, for each class, how far its body
 // reaches and how its values are read.
 //
-//	c := java.NewCursor(p)
-//	s, err := types.Skip(c)
+//	s, n, err := types.Skip(p)
 //	if err != nil { … } // *UnknownClass where the class is not in the table
 //	decode, ok := types.Decoder(s)
 //

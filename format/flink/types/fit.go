@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/savepoint-tools/spt/format/flink"
 )
 
 // Fit is how values that one serializer wrote go with another one.
@@ -46,7 +48,8 @@ func Compare(was, now *Snapshot) Change {
 	case was.Class == now.Class && bytes.Equal(was.Raw, now.Raw):
 		return Change{}
 	case was.Old || now.Old:
-		return Change{Fit: Unsure, Why: "it is described as Flink 1.6 and before did"}
+		first, _ := flink.Lifetime(func(f flink.Facts) bool { return f.Snapshots.Has(wrapperNew) })
+		return Change{Fit: Unsure, Why: fmt.Sprintf("its serializer snapshot is from before Flink %v", first)}
 	case isTTL(was) != isTTL(now):
 		return compareTTL(was, now)
 	case was.Unknown || now.Unknown:
@@ -101,6 +104,9 @@ func unnoticed(was, now *Snapshot) bool {
 	return true
 }
 
+// ttlAware is the class of serializers that can migrate to and from time to live.
+const ttlAware = flinkPackage + "runtime.state.ttl.TtlAwareSerializerSnapshot"
+
 // original is the snapshot itself where Flink 2 put it into one that knows of
 // time to live.
 func original(s *Snapshot) *Snapshot {
@@ -122,7 +128,8 @@ func compareTTL(was, now *Snapshot) Change {
 	} else {
 		now = now.Nested[1]
 	}
-	return worst(Compare(was, now), Change{Fit: Unsure, Why: why + ": Flink 2.0 and later migrate it, before they refuse"})
+	first, _, _ := flink.SerializerLifetime(ttlAware)
+	return worst(Compare(was, now), Change{Fit: Unsure, Why: fmt.Sprintf("%s: Flink %v and later migrate it, older releases refuse it", why, first)})
 }
 
 // comparePojo: fields may come and go; those that stay have to fit.
