@@ -17,14 +17,11 @@ var releaseTexts = map[string]string{
 	"format/finding/catalogue.go":    "texts of docs, which a test compares",
 	"format/flink/opstate/layout.go": "FLINK-34063 is a fault of single patches",
 	"conformance/version.go":         "what is installed to judge with",
-	"transform/check.go":             "the fix is under way",
-	"transform/rescale_apply.go":     "the fix is under way",
 	"writer/plan.go":                 "FLINK-39964 is a fault of single patches",
 	"cmd/spt/command/root.go":        "help",
 	"cmd/spt/command/rename.go":      "help",
 	"cmd/spt/command/convert.go":     "help",
 	"cmd/spt/command/check.go":       "help",
-	"cmd/spt/command/version.go":     "help",
 }
 
 // TestReleases: rules that depend on a release ask the table of format/flink. No

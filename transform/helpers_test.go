@@ -14,6 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -282,4 +283,32 @@ func operator(uid string, handles ...*format.OperatorHandle) *format.Operator {
 		op.Subtasks = append(op.Subtasks, &format.Subtask{Index: int32(i), Managed: h})
 	}
 	return op
+}
+
+// rawStates is a handle of raw codec: elements one after another.
+func rawStates(states ...st) *format.OperatorHandle {
+	h := &format.OperatorHandle{Codec: format.CodecRaw}
+	var data []byte
+	for _, s := range states {
+		ns := format.NamedState{Name: format.NewText(s.name), Mode: s.mode}
+		var offsets format.OffsetSlice
+		for _, e := range s.elems {
+			offsets = append(offsets, int64(len(data)))
+			data = append(data, e...)
+		}
+		ns.Offsets = offsets
+		h.States = append(h.States, ns)
+	}
+	h.Data = &format.Inline{Data: format.NewBytes(data)}
+	return h
+}
+
+func inlineOf(name, data string) *format.Inline { return sptest.Inline(name, data) }
+
+func versioned(v uint32, rest string) *format.Inline { return sptest.Versioned(v, rest) }
+
+func plain(uid string, p int) *format.Operator { return sptest.ListOperator(uid, p) }
+
+func rocks(uid string, h *format.Incremental) *format.Operator {
+	return sptest.IncrementalOperator(uid, h)
 }

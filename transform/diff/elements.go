@@ -1,0 +1,540 @@
+package diff
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/connector"
+	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/tally"
+	"golang.org/x/sync/errgroup"
+)
+
+// Elements compares the elements of one operator state, whichever subtask
+// holds them. Of a broadcast state the elements are the different maps that its
+// subtasks hold, however many hold each.
+type Elements struct {
+	Old, New int64 // elements, or copies of a broadcast state
+	// OldDistinct and NewDistinct count different elements; -1 where that was
+	// not necessary: more than three million of them, most of which are the same.
+	OldDistinct, NewDistinct int64
+	// Added and Removed count elements that come more often in one than in the
+	// other, as often as they do.
+	Added, Removed int64
+	// Factor is k > 0 where both hold the same different elements, and the new
+	// one each of them k times as often: above 1 it was multiplied.
+	Factor int64
+	// Divided is k > 0 where the old one holds each k times as often.
+	Divided int64
+	// Moved are elements that both hold, in other subtasks; -1: not compared.
+	Moved int64
+	// AddedList and RemovedList are the first of them that differ, each different
+	// one once, in the order of their first appearance.
+	AddedList, RemovedList []ElementChange
+	// Entries is set where a broadcast state was compared by key.
+	Entries *Entries
+}
+
+// ElementChange is an element that comes more often on one side, and where it
+// comes first there. Of more than three million elements, subtasks are passed
+// over that hold the same as one on the other side.
+type ElementChange struct {
+	Handle   *format.OperatorHandle
+	State    int // in Handle.States
+	Subtask  int32
+	Index    int64
+	Old, New int64 // how often it comes
+}
+
+// Value reads the element from the savepoint whose handle it names.
+func (c ElementChange) Value(ctx context.Context, in format.View) (p []byte, err error) {
+	codec, err := in.Codec(c.Handle.Codec)
+	if err != nil {
+		return nil, err
+	}
+	cur, err := codec.Elements(ctx, in.Source, c.Handle, c.Handle.States[c.State].Name.String(), c.Index)
+	if err != nil {
+		return nil, err
+	}
+	e, err := cur.Next()
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err == nil {
+		p = e.Clone().Value
+	}
+	if cerr := cur.Close(); err == nil {
+		err = cerr
+	}
+	return p, err
+}
+
+// elementSide is a state in one of the savepoints.
+type elementSide struct {
+	in    format.View
+	parts []elementPart
+	total int64
+}
+
+type elementPart struct {
+	h       *format.OperatorHandle
+	state   int
+	subtask int32
+}
+
+func newElementSide(in format.View, op *format.Operator, st *summary.State) *elementSide {
+	s := &elementSide{in: in}
+	subs := slices.Clone(op.Subtasks)
+	slices.SortStableFunc(subs, func(a, b *format.Subtask) int { return cmp.Compare(a.Index, b.Index) })
+	for _, sub := range subs {
+		h := operatorHandle(sub, st.Kind == summary.Raw)
+		if h == nil {
+			continue
+		}
+		for k := range h.States {
+			if h.States[k].Name.String() == st.Name && h.States[k].Offsets.Len() > 0 {
+				s.parts = append(s.parts, elementPart{h, k, sub.Index})
+				s.total += h.States[k].Offsets.Len()
+			}
+		}
+	}
+	return s
+}
+
+// each calls f with every element, in the order of the subtasks.
+func (s *elementSide) each(ctx context.Context, f func(part int, e format.Element) error) error {
+	for i, p := range s.parts {
+		codec, err := s.in.Codec(p.h.Codec)
+		if err != nil {
+			return err
+		}
+		if err := format.EachElement(ctx, s.in.Source, codec, p.h, p.h.States[p.state].Name.String(), func(e format.Element) error { return f(i, e) }); err != nil {
+			return format.At(err, "subtask %d", p.subtask)
+		}
+	}
+	return nil
+}
+
+// operatorState compares the elements of a state that both savepoints have.
+func (d *differ) operatorState(o *Operator, st *State) error {
+	kind := KindElements
+	if connector.IsPositions(st.New.Name) && st.New.Kind == summary.List {
+		kind = KindOffsets
+	}
+	broadcast := st.New.Kind == summary.Broadcast
+	if d.o.Ignore[kind] || broadcast != (st.Old.Kind == summary.Broadcast) {
+		return nil // a map and elements have nothing in common
+	}
+	a, b := newElementSide(d.a, o.oldRead, st.Old), newElementSide(d.b, o.newRead, st.New)
+	r, err := d.compare(a, b, broadcast, false)
+	if err != nil {
+		return err
+	}
+	st.Elements = r
+	if a.total != st.Old.Elements || b.total != st.New.Elements { // not all were read
+		r.OldDistinct, r.NewDistinct = -1, -1
+	}
+	if broadcast && r.Added+r.Removed > 0 {
+		if err := d.byKey(a, b, r); err != nil {
+			return err
+		}
+	}
+	if text := r.text(broadcast); text != "" {
+		d.add(kind, o, st, "%s", text)
+	}
+	if !d.o.Placement || d.o.Ignore[KindPlacement] {
+		return nil
+	}
+	placed, err := d.compare(a, b, false, true)
+	if err != nil {
+		return err
+	}
+	// What has no counterpart in its own subtask and has one elsewhere.
+	r.Moved = placed.Added - r.Added
+	if broadcast {
+		r.Moved = placed.Added
+	}
+	switch {
+	case broadcast && placed.Added+placed.Removed > 0:
+		d.add(KindPlacement, o, st, "subtasks hold other copies: %d before, %d now", r.Old, r.New)
+	case r.Moved > 0:
+		d.add(KindPlacement, o, st, "%d of %d elements are in other subtasks", r.Moved, r.New)
+	}
+	return nil
+}
+
+// text says how elements differ; "" if they do not.
+func (r *Elements) text(broadcast bool) string {
+	switch {
+	case r.Entries != nil:
+		e := r.Entries
+		switch {
+		case e.Added+e.Removed+e.Changed > 0:
+		case e.AddedMaps+e.RemovedMaps > 0:
+			return "the same keys, but not in every copy; different maps: " + counted(e.AddedMaps, "added", e.RemovedMaps, "removed")
+		default:
+			return ""
+		}
+		return "keys: " + counted(e.Added, "added", e.Removed, "removed", e.Changed, "changed")
+	case r.Added+r.Removed == 0:
+		return ""
+	case broadcast:
+		return "different maps: " + counted(r.Added, "added", r.Removed, "removed")
+	case r.Factor > 1:
+		return fmt.Sprintf("%d → %d elements, %d distinct unchanged: multiplied by %d", r.Old, r.New, r.NewDistinct, r.Factor)
+	case r.Divided > 1:
+		return fmt.Sprintf("%d → %d elements, %d distinct unchanged: divided by %d", r.Old, r.New, r.NewDistinct, r.Divided)
+	case r.OldDistinct >= 0 && r.Removed == 0 && r.OldDistinct == r.NewDistinct:
+		return fmt.Sprintf("%d → %d elements, %d distinct unchanged: more copies", r.Old, r.New, r.NewDistinct)
+	}
+	return "elements: " + counted(r.Added, "added", r.Removed, "removed")
+}
+
+// maxExact is up to how many elements, of both sides, all distinct ones are
+// counted. Of more, those in parts that are the same are not.
+const maxExact = 3 << 20
+
+// diffParts is into how many parts elements are divided by their digests, to find
+// out which parts are the same.
+const diffParts = 1 << 12
+
+func diffPart(d tally.Digest) int { return int(d.Hi >> 52) }
+
+// digestOf is the digest of an element; with placed that of the element in its
+// subtask.
+func (d *differ) digestOf(s *elementSide, part int, value []byte, placed bool) tally.Digest {
+	g := d.hash.Sum(value)
+	if placed {
+		x := (uint64(s.parts[part].subtask) + 1) * 0x9e3779b97f4a7c15
+		g.Hi = (g.Hi ^ x) * 0xd6e8feb86659fd93
+		g.Hi ^= g.Hi >> 32
+		g.Lo += x * 0xd6e8feb86659fd93
+	}
+	return g
+}
+
+// both walks the two sides at the same time.
+func (d *differ) both(a, b *elementSide, f func(ctx context.Context, side int, s *elementSide) error) error {
+	g, ctx := errgroup.WithContext(d.ctx)
+	for i, s := range []*elementSide{a, b} {
+		g.Go(func() error {
+			err := f(ctx, i, s)
+			return format.InFile(err, s.in.Location)
+		})
+	}
+	return g.Wait()
+}
+
+// compare compares two multisets, or with set two sets.
+func (d *differ) compare(a, b *elementSide, set, placed bool) (*Elements, error) {
+	c := &comparison{d: d, a: a, b: b, set: set, placed: placed}
+	c.r = &Elements{Old: a.total, New: b.total, Moved: -1}
+	if a.total+b.total <= d.exact {
+		for i := range c.todo {
+			c.todo[i] = true
+		}
+	} else if err := c.sums(); err != nil {
+		return nil, err
+	}
+	if err := c.count(); err != nil {
+		return nil, err
+	}
+	if err := c.recount(); err != nil {
+		return nil, err
+	}
+	r := c.r
+	r.OldDistinct, r.NewDistinct = c.counts.distinct[0], c.counts.distinct[1]
+	r.Removed, r.Added = c.counts.more[0], c.counts.more[1]
+	if c.skipped {
+		r.OldDistinct, r.NewDistinct = -1, -1
+	} else if !set {
+		r.Factor, r.Divided = max(c.counts.up, 0), max(c.counts.down, 0)
+	}
+	return r, nil
+}
+
+// comparison is one comparison of two sides.
+type comparison struct {
+	d           *differ
+	a, b        *elementSide
+	set, placed bool
+	r           *Elements
+	todo        [diffParts]bool // parts that may differ
+	skipped     bool            // elements that are the same on both sides were not counted
+	counts      pairCounts
+	// out is subtasks that hold the same elements as one of the other side.
+	out [2]*elementSide
+}
+
+// sums finds the parts that differ, and the subtasks that hold the same as one
+// of the other side and need not be looked at again.
+func (c *comparison) sums() error {
+	var all, bySubtask [2][]format.Multiset
+	err := c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide) error {
+		sums, whole := make([]format.Multiset, diffParts), make([]format.Multiset, len(s.parts))
+		all[side], bySubtask[side] = sums, whole
+		var n int64
+		err := s.each(ctx, func(part int, e format.Element) error {
+			g := c.d.digestOf(s, part, e.Value, c.placed)
+			sums[diffPart(g)].Add(g.Hi, g.Lo)
+			whole[part].Add(g.Hi, g.Lo)
+			n = c.d.tick(n, e.Value)
+			return nil
+		})
+		c.d.progress(n)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i := range c.todo {
+		c.todo[i] = all[0][i] != all[1][i]
+		c.skipped = c.skipped || !c.todo[i] && all[0][i].N > 0
+	}
+	lo, hi := min(c.a.total, c.b.total), max(c.a.total, c.b.total)
+	if c.set || lo == 0 || lo != hi && hi%lo == 0 {
+		return nil // how often each comes is what it may be about
+	}
+	equal := map[format.Multiset][]int{}
+	for i, sum := range bySubtask[0] {
+		equal[sum] = append(equal[sum], i)
+	}
+	var out [2]map[int]bool
+	out[0], out[1] = map[int]bool{}, map[int]bool{}
+	for i, sum := range bySubtask[1] {
+		if free := equal[sum]; len(free) > 0 {
+			out[0][free[0]], out[1][i] = true, true
+			equal[sum] = free[1:]
+		}
+	}
+	if len(out[0]) > 0 {
+		c.skipped = true
+		c.a, c.out[0] = c.a.split(out[0])
+		c.b, c.out[1] = c.b.split(out[1])
+	}
+	return nil
+}
+
+// split parts a side into the subtasks that are in the set, and the others.
+func (s *elementSide) split(out map[int]bool) (rest, cut *elementSide) {
+	rest, cut = &elementSide{in: s.in}, &elementSide{in: s.in}
+	for i, p := range s.parts {
+		to := rest
+		if out[i] {
+			to = cut
+		}
+		to.parts = append(to.parts, p)
+		to.total += p.h.States[p.state].Offsets.Len()
+	}
+	return rest, cut
+}
+
+// recount adds to the counts of listed elements how often they come in the
+// subtasks that were passed over.
+func (c *comparison) recount() error {
+	if c.out[0] == nil || len(c.r.AddedList)+len(c.r.RemovedList) == 0 {
+		return nil
+	}
+	listed := map[tally.Digest]*ElementChange{}
+	var parts [diffParts]bool // that have any
+	for side, list := range [][]ElementChange{c.r.RemovedList, c.r.AddedList} {
+		in := c.a.in
+		if side == 1 {
+			in = c.b.in
+		}
+		for i := range list {
+			p, err := list[i].Value(c.d.ctx, in)
+			if err != nil {
+				return format.InFile(err, in.Location)
+			}
+			g := c.d.hash.Sum(p)
+			listed[g], parts[diffPart(g)] = &list[i], true
+		}
+	}
+	return c.d.both(c.out[0], c.out[1], func(ctx context.Context, side int, s *elementSide) error {
+		var n int64
+		err := s.each(ctx, func(_ int, e format.Element) error {
+			n = c.d.tick(n, e.Value)
+			g := c.d.hash.Sum(e.Value)
+			if !parts[diffPart(g)] {
+				return nil
+			}
+			switch x := listed[g]; {
+			case x == nil:
+			case side == 0:
+				x.Old++
+			default:
+				x.New++
+			}
+			return nil
+		})
+		c.d.progress(n)
+		return err
+	})
+}
+
+// tick adds up what was read and tells of it now and then.
+func (d *differ) tick(n int64, value []byte) int64 {
+	if n += int64(len(value)); n >= 1<<20 {
+		d.progress(n)
+		return 0
+	}
+	return n
+}
+
+// count counts the elements in parts that may differ.
+func (c *comparison) count() (err error) {
+	var counters [2]*tally.Counter
+	for side := range counters {
+		counters[side] = tally.New(tally.Options{Memory: c.d.memory / 2, Dir: c.d.o.TempDir})
+		defer func() { err = cmp.Or(err, counters[side].Close()) }()
+	}
+	err = c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide) error {
+		var n int64
+		number := int64(-1)
+		err := s.each(ctx, func(part int, e format.Element) error {
+			n = c.d.tick(n, e.Value)
+			number++
+			g := c.d.digestOf(s, part, e.Value, c.placed)
+			if !c.todo[diffPart(g)] {
+				return nil
+			}
+			return counters[side].Add(tally.Element{Digest: g, Number: number, Size: len(e.Value)})
+		})
+		c.d.progress(n)
+		return err
+	})
+	if err == nil {
+		listed := 0
+		if !c.placed {
+			listed = c.d.o.List
+		}
+		err = c.pairs(counters, listed)
+	}
+	if errors.Is(err, tally.ErrTooOften) {
+		err = format.Errorf(format.ErrLimit, "%v", err)
+	}
+	return err
+}
+
+// pairs compares how often each element occurs on the two sides, and lists the
+// first of those that differ.
+func (c *comparison) pairs(counters [2]*tally.Counter, listed int) error {
+	var lists [2]firstElements
+	for side := range lists {
+		lists[side].most = listed
+	}
+	pairs := 0
+	err := tally.Pair(counters[0], counters[1], func(x, y *tally.Entry) error {
+		if pairs++; pairs%(1<<16) == 0 {
+			if err := c.d.ctx.Err(); err != nil {
+				return err
+			}
+		}
+		var n [2]int64
+		for side, e := range []*tally.Entry{x, y} {
+			if e != nil {
+				n[side] = int64(e.Count)
+			}
+		}
+		if c.set {
+			n = [2]int64{min(n[0], 1), min(n[1], 1)}
+		}
+		c.counts.add(n)
+		switch {
+		case n[0] > n[1]:
+			lists[0].add(x.First, n)
+		case n[1] > n[0]:
+			lists[1].add(y.First, n)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.r.RemovedList, c.r.AddedList = c.a.changes(lists[0].all()), c.b.changes(lists[1].all())
+	return nil
+}
+
+// pairCounts is what a comparison counted.
+type pairCounts struct {
+	distinct [2]int64
+	// more is how many elements occur more often on a side, as often as they do.
+	more [2]int64
+	// up and down are by how much the count of every element was multiplied, and
+	// divided; 0: there was none.
+	up, down int64
+}
+
+// add counts one distinct element that occurs n times on each side.
+func (c *pairCounts) add(n [2]int64) {
+	for side := range n {
+		if n[side] > 0 {
+			c.distinct[side]++
+		}
+		c.more[side] += max(n[side]-n[1-side], 0)
+	}
+	c.up, c.down = ratioOf(c.up, n[1], n[0]), ratioOf(c.down, n[0], n[1])
+}
+
+// uneven is the ratio of counts that have none in common.
+const uneven = -1
+
+// ratioOf returns the ratio that counts have had so far if that of a to b is the
+// same, else uneven. 0: there were no counts.
+func ratioOf(soFar, a, b int64) int64 {
+	switch {
+	case a == 0 || b == 0 || a%b != 0 || soFar != 0 && soFar != a/b:
+		return uneven
+	}
+	return a / b
+}
+
+// firstElements is those of many elements that have the smallest numbers.
+type firstElements struct {
+	most  int
+	found []firstElement
+}
+
+type firstElement struct {
+	number int64
+	n      [2]int64 // how often it occurs on each side
+}
+
+func (f *firstElements) add(number int64, n [2]int64) {
+	if f.most == 0 {
+		return
+	}
+	if f.found = append(f.found, firstElement{number, n}); len(f.found) >= 2*f.most+1024 {
+		f.found = f.all()
+	}
+}
+
+// all returns them in order.
+func (f *firstElements) all() []firstElement {
+	slices.SortFunc(f.found, func(x, y firstElement) int { return cmp.Compare(x.number, y.number) })
+	return f.found[:min(len(f.found), f.most)]
+}
+
+// changes finds elements by their numbers, which ascend.
+func (s *elementSide) changes(found []firstElement) []ElementChange {
+	var all []ElementChange
+	part, start := 0, int64(0)
+	for _, f := range found {
+		for f.number >= start+s.parts[part].elements() {
+			start += s.parts[part].elements()
+			part++
+		}
+		p := s.parts[part]
+		all = append(all, ElementChange{p.h, p.state, p.subtask, f.number - start, f.n[0], f.n[1]})
+	}
+	return all
+}
+
+// elements returns the number of elements of a state in a handle.
+func (p elementPart) elements() int64 { return p.h.States[p.state].Offsets.Len() }
