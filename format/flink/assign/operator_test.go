@@ -103,8 +103,8 @@ func TestExamples(t *testing.T) {
 		if got := show(plan, content); !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n%q, want\n%q", c.name, got, c.want)
 		}
-		if plan.Undefined != "" || plan.DependsOnPlace {
-			t.Errorf("%s: undefined %q, depends on place %t", c.name, plan.Undefined, plan.DependsOnPlace)
+		if plan.Undefined != "" || plan.DependsOnLocation {
+			t.Errorf("%s: undefined %q, depends on location %t", c.name, plan.Undefined, plan.DependsOnLocation)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestOrderKnown(t *testing.T) {
 		{"relative, no place", func(i int) string { return fmt.Sprint("relative:", i) }, []string{"u=x", "u=y"}, "", "not known", true},
 		{"segments", func(i int) string { return fmt.Sprint("segment:", i) }, []string{"u=x", "u=y"}, "", "merged files", false},
 		{"segments, one handle each", func(i int) string { return fmt.Sprint("segment:", i) }, []string{"s:a", "s:b"}, "", "", false},
-		{"no path", func(i int) string { return fmt.Sprintf("absolute:s3:%d", i) }, []string{"u=x", "u=y"}, "", "relative path after a scheme", false},
+		{"no path", func(i int) string { return fmt.Sprintf("absolute:s3:%d", i) }, []string{"u=x", "u=y"}, "", "relative path in absolute URI", false},
 		{"many names of one hash", func(i int) string { return "inline:" + collide(i) }, many, "", "more than eight handles", false},
 		{"few names of one hash", func(i int) string { return "inline:" + collide(i) }, many[:10], "", "", false},
 	} {
@@ -224,8 +224,8 @@ func TestOrderKnown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.undefined == "" && plan.Undefined != "" || !strings.Contains(plan.Undefined, c.undefined) || plan.DependsOnPlace != c.place {
-			t.Errorf("%s: undefined %q, depends on place %t", c.name, plan.Undefined, plan.DependsOnPlace)
+		if c.undefined == "" && plan.Undefined != "" || !strings.Contains(plan.Undefined, c.undefined) || plan.DependsOnLocation != c.place {
+			t.Errorf("%s: undefined %q, depends on location %t", c.name, plan.Undefined, plan.DependsOnLocation)
 		}
 	}
 	var words []string
