@@ -65,9 +65,9 @@ func TestCompareIsFlinks(t *testing.T) {
 				said, _, _ := strings.Cut(answers[i], ":")
 				counts[said]++
 				change := types.Compare(walked(t, p.Was), walked(t, p.Now))
-				want := map[types.Fit]string{types.Fits: "fits", types.Migrates: "migrates", types.FitsNot: "refused"}[change.Fit]
+				want := map[types.Compatibility]string{types.CompatibleAsIs: "fits", types.CompatibleAfterMigration: "migrates", types.Incompatible: "refused"}[change.Compatibility]
 				switch {
-				case change.Fit == types.Unsure:
+				case change.Compatibility == types.Undecided:
 					counts["unsure"]++
 				case change.Unnoticed:
 					if counts["unnoticed"]++; said == "refused" {
@@ -76,7 +76,7 @@ func TestCompareIsFlinks(t *testing.T) {
 				case want != said:
 					t.Errorf("%s → %s: spt says %q (%s), Flink %q", names[i][0], names[i][1], want, change.Why, answers[i])
 				}
-				if (change.Why == "") != (change.Fit == types.Fits) {
+				if (change.Why == "") != (change.Compatibility == types.CompatibleAsIs) {
 					t.Errorf("%s → %s: %q", names[i][0], names[i][1], change.Why)
 				}
 			}

@@ -267,7 +267,7 @@ func only(all []types.StateSchema, f func(types.StateSchema) bool) (some []types
 func bestFit(was *types.Snapshot, now []*types.Snapshot) types.Change {
 	best := types.Compare(was, now[0])
 	for _, b := range now[1:] {
-		if c := types.Compare(was, b); c.Fit < best.Fit {
+		if c := types.Compare(was, b); c.Compatibility < best.Compatibility {
 			best = c
 		}
 	}
@@ -283,18 +283,18 @@ func (c *checker) fit(op *format.Operator, state, what string, change types.Chan
 		advice = fmt.Sprintf("give the job the old type back, or let the operator start empty:  spt drop IN OUT --operator %q", op.Label())
 	}
 	switch {
-	case change.Fit == types.Fits:
+	case change.Compatibility == types.CompatibleAsIs:
 		return
 	case change.Unnoticed:
 		f.Severity, f.Message = finding.Error, fmt.Sprintf("%s are of another type in the job: %s. Flink compares what is inside only and does not notice: the job fails when it uses them", what, change.Why)
 		f.Advice = advice
-	case change.Fit == types.FitsNot:
+	case change.Compatibility == types.Incompatible:
 		f.Severity, f.Message = finding.Error, fmt.Sprintf("%s are of another type in the job: %s. Flink refuses it", what, change.Why)
 		f.Advice = advice
-	case change.Fit == types.Migrates && !migrates:
+	case change.Compatibility == types.CompatibleAfterMigration && !migrates:
 		f.Severity, f.Message = finding.Error, fmt.Sprintf("%s are of a changed type in the job: %s. Flink migrates values, not these, and refuses it", what, change.Why)
 		f.Advice = advice
-	case change.Fit == types.Migrates:
+	case change.Compatibility == types.CompatibleAfterMigration:
 		f.Severity, f.Code, f.Message = finding.Note, "type-migrates", fmt.Sprintf("%s are of a changed type in the job: %s. Flink migrates them", what, change.Why)
 	default:
 		f.Severity, f.Code, f.Message = finding.Warning, "type-unsure", fmt.Sprintf("whether %s fit the job is not certain: %s", what, change.Why)
