@@ -12,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/check"
 )
 
 // unionReports are what --deep read of union states. A state that could not be
@@ -144,7 +145,7 @@ func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State
 		}
 		return InspectWarning{Code: "may_be_multiplied", Message: fmt.Sprintf("%s may be multiplied: %s elements, %s in each of %d subtasks, with the same lengths%s",
 			name, ui.Count(st.Elements), ui.Count(st.Elements/n), n, order), Command: prune, more: grows}, true
-	case handed >= transform.LargeUnion:
+	case handed >= check.LargeUnion:
 		return InspectWarning{Code: "union_large", Message: fmt.Sprintf("%s is large for union state: at a restore each of %s loads all %s, %s in total",
 			name, ui.Plural(int64(op.Parallelism), "subtask"), ui.Plural(st.Elements, "element"), ui.Bytes(handed)), Command: prune}, true
 	}
