@@ -210,7 +210,7 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[
 	case errors.As(f.Err, &unchecked) && unchecked.Scheme != "":
 		add(transform.SeverityNote, "file-not-checked", fmt.Sprintf("not checked %s (%s: is not supported here)", where, unchecked.Scheme), "", "")
 	case errors.As(f.Err, &unchecked):
-		add(transform.SeverityWarning, "file-not-checked", fmt.Sprintf("not checked %s (%s)", where, reason(unchecked.Err)), "", "")
+		add(transform.SeverityWarning, "file-not-checked", fmt.Sprintf("not checked %s (%s)", where, report.Reason(unchecked.Err)), "", "")
 	case leadsOutside(f):
 		add(transform.SeverityError, "path", "named by a relative reference that leads outside the snapshot and is not followed", "", "")
 	case errors.Is(f.Err, format.ErrOutside):
@@ -226,7 +226,7 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[
 	case errors.Is(f.Err, storage.ErrNotExist):
 		add(transform.SeverityError, "file-missing", "missing "+where, "", "")
 	case f.Err != nil:
-		add(transform.SeverityError, "path", where+" that Flink writes no reference to", reason(f.Err), "")
+		add(transform.SeverityError, "path", where+" that Flink writes no reference to", report.Reason(f.Err), "")
 	case f.Wrong != "":
 		add(transform.SeverityError, "file-length", where+" not of the recorded length", f.Wrong, "it was cut, or is another file: copy it again")
 	case f.Found.Instead != "":
@@ -274,15 +274,6 @@ func (c *fileChecker) add(f reader.FileState, severity transform.Severity, code,
 	if found.files++; c.users[f.Path] != found.Operator {
 		found.Operator = nil // of several
 	}
-}
-
-// reason is what an error says of a file, without the file.
-func reason(err error) string {
-	var s *storage.Error
-	if errors.As(err, &s) && s.Err != nil {
-		return s.Err.Error()
-	}
-	return err.Error()
 }
 
 var (

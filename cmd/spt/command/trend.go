@@ -178,7 +178,7 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 		return err
 	}
 	if n := len(res.LeftOut); n > 0 {
-		return &findings{fmt.Sprintf("%s left out, which cannot be read: %s\n  %s", ui.Plural(int64(n), "snapshot"), report.Shorten(quoteAll(res.LeftOut)), res.reasons())}
+		return &findings{fmt.Sprintf("%s left out, which cannot be read: %s\n  %s", ui.Plural(int64(n), "snapshot"), report.ShortenQuoted(res.LeftOut), res.reasons())}
 	}
 	return nil
 }

@@ -24,9 +24,9 @@ type Answer struct {
 // Answers are all of them.
 func Answers() []Answer {
 	return []Answer{
-		{"inspect", "spt inspect", "a snapshot, its operators and their states", command.InspectResult{}},
-		{"inspect-several", "spt inspect", "of several snapshots: a list, one for each", []command.InspectResult{}},
-		{"inspect-rows", "spt inspect", "with --by: a list of rows; which fields a row has depends on what the rows are", []command.InspectRow{}},
+		{"inspect", "spt inspect", "a snapshot, its operators and their states", report.Inspect{}},
+		{"inspect-several", "spt inspect", "of several snapshots: a list, one for each", []report.Inspect{}},
+		{"inspect-rows", "spt inspect", "with --by: a list of rows; which fields a row has depends on what the rows are", []report.InspectRow{}},
 		{"ls", "spt ls", "a list of snapshots", []command.ListRow{}},
 		{"clean", "spt clean", "a list of leftovers and what became of each", []command.CleanRow{}},
 		{"verify", "spt verify", "a list, one for each snapshot", report.Verifies{}},
