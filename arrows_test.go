@@ -42,7 +42,8 @@ var arrows = []arrow{
 	{"reader", []string{"format/...", "storage/...", "internal/shell"}, noFiles},
 	{"writer", []string{"format/...", "storage/...", "reader", "internal/shell"}, noFiles},
 	{"transform", []string{"format", "format/finding", "format/summary", "format/flink/assign", "format/flink/connector", "format/flink/types", "internal/number", "internal/tally", "transform/internal/..."}, noFiles},
-	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/tally", "transform", "transform/internal/..."}, noFiles},
+	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/number", "internal/tally", "transform", "transform/internal/..."}, noFiles},
+	{"transform/check", []string{"format", "format/finding", "format/summary", "format/flink/assign", "format/flink/types", "internal/number", "transform", "transform/internal/..."}, noFiles},
 	{"transform/internal", []string{"format"}, noFiles},
 	{"internal/number", nil, noOutside},
 	{"internal/shell", nil, noOutside},
@@ -50,7 +51,7 @@ var arrows = []arrow{
 	{"internal/tally", nil, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/fault", nil, noOutside},                                                              // armed by tests only
 	{"internal/testenv", nil, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
-	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest"}, []string{"github.com/spf13/..."}},
+	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest", "internal/testenv"}, []string{"github.com/spf13/..."}},
 	{"internal/report", []string{"format/...", "storage", "reader", "writer", "transform/...", "internal/shell", "internal/ui"}, noFiles},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
 	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/shell", "internal/report", "internal/ui"}, []string{"net", "net/...", "log", "log/..."}},

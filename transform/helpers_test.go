@@ -14,6 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -300,4 +301,14 @@ func rawStates(states ...st) *format.OperatorHandle {
 	}
 	h.Data = &format.Inline{Data: format.NewBytes(data)}
 	return h
+}
+
+func inlineOf(name, data string) *format.Inline { return sptest.Inline(name, data) }
+
+func versioned(v uint32, rest string) *format.Inline { return sptest.Versioned(v, rest) }
+
+func plain(uid string, p int) *format.Operator { return sptest.ListOperator(uid, p) }
+
+func rocks(uid string, h *format.Incremental) *format.Operator {
+	return sptest.IncrementalOperator(uid, h)
 }

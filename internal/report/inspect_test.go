@@ -37,7 +37,7 @@ func TestLargeUnion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-				run := &Run{}
+		run := &Run{}
 		r := &Inspect{Path: "sp", Operators: []InspectOperator{run.inspectOperator(sum.Operators[0], nil)}, run: run}
 		r.addUnions(sum, nil)
 		got := ""

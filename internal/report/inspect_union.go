@@ -9,6 +9,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/check"
 )
 
 // UnionRead is what was read of a union state, or why it could not be read.
@@ -116,7 +117,7 @@ func (u *union) warning(r *Run, path string) (w InspectWarning, ok bool) {
 		}
 		return InspectWarning{Code: "may_be_multiplied", Message: fmt.Sprintf("%s may be multiplied: %s elements, %s in each of %d subtasks, with the same lengths%s",
 			name, ui.Count(u.Elements), ui.Count(u.Elements/n), n, order), Command: prune, more: grows}, true
-	case u.restored >= transform.LargeUnion:
+	case u.restored >= check.LargeUnion:
 		return InspectWarning{Code: "union_large", Message: fmt.Sprintf("%s is large for union state: at a restore each of %s loads all %s, %s in total",
 			name, ui.Plural(int64(u.op.Parallelism), "subtask"), ui.Plural(u.Elements, "element"), ui.Bytes(u.restored)), Command: prune}, true
 	}

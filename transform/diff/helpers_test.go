@@ -251,25 +251,6 @@ func operator(uid string, handles ...*format.OperatorHandle) *format.Operator {
 	return op
 }
 
-// codes is what a report found, in words: "error no-taker a".
-func codes(r *transform.CheckReport) []string {
-	all := []string{}
-	for _, f := range r.Findings {
-		s := string(f.Severity) + " " + f.Code
-		switch {
-		case f.Operator != nil:
-			s += " " + f.Operator.Label()
-		case f.UID != "":
-			s += " " + f.UID
-		}
-		if f.State != "" {
-			s += "/" + f.State
-		}
-		all = append(all, s)
-	}
-	return all
-}
-
 // inlineOf is an inline stream.
 func inlineOf(name, data string) *format.Inline {
 	return &format.Inline{Name: format.NewText(name), Data: format.NewBytes([]byte(data))}
