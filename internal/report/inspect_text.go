@@ -225,25 +225,23 @@ func (x *Inspect) what() string {
 	case x.Type == "snapshot":
 		kind = "state of a Go program"
 	}
-	kind += kindText(x.Format, x.Changelog, x.Unaligned)
+	kind = qualified(kind, x.Format, x.Changelog, x.Unaligned)
 	if x.Stopped {
 		kind += ", taken to stop the job"
 	}
 	return fmt.Sprintf("%s · checkpoint %s · %s", kind, ui.Count(x.CheckpointID), x.Container)
 }
 
-// kindText returns what qualifies the type of a snapshot.
-func kindText(format string, changelog, unaligned bool) (text string) {
-	if format != "" {
-		text += ", " + format
-	}
+// qualified returns a type of snapshot with what qualifies it.
+func qualified(kind, format string, changelog, unaligned bool) string {
+	kind = joined(kind, format)
 	if changelog {
-		text += ", changelog"
+		kind += ", changelog"
 	}
 	if unaligned {
-		text += ", unaligned"
+		kind += ", unaligned"
 	}
-	return text
+	return kind
 }
 
 // howMuch returns the second line: how large the snapshot is and whether it is whole.
