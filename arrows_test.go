@@ -41,9 +41,9 @@ var arrows = []arrow{
 	{"storage", []string{"storage/...", "internal/fault"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"reader", []string{"format/...", "storage/...", "internal/shell", "internal/work"}, noFiles},
 	{"writer", []string{"format/...", "storage/...", "reader", "internal/shell", "internal/work"}, noFiles},
-	{"transform", []string{"format", "format/finding", "format/summary", "format/flink/assign", "format/flink/connector", "format/flink/types", "internal/number", "internal/tally", "transform/internal/..."}, noFiles},
+	{"transform", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/assign", "format/flink/connector", "format/flink/types", "internal/number", "internal/tally", "transform/internal/..."}, noFiles},
 	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/number", "internal/tally", "transform", "transform/internal/...", "internal/work"}, noFiles},
-	{"transform/check", []string{"format", "format/finding", "format/summary", "format/flink/assign", "format/flink/types", "internal/number", "transform", "transform/internal/..."}, noFiles},
+	{"transform/check", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/assign", "format/flink/types", "internal/number", "transform", "transform/internal/..."}, noFiles},
 	{"transform/internal", []string{"format"}, noFiles},
 	{"internal/number", nil, noOutside},
 	{"internal/shell", nil, noOutside},
@@ -54,7 +54,7 @@ var arrows = []arrow{
 	{"internal/storetest", []string{"storage/..."}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
 	{"internal/testenv", nil, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},                       // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest", "internal/testenv"}, []string{"github.com/spf13/..."}},
-	{"internal/report", []string{"format/...", "reader", "writer", "transform/...", "internal/shell", "internal/ui"}, noFiles},
+	{"internal/report", []string{"format/...", "storage", "reader", "writer", "transform/...", "internal/shell", "internal/ui"}, noFiles},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
 	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/shell", "internal/report", "internal/ui", "internal/work"}, []string{"net", "net/...", "log", "log/..."}},
 	{"cmd/spt/reference", []string{"cmd/spt/command", "internal/report"}, []string{"net", "net/...", "log", "log/..."}},
