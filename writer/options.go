@@ -16,21 +16,21 @@ import (
 // result self-contained. A value that no option has is an error.
 type Options struct {
 	Stores storage.Resolver // nil: local files
-	// Family of the target; "": an .spt if its name ends so, else a Flink folder.
+	// Family of the target; "": an .spt if its name ends so, else a Flink directory.
 	Family reader.Family
-	// Files says what becomes of state files in a Flink folder.
+	// Files says what becomes of state files in a Flink directory.
 	Files Files
 	// KeepReferences leaves every reference as it is: the same _metadata.
 	// Files named by absolute references are not written.
 	KeepReferences bool
-	// KeepMissing keeps references to files that are not to be had, instead of
+	// KeepMissing keeps references to files that are not available, instead of
 	// refusing.
 	KeepMissing bool
 	// InlineThreshold moves inline state larger than this out of _metadata into
 	// files of its own: at 0 all that has bytes, at nil none. The coordinators'
 	// state stays.
 	InlineThreshold *int64
-	// MetadataVersion of a Flink folder; 0: that of the input.
+	// MetadataVersion of a Flink directory; 0: that of the input.
 	MetadataVersion metadata.Version
 	// Compression and Level of an .spt.
 	Compression spt.Compression
@@ -41,7 +41,7 @@ type Options struct {
 	ReadBack bool
 	// Jobs is how many files or chunks are worked on at once; 0: 4.
 	Jobs int
-	// Progress is told the number of bytes read; it may be nil and must be safe
+	// Progress is called with the number of bytes read; it may be nil and must be safe
 	// for concurrent use.
 	Progress func(n int64)
 }
@@ -99,7 +99,7 @@ type Files string
 
 // The ways.
 const (
-	Copy      Files = "copy"      // each is copied beside the new _metadata
+	Copy      Files = "copy"      // each is copied next to the new _metadata
 	Link      Files = "link"      // hard links where the file system can, else copies
 	Reference Files = "reference" // they stay where they are, named absolutely
 )
