@@ -79,10 +79,10 @@ files next to it by the absolute location of OUT. --metadata-version 3 avoids it
 
 --flink writes what a release reads: _metadata in its version, with handles that
 it knows, and operator state with the state meta info that it expects. What it
-cannot hold, such as uids before Flink 2.0, is reported as lost. What a job would
-miss is refused: compressed operator state before 1.18, changelog state before 1.16,
-RocksDB files of Flink 2 before 2.0, types whose serializers it lacks, and
-values of Kryo between Flink 1 and 2, which read them differently. Elements,
+cannot hold, such as uids before Flink 2.0, is reported as lost. What a job
+would miss is refused: compressed operator state before 1.18, changelog state
+before 1.16, RocksDB files of Flink 2 before 2.0, types whose serializers it
+lacks, and values of Kryo between Flink 1 and 2, which read them differently. Elements,
 entries and serializer snapshots are not rewritten.
 
 --state-compression rewrites state as a job writes it with or without snapshot
