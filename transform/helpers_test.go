@@ -294,3 +294,11 @@ func plain(uid string, p int) *format.Operator { return sptest.ListOperator(uid,
 func rocks(uid string, h *format.Incremental) *format.Operator {
 	return sptest.IncrementalOperator(uid, h)
 }
+
+func rawStates(states ...st) *format.OperatorHandle {
+	var all []sptest.State
+	for _, s := range states {
+		all = append(all, sptest.State{Name: s.name, Mode: s.mode, Elements: s.elems})
+	}
+	return sptest.RawHandle(all...)
+}

@@ -1,4 +1,4 @@
-package transform
+package diff
 
 import (
 	"context"
@@ -14,18 +14,20 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/internal/sptest"
+	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/check"
 )
 
 // reported is a snapshot on which spt once failed.
 func reported(t *testing.T, name string) format.View {
 	t.Helper()
-	return inputOf(openAt(t, place(), filepath.Join("../testdata/reported", name)))
+	return inputOf(openAt(t, place(), filepath.Join("../../testdata/reported", name)))
 }
 
-// suggestions is what diff suggests, in words.
+// suggestions is what diff and check suggest, in words. Both must suggest the same.
 func suggestions(t *testing.T, a, b format.View, schemas [2]types.Schemas) []string {
 	t.Helper()
-	words := func(r *Renames) []string {
+	words := func(r *transform.Renames) []string {
 		all := []string{}
 		for _, n := range r.Likely {
 			all = append(all, fmt.Sprintf("likely %s = %s", n.Label(), n.From[0].Operator.Label()))
@@ -43,8 +45,15 @@ func suggestions(t *testing.T, a, b format.View, schemas [2]types.Schemas) []str
 		slices.Sort(all)
 		return all
 	}
-	d := diffOf(t, a, b, DiffOptions{Schemas: schemas})
+	d := diffOf(t, a, b, Options{Schemas: schemas})
+	c, err := check.Run(t.Context(), a, check.Options{Schema: schemas[0], Like: &check.Like{Savepoint: b.Savepoint, Schema: schemas[1]}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	got := words(d.Renames)
+	if x := cmp.Diff(got, words(c.Renames)); x != "" {
+		t.Errorf("diff (-) and check (+) suggest other renames:\n%s", x)
+	}
 	// One command does all that is likely.
 	uids := map[string]string{}
 	for _, n := range d.Renames.Likely {
@@ -53,7 +62,7 @@ func suggestions(t *testing.T, a, b format.View, schemas [2]types.Schemas) []str
 			t.Errorf("%s has the uid %q", n.ID, n.UID)
 		}
 	}
-	if _, _, err := Rename(t.Context(), a, RenameOptions{UIDs: uids}); err != nil {
+	if _, _, err := transform.Rename(t.Context(), a, transform.RenameOptions{UIDs: uids}); err != nil {
 		t.Errorf("what is likely cannot be done: %v", err)
 	}
 	return got
@@ -175,21 +184,21 @@ func TestRenamesOfPicked(t *testing.T) {
 		in.Savepoint = &sp
 		return in
 	}
-	d := diffOf(t, only(a, "5"), only(b, "2"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	d := diffOf(t, only(a, "5"), only(b, "2"), Options{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
 	if r := d.Renames; len(r.Likely) != 0 || len(r.Open) != 1 || len(r.Open[0].From) != 3 || len(d.Operators) != 2 {
 		t.Errorf("%+v, %d operators", r, len(d.Operators))
 	}
 	// What is about others is left out.
-	d = diffOf(t, only(a, "1"), only(b, "1"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	d = diffOf(t, only(a, "1"), only(b, "1"), Options{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
 	if r := d.Renames; len(r.Likely)+len(r.Names) != 0 || len(r.Open) != 1 || len(d.Differences) > 0 {
 		t.Errorf("%+v, %q", r, differences(d))
 	}
 	a, b = reported(t, "shifted-ids/old"), reported(t, "shifted-ids/new")
-	d = diffOf(t, only(a, "1_source"), only(b, "1_source"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	d = diffOf(t, only(a, "1_source"), only(b, "1_source"), Options{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
 	if r := d.Renames; len(r.Likely)+len(r.Open)+len(r.Names) != 0 || len(d.Differences) > 0 {
 		t.Errorf("%+v, %q", r, differences(d))
 	}
-	d = diffOf(t, only(a, "5_source"), only(b, "2_source"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	d = diffOf(t, only(a, "5_source"), only(b, "2_source"), Options{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
 	if r := d.Renames; len(r.Likely) != 2 || len(r.Open)+len(r.Names) != 0 || len(d.Operators) != 2 {
 		t.Errorf("%+v, %d operators", r, len(d.Operators))
 	}
@@ -204,13 +213,13 @@ func TestRenamesReported(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	// What Flink restores goes by id, and so do the differences.
-	got := differences(diffOf(t, a, b, DiffOptions{}))
+	got := differences(diffOf(t, a, b, Options{}))
 	slices.Sort(got)
 	if x := cmp.Diff([]string{"coordinator: 3_source/ state of the coordinator changed, 16 → 16 bytes", `names: 3_source name "Source: Orders[3]" → "Source: Payments[3]"`, "operators: 2_source added", "operators: 5_source removed"}, got); x != "" {
 		t.Errorf("-want +got\n%s", x)
 	}
-	old, like := openAt(t, place(), "../testdata/reported/swapped-keyed/old"), openAt(t, place(), "../testdata/reported/swapped-keyed/like")
-	d := diffOf(t, inputOf(old), inputOf(like), DiffOptions{Schemas: [2]types.Schemas{old.Schema, like.Schema}})
+	old, like := openAt(t, place(), "../../testdata/reported/swapped-keyed/old"), openAt(t, place(), "../../testdata/reported/swapped-keyed/like")
+	d := diffOf(t, inputOf(old), inputOf(like), Options{Schemas: [2]types.Schemas{old.Schema, like.Schema}})
 	if r := d.Renames; len(r.Likely) != 2 || len(r.Open) != 0 || r.Likely[0].From[0].Operator.ID != r.Likely[1].ID || r.Likely[1].From[0].Operator.ID != r.Likely[0].ID {
 		t.Errorf("%+v", r)
 	}
@@ -250,7 +259,7 @@ func TestRenamesAreRight(t *testing.T) {
 			truth[uid(to[i])] = uid(i)
 		}
 		rnd.Shuffle(n, func(i, j int) { now[i], now[j] = now[j], now[i] })
-		d := diffOf(t, memoryInput(old...), memoryInput(now...), DiffOptions{})
+		d := diffOf(t, memoryInput(old...), memoryInput(now...), Options{})
 		for _, r := range d.Renames.Likely {
 			likely++
 			if truth[r.UID] != r.From[0].Operator.UID.String() {
@@ -274,7 +283,7 @@ func TestRenamesOfTooMany(t *testing.T) {
 			old = append(old, operator(fmt.Sprint("old ", i), nil))
 			now = append(now, operator(fmt.Sprint("new ", i), nil))
 		}
-		d := diffOf(t, memoryInput(old...), memoryInput(now...), DiffOptions{})
+		d := diffOf(t, memoryInput(old...), memoryInput(now...), Options{})
 		if d.Renames.Skipped != skipped || len(d.Differences) != 2*n {
 			t.Errorf("%d: %t, %d differences", n, d.Renames.Skipped, len(d.Differences))
 		}
@@ -295,7 +304,7 @@ func TestRenamesIgnoreKeyed(t *testing.T) {
 			calls++
 			return types.Schema{}, nil, nil
 		}
-		diffOf(t, in("a"), in("b"), DiffOptions{Schemas: [2]types.Schemas{schema, schema}, Ignore: map[DiffKind]bool{DiffKeyed: ignore}})
+		diffOf(t, in("a"), in("b"), Options{Schemas: [2]types.Schemas{schema, schema}, Ignore: map[Kind]bool{KindKeyed: ignore}})
 		if (calls > 0) == ignore {
 			t.Errorf("ignored %t: %d descriptions read", ignore, calls)
 		}

@@ -1,4 +1,4 @@
-package transform
+package diff
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func TestDiffTypesOfSubtasks(t *testing.T) {
 		in.Codecs = codecsFunc(func(format.CodecID) (format.OperatorCodec, error) { return c, nil })
 		return in
 	}
-	ignore := DiffOptions{Ignore: map[DiffKind]bool{DiffElements: true, DiffParallelism: true, DiffSubtasks: true}}
+	ignore := Options{Ignore: map[Kind]bool{KindElements: true, KindParallelism: true, KindSubtasks: true}}
 	const changed = "types: op/s the description of its types changed"
 	for _, tt := range []struct {
 		a, b format.View
@@ -140,7 +140,7 @@ func TestDiffTypesAsAWhole(t *testing.T) {
 		{list("A", "s"), in(format.ModeUnion, "A+x", "s"), "states: op/s mode list → union"},
 		{list("A+x", "s"), in(format.ModeUnion, "A+y", "s"), "states: op/s mode list → union"},
 	} {
-		if got := strings.Join(differences(diffOf(t, tt.a, tt.b, DiffOptions{Ignore: map[DiffKind]bool{DiffElements: true}})), "; "); got != tt.want {
+		if got := strings.Join(differences(diffOf(t, tt.a, tt.b, Options{Ignore: map[Kind]bool{KindElements: true}})), "; "); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}
@@ -173,7 +173,7 @@ func TestTypeOfOneSubtask(t *testing.T) {
 			a, b *reader.Snapshot
 			want string
 		}{{tt.old, tt.now, tt.diff}, {tt.now, tt.old, tt.back}} {
-			if got := differences(diffOf(t, inputOf(d.a), inputOf(d.b), DiffOptions{})); !slices.Equal(got, []string{d.want}) {
+			if got := differences(diffOf(t, inputOf(d.a), inputOf(d.b), Options{})); !slices.Equal(got, []string{d.want}) {
 				t.Errorf("%s: %q, want %q", tt.name, got, d.want)
 			}
 		}
