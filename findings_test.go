@@ -17,9 +17,9 @@ import (
 var emitted = []*regexp.Regexp{
 	regexp.MustCompile(`Finding(?:Row)?\{[^}\n]*\bCode: "([a-z-]+)"`),
 	regexp.MustCompile(`\b(?:f|found|g)\.Code(?:, f\.Advice|, f\.Message)* = "([a-z-]+)"`),
-	regexp.MustCompile(`\.Severity, f\.Code(?:, f\.Message)? = \w+, "([a-z-]+)"`),
+	regexp.MustCompile(`\.Severity, f\.Code(?:, f\.Message)? = [\w.]+, "([a-z-]+)"`),
 	regexp.MustCompile(`\bv\.report\(\w+, "([a-z-]+)"`),
-	regexp.MustCompile(`\badd\((?:f, )?(?:transform\.Severity\w+|severity), "([a-z-]+)"`),
+	regexp.MustCompile(`\badd\((?:f, )?(?:finding\.\w+|severity), "([a-z-]+)"`),
 }
 
 // TestCatalogue: every code that is emitted anywhere is in the catalogue, each in

@@ -6,14 +6,16 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/storage"
-	"golang.org/x/sync/errgroup"
 )
 
 // Content of a handle is checked in two depths. By default the first bytes of
@@ -136,7 +138,7 @@ func (v *verifier) wasRead(op *format.Operator, handle any) bool {
 // add reports what err says of the handle. The error that is returned ends the
 // work: it says nothing of the snapshot.
 func (r *handleReport) add(err error) error {
-	f := Finding{Severity: Fault, Code: "unreadable", Operator: r.place.Operator, Place: r.place.String(), File: r.file, Advice: "restore from another snapshot, or copy the file again if it was copied"}
+	f := Finding{Severity: Fault, Code: "unreadable", Operator: r.place.Operator, Place: r.place.String(), File: r.file, Advice: finding.Words("restore from another snapshot, or copy the file again if it was copied")}
 	var class *types.UnknownClass
 	switch err = storageKind(err); {
 	case err == nil:
@@ -151,18 +153,18 @@ func (r *handleReport) add(err error) error {
 		if r.v.files != nil { // the files are read for themselves
 			return nil
 		}
-		f.Code, f.Advice = "read", ""
+		f.Code, f.Advice = "read", nil
 		if errors.Is(err, spt.ErrChunk) {
 			f.Code = "checksum"
 		}
 	case errors.Is(err, opstate.ErrSameOffset):
-		f.Code, f.Advice = "same-offset", "take a new savepoint with a Flink that has the fix of FLINK-34063, or restore from another snapshot"
+		f.Code, f.Advice = "same-offset", finding.Words("take a new savepoint with a Flink that has the fix of FLINK-34063, or restore from another snapshot")
 	case errors.Is(err, opstate.ErrStates):
 		f.Code = "state-meta"
 	case errors.Is(err, format.ErrVersion):
 		f.Code = "state-version"
 	case errors.Is(err, format.ErrLimit), errors.Is(err, format.ErrUnsupported):
-		f.Severity, f.Code, f.Advice = Note, "not-checked", ""
+		f.Severity, f.Code, f.Advice = Note, "not-checked", nil
 	}
 	if r.own && f.Code == "unreadable" {
 		f.Code = "native-state"
@@ -361,7 +363,7 @@ func (r *handleReport) classes(key *types.Snapshot, states []types.StateSchema, 
 			Message: fmt.Sprintf("serializer snapshot %q is in no release of Flink up to 2.3", class)}
 		if near != "" {
 			f.Message += fmt.Sprintf("; it differs by a character or two from %q, so the state is probably damaged", near)
-			f.Advice = "restore from another snapshot, or copy the file again if it was copied"
+			f.Advice = finding.Words("restore from another snapshot, or copy the file again if it was copied")
 		}
 		r.found = append(r.found, f)
 	}

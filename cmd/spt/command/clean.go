@@ -9,7 +9,6 @@ import (
 
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
-	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/spf13/cobra"
@@ -225,7 +224,7 @@ func (o *cleanOptions) row(env *Env, l storage.Leftover, err error) CleanRow {
 	switch {
 	case err != nil:
 		r.Result, r.Reason = cleanFailed, err.Error()
-		if h := reader.Hint(err); h != "" {
+		if h := env.hintOf(err); h != "" {
 			r.Reason += ": " + h
 		}
 	case r.Reason != "":

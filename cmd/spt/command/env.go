@@ -29,8 +29,6 @@ type Env struct {
 	// only a terminal can do.
 	stdoutFile, stderrFile *os.File
 
-	command string         // that runs
-	input   string         // IN of a command that writes, SP of check; else ""
 	lines   *ui.LineWriter // Stdout, where the answer is for a person; else nil
 	common  commonFlags
 	maps    []reader.Mapping

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
@@ -245,10 +246,9 @@ type salvaged struct{ error }
 
 func (e *salvaged) Unwrap() error { return e.error }
 
-// Hint leaves out the advice that was taken.
-func (e *salvaged) Hint() string {
-	hint, _, _ := strings.Cut(reader.Hint(e.error), "; spt inspect --salvage")
-	return hint
+// Remedies leaves out what was done.
+func (e *salvaged) Remedies() []finding.Remedy {
+	return slices.DeleteFunc(reader.Remedies(e.error), func(m finding.Remedy) bool { return m.Action == finding.Salvage })
 }
 
 func quoteAll(all []string) []string {
@@ -427,7 +427,7 @@ func newInspectResult(env *Env, location string, snap *reader.Snapshot, sum *sum
 		r.Warnings = append(r.Warnings, InspectWarning{
 			Code:    "outside_description",
 			Message: env.run.Hide(fmt.Sprintf("_metadata is a link that leads to %s, outside the snapshot: commands that read state refuse it", ui.Quote(away.Leads))),
-			more:    env.run.Hide(away.Hint()),
+			more:    env.run.Advice(away.Remedies()),
 		})
 	}
 	r.warn(env, sum)
@@ -584,7 +584,7 @@ func (r *InspectResult) warnFiles(env *Env) {
 		r.Warnings = append(r.Warnings, InspectWarning{
 			Code:    "outside_files",
 			Message: fmt.Sprintf("%s outside the snapshot and its checkpoint directory, such as %s: commands that read state refuse them", ui.Plural(int64(n), "file"), ui.Quote(r.OutsideFiles[0].Path)),
-			more:    env.run.Hide(reader.FollowAdvice(follow...)),
+			more:    env.run.Advice(reader.AllowOutside(follow...)),
 		})
 	}
 }

@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -226,12 +228,12 @@ type refusal struct {
 
 func (e *refusal) Unwrap() error { return e.error }
 
-// Hint says how it can be had all the same.
-func (e *refusal) Hint() string {
-	if hint := hintOf(e.error); hint != "" || !e.inFlight {
-		return hint
+// Remedies returns how it can be done all the same.
+func (e *refusal) Remedies() []finding.Remedy {
+	if all := reader.Remedies(e.error); all != nil || !e.inFlight {
+		return all
 	}
-	return "rescale a savepoint, or an aligned checkpoint: it holds no in-flight data"
+	return finding.Words("rescale a savepoint, or an aligned checkpoint: it holds no in-flight data")
 }
 
 func (r *RescaleResult) inFlight() bool {

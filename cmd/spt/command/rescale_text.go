@@ -228,7 +228,7 @@ func (r *RescaleResult) rescaleEnd(env *Env, o rescaleOptions, refused error) er
 	}
 	if refused != nil {
 		fmt.Fprintf(&b, "%s Flink can do this, spt cannot write it: %s\n", ui.Look("!"), printableLines(refused.Error()))
-		if hint := hintOf(refused); hint != "" {
+		if hint := env.hintOf(refused); hint != "" {
 			fmt.Fprintf(&b, "  %s\n", printableLines(hint))
 		}
 	} else {
