@@ -159,26 +159,6 @@ func IncrementalOperator(uid string, h *format.Incremental) *format.Operator {
 	return op
 }
 
-// SourceOperator is a source as the SQL planner makes it: it has a coordinator,
-// and list state with a name that all sources have.
-func SourceOperator(uid, name string) *format.Operator {
-	op := Operator(uid, RawHandle(State{"SourceReaderState", format.ModeList, []string{"0123456789"}}))
-	op.Name = format.NewText(name)
-	op.Coordinator = Inline(uid, "sixteen bytes of "+uid[:1])
-	return op
-}
-
-// UserOperator is an operator with list states that have names of a user.
-func UserOperator(uid, name string, states ...string) *format.Operator {
-	var all []State
-	for _, s := range states {
-		all = append(all, State{s, format.ModeList, []string{"0123456789"}})
-	}
-	op := Operator(uid, RawHandle(all...))
-	op.Name = format.NewText(name)
-	return op
-}
-
 // Known is a folder of the known corpus: a snapshot and how Flink made it.
 type Known struct {
 	Name, Dir string
