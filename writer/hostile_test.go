@@ -27,8 +27,8 @@ import (
 	"github.com/savepoint-tools/spt/storage/mem"
 	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/transform"
-	"github.com/savepoint-tools/spt/transform/diff"
 	"github.com/savepoint-tools/spt/transform/check"
+	"github.com/savepoint-tools/spt/transform/diff"
 	"github.com/savepoint-tools/spt/writer"
 )
 
