@@ -245,7 +245,7 @@ func (r *Rescale) appendEnd(d *ui.Document) {
 		}
 	}
 	if r.Refused == "" {
-		d.Line("%s To write it:  spt rescale %s %s --to %d%s", ui.Dim("Nothing written."), shell.Quote(r.Input), OutLike(r.Input), r.To, r.in.Flags)
+		d.Line("%s To write it:  spt rescale %s %s --to %d%s", ui.Dim("Nothing written."), shell.Quote(r.Input), outLike(r.Input), r.To, r.in.Flags)
 		return
 	}
 	d.Remark("Flink can do this, spt cannot write it: %s", ui.PrintableLines(r.Refused))

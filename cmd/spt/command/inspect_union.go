@@ -8,6 +8,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -131,7 +132,7 @@ func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State
 		}
 		command := prune
 		if env.run.Format != ui.FormatRedacted { // a redacted name chooses nothing
-			command = fmt.Sprintf("spt cat %s %s --distinct", shell.Quote(path), chosen(op.ID.String(), env.run.Text(st.Name), shared))
+			command = fmt.Sprintf("spt cat %s %s --distinct", shell.Quote(path), report.ChooseState(op.ID.String(), env.run.Text(st.Name), shared))
 		}
 		return InspectWarning{Code: "union_repeats", Message: fmt.Sprintf("%s %s: %s", name, what, read.Numbers()), Command: command, more: loads}, true
 	case !known && st.MayBeMultiplied:
