@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
@@ -177,41 +175,6 @@ func UserOperator(uid, name string, states ...string) *format.Operator {
 	op := Operator(uid, RawHandle(all...))
 	op.Name = format.NewText(name)
 	return op
-}
-
-// Known is a folder of the known corpus: a snapshot and how Flink made it.
-type Known struct {
-	Name, Dir string
-	Location  string // of the snapshot, below Dir
-	At        string // where Flink restored it from
-	Shape     string // of the job
-	Merging   bool   // state is in merged files
-	Unaligned bool
-}
-
-// KnownSnapshots returns the folders of the known corpus.
-func KnownSnapshots(t testing.TB) (all []Known) {
-	t.Helper()
-	for _, dir := range testenv.KnownFolders(t) {
-		var about struct {
-			Snapshot string
-			Options  struct {
-				At, Shape   string
-				Unaligned   bool
-				FileMerging bool `json:"file_merging"`
-			}
-		}
-		p, err := os.ReadFile(filepath.Join(dir, "about.json"))
-		if err == nil {
-			err = json.Unmarshal(p, &about)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, Known{Name: filepath.Base(dir), Dir: dir, Location: filepath.Join(dir, about.Snapshot),
-			At: "file:" + about.Options.At + strings.TrimPrefix(about.Snapshot, "savepoint"), Shape: about.Options.Shape, Merging: about.Options.FileMerging, Unaligned: about.Options.Unaligned})
-	}
-	return all
 }
 
 // WithClass is a snapshot of testdata in whose _metadata the class of Flink's

@@ -10,7 +10,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -26,7 +26,7 @@ type checkOptions struct {
 	allow, strict               bool
 	flink, at                   string
 
-	release assign.Release
+	release flink.Release
 }
 
 func (o *checkOptions) addFlags(fs *pflag.FlagSet) {
@@ -52,7 +52,7 @@ func (o *checkOptions) validate(cmd *cobra.Command) error {
 	if o.flink == "" {
 		return nil
 	}
-	r, err := assign.ParseRelease(o.flink)
+	r, err := flink.ParseRelease(o.flink)
 	if err != nil {
 		return usagef("--flink: %v", err)
 	}
