@@ -88,7 +88,7 @@ func (r *Run) newRename(n *transform.LikelyRename, likely bool) (row Rename, uid
 		uid = r.Learned(row.ID)
 	}
 	if uid != "" && format.OperatorIDOf(uid).String() != row.ID {
-		uid = "" // the job sets the id itself, which no uid gives
+		uid = "" // the job sets the id itself: no uid has it
 	}
 	return row, uid
 }
@@ -136,7 +136,7 @@ func (s *Renames) AppendTo(d *ui.Document) {
 		s.List[i].appendOpen(d)
 	}
 	if s.skipped {
-		d.Line("Renamed operators were not looked for: too many came and went.")
+		d.Line("Renamed operators were not looked for: too many were added and removed.")
 	}
 }
 
@@ -144,13 +144,13 @@ func (s *Renames) AppendTo(d *ui.Document) {
 func (s *Renames) how(n int) string {
 	switch {
 	case s.Command == "" && n == 1:
-		return "; with its new uid, which --names FILE can tell, spt rename gives it to the old snapshot."
+		return "; spt rename can rename it in the old snapshot once --names FILE has its new uid."
 	case s.Command == "":
-		return ".\nWith their new uids, which --names FILE can tell, spt rename gives them to the old snapshot."
+		return ".\nspt rename can rename them in the old snapshot once --names FILE has their new uids."
 	case n == 1:
-		return "; this gives the old snapshot the new uid:\n  " + s.Command
+		return "; to rename it in the old snapshot:\n  " + s.Command
 	}
-	return ".\nThis gives the old snapshot the new uids, all at once:\n  " + s.Command
+	return ".\nTo rename them in the old snapshot, all at once:\n  " + s.Command
 }
 
 // maxCandidates is how many operators are named that may be one.

@@ -73,7 +73,7 @@ func (r *Run) NewUnions(in string, unions []*transform.UnionReport, broadcasts [
 		row := r.newUnion(u, parallelism)
 		row.in = in
 		if r.Format != ui.FormatRedacted {
-			row.choose = ChooseState(row.ID, u.State, named[u.State] > 1)
+			row.choose = selectState(row.ID, u.State, named[u.State] > 1)
 		}
 		all = append(all, row)
 	}
@@ -206,7 +206,7 @@ func (u *Union) appendTo(d *ui.Document) {
 	case u.Verdict == replicasDiffer:
 		d.Blank()
 		d.Remark("broadcast state %s has replicas that differ, %s.", u.name(), u.Why)
-		d.Line("  A restore gives each subtask one of them: which are read depends on the parallelism.")
+		d.Line("  Each subtask gets one of them at a restore: which are read depends on the parallelism.")
 	case u.of == nil:
 	case u.of.Verdict == transform.VerdictProduct:
 		u.appendDuplicated(d)
@@ -242,24 +242,14 @@ func (u *Union) appendNotSure(d *ui.Document) {
 	case u.choose == "":
 		d.Line("%s.", u.of.Numbers())
 	default:
-		d.Line("%s. How often each comes:", u.of.Numbers())
+		d.Line("%s. How often each occurs:", u.of.Numbers())
 		d.Line("  spt cat %s %s --distinct", shell.Quote(u.in), u.choose)
 	}
 }
 
-// appendLarge warns of a state of which a restore loads many bytes.
+// appendLarge warns that a restore loads many bytes.
 func (u *Union) appendLarge(d *ui.Document, elements, bytes int64) {
 	d.Remark("%s: a restore at parallelism %s hands all %s to every subtask: %s in total.", u.name(), ui.Count(u.restoredAt), ui.Plural(elements, "element"), ui.Bytes(bytes))
-}
-
-// ChooseState returns the flags that choose a state of an operator, where shared says
-// that another operator has a state of the name.
-func ChooseState(id, state string, shared bool) string {
-	flags := "--state " + shell.Quote(state)
-	if shared {
-		flags = "--operator " + id + " " + flags
-	}
-	return flags
 }
 
 // outLike returns the name of an output in a command that is shown: of the family of

@@ -42,7 +42,7 @@ func (o *convertOptions) validate(env *Env) error {
 	if o.to != "" && o.to != string(reader.SPT) && o.to != string(reader.Flink) {
 		return usagef("--to %s: spt or flink", o.to)
 	}
-	if o.state != "" && o.state != "none" && o.state != snappyName {
+	if o.state != "" && o.state != "none" && o.state != report.Snappy {
 		return usagef("--state-compression %s: none or snappy", o.state)
 	}
 	if err := o.writeOptions.validate(env); err != nil {
@@ -181,7 +181,7 @@ func runConvert(ctx context.Context, o convertOptions, env *Env, in, out string)
 func (o *convertOptions) recompress(ctx context.Context, env *Env, snap *reader.Snapshot) (*reader.Snapshot, []transform.KeptHandle, error) {
 	stop := env.reading("reading", allState(snap))
 	defer stop()
-	v, done, err := transform.SetStateCompression(ctx, snap.View(), transform.CompressionOptions{Compress: o.state == snappyName, Keyed: keyed.Recompress})
+	v, done, err := transform.SetStateCompression(ctx, snap.View(), transform.CompressionOptions{Compress: o.state == report.Snappy, Keyed: keyed.Recompress})
 	if err != nil {
 		return nil, nil, inContainer(err, snap)
 	}

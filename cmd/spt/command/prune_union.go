@@ -41,27 +41,27 @@ func (o *pruneOptions) validate(env *Env, args []string, given *pflag.FlagSet) e
 	switch transform.Keep(o.keep) {
 	case "", transform.KeepDistinct, transform.KeepCopies, transform.KeepFirstSubtask, transform.KeepModulo:
 	default:
-		return usagef("--keep %s: one of distinct, copies, first-subtask, modulo", o.keep)
+		return usagef("--keep %s: must be one of distinct, copies, first-subtask, modulo", o.keep)
 	}
 	switch transform.PlaceKept(o.place) {
 	case transform.PlaceStay, transform.PlaceFirst, transform.PlaceSpread:
 	default:
-		return usagef("--place %s: one of stay, first, spread", o.place)
+		return usagef("--place %s: must be one of stay, first, spread", o.place)
 	}
 	switch {
 	case len(args) == 2 && o.keep == "":
 		return &usageError{"--keep is needed to write: choose which of the duplicates stay", "to see them:  spt prune-union " + shell.Quote(args[0])}
 	case o.elements < 0 || o.restores < 0 || o.restores > 20:
-		return usagef("--elements %d, --restores %d: not numbers of elements and (0 to 20) restores", o.elements, o.restores)
+		return usagef("--elements %d, --restores %d: must be 0 or more elements and 0 to 20 restores", o.elements, o.restores)
 	case o.parallelism < 1 || o.parallelism > format.MaxKeyGroups:
-		return usagef("--parallelism %d: 1 to %d", o.parallelism, format.MaxKeyGroups)
+		return usagef("--parallelism %d: must be 1 to %d", o.parallelism, format.MaxKeyGroups)
 	}
 	if len(args) == 0 {
 		if err := without("IN", given, "operator", "state", "keep"); err != nil {
 			return err
 		}
 	} else if given.Changed("elements") || given.Changed("restores") {
-		return usagef("--elements and --restores are without IN; a snapshot has its own")
+		return usagef("--elements and --restores cannot be combined with IN")
 	}
 	if o.keep == "" {
 		if err := without("--keep", given, "place", "compact", "accept-unproven"); err != nil {
@@ -90,8 +90,8 @@ Without OUT it reads every element of union state and reports how often each
 occurs. Duplicates are proven to come from restores where every subtask holds
 the same elements, each equally often. Their order does not matter: with about
 10 subtasks or more, Flink assigns the elements to some subtasks in another
-order than to others. A state of which a restore loads 64 MiB or more, in all
-subtasks together, is named.
+order than to others. States are named if a restore loads 64 MiB or more of
+them in all subtasks together.
 
 With OUT it removes duplicates by the policy --keep:
   distinct       keeps the first of each equal element

@@ -80,7 +80,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 	res := env.run.NewPrune(pruned, transform.Keep(o.keep), o.atParallelism)
 	skipped := res.Skipped()
 	if len(skipped) > 0 && len(o.states) > 0 {
-		return &usageError{"not pruned: " + report.Shorten(skipped), "--accept-unproven prunes it all the same; look at its elements first"}
+		return &usageError{"not pruned: " + report.Shorten(skipped), "--accept-unproven prunes it anyway; look at its elements first"}
 	}
 	if o.opts.Family == "" && out == "" {
 		o.opts.Family = snap.Container.Family

@@ -176,7 +176,7 @@ func (s *pruneStep) addFlags(fs *pflag.FlagSet) {
 
 func (s *pruneStep) validate(env *Env) error {
 	if s.keep == "" {
-		return usagef("keep is needed: which of the copies stay")
+		return usagef("keep is needed: choose which of the duplicates stay")
 	}
 	return s.pruneOptions.validate(env, []string{"", ""}, s.given)
 }
@@ -208,7 +208,7 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 		case p.Skipped == "":
 			r.Pruned(p, transform.Keep(s.keep))
 		case len(s.states) > 0 && p.Verdict != transform.VerdictSound:
-			return nil, nil, &usageError{fmt.Sprintf("%s is not pruned: %s", name, p.Skipped), "accept-unproven: true prunes it all the same; look at its elements first"}
+			return nil, nil, &usageError{fmt.Sprintf("%s is not pruned: %s", name, p.Skipped), "accept-unproven: true prunes it anyway; look at its elements first"}
 		default:
 			r.Remarks = append(r.Remarks, fmt.Sprintf("%s is left as it is: %s", name, p.Skipped))
 			if p.Verdict != transform.VerdictSound {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/writer"
 )
 
@@ -40,7 +41,7 @@ func unionFile(t *testing.T, state string, lists map[string][][]any, order ...st
 func TestOneEach(t *testing.T) {
 	in := unionFile(t, "u", map[string][][]any{"op": {{"x"}, {"x"}, {"x"}}}, "op")
 	code, stdout, stderr := runAll(t, []string{"inspect", "--deep", in, "-o", "json", "--fail-if", "may_be_multiplied"})
-	var r InspectResult
+	var r report.Inspect
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != exitOK {
 		t.Fatalf("exit code %d, %v, %s", code, err, stderr)
 	}
@@ -68,7 +69,7 @@ func TestShownCommands(t *testing.T) {
 	for _, state := range []string{"u", "it's a $(state) [1]*"} {
 		in := unionFile(t, state, map[string][][]any{"a": {{1, 2}, {2, 1}}, "b": {{1, 2, 3}, {2, 1}}}, "a", "b")
 		ran := 0
-		for _, args := range [][]string{{"prune-union", in}, {"inspect", "--deep", in}} {
+		for _, args := range [][]string{{"prune-union", in}, {"inspect", "--deep", in}, {"prune-union", in, "--format", "hex"}, {"inspect", "--deep", in, "--format", "hex"}} {
 			code, stdout, stderr := runAll(t, args)
 			if code != exitOK {
 				t.Fatalf("exit code %d, %s", code, stderr)
@@ -102,8 +103,8 @@ func TestShownCommands(t *testing.T) {
 				t.Errorf("%s: exit code %d, %s, %s", args[0], code, stdout, stderr)
 			}
 		}
-		if ran != 4 {
-			t.Errorf("%d commands, expected 4", ran)
+		if ran != 8 {
+			t.Errorf("%d commands, expected 8", ran)
 		}
 	}
 }

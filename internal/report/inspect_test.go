@@ -1,4 +1,4 @@
-package command
+package report
 
 import (
 	"fmt"
@@ -37,9 +37,9 @@ func TestLargeUnion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		env := &Env{}
-		r := &InspectResult{Path: "sp", Operators: []InspectOperator{inspectOperator(env, sum.Operators[0], nil)}}
-		r.unions(env, sum, nil)
+		run := &Run{}
+		r := &Inspect{Path: "sp", Operators: []InspectOperator{run.inspectOperator(sum.Operators[0], nil)}, run: run}
+		r.addUnions(sum, nil)
 		got := ""
 		for _, w := range r.Warnings {
 			got += w.Message
@@ -58,18 +58,25 @@ func TestLargeUnion(t *testing.T) {
 
 // TestManyRemarks: of many remarks of one kind three are printed, and counted.
 func TestManyRemarks(t *testing.T) {
-	r := &InspectResult{}
+	r := &Inspect{}
 	for i := range 300 {
 		r.Warnings = append(r.Warnings, InspectWarning{Code: "union_large", Message: fmt.Sprintf("state %d is large", i)})
 	}
 	r.Warnings = append(r.Warnings, InspectWarning{Code: "may_be_multiplied", Message: "another may be multiplied"})
+	var d ui.Document
+	r.appendRemarks(&d)
+	want := "\n! state 0 is large.\n! state 1 is large.\n! state 2 is large.\n! another may be multiplied.\n! 297 more of union_large; -o json lists all.\n"
+	if got := text(t, &d, ui.Term{}); got != want {
+		t.Errorf("%q, not %q", got, want)
+	}
+}
+
+// text renders a document.
+func text(t *testing.T, d *ui.Document, term ui.Term) string {
+	t.Helper()
 	var b strings.Builder
-	env := &Env{Getenv: func(string) string { return "" }}
-	if err := r.remarks(env, ui.NewLineWriter(&b, ui.Term{})); err != nil {
+	if err := d.Write(&b, term); err != nil {
 		t.Fatal(err)
 	}
-	want := "\n! state 0 is large.\n! state 1 is large.\n! state 2 is large.\n! another may be multiplied.\n! 297 more of union_large; -o json lists all.\n"
-	if b.String() != want {
-		t.Errorf("%q, not %q", b.String(), want)
-	}
+	return b.String()
 }
