@@ -22,7 +22,7 @@ type Diff struct {
 	NameChanges   []NameChange   `json:"name_changes,omitempty" jsonschema:"description=operators of one id whose stored name changed: the id may be that of another operator now"`
 	RenameCommand string         `json:"rename_command,omitempty" jsonschema:"description=renames all that are likely in the older snapshot; absent where a uid is not known"`
 
-	suggested *Renames
+	suggested *renames
 }
 
 // DiffSnapshot is one of the two.

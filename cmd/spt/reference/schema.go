@@ -30,7 +30,7 @@ func Answers() []Answer {
 		{"ls", "spt ls", "a list of snapshots", report.Listings{}},
 		{"clean", "spt clean", "a list of leftovers and what became of each", []report.Leftover{}},
 		{"verify", "spt verify", "a list, one for each snapshot", report.Verifies{}},
-		{"check", "spt check", "what a restore would meet; with -o jsonl its findings, one a line", command.CheckResult{}},
+		{"check", "spt check", "what a restore would meet; with -o jsonl its findings, one a line", report.Check{}},
 		{"cat", "spt cat", "a list of elements", []command.CatLine{}},
 		{"cat-stats", "spt cat", "with --stats: a list of states", []command.CatStats{}},
 		{"diff", "spt diff", "how two snapshots differ", report.Diff{}},
