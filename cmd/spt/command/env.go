@@ -28,8 +28,6 @@ type Env struct {
 	// Stdout and Stderr if they are files, else nil: to detect terminals.
 	stdoutFile, stderrFile *os.File
 
-	command string         // that runs
-	input   string         // IN of a command that writes, SP of check; else ""
 	lines   *ui.LineWriter // Stdout, where the answer is for a person; else nil
 	piped   io.Writer      // Stdout without lines
 	common  commonFlags
