@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/flink/types"
@@ -519,13 +520,13 @@ func (r *handleReport) groupsAfter(h *format.KeyGroups, header int64) error {
 func (r *handleReport) classes(key *types.Snapshot, states []types.StateSchema, err error) {
 	said := map[string]bool{}
 	note := func(state, class string) {
-		near, none := types.NoRelease(class)
+		near, none := flink.UnknownSerializer(class)
 		if !none || said[class] {
 			return
 		}
 		said[class] = true
 		f := Finding{Severity: Fault, Code: "serializer-class", Operator: r.place.Operator, State: state, Place: r.place.String(),
-			Message: fmt.Sprintf("serializer snapshot %q is in no release of Flink up to 2.3", class)}
+			Message: fmt.Sprintf("serializer snapshot %q is in no release of Flink up to %v", class, flink.Latest())}
 		if near != "" {
 			f.Message += fmt.Sprintf("; it differs by a character or two from %q, so the state is probably damaged", near)
 			f.Advice = "restore from another snapshot, or copy the file again if it was copied"

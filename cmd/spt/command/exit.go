@@ -213,7 +213,7 @@ func (e *Env) report(err error) {
 		}
 		return
 	}
-	msg, hint := printableLines(e.run.Hide(err.Error())), printableLines(e.paste(e.run.Hide(e.advise(hintOf(err)))))
+	msg, hint := ui.PrintableLines(e.run.Hide(err.Error())), ui.PrintableLines(e.paste(e.run.Hide(e.advise(hintOf(err)))))
 	if code == exitCancelled {
 		msg, hint = "cancelled", ""
 	}
@@ -268,5 +268,3 @@ func placeOf(err error) format.Error {
 	}
 	return place
 }
-
-func printableLines(s string) string { return ui.PrintableLines(s) }

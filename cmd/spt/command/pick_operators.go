@@ -91,4 +91,3 @@ func operatorList(env *Env, all []*format.Operator) string {
 	}
 	return report.Shorten(names)
 }
-
