@@ -70,7 +70,7 @@ type DiffOperator struct {
 // DiffState is one state of an operator in either snapshot.
 type DiffState struct {
 	Name         string        `json:"name,omitempty"`
-	OldKind      string        `json:"old_kind,omitempty" jsonschema:"description=list, union, broadcast, raw, keyed, raw keyed, in flight, coordinator, legacy; absent where the state does not exist"`
+	OldKind      string        `json:"old_kind,omitempty" jsonschema:"description=list, union, broadcast, raw, keyed, raw keyed, in-flight data, coordinator, legacy; absent where the state does not exist"`
 	NewKind      string        `json:"new_kind,omitempty"`
 	OldBytes     int64         `json:"old_bytes"`
 	NewBytes     int64         `json:"new_bytes"`
