@@ -71,7 +71,7 @@ var wordings = []wording{
 	{re: `crowded`, instead: "bucket collision", where: anywhere, like: "a crowded bucket"},
 	{re: `world`, instead: "mu, everything", where: literals | comments, like: "world is held"},
 	{re: `lose (its|their) ground`, instead: "fault", where: anywhere, like: "can lose its ground", pending: 1},
-	{re: `warm(s|ed|ing)?`, instead: "prefetch", where: anywhere, like: "warms the table", pending: 1},
+	{re: `warm(s|ed|ing)?`, instead: "prefetch", where: anywhere, like: "warms the table", except: []string{`warm up`}, pending: 1},
 	{re: `slabs?`, instead: "arena", where: anywhere, like: "a slab of entries", pending: 1},
 	{re: `spare`, instead: "pool, free", where: anywhere, like: "a spare buffer"},
 	{re: `honest(ly)?`, instead: "genuine", where: anywhere, like: "honest repetitions", pending: 1},
