@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/flink/types"
@@ -892,13 +892,13 @@ func TestFilter(t *testing.T) {
 func TestOperatorStateForKnown(t *testing.T) {
 	rebuilt, refused, handles, compressed := 0, 0, 0, 0
 	eachKnown(t, func(t *testing.T, k knownSnapshot, in format.View) {
-		if sp, n, err := OperatorStateFor(t.Context(), in, assign.Release{Major: 1, Minor: 18}); sp.Savepoint != in.Savepoint || n != 0 || err != nil {
+		if sp, n, err := OperatorStateFor(t.Context(), in, flink.MustRelease("1.18")); sp.Savepoint != in.Savepoint || n != 0 || err != nil {
 			t.Errorf("%s: 1.18 changes %d, %v", k.name, n, err)
 		}
 		if k.compress && heldStates(k, "list", "union", "broadcast") > 0 {
 			compressed++
 		}
-		sp, n, err := OperatorStateFor(t.Context(), in, assign.Release{Major: 1, Minor: 17})
+		sp, n, err := OperatorStateFor(t.Context(), in, flink.MustRelease("1.17"))
 		if errors.Is(err, format.ErrUnsupported) {
 			refused++
 			snappy := false

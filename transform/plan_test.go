@@ -504,7 +504,7 @@ func TestPlanRawAndInFlight(t *testing.T) {
 	}
 	op.Subtasks[1].Input = nil
 	op.Subtasks[1].Legacy = []format.Stream{&format.Inline{}}
-	if _, err := plan(t, in, RescaleOptions{To: 3}).Apply(t.Context()); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "dropped after 1.3") {
+	if _, err := plan(t, in, RescaleOptions{To: 3}).Apply(t.Context()); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "legacy operator state") {
 		t.Errorf("legacy: %v", err)
 	}
 }

@@ -20,6 +20,15 @@ func Printable(s string) string {
 	return s
 }
 
+// PrintableLines is Printable for each line of s: it keeps line ends.
+func PrintableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = Printable(l)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Quote is Printable without doubt: a clean string is returned unchanged; one that is empty, starts or ends
 // with a space, holds a quote or a backslash, or needs an escape comes in double quotes, as a Go string literal.
 func Quote(s string) string {

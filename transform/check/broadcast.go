@@ -6,6 +6,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/summary"
 )
 
@@ -57,8 +58,9 @@ func (c *checker) broadcast(ctx context.Context, op *format.Operator) error {
 				Advice:  "spt cat shows them; broadcast state must be changed alike in all subtasks"})
 		}
 		if b.n < present {
+			first, _ := flink.Lifetime(func(f flink.Facts) bool { return f.FillsBroadcast })
 			c.add(Finding{Severity: finding.Note, Code: "broadcast-partial", Operator: op, State: name,
-				Message: fmt.Sprintf("%d of %d subtasks hold a copy; Flink 1.14 and later gives the others one of those", b.n, present)})
+				Message: fmt.Sprintf("%d of %d subtasks hold a copy; Flink %v and later gives the others one of those", b.n, present, first)})
 		}
 	}
 	return nil

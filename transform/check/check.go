@@ -6,7 +6,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -28,7 +28,7 @@ type Options struct {
 	// AllowNonRestored: state that no operator takes may be left behind.
 	AllowNonRestored bool
 	// Release is the release of Flink that restores; zero: any that can.
-	Release assign.Release
+	Release flink.Release
 	// Metadata is the version of _metadata, 0 where there is none.
 	Metadata int32
 	// At is where Flink will restore from, as in [transform.RescaleOptions].

@@ -93,7 +93,7 @@ func alikeStates(unasked, empty []*types.StateSchema) map[*types.StateSchema][]*
 			for _, k := range a.Serializers {
 				if other := b.Serializer(k.Key); other != nil && k.Snapshot != nil {
 					known = true
-					same = same && types.Compare(k.Snapshot, other).Fit == types.Fits
+					same = same && types.Compare(k.Snapshot, other).Compatibility == types.CompatibleAsIs
 				}
 			}
 			if known && same {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/report"
@@ -27,7 +27,7 @@ type convertOptions struct {
 	flink    string
 	state    string // compression of state
 
-	release assign.Release
+	release flink.Release
 }
 
 func (o *convertOptions) addFlags(fs *pflag.FlagSet) {
@@ -60,7 +60,7 @@ func (o *convertOptions) validate(env *Env) error {
 		if o.metadata != "" {
 			return usagef("--flink says which --metadata-version it is")
 		}
-		r, err := assign.ParseRelease(o.flink)
+		r, err := flink.ParseRelease(o.flink)
 		if err != nil {
 			return usagef("--flink: %v", err)
 		}
@@ -220,7 +220,7 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 	if err != nil {
 		return nil, inContainer(err, snap)
 	}
-	if !o.release.AtLeast(1, 20) && (o.keepReferences || o.opts.Files == writer.Reference) && metadata.HoldsMerged(sp) {
+	if !o.release.Facts().MergedFiles() && (o.keepReferences || o.opts.Files == writer.Reference) && metadata.HoldsMerged(sp) {
 		return nil, format.Errorf(format.ErrUnsupported, "Flink %v does not know segments of merged files: --files copy makes files of them", o.release)
 	}
 	more := o.note

@@ -32,6 +32,7 @@ type Env struct {
 	command string         // that runs
 	input   string         // IN of a command that writes, SP of check; else ""
 	lines   *ui.LineWriter // Stdout, where the answer is for a person; else nil
+	piped   io.Writer      // Stdout without lines
 	common  commonFlags
 	maps    []reader.Mapping
 	follow  []string
@@ -91,9 +92,19 @@ func Main(ctx context.Context, args []string, env *Env) int {
 // wrap makes Stdout fit for text, if the answer is for a person.
 func (e *Env) wrap() {
 	if e.common.output == ui.OutputTable {
+		e.piped = e.Stdout
 		e.lines = ui.NewLineWriter(e.Stdout, e.term())
 		e.Stdout = e.lines
 	}
+}
+
+// dataOut is where a command writes data although no -o was given: a pipe gets it as it
+// is, and only a terminal gets lines as wrap makes them.
+func (e *Env) dataOut() io.Writer {
+	if e.piped != nil && !e.term().IsTTY {
+		return e.piped
+	}
+	return e.Stdout
 }
 
 // unwrap writes what wrap holds back.

@@ -2,12 +2,11 @@ package command
 
 import (
 	"context"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -50,8 +49,8 @@ func (o *renameOptions) validate(env *Env) error {
 			if !ok || from == "" || to == "" {
 				return usagef("%s %s: it is given as OLD=NEW", l.flag, ui.Quote(s))
 			}
-			if n := java.TextSize(format.NewText(to)) - 2; n > math.MaxUint16 {
-				return usagef("%s: NEW is %d bytes, the format allows 65,535", l.flag, n)
+			if n := metadata.TextSize(to); n > metadata.MaxText {
+				return usagef("%s: NEW is %d bytes, the format allows %d", l.flag, n, metadata.MaxText)
 			}
 			*l.out = append(*l.out, [2]string{from, to})
 		}

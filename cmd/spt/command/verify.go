@@ -93,7 +93,7 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 		return v, err
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
-	opts := reader.VerifyOptions{Read: o.read}
+	opts := reader.VerifyOptions{Read: o.read, Jobs: env.common.jobs}
 	var stop func()
 	if o.read || snap.Container.Family == reader.SPT {
 		stop = env.reading("verifying", allState(snap))

@@ -63,7 +63,7 @@ func specimens(t testing.TB) []specimen {
 			found++
 			all = append(all, specimen{
 				name: fmt.Sprintf("%s, seed %d", s.name, seed), file: g.B,
-				odd: s.channels111 || s.changelog114,
+				odd: s.noSubtask || s.shortChangelogs,
 			})
 		}
 	}

@@ -5,58 +5,62 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/savepoint-tools/spt/format/flink"
 )
 
-// Fit is how values that one serializer wrote go with another one.
-type Fit int
+// Compatibility is whether a serializer can take over values that another one wrote:
+// Flink's TypeSerializerSchemaCompatibility.
+type Compatibility int
 
-// The fits, from good to bad.
+// The compatibilities, from best to worst.
 const (
-	// Fits: read as they are.
-	Fits Fit = iota
-	// Migrates: read by the old serializer and written by the new one. Keys,
-	// namespaces and timers cannot be.
-	Migrates
-	// Unsure: code of the user decides, or a part that is not looked at.
-	Unsure
-	// FitsNot: Flink refuses, unless it does not notice.
-	FitsNot
+	// CompatibleAsIs: the new serializer reads the values as they are.
+	CompatibleAsIs Compatibility = iota
+	// CompatibleAfterMigration: the old serializer reads the values and the new one
+	// writes them again. Flink does not migrate keys, namespaces and timers.
+	CompatibleAfterMigration
+	// Undecided: user code decides, or a part that is not compared.
+	Undecided
+	// Incompatible: Flink refuses, unless the change is Unnoticed.
+	Incompatible
 )
 
-// Change is what became of a serializer.
+// Change is the difference between two serializers.
 type Change struct {
-	Fit Fit
+	Compatibility
 	// Why says what changed, and where inside, such as
-	// `field "age": IntSerializer → LongSerializer`. "" where nothing did.
+	// `field "age": IntSerializer → LongSerializer`; "" if nothing did.
 	Why string
-	// Unnoticed: what does not fit is no more than other classes around parts
-	// that fit, such as a list where an array was. Flink 1.20 to 2.3 compare the
-	// parts alone and go on, and the job meets values of the old class.
+	// Unnoticed: only the classes around compatible parts differ, such as a list
+	// instead of an array. Flink 1.20 to 2.3 compare the parts alone and go on, and
+	// the job gets values of the old class.
 	Unnoticed bool
 }
 
-// Compare tells how a job takes values that were written with one serializer
-// where it has another now, by the rules of Flink's own serializers. Nothing is
-// known of classes of users but whether anything changed.
+// Compare returns whether a job with serializer now can restore values that
+// serializer was wrote, by the rules of Flink's own serializers. Of user classes it
+// can only tell whether anything changed.
 func Compare(was, now *Snapshot) Change {
 	was, now = original(was), original(now)
 	switch {
 	case was == nil || now == nil:
-		return Change{Fit: Unsure, Why: "it is not described"}
+		return Change{Compatibility: Undecided, Why: "its serializer snapshot is not known"}
 	case was.Class == now.Class && bytes.Equal(was.Raw, now.Raw):
 		return Change{}
 	case was.Old || now.Old:
-		return Change{Fit: Unsure, Why: "it is described as Flink 1.6 and before did"}
+		first, _ := flink.Lifetime(func(f flink.Facts) bool { return f.Snapshots.Has(wrapperNew) })
+		return Change{Compatibility: Undecided, Why: fmt.Sprintf("its serializer snapshot is from before Flink %v", first)}
 	case isTTL(was) != isTTL(now):
 		return compareTTL(was, now)
 	case was.Unknown || now.Unknown:
-		what := was.Class + " in another form"
+		what := was.Class + " with other content"
 		if was.Class != now.Class {
 			what = differ(was, now)
 		}
-		return Change{Fit: Unsure, Why: "by " + what + ", and their code decides"}
+		return Change{Compatibility: Undecided, Why: "by " + what + ", and their code decides"}
 	case was.Class != now.Class:
-		return Change{Fit: FitsNot, Why: differ(was, now), Unnoticed: unnoticed(was, now)}
+		return Change{Compatibility: Incompatible, Why: differ(was, now), Unnoticed: unnoticed(was, now)}
 	}
 	switch simpleName(was.Class) {
 	case "PojoSerializerSnapshot":
@@ -64,28 +68,28 @@ func Compare(was, now *Snapshot) Change {
 	case "EnumSerializerSnapshot":
 		return compareEnum(was, now)
 	case "AvroSerializerSnapshot":
-		return Change{Fit: Unsure, Why: "another Avro schema: Avro's rules decide"}
+		return Change{Compatibility: Undecided, Why: "another Avro schema: Avro's rules decide"}
 	case "RowDataSerializerSnapshot", "ExternalSerializerSnapshot", "ArrayDataSerializerSnapshot", "MapDataSerializerSnapshot",
 		"SortedMapSerializerSnapshot", "ScalaEnumSerializerSnapshot", "DecimalSerializerSnapshot", "TimestampDataSerializerSnapshot",
 		"BinaryRowDataSerializerSnapshot", "TraversableSerializerSnapshot":
-		return worst(compareNested(was, now), Change{Fit: Unsure, Why: short(was) + " with other parameters"})
+		return worst(compareNested(was, now), Change{Compatibility: Undecided, Why: short(was) + " with other parameters"})
 	case "NullableSerializerSnapshot":
 		if !slices.Equal(was.numbers, now.numbers) {
-			return Change{Fit: FitsNot, Why: fmt.Sprintf("nulls of %d bytes → %d", was.numbers, now.numbers)}
+			return Change{Compatibility: Incompatible, Why: fmt.Sprintf("nulls of %d bytes → %d", was.numbers, now.numbers)}
 		}
 	case "RowSerializerSnapshot":
 		if was.Version != now.Version || was.mark != now.mark {
-			return worst(compareNested(was, now), Change{Fit: Migrates, Why: "rows with and without a kind"})
+			return worst(compareNested(was, now), Change{Compatibility: CompatibleAfterMigration, Why: "rows with and without a kind"})
 		}
 	}
 	if was.Type != now.Type {
-		return Change{Fit: FitsNot, Why: differ(was, now)}
+		return Change{Compatibility: Incompatible, Why: differ(was, now)}
 	}
 	return compareNested(was, now)
 }
 
-// unnoticed reports whether Flink takes one composite for another of the same parts.
-// Only classes that have something to compare beside their parts look at what
+// unnoticed reports whether Flink accepts one composite in place of another with the
+// same parts. Only classes that compare more than their parts check the class that
 // they are compared with.
 func unnoticed(was, now *Snapshot) bool {
 	a, _ := lookup(known, was.Class)
@@ -94,15 +98,17 @@ func unnoticed(was, now *Snapshot) bool {
 		return false
 	}
 	for i := range was.Nested {
-		if c := Compare(was.Nested[i], now.Nested[i]); c.Fit == Unsure || c.Fit == FitsNot && !c.Unnoticed {
+		if c := Compare(was.Nested[i], now.Nested[i]); c.Compatibility == Undecided || c.Compatibility == Incompatible && !c.Unnoticed {
 			return false
 		}
 	}
 	return true
 }
 
-// original is the snapshot itself where Flink 2 put it into one that knows of
-// time to live.
+// ttlAware is the class of serializers that can migrate to and from time to live.
+const ttlAware = flinkPackage + "runtime.state.ttl.TtlAwareSerializerSnapshot"
+
+// original unwraps a snapshot that Flink 2 wrapped in one that supports time to live.
 func original(s *Snapshot) *Snapshot {
 	for s != nil && simpleName(s.Class) == "TtlAwareSerializerSnapshot" && strings.HasPrefix(s.Class, flinkPackage) && len(s.Nested) == 1 {
 		s = s.Nested[0]
@@ -114,7 +120,7 @@ func isTTL(s *Snapshot) bool {
 	return simpleName(s.Class) == "TtlSerializerSnapshot" && strings.HasPrefix(s.Class, flinkPackage) && len(s.Nested) == 2
 }
 
-// compareTTL is for values that got, or lost, a time to live.
+// compareTTL compares if time to live was switched on or off.
 func compareTTL(was, now *Snapshot) Change {
 	why := "time to live was switched on"
 	if isTTL(was) {
@@ -122,13 +128,15 @@ func compareTTL(was, now *Snapshot) Change {
 	} else {
 		now = now.Nested[1]
 	}
-	return worst(Compare(was, now), Change{Fit: Unsure, Why: why + ": Flink 2.0 and later migrate it, before they refuse"})
+	first, _, _ := flink.SerializerLifetime(ttlAware)
+	return worst(Compare(was, now), Change{Compatibility: Undecided, Why: fmt.Sprintf("%s: Flink %v and later migrate it, older releases refuse it", why, first)})
 }
 
-// comparePojo: fields may come and go; those that stay have to fit.
+// comparePojo compares POJOs: fields may be added and removed; those that stay must be
+// compatible.
 func comparePojo(was, now *Snapshot) Change {
 	if was.Type != now.Type {
-		return Change{Fit: FitsNot, Why: differ(was, now)}
+		return Change{Compatibility: Incompatible, Why: differ(was, now)}
 	}
 	fields := func(s *Snapshot) map[string]*Snapshot {
 		m := map[string]*Snapshot{}
@@ -145,14 +153,14 @@ func comparePojo(was, now *Snapshot) Change {
 		switch a, b := before[name], after[name]; {
 		case a == nil:
 		case b == nil:
-			c = worst(c, Change{Fit: Migrates, Why: fmt.Sprintf("field %q is gone", name)})
+			c = worst(c, Change{Compatibility: CompatibleAfterMigration, Why: fmt.Sprintf("field %q is gone", name)})
 		default:
 			c = worst(c, inside(fmt.Sprintf("field %q", name), Compare(a, b)))
 		}
 	}
 	for _, name := range now.Names {
 		if after[name] != nil && before[name] == nil {
-			c = worst(c, Change{Fit: Migrates, Why: fmt.Sprintf("field %q is new", name)})
+			c = worst(c, Change{Compatibility: CompatibleAfterMigration, Why: fmt.Sprintf("field %q is new", name)})
 		}
 	}
 	for _, a := range was.Subclasses {
@@ -165,23 +173,23 @@ func comparePojo(was, now *Snapshot) Change {
 	return c
 }
 
-// compareEnum: constants may be added and change places, but not go.
+// compareEnum compares enums: constants may be added and reordered, but not removed.
 func compareEnum(was, now *Snapshot) Change {
 	if was.Type != now.Type {
-		return Change{Fit: FitsNot, Why: differ(was, now)}
+		return Change{Compatibility: Incompatible, Why: differ(was, now)}
 	}
 	for _, name := range was.Names {
 		if !slices.Contains(now.Names, name) {
-			return Change{Fit: FitsNot, Why: fmt.Sprintf("constant %q of enum %q is gone", name, was.Type)}
+			return Change{Compatibility: Incompatible, Why: fmt.Sprintf("constant %q of enum %q is gone", name, was.Type)}
 		}
 	}
 	return Change{}
 }
 
-// compareNested compares what is inside, one by one.
+// compareNested compares the nested snapshots, one by one.
 func compareNested(was, now *Snapshot) Change {
 	if len(was.Nested) != len(now.Nested) {
-		return Change{Fit: FitsNot, Why: fmt.Sprintf("%s of %d → %d fields", short(was), len(was.Nested), len(now.Nested))}
+		return Change{Compatibility: Incompatible, Why: fmt.Sprintf("%s of %d → %d fields", short(was), len(was.Nested), len(now.Nested))}
 	}
 	var c Change
 	for i := range was.Nested {
@@ -190,7 +198,7 @@ func compareNested(was, now *Snapshot) Change {
 	return c
 }
 
-// nestedName is what a nested value is to the one around it.
+// nestedName names a nested value by its role in the one around it.
 func nestedName(s *Snapshot, i int) string {
 	names := []string{}
 	switch simpleName(s.Class) {
@@ -212,17 +220,17 @@ func nestedName(s *Snapshot, i int) string {
 	return fmt.Sprintf("field %d", i)
 }
 
-// worst is the change that decides; of equal ones the first, and what Flink
-// notices before what it does not.
+// worst returns the less compatible change; of equal ones the first, and one that
+// Flink notices before one that it does not.
 func worst(a, b Change) Change {
-	if b.Fit > a.Fit || b.Fit == a.Fit && a.Unnoticed && !b.Unnoticed {
+	if b.Compatibility > a.Compatibility || b.Compatibility == a.Compatibility && a.Unnoticed && !b.Unnoticed {
 		return b
 	}
 	return a
 }
 
 func inside(where string, c Change) Change {
-	if c.Fit != Fits {
+	if c.Compatibility != CompatibleAsIs {
 		c.Why = where + ": " + c.Why
 	}
 	return c
@@ -230,13 +238,13 @@ func inside(where string, c Change) Change {
 
 func differ(was, now *Snapshot) string {
 	a, b := short(was), short(now)
-	if a == b { // of one name in two packages
+	if a == b { // the same name in two packages
 		a, b = was.Class, now.Class
 	}
 	return a + " → " + b
 }
 
-// short is a name for a serializer: its class, and that of its values.
+// short returns a name for a serializer: its class, and the class of its values.
 func short(s *Snapshot) string {
 	name := strings.TrimSuffix(simpleName(s.Class), "Snapshot")
 	if s.Type != "" {

@@ -1,59 +1,139 @@
-package types
+package flink
 
 import (
 	"slices"
 	"strings"
 )
 
-// NoRelease reports whether no release of Flink up to 2.3 has a serializer
-// snapshot class of this name. It is certain of two kinds: names in the packages
-// whose classes are all listed, and names that differ from a listed one in one or
-// two characters, which near is then: a damaged name. A class of anybody else is
-// none of them.
-func NoRelease(class string) (near string, none bool) {
-	if _, listed := slices.BinarySearch(releasedClasses, strings.TrimPrefix(class, flinkPackage)); listed && strings.HasPrefix(class, flinkPackage) {
+// Package is where the classes of Flink are. Classes with another prefix belong to
+// users or connectors.
+const Package = "org.apache.flink."
+
+// SerializerLifetime returns the first and the last release that have a serializer
+// snapshot class, as the jars of Flink 1.20 to 2.3 do. ok is false where every
+// release from 1.20 on has it, and for classes that are not Flink's; last is zero
+// if the latest release has it.
+func SerializerLifetime(class string) (first, last Release, ok bool) {
+	l, ok := lifetimeOf(class)
+	if !ok {
+		return 0, 0, false
+	}
+	first, last = lifetime(l.has)
+	return first, last, true
+}
+
+// HasSerializer reports whether the release may have a serializer snapshot class:
+// it is false only where [SerializerLifetime] excludes it.
+func (r Release) HasSerializer(class string) bool {
+	l, ok := lifetimeOf(class)
+	return !ok || r == 0 || l.has(r)
+}
+
+// serializerLife is a serializer snapshot class that not every release from 1.20
+// on has, or with a dot at its end a package of them: from which release on, and up
+// to which.
+type serializerLife struct{ class, from, until string }
+
+func (l serializerLife) has(r Release) bool {
+	return (l.from == "" || r >= MustRelease(l.from)) && (l.until == "" || r <= MustRelease(l.until))
+}
+
+func lifetimeOf(class string) (serializerLife, bool) {
+	name, ok := strings.CutPrefix(class, Package)
+	if !ok {
+		return serializerLife{}, false
+	}
+	i := slices.IndexFunc(serializerLifetimes, func(l serializerLife) bool { return l.class == name })
+	if i < 0 {
+		i = slices.IndexFunc(serializerLifetimes, func(l serializerLife) bool {
+			return strings.HasSuffix(l.class, ".") && strings.HasPrefix(name, l.class)
+		})
+	}
+	if i < 0 {
+		return serializerLife{}, false
+	}
+	return serializerLifetimes[i], true
+}
+
+// UnknownSerializer reports whether no known release of Flink has a serializer
+// snapshot class of this name. It is certain of two kinds of names only: those in
+// packages whose classes are all listed, and those that differ from a listed class
+// in one or two characters. Such a name is probably damaged, and near is the class
+// that was meant.
+func UnknownSerializer(class string) (near string, unknown bool) {
+	name, ours := strings.CutPrefix(class, Package)
+	if _, found := slices.BinarySearch(serializerClasses, name); ours && found {
 		return "", false
 	}
-	for _, c := range releasedClasses {
-		if differences(class, c) <= 2 {
-			return flinkPackage + c, true
+	if _, found := lifetimeOf(class); found {
+		return "", false
+	}
+	for _, c := range serializerClasses {
+		if nearlyEqual(class, c) {
+			return Package + c, true
+		}
+	}
+	for _, l := range serializerLifetimes {
+		if nearlyEqual(class, l.class) {
+			return Package + l.class, true
 		}
 	}
 	// Config snapshots ended with Flink 1.7: not all of them are listed.
-	if strings.Contains(class, "Config") {
+	if !ours || strings.Contains(class, "Config") {
 		return "", false
 	}
-	return "", slices.ContainsFunc(corePackages, func(p string) bool { return strings.HasPrefix(class, flinkPackage+p) })
+	return "", slices.ContainsFunc(corePackages, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// differences is the number of bytes in which a class differs from a listed one,
-// at least 3 where the lengths do.
-func differences(class, listed string) int {
-	n := 0
-	if len(class) != len(flinkPackage)+len(listed) {
-		return 3
+// nearlyEqual reports whether a class differs from a listed one in at most two
+// bytes and not in length.
+func nearlyEqual(class, listed string) bool {
+	if len(class) != len(Package)+len(listed) {
+		return false
 	}
+	n := 0
 	for i := 0; i < len(class) && n < 3; i++ {
-		var c byte
-		if i < len(flinkPackage) {
-			c = flinkPackage[i]
-		} else {
-			c = listed[i-len(flinkPackage)]
+		c := Package[min(i, len(Package)-1)]
+		if i >= len(Package) {
+			c = listed[i-len(Package)]
 		}
 		if c != class[i] {
 			n++
 		}
 	}
-	return n
+	return n < 3
 }
 
-// corePackages are those of flink-core, flink-runtime and flink-streaming-java
-// that have serializers.
+// corePackages are the packages of flink-core, flink-runtime and
+// flink-streaming-java that have serializers.
 var corePackages = []string{"api.common.typeutils.", "api.java.typeutils.", "runtime.state.", "streaming.api."}
 
-// releasedClasses are serializer snapshot classes below flinkPackage, sorted: all
-// in the jars of Flink 1.20, 2.0 and 2.3, and those in snapshots of 1.3 to 2.3.
-var releasedClasses = []string{
+// serializerLifetimes come from the jars of Flink 1.20 to 2.3.
+var serializerLifetimes = []serializerLife{
+	{"api.scala.", "", "1.20"},
+	{"api.common.typeutils.base.GenericArraySerializerConfigSnapshot", "", "1.20"},
+	{"api.java.typeutils.runtime.EitherSerializerSnapshot", "", "1.20"},
+	{"cep.nfa.NFA$MigratedNFASerializerSnapshot", "", "1.20"},
+	{"cep.nfa.SharedBuffer$SharedBufferSerializerSnapshot", "", "1.20"},
+	{"cep.nfa.sharedbuffer.SharedBufferNode$SharedBufferNodeSerializer$SharedBufferNodeSerializerSnapshot", "", "1.20"},
+	{"formats.avro.typeutils.AvroSerializer$AvroSchemaSerializerConfigSnapshot", "", "1.20"},
+	{"streaming.api.functions.sink.TwoPhaseCommitSinkFunction$StateSerializerSnapshot", "", "1.20"},
+	{"api.common.typeutils.base.SetSerializerSnapshot", "2.0", ""},
+	{"runtime.state.ttl.TtlAwareSerializerSnapshot", "2.0", ""},
+	{"runtime.state.v2.ttl.TtlStateFactory$TtlSerializerSnapshot", "2.0", ""},
+	{"streaming.api.functions.sink.legacy.TwoPhaseCommitSinkFunction$StateSerializerSnapshot", "2.0", ""},
+	{"table.api.typeutils.", "2.0", ""},
+	{"table.runtime.operators.window.GlobalWindow$Serializer$GlobalWindowSerializerSnapshot", "2.1", ""},
+	{"api.common.typeutils.base.VariantSerializer$VariantSerializerSnapshot", "2.1", ""},
+	{"table.runtime.sequencedmultisetstate.linked.", "2.2", ""},
+	{"api.common.typeutils.base.BitmapSerializer$BitmapSerializerSnapshot", "2.3", ""},
+	{"table.runtime.operators.sink.SortedLongSerializer$SortedLongSerializerSnapshot", "2.3", ""},
+}
+
+// serializerClasses are the other serializer snapshot classes below Package,
+// sorted: all in the jars of Flink 1.20, 2.0 and 2.3, and those in snapshots of 1.3
+// to 2.3.
+var serializerClasses = []string{
 	"api.common.typeutils.CompositeTypeSerializerSnapshot",
 	"api.common.typeutils.GenericTypeSerializerSnapshot",
 	"api.common.typeutils.LegacySerializerSnapshotTransformer",
@@ -65,7 +145,6 @@ var releasedClasses = []string{
 	"api.common.typeutils.TypeSerializerSnapshotSerializationUtil$TypeSerializerSnapshotSerializationProxy",
 	"api.common.typeutils.base.BigDecSerializer$BigDecSerializerSnapshot",
 	"api.common.typeutils.base.BigIntSerializer$BigIntSerializerSnapshot",
-	"api.common.typeutils.base.BitmapSerializer$BitmapSerializerSnapshot",
 	"api.common.typeutils.base.BooleanSerializer$BooleanSerializerSnapshot",
 	"api.common.typeutils.base.BooleanValueSerializer$BooleanValueSerializerSnapshot",
 	"api.common.typeutils.base.ByteSerializer$ByteSerializerSnapshot",
@@ -79,7 +158,6 @@ var releasedClasses = []string{
 	"api.common.typeutils.base.EnumSerializer$EnumSerializerSnapshot",
 	"api.common.typeutils.base.FloatSerializer$FloatSerializerSnapshot",
 	"api.common.typeutils.base.FloatValueSerializer$FloatValueSerializerSnapshot",
-	"api.common.typeutils.base.GenericArraySerializerConfigSnapshot",
 	"api.common.typeutils.base.GenericArraySerializerSnapshot",
 	"api.common.typeutils.base.InstantSerializer$InstantSerializerSnapshot",
 	"api.common.typeutils.base.IntSerializer$IntSerializerSnapshot",
@@ -92,7 +170,6 @@ var releasedClasses = []string{
 	"api.common.typeutils.base.LongValueSerializer$LongValueSerializerSnapshot",
 	"api.common.typeutils.base.MapSerializerSnapshot",
 	"api.common.typeutils.base.NullValueSerializer$NullValueSerializerSnapshot",
-	"api.common.typeutils.base.SetSerializerSnapshot",
 	"api.common.typeutils.base.ShortSerializer$ShortSerializerSnapshot",
 	"api.common.typeutils.base.ShortValueSerializer$ShortValueSerializerSnapshot",
 	"api.common.typeutils.base.SqlDateSerializer$SqlDateSerializerSnapshot",
@@ -100,7 +177,6 @@ var releasedClasses = []string{
 	"api.common.typeutils.base.SqlTimestampSerializer$SqlTimestampSerializerSnapshot",
 	"api.common.typeutils.base.StringSerializer$StringSerializerSnapshot",
 	"api.common.typeutils.base.StringValueSerializer$StringValueSerializerSnapshot",
-	"api.common.typeutils.base.VariantSerializer$VariantSerializerSnapshot",
 	"api.common.typeutils.base.VoidSerializer$VoidSerializerSnapshot",
 	"api.common.typeutils.base.array.BooleanPrimitiveArraySerializer$BooleanPrimitiveArraySerializerSnapshot",
 	"api.common.typeutils.base.array.BytePrimitiveArraySerializer$BytePrimitiveArraySerializerSnapshot",
@@ -113,7 +189,6 @@ var releasedClasses = []string{
 	"api.common.typeutils.base.array.StringArraySerializer$StringArraySerializerSnapshot",
 	"api.java.typeutils.runtime.CopyableValueSerializer$CopyableValueSerializerSnapshot",
 	"api.java.typeutils.runtime.EitherSerializerConfigSnapshot",
-	"api.java.typeutils.runtime.EitherSerializerSnapshot",
 	"api.java.typeutils.runtime.JavaEitherSerializerSnapshot",
 	"api.java.typeutils.runtime.NullableSerializer$NullableSerializerSnapshot",
 	"api.java.typeutils.runtime.PojoSerializer$PojoSerializerConfigSnapshot",
@@ -145,13 +220,9 @@ var releasedClasses = []string{
 	"runtime.state.ArrayListSerializerSnapshot",
 	"runtime.state.JavaSerializer$JavaSerializerSnapshot",
 	"runtime.state.VoidNamespaceSerializer$VoidNamespaceSerializerSnapshot",
-	"runtime.state.ttl.TtlAwareSerializerSnapshot",
 	"runtime.state.ttl.TtlAwareSerializerSnapshotWrapper",
 	"runtime.state.ttl.TtlStateFactory$TtlSerializerSnapshot",
-	"runtime.state.v2.ttl.TtlStateFactory$TtlSerializerSnapshot",
 	"streaming.api.datastream.CoGroupedStreams$UnionSerializerSnapshot",
-	"streaming.api.functions.sink.TwoPhaseCommitSinkFunction$StateSerializerSnapshot",
-	"streaming.api.functions.sink.legacy.TwoPhaseCommitSinkFunction$StateSerializerSnapshot",
 	"streaming.api.operators.TimerSerializerSnapshot",
 	"streaming.api.operators.co.IntervalJoinOperator$BufferEntrySerializerSnapshot",
 	"streaming.api.windowing.windows.GlobalWindow$Serializer$GlobalWindowSerializerSnapshot",
@@ -169,7 +240,6 @@ var releasedClasses = []string{
 	"table.dataview.ListViewSerializerSnapshot",
 	"table.dataview.MapViewSerializerSnapshot",
 	"table.dataview.NullSerializer$NullSerializerSnapshot",
-	"table.runtime.operators.sink.SortedLongSerializer$SortedLongSerializerSnapshot",
 	"table.runtime.operators.window.TimeWindow$Serializer$TimeWindowSerializerSnapshot",
 	"table.runtime.typeutils.ArrayDataSerializer$ArrayDataSerializerSnapshot",
 	"table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot",

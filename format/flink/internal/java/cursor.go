@@ -2,6 +2,7 @@ package java
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
@@ -208,6 +209,22 @@ func (c *Cursor) utf() (p []byte, off int) {
 
 // Since gives the bytes read since offset off, as a view.
 func (c *Cursor) Since(off int) []byte { return c.p[off:c.off:c.off] }
+
+// Part calls read with the bytes that are left, and moves past those that it used.
+// The offset of an error of read counts from the first of them.
+func Part[T any](c *Cursor, read func(p []byte) (v T, used int, err error)) (v T) {
+	if c.err != nil {
+		return v
+	}
+	v, used, err := read(c.p[c.off:])
+	part := &Cursor{}
+	if err != nil && !errors.As(err, &part.err) {
+		part.Fail(used, err, "%v", err)
+	}
+	c.Adopt(part, c.off)
+	c.off += used
+	return v
+}
 
 // Adopt takes over the error of a cursor on a part of the input that starts at
 // base.
