@@ -232,7 +232,7 @@ func modelOf(handles ...*format.OperatorHandle) *format.Savepoint {
 func encoded(t testing.TB, sp *format.Savepoint) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := metadata.Encode(background, &b, sp); err != nil {
+	if err := metadata.Encode(background, &b, sp, nil); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -385,7 +385,7 @@ func (p *Plan) forFlink(ctx context.Context) error {
 			return err
 		}
 	}
-	sp, p.Lost = metadata.Fitting(sp)
+	sp, p.Lost = metadata.Trim(sp)
 	version, ok := metadata.VersionOf(sp)
 	if !ok {
 		version = metadata.Latest

@@ -429,7 +429,7 @@ func (w *flinkWrite) metadata(ctx context.Context) error {
 func (w *flinkWrite) encodeMetadata(ctx context.Context, out storage.Writer) error {
 	p := w.plan
 	return checked(out, func(to io.Writer) error {
-		return metadata.EncodeFrom(ctx, to, p.view, p.snap.Source())
+		return metadata.Encode(ctx, to, p.view, p.snap.Source())
 	}, func(data format.Bytes) error { return w.compare(ctx, data) })
 }
 

@@ -151,6 +151,8 @@ var errEnough = errors.New("internal: enough")
 // tableRows is how many elements a table shows unless --limit says.
 const tableRows = 100
 
+const listMost = 12
+
 // print prints elements. What was printed before an error stays.
 func (c *catter) print(ctx context.Context, states []*catState) error {
 	limit := c.limit
