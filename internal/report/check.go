@@ -46,7 +46,7 @@ const jobUnknown = "no"
 // descriptions of the job.
 func (r *Run) NewCheck(path string, c reader.Container, known []string, found *check.Report, notChecked int) *Check {
 	res := &Check{
-		Path: path, Container: c.Describe(), JobKnown: jobUnknown, NotChecked: notChecked, Findings: []Finding{},
+		Path: path, Container: c.Describe(), JobKnown: jobUnknown, NotChecked: notChecked, Findings: r.NewFindings(found.Findings),
 		Errors: found.Count(finding.Error), Warnings: found.Count(finding.Warning), Notes: found.Count(finding.Note),
 	}
 	if len(known) > 0 {

@@ -34,6 +34,15 @@ func (r *Run) NewFinding(f finding.Finding) Finding {
 	return row
 }
 
+// NewFindings returns findings with their names as the run shows them.
+func (r *Run) NewFindings(all []finding.Finding) []Finding {
+	rows := make([]Finding, len(all))
+	for i, f := range all {
+		rows[i] = r.NewFinding(f)
+	}
+	return rows
+}
+
 // Findings returns findings as a block of a document.
 func Findings(rows []Finding) ui.Findings {
 	all := make(ui.Findings, len(rows))

@@ -150,12 +150,12 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	if err != nil {
 		return inContainer(err, snap)
 	}
-	files, cut, notChecked, err := checkFiles(ctx, env, snap, location, c.Restored, o.at)
+	files, err := checkFiles(ctx, env, snap, location, c.Restored, o.at)
 	progress.Stop()
 	if err != nil {
 		return inContainer(err, snap)
 	}
-	c.Findings = append(withoutCutShort(c.Findings, cut), files...)
+	c.Findings = append(files.withoutCutShort(c.Findings), files.found...)
 	if snap.Container.Family == reader.SPT {
 		advice := []finding.Remedy{{Words: "to make a Flink directory of it", Action: finding.Copy}}
 		if slices.ContainsFunc(c.Findings, func(f check.Finding) bool { return f.Code == "not-flink" }) {
@@ -164,10 +164,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 		c.Findings = append(c.Findings, check.Finding{Severity: finding.Note, Code: "spt-file", Message: "Flink reads no .spt file", Advice: advice})
 	}
 	c.Sort()
-	r := env.run.NewCheck(location, snap.Container, known, c, notChecked)
-	for _, f := range c.Findings {
-		r.Findings = append(r.Findings, env.finding(f))
-	}
+	r := env.run.NewCheck(location, snap.Container, known, c, files.notChecked)
 	if err := env.print(r); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (o *writeOptions) examine(ctx context.Context, env *Env, snap *reader.Snaps
 	var rows []report.Finding
 	err := snap.Examine(ctx, snap.Operators, reader.VerifyOptions{DescriptionOnly: o.bare, ReadErrors: true}, func(f finding.Finding) {
 		if f.Severity == finding.Error {
-			rows = append(rows, env.finding(f))
+			rows = append(rows, env.run.NewFinding(f))
 		}
 	})
 	if err != nil {

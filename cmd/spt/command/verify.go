@@ -105,7 +105,7 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 	}
 	var all []finding.Finding
 	done, err := snap.Verify(ctx, opts, func(f finding.Finding) {
-		v.Findings = append(v.Findings, env.finding(f))
+		v.Findings = append(v.Findings, env.run.NewFinding(f))
 		all = append(all, f)
 	})
 	stop()
@@ -113,7 +113,7 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 	if err != nil || env.common.output != ui.OutputTable {
 		return v, err
 	}
-	shown, err := byFolder(ctx, env, snap, location, all)
+	shown, err := groupFiles(ctx, env, snap, location, all)
 	v.Show(shown)
 	return v, err
 }

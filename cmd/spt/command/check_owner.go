@@ -1,0 +1,77 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// fileOwners finds the directories of other snapshots in which files are.
+type fileOwners struct {
+	snap   *reader.Snapshot
+	dir    string            // of the snapshot, as Flink would name it
+	at     string            // where Flink will restore it from
+	owners map[string]string // by directory, "" where no other snapshot has it
+}
+
+var (
+	checkpointDir = regexp.MustCompile(`^chk-([0-9]+)$`)
+	savepointDir  = regexp.MustCompile(`^savepoint-[0-9a-f]{6}-[0-9a-f]{12}$`)
+)
+
+// of returns the name of the directory of another snapshot in which a file is, or "".
+// Files that checkpoints share are in none: Flink deletes them when nothing refers to
+// them any more, but the directory of a snapshot as a whole.
+func (c *fileOwners) of(ctx context.Context, f reader.FileState) (string, error) {
+	dir := route.Dir(f.Path)
+	if f.Relative || dir == c.at {
+		return "", nil
+	}
+	name := route.Base(dir)
+	checkpoint, savepoint := checkpointDir.FindStringSubmatch(name), savepointDir.MatchString(name)
+	if f.Err != nil || f.Found.Instead != "" {
+		// Only the name is known, and a name that the snapshot's own directory could
+		// have had may be its former one.
+		if checkpoint != nil && checkpoint[1] != fmt.Sprint(c.snap.ID) || savepoint && name != route.Base(route.Clean(c.snap.Location)) {
+			return name, nil
+		}
+		return "", nil
+	}
+	owner, known := c.owners[dir]
+	if known {
+		return owner, nil
+	}
+	own, err := c.isOwn(ctx, f.Found)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case own:
+	case checkpoint != nil || savepoint:
+		owner = name
+	default:
+		_, err := f.Found.Store.Stat(ctx, route.Join(route.Dir(f.Found.Name), reader.MetadataName))
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		if err == nil {
+			owner = name
+		}
+	}
+	c.owners[dir] = owner
+	return owner, nil
+}
+
+// isOwn reports whether a file is in the snapshot's own directory.
+func (c *fileOwners) isOwn(ctx context.Context, f reader.Found) (bool, error) {
+	dir := route.Dir(f.Name)
+	if f.Store == c.snap.Store() && dir == route.Dir(c.snap.Container.Name) {
+		return true, nil
+	}
+	uri, err := storage.URI(ctx, f.Store, dir, route.Dir(f.URI))
+	return uri == c.dir, err
+}
