@@ -20,7 +20,7 @@ func Printable(s string) string {
 	return s
 }
 
-// PrintableLines is Printable for each line of s: it keeps line ends.
+// PrintableLines is [Printable], and keeps line ends.
 func PrintableLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {

@@ -276,14 +276,7 @@ func (c *fileChecker) add(f reader.FileState, severity finding.Severity, code, w
 	}
 }
 
-// reason is what an error says of a file, without the file.
-func reason(err error) string {
-	var s *storage.Error
-	if errors.As(err, &s) && s.Err != nil {
-		return s.Err.Error()
-	}
-	return err.Error()
-}
+func reason(err error) string { return report.Reason(err) }
 
 var (
 	checkpointFolder = regexp.MustCompile(`^chk-([0-9]+)$`)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
@@ -25,9 +26,10 @@ func TestRowsAddUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for by, rows := range map[string][]InspectRow{"subtask": subtaskRows(env, snap.Savepoint), "handle": handleRows(env, snap.Savepoint)} {
+		one := addsUp(t, env, dir)
+		for _, by := range []string{report.BySubtask, report.ByHandle} {
 			sum := int64(0)
-			for _, r := range rows {
+			for _, r := range report.NewInspectRows(by, 0, report.Inspects{one}).JSON().([]report.InspectRow) {
 				sum += r.OffsetBytes
 			}
 			if sum != s.Bytes.Offsets {
@@ -35,7 +37,6 @@ func TestRowsAddUp(t *testing.T) {
 			}
 		}
 		handles += trueOffsetBytes(snap.Savepoint)
-		addsUp(t, env, dir)
 		snapshots++
 		offsets += s.Bytes.Offsets
 		if err := snap.Close(); err != nil {
@@ -91,14 +92,14 @@ func trueOffsetBytes(sp *format.Savepoint) (n int64) {
 
 // addsUp: in the JSON of inspect, the states of each operator add up to it and
 // the operators to the total, and so do the parts that are inline.
-func addsUp(t *testing.T, env *Env, dir string) {
+func addsUp(t *testing.T, env *Env, dir string) *report.Inspect {
 	t.Helper()
 	o := inspectOptions{}
-	one, err := o.inspect(t.Context(), env, dir)
+	one, _, err := o.inspect(t.Context(), env, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := json.Marshal(one.InspectResult)
+	p, err := json.Marshal(one)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,4 +140,5 @@ func addsUp(t *testing.T, env *Env, dir string) {
 	if all != r.Bytes {
 		t.Errorf("%s: operators add up to %+v, the snapshot has %+v", dir, all, r.Bytes)
 	}
+	return one
 }

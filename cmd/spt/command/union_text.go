@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/shell"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -33,15 +33,7 @@ func remaining(p *transform.Pruned, keep transform.Keep) string {
 	return text + ". --keep distinct keeps one of each"
 }
 
-// chosen returns the flags that choose a state, also where another operator has one
-// of that name.
-func chosen(id, state string, shared bool) string {
-	flags := "--state " + shell.Quote(state)
-	if shared {
-		flags = "--operator " + id + " " + flags
-	}
-	return flags
-}
+func chosen(id, state string, shared bool) string { return report.SelectState(id, state, shared) }
 
 // timesText is how often elements come: "2 times", "1 to 3 times".
 func timesText(lo, hi int64) string {
