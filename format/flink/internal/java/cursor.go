@@ -9,7 +9,7 @@ import (
 )
 
 // Cursor reads big-endian primitives from bytes in memory. It keeps the first
-// error, after which every read gives zero; decoders check Err once per
+// error, after which every read returns zero; decoders check Err once per
 // structure. Errors carry the offset of the field that could not be read.
 type Cursor struct {
 	p     []byte
@@ -43,7 +43,7 @@ func (c *Cursor) Fail(off int, kind error, msg string, args ...any) {
 	}
 }
 
-// take gives the next n bytes as a view, or nil after an error. what is a text
+// take returns the next n bytes as a view, or nil after an error. what is a text
 // that says how many bytes there should be.
 func (c *Cursor) take(n int, what string) []byte {
 	if c.err != nil {
@@ -207,7 +207,7 @@ func (c *Cursor) utf() (p []byte, off int) {
 	return c.take(n, "a string"), off
 }
 
-// Since gives the bytes read since offset off, as a view.
+// Since returns the bytes read since offset off, as a view.
 func (c *Cursor) Since(off int) []byte { return c.p[off:c.off:c.off] }
 
 // Part calls read with the bytes that are left, and moves past those that it used.
