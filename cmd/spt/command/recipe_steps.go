@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// step is an edit that can stand in a recipe: the options of its command, and
+// step is an edit that a recipe can have: the options of its command, and
 // what it makes of a snapshot.
 type step interface {
 	addFlags(fs *pflag.FlagSet)
@@ -85,12 +85,12 @@ func (s *setStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*
 	return s.set(ctx, env, snap)
 }
 
-// relocateStep has a --map of its own: that of the command line says where
-// files are looked for.
+// relocateStep has its own --map, because the one of the command line says where files
+// are looked for.
 type relocateStep struct {
 	relocateOptions
 	texts []string
-	maps  []reader.Mapping
+	maps  []format.Mapping
 	given *pflag.FlagSet
 }
 
@@ -120,7 +120,7 @@ func (s *relocateStep) validate(env *Env) error {
 		}
 		s.maps = append(s.maps, m)
 	}
-	return errors.Join(s.places(s.maps), s.writeOptions.validate(env))
+	return errors.Join(s.locations(s.maps), s.writeOptions.validate(env))
 }
 
 func (s *relocateStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
@@ -176,7 +176,7 @@ func (s *pruneStep) addFlags(fs *pflag.FlagSet) {
 
 func (s *pruneStep) validate(env *Env) error {
 	if s.keep == "" {
-		return usagef("keep is needed: which of the copies stay")
+		return usagef("keep is needed: which duplicates stay")
 	}
 	return s.pruneOptions.validate(env, []string{"", ""}, s.given)
 }
@@ -206,17 +206,9 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 		name := ui.Quote(env.run.Label(p.Operator)) + "/" + ui.Quote(env.run.Text(p.State))
 		switch {
 		case p.Skipped == "":
-			gone := p.Elements - p.Kept
-			r.Changes = append(r.Changes, report.Change{What: "pruned", Operator: env.run.Label(p.Operator), ID: p.Operator.ID.String(), State: env.run.Text(p.State),
-				Elements: p.Kept, Bytes: p.BytesAfter, Dropped: &gone, DroppedBytes: p.Bytes - p.BytesAfter})
-			if p.OneEach() {
-				r.Remarks = append(r.Remarks, name+": "+p.Why)
-			}
-			if why := remaining(p, transform.Keep(s.keep)); why != "" {
-				r.Remarks = append(r.Remarks, name+": "+why)
-			}
+			r.Pruned(p, transform.Keep(s.keep))
 		case len(s.states) > 0 && p.Verdict != transform.VerdictSound:
-			return nil, nil, &usageError{fmt.Sprintf("%s is not pruned: %s", name, p.Skipped), "accept-unproven: true prunes it all the same; look at its elements first"}
+			return nil, nil, &usageError{fmt.Sprintf("%s is not pruned: %s", name, p.Skipped), "accept-unproven: true prunes it anyway; look at its elements first"}
 		default:
 			r.Remarks = append(r.Remarks, fmt.Sprintf("%s is left as it is: %s", name, p.Skipped))
 			if p.Verdict != transform.VerdictSound {

@@ -59,7 +59,7 @@ type objectSkipper struct {
 	handles []*classDesc
 }
 
-// object skips one object: content that is no block of bytes and no end mark.
+// object skips one object: content that is neither a block of bytes nor an end mark.
 func (s *objectSkipper) object(depth int) {
 	off := s.c.Offset()
 	switch tag := s.content(depth); tag {
@@ -146,7 +146,7 @@ func (s *objectSkipper) classDesc(depth int) *classDesc {
 	case tag == tcReference:
 		d := s.reference(off)
 		if d == nil {
-			c.Fail(off, format.ErrCorrupt, "a Java object refers to a class that is none")
+			c.Fail(off, format.ErrCorrupt, "a Java object refers to a class that is not one")
 		}
 		return d
 	case tag == tcClassDesc || tag == tcProxyClassDesc:
