@@ -472,10 +472,10 @@ func (v *verifier) unlocated(p format.Place, ref reference, known bool, err erro
 		v.report(Fault, "path", p.String(), ref.path, "the reference leads outside the snapshot and is not followed")
 	case status == FileRefused:
 		v.result.Outside++
-		v.emit(Finding{Severity: Warning, Code: "file-outside", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: Hint(err)})
+		v.emit(Finding{Severity: Warning, Code: "file-outside", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: Remedies(err)})
 	case status == FileNotChecked:
 		v.result.NotChecked++
-		v.emit(Finding{Severity: Note, Code: "file-not-checked", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: "give the location of a copy, if there is one, with --map OLD=NEW"})
+		v.emit(Finding{Severity: Note, Code: "file-not-checked", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: []finding.Remedy{{Words: "if there is a copy, give its location", Action: finding.MapFiles}}})
 	case errors.Is(err, format.ErrMissing):
 		f := Finding{Severity: Fault, Code: "file-missing", Operator: p.Operator, Place: p.String(), File: ref.path, Message: strings.TrimPrefix(err.Error(), ": ")}
 		if !v.backend.hold(ref, f) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/reader"
@@ -91,7 +92,7 @@ func NewBuilder(ctx context.Context, target string, opts *BuilderOptions) (*Buil
 	if there, err := p.whatIsThere(ctx); err != nil {
 		return nil, err
 	} else if there != nothing {
-		return nil, &TargetError{target, "it exists", "write somewhere else"}
+		return nil, &TargetError{target, "it exists", finding.Words(elsewhere)}
 	}
 	out, err := p.createSPT(ctx, storage.CreateOptions{IfAbsent: true}, o.ReadBack, o.Progress)
 	if err != nil {

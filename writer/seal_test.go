@@ -439,7 +439,7 @@ func TestMissingFiles(t *testing.T) {
 		for _, target := range []string{"/out", "/x.spt"} {
 			_, err := Write(background, openAt(t, dir+"/sp", stores()).View(), dir+target, &Options{Stores: stores()})
 			var missing *MissingError
-			if !errors.As(err, &missing) || !errors.Is(err, format.ErrMissing) || len(missing.Files) != 4 || missing.Hint() == "" {
+			if !errors.As(err, &missing) || !errors.Is(err, format.ErrMissing) || len(missing.Files) != 4 || missing.Remedies() == nil {
 				t.Fatalf("%s: %v", target, err)
 			}
 			for _, what := range []string{"gone is missing", "expected 9 bytes, it has 2", "s3", "/no/m is missing"} {

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/internal/work"
@@ -96,14 +97,14 @@ func (t progressWriter) Write(p []byte) (int, error) {
 // exists explains a target that came to be while we wrote.
 func (p *Plan) exists(err error) error {
 	if errors.Is(err, storage.ErrExist) {
-		return &TargetError{p.Target, "it exists now: someone else wrote it meanwhile", "nothing was replaced; look at it, then try again"}
+		return &TargetError{p.Target, "it exists now: someone else wrote it meanwhile", finding.Words("nothing was replaced; look at it, then try again")}
 	}
 	return err
 }
 
 // changed is for a target that is no longer what it was when the writing began.
 func (p *Plan) changed(how string) error {
-	return &TargetError{p.Target, "it changed while the new snapshot was written: " + how, "nothing was replaced; look at it, then try again"}
+	return &TargetError{p.Target, "it changed while the new snapshot was written: " + how, finding.Words("nothing was replaced; look at it, then try again")}
 }
 
 // flinkWrite is the writing of one folder.
@@ -135,7 +136,7 @@ func (p *Plan) writeFlink(ctx context.Context) (_ *Report, err error) {
 		}
 	}
 	if p.Replaces && w.mover == nil {
-		return nil, &TargetError{p.Target, "this storage cannot replace a folder all at once", "write somewhere else"}
+		return nil, &TargetError{p.Target, "this storage cannot replace a folder all at once", finding.Words(elsewhere)}
 	}
 	if err := p.recover(ctx); err != nil {
 		return nil, err
@@ -428,7 +429,7 @@ func (w *flinkWrite) metadata(ctx context.Context) error {
 func (w *flinkWrite) encodeMetadata(ctx context.Context, out storage.Writer) error {
 	p := w.plan
 	return checked(out, func(to io.Writer) error {
-		return metadata.EncodeFrom(ctx, to, p.view, p.snap.Source())
+		return metadata.Encode(ctx, to, p.view, p.snap.Source())
 	}, func(data format.Bytes) error { return w.compare(ctx, data) })
 }
 

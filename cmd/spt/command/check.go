@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink"
@@ -16,8 +19,6 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform/check"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type checkOptions struct {
@@ -231,9 +232,9 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	}
 	c.Findings = append(withoutCutShort(c.Findings, cut), files...)
 	if snap.Container.Family == reader.SPT {
-		advice := "to make a Flink directory of it:  spt convert IN OUT"
+		advice := []finding.Remedy{{Words: "to make a Flink directory of it", Action: finding.Copy}}
 		if slices.ContainsFunc(c.Findings, func(f check.Finding) bool { return f.Code == "not-flink" }) {
-			advice = "" // which it cannot
+			advice = nil // which it cannot
 		}
 		c.Findings = append(c.Findings, check.Finding{Severity: finding.Note, Code: "spt-file", Message: "Flink reads no .spt file", Advice: advice})
 	}

@@ -27,7 +27,7 @@ type convertOptions struct {
 func (o *convertOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	fs.StringVar(&o.to, "to", "", "`spt|flink`: family of OUT (default: by its name)")
-	fs.StringVar(&o.metadata, "metadata-version", "", "write version `2|3|4|5|6` of _metadata, that of IN or newer; --flink writes older ones")
+	fs.StringVar(&o.metadata, "metadata-version", "", "write version `2|3|4|5|6` of _metadata, not older than IN; --flink writes older ones")
 	fs.StringVar(&o.state, "state-compression", "", "`none|snappy`: compress or decompress operator state and canonical keyed state, as Flink does (default: keep)")
 	fs.StringVar(&o.flink, "flink", "", "write what Flink `RELEASE`, such as 1.20, can read, and report what is lost")
 }
@@ -69,40 +69,39 @@ func newConvertCommand(env *Env) *cobra.Command {
 		Use:   "convert IN [OUT]",
 		Short: "Write a snapshot as a Flink directory or an .spt file",
 		Long: `Writes a snapshot at a new location: an .spt file if OUT ends in .spt, else a
-Flink folder. The result is self-contained: files that _metadata names by
+Flink directory. The result is self-contained: files that _metadata names by
 absolute location are copied next to it and their references are rewritten;
-segments of merged files become files of their own. --keep-references gives the
+segments of merged files become separate files. --keep-references writes the
 identical _metadata instead.
 
-Metadata version 2 (Flink 1.3 to 1.10) knows no relative references: the files
-next to it get the absolute location of OUT, or use --metadata-version 3.
+Metadata version 2 (Flink 1.3 to 1.10) has no relative references: it names the
+files next to it by the absolute location of OUT. --metadata-version 3 avoids it.
 
 --flink writes what a release reads: _metadata in its version, with handles that
-it knows, and operator state described as it expects. What it has no place for,
-such as uids before Flink 2.0, is named as lost. What a job would miss is
-refused: compressed operator state before 1.18, changelog state before 1.16,
-RocksDB files of Flink 2 before 2.0, types whose serializers it lacks, and
-values of Kryo between Flink 1 and 2, which read them differently. Elements,
-entries and the descriptions of their types are not rewritten.
+it knows, and operator state with the state meta info that it expects. What it
+cannot hold, such as uids before Flink 2.0, is reported as lost. What a job
+would miss is refused: compressed operator state before 1.18, changelog state
+before 1.16, RocksDB files of Flink 2 before 2.0, types whose serializers it
+lacks, and values of Kryo between Flink 1 and 2, which read them differently. Elements,
+entries and serializer snapshots are not rewritten.
 
---state-compression rewrites state as a job writes it with, or without,
-compression of snapshots: operator state of Flink 1.18 and later, and keyed
-state in the canonical format of savepoints. Elements and entries stay as they
-are. What cannot be rewritten is kept and named (exit 1):
+--state-compression rewrites state as a job writes it with or without snapshot
+compression: operator state of Flink 1.18 and later, and keyed state in the
+canonical format of savepoints. Elements and entries do not change. What cannot
+be rewritten is kept and named (exit 1):
 keyed state in the format of a state backend, RocksDB files, raw state, and
 older operator state.
 
-OUT appears when it is whole. With --overwrite, a snapshot that is there is
-exchanged with the new one in one step on Linux and macOS. What others write
-into it meanwhile stops that and is never removed. An OUT that is a symbolic
-link is refused. A run that is killed leaves files that begin with .spt-tmp-:
-spt ls lists them, spt clean removes them. Where the system cannot exchange two
-names, it can leave the old snapshot under a name that begins with .spt-old-:
-every command that is given OUT says so.
+OUT becomes visible when it is complete. With --overwrite, an existing snapshot
+is exchanged with the new one in one step on Linux and macOS. If another program
+writes into it meanwhile, spt stops and removes nothing. An OUT that is a
+symbolic link is refused. A run that is killed leaves files that begin with
+.spt-tmp-: spt ls lists them, spt clean removes them. Where the system cannot
+exchange two names, it can leave the old snapshot under a name that begins with
+.spt-old-: every command that is given OUT reports it.
 
-State stays where it was, in files or inline in _metadata, also when it is
-rebuilt. --inline-threshold moves inline state into files, and what moved is
-reported.
+State stays in files or inline in _metadata as it was, also when it is rebuilt.
+--inline-threshold moves inline state into files; spt reports what it moved.
 
 Without OUT nothing is written; spt reports what it would write.`,
 		Example: `  spt convert /data/flink/orders/chk-4211 orders.spt

@@ -41,7 +41,7 @@ func (o *convertOptions) recompress(ctx context.Context, env *Env, snap *reader.
 // forRelease is the snapshot as the release of --flink reads it.
 func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.Snapshot, out string) (*reader.Snapshot, error) {
 	if o.to == string(reader.SPT) || o.to == "" && strings.HasSuffix(strings.TrimRight(out, "/"), reader.Extension) {
-		return nil, usagef("--flink is of a Flink folder: an .spt file is read by no release of Flink")
+		return nil, usagef("--flink needs a Flink directory as output: no release of Flink reads .spt files")
 	}
 	o.opts.Family = reader.Flink
 	stop := env.reading("reading", nil)
@@ -68,7 +68,7 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 		}
 		r.Release, r.Rebuilt, r.Lost = o.release.String(), rebuilt, append(lost, r.Lost...)
 		if len(unread) > 0 {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("whether Flink %v has the types of all states could not be told: %s", o.release, env.run.Hide(unread[0].Error())))
+			r.Remarks = append(r.Remarks, fmt.Sprintf("it is not known whether Flink %v has the types of all states: %s", o.release, env.run.Hide(unread[0].Error())))
 		}
 	}
 	return snap.With(sp), nil

@@ -58,7 +58,11 @@ func diffKinds() []string {
 func diffKindHelp() string {
 	var b strings.Builder
 	for _, k := range diff.Kinds {
-		entry(&b, helpWidth, 2, 19, string(k.Kind), k.Help)
+		help := k.Help
+		if k.Kind == diff.KindPlacement {
+			help += " (only with --placement)"
+		}
+		entry(&b, helpWidth, 2, 19, string(k.Kind), help)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

@@ -25,12 +25,9 @@ type Env struct {
 	Now            func() time.Time
 	Stores         storage.Resolver
 
-	// The files behind Stdout and Stderr, nil where they are none: for what
-	// only a terminal can do.
+	// Stdout and Stderr if they are files, else nil: to detect terminals.
 	stdoutFile, stderrFile *os.File
 
-	command string         // that runs
-	input   string         // IN of a command that writes, SP of check; else ""
 	lines   *ui.LineWriter // Stdout, where the answer is for a person; else nil
 	piped   io.Writer      // Stdout without lines
 	common  commonFlags
@@ -76,7 +73,7 @@ func Main(ctx context.Context, args []string, env *Env) int {
 		return exitOK
 	}
 	var aside *writer.AsideError
-	if ctx.Err() != nil && !errors.As(err, &aside) { // that has to be told
+	if ctx.Err() != nil && !errors.As(err, &aside) { // which must be reported
 		err = context.Canceled
 	}
 	var flagErr *flagError
@@ -124,7 +121,7 @@ func (e *Env) complain(text string) error {
 	return w.Flush()
 }
 
-// term is what is known of the place where the answer goes.
+// term describes where the answer is written.
 func (e *Env) term() ui.Term { return ui.Detect(e.stdoutFile, e.common.color, e.Getenv) }
 
 // open opens a snapshot with the options of the command line.

@@ -56,20 +56,20 @@ func newFilterCommand(env *Env) *cobra.Command {
 		Use:   "filter IN [OUT]",
 		Short: "Keep the elements of operator state that match an expression",
 		Long: `Keeps the elements of list and union state, and the entries of broadcast state,
-for which an expression holds; the others go. Those that stay are copied byte
-for byte, in their order, and so is all other state. A state of which no element
-is left stays, empty.
+for which an expression is true, and removes the others. What is kept is copied
+byte for byte, in its order, and so is all other state. A state without any
+element left is kept, empty.
 
 These names can be used in --where, as with spt cat, which shows first what
 would stay:
 ` + catWhereHelp() + `
 
-An expression that looks at values is refused for a state whose values are not
-decoded: --state leaves it out. A map of broadcast state that is not decoded
-stays or loses all, by what the expression says of its state and subtask.
+An expression that uses values is refused for a state whose values are not
+decoded; --state leaves such a state out. A map of broadcast state that is not
+decoded is kept or emptied as a whole, by its state and subtask.
 
-Each subtask has a copy of a broadcast state. An expression on subtask leaves
-copies that differ, and says so.`,
+Each subtask has a replica of a broadcast state. An expression that uses subtask
+leaves replicas that differ; spt reports it.`,
 		Example: `  spt filter sp-001 small --state even-ids --where 'value > 20'
   spt filter sp-001 small --operator buffering-sink --where 'size > 1 * KiB' --invert
   spt filter sp-009 fewer --state rules --where 'not (key in [7, 8])'`,

@@ -56,7 +56,7 @@ var stateVars = []struct {
 		}
 		return int(st.Bytes)
 	}},
-	{"union_restore_bytes", "bytes that a restore hands to all subtasks, for union state; else 0", func(_ *report.InspectOperator, st *report.InspectState) any { return int(st.UnionRestoreBytes) }},
+	{"union_restore_bytes", "for union state the bytes that a restore assigns to all subtasks, else 0", func(_ *report.InspectOperator, st *report.InspectState) any { return int(st.UnionRestoreBytes) }},
 	{"may_be_multiplied", "true for union state that a restore may have multiplied", func(_ *report.InspectOperator, st *report.InspectState) any { return st.MayBeMultiplied }},
 }
 

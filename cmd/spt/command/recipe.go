@@ -191,8 +191,8 @@ func (s *recipeStep) read(n *yaml.Node, fail failure) error {
 	})
 }
 
-// flagValues gives a value as it would stand on the command line: one, or
-// several where a flag can be repeated; for flags of OLD=NEW a map too.
+// flagValues returns a value as the command line would have it: one, or several for a
+// flag that can be repeated. For flags of OLD=NEW it can be a map.
 func flagValues(flag *pflag.Flag, n *yaml.Node, fail failure) ([]string, error) {
 	scalar := func(n *yaml.Node) (string, error) {
 		if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {

@@ -62,13 +62,14 @@ func newRenameCommand(env *Env) *cobra.Command {
 	var o renameOptions
 	cmd := &cobra.Command{
 		Use:   "rename IN [OUT]",
-		Short: "Give operators new uids, and operator states new names",
-		Long: `Gives operators new uids: their ids become those that Flink computes of them,
-and the uid is stored where the snapshot has uids and names (from Flink 2.0 on).
-Several at once, so that two can swap; two operators of one id are refused.
+		Short: "Set new uids of operators, and new names of operator states",
+		Long: `Sets new uids of operators. Their ids become what Flink computes from the uids.
+The uid is stored too if the snapshot stores uids and names (Flink 2.0 and
+later). All renames happen at once, so that two operators can swap. Two
+operators with one id are refused.
 
 --state-name renames list, union and broadcast states, in _metadata and in the
-state itself. Keyed states have their names inside their files and stay.`,
+state itself. Keyed states have their names inside their files and are kept.`,
 		Example: `  spt rename sp-001 renamed --uid even-id-logger=id-logger
   spt rename sp-001 swapped --uid sink=buffering-sink --uid buffering-sink=sink
   spt rename sp-001 renamed --operator buffering-sink --state-name buffered-elements=pending`,

@@ -143,7 +143,7 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 	if errors.Is(err, format.ErrUnsupported) {
 		err = &refusal{err, r.InFlight()}
 		if out == "" {
-			r.Refuse(err.Error(), hintOf(err))
+			r.Refuse(err.Error(), env.hintOf(err))
 			return env.print(r)
 		}
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/savepoint-tools/spt/internal/report"
 )
 
-// Answer is one form of answer: what -o json prints is one value of it. Where
+// Answer describes the JSON of a command: -o json prints one value of it. Where
 // it is a list, -o jsonl prints its elements, one a line.
 type Answer struct {
 	Name    string // of the schema
-	Command string // that gives it; several with commas
+	Command string // that prints it; several with commas
 	Help    string
 	value   any // a zero value of what is printed
 }
@@ -37,13 +37,13 @@ func Answers() []Answer {
 		{"diff-lines", "spt diff", "with -o jsonl: a list of differences, and with -v of elements", []report.DiffLine{}},
 		{"trend", "spt trend", "several snapshots and how each state grew; with -o jsonl the rows, one a line", report.Trend{}},
 		{"convert", "spt convert", "what was written, or would be", report.Write{}},
-		{"rescale", "spt rescale", "the plan; with OUT the answer is that of convert. With -o jsonl its operators, one a line", report.Rescale{}},
+		{"rescale", "spt rescale", "the plan; with OUT the answer of convert. With -o jsonl its operators, one a line", report.Rescale{}},
 		{"prune-union-growth", "spt prune-union", "without IN: a list, one for each number of restores", []command.GrowthRow{}},
 		{"prune-union-states", "spt prune-union", "with IN alone: a list of union states", []command.UnionRow{}},
 		{"prune-union", "spt prune-union", "with --keep: what stays of each state, and what was written, or would be", command.PruneResult{}},
 		{"edit", "spt drop, spt rename, spt relocate, spt merge, spt set, spt filter, spt apply", "what changes, and what was written, or would be", report.Edit{}},
 		{"hash", "spt hash", "a list of uids and their ids", report.Hashes{}},
-		{"version", "spt version", "the version, and those of the formats", report.Version{}},
+		{"version", "spt version", "the version of spt and of the formats", report.Version{}},
 		{"error", "spt", "an error of any command, on stderr: one line", command.ErrorResult{}},
 	}
 }

@@ -32,9 +32,9 @@ const (
 	maxObjectDepth = 64
 )
 
-// SkipObject walks one complete Java object stream (header and one object, or
-// null) and leaves the cursor behind it. It understands the grammar, not the
-// classes, so a cut or garbled stream is noticed whatever it holds.
+// SkipObject reads one complete Java object stream (header and one object, or null)
+// to its end. It understands the grammar, not the classes, so it detects truncated or
+// invalid streams of any class.
 func SkipObject(c *Cursor) {
 	off := c.Offset()
 	if magic, version := c.U16(), c.U16(); c.err == nil && (magic != streamMagic || version != streamVersion) {
@@ -59,7 +59,7 @@ type objectSkipper struct {
 	handles []*classDesc
 }
 
-// object skips one object: content that is no block of bytes and no end mark.
+// object skips one object: content that is neither a block of bytes nor an end mark.
 func (s *objectSkipper) object(depth int) {
 	off := s.c.Offset()
 	switch tag := s.content(depth); tag {
@@ -146,7 +146,7 @@ func (s *objectSkipper) classDesc(depth int) *classDesc {
 	case tag == tcReference:
 		d := s.reference(off)
 		if d == nil {
-			c.Fail(off, format.ErrCorrupt, "a Java object refers to a class that is none")
+			c.Fail(off, format.ErrCorrupt, "a Java object refers to a class that is not one")
 		}
 		return d
 	case tag == tcClassDesc || tag == tcProxyClassDesc:
@@ -200,7 +200,7 @@ func (s *objectSkipper) newClass(tag byte, depth int) *classDesc {
 	return d
 }
 
-// annotation skips objects and blocks up to the end mark.
+// annotation skips objects and blocks up to the end marker.
 func (s *objectSkipper) annotation(depth int) {
 	for s.c.err == nil {
 		if s.content(depth+1) == tcEndBlockData {
@@ -232,7 +232,7 @@ func (s *objectSkipper) classData(off int, d *classDesc, depth int) {
 		case d.flags&scExternalizable != 0 && d.flags&scBlockData != 0:
 			s.annotation(depth)
 		case d.flags&scExternalizable != 0:
-			c.Fail(off, format.ErrUnsupported, "a Java object in a form whose end only its class knows")
+			c.Fail(off, format.ErrUnsupported, "only the class of a Java object can find its end")
 		}
 	}
 }
@@ -251,7 +251,7 @@ func (s *objectSkipper) array(off, depth int) {
 	d := s.classDesc(depth + 1)
 	s.handles = append(s.handles, nil)
 	if d == nil || d.elem == 0 {
-		c.Fail(off, format.ErrCorrupt, "a Java array whose class is no array")
+		c.Fail(off, format.ErrCorrupt, "the class of a Java array is not an array class")
 		return
 	}
 	size := primitiveSize(d.elem)
