@@ -15,6 +15,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/reader"
@@ -27,6 +28,7 @@ type catState struct {
 	name        string
 	kind        string
 	mode        format.Mode
+	shown       report.CatState
 	parts       []catPart
 	unknownSaid bool
 }
@@ -36,6 +38,7 @@ func newCatState(env *Env, op *format.Operator, st *format.NamedState, raw bool)
 	if raw {
 		s.kind = "raw"
 	}
+	s.shown = report.CatState{Operator: env.hidden(s.label), ID: op.ID.String(), Name: env.hidden(s.name), Kind: s.kind}
 	return s
 }
 
@@ -124,17 +127,31 @@ func operatorName(env *Env, op *format.Operator) string {
 	return op.Label()
 }
 
-// name is a name as it is shown: --format is for values, but for what is to be
-// seen by nobody.
-func (c *catter) name(s string) string {
-	if c.env.run.Format == ui.FormatRedacted {
-		return c.env.run.Text(s)
+// hidden returns a name as cat shows it: --format is for values, except that redacted
+// hides names too.
+func (e *Env) hidden(name string) string {
+	if e.run.Format == ui.FormatRedacted {
+		return e.run.Text(name)
 	}
-	return s
+	return name
 }
 
-// shown reports whether values are taken apart, rather than printed as stored.
-func (c *catter) shown() bool { return !c.raw && c.env.run.Format != ui.FormatRedacted }
+// shown is how elements are printed.
+func (c *catter) shown() report.CatOptions {
+	return report.CatOptions{Output: c.output, Format: c.env.run.Format, Distinct: c.distinct, Raw: c.raw}
+}
+
+// decodes reports whether values are decoded, rather than printed as stored.
+func (c *catter) decodes() bool {
+	o := c.shown()
+	return o.Decode()
+}
+
+// shown returns the element of a state as it is printed.
+func (it *catItem) shown(st *catState) report.CatItem {
+	return report.CatItem{State: &st.shown, Subtask: it.part.subtask, Index: it.index, Stored: it.stored,
+		Decoded: it.decoded, Entry: it.entry, Key: it.key, Value: it.value, Count: it.count, Line: it.line}
+}
 
 // placed says of an error in which stream of the snapshot it is.
 func (c *catter) placed(err error, at *catPart) error {
@@ -164,7 +181,7 @@ func (c *catter) part(ctx context.Context, u work.Unit, st *catState, it *catIte
 		}
 	}
 	var values reader.Values
-	decode := c.shown() || c.filter != nil && c.filter.looks == looksAtValues
+	decode := c.decodes() || c.filter != nil && c.filter.looks == looksAtValues
 	if decode {
 		if values, err = c.snap.Values(ctx, h, it.part.state); err != nil {
 			err = format.At(err, "state %q", st.name)
@@ -228,7 +245,7 @@ func (c *catter) decode(st *catState, it *catItem, values reader.Values, f func(
 	if values.Entries == nil {
 		return f()
 	}
-	if !c.shown() { // the map is one element, though --where looks into it
+	if !c.decodes() { // the map is one element, though --where looks into it
 		pairs := make(reader.Pairs, len(entries))
 		for i, e := range entries {
 			pairs[i] = [2]any{e.Key, e.Value}
@@ -254,7 +271,7 @@ func (it *catItem) setEntry(index int64, e *format.Entry, stored []byte) {
 
 // notDecoded notes, once for a state, that its values are shown as stored.
 func (c *catter) notDecoded(st *catState, why string) {
-	if st.unknownSaid || !c.shown() || st.kind == "raw" {
+	if st.unknownSaid || !c.decodes() || st.kind == "raw" {
 		return
 	}
 	st.unknownSaid = true
@@ -351,7 +368,7 @@ func (f *catFilter) holds(c *catter, st *catState, it *catItem) (bool, error) {
 		if strings.HasPrefix(first, "reflect") || strings.Contains(first, "interface conversion") {
 			first = "it does not fit the type of this value" // what the library says is about itself
 		}
-		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, index %d", first, ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), it.part.subtask, it.index), f.hint}
+		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, index %d", first, ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)), it.part.subtask, it.index), f.hint}
 	}
 	return v.(bool), nil
 }
