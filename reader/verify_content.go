@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
@@ -291,7 +292,7 @@ func (v *verifier) wasRead(op *format.Operator, handle any) bool {
 // add reports what err says of the handle. The error that is returned ends the
 // work: it says nothing of the snapshot.
 func (r *handleReport) add(err error) error {
-	f := Finding{Severity: Fault, Code: "unreadable", Operator: r.place.Operator, Place: r.place.String(), File: r.file, Advice: "restore from another snapshot, or copy the file again if it was copied"}
+	f := Finding{Severity: Fault, Code: "unreadable", Operator: r.place.Operator, Place: r.place.String(), File: r.file, Advice: finding.Words("restore from another snapshot, or copy the file again if it was copied")}
 	var class *types.UnknownClass
 	switch err = storageKind(err); {
 	case err == nil:
@@ -306,18 +307,18 @@ func (r *handleReport) add(err error) error {
 		if r.files { // the files are read for themselves
 			return nil
 		}
-		f.Code, f.Advice = "read", ""
+		f.Code, f.Advice = "read", nil
 		if errors.Is(err, spt.ErrChunk) {
 			f.Code = "checksum"
 		}
 	case errors.Is(err, opstate.ErrSameOffset):
-		f.Code, f.Advice = "same-offset", "take a new savepoint with a Flink that has the fix of FLINK-34063, or restore from another snapshot"
+		f.Code, f.Advice = "same-offset", finding.Words("take a new savepoint with a Flink that has the fix of FLINK-34063, or restore from another snapshot")
 	case errors.Is(err, opstate.ErrStates):
 		f.Code = "state-meta"
 	case errors.Is(err, format.ErrVersion):
 		f.Code = "state-version"
 	case errors.Is(err, format.ErrLimit), errors.Is(err, format.ErrUnsupported):
-		f.Severity, f.Code, f.Advice = Note, "not-checked", ""
+		f.Severity, f.Code, f.Advice = Note, "not-checked", nil
 	}
 	if r.own && f.Code == "unreadable" {
 		f.Code = "native-state"
@@ -529,7 +530,7 @@ func (r *handleReport) classes(key *types.Snapshot, states []types.StateSchema, 
 			Message: fmt.Sprintf("serializer snapshot %q is in no release of Flink up to %v", class, flink.Latest())}
 		if near != "" {
 			f.Message += fmt.Sprintf("; it differs by a character or two from %q, so the state is probably damaged", near)
-			f.Advice = "restore from another snapshot, or copy the file again if it was copied"
+			f.Advice = finding.Words("restore from another snapshot, or copy the file again if it was copied")
 		}
 		r.found = append(r.found, f)
 	}

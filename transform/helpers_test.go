@@ -304,24 +304,6 @@ func operator(uid string, handles ...*format.OperatorHandle) *format.Operator {
 	return op
 }
 
-// rawStates is a handle of raw codec: elements one after another.
-func rawStates(states ...st) *format.OperatorHandle {
-	h := &format.OperatorHandle{Codec: format.CodecRaw}
-	var data []byte
-	for _, s := range states {
-		ns := format.NamedState{Name: format.NewText(s.name), Mode: s.mode}
-		var offsets format.OffsetSlice
-		for _, e := range s.elems {
-			offsets = append(offsets, int64(len(data)))
-			data = append(data, e...)
-		}
-		ns.Offsets = offsets
-		h.States = append(h.States, ns)
-	}
-	h.Data = &format.Inline{Data: format.NewBytes(data)}
-	return h
-}
-
 func inlineOf(name, data string) *format.Inline { return sptest.Inline(name, data) }
 
 func versioned(v uint32, rest string) *format.Inline { return sptest.Versioned(v, rest) }
@@ -330,4 +312,12 @@ func plain(uid string, p int) *format.Operator { return sptest.ListOperator(uid,
 
 func rocks(uid string, h *format.Incremental) *format.Operator {
 	return sptest.IncrementalOperator(uid, h)
+}
+
+func rawStates(states ...st) *format.OperatorHandle {
+	var all []sptest.State
+	for _, s := range states {
+		all = append(all, sptest.State{Name: s.name, Mode: s.mode, Elements: s.elems})
+	}
+	return sptest.RawHandle(all...)
 }

@@ -273,7 +273,7 @@ func TestPlanGuards(t *testing.T) {
 
 	var tooMany *ParallelismError
 	_, err = PlanRescale(t.Context(), in, RescaleOptions{To: 7})
-	if !errors.As(err, &tooMany) || tooMany.Operator != "two" || tooMany.To != 7 || tooMany.Max != 6 || tooMany.Hint() == "" || !strings.Contains(err.Error(), `operator "two" cannot run at parallelism 7: its max parallelism is 6`) {
+	if !errors.As(err, &tooMany) || tooMany.Operator != "two" || tooMany.To != 7 || tooMany.Max != 6 || tooMany.Remedies() == nil || !strings.Contains(err.Error(), `operator "two" cannot run at parallelism 7: its max parallelism is 6`) {
 		t.Errorf("beyond max parallelism: %v", err)
 	}
 	if _, err := PlanRescale(t.Context(), in, RescaleOptions{To: 7, Operators: format.ByID(one.ID)}); err != nil {

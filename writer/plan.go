@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -151,34 +152,37 @@ func (e *MissingError) Is(target error) bool {
 	return false
 }
 
-// Hint says what can be done.
-func (e *MissingError) Hint() string {
-	const keep = "or keep the bare references with --missing keep"
+// Remedies returns what can be done.
+func (e *MissingError) Remedies() []finding.Remedy {
+	keep := finding.Remedy{Words: "keep the bare references", Action: finding.KeepMissing}
 	gone := len(e.Files) - e.Short - e.Outside
-	var all []string
 	switch {
 	case gone > 0 && gone == len(e.Files):
-		return "say where they are with --map OLD=NEW, " + keep
+		return []finding.Remedy{{Words: "say where they are", Action: finding.MapFiles}, keep}
 	case e.Short > 0 && e.Short == len(e.Files):
-		return "copy them again and compare sizes, " + keep
+		return []finding.Remedy{{Words: "copy them again and compare sizes"}, keep}
 	}
+	var all []finding.Remedy
 	if e.Outside > 0 {
-		all = append(all, reader.FollowAdvice(e.Follow...))
+		all = append(all, reader.AllowOutside(e.Follow...)...)
 	}
 	if gone > 0 {
-		all = append(all, "say where those are that are not there, with --map OLD=NEW")
+		all = append(all, finding.Remedy{Words: "say where the missing ones are", Also: true, Action: finding.MapFiles})
 	}
 	if e.Short > 0 {
-		all = append(all, "copy the others again and compare sizes")
+		all = append(all, finding.Remedy{Words: "copy the others again and compare sizes", Also: true})
 	}
-	return strings.Join(append(all, keep), "; ")
+	return append(all, keep)
 }
 
 // Prepare looks at the input and the target and says what Write will do. It
 // writes nothing. Files that cannot be had are a *MissingError that names all
 // of them; a target that is refused is a *TargetError.
 func Prepare(ctx context.Context, v format.View, target string, opts *Options) (*Plan, error) {
-	o := opts.withDefaults()
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
 	snap, ok := reader.Of(v)
 	if !ok {
 		return nil, fmt.Errorf("a view that package reader did not open: %w", format.ErrUnsupported)
@@ -199,13 +203,11 @@ func Prepare(ctx context.Context, v format.View, target string, opts *Options) (
 		}
 	}
 	if target != "" {
-		var err error
 		if p.store, p.name, err = o.Stores.Resolve(ctx, target); err != nil {
 			return nil, cannotWriteThere(err)
 		}
 		p.name = route.Clean(p.name)
 	}
-	var err error
 	switch p.Family {
 	case reader.SPT:
 		err = p.forSPT(ctx)
@@ -383,7 +385,7 @@ func (p *Plan) forFlink(ctx context.Context) error {
 			return err
 		}
 	}
-	sp, p.Lost = metadata.Fitting(sp)
+	sp, p.Lost = metadata.Trim(sp)
 	version, ok := metadata.VersionOf(sp)
 	if !ok {
 		version = metadata.Latest
@@ -392,7 +394,7 @@ func (p *Plan) forFlink(ctx context.Context) error {
 		extracted: map[extracted]format.Stream{}, claimed: map[string]bool{}}
 	if !m.relative && p.Target != "" {
 		var err error
-		if m.base, err = absolute(ctx, p.store, p.name, p.Target); err != nil {
+		if m.base, err = storage.URI(ctx, p.store, p.name, route.Clean(p.Target)); err != nil {
 			return err
 		}
 	}
@@ -438,9 +440,9 @@ func (e *NativeError) Error() string {
 // Is makes it a format.ErrUnsupported.
 func (e *NativeError) Is(target error) bool { return target == format.ErrUnsupported }
 
-// Hint says what can hold it.
-func (e *NativeError) Hint() string {
-	return "an .spt file holds it: give OUT a name that ends in .spt, or drop the operator"
+// Remedies returns what can hold it.
+func (e *NativeError) Remedies() []finding.Remedy {
+	return finding.Words("an .spt file holds it: give the target a name that ends in .spt, or drop the operator")
 }
 
 // nativeStates refuses state that Flink could not read.
@@ -456,22 +458,6 @@ func nativeStates(sp *format.Savepoint) error {
 		}
 	}
 	return nil
-}
-
-// absolute is the name by which files under the target are referred to from
-// anywhere.
-func absolute(ctx context.Context, store storage.Storage, name, target string) (string, error) {
-	if c, ok := store.(storage.Canonicalizer); ok {
-		path, err := c.Canonical(ctx, name)
-		if err != nil {
-			return "", err
-		}
-		if !strings.HasPrefix(path, "/") { // C:/x
-			path = "/" + path
-		}
-		return "file:" + path, nil
-	}
-	return route.Clean(target), nil
 }
 
 // withoutMerging drops what file merging adds to handles, where the segments

@@ -14,11 +14,11 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/mem"
-	"github.com/savepoint-tools/spt/storage/storetest"
 )
 
 // Design §2, identity: what goes through an .spt, or is copied, is what it was,
@@ -439,7 +439,7 @@ func TestMissingFiles(t *testing.T) {
 		for _, target := range []string{"/out", "/x.spt"} {
 			_, err := Write(background, openAt(t, dir+"/sp", stores()).View(), dir+target, &Options{Stores: stores()})
 			var missing *MissingError
-			if !errors.As(err, &missing) || !errors.Is(err, format.ErrMissing) || len(missing.Files) != 4 || missing.Hint() == "" {
+			if !errors.As(err, &missing) || !errors.Is(err, format.ErrMissing) || len(missing.Files) != 4 || missing.Remedies() == nil {
 				t.Fatalf("%s: %v", target, err)
 			}
 			for _, what := range []string{"gone is missing", "expected 9 bytes, it has 2", "s3", "/no/m is missing"} {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
-	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 )
 
@@ -59,8 +58,8 @@ func KeepReason(l storage.Leftover) string {
 }
 
 // Add adds a leftover that was kept for a reason, or was to be removed, which may have
-// failed.
-func (c *Cleaning) Add(l storage.Leftover, kept string, failed error) {
+// failed; hint is what to do about that.
+func (c *Cleaning) Add(l storage.Leftover, kept string, failed error, hint string) {
 	row := Leftover{Path: l.Name, Result: leftoverRemoved, Reason: kept, Files: l.Files, Bytes: l.Bytes, Displaced: l.Displaced}
 	if !l.ModTime.IsZero() {
 		row.Time = new(l.ModTime.UTC())
@@ -68,8 +67,8 @@ func (c *Cleaning) Add(l storage.Leftover, kept string, failed error) {
 	switch {
 	case failed != nil:
 		row.Result, row.Reason = leftoverFailed, failed.Error()
-		if h := reader.Hint(failed); h != "" {
-			row.Reason += ": " + h
+		if hint != "" {
+			row.Reason += ": " + hint
 		}
 	case kept != "":
 		row.Result = leftoverKept

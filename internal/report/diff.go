@@ -20,9 +20,9 @@ type Diff struct {
 	KeyedByBytes  bool           `json:"keyed_by_bytes,omitempty" jsonschema:"description=keyed state was compared, by the bytes of key groups and files and not by its entries"`
 	Renames       []Rename       `json:"renames,omitempty" jsonschema:"description=operators that the older snapshot likely has, or may have, under another id"`
 	NameChanges   []NameChange   `json:"name_changes,omitempty" jsonschema:"description=operators of one id whose stored name changed: the id may be that of another operator now"`
-	RenameCommand string         `json:"rename_command,omitempty" jsonschema:"description=gives the older snapshot the new uids of all that are likely; absent where a uid is not known"`
+	RenameCommand string         `json:"rename_command,omitempty" jsonschema:"description=renames all that are likely in the older snapshot; absent where a uid is not known"`
 
-	suggested *Renames
+	suggested *renames
 }
 
 // DiffSnapshot is one of the two.
@@ -53,7 +53,7 @@ type DiffOperator struct {
 	Change            string      `json:"change" jsonschema:"enum=same,enum=changed,enum=added,enum=removed,enum=renamed"`
 	OldID             string      `json:"old_id,omitempty" jsonschema:"description=of what is likely renamed"`
 	Reasons           []string    `json:"reasons,omitempty" jsonschema:"description=to think that it was renamed"`
-	RenameCommand     string      `json:"rename_command,omitempty" jsonschema:"description=gives the old snapshot the new uid"`
+	RenameCommand     string      `json:"rename_command,omitempty" jsonschema:"description=renames it in the old snapshot"`
 	OldParallelism    int32       `json:"old_parallelism"`
 	NewParallelism    int32       `json:"new_parallelism"`
 	OldMaxParallelism int32       `json:"old_max_parallelism"`

@@ -46,8 +46,8 @@ func (r *Run) NewDiff(d *diff.Result, in DiffInput) (*Diff, error) {
 			res.Differ = append(res.Differ, string(k.Kind))
 		}
 	}
-	res.suggested = r.NewRenames(d.Renames, in.Paths[0])
-	res.Renames, res.NameChanges, res.RenameCommand = res.suggested.List, res.suggested.Names, res.suggested.Command
+	res.suggested = r.newRenames(d.Renames, in.Paths[0])
+	res.Renames, res.NameChanges, res.RenameCommand = res.suggested.list, res.suggested.names, res.suggested.command
 	for _, o := range d.Operators {
 		op, err := b.operator(o, res.RenameCommand)
 		if err != nil {

@@ -243,7 +243,7 @@ func grouped(s string) string {
 // appendRemarks appends what was not compared, and the commands that help.
 func (r *Diff) appendRemarks(d *ui.Document) {
 	r.suggested.appendNames(d)
-	r.suggested.AppendTo(d)
+	r.suggested.appendTo(d)
 	for _, op := range r.Operators {
 		for _, st := range op.States {
 			if st.MultipliedBy > 1 && st.NewKind == "union" {

@@ -120,6 +120,18 @@ func (e *Edit) Set(d *transform.WasSet, o transform.SetOptions) {
 	}
 }
 
+// Pruned adds a union state that was pruned by a policy.
+func (e *Edit) Pruned(p *transform.Pruned, keep transform.Keep) {
+	gone := p.Elements - p.Kept
+	e.add(p.Operator, Change{What: "pruned", State: e.run.Text(p.State), Elements: p.Kept, Bytes: p.BytesAfter, Dropped: &gone, DroppedBytes: p.Bytes - p.BytesAfter})
+	if p.OneEach() {
+		e.Remark("%s: %s", e.run.stateName(p.Operator, p.State), p.Why)
+	}
+	if why := remaining(p, keep); why != "" {
+		e.Remark("%s: %s", e.run.stateName(p.Operator, p.State), why)
+	}
+}
+
 // Rescaled adds the operators of a plan that were rescaled, and remarks which of those
 // that asked for it were left.
 func (e *Edit) Rescaled(p *transform.RescalePlan, asked func(*format.Operator) bool) {

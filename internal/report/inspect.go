@@ -192,7 +192,7 @@ func (r *Run) NewInspect(in Inspected) *Inspect {
 		x.Warnings = append(x.Warnings, InspectWarning{
 			Code:    "outside_description",
 			Message: r.Hide(fmt.Sprintf("_metadata is a link that leads to %s, outside the snapshot: commands that read state refuse it", ui.Quote(away.Leads))),
-			more:    r.Hide(away.Hint()),
+			more:    r.Advice(away.Remedies()),
 		})
 	}
 	x.addFiles(in.Files)

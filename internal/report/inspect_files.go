@@ -62,7 +62,7 @@ func (x *Inspect) addFiles(files []reader.FileState) {
 		x.Warnings = append(x.Warnings, InspectWarning{
 			Code:    "outside_files",
 			Message: fmt.Sprintf("%s outside the snapshot and its checkpoint directory, such as %s: commands that read state refuse them", ui.Plural(int64(n), "file"), ui.Quote(x.OutsideFiles[0].Path)),
-			more:    x.run.Hide(reader.FollowAdvice(follow...)),
+			more:    x.run.Advice(reader.AllowOutside(follow...)),
 		})
 	}
 	if n := len(x.WrongFiles); n > 0 {

@@ -103,7 +103,7 @@ func (u *union) warning(r *Run, path string) (w InspectWarning, ok bool) {
 		}
 		command := prune
 		if r.Format != ui.FormatRedacted { // a redacted name chooses nothing
-			command = fmt.Sprintf("spt cat %s %s --distinct", shell.Quote(path), SelectState(u.op.ID.String(), r.Text(u.Name), u.shared))
+			command = fmt.Sprintf("spt cat %s %s --distinct", shell.Quote(path), selectState(u.op.ID.String(), u.Name, u.shared))
 		}
 		return InspectWarning{Code: "union_repeats", Message: fmt.Sprintf("%s %s: %s", name, what, read.Numbers()), Command: command, more: loads}, true
 	case !u.known && u.MayBeMultiplied:
@@ -124,9 +124,9 @@ func (u *union) warning(r *Run, path string) (w InspectWarning, ok bool) {
 	return InspectWarning{}, false
 }
 
-// SelectState returns the flags that choose a state, also where another operator has
-// one of that name.
-func SelectState(id, state string, shared bool) string {
+// selectState returns the flags that choose a state of an operator, where shared says
+// that another operator has a state of the name.
+func selectState(id, state string, shared bool) string {
 	flags := "--state " + shell.Quote(state)
 	if shared {
 		flags = "--operator " + id + " " + flags

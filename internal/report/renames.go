@@ -37,18 +37,18 @@ type NameChange struct {
 	New      string `json:"new_name"`
 }
 
-// Renames are the suggestions of diff and of check.
-type Renames struct {
-	List    []Rename
-	Names   []NameChange
-	Command string // renames all that are likely; "" where a uid is not known
+// renames are the suggestions of diff and of check.
+type renames struct {
+	list    []Rename
+	names   []NameChange
+	command string // renames all that are likely; "" where a uid is not known
 
 	skipped bool
 }
 
-// NewRenames returns the suggestions for the snapshot at path.
-func (r *Run) NewRenames(found *transform.Renames, path string) *Renames {
-	s := &Renames{}
+// newRenames returns the suggestions for the snapshot at path.
+func (r *Run) newRenames(found *transform.Renames, path string) *renames {
+	s := &renames{}
 	if found == nil {
 		return s
 	}
@@ -59,7 +59,7 @@ func (r *Run) NewRenames(found *transform.Renames, path string) *Renames {
 		likely := k == 0
 		for i := range list {
 			row, uid := r.newRename(&list[i], likely)
-			s.List = append(s.List, row)
+			s.list = append(s.list, row)
 			if likely {
 				known = known && uid != ""
 				fmt.Fprintf(&flags, " --uid %s=%s", row.From[0].ID, shell.Quote(uid))
@@ -67,10 +67,10 @@ func (r *Run) NewRenames(found *transform.Renames, path string) *Renames {
 		}
 	}
 	for _, n := range found.Names {
-		s.Names = append(s.Names, NameChange{r.Label(n.New), n.New.ID.String(), r.Text(n.Old.Name.String()), r.Text(n.New.Name.String())})
+		s.names = append(s.names, NameChange{r.Label(n.New), n.New.ID.String(), r.Text(n.Old.Name.String()), r.Text(n.New.Name.String())})
 	}
 	if known && flags.Len() > 0 {
-		s.Command = fmt.Sprintf("spt rename %s OUT%s", shell.Quote(path), flags.String())
+		s.command = fmt.Sprintf("spt rename %s OUT%s", shell.Quote(path), flags.String())
 	}
 	return s
 }
@@ -88,7 +88,7 @@ func (r *Run) newRename(n *transform.LikelyRename, likely bool) (row Rename, uid
 		uid = r.Learned(row.ID)
 	}
 	if uid != "" && format.OperatorIDOf(uid).String() != row.ID {
-		uid = "" // the job sets the id itself, which no uid gives
+		uid = "" // the job sets the id itself: no uid has it
 	}
 	return row, uid
 }
@@ -102,24 +102,24 @@ func (r *Run) reasons(all []string) []string {
 }
 
 // hideReasons leaves out the reasons of an operator that are shown elsewhere.
-func (s *Renames) hideReasons(id string) {
-	for i := range s.List {
-		s.List[i].shown = s.List[i].shown || s.List[i].ID == id
+func (s *renames) hideReasons(id string) {
+	for i := range s.list {
+		s.list[i].shown = s.list[i].shown || s.list[i].ID == id
 	}
 }
 
 // appendNames warns of names that changed.
-func (s *Renames) appendNames(d *ui.Document) {
-	for _, n := range s.Names {
+func (s *renames) appendNames(d *ui.Document) {
+	for _, n := range s.names {
 		d.Remark("%s kept its id, and its name changed: %s → %s. Flink matches state to operators by id, so this operator may get the state of another one.",
 			ui.Quote(n.Operator), ui.Quote(n.Old), ui.Quote(n.New))
 	}
 }
 
-// AppendTo appends the suggestions.
-func (s *Renames) AppendTo(d *ui.Document) {
+// appendTo appends the suggestions.
+func (s *renames) appendTo(d *ui.Document) {
 	var likely []string
-	for _, n := range s.List {
+	for _, n := range s.list {
 		if !n.Likely {
 			continue
 		}
@@ -132,25 +132,25 @@ func (s *Renames) AppendTo(d *ui.Document) {
 	if len(likely) > 0 {
 		d.Line("%s%s", strings.Join(likely, ".\n"), s.how(len(likely)))
 	}
-	for i := range s.List {
-		s.List[i].appendOpen(d)
+	for i := range s.list {
+		s.list[i].appendOpen(d)
 	}
 	if s.skipped {
-		d.Line("Renamed operators were not looked for: too many came and went.")
+		d.Line("Renamed operators were not looked for: too many were added and removed.")
 	}
 }
 
 // how says after the last of n likely renamings how to rename the operators.
-func (s *Renames) how(n int) string {
+func (s *renames) how(n int) string {
 	switch {
-	case s.Command == "" && n == 1:
-		return "; with its new uid, which --names FILE can tell, spt rename gives it to the old snapshot."
-	case s.Command == "":
-		return ".\nWith their new uids, which --names FILE can tell, spt rename gives them to the old snapshot."
+	case s.command == "" && n == 1:
+		return "; spt rename can rename it in the old snapshot once --names FILE has its new uid."
+	case s.command == "":
+		return ".\nspt rename can rename them in the old snapshot once --names FILE has their new uids."
 	case n == 1:
-		return "; this gives the old snapshot the new uid:\n  " + s.Command
+		return "; to rename it in the old snapshot:\n  " + s.command
 	}
-	return ".\nThis gives the old snapshot the new uids, all at once:\n  " + s.Command
+	return ".\nTo rename them in the old snapshot, all at once:\n  " + s.command
 }
 
 // maxCandidates is how many operators are named that may be one.

@@ -50,7 +50,7 @@ type RescaleState struct {
 	Raw      bool             `json:"raw,omitempty"`
 	Elements int64            `json:"elements" jsonschema:"description=in the snapshot; of broadcast state: replicas"`
 	Bytes    int64            `json:"bytes"`
-	Varies   bool             `json:"order_varies,omitempty" jsonschema:"description=subtasks get this union state in different orders; OUT gives it to all in the order of subtask 0"`
+	Varies   bool             `json:"order_varies,omitempty" jsonschema:"description=subtasks get this union state in different orders; all get it from OUT in the order of subtask 0"`
 	Growth   []int64          `json:"growth,omitempty" jsonschema:"description=of union state: elements assigned by this restore and the next three, if the job adds again what it gets"`
 	Empty    int              `json:"subtasks_without,omitempty" jsonschema:"description=new subtasks that get nothing"`
 	Subtasks []RescaleSubtask `json:"subtasks"`

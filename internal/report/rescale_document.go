@@ -11,7 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 )
 
-// Document implements [Report]: who gets what of each state, then what deserves a look.
+// Document implements [Report]: what each subtask gets of each state, then remarks.
 func (r *Rescale) Document() *ui.Document {
 	var d ui.Document
 	for i := range r.Operators {
@@ -37,8 +37,8 @@ func (r *Rescale) Document() *ui.Document {
 	return &d
 }
 
-// Summary returns a report of which operators are rescaled, for a document that goes on
-// with what is written.
+// Summary returns a report that names the operators that are rescaled. What is written
+// follows it.
 func (r *Rescale) Summary() Report { return rescaleSummary{r} }
 
 type rescaleSummary struct{ *Rescale }
@@ -61,7 +61,7 @@ func (r *Rescale) appendState(d *ui.Document, op *RescaleOperator, st *RescaleSt
 	d.Heading("%s · %s · %s · %s, %s", ui.Quote(op.label), ui.Quote(st.Name), kind, what, ui.Bytes(st.Bytes))
 	if st.Kind == "union" && st.Elements > 0 { // all subtasks get the same
 		if st.Varies {
-			d.Line("  %s in orders that differ between subtasks; this is the order of subtask 0, which OUT gives to all", ui.Look("!"))
+			d.Line("  %s in orders that differ between subtasks; this is the order of subtask 0, which all get from OUT", ui.Look("!"))
 		}
 		d.Line("  every subtask gets all %s: %s", ui.Count(st.Elements), sourcesText(st.Subtasks[0].Sources))
 		d.Line("  %s assigned in total; if the job adds them again, the next snapshots hold %s, %s, %s",
@@ -222,8 +222,8 @@ func (k RescaleKeyed) sharedWhole() bool {
 	return false
 }
 
-// UndefinedOrders says of which operators OUT has one of several orders that Flink
-// could assign.
+// UndefinedOrders returns a remark on each operator for which OUT has one of several
+// orders that Flink could assign.
 func (r *Rescale) UndefinedOrders() []string {
 	var all []string
 	for _, op := range r.Operators {
@@ -245,7 +245,7 @@ func (r *Rescale) appendEnd(d *ui.Document) {
 		}
 	}
 	if r.Refused == "" {
-		d.Line("%s To write it:  spt rescale %s %s --to %d%s", ui.Dim("Nothing written."), shell.Quote(r.Input), OutLike(r.Input), r.To, r.in.Flags)
+		d.Line("%s To write it:  spt rescale %s %s --to %d%s", ui.Dim("Nothing written."), shell.Quote(r.Input), outLike(r.Input), r.To, r.in.Flags)
 		return
 	}
 	d.Remark("Flink can do this, spt cannot write it: %s", ui.PrintableLines(r.Refused))

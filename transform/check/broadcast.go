@@ -55,7 +55,7 @@ func (c *checker) broadcast(ctx context.Context, op *format.Operator) error {
 		if b.min != b.max {
 			c.add(Finding{Severity: finding.Warning, Code: "broadcast-differs", Operator: op, State: name,
 				Message: fmt.Sprintf("its copies in %d subtasks differ, from %d to %d bytes: which one a subtask gets depends on the parallelism", b.n, b.min, b.max),
-				Advice:  "spt cat shows them; broadcast state must be changed alike in all subtasks"})
+				Advice:  []finding.Remedy{{Words: "look at them", Action: finding.ShowElements}, {Words: "change broadcast state alike in all subtasks", Also: true}}})
 		}
 		if b.n < present {
 			first, _ := flink.Lifetime(func(f flink.Facts) bool { return f.FillsBroadcast })

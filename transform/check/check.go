@@ -158,7 +158,7 @@ func (c *checker) operator(ctx context.Context, op *format.Operator) error {
 	if p != op.Parallelism && op.HasInFlight() {
 		c.add(Finding{Severity: finding.Warning, Code: "in-flight", Operator: op,
 			Message: fmt.Sprintf("in-flight data is redistributed from parallelism %d to %d by the job's graph: after a partitioner that cannot be rescaled, such as forward, Flink refuses", op.Parallelism, p),
-			Advice:  "restore at the same parallelism, or from a savepoint"})
+			Advice:  finding.Words("restore at the same parallelism, or from a savepoint")})
 	}
 	if err := c.states(ctx, op, p); err != nil {
 		return err

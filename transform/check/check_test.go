@@ -289,8 +289,8 @@ func TestCheckTypeAdvice(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, codes(r))
 			continue
 		}
-		advice := r.Findings[0].Advice
-		if strings.Contains(advice, "another name") != tt.renames || strings.Contains(advice, `spt drop IN OUT --operator "a"`) == tt.renames {
+		advice := fmt.Sprint(r.Findings[0].Advice)
+		if strings.Contains(advice, "another name") != tt.renames || strings.Contains(advice, "(drop-operator a)") == tt.renames {
 			t.Errorf("%s: %s", tt.name, advice)
 		}
 	}

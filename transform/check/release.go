@@ -88,7 +88,8 @@ func (c *checker) judge(op *format.Operator, s since) {
 			return
 		}
 		f := Finding{Severity: finding.Warning, Code: "old-state", Operator: op,
-			Message: fmt.Sprintf("it has %s, which Flink %s is the last to read", s.what, s.last), Advice: advice + "; --flink says which release is meant"}
+			Message: fmt.Sprintf("it has %s, which Flink %s is the last to read", s.what, s.last),
+			Advice:  []finding.Remedy{{Words: advice}, {Words: "say which release is meant", Also: true, Action: finding.NameRelease}}}
 		if s.why != "" {
 			f.Message += "; " + s.why
 		}
@@ -98,9 +99,9 @@ func (c *checker) judge(op *format.Operator, s since) {
 		c.add(f)
 	case s.readBy(r):
 	case r < s.first:
-		c.add(Finding{Severity: finding.Error, Code: "release", Operator: op, Message: "it has " + s.unread(r), Advice: "restore with a newer release"})
+		c.add(Finding{Severity: finding.Error, Code: "release", Operator: op, Message: "it has " + s.unread(r), Advice: finding.Words("restore with a newer release")})
 	default:
-		c.add(Finding{Severity: finding.Error, Code: "release", Operator: op, Message: "it has " + s.unread(r), Advice: advice})
+		c.add(Finding{Severity: finding.Error, Code: "release", Operator: op, Message: "it has " + s.unread(r), Advice: finding.Words(advice)})
 	}
 }
 

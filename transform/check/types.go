@@ -71,7 +71,7 @@ func (c *checker) unreadable(op *format.Operator, err error) {
 	if c.damaged[op] {
 		return
 	}
-	c.once(Finding{Severity: finding.Error, Code: "unreadable", Operator: op, Message: "its state cannot be read: " + err.Error(), Advice: "spt verify says what else is damaged"})
+	c.once(Finding{Severity: finding.Error, Code: "unreadable", Operator: op, Message: "its state cannot be read: " + err.Error(), Advice: []finding.Remedy{{Words: "find out what else is damaged", Action: finding.Verify}}})
 }
 
 // once adds a finding unless the operator has one of its code, or the same.
@@ -223,9 +223,9 @@ func (c *checker) state(op *format.Operator, was *types.StateSchema, where strin
 			Message: fmt.Sprintf("it is %s state, and the job asks for %s state: Flink refuses", was.Kind(), all[0].Kind())}
 		switch {
 		case was.Keyed == "" && was.Kind() != "broadcast" && all[0].Kind() != "broadcast":
-			f.Advice = fmt.Sprintf("let the job ask for %s state, or change the kind of the state:  spt set IN OUT --operator %q --state %q --mode %s", was.Kind(), op.Label(), name, all[0].Kind())
+			f.Advice = []finding.Remedy{{Words: fmt.Sprintf("let the job ask for %s state", was.Kind())}, {Words: "change the kind of the state", Action: finding.SetMode, Operator: op.Label(), State: name, To: all[0].Kind()}}
 		case was.Keyed == "":
-			f.Advice = fmt.Sprintf("let the job ask for %s state", was.Kind())
+			f.Advice = finding.Words(fmt.Sprintf("let the job ask for %s state", was.Kind()))
 		}
 		c.add(f)
 		return
@@ -278,9 +278,11 @@ func bestFit(was *types.Snapshot, now []*types.Snapshot) types.Change {
 // has a name of the user's can get another, and start empty under that.
 func (c *checker) fit(op *format.Operator, state, what string, change types.Change, migrates, named bool) {
 	f := Finding{Operator: op, State: state, Code: "type"}
-	advice := "give the job the old type back, or the state another name"
-	if !named {
-		advice = fmt.Sprintf("give the job the old type back, or let the operator start empty:  spt drop IN OUT --operator %q", op.Label())
+	advice := []finding.Remedy{{Words: "give the job the old type back"}}
+	if named {
+		advice = append(advice, finding.Remedy{Words: "the state another name"})
+	} else {
+		advice = append(advice, finding.Remedy{Words: "let the operator start empty", Action: finding.DropOperator, Operator: op.Label()})
 	}
 	switch {
 	case change.Compatibility == types.CompatibleAsIs:

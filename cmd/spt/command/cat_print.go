@@ -19,7 +19,7 @@ type catter struct {
 	snap *reader.Snapshot
 	// unknown is why values are not decoded, by state, in the order found.
 	unknown []string
-	kept    *arena // takes copies of elements; nil: they are valid until the next
+	kept    *arena // where elements are kept; nil: they are valid until the next
 	most    int64  // elements that are looked at of a unit; 0: all
 }
 

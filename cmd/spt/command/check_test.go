@@ -46,11 +46,11 @@ func TestCheckKnownFiles(t *testing.T) {
 		}
 		dir := filepath.Dir(file)
 		location := filepath.Join(dir, about.Snapshot)
-		check := func(args ...string) *CheckResult {
+		check := func(args ...string) *report.Check {
 			var out, errs bytes.Buffer
 			env := &Env{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }, Now: time.Now, Stores: route.New(local.New())}
 			code := Main(t.Context(), append([]string{"check", location, "-o", "json"}, args...), env)
-			var r CheckResult
+			var r report.Check
 			if err := json.Unmarshal(out.Bytes(), &r); err != nil || errs.Len() > 0 {
 				t.Fatalf("%s: %v: %s", location, err, errs.Bytes())
 			}

@@ -97,7 +97,7 @@ func runClean(ctx context.Context, o cleanOptions, env *Env, roots []string) err
 			if err == nil && kept == "" && !o.dryRun {
 				err = store.RemoveLeftover(ctx, l)
 			}
-			if done.Add(l, kept, err); err != nil {
+			if done.Add(l, kept, err, env.hintOf(err)); err != nil {
 				failed = append(failed, err)
 			}
 		}

@@ -34,11 +34,11 @@ func (o *diffOptions) addFlags(fs *pflag.FlagSet) {
 func (o *diffOptions) validate() error {
 	for _, k := range o.ignore {
 		if !slices.Contains(diffKinds(), k) {
-			return usagef("--ignore %s: one of %s", ui.Quote(k), strings.Join(diffKinds(), ", "))
+			return usagef("--ignore %s: must be one of %s", ui.Quote(k), strings.Join(diffKinds(), ", "))
 		}
 	}
 	if o.limit < 1 || o.limit > maxListed {
-		return usagef("--limit %d: 1 to %d elements", o.limit, maxListed)
+		return usagef("--limit %d: must be 1 to %d", o.limit, maxListed)
 	}
 	p := pick{operators: o.operators}
 	return p.validate()
@@ -58,7 +58,11 @@ func diffKinds() []string {
 func diffKindHelp() string {
 	var b strings.Builder
 	for _, k := range diff.Kinds {
-		entry(&b, helpWidth, 2, 19, string(k.Kind), k.Help)
+		help := k.Help
+		if k.Kind == diff.KindPlacement {
+			help += " (only with --placement)"
+		}
+		entry(&b, helpWidth, 2, 19, string(k.Kind), help)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

@@ -99,7 +99,7 @@ func TestDiffOutputsAgree(t *testing.T) {
 					t.Errorf("%s %s: the table does not suggest %q\n%s", a, b, n.Operator, text)
 				}
 			}
-			if !strings.Contains(text, r.RenameCommand) || strings.Contains(text, "spt rename ") != (r.RenameCommand != "") && !strings.Contains(text, "--names FILE can tell") {
+			if !strings.Contains(text, r.RenameCommand) || strings.Contains(text, "spt rename ") != (r.RenameCommand != "") && !strings.Contains(text, "once --names FILE has") {
 				t.Errorf("%s %s: the command %q\n%s", a, b, r.RenameCommand, text)
 			}
 			if r.Same {

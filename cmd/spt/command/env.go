@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -28,12 +29,10 @@ type Env struct {
 	// Stdout and Stderr if they are files, else nil: to detect terminals.
 	stdoutFile, stderrFile *os.File
 
-	command string         // that runs
-	input   string         // IN of a command that writes, SP of check; else ""
 	lines   *ui.LineWriter // Stdout, where the answer is for a person; else nil
 	piped   io.Writer      // Stdout without lines
 	common  commonFlags
-	maps    []reader.Mapping
+	maps    []format.Mapping
 	follow  []string
 	mapUse  *mapUse // of --map
 	run     report.Run

@@ -3,9 +3,10 @@ package command
 import (
 	"context"
 	"errors"
-	"strings"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/reader"
@@ -93,10 +94,9 @@ type salvaged struct{ error }
 
 func (e *salvaged) Unwrap() error { return e.error }
 
-// Hint leaves out the advice that was followed.
-func (e *salvaged) Hint() string {
-	hint, _, _ := strings.Cut(reader.Hint(e.error), "; spt inspect --salvage")
-	return hint
+// Remedies leaves out what was done.
+func (e *salvaged) Remedies() []finding.Remedy {
+	return slices.DeleteFunc(reader.Remedies(e.error), func(m finding.Remedy) bool { return m.Action == finding.Salvage })
 }
 
 // readUnions reads the elements of all union states. What cannot be read is part

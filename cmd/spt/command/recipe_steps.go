@@ -90,7 +90,7 @@ func (s *setStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*
 type relocateStep struct {
 	relocateOptions
 	texts []string
-	maps  []reader.Mapping
+	maps  []format.Mapping
 	given *pflag.FlagSet
 }
 
@@ -206,15 +206,7 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 		name := ui.Quote(env.run.Label(p.Operator)) + "/" + ui.Quote(env.run.Text(p.State))
 		switch {
 		case p.Skipped == "":
-			gone := p.Elements - p.Kept
-			r.Changes = append(r.Changes, report.Change{What: "pruned", Operator: env.run.Label(p.Operator), ID: p.Operator.ID.String(), State: env.run.Text(p.State),
-				Elements: p.Kept, Bytes: p.BytesAfter, Dropped: &gone, DroppedBytes: p.Bytes - p.BytesAfter})
-			if p.OneEach() {
-				r.Remarks = append(r.Remarks, name+": "+p.Why)
-			}
-			if why := remaining(p, transform.Keep(s.keep)); why != "" {
-				r.Remarks = append(r.Remarks, name+": "+why)
-			}
+			r.Pruned(p, transform.Keep(s.keep))
 		case len(s.states) > 0 && p.Verdict != transform.VerdictSound:
 			return nil, nil, &usageError{fmt.Sprintf("%s is not pruned: %s", name, p.Skipped), "accept-unproven: true prunes it anyway; look at its elements first"}
 		default:

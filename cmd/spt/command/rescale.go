@@ -42,27 +42,27 @@ func (o *rescaleOptions) validate(env *Env, args []string) error {
 	case o.to < 1:
 		return &usageError{"--to N is needed: the new parallelism, at least 1", "for example:  spt rescale --from 2 --to 4"}
 	case o.to > format.MaxKeyGroups:
-		return usagef("--to %d: no engine runs at more than %d", o.to, format.MaxKeyGroups)
+		return usagef("--to %d: must be 1 to %d", o.to, format.MaxKeyGroups)
 	case o.given.Changed("from") && o.from < 1 || o.from > format.MaxKeyGroups:
 		return usagef("--from %d: must be 1 to %d", o.from, format.MaxKeyGroups)
 	case len(args) == 0 && o.from == 0:
 		return &usageError{"without a snapshot --from M is needed too", "for example:  spt rescale --from 2 --to 4"}
 	case o.elements < 0 || o.elements > maxSimulated:
-		return usagef("--elements %d: 0 to %d", o.elements, maxSimulated)
+		return usagef("--elements %d: must be 0 to %d", o.elements, maxSimulated)
 	case o.keyed != "move" && o.keyed != "leave":
-		return usagef("--keyed %s: move or leave", o.keyed)
+		return usagef("--keyed %s: must be move or leave", o.keyed)
 	}
 	switch transform.Strategy(o.strategy) {
 	case transform.StrategyFlink, transform.StrategyRoundRobin, transform.StrategyBalancedBytes:
 	default:
-		return usagef("--strategy %s: one of flink, round-robin, balanced-bytes", o.strategy)
+		return usagef("--strategy %s: must be one of flink, round-robin, balanced-bytes", o.strategy)
 	}
 	if len(args) == 0 {
 		if err := without("IN", o.given, "operator", "at", "keyed"); err != nil {
 			return err
 		}
 	} else if o.given.Changed("elements") {
-		return usagef("--elements is without IN; a snapshot has its own")
+		return usagef("--elements cannot be combined with IN")
 	}
 	if err := o.pick.validate(); err != nil {
 		return err
@@ -143,7 +143,7 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 	if errors.Is(err, format.ErrUnsupported) {
 		err = &refusal{err, r.InFlight()}
 		if out == "" {
-			r.Refuse(err.Error(), hintOf(err))
+			r.Refuse(err.Error(), env.hintOf(err))
 			return env.print(r)
 		}
 	}

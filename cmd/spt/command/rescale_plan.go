@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
@@ -90,12 +91,12 @@ type refusal struct {
 
 func (e *refusal) Unwrap() error { return e.error }
 
-// Hint says what to do instead.
-func (e *refusal) Hint() string {
-	if hint := hintOf(e.error); hint != "" || !e.inFlight {
-		return hint
+// Remedies returns what to do instead.
+func (e *refusal) Remedies() []finding.Remedy {
+	if all := reader.Remedies(e.error); all != nil || !e.inFlight {
+		return all
 	}
-	return "rescale a savepoint, or an aligned checkpoint: it holds no in-flight data"
+	return finding.Words("rescale a savepoint, or an aligned checkpoint: it holds no in-flight data")
 }
 
 // nothing is the error where no operator is rescaled.

@@ -30,9 +30,9 @@ SPT_PATH.`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
-			env.command = cmd.Name()
-			if strings.Contains(cmd.Use, "[OUT]") || env.command == "check" {
-				env.input = strings.Join(args[:min(len(args), 1)], "")
+			env.run.Command = cmd.Name()
+			if strings.Contains(cmd.Use, "[OUT]") || cmd.Name() == "check" {
+				env.run.Input = strings.Join(args[:min(len(args), 1)], "")
 			}
 			if err := errors.Join(emptyFlag(cmd.Flags()), env.checkCSV(cmd, args)); err != nil {
 				return err

@@ -69,7 +69,7 @@ func TestShownCommands(t *testing.T) {
 	for _, state := range []string{"u", "it's a $(state) [1]*"} {
 		in := unionFile(t, state, map[string][][]any{"a": {{1, 2}, {2, 1}}, "b": {{1, 2, 3}, {2, 1}}}, "a", "b")
 		ran := 0
-		for _, args := range [][]string{{"prune-union", in}, {"inspect", "--deep", in}} {
+		for _, args := range [][]string{{"prune-union", in}, {"inspect", "--deep", in}, {"prune-union", in, "--format", "hex"}, {"inspect", "--deep", in, "--format", "hex"}} {
 			code, stdout, stderr := runAll(t, args)
 			if code != exitOK {
 				t.Fatalf("exit code %d, %s", code, stderr)
@@ -103,8 +103,8 @@ func TestShownCommands(t *testing.T) {
 				t.Errorf("%s: exit code %d, %s, %s", args[0], code, stdout, stderr)
 			}
 		}
-		if ran != 4 {
-			t.Errorf("%d commands, expected 4", ran)
+		if ran != 8 {
+			t.Errorf("%d commands, expected 8", ran)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package command
+package report
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -33,9 +32,7 @@ func remaining(p *transform.Pruned, keep transform.Keep) string {
 	return text + ". --keep distinct keeps one of each"
 }
 
-func chosen(id, state string, shared bool) string { return report.SelectState(id, state, shared) }
-
-// timesText is how often elements come: "2 times", "1 to 3 times".
+// timesText says how often elements occur: "2 times", "1 to 3 times".
 func timesText(lo, hi int64) string {
 	switch {
 	case lo == hi && lo == 1:
@@ -46,27 +43,23 @@ func timesText(lo, hi int64) string {
 	return ui.Count(lo) + " to " + ui.Count(hi) + " times"
 }
 
-// factorText explains how often elements come in a state that restores multiplied;
-// "" where restores at its parallelism explain all counts.
-func factorText(r *transform.UnionReport) string {
-	if r.Verdict != transform.VerdictProduct {
-		return ""
-	}
-	var text string
+// factorText explains how often elements occur in a state that restores multiplied. It
+// has no lines where restores at the state's parallelism explain all counts.
+func factorText(r *transform.UnionReport) (lines []string) {
 	if rest := r.MaxFactor / r.Factor; rest > 1 {
-		text = fmt.Sprintf("Every count is a multiple of %s. Restores at parallelism %d explain a factor of %s; the other %s may be restores at other parallelisms (%s), which a snapshot does not record, or the job's own repetitions.\n",
-			ui.Count(r.MaxFactor), r.Subtasks, ui.Count(r.Factor), ui.Count(rest), products(rest))
+		lines = append(lines, fmt.Sprintf("Every count is a multiple of %s. Restores at parallelism %d explain a factor of %s; the other %s may be restores at other parallelisms (%s), which a snapshot does not record, or the job's own repetitions.",
+			ui.Count(r.MaxFactor), r.Subtasks, ui.Count(r.Factor), ui.Count(rest), products(rest)))
 	}
 	if r.MinCopies != r.MaxCopies {
-		text += "Some elements come more often than others: they went through more restores, or the job repeats them; --keep copies keeps that difference.\n"
+		lines = append(lines, "Some elements come more often than others: they went through more restores, or the job repeats them; --keep copies keeps that difference.")
 	}
-	return text
+	return lines
 }
 
-// maxProducts is how many products are named.
+// maxProducts is how many products are listed.
 const maxProducts = 3
 
-// products names ways to write a number as parallelisms of restores: "8, 2 × 4 or
+// products lists ways to write a number as parallelisms of restores: "8, 2 × 4 or
 // 2 × 2 × 2".
 func products(n int64) string {
 	var all []string
