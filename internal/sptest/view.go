@@ -157,7 +157,6 @@ func IncrementalOperator(uid string, h *format.Incremental) *format.Operator {
 	return op
 }
 
-<<<<<<< HEAD
 // SourceOperator returns a source as the SQL planner makes it: it has a coordinator,
 // and list state with a name that all sources have.
 func SourceOperator(uid, name string) *format.Operator {
@@ -181,11 +180,6 @@ func UserOperator(uid, name string, states ...string) *format.Operator {
 // WithClass opens a copy of a snapshot of testdata in whose _metadata the class of
 // Flink's serializer of longs is replaced by another one of the same length: by all
 // everywhere, and by last in the last subtask.
-=======
-// WithClass is a snapshot of testdata in whose _metadata the class of Flink's
-// serializer of longs is another one of the same length: everywhere, and then
-// once more in what the last subtask says.
->>>>>>> main
 func WithClass(t *testing.T, name, all, last string) *reader.Snapshot {
 	t.Helper()
 	const long = "LongSerializer$LongSerializerSnapshot"
