@@ -39,7 +39,7 @@ func (o *catOptions) validate(env *Env, given *pflag.FlagSet) error {
 	case o.limit < 0:
 		return usagef("--limit %d: must be 0 or more", o.limit)
 	case o.stats && (o.distinct || o.limit > 0):
-		return usagef("--stats counts all elements: it goes neither with --distinct nor with --limit")
+		return usagef("--stats counts all elements: it cannot be combined with --distinct or --limit")
 	}
 	if o.where != "" {
 		f, err := newCatFilter(o.where)
@@ -58,25 +58,25 @@ func newCatCommand(env *Env) *cobra.Command {
 		Short: "Print the elements of operator state, one JSON object per line",
 		Long: `Prints the elements of list, union, broadcast and raw operator state, one JSON
 object a line: by operator in the order of the snapshot, then by state, subtask
-and index. Broadcast state comes entry by entry, with key and value. Keyed state
-is not shown.
+and index. Broadcast state is printed entry by entry, with key and value.
+Keyed state is not printed.
 
 Values whose types are known are JSON in "value": numbers, strings, booleans,
 tuples, lists and rows as arrays, POJOs as objects, maps as arrays of pairs,
-moments and dates as ISO 8601, timers and windows as objects. JSON has no bytes:
-a byte array is {"base64": "…"}, and an element whose type is not decoded comes
-as it is stored, in "value_base64" instead of "value". With --format hex and
-text they are hexadecimal or text, in "value_hex" and
-"value_text". --format redacted shows length and hash of every element, and no
-value or name.
+timestamps and dates as ISO 8601, timers and windows as objects. JSON has no
+bytes: a byte array is {"base64": "…"}, and an element whose type is not decoded
+is printed as it is stored, in "value_base64" instead of "value". With --format
+hex and text they are hexadecimal or text, in "value_hex" and "value_text".
+--format redacted prints the length and a hash of every element, and no value or
+name.
 
---where is asked of each element, or entry. These names can be used in it:
+--where is evaluated for each element, or entry. These names can be used in it:
 ` + catWhereHelp() + `
 
 It reads pieces of 256 KiB, as many at a time as --jobs says, and prints them in
 order; with --limit it reads no more than it prints. --distinct reads twice.
-What was printed before an error stays: lines are whole, and the array of
---output json has no "]" then, so that no reader takes a part for the whole.`,
+After an error, what was printed before remains: lines are whole, and the array
+of --output json has no "]", so that no reader takes a part for the whole.`,
 		Example: `  spt cat sp-001
   spt cat sp-001 --state even-ids --where 'value > 20' --limit 10
   spt cat sp-007 --state offsets --distinct | jq -c '[.count, .value]'

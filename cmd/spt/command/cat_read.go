@@ -184,7 +184,7 @@ func (e *notReadable) Hint() string {
 	return "--raw shows elements as they are stored, without reading values; is the snapshot sound?  spt verify"
 }
 
-// catVars are the names that can stand in --where, in the order of the help.
+// catVars are the names that can be used in --where, in the order of the help.
 var catVars = []struct {
 	name, help string
 	kind       types.Type
@@ -197,7 +197,7 @@ var catVars = []struct {
 	{"subtask", "the subtask that holds it", types.Int, looksAtState},
 	{"index", "its number in the subtask", types.Int, looksAtElements},
 	{"size", "its bytes as stored", types.Int, looksAtElements},
-	{"value", "what it says, where its type is decoded, else nil; a tuple's first field is value[0], a POJO's or a map's value.name; byte arrays are text of these bytes", types.Any, looksAtValues},
+	{"value", "its value if its type is decoded, else nil; a tuple's first field is value[0], a POJO's or a map's value.name; byte arrays are text of these bytes", types.Any, looksAtValues},
 	{"key", "of an entry of broadcast state; else nil", types.Any, looksAtValues},
 	{"KiB, MiB, GiB", "1024, 1024², 1024³", nil, looksAtState},
 }
@@ -221,7 +221,7 @@ type catFilter struct {
 	hint    string // for values that it does not fit
 }
 
-// looksAt is what an expression has to know of an element.
+// looksAt is what an expression needs of an element.
 type looksAt int
 
 const (
