@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,38 +14,11 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/reader"
 )
-
-// catState is one state of an operator, over the subtasks that hold it.
-type catState struct {
-	op          *format.Operator
-	label       string // of the operator
-	name        string
-	kind        string
-	mode        format.Mode
-	parts       []catPart
-	unknownSaid bool
-}
-
-func newCatState(env *Env, op *format.Operator, st *format.NamedState, raw bool) *catState {
-	s := &catState{op: op, label: operatorName(env, op), name: st.Name.String(), kind: st.Mode.String(), mode: st.Mode}
-	if raw {
-		s.kind = "raw"
-	}
-	return s
-}
-
-// catPart is a state in one subtask.
-type catPart struct {
-	place   format.Place
-	subtask int32
-	h       *format.OperatorHandle
-	state   int         // in h
-	handle  work.Handle // the location of h
-}
 
 // catItem is one element, or one entry of a broadcast map. It is valid until
 // the next.
@@ -61,80 +33,22 @@ type catItem struct {
 	line       []byte // it as JSON, where a unit made it already
 }
 
-// catStates finds the states of sp in the order they are printed. sp is what was
-// picked of whole.
-func (o *catOptions) catStates(env *Env, sp, whole *format.Savepoint) ([]*catState, error) {
-	type id struct {
-		name format.Text
-		mode format.Mode
-		raw  bool
-	}
-	var all []*catState
-	var names []string
-	positions := map[*format.Subtask]work.Handle{}
-	for i, op := range whole.Operators {
-		for k, sub := range op.Subtasks {
-			positions[sub] = work.Handle{Operator: i, Subtask: k, ID: op.ID, Index: sub.Index}
-		}
-	}
-	for _, op := range sp.Operators {
-		byID := map[id]*catState{}
-		subs := slices.Clone(op.Subtasks)
-		slices.SortStableFunc(subs, func(a, b *format.Subtask) int { return cmp.Compare(a.Index, b.Index) })
-		for _, raw := range []bool{false, true} {
-			for _, sub := range subs {
-				h, slot := sub.Managed, format.SlotManaged
-				if raw {
-					h, slot = sub.Raw, format.SlotRaw
-				}
-				if h == nil {
-					continue
-				}
-				for k := range h.States {
-					st := &h.States[k]
-					key := id{st.Name, st.Mode, raw}
-					s := byID[key]
-					if s == nil {
-						names = append(names, st.Name.String())
-						s = newCatState(env, op, st, raw)
-						byID[key] = s
-						if matches(o.states, s.name) {
-							all = append(all, s)
-						}
-					}
-					at := positions[sub]
-					at.Slot = slot
-					s.parts = append(s.parts, catPart{format.Place{Operator: op, Subtask: sub, Slot: slot}, sub.Index, h, k, at})
-				}
-			}
-		}
-	}
-	if err := env.checkGlobs(o.states, names, "operator state", "no operator state (keyed state is not shown)"); err != nil {
-		return nil, err
-	}
-	return all, nil
+// shown is how elements are printed.
+func (c *catter) shown() report.CatOptions {
+	return report.CatOptions{Output: c.output, Format: c.env.run.Format, Distinct: c.distinct, Raw: c.raw}
 }
 
-// operatorName is the best name of an operator, as the snapshot or --names has
-// it.
-func operatorName(env *Env, op *format.Operator) string {
-	if uid := env.run.Learned(op.ID.String()); uid != "" && op.UID.String() == "" && op.Name.String() == "" {
-		return uid
-	}
-	return op.Label()
+// decodes reports whether values are decoded, rather than printed as stored.
+func (c *catter) decodes() bool {
+	o := c.shown()
+	return o.Decode()
 }
 
-// name is a name as it is shown: --format is for values, but for what is to be
-// seen by nobody.
-func (c *catter) name(s string) string {
-	if c.env.run.Format == ui.FormatRedacted {
-		return c.env.run.Text(s)
-	}
-	return s
+// shown returns the element of a state as it is printed.
+func (it *catItem) shown(st *catState) report.CatItem {
+	return report.CatItem{State: &st.shown, Subtask: it.part.subtask, Index: it.index, Stored: it.stored,
+		Decoded: it.decoded, Entry: it.entry, Key: it.key, Value: it.value, Count: it.count, Line: it.line}
 }
-
-// shown reports whether values are taken apart, rather than printed as stored.
-func (c *catter) shown() bool { return !c.raw && c.env.run.Format != ui.FormatRedacted }
 
 // placed says of an error in which stream of the snapshot it is.
 func (c *catter) placed(err error, at *catPart) error {
@@ -164,7 +78,7 @@ func (c *catter) part(ctx context.Context, u work.Unit, st *catState, it *catIte
 		}
 	}
 	var values reader.Values
-	decode := c.shown() || c.filter != nil && c.filter.looks == looksAtValues
+	decode := c.decodes() || c.filter != nil && c.filter.looks == looksAtValues
 	if decode {
 		if values, err = c.snap.Values(ctx, h, it.part.state); err != nil {
 			err = format.At(err, "state %q", st.name)
@@ -228,7 +142,7 @@ func (c *catter) decode(st *catState, it *catItem, values reader.Values, f func(
 	if values.Entries == nil {
 		return f()
 	}
-	if !c.shown() { // the map is one element, though --where looks into it
+	if !c.decodes() { // the map is one element, though --where looks into it
 		pairs := make(reader.Pairs, len(entries))
 		for i, e := range entries {
 			pairs[i] = [2]any{e.Key, e.Value}
@@ -254,7 +168,7 @@ func (it *catItem) setEntry(index int64, e *format.Entry, stored []byte) {
 
 // notDecoded notes, once for a state, that its values are shown as stored.
 func (c *catter) notDecoded(st *catState, why string) {
-	if st.unknownSaid || !c.shown() || st.kind == "raw" {
+	if st.unknownSaid || !c.decodes() || st.kind == "raw" {
 		return
 	}
 	st.unknownSaid = true
@@ -270,7 +184,7 @@ func (e *notReadable) Hint() string {
 	return "--raw shows elements as they are stored, without reading values; is the snapshot sound?  spt verify"
 }
 
-// catVars are the names that can stand in --where, in the order of the help.
+// catVars are the names that can be used in --where, in the order of the help.
 var catVars = []struct {
 	name, help string
 	kind       types.Type
@@ -283,7 +197,7 @@ var catVars = []struct {
 	{"subtask", "the subtask that holds it", types.Int, looksAtState},
 	{"index", "its number in the subtask", types.Int, looksAtElements},
 	{"size", "its bytes as stored", types.Int, looksAtElements},
-	{"value", "what it says, where its type is decoded, else nil; a tuple's first field is value[0], a POJO's or a map's value.name; byte arrays are text of these bytes", types.Any, looksAtValues},
+	{"value", "its value if its type is decoded, else nil; a tuple's first field is value[0], a POJO's or a map's value.name; byte arrays are text of these bytes", types.Any, looksAtValues},
 	{"key", "of an entry of broadcast state; else nil", types.Any, looksAtValues},
 	{"KiB, MiB, GiB", "1024, 1024², 1024³", nil, looksAtState},
 }
@@ -307,7 +221,7 @@ type catFilter struct {
 	hint    string // for values that it does not fit
 }
 
-// looksAt is what an expression has to know of an element.
+// looksAt is what an expression needs of an element.
 type looksAt int
 
 const (
@@ -351,7 +265,7 @@ func (f *catFilter) holds(c *catter, st *catState, it *catItem) (bool, error) {
 		if strings.HasPrefix(first, "reflect") || strings.Contains(first, "interface conversion") {
 			first = "it does not fit the type of this value" // what the library says is about itself
 		}
-		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, index %d", first, ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), it.part.subtask, it.index), f.hint}
+		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, index %d", first, ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)), it.part.subtask, it.index), f.hint}
 	}
 	return v.(bool), nil
 }

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -51,7 +52,7 @@ type spot struct {
 
 type spotLines struct {
 	kind  string
-	lines []CatLine
+	lines []report.CatLine
 }
 
 // catAll runs cat and gathers its lines by the state and subtask they are of.
@@ -68,7 +69,7 @@ func catAll(t *testing.T, args ...string) map[spot]*spotLines {
 	d.UseNumber()
 	d.DisallowUnknownFields()
 	for {
-		var l CatLine
+		var l report.CatLine
 		if err := d.Decode(&l); err == io.EOF {
 			return all
 		} else if err != nil {
@@ -190,12 +191,12 @@ func judgeCat(t *testing.T, n *catCounts, snapshot, truthFile string) {
 }
 
 // judgeEntries compares the entries of a map, which have no order.
-func judgeEntries(t *testing.T, n *catCounts, snapshot string, at spot, lines []CatLine, want [][2]any) {
+func judgeEntries(t *testing.T, n *catCounts, snapshot string, at spot, lines []report.CatLine, want [][2]any) {
 	t.Helper()
 	n.entries += len(want)
 	left := slices.Clone(lines)
 	for _, e := range want {
-		i := slices.IndexFunc(left, func(l CatLine) bool { return same(l.Key, e[0]) && same(l.Value, e[1]) })
+		i := slices.IndexFunc(left, func(l report.CatLine) bool { return same(l.Key, e[0]) && same(l.Value, e[1]) })
 		if i < 0 {
 			t.Errorf("%s: %v: no entry %v", snapshot, at, e)
 			continue
@@ -268,13 +269,13 @@ func TestValuesAsJSON(t *testing.T) {
 		{reader.Pairs{{int32(1), "x"}, {nil, []byte("a")}}, `[[1,"x"],[null,{"base64":"YQ=="}]]`}, {[][2]any{}, `[]`},
 		{new(big.Int).Lsh(big.NewInt(-1), 70), `-1180591620717411303424`}, {time.Date(2025, 1, 2, 3, 4, 5, 6, time.UTC), `"2025-01-02T03:04:05.000000006Z"`},
 	} {
-		got := string(appendValue(nil, tt.v, ui.FormatAuto))
+		got := string(report.AppendValue(nil, tt.v, ui.FormatAuto))
 		if got != tt.want || !json.Valid([]byte(got)) {
 			t.Errorf("%v: %s, not %s", tt.v, got, tt.want)
 		}
 	}
 	for f, want := range map[ui.Format]string{ui.FormatHex: `{"hex":"41ff"}`, ui.FormatText: `{"text":"A\\xff"}`, ui.FormatBase64: `{"base64":"Qf8="}`} {
-		if got := string(appendValue(nil, []byte("A\xff"), f)); got != want {
+		if got := string(report.AppendValue(nil, []byte("A\xff"), f)); got != want {
 			t.Errorf("%v: %s, not %s", f, got, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform/diff"
@@ -59,7 +60,7 @@ func mapEntries(ctx context.Context, snap *reader.Snapshot, h *format.OperatorHa
 		}
 		all := make([]diff.MapEntry, len(entries))
 		for i, e := range entries {
-			all[i] = diff.MapEntry{Key: string(appendValue(nil, e.Key, ui.FormatAuto)), Value: string(appendValue(nil, e.Value, ui.FormatAuto))}
+			all[i] = diff.MapEntry{Key: string(report.AppendValue(nil, e.Key, ui.FormatAuto)), Value: string(report.AppendValue(nil, e.Value, ui.FormatAuto))}
 		}
 		return all, nil
 	}, nil
@@ -80,24 +81,24 @@ type valuesOf struct {
 
 // read returns an element as cat prints it, and in which encoding.
 func (r *diffElements) read(ctx context.Context, side int, c diff.ElementChange) (encoding, text string, err error) {
-	it := &catItem{}
-	if it.stored, err = c.Value(ctx, r.inputs[side]); err != nil {
+	it := &report.CatItem{}
+	if it.Stored, err = c.Value(ctx, r.inputs[side]); err != nil {
 		return "", "", err
 	}
-	cat := &catter{env: r.env, snap: r.snaps[side]}
-	if cat.shown() {
+	o := report.CatOptions{Format: r.env.run.Format}
+	if o.Decode() {
 		values, err := r.valuesOf(ctx, side, c)
 		if err != nil {
 			return "", "", err
 		}
 		if values.Decode != nil {
-			if v, err := values.Decode(it.stored); err == nil { // else it is shown as stored
-				it.decoded, it.value = true, v
+			if v, err := values.Decode(it.Stored); err == nil { // else it is shown as stored
+				it.Decoded, it.Value = true, v
 			}
 		}
 	}
-	_, text = cat.cells(it)
-	return cat.encoding(it), text, nil
+	encoding, _, text = o.Text(it)
+	return encoding, text, nil
 }
 
 func (r *diffElements) valuesOf(ctx context.Context, side int, c diff.ElementChange) (reader.Values, error) {

@@ -34,7 +34,7 @@ func (c *catter) notTold(ctx context.Context, st *catState, it *catItem, does st
 	if v, err := c.snap.Values(ctx, it.part.h, it.part.state); err == nil && v.Why != "" {
 		why = " (" + v.Why + ")"
 	}
-	return format.Errorf(format.ErrUnsupported, "--where %s, but %s/%s is not decoded%s; use --operator and --state to choose others", does, ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), why)
+	return format.Errorf(format.ErrUnsupported, "--where %s, but %s/%s is not decoded%s; use --operator and --state to choose others", does, ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)), why)
 }
 
 // asker answers a filter by the expression.
