@@ -36,8 +36,9 @@ var arrows = []arrow{
 	{"format", nil, noOutside},
 	{"format/finding", []string{"format"}, noOutside},
 	{"format/summary", []string{"format"}, noOutside},
-	{"format/flink", []string{"format", "format/flink/..."}, noOutside},
-	{"format/spt", []string{"format", "format/spt/..."}, noOutside},
+	{"format/value", []string{"format"}, noOutside},
+	{"format/flink", []string{"format", "format/internal/...", "format/value", "format/flink/..."}, noOutside},
+	{"format/spt", []string{"format", "format/internal/...", "format/value", "format/spt/..."}, noOutside},
 	{"storage", []string{"storage/...", "internal/fault"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"reader", []string{"format/...", "storage/...", "internal/shell"}, noFiles},
 	{"writer", []string{"format/...", "storage/...", "reader", "internal/shell"}, noFiles},
@@ -47,7 +48,7 @@ var arrows = []arrow{
 	{"internal/ui", []string{"internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/tally", nil, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/fault", nil, noOutside},                                                              // armed by tests only
-	{"internal/testenv", nil, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
+	{"internal/testenv", []string{"format/value"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest"}, []string{"github.com/spf13/..."}},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
 	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform", "internal/shell", "internal/ui"}, []string{"net", "net/...", "log", "log/..."}},
