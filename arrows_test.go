@@ -42,7 +42,9 @@ var arrows = []arrow{
 	{"storage", []string{"storage/...", "internal/fault"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"reader", []string{"format/...", "storage/...", "internal/shell"}, noFiles},
 	{"writer", []string{"format/...", "storage/...", "reader", "internal/shell"}, noFiles},
-	{"transform", []string{"format", "format/finding", "format/summary", "format/flink/assign", "format/flink/types", "internal/number", "internal/tally"}, noFiles},
+	{"transform", []string{"format", "format/finding", "format/summary", "format/flink/assign", "format/flink/connector", "format/flink/types", "internal/number", "internal/tally", "transform/internal/..."}, noFiles},
+	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/tally", "transform", "transform/internal/..."}, noFiles},
+	{"transform/internal", []string{"format"}, noFiles},
 	{"internal/number", nil, noOutside},
 	{"internal/shell", nil, noOutside},
 	{"internal/ui", []string{"internal/number"}, []string{"net", "net/...", "log", "log/..."}},
@@ -50,11 +52,11 @@ var arrows = []arrow{
 	{"internal/fault", nil, noOutside},                                                              // armed by tests only
 	{"internal/testenv", []string{"format/value"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest"}, []string{"github.com/spf13/..."}},
+	{"internal/report", []string{"format/...", "reader", "writer", "transform/...", "internal/shell", "internal/ui"}, noFiles},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
-	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform", "internal/shell", "internal/ui"}, []string{"net", "net/...", "log", "log/..."}},
-	{"cmd/spt/reference", []string{"cmd/spt/command"}, []string{"net", "net/...", "log", "log/..."}},
-	{"internal/number", nil, noOutside},
-	{"conformance", []string{"conformance", "format/...", "storage/...", "reader", "writer", "transform"}, []string{"github.com/spf13/..."}},
+	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/shell", "internal/report", "internal/ui"}, []string{"net", "net/...", "log", "log/..."}},
+	{"cmd/spt/reference", []string{"cmd/spt/command", "internal/report"}, []string{"net", "net/...", "log", "log/..."}},
+	{"conformance", []string{"conformance", "format/...", "storage/...", "reader", "writer", "transform/..."}, []string{"github.com/spf13/..."}},
 }
 
 // within says whether an import path lies in a pattern.

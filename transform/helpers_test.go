@@ -283,3 +283,21 @@ func operator(uid string, handles ...*format.OperatorHandle) *format.Operator {
 	}
 	return op
 }
+
+// rawStates is a handle of raw codec: elements one after another.
+func rawStates(states ...st) *format.OperatorHandle {
+	h := &format.OperatorHandle{Codec: format.CodecRaw}
+	var data []byte
+	for _, s := range states {
+		ns := format.NamedState{Name: format.NewText(s.name), Mode: s.mode}
+		var offsets format.OffsetSlice
+		for _, e := range s.elems {
+			offsets = append(offsets, int64(len(data)))
+			data = append(data, e...)
+		}
+		ns.Offsets = offsets
+		h.States = append(h.States, ns)
+	}
+	h.Data = &format.Inline{Data: format.NewBytes(data)}
+	return h
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/connector"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/summary"
 )
@@ -85,13 +86,13 @@ func nameChanged(a, b *format.Operator) bool {
 
 // genericStates are states that many operators have, by names that Flink and its
 // connectors give them: they do not tell one operator from another.
-var genericStates = append([]string{
+var genericStates = []string{
 	"window-contents", "merging-window-set", "writer_raw_states", "writer-state", "streaming_committer_raw_states", "file-monitoring-state",
 	"input-splits", "state", "global_committer_raw_states", "next-transaction-id-hint-v2", "bucket-states", "max-part-counter",
-}, positionStates...)
+}
 
 func generic(name string) bool {
-	return name == "" || strings.HasPrefix(name, "_timer_state/") || slices.Contains(genericStates, name)
+	return name == "" || strings.HasPrefix(name, "_timer_state/") || connector.IsPositions(name) || slices.Contains(genericStates, name)
 }
 
 // renameOperator is an operator of either side.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/transform/internal/keygroups"
 )
 
 // Apply gives the savepoint in its new shape. Restored at the new parallelism,
@@ -242,11 +243,11 @@ func (p *RescalePlan) metas(ctx context.Context, old []*format.Subtask, raw bool
 
 // keyedStates gives the new subtasks their keyed state.
 func (p *RescalePlan) keyedStates(ctx context.Context, subs, old []*format.Subtask, plan *KeyedPlan) error {
-	var streams *keyedStreams
+	var streams *keygroups.Streams
 	merge := func(parts []groupsOf) (format.KeyedHandle, error) {
 		if streams == nil {
 			var err error
-			if streams, err = newKeyedStreams(ctx, fullHandles(old), func(s format.Stream) (int64, error) {
+			if streams, err = keygroups.Locate(ctx, fullHandles(old), func(s format.Stream) (int64, error) {
 				if s == nil {
 					return 0, nil
 				}
@@ -255,7 +256,7 @@ func (p *RescalePlan) keyedStates(ctx context.Context, subs, old []*format.Subta
 				return nil, err
 			}
 		}
-		return streams.merge(ctx, p.in.Source, parts)
+		return mergeGroups(ctx, p.in.Source, streams, parts)
 	}
 	for i, d := range plan.Subtasks {
 		h, err := keyedState(d, old, plan.Raw, merge)

@@ -27,6 +27,7 @@ import (
 	"github.com/savepoint-tools/spt/storage/mem"
 	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/diff"
 	"github.com/savepoint-tools/spt/writer"
 )
 
@@ -284,7 +285,7 @@ func (h hostile) transforms(ctx context.Context, snap *reader.Snapshot) {
 	in := snap.View()
 	_, err := transform.Check(ctx, in, transform.CheckOptions{Parallelism: 3, Schema: snap.Schema})
 	h.allowed("check", err)
-	_, err = transform.DiffSavepoints(ctx, in, in, transform.DiffOptions{})
+	_, err = diff.Savepoints(ctx, in, in, diff.Options{})
 	h.allowed("diff", err)
 	_, err = transform.DiagnoseUnions(ctx, in, transform.UnionOptions{})
 	h.allowed("unions", err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -39,7 +39,7 @@ type writeOptions struct {
 	bare  bool           // only references are written: their files may be missing
 	given *pflag.FlagSet // 0 that was given is not 0 for want of a flag
 	opts  writer.Options
-	note  func(*WriteResult) // what a command adds to the answer, or nil
+	note  func(*report.Write) // what a command adds to the answer, or nil
 }
 
 func (o *writeOptions) addFlags(fs *pflag.FlagSet) {
@@ -132,51 +132,6 @@ func (o *convertOptions) validate(env *Env) error {
 		o.release = r
 	}
 	return nil
-}
-
-// WriteResult is the answer of commands that write a snapshot, or would.
-type WriteResult struct {
-	Input            string         `json:"input"`
-	Output           string         `json:"output,omitempty"`
-	Family           string         `json:"family" jsonschema:"enum=flink,enum=spt"`
-	Written          bool           `json:"written" jsonschema:"description=false without OUT and with --dry-run"`
-	Replaced         bool           `json:"replaced,omitempty"`
-	Files            int            `json:"files" jsonschema:"description=state files next to _metadata"`
-	Linked           int            `json:"linked,omitempty"`
-	ToFiles          int            `json:"handles_moved_to_files,omitempty" jsonschema:"description=whose state was inline in _metadata and is in files now"`
-	ToFileBytes      int64          `json:"bytes_moved_to_files,omitempty"`
-	Release          string         `json:"release,omitempty" jsonschema:"description=of Flink that it is written for, with --flink"`
-	Rebuilt          int            `json:"rebuilt_handles,omitempty" jsonschema:"description=of operator state whose description was rewritten for the release"`
-	StateCompression string         `json:"state_compression,omitempty" jsonschema:"enum=none,enum=snappy,description=with --state-compression"`
-	Recompressed     int            `json:"recompressed_handles,omitempty" jsonschema:"description=of state whose compression changes"`
-	KeptCompression  []WriteKept    `json:"kept_compression,omitempty" jsonschema:"description=state whose compression cannot be changed"`
-	Lost             []string       `json:"lost,omitempty" jsonschema:"description=what the release or the version of _metadata has no place for"`
-	StateBytes       int64          `json:"state_bytes" jsonschema:"description=state that is read, before compression"`
-	OutputBytes      int64          `json:"output_bytes,omitempty" jsonschema:"description=what OUT takes; linked files left out"`
-	Metadata         int64          `json:"metadata_bytes,omitempty"`
-	Chunks           int            `json:"chunks,omitempty"`
-	Rewrites         []WriteRewrite `json:"rewrites,omitempty" jsonschema:"description=references that become others"`
-	Outside          []string       `json:"outside,omitempty" jsonschema:"description=files that are referred to where they are"`
-	Missing          []string       `json:"missing,omitempty" jsonschema:"description=bare references that were kept"`
-	Damaged          []FindingRow   `json:"damaged,omitempty" jsonschema:"description=with --damaged keep: errors that were passed on"`
-	Moved            []WriteRewrite `json:"moved,omitempty" jsonschema:"description=files found under the folder of the snapshot or its job instead of where the reference points"`
-	ReadBack         bool           `json:"read_back,omitempty"`
-	Remarks          []string       `json:"remarks,omitempty" jsonschema:"description=what to know before restoring the result"`
-}
-
-// WriteKept is state that stays as it is.
-type WriteKept struct {
-	Operator string `json:"operator"`
-	ID       string `json:"id"`
-	What     string `json:"what" jsonschema:"description=operator state, keyed state, raw operator state, raw keyed state"`
-	Handles  int    `json:"handles"`
-	Why      string `json:"why"`
-}
-
-// WriteRewrite is a reference and what it became.
-type WriteRewrite struct {
-	From string `json:"from"`
-	To   string `json:"to"`
 }
 
 func newConvertCommand(env *Env) *cobra.Command {
@@ -296,14 +251,14 @@ func (o *convertOptions) recompress(ctx context.Context, env *Env, snap *reader.
 		return nil, nil, inContainer(err, snap)
 	}
 	more := o.note
-	o.note = func(r *WriteResult) {
+	o.note = func(r *report.Write) {
 		if more != nil {
 			more(r)
 		}
 		r.StateCompression, r.Recompressed = o.state, done.Handles
 		for _, k := range done.Kept {
-			r.KeptCompression = append(r.KeptCompression, WriteKept{
-				Operator: env.label(k.Operator), ID: k.Operator.ID.String(), What: k.Slot.String(), Handles: k.Handles, Why: env.hide(k.Why),
+			r.KeptCompression = append(r.KeptCompression, report.Kept{
+				Operator: env.run.Label(k.Operator), ID: k.Operator.ID.String(), What: k.Slot.String(), Handles: k.Handles, Why: env.run.Hide(k.Why),
 			})
 		}
 	}
@@ -334,13 +289,13 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 		return nil, format.Errorf(format.ErrUnsupported, "Flink %v does not know segments of merged files: --files copy makes files of them", o.release)
 	}
 	more := o.note
-	o.note = func(r *WriteResult) {
+	o.note = func(r *report.Write) {
 		if more != nil {
 			more(r)
 		}
 		r.Release, r.Rebuilt, r.Lost = o.release.String(), rebuilt, append(lost, r.Lost...)
 		if len(unread) > 0 {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("whether Flink %v has the types of all states could not be told: %s", o.release, env.hide(unread[0].Error())))
+			r.Remarks = append(r.Remarks, fmt.Sprintf("whether Flink %v has the types of all states could not be told: %s", o.release, env.run.Hide(unread[0].Error())))
 		}
 	}
 	return snap.With(sp), nil
@@ -362,7 +317,7 @@ func (o *writeOptions) prepare(ctx context.Context, snap *reader.Snapshot, out s
 
 // write plans how a snapshot is written to out, and writes it unless it is a dry
 // run or there is no out.
-func (o *writeOptions) write(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string) (*writer.Plan, *WriteResult, error) {
+func (o *writeOptions) write(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string) (*writer.Plan, *report.Write, error) {
 	progress := env.progress()
 	o.opts.Progress = progress.Add
 	plan, err := o.prepare(ctx, snap, out)
@@ -373,8 +328,8 @@ func (o *writeOptions) write(ctx context.Context, env *Env, snap *reader.Snapsho
 	if err != nil {
 		return nil, nil, err
 	}
-	r := newWriteResult(env, in, plan)
-	r.Damaged = damaged
+	r := env.run.NewWrite(in, plan)
+	r.Damaged, r.DryRun = damaged, o.dryRun
 	if o.note != nil {
 		o.note(r)
 	}
@@ -386,12 +341,12 @@ func (o *writeOptions) write(ctx context.Context, env *Env, snap *reader.Snapsho
 		total *= 2
 	}
 	progress.Start(total, "writing")
-	report, err := plan.Write(ctx)
+	done, err := plan.Write(ctx)
 	progress.Stop()
 	if err != nil {
 		return nil, nil, inContainer(err, snap)
 	}
-	r.wrote(report)
+	r.Wrote(done)
 	return plan, r, nil
 }
 
@@ -402,7 +357,7 @@ func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, 
 	if err != nil {
 		return err
 	}
-	if err := renderWrite(env, r, o.dryRun); err != nil {
+	if err := env.print(r); err != nil {
 		return err
 	}
 	return incomplete(plan, r)
@@ -410,11 +365,11 @@ func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, 
 
 // examine refuses to pass on what verify calls an error of the state, unless it is
 // told to: then it returns the errors. Files are the business of the plan.
-func (o *writeOptions) examine(ctx context.Context, env *Env, snap *reader.Snapshot, in string) ([]FindingRow, error) {
-	var rows []FindingRow
+func (o *writeOptions) examine(ctx context.Context, env *Env, snap *reader.Snapshot, in string) ([]report.Finding, error) {
+	var rows []report.Finding
 	err := snap.Examine(ctx, snap.Operators, reader.VerifyOptions{DescriptionOnly: o.bare, ReadErrors: true}, func(f finding.Finding) {
 		if f.Severity == finding.Error {
-			rows = append(rows, env.findingRow(f))
+			rows = append(rows, env.finding(f))
 		}
 	})
 	if err != nil {
@@ -429,7 +384,7 @@ func (o *writeOptions) examine(ctx context.Context, env *Env, snap *reader.Snaps
 // damagedError is state that is not passed on. It is a format.ErrCorrupt.
 type damagedError struct {
 	in   string
-	rows []FindingRow
+	rows []report.Finding
 }
 
 func (e *damagedError) Error() string {
@@ -454,7 +409,7 @@ func (e *damagedError) Hint() string {
 }
 
 // incomplete is the finding that something is wrong with what was written.
-func incomplete(plan *writer.Plan, r *WriteResult) error {
+func incomplete(plan *writer.Plan, r *report.Write) error {
 	if n := len(r.Damaged); n > 0 {
 		return &findings{fmt.Sprintf("the result is not sound: %s passed on", ui.Plural(int64(n), "error"))}
 	}
@@ -472,214 +427,4 @@ func inContainer(err error, snap *reader.Snapshot) error {
 		return format.InFile(err, snap.Container.Name)
 	}
 	return err
-}
-
-// wrote notes what was written.
-func (r *WriteResult) wrote(report *writer.Report) {
-	r.Written, r.Linked, r.OutputBytes, r.Chunks, r.ReadBack = true, report.Linked, report.Written, report.SPT.Chunks, report.ReadBack
-}
-
-func newWriteResult(env *Env, in string, p *writer.Plan) *WriteResult {
-	r := &WriteResult{Input: in, Output: p.Target, Family: string(p.Family), Replaced: p.Replaces, Files: len(p.Files), StateBytes: p.Bytes, Metadata: p.MetadataBytes, Lost: p.Lost, Remarks: p.Remarks, ToFiles: p.ToFiles, ToFileBytes: p.ToFilesBytes}
-	if p.Recovers != "" {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("an interrupted run had left the snapshot that is replaced under %s", env.hide(ui.Quote(p.Recovers))))
-	}
-	for _, w := range p.Rewrites {
-		r.Rewrites = append(r.Rewrites, WriteRewrite{env.text(w.From), env.text(w.To)})
-	}
-	for _, w := range p.Substituted {
-		r.Moved = append(r.Moved, WriteRewrite{env.text(w.From), w.To})
-	}
-	for _, s := range p.Outside {
-		r.Outside = append(r.Outside, env.text(s))
-	}
-	for _, s := range p.Missing {
-		r.Missing = append(r.Missing, env.text(s))
-	}
-	return r
-}
-
-func renderWrite(env *Env, r *WriteResult, dryRun bool) error {
-	if done, err := renderValue(env, r); done {
-		return err
-	}
-	return writeText(env, env.Stdout, r, dryRun)
-}
-
-// writeText says what was done, or would be, in the same words.
-func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
-	style := env.term().Style()
-	var b strings.Builder
-	target := "a Flink folder"
-	if r.Family == string(reader.SPT) {
-		target = "an .spt file"
-	}
-	if r.Output != "" {
-		target = ui.Quote(r.Output)
-	}
-	head := style.Proved("written:")
-	if !r.Written {
-		head = style.Look("would write:")
-	}
-	fmt.Fprintf(&b, "%s %s", head, target)
-	if r.Written {
-		fmt.Fprintf(&b, ", %s", ui.Bytes(r.OutputBytes))
-	}
-	if r.Family == string(reader.SPT) {
-		fmt.Fprintf(&b, " for %s of state", ui.Bytes(r.StateBytes))
-		if r.Chunks > 0 {
-			fmt.Fprintf(&b, " in %s", ui.Plural(int64(r.Chunks), "chunk"))
-		}
-	} else {
-		fmt.Fprintf(&b, ": _metadata of %s", ui.Bytes(r.Metadata))
-		if r.Files > 0 {
-			fmt.Fprintf(&b, " and %s", ui.Plural(int64(r.Files), "state file"))
-		}
-		if r.Linked > 0 {
-			fmt.Fprintf(&b, ", %d of them hard links", r.Linked)
-		}
-		if r.ToFiles > 0 {
-			fmt.Fprintf(&b, "; %s of inline state moved into files (%s)", ui.Bytes(r.ToFileBytes), ui.Plural(int64(r.ToFiles), "handle"))
-		}
-	}
-	if r.Replaced {
-		b.WriteString(", in place of the snapshot there")
-	}
-	if r.ReadBack {
-		b.WriteString(", read back and right")
-	}
-	b.WriteByte('\n')
-	list := func(all []string, title string) {
-		if len(all) == 0 {
-			return
-		}
-		fmt.Fprintf(&b, "%s:\n", title)
-		for _, p := range all {
-			fmt.Fprintf(&b, "  %s\n", ui.Quote(p))
-		}
-	}
-	if r.Release != "" {
-		fmt.Fprintf(&b, "for Flink %s", r.Release)
-		if r.Rebuilt > 0 {
-			fmt.Fprintf(&b, ", with %s of operator state rewritten for the release", ui.Plural(int64(r.Rebuilt), "handle"))
-		}
-		b.WriteByte('\n')
-	}
-	if r.StateCompression != "" {
-		word := "decompressed"
-		if r.StateCompression == snappyName {
-			word = "compressed with snappy"
-		}
-		fmt.Fprintf(&b, "%s of state %s\n", ui.Plural(int64(r.Recompressed), "handle"), word)
-	}
-	keptText(&b, style, r.KeptCompression)
-	if len(r.Lost) > 0 {
-		fmt.Fprintf(&b, "%s %s\n", style.Look("lost, because the target cannot hold it:"), strings.Join(r.Lost, "; "))
-	}
-	for _, m := range movedFolders(r.Moved) {
-		fmt.Fprintf(&b, "%s taken from %s, because they are not in %s, where the references point\n", ui.Plural(int64(m.files), "file"), ui.Quote(m.to), ui.Quote(m.from))
-	}
-	rewrittenText(&b, r.Rewrites)
-	list(r.Outside, fmt.Sprintf("%s referred to where they are, not written", ui.Plural(int64(len(r.Outside)), "file")))
-	list(r.Missing, style.Bad(fmt.Sprintf("%s kept without their files", ui.Plural(int64(len(r.Missing)), "reference"))))
-	if n := len(r.Damaged); n > 0 {
-		fmt.Fprintf(&b, "%s\n", style.Bad(ui.Plural(int64(n), "error")+" passed on:"))
-		appendFindings(&b, env.term(), r.Damaged)
-	}
-	for _, m := range r.Remarks {
-		fmt.Fprintf(&b, "%s %s.\n", style.Look("!"), m)
-	}
-	switch {
-	case r.Output == "":
-		b.WriteString("Nothing written. Add an output to write it.\n")
-	case dryRun:
-		b.WriteString("Nothing written: this was a dry run.\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// keptText is one line for each kind of state and reason.
-func keptText(b *strings.Builder, style ui.Style, all []WriteKept) {
-	type kind struct{ what, why string }
-	var order []kind
-	operators, handles := map[kind][]string{}, map[kind]int{}
-	for _, k := range all {
-		of := kind{k.What, k.Why}
-		if handles[of] == 0 {
-			order = append(order, of)
-		}
-		operators[of] = append(operators[of], ui.Quote(k.Operator))
-		handles[of] += k.Handles
-	}
-	const examples = 3
-	for _, of := range order {
-		names := operators[of]
-		text := strings.Join(names[:min(len(names), examples)], ", ")
-		if more := len(names) - examples; more > 0 {
-			text += fmt.Sprintf(" and %d more", more)
-		}
-		fmt.Fprintf(b, "%s %s of %s (%s): %s\n", style.Look("kept as it is:"), of.what, text, ui.Plural(int64(handles[of]), "handle"), printableLines(of.why))
-	}
-}
-
-// movedFolder is a folder that references point to, and the one where the files
-// were found instead.
-type movedFolder struct {
-	from, to string
-	files    int
-}
-
-// movedFolders gathers files by folder, in the order they come.
-func movedFolders(all []WriteRewrite) []movedFolder {
-	var out []movedFolder
-	at := map[[2]string]int{}
-	for _, m := range all {
-		from, _ := splitName(m.From)
-		to, _ := splitName(m.To)
-		i, ok := at[[2]string{from, to}]
-		if !ok {
-			i = len(out)
-			at[[2]string{from, to}] = i
-			out = append(out, movedFolder{from: from, to: to})
-		}
-		out[i].files++
-	}
-	return out
-}
-
-// splitName divides a path into its folder and the name in it.
-func splitName(p string) (dir, name string) {
-	i := strings.LastIndexByte(p, '/')
-	return p[:i+1], p[i+1:]
-}
-
-// rewrittenText lists every reference that changes, under the folder it named.
-func rewrittenText(b *strings.Builder, all []WriteRewrite) {
-	if len(all) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "%s rewritten:\n", ui.Plural(int64(len(all)), "reference"))
-	last := [2]string{"", "-"}
-	for _, r := range all {
-		from, name := splitName(r.From)
-		to, newName := splitName(r.To)
-		if where := [2]string{from, to}; where != last {
-			last = where
-			fmt.Fprintf(b, "  %s → %s\n", folderName(from), folderName(to))
-		}
-		if name == newName {
-			fmt.Fprintf(b, "    %s\n", ui.Quote(name))
-		} else {
-			fmt.Fprintf(b, "    %s → %s\n", ui.Quote(name), ui.Quote(newName))
-		}
-	}
-}
-
-// folderName is the folder of a reference, in words where it has none.
-func folderName(dir string) string {
-	if dir == "" {
-		return "next to _metadata"
-	}
-	return ui.Quote(dir)
 }

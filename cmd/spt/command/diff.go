@@ -11,7 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/diff"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -50,7 +50,7 @@ const maxListed = 100_000
 
 func diffKinds() []string {
 	var all []string
-	for _, k := range transform.DiffKinds {
+	for _, k := range diff.Kinds {
 		all = append(all, string(k.Kind))
 	}
 	return all
@@ -58,7 +58,7 @@ func diffKinds() []string {
 
 func diffKindHelp() string {
 	var b strings.Builder
-	for _, k := range transform.DiffKinds {
+	for _, k := range diff.Kinds {
 		entry(&b, helpWidth, 2, 19, string(k.Kind), k.Help)
 	}
 	return strings.TrimRight(b.String(), "\n")
@@ -129,9 +129,9 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 	}
 	stop := env.reading("comparing", allState(snaps[:]...))
 	defer stop()
-	opts := transform.DiffOptions{TempDir: env.common.tmp, Ignore: map[transform.DiffKind]bool{}, Placement: o.placement}
+	opts := diff.Options{TempDir: env.common.tmp, Ignore: map[diff.Kind]bool{}, Placement: o.placement}
 	for _, k := range o.ignore {
-		opts.Ignore[transform.DiffKind(k)] = true
+		opts.Ignore[diff.Kind(k)] = true
 	}
 	if o.verbose {
 		opts.List = o.limit
@@ -142,10 +142,10 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 			opts.Whole[i] = snap.Savepoint
 		}
 	}
-	opts.Entries = func(ctx context.Context, side int, h *format.OperatorHandle, state int) (func([]byte) ([]transform.MapEntry, error), error) {
+	opts.Entries = func(ctx context.Context, side int, h *format.OperatorHandle, state int) (func([]byte) ([]diff.MapEntry, error), error) {
 		return mapEntries(ctx, snaps[side], h, state)
 	}
-	d, err := transform.DiffSavepoints(ctx, inputs[0], inputs[1], opts)
+	d, err := diff.Savepoints(ctx, inputs[0], inputs[1], opts)
 	stop()
 	if err != nil {
 		return err
@@ -201,19 +201,19 @@ func (o *diffOptions) pickBoth(env *Env, inputs *[2]format.View) error {
 
 // mapEntries takes the map of a broadcast state apart, where its types are
 // known. Its texts are JSON.
-func mapEntries(ctx context.Context, snap *reader.Snapshot, h *format.OperatorHandle, state int) (func([]byte) ([]transform.MapEntry, error), error) {
+func mapEntries(ctx context.Context, snap *reader.Snapshot, h *format.OperatorHandle, state int) (func([]byte) ([]diff.MapEntry, error), error) {
 	values, err := snap.Values(ctx, h, state)
 	if err != nil || values.Entries == nil {
 		return nil, err
 	}
-	return func(p []byte) ([]transform.MapEntry, error) {
+	return func(p []byte) ([]diff.MapEntry, error) {
 		entries, err := values.Entries(p)
 		if err != nil {
 			return nil, err
 		}
-		all := make([]transform.MapEntry, len(entries))
+		all := make([]diff.MapEntry, len(entries))
 		for i, e := range entries {
-			all[i] = transform.MapEntry{Key: string(appendValue(nil, e.Key, ui.FormatAuto)), Value: string(appendValue(nil, e.Value, ui.FormatAuto))}
+			all[i] = diff.MapEntry{Key: string(appendValue(nil, e.Key, ui.FormatAuto)), Value: string(appendValue(nil, e.Value, ui.FormatAuto))}
 		}
 		return all, nil
 	}, nil
@@ -372,11 +372,11 @@ type valuesOf struct {
 	state int
 }
 
-func (r *differ) result(ctx context.Context, d *transform.Diff, paths [2]string) (*DiffResult, error) {
+func (r *differ) result(ctx context.Context, d *diff.Result, paths [2]string) (*DiffResult, error) {
 	res := &DiffResult{Same: d.Same(), Differ: []string{}, Ignored: r.o.ignore, Operators: []DiffOperator{}, Differences: []DiffLine{}, KeyedByBytes: d.KeyedCompared, ByDigest: d.ByDigest, Absent: d.Absent, NotChecked: d.NotChecked}
 	res.Old, res.New = r.snapshot(0, d, paths[0]), r.snapshot(1, d, paths[1])
 	r.texts = map[any][]string{}
-	changed := map[*transform.OperatorDiff]bool{}
+	changed := map[*diff.Operator]bool{}
 	for _, x := range d.Differences {
 		if x.Operator != nil {
 			changed[x.Operator] = true
@@ -390,10 +390,10 @@ func (r *differ) result(ctx context.Context, d *transform.Diff, paths [2]string)
 		line := DiffLine{Kind: string(x.Kind), Text: r.text(x)}
 		if x.Operator != nil {
 			op := x.Operator.Operator()
-			line.Operator, line.ID = r.env.label(op), op.ID.String()
+			line.Operator, line.ID = r.env.run.Label(op), op.ID.String()
 		}
 		if x.State != nil {
-			line.State = r.env.text(x.State.State().Name)
+			line.State = r.env.run.Text(x.State.State().Name)
 		}
 		res.Differences = append(res.Differences, line)
 	}
@@ -431,7 +431,7 @@ func (r *differ) result(ctx context.Context, d *transform.Diff, paths [2]string)
 	return res, nil
 }
 
-func (r *differ) snapshot(side int, d *transform.Diff, path string) DiffSnapshot {
+func (r *differ) snapshot(side int, d *diff.Result, path string) DiffSnapshot {
 	s, snap := d.Old, r.snaps[side]
 	if side == 1 {
 		s = d.New
@@ -443,28 +443,28 @@ func (r *differ) snapshot(side int, d *transform.Diff, path string) DiffSnapshot
 }
 
 // text is a difference in words, with the names that --names and --format give.
-func (r *differ) text(x transform.Difference) string {
+func (r *differ) text(x diff.Difference) string {
 	switch {
-	case x.Kind == transform.DiffNames:
+	case x.Kind == diff.KindNames:
 		old, now := x.Operator.Old, x.Operator.New
 		var parts []string
 		for _, n := range [][3]string{{"uid", old.UID.String(), now.UID.String()}, {"name", old.Name.String(), now.Name.String()}} {
 			if n[1] != "" && n[2] != "" && n[1] != n[2] {
-				parts = append(parts, fmt.Sprintf("%s %s → %s", n[0], ui.Quote(r.env.text(n[1])), ui.Quote(r.env.text(n[2]))))
+				parts = append(parts, fmt.Sprintf("%s %s → %s", n[0], ui.Quote(r.env.run.Text(n[1])), ui.Quote(r.env.run.Text(n[2]))))
 			}
 		}
 		return strings.Join(parts, ", ")
-	case x.Kind == transform.DiffOperators && x.Operator.Renamed != nil:
-		return fmt.Sprintf("likely renamed from %s: %s", ui.Quote(r.env.label(x.Operator.Old.Operator)), strings.Join(r.env.reasons(x.Operator.Renamed), ", "))
+	case x.Kind == diff.KindOperators && x.Operator.Renamed != nil:
+		return fmt.Sprintf("likely renamed from %s: %s", ui.Quote(r.env.run.Label(x.Operator.Old.Operator)), strings.Join(r.env.reasons(x.Operator.Renamed), ", "))
 	}
 	return x.Text
 }
 
-func (r *differ) operator(ctx context.Context, o *transform.OperatorDiff, rows *renameRows) (DiffOperator, error) {
+func (r *differ) operator(ctx context.Context, o *diff.Operator, rows *renameRows) (DiffOperator, error) {
 	op := o.Operator()
 	old, now := o.Bytes()
 	res := DiffOperator{
-		UID: r.env.uid(op), Name: r.env.text(op.Name.String()), ID: op.ID.String(), label: r.env.label(op),
+		UID: r.env.run.UID(op), Name: r.env.run.Text(op.Name.String()), ID: op.ID.String(), label: r.env.run.Label(op),
 		OldBytes: old, NewBytes: now, Difference: now - old, States: []DiffState{}, texts: r.texts[o],
 	}
 	if o.Old != nil {
@@ -489,9 +489,9 @@ func (r *differ) operator(ctx context.Context, o *transform.OperatorDiff, rows *
 	return res, nil
 }
 
-func (r *differ) state(ctx context.Context, st *transform.StateDiff) (DiffState, error) {
+func (r *differ) state(ctx context.Context, st *diff.State) (DiffState, error) {
 	old, now := st.Bytes()
-	s := DiffState{Name: r.env.text(st.State().Name), OldBytes: old, NewBytes: now, Difference: now - old, texts: r.texts[st]}
+	s := DiffState{Name: r.env.run.Text(st.State().Name), OldBytes: old, NewBytes: now, Difference: now - old, texts: r.texts[st]}
 	count := func(n int64) *int64 {
 		if n < 0 {
 			return nil
@@ -533,7 +533,7 @@ func (r *differ) state(ctx context.Context, st *transform.StateDiff) (DiffState,
 		}
 		return s, nil
 	}
-	for side, list := range [][]transform.ElementChange{e.RemovedList, e.AddedList} {
+	for side, list := range [][]diff.ElementChange{e.RemovedList, e.AddedList} {
 		for _, c := range list {
 			item, err := r.element(ctx, side, c)
 			if err != nil {
@@ -546,7 +546,7 @@ func (r *differ) state(ctx context.Context, st *transform.StateDiff) (DiffState,
 }
 
 // element reads an element and shows it as cat does.
-func (r *differ) element(ctx context.Context, side int, c transform.ElementChange) (DiffElement, error) {
+func (r *differ) element(ctx context.Context, side int, c diff.ElementChange) (DiffElement, error) {
 	e := DiffElement{Change: "removed", OldCount: c.Old, NewCount: c.New, Subtask: &c.Subtask, Index: &c.Index}
 	if side == 1 {
 		e.Change = "added"
@@ -575,7 +575,7 @@ func (r *differ) element(ctx context.Context, side int, c transform.ElementChang
 	_, e.shown = cat.cells(it)
 	switch enc := cat.encoding(it); enc {
 	case "json":
-		e.Value = json.RawMessage(appendValue(nil, it.value, r.env.common.format))
+		e.Value = json.RawMessage(appendValue(nil, it.value, r.env.run.Format))
 	case "hex":
 		e.Hex, e.shown = e.shown, enc+" "+e.shown
 	case "text":
@@ -589,15 +589,15 @@ func (r *differ) element(ctx context.Context, side int, c transform.ElementChang
 }
 
 // entry shows an entry of a broadcast state.
-func (r *differ) entry(c transform.EntryChange) DiffElement {
+func (r *differ) entry(c diff.EntryChange) DiffElement {
 	hide := func(s string) string {
-		if r.env.common.format == ui.FormatRedacted {
+		if r.env.run.Format == ui.FormatRedacted {
 			return ui.Value([]byte(s), ui.FormatRedacted, 0)
 		}
 		return s
 	}
 	e := DiffElement{Change: "changed", OldCount: int64(len(c.Old)), NewCount: int64(len(c.New)), Key: json.RawMessage(c.Key)}
-	if r.env.common.format == ui.FormatRedacted {
+	if r.env.run.Format == ui.FormatRedacted {
 		e.Key = hide(c.Key)
 	}
 	for _, v := range c.Old {

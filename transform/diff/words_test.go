@@ -1,4 +1,4 @@
-package transform
+package diff
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func TestDiffWords(t *testing.T) {
 			}
 			return all, nil
 		}
-		got := strings.Join(differences(diffOf(t, tt.a, tt.b, DiffOptions{Entries: func(context.Context, int, *format.OperatorHandle, int) (func([]byte) ([]MapEntry, error), error) {
+		got := strings.Join(differences(diffOf(t, tt.a, tt.b, Options{Entries: func(context.Context, int, *format.OperatorHandle, int) (func([]byte) ([]MapEntry, error), error) {
 			return decode, nil
 		}})), "; ")
 		if got != tt.want {
@@ -60,7 +60,7 @@ func TestDiffLargeMaps(t *testing.T) {
 	in := func(m string) format.View {
 		return memoryInput(operator("op", rawStates(st{"s", format.ModeBroadcast, []string{m}})))
 	}
-	o := DiffOptions{Entries: func(context.Context, int, *format.OperatorHandle, int) (func([]byte) ([]MapEntry, error), error) {
+	o := Options{Entries: func(context.Context, int, *format.OperatorHandle, int) (func([]byte) ([]MapEntry, error), error) {
 		return func(p []byte) ([]MapEntry, error) {
 			if len(p) > maxMaps {
 				t.Errorf("a map of %d bytes was taken apart", len(p))

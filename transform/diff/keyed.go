@@ -1,9 +1,6 @@
-package transform
+package diff
 
 import (
-	"bytes"
-	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,13 +8,13 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
-	"github.com/savepoint-tools/spt/internal/tally"
+	"github.com/savepoint-tools/spt/transform/internal/keygroups"
 )
 
-// KeyedDiff compares the keyed state of an operator without looking at its
+// Keyed compares the keyed state of an operator without looking at its
 // entries: key groups of full streams by their bytes, whichever handle holds
 // them, and all else by files.
-type KeyedDiff struct {
+type Keyed struct {
 	// Incomparable is why nothing was compared: it is kept in different ways.
 	Incomparable string
 	// Description: what stands before the key groups and describes the states
@@ -58,23 +55,17 @@ type keyedHeaderOf struct {
 	subtasks []int32
 }
 
-// rangeOf is n bytes of a stream; n < 0: not known.
-type rangeOf struct {
-	s      format.Stream
-	off, n int64
-}
-
 // keyed compares the keyed state of two operators.
-func (d *differ) keyed(o *OperatorDiff, st *StateDiff) error {
-	if d.o.Ignore[DiffKeyed] {
+func (d *differ) keyed(o *Operator, st *State) error {
+	if d.o.Ignore[KindKeyed] {
 		return nil
 	}
 	d.out.KeyedCompared = true
-	r := &KeyedDiff{MovedGroups: -1}
+	r := &Keyed{MovedGroups: -1}
 	st.Keyed = r
 	if x, y := st.Old.Handles, st.New.Handles; x != y {
 		r.Incomparable = fmt.Sprintf("kept as %s → %s: cannot be compared by its bytes", x, y)
-		d.add(DiffKeyed, o, st, "%s", r.Incomparable)
+		d.add(KindKeyed, o, st, "%s", r.Incomparable)
 		return nil
 	}
 	raw := st.State().Kind == summary.RawKeyed
@@ -93,9 +84,9 @@ func (d *differ) keyed(o *OperatorDiff, st *StateDiff) error {
 		return err
 	}
 	if text := r.text(); text != "" {
-		d.add(DiffKeyed, o, st, "%s", text)
+		d.add(KindKeyed, o, st, "%s", text)
 	}
-	if d.o.Placement && !d.o.Ignore[DiffPlacement] {
+	if d.o.Placement && !d.o.Ignore[KindPlacement] {
 		r.MovedGroups = 0
 		for g, sub := range b.owner {
 			if old, ok := a.owner[g]; ok && old != sub {
@@ -103,14 +94,14 @@ func (d *differ) keyed(o *OperatorDiff, st *StateDiff) error {
 			}
 		}
 		if r.MovedGroups > 0 {
-			d.add(DiffPlacement, o, st, "%d of %d key groups are in other subtasks", r.MovedGroups, len(b.owner))
+			d.add(KindPlacement, o, st, "%d of %d key groups are in other subtasks", r.MovedGroups, len(b.owner))
 		}
 	}
 	return nil
 }
 
 // text says what differs; "" if nothing does.
-func (r *KeyedDiff) text() string {
+func (r *Keyed) text() string {
 	var parts []string
 	if r.Description {
 		parts = append(parts, "the description of its states changed"+changedIn(r.OldDescribed, r.NewDescribed))
@@ -163,24 +154,24 @@ func (d *differ) keyedSide(in format.View, op *format.Operator, raw bool) (*keye
 
 // extents finds the bytes of the key groups, and what precedes them.
 func (d *differ) extents(s *keyedSide) error {
-	streams, err := newKeyedStreams(d.ctx, s.full, func(st format.Stream) (int64, error) { return d.size(s.in, st) })
+	streams, err := keygroups.Locate(d.ctx, s.full, func(st format.Stream) (int64, error) { return d.size(s.in, st) })
 	if err != nil {
 		return err
 	}
 	headers := map[format.StreamKey]int{}
 	for _, h := range s.full {
-		if key := streams.of[h].key; h.Codec != format.CodecRaw {
+		if key := streams.Key(h); h.Codec != format.CodecRaw {
 			i, ok := headers[key]
 			if !ok {
 				i = len(s.headers)
 				headers[key] = i
-				s.headers = append(s.headers, keyedHeaderOf{rangeOf: rangeOf{h.Data, 0, max(streams.header(h), 0)}})
+				s.headers = append(s.headers, keyedHeaderOf{rangeOf: rangeOf{h.Data, 0, max(streams.Header(h), 0)}})
 			}
 			s.headers[i].subtasks = append(s.headers[i].subtasks, s.subtask[h])
 		}
 		err := h.EachKeyGroup(d.ctx, func(group int32, _ int64) error {
-			e, _, err := streams.extent(h, group)
-			if g := (rangeOf{h.Data, e.start, e.end - e.start}); err == nil && g.n > 0 && !slices.Contains(s.groups[group], g) {
+			e, _, err := streams.Extent(h, group)
+			if g := (rangeOf{h.Data, e.Start, e.End - e.Start}); err == nil && g.n > 0 && !slices.Contains(s.groups[group], g) {
 				s.groups[group] = append(s.groups[group], g)
 			}
 			return err
@@ -235,7 +226,7 @@ func (s *keyedSide) handle(h format.KeyedHandle) error {
 }
 
 // groups compares key groups by their bytes, and what stands before them.
-func (d *differ) groups(a, b *keyedSide, r *KeyedDiff) error {
+func (d *differ) groups(a, b *keyedSide, r *Keyed) error {
 	r.OldGroups, r.NewGroups = int64(len(a.groups)), int64(len(b.groups))
 	if err := d.descriptions(a, b, r); err != nil {
 		return err
@@ -272,7 +263,7 @@ func (d *differ) groups(a, b *keyedSide, r *KeyedDiff) error {
 }
 
 // descriptions compares what precedes the key groups, in all subtasks.
-func (d *differ) descriptions(a, b *keyedSide, r *KeyedDiff) error {
+func (d *differ) descriptions(a, b *keyedSide, r *Keyed) error {
 	var all [2]map[fileContent][]int32
 	for i, s := range []*keyedSide{a, b} {
 		all[i] = map[fileContent][]int32{}
@@ -333,213 +324,11 @@ func sameGroup(ra, rb *window, old, now []rangeOf) (bool, error) {
 	return true, nil
 }
 
-// window reads a stream forward, in pieces that are worth a request.
-type window struct {
-	d   *differ
-	in  format.View
-	s   format.Stream
-	off int64
-	buf []byte
-}
-
-const windowSize = 256 << 10
-
-// at gives up to n bytes at off, at least one.
-func (w *window) at(s format.Stream, off, n int64) ([]byte, error) {
-	if w.s != s || off < w.off || off >= w.off+int64(len(w.buf)) {
-		size, err := w.d.size(w.in, s)
-		if err != nil {
-			return nil, err
-		}
-		k := min(size-off, windowSize)
-		if k <= 0 {
-			return nil, format.InFile(format.Errorf(format.ErrTruncated, "byte %d of a stream of %d was asked for", off, size), w.in.Location)
-		}
-		if cap(w.buf) == 0 {
-			w.buf = make([]byte, windowSize)
-		}
-		w.s = nil // until it was read
-		w.buf = w.buf[:k]
-		if _, err := w.in.Source.ReadAt(w.d.ctx, s, w.buf, off); err != nil {
-			return nil, format.InFile(err, w.in.Location)
-		}
-		w.s, w.off = s, off
-		w.d.progress(k)
-	}
-	p := w.buf[off-w.off:]
-	return p[:min(int64(len(p)), n)], nil
-}
-
-// sameRange compares as many bytes as x has.
-func sameRange(ra, rb *window, x, y rangeOf) (bool, error) {
-	for i := int64(0); i < x.n; {
-		p, err := ra.at(x.s, x.off+i, x.n-i)
-		if err != nil {
-			return false, err
-		}
-		q, err := rb.at(y.s, y.off+i, int64(len(p)))
-		if err != nil {
-			return false, err
-		}
-		if !bytes.Equal(p[:len(q)], q) {
-			return false, nil
-		}
-		i += int64(len(q))
-	}
-	return true, nil
-}
-
-// size is how long a stream really is.
-func (d *differ) size(in format.View, s format.Stream) (int64, error) {
-	if z, ok := in.Source.(format.Sizer); ok {
-		n, err := z.SizeOf(d.ctx, s)
-		return n, format.InFile(err, in.Location)
-	}
-	return s.Size(), nil
-}
-
-// sameness says whether two streams are the same bytes by what names them.
-type sameness int
-
-const (
-	perhaps   sameness = iota // only reading tells
-	oneFile                   // one reference, which leads both to one file
-	absent                    // one reference, which leads neither to a file
-	unchecked                 // one reference, where nobody could look
-	byDigest                  // chunks of equal digests
-)
-
-// sameReference compares two streams by what names them.
-func (d *differ) sameReference(x, y format.Stream) (sameness, error) {
-	pair := [2]format.Stream{x, y} // a stream has many key groups
-	same, known := d.sameStreams[pair]
-	if known {
-		return same, nil
-	}
-	same, err := d.lookUp(x, y)
-	if err == nil {
-		if d.sameStreams == nil {
-			d.sameStreams = map[[2]format.Stream]sameness{}
-		}
-		d.sameStreams[pair] = same
-		switch same {
-		case byDigest:
-			d.out.ByDigest += x.Size()
-		case absent, unchecked:
-			d.unread(x.Key().Name, same)
-		}
-	}
-	return same, err
-}
-
-func (d *differ) lookUp(x, y format.Stream) (sameness, error) {
-	if cx, ok := x.(*format.Chunks); ok {
-		cy, ok := y.(*format.Chunks)
-		if ok && cx.Digest != "" && cx.Key() == cy.Key() {
-			return byDigest, nil
-		}
-		return perhaps, nil
-	}
-	kind := format.Kind(x)
-	switch kind {
-	case format.KindAbsolute, format.KindSegment, format.KindRelative:
-	default:
-		return perhaps, nil
-	}
-	relative := kind == format.KindRelative
-	if x.Key() != y.Key() || relative && !d.sameName(x, y) {
-		return perhaps, nil
-	}
-	p, err := d.placeOf(d.a, x)
-	q, qerr := d.placeOf(d.b, y)
-	switch {
-	case notHere(err) && notHere(qerr):
-		if errors.Is(err, format.ErrNotChecked) || errors.Is(qerr, format.ErrNotChecked) {
-			return unchecked, nil
-		}
-		return absent, nil
-	case relative: // each is next to its own _metadata
-		return perhaps, nil
-	case err != nil || qerr != nil:
-		return perhaps, cmp.Or(err, qerr)
-	case p != "" && p == q:
-		return oneFile, nil
-	}
-	return perhaps, nil
-}
-
-// notHere reports whether the file of a reference is not there, or was not looked
-// for. What is outside the snapshot is neither: nothing is said about it before it
-// was allowed.
-func notHere(err error) bool {
-	return errors.Is(err, format.ErrMissing) || errors.Is(err, format.ErrNotChecked)
-}
-
-// placeOf is where a stream's bytes lie, "" where there is no telling.
-func (d *differ) placeOf(in format.View, s format.Stream) (string, error) {
-	l, ok := in.Source.(format.Locator)
-	if !ok {
-		return "", nil
-	}
-	p, err := l.PlaceOf(d.ctx, s)
-	return p, format.InFile(err, in.Location)
-}
-
-// sameBytes compares two streams.
-func (d *differ) sameBytes(x, y format.Stream) (bool, error) {
-	if same, err := d.sameReference(x, y); same != perhaps || err != nil {
-		return same != perhaps, err
-	}
-	n, err := d.size(d.a, x)
-	if err != nil {
-		return false, err
-	}
-	m, err := d.size(d.b, y)
-	if err != nil || n != m {
-		return false, err
-	}
-	return sameRange(&window{d: d, in: d.a}, &window{d: d, in: d.b}, rangeOf{x, 0, n}, rangeOf{y, 0, n})
-}
-
-// fileContent is what a range of a stream holds.
-type fileContent struct {
-	n   int64
-	sum tally.Digest
-}
-
-// contentOf reads a range.
-func (d *differ) contentOf(in format.View, r rangeOf) (fileContent, error) {
-	h := d.hash.Pieces()
-	w := &window{d: d, in: in}
-	for i := int64(0); i < r.n; {
-		p, err := w.at(r.s, r.off+i, r.n-i)
-		if err != nil {
-			return fileContent{}, err
-		}
-		h.Add(p)
-		i += int64(len(p))
-	}
-	return fileContent{r.n, h.Sum()}, nil
-}
-
-// contents is the set of what ranges hold.
-func (d *differ) contents(in format.View, all []rangeOf) (map[fileContent]bool, error) {
-	set := map[fileContent]bool{}
-	for _, r := range all {
-		c, err := d.contentOf(in, r)
-		if err != nil {
-			return nil, err
-		}
-		set[c] = true
-	}
-	return set, nil
-}
-
 // files compares the files of backends and changelogs as sets, each different
 // one once: several handles may name one. Those of equal references are the
 // same; of the others those are read that have the length of one on the other
 // side.
-func (d *differ) files(a, b *keyedSide, r *KeyedDiff) error {
+func (d *differ) files(a, b *keyedSide, r *Keyed) error {
 	type place struct {
 		key format.StreamKey
 		off int64
@@ -638,121 +427,4 @@ func (d *differ) files(a, b *keyedSide, r *KeyedDiff) error {
 		}
 	}
 	return nil
-}
-
-// legacy compares streams of the oldest interface, subtask by subtask.
-func (d *differ) legacy(o *OperatorDiff, st *StateDiff) error {
-	if d.o.Ignore[DiffLegacy] {
-		return nil
-	}
-	of := func(in format.View, op *format.Operator) (map[fileContent]bool, error) {
-		var all []rangeOf
-		for _, sub := range op.Subtasks {
-			for _, s := range sub.Legacy {
-				if s == nil {
-					continue
-				}
-				n, err := d.size(in, s)
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, rangeOf{s, 0, n})
-			}
-		}
-		return d.contents(in, all)
-	}
-	x, err := of(d.a, o.old)
-	if err != nil {
-		return format.InFile(err, d.a.Location)
-	}
-	y, err := of(d.b, o.new)
-	err = format.InFile(err, d.b.Location)
-	if err == nil && !maps.Equal(x, y) {
-		d.add(DiffLegacy, o, st, "legacy state changed")
-	}
-	return err
-}
-
-// inFlight compares the in-flight data, channel by channel.
-func (d *differ) inFlight(o *OperatorDiff, st *StateDiff) error {
-	if d.o.Ignore[DiffInFlight] {
-		return nil
-	}
-	switch {
-	case st.Old == nil:
-		d.add(DiffInFlight, o, st, "in-flight data added")
-		return nil
-	case st.New == nil:
-		d.add(DiffInFlight, o, st, "in-flight data removed")
-		return nil
-	}
-	x, err := d.channels(d.a, o.old)
-	if err != nil {
-		return format.InFile(err, d.a.Location)
-	}
-	y, err := d.channels(d.b, o.new)
-	if err != nil {
-		return format.InFile(err, d.b.Location)
-	}
-	if !maps.Equal(x, y) {
-		d.add(DiffInFlight, o, st, "in-flight data changed")
-	}
-	return nil
-}
-
-// inFlightOf is the data of one handle of a subtask's channels.
-type inFlightOf struct {
-	subtask  int32
-	output   bool
-	number   int
-	channels string
-	data     fileContent
-}
-
-func (d *differ) channels(in format.View, op *format.Operator) (map[inFlightOf]bool, error) {
-	set := map[inFlightOf]bool{}
-	known := map[format.StreamKey]fileContent{} // handles share streams
-	for _, sub := range op.Subtasks {
-		for output, handles := range map[bool][]*format.ChannelHandle{false: sub.Input, true: sub.Output} {
-			for i, h := range handles {
-				f := inFlightOf{subtask: sub.Index, output: output, number: i}
-				var b strings.Builder
-				channels := slices.Clone(h.Channels)
-				slices.SortStableFunc(channels, func(x, y format.Channel) int {
-					return cmp.Or(cmp.Compare(x.First, y.First), cmp.Compare(x.Second, y.Second))
-				})
-				for _, c := range channels {
-					fmt.Fprintf(&b, "%d/%d %d:", c.First, c.Second, c.Size)
-					if c.Offsets == nil {
-						continue
-					}
-					err := format.EachOffset(d.ctx, c.Offsets, func(_ int64, run []int64) error {
-						fmt.Fprintf(&b, "%d", run)
-						return nil
-					})
-					if err != nil {
-						return nil, err
-					}
-				}
-				f.channels = b.String()
-				if h.Data != nil {
-					key := h.Data.Key()
-					c, ok := known[key]
-					if !ok {
-						n, err := d.size(in, h.Data)
-						if err == nil {
-							c, err = d.contentOf(in, rangeOf{h.Data, 0, n})
-						}
-						if err != nil {
-							return nil, format.At(err, "subtask %d", sub.Index)
-						}
-						known[key] = c
-					}
-					f.data = c
-				}
-				set[f] = true
-			}
-		}
-	}
-	return set, nil
 }

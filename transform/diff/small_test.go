@@ -1,4 +1,4 @@
-package transform
+package diff
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/transform"
 )
 
 // everything is a savepoint with state of every kind: each call makes the same.
@@ -122,10 +123,10 @@ func TestDiffOfEachField(t *testing.T) {
 	} {
 		a, b := everything(), everything()
 		tt.change(&b)
-		if got := strings.Join(differences(diffOf(t, a, b, DiffOptions{})), "; "); got != tt.want {
+		if got := strings.Join(differences(diffOf(t, a, b, Options{})), "; "); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
 		}
-		back := diffOf(t, b, a, DiffOptions{})
+		back := diffOf(t, b, a, Options{})
 		if (len(back.Differences) == 0) != (tt.want == "") {
 			t.Errorf("%s, the other way round: %q", tt.what, differences(back))
 		}
@@ -133,7 +134,7 @@ func TestDiffOfEachField(t *testing.T) {
 	// What holds parts of an id that comes twice is paired in order.
 	a, b := everything(), everything()
 	a.Operators, b.Operators = append(a.Operators, a.Operators[1]), append(b.Operators, b.Operators[1])
-	if d := differences(diffOf(t, a, b, DiffOptions{})); len(d) > 0 {
+	if d := differences(diffOf(t, a, b, Options{})); len(d) > 0 {
 		t.Errorf("an id that comes twice in both: %q", d)
 	}
 }
@@ -168,7 +169,7 @@ func TestDiffHandlesOfPlaces(t *testing.T) {
 		if want != "" {
 			want = "handles: op " + want
 		}
-		if got := strings.Join(differences(diffOf(t, in(tt.a), in(tt.b), DiffOptions{})), "; "); got != want {
+		if got := strings.Join(differences(diffOf(t, in(tt.a), in(tt.b), Options{})), "; "); got != want {
 			t.Errorf("%T → %T: %q, want %q", tt.a, tt.b, got, want)
 		}
 	}
@@ -242,7 +243,7 @@ func TestDiffSharedFiles(t *testing.T) {
 		relative, blind = strings.HasPrefix(tt.what, "a relative"), strings.HasPrefix(tt.what, "places")
 		a, src := in(3, tt.place, tt.old)
 		b, other := in(3, tt.other, tt.now)
-		d, err := DiffSavepoints(t.Context(), a, b, DiffOptions{})
+		d, err := Savepoints(t.Context(), a, b, Options{})
 		if (err != nil) != (tt.want == "err") {
 			t.Errorf("%s: %v", tt.what, err)
 		}
@@ -261,7 +262,7 @@ func TestDiffSharedFiles(t *testing.T) {
 func TestDiffPlacementOfKeyGroups(t *testing.T) {
 	in := memoryInput(keyedOperator(6, groupStream(true, format.CodecFlink, "HEAD", 0, "a", "b", "c", "d", "e", "f")))
 	for to, want := range map[int32]int64{1: 0, 2: 3, 3: 4, 6: 5} {
-		sp, err := plan(t, in, RescaleOptions{To: to}).Apply(t.Context())
+		sp, err := plan(t, in, transform.RescaleOptions{To: to}).Apply(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +298,7 @@ func TestDiffOneFileTwice(t *testing.T) {
 		{in(4, 6), in(6, 4), "keyed: keyed/ key groups: 2 changed"},
 		{in(4, 6, 0), in(4, 0, 6), "keyed: keyed/ key groups: 1 added, 1 removed, 1 same"},
 	} {
-		if got := strings.Join(differences(diffOf(t, tt.a, tt.b, DiffOptions{})), "; "); got != tt.want {
+		if got := strings.Join(differences(diffOf(t, tt.a, tt.b, Options{})), "; "); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}
@@ -378,7 +379,7 @@ func TestDiffDigests(t *testing.T) {
 	} {
 		a, x := in(tt.a, tt.old)
 		b, y := in(tt.b, tt.now)
-		d := diffOf(t, a, b, DiffOptions{})
+		d := diffOf(t, a, b, Options{})
 		if d.Same() != tt.same || (x.read+y.read > 0) != tt.read || (d.ByDigest > 0) != (tt.a == tt.b && tt.a != "") {
 			t.Errorf("%+v: %q, %d reads, %d bytes by digest", tt, differences(d), x.read+y.read, d.ByDigest)
 		}
@@ -406,7 +407,7 @@ func TestDiffFilesOfOtherLengths(t *testing.T) {
 	} {
 		a, x := in("/a", tt.old)
 		b, y := in("/b", tt.now)
-		if got := strings.Join(differences(diffOf(t, a, b, DiffOptions{})), "; "); got != tt.want || (x.read+y.read > 0) != tt.read {
+		if got := strings.Join(differences(diffOf(t, a, b, Options{})), "; "); got != tt.want || (x.read+y.read > 0) != tt.read {
 			t.Errorf("%q → %q: %q, %d reads", tt.old, tt.now, got, x.read+y.read)
 		}
 	}

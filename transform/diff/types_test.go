@@ -1,4 +1,4 @@
-package transform
+package diff
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform"
 )
 
 // described is a codec that says of each handle what a test wants.
@@ -54,7 +55,7 @@ func TestDiffTypesOfSubtasks(t *testing.T) {
 		in.Codecs = codecsFunc(func(format.CodecID) (format.OperatorCodec, error) { return c, nil })
 		return in
 	}
-	ignore := DiffOptions{Ignore: map[DiffKind]bool{DiffElements: true, DiffParallelism: true, DiffSubtasks: true}}
+	ignore := Options{Ignore: map[Kind]bool{KindElements: true, KindParallelism: true, KindSubtasks: true}}
 	const changed = "types: op/s the description of its types changed"
 	for _, tt := range []struct {
 		a, b format.View
@@ -142,7 +143,7 @@ func TestDiffTypesAsAWhole(t *testing.T) {
 		{list("A", "s"), in(format.ModeUnion, "A+x", "s"), "states: op/s mode list → union"},
 		{list("A+x", "s"), in(format.ModeUnion, "A+y", "s"), "states: op/s mode list → union"},
 	} {
-		if got := strings.Join(differences(diffOf(t, tt.a, tt.b, DiffOptions{Ignore: map[DiffKind]bool{DiffElements: true}})), "; "); got != tt.want {
+		if got := strings.Join(differences(diffOf(t, tt.a, tt.b, Options{Ignore: map[Kind]bool{KindElements: true}})), "; "); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}
@@ -154,7 +155,7 @@ func TestDiffTypesAsAWhole(t *testing.T) {
 func withClass(t *testing.T, name, all, last string) *reader.Snapshot {
 	t.Helper()
 	const long = "LongSerializer$LongSerializerSnapshot"
-	p, err := os.ReadFile(filepath.Join("../testdata/savepoints", name, "_metadata"))
+	p, err := os.ReadFile(filepath.Join("../../testdata/savepoints", name, "_metadata"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,11 +202,11 @@ func TestTypeOfOneSubtask(t *testing.T) {
 			a, b *reader.Snapshot
 			want string
 		}{{tt.old, tt.now, tt.diff}, {tt.now, tt.old, tt.back}} {
-			if got := differences(diffOf(t, inputOf(d.a), inputOf(d.b), DiffOptions{})); !slices.Equal(got, []string{d.want}) {
+			if got := differences(diffOf(t, inputOf(d.a), inputOf(d.b), Options{})); !slices.Equal(got, []string{d.want}) {
 				t.Errorf("%s: %q, want %q", tt.name, got, d.want)
 			}
 		}
-		c, err := Check(t.Context(), inputOf(tt.old), CheckOptions{Schema: tt.old.Schema, Like: &Like{Savepoint: tt.now.Savepoint, Schema: tt.now.Schema}})
+		c, err := transform.Check(t.Context(), inputOf(tt.old), transform.CheckOptions{Schema: tt.old.Schema, Like: &transform.Like{Savepoint: tt.now.Savepoint, Schema: tt.now.Schema}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,8 +221,8 @@ func TestTypeOfOneSubtask(t *testing.T) {
 		}
 		// A snapshot fits the job that took it, whatever its subtasks say.
 		for _, s := range []*reader.Snapshot{tt.old, tt.now} {
-			c, err := Check(t.Context(), inputOf(s), CheckOptions{Schema: s.Schema, Like: &Like{Savepoint: s.Savepoint, Schema: s.Schema}})
-			if err != nil || slices.ContainsFunc(c.Findings, func(f CheckFinding) bool { return f.Code == "type" }) {
+			c, err := transform.Check(t.Context(), inputOf(s), transform.CheckOptions{Schema: s.Schema, Like: &transform.Like{Savepoint: s.Savepoint, Schema: s.Schema}})
+			if err != nil || slices.ContainsFunc(c.Findings, func(f transform.CheckFinding) bool { return f.Code == "type" }) {
 				t.Errorf("%s, with itself: %q, %v", tt.name, codes(c), err)
 			}
 		}

@@ -1,4 +1,4 @@
-package transform
+package diff
 
 import (
 	"regexp"
@@ -36,7 +36,7 @@ func (d *differ) unread(name string, why sameness) {
 // readable returns the operators of both sides without the handles of a subtask
 // that are alike on both sides and whose file neither side has, or nobody looked
 // for: nothing is known of what is in them, and Absent and NotChecked count them.
-func (d *differ) readable(o *OperatorDiff) (old, now *format.Operator, err error) {
+func (d *differ) readable(o *Operator) (old, now *format.Operator, err error) {
 	old, now = o.old, o.new
 	bySubtask := map[int32]int{}
 	for i, sub := range now.Subtasks {

@@ -1,4 +1,4 @@
-package transform
+package diff
 
 import (
 	"fmt"
@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/connector"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/writer"
 )
 
@@ -18,7 +20,7 @@ import (
 // programs. TestDiffCorpus and TestDiffRescaled are for the corpus.
 func agreementSnapshots(t *testing.T) (all []string) {
 	t.Helper()
-	err := filepath.WalkDir("../testdata", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../../testdata", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && slices.Contains([]string{"examples", "hostile", "claimed-native", "s3-metadata-only", "same-offset-compressed"}, d.Name()) {
 			return fs.SkipDir // snapshots that cannot be read whole
 		}
@@ -59,7 +61,7 @@ func TestDiffAgreesWithRescale(t *testing.T) {
 			if to > max || to > 1024 {
 				continue
 			}
-			plan, err := PlanRescale(t.Context(), in, RescaleOptions{To: to, LeaveKeyed: true})
+			plan, err := transform.PlanRescale(t.Context(), in, transform.RescaleOptions{To: to, LeaveKeyed: true})
 			if err != nil {
 				t.Fatalf("%s to %d: %v", name, to, err)
 			}
@@ -117,12 +119,12 @@ func isNativeOperator(op *format.Operator) bool {
 // group, coordinator or in-flight record is one difference, of the kind that it
 // is of, and so is one stored name, in every state of every snapshot.
 func TestOneChangeIsOneDifference(t *testing.T) {
-	counts := map[DiffKind]int{}
+	counts := map[Kind]int{}
 	for _, name := range agreementSnapshots(t) {
 		snap := openAt(t, place(), name)
 		in := inputOf(snap)
 		// changed is the snapshot with a byte changed in a stream.
-		expect := func(where string, s format.Stream, at int64, kind DiffKind, text string) {
+		expect := func(where string, s format.Stream, at int64, kind Kind, text string) {
 			t.Helper()
 			p := slices.Clone(stream(t, in.Source, s))
 			p[at] ^= 1
@@ -137,7 +139,7 @@ func TestOneChangeIsOneDifference(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := diffOf(t, in, out, DiffOptions{Ignore: map[DiffKind]bool{DiffHandles: true}})
+			d := diffOf(t, in, out, Options{Ignore: map[Kind]bool{KindHandles: true}})
 			if len(d.Differences) != 1 || d.Differences[0].Kind != kind || !strings.Contains(d.Differences[0].Text, text) {
 				t.Errorf("%s, %s: %q, want one of kind %s, %q", name, where, differences(d), kind, text)
 			}
@@ -145,7 +147,7 @@ func TestOneChangeIsOneDifference(t *testing.T) {
 		}
 		for _, op := range in.Operators {
 			if op.Coordinator != nil && op.Coordinator.Size() > 0 {
-				expect("coordinator of "+op.Label(), op.Coordinator, 0, DiffCoordinator, "state of the coordinator changed")
+				expect("coordinator of "+op.Label(), op.Coordinator, 0, KindCoordinator, "state of the coordinator changed")
 			}
 			if op.Name.String() != "" {
 				out := in
@@ -154,10 +156,10 @@ func TestOneChangeIsOneDifference(t *testing.T) {
 				sp.Operators = slices.Clone(sp.Operators)
 				sp.Operators[slices.Index(sp.Operators, op)] = &c
 				out.Savepoint = &sp
-				if d := differences(diffOf(t, in, out, DiffOptions{})); len(d) != 1 || !strings.HasPrefix(d[0], "names: ") {
+				if d := differences(diffOf(t, in, out, Options{})); len(d) != 1 || !strings.HasPrefix(d[0], "names: ") {
 					t.Errorf("%s, name of %s: %q", name, op.Label(), d)
 				}
-				counts[DiffNames]++
+				counts[KindNames]++
 			}
 			subs := op.Subtasks
 			if len(subs) > 2 {
@@ -182,19 +184,19 @@ func TestOneChangeIsOneDifference(t *testing.T) {
 							continue
 						}
 						off := offsetsOf(t, h.States[k].Offsets)[i]
-						kind, text := DiffElements, "elements: 1 added, 1 removed"
+						kind, text := KindElements, "elements: 1 added, 1 removed"
 						switch {
 						case st.Mode == format.ModeBroadcast:
 							text = "different maps: 1 added"
-						case slices.Contains(positionStates, st.Name.String()) && st.Mode == format.ModeList && !raw:
-							kind = DiffOffsets
+						case connector.IsPositions(st.Name.String()) && st.Mode == format.ModeList && !raw:
+							kind = KindOffsets
 						}
 						// The last byte of an element is not one of its lengths.
 						expect(fmt.Sprintf("%s/%s of subtask %d", op.Label(), st.Name, sub.Index), h.Data, off+int64(len(values[i]))-1, kind, text)
 					}
 				}
-				for _, raw := range []bool{false, true} {
-					h, full := keyedOf(sub, raw).(*format.KeyGroups)
+				for _, keyed := range []format.KeyedHandle{sub.ManagedKeyed, sub.RawKeyed} {
+					h, full := keyed.(*format.KeyGroups)
 					if !full {
 						continue
 					}
@@ -209,12 +211,12 @@ func TestOneChangeIsOneDifference(t *testing.T) {
 						t.Fatal(err)
 					}
 					if last >= 0 {
-						expect(fmt.Sprintf("keyed state of %s, subtask %d", op.Label(), sub.Index), h.Data, int64(len(data))-1, DiffKeyed, "key groups: 1 changed")
+						expect(fmt.Sprintf("keyed state of %s, subtask %d", op.Label(), sub.Index), h.Data, int64(len(data))-1, KindKeyed, "key groups: 1 changed")
 					}
 				}
 				for _, handles := range [][]*format.ChannelHandle{sub.Input, sub.Output} {
 					if len(handles) > 0 && format.SizeOf(handles[0].Data) > 0 {
-						expect("channels of "+op.Label(), handles[0].Data, 0, DiffInFlight, "in-flight data changed")
+						expect("channels of "+op.Label(), handles[0].Data, 0, KindInFlight, "in-flight data changed")
 						break
 					}
 				}
@@ -222,7 +224,7 @@ func TestOneChangeIsOneDifference(t *testing.T) {
 		}
 	}
 	t.Logf("one difference for one change: %v", counts)
-	for _, kind := range []DiffKind{DiffElements, DiffOffsets, DiffKeyed, DiffCoordinator, DiffNames, DiffInFlight} {
+	for _, kind := range []Kind{KindElements, KindOffsets, KindKeyed, KindCoordinator, KindNames, KindInFlight} {
 		if counts[kind] < 4 {
 			t.Errorf("%d of kind %s", counts[kind], kind)
 		}

@@ -1,4 +1,4 @@
-package transform
+package diff
 
 import (
 	"context"
@@ -15,12 +15,13 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/tally"
 	"github.com/savepoint-tools/spt/internal/testenv"
+	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/writer"
 )
 
-func diffOf(t testing.TB, a, b format.View, o DiffOptions) *Diff {
+func diffOf(t testing.TB, a, b format.View, o Options) *Result {
 	t.Helper()
-	d, err := DiffSavepoints(t.Context(), a, b, o)
+	d, err := Savepoints(t.Context(), a, b, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func diffOf(t testing.TB, a, b format.View, o DiffOptions) *Diff {
 }
 
 // differences is what a diff says, in words.
-func differences(d *Diff) []string {
+func differences(d *Result) []string {
 	var all []string
 	for _, x := range d.Differences {
 		s := string(x.Kind) + ":"
@@ -57,7 +58,7 @@ func TestDiffCorpus(t *testing.T) {
 	var elements, groups, files int64
 	for i, dir := range diffFolders(t) {
 		a, b := openAt(t, stores, dir), openAt(t, stores, dir)
-		d, err := DiffSavepoints(t.Context(), inputOf(a), inputOf(b), DiffOptions{Placement: true})
+		d, err := Savepoints(t.Context(), inputOf(a), inputOf(b), Options{Placement: true})
 		if errors.Is(err, format.ErrMissing) {
 			missing++
 			continue
@@ -86,7 +87,7 @@ func TestDiffCorpus(t *testing.T) {
 			continue // of damaged references; the writer's tests tell of them
 		}
 		c := openAt(t, stores, target)
-		if d := diffOf(t, inputOf(a), inputOf(c), DiffOptions{Placement: true}); len(d.Differences) > 0 {
+		if d := diffOf(t, inputOf(a), inputOf(c), Options{Placement: true}); len(d.Differences) > 0 {
 			t.Errorf("%s against its .spt: %q", dir, differences(d))
 		}
 		packed++
@@ -105,7 +106,7 @@ func TestDiffRescaled(t *testing.T) {
 	for _, k := range knownSnapshots(t) {
 		in := inputOf(openAt(t, place(), k.location()))
 		for _, to := range []int32{1, 3, 5} {
-			out, _, err := Rescale(t.Context(), in, RescaleOptions{To: to})
+			out, _, err := transform.Rescale(t.Context(), in, transform.RescaleOptions{To: to})
 			if err != nil {
 				if out.Savepoint != in.Savepoint {
 					t.Errorf("%s to %d: another savepoint with the error %v", k.name, to, err)
@@ -113,11 +114,11 @@ func TestDiffRescaled(t *testing.T) {
 				refused++
 				continue
 			}
-			d := diffOf(t, in, out, DiffOptions{Placement: true, Ignore: map[DiffKind]bool{DiffParallelism: true, DiffHandles: true, DiffSubtasks: true}})
+			d := diffOf(t, in, out, Options{Placement: true, Ignore: map[Kind]bool{KindParallelism: true, KindHandles: true, KindSubtasks: true}})
 			copies++
 			for _, x := range d.Differences {
 				switch {
-				case x.Kind == DiffPlacement:
+				case x.Kind == KindPlacement:
 					if e := x.State.Elements; e != nil && e.Moved > 0 {
 						moved += e.Moved
 					}
@@ -159,7 +160,7 @@ func TestDiffTruth(t *testing.T) {
 	var states, differing int
 	for _, p := range pairs {
 		a, b := inputOf(openAt(t, place(), p.a.location())), inputOf(openAt(t, place(), p.b.location()))
-		d := diffOf(t, a, b, DiffOptions{List: 5, Ignore: map[DiffKind]bool{DiffKeyed: true}})
+		d := diffOf(t, a, b, Options{List: 5, Ignore: map[Kind]bool{KindKeyed: true}})
 		held, now := truthElements(p.a.truth), truthElements(p.b.truth)
 		for _, op := range d.Operators {
 			if op.Old == nil || op.New == nil || op.Renamed != nil {
@@ -255,7 +256,7 @@ func TestDiffPruned(t *testing.T) {
 			continue
 		}
 		in := inputOf(openAt(t, place(), k.location()))
-		out, pruned, err := PruneUnion(t.Context(), in, PruneOptions{Keep: KeepDistinct})
+		out, pruned, err := transform.PruneUnion(t.Context(), in, transform.PruneOptions{Keep: transform.KeepDistinct})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +271,7 @@ func TestDiffPruned(t *testing.T) {
 				{out, in, fmt.Sprintf("%d → %d elements, %d distinct unchanged: multiplied by %d", p.Kept, p.Elements, p.Kept, p.Elements/p.Kept)},
 				{in, out, fmt.Sprintf("%d → %d elements, %d distinct unchanged: divided by %d", p.Elements, p.Kept, p.Kept, p.Elements/p.Kept)},
 			} {
-				if got := differences(diffOf(t, tt.a, tt.b, DiffOptions{})); len(got) != 1 || !strings.HasSuffix(got[0], tt.want) {
+				if got := differences(diffOf(t, tt.a, tt.b, Options{})); len(got) != 1 || !strings.HasSuffix(got[0], tt.want) {
 					t.Errorf("%s: %q, want %q", k.name, got, tt.want)
 				}
 			}
@@ -303,7 +304,7 @@ func listInput(subtasks int, values []string) format.View {
 
 // boundedDiffer keeps so many distinct elements of each side in memory, and counts
 // all distinct elements only where that is a million.
-func boundedDiffer(t testing.TB, a, b format.View, o DiffOptions, distinct int64) *differ {
+func boundedDiffer(t testing.TB, a, b format.View, o Options, distinct int64) *differ {
 	o.TempDir = t.TempDir()
 	d := newDiffer(t.Context(), a, b, o)
 	if d.memory = 2 * tally.MemoryFor(distinct); distinct < 1<<20 {
@@ -313,7 +314,7 @@ func boundedDiffer(t testing.TB, a, b format.View, o DiffOptions, distinct int64
 }
 
 // passesOf runs a diff and returns how often it went through both sides.
-func passesOf(t *testing.T, d *differ, bytes int64) (*ElementsDiff, float64) {
+func passesOf(t *testing.T, d *differ, bytes int64) (*Elements, float64) {
 	t.Helper()
 	var mu sync.Mutex
 	var read int64
@@ -368,7 +369,7 @@ func TestDiffSpilled(t *testing.T) {
 		for _, limit := range []int64{12, 700, 40_000, 1 << 20} {
 			// As each subtask holds a share of its own, the order is that of one.
 			a, b := listInput(1, tt.a), listInput(1, tt.b)
-			out, err := boundedDiffer(t, a, b, DiffOptions{List: 3}, limit).run()
+			out, err := boundedDiffer(t, a, b, Options{List: 3}, limit).run()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -413,11 +414,11 @@ func TestDiffPasses(t *testing.T) {
 		all = append(all, number(i))
 		other = append(other, number(1_000_000+i))
 	}
-	e, passes := passesOf(t, boundedDiffer(t, listInput(1, often), listInput(1, more), DiffOptions{}, 100), 8*200_000)
+	e, passes := passesOf(t, boundedDiffer(t, listInput(1, often), listInput(1, more), Options{}, 100), 8*200_000)
 	if passes != 2 || e.NewDistinct != 51 || e.Added != 1960 || e.Removed != e.Added {
 		t.Errorf("few elements: %v passes, %+v", passes, e)
 	}
-	e, passes = passesOf(t, boundedDiffer(t, listInput(1, all), listInput(1, other), DiffOptions{}, 100), 8*200_000)
+	e, passes = passesOf(t, boundedDiffer(t, listInput(1, all), listInput(1, other), Options{}, 100), 8*200_000)
 	if passes != 2 || e.Added != 100_000 || e.Removed != 100_000 {
 		t.Errorf("all other: %v passes; %+v", passes, e)
 	}
@@ -433,7 +434,7 @@ func TestDiffListed(t *testing.T) {
 	}
 	for _, distinct := range []int64{500, 1 << 20} {
 		for _, n := range []int{1, 100, 9_000} {
-			d := boundedDiffer(t, listInput(1, old), listInput(1, now), DiffOptions{List: n}, distinct)
+			d := boundedDiffer(t, listInput(1, old), listInput(1, now), Options{List: n}, distinct)
 			e, _ := passesOf(t, d, 1)
 			for side, list := range [][]ElementChange{e.RemovedList, e.AddedList} {
 				if len(list) != n {
@@ -488,7 +489,7 @@ func TestDiffStructure(t *testing.T) {
 		"states: moves/gone list state removed",
 		"states: moves/mode mode list → union",
 	}
-	d := diffOf(t, a, b, DiffOptions{})
+	d := diffOf(t, a, b, Options{})
 	got := differences(d)
 	slices.Sort(got)
 	slices.Sort(want)
@@ -496,8 +497,8 @@ func TestDiffStructure(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	// What is ignored is not said, whatever it is.
-	for _, k := range DiffKinds {
-		left := differences(diffOf(t, a, b, DiffOptions{Ignore: map[DiffKind]bool{k.Kind: true}}))
+	for _, k := range Kinds {
+		left := differences(diffOf(t, a, b, Options{Ignore: map[Kind]bool{k.Kind: true}}))
 		for _, x := range left {
 			if strings.HasPrefix(x, string(k.Kind)+":") {
 				t.Errorf("%s is ignored, and said: %s", k.Kind, x)
@@ -514,7 +515,7 @@ func TestDiffStructure(t *testing.T) {
 		}
 	}
 	// The other way round.
-	back := diffOf(t, b, a, DiffOptions{})
+	back := diffOf(t, b, a, Options{})
 	if len(back.Differences) != len(d.Differences) {
 		t.Errorf("%d differences there, %d back: %q", len(d.Differences), len(back.Differences), differences(back))
 	}
@@ -554,7 +555,7 @@ func TestDiffBroadcastByKey(t *testing.T) {
 		}
 		return all, nil
 	}
-	o := DiffOptions{List: 9, Ignore: map[DiffKind]bool{DiffParallelism: true}, Entries: func(context.Context, int, *format.OperatorHandle, int) (func([]byte) ([]MapEntry, error), error) {
+	o := Options{List: 9, Ignore: map[Kind]bool{KindParallelism: true}, Entries: func(context.Context, int, *format.OperatorHandle, int) (func([]byte) ([]MapEntry, error), error) {
 		return decode, nil
 	}}
 	for _, tt := range []struct {
@@ -587,8 +588,8 @@ func TestDiffBroadcastByKey(t *testing.T) {
 
 // TestDiffKindsAreAllThere: the help names every kind once.
 func TestDiffKindsAreAllThere(t *testing.T) {
-	seen := map[DiffKind]bool{}
-	for _, k := range DiffKinds {
+	seen := map[Kind]bool{}
+	for _, k := range Kinds {
 		if k.Help == "" || seen[k.Kind] {
 			t.Errorf("%s: %q", k.Kind, k.Help)
 		}
@@ -644,7 +645,7 @@ func TestDiffRandom(t *testing.T) {
 			return added, removed
 		}
 		limit := []int64{12, 100, 1 << 20}[round%3]
-		d := boundedDiffer(t, inputs[0], inputs[1], DiffOptions{List: []int{1, 5, 1000, 1000}[round%4], Placement: true}, limit)
+		d := boundedDiffer(t, inputs[0], inputs[1], Options{List: []int{1, 5, 1000, 1000}[round%4], Placement: true}, limit)
 		out, err := d.run()
 		if err != nil {
 			t.Fatal(err)
@@ -751,7 +752,7 @@ func TestDiffCopies(t *testing.T) {
 		{format.ModeUnion, 2, 3, 0, 0, 500},
 		{format.ModeBroadcast, 2, 3, 0, 0, 0},
 	} {
-		d := boundedDiffer(t, in(tt.mode, tt.old), in(tt.mode, tt.now), DiffOptions{}, 256)
+		d := boundedDiffer(t, in(tt.mode, tt.old), in(tt.mode, tt.now), Options{}, 256)
 		out, err := d.run()
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package transform
+package diff
 
 import (
 	"bufio"
@@ -86,7 +86,7 @@ func BenchmarkDiffElements(b *testing.B) {
 			b.SetBytes(2 * o.Size())
 			peak := peakHeap(func() {
 				for b.Loop() {
-					d, err := DiffSavepoints(b.Context(), x, tt.b, DiffOptions{List: 10})
+					d, err := Savepoints(b.Context(), x, tt.b, Options{List: 10})
 					if err != nil || d.Same() != (tt.name == "same") {
 						b.Fatal(err, d.Differences)
 					}
@@ -108,11 +108,11 @@ func TestDiffMemory(t *testing.T) {
 	o.Seed = 1000
 	b := unionFile(t, o)
 	const distinct = 100_000 // in memory
-	var e *ElementsDiff
+	var e *Elements
 	var passes float64
 	n := int64(o.Subtasks * o.Elements)
 	peak := peakHeap(func() {
-		e, passes = passesOf(t, boundedDiffer(t, a, b, DiffOptions{List: 10}, distinct), 2*n*int64(4+o.ElementSize))
+		e, passes = passesOf(t, boundedDiffer(t, a, b, Options{List: 10}, distinct), 2*n*int64(4+o.ElementSize))
 	})
 	if e.Added != n || e.Removed != n || len(e.AddedList) != 10 {
 		t.Errorf("+%d -%d, want %d", e.Added, e.Removed, n)

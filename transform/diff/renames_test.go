@@ -1,4 +1,4 @@
-package transform
+package diff
 
 import (
 	"context"
@@ -10,21 +10,21 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/transform"
 )
 
 // reported is a snapshot on which spt once failed.
 func reported(t *testing.T, name string) format.View {
 	t.Helper()
-	return inputOf(openAt(t, place(), filepath.Join("../testdata/reported", name)))
+	return inputOf(openAt(t, place(), filepath.Join("../../testdata/reported", name)))
 }
 
 // suggestions is what diff and check suggest, in words. Both must suggest the same.
-func suggestions(t *testing.T, a, b format.View, schemas [2]Schemas) []string {
+func suggestions(t *testing.T, a, b format.View, schemas [2]types.Schemas) []string {
 	t.Helper()
-	words := func(r *Renames) []string {
+	words := func(r *transform.Renames) []string {
 		all := []string{}
 		for _, n := range r.Likely {
 			all = append(all, fmt.Sprintf("likely %s = %s", n.Label(), n.From[0].Operator.Label()))
@@ -42,8 +42,8 @@ func suggestions(t *testing.T, a, b format.View, schemas [2]Schemas) []string {
 		slices.Sort(all)
 		return all
 	}
-	d := diffOf(t, a, b, DiffOptions{Schemas: schemas})
-	c, err := Check(t.Context(), a, CheckOptions{Schema: schemas[0], Like: &Like{Savepoint: b.Savepoint, Schema: schemas[1]}})
+	d := diffOf(t, a, b, Options{Schemas: schemas})
+	c, err := transform.Check(t.Context(), a, transform.CheckOptions{Schema: transform.Schemas(schemas[0]), Like: &transform.Like{Savepoint: b.Savepoint, Schema: transform.Schemas(schemas[1])}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func suggestions(t *testing.T, a, b format.View, schemas [2]Schemas) []string {
 			t.Errorf("%s has the uid %q", n.ID, n.UID)
 		}
 	}
-	if _, _, err := Rename(t.Context(), a, RenameOptions{UIDs: uids}); err != nil {
+	if _, _, err := transform.Rename(t.Context(), a, transform.RenameOptions{UIDs: uids}); err != nil {
 		t.Errorf("what is likely cannot be done: %v", err)
 	}
 	return got
@@ -93,7 +93,7 @@ func TestRenames(t *testing.T) {
 		return op
 	}
 	// types says for each state and uid which serializer it has; "Long" by itself.
-	typed := func(other ...string) Schemas {
+	typed := func(other ...string) types.Schemas {
 		return func(_ context.Context, op *format.Operator) (s types.Schema, _ []error, _ error) {
 			for _, sub := range op.Subtasks {
 				if sub.Managed == nil {
@@ -110,58 +110,58 @@ func TestRenames(t *testing.T) {
 			return s, nil, nil
 		}
 	}
-	known := [2]Schemas{typed(), typed()}
+	known := [2]types.Schemas{typed(), typed()}
 	for _, tt := range []struct {
 		name     string
 		old, now []*format.Operator
-		schemas  [2]Schemas
+		schemas  [2]types.Schemas
 		want     []string
 	}{
 		{"shifted", ops(source("1_source", "Source: Users[1]"), source("3_source", "Source: Orders[3]"), source("5_source", "Source: Payments[5]")),
-			ops(source("1_source", "Source: Users[1]"), source("2_source", "Source: Orders[2]"), source("3_source", "Source: Payments[3]")), [2]Schemas{},
+			ops(source("1_source", "Source: Users[1]"), source("2_source", "Source: Orders[2]"), source("3_source", "Source: Payments[3]")), [2]types.Schemas{},
 			[]string{"likely 2_source = 3_source", "likely 3_source = 5_source", "name 3_source: Source: Orders[3] → Source: Payments[3]"}},
 		{"shifted by one, in a chain", ops(source("1", "a[1]"), source("2", "b[2]"), source("3", "c[3]")),
-			ops(source("2", "a[2]"), source("3", "b[3]"), source("4", "c[4]")), [2]Schemas{},
+			ops(source("2", "a[2]"), source("3", "b[3]"), source("4", "c[4]")), [2]types.Schemas{},
 			[]string{"likely 2 = 1", "likely 3 = 2", "likely 4 = 3", "name 2: b[2] → a[2]", "name 3: c[3] → b[3]"}},
-		{"exchanged", ops(source("1", "a"), source("2", "b")), ops(source("1", "b"), source("2", "a")), [2]Schemas{},
+		{"exchanged", ops(source("1", "a"), source("2", "b")), ops(source("1", "b"), source("2", "a")), [2]types.Schemas{},
 			[]string{"likely 1 = 2", "likely 2 = 1", "name 1: a → b", "name 2: b → a"}},
-		{"around in a circle", ops(source("1", "a"), source("2", "b"), source("3", "c")), ops(source("1", "c"), source("2", "a"), source("3", "b")), [2]Schemas{},
+		{"around in a circle", ops(source("1", "a"), source("2", "b"), source("3", "c")), ops(source("1", "c"), source("2", "a"), source("3", "b")), [2]types.Schemas{},
 			[]string{"likely 1 = 3", "likely 2 = 1", "likely 3 = 2", "name 1: a → c", "name 2: b → a", "name 3: c → b"}},
-		{"no names stored, the same structure", ops(source("1", ""), source("3", ""), source("5", "")), ops(source("1", ""), source("2", ""), source("3", "")), [2]Schemas{},
+		{"no names stored, the same structure", ops(source("1", ""), source("3", ""), source("5", "")), ops(source("1", ""), source("2", ""), source("3", "")), [2]types.Schemas{},
 			[]string{"open 2 = 5 or 1 or 3"}},
-		{"no names stored, one of its kind", ops(source("1", ""), stateful("x", "", "a")), ops(source("2", ""), stateful("x", "", "a")), [2]Schemas{},
+		{"no names stored, one of its kind", ops(source("1", ""), stateful("x", "", "a")), ops(source("2", ""), stateful("x", "", "a")), [2]types.Schemas{},
 			[]string{"likely 2 = 1"}},
-		{"the number in brackets, the uid stays", ops(source("1", "a[1]"), source("2", "b [2]")), ops(source("1", "a[7]"), source("2", "b")), [2]Schemas{}, []string{}},
-		{"brackets that are part of the name", ops(source("1", "a[x]")), ops(source("1", "a[y]")), [2]Schemas{}, []string{"name 1: a[x] → a[y]"}},
-		{"only a new name", ops(source("1", "a"), source("2", "b")), ops(source("1", "z"), source("2", "b")), [2]Schemas{}, []string{"name 1: a → z"}},
-		{"other names, sources", ops(source("1", "a")), ops(source("2", "b")), [2]Schemas{}, []string{}},
+		{"the number in brackets, the uid stays", ops(source("1", "a[1]"), source("2", "b [2]")), ops(source("1", "a[7]"), source("2", "b")), [2]types.Schemas{}, []string{}},
+		{"brackets that are part of the name", ops(source("1", "a[x]")), ops(source("1", "a[y]")), [2]types.Schemas{}, []string{"name 1: a[x] → a[y]"}},
+		{"only a new name", ops(source("1", "a"), source("2", "b")), ops(source("1", "z"), source("2", "b")), [2]types.Schemas{}, []string{"name 1: a → z"}},
+		{"other names, sources", ops(source("1", "a")), ops(source("2", "b")), [2]types.Schemas{}, []string{}},
 		{"other names, the same states of the user", ops(stateful("1", "a", "x", "y")), ops(stateful("2", "b", "x", "y")), known, []string{"open 2 = 1"}},
-		{"other names, the same states of unknown types", ops(stateful("1", "a", "x", "y")), ops(stateful("2", "b", "x", "y")), [2]Schemas{}, []string{}},
-		{"one name of two, told by the states", ops(stateful("1", "Map", "x"), stateful("2", "Map", "y")), ops(stateful("3", "Map", "x"), stateful("4", "Map", "y")), [2]Schemas{},
+		{"other names, the same states of unknown types", ops(stateful("1", "a", "x", "y")), ops(stateful("2", "b", "x", "y")), [2]types.Schemas{}, []string{}},
+		{"one name of two, told by the states", ops(stateful("1", "Map", "x"), stateful("2", "Map", "y")), ops(stateful("3", "Map", "x"), stateful("4", "Map", "y")), [2]types.Schemas{},
 			[]string{"likely 3 = 1", "likely 4 = 2"}},
-		{"one name and one structure", ops(stateful("1", "Map", "x"), stateful("2", "Map", "x")), ops(stateful("3", "Map", "x"), stateful("2", "Map", "x")), [2]Schemas{},
+		{"one name and one structure", ops(stateful("1", "Map", "x"), stateful("2", "Map", "x")), ops(stateful("3", "Map", "x"), stateful("2", "Map", "x")), [2]types.Schemas{},
 			[]string{"open 3 = 1 or 2"}},
-		{"one operator became two", ops(stateful("1", "", "x", "y", "z")), ops(stateful("2", "", "x"), stateful("3", "", "y", "z")), [2]Schemas{},
+		{"one operator became two", ops(stateful("1", "", "x", "y", "z")), ops(stateful("2", "", "x"), stateful("3", "", "y", "z")), [2]types.Schemas{},
 			[]string{"open 2 = 1", "open 3 = 1"}},
-		{"one operator became two of its name", ops(stateful("1", "n", "x", "y", "z")), ops(stateful("2", "n", "x"), stateful("3", "n", "y", "z")), [2]Schemas{},
+		{"one operator became two of its name", ops(stateful("1", "n", "x", "y", "z")), ops(stateful("2", "n", "x"), stateful("3", "n", "y", "z")), [2]types.Schemas{},
 			[]string{"open 2 = 1", "open 3 = 1"}},
-		{"other states", ops(stateful("1", "", "x")), ops(stateful("2", "", "y")), [2]Schemas{}, []string{}},
-		{"other types", ops(stateful("1", "", "x")), ops(stateful("2", "", "x")), [2]Schemas{typed(), typed("2/x")}, []string{}},
-		{"the same name, other types", ops(stateful("1", "n", "x")), ops(stateful("2", "n", "x")), [2]Schemas{typed(), typed("2/x")}, []string{"open 2 = 1"}},
+		{"other states", ops(stateful("1", "", "x")), ops(stateful("2", "", "y")), [2]types.Schemas{}, []string{}},
+		{"other types", ops(stateful("1", "", "x")), ops(stateful("2", "", "x")), [2]types.Schemas{typed(), typed("2/x")}, []string{}},
+		{"the same name, other types", ops(stateful("1", "n", "x")), ops(stateful("2", "n", "x")), [2]types.Schemas{typed(), typed("2/x")}, []string{"open 2 = 1"}},
 		{"the same types", ops(stateful("1", "", "x")), ops(stateful("2", "", "x")), known, []string{"likely 2 = 1"}},
 		{"the same name and one state more", ops(stateful("1", "n", "x")), ops(stateful("2", "n", "x", "y")), known, []string{"likely 2 = 1"}},
 		{"another parallelism", ops(stateful("1", "", "x")), ops(wider(stateful("2", "", "x"))), known, []string{"likely 2 = 1"}},
-		{"the id is still in use", ops(source("3", "Orders[3]"), source("5", "Payments[5]")), ops(source("3", "Payments[3]")), [2]Schemas{},
+		{"the id is still in use", ops(source("3", "Orders[3]"), source("5", "Payments[5]")), ops(source("3", "Payments[3]")), [2]types.Schemas{},
 			[]string{"name 3: Orders[3] → Payments[3]", "open 3 = 5"}},
-		{"names on one side only", ops(source("1", "")), ops(source("1", "a")), [2]Schemas{}, []string{}},
+		{"names on one side only", ops(source("1", "")), ops(source("1", "a")), [2]types.Schemas{}, []string{}},
 		{"two for one", ops(stateful("1", "", "x"), stateful("2", "", "x")), ops(stateful("3", "", "x")), known, []string{"open 3 = 1 or 2"}},
 		{"one for two", ops(stateful("1", "", "x")), ops(stateful("2", "", "x"), stateful("3", "", "x")), known, []string{"open 2 = 1", "open 3 = 1"}},
 		{"sizes apart, with nothing else to tell", ops(operator("1", rawStates(st{"SourceReaderState", format.ModeList, []string{"0"}}))),
-			ops(operator("2", rawStates(st{"SourceReaderState", format.ModeList, []string{strings.Repeat("0", 500)}}))), [2]Schemas{}, []string{"open 2 = 1"}},
-		{"sizes apart, with a name of the user's", ops(stateful("1", "", "x")), ops(operator("2", rawStates(st{"x", format.ModeList, []string{strings.Repeat("0", 500)}}))), [2]Schemas{}, []string{"likely 2 = 1"}},
+			ops(operator("2", rawStates(st{"SourceReaderState", format.ModeList, []string{strings.Repeat("0", 500)}}))), [2]types.Schemas{}, []string{"open 2 = 1"}},
+		{"sizes apart, with a name of the user's", ops(stateful("1", "", "x")), ops(operator("2", rawStates(st{"x", format.ModeList, []string{strings.Repeat("0", 500)}}))), [2]types.Schemas{}, []string{"likely 2 = 1"}},
 		{"one that stayed fits best", ops(stateful("1", "", "x", "y"), stateful("5", "", "x")), ops(stateful("5", "", "x"), stateful("2", "", "x")), known, []string{"open 2 = 5 or 1"}},
-		{"without state", ops(operator("1", nil)), ops(operator("2", nil)), [2]Schemas{}, []string{}},
-		{"states exchanged, no names", ops(stateful("1", "", "x"), stateful("2", "", "y")), ops(stateful("1", "", "y"), stateful("2", "", "x")), [2]Schemas{},
+		{"without state", ops(operator("1", nil)), ops(operator("2", nil)), [2]types.Schemas{}, []string{}},
+		{"states exchanged, no names", ops(stateful("1", "", "x"), stateful("2", "", "y")), ops(stateful("1", "", "y"), stateful("2", "", "x")), [2]types.Schemas{},
 			[]string{"likely 1 = 2", "likely 2 = 1"}},
 	} {
 		if got := suggestions(t, memoryInput(tt.old...), memoryInput(tt.now...), tt.schemas); !slices.Equal(got, tt.want) {
@@ -181,21 +181,21 @@ func TestRenamesOfPicked(t *testing.T) {
 		in.Savepoint = &sp
 		return in
 	}
-	d := diffOf(t, only(a, "5"), only(b, "2"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	d := diffOf(t, only(a, "5"), only(b, "2"), Options{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
 	if r := d.Renames; len(r.Likely) != 0 || len(r.Open) != 1 || len(r.Open[0].From) != 3 || len(d.Operators) != 2 {
 		t.Errorf("%+v, %d operators", r, len(d.Operators))
 	}
 	// What is about others is left out.
-	d = diffOf(t, only(a, "1"), only(b, "1"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	d = diffOf(t, only(a, "1"), only(b, "1"), Options{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
 	if r := d.Renames; len(r.Likely)+len(r.Names) != 0 || len(r.Open) != 1 || len(d.Differences) > 0 {
 		t.Errorf("%+v, %q", r, differences(d))
 	}
 	a, b = reported(t, "shifted-ids/old"), reported(t, "shifted-ids/new")
-	d = diffOf(t, only(a, "1_source"), only(b, "1_source"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	d = diffOf(t, only(a, "1_source"), only(b, "1_source"), Options{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
 	if r := d.Renames; len(r.Likely)+len(r.Open)+len(r.Names) != 0 || len(d.Differences) > 0 {
 		t.Errorf("%+v, %q", r, differences(d))
 	}
-	d = diffOf(t, only(a, "5_source"), only(b, "2_source"), DiffOptions{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
+	d = diffOf(t, only(a, "5_source"), only(b, "2_source"), Options{Whole: [2]*format.Savepoint{a.Savepoint, b.Savepoint}})
 	if r := d.Renames; len(r.Likely) != 2 || len(r.Open)+len(r.Names) != 0 || len(d.Operators) != 2 {
 		t.Errorf("%+v, %d operators", r, len(d.Operators))
 	}
@@ -206,26 +206,26 @@ func TestRenamesOfPicked(t *testing.T) {
 func TestRenamesReported(t *testing.T) {
 	a, b := reported(t, "shifted-ids/old"), reported(t, "shifted-ids/new")
 	want := []string{"likely 2_source = 3_source", "likely 3_source = 5_source", "name 3_source: Source: Orders[3] → Source: Payments[3]"}
-	if got := suggestions(t, a, b, [2]Schemas{}); !slices.Equal(got, want) {
+	if got := suggestions(t, a, b, [2]types.Schemas{}); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	// What Flink restores goes by id, and so do the differences.
-	got := differences(diffOf(t, a, b, DiffOptions{}))
+	got := differences(diffOf(t, a, b, Options{}))
 	slices.Sort(got)
 	if x := cmp.Diff([]string{"coordinator: 3_source/ state of the coordinator changed, 16 → 16 bytes", `names: 3_source name "Source: Orders[3]" → "Source: Payments[3]"`, "operators: 2_source added", "operators: 5_source removed"}, got); x != "" {
 		t.Errorf("-want +got\n%s", x)
 	}
 	// The names of the uids alone tell nothing of what is whose.
-	c, err := Check(t.Context(), a, CheckOptions{Job: JobOfNames([]string{"1_source", "2_source", "3_source"})})
+	c, err := transform.Check(t.Context(), a, transform.CheckOptions{Job: transform.JobOfNames([]string{"1_source", "2_source", "3_source"})})
 	if err != nil || len(c.Renames.Likely) != 0 || len(c.Renames.Open) != 1 || c.Renames.Open[0].From[0].Operator.Label() != "5_source" {
 		t.Errorf("%+v: %v", c.Renames, err)
 	}
-	old, like := openAt(t, place(), "../testdata/reported/swapped-keyed/old"), openAt(t, place(), "../testdata/reported/swapped-keyed/like")
-	d := diffOf(t, inputOf(old), inputOf(like), DiffOptions{Schemas: [2]Schemas{old.Schema, like.Schema}})
+	old, like := openAt(t, place(), "../../testdata/reported/swapped-keyed/old"), openAt(t, place(), "../../testdata/reported/swapped-keyed/like")
+	d := diffOf(t, inputOf(old), inputOf(like), Options{Schemas: [2]types.Schemas{old.Schema, like.Schema}})
 	if r := d.Renames; len(r.Likely) != 2 || len(r.Open) != 0 || r.Likely[0].From[0].Operator.ID != r.Likely[1].ID || r.Likely[1].From[0].Operator.ID != r.Likely[0].ID {
 		t.Errorf("%+v", r)
 	}
-	c, err = Check(t.Context(), inputOf(old), CheckOptions{Schema: old.Schema, Like: &Like{Savepoint: like.Savepoint, Schema: like.Schema}})
+	c, err = transform.Check(t.Context(), inputOf(old), transform.CheckOptions{Schema: old.Schema, Like: &transform.Like{Savepoint: like.Savepoint, Schema: like.Schema}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestRenamesAreRight(t *testing.T) {
 			truth[uid(to[i])] = uid(i)
 		}
 		rnd.Shuffle(n, func(i, j int) { now[i], now[j] = now[j], now[i] })
-		d := diffOf(t, memoryInput(old...), memoryInput(now...), DiffOptions{})
+		d := diffOf(t, memoryInput(old...), memoryInput(now...), Options{})
 		for _, r := range d.Renames.Likely {
 			likely++
 			if truth[r.UID] != r.From[0].Operator.UID.String() {
@@ -297,7 +297,7 @@ func TestRenamesOfTooMany(t *testing.T) {
 			old = append(old, operator(fmt.Sprint("old ", i), nil))
 			now = append(now, operator(fmt.Sprint("new ", i), nil))
 		}
-		d := diffOf(t, memoryInput(old...), memoryInput(now...), DiffOptions{})
+		d := diffOf(t, memoryInput(old...), memoryInput(now...), Options{})
 		if d.Renames.Skipped != skipped || len(d.Differences) != 2*n {
 			t.Errorf("%d: %t, %d differences", n, d.Renames.Skipped, len(d.Differences))
 		}
@@ -318,7 +318,7 @@ func TestRenamesIgnoreKeyed(t *testing.T) {
 			calls++
 			return types.Schema{}, nil, nil
 		}
-		diffOf(t, in("a"), in("b"), DiffOptions{Schemas: [2]Schemas{schema, schema}, Ignore: map[DiffKind]bool{DiffKeyed: ignore}})
+		diffOf(t, in("a"), in("b"), Options{Schemas: [2]types.Schemas{schema, schema}, Ignore: map[Kind]bool{KindKeyed: ignore}})
 		if (calls > 0) == ignore {
 			t.Errorf("ignored %t: %d descriptions read", ignore, calls)
 		}

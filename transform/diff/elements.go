@@ -1,4 +1,4 @@
-package transform
+package diff
 
 import (
 	"cmp"
@@ -6,21 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
-	"strconv"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/connector"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/tally"
+	"golang.org/x/sync/errgroup"
 )
 
-// ElementsDiff compares the elements of one operator state, whichever subtask
+// Elements compares the elements of one operator state, whichever subtask
 // holds them. Of a broadcast state the elements are the different maps that its
 // subtasks hold, however many hold each.
-type ElementsDiff struct {
+type Elements struct {
 	Old, New int64 // elements, or copies of a broadcast state
 	// OldDistinct and NewDistinct count different elements; -1 where that was
 	// not necessary: more than three million of them, most of which are the same.
@@ -39,7 +37,7 @@ type ElementsDiff struct {
 	// one once, in the order of their first appearance.
 	AddedList, RemovedList []ElementChange
 	// Entries is set where a broadcast state was compared by key.
-	Entries *EntriesDiff
+	Entries *Entries
 }
 
 // ElementChange is an element that comes more often on one side, and where it
@@ -74,25 +72,6 @@ func (c ElementChange) Value(ctx context.Context, in format.View) (p []byte, err
 		err = cerr
 	}
 	return p, err
-}
-
-// EntriesDiff compares the entries of a broadcast state: all that any of its
-// maps holds.
-type EntriesDiff struct {
-	Old, New                int64 // different entries
-	Added, Removed, Changed int64 // keys
-	// AddedMaps and RemovedMaps are maps that copies hold on one side only, by
-	// their entries in whatever order: a copy may have lost what others have.
-	AddedMaps, RemovedMaps int64
-	// Changes are the first of them, in the order of the keys' texts.
-	Changes []EntryChange
-}
-
-// EntryChange is a key whose entries differ. A key has several values where
-// subtasks hold different maps.
-type EntryChange struct {
-	Key      string
-	Old, New []string // values; none: the key is not there
 }
 
 // elementSide is a state in one of the savepoints.
@@ -142,10 +121,10 @@ func (s *elementSide) each(ctx context.Context, f func(part int, e format.Elemen
 }
 
 // operatorState compares the elements of a state that both savepoints have.
-func (d *differ) operatorState(o *OperatorDiff, st *StateDiff) error {
-	kind := DiffElements
-	if slices.Contains(positionStates, st.New.Name) && st.New.Kind == summary.List {
-		kind = DiffOffsets
+func (d *differ) operatorState(o *Operator, st *State) error {
+	kind := KindElements
+	if connector.IsPositions(st.New.Name) && st.New.Kind == summary.List {
+		kind = KindOffsets
 	}
 	broadcast := st.New.Kind == summary.Broadcast
 	if d.o.Ignore[kind] || broadcast != (st.Old.Kind == summary.Broadcast) {
@@ -168,7 +147,7 @@ func (d *differ) operatorState(o *OperatorDiff, st *StateDiff) error {
 	if text := r.text(broadcast); text != "" {
 		d.add(kind, o, st, "%s", text)
 	}
-	if !d.o.Placement || d.o.Ignore[DiffPlacement] {
+	if !d.o.Placement || d.o.Ignore[KindPlacement] {
 		return nil
 	}
 	placed, err := d.compare(a, b, false, true)
@@ -182,15 +161,15 @@ func (d *differ) operatorState(o *OperatorDiff, st *StateDiff) error {
 	}
 	switch {
 	case broadcast && placed.Added+placed.Removed > 0:
-		d.add(DiffPlacement, o, st, "subtasks hold other copies: %d before, %d now", r.Old, r.New)
+		d.add(KindPlacement, o, st, "subtasks hold other copies: %d before, %d now", r.Old, r.New)
 	case r.Moved > 0:
-		d.add(DiffPlacement, o, st, "%d of %d elements are in other subtasks", r.Moved, r.New)
+		d.add(KindPlacement, o, st, "%d of %d elements are in other subtasks", r.Moved, r.New)
 	}
 	return nil
 }
 
 // text says how elements differ; "" if they do not.
-func (r *ElementsDiff) text(broadcast bool) string {
+func (r *Elements) text(broadcast bool) string {
 	switch {
 	case r.Entries != nil:
 		e := r.Entries
@@ -252,9 +231,9 @@ func (d *differ) both(a, b *elementSide, f func(ctx context.Context, side int, s
 }
 
 // compare compares two multisets, or with set two sets.
-func (d *differ) compare(a, b *elementSide, set, placed bool) (*ElementsDiff, error) {
+func (d *differ) compare(a, b *elementSide, set, placed bool) (*Elements, error) {
 	c := &comparison{d: d, a: a, b: b, set: set, placed: placed}
-	c.r = &ElementsDiff{Old: a.total, New: b.total, Moved: -1}
+	c.r = &Elements{Old: a.total, New: b.total, Moved: -1}
 	if a.total+b.total <= d.exact {
 		for i := range c.todo {
 			c.todo[i] = true
@@ -284,7 +263,7 @@ type comparison struct {
 	d           *differ
 	a, b        *elementSide
 	set, placed bool
-	r           *ElementsDiff
+	r           *Elements
 	todo        [diffParts]bool // parts that may differ
 	skipped     bool            // elements that are the same on both sides were not counted
 	counts      pairCounts
@@ -413,7 +392,7 @@ func (c *comparison) count() (err error) {
 	var counters [2]*tally.Counter
 	for side := range counters {
 		counters[side] = tally.New(tally.Options{Memory: c.d.memory / 2, Dir: c.d.o.TempDir})
-		defer func() { err = first(err, counters[side].Close()) }()
+		defer func() { err = cmp.Or(err, counters[side].Close()) }()
 	}
 	err = c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide) error {
 		var n int64
@@ -559,114 +538,3 @@ func (s *elementSide) changes(found []firstElement) []ElementChange {
 
 // elements returns the number of elements of a state in a handle.
 func (p elementPart) elements() int64 { return p.h.States[p.state].Offsets.Len() }
-
-var errEnough = errors.New("internal error: enough was found")
-
-// maxMaps is how many bytes of different maps of a broadcast state are taken
-// apart; what is larger is compared as whole maps.
-const maxMaps = 64 << 20
-
-// byKey compares a broadcast state whose maps differ by key, where its types
-// are known and its maps are not too large for that.
-func (d *differ) byKey(a, b *elementSide, r *ElementsDiff) error {
-	if d.o.Entries == nil {
-		return nil
-	}
-	var all [2]map[string][]string // values by key
-	var copies [2]map[format.Multiset]bool
-	for side, s := range []*elementSide{a, b} {
-		entries, copiesOf, ok, err := d.entriesOf(side, s)
-		if err != nil || !ok {
-			return format.InFile(err, s.in.Location)
-		}
-		all[side], copies[side] = entries, copiesOf
-	}
-	e := &EntriesDiff{AddedMaps: without(copies[1], copies[0]), RemovedMaps: without(copies[0], copies[1])}
-	keys := slices.Sorted(maps.Keys(all[0]))
-	for k := range all[1] {
-		if _, both := all[0][k]; !both {
-			keys = append(keys, k)
-		}
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		old, now := all[0][k], all[1][k]
-		e.Old += int64(len(old))
-		e.New += int64(len(now))
-		switch {
-		case slices.Equal(old, now):
-			continue
-		case len(old) == 0:
-			e.Added++
-		case len(now) == 0:
-			e.Removed++
-		default:
-			e.Changed++
-		}
-		if len(e.Changes) < d.o.List {
-			e.Changes = append(e.Changes, EntryChange{k, old, now})
-		}
-	}
-	r.Entries = e
-	return nil
-}
-
-// without counts what is in the one set and not in the other.
-func without(a, b map[format.Multiset]bool) (n int64) {
-	for d := range a {
-		if !b[d] {
-			n++
-		}
-	}
-	return n
-}
-
-// entriesOf is the values of each key in any of the maps, sorted, and the
-// different maps by the sums of their entries. It is not ok where the maps cannot
-// be taken apart.
-func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]string, copies map[format.Multiset]bool, ok bool, err error) {
-	seen := map[tally.Digest]bool{}
-	copies = map[format.Multiset]bool{}
-	entries = map[string][]string{}
-	left := int64(maxMaps)
-	decoders := make([]func([]byte) ([]MapEntry, error), len(s.parts))
-	for i, p := range s.parts {
-		if decoders[i], err = d.o.Entries(d.ctx, side, p.h, p.state); err != nil || decoders[i] == nil {
-			return nil, nil, false, err
-		}
-	}
-	err = s.each(d.ctx, func(part int, e format.Element) error {
-		g := d.hash.Sum(e.Value)
-		if seen[g] {
-			return nil
-		}
-		seen[g] = true
-		if left -= int64(len(e.Value)); left < 0 {
-			return errEnough
-		}
-		pairs, err := decoders[part](e.Value)
-		if err != nil {
-			return err
-		}
-		var sum format.Multiset
-		for _, p := range pairs {
-			one := d.hash.Pieces()
-			one.Add(strconv.AppendInt(nil, int64(len(p.Key)), 10))
-			one.Add([]byte(" " + p.Key + p.Value))
-			g := one.Sum()
-			sum.Add(g.Hi, g.Lo)
-			if values := entries[p.Key]; !slices.Contains(values, p.Value) {
-				entries[p.Key] = append(values, p.Value)
-			}
-		}
-		copies[sum] = true
-		return nil
-	})
-	if errors.Is(err, errEnough) || errors.Is(err, format.ErrUnsupported) {
-		return nil, nil, false, nil
-	}
-	for _, values := range entries {
-		slices.Sort(values)
-	}
-	return entries, copies, true, err
-}

@@ -1,0 +1,10 @@
+// Package diff compares two savepoints, whichever containers hold them.
+//
+//	result, err := diff.Savepoints(ctx, a, b, diff.Options{})
+//	for _, d := range result.Differences {
+//		fmt.Println(d.Kind, d.Text)
+//	}
+//
+// Elements of operator state are compared as multisets. Keyed state is compared
+// by its bytes: its entries are not decoded.
+package diff

@@ -1,0 +1,144 @@
+package diff
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/tally"
+)
+
+// MapEntry is an entry of a broadcast state in some stable textual form.
+type MapEntry struct{ Key, Value string }
+
+// Entries compares the entries of a broadcast state: all that any of its
+// maps holds.
+type Entries struct {
+	Old, New                int64 // different entries
+	Added, Removed, Changed int64 // keys
+	// AddedMaps and RemovedMaps are maps that copies hold on one side only, by
+	// their entries in whatever order: a copy may have lost what others have.
+	AddedMaps, RemovedMaps int64
+	// Changes are the first of them, in the order of the keys' texts.
+	Changes []EntryChange
+}
+
+// EntryChange is a key whose entries differ. A key has several values where
+// subtasks hold different maps.
+type EntryChange struct {
+	Key      string
+	Old, New []string // values; none: the key is not there
+}
+
+var errEnough = errors.New("internal error: enough was found")
+
+// maxMaps is how many bytes of different maps of a broadcast state are taken
+// apart; what is larger is compared as whole maps.
+const maxMaps = 64 << 20
+
+// byKey compares a broadcast state whose maps differ by key, where its types
+// are known and its maps are not too large for that.
+func (d *differ) byKey(a, b *elementSide, r *Elements) error {
+	if d.o.Entries == nil {
+		return nil
+	}
+	var all [2]map[string][]string // values by key
+	var copies [2]map[format.Multiset]bool
+	for side, s := range []*elementSide{a, b} {
+		entries, copiesOf, ok, err := d.entriesOf(side, s)
+		if err != nil || !ok {
+			return format.InFile(err, s.in.Location)
+		}
+		all[side], copies[side] = entries, copiesOf
+	}
+	e := &Entries{AddedMaps: without(copies[1], copies[0]), RemovedMaps: without(copies[0], copies[1])}
+	keys := slices.Sorted(maps.Keys(all[0]))
+	for k := range all[1] {
+		if _, both := all[0][k]; !both {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		old, now := all[0][k], all[1][k]
+		e.Old += int64(len(old))
+		e.New += int64(len(now))
+		switch {
+		case slices.Equal(old, now):
+			continue
+		case len(old) == 0:
+			e.Added++
+		case len(now) == 0:
+			e.Removed++
+		default:
+			e.Changed++
+		}
+		if len(e.Changes) < d.o.List {
+			e.Changes = append(e.Changes, EntryChange{k, old, now})
+		}
+	}
+	r.Entries = e
+	return nil
+}
+
+// without counts what is in the one set and not in the other.
+func without(a, b map[format.Multiset]bool) (n int64) {
+	for d := range a {
+		if !b[d] {
+			n++
+		}
+	}
+	return n
+}
+
+// entriesOf is the values of each key in any of the maps, sorted, and the
+// different maps by the sums of their entries. It is not ok where the maps cannot
+// be taken apart.
+func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]string, copies map[format.Multiset]bool, ok bool, err error) {
+	seen := map[tally.Digest]bool{}
+	copies = map[format.Multiset]bool{}
+	entries = map[string][]string{}
+	left := int64(maxMaps)
+	decoders := make([]func([]byte) ([]MapEntry, error), len(s.parts))
+	for i, p := range s.parts {
+		if decoders[i], err = d.o.Entries(d.ctx, side, p.h, p.state); err != nil || decoders[i] == nil {
+			return nil, nil, false, err
+		}
+	}
+	err = s.each(d.ctx, func(part int, e format.Element) error {
+		g := d.hash.Sum(e.Value)
+		if seen[g] {
+			return nil
+		}
+		seen[g] = true
+		if left -= int64(len(e.Value)); left < 0 {
+			return errEnough
+		}
+		pairs, err := decoders[part](e.Value)
+		if err != nil {
+			return err
+		}
+		var sum format.Multiset
+		for _, p := range pairs {
+			one := d.hash.Pieces()
+			one.Add(strconv.AppendInt(nil, int64(len(p.Key)), 10))
+			one.Add([]byte(" " + p.Key + p.Value))
+			g := one.Sum()
+			sum.Add(g.Hi, g.Lo)
+			if values := entries[p.Key]; !slices.Contains(values, p.Value) {
+				entries[p.Key] = append(values, p.Value)
+			}
+		}
+		copies[sum] = true
+		return nil
+	})
+	if errors.Is(err, errEnough) || errors.Is(err, format.ErrUnsupported) {
+		return nil, nil, false, nil
+	}
+	for _, values := range entries {
+		slices.Sort(values)
+	}
+	return entries, copies, true, err
+}
