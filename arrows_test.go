@@ -37,6 +37,7 @@ var arrows = []arrow{
 	{"format/finding", []string{"format"}, noOutside},
 	{"format/summary", []string{"format"}, noOutside},
 	{"format/value", []string{"format"}, noOutside},
+	{"format/internal", []string{"format", "format/value"}, noOutside},
 	{"format/flink", []string{"format", "format/internal/...", "format/value", "format/flink/..."}, noOutside},
 	{"format/spt", []string{"format", "format/internal/...", "format/value", "format/spt/..."}, noOutside},
 	{"storage", []string{"storage/...", "internal/fault"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
@@ -49,7 +50,7 @@ var arrows = []arrow{
 	{"internal/shell", nil, noOutside},
 	{"internal/ui", []string{"internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/tally", nil, []string{"net", "net/...", "log", "log/..."}},
-	{"internal/fault", nil, noOutside},                                                              // armed by tests only
+	{"internal/fault", nil, noOutside},                                                                                   // armed by tests only
 	{"internal/testenv", []string{"format/value"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest"}, []string{"github.com/spf13/..."}},
 	{"internal/report", []string{"format/...", "reader", "writer", "transform/...", "internal/shell", "internal/ui"}, noFiles},

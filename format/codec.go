@@ -24,6 +24,9 @@ type OperatorCodec interface {
 	// Elements opens a cursor on one state at element from, reading nothing
 	// before it.
 	Elements(ctx context.Context, src Source, h *OperatorHandle, state string, from int64) (Cursor, error)
+	// Entries opens a cursor on the map of a broadcast state. It is an
+	// ErrUnsupported where the codec does not know where an entry ends.
+	Entries(ctx context.Context, src Source, h *OperatorHandle, state string) (MapCursor, error)
 	// Build describes a new handle; its Data is a rope over the streams that
 	// the runs lie in. No element is read.
 	Build(ctx context.Context, src Source, states []StateRuns) (*OperatorHandle, error)
@@ -41,27 +44,8 @@ func EachElement(ctx context.Context, src Source, codec OperatorCodec, h *Operat
 
 // EachIn calls f with every element that the cursor has left, in order, until f
 // fails or ctx ends, and closes the cursor. An element is valid until f returns.
-func EachIn(ctx context.Context, cur Cursor, f func(Element) error) (err error) {
-	defer func() {
-		if cerr := cur.Close(); err == nil {
-			err = cerr
-		}
-	}()
-	for n := 0; ; n++ {
-		e, err := cur.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil && n%4096 == 0 {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		if err := f(e); err != nil {
-			return err
-		}
-	}
+func EachIn(ctx context.Context, cur Cursor, f func(Element) error) error {
+	return drain(ctx, cur.Next, cur.Close, f)
 }
 
 // StateMeta is what a stream says of one of its states.
@@ -119,12 +103,62 @@ type Element struct {
 	Value []byte
 }
 
-// Entry is one entry of the map of a broadcast state, taken apart: the values
-// that key and value are, and the bytes from Off to End of the map that hold
-// both.
-type Entry struct {
-	Key, Value any
-	Off, End   int
+// MapCursor walks the entries of the map of a broadcast state, in the order of the
+// file.
+type MapCursor interface {
+	// Next returns the next entry, valid until the next call, or io.EOF after the
+	// last.
+	Next() (MapEntry, error)
+	Close() error
+}
+
+// MapEntry is one entry of the map of a broadcast state, in the bytes of its codec.
+type MapEntry struct {
+	Index      int64
+	Off        int64  // where it starts in the map
+	Stored     []byte // the whole entry: key and value
+	Key, Value []byte
+}
+
+// EachEntry calls f with every entry of the map of a broadcast state of a handle, in
+// order, until f fails or ctx ends. An entry is valid until f returns.
+func EachEntry(ctx context.Context, src Source, codec OperatorCodec, h *OperatorHandle, state string, f func(MapEntry) error) (err error) {
+	cur, err := codec.Entries(ctx, src, h, state)
+	if err != nil {
+		return err
+	}
+	next := func() (MapEntry, error) {
+		e, err := cur.Next()
+		if err != nil && err != io.EOF {
+			err = At(err, "state %q", state)
+		}
+		return e, err
+	}
+	return drain(ctx, next, cur.Close, f)
+}
+
+// drain calls f with all that next returns before io.EOF, and closes.
+func drain[T any](ctx context.Context, next func() (T, error), closing func() error, f func(T) error) (err error) {
+	defer func() {
+		if cerr := closing(); err == nil {
+			err = cerr
+		}
+	}()
+	for n := 0; ; n++ {
+		e, err := next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil && n%4096 == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if err := f(e); err != nil {
+			return err
+		}
+	}
 }
 
 // Clone is a copy that outlives the cursor's next step.

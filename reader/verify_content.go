@@ -12,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/storage"
 	"golang.org/x/sync/errgroup"
 )
@@ -247,29 +248,44 @@ func (r *handleReport) elements(h *format.OperatorHandle, i int) error {
 	}
 	skipped := undecoded{state: name, why: values.Why}
 	bad, first := 0, error(nil)
-	err = format.EachElement(r.ctx, s.src, codec, h, name, func(e format.Element) error {
-		r.v.element(len(e.Value))
-		var err error
-		switch {
-		case values.Decode != nil:
-			_, err = values.Decode(e.Value)
-		case values.Entries != nil:
-			_, err = values.Entries(e.Value)
-		default:
-			skipped.n++
-			return nil
-		}
+	note := func(err error, part string, index int64) {
 		switch {
 		case errors.Is(err, format.ErrUnsupported):
 			skipped.n++
 			skipped.why = err.Error()
 		case err != nil:
 			if bad++; bad == 1 {
-				first = format.At(err, "state %q/element %d", name, e.Index)
+				first = format.At(err, "state %q/%s %d", name, part, index)
 			}
 		}
-		return nil
-	})
+	}
+	if values.Key != nil {
+		size := 0
+		err = format.EachEntry(r.ctx, s.src, codec, h, name, func(e format.MapEntry) error {
+			size = int(e.Off) + len(e.Stored)
+			_, err := value.ReadAll(values.Key, e.Key)
+			if err == nil {
+				_, err = value.ReadAll(values.Value, e.Value)
+			}
+			note(err, "entry", e.Index)
+			return nil
+		})
+		if r.v.element(size); errors.Is(err, format.ErrUnsupported) {
+			skipped.n++
+			skipped.why, err = err.Error(), nil
+		}
+	} else {
+		err = format.EachElement(r.ctx, s.src, codec, h, name, func(e format.Element) error {
+			r.v.element(len(e.Value))
+			if values.Element == nil {
+				skipped.n++
+				return nil
+			}
+			_, err := value.ReadAll(values.Element, e.Value)
+			note(err, "element", e.Index)
+			return nil
+		})
+	}
 	if skipped.n > 0 && h.Codec != format.CodecRaw {
 		r.undecoded = append(r.undecoded, skipped)
 	}

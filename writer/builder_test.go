@@ -492,9 +492,9 @@ func TestBuilderRefuses(t *testing.T) {
 			p.ok(m.Put(2, make([]byte, 400)))
 			return m.Put(3, make([]byte, 400))
 		}, `3 entries wait to be put in order, and take more than the 1000 bytes`},
-		"no list":          {func(p place) error { return p.keyed(p.s, counters...).Put("seen", key(32, 128), nil, 1) }, `keyed state "seen": an array is expected`},
-		"no map":           {func(p place) error { return p.keyed(p.s, counters...).Put("by", key(32, 128), nil, []int{1}) }, `keyed state "by": a map is expected`},
-		"a nil list":       {func(p place) error { return p.keyed(p.s, counters...).Put("seen", key(32, 128), nil, []int(nil)) }, `an array is expected`},
+		"no list":          {func(p place) error { return p.keyed(p.s, counters...).Put("seen", key(32, 128), nil, 1) }, `keyed state "seen": expected an array, found msgpack code`},
+		"no map":           {func(p place) error { return p.keyed(p.s, counters...).Put("by", key(32, 128), nil, []int{1}) }, `keyed state "by": expected a map, found msgpack code`},
+		"a nil list":       {func(p place) error { return p.keyed(p.s, counters...).Put("seen", key(32, 128), nil, []int(nil)) }, `expected an array, found msgpack code`},
 		"bad namespace":    {func(p place) error { return p.keyed(p.s, counters...).Put("seen", 1, make(chan int), []int{}) }, `the namespace: msgpack`},
 		"key of another":   {func(p place) error { return p.keyed(p.s, counters...).Put("count", key(96, 128), nil, 1) }, `belongs to key group 96, which is of subtask 3; this one has 32–63`},
 		"key of another 2": {func(p place) error { return p.keyed(p.s, counters...).Put("count", key(31, 128), nil, 1) }, `belongs to key group 31, which is of subtask 0; this one has 32–63`},

@@ -49,6 +49,8 @@ func (v Value) String() string {
 		return v.text
 	case KindInstant, KindDate, KindTimeOfDay, KindDateTime:
 		return v.isoText()
+	case KindFloat32, KindFloat64:
+		return strings.Trim(string(v.AppendJSON(nil, nil, nil)), `"`)
 	}
 	return string(v.AppendJSON(nil, nil, nil))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform/diff"
@@ -142,8 +143,8 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 			opts.Whole[i] = snap.Savepoint
 		}
 	}
-	opts.Entries = func(ctx context.Context, side int, h *format.OperatorHandle, state int) (func([]byte) ([]diff.MapEntry, error), error) {
-		return mapEntries(ctx, snaps[side], h, state)
+	opts.EntryText = func(ctx context.Context, side int, h *format.OperatorHandle, state int) (func(format.MapEntry) (string, string, error), error) {
+		return entryText(ctx, snaps[side], h, state)
 	}
 	d, err := diff.Savepoints(ctx, inputs[0], inputs[1], opts)
 	stop()
@@ -199,23 +200,20 @@ func (o *diffOptions) pickBoth(env *Env, inputs *[2]format.View) error {
 	return nil
 }
 
-// mapEntries takes the map of a broadcast state apart, where its types are
-// known. Its texts are JSON.
-func mapEntries(ctx context.Context, snap *reader.Snapshot, h *format.OperatorHandle, state int) (func([]byte) ([]diff.MapEntry, error), error) {
+// entryText makes texts of the entries of a broadcast state, where its types are
+// known. They are JSON.
+func entryText(ctx context.Context, snap *reader.Snapshot, h *format.OperatorHandle, state int) (func(format.MapEntry) (key, value string, err error), error) {
 	values, err := snap.Values(ctx, h, state)
-	if err != nil || values.Entries == nil {
+	if err != nil || values.Key == nil {
 		return nil, err
 	}
-	return func(p []byte) ([]diff.MapEntry, error) {
-		entries, err := values.Entries(p)
+	return func(e format.MapEntry) (string, string, error) {
+		k, err := value.ReadAll(values.Key, e.Key)
 		if err != nil {
-			return nil, err
+			return "", "", err
 		}
-		all := make([]diff.MapEntry, len(entries))
-		for i, e := range entries {
-			all[i] = diff.MapEntry{Key: string(appendValue(nil, e.Key, ui.FormatAuto)), Value: string(appendValue(nil, e.Value, ui.FormatAuto))}
-		}
-		return all, nil
+		v, err := value.ReadAll(values.Value, e.Value)
+		return string(appendValue(nil, k, ui.FormatAuto)), string(appendValue(nil, v, ui.FormatAuto)), err
 	}, nil
 }
 
@@ -566,8 +564,8 @@ func (r *differ) element(ctx context.Context, side int, c diff.ElementChange) (D
 			}
 			r.values[at] = values
 		}
-		if values.Decode != nil {
-			if v, err := values.Decode(p); err == nil { // else it is shown as stored
+		if values.Element != nil {
+			if v, err := value.ReadAll(values.Element, p); err == nil { // else it is shown as stored
 				it.decoded, it.value = true, v
 			}
 		}

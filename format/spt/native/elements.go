@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/internal/mapcursor"
 )
 
 // Codec reads and builds native operator state. It implements
@@ -96,6 +97,40 @@ func (Codec) Elements(ctx context.Context, src format.Source, h *format.Operator
 	return nil, fmt.Errorf("the handle has no state %q", state)
 }
 
+// Entries opens a cursor on the map of a broadcast state. It reads 64 KiB at a time
+// and holds one entry. It verifies that the keys ascend.
+func (c Codec) Entries(ctx context.Context, src format.Source, h *format.OperatorHandle, state string) (format.MapCursor, error) {
+	elements, err := c.Elements(ctx, src, h, state, 0)
+	if err != nil {
+		return nil, err
+	}
+	cur := elements.(*cursor)
+	name := h.States[cur.i].Name
+	if h.States[cur.i].Mode != format.ModeBroadcast {
+		return nil, format.Errorf(format.ErrUnsupported, "state %q is %v state, not broadcast state", name, h.States[cur.i].Mode)
+	}
+	start, end, err := cur.bounds()
+	if err != nil {
+		return nil, format.At(err, "state %q", name)
+	}
+	read := func(off, n int64) ([]byte, error) {
+		return cur.w.bytes(start+off, min(n, end-start-off))
+	}
+	m, err := mapcursor.Open(read, mapLayout, cur.w.most)
+	return m, format.At(err, "state %q", name)
+}
+
+// mapLayout is a msgpack map whose keys ascend by their bytes.
+var mapLayout = mapcursor.Layout{Head: mapHead, Key: ValueCodec{}, Value: ValueCodec{}, Ascending: true}
+
+func mapHead(p []byte) (entries int64, n int, err error) {
+	if len(p) > 0 && !isMap(p[0]) {
+		return 0, 0, errNoMap(p[0])
+	}
+	n, inside, err := shape(p)
+	return inside / 2, n, truncated(err, len(p))
+}
+
 func count(o format.Offsets) int64 {
 	if o == nil {
 		return 0
@@ -141,15 +176,9 @@ func (c *cursor) Next() (format.Element, error) {
 }
 
 func (c *cursor) value() ([]byte, error) {
-	start, end, err := c.extent()
+	start, end, err := c.bounds()
 	if err != nil {
 		return nil, err
-	}
-	if c.first && c.next == 0 && start > 0 {
-		return nil, errBefore(start)
-	}
-	if start < 0 || start >= end || end > c.w.size {
-		return nil, format.Errorf(format.ErrCorrupt, "it is said to be bytes %d to %d of a stream of %d", start, end, c.w.size)
 	}
 	p, err := c.w.bytes(start, end-start)
 	if err == nil {
@@ -159,6 +188,26 @@ func (c *cursor) value() ([]byte, error) {
 		err = checkMap(p)
 	}
 	return p, err
+}
+
+// bounds is extent, checked.
+func (c *cursor) bounds() (start, end int64, err error) {
+	start, end, err = c.extent()
+	switch {
+	case err != nil:
+	case c.first && c.next == 0 && start > 0:
+		err = errBefore(start)
+	case start < 0 || start >= end || end > c.w.size:
+		err = errRange(start, end, c.w.size)
+	}
+	return start, end, err
+}
+
+func errRange(start, end, size int64) error {
+	if start >= 0 && start >= end {
+		return format.Errorf(format.ErrCorrupt, "range [%d, %d) is empty", start, end)
+	}
+	return format.Errorf(format.ErrCorrupt, "range [%d, %d) is outside the stream (%d bytes)", start, end, size)
 }
 
 // extent finds where the next element starts and ends.
@@ -258,7 +307,7 @@ func appendRun(ctx context.Context, parts []format.Part, r format.ElementRun) ([
 			return nil, err
 		}
 		if start < 0 || start >= end || end > c.w.size {
-			return nil, format.Errorf(format.ErrCorrupt, "element %d is said to be bytes %d to %d of a stream of %d", c.next, start, end, c.w.size)
+			return nil, format.At(errRange(start, end, c.w.size), "element %d", c.next)
 		}
 		parts = append(parts, format.Part{Of: r.Handle.Data, Off: start, N: end - start})
 		c.next++

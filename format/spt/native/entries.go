@@ -93,7 +93,7 @@ func (c *EntryCursor) header() error {
 		return format.Errorf(format.ErrLimit, "%d bytes, over the limit of %d", end, maxHeader)
 	}
 	if end <= 0 || end > c.w.size {
-		return format.Errorf(format.ErrCorrupt, "it is said to be %d bytes of a stream of %d", end, c.w.size)
+		return errRange(0, end, c.w.size)
 	}
 	p, err := c.w.bytes(0, end)
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *EntryCursor) nextGroup() error {
 		end = c.run[0]
 	}
 	if start < c.first || start > end || end > c.w.size {
-		return format.At(format.Errorf(format.ErrCorrupt, "it is said to be bytes %d to %d of a stream of %d", start, end, c.w.size), "key group %d", c.keyGroup())
+		return format.At(format.Errorf(format.ErrCorrupt, "range [%d, %d) is outside the key groups (%d to %d)", start, end, c.first, c.w.size), "key group %d", c.keyGroup())
 	}
 	c.at, c.end, c.entry = start, end, 0
 	return nil

@@ -177,10 +177,10 @@ func TestEntriesRefuses(t *testing.T) {
 		"savepoint":   {func(h *format.KeyGroups) { h.Savepoint = true }, 36, format.ErrUnsupported, "not native"},
 		"few offsets": {offsets(33, 50, 55), 36, format.ErrCorrupt, "3 offsets for 4 key groups"},
 		"no offsets":  {func(h *format.KeyGroups) { h.Offsets = nil }, 36, format.ErrCorrupt, "0 offsets for 4"},
-		"no stream":   {func(h *format.KeyGroups) { h.Data = nil }, 36, format.ErrCorrupt, "header: it is said to be 33 bytes of a stream of 0"},
+		"no stream":   {func(h *format.KeyGroups) { h.Data = nil }, 36, format.ErrCorrupt, "header: range [0, 33) is outside the stream (0 bytes)"},
 		"no size":     {func(h *format.KeyGroups) { h.Data = &format.File{Length: -1} }, 36, format.ErrUnsupported, "not known"},
 
-		"no header":    {offsets(0, 50, 55, 55), 36, format.ErrCorrupt, "header: it is said to be 0 bytes"},
+		"no header":    {offsets(0, 50, 55, 55), 36, format.ErrCorrupt, "header: range [0, 0) is empty"},
 		"short header": {offsets(32, 50, 55, 55), 36, format.ErrCorrupt, "header: a msgpack value that does not end within its 32"},
 		"header, limit+1": {func(h *format.KeyGroups) {
 			h.Data, h.Offsets = inline(make([]byte, 1<<24+1)), format.OffsetSlice{1<<24 + 1, 1<<24 + 1, 1<<24 + 1, 1<<24 + 1}
@@ -200,16 +200,16 @@ func TestEntriesRefuses(t *testing.T) {
 		"no such kind":    {replace(26, "a2 62 79 a3 73 65 74"), 36, format.ErrCorrupt, `state "by": kind "set"`},
 		"a name twice":    {replace(15, "a4 63 6f 75 6e"), 36, nil, ""}, // a control: "coun" is another name
 
-		"descending":     {offsets(33, 55, 50, 55), 37, format.ErrCorrupt, "key group 37: it is said to be bytes 55 to 50"},
-		"into header":    {offsets(33, 10, 55, 55), 37, format.ErrCorrupt, "key group 37: it is said to be bytes 10 to 55"},
-		"beyond":         {offsets(33, 50, 55, 71), 39, format.ErrCorrupt, "key group 39: it is said to be bytes 71 to 70"},
+		"descending":     {offsets(33, 55, 50, 55), 37, format.ErrCorrupt, "key group 37: range [55, 50) is outside the key groups (33 to 70)"},
+		"into header":    {offsets(33, 10, 55, 55), 37, format.ErrCorrupt, "key group 37: range [10, 55) is outside the key groups (33 to 70)"},
+		"beyond":         {offsets(33, 50, 55, 71), 39, format.ErrCorrupt, "key group 39: range [71, 70) is outside the key groups (33 to 70)"},
 		"half an entry":  {offsets(33, 48, 55, 55), 36, format.ErrCorrupt, "key group 36/entry 2: an entry that does not end within the 4 bytes left"},
 		"no entry":       {replace(39, "93"), 36, format.ErrCorrupt, "key group 36/entry 1: an array of four is expected"},
 		"no such state":  {replace(51, "03"), 37, format.ErrCorrupt, "key group 37/entry 0: 03 is not the index of one of 3 states"},
 		"negative state": {replace(51, "ff"), 37, format.ErrCorrupt, "ff is not the index"},
 		"long index":     {replace(55, "94 cc 00 c3 c0 0e"), 39, format.ErrCorrupt, "cc 00 is not the index"},
-		"list, no array": {replace(44, "94 01 01 c0 a1"), 36, format.ErrCorrupt, `state "seen": an array is expected`},
-		"map, no map":    {replace(60, "94 02 c3 c0 94"), 39, format.ErrCorrupt, `state "by": a map is expected`},
+		"list, no array": {replace(44, "94 01 01 c0 a1"), 36, format.ErrCorrupt, `state "seen": expected an array, found msgpack code`},
+		"map, no map":    {replace(60, "94 02 c3 c0 94"), 39, format.ErrCorrupt, `state "by": expected a map, found msgpack code`},
 		"map unordered":  {replace(64, "82 a1 78 c0 01 c0"), 39, format.ErrCorrupt, "do not ascend"},
 		"states unordered": {func(h *format.KeyGroups) {
 			replace(33, "94 01 01 c0 90 94 00 01 c0 0a 94 00 01 c0 0a c0")(h)

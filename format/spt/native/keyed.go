@@ -32,7 +32,7 @@ const (
 func (k Kind) Check(value []byte) error {
 	switch {
 	case k == KindList && !isArray(value[0]):
-		return format.Errorf(format.ErrCorrupt, "an array is expected, and a msgpack value of code 0x%02x stands there", value[0])
+		return format.Errorf(format.ErrCorrupt, "expected an array, found msgpack code 0x%02x", value[0])
 	case k == KindMap:
 		return checkMap(value)
 	}
@@ -175,7 +175,7 @@ func decodeEntry(p []byte, states []KeyedState) (e rawEntry, n int, err error) {
 		return e, 0, errShort
 	}
 	if p[0] != 0x94 {
-		return e, 0, format.Errorf(format.ErrCorrupt, "an array of four is expected, and a msgpack value of code 0x%02x stands there", p[0])
+		return e, 0, format.Errorf(format.ErrCorrupt, "expected an array of 4, found msgpack code 0x%02x", p[0])
 	}
 	n = 1
 	var parts [4][]byte

@@ -63,7 +63,7 @@ func check(p []byte) error {
 // their bytes. The error matches format.ErrCorrupt.
 func checkMap(p []byte) error {
 	if !isMap(p[0]) {
-		return format.Errorf(format.ErrCorrupt, "a map is expected, and a msgpack value of code 0x%02x stands there", p[0])
+		return errNoMap(p[0])
 	}
 	var last []byte
 	n := 0
@@ -75,6 +75,10 @@ func checkMap(p []byte) error {
 		n++
 		return nil
 	})
+}
+
+func errNoMap(code byte) error {
+	return format.Errorf(format.ErrCorrupt, "expected a map, found msgpack code 0x%02x", code)
 }
 
 // eachPair walks a map that is one value.
