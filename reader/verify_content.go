@@ -305,9 +305,9 @@ func (r *handleReport) keyed(op *format.Operator, h format.KeyedHandle) error {
 		switch h.Codec {
 		case format.CodecNative:
 			r.own = true
-			c, err := native.Entries(r.ctx, r.v.snap.src, h, h.Range.First)
+			codec, err := r.v.snap.KeyedCodec(h)
 			if err == nil {
-				err = c.Close()
+				_, err = codec.Describe(r.ctx, r.v.snap.src, h)
 			}
 			return r.add(err)
 		case format.CodecFlink:

@@ -301,3 +301,8 @@ func rawStates(states ...st) *format.OperatorHandle {
 	h.Data = &format.Inline{Data: format.NewBytes(data)}
 	return h
 }
+
+// KeyedCodec has no codec.
+func (f codecsFunc) KeyedCodec(format.KeyedHandle) (format.KeyedCodec, error) {
+	return nil, format.ErrUnsupported
+}

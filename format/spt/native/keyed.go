@@ -213,6 +213,12 @@ type rawEntry struct {
 	key, namespace, value []byte
 }
 
+// withoutValue returns a copy of an entry without its value, in buf.
+func (e rawEntry) withoutValue(buf []byte) (kept rawEntry, _ []byte) {
+	buf = append(append(buf[:0], e.key...), e.namespace...)
+	return rawEntry{state: e.state, key: buf[:len(e.key)], namespace: buf[len(e.key):]}, buf
+}
+
 // compareEntries orders two entries of one key group by state, key and namespace, as
 // they stand in a stream. The namespace of an entry without one is nil, the
 // one byte 0xc0.
