@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/check"
 	"github.com/savepoint-tools/spt/writer"
 )
 
@@ -65,9 +65,9 @@ func TestCompareIsFlinks(t *testing.T) {
 				said, _, _ := strings.Cut(answers[i], ":")
 				counts[said]++
 				change := types.Compare(walked(t, p.Was), walked(t, p.Now))
-				want := map[types.Fit]string{types.Fits: "fits", types.Migrates: "migrates", types.FitsNot: "refused"}[change.Fit]
+				want := map[types.Compatibility]string{types.CompatibleAsIs: "fits", types.CompatibleAfterMigration: "migrates", types.Incompatible: "refused"}[change.Compatibility]
 				switch {
-				case change.Fit == types.Unsure:
+				case change.Compatibility == types.Undecided:
 					counts["unsure"]++
 				case change.Unnoticed:
 					if counts["unnoticed"]++; said == "refused" {
@@ -76,7 +76,7 @@ func TestCompareIsFlinks(t *testing.T) {
 				case want != said:
 					t.Errorf("%s → %s: spt says %q (%s), Flink %q", names[i][0], names[i][1], want, change.Why, answers[i])
 				}
-				if (change.Why == "") != (change.Fit == types.Fits) {
+				if (change.Why == "") != (change.Compatibility == types.CompatibleAsIs) {
 					t.Errorf("%s → %s: %q", names[i][0], names[i][1], change.Why)
 				}
 			}
@@ -147,8 +147,8 @@ func TestCheckLike(t *testing.T) {
 			t.Fatal(changed, err)
 		}
 		was, like := openedAt(t, out), opened(t, j.s)
-		report := func(snap *reader.Snapshot) *transform.CheckReport {
-			r, err := transform.Check(t.Context(), inputOf(snap), transform.CheckOptions{Schema: snap.Schema, Like: &transform.Like{Savepoint: like.Savepoint, Schema: like.Schema}})
+		report := func(snap *reader.Snapshot) *check.Report {
+			r, err := check.Run(t.Context(), inputOf(snap), check.Options{Schema: snap.Schema, Like: &check.Like{Savepoint: like.Savepoint, Schema: like.Schema}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,7 +156,7 @@ func TestCheckLike(t *testing.T) {
 		}
 		types := 0
 		for _, f := range report(was).Findings {
-			if f.Severity == transform.SeverityError {
+			if f.Severity == finding.Error {
 				if types++; f.Code != "type" || !strings.Contains(f.Message, "DateSerializer → LongSerializer") {
 					t.Errorf("%+v", f)
 				}
@@ -166,7 +166,7 @@ func TestCheckLike(t *testing.T) {
 			t.Error("check finds nothing")
 		}
 		JudgeRefused(t, j.f, rewritten, Choices{}, "must not be incompatible")
-		if r := report(like); r.Count(transform.SeverityError) > 0 || r.Count(transform.SeverityWarning) > 0 {
+		if r := report(like); r.Count(finding.Error) > 0 || r.Count(finding.Warning) > 0 {
 			t.Errorf("of itself: %+v", r.Findings)
 		}
 	})
@@ -174,10 +174,9 @@ func TestCheckLike(t *testing.T) {
 
 func walked(t *testing.T, p []byte) *types.Snapshot {
 	t.Helper()
-	c := java.NewCursor(p)
-	s, err := types.Skip(c)
-	if err != nil || c.Remaining() > 0 {
-		t.Fatalf("%q: %v, %d bytes left", p, err, c.Remaining())
+	s, n, err := types.Skip(p)
+	if err != nil || n < len(p) {
+		t.Fatalf("%q: %v, %d bytes left", p, err, len(p)-n)
 	}
 	return s
 }

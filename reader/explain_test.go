@@ -155,7 +155,7 @@ func TestCutAtEveryOffset(t *testing.T) {
 
 // A text-mode transfer of _metadata is recognised on real files.
 func TestTextModeMetadata(t *testing.T) {
-	var seen, said, unharmed int
+	var seen, said, opened, unharmed int
 	for _, dir := range testenv.Snapshots(t) {
 		p, err := os.ReadFile(dir + "/_metadata")
 		if err != nil {
@@ -173,19 +173,17 @@ func TestTextModeMetadata(t *testing.T) {
 			store := inMemory(t, map[string]string{"sp/_metadata": string(spoiled)})
 			_, err := reader.Open(ctx, "mem://sp", new(options("mem", store)))
 			if err == nil {
+				opened++
 				continue // nothing but state was hit: it has the same length only by accident
 			}
 			if strings.Contains(reader.Hint(err), "text-mode transfer") {
 				said++
-			} else if how == "utf8" {
+			} else if how == "utf8" || bytes.Count(p, []byte("\n")) >= 4 { // fewer line feeds may be a coincidence
 				t.Errorf("%s %s: %v (%s)", dir, how, err, reader.Hint(err))
 			}
 		}
 	}
-	t.Logf("%d of %d spoiled files are said to be from a text-mode transfer (%d had nothing to spoil)", said, seen, unharmed)
-	if said*10 < seen*8 {
-		t.Errorf("%d of %d", said, seen)
-	}
+	t.Logf("%d of %d spoiled files are recognised; %d of them opened (%d had nothing to spoil)", said, seen, opened, unharmed)
 }
 
 // What stands in the way is told apart from what is not there.

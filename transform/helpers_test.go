@@ -14,6 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -87,35 +88,54 @@ type stateContent struct {
 // knownSnapshot is a folder of the known corpus.
 type knownSnapshot struct {
 	name, dir string
-	snapshot  string // below dir
+	snapshot  string // the directory of _metadata
 	at        string // where Flink restored it from
 	shape     string // of the job
 	merging   bool   // state in merged files
 	unaligned bool
+	compress  bool // state, in snappy frames
 	truth     content
 }
 
 func knownSnapshots(t testing.TB) (all []knownSnapshot) {
 	t.Helper()
-	for _, dir := range testenv.KnownFolders(t) {
-		var about struct {
-			Snapshot string
-			Options  struct {
-				At, Shape   string
-				Unaligned   bool
-				FileMerging bool `json:"file_merging"`
-			}
-		}
-		load(t, filepath.Join(dir, "about.json"), &about)
-		k := knownSnapshot{name: filepath.Base(dir), dir: dir, snapshot: about.Snapshot, shape: about.Options.Shape, merging: about.Options.FileMerging, unaligned: about.Options.Unaligned}
-		k.at = "file:" + about.Options.At + strings.TrimPrefix(about.Snapshot, "savepoint")
-		load(t, filepath.Join(k.dir, "truth.json"), &k.truth)
-		all = append(all, k)
+	for _, k := range testenv.KnownSnapshots(t) {
+		known := knownSnapshot{name: k.Name, dir: k.Dir, snapshot: k.Location, at: k.At, shape: k.Shape, merging: k.FileMerging, unaligned: k.Unaligned, compress: k.Compress}
+		load(t, filepath.Join(k.Dir, "truth.json"), &known.truth)
+		all = append(all, known)
 	}
 	return all
 }
 
-func (k *knownSnapshot) location() string { return filepath.Join(k.dir, k.snapshot) }
+// operatorStates counts the operator states of a kind that subtasks held, each
+// once for an operator.
+func operatorStates(all []knownSnapshot, kind string) int {
+	states := map[string]bool{}
+	for _, k := range all {
+		for _, op := range k.truth.Operators {
+			for _, s := range op.Subtasks {
+				for name, st := range s.OperatorState {
+					if st.Kind == kind {
+						states[k.name+"/"+op.ID+"/"+name] = true
+					}
+				}
+			}
+		}
+	}
+	return len(states)
+}
+
+// ofShape returns the snapshots of jobs of a shape.
+func ofShape(all []knownSnapshot, shape string) (some []knownSnapshot) {
+	for _, k := range all {
+		if k.shape == shape {
+			some = append(some, k)
+		}
+	}
+	return some
+}
+
+func (k *knownSnapshot) location() string { return k.snapshot }
 
 func load(t testing.TB, file string, v any) {
 	t.Helper()
@@ -300,6 +320,16 @@ func rawStates(states ...st) *format.OperatorHandle {
 	}
 	h.Data = &format.Inline{Data: format.NewBytes(data)}
 	return h
+}
+
+func inlineOf(name, data string) *format.Inline { return sptest.Inline(name, data) }
+
+func versioned(v uint32, rest string) *format.Inline { return sptest.Versioned(v, rest) }
+
+func plain(uid string, p int) *format.Operator { return sptest.ListOperator(uid, p) }
+
+func rocks(uid string, h *format.Incremental) *format.Operator {
+	return sptest.IncrementalOperator(uid, h)
 }
 
 // KeyedCodec has no codec.

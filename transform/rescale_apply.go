@@ -74,7 +74,7 @@ func (p *RescalePlan) apply(ctx context.Context, plan *OperatorPlan) (*format.Op
 	}
 	for _, s := range op.Subtasks {
 		if len(s.Legacy) > 0 {
-			return nil, format.Errorf(format.ErrUnsupported, "it has state of the interface that Flink dropped after 1.3")
+			return nil, format.Errorf(format.ErrUnsupported, "it has legacy operator state, which current releases of Flink refuse")
 		}
 		if err := keyGroupsExist(&op, s); err != nil {
 			return nil, err

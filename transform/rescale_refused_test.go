@@ -85,7 +85,7 @@ func TestRescaleRefusals(t *testing.T) {
 		"nothing in the way": {with(func(*format.Operator) {}), ""},
 		"in-flight input":    {with(func(op *format.Operator) { op.Subtasks[1].Input = []*format.ChannelHandle{{Data: inlineOf("c", "x")}} }), "in-flight data"},
 		"in-flight output":   {with(func(op *format.Operator) { op.Subtasks[0].Output = []*format.ChannelHandle{{Data: inlineOf("c", "x")}} }), "in-flight data"},
-		"legacy state":       {with(func(op *format.Operator) { op.Subtasks[1].Legacy = []format.Stream{inlineOf("l", "x")} }), "Flink dropped after 1.3"},
+		"legacy state":       {with(func(op *format.Operator) { op.Subtasks[1].Legacy = []format.Stream{inlineOf("l", "x")} }), "legacy operator state"},
 		"two codecs":         {with(func(op *format.Operator) { op.Subtasks[1].Managed = native }), "different encodings"},
 	} {
 		in := memoryInput(tt.op)

@@ -4,40 +4,20 @@ import (
 	"context"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink"
 )
 
 // formFor is a codec of whose streams releases read different forms.
 type formFor interface {
 	// FormFor gives the form in which a release reads streams of the form w: w
 	// itself, or another that the codec builds of the same elements.
-	FormFor(w format.Wire, r assign.Release) (format.Wire, error)
-}
-
-// TypesFor fails with an ErrUnsupported where a release of Flink has not the
-// serializers of some state, or misreads what they wrote. metadata is the
-// version of the _metadata that the job wrote, 0 where that is not known. unread
-// is what could not be told of types.
-func TypesFor(ctx context.Context, sp *format.Savepoint, schema Schemas, metadata int32, r assign.Release) (unread []error, err error) {
-	for _, op := range sp.Operators {
-		d, not, err := schema(ctx, op)
-		if err != nil {
-			return nil, err
-		}
-		unread = append(unread, not...)
-		for _, s := range serializersOf(d, metadata) {
-			if !s.readBy(r) {
-				return nil, format.At(format.Errorf(format.ErrUnsupported, "%s", s.unread(r)), "operator %q", op.Label())
-			}
-		}
-	}
-	return unread, nil
+	FormFor(w format.Wire, r flink.Release) (format.Wire, error)
 }
 
 // OperatorStateFor gives the savepoint with managed operator state as a release
 // of Flink reads it, and the number of handles that are described anew for it.
 // Elements stay as they are. It is an ErrUnsupported where there is no such form.
-func OperatorStateFor(ctx context.Context, in format.View, r assign.Release) (format.View, int, error) {
+func OperatorStateFor(ctx context.Context, in format.View, r flink.Release) (format.View, int, error) {
 	n := 0
 	handle := func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
 		codec, err := in.Codec(h.Codec)

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 )
 
 // Bytes returns n in the largest IEC unit that leaves a number of at least 1: "212 B", "95.4 MiB". From KiB on
@@ -35,19 +37,7 @@ func Bytes(n int64) string {
 }
 
 // Count returns n with its thousands separated: "1,000,000".
-func Count(n int64) string {
-	sign, u := split(n)
-	digits := strconv.FormatUint(u, 10)
-	var b strings.Builder
-	b.WriteString(sign)
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
-}
+func Count(n int64) string { return humanize.Comma(n) }
 
 // split keeps the magnitude of the smallest int64, which has no positive twin.
 func split(n int64) (sign string, magnitude uint64) {
@@ -55,4 +45,31 @@ func split(n int64) (sign string, magnitude uint64) {
 		return "-", -uint64(n)
 	}
 	return "", uint64(n)
+}
+
+// Subtasks names subtasks by their indexes, which are sorted: "subtask 3",
+// "subtasks 0–2, 5".
+func Subtasks(all []int32) string {
+	const most = 5
+	var parts []string
+	for i := 0; i < len(all); {
+		k := i
+		for k+1 < len(all) && all[k+1] == all[k]+1 {
+			k++
+		}
+		if len(parts) == most {
+			parts = append(parts, fmt.Sprintf("%d more", len(all)-i))
+			break
+		}
+		part := strconv.Itoa(int(all[i]))
+		if k > i {
+			part += "–" + strconv.Itoa(int(all[k]))
+		}
+		parts = append(parts, part)
+		i = k + 1
+	}
+	if len(all) == 1 {
+		return "subtask " + parts[0]
+	}
+	return "subtasks " + strings.Join(parts, ", ")
 }

@@ -144,3 +144,12 @@ func Shorten(names []string) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// ShortenQuoted lists names as [ui.Quote] shows them, the first dozen of them.
+func ShortenQuoted(names []string) string {
+	quoted := make([]string, len(names))
+	for i, s := range names {
+		quoted[i] = ui.Quote(s)
+	}
+	return Shorten(quoted)
+}

@@ -79,7 +79,7 @@ type stateContent struct {
 // knownSnapshot is a folder of the known corpus.
 type knownSnapshot struct {
 	name, dir string
-	snapshot  string // below dir
+	snapshot  string // the directory of _metadata
 	at        string // where Flink restored it from
 	shape     string // of the job
 	merging   bool   // state in merged files
@@ -89,25 +89,15 @@ type knownSnapshot struct {
 
 func knownSnapshots(t testing.TB) (all []knownSnapshot) {
 	t.Helper()
-	for _, dir := range testenv.KnownFolders(t) {
-		var about struct {
-			Snapshot string
-			Options  struct {
-				At, Shape   string
-				Unaligned   bool
-				FileMerging bool `json:"file_merging"`
-			}
-		}
-		load(t, filepath.Join(dir, "about.json"), &about)
-		k := knownSnapshot{name: filepath.Base(dir), dir: dir, snapshot: about.Snapshot, shape: about.Options.Shape, merging: about.Options.FileMerging, unaligned: about.Options.Unaligned}
-		k.at = "file:" + about.Options.At + strings.TrimPrefix(about.Snapshot, "savepoint")
-		load(t, filepath.Join(k.dir, "truth.json"), &k.truth)
-		all = append(all, k)
+	for _, k := range testenv.KnownSnapshots(t) {
+		known := knownSnapshot{name: k.Name, dir: k.Dir, snapshot: k.Location, at: k.At, shape: k.Shape, merging: k.FileMerging, unaligned: k.Unaligned}
+		load(t, filepath.Join(k.Dir, "truth.json"), &known.truth)
+		all = append(all, known)
 	}
 	return all
 }
 
-func (k *knownSnapshot) location() string { return filepath.Join(k.dir, k.snapshot) }
+func (k *knownSnapshot) location() string { return k.snapshot }
 
 func load(t testing.TB, file string, v any) {
 	t.Helper()
@@ -249,25 +239,6 @@ func operator(uid string, handles ...*format.OperatorHandle) *format.Operator {
 		op.Subtasks = append(op.Subtasks, &format.Subtask{Index: int32(i), Managed: h})
 	}
 	return op
-}
-
-// codes is what a report found, in words: "error no-taker a".
-func codes(r *transform.CheckReport) []string {
-	all := []string{}
-	for _, f := range r.Findings {
-		s := string(f.Severity) + " " + f.Code
-		switch {
-		case f.Operator != nil:
-			s += " " + f.Operator.Label()
-		case f.UID != "":
-			s += " " + f.UID
-		}
-		if f.State != "" {
-			s += "/" + f.State
-		}
-		all = append(all, s)
-	}
-	return all
 }
 
 // inlineOf is an inline stream.

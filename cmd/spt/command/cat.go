@@ -80,7 +80,8 @@ value or name.
 --where is asked of each element, or entry. These names can be used in it:
 ` + catWhereHelp() + `
 
-It reads no more than it prints, one element at a time. --distinct reads twice.
+It reads pieces of 256 KiB, as many at a time as --jobs says, and prints them in
+order; with --limit it reads no more than it prints. --distinct reads twice.
 What was printed before an error stays: lines are whole, and the array of
 --output json has no "]" then, so that no reader takes a part for the whole.`,
 		Example: `  spt cat sp-001
@@ -109,7 +110,7 @@ func runCat(ctx context.Context, o catOptions, env *Env, location string) (err e
 	if err != nil {
 		return err
 	}
-	states, err := o.catStates(env, sp)
+	states, err := o.catStates(env, sp, snap.Savepoint)
 	if err != nil {
 		return err
 	}
@@ -127,6 +128,8 @@ type catter struct {
 	snap *reader.Snapshot
 	// unknown is why values are not decoded, by state, in the order found.
 	unknown []string
+	kept    *arena // takes copies of elements; nil: they are valid until the next
+	most    int64  // elements that are looked at of a unit; 0: all
 }
 
 // bytesOf is how much is read of states.
@@ -160,6 +163,9 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	}
 	defer func() { stop() }()
 	w := c.newWriter()
+	if c.most = limit; limit > 0 && c.output == ui.OutputTable {
+		c.most++ // to learn whether there is one more
+	}
 	var lines int64
 	more := false
 	err := c.lines(ctx, states, func(st *catState, it *catItem) error {
@@ -189,17 +195,15 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	return c.remark(len(states), lines, more)
 }
 
-// lines goes through what is to be printed.
+// lines calls f with what is printed, in order.
 func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState, *catItem) error) error {
-	for _, st := range states {
-		if !c.distinct {
-			if err := c.each(ctx, st, func(it *catItem) error { return f(st, it) }); err != nil {
-				return err
-			}
-			continue
-		}
+	if !c.distinct {
+		return c.each(ctx, states, c.output.JSON(), f)
+	}
+	for i, st := range states {
+		one := states[i : i+1]
 		n := transform.NewCounter()
-		err := c.each(ctx, st, func(it *catItem) error {
+		err := c.each(ctx, one, false, func(_ *catState, it *catItem) error {
 			if !n.Add(it.stored) {
 				return &usageError{fmt.Sprintf("--distinct: more than %s different elements in %s", ui.Count(transform.MaxDistinct), ui.Quote(st.name)),
 					"--stats counts any number of them; --where and --subtask leave fewer"}
@@ -209,7 +213,7 @@ func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState
 		if err != nil {
 			return err
 		}
-		err = c.each(ctx, st, func(it *catItem) error {
+		err = c.each(ctx, one, false, func(_ *catState, it *catItem) error {
 			count, first := n.Again(it.stored)
 			if !first {
 				return nil
@@ -269,12 +273,12 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 	stop := c.env.reading("reading", c.bytesOf(ctx, states))
 	defer stop()
 	rows := []CatStats{}
-	for _, st := range states {
+	for i, st := range states {
 		var row CatStats
 		distinct, err := transform.CountDistinct(func(visit func(p []byte) error) error {
 			row = CatStats{Operator: c.name(st.label), ID: st.op.ID.String(), State: c.name(st.name), Kind: st.kind}
 			subtask := int32(-1)
-			return c.each(ctx, st, func(it *catItem) error {
+			return c.each(ctx, states[i:i+1], false, func(_ *catState, it *catItem) error {
 				n := int64(len(it.stored))
 				if row.Elements == 0 || n < row.Min {
 					row.Min = n

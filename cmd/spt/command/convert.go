@@ -3,87 +3,16 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/finding"
-	"github.com/savepoint-tools/spt/format/flink/assign"
-	"github.com/savepoint-tools/spt/format/flink/keyed"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
-	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/internal/report"
-	"github.com/savepoint-tools/spt/internal/shell"
-	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
-	"github.com/savepoint-tools/spt/writer"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
-
-// writeOptions are those of every command that writes a snapshot.
-type writeOptions struct {
-	files          string
-	missing        string
-	damaged        string
-	keepReferences bool
-	inline         ui.Size
-	compression    string
-	level          int
-	overwrite      bool
-	dryRun         bool
-	readBack       bool
-
-	bare  bool           // only references are written: their files may be missing
-	given *pflag.FlagSet // 0 that was given is not 0 for want of a flag
-	opts  writer.Options
-	note  func(*report.Write) // what a command adds to the answer, or nil
-}
-
-func (o *writeOptions) addFlags(fs *pflag.FlagSet) {
-	o.given = fs
-	fs.StringVar(&o.files, "files", "copy", "`copy|link|reference`: how state files get into a Flink directory")
-	fs.StringVar(&o.missing, "missing", "refuse", "`refuse|keep`: what to do if state files cannot be read; keep writes only their references")
-	fs.StringVar(&o.damaged, "damaged", "refuse", "`refuse|keep`: what to do with state that spt verify calls an error; keep passes it on, names it and exits 1")
-	fs.BoolVar(&o.keepReferences, "keep-references", false, "keep every reference, and so the same _metadata; files with absolute references are not written")
-	fs.Var(&o.inline, "inline-threshold", "move inline state larger than `SIZE` out of _metadata into files; 0: all (default: none)")
-	fs.StringVar(&o.compression, "compression", "zstd", "`zstd|s2|none`: compression of an .spt file")
-	fs.IntVar(&o.level, "compression-level", 0, "zstd level `N`, 1 (fastest) to 4 (smallest)")
-	fs.BoolVar(&o.overwrite, "overwrite", false, "replace OUT if it is a snapshot")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "report what would be done, and check OUT and the free space")
-	fs.BoolVar(&o.readBack, "read-back", false, "read everything again before OUT becomes visible")
-}
-
-func (o *writeOptions) validate(env *Env) error {
-	files, err := writer.ParseFiles(o.files)
-	if err != nil {
-		return usagef("--files: %v", err)
-	}
-	compression, err := spt.ParseCompression(o.compression)
-	if err != nil {
-		return usagef("--compression: %v", err)
-	}
-	if o.missing != "refuse" && o.missing != "keep" {
-		return usagef("--missing %s: refuse or keep", o.missing)
-	}
-	if o.given.Changed("compression-level") && (o.level < 1 || o.level > 4) {
-		return usagef("--compression-level %d: 1 to 4", o.level)
-	}
-	if o.damaged != "refuse" && o.damaged != "keep" {
-		return usagef("--damaged %s: refuse or keep", o.damaged)
-	}
-	o.opts = writer.Options{
-		Stores: env.Stores, Files: files, KeepReferences: o.keepReferences, KeepMissing: o.missing == "keep" || o.bare,
-		Compression: compression, Level: o.level,
-		Overwrite: o.overwrite, ReadBack: o.readBack, Jobs: env.common.jobs,
-	}
-	if o.given.Changed("inline-threshold") {
-		o.opts.InlineThreshold = new(int64(o.inline))
-	}
-	return nil
-}
 
 type convertOptions struct {
 	writeOptions
@@ -92,13 +21,13 @@ type convertOptions struct {
 	flink    string
 	state    string // compression of state
 
-	release assign.Release
+	release flink.Release
 }
 
 func (o *convertOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	fs.StringVar(&o.to, "to", "", "`spt|flink`: family of OUT (default: by its name)")
-	fs.StringVar(&o.metadata, "metadata-version", "", "write version `2|3|4|5|6` of _metadata, that of IN or newer; --flink writes older ones")
+	fs.StringVar(&o.metadata, "metadata-version", "", "write version `2|3|4|5|6` of _metadata, not older than IN; --flink writes older ones")
 	fs.StringVar(&o.state, "state-compression", "", "`none|snappy`: compress or decompress operator state and canonical keyed state, as Flink does (default: keep)")
 	fs.StringVar(&o.flink, "flink", "", "write what Flink `RELEASE`, such as 1.20, can read, and report what is lost")
 }
@@ -107,7 +36,7 @@ func (o *convertOptions) validate(env *Env) error {
 	if o.to != "" && o.to != string(reader.SPT) && o.to != string(reader.Flink) {
 		return usagef("--to %s: spt or flink", o.to)
 	}
-	if o.state != "" && o.state != "none" && o.state != snappyName {
+	if o.state != "" && o.state != "none" && o.state != report.Snappy {
 		return usagef("--state-compression %s: none or snappy", o.state)
 	}
 	if err := o.writeOptions.validate(env); err != nil {
@@ -125,7 +54,7 @@ func (o *convertOptions) validate(env *Env) error {
 		if o.metadata != "" {
 			return usagef("--flink says which --metadata-version it is")
 		}
-		r, err := assign.ParseRelease(o.flink)
+		r, err := flink.ParseRelease(o.flink)
 		if err != nil {
 			return usagef("--flink: %v", err)
 		}
@@ -140,40 +69,39 @@ func newConvertCommand(env *Env) *cobra.Command {
 		Use:   "convert IN [OUT]",
 		Short: "Write a snapshot as a Flink directory or an .spt file",
 		Long: `Writes a snapshot at a new location: an .spt file if OUT ends in .spt, else a
-Flink folder. The result is self-contained: files that _metadata names by
+Flink directory. The result is self-contained: files that _metadata names by
 absolute location are copied next to it and their references are rewritten;
-segments of merged files become files of their own. --keep-references gives the
+segments of merged files become separate files. --keep-references writes the
 identical _metadata instead.
 
-Metadata version 2 (Flink 1.3 to 1.10) knows no relative references: the files
-next to it get the absolute location of OUT, or use --metadata-version 3.
+Metadata version 2 (Flink 1.3 to 1.10) has no relative references: it names the
+files next to it by the absolute location of OUT. --metadata-version 3 avoids it.
 
 --flink writes what a release reads: _metadata in its version, with handles that
-it knows, and operator state described as it expects. What it has no place for,
-such as uids before Flink 2.0, is named as lost. What a job would miss is
-refused: compressed operator state before 1.18, changelog state before 1.16,
-RocksDB files of Flink 2 before 2.0, types whose serializers it lacks, and
-values of Kryo between Flink 1 and 2, which read them differently. Elements,
-entries and the descriptions of their types are not rewritten.
+it knows, and operator state with the state meta info that it expects. What it
+cannot hold, such as uids before Flink 2.0, is reported as lost. What a job
+would miss is refused: compressed operator state before 1.18, changelog state
+before 1.16, RocksDB files of Flink 2 before 2.0, types whose serializers it
+lacks, and values of Kryo between Flink 1 and 2, which read them differently. Elements,
+entries and serializer snapshots are not rewritten.
 
---state-compression rewrites state as a job writes it with, or without,
-compression of snapshots: operator state of Flink 1.18 and later, and keyed
-state in the canonical format of savepoints. Elements and entries stay as they
-are. What cannot be rewritten is kept and named (exit 1):
+--state-compression rewrites state as a job writes it with or without snapshot
+compression: operator state of Flink 1.18 and later, and keyed state in the
+canonical format of savepoints. Elements and entries do not change. What cannot
+be rewritten is kept and named (exit 1):
 keyed state in the format of a state backend, RocksDB files, raw state, and
 older operator state.
 
-OUT appears when it is whole. With --overwrite, a snapshot that is there is
-exchanged with the new one in one step on Linux and macOS. What others write
-into it meanwhile stops that and is never removed. An OUT that is a symbolic
-link is refused. A run that is killed leaves files that begin with .spt-tmp-:
-spt ls lists them, spt clean removes them. Where the system cannot exchange two
-names, it can leave the old snapshot under a name that begins with .spt-old-:
-every command that is given OUT says so.
+OUT becomes visible when it is complete. With --overwrite, an existing snapshot
+is exchanged with the new one in one step on Linux and macOS. If another program
+writes into it meanwhile, spt stops and removes nothing. An OUT that is a
+symbolic link is refused. A run that is killed leaves files that begin with
+.spt-tmp-: spt ls lists them, spt clean removes them. Where the system cannot
+exchange two names, it can leave the old snapshot under a name that begins with
+.spt-old-: every command that is given OUT reports it.
 
-State stays where it was, in files or inline in _metadata, also when it is
-rebuilt. --inline-threshold moves inline state into files, and what moved is
-reported.
+State stays in files or inline in _metadata as it was, also when it is rebuilt.
+--inline-threshold moves inline state into files; spt reports what it moved.
 
 Without OUT nothing is written; spt reports what it would write.`,
 		Example: `  spt convert /data/flink/orders/chk-4211 orders.spt
@@ -240,191 +168,4 @@ func runConvert(ctx context.Context, o convertOptions, env *Env, in, out string)
 		return &findings{"the compression of some state was left as it is"}
 	}
 	return nil
-}
-
-// recompress is the snapshot with state as --state-compression wants it.
-func (o *convertOptions) recompress(ctx context.Context, env *Env, snap *reader.Snapshot) (*reader.Snapshot, []transform.KeptHandle, error) {
-	stop := env.reading("reading", allState(snap))
-	defer stop()
-	v, done, err := transform.SetStateCompression(ctx, snap.View(), transform.CompressionOptions{Compress: o.state == snappyName, Keyed: keyed.Recompress})
-	if err != nil {
-		return nil, nil, inContainer(err, snap)
-	}
-	more := o.note
-	o.note = func(r *report.Write) {
-		if more != nil {
-			more(r)
-		}
-		r.StateCompression, r.Recompressed = o.state, done.Handles
-		for _, k := range done.Kept {
-			r.KeptCompression = append(r.KeptCompression, report.Kept{
-				Operator: env.run.Label(k.Operator), ID: k.Operator.ID.String(), What: k.Slot.String(), Handles: k.Handles, Why: env.run.Hide(k.Why),
-			})
-		}
-	}
-	return snap.With(v.Savepoint), done.Kept, nil
-}
-
-// forRelease is the snapshot as the release of --flink reads it.
-func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.Snapshot, out string) (*reader.Snapshot, error) {
-	if o.to == string(reader.SPT) || o.to == "" && strings.HasSuffix(strings.TrimRight(out, "/"), reader.Extension) {
-		return nil, usagef("--flink is of a Flink folder: an .spt file is read by no release of Flink")
-	}
-	o.opts.Family = reader.Flink
-	stop := env.reading("reading", nil)
-	defer stop()
-	unread, err := transform.TypesFor(ctx, snap.Savepoint, snap.Schema, int32(snap.Container.Metadata), o.release)
-	if err != nil {
-		return nil, inContainer(err, snap)
-	}
-	v, rebuilt, err := transform.OperatorStateFor(ctx, snap.View(), o.release)
-	if err != nil {
-		return nil, inContainer(err, snap)
-	}
-	sp, lost, err := metadata.ForRelease(v.Savepoint, o.release)
-	if err != nil {
-		return nil, inContainer(err, snap)
-	}
-	if !o.release.AtLeast(1, 20) && (o.keepReferences || o.opts.Files == writer.Reference) && metadata.HoldsMerged(sp) {
-		return nil, format.Errorf(format.ErrUnsupported, "Flink %v does not know segments of merged files: --files copy makes files of them", o.release)
-	}
-	more := o.note
-	o.note = func(r *report.Write) {
-		if more != nil {
-			more(r)
-		}
-		r.Release, r.Rebuilt, r.Lost = o.release.String(), rebuilt, append(lost, r.Lost...)
-		if len(unread) > 0 {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("whether Flink %v has the types of all states could not be told: %s", o.release, env.run.Hide(unread[0].Error())))
-		}
-	}
-	return snap.With(sp), nil
-}
-
-// prepare plans how a snapshot is written to out, or would be.
-func (o *writeOptions) prepare(ctx context.Context, snap *reader.Snapshot, out string) (*writer.Plan, error) {
-	plan, err := writer.Prepare(ctx, snap.View(), out, &o.opts)
-	switch {
-	case err != nil || o.opts.Files != writer.Reference:
-		return plan, err
-	case plan.Family == reader.SPT:
-		return nil, usagef("--files reference: an .spt file holds all state itself")
-	case snap.Container.Family == reader.SPT:
-		return nil, usagef("--files reference: %s is an .spt file, in which a _metadata cannot refer to state", ui.Quote(snap.Location))
-	}
-	return plan, nil
-}
-
-// write plans how a snapshot is written to out, and writes it unless it is a dry
-// run or there is no out.
-func (o *writeOptions) write(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string) (*writer.Plan, *report.Write, error) {
-	progress := env.progress()
-	o.opts.Progress = progress.Add
-	plan, err := o.prepare(ctx, snap, out)
-	if err != nil {
-		return nil, nil, err
-	}
-	damaged, err := o.examine(ctx, env, snap, in)
-	if err != nil {
-		return nil, nil, err
-	}
-	r := env.run.NewWrite(in, plan)
-	r.Damaged, r.DryRun = damaged, o.dryRun
-	if o.note != nil {
-		o.note(r)
-	}
-	if out == "" || o.dryRun {
-		return plan, r, nil
-	}
-	total := plan.Bytes
-	if o.readBack {
-		total *= 2
-	}
-	progress.Start(total, "writing")
-	done, err := plan.Write(ctx)
-	progress.Stop()
-	if err != nil {
-		return nil, nil, inContainer(err, snap)
-	}
-	r.Wrote(done)
-	return plan, r, nil
-}
-
-// seal plans, writes unless it is a dry run, and answers. Every command that
-// writes ends in it.
-func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, in, out string) error {
-	plan, r, err := o.write(ctx, env, snap, in, out)
-	if err != nil {
-		return err
-	}
-	if err := env.print(r); err != nil {
-		return err
-	}
-	return incomplete(plan, r)
-}
-
-// examine refuses to pass on what verify calls an error of the state, unless it is
-// told to: then it returns the errors. Files are the business of the plan.
-func (o *writeOptions) examine(ctx context.Context, env *Env, snap *reader.Snapshot, in string) ([]report.Finding, error) {
-	var rows []report.Finding
-	err := snap.Examine(ctx, snap.Operators, reader.VerifyOptions{DescriptionOnly: o.bare, ReadErrors: true}, func(f finding.Finding) {
-		if f.Severity == finding.Error {
-			rows = append(rows, env.finding(f))
-		}
-	})
-	if err != nil {
-		return nil, inContainer(err, snap)
-	}
-	if len(rows) == 0 || o.damaged == "keep" {
-		return rows, nil
-	}
-	return nil, &damagedError{in, rows}
-}
-
-// damagedError is state that is not passed on. It is a format.ErrCorrupt.
-type damagedError struct {
-	in   string
-	rows []report.Finding
-}
-
-func (e *damagedError) Error() string {
-	const most = 3
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s in its state, which would be passed on; nothing was written:", ui.Quote(e.in), ui.Plural(int64(len(e.rows)), "error"))
-	for _, r := range e.rows[:min(len(e.rows), most)] {
-		fmt.Fprintf(&b, "\n  %s: %s", r.Place, r.Message)
-	}
-	if n := len(e.rows) - most; n > 0 {
-		fmt.Fprintf(&b, "\n  … and %d more", n)
-	}
-	return b.String()
-}
-
-// Unwrap makes it a format.ErrCorrupt.
-func (e *damagedError) Unwrap() error { return format.ErrCorrupt }
-
-// Hint says what can be done.
-func (e *damagedError) Hint() string {
-	return "--damaged keep passes them on and names them; all of them:  spt verify " + shell.Quote(e.in)
-}
-
-// incomplete is the finding that something is wrong with what was written.
-func incomplete(plan *writer.Plan, r *report.Write) error {
-	if n := len(r.Damaged); n > 0 {
-		return &findings{fmt.Sprintf("the result is not sound: %s passed on", ui.Plural(int64(n), "error"))}
-	}
-	if len(plan.Missing) > 0 {
-		return &findings{fmt.Sprintf("the result is not complete: %s kept without their files", ui.Plural(int64(len(plan.Missing)), "reference"))}
-	}
-	return nil
-}
-
-// inContainer names the snapshot as the file of an error that has a place in it
-// and names no other; what the target or the system did has none.
-func inContainer(err error, snap *reader.Snapshot) error {
-	var at *format.Error
-	if errors.As(err, &at) && at.File == "" {
-		return format.InFile(err, snap.Container.Name)
-	}
-	return err
 }

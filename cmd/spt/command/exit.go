@@ -269,12 +269,4 @@ func placeOf(err error) format.Error {
 	return place
 }
 
-// printableLines makes text that may quote foreign bytes harmless, and keeps
-// its line ends.
-func printableLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, l := range lines {
-		lines[i] = ui.Printable(l)
-	}
-	return strings.Join(lines, "\n")
-}
+func printableLines(s string) string { return ui.PrintableLines(s) }

@@ -14,6 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/check"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -503,7 +504,7 @@ func (o *pruneOptions) prunedText(env *Env, rows []UnionRow) string {
 		fmt.Fprintf(&b, "\na restore loads %s → %s elements, %s → %s, in all subtasks together\n", ui.Count(before), ui.Count(after), ui.Bytes(bytesBefore), ui.Bytes(bytesAfter))
 	}
 	for _, s := range rows {
-		if n := transform.Capped(*s.KeptBytes, s.restoredAt); n >= transform.LargeUnion {
+		if n := transform.Capped(*s.KeptBytes, s.restoredAt); n >= check.LargeUnion {
 			fmt.Fprintf(&b, "%s\n", largeUnion(&s, *s.Kept, n))
 		}
 	}
@@ -567,27 +568,27 @@ func (o *pruneOptions) diagnoseEnd(env *Env, in string, reports []*transform.Uni
 		states[r.State]++
 	}
 	for i, r := range rows {
-		report := reports[i]
+		of := reports[i]
 		name := ui.Quote(r.Operator) + "/" + ui.Quote(r.State)
-		switch report.Verdict {
+		switch of.Verdict {
 		case transform.VerdictProduct:
-			fmt.Fprintf(&b, "\n%s: %s.\n%s", name, r.Why, factorText(report))
+			fmt.Fprintf(&b, "\n%s: %s.\n%s", name, r.Why, factorText(of))
 			fmt.Fprintf(&b, "--keep distinct on %s would keep %s, %s (%s).\nA restore now loads %s, %s, in all subtasks together.\n",
 				ui.Quote(r.State), ui.Plural(r.Distinct, "element"), ui.Bytes(r.DistinctBytes), ui.Percent(r.DistinctBytes, r.Bytes), ui.Plural(r.HandedOut, "element"), ui.Bytes(r.HandedBytes))
 			if redacted {
 				continue
 			}
-			fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s %s %s --keep distinct\n", shell.Quote(in), outLike(in), chosen(r.ID, r.State, states[r.State] > 1))
+			fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s %s %s --keep distinct\n", shell.Quote(in), report.OutLike(in), chosen(r.ID, r.State, states[r.State] > 1))
 			continue
 		case transform.VerdictNotSure:
 			fmt.Fprintf(&b, "\n%s: %s.\n", name, r.Why)
-			if report.Repeats() && redacted {
-				fmt.Fprintf(&b, "%s.\n", report.Numbers())
-			} else if report.Repeats() {
-				fmt.Fprintf(&b, "%s. How often each comes:\n  spt cat %s %s --distinct\n", report.Numbers(), shell.Quote(in), chosen(r.ID, r.State, states[r.State] > 1))
+			if of.Repeats() && redacted {
+				fmt.Fprintf(&b, "%s.\n", of.Numbers())
+			} else if of.Repeats() {
+				fmt.Fprintf(&b, "%s. How often each comes:\n  spt cat %s %s --distinct\n", of.Numbers(), shell.Quote(in), chosen(r.ID, r.State, states[r.State] > 1))
 			}
 		}
-		if r.HandedBytes >= transform.LargeUnion {
+		if r.HandedBytes >= check.LargeUnion {
 			fmt.Fprintf(&b, "\n%s\n", largeUnion(&r, r.Elements, r.HandedBytes))
 		}
 	}

@@ -119,7 +119,7 @@ func rowsWithout(what string, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// checkCSV refuses -o csv for what is no list of rows.
+// checkCSV refuses -o csv for an answer that has no rows.
 func (e *Env) checkCSV(cmd *cobra.Command, args []string) error {
 	if e.common.output != ui.OutputCSV {
 		return nil
@@ -178,7 +178,7 @@ func suggestFor(root *cobra.Command) {
 	}
 }
 
-// noVersionShorthand keeps cobra from giving --version the letter v, which is
+// noVersionShorthand keeps cobra from using v for --version, because it is
 // --verbose in every command that has it.
 func noVersionShorthand(root *cobra.Command) {
 	root.Flags().Bool("version", false, "print the version of spt")

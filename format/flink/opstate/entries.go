@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/framed"
+	"github.com/savepoint-tools/spt/format/flink/internal/framed"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/internal/mapcursor"
 )

@@ -1,0 +1,172 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/internal/number"
+	"github.com/savepoint-tools/spt/transform"
+)
+
+// otherStates notes the states of an operator that the job does not ask for, and
+// those it asks for that the snapshot does not have. Where that is all of them,
+// the operator restores without an error and without its state: its uid may be
+// another operator's.
+func (c *checker) otherStates(op *format.Operator, was, now []types.StateSchema, unasked, empty []*types.StateSchema) {
+	like := alikeStates(unasked, empty)
+	if allOther(was, unasked) && allOther(now, empty) {
+		f := Finding{Severity: finding.Warning, Code: "all-state-unread", Operator: op,
+			Message: fmt.Sprintf("the job asks for none of its states (%s), and what the job asks for starts empty (%s): Flink restores it without an error, and without its state", stateNames(unasked), stateNames(empty))}
+		var advice []string
+		if s := c.whose(op); s != "" {
+			advice = append(advice, s)
+		}
+		for _, st := range unasked {
+			if l := like[st]; len(l) > 0 {
+				advice = append(advice, renamedState(op, st, l))
+			}
+		}
+		f.Advice = strings.Join(advice, "; ")
+		if f.Advice == "" {
+			f.Advice = "if its uid was given to another operator, spt rename gives the state its new uid"
+		}
+		c.add(f)
+		return
+	}
+	for _, st := range unasked {
+		f := Finding{Severity: finding.Note, Code: "state-not-asked", Operator: op, State: st.Name.String(),
+			Message: fmt.Sprintf("the job has no %s state of this name: what is in it stays unread, and is written again into every later snapshot", st.Kind())}
+		if l := like[st]; len(l) > 0 {
+			f.Advice = renamedState(op, st, l)
+		}
+		c.add(f)
+	}
+	for _, st := range empty {
+		f := Finding{Severity: finding.Note, Code: "state-starts-empty", Operator: op, State: st.Name.String(), Message: fmt.Sprintf("the snapshot has no %s state of this name: it starts empty", st.Kind())}
+		var from []*types.StateSchema
+		for _, was := range unasked {
+			if slices.Contains(like[was], st) {
+				from = append(from, was)
+			}
+		}
+		if len(from) > 0 {
+			f.Advice = fmt.Sprintf("it may be %s under another name", stateNames(from))
+		}
+		c.add(f)
+	}
+}
+
+// allOther reports whether some states are all that an operator has, or all
+// whose names tell it from other operators.
+func allOther(all []types.StateSchema, some []*types.StateSchema) bool {
+	in := func(st *types.StateSchema) bool {
+		return slices.ContainsFunc(some, func(s *types.StateSchema) bool { return s.Name == st.Name && s.Scope() == st.Scope() })
+	}
+	telling, whole := 0, len(all) > 0
+	for i := range all {
+		whole = whole && in(&all[i])
+		if transform.GenericState(all[i].Name.String()) {
+			continue
+		}
+		telling++
+		if !in(&all[i]) {
+			return false
+		}
+	}
+	return whole || telling > 0
+}
+
+// alikeStates finds states under other names: of the same kind, with the same
+// types. A type that is not known is none.
+func alikeStates(unasked, empty []*types.StateSchema) map[*types.StateSchema][]*types.StateSchema {
+	like := map[*types.StateSchema][]*types.StateSchema{}
+	for _, a := range unasked {
+		for _, b := range empty {
+			if a.Kind() != b.Kind() || a.Scope() != b.Scope() || transform.GenericState(a.Name.String()) || transform.GenericState(b.Name.String()) {
+				continue
+			}
+			known, same := false, true
+			for _, k := range a.Serializers {
+				if other := b.Serializer(k.Key); other != nil && k.Snapshot != nil {
+					known = true
+					same = same && types.Compare(k.Snapshot, other).Compatibility == types.CompatibleAsIs
+				}
+			}
+			if known && same {
+				like[a] = append(like[a], b)
+			}
+		}
+	}
+	return like
+}
+
+// renamedState advises on a state that the job may have under another name.
+func renamedState(op *format.Operator, st *types.StateSchema, like []*types.StateSchema) string {
+	has := "has"
+	if len(like) > 1 {
+		has = "have"
+	}
+	text := fmt.Sprintf("%s of the job %s the same type: if %q was renamed, ", stateNames(like), has, st.Name)
+	switch {
+	case len(like) > 1:
+		return text + "it is one of these"
+	case st.Keyed != "":
+		return text + "let the job use the old name"
+	}
+	return text + fmt.Sprintf("spt rename IN OUT --operator %q --state-name %q", op.Label(), st.Name.String()+"="+like[0].Name.String())
+}
+
+// stateNames lists states.
+func stateNames(all []*types.StateSchema) string {
+	const most = 3
+	var names []string
+	for _, st := range all[:min(len(all), most)] {
+		names = append(names, fmt.Sprintf("%q", st.Name))
+	}
+	if more := len(all) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// whose says which operator of the job asks for the state of one, and whose
+// state it asks for itself, as far as that is known.
+func (c *checker) whose(op *format.Operator) string {
+	if c.report.Renames == nil {
+		return ""
+	}
+	var parts []string
+	for k, list := range [][]transform.LikelyRename{c.report.Renames.Likely, c.report.Renames.Open} {
+		is := "is likely"
+		if k == 1 {
+			is = "may be"
+		}
+		for i := range list {
+			for _, f := range list[i].From {
+				if f.Operator == op {
+					parts = append(parts, fmt.Sprintf("its state %s what %q of the job asks for", is, list[i].Label()))
+				}
+				if list[i].ID == op.ID {
+					parts = append(parts, fmt.Sprintf("what it asks for %s the state of %q", is, f.Operator.Label()))
+				}
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts[:min(len(parts), 4)], "; ") + ": spt rename gives a state another uid"
+}
+
+// inSubtasks names the subtasks of an operator that describe something in a way
+// that others do not; "" if all do.
+func inSubtasks(subtasks []int32, op *format.Operator) string {
+	if len(subtasks) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" in %s of %d", number.Subtasks(subtasks), op.Parallelism)
+}
