@@ -27,8 +27,8 @@ type OperatorCodec interface {
 	// Entries opens a cursor on the map of a broadcast state. It is an
 	// ErrUnsupported where the codec does not know where an entry ends.
 	Entries(ctx context.Context, src Source, h *OperatorHandle, state string) (MapCursor, error)
-	// Build describes a new handle; its Data is a rope over the streams that
-	// the runs lie in. No element is read.
+	// Build describes a new handle; its Data is a rope over the streams of the
+	// runs. No element is read.
 	Build(ctx context.Context, src Source, states []StateRuns) (*OperatorHandle, error)
 }
 
@@ -48,7 +48,7 @@ func EachIn(ctx context.Context, cur Cursor, f func(Element) error) error {
 	return drain(ctx, cur.Next, cur.Close, f)
 }
 
-// StateMeta is what a stream says of one of its states.
+// StateMeta describes one state of a stream.
 type StateMeta struct {
 	Name     Text
 	Mode     Mode
@@ -71,11 +71,10 @@ type StateRuns struct {
 // MapCut is a map of a broadcast state without some of its entries.
 type MapCut struct {
 	Count  int64      // entries that stay
-	Ranges []MapRange // where they lie, ascending
+	Ranges []MapRange // where they are, ascending
 }
 
-// MapRange is N bytes from Off on of a map, as a cursor gives it: whole
-// entries.
+// MapRange is N bytes of a map from Off on: whole entries.
 type MapRange struct{ Off, N int64 }
 
 // ElementRun is the elements First … First+Count-1 of a state of a handle. Of a
@@ -88,10 +87,10 @@ type ElementRun struct {
 
 // Cursor walks the elements of one state.
 type Cursor interface {
-	// Next gives the next element, valid until the next call, or io.EOF after
-	// the last.
+	// Next returns the next element, valid until the next call, or io.EOF after the
+	// last.
 	Next() (Element, error)
-	// Ordered says whether the order of the elements is defined.
+	// Ordered reports whether the order of the elements is defined.
 	Ordered() bool
 	Close() error
 }
@@ -161,7 +160,7 @@ func drain[T any](ctx context.Context, next func() (T, error), closing func() er
 	}
 }
 
-// Clone is a copy that outlives the cursor's next step.
+// Clone returns a copy that outlives the cursor's next step.
 func (e Element) Clone() Element {
 	e.Value = append([]byte(nil), e.Value...)
 	return e

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 )
 
 // KeyedCodec reads and builds the entries of keyed state, whatever their encoding.
@@ -44,20 +45,10 @@ func (s KeyedSelection) Has(e KeyedEntry) bool {
 	if s.Groups.Count > 0 && (e.KeyGroup < s.Groups.First || e.KeyGroup > s.Groups.Last()) {
 		return false
 	}
-	return s.HasState(e.State) && (s.Key == nil || bytes.Equal(s.Key, e.Key))
-}
-
-// HasState reports whether a state is chosen.
-func (s KeyedSelection) HasState(state int) bool {
-	if s.States == nil {
-		return true
+	if s.States != nil && !slices.Contains(s.States, e.State) {
+		return false
 	}
-	for _, i := range s.States {
-		if i == state {
-			return true
-		}
-	}
-	return false
+	return s.Key == nil || bytes.Equal(s.Key, e.Key)
 }
 
 // KeyedEntry is one entry of keyed state, in the bytes of its codec.

@@ -486,7 +486,7 @@ func TestBuilderRefuses(t *testing.T) {
 		"keyed kind":          {func(p place) error { p.s.Keyed(native.KeyedState{Name: "x", Kind: "set"}); return p.b.Err() }, `kind "set"`},
 		"no keyed state":      {func(p place) error { return p.keyed(p.s, counters...).Put("x", 1, nil, 1) }, `operator "op"/subtask 1/keyed state "x": it is none of`},
 		"bad element":         {func(p place) error { return p.list(p.s, "a").Add(1, make(chan int)) }, `operator "op"/subtask 1/state "a": msgpack`},
-		"bad raw element":     {func(p place) error { return p.union(p.s, "a").Add(msgpack.RawMessage{1, 1}) }, `state "a": 1 bytes behind a msgpack value`},
+		"bad raw element":     {func(p place) error { return p.union(p.s, "a").Add(msgpack.RawMessage{1, 1}) }, `state "a": 1 bytes after a msgpack value`},
 		"bad broadcast value": {func(p place) error { return p.broadcast(p.s, "a").Put(1, make(chan int)) }, `state "a": the value: msgpack`},
 		"bad broadcast key":   {func(p place) error { return p.broadcast(p.s, "a").Put(msgpack.RawMessage{0xc1}, 1) }, `state "a": the key: the byte 0xc1`},
 		"broadcast key twice": {func(p place) error {

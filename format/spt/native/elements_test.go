@@ -128,7 +128,7 @@ func TestElementsRefuses(t *testing.T) {
 		"behind the stream": {open(func(h *format.OperatorHandle) { h.States[5].Offsets = format.OffsetSlice{22} }, "no rules", 0),
 			format.ErrCorrupt, `range [22, 22) is empty`},
 		"two values": {open(func(h *format.OperatorHandle) { h.States[1].Offsets = format.OffsetSlice{0, 4} }, "list", 0),
-			format.ErrCorrupt, `state "list"/element 0: 3 bytes behind a msgpack value of 1`},
+			format.ErrCorrupt, `state "list"/element 0: 3 bytes after a msgpack value of 1`},
 		"half a value": {open(func(h *format.OperatorHandle) { h.States[1].Offsets = format.OffsetSlice{0, 1, 2} }, "list", 1),
 			format.ErrCorrupt, `state "list"/element 1: a msgpack value that does not end within its 1 bytes`},
 		"no map": {open(func(h *format.OperatorHandle) {

@@ -99,7 +99,7 @@ func (b *keyedBuilder) Add(e format.KeyedEntry) error {
 		return format.Errorf(format.ErrUnsupported, "native state stores a map as one value")
 	}
 	b.start(e.KeyGroup + 1)
-	b.buf = AppendEntry(b.buf[:0], e.State, e.Key, e.Namespace, e.Value)
+	b.buf = appendEntry(b.buf[:0], e.State, e.Key, e.Namespace, e.Value)
 	raw, n, err := decodeEntry(b.buf, b.states)
 	switch {
 	case err != nil:
@@ -129,7 +129,7 @@ type keyedCursor struct {
 	states  []KeyedState
 	first   int64 // where the header ends
 	w       *window
-	run     []int64 // offsets of the key groups behind the present one
+	run     []int64 // offsets of the key groups after the present one
 	group   int64   // the present key group, by its index in the handle
 	groups  int64   // where the selected key groups end
 	sel     format.KeyedSelection
@@ -187,7 +187,7 @@ func (c *keyedCursor) header() error {
 	if err != nil {
 		return err
 	}
-	c.w.warm = false // the key group may stand anywhere
+	c.w.ahead = false // the key group may be anywhere
 	c.first = end
 	c.states, err = decodeHeader(p)
 	return err
@@ -287,10 +287,10 @@ func (c *keyedCursor) read() (rawEntry, error) {
 	}
 }
 
-// Ordered is true: the format defines the order.
+// Ordered returns true: the format defines the order.
 func (c *keyedCursor) Ordered() bool { return true }
 
-// Close ends the cursor. There is nothing to give back.
+// Close ends the cursor.
 func (c *keyedCursor) Close() error {
 	c.w.buf, c.err = nil, errClosed
 	return nil

@@ -260,8 +260,8 @@ func TestEntriesRefuses(t *testing.T) {
 		}, 36, format.ErrLimit, "header: 16777217 bytes"},
 		"header, limit": {func(h *format.KeyGroups) {
 			h.Data, h.Offsets = inline(make([]byte, 1<<24)), format.OffsetSlice{1 << 24, 1 << 24, 1 << 24, 1 << 24}
-		}, 36, format.ErrCorrupt, "header: 16777215 bytes behind"},
-		"long header": {offsets(34, 50, 55, 55), 36, format.ErrCorrupt, "header: 1 bytes behind"},
+		}, 36, format.ErrCorrupt, "header: 16777215 bytes after"},
+		"long header": {offsets(34, 50, 55, 55), 36, format.ErrCorrupt, "header: 1 bytes after"},
 		"no array": {func(h *format.KeyGroups) {
 			h.Data = inline(bytes.Repeat([]byte{0}, 70))
 			h.Offsets = format.OffsetSlice{1, 1, 1, 1}
