@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/internal/ui"
 )
 
@@ -39,7 +40,7 @@ type CatItem struct {
 	Stored     []byte // in the bytes of its codec
 	Decoded    bool   // Value, and of an entry Key, are what it means
 	Entry      bool
-	Key, Value any
+	Key, Value value.Value
 	Count      int64  // with --distinct, else 0
 	Line       []byte // what a [CatEncoder] made of it; nil: nothing yet
 }
@@ -68,21 +69,21 @@ func (o *CatOptions) encoding(it *CatItem) string {
 
 // Text returns the key and the value of an element, and how the value is encoded. The
 // key is JSON.
-func (o *CatOptions) Text(it *CatItem) (encoding, key, value string) {
+func (o *CatOptions) Text(it *CatItem) (encoding, key, text string) {
 	if it.Entry {
 		key = string(AppendValue(nil, it.Key, o.Format))
 	}
 	switch encoding = o.encoding(it); encoding {
 	case "json":
-		value = string(AppendValue(nil, it.Value, o.Format))
+		text = string(AppendValue(nil, it.Value, o.Format))
 	case "base64":
-		value = ui.Value(it.Stored, ui.FormatBase64, 0)
+		text = ui.Value(it.Stored, ui.FormatBase64, 0)
 	case "text":
-		value = ui.Printable(string(it.Stored))
+		text = ui.Printable(string(it.Stored))
 	default:
-		value = ui.Value(it.Stored, o.Format, 0)
+		text = ui.Value(it.Stored, o.Format, 0)
 	}
-	return encoding, key, value
+	return encoding, key, text
 }
 
 // CatWriter prints elements. End writes what is buffered, and if the answer is whole

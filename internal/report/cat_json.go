@@ -4,16 +4,10 @@ import (
 	"bufio"
 	"encoding/base64"
 	"encoding/hex"
-	"fmt"
-	"maps"
-	"math"
-	"math/big"
-	"slices"
 	"strconv"
-	"time"
 
+	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/internal/ui"
-	"github.com/savepoint-tools/spt/reader"
 )
 
 // CatEncoder makes JSON of elements without reflection, because there may be very many.
@@ -112,91 +106,14 @@ func appendStored(dst, p []byte, f ui.Format) []byte {
 }
 
 // AppendValue appends a value as JSON. Bytes, which JSON does not have, are an object
-// that says how they are written; maps whose keys need not be text are arrays
-// of pairs; NaN and the infinities are strings.
-func AppendValue(dst []byte, v any, f ui.Format) []byte {
-	switch v := v.(type) {
-	case nil:
-		return append(dst, "null"...)
-	case bool:
-		return strconv.AppendBool(dst, v)
-	case string:
-		return ui.AppendJSON(dst, v)
-	case int8:
-		return strconv.AppendInt(dst, int64(v), 10)
-	case int16:
-		return strconv.AppendInt(dst, int64(v), 10)
-	case int32:
-		return strconv.AppendInt(dst, int64(v), 10)
-	case int64:
-		return strconv.AppendInt(dst, v, 10)
-	case uint64:
-		return strconv.AppendUint(dst, v, 10)
-	case float32:
-		return appendFloat(dst, float64(v), 32)
-	case float64:
-		return appendFloat(dst, v, 64)
-	case []byte:
+// that says how they are written.
+func AppendValue(dst []byte, v value.Value, f ui.Format) []byte {
+	return v.AppendJSON(dst, ui.AppendJSON, func(dst []byte, s string) []byte {
 		name := f.String()
 		if f == ui.FormatAuto {
 			name = "base64"
 		}
 		dst = append(append(append(dst, `{"`...), name...), `":`...)
-		return append(appendStored(dst, v, f), '}')
-	case []any:
-		dst = append(dst, '[')
-		for i, e := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = AppendValue(dst, e, f)
-		}
-		return append(dst, ']')
-	case map[string]any:
-		dst = append(dst, '{')
-		for i, k := range slices.Sorted(maps.Keys(v)) {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(ui.AppendJSON(dst, k), ':')
-			dst = AppendValue(dst, v[k], f)
-		}
-		return append(dst, '}')
-	case reader.Pairs:
-		return AppendValue(dst, [][2]any(v), f)
-	case [][2]any:
-		dst = append(dst, '[')
-		for i, e := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = AppendValue(append(dst, '['), e[0], f)
-			dst = append(AppendValue(append(dst, ','), e[1], f), ']')
-		}
-		return append(dst, ']')
-	case *big.Int:
-		return v.Append(dst, 10)
-	case reader.Decimal:
-		return append(dst, v.String()...)
-	case time.Time:
-		return ui.AppendJSON(dst, v.Format(time.RFC3339Nano))
-	}
-	panic(fmt.Sprintf("internal error: a value of type %T", v))
-}
-
-// appendFloat appends the shortest digits that mean v, as JavaScript has them.
-func appendFloat(dst []byte, v float64, bits int) []byte {
-	switch {
-	case math.IsNaN(v):
-		return append(dst, `"NaN"`...)
-	case math.IsInf(v, 1):
-		return append(dst, `"Infinity"`...)
-	case math.IsInf(v, -1):
-		return append(dst, `"-Infinity"`...)
-	}
-	form := byte('f')
-	if a := math.Abs(v); a != 0 && (a < 1e-6 || a >= 1e21) {
-		form = 'e'
-	}
-	return strconv.AppendFloat(dst, v, form, -1, bits)
+		return append(appendStored(dst, []byte(s), f), '}')
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/internal/work"
@@ -28,7 +29,7 @@ type catItem struct {
 	stored     []byte // the element, or the entry, in the bytes of its codec
 	decoded    bool   // value, and key if it is an entry, are what it says
 	entry      bool
-	key, value any
+	key, value value.Value
 	count      int64  // with --distinct
 	line       []byte // it as JSON, where a unit made it already
 }
@@ -92,17 +93,44 @@ func (c *catter) part(ctx context.Context, u work.Unit, st *catState, it *catIte
 	if err != nil {
 		return err
 	}
+	if decode && values.Key != nil && c.decodes() {
+		var done error
+		err := format.EachEntry(ctx, c.snap.Source(), codec, h, st.name, func(e format.MapEntry) error {
+			*it = catItem{part: it.part}
+			if done = c.decodeEntry(st, it, values, e); done == nil {
+				it.stored = c.keep(it.stored)
+				done = f()
+			}
+			return done
+		})
+		if err != nil && done == nil && errors.Is(err, format.ErrCorrupt) && c.storedReadable(ctx, h, st.name) {
+			err = &notReadable{err}
+		}
+		return err
+	}
 	return u.EachElement(ctx, c.snap.Source(), codec, h, func(e format.Element) error {
-		if c.kept != nil {
-			e.Value = c.kept.copy(e.Value)
+		*it = catItem{part: it.part, index: e.Index, stored: c.keep(e.Value)}
+		switch {
+		case !decode:
+		case values.Key != nil: // the map is one element, though --where looks into it
+			if err := c.decodeMap(ctx, codec, st, it, values); err != nil {
+				return err
+			}
+		default:
+			if err := c.decode(st, it, values); err != nil {
+				return err
+			}
 		}
-		it.index, it.stored = e.Index, e.Value
-		it.decoded, it.entry, it.key, it.value, it.count = false, false, nil, nil, 0
-		if !decode {
-			return f()
-		}
-		return c.decode(st, it, values, f)
+		return f()
 	})
+}
+
+// keep returns p, or a copy where elements outlive their cursor.
+func (c *catter) keep(p []byte) []byte {
+	if c.kept == nil {
+		return p
+	}
+	return c.kept.copy(p)
 }
 
 // storedReadable reports whether elements can be had as they are stored: bytes that
@@ -116,54 +144,66 @@ func (c *catter) storedReadable(ctx context.Context, h *format.OperatorHandle, n
 	return errors.Is(err, errEnough)
 }
 
-// decode takes an element apart and calls f with it, or with each of its
-// entries.
-func (c *catter) decode(st *catState, it *catItem, values reader.Values, f func() error) error {
-	var entries []format.Entry
-	var err error
-	switch {
-	case values.Decode != nil:
-		it.value, err = values.Decode(it.stored)
-	case values.Entries != nil:
-		entries, err = values.Entries(it.stored)
-	default:
+// decode reads the value of an element.
+func (c *catter) decode(st *catState, it *catItem, values reader.Values) error {
+	if values.Element == nil {
 		c.notDecoded(st, values.Why)
-		return f()
+		return nil
 	}
-	switch {
-	case errors.Is(err, format.ErrUnsupported):
-		it.value = nil
-		c.notDecoded(st, err.Error())
-		return f()
-	case err != nil:
-		return &notReadable{format.At(err, "state %q/element %d", st.name, it.index)}
+	v, err := value.ReadAll(values.Element, it.stored)
+	if ok, err := c.decoded(st, err, "element", it.index); !ok {
+		return err
 	}
-	it.decoded = true
-	if values.Entries == nil {
-		return f()
-	}
-	if !c.decodes() { // the map is one element, though --where looks into it
-		pairs := make(reader.Pairs, len(entries))
-		for i, e := range entries {
-			pairs[i] = [2]any{e.Key, e.Value}
-		}
-		it.value = pairs
-		return f()
-	}
-	whole := it.stored
-	for i := range entries {
-		it.setEntry(int64(i), &entries[i], whole[entries[i].Off:entries[i].End])
-		if err := f(); err != nil {
-			return err
-		}
-	}
+	it.decoded, it.value = true, v
 	return nil
 }
 
-// setEntry makes it an entry.
-func (it *catItem) setEntry(index int64, e *format.Entry, stored []byte) {
-	it.index, it.stored, it.key, it.value = index, stored, e.Key, e.Value
-	it.decoded, it.entry = true, true
+// decodeEntry makes it an entry of a broadcast state. One that is not decoded is
+// shown as stored, without a key.
+func (c *catter) decodeEntry(st *catState, it *catItem, values reader.Values, e format.MapEntry) error {
+	it.index, it.stored = e.Index, e.Stored
+	k, err := value.ReadAll(values.Key, e.Key)
+	var v value.Value
+	if err == nil {
+		v, err = value.ReadAll(values.Value, e.Value)
+	}
+	if ok, err := c.decoded(st, err, "entry", e.Index); !ok {
+		return err
+	}
+	it.decoded, it.entry, it.key, it.value = true, true, k, v
+	return nil
+}
+
+// decodeMap reads the whole map of a broadcast state.
+func (c *catter) decodeMap(ctx context.Context, codec format.OperatorCodec, st *catState, it *catItem, values reader.Values) error {
+	var pairs []value.Value
+	err := format.EachEntry(ctx, c.snap.Source(), codec, it.part.h, st.name, func(e format.MapEntry) error {
+		k, err := value.ReadAll(values.Key, e.Key)
+		if err != nil {
+			return err
+		}
+		v, err := value.ReadAll(values.Value, e.Value)
+		pairs = append(pairs, k, v)
+		return err
+	})
+	if ok, err := c.decoded(st, err, "element", it.index); !ok {
+		return err
+	}
+	it.decoded, it.value = true, value.Map(pairs)
+	return nil
+}
+
+// decoded reports whether a value was read; one that is valid and still not decoded
+// is noted.
+func (c *catter) decoded(st *catState, err error, part string, index int64) (bool, error) {
+	switch {
+	case errors.Is(err, format.ErrUnsupported):
+		c.notDecoded(st, err.Error())
+		return false, nil
+	case err != nil:
+		return false, &notReadable{format.At(err, "state %q/%s %d", st.name, part, index)}
+	}
+	return true, nil
 }
 
 // notDecoded notes, once for a state, that its values are shown as stored.
@@ -271,61 +311,52 @@ func (f *catFilter) holds(c *catter, st *catState, it *catItem) (bool, error) {
 }
 
 // plain makes a value one that expressions compare and look into: integers are
-// int, byte arrays text of their bytes, and maps with text for keys are maps. Of
-// those it made, record gets the ones that have fields rather than entries.
-func plain(v any, record func(map[string]any)) any {
-	switch v := v.(type) {
-	case int8:
-		return int(v)
-	case int16:
-		return int(v)
-	case int32:
-		return int(v)
-	case int64:
-		return int(v)
-	case uint64:
-		return float64(v) // only those beyond int64 come so
-	case float32:
-		return float64(v)
-	case []byte:
-		return string(v)
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = plain(e, record)
+// int, byte arrays text of their bytes, records and maps with text for keys are maps.
+// record is called with the maps made of records.
+func plain(v value.Value, record func(map[string]any)) any {
+	switch v.Kind() {
+	case value.KindNull:
+		return nil
+	case value.KindBool:
+		return v.Bool()
+	case value.KindInt:
+		return int(v.Int())
+	case value.KindUint, value.KindFloat32, value.KindFloat64, value.KindDecimal:
+		return v.Float()
+	case value.KindList:
+		out := make([]any, v.Len())
+		for i := range out {
+			out[i] = plain(v.At(i), record)
 		}
 		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = plain(e, record)
+	case value.KindRecord:
+		m := make(map[string]any, v.Len())
+		if v.Class() != "" {
+			m["@class"] = v.Class()
 		}
-		record(out)
-		return out
-	case reader.Pairs:
-		return plain([][2]any(v), record)
-	case [][2]any:
-		m := make(map[string]any, len(v))
-		for _, e := range v {
-			k, ok := e[0].(string)
-			if _, twice := m[k]; !ok || twice {
-				return pairList(v, record)
+		for i := range v.Len() {
+			m[v.Name(i)] = plain(v.At(i), record)
+		}
+		record(m)
+		return m
+	case value.KindMap:
+		m := make(map[string]any, v.Len())
+		for i := range v.Len() {
+			k := v.Key(i)
+			if _, twice := m[k.Text()]; twice || k.Kind() != value.KindString {
+				return plainPairs(v, record)
 			}
-			m[k] = plain(e[1], record)
+			m[k.Text()] = plain(v.At(i), record)
 		}
 		return m
-	case reader.Decimal:
-		return v.Float()
-	case fmt.Stringer: // a big integer, a time
-		return v.String()
 	}
-	return v
+	return v.String()
 }
 
-func pairList(pairs [][2]any, record func(map[string]any)) []any {
-	out := make([]any, len(pairs))
-	for i, e := range pairs {
-		out[i] = []any{plain(e[0], record), plain(e[1], record)}
+func plainPairs(v value.Value, record func(map[string]any)) []any {
+	out := make([]any, v.Len())
+	for i := range out {
+		out[i] = []any{plain(v.Key(i), record), plain(v.At(i), record)}
 	}
 	return out
 }
