@@ -35,26 +35,26 @@ var arrows = []arrow{
 	{".", nil, noOutside}, // tests and documents only
 	{"format", nil, noOutside},
 	{"format/finding", []string{"format"}, noOutside},
-	{"format/summary", []string{"format"}, noOutside},
+	{"format/summary", []string{"format", "internal/hash128"}, noOutside},
 	{"format/flink", []string{"format", "format/flink/..."}, noOutside},
 	{"format/spt", []string{"format", "format/spt/..."}, noOutside},
 	{"storage", []string{"storage/...", "internal/fault"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"reader", []string{"format/...", "storage/...", "internal/shell"}, noFiles},
 	{"writer", []string{"format/...", "storage/...", "reader", "internal/shell"}, noFiles},
-	{"transform", []string{"format", "format/finding", "format/summary", "format/flink/assign", "format/flink/connector", "format/flink/types", "internal/number", "internal/tally", "transform/internal/..."}, noFiles},
-	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/tally", "transform", "transform/internal/..."}, noFiles},
+	{"transform", []string{"format", "format/finding", "format/summary", "format/flink/assign", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform/internal/..."}, noFiles},
+	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/tally", "transform", "transform/internal/..."}, noFiles},
 	{"transform/internal", []string{"format"}, noFiles},
 	{"internal/number", nil, noOutside},
 	{"internal/shell", nil, noOutside},
 	{"internal/ui", []string{"internal/number"}, []string{"net", "net/...", "log", "log/..."}},
-	{"internal/tally", nil, []string{"net", "net/...", "log", "log/..."}},
+	{"internal/hash128", nil, noOutside},
+	{"internal/tally", []string{"internal/hash128"}, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/fault", nil, noOutside},                                                              // armed by tests only
 	{"internal/testenv", nil, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest"}, []string{"github.com/spf13/..."}},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
 	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/shell", "internal/ui"}, []string{"net", "net/...", "log", "log/..."}},
 	{"cmd/spt/reference", []string{"cmd/spt/command"}, []string{"net", "net/...", "log", "log/..."}},
-	{"internal/number", nil, noOutside},
 	{"conformance", []string{"conformance", "format/...", "storage/...", "reader", "writer", "transform/..."}, []string{"github.com/spf13/..."}},
 }
 

@@ -2,9 +2,10 @@ package transform
 
 import (
 	"context"
+	"hash"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/tally"
+	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
 // BroadcastReport is what is known of one broadcast state.
@@ -34,11 +35,11 @@ func DiagnoseBroadcasts(ctx context.Context, in format.View, o UnionOptions) ([]
 		return nil, err
 	}
 	pick := func(op *format.Operator, state string) bool { return chosen[op] && o.States.Match(state) }
-	hash := tally.NewHasher()
+	hash := hash128.New()
 	var all []*BroadcastReport
 	for _, u := range statesOf(in.Savepoint, format.ModeBroadcast, pick) {
 		r := &BroadcastReport{Operator: u.op, State: u.name.String()}
-		at := map[tally.Digest]int{}
+		at := map[hash128.Digest]int{}
 		err := u.each(ctx, in, func(i int, _ int64, value []byte) error {
 			d := hash.Sum(value)
 			k, ok := at[d]

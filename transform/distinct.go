@@ -3,6 +3,7 @@ package transform
 import (
 	"math"
 
+	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/tally"
 )
 
@@ -10,7 +11,7 @@ import (
 // by digests of 128 bits, not by their bytes, and counts at most MaxDistinct
 // distinct ones.
 type Counter struct {
-	hash tally.Hasher
+	hash hash128.Hasher
 	t    *tally.Counter
 }
 
@@ -22,7 +23,7 @@ const MaxDistinct = 3 << 20
 func NewCounter() *Counter { return newCounter(MaxDistinct) }
 
 func newCounter(distinct int64) *Counter {
-	return &Counter{tally.NewHasher(), tally.New(tally.Options{Memory: tally.MemoryFor(distinct), InMemory: true})}
+	return &Counter{hash128.New(), tally.New(tally.Options{Memory: tally.MemoryFor(distinct), InMemory: true})}
 }
 
 // Add counts an element. It reports false, and counts nothing, if that would be
@@ -49,7 +50,7 @@ func CountDistinct(each func(visit func(p []byte) error) error, tempDir string) 
 }
 
 func countDistinct(each func(visit func(p []byte) error) error, o tally.Options) (n int64, err error) {
-	h, t := tally.NewHasher(), tally.New(o)
+	h, t := hash128.New(), tally.New(o)
 	defer func() {
 		if cerr := t.Close(); err == nil {
 			err = cerr

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/tally"
+	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
 // FilterOptions say what a filter asks about, and what stays.
@@ -61,7 +61,7 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 	if err != nil {
 		return in, nil, err
 	}
-	f := &filter{in: in, o: o, edits: handleEdits{}, hash: tally.NewHasher()}
+	f := &filter{in: in, o: o, edits: handleEdits{}, hash: hash128.New()}
 	var all []*Filtered
 	var names []string
 	for _, op := range ops {
@@ -79,7 +79,7 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 				}
 				s := byName[name]
 				if s == nil {
-					s = &filtering{Filtered: &Filtered{Operator: op, State: name, Mode: st.Mode}, before: map[tally.Digest]bool{}, after: map[tally.Digest]bool{}}
+					s = &filtering{Filtered: &Filtered{Operator: op, State: name, Mode: st.Mode}, before: map[hash128.Digest]bool{}, after: map[hash128.Digest]bool{}}
 					byName[name] = s
 					all = append(all, s.Filtered)
 				}
@@ -106,13 +106,13 @@ type filter struct {
 	in    format.View
 	o     FilterOptions
 	edits handleEdits
-	hash  tally.Hasher
+	hash  hash128.Hasher
 }
 
 // filtering is a state that is being filtered.
 type filtering struct {
 	*Filtered
-	before, after map[tally.Digest]bool // the different maps of a broadcast state
+	before, after map[hash128.Digest]bool // the different maps of a broadcast state
 }
 
 // answered is an error of Keep, which is no trouble of reading.

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/internal/tally"
 )
@@ -225,7 +226,7 @@ func (u *unionState) described(ctx context.Context, in format.View) (bool, error
 type census struct {
 	u       *unionState
 	in      format.View
-	hash    tally.Hasher
+	hash    hash128.Hasher
 	counter *tally.Counter
 	report  *UnionReport
 }
@@ -236,7 +237,7 @@ func (u *unionState) count(ctx context.Context, in format.View, o tally.Options)
 	if err != nil {
 		return nil, err
 	}
-	c := &census{u: u, in: in, hash: tally.NewHasher(), counter: tally.New(o)}
+	c := &census{u: u, in: in, hash: hash128.New(), counter: tally.New(o)}
 	if err := c.count(ctx, alike); err != nil {
 		return nil, first(err, c.close())
 	}
@@ -300,7 +301,7 @@ func (c *census) firsts(f func(number int64)) error {
 // quotas calls f with the numbers of the first 1/divisor of the occurrences of
 // each element, in no particular order. It goes through the elements once more.
 func (c *census) quotas(ctx context.Context, divisor int64, f func(number int64)) error {
-	each := func(visit func(d tally.Digest, number int64) error) error {
+	each := func(visit func(d hash128.Digest, number int64) error) error {
 		number := int64(-1)
 		return c.u.each(ctx, c.in, func(_ int, _ int64, value []byte) error {
 			number++
@@ -332,7 +333,7 @@ func (c *census) kind(err error) error {
 // listDigest is the digest of the elements of a subtask: as a multiset, whose
 // order does not count, and as a list.
 type listDigest struct {
-	bag  format.Multiset
+	bag  hash128.Multiset
 	hash maphash.Hash
 }
 
@@ -340,8 +341,8 @@ type listDigest struct {
 var orderSeed = maphash.MakeSeed()
 
 // add appends an element: all 128 bits of its digest.
-func (l *listDigest) add(d tally.Digest) {
-	l.bag.Add(d.Hi, d.Lo)
+func (l *listDigest) add(d hash128.Digest) {
+	l.bag.Add(d)
 	var p [16]byte
 	binary.LittleEndian.PutUint64(p[:], d.Hi)
 	binary.LittleEndian.PutUint64(p[8:], d.Lo)

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/tally"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
@@ -640,7 +640,7 @@ func TestUnionErrors(t *testing.T) {
 // TestListDigest: lists that differ in order, in length, or in where one
 // element ends are told apart; equal ones are not.
 func TestListDigest(t *testing.T) {
-	h := tally.NewHasher()
+	h := hash128.New()
 	sum := func(list ...string) uint64 {
 		var l listDigest
 		l.hash.SetSeed(orderSeed)

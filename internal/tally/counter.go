@@ -3,6 +3,8 @@ package tally
 import (
 	"encoding/binary"
 	"errors"
+
+	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
 // Options of a Counter. The zero value is usable.
@@ -75,7 +77,7 @@ func (c *Counter) Close() error {
 
 // Element is one occurrence of an element.
 type Element struct {
-	Digest
+	hash128.Digest
 	Number int64 // tells occurrences apart; ascending
 	// Group is a part of the whole, such as a subtask, for Entry.Groups; ascending.
 	Group uint16
@@ -115,7 +117,7 @@ const cachedBits = 17
 
 // Find returns the entry of an element, nil if it was not added. It may change the
 // Size. It finds nothing in a Counter that has made a temporary file.
-func (c *Counter) Find(d Digest) *Entry {
+func (c *Counter) Find(d hash128.Digest) *Entry {
 	e := c.table.find(d)
 	if c.spill != nil || e == nil || e.Count == 0 {
 		return nil
@@ -136,7 +138,7 @@ func (c *Counter) write() error {
 		c.spill = s
 	}
 	all := c.table.sorted()
-	err := c.spill.append(len(all), entrySize, func(i int) Digest { return all[i].Digest }, func(i int, p []byte) { all[i].put(p) })
+	err := c.spill.append(len(all), entrySize, func(i int) hash128.Digest { return all[i].Digest }, func(i int, p []byte) { all[i].put(p) })
 	c.entries += int64(len(all))
 	c.added = 0
 	c.table.clear()
@@ -309,14 +311,14 @@ var errCrowded = errors.New("internal error: no room in a table that was made fo
 // visit with the elements that were added, in the order of their numbers.
 // Elements of different entries come in no particular order, those of one entry
 // in order.
-func (c *Counter) Replay(each func(visit func(d Digest, number int64) error) error, prepare func(e *Entry), f func(number int64, e *Entry)) error {
+func (c *Counter) Replay(each func(visit func(d hash128.Digest, number int64) error) error, prepare func(e *Entry), f func(number int64, e *Entry)) error {
 	if c.spill == nil {
 		for i := range c.table.slots {
 			if e := &c.table.slots[i]; e.Count > 0 {
 				prepare(e)
 			}
 		}
-		return each(func(d Digest, number int64) error { return c.table.visit(d, number, f) })
+		return each(func(d hash128.Digest, number int64) error { return c.table.visit(d, number, f) })
 	}
 	s, err := newScratch(c.o.Dir)
 	if err != nil {

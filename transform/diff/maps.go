@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/tally"
+	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
 // MapEntry is an entry of a broadcast state in some stable textual form.
@@ -45,7 +45,7 @@ func (d *differ) byKey(a, b *elementSide, r *Elements) error {
 		return nil
 	}
 	var all [2]map[string][]string // values by key
-	var copies [2]map[format.Multiset]bool
+	var copies [2]map[hash128.Multiset]bool
 	for side, s := range []*elementSide{a, b} {
 		entries, copiesOf, ok, err := d.entriesOf(side, s)
 		if err != nil || !ok {
@@ -84,7 +84,7 @@ func (d *differ) byKey(a, b *elementSide, r *Elements) error {
 }
 
 // without counts what is in the one set and not in the other.
-func without(a, b map[format.Multiset]bool) (n int64) {
+func without(a, b map[hash128.Multiset]bool) (n int64) {
 	for d := range a {
 		if !b[d] {
 			n++
@@ -96,9 +96,9 @@ func without(a, b map[format.Multiset]bool) (n int64) {
 // entriesOf is the values of each key in any of the maps, sorted, and the
 // different maps by the sums of their entries. It is not ok where the maps cannot
 // be taken apart.
-func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]string, copies map[format.Multiset]bool, ok bool, err error) {
-	seen := map[tally.Digest]bool{}
-	copies = map[format.Multiset]bool{}
+func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]string, copies map[hash128.Multiset]bool, ok bool, err error) {
+	seen := map[hash128.Digest]bool{}
+	copies = map[hash128.Multiset]bool{}
 	entries = map[string][]string{}
 	left := int64(maxMaps)
 	decoders := make([]func([]byte) ([]MapEntry, error), len(s.parts))
@@ -120,13 +120,13 @@ func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]strin
 		if err != nil {
 			return err
 		}
-		var sum format.Multiset
+		var sum hash128.Multiset
 		for _, p := range pairs {
 			one := d.hash.Pieces()
 			one.Add(strconv.AppendInt(nil, int64(len(p.Key)), 10))
 			one.Add([]byte(" " + p.Key + p.Value))
 			g := one.Sum()
-			sum.Add(g.Hi, g.Lo)
+			sum.Add(g)
 			if values := entries[p.Key]; !slices.Contains(values, p.Value) {
 				entries[p.Key] = append(values, p.Value)
 			}
