@@ -13,10 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/java"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/check"
 	"github.com/savepoint-tools/spt/writer"
 )
 
@@ -156,8 +157,8 @@ func TestCheckLike(t *testing.T) {
 			t.Fatal(changed, err)
 		}
 		was, like := openedAt(t, out), opened(t, j.s)
-		report := func(snap *reader.Snapshot) *transform.CheckReport {
-			r, err := transform.Check(t.Context(), inputOf(snap), transform.CheckOptions{Schema: snap.Schema, Like: &transform.Like{Savepoint: like.Savepoint, Schema: like.Schema}})
+		report := func(snap *reader.Snapshot) *check.Report {
+			r, err := check.Run(t.Context(), inputOf(snap), check.Options{Schema: snap.Schema, Like: &check.Like{Savepoint: like.Savepoint, Schema: like.Schema}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +166,7 @@ func TestCheckLike(t *testing.T) {
 		}
 		types := 0
 		for _, f := range report(was).Findings {
-			if f.Severity == transform.SeverityError {
+			if f.Severity == finding.Error {
 				if types++; f.Code != "type" || !strings.Contains(f.Message, "DateSerializer → LongSerializer") {
 					t.Errorf("%+v", f)
 				}
@@ -175,7 +176,7 @@ func TestCheckLike(t *testing.T) {
 			t.Error("check finds nothing")
 		}
 		JudgeRefused(t, j.f, rewritten, Choices{}, "must not be incompatible")
-		if r := report(like); r.Count(transform.SeverityError) > 0 || r.Count(transform.SeverityWarning) > 0 {
+		if r := report(like); r.Count(finding.Error) > 0 || r.Count(finding.Warning) > 0 {
 			t.Errorf("of itself: %+v", r.Findings)
 		}
 	})

@@ -96,6 +96,21 @@ func (op *Operator) HasKeyed() bool {
 	return slices.ContainsFunc(op.Subtasks, func(s *Subtask) bool { return s.ManagedKeyed != nil || s.RawKeyed != nil })
 }
 
+// HasState reports whether the operator holds something that a job would miss: a
+// handle with a stream, a coordinator, in-flight data. That an operator or subtask
+// has finished is state, too.
+func (op *Operator) HasState() bool {
+	return op.Finished || op.Coordinator != nil || slices.ContainsFunc(op.Subtasks, func(s *Subtask) bool {
+		return s.Finished || s.Raw != nil || s.ManagedKeyed != nil || s.RawKeyed != nil || len(s.Input)+len(s.Output)+len(s.Legacy) > 0 ||
+			s.Managed != nil && (s.Managed.Merging == nil || !s.Managed.Merging.Placeholder)
+	})
+}
+
+// HasInFlight reports whether the operator holds in-flight data.
+func (op *Operator) HasInFlight() bool {
+	return slices.ContainsFunc(op.Subtasks, func(s *Subtask) bool { return len(s.Input)+len(s.Output) > 0 })
+}
+
 // Subtask is the state of one parallel instance of an operator.
 type Subtask struct {
 	Index int32

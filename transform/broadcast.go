@@ -2,7 +2,6 @@ package transform
 
 import (
 	"context"
-	"hash"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/hash128"

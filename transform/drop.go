@@ -65,7 +65,7 @@ func Drop(ctx context.Context, v format.View, o DropOptions) (format.View, *Drop
 		switch {
 		case !chosen[op]:
 			return op, nil
-		case o.whole() || o.Empty && hasNoState(op):
+		case o.whole() || o.Empty && !op.HasState():
 			d.Operators = append(d.Operators, op)
 			return nil, nil
 		}
@@ -86,7 +86,7 @@ func (d *Dropped) parts(ctx context.Context, v format.View, op *format.Operator,
 		out = &c
 		d.Coordinators = append(d.Coordinators, op)
 	}
-	if o.Channels && hasChannels(op) {
+	if o.Channels && op.HasInFlight() {
 		d.Channels = append(d.Channels, op)
 		out, err = out.MapSubtasks(func(sub *format.Subtask) (*format.Subtask, error) {
 			if len(sub.Input)+len(sub.Output) == 0 {
@@ -132,22 +132,4 @@ func managedStates(sp *format.Savepoint, chosen map[*format.Operator]bool) []str
 		}
 	}
 	return names
-}
-
-// hasNoState reports whether an operator holds nothing that a job could miss: no
-// handle with a stream, no coordinator, no in-flight data. That an operator is
-// fully finished is state.
-func hasNoState(op *format.Operator) bool {
-	if op.Finished || op.Coordinator != nil {
-		return false
-	}
-	for _, s := range op.Subtasks {
-		if s.Finished || s.Raw != nil || s.ManagedKeyed != nil || s.RawKeyed != nil || len(s.Input)+len(s.Output)+len(s.Legacy) > 0 {
-			return false
-		}
-		if s.Managed != nil && (s.Managed.Merging == nil || !s.Managed.Merging.Placeholder) {
-			return false
-		}
-	}
-	return true
 }

@@ -23,13 +23,13 @@ func (e *ParallelismError) Error() string {
 // Hint says where the limit is from.
 func (e *ParallelismError) Hint() string {
 	if e.Free {
-		return "it has no keyed state, so its max parallelism can be another:  " + e.set()
+		return "it has no keyed state, so its max parallelism can be another:  " + e.Command()
 	}
 	return "the snapshot stores the max parallelism of each operator; state that has key groups cannot be spread further"
 }
 
-// set is the command that makes room.
-func (e *ParallelismError) set() string {
+// Command is the command that makes room.
+func (e *ParallelismError) Command() string {
 	max := int32(128) // what Flink takes by itself
 	for max < e.To && max < format.MaxKeyGroups {
 		max *= 2

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
@@ -17,11 +17,11 @@ import (
 // what the old subtasks held, are what real Flink handed out, in order.
 func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 	var n struct{ restores, states, elements, maps, multisets, groups, entries int }
-	for _, k := range knownSnapshots(t) {
-		in := inputOf(openAt(t, place(), k.location()))
-		held := map[string]stateContent{}
+	for _, k := range sptest.KnownSnapshots(t) {
+		in := sptest.Open(t, k.Location).View()
+		held := map[string]sptest.TruthState{}
 		heldKeyed := map[string][]map[string]any{}
-		for _, o := range k.truth.Operators {
+		for _, o := range k.Truth(t).Operators {
 			for _, s := range o.Subtasks {
 				for name, c := range s.OperatorState {
 					held[fmt.Sprint(o.ID, s.Index, name)] = c
@@ -31,14 +31,14 @@ func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 				}
 			}
 		}
-		restores, _ := filepath.Glob(filepath.Join(k.dir, "restored-p*.json"))
+		restores, _ := filepath.Glob(filepath.Join(k.Dir, "restored-p*.json"))
 		for _, file := range restores {
 			n.restores++
-			var restored content
-			load(t, file, &restored)
+			var restored sptest.Truth
+			sptest.LoadJSON(t, file, &restored)
 			for _, o := range restored.Operators {
 				pick := func(op *format.Operator) bool { return op.ID.String() == o.ID }
-				plan, err := PlanRescale(t.Context(), in, RescaleOptions{To: o.Parallelism, At: k.at, Operators: format.Selector{o.ID}})
+				plan, err := PlanRescale(t.Context(), in, RescaleOptions{To: o.Parallelism, At: k.At, Operators: format.Selector{o.ID}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -48,7 +48,7 @@ func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 				}
 				p := plan.Operators[i]
 				for _, s := range o.Subtasks {
-					where := fmt.Sprintf("%s, %s, %s, subtask %d", k.name, filepath.Base(file), o.Name, s.Index)
+					where := fmt.Sprintf("%s, %s, %s, subtask %d", k.Name, filepath.Base(file), o.Name, s.Index)
 					planned := map[string]bool{}
 					for _, st := range p.States {
 						sub := st.Subtasks[s.Index]
@@ -60,7 +60,7 @@ func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 							}
 							continue
 						}
-						var got stateContent
+						var got sptest.TruthState
 						elems := int64(0)
 						for _, src := range sub.Sources {
 							from := held[fmt.Sprint(o.ID, src.Old, st.Name)]
@@ -81,7 +81,7 @@ func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 								t.Errorf("%s, %s: Flink (-), planned (+)\n%s", where, st.Name, d)
 							}
 							continue
-						case p.Order != "" || k.unaligned:
+						case p.Order != "" || k.Unaligned:
 							n.multisets++
 							slices.Sort(want.Raw)
 							slices.Sort(got.Raw)
@@ -98,7 +98,7 @@ func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 							t.Errorf("%s: %q is not in the plan", where, name)
 						}
 					}
-					if len(s.KeyedState) == 0 || k.unaligned {
+					if len(s.KeyedState) == 0 || k.Unaligned {
 						continue
 					}
 					if len(p.Keyed) == 0 {

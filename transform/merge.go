@@ -66,7 +66,7 @@ func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *M
 			if exists {
 				return in, nil, &CollisionError{fmt.Sprintf("there is an operator %q of the id %s already", c.Operators[i].Label(), op.ID)}
 			}
-			if hasChannels(op) {
+			if op.HasInFlight() {
 				return in, nil, &MergeError{fmt.Sprintf("operator %q has in-flight data, which belongs to the graph of its own job", op.Label()), "spt drop --channels removes it, and then it is lost; a savepoint has none"}
 			}
 			m.Operators = append(m.Operators, op)

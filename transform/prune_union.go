@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -77,55 +78,6 @@ type Pruned struct {
 // Remaining is the number of duplicates among what is kept.
 func (p *Pruned) Remaining() int64 { return p.Kept - p.Distinct }
 
-// UnionOptions choose union states; the zero value chooses all.
-type UnionOptions struct {
-	Operators format.Selector
-	States    format.Globs
-	// TempDir is the directory of temporary files; "": that of the system.
-	TempDir string
-}
-
-// DiagnoseUnions reports of each union state that o chooses how often its
-// elements occur and whether restores multiplied them. It reads every element
-// once. Memory is bounded: where more than about a million elements are different,
-// digests go to a temporary file, 40 bytes for each.
-func DiagnoseUnions(ctx context.Context, in format.View, o UnionOptions) ([]*UnionReport, error) {
-	chosen, err := o.Operators.Set(in.Savepoint)
-	if err != nil {
-		return nil, err
-	}
-	pick := func(op *format.Operator, state string) bool { return chosen[op] && o.States.Match(state) }
-	var all []*UnionReport
-	for _, u := range unionStates(in.Savepoint, pick) {
-		c, err := u.count(ctx, in, tally.Options{Dir: o.TempDir})
-		if err == nil {
-			err = c.close()
-		}
-		if err != nil {
-			return nil, format.At(err, "operator %q", u.op.Label())
-		}
-		all = append(all, c.report)
-	}
-	return all, nil
-}
-
-// pickUnions makes a choice of states of operators and names. Names that no union
-// state of these operators has are an error.
-func pickUnions(in format.View, operators format.Selector, states format.Globs) (func(op *format.Operator, state string) bool, error) {
-	chosen, err := operators.Set(in.Savepoint)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, u := range unionStates(in.Savepoint, func(op *format.Operator, _ string) bool { return chosen[op] }) {
-		names = append(names, u.name.String())
-	}
-	if err := states.Check("union state", names); err != nil {
-		return nil, err
-	}
-	return func(op *format.Operator, state string) bool { return chosen[op] && states.Match(state) }, nil
-}
-
 // PruneUnion removes copies from union states. What does not look like the
 // product of restores is left as it is and says so, unless AcceptUnproven. All
 // else of the savepoint is untouched. Beside what counting takes, memory grows
@@ -149,7 +101,9 @@ func PruneUnion(ctx context.Context, in format.View, o PruneOptions) (format.Vie
 	}
 	var all []*Pruned
 	edits := handleEdits{}
-	for _, u := range unionStates(in.Savepoint, pick) {
+	unions := unionStates(in.Savepoint, pick)
+	describe(ctx, in, unions)
+	for _, u := range unions {
 		p, err := u.prune(ctx, in, o, tally.Options{Dir: o.TempDir}, edits)
 		if err != nil {
 			return in, nil, format.At(err, "operator %q", u.op.Label())
@@ -187,7 +141,7 @@ func (u *unionState) prune(ctx context.Context, in format.View, o PruneOptions, 
 		return nil, err
 	}
 	p, err := c.prune(ctx, o, edits)
-	return p, first(err, c.close())
+	return p, cmp.Or(err, c.close())
 }
 
 func (c *census) prune(ctx context.Context, o PruneOptions, edits handleEdits) (*Pruned, error) {

@@ -16,7 +16,7 @@ import (
 )
 
 // Renames are the operators of an older snapshot that a job, or a newer snapshot,
-// likely has under other ids. DiffSavepoints and Check find the same ones.
+// likely has under other ids. A diff and a check find the same ones.
 type Renames struct {
 	// Likely are those for which one operator of the older snapshot fits, and no
 	// other. With all of them renamed at once, no two operators have one id. Both
@@ -91,18 +91,30 @@ var genericStates = []string{
 	"input-splits", "state", "global_committer_raw_states", "next-transaction-id-hint-v2", "bucket-states", "max-part-counter",
 }
 
-func generic(name string) bool {
+// GenericState reports whether many operators have a state of this name, so that it
+// does not tell one operator from another.
+func GenericState(name string) bool {
 	return name == "" || strings.HasPrefix(name, "_timer_state/") || connector.IsPositions(name) || slices.Contains(genericStates, name)
 }
 
-// renameOperator is an operator of either side.
-type renameOperator struct {
-	id     format.OperatorID
-	uid    string
-	op     *format.Operator  // nil: only id or uid is known
-	sum    *summary.Operator // with op
-	schema Schemas           // nil: types are not known
+// RenameOperator is an operator of one of the two sides that FindRenames compares.
+type RenameOperator struct {
+	ID  format.OperatorID
+	UID string // "" if not known
+	// Operator is nil where only its id or uid is known.
+	Operator *format.Operator
+	Summary  *summary.Operator // of Operator
+	Schema   types.Schemas     // nil: types are not known
+}
 
+// RenameOperatorOf returns an operator of a snapshot.
+func RenameOperatorOf(op *format.Operator, sum *summary.Operator, schema types.Schemas) RenameOperator {
+	return RenameOperator{op.ID, op.UID.String(), op, sum, schema}
+}
+
+// renameOperator is an operator of either side, and what was read of its states.
+type renameOperator struct {
+	RenameOperator
 	read  bool
 	keyed map[string]*types.StateSchema // by name; nil: not known
 	types map[stateName]*types.StateSchema
@@ -112,27 +124,23 @@ type renameOperator struct {
 // stateName is within what scope a state has a name.
 type stateName struct{ scope, name string }
 
-func newRenameOperator(op *format.Operator, sum *summary.Operator, schema Schemas) *renameOperator {
-	return &renameOperator{id: op.ID, uid: op.UID.String(), op: op, sum: sum, schema: schema}
-}
-
 // describe reads the description of the states of one subtask that has keyed
 // state, and of one that has operator state: other subtasks have the same states.
 func (r *renameOperator) describe(ctx context.Context) error {
-	if r.read || r.op == nil || r.schema == nil {
+	if r.read || r.Operator == nil || r.Schema == nil {
 		return nil
 	}
 	r.read = true
-	one := *r.op
+	one := *r.Operator
 	one.Subtasks = nil
 	var managed, keyed bool
-	for _, sub := range r.op.Subtasks {
+	for _, sub := range r.Operator.Subtasks {
 		if sub.Managed != nil && len(sub.Managed.States) > 0 && !managed || sub.ManagedKeyed != nil && !keyed {
 			managed, keyed = managed || sub.Managed != nil && len(sub.Managed.States) > 0, keyed || sub.ManagedKeyed != nil
 			one.Subtasks = append(one.Subtasks, sub)
 		}
 	}
-	schema, unread, err := r.schema(ctx, &one)
+	schema, unread, err := r.Schema(ctx, &one)
 	if err != nil {
 		return err
 	}
@@ -142,7 +150,7 @@ func (r *renameOperator) describe(ctx context.Context) error {
 	}
 	for i := range schema.States {
 		st := &schema.States[i]
-		r.types[stateName{scope(st), st.Name.String()}] = st
+		r.types[stateName{st.Scope(), st.Name.String()}] = st
 		if st.Keyed != "" && r.keyed != nil {
 			r.keyed[st.Name.String()] = st
 		}
@@ -154,7 +162,7 @@ func (r *renameOperator) describe(ctx context.Context) error {
 // from others. Keyed states are one where their names are not known.
 func (r *renameOperator) states(keyedNames bool) (all map[stateName]bool, telling int) {
 	all = map[stateName]bool{}
-	for _, st := range r.sum.States {
+	for _, st := range r.Summary.States {
 		if st.Kind == summary.InFlight || st.Name == "" && st.Bytes == 0 {
 			continue
 		}
@@ -167,7 +175,7 @@ func (r *renameOperator) states(keyedNames bool) (all map[stateName]bool, tellin
 		all[stateName{string(st.Kind), st.Name}] = true
 	}
 	for s := range all {
-		if !generic(s.name) {
+		if !GenericState(s.name) {
 			telling++
 		}
 	}
@@ -183,10 +191,10 @@ const (
 
 // renameFit compares an operator of the older snapshot with one of the newer.
 func renameFit(ctx context.Context, x, y *renameOperator) (fit int, reasons []string, err error) {
-	if hasNoState(x.op) {
+	if !x.Operator.HasState() {
 		return fitNot, nil, nil
 	}
-	if y.op == nil { // nothing speaks against it, and nothing for it
+	if y.Operator == nil { // nothing speaks against it, and nothing for it
 		return fitPartly, nil, nil
 	}
 	for _, r := range []*renameOperator{x, y} {
@@ -201,16 +209,16 @@ func renameFit(ctx context.Context, x, y *renameOperator) (fit int, reasons []st
 	for s := range old {
 		if now[s] {
 			common++
-			if !generic(s.name) {
+			if !GenericState(s.name) {
 				tellingCommon++
 			}
 		}
 	}
 	typesKnown, typesFit := sameTypes(x, y)
 	because := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
-	sameName := baseName(x.op) != "" && baseName(x.op) == baseName(y.op)
+	sameName := baseName(x.Operator) != "" && baseName(x.Operator) == baseName(y.Operator)
 	if sameName {
-		because("the same name %q", baseName(x.op))
+		because("the same name %q", baseName(x.Operator))
 	}
 	switch equal := maps.Equal(old, now); {
 	case equal && telling == 0:
@@ -225,17 +233,17 @@ func renameFit(ctx context.Context, x, y *renameOperator) (fit int, reasons []st
 	if typesKnown && typesFit {
 		because("the same types")
 	}
-	sizeOld, sizeNow := x.sum.Bytes.State(), y.sum.Bytes.State()
+	sizeOld, sizeNow := x.Summary.Bytes.State(), y.Summary.Bytes.State()
 	if sizeOld == sizeNow {
 		because("the same size")
 	}
-	if x.op.Parallelism == y.op.Parallelism {
+	if x.Operator.Parallelism == y.Operator.Parallelism {
 		because("the same parallelism")
 	}
 	// Without names or types to tell them apart, sizes have to be close.
 	close := telling > 0 || len(x.keyed) > 0 && typesKnown && typesFit || min(sizeOld, sizeNow) > 0 && max(sizeOld, sizeNow)*4 <= min(sizeOld, sizeNow)*5
 	switch {
-	case nameChanged(x.op, y.op): // the names decide, unless what the user named is the same
+	case nameChanged(x.Operator, y.Operator): // the names decide, unless what the user named is the same
 		if typesKnown && typesFit && telling > 0 && maps.Equal(old, now) {
 			return fitPartly, reasons, nil
 		}
@@ -279,10 +287,10 @@ func sameTypes(x, y *renameOperator) (known, same bool) {
 // otherStates reports whether an operator that kept its id has none of the
 // states that it had, or none of those whose names tell it from others.
 func otherStates(ctx context.Context, x, y *renameOperator) (bool, error) {
-	if x.op == nil || y.op == nil {
+	if x.Operator == nil || y.Operator == nil {
 		return false, nil
 	}
-	if x.op.HasKeyed() && y.op.HasKeyed() {
+	if x.Operator.HasKeyed() && y.Operator.HasKeyed() {
 		for _, r := range []*renameOperator{x, y} {
 			if err := r.describe(ctx); err != nil {
 				return false, err
@@ -296,24 +304,44 @@ func otherStates(ctx context.Context, x, y *renameOperator) (bool, error) {
 		return false, nil
 	}
 	for s := range old {
-		if now[s] && (!generic(s.name) || telling == 0 || tellingNow == 0) {
+		if now[s] && (!GenericState(s.name) || telling == 0 || tellingNow == 0) {
 			return false, nil
 		}
 	}
 	return true, nil
 }
 
-// findRenames compares the operators that only one side has, and those that kept
+// FindRenames compares the operators that only one side has, and those that kept
 // their id and have another stored name or other states: ids that a planner
 // generates shift, and uids are exchanged. Operators that kept their id and
 // their name are candidates too, but alone they are none.
-func findRenames(ctx context.Context, gone, come []*renameOperator, kept [][2]*renameOperator) (*Renames, error) {
+func FindRenames(ctx context.Context, old, now []RenameOperator) (*Renames, error) {
+	var gone, come []*renameOperator
+	var kept [][2]*renameOperator
+	byID := map[format.OperatorID][]*renameOperator{}
+	for _, x := range old {
+		byID[x.ID] = append(byID[x.ID], &renameOperator{RenameOperator: x})
+	}
+	for _, y := range now {
+		if free := byID[y.ID]; len(free) > 0 {
+			kept = append(kept, [2]*renameOperator{free[0], {RenameOperator: y}})
+			byID[y.ID] = free[1:]
+			continue
+		}
+		come = append(come, &renameOperator{RenameOperator: y})
+	}
+	for _, x := range old {
+		if free := byID[x.ID]; len(free) > 0 {
+			gone = append(gone, free[0])
+			byID[x.ID] = free[1:]
+		}
+	}
 	r := &Renames{}
 	var stayed [][2]*renameOperator
 	partner := map[*renameOperator]*renameOperator{}
 	for _, k := range kept {
-		if k[1].op != nil && nameChanged(k[0].op, k[1].op) {
-			r.Names = append(r.Names, NameChange{k[0].op, k[1].op})
+		if k[1].Operator != nil && nameChanged(k[0].Operator, k[1].Operator) {
+			r.Names = append(r.Names, NameChange{k[0].Operator, k[1].Operator})
 		} else if other, err := otherStates(ctx, k[0], k[1]); err != nil {
 			return nil, err
 		} else if !other {
@@ -359,7 +387,7 @@ func findRenames(ctx context.Context, gone, come []*renameOperator, kept [][2]*r
 			}
 		}
 		for _, k := range stayed {
-			if y.op == nil {
+			if y.Operator == nil {
 				continue // nothing is known of it that would fit
 			}
 			if err := pair(k[0], y, true); err != nil {
@@ -369,7 +397,7 @@ func findRenames(ctx context.Context, gone, come []*renameOperator, kept [][2]*r
 	}
 	for _, x := range gone {
 		for _, k := range stayed {
-			if k[1].op == nil {
+			if k[1].Operator == nil {
 				continue
 			}
 			if fit, _, err := renameFit(ctx, x, k[1]); err != nil {
@@ -394,13 +422,13 @@ func findRenames(ctx context.Context, gone, come []*renameOperator, kept [][2]*r
 			}
 			return cmp.Or(cmp.Compare(b.fit, a.fit), cmp.Compare(kept(a), kept(b)))
 		})
-		n := LikelyRename{ID: y.id, UID: y.uid, Operator: y.op}
+		n := LikelyRename{ID: y.ID, UID: y.UID, Operator: y.Operator}
 		best := 0
 		for _, s := range all {
 			if s.fit == fitWell {
 				best++
 			}
-			n.From = append(n.From, RenameSource{s.op, s.reasons, s.kept})
+			n.From = append(n.From, RenameSource{s.Operator, s.reasons, s.kept})
 		}
 		if best == 1 && well[all[0].renameOperator] == 1 && (!all[0].kept || partner[all[0].renameOperator] != nil) {
 			n.From = n.From[:1]
@@ -423,10 +451,10 @@ func findRenames(ctx context.Context, gone, come []*renameOperator, kept [][2]*r
 func (r *Renames) settle(gone []*renameOperator, stayed [][2]*renameOperator) {
 	holder := map[format.OperatorID]*format.Operator{}
 	for _, x := range gone {
-		holder[x.id] = x.op
+		holder[x.ID] = x.Operator
 	}
 	for _, k := range stayed {
-		holder[k[0].id] = k[0].op
+		holder[k[0].ID] = k[0].Operator
 	}
 	for again := true; again; {
 		again = false

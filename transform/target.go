@@ -14,26 +14,6 @@ type formFor interface {
 	FormFor(w format.Wire, r assign.Release) (format.Wire, error)
 }
 
-// TypesFor fails with an ErrUnsupported where a release of Flink has not the
-// serializers of some state, or misreads what they wrote. metadata is the
-// version of the _metadata that the job wrote, 0 where that is not known. unread
-// is what could not be told of types.
-func TypesFor(ctx context.Context, sp *format.Savepoint, schema Schemas, metadata int32, r assign.Release) (unread []error, err error) {
-	for _, op := range sp.Operators {
-		d, not, err := schema(ctx, op)
-		if err != nil {
-			return nil, err
-		}
-		unread = append(unread, not...)
-		for _, s := range serializersOf(d, metadata) {
-			if !s.readBy(r) {
-				return nil, format.At(format.Errorf(format.ErrUnsupported, "%s", s.unread(r)), "operator %q", op.Label())
-			}
-		}
-	}
-	return unread, nil
-}
-
 // OperatorStateFor gives the savepoint with managed operator state as a release
 // of Flink reads it, and the number of handles that are described anew for it.
 // Elements stay as they are. It is an ErrUnsupported where there is no such form.

@@ -27,6 +27,7 @@ import (
 	"github.com/savepoint-tools/spt/storage/mem"
 	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/check"
 	"github.com/savepoint-tools/spt/transform/diff"
 	"github.com/savepoint-tools/spt/writer"
 )
@@ -283,7 +284,7 @@ func (h hostile) content(ctx context.Context, snap *reader.Snapshot) {
 // transforms runs what reads or changes a savepoint.
 func (h hostile) transforms(ctx context.Context, snap *reader.Snapshot) {
 	in := snap.View()
-	_, err := transform.Check(ctx, in, transform.CheckOptions{Parallelism: 3, Schema: snap.Schema})
+	_, err := check.Run(ctx, in, check.Options{Parallelism: 3, Schema: snap.Schema})
 	h.allowed("check", err)
 	_, err = diff.Savepoints(ctx, in, in, diff.Options{})
 	h.allowed("diff", err)

@@ -56,3 +56,30 @@ func split(n int64) (sign string, magnitude uint64) {
 	}
 	return "", uint64(n)
 }
+
+// Subtasks names subtasks by their indexes, which are sorted: "subtask 3",
+// "subtasks 0–2, 5".
+func Subtasks(all []int32) string {
+	const most = 5
+	var parts []string
+	for i := 0; i < len(all); {
+		k := i
+		for k+1 < len(all) && all[k+1] == all[k]+1 {
+			k++
+		}
+		if len(parts) == most {
+			parts = append(parts, fmt.Sprintf("%d more", len(all)-i))
+			break
+		}
+		part := strconv.Itoa(int(all[i]))
+		if k > i {
+			part += "–" + strconv.Itoa(int(all[k]))
+		}
+		parts = append(parts, part)
+		i = k + 1
+	}
+	if len(all) == 1 {
+		return "subtask " + parts[0]
+	}
+	return "subtasks " + strings.Join(parts, ", ")
+}

@@ -72,7 +72,7 @@ func TestInMemory(t *testing.T) {
 // past the end, and count as too many when there is no room left there.
 func TestPastTheEnd(t *testing.T) {
 	const n = 3000
-	last := func(i int) hash128.Digest { return hash128.Digest{math.MaxUint64, uint64(i)} }
+	last := func(i int) hash128.Digest { return hash128.Digest{Hi: math.MaxUint64, Lo: uint64(i)} }
 	c := New(Options{Memory: 1 << 20, InMemory: true})
 	held := 0
 	for ; ; held++ {
@@ -116,7 +116,7 @@ func TestFewRepetitions(t *testing.T) {
 	dir := t.TempDir()
 	c := New(Options{Memory: entrySize << (cachedBits + 1), Dir: dir})
 	const n = 1<<(cachedBits+1) + 17
-	digest := func(i int) hash128.Digest { return hash128.Digest{uint64(i) * 0x9e3779b97f4a7c15, uint64(i)} }
+	digest := func(i int) hash128.Digest { return hash128.Digest{Hi: uint64(i) * 0x9e3779b97f4a7c15, Lo: uint64(i)} }
 	for i := range n + n/2 {
 		if err := c.Add(Element{Digest: digest(i % n), Number: int64(i), Group: uint16(i / n)}); err != nil {
 			t.Fatal(err)
@@ -149,7 +149,7 @@ func TestFewRepetitions(t *testing.T) {
 // Counts of runs add up beyond what one table had, up to MaxCount.
 func TestMaxCountOfRuns(t *testing.T) {
 	for _, counts := range [][2]uint32{{MaxCount - 1, 1}, {MaxCount, 1}, {1 << 31, 1 << 31}} {
-		c, d := small(t), hash128.Digest{1 << 63, 2}
+		c, d := small(t), hash128.Digest{Hi: 1 << 63, Lo: 2}
 		for i, n := range counts {
 			if ok, err := c.table.add(&Entry{Digest: d, First: int64(i), Count: n, Groups: 1}); !ok || err != nil {
 				t.Fatal(err)

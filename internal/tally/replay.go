@@ -53,7 +53,7 @@ func (c *Counter) replay(s *scratch, each func(visit func(d hash128.Digest, numb
 		}
 		return s.read(lo, hi, recordSize, func(p []byte) error {
 			for ; len(p) > 0; p = p[recordSize:] {
-				d := hash128.Digest{binary.LittleEndian.Uint64(p), binary.LittleEndian.Uint64(p[8:])}
+				d := hash128.Digest{Hi: binary.LittleEndian.Uint64(p), Lo: binary.LittleEndian.Uint64(p[8:])}
 				if err := t.visit(d, int64(binary.LittleEndian.Uint64(p[16:])), f); err != nil {
 					return err
 				}

@@ -239,7 +239,7 @@ func TestErrors(t *testing.T) {
 
 func TestMaxCount(t *testing.T) {
 	c := New(Options{})
-	d := hash128.Digest{1, 2}
+	d := hash128.Digest{Hi: 1, Lo: 2}
 	e := Entry{Digest: d, Count: MaxCount}
 	if ok, err := c.table.add(&e); !ok || err != nil {
 		t.Fatal(err)
@@ -263,7 +263,7 @@ func BenchmarkCount(b *testing.B) {
 				r := rand.New(rand.NewPCG(1, 2))
 				for i := range bench.n {
 					x := r.Uint64() % bench.of
-					if err := c.Add(Element{Digest: hash128.Digest{x * 0x9e3779b97f4a7c15, x}, Number: int64(i), Size: 100}); err != nil {
+					if err := c.Add(Element{Digest: hash128.Digest{Hi: x * 0x9e3779b97f4a7c15, Lo: x}, Number: int64(i), Size: 100}); err != nil {
 						b.Fatal(err)
 					}
 				}

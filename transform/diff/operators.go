@@ -121,28 +121,13 @@ func (d *differ) renamed(old, now []opFigures) error {
 	if d.o.Ignore[KindKeyed] {
 		schemas = [2]types.Schemas{} // whose headers would be read
 	}
-	var gone, come []*transform.RenameOperator
-	var kept [][2]*transform.RenameOperator
-	byID := map[format.OperatorID][]*transform.RenameOperator{}
-	for _, f := range old {
-		byID[f.op.ID] = append(byID[f.op.ID], transform.NewRenameOperator(f.op, f.sum, schemas[0]))
-	}
-	for _, f := range now {
-		y := transform.NewRenameOperator(f.op, f.sum, schemas[1])
-		if free := byID[f.op.ID]; len(free) > 0 {
-			kept = append(kept, [2]*transform.RenameOperator{free[0], y})
-			byID[f.op.ID] = free[1:]
-			continue
-		}
-		come = append(come, y)
-	}
-	for _, f := range old {
-		if free := byID[f.op.ID]; len(free) > 0 {
-			gone = append(gone, free[0])
-			byID[f.op.ID] = free[1:]
+	var sides [2][]transform.RenameOperator
+	for i, all := range [][]opFigures{old, now} {
+		for _, f := range all {
+			sides[i] = append(sides[i], transform.RenameOperatorOf(f.op, f.sum, schemas[i]))
 		}
 	}
-	r, err := transform.FindRenames(d.ctx, gone, come, kept)
+	r, err := transform.FindRenames(d.ctx, sides[0], sides[1])
 	if err != nil {
 		return err
 	}

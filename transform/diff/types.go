@@ -1,13 +1,13 @@
 package diff
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/hash128"
+	"github.com/savepoint-tools/spt/internal/number"
 )
 
 // types compares how a state describes itself in all subtasks, where both streams
@@ -46,10 +46,10 @@ func (d *differ) types(o *Operator, st *State) error {
 func changedIn(gone, come []int32) string {
 	var parts []string
 	if len(come) > 0 {
-		parts = append(parts, "new in "+subtaskList(come))
+		parts = append(parts, "new in "+number.Subtasks(come))
 	}
 	if len(gone) > 0 {
-		parts = append(parts, "gone from "+subtaskList(gone))
+		parts = append(parts, "gone from "+number.Subtasks(gone))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -164,26 +164,4 @@ func (d *differ) describe(in format.View, of describedOf) (map[string]*envelopes
 		}
 	}
 	return all, nil
-}
-
-// subtaskList is "subtask 3" or "subtasks 0–2, 5".
-func subtaskList(all []int32) string {
-	const most = 5
-	var parts []string
-	for i := 0; i < len(all); {
-		k := i
-		for k+1 < len(all) && all[k+1] == all[k]+1 {
-			k++
-		}
-		if len(parts) == most {
-			parts = append(parts, fmt.Sprintf("%d more", len(all)-i))
-			break
-		}
-		parts = append(parts, format.KeyGroupRange{First: all[i], Count: all[k] - all[i] + 1}.String())
-		i = k + 1
-	}
-	if len(all) == 1 {
-		return "subtask " + parts[0]
-	}
-	return "subtasks " + strings.Join(parts, ", ")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/check"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -140,7 +140,7 @@ spt verify checks every file that the snapshot refers to.`,
 }
 
 // job reads what is known of the job, nil where nothing is.
-func (o *checkOptions) job(ctx context.Context, env *Env) (job *transform.Job, known string, err error) {
+func (o *checkOptions) job(ctx context.Context, env *Env) (job *check.Job, known string, err error) {
 	known = "no"
 	if env.common.names != "" {
 		uids, err := env.readNames(ctx, env.common.names)
@@ -150,7 +150,7 @@ func (o *checkOptions) job(ctx context.Context, env *Env) (job *transform.Job, k
 		if len(uids) == 0 {
 			return nil, "", usagef("--names %s: there is no uid in it", ui.Quote(env.common.names))
 		}
-		job, known = transform.JobOfNames(uids), "names"
+		job, known = check.JobOfNames(uids), "names"
 	}
 	if o.plan == "" {
 		return job, known, nil
@@ -159,7 +159,7 @@ func (o *checkOptions) job(ctx context.Context, env *Env) (job *transform.Job, k
 	if err != nil {
 		return nil, "", err
 	}
-	plan, err := transform.ParsePlan(text)
+	plan, err := check.ParsePlan(text)
 	if err != nil {
 		return nil, "", &usageError{fmt.Sprintf("--plan %s: %v", ui.Quote(o.plan), err), "curl JOBMANAGER:8081/jobs/ID/plan gives one"}
 	}
@@ -170,7 +170,7 @@ func (o *checkOptions) job(ctx context.Context, env *Env) (job *transform.Job, k
 }
 
 // openLike opens the snapshot that the job took.
-func (o *checkOptions) openLike(ctx context.Context, env *Env) (*transform.Like, func() error, error) {
+func (o *checkOptions) openLike(ctx context.Context, env *Env) (*check.Like, func() error, error) {
 	if o.like == "" {
 		return nil, func() error { return nil }, nil
 	}
@@ -178,7 +178,7 @@ func (o *checkOptions) openLike(ctx context.Context, env *Env) (*transform.Like,
 	if err != nil {
 		return nil, nil, fmt.Errorf("--like: %w", err)
 	}
-	return &transform.Like{Savepoint: snap.Savepoint, Schema: snap.Schema, Metadata: int32(snap.Container.Metadata)}, snap.Close, nil
+	return &check.Like{Savepoint: snap.Savepoint, Schema: snap.Schema, Metadata: int32(snap.Container.Metadata)}, snap.Close, nil
 }
 
 func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (err error) {
@@ -211,7 +211,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 		defer progress.Add(1)
 		return snap.Schema(ctx, op)
 	}
-	c, err := transform.Check(ctx, snap.View(), transform.CheckOptions{TempDir: env.common.tmp,
+	c, err := check.Run(ctx, snap.View(), check.Options{TempDir: env.common.tmp,
 		Schema: schema, Like: like,
 		Job: job, Parallelism: o.parallelism, MaxParallelism: o.maxParallelism, AllowNonRestored: o.allow,
 		Release: o.release, Metadata: int32(snap.Container.Metadata), At: o.at,
@@ -231,15 +231,15 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	c.Findings = append(withoutCutShort(c.Findings, cut), files...)
 	if snap.Container.Family == reader.SPT {
 		advice := "to make a Flink directory of it:  spt convert IN OUT"
-		if slices.ContainsFunc(c.Findings, func(f transform.CheckFinding) bool { return f.Code == "not-flink" }) {
+		if slices.ContainsFunc(c.Findings, func(f check.Finding) bool { return f.Code == "not-flink" }) {
 			advice = "" // which it cannot
 		}
-		c.Findings = append(c.Findings, transform.CheckFinding{Severity: transform.SeverityNote, Code: "spt-file", Message: "Flink reads no .spt file", Advice: advice})
+		c.Findings = append(c.Findings, check.Finding{Severity: finding.Note, Code: "spt-file", Message: "Flink reads no .spt file", Advice: advice})
 	}
 	c.Sort()
 	r := &CheckResult{NotChecked: notChecked,
-		Path: location, Restorable: c.Count(transform.SeverityError) == 0, Container: snap.Container.Describe(), JobKnown: known,
-		Errors: c.Count(transform.SeverityError), Warnings: c.Count(transform.SeverityWarning), Notes: c.Count(transform.SeverityNote), Findings: []FindingRow{},
+		Path: location, Restorable: c.Count(finding.Error) == 0, Container: snap.Container.Describe(), JobKnown: known,
+		Errors: c.Count(finding.Error), Warnings: c.Count(finding.Warning), Notes: c.Count(finding.Note), Findings: []FindingRow{},
 	}
 	r.suggested = env.renames(c.Renames, location)
 	r.Renames, r.NameChanges, r.RenameCommand = r.suggested.renames, r.suggested.names, r.suggested.command

@@ -16,12 +16,12 @@ import (
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
-	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/check"
 )
 
 // fileFinding gathers the files of one folder with which the same is wrong.
 type fileFinding struct {
-	transform.CheckFinding
+	check.Finding
 	names         []string // a few of the files
 	files         int
 	what, andThen string // "3 files WHAT, such as EXAMPLE; AND THEN"
@@ -95,7 +95,7 @@ func mapAdvice(ctx context.Context, env *Env, snap *reader.Snapshot, location, c
 // checkFiles looks for the files that the restored operators need, at the places
 // where Flink will look for them when it restores the snapshot from at. cut has the
 // operators with a file that is not as long as promised.
-func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location string, ops []*format.Operator, at string) (found []transform.CheckFinding, cut map[*format.Operator]bool, notChecked int, err error) {
+func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location string, ops []*format.Operator, at string) (found []check.Finding, cut map[*format.Operator]bool, notChecked int, err error) {
 	folder, err := snap.URI(ctx)
 	if err != nil {
 		return nil, nil, 0, err
@@ -165,7 +165,7 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location s
 			}
 			searches++
 		}
-		found = append(found, f.CheckFinding)
+		found = append(found, f.Finding)
 	}
 	return found, cut, notChecked, nil
 }
@@ -173,8 +173,8 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location s
 // withoutCutShort leaves out that the state of an operator cannot be read where one
 // of its files is not as long as promised, which is the reason and a finding of its
 // own. What else is wrong with its state has a place in the snapshot and stays.
-func withoutCutShort(all []transform.CheckFinding, cut map[*format.Operator]bool) []transform.CheckFinding {
-	return slices.DeleteFunc(all, func(f transform.CheckFinding) bool {
+func withoutCutShort(all []check.Finding, cut map[*format.Operator]bool) []check.Finding {
+	return slices.DeleteFunc(all, func(f check.Finding) bool {
 		return f.Code == "unreadable" && f.Place == "" && cut[f.Operator]
 	})
 }
@@ -201,44 +201,44 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[
 	}
 	quoted := ui.Quote(c.env.text(owner))
 	where := folderText(c.env, dir)
-	add := func(severity transform.Severity, code, what, andThen, advice string) {
+	add := func(severity finding.Severity, code, what, andThen, advice string) {
 		c.add(f, severity, code, what, andThen, advice)
 	}
 	var unchecked *reader.NotCheckedError
 	switch {
 	case errors.As(f.Err, &unchecked) && unchecked.Scheme != "":
-		add(transform.SeverityNote, "file-not-checked", fmt.Sprintf("not checked %s (%s: is not supported here)", where, unchecked.Scheme), "", "")
+		add(finding.Note, "file-not-checked", fmt.Sprintf("not checked %s (%s: is not supported here)", where, unchecked.Scheme), "", "")
 	case errors.As(f.Err, &unchecked):
-		add(transform.SeverityWarning, "file-not-checked", fmt.Sprintf("not checked %s (%s)", where, reason(unchecked.Err)), "", "")
+		add(finding.Warning, "file-not-checked", fmt.Sprintf("not checked %s (%s)", where, reason(unchecked.Err)), "", "")
 	case leadsOutside(f):
-		add(transform.SeverityError, "path", "named by a relative reference that leads outside the snapshot and is not followed", "", "")
+		add(finding.Error, "path", "named by a relative reference that leads outside the snapshot and is not followed", "", "")
 	case errors.Is(f.Err, format.ErrOutside):
 		var out *reader.OutsideError
 		if errors.As(f.Err, &out) {
 			c.outside(f, out)
 		}
 	case errors.Is(f.Err, storage.ErrNotExist) && owner != "":
-		add(transform.SeverityError, "file-gone", "missing "+where, "that is the folder of another snapshot, which took them along when it was deleted",
+		add(finding.Error, "file-gone", "missing "+where, "that is the folder of another snapshot, which took them along when it was deleted",
 			"find a copy of "+quoted+" and say where with --map OLD=NEW, or take another snapshot")
 	case errors.Is(f.Err, storage.ErrNotExist) && f.Relative && backend[f.Path] && c.claimed:
-		add(transform.SeverityError, "claimed-native", "missing "+where, reader.ClaimedNative, "")
+		add(finding.Error, "claimed-native", "missing "+where, reader.ClaimedNative, "")
 	case errors.Is(f.Err, storage.ErrNotExist):
-		add(transform.SeverityError, "file-missing", "missing "+where, "", "")
+		add(finding.Error, "file-missing", "missing "+where, "", "")
 	case f.Err != nil:
-		add(transform.SeverityError, "path", where+" that Flink writes no reference to", reason(f.Err), "")
+		add(finding.Error, "path", where+" that Flink writes no reference to", reason(f.Err), "")
 	case f.Wrong != "":
-		add(transform.SeverityError, "file-length", where+" not of the recorded length", f.Wrong, "it was cut, or is another file: copy it again")
+		add(finding.Error, "file-length", where+" not of the recorded length", f.Wrong, "it was cut, or is another file: copy it again")
 	case f.Found.Instead != "":
-		severity := transform.SeverityError
+		severity := finding.Error
 		if _, _, err := c.env.Stores.Resolve(ctx, f.Path); errors.Is(err, storage.ErrUnsupported) {
-			severity = transform.SeverityWarning // they may well be there too
+			severity = finding.Warning // they may well be there too
 		} else if err != nil {
 			return err
 		}
 		add(severity, "file-elsewhere", "not found "+where, "found below the folder of the snapshot or its job instead, where Flink does not look",
 			"to copy it with its files, without absolute references:  spt convert IN OUT")
 	case owner != "":
-		add(transform.SeverityWarning, "file-of-another", where, "that is the folder of another snapshot: when it is deleted, this one no longer restores",
+		add(finding.Warning, "file-of-another", where, "that is the folder of another snapshot: when it is deleted, this one no longer restores",
 			"keep "+quoted+", or make a copy that needs no other snapshot:  spt convert IN OUT")
 	}
 	return nil
@@ -253,17 +253,17 @@ func leadsOutside(f reader.FileState) bool {
 // outside says that the content of a file was not looked at.
 func (c *fileChecker) outside(f reader.FileState, out *reader.OutsideError) {
 	dir, _ := splitName(f.Path)
-	c.add(f, transform.SeverityNote, "file-outside", folderText(c.env, dir), "that is outside the snapshot and its checkpoint directory, so their content was not checked", c.env.hide(out.Hint()))
+	c.add(f, finding.Note, "file-outside", folderText(c.env, dir), "that is outside the snapshot and its checkpoint directory, so their content was not checked", c.env.hide(out.Hint()))
 }
 
 // add counts a file for a finding.
-func (c *fileChecker) add(f reader.FileState, severity transform.Severity, code, what, andThen, advice string) {
+func (c *fileChecker) add(f reader.FileState, severity finding.Severity, code, what, andThen, advice string) {
 	dir, name := splitName(f.Path)
 	key := [3]string{code, dir, what}
 	found := c.found[key]
 	if found == nil {
 		found = &fileFinding{what: what, andThen: andThen, dir: dir}
-		found.CheckFinding = transform.CheckFinding{Severity: severity, Code: code, Operator: c.users[f.Path], Advice: advice}
+		found.Finding = check.Finding{Severity: severity, Code: code, Operator: c.users[f.Path], Advice: advice}
 		c.found[key] = found
 		c.order = append(c.order, found)
 	}
@@ -384,7 +384,7 @@ func byFolder(ctx context.Context, env *Env, snap *reader.Snapshot, location str
 		}
 		g := groups[[2]string{f.Code, what}]
 		if g == nil {
-			g = &fileFinding{CheckFinding: f, what: what, andThen: andThen, dir: dir}
+			g = &fileFinding{Finding: f, what: what, andThen: andThen, dir: dir}
 			g.File, g.Found, g.Place = "", "", ""
 			groups[[2]string{f.Code, what}] = g
 			at[g] = len(rows)
@@ -409,7 +409,7 @@ func byFolder(ctx context.Context, env *Env, snap *reader.Snapshot, location str
 			}
 			searches++
 		}
-		rows[at[g]] = env.findingRow(g.CheckFinding)
+		rows[at[g]] = env.findingRow(g.Finding)
 	}
 	return rows, nil
 }

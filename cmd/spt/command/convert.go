@@ -18,6 +18,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/check"
 	"github.com/savepoint-tools/spt/writer"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -318,7 +319,7 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 	o.opts.Family = reader.Flink
 	stop := env.reading("reading", nil)
 	defer stop()
-	unread, err := transform.TypesFor(ctx, snap.Savepoint, snap.Schema, int32(snap.Container.Metadata), o.release)
+	unread, err := check.TypesFor(ctx, snap.Savepoint, snap.Schema, int32(snap.Container.Metadata), o.release)
 	if err != nil {
 		return nil, inContainer(err, snap)
 	}

@@ -1,8 +1,8 @@
 package command
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -12,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/check"
 )
 
 // unionReports are what --deep read of union states. A state that could not be
@@ -29,26 +30,32 @@ func readUnions(ctx context.Context, env *Env, snap *reader.Snapshot, sum *summa
 	reports = unionReports{}
 	stop := env.reading("reading", someState(ctx, snap, statesOf(snap.Savepoint, func(_ *format.Operator, st *format.NamedState) bool { return st.Mode == format.ModeUnion })))
 	defer stop()
+	type stateOf struct {
+		op   *format.Operator
+		name string
+	}
+	states := map[stateOf]*summary.State{}
+	in := snap.View()
+	in.Savepoint = &format.Savepoint{Location: snap.Location}
 	for _, op := range sum.Operators {
+		in.Operators = append(in.Operators, op.Operator)
 		for _, st := range op.States {
-			if st.Kind != summary.Union || st.Elements == 0 {
-				continue
-			}
-			in := snap.View()
-			in.Savepoint = &format.Savepoint{Location: snap.Location, Operators: []*format.Operator{op.Operator}}
-			all, err := transform.DiagnoseUnions(ctx, in, transform.UnionOptions{States: format.ByName(st.Name), TempDir: env.common.tmp})
-			switch {
-			case ctx.Err() != nil || errors.Is(err, format.ErrChanged) || errors.As(err, new(*transform.TempError)):
-				return nil, nil, inContainer(err, snap)
-			case err != nil:
-				reports[st] = unionRead{err: err}
-				if unread == nil {
-					unread = err
-				}
-			case len(all) == 1:
-				reports[st] = unionRead{UnionReport: all[0]}
+			if st.Kind == summary.Union && st.Elements > 0 {
+				states[stateOf{op.Operator, st.Name}] = st
 			}
 		}
+	}
+	all, err := transform.DiagnoseUnions(ctx, in, transform.UnionOptions{Partial: true, TempDir: env.common.tmp})
+	if err != nil {
+		return nil, nil, inContainer(err, snap)
+	}
+	for _, r := range all {
+		st := states[stateOf{r.Operator, r.State}]
+		if st == nil {
+			continue
+		}
+		reports[st] = unionRead{UnionReport: r, err: r.Err}
+		unread = cmp.Or(unread, r.Err)
 	}
 	return reports, inContainer(unread, snap), nil
 }
@@ -144,7 +151,7 @@ func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State
 		}
 		return InspectWarning{Code: "may_be_multiplied", Message: fmt.Sprintf("%s may be multiplied: %s elements, %s in each of %d subtasks, with the same lengths%s",
 			name, ui.Count(st.Elements), ui.Count(st.Elements/n), n, order), Command: prune, more: grows}, true
-	case handed >= transform.LargeUnion:
+	case handed >= check.LargeUnion:
 		return InspectWarning{Code: "union_large", Message: fmt.Sprintf("%s is large for union state: at a restore each of %s loads all %s, %s in total",
 			name, ui.Plural(int64(op.Parallelism), "subtask"), ui.Plural(st.Elements, "element"), ui.Bytes(handed)), Command: prune}, true
 	}

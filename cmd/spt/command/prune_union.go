@@ -13,6 +13,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/check"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -504,7 +505,7 @@ func (o *pruneOptions) prunedText(env *Env, rows []UnionRow) string {
 		fmt.Fprintf(&b, "\na restore loads %s → %s elements, %s → %s, in all subtasks together\n", ui.Count(before), ui.Count(after), ui.Bytes(bytesBefore), ui.Bytes(bytesAfter))
 	}
 	for _, s := range rows {
-		if n := transform.Capped(*s.KeptBytes, s.restoredAt); n >= transform.LargeUnion {
+		if n := transform.Capped(*s.KeptBytes, s.restoredAt); n >= check.LargeUnion {
 			fmt.Fprintf(&b, "%s\n", largeUnion(style, &s, *s.Kept, n))
 		}
 	}
@@ -590,7 +591,7 @@ func (o *pruneOptions) diagnoseEnd(env *Env, in string, reports []*transform.Uni
 				fmt.Fprintf(&b, "%s. How often each comes:\n  spt cat %s %s --distinct\n", report.Numbers(), shell.Quote(in), chosen(r.ID, r.State, states[r.State] > 1))
 			}
 		}
-		if r.HandedBytes >= transform.LargeUnion {
+		if r.HandedBytes >= check.LargeUnion {
 			fmt.Fprintf(&b, "\n%s\n", largeUnion(style, &r, r.Elements, r.HandedBytes))
 		}
 	}

@@ -34,6 +34,19 @@ func (s *StateSchema) Kind() string {
 	return s.Mode.String()
 }
 
+// Scope returns what the state shares its namespace of names with: the list and
+// union states of an operator, its broadcast states, or its keyed states. Within
+// one scope a name means one state.
+func (s *StateSchema) Scope() string {
+	switch {
+	case s.Keyed != "":
+		return "keyed"
+	case s.Mode == format.ModeBroadcast:
+		return "broadcast"
+	}
+	return "list"
+}
+
 // Serializer gives the snapshot under a key, or nil.
 func (s *StateSchema) Serializer(key string) *Snapshot {
 	for _, k := range s.Serializers {

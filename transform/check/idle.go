@@ -1,10 +1,11 @@
-package transform
+package check
 
 import (
 	"context"
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
 )
 
@@ -21,7 +22,7 @@ func (c *checker) idle(ctx context.Context, op *format.Operator, p int32) error 
 	}
 	for _, st := range s.Operators[0].States {
 		if st.Kind == summary.List && st.Elements > 0 && st.Elements < int64(p) {
-			c.add(CheckFinding{Severity: SeverityNote, Code: "subtasks-without-state", Operator: op, State: st.Name,
+			c.add(Finding{Severity: finding.Note, Code: "subtasks-without-state", Operator: op, State: st.Name,
 				Message: fmt.Sprintf("%s of a list state for %d subtasks: %d get none", elementsText(st.Elements), p, int64(p)-st.Elements)})
 		}
 	}
@@ -77,7 +78,7 @@ func (c *checker) idleKeyed(ctx context.Context, op *format.Operator, p int32) e
 		}
 	}
 	if idle > 0 {
-		c.add(CheckFinding{Severity: SeverityNote, Code: "subtasks-without-state", Operator: op,
+		c.add(Finding{Severity: finding.Note, Code: "subtasks-without-state", Operator: op,
 			Message: fmt.Sprintf("%d of %d key groups have entries: %d of %d subtasks get no keyed state", len(used), op.MaxParallelism, idle, p)})
 	}
 	return nil

@@ -1,4 +1,4 @@
-package transform
+package check
 
 import (
 	"context"
@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
 // since is the first release that reads a form of state; last, where it is not
@@ -92,21 +94,41 @@ func (c *checker) judge(op *format.Operator, s since) {
 		if s.last == r {
 			return
 		}
-		f := CheckFinding{Severity: SeverityWarning, Code: "old-state", Operator: op,
+		f := Finding{Severity: finding.Warning, Code: "old-state", Operator: op,
 			Message: fmt.Sprintf("it has %s, which Flink %s is the last to read", s.what, s.last), Advice: advice + "; --flink says which release is meant"}
 		if s.why != "" {
 			f.Message += "; " + s.why
 		}
 		if s.note {
-			f.Severity = SeverityNote
+			f.Severity = finding.Note
 		}
 		c.add(f)
 	case s.readBy(r):
 	case before(r, s.first):
-		c.add(CheckFinding{Severity: SeverityError, Code: "release", Operator: op, Message: "it has " + s.unread(r), Advice: "restore with a newer release"})
+		c.add(Finding{Severity: finding.Error, Code: "release", Operator: op, Message: "it has " + s.unread(r), Advice: "restore with a newer release"})
 	default:
-		c.add(CheckFinding{Severity: SeverityError, Code: "release", Operator: op, Message: "it has " + s.unread(r), Advice: advice})
+		c.add(Finding{Severity: finding.Error, Code: "release", Operator: op, Message: "it has " + s.unread(r), Advice: advice})
 	}
+}
+
+// TypesFor fails with an ErrUnsupported where a release of Flink has not the
+// serializers of some state, or misreads what they wrote. metadata is the
+// version of the _metadata that the job wrote, 0 where that is not known. unread
+// is what could not be told of types.
+func TypesFor(ctx context.Context, sp *format.Savepoint, schema types.Schemas, metadata int32, r assign.Release) (unread []error, err error) {
+	for _, op := range sp.Operators {
+		d, not, err := schema(ctx, op)
+		if err != nil {
+			return nil, err
+		}
+		unread = append(unread, not...)
+		for _, s := range serializersOf(d, metadata) {
+			if !s.readBy(r) {
+				return nil, format.At(format.Errorf(format.ErrUnsupported, "%s", s.unread(r)), "operator %q", op.Label())
+			}
+		}
+	}
+	return unread, nil
 }
 
 // formsOf lists the forms of an operator's state that not every release reads,
@@ -259,5 +281,5 @@ func (f *forms) unread(what, why string) {
 		return
 	}
 	f.seen[key] = true
-	f.c.add(CheckFinding{Severity: SeverityWarning, Code: "not-checked", Operator: f.op, Message: fmt.Sprintf("which releases read its %s could not be told: %s", what, why)})
+	f.c.add(Finding{Severity: finding.Warning, Code: "not-checked", Operator: f.op, Message: fmt.Sprintf("which releases read its %s could not be told: %s", what, why)})
 }

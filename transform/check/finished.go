@@ -1,4 +1,4 @@
-package transform
+package check
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 )
 
 // progress is how far an operator was when the snapshot was taken.
@@ -45,6 +46,29 @@ func (p progress) describe(op *format.Operator) string {
 		return fmt.Sprintf("had finished in %d of %d subtasks", n, op.Parallelism)
 	}
 	return "was running"
+}
+
+// finished: what had ended when the snapshot was taken is restored as ended
+// (spec flink-operator-state B6).
+func (c *checker) finished(op *format.Operator, p int32) {
+	n := 0
+	for _, s := range op.Subtasks {
+		if s.Finished {
+			n++
+		}
+	}
+	switch {
+	case op.Finished || n > 0 && n == int(op.Parallelism):
+		c.add(Finding{Severity: finding.Note, Code: "finished", Operator: op,
+			Message: "it had finished: it will not run again, at any parallelism, and Flink refuses a job in which an unfinished operator is upstream of it",
+			Advice:  "leave the job's graph before this operator as it was"})
+	case n > 0:
+		message := fmt.Sprintf("%d of its %d subtasks had finished and hold no state; Flink refuses some changes of the graph around it", n, op.Parallelism)
+		if p != op.Parallelism {
+			message += fmt.Sprintf(", and at parallelism %d the state of the others is redistributed to all", p)
+		}
+		c.add(Finding{Severity: finding.Note, Code: "partly-finished", Operator: op, Message: message, Advice: "leave the job's graph around this operator as it was"})
+	}
 }
 
 // vertices checks what Flink checks of each vertex of the job before it restores:
@@ -127,7 +151,7 @@ func (c *checker) mixed(j *JobOperator, members []*format.Operator) bool {
 	if !differ {
 		return false
 	}
-	c.add(CheckFinding{Severity: SeverityError, Code: "finished-mixed", Operator: members[0],
+	c.add(Finding{Severity: finding.Error, Code: "finished-mixed", Operator: members[0],
 		Message: fmt.Sprintf("operators of one vertex of the job disagree about finished subtasks: %s. Flink refuses the restore (vertex contains mixed operator finished state)", strings.Join(all, ", ")),
 		Advice:  "chain them as they were when the snapshot was taken, or restore from a snapshot that was taken before the first of them finished"})
 	return true
@@ -145,11 +169,11 @@ func (c *checker) homeless(op *format.Operator, heads []*JobOperator, byID map[f
 			return
 		}
 	}
-	f := CheckFinding{Severity: SeverityError, Code: "finished-mixed", Operator: op,
+	f := Finding{Severity: finding.Error, Code: "finished-mixed", Operator: op,
 		Message: fmt.Sprintf("it %s when the snapshot was taken, and no vertex of the plan begins with an operator of which that is true: wherever it is chained, the operators of that vertex disagree about finished subtasks, and Flink refuses the restore (vertex contains mixed operator finished state)", progressOf(op).describe(op)),
 		Advice:  "chain it as it was when the snapshot was taken, or restore from a snapshot that was taken before the first of them finished"}
 	if c.o.AllowNonRestored {
-		f.Severity = SeverityWarning
+		f.Severity = finding.Warning
 		f.Message = strings.Replace(f.Message, "wherever it is chained,", "unless the job does not have it any more,", 1)
 	}
 	c.add(f)
@@ -172,7 +196,7 @@ func (c *checker) upstream(j *JobOperator, byID map[format.OperatorID]*format.Op
 		if i := slices.IndexFunc(c.o.Job.Operators, func(o JobOperator) bool { return o.ID == in.from }); i >= 0 {
 			name = c.o.Job.Operators[i].Name
 		}
-		c.add(CheckFinding{Severity: SeverityError, Code: "finished-upstream", Operator: op,
+		c.add(Finding{Severity: finding.Error, Code: "finished-upstream", Operator: op,
 			Message: fmt.Sprintf("it %s when the snapshot was taken, and %q, which it reads from in the plan, %s: Flink refuses such a job graph", p.describe(op), name, q.describe(before)),
 			Advice:  "leave the job's graph before this operator as it was"})
 	}

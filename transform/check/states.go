@@ -1,4 +1,4 @@
-package transform
+package check
 
 import (
 	"fmt"
@@ -6,7 +6,10 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/internal/number"
+	"github.com/savepoint-tools/spt/transform"
 )
 
 // otherStates notes the states of an operator that the job does not ask for, and
@@ -16,7 +19,7 @@ import (
 func (c *checker) otherStates(op *format.Operator, was, now []types.StateSchema, unasked, empty []*types.StateSchema) {
 	like := alikeStates(unasked, empty)
 	if allOther(was, unasked) && allOther(now, empty) {
-		f := CheckFinding{Severity: SeverityWarning, Code: "all-state-unread", Operator: op,
+		f := Finding{Severity: finding.Warning, Code: "all-state-unread", Operator: op,
 			Message: fmt.Sprintf("the job asks for none of its states (%s), and what the job asks for starts empty (%s): Flink restores it without an error, and without its state", stateNames(unasked), stateNames(empty))}
 		var advice []string
 		if s := c.whose(op); s != "" {
@@ -35,7 +38,7 @@ func (c *checker) otherStates(op *format.Operator, was, now []types.StateSchema,
 		return
 	}
 	for _, st := range unasked {
-		f := CheckFinding{Severity: SeverityNote, Code: "state-not-asked", Operator: op, State: st.Name.String(),
+		f := Finding{Severity: finding.Note, Code: "state-not-asked", Operator: op, State: st.Name.String(),
 			Message: fmt.Sprintf("the job has no %s state of this name: what is in it stays unread, and is written again into every later snapshot", st.Kind())}
 		if l := like[st]; len(l) > 0 {
 			f.Advice = renamedState(op, st, l)
@@ -43,7 +46,7 @@ func (c *checker) otherStates(op *format.Operator, was, now []types.StateSchema,
 		c.add(f)
 	}
 	for _, st := range empty {
-		f := CheckFinding{Severity: SeverityNote, Code: "state-starts-empty", Operator: op, State: st.Name.String(), Message: fmt.Sprintf("the snapshot has no %s state of this name: it starts empty", st.Kind())}
+		f := Finding{Severity: finding.Note, Code: "state-starts-empty", Operator: op, State: st.Name.String(), Message: fmt.Sprintf("the snapshot has no %s state of this name: it starts empty", st.Kind())}
 		var from []*types.StateSchema
 		for _, was := range unasked {
 			if slices.Contains(like[was], st) {
@@ -61,12 +64,12 @@ func (c *checker) otherStates(op *format.Operator, was, now []types.StateSchema,
 // whose names tell it from other operators.
 func allOther(all []types.StateSchema, some []*types.StateSchema) bool {
 	in := func(st *types.StateSchema) bool {
-		return slices.ContainsFunc(some, func(s *types.StateSchema) bool { return s.Name == st.Name && scope(s) == scope(st) })
+		return slices.ContainsFunc(some, func(s *types.StateSchema) bool { return s.Name == st.Name && s.Scope() == st.Scope() })
 	}
 	telling, whole := 0, len(all) > 0
 	for i := range all {
 		whole = whole && in(&all[i])
-		if generic(all[i].Name.String()) {
+		if transform.GenericState(all[i].Name.String()) {
 			continue
 		}
 		telling++
@@ -83,7 +86,7 @@ func alikeStates(unasked, empty []*types.StateSchema) map[*types.StateSchema][]*
 	like := map[*types.StateSchema][]*types.StateSchema{}
 	for _, a := range unasked {
 		for _, b := range empty {
-			if a.Kind() != b.Kind() || scope(a) != scope(b) || generic(a.Name.String()) || generic(b.Name.String()) {
+			if a.Kind() != b.Kind() || a.Scope() != b.Scope() || transform.GenericState(a.Name.String()) || transform.GenericState(b.Name.String()) {
 				continue
 			}
 			known, same := false, true
@@ -137,7 +140,7 @@ func (c *checker) whose(op *format.Operator) string {
 		return ""
 	}
 	var parts []string
-	for k, list := range [][]LikelyRename{c.report.Renames.Likely, c.report.Renames.Open} {
+	for k, list := range [][]transform.LikelyRename{c.report.Renames.Likely, c.report.Renames.Open} {
 		is := "is likely"
 		if k == 1 {
 			is = "may be"
@@ -165,27 +168,5 @@ func inSubtasks(subtasks []int32, op *format.Operator) string {
 	if len(subtasks) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" in %s of %d", subtaskList(subtasks), op.Parallelism)
-}
-
-// subtaskList is "subtask 3" or "subtasks 0–2, 5".
-func subtaskList(all []int32) string {
-	const most = 5
-	var parts []string
-	for i := 0; i < len(all); {
-		k := i
-		for k+1 < len(all) && all[k+1] == all[k]+1 {
-			k++
-		}
-		if len(parts) == most {
-			parts = append(parts, fmt.Sprintf("%d more", len(all)-i))
-			break
-		}
-		parts = append(parts, format.KeyGroupRange{First: all[i], Count: all[k] - all[i] + 1}.String())
-		i = k + 1
-	}
-	if len(all) == 1 {
-		return "subtask " + parts[0]
-	}
-	return "subtasks " + strings.Join(parts, ", ")
+	return fmt.Sprintf(" in %s of %d", number.Subtasks(subtasks), op.Parallelism)
 }

@@ -1,4 +1,4 @@
-package transform
+package check
 
 import (
 	"context"
@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/transform"
 )
 
 // renames finds the operators of the job that the snapshot likely has under other
@@ -18,63 +20,48 @@ func (c *checker) renames(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there := map[format.OperatorID]*renameOperator{}
+	like := map[format.OperatorID]transform.RenameOperator{}
 	if c.o.Like != nil {
 		sums, err := byOperator(ctx, c.o.Like.Savepoint)
 		if err != nil {
 			return err
 		}
 		for _, op := range c.o.Like.Operators {
-			there[op.ID] = newRenameOperator(op, sums[op], c.o.Like.Schema)
+			like[op.ID] = transform.RenameOperatorOf(op, sums[op], c.o.Like.Schema)
 		}
 	}
-	var gone, come []*renameOperator
-	var kept [][2]*renameOperator
 	found := map[format.OperatorID]bool{}
-	known := map[format.OperatorID]JobOperator{}
-	for _, j := range job.Operators {
-		known[j.ID] = j
-	}
+	var old, now []transform.RenameOperator
 	for _, op := range c.in.Operators {
-		x := newRenameOperator(op, here[op], c.o.Schema)
-		if _, ok := known[op.ID]; !ok {
-			gone = append(gone, x)
-			continue
-		}
 		found[op.ID] = true
-		y := there[op.ID]
-		if y == nil {
-			y = &renameOperator{id: op.ID}
-		}
-		kept = append(kept, [2]*renameOperator{x, y})
+		old = append(old, transform.RenameOperatorOf(op, here[op], c.o.Schema))
 	}
 	var empty []JobOperator
 	for _, j := range job.Operators {
-		if found[j.ID] {
-			continue
-		}
-		empty = append(empty, j)
-		y := there[j.ID]
-		if y == nil {
-			y = &renameOperator{id: j.ID}
+		y, ok := like[j.ID]
+		if !ok {
+			y.ID = j.ID
 			if _, hex := format.ParseOperatorID(j.Name); !hex {
-				y.uid = j.Name
+				y.UID = j.Name
 			}
 		}
-		come = append(come, y)
+		now = append(now, y)
+		if !found[j.ID] {
+			empty = append(empty, j)
+		}
 	}
 	if job.Whole { // else an operator that the plan does not name may be there too
-		if c.report.Renames, err = findRenames(ctx, gone, come, kept); err != nil {
+		if c.report.Renames, err = transform.FindRenames(ctx, old, now); err != nil {
 			return err
 		}
 		for _, n := range c.report.Renames.Names {
-			c.add(CheckFinding{Severity: SeverityWarning, Code: "name-changed", Operator: n.Old,
+			c.add(Finding{Severity: finding.Warning, Code: "name-changed", Operator: n.Old,
 				Message: fmt.Sprintf("the operator of this id is named %q in the job and %q in the snapshot: Flink matches state to operators by id, so it may get the state of another operator", n.New.Name, n.Old.Name),
 				Advice:  "if only the name was changed, nothing is wrong; if ids shifted, spt rename gives the states their new uids"})
 		}
 	}
 	for _, j := range empty {
-		c.add(CheckFinding{Severity: SeverityNote, Code: "starts-empty", UID: j.Name,
+		c.add(Finding{Severity: finding.Note, Code: "starts-empty", UID: j.Name,
 			Message: "the snapshot has no state of this operator: it starts empty", Advice: c.startsEmpty(j.ID)})
 	}
 	return nil

@@ -1,4 +1,4 @@
-package transform
+package check
 
 import (
 	"context"
@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/internal/sptest"
+	"github.com/savepoint-tools/spt/transform"
 )
 
 // failsWith is a source all of whose reads fail.
@@ -21,15 +24,15 @@ func (f failsWith) ReadAt(context.Context, format.Stream, []byte, int64) (int, e
 // TestCheckUnionStops: no room for a temporary file, and a context that is over,
 // say nothing of the state. They end a check, and are no finding.
 func TestCheckUnionStops(t *testing.T) {
-	full := &TempError{Err: syscall.ENOSPC}
+	full := &transform.TempError{Err: syscall.ENOSPC}
 	ctx, cancel := context.WithCancel(t.Context())
 	for want, read := range map[error]func() error{
 		full:             func() error { return full },
 		context.Canceled: func() error { cancel(); return format.Errorf(format.ErrUnsupported, "a read that the end came before") },
 	} {
-		in := memoryInput(operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("ab")}), nativeHandle("b", st{"u", format.ModeUnion, chars("ab")})))
+		in := sptest.View(sptest.Operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("ab")}), nativeHandle("b", st{"u", format.ModeUnion, chars("ab")})))
 		in.Source = failsWith{read}
-		r, err := Check(ctx, in, CheckOptions{})
+		r, err := Run(ctx, in, Options{})
 		if !errors.Is(err, want) || r != nil {
 			t.Errorf("%v: %v, %+v", want, err, r)
 		}
@@ -77,7 +80,7 @@ func TestCheckUnion(t *testing.T) {
 		for i, l := range c.lists {
 			handles = append(handles, nativeHandle(fmt.Sprint("h", i), st{"u", format.ModeUnion, chars(l)}))
 		}
-		r, err := Check(t.Context(), memoryInput(operator("op", handles...)), CheckOptions{Parallelism: c.to})
+		r, err := Run(t.Context(), sptest.View(sptest.Operator("op", handles...)), Options{Parallelism: c.to})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +93,7 @@ func TestCheckUnion(t *testing.T) {
 			if !strings.HasPrefix(f.Message, c.message) && !strings.Contains(f.Message, c.message) {
 				t.Errorf("%s: %q, not %q", c.name, f.Message, c.message)
 			}
-			if (f.Advice == "") != (f.Message == c.message && f.Severity == SeverityNote || strings.HasPrefix(f.Message, "a restore")) {
+			if (f.Advice == "") != (f.Message == c.message && f.Severity == finding.Note || strings.HasPrefix(f.Message, "a restore")) {
 				t.Errorf("%s: advice %q", c.name, f.Advice)
 			}
 		}
@@ -114,13 +117,13 @@ func TestCheckLargeUnion(t *testing.T) {
 			h.States = []format.NamedState{{Name: format.NewText("u"), Mode: format.ModeUnion, Offsets: offsets}}
 			handles = append(handles, h)
 		}
-		return operator("op", handles...)
+		return sptest.Operator("op", handles...)
 	}
-	check := func(op *format.Operator, src format.Source) CheckFinding {
+	check := func(op *format.Operator, src format.Source) Finding {
 		t.Helper()
-		in := memoryInput(op)
+		in := sptest.View(op)
 		in.Source = src
-		r, err := Check(t.Context(), in, CheckOptions{})
+		r, err := Run(t.Context(), in, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,13 +133,13 @@ func TestCheckLargeUnion(t *testing.T) {
 			}
 		}
 		t.Fatal("no finding")
-		return CheckFinding{}
+		return Finding{}
 	}
 	// 2 × 2 × 16 MiB is the threshold. The streams are missing, which is another finding.
-	if f := check(large(16<<20, 3, 4), &missing{}); f.Code != "union-large" || f.Severity != SeverityWarning || !strings.HasSuffix(f.Message, "a restore hands each of 2 subtasks all 7 elements (32.0 MiB): 14 elements, 64.0 MiB in total") {
+	if f := check(large(16<<20, 3, 4), &missing{}); f.Code != "union-large" || f.Severity != finding.Warning || !strings.HasSuffix(f.Message, "a restore hands each of 2 subtasks all 7 elements (32.0 MiB): 14 elements, 64.0 MiB in total") {
 		t.Errorf("%+v", f)
 	}
-	if f := check(large(16<<20-1, 3, 4), &missing{}); f.Code != "union" || f.Severity != SeverityNote || !strings.HasSuffix(f.Message, "64.0 MiB in total") {
+	if f := check(large(16<<20-1, 3, 4), &missing{}); f.Code != "union" || f.Severity != finding.Note || !strings.HasSuffix(f.Message, "64.0 MiB in total") {
 		t.Errorf("%+v", f)
 	}
 	small, more := &missing{}, &missing{}

@@ -1,4 +1,4 @@
-package transform
+package check
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/internal/sptest"
 )
 
 // TestCheckUnreadStates: a job that asks for none of the states of an operator is
@@ -18,17 +19,17 @@ func TestCheckUnreadStates(t *testing.T) {
 	type ofStates = []types.StateSchema
 	long := func(names ...string) (all ofStates) {
 		for _, n := range names {
-			all = append(all, ofList(n, format.ModeList, "Long"))
+			all = append(all, sptest.StateSchema(n, format.ModeList, "Long"))
 		}
 		return all
 	}
 	keyedLong := func(names ...string) (all ofStates) {
 		for _, n := range names {
-			all = append(all, ofKeyed(n, "value", "Long"))
+			all = append(all, sptest.KeyedSchema(n, "value", "Long"))
 		}
 		return all
 	}
-	timers := ofKeyed("_timer_state/event_user-timers", types.Timers, "Timer")
+	timers := sptest.KeyedSchema("_timer_state/event_user-timers", types.Timers, "Timer")
 	for _, tt := range []struct {
 		name     string
 		was, now ofStates
@@ -36,19 +37,19 @@ func TestCheckUnreadStates(t *testing.T) {
 		advice   string // of the first finding
 	}{
 		{"all of them", long("a", "b"), long("c"), []string{"warning all-state-unread a"}, `"c" of the job has the same type: if "a" was renamed, spt rename IN OUT --operator "a" --state-name "a=c"`},
-		{"all of another type", long("a"), ofStates{ofList("c", 0, "Int")}, []string{"warning all-state-unread a"}, "if its uid was given to another operator, spt rename gives the state its new uid"},
+		{"all of another type", long("a"), ofStates{sptest.StateSchema("c", 0, "Int")}, []string{"warning all-state-unread a"}, "if its uid was given to another operator, spt rename gives the state its new uid"},
 		{"all but the timers, which many have", append(keyedLong("a"), timers), append(keyedLong("b"), timers), []string{"warning all-state-unread a"}, `if "a" was renamed, let the job use the old name`},
-		{"only states that many have", ofStates{ofList("SourceReaderState", 0, "Long")}, ofStates{ofList("window-contents", 0, "Long")}, []string{"warning all-state-unread a"}, ""},
+		{"only states that many have", ofStates{sptest.StateSchema("SourceReaderState", 0, "Long")}, ofStates{sptest.StateSchema("window-contents", 0, "Long")}, []string{"warning all-state-unread a"}, ""},
 		{"none asked for", long("a"), nil, []string{"note state-not-asked a/a"}, ""},
 		{"none there", nil, long("a"), []string{"note state-starts-empty a/a"}, ""},
 		{"some", long("a", "b"), long("a", "c"), []string{"note state-not-asked a/b", "note state-starts-empty a/c"}, `"c" of the job has the same type: if "b" was renamed, spt rename IN OUT --operator "a" --state-name "b=c"`},
 		{"some, keyed", keyedLong("a", "b"), keyedLong("a", "c"), []string{"note state-not-asked a/b", "note state-starts-empty a/c"}, `if "b" was renamed, let the job use the old name`},
-		{"some, of another type", long("a", "b"), append(long("a"), ofList("c", 0, "Int")), []string{"note state-not-asked a/b", "note state-starts-empty a/c"}, ""},
-		{"some, of another kind", keyedLong("a", "b"), append(keyedLong("a"), ofKeyed("c", "list", "Long")), []string{"note state-not-asked a/b", "note state-starts-empty a/c"}, ""},
+		{"some, of another type", long("a", "b"), append(long("a"), sptest.StateSchema("c", 0, "Int")), []string{"note state-not-asked a/b", "note state-starts-empty a/c"}, ""},
+		{"some, of another kind", keyedLong("a", "b"), append(keyedLong("a"), sptest.KeyedSchema("c", "list", "Long")), []string{"note state-not-asked a/b", "note state-starts-empty a/c"}, ""},
 		{"two that look alike", long("a", "b"), long("a", "c", "d"), []string{"note state-not-asked a/b", "note state-starts-empty a/c", "note state-starts-empty a/d"}, `"c", "d" of the job have the same type: if "b" was renamed, it is one of these`},
 		{"one more", long("a"), long("a", "b"), []string{"note state-starts-empty a/b"}, ""},
 	} {
-		r, err := Check(t.Context(), memoryInput(plain("a", 1)), CheckOptions{Schema: schemas("", tt.was...), Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{plain("a", 1)}}, Schema: schemas("", tt.now...)}})
+		r, err := Run(t.Context(), sptest.View(sptest.ListOperator("a", 1)), Options{Schema: schemas("", tt.was...), Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{sptest.ListOperator("a", 1)}}, Schema: schemas("", tt.now...)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,16 +62,16 @@ func TestCheckUnreadStates(t *testing.T) {
 		}
 	}
 	// What could not be read may be asked for, and may be there.
-	part := func(states ofStates) Schemas {
+	part := func(states ofStates) types.Schemas {
 		return func(context.Context, *format.Operator) (types.Schema, []error, error) {
 			return types.Schema{States: states}, []error{format.ErrUnsupported}, nil
 		}
 	}
-	for name, o := range map[string]CheckOptions{
-		"the job":      {Schema: schemas("", long("a")...), Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{plain("a", 1)}}, Schema: part(long("c"))}},
-		"the snapshot": {Schema: part(long("a")), Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{plain("a", 1)}}, Schema: schemas("", long("c")...)}},
+	for name, o := range map[string]Options{
+		"the job":      {Schema: schemas("", long("a")...), Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{sptest.ListOperator("a", 1)}}, Schema: part(long("c"))}},
+		"the snapshot": {Schema: part(long("a")), Like: &Like{Savepoint: &format.Savepoint{Operators: []*format.Operator{sptest.ListOperator("a", 1)}}, Schema: schemas("", long("c")...)}},
 	} {
-		r, err := Check(t.Context(), memoryInput(plain("a", 1)), o)
+		r, err := Run(t.Context(), sptest.View(sptest.ListOperator("a", 1)), o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package transform
+package check
 
 import (
 	"context"
@@ -8,20 +8,16 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
-
-// Schemas tells how the states of an operator are serialized: each different
-// description of a state once. What cannot be read or understood is in unread;
-// err ends a check.
-type Schemas func(ctx context.Context, op *format.Operator) (schema types.Schema, unread []error, err error)
 
 // Like is a snapshot that a job took as it will be when it restores another one:
 // what operators and states it has, and of what types.
 type Like struct {
 	*format.Savepoint
-	Schema Schemas
+	Schema types.Schemas
 	// Metadata is the version of its _metadata, 0 where there is none: it tells
 	// which releases the job runs on.
 	Metadata int32
@@ -65,7 +61,7 @@ func (c *checker) notDescribed(op *format.Operator, err error) {
 	switch {
 	case format.NoFile(err), c.damaged[op]: // a finding of its own
 	case errors.Is(err, format.ErrUnsupported), errors.Is(err, format.ErrLimit):
-		c.once(CheckFinding{Severity: SeverityNote, Code: "types-not-checked", Operator: op, Message: "the types of its states could not be told, or not of all: " + reason(err)})
+		c.once(Finding{Severity: finding.Note, Code: "types-not-checked", Operator: op, Message: "the types of its states could not be told, or not of all: " + reason(err)})
 	default:
 		c.unreadable(op, err)
 	}
@@ -76,12 +72,12 @@ func (c *checker) unreadable(op *format.Operator, err error) {
 	if c.damaged[op] {
 		return
 	}
-	c.once(CheckFinding{Severity: SeverityError, Code: "unreadable", Operator: op, Message: "its state cannot be read: " + err.Error(), Advice: "spt verify says what else is damaged"})
+	c.once(Finding{Severity: finding.Error, Code: "unreadable", Operator: op, Message: "its state cannot be read: " + err.Error(), Advice: "spt verify says what else is damaged"})
 }
 
 // once adds a finding unless the operator has one of its code, or the same.
-func (c *checker) once(f CheckFinding) {
-	if !slices.ContainsFunc(c.report.Findings, func(o CheckFinding) bool { return o.Code == f.Code && o.Operator == f.Operator }) {
+func (c *checker) once(f Finding) {
+	if !slices.ContainsFunc(c.report.Findings, func(o Finding) bool { return o.Code == f.Code && o.Operator == f.Operator }) {
 		c.add(f)
 	}
 }
@@ -210,7 +206,7 @@ func (c *checker) types(ctx context.Context, op *format.Operator) error {
 		return err
 	}
 	for _, err := range unread {
-		c.once(CheckFinding{Severity: SeverityWarning, Code: "types-not-checked", Operator: op, Message: "the types that the job has could not be told, or not of all: " + reason(err)})
+		c.once(Finding{Severity: finding.Warning, Code: "types-not-checked", Operator: op, Message: "the types that the job has could not be told, or not of all: " + reason(err)})
 	}
 	var keys []*types.Snapshot
 	for _, k := range now.AllKeys() {
@@ -224,7 +220,7 @@ func (c *checker) types(ctx context.Context, op *format.Operator) error {
 	var unasked, empty []*types.StateSchema
 	for i := range d.States {
 		was := &d.States[i]
-		same := func(st types.StateSchema) bool { return st.Name == was.Name && scope(&st) == scope(was) }
+		same := func(st types.StateSchema) bool { return st.Name == was.Name && st.Scope() == was.Scope() }
 		if slices.ContainsFunc(now.States, same) {
 			where := "" // all subtasks that have it describe it so
 			if len(only(d.States, same)) > 1 {
@@ -237,7 +233,7 @@ func (c *checker) types(ctx context.Context, op *format.Operator) error {
 	}
 	for i := range now.States {
 		st := &now.States[i]
-		same := func(was types.StateSchema) bool { return st.Name == was.Name && scope(st) == scope(&was) }
+		same := func(was types.StateSchema) bool { return st.Name == was.Name && st.Scope() == was.Scope() }
 		if !slices.ContainsFunc(d.States, same) && !slices.ContainsFunc(empty, func(other *types.StateSchema) bool { return same(*other) }) {
 			empty = append(empty, st)
 		}
@@ -252,25 +248,13 @@ func (c *checker) types(ctx context.Context, op *format.Operator) error {
 	return nil
 }
 
-// scope is within which a name means one state: list and union, broadcast,
-// keyed.
-func scope(s *types.StateSchema) string {
-	switch {
-	case s.Keyed != "":
-		return "keyed"
-	case s.Mode == format.ModeBroadcast:
-		return "broadcast"
-	}
-	return "list"
-}
-
 // state compares one state with that of the job, which may describe it in several
 // ways: the best fit counts.
 func (c *checker) state(op *format.Operator, was *types.StateSchema, where string, all []types.StateSchema) {
 	name := was.Name.String()
 	now := only(all, func(st types.StateSchema) bool { return st.Kind() == was.Kind() })
 	if len(now) == 0 {
-		f := CheckFinding{Severity: SeverityError, Code: "state-kind", Operator: op, State: name,
+		f := Finding{Severity: finding.Error, Code: "state-kind", Operator: op, State: name,
 			Message: fmt.Sprintf("it is %s state, and the job asks for %s state: Flink refuses", was.Kind(), all[0].Kind())}
 		switch {
 		case was.Keyed == "" && was.Kind() != "broadcast" && all[0].Kind() != "broadcast":
@@ -328,7 +312,7 @@ func bestFit(was *types.Snapshot, now []*types.Snapshot) types.Change {
 // fit notes a change of types. What cannot be migrated has to fit as it is; what
 // has a name of the user's can get another, and start empty under that.
 func (c *checker) fit(op *format.Operator, state, what string, change types.Change, migrates, named bool) {
-	f := CheckFinding{Operator: op, State: state, Code: "type"}
+	f := Finding{Operator: op, State: state, Code: "type"}
 	advice := "give the job the old type back, or the state another name"
 	if !named {
 		advice = fmt.Sprintf("give the job the old type back, or let the operator start empty:  spt drop IN OUT --operator %q", op.Label())
@@ -337,18 +321,18 @@ func (c *checker) fit(op *format.Operator, state, what string, change types.Chan
 	case change.Fit == types.Fits:
 		return
 	case change.Unnoticed:
-		f.Severity, f.Message = SeverityError, fmt.Sprintf("%s are of another type in the job: %s. Flink compares what is inside only and does not notice: the job fails when it uses them", what, change.Why)
+		f.Severity, f.Message = finding.Error, fmt.Sprintf("%s are of another type in the job: %s. Flink compares what is inside only and does not notice: the job fails when it uses them", what, change.Why)
 		f.Advice = advice
 	case change.Fit == types.FitsNot:
-		f.Severity, f.Message = SeverityError, fmt.Sprintf("%s are of another type in the job: %s. Flink refuses it", what, change.Why)
+		f.Severity, f.Message = finding.Error, fmt.Sprintf("%s are of another type in the job: %s. Flink refuses it", what, change.Why)
 		f.Advice = advice
 	case change.Fit == types.Migrates && !migrates:
-		f.Severity, f.Message = SeverityError, fmt.Sprintf("%s are of a changed type in the job: %s. Flink migrates values, not these, and refuses it", what, change.Why)
+		f.Severity, f.Message = finding.Error, fmt.Sprintf("%s are of a changed type in the job: %s. Flink migrates values, not these, and refuses it", what, change.Why)
 		f.Advice = advice
 	case change.Fit == types.Migrates:
-		f.Severity, f.Code, f.Message = SeverityNote, "type-migrates", fmt.Sprintf("%s are of a changed type in the job: %s. Flink migrates them", what, change.Why)
+		f.Severity, f.Code, f.Message = finding.Note, "type-migrates", fmt.Sprintf("%s are of a changed type in the job: %s. Flink migrates them", what, change.Why)
 	default:
-		f.Severity, f.Code, f.Message = SeverityWarning, "type-unsure", fmt.Sprintf("whether %s fit the job is not certain: %s", what, change.Why)
+		f.Severity, f.Code, f.Message = finding.Warning, "type-unsure", fmt.Sprintf("whether %s fit the job is not certain: %s", what, change.Why)
 	}
 	c.add(f)
 }

@@ -1,4 +1,4 @@
-package transform
+package check
 
 import (
 	"encoding/json"

@@ -1,0 +1,64 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/format/flink/types"
+)
+
+// native refuses state that only Go programs read.
+func (c *checker) native(op *format.Operator) {
+	for _, s := range op.Subtasks {
+		h, ok := s.ManagedKeyed.(*format.KeyGroups)
+		if s.Managed != nil && s.Managed.Codec == format.CodecNative || ok && h.Codec == format.CodecNative {
+			c.add(Finding{Severity: finding.Error, Code: "not-flink", Operator: op, Message: "its state is in spt's own encoding, which Flink cannot read", Advice: "it is of a Go program, not of a Flink job"})
+			return
+		}
+	}
+}
+
+// keyed looks for what Flink does not say of keyed state.
+func (c *checker) keyed(op *format.Operator) {
+	relative, incremental := 0, (*format.Incremental)(nil)
+	rawKeyed := false
+	for _, s := range op.Subtasks {
+		rawKeyed = rawKeyed || s.RawKeyed != nil
+		format.EachKeyed(s.ManagedKeyed, func(h format.KeyedHandle) {
+			i, ok := h.(*format.Incremental)
+			if !ok {
+				return
+			}
+			if incremental == nil {
+				incremental = i
+			}
+			for _, f := range i.Shared {
+				if _, rel, ok := format.Reference(f.Data); ok && rel {
+					relative++
+				}
+			}
+		})
+	}
+	if relative > 0 {
+		c.add(Finding{Severity: finding.Warning, Code: "claim", Operator: op,
+			Message: fmt.Sprintf("%d shared files of its incremental state are named relative to this snapshot. Restored with CLAIM, the job's next checkpoint would complete and not be restorable (FLINK-39964)", relative),
+			Advice:  "restore it without claiming (NO_CLAIM)"})
+	}
+	if incremental == nil || rawKeyed || c.o.Schema == nil || c.in.Kind.Format != format.FormatNative || !c.in.Kind.Type.IsSavepoint() {
+		return
+	}
+	// A native savepoint has the timers that RocksDB keeps, and loses those that
+	// are kept on the heap (spec flink-keyed-state 5.7).
+	d := c.described[op]
+	switch {
+	case slices.ContainsFunc(d.States, func(st types.StateSchema) bool { return st.Keyed == types.Timers }):
+	case len(d.unread) > 0:
+		c.add(Finding{Severity: finding.Note, Code: "timers-not-checked", Operator: op, Message: "whether its timers are in this native savepoint could not be told"})
+	default:
+		c.add(Finding{Severity: finding.Note, Code: "no-timers", Operator: op,
+			Message: "there are no timers in its state. If the operator has timers and keeps them on the heap, this native savepoint has lost them: Flink writes them nowhere",
+			Advice:  "if the job sets state.backend.rocksdb.timer-service.factory: HEAP, take a canonical savepoint"})
+	}
+}
