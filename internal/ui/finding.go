@@ -32,11 +32,13 @@ const (
 	findingIndent = "        " // of all lines of a finding but the first
 )
 
-// AppendFindings writes findings to b, in their order. More than three of one kind
-// are one finding with a count and three examples. On a terminal long lines are
-// wrapped with a hanging indent; elsewhere they are not. A command is never
-// wrapped.
-func AppendFindings(b *strings.Builder, term Term, all []Finding) {
+// Findings are what a command found out, as a block of a [Document]. More than three
+// of one kind are shown as one, with a count and three examples.
+type Findings []Finding
+
+// appendText keeps the order of the findings. On a terminal a command has a line for
+// itself.
+func (all Findings) appendText(b *strings.Builder, term Term) error {
 	type group struct {
 		members []*Finding
 		same    bool // texts are equal, not only alike
@@ -55,7 +57,7 @@ func AppendFindings(b *strings.Builder, term Term, all []Finding) {
 		g.members = append(g.members, f)
 		g.same = g.same && g.members[0].Text == f.Text
 	}
-	p := findingPrinter{b, term, term.Style()}
+	p := findingPrinter{b, term}
 	for _, g := range order {
 		if len(g.members) <= maxAlike {
 			for _, f := range g.members {
@@ -65,51 +67,63 @@ func AppendFindings(b *strings.Builder, term Term, all []Finding) {
 		}
 		p.alike(g.members, g.same)
 	}
+	return nil
 }
 
 type findingPrinter struct {
-	b     *strings.Builder
-	term  Term
-	style Style
+	b    *strings.Builder
+	term Term
 }
 
-func (p *findingPrinter) mark(l Level) string {
+// line writes a line, the continuation of which is indented as all of a finding.
+func (p *findingPrinter) line(text string) {
+	p.b.WriteString(fold(text, len(findingIndent), p.term) + "\n")
+}
+
+func (p *findingPrinter) below(text string) { p.line(findingIndent + text) }
+
+func (l Level) mark() string {
 	switch l {
 	case LevelError:
-		return p.style.Bad(string(l))
+		return Bad(string(l))
 	case LevelWarning:
-		return p.style.Look(string(l))
+		return Look(string(l))
 	}
-	return p.style.Dim(string(l))
+	return Dim(string(l))
 }
 
 func (p *findingPrinter) finding(f *Finding) {
-	p.lines("  "+p.mark(f.Level)+"  ", prefixed(f))
+	p.line("  " + f.Level.mark() + "  " + prefixed(f))
 	if f.Detail != "" {
-		p.b.WriteString(findingIndent + Printable(f.Detail) + "\n")
+		p.detail(f.Detail)
 	}
 	p.advice(f.Advice)
+}
+
+// detail is printed in one piece, so that it can be copied.
+func (p *findingPrinter) detail(text string) {
+	p.b.WriteString(findingIndent + Printable(text) + "\n")
 }
 
 func (p *findingPrinter) alike(members []*Finding, same bool) {
 	first := members[0]
 	n := Count(int64(len(members)))
 	if same {
-		p.lines("  "+p.mark(first.Level)+"  ", fmt.Sprintf("%s times: %s", n, Printable(first.Text)))
+		p.line("  " + first.Level.mark() + "  " + fmt.Sprintf("%s times: %s", n, Printable(first.Text)))
 	} else {
-		p.lines("  "+p.mark(first.Level)+"  ", n+" of this kind, such as:")
+		p.line("  " + first.Level.mark() + "  " + n + " of this kind, such as:")
 	}
 	for _, f := range members[:maxAlike] {
 		switch {
 		case !same:
-			p.lines(findingIndent, prefixed(f))
+			p.below(prefixed(f))
 		case f.Place != "":
-			p.lines(findingIndent, Printable(f.Place))
+			p.below(Printable(f.Place))
 		case f.Detail != "":
-			p.b.WriteString(findingIndent + Printable(f.Detail) + "\n")
+			p.detail(f.Detail)
 		}
 	}
-	p.b.WriteString(findingIndent + p.style.Dim("and "+Count(int64(len(members)-maxAlike))+" more; -o json lists all") + "\n")
+	p.below(Dim("and " + Count(int64(len(members)-maxAlike)) + " more; -o json lists all"))
 	p.advice(first.Advice)
 }
 
@@ -128,54 +142,12 @@ func (p *findingPrinter) advice(text string) {
 		}
 		words, command, ok := strings.Cut(line, ":  ")
 		if !ok || !p.term.IsTTY {
-			p.styled(Printable(line))
+			p.below(Dim(Printable(line)))
 			continue
 		}
-		p.styled(Printable(words) + ":")
-		p.b.WriteString(findingIndent + "  " + Printable(command) + "\n")
+		p.below(Dim(Printable(words) + ":"))
+		p.below("  " + Printable(command))
 	}
-}
-
-func (p *findingPrinter) styled(text string) {
-	for _, line := range p.wrap(text, len(findingIndent), len(findingIndent)) {
-		p.b.WriteString(findingIndent + p.style.Dim(line) + "\n")
-	}
-}
-
-func (p *findingPrinter) lines(head, text string) {
-	for i, line := range p.wrap(text, Width(head), len(findingIndent)) {
-		if i > 0 {
-			head = findingIndent
-		}
-		p.b.WriteString(head + line + "\n")
-	}
-}
-
-// wrap cuts text into lines that fit the terminal behind an indent.
-func (p *findingPrinter) wrap(text string, first, rest int) []string {
-	if !p.term.IsTTY {
-		return []string{text}
-	}
-	return wrapWords(text, p.term.Width-first, p.term.Width-rest)
-}
-
-// wrapWords cuts text at spaces into lines of at most first columns, then rest columns.
-// A word that is longer has a line for itself.
-func wrapWords(text string, first, rest int) []string {
-	var lines []string
-	line, width := "", first
-	for word := range strings.FieldsSeq(text) {
-		switch {
-		case line == "":
-			line = word
-		case Width(line)+1+Width(word) <= width:
-			line += " " + word
-		default:
-			lines = append(lines, line)
-			line, width = word, rest
-		}
-	}
-	return append(lines, line)
 }
 
 // shape is text without what differs between findings of one kind: quoted names,

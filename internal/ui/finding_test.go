@@ -9,8 +9,12 @@ import (
 )
 
 func findings(term ui.Term, all ...ui.Finding) string {
+	var d ui.Document
+	d.Add(ui.Findings(all))
 	var b strings.Builder
-	ui.AppendFindings(&b, term, all)
+	if err := d.Write(&b, term); err != nil {
+		panic(err)
+	}
 	return b.String()
 }
 
@@ -55,8 +59,8 @@ func TestFindings300(t *testing.T) {
 	}
 }
 
-// TestFindingsWrap wraps on a terminal only, with a hanging indent, and never
-// inside a command.
+// TestFindingsWrap wraps on a terminal only, with a hanging indent. A command stays
+// one that can be copied.
 func TestFindingsWrap(t *testing.T) {
 	f := ui.Finding{Level: ui.LevelError, Place: "operator \"x\"", Text: strings.Repeat("word ", 12) + "end",
 		Advice: "rewrite what is missing, for it is elsewhere:  spt relocate /a/very/long/path/to/a/snapshot /another/long/path --map .=/x"}
@@ -66,7 +70,10 @@ func TestFindingsWrap(t *testing.T) {
         word word word end
         rewrite what is missing, for it
         is elsewhere:
-          spt relocate /a/very/long/path/to/a/snapshot /another/long/path --map .=/x
+          spt relocate \
+              /a/very/long/path/to/a/snapshot \
+              /another/long/path --map \
+              .=/x
 `
 	if got != want {
 		t.Errorf("got:\n%s", got)

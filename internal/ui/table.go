@@ -30,7 +30,7 @@ type Column struct {
 }
 
 // Table lays out rows in columns. It holds all of them in memory: it is for what a person can read, not for
-// elements. A column that is empty in every row is left out, header and all. Cells may carry colour (see [Style]);
+// elements. A column that is empty in every row is left out, header and all. Cells may carry tones (see [Bad]);
 // everything else in them that is not printable is escaped.
 type Table struct {
 	columns []Column
@@ -79,13 +79,13 @@ func (t *Table) Write(w io.Writer, term Term) error {
 
 	var out strings.Builder
 	if headed && fits {
-		out.WriteString(term.Style().Bold(t.lines(t.headers(), widths, limit)[0]) + "\n")
+		out.WriteString(sanitize(Bold(t.lines(t.headers(), widths, limit)[0]), term.Color) + "\n")
 	}
 	for i, r := range t.rows {
 		var lines []string
 		switch {
 		case r.line:
-			lines = []string{Wrap(strings.TrimRight(cells[i][0], " "), limit)}
+			lines = []string{fold(strings.TrimRight(cells[i][0], " "), hangOf(cells[i][0]), term)}
 		case fits:
 			lines = t.lines(cells[i], widths, limit)
 		default:

@@ -11,7 +11,7 @@ import (
 // pipe, and terminals of some widths.
 func screen(width int) Term { return Term{IsTTY: width > 0, Width: width} }
 
-func states(style Style) *Table {
+func states() *Table {
 	t := NewTable(
 		Column{Header: "OPERATOR / STATE", Shrink: 2, Cut: CutMiddle, Min: 10},
 		Column{Header: "KIND"},
@@ -20,7 +20,7 @@ func states(style Style) *Table {
 		Column{Header: "BYTES", Align: Right},
 	)
 	t.Row("paimon-writer", "", "", "", "95.4 MiB")
-	t.Child(1, "committable-state", style.Look("union"), "bytes", "1,000,000", "95.4 MiB")
+	t.Child(1, "committable-state", Look("union"), "bytes", "1,000,000", "95.4 MiB")
 	t.Child(1, "bucket-assign", "list", "tuple2<string,int>", "1,204", "19.1 KiB")
 	t.Row("注文", "", "", "", "6.1 KiB")
 	t.Child(2, "deep", "list", "", "1", "8 B")
@@ -34,7 +34,7 @@ func TestTable(t *testing.T) {
 		build func() *Table
 		want  []string
 	}{
-		{"piped", screen(0), func() *Table { return states(Style{}) }, []string{
+		{"piped", screen(0), func() *Table { return states() }, []string{
 			"OPERATOR / STATE     KIND   TYPE                 ELEMENTS     BYTES",
 			"paimon-writer                                              95.4 MiB",
 			"  committable-state  union  bytes               1,000,000  95.4 MiB",
@@ -42,7 +42,7 @@ func TestTable(t *testing.T) {
 			"注文                                                        6.1 KiB",
 			"    deep             list                               1       8 B",
 		}},
-		{"80 columns", screen(80), func() *Table { return states(Style{}) }, []string{
+		{"80 columns", screen(80), func() *Table { return states() }, []string{
 			"OPERATOR / STATE     KIND   TYPE                 ELEMENTS     BYTES",
 			"paimon-writer                                              95.4 MiB",
 			"  committable-state  union  bytes               1,000,000  95.4 MiB",
@@ -50,7 +50,7 @@ func TestTable(t *testing.T) {
 			"注文                                                        6.1 KiB",
 			"    deep             list                               1       8 B",
 		}},
-		{"60 columns: the first column gives way", screen(60), func() *Table { return states(Style{}) }, []string{
+		{"60 columns: the first column gives way", screen(60), func() *Table { return states() }, []string{
 			"OPERAT…STATE  KIND   TYPE                 ELEMENTS     BYTES",
 			"paimon…riter                                        95.4 MiB",
 			"  comm…state  union  bytes               1,000,000  95.4 MiB",
@@ -58,7 +58,7 @@ func TestTable(t *testing.T) {
 			"注文                                                 6.1 KiB",
 			"    deep      list                               1       8 B",
 		}},
-		{"46 columns: both, further than they should", screen(46), func() *Table { return states(Style{}) }, []string{
+		{"46 columns: both, further than they should", screen(46), func() *Table { return states() }, []string{
 			"OPER…ATE  KIND   TYPE       ELEMENTS     BYTES",
 			"paim…ter                              95.4 MiB",
 			"  co…ate  union  bytes     1,000,000  95.4 MiB",
@@ -66,7 +66,7 @@ func TestTable(t *testing.T) {
 			"注文                                   6.1 KiB",
 			"    deep  list                     1       8 B",
 		}},
-		{"40 columns: a list, in which no number is cut", screen(40), func() *Table { return states(Style{}) }, []string{
+		{"40 columns: a list, in which no number is cut", screen(40), func() *Table { return states() }, []string{
 			"paimon-writer",
 			"  bytes 95.4 MiB",
 			"  committable-state",
@@ -165,7 +165,7 @@ func TestTable(t *testing.T) {
 			`g\r`,
 		}},
 		{"colour is no width", Term{IsTTY: true, Width: 24, Color: true}, func() *Table {
-			red := Term{Color: true}.Style().Bad
+			red := Bad
 			t := NewTable(Column{Header: "NAME", Shrink: 1}, Column{Header: "N", Align: Right})
 			t.Row(red("missing"), "1")
 			t.Row("present-but-much-longer", red("23"))
@@ -177,7 +177,7 @@ func TestTable(t *testing.T) {
 		}},
 		{"no colour where it is not wanted", screen(80), func() *Table {
 			t := NewTable(Column{Header: "NAME"})
-			t.Row(Term{Color: true}.Style().Bad("missing"))
+			t.Row(Bad("missing"))
 			return t
 		}, []string{"NAME", "missing"}},
 	}
@@ -200,11 +200,11 @@ func TestTable(t *testing.T) {
 
 // However narrow: no line is wider than the terminal, no number is cut, none ends in a space.
 func TestTableFits(t *testing.T) {
-	for _, style := range []Style{{}, Term{Color: true}.Style()} {
+	for _, color := range []bool{false, true} {
 		for width := 1; width <= 90; width++ {
 			var b strings.Builder
-			term := Term{IsTTY: true, Width: width, Color: style != Style{}}
-			if err := states(style).Write(&b, term); err != nil {
+			term := Term{IsTTY: true, Width: width, Color: color}
+			if err := states().Write(&b, term); err != nil {
 				t.Fatal(err)
 			}
 			lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
@@ -256,7 +256,7 @@ func (f *full) Write(p []byte) (int, error) {
 }
 
 func TestTableWriteFails(t *testing.T) {
-	if err := states(Style{}).Write(&full{10}, Term{}); !errors.Is(err, errFull) {
+	if err := states().Write(&full{10}, Term{}); !errors.Is(err, errFull) {
 		t.Errorf("got %v, want %v", err, errFull)
 	}
 }

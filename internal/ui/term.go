@@ -48,6 +48,3 @@ func wantColor(mode ColorMode, tty bool, getenv func(string) string) bool {
 	}
 	return tty
 }
-
-// Style returns the palette that fits t.
-func (t Term) Style() Style { return newStyle(t.Color) }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -52,32 +53,35 @@ func TestDetectWithoutTerminal(t *testing.T) {
 	}
 }
 
-func TestStyle(t *testing.T) {
+func TestTones(t *testing.T) {
 	t.Setenv("NO_COLOR", "1") // the caller has decided: the library must not decide again
-	on, off := Term{Color: true}.Style(), Term{}.Style()
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
-		mark func(Style, string) string
+		tone func(string) string
 		want string
 	}{
-		{"bad", Style.Bad, "\x1b[31mx\x1b[0m"},
-		{"look", Style.Look, "\x1b[33mx\x1b[0m"},
-		{"proved", Style.Proved, "\x1b[32mx\x1b[0m"},
-		{"dim", Style.Dim, "\x1b[2mx\x1b[22m"},
-		{"bold", Style.Bold, "\x1b[1mx\x1b[22m"},
-	}
-	for _, tt := range tests {
-		if got := tt.mark(on, "x"); got != tt.want {
+		{"bad", Bad, "\x1b[31mx\x1b[0m"},
+		{"look", Look, "\x1b[33mx\x1b[0m"},
+		{"proved", Proved, "\x1b[32mx\x1b[0m"},
+		{"dim", Dim, "\x1b[2mx\x1b[22m"},
+		{"bold", Bold, "\x1b[1mx\x1b[22m"},
+	} {
+		if got := tt.tone("x"); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
-		if got := tt.mark(off, "x"); got != "x" {
-			t.Errorf("%s without colour: got %q", tt.name, got)
-		}
-		if got := tt.mark(on, ""); got != "" {
+		if got := tt.tone(""); got != "" {
 			t.Errorf("%s of nothing: got %q", tt.name, got)
 		}
+		for color, want := range map[bool]string{true: tt.want + "\n", false: "x\n"} {
+			var d Document
+			d.Line("%s", tt.tone("x"))
+			var b strings.Builder
+			if err := d.Write(&b, Term{Color: color}); err != nil || b.String() != want {
+				t.Errorf("%s, colour %v: %q, %v", tt.name, color, b.String(), err)
+			}
+		}
 		// Width and tables must know every mark there is.
-		if got := Width(tt.mark(on, "日本")); got != 4 {
+		if got := Width(tt.tone("日本")); got != 4 {
 			t.Errorf("%s: width %d, want 4", tt.name, got)
 		}
 	}

@@ -45,8 +45,8 @@ func segments(s string) iter.Seq2[string, bool] {
 	}
 }
 
-// markLen returns the length of the colour mark that s starts with, or 0. Only what [Style] writes is a mark: a name
-// in a file that conceals text (ESC[8m) or blinks is not.
+// markLen returns the length of the tone mark that s starts with, or 0. Only what [Bad] and its siblings return is a
+// mark: a name in a file that conceals text (ESC[8m) or blinks is not.
 func markLen(s string) int {
 	if !strings.HasPrefix(s, "\x1b[") {
 		return 0

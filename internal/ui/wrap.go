@@ -6,21 +6,22 @@ import (
 	"strings"
 )
 
-// Wrapper is a writer that breaks lines that are wider than a terminal. A line
-// goes on under its text, past what marks it ("! ", "  warning  "). A line that
-// is a command ("  spt …") is continued with a backslash, so that it can still be
-// copied. It holds back a line until its end is written: Flush writes the rest.
-type Wrapper struct {
-	w     io.Writer
-	width int
-	line  []byte // not ended yet
+// LineWriter is a writer of text for a terminal or a pipe. It shows tones as colour, or
+// removes them, and on a terminal breaks lines that are wider. A line goes on under its
+// text, past what marks it ("! ", "  warning  "). A line that is a command ("  spt …")
+// is continued with a backslash, so that it can still be copied. It keeps a line until
+// its end is written: Flush writes the rest.
+type LineWriter struct {
+	w    io.Writer
+	term Term
+	line []byte // not ended yet
 }
 
-// NewWrapper returns a writer to w for a terminal of so many columns.
-func NewWrapper(w io.Writer, width int) *Wrapper { return &Wrapper{w: w, width: width} }
+// NewLineWriter returns a writer to w.
+func NewLineWriter(w io.Writer, term Term) *LineWriter { return &LineWriter{w: w, term: term} }
 
 // Write implements io.Writer.
-func (w *Wrapper) Write(p []byte) (int, error) {
+func (w *LineWriter) Write(p []byte) (int, error) {
 	n := len(p)
 	var out strings.Builder
 	for {
@@ -30,7 +31,7 @@ func (w *Wrapper) Write(p []byte) (int, error) {
 			break
 		}
 		w.line = append(w.line, p[:i]...)
-		out.WriteString(Wrap(string(w.line), w.width))
+		out.WriteString(w.fold())
 		out.WriteByte('\n')
 		w.line, p = w.line[:0], p[i+1:]
 	}
@@ -44,24 +45,28 @@ func (w *Wrapper) Write(p []byte) (int, error) {
 }
 
 // Flush writes a last line that has no end.
-func (w *Wrapper) Flush() error {
+func (w *LineWriter) Flush() error {
 	if len(w.line) == 0 {
 		return nil
 	}
-	_, err := io.WriteString(w.w, Wrap(string(w.line), w.width))
+	_, err := io.WriteString(w.w, w.fold())
 	w.line = w.line[:0]
 	return err
 }
 
-// Wrap returns a line with line ends in it, so that no part is wider than width:
-// see [Wrapper]. A width of 0 or less is no limit. Only a word of a command may
-// remain wider, because breaking it would make another command of it.
-func Wrap(line string, width int) string {
-	if width <= 0 || Width(line) <= width {
+func (w *LineWriter) fold() string { return fold(string(w.line), hangOf(string(w.line)), w.term) }
+
+// fold makes a line fit to print on term: tones as term has them, and on a terminal line
+// ends in it, so that no part is wider. Only a word of a command may remain wider, because
+// breaking it would change the command. Further lines are indented by hang blanks.
+func fold(line string, hang int, term Term) string {
+	line = sanitize(line, term.Color)
+	width := term.Width
+	if !term.IsTTY || width <= 0 || Width(line) <= width {
 		return line
 	}
-	indent, hang := indentOf(line)
-	text := line[indent:]
+	text := strings.TrimLeft(line, " ")
+	indent := len(line) - len(text)
 	if indent > 0 && isCommand(text) {
 		return strings.Join(breakCommand(text, indent, width), "\n")
 	}
@@ -73,21 +78,21 @@ func Wrap(line string, width int) string {
 	return strings.Join(breakText(words(text), indent, hang, width), "\n")
 }
 
-// indentOf returns the blanks in front of a line, and where its text goes on in
-// the next line: past a mark and the blanks that follow it.
-func indentOf(line string) (indent, hang int) {
-	indent = len(line) - len(strings.TrimLeft(line, " "))
+// hangOf returns the indent of the lines in which a line continues: past a mark and the
+// blanks that follow it.
+func hangOf(line string) int {
+	indent := len(line) - len(strings.TrimLeft(line, " "))
 	plain := sanitize(line[indent:], false)
 	for _, mark := range []string{"! ", "- ", "… ", "+ ", "~ "} {
 		if strings.HasPrefix(plain, mark) {
-			return indent, indent + len(gap)
+			return indent + len(gap)
 		}
 	}
 	const longestMark = 12
 	if i := strings.Index(plain, gap); i > 0 && i <= longestMark && !strings.Contains(plain[:i], " ") {
-		return indent, indent + Width(plain[:i]) + len(plain[i:]) - len(strings.TrimLeft(plain[i:], " "))
+		return indent + Width(plain[:i]) + len(plain[i:]) - len(strings.TrimLeft(plain[i:], " "))
 	}
-	return indent, indent + len(gap)
+	return indent + len(gap)
 }
 
 const commandName = "spt "

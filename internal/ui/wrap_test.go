@@ -5,6 +5,10 @@ import (
 	"testing"
 )
 
+func wrap(line string, width int) string {
+	return fold(line, hangOf(line), Term{IsTTY: width > 0, Width: width, Color: true})
+}
+
 func TestWrap(t *testing.T) {
 	for _, x := range []struct {
 		name  string
@@ -28,7 +32,7 @@ func TestWrap(t *testing.T) {
 		{"not a command", "spt reads savepoints of all kinds", 20, "spt reads savepoints\n  of all kinds"},
 		{"wide characters", "注文注文 注文", 5, "注文\n  注\n  文\n  注\n  文"},
 	} {
-		got := Wrap(x.line, x.width)
+		got := wrap(x.line, x.width)
 		if got != x.want {
 			t.Errorf("%s:\n%q, want\n%q", x.name, got, x.want)
 		}
@@ -38,7 +42,7 @@ func TestWrap(t *testing.T) {
 // However narrow: no line of text is wider, and nothing but blanks is lost. A
 // command is the same command.
 func TestWrapKeepsAll(t *testing.T) {
-	red := Term{Color: true}.Style().Bad
+	red := Bad
 	for _, line := range []string{
 		"  error  operator \"sink\"/subtask 1: 5,745 bytes expected, 0 found in file:/data/flink/orders/shared/9f58a777-2f55-43d7-8061-e8225175f39f",
 		red("damaged:") + " only 12 of 30 " + red("operators 1 2 3 4 5 6") + " are shown",
@@ -47,7 +51,7 @@ func TestWrapKeepsAll(t *testing.T) {
 		"", " ", "   x",
 	} {
 		for width := 2; width < 100; width++ {
-			got := Wrap(line, width)
+			got := wrap(line, width)
 			for part := range strings.SplitSeq(got, "\n") {
 				if Width(part) > width {
 					t.Errorf("width %d: %q", width, part)
@@ -61,16 +65,16 @@ func TestWrapKeepsAll(t *testing.T) {
 	}
 	const command = `  spt prune-union "a folder/sp-007" OUT --state 'x y' --keep distinct`
 	for width := 2; width < 100; width++ {
-		got := strings.ReplaceAll(Wrap(command, width), " \\\n", " ")
+		got := strings.ReplaceAll(wrap(command, width), " \\\n", " ")
 		if strings.Join(strings.Fields(got), " ") != strings.TrimSpace(command) {
 			t.Errorf("width %d: %q", width, got)
 		}
 	}
 }
 
-func TestWrapper(t *testing.T) {
+func TestLineWriter(t *testing.T) {
 	var b strings.Builder
-	w := NewWrapper(&b, 10)
+	w := NewLineWriter(&b, Term{IsTTY: true, Width: 10})
 	for _, p := range []string{"one tw", "o three\nfour", "\n\nfive six seven"} {
 		if n, err := w.Write([]byte(p)); err != nil || n != len(p) {
 			t.Fatal(n, err)
@@ -87,7 +91,7 @@ func TestWrapper(t *testing.T) {
 	if got := b.String(); !strings.HasSuffix(got, "\nfive six\n  seven") {
 		t.Errorf("%q", got)
 	}
-	if _, err := NewWrapper(&full{3}, 10).Write([]byte("abcdef\n")); err == nil {
+	if _, err := NewLineWriter(&full{3}, Term{IsTTY: true, Width: 10}).Write([]byte("abcdef\n")); err == nil {
 		t.Error("no error of the writer")
 	}
 }

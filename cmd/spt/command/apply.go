@@ -2,12 +2,10 @@ package command
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
-	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -28,19 +26,6 @@ func (o *applyOptions) validate(env *Env) error {
 		return &usageError{"--recipe FILE is needed: which edits", "its format:  spt apply --help"}
 	}
 	return o.writeOptions.validate(env)
-}
-
-// ApplyStep is what one step of a recipe does.
-type ApplyStep struct {
-	Step    string       `json:"step"`
-	Line    int          `json:"line" jsonschema:"description=of the recipe"`
-	Changes []EditChange `json:"changes"`
-	Remarks []string     `json:"remarks,omitempty"`
-	// Sizes of all state, wherever it lies.
-	OperatorsBefore int   `json:"operators_before"`
-	OperatorsAfter  int   `json:"operators_after"`
-	BytesBefore     int64 `json:"bytes_before" jsonschema:"description=of state, wherever it is stored"`
-	BytesAfter      int64 `json:"bytes_after"`
 }
 
 func newApplyCommand(env *Env) *cobra.Command {
@@ -122,23 +107,23 @@ func (o *applyOptions) run(ctx context.Context, env *Env, args []string) error {
 		}
 	}
 	var skipped []string
-	err = edit(ctx, env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+	err = edit(ctx, env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 		sp, res, err := r.apply(ctx, env, snap)
 		if err == nil {
-			skipped = res.skipped
+			skipped = res.Skipped
 		}
 		return sp, res, err
 	})
 	if err == nil && len(skipped) > 0 {
-		err = &findings{"left as it is: " + shorten(skipped)}
+		err = &findings{"left as it is: " + report.Shorten(skipped)}
 	}
 	return besides(err)
 }
 
 // apply makes the edits one after another.
-func (r *recipe) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (r *recipe) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 	own := *env // steps teach it uids, and what they changed
-	res := &EditResult{Changes: []EditChange{}}
+	res := &report.Edit{Changes: []report.Change{}}
 	before, err := summary.Of(ctx, snap.Savepoint)
 	if err != nil {
 		return nil, nil, err
@@ -152,32 +137,14 @@ func (r *recipe) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*f
 		if err != nil {
 			return nil, nil, s.at(r.name, err)
 		}
-		res.Steps = append(res.Steps, ApplyStep{
+		res.Steps = append(res.Steps, report.Step{
 			Step: s.word, Line: s.line, Changes: done.Changes, Remarks: done.Remarks,
 			OperatorsBefore: len(before.Operators), OperatorsAfter: len(after.Operators), BytesBefore: before.Bytes.State(), BytesAfter: after.Bytes.State(),
 		})
-		res.skipped = append(res.skipped, done.skipped...)
+		res.Skipped = append(res.Skipped, done.Skipped...)
 		view := snap.With(sp)
 		own.remember(s, snap, view)
 		snap, before = view, after
 	}
 	return snap.Savepoint, res, nil
-}
-
-// stepsText is what the steps of a recipe do, one after another.
-func stepsText(env *Env, b *strings.Builder, steps []ApplyStep) {
-	style := env.term().Style()
-	for i, s := range steps {
-		fmt.Fprintf(b, "%d. %s, line %d: ", i+1, s.Step, s.Line)
-		if s.BytesBefore == s.BytesAfter {
-			fmt.Fprintf(b, "%s of state", ui.Bytes(s.BytesAfter))
-		} else {
-			fmt.Fprintf(b, "%s → %s of state", ui.Bytes(s.BytesBefore), ui.Bytes(s.BytesAfter))
-		}
-		if s.OperatorsBefore != s.OperatorsAfter {
-			fmt.Fprintf(b, ", %d → %s", s.OperatorsBefore, ui.Plural(int64(s.OperatorsAfter), "operator"))
-		}
-		b.WriteByte('\n')
-		changesText(b, style, s.Changes, s.Remarks)
-	}
 }

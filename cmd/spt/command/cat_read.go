@@ -101,7 +101,7 @@ func (o *catOptions) catStates(env *Env, sp *format.Savepoint) ([]*catState, err
 // operatorName is the best name of an operator, as the snapshot or --names has
 // it.
 func operatorName(env *Env, op *format.Operator) string {
-	if uid := env.uids[op.ID.String()]; uid != "" && op.UID.String() == "" && op.Name.String() == "" {
+	if uid := env.run.Learned(op.ID.String()); uid != "" && op.UID.String() == "" && op.Name.String() == "" {
 		return uid
 	}
 	return op.Label()
@@ -110,14 +110,14 @@ func operatorName(env *Env, op *format.Operator) string {
 // name is a name as it is shown: --format is for values, but for what is to be
 // seen by nobody.
 func (c *catter) name(s string) string {
-	if c.env.common.format == ui.FormatRedacted {
-		return c.env.text(s)
+	if c.env.run.Format == ui.FormatRedacted {
+		return c.env.run.Text(s)
 	}
 	return s
 }
 
 // shown reports whether values are taken apart, rather than printed as stored.
-func (c *catter) shown() bool { return !c.raw && c.env.common.format != ui.FormatRedacted }
+func (c *catter) shown() bool { return !c.raw && c.env.run.Format != ui.FormatRedacted }
 
 // each calls f with every element of a state that --where holds for.
 func (c *catter) each(ctx context.Context, st *catState, f func(*catItem) error) error {

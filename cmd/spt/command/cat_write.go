@@ -90,7 +90,7 @@ func (w *catJSON) line(st *catState, it *catItem) error {
 		b = strconv.AppendInt(append(b, `,"count":`...), it.count, 10)
 	}
 	if it.entry {
-		b = appendValue(append(b, `,"key":`...), it.key, w.c.env.common.format)
+		b = appendValue(append(b, `,"key":`...), it.key, w.c.env.run.Format)
 	}
 	encoding, quoted := w.c.encoding(it), true
 	if b = append(b, `,"value`...); encoding == "json" {
@@ -99,9 +99,9 @@ func (w *catJSON) line(st *catState, it *catItem) error {
 		b = append(append(b, '_'), encoding...)
 	}
 	if b = append(b, `":`...); quoted {
-		b = appendStored(b, it.stored, w.c.env.common.format)
+		b = appendStored(b, it.stored, w.c.env.run.Format)
 	} else {
-		b = appendValue(b, it.value, w.c.env.common.format)
+		b = appendValue(b, it.value, w.c.env.run.Format)
 	}
 	if b = append(b, '}'); !w.array {
 		b = append(b, '\n')
@@ -126,7 +126,7 @@ func (w *catJSON) end(whole bool) error {
 
 // encoding is how the value of an element is shown.
 func (c *catter) encoding(it *catItem) string {
-	f := c.env.common.format
+	f := c.env.run.Format
 	switch {
 	case it.decoded && c.shown():
 		return "json"
@@ -260,7 +260,7 @@ func (w *catCSV) end(bool) error { return w.w.Flush() }
 
 // cells are key and value for a row.
 func (c *catter) cells(it *catItem) (key, value string) {
-	f := c.env.common.format
+	f := c.env.run.Format
 	if it.entry {
 		key = string(appendValue(nil, it.key, f))
 	}

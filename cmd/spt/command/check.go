@@ -12,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform/check"
@@ -61,19 +62,19 @@ func (o *checkOptions) validate(cmd *cobra.Command) error {
 
 // CheckResult is the answer of check.
 type CheckResult struct {
-	Path          string          `json:"path"`
-	Restorable    bool            `json:"restorable" jsonschema:"description=no finding of severity error"`
-	Container     string          `json:"container"`
-	JobKnown      string          `json:"job_known" jsonschema:"description=no, or what says what the job has: names, plan, a snapshot like it, joined by 'and'"`
-	Matched       []CheckOperator `json:"matched,omitempty" jsonschema:"description=operators of the snapshot that the job has"`
-	Errors        int             `json:"errors"`
-	Warnings      int             `json:"warnings"`
-	Notes         int             `json:"notes"`
-	NotChecked    int             `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for, or that are not read because of where they are"`
-	Findings      []FindingRow    `json:"findings"`
-	Renames       []RenameRow     `json:"renames,omitempty" jsonschema:"description=operators that the older snapshot likely has, or may have, under another id"`
-	NameChanges   []NameChangeRow `json:"name_changes,omitempty" jsonschema:"description=operators of one id whose stored name changed: the id may be that of another operator now"`
-	RenameCommand string          `json:"rename_command,omitempty" jsonschema:"description=gives the older snapshot the new uids of all that are likely; absent where a uid is not known"`
+	Path          string           `json:"path"`
+	Restorable    bool             `json:"restorable" jsonschema:"description=no finding of severity error"`
+	Container     string           `json:"container"`
+	JobKnown      string           `json:"job_known" jsonschema:"description=no, or what says what the job has: names, plan, a snapshot like it, joined by 'and'"`
+	Matched       []CheckOperator  `json:"matched,omitempty" jsonschema:"description=operators of the snapshot that the job has"`
+	Errors        int              `json:"errors"`
+	Warnings      int              `json:"warnings"`
+	Notes         int              `json:"notes"`
+	NotChecked    int              `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for, or that are not read because of where they are"`
+	Findings      []report.Finding `json:"findings"`
+	Renames       []RenameRow      `json:"renames,omitempty" jsonschema:"description=operators that the older snapshot likely has, or may have, under another id"`
+	NameChanges   []NameChangeRow  `json:"name_changes,omitempty" jsonschema:"description=operators of one id whose stored name changed: the id may be that of another operator now"`
+	RenameCommand string           `json:"rename_command,omitempty" jsonschema:"description=gives the older snapshot the new uids of all that are likely; absent where a uid is not known"`
 
 	suggested renameRows
 }
@@ -239,15 +240,15 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	c.Sort()
 	r := &CheckResult{NotChecked: notChecked,
 		Path: location, Restorable: c.Count(finding.Error) == 0, Container: snap.Container.Describe(), JobKnown: known,
-		Errors: c.Count(finding.Error), Warnings: c.Count(finding.Warning), Notes: c.Count(finding.Note), Findings: []FindingRow{},
+		Errors: c.Count(finding.Error), Warnings: c.Count(finding.Warning), Notes: c.Count(finding.Note), Findings: []report.Finding{},
 	}
 	r.suggested = env.renames(c.Renames, location)
 	r.Renames, r.NameChanges, r.RenameCommand = r.suggested.renames, r.suggested.names, r.suggested.command
 	for _, m := range c.Matched {
-		r.Matched = append(r.Matched, CheckOperator{env.label(m.Operator), m.Operator.ID.String(), m.Operator.Parallelism, m.To, m.Operator.MaxParallelism})
+		r.Matched = append(r.Matched, CheckOperator{env.run.Label(m.Operator), m.Operator.ID.String(), m.Operator.Parallelism, m.To, m.Operator.MaxParallelism})
 	}
 	for _, f := range c.Findings {
-		r.Findings = append(r.Findings, env.findingRow(f))
+		r.Findings = append(r.Findings, env.finding(f))
 	}
 	if err := renderCheck(env, r); err != nil {
 		return err
@@ -283,31 +284,36 @@ func renderCheck(env *Env, r *CheckResult) error {
 }
 
 func checkText(env *Env, r *CheckResult) error {
-	style := env.term().Style()
 	var b strings.Builder
-	verdict := style.Proved("no obstacle to a restore found")
+	verdict := ui.Proved("no obstacle to a restore found")
 	switch {
 	case r.Errors > 0:
-		verdict = style.Bad("would not restore: " + ui.Plural(int64(r.Errors), "error"))
+		verdict = ui.Bad("would not restore: " + ui.Plural(int64(r.Errors), "error"))
 	case r.NotChecked > 0:
-		verdict = style.Look(fmt.Sprintf("no error found, %s not checked", ui.Plural(int64(r.NotChecked), "file")))
+		verdict = ui.Look(fmt.Sprintf("no error found, %s not checked", ui.Plural(int64(r.NotChecked), "file")))
 	case r.Warnings > 0:
-		verdict = style.Look("would restore, with " + ui.Plural(int64(r.Warnings), "warning"))
+		verdict = ui.Look("would restore, with " + ui.Plural(int64(r.Warnings), "warning"))
 	}
 	fmt.Fprintf(&b, "%s: %s · %s\n", ui.Quote(r.Path), verdict, r.Container)
 	if r.JobKnown == "no" {
 		b.WriteString("The job is not known, so only job-independent checks were made; describe it with --names, --plan or --like.\n")
 	}
 	for _, m := range r.Matched {
-		fmt.Fprintf(&b, "  %s  %s: parallelism ", style.Dim("takes"), ui.Quote(m.Operator))
+		fmt.Fprintf(&b, "  %s  %s: parallelism ", ui.Dim("takes"), ui.Quote(m.Operator))
 		if m.From == m.To {
 			fmt.Fprintf(&b, "%d of at most %d\n", m.To, m.Max)
 		} else {
 			fmt.Fprintf(&b, "%d → %d of at most %d\n", m.From, m.To, m.Max)
 		}
 	}
-	appendFindings(&b, env.term(), r.Findings)
-	b.WriteString(r.suggested.text())
-	_, err := io.WriteString(env.Stdout, b.String())
+	var d ui.Document
+	d.Add(report.Findings(r.Findings))
+	if _, err := io.WriteString(env.Stdout, b.String()); err != nil {
+		return err
+	}
+	if err := d.Write(env.Stdout, env.term()); err != nil {
+		return err
+	}
+	_, err := io.WriteString(env.Stdout, r.suggested.text())
 	return err
 }

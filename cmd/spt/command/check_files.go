@@ -11,6 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -32,9 +33,9 @@ type fileFinding struct {
 func (f *fileFinding) text(env *Env) string {
 	text := fmt.Sprintf("%s %s", ui.Plural(int64(f.files), "file"), f.what)
 	if f.files > 1 {
-		text += ", such as " + ui.Quote(env.text(f.names[0]))
+		text += ", such as " + ui.Quote(env.run.Text(f.names[0]))
 	} else {
-		text += ", " + ui.Quote(env.text(f.names[0]))
+		text += ", " + ui.Quote(env.run.Text(f.names[0]))
 	}
 	if f.andThen != "" {
 		text += "; " + f.andThen
@@ -62,7 +63,7 @@ func folderText(env *Env, dir string) string {
 	if dir == "" {
 		return "next to _metadata"
 	}
-	return "in " + ui.Quote(env.text(dir))
+	return "in " + ui.Quote(env.run.Text(dir))
 }
 
 // mapAdvice is how files of a folder are found elsewhere: complete commands. OLD
@@ -76,11 +77,11 @@ func mapAdvice(ctx context.Context, env *Env, snap *reader.Snapshot, location, c
 	if err != nil {
 		return "", err
 	}
-	option := "--map " + shell.Quote(env.text(old)+"=DIR")
+	option := "--map " + shell.Quote(env.run.Text(old)+"=DIR")
 	if found == "" {
 		return fmt.Sprintf("if there is a copy in DIR:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", command, shell.Quote(location), option, shell.Quote(location), option), nil
 	}
-	option = "--map " + shell.Quote(env.text(old)+"="+found)
+	option = "--map " + shell.Quote(env.run.Text(old)+"="+found)
 	is := "them are"
 	if len(names) == 1 {
 		is = "it is"
@@ -194,12 +195,12 @@ type fileChecker struct {
 }
 
 func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[string]bool) error {
-	dir, _ := splitName(f.Path)
+	dir, _ := report.SplitName(f.Path)
 	owner, err := c.owner(ctx, f)
 	if err != nil {
 		return err
 	}
-	quoted := ui.Quote(c.env.text(owner))
+	quoted := ui.Quote(c.env.run.Text(owner))
 	where := folderText(c.env, dir)
 	add := func(severity finding.Severity, code, what, andThen, advice string) {
 		c.add(f, severity, code, what, andThen, advice)
@@ -252,13 +253,13 @@ func leadsOutside(f reader.FileState) bool {
 
 // outside says that the content of a file was not looked at.
 func (c *fileChecker) outside(f reader.FileState, out *reader.OutsideError) {
-	dir, _ := splitName(f.Path)
-	c.add(f, finding.Note, "file-outside", folderText(c.env, dir), "that is outside the snapshot and its checkpoint directory, so their content was not checked", c.env.hide(out.Hint()))
+	dir, _ := report.SplitName(f.Path)
+	c.add(f, finding.Note, "file-outside", folderText(c.env, dir), "that is outside the snapshot and its checkpoint directory, so their content was not checked", c.env.run.Hide(out.Hint()))
 }
 
 // add counts a file for a finding.
 func (c *fileChecker) add(f reader.FileState, severity finding.Severity, code, what, andThen, advice string) {
-	dir, name := splitName(f.Path)
+	dir, name := report.SplitName(f.Path)
 	key := [3]string{code, dir, what}
 	found := c.found[key]
 	if found == nil {
@@ -354,14 +355,14 @@ func (c *fileChecker) isOwn(ctx context.Context, f reader.Found) (bool, error) {
 
 // byFolder shows the findings of verify to a person: files of one folder with
 // which the same is wrong are one, in the words of check.
-func byFolder(ctx context.Context, env *Env, snap *reader.Snapshot, location string, all []finding.Finding) ([]FindingRow, error) {
-	var rows []FindingRow
+func byFolder(ctx context.Context, env *Env, snap *reader.Snapshot, location string, all []finding.Finding) ([]report.Finding, error) {
+	var rows []report.Finding
 	groups := map[[2]string]*fileFinding{}
 	var order []*fileFinding
 	at := map[*fileFinding]int{}
 	for _, f := range all {
 		var what, andThen string
-		dir, name := splitName(f.File)
+		dir, name := report.SplitName(f.File)
 		switch where := folderText(env, dir); f.Code {
 		case "file-missing":
 			what = "missing " + where
@@ -376,10 +377,10 @@ func byFolder(ctx context.Context, env *Env, snap *reader.Snapshot, location str
 		case "file-outside":
 			what = where + " outside the snapshot and its checkpoint directory, so not read"
 		case "file-elsewhere":
-			to, _ := splitName(f.Found)
+			to, _ := report.SplitName(f.Found)
 			what = fmt.Sprintf("found in %s, not %s, where Flink looks", ui.Quote(to), where)
 		default:
-			rows = append(rows, env.findingRow(f))
+			rows = append(rows, env.finding(f))
 			continue
 		}
 		g := groups[[2]string{f.Code, what}]
@@ -389,7 +390,7 @@ func byFolder(ctx context.Context, env *Env, snap *reader.Snapshot, location str
 			groups[[2]string{f.Code, what}] = g
 			at[g] = len(rows)
 			order = append(order, g)
-			rows = append(rows, FindingRow{})
+			rows = append(rows, report.Finding{})
 		}
 		g.files++
 		if len(g.names) < maxNames {
@@ -409,7 +410,7 @@ func byFolder(ctx context.Context, env *Env, snap *reader.Snapshot, location str
 			}
 			searches++
 		}
-		rows[at[g]] = env.findingRow(g.Finding)
+		rows[at[g]] = env.finding(g.Finding)
 	}
 	return rows, nil
 }

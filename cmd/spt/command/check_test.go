@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
@@ -73,7 +74,7 @@ func TestCheckKnownFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		shared := bytes.Contains(metadata, []byte("/shared/")) || bytes.Contains(metadata, []byte("/taskowned/")) || bytes.Contains(metadata, []byte("/dstl/"))
-		missing := slices.ContainsFunc(check("--map", at+"="+t.TempDir()).Findings, func(f FindingRow) bool { return f.Code == "file-missing" && f.Severity == "error" })
+		missing := slices.ContainsFunc(check("--map", at+"="+t.TempDir()).Findings, func(f report.Finding) bool { return f.Code == "file-missing" && f.Severity == "error" })
 		if missing != shared {
 			t.Errorf("%s: files said to be missing: %t, named by absolute places: %t", location, missing, shared)
 		}

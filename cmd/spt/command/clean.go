@@ -255,7 +255,6 @@ func (o *cleanOptions) render(env *Env, rows []CleanRow, roots []string) error {
 		return nil
 	}
 	var b strings.Builder
-	style := env.term().Style()
 	var n int64
 	var bytes int64
 	for _, r := range rows {
@@ -264,7 +263,7 @@ func (o *cleanOptions) render(env *Env, rows []CleanRow, roots []string) error {
 			n++
 			bytes += r.Bytes
 		} else {
-			word = style.Look(word)
+			word = ui.Look(word)
 		}
 		fmt.Fprintf(&b, "%s %s: %s, %s", word, ui.Quote(r.Path), ui.Plural(int64(r.Files), "file"), ui.Bytes(r.Bytes))
 		if r.Time != nil {

@@ -179,7 +179,7 @@ func (e *Env) cheap(ctx context.Context, location string) bool {
 func operatorNames(e *Env, snap *reader.Snapshot, _ []string) []string {
 	var all []string
 	for _, op := range snap.Operators {
-		name := e.uids[op.ID.String()]
+		name := e.run.Learned(op.ID.String())
 		for _, stored := range []string{op.Name.String(), op.UID.String()} {
 			if stored != "" {
 				name = stored

@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
-	"github.com/savepoint-tools/spt/format/spt"
-	"github.com/savepoint-tools/spt/internal/shell"
-	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/transform/check"
@@ -23,68 +19,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
-
-// writeOptions are those of every command that writes a snapshot.
-type writeOptions struct {
-	files          string
-	missing        string
-	damaged        string
-	keepReferences bool
-	inline         ui.Size
-	compression    string
-	level          int
-	overwrite      bool
-	dryRun         bool
-	readBack       bool
-
-	bare  bool           // only references are written: their files may be missing
-	given *pflag.FlagSet // 0 that was given is not 0 for want of a flag
-	opts  writer.Options
-	note  func(*WriteResult) // what a command adds to the answer, or nil
-}
-
-func (o *writeOptions) addFlags(fs *pflag.FlagSet) {
-	o.given = fs
-	fs.StringVar(&o.files, "files", "copy", "`copy|link|reference`: how state files get into a Flink directory")
-	fs.StringVar(&o.missing, "missing", "refuse", "`refuse|keep`: what to do if state files cannot be read; keep writes only their references")
-	fs.StringVar(&o.damaged, "damaged", "refuse", "`refuse|keep`: what to do with state that spt verify calls an error; keep passes it on, names it and exits 1")
-	fs.BoolVar(&o.keepReferences, "keep-references", false, "keep every reference, and so the same _metadata; files with absolute references are not written")
-	fs.Var(&o.inline, "inline-threshold", "move inline state larger than `SIZE` out of _metadata into files; 0: all (default: none)")
-	fs.StringVar(&o.compression, "compression", "zstd", "`zstd|s2|none`: compression of an .spt file")
-	fs.IntVar(&o.level, "compression-level", 0, "zstd level `N`, 1 (fastest) to 4 (smallest)")
-	fs.BoolVar(&o.overwrite, "overwrite", false, "replace OUT if it is a snapshot")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "report what would be done, and check OUT and the free space")
-	fs.BoolVar(&o.readBack, "read-back", false, "read everything again before OUT becomes visible")
-}
-
-func (o *writeOptions) validate(env *Env) error {
-	files, err := writer.ParseFiles(o.files)
-	if err != nil {
-		return usagef("--files: %v", err)
-	}
-	compression, err := spt.ParseCompression(o.compression)
-	if err != nil {
-		return usagef("--compression: %v", err)
-	}
-	if o.missing != "refuse" && o.missing != "keep" {
-		return usagef("--missing %s: refuse or keep", o.missing)
-	}
-	if o.given.Changed("compression-level") && (o.level < 1 || o.level > 4) {
-		return usagef("--compression-level %d: 1 to 4", o.level)
-	}
-	if o.damaged != "refuse" && o.damaged != "keep" {
-		return usagef("--damaged %s: refuse or keep", o.damaged)
-	}
-	o.opts = writer.Options{
-		Stores: env.Stores, Files: files, KeepReferences: o.keepReferences, KeepMissing: o.missing == "keep" || o.bare,
-		Compression: compression, Level: o.level,
-		Overwrite: o.overwrite, ReadBack: o.readBack, Jobs: env.common.jobs,
-	}
-	if o.given.Changed("inline-threshold") {
-		o.opts.InlineThreshold = new(int64(o.inline))
-	}
-	return nil
-}
 
 type convertOptions struct {
 	writeOptions
@@ -133,51 +67,6 @@ func (o *convertOptions) validate(env *Env) error {
 		o.release = r
 	}
 	return nil
-}
-
-// WriteResult is the answer of commands that write a snapshot, or would.
-type WriteResult struct {
-	Input            string         `json:"input"`
-	Output           string         `json:"output,omitempty"`
-	Family           string         `json:"family" jsonschema:"enum=flink,enum=spt"`
-	Written          bool           `json:"written" jsonschema:"description=false without OUT and with --dry-run"`
-	Replaced         bool           `json:"replaced,omitempty"`
-	Files            int            `json:"files" jsonschema:"description=state files next to _metadata"`
-	Linked           int            `json:"linked,omitempty"`
-	ToFiles          int            `json:"handles_moved_to_files,omitempty" jsonschema:"description=whose state was inline in _metadata and is in files now"`
-	ToFileBytes      int64          `json:"bytes_moved_to_files,omitempty"`
-	Release          string         `json:"release,omitempty" jsonschema:"description=of Flink that it is written for, with --flink"`
-	Rebuilt          int            `json:"rebuilt_handles,omitempty" jsonschema:"description=of operator state whose description was rewritten for the release"`
-	StateCompression string         `json:"state_compression,omitempty" jsonschema:"enum=none,enum=snappy,description=with --state-compression"`
-	Recompressed     int            `json:"recompressed_handles,omitempty" jsonschema:"description=of state whose compression changes"`
-	KeptCompression  []WriteKept    `json:"kept_compression,omitempty" jsonschema:"description=state whose compression cannot be changed"`
-	Lost             []string       `json:"lost,omitempty" jsonschema:"description=what the release or the version of _metadata has no place for"`
-	StateBytes       int64          `json:"state_bytes" jsonschema:"description=state that is read, before compression"`
-	OutputBytes      int64          `json:"output_bytes,omitempty" jsonschema:"description=what OUT takes; linked files left out"`
-	Metadata         int64          `json:"metadata_bytes,omitempty"`
-	Chunks           int            `json:"chunks,omitempty"`
-	Rewrites         []WriteRewrite `json:"rewrites,omitempty" jsonschema:"description=references that become others"`
-	Outside          []string       `json:"outside,omitempty" jsonschema:"description=files that are referred to where they are"`
-	Missing          []string       `json:"missing,omitempty" jsonschema:"description=bare references that were kept"`
-	Damaged          []FindingRow   `json:"damaged,omitempty" jsonschema:"description=with --damaged keep: errors that were passed on"`
-	Moved            []WriteRewrite `json:"moved,omitempty" jsonschema:"description=files found under the folder of the snapshot or its job instead of where the reference points"`
-	ReadBack         bool           `json:"read_back,omitempty"`
-	Remarks          []string       `json:"remarks,omitempty" jsonschema:"description=what to know before restoring the result"`
-}
-
-// WriteKept is state that stays as it is.
-type WriteKept struct {
-	Operator string `json:"operator"`
-	ID       string `json:"id"`
-	What     string `json:"what" jsonschema:"description=operator state, keyed state, raw operator state, raw keyed state"`
-	Handles  int    `json:"handles"`
-	Why      string `json:"why"`
-}
-
-// WriteRewrite is a reference and what it became.
-type WriteRewrite struct {
-	From string `json:"from"`
-	To   string `json:"to"`
 }
 
 func newConvertCommand(env *Env) *cobra.Command {
@@ -297,14 +186,14 @@ func (o *convertOptions) recompress(ctx context.Context, env *Env, snap *reader.
 		return nil, nil, inContainer(err, snap)
 	}
 	more := o.note
-	o.note = func(r *WriteResult) {
+	o.note = func(r *report.Write) {
 		if more != nil {
 			more(r)
 		}
 		r.StateCompression, r.Recompressed = o.state, done.Handles
 		for _, k := range done.Kept {
-			r.KeptCompression = append(r.KeptCompression, WriteKept{
-				Operator: env.label(k.Operator), ID: k.Operator.ID.String(), What: k.Slot.String(), Handles: k.Handles, Why: env.hide(k.Why),
+			r.KeptCompression = append(r.KeptCompression, report.Kept{
+				Operator: env.run.Label(k.Operator), ID: k.Operator.ID.String(), What: k.Slot.String(), Handles: k.Handles, Why: env.run.Hide(k.Why),
 			})
 		}
 	}
@@ -335,352 +224,14 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 		return nil, format.Errorf(format.ErrUnsupported, "Flink %v does not know segments of merged files: --files copy makes files of them", o.release)
 	}
 	more := o.note
-	o.note = func(r *WriteResult) {
+	o.note = func(r *report.Write) {
 		if more != nil {
 			more(r)
 		}
 		r.Release, r.Rebuilt, r.Lost = o.release.String(), rebuilt, append(lost, r.Lost...)
 		if len(unread) > 0 {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("whether Flink %v has the types of all states could not be told: %s", o.release, env.hide(unread[0].Error())))
+			r.Remarks = append(r.Remarks, fmt.Sprintf("whether Flink %v has the types of all states could not be told: %s", o.release, env.run.Hide(unread[0].Error())))
 		}
 	}
 	return snap.With(sp), nil
-}
-
-// prepare plans how a snapshot is written to out, or would be.
-func (o *writeOptions) prepare(ctx context.Context, snap *reader.Snapshot, out string) (*writer.Plan, error) {
-	plan, err := writer.Prepare(ctx, snap.View(), out, &o.opts)
-	switch {
-	case err != nil || o.opts.Files != writer.Reference:
-		return plan, err
-	case plan.Family == reader.SPT:
-		return nil, usagef("--files reference: an .spt file holds all state itself")
-	case snap.Container.Family == reader.SPT:
-		return nil, usagef("--files reference: %s is an .spt file, in which a _metadata cannot refer to state", ui.Quote(snap.Location))
-	}
-	return plan, nil
-}
-
-// write plans how a snapshot is written to out, and writes it unless it is a dry
-// run or there is no out.
-func (o *writeOptions) write(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string) (*writer.Plan, *WriteResult, error) {
-	progress := env.progress()
-	o.opts.Progress = progress.Add
-	plan, err := o.prepare(ctx, snap, out)
-	if err != nil {
-		return nil, nil, err
-	}
-	damaged, err := o.examine(ctx, env, snap, in)
-	if err != nil {
-		return nil, nil, err
-	}
-	r := newWriteResult(env, in, plan)
-	r.Damaged = damaged
-	if o.note != nil {
-		o.note(r)
-	}
-	if out == "" || o.dryRun {
-		return plan, r, nil
-	}
-	total := plan.Bytes
-	if o.readBack {
-		total *= 2
-	}
-	progress.Start(total, "writing")
-	report, err := plan.Write(ctx)
-	progress.Stop()
-	if err != nil {
-		return nil, nil, inContainer(err, snap)
-	}
-	r.wrote(report)
-	return plan, r, nil
-}
-
-// seal plans, writes unless it is a dry run, and answers. Every command that
-// writes ends in it.
-func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, in, out string) error {
-	plan, r, err := o.write(ctx, env, snap, in, out)
-	if err != nil {
-		return err
-	}
-	if err := renderWrite(env, r, o.dryRun); err != nil {
-		return err
-	}
-	return incomplete(plan, r)
-}
-
-// examine refuses to pass on what verify calls an error of the state, unless it is
-// told to: then it returns the errors. Files are the business of the plan.
-func (o *writeOptions) examine(ctx context.Context, env *Env, snap *reader.Snapshot, in string) ([]FindingRow, error) {
-	var rows []FindingRow
-	err := snap.Examine(ctx, snap.Operators, reader.VerifyOptions{DescriptionOnly: o.bare, ReadErrors: true}, func(f finding.Finding) {
-		if f.Severity == finding.Error {
-			rows = append(rows, env.findingRow(f))
-		}
-	})
-	if err != nil {
-		return nil, inContainer(err, snap)
-	}
-	if len(rows) == 0 || o.damaged == "keep" {
-		return rows, nil
-	}
-	return nil, &damagedError{in, rows}
-}
-
-// damagedError is state that is not passed on. It is a format.ErrCorrupt.
-type damagedError struct {
-	in   string
-	rows []FindingRow
-}
-
-func (e *damagedError) Error() string {
-	const most = 3
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s in its state, which would be passed on; nothing was written:", ui.Quote(e.in), ui.Plural(int64(len(e.rows)), "error"))
-	for _, r := range e.rows[:min(len(e.rows), most)] {
-		fmt.Fprintf(&b, "\n  %s: %s", r.Place, r.Message)
-	}
-	if n := len(e.rows) - most; n > 0 {
-		fmt.Fprintf(&b, "\n  … and %d more", n)
-	}
-	return b.String()
-}
-
-// Unwrap makes it a format.ErrCorrupt.
-func (e *damagedError) Unwrap() error { return format.ErrCorrupt }
-
-// Hint says what can be done.
-func (e *damagedError) Hint() string {
-	return "--damaged keep passes them on and names them; all of them:  spt verify " + shell.Quote(e.in)
-}
-
-// incomplete is the finding that something is wrong with what was written.
-func incomplete(plan *writer.Plan, r *WriteResult) error {
-	if n := len(r.Damaged); n > 0 {
-		return &findings{fmt.Sprintf("the result is not sound: %s passed on", ui.Plural(int64(n), "error"))}
-	}
-	if len(plan.Missing) > 0 {
-		return &findings{fmt.Sprintf("the result is not complete: %s kept without their files", ui.Plural(int64(len(plan.Missing)), "reference"))}
-	}
-	return nil
-}
-
-// inContainer names the snapshot as the file of an error that has a place in it
-// and names no other; what the target or the system did has none.
-func inContainer(err error, snap *reader.Snapshot) error {
-	var at *format.Error
-	if errors.As(err, &at) && at.File == "" {
-		return format.InFile(err, snap.Container.Name)
-	}
-	return err
-}
-
-// wrote notes what was written.
-func (r *WriteResult) wrote(report *writer.Report) {
-	r.Written, r.Linked, r.OutputBytes, r.Chunks, r.ReadBack = true, report.Linked, report.Written, report.SPT.Chunks, report.ReadBack
-}
-
-func newWriteResult(env *Env, in string, p *writer.Plan) *WriteResult {
-	r := &WriteResult{Input: in, Output: p.Target, Family: string(p.Family), Replaced: p.Replaces, Files: len(p.Files), StateBytes: p.Bytes, Metadata: p.MetadataBytes, Lost: p.Lost, Remarks: p.Remarks, ToFiles: p.ToFiles, ToFileBytes: p.ToFilesBytes}
-	if p.Recovers != "" {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("an interrupted run had left the snapshot that is replaced under %s", env.hide(ui.Quote(p.Recovers))))
-	}
-	for _, w := range p.Rewrites {
-		r.Rewrites = append(r.Rewrites, WriteRewrite{env.text(w.From), env.text(w.To)})
-	}
-	for _, w := range p.Substituted {
-		r.Moved = append(r.Moved, WriteRewrite{env.text(w.From), w.To})
-	}
-	for _, s := range p.Outside {
-		r.Outside = append(r.Outside, env.text(s))
-	}
-	for _, s := range p.Missing {
-		r.Missing = append(r.Missing, env.text(s))
-	}
-	return r
-}
-
-func renderWrite(env *Env, r *WriteResult, dryRun bool) error {
-	if done, err := renderValue(env, r); done {
-		return err
-	}
-	return writeText(env, env.Stdout, r, dryRun)
-}
-
-// writeText says what was done, or would be, in the same words.
-func writeText(env *Env, w io.Writer, r *WriteResult, dryRun bool) error {
-	style := env.term().Style()
-	var b strings.Builder
-	target := "a Flink folder"
-	if r.Family == string(reader.SPT) {
-		target = "an .spt file"
-	}
-	if r.Output != "" {
-		target = ui.Quote(r.Output)
-	}
-	head := style.Proved("written:")
-	if !r.Written {
-		head = style.Look("would write:")
-	}
-	fmt.Fprintf(&b, "%s %s", head, target)
-	if r.Written {
-		fmt.Fprintf(&b, ", %s", ui.Bytes(r.OutputBytes))
-	}
-	if r.Family == string(reader.SPT) {
-		fmt.Fprintf(&b, " for %s of state", ui.Bytes(r.StateBytes))
-		if r.Chunks > 0 {
-			fmt.Fprintf(&b, " in %s", ui.Plural(int64(r.Chunks), "chunk"))
-		}
-	} else {
-		fmt.Fprintf(&b, ": _metadata of %s", ui.Bytes(r.Metadata))
-		if r.Files > 0 {
-			fmt.Fprintf(&b, " and %s", ui.Plural(int64(r.Files), "state file"))
-		}
-		if r.Linked > 0 {
-			fmt.Fprintf(&b, ", %d of them hard links", r.Linked)
-		}
-		if r.ToFiles > 0 {
-			fmt.Fprintf(&b, "; %s of inline state moved into files (%s)", ui.Bytes(r.ToFileBytes), ui.Plural(int64(r.ToFiles), "handle"))
-		}
-	}
-	if r.Replaced {
-		b.WriteString(", in place of the snapshot there")
-	}
-	if r.ReadBack {
-		b.WriteString(", read back and right")
-	}
-	b.WriteByte('\n')
-	list := func(all []string, title string) {
-		if len(all) == 0 {
-			return
-		}
-		fmt.Fprintf(&b, "%s:\n", title)
-		for _, p := range all {
-			fmt.Fprintf(&b, "  %s\n", ui.Quote(p))
-		}
-	}
-	if r.Release != "" {
-		fmt.Fprintf(&b, "for Flink %s", r.Release)
-		if r.Rebuilt > 0 {
-			fmt.Fprintf(&b, ", with %s of operator state rewritten for the release", ui.Plural(int64(r.Rebuilt), "handle"))
-		}
-		b.WriteByte('\n')
-	}
-	if r.StateCompression != "" {
-		word := "decompressed"
-		if r.StateCompression == snappyName {
-			word = "compressed with snappy"
-		}
-		fmt.Fprintf(&b, "%s of state %s\n", ui.Plural(int64(r.Recompressed), "handle"), word)
-	}
-	keptText(&b, style, r.KeptCompression)
-	if len(r.Lost) > 0 {
-		fmt.Fprintf(&b, "%s %s\n", style.Look("lost, because the target cannot hold it:"), strings.Join(r.Lost, "; "))
-	}
-	for _, m := range movedFolders(r.Moved) {
-		fmt.Fprintf(&b, "%s taken from %s, because they are not in %s, where the references point\n", ui.Plural(int64(m.files), "file"), ui.Quote(m.to), ui.Quote(m.from))
-	}
-	rewrittenText(&b, r.Rewrites)
-	list(r.Outside, fmt.Sprintf("%s referred to where they are, not written", ui.Plural(int64(len(r.Outside)), "file")))
-	list(r.Missing, style.Bad(fmt.Sprintf("%s kept without their files", ui.Plural(int64(len(r.Missing)), "reference"))))
-	if n := len(r.Damaged); n > 0 {
-		fmt.Fprintf(&b, "%s\n", style.Bad(ui.Plural(int64(n), "error")+" passed on:"))
-		appendFindings(&b, env.term(), r.Damaged)
-	}
-	for _, m := range r.Remarks {
-		fmt.Fprintf(&b, "%s %s.\n", style.Look("!"), m)
-	}
-	switch {
-	case r.Output == "":
-		b.WriteString("Nothing written. Add an output to write it.\n")
-	case dryRun:
-		b.WriteString("Nothing written: this was a dry run.\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// keptText is one line for each kind of state and reason.
-func keptText(b *strings.Builder, style ui.Style, all []WriteKept) {
-	type kind struct{ what, why string }
-	var order []kind
-	operators, handles := map[kind][]string{}, map[kind]int{}
-	for _, k := range all {
-		of := kind{k.What, k.Why}
-		if handles[of] == 0 {
-			order = append(order, of)
-		}
-		operators[of] = append(operators[of], ui.Quote(k.Operator))
-		handles[of] += k.Handles
-	}
-	const examples = 3
-	for _, of := range order {
-		names := operators[of]
-		text := strings.Join(names[:min(len(names), examples)], ", ")
-		if more := len(names) - examples; more > 0 {
-			text += fmt.Sprintf(" and %d more", more)
-		}
-		fmt.Fprintf(b, "%s %s of %s (%s): %s\n", style.Look("kept as it is:"), of.what, text, ui.Plural(int64(handles[of]), "handle"), printableLines(of.why))
-	}
-}
-
-// movedFolder is a folder that references point to, and the one where the files
-// were found instead.
-type movedFolder struct {
-	from, to string
-	files    int
-}
-
-// movedFolders gathers files by folder, in the order they come.
-func movedFolders(all []WriteRewrite) []movedFolder {
-	var out []movedFolder
-	at := map[[2]string]int{}
-	for _, m := range all {
-		from, _ := splitName(m.From)
-		to, _ := splitName(m.To)
-		i, ok := at[[2]string{from, to}]
-		if !ok {
-			i = len(out)
-			at[[2]string{from, to}] = i
-			out = append(out, movedFolder{from: from, to: to})
-		}
-		out[i].files++
-	}
-	return out
-}
-
-// splitName divides a path into its folder and the name in it.
-func splitName(p string) (dir, name string) {
-	i := strings.LastIndexByte(p, '/')
-	return p[:i+1], p[i+1:]
-}
-
-// rewrittenText lists every reference that changes, under the folder it named.
-func rewrittenText(b *strings.Builder, all []WriteRewrite) {
-	if len(all) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "%s rewritten:\n", ui.Plural(int64(len(all)), "reference"))
-	last := [2]string{"", "-"}
-	for _, r := range all {
-		from, name := splitName(r.From)
-		to, newName := splitName(r.To)
-		if where := [2]string{from, to}; where != last {
-			last = where
-			fmt.Fprintf(b, "  %s → %s\n", folderName(from), folderName(to))
-		}
-		if name == newName {
-			fmt.Fprintf(b, "    %s\n", ui.Quote(name))
-		} else {
-			fmt.Fprintf(b, "    %s → %s\n", ui.Quote(name), ui.Quote(newName))
-		}
-	}
-}
-
-// folderName is the folder of a reference, in words where it has none.
-func folderName(dir string) string {
-	if dir == "" {
-		return "next to _metadata"
-	}
-	return ui.Quote(dir)
 }

@@ -390,10 +390,10 @@ func (r *differ) result(ctx context.Context, d *diff.Result, paths [2]string) (*
 		line := DiffLine{Kind: string(x.Kind), Text: r.text(x)}
 		if x.Operator != nil {
 			op := x.Operator.Operator()
-			line.Operator, line.ID = r.env.label(op), op.ID.String()
+			line.Operator, line.ID = r.env.run.Label(op), op.ID.String()
 		}
 		if x.State != nil {
-			line.State = r.env.text(x.State.State().Name)
+			line.State = r.env.run.Text(x.State.State().Name)
 		}
 		res.Differences = append(res.Differences, line)
 	}
@@ -450,12 +450,12 @@ func (r *differ) text(x diff.Difference) string {
 		var parts []string
 		for _, n := range [][3]string{{"uid", old.UID.String(), now.UID.String()}, {"name", old.Name.String(), now.Name.String()}} {
 			if n[1] != "" && n[2] != "" && n[1] != n[2] {
-				parts = append(parts, fmt.Sprintf("%s %s → %s", n[0], ui.Quote(r.env.text(n[1])), ui.Quote(r.env.text(n[2]))))
+				parts = append(parts, fmt.Sprintf("%s %s → %s", n[0], ui.Quote(r.env.run.Text(n[1])), ui.Quote(r.env.run.Text(n[2]))))
 			}
 		}
 		return strings.Join(parts, ", ")
 	case x.Kind == diff.KindOperators && x.Operator.Renamed != nil:
-		return fmt.Sprintf("likely renamed from %s: %s", ui.Quote(r.env.label(x.Operator.Old.Operator)), strings.Join(r.env.reasons(x.Operator.Renamed), ", "))
+		return fmt.Sprintf("likely renamed from %s: %s", ui.Quote(r.env.run.Label(x.Operator.Old.Operator)), strings.Join(r.env.reasons(x.Operator.Renamed), ", "))
 	}
 	return x.Text
 }
@@ -464,7 +464,7 @@ func (r *differ) operator(ctx context.Context, o *diff.Operator, rows *renameRow
 	op := o.Operator()
 	old, now := o.Bytes()
 	res := DiffOperator{
-		UID: r.env.uid(op), Name: r.env.text(op.Name.String()), ID: op.ID.String(), label: r.env.label(op),
+		UID: r.env.run.UID(op), Name: r.env.run.Text(op.Name.String()), ID: op.ID.String(), label: r.env.run.Label(op),
 		OldBytes: old, NewBytes: now, Difference: now - old, States: []DiffState{}, texts: r.texts[o],
 	}
 	if o.Old != nil {
@@ -491,7 +491,7 @@ func (r *differ) operator(ctx context.Context, o *diff.Operator, rows *renameRow
 
 func (r *differ) state(ctx context.Context, st *diff.State) (DiffState, error) {
 	old, now := st.Bytes()
-	s := DiffState{Name: r.env.text(st.State().Name), OldBytes: old, NewBytes: now, Difference: now - old, texts: r.texts[st]}
+	s := DiffState{Name: r.env.run.Text(st.State().Name), OldBytes: old, NewBytes: now, Difference: now - old, texts: r.texts[st]}
 	count := func(n int64) *int64 {
 		if n < 0 {
 			return nil
@@ -575,7 +575,7 @@ func (r *differ) element(ctx context.Context, side int, c diff.ElementChange) (D
 	_, e.shown = cat.cells(it)
 	switch enc := cat.encoding(it); enc {
 	case "json":
-		e.Value = json.RawMessage(appendValue(nil, it.value, r.env.common.format))
+		e.Value = json.RawMessage(appendValue(nil, it.value, r.env.run.Format))
 	case "hex":
 		e.Hex, e.shown = e.shown, enc+" "+e.shown
 	case "text":
@@ -591,13 +591,13 @@ func (r *differ) element(ctx context.Context, side int, c diff.ElementChange) (D
 // entry shows an entry of a broadcast state.
 func (r *differ) entry(c diff.EntryChange) DiffElement {
 	hide := func(s string) string {
-		if r.env.common.format == ui.FormatRedacted {
+		if r.env.run.Format == ui.FormatRedacted {
 			return ui.Value([]byte(s), ui.FormatRedacted, 0)
 		}
 		return s
 	}
 	e := DiffElement{Change: "changed", OldCount: int64(len(c.Old)), NewCount: int64(len(c.New)), Key: json.RawMessage(c.Key)}
-	if r.env.common.format == ui.FormatRedacted {
+	if r.env.run.Format == ui.FormatRedacted {
 		e.Key = hide(c.Key)
 	}
 	for _, v := range c.Old {

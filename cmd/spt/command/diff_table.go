@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform/diff"
@@ -28,8 +29,7 @@ type diffRow struct {
 // most first.
 func (r *differ) table(res *DiffResult) error {
 	term := r.env.term()
-	style := term.Style()
-	if _, err := fmt.Fprintln(r.env.Stdout, style.Bold(verdict(res))); err != nil {
+	if _, err := fmt.Fprintln(r.env.Stdout, ui.Bold(verdict(res))); err != nil {
 		return err
 	}
 	facts := ui.NewTable(ui.Column{}, ui.Column{Shrink: 1, Wrap: true})
@@ -67,7 +67,7 @@ func (r *differ) table(res *DiffResult) error {
 		}
 		text := strings.Join(row.text, "; ")
 		if row.multiplied {
-			text = style.Look(text)
+			text = ui.Look(text)
 		}
 		t.Row(ratio, grown, row.name, text)
 		for _, e := range row.elements {
@@ -185,7 +185,7 @@ func groupList(all []int32) string {
 		parts = append(parts, format.KeyGroupRange{First: all[i], Count: all[k] - all[i] + 1}.String())
 		i = k + 1
 	}
-	return shorten(parts)
+	return report.Shorten(parts)
 }
 
 // grouped separates the thousands of the numbers in a text.
@@ -212,13 +212,12 @@ func grouped(s string) string {
 // remarks end the answer: what was not looked at, and the commands that help.
 func (r *differ) remarks(res *DiffResult) error {
 	var b strings.Builder
-	style := r.env.term().Style()
-	b.WriteString(res.suggested.nameText(style) + res.suggested.text())
+	b.WriteString(res.suggested.nameText() + res.suggested.text())
 	for _, op := range res.Operators {
 		for _, st := range op.States {
 			if st.MultipliedBy > 1 && st.NewKind == "union" {
 				fmt.Fprintf(&b, "%s %s of %s was multiplied: every element comes %s times as often as before, and none is new.\n  spt prune-union %s\n",
-					style.Look("!"), ui.Quote(st.Name), ui.Quote(op.label), ui.Count(st.MultipliedBy), shell.Quote(res.New.Path))
+					ui.Look("!"), ui.Quote(st.Name), ui.Quote(op.label), ui.Count(st.MultipliedBy), shell.Quote(res.New.Path))
 			}
 		}
 	}
@@ -226,10 +225,10 @@ func (r *differ) remarks(res *DiffResult) error {
 		b.WriteString("Keyed state is compared by the bytes of key groups and files, not by its entries.\n")
 	}
 	if res.Absent > 0 {
-		fmt.Fprintf(&b, "%s %s that both name, and neither has: what is in them was not compared.\n", style.Look("!"), ui.Plural(res.Absent, "file"))
+		fmt.Fprintf(&b, "%s %s that both name, and neither has: what is in them was not compared.\n", ui.Look("!"), ui.Plural(res.Absent, "file"))
 	}
 	if res.NotChecked > 0 {
-		fmt.Fprintf(&b, "%s %s that both name, and nobody could look for: what is in them was not compared.\n", style.Look("!"), ui.Plural(res.NotChecked, "file"))
+		fmt.Fprintf(&b, "%s %s that both name, and nobody could look for: what is in them was not compared.\n", ui.Look("!"), ui.Plural(res.NotChecked, "file"))
 	}
 	if res.ByDigest > 0 {
 		fmt.Fprintf(&b, "%s of both .spt files have the same checksums and were not read: spt verify reads them.\n", ui.Bytes(res.ByDigest))

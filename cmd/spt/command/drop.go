@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -61,7 +62,7 @@ Flink gives a state that is not in a snapshot to the job empty, and needs no
 				return err
 			}
 			ctx := cmd.Context()
-			return edit(ctx, env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+			return edit(ctx, env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 				return o.drop(cmd.Context(), env, snap)
 			})
 		},
@@ -70,7 +71,7 @@ Flink gives a state that is not in a snapshot to the job empty, and needs no
 	return cmd
 }
 
-func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 	chosen, err := env.chooseOperators(o.operators, snap.Operators)
 	if err != nil {
 		return nil, nil, err
@@ -86,15 +87,15 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &EditResult{Changes: []EditChange{}}
+	r := &report.Edit{Changes: []report.Change{}}
 	add := func(what string, ops []*format.Operator) {
 		for _, op := range ops {
-			r.Changes = append(r.Changes, EditChange{What: what, Operator: env.label(op), ID: op.ID.String()})
+			r.Changes = append(r.Changes, report.Change{What: what, Operator: env.run.Label(op), ID: op.ID.String()})
 		}
 	}
 	add("dropped operator", dropped.Operators)
 	for _, s := range dropped.States {
-		r.Changes = append(r.Changes, EditChange{What: "dropped state", Operator: env.label(s.Operator), ID: s.Operator.ID.String(), State: env.text(s.Name)})
+		r.Changes = append(r.Changes, report.Change{What: "dropped state", Operator: env.run.Label(s.Operator), ID: s.Operator.ID.String(), State: env.run.Text(s.Name)})
 	}
 	add("dropped coordinator state of", dropped.Coordinators)
 	add("dropped in-flight data of", dropped.Channels)
@@ -102,11 +103,11 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 		var keyed []string
 		for _, op := range snap.Operators {
 			if chosen(op) && op.HasKeyed() {
-				keyed = append(keyed, ui.Quote(env.label(op)))
+				keyed = append(keyed, ui.Quote(env.run.Label(op)))
 			}
 		}
 		if len(keyed) > 0 {
-			r.Remarks = append(r.Remarks, "--state matches operator state only; keyed state is kept for "+shorten(keyed))
+			r.Remarks = append(r.Remarks, "--state matches operator state only; keyed state is kept for "+report.Shorten(keyed))
 		}
 	}
 	if len(dropped.Channels) > 0 {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
 	"time"
 
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -29,20 +29,18 @@ type Env struct {
 	// only a terminal can do.
 	stdoutFile, stderrFile *os.File
 
-	command   string      // that runs
-	input     string      // IN of a command that writes, SP of check; else ""
-	wrapped   *ui.Wrapper // Stdout, where that is a terminal; nil: it is not
-	common    commonFlags
-	maps      []reader.Mapping
-	follow    []string
-	mapUse    *mapUse           // of --map
-	uids      map[string]string // id in hex -> uid, from --names
-	earlier   []*earlierEdit    // of the recipe that is applied
-	files     []string          // see learnFiles
-	hideFiles *strings.Replacer // the same
-	sides     sideFiles
-	helpErr   error     // of printing help, which cobra cannot return
-	reads     *readHook // see reading
+	command string         // that runs
+	input   string         // IN of a command that writes, SP of check; else ""
+	lines   *ui.LineWriter // Stdout, where the answer is for a person; else nil
+	common  commonFlags
+	maps    []reader.Mapping
+	follow  []string
+	mapUse  *mapUse // of --map
+	run     report.Run
+	earlier []*earlierEdit // of the recipe that is applied
+	sides   sideFiles
+	helpErr error     // of printing help, which cobra cannot return
+	reads   *readHook // see reading
 }
 
 // OSEnv is the environment of the process.
@@ -90,34 +88,29 @@ func Main(ctx context.Context, args []string, env *Env) int {
 	return exitCode(err)
 }
 
-// wrap breaks lines that are wider than the terminal that the answer goes to, if
-// it is one for people.
+// wrap makes Stdout fit for text, if the answer is for a person.
 func (e *Env) wrap() {
-	if term := e.term(); term.IsTTY && e.common.output == ui.OutputTable {
-		e.wrapped = ui.NewWrapper(e.Stdout, term.Width)
-		e.Stdout = e.wrapped
+	if e.common.output == ui.OutputTable {
+		e.lines = ui.NewLineWriter(e.Stdout, e.term())
+		e.Stdout = e.lines
 	}
 }
 
 // unwrap writes what wrap holds back.
 func (e *Env) unwrap() error {
-	if e.wrapped == nil {
+	if e.lines == nil {
 		return nil
 	}
-	return e.wrapped.Flush()
+	return e.lines.Flush()
 }
 
-// complain writes lines to stderr, broken where that is a terminal.
+// complain writes lines to stderr.
 func (e *Env) complain(text string) error {
-	if term := ui.Detect(e.stderrFile, e.common.color, e.Getenv); term.IsTTY {
-		w := ui.NewWrapper(e.Stderr, term.Width)
-		if _, err := io.WriteString(w, text+"\n"); err != nil {
-			return err
-		}
-		return w.Flush()
+	w := ui.NewLineWriter(e.Stderr, ui.Detect(e.stderrFile, e.common.color, e.Getenv))
+	if _, err := io.WriteString(w, text+"\n"); err != nil {
+		return err
 	}
-	_, err := io.WriteString(e.Stderr, text+"\n")
-	return err
+	return w.Flush()
 }
 
 // term is what is known of the place where the answer goes.
@@ -129,7 +122,7 @@ func (e *Env) open(ctx context.Context, location string) (*reader.Snapshot, erro
 	if err != nil {
 		return nil, e.suggestPath(ctx, location, err)
 	}
-	e.learnFiles(snap.Savepoint)
+	e.run.LearnFiles(snap.Savepoint)
 	return snap, nil
 }
 

@@ -168,6 +168,9 @@ type ErrorResult struct {
 // inputCommand is a command on the snapshot IN, as transform words it.
 var inputCommand = regexp.MustCompile(`\b(spt [a-z-]+ )IN\b(.*)`)
 
+// quoted is a Go string literal in an advice.
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
 // paste makes commands that can be pasted of those in an advice: with the
 // snapshot of this run, and words quoted for a shell. OUT is for the user to
 // choose.
@@ -210,14 +213,14 @@ func (e *Env) report(err error) {
 		}
 		return
 	}
-	msg, hint := printableLines(e.hide(err.Error())), printableLines(e.paste(e.hide(e.advise(hintOf(err)))))
+	msg, hint := printableLines(e.run.Hide(err.Error())), printableLines(e.paste(e.run.Hide(e.advise(hintOf(err)))))
 	if code == exitCancelled {
 		msg, hint = "cancelled", ""
 	}
 	if e.common.output.JSON() {
 		v := ErrorResult{Error: msg, Hint: hint, Code: code}
 		at := placeOf(err)
-		v.File, v.Path = e.hide(at.File), e.hide(at.Path)
+		v.File, v.Path = e.run.Hide(at.File), e.run.Hide(at.Path)
 		if at.Offset >= 0 {
 			v.Offset = &at.Offset
 		}
@@ -227,8 +230,7 @@ func (e *Env) report(err error) {
 			return
 		}
 	}
-	style := ui.Detect(e.stderrFile, e.common.color, e.Getenv).Style()
-	_ = e.complain(style.Bad("spt:") + " " + msg)
+	_ = e.complain(ui.Bad("spt:") + " " + msg)
 	if hint != "" {
 		_ = e.complain("hint: " + hint)
 	}

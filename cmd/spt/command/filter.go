@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -80,7 +81,7 @@ copies that differ, and says so.`,
 			if err := o.validate(env); err != nil {
 				return err
 			}
-			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 				return o.keep(cmd.Context(), env, snap)
 			})
 		},
@@ -89,7 +90,7 @@ copies that differ, and says so.`,
 	return cmd
 }
 
-func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 	chosen, err := env.chooseOperators(o.operators, snap.Operators)
 	if err != nil {
 		return nil, nil, err
@@ -118,19 +119,19 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 		}
 		return nil, nil, usagef("there is no operator state to filter")
 	}
-	r := &EditResult{Changes: []EditChange{}}
+	r := &report.Edit{Changes: []report.Change{}}
 	for _, f := range done {
 		what := "filtered"
 		if f.Dropped == 0 {
 			what = "kept whole"
 		}
-		r.Changes = append(r.Changes, EditChange{What: what, Operator: env.label(f.Operator), ID: f.Operator.ID.String(), State: env.text(f.State), Kind: f.Mode.String(), WholeMaps: f.Whole,
+		r.Changes = append(r.Changes, report.Change{What: what, Operator: env.run.Label(f.Operator), ID: f.Operator.ID.String(), State: env.run.Text(f.State), Kind: f.Mode.String(), WholeMaps: f.Whole,
 			Elements: f.Kept, Bytes: f.KeptBytes, Dropped: &f.Dropped, DroppedBytes: f.DroppedBytes})
 		if f.Kept == 0 && f.Dropped > 0 {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("nothing of %s/%s is left: no element matches --where, which is also false where it compares with another type", ui.Quote(env.label(f.Operator)), ui.Quote(env.text(f.State))))
+			r.Remarks = append(r.Remarks, fmt.Sprintf("nothing of %s/%s is left: no element matches --where, which is also false where it compares with another type", ui.Quote(env.run.Label(f.Operator)), ui.Quote(env.run.Text(f.State))))
 		}
 		if f.Diverged {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("the copies of broadcast state %s/%s were equal and are not any more: which of them a subtask gets depends on the parallelism of the restore", ui.Quote(env.label(f.Operator)), ui.Quote(env.text(f.State))))
+			r.Remarks = append(r.Remarks, fmt.Sprintf("the copies of broadcast state %s/%s were equal and are not any more: which of them a subtask gets depends on the parallelism of the restore", ui.Quote(env.run.Label(f.Operator)), ui.Quote(env.run.Text(f.State))))
 		}
 	}
 	return v.Savepoint, r, nil

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/spf13/cobra"
@@ -17,7 +16,6 @@ import (
 // commonFlags are those of every command.
 type commonFlags struct {
 	output ui.Output
-	format ui.Format
 	color  ui.ColorMode
 	quiet  bool
 	jobs   int
@@ -28,9 +26,10 @@ type commonFlags struct {
 	limits limitsFlag
 }
 
-func (c *commonFlags) addFlags(fs *pflag.FlagSet) {
+func (e *Env) addCommonFlags(fs *pflag.FlagSet) {
+	c := &e.common
 	fs.VarP(&c.output, "output", "o", "output format; csv only where the result is a list of rows")
-	fs.Var(&c.format, "format", "how names and values from a file are printed")
+	fs.Var(&e.run.Format, "format", "how names and values from a file are printed")
 	fs.Var(&c.color, "color", "when to use colour")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "print no progress and no remarks on stderr")
 	fs.IntVarP(&c.jobs, "jobs", "j", 0, "work on `N` items at a time (default 8 for listing, 4 for writing)")
@@ -87,17 +86,9 @@ func (e *Env) prepare(ctx context.Context) error {
 		return err
 	}
 	for _, uid := range uids {
-		e.learn(uid)
+		e.run.LearnUID(uid)
 	}
 	return nil
-}
-
-// learn makes a uid known that was met otherwise than in --names.
-func (e *Env) learn(uid string) {
-	if e.uids == nil {
-		e.uids = map[string]string{}
-	}
-	e.uids[format.OperatorIDOf(uid).String()] = uid
 }
 
 // emptyFlag refuses a text flag that was given without any text: that is an

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,14 +16,6 @@ type hashOptions struct{ in string }
 
 func (o *hashOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.in, "in", "", "look for the operators in the snapshot `SP` (exit 1 if one is not there)")
-}
-
-// HashRow is one uid and the id that Flink derives from it.
-type HashRow struct {
-	UID    string `json:"uid" jsonschema:"description=empty if only the id is known"`
-	ID     string `json:"id"`
-	FromID bool   `json:"from_id,omitempty" jsonschema:"description=the argument was this id\\, not a uid"`
-	Found  *bool  `json:"found,omitempty" jsonschema:"description=with --in: whether the snapshot has an operator with this id"`
 }
 
 func newHashCommand(env *Env) *cobra.Command {
@@ -49,12 +42,12 @@ follow from the job graph, and no uid has those.`,
 }
 
 func runHash(ctx context.Context, o hashOptions, env *Env, args []string) error {
-	rows := make([]HashRow, 0, len(args))
+	rows := make(report.Hashes, 0, len(args))
 	ids := 0
 	for _, arg := range args {
-		row := HashRow{UID: arg, ID: format.OperatorIDOf(arg).String()}
+		row := report.Hash{UID: arg, ID: format.OperatorIDOf(arg).String()}
 		if id, ok := format.ParseOperatorID(strings.ToLower(arg)); ok {
-			row = HashRow{ID: id.String(), FromID: true}
+			row = report.Hash{ID: id.String(), FromID: true}
 			ids++
 		}
 		rows = append(rows, row)
@@ -69,7 +62,7 @@ func runHash(ctx context.Context, o hashOptions, env *Env, args []string) error 
 			return err
 		}
 		for _, uid := range more {
-			rows = append(rows, HashRow{UID: uid, ID: format.OperatorIDOf(uid).String()})
+			rows = append(rows, report.Hash{UID: uid, ID: format.OperatorIDOf(uid).String()})
 		}
 	}
 	if len(rows) == 0 {
@@ -93,7 +86,7 @@ func runHash(ctx context.Context, o hashOptions, env *Env, args []string) error 
 	if err != nil {
 		return err
 	}
-	if err := renderHash(env, rows); err != nil {
+	if err := env.print(rows); err != nil {
 		return err
 	}
 	switch {
@@ -101,7 +94,7 @@ func runHash(ctx context.Context, o hashOptions, env *Env, args []string) error 
 		return &findings{fmt.Sprintf("%d of %s not in %s", missing, ui.Plural(int64(len(rows)), "operator"), ui.Quote(o.in))}
 	case missing > 0:
 		return &findings{fmt.Sprintf("%s of %d not in %s", ui.Plural(int64(missing), "uid"), len(rows), ui.Quote(o.in))}
-	case unknown > 0 && len(env.uids) > 0:
+	case unknown > 0 && env.run.KnowsUIDs():
 		return &findings{fmt.Sprintf("no uid known for %s", ui.Plural(int64(unknown), "id"))}
 	}
 	return nil
@@ -118,7 +111,7 @@ func (e *Env) operatorIDs(ctx context.Context, location string) (map[string]bool
 	for _, op := range snap.Operators {
 		there[op.ID.String()] = true
 		if uid := op.UID.String(); uid != "" {
-			e.learn(uid)
+			e.run.LearnUID(uid)
 		}
 	}
 	return there, snap.Close()
@@ -126,16 +119,16 @@ func (e *Env) operatorIDs(ctx context.Context, location string) (map[string]bool
 
 // findUIDs fills in the uids of the rows that were given as ids, says that they
 // were taken as such, and counts those without one.
-func (e *Env) findUIDs(rows []HashRow) (unknown int, err error) {
+func (e *Env) findUIDs(rows report.Hashes) (unknown int, err error) {
 	for i := range rows {
 		r := &rows[i]
 		if !r.FromID {
 			continue
 		}
 		text := r.ID + " is an operator id"
-		if r.UID = e.uids[r.ID]; r.UID == "" {
+		if r.UID = e.run.Learned(r.ID); r.UID == "" {
 			unknown++
-			if len(e.uids) == 0 {
+			if !e.run.KnowsUIDs() {
 				text += "; --names FILE tells which uid has it"
 			}
 		}
@@ -144,34 +137,4 @@ func (e *Env) findUIDs(rows []HashRow) (unknown int, err error) {
 		}
 	}
 	return unknown, nil
-}
-
-func renderHash(env *Env, rows []HashRow) error {
-	done, err := renderRows(env, env.common.output, rows, []string{"id", "uid", "found"}, func(r *HashRow) []string {
-		return []string{r.ID, r.UID, foundWord(*r, "true", "false")}
-	})
-	if done {
-		return err
-	}
-	term := env.term()
-	t := ui.NewTable(ui.Column{}, ui.Column{}, ui.Column{})
-	for _, r := range rows {
-		found := foundWord(r, term.Style().Proved("found"), term.Style().Look("not there"))
-		uid := "–"
-		if r.UID != "" {
-			uid = ui.Quote(r.UID)
-		}
-		t.Row(r.ID, uid, found)
-	}
-	return t.Write(env.Stdout, term)
-}
-
-func foundWord(r HashRow, yes, no string) string {
-	switch {
-	case r.Found == nil:
-		return ""
-	case *r.Found:
-		return yes
-	}
-	return no
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -129,7 +130,7 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, locations []str
 				return err
 			}
 			// Several were asked for: say it of this one and go on.
-			one = inspected{InspectResult: &InspectResult{Path: location, Operators: []InspectOperator{}, Problem: env.hide(err.Error())}, sp: &format.Savepoint{}}
+			one = inspected{InspectResult: &InspectResult{Path: location, Operators: []InspectOperator{}, Problem: env.run.Hide(err.Error())}, sp: &format.Savepoint{}}
 			if !strings.Contains(err.Error(), location) {
 				err = fmt.Errorf("%s: %w", ui.Quote(location), err) // of which of them it is
 			}
@@ -156,7 +157,7 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, locations []str
 	case len(failed) > 0:
 		return failed
 	case len(offenders) > 0:
-		return &findings{fmt.Sprintf("%s holds for %s", o.failIf, shorten(quoteAll(offenders)))}
+		return &findings{fmt.Sprintf("%s holds for %s", o.failIf, report.Shorten(quoteAll(offenders)))}
 	}
 	return nil
 }
@@ -235,7 +236,7 @@ func (o *inspectOptions) open(ctx context.Context, env *Env, location string) (s
 	if err != nil {
 		return nil, nil, env.suggestPath(ctx, location, err)
 	}
-	env.learnFiles(snap.Savepoint)
+	env.run.LearnFiles(snap.Savepoint)
 	return snap, damage, nil
 }
 
@@ -399,22 +400,22 @@ func newInspectResult(env *Env, location string, snap *reader.Snapshot, sum *sum
 	for _, f := range files {
 		switch status := f.Status(); {
 		case status == reader.FileNotChecked:
-			r.NotChecked = append(r.NotChecked, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, notCheckedWhy(env, f.Err)})
+			r.NotChecked = append(r.NotChecked, InspectMissing{env.run.Text(f.Path), f.Bytes, f.Handles, notCheckedWhy(env, f.Err)})
 		case status == reader.FileRefused:
-			r.OutsideFiles = append(r.OutsideFiles, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, env.hide(f.Err.Error())})
+			r.OutsideFiles = append(r.OutsideFiles, InspectMissing{env.run.Text(f.Path), f.Bytes, f.Handles, env.run.Hide(f.Err.Error())})
 		}
 		switch {
 		case f.Wrong != "":
-			r.WrongFiles = append(r.WrongFiles, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, f.Wrong})
+			r.WrongFiles = append(r.WrongFiles, InspectMissing{env.run.Text(f.Path), f.Bytes, f.Handles, f.Wrong})
 		case f.Missing():
 			r.Bytes.Unreachable += f.Bytes
-			r.MissingFiles = append(r.MissingFiles, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, f.Err.Error()})
+			r.MissingFiles = append(r.MissingFiles, InspectMissing{env.run.Text(f.Path), f.Bytes, f.Handles, f.Err.Error()})
 		case f.Found.Instead != "":
 			r.MovedFiles++
 		}
 	}
 	for _, m := range snap.Masters {
-		r.MasterStates = append(r.MasterStates, env.text(m.Name.String()))
+		r.MasterStates = append(r.MasterStates, env.run.Text(m.Name.String()))
 	}
 	for _, op := range sum.Operators {
 		o := inspectOperator(env, op, headers[op.Operator])
@@ -425,8 +426,8 @@ func newInspectResult(env *Env, location string, snap *reader.Snapshot, sum *sum
 	if errors.As(snap.Outside(), &away) {
 		r.Warnings = append(r.Warnings, InspectWarning{
 			Code:    "outside_description",
-			Message: env.hide(fmt.Sprintf("_metadata is a link that leads to %s, outside the snapshot: commands that read state refuse it", ui.Quote(away.Leads))),
-			more:    env.hide(away.Hint()),
+			Message: env.run.Hide(fmt.Sprintf("_metadata is a link that leads to %s, outside the snapshot: commands that read state refuse it", ui.Quote(away.Leads))),
+			more:    env.run.Hide(away.Hint()),
 		})
 	}
 	r.warn(env, sum)
@@ -439,7 +440,7 @@ func inspectBytes(b summary.Bytes) InspectBytes {
 
 func inspectOperator(env *Env, op *summary.Operator, h *reader.Headers) InspectOperator {
 	o := InspectOperator{
-		UID: env.uid(op.Operator), Name: env.text(op.Name.String()), ID: op.ID.String(), label: env.label(op.Operator),
+		UID: env.run.UID(op.Operator), Name: env.run.Text(op.Name.String()), ID: op.ID.String(), label: env.run.Label(op.Operator),
 		Parallelism: op.Parallelism, MaxParallelism: op.MaxParallelism,
 		FinishedSubtasks: op.Finished, MissingSubtasks: op.Missing, CoordinatorBytes: op.Coordinator,
 		Bytes: inspectBytes(op.Bytes), States: []InspectState{},
@@ -448,7 +449,7 @@ func inspectOperator(env *Env, op *summary.Operator, h *reader.Headers) InspectO
 	for _, st := range op.States {
 		addBytes(&framing, st.Framing)
 		s := InspectState{
-			Name: env.text(st.Name), Kind: string(st.Kind), Handles: st.Handles, Subtasks: st.Subtasks, KeyGroups: st.KeyGroups,
+			Name: env.run.Text(st.Name), Kind: string(st.Kind), Handles: st.Handles, Subtasks: st.Subtasks, KeyGroups: st.KeyGroups,
 			Bytes: st.Place.State() - st.Framing.State(), InlineBytes: st.Place.Inline - st.Framing.Inline, OffsetBytes: st.Place.Offsets, MayBeMultiplied: st.MayBeMultiplied,
 		}
 		if st.Elements >= 0 && st.Name != "" {
@@ -477,14 +478,14 @@ func (op *InspectOperator) headers(env *Env, h *reader.Headers) {
 	}
 	op.HeadersRead, op.HeadersSkipped, op.unread = h.Read, h.Skipped, len(h.Unread)
 	if h.Key != nil {
-		op.KeyType = h.Key.Text(env.text)
+		op.KeyType = h.Key.Text(env.run.Text)
 	}
 	if h.Compressed > 0 {
 		op.Compression = snappyName
 	}
 	for _, err := range h.Unread {
 		if !format.NoFile(err) {
-			op.HeadersUnread = append(op.HeadersUnread, env.hide(err.Error()))
+			op.HeadersUnread = append(op.HeadersUnread, env.run.Hide(err.Error()))
 		}
 	}
 }
@@ -502,8 +503,8 @@ func (s *InspectState) describe(env *Env, st *summary.State, h *reader.Headers) 
 		case st.Kind == summary.Keyed && header.Keyed():
 			first := &header.Schemas[0]
 			s.States = append(s.States, InspectKeyed{
-				Name: env.text(header.Name()), Kind: first.Keyed, Type: typeText(env, header),
-				Namespace: first.NamespaceText(env.text),
+				Name: env.run.Text(header.Name()), Kind: first.Keyed, Type: typeText(env, header),
+				Namespace: first.NamespaceText(env.run.Text),
 			})
 		case !header.Keyed() && header.Name() == st.Name && header.Schemas[0].Mode.String() == string(st.Kind):
 			s.Type = typeText(env, header)
@@ -520,7 +521,7 @@ func (s *InspectState) describe(env *Env, st *summary.State, h *reader.Headers) 
 func typeText(env *Env, h *reader.StateHeader) string {
 	var all []string
 	for i := range h.Schemas {
-		if text := h.Schemas[i].TypeText(env.text); text != "" && !slices.Contains(all, text) {
+		if text := h.Schemas[i].TypeText(env.run.Text); text != "" && !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}
@@ -533,7 +534,7 @@ func notCheckedWhy(env *Env, err error) string {
 	if errors.As(err, &e) && e.Scheme != "" {
 		return e.Scheme + ": is not supported here"
 	}
-	return env.hide(reason(err))
+	return env.run.Hide(reason(err))
 }
 
 // whyNot is why files were not checked: each reason once.
@@ -544,7 +545,7 @@ func whyNot(files []InspectMissing) string {
 			all = append(all, f.Why)
 		}
 	}
-	return shorten(all)
+	return report.Shorten(all)
 }
 
 // errFromStdin is why the files of a snapshot from standard input are not checked.
@@ -559,7 +560,7 @@ func (r *InspectResult) notChecked(env *Env, sum *summary.Summary) {
 	}
 	for _, f := range sum.Files {
 		r.files = append(r.files, reader.FileState{File: f, Err: &reader.NotCheckedError{Reference: f.Path, Err: errFromStdin}})
-		r.NotChecked = append(r.NotChecked, InspectMissing{env.text(f.Path), f.Bytes, f.Handles, errFromStdin.Error()})
+		r.NotChecked = append(r.NotChecked, InspectMissing{env.run.Text(f.Path), f.Bytes, f.Handles, errFromStdin.Error()})
 	}
 }
 
@@ -583,7 +584,7 @@ func (r *InspectResult) warnFiles(env *Env) {
 		r.Warnings = append(r.Warnings, InspectWarning{
 			Code:    "outside_files",
 			Message: fmt.Sprintf("%s outside the snapshot and its checkpoint directory, such as %s: commands that read state refuse them", ui.Plural(int64(n), "file"), ui.Quote(r.OutsideFiles[0].Path)),
-			more:    env.hide(reader.FollowAdvice(follow...)),
+			more:    env.run.Hide(reader.FollowAdvice(follow...)),
 		})
 	}
 }
@@ -660,13 +661,12 @@ func heading(env *Env, all []inspected, i int) error {
 	if len(all) == 1 {
 		return nil
 	}
-	style := env.term().Style()
-	text := style.Bold(ui.Quote(all[i].Path) + ":")
+	text := ui.Bold(ui.Quote(all[i].Path) + ":")
 	if i > 0 {
 		text = "\n" + text
 	}
 	if p := all[i].Problem; p != "" {
-		text += " " + style.Bad("not inspected:") + " " + printableLines(p)
+		text += " " + ui.Bad("not inspected:") + " " + printableLines(p)
 	}
 	_, err := fmt.Fprintln(env.Stdout, text)
 	return err

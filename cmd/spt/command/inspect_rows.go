@@ -155,7 +155,7 @@ func subtaskRows(env *Env, sp *format.Savepoint) []InspectRow {
 		for _, sub := range op.Subtasks {
 			i := sub.Index
 			index[sub] = len(rows)
-			rows = append(rows, InspectRow{Operator: env.label(op), ID: op.ID.String(), Subtask: &i, OffsetBytes: offsetBytes(sub)})
+			rows = append(rows, InspectRow{Operator: env.run.Label(op), ID: op.ID.String(), Subtask: &i, OffsetBytes: offsetBytes(sub)})
 		}
 	}
 	_ = sp.EachStream(func(p format.Place, st format.Stream) error {
@@ -243,7 +243,7 @@ func handleOffsets(p format.Place, st format.Stream) int64 {
 func handleRows(env *Env, sp *format.Savepoint) []InspectRow {
 	var rows []InspectRow
 	_ = sp.EachStream(func(p format.Place, st format.Stream) error {
-		row := InspectRow{Operator: env.label(p.Operator), ID: p.Operator.ID.String(), Kind: p.Slot.String(), State: env.text(p.Name),
+		row := InspectRow{Operator: env.run.Label(p.Operator), ID: p.Operator.ID.String(), Kind: p.Slot.String(), State: env.run.Text(p.Name),
 			Place: format.Kind(st).String(), Bytes: format.SizeOf(st), OffsetBytes: handleOffsets(p, st)}
 		if p.Subtask != nil {
 			i := p.Subtask.Index
@@ -251,10 +251,10 @@ func handleRows(env *Env, sp *format.Savepoint) []InspectRow {
 		}
 		if in, ok := st.(*format.Inline); ok {
 			row.InlineBytes = row.Bytes
-			row.Reference = env.text(in.Name.String())
+			row.Reference = env.run.Text(in.Name.String())
 		}
 		if path, _, ok := format.Reference(st); ok {
-			row.Reference = env.text(path.String())
+			row.Reference = env.run.Text(path.String())
 		}
 		rows = append(rows, row)
 		return nil
@@ -265,7 +265,7 @@ func handleRows(env *Env, sp *format.Savepoint) []InspectRow {
 func fileRows(env *Env, r *InspectResult) []InspectRow {
 	var rows []InspectRow
 	for _, f := range r.files {
-		row := InspectRow{File: env.text(f.Path), Handles: f.Handles, Bytes: f.Bytes, Missing: f.Missing(), Status: string(f.Status()), Wrong: f.Wrong, Place: "own"}
+		row := InspectRow{File: env.run.Text(f.Path), Handles: f.Handles, Bytes: f.Bytes, Missing: f.Missing(), Status: string(f.Status()), Wrong: f.Wrong, Place: "own"}
 		switch {
 		case f.Merged:
 			row.Place = "merged"
@@ -296,7 +296,6 @@ func rowCells(r *InspectRow) []string {
 
 func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {
 	term := env.term()
-	style := term.Style()
 	t := ui.NewTable(
 		ui.Column{Header: "OPERATOR", Shrink: 2, Cut: ui.CutMiddle},
 		ui.Column{Header: "ID"},
@@ -339,11 +338,11 @@ func (o *inspectOptions) rowsTable(env *Env, rows []InspectRow) error {
 		}
 		switch {
 		case r.Missing:
-			note = style.Bad("missing")
+			note = ui.Bad("missing")
 		case r.Status == string(reader.FileRefused), r.Status == string(reader.FileNotChecked):
-			note = style.Look(r.Status)
+			note = ui.Look(r.Status)
 		case r.Wrong != "":
-			note = style.Bad(r.Wrong)
+			note = ui.Bad(r.Wrong)
 		}
 		state := quoteNonEmpty(r.State)
 		if o.by == "state" && r.State == "" {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 )
@@ -15,14 +16,13 @@ import (
 // one table, then what deserves a look.
 func (o *inspectOptions) table(env *Env, r *InspectResult) error {
 	term := env.term()
-	style := term.Style()
 	w := env.Stdout
 	if r.Damage != "" {
-		if _, err := fmt.Fprintf(w, "%s only what precedes the damage is shown\n", style.Bad("damaged:")); err != nil {
+		if _, err := fmt.Fprintf(w, "%s only what precedes the damage is shown\n", ui.Bad("damaged:")); err != nil {
 			return err
 		}
 	}
-	if _, err := fmt.Fprintf(w, "%s\n%s\n", style.Bold(r.what()), r.howMuch()); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n%s\n", ui.Bold(r.what()), r.howMuch()); err != nil {
 		return err
 	}
 	if len(r.Operators) > 0 {
@@ -53,11 +53,11 @@ func (o *inspectOptions) table(env *Env, r *InspectResult) error {
 		if o.wide {
 			id = op.ID
 		}
-		t.Row(ui.Quote(op.label), id, op.remark(style), "", fmt.Sprintf("%d/%d", op.Parallelism, op.MaxParallelism), "", ui.Bytes(op.Bytes.Total), ui.Percent(op.Bytes.Total, r.Bytes.Total))
+		t.Row(ui.Quote(op.label), id, op.remark(), "", fmt.Sprintf("%d/%d", op.Parallelism, op.MaxParallelism), "", ui.Bytes(op.Bytes.Total), ui.Percent(op.Bytes.Total, r.Bytes.Total))
 		for _, st := range op.States {
 			name, kind := ui.Quote(st.Name), st.Kind
 			if st.Name == "" {
-				name = style.Dim("(" + st.Kind + ")")
+				name = ui.Dim("(" + st.Kind + ")")
 				kind = st.Handles
 			}
 			elements := ""
@@ -81,14 +81,14 @@ func (o *inspectOptions) table(env *Env, r *InspectResult) error {
 				inline = ui.Percent(st.InlineBytes, st.Bytes)
 			}
 			if st.MayBeMultiplied {
-				kind = style.Look(kind)
+				kind = ui.Look(kind)
 			}
 			typ := ui.Printable(st.Type)
 			if st.Compression != "" && len(st.States) == 0 {
 				typ = strings.TrimPrefix(typ+", "+st.Compression, ", ")
 			}
 			if st.Kind == "keyed" && len(st.States) == 0 && (op.unread > 0 || strings.Contains(st.Handles, "changelog")) {
-				typ = style.Dim("names not read") // of changes, or the header could not be
+				typ = ui.Dim("names not read") // of changes, or the header could not be
 			}
 			if len(st.States) > 0 && op.KeyType != "" {
 				typ = "key: " + ui.Printable(op.KeyType)
@@ -110,11 +110,11 @@ func (o *inspectOptions) table(env *Env, r *InspectResult) error {
 		return err
 	}
 	if left > 0 {
-		if _, err := fmt.Fprintf(w, "%s\n", style.Dim(fmt.Sprintf("… and %s more, %s", ui.Plural(int64(left), "operator"), ui.Bytes(leftBytes)))); err != nil {
+		if _, err := fmt.Fprintf(w, "%s\n", ui.Dim(fmt.Sprintf("… and %s more, %s", ui.Plural(int64(left), "operator"), ui.Bytes(leftBytes)))); err != nil {
 			return err
 		}
 	}
-	return r.remarks(env, w, style)
+	return r.remarks(env, w)
 }
 
 // what is the first line: what is this?
@@ -194,14 +194,14 @@ func (r *InspectResult) compressed() bool {
 }
 
 // remark is what is out of the ordinary with an operator's subtasks.
-func (op *InspectOperator) remark(style ui.Style) string {
+func (op *InspectOperator) remark() string {
 	switch {
 	case op.FinishedSubtasks > 0 && op.FinishedSubtasks == int(op.Parallelism):
-		return style.Dim("finished")
+		return ui.Dim("finished")
 	case op.FinishedSubtasks > 0:
-		return style.Dim(fmt.Sprintf("%d finished", op.FinishedSubtasks))
+		return ui.Dim(fmt.Sprintf("%d finished", op.FinishedSubtasks))
 	case op.MissingSubtasks > 0:
-		return style.Look(fmt.Sprintf("%d without state", op.MissingSubtasks))
+		return ui.Look(fmt.Sprintf("%d without state", op.MissingSubtasks))
 	}
 	return ""
 }
@@ -210,7 +210,7 @@ func (op *InspectOperator) remark(style ui.Style) string {
 const maxAlike = 3
 
 // remarks end the answer: what deserves a look, and the command that helps.
-func (r *InspectResult) remarks(env *Env, w io.Writer, style ui.Style) error {
+func (r *InspectResult) remarks(env *Env, w io.Writer) error {
 	var b strings.Builder
 	if r.MovedFiles > 0 {
 		fmt.Fprintf(&b, "%s found under the folder of the snapshot or its job, not where the references point\n", ui.Plural(int64(r.MovedFiles), "file"))
@@ -220,16 +220,16 @@ func (r *InspectResult) remarks(env *Env, w io.Writer, style ui.Style) error {
 	}
 	b.WriteString(r.headersText())
 	if len(r.MasterStates) > 0 {
-		fmt.Fprintf(&b, "%s: %s\n", ui.Plural(int64(len(r.MasterStates)), "master state"), shorten(quoteAll(r.MasterStates)))
+		fmt.Fprintf(&b, "%s: %s\n", ui.Plural(int64(len(r.MasterStates)), "master state"), report.Shorten(quoteAll(r.MasterStates)))
 	}
 	seen := map[string]int{}
 	for _, m := range r.Warnings {
 		if seen[m.Code]++; seen[m.Code] > maxAlike {
 			continue
 		}
-		mark := style.Look("!")
+		mark := ui.Look("!")
 		if m.Code == "missing_files" || m.Code == "wrong_files" {
-			mark = style.Bad("!")
+			mark = ui.Bad("!")
 		}
 		fmt.Fprintf(&b, "%s %s.\n", mark, m.Message)
 		if m.more != "" {
@@ -241,11 +241,11 @@ func (r *InspectResult) remarks(env *Env, w io.Writer, style ui.Style) error {
 	}
 	for _, code := range slices.Sorted(maps.Keys(seen)) {
 		if n := seen[code] - maxAlike; n > 0 {
-			fmt.Fprintf(&b, "%s %s more of %s; -o json lists all.\n", style.Look("!"), ui.Count(int64(n)), code)
+			fmt.Fprintf(&b, "%s %s more of %s; -o json lists all.\n", ui.Look("!"), ui.Count(int64(n)), code)
 		}
 	}
 	if g := r.FailIf; g != nil && g.Holds {
-		fmt.Fprintf(&b, "%s %s holds for %s.\n", style.Bad("!"), g.Expression, shorten(quoteAll(g.For)))
+		fmt.Fprintf(&b, "%s %s holds for %s.\n", ui.Bad("!"), g.Expression, report.Shorten(quoteAll(g.For)))
 	}
 	if b.Len() == 0 {
 		return nil
@@ -271,5 +271,5 @@ func (r *InspectResult) headersText() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s of state could not be read to the end, so names or types may be missing for %s: %s\n", ui.Plural(int64(n), "header"), shorten(in), ui.Printable(why))
+	return fmt.Sprintf("%s of state could not be read to the end, so names or types may be missing for %s: %s\n", ui.Plural(int64(n), "header"), report.Shorten(in), ui.Printable(why))
 }

@@ -78,7 +78,7 @@ func (r *InspectResult) unions(env *Env, sum *summary.Summary, reports unionRepo
 			}
 			handed := transform.Capped(st.Bytes, int64(op.Parallelism))
 			read, known := reports[st]
-			if row := r.state(op, env.text(st.Name)); row != nil {
+			if row := r.state(op, env.run.Text(st.Name)); row != nil {
 				row.UnionRestoreBytes = handed
 				row.union(read, known)
 			}
@@ -117,14 +117,14 @@ func (s *InspectState) union(read unionRead, known bool) {
 // multiplied, else that its elements repeat, else that it is large. shared reports
 // whether another operator has a union state of that name.
 func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State, read unionRead, known bool, handed int64, shared bool) (InspectWarning, bool) {
-	name := fmt.Sprintf("%s of %s", ui.Quote(env.text(st.Name)), ui.Quote(env.label(op.Operator)))
+	name := fmt.Sprintf("%s of %s", ui.Quote(env.run.Text(st.Name)), ui.Quote(env.run.Label(op.Operator)))
 	prune := "spt prune-union " + shell.Quote(path)
 	loads := fmt.Sprintf("at a restore every subtask loads all %s, %s in total", ui.Count(st.Elements), ui.Bytes(handed))
 	next := productText(st.Elements, int64(op.Parallelism))
 	grows := fmt.Sprintf("%s; if the job adds them again, the next snapshot holds %s", loads, next)
 	switch {
 	case known && read.err != nil:
-		return InspectWarning{Code: "union_not_read", Message: fmt.Sprintf("the elements of %s could not be read: %s", name, env.hide(read.err.Error())),
+		return InspectWarning{Code: "union_not_read", Message: fmt.Sprintf("the elements of %s could not be read: %s", name, env.run.Hide(read.err.Error())),
 			Command: "spt verify " + shell.Quote(path), more: loads}, true
 	case known && read.OneEach():
 		return InspectWarning{Code: "union_repeats", Message: fmt.Sprintf("%s may be multiplied by restores: %s", name, read.Why), Command: prune, more: grows}, true
@@ -136,8 +136,8 @@ func unionWarning(env *Env, path string, op *summary.Operator, st *summary.State
 			what = "may be multiplied, which is not proven because " + read.Why
 		}
 		command := prune
-		if env.common.format != ui.FormatRedacted { // a redacted name chooses nothing
-			command = fmt.Sprintf("spt cat %s %s --distinct", shell.Quote(path), chosen(op.ID.String(), env.text(st.Name), shared))
+		if env.run.Format != ui.FormatRedacted { // a redacted name chooses nothing
+			command = fmt.Sprintf("spt cat %s %s --distinct", shell.Quote(path), chosen(op.ID.String(), env.run.Text(st.Name), shared))
 		}
 		return InspectWarning{Code: "union_repeats", Message: fmt.Sprintf("%s %s: %s", name, what, read.Numbers()), Command: command, more: loads}, true
 	case !known && st.MayBeMultiplied:

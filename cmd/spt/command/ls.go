@@ -178,8 +178,8 @@ func leftoverRemark(env *Env, rows []ListRow, roots []string) error {
 
 func listRow(env *Env, e reader.Entry) ListRow {
 	r := ListRow{
-		reason: env.hide(cmp.Or(e.Reason, e.Problem)),
-		Path:   e.Path, State: string(e.State), Newest: e.Newest, Problem: env.hide(e.Problem),
+		reason: env.run.Hide(cmp.Or(e.Reason, e.Problem)),
+		Path:   e.Path, State: string(e.State), Newest: e.Newest, Problem: env.run.Hide(e.Problem),
 		Family: string(e.Container.Family), Type: e.Kind.Type, Format: e.Kind.Format, Changelog: e.Kind.Changelog, Unaligned: e.Kind.Unaligned, Metadata: int(e.Container.Metadata),
 		CheckpointID: e.ID, Operators: e.Operators, Bytes: e.Bytes, MissingFiles: e.Missing, NotChecked: e.NotChecked, OutsideFiles: e.Outside,
 	}
@@ -214,7 +214,6 @@ func (o *listOptions) nothing(env *Env, roots []string, others int) error {
 
 func listTable(env *Env, rows []ListRow) error {
 	term := env.term()
-	style := term.Style()
 	t := ui.NewTable(
 		ui.Column{Header: "SNAPSHOT", Shrink: 1, Cut: ui.CutMiddle, Min: 20},
 		ui.Column{Header: "KIND", Shrink: 3, Min: 10, Drop: 2},
@@ -250,15 +249,15 @@ func listTable(env *Env, rows []ListRow) error {
 		switch reader.EntryState(r.State) {
 		case reader.Complete:
 			if r.Newest {
-				state = style.Proved("complete, newest")
+				state = ui.Proved("complete, newest")
 			}
 			if r.OutsideFiles > 0 {
-				state += ", " + style.Look(ui.Plural(int64(r.OutsideFiles), "file")+" outside the snapshot")
+				state += ", " + ui.Look(ui.Plural(int64(r.OutsideFiles), "file")+" outside the snapshot")
 			}
 		case reader.Incomplete, reader.Unchecked, reader.Leftover, reader.Displaced:
-			state = style.Look(state + ": " + ui.Printable(r.reason))
+			state = ui.Look(state + ": " + ui.Printable(r.reason))
 		case reader.Damaged, reader.Unreadable:
-			state = style.Bad(state + ": " + ui.Printable(r.reason))
+			state = ui.Bad(state + ": " + ui.Printable(r.reason))
 		}
 		t.Row(ui.Quote(r.Path), kind, id, when, size, state)
 	}

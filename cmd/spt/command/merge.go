@@ -8,6 +8,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -138,17 +139,17 @@ func (o *mergeOptions) picked(ctx context.Context, env *Env, a, b *reader.Snapsh
 	return metadata.WithVersion(&c, mine)
 }
 
-func (o *mergeOptions) result(cmd *cobra.Command, env *Env, a, b *reader.Snapshot, to string, done *transform.Merged) (*EditResult, error) {
-	r := &EditResult{Changes: []EditChange{}}
+func (o *mergeOptions) result(cmd *cobra.Command, env *Env, a, b *reader.Snapshot, to string, done *transform.Merged) (*report.Edit, error) {
+	r := &report.Edit{Changes: []report.Change{}}
 	for _, op := range done.Operators {
 		s, err := summary.Of(cmd.Context(), &format.Savepoint{Operators: []*format.Operator{op}})
 		if err != nil {
 			return nil, err
 		}
-		r.Changes = append(r.Changes, EditChange{What: "took over operator", Operator: env.label(op), ID: op.ID.String(), From: o.from, To: to, Bytes: s.Bytes.State()})
+		r.Changes = append(r.Changes, report.Change{What: "took over operator", Operator: env.run.Label(op), ID: op.ID.String(), From: o.from, To: to, Bytes: s.Bytes.State()})
 	}
 	for _, s := range done.States {
-		r.Changes = append(r.Changes, EditChange{What: "took over state", Operator: env.label(s.Operator), ID: s.Operator.ID.String(), State: env.text(s.Name), From: o.from, To: to, Elements: s.Elements})
+		r.Changes = append(r.Changes, report.Change{What: "took over state", Operator: env.run.Label(s.Operator), ID: s.Operator.ID.String(), State: env.run.Text(s.Name), From: o.from, To: to, Elements: s.Elements})
 	}
 	if x, y := summary.KindOf(a.Savepoint), summary.KindOf(b.Savepoint); len(done.Operators) > 0 && (x.Type != y.Type || x.Format != y.Format) {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("the result says of itself what %s does (%s); %s says %s", ui.Quote(a.Location), kindText(x), ui.Quote(b.Location), kindText(y)))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/spf13/pflag"
@@ -94,7 +95,7 @@ func (e *Env) checkGlobs(globs, names []string, what, none string) error {
 func (e *Env) shown(names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {
-		out[i] = ui.Quote(e.text(name))
+		out[i] = ui.Quote(e.run.Text(name))
 	}
 	return out
 }
@@ -133,7 +134,7 @@ func (e *Env) checkStates(ctx context.Context, snap *reader.Snapshot, flag strin
 		}
 		for _, st := range schema.States {
 			if name := st.Name.String(); st.Keyed != "" && match(want, name) {
-				return keyedError(fmt.Sprintf("%s %s: %s of %s is keyed state, which is stored in files that hold all keyed state of the operator", flag, ui.Quote(want), ui.Quote(e.text(name)), ui.Quote(e.label(op))))
+				return keyedError(fmt.Sprintf("%s %s: %s of %s is keyed state, which is stored in files that hold all keyed state of the operator", flag, ui.Quote(want), ui.Quote(e.run.Text(name)), ui.Quote(e.run.Label(op))))
 			}
 		}
 	}
@@ -192,10 +193,10 @@ func (p *pick) pickOperators(env *Env, all []*format.Operator) ([]*format.Operat
 		id := format.OperatorIDOf(want)
 		for _, op := range all {
 			if id == op.ID { // the uid itself, which files before Flink 2.0 do not hold
-				env.learn(want)
+				env.run.LearnUID(want)
 			}
-			exact := want == op.ID.String() || matches([]string{want}, op.UID.String()) || matches([]string{want}, op.Name.String()) || matches([]string{want}, env.uids[op.ID.String()])
-			if op.UID.String() == "" && op.Name.String() == "" && env.uids[op.ID.String()] == "" {
+			exact := want == op.ID.String() || matches([]string{want}, op.UID.String()) || matches([]string{want}, op.Name.String()) || matches([]string{want}, env.run.Learned(op.ID.String()))
+			if op.UID.String() == "" && op.Name.String() == "" && env.run.Learned(op.ID.String()) == "" {
 				exact = exact || globMatches(want, op.ID.String())
 			}
 			prefix := len(want) >= idDigits && strings.HasPrefix(op.ID.String(), strings.ToLower(want))
@@ -213,7 +214,7 @@ func (p *pick) pickOperators(env *Env, all []*format.Operator) ([]*format.Operat
 		if n == 0 {
 			var names []string
 			for _, op := range all {
-				names = append(names, op.UID.String(), op.Name.String(), env.uids[op.ID.String()])
+				names = append(names, op.UID.String(), op.Name.String(), env.run.Learned(op.ID.String()))
 			}
 			hint := env.meant(want, names) + "available: " + operatorList(env, all)
 			if len(want) < idDigits && slices.ContainsFunc(all, func(op *format.Operator) bool { return strings.HasPrefix(op.ID.String(), strings.ToLower(want)) }) {
@@ -251,7 +252,7 @@ func among(ops []*format.Operator) func(*format.Operator) bool {
 	return func(op *format.Operator) bool { return in[op] }
 }
 
-const listMost = 12
+const listMost = 12 // as report.Shorten
 
 func operatorList(env *Env, all []*format.Operator) string {
 	if len(all) == 0 {
@@ -259,17 +260,9 @@ func operatorList(env *Env, all []*format.Operator) string {
 	}
 	var names []string
 	for _, op := range all {
-		names = append(names, ui.Quote(env.label(op)))
+		names = append(names, ui.Quote(env.run.Label(op)))
 	}
-	return shorten(names)
-}
-
-// shorten lists names, the first dozen of them.
-func shorten(names []string) string {
-	if len(names) > listMost {
-		return strings.Join(names[:listMost], ", ") + fmt.Sprintf(" and %d more", len(names)-listMost)
-	}
-	return strings.Join(names, ", ")
+	return report.Shorten(names)
 }
 
 func (p *pick) any() bool { return len(p.operators)+len(p.states)+len(p.ranges) > 0 }
@@ -350,5 +343,5 @@ func listOr(names []string, none string) string {
 		return none
 	}
 	slices.Sort(names)
-	return shorten(slices.Compact(names))
+	return report.Shorten(slices.Compact(names))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -217,10 +218,10 @@ type UnionRow struct {
 
 // PruneResult is the answer of prune-union with OUT.
 type PruneResult struct {
-	States         []UnionRow   `json:"states"`
-	MetadataBefore int64        `json:"metadata_bytes_before,omitempty"`
-	MetadataAfter  int64        `json:"metadata_bytes_after,omitempty"`
-	Write          *WriteResult `json:"write"`
+	States         []UnionRow    `json:"states"`
+	MetadataBefore int64         `json:"metadata_bytes_before,omitempty"`
+	MetadataAfter  int64         `json:"metadata_bytes_after,omitempty"`
+	Write          *report.Write `json:"write"`
 }
 
 // restoredAt is the parallelism that the cost of a restore is estimated for.
@@ -234,7 +235,7 @@ func (o *pruneOptions) restoredAt(op *format.Operator) int64 {
 func (o *pruneOptions) unionRow(env *Env, r *transform.UnionReport) UnionRow {
 	p := o.restoredAt(r.Operator)
 	return UnionRow{
-		Operator: env.label(r.Operator), ID: r.Operator.ID.String(), State: env.text(r.State), Kind: "union", Subtasks: r.Subtasks,
+		Operator: env.run.Label(r.Operator), ID: r.Operator.ID.String(), State: env.run.Text(r.State), Kind: "union", Subtasks: r.Subtasks,
 		Elements: r.Elements, Distinct: r.Distinct, MinCopies: r.MinCopies, MaxCopies: r.MaxCopies, Bytes: r.Bytes, DistinctBytes: r.DistinctBytes,
 		Equal: r.Equal, SameOrder: r.SameOrder, Fewest: r.Fewest, Most: r.Most, Common: r.Common, Factor: r.Factor, MaxFactor: r.MaxFactor, Verdict: string(r.Verdict), Why: r.Why,
 		HandedOut: transform.Capped(r.Elements, p), HandedBytes: transform.Capped(r.Bytes, p), oneEach: r.OneEach(), restoredAt: p,
@@ -331,7 +332,7 @@ func (o *pruneOptions) unionBytes(ctx context.Context, snap *reader.Snapshot, ch
 // broadcastRow is a broadcast state as a row of data.
 func broadcastRow(env *Env, b *transform.BroadcastReport) UnionRow {
 	r := UnionRow{
-		Operator: env.label(b.Operator), ID: b.Operator.ID.String(), State: env.text(b.State), Kind: "broadcast",
+		Operator: env.run.Label(b.Operator), ID: b.Operator.ID.String(), State: env.run.Text(b.State), Kind: "broadcast",
 		Distinct: int64(len(b.Versions)), Bytes: b.Bytes, Factor: 1, Equal: len(b.Versions) <= 1, SameOrder: len(b.Versions) <= 1,
 		Verdict: "copies equal", Why: "every subtask holds the same map",
 	}
@@ -364,9 +365,9 @@ func versionsText(b *transform.BroadcastReport) string {
 		for _, i := range v.Subtasks {
 			subs = append(subs, strconv.Itoa(int(i)))
 		}
-		parts = append(parts, fmt.Sprintf("%s in subtask %s", ui.Bytes(v.Bytes), shorten(subs)))
+		parts = append(parts, fmt.Sprintf("%s in subtask %s", ui.Bytes(v.Bytes), report.Shorten(subs)))
 	}
-	return fmt.Sprintf("%d maps: %s", len(b.Versions), shorten(parts))
+	return fmt.Sprintf("%d maps: %s", len(b.Versions), report.Shorten(parts))
 }
 
 // broadcastText says which broadcast states have copies that differ: after a
@@ -380,7 +381,7 @@ func broadcastText(env *Env, all []*transform.BroadcastReport) error {
 			continue
 		}
 		fmt.Fprintf(&b, "\n%s broadcast state %s/%s has copies that differ, %s.\n  A restore gives each subtask one of them: which are read depends on the parallelism.\n",
-			env.term().Style().Look("!"), ui.Quote(env.label(r.Operator)), ui.Quote(env.text(r.State)), versionsText(r))
+			ui.Look("!"), ui.Quote(env.run.Label(r.Operator)), ui.Quote(env.run.Text(r.State)), versionsText(r))
 	}
 	if equal > 0 {
 		fmt.Fprintf(&b, "\n%s with equal copies: nothing to prune, an .spt file stores them once.\n", ui.Plural(int64(equal), "broadcast state"))
@@ -432,7 +433,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 		}
 	}
 	if len(skipped) > 0 && len(o.states) > 0 {
-		return &usageError{"not pruned: " + shorten(skipped), "--accept-unproven prunes it all the same; look at its elements first"}
+		return &usageError{"not pruned: " + report.Shorten(skipped), "--accept-unproven prunes it all the same; look at its elements first"}
 	}
 	if o.opts.Family == "" && out == "" {
 		o.opts.Family = snap.Container.Family
@@ -449,7 +450,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 		return err
 	}
 	if len(skipped) > 0 {
-		return &findings{"left as it is: " + shorten(skipped)}
+		return &findings{"left as it is: " + report.Shorten(skipped)}
 	}
 	return incomplete(plan, written)
 }
@@ -463,11 +464,10 @@ func (o *pruneOptions) renderPrune(env *Env, r *PruneResult) error {
 		ui.Column{Header: "ELEMENTS", Align: ui.Right}, ui.Column{Header: "KEPT", Align: ui.Right},
 		ui.Column{Header: "BYTES", Align: ui.Right}, ui.Column{Header: "AFTER", Align: ui.Right}, ui.Column{Header: "", Shrink: 2, Min: 20, Wrap: true},
 	)
-	style := env.term().Style()
 	for _, s := range r.States {
 		note := ""
 		if s.Skipped != "" {
-			note = style.Look("left as it is: ") + s.Skipped
+			note = ui.Look("left as it is: ") + s.Skipped
 		}
 		t.Row(ui.Quote(s.Operator)+"/"+ui.Quote(s.State), ui.Count(s.Elements), ui.Count(*s.Kept), ui.Bytes(s.Bytes), ui.Bytes(*s.KeptBytes), note)
 	}
@@ -482,23 +482,22 @@ func (o *pruneOptions) renderPrune(env *Env, r *PruneResult) error {
 			return err
 		}
 	}
-	return writeText(env, env.Stdout, r.Write, o.dryRun)
+	return r.Write.Document().Write(env.Stdout, env.term())
 }
 
 // prunedText says which duplicates remain and what a restore hands out.
 func (o *pruneOptions) prunedText(env *Env, rows []UnionRow) string {
 	var b strings.Builder
-	style := env.term().Style()
 	var before, after, bytesBefore, bytesAfter int64
 	for _, s := range rows {
 		before, after = before+s.HandedOut, after+*s.HandedOutAfter
 		bytesBefore += s.HandedBytes
 		bytesAfter += transform.Capped(*s.KeptBytes, s.restoredAt)
 		if s.Skipped == "" && s.oneEach {
-			fmt.Fprintf(&b, "\n%s %s/%s: %s.\n", style.Look("!"), ui.Quote(s.Operator), ui.Quote(s.State), s.Why)
+			fmt.Fprintf(&b, "\n%s %s/%s: %s.\n", ui.Look("!"), ui.Quote(s.Operator), ui.Quote(s.State), s.Why)
 		}
 		if s.RemainingWhy != "" {
-			fmt.Fprintf(&b, "\n%s %s/%s: %s.\n", style.Look("!"), ui.Quote(s.Operator), ui.Quote(s.State), s.RemainingWhy)
+			fmt.Fprintf(&b, "\n%s %s/%s: %s.\n", ui.Look("!"), ui.Quote(s.Operator), ui.Quote(s.State), s.RemainingWhy)
 		}
 	}
 	if before != after {
@@ -506,15 +505,15 @@ func (o *pruneOptions) prunedText(env *Env, rows []UnionRow) string {
 	}
 	for _, s := range rows {
 		if n := transform.Capped(*s.KeptBytes, s.restoredAt); n >= check.LargeUnion {
-			fmt.Fprintf(&b, "%s\n", largeUnion(style, &s, *s.Kept, n))
+			fmt.Fprintf(&b, "%s\n", largeUnion(&s, *s.Kept, n))
 		}
 	}
 	return b.String()
 }
 
 // largeUnion warns of a state of which a restore hands out much.
-func largeUnion(style ui.Style, s *UnionRow, elements, handed int64) string {
-	return fmt.Sprintf("%s %s/%s: a restore at parallelism %s hands all %s to every subtask: %s in total.", style.Look("!"), ui.Quote(s.Operator), ui.Quote(s.State),
+func largeUnion(s *UnionRow, elements, handed int64) string {
+	return fmt.Sprintf("%s %s/%s: a restore at parallelism %s hands all %s to every subtask: %s in total.", ui.Look("!"), ui.Quote(s.Operator), ui.Quote(s.State),
 		ui.Count(s.restoredAt), ui.Plural(elements, "element"), ui.Bytes(handed))
 }
 
@@ -533,7 +532,6 @@ func unionTable(env *Env, rows []UnionRow) error {
 		_, err := fmt.Fprintln(env.Stdout, "no union state")
 		return err
 	}
-	style := env.term().Style()
 	t := ui.NewTable(
 		ui.Column{Header: "OPERATOR / STATE", Shrink: 1, Cut: ui.CutMiddle, Min: 16},
 		ui.Column{Header: "ELEMENTS", Align: ui.Right}, ui.Column{Header: "DISTINCT", Align: ui.Right}, ui.Column{Header: "COPIES", Align: ui.Right},
@@ -550,11 +548,11 @@ func unionTable(env *Env, rows []UnionRow) error {
 		verdict := r.Verdict
 		switch transform.Verdict(r.Verdict) {
 		case transform.VerdictProduct:
-			verdict = style.Bad(verdict)
+			verdict = ui.Bad(verdict)
 		case transform.VerdictNotSure:
-			verdict = style.Look(verdict)
+			verdict = ui.Look(verdict)
 		default:
-			verdict = style.Proved(verdict)
+			verdict = ui.Proved(verdict)
 		}
 		t.Row(ui.Quote(r.Operator)+"/"+ui.Quote(r.State), ui.Count(r.Elements), ui.Count(r.Distinct), copies, ui.Bytes(r.Bytes), verdict)
 	}
@@ -564,9 +562,8 @@ func unionTable(env *Env, rows []UnionRow) error {
 // diagnoseEnd says of each state what its verdict rests on, and what to do.
 func (o *pruneOptions) diagnoseEnd(env *Env, in string, reports []*transform.UnionReport, rows []UnionRow) error {
 	var b strings.Builder
-	style := env.term().Style()
-	redacted := env.common.format == ui.FormatRedacted // a command with such names would choose nothing
-	states := map[string]int{}                         // how many operators have a union state of the name
+	redacted := env.run.Format == ui.FormatRedacted // a command with such names would choose nothing
+	states := map[string]int{}                      // how many operators have a union state of the name
 	for _, r := range rows {
 		states[r.State]++
 	}
@@ -592,7 +589,7 @@ func (o *pruneOptions) diagnoseEnd(env *Env, in string, reports []*transform.Uni
 			}
 		}
 		if r.HandedBytes >= check.LargeUnion {
-			fmt.Fprintf(&b, "\n%s\n", largeUnion(style, &r, r.Elements, r.HandedBytes))
+			fmt.Fprintf(&b, "\n%s\n", largeUnion(&r, r.Elements, r.HandedBytes))
 		}
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())

@@ -80,7 +80,7 @@ func (e *Env) wrongOrder(ctx context.Context, left func(id format.OperatorID, st
 		for _, r := range reports {
 			if r.Verdict == transform.VerdictProduct && left(now[r.Operator.ID], r.State) {
 				return &usageError{
-					fmt.Sprintf("%s/%s is proven to be duplicated by restores (%s) before the %s on line %d, and no longer after it", ui.Quote(e.label(r.Operator)), ui.Quote(e.text(r.State)), r.Why, earlier.word, earlier.line),
+					fmt.Sprintf("%s/%s is proven to be duplicated by restores (%s) before the %s on line %d, and no longer after it", ui.Quote(e.run.Label(r.Operator)), ui.Quote(e.run.Text(r.State)), r.Why, earlier.word, earlier.line),
 					fmt.Sprintf("put prune-union before the %s on line %d", earlier.word, earlier.line),
 				}
 			}

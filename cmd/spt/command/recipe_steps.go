@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -19,7 +20,7 @@ import (
 type step interface {
 	addFlags(fs *pflag.FlagSet)
 	validate(env *Env) error
-	apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error)
+	apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error)
 }
 
 // steppers are the steps that there are.
@@ -43,13 +44,13 @@ var notInRecipes = map[string][]string{
 
 type dropStep struct{ dropOptions }
 
-func (s *dropStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (s *dropStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 	return s.drop(ctx, env, snap)
 }
 
 type filterStep struct{ filterOptions }
 
-func (s *filterStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (s *filterStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 	return s.keep(ctx, env, snap)
 }
 
@@ -57,19 +58,14 @@ type renameStep struct{ renameOptions }
 
 // apply renames. Later steps know an operator by its new uid, also in snapshots
 // that store none.
-func (s *renameStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (s *renameStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 	sp, r, err := s.rename(ctx, env, snap)
 	if err != nil {
 		return nil, nil, err
 	}
-	uids := maps.Clone(env.uids)
-	if uids == nil {
-		uids = map[string]string{}
-	}
 	for _, pair := range s.uidPairs {
-		uids[format.OperatorIDOf(pair[1]).String()] = pair[1]
+		env.run.LearnUID(pair[1])
 	}
-	env.uids = uids
 	return sp, r, nil
 }
 
@@ -85,7 +81,7 @@ func (s *setStep) addFlags(fs *pflag.FlagSet) {
 
 func (s *setStep) validate(env *Env) error { return s.setOptions.validate(env, s.given) }
 
-func (s *setStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (s *setStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 	return s.set(ctx, env, snap)
 }
 
@@ -127,7 +123,7 @@ func (s *relocateStep) validate(env *Env) error {
 	return errors.Join(s.places(s.maps), s.writeOptions.validate(env))
 }
 
-func (s *relocateStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (s *relocateStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 	mapped := *env
 	mapped.maps = s.maps
 	return s.relocate(ctx, &mapped, snap)
@@ -139,7 +135,7 @@ func (s *rescaleStep) validate(env *Env) error {
 	return s.rescaleOptions.validate(env, []string{""})
 }
 
-func (s *rescaleStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (s *rescaleStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 	chosen, err := env.chooseOperators(s.pick.operators, snap.Operators)
 	if err != nil {
 		return nil, nil, err
@@ -163,13 +159,13 @@ func (s *rescaleStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &EditResult{Changes: []EditChange{}}
+	r := &report.Edit{Changes: []report.Change{}}
 	for _, op := range plan.Operators {
 		switch {
 		case op.Left == "":
-			r.Changes = append(r.Changes, EditChange{What: "rescaled operator", Operator: env.label(op.Operator), ID: op.Operator.ID.String(), From: fmt.Sprint(op.From), To: fmt.Sprint(op.To)})
+			r.Changes = append(r.Changes, report.Change{What: "rescaled operator", Operator: env.run.Label(op.Operator), ID: op.Operator.ID.String(), From: fmt.Sprint(op.From), To: fmt.Sprint(op.To)})
 		case chosen(op.Operator):
-			r.Remarks = append(r.Remarks, fmt.Sprintf("%s is left as it is: %s", ui.Quote(env.label(op.Operator)), op.Left))
+			r.Remarks = append(r.Remarks, fmt.Sprintf("%s is left as it is: %s", ui.Quote(env.run.Label(op.Operator)), op.Left))
 		}
 	}
 	return v.Savepoint, r, nil
@@ -192,7 +188,7 @@ func (s *pruneStep) validate(env *Env) error {
 	return s.pruneOptions.validate(env, []string{"", ""}, s.given)
 }
 
-func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 	choose, err := s.picked(env, snap)
 	if err != nil {
 		return nil, nil, err
@@ -212,13 +208,13 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 	if err := env.wrongOrder(ctx, func(id format.OperatorID, state string) bool { return left[stateID{id, state}] }); err != nil {
 		return nil, nil, err
 	}
-	r := &EditResult{Changes: []EditChange{}}
+	r := &report.Edit{Changes: []report.Change{}}
 	for _, p := range pruned {
-		name := ui.Quote(env.label(p.Operator)) + "/" + ui.Quote(env.text(p.State))
+		name := ui.Quote(env.run.Label(p.Operator)) + "/" + ui.Quote(env.run.Text(p.State))
 		switch {
 		case p.Skipped == "":
 			gone := p.Elements - p.Kept
-			r.Changes = append(r.Changes, EditChange{What: "pruned", Operator: env.label(p.Operator), ID: p.Operator.ID.String(), State: env.text(p.State),
+			r.Changes = append(r.Changes, report.Change{What: "pruned", Operator: env.run.Label(p.Operator), ID: p.Operator.ID.String(), State: env.run.Text(p.State),
 				Elements: p.Kept, Bytes: p.BytesAfter, Dropped: &gone, DroppedBytes: p.Bytes - p.BytesAfter})
 			if p.OneEach() {
 				r.Remarks = append(r.Remarks, name+": "+p.Why)
@@ -231,7 +227,7 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 		default:
 			r.Remarks = append(r.Remarks, fmt.Sprintf("%s is left as it is: %s", name, p.Skipped))
 			if p.Verdict != transform.VerdictSound {
-				r.skipped = append(r.skipped, fmt.Sprintf("%s (%s)", name, p.Skipped))
+				r.Skipped = append(r.Skipped, fmt.Sprintf("%s (%s)", name, p.Skipped))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -106,7 +107,7 @@ without absolute references, use spt convert.`,
 			if err := o.validate(env, args[0]); err != nil {
 				return err
 			}
-			err := edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+			err := edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 				return o.relocate(cmd.Context(), env, snap)
 			})
 			return o.besides(err)
@@ -190,7 +191,7 @@ func (m *mover) decide(name, to string) (string, transform.MoveDecision, error) 
 	return to, transform.MoveKept, nil
 }
 
-func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 	base := o.absolute
 	if strings.HasPrefix(base, "/") {
 		base = "file:" + base // as for --map
@@ -219,9 +220,9 @@ func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.S
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &EditResult{Changes: []EditChange{}}
+	r := &report.Edit{Changes: []report.Change{}}
 	for _, c := range done.Changed {
-		r.Changes = append(r.Changes, EditChange{What: "relocated", From: env.text(c.From), To: env.text(c.To), Handles: c.Handles})
+		r.Changes = append(r.Changes, report.Change{What: "relocated", From: env.run.Text(c.From), To: env.run.Text(c.To), Handles: c.Handles})
 	}
 	if len(done.Changed) == 0 && (base != "" || len(t.Prefixes) > 0) {
 		if err := o.nothing(env, done, t.Prefixes); err != nil {
@@ -245,17 +246,17 @@ func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.S
 }
 
 // remarks says what the decisions about relative references leave behind.
-func (m *mover) remarks(r *EditResult, done *transform.Relocation) error {
+func (m *mover) remarks(r *report.Edit, done *transform.Relocation) error {
 	if m.unchecked > 0 {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("%s at the new location not checked", ui.Plural(int64(m.unchecked), "file")))
 	}
 	if n := len(m.gone); n > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s rewritten, and the file is not there: %s", ui.Plural(int64(n), "reference"), shorten(m.gone)))
-		r.partial = fmt.Sprintf("%s to a file that is not there", ui.Plural(int64(n), "reference"))
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s rewritten, and the file is not there: %s", ui.Plural(int64(n), "reference"), report.Shorten(m.gone)))
+		r.Partial = fmt.Sprintf("%s to a file that is not there", ui.Plural(int64(n), "reference"))
 	}
 	if n := len(m.wrong); n > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s rewritten, and the file is not of the recorded length: %s", ui.Plural(int64(n), "reference"), shorten(m.wrong)))
-		r.partial = fmt.Sprintf("%s to a file that is not of the recorded length", ui.Plural(int64(n), "reference"))
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s rewritten, and the file is not of the recorded length: %s", ui.Plural(int64(n), "reference"), report.Shorten(m.wrong)))
+		r.Partial = fmt.Sprintf("%s to a file that is not of the recorded length", ui.Plural(int64(n), "reference"))
 	}
 	var right, broken []transform.Relocated
 	for _, k := range done.Kept {
@@ -274,7 +275,7 @@ func (m *mover) remarks(r *EditResult, done *transform.Relocation) error {
 	}
 	if n := len(broken); n > 0 {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("%s left unchanged: the file is neither next to _metadata nor at the new location: %s", ui.Plural(int64(n), "relative reference"), m.env.references(broken)))
-		r.partial = fmt.Sprintf("%s to a file that was not found", ui.Plural(int64(n), "reference"))
+		r.Partial = fmt.Sprintf("%s to a file that was not found", ui.Plural(int64(n), "reference"))
 	}
 	return nil
 }
@@ -283,9 +284,9 @@ func (m *mover) remarks(r *EditResult, done *transform.Relocation) error {
 func (e *Env) references(all []transform.Relocated) string {
 	var list []string
 	for _, u := range all {
-		list = append(list, ui.Quote(e.text(u.From)))
+		list = append(list, ui.Quote(e.run.Text(u.From)))
 	}
-	return shorten(list)
+	return report.Shorten(list)
 }
 
 // nothing is the error of a relocation that changes nothing, if it is one.
@@ -298,8 +299,8 @@ func (o *relocateOptions) nothing(env *Env, done *transform.Relocation, prefixes
 	}
 	var available []string
 	for _, u := range done.Unmatched {
-		dir, _ := splitName(u.From)
-		available = append(available, ui.Quote(env.text(dir)))
+		dir, _ := report.SplitName(u.From)
+		available = append(available, ui.Quote(env.run.Text(dir)))
 	}
 	old := make([]string, len(prefixes))
 	for i, m := range prefixes {

@@ -8,14 +8,13 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
-
-const renamedOperator = "renamed operator" // with the new id
 
 type renameOptions struct {
 	writeOptions
@@ -79,7 +78,7 @@ state itself. Keyed states have their names inside their files and stay.`,
 			if err := o.validate(env); err != nil {
 				return err
 			}
-			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 				return o.rename(cmd.Context(), env, snap)
 			})
 		},
@@ -88,8 +87,8 @@ state itself. Keyed states have their names inside their files and stay.`,
 	return cmd
 }
 
-func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
-	r := &EditResult{Changes: []EditChange{}}
+func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
+	r := &report.Edit{Changes: []report.Change{}}
 	uids := map[string]string{} // by id
 	for _, pair := range o.uidPairs {
 		p := pick{flag: "--uid", operators: []string{pair[0]}}
@@ -134,10 +133,10 @@ func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snaps
 		return nil, nil, err
 	}
 	for _, d := range done.States {
-		r.Changes = append(r.Changes, EditChange{What: "renamed state", Operator: env.label(d.Operator), ID: d.Operator.ID.String(), State: env.text(d.From), From: env.text(d.From), To: d.To, Handles: d.Handles})
+		r.Changes = append(r.Changes, report.Change{What: "renamed state", Operator: env.run.Label(d.Operator), ID: d.Operator.ID.String(), State: env.run.Text(d.From), From: env.run.Text(d.From), To: d.To, Handles: d.Handles})
 	}
 	for _, d := range done.Operators {
-		r.Changes = append(r.Changes, EditChange{What: renamedOperator, Operator: env.label(d.Operator), ID: d.ID.String(), To: d.UID})
+		r.Changes = append(r.Changes, report.Change{What: report.RenamedOperator, Operator: env.run.Label(d.Operator), ID: d.ID.String(), To: d.UID})
 	}
 	return v.Savepoint, r, nil
 }

@@ -57,19 +57,19 @@ func (e *Env) renames(r *transform.Renames, path string) (rows renameRows) {
 		likely := k == 0
 		for i := range list {
 			n := &list[i]
-			row := RenameRow{Operator: e.text(n.Label()), ID: n.ID.String(), Likely: likely, From: []RenameFrom{}}
+			row := RenameRow{Operator: e.run.Text(n.Label()), ID: n.ID.String(), Likely: likely, From: []RenameFrom{}}
 			uid := n.UID
 			if uid == "" {
-				uid = e.uids[row.ID]
+				uid = e.run.Learned(row.ID)
 			}
 			if uid != "" && format.OperatorIDOf(uid).String() != row.ID {
 				uid = "" // the job sets the id itself, which no uid gives
 			}
 			if n.Operator != nil {
-				row.Operator = e.label(n.Operator)
+				row.Operator = e.run.Label(n.Operator)
 			}
 			for _, f := range n.From {
-				row.From = append(row.From, RenameFrom{e.label(f.Operator), f.Operator.ID.String(), e.reasons(f.Reasons), f.Kept})
+				row.From = append(row.From, RenameFrom{e.run.Label(f.Operator), f.Operator.ID.String(), e.reasons(f.Reasons), f.Kept})
 			}
 			rows.renames = append(rows.renames, row)
 			if likely {
@@ -79,9 +79,9 @@ func (e *Env) renames(r *transform.Renames, path string) (rows renameRows) {
 		}
 	}
 	for _, n := range r.Names {
-		rows.names = append(rows.names, NameChangeRow{e.label(n.New), n.New.ID.String(), e.text(n.Old.Name.String()), e.text(n.New.Name.String())})
+		rows.names = append(rows.names, NameChangeRow{e.run.Label(n.New), n.New.ID.String(), e.run.Text(n.Old.Name.String()), e.run.Text(n.New.Name.String())})
 	}
-	if len(uids) > 0 && !rows.noUID && e.common.format != ui.FormatRedacted {
+	if len(uids) > 0 && !rows.noUID && e.run.Format != ui.FormatRedacted {
 		rows.command = fmt.Sprintf("spt rename %s OUT%s", shell.Quote(path), strings.Join(uids, ""))
 	}
 	return rows
@@ -89,7 +89,7 @@ func (e *Env) renames(r *transform.Renames, path string) (rows renameRows) {
 
 // reasons are those of a likely renaming, of which one may be a name.
 func (e *Env) reasons(all []string) []string {
-	if e.common.format == ui.FormatRedacted {
+	if e.run.Format == ui.FormatRedacted {
 		return []string{ui.Plural(int64(len(all)), "reason")}
 	}
 	return append([]string{}, all...)
@@ -99,11 +99,11 @@ func (e *Env) reasons(all []string) []string {
 const maxCandidates = 3
 
 // nameText warns of names that changed.
-func (r *renameRows) nameText(style ui.Style) string {
+func (r *renameRows) nameText() string {
 	var b strings.Builder
 	for _, n := range r.names {
 		fmt.Fprintf(&b, "%s %s kept its id, and its name changed: %s → %s. Flink matches state to operators by id, so this operator may get the state of another one.\n",
-			style.Look("!"), ui.Quote(n.Operator), ui.Quote(n.Old), ui.Quote(n.New))
+			ui.Look("!"), ui.Quote(n.Operator), ui.Quote(n.Old), ui.Quote(n.New))
 	}
 	return b.String()
 }

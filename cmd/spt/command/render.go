@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 )
 
@@ -13,6 +14,11 @@ func (e *Env) remark(format string, args ...any) error {
 		return nil
 	}
 	return e.complain(ui.Printable(fmt.Sprintf(format, args...)))
+}
+
+// print prints the answer of the command.
+func (e *Env) print(r report.Report) error {
+	return report.Print(e.Stdout, e.term(), e.common.output, r)
 }
 
 // renderValue prints an answer of one value for programs. It is false where the

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/spf13/cobra"
@@ -191,11 +192,11 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 			return err
 		}
 	} else {
-		o.note = func(w *WriteResult) { w.Remarks = append(w.Remarks, r.Remarks...) }
+		o.note = func(w *report.Write) { w.Remarks = append(w.Remarks, r.Remarks...) }
 	}
 	if orders := r.undefinedOrders(); len(orders) > 0 {
 		note := o.note
-		o.note = func(w *WriteResult) {
+		o.note = func(w *report.Write) {
 			if note != nil {
 				note(w)
 			}
@@ -248,9 +249,9 @@ func (o *rescaleOptions) nothing(env *Env, all []*format.Operator) error {
 func parallelisms(env *Env, ops []*format.Operator) string {
 	var all []string
 	for _, op := range ops {
-		all = append(all, fmt.Sprintf("%s at %d", ui.Quote(env.label(op)), op.Parallelism))
+		all = append(all, fmt.Sprintf("%s at %d", ui.Quote(env.run.Label(op)), op.Parallelism))
 	}
-	return shorten(all)
+	return report.Shorten(all)
 }
 
 // RescaleResult is the answer of rescale: the whole plan.
@@ -351,10 +352,10 @@ type RescaleKeyedSource struct {
 }
 
 func newRescaleResult(env *Env, in, out string, p *transform.RescalePlan) *RescaleResult {
-	r := &RescaleResult{Input: in, Output: out, To: p.To, At: env.text(p.At), Strategy: string(p.Strategy)}
+	r := &RescaleResult{Input: in, Output: out, To: p.To, At: env.run.Text(p.At), Strategy: string(p.Strategy)}
 	for _, op := range p.Operators {
 		o := RescaleOperator{
-			UID: env.uid(op.Operator), Name: env.text(op.Operator.Name.String()), ID: op.Operator.ID.String(), label: env.label(op.Operator),
+			UID: env.run.UID(op.Operator), Name: env.run.Text(op.Operator.Name.String()), ID: op.Operator.ID.String(), label: env.run.Label(op.Operator),
 			From: op.From, To: op.To, MaxParallelism: op.Operator.MaxParallelism, Left: op.Left, InFlight: op.InFlight,
 			Order: op.Order, PlaceOrder: op.PlaceOrder, States: []RescaleState{}, HighestPossible: op.Operator.MaxParallelism,
 		}
@@ -386,7 +387,7 @@ func handedWhole(groups format.KeyGroupRange, h format.KeyedHandle) bool {
 }
 
 func rescaleState(env *Env, st *transform.StatePlan, to int32) RescaleState {
-	s := RescaleState{Name: env.text(st.Name), Kind: st.Mode.String(), Raw: st.Raw, Elements: st.Elements, Bytes: st.Bytes, Varies: st.OrderVaries}
+	s := RescaleState{Name: env.run.Text(st.Name), Kind: st.Mode.String(), Raw: st.Raw, Elements: st.Elements, Bytes: st.Bytes, Varies: st.OrderVaries}
 	if st.Mode == format.ModeUnion {
 		n := st.Elements
 		for range 4 {

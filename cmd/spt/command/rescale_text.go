@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
@@ -15,14 +16,13 @@ import (
 // what, then what deserves a look.
 func rescaleText(env *Env, o rescaleOptions, r *RescaleResult, refused error) error {
 	term := env.term()
-	style := term.Style()
 	for i := range r.Operators {
 		op := &r.Operators[i]
 		if op.Left != "" {
 			continue
 		}
 		for k := range op.States {
-			if err := op.stateText(env, o, &op.States[k], style, term); err != nil {
+			if err := op.stateText(env, o, &op.States[k], term); err != nil {
 				return err
 			}
 		}
@@ -31,7 +31,7 @@ func rescaleText(env *Env, o rescaleOptions, r *RescaleResult, refused error) er
 				return err
 			}
 		}
-		if err := op.remarks(env, style); err != nil {
+		if err := op.remarks(env); err != nil {
 			return err
 		}
 	}
@@ -41,7 +41,7 @@ func rescaleText(env *Env, o rescaleOptions, r *RescaleResult, refused error) er
 	return r.rescaleEnd(env, o, refused)
 }
 
-func (op *RescaleOperator) stateText(env *Env, o rescaleOptions, st *RescaleState, style ui.Style, term ui.Term) error {
+func (op *RescaleOperator) stateText(env *Env, o rescaleOptions, st *RescaleState, term ui.Term) error {
 	kind := st.Kind
 	if st.Raw {
 		kind = "raw"
@@ -50,13 +50,13 @@ func (op *RescaleOperator) stateText(env *Env, o rescaleOptions, st *RescaleStat
 	if st.Kind == "broadcast" {
 		what = fmt.Sprintf("%d of %d subtasks with a copy", st.Elements, op.From)
 	}
-	if _, err := fmt.Fprintf(env.Stdout, "%s\n", style.Bold(fmt.Sprintf("%s · %s · %s · %s, %s", ui.Quote(op.label), ui.Quote(st.Name), kind, what, ui.Bytes(st.Bytes)))); err != nil {
+	if _, err := fmt.Fprintf(env.Stdout, "%s\n", ui.Bold(fmt.Sprintf("%s · %s · %s · %s, %s", ui.Quote(op.label), ui.Quote(st.Name), kind, what, ui.Bytes(st.Bytes)))); err != nil {
 		return err
 	}
 	if st.Kind == "union" && st.Elements > 0 {
 		// Everyone gets the same: say it once.
 		if st.Varies {
-			if _, err := fmt.Fprintf(env.Stdout, "  %s in orders that differ between subtasks; this is the order of subtask 0, which OUT gives to all\n", style.Look("!")); err != nil {
+			if _, err := fmt.Fprintf(env.Stdout, "  %s in orders that differ between subtasks; this is the order of subtask 0, which OUT gives to all\n", ui.Look("!")); err != nil {
 				return err
 			}
 		}
@@ -73,7 +73,7 @@ func (op *RescaleOperator) stateText(env *Env, o rescaleOptions, st *RescaleStat
 			continue
 		}
 		if sub.Elements == 0 {
-			mark := style.Look("! gets nothing")
+			mark := ui.Look("! gets nothing")
 			if st.Elements == 0 {
 				mark = ""
 			}
@@ -90,7 +90,7 @@ func (op *RescaleOperator) stateText(env *Env, o rescaleOptions, st *RescaleStat
 		fmt.Fprintf(&b, "  … %d more subtasks, with %s to %s each (--wide shows them)\n", rest, ui.Count(lo), ui.Count(hi))
 	}
 	if st.Empty > 0 && st.Elements > 0 && rest > 0 {
-		fmt.Fprintf(&b, "  %s %s get nothing\n", style.Look("!"), ui.Plural(int64(st.Empty), "subtask"))
+		fmt.Fprintf(&b, "  %s %s get nothing\n", ui.Look("!"), ui.Plural(int64(st.Empty), "subtask"))
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())
 	return err
@@ -101,7 +101,7 @@ func (op *RescaleOperator) keyedText(env *Env, o rescaleOptions, k RescaleKeyed,
 	if k.Raw {
 		kind = "raw keyed"
 	}
-	if _, err := fmt.Fprintf(env.Stdout, "%s\n", term.Style().Bold(fmt.Sprintf("%s · %s · %s", ui.Quote(op.label), kind, ui.Plural(int64(op.MaxParallelism), "key group")))); err != nil {
+	if _, err := fmt.Fprintf(env.Stdout, "%s\n", ui.Bold(fmt.Sprintf("%s · %s · %s", ui.Quote(op.label), kind, ui.Plural(int64(op.MaxParallelism), "key group")))); err != nil {
 		return err
 	}
 	t := ui.NewTable(ui.Column{}, ui.Column{Align: ui.Right}, ui.Column{}, ui.Column{Shrink: 1, Min: 14, Wrap: true})
@@ -136,13 +136,13 @@ func (op *RescaleOperator) keyedText(env *Env, o rescaleOptions, k RescaleKeyed,
 	return err
 }
 
-func (op *RescaleOperator) remarks(env *Env, style ui.Style) error {
+func (op *RescaleOperator) remarks(env *Env) error {
 	var b strings.Builder
 	if op.Order != "" {
-		fmt.Fprintf(&b, "%s %s: the order of blocks within a subtask is not certain: %s\n", style.Look("!"), ui.Quote(op.label), op.Order)
+		fmt.Fprintf(&b, "%s %s: the order of blocks within a subtask is not certain: %s\n", ui.Look("!"), ui.Quote(op.label), op.Order)
 	}
 	if op.InFlight {
-		fmt.Fprintf(&b, "%s %s has in-flight data; where it goes depends on the job's graph and is not in this plan\n", style.Look("!"), ui.Quote(op.label))
+		fmt.Fprintf(&b, "%s %s has in-flight data; where it goes depends on the job's graph and is not in this plan\n", ui.Look("!"), ui.Quote(op.label))
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())
 	return err
@@ -158,7 +158,7 @@ func (r *RescaleResult) summary(env *Env) error {
 	}
 	fmt.Fprintf(&b, "%d of %s rescaled to %d.", rescaled, ui.Plural(int64(len(r.Operators)), "operator"), r.To)
 	for _, limit := range slices.Sorted(maps.Keys(highest)) {
-		fmt.Fprintf(&b, " Highest legal parallelism: %d (%s).", limit, shorten(highest[limit]))
+		fmt.Fprintf(&b, " Highest legal parallelism: %d (%s).", limit, report.Shorten(highest[limit]))
 	}
 	b.WriteByte('\n')
 	var left []string
@@ -168,10 +168,10 @@ func (r *RescaleResult) summary(env *Env) error {
 		}
 	}
 	if len(left) > 0 {
-		fmt.Fprintf(&b, "Left alone: %s.\n", shorten(left))
+		fmt.Fprintf(&b, "Left alone: %s.\n", report.Shorten(left))
 	}
 	for _, text := range r.Remarks {
-		fmt.Fprintf(&b, "%s %s.\n", env.term().Style().Look("!"), text)
+		fmt.Fprintf(&b, "%s %s.\n", ui.Look("!"), text)
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())
 	return err
@@ -188,7 +188,7 @@ func (r *RescaleResult) clipped() []string {
 	if len(whole) == 0 {
 		return nil
 	}
-	return []string{"several subtasks of " + shorten(whole) + " get one incremental handle as a whole, and clip it: with state.backend.rocksdb.use-ingest-db-restore-mode, Flink 2 refuses to restore what is written at yet another parallelism"}
+	return []string{"several subtasks of " + report.Shorten(whole) + " get one incremental handle as a whole, and clip it: with state.backend.rocksdb.use-ingest-db-restore-mode, Flink 2 refuses to restore what is written at yet another parallelism"}
 }
 
 // highest gathers the operators that are rescaled by their max parallelism.
@@ -204,7 +204,6 @@ func (r *RescaleResult) highest() map[int32][]string {
 
 // rescaleEnd says what the plan holds for, and how it is written, if it can be.
 func (r *RescaleResult) rescaleEnd(env *Env, o rescaleOptions, refused error) error {
-	style := env.term().Style()
 	var b strings.Builder
 	if slices.ContainsFunc(r.Operators, func(op RescaleOperator) bool { return op.Left == "" && op.PlaceOrder }) {
 		fmt.Fprintf(&b, "The order of blocks holds for a restore from %s; --at says another place.\n", ui.Quote(r.At))
@@ -228,12 +227,12 @@ func (r *RescaleResult) rescaleEnd(env *Env, o rescaleOptions, refused error) er
 		flags += " --keyed leave"
 	}
 	if refused != nil {
-		fmt.Fprintf(&b, "%s Flink can do this, spt cannot write it: %s\n", style.Look("!"), printableLines(refused.Error()))
+		fmt.Fprintf(&b, "%s Flink can do this, spt cannot write it: %s\n", ui.Look("!"), printableLines(refused.Error()))
 		if hint := hintOf(refused); hint != "" {
 			fmt.Fprintf(&b, "  %s\n", printableLines(hint))
 		}
 	} else {
-		fmt.Fprintf(&b, "%s To write it:  spt rescale %s %s --to %d%s\n", style.Dim("Nothing written."), shell.Quote(r.Input), outLike(r.Input), r.To, flags)
+		fmt.Fprintf(&b, "%s To write it:  spt rescale %s %s --to %d%s\n", ui.Dim("Nothing written."), shell.Quote(r.Input), outLike(r.Input), r.To, flags)
 	}
 	_, err := fmt.Fprint(env.Stdout, b.String())
 	return err

@@ -40,7 +40,7 @@ SPT_PATH.`,
 			return env.prepare(cmd.Context())
 		},
 	}
-	env.common.addFlags(root.PersistentFlags())
+	env.addCommonFlags(root.PersistentFlags())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &flagError{usageError{msg: err.Error(), hint: flagHint(cmd, err)}}
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/spf13/cobra"
@@ -81,7 +82,7 @@ chain need the same max parallelism.`,
 			if err := o.validate(env, cmd.Flags()); err != nil {
 				return err
 			}
-			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
+			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 				return o.set(cmd.Context(), env, snap)
 			})
 		},
@@ -90,8 +91,8 @@ chain need the same max parallelism.`,
 	return cmd
 }
 
-func (o *setOptions) set(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *EditResult, error) {
-	r := &EditResult{Changes: []EditChange{}}
+func (o *setOptions) set(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
+	r := &report.Edit{Changes: []report.Change{}}
 	chosen, err := env.chooseOperators(o.operators, snap.Operators)
 	if err != nil {
 		return nil, nil, err
@@ -108,7 +109,7 @@ func (o *setOptions) set(ctx context.Context, env *Env, snap *reader.Snapshot) (
 		}
 		copies := false
 		for _, d := range done.Modes {
-			r.Changes = append(r.Changes, EditChange{What: "set mode of state", Operator: env.label(d.Operator), ID: d.Operator.ID.String(), State: env.text(d.State),
+			r.Changes = append(r.Changes, report.Change{What: "set mode of state", Operator: env.run.Label(d.Operator), ID: d.Operator.ID.String(), State: env.run.Text(d.State),
 				From: d.From.String(), To: o.mode, Handles: d.Handles, Elements: d.Elements})
 			copies = copies || d.From == format.ModeUnion && d.Handles > 1
 		}
@@ -123,13 +124,13 @@ func (o *setOptions) set(ctx context.Context, env *Env, snap *reader.Snapshot) (
 			return nil, nil, err
 		}
 		for _, d := range done.MaxParallelism {
-			r.Changes = append(r.Changes, EditChange{What: "set max parallelism of", Operator: env.label(d.Operator), ID: d.Operator.ID.String(), From: fmt.Sprint(d.From), To: fmt.Sprint(o.max)})
+			r.Changes = append(r.Changes, report.Change{What: "set max parallelism of", Operator: env.run.Label(d.Operator), ID: d.Operator.ID.String(), From: fmt.Sprint(d.From), To: fmt.Sprint(o.max)})
 		}
 		in = v
 	}
 	if o.setID {
 		if was := in.ID; was != o.id {
-			r.Changes = append(r.Changes, EditChange{What: "set checkpoint id", From: fmt.Sprint(was), To: fmt.Sprint(o.id)})
+			r.Changes = append(r.Changes, report.Change{What: "set checkpoint id", From: fmt.Sprint(was), To: fmt.Sprint(o.id)})
 		}
 		if in, _, err = transform.Set(ctx, in, transform.SetOptions{ID: &o.id}); err != nil {
 			return nil, nil, err

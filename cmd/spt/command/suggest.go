@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
@@ -88,7 +89,7 @@ func (e *Env) available(want string, names []string, none string) string {
 	names = slices.Clone(names)
 	slices.Sort(names)
 	names = slices.Compact(names)
-	return e.meant(want, names) + "available: " + shorten(e.shown(names))
+	return e.meant(want, names) + "available: " + report.Shorten(e.shown(names))
 }
 
 // meant asks whether one of the names near a selector, which may be a glob, was
@@ -150,7 +151,7 @@ func flagHint(cmd *cobra.Command, err error) string {
 		}
 	}
 	if len(others) > 0 {
-		return "it is a flag of " + shorten(others) + "; " + help
+		return "it is a flag of " + report.Shorten(others) + "; " + help
 	}
 	return didYouMean(name, names, "--", help)
 }

@@ -13,7 +13,7 @@ import (
 // Whatever counts elements for a command does so in the directory that the user
 // gave: a call that leaves the option out fills that of the system.
 func TestTempDirIsPassedOn(t *testing.T) {
-	counting := []string{"UnionOptions", "PruneOptions", "DiffOptions", "CheckOptions"}
+	counting := []string{"transform.UnionOptions", "transform.PruneOptions", "diff.Options", "check.Options"}
 	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -34,10 +34,14 @@ func TestTempDirIsPassedOn(t *testing.T) {
 				return true
 			}
 			sel, ok := lit.Type.(*ast.SelectorExpr)
-			if !ok || !slices.Contains(counting, sel.Sel.Name) {
+			if !ok {
 				return true
 			}
-			found[sel.Sel.Name] = true
+			pkg, ok := sel.X.(*ast.Ident)
+			if !ok || !slices.Contains(counting, pkg.Name+"."+sel.Sel.Name) {
+				return true
+			}
+			found[pkg.Name+"."+sel.Sel.Name] = true
 			if !slices.ContainsFunc(lit.Elts, func(e ast.Expr) bool {
 				kv, ok := e.(*ast.KeyValueExpr)
 				if !ok {
@@ -46,7 +50,7 @@ func TestTempDirIsPassedOn(t *testing.T) {
 				key, ok := kv.Key.(*ast.Ident)
 				return ok && key.Name == "TempDir"
 			}) {
-				t.Errorf("%v: transform.%s without TempDir", fset.Position(lit.Pos()), sel.Sel.Name)
+				t.Errorf("%v: %s.%s without TempDir", fset.Position(lit.Pos()), pkg.Name, sel.Sel.Name)
 			}
 			return true
 		})

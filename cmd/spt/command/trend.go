@@ -14,6 +14,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -177,7 +178,7 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 		return err
 	}
 	if n := len(res.LeftOut); n > 0 {
-		return &findings{fmt.Sprintf("%s left out, which cannot be read: %s\n  %s", ui.Plural(int64(n), "snapshot"), shorten(quoteAll(res.LeftOut)), res.reasons())}
+		return &findings{fmt.Sprintf("%s left out, which cannot be read: %s\n  %s", ui.Plural(int64(n), "snapshot"), report.Shorten(quoteAll(res.LeftOut)), res.reasons())}
 	}
 	return nil
 }
@@ -186,7 +187,7 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 func (r *TrendResult) leaveOut(env *Env, path string, err error) {
 	r.LeftOut = append(r.LeftOut, path)
 	r.damaged = r.damaged || errors.Is(err, format.ErrCorrupt) || errors.Is(err, format.ErrLimit)
-	why := env.hide(err.Error())
+	why := env.run.Hide(err.Error())
 	if !strings.HasPrefix(why, path) { // most errors name it
 		why = ui.Quote(path) + ": " + why
 	}
@@ -226,7 +227,7 @@ func (o *trendOptions) find(ctx context.Context, env *Env, root string, res *Tre
 		case e.State == reader.Damaged, e.State == reader.Unreadable:
 			res.LeftOut = append(res.LeftOut, e.Path)
 			res.damaged = res.damaged || e.State == reader.Damaged
-			res.Why = append(res.Why, ui.Quote(e.Path)+": "+env.hide(cmp.Or(e.Reason, e.Problem)))
+			res.Why = append(res.Why, ui.Quote(e.Path)+": "+env.run.Hide(cmp.Or(e.Reason, e.Problem)))
 		case e.Container.Name != "": // else there is nothing to read yet, or any more
 			found = append(found, e)
 			ids[e.ID] = true
@@ -303,7 +304,7 @@ func (t *trend) add(ctx context.Context, i int, path string) (err error) {
 				continue
 			}
 			r := t.row(trendKey{op.ID, string(st.Kind), st.Name})
-			r.What, r.Operator, r.ID, r.State, r.Kind = "state", t.env.label(op.Operator), op.ID.String(), t.env.text(st.Name), string(st.Kind)
+			r.What, r.Operator, r.ID, r.State, r.Kind = "state", t.env.run.Label(op.Operator), op.ID.String(), t.env.run.Text(st.Name), string(st.Kind)
 			r.Bytes[i] += st.Bytes
 			if st.Elements >= 0 && st.Name != "" {
 				if r.Elements == nil {
@@ -475,13 +476,12 @@ func spark(values []int64) string {
 func (t *trend) table() error {
 	env, res := t.env, t.res
 	term := env.term()
-	style := term.Style()
 	first, last := res.Snapshots[0], res.Snapshots[t.n-1]
 	head := fmt.Sprintf("%s · checkpoint %s → %s", ui.Plural(int64(t.n), "snapshot"), ui.Count(first.CheckpointID), ui.Count(last.CheckpointID))
 	if res.Seconds > 0 {
 		head += " · " + ui.Duration(time.Duration(res.Seconds)*time.Second)
 	}
-	if _, err := fmt.Fprintf(env.Stdout, "%s\n\n", style.Bold(head)); err != nil {
+	if _, err := fmt.Fprintf(env.Stdout, "%s\n\n", ui.Bold(head)); err != nil {
 		return err
 	}
 	tab := ui.NewTable(
@@ -508,9 +508,9 @@ func (t *trend) table() error {
 				continue
 			}
 		}
-		tab.Row(name, spark(r.Bytes), ui.Bytes(r.Bytes[0]), ui.Bytes(r.Bytes[t.n-1]), ui.Signed(r.Per, ui.Bytes), t.limitText(r.Limit, style))
+		tab.Row(name, spark(r.Bytes), ui.Bytes(r.Bytes[0]), ui.Bytes(r.Bytes[t.n-1]), ui.Signed(r.Per, ui.Bytes), t.limitText(r.Limit))
 		if r.Elements != nil {
-			tab.Child(1, "elements", spark(r.Elements), ui.Count(r.Elements[0]), ui.Count(r.Elements[t.n-1]), ui.Signed(r.MorePer, ui.Count), t.limitText(r.LimitOf, style))
+			tab.Child(1, "elements", spark(r.Elements), ui.Count(r.Elements[0]), ui.Count(r.Elements[t.n-1]), ui.Signed(r.MorePer, ui.Count), t.limitText(r.LimitOf))
 		}
 	}
 	if err := tab.Write(env.Stdout, term); err != nil {
@@ -518,10 +518,10 @@ func (t *trend) table() error {
 	}
 	var b strings.Builder
 	if left > 0 {
-		fmt.Fprintf(&b, "%s\n", style.Dim(fmt.Sprintf("… and %s that grew less", ui.Plural(int64(left), "state"))))
+		fmt.Fprintf(&b, "%s\n", ui.Dim(fmt.Sprintf("… and %s that grew less", ui.Plural(int64(left), "state"))))
 	}
 	if still > 0 {
-		fmt.Fprintf(&b, "%s\n", style.Dim(fmt.Sprintf("… and %s that did not change", ui.Plural(int64(still), "state"))))
+		fmt.Fprintf(&b, "%s\n", ui.Dim(fmt.Sprintf("… and %s that did not change", ui.Plural(int64(still), "state"))))
 	}
 	if t.o.limit > 0 || t.o.limitElements > 0 {
 		b.WriteString("\nLIMIT: if all goes on as from the first to the last, in a straight line.\n")
@@ -534,14 +534,14 @@ func flat(values []int64) bool {
 	return !slices.ContainsFunc(values, func(v int64) bool { return v != values[0] })
 }
 
-func (t *trend) limitText(l *TrendLimit, style ui.Style) string {
+func (t *trend) limitText(l *TrendLimit) string {
 	switch {
 	case l == nil:
 		return ""
 	case l.Reached:
-		return style.Bad("reached")
+		return ui.Bad("reached")
 	case l.Checkpoints == nil:
-		return style.Dim("not at this rate")
+		return ui.Dim("not at this rate")
 	}
 	text := fmt.Sprintf("in %s", ui.Plural(*l.Checkpoints, "checkpoint"))
 	if l.Seconds != nil && *l.Seconds < int64(math.MaxInt64/time.Second) {

@@ -88,7 +88,7 @@ func multipliedRemarks(ctx context.Context, env *Env, plan *transform.RescalePla
 		}
 		for _, st := range s.Operators[0].States {
 			if st.MayBeMultiplied {
-				all = append(all, fmt.Sprintf("%s/%s may be multiplied by restores: prune it before (spt prune-union), because nothing proves it after a rescale", ui.Quote(env.label(p.Operator)), ui.Quote(env.text(st.Name))))
+				all = append(all, fmt.Sprintf("%s/%s may be multiplied by restores: prune it before (spt prune-union), because nothing proves it after a rescale", ui.Quote(env.run.Label(p.Operator)), ui.Quote(env.run.Text(st.Name))))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 )
 
@@ -106,7 +107,7 @@ func TestManyRemarks(t *testing.T) {
 	r.Warnings = append(r.Warnings, InspectWarning{Code: "may_be_multiplied", Message: "another may be multiplied"})
 	var b strings.Builder
 	env := &Env{Getenv: func(string) string { return "" }}
-	if err := r.remarks(env, &b, env.term().Style()); err != nil {
+	if err := r.remarks(env, ui.NewLineWriter(&b, ui.Term{})); err != nil {
 		t.Fatal(err)
 	}
 	want := "\n! state 0 is large.\n! state 1 is large.\n! state 2 is large.\n! another may be multiplied.\n! 297 more of union_large; -o json lists all.\n"

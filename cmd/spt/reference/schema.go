@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/savepoint-tools/spt/cmd/spt/command"
+	"github.com/savepoint-tools/spt/internal/report"
 )
 
 // Answer is one form of answer: what -o json prints is one value of it. Where
@@ -28,21 +29,21 @@ func Answers() []Answer {
 		{"inspect-rows", "spt inspect", "with --by: a list of rows; which fields a row has depends on what the rows are", []command.InspectRow{}},
 		{"ls", "spt ls", "a list of snapshots", []command.ListRow{}},
 		{"clean", "spt clean", "a list of leftovers and what became of each", []command.CleanRow{}},
-		{"verify", "spt verify", "a list, one for each snapshot", []command.VerifyResult{}},
+		{"verify", "spt verify", "a list, one for each snapshot", report.Verifies{}},
 		{"check", "spt check", "what a restore would meet; with -o jsonl its findings, one a line", command.CheckResult{}},
 		{"cat", "spt cat", "a list of elements", []command.CatLine{}},
 		{"cat-stats", "spt cat", "with --stats: a list of states", []command.CatStats{}},
 		{"diff", "spt diff", "how two snapshots differ", command.DiffResult{}},
 		{"diff-lines", "spt diff", "with -o jsonl: a list of differences, and with -v of elements", []command.DiffLine{}},
 		{"trend", "spt trend", "several snapshots and how each state grew; with -o jsonl the rows, one a line", command.TrendResult{}},
-		{"convert", "spt convert", "what was written, or would be", command.WriteResult{}},
+		{"convert", "spt convert", "what was written, or would be", report.Write{}},
 		{"rescale", "spt rescale", "the plan; with OUT the answer is that of convert. With -o jsonl its operators, one a line", command.RescaleResult{}},
 		{"prune-union-growth", "spt prune-union", "without IN: a list, one for each number of restores", []command.GrowthRow{}},
 		{"prune-union-states", "spt prune-union", "with IN alone: a list of union states", []command.UnionRow{}},
 		{"prune-union", "spt prune-union", "with --keep: what stays of each state, and what was written, or would be", command.PruneResult{}},
-		{"edit", "spt drop, spt rename, spt relocate, spt merge, spt set, spt filter, spt apply", "what changes, and what was written, or would be", command.EditResult{}},
-		{"hash", "spt hash", "a list of uids and their ids", []command.HashRow{}},
-		{"version", "spt version", "the version, and those of the formats", command.VersionResult{}},
+		{"edit", "spt drop, spt rename, spt relocate, spt merge, spt set, spt filter, spt apply", "what changes, and what was written, or would be", report.Edit{}},
+		{"hash", "spt hash", "a list of uids and their ids", report.Hashes{}},
+		{"version", "spt version", "the version, and those of the formats", report.Version{}},
 		{"error", "spt", "an error of any command, on stderr: one line", command.ErrorResult{}},
 	}
 }

@@ -1,0 +1,54 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/internal/ui"
+)
+
+// Finding is one finding: of verify, of check, or of a snapshot that a command was to
+// write.
+type Finding struct {
+	Severity string `json:"severity" jsonschema:"enum=error,enum=warning,enum=note"`
+	Code     string `json:"code" jsonschema:"description=stable; docs/findings.md says what each means"`
+	Operator string `json:"operator,omitempty"`
+	ID       string `json:"id,omitempty"`
+	State    string `json:"state,omitempty"`
+	Place    string `json:"place,omitempty" jsonschema:"description=path inside the snapshot"`
+	File     string `json:"file,omitempty" jsonschema:"description=reference concerned"`
+	Message  string `json:"message"`
+	Found    string `json:"found,omitempty" jsonschema:"description=of a file that is not at its reference: where it was found"`
+	Advice   string `json:"advice,omitempty"`
+
+	like string // the advice before names in it were quoted for a shell
+}
+
+// NewFinding returns a finding with its names as the run shows them. advise makes
+// commands in the advice that can be pasted.
+func (r *Run) NewFinding(f finding.Finding, advise func(string) string) Finding {
+	row := Finding{Severity: string(f.Severity), Code: f.Code, Operator: f.UID, State: r.Text(f.State), Place: r.Hide(f.Place), File: r.Text(f.File),
+		Message: r.Hide(f.Message), Found: r.Hide(f.Found), Advice: advise(r.Hide(f.Advice)), like: r.Hide(f.Advice)}
+	if f.Operator != nil {
+		row.Operator, row.ID = r.Label(f.Operator), f.Operator.ID.String()
+	}
+	return row
+}
+
+// Findings returns findings as a block of a document.
+func Findings(rows []Finding) ui.Findings {
+	all := make(ui.Findings, len(rows))
+	for i, r := range rows {
+		all[i] = ui.Finding{Level: ui.Level(r.Severity), Kind: r.Code, Place: r.Place, Text: r.Message, Advice: r.Advice, Like: r.like}
+		if r.Place == "" && r.Operator != "" {
+			all[i].Place = ui.Quote(r.Operator)
+			if r.State != "" {
+				all[i].Place += "/" + ui.Quote(r.State)
+			}
+		}
+		if r.File != "" && !strings.Contains(r.Message, r.File) && !strings.Contains(r.Message, ui.Quote(r.File)) {
+			all[i].Detail = ui.Quote(r.File)
+		}
+	}
+	return all
+}

@@ -1,0 +1,94 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/savepoint-tools/spt/internal/ui"
+)
+
+// Report is an answer. Its JSON is the value itself.
+type Report interface {
+	// Document returns the answer for a person.
+	Document() *ui.Document
+}
+
+// Lines is a [Report] whose JSON lines are not one line with the value itself.
+type Lines interface {
+	Lines() iter.Seq[any]
+}
+
+// Rows is a [Report] that has rows of comma-separated values.
+type Rows interface {
+	Header() []string
+	// Rows yields as many cells as Header has.
+	Rows() iter.Seq[[]string]
+}
+
+// Print writes a report to w: for a person on term, or as output says.
+func Print(w io.Writer, term ui.Term, output ui.Output, r Report) error {
+	switch output {
+	case ui.OutputJSON:
+		return ui.JSON(w, r)
+	case ui.OutputJSONL:
+		return printLines(w, r)
+	case ui.OutputCSV:
+		return printRows(w, r)
+	}
+	return r.Document().Write(w, term)
+}
+
+func printLines(w io.Writer, r Report) error {
+	l := ui.NewJSONLines(w)
+	lines := one(r)
+	if m, ok := r.(Lines); ok {
+		lines = m.Lines()
+	}
+	for v := range lines {
+		if err := l.Encode(v); err != nil {
+			return err
+		}
+	}
+	return l.Flush()
+}
+
+func printRows(w io.Writer, r Report) error {
+	t, ok := r.(Rows)
+	if !ok {
+		return fmt.Errorf("internal error: %T has no rows", r)
+	}
+	c := ui.NewCSV(w, t.Header()...)
+	for cells := range t.Rows() {
+		if err := c.Row(cells...); err != nil {
+			return err
+		}
+	}
+	return c.Flush()
+}
+
+func one(v any) iter.Seq[any] {
+	return func(yield func(any) bool) { yield(v) }
+}
+
+// each yields pointers to the elements of a list, which encode as the elements do.
+func each[T any](list []T) iter.Seq[any] {
+	return func(yield func(any) bool) {
+		for i := range list {
+			if !yield(&list[i]) {
+				return
+			}
+		}
+	}
+}
+
+// rows yields the cells of each element of a list.
+func rows[T any](list []T, cells func(*T) []string) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		for i := range list {
+			if !yield(cells(&list[i])) {
+				return
+			}
+		}
+	}
+}
