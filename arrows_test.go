@@ -49,13 +49,13 @@ var arrows = []arrow{
 	{"internal/shell", nil, noOutside},
 	{"internal/ui", []string{"internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/hash128", nil, noOutside},
-	{"internal/tally", []string{"internal/hash128"}, []string{"net", "net/...", "log", "log/..."}},
+	{"internal/tally", []string{"format", "internal/hash128"}, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/fault", nil, noOutside}, // armed by tests only
 	{"internal/testenv", nil, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest", "internal/testenv"}, []string{"github.com/spf13/..."}},
 	{"internal/report", []string{"format/...", "reader", "writer", "transform/...", "internal/shell", "internal/ui"}, noFiles},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
-	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/shell", "internal/report", "internal/ui"}, []string{"net", "net/...", "log", "log/..."}},
+	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/hash128", "internal/shell", "internal/report", "internal/tally", "internal/ui"}, []string{"net", "net/...", "log", "log/..."}},
 	{"cmd/spt/reference", []string{"cmd/spt/command", "internal/report"}, []string{"net", "net/...", "log", "log/..."}},
 	{"conformance", []string{"conformance", "format/...", "storage/...", "reader", "writer", "transform/..."}, []string{"github.com/spf13/..."}},
 }

@@ -101,9 +101,7 @@ func PruneUnion(ctx context.Context, in format.View, o PruneOptions) (format.Vie
 	}
 	var all []*Pruned
 	edits := handleEdits{}
-	unions := unionStates(in.Savepoint, pick)
-	describe(ctx, in, unions)
-	for _, u := range unions {
+	for _, u := range describedUnions(ctx, in, pick) {
 		p, err := u.prune(ctx, in, o, tally.Options{Dir: o.TempDir}, edits)
 		if err != nil {
 			return in, nil, format.At(err, "operator %q", u.op.Label())

@@ -2,8 +2,11 @@ package transform
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
 // SetOptions say which fields get another value.
@@ -49,6 +52,12 @@ type MaxSet struct {
 // operator with keyed state, because it is the number of key groups: every key
 // would belong to another one.
 func Set(ctx context.Context, v format.View, o SetOptions) (format.View, *WasSet, error) {
+	switch {
+	case o.MaxParallelism < 0 || o.MaxParallelism > format.MaxKeyGroups:
+		return v, nil, fmt.Errorf("%w: a max parallelism of %d is not between 1 and %d", assign.ErrParallelism, o.MaxParallelism, format.MaxKeyGroups)
+	case o.States != nil && o.Mode == nil:
+		return v, nil, errors.New("States choose states whose mode is set, and Mode is nil")
+	}
 	r := &WasSet{OldID: v.ID}
 	chosen, err := o.Operators.Set(v.Savepoint)
 	if err != nil {

@@ -145,9 +145,7 @@ func DiagnoseUnions(ctx context.Context, in format.View, o UnionOptions) ([]*Uni
 		return nil, err
 	}
 	var all []*UnionReport
-	unions := unionStates(in.Savepoint, pick)
-	describe(ctx, in, unions)
-	for _, u := range unions {
+	for _, u := range describedUnions(ctx, in, pick) {
 		r, err := u.diagnose(ctx, in, tally.Options{Dir: o.TempDir})
 		if err != nil {
 			err = format.At(err, "operator %q", u.op.Label())
@@ -197,7 +195,7 @@ type unionState struct {
 	total    int64
 	expected int // subtasks that would hold the state if restores had multiplied it
 	// alike: all handles describe the state alike, so that equal bytes are equal
-	// elements, and an element can move from one to another. See describe.
+	// elements, and an element can move from one to another. Known of described ones.
 	alike bool
 	err   error // why it is not known
 }
@@ -265,21 +263,24 @@ func (u *unionState) each(ctx context.Context, in format.View, f func(subtask in
 	return nil
 }
 
-// describe finds out whether the handles of union states describe them alike. It
-// reads the description of each handle once. The states are those of unionStates.
-func describe(ctx context.Context, in format.View, states []*unionState) {
-	for len(states) > 0 {
-		n := slices.IndexFunc(states, func(u *unionState) bool { return u.op != states[0].op })
+// describedUnions finds the union states of a savepoint that pick chooses, and
+// whether the handles of each describe it alike. It reads the description of each
+// handle once.
+func describedUnions(ctx context.Context, in format.View, pick func(op *format.Operator, state string) bool) []*unionState {
+	all := unionStates(in.Savepoint, pick)
+	for rest := all; len(rest) > 0; {
+		n := slices.IndexFunc(rest, func(u *unionState) bool { return u.op != rest[0].op })
 		if n < 0 {
-			n = len(states)
+			n = len(rest)
 		}
-		describeOperator(ctx, in, states[:n])
-		states = states[n:]
+		describe(ctx, in, rest[:n])
+		rest = rest[n:]
 	}
+	return all
 }
 
-// describeOperator does that for the states of one operator.
-func describeOperator(ctx context.Context, in format.View, states []*unionState) {
+// describe does that for the states of one operator.
+func describe(ctx context.Context, in format.View, states []*unionState) {
 	type inHandle struct{ state, i int }
 	var handles []*format.OperatorHandle
 	of := map[*format.OperatorHandle][]inHandle{}
@@ -366,7 +367,7 @@ func (c *census) count(ctx context.Context) error {
 		return c.counter.Add(tally.Element{Digest: d, Number: number, Group: uint16(handle), Size: len(value)})
 	})
 	if err != nil {
-		return c.kind(err)
+		return c.at(err)
 	}
 	common := uint64(0)
 	err = c.counter.Each(func(e *tally.Entry) error {
@@ -384,7 +385,7 @@ func (c *census) count(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return c.kind(err)
+		return c.at(err)
 	}
 	r.judge(c.u, lists, common)
 	return nil
@@ -393,7 +394,7 @@ func (c *census) count(ctx context.Context) error {
 // firsts calls f with the number of each element that occurs for the first time,
 // in no particular order.
 func (c *census) firsts(f func(number int64)) error {
-	return c.kind(c.counter.Each(func(e *tally.Entry) error {
+	return c.at(c.counter.Each(func(e *tally.Entry) error {
 		f(e.First)
 		return nil
 	}))
@@ -410,7 +411,7 @@ func (c *census) quotas(ctx context.Context, divisor int64, f func(number int64)
 		})
 	}
 	quota := func(e *tally.Entry) { e.Size = uint32(int64(e.Count) / divisor) }
-	return c.kind(c.counter.Replay(each, quota, func(number int64, e *tally.Entry) {
+	return c.at(c.counter.Replay(each, quota, func(number int64, e *tally.Entry) {
 		if e.Size > 0 {
 			e.Size--
 			f(number)
@@ -418,17 +419,12 @@ func (c *census) quotas(ctx context.Context, divisor int64, f func(number int64)
 	}))
 }
 
-// kind gives errors of the counter the kind that they have for a savepoint.
-func (c *census) kind(err error) error {
-	switch {
-	case errors.Is(err, tally.ErrTooOften):
-		err = format.Errorf(format.ErrLimit, "%v", err)
-	case errors.Is(err, tally.ErrNotCounted):
-		err = format.Errorf(format.ErrChanged, "%v", err)
-	default:
-		return err
+// at names the state in an error of the counter that is about its elements.
+func (c *census) at(err error) error {
+	if err == tally.ErrTooOften || err == tally.ErrNotCounted {
+		return format.At(err, "state %q", c.u.name)
 	}
-	return format.At(err, "state %q", c.u.name)
+	return err
 }
 
 // listDigest is the digest of the elements of a subtask: as a multiset, whose

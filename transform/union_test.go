@@ -113,7 +113,7 @@ func TestVerdicts(t *testing.T) {
 			}
 			handles = append(handles, nativeHandle(fmt.Sprint("h", i), st{"u", format.ModeUnion, chars(l)}))
 		}
-		return unionStates(sptest.View(sptest.Operator("op", handles...)).Savepoint, nil)[0]
+		return describedUnions(t.Context(), sptest.View(sptest.Operator("op", handles...)), nil)[0]
 	}
 	for _, c := range []struct {
 		lists            []string
@@ -318,7 +318,7 @@ func TestPruneLimits(t *testing.T) {
 			var content []string
 			for _, limit := range []int64{1 << 20, 1000, 48, 12} {
 				edits := handleEdits{}
-				got, err := unionStates(in.Savepoint, nil)[0].prune(t.Context(), in, PruneOptions{Keep: keep, Place: PlaceStay, AcceptUnproven: true}, tally.Options{Memory: tally.MemoryFor(limit), Dir: t.TempDir()}, edits)
+				got, err := describedUnions(t.Context(), in, nil)[0].prune(t.Context(), in, PruneOptions{Keep: keep, Place: PlaceStay, AcceptUnproven: true}, tally.Options{Memory: tally.MemoryFor(limit), Dir: t.TempDir()}, edits)
 				if err != nil {
 					t.Fatal(err)
 				}

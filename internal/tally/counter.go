@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
@@ -32,14 +33,27 @@ func MemoryFor(distinct int64) int64 {
 
 const entrySize = 40 // bytes, in memory and in a temporary file
 
-// ErrTooOften is returned where an element occurs more than MaxCount times.
-var ErrTooOften = errors.New("an element occurs more than 4294967295 times")
+// ErrTooOften is returned where an element occurs more than MaxCount times. It is
+// a format.ErrLimit.
+var ErrTooOften error = &countError{format.ErrLimit, "an element occurs more than 4294967295 times"}
 
 // ErrFull is returned by Add of a Counter that may not make files.
 var ErrFull = errors.New("too many distinct elements for memory")
 
-// ErrNotCounted is returned by Replay for an element that was not added.
-var ErrNotCounted = errors.New("an element was not there when elements were counted")
+// ErrNotCounted is returned by Replay for an element that was not added. It is a
+// format.ErrChanged.
+var ErrNotCounted error = &countError{format.ErrChanged, "an element was not there when elements were counted"}
+
+// countError is an error of a kind that has its own text.
+type countError struct {
+	kind error
+	msg  string
+}
+
+func (e *countError) Error() string { return e.msg }
+
+// Unwrap is the kind.
+func (e *countError) Unwrap() error { return e.kind }
 
 // Counter counts elements. It must not be used by several goroutines at once.
 type Counter struct {

@@ -3,7 +3,6 @@ package diff
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -416,9 +415,6 @@ func (c *comparison) count() (err error) {
 			listed = c.d.o.List
 		}
 		err = c.pairs(counters, listed)
-	}
-	if errors.Is(err, tally.ErrTooOften) {
-		err = format.Errorf(format.ErrLimit, "%v", err)
 	}
 	return err
 }

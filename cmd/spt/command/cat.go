@@ -9,9 +9,10 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/hash128"
+	"github.com/savepoint-tools/spt/internal/tally"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/transform"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -189,6 +190,10 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	return c.remark(len(states), lines, more)
 }
 
+// maxDistinct is how many different elements of a state --distinct prints: three
+// million, which are counted in 160 MiB.
+const maxDistinct = 3 << 20
+
 // lines goes through what is to be printed.
 func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState, *catItem) error) error {
 	for _, st := range states {
@@ -198,23 +203,27 @@ func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState
 			}
 			continue
 		}
-		n := transform.NewCounter()
+		hash, counter := hash128.New(), tally.New(tally.Options{Memory: tally.MemoryFor(maxDistinct), InMemory: true})
 		err := c.each(ctx, st, func(it *catItem) error {
-			if !n.Add(it.stored) {
-				return &usageError{fmt.Sprintf("--distinct: more than %s different elements in %s", ui.Count(transform.MaxDistinct), ui.Quote(st.name)),
+			err := counter.Add(tally.Element{Digest: hash.Sum(it.stored)})
+			if errors.Is(err, tally.ErrFull) {
+				return &usageError{fmt.Sprintf("--distinct: more than %s different elements in %s", ui.Count(maxDistinct), ui.Quote(st.name)),
 					"--stats counts any number of them; --where and --subtask leave fewer"}
 			}
-			return nil
+			return err
 		})
 		if err != nil {
 			return err
 		}
 		err = c.each(ctx, st, func(it *catItem) error {
-			count, first := n.Again(it.stored)
-			if !first {
+			e := counter.Find(hash.Sum(it.stored))
+			switch {
+			case e == nil:
+				return tally.ErrNotCounted
+			case e.Size > 0: // printed
 				return nil
 			}
-			it.count = count
+			e.Size, it.count = 1, int64(e.Count)
 			return f(st, it)
 		})
 		if err != nil {
@@ -271,7 +280,7 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 	rows := []CatStats{}
 	for _, st := range states {
 		var row CatStats
-		distinct, err := transform.CountDistinct(func(visit func(p []byte) error) error {
+		distinct, err := tally.Distinct(func(visit func(p []byte) error) error {
 			row = CatStats{Operator: c.name(st.label), ID: st.op.ID.String(), State: c.name(st.name), Kind: st.kind}
 			subtask := int32(-1)
 			return c.each(ctx, st, func(it *catItem) error {
@@ -288,7 +297,7 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 				}
 				return visit(it.stored)
 			})
-		}, c.env.common.tmp)
+		}, tally.Options{Dir: c.env.common.tmp})
 		if err != nil {
 			return err
 		}
