@@ -3,6 +3,7 @@ module github.com/savepoint-tools/spt
 go 1.26.0
 
 require (
+	github.com/dustin/go-humanize v1.1.0
 	github.com/expr-lang/expr v1.17.8
 	github.com/fatih/color v1.19.0
 	github.com/google/go-cmp v0.7.0

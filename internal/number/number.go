@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 )
 
 // Bytes returns n in the largest IEC unit that leaves a number of at least 1: "212 B", "95.4 MiB". From KiB on
@@ -35,19 +37,7 @@ func Bytes(n int64) string {
 }
 
 // Count returns n with its thousands separated: "1,000,000".
-func Count(n int64) string {
-	sign, u := split(n)
-	digits := strconv.FormatUint(u, 10)
-	var b strings.Builder
-	b.WriteString(sign)
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
-}
+func Count(n int64) string { return humanize.Comma(n) }
 
 // split keeps the magnitude of the smallest int64, which has no positive twin.
 func split(n int64) (sign string, magnitude uint64) {

@@ -23,6 +23,8 @@ type Edit struct {
 	// or is wrong with the result. In both cases the result is partial.
 	Skipped []string `json:"-"`
 	Partial string   `json:"-"`
+
+	run *Run
 }
 
 // Change is one change of a snapshot.
@@ -45,8 +47,8 @@ type Change struct {
 
 // The values of [Change.What] that have a meaning to documents.
 const (
-	RenamedOperator = "renamed operator" // with the new id
-	Relocated       = "relocated"
+	renamedOperator = "renamed operator" // with the new id
+	relocated       = "relocated"
 )
 
 // Step is a step of a recipe.
@@ -94,7 +96,7 @@ func (s *Step) appendTo(d *ui.Document, n int) {
 func appendChanges(d *ui.Document, changes []Change, remarks []string) {
 	var moved []Rewrite
 	for _, c := range changes {
-		if c.What == Relocated {
+		if c.What == relocated {
 			moved = append(moved, Rewrite{c.From, c.To})
 			continue
 		}
@@ -126,7 +128,7 @@ func (c *Change) text() string {
 	case c.From != "":
 		text += " " + ui.Quote(c.From)
 	}
-	if c.What == RenamedOperator {
+	if c.What == renamedOperator {
 		text += ", " + c.ID
 	}
 	if c.Dropped != nil {

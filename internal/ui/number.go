@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/savepoint-tools/spt/internal/number"
 )
 
@@ -105,33 +106,23 @@ func pair(d, big time.Duration, bigName string, small time.Duration, smallName s
 }
 
 // Ago returns when t was, seen from now: "now", "12 s ago", "5 min ago", "30 h ago", "12 d ago", and from 60 days on
-// its date. A time to come, as a clock that is wrong writes it, is "in 5 min". The zero time is "–".
+// its date. A future time, as a wrong clock writes it, is "5 min from now". The zero time is "–".
 func Ago(t, now time.Time) string {
-	if t.IsZero() {
-		return nothing
-	}
 	const day = 24 * time.Hour
-	d := now.Sub(t)
-	size := max(d, -max(d, -math.MaxInt64)) // the magnitude; the smallest duration has no positive twin
-	var text string
-	switch {
-	case size < time.Second:
-		return "now"
-	case size < time.Minute:
-		text = fmt.Sprintf("%d s", size/time.Second)
-	case size < time.Hour:
-		text = fmt.Sprintf("%d min", size/time.Minute)
-	case size < 2*day:
-		text = fmt.Sprintf("%d h", size/time.Hour)
-	case size < 60*day:
-		text = fmt.Sprintf("%d d", size/day)
-	default:
+	const dated = 60 * day
+	switch d := now.Sub(t); {
+	case t.IsZero():
+		return nothing
+	case d >= dated, d <= -dated:
 		return t.Format(time.DateOnly)
 	}
-	if d < 0 {
-		return "in " + text
-	}
-	return text + " ago"
+	return humanize.CustomRelTime(t, now, "ago", "from now", []humanize.RelTimeMagnitude{
+		{D: time.Second, Format: "now", DivBy: 1},
+		{D: time.Minute, Format: "%d s %s", DivBy: time.Second},
+		{D: time.Hour, Format: "%d min %s", DivBy: time.Minute},
+		{D: 2 * day, Format: "%d h %s", DivBy: time.Hour},
+		{D: dated, Format: "%d d %s", DivBy: day},
+	})
 }
 
 // Plural returns n with its noun, which is given in the singular and is a regular one: "1 operator", "3 operators",

@@ -122,7 +122,7 @@ func TestAgo(t *testing.T) {
 		{now.Add(-48 * time.Hour), "2 d ago"},
 		{now.AddDate(0, 0, -59), "59 d ago"},
 		{now.AddDate(0, 0, -60), "2024-04-01"},
-		{now.Add(5 * time.Minute), "in 5 min"},
+		{now.Add(5 * time.Minute), "5 min from now"},
 		{time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC), "0001-01-02"},
 		{time.Date(9999, 1, 2, 0, 0, 0, 0, time.UTC), "9999-01-02"},
 	}

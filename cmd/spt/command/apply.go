@@ -123,7 +123,7 @@ func (o *applyOptions) run(ctx context.Context, env *Env, args []string) error {
 // apply makes the edits one after another.
 func (r *recipe) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 	own := *env // steps teach it uids, and what they changed
-	res := &report.Edit{Changes: []report.Change{}}
+	res := env.run.NewEdit()
 	before, err := summary.Of(ctx, snap.Savepoint)
 	if err != nil {
 		return nil, nil, err

@@ -87,18 +87,8 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &report.Edit{Changes: []report.Change{}}
-	add := func(what string, ops []*format.Operator) {
-		for _, op := range ops {
-			r.Changes = append(r.Changes, report.Change{What: what, Operator: env.run.Label(op), ID: op.ID.String()})
-		}
-	}
-	add("dropped operator", dropped.Operators)
-	for _, s := range dropped.States {
-		r.Changes = append(r.Changes, report.Change{What: "dropped state", Operator: env.run.Label(s.Operator), ID: s.Operator.ID.String(), State: env.run.Text(s.Name)})
-	}
-	add("dropped coordinator state of", dropped.Coordinators)
-	add("dropped in-flight data of", dropped.Channels)
+	r := env.run.NewEdit()
+	r.Dropped(dropped)
 	if strings.ContainsAny(strings.Join(o.states, ""), "*?[") {
 		var keyed []string
 		for _, op := range snap.Operators {
@@ -107,11 +97,8 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 			}
 		}
 		if len(keyed) > 0 {
-			r.Remarks = append(r.Remarks, "--state matches operator state only; keyed state is kept for "+report.Shorten(keyed))
+			r.Remark("--state matches operator state only; keyed state is kept for %s", report.Shorten(keyed))
 		}
-	}
-	if len(dropped.Channels) > 0 {
-		r.Remarks = append(r.Remarks, "in-flight data is lost: it is neither in the source's positions nor in state")
 	}
 	return v.Savepoint, r, nil
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
@@ -119,21 +118,8 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 		}
 		return nil, nil, usagef("there is no operator state to filter")
 	}
-	r := &report.Edit{Changes: []report.Change{}}
-	for _, f := range done {
-		what := "filtered"
-		if f.Dropped == 0 {
-			what = "kept whole"
-		}
-		r.Changes = append(r.Changes, report.Change{What: what, Operator: env.run.Label(f.Operator), ID: f.Operator.ID.String(), State: env.run.Text(f.State), Kind: f.Mode.String(), WholeMaps: f.Whole,
-			Elements: f.Kept, Bytes: f.KeptBytes, Dropped: &f.Dropped, DroppedBytes: f.DroppedBytes})
-		if f.Kept == 0 && f.Dropped > 0 {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("nothing of %s/%s is left: no element matches --where, which is also false where it compares with another type", ui.Quote(env.run.Label(f.Operator)), ui.Quote(env.run.Text(f.State))))
-		}
-		if f.Diverged {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("the copies of broadcast state %s/%s were equal and are not any more: which of them a subtask gets depends on the parallelism of the restore", ui.Quote(env.run.Label(f.Operator)), ui.Quote(env.run.Text(f.State))))
-		}
-	}
+	r := env.run.NewEdit()
+	r.Filtered(done)
 	return v.Savepoint, r, nil
 }
 

@@ -140,26 +140,18 @@ func (o *mergeOptions) picked(ctx context.Context, env *Env, a, b *reader.Snapsh
 }
 
 func (o *mergeOptions) result(cmd *cobra.Command, env *Env, a, b *reader.Snapshot, to string, done *transform.Merged) (*report.Edit, error) {
-	r := &report.Edit{Changes: []report.Change{}}
-	for _, op := range done.Operators {
+	r := env.run.NewEdit()
+	sizes := make([]int64, len(done.Operators))
+	for i, op := range done.Operators {
 		s, err := summary.Of(cmd.Context(), &format.Savepoint{Operators: []*format.Operator{op}})
 		if err != nil {
 			return nil, err
 		}
-		r.Changes = append(r.Changes, report.Change{What: "took over operator", Operator: env.run.Label(op), ID: op.ID.String(), From: o.from, To: to, Bytes: s.Bytes.State()})
+		sizes[i] = s.Bytes.State()
 	}
-	for _, s := range done.States {
-		r.Changes = append(r.Changes, report.Change{What: "took over state", Operator: env.run.Label(s.Operator), ID: s.Operator.ID.String(), State: env.run.Text(s.Name), From: o.from, To: to, Elements: s.Elements})
-	}
-	if x, y := summary.KindOf(a.Savepoint), summary.KindOf(b.Savepoint); len(done.Operators) > 0 && (x.Type != y.Type || x.Format != y.Format) {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("the result says of itself what %s does (%s); %s says %s", ui.Quote(a.Location), kindText(x), ui.Quote(b.Location), kindText(y)))
+	r.Merged(done, sizes, o.from, to)
+	if len(done.Operators) > 0 {
+		r.MergedKinds(summary.KindOf(a.Savepoint), summary.KindOf(b.Savepoint), a.Location, b.Location)
 	}
 	return r, nil
-}
-
-func kindText(k summary.Kind) string {
-	if k.Format == "" {
-		return k.Type
-	}
-	return k.Format + " " + k.Type
 }

@@ -159,15 +159,8 @@ func (s *rescaleStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &report.Edit{Changes: []report.Change{}}
-	for _, op := range plan.Operators {
-		switch {
-		case op.Left == "":
-			r.Changes = append(r.Changes, report.Change{What: "rescaled operator", Operator: env.run.Label(op.Operator), ID: op.Operator.ID.String(), From: fmt.Sprint(op.From), To: fmt.Sprint(op.To)})
-		case chosen(op.Operator):
-			r.Remarks = append(r.Remarks, fmt.Sprintf("%s is left as it is: %s", ui.Quote(env.run.Label(op.Operator)), op.Left))
-		}
-	}
+	r := env.run.NewEdit()
+	r.Rescaled(plan, chosen)
 	return v.Savepoint, r, nil
 }
 
@@ -208,7 +201,7 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 	if err := env.wrongOrder(ctx, func(id format.OperatorID, state string) bool { return left[stateID{id, state}] }); err != nil {
 		return nil, nil, err
 	}
-	r := &report.Edit{Changes: []report.Change{}}
+	r := env.run.NewEdit()
 	for _, p := range pruned {
 		name := ui.Quote(env.run.Label(p.Operator)) + "/" + ui.Quote(env.run.Text(p.State))
 		switch {

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
@@ -12,8 +11,6 @@ import (
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/writer"
 	"github.com/spf13/cobra"
@@ -125,72 +122,6 @@ func (o *relocateOptions) besides(err error) error {
 	return err
 }
 
-// mover decides what becomes of relative references.
-type mover struct {
-	ctx  context.Context
-	env  *Env
-	snap *reader.Snapshot
-	all  bool // also where the file is not at the new location
-
-	unchecked int      // files that nobody could look for
-	gone      []string // references that were rewritten, and whose files are not there
-	files     map[string]*summary.File
-	wrong     []string // references that were rewritten, and whose files are not of the recorded length
-}
-
-// below moves files below a folder.
-func (m *mover) below(base string) func(name string) (string, transform.MoveDecision, error) {
-	return func(name string) (string, transform.MoveDecision, error) {
-		return m.decide(name, strings.TrimSuffix(base, "/")+"/"+name)
-	}
-}
-
-// mapped moves files that are not next to _metadata to where a mapping leads.
-func (m *mover) mapped(name string) (string, transform.MoveDecision, error) {
-	to, ok := m.snap.MapRelative(m.ctx, name, m.env.maps)
-	if !ok {
-		return "", transform.MoveNot, nil
-	}
-	found, err := m.snap.Locate(m.ctx, &format.File{Path: format.NewText(name), Relative: true, Length: -1})
-	if err == nil && found.Store == m.snap.Store() && route.Dir(found.Name) == m.snap.Dir() {
-		return "", transform.MoveNot, nil
-	}
-	if err := m.ctx.Err(); err != nil {
-		return "", transform.MoveNot, err
-	}
-	if strings.HasPrefix(to, "/") {
-		to = "file:" + to
-	}
-	return m.decide(name, to)
-}
-
-// decide goes by whether a file is at its new location.
-func (m *mover) decide(name, to string) (string, transform.MoveDecision, error) {
-	var info storage.Info
-	store, object, err := m.env.Stores.Resolve(m.ctx, to)
-	if err == nil {
-		info, err = store.Stat(m.ctx, object)
-	}
-	switch {
-	case err == nil:
-		if f := m.files[name]; f != nil && f.Wrong(info.Size) != "" {
-			m.wrong = append(m.wrong, to+": "+f.Wrong(info.Size))
-		}
-		return to, transform.MoveTo, nil
-	case m.ctx.Err() != nil:
-		return "", transform.MoveNot, err
-	case errors.Is(err, storage.ErrUnsupported):
-		m.unchecked++
-		return to, transform.MoveTo, nil
-	case !errors.Is(err, storage.ErrNotExist):
-		return "", transform.MoveNot, err
-	case m.all:
-		m.gone = append(m.gone, to)
-		return to, transform.MoveTo, nil
-	}
-	return to, transform.MoveKept, nil
-}
-
 func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 	base := o.absolute
 	if strings.HasPrefix(base, "/") {
@@ -220,79 +151,30 @@ func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.S
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &report.Edit{Changes: []report.Change{}}
-	for _, c := range done.Changed {
-		r.Changes = append(r.Changes, report.Change{What: "relocated", From: env.run.Text(c.From), To: env.run.Text(c.To), Handles: c.Handles})
-	}
 	if len(done.Changed) == 0 && (base != "" || len(t.Prefixes) > 0) {
 		if err := o.nothing(env, done, t.Prefixes); err != nil {
 			return nil, nil, err
 		}
 	}
-	if n := len(done.Unmatched); n > 0 {
-		why := "not matched"
-		switch {
-		case o.relative:
-			why = "which cannot be relative"
-		case base != "":
-			why = "not of files next to _metadata"
-		}
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s left unchanged, %s: %s", ui.Plural(int64(n), "absolute reference"), why, env.references(done.Unmatched)))
+	m.found.Relocation, m.found.Why = done, "not matched"
+	switch {
+	case o.relative:
+		m.found.Why = "which cannot be relative"
+	case base != "":
+		m.found.Why = "not of files next to _metadata"
 	}
-	if err := m.remarks(r, done); err != nil {
+	if err := m.look(done.Kept); err != nil {
 		return nil, nil, err
 	}
+	r := env.run.NewEdit()
+	r.Relocated(&m.found)
 	return v.Savepoint, r, nil
-}
-
-// remarks says what the decisions about relative references leave behind.
-func (m *mover) remarks(r *report.Edit, done *transform.Relocation) error {
-	if m.unchecked > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s at the new location not checked", ui.Plural(int64(m.unchecked), "file")))
-	}
-	if n := len(m.gone); n > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s rewritten, and the file is not there: %s", ui.Plural(int64(n), "reference"), report.Shorten(m.gone)))
-		r.Partial = fmt.Sprintf("%s to a file that is not there", ui.Plural(int64(n), "reference"))
-	}
-	if n := len(m.wrong); n > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s rewritten, and the file is not of the recorded length: %s", ui.Plural(int64(n), "reference"), report.Shorten(m.wrong)))
-		r.Partial = fmt.Sprintf("%s to a file that is not of the recorded length", ui.Plural(int64(n), "reference"))
-	}
-	var right, broken []transform.Relocated
-	for _, k := range done.Kept {
-		_, err := m.snap.Locate(m.ctx, &format.File{Path: format.NewText(k.From), Relative: true, Length: -1})
-		switch {
-		case err == nil:
-			right = append(right, k)
-		case m.ctx.Err() != nil:
-			return err
-		default:
-			broken = append(broken, k)
-		}
-	}
-	if n := len(right); n > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s left unchanged: not at the new location, and next to _metadata: %s", ui.Plural(int64(n), "relative reference"), m.env.references(right)))
-	}
-	if n := len(broken); n > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s left unchanged: the file is neither next to _metadata nor at the new location: %s", ui.Plural(int64(n), "relative reference"), m.env.references(broken)))
-		r.Partial = fmt.Sprintf("%s to a file that was not found", ui.Plural(int64(n), "reference"))
-	}
-	return nil
-}
-
-// references lists what references were, a few of them.
-func (e *Env) references(all []transform.Relocated) string {
-	var list []string
-	for _, u := range all {
-		list = append(list, ui.Quote(e.run.Text(u.From)))
-	}
-	return report.Shorten(list)
 }
 
 // nothing is the error of a relocation that changes nothing, if it is one.
 func (o *relocateOptions) nothing(env *Env, done *transform.Relocation, prefixes []transform.Prefix) error {
 	if len(done.Kept) > 0 {
-		return &usageError{"no file of a relative reference is at the new location: " + env.references(done.Kept), "--missing keep rewrites the references anyway"}
+		return &usageError{"no file of a relative reference is at the new location: " + env.run.References(done.Kept), "--missing keep rewrites the references anyway"}
 	}
 	if len(prefixes) == 0 {
 		return nil

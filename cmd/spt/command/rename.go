@@ -88,7 +88,6 @@ state itself. Keyed states have their names inside their files and stay.`,
 }
 
 func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
-	r := &report.Edit{Changes: []report.Change{}}
 	uids := map[string]string{} // by id
 	for _, pair := range o.uidPairs {
 		p := pick{flag: "--uid", operators: []string{pair[0]}}
@@ -132,11 +131,7 @@ func (o *renameOptions) rename(ctx context.Context, env *Env, snap *reader.Snaps
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, d := range done.States {
-		r.Changes = append(r.Changes, report.Change{What: "renamed state", Operator: env.run.Label(d.Operator), ID: d.Operator.ID.String(), State: env.run.Text(d.From), From: env.run.Text(d.From), To: d.To, Handles: d.Handles})
-	}
-	for _, d := range done.Operators {
-		r.Changes = append(r.Changes, report.Change{What: report.RenamedOperator, Operator: env.run.Label(d.Operator), ID: d.ID.String(), To: d.UID})
-	}
+	r := env.run.NewEdit()
+	r.Renamed(done)
 	return v.Savepoint, r, nil
 }

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/report"
@@ -92,49 +91,25 @@ chain need the same max parallelism.`,
 }
 
 func (o *setOptions) set(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
-	r := &report.Edit{Changes: []report.Change{}}
 	chosen, err := env.chooseOperators(o.operators, snap.Operators)
 	if err != nil {
 		return nil, nil, err
 	}
-	in, sel := snap.View(), selectorOf(snap.Operators, chosen)
+	to := transform.SetOptions{Operators: selectorOf(snap.Operators, chosen), MaxParallelism: o.max}
 	if o.mode != "" {
 		if err := env.checkStates(ctx, snap, "--state", o.states, globMatches, chosen); err != nil {
 			return nil, nil, err
 		}
-		mode := modes[o.mode]
-		v, done, err := transform.Set(ctx, in, transform.SetOptions{Operators: sel, Mode: &mode, States: o.states})
-		if err != nil {
-			return nil, nil, err
-		}
-		copies := false
-		for _, d := range done.Modes {
-			r.Changes = append(r.Changes, report.Change{What: "set mode of state", Operator: env.run.Label(d.Operator), ID: d.Operator.ID.String(), State: env.run.Text(d.State),
-				From: d.From.String(), To: o.mode, Handles: d.Handles, Elements: d.Elements})
-			copies = copies || d.From == format.ModeUnion && d.Handles > 1
-		}
-		if copies {
-			r.Remarks = append(r.Remarks, "elements that were in the union state of several subtasks are in each of their lists now: spt prune-union, before, keeps one of each")
-		}
-		in = v
-	}
-	if o.setMax {
-		v, done, err := transform.Set(ctx, in, transform.SetOptions{Operators: sel, MaxParallelism: o.max})
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, d := range done.MaxParallelism {
-			r.Changes = append(r.Changes, report.Change{What: "set max parallelism of", Operator: env.run.Label(d.Operator), ID: d.Operator.ID.String(), From: fmt.Sprint(d.From), To: fmt.Sprint(o.max)})
-		}
-		in = v
+		to.Mode, to.States = new(modes[o.mode]), o.states
 	}
 	if o.setID {
-		if was := in.ID; was != o.id {
-			r.Changes = append(r.Changes, report.Change{What: "set checkpoint id", From: fmt.Sprint(was), To: fmt.Sprint(o.id)})
-		}
-		if in, _, err = transform.Set(ctx, in, transform.SetOptions{ID: &o.id}); err != nil {
-			return nil, nil, err
-		}
+		to.ID = &o.id
 	}
-	return in.Savepoint, r, nil
+	v, done, err := transform.Set(ctx, snap.View(), to)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := env.run.NewEdit()
+	r.Set(done, to)
+	return v.Savepoint, r, nil
 }

@@ -1,0 +1,95 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/report"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/route"
+	"github.com/savepoint-tools/spt/transform"
+)
+
+// mover decides what becomes of relative references.
+type mover struct {
+	ctx  context.Context
+	env  *Env
+	snap *reader.Snapshot
+	all  bool // also where the file is not at the new location
+
+	files map[string]*summary.File // by relative name
+	found report.Relocation
+}
+
+// below moves files below a folder.
+func (m *mover) below(base string) func(name string) (string, transform.MoveDecision, error) {
+	return func(name string) (string, transform.MoveDecision, error) {
+		return m.decide(name, strings.TrimSuffix(base, "/")+"/"+name)
+	}
+}
+
+// mapped moves files that are not next to _metadata to where a mapping leads.
+func (m *mover) mapped(name string) (string, transform.MoveDecision, error) {
+	to, ok := m.snap.MapRelative(m.ctx, name, m.env.maps)
+	if !ok {
+		return "", transform.MoveNot, nil
+	}
+	found, err := m.snap.Locate(m.ctx, &format.File{Path: format.NewText(name), Relative: true, Length: -1})
+	if err == nil && found.Store == m.snap.Store() && route.Dir(found.Name) == m.snap.Dir() {
+		return "", transform.MoveNot, nil
+	}
+	if err := m.ctx.Err(); err != nil {
+		return "", transform.MoveNot, err
+	}
+	if strings.HasPrefix(to, "/") {
+		to = "file:" + to
+	}
+	return m.decide(name, to)
+}
+
+// decide goes by whether a file is at its new location.
+func (m *mover) decide(name, to string) (string, transform.MoveDecision, error) {
+	var info storage.Info
+	store, object, err := m.env.Stores.Resolve(m.ctx, to)
+	if err == nil {
+		info, err = store.Stat(m.ctx, object)
+	}
+	switch {
+	case err == nil:
+		if f := m.files[name]; f != nil && f.Wrong(info.Size) != "" {
+			m.found.Wrong = append(m.found.Wrong, to+": "+f.Wrong(info.Size))
+		}
+		return to, transform.MoveTo, nil
+	case m.ctx.Err() != nil:
+		return "", transform.MoveNot, err
+	case errors.Is(err, storage.ErrUnsupported):
+		m.found.Unchecked++
+		return to, transform.MoveTo, nil
+	case !errors.Is(err, storage.ErrNotExist):
+		return "", transform.MoveNot, err
+	case m.all:
+		m.found.Gone = append(m.found.Gone, to)
+		return to, transform.MoveTo, nil
+	}
+	return to, transform.MoveKept, nil
+}
+
+// look finds out where the files of relative references are that were kept.
+func (m *mover) look(kept []transform.Relocated) error {
+	for _, k := range kept {
+		_, err := m.snap.Locate(m.ctx, &format.File{Path: format.NewText(k.From), Relative: true, Length: -1})
+		switch {
+		case err == nil:
+			m.found.Right = append(m.found.Right, k)
+		case m.ctx.Err() != nil:
+			return err
+		default:
+			m.found.Broken = append(m.found.Broken, k)
+		}
+	}
+	return nil
+}

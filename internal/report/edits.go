@@ -1,0 +1,188 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/transform"
+)
+
+// NewEdit returns an answer without changes.
+func (r *Run) NewEdit() *Edit { return &Edit{Changes: []Change{}, run: r} }
+
+// add adds a change of an operator, or of the snapshot if op is nil.
+func (e *Edit) add(op *format.Operator, c Change) {
+	if op != nil {
+		c.Operator, c.ID = e.run.Label(op), op.ID.String()
+	}
+	e.Changes = append(e.Changes, c)
+}
+
+// Remark adds a remark.
+func (e *Edit) Remark(format string, args ...any) {
+	e.Remarks = append(e.Remarks, fmt.Sprintf(format, args...))
+}
+
+// stateName is a state in a remark: operator/state.
+func (r *Run) stateName(op *format.Operator, state string) string {
+	return ui.Quote(r.Label(op)) + "/" + ui.Quote(r.Text(state))
+}
+
+// Dropped adds what was dropped.
+func (e *Edit) Dropped(d *transform.Dropped) {
+	for _, op := range d.Operators {
+		e.add(op, Change{What: "dropped operator"})
+	}
+	for _, s := range d.States {
+		e.add(s.Operator, Change{What: "dropped state", State: e.run.Text(s.Name)})
+	}
+	for _, op := range d.Coordinators {
+		e.add(op, Change{What: "dropped coordinator state of"})
+	}
+	for _, op := range d.Channels {
+		e.add(op, Change{What: "dropped in-flight data of"})
+	}
+	if len(d.Channels) > 0 {
+		e.Remark("in-flight data is lost: it is neither in the source's positions nor in state")
+	}
+}
+
+// Filtered adds what is left of states.
+func (e *Edit) Filtered(all []*transform.Filtered) {
+	for _, f := range all {
+		what := "filtered"
+		if f.Dropped == 0 {
+			what = "kept whole"
+		}
+		e.add(f.Operator, Change{What: what, State: e.run.Text(f.State), Kind: f.Mode.String(), WholeMaps: f.Whole,
+			Elements: f.Kept, Bytes: f.KeptBytes, Dropped: &f.Dropped, DroppedBytes: f.DroppedBytes})
+		if f.Kept == 0 && f.Dropped > 0 {
+			e.Remark("nothing of %s is left: no element matches --where, which is also false where it compares with another type", e.run.stateName(f.Operator, f.State))
+		}
+		if f.Diverged {
+			e.Remark("the replicas of broadcast state %s were equal and are not any more: which of them a subtask gets depends on the parallelism of the restore", e.run.stateName(f.Operator, f.State))
+		}
+	}
+}
+
+// Merged adds what was taken from the snapshot from into the snapshot to. sizes are the
+// bytes of state of the operators.
+func (e *Edit) Merged(m *transform.Merged, sizes []int64, from, to string) {
+	for i, op := range m.Operators {
+		e.add(op, Change{What: "took over operator", From: from, To: to, Bytes: sizes[i]})
+	}
+	for _, s := range m.States {
+		e.add(s.Operator, Change{What: "took over state", State: e.run.Text(s.Name), From: from, To: to, Elements: s.Elements})
+	}
+}
+
+// MergedKinds remarks that two snapshots, at their locations, are of other kinds.
+func (e *Edit) MergedKinds(a, b summary.Kind, locationA, locationB string) {
+	if a.Type != b.Type || a.Format != b.Format {
+		e.Remark("the result is recorded as %s is (%s); %s is recorded as %s", ui.Quote(locationA), kindText(a), ui.Quote(locationB), kindText(b))
+	}
+}
+
+func kindText(k summary.Kind) string {
+	if k.Format == "" {
+		return k.Type
+	}
+	return k.Format + " " + k.Type
+}
+
+// Renamed adds new names of operators and states.
+func (e *Edit) Renamed(d *transform.Renamed) {
+	for _, s := range d.States {
+		e.add(s.Operator, Change{What: "renamed state", State: e.run.Text(s.From), From: e.run.Text(s.From), To: s.To, Handles: s.Handles})
+	}
+	for _, op := range d.Operators {
+		e.Changes = append(e.Changes, Change{What: renamedOperator, Operator: e.run.Label(op.Operator), ID: op.ID.String(), To: op.UID})
+	}
+}
+
+// Set adds fields that were set to what o says.
+func (e *Edit) Set(d *transform.WasSet, o transform.SetOptions) {
+	duplicates := false
+	for _, s := range d.Modes {
+		e.add(s.Operator, Change{What: "set mode of state", State: e.run.Text(s.State), From: s.From.String(), To: o.Mode.String(), Handles: s.Handles, Elements: s.Elements})
+		duplicates = duplicates || s.From == format.ModeUnion && s.Handles > 1
+	}
+	if duplicates {
+		e.Remark("elements that were in the union state of several subtasks are in each of their lists now: run spt prune-union first to keep one of each")
+	}
+	for _, s := range d.MaxParallelism {
+		e.add(s.Operator, Change{What: "set max parallelism of", From: fmt.Sprint(s.From), To: fmt.Sprint(o.MaxParallelism)})
+	}
+	if o.ID != nil && *o.ID != d.OldID {
+		e.add(nil, Change{What: "set checkpoint id", From: fmt.Sprint(d.OldID), To: fmt.Sprint(*o.ID)})
+	}
+}
+
+// Rescaled adds the operators of a plan that were rescaled, and remarks which of those
+// that asked for it were left.
+func (e *Edit) Rescaled(p *transform.RescalePlan, asked func(*format.Operator) bool) {
+	for _, op := range p.Operators {
+		switch {
+		case op.Left == "":
+			e.add(op.Operator, Change{What: "rescaled operator", From: fmt.Sprint(op.From), To: fmt.Sprint(op.To)})
+		case asked(op.Operator):
+			e.Remark("%s is left as it is: %s", ui.Quote(e.run.Label(op.Operator)), op.Left)
+		}
+	}
+}
+
+// Relocation is what became of references, with what was found out about the files at
+// their new locations.
+type Relocation struct {
+	*transform.Relocation
+	// Why says why absolute references were left: "not matched".
+	Why string
+	// Unchecked is the number of files at the new location that could not be looked for.
+	Unchecked int
+	// Gone are new locations at which no file is; Wrong those of files that are not of the
+	// recorded length.
+	Gone, Wrong []string
+	// Right are relative references that were kept, next to whose _metadata the file is;
+	// Broken those whose file was found nowhere.
+	Right, Broken []transform.Relocated
+}
+
+// Relocated adds references that changed.
+func (e *Edit) Relocated(d *Relocation) {
+	for _, c := range d.Changed {
+		e.add(nil, Change{What: relocated, From: e.run.Text(c.From), To: e.run.Text(c.To), Handles: c.Handles})
+	}
+	count := func(n int, what string) string { return ui.Plural(int64(n), what) }
+	if n := len(d.Unmatched); n > 0 {
+		e.Remark("%s left unchanged, %s: %s", count(n, "absolute reference"), d.Why, e.run.References(d.Unmatched))
+	}
+	if d.Unchecked > 0 {
+		e.Remark("%s at the new location not checked", count(d.Unchecked, "file"))
+	}
+	if n := len(d.Gone); n > 0 {
+		e.Remark("%s rewritten, and the file is not there: %s", count(n, "reference"), Shorten(d.Gone))
+		e.Partial = count(n, "reference") + " to a file that is not there"
+	}
+	if n := len(d.Wrong); n > 0 {
+		e.Remark("%s rewritten, and the file is not of the recorded length: %s", count(n, "reference"), Shorten(d.Wrong))
+		e.Partial = count(n, "reference") + " to a file that is not of the recorded length"
+	}
+	if n := len(d.Right); n > 0 {
+		e.Remark("%s left unchanged: not at the new location, and next to _metadata: %s", count(n, "relative reference"), e.run.References(d.Right))
+	}
+	if n := len(d.Broken); n > 0 {
+		e.Remark("%s left unchanged: the file is neither next to _metadata nor at the new location: %s", count(n, "relative reference"), e.run.References(d.Broken))
+		e.Partial = count(n, "reference") + " to a file that was not found"
+	}
+}
+
+// References lists what references were, the first dozen of them.
+func (r *Run) References(all []transform.Relocated) string {
+	var list []string
+	for _, u := range all {
+		list = append(list, ui.Quote(r.Text(u.From)))
+	}
+	return Shorten(list)
+}
