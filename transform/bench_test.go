@@ -76,7 +76,7 @@ func BenchmarkPrune(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					sp, all, err := PruneUnion(b.Context(), snap.View(), PruneOptions{Keep: keep})
-					if err != nil || all[0].Kept != benchElements {
+					if err != nil || all.States[0].Kept != benchElements {
 						b.Fatal(all, err)
 					}
 					if _, err := writer.Write(b.Context(), sp, filepath.Join(dir, target), &writer.Options{Stores: stores, Overwrite: true}); err != nil {

@@ -154,7 +154,7 @@ func TestRenameOperators(t *testing.T) {
 	b.Coordinator = &format.Inline{Name: format.NewText("a name of its own"), Data: format.NewBytes([]byte("y"))}
 	in := sptest.View(a, b, c)
 	sp := in.Savepoint
-	rename := func(in format.View, uids map[string]string) (format.View, *Renamed, error) {
+	rename := func(in format.View, uids map[string]string) (format.View, *RenameReport, error) {
 		return Rename(t.Context(), in, RenameOptions{UIDs: uids})
 	}
 	// A swap, all at once.
@@ -266,7 +266,7 @@ func TestRenameStates(t *testing.T) {
 	h := nativeHandle("n", st{"a", format.ModeList, []string{"1", "2"}}, st{"b", format.ModeUnion, []string{"3"}}, st{"m", format.ModeBroadcast, []string{"map"}})
 	other := nativeHandle("o", st{"c", format.ModeList, []string{"4"}})
 	in := sptest.View(sptest.Operator("x", h, other), sptest.Operator("y", nativeHandle("p", st{"a", format.ModeList, nil})))
-	rename := func(states map[string]string) (format.View, *Renamed, error) {
+	rename := func(states map[string]string) (format.View, *RenameReport, error) {
 		return Rename(t.Context(), in, RenameOptions{Operators: format.Selector{"x"}, States: states})
 	}
 	// A swap.
@@ -438,7 +438,7 @@ func TestDropLastState(t *testing.T) {
 	}
 }
 
-func relocated(t *testing.T, v format.View, prefixes []Prefix) (format.View, *Relocation) {
+func relocated(t *testing.T, v format.View, prefixes []Prefix) (format.View, *RelocateReport) {
 	t.Helper()
 	out, r, err := Relocate(t.Context(), v, RelocateOptions{Prefixes: prefixes})
 	if err != nil {
@@ -785,7 +785,7 @@ func TestFilterKnown(t *testing.T) {
 		}
 		sameHoldings(t, k.Name, want, holdings(t, sp))
 		var gotKept, gotDropped int64
-		for _, f := range all {
+		for _, f := range all.States {
 			gotKept, gotDropped = gotKept+f.Kept, gotDropped+f.Dropped
 		}
 		if gotKept != wantKept || gotDropped != wantDropped {
@@ -823,12 +823,12 @@ func TestFilter(t *testing.T) {
 		}
 		return string(e.Value) == packed("22"), nil
 	}})
-	if err != nil || len(all) != 1 {
+	if err != nil || len(all.States) != 1 {
 		t.Fatalf("%v, %v", all, err)
 	}
-	f := *all[0]
+	f := *all.States[0]
 	f.Operator = nil
-	if f != (Filtered{State: "a", Kept: 3, Dropped: 2, KeptBytes: 9, DroppedBytes: 4}) {
+	if f != (FilteredState{State: "a", Kept: 3, Dropped: 2, KeptBytes: 9, DroppedBytes: 4}) {
 		t.Errorf("%+v", f)
 	}
 	if sp.Operators[0].Subtasks[1] != in.Operators[0].Subtasks[1] || sp.Operators[0].Subtasks[0] == in.Operators[0].Subtasks[0] || a.States[0].Offsets.Len() != 3 {
@@ -848,15 +848,15 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestOperatorStateForKnown: for releases before 1.18 streams are described as
+// TestReencodeKnown: for releases before 1.18 streams are described as
 // version 5, elements stay; compressed ones are refused; others are shared.
-func TestOperatorStateForKnown(t *testing.T) {
+func TestReencodeKnown(t *testing.T) {
 	rebuilt, refused := 0, 0
 	eachKnown(t, func(t *testing.T, k sptest.Known, in format.View) {
-		if sp, n, err := OperatorStateFor(t.Context(), in, assign.Release{Major: 1, Minor: 18}); sp.Savepoint != in.Savepoint || n != 0 || err != nil {
-			t.Errorf("%s: 1.18 changes %d, %v", k.Name, n, err)
+		if sp, done, err := Reencode(t.Context(), in, ReencodeOptions{Release: assign.Release{Major: 1, Minor: 18}}); sp.Savepoint != in.Savepoint || done.Handles != 0 || err != nil {
+			t.Errorf("%s: 1.18 changes %d, %v", k.Name, done.Handles, err)
 		}
-		sp, n, err := OperatorStateFor(t.Context(), in, assign.Release{Major: 1, Minor: 17})
+		sp, done, err := Reencode(t.Context(), in, ReencodeOptions{Release: assign.Release{Major: 1, Minor: 17}})
 		if errors.Is(err, format.ErrUnsupported) {
 			refused++
 			compressed := false
@@ -872,7 +872,7 @@ func TestOperatorStateForKnown(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", k.Name, err)
 		}
-		rebuilt += n
+		rebuilt += done.Handles
 		sameHoldings(t, k.Name, holdings(t, in), holdings(t, sp))
 		was := streams(t, in)
 		for key, p := range streams(t, sp) {

@@ -32,8 +32,11 @@ type FilterElement struct {
 	Entry *format.Entry // of a broadcast state that was taken apart
 }
 
-// Filtered is what became of one state.
-type Filtered struct {
+// FilterReport is what became of the states that were chosen, in file order.
+type FilterReport struct{ States []*FilteredState }
+
+// FilteredState is what became of one state.
+type FilteredState struct {
 	Operator *format.Operator // as it was
 	State    string
 	Mode     format.Mode
@@ -53,7 +56,7 @@ type Filtered struct {
 // order. Memory is one map and what it holds, decoded, a bit an element, and what
 // runs of kept elements take; maps that are compressed are held as they will be
 // written, equal ones once.
-func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, []*Filtered, error) {
+func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, *FilterReport, error) {
 	if o.Keep == nil {
 		return in, nil, errors.New("a filter needs Keep, which chooses the elements that stay")
 	}
@@ -62,7 +65,7 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 		return in, nil, err
 	}
 	f := &filter{in: in, o: o, edits: handleEdits{}, hash: hash128.New()}
-	var all []*Filtered
+	report := &FilterReport{}
 	var names []string
 	for _, op := range ops {
 		byName := map[string]*filtering{}
@@ -79,9 +82,9 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 				}
 				s := byName[name]
 				if s == nil {
-					s = &filtering{Filtered: &Filtered{Operator: op, State: name, Mode: st.Mode}, before: map[hash128.Digest]bool{}, after: map[hash128.Digest]bool{}}
+					s = &filtering{FilteredState: &FilteredState{Operator: op, State: name, Mode: st.Mode}, before: map[hash128.Digest]bool{}, after: map[hash128.Digest]bool{}}
 					byName[name] = s
-					all = append(all, s.Filtered)
+					report.States = append(report.States, s.FilteredState)
 				}
 				if err := f.state(ctx, s, FilterElement{Operator: op, Subtask: sub, State: k}); err != nil {
 					return in, nil, err
@@ -99,7 +102,7 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 	if err != nil {
 		return in, nil, err
 	}
-	return in.With(sp), all, nil
+	return in.With(sp), report, nil
 }
 
 type filter struct {
@@ -111,7 +114,7 @@ type filter struct {
 
 // filtering is a state that is being filtered.
 type filtering struct {
-	*Filtered
+	*FilteredState
 	before, after map[hash128.Digest]bool // the different maps of a broadcast state
 }
 

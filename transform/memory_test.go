@@ -96,7 +96,7 @@ func TestConstantMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := all[0]
+	p := all.States[0]
 	if p.Elements != subtasks*n || p.Distinct != n || p.Factor != subtasks || p.Verdict != VerdictProduct || p.Kept != n || p.BytesAfter != n*generatedSize {
 		t.Errorf("%+v", p)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // merged merges b into a, writes the result and opens it.
-func merged(t *testing.T, stores storage.Resolver, a, b *reader.Snapshot, target string, o MergeOptions) (*reader.Snapshot, *Merged, error) {
+func merged(t *testing.T, stores storage.Resolver, a, b *reader.Snapshot, target string, o MergeOptions) (*reader.Snapshot, *MergeReport, error) {
 	t.Helper()
 	var err error
 	picked := *b.Savepoint

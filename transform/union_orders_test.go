@@ -131,10 +131,10 @@ func TestPruneReported(t *testing.T) {
 					from = packed
 				}
 				sp, all, err := PruneUnion(t.Context(), in, PruneOptions{Keep: keep, Place: at})
-				if err != nil || len(all) != 1 {
+				if err != nil || len(all.States) != 1 {
 					t.Fatal(err)
 				}
-				r := all[0]
+				r := all.States[0]
 				if r.Verdict != VerdictProduct || r.SameOrder || r.Subtasks != 12 || r.Elements != o.Elements*12 || r.Distinct != o.Elements || r.MinCopies != 12 || r.MaxCopies != 12 || r.Factor != 12 || r.MaxFactor != 12 || r.Kept != o.Elements || r.MaxKept != 1 || r.Skipped != "" {
 					t.Errorf("%s: %+v", keep, r)
 				}
@@ -182,12 +182,12 @@ func TestUnionPartPruned(t *testing.T) {
 	}
 	for keep, want := range map[Keep]int64{KeepDistinct: 40, KeepCopies: 158, KeepFirstSubtask: 158, KeepModulo: 158} {
 		_, pruned, err := PruneUnion(t.Context(), in, PruneOptions{Keep: keep, AcceptUnproven: true})
-		if err != nil || pruned[0].Kept != want || (pruned[0].Skipped == "") != (keep == KeepDistinct) {
-			t.Errorf("%s: %v, %+v", keep, err, pruned[0])
+		if err != nil || pruned.States[0].Kept != want || (pruned.States[0].Skipped == "") != (keep == KeepDistinct) {
+			t.Errorf("%s: %v, %+v", keep, err, pruned.States[0])
 		}
 		_, pruned, err = PruneUnion(t.Context(), in, PruneOptions{Keep: keep})
-		if err != nil || pruned[0].Skipped == "" || pruned[0].Kept != 158 {
-			t.Errorf("%s, only what is proven: %v, %+v", keep, err, pruned[0])
+		if err != nil || pruned.States[0].Skipped == "" || pruned.States[0].Kept != 158 {
+			t.Errorf("%s, only what is proven: %v, %+v", keep, err, pruned.States[0])
 		}
 	}
 }

@@ -154,7 +154,7 @@ func TestVerdicts(t *testing.T) {
 
 // prune prunes the one union state of lists, and gives what each subtask holds
 // of it; "-" where it does not name the state.
-func prune(t *testing.T, o PruneOptions, lists ...string) (got []string, p *Pruned) {
+func prune(t *testing.T, o PruneOptions, lists ...string) (got []string, p *PrunedState) {
 	t.Helper()
 	var handles []*format.OperatorHandle
 	for i, l := range lists {
@@ -166,10 +166,10 @@ func prune(t *testing.T, o PruneOptions, lists ...string) (got []string, p *Prun
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(pruned) != 1 {
-		t.Fatalf("%d states", len(pruned))
+	if len(pruned.States) != 1 {
+		t.Fatalf("%d states", len(pruned.States))
 	}
-	p = pruned[0]
+	p = pruned.States[0]
 	if (p.Skipped != "") != (sp.Savepoint == in.Savepoint) {
 		t.Errorf("skipped %q, and the savepoint changed: %t", p.Skipped, sp.Savepoint != in.Savepoint)
 	}
@@ -278,7 +278,7 @@ func TestCompactDropsHandles(t *testing.T) {
 	}
 	in := sptest.View(sptest.Operator("op", handles...))
 	sp, all, err := PruneUnion(t.Context(), in, PruneOptions{Keep: KeepCopies, Compact: true})
-	if err != nil || len(all) != 2 {
+	if err != nil || len(all.States) != 2 {
 		t.Fatal(err)
 	}
 	for i, s := range sp.Operators[0].Subtasks {
@@ -314,7 +314,7 @@ func TestPruneLimits(t *testing.T) {
 		}
 		in := sptest.View(sptest.Operator("op", handles...))
 		for _, keep := range []Keep{KeepDistinct, KeepCopies} {
-			var first *Pruned
+			var first *PrunedState
 			var content []string
 			for _, limit := range []int64{1 << 20, 1000, 48, 12} {
 				edits := handleEdits{}
@@ -462,8 +462,8 @@ func TestPruneKnown(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", k.Name, err)
 				}
-				changed := map[string]*Pruned{}
-				for _, p := range all {
+				changed := map[string]*PrunedState{}
+				for _, p := range all.States {
 					if inflated := k.Shape == "union-inflated"; (p.Skipped == "") != inflated {
 						t.Errorf("%s: %s is skipped: %q", k.Name, p.State, p.Skipped)
 					} else if inflated {
@@ -485,7 +485,7 @@ func TestPruneKnown(t *testing.T) {
 					if err != nil || again.Savepoint != out.Savepoint {
 						t.Errorf("%s: pruned twice, it changes again: %v", where, err)
 					}
-					for _, p := range second {
+					for _, p := range second.States {
 						if p.Skipped == "" {
 							t.Errorf("%s: %s is pruned again", where, p.State)
 						}
@@ -501,7 +501,7 @@ func TestPruneKnown(t *testing.T) {
 }
 
 // comparePruned: of changed states each element comes once, all else is equal.
-func comparePruned(t *testing.T, where string, k sptest.Known, from, out *reader.Snapshot, changed map[string]*Pruned) {
+func comparePruned(t *testing.T, where string, k sptest.Known, from, out *reader.Snapshot, changed map[string]*PrunedState) {
 	t.Helper()
 	for i, op := range from.Operators {
 		for j, old := range op.Subtasks {
@@ -568,7 +568,7 @@ func TestPruneLeavesPointers(t *testing.T) {
 	pruned.Subtasks[0].ManagedKeyed = keyed
 	in := sptest.View(pruned, other)
 	sp, all, err := PruneUnion(t.Context(), in, PruneOptions{Keep: KeepDistinct})
-	if err != nil || len(all) != 2 || all[0].Skipped != "" || all[1].Skipped == "" {
+	if err != nil || len(all.States) != 2 || all.States[0].Skipped != "" || all.States[1].Skipped == "" {
 		t.Fatalf("%v: %+v", err, all)
 	}
 	if sp.Savepoint == in.Savepoint || sp.Operators[1] != other || sp.Operators[0] == pruned || sp.Operators[0].Subtasks[2] != pruned.Subtasks[2] || sp.Operators[0].Subtasks[0].ManagedKeyed != keyed {
@@ -590,8 +590,8 @@ func TestUnionDescribedDifferently(t *testing.T) {
 	})
 	for _, o := range []PruneOptions{{Keep: KeepDistinct, AcceptUnproven: true}, {Keep: KeepCopies}, {Keep: KeepModulo, Place: PlaceFirst, AcceptUnproven: true}, {Keep: KeepDistinct, Compact: true}} {
 		sp, all, err := PruneUnion(t.Context(), in, o)
-		if err != nil || sp.Savepoint != in.Savepoint || all[0].Verdict != VerdictNotSure || all[0].Equal || !strings.Contains(all[0].Skipped, "describe it differently") {
-			t.Errorf("%+v: %v, %+v", o, err, all[0])
+		if err != nil || sp.Savepoint != in.Savepoint || all.States[0].Verdict != VerdictNotSure || all.States[0].Equal || !strings.Contains(all.States[0].Skipped, "describe it differently") {
+			t.Errorf("%+v: %v, %+v", o, err, all.States[0])
 		}
 	}
 }
@@ -755,7 +755,7 @@ func pruneForms(t *testing.T, orders bool) {
 				if err != nil {
 					t.Fatalf("%s: %v", k.Name, err)
 				}
-				for _, p := range all {
+				for _, p := range all.States {
 					if p.Equal && !p.SameOrder {
 						several++
 					}
@@ -764,7 +764,7 @@ func pruneForms(t *testing.T, orders bool) {
 					}
 				}
 				out := sealed(t, stores, big, pruned, fmt.Sprintf("mem://pruned-%d%s", i, strings.TrimPrefix(target, "mem://inflated")))
-				for _, p := range all {
+				for _, p := range all.States {
 					var got []string
 					for _, s := range unionStates(out.Savepoint, func(op *format.Operator, state string) bool {
 						return op.ID == p.Operator.ID && state == p.State

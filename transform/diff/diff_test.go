@@ -261,7 +261,7 @@ func TestDiffPruned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range pruned {
+		for _, p := range pruned.States {
 			if p.Skipped != "" || p.Elements%p.Kept != 0 {
 				t.Fatalf("%s: %+v", k.Name, p)
 			}

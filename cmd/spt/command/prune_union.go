@@ -419,7 +419,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 	}
 	res := &PruneResult{States: []UnionRow{}}
 	var skipped []string
-	for _, p := range pruned {
+	for _, p := range pruned.States {
 		row := o.unionRow(env, &p.UnionReport)
 		row.Skipped = p.Skipped
 		kept, bytes := p.Kept, p.BytesAfter
