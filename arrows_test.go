@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,23 +40,24 @@ var arrows = []arrow{
 	{"format/flink", []string{"format", "format/flink/..."}, noOutside},
 	{"format/spt", []string{"format", "format/spt/..."}, noOutside},
 	{"storage", []string{"storage/...", "internal/fault"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
-	{"reader", []string{"format/...", "storage/...", "internal/shell"}, noFiles},
-	{"writer", []string{"format/...", "storage/...", "reader", "internal/shell"}, noFiles},
-	{"transform", []string{"format", "format/summary", "format/flink/assign", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform/internal/..."}, noFiles},
-	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform", "transform/internal/..."}, noFiles},
+	{"reader", []string{"format/...", "storage/...", "internal/shell", "internal/work"}, noFiles},
+	{"writer", []string{"format/...", "storage/...", "reader", "internal/shell", "internal/work"}, noFiles},
+	{"transform", []string{"format", "format/summary", "format/flink", "format/flink/assign", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform/internal/..."}, noFiles},
+	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform", "transform/internal/...", "internal/work"}, noFiles},
+	{"transform/check", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/assign", "format/flink/types", "internal/number", "transform", "transform/internal/..."}, noFiles},
 	{"transform/internal", []string{"format"}, noFiles},
-	{"transform/check", []string{"format", "format/finding", "format/summary", "format/flink/assign", "format/flink/types", "internal/number", "transform"}, noFiles},
 	{"internal/number", nil, noOutside},
 	{"internal/shell", nil, noOutside},
 	{"internal/ui", []string{"internal/number"}, []string{"net", "net/...", "log", "log/..."}},
+	{"internal/work", []string{"format"}, noOutside},
 	{"internal/hash128", nil, noOutside},
 	{"internal/tally", []string{"format", "internal/hash128"}, []string{"net", "net/...", "log", "log/..."}},
-	{"internal/fault", nil, noOutside}, // armed by tests only
+	{"internal/fault", nil, noOutside},                                                              // armed by tests only
 	{"internal/testenv", nil, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest", "internal/testenv"}, []string{"github.com/spf13/..."}},
-	{"internal/report", []string{"format/...", "reader", "writer", "transform/...", "internal/shell", "internal/ui"}, noFiles},
+	{"internal/report", []string{"format/...", "storage", "reader", "writer", "transform/...", "internal/shell", "internal/ui"}, noFiles},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
-	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/hash128", "internal/shell", "internal/report", "internal/tally", "internal/ui"}, []string{"net", "net/...", "log", "log/..."}},
+	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/hash128", "internal/shell", "internal/tally", "internal/report", "internal/ui", "internal/work"}, []string{"net", "net/...", "log", "log/..."}},
 	{"cmd/spt/reference", []string{"cmd/spt/command", "internal/report"}, []string{"net", "net/...", "log", "log/..."}},
 	{"conformance", []string{"conformance", "format/...", "storage/...", "reader", "writer", "transform/..."}, []string{"github.com/spf13/..."}},
 }
@@ -187,5 +189,70 @@ func TestCommandsUseEnv(t *testing.T) {
 	}
 	if calls == 0 {
 		t.Fatal("nothing looked at")
+	}
+}
+
+// libraries are the packages whose texts name no command and no flag of spt: they
+// return remedies, and internal/report words them.
+var libraries = []string{"format", "reader", "writer", "transform", "storage"}
+
+// TestLibrariesNameNoCommands: only commands know the names of commands and flags.
+func TestLibrariesNameNoCommands(t *testing.T) {
+	files, set := sources(t, parser.SkipObjectResolution)
+	names := map[string]bool{}
+	for name, f := range files {
+		if path.Dir(name) != "cmd/spt/command" {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if kv, ok := n.(*ast.KeyValueExpr); ok {
+				key, _ := kv.Key.(*ast.Ident)
+				if use, ok := kv.Value.(*ast.BasicLit); ok && key != nil && key.Name == "Use" {
+					text, err := strconv.Unquote(use.Value)
+					if err != nil {
+						t.Fatal(err)
+					}
+					names[strings.Fields(text)[0]] = true
+				}
+			}
+			return true
+		})
+	}
+	if !names["inspect"] || !names["prune-union"] || len(names) < 20 {
+		t.Fatalf("the commands are not all found: %v", names)
+	}
+	command := regexp.MustCompile(`(?:^|[^.\w])spt ([a-z-]+)`)
+	flag := regexp.MustCompile(`(?:^|[^-\w])(--[a-z][\w-]*|SPT_[A-Z]+)`)
+	texts := 0
+	for name, f := range files {
+		folder, _, _ := strings.Cut(name, "/")
+		if !slices.Contains(libraries, folder) {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			lit, ok := n.(*ast.BasicLit)
+			if !ok || lit.Kind != token.STRING {
+				return true
+			}
+			texts++
+			text, err := strconv.Unquote(lit.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range command.FindAllStringSubmatch(text, -1) {
+				if names[m[1]] {
+					t.Errorf("%s: %q names the command %s", set.Position(lit.Pos()), text, m[1])
+				}
+			}
+			for _, m := range flag.FindAllStringSubmatch(text, -1) {
+				if m[1] != "--allowNonRestoredState" { // Flink's own
+					t.Errorf("%s: %q names the flag or variable %s", set.Position(lit.Pos()), text, m[1])
+				}
+			}
+			return true
+		})
+	}
+	if texts < 1000 {
+		t.Fatalf("%d texts: not all libraries", texts)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -410,7 +410,7 @@ func TestEditForRelease(t *testing.T) {
 		return !o.Compress && (o.Backend != "rocksdb" || v == V1_20)
 	}
 	eachFitting(t, fits, func(t *testing.T, j *editJudge) {
-		r := assign.Release{Major: 1, Minor: 17}
+		r := flink.MustRelease("1.17")
 		rewritten := j.edit(t, func(in format.View) (format.View, error) {
 			sp, _, err := transform.Reencode(context.Background(), in, transform.ReencodeOptions{Release: r})
 			if err != nil {
@@ -431,7 +431,7 @@ func TestEditDowngrade(t *testing.T) {
 			newer, older := Use(t, V2_3), Use(t, V1_20)
 			j := &editJudge{f: older, s: madeOnce(t, newer, caseNamed(t, x.of).options), uid: x.uid}
 			from := opened(t, j.s)
-			sp, lost, err := metadata.ForRelease(from.Savepoint, assign.Release{Major: 1, Minor: 20})
+			sp, lost, err := metadata.ForRelease(from.Savepoint, flink.MustRelease("1.20"))
 			if j.s.Options.Backend == "rocksdb" {
 				if !errors.Is(err, format.ErrUnsupported) {
 					t.Errorf("got %v, want %v", err, format.ErrUnsupported)

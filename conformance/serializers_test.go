@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/savepoint-tools/spt/format/finding"
-	"github.com/savepoint-tools/spt/format/flink/java"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform/check"
@@ -66,9 +65,9 @@ func TestCompareIsFlinks(t *testing.T) {
 				said, _, _ := strings.Cut(answers[i], ":")
 				counts[said]++
 				change := types.Compare(walked(t, p.Was), walked(t, p.Now))
-				want := map[types.Fit]string{types.Fits: "fits", types.Migrates: "migrates", types.FitsNot: "refused"}[change.Fit]
+				want := map[types.Compatibility]string{types.CompatibleAsIs: "fits", types.CompatibleAfterMigration: "migrates", types.Incompatible: "refused"}[change.Compatibility]
 				switch {
-				case change.Fit == types.Unsure:
+				case change.Compatibility == types.Undecided:
 					counts["unsure"]++
 				case change.Unnoticed:
 					if counts["unnoticed"]++; said == "refused" {
@@ -77,7 +76,7 @@ func TestCompareIsFlinks(t *testing.T) {
 				case want != said:
 					t.Errorf("%s → %s: spt says %q (%s), Flink %q", names[i][0], names[i][1], want, change.Why, answers[i])
 				}
-				if (change.Why == "") != (change.Fit == types.Fits) {
+				if (change.Why == "") != (change.Compatibility == types.CompatibleAsIs) {
 					t.Errorf("%s → %s: %q", names[i][0], names[i][1], change.Why)
 				}
 			}
@@ -184,10 +183,9 @@ func TestCheckLike(t *testing.T) {
 
 func walked(t *testing.T, p []byte) *types.Snapshot {
 	t.Helper()
-	c := java.NewCursor(p)
-	s, err := types.Skip(c)
-	if err != nil || c.Remaining() > 0 {
-		t.Fatalf("%q: %v, %d bytes left", p, err, c.Remaining())
+	s, n, err := types.Skip(p)
+	if err != nil || n < len(p) {
+		t.Fatalf("%q: %v, %d bytes left", p, err, len(p)-n)
 	}
 	return s
 }

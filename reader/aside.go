@@ -47,7 +47,7 @@ func movedAside(ctx context.Context, location string, o Options) error {
 		return nil //nolint:nilerr // the same
 	}
 	missing := &kinded{fmt.Errorf("%s is missing: a run of spt that replaced it was interrupted, and left the old snapshot under %s", quote(location), quote(strings.Join(all, ", "))), storage.ErrNotExist}
-	return hint(missing, "%s", renameBack(all[0], name))
+	return advise(missing, renameBack(all[0], name))
 }
 
 func renameBack(aside, name string) string {

@@ -11,45 +11,36 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/shell"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // This file says what a thing is that is no snapshot, and what to do.
 
-// hinted is an error with advice.
-type hinted struct {
-	err  error
-	hint string
+// advised is an error and what can be done about it.
+type advised struct {
+	error
+	remedies []finding.Remedy
 }
 
-func (e *hinted) Error() string { return e.err.Error() }
-func (e *hinted) Unwrap() error { return e.err }
+func (e *advised) Unwrap() error              { return e.error }
+func (e *advised) Remedies() []finding.Remedy { return e.remedies }
 
-func hint(err error, text string, args ...any) error {
-	if text == "" {
-		return err
-	}
-	return &hinted{err, fmt.Sprintf(text, args...)}
-}
+// advise adds to an error what can be done about it, in words alone.
+func advise(err error, words string) error { return &advised{err, finding.Words(words)} }
 
-// Hint is the advice that an error of this package or of a store carries, or
-// "".
-func Hint(err error) string {
-	var h *hinted
-	if errors.As(err, &h) {
-		return h.hint
-	}
-	var out *OutsideError
-	if errors.As(err, &out) {
-		return out.Hint()
+// Remedies returns what can be done about an error of this package, of one that builds on
+// it, or of a store.
+func Remedies(err error) []finding.Remedy {
+	if all := finding.RemediesOf(err); all != nil {
+		return all
 	}
 	var s *storage.Error
-	if errors.As(err, &s) {
-		return s.Hint
+	if errors.As(err, &s) && s.Hint != "" {
+		return finding.Words(s.Hint)
 	}
-	return ""
+	return nil
 }
 
 // quote keeps foreign names in messages harmless and messages on one line.
@@ -64,10 +55,10 @@ func quote(s string) string {
 func notThere(location string, places []string, first error) error {
 	err := &kinded{fmt.Errorf("%s does not exist", quote(location)), storage.ErrNotExist}
 	if len(places) > 1 {
-		return hint(err, "a bare name is also tried with .spt and in the folders of SPT_PATH")
+		return &advised{err, []finding.Remedy{{Words: "a bare name is also tried with .spt and in the folders", Action: finding.SearchPath}}}
 	}
-	if Hint(first) != "" {
-		return hint(err, "%s", Hint(first))
+	if all := Remedies(first); all != nil {
+		return &advised{err, all}
 	}
 	return err
 }
@@ -84,19 +75,19 @@ func notSnapshot(ctx context.Context, o Options, store storage.Storage, name, pl
 			return serr
 		}
 		if lerr == nil && isFolder(ctx, store, name) {
-			return hint(refuse(place, "it is an empty folder"), "")
+			return refuse(place, "it is an empty folder")
 		}
 		return err
 	}
 	// From here on the folder is there and is no snapshot.
 	if l.looksLikeRocksDB() {
-		return hint(refuse(place, "it is a RocksDB working directory, which has no _metadata"),
+		return advise(refuse(place, "it is a RocksDB working directory, which has no _metadata"),
 			"a snapshot is what Flink wrote to the checkpoint or savepoint folder; take a savepoint, or look in that folder")
 	}
 	for _, f := range l.files {
 		base := route.Base(f.Name)
 		if strings.HasPrefix(base, "._metadata.inprogress") || strings.HasPrefix(base, "_metadata.inprogress") || storage.IsTemp(base) && strings.HasSuffix(base, "-"+MetadataName) {
-			return hint(refuse(place, "its _metadata was never finished (%s)", quote(base)), "the writer was interrupted; use an earlier snapshot")
+			return advise(refuse(place, "its _metadata was never finished (%s)", quote(base)), "the writer was interrupted; use an earlier snapshot")
 		}
 	}
 	candidates, cerr := candidatesIn(ctx, store, name, l)
@@ -107,12 +98,13 @@ func notSnapshot(ctx context.Context, o Options, store storage.Storage, name, pl
 		return parentOf(ctx, o, place, candidates)
 	}
 	if n := countSPT(l); n > 0 {
-		return hint(refuse(place, "it has no _metadata"), "it holds %s, for example:  spt inspect %s", plural(n, ".spt file"), shell.Quote(route.Join(place, firstSPT(l))))
+		return &advised{refuse(place, "it has no _metadata"), []finding.Remedy{instead(fmt.Sprintf("it holds %s, for example", plural(n, ".spt file")), route.Join(place, firstSPT(l)))}}
 	}
 	if slices.Contains(l.folders, "shared") || slices.Contains(l.folders, "taskowned") {
-		return hint(refuse(place, "it is the folder of a job without any complete checkpoint"), "")
+		return refuse(place, "it is the folder of a job without any complete checkpoint")
 	}
-	return hint(refuse(place, "it has no _metadata"), "give the folder that holds _metadata, the _metadata itself or an .spt file; spt ls finds them")
+	return &advised{refuse(place, "it has no _metadata"), []finding.Remedy{{Words: "give the folder that holds _metadata, the _metadata itself or an .spt file"},
+		{Words: "find them", Also: true, Action: finding.List, Locations: []string{place}}}}
 }
 
 func refuse(place, why string, args ...any) error {
@@ -215,7 +207,7 @@ func parentOf(ctx context.Context, o Options, place string, all []candidate) err
 	}
 	err := refuse(place, "it has no _metadata")
 	if len(described) == 0 {
-		return hint(err, "it holds %s, none of them complete", plural(len(all), word))
+		return advise(err, fmt.Sprintf("it holds %s, none of them complete", plural(len(all), word)))
 	}
 	for _, c := range described[:min(len(described), looked)] {
 		e := Entry{Path: route.Join(route.Clean(place), c.path)}
@@ -229,12 +221,17 @@ func parentOf(ctx context.Context, o Options, place string, all []candidate) err
 		if len(described) == 1 {
 			text = fmt.Sprintf("it holds one complete %s, %s", word, quote(c.path))
 		}
-		return hint(err, "%s:  spt inspect %s", text, shell.Quote(e.Path))
+		return &advised{err, []finding.Remedy{instead(text, e.Path)}}
 	}
 	if len(described) == 1 {
-		return hint(err, "it holds one %s, %s, which is not complete:  spt ls %s", word, quote(described[0].path), shell.Quote(place))
+		return &advised{err, []finding.Remedy{{Words: fmt.Sprintf("it holds one %s, %s, which is not complete", word, quote(described[0].path)), Action: finding.List, Locations: []string{place}}}}
 	}
-	return hint(err, "it holds %s; the newest are not complete:  spt ls %s", plural(len(described), word), shell.Quote(place))
+	return &advised{err, []finding.Remedy{{Words: fmt.Sprintf("it holds %s; the newest are not complete", plural(len(described), word)), Action: finding.List, Locations: []string{place}}}}
+}
+
+// instead is the remedy to open another location.
+func instead(words, location string) finding.Remedy {
+	return finding.Remedy{Words: words, Action: finding.Open, Locations: []string{location}}
 }
 
 // isSPT reports whether a file has the name of one of ours, and is finished.
@@ -295,24 +292,24 @@ const sptMagic = "\x89SPT\r\n\x1a\n"
 // notOurs says what a file is that is neither _metadata nor .spt.
 func (f *found) notOurs(ctx context.Context) error {
 	if f.info.Size == 0 {
-		return hint(&kinded{fmt.Errorf("%s is empty (0 bytes)", quote(f.name)), format.ErrTruncated},
+		return advise(&kinded{fmt.Errorf("%s is empty (0 bytes)", quote(f.name)), format.ErrTruncated},
 			"the upload or the checkpoint did not finish; compare sizes with the original, or use an earlier snapshot")
 	}
 	for _, w := range wrappings {
 		if len(f.head) > w.at && bytes.HasPrefix(f.head[w.at:], []byte(w.magic)) {
-			return hint(refuse(f.name, "it is %s", w.what), "%s", w.advice)
+			return advise(refuse(f.name, "it is %s", w.what), w.advice)
 		}
 	}
 	if bytes.HasPrefix(flinkMagic, f.head) || bytes.HasPrefix([]byte(sptMagic), f.head) {
-		return hint(&kinded{fmt.Errorf("%s is cut short: it has %d bytes", quote(f.name), len(f.head)), format.ErrTruncated}, "copy it again and compare sizes")
+		return advise(&kinded{fmt.Errorf("%s is cut short: it has %d bytes", quote(f.name), len(f.head)), format.ErrTruncated}, "copy it again and compare sizes")
 	}
 	if bytes.HasPrefix(f.head, []byte("\xef\xbf\xbdSPT")) { // others are recognised by spt.Open
-		return hint(refuse(f.name, "it is an .spt file that went through a text-mode transfer"), "copy it again in binary mode")
+		return advise(refuse(f.name, "it is an .spt file that went through a text-mode transfer"), "copy it again in binary mode")
 	}
 	err := refuse(f.name, "it starts %x, neither Flink's _metadata nor .spt", f.head[:min(len(f.head), 8)])
 	dir := route.Dir(f.name)
 	if _, serr := f.store.Stat(ctx, route.Join(dir, MetadataName)); serr == nil && route.Base(f.name) != MetadataName {
-		return hint(err, "it is next to a _metadata; give the directory:  spt inspect %s", shell.Quote(f.location))
+		return &advised{err, []finding.Remedy{instead("it is next to a _metadata; give the directory", f.location)}}
 	}
 	return err
 }
@@ -323,10 +320,11 @@ func (f *found) explain(err error, p format.Bytes) error {
 		return err
 	}
 	if how := textMode(p); how != "" {
-		return hint(err, "it went through a text-mode transfer (%s): copy it again in binary mode", how)
+		return advise(err, fmt.Sprintf("it went through a text-mode transfer (%s): copy it again in binary mode", how))
 	}
 	if errors.Is(err, format.ErrTruncated) {
-		return hint(err, "copy it again and compare sizes, an object store shows the length of the original; spt inspect --salvage lists what precedes the cut")
+		return &advised{err, []finding.Remedy{{Words: "copy it again and compare sizes, an object store shows the length of the original"},
+			{Words: "list what precedes the cut", Also: true, Action: finding.Salvage}}}
 	}
 	return err
 }
@@ -334,9 +332,9 @@ func (f *found) explain(err error, p format.Bytes) error {
 func (f *found) explainSPT(err error) error {
 	switch {
 	case !bytes.HasPrefix(f.head, []byte(sptMagic)) && len(f.head) >= len(sptMagic):
-		return hint(err, "copy it again in binary mode")
+		return advise(err, "copy it again in binary mode")
 	case errors.Is(err, format.ErrTruncated):
-		return hint(err, "it was not sealed, or was cut: if a writer was interrupted, write it again; if it was copied, compare sizes")
+		return advise(err, "it was not sealed, or was cut: if a writer was interrupted, write it again; if it was copied, compare sizes")
 	}
 	return err
 }

@@ -49,31 +49,31 @@ func TestMistakes(t *testing.T) {
 		kinds         []error
 	}{
 		{"nothing", nil, "{}/none", "none does not exist", "", absent},
-		{"nothing by a bare name", nil, "no-such-snapshot", "no-such-snapshot does not exist", "SPT_PATH", absent},
+		{"nothing by a bare name", nil, "no-such-snapshot", "no-such-snapshot does not exist", "(search-path)", absent},
 		{"no _metadata", map[string]string{"sp/x": "1"}, "{}/sp/_metadata", "_metadata does not exist", "", absent},
 		{"no .spt", nil, "{}/x.spt", "x.spt does not exist", "", absent},
 		{"empty folder", map[string]string{"sp/": ""}, "{}/sp", "is not a snapshot: it is an empty folder", "", corrupt},
-		{"folder of something else", map[string]string{"sp/x": "1"}, "{}/sp", "is not a snapshot: it has no _metadata", "spt ls finds them", corrupt},
-		{"folder called .spt", map[string]string{"x.spt/y": "1"}, "{}/x.spt", "is not a snapshot: it has no _metadata", "spt ls", corrupt},
+		{"folder of something else", map[string]string{"sp/x": "1"}, "{}/sp", "is not a snapshot: it has no _metadata", "find them (list {}/sp)", corrupt},
+		{"folder called .spt", map[string]string{"x.spt/y": "1"}, "{}/x.spt", "is not a snapshot: it has no _metadata", "find them (list {}/x.spt)", corrupt},
 		{"parent folder", map[string]string{"job/chk-7/_metadata": flink, "job/chk-10/_metadata": flink, "job/chk-11/x": "1"}, "{}/job",
-			"job is not a snapshot: it has no _metadata", "it holds 2 checkpoints; the newest complete one is chk-10:  spt inspect {}/job/chk-10", corrupt},
+			"job is not a snapshot: it has no _metadata", "it holds 2 checkpoints; the newest complete one is chk-10 (open {}/job/chk-10)", corrupt},
 		{"parent with one", map[string]string{"job/chk-7/_metadata": flink, "job/shared/x": "1"}, "{}/job/",
-			"it has no _metadata", "it holds one complete checkpoint, chk-7:  spt inspect {}/job/chk-7", corrupt},
+			"it has no _metadata", "it holds one complete checkpoint, chk-7 (open {}/job/chk-7)", corrupt},
 		{"parent whose newest is cut", map[string]string{"job/chk-7/_metadata": flink, "job/chk-10/_metadata": flink[:len(flink)-3]}, "{}/job",
-			"job is not a snapshot: it has no _metadata", "it holds 2 checkpoints; the newest complete one is chk-7:  spt inspect {}/job/chk-7", corrupt},
+			"job is not a snapshot: it has no _metadata", "it holds 2 checkpoints; the newest complete one is chk-7 (open {}/job/chk-7)", corrupt},
 		{"parent of cut ones", map[string]string{"job/chk-7/_metadata": flink[:40], "job/chk-10/_metadata": flink[:40]}, "{}/job",
-			"job is not a snapshot: it has no _metadata", "it holds 2 checkpoints; the newest are not complete:  spt ls {}/job", corrupt},
+			"job is not a snapshot: it has no _metadata", "it holds 2 checkpoints; the newest are not complete (list {}/job)", corrupt},
 		{"parent of a cut one", map[string]string{"job/chk-7/_metadata": flink[:40]}, "{}/job",
-			"job is not a snapshot: it has no _metadata", "it holds one checkpoint, chk-7, which is not complete:  spt ls {}/job", corrupt},
+			"job is not a snapshot: it has no _metadata", "it holds one checkpoint, chk-7, which is not complete (list {}/job)", corrupt},
 		{"parent with none complete", map[string]string{"job/chk-7/x": "1", "job/chk-8/_metadata": ""}, "{}/job",
 			"it has no _metadata", "it holds 2 checkpoints, none of them complete", corrupt},
 		{"folder of savepoints", map[string]string{"all/savepoint-1/_metadata": flink, "all/mine/_metadata": flink}, "{}/all",
 			"it has no _metadata", "it holds 2 snapshots; the newest complete one is", corrupt},
 		{"folder of jobs", map[string]string{"all/" + job + "/chk-3/_metadata": flink, "all/" + job + "/shared/x": "1"}, "{}/all",
-			"it has no _metadata", "chk-3:  spt inspect {}/all/" + job + "/chk-3", corrupt},
+			"it has no _metadata", "chk-3 (open {}/all/" + job + "/chk-3)", corrupt},
 		{"job without a checkpoint", map[string]string{"job/shared/x": "1", "job/taskowned/y": "1"}, "{}/job",
 			"is not a snapshot: it is the folder of a job without any complete checkpoint", "", corrupt},
-		{"folder of .spt files", map[string]string{"all/a.spt": own, "all/b.spt": own}, "{}/all", "it has no _metadata", "it holds 2 .spt files, for example:  spt inspect {}/all/a.spt", corrupt},
+		{"folder of .spt files", map[string]string{"all/a.spt": own, "all/b.spt": own}, "{}/all", "it has no _metadata", "it holds 2 .spt files, for example (open {}/all/a.spt)", corrupt},
 		{"RocksDB", map[string]string{"db/CURRENT": "MANIFEST-000005\n", "db/MANIFEST-000005": "x", "db/000012.sst": "x"}, "{}/db",
 			"is not a snapshot: it is a RocksDB working directory", "take a savepoint", corrupt},
 		{"never finished", map[string]string{"sp/._metadata.inprogress.123": "x", "sp/y": "1"}, "{}/sp", "its _metadata was never finished", "use an earlier snapshot", corrupt},
@@ -96,7 +96,7 @@ func TestMistakes(t *testing.T) {
 		{"UTF-16", map[string]string{"sp/_metadata": utf16(flink)}, "{}/sp", "UTF-16", "binary mode", corrupt},
 		{"byte order mark", map[string]string{"sp/_metadata": "\xef\xbb\xbfI"}, "{}/sp", "byte order mark", "binary mode", corrupt},
 		{"state file beside _metadata", map[string]string{"sp/_metadata": flink, "sp/0a1b": "\x01\x02\x03\x04\x05\x06\x07\x08\x09"}, "{}/sp/0a1b",
-			"it starts 0102030405060708, neither Flink's _metadata nor .spt", "it is next to a _metadata; give the directory:  spt inspect {}/sp", corrupt},
+			"it starts 0102030405060708, neither Flink's _metadata nor .spt", "it is next to a _metadata; give the directory (open {}/sp)", corrupt},
 		{"something else", map[string]string{"x": "\x01\x02\x03"}, "{}/x", "it starts 010203, neither", "", corrupt},
 		{"_metadata that is a folder", map[string]string{"sp/_metadata/x": "1"}, "{}/sp/_metadata", "does not exist", "this is a folder", absent},
 		{"CRLF .spt", map[string]string{"x.spt": strings.ReplaceAll(own, "\n", "\r\n")}, "{}/x.spt", "text-mode transfer", "binary mode", corrupt},
@@ -145,8 +145,8 @@ func TestCutAtEveryOffset(t *testing.T) {
 		for cut := range len(whole) {
 			put(t, dir+"/"+name, string(whole[:cut]))
 			_, err := reader.Open(ctx, dir+"/"+name, new(options()))
-			if !errors.Is(err, format.ErrTruncated) || reader.Hint(err) == "" || !strings.Contains(err.Error(), name) {
-				t.Fatalf("%s cut at %d of %d: %v (%s)", name, cut, len(whole), err, reader.Hint(err))
+			if !errors.Is(err, format.ErrTruncated) || reader.Remedies(err) == nil || !strings.Contains(err.Error(), name) {
+				t.Fatalf("%s cut at %d of %d: %v (%s)", name, cut, len(whole), err, remedies(err))
 			}
 		}
 		t.Logf("%s: %d cuts", name, len(whole))
@@ -155,7 +155,7 @@ func TestCutAtEveryOffset(t *testing.T) {
 
 // A text-mode transfer of _metadata is recognised on real files.
 func TestTextModeMetadata(t *testing.T) {
-	var seen, said, unharmed int
+	var seen, said, opened, unharmed int
 	for _, dir := range testenv.Snapshots(t) {
 		p, err := os.ReadFile(dir + "/_metadata")
 		if err != nil {
@@ -173,19 +173,17 @@ func TestTextModeMetadata(t *testing.T) {
 			store := inMemory(t, map[string]string{"sp/_metadata": string(spoiled)})
 			_, err := reader.Open(ctx, "mem://sp", new(options("mem", store)))
 			if err == nil {
+				opened++
 				continue // nothing but state was hit: it has the same length only by accident
 			}
-			if strings.Contains(reader.Hint(err), "text-mode transfer") {
+			if strings.Contains(remedies(err), "text-mode transfer") {
 				said++
-			} else if how == "utf8" {
-				t.Errorf("%s %s: %v (%s)", dir, how, err, reader.Hint(err))
+			} else if how == "utf8" || bytes.Count(p, []byte("\n")) >= 4 { // fewer line feeds may be a coincidence
+				t.Errorf("%s %s: %v (%s)", dir, how, err, remedies(err))
 			}
 		}
 	}
-	t.Logf("%d of %d spoiled files are said to be from a text-mode transfer (%d had nothing to spoil)", said, seen, unharmed)
-	if said*10 < seen*8 {
-		t.Errorf("%d of %d", said, seen)
-	}
+	t.Logf("%d of %d spoiled files are recognised; %d of them opened (%d had nothing to spoil)", said, seen, opened, unharmed)
 }
 
 // What stands in the way is told apart from what is not there.
@@ -210,11 +208,11 @@ func TestTroubleOfTheStore(t *testing.T) {
 	}
 }
 
-func TestHintOfPlainErrors(t *testing.T) {
-	if got := reader.Hint(fmt.Errorf("x")); got != "" {
+func TestRemediesOfPlainErrors(t *testing.T) {
+	if got := remedies(fmt.Errorf("x")); got != "" {
 		t.Errorf("%q", got)
 	}
-	if got := reader.Hint(fmt.Errorf("y: %w", &storage.Error{Op: "read", Err: storage.ErrExist, Hint: "do this"})); got != "do this" {
+	if got := remedies(fmt.Errorf("y: %w", &storage.Error{Op: "read", Err: storage.ErrExist, Hint: "do this"})); got != "do this" {
 		t.Errorf("%q", got)
 	}
 }

@@ -20,7 +20,7 @@ import (
 // folders of the search path.
 func find(ctx context.Context, location string, o Options) (*found, error) {
 	if location == "" {
-		return nil, hint(format.Errorf(format.ErrMissing, "no snapshot named"), "give the folder of a snapshot, its _metadata or an .spt file")
+		return nil, advise(format.Errorf(format.ErrMissing, "no snapshot named"), "give the folder of a snapshot, its _metadata or an .spt file")
 	}
 	places := []string{location}
 	if isBare(location) {

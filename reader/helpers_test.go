@@ -208,11 +208,11 @@ func is(t testing.TB, err error, message, hint string, kinds ...error) {
 	if !strings.Contains(err.Error(), message) {
 		t.Errorf("message %q, want %q in it", err, message)
 	}
-	if got := reader.Hint(err); hint == "" && got != "" || !strings.Contains(got, hint) {
+	if got := remedies(err); hint == "" && got != "" || !strings.Contains(got, hint) {
 		t.Errorf("hint %q, want %q in it", got, hint)
 	}
-	if strings.ContainsFunc(err.Error()+reader.Hint(err), func(r rune) bool { return r < ' ' }) {
-		t.Errorf("control characters in %q, %q", err, reader.Hint(err))
+	if strings.ContainsFunc(err.Error()+remedies(err), func(r rune) bool { return r < ' ' }) {
+		t.Errorf("control characters in %q, %q", err, remedies(err))
 	}
 }
 
@@ -268,4 +268,13 @@ func (c countedBody) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.n.Add(int64(n))
 	return n, err
+}
+
+// remedies is what can be done about an error, as text.
+func remedies(err error) string {
+	var all []string
+	for _, m := range reader.Remedies(err) {
+		all = append(all, m.String())
+	}
+	return strings.Join(all, "; ")
 }

@@ -101,7 +101,7 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 			}
 		}
 		if _, serr := store.Stat(ctx, name); serr == nil {
-			return nil, hint(refuse(root, "it is a file"), "ls searches directories: give the one that holds it")
+			return nil, advise(refuse(root, "it is a file"), "directories are searched: give the one that holds it")
 		}
 		if err == nil && !isFolder(ctx, store, route.Clean(name)) {
 			err = &storage.Error{Op: "list", Name: root, Err: storage.ErrNotExist}

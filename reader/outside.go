@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/shell"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 )
@@ -358,29 +358,20 @@ func (e *OutsideError) Is(target error) bool {
 	return target == format.ErrOutside || target == format.ErrUnsupported && e.relative
 }
 
-// Hint says what allows it.
-func (e *OutsideError) Hint() string {
+// Remedies returns what allows it.
+func (e *OutsideError) Remedies() []finding.Remedy {
 	if e.Follow == "" {
-		return FollowAdvice()
+		return AllowOutside()
 	}
-	return FollowAdvice(e.Follow)
+	return AllowOutside(e.Follow)
 }
 
-// FollowAdvice tells a user of spt how to allow what is below some prefixes.
-func FollowAdvice(prefixes ...string) string {
+// AllowOutside returns how to allow reading what is below some prefixes.
+func AllowOutside(prefixes ...string) []finding.Remedy {
 	if len(prefixes) == 0 {
-		return "what is outside the snapshot cannot be read"
+		return finding.Words("what is outside the snapshot cannot be read")
 	}
-	const most = 5
-	var flags []string
-	for i, p := range prefixes {
-		if i == most {
-			flags = append(flags, "…")
-			break
-		}
-		flags = append(flags, "--follow "+shell.Quote(p))
-	}
-	return "if the snapshot may read there, add " + strings.Join(flags, " ")
+	return []finding.Remedy{{Words: "if the snapshot may read there", Action: finding.ReadOutside, Locations: prefixes}}
 }
 
 // NotCheckedError is a reference whose file nobody could look for: its store is

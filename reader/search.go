@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 )
@@ -126,7 +127,8 @@ func (v *verifier) backendFindings() {
 		if v.backend.found {
 			f.Code = "claimed-native"
 			f.Message += ": " + ClaimedNative
-			f.Advice = "if the savepoint is in DIR, look there with --map .=DIR; spt relocate --map .=DIR rewrites only what is missing"
+			f.Advice = []finding.Remedy{{Words: "if the savepoint is somewhere else, look there", Action: finding.MapFiles, Locations: []string{"."}},
+				{Words: "rewrite only what is missing", Also: true, Action: finding.WriteMapping, Locations: []string{"."}}}
 		}
 		v.emit(f)
 	}

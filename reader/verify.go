@@ -12,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 )
@@ -64,7 +65,10 @@ type VerifyOptions struct {
 	// ReadErrors makes it an error that a stream of state cannot be read, instead
 	// of a finding.
 	ReadErrors bool
-	Progress   func(n int64) // bytes read; may be nil
+	// Jobs is how many handles, files or parts of them are read at once; 0: 8. The
+	// findings and their order do not depend on it.
+	Jobs     int
+	Progress func(n int64) // bytes read; may be nil
 }
 
 // Verify checks everything that the description of a snapshot promises, what the
@@ -116,8 +120,13 @@ func (s *Snapshot) Examine(ctx context.Context, ops []*format.Operator, o Verify
 func newVerifier(ctx context.Context, s *Snapshot, o VerifyOptions, report func(Finding)) *verifier {
 	v := &verifier{ctx: ctx, snap: s, o: o, out: report, result: &Verification{},
 		seen: map[claim]bool{}, ids: map[format.OperatorID]bool{}, arrays: map[string][2]firstOf{}, contents: map[[sha256.Size]byte]bool{}}
-	if o.Progress == nil {
-		v.o.Progress = func(int64) {}
+	var mu sync.Mutex
+	v.o.Progress = func(n int64) {
+		if o.Progress != nil && n > 0 {
+			mu.Lock()
+			defer mu.Unlock()
+			o.Progress(n)
+		}
 	}
 	return v
 }
@@ -140,15 +149,8 @@ type verifier struct {
 
 	contents map[[sha256.Size]byte]bool // handles of an .spt whose content was read
 
-	mu sync.Mutex // guards what elements are counted in
-}
-
-// element counts an element that was read.
-func (v *verifier) element(n int) {
-	v.mu.Lock()
-	v.result.Elements++
-	v.o.Progress(int64(n))
-	v.mu.Unlock()
+	check   *contentCheck
+	waiting []waiting // files that are read, and findings that follow them
 }
 
 // claim is what a handle says of a stream. Two handles on one file can differ in
@@ -163,7 +165,12 @@ func (v *verifier) report(sev Severity, code, place, file, msg string, args ...a
 	v.emit(Finding{Severity: sev, Code: code, Operator: v.op, Place: place, File: file, Message: fmt.Sprintf(msg, args...)})
 }
 
+// emit reports a finding, after those of the files that are being read.
 func (v *verifier) emit(f Finding) {
+	if len(v.waiting) > 0 {
+		v.waiting = append(v.waiting, waiting{finding: &f})
+		return
+	}
 	switch f.Severity {
 	case Fault:
 		v.result.Faults++
@@ -179,7 +186,8 @@ func (v *verifier) emit(f Finding) {
 // streams.
 func (v *verifier) operators(ops []*format.Operator) error {
 	defer func() { v.op = nil }()
-	for _, op := range ops {
+	v.check = &contentCheck{v.snap, &format.Savepoint{Operators: ops}, v.o, v.files != nil}
+	for i, op := range ops {
 		v.op, v.bad = op, map[any]bool{}
 		if err := v.operator(op); err != nil {
 			return err
@@ -187,7 +195,7 @@ func (v *verifier) operators(ops []*format.Operator) error {
 		if v.o.DescriptionOnly {
 			continue
 		}
-		if err := v.content(op); err != nil {
+		if err := v.content(i, op); err != nil {
 			return err
 		}
 	}
@@ -377,11 +385,19 @@ func (v *verifier) streams() error {
 	err := v.snap.EachStream(func(p format.Place, st format.Stream) error {
 		v.result.Streams++
 		v.op = p.Operator
+		if len(v.waiting) >= batchSize {
+			if err := v.readWaiting(); err != nil {
+				return err
+			}
+		}
 		if err := v.ctx.Err(); err != nil {
 			return err
 		}
 		return v.stream(p, st)
 	})
+	if err == nil {
+		err = v.readWaiting()
+	}
 	if err == nil {
 		v.backendFindings()
 	}
@@ -441,7 +457,8 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 	if v.o.Read {
 		n = -1
 	}
-	return v.read(p, ref, found, n)
+	v.read(p, ref, n)
+	return nil
 }
 
 // unlocated reports a file that is not to be had, once.
@@ -455,10 +472,10 @@ func (v *verifier) unlocated(p format.Place, ref reference, known bool, err erro
 		v.report(Fault, "path", p.String(), ref.path, "the reference leads outside the snapshot and is not followed")
 	case status == FileRefused:
 		v.result.Outside++
-		v.emit(Finding{Severity: Warning, Code: "file-outside", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: Hint(err)})
+		v.emit(Finding{Severity: Warning, Code: "file-outside", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: Remedies(err)})
 	case status == FileNotChecked:
 		v.result.NotChecked++
-		v.emit(Finding{Severity: Note, Code: "file-not-checked", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: "give the location of a copy, if there is one, with --map OLD=NEW"})
+		v.emit(Finding{Severity: Note, Code: "file-not-checked", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: []finding.Remedy{{Words: "if there is a copy, give its location", Action: finding.MapFiles}}})
 	case errors.Is(err, format.ErrMissing):
 		f := Finding{Severity: Fault, Code: "file-missing", Operator: p.Operator, Place: p.String(), File: ref.path, Message: strings.TrimPrefix(err.Error(), ": ")}
 		if !v.backend.hold(ref, f) {
@@ -470,25 +487,80 @@ func (v *verifier) unlocated(p format.Place, ref reference, known bool, err erro
 	return nil
 }
 
-// read reads n bytes of a file, all of it where n is negative.
-func (v *verifier) read(p format.Place, ref reference, found Found, n int64) error {
-	body, _, err := v.snap.src.sched.NewReader(found.Store, found.Name, found.Info.Version).Open(v.ctx, 0, n)
-	if err == nil {
-		var k int64
-		k, err = io.Copy(progressWriter(v.o.Progress), body)
-		if v.o.Read {
-			v.result.BytesRead += k
+// waiting is a file to read, or a finding to report after those before it.
+type waiting struct {
+	finding *Finding
+	unit    work.Unit
+	op      *format.Operator
+	place   string
+	file    string
+}
+
+// read has n bytes of a file read, all of it where n is negative.
+func (v *verifier) read(p format.Place, ref reference, n int64) {
+	st := &format.File{Path: format.NewText(ref.path), Relative: ref.relative}
+	v.waiting = append(v.waiting, waiting{op: p.Operator, place: p.String(), file: ref.path,
+		unit: work.Unit{Job: work.CheckFile, State: work.All, Count: work.All, Target: ref.path, Parts: []work.Part{{Stream: work.Identity(st), Size: n}}}})
+}
+
+// readWaiting reads the files that are waiting, and reports what was found in their
+// order.
+func (v *verifier) readWaiting() error {
+	all, op := v.waiting, v.op
+	defer func() { v.waiting, v.op = nil, op }()
+	v.waiting = nil
+	units := func(yield func(work.Unit) bool) {
+		for _, w := range all {
+			if w.finding == nil && !yield(w.unit) {
+				return
+			}
 		}
-		err = errors.Join(err, body.Close())
 	}
-	switch {
-	case err == nil:
-	case v.ctx.Err() != nil, storage.Classify(err) == storage.InputChanged, storage.Classify(err) == storage.Transient:
-		return storageKind(err)
-	default:
-		v.report(Fault, "read", p.String(), ref.path, "%v", err)
+	k := 0
+	findings := func() {
+		for ; k < len(all) && all[k].finding != nil; k++ {
+			v.emit(*all[k].finding)
+		}
 	}
-	return nil
+	findings()
+	return work.Run(v.ctx, v.o.options(), units, v.check.file, func(_ work.Unit, n int64, err error) error {
+		w := all[k]
+		k++
+		if v.o.Read {
+			v.result.BytesRead += n
+		}
+		switch {
+		case err == nil:
+		case v.ctx.Err() != nil, storage.Classify(err) == storage.InputChanged, storage.Classify(err) == storage.Transient:
+			return storageKind(err)
+		default:
+			v.op = w.op
+			v.report(Fault, "read", w.place, w.file, "%v", err)
+		}
+		findings()
+		return nil
+	})
+}
+
+// file runs a unit that reads a file, and returns how many bytes it read.
+func (c *contentCheck) file(ctx context.Context, u work.Unit) (int64, error) {
+	if len(u.Parts) != 1 {
+		return 0, fmt.Errorf("internal error: a unit that reads %d files", len(u.Parts))
+	}
+	st := &format.File{Path: format.NewText(u.Target), Relative: true}
+	if work.Identity(st) != u.Parts[0].Stream {
+		st.Relative = false
+	}
+	l := c.snap.src.lookup(ctx, st)
+	if l.err != nil {
+		return 0, l.err
+	}
+	body, _, err := l.rd.Open(ctx, 0, u.Parts[0].Size)
+	if err != nil {
+		return 0, err
+	}
+	n, err := io.Copy(progressWriter(c.o.Progress), body)
+	return n, errors.Join(err, body.Close())
 }
 
 type progressWriter func(int64)
@@ -500,9 +572,26 @@ func (w progressWriter) Write(p []byte) (int, error) {
 
 // chunks checks the checksums of an .spt.
 func (v *verifier) chunks() error {
-	v.result.Chunks = v.snap.Container.SPT.Chunks
-	return storageKind(v.snap.src.file.Verify(v.ctx, func(e format.Error) {
-		v.report(Fault, "checksum", e.Path, "", "%s", e.Error())
+	n := v.snap.Container.SPT.Chunks
+	v.result.Chunks = n
+	report := func(e format.Error) { v.report(Fault, "checksum", e.Path, "", "%s", e.Error()) }
+	verifier := v.snap.src.file.Verifier(report)
+	units := func(yield func(work.Unit) bool) {
+		for first := 0; first < n; first += chunkCount {
+			if !yield(work.Unit{Job: work.CheckChunks, State: work.All, First: int64(first), Count: int64(min(chunkCount, n-first))}) {
+				return
+			}
+		}
+	}
+	check := func(ctx context.Context, u work.Unit) (found []format.Error, err error) {
+		err = verifier.Chunks(ctx, int(u.First), int(u.First+u.Count), func(e format.Error) { found = append(found, e) })
+		return found, err
+	}
+	return storageKind(work.Run(v.ctx, v.o.options(), units, check, func(_ work.Unit, found []format.Error, err error) error {
+		for _, e := range found {
+			report(e)
+		}
+		return err
 	}))
 }
 

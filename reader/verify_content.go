@@ -5,15 +5,18 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/storage"
-	"golang.org/x/sync/errgroup"
 )
 
 // Content of a handle is checked in two depths. By default the first bytes of
@@ -21,83 +24,236 @@ import (
 // handle, whatever its size. With VerifyOptions.Read every element is read and
 // decoded to its exact end.
 
-// parallelHandles bounds how many handles are read at once.
-const parallelHandles = 8
-
-// handleCheck is one handle to read.
-type handleCheck struct {
-	place format.Place
-	run   func(*handleReport) error
+// contentCheck checks the content of handles. The units that it runs do not change
+// it.
+type contentCheck struct {
+	snap  *Snapshot
+	sp    *format.Savepoint // whose handles the units name
+	o     VerifyOptions
+	files bool // the files themselves are checked too
 }
 
 // handleReport collects what is found in one handle.
 type handleReport struct {
-	v     *verifier
-	ctx   context.Context
-	place format.Place
-	file  string // reference of the stream that is read
-	own   bool   // it is in spt's own encoding
-	found []Finding
-	// Not decoded: elements whose type spt does not know, by state.
-	undecoded []undecoded
+	*contentCheck
+	ctx    context.Context
+	unit   work.Unit
+	place  format.Place
+	file   string // reference of the stream that is read
+	own    bool   // it is in spt's own encoding
+	found  []Finding
+	states []elementsResult // by state; nil if no elements are read
 }
 
-type undecoded struct {
-	state string
-	n     int64
-	why   string
+// elementsResult is what was found in elements of a state.
+type elementsResult struct {
+	Elements   int64 // that were read
+	NotDecoded int64
+	Why        ranged[string] // elements were not decoded
+	Bad        int64          // that are not what their serializer writes
+	FirstBad   ranged[[]Finding]
+	Stop       ranged[[]Finding] // why no further element was read
 }
 
-// content checks the handles of an operator. Handles are read in parallel and
-// reported in file order.
-func (v *verifier) content(op *format.Operator) error {
-	var all []handleCheck
-	for _, sub := range op.Subtasks {
-		at := format.Place{Operator: op, Subtask: sub}
+// ranged is what is known of the range of elements that begins at At.
+type ranged[T any] struct {
+	Set bool
+	At  int64
+	Of  T
+}
+
+func (a ranged[T]) first(b ranged[T]) ranged[T] {
+	if !a.Set || b.Set && b.At < a.At {
+		return b
+	}
+	return a
+}
+
+// merge returns what was found in the elements of both. It is associative and
+// commutative; the zero value is neutral.
+func (a elementsResult) merge(b elementsResult) elementsResult {
+	a.Elements += b.Elements
+	a.NotDecoded += b.NotDecoded
+	a.Bad += b.Bad
+	a.Why, a.FirstBad, a.Stop = a.Why.first(b.Why), a.FirstBad.first(b.FirstBad), a.Stop.first(b.Stop)
+	return a
+}
+
+// findings returns the findings of the state.
+func (a elementsResult) findings() []Finding {
+	bad := slices.Clone(a.FirstBad.Of)
+	if len(bad) > 0 && a.Bad > 1 {
+		bad[0].Message += fmt.Sprintf("; %d more of its elements", a.Bad-1)
+	}
+	return append(bad, a.Stop.Of...)
+}
+
+const (
+	// parallelReads is how many handles or files are read at once by default.
+	parallelReads = 8
+	// batchSize is for how many handles or files what was found is kept until it is
+	// reported in their order.
+	batchSize = 256
+	// elementBytes and elementCount are how much of a state one unit decodes.
+	elementBytes = 4 << 20
+	elementCount = 1 << 18
+	// chunkCount is how many chunks of an .spt one unit checks.
+	chunkCount = 32
+)
+
+// options are those of all work of a verification.
+func (o VerifyOptions) options() work.Options {
+	if o.Jobs <= 0 {
+		o.Jobs = parallelReads
+	}
+	return work.Options{Jobs: o.Jobs}
+}
+
+// content checks the handles of an operator, which is at a position of the
+// savepoint. Handles are read in parallel and reported in file order.
+func (v *verifier) content(at int, op *format.Operator) error {
+	for batch := range slices.Chunk(v.headerUnits(at, op), batchSize) {
+		var reports []*handleReport
+		err := work.Run(v.ctx, v.o.options(), slices.Values(batch), v.check.header, func(_ work.Unit, r *handleReport, err error) error {
+			reports = append(reports, r)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if v.o.Read {
+			if err := v.elements(reports); err != nil {
+				return err
+			}
+		}
+		for _, r := range reports {
+			for _, f := range r.found {
+				v.emit(f)
+			}
+			for _, st := range r.states {
+				v.result.Elements += st.Elements
+				for _, f := range st.findings() {
+					v.emit(f)
+				}
+			}
+			for i, st := range r.states {
+				h := r.handle()
+				if st.NotDecoded > 0 && h.Codec != format.CodecRaw {
+					v.notDecoded(op, r.place, h.States[i].Name.String(), st)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// headerUnits returns the handles of an operator whose content is checked.
+func (v *verifier) headerUnits(at int, op *format.Operator) (all []work.Unit) {
+	for i, sub := range op.Subtasks {
+		u := work.Unit{Job: work.CheckHeader, State: work.All, Count: work.All,
+			Handle: work.Handle{Operator: at, Subtask: i, ID: op.ID, Index: sub.Index}}
 		for _, h := range []struct {
 			slot format.Slot
 			h    *format.OperatorHandle
 		}{{format.SlotManaged, sub.Managed}, {format.SlotRaw, sub.Raw}} {
 			if h.h != nil && !v.bad[h.h] && !v.wasRead(op, h.h) {
-				at.Slot = h.slot
-				all = append(all, handleCheck{at, func(r *handleReport) error { return r.operator(h.h) }})
+				u.Handle.Slot, u.Parts = h.slot, work.Whole(h.h.Data)
+				all = append(all, u)
 			}
 		}
-		at.Slot = format.SlotManagedKeyed
+		u.Handle.Slot = format.SlotManagedKeyed
+		nested := 0
 		format.EachKeyed(sub.ManagedKeyed, func(h format.KeyedHandle) {
 			if !v.bad[h] && !v.wasRead(op, h) {
-				all = append(all, handleCheck{at, func(r *handleReport) error { return r.keyed(op, h) }})
+				u.Handle.Nested, u.Parts = nested, work.Whole(work.Described(h))
+				all = append(all, u)
 			}
+			nested++
 		})
 	}
-	reports := make([]handleReport, min(len(all), 256))
-	for len(all) > 0 {
-		batch := all[:min(len(all), len(reports))]
-		all = all[len(batch):]
-		g, ctx := errgroup.WithContext(v.ctx)
-		g.SetLimit(parallelHandles)
-		for i, c := range batch {
-			reports[i] = handleReport{v: v, ctx: ctx, place: c.place}
-			g.Go(func() error {
-				if err := ctx.Err(); err != nil {
-					return err
+	return all
+}
+
+// elements reads the elements of handles, and adds what is found to their reports.
+func (v *verifier) elements(reports []*handleReport) error {
+	var broken error // of offsets
+	units := func(yield func(work.Unit) bool) {
+		for _, r := range reports {
+			for i := range r.states {
+				u := r.unit
+				u.Job, u.State = work.CheckElements, i
+				for u, err := range work.Elements(v.ctx, u, r.handle(), elementBytes, elementCount) {
+					if err != nil {
+						broken = err
+						return
+					}
+					if !yield(u) {
+						return
+					}
 				}
-				return c.run(&reports[i])
-			})
-		}
-		if err := g.Wait(); err != nil {
-			return err
-		}
-		for i := range batch {
-			for _, f := range reports[i].found {
-				v.emit(f)
-			}
-			for _, u := range reports[i].undecoded {
-				v.undecoded(op, reports[i].place, u)
 			}
 		}
 	}
-	return nil
+	k := 0
+	err := work.Run(v.ctx, v.o.options(), units, v.check.elements, func(u work.Unit, found elementsResult, err error) error {
+		for reports[k].unit.Handle != u.Handle {
+			k++
+		}
+		reports[k].states[u.State] = reports[k].states[u.State].merge(found)
+		return err
+	})
+	return errors.Join(err, broken)
+}
+
+// report returns the empty report of a unit.
+func (c *contentCheck) report(ctx context.Context, u work.Unit) (*handleReport, error) {
+	place, err := u.Handle.Place(c.sp)
+	return &handleReport{contentCheck: c, ctx: ctx, unit: u, place: place}, err
+}
+
+// handle returns the handle of operator state of the report; nil for keyed state.
+func (r *handleReport) handle() *format.OperatorHandle {
+	if r.place.Slot == format.SlotRaw {
+		return r.place.Subtask.Raw
+	}
+	return r.place.Subtask.Managed
+}
+
+// header runs a unit that checks what a handle says of itself.
+func (c *contentCheck) header(ctx context.Context, u work.Unit) (*handleReport, error) {
+	r, err := c.report(ctx, u)
+	if err != nil {
+		return r, err
+	}
+	if u.Handle.Slot == format.SlotManagedKeyed {
+		h, err := u.KeyedHandle(c.sp)
+		if err != nil {
+			return r, err
+		}
+		return r, r.keyed(h)
+	}
+	h, err := u.OperatorHandle(c.sp)
+	if err != nil {
+		return r, err
+	}
+	return r, r.operator(h)
+}
+
+// elements runs a unit that decodes elements of a state.
+func (c *contentCheck) elements(ctx context.Context, u work.Unit) (elementsResult, error) {
+	r, err := c.report(ctx, u)
+	if err != nil {
+		return elementsResult{}, err
+	}
+	h, err := u.OperatorHandle(c.sp)
+	if err != nil {
+		return elementsResult{}, err
+	}
+	r.own = h.Codec == format.CodecNative
+	if path, _, ok := format.Reference(h.Data); ok {
+		r.file = path.String()
+	}
+	return r.elements(h)
 }
 
 // wasRead reports whether the content of a handle needs no look: a handle of an .spt
@@ -136,7 +292,7 @@ func (v *verifier) wasRead(op *format.Operator, handle any) bool {
 // add reports what err says of the handle. The error that is returned ends the
 // work: it says nothing of the snapshot.
 func (r *handleReport) add(err error) error {
-	f := Finding{Severity: Fault, Code: "unreadable", Operator: r.place.Operator, Place: r.place.String(), File: r.file, Advice: "restore from another snapshot, or copy the file again if it was copied"}
+	f := Finding{Severity: Fault, Code: "unreadable", Operator: r.place.Operator, Place: r.place.String(), File: r.file, Advice: finding.Words("restore from another snapshot, or copy the file again if it was copied")}
 	var class *types.UnknownClass
 	switch err = storageKind(err); {
 	case err == nil:
@@ -145,24 +301,24 @@ func (r *handleReport) add(err error) error {
 		return err
 	case format.NoFile(err), errors.As(err, &class):
 		return nil // findings of their own: the file, the class
-	case r.failed(err) && r.v.o.ReadErrors:
+	case r.failed(err) && r.o.ReadErrors:
 		return err
 	case r.failed(err):
-		if r.v.files != nil { // the files are read for themselves
+		if r.files { // the files are read for themselves
 			return nil
 		}
-		f.Code, f.Advice = "read", ""
+		f.Code, f.Advice = "read", nil
 		if errors.Is(err, spt.ErrChunk) {
 			f.Code = "checksum"
 		}
 	case errors.Is(err, opstate.ErrSameOffset):
-		f.Code, f.Advice = "same-offset", "take a new savepoint with a Flink that has the fix of FLINK-34063, or restore from another snapshot"
+		f.Code, f.Advice = "same-offset", finding.Words("take a new savepoint with a Flink that has the fix of FLINK-34063, or restore from another snapshot")
 	case errors.Is(err, opstate.ErrStates):
 		f.Code = "state-meta"
 	case errors.Is(err, format.ErrVersion):
 		f.Code = "state-version"
 	case errors.Is(err, format.ErrLimit), errors.Is(err, format.ErrUnsupported):
-		f.Severity, f.Code, f.Advice = Note, "not-checked", ""
+		f.Severity, f.Code, f.Advice = Note, "not-checked", nil
 	}
 	if r.own && f.Code == "unreadable" {
 		f.Code = "native-state"
@@ -189,7 +345,7 @@ func (r *handleReport) reachable(st format.Stream) bool {
 		return st != nil
 	}
 	r.file = path.String()
-	found, err := r.v.snap.Locate(r.ctx, st)
+	found, err := r.snap.Locate(r.ctx, st)
 	if err != nil {
 		return false
 	}
@@ -204,7 +360,7 @@ func (r *handleReport) operator(h *format.OperatorHandle) error {
 	if !r.reachable(h.Data) {
 		return nil
 	}
-	src := r.v.snap.src
+	src := r.snap.src
 	var err error
 	switch h.Codec {
 	case format.CodecFlink, format.CodecRaw:
@@ -222,33 +378,49 @@ func (r *handleReport) operator(h *format.OperatorHandle) error {
 		err = format.Errorf(format.ErrUnsupported, "operator state of codec %q", string(h.Codec))
 	}
 	var class *types.UnknownClass
-	if err != nil && !errors.As(err, &class) || !r.v.o.Read {
+	if err != nil && !errors.As(err, &class) || !r.o.Read {
 		return r.add(err)
 	}
-	for i := range h.States {
-		if err := r.elements(h, i); err != nil {
-			return err
-		}
-	}
+	r.states = make([]elementsResult, len(h.States))
 	return nil
 }
 
-// elements reads and decodes every element of a state.
-func (r *handleReport) elements(h *format.OperatorHandle, i int) error {
-	s := r.v.snap
-	name := h.States[i].Name.String()
-	values, err := s.Values(r.ctx, h, i)
-	if err != nil {
-		return r.add(format.At(err, "state %q", name))
+// elements reads and decodes the elements of the unit.
+func (r *handleReport) elements(h *format.OperatorHandle) (elementsResult, error) {
+	var all elementsResult
+	name := h.States[r.unit.State].Name.String()
+	// finding returns the findings that err is, at the start of the unit.
+	finding := func(err error) (ranged[[]Finding], error) {
+		r.found = nil
+		err = r.add(err)
+		return ranged[[]Finding]{len(r.found) > 0, r.unit.First, r.found}, err
 	}
-	codec, err := s.Codec(h.Codec)
-	if err != nil {
-		return r.add(err)
+	values, err := r.snap.Values(r.ctx, h, r.unit.State)
+	if err == nil {
+		var codec format.OperatorCodec
+		if codec, err = r.snap.Codec(h.Codec); err == nil {
+			return r.decode(h, codec, values, finding)
+		}
+	} else {
+		err = format.At(err, "state %q", name)
 	}
-	skipped := undecoded{state: name, why: values.Why}
-	bad, first := 0, error(nil)
-	err = format.EachElement(r.ctx, s.src, codec, h, name, func(e format.Element) error {
-		r.v.element(len(e.Value))
+	all.Stop, err = finding(err)
+	return all, err
+}
+
+func (r *handleReport) decode(h *format.OperatorHandle, codec format.OperatorCodec, values Values, finding func(error) (ranged[[]Finding], error)) (all elementsResult, _ error) {
+	notDecoded := func(why string) {
+		all.NotDecoded++
+		all.Why = all.Why.first(ranged[string]{true, r.unit.First, why})
+	}
+	var bad error
+	var bytes int64
+	stop := r.unit.EachElement(r.ctx, r.snap.src, codec, h, func(e format.Element) error {
+		if all.Elements++; all.Elements%4096 == 0 {
+			r.o.Progress(bytes)
+			bytes = 0
+		}
+		bytes += int64(len(e.Value))
 		var err error
 		switch {
 		case values.Decode != nil:
@@ -256,31 +428,28 @@ func (r *handleReport) elements(h *format.OperatorHandle, i int) error {
 		case values.Entries != nil:
 			_, err = values.Entries(e.Value)
 		default:
-			skipped.n++
+			notDecoded(values.Why)
 			return nil
 		}
 		switch {
 		case errors.Is(err, format.ErrUnsupported):
-			skipped.n++
-			skipped.why = err.Error()
+			notDecoded(err.Error())
 		case err != nil:
-			if bad++; bad == 1 {
-				first = format.At(err, "state %q/element %d", name, e.Index)
+			if all.Bad++; bad == nil {
+				bad = format.At(err, "state %q/element %d", h.States[r.unit.State].Name, e.Index)
 			}
 		}
 		return nil
 	})
-	if skipped.n > 0 && h.Codec != format.CodecRaw {
-		r.undecoded = append(r.undecoded, skipped)
-	}
-	if bad > 1 {
-		first = fmt.Errorf("%w; %d more of its elements", first, bad-1)
-	}
-	return errors.Join(r.add(first), r.add(err))
+	r.o.Progress(bytes)
+	var err1, err2 error
+	all.FirstBad, err1 = finding(bad)
+	all.Stop, err2 = finding(stop)
+	return all, errors.Join(err1, err2)
 }
 
 // keyed checks what a stream of keyed state says of itself.
-func (r *handleReport) keyed(op *format.Operator, h format.KeyedHandle) error {
+func (r *handleReport) keyed(h format.KeyedHandle) error {
 	switch h := h.(type) {
 	case *format.KeyGroups:
 		if !r.reachable(h.Data) || h.Data.Size() == 0 {
@@ -289,7 +458,7 @@ func (r *handleReport) keyed(op *format.Operator, h format.KeyedHandle) error {
 		switch h.Codec {
 		case format.CodecNative:
 			r.own = true
-			c, err := native.Entries(r.ctx, r.v.snap.src, h, h.Range.First)
+			c, err := native.Entries(r.ctx, r.snap.src, h, h.Range.First)
 			if err == nil {
 				err = c.Close()
 			}
@@ -313,7 +482,7 @@ func (r *handleReport) keyed(op *format.Operator, h format.KeyedHandle) error {
 // header reads the header of a keyed stream; nil where it has a class that
 // cannot be walked.
 func (r *handleReport) header(st format.Stream) (*keyed.Header, error) {
-	header, err := keyed.ReadHeader(r.ctx, r.v.snap.src, st)
+	header, err := keyed.ReadHeader(r.ctx, r.snap.src, st)
 	if header != nil {
 		r.classes(header.Key, header.States, err)
 	}
@@ -327,7 +496,7 @@ func (r *handleReport) header(st format.Stream) (*keyed.Header, error) {
 // groupsAfter checks that key groups with data start after the header and before
 // the end.
 func (r *handleReport) groupsAfter(h *format.KeyGroups, header int64) error {
-	size, err := format.StreamSize(r.ctx, r.v.snap.src, h.Data)
+	size, err := format.StreamSize(r.ctx, r.snap.src, h.Data)
 	if err != nil {
 		return err
 	}
@@ -352,16 +521,16 @@ func (r *handleReport) groupsAfter(h *format.KeyGroups, header int64) error {
 func (r *handleReport) classes(key *types.Snapshot, states []types.StateSchema, err error) {
 	said := map[string]bool{}
 	note := func(state, class string) {
-		near, none := types.NoRelease(class)
+		near, none := flink.UnknownSerializer(class)
 		if !none || said[class] {
 			return
 		}
 		said[class] = true
 		f := Finding{Severity: Fault, Code: "serializer-class", Operator: r.place.Operator, State: state, Place: r.place.String(),
-			Message: fmt.Sprintf("serializer snapshot %q is in no release of Flink up to 2.3", class)}
+			Message: fmt.Sprintf("serializer snapshot %q is in no release of Flink up to %v", class, flink.Latest())}
 		if near != "" {
 			f.Message += fmt.Sprintf("; it differs by a character or two from %q, so the state is probably damaged", near)
-			f.Advice = "restore from another snapshot, or copy the file again if it was copied"
+			f.Advice = finding.Words("restore from another snapshot, or copy the file again if it was copied")
 		}
 		r.found = append(r.found, f)
 	}
@@ -380,8 +549,8 @@ func (r *handleReport) classes(key *types.Snapshot, states []types.StateSchema, 
 	}
 }
 
-// undecoded reports elements that were read and not decoded.
-func (v *verifier) undecoded(op *format.Operator, at format.Place, u undecoded) {
-	v.emit(Finding{Severity: Note, Code: "not-decoded", Operator: op, State: u.state, Place: at.String(),
-		Message: fmt.Sprintf("%s of state %q read and not decoded: %s", plural(int(u.n), "element"), u.state, u.why)})
+// notDecoded reports elements that were read and not decoded.
+func (v *verifier) notDecoded(op *format.Operator, place format.Place, state string, r elementsResult) {
+	v.emit(Finding{Severity: Note, Code: "not-decoded", Operator: op, State: state, Place: place.String(),
+		Message: fmt.Sprintf("%s of state %q read and not decoded: %s", plural(int(r.NotDecoded), "element"), state, r.Why.Of)})
 }

@@ -86,6 +86,35 @@ func swap(old, to string) func(p []byte) bool {
 	}
 }
 
+// knownKind is a kind of known snapshots.
+type knownKind struct {
+	what string
+	fit  func(testenv.KnownSnapshot) bool
+}
+
+// inFiles are snapshots with operator state in files, by a major release of Flink.
+func inFiles(major string) knownKind {
+	return knownKind{"of Flink " + major + "x with operator state in files", func(k testenv.KnownSnapshot) bool {
+		o := k.Options
+		return strings.HasPrefix(k.Flink, major) && o.Shape == "operator" && o.InlineThreshold == 0 && !o.Compress && !o.Checkpoint
+	}}
+}
+
+var (
+	canonicalHeap = knownKind{"with canonical keyed state", func(k testenv.KnownSnapshot) bool {
+		o := k.Options
+		return o.Shape == "keyed" && o.Format == "canonical" && !o.Checkpoint && !o.Compress
+	}}
+	nativeHeap = knownKind{"with native keyed state of the heap backend", func(k testenv.KnownSnapshot) bool {
+		o := k.Options
+		return o.Shape == "keyed" && o.Format == "native" && o.Backend == "hashmap" && !o.Checkpoint && !o.Compress
+	}}
+	compressedState = knownKind{"with compressed operator state", func(k testenv.KnownSnapshot) bool {
+		o := k.Options
+		return o.Shape == "operator" && o.Compress && !o.Checkpoint
+	}}
+)
+
 // TestVerifyContent damages state that real Flink wrote, in the way that each code
 // stands for. Without --read the first bytes of a stream are enough; what is in an
 // element is found with it.
@@ -98,23 +127,24 @@ func TestVerifyContent(t *testing.T) {
 	}
 	const intClass = "org.apache.flink.api.common.typeutils.base.LongSerializer$LongSerializerSnapshot"
 	tests := []struct {
-		name, snapshot string
-		slot           format.Slot
-		change         func(p []byte) bool
-		code, message  string
-		read           bool // found only with Read
+		name          string
+		snapshot      knownKind
+		slot          format.Slot
+		change        func(p []byte) bool
+		code, message string
+		read          bool // found only with Read
 	}{
-		{"operator state of version 0", "1.20-operator-p4-files", format.SlotManaged, version(0), "state-version", "operator state of version 0: versions 1 to 6 are read", false},
-		{"operator state of version 99", "2.3-operator-p4-files", format.SlotManaged, version(99), "state-version", "operator state of version 99", false},
-		{"keyed state of version 99", "2.0-keyed-heap-canonical", format.SlotManagedKeyed, version(99), "state-version", "keyed state of version 99", false},
-		{"keyed state of version 0, native", "2.0-keyed-heap-native", format.SlotManagedKeyed, version(0), "state-version", "keyed state of version 0", false},
-		{"a state of another name", "2.3-operator-p4-files", format.SlotManaged, swap("alpha", "alphb"), "state-meta", `"alphb"`, false},
-		{"a state of another mode", "2.3-operator-p4-files", format.SlotManaged, swap("\x00\x05UNION", "\x00\x05UNIOM"), "unreadable", `unknown mode "UNIOM"`, false},
-		{"a mark that is neither 0 nor 1", "2.3-operator-p4-files", format.SlotManaged, func(p []byte) bool { p[4] = 7; return true }, "unreadable", "neither 0 nor 1", false},
-		{"a class that no release has", "2.3-operator-p4-files", format.SlotManaged, swap("typeutils.base.LongSerializer$", "typeutils.base.LonhSerializer$"), "serializer-class", "LonhSerializer", false},
-		{"a class in another package", "2.3-operator-p4-files", format.SlotManaged, swap("api.common.typeutils.base.LongSerializer$", "api.comMon.typeutils.base.LongSerializer$"), "serializer-class", "it differs by a character or two from \"" + intClass, false},
-		{"a class of keyed state", "2.0-keyed-heap-canonical", format.SlotManagedKeyed, swap("typeutils.base.", "typeutils.bade."), "serializer-class", "typeutils.bade.", false},
-		{"bad snappy", "2.3-operator-p3-compressed", format.SlotManaged, func(p []byte) bool {
+		{"operator state of version 0", inFiles("1."), format.SlotManaged, version(0), "state-version", "operator state of version 0: versions 1 to 6 are read", false},
+		{"operator state of version 99", inFiles("2."), format.SlotManaged, version(99), "state-version", "operator state of version 99", false},
+		{"keyed state of version 99", canonicalHeap, format.SlotManagedKeyed, version(99), "state-version", "keyed state of version 99", false},
+		{"keyed state of version 0, native", nativeHeap, format.SlotManagedKeyed, version(0), "state-version", "keyed state of version 0", false},
+		{"a state of another name", inFiles("2."), format.SlotManaged, swap("alpha", "alphb"), "state-meta", `"alphb"`, false},
+		{"a state of another mode", inFiles("2."), format.SlotManaged, swap("\x00\x05UNION", "\x00\x05UNIOM"), "unreadable", `unknown mode "UNIOM"`, false},
+		{"a mark that is neither 0 nor 1", inFiles("2."), format.SlotManaged, func(p []byte) bool { p[4] = 7; return true }, "unreadable", "neither 0 nor 1", false},
+		{"a class that no release has", inFiles("2."), format.SlotManaged, swap("typeutils.base.LongSerializer$", "typeutils.base.LonhSerializer$"), "serializer-class", "LonhSerializer", false},
+		{"a class in another package", inFiles("2."), format.SlotManaged, swap("api.common.typeutils.base.LongSerializer$", "api.comMon.typeutils.base.LongSerializer$"), "serializer-class", "it differs by a character or two from \"" + intClass, false},
+		{"a class of keyed state", canonicalHeap, format.SlotManagedKeyed, swap("typeutils.base.", "typeutils.bade."), "serializer-class", "typeutils.bade.", false},
+		{"bad snappy", compressedState, format.SlotManaged, func(p []byte) bool {
 			i := bytes.LastIndex(p, []byte("sNaPpY"))
 			if i < 0 || len(p) < i+20 {
 				return false
@@ -125,7 +155,7 @@ func TestVerifyContent(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			root := testenv.Known(t, tt.snapshot)
+			root := testenv.AnyKnown(t, tt.snapshot.what, tt.snapshot.fit).Location
 			dir := copied(t, root)
 			damage(t, dir, slot(tt.slot), tt.change)
 			for _, read := range []bool{false, true} {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/storage"
 )
 
@@ -44,14 +46,9 @@ func (v *verifier) packed(p format.Place, st format.Stream) {
 
 // natives reads all state in spt's own encoding. Copies are read once.
 func (v *verifier) natives() error {
-	src := v.snap.Source()
-	seen := map[string]bool{}
-	check := func(place, identity string, f func(context.Context) error) error {
-		if seen[identity] {
-			return nil
-		}
-		seen[identity] = true
-		err := f(v.ctx)
+	check := &contentCheck{v.snap, v.snap.Savepoint, v.o, true}
+	defer func() { v.op = nil }()
+	return work.Run(v.ctx, v.o.options(), v.nativeUnits(), check.native, func(u work.Unit, _ struct{}, err error) error {
 		var e *format.Error
 		switch {
 		case err == nil:
@@ -59,37 +56,66 @@ func (v *verifier) natives() error {
 		case v.ctx.Err() != nil, errors.Is(err, format.ErrChanged), storage.Classify(err) == storage.Transient, !errors.As(err, &e):
 			return storageKind(err)
 		}
-		v.report(Fault, "native-state", place, "", "%s", err)
+		place, perr := u.Handle.Place(v.snap.Savepoint)
+		if perr != nil {
+			return perr
+		}
+		v.op = place.Operator
+		v.report(Fault, "native-state", place.String(), "", "%s", err)
 		return nil
+	})
+}
+
+// nativeUnits yields the handles in spt's own encoding, equal ones once.
+func (v *verifier) nativeUnits() iter.Seq[work.Unit] {
+	seen := map[string]bool{}
+	first := func(identity string) bool {
+		before := seen[identity]
+		seen[identity] = true
+		return !before
 	}
-	defer func() { v.op = nil }()
-	for _, op := range v.snap.Operators {
-		v.op = op
-		for _, sub := range op.Subtasks {
-			place := fmt.Sprintf("operator %q/subtask %d", op.Label(), sub.Index)
-			if h := sub.Managed; h != nil && h.Codec == format.CodecNative {
-				var id strings.Builder
-				fmt.Fprintf(&id, "%s", streamKey(h.Data))
-				for i := range h.States {
-					fmt.Fprintf(&id, " %d:%v", h.States[i].Mode, v.array(h.States[i].Offsets))
+	return func(yield func(work.Unit) bool) {
+		for i, op := range v.snap.Operators {
+			for k, sub := range op.Subtasks {
+				u := work.Unit{Job: work.CheckNative, State: work.All, Count: work.All,
+					Handle: work.Handle{Operator: i, Subtask: k, ID: op.ID, Index: sub.Index, Slot: format.SlotManaged}}
+				if h := sub.Managed; h != nil && h.Codec == format.CodecNative {
+					var id strings.Builder
+					fmt.Fprintf(&id, "%s", streamKey(h.Data))
+					for i := range h.States {
+						fmt.Fprintf(&id, " %d:%v", h.States[i].Mode, v.array(h.States[i].Offsets))
+					}
+					u.Parts = work.Whole(h.Data)
+					if first(id.String()) && !yield(u) {
+						return
+					}
 				}
-				if err := check(place+"/"+format.SlotManaged.String(), id.String(), func(ctx context.Context) error {
-					return native.Codec{}.Verify(ctx, src, h)
-				}); err != nil {
-					return err
-				}
-			}
-			if h, ok := sub.ManagedKeyed.(*format.KeyGroups); ok && h.Codec == format.CodecNative {
-				id := fmt.Sprintf("%s %d %d+%d %v", streamKey(h.Data), op.MaxParallelism, h.Range.First, h.Range.Count, v.array(h.Offsets))
-				if err := check(place+"/keyed state", id, func(ctx context.Context) error {
-					return native.VerifyKeyed(ctx, src, h, op.MaxParallelism)
-				}); err != nil {
-					return err
+				if h, ok := sub.ManagedKeyed.(*format.KeyGroups); ok && h.Codec == format.CodecNative {
+					id := fmt.Sprintf("%s %d %d+%d %v", streamKey(h.Data), op.MaxParallelism, h.Range.First, h.Range.Count, v.array(h.Offsets))
+					u.Handle.Slot, u.Parts = format.SlotManagedKeyed, work.Whole(h.Data)
+					if first(id) && !yield(u) {
+						return
+					}
 				}
 			}
 		}
 	}
-	return nil
+}
+
+// native runs a unit that reads all of a handle in spt's own encoding.
+func (c *contentCheck) native(ctx context.Context, u work.Unit) (_ struct{}, err error) {
+	if u.Handle.Slot == format.SlotManaged {
+		h, err := u.OperatorHandle(c.sp)
+		if err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, native.Codec{}.Verify(ctx, c.snap.src, h)
+	}
+	h, err := u.KeyedHandle(c.sp)
+	if err != nil {
+		return struct{}{}, err
+	}
+	return struct{}{}, native.VerifyKeyed(ctx, c.snap.src, h.(*format.KeyGroups), c.sp.Operators[u.Handle.Operator].MaxParallelism)
 }
 
 func streamKey(s format.Stream) string {

@@ -23,6 +23,7 @@ func TestVerifyCorpus(t *testing.T) {
 	all := map[string]int{}
 	var streams, files, absolute int
 	var read, elements int64
+	named := 0
 	for _, dir := range testenv.Snapshots(t) {
 		snap, err := reader.Open(ctx, dir, new(options()))
 		if err != nil {
@@ -36,6 +37,16 @@ func TestVerifyCorpus(t *testing.T) {
 				t.Errorf("%s: %+v", dir, f)
 			}
 		}
+		distinct := map[string]bool{}
+		if err := snap.EachStream(func(_ format.Place, s format.Stream) error {
+			if path, _, ok := format.Reference(s); ok {
+				distinct[path.String()] = true
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		named += len(distinct)
 		streams += v.Streams
 		files += v.Files
 		read += v.BytesRead
@@ -53,9 +64,8 @@ func TestVerifyCorpus(t *testing.T) {
 		}
 	}
 	t.Logf("%d snapshots, %d not relocatable: %d streams, %d files, %d bytes and %d elements read; findings %v", len(testenv.Snapshots(t)), absolute, streams, files, read, elements, all)
-	if absolute < testenv.Least(t, 1, 0) || files < testenv.Least(t, 300, 0) || read < testenv.Least[int64](t, 1, 0) || elements < testenv.Least[int64](t, 5000, 0) {
-		t.Errorf("%d not relocatable, %d files, %d bytes", absolute, files, read)
-	}
+	testenv.Found(t, "files", files, named)
+	testenv.Some(t, "bytes of files", read, files > 0)
 }
 
 // keyed is a subtask's full keyed state.

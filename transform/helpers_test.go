@@ -5,6 +5,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/sptest"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/writer"
@@ -67,4 +68,32 @@ func rawStates(states ...st) *format.OperatorHandle {
 	}
 	h.Data = &format.Inline{Data: format.NewBytes(data)}
 	return h
+}
+
+// operatorStates counts the operator states of a kind that subtasks held, each
+// once for an operator.
+func operatorStates(t *testing.T, all []testenv.KnownSnapshot, kind string) int {
+	states := map[string]bool{}
+	for _, k := range all {
+		for _, op := range sptest.TruthOf(t, k.Dir).Operators {
+			for _, s := range op.Subtasks {
+				for name, st := range s.OperatorState {
+					if st.Kind == kind {
+						states[k.Name+"/"+op.ID+"/"+name] = true
+					}
+				}
+			}
+		}
+	}
+	return len(states)
+}
+
+// ofShape returns the snapshots of jobs of a shape.
+func ofShape(all []testenv.KnownSnapshot, shape string) (some []testenv.KnownSnapshot) {
+	for _, k := range all {
+		if k.Shape == shape {
+			some = append(some, k)
+		}
+	}
+	return some
 }

@@ -3,8 +3,10 @@ package transform
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
 )
 
@@ -20,21 +22,22 @@ func (e *ParallelismError) Error() string {
 	return fmt.Sprintf("operator %q cannot run at parallelism %d: its max parallelism is %d", e.Operator, e.To, e.Max)
 }
 
-// Hint says where the limit is from.
-func (e *ParallelismError) Hint() string {
+// Remedies returns what makes room.
+func (e *ParallelismError) Remedies() []finding.Remedy {
 	if e.Free {
-		return "it has no keyed state, so its max parallelism can be another:  " + e.Command()
+		return []finding.Remedy{MakeRoom("it has no keyed state, so its max parallelism can be another", e.Operator, e.To)}
 	}
-	return "the snapshot stores the max parallelism of each operator; state that has key groups cannot be spread further"
+	return finding.Words("the snapshot stores the max parallelism of each operator; state that has key groups cannot be spread further")
 }
 
-// Command is the command that makes room.
-func (e *ParallelismError) Command() string {
+// MakeRoom returns the remedy to set a max parallelism at which an operator without keyed
+// state can run at a parallelism.
+func MakeRoom(words, operator string, parallelism int32) finding.Remedy {
 	max := int32(128) // what Flink takes by itself
-	for max < e.To && max < format.MaxKeyGroups {
+	for max < parallelism && max < format.MaxKeyGroups {
 		max *= 2
 	}
-	return fmt.Sprintf("spt set IN OUT --operator %q --max-parallelism %d", e.Operator, max)
+	return finding.Remedy{Words: words, Action: finding.SetMaxParallelism, Operator: operator, To: strconv.Itoa(int(max))}
 }
 
 // sizer gives the bytes of runs of elements of one handle, by offsets alone.

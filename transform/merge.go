@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 )
 
 // MergeOptions say what is taken over.
@@ -35,12 +37,15 @@ type MergedState struct {
 }
 
 // MergeError is a merge that cannot be.
-type MergeError struct{ Msg, Advice string }
+type MergeError struct {
+	Msg    string
+	Advice []finding.Remedy
+}
 
 func (e *MergeError) Error() string { return e.Msg }
 
-// Hint says what to do instead.
-func (e *MergeError) Hint() string { return e.Advice }
+// Remedies returns what to do instead.
+func (e *MergeError) Remedies() []finding.Remedy { return e.Advice }
 
 // Merge adds operators, or single operator states, of another savepoint. What
 // exists already is never replaced: two operators of one id, or two states of one
@@ -74,7 +79,7 @@ func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *M
 				return in, nil, &CollisionError{fmt.Sprintf("there is an operator %q of the id %s already", c.Operators[i].Label(), op.ID)}
 			}
 			if op.HasInFlight() {
-				return in, nil, &MergeError{fmt.Sprintf("operator %q has in-flight data, which belongs to the graph of its own job", op.Label()), "spt drop --channels removes it, and then it is lost; a savepoint has none"}
+				return in, nil, &MergeError{fmt.Sprintf("operator %q has in-flight data, which belongs to the graph of its own job", op.Label()), []finding.Remedy{{Words: "remove it first, and then it is lost", Action: finding.DropInFlight}, {Words: "merge a savepoint, which has none"}}}
 			}
 			m.Operators = append(m.Operators, op)
 		} else {
@@ -152,11 +157,11 @@ func (m *MergeReport) part(ctx context.Context, in format.View, op *format.Opera
 // join puts the states of part into an operator of the same id.
 func join(ctx context.Context, in format.View, op, part *format.Operator) (*format.Operator, error) {
 	if op.Finished {
-		return nil, &MergeError{"it had finished, and holds no state to which another could be added", ""}
+		return nil, &MergeError{"it had finished, and holds no state to which another could be added", nil}
 	}
 	if op.Parallelism != part.Parallelism {
 		return nil, &MergeError{fmt.Sprintf("it has parallelism %d here and %d there, so the states cannot be put side by side", op.Parallelism, part.Parallelism),
-			fmt.Sprintf("spt rescale brings one to the parallelism of the other:  spt rescale B OUT --to %d", op.Parallelism)}
+			[]finding.Remedy{{Words: "bring one to the parallelism of the other", Action: finding.RescaleOther, To: strconv.Itoa(int(op.Parallelism))}}}
 	}
 	names := map[string]bool{}
 	for _, sub := range op.Subtasks {
@@ -194,7 +199,7 @@ func join(ctx context.Context, in format.View, op, part *format.Operator) (*form
 			c.Subtasks = append(c.Subtasks, sub)
 			continue
 		case to.Finished:
-			return nil, &MergeError{fmt.Sprintf("subtask %d had finished here, and can hold no state", sub.Index), ""}
+			return nil, &MergeError{fmt.Sprintf("subtask %d had finished here, and can hold no state", sub.Index), nil}
 		}
 		s := *to
 		if s.Managed == nil || s.Managed.Merging != nil && s.Managed.Merging.Placeholder {

@@ -273,7 +273,7 @@ func TestPlanGuards(t *testing.T) {
 
 	var tooMany *ParallelismError
 	_, err = PlanRescale(t.Context(), in, RescaleOptions{To: 7})
-	if !errors.As(err, &tooMany) || tooMany.Operator != "two" || tooMany.To != 7 || tooMany.Max != 6 || tooMany.Hint() == "" || !strings.Contains(err.Error(), `operator "two" cannot run at parallelism 7: its max parallelism is 6`) {
+	if !errors.As(err, &tooMany) || tooMany.Operator != "two" || tooMany.To != 7 || tooMany.Max != 6 || tooMany.Remedies() == nil || !strings.Contains(err.Error(), `operator "two" cannot run at parallelism 7: its max parallelism is 6`) {
 		t.Errorf("beyond max parallelism: %v", err)
 	}
 	if _, err := PlanRescale(t.Context(), in, RescaleOptions{To: 7, Operators: format.ByID(one.ID)}); err != nil {
@@ -504,7 +504,7 @@ func TestPlanRawAndInFlight(t *testing.T) {
 	}
 	op.Subtasks[1].Input = nil
 	op.Subtasks[1].Legacy = []format.Stream{&format.Inline{}}
-	if _, err := plan(t, in, RescaleOptions{To: 3}).Apply(t.Context()); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "dropped after 1.3") {
+	if _, err := plan(t, in, RescaleOptions{To: 3}).Apply(t.Context()); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "legacy operator state") {
 		t.Errorf("legacy: %v", err)
 	}
 }
@@ -512,13 +512,17 @@ func TestPlanRawAndInFlight(t *testing.T) {
 // TestPlanWholeCorpus: every snapshot there is has a plan, or a parallelism
 // that is too high; none makes planning or applying fail otherwise.
 func TestPlanWholeCorpus(t *testing.T) {
-	var plans, written, refused int
+	var plans, written, refused, tooHigh int
 	for _, dir := range testenv.Snapshots(t) {
 		snap := sptest.Open(t, dir)
 		for _, to := range []int32{1, 3} {
 			p, err := PlanRescale(t.Context(), snap.View(), RescaleOptions{To: to})
 			var tooMany *ParallelismError
 			if errors.As(err, &tooMany) {
+				if !slices.ContainsFunc(snap.Operators, func(op *format.Operator) bool { return op.MaxParallelism < to }) {
+					t.Errorf("%s to %d: %v", dir, to, err)
+				}
+				tooHigh++
 				continue
 			}
 			if err != nil {
@@ -538,7 +542,6 @@ func TestPlanWholeCorpus(t *testing.T) {
 		}
 	}
 	t.Logf("%d plans; %d applied, %d refused", plans, written, refused)
-	if plans < testenv.Least(t, 600, 1) || written < testenv.Least(t, 200, 1) {
-		t.Error("that is less than there is")
-	}
+	testenv.Found(t, "plans", plans+tooHigh, 2*testenv.Manifest(t).Snapshots)
+	testenv.Found(t, "plans applied or refused", written+refused, plans)
 }

@@ -237,7 +237,7 @@ func skip(r *UnionReport, o PruneOptions) string {
 	case r.Verdict == VerdictSound, !r.alike:
 		return r.Why
 	case (o.Keep == KeepFirstSubtask || o.Keep == KeepModulo) && !r.Equal:
-		return fmt.Sprintf("%s, and --keep %s needs subtasks that hold the same", r.Why, o.Keep)
+		return fmt.Sprintf("%s, and keeping %q needs subtasks that hold the same", r.Why, o.Keep)
 	case o.Keep == KeepCopies && r.Factor == 1:
 		return "there is no factor to divide by: " + r.Why
 	case r.Verdict == VerdictNotSure && !o.AcceptUnproven:

@@ -5,13 +5,13 @@ import (
 	"errors"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink"
 )
 
 // ReencodeOptions say for what state is encoded again.
 type ReencodeOptions struct {
 	// Release of Flink that reads it. It is required.
-	Release assign.Release
+	Release flink.Release
 }
 
 // ReencodeReport is what Reencode did.
@@ -23,13 +23,13 @@ type ReencodeReport struct {
 type formFor interface {
 	// FormFor returns the encoding in which a release reads streams of the encoding
 	// w: w itself, or another that the codec builds of the same elements.
-	FormFor(w format.Wire, r assign.Release) (format.Wire, error)
+	FormFor(w format.Wire, r flink.Release) (format.Wire, error)
 }
 
 // Reencode encodes managed operator state so that a release of Flink reads it.
 // Elements stay as they are. State without such an encoding is an ErrUnsupported.
 func Reencode(ctx context.Context, v format.View, o ReencodeOptions) (format.View, *ReencodeReport, error) {
-	if o.Release == (assign.Release{}) {
+	if o.Release == 0 {
 		return v, nil, errors.New("Reencode needs Release, which reads the state")
 	}
 	r := &ReencodeReport{}
@@ -42,7 +42,7 @@ func Reencode(ctx context.Context, v format.View, o ReencodeOptions) (format.Vie
 	return v.With(sp), r, nil
 }
 
-func (r *ReencodeReport) handle(ctx context.Context, v format.View, h *format.OperatorHandle, release assign.Release) (*format.OperatorHandle, error) {
+func (r *ReencodeReport) handle(ctx context.Context, v format.View, h *format.OperatorHandle, release flink.Release) (*format.OperatorHandle, error) {
 	codec, err := v.Codec(h.Codec)
 	if err != nil {
 		return nil, err

@@ -266,7 +266,7 @@ func renameFit(ctx context.Context, x, y *renameOperator) (fit int, reasons []st
 func sameTypes(x, y *renameOperator) (known, same bool) {
 	same = true
 	if x.key != nil && y.key != nil {
-		known, same = true, types.Compare(x.key, y.key).Fit == types.Fits
+		known, same = true, types.Compare(x.key, y.key).Compatibility == types.CompatibleAsIs
 	}
 	for name, a := range x.types {
 		b := y.types[name]
@@ -276,7 +276,7 @@ func sameTypes(x, y *renameOperator) (known, same bool) {
 		for _, k := range a.Serializers {
 			if other := b.Serializer(k.Key); k.Snapshot != nil && other != nil {
 				known = true
-				same = same && types.Compare(k.Snapshot, other).Fit == types.Fits
+				same = same && types.Compare(k.Snapshot, other).Compatibility == types.CompatibleAsIs
 			}
 		}
 		same = same && a.Kind() == b.Kind()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/transform/internal/keygroups"
 )
@@ -54,9 +55,9 @@ type keyedError struct{ msg string }
 func (e *keyedError) Error() string { return e.msg }
 func (e *keyedError) Unwrap() error { return format.ErrUnsupported }
 
-// Hint says what can be done.
-func (e *keyedError) Hint() string {
-	return "Flink itself rescales it when it restores; --keyed leave keeps this operator at its parallelism"
+// Remedies returns what can be done.
+func (e *keyedError) Remedies() []finding.Remedy {
+	return []finding.Remedy{{Words: "let Flink rescale it when it restores"}, {Words: "keep this operator at its parallelism", Action: finding.LeaveOperator}}
 }
 
 func (p *RescalePlan) apply(ctx context.Context, plan *OperatorPlan) (*format.Operator, error) {
@@ -74,7 +75,7 @@ func (p *RescalePlan) apply(ctx context.Context, plan *OperatorPlan) (*format.Op
 	}
 	for _, s := range op.Subtasks {
 		if len(s.Legacy) > 0 {
-			return nil, format.Errorf(format.ErrUnsupported, "it has state of the interface that Flink dropped after 1.3")
+			return nil, format.Errorf(format.ErrUnsupported, "it has legacy operator state, which current releases of Flink refuse")
 		}
 		if err := keyGroupsExist(&op, s); err != nil {
 			return nil, err

@@ -227,7 +227,7 @@ func (plan *OperatorPlan) operatorStates(ctx context.Context, p *RescalePlan, ol
 		} else {
 			plan.managed = dealt
 		}
-		plan.PlaceOrder = plan.PlaceOrder || dealt.DependsOnPlace
+		plan.PlaceOrder = plan.PlaceOrder || dealt.DependsOnLocation
 		if plan.Order == "" {
 			plan.Order = dealt.Undefined
 		}
@@ -310,7 +310,7 @@ func inOldOrder(dealt *assign.Plan) {
 	for i := range dealt.Subtasks {
 		slices.SortStableFunc(dealt.Subtasks[i].Pieces, func(a, b assign.Piece) int { return a.Old - b.Old })
 	}
-	dealt.Undefined, dealt.DependsOnPlace = "", false
+	dealt.Undefined, dealt.DependsOnLocation = "", false
 }
 
 type nameAndMode struct {

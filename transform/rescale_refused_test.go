@@ -90,7 +90,7 @@ func TestRescaleRefusals(t *testing.T) {
 		"in-flight output": {with(func(op *format.Operator) {
 			op.Subtasks[0].Output = []*format.ChannelHandle{{Data: sptest.Inline("c", "x")}}
 		}), "in-flight data"},
-		"legacy state": {with(func(op *format.Operator) { op.Subtasks[1].Legacy = []format.Stream{sptest.Inline("l", "x")} }), "Flink dropped after 1.3"},
+		"legacy state": {with(func(op *format.Operator) { op.Subtasks[1].Legacy = []format.Stream{sptest.Inline("l", "x")} }), "legacy operator state"},
 		"two codecs":   {with(func(op *format.Operator) { op.Subtasks[1].Managed = native }), "different encodings"},
 	} {
 		in := sptest.View(tt.op)

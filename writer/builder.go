@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/reader"
@@ -48,7 +49,7 @@ type BuilderOptions struct {
 type Builder struct {
 	plan *Plan // the target
 	o    BuilderOptions
-	out  storage.Writer
+	out  *sptFile
 	w    *spt.Writer
 	sp   *format.Savepoint
 	err  error
@@ -91,11 +92,11 @@ func NewBuilder(ctx context.Context, target string, opts *BuilderOptions) (*Buil
 	if there, err := p.whatIsThere(ctx); err != nil {
 		return nil, err
 	} else if there != nothing {
-		return nil, &TargetError{target, "it exists", "write somewhere else"}
+		return nil, &TargetError{target, "it exists", finding.Words(elsewhere)}
 	}
-	out, err := store.Create(ctx, p.name, storage.CreateOptions{IfAbsent: true})
+	out, err := p.createSPT(ctx, storage.CreateOptions{IfAbsent: true}, o.ReadBack, o.Progress)
 	if err != nil {
-		return nil, p.exists(err)
+		return nil, err
 	}
 	w, err := spt.NewWriter(out, spt.Options{Compression: o.Compression, Level: o.Level, Jobs: o.Jobs, Progress: o.Progress})
 	if err != nil {
@@ -200,14 +201,9 @@ func (b *Builder) seal(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.o.ReadBack {
-		if err := readBackSPT(ctx, b.out, b.sp, b.o.Progress); err != nil {
-			return nil, err
-		}
-	}
-	info, err := b.out.Commit(ctx)
+	info, err := b.out.commit(ctx, b.sp)
 	if err != nil {
-		return nil, b.plan.exists(err)
+		return nil, err
 	}
 	return &Report{Plan: b.plan, Written: info.Size, SPT: stats, ReadBack: b.o.ReadBack}, nil
 }

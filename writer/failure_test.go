@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -249,6 +250,67 @@ func TestReadBackFindsDamage(t *testing.T) {
 		o = Options{Stores: stores("in", source, "out", store), ReadBack: true}
 		if r, err := Write(background, openAt(t, "in://sp", o.Stores).View(), "out://"+target, &o); err != nil || !r.ReadBack {
 			t.Errorf("%s: %v", target, err)
+		}
+	}
+}
+
+// TestReadBackKeepsWhatItReplaces: a file that does not read back does not replace
+// another, also in a store that shows nothing before Commit.
+func TestReadBackKeepsWhatItReplaces(t *testing.T) {
+	source, store := inMem(t, severalFiles(t)), mem.New()
+	first := Options{Stores: stores("in", source, "out", store)}
+	if _, err := Write(background, openAt(t, "in://sp", first.Stores).View(), "out://x.spt", &first); err != nil {
+		t.Fatal(err)
+	}
+	before, err := store.Stat(background, "x.spt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Stores: stores("in", source, "out", spoiling{store}), ReadBack: true, Overwrite: true}
+	if _, err := Write(background, openAt(t, "in://sp", o.Stores).View(), "out://x.spt", &o); !errors.Is(err, format.ErrCorrupt) {
+		t.Errorf("the damage is not seen: %v", err)
+	}
+	after, err := store.Stat(background, "x.spt")
+	if err != nil || after != before {
+		t.Errorf("%+v, expected %+v: %v", after, before, err)
+	}
+	if left := storetest.Names(t, store, "", ""); len(left) != 1 {
+		t.Errorf("left over: %v", left)
+	}
+	o.Stores = stores("in", source, "out", store)
+	r, err := Write(background, openAt(t, "in://sp", o.Stores).View(), "out://x.spt", &o)
+	if err != nil || !r.ReadBack {
+		t.Fatal(err)
+	}
+	if after, err := store.Stat(background, "x.spt"); err != nil || after.Version == before.Version || after.Size != r.Written {
+		t.Errorf("not replaced: %+v, %v", after, err)
+	}
+	if left := storetest.Names(t, store, "", ""); len(left) != 1 {
+		t.Errorf("left over: %v", left)
+	}
+	// A Builder reads back in such a store too.
+	for _, to := range []storage.Storage{store, spoiling{store}} {
+		b, err := NewBuilder(background, "out://own.spt", &BuilderOptions{Stores: stores("out", to), ReadBack: true, Compression: spt.None})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := b.Operator("op", 1, 1).Subtask(0).List("l")
+		for range 200 {
+			_ = l.Add(noise(1, 100))
+		}
+		_, err = b.Seal(background)
+		if bad := to != storage.Storage(store); (err != nil) != bad {
+			t.Errorf("built: %v", err)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		left := storetest.Names(t, store, "", "")
+		if want := []string{"own.spt", "x.spt"}; err == nil && !slices.Equal(left, want) || err != nil && !slices.Equal(left, want[1:]) {
+			t.Errorf("%v left after %v", left, err)
+		}
+		if err := store.Delete(background, "own.spt"); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

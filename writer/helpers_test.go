@@ -326,7 +326,7 @@ func (w *hookedWriter) Commit(ctx context.Context) (storage.Info, error) {
 func refusedTarget(t testing.TB, err error, why string) {
 	t.Helper()
 	var target *TargetError
-	if !errors.As(err, &target) || !strings.Contains(err.Error(), why) || target.Hint() == "" {
+	if !errors.As(err, &target) || !strings.Contains(err.Error(), why) || target.Remedies() == nil {
 		t.Errorf("error %v, want a refused target: %s", err, why)
 	}
 }

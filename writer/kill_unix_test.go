@@ -261,15 +261,15 @@ func (k killed) movedAside(t *testing.T, displaced []reader.Entry, holds func(st
 	}
 	for _, location := range []string{k.out, k.out + "/", k.out + "/" + reader.MetadataName} {
 		_, err := reader.Open(background, location, &reader.Options{Stores: stores()})
-		if !errors.Is(err, storage.ErrNotExist) || !strings.Contains(err.Error(), at) || !strings.Contains(reader.Hint(err), back) {
-			t.Errorf("%s: %s: %v; %s", k.mode, location, err, reader.Hint(err))
+		if !errors.Is(err, storage.ErrNotExist) || !strings.Contains(err.Error(), at) || !strings.Contains(fmt.Sprint(reader.Remedies(err)), back) {
+			t.Errorf("%s: %s: %v; %v", k.mode, location, err, reader.Remedies(err))
 		}
 	}
 	_, err := Prepare(background, openAt(t, k.in, stores()).View(), k.out, &Options{Stores: stores()})
 	refusedTarget(t, err, "left the snapshot under "+at)
 	var target *TargetError
-	if errors.As(err, &target) && !strings.Contains(target.Hint(), back) {
-		t.Errorf("%s: %s", k.mode, target.Hint())
+	if errors.As(err, &target) && !strings.Contains(fmt.Sprint(target.Remedies()), back) {
+		t.Errorf("%s: %v", k.mode, target.Remedies())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -151,27 +152,27 @@ func (e *MissingError) Is(target error) bool {
 	return false
 }
 
-// Hint says what can be done.
-func (e *MissingError) Hint() string {
-	const keep = "or keep the bare references with --missing keep"
+// Remedies returns what can be done.
+func (e *MissingError) Remedies() []finding.Remedy {
+	keep := finding.Remedy{Words: "keep the bare references", Action: finding.KeepMissing}
 	gone := len(e.Files) - e.Short - e.Outside
-	var all []string
 	switch {
 	case gone > 0 && gone == len(e.Files):
-		return "say where they are with --map OLD=NEW, " + keep
+		return []finding.Remedy{{Words: "say where they are", Action: finding.MapFiles}, keep}
 	case e.Short > 0 && e.Short == len(e.Files):
-		return "copy them again and compare sizes, " + keep
+		return []finding.Remedy{{Words: "copy them again and compare sizes"}, keep}
 	}
+	var all []finding.Remedy
 	if e.Outside > 0 {
-		all = append(all, reader.FollowAdvice(e.Follow...))
+		all = append(all, reader.AllowOutside(e.Follow...)...)
 	}
 	if gone > 0 {
-		all = append(all, "say where those are that are not there, with --map OLD=NEW")
+		all = append(all, finding.Remedy{Words: "say where the missing ones are", Also: true, Action: finding.MapFiles})
 	}
 	if e.Short > 0 {
-		all = append(all, "copy the others again and compare sizes")
+		all = append(all, finding.Remedy{Words: "copy the others again and compare sizes", Also: true})
 	}
-	return strings.Join(append(all, keep), "; ")
+	return append(all, keep)
 }
 
 // Prepare looks at the input and the target and says what Write will do. It
@@ -438,9 +439,9 @@ func (e *NativeError) Error() string {
 // Is makes it a format.ErrUnsupported.
 func (e *NativeError) Is(target error) bool { return target == format.ErrUnsupported }
 
-// Hint says what can hold it.
-func (e *NativeError) Hint() string {
-	return "an .spt file holds it: give OUT a name that ends in .spt, or drop the operator"
+// Remedies returns what can hold it.
+func (e *NativeError) Remedies() []finding.Remedy {
+	return finding.Words("an .spt file holds it: give the target a name that ends in .spt, or drop the operator")
 }
 
 // nativeStates refuses state that Flink could not read.

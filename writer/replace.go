@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -99,14 +100,14 @@ func (w *flinkWrite) present(ctx context.Context) error {
 		}
 		switch size, ours := w.sizes[info.Name]; {
 		case !ours:
-			return &TargetError{w.plan.Target, fmt.Sprintf("someone else wrote %s meanwhile", quote(info.Name)), "nothing was replaced; look at it, then try again"}
+			return &TargetError{w.plan.Target, fmt.Sprintf("someone else wrote %s meanwhile", quote(info.Name)), finding.Words("nothing was replaced; look at it, then try again")}
 		case size != info.Size:
-			return &TargetError{w.plan.Target, fmt.Sprintf("someone else changed %s meanwhile: it has %d bytes, %d were written", quote(info.Name), info.Size, size), "nothing was replaced; try again"}
+			return &TargetError{w.plan.Target, fmt.Sprintf("someone else changed %s meanwhile: it has %d bytes, %d were written", quote(info.Name), info.Size, size), finding.Words("nothing was replaced; try again")}
 		}
 		n++
 	}
 	if n < len(w.sizes) {
-		return &TargetError{w.plan.Target, fmt.Sprintf("%d of %d files that were written are gone: someone removed the folder meanwhile", len(w.sizes)-n, len(w.sizes)), "nothing was replaced; try again"}
+		return &TargetError{w.plan.Target, fmt.Sprintf("%d of %d files that were written are gone: someone removed the folder meanwhile", len(w.sizes)-n, len(w.sizes)), finding.Words("nothing was replaced; try again")}
 	}
 	return nil
 }
@@ -189,7 +190,7 @@ func (p *Plan) look(ctx context.Context, name string, old *reader.Snapshot) erro
 		}
 		file := strings.TrimPrefix(info.Name, name+"/")
 		if !named[file] {
-			return &TargetError{p.Target, fmt.Sprintf("it holds %s, which is not part of the snapshot there, so it is not replaced", quote(file)), "move that away, or write somewhere else"}
+			return &TargetError{p.Target, fmt.Sprintf("it holds %s, which is not part of the snapshot there, so it is not replaced", quote(file)), []finding.Remedy{{Words: "move that away"}, {Words: elsewhere}}}
 		}
 		p.old[file] = info.Version
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -17,13 +18,17 @@ import (
 
 // TargetError is a target that is refused.
 type TargetError struct {
-	Target, Why, Advice string
+	Target, Why string
+	Advice      []finding.Remedy
 }
 
 func (e *TargetError) Error() string { return fmt.Sprintf("%s: %s", quote(e.Target), e.Why) }
 
-// Hint says what to do instead.
-func (e *TargetError) Hint() string { return e.Advice }
+// Remedies returns what to do instead.
+func (e *TargetError) Remedies() []finding.Remedy { return e.Advice }
+
+// elsewhere is what remains for most targets that are refused.
+const elsewhere = "write somewhere else"
 
 func quote(s string) string {
 	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) || r == ' ' }) {
@@ -51,7 +56,7 @@ func (p *Plan) checkTarget(ctx context.Context) error {
 func (p *Plan) apart(ctx context.Context) error {
 	target, err := canonical(ctx, p.store, p.name)
 	if errors.Is(err, storage.ErrNotExist) { // it would be made, but for a file in its way
-		return &TargetError{p.Target, "it would be below a file", "write somewhere else"}
+		return &TargetError{p.Target, "it would be below a file", finding.Words(elsewhere)}
 	}
 	if err != nil {
 		return err
@@ -70,7 +75,7 @@ func (p *Plan) apart(ctx context.Context) error {
 		}
 		if sameNames(snap.Store(), p.store) {
 			if how := overlap(target, in); how != "" {
-				return &TargetError{p.Target, how + " the input", "write somewhere else"}
+				return &TargetError{p.Target, how + " the input", finding.Words(elsewhere)}
 			}
 		}
 	}
@@ -90,7 +95,7 @@ func (p *Plan) apart(ctx context.Context) error {
 			return err
 		}
 		if how := overlap(target, file); how != "" {
-			return &TargetError{p.Target, how + " a file of the input, " + quote(found.Name), "write somewhere else"}
+			return &TargetError{p.Target, how + " a file of the input, " + quote(found.Name), finding.Words(elsewhere)}
 		}
 		return nil
 	})
@@ -147,15 +152,15 @@ func (p *Plan) free(ctx context.Context) error {
 		names := quote(strings.Join(aside, ", "))
 		why := fmt.Sprintf("it is missing: a run of spt that replaced it was interrupted, and left the snapshot under %s", names)
 		if len(aside) > 1 {
-			return &TargetError{p.Target, why, "rename the right one back"}
+			return &TargetError{p.Target, why, finding.Words("rename the right one back")}
 		}
 		if !p.o.Overwrite {
-			return &TargetError{p.Target, why, fmt.Sprintf("add --overwrite to replace it, or rename it back:  mv %s %s", shell.Quote(aside[0]), shell.Quote(p.name))}
+			return &TargetError{p.Target, why, []finding.Remedy{{Words: "replace it", Action: finding.Overwrite}, {Words: fmt.Sprintf("rename it back:  mv %s %s", shell.Quote(aside[0]), shell.Quote(p.name))}}}
 		}
 		p.Recovers, at, what = aside[0], aside[0], folder
 	}
 	if !p.o.Overwrite {
-		return &TargetError{p.Target, "it exists", "write somewhere else, or add --overwrite to replace a snapshot"}
+		return &TargetError{p.Target, "it exists", []finding.Remedy{{Words: elsewhere}, {Words: "replace a snapshot", Action: finding.Overwrite}}}
 	}
 	if what == file {
 		info, err := p.store.Stat(ctx, at) // before it is opened: what is opened is this or newer
@@ -170,12 +175,12 @@ func (p *Plan) free(ctx context.Context) error {
 	}
 	snap, err := reader.Open(ctx, location, &reader.Options{Stores: p.o.Stores})
 	if err != nil {
-		return &TargetError{p.Target, fmt.Sprintf("it is not a snapshot, so it is not overwritten (%v)", err), "remove it yourself if that is meant"}
+		return &TargetError{p.Target, fmt.Sprintf("it is not a snapshot, so it is not overwritten (%v)", err), finding.Words("remove it yourself if that is meant")}
 	}
 	defer snap.Close() //nolint:errcheck // it is only looked at
 	isFile := route.Base(snap.Container.Name) == route.Base(at) && what == file
 	if p.Family == reader.SPT != isFile {
-		return &TargetError{p.Target, "a file and a folder do not replace each other", "write somewhere else"}
+		return &TargetError{p.Target, "a file and a folder do not replace each other", finding.Words(elsewhere)}
 	}
 	if p.Family == reader.Flink {
 		if err := p.look(ctx, at, snap); err != nil {
@@ -198,7 +203,7 @@ func notALink(ctx context.Context, store storage.Storage, name, target string) e
 	if err != nil || to == "" {
 		return err
 	}
-	return &TargetError{target, fmt.Sprintf("it is a symbolic link to %s", quote(to)), "name what it leads to, or write somewhere else"}
+	return &TargetError{target, fmt.Sprintf("it is a symbolic link to %s", quote(to)), []finding.Remedy{{Words: "name what it leads to"}, {Words: elsewhere}}}
 }
 
 type there int

@@ -8,16 +8,17 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
-	"math"
+	"iter"
 	"sync"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
-	"golang.org/x/sync/errgroup"
 )
 
 // Report is what was written.
@@ -57,9 +58,9 @@ func (p *Plan) writeSPT(ctx context.Context) (*Report, error) {
 	if err := p.recover(ctx); err != nil {
 		return nil, err
 	}
-	w, err := p.store.Create(ctx, p.name, storage.CreateOptions{IfAbsent: !p.Replaces, Replace: p.old[""]})
+	w, err := p.createSPT(ctx, storage.CreateOptions{IfAbsent: !p.Replaces, Replace: p.old[""]}, p.o.ReadBack, p.o.Progress)
 	if err != nil {
-		return nil, p.exists(err)
+		return nil, err
 	}
 	defer w.Abort(context.WithoutCancel(ctx)) //nolint:errcheck // after Commit it does nothing
 	bare := func(st format.Stream) bool {
@@ -78,110 +79,32 @@ func (p *Plan) writeSPT(ctx context.Context) (*Report, error) {
 	if err := p.snap.Unchanged(ctx); err != nil {
 		return nil, err
 	}
-	_, early := w.(storage.Contents)
-	if p.o.ReadBack && early {
-		if err := readBackSPT(ctx, w, view, p.o.Progress); err != nil {
-			return nil, err
-		}
-	}
-	info, err := w.Commit(ctx)
-	if p.Replaces && errors.Is(err, storage.ErrChanged) {
-		return nil, p.changed("someone else wrote it")
-	}
+	info, err := w.commit(ctx, view)
 	if err != nil {
-		return nil, p.exists(err)
-	}
-	if p.o.ReadBack && !early { // a store that shows nothing before all of it is there
-		if err := checkSPT(ctx, counted{storedSPT{storage.NewReader(p.store, p.name, info.Version)}, p.o.Progress}, info.Size, view); err != nil {
-			return nil, errors.Join(err, p.store.Delete(context.WithoutCancel(ctx), p.name))
-		}
+		return nil, err
 	}
 	return &Report{Plan: p, Written: info.Size, SPT: stats, ReadBack: p.o.ReadBack}, nil
 }
 
-// readBackSPT reads back what is not visible yet, where the store can.
-func readBackSPT(ctx context.Context, w storage.Writer, want *format.Savepoint, progress func(int64)) error {
-	c, ok := w.(storage.Contents)
-	if !ok {
-		return fmt.Errorf("reading back: %w by this storage", storage.ErrUnsupported)
-	}
-	data, release, err := c.Contents()
-	if err != nil {
-		return err
-	}
-	err = format.MappedBytes(data).View(func(p []byte) error {
-		return checkSPT(ctx, counted{memory(p), progress}, int64(len(p)), want)
-	})
-	return errors.Join(err, release())
-}
+// progressWriter only counts.
+type progressWriter func(n int64)
 
-// checkSPT opens what was written and checks every chunk.
-func checkSPT(ctx context.Context, r spt.ReaderAt, size int64, want *format.Savepoint) error {
-	f, err := spt.Open(ctx, r, size, format.Limits{Memory: math.MaxInt64 / 2}) // what was written may need more than the default
-	if err != nil {
-		return err
-	}
-	if len(f.Savepoint().Operators) != len(want.Operators) {
-		return errors.New("internal error: the file read back holds other operators")
-	}
-	var bad []error
-	err = f.Verify(ctx, func(e format.Error) { bad = append(bad, &e) })
-	return errors.Join(append(bad, err)...)
-}
-
-// told is a writer that only counts.
-type told func(n int64)
-
-func (t told) Write(p []byte) (int, error) {
+func (t progressWriter) Write(p []byte) (int, error) {
 	t(int64(len(p)))
 	return len(p), nil
-}
-
-// counted is a reader that says what was read; progress may be nil.
-type counted struct {
-	spt.ReaderAt
-	progress func(n int64)
-}
-
-func (c counted) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
-	n, err := c.ReaderAt.ReadAt(ctx, p, off)
-	if c.progress != nil {
-		c.progress(int64(n))
-	}
-	return n, err
-}
-
-// storedSPT reads a file that is in its store.
-type storedSPT struct{ rd *storage.Reader }
-
-func (s storedSPT) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
-	n, err := s.rd.ReadAt(ctx, p, off)
-	if n == len(p) {
-		err = nil
-	}
-	return n, err
-}
-
-type memory []byte
-
-func (m memory) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
-	if off < 0 || off > int64(len(m)) || len(p) > len(m)-int(off) {
-		return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d of %d were asked for", len(p), off, len(m))
-	}
-	return copy(p, m[off:]), nil
 }
 
 // exists explains a target that came to be while we wrote.
 func (p *Plan) exists(err error) error {
 	if errors.Is(err, storage.ErrExist) {
-		return &TargetError{p.Target, "it exists now: someone else wrote it meanwhile", "nothing was replaced; look at it, then try again"}
+		return &TargetError{p.Target, "it exists now: someone else wrote it meanwhile", finding.Words("nothing was replaced; look at it, then try again")}
 	}
 	return err
 }
 
 // changed is for a target that is no longer what it was when the writing began.
 func (p *Plan) changed(how string) error {
-	return &TargetError{p.Target, "it changed while the new snapshot was written: " + how, "nothing was replaced; look at it, then try again"}
+	return &TargetError{p.Target, "it changed while the new snapshot was written: " + how, finding.Words("nothing was replaced; look at it, then try again")}
 }
 
 // flinkWrite is the writing of one folder.
@@ -213,7 +136,7 @@ func (p *Plan) writeFlink(ctx context.Context) (_ *Report, err error) {
 		}
 	}
 	if p.Replaces && w.mover == nil {
-		return nil, &TargetError{p.Target, "this storage cannot replace a folder all at once", "write somewhere else"}
+		return nil, &TargetError{p.Target, "this storage cannot replace a folder all at once", finding.Words(elsewhere)}
 	}
 	if err := p.recover(ctx); err != nil {
 		return nil, err
@@ -276,18 +199,36 @@ func (w *flinkWrite) undo(ctx context.Context) error {
 	return w.plan.store.Delete(ctx, w.names...)
 }
 
+// files writes the files of the plan.
 func (w *flinkWrite) files(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(w.plan.o.Jobs)
-	for _, f := range w.plan.Files {
-		g.Go(func() error {
-			if err := w.file(ctx, f); err != nil {
-				return fmt.Errorf("writing %s: %w", quote(f.Name), err)
-			}
-			return nil
-		})
+	byName := make(map[string]*File, len(w.plan.Files))
+	for i := range w.plan.Files {
+		byName[w.plan.Files[i].Name] = &w.plan.Files[i]
 	}
-	return g.Wait()
+	return w.run(ctx, w.plan.units, func(ctx context.Context, u work.Unit) (struct{}, error) {
+		f := byName[u.Target]
+		if f == nil {
+			return struct{}{}, fmt.Errorf("internal error: %s is not in the plan", quote(u.Target))
+		}
+		if err := w.file(ctx, *f); err != nil {
+			return struct{}{}, fmt.Errorf("writing %s: %w", quote(f.Name), err)
+		}
+		return struct{}{}, nil
+	})
+}
+
+// units yields a unit for each file that the plan writes.
+func (p *Plan) units(yield func(work.Unit) bool) {
+	for _, f := range p.Files {
+		if !yield(work.Unit{Job: work.WriteFile, State: work.All, Count: work.All, Target: f.Name, Parts: []work.Part{{Stream: work.Identity(f.of), Size: f.Bytes}}}) {
+			return
+		}
+	}
+}
+
+// run runs units, and stops at the first error.
+func (w *flinkWrite) run(ctx context.Context, units iter.Seq[work.Unit], run func(context.Context, work.Unit) (struct{}, error)) error {
+	return work.Run(ctx, work.Options{Jobs: w.plan.o.Jobs}, units, run, func(_ work.Unit, _ struct{}, err error) error { return err })
 }
 
 func (w *flinkWrite) file(ctx context.Context, f File) error {
@@ -425,28 +366,32 @@ func (w *flinkWrite) link(ctx context.Context, f File, name string) (done bool, 
 	return true, nil
 }
 
-// readBack reads every file again and compares checksums.
+// readBack reads every file again and compares checksums. Linked files have none.
 func (w *flinkWrite) readBack(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(w.plan.o.Jobs)
-	for name, want := range w.sums {
-		g.Go(func() error {
-			body, _, err := storage.NewReader(w.plan.store, name, "").Open(ctx, 0, -1)
-			if err != nil {
-				return err
+	units := func(yield func(work.Unit) bool) {
+		for u := range w.plan.units {
+			u.Job = work.ReadBack
+			if _, written := w.sums[route.Join(w.folder, u.Target)]; written && !yield(u) {
+				return
 			}
-			sum := crc32.New(castagnoli)
-			_, err = io.Copy(io.MultiWriter(sum, told(w.plan.o.Progress)), body)
-			if err = errors.Join(err, body.Close()); err != nil {
-				return err
-			}
-			if sum.Sum32() != want {
-				return fmt.Errorf("%s reads back with checksum %08x, it was written with %08x", quote(name), sum.Sum32(), want)
-			}
-			return nil
-		})
+		}
 	}
-	return g.Wait()
+	return w.run(ctx, units, func(ctx context.Context, u work.Unit) (_ struct{}, err error) {
+		name := route.Join(w.folder, u.Target)
+		body, _, err := storage.NewReader(w.plan.store, name, "").Open(ctx, 0, -1)
+		if err != nil {
+			return struct{}{}, err
+		}
+		sum := crc32.New(castagnoli)
+		_, err = io.Copy(io.MultiWriter(sum, progressWriter(w.plan.o.Progress)), body)
+		if err = errors.Join(err, body.Close()); err != nil {
+			return struct{}{}, err
+		}
+		if want := w.sums[name]; sum.Sum32() != want {
+			return struct{}{}, fmt.Errorf("%s reads back with checksum %08x, it was written with %08x", quote(name), sum.Sum32(), want)
+		}
+		return struct{}{}, nil
+	})
 }
 
 // metadata writes _metadata, decodes it again and compares it with what was

@@ -24,7 +24,7 @@ var catalogue = []Entry{
 	{"file-missing", "A file is not at its reference.", "Fails when it opens the file."},
 	{"file-not-checked", "Nobody could look for a file, such as one in a store that is not supported here.", "Restores if the file is there."},
 	{"file-of-another", "A file is in the folder of another snapshot.", "Restores until that snapshot is deleted."},
-	{"file-outside", "A file is outside the snapshot and its checkpoint directory, and is not read without --follow.", "Reads it wherever it is."},
+	{"file-outside", "A file is outside the snapshot and its checkpoint directory, and is not read unless that is allowed.", "Reads it wherever it is."},
 	{"finished", "An operator had finished when the snapshot was taken.", "Does not run it again; refuses a job in which an unfinished operator is upstream of it."},
 	{"finished-mixed", "Operators of one vertex of the job disagree about finished subtasks.", "Refuses the restore: the vertex contains mixed operator finished state."},
 	{"finished-upstream", "A finished operator reads from one that had not finished as far, by the plan.", "Refuses the restore: illegal job graph modification."},

@@ -41,8 +41,8 @@ type Finding struct {
 	Place    string // path inside the snapshot, "" for the whole
 	File     string // reference concerned, if any
 	Message  string
-	Found    string // where a file was found that is not at its reference
-	Advice   string // what to do; "" where nothing can be done
+	Found    string   // where a file was found that is not at its reference
+	Advice   []Remedy // what to do, or nil
 }
 
 // Sort puts the worst findings first and keeps the order of equal ones.

@@ -8,13 +8,24 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Verify reads the whole file: every chunk is decompressed and held against
-// its checksum, and every array of offsets in chunks must be one. It reports
-// all that is wrong, in the order of the file, and returns an error only if
-// the file could not be read or ctx ended.
+// Verify reads the whole file: every chunk is decompressed and compared with its
+// checksum, and every array of offsets in chunks must be one. It reports all that
+// is wrong, in the order of the file, and returns an error only if the file could
+// not be read or ctx ended.
 func (f *File) Verify(ctx context.Context, report func(format.Error)) error {
-	// How many offsets each chunk holds that is part of an array of them.
-	// Arrays share chunks, and then agree on that.
+	v := f.Verifier(report)
+	return v.Chunks(ctx, 0, f.m.table.len(), report)
+}
+
+// Verifier checks the chunks of a file in parts. It is safe for concurrent use.
+type Verifier struct {
+	f      *File
+	arrays map[uint32]int // how many offsets a chunk holds that is part of an array of them
+}
+
+// Verifier returns a Verifier, and reports arrays of offsets that share a chunk and
+// disagree about it. It reads nothing.
+func (f *File) Verifier(report func(format.Error)) *Verifier {
 	arrays := make(map[uint32]int)
 	for _, o := range f.m.arrays {
 		list := int64(0)
@@ -30,11 +41,17 @@ func (f *File) Verify(ctx context.Context, report func(format.Error)) error {
 			}
 		}
 	}
-	t := f.m.table
+	return &Verifier{f, arrays}
+}
+
+// Chunks checks the chunks from first up to end, which is not included, as Verify
+// does.
+func (v *Verifier) Chunks(ctx context.Context, first, end int, report func(format.Error)) error {
+	f, t, last := v.f, v.f.m.table, end
 	var buf, raw []byte
-	for first := 0; first < t.len(); {
+	for first < last {
 		end := first + 1
-		for end < t.len() && t.stored[end+1]-t.stored[first] <= bulkSize {
+		for end < last && t.stored[end+1]-t.stored[first] <= bulkSize {
 			end++
 		}
 		n := int(t.stored[end] - t.stored[first])
@@ -52,7 +69,7 @@ func (f *File) Verify(ctx context.Context, report func(format.Error)) error {
 			}
 			raw = raw[:m:m]
 			err := f.decode(uint32(i), buf[t.stored[i]-t.stored[first]:t.stored[i+1]-t.stored[first]], raw)
-			if count, ok := arrays[uint32(i)]; ok && err == nil {
+			if count, ok := v.arrays[uint32(i)]; ok && err == nil {
 				err = f.at(eachBlock(raw, count, func(int, int, []byte, int) {}), uint32(i))
 			}
 			if err == nil {

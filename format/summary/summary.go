@@ -35,7 +35,8 @@ type Bytes struct {
 // State is the bytes of state: everything but the offsets.
 func (b Bytes) State() int64 { return b.Inline + b.Own + b.Shared + b.Packed }
 
-func (b *Bytes) add(o Bytes) {
+// Add adds o.
+func (b *Bytes) Add(o Bytes) {
 	b.Inline += o.Inline
 	b.Own += o.Own
 	b.Shared += o.Shared
@@ -101,7 +102,7 @@ const (
 	Raw         StateKind = "raw"
 	Keyed       StateKind = "keyed"
 	RawKeyed    StateKind = "raw keyed"
-	InFlight    StateKind = "in flight"
+	InFlight    StateKind = "in-flight data"
 	Coordinator StateKind = "coordinator"
 	Legacy      StateKind = "legacy"
 )
@@ -157,9 +158,9 @@ func Of(ctx context.Context, sp *format.Savepoint) (*Summary, error) {
 	for _, o := range s.Operators {
 		o.Bytes = o.Framing
 		for _, st := range o.States {
-			o.Bytes.add(st.Place)
+			o.Bytes.Add(st.Place)
 		}
-		s.Bytes.add(o.Bytes)
+		s.Bytes.Add(o.Bytes)
 	}
 	slices.SortStableFunc(s.Operators, func(a, b *Operator) int {
 		return cmp.Or(cmp.Compare(b.Bytes.State(), a.Bytes.State()), cmp.Compare(a.Label(), b.Label()))

@@ -15,7 +15,7 @@ package fault
 import "context"
 
 // Hook is called before each system call, with its context, its name and the path that it
-// changes. An error takes the place of the call. It must be safe for concurrent
+// changes. If it returns an error, the call is not made. It must be safe for concurrent
 // use.
 type Hook func(ctx context.Context, call, name string) error
 

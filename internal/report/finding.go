@@ -21,14 +21,13 @@ type Finding struct {
 	Found    string `json:"found,omitempty" jsonschema:"description=of a file that is not at its reference: where it was found"`
 	Advice   string `json:"advice,omitempty"`
 
-	like string // the advice before names in it were quoted for a shell
+	like string // what the advice has in common with that of findings of one kind
 }
 
-// NewFinding returns a finding with its names as the run shows them. advise makes
-// commands in the advice that can be pasted.
-func (r *Run) NewFinding(f finding.Finding, advise func(string) string) Finding {
+// NewFinding returns a finding with its names as the run shows them.
+func (r *Run) NewFinding(f finding.Finding) Finding {
 	row := Finding{Severity: string(f.Severity), Code: f.Code, Operator: f.UID, State: r.Text(f.State), Place: r.Hide(f.Place), File: r.Text(f.File),
-		Message: r.Hide(f.Message), Found: r.Hide(f.Found), Advice: advise(r.Hide(f.Advice)), like: r.Hide(f.Advice)}
+		Message: r.Hide(f.Message), Found: r.Hide(f.Found), Advice: r.Advice(f.Advice), like: alike(f.Advice)}
 	if f.Operator != nil {
 		row.Operator, row.ID = r.Label(f.Operator), f.Operator.ID.String()
 	}

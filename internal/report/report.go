@@ -8,10 +8,15 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 )
 
-// Report is an answer. Its JSON is the value itself.
+// Report is an answer. Its JSON is the value itself, unless it is a [JSON].
 type Report interface {
 	// Document returns the answer for a person.
 	Document() *ui.Document
+}
+
+// JSON is a [Report] whose JSON is another value.
+type JSON interface {
+	JSON() any
 }
 
 // Lines is a [Report] whose JSON lines are not one line with the value itself.
@@ -30,7 +35,7 @@ type Rows interface {
 func Print(w io.Writer, term ui.Term, output ui.Output, r Report) error {
 	switch output {
 	case ui.OutputJSON:
-		return ui.JSON(w, r)
+		return ui.JSON(w, value(r))
 	case ui.OutputJSONL:
 		return printLines(w, r)
 	case ui.OutputCSV:
@@ -39,9 +44,16 @@ func Print(w io.Writer, term ui.Term, output ui.Output, r Report) error {
 	return r.Document().Write(w, term)
 }
 
+func value(r Report) any {
+	if v, ok := r.(JSON); ok {
+		return v.JSON()
+	}
+	return r
+}
+
 func printLines(w io.Writer, r Report) error {
 	l := ui.NewJSONLines(w)
-	lines := one(r)
+	lines := one(value(r))
 	if m, ok := r.(Lines); ok {
 		lines = m.Lines()
 	}

@@ -12,9 +12,11 @@ import (
 )
 
 // Run is what reports need to know about the run of a command: how names from files
-// are shown. The zero value shows them as they are.
+// are shown, and what advice repeats. The zero value shows names as they are.
 type Run struct {
-	Format ui.Format
+	Format  ui.Format
+	Command string // that runs, without spt
+	Input   string // IN of a command that writes, SP of check; else ""
 
 	uids  map[string]string // id in hex -> uid
 	files []string          // see LearnFiles
@@ -94,8 +96,8 @@ const minSecret = 8
 var (
 	// quoted is what errors and findings quote: names of all kinds.
 	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
-	// follows is where a reference leads, and the advice to follow it.
-	follows = regexp.MustCompile(`(--follow |\bleads to )([^\s")][^\s),]*)`)
+	// follows is where a reference leads.
+	follows = regexp.MustCompile(`(\bleads to )([^\s")][^\s),]*)`)
 	// class is the name of a Java class, with its package.
 	class = regexp.MustCompile(`\b[a-z_]\w*(?:\.[a-z_]\w*)*\.[A-Z][\w$]*`)
 	// id is an operator id, or its beginning, which is not a name.
@@ -143,4 +145,13 @@ func Shorten(names []string) string {
 		return strings.Join(names[:listMost], ", ") + fmt.Sprintf(" and %d more", len(names)-listMost)
 	}
 	return strings.Join(names, ", ")
+}
+
+// ShortenQuoted lists names as [ui.Quote] shows them, the first dozen of them.
+func ShortenQuoted(names []string) string {
+	quoted := make([]string, len(names))
+	for i, s := range names {
+		quoted[i] = ui.Quote(s)
+	}
+	return Shorten(quoted)
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/internal/ui"
 )
 
@@ -18,6 +19,6 @@ type Version struct {
 func (v *Version) Document() *ui.Document {
 	var d ui.Document
 	d.Line("spt %s (%s, %s)", v.Version, v.Go, v.Platform)
-	d.Line("reads _metadata v%d to v%d (Flink 1.3–2.3) and .spt 1; writes .spt %s", v.Metadata[0], v.Metadata[len(v.Metadata)-1], v.SPT)
+	d.Line("reads _metadata v%d to v%d (Flink %v–%v) and .spt 1; writes .spt %s", v.Metadata[0], v.Metadata[len(v.Metadata)-1], flink.Oldest(), flink.Latest(), v.SPT)
 	return &d
 }

@@ -69,10 +69,11 @@ type TruthState struct {
 	Entries [][2]any
 }
 
-// Truth reads what real Flink found in the snapshot.
-func (k *Known) Truth(t testing.TB) (truth Truth) {
+// TruthOf reads what real Flink found in a snapshot of the known corpus, which is in
+// a folder.
+func TruthOf(t testing.TB, dir string) (truth Truth) {
 	t.Helper()
-	LoadJSON(t, filepath.Join(k.Dir, "truth.json"), &truth)
+	LoadJSON(t, filepath.Join(dir, "truth.json"), &truth)
 	return truth
 }
 

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
@@ -157,61 +155,6 @@ func IncrementalOperator(uid string, h *format.Incremental) *format.Operator {
 	h.Range = format.KeyGroupRange{Count: 128}
 	op.Subtasks[0].ManagedKeyed = h
 	return op
-}
-
-// SourceOperator is a source as the SQL planner makes it: it has a coordinator,
-// and list state with a name that all sources have.
-func SourceOperator(uid, name string) *format.Operator {
-	op := Operator(uid, RawHandle(State{"SourceReaderState", format.ModeList, []string{"0123456789"}}))
-	op.Name = format.NewText(name)
-	op.Coordinator = Inline(uid, "sixteen bytes of "+uid[:1])
-	return op
-}
-
-// UserOperator is an operator with list states that have names of a user.
-func UserOperator(uid, name string, states ...string) *format.Operator {
-	var all []State
-	for _, s := range states {
-		all = append(all, State{s, format.ModeList, []string{"0123456789"}})
-	}
-	op := Operator(uid, RawHandle(all...))
-	op.Name = format.NewText(name)
-	return op
-}
-
-// Known is a folder of the known corpus: a snapshot and how Flink made it.
-type Known struct {
-	Name, Dir string
-	Location  string // of the snapshot, below Dir
-	At        string // where Flink restored it from
-	Shape     string // of the job
-	Merging   bool   // state is in merged files
-	Unaligned bool
-}
-
-// KnownSnapshots returns the folders of the known corpus.
-func KnownSnapshots(t testing.TB) (all []Known) {
-	t.Helper()
-	for _, dir := range testenv.KnownFolders(t) {
-		var about struct {
-			Snapshot string
-			Options  struct {
-				At, Shape   string
-				Unaligned   bool
-				FileMerging bool `json:"file_merging"`
-			}
-		}
-		p, err := os.ReadFile(filepath.Join(dir, "about.json"))
-		if err == nil {
-			err = json.Unmarshal(p, &about)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, Known{Name: filepath.Base(dir), Dir: dir, Location: filepath.Join(dir, about.Snapshot),
-			At: "file:" + about.Options.At + strings.TrimPrefix(about.Snapshot, "savepoint"), Shape: about.Options.Shape, Merging: about.Options.FileMerging, Unaligned: about.Options.Unaligned})
-	}
-	return all
 }
 
 // WithClass is a snapshot of testdata in whose _metadata the class of Flink's

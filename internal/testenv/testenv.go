@@ -1,6 +1,8 @@
-// Package testenv says what a test needs of the machine, and what becomes of the
-// test where that is missing: it is skipped with a line on standard error, and
-// with CI=true it fails.
+// Package testenv finds what a test needs on the machine. Where that is missing,
+// the test is skipped with a line on standard error; with CI=true it fails.
+//
+// Tests that read the corpus run on any directory of the same layout: what they
+// must find is stated by its manifest.json or by its snapshots, see [Found].
 package testenv
 
 import (
@@ -9,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -28,14 +32,19 @@ func Missing(t testing.TB, what string, err error) {
 // corpus does not have by its nature; see [Missing] for what can be installed.
 func NotTested(t testing.TB, why string) {
 	t.Helper()
-	if _, before := said.LoadOrStore(why, true); !before {
-		fmt.Fprintln(os.Stderr, why)
-	}
+	warn(why)
 	t.Skip(why)
 }
 
-// CorpusDir is where the corpus of real savepoints is looked for: what SPT_CORPUS
-// names, or else shared/corpus beside the project. It may not be there.
+// warn writes a line on standard error, once in a process.
+func warn(line string) {
+	if _, before := said.LoadOrStore(line, true); !before {
+		fmt.Fprintln(os.Stderr, line)
+	}
+}
+
+// CorpusDir returns the directory of the corpus of real savepoints: the value of
+// SPT_CORPUS, or else shared/corpus next to the project. It may not exist.
 func CorpusDir(t testing.TB) string {
 	t.Helper()
 	if named := os.Getenv("SPT_CORPUS"); named != "" {
@@ -48,9 +57,9 @@ func CorpusDir(t testing.TB) string {
 	return filepath.Join(filepath.Dir(moduleRoot(t)), "shared", "corpus")
 }
 
-// Corpus is the folder of the corpus. No script can fetch it, so a test without
-// it is skipped also with CI=true, unless SPT_CORPUS names it; .ci/run sets that
-// where the corpus is.
+// Corpus returns the directory of the corpus. No script can fetch it, so a test
+// without it is skipped also with CI=true, unless SPT_CORPUS names it; .ci/run
+// sets that where the corpus exists.
 func Corpus(t testing.TB) string {
 	t.Helper()
 	dir := CorpusDir(t)
@@ -65,7 +74,7 @@ func Corpus(t testing.TB) string {
 	panic("not reached")
 }
 
-// Counts are what the manifest.json of a corpus says is in it.
+// Counts is the manifest.json of a corpus.
 type Counts struct {
 	Snapshots         int `json:"snapshots"` // directories with a _metadata
 	Serializers       int `json:"serializers"`
@@ -73,9 +82,6 @@ type Counts struct {
 	Known             int `json:"known"`
 	Restores          int `json:"restores"` // restored-pN.json of the known ones
 }
-
-// reference is the corpus that the tests were written with.
-var reference = Counts{Snapshots: 424, Serializers: 885, OperatorSnapshots: 215, Known: 52, Restores: 98}
 
 // Manifest returns the counts of the corpus.
 func Manifest(t testing.TB) Counts {
@@ -88,25 +94,34 @@ func Manifest(t testing.TB) Counts {
 	if err := json.Unmarshal(text, &c); err != nil {
 		t.Fatalf("manifest.json: %v", err)
 	}
-	if c.Snapshots == 0 {
-		t.Fatal("manifest.json counts no snapshots")
+	if c == (Counts{}) {
+		t.Fatal("manifest.json counts nothing")
 	}
 	return c
 }
 
-// Least returns the least that a test must have found in the corpus: n in the one
-// that the test was written with, and elsewhere in another directory of the same
-// layout, of whose content only the manifest is known beforehand.
-func Least[N int | int64](t testing.TB, n, elsewhere N) N {
+// Found fails a test that did not find, in the corpus, exactly what the manifest,
+// the snapshots or their recorded truth state. The expected number must not come
+// from the code under test. If it is 0, this corpus shows nothing about what is
+// counted, and a line on standard error says so.
+func Found[N int | int64](t testing.TB, what string, found, expected N) {
 	t.Helper()
-	if Manifest(t) == reference {
-		return n
+	switch {
+	case found != expected:
+		t.Errorf("%s: found %d, expected %d", what, found, expected)
+	case expected == 0:
+		warn(fmt.Sprintf("NOT TESTED by %s: this corpus has no %s", t.Name(), what))
 	}
-	return elsewhere
+}
+
+// Some fails a test that found nothing of a kind which the corpus has.
+func Some[N int | int64](t testing.TB, what string, found N, present bool) {
+	t.Helper()
+	Found(t, what, min(found, 1), map[bool]N{true: 1}[present])
 }
 
 // Snapshots returns the directories of the corpus that hold a _metadata, as many as
-// its manifest says.
+// its manifest counts.
 func Snapshots(t testing.TB) (dirs []string) {
 	t.Helper()
 	err := filepath.WalkDir(Corpus(t), func(path string, d fs.DirEntry, err error) error {
@@ -118,36 +133,82 @@ func Snapshots(t testing.TB) (dirs []string) {
 	if want := Manifest(t).Snapshots; err != nil || len(dirs) != want {
 		t.Fatalf("%d snapshots, expected %d: %v", len(dirs), want, err)
 	}
+	if len(dirs) == 0 {
+		NotTested(t, "NOT TESTED: this corpus has no snapshots")
+	}
 	return dirs
 }
 
-// KnownFolders returns the directories of the corpus whose content is known, as many
-// as its manifest says. Each holds about.json, truth.json and savepoint/.
-func KnownFolders(t testing.TB) []string {
+// Options is what the job of a known snapshot was run with, from its about.json.
+type Options struct {
+	Base                                                    string `json:"at"` // the directory that absolute references name
+	Shape, Format, Backend                                  string
+	Checkpoint, Incremental, Compress, Changelog, Unaligned bool
+	FileMerging                                             bool  `json:"file_merging"`
+	InlineThreshold                                         int64 `json:"inline_threshold"` // -1: Flink's own
+}
+
+// KnownSnapshot is a snapshot whose content is recorded next to it, in truth.json,
+// metadata.json and restored-pN.json.
+type KnownSnapshot struct {
+	Name, Dir string // the directory of the records
+	Location  string // of the snapshot: the directory of its _metadata
+	At        string // the URI from which Flink restored it
+	Flink     string // the release that wrote it
+	Options
+}
+
+// KnownSnapshots returns the known snapshots of the corpus, as many as its manifest
+// counts.
+func KnownSnapshots(t testing.TB) (all []KnownSnapshot) {
 	t.Helper()
 	abouts, err := filepath.Glob(filepath.Join(Corpus(t), "known", "*", "about.json"))
 	if want := Manifest(t).Known; err != nil || len(abouts) != want {
 		t.Fatalf("%d known snapshots, expected %d: %v", len(abouts), want, err)
 	}
-	dirs := make([]string, len(abouts))
-	for i, about := range abouts {
-		dirs[i] = filepath.Dir(about)
+	if len(abouts) == 0 {
+		NotTested(t, "NOT TESTED: this corpus has no known snapshots")
+	}
+	for _, file := range abouts {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var about struct {
+			Flink, Snapshot string
+			Options         Options
+		}
+		if err := json.Unmarshal(text, &about); err != nil || about.Snapshot == "" {
+			t.Fatalf("%s: %v", file, err)
+		}
+		dir := filepath.Dir(file)
+		all = append(all, KnownSnapshot{
+			Name: filepath.Base(dir), Dir: dir, Location: filepath.Join(dir, filepath.FromSlash(about.Snapshot)),
+			At: "file:" + about.Options.Base + strings.TrimPrefix(about.Snapshot, "savepoint"), Flink: about.Flink, Options: about.Options,
+		})
+	}
+	return all
+}
+
+// KnownFolders returns the directories of the known snapshots.
+func KnownFolders(t testing.TB) (dirs []string) {
+	t.Helper()
+	for _, k := range KnownSnapshots(t) {
+		dirs = append(dirs, k.Dir)
 	}
 	return dirs
 }
 
-// Known returns the directory of a known snapshot of the corpus the tests were
-// written with. Another corpus may not have it: the test is skipped then.
-func Known(t testing.TB, name string) string {
+// AnyKnown returns a known snapshot whose options fit. A corpus without one skips
+// the test.
+func AnyKnown(t testing.TB, what string, fit func(KnownSnapshot) bool) KnownSnapshot {
 	t.Helper()
-	dir := filepath.Join(Corpus(t), "known", name, "savepoint")
-	if found, _ := filepath.Glob(dir + "/*/chk-*"); len(found) == 1 {
-		dir = found[0]
+	all := KnownSnapshots(t)
+	i := slices.IndexFunc(all, fit)
+	if i < 0 {
+		NotTested(t, "NOT TESTED: this corpus has no known snapshot "+what)
 	}
-	if _, err := os.Stat(dir); err != nil && Manifest(t) != reference {
-		NotTested(t, fmt.Sprintf("NOT TESTED: this corpus has no known/%s", name))
-	}
-	return dir
+	return all[i]
 }
 
 // Fixture returns the directory of a snapshot in testdata/savepoints: the one with

@@ -24,18 +24,18 @@
 //   - Text from a file reaches no terminal raw. [Quote] and [Printable] escape what could
 //     move the cursor, recolour the screen or reorder the line; [Table], [CSV] and the
 //     JSON writers do so by themselves.
-//   - Nothing is said by colour alone, and without colour the text is the same.
+//   - Colour alone means nothing, and without colour the text is the same.
 //
 // Libraries do what they can do under these rules: numbers and times (go-humanize), widths
-// of characters (go-runewidth), colour (fatih/color), and terminals (isatty, which knows
-// those of Cygwin, and x/term, which knows their size). Tried, and not used:
+// of characters (go-runewidth), colour (fatih/color), and terminals (isatty, which detects
+// Cygwin terminals too, and x/term, which measures them). Tried, and not used:
 //
 //   - sizes of go-humanize round 1,023.97 KiB to "1024 KiB", and have either no decimal or a
 //     number of digits, so a column of sizes is not aligned at its point;
-//   - tables of go-pretty cut every line at the width of the terminal, numbers too; those of
+//   - tables of go-pretty cut every line at the width of the terminal, numbers too; tables of
 //     lipgloss shorten columns, and can neither leave one out nor become a list. Both fill
 //     lines with blanks to the end. [Table] does what a narrow terminal and a pipe need;
 //   - progress of mpb is drawn by a goroutine and prints one line after another where it is
-//     not a terminal; that of progressbar reads its own clock and shows a rate from the first
+//     not a terminal; progressbar reads its own clock and shows a rate from the first
 //     byte on. Both are several times as large as [Progress].
 package ui

@@ -75,7 +75,7 @@ type findingPrinter struct {
 	term Term
 }
 
-// line writes a line, the continuation of which is indented as all of a finding.
+// line writes a line. If it is broken, the rest is indented like all of a finding.
 func (p *findingPrinter) line(text string) {
 	p.b.WriteString(fold(text, len(findingIndent), p.term) + "\n")
 }
@@ -134,7 +134,7 @@ func prefixed(f *Finding) string {
 	return Printable(f.Place) + ": " + Printable(f.Text)
 }
 
-// advice prints what to do, the last part of which may be a command.
+// advice prints what to do. It may end in a command.
 func (p *findingPrinter) advice(text string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if line == "" {

@@ -12,10 +12,10 @@ import (
 // The types in this file are flag values: with Set, String and Type they are what pflag calls a Value. Their zero
 // values are the defaults.
 
-// Output is the value of --output: the form of the answer.
+// Output is the value of --output: how the answer is printed.
 type Output uint8
 
-// The forms of an answer: for people, one JSON value, one JSON value a line, comma-separated.
+// The outputs: for people, one JSON value, one JSON value a line, comma-separated.
 const (
 	OutputTable Output = iota
 	OutputJSON
@@ -115,7 +115,7 @@ func (s *Size) Set(text string) error {
 		}
 		return errors.New(want)
 	}
-	// The length is bounded for the sake of the exact arithmetic. The form is checked because Rat takes more: "1/3".
+	// The length is bounded for the sake of the exact arithmetic. The syntax is checked because Rat takes more: "1/3".
 	const longest = 40
 	whole, fraction, point := strings.Cut(number, ".")
 	if len(number) > longest || !digits(whole) || point && !digits(fraction) {

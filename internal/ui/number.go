@@ -51,7 +51,7 @@ func Percent(part, whole int64) string {
 }
 
 // Ratio returns how many times before went into now: "×1.3", "×100.0", "×1,000". Small ones, which one decimal
-// cannot show, are "×<0.1". Without a before there is none: "–".
+// cannot show, are "×<0.1". If before is not positive it is "–".
 func Ratio(now, before int64) string {
 	if before <= 0 || now < 0 {
 		return nothing
@@ -146,7 +146,7 @@ func plural(noun string) string {
 	return noun + "s"
 }
 
-// Sparkline draws values as bars that stand on zero, "▁▂▅█": the largest is a full bar, and heights compare as the
+// Sparkline draws values as bars from zero up, "▁▂▅█": the largest is a full bar, and heights compare as the
 // values do. Values below zero are drawn as zero.
 func Sparkline(values []int64) string {
 	bars := []rune("▁▂▃▄▅▆▇█")

@@ -14,7 +14,7 @@ import (
 
 // JSON writes v to w: indented, its line ended. HTML means nothing here, so <, > and & stay as they are; characters
 // that are not printable are escaped, which changes no value. Text that is not UTF-8 must be made so by the caller,
-// for JSON cannot hold it: encoding/json puts U+FFFD in its place.
+// because JSON cannot hold it: encoding/json writes U+FFFD instead.
 func JSON(w io.Writer, v any) error {
 	p, err := encode(v, "  ")
 	if err != nil {
@@ -81,7 +81,7 @@ func (j *JSONLines) Encode(v any) error {
 func (j *JSONLines) Flush() error { return j.w.Flush() }
 
 // CSV writes comma-separated rows under a header. What is not printable in a cell is escaped as [Printable] does it,
-// so that each row is one line; whoever needs the exact text takes JSON. It buffers, and fails, as [JSONLines] does.
+// so that each row is one line; JSON has the exact text. It buffers, and fails, as [JSONLines] does.
 type CSV struct {
 	w     *csv.Writer
 	width int
@@ -121,7 +121,7 @@ func (c *CSV) Flush() error {
 	return c.err
 }
 
-// AppendJSON appends s as a JSON string, as [JSON] writes it: for who writes so many that encoding/json costs.
+// AppendJSON appends s as a JSON string, as [JSON] writes it. It is for callers that write many, because encoding/json is slow.
 func AppendJSON(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	from := 0 // start of what was not copied yet

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Progress is told how far a long job has come. Add may be called from several goroutines.
+// Progress shows how far a long job has come. Add may be called from several goroutines.
 type Progress interface {
 	// Start begins a job of total bytes, 0 if that is not known; what says in a word what is done.
 	Start(total int64, what string)
-	// StartCount begins a job on total things that are no bytes, such as snapshots.
+	// StartCount begins a job on total things other than bytes, such as snapshots.
 	StartCount(total int64, what string)
 	// Add reports n more bytes.
 	Add(n int64)
@@ -34,7 +34,7 @@ func (NoProgress) Add(int64) {}
 // Stop does nothing.
 func (NoProgress) Stop() {}
 
-// NewProgress returns a Progress that draws one line on w, which is stderr, and [NoProgress] where term is no terminal.
+// NewProgress returns a Progress that draws one line on w, which is stderr, and [NoProgress] where term is not a terminal.
 // It draws inside Add, at most ten times a second, and starts no goroutine. While a job runs, nothing else may be
 // written to that terminal: Stop first. What cannot be drawn is not drawn; no job fails for that.
 func NewProgress(w io.Writer, term Term, now func() time.Time) Progress {
@@ -58,7 +58,7 @@ type bar struct {
 	count         func(int64) string // how amounts are shown
 	total, done   int64
 	started, last time.Time // last: when the line was drawn
-	drawn         int       // columns of the line that stands there
+	drawn         int       // columns of the line on screen
 }
 
 func (b *bar) Start(total int64, what string) { b.start(total, what, Bytes) }
@@ -104,7 +104,7 @@ func (b *bar) draw(elapsed time.Duration) {
 	w := Width(line)
 	// Blanks instead of an escape sequence: they work on every terminal.
 	b.print("\r" + line + strings.Repeat(" ", max(0, b.drawn-w)))
-	b.drawn = max(b.drawn, w) // the blanks stand there too
+	b.drawn = max(b.drawn, w) // blanks count too
 }
 
 func (b *bar) erase() {

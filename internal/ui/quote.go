@@ -10,7 +10,7 @@ import (
 // Printable returns s with everything escaped that is not a visible character or a space: control characters
 // and ESC (\x1b), line ends (\n), bidi overrides and other invisible marks (\u202e), bytes that are not UTF-8
 // (\xff; so a lone surrogate is three of them). A clean string is returned unchanged. A backslash stays as it
-// is; where the result must be told apart from the text it stands for, use [Quote].
+// is; where the result must differ from text that looks like it, use [Quote].
 func Printable(s string) string {
 	for i, r := range s {
 		if !clean(r, s[i:]) {
@@ -18,6 +18,15 @@ func Printable(s string) string {
 		}
 	}
 	return s
+}
+
+// PrintableLines is [Printable], and keeps line ends.
+func PrintableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = Printable(l)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Quote is Printable without doubt: a clean string is returned unchanged; one that is empty, starts or ends

@@ -10,7 +10,7 @@ import (
 // DefaultWidth is the number of columns assumed where none can be measured.
 const DefaultWidth = 80
 
-// Term is what there is to know about the place where output goes. Its zero value is a pipe without colour.
+// Term describes where output is written. Its zero value is a pipe without colour.
 type Term struct {
 	IsTTY bool // a person is looking: widths are limited, progress may be drawn
 	Width int  // columns; DefaultWidth where they cannot be measured

@@ -17,7 +17,7 @@ import (
 //   - redacted: "len=7 sha256=…" with the first 12 hex digits. That hides what p says, and not what it could be
 //     guessed to be: short or common values can be found by trying.
 //
-// What is longer than limit columns is cut and ends in "…"; 0 is no limit, and redacted is never cut.
+// What is longer than limit columns is cut and ends in "…"; 0 means no limit, and redacted is never cut.
 func Value(p []byte, f Format, limit int) string {
 	prefix := ""
 	switch f {
@@ -61,7 +61,7 @@ func text(p []byte, limit int) string {
 	return limited(Quote(string(seen)), limit, more)
 }
 
-// limited cuts s to limit columns. With more, something is missing behind s already.
+// limited cuts s to limit columns. With more, something after s is missing already.
 func limited(s string, limit int, more bool) string {
 	switch {
 	case limit <= 0:

@@ -26,7 +26,7 @@ func Width(s string) int {
 // segments cuts s into text and colour marks. Any other escape sequence is text.
 func segments(s string) iter.Seq2[string, bool] {
 	return func(yield func(string, bool) bool) {
-		from := 0 // start of the text that was not handed out yet
+		from := 0 // start of the text that was not yielded yet
 		for at := 0; at < len(s); {
 			n := markLen(s[at:])
 			if n == 0 {
@@ -83,10 +83,10 @@ func sanitize(s string, color bool) string {
 	return b.String()
 }
 
-// Cut says where a text that is too long gives way.
+// Cut says where a text that is too long is cut.
 type Cut uint8
 
-// The places where a text can be cut.
+// Where a text can be cut.
 const (
 	CutEnd    Cut = iota // "committable-s…"
 	CutMiddle            // "commit…-state": for names that differ in their ends
@@ -118,7 +118,7 @@ func head(s string, w int) string {
 		kept := columns.Truncate(part, w, "")
 		b.WriteString(kept)
 		if w -= columns.StringWidth(kept); len(kept) < len(part) {
-			w = 0 // a wide character did not fit: nothing behind it may slip into its place
+			w = 0 // a wide character did not fit: nothing after it may be kept instead
 		}
 	}
 	return b.String()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/summary"
 )
 
@@ -54,11 +55,12 @@ func (c *checker) broadcast(ctx context.Context, op *format.Operator) error {
 		if b.min != b.max {
 			c.add(Finding{Severity: finding.Warning, Code: "broadcast-differs", Operator: op, State: name,
 				Message: fmt.Sprintf("its copies in %d subtasks differ, from %d to %d bytes: which one a subtask gets depends on the parallelism", b.n, b.min, b.max),
-				Advice:  "spt cat shows them; broadcast state must be changed alike in all subtasks"})
+				Advice:  []finding.Remedy{{Words: "look at them", Action: finding.ShowElements}, {Words: "change broadcast state alike in all subtasks", Also: true}}})
 		}
 		if b.n < present {
+			first, _ := flink.Lifetime(func(f flink.Facts) bool { return f.FillsBroadcast })
 			c.add(Finding{Severity: finding.Note, Code: "broadcast-partial", Operator: op, State: name,
-				Message: fmt.Sprintf("%d of %d subtasks hold a copy; Flink 1.14 and later gives the others one of those", b.n, present)})
+				Message: fmt.Sprintf("%d of %d subtasks hold a copy; Flink %v and later gives the others one of those", b.n, present, first)})
 		}
 	}
 	return nil

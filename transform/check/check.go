@@ -6,7 +6,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -28,7 +28,7 @@ type Options struct {
 	// AllowNonRestored: state that no operator takes may be left behind.
 	AllowNonRestored bool
 	// Release is the release of Flink that restores; zero: any that can.
-	Release assign.Release
+	Release flink.Release
 	// Metadata is the version of _metadata, 0 where there is none.
 	Metadata int32
 	// At is where Flink will restore from, as in [transform.RescaleOptions].
@@ -158,7 +158,7 @@ func (c *checker) operator(ctx context.Context, op *format.Operator) error {
 	if p != op.Parallelism && op.HasInFlight() {
 		c.add(Finding{Severity: finding.Warning, Code: "in-flight", Operator: op,
 			Message: fmt.Sprintf("in-flight data is redistributed from parallelism %d to %d by the job's graph: after a partitioner that cannot be rescaled, such as forward, Flink refuses", op.Parallelism, p),
-			Advice:  "restore at the same parallelism, or from a savepoint"})
+			Advice:  finding.Words("restore at the same parallelism, or from a savepoint")})
 	}
 	if err := c.states(ctx, op, p); err != nil {
 		return err

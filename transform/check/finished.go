@@ -61,13 +61,13 @@ func (c *checker) finished(op *format.Operator, p int32) {
 	case op.Finished || n > 0 && n == int(op.Parallelism):
 		c.add(Finding{Severity: finding.Note, Code: "finished", Operator: op,
 			Message: "it had finished: it will not run again, at any parallelism, and Flink refuses a job in which an unfinished operator is upstream of it",
-			Advice:  "leave the job's graph before this operator as it was"})
+			Advice:  finding.Words("leave the job's graph before this operator as it was")})
 	case n > 0:
 		message := fmt.Sprintf("%d of its %d subtasks had finished and hold no state; Flink refuses some changes of the graph around it", n, op.Parallelism)
 		if p != op.Parallelism {
 			message += fmt.Sprintf(", and at parallelism %d the state of the others is redistributed to all", p)
 		}
-		c.add(Finding{Severity: finding.Note, Code: "partly-finished", Operator: op, Message: message, Advice: "leave the job's graph around this operator as it was"})
+		c.add(Finding{Severity: finding.Note, Code: "partly-finished", Operator: op, Message: message, Advice: finding.Words("leave the job's graph around this operator as it was")})
 	}
 }
 
@@ -153,7 +153,7 @@ func (c *checker) mixed(j *JobOperator, members []*format.Operator) bool {
 	}
 	c.add(Finding{Severity: finding.Error, Code: "finished-mixed", Operator: members[0],
 		Message: fmt.Sprintf("operators of one vertex of the job disagree about finished subtasks: %s. Flink refuses the restore (vertex contains mixed operator finished state)", strings.Join(all, ", ")),
-		Advice:  "chain them as they were when the snapshot was taken, or restore from a snapshot that was taken before the first of them finished"})
+		Advice:  finding.Words("chain them as they were when the snapshot was taken, or restore from a snapshot that was taken before the first of them finished")})
 	return true
 }
 
@@ -171,7 +171,7 @@ func (c *checker) homeless(op *format.Operator, heads []*JobOperator, byID map[f
 	}
 	f := Finding{Severity: finding.Error, Code: "finished-mixed", Operator: op,
 		Message: fmt.Sprintf("it %s when the snapshot was taken, and no vertex of the plan begins with an operator of which that is true: wherever it is chained, the operators of that vertex disagree about finished subtasks, and Flink refuses the restore (vertex contains mixed operator finished state)", progressOf(op).describe(op)),
-		Advice:  "chain it as it was when the snapshot was taken, or restore from a snapshot that was taken before the first of them finished"}
+		Advice:  finding.Words("chain it as it was when the snapshot was taken, or restore from a snapshot that was taken before the first of them finished")}
 	if c.o.AllowNonRestored {
 		f.Severity = finding.Warning
 		f.Message = strings.Replace(f.Message, "wherever it is chained,", "unless the job does not have it any more,", 1)
@@ -198,6 +198,6 @@ func (c *checker) upstream(j *JobOperator, byID map[format.OperatorID]*format.Op
 		}
 		c.add(Finding{Severity: finding.Error, Code: "finished-upstream", Operator: op,
 			Message: fmt.Sprintf("it %s when the snapshot was taken, and %q, which it reads from in the plan, %s: Flink refuses such a job graph", p.describe(op), name, q.describe(before)),
-			Advice:  "leave the job's graph before this operator as it was"})
+			Advice:  finding.Words("leave the job's graph before this operator as it was")})
 	}
 }

@@ -14,7 +14,7 @@ func (c *checker) native(op *format.Operator) {
 	for _, s := range op.Subtasks {
 		h, ok := s.ManagedKeyed.(*format.KeyGroups)
 		if s.Managed != nil && s.Managed.Codec == format.CodecNative || ok && h.Codec == format.CodecNative {
-			c.add(Finding{Severity: finding.Error, Code: "not-flink", Operator: op, Message: "its state is in spt's own encoding, which Flink cannot read", Advice: "it is of a Go program, not of a Flink job"})
+			c.add(Finding{Severity: finding.Error, Code: "not-flink", Operator: op, Message: "its state is in spt's own encoding, which Flink cannot read", Advice: finding.Words("it is of a Go program, not of a Flink job")})
 			return
 		}
 	}
@@ -44,7 +44,7 @@ func (c *checker) keyed(op *format.Operator) {
 	if relative > 0 {
 		c.add(Finding{Severity: finding.Warning, Code: "claim", Operator: op,
 			Message: fmt.Sprintf("%d shared files of its incremental state are named relative to this snapshot. Restored with CLAIM, the job's next checkpoint would complete and not be restorable (FLINK-39964)", relative),
-			Advice:  "restore it without claiming (NO_CLAIM)"})
+			Advice:  finding.Words("restore it without claiming (NO_CLAIM)")})
 	}
 	if incremental == nil || rawKeyed || c.o.Schema == nil || c.in.Kind.Format != format.FormatNative || !c.in.Kind.Type.IsSavepoint() {
 		return
@@ -59,6 +59,6 @@ func (c *checker) keyed(op *format.Operator) {
 	default:
 		c.add(Finding{Severity: finding.Note, Code: "no-timers", Operator: op,
 			Message: "there are no timers in its state. If the operator has timers and keeps them on the heap, this native savepoint has lost them: Flink writes them nowhere",
-			Advice:  "if the job sets state.backend.rocksdb.timer-service.factory: HEAP, take a canonical savepoint"})
+			Advice:  finding.Words("if the job sets state.backend.rocksdb.timer-service.factory: HEAP, take a canonical savepoint")})
 	}
 }

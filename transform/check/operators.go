@@ -43,7 +43,8 @@ func (c *checker) noTaker(op *format.Operator) {
 	}
 	c.add(Finding{Severity: finding.Error, Code: "no-taker", Operator: op,
 		Message: "the job has no operator for this state: Flink refuses the restore",
-		Advice:  "give the operator its uid back, rename the state (spt rename), drop it (spt drop), or restore with --allowNonRestoredState"})
+		Advice: []finding.Remedy{{Words: "give the operator its uid back"}, {Words: "rename the state", Action: finding.RenameOperator},
+			{Words: "drop it", Action: finding.DropOperator}, {Words: "restore with --allowNonRestoredState"}}})
 }
 
 // perhapsChained is for a plan that names only the first operator of each
@@ -58,11 +59,11 @@ func (c *checker) perhapsChained(op *format.Operator) {
 	case behind != nil:
 		c.add(Finding{Severity: finding.Note, Code: "chained", Operator: op,
 			Message: fmt.Sprintf("no vertex of the plan has its id; by its name it is chained behind another in %q. A plan has ids of vertices only, so this is not certain", behind.Description),
-			Advice:  "--names FILE with the job's uids tells for sure"})
+			Advice:  []finding.Remedy{{Words: "to be sure, give the uids of the job", Action: finding.NameUIDs}}})
 	default:
 		c.add(Finding{Severity: finding.Warning, Code: "not-in-plan", Operator: op,
 			Message: "no vertex of the plan has its id. A vertex has the id of the first operator of its chain, so this one may be chained behind another, or it may be gone, and then Flink refuses the restore",
-			Advice:  "--names FILE with the job's uids tells for sure"})
+			Advice:  []finding.Remedy{{Words: "to be sure, give the uids of the job", Action: finding.NameUIDs}}})
 	}
 }
 

@@ -30,7 +30,7 @@ func (c *checker) order(ctx context.Context, op *format.Operator, p int32) error
 	if o.PlaceOrder {
 		c.add(Finding{Severity: finding.Note, Code: "block-order", Operator: op,
 			Message: "the order in which a subtask gets the elements of several old subtasks depends on the location of the snapshot: moving it changes the order",
-			Advice:  "restore it from where it is, if the job depends on the order of list or union state"})
+			Advice:  finding.Words("restore it from where it is, if the job depends on the order of list or union state")})
 	}
 	if o.Order != "" {
 		c.add(Finding{Severity: finding.Note, Code: "order-undefined", Operator: op, Message: "the order in which elements are assigned is not certain: " + o.Order})

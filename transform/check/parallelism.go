@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
@@ -20,20 +21,19 @@ func (c *checker) limits(op *format.Operator, p int32) {
 	if c.unsure[op] {
 		severity, refuses = finding.Warning, "if the job has it, Flink refuses the restore"
 	}
-	free := &transform.ParallelismError{Operator: op.Label(), To: p, Max: op.MaxParallelism, Free: !op.HasKeyed()}
-	other := "" // another way out
-	if free.Free {
-		other = ", or give " + whose + " another max parallelism, as it has no keyed state:  " + free.Command()
-	}
 	switch {
 	case p > op.MaxParallelism && len(op.Subtasks) > 0: // else there is nothing to hand out
-		c.add(Finding{Severity: severity, Code: "parallelism", Operator: op,
+		f := Finding{Severity: severity, Code: "parallelism", Operator: op,
 			Message: fmt.Sprintf("it would run at parallelism %d, above the max parallelism %d %s: %s", p, op.MaxParallelism, of, refuses),
-			Advice:  fmt.Sprintf("run it at parallelism %d or less", op.MaxParallelism) + other})
+			Advice:  finding.Words(fmt.Sprintf("run it at parallelism %d or less", op.MaxParallelism))}
+		if !op.HasKeyed() {
+			f.Advice = append(f.Advice, transform.MakeRoom("give "+whose+" another max parallelism, as it has no keyed state", op.Label(), p))
+		}
+		c.add(f)
 	case c.o.MaxParallelism > 0 && p > c.o.MaxParallelism:
 		c.add(Finding{Severity: severity, Code: "parallelism", Operator: op,
 			Message: fmt.Sprintf("it would run at parallelism %d, above the max parallelism %d that the job sets", p, c.o.MaxParallelism),
-			Advice:  "lower the parallelism of the job"})
+			Advice:  finding.Words("lower the parallelism of the job")})
 	}
 	m := c.o.MaxParallelism
 	if m <= 0 || m == op.MaxParallelism {
@@ -41,12 +41,12 @@ func (c *checker) limits(op *format.Operator, p int32) {
 	}
 	f := Finding{Severity: severity, Code: "max-parallelism", Operator: op,
 		Message: fmt.Sprintf("the job sets max parallelism %d, its state was written with %d: %s", m, op.MaxParallelism, refuses),
-		Advice:  fmt.Sprintf("let the job set none, or %d", op.MaxParallelism)}
+		Advice:  finding.Words(fmt.Sprintf("let the job set none, or %d", op.MaxParallelism))}
 	if empty {
 		f.Message = fmt.Sprintf("the job sets max parallelism %d, the snapshot has it with %d, which counts though it holds no state: %s", m, op.MaxParallelism, refuses)
 	}
-	if free.Free && p <= m {
-		f.Advice += fmt.Sprintf(", or give it the job's, as it has no keyed state:  spt set IN OUT --operator %q --max-parallelism %d", op.Label(), m)
+	if !op.HasKeyed() && p <= m {
+		f.Advice = append(f.Advice, finding.Remedy{Words: "give it the job's, as it has no keyed state", Action: finding.SetMaxParallelism, Operator: op.Label(), To: strconv.Itoa(int(m))})
 	}
 	c.add(f)
 }

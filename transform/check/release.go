@@ -7,7 +7,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
@@ -15,22 +15,22 @@ import (
 // zero, the last one.
 type since struct {
 	what   string
-	first  assign.Release
-	last   assign.Release
+	first  flink.Release
+	last   flink.Release
 	why    string // more of what other releases do with it
 	advice string // where it is too new a release; "": restore with the last one first
 	note   bool   // as long as no release is named it is no more than a note
 }
 
 // readBy reports whether a release reads it.
-func (s since) readBy(r assign.Release) bool {
-	return !before(r, s.first) && (s.last == assign.Release{} || !before(s.last, r))
+func (s since) readBy(r flink.Release) bool {
+	return r >= s.first && (s.last == 0 || r <= s.last)
 }
 
 // unread says that a release does not read it, and which does.
-func (s since) unread(r assign.Release) string {
+func (s since) unread(r flink.Release) string {
 	text := fmt.Sprintf("%s, which Flink %s cannot read: ", s.what, r)
-	if before(r, s.first) {
+	if r < s.first {
 		text += fmt.Sprintf("%s is the first that can", s.first)
 	} else {
 		text += fmt.Sprintf("%s is the last that can", s.last)
@@ -41,36 +41,29 @@ func (s since) unread(r assign.Release) string {
 	return text
 }
 
-// metadataSince is by the version of _metadata (spec flink-metadata 3).
-var metadataSince = map[int32]assign.Release{
-	2: {Major: 1, Minor: 3}, 3: {Major: 1, Minor: 11}, 4: {Major: 1, Minor: 16}, 5: {Major: 2, Minor: 0}, 6: {Major: 2, Minor: 1},
+// lifetime is state that releases with some facts read.
+func lifetime(what string, has func(flink.Facts) bool) since {
+	s := since{what: what}
+	s.first, s.last = flink.Lifetime(has)
+	return s
 }
 
-// envelopeSince is by the version of the envelope of operator state (spec
-// flink-operator-state A3): 1.17 and later read 5 and 6 only.
-var envelopeSince = map[int32]assign.Release{
-	1: {Major: 1, Minor: 2}, 2: {Major: 1, Minor: 3}, 3: {Major: 1, Minor: 5}, 4: {Major: 1, Minor: 6}, 5: {Major: 1, Minor: 7}, 6: {Major: 1, Minor: 18},
-}
+func finished(f flink.Facts) bool { return f.Finished }
 
-// keyedSince is by the version that a stream of keyed state begins with: 1.17 and
-// later read 6 only (spec flink-keyed-state 2.1, 2.4, where 3 and 4 are a release
-// late: snapshots of 1.3 hold 3, and those of 1.4 hold 4).
-var keyedSince = map[int32]assign.Release{
-	1: {Major: 1, Minor: 2}, 2: {Major: 1, Minor: 2}, 3: {Major: 1, Minor: 3}, 4: {Major: 1, Minor: 4}, 5: {Major: 1, Minor: 6}, 6: {Major: 1, Minor: 7},
-}
+func operatorVersions(f flink.Facts) flink.Versions { return f.OperatorState }
 
-// lastOldState is the last release that reads what 1.6 and before wrote.
-var lastOldState = assign.Release{Major: 1, Minor: 16}
+func keyedVersions(f flink.Facts) flink.Versions { return f.KeyedState }
 
-func before(a, b assign.Release) bool {
-	return a.Major < b.Major || a.Major == b.Major && a.Minor < b.Minor
+// streamOf is a stream that starts with a version.
+func streamOf(what string, v int32, versions func(flink.Facts) flink.Versions) since {
+	return lifetime(fmt.Sprintf("%s of version %d", what, v), func(f flink.Facts) bool { return versions(f).Has(int(v)) })
 }
 
 // release says what the release that restores cannot read. Without one, it
 // names only what no current release reads.
 func (c *checker) release(ctx context.Context) {
-	if first, ok := metadataSince[c.o.Metadata]; ok {
-		c.judge(nil, since{what: fmt.Sprintf("_metadata of version %d", c.o.Metadata), first: first})
+	if c.o.Metadata > 0 {
+		c.judge(nil, lifetime(fmt.Sprintf("_metadata of version %d", c.o.Metadata), func(f flink.Facts) bool { return f.Metadata.Has(int(c.o.Metadata)) }))
 	}
 	for _, op := range c.report.Restored {
 		for _, s := range c.formsOf(ctx, op) {
@@ -82,20 +75,21 @@ func (c *checker) release(ctx context.Context) {
 // judge adds a finding where the release that restores does not read a form.
 func (c *checker) judge(op *format.Operator, s since) {
 	r := c.o.Release
-	if like := c.o.Like; r == (assign.Release{}) && s.note && like != nil {
-		r = metadataSince[like.Metadata] // that release or one of the next
+	if like := c.o.Like; r == 0 && s.note && like != nil {
+		r, _ = flink.WritersOf(int(like.Metadata)) // that release or one of the next
 	}
 	advice := s.advice
 	if advice == "" {
 		advice = fmt.Sprintf("restore it with Flink %s first and take a new savepoint", s.last)
 	}
 	switch {
-	case r == assign.Release{}:
+	case r == 0:
 		if s.last == r {
 			return
 		}
 		f := Finding{Severity: finding.Warning, Code: "old-state", Operator: op,
-			Message: fmt.Sprintf("it has %s, which Flink %s is the last to read", s.what, s.last), Advice: advice + "; --flink says which release is meant"}
+			Message: fmt.Sprintf("it has %s, which Flink %s is the last to read", s.what, s.last),
+			Advice:  []finding.Remedy{{Words: advice}, {Words: "say which release is meant", Also: true, Action: finding.NameRelease}}}
 		if s.why != "" {
 			f.Message += "; " + s.why
 		}
@@ -104,10 +98,10 @@ func (c *checker) judge(op *format.Operator, s since) {
 		}
 		c.add(f)
 	case s.readBy(r):
-	case before(r, s.first):
-		c.add(Finding{Severity: finding.Error, Code: "release", Operator: op, Message: "it has " + s.unread(r), Advice: "restore with a newer release"})
+	case r < s.first:
+		c.add(Finding{Severity: finding.Error, Code: "release", Operator: op, Message: "it has " + s.unread(r), Advice: finding.Words("restore with a newer release")})
 	default:
-		c.add(Finding{Severity: finding.Error, Code: "release", Operator: op, Message: "it has " + s.unread(r), Advice: advice})
+		c.add(Finding{Severity: finding.Error, Code: "release", Operator: op, Message: "it has " + s.unread(r), Advice: finding.Words(advice)})
 	}
 }
 
@@ -115,7 +109,7 @@ func (c *checker) judge(op *format.Operator, s since) {
 // serializers of some state, or misreads what they wrote. metadata is the
 // version of the _metadata that the job wrote, 0 where that is not known. unread
 // is what could not be told of types.
-func TypesFor(ctx context.Context, sp *format.Savepoint, schema types.Schemas, metadata int32, r assign.Release) (unread []error, err error) {
+func TypesFor(ctx context.Context, sp *format.Savepoint, schema types.Schemas, metadata int32, r flink.Release) (unread []error, err error) {
 	for _, op := range sp.Operators {
 		d, not, err := schema(ctx, op)
 		if err != nil {
@@ -136,7 +130,7 @@ func TypesFor(ctx context.Context, sp *format.Savepoint, schema types.Schemas, m
 func (c *checker) formsOf(ctx context.Context, op *format.Operator) []since {
 	f := forms{c: c, ctx: ctx, op: op, seen: map[string]bool{}}
 	if op.Finished {
-		f.add(since{what: "the mark of a finished operator", first: assign.Release{Major: 1, Minor: 14}})
+		f.add(lifetime("the mark of a finished operator", finished))
 	}
 	for _, s := range op.Subtasks {
 		f.subtask(s)
@@ -166,14 +160,14 @@ func (f *forms) add(s since) {
 
 func (f *forms) subtask(s *format.Subtask) {
 	if s.Finished {
-		f.add(since{what: "the mark of a finished subtask", first: assign.Release{Major: 1, Minor: 14}})
+		f.add(lifetime("the mark of a finished subtask", finished))
 	}
 	if h := s.Managed; h != nil {
 		if h.Merging != nil {
-			f.add(since{what: "state of merged files", first: assign.Release{Major: 1, Minor: 20}})
+			f.add(lifetime("state of merged files", flink.Facts.MergedFiles))
 		}
 		if h.Codec == format.CodecFlink {
-			f.version(h.Data, "operator state", envelopeSince, currentEnvelope)
+			f.version(h.Data, "operator state", operatorVersions)
 		}
 	}
 	for _, h := range []format.KeyedHandle{s.ManagedKeyed, s.RawKeyed} {
@@ -182,7 +176,7 @@ func (f *forms) subtask(s *format.Subtask) {
 	for _, list := range [][]*format.ChannelHandle{s.Input, s.Output} {
 		for _, h := range list {
 			if h.Merged {
-				f.add(since{what: "merged in-flight data", first: assign.Release{Major: 2, Minor: 1}})
+				f.add(lifetime("merged in-flight data", flink.Facts.MergedChannels))
 			}
 		}
 	}
@@ -194,18 +188,18 @@ func (f *forms) keyed(h format.KeyedHandle, raw bool) {
 	switch h := h.(type) {
 	case *format.KeyGroups:
 		if h.Savepoint {
-			f.add(since{what: "keyed state of a canonical savepoint", first: assign.Release{Major: 1, Minor: 13}})
+			f.add(lifetime("keyed state of a canonical savepoint", flink.Facts.CanonicalSavepoints))
 		}
 		if h.HandleID.String() != "" {
-			f.add(since{what: "keyed state whose handles have ids", first: assign.Release{Major: 1, Minor: 15}})
+			f.add(lifetime("keyed state whose handles have ids", flink.Facts.HandleIDs))
 		}
 		f.segment(h.Data)
 		if !raw && h.Codec == format.CodecFlink {
-			f.version(h.Data, "keyed state", keyedSince, currentKeyed)
+			f.version(h.Data, "keyed state", keyedVersions)
 		}
 	case *format.Incremental:
 		if h.HandleID.String() != "" {
-			f.add(since{what: "keyed state whose handles have ids", first: assign.Release{Major: 1, Minor: 15}})
+			f.add(lifetime("keyed state whose handles have ids", flink.Facts.HandleIDs))
 		}
 		for _, list := range [][]format.NamedStream{h.Shared, h.Private} {
 			for _, s := range list {
@@ -213,23 +207,23 @@ func (f *forms) keyed(h format.KeyedHandle, raw bool) {
 			}
 		}
 		f.segment(h.Meta)
-		f.version(h.Meta, "keyed state", keyedSince, currentKeyed)
+		f.version(h.Meta, "keyed state", keyedVersions)
 	case *format.Changelog:
-		f.add(since{what: "a changelog", first: assign.Release{Major: 1, Minor: 14}})
+		f.add(lifetime("a changelog", func(f flink.Facts) bool { return f.Changelogs != 0 }))
 	}
 }
 
 func (f *forms) segment(s format.Stream) {
 	switch s.(type) {
 	case *format.Segment, *format.EmptySegment:
-		f.add(since{what: "state of merged files", first: assign.Release{Major: 1, Minor: 20}})
+		f.add(lifetime("state of merged files", flink.Facts.MergedFiles))
 	}
 }
 
 // version reads the first four bytes of a stream: the version of what describes
 // the state in it. A stream that cannot be had says nothing; that it is missing
 // is a finding of its own.
-func (f *forms) version(s format.Stream, what string, table map[int32]assign.Release, current int32) {
+func (f *forms) version(s format.Stream, what string, versions func(flink.Facts) flink.Versions) {
 	if s == nil || s.Size() == 0 { // or a placeholder
 		return
 	}
@@ -242,35 +236,13 @@ func (f *forms) version(s format.Stream, what string, table map[int32]assign.Rel
 		return
 	}
 	v := int32(binary.BigEndian.Uint32(p[:]))
-	first, known := table[v]
-	if !known {
+	form := streamOf(what, v, versions)
+	if form.first == 0 {
 		f.unread(what, fmt.Sprintf("it begins with version %d, which is not known", v))
 		return
 	}
-	f.add(formOf(what, v, first, current))
+	f.add(form)
 }
-
-// formOf is a stream that begins with a version; releases after lastOldState read
-// the current ones only.
-func formOf(what string, v int32, first assign.Release, current int32) since {
-	s := since{what: fmt.Sprintf("%s of version %d", what, v), first: first}
-	if v < current {
-		s.last = lastOldState
-	}
-	return s
-}
-
-// keyedForm is a stream of keyed state of a version, where that is known.
-func keyedForm(v int32) (since, bool) {
-	first, known := keyedSince[v]
-	return formOf("keyed state", v, first, currentKeyed), known
-}
-
-// The versions from which on streams are read by the releases of today.
-const (
-	currentEnvelope = 5
-	currentKeyed    = 6
-)
 
 func (f *forms) unread(what, why string) {
 	if f.c.damaged[f.op] {

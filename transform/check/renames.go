@@ -57,7 +57,7 @@ func (c *checker) renames(ctx context.Context) error {
 		for _, n := range c.report.Renames.Names {
 			c.add(Finding{Severity: finding.Warning, Code: "name-changed", Operator: n.Old,
 				Message: fmt.Sprintf("the operator of this id is named %q in the job and %q in the snapshot: Flink matches state to operators by id, so it may get the state of another operator", n.New.Name, n.Old.Name),
-				Advice:  "if only the name was changed, nothing is wrong; if ids shifted, spt rename gives the states their new uids"})
+				Advice:  []finding.Remedy{{Words: "if only the name was changed, nothing is wrong"}, {Words: "if ids shifted, give the states their new uids", Also: true, Action: finding.RenameOperator}}})
 		}
 	}
 	for _, j := range empty {
@@ -68,11 +68,14 @@ func (c *checker) renames(ctx context.Context) error {
 }
 
 // startsEmpty advises on an operator of the job that has no state.
-func (c *checker) startsEmpty(id format.OperatorID) string {
+func (c *checker) startsEmpty(id format.OperatorID) []finding.Remedy {
+	rename := func(words string) []finding.Remedy {
+		return []finding.Remedy{{Words: words, Action: finding.RenameOperator}}
+	}
 	if r := c.report.Renames; r != nil {
 		for _, n := range r.Likely {
 			if n.ID == id {
-				return fmt.Sprintf("it is likely %q under another id: spt rename gives the state the new uid", n.From[0].Operator.Label())
+				return rename(fmt.Sprintf("it is likely %q under another id: give the state the new uid", n.From[0].Operator.Label()))
 			}
 		}
 		for _, n := range r.Open {
@@ -86,10 +89,10 @@ func (c *checker) startsEmpty(id format.OperatorID) string {
 			if more := len(n.From) - len(names); more > 0 {
 				names = append(names, fmt.Sprintf("%d more", more))
 			}
-			return "it may be " + strings.Join(names, " or ") + " under another id: spt rename gives a state another uid"
+			return rename("it may be " + strings.Join(names, " or ") + " under another id: give a state another uid")
 		}
 	}
-	return "if it had state, its uid has changed: spt rename"
+	return rename("if it had state, its uid has changed: give the state the new uid")
 }
 
 // byOperator sums up the operators of a savepoint.

@@ -27,8 +27,8 @@ func TestRenamesReported(t *testing.T) {
 		t.Errorf("-want +got\n%s", x)
 	}
 	for _, f := range r.Findings {
-		if other := map[string]string{"01203aa9": "e7beec23", "e7beec23": "01203aa9"}[f.Operator.Label()]; !strings.Contains(f.Advice, fmt.Sprintf("%q", other)) {
-			t.Errorf("%s: %s", f.Operator.Label(), f.Advice)
+		if other := map[string]string{"01203aa9": "e7beec23", "e7beec23": "01203aa9"}[f.Operator.Label()]; !strings.Contains(fmt.Sprint(f.Advice), fmt.Sprintf("%q", other)) {
+			t.Errorf("%s: %v", f.Operator.Label(), f.Advice)
 		}
 	}
 }

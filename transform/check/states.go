@@ -21,18 +21,14 @@ func (c *checker) otherStates(op *format.Operator, was, now []types.StateSchema,
 	if allOther(was, unasked) && allOther(now, empty) {
 		f := Finding{Severity: finding.Warning, Code: "all-state-unread", Operator: op,
 			Message: fmt.Sprintf("the job asks for none of its states (%s), and what the job asks for starts empty (%s): Flink restores it without an error, and without its state", stateNames(unasked), stateNames(empty))}
-		var advice []string
-		if s := c.whose(op); s != "" {
-			advice = append(advice, s)
-		}
+		f.Advice = c.whose(op)
 		for _, st := range unasked {
 			if l := like[st]; len(l) > 0 {
-				advice = append(advice, renamedState(op, st, l))
+				f.Advice = append(f.Advice, renamedState(op, st, l))
 			}
 		}
-		f.Advice = strings.Join(advice, "; ")
-		if f.Advice == "" {
-			f.Advice = "if its uid was given to another operator, spt rename gives the state its new uid"
+		if f.Advice == nil {
+			f.Advice = []finding.Remedy{{Words: "if its uid was given to another operator, give the state its new uid", Action: finding.RenameOperator}}
 		}
 		c.add(f)
 		return
@@ -41,7 +37,7 @@ func (c *checker) otherStates(op *format.Operator, was, now []types.StateSchema,
 		f := Finding{Severity: finding.Note, Code: "state-not-asked", Operator: op, State: st.Name.String(),
 			Message: fmt.Sprintf("the job has no %s state of this name: what is in it stays unread, and is written again into every later snapshot", st.Kind())}
 		if l := like[st]; len(l) > 0 {
-			f.Advice = renamedState(op, st, l)
+			f.Advice = []finding.Remedy{renamedState(op, st, l)}
 		}
 		c.add(f)
 	}
@@ -54,7 +50,7 @@ func (c *checker) otherStates(op *format.Operator, was, now []types.StateSchema,
 			}
 		}
 		if len(from) > 0 {
-			f.Advice = fmt.Sprintf("it may be %s under another name", stateNames(from))
+			f.Advice = finding.Words(fmt.Sprintf("it may be %s under another name", stateNames(from)))
 		}
 		c.add(f)
 	}
@@ -93,7 +89,7 @@ func alikeStates(unasked, empty []*types.StateSchema) map[*types.StateSchema][]*
 			for _, k := range a.Serializers {
 				if other := b.Serializer(k.Key); other != nil && k.Snapshot != nil {
 					known = true
-					same = same && types.Compare(k.Snapshot, other).Fit == types.Fits
+					same = same && types.Compare(k.Snapshot, other).Compatibility == types.CompatibleAsIs
 				}
 			}
 			if known && same {
@@ -105,19 +101,22 @@ func alikeStates(unasked, empty []*types.StateSchema) map[*types.StateSchema][]*
 }
 
 // renamedState advises on a state that the job may have under another name.
-func renamedState(op *format.Operator, st *types.StateSchema, like []*types.StateSchema) string {
+func renamedState(op *format.Operator, st *types.StateSchema, like []*types.StateSchema) finding.Remedy {
 	has := "has"
 	if len(like) > 1 {
 		has = "have"
 	}
-	text := fmt.Sprintf("%s of the job %s the same type: if %q was renamed, ", stateNames(like), has, st.Name)
+	m := finding.Remedy{Also: true, Words: fmt.Sprintf("%s of the job %s the same type: if %q was renamed, ", stateNames(like), has, st.Name)}
 	switch {
 	case len(like) > 1:
-		return text + "it is one of these"
+		m.Words += "it is one of these"
 	case st.Keyed != "":
-		return text + "let the job use the old name"
+		m.Words += "let the job use the old name"
+	default:
+		m.Words += "rename it here too"
+		m.Action, m.Operator, m.State, m.To = finding.RenameState, op.Label(), st.Name.String(), like[0].Name.String()
 	}
-	return text + fmt.Sprintf("spt rename IN OUT --operator %q --state-name %q", op.Label(), st.Name.String()+"="+like[0].Name.String())
+	return m
 }
 
 // stateNames lists states.
@@ -135,9 +134,9 @@ func stateNames(all []*types.StateSchema) string {
 
 // whose says which operator of the job asks for the state of one, and whose
 // state it asks for itself, as far as that is known.
-func (c *checker) whose(op *format.Operator) string {
+func (c *checker) whose(op *format.Operator) []finding.Remedy {
 	if c.report.Renames == nil {
-		return ""
+		return nil
 	}
 	var parts []string
 	for k, list := range [][]transform.LikelyRename{c.report.Renames.Likely, c.report.Renames.Open} {
@@ -157,9 +156,9 @@ func (c *checker) whose(op *format.Operator) string {
 		}
 	}
 	if len(parts) == 0 {
-		return ""
+		return nil
 	}
-	return strings.Join(parts[:min(len(parts), 4)], "; ") + ": spt rename gives a state another uid"
+	return []finding.Remedy{{Words: strings.Join(parts[:min(len(parts), 4)], "; ") + ": give a state another uid", Action: finding.RenameOperator}}
 }
 
 // inSubtasks names the subtasks of an operator that describe something in a way

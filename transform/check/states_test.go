@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -36,13 +37,13 @@ func TestCheckUnreadStates(t *testing.T) {
 		want     []string
 		advice   string // of the first finding
 	}{
-		{"all of them", long("a", "b"), long("c"), []string{"warning all-state-unread a"}, `"c" of the job has the same type: if "a" was renamed, spt rename IN OUT --operator "a" --state-name "a=c"`},
-		{"all of another type", long("a"), ofStates{sptest.StateSchema("c", 0, "Int")}, []string{"warning all-state-unread a"}, "if its uid was given to another operator, spt rename gives the state its new uid"},
+		{"all of them", long("a", "b"), long("c"), []string{"warning all-state-unread a"}, `"c" of the job has the same type: if "a" was renamed, rename it here too (rename-state a a c)`},
+		{"all of another type", long("a"), ofStates{sptest.StateSchema("c", 0, "Int")}, []string{"warning all-state-unread a"}, "if its uid was given to another operator, give the state its new uid (rename-operator)"},
 		{"all but the timers, which many have", append(keyedLong("a"), timers), append(keyedLong("b"), timers), []string{"warning all-state-unread a"}, `if "a" was renamed, let the job use the old name`},
 		{"only states that many have", ofStates{sptest.StateSchema("SourceReaderState", 0, "Long")}, ofStates{sptest.StateSchema("window-contents", 0, "Long")}, []string{"warning all-state-unread a"}, ""},
 		{"none asked for", long("a"), nil, []string{"note state-not-asked a/a"}, ""},
 		{"none there", nil, long("a"), []string{"note state-starts-empty a/a"}, ""},
-		{"some", long("a", "b"), long("a", "c"), []string{"note state-not-asked a/b", "note state-starts-empty a/c"}, `"c" of the job has the same type: if "b" was renamed, spt rename IN OUT --operator "a" --state-name "b=c"`},
+		{"some", long("a", "b"), long("a", "c"), []string{"note state-not-asked a/b", "note state-starts-empty a/c"}, `"c" of the job has the same type: if "b" was renamed, rename it here too (rename-state a b c)`},
 		{"some, keyed", keyedLong("a", "b"), keyedLong("a", "c"), []string{"note state-not-asked a/b", "note state-starts-empty a/c"}, `if "b" was renamed, let the job use the old name`},
 		{"some, of another type", long("a", "b"), append(long("a"), sptest.StateSchema("c", 0, "Int")), []string{"note state-not-asked a/b", "note state-starts-empty a/c"}, ""},
 		{"some, of another kind", keyedLong("a", "b"), append(keyedLong("a"), sptest.KeyedSchema("c", "list", "Long")), []string{"note state-not-asked a/b", "note state-starts-empty a/c"}, ""},
@@ -57,7 +58,7 @@ func TestCheckUnreadStates(t *testing.T) {
 			t.Errorf("%s: -want +got\n%s", tt.name, d)
 			continue
 		}
-		if got := r.Findings[0].Advice; !strings.Contains(got, tt.advice) || tt.advice == "" && strings.Contains(got, "same type") {
+		if got := fmt.Sprint(r.Findings[0].Advice); !strings.Contains(got, tt.advice) || tt.advice == "" && strings.Contains(got, "same type") {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.advice)
 		}
 	}

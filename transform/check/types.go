@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
@@ -72,7 +71,7 @@ func (c *checker) unreadable(op *format.Operator, err error) {
 	if c.damaged[op] {
 		return
 	}
-	c.once(Finding{Severity: finding.Error, Code: "unreadable", Operator: op, Message: "its state cannot be read: " + err.Error(), Advice: "spt verify says what else is damaged"})
+	c.once(Finding{Severity: finding.Error, Code: "unreadable", Operator: op, Message: "its state cannot be read: " + err.Error(), Advice: []finding.Remedy{{Words: "find out what else is damaged", Action: finding.Verify}}})
 }
 
 // once adds a finding unless the operator has one of its code, or the same.
@@ -91,49 +90,13 @@ func reason(err error) string {
 	return err.Error()
 }
 
-var (
-	lastFlink1  = assign.Release{Major: 1, Minor: 20}
-	firstFlink2 = assign.Release{Major: 2, Minor: 0}
-)
-
-// Serializers that not every release has, by the classes of their snapshots, or
-// beginnings of them that end in a dot: what the jars of Flink 1.20 to 2.3 hold.
-var (
-	gone20 = since{last: lastFlink1, note: true, advice: "a job of Flink 1.20 has to take the state over into one of another type first"}
-
-	classSince = map[string]since{
-		"org.apache.flink.api.scala.": gone20,
-		"org.apache.flink.api.common.typeutils.base.GenericArraySerializerConfigSnapshot":                                      gone20,
-		"org.apache.flink.api.java.typeutils.runtime.EitherSerializerSnapshot":                                                 gone20,
-		"org.apache.flink.cep.nfa.NFA$MigratedNFASerializerSnapshot":                                                           gone20,
-		"org.apache.flink.cep.nfa.SharedBuffer$SharedBufferSerializerSnapshot":                                                 gone20,
-		"org.apache.flink.cep.nfa.sharedbuffer.SharedBufferNode$SharedBufferNodeSerializer$SharedBufferNodeSerializerSnapshot": gone20,
-		"org.apache.flink.formats.avro.typeutils.AvroSerializer$AvroSchemaSerializerConfigSnapshot":                            gone20,
-		"org.apache.flink.streaming.api.functions.sink.TwoPhaseCommitSinkFunction$StateSerializerSnapshot":                     gone20,
-		"org.apache.flink.api.common.typeutils.base.SetSerializerSnapshot":                                                     {first: firstFlink2},
-		"org.apache.flink.runtime.state.ttl.TtlAwareSerializerSnapshot":                                                        {first: firstFlink2},
-		"org.apache.flink.runtime.state.v2.ttl.TtlStateFactory$TtlSerializerSnapshot":                                          {first: firstFlink2},
-		"org.apache.flink.streaming.api.functions.sink.legacy.TwoPhaseCommitSinkFunction$StateSerializerSnapshot":              {first: firstFlink2},
-		"org.apache.flink.table.api.typeutils.":                                                                                {first: firstFlink2},
-		"org.apache.flink.table.runtime.operators.window.GlobalWindow$Serializer$GlobalWindowSerializerSnapshot":               {first: assign.Release{Major: 2, Minor: 1}},
-		"org.apache.flink.api.common.typeutils.base.VariantSerializer$VariantSerializerSnapshot":                               {first: assign.Release{Major: 2, Minor: 1}},
-		"org.apache.flink.table.runtime.sequencedmultisetstate.linked.":                                                        {first: assign.Release{Major: 2, Minor: 2}},
-		"org.apache.flink.api.common.typeutils.base.BitmapSerializer$BitmapSerializerSnapshot":                                 {first: assign.Release{Major: 2, Minor: 3}},
-		"org.apache.flink.table.runtime.operators.sink.SortedLongSerializer$SortedLongSerializerSnapshot":                      {first: assign.Release{Major: 2, Minor: 3}},
+// lifetimeOf is state that a serializer wrote which not every release has.
+func lifetimeOf(class string) (s since, ok bool) {
+	s.first, s.last, ok = flink.SerializerLifetime(class)
+	if s.last != 0 {
+		s.note, s.advice = true, fmt.Sprintf("a job of Flink %v has to take the state over into one of another type first", s.last)
 	}
-)
-
-// sinceOf is what classSince says of a class.
-func sinceOf(class string) (since, bool) {
-	if s, ok := classSince[class]; ok {
-		return s, true
-	}
-	for prefix, s := range classSince {
-		if strings.HasSuffix(prefix, ".") && strings.HasPrefix(class, prefix) {
-			return s, true
-		}
-	}
-	return since{}, false
+	return s, ok
 }
 
 // kryoSnapshot is the class that describes what Kryo wrote, of whatever version.
@@ -144,17 +107,18 @@ const kryoSnapshot = "org.apache.flink.api.java.typeutils.runtime.kryo.KryoSeria
 // job wrote, 0 where that is not known.
 func serializersOf(schema types.Schema, metadata int32) (all []since) {
 	for _, v := range schema.Keyed {
-		if s, known := keyedForm(v); known {
+		if s := streamOf("keyed state", v, keyedVersions); s.first != 0 {
 			all = append(all, s)
 		}
 	}
 	note := func(state string, snap *types.Snapshot) {
 		old := false
 		types.Each(snap, func(s *types.Snapshot) {
-			switch x, ok := sinceOf(s.Class); {
+			switch x, ok := lifetimeOf(s.Class); {
 			case s.Old && !old: // what is inside is so too
 				old = true
-				all = append(all, since{what: fmt.Sprintf("a description of %s from Flink 1.6 or before", state), last: lastOldState})
+				newer, _ := flink.Lifetime(func(f flink.Facts) bool { return f.Snapshots.Has(2) })
+				all = append(all, lifetime(fmt.Sprintf("a serializer snapshot of %s from before Flink %v", state, newer), func(f flink.Facts) bool { return f.Snapshots.Has(1) }))
 			case s.Old:
 			case s.Class == kryoSnapshot && metadata > 0:
 				all = append(all, kryo(state, s.Type, metadata))
@@ -178,13 +142,14 @@ func serializersOf(schema types.Schema, metadata int32) (all []since) {
 // kryo is for values that Kryo wrote: Flink 1 has Kryo 2, Flink 2 has Kryo 5, and
 // each reads the bytes of the other as something else (docs/flink-notes.md).
 func kryo(state, of string, metadata int32) since {
-	s := since{what: fmt.Sprintf("%s with values of %s that Kryo wrote", state, of), note: true,
-		advice: "give the type a serializer of Flink's or of your own and take a savepoint with Flink 1.20, or let this state start empty"}
-	if before(metadataSince[metadata], firstFlink2) {
-		s.last = lastFlink1
+	writer, _ := flink.WritersOf(int(metadata))
+	wrote := writer.Facts().Kryo
+	s := lifetime(fmt.Sprintf("%s with values of %s that Kryo wrote", state, of), func(f flink.Facts) bool { return f.Kryo == wrote })
+	s.note = true
+	if s.last != 0 {
+		s.advice = fmt.Sprintf("give the type a serializer of Flink's or of your own and take a savepoint with Flink %v, or let this state start empty", s.last)
 		s.why = "Flink 2 has Kryo 5, to which some bytes of Kryo 2 mean something else: a restore fails, or goes on with other values, such as lists that lack elements"
 	} else {
-		s.first = firstFlink2
 		s.why = "Flink 1 has Kryo 2, to which the bytes of Kryo 5 mean something else"
 	}
 	return s
@@ -258,9 +223,9 @@ func (c *checker) state(op *format.Operator, was *types.StateSchema, where strin
 			Message: fmt.Sprintf("it is %s state, and the job asks for %s state: Flink refuses", was.Kind(), all[0].Kind())}
 		switch {
 		case was.Keyed == "" && was.Kind() != "broadcast" && all[0].Kind() != "broadcast":
-			f.Advice = fmt.Sprintf("let the job ask for %s state, or change the kind of the state:  spt set IN OUT --operator %q --state %q --mode %s", was.Kind(), op.Label(), name, all[0].Kind())
+			f.Advice = []finding.Remedy{{Words: fmt.Sprintf("let the job ask for %s state", was.Kind())}, {Words: "change the kind of the state", Action: finding.SetMode, Operator: op.Label(), State: name, To: all[0].Kind()}}
 		case was.Keyed == "":
-			f.Advice = fmt.Sprintf("let the job ask for %s state", was.Kind())
+			f.Advice = finding.Words(fmt.Sprintf("let the job ask for %s state", was.Kind()))
 		}
 		c.add(f)
 		return
@@ -302,7 +267,7 @@ func only(all []types.StateSchema, f func(types.StateSchema) bool) (some []types
 func bestFit(was *types.Snapshot, now []*types.Snapshot) types.Change {
 	best := types.Compare(was, now[0])
 	for _, b := range now[1:] {
-		if c := types.Compare(was, b); c.Fit < best.Fit {
+		if c := types.Compare(was, b); c.Compatibility < best.Compatibility {
 			best = c
 		}
 	}
@@ -313,23 +278,25 @@ func bestFit(was *types.Snapshot, now []*types.Snapshot) types.Change {
 // has a name of the user's can get another, and start empty under that.
 func (c *checker) fit(op *format.Operator, state, what string, change types.Change, migrates, named bool) {
 	f := Finding{Operator: op, State: state, Code: "type"}
-	advice := "give the job the old type back, or the state another name"
-	if !named {
-		advice = fmt.Sprintf("give the job the old type back, or let the operator start empty:  spt drop IN OUT --operator %q", op.Label())
+	advice := []finding.Remedy{{Words: "give the job the old type back"}}
+	if named {
+		advice = append(advice, finding.Remedy{Words: "the state another name"})
+	} else {
+		advice = append(advice, finding.Remedy{Words: "let the operator start empty", Action: finding.DropOperator, Operator: op.Label()})
 	}
 	switch {
-	case change.Fit == types.Fits:
+	case change.Compatibility == types.CompatibleAsIs:
 		return
 	case change.Unnoticed:
 		f.Severity, f.Message = finding.Error, fmt.Sprintf("%s are of another type in the job: %s. Flink compares what is inside only and does not notice: the job fails when it uses them", what, change.Why)
 		f.Advice = advice
-	case change.Fit == types.FitsNot:
+	case change.Compatibility == types.Incompatible:
 		f.Severity, f.Message = finding.Error, fmt.Sprintf("%s are of another type in the job: %s. Flink refuses it", what, change.Why)
 		f.Advice = advice
-	case change.Fit == types.Migrates && !migrates:
+	case change.Compatibility == types.CompatibleAfterMigration && !migrates:
 		f.Severity, f.Message = finding.Error, fmt.Sprintf("%s are of a changed type in the job: %s. Flink migrates values, not these, and refuses it", what, change.Why)
 		f.Advice = advice
-	case change.Fit == types.Migrates:
+	case change.Compatibility == types.CompatibleAfterMigration:
 		f.Severity, f.Code, f.Message = finding.Note, "type-migrates", fmt.Sprintf("%s are of a changed type in the job: %s. Flink migrates them", what, change.Why)
 	default:
 		f.Severity, f.Code, f.Message = finding.Warning, "type-unsure", fmt.Sprintf("whether %s fit the job is not certain: %s", what, change.Why)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
@@ -46,7 +45,7 @@ func (c *checker) union(ctx context.Context, op *format.Operator, st *summary.St
 	f := Finding{Severity: finding.Note, Code: "union", Operator: op, State: st.Name,
 		Message: fmt.Sprintf("a restore hands each of %d subtasks all %s elements (%s): %s elements, %s in total",
 			p, number.Count(st.Elements), number.Bytes(st.Bytes), number.Count(transform.Capped(st.Elements, int64(p))), number.Bytes(bytes))}
-	name := strconv.Quote(st.Name)
+	occurrences := finding.Remedy{Words: "how often each element occurs", Action: finding.CountElements, State: st.Name}
 	r, err := c.unionReport(ctx, op, st)
 	if err != nil {
 		return err
@@ -55,10 +54,10 @@ func (c *checker) union(ctx context.Context, op *format.Operator, st *summary.St
 	case r == nil && st.MayBeMultiplied:
 		f.Severity, f.Code = finding.Warning, "union-multiplied"
 		f.Message = fmt.Sprintf("its %d subtasks hold elements of the same lengths, so a restore may have multiplied them; %s, which the next snapshot will hold if the job adds them again", st.Subtasks, f.Message)
-		f.Advice = "to find and remove duplicates:  spt prune-union IN"
+		f.Advice = []finding.Remedy{{Words: "to find and remove duplicates", Action: finding.FindDuplicates}}
 	case r != nil && r.OneEach():
 		f.Message = fmt.Sprintf("%s; %s", r.Why, f.Message)
-		f.Advice = "if restores did that, spt prune-union --keep distinct keeps one"
+		f.Advice = []finding.Remedy{{Words: "if restores did that, keep one", Action: finding.KeepOneOfEach, State: st.Name}}
 	case r != nil && r.Verdict == transform.VerdictProduct:
 		times := number.Count(r.MinCopies) + " times"
 		if r.MinCopies != r.MaxCopies {
@@ -66,18 +65,18 @@ func (c *checker) union(ctx context.Context, op *format.Operator, st *summary.St
 		}
 		f.Severity, f.Code = finding.Warning, "union-multiplied"
 		f.Message = fmt.Sprintf("restores multiplied it: each of its %s different elements comes %s; %s, which the next snapshot will hold if the job adds them again", number.Count(r.Distinct), times, f.Message)
-		f.Advice = "to list and remove the duplicates:  spt prune-union IN"
+		f.Advice = []finding.Remedy{{Words: "to list and remove the duplicates", Action: finding.FindDuplicates}}
 	case r != nil && r.Suspicious():
 		f.Severity, f.Code = finding.Warning, "union-repeats"
 		f.Message = fmt.Sprintf("restores may have multiplied it, which is not proven because %s: %s; %s", r.Why, r.Numbers(), f.Message)
-		f.Advice = "how often each element occurs:  spt cat IN --state " + name + " --distinct\nto keep one of each:  spt prune-union IN OUT --state " + name + " --keep distinct --accept-unproven"
+		f.Advice = []finding.Remedy{occurrences, {Words: "to keep one of each", Action: finding.KeepUnproven, State: st.Name}}
 	case r != nil && r.Repeats():
 		f.Message = fmt.Sprintf("elements repeat: %s; %s", r.Numbers(), f.Message)
-		f.Advice = "how often each element occurs:  spt cat IN --state " + name + " --distinct"
+		f.Advice = []finding.Remedy{occurrences}
 	}
 	if bytes >= LargeUnion && f.Severity == finding.Note {
 		f.Severity, f.Code = finding.Warning, "union-large"
-		f.Advice = "every subtask loads all of it; list state would be redistributed instead. Whether duplicates can be removed:  spt prune-union IN"
+		f.Advice = []finding.Remedy{{Words: "every subtask loads all of it; list state would be redistributed instead. Whether duplicates can be removed", Action: finding.FindDuplicates}}
 	}
 	c.add(f)
 	return nil

@@ -57,7 +57,7 @@ var Kinds = []struct {
 	{KindTypes, "how an operator state describes its serializers"},
 	{KindElements, "elements of list, union, broadcast and raw state"},
 	{KindOffsets, "elements of sources' own states, which are positions and move on"},
-	{KindPlacement, "which subtask holds what (only with --placement)"},
+	{KindPlacement, "which subtask holds what"},
 	{KindKeyed, "keyed state, by key groups and files"},
 	{KindInFlight, "in-flight data"},
 	{KindLegacy, "state of Flink's oldest interface"},

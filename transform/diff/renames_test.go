@@ -14,6 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/check"
 )
 
 // reported is a snapshot on which spt once failed.
@@ -22,7 +23,7 @@ func reported(t *testing.T, name string) format.View {
 	return sptest.Open(t, filepath.Join("../../testdata/reported", name)).View()
 }
 
-// suggestions is what diff suggests, in words.
+// suggestions is what diff and check suggest, in words. Both must suggest the same.
 func suggestions(t *testing.T, a, b format.View, schemas [2]types.Schemas) []string {
 	t.Helper()
 	words := func(r *transform.Renames) []string {
@@ -44,7 +45,14 @@ func suggestions(t *testing.T, a, b format.View, schemas [2]types.Schemas) []str
 		return all
 	}
 	d := diffOf(t, a, b, Options{Schemas: schemas})
+	c, err := check.Run(t.Context(), a, check.Options{Schema: schemas[0], Like: &check.Like{Savepoint: b.Savepoint, Schema: schemas[1]}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	got := words(d.Renames)
+	if x := cmp.Diff(got, words(c.Renames)); x != "" {
+		t.Errorf("diff (-) and check (+) suggest other renames:\n%s", x)
+	}
 	// One command does all that is likely.
 	uids := map[string]string{}
 	for _, n := range d.Renames.Likely {

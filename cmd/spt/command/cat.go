@@ -81,7 +81,8 @@ value or name.
 --where is asked of each element, or entry. These names can be used in it:
 ` + catWhereHelp() + `
 
-It reads no more than it prints, one element at a time. --distinct reads twice.
+It reads pieces of 256 KiB, as many at a time as --jobs says, and prints them in
+order; with --limit it reads no more than it prints. --distinct reads twice.
 What was printed before an error stays: lines are whole, and the array of
 --output json has no "]" then, so that no reader takes a part for the whole.`,
 		Example: `  spt cat sp-001
@@ -110,7 +111,7 @@ func runCat(ctx context.Context, o catOptions, env *Env, location string) (err e
 	if err != nil {
 		return err
 	}
-	states, err := o.catStates(env, sp)
+	states, err := o.catStates(env, sp, snap.Savepoint)
 	if err != nil {
 		return err
 	}
@@ -128,6 +129,8 @@ type catter struct {
 	snap *reader.Snapshot
 	// unknown is why values are not decoded, by state, in the order found.
 	unknown []string
+	kept    *arena // takes copies of elements; nil: they are valid until the next
+	most    int64  // elements that are looked at of a unit; 0: all
 }
 
 // bytesOf is how much is read of states.
@@ -161,6 +164,9 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	}
 	defer func() { stop() }()
 	w := c.newWriter()
+	if c.most = limit; limit > 0 && c.output == ui.OutputTable {
+		c.most++ // to learn whether there is one more
+	}
 	var lines int64
 	more := false
 	err := c.lines(ctx, states, func(st *catState, it *catItem) error {
@@ -194,17 +200,15 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 // million, which are counted in 160 MiB.
 const maxDistinct = 3 << 20
 
-// lines goes through what is to be printed.
+// lines calls f with what is printed, in order.
 func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState, *catItem) error) error {
-	for _, st := range states {
-		if !c.distinct {
-			if err := c.each(ctx, st, func(it *catItem) error { return f(st, it) }); err != nil {
-				return err
-			}
-			continue
-		}
+	if !c.distinct {
+		return c.each(ctx, states, c.output.JSON(), f)
+	}
+	for i, st := range states {
+		one := states[i : i+1]
 		hash, counter := hash128.New(), tally.New(tally.Options{Memory: tally.MemoryFor(maxDistinct), InMemory: true})
-		err := c.each(ctx, st, func(it *catItem) error {
+		err := c.each(ctx, one, false, func(_ *catState, it *catItem) error {
 			err := counter.Add(tally.Element{Digest: hash.Sum(it.stored)})
 			if errors.Is(err, tally.ErrFull) {
 				return &usageError{fmt.Sprintf("--distinct: more than %s different elements in %s", ui.Count(maxDistinct), ui.Quote(st.name)),
@@ -215,7 +219,7 @@ func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState
 		if err != nil {
 			return err
 		}
-		err = c.each(ctx, st, func(it *catItem) error {
+		err = c.each(ctx, one, false, func(_ *catState, it *catItem) error {
 			e := counter.Find(hash.Sum(it.stored))
 			switch {
 			case e == nil:
@@ -278,12 +282,12 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 	stop := c.env.reading("reading", c.bytesOf(ctx, states))
 	defer stop()
 	rows := []CatStats{}
-	for _, st := range states {
+	for i, st := range states {
 		var row CatStats
 		distinct, err := tally.Distinct(func(visit func(p []byte) error) error {
 			row = CatStats{Operator: c.name(st.label), ID: st.op.ID.String(), State: c.name(st.name), Kind: st.kind}
 			subtask := int32(-1)
-			return c.each(ctx, st, func(it *catItem) error {
+			return c.each(ctx, states[i:i+1], false, func(_ *catState, it *catItem) error {
 				n := int64(len(it.stored))
 				if row.Elements == 0 || n < row.Min {
 					row.Min = n

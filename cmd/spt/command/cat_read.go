@@ -16,6 +16,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/reader"
 )
 
@@ -30,12 +31,21 @@ type catState struct {
 	unknownSaid bool
 }
 
+func newCatState(env *Env, op *format.Operator, st *format.NamedState, raw bool) *catState {
+	s := &catState{op: op, label: operatorName(env, op), name: st.Name.String(), kind: st.Mode.String(), mode: st.Mode}
+	if raw {
+		s.kind = "raw"
+	}
+	return s
+}
+
 // catPart is a state in one subtask.
 type catPart struct {
 	place   format.Place
 	subtask int32
 	h       *format.OperatorHandle
-	state   int // in h
+	state   int         // in h
+	handle  work.Handle // the location of h
 }
 
 // catItem is one element, or one entry of a broadcast map. It is valid until
@@ -47,11 +57,13 @@ type catItem struct {
 	decoded    bool   // value, and key if it is an entry, are what it says
 	entry      bool
 	key, value any
-	count      int64 // with --distinct
+	count      int64  // with --distinct
+	line       []byte // it as JSON, where a unit made it already
 }
 
-// catStates finds the states that were picked, in the order they are printed.
-func (o *catOptions) catStates(env *Env, sp *format.Savepoint) ([]*catState, error) {
+// catStates finds the states of sp in the order they are printed. sp is what was
+// picked of whole.
+func (o *catOptions) catStates(env *Env, sp, whole *format.Savepoint) ([]*catState, error) {
 	type id struct {
 		name format.Text
 		mode format.Mode
@@ -59,6 +71,12 @@ func (o *catOptions) catStates(env *Env, sp *format.Savepoint) ([]*catState, err
 	}
 	var all []*catState
 	var names []string
+	positions := map[*format.Subtask]work.Handle{}
+	for i, op := range whole.Operators {
+		for k, sub := range op.Subtasks {
+			positions[sub] = work.Handle{Operator: i, Subtask: k, ID: op.ID, Index: sub.Index}
+		}
+	}
 	for _, op := range sp.Operators {
 		byID := map[id]*catState{}
 		subs := slices.Clone(op.Subtasks)
@@ -78,16 +96,15 @@ func (o *catOptions) catStates(env *Env, sp *format.Savepoint) ([]*catState, err
 					s := byID[key]
 					if s == nil {
 						names = append(names, st.Name.String())
-						s = &catState{op: op, label: operatorName(env, op), name: st.Name.String(), kind: st.Mode.String(), mode: st.Mode}
-						if raw {
-							s.kind = "raw"
-						}
+						s = newCatState(env, op, st, raw)
 						byID[key] = s
 						if matches(o.states, s.name) {
 							all = append(all, s)
 						}
 					}
-					s.parts = append(s.parts, catPart{format.Place{Operator: op, Subtask: sub, Slot: slot}, sub.Index, h, k})
+					at := positions[sub]
+					at.Slot = slot
+					s.parts = append(s.parts, catPart{format.Place{Operator: op, Subtask: sub, Slot: slot}, sub.Index, h, k, at})
 				}
 			}
 		}
@@ -119,33 +136,6 @@ func (c *catter) name(s string) string {
 // shown reports whether values are taken apart, rather than printed as stored.
 func (c *catter) shown() bool { return !c.raw && c.env.run.Format != ui.FormatRedacted }
 
-// each calls f with every element of a state that --where holds for.
-func (c *catter) each(ctx context.Context, st *catState, f func(*catItem) error) error {
-	var it catItem
-	for i := range st.parts {
-		it.part = &st.parts[i]
-		var done error // what became of an element says nothing of reading
-		err := c.part(ctx, st, &it, func() error {
-			if c.filter != nil {
-				ok, err := c.filter.holds(c, st, &it)
-				if err != nil || !ok {
-					done = err
-					return err
-				}
-			}
-			done = f(&it)
-			return done
-		})
-		if done != nil {
-			return done
-		}
-		if err != nil {
-			return c.placed(err, it.part)
-		}
-	}
-	return nil
-}
-
 // placed says of an error in which stream of the snapshot it is.
 func (c *catter) placed(err error, at *catPart) error {
 	value, isValue := err.(*notReadable) // not errors.As: nothing wraps it
@@ -165,8 +155,8 @@ func (c *catter) placed(err error, at *catPart) error {
 	return err
 }
 
-// part goes through the elements of a state in one subtask.
-func (c *catter) part(ctx context.Context, st *catState, it *catItem, f func() error) (err error) {
+// part calls f with it for each element of a unit.
+func (c *catter) part(ctx context.Context, u work.Unit, st *catState, it *catItem, f func() error) (err error) {
 	h := it.part.h
 	for k := range it.part.state {
 		if h.States[k].Name == h.States[it.part.state].Name {
@@ -188,7 +178,10 @@ func (c *catter) part(ctx context.Context, st *catState, it *catItem, f func() e
 	if err != nil {
 		return err
 	}
-	return format.EachElement(ctx, c.snap.Source(), codec, h, st.name, func(e format.Element) error {
+	return u.EachElement(ctx, c.snap.Source(), codec, h, func(e format.Element) error {
+		if c.kept != nil {
+			e.Value = c.kept.copy(e.Value)
+		}
 		it.index, it.stored = e.Index, e.Value
 		it.decoded, it.entry, it.key, it.value, it.count = false, false, nil, nil, 0
 		if !decode {

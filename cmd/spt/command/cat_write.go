@@ -55,7 +55,7 @@ func (c *catter) newWriter() catWriter {
 		}
 		return &catCSV{c, ui.NewCSV(c.env.Stdout, header...), nil}
 	}
-	return &catJSON{c: c, w: bufio.NewWriterSize(c.env.Stdout, 64<<10), array: c.output == ui.OutputJSON}
+	return &catJSON{c: c, w: bufio.NewWriterSize(c.env.dataOut(), 64<<10), array: c.output == ui.OutputJSON}
 }
 
 // catJSON writes lines without reflection, for there may be very many.
@@ -70,12 +70,24 @@ type catJSON struct {
 }
 
 func (w *catJSON) line(st *catState, it *catItem) error {
+	b := it.line
+	if b == nil {
+		b = w.append(st, it)
+	}
+	if w.array && !w.begun {
+		b[0] = '['
+	}
+	w.begun = true
+	_, err := w.w.Write(b)
+	return err
+}
+
+// append returns the line of an element, valid until the next call. In an array it
+// begins with the comma after the one before.
+func (w *catJSON) append(st *catState, it *catItem) []byte {
 	b := w.buf[:0]
 	if w.array {
-		if b = append(b, ",\n  "...); !w.begun {
-			b[0] = '['
-		}
-		w.begun = true
+		b = append(b, ",\n  "...)
 	}
 	if w.part != it.part {
 		w.part = it.part
@@ -107,8 +119,7 @@ func (w *catJSON) line(st *catState, it *catItem) error {
 		b = append(b, '\n')
 	}
 	w.buf = b
-	_, err := w.w.Write(b)
-	return err
+	return b
 }
 
 func (w *catJSON) end(whole bool) error {

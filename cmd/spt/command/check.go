@@ -8,16 +8,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform/check"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type checkOptions struct {
@@ -26,7 +27,7 @@ type checkOptions struct {
 	allow, strict               bool
 	flink, at                   string
 
-	release assign.Release
+	release flink.Release
 }
 
 func (o *checkOptions) addFlags(fs *pflag.FlagSet) {
@@ -52,7 +53,7 @@ func (o *checkOptions) validate(cmd *cobra.Command) error {
 	if o.flink == "" {
 		return nil
 	}
-	r, err := assign.ParseRelease(o.flink)
+	r, err := flink.ParseRelease(o.flink)
 	if err != nil {
 		return usagef("--flink: %v", err)
 	}
@@ -62,21 +63,21 @@ func (o *checkOptions) validate(cmd *cobra.Command) error {
 
 // CheckResult is the answer of check.
 type CheckResult struct {
-	Path          string           `json:"path"`
-	Restorable    bool             `json:"restorable" jsonschema:"description=no finding of severity error"`
-	Container     string           `json:"container"`
-	JobKnown      string           `json:"job_known" jsonschema:"description=no, or what says what the job has: names, plan, a snapshot like it, joined by 'and'"`
-	Matched       []CheckOperator  `json:"matched,omitempty" jsonschema:"description=operators of the snapshot that the job has"`
-	Errors        int              `json:"errors"`
-	Warnings      int              `json:"warnings"`
-	Notes         int              `json:"notes"`
-	NotChecked    int              `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for, or that are not read because of where they are"`
-	Findings      []report.Finding `json:"findings"`
-	Renames       []RenameRow      `json:"renames,omitempty" jsonschema:"description=operators that the older snapshot likely has, or may have, under another id"`
-	NameChanges   []NameChangeRow  `json:"name_changes,omitempty" jsonschema:"description=operators of one id whose stored name changed: the id may be that of another operator now"`
-	RenameCommand string           `json:"rename_command,omitempty" jsonschema:"description=gives the older snapshot the new uids of all that are likely; absent where a uid is not known"`
+	Path          string              `json:"path"`
+	Restorable    bool                `json:"restorable" jsonschema:"description=no finding of severity error"`
+	Container     string              `json:"container"`
+	JobKnown      string              `json:"job_known" jsonschema:"description=no, or what says what the job has: names, plan, a snapshot like it, joined by 'and'"`
+	Matched       []CheckOperator     `json:"matched,omitempty" jsonschema:"description=operators of the snapshot that the job has"`
+	Errors        int                 `json:"errors"`
+	Warnings      int                 `json:"warnings"`
+	Notes         int                 `json:"notes"`
+	NotChecked    int                 `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for, or that are not read because of where they are"`
+	Findings      []report.Finding    `json:"findings"`
+	Renames       []report.Rename     `json:"renames,omitempty" jsonschema:"description=operators that the older snapshot likely has, or may have, under another id"`
+	NameChanges   []report.NameChange `json:"name_changes,omitempty" jsonschema:"description=operators of one id whose stored name changed: the id may be that of another operator now"`
+	RenameCommand string              `json:"rename_command,omitempty" jsonschema:"description=gives the older snapshot the new uids of all that are likely; absent where a uid is not known"`
 
-	suggested renameRows
+	suggested *report.Renames
 }
 
 // CheckOperator is an operator of the snapshot that the job has.
@@ -231,9 +232,9 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	}
 	c.Findings = append(withoutCutShort(c.Findings, cut), files...)
 	if snap.Container.Family == reader.SPT {
-		advice := "to make a Flink directory of it:  spt convert IN OUT"
+		advice := []finding.Remedy{{Words: "to make a Flink directory of it", Action: finding.Copy}}
 		if slices.ContainsFunc(c.Findings, func(f check.Finding) bool { return f.Code == "not-flink" }) {
-			advice = "" // which it cannot
+			advice = nil // which it cannot
 		}
 		c.Findings = append(c.Findings, check.Finding{Severity: finding.Note, Code: "spt-file", Message: "Flink reads no .spt file", Advice: advice})
 	}
@@ -242,8 +243,8 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 		Path: location, Restorable: c.Count(finding.Error) == 0, Container: snap.Container.Describe(), JobKnown: known,
 		Errors: c.Count(finding.Error), Warnings: c.Count(finding.Warning), Notes: c.Count(finding.Note), Findings: []report.Finding{},
 	}
-	r.suggested = env.renames(c.Renames, location)
-	r.Renames, r.NameChanges, r.RenameCommand = r.suggested.renames, r.suggested.names, r.suggested.command
+	r.suggested = env.run.NewRenames(c.Renames, location)
+	r.Renames, r.NameChanges, r.RenameCommand = r.suggested.List, r.suggested.Names, r.suggested.Command
 	for _, m := range c.Matched {
 		r.Matched = append(r.Matched, CheckOperator{env.run.Label(m.Operator), m.Operator.ID.String(), m.Operator.Parallelism, m.To, m.Operator.MaxParallelism})
 	}
@@ -311,9 +312,6 @@ func checkText(env *Env, r *CheckResult) error {
 	if _, err := io.WriteString(env.Stdout, b.String()); err != nil {
 		return err
 	}
-	if err := d.Write(env.Stdout, env.term()); err != nil {
-		return err
-	}
-	_, err := io.WriteString(env.Stdout, r.suggested.text())
-	return err
+	r.suggested.AppendTo(&d)
+	return d.Write(env.Stdout, env.term())
 }

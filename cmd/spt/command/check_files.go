@@ -68,18 +68,18 @@ func folderText(env *Env, dir string) string {
 
 // mapAdvice is how files of a folder are found elsewhere: complete commands. OLD
 // is that folder; NEW is where most of them are, if somebody saw them.
-func mapAdvice(ctx context.Context, env *Env, snap *reader.Snapshot, location, command, dir string, names []string) (string, error) {
+func mapAdvice(ctx context.Context, env *Env, snap *reader.Snapshot, location, command, dir string, names []string) ([]finding.Remedy, error) {
 	old := strings.TrimSuffix(dir, "/")
 	if dir == "" {
 		old = "."
 	}
 	found, n, err := snap.Search(ctx, names)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	option := "--map " + shell.Quote(env.run.Text(old)+"=DIR")
 	if found == "" {
-		return fmt.Sprintf("if there is a copy in DIR:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", command, shell.Quote(location), option, shell.Quote(location), option), nil
+		return finding.Words(fmt.Sprintf("if there is a copy in DIR:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", command, shell.Quote(location), option, shell.Quote(location), option)), nil
 	}
 	option = "--map " + shell.Quote(env.run.Text(old)+"="+found)
 	is := "them are"
@@ -90,7 +90,7 @@ func mapAdvice(ctx context.Context, env *Env, snap *reader.Snapshot, location, c
 	} else {
 		is = fmt.Sprintf("%d of ", n) + is
 	}
-	return fmt.Sprintf("%s in %s:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", is, ui.Quote(found), command, shell.Quote(location), option, shell.Quote(location), option), nil
+	return finding.Words(fmt.Sprintf("%s in %s:  spt %s %s %s\nto write that down:  spt relocate %s OUT %s", is, ui.Quote(found), command, shell.Quote(location), option, shell.Quote(location), option)), nil
 }
 
 // checkFiles looks for the files that the restored operators need, at the places
@@ -202,17 +202,17 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[
 	}
 	quoted := ui.Quote(c.env.run.Text(owner))
 	where := folderText(c.env, dir)
-	add := func(severity finding.Severity, code, what, andThen, advice string) {
-		c.add(f, severity, code, what, andThen, advice)
+	add := func(severity finding.Severity, code, what, andThen string, advice ...finding.Remedy) {
+		c.add(f, severity, code, what, andThen, advice...)
 	}
 	var unchecked *reader.NotCheckedError
 	switch {
 	case errors.As(f.Err, &unchecked) && unchecked.Scheme != "":
-		add(finding.Note, "file-not-checked", fmt.Sprintf("not checked %s (%s: is not supported here)", where, unchecked.Scheme), "", "")
+		add(finding.Note, "file-not-checked", fmt.Sprintf("not checked %s (%s: is not supported here)", where, unchecked.Scheme), "")
 	case errors.As(f.Err, &unchecked):
-		add(finding.Warning, "file-not-checked", fmt.Sprintf("not checked %s (%s)", where, reason(unchecked.Err)), "", "")
+		add(finding.Warning, "file-not-checked", fmt.Sprintf("not checked %s (%s)", where, reason(unchecked.Err)), "")
 	case leadsOutside(f):
-		add(finding.Error, "path", "named by a relative reference that leads outside the snapshot and is not followed", "", "")
+		add(finding.Error, "path", "named by a relative reference that leads outside the snapshot and is not followed", "")
 	case errors.Is(f.Err, format.ErrOutside):
 		var out *reader.OutsideError
 		if errors.As(f.Err, &out) {
@@ -220,15 +220,15 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[
 		}
 	case errors.Is(f.Err, storage.ErrNotExist) && owner != "":
 		add(finding.Error, "file-gone", "missing "+where, "that is the folder of another snapshot, which took them along when it was deleted",
-			"find a copy of "+quoted+" and say where with --map OLD=NEW, or take another snapshot")
+			finding.Remedy{Words: "find a copy of " + quoted + " and say where", Action: finding.MapFiles}, finding.Remedy{Words: "take another snapshot"})
 	case errors.Is(f.Err, storage.ErrNotExist) && f.Relative && backend[f.Path] && c.claimed:
-		add(finding.Error, "claimed-native", "missing "+where, reader.ClaimedNative, "")
+		add(finding.Error, "claimed-native", "missing "+where, reader.ClaimedNative)
 	case errors.Is(f.Err, storage.ErrNotExist):
-		add(finding.Error, "file-missing", "missing "+where, "", "")
+		add(finding.Error, "file-missing", "missing "+where, "")
 	case f.Err != nil:
-		add(finding.Error, "path", where+" that Flink writes no reference to", reason(f.Err), "")
+		add(finding.Error, "path", where+" that Flink writes no reference to", reason(f.Err))
 	case f.Wrong != "":
-		add(finding.Error, "file-length", where+" not of the recorded length", f.Wrong, "it was cut, or is another file: copy it again")
+		add(finding.Error, "file-length", where+" not of the recorded length", f.Wrong, finding.Remedy{Words: "it was cut, or is another file: copy it again"})
 	case f.Found.Instead != "":
 		severity := finding.Error
 		if _, _, err := c.env.Stores.Resolve(ctx, f.Path); errors.Is(err, storage.ErrUnsupported) {
@@ -237,10 +237,10 @@ func (c *fileChecker) file(ctx context.Context, f reader.FileState, backend map[
 			return err
 		}
 		add(severity, "file-elsewhere", "not found "+where, "found below the folder of the snapshot or its job instead, where Flink does not look",
-			"to copy it with its files, without absolute references:  spt convert IN OUT")
+			finding.Remedy{Words: "to copy it with its files, without absolute references", Action: finding.Copy})
 	case owner != "":
 		add(finding.Warning, "file-of-another", where, "that is the folder of another snapshot: when it is deleted, this one no longer restores",
-			"keep "+quoted+", or make a copy that needs no other snapshot:  spt convert IN OUT")
+			finding.Remedy{Words: "keep " + quoted}, finding.Remedy{Words: "make a copy that needs no other snapshot", Action: finding.Copy})
 	}
 	return nil
 }
@@ -254,11 +254,11 @@ func leadsOutside(f reader.FileState) bool {
 // outside says that the content of a file was not looked at.
 func (c *fileChecker) outside(f reader.FileState, out *reader.OutsideError) {
 	dir, _ := report.SplitName(f.Path)
-	c.add(f, finding.Note, "file-outside", folderText(c.env, dir), "that is outside the snapshot and its checkpoint directory, so their content was not checked", c.env.run.Hide(out.Hint()))
+	c.add(f, finding.Note, "file-outside", folderText(c.env, dir), "that is outside the snapshot and its checkpoint directory, so their content was not checked", out.Remedies()...)
 }
 
 // add counts a file for a finding.
-func (c *fileChecker) add(f reader.FileState, severity finding.Severity, code, what, andThen, advice string) {
+func (c *fileChecker) add(f reader.FileState, severity finding.Severity, code, what, andThen string, advice ...finding.Remedy) {
 	dir, name := report.SplitName(f.Path)
 	key := [3]string{code, dir, what}
 	found := c.found[key]
@@ -276,14 +276,7 @@ func (c *fileChecker) add(f reader.FileState, severity finding.Severity, code, w
 	}
 }
 
-// reason is what an error says of a file, without the file.
-func reason(err error) string {
-	var s *storage.Error
-	if errors.As(err, &s) && s.Err != nil {
-		return s.Err.Error()
-	}
-	return err.Error()
-}
+func reason(err error) string { return report.Reason(err) }
 
 var (
 	checkpointFolder = regexp.MustCompile(`^chk-([0-9]+)$`)

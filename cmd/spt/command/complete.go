@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage/route"
@@ -68,7 +68,7 @@ func completionOf(env *Env, cmd *cobra.Command, f *pflag.Flag) cobra.CompletionF
 	case "flink":
 		return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			var all []string
-			for _, r := range assign.Releases() {
+			for _, r := range flink.Releases() {
 				all = append(all, r.String())
 			}
 			return offer(all, typed), noFiles | cobra.ShellCompDirectiveKeepOrder

@@ -15,8 +15,8 @@ import (
 	"github.com/savepoint-tools/spt/writer"
 )
 
-// examine refuses to pass on what verify calls an error of the state, unless it is
-// told to: then it returns the errors. Files are the business of the plan.
+// examine refuses to pass on what verify calls an error of the state, except with
+// --damaged keep: then it returns the errors. The plan checks files.
 func (o *writeOptions) examine(ctx context.Context, env *Env, snap *reader.Snapshot, in string) ([]report.Finding, error) {
 	var rows []report.Finding
 	err := snap.Examine(ctx, snap.Operators, reader.VerifyOptions{DescriptionOnly: o.bare, ReadErrors: true}, func(f finding.Finding) {
@@ -71,8 +71,8 @@ func incomplete(plan *writer.Plan, r *report.Write) error {
 	return nil
 }
 
-// inContainer names the snapshot as the file of an error that has a place in it
-// and names no other; what the target or the system did has none.
+// inContainer names the snapshot as the file of an error that has an offset or
+// path in it and names no other file; errors of the target or the system have neither.
 func inContainer(err error, snap *reader.Snapshot) error {
 	var at *format.Error
 	if errors.As(err, &at) && at.File == "" {

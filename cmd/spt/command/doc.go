@@ -1,9 +1,9 @@
-// Package command is the command line of spt: one file per command, each with
-// its options, its constructor and the function that does the work.
+// Package command is the command line of spt. Each command has a file with its flags,
+// their validation, its help and its exit codes. Package report builds the answers, and
+// package ui renders them.
 //
-// Commands know no format. They open snapshots with reader, write them with
-// writer, compute one result value, and render it with internal/ui. What they
-// share stands in env.go (where output goes), flags.go (what every command
-// takes), pick.go (choosing operators and states), names.go (foreign text) and
-// exit.go (errors and exit codes).
+// Commands read, write and look up everything through [Env], so that tests can replace
+// it. What commands share is in env.go, flags.go (flags of all commands), pick.go
+// (selecting operators and states), write.go (options of writing), advice.go (what to do
+// next) and exit.go (errors and exit codes).
 package command

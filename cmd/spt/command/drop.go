@@ -51,7 +51,7 @@ the state of coordinators, in-flight data. All else is copied byte for byte.
 An operator with keyed state can go as a whole; single keyed states are inside
 its files and cannot be removed here.
 
-Flink gives a state that is not in a snapshot to the job empty, and needs no
+A job that has a dropped state starts with it empty. Flink needs no
 --allowNonRestoredState for what is gone.`,
 		Example: `  spt drop sp-001 smaller --operator even-id-logger
   spt drop sp-001 smaller --operator buffering-sink --state buffered-elements

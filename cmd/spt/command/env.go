@@ -25,13 +25,11 @@ type Env struct {
 	Now            func() time.Time
 	Stores         storage.Resolver
 
-	// The files behind Stdout and Stderr, nil where they are none: for what
-	// only a terminal can do.
+	// Stdout and Stderr if they are files, else nil: to detect terminals.
 	stdoutFile, stderrFile *os.File
 
-	command string         // that runs
-	input   string         // IN of a command that writes, SP of check; else ""
 	lines   *ui.LineWriter // Stdout, where the answer is for a person; else nil
+	piped   io.Writer      // Stdout without lines
 	common  commonFlags
 	maps    []reader.Mapping
 	follow  []string
@@ -75,7 +73,7 @@ func Main(ctx context.Context, args []string, env *Env) int {
 		return exitOK
 	}
 	var aside *writer.AsideError
-	if ctx.Err() != nil && !errors.As(err, &aside) { // that has to be told
+	if ctx.Err() != nil && !errors.As(err, &aside) { // which must be reported
 		err = context.Canceled
 	}
 	var flagErr *flagError
@@ -91,9 +89,19 @@ func Main(ctx context.Context, args []string, env *Env) int {
 // wrap makes Stdout fit for text, if the answer is for a person.
 func (e *Env) wrap() {
 	if e.common.output == ui.OutputTable {
+		e.piped = e.Stdout
 		e.lines = ui.NewLineWriter(e.Stdout, e.term())
 		e.Stdout = e.lines
 	}
+}
+
+// dataOut is where a command writes data although no -o was given: a pipe gets it as it
+// is, and only a terminal gets lines as wrap makes them.
+func (e *Env) dataOut() io.Writer {
+	if e.piped != nil && !e.term().IsTTY {
+		return e.piped
+	}
+	return e.Stdout
 }
 
 // unwrap writes what wrap holds back.
@@ -113,7 +121,7 @@ func (e *Env) complain(text string) error {
 	return w.Flush()
 }
 
-// term is what is known of the place where the answer goes.
+// term describes where the answer is written.
 func (e *Env) term() ui.Term { return ui.Detect(e.stdoutFile, e.common.color, e.Getenv) }
 
 // open opens a snapshot with the options of the command line.

@@ -8,13 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -132,21 +129,21 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// hintOf is what an error advises, or "".
-func hintOf(err error) string {
+// hintOf returns what can be done about an error, or "".
+func (e *Env) hintOf(err error) string {
 	var h interface{ Hint() string }
 	if errors.As(err, &h) && h.Hint() != "" {
-		return h.Hint()
+		return e.run.Hide(h.Hint())
 	}
 	if errors.As(err, new(*transform.TempError)) {
 		return "--tmp DIR chooses another directory for temporary files"
 	}
-	if hint := reader.Hint(err); hint != "" {
-		return hint
+	if all := reader.Remedies(err); all != nil {
+		return e.run.Advice(all)
 	}
 	var limit format.Limit
 	if errors.As(err, &limit) {
-		return limitHint(limit)
+		return e.run.Hide(limitHint(limit))
 	}
 	return ""
 }
@@ -165,38 +162,6 @@ type ErrorResult struct {
 	Path   string `json:"path,omitempty" jsonschema:"description=place inside the file"`
 }
 
-// inputCommand is a command on the snapshot IN, as transform words it.
-var inputCommand = regexp.MustCompile(`\b(spt [a-z-]+ )IN\b(.*)`)
-
-// quoted is a Go string literal in an advice.
-var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
-
-// paste makes commands that can be pasted of those in an advice: with the
-// snapshot of this run, and words quoted for a shell. OUT is for the user to
-// choose.
-func (e *Env) paste(advice string) string {
-	if e.input == "" {
-		return advice
-	}
-	return inputCommand.ReplaceAllStringFunc(advice, func(s string) string {
-		m := inputCommand.FindStringSubmatch(s)
-		return m[1] + shell.Quote(e.input) + quoted.ReplaceAllStringFunc(m[2], func(word string) string {
-			if w, err := strconv.Unquote(word); err == nil {
-				return shell.Quote(w)
-			}
-			return word
-		})
-	})
-}
-
-// advise returns a hint with the command that ran in the place of inspect.
-func (e *Env) advise(hint string) string {
-	if e.command == "" {
-		return hint
-	}
-	return strings.ReplaceAll(hint, ":  spt inspect ", ":  spt "+e.command+" ")
-}
-
 // report prints an error, in the one place where errors are printed.
 func (e *Env) report(err error) {
 	if all, ok := err.(several); ok {
@@ -213,7 +178,7 @@ func (e *Env) report(err error) {
 		}
 		return
 	}
-	msg, hint := printableLines(e.run.Hide(err.Error())), printableLines(e.paste(e.run.Hide(e.advise(hintOf(err)))))
+	msg, hint := printableLines(e.run.Hide(err.Error())), printableLines(e.hintOf(err))
 	if code == exitCancelled {
 		msg, hint = "cancelled", ""
 	}
@@ -269,12 +234,4 @@ func placeOf(err error) format.Error {
 	return place
 }
 
-// printableLines makes text that may quote foreign bytes harmless, and keeps
-// its line ends.
-func printableLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, l := range lines {
-		lines[i] = ui.Printable(l)
-	}
-	return strings.Join(lines, "\n")
-}
+func printableLines(s string) string { return ui.PrintableLines(s) }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/writer"
@@ -106,7 +107,7 @@ func TestReport(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &e); err != nil || e.File != "f" || e.Offset == nil || *e.Offset != 12 || e.Path != "operator[1]" || e.Code != 4 {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got := report(&usageError{"x", "it is there:  spt inspect a/chk-7"}, func(e *Env) { e.command = "verify" }); !strings.Contains(got, "spt verify a/chk-7") {
+	if got := report(&advised{finding.Remedy{Words: "it is there", Action: finding.Open, Locations: []string{"a/chk-7"}}}, func(e *Env) { e.run.Command = "verify" }); !strings.Contains(got, "it is there:  spt verify a/chk-7\n") {
 		t.Errorf("%q", got)
 	}
 }
@@ -126,3 +127,9 @@ func TestBrokenPipe(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// advised is an error with a remedy.
+type advised struct{ finding.Remedy }
+
+func (e *advised) Error() string              { return "x" }
+func (e *advised) Remedies() []finding.Remedy { return []finding.Remedy{e.Remedy} }

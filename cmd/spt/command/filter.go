@@ -2,12 +2,10 @@ package command
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/report"
-	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/spf13/cobra"
@@ -58,20 +56,20 @@ func newFilterCommand(env *Env) *cobra.Command {
 		Use:   "filter IN [OUT]",
 		Short: "Keep the elements of operator state that match an expression",
 		Long: `Keeps the elements of list and union state, and the entries of broadcast state,
-for which an expression holds; the others go. Those that stay are copied byte
-for byte, in their order, and so is all other state. A state of which no element
-is left stays, empty.
+for which an expression is true, and removes the others. What is kept is copied
+byte for byte, in its order, and so is all other state. A state without any
+element left is kept, empty.
 
 These names can be used in --where, as with spt cat, which shows first what
 would stay:
 ` + catWhereHelp() + `
 
-An expression that looks at values is refused for a state whose values are not
-decoded: --state leaves it out. A map of broadcast state that is not decoded
-stays or loses all, by what the expression says of its state and subtask.
+An expression that uses values is refused for a state whose values are not
+decoded; --state leaves such a state out. A map of broadcast state that is not
+decoded is kept or emptied as a whole, by its state and subtask.
 
-Each subtask has a copy of a broadcast state. An expression on subtask leaves
-copies that differ, and says so.`,
+Each subtask has a replica of a broadcast state. An expression that uses subtask
+leaves replicas that differ; spt reports it.`,
 		Example: `  spt filter sp-001 small --state even-ids --where 'value > 20'
   spt filter sp-001 small --operator buffering-sink --where 'size > 1 * KiB' --invert
   spt filter sp-009 fewer --state rules --where 'not (key in [7, 8])'`,
@@ -121,90 +119,4 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 	r := env.run.NewEdit()
 	r.Filtered(done.States)
 	return v.Savepoint, r, nil
-}
-
-// readable is the error itself where cat would advise one of its own flags.
-func readable(err error) error {
-	var n *notReadable
-	if errors.As(err, &n) {
-		return n.error
-	}
-	return err
-}
-
-// holds reports whether the expression holds. One that looks at values needs them
-// decoded: as nil they would be dropped for what they may not be.
-func (c *catter) holds(ctx context.Context, st *catState, it *catItem) (bool, error) {
-	if c.filter.looks == looksAtValues && !it.decoded {
-		return false, c.notTold(ctx, st, it, "looks at values")
-	}
-	return c.filter.holds(c, st, it)
-}
-
-// notTold refuses an expression that does what cannot be done without decoding.
-func (c *catter) notTold(ctx context.Context, st *catState, it *catItem, does string) error {
-	why := ""
-	if v, err := c.snap.Values(ctx, it.part.h, it.part.state); err == nil && v.Why != "" {
-		why = " (" + v.Why + ")"
-	}
-	return format.Errorf(format.ErrUnsupported, "--where %s, and those of %s/%s are not decoded%s; use --operator and --state to choose others", does, ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), why)
-}
-
-// asker answers a filter by the expression.
-type asker struct {
-	ctx    context.Context
-	c      *catter
-	st     catState
-	part   *catPart
-	values reader.Values
-}
-
-// at turns to a state of a handle.
-func (a *asker) at(e transform.FilterElement) error {
-	h := e.Subtask.Managed
-	if a.part != nil && a.part.h == h && a.part.state == e.State {
-		return nil
-	}
-	s := &h.States[e.State]
-	a.part = &catPart{place: format.Place{Operator: e.Operator, Subtask: e.Subtask, Slot: format.SlotManaged}, subtask: e.Subtask.Index, h: h, state: e.State}
-	a.st = catState{op: e.Operator, label: operatorName(a.c.env, e.Operator), name: s.Name.String(), kind: s.Mode.String(), mode: s.Mode}
-	if a.c.filter.looks < looksAtValues {
-		return nil
-	}
-	var err error
-	a.values, err = a.c.snap.Values(a.ctx, h, e.State)
-	return format.At(err, "%v/state %q", a.part.place, a.st.name)
-}
-
-// entries takes the maps of a broadcast state apart, where its types are known.
-func (a *asker) entries(ctx context.Context, h *format.OperatorHandle, state int) (func(p []byte) ([]format.Entry, error), error) {
-	values, err := a.c.snap.Values(ctx, h, state)
-	return values.Entries, err
-}
-
-func (a *asker) keep(e transform.FilterElement) (bool, error) {
-	if err := a.at(e); err != nil {
-		return false, err
-	}
-	it := catItem{part: a.part, index: e.Index, stored: e.Value}
-	switch {
-	case e.Entry != nil:
-		it.setEntry(e.Index, e.Entry, e.Value)
-	case a.st.mode == format.ModeBroadcast: // a map that is not taken apart
-		if a.c.filter.looks > looksAtState {
-			return false, a.c.notTold(a.ctx, &a.st, &it, "asks about entries")
-		}
-	case a.c.filter.looks == looksAtValues:
-		var ok bool
-		var answer error
-		err := a.c.decode(&a.st, &it, a.values, func() error {
-			ok, answer = a.c.holds(a.ctx, &a.st, &it)
-			return answer
-		})
-		if err != nil && answer == nil {
-			err = format.At(readable(err), "%v", a.part.place)
-		}
-		return ok, err
-	}
-	return a.c.holds(a.ctx, &a.st, &it)
 }

@@ -6,4 +6,4 @@ import (
 )
 
 // finding returns a finding as this run shows it.
-func (e *Env) finding(f finding.Finding) report.Finding { return e.run.NewFinding(f, e.paste) }
+func (e *Env) finding(f finding.Finding) report.Finding { return e.run.NewFinding(f) }

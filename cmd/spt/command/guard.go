@@ -8,6 +8,7 @@ import (
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/vm"
+	"github.com/savepoint-tools/spt/internal/report"
 )
 
 // guard is the expression of --fail-if. One that names only the snapshot's
@@ -20,46 +21,46 @@ type guard struct {
 // snapshotVars are the numbers of the whole snapshot, in the order of the help.
 var snapshotVars = []struct {
 	name, help string
-	value      func(r *InspectResult) any
+	value      func(r *report.Inspect) any
 }{
-	{"total_bytes", "bytes of state, inline and in files", func(r *InspectResult) any { return int(r.Bytes.Total) }},
-	{"total_inline_bytes", "of them, inline in _metadata", func(r *InspectResult) any { return int(r.Bytes.Inline) }},
-	{"container_bytes", "size of _metadata or of the .spt file", func(r *InspectResult) any { return int(r.Size) }},
-	{"missing_files", "files that do not exist", func(r *InspectResult) any { return len(r.MissingFiles) }},
-	{"not_checked_files", "files that were not looked for, such as in a store that is not supported: they may exist", func(r *InspectResult) any { return len(r.NotChecked) }},
-	{"outside_files", "files outside the snapshot that are not read without --follow", func(r *InspectResult) any { return len(r.OutsideFiles) }},
-	{"wrong_files", "files whose length is not the recorded one", func(r *InspectResult) any { return len(r.WrongFiles) }},
-	{"operator_count", "operators", func(r *InspectResult) any { return r.OperatorCount }},
-	{"checkpoint_id", "id of the checkpoint", func(r *InspectResult) any { return int(r.CheckpointID) }},
+	{"total_bytes", "bytes of state, inline and in files", func(r *report.Inspect) any { return int(r.Bytes.Total) }},
+	{"total_inline_bytes", "of them, inline in _metadata", func(r *report.Inspect) any { return int(r.Bytes.Inline) }},
+	{"container_bytes", "size of _metadata or of the .spt file", func(r *report.Inspect) any { return int(r.Size) }},
+	{"missing_files", "files that do not exist", func(r *report.Inspect) any { return len(r.MissingFiles) }},
+	{"not_checked_files", "files that were not looked for, such as in a store that is not supported: they may exist", func(r *report.Inspect) any { return len(r.NotChecked) }},
+	{"outside_files", "files outside the snapshot that are not read without --follow", func(r *report.Inspect) any { return len(r.OutsideFiles) }},
+	{"wrong_files", "files whose length is not the recorded one", func(r *report.Inspect) any { return len(r.WrongFiles) }},
+	{"operator_count", "operators", func(r *report.Inspect) any { return r.OperatorCount }},
+	{"checkpoint_id", "id of the checkpoint", func(r *report.Inspect) any { return int(r.CheckpointID) }},
 }
 
 // stateVars are the facts of one state and its operator.
 var stateVars = []struct {
 	name, help string
-	value      func(op *InspectOperator, st *InspectState) any
+	value      func(op *report.InspectOperator, st *report.InspectState) any
 }{
-	{"operator", "its operator: uid, else name, else id", func(op *InspectOperator, _ *InspectState) any { return op.label }},
-	{"state", "its name", func(_ *InspectOperator, st *InspectState) any { return st.Name }},
-	{"kind", "list, union, broadcast, raw, keyed, raw keyed, in flight, coordinator, serializers", func(_ *InspectOperator, st *InspectState) any { return st.Kind }},
-	{"parallelism", "of the operator", func(op *InspectOperator, _ *InspectState) any { return int(op.Parallelism) }},
-	{"max_parallelism", "of the operator", func(op *InspectOperator, _ *InspectState) any { return int(op.MaxParallelism) }},
-	{"elements", "elements of list and union state, copies of broadcast state", func(_ *InspectOperator, st *InspectState) any { return elementsOf(st, "") }},
-	{"union_elements", "elements, for union state; else 0", func(_ *InspectOperator, st *InspectState) any { return elementsOf(st, "union") }},
-	{"list_elements", "elements, for list state; else 0", func(_ *InspectOperator, st *InspectState) any { return elementsOf(st, "list") }},
-	{"bytes", "its bytes", func(_ *InspectOperator, st *InspectState) any { return int(st.Bytes) }},
-	{"inline_bytes", "of them, inline in _metadata", func(_ *InspectOperator, st *InspectState) any { return int(st.InlineBytes) }},
-	{"offset_bytes", "bytes of its offsets in _metadata", func(_ *InspectOperator, st *InspectState) any { return int(st.OffsetBytes) }},
-	{"coordinator_bytes", "bytes, for a coordinator; else 0", func(_ *InspectOperator, st *InspectState) any {
+	{"operator", "its operator: uid, else name, else id", func(op *report.InspectOperator, _ *report.InspectState) any { return op.Label() }},
+	{"state", "its name", func(_ *report.InspectOperator, st *report.InspectState) any { return st.Name }},
+	{"kind", "list, union, broadcast, raw, keyed, raw keyed, in-flight data, coordinator, legacy, serializers", func(_ *report.InspectOperator, st *report.InspectState) any { return st.Kind }},
+	{"parallelism", "of the operator", func(op *report.InspectOperator, _ *report.InspectState) any { return int(op.Parallelism) }},
+	{"max_parallelism", "of the operator", func(op *report.InspectOperator, _ *report.InspectState) any { return int(op.MaxParallelism) }},
+	{"elements", "elements of list and union state, copies of broadcast state", func(_ *report.InspectOperator, st *report.InspectState) any { return elementsOf(st, "") }},
+	{"union_elements", "elements, for union state; else 0", func(_ *report.InspectOperator, st *report.InspectState) any { return elementsOf(st, "union") }},
+	{"list_elements", "elements, for list state; else 0", func(_ *report.InspectOperator, st *report.InspectState) any { return elementsOf(st, "list") }},
+	{"bytes", "its bytes", func(_ *report.InspectOperator, st *report.InspectState) any { return int(st.Bytes) }},
+	{"inline_bytes", "of them, inline in _metadata", func(_ *report.InspectOperator, st *report.InspectState) any { return int(st.InlineBytes) }},
+	{"offset_bytes", "bytes of its offsets in _metadata", func(_ *report.InspectOperator, st *report.InspectState) any { return int(st.OffsetBytes) }},
+	{"coordinator_bytes", "bytes, for a coordinator; else 0", func(_ *report.InspectOperator, st *report.InspectState) any {
 		if st.Kind != "coordinator" {
 			return 0
 		}
 		return int(st.Bytes)
 	}},
-	{"union_restore_bytes", "bytes that a restore hands to all subtasks, for union state; else 0", func(_ *InspectOperator, st *InspectState) any { return int(st.UnionRestoreBytes) }},
-	{"may_be_multiplied", "true for union state that a restore may have multiplied", func(_ *InspectOperator, st *InspectState) any { return st.MayBeMultiplied }},
+	{"union_restore_bytes", "for union state the bytes that a restore assigns to all subtasks, else 0", func(_ *report.InspectOperator, st *report.InspectState) any { return int(st.UnionRestoreBytes) }},
+	{"may_be_multiplied", "true for union state that a restore may have multiplied", func(_ *report.InspectOperator, st *report.InspectState) any { return st.MayBeMultiplied }},
 }
 
-func elementsOf(st *InspectState, kind string) int {
+func elementsOf(st *report.InspectState, kind string) int {
 	if st.Elements == nil || kind != "" && st.Kind != kind {
 		return 0
 	}
@@ -83,7 +84,7 @@ func units() map[string]any {
 	return map[string]any{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 }
 
-func snapshotEnv(r *InspectResult) map[string]any {
+func snapshotEnv(r *report.Inspect) map[string]any {
 	env := units()
 	for _, v := range snapshotVars {
 		env[v.name] = v.value(r)
@@ -91,7 +92,7 @@ func snapshotEnv(r *InspectResult) map[string]any {
 	return env
 }
 
-func stateEnv(r *InspectResult, op *InspectOperator, st *InspectState) map[string]any {
+func stateEnv(r *report.Inspect, op *report.InspectOperator, st *report.InspectState) map[string]any {
 	env := snapshotEnv(r)
 	for _, v := range stateVars {
 		env[v.name] = v.value(op, st)
@@ -100,7 +101,7 @@ func stateEnv(r *InspectResult, op *InspectOperator, st *InspectState) map[strin
 }
 
 func newGuard(text string) (*guard, error) {
-	r, op, st := &InspectResult{}, &InspectOperator{}, &InspectState{}
+	r, op, st := &report.Inspect{}, &report.InspectOperator{}, &report.InspectState{}
 	if p, err := expr.Compile(text, expr.Env(snapshotEnv(r)), expr.AsBool()); err == nil {
 		return &guard{program: p}, nil
 	}
@@ -113,7 +114,7 @@ func newGuard(text string) (*guard, error) {
 }
 
 // check names what the expression holds for.
-func (g *guard) check(r *InspectResult) ([]string, error) {
+func (g *guard) check(r *report.Inspect) ([]string, error) {
 	holds := func(env map[string]any) (bool, error) {
 		v, err := expr.Run(g.program, env)
 		if err != nil {
@@ -143,7 +144,7 @@ func (g *guard) check(r *InspectResult) ([]string, error) {
 				if name == "" {
 					name = "(" + st.Kind + ")"
 				}
-				all = append(all, op.label+"/"+name)
+				all = append(all, op.Label()+"/"+name)
 			}
 		}
 	}

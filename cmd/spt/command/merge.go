@@ -49,9 +49,9 @@ func newMergeCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge A [OUT] --from B --operator NAME",
 		Short: "Take operators, or single states, from another snapshot",
-		Long: `Puts operators of a snapshot B into a snapshot A, with all they hold. All else
-of A is copied byte for byte, and files of B are copied like those of A; where
-two have one name, a number is appended to the one of B.
+		Long: `Copies operators with all their state from a snapshot B into a snapshot A. All
+else of A is copied byte for byte. Files of B are copied too; if a file of A has
+the same name, a number is appended to the name of the file of B.
 
 With --state, only operator states of that name are taken, into the operator of
 the same id, or as an operator of their own where A has none. Keyed states are

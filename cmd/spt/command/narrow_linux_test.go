@@ -119,6 +119,7 @@ func TestNarrowTerminal(t *testing.T) {
 		{[]string{"rescale", "--from", "2", "--to", "4"}, nil},
 		{[]string{"diff", "sp-001", "sp-007"}, nil},
 		{[]string{"diff", "sp-002", "bare"}, nil},
+		{[]string{"diff", "sp-010", "sp-011", "-v"}, nil},
 		{[]string{"check", "sp-002", "--parallelism", "300"}, nil},
 		{[]string{"check", "bare", "--flink", "1.16"}, nil},
 		{[]string{"verify", "sp-001", chk(3), "bare"}, nil},
@@ -132,7 +133,7 @@ func TestNarrowTerminal(t *testing.T) {
 	} {
 		t.Run(strings.Join(x.args, " "), func(t *testing.T) {
 			whole := piped(t, dir, x.args...)
-			for _, width := range []int{40, 60, 80, 200} {
+			for _, width := range []int{40, 60, 80, 120, 200} {
 				got := onTerminal(t, width, dir, x.args...)
 				if got == "" {
 					t.Fatalf("%d columns: nothing is shown", width)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
-	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // These tests hold SECURITY.md: what a snapshot refers to outside its own
@@ -419,15 +418,12 @@ func TestOutsideIsNotRead(t *testing.T) {
 // keyedOutside are checkpoints whose shared files went with a link to outside:
 // link is in the folder that holds that of the job.
 var keyedOutside = []struct {
-	name, link string
-	from       func(t *testing.T) string
-	in         string // below from
+	name, link, from string
+	in               string // below from
 }{
-	{"incremental", outsideJob + "/shared", func(*testing.T) string { return "../../../testdata/savepoints/sp-003" }, outsideJob + "/chk-3"},
-	{"merged files", "000000000000000000000000005b7076/taskowned", func(*testing.T) string { return "../../../testdata/savepoints/sp-004" }, "000000000000000000000000005b7076/chk-1"},
-	{"changelog", "dstl", func(t *testing.T) string {
-		return filepath.Dir(filepath.Dir(testenv.Known(t, "2.3-keyed-heap-changelog")))
-	}, "000000000000000000000000005b7078/chk-1"},
+	{"incremental", outsideJob + "/shared", "../../../testdata/savepoints/sp-003", outsideJob + "/chk-3"},
+	{"merged files", "000000000000000000000000005b7076/taskowned", "../../../testdata/savepoints/sp-004", "000000000000000000000000005b7076/chk-1"},
+	{"changelog", "dstl", "../../../testdata/savepoints/sp-006", "000000000000000000000000005b7078/chk-1"},
 }
 
 // Keyed state, of which most commands copy files and open none.
@@ -435,8 +431,8 @@ func TestKeyedStateOutsideIsNotRead(t *testing.T) {
 	for _, kind := range keyedOutside {
 		t.Run(kind.name, func(t *testing.T) {
 			base := realTemp(t)
-			copyTree(t, kind.from(t), base+"/ck")
-			copyTree(t, kind.from(t), base+"/good")
+			copyTree(t, kind.from, base+"/ck")
+			copyTree(t, kind.from, base+"/good")
 			if err := os.Rename(base+"/ck/"+kind.link, base+"/out"); err != nil {
 				t.Fatal(err)
 			}

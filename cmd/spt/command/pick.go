@@ -267,14 +267,6 @@ func operatorList(env *Env, all []*format.Operator) string {
 
 func (p *pick) any() bool { return len(p.operators)+len(p.states)+len(p.ranges) > 0 }
 
-func addBytes(to *summary.Bytes, b summary.Bytes) {
-	to.Inline += b.Inline
-	to.Own += b.Own
-	to.Shared += b.Shared
-	to.Packed += b.Packed
-	to.Offsets += b.Offsets
-}
-
 // applyStates keeps the rows of the states that were picked, and the operators
 // that have one.
 func (p *pick) applyStates(env *Env, s *summary.Summary, headers map[*format.Operator]*reader.Headers) error {
@@ -307,9 +299,9 @@ func (p *pick) applyStates(env *Env, s *summary.Summary, headers map[*format.Ope
 	for _, op := range ops {
 		op.Framing, op.Bytes = summary.Bytes{}, summary.Bytes{}
 		for _, st := range op.States {
-			addBytes(&op.Bytes, st.Place)
+			op.Bytes.Add(st.Place)
 		}
-		addBytes(&s.Bytes, op.Bytes)
+		s.Bytes.Add(op.Bytes)
 		s.Subtasks += op.Present
 	}
 	return nil

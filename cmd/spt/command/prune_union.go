@@ -568,24 +568,24 @@ func (o *pruneOptions) diagnoseEnd(env *Env, in string, reports []*transform.Uni
 		states[r.State]++
 	}
 	for i, r := range rows {
-		report := reports[i]
+		of := reports[i]
 		name := ui.Quote(r.Operator) + "/" + ui.Quote(r.State)
-		switch report.Verdict {
+		switch of.Verdict {
 		case transform.VerdictProduct:
-			fmt.Fprintf(&b, "\n%s: %s.\n%s", name, r.Why, factorText(report))
+			fmt.Fprintf(&b, "\n%s: %s.\n%s", name, r.Why, factorText(of))
 			fmt.Fprintf(&b, "--keep distinct on %s would keep %s, %s (%s).\nA restore now loads %s, %s, in all subtasks together.\n",
 				ui.Quote(r.State), ui.Plural(r.Distinct, "element"), ui.Bytes(r.DistinctBytes), ui.Percent(r.DistinctBytes, r.Bytes), ui.Plural(r.HandedOut, "element"), ui.Bytes(r.HandedBytes))
 			if redacted {
 				continue
 			}
-			fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s %s %s --keep distinct\n", shell.Quote(in), outLike(in), chosen(r.ID, r.State, states[r.State] > 1))
+			fmt.Fprintf(&b, "Nothing written. Add an output to write it:  spt prune-union %s %s %s --keep distinct\n", shell.Quote(in), report.OutLike(in), chosen(r.ID, r.State, states[r.State] > 1))
 			continue
 		case transform.VerdictNotSure:
 			fmt.Fprintf(&b, "\n%s: %s.\n", name, r.Why)
-			if report.Repeats() && redacted {
-				fmt.Fprintf(&b, "%s.\n", report.Numbers())
-			} else if report.Repeats() {
-				fmt.Fprintf(&b, "%s. How often each comes:\n  spt cat %s %s --distinct\n", report.Numbers(), shell.Quote(in), chosen(r.ID, r.State, states[r.State] > 1))
+			if of.Repeats() && redacted {
+				fmt.Fprintf(&b, "%s.\n", of.Numbers())
+			} else if of.Repeats() {
+				fmt.Fprintf(&b, "%s. How often each comes:\n  spt cat %s %s --distinct\n", of.Numbers(), shell.Quote(in), chosen(r.ID, r.State, states[r.State] > 1))
 			}
 		}
 		if r.HandedBytes >= check.LargeUnion {

@@ -26,7 +26,7 @@ type readHook struct {
 	to ui.Progress // nil: none
 }
 
-// set makes p the progress that is told, and ends the one before it.
+// set makes p the progress that is called, and ends the one before it.
 func (h *readHook) set(p ui.Progress) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

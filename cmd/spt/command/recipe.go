@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
-	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // recipe is several edits, one after another.
@@ -48,15 +48,13 @@ func parseRecipe(env *Env, name string, text []byte) (*recipe, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, fail(1, "the recipe is empty: it begins with steps:")
 		}
-		line, problem := yamlProblem(text, err)
-		return nil, fail(line, "%s", problem)
+		return nil, notYAML(text, err, fail)
 	}
 	switch err := d.Decode(&next); {
 	case err == nil:
 		return nil, fail(next.Line, "more than one document")
 	case !errors.Is(err, io.EOF):
-		line, problem := yamlProblem(text, err)
-		return nil, fail(line, "%s", problem)
+		return nil, notYAML(text, err, fail)
 	}
 	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
@@ -99,60 +97,31 @@ func parseRecipe(env *Env, name string, text []byte) (*recipe, error) {
 	return r, nil
 }
 
-// yamlProblem is what is wrong with a text that is no YAML, and the line. The
-// library says of most errors where that began in which they stand, if it was
-// not on the first line; where it is its parser that stops, it counts that line
-// from 0.
-func yamlProblem(text []byte, err error) (line int, problem string) {
-	problem = strings.TrimPrefix(err.Error(), "yaml: ")
-	if later := yamlError(slices.Concat([]byte("\n"), text)); strings.HasPrefix(later, "yaml: line ") {
-		n, what, _ := strings.Cut(strings.TrimPrefix(later, "yaml: line "), ": ")
-		line, _ = strconv.Atoi(n)
-		problem = what
+// notYAML is the error of a text that is not YAML.
+func notYAML(text []byte, err error, fail failure) error {
+	var at *yaml.LoadError
+	if !errors.As(err, &at) {
+		return fail(1, "%v", err)
 	}
-	ends := lineEnds(text)
-	switch problem {
-	case "did not find expected ',' or '}'", "did not find expected ',' or ']'":
-		return min(line, len(ends)), "what begins here does not go on or end: " + problem
-	case "did not find expected node content":
-		return min(line, len(ends)), problem
-	case "did not find expected '-' indicator", "did not find expected key", "did not find expected <document start>":
-		line = 0 // of a block that began long before
+	line, problem := at.Mark.Line, at.Message
+	if line == 0 { // the reader, which knows no lines, met a byte that YAML does not have
+		line = 1 + bytes.Count(text[:badByte(text)], []byte("\n"))
 	}
-	if line > 1 {
-		return line - 1, problem
+	if began := at.ContextMark.Line; began > 0 && began < line {
+		problem += fmt.Sprintf(", %s that begins in line %d", at.ContextMsg, began)
 	}
-	// The lines that it takes to run into it: a text that is merely cut short
-	// has other problems.
-	return 1 + sort.Search(len(ends)-1, func(i int) bool { return strings.HasSuffix(yamlError(text[:ends[i]]), problem) }), problem
+	return fail(min(line, max(bytes.Count(text, []byte("\n")), 1)), "%s", problem)
 }
 
-// yamlError is what the library says of a text, "" if nothing.
-func yamlError(text []byte) string {
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	for {
-		var doc yaml.Node
-		switch err := d.Decode(&doc); {
-		case errors.Is(err, io.EOF):
-			return ""
-		case err != nil:
-			return err.Error()
+// badByte is where the first control character of a text is, or the first byte that is
+// not UTF-8.
+func badByte(text []byte) int {
+	for i, r := range string(text) {
+		if r == utf8.RuneError || unicode.IsControl(r) && !strings.ContainsRune("\t\n\r", r) {
+			return i
 		}
 	}
-}
-
-// lineEnds is where the lines of a text end, at least one.
-func lineEnds(text []byte) []int {
-	var ends []int
-	n := 0
-	for line := range bytes.Lines(text) {
-		n += len(line)
-		ends = append(ends, n)
-	}
-	if n == 0 {
-		ends = []int{0}
-	}
-	return ends
+	return 0
 }
 
 // at says in which step something went wrong.
@@ -222,8 +191,8 @@ func (s *recipeStep) read(n *yaml.Node, fail failure) error {
 	})
 }
 
-// flagValues gives a value as it would stand on the command line: one, or
-// several where a flag can be repeated; for flags of OLD=NEW a map too.
+// flagValues returns a value as the command line would have it: one, or several for a
+// flag that can be repeated. For flags of OLD=NEW it can be a map.
 func flagValues(flag *pflag.Flag, n *yaml.Node, fail failure) ([]string, error) {
 	scalar := func(n *yaml.Node) (string, error) {
 		if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// step is an edit that can stand in a recipe: the options of its command, and
+// step is an edit that a recipe can have: the options of its command, and
 // what it makes of a snapshot.
 type step interface {
 	addFlags(fs *pflag.FlagSet)
@@ -85,8 +85,8 @@ func (s *setStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*
 	return s.set(ctx, env, snap)
 }
 
-// relocateStep has a --map of its own: that of the command line says where
-// files are looked for.
+// relocateStep has its own --map, because the one of the command line says where files
+// are looked for.
 type relocateStep struct {
 	relocateOptions
 	texts []string
@@ -120,7 +120,7 @@ func (s *relocateStep) validate(env *Env) error {
 		}
 		s.maps = append(s.maps, m)
 	}
-	return errors.Join(s.places(s.maps), s.writeOptions.validate(env))
+	return errors.Join(s.locations(s.maps), s.writeOptions.validate(env))
 }
 
 func (s *relocateStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
@@ -176,7 +176,7 @@ func (s *pruneStep) addFlags(fs *pflag.FlagSet) {
 
 func (s *pruneStep) validate(env *Env) error {
 	if s.keep == "" {
-		return usagef("keep is needed: which of the copies stay")
+		return usagef("keep is needed: which duplicates stay")
 	}
 	return s.pruneOptions.validate(env, []string{"", ""}, s.given)
 }
@@ -216,7 +216,7 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 				r.Remarks = append(r.Remarks, name+": "+why)
 			}
 		case len(s.states) > 0 && p.Verdict != transform.VerdictSound:
-			return nil, nil, &usageError{fmt.Sprintf("%s is not pruned: %s", name, p.Skipped), "accept-unproven: true prunes it all the same; look at its elements first"}
+			return nil, nil, &usageError{fmt.Sprintf("%s is not pruned: %s", name, p.Skipped), "accept-unproven: true prunes it anyway; look at its elements first"}
 		default:
 			r.Remarks = append(r.Remarks, fmt.Sprintf("%s is left as it is: %s", name, p.Skipped))
 			if p.Verdict != transform.VerdictSound {

@@ -29,17 +29,17 @@ func FuzzParseRecipe(f *testing.F) {
 	})
 }
 
-// A syntax error names the line that one has to look at, whatever the library
-// counts from.
+// A syntax error names the line that one has to look at, and where that began in
+// which it is.
 func TestRecipeSyntaxLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"steps:\n  - drop: {operator: a}\n  - drop:\n      operator: b\n  - rename: {uid: {a: b}\n": "5: what begins here does not go on or end",
-		"steps:\n  - rename: {uid: {a: b}\n  - drop: {operator: c}\n":                               "2: what begins here",
-		"steps: [\n":              "1: ",
-		"{steps: [a],\n b: [c]\n": "1: what begins here",
-		"steps: 'a\n b\n":         "1: found unexpected end of stream",
-		"{steps: [a]":             "1: what begins here",
-		"steps:\n  - drop: [a,\n      b\n  - x: y\n":                                            "2: what begins here",
+		"steps:\n  - drop: {operator: a}\n  - drop:\n      operator: b\n  - rename: {uid: {a: b}\n": "5: did not find expected ',' or '}', while parsing a flow mapping that begins in line 5",
+		"steps:\n  - rename: {uid: {a: b}\n  - drop: {operator: c}\n":                               "3: did not find expected ',' or '}', while parsing a flow mapping that begins in line 2",
+		"steps: [\n":              "1: did not find expected node content",
+		"{steps: [a],\n b: [c]\n": "2: did not find expected ',' or '}', while parsing a flow mapping that begins in line 1",
+		"steps: 'a\n b\n":         "2: found unexpected end of stream, while scanning a quoted scalar that begins in line 1",
+		"{steps: [a]":             "1: did not find expected ',' or '}'",
+		"steps:\n  - drop: [a,\n      b\n  - x: y\n":                                            "4: did not find expected ',' or ']', while parsing a flow sequence that begins in line 2",
 		"steps:\n  - drop: {operator: a}\n  - drop:\n   operator: b\n  - drop: {operator: c}\n": "4: did not find expected '-' indicator",
 		"steps:\n  - drop: {operator: a}\n  - drop:\n   operator:\n  - drop: {operator: c}\n":   "4: did not find expected '-' indicator",
 		"steps:\n  - drop: {operator: a}\n x:\n  - drop: {operator: c}\n":                       "3: did not find expected",
@@ -48,11 +48,12 @@ func TestRecipeSyntaxLine(t *testing.T) {
 		"steps:\n  - drop: {operator: ]}\n":                                                     "2: did not find expected node content",
 		"steps: ]\n":                                                                            "1: did not find expected node content",
 		"steps:\n  - drop:\n      operator: a: b\n":                                             "3: mapping values are not allowed",
-		"steps:\n  - drop:\n      operator: a\n      state\n  - x: {}\n":                        "4: could not find expected ':'",
-		"steps:\n  - drop:\n      operator: 'a\n  - x\n":                                        "3: found unexpected end of stream",
+		"steps:\n  - drop:\n      operator: a\n      state\n  - x: {}\n":                        "5: could not find expected ':', while scanning a simple key that begins in line 4",
+		"steps:\n  - drop:\n      operator: 'a\n  - x\n":                                        "4: found unexpected end of stream, while scanning a quoted scalar that begins in line 3",
 		"steps:\n  - drop:\n\t  operator: a\n":                                                  "3: found character that cannot start any token",
 		"a: b: c\n":                                                                             "1: mapping values are not allowed",
 		"steps:\n  - a: \x01\n":                                                                 "2: control characters are not allowed",
+		"steps:\n  - a: \xff\n":                                                                 "2: ",
 		"steps:\n  - a: *b\n":                                                                   "2: unknown anchor 'b' referenced",
 		"steps: []\n---\nsteps:\n":                                                              "2: more than one document",
 		"{a: b}\n{c: d}\n":                                                                      "2: did not find expected <document start>",

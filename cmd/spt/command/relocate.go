@@ -48,11 +48,11 @@ func (o *relocateOptions) validate(env *Env, in string) error {
 	if !other {
 		maps = env.maps
 	}
-	return errors.Join(o.places(maps), o.writeOptions.validate(env))
+	return errors.Join(o.locations(maps), o.writeOptions.validate(env))
 }
 
-// places refuses what can be looked up from here, but not from _metadata.
-func (o *relocateOptions) places(maps []reader.Mapping) error {
+// locations refuses what can be resolved from here, but not from _metadata.
+func (o *relocateOptions) locations(maps []reader.Mapping) error {
 	from := func(place string) bool {
 		return place == "" || strings.HasPrefix(place, "/") || strings.Contains(place, ":")
 	}
@@ -114,7 +114,7 @@ without absolute references, use spt convert.`,
 	return cmd
 }
 
-// besides tells what to do where files do not lie where --relative names them.
+// besides adds what to do if files are not where --relative names them.
 func (o *relocateOptions) besides(err error) error {
 	if _, missing := errors.AsType[*writer.MissingError](err); missing && o.relative {
 		return &hintedError{err, "with --relative they must be next to IN's _metadata; spt convert copies them there"}

@@ -25,7 +25,7 @@ type mover struct {
 	found report.Relocation
 }
 
-// below moves files below a folder.
+// below moves files below a directory.
 func (m *mover) below(base string) func(name string) (string, transform.MoveDecision, error) {
 	return func(name string) (string, transform.MoveDecision, error) {
 		return m.decide(name, strings.TrimSuffix(base, "/")+"/"+name)

@@ -2,12 +2,11 @@ package command
 
 import (
 	"context"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -50,8 +49,8 @@ func (o *renameOptions) validate(env *Env) error {
 			if !ok || from == "" || to == "" {
 				return usagef("%s %s: it is given as OLD=NEW", l.flag, ui.Quote(s))
 			}
-			if n := java.TextSize(format.NewText(to)) - 2; n > math.MaxUint16 {
-				return usagef("%s: NEW is %d bytes, the format allows 65,535", l.flag, n)
+			if n := metadata.TextSize(to); n > metadata.MaxText {
+				return usagef("%s: NEW is %d bytes, the format allows %d", l.flag, n, metadata.MaxText)
 			}
 			*l.out = append(*l.out, [2]string{from, to})
 		}
@@ -63,13 +62,14 @@ func newRenameCommand(env *Env) *cobra.Command {
 	var o renameOptions
 	cmd := &cobra.Command{
 		Use:   "rename IN [OUT]",
-		Short: "Give operators new uids, and operator states new names",
-		Long: `Gives operators new uids: their ids become those that Flink computes of them,
-and the uid is stored where the snapshot has uids and names (from Flink 2.0 on).
-Several at once, so that two can swap; two operators of one id are refused.
+		Short: "Set new uids of operators, and new names of operator states",
+		Long: `Sets new uids of operators. Their ids become what Flink computes from the uids.
+The uid is stored too if the snapshot stores uids and names (Flink 2.0 and
+later). All renames happen at once, so that two operators can swap. Two
+operators with one id are refused.
 
 --state-name renames list, union and broadcast states, in _metadata and in the
-state itself. Keyed states have their names inside their files and stay.`,
+state itself. Keyed states have their names inside their files and are kept.`,
 		Example: `  spt rename sp-001 renamed --uid even-id-logger=id-logger
   spt rename sp-001 swapped --uid sink=buffering-sink --uid buffering-sink=sink
   spt rename sp-001 renamed --operator buffering-sink --state-name buffered-elements=pending`,

@@ -30,9 +30,9 @@ SPT_PATH.`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
-			env.command = cmd.Name()
-			if strings.Contains(cmd.Use, "[OUT]") || env.command == "check" {
-				env.input = strings.Join(args[:min(len(args), 1)], "")
+			env.run.Command = cmd.Name()
+			if strings.Contains(cmd.Use, "[OUT]") || cmd.Name() == "check" {
+				env.run.Input = strings.Join(args[:min(len(args), 1)], "")
 			}
 			if err := errors.Join(emptyFlag(cmd.Flags()), env.checkCSV(cmd, args)); err != nil {
 				return err
@@ -119,7 +119,7 @@ func rowsWithout(what string, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// checkCSV refuses -o csv for what is no list of rows.
+// checkCSV refuses -o csv for an answer that has no rows.
 func (e *Env) checkCSV(cmd *cobra.Command, args []string) error {
 	if e.common.output != ui.OutputCSV {
 		return nil
@@ -178,7 +178,7 @@ func suggestFor(root *cobra.Command) {
 	}
 }
 
-// noVersionShorthand keeps cobra from giving --version the letter v, which is
+// noVersionShorthand keeps cobra from using v for --version, because it is
 // --verbose in every command that has it.
 func noVersionShorthand(root *cobra.Command) {
 	root.Flags().Bool("version", false, "print the version of spt")

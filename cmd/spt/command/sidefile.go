@@ -57,7 +57,7 @@ func (e *Env) readSide(ctx context.Context, flag, name string) ([]byte, error) {
 	case bytes.HasPrefix(a.text, []byte("\xff\xfe")), bytes.HasPrefix(a.text, []byte("\xfe\xff")):
 		return nil, &usageError{fmt.Sprintf("%s %s: it is UTF-16 text", flag, ui.Quote(name)), "save it as UTF-8"}
 	}
-	// Some editors put a byte order mark before UTF-8, which is no part of it.
+	// Some editors put a byte order mark before UTF-8. It is not part of the text.
 	text := bytes.TrimPrefix(a.text, []byte("\xef\xbb\xbf"))
 	if e.sides.texts == nil {
 		e.sides.texts = map[string][]byte{}

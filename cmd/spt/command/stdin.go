@@ -20,7 +20,7 @@ const (
 )
 
 // stdinStore resolves "-" to what standard input holds, and nothing else: what
-// comes from a pipe has no folder in which its files could be.
+// comes from a pipe has no directory in which its files could be.
 type stdinStore struct{ *mem.Store }
 
 // Resolve implements storage.Resolver.

@@ -186,7 +186,7 @@ func (e *Env) suggestPath(ctx context.Context, location string, err error) error
 			return err
 		}
 		hint := "did you mean:  " + strings.Join(like, ", ")
-		if more := hintOf(err); more != "" {
+		if more := e.hintOf(err); more != "" {
 			hint += "; " + more
 		}
 		return &hintedError{err, hint}

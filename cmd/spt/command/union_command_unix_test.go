@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/writer"
 )
 
@@ -40,7 +41,7 @@ func unionFile(t *testing.T, state string, lists map[string][][]any, order ...st
 func TestOneEach(t *testing.T) {
 	in := unionFile(t, "u", map[string][][]any{"op": {{"x"}, {"x"}, {"x"}}}, "op")
 	code, stdout, stderr := runAll(t, []string{"inspect", "--deep", in, "-o", "json", "--fail-if", "may_be_multiplied"})
-	var r InspectResult
+	var r report.Inspect
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != exitOK {
 		t.Fatalf("exit code %d, %v, %s", code, err, stderr)
 	}

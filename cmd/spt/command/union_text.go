@@ -1,14 +1,12 @@
 package command
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/summary"
-	"github.com/savepoint-tools/spt/internal/shell"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -35,15 +33,7 @@ func remaining(p *transform.PrunedState, keep transform.Keep) string {
 	return text + ". --keep distinct keeps one of each"
 }
 
-// chosen returns the flags that choose a state, also where another operator has one
-// of that name.
-func chosen(id, state string, shared bool) string {
-	flags := "--state " + shell.Quote(state)
-	if shared {
-		flags = "--operator " + id + " " + flags
-	}
-	return flags
-}
+func chosen(id, state string, shared bool) string { return report.SelectState(id, state, shared) }
 
 // timesText is how often elements come: "2 times", "1 to 3 times".
 func timesText(lo, hi int64) string {
@@ -71,28 +61,6 @@ func factorText(r *transform.UnionReport) string {
 		text += "Some elements come more often than others: they went through more restores, or the job repeats them; --keep copies keeps that difference.\n"
 	}
 	return text
-}
-
-// multipliedRemarks names the union states of rescaled operators that restores may
-// have multiplied. A rescale puts their elements into one subtask, and nothing
-// shows any more that all subtasks held the same.
-func multipliedRemarks(ctx context.Context, env *Env, plan *transform.RescalePlan) ([]string, error) {
-	var all []string
-	for _, p := range plan.Operators {
-		if p.Left != "" || p.From == p.To {
-			continue
-		}
-		s, err := summary.Of(ctx, &format.Savepoint{Operators: []*format.Operator{p.Operator}})
-		if err != nil {
-			return nil, err
-		}
-		for _, st := range s.Operators[0].States {
-			if st.MayBeMultiplied {
-				all = append(all, fmt.Sprintf("%s/%s may be multiplied by restores: prune it before (spt prune-union), because nothing proves it after a rescale", ui.Quote(env.run.Label(p.Operator)), ui.Quote(env.run.Text(st.Name))))
-			}
-		}
-	}
-	return all, nil
 }
 
 // maxProducts is how many products are named.

@@ -31,7 +31,7 @@ func newVerifyCommand(env *Env) *cobra.Command {
 		Long: `Checks that every file exists, has the expected length and can be read; that
 offsets and key groups are inside their streams and in order; that the first
 bytes of each stream of state describe what _metadata says of it; and every
-checksum of an .spt file. Reports whether the snapshot can be moved as a folder.
+checksum of an .spt file. Reports whether the snapshot can be moved as a whole.
 All findings are reported, not only the first.
 
 With --read, every element of operator state is also decoded to its exact end.
@@ -93,7 +93,7 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 		return v, err
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
-	opts := reader.VerifyOptions{Read: o.read}
+	opts := reader.VerifyOptions{Read: o.read, Jobs: env.common.jobs}
 	var stop func()
 	if o.read || snap.Container.Family == reader.SPT {
 		stop = env.reading("verifying", allState(snap))

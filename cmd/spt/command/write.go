@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// writeOptions are those of every command that writes a snapshot.
+// writeOptions are the options of every command that writes a snapshot.
 type writeOptions struct {
 	files          string
 	missing        string

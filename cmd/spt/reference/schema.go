@@ -12,11 +12,11 @@ import (
 	"github.com/savepoint-tools/spt/internal/report"
 )
 
-// Answer is one form of answer: what -o json prints is one value of it. Where
+// Answer describes the JSON of a command: -o json prints one value of it. Where
 // it is a list, -o jsonl prints its elements, one a line.
 type Answer struct {
 	Name    string // of the schema
-	Command string // that gives it; several with commas
+	Command string // that prints it; several with commas
 	Help    string
 	value   any // a zero value of what is printed
 }
@@ -24,26 +24,26 @@ type Answer struct {
 // Answers are all of them.
 func Answers() []Answer {
 	return []Answer{
-		{"inspect", "spt inspect", "a snapshot, its operators and their states", command.InspectResult{}},
-		{"inspect-several", "spt inspect", "of several snapshots: a list, one for each", []command.InspectResult{}},
-		{"inspect-rows", "spt inspect", "with --by: a list of rows; which fields a row has depends on what the rows are", []command.InspectRow{}},
-		{"ls", "spt ls", "a list of snapshots", []command.ListRow{}},
-		{"clean", "spt clean", "a list of leftovers and what became of each", []command.CleanRow{}},
+		{"inspect", "spt inspect", "a snapshot, its operators and their states", report.Inspect{}},
+		{"inspect-several", "spt inspect", "of several snapshots: a list, one for each", []report.Inspect{}},
+		{"inspect-rows", "spt inspect", "with --by: a list of rows; which fields a row has depends on what the rows are", []report.InspectRow{}},
+		{"ls", "spt ls", "a list of snapshots", report.Listings{}},
+		{"clean", "spt clean", "a list of leftovers and what became of each", []report.Leftover{}},
 		{"verify", "spt verify", "a list, one for each snapshot", report.Verifies{}},
 		{"check", "spt check", "what a restore would meet; with -o jsonl its findings, one a line", command.CheckResult{}},
 		{"cat", "spt cat", "a list of elements", []command.CatLine{}},
 		{"cat-stats", "spt cat", "with --stats: a list of states", []command.CatStats{}},
-		{"diff", "spt diff", "how two snapshots differ", command.DiffResult{}},
-		{"diff-lines", "spt diff", "with -o jsonl: a list of differences, and with -v of elements", []command.DiffLine{}},
-		{"trend", "spt trend", "several snapshots and how each state grew; with -o jsonl the rows, one a line", command.TrendResult{}},
+		{"diff", "spt diff", "how two snapshots differ", report.Diff{}},
+		{"diff-lines", "spt diff", "with -o jsonl: a list of differences, and with -v of elements", []report.DiffLine{}},
+		{"trend", "spt trend", "several snapshots and how each state grew; with -o jsonl the rows, one a line", report.Trend{}},
 		{"convert", "spt convert", "what was written, or would be", report.Write{}},
-		{"rescale", "spt rescale", "the plan; with OUT the answer is that of convert. With -o jsonl its operators, one a line", command.RescaleResult{}},
+		{"rescale", "spt rescale", "the plan; with OUT the answer of convert. With -o jsonl its operators, one a line", report.Rescale{}},
 		{"prune-union-growth", "spt prune-union", "without IN: a list, one for each number of restores", []command.GrowthRow{}},
 		{"prune-union-states", "spt prune-union", "with IN alone: a list of union states", []command.UnionRow{}},
 		{"prune-union", "spt prune-union", "with --keep: what stays of each state, and what was written, or would be", command.PruneResult{}},
 		{"edit", "spt drop, spt rename, spt relocate, spt merge, spt set, spt filter, spt apply", "what changes, and what was written, or would be", report.Edit{}},
 		{"hash", "spt hash", "a list of uids and their ids", report.Hashes{}},
-		{"version", "spt version", "the version, and those of the formats", report.Version{}},
+		{"version", "spt version", "the version of spt and of the formats", report.Version{}},
 		{"error", "spt", "an error of any command, on stderr: one line", command.ErrorResult{}},
 	}
 }

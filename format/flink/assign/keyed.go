@@ -7,28 +7,27 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// KeyedSubtask is the keyed state, managed or raw, that one new subtask is
-// handed, in order.
+// KeyedSubtask is the keyed state, managed or raw, that one new subtask gets, in
+// order.
 type KeyedSubtask struct {
 	Range  format.KeyGroupRange // the key groups that the subtask owns
 	Pieces []KeyedPiece
 }
 
-// KeyedPiece is what comes of the handle of one old subtask.
+// KeyedPiece is what the subtask gets of the handle of one old subtask.
 type KeyedPiece struct {
 	Old int
-	// Groups is what the subtask takes of the handle.
+	// Groups are the key groups that the subtask gets.
 	Groups format.KeyGroupRange
-	// Handle is what it is handed: the old handle, or a cut of it. Full and
-	// savepoint handles are cut to Groups; incremental ones are handed out
-	// whole, and the state backend clips them.
+	// Handle is the old handle, or a part of it: full and savepoint handles are cut
+	// to Groups; incremental ones are assigned whole, and the state backend clips
+	// them.
 	Handle format.KeyedHandle
 }
 
-// Keyed deals out keyed state; managed and raw are dealt each on its own.
-// old[i] is the handle of old subtask i, nil where there is none. At an
-// unchanged parallelism every subtask gets its own handle, whatever key groups
-// it holds (spec flink-operator-state B9).
+// Keyed redistributes keyed state, managed or raw. old[i] is the handle of old
+// subtask i, nil if there is none. At an unchanged parallelism every subtask gets its
+// own handle, whatever key groups it holds (spec flink-operator-state B9).
 func Keyed(old []format.KeyedHandle, oldParallelism, newParallelism, maxParallelism int32) ([]KeyedSubtask, error) {
 	for _, p := range [...]int32{newParallelism, maxParallelism} {
 		if err := checkParallelism(int(p)); err != nil {
@@ -67,8 +66,8 @@ func Keyed(old []format.KeyedHandle, oldParallelism, newParallelism, maxParallel
 	return subtasks, nil
 }
 
-// cut is the part of a handle for a range of key groups, nil for none. The
-// sizes that a changelog claims stay those of the whole.
+// cut returns the part of a handle for a range of key groups, nil if there is none.
+// The sizes that a changelog records stay those of the whole.
 func cut(h format.KeyedHandle, r format.KeyGroupRange) (format.KeyedHandle, error) {
 	if h, ok := h.(*format.ChangelogMemory); ok { // its changes decide, not its range
 		for _, change := range h.Changes {
@@ -128,35 +127,19 @@ func cutAll(all []format.KeyedHandle, r format.KeyGroupRange) ([]format.KeyedHan
 	return cuts, nil
 }
 
-// window is offsets first … first+n-1 of others.
+// window is the offsets first … first+n-1 of others.
 type window struct {
 	of       format.Offsets
 	first, n int64
 }
 
-// Len is the number of offsets.
+// Len returns the number of offsets.
 func (w window) Len() int64 { return w.n }
 
-// Read reads through the window.
+// Read implements format.Offsets.
 func (w window) Read(ctx context.Context, dst []int64, from int64) (int, error) {
 	if from < 0 || from > w.n {
-		return 0, fmt.Errorf("internal error: offset %d of %d was asked for", from, w.n)
+		return 0, fmt.Errorf("internal error: read of offset %d of %d", from, w.n)
 	}
 	return w.of.Read(ctx, dst[:min(int64(len(dst)), w.n-from)], w.first+from)
-}
-
-// Channels reports whether the in-flight data that an operator's subtasks hold
-// can be dealt out. At an unchanged parallelism each subtask gets its own. At
-// another one it depends on how the job connects its operators (by key, at
-// random, broadcast, one to one), which no snapshot says: then the error names
-// how many handles there are.
-func Channels(op *format.Operator, newParallelism int32) error {
-	n := 0
-	for _, s := range op.Subtasks {
-		n += len(s.Input) + len(s.Output)
-	}
-	if n == 0 || newParallelism == op.Parallelism {
-		return nil
-	}
-	return format.Errorf(format.ErrUnsupported, "%d handles of in-flight data: which subtask gets them at another parallelism depends on how the job connects its operators, which the snapshot does not say", n)
 }

@@ -178,20 +178,6 @@ func TestKeyedRefuses(t *testing.T) {
 	}
 }
 
-func TestChannels(t *testing.T) {
-	op := &format.Operator{Parallelism: 2, Subtasks: []*format.Subtask{{}, {Input: make([]*format.ChannelHandle, 2), Output: make([]*format.ChannelHandle, 1)}}}
-	if err := assign.Channels(op, 2); err != nil {
-		t.Error(err)
-	}
-	if err := assign.Channels(op, 3); !errors.Is(err, format.ErrUnsupported) || !strings.HasPrefix(err.Error(), "3 handles") {
-		t.Error(err)
-	}
-	op.Subtasks = op.Subtasks[:1]
-	if err := assign.Channels(op, 3); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestChangelogMemoryGroups: a new subtask gets the changes of a changelog that
 // stand in _metadata where one of them is of its key groups, from the first to the
 // last; those of -1, which are about no key group, alone lead nowhere.

@@ -7,58 +7,59 @@ import (
 	"sort"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
-// ErrParallelism is a parallelism that an engine refuses.
+// ErrParallelism matches errors about a parallelism that Flink refuses.
 var ErrParallelism = errors.New("parallelism not possible")
 
-// maxPieces bounds a plan: union state goes to every subtask, old × new. Flink
-// builds as many handles.
+// maxPieces bounds a plan: every new subtask gets the union state of every old one,
+// old × new pieces.
 const maxPieces = 64 << 20
 
-// Options say by which Flink, and where, a snapshot is restored.
+// Options describe the restore.
 type Options struct {
-	// At is the URI of the folder in which the snapshot stands when Flink
-	// restores it. A path without a scheme is a local one.
+	// At is the URI of the directory from which Flink restores the snapshot. A
+	// path without a scheme is local.
 	At string
-	// Release is the Flink that restores; zero: a current one.
-	Release Release
+	// Release is the release of Flink that restores; zero: the latest.
+	Release flink.Release
 }
 
-// Plan is what each new subtask is handed of the managed, or of the raw,
-// operator state of one operator.
+// Plan is what each new subtask gets of the managed, or of the raw, operator state
+// of one operator.
 type Plan struct {
 	Subtasks []Subtask
-	// Undefined says why what Flink does is not certain; "" if it is. But for
-	// names that crowd one hash bucket, only the order of pieces is in doubt,
-	// not who gets what.
+	// Undefined is the reason why Flink's result is not certain; "" if it is. Unless
+	// more than eight names share a hash bucket, only the order of pieces is
+	// uncertain, not which subtask gets what.
 	Undefined string
-	// DependsOnPlace: the order of pieces depends on Options.At.
-	DependsOnPlace bool
+	// DependsOnLocation: the order of pieces depends on Options.At.
+	DependsOnLocation bool
 }
 
-// Subtask is what one new subtask is handed, in order. A state's content is the
-// concatenation of its shares over the pieces; of a broadcast state, later
-// entries replace earlier ones with equal keys.
+// Subtask is what one new subtask gets, in order. The content of a state is the
+// concatenation of its shares over the pieces; in a broadcast state, later entries
+// replace earlier ones with equal keys.
 type Subtask struct {
 	Pieces []Piece
-	// Lost counts elements that were dealt to this subtask and replaced by
+	// Lost counts elements that were assigned to this subtask and then replaced by
 	// those of an equal handle: see the package documentation.
 	Lost int64
 }
 
-// Piece is what comes of the handle of one old subtask. It has no shares where
-// the handle has no states. Slices of shares may be common to several pieces:
-// do not write to them.
+// Piece is what the subtask gets of the handle of one old subtask. It has no shares
+// if the handle has no states. Pieces may share a slice of shares: do not write to
+// it.
 type Piece struct {
 	Old    int
 	Shares []Share
 }
 
-// Share is the elements First … First+Count-1 of a state of an old handle.
-// Count may be 0: Flink opens the handle all the same. A broadcast state has one
-// element, its map.
+// Share is the elements First … First+Count-1 of a state of an old handle. Count may
+// be 0: Flink opens the handle nevertheless. A broadcast state has one element, its
+// map.
 type Share struct {
 	State        int // index in the old handle's States
 	Name         string
@@ -66,26 +67,25 @@ type Share struct {
 	First, Count int64
 }
 
-// Operator deals out operator state; managed and raw are dealt each on its own.
-// old[i] is the handle of old subtask i, nil where it is finished, missing or
-// without state.
+// Operator redistributes operator state, managed or raw. old[i] is the handle of old
+// subtask i, nil if the subtask is finished, missing or without state.
 func Operator(old []*format.OperatorHandle, newParallelism int, o Options) (*Plan, error) {
 	if err := checkParallelism(newParallelism); err != nil {
 		return nil, err
 	}
-	d := &dealer{plan: &Plan{Subtasks: make([]Subtask, newParallelism)}, release: o.Release}
+	r := &redistribution{plan: &Plan{Subtasks: make([]Subtask, newParallelism)}, rules: o.Release.Facts()}
 	same := len(old) == newParallelism
-	d.keeps = same && o.Release.keepsLists()
-	if err := d.read(old, o.At); err != nil {
+	r.keeps = same && o.Release.Facts().KeepsLists
+	if err := r.read(old, o.At); err != nil {
 		return nil, err
 	}
-	if same && d.keep() {
-		return d.plan, nil
+	if same && r.keep() {
+		return r.plan, nil
 	}
-	if err := d.deal(); err != nil {
+	if err := r.redistribute(); err != nil {
 		return nil, err
 	}
-	return d.plan, nil
+	return r.plan, nil
 }
 
 func checkParallelism(p int) error {
@@ -95,11 +95,11 @@ func checkParallelism(p int) error {
 	return nil
 }
 
-// dealer makes one plan.
-type dealer struct {
+// redistribution computes one plan.
+type redistribution struct {
 	plan    *Plan
-	release Release
-	keeps   bool // lists stay where they are
+	rules   flink.Facts
+	keeps   bool // lists stay in their subtasks
 	olds    []oldSubtask
 	classes int // of equal handles
 	states  [format.ModeBroadcast + 1][]*state
@@ -110,8 +110,8 @@ type dealer struct {
 type oldSubtask struct {
 	handle
 	class  int     // handles of one class are equal for Flink; -1: no handle
-	shared bool    // others are in its class
-	shares []Share // all of it, in the order of Flink's map
+	shared bool    // other handles are in its class
+	shares []Share // the whole handle, in the order of Flink's map
 }
 
 // state is one named state of one mode over all old subtasks.
@@ -129,7 +129,7 @@ type part struct {
 
 func (s *state) total() int64 { return s.parts[len(s.parts)-1].end }
 
-// share is elements [lo, hi) of the state that lie in p.
+// share returns the elements [lo, hi) of the state that are in p.
 func (s *state) share(p part, mode format.Mode, lo, hi int64) Share {
 	start := p.end - p.n
 	lo = max(lo, start)
@@ -140,45 +140,45 @@ func (s *state) whole(p part, mode format.Mode) Share {
 	return Share{State: p.state, Name: s.name, Mode: mode, Count: p.n}
 }
 
-// read looks at the old handles, and groups their states by mode and name in
-// the order in which Flink walks them.
-func (d *dealer) read(old []*format.OperatorHandle, at string) error {
+// read groups the states of the old handles by mode and name, in the order in which
+// Flink walks them.
+func (r *redistribution) read(old []*format.OperatorHandle, at string) error {
 	type byHandle struct{ class, first int }
 	classes := map[handleKey]byHandle{}
-	d.olds = make([]oldSubtask, len(old))
+	r.olds = make([]oldSubtask, len(old))
 	var order [format.ModeBroadcast + 1]*java.HashMap
 	for m := range order {
 		capacity := 0
 		switch {
-		case d.keeps && d.release.spreadsBroadcast():
+		case r.keeps && r.rules.FillsBroadcast:
 			capacity = expect(len(old)) // as if there were as many names as subtasks
-		case d.keeps:
+		case r.keeps:
 			capacity = len(old)
 		}
-		order[m], d.names[m] = java.NewHashMap(capacity), map[string]*state{}
+		order[m], r.names[m] = java.NewHashMap(capacity), map[string]*state{}
 	}
 	for i, h := range old {
-		d.olds[i].class = -1
+		r.olds[i].class = -1
 		if h == nil {
 			continue
 		}
-		sub := &d.olds[i]
+		sub := &r.olds[i]
 		sub.handle = handleOf(h.Data, i, at)
 		c, ok := classes[sub.key]
 		if !ok {
 			c = byHandle{len(classes), i}
 			classes[sub.key] = c
 		} else {
-			sub.shared, d.olds[c.first].shared = true, true
-			d.sameBytes(h.Data, old[c.first].Data)
+			sub.shared, r.olds[c.first].shared = true, true
+			r.sameBytes(h.Data, old[c.first].Data)
 		}
 		sub.class = c.class
-		for _, k := range d.walk(h.States) {
+		for _, k := range r.walk(h.States) {
 			st := h.States[k]
 			if st.Mode > format.ModeBroadcast {
 				return format.At(format.Errorf(format.ErrUnsupported, "%s", st.Mode), "subtask %d/state %q", i, st.Name)
 			}
-			s := d.state(st.Name.String(), st.Mode, order[st.Mode])
+			s := r.state(st.Name.String(), st.Mode, order[st.Mode])
 			p := part{old: i, state: k, n: st.Offsets.Len()}
 			p.end = p.n
 			if len(s.parts) > 0 {
@@ -188,24 +188,24 @@ func (d *dealer) read(old []*format.OperatorHandle, at string) error {
 			sub.shares = append(sub.shares, s.whole(p, st.Mode))
 		}
 	}
-	d.classes = len(classes)
+	r.classes = len(classes)
 	for m, names := range order {
-		d.crowded(names, "states")
-		d.states[m] = pick(d.states[m], names.Order())
+		r.checkOrder(names, "states")
+		r.states[m] = pick(r.states[m], names.Order())
 	}
 	return nil
 }
 
-// state finds a state by its name, or adds it.
-func (d *dealer) state(name string, mode format.Mode, order *java.HashMap) *state {
-	s, known := d.names[mode][name], true
+// state returns the state of a name, and adds it if there is none.
+func (r *redistribution) state(name string, mode format.Mode, order *java.HashMap) *state {
+	s, known := r.names[mode][name], true
 	if s == nil {
 		s, known = &state{name: name}, false
-		d.names[mode][name] = s
-		d.states[mode] = append(d.states[mode], s)
+		r.names[mode][name] = s
+		r.states[mode] = append(r.states[mode], s)
 	}
 	switch hash := java.HashString(name); {
-	case d.release.prependsNames():
+	case r.rules.PrependsNames:
 		order.ComputeIfAbsent(hash, known)
 	case !known:
 		order.Put(hash)
@@ -213,9 +213,9 @@ func (d *dealer) state(name string, mode format.Mode, order *java.HashMap) *stat
 	return s
 }
 
-// walk is the order in which Flink walks a handle's states: that of the map
-// into which it read them. Of a name that stands there twice the last counts.
-func (d *dealer) walk(states []format.NamedState) []int {
+// walk returns the order in which Flink walks the states of a handle: that of the
+// map into which it read them. Of two states of one name the last counts.
+func (r *redistribution) walk(states []format.NamedState) []int {
 	order := java.NewHashMap(expect(len(states)))
 	last := make(map[string]int, len(states))
 	var at []int
@@ -229,11 +229,11 @@ func (d *dealer) walk(states []format.NamedState) []int {
 		at = append(at, k)
 		order.Put(java.HashString(name))
 	}
-	d.crowded(order, "states")
+	r.checkOrder(order, "states")
 	return pick(at, order.Order())
 }
 
-// expect is the capacity that Flink gives a map for n keys.
+// expect returns the capacity that Flink gives a map for n keys.
 func expect(n int) int {
 	if n <= 2 {
 		return n + 1
@@ -241,12 +241,12 @@ func expect(n int) int {
 	return (4*n + 2) / 3
 }
 
-// sameBytes notes where Flink would read the wrong bytes: it keeps the first of
-// inline handles with equal names, and its bytes.
-func (d *dealer) sameBytes(a, b format.Stream) {
+// sameBytes reports as undefined that Flink would read the wrong bytes: of inline
+// handles with equal names it keeps the first, and its bytes.
+func (r *redistribution) sameBytes(a, b format.Stream) {
 	x, ok1 := a.(*format.Inline)
 	y, ok2 := b.(*format.Inline)
-	if !ok1 || !ok2 || x == y || d.plan.Undefined != "" {
+	if !ok1 || !ok2 || x == y || r.plan.Undefined != "" {
 		return
 	}
 	same := false
@@ -257,98 +257,100 @@ func (d *dealer) sameBytes(a, b format.Stream) {
 		})
 	})
 	if err != nil || !same {
-		d.undefined("inline handles have one name and different bytes, of which Flink reads only the first")
+		r.undefined("inline handles have one name and different bytes, and Flink reads only those of the first")
 	}
 }
 
-func (d *dealer) crowded(m *java.HashMap, what string) {
+// checkOrder reports the order of a map as undefined if Java made a tree of one of its
+// buckets.
+func (r *redistribution) checkOrder(m *java.HashMap, what string) {
 	if m.Trees() {
-		d.undefined(fmt.Sprintf("more than eight %s share a hash bucket", what))
+		r.undefined(fmt.Sprintf("more than eight %s share a hash bucket", what))
 	}
 }
 
-func (d *dealer) undefined(why string) {
-	if d.plan.Undefined == "" {
-		d.plan.Undefined = why
+func (r *redistribution) undefined(why string) {
+	if r.plan.Undefined == "" {
+		r.plan.Undefined = why
 	}
 }
 
-// keep hands every subtask what it had, where an unchanged parallelism lets
-// Flink do so; else it does nothing and returns false.
-func (d *dealer) keep() bool {
-	if len(d.states[format.ModeUnion]) > 0 || len(d.partlyReported()) > 0 {
+// keep assigns to every subtask what it had, if Flink does so at an unchanged
+// parallelism, and reports whether it does.
+func (r *redistribution) keep() bool {
+	if len(r.states[format.ModeUnion]) > 0 || len(r.partlyReported()) > 0 {
 		return false
 	}
 	to := 0
-	for i, sub := range d.olds {
-		if d.release.keepsLists() {
+	for i, sub := range r.olds {
+		if r.rules.KeepsLists {
 			to = i
 		}
 		if sub.class >= 0 {
-			d.plan.Subtasks[to].Pieces = []Piece{{Old: i, Shares: sub.shares}}
-			to++ // before 1.8 what stood behind a gap moved up
+			r.plan.Subtasks[to].Pieces = []Piece{{Old: i, Shares: sub.shares}}
+			to++ // without KeepsLists, what follows a gap moves up
 		}
 	}
 	return true
 }
 
-// partlyReported is the broadcast states that some subtasks do not have: at an
-// unchanged parallelism Flink spreads them anew.
-func (d *dealer) partlyReported() (partly []*state) {
-	if !d.release.spreadsBroadcast() {
+// partlyReported returns the broadcast states that some subtasks do not have: Flink
+// redistributes them even at an unchanged parallelism.
+func (r *redistribution) partlyReported() (partly []*state) {
+	if !r.rules.FillsBroadcast {
 		return nil
 	}
-	for _, s := range d.states[format.ModeBroadcast] {
-		if len(s.parts) < len(d.olds) {
+	for _, s := range r.states[format.ModeBroadcast] {
+		if len(s.parts) < len(r.olds) {
 			partly = append(partly, s)
 		}
 	}
 	return partly
 }
 
-// deal deals out everything; with lists kept, only union states and the
+// redistribute assigns all state; if lists are kept, only union states and the
 // broadcast states that some subtasks lack.
-func (d *dealer) deal() error {
-	union, broadcast := d.states[format.ModeUnion], d.states[format.ModeBroadcast]
+func (r *redistribution) redistribute() error {
+	union, broadcast := r.states[format.ModeUnion], r.states[format.ModeBroadcast]
 	var blocks []block
 	switch {
-	case !d.keeps:
-		blocks = d.blocks()
-	case d.release.spreadsBroadcast():
-		union, broadcast = again(union), again(d.partlyReported())
+	case !r.keeps:
+		blocks = r.blocks()
+	case r.rules.FillsBroadcast:
+		union, broadcast = again(union), again(r.partlyReported())
 	default:
 		broadcast = nil
 	}
-	everyone := newHand(d)
-	everyone.records = true
+	everyone := newAssignment(r)
+	everyone.shared = true
 	for _, s := range union {
 		for _, p := range s.parts {
-			everyone.take(p.old, s.whole(p, format.ModeUnion))
+			everyone.add(p.old, s.whole(p, format.ModeUnion))
 		}
 	}
-	if n := len(d.plan.Subtasks); n*len(everyone.slots) > maxPieces {
-		return format.Errorf(format.ErrLimit, "union state of %d handles for %d subtasks: a plan of more than %d pieces", len(everyone.slots), n, maxPieces)
+	if n := len(r.plan.Subtasks); n*len(everyone.entries) > maxPieces {
+		return format.Errorf(format.ErrLimit, "union state of %d handles for %d subtasks needs a plan of more than %d pieces", len(everyone.entries), n, maxPieces)
 	}
-	h := newHand(d)
-	for i := range d.plan.Subtasks {
-		if d.keeps {
-			h.keep(i)
+	a := newAssignment(r)
+	for i := range r.plan.Subtasks {
+		if r.keeps {
+			a.keep(i)
 		}
 		for _, b := range blocks {
-			b.give(h, i, len(d.plan.Subtasks))
+			b.assign(a, i, len(r.plan.Subtasks))
 		}
-		h.takeAll(everyone)
+		a.addAll(everyone)
 		for _, s := range broadcast {
 			p := s.parts[i%len(s.parts)]
-			h.take(p.old, s.whole(p, format.ModeBroadcast))
+			a.add(p.old, s.whole(p, format.ModeBroadcast))
 		}
-		d.plan.Subtasks[i] = h.finish()
+		r.plan.Subtasks[i] = a.finish()
 	}
 	return nil
 }
 
-// again is the order of states after Flink has filtered them, in this order,
-// into a new map.
+// again returns the states in the order that they have after Flink has filtered
+// them, in this order, into a new map.
 func again(states []*state) []*state {
 	m := java.NewHashMap(0)
 	for _, s := range states {
@@ -365,17 +367,17 @@ func pick[T any](all []T, order []int) []T {
 	return picked
 }
 
-// block is how one list state is dealt: base elements to everyone, and one more
-// to rem of them, counted from start.
+// block is how one list state is split: every subtask gets base elements, and rem
+// of them, counted from start, one more.
 type block struct {
 	*state
 	start, base, rem int64
 }
 
-func (d *dealer) blocks() []block {
-	p, start := int64(len(d.plan.Subtasks)), int64(0)
+func (r *redistribution) blocks() []block {
+	p, start := int64(len(r.plan.Subtasks)), int64(0)
 	var blocks []block
-	for _, s := range d.states[format.ModeList] {
+	for _, s := range r.states[format.ModeList] {
 		b := block{s, start, s.total() / p, s.total() % p}
 		start = (start + b.rem) % p
 		blocks = append(blocks, b)
@@ -383,9 +385,9 @@ func (d *dealer) blocks() []block {
 	return blocks
 }
 
-// give gives new subtask i of p its share. A part without elements that lies
-// on the way belongs to it.
-func (b block) give(h *hand, i, p int) {
+// assign adds the share of new subtask i of p. An empty part between two parts of
+// the share belongs to it.
+func (b block) assign(a *assignment, i, p int) {
 	turn := (int64(i) - b.start + int64(p)) % int64(p)
 	lo := turn*b.base + min(turn, b.rem)
 	hi := lo + b.base
@@ -397,8 +399,8 @@ func (b block) give(h *hand, i, p int) {
 	}
 	at := 0
 	if lo > 0 {
-		// Behind the part with the last element given: the one before wanted
-		// no more, and did not look further.
+		// Start after the part with the last element assigned: the subtask before
+		// got no more, and stopped there.
 		at = sort.Search(len(b.parts), func(k int) bool { return b.parts[k].end >= lo })
 		if b.parts[at].end == lo {
 			at++
@@ -406,7 +408,7 @@ func (b block) give(h *hand, i, p int) {
 	}
 	for ; lo < hi; at++ {
 		part := b.parts[at]
-		h.take(part.old, b.share(part, format.ModeList, lo, hi))
+		a.add(part.old, b.share(part, format.ModeList, lo, hi))
 		lo = part.end
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
@@ -58,8 +59,8 @@ func show(plan *assign.Plan, content []map[string]string) []string {
 
 // The examples of the spec, B7.
 func TestExamples(t *testing.T) {
-	old7 := assign.Options{Release: assign.Release{Major: 1, Minor: 7}}
-	old13 := assign.Options{Release: assign.Release{Major: 1, Minor: 13}}
+	old7 := assign.Options{Release: flink.MustRelease("1.7")}
+	old13 := assign.Options{Release: flink.MustRelease("1.13")}
 	for _, c := range []struct {
 		name string
 		old  []string
@@ -102,8 +103,8 @@ func TestExamples(t *testing.T) {
 		if got := show(plan, content); !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n%q, want\n%q", c.name, got, c.want)
 		}
-		if plan.Undefined != "" || plan.DependsOnPlace {
-			t.Errorf("%s: undefined %q, depends on place %t", c.name, plan.Undefined, plan.DependsOnPlace)
+		if plan.Undefined != "" || plan.DependsOnLocation {
+			t.Errorf("%s: undefined %q, depends on location %t", c.name, plan.Undefined, plan.DependsOnLocation)
 		}
 	}
 }
@@ -123,12 +124,12 @@ func TestOrderOfHandles(t *testing.T) {
 
 // Two names of one bucket: the one that came later goes first, before 1.6 last.
 func TestNamesOfOneBucket(t *testing.T) {
-	for release, want := range map[assign.Release]string{
-		{}:                    "h0 pending:3 alpha:1",
-		{Major: 2, Minor: 3}:  "h0 pending:3 alpha:1",
-		{Major: 1, Minor: 6}:  "h0 pending:3 alpha:1",
-		{Major: 1, Minor: 16}: "h0 pending:3 alpha:1",
-		{Major: 1, Minor: 5}:  "h0 alpha:0 pending:4",
+	for release, want := range map[flink.Release]string{
+		0:                         "h0 pending:3 alpha:1",
+		flink.MustRelease("2.3"):  "h0 pending:3 alpha:1",
+		flink.MustRelease("1.6"):  "h0 pending:3 alpha:1",
+		flink.MustRelease("1.16"): "h0 pending:3 alpha:1",
+		flink.MustRelease("1.5"):  "h0 alpha:0 pending:4",
 	} {
 		old, content := from("alpha:012,pending:345")
 		plan, err := assign.Operator(old, 4, assign.Options{Release: release})
@@ -211,7 +212,7 @@ func TestOrderKnown(t *testing.T) {
 		{"relative, no place", func(i int) string { return fmt.Sprint("relative:", i) }, []string{"u=x", "u=y"}, "", "not known", true},
 		{"segments", func(i int) string { return fmt.Sprint("segment:", i) }, []string{"u=x", "u=y"}, "", "merged files", false},
 		{"segments, one handle each", func(i int) string { return fmt.Sprint("segment:", i) }, []string{"s:a", "s:b"}, "", "", false},
-		{"no path", func(i int) string { return fmt.Sprintf("absolute:s3:%d", i) }, []string{"u=x", "u=y"}, "", "relative path after a scheme", false},
+		{"no path", func(i int) string { return fmt.Sprintf("absolute:s3:%d", i) }, []string{"u=x", "u=y"}, "", "relative path in absolute URI", false},
 		{"many names of one hash", func(i int) string { return "inline:" + collide(i) }, many, "", "more than eight handles", false},
 		{"few names of one hash", func(i int) string { return "inline:" + collide(i) }, many[:10], "", "", false},
 	} {
@@ -223,8 +224,8 @@ func TestOrderKnown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.undefined == "" && plan.Undefined != "" || !strings.Contains(plan.Undefined, c.undefined) || plan.DependsOnPlace != c.place {
-			t.Errorf("%s: undefined %q, depends on place %t", c.name, plan.Undefined, plan.DependsOnPlace)
+		if c.undefined == "" && plan.Undefined != "" || !strings.Contains(plan.Undefined, c.undefined) || plan.DependsOnLocation != c.place {
+			t.Errorf("%s: undefined %q, depends on location %t", c.name, plan.Undefined, plan.DependsOnLocation)
 		}
 	}
 	var words []string

@@ -7,20 +7,20 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
-// uri is what java.net.URI makes of a Flink path, for its hash code and
-// equality. Query and fragment do not exist in Flink paths.
+// uri is a Flink path as java.net.URI parses it, for its hash code and equality. Flink
+// paths have no query and no fragment.
 type uri struct {
 	scheme, path string
-	// Where the authority has the form of a server, host is not empty; else
-	// authority is what stands there, "" for nothing.
+	// host is not empty if the authority is a server (user@host:port); otherwise
+	// authority is the whole of it, "" for none.
 	user, host, port, authority string
 }
 
-// parsePath reads a path as Flink's Path class does: not escaped, slashes
-// collapsed, a trailing one dropped, "." and ".." resolved.
+// parsePath parses a path as Flink's Path class does: no escapes, repeated slashes are
+// one, a trailing slash is dropped, "." and ".." are resolved.
 func parsePath(s string) (uri, error) {
 	full := s
 	if len(s) >= 2 && s[1] == ':' && isAlpha(s[0]) {
@@ -50,15 +50,16 @@ func parsePath(s string) (uri, error) {
 	}
 	switch {
 	case full == "" || hasScheme && !isScheme(u.scheme):
-		return uri{}, fmt.Errorf("path %q: no scheme", full)
+		return uri{}, fmt.Errorf("path %q has no scheme", full)
 	case hasScheme && !strings.HasPrefix(s, "/") && (s != "" || u.host+u.authority == ""):
-		return uri{}, fmt.Errorf("path %q: a relative path after a scheme", full)
+		return uri{}, fmt.Errorf("path %q: relative path in absolute URI", full)
 	}
 	u.path = normalize(quote(s, ":@&=+$,;/"))
 	return u, nil
 }
 
-// windowsRoot is the one path whose trailing slash stays.
+// windowsRoot reports whether s is the root of a drive: only there a trailing slash
+// stays.
 func windowsRoot(s string) bool {
 	if len(s) < 4 || s[0] != '/' || !strings.HasSuffix(s, ":/") {
 		return false
@@ -66,14 +67,14 @@ func windowsRoot(s string) bool {
 	return strings.IndexFunc(s[1:len(s)-2], func(r rune) bool { return r >= utf8.RuneSelf || !isAlpha(byte(r)) }) < 0
 }
 
-// setAuthority tells a server (user@host:port) from a name.
+// setAuthority sets the authority: a server (user@host:port) or a name.
 func (u *uri) setAuthority(s string) error {
 	if s == "" {
 		return nil
 	}
 	if strings.HasPrefix(s, "[") || strings.Contains(s, "%") {
-		// Java has rules of their own for these, and no store uses them.
-		return fmt.Errorf("authority %q is not understood", s)
+		// Java has other rules for these, and no store uses them.
+		return fmt.Errorf("authority %q is not supported", s)
 	}
 	quoted := quote(s, "$,;:@&=+")
 	if !strings.Contains(quoted, "%") {
@@ -85,7 +86,7 @@ func (u *uri) setAuthority(s string) error {
 		if isHost(host) && isPort(port) {
 			u.user, u.host = user, host
 			if ok {
-				u.user = "@" + user // an empty one is one too
+				u.user = "@" + user // an empty user is not the same as none
 			}
 			if hasPort {
 				u.port = port
@@ -107,8 +108,8 @@ func isPort(s string) bool {
 	return s == "" || err == nil
 }
 
-// isHost is an IPv4 address, or labels of letters, digits and inner dashes of
-// which the last, if there are several, starts with a letter.
+// isHost reports whether s is an IPv4 address, or labels of letters, digits and inner
+// dashes. If there are several labels, the last starts with a letter.
 func isHost(s string) bool {
 	labels := strings.Split(strings.TrimSuffix(s, "."), ".")
 	for _, l := range labels {
@@ -145,8 +146,8 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// quote escapes what may not stand in a URI: of ASCII all but letters, digits,
-// the unreserved marks and what is allowed here; beyond ASCII only spaces and
+// quote escapes what a URI cannot contain: in ASCII all characters except letters,
+// digits, the unreserved marks and those in allowed; outside of ASCII only spaces and
 // control characters. A percent sign is escaped too.
 func quote(s, allowed string) string {
 	var b strings.Builder
@@ -168,8 +169,8 @@ func quote(s, allowed string) string {
 	return b.String()
 }
 
-// normalize resolves the segments "." and "..", like java.net.URI: a ".." that
-// has nothing to take away stays.
+// normalize resolves the segments "." and ".." like java.net.URI: a ".." without a
+// segment before it stays.
 func normalize(path string) string {
 	if !strings.HasPrefix(path, ".") && !strings.Contains(path, "/.") {
 		return path
@@ -196,8 +197,8 @@ func normalize(path string) string {
 	return path
 }
 
-// hash is java.net.URI.hashCode. Escapes were made by quote, so that there are
-// no lower-case ones, which Java would take for upper-case.
+// hash returns java.net.URI.hashCode. Escapes come from quote and are upper-case; Java
+// would treat lower-case ones as equal.
 func (u uri) hash() int32 {
 	h := hashLower(0, u.scheme)
 	h = 127*h + uint32(java.HashString(u.path))
@@ -228,7 +229,7 @@ func hashLower(h uint32, s string) uint32 {
 	return h
 }
 
-// key is equal for what java.net.URI takes for equal.
+// key returns a text that is equal for URIs that java.net.URI treats as equal.
 func (u uri) key() string {
 	port, _ := strconv.ParseInt(u.port, 10, 32)
 	if u.port == "" {

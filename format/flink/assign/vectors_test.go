@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
@@ -44,8 +45,8 @@ func TestFlinkVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		var release assign.Release // current, where the name does not say
-		fmt.Sscanf(filepath.Base(file), "flink-%d.%d.jsonl", &release.Major, &release.Minor)
+		name, _ := strings.CutPrefix(strings.TrimSuffix(filepath.Base(file), ".jsonl"), "flink-")
+		release, _ := flink.ParseRelease(name) // the latest, where the name does not say
 		lines := bufio.NewScanner(f)
 		lines.Buffer(nil, 1<<20)
 		for line := 1; lines.Scan(); line++ {
@@ -91,7 +92,7 @@ func TestFlinkVectors(t *testing.T) {
 
 // run gives what each subtask is handed: handles, and in each the offsets by
 // name.
-func (c *flinkCase) run(t *testing.T, release assign.Release) ([][]map[string][]int64, *assign.Plan) {
+func (c *flinkCase) run(t *testing.T, release flink.Release) ([][]map[string][]int64, *assign.Plan) {
 	t.Helper()
 	old := make([]*format.OperatorHandle, len(c.Old))
 	for i, o := range c.Old {

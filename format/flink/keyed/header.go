@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
@@ -108,7 +108,7 @@ func parse(p []byte) (*Header, error) {
 			h.Key = all[0]
 		}
 	default:
-		h.Key, _ = types.Skip(c)
+		h.Key = java.Part(c, types.Skip)
 	}
 	if err := c.Err(); err != nil {
 		return h, format.At(err, "key serializer")
@@ -188,8 +188,8 @@ func state(c *java.Cursor, version int32) types.StateSchema {
 			keys = append(keys, key)
 			continue
 		}
-		snap, err := types.Skip(c)
-		if err != nil {
+		snap := java.Part(c, types.Skip)
+		if c.Err() != nil {
 			return s
 		}
 		s.Serializers = append(s.Serializers, types.Serializer{Key: key, Snapshot: snap})
@@ -210,8 +210,8 @@ func named(keys []string, all []*types.Snapshot) (out []types.Serializer) {
 // block walks a block of n serializers.
 func block(c *java.Cursor, n int) []*types.Snapshot {
 	off := c.Offset()
-	all, err := types.SkipBlock(c)
-	if err == nil && len(all) != n {
+	all := java.Part(c, types.SkipBlock)
+	if c.Err() == nil && len(all) != n {
 		c.Fail(off, format.ErrCorrupt, "%d serializers, not %d", len(all), n)
 	}
 	if c.Err() != nil {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // Options for Decode.
@@ -51,7 +51,7 @@ func decodeBody(p format.Bytes, raw []byte, v Version, limits format.Limits, sal
 	most := -1
 	var met layout // what was met that differs between layouts
 	for _, l := range layouts {
-		if l.channels111 && !met.channels111 || l.changelog114 && !met.changelog114 {
+		if l.noSubtask && !met.noSubtask || l.shortChangelogs && !met.shortChangelogs {
 			continue // it would read the same
 		}
 		d := &decoder{Cursor: java.NewCursor(raw), bytes: p, v: v, layout: l, limits: limits, salvage: salvage}
@@ -62,8 +62,8 @@ func decodeBody(p format.Bytes, raw []byte, v Version, limits format.Limits, sal
 		if aerr == nil || !v.hasLayouts() {
 			break
 		}
-		met.channels111 = met.channels111 || d.met.channels111
-		met.changelog114 = met.changelog114 || d.met.changelog114
+		met.noSubtask = met.noSubtask || d.met.noSubtask
+		met.shortChangelogs = met.shortChangelogs || d.met.shortChangelogs
 	}
 	return sp, err
 }

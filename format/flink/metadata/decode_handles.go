@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // Tags. Three spaces share the numbers and are told apart by position (spec
@@ -336,8 +336,8 @@ func (d *decoder) short(tag byte) bool {
 	if !twoLayouts(tag) {
 		return false
 	}
-	d.met.changelog114 = true
-	return d.layout.changelog114
+	d.met.shortChangelogs = true
+	return d.layout.shortChangelogs
 }
 
 // twoLayouts is true for the tags that 1.14 and 1.15 write differently.
@@ -410,12 +410,12 @@ func (d *decoder) channels(input bool) ([]*format.ChannelHandle, error) {
 	switch {
 	case d.v.hasChannelTypes():
 		minSize = 18
-	case d.layout.channels111:
+	case d.layout.noSubtask:
 		minSize = 21
 	}
 	n := d.Count("channel handles", minSize)
 	if n > 0 || d.Err() != nil {
-		d.met.channels111 = true
+		d.met.noSubtask = true
 	}
 	var all []*format.ChannelHandle
 	for i := range n {
@@ -445,7 +445,7 @@ func (d *decoder) channel(input bool) *format.ChannelHandle {
 		}
 	}
 	h := &format.ChannelHandle{Subtask: -1}
-	if !d.layout.channels111 {
+	if !d.layout.noSubtask {
 		h.Subtask = d.I32()
 	}
 	ch := format.Channel{First: d.I32(), Second: d.I32()}

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // Encode writes sp as a _metadata file of the version it carries, or of the
@@ -262,7 +262,7 @@ func (e *encoder) subtask(s *format.Subtask) {
 			e.stream(st)
 		}
 	} else if len(s.Legacy) > 0 {
-		e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no place for state of the interface dropped after Flink 1.3", e.v))
+		e.fail(format.Errorf(format.ErrUnsupported, "metadata %s cannot store legacy operator state", e.v))
 	}
 	e.operatorHandle(s.Managed)
 	e.operatorHandle(s.Raw)
@@ -414,10 +414,10 @@ func (e *encoder) tag(w format.Wire, v2, v3, newest byte) (tag byte, short bool)
 	if tag != v2 && tag != newest {
 		e.fail(format.Errorf(format.ErrCorrupt, "tag %d on a handle of another kind", tag))
 	}
-	if fits := twoLayouts(tag) && e.layout.changelog114; len(w) == 0 {
+	if fits := twoLayouts(tag) && e.layout.shortChangelogs; len(w) == 0 {
 		short = fits
 	} else if short != fits {
-		e.fail(format.Errorf(format.ErrUnsupported, "a changelog handle in the layout of Flink 1.14 cannot be stored next to newer ones"))
+		e.fail(format.Errorf(format.ErrUnsupported, "a changelog handle in the layout of Flink %v cannot be stored next to newer ones", layout{shortChangelogs: true}.writer()))
 	}
 	return tag, short
 }
@@ -561,7 +561,7 @@ func (e *encoder) channel(h *format.ChannelHandle, plain, merged byte) {
 	if e.v.hasChannelTypes() {
 		e.u8(plain)
 	}
-	if !e.layout.channels111 {
+	if !e.layout.noSubtask {
 		e.i32(h.Subtask)
 	}
 	c := h.Channels[0]
@@ -587,7 +587,7 @@ func WithVersion(sp *format.Savepoint, v Version) (*format.Savepoint, error) {
 	case ok && v < fw.version:
 		return nil, format.Errorf(format.ErrUnsupported, "the snapshot has metadata %s and is not rewritten to the older %s", fw.version, v)
 	case ok && fw.layout != layout{}:
-		return nil, format.Errorf(format.ErrUnsupported, "the snapshot is in a layout that only Flink 1.11 or 1.14 wrote and is not rewritten to metadata %s", v)
+		return nil, format.Errorf(format.ErrUnsupported, "the snapshot is in a layout that only Flink %v wrote and is not rewritten to metadata %s", fw.layout.writer(), v)
 	}
 	if !ok || !fw.version.hasProperties() {
 		fw.tail = propertiesFor(sp.Kind)
@@ -627,3 +627,9 @@ func Fitting(sp *format.Savepoint) (out *format.Savepoint, lost []string) {
 	}
 	return &c, lost
 }
+
+// MaxText is how many bytes a string in _metadata may have.
+const MaxText = math.MaxUint16
+
+// TextSize returns how many bytes a string takes in _metadata, without its length.
+func TextSize(s string) int { return java.TextSize(format.NewText(s)) - 2 }

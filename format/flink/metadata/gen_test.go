@@ -19,7 +19,7 @@ type gen struct {
 	sptest.Buf
 	r                          *rand.Rand
 	version                    int
-	channels111, changelog114  bool
+	noSubtask, shortChangelogs bool
 	wantChannels, wantShortLog bool           // at least one, so that the layout can be told
 	met                        map[string]int // what was written, by name
 	depth                      int
@@ -279,7 +279,7 @@ func (g *gen) keyed(codec format.CodecID) format.KeyedHandle {
 
 func (g *gen) keyedTag(tag int, codec format.CodecID) format.KeyedHandle {
 	g.U8(g.saw("keyed", tag))
-	if short := g.changelog114 && tag >= 8 && tag <= 10; short {
+	if short := g.shortChangelogs && tag >= 8 && tag <= 10; short {
 		g.met[fmt.Sprint("keyed ", tag, "a")]++
 	}
 	switch tag {
@@ -306,7 +306,7 @@ func (g *gen) keyedTag(tag int, codec format.CodecID) format.KeyedHandle {
 		}
 		return h
 	case 8, 14:
-		short := tag == 8 && g.changelog114
+		short := tag == 8 && g.shortChangelogs
 		h := &format.Changelog{Range: g.keyRange(), CheckpointedSize: -1}
 		if !short {
 			h.CheckpointedSize = g.i64()
@@ -339,7 +339,7 @@ func (g *gen) keyedTag(tag int, codec format.CodecID) format.KeyedHandle {
 		for range n {
 			h.Changes = append(h.Changes, format.Change{KeyGroup: g.i32(), Data: g.blob()})
 		}
-		if !g.changelog114 {
+		if !g.shortChangelogs {
 			h.HandleID = g.text("")
 		}
 		return h
@@ -351,7 +351,7 @@ func (g *gen) keyedTag(tag int, codec format.CodecID) format.KeyedHandle {
 			h.Streams = append(h.Streams, format.OffsetStream{Offset: g.i64(), Data: g.stream()})
 		}
 		h.StateSize = g.i64()
-		if tag == 13 || !g.changelog114 {
+		if tag == 13 || !g.shortChangelogs {
 			h.CheckpointedSize = g.i64()
 			h.HandleID = g.text("")
 		}
@@ -391,9 +391,9 @@ func (g *gen) channel(input bool) *format.ChannelHandle {
 		tag := map[[2]bool]int{{true, false}: 1, {false, false}: 2, {true, true}: 3, {false, true}: 4}[[2]bool{input, h.Merged}]
 		g.U8(g.saw("channel", tag))
 	} else {
-		g.met[fmt.Sprint("channel plain, 1.11 ", g.channels111)]++
+		g.met[fmt.Sprint("channel plain, 1.11 ", g.noSubtask)]++
 	}
-	if !g.channels111 {
+	if !g.noSubtask {
 		h.Subtask = g.i32()
 	}
 	if h.Merged {
@@ -415,7 +415,7 @@ func (g *gen) channel(input bool) *format.ChannelHandle {
 	}
 	c := format.Channel{First: g.i32(), Second: g.i32()}
 	k := g.some(3)
-	if g.channels111 {
+	if g.noSubtask {
 		// The layouts are told apart by reading to the exact end (spec 3.2).
 		// Without offsets and with null for a stream, which nobody writes, a
 		// record of 1.11 can pass for one of 1.12.

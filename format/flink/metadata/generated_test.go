@@ -13,15 +13,15 @@ import (
 
 // shapes of generated files: every version, and the layouts inside version 3.
 var genShapes = []struct {
-	name                      string
-	version                   int
-	channels111, changelog114 bool
+	name                       string
+	version                    int
+	noSubtask, shortChangelogs bool
 }{
 	{name: "v2", version: 2},
 	{name: "v3", version: 3},
-	{name: "v3 of 1.11", version: 3, channels111: true},
-	{name: "v3 of 1.14", version: 3, changelog114: true},
-	{name: "v3 of both", version: 3, channels111: true, changelog114: true},
+	{name: "v3 of 1.11", version: 3, noSubtask: true},
+	{name: "v3 of 1.14", version: 3, shortChangelogs: true},
+	{name: "v3 of both", version: 3, noSubtask: true, shortChangelogs: true},
 	{name: "v4", version: 4},
 	{name: "v5", version: 5},
 	{name: "v6", version: 6},
@@ -33,7 +33,7 @@ func generate(shape int, seed uint64) (*gen, *format.Savepoint) {
 	s := genShapes[shape]
 	g := &gen{
 		r: rand.New(rand.NewPCG(seed, uint64(shape))), version: s.version, met: map[string]int{},
-		channels111: s.channels111, changelog114: s.changelog114, wantChannels: s.channels111, wantShortLog: s.changelog114,
+		noSubtask: s.noSubtask, shortChangelogs: s.shortChangelogs, wantChannels: s.noSubtask, wantShortLog: s.shortChangelogs,
 	}
 	if s.version >= 4 {
 		g.tail = []string{nullTail, vendorObject()}[seed%2]

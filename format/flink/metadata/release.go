@@ -4,26 +4,8 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink"
 )
-
-// versionFor is the version that a release writes, and the newest it reads (spec
-// flink-metadata 3).
-func versionFor(r assign.Release) (Version, error) {
-	switch {
-	case r.Major == 1 && r.Minor >= 3 && r.Minor <= 10:
-		return V2, nil
-	case r.Major == 1 && r.Minor >= 11 && r.Minor <= 15:
-		return V3, nil
-	case r.Major == 1 && r.Minor >= 16 && r.Minor <= 20:
-		return V4, nil
-	case r.Major == 2 && r.Minor == 0:
-		return V5, nil
-	case r.Major == 2 && r.Minor >= 1 && r.Minor <= 3:
-		return V6, nil
-	}
-	return 0, format.Errorf(format.ErrUnsupported, "no metadata version is known for Flink %v", r)
-}
 
 // ForRelease gives the savepoint as _metadata of a release of Flink holds it: in
 // its version, with handles that it knows (spec flink-metadata 3.1). lost says
@@ -34,16 +16,18 @@ func versionFor(r assign.Release) (Version, error) {
 // see HoldsMerged. RocksDB's own files cannot be rewritten at all: those of Flink
 // 2.0 and later, told by the version of _metadata, are refused for 1.x, which does
 // not read their checksums.
-func ForRelease(sp *format.Savepoint, r assign.Release) (out *format.Savepoint, lost []string, err error) {
-	v, err := versionFor(r)
-	if err != nil {
-		return nil, nil, err
-	}
+func ForRelease(sp *format.Savepoint, r flink.Release) (out *format.Savepoint, lost []string, err error) {
+	facts := r.Facts()
+	v := Version(facts.Metadata.Newest())
 	fw, ok := parseFileWire(sp.Wire)
-	if l := fw.layout; ok && (l.channels111 && r != release(1, 11) || l.changelog114 && r != release(1, 14)) {
-		return nil, nil, format.Errorf(format.ErrUnsupported, "the snapshot is in a layout that only Flink 1.11 or 1.14 wrote and is not rewritten for Flink %v", r)
+	if ok && !fw.layout.readBy(facts) {
+		return nil, nil, format.Errorf(format.ErrUnsupported, "the snapshot is in a layout that only Flink %v wrote and is not rewritten for Flink %v", fw.layout.writer(), r)
 	}
-	t := &retarget{r: r, v: v, layout: fw.layout, newFiles: ok && fw.version.hasNames() && !r.AtLeast(2, 0)}
+	t := &retarget{r: r, facts: facts, v: v, layout: fw.layout, rocksDB: 1}
+	if ok {
+		writer, _ := flink.WritersOf(int(fw.version))
+		t.rocksDB = writer.Facts().RocksDB.Newest()
+	}
 	c := *sp
 	c.Operators = make([]*format.Operator, len(sp.Operators))
 	changed := !ok || fw.version != v
@@ -71,19 +55,17 @@ func ForRelease(sp *format.Savepoint, r assign.Release) (out *format.Savepoint, 
 	return &c, t.said(), nil
 }
 
-func release(major, minor int) assign.Release { return assign.Release{Major: major, Minor: minor} }
-
 const lostKind = "what kind of snapshot it is"
 
 // retarget makes nodes what a release reads.
 type retarget struct {
-	r      assign.Release
+	r      flink.Release
+	facts  flink.Facts // about r
 	v      Version
 	layout layout
-	// newFiles: the files of state backends are of releases that write such as r
-	// does not read.
-	newFiles bool
-	lost     []string
+	// rocksDB is the version of RocksDB's files.
+	rocksDB int
+	lost    []string
 
 	names, ids, sizes int // what is lost, counted
 }
@@ -109,23 +91,24 @@ func (t *retarget) said() []string {
 }
 
 // needs refuses what came with a later release.
-func (t *retarget) needs(major, minor int, what string) error {
-	if t.r.AtLeast(major, minor) {
+func (t *retarget) needs(has func(flink.Facts) bool, what string) error {
+	if has(t.facts) {
 		return nil
 	}
-	return format.Errorf(format.ErrUnsupported, "Flink %v does not know %s, which came with %d.%d", t.r, what, major, minor)
+	first, _ := flink.Lifetime(has)
+	return format.Errorf(format.ErrUnsupported, "Flink %v does not know %s, which came with %v", t.r, what, first)
 }
 
 func (t *retarget) operator(op *format.Operator) (*format.Operator, error) {
 	c := *op
 	changed := false
 	if op.Coordinator != nil {
-		if err := t.needs(1, 11, "state of coordinators"); err != nil {
+		if err := t.needs(func(f flink.Facts) bool { return Version(f.Metadata.Newest()).hasCoordinator() }, "state of coordinators"); err != nil {
 			return nil, err
 		}
 	}
 	if op.Finished {
-		if err := t.needs(1, 14, "operators that have finished"); err != nil {
+		if err := t.needs(hasFinished, "operators that have finished"); err != nil {
 			return nil, err
 		}
 	}
@@ -161,10 +144,11 @@ func (t *retarget) unnamed(op *format.Operator) *format.Operator {
 
 func (t *retarget) subtask(sub *format.Subtask) (*format.Subtask, error) {
 	if sub.Finished {
-		return sub, t.needs(1, 14, "subtasks that have finished")
+		return sub, t.needs(hasFinished, "subtasks that have finished")
 	}
-	if len(sub.Legacy) > 0 && t.v != V2 {
-		return nil, format.Errorf(format.ErrUnsupported, "Flink %v refuses state of the interface dropped after Flink 1.3", t.r)
+	if len(sub.Legacy) > 0 && !t.facts.Legacy {
+		_, last := flink.Lifetime(func(f flink.Facts) bool { return f.Legacy })
+		return nil, format.Errorf(format.ErrUnsupported, "Flink %v refuses legacy operator state, which Flink %v is the last to read", t.r, last)
 	}
 	c := *sub
 	var err error
@@ -174,8 +158,8 @@ func (t *retarget) subtask(sub *format.Subtask) (*format.Subtask, error) {
 	if c.RawKeyed, err = t.keyed(sub.RawKeyed); err != nil {
 		return nil, err
 	}
-	if len(sub.Input)+len(sub.Output) > 0 && !t.layout.channels111 {
-		if err := t.needs(1, 12, "in-flight data in this layout"); err != nil {
+	if len(sub.Input)+len(sub.Output) > 0 && !t.layout.noSubtask {
+		if err := t.needs(func(f flink.Facts) bool { return f.Channels.Has(2) }, "in-flight data in this layout"); err != nil {
 			return nil, err
 		}
 	}
@@ -216,9 +200,9 @@ func (t *retarget) keyed(h format.KeyedHandle) (format.KeyedHandle, error) {
 	switch h := h.(type) {
 	case *format.KeyGroups:
 		if h.Savepoint {
-			return h, t.needs(1, 13, "keyed state in the canonical savepoint format")
+			return h, t.needs(knows(keyedSavepoint), "keyed state in the canonical savepoint format")
 		}
-		if t.r.AtLeast(1, 15) || h.Wire == tagWire(keyedGroupsV1, false) {
+		if t.facts.KeyedHandles.Has(keyedGroups) || h.Wire == tagWire(keyedGroupsV1, false) {
 			return h, nil
 		}
 		c := *h
@@ -226,13 +210,16 @@ func (t *retarget) keyed(h format.KeyedHandle) (format.KeyedHandle, error) {
 		t.ids++
 		return &c, nil
 	case *format.Incremental:
-		if t.newFiles {
-			return nil, format.Errorf(format.ErrUnsupported, "Flink %v does not read the RocksDB files of Flink 2.0 and later; a canonical savepoint holds the same state for both", t.r)
+		if !t.facts.RocksDB.Has(t.rocksDB) {
+			first, _ := flink.Lifetime(func(f flink.Facts) bool { return f.RocksDB.Has(t.rocksDB) })
+			return nil, format.Errorf(format.ErrUnsupported, "Flink %v does not read the RocksDB files of Flink %v and later; a canonical savepoint holds the same state for both", t.r, first)
 		}
-		if !t.r.AtLeast(1, 13) && holdsKeyGroupStream(h) {
-			return nil, t.needs(1, 13, "key groups where a stream is expected")
+		if holdsKeyGroupStream(h) {
+			if err := t.needs(func(f flink.Facts) bool { return f.Streams.Has(streamKeyGroups) }, "key groups where a stream is expected"); err != nil {
+				return nil, err
+			}
 		}
-		if t.r.AtLeast(1, 15) || h.Wire == tagWire(keyedIncrementalV1, false) {
+		if t.facts.KeyedHandles.Has(keyedIncremental) || h.Wire == tagWire(keyedIncrementalV1, false) {
 			return h, nil
 		}
 		c := *h
@@ -241,14 +228,14 @@ func (t *retarget) keyed(h format.KeyedHandle) (format.KeyedHandle, error) {
 		t.sizes++
 		return &c, nil
 	case *format.Changelog:
-		if t.layout.changelog114 { // of 1.14, for 1.14
+		if t.layout.shortChangelogs { // of 1.14, for 1.14
 			return h, nil
 		}
 		if h.Wire != tagWire(keyedChangelogV1, false) {
-			if err := t.needs(1, 16, "changelog state in this layout"); err != nil {
+			if err := t.needs(knows(keyedChangelog), "changelog state in this layout"); err != nil {
 				return nil, err
 			}
-		} else if err := t.needs(1, 15, "changelog state in this layout"); err != nil {
+		} else if err := t.needs(func(f flink.Facts) bool { return f.Changelogs.Has(2) }, "changelog state in this layout"); err != nil {
 			return nil, err
 		}
 		for _, inner := range h.Materialized { // from 1.15 on, tags of these need no change
@@ -259,6 +246,13 @@ func (t *retarget) keyed(h format.KeyedHandle) (format.KeyedHandle, error) {
 		return h, nil
 	}
 	return h, nil
+}
+
+func hasFinished(f flink.Facts) bool { return f.Finished }
+
+// knows returns whether releases read a tag of keyed handles.
+func knows(tag int) func(flink.Facts) bool {
+	return func(f flink.Facts) bool { return f.KeyedHandles.Has(tag) }
 }
 
 func holdsKeyGroupStream(h *format.Incremental) bool {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink"
 )
 
 // Version is a version of the _metadata file.
@@ -26,13 +27,17 @@ const (
 // Magic starts every _metadata file. Wire format: never change.
 const Magic = 0x4960672d
 
-var releases = map[Version]string{V2: "1.3–1.10", V3: "1.11–1.15", V4: "1.16–1.20", V5: "2.0", V6: "2.1–2.3"}
-
 // String is "v4".
 func (v Version) String() string { return fmt.Sprintf("v%d", int32(v)) }
 
 // Releases names the Flink releases that write the version: "1.16–1.20".
-func (v Version) Releases() string { return releases[v] }
+func (v Version) Releases() string {
+	first, last := flink.WritersOf(int(v))
+	if first == last {
+		return first.String()
+	}
+	return first.String() + "–" + last.String()
+}
 
 // Valid is true for versions that are read and written.
 func (v Version) Valid() bool { return v >= V2 && v <= Latest }
@@ -53,16 +58,26 @@ func (v Version) HasRelativeFiles() bool { return v >= V3 }
 
 // layout is what can differ between two files of version 3.
 type layout struct {
-	channels111  bool // channel handles without a subtask index (1.11)
-	changelog114 bool // short changelog handles (1.14)
+	noSubtask       bool // channel handles without a subtask index
+	shortChangelogs bool // short changelog handles
+}
+
+func (l layout) readBy(f flink.Facts) bool {
+	return (!l.noSubtask || f.Channels.Has(1)) && (!l.shortChangelogs || f.Changelogs.Has(1))
+}
+
+// writer is the release that wrote the layout.
+func (l layout) writer() flink.Release {
+	first, _ := flink.Lifetime(l.readBy)
+	return first
 }
 
 // layouts are tried in this order on a version 3 file.
-var layouts = [...]layout{{}, {channels111: true}, {changelog114: true}, {channels111: true, changelog114: true}}
+var layouts = [...]layout{{}, {noSubtask: true}, {shortChangelogs: true}, {noSubtask: true, shortChangelogs: true}}
 
 // unsupported explains a version that is not read.
 func unsupported(v Version) error {
-	known := "spt reads versions 2 to 6 (Flink 1.3 to 2.3)"
+	known := fmt.Sprintf("spt reads versions %d to %d (Flink %v to %v)", V2, Latest, flink.Oldest(), flink.Latest())
 	switch {
 	case v == 0 || v == 1:
 		return format.Errorf(format.ErrUnsupported, "metadata version %d, written by Flink 1.%d; %s", v, v+1, known)
@@ -82,10 +97,10 @@ type fileWire struct {
 
 func (w fileWire) wire() format.Wire {
 	var flags byte
-	if w.layout.channels111 {
+	if w.layout.noSubtask {
 		flags |= 1
 	}
-	if w.layout.changelog114 {
+	if w.layout.shortChangelogs {
 		flags |= 2
 	}
 	return format.Wire([]byte{'F', byte(w.version), flags}) + format.Wire(w.tail)

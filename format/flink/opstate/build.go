@@ -9,8 +9,8 @@ import (
 	"sort"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/framed"
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/framed"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // Build describes a new handle with the given states, in the given order, list

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 )
 
@@ -403,13 +403,13 @@ func TestFormFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range []assign.Release{{}, {Major: 2, Minor: 3}, {Major: 1, Minor: 18}} {
+		for _, r := range []flink.Release{0, flink.MustRelease("2.3"), flink.MustRelease("1.18")} {
 			if w, err := codec.FormFor(metas[0].Form, r); err != nil || w != metas[0].Form {
 				t.Errorf("%v: another form, %v", r, err)
 			}
 		}
 		r := runs(t, in, metas)
-		if r[0].Form, err = codec.FormFor(metas[0].Form, assign.Release{Major: 1, Minor: 17}); err != nil {
+		if r[0].Form, err = codec.FormFor(metas[0].Form, flink.MustRelease("1.17")); err != nil {
 			t.Fatal(err)
 		}
 		got, err := codec.Build(t.Context(), src, r)
@@ -425,21 +425,21 @@ func TestFormFor(t *testing.T) {
 	}
 	for _, x := range []struct {
 		w    how
-		to   assign.Release
+		to   flink.Release
 		text string // "": as it is
 	}{
-		{how{version: 6, framed: "one header"}, assign.Release{Major: 1, Minor: 17}, "compressed"},
-		{how{version: 6, framed: "one header"}, assign.Release{Major: 1, Minor: 18}, ""},
-		{how{version: 6}, assign.Release{Major: 1, Minor: 6}, "as Java objects"},
-		{how{version: 5}, assign.Release{Major: 1, Minor: 5}, "as Java objects"},
-		{how{version: 5}, assign.Release{Major: 1, Minor: 7}, ""},
-		{how{version: 4}, assign.Release{Major: 1, Minor: 17}, "refuses"},
-		{how{version: 4}, assign.Release{Major: 2, Minor: 0}, "refuses"},
-		{how{version: 4}, assign.Release{Major: 1, Minor: 16}, ""},
-		{how{version: 4}, assign.Release{Major: 1, Minor: 6}, ""},
-		{how{version: 3}, assign.Release{Major: 1, Minor: 5}, ""},
-		{how{version: 2}, assign.Release{Major: 1, Minor: 3}, ""},
-		{how{version: 0}, assign.Release{Major: 1, Minor: 3}, ""}, // raw
+		{how{version: 6, framed: "one header"}, flink.MustRelease("1.17"), "compressed"},
+		{how{version: 6, framed: "one header"}, flink.MustRelease("1.18"), ""},
+		{how{version: 6}, flink.MustRelease("1.6"), "as Java objects"},
+		{how{version: 5}, flink.MustRelease("1.5"), "as Java objects"},
+		{how{version: 5}, flink.MustRelease("1.7"), ""},
+		{how{version: 4}, flink.MustRelease("1.17"), "refuses"},
+		{how{version: 4}, flink.MustRelease("2.0"), "refuses"},
+		{how{version: 4}, flink.MustRelease("1.16"), ""},
+		{how{version: 4}, flink.MustRelease("1.6"), ""},
+		{how{version: 3}, flink.MustRelease("1.5"), ""},
+		{how{version: 2}, flink.MustRelease("1.3"), ""},
+		{how{version: 0}, flink.MustRelease("1.3"), ""}, // raw
 	} {
 		h := stream(x.w, state{name: "s", elements: []string{"a"}})
 		src, codec := &memory{}, &opstate.Codec{}

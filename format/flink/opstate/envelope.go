@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
@@ -157,8 +157,8 @@ func readState(c *java.Cursor, version, kind int32) describedState {
 		for range c.Count("serializers", 2) {
 			keys = append(keys, c.Name().String())
 			if version > optionsVersion {
-				snap, err := types.Skip(c)
-				if err != nil {
+				snap := java.Part(c, types.Skip)
+				if c.Err() != nil {
 					break
 				}
 				s.serializers = append(s.serializers, types.Serializer{Key: keys[len(keys)-1], Snapshot: snap})
@@ -170,8 +170,8 @@ func readState(c *java.Cursor, version, kind int32) describedState {
 	}
 	if version <= optionsVersion && c.Err() == nil {
 		off = c.Offset()
-		snaps, err := types.SkipBlock(c)
-		if err == nil && len(snaps) != len(keys) {
+		snaps := java.Part(c, types.SkipBlock)
+		if c.Err() == nil && len(snaps) != len(keys) {
 			c.Fail(off, format.ErrCorrupt, "%d serializers, not %d", len(snaps), len(keys))
 		}
 		for i := 0; i < len(snaps) && c.Err() == nil; i++ {

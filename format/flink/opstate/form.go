@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/assign"
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // form is how a stream is made: what its states must have in common to share
@@ -129,38 +129,22 @@ func (u *unsplit) holds(states []format.StateRuns) bool {
 	})
 }
 
-// newestFor is the newest version of the envelope that a release reads (spec A3).
-func newestFor(r assign.Release) int32 {
-	switch {
-	case r.AtLeast(1, 18):
-		return 6
-	case r.AtLeast(1, 7):
-		return 5
-	case r.AtLeast(1, 6):
-		return 4
-	case r.AtLeast(1, 5):
-		return 3
-	case r.AtLeast(1, 3):
-		return 2
-	}
-	return 1
-}
-
 // FormFor gives the form in which a release reads streams of another form: the
 // same, or one that Build makes of the same elements. It is an ErrUnsupported
 // where there is none: the release knows no compressed operator state, or
 // another way of describing serializers.
-func (c *Codec) FormFor(w format.Wire, r assign.Release) (format.Wire, error) {
+func (c *Codec) FormFor(w format.Wire, r flink.Release) (format.Wire, error) {
 	f, err := parseForm(w)
 	if err != nil || f.version == 0 {
 		return w, err
 	}
-	newest := newestFor(r)
+	reads := r.Facts().OperatorState
+	newest := int32(reads.Newest())
 	switch {
-	case f.version < minWritten && r.AtLeast(1, 17):
-		return "", format.Errorf(format.ErrUnsupported, "operator state of version %d holds its serializers as Java objects, which Flink %v refuses", f.version, r)
-	case f.version <= newest:
+	case reads.Has(int(f.version)):
 		return w, nil
+	case f.version < newest:
+		return "", format.Errorf(format.ErrUnsupported, "operator state of version %d holds its serializers as Java objects, which Flink %v refuses", f.version, r)
 	case newest < minWritten:
 		return "", format.Errorf(format.ErrUnsupported, "operator state of version %d cannot be written in version %d, which Flink %v reads: it holds serializers as Java objects", f.version, newest, r)
 	case f.compressed:

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/framed"
+	"github.com/savepoint-tools/spt/format/flink/internal/framed"
 )
 
 // layout is where in a stream the elements of its states lie.

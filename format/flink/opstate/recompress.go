@@ -8,7 +8,8 @@ import (
 	"sync"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/framed"
+	"github.com/savepoint-tools/spt/format/flink"
+	"github.com/savepoint-tools/spt/format/flink/internal/framed"
 )
 
 // Recompress returns the handle with its elements compressed or not, in the order
@@ -40,7 +41,8 @@ func (c *Codec) Recompress(ctx context.Context, src format.Source, h *format.Ope
 	case l.compressed == compress:
 		return h, nil
 	case l.version < flagVersion:
-		return nil, format.Errorf(format.ErrUnsupported, "operator state of version %d cannot be compressed: Flink 1.18 and later can, in version %d", l.version, flagVersion)
+		first, _ := flink.Lifetime(func(f flink.Facts) bool { return f.OperatorState.Has(flagVersion) })
+		return nil, format.Errorf(format.ErrUnsupported, "operator state of version %d cannot be compressed: Flink %v and later can, in version %d", l.version, first, flagVersion)
 	case l.interleaved:
 		return nil, format.Errorf(format.ErrUnsupported, "elements of one state are stored between those of another, which no Flink writes")
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/framed"
+	"github.com/savepoint-tools/spt/format/flink/internal/framed"
 )
 
 const snappyHeader = framed.Header

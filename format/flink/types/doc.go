@@ -1,14 +1,12 @@
-// Package types knows Flink's serializer snapshots: the descriptions, in the
-// head of a state stream, of what serializer its values were written with
-// (spec flink-serializers). A snapshot carries no length, so getting past one
-// takes knowing its class; one table holds, for each class, how far its body
-// reaches and how its values are read.
+// Package types reads Flink's serializer snapshots, which at the head of a state
+// stream record how its values are serialized (spec flink-serializers). A snapshot has
+// no length, so only a reader that knows its class finds its end: one table holds, for
+// each class, the layout of its body and how its values are read.
 //
-//	c := java.NewCursor(p)
-//	s, err := types.Skip(c)
-//	if err != nil { … } // *UnknownClass where the class is not in the table
+//	s, n, err := types.Skip(p)
+//	if err != nil { … } // *UnknownClass if the class is not in the table
 //	decode, ok := types.Decoder(s)
 //
-// Values come out as what encoding/json can write. The package writes none,
-// and does no I/O.
+// Values are what encoding/json can write. The package writes no values and does no
+// I/O.
 package types

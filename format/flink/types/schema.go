@@ -2,31 +2,30 @@ package types
 
 import "github.com/savepoint-tools/spt/format"
 
-// Serializer is a serializer snapshot of a state under its key:
-// VALUE_SERIALIZER, of a broadcast state KEY_SERIALIZER too, of a keyed state
-// NAMESPACE_SERIALIZER too.
+// Serializer is a serializer snapshot of a state and its key: VALUE_SERIALIZER, in
+// broadcast state also KEY_SERIALIZER, in keyed state also NAMESPACE_SERIALIZER.
 type Serializer struct {
 	Key      string
 	Snapshot *Snapshot
 }
 
-// Timers is the kind of keyed state that timers are in.
+// Timers is the kind of keyed state of timers.
 const Timers = "timers"
 
-// StateSchema is how the values of a state were serialized.
+// StateSchema is how the values of a state are serialized.
 type StateSchema struct {
 	Name format.Text
-	// Keyed is what kind of keyed state it is: value, list, map, reducing,
-	// aggregating, folding or Timers; "" of operator state, which has a Mode.
+	// Keyed is the kind of keyed state: value, list, map, reducing, aggregating,
+	// folding or Timers; "" for operator state, which has a Mode.
 	Keyed       string
 	Mode        format.Mode
 	Serializers []Serializer // in the order of the file
-	// Subtasks are those that describe the state so, ascending; nil of the schema
-	// of one handle.
+	// Subtasks are the subtasks with this schema of the state, ascending; nil in the
+	// schema of one handle.
 	Subtasks []int32
 }
 
-// Kind is the kind of keyed state, or the mode of operator state.
+// Kind returns the kind of keyed state, or the mode of operator state.
 func (s *StateSchema) Kind() string {
 	if s.Keyed != "" {
 		return s.Keyed
@@ -47,7 +46,7 @@ func (s *StateSchema) Scope() string {
 	return "list"
 }
 
-// Serializer gives the snapshot under a key, or nil.
+// Serializer returns the snapshot under a key, or nil.
 func (s *StateSchema) Serializer(key string) *Snapshot {
 	for _, k := range s.Serializers {
 		if k.Key == key {
@@ -57,24 +56,24 @@ func (s *StateSchema) Serializer(key string) *Snapshot {
 	return nil
 }
 
-// Schema is how the states of an operator, or of one handle, were serialized.
+// Schema is how the states of an operator, or of one handle, are serialized.
 type Schema struct {
-	Key    *Snapshot // of keyed state; nil: there is none
+	Key    *Snapshot // of keyed state; nil if there is none
 	States []StateSchema
-	// Keys are the different descriptions of keys, where there are several; the
+	// Keys are the different serializer snapshots of keys, if there are several; the
 	// first is Key.
 	Keys []KeySchema
-	// Keyed is the versions of the streams of keyed state, each once.
+	// Keyed are the versions of the streams of keyed state, each once.
 	Keyed []int32
 }
 
-// KeySchema is how some subtasks serialized their keys.
+// KeySchema is how some subtasks serialize their keys.
 type KeySchema struct {
 	*Snapshot
 	Subtasks []int32
 }
 
-// AllKeys returns every description of keys.
+// AllKeys returns every serializer snapshot of keys.
 func (s *Schema) AllKeys() []KeySchema {
 	if len(s.Keys) == 0 && s.Key != nil {
 		return []KeySchema{{Snapshot: s.Key}}
@@ -82,7 +81,7 @@ func (s *Schema) AllKeys() []KeySchema {
 	return s.Keys
 }
 
-// Each calls f for a snapshot and all nested in it, each before what is in it.
+// Each calls f with a snapshot and then with all snapshots nested in it.
 func Each(s *Snapshot, f func(*Snapshot)) {
 	if s == nil {
 		return

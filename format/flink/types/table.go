@@ -1,6 +1,10 @@
 package types
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/savepoint-tools/spt/format/flink"
+)
 
 // body is how the body of a snapshot is laid out.
 type body uint8
@@ -52,7 +56,7 @@ func (c class) with(o outer, from int32) class {
 
 // flinkPackage is where the classes of the table live. Packages below it moved
 // between releases, so a class is looked up by its simple name.
-const flinkPackage = "org.apache.flink."
+const flinkPackage = flink.Package
 
 func lookup(m map[string]class, name string) (class, bool) {
 	if !strings.HasPrefix(name, flinkPackage) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Text is the type of the values that s describes, for people: "long",
+// Text returns the type of the values of s as a text for people: "long",
 // "list<string>", "pojo com.acme.Profile". class returns how a class that is not
 // Flink's is shown; nil shows its name.
 func (s *Snapshot) Text(class func(string) string) string {
@@ -15,9 +15,9 @@ func (s *Snapshot) Text(class func(string) string) string {
 	return texts{class}.of(s, 0)
 }
 
-// TypeText is the type of the values of a state, for people: of a map
-// "string → long", of a list that of its elements, of timers that of their keys.
-// It is "" where the stream does not tell. See [Snapshot.Text] for class.
+// TypeText returns the type of the values of a state as a text for people: of a map
+// "string → long", of a list the type of its elements, of timers the type of their
+// keys. It is "" if the stream does not tell. See [Snapshot.Text] for class.
 func (s *StateSchema) TypeText(class func(string) string) string {
 	value := original(s.Serializer("VALUE_SERIALIZER"))
 	switch {
@@ -41,7 +41,7 @@ func (s *StateSchema) TypeText(class func(string) string) string {
 	return value.Text(class)
 }
 
-// timersText is the type of the keys of timers, and what they are set by.
+// timersText returns the type of the keys of timers, and which time they wait for.
 func (s *StateSchema) timersText(timer *Snapshot, class func(string) string) string {
 	var parts []string
 	if timer.is("TimerSerializerSnapshot", 2) {
@@ -56,8 +56,7 @@ func (s *StateSchema) timersText(timer *Snapshot, class func(string) string) str
 	return strings.Join(parts, ", ")
 }
 
-// NamespaceText is the type of the namespaces of keyed state, "" where it has
-// none.
+// NamespaceText returns the type of the namespaces of keyed state, "" if it has none.
 func (s *StateSchema) NamespaceText(class func(string) string) string {
 	ns := s.Serializer("NAMESPACE_SERIALIZER")
 	if timer := s.Serializer("VALUE_SERIALIZER"); s.Keyed == Timers && timer.is("TimerSerializerSnapshot", 2) {

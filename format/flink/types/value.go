@@ -7,7 +7,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // Pairs is the entries of a map, in the order of the file. As JSON it is an

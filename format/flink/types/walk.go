@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // Snapshot is one serializer snapshot and those nested in it.
@@ -73,19 +73,21 @@ const (
 //	int  2   then  UTF class, int version, body     Flink 1.7 and later
 //	int  1   then  UTF class, body with its version Flink 1.4 to 1.6
 //
-// and leaves the cursor behind it. An error is also the cursor's.
-func Skip(c *java.Cursor) (*Snapshot, error) {
-	w := &walker{c: c}
-	s := w.wrapper(0)
-	return s, c.Err()
+// It returns the snapshot and how many bytes of p it takes. The snapshot is a view
+// of p.
+func Skip(p []byte) (s *Snapshot, n int, err error) {
+	w := &walker{c: java.NewCursor(p)}
+	s = w.wrapper(0)
+	return s, w.c.Offset(), w.c.Err()
 }
 
 // SkipBlock walks serializers and their snapshots as Flink 1.3 to 1.6 wrote
-// them (spec A10): offset tables and one blob, of known length.
-func SkipBlock(c *java.Cursor) ([]*Snapshot, error) {
-	w := &walker{c: c}
-	all := w.block(0)
-	return all, c.Err()
+// them (spec A10): offset tables and one blob, of known length. It returns the
+// snapshots and how many bytes of p they take.
+func SkipBlock(p []byte) (all []*Snapshot, n int, err error) {
+	w := &walker{c: java.NewCursor(p)}
+	all = w.block(0)
+	return all, w.c.Offset(), w.c.Err()
 }
 
 type walker struct{ c *java.Cursor }

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/java"
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
@@ -168,17 +167,16 @@ var walks = []struct{ name, in, want string }{
 // cut of them.
 func TestWalk(t *testing.T) {
 	for _, x := range walks {
-		c := java.NewCursor([]byte(x.in + "rest"))
-		s, err := types.Skip(c)
+		s, end, err := types.Skip([]byte(x.in + "rest"))
 		if err != nil {
 			t.Errorf("%s: %v", x.name, err)
 			continue
 		}
-		if got := tree(s); got != x.want || c.Offset() != len(x.in) || string(s.Raw) != x.in[4:] {
-			t.Errorf("%s: %s, to byte %d of %d; want %s", x.name, got, c.Offset(), len(x.in), x.want)
+		if got := tree(s); got != x.want || end != len(x.in) || string(s.Raw) != x.in[4:] {
+			t.Errorf("%s: %s, to byte %d of %d; want %s", x.name, got, end, len(x.in), x.want)
 		}
 		for n := range x.in {
-			if s, err := types.Skip(java.NewCursor([]byte(x.in[:n]))); !errors.Is(err, format.ErrTruncated) {
+			if s, _, err := types.Skip([]byte(x.in[:n])); !errors.Is(err, format.ErrTruncated) {
 				t.Errorf("%s cut to %d: %v, %v", x.name, n, tree(s), err)
 			}
 		}
@@ -202,7 +200,7 @@ func TestUnknown(t *testing.T) {
 		{"inside", composite(base+"ListSerializerSnapshot", 1, "", utf("com.example.Mine")+i32(9)), "com.example.Mine", 9},
 		{"behind an adapter", utf("com.example.Mine") + i32(0x7a53c4f0) + i32(1) + blob(javaNull) + i32(5), "com.example.Mine", 5},
 	} {
-		_, err := types.Skip(java.NewCursor([]byte(i32(2) + x.in)))
+		_, _, err := types.Skip([]byte(i32(2) + x.in))
 		var u *types.UnknownClass
 		if !errors.As(err, &u) || *u != (types.UnknownClass{Class: x.class, Version: x.version}) || !errors.Is(err, format.ErrUnsupported) {
 			t.Errorf("%s: %v", x.name, err)
@@ -218,7 +216,7 @@ func TestWalkRefused(t *testing.T) {
 		}
 		return i32(2) + s
 	}
-	if _, err := types.Skip(java.NewCursor([]byte(nested(64)))); err != nil {
+	if _, _, err := types.Skip([]byte(nested(64))); err != nil {
 		t.Error(err)
 	}
 	for _, x := range []struct {
@@ -244,7 +242,7 @@ func TestWalkRefused(t *testing.T) {
 		{"serializer object", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + i32(1) + i32(0) + i32(8) + blob(i32(2)+i32(0)), format.ErrCorrupt, "version 2, not 1"},
 		{"entries of a POJO", i32(1) + utf(runtime+"PojoSerializerConfigSnapshot") + i32(1) + utf("P") + i32(1) + i32(0) + i32(0) + blob(utf("x")+i32(1)+blob("")), format.ErrCorrupt, ": entry 0 of a POJO has offset 0"},
 	} {
-		if _, err := types.Skip(java.NewCursor([]byte(x.in))); !errors.Is(err, x.kind) || !strings.Contains(err.Error(), x.text) {
+		if _, _, err := types.Skip([]byte(x.in)); !errors.Is(err, x.kind) || !strings.Contains(err.Error(), x.text) {
 			t.Errorf("%s: %v", x.name, err)
 		}
 	}
@@ -252,16 +250,15 @@ func TestWalkRefused(t *testing.T) {
 
 func TestSkipBlock(t *testing.T) {
 	in := block(parameterless(), i32(2)+simple("Int"))
-	c := java.NewCursor([]byte(in + "rest"))
-	all, err := types.SkipBlock(c)
-	if err != nil || len(all) != 2 || tree(all[1]) != "Int3" || c.Offset() != len(in) {
+	all, end, err := types.SkipBlock([]byte(in + "rest"))
+	if err != nil || len(all) != 2 || tree(all[1]) != "Int3" || end != len(in) {
 		t.Error(all, err)
 	}
 }
 
 func snapshot(t testing.TB, body string) *types.Snapshot {
 	t.Helper()
-	s, err := types.Skip(java.NewCursor([]byte(i32(2) + body)))
+	s, _, err := types.Skip([]byte(i32(2) + body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -434,18 +431,17 @@ func FuzzSkip(f *testing.F) {
 		f.Fatal("no seeds")
 	}
 	f.Fuzz(func(t *testing.T, p, value []byte) {
-		c := java.NewCursor(slices.Clone(p))
-		s, err := types.Skip(c)
+		s, end, err := types.Skip(slices.Clone(p))
 		if err != nil {
 			if !ours(err) {
 				t.Fatalf("an error of no kind: %v", err)
 			}
 			return
 		}
-		if string(s.Raw) != string(p[4:c.Offset()]) {
+		if string(s.Raw) != string(p[4:end]) {
 			t.Fatal("not verbatim")
 		}
-		again, err := types.Skip(java.NewCursor(p[:c.Offset()]))
+		again, _, err := types.Skip(p[:end])
 		if err != nil || tree(again) != tree(s) {
 			t.Fatalf("alone it is another: %v", err)
 		}

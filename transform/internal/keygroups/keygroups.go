@@ -16,7 +16,7 @@ import (
 type Streams struct {
 	of map[*format.KeyGroups]*stream
 	// Disorder is a key group that starts before the one that precedes it in its
-	// handle; nil if there is none.
+	// handle, or nil.
 	Disorder *int32
 }
 

@@ -1,0 +1,186 @@
+package command
+
+import (
+	"context"
+	"slices"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/internal/work"
+)
+
+const (
+	// catBytes is what a cursor reads at once: a unit of more would be read in
+	// several pieces, and of the last one most would be for the next unit.
+	catBytes    = 256 << 10
+	catElements = 4096
+	// catInFlight bounds what was read and not printed yet.
+	catInFlight = 4 << 20
+)
+
+// catBatch is what one unit has for the output.
+type catBatch struct {
+	items   []catItem
+	lines   [][]byte // instead of items: they as JSON
+	unknown []string // why values are not decoded; at most one
+}
+
+// each calls f with every element of states that --where is true for, in order.
+// With lines, f gets them as JSON, and nothing else.
+func (c *catter) each(ctx context.Context, states []*catState, lines bool, f func(*catState, *catItem) error) error {
+	var broken error // of offsets
+	var parts []*catPart
+	var of []*catState // by part
+	for _, st := range states {
+		for i := range st.parts {
+			parts, of = append(parts, &st.parts[i]), append(of, st)
+		}
+	}
+	units := func(yield func(work.Unit) bool) {
+		for _, part := range parts {
+			u := work.Unit{Job: work.ReadElements, Handle: part.handle, State: part.state}
+			for u, err := range work.Elements(ctx, u, part.h, catBytes, catElements) {
+				if err != nil {
+					broken = c.placed(err, part)
+					return
+				}
+				if !yield(u) {
+					return
+				}
+			}
+		}
+	}
+	readers := c.readers(lines)
+	o := work.Options{Jobs: c.env.common.jobs, Bytes: catInFlight}
+	if c.most > 0 {
+		o.Jobs = 1 // nothing is read ahead
+	}
+	k := 0
+	err := work.Run(ctx, o, units, readers.run, func(u work.Unit, b catBatch, err error) error {
+		for parts[k].handle != u.Handle || parts[k].state != u.State {
+			k++
+		}
+		if !of[k].unknownSaid && len(b.unknown) > 0 {
+			of[k].unknownSaid = true
+			c.unknown = append(c.unknown, b.unknown...)
+		}
+		for _, line := range b.lines {
+			if err := f(of[k], &catItem{part: parts[k], line: line}); err != nil {
+				return err
+			}
+		}
+		for i := range b.items {
+			b.items[i].part = parts[k]
+			if err := f(of[k], &b.items[i]); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+	if err == nil {
+		err = broken
+	}
+	return err
+}
+
+// catReaders are readers of units: one runs at most one unit at a time.
+type catReaders struct {
+	c     *catter
+	lines bool
+	free  chan *catter
+}
+
+func (c *catter) readers(lines bool) *catReaders {
+	return &catReaders{c, lines, make(chan *catter, 64)}
+}
+
+// run reads one unit. What it read before an error comes with the error.
+func (r *catReaders) run(ctx context.Context, u work.Unit) (b catBatch, err error) {
+	c, err := r.take()
+	if err != nil {
+		return b, err
+	}
+	defer r.release(c)
+	h, err := u.OperatorHandle(c.snap.Savepoint)
+	if err != nil {
+		return b, err
+	}
+	place, err := u.Handle.Place(c.snap.Savepoint)
+	if err != nil {
+		return b, err
+	}
+	st := newCatState(c.env, place.Operator, &h.States[u.State], place.Slot == format.SlotRaw)
+	it := catItem{part: &catPart{place: place, subtask: u.Handle.Index, h: h, state: u.State, handle: u.Handle}}
+	w := &catJSON{c: c, array: c.output == ui.OutputJSON, begun: true}
+	var kept arena
+	if c.kept = nil; !r.lines {
+		c.kept = &kept // values can refer to the bytes that they were decoded from
+	}
+	var done error // what became of an element is not an error of reading
+	err = c.part(ctx, u, st, &it, func() error {
+		if c.filter != nil {
+			ok, err := c.filter.holds(c, st, &it)
+			if err != nil || !ok {
+				done = err
+				return err
+			}
+		}
+		if r.lines {
+			b.lines = append(b.lines, kept.copy(w.append(st, &it)))
+		} else {
+			b.items = append(b.items, it)
+		}
+		if int64(len(b.lines)+len(b.items)) == c.most {
+			done = errEnough
+		}
+		return done
+	})
+	b.unknown = c.unknown
+	switch {
+	case done == errEnough: // merging ends the work
+		return b, nil
+	case done != nil:
+		return b, done
+	case err != nil:
+		return b, c.placed(err, it.part)
+	}
+	return b, nil
+}
+
+func (r *catReaders) take() (*catter, error) {
+	select {
+	case c := <-r.free:
+		c.unknown = nil
+		return c, nil
+	default:
+	}
+	c := *r.c
+	c.unknown = nil
+	if c.filter != nil { // its machine evaluates one expression at a time
+		f, err := newCatFilter(c.where)
+		if err != nil {
+			return nil, err
+		}
+		c.filter = f
+	}
+	return &c, nil
+}
+
+func (r *catReaders) release(c *catter) {
+	select {
+	case r.free <- c:
+	default:
+	}
+}
+
+// arena holds copies in few allocations.
+type arena struct{ free []byte }
+
+func (a *arena) copy(p []byte) []byte {
+	if len(p) > cap(a.free)-len(a.free) {
+		a.free = make([]byte, 0, max(len(p), 64<<10))
+	}
+	n := len(a.free)
+	a.free = append(a.free, p...)
+	return slices.Clip(a.free[n:])
+}

@@ -1,0 +1,254 @@
+package types
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format/flink"
+)
+
+// Compatibility is whether a serializer can take over values that another one wrote:
+// Flink's TypeSerializerSchemaCompatibility.
+type Compatibility int
+
+// The compatibilities, from best to worst.
+const (
+	// CompatibleAsIs: the new serializer reads the values as they are.
+	CompatibleAsIs Compatibility = iota
+	// CompatibleAfterMigration: the old serializer reads the values and the new one
+	// writes them again. Flink does not migrate keys, namespaces and timers.
+	CompatibleAfterMigration
+	// Undecided: user code decides, or a part that is not compared.
+	Undecided
+	// Incompatible: Flink refuses, unless the change is Unnoticed.
+	Incompatible
+)
+
+// Change is the difference between two serializers.
+type Change struct {
+	Compatibility
+	// Why says what changed, and where inside, such as
+	// `field "age": IntSerializer → LongSerializer`; "" if nothing did.
+	Why string
+	// Unnoticed: only the classes around compatible parts differ, such as a list
+	// instead of an array. Flink 1.20 to 2.3 compare the parts alone and go on, and
+	// the job gets values of the old class.
+	Unnoticed bool
+}
+
+// Compare returns whether a job with serializer now can restore values that
+// serializer was wrote, by the rules of Flink's own serializers. Of user classes it
+// can only tell whether anything changed.
+func Compare(was, now *Snapshot) Change {
+	was, now = original(was), original(now)
+	switch {
+	case was == nil || now == nil:
+		return Change{Compatibility: Undecided, Why: "its serializer snapshot is not known"}
+	case was.Class == now.Class && bytes.Equal(was.Raw, now.Raw):
+		return Change{}
+	case was.Old || now.Old:
+		first, _ := flink.Lifetime(func(f flink.Facts) bool { return f.Snapshots.Has(wrapperNew) })
+		return Change{Compatibility: Undecided, Why: fmt.Sprintf("its serializer snapshot is from before Flink %v", first)}
+	case isTTL(was) != isTTL(now):
+		return compareTTL(was, now)
+	case was.Unknown || now.Unknown:
+		what := was.Class + " with other content"
+		if was.Class != now.Class {
+			what = differ(was, now)
+		}
+		return Change{Compatibility: Undecided, Why: "by " + what + ", and their code decides"}
+	case was.Class != now.Class:
+		return Change{Compatibility: Incompatible, Why: differ(was, now), Unnoticed: unnoticed(was, now)}
+	}
+	switch simpleName(was.Class) {
+	case "PojoSerializerSnapshot":
+		return comparePojo(was, now)
+	case "EnumSerializerSnapshot":
+		return compareEnum(was, now)
+	case "AvroSerializerSnapshot":
+		return Change{Compatibility: Undecided, Why: "another Avro schema: Avro's rules decide"}
+	case "RowDataSerializerSnapshot", "ExternalSerializerSnapshot", "ArrayDataSerializerSnapshot", "MapDataSerializerSnapshot",
+		"SortedMapSerializerSnapshot", "ScalaEnumSerializerSnapshot", "DecimalSerializerSnapshot", "TimestampDataSerializerSnapshot",
+		"BinaryRowDataSerializerSnapshot", "TraversableSerializerSnapshot":
+		return worst(compareNested(was, now), Change{Compatibility: Undecided, Why: short(was) + " with other parameters"})
+	case "NullableSerializerSnapshot":
+		if !slices.Equal(was.numbers, now.numbers) {
+			return Change{Compatibility: Incompatible, Why: fmt.Sprintf("nulls of %d bytes → %d", was.numbers, now.numbers)}
+		}
+	case "RowSerializerSnapshot":
+		if was.Version != now.Version || was.mark != now.mark {
+			return worst(compareNested(was, now), Change{Compatibility: CompatibleAfterMigration, Why: "rows with and without a kind"})
+		}
+	}
+	if was.Type != now.Type {
+		return Change{Compatibility: Incompatible, Why: differ(was, now)}
+	}
+	return compareNested(was, now)
+}
+
+// unnoticed reports whether Flink accepts one composite in place of another with the
+// same parts. Only classes that compare more than their parts check the class that
+// they are compared with.
+func unnoticed(was, now *Snapshot) bool {
+	a, _ := lookup(known, was.Class)
+	b, _ := lookup(known, now.Class)
+	if a.body != composite || b.body != composite || b.outer != "" && simpleName(now.Class) != "TupleSerializerSnapshot" || len(was.Nested) != len(now.Nested) {
+		return false
+	}
+	for i := range was.Nested {
+		if c := Compare(was.Nested[i], now.Nested[i]); c.Compatibility == Undecided || c.Compatibility == Incompatible && !c.Unnoticed {
+			return false
+		}
+	}
+	return true
+}
+
+// ttlAware is the class of serializers that can migrate to and from time to live.
+const ttlAware = flinkPackage + "runtime.state.ttl.TtlAwareSerializerSnapshot"
+
+// original unwraps a snapshot that Flink 2 wrapped in one that supports time to live.
+func original(s *Snapshot) *Snapshot {
+	for s != nil && simpleName(s.Class) == "TtlAwareSerializerSnapshot" && strings.HasPrefix(s.Class, flinkPackage) && len(s.Nested) == 1 {
+		s = s.Nested[0]
+	}
+	return s
+}
+
+func isTTL(s *Snapshot) bool {
+	return simpleName(s.Class) == "TtlSerializerSnapshot" && strings.HasPrefix(s.Class, flinkPackage) && len(s.Nested) == 2
+}
+
+// compareTTL compares if time to live was switched on or off.
+func compareTTL(was, now *Snapshot) Change {
+	why := "time to live was switched on"
+	if isTTL(was) {
+		was, why = was.Nested[1], "time to live was switched off"
+	} else {
+		now = now.Nested[1]
+	}
+	first, _, _ := flink.SerializerLifetime(ttlAware)
+	return worst(Compare(was, now), Change{Compatibility: Undecided, Why: fmt.Sprintf("%s: Flink %v and later migrate it, older releases refuse it", why, first)})
+}
+
+// comparePojo compares POJOs: fields may be added and removed; those that stay must be
+// compatible.
+func comparePojo(was, now *Snapshot) Change {
+	if was.Type != now.Type {
+		return Change{Compatibility: Incompatible, Why: differ(was, now)}
+	}
+	fields := func(s *Snapshot) map[string]*Snapshot {
+		m := map[string]*Snapshot{}
+		for i, name := range s.Names {
+			if i < len(s.Nested) && s.Nested[i] != nil {
+				m[name] = s.Nested[i]
+			}
+		}
+		return m
+	}
+	before, after := fields(was), fields(now)
+	var c Change
+	for _, name := range was.Names {
+		switch a, b := before[name], after[name]; {
+		case a == nil:
+		case b == nil:
+			c = worst(c, Change{Compatibility: CompatibleAfterMigration, Why: fmt.Sprintf("field %q is gone", name)})
+		default:
+			c = worst(c, inside(fmt.Sprintf("field %q", name), Compare(a, b)))
+		}
+	}
+	for _, name := range now.Names {
+		if after[name] != nil && before[name] == nil {
+			c = worst(c, Change{Compatibility: CompatibleAfterMigration, Why: fmt.Sprintf("field %q is new", name)})
+		}
+	}
+	for _, a := range was.Subclasses {
+		for _, b := range now.Subclasses {
+			if a != nil && b != nil && a.Type != "" && a.Type == b.Type {
+				c = worst(c, inside(fmt.Sprintf("subclass %q", a.Type), Compare(a, b)))
+			}
+		}
+	}
+	return c
+}
+
+// compareEnum compares enums: constants may be added and reordered, but not removed.
+func compareEnum(was, now *Snapshot) Change {
+	if was.Type != now.Type {
+		return Change{Compatibility: Incompatible, Why: differ(was, now)}
+	}
+	for _, name := range was.Names {
+		if !slices.Contains(now.Names, name) {
+			return Change{Compatibility: Incompatible, Why: fmt.Sprintf("constant %q of enum %q is gone", name, was.Type)}
+		}
+	}
+	return Change{}
+}
+
+// compareNested compares the nested snapshots, one by one.
+func compareNested(was, now *Snapshot) Change {
+	if len(was.Nested) != len(now.Nested) {
+		return Change{Compatibility: Incompatible, Why: fmt.Sprintf("%s of %d → %d fields", short(was), len(was.Nested), len(now.Nested))}
+	}
+	var c Change
+	for i := range was.Nested {
+		c = worst(c, inside(nestedName(was, i), Compare(was.Nested[i], now.Nested[i])))
+	}
+	return c
+}
+
+// nestedName names a nested value by its role in the one around it.
+func nestedName(s *Snapshot, i int) string {
+	names := []string{}
+	switch simpleName(s.Class) {
+	case "MapSerializerSnapshot", "NullAwareMapSerializerSnapshot", "SortedMapSerializerSnapshot":
+		names = []string{"key", "value"}
+	case "TimerSerializerSnapshot":
+		names = []string{"key", "namespace"}
+	case "TtlSerializerSnapshot":
+		names = []string{"time", "value"}
+	case "JavaEitherSerializerSnapshot", "EitherSerializerSnapshot", "ScalaEitherSerializerSnapshot":
+		names = []string{"left", "right"}
+	}
+	switch {
+	case i < len(names):
+		return names[i]
+	case len(s.Nested) == 1:
+		return "element"
+	}
+	return fmt.Sprintf("field %d", i)
+}
+
+// worst returns the less compatible change; of equal ones the first, and one that
+// Flink notices before one that it does not.
+func worst(a, b Change) Change {
+	if b.Compatibility > a.Compatibility || b.Compatibility == a.Compatibility && a.Unnoticed && !b.Unnoticed {
+		return b
+	}
+	return a
+}
+
+func inside(where string, c Change) Change {
+	if c.Compatibility != CompatibleAsIs {
+		c.Why = where + ": " + c.Why
+	}
+	return c
+}
+
+func differ(was, now *Snapshot) string {
+	a, b := short(was), short(now)
+	if a == b { // the same name in two packages
+		a, b = was.Class, now.Class
+	}
+	return a + " → " + b
+}
+
+// short returns a name for a serializer: its class, and the class of its values.
+func short(s *Snapshot) string {
+	name := strings.TrimSuffix(simpleName(s.Class), "Snapshot")
+	if s.Type != "" {
+		name += " of " + s.Type
+	}
+	return name
+}

@@ -1,0 +1,146 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/savepoint-tools/spt/internal/shell"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+)
+
+// Listings is the answer of ls.
+type Listings []Listing
+
+// Listing is one snapshot, or what is left of one.
+type Listing struct {
+	Path         string     `json:"path"`
+	State        string     `json:"state" jsonschema:"enum=complete,enum=incomplete,enum=unchecked,enum=damaged,enum=unreadable,enum=leftover,enum=displaced,description=displaced: whole but under a temporary name because a run that replaced it was interrupted; unchecked: what could be looked at is complete but nobody could look for some files; unreadable: its description may be whole but could not be read or is of a version that is not known"`
+	Newest       bool       `json:"newest,omitempty" jsonschema:"description=the newest complete one under its root"`
+	Problem      string     `json:"problem,omitempty"`
+	Time         *time.Time `json:"time,omitempty"`
+	Family       string     `json:"family,omitempty"`
+	Type         string     `json:"type,omitempty"`
+	Format       string     `json:"format,omitempty"`
+	Changelog    bool       `json:"changelog,omitempty"`
+	Unaligned    bool       `json:"unaligned,omitempty" jsonschema:"description=holds in-flight data"`
+	Metadata     int        `json:"metadata_version,omitempty"`
+	CheckpointID int64      `json:"checkpoint_id"`
+	Operators    int        `json:"operator_count"`
+	Bytes        int64      `json:"bytes" jsonschema:"description=description and state files as far as they are there; of a leftover all of it"`
+	MissingFiles int        `json:"missing_files,omitempty"`
+	NotChecked   int        `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for: they may be there"`
+	OutsideFiles int        `json:"outside_files,omitempty" jsonschema:"description=files outside the snapshot and its checkpoint directory"`
+
+	reason string // of the state, without the place in the snapshot
+	age    string
+}
+
+// NewListing reports what was found, as it is at a time.
+func (r *Run) NewListing(e reader.Entry, now time.Time) Listing {
+	l := Listing{
+		Path: e.Path, State: string(e.State), Newest: e.Newest, Problem: r.Hide(e.Problem),
+		Family: string(e.Container.Family), Type: e.Kind.Type, Format: e.Kind.Format, Changelog: e.Kind.Changelog, Unaligned: e.Kind.Unaligned, Metadata: int(e.Container.Metadata),
+		CheckpointID: e.ID, Operators: e.Operators, Bytes: e.Bytes, MissingFiles: e.Missing, NotChecked: e.NotChecked, OutsideFiles: e.Outside,
+		reason: r.Hide(cmp.Or(e.Reason, e.Problem)),
+	}
+	if !e.Time.IsZero() {
+		l.Time, l.age = new(e.Time.UTC()), ui.Ago(e.Time, now)
+	}
+	return l
+}
+
+// Lines implements [Lines].
+func (all Listings) Lines() iter.Seq[any] { return each(all) }
+
+// Header implements [Rows].
+func (all Listings) Header() []string {
+	return []string{"path", "state", "newest", "time", "family", "type", "format", "metadata_version", "checkpoint_id", "operator_count", "bytes", "missing_files", "problem", "not_checked_files", "outside_files"}
+}
+
+// Rows implements [Rows].
+func (all Listings) Rows() iter.Seq[[]string] {
+	return rows(all, func(l *Listing) []string {
+		return []string{l.Path, l.State, strconv.FormatBool(l.Newest), timeText(l.Time), l.Family, l.Type, l.Format, strconv.Itoa(l.Metadata),
+			strconv.FormatInt(l.CheckpointID, 10), strconv.Itoa(l.Operators), strconv.FormatInt(l.Bytes, 10), strconv.Itoa(l.MissingFiles), l.Problem, strconv.Itoa(l.NotChecked), strconv.Itoa(l.OutsideFiles)}
+	})
+}
+
+// timeText returns a time for a cell; "" if it is not known.
+func timeText(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.Format(time.RFC3339)
+}
+
+// Document implements [Report].
+func (all Listings) Document() *ui.Document {
+	t := ui.NewTable(
+		ui.Column{Header: "SNAPSHOT", Shrink: 1, Cut: ui.CutMiddle, Min: 20},
+		ui.Column{Header: "KIND", Shrink: 3, Min: 10, Drop: 2},
+		ui.Column{Header: "ID", Align: ui.Right, Drop: 1},
+		ui.Column{Header: "TIME", Align: ui.Right, Drop: 3},
+		ui.Column{Header: "BYTES", Align: ui.Right},
+		ui.Column{Header: "STATE", Shrink: 2, Min: len("complete, newest"), Wrap: true},
+	)
+	for i := range all {
+		l := &all[i]
+		kind := qualified(l.Type, l.Format, l.Changelog, l.Unaligned)
+		if l.Family == string(reader.SPT) {
+			kind = strings.TrimSuffix("spt, "+kind, ", snapshot")
+		}
+		id, size := "", ""
+		if l.Family != "" {
+			id, size = ui.Count(l.CheckpointID), ui.Bytes(l.Bytes)
+		} else if l.State == string(reader.Leftover) && l.Bytes > 0 {
+			size = ui.Bytes(l.Bytes)
+		}
+		t.Row(ui.Quote(l.Path), kind, id, l.age, size, l.stateText())
+	}
+	var d ui.Document
+	d.Add(t)
+	return &d
+}
+
+func (l *Listing) stateText() string {
+	text := l.State + ": " + ui.Printable(l.reason)
+	switch reader.EntryState(l.State) {
+	case reader.Complete:
+		text = l.State
+		if l.Newest {
+			text = ui.Proved("complete, newest")
+		}
+		if l.OutsideFiles > 0 {
+			text += ", " + ui.Look(ui.Plural(int64(l.OutsideFiles), "file")+" outside the snapshot")
+		}
+		return text
+	case reader.Damaged, reader.Unreadable:
+		return ui.Bad(text)
+	}
+	return ui.Look(text)
+}
+
+// Leftovers says how to remove what interrupted runs left under roots; "" if there is
+// nothing.
+func (all Listings) Leftovers(roots []string) string {
+	var n, bytes int64
+	for i := range all {
+		if all[i].State == string(reader.Leftover) {
+			n++
+			bytes += all[i].Bytes
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	command := "spt clean"
+	for _, root := range roots {
+		command += " " + shell.Quote(root)
+	}
+	return fmt.Sprintf("%s of interrupted runs, %s; to remove those older than a day:  %s", ui.Plural(n, "leftover"), ui.Bytes(bytes), command)
+}

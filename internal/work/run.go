@@ -1,0 +1,97 @@
+package work
+
+import (
+	"context"
+	"iter"
+	"runtime"
+	"sync"
+)
+
+// Options for Run.
+type Options struct {
+	Jobs int // units that run at once; 0 or less: one per processor
+	// Bytes bounds the sizes of the units that run or whose results are not merged
+	// yet; a larger unit runs alone. 0: only their number is bounded, which is for
+	// units whose results are small.
+	Bytes int64
+}
+
+// Run runs units on o.Jobs goroutines and calls merge with the result and the
+// error of each, in the order of units, from the goroutine that called Run. At
+// most 2*o.Jobs units have been started and not been merged.
+//
+// An error of a unit does not end the work: merge does, by returning it, or it
+// returns nil to go on. When merge returns an error or ctx ends, the context of
+// the units that run is cancelled, and Run returns the error after they ended. With
+// one job, a unit is started after the one before it was merged.
+func Run[R any](ctx context.Context, o Options, units iter.Seq[Unit], run func(ctx context.Context, u Unit) (R, error), merge func(u Unit, r R, err error) error) error {
+	type task struct {
+		u    Unit
+		r    R
+		err  error
+		done chan struct{}
+	}
+	jobs := o.Jobs
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	if jobs == 1 {
+		for u := range units {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			r, err := run(ctx, u)
+			if err := merge(u, r, err); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	tasks := make(chan *task)
+	defer close(tasks)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	started := 0
+	var pending []*task
+	var bytes int64
+	first := func() error {
+		t := pending[0]
+		<-t.done
+		pending[0], pending = nil, pending[1:]
+		bytes -= t.u.Size()
+		return merge(t.u, t.r, t.err)
+	}
+	for u := range units {
+		n := u.Size()
+		for len(pending) > 0 && (len(pending) >= 2*jobs || o.Bytes > 0 && bytes+n > o.Bytes) {
+			if err := first(); err != nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if started < jobs {
+			started++
+			wg.Go(func() {
+				for t := range tasks {
+					t.r, t.err = run(ctx, t.u)
+					close(t.done)
+				}
+			})
+		}
+		t := &task{u: u, done: make(chan struct{})}
+		tasks <- t
+		pending = append(pending, t)
+		bytes += n
+	}
+	for len(pending) > 0 {
+		if err := first(); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,147 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/storage"
+)
+
+// sptFile writes an .spt file. Where it is to be read back and the store shows
+// nothing before Commit, it is written under a temporary name, read from there, and
+// copied: the target, which may be a snapshot that is replaced, never has content
+// that was not read back.
+type sptFile struct {
+	storage.Writer
+	plan     *Plan
+	create   storage.CreateOptions
+	readBack bool
+	progress func(n int64)
+	temp     string // "": Writer writes the target itself
+}
+
+// createSPT starts an .spt file at the target of the plan.
+func (p *Plan) createSPT(ctx context.Context, create storage.CreateOptions, readBack bool, progress func(n int64)) (*sptFile, error) {
+	w, err := p.store.Create(ctx, p.name, create)
+	if err != nil {
+		return nil, p.exists(err)
+	}
+	f := &sptFile{Writer: w, plan: p, create: create, readBack: readBack, progress: progress}
+	if _, visible := w.(storage.Contents); !readBack || visible {
+		return f, nil
+	}
+	if err := w.Abort(context.WithoutCancel(ctx)); err != nil {
+		return nil, err
+	}
+	f.temp = storage.TempName(p.name)
+	f.Writer, err = p.store.Create(ctx, f.temp, storage.CreateOptions{IfAbsent: true})
+	return f, err
+}
+
+// commit makes the file visible under its name, after it was read back if that was
+// asked for.
+func (f *sptFile) commit(ctx context.Context, want *format.Savepoint) (storage.Info, error) {
+	if f.readBack && f.temp == "" {
+		if err := f.check(ctx, want); err != nil {
+			return storage.Info{}, err
+		}
+	}
+	info, err := f.Commit(ctx)
+	if err == nil && f.temp != "" {
+		info, err = f.move(ctx, info, want)
+	}
+	if f.create.Replace != "" && errors.Is(err, storage.ErrChanged) {
+		return info, f.plan.changed("someone else wrote it")
+	}
+	return info, f.plan.exists(err)
+}
+
+// move copies the temporary file to the target, if it reads back as it was written,
+// and removes it in every case.
+func (f *sptFile) move(ctx context.Context, temp storage.Info, want *format.Savepoint) (info storage.Info, err error) {
+	p := f.plan
+	defer func() {
+		if derr := p.store.Delete(context.WithoutCancel(ctx), f.temp); derr != nil {
+			err = errors.Join(err, fmt.Errorf("removing the temporary file: %w", derr))
+		}
+	}()
+	rd := storage.NewReader(p.store, f.temp, temp.Version)
+	if err := checkSPT(ctx, counted{storedSPT{rd}, f.progress}, temp.Size, want); err != nil {
+		return info, err
+	}
+	create := f.create
+	create.Size = temp.Size
+	w, err := p.store.Create(ctx, p.name, create)
+	if err != nil {
+		return info, err
+	}
+	defer w.Abort(context.WithoutCancel(ctx)) //nolint:errcheck // after Commit it does nothing
+	if err := storage.CopyRange(ctx, p.store, w, p.store, f.temp, 0, temp.Size, temp.Version); err != nil {
+		return info, err
+	}
+	return w.Commit(ctx)
+}
+
+// check reads what was written and is not visible yet.
+func (f *sptFile) check(ctx context.Context, want *format.Savepoint) error {
+	data, release, err := f.Writer.(storage.Contents).Contents()
+	if err != nil {
+		return err
+	}
+	err = format.MappedBytes(data).View(func(p []byte) error {
+		return checkSPT(ctx, counted{memory(p), f.progress}, int64(len(p)), want)
+	})
+	return errors.Join(err, release())
+}
+
+// checkSPT opens what was written and checks every chunk.
+func checkSPT(ctx context.Context, r spt.ReaderAt, size int64, want *format.Savepoint) error {
+	f, err := spt.Open(ctx, r, size, format.Limits{Memory: math.MaxInt64 / 2}) // what was written may need more than the default
+	if err != nil {
+		return err
+	}
+	if len(f.Savepoint().Operators) != len(want.Operators) {
+		return errors.New("internal error: the file read back holds other operators")
+	}
+	var bad []error
+	err = f.Verify(ctx, func(e format.Error) { bad = append(bad, &e) })
+	return errors.Join(append(bad, err)...)
+}
+
+// counted is a reader that reports what was read; progress may be nil.
+type counted struct {
+	spt.ReaderAt
+	progress func(n int64)
+}
+
+func (c counted) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(ctx, p, off)
+	if c.progress != nil {
+		c.progress(int64(n))
+	}
+	return n, err
+}
+
+// storedSPT reads a file that is in its store.
+type storedSPT struct{ rd *storage.Reader }
+
+func (s storedSPT) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	n, err := s.rd.ReadAt(ctx, p, off)
+	if n == len(p) {
+		err = nil
+	}
+	return n, err
+}
+
+type memory []byte
+
+func (m memory) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
+	if off < 0 || off > int64(len(m)) || len(p) > len(m)-int(off) {
+		return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d of %d were asked for", len(p), off, len(m))
+	}
+	return copy(p, m[off:]), nil
+}
