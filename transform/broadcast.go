@@ -29,11 +29,10 @@ type BroadcastVersion struct {
 // depends on the parallelism which are read at all. Equal copies need no
 // pruning: an .spt file stores them once. One map at a time is in memory.
 func DiagnoseBroadcasts(ctx context.Context, in format.View, o UnionOptions) ([]*BroadcastReport, error) {
-	chosen, err := o.Operators.Set(in.Savepoint)
+	pick, err := o.pick(in)
 	if err != nil {
 		return nil, err
 	}
-	pick := func(op *format.Operator, state string) bool { return chosen[op] && o.States.Match(state) }
 	hash := hash128.New()
 	var all []*BroadcastReport
 	for _, u := range statesOf(in.Savepoint, format.ModeBroadcast, pick) {

@@ -140,7 +140,7 @@ type UnionOptions struct {
 // once. Memory is bounded: where more than about a million elements are different,
 // digests go to a temporary file, 40 bytes for each.
 func DiagnoseUnions(ctx context.Context, in format.View, o UnionOptions) ([]*UnionReport, error) {
-	pick, err := pickUnions(in, o.Operators, o.States)
+	pick, err := o.pick(in)
 	if err != nil {
 		return nil, err
 	}
@@ -157,6 +157,19 @@ func DiagnoseUnions(ctx context.Context, in format.View, o UnionOptions) ([]*Uni
 		all = append(all, r)
 	}
 	return all, nil
+}
+
+// pick makes the choice. Names that no state of the operators has are an error; those
+// of states of other modes are not.
+func (o *UnionOptions) pick(in format.View) (func(op *format.Operator, state string) bool, error) {
+	chosen, err := o.Operators.Set(in.Savepoint)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.States.Check("state", managedStates(in.Savepoint, chosen)); err != nil {
+		return nil, err
+	}
+	return func(op *format.Operator, state string) bool { return chosen[op] && o.States.Match(state) }, nil
 }
 
 func (u *unionState) diagnose(ctx context.Context, in format.View, o tally.Options) (*UnionReport, error) {
