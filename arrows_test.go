@@ -42,7 +42,7 @@ var arrows = []arrow{
 	{"storage", []string{"storage/...", "internal/fault"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"reader", []string{"format/...", "storage/...", "internal/shell", "internal/work"}, noFiles},
 	{"writer", []string{"format/...", "storage/...", "reader", "internal/shell", "internal/work"}, noFiles},
-	{"transform", []string{"format", "format/summary", "format/flink", "format/flink/assign", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform/internal/..."}, noFiles},
+	{"transform", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/assign", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform/internal/..."}, noFiles},
 	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform", "transform/internal/...", "internal/work"}, noFiles},
 	{"transform/check", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/assign", "format/flink/types", "internal/number", "transform", "transform/internal/..."}, noFiles},
 	{"transform/internal", []string{"format"}, noFiles},
