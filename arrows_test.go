@@ -36,7 +36,7 @@ var arrows = []arrow{
 	{".", nil, noOutside}, // tests and documents only
 	{"format", nil, noOutside},
 	{"format/finding", []string{"format"}, noOutside},
-	{"format/summary", []string{"format"}, noOutside},
+	{"format/summary", []string{"format", "internal/hash128"}, noOutside},
 	{"format/value", []string{"format"}, noOutside},
 	{"format/internal", []string{"format", "format/value"}, noOutside},
 	{"format/flink", []string{"format", "format/internal/...", "format/value", "format/flink/..."}, noOutside},
@@ -44,22 +44,23 @@ var arrows = []arrow{
 	{"storage", []string{"storage/...", "internal/fault"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"reader", []string{"format/...", "storage/...", "internal/shell", "internal/work"}, noFiles},
 	{"writer", []string{"format/...", "storage/...", "reader", "internal/shell", "internal/work"}, noFiles},
-	{"transform", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/assign", "format/flink/connector", "format/flink/types", "internal/number", "internal/tally", "transform/internal/..."}, noFiles},
-	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/number", "internal/tally", "transform", "transform/internal/...", "internal/work"}, noFiles},
+	{"transform", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/assign", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform/internal/..."}, noFiles},
+	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform", "transform/internal/...", "internal/work"}, noFiles},
 	{"transform/check", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/assign", "format/flink/types", "internal/number", "transform", "transform/internal/..."}, noFiles},
 	{"transform/internal", []string{"format"}, noFiles},
 	{"internal/number", nil, noOutside},
 	{"internal/shell", nil, noOutside},
 	{"internal/ui", []string{"internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/work", []string{"format"}, noOutside},
-	{"internal/tally", nil, []string{"net", "net/...", "log", "log/..."}},
+	{"internal/hash128", nil, noOutside},
+	{"internal/tally", []string{"format", "internal/hash128"}, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/fault", nil, noOutside},                                                                                    // armed by tests only
 	{"internal/storetest", []string{"storage/..."}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
-	{"internal/testenv", []string{"format/value"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},                       // for tests only
+	{"internal/testenv", []string{"format/value"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},  // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest", "internal/testenv"}, []string{"github.com/spf13/..."}},
 	{"internal/report", []string{"format/...", "storage", "reader", "writer", "transform/...", "internal/shell", "internal/ui"}, noFiles},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
-	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/shell", "internal/report", "internal/ui", "internal/work"}, []string{"net", "net/...", "log", "log/..."}},
+	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/hash128", "internal/shell", "internal/tally", "internal/report", "internal/ui", "internal/work"}, []string{"net", "net/...", "log", "log/..."}},
 	{"cmd/spt/reference", []string{"cmd/spt/command", "internal/report"}, []string{"net", "net/...", "log", "log/..."}},
 	{"conformance", []string{"conformance", "format/...", "storage/...", "reader", "writer", "transform/..."}, []string{"github.com/spf13/..."}},
 }

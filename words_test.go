@@ -44,7 +44,7 @@ type wording struct {
 var wordings = []wording{
 	// Grammar.
 	{re: `(is|are) whether`, instead: "reports whether", where: comments, like: "Same is whether two are equal"},
-	{re: `gives|gave|giving`, instead: "returns, yields", where: anywhere, like: "gives the savepoint", pending: 66},
+	{re: `gives|gave|giving`, instead: "returns, yields", where: anywhere, like: "gives the savepoint", pending: 63},
 	{re: `stands?|stood|standing`, instead: "is, precedes, occurs", where: anywhere, like: "what stands in front", except: []string{`stands? for`, `stand-?alone`}, pending: 29},
 	{re: `lies?|lay|lying`, instead: "is stored, is", where: anywhere, like: "state lies inline", pending: 26},
 	{re: `behind`, instead: "after, past, trailing", where: anywhere, like: "bytes behind a value", pending: 13},
@@ -55,7 +55,7 @@ var wordings = []wording{
 	{re: `who`, instead: "a noun: the caller, the reader of the file", where: literals | comments, like: "who reads them all", pending: 7},
 	{re: `(is|are|was|were|be|been) said`, instead: "recorded as, reported", where: anywhere, like: "element is said to be bytes 3 to 9", pending: 6},
 	{re: `told`, instead: "determined, called with, reported", where: anywhere, like: "Progress is told", pending: 16},
-	{re: `anew`, instead: "again", where: anywhere, like: "counted anew", pending: 3},
+	{re: `anew`, instead: "again", where: anywhere, like: "counted anew", pending: 2},
 	{re: `, for (it|they|there|that|this|what|nothing|no)`, instead: "because, since", where: anywhere, like: "refused, for it is a file", except: []string{`, for (this|that|no) [a-z]+[,.]`}, pending: 2},
 	{re: `be had`, instead: "available, cannot be read", where: anywhere, like: "files that are not to be had", pending: 7},
 	{re: `promised`, instead: "expected, recorded", where: anywhere, like: "as long as promised", pending: 2},
@@ -83,7 +83,7 @@ var wordings = []wording{
 	{re: `descriptions? of (the |its |a )?state`, instead: "state meta info, serializer snapshot", where: anywhere, like: "the description of the state", pending: 3},
 	{re: `marks? of (a|the) finished|mark of finished`, instead: "fully finished", where: anywhere, like: "the mark of a finished operator", pending: 2},
 	{re: `interface that Flink dropped`, instead: "legacy (pre-1.4) operator state", where: anywhere, like: "the interface that Flink dropped", pending: 1},
-	{re: `forms?`, instead: "encoding, format, layout", where: anywhere, like: "the form of a stream", except: []string{`canonical form`}, pending: 34},
+	{re: `forms?`, instead: "encoding, format, layout", where: anywhere, like: "the form of a stream", except: []string{`canonical form`}, pending: 30},
 	{re: `restore products?|products? of restores`, instead: "duplicated by restores", where: anywhere, like: "restore product", pending: 2},
 	{re: `fits not|FitsNot|unsure`, instead: "compatible as is, after migration, incompatible, unknown", where: anywhere, like: "unsure"},
 	{re: `moments?`, instead: "timestamp, instant", where: anywhere, like: "a moment in UTC", pending: 4},

@@ -32,7 +32,7 @@ func TestStateCompression(t *testing.T) {
 				s := madeOnce(t, f, compressionCase(t, c.name))
 				snap := opened(t, s)
 				out, rewritten := standsFor(t, s)
-				sp, done, err := transform.SetStateCompression(context.Background(), inputOf(snap), transform.CompressionOptions{Compress: c.compress, Keyed: keyed.Recompress})
+				sp, done, err := transform.Recompress(context.Background(), inputOf(snap), transform.RecompressOptions{Compress: c.compress, Keyed: keyed.Recompress})
 				if err != nil {
 					t.Fatal(err)
 				}

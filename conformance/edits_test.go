@@ -316,8 +316,8 @@ func TestEditFilterBroadcast(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(done) != 2 {
-			t.Errorf("%d states filtered", len(done))
+		if len(done.States) != 2 {
+			t.Errorf("%d states filtered", len(done.States))
 		}
 		rewritten := j.write(t, snap, sp.Savepoint, writer.Options{})
 		kept, gone := 0, 0
@@ -416,7 +416,7 @@ func TestEditForRelease(t *testing.T) {
 	eachFitting(t, fits, func(t *testing.T, j *editJudge) {
 		r := flink.MustRelease("1.17")
 		rewritten := j.edit(t, func(in format.View) (format.View, error) {
-			sp, _, err := transform.OperatorStateFor(context.Background(), in, r)
+			sp, _, err := transform.Reencode(context.Background(), in, transform.ReencodeOptions{Release: r})
 			if err != nil {
 				return in, err
 			}

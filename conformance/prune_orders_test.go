@@ -85,7 +85,7 @@ func judgeOnce(t *testing.T, f *Flink, s Snapshot, lists [][]string, restored []
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r := pruned[0]; len(pruned) != 1 || r.Verdict != transform.VerdictProduct || r.Skipped != "" || !r.Equal || r.SameOrder || r.Factor != int64(p) || r.Kept != int64(len(want)) {
+			if r := pruned.States[0]; len(pruned.States) != 1 || r.Verdict != transform.VerdictProduct || r.Skipped != "" || !r.Equal || r.SameOrder || r.Factor != int64(p) || r.Kept != int64(len(want)) {
 				t.Fatalf("pruned %+v", r)
 			}
 			out, rewritten := standsFor(t, s)
@@ -128,7 +128,7 @@ func TestPruneAfterThreeParallelisms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r := pruned[0]; r.Verdict != transform.VerdictProduct || r.MinCopies != 48 || r.MaxCopies != 48 || r.Factor != 6 || r.MaxFactor != 48 ||
+			if r := pruned.States[0]; r.Verdict != transform.VerdictProduct || r.MinCopies != 48 || r.MaxCopies != 48 || r.Factor != 6 || r.MaxFactor != 48 ||
 				r.MinKept != int64(copies) || r.MaxKept != int64(copies) || r.Remaining() != int64(copies-1)*r.Distinct {
 				t.Errorf("%s: %+v", keep, r)
 			}

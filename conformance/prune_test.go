@@ -52,7 +52,7 @@ func judgePruned(t *testing.T, f *Flink, s Snapshot, keep transform.Keep, place 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(pruned) != 1 || pruned[0].Skipped != "" {
+	if len(pruned.States) != 1 || pruned.States[0].Skipped != "" {
 		t.Fatalf("pruned %+v", pruned)
 	}
 	out, rewritten := standsFor(t, s)

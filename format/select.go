@@ -116,7 +116,7 @@ func indexNames(sp *Savepoint) nameIndex {
 // exact returns what matching would, perhaps in another order, if want is no pattern
 // and is the whole of an id, uid or name; else nothing.
 func (x nameIndex) exact(want string) []*Operator {
-	if want == "" || strings.ContainsAny(want, `*?[\`) {
+	if want == "" || isPattern(want) {
 		return nil
 	}
 	found := slices.Concat(x.ids[OperatorIDOf(want)], x.names[want])
@@ -183,13 +183,16 @@ var globMeta = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`)
 // Match reports whether g chooses a name.
 func (g Globs) Match(name string) bool {
 	return g == nil || slices.ContainsFunc(g, func(p string) bool {
-		if p == name {
-			return true
+		if p == name || !isPattern(p) {
+			return p == name
 		}
 		ok, _ := path.Match(noPath.Replace(p), noPath.Replace(name))
 		return ok
 	})
 }
+
+// isPattern reports whether an element of a selection is more than a name.
+func isPattern(p string) bool { return strings.ContainsAny(p, `*?[\`) }
 
 // noPath keeps "*" and "?" from stopping at a slash.
 var noPath = strings.NewReplacer("/", "\x00")
@@ -197,11 +200,15 @@ var noPath = strings.NewReplacer("/", "\x00")
 // Check returns a *NoMatchError if an element of g chooses none of the names,
 // which are the names of what.
 func (g Globs) Check(what string, names []string) error {
+	if len(g) == 0 {
+		return nil
+	}
+	names = slices.Clone(names)
+	slices.Sort(names)
+	names = slices.Compact(names)
 	for _, p := range g {
-		if !slices.ContainsFunc(names, Globs{p}.Match) {
-			names = slices.Clone(names)
-			slices.Sort(names)
-			return &NoMatchError{What: what, Want: p, Available: slices.Compact(names)}
+		if _, found := slices.BinarySearch(names, p); !found && !slices.ContainsFunc(names, Globs{p}.Match) {
+			return &NoMatchError{What: what, Want: p, Available: names}
 		}
 	}
 	return nil

@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/writer"
@@ -32,35 +32,35 @@ type applied struct {
 // in both families, is written as planned or refused for the right reason.
 func TestApplyKnown(t *testing.T) {
 	n := applied{reasons: map[string]int{}}
-	for _, k := range knownSnapshots(t) {
-		stores := place()
-		snap := openAt(t, stores, k.location())
+	for _, k := range testenv.KnownSnapshots(t) {
+		stores := sptest.Stores()
+		snap := sptest.OpenIn(t, stores, k.Location)
 		for _, to := range []int32{1, 2, 3, 4, 5, 7} {
-			plan, err := PlanRescale(t.Context(), inputOf(snap), RescaleOptions{To: to, At: k.at})
+			plan, err := PlanRescale(t.Context(), snap.View(), RescaleOptions{To: to, At: k.At})
 			if err != nil {
-				t.Fatalf("%s to %d: %v", k.name, to, err)
+				t.Fatalf("%s to %d: %v", k.Name, to, err)
 			}
 			before := fmt.Sprintf("%+v", snap.Savepoint)
 			sp, err := plan.Apply(t.Context())
 			if after := fmt.Sprintf("%+v", snap.Savepoint); after != before {
-				t.Fatalf("%s to %d: the input was changed", k.name, to)
+				t.Fatalf("%s to %d: the input was changed", k.Name, to)
 			}
 			if want := whyRefused(snap.Savepoint, to); want != "" {
 				n.refused++
 				n.reasons[want]++
 				if sp.Savepoint != snap.Savepoint || !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "operator ") {
-					t.Errorf("%s to %d: %v, and not that %s", k.name, to, err, want)
+					t.Errorf("%s to %d: %v, and not that %s", k.Name, to, err, want)
 				}
 				continue
 			}
 			if err != nil {
-				t.Errorf("%s to %d: %v", k.name, to, err)
+				t.Errorf("%s to %d: %v", k.Name, to, err)
 				continue
 			}
 			n.written++
 			for _, target := range []string{"mem://flink-%d", "mem://%d.spt"} {
 				out := sealed(t, stores, snap, sp, fmt.Sprintf(target, to))
-				judgeApplied(t, fmt.Sprintf("%s to %d in %s", k.name, to, out.Container.Family), plan, snap, out, &n)
+				judgeApplied(t, fmt.Sprintf("%s to %d in %s", k.Name, to, out.Container.Family), plan, snap, out, &n)
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func judgeApplied(t *testing.T, where string, plan *RescalePlan, from, out *read
 	if _, err := out.Verify(t.Context(), reader.VerifyOptions{Read: true}, faults); err != nil {
 		t.Errorf("%s: %v", where, err)
 	}
-	again, err := PlanRescale(t.Context(), inputOf(out), RescaleOptions{To: plan.To})
+	again, err := PlanRescale(t.Context(), out.View(), RescaleOptions{To: plan.To})
 	if err != nil {
 		t.Fatalf("%s: %v", where, err)
 	}
@@ -138,7 +138,7 @@ func judgeApplied(t *testing.T, where string, plan *RescalePlan, from, out *read
 		if op.ID != p.Operator.ID || op.Parallelism != p.To || op.MaxParallelism != p.Operator.MaxParallelism || !op.Finished && len(op.Subtasks) != int(p.To) && len(p.States) > 0 {
 			t.Fatalf("%s: operator %d is %+v", where, i, op)
 		}
-		if !bytes.Equal(stream(t, from.Source(), p.Operator.Coordinator), stream(t, out.Source(), op.Coordinator)) {
+		if !bytes.Equal(sptest.Bytes(t, from.Source(), p.Operator.Coordinator), sptest.Bytes(t, out.Source(), op.Coordinator)) {
 			t.Errorf("%s: the coordinator's state is another", where)
 		}
 		for _, st := range p.States {
@@ -149,8 +149,8 @@ func judgeApplied(t *testing.T, where string, plan *RescalePlan, from, out *read
 			}
 			second := again.Operators[i].States[at]
 			for sub := range st.Subtasks {
-				want := handed(t, inputOf(from), p.Operator, st, sub)
-				got := handed(t, inputOf(out), op, second, sub)
+				want := handed(t, from.View(), p.Operator, st, sub)
+				got := handed(t, out.View(), op, second, sub)
 				n.states++
 				n.elements += len(want)
 				// The writer names files anew, so that what Flink leaves alone can
@@ -171,7 +171,7 @@ func judgeApplied(t *testing.T, where string, plan *RescalePlan, from, out *read
 				// What lies with the subtask itself.
 				var own []string
 				if h := handleAt(op, int32(sub), st.Raw); h != nil && stateIndex(h, format.NewText(st.Name), st.Mode) >= 0 {
-					own = elements(t, inputOf(out), h, st.Name)
+					own = sptest.Elements(t, out.View(), h, st.Name)
 				}
 				switch {
 				case st.Mode == format.ModeUnion && sub > 0:
@@ -204,7 +204,7 @@ func handleAt(op *format.Operator, index int32, raw bool) *format.OperatorHandle
 func handed(t *testing.T, in format.View, op *format.Operator, st *StatePlan, sub int) (all []string) {
 	t.Helper()
 	for _, src := range st.Subtasks[sub].Sources {
-		all = append(all, elements(t, in, handleAt(op, src.Old, st.Raw), st.Name)[src.First:src.First+src.Count]...)
+		all = append(all, sptest.Elements(t, in, handleAt(op, src.Old, st.Raw), st.Name)[src.First:src.First+src.Count]...)
 	}
 	if st.Mode == format.ModeBroadcast && len(all) > 1 {
 		all = all[len(all)-1:]
@@ -225,7 +225,7 @@ func judgeKeyed(t *testing.T, where string, p *OperatorPlan, from, out *reader.S
 		if !full {
 			continue
 		}
-		data, offs := stream(t, from.Source(), h.Data), offsetsOf(t, h.Offsets)
+		data, offs := sptest.Bytes(t, from.Source(), h.Data), sptest.OffsetsOf(t, h.Offsets)
 		for i, off := range offs {
 			if off == 0 {
 				continue
@@ -276,7 +276,7 @@ func judgeKeyed(t *testing.T, where string, p *OperatorPlan, from, out *reader.S
 		if h.Range != d.Range {
 			t.Errorf("%s: subtask %d holds key groups %v, not %v", where, sub, h.Range, d.Range)
 		}
-		data, offs := stream(t, out.Source(), h.Data), offsetsOf(t, h.Offsets)
+		data, offs := sptest.Bytes(t, out.Source(), h.Data), sptest.OffsetsOf(t, h.Offsets)
 		if !bytes.HasPrefix(data, header) {
 			t.Errorf("%s: subtask %d has another header", where, sub)
 		}
@@ -306,7 +306,7 @@ func judgeKeyed(t *testing.T, where string, p *OperatorPlan, from, out *reader.S
 func keyedText(t *testing.T, snap *reader.Snapshot, h format.KeyedHandle) string {
 	t.Helper()
 	one := func(s format.Stream) string {
-		return fmt.Sprintf("%x", sha256.Sum256(stream(t, snap.Source(), s)))[:16]
+		return fmt.Sprintf("%x", sha256.Sum256(sptest.Bytes(t, snap.Source(), s)))[:16]
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%T %v", h, h.KeyGroups())
@@ -327,7 +327,7 @@ func keyedText(t *testing.T, snap *reader.Snapshot, h format.KeyedHandle) string
 			fmt.Fprintf(&b, "\n @%d %s", s.Offset, one(s.Data))
 		}
 	case *format.KeyGroups:
-		fmt.Fprintf(&b, " %v %s", offsetsOf(t, h.Offsets), one(h.Data))
+		fmt.Fprintf(&b, " %v %s", sptest.OffsetsOf(t, h.Offsets), one(h.Data))
 	}
 	return b.String()
 }
@@ -336,13 +336,13 @@ func keyedText(t *testing.T, snap *reader.Snapshot, h format.KeyedHandle) string
 // rescaled again, and every key group is still what it was.
 func TestRescaleTwice(t *testing.T) {
 	var n applied
-	for _, k := range knownSnapshots(t) {
-		stores := place()
-		snap := openAt(t, stores, k.location())
+	for _, k := range testenv.KnownSnapshots(t) {
+		stores := sptest.Stores()
+		snap := sptest.OpenIn(t, stores, k.Location)
 		for _, steps := range [][]int32{{4, 3}, {7, 2}, {5, 1, 5}} {
 			at := snap
 			for i, to := range steps {
-				plan, err := PlanRescale(t.Context(), inputOf(at), RescaleOptions{To: to})
+				plan, err := PlanRescale(t.Context(), at.View(), RescaleOptions{To: to})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -351,12 +351,12 @@ func TestRescaleTwice(t *testing.T) {
 					break
 				}
 				if err != nil {
-					t.Errorf("%s, step %d of %v: %v", k.name, i, steps, err)
+					t.Errorf("%s, step %d of %v: %v", k.Name, i, steps, err)
 					break
 				}
 				out := sealed(t, stores, at, sp, fmt.Sprintf("mem://%v-%d", steps, i))
 				if i == 0 {
-					judgeApplied(t, fmt.Sprintf("%s to %v", k.name, steps[:i+1]), plan, at, out, &n)
+					judgeApplied(t, fmt.Sprintf("%s to %v", k.Name, steps[:i+1]), plan, at, out, &n)
 				}
 				at = out
 			}
@@ -368,11 +368,11 @@ func TestRescaleTwice(t *testing.T) {
 				got, ok := last[key]
 				n.groups++
 				if !ok || !bytes.HasPrefix(got, want) {
-					t.Errorf("%s by %v: %s is not what it was", k.name, steps, key)
+					t.Errorf("%s by %v: %s is not what it was", k.Name, steps, key)
 				}
 			}
 			if len(first) != len(last) {
-				t.Errorf("%s by %v: %d key groups became %d", k.name, steps, len(first), len(last))
+				t.Errorf("%s by %v: %d key groups became %d", k.Name, steps, len(first), len(last))
 			}
 		}
 	}
@@ -391,7 +391,7 @@ func groupsOfAll(t *testing.T, snap *reader.Snapshot, exact bool) map[string][]b
 			if !ok {
 				continue
 			}
-			data, offs := stream(t, snap.Source(), h.Data), offsetsOf(t, h.Offsets)
+			data, offs := sptest.Bytes(t, snap.Source(), h.Data), sptest.OffsetsOf(t, h.Offsets)
 			for i, off := range offs {
 				if off == 0 {
 					continue
@@ -412,7 +412,7 @@ func groupsOfAll(t *testing.T, snap *reader.Snapshot, exact bool) map[string][]b
 
 // TestApplyNative: the state of a Go program is rescaled like Flink's.
 func TestApplyNative(t *testing.T) {
-	stores := place()
+	stores := sptest.Stores()
 	const max, p = 16, 3
 	b, err := writer.NewBuilder(t.Context(), "mem://in.spt", &writer.BuilderOptions{Stores: stores})
 	if err != nil {
@@ -454,11 +454,11 @@ func TestApplyNative(t *testing.T) {
 	if len(entries) != 40 {
 		t.Fatalf("%d keys", len(entries))
 	}
-	snap := openAt(t, stores, "mem://in.spt")
+	snap := sptest.OpenIn(t, stores, "mem://in.spt")
 	before := nativeEntries(t, snap)
 	n := applied{}
 	for _, to := range []int32{1, 2, 3, 4, 5, 7, 16} {
-		plan, err := PlanRescale(t.Context(), inputOf(snap), RescaleOptions{To: to})
+		plan, err := PlanRescale(t.Context(), snap.View(), RescaleOptions{To: to})
 		check(err)
 		sp, err := plan.Apply(t.Context())
 		check(err)
@@ -474,7 +474,7 @@ func TestApplyNative(t *testing.T) {
 			}
 		}
 		// And back again.
-		back, err := PlanRescale(t.Context(), inputOf(out), RescaleOptions{To: p})
+		back, err := PlanRescale(t.Context(), out.View(), RescaleOptions{To: p})
 		check(err)
 		sp, err = back.Apply(t.Context())
 		check(err)

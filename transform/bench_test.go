@@ -41,7 +41,7 @@ func benchUnion(b *testing.B, copies bool) (storage.Resolver, *reader.Snapshot) 
 		b.Fatal(err)
 	}
 	stores := route.New(local.New())
-	return stores, openAt(b, stores, dir)
+	return stores, sptest.OpenIn(b, stores, dir)
 }
 
 func perSecond(b *testing.B) {
@@ -57,7 +57,7 @@ func BenchmarkDiagnose(b *testing.B) {
 			_, snap := benchUnion(b, copies)
 			b.ReportAllocs()
 			for b.Loop() {
-				r, err := DiagnoseUnions(b.Context(), inputOf(snap), UnionOptions{})
+				r, err := DiagnoseUnions(b.Context(), snap.View(), UnionOptions{})
 				if err != nil || copies != (r[0].Verdict == VerdictProduct) {
 					b.Fatal(r, err)
 				}
@@ -75,8 +75,8 @@ func BenchmarkPrune(b *testing.B) {
 				dir := b.TempDir()
 				b.ReportAllocs()
 				for b.Loop() {
-					sp, all, err := PruneUnion(b.Context(), inputOf(snap), PruneOptions{Keep: keep})
-					if err != nil || all[0].Kept != benchElements {
+					sp, all, err := PruneUnion(b.Context(), snap.View(), PruneOptions{Keep: keep})
+					if err != nil || all.States[0].Kept != benchElements {
 						b.Fatal(all, err)
 					}
 					if _, err := writer.Write(b.Context(), sp, filepath.Join(dir, target), &writer.Options{Stores: stores, Overwrite: true}); err != nil {

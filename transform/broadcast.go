@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/tally"
+	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
 // BroadcastReport is what is known of one broadcast state.
@@ -29,16 +29,15 @@ type BroadcastVersion struct {
 // depends on the parallelism which are read at all. Equal copies need no
 // pruning: an .spt file stores them once. One map at a time is in memory.
 func DiagnoseBroadcasts(ctx context.Context, in format.View, o UnionOptions) ([]*BroadcastReport, error) {
-	chosen, err := o.Operators.Set(in.Savepoint)
+	pick, err := o.pick(in)
 	if err != nil {
 		return nil, err
 	}
-	pick := func(op *format.Operator, state string) bool { return chosen[op] && o.States.Match(state) }
-	hash := tally.NewHasher()
+	hash := hash128.New()
 	var all []*BroadcastReport
 	for _, u := range statesOf(in.Savepoint, format.ModeBroadcast, pick) {
 		r := &BroadcastReport{Operator: u.op, State: u.name.String()}
-		at := map[tally.Digest]int{}
+		at := map[hash128.Digest]int{}
 		err := u.each(ctx, in, func(i int, _ int64, value []byte) error {
 			d := hash.Sum(value)
 			k, ok := at[d]

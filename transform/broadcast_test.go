@@ -5,6 +5,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
@@ -12,14 +13,14 @@ import (
 // what each subtask held.
 func TestBroadcastsKnown(t *testing.T) {
 	equal, differ := 0, 0
-	for _, k := range knownSnapshots(t) {
-		reports, err := DiagnoseBroadcasts(t.Context(), inputOf(openAt(t, place(), k.location())), UnionOptions{})
+	for _, k := range testenv.KnownSnapshots(t) {
+		reports, err := DiagnoseBroadcasts(t.Context(), sptest.Open(t, k.Location).View(), UnionOptions{})
 		if err != nil {
-			t.Fatalf("%s: %v", k.name, err)
+			t.Fatalf("%s: %v", k.Name, err)
 		}
 		for _, r := range reports {
 			text := map[int32]string{}
-			for _, op := range k.truth.Operators {
+			for _, op := range sptest.TruthOf(t, k.Dir).Operators {
 				for _, s := range op.Subtasks {
 					if c, ok := s.OperatorState[r.State]; ok && op.ID == r.Operator.ID.String() {
 						p, err := json.Marshal(c.Entries)
@@ -40,13 +41,13 @@ func TestBroadcastsKnown(t *testing.T) {
 				bytes += v.Bytes * int64(len(v.Subtasks))
 				for _, sub := range v.Subtasks {
 					if held[sub] != held[v.Subtasks[0]] || text[sub] == "" {
-						t.Errorf("%s, %s: subtasks %v are said to hold the same", k.name, r.State, v.Subtasks)
+						t.Errorf("%s, %s: subtasks %v are said to hold the same", k.Name, r.State, v.Subtasks)
 					}
 					delete(text, sub)
 				}
 			}
 			if len(text) > 0 || bytes != r.Bytes || len(r.Versions) != len(different) {
-				t.Errorf("%s, %s: %+v", k.name, r.State, r)
+				t.Errorf("%s, %s: %+v", k.Name, r.State, r)
 			}
 			if len(r.Versions) == 1 {
 				equal++
@@ -56,5 +57,5 @@ func TestBroadcastsKnown(t *testing.T) {
 		}
 	}
 	t.Logf("%d states with equal copies, %d with different ones", equal, differ)
-	testenv.Found(t, "broadcast states", equal+differ, operatorStates(knownSnapshots(t), "broadcast"))
+	testenv.Found(t, "broadcast states", equal+differ, operatorStates(t, testenv.KnownSnapshots(t), "broadcast"))
 }

@@ -14,8 +14,8 @@ type recompressor interface {
 	Recompress(ctx context.Context, src format.Source, h *format.OperatorHandle, compress bool) (*format.OperatorHandle, error)
 }
 
-// Recompressed says what SetStateCompression did.
-type Recompressed struct {
+// RecompressReport says what Recompress did.
+type RecompressReport struct {
 	Handles int          // with other compression than before
 	Same    int          // that were as they should be
 	Kept    []KeptHandle // that could not be changed, each kind and reason once
@@ -29,15 +29,15 @@ type KeptHandle struct {
 	Why      string
 }
 
-// SetStateCompression compresses the managed state of operators as Flink does, or
+// Recompress compresses the managed state of operators as Flink does, or
 // decompresses it: operator state, and keyed state in the canonical format. What
 // cannot be compressed or decompressed stays as it is and is reported: files of a
 // state backend, raw state, changes.
 //
 // All of the state that changes is read once to learn the lengths of the result,
 // and again when the result is.
-func SetStateCompression(ctx context.Context, v format.View, o CompressionOptions) (format.View, *Recompressed, error) {
-	r := &Recompressed{}
+func Recompress(ctx context.Context, v format.View, o RecompressOptions) (format.View, *RecompressReport, error) {
+	r := &RecompressReport{}
 	sp, err := v.MapOperators(func(op *format.Operator) (*format.Operator, error) {
 		e := compression{ctx: ctx, in: v, o: o, op: op, report: r}
 		changed, err := op.MapManaged(e.managed)
@@ -52,8 +52,8 @@ func SetStateCompression(ctx context.Context, v format.View, o CompressionOption
 	return v.With(sp), r, nil
 }
 
-// CompressionOptions say how state is stored.
-type CompressionOptions struct {
+// RecompressOptions say how state is stored.
+type RecompressOptions struct {
 	Compress bool // false: decompress
 	// Keyed recompresses keyed state of the canonical format; nil: it is kept.
 	Keyed func(ctx context.Context, src format.Source, h *format.KeyGroups, compress bool) (*format.KeyGroups, error)
@@ -63,9 +63,9 @@ type CompressionOptions struct {
 type compression struct {
 	ctx    context.Context
 	in     format.View
-	o      CompressionOptions
+	o      RecompressOptions
 	op     *format.Operator
-	report *Recompressed
+	report *RecompressReport
 }
 
 // outcome counts a handle, and returns an error other than that it is kept.

@@ -27,8 +27,8 @@ func (o *DropOptions) whole() bool {
 	return o.States == nil && !o.Coordinators && !o.Channels && !o.Empty
 }
 
-// Dropped is what Drop removed.
-type Dropped struct {
+// DropReport is what Drop removed.
+type DropReport struct {
 	Operators    []*format.Operator
 	States       []DroppedState // one for each name in an operator
 	Coordinators []*format.Operator
@@ -42,14 +42,14 @@ type DroppedState struct {
 }
 
 // Any reports whether anything was removed.
-func (d *Dropped) Any() bool {
+func (d *DropReport) Any() bool {
 	return len(d.Operators)+len(d.States)+len(d.Coordinators)+len(d.Channels) > 0
 }
 
 // Drop removes operators, states, coordinators' state or in-flight data. Single
 // keyed states are inside files and cannot be removed from them here; an operator
 // as a whole can.
-func Drop(ctx context.Context, v format.View, o DropOptions) (format.View, *Dropped, error) {
+func Drop(ctx context.Context, v format.View, o DropOptions) (format.View, *DropReport, error) {
 	if o.whole() && o.Operators == nil {
 		return v, nil, errors.New("nothing to drop")
 	}
@@ -60,7 +60,7 @@ func Drop(ctx context.Context, v format.View, o DropOptions) (format.View, *Drop
 	if err := o.States.Check("state", managedStates(v.Savepoint, chosen)); err != nil {
 		return v, nil, err
 	}
-	d := &Dropped{}
+	d := &DropReport{}
 	sp, err := v.MapOperators(func(op *format.Operator) (*format.Operator, error) {
 		switch {
 		case !chosen[op]:
@@ -78,7 +78,7 @@ func Drop(ctx context.Context, v format.View, o DropOptions) (format.View, *Drop
 }
 
 // parts removes parts of an operator.
-func (d *Dropped) parts(ctx context.Context, v format.View, op *format.Operator, o DropOptions) (out *format.Operator, err error) {
+func (d *DropReport) parts(ctx context.Context, v format.View, op *format.Operator, o DropOptions) (out *format.Operator, err error) {
 	out = op
 	if o.Coordinators && op.Coordinator != nil {
 		c := *out

@@ -14,6 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 )
@@ -48,7 +49,7 @@ func holdings(t testing.TB, in format.View) map[string][]string {
 	eachManaged(in.Savepoint, func(op *format.Operator, sub *format.Subtask) {
 		for _, st := range sub.Managed.States {
 			key := fmt.Sprintf("%v/%d/%v/%s", op.ID, sub.Index, st.Mode, st.Name)
-			all[key] = elements(t, in, sub.Managed, st.Name.String())
+			all[key] = sptest.Elements(t, in, sub.Managed, st.Name.String())
 		}
 	})
 	return all
@@ -59,7 +60,7 @@ func streams(t testing.TB, in format.View) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	eachManaged(in.Savepoint, func(op *format.Operator, sub *format.Subtask) {
-		all[fmt.Sprintf("%v/%d", op.ID, sub.Index)] = string(stream(t, in.Source, sub.Managed.Data))
+		all[fmt.Sprintf("%v/%d", op.ID, sub.Index)] = string(sptest.Bytes(t, in.Source, sub.Managed.Data))
 	})
 	return all
 }
@@ -78,15 +79,15 @@ func sameHoldings(t *testing.T, what string, want, got map[string][]string) {
 
 // eachKnown runs f on every known snapshot, and checks that its model is as it
 // was afterwards.
-func eachKnown(t *testing.T, f func(t *testing.T, k knownSnapshot, in format.View)) {
+func eachKnown(t *testing.T, f func(t *testing.T, k testenv.KnownSnapshot, in format.View)) {
 	t.Helper()
 	n := 0
-	for _, k := range knownSnapshots(t) {
-		snap := openAt(t, place(), k.location())
+	for _, k := range testenv.KnownSnapshots(t) {
+		snap := sptest.Open(t, k.Location)
 		was := asFile(t, snap.Savepoint)
-		f(t, k, inputOf(snap))
+		f(t, k, snap.View())
 		if asFile(t, snap.Savepoint) != was {
-			t.Errorf("%s: the input changed", k.name)
+			t.Errorf("%s: the input changed", k.Name)
 		}
 		n++
 	}
@@ -94,8 +95,8 @@ func eachKnown(t *testing.T, f func(t *testing.T, k knownSnapshot, in format.Vie
 }
 
 // heldStates counts the operator states of each subtask, of the kinds.
-func heldStates(k knownSnapshot, kinds ...string) (n int) {
-	for _, op := range k.truth.Operators {
+func heldStates(t *testing.T, k testenv.KnownSnapshot, kinds ...string) (n int) {
+	for _, op := range sptest.TruthOf(t, k.Dir).Operators {
 		for _, s := range op.Subtasks {
 			for _, st := range s.OperatorState {
 				if slices.Contains(kinds, st.Kind) {
@@ -112,7 +113,7 @@ func heldStates(k knownSnapshot, kinds ...string) (n int) {
 func TestRenameOperatorsCorpus(t *testing.T) {
 	operators, files := 0, 0
 	for _, dir := range testenv.Snapshots(t) {
-		snap, err := reader.Open(t.Context(), dir, &reader.Options{Stores: place()})
+		snap, err := reader.Open(t.Context(), dir, &reader.Options{Stores: sptest.Stores()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +122,7 @@ func TestRenameOperatorsCorpus(t *testing.T) {
 		for i, op := range snap.Operators {
 			uids[op.ID.String()] = fmt.Sprint("new ", i)
 		}
-		sp, done, err := Rename(t.Context(), inputOf(snap), RenameOptions{UIDs: uids})
+		sp, done, err := Rename(t.Context(), snap.View(), RenameOptions{UIDs: uids})
 		if err != nil || len(done.Operators) != len(snap.Operators) {
 			t.Fatalf("%s: %+v renamed, %v", dir, done, err)
 		}
@@ -156,13 +157,13 @@ func TestRenameOperatorsCorpus(t *testing.T) {
 }
 
 func TestRenameOperators(t *testing.T) {
-	a, b, c := operator("a"), operator("b"), operator("c")
+	a, b, c := sptest.Operator("a"), sptest.Operator("b"), sptest.Operator("c")
 	c.UID = format.Text{} // before 2.0
 	a.Coordinator = &format.Inline{Name: format.NewText(a.ID.String()), Data: format.NewBytes([]byte("x"))}
 	b.Coordinator = &format.Inline{Name: format.NewText("a name of its own"), Data: format.NewBytes([]byte("y"))}
-	in := memoryInput(a, b, c)
+	in := sptest.View(a, b, c)
 	sp := in.Savepoint
-	rename := func(in format.View, uids map[string]string) (format.View, *Renamed, error) {
+	rename := func(in format.View, uids map[string]string) (format.View, *RenameReport, error) {
 		return Rename(t.Context(), in, RenameOptions{UIDs: uids})
 	}
 	// A swap, all at once.
@@ -183,14 +184,14 @@ func TestRenameOperators(t *testing.T) {
 	if out, _, _ := rename(in, map[string]string{"c": "d"}); out.Operators[2].UID.String() != "d" || out.Operators[2].ID != format.OperatorIDOf("d") {
 		t.Errorf("%+v", out.Operators[2])
 	}
-	if out, _, _ := rename(memoryInput(c), map[string]string{"c": "d"}); out.Operators[0].UID.String() != "" || out.Operators[0].ID != format.OperatorIDOf("d") {
+	if out, _, _ := rename(sptest.View(c), map[string]string{"c": "d"}); out.Operators[0].UID.String() != "" || out.Operators[0].ID != format.OperatorIDOf("d") {
 		t.Errorf("%+v", out.Operators[0])
 	}
 	// In an .spt the name of a coordinator's handle is that of what it was.
 	chunks := &format.Chunks{As: &format.Inline{Name: format.NewText(a.ID.String())}, Length: 1, Digest: "x"}
 	p := *a
 	p.Coordinator = chunks
-	out, _, err = rename(memoryInput(&p), map[string]string{"a": "new"})
+	out, _, err = rename(sptest.View(&p), map[string]string{"a": "new"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,8 +231,8 @@ func TestRenameOperators(t *testing.T) {
 // back, streams are what they were, byte for byte.
 func TestRenameStatesKnown(t *testing.T) {
 	n, held := 0, 0
-	eachKnown(t, func(t *testing.T, k knownSnapshot, in format.View) {
-		held += heldStates(k, "list", "union", "broadcast")
+	eachKnown(t, func(t *testing.T, k testenv.KnownSnapshot, in format.View) {
+		held += heldStates(t, k, "list", "union", "broadcast")
 		there, back := map[string]string{}, map[string]string{}
 		eachManaged(in.Savepoint, func(_ *format.Operator, sub *format.Subtask) {
 			for _, st := range sub.Managed.States {
@@ -241,7 +242,7 @@ func TestRenameStatesKnown(t *testing.T) {
 		})
 		sp, changed, err := Rename(t.Context(), in, RenameOptions{States: there})
 		if err != nil {
-			t.Fatalf("%s: %v", k.name, err)
+			t.Fatalf("%s: %v", k.Name, err)
 		}
 		for _, d := range changed.States {
 			n += d.Handles
@@ -250,19 +251,19 @@ func TestRenameStatesKnown(t *testing.T) {
 		for key, all := range holdings(t, in) {
 			want[key+"-renamed ✓"] = all
 		}
-		sameHoldings(t, k.name, want, holdings(t, sp))
+		sameHoldings(t, k.Name, want, holdings(t, sp))
 		again, _, err := Rename(t.Context(), sp, RenameOptions{States: back})
 		if err != nil {
-			t.Fatalf("%s: %v", k.name, err)
+			t.Fatalf("%s: %v", k.Name, err)
 		}
 		was, is := streams(t, in), streams(t, again)
 		for key := range was {
 			if was[key] != is[key] {
-				t.Errorf("%s: the stream of %s is another", k.name, key)
+				t.Errorf("%s: the stream of %s is another", k.Name, key)
 			}
 		}
 		if _, _, err := Rename(t.Context(), in, RenameOptions{States: map[string]string{"no such state": "x"}}); !errors.Is(err, format.ErrNoMatch) {
-			t.Errorf("%s: a state that is not there: %v", k.name, err)
+			t.Errorf("%s: a state that is not there: %v", k.Name, err)
 		}
 	})
 	testenv.Found(t, "states in handles", n, held)
@@ -272,8 +273,8 @@ func TestRenameStatesKnown(t *testing.T) {
 func TestRenameStates(t *testing.T) {
 	h := nativeHandle("n", st{"a", format.ModeList, []string{"1", "2"}}, st{"b", format.ModeUnion, []string{"3"}}, st{"m", format.ModeBroadcast, []string{"map"}})
 	other := nativeHandle("o", st{"c", format.ModeList, []string{"4"}})
-	in := memoryInput(operator("x", h, other), operator("y", nativeHandle("p", st{"a", format.ModeList, nil})))
-	rename := func(states map[string]string) (format.View, *Renamed, error) {
+	in := sptest.View(sptest.Operator("x", h, other), sptest.Operator("y", nativeHandle("p", st{"a", format.ModeList, nil})))
+	rename := func(states map[string]string) (format.View, *RenameReport, error) {
 		return Rename(t.Context(), in, RenameOptions{Operators: format.Selector{"x"}, States: states})
 	}
 	// A swap.
@@ -283,7 +284,7 @@ func TestRenameStates(t *testing.T) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	got := sp.Operators[0].Subtasks[0].Managed
-	if e := elements(t, sp, got, "b"); !slices.Equal(e, []string{packed("1"), packed("2")}) || got.States[0].Name.String() != "b" || got.States[0].Mode != format.ModeList || got.States[1].Mode != format.ModeUnion {
+	if e := sptest.Elements(t, sp, got, "b"); !slices.Equal(e, []string{packed("1"), packed("2")}) || got.States[0].Name.String() != "b" || got.States[0].Mode != format.ModeList || got.States[1].Mode != format.ModeUnion {
 		t.Errorf("%q, %+v", e, got.States)
 	}
 	if sp.Operators[1] != in.Operators[1] || sp.Operators[0].Subtasks[1] != in.Operators[0].Subtasks[1] || h.States[0].Name.String() != "a" {
@@ -305,9 +306,9 @@ func TestRenameStates(t *testing.T) {
 // all others hold what they held.
 func TestDropKnown(t *testing.T) {
 	n, held := 0, 0
-	eachKnown(t, func(t *testing.T, k knownSnapshot, in format.View) {
+	eachKnown(t, func(t *testing.T, k testenv.KnownSnapshot, in format.View) {
 		inTruth := map[string]bool{}
-		for _, op := range k.truth.Operators {
+		for _, op := range sptest.TruthOf(t, k.Dir).Operators {
 			for _, s := range op.Subtasks {
 				for name := range s.OperatorState {
 					inTruth[name] = true
@@ -325,7 +326,7 @@ func TestDropKnown(t *testing.T) {
 		for name := range names {
 			sp, d, err := Drop(t.Context(), in, DropOptions{States: format.ByName(name)})
 			if err != nil || len(d.States) == 0 {
-				t.Fatalf("%s: %v, %v", k.name, d, err)
+				t.Fatalf("%s: %v, %v", k.Name, d, err)
 			}
 			n++
 			want := map[string][]string{}
@@ -334,14 +335,14 @@ func TestDropKnown(t *testing.T) {
 					want[key] = e
 				}
 			}
-			sameHoldings(t, k.name+" without "+name, want, holdings(t, sp))
+			sameHoldings(t, k.Name+" without "+name, want, holdings(t, sp))
 			for i, op := range in.Operators {
 				shared := true
 				for _, s := range d.States {
 					shared = shared && s.Operator != op
 				}
 				if shared && sp.Operators[i] != op {
-					t.Errorf("%s: operator %v is not shared", k.name, op.ID)
+					t.Errorf("%s: operator %v is not shared", k.Name, op.ID)
 				}
 			}
 		}
@@ -356,11 +357,11 @@ func TestDropParts(t *testing.T) {
 	var operators, coordinators, channels, empty int
 	var has struct{ operators, coordinators, channels, empty int }
 	for _, dir := range testenv.Snapshots(t) {
-		snap, err := reader.Open(t.Context(), dir, &reader.Options{Stores: place()})
+		snap, err := reader.Open(t.Context(), dir, &reader.Options{Stores: sptest.Stores()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := inputOf(snap)
+		in := snap.View()
 		was := asFile(t, snap.Savepoint)
 		for _, op := range snap.Operators {
 			has.operators++
@@ -435,7 +436,7 @@ func TestDropParts(t *testing.T) {
 }
 
 func TestDropLastState(t *testing.T) {
-	in := memoryInput(operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}})))
+	in := sptest.View(sptest.Operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}})))
 	sp, d, err := Drop(t.Context(), in, DropOptions{States: format.Globs{"a"}})
 	if err != nil || len(d.States) != 1 || sp.Operators[0].Subtasks[0].Managed != nil || in.Operators[0].Subtasks[0].Managed == nil {
 		t.Errorf("%+v, %v", sp.Operators[0].Subtasks[0], err)
@@ -446,18 +447,18 @@ func TestDropLastState(t *testing.T) {
 		t.Errorf("%v, %v", d, err)
 	}
 	// Having finished is state.
-	done, some := operator("done"), operator("some", nil)
+	done, some := sptest.Operator("done"), sptest.Operator("some", nil)
 	done.Finished, some.Subtasks[0].Finished = true, true
-	in = memoryInput(done, some)
+	in = sptest.View(done, some)
 	if sp, d, err := Drop(t.Context(), in, DropOptions{Empty: true}); err != nil || d.Any() || sp.Savepoint != in.Savepoint {
 		t.Errorf("%v, %v", d, err)
 	}
 	// Parts go together; unpicked operators stay.
-	op := operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}}, st{"b", format.ModeList, nil}))
+	op := sptest.Operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}}, st{"b", format.ModeList, nil}))
 	op.Coordinator = &format.Inline{Data: format.NewBytes([]byte("c"))}
 	op.Subtasks[0].Input = []*format.ChannelHandle{{Channels: make([]format.Channel, 1)}}
-	other := operator("y", nativeHandle("n", st{"a", format.ModeList, nil}))
-	in = memoryInput(op, other)
+	other := sptest.Operator("y", nativeHandle("n", st{"a", format.ModeList, nil}))
+	in = sptest.View(op, other)
 	sp, d, err = Drop(t.Context(), in, DropOptions{Operators: format.Selector{"x"}, Coordinators: true, Channels: true, States: format.Globs{"a"}})
 	got := sp.Operators[0]
 	if err != nil || got.Coordinator != nil || got.Subtasks[0].Input != nil || len(got.Subtasks[0].Managed.States) != 1 || sp.Operators[1] != other {
@@ -468,7 +469,7 @@ func TestDropLastState(t *testing.T) {
 	}
 }
 
-func relocated(t *testing.T, v format.View, prefixes []Prefix) (format.View, *Relocation) {
+func relocated(t *testing.T, v format.View, prefixes []Prefix) (format.View, *RelocateReport) {
 	t.Helper()
 	out, r, err := Relocate(t.Context(), v, RelocateOptions{Prefixes: prefixes})
 	if err != nil {
@@ -482,7 +483,7 @@ func relocated(t *testing.T, v format.View, prefixes []Prefix) (format.View, *Re
 func TestRelocateCorpus(t *testing.T) {
 	moved, inline, uris := 0, 0, false
 	for _, dir := range testenv.Snapshots(t) {
-		snap, err := reader.Open(t.Context(), dir, &reader.Options{Stores: place()})
+		snap, err := reader.Open(t.Context(), dir, &reader.Options{Stores: sptest.Stores()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -502,7 +503,7 @@ func TestRelocateCorpus(t *testing.T) {
 			return nil
 		})
 		for path, reference := range there {
-			out, r := relocated(t, inputOf(snap), []Prefix{{path, "s3://elsewhere/x"}})
+			out, r := relocated(t, snap.View(), []Prefix{{path, "s3://elsewhere/x"}})
 			if !reference {
 				if out.Savepoint != snap.Savepoint || len(r.Changed) > 0 {
 					t.Errorf("%s: the inline name %s was moved", dir, path)
@@ -521,7 +522,7 @@ func TestRelocateCorpus(t *testing.T) {
 				t.Errorf("%s: there and back is another file", dir)
 			}
 		}
-		if out, r := relocated(t, inputOf(snap), []Prefix{{"file:/no/such/folder", "x"}}); out.Savepoint != snap.Savepoint || len(r.Changed) > 0 {
+		if out, r := relocated(t, snap.View(), []Prefix{{"file:/no/such/folder", "x"}}); out.Savepoint != snap.Savepoint || len(r.Changed) > 0 {
 			t.Errorf("%s: what does not fit was moved", dir)
 		}
 		if asFile(t, snap.Savepoint) != was {
@@ -538,7 +539,7 @@ func TestRelocateCorpus(t *testing.T) {
 // where nothing else is.
 func TestRelocatePlaceholder(t *testing.T) {
 	h := &format.OperatorHandle{Data: &format.EmptySegment{}, Merging: &format.FileMerging{TaskOwnedDir: format.NewText("file:/a/own"), Placeholder: true}}
-	sp := memoryInput(operator("x", h))
+	sp := sptest.View(sptest.Operator("x", h))
 	out, r := relocated(t, sp, []Prefix{{"file:/a", "file:/b"}})
 	if m := out.Operators[0].Subtasks[0].Managed.Merging; m.TaskOwnedDir.String() != "file:/b/own" || m.SharedDir.String() != "" || !m.Placeholder {
 		t.Errorf("%+v", m)
@@ -557,8 +558,8 @@ func TestRelocate(t *testing.T) {
 	merged := &format.OperatorHandle{Data: &format.Segment{Path: format.NewText("file:/a/b/taskowned/f"), Length: 3, LogicalID: format.NewText("id")},
 		Merging: &format.FileMerging{TaskOwnedDir: format.NewText("file:/a/b/taskowned"), SharedDir: format.NewText("file:/elsewhere/shared")}}
 	relative := &format.File{Path: format.NewText("file"), Relative: true}
-	op := operator("x", h(file("file:/a/b/c/1")), h(file("file:/a/bc/2")), h(file("s3a://bucket/a/3")), h(relative), merged, h(file("file:/a/b/c/1")), h(&format.Inline{Name: format.NewText("file:/a/b/c/1")}))
-	out, r := relocated(t, memoryInput(op), []Prefix{{"file:/a/b", "file:/long"}, {"file:/a/b/c/", "hdfs://n/c/"}, {"s3://bucket/a", "gs://g"}})
+	op := sptest.Operator("x", h(file("file:/a/b/c/1")), h(file("file:/a/bc/2")), h(file("s3a://bucket/a/3")), h(relative), merged, h(file("file:/a/b/c/1")), h(&format.Inline{Name: format.NewText("file:/a/b/c/1")}))
+	out, r := relocated(t, sptest.View(op), []Prefix{{"file:/a/b", "file:/long"}, {"file:/a/b/c/", "hdfs://n/c/"}, {"s3://bucket/a", "gs://g"}})
 	var got []string
 	for _, sub := range out.Operators[0].Subtasks {
 		p, _, _ := format.Reference(sub.Managed.Data)
@@ -586,8 +587,8 @@ func TestRelocate(t *testing.T) {
 // states, elements stay; back again gives the same streams.
 func TestSetModeKnown(t *testing.T) {
 	n, held := 0, 0
-	eachKnown(t, func(t *testing.T, k knownSnapshot, in format.View) {
-		held += heldStates(k, "list", "union")
+	eachKnown(t, func(t *testing.T, k testenv.KnownSnapshot, in format.View) {
+		held += heldStates(t, k, "list", "union")
 		for _, mode := range []format.Mode{format.ModeList, format.ModeUnion} {
 			other := format.ModeList + format.ModeUnion - mode
 			names := map[string]bool{}
@@ -601,7 +602,7 @@ func TestSetModeKnown(t *testing.T) {
 			states := format.ByName(slices.Collect(maps.Keys(names))...)
 			sp, done, err := Set(t.Context(), in, SetOptions{States: states, Mode: &mode})
 			if err != nil || (len(names) == 0) != (sp.Savepoint == in.Savepoint) {
-				t.Fatalf("%s: %v", k.name, err)
+				t.Fatalf("%s: %v", k.Name, err)
 			}
 			for _, d := range done.Modes {
 				if d.From != other || d.Handles == 0 {
@@ -616,16 +617,16 @@ func TestSetModeKnown(t *testing.T) {
 				}
 				want[key] = e
 			}
-			sameHoldings(t, k.name, want, holdings(t, sp))
+			sameHoldings(t, k.Name, want, holdings(t, sp))
 			eachManaged(sp.Savepoint, func(_ *format.Operator, sub *format.Subtask) { // what the stream says
 				codec, _ := in.Codec(sub.Managed.Codec)
 				metas, err := codec.Describe(t.Context(), in.Source, sub.Managed)
 				if err != nil {
-					t.Errorf("%s: %v", k.name, err)
+					t.Errorf("%s: %v", k.Name, err)
 				}
 				for _, m := range metas {
 					if m.Mode == other && names[m.Name.String()] {
-						t.Errorf("%s: %s is %v in its stream", k.name, m.Name, m.Mode)
+						t.Errorf("%s: %s is %v in its stream", k.Name, m.Name, m.Mode)
 					}
 				}
 			})
@@ -636,7 +637,7 @@ func TestSetModeKnown(t *testing.T) {
 			was, is := streams(t, in), streams(t, back)
 			for key := range was {
 				if was[key] != is[key] {
-					t.Errorf("%s: the stream of %s is another", k.name, key)
+					t.Errorf("%s: the stream of %s is another", k.Name, key)
 				}
 			}
 		}
@@ -649,7 +650,7 @@ func TestSetMode(t *testing.T) {
 	a := nativeHandle("n", st{"u", format.ModeUnion, []string{"1", "2"}}, st{"a", format.ModeList, []string{"3"}})
 	a.Wire = "kept"
 	b := nativeHandle("o", st{"u", format.ModeUnion, []string{"1"}})
-	in := memoryInput(operator("x", a, b, nativeHandle("p", st{"a", format.ModeList, nil})))
+	in := sptest.View(sptest.Operator("x", a, b, nativeHandle("p", st{"a", format.ModeList, nil})))
 	list := format.ModeList
 	sp, set, err := Set(t.Context(), in, SetOptions{States: format.Globs{"u"}, Mode: &list})
 	if err != nil || len(set.Modes) != 1 {
@@ -669,7 +670,7 @@ func TestSetMode(t *testing.T) {
 }
 
 func TestSetModeRefused(t *testing.T) {
-	in := memoryInput(operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}}, st{"m", format.ModeBroadcast, []string{"map"}})))
+	in := sptest.View(sptest.Operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}}, st{"m", format.ModeBroadcast, []string{"map"}})))
 	all := format.Globs{"*"}
 	for _, mode := range []format.Mode{format.ModeList, format.ModeUnion, format.ModeBroadcast} {
 		if _, _, err := Set(t.Context(), in, SetOptions{States: all, Mode: &mode}); !errors.Is(err, format.ErrUnsupported) {
@@ -690,9 +691,9 @@ func TestSetModeRefused(t *testing.T) {
 }
 
 func TestSetIDAndMaxParallelism(t *testing.T) {
-	op, keyed := operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}}), nil), operator("y", nil)
+	op, keyed := sptest.Operator("x", nativeHandle("n", st{"a", format.ModeList, []string{"1"}}), nil), sptest.Operator("y", nil)
 	keyed.Subtasks[0].RawKeyed = &format.KeyGroups{}
-	in := memoryInput(op, keyed)
+	in := sptest.View(op, keyed)
 	in.ID = 3
 	nine, three := int64(9), int64(3)
 	if out, was, err := Set(t.Context(), in, SetOptions{ID: &nine}); err != nil || out.ID != 9 || in.ID != 3 || out.Operators[0] != op || was.OldID != 3 {
@@ -763,8 +764,8 @@ func firstEntries(t *testing.T, key, m string) (cut string, n int64) {
 // stay; handles that lose nothing are shared.
 func TestFilterKnown(t *testing.T) {
 	var kept, dropped, entries, held, heldEntries int64
-	eachKnown(t, func(t *testing.T, k knownSnapshot, in format.View) {
-		for _, op := range k.truth.Operators {
+	eachKnown(t, func(t *testing.T, k testenv.KnownSnapshot, in format.View) {
+		for _, op := range sptest.TruthOf(t, k.Dir).Operators {
 			for _, s := range op.Subtasks {
 				for _, st := range s.OperatorState {
 					held += int64(len(st.Raw) + len(st.Entries))
@@ -775,7 +776,7 @@ func TestFilterKnown(t *testing.T) {
 		o := FilterOptions{Keep: func(e FilterElement) (bool, error) { return e.Index%2 == 0, nil }}
 		sp, all, err := Filter(t.Context(), in, o)
 		if err != nil {
-			t.Fatalf("%s: %v", k.name, err)
+			t.Fatalf("%s: %v", k.Name, err)
 		}
 		want := map[string][]string{}
 		var wantKept, wantDropped int64
@@ -798,27 +799,27 @@ func TestFilterKnown(t *testing.T) {
 				}
 			}
 		}
-		sameHoldings(t, k.name, want, holdings(t, sp))
+		sameHoldings(t, k.Name, want, holdings(t, sp))
 		var gotKept, gotDropped int64
-		for _, f := range all {
+		for _, f := range all.States {
 			gotKept, gotDropped = gotKept+f.Kept, gotDropped+f.Dropped
 		}
 		if gotKept != wantKept || gotDropped != wantDropped {
-			t.Errorf("%s: %d kept and %d dropped, not %d and %d", k.name, gotKept, gotDropped, wantKept, wantDropped)
+			t.Errorf("%s: %d kept and %d dropped, not %d and %d", k.Name, gotKept, gotDropped, wantKept, wantDropped)
 		}
 		kept, dropped = kept+gotKept, dropped+gotDropped
 		// Kept whole: the savepoint itself.
 		if same, _, err := Filter(t.Context(), in, keepIf(func(FilterElement) (bool, error) { return true, nil })); same.Savepoint != in.Savepoint || err != nil {
-			t.Errorf("%s: another savepoint, %v", k.name, err)
+			t.Errorf("%s: another savepoint, %v", k.Name, err)
 		}
 		// All dropped: states stay, empty.
 		none, _, err := Filter(t.Context(), in, keepIf(func(FilterElement) (bool, error) { return false, nil }))
 		if err != nil {
-			t.Fatalf("%s: %v", k.name, err)
+			t.Fatalf("%s: %v", k.Name, err)
 		}
 		for key, e := range holdings(t, none) {
 			if strings.Contains(key, "/broadcast/") && !slices.Equal(e, []string{"\x00\x00\x00\x00"}) || !strings.Contains(key, "/broadcast/") && len(e) > 0 {
-				t.Errorf("%s: %s holds %d", k.name, key, len(e))
+				t.Errorf("%s: %s holds %d", k.Name, key, len(e))
 			}
 		}
 	})
@@ -830,19 +831,19 @@ func TestFilterKnown(t *testing.T) {
 func TestFilter(t *testing.T) {
 	a := nativeHandle("n", st{"a", format.ModeList, []string{"1", "22", "3"}}, st{"u", format.ModeUnion, []string{"1"}}, st{"m", format.ModeBroadcast, []string{"map"}})
 	b := nativeHandle("o", st{"a", format.ModeList, []string{"22", "22"}})
-	in := memoryInput(operator("x", a, b))
+	in := sptest.View(sptest.Operator("x", a, b))
 	sp, all, err := Filter(t.Context(), in, FilterOptions{States: format.Globs{"a"}, Keep: func(e FilterElement) (bool, error) {
 		if want := in.Operators[0].Subtasks[e.Subtask.Index]; e.Operator != in.Operators[0] || e.Subtask != want || want.Managed.States[e.State].Name.String() != "a" {
 			t.Errorf("asked about %+v", e)
 		}
 		return string(e.Value) == packed("22"), nil
 	}})
-	if err != nil || len(all) != 1 {
+	if err != nil || len(all.States) != 1 {
 		t.Fatalf("%v, %v", all, err)
 	}
-	f := *all[0]
+	f := *all.States[0]
 	f.Operator = nil
-	if f != (Filtered{State: "a", Kept: 3, Dropped: 2, KeptBytes: 9, DroppedBytes: 4}) {
+	if f != (FilteredState{State: "a", Kept: 3, Dropped: 2, KeptBytes: 9, DroppedBytes: 4}) {
 		t.Errorf("%+v", f)
 	}
 	if sp.Operators[0].Subtasks[1] != in.Operators[0].Subtasks[1] || sp.Operators[0].Subtasks[0] == in.Operators[0].Subtasks[0] || a.States[0].Offsets.Len() != 3 {
@@ -862,40 +863,40 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestOperatorStateForKnown: for releases before 1.18 streams are described as
+// TestReencodeKnown: for releases before 1.18 streams are described as
 // version 5, elements stay; compressed ones are refused; others are shared.
-func TestOperatorStateForKnown(t *testing.T) {
+func TestReencodeKnown(t *testing.T) {
 	rebuilt, refused, handles, compressed := 0, 0, 0, 0
-	eachKnown(t, func(t *testing.T, k knownSnapshot, in format.View) {
-		if sp, n, err := OperatorStateFor(t.Context(), in, flink.MustRelease("1.18")); sp.Savepoint != in.Savepoint || n != 0 || err != nil {
-			t.Errorf("%s: 1.18 changes %d, %v", k.name, n, err)
+	eachKnown(t, func(t *testing.T, k testenv.KnownSnapshot, in format.View) {
+		if sp, done, err := Reencode(t.Context(), in, ReencodeOptions{Release: flink.MustRelease("1.18")}); sp.Savepoint != in.Savepoint || done.Handles != 0 || err != nil {
+			t.Errorf("%s: 1.18 changes %d, %v", k.Name, done.Handles, err)
 		}
-		if k.compress && heldStates(k, "list", "union", "broadcast") > 0 {
+		if k.Compress && heldStates(t, k, "list", "union", "broadcast") > 0 {
 			compressed++
 		}
-		sp, n, err := OperatorStateFor(t.Context(), in, flink.MustRelease("1.17"))
+		sp, done, err := Reencode(t.Context(), in, ReencodeOptions{Release: flink.MustRelease("1.17")})
 		if errors.Is(err, format.ErrUnsupported) {
 			refused++
 			snappy := false
 			eachManaged(in.Savepoint, func(_ *format.Operator, sub *format.Subtask) {
-				p := stream(t, in.Source, sub.Managed.Data)
+				p := sptest.Bytes(t, in.Source, sub.Managed.Data)
 				snappy = snappy || len(p) > 4 && p[4] == 1
 			})
 			if !snappy {
-				t.Errorf("%s: %v", k.name, err)
+				t.Errorf("%s: %v", k.Name, err)
 			}
 			return
 		}
 		if err != nil {
-			t.Fatalf("%s: %v", k.name, err)
+			t.Fatalf("%s: %v", k.Name, err)
 		}
-		rebuilt += n
+		rebuilt += done.Handles
 		for _, p := range streams(t, in) {
 			if len(p) > 4 && p[3] == 6 {
 				handles++
 			}
 		}
-		sameHoldings(t, k.name, holdings(t, in), holdings(t, sp))
+		sameHoldings(t, k.Name, holdings(t, in), holdings(t, sp))
 		was := streams(t, in)
 		for key, p := range streams(t, sp) {
 			if was[key] == "" { // a placeholder of file merging
@@ -903,7 +904,7 @@ func TestOperatorStateForKnown(t *testing.T) {
 			}
 			// The same bytes, in version 5 and without the mark of compression.
 			if want := "\x00\x00\x00\x05" + was[key][5:]; p != want {
-				t.Errorf("%s: the stream of %s is another", k.name, key)
+				t.Errorf("%s: the stream of %s is another", k.Name, key)
 			}
 		}
 	})

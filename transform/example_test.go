@@ -52,8 +52,7 @@ func ExamplePlanRescale() {
 	snap := open(ctx, stores, "in.spt")
 	defer snap.Close()
 
-	in := format.View{Savepoint: snap.Savepoint, Source: snap.Source(), Codecs: snap}
-	plan, err := transform.PlanRescale(ctx, in, transform.RescaleOptions{To: 3})
+	plan, err := transform.PlanRescale(ctx, snap.View(), transform.RescaleOptions{To: 3, Operators: format.Selector{"reader"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -81,37 +80,82 @@ func ExamplePlanRescale() {
 	// 3 subtasks in out.spt
 }
 
-// A job wrote back all union state that it was handed by a restore: every
-// subtask has all of it. One copy is enough.
-func ExamplePruneUnion() {
+// A snapshot is opened, its multiplied union state pruned, an operator dropped,
+// and the result written.
+func Example() {
 	ctx := context.Background()
-	stores := route.New(mem.New())
+	stores := route.New(mem.New()) // local.New() for files
 	seal(ctx, stores, 4)
 	snap := open(ctx, stores, "in.spt")
 	defer snap.Close()
 
-	in := format.View{Savepoint: snap.Savepoint, Source: snap.Source(), Codecs: snap}
-	sp, states, err := transform.PruneUnion(ctx, in, transform.PruneOptions{Keep: transform.KeepCopies})
+	view, pruned, err := transform.PruneUnion(ctx, snap.View(), transform.PruneOptions{Keep: transform.KeepDistinct})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, s := range states {
+	for _, s := range pruned.States {
 		fmt.Printf("%s: %d elements, %d different: %s (%s)\n", s.State, s.Elements, s.Distinct, s.Verdict, s.Why)
-		fmt.Printf("%d stay, %d of %d bytes\n", s.Kept, s.BytesAfter, s.Bytes)
 	}
-	for _, sub := range sp.Operators[0].Subtasks {
-		fmt.Println("subtask", sub.Index, "holds", sub.Managed.States[0].Offsets.Len())
+	view, _, err = transform.Drop(ctx, view, transform.DropOptions{Operators: format.Selector{"debug-*"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := writer.Write(ctx, view, "out.spt", &writer.Options{Stores: stores}); err != nil {
+		log.Fatal(err)
+	}
+
+	out := open(ctx, stores, "out.spt")
+	defer out.Close()
+	for _, op := range out.Operators {
+		for _, sub := range op.Subtasks {
+			fmt.Println(op.UID, "subtask", sub.Index, "holds", sub.Managed.States[0].Offsets.Len())
+		}
 	}
 	// Output:
 	// offsets: 12 elements, 3 different: duplicated by restores (all 4 subtasks hold the same list)
-	// 3 stay, 24 of 96 bytes
-	// subtask 0 holds 3
-	// subtask 1 holds 0
-	// subtask 2 holds 0
-	// subtask 3 holds 0
+	// reader subtask 0 holds 3
+	// reader subtask 1 holds 0
+	// reader subtask 2 holds 0
+	// reader subtask 3 holds 0
 }
 
-// seal writes in.spt: a union state of three offsets in every subtask.
+// A report of its own: the largest element of each operator state, whichever
+// container and engine wrote it.
+func Example_report() {
+	ctx := context.Background()
+	stores := route.New(mem.New())
+	seal(ctx, stores, 2)
+	snap := open(ctx, stores, "in.spt")
+	defer snap.Close()
+
+	view := snap.View()
+	for _, op := range view.Operators {
+		for _, sub := range op.Subtasks {
+			codec, err := view.Codec(sub.Managed.Codec)
+			if err != nil {
+				log.Fatal(err)
+			}
+			for _, state := range sub.Managed.States {
+				largest := 0
+				err := format.EachElement(ctx, view.Source, codec, sub.Managed, state.Name.String(), func(e format.Element) error {
+					largest = max(largest, len(e.Value))
+					return nil
+				})
+				if err != nil {
+					log.Fatal(err)
+				}
+				fmt.Printf("%s/%s of subtask %d: %d elements of up to %d bytes\n", op.UID, state.Name, sub.Index, state.Offsets.Len(), largest)
+			}
+		}
+	}
+	// Output:
+	// reader/offsets of subtask 0: 3 elements of up to 8 bytes
+	// reader/offsets of subtask 1: 3 elements of up to 8 bytes
+	// debug-sink/lines of subtask 0: 1 elements of up to 6 bytes
+}
+
+// seal writes in.spt: a union state of three offsets in every subtask of an
+// operator, and another operator.
 func seal(ctx context.Context, stores *route.Router, subtasks int32) {
 	b, err := writer.NewBuilder(ctx, "in.spt", &writer.BuilderOptions{Stores: stores})
 	if err != nil {
@@ -122,6 +166,7 @@ func seal(ctx context.Context, stores *route.Router, subtasks int32) {
 	for i := range subtasks {
 		op.Subtask(i).Union("offsets").Add("topic-0", "topic-1", "topic-2")
 	}
+	b.Operator("debug-sink", 1, 128).Subtask(0).List("lines").Add("hello")
 	if _, err := b.Seal(ctx); err != nil {
 		log.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/tally"
+	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
 // FilterOptions say what a filter asks about, and what stays.
@@ -30,8 +30,11 @@ type FilterElement struct {
 	Entry *format.MapEntry // of a broadcast state; nil: Element is the whole map
 }
 
-// Filtered is what became of one state.
-type Filtered struct {
+// FilterReport is what became of the states that were chosen, in file order.
+type FilterReport struct{ States []*FilteredState }
+
+// FilteredState is what became of one state.
+type FilteredState struct {
 	Operator *format.Operator // as it was
 	State    string
 	Mode     format.Mode
@@ -51,7 +54,7 @@ type Filtered struct {
 // order. Memory is a bit for each element, and what runs of kept elements and entries
 // take; maps that are compressed, and those whose entries are not known, are held
 // whole, equal ones once.
-func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, []*Filtered, error) {
+func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, *FilterReport, error) {
 	if o.Keep == nil {
 		return in, nil, errors.New("a filter needs Keep, which chooses the elements that stay")
 	}
@@ -59,8 +62,8 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 	if err != nil {
 		return in, nil, err
 	}
-	f := &filter{in: in, o: o, edits: handleEdits{}, hash: tally.NewHasher()}
-	var all []*Filtered
+	f := &filter{in: in, o: o, edits: handleEdits{}, hash: hash128.New()}
+	report := &FilterReport{}
 	var names []string
 	for _, op := range ops {
 		byName := map[string]*filtering{}
@@ -77,9 +80,9 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 				}
 				s := byName[name]
 				if s == nil {
-					s = &filtering{Filtered: &Filtered{Operator: op, State: name, Mode: st.Mode}, before: map[tally.Digest]bool{}, after: map[tally.Digest]bool{}}
+					s = &filtering{FilteredState: &FilteredState{Operator: op, State: name, Mode: st.Mode}, before: map[hash128.Digest]bool{}, after: map[hash128.Digest]bool{}}
 					byName[name] = s
-					all = append(all, s.Filtered)
+					report.States = append(report.States, s.FilteredState)
 				}
 				if err := f.state(ctx, s, FilterElement{Operator: op, Subtask: sub, State: k}); err != nil {
 					return in, nil, err
@@ -97,20 +100,20 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 	if err != nil {
 		return in, nil, err
 	}
-	return in.With(sp), all, nil
+	return in.With(sp), report, nil
 }
 
 type filter struct {
 	in    format.View
 	o     FilterOptions
 	edits handleEdits
-	hash  tally.Hasher
+	hash  hash128.Hasher
 }
 
 // filtering is a state that is being filtered.
 type filtering struct {
-	*Filtered
-	before, after map[tally.Digest]bool // the different maps of a broadcast state
+	*FilteredState
+	before, after map[hash128.Digest]bool // the different maps of a broadcast state
 }
 
 // answered is an error of Keep, which is no trouble of reading.
@@ -189,7 +192,7 @@ func (f *filter) elements(ctx context.Context, codec format.OperatorCodec, s *fi
 // entries finds the entries of a map that stay.
 func (f *filter) entries(ctx context.Context, codec format.OperatorCodec, s *filtering, e FilterElement) (*format.MapCut, error) {
 	cut := &format.MapCut{}
-	counted := *s.Filtered
+	counted := *s.FilteredState
 	before, after := f.hash.Pieces(), f.hash.Pieces()
 	err := format.EachEntry(ctx, f.in.Source, codec, e.Subtask.Managed, s.State, func(m format.MapEntry) error {
 		e.Entry, e.Element = &m, format.Element{Index: m.Index, Value: m.Stored}
@@ -209,7 +212,7 @@ func (f *filter) entries(ctx context.Context, codec format.OperatorCodec, s *fil
 	})
 	var a *answered
 	if errors.Is(err, format.ErrUnsupported) && !errors.As(err, &a) {
-		*s.Filtered = counted
+		*s.FilteredState = counted
 		return f.wholeMap(ctx, codec, s, e)
 	}
 	s.before[before.Sum()], s.after[after.Sum()] = true, true

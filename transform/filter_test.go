@@ -21,7 +21,7 @@ func TestFilterMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := all[0]; len(all) != 1 || f.Kept != subtasks*n/500 || f.Dropped != subtasks*n-f.Kept || f.KeptBytes != f.Kept*generatedSize {
+	if f := all.States[0]; len(all.States) != 1 || f.Kept != subtasks*n/500 || f.Dropped != subtasks*n-f.Kept || f.KeptBytes != f.Kept*generatedSize {
 		t.Errorf("%+v", f)
 	}
 	for i, s := range sp.Operators[0].Subtasks {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/transform/internal/keygroups"
 )
 
@@ -14,10 +15,10 @@ import (
 // equal bytes, in which all key groups of both start where the header ends. They
 // are two streams, although they are stored once in an .spt file.
 func TestRescaleStreamsOfEqualBytes(t *testing.T) {
-	in := memoryInput(keyedOperator(6,
-		groupStream(false, format.CodecNative, "HEAD", 0, "", ""),
-		groupStream(false, format.CodecNative, "HEAD", 2, "", ""),
-		groupStream(false, format.CodecNative, "HEAD", 4, "", "x")))
+	in := sptest.View(sptest.KeyedOperator(6,
+		sptest.KeyGroupStream(false, format.CodecNative, "HEAD", 0, "", ""),
+		sptest.KeyGroupStream(false, format.CodecNative, "HEAD", 2, "", ""),
+		sptest.KeyGroupStream(false, format.CodecNative, "HEAD", 4, "", "x")))
 	got, err := rescaled(t, in, 1)
 	if want := []string{"0–5 HEAD||||||x"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q: %v", got, err)
@@ -27,9 +28,9 @@ func TestRescaleStreamsOfEqualBytes(t *testing.T) {
 // TestNativeWithoutOffsets: without an array of offsets there are no entries, and
 // what a rescale makes has offsets all the same: where the header ends.
 func TestNativeWithoutOffsets(t *testing.T) {
-	a, b := groupStream(false, format.CodecNative, "HEAD", 0), groupStream(false, format.CodecNative, "HEAD", 2, "x", "")
+	a, b := sptest.KeyGroupStream(false, format.CodecNative, "HEAD", 0), sptest.KeyGroupStream(false, format.CodecNative, "HEAD", 2, "x", "")
 	a.Range.Count, a.Offsets = 2, nil
-	got, err := rescaled(t, memoryInput(keyedOperator(4, a, b)), 1)
+	got, err := rescaled(t, sptest.View(sptest.KeyedOperator(4, a, b)), 1)
 	if want := []string{"0–3 HEAD|||x|"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q: %v", got, err)
 	}
@@ -48,7 +49,7 @@ func TestExtentsOutside(t *testing.T) {
 		{format.OffsetSlice{-4, 5}, []bool{true, false}},
 		{format.OffsetSlice{5, 4}, []bool{false, false}}, // in another order
 	} {
-		h := groupStream(true, format.CodecFlink, "HEAD", 0, "a", "b") // six bytes
+		h := sptest.KeyGroupStream(true, format.CodecFlink, "HEAD", 0, "a", "b") // six bytes
 		h.Range.Count, h.Offsets = int32(len(tt.offsets)), tt.offsets
 		k, err := keygroups.Locate(t.Context(), []*format.KeyGroups{h}, func(s format.Stream) (int64, error) { return s.Size(), nil })
 		if err != nil {
@@ -68,31 +69,31 @@ func TestExtentsOutside(t *testing.T) {
 // not merged with full streams of another kind, nor behind a header that is too
 // long to be compared.
 func TestMergeCanonical(t *testing.T) {
-	equal := groupStream(false, format.CodecFlink, "HEAD", 0, "", "a", "", "")
+	equal := sptest.KeyGroupStream(false, format.CodecFlink, "HEAD", 0, "", "a", "", "")
 	equal.Savepoint = true
 	for to, want := range map[int32][]string{
 		1: {"0–3 HEAD|none|a|none|none"},
 		2: {"0–1 HEAD|none|a", "2–3 HEAD|none|none"},
 	} {
-		in := memoryInput(keyedOperator(4, equal))
+		in := sptest.View(sptest.KeyedOperator(4, equal))
 		if to == 1 { // else it is one handle, which is taken as it is
 			half := *equal
 			half.Range.Count, half.Offsets = 2, equal.Offsets.(format.OffsetSlice)[:2]
 			rest := *equal
 			rest.Range, rest.Offsets = format.KeyGroupRange{First: 2, Count: 2}, equal.Offsets.(format.OffsetSlice)[2:]
-			in = memoryInput(keyedOperator(4, &half, &rest))
+			in = sptest.View(sptest.KeyedOperator(4, &half, &rest))
 		}
 		got, err := rescaled(t, in, to)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("to %d: %q, %v", to, got, err)
 		}
 	}
-	heap := groupStream(false, format.CodecFlink, "HEAD", 4, "b")
-	if _, err := rescaled(t, memoryInput(keyedOperator(5, equal, heap)), 1); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "different kinds") {
+	heap := sptest.KeyGroupStream(false, format.CodecFlink, "HEAD", 4, "b")
+	if _, err := rescaled(t, sptest.View(sptest.KeyedOperator(5, equal, heap)), 1); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "different kinds") {
 		t.Errorf("canonical and not: %v", err)
 	}
 	long := &format.KeyGroups{Data: &format.File{Length: 1 << 40}}
-	if _, err := keyedHeader(t.Context(), memory{}, long, maxKeyedHeader+1); !errors.Is(err, format.ErrLimit) {
+	if _, err := keyedHeader(t.Context(), sptest.Memory{}, long, maxKeyedHeader+1); !errors.Is(err, format.ErrLimit) {
 		t.Errorf("a long header: %v", err)
 	}
 }

@@ -9,40 +9,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
-
-// groupStream makes a full keyed stream: a header, then the text of each key
-// group; "" is a group without data. In the savepoint format its offset is 0,
-// in the others that of the next group.
-func groupStream(savepoint bool, codec format.CodecID, header string, first int32, groups ...string) *format.KeyGroups {
-	h := &format.KeyGroups{Codec: codec, Savepoint: savepoint, Range: format.KeyGroupRange{First: first, Count: int32(len(groups))}, HandleID: format.NewText("id")}
-	p := header
-	var offsets format.OffsetSlice
-	for _, g := range groups {
-		if g == "" && savepoint {
-			offsets = append(offsets, 0)
-			continue
-		}
-		offsets = append(offsets, int64(len(p)))
-		p += g
-	}
-	h.Offsets = offsets
-	h.Data = &format.Inline{Name: format.NewText(fmt.Sprint("h", first)), Data: format.NewBytes([]byte(p))}
-	return h
-}
-
-// keyedOperator is an operator of these keyed handles and as many key groups.
-func keyedOperator(max int32, handles ...format.KeyedHandle) *format.Operator {
-	op := operator("keyed", make([]*format.OperatorHandle, len(handles))...)
-	op.MaxParallelism = max
-	for i, h := range handles {
-		op.Subtasks[i].ManagedKeyed = h
-	}
-	return op
-}
 
 // rescaled gives header, key groups and offsets of each new subtask, groups by
 // the test's own reading: each to the next one with data.
@@ -61,7 +31,7 @@ func rescaled(t *testing.T, in format.View, to int32) (all []string, err error) 
 			all = append(all, fmt.Sprintf("%T", s.ManagedKeyed))
 			continue
 		}
-		data, offs := stream(t, in.Source, h.Data), offsetsOf(t, h.Offsets)
+		data, offs := sptest.Bytes(t, in.Source, h.Data), sptest.OffsetsOf(t, h.Offsets)
 		starts := slices.DeleteFunc(slices.Clone(offs), func(o int64) bool { return o == 0 })
 		header := string(data)
 		if len(starts) > 0 {
@@ -95,9 +65,9 @@ func TestMergeKeyGroups(t *testing.T) {
 		codec     format.CodecID
 		none      string
 	}{"canonical": {true, format.CodecFlink, "none"}, "heap native": {false, format.CodecFlink, ""}, "native": {false, format.CodecNative, ""}} {
-		a := groupStream(c.savepoint, c.codec, "HEAD", 0, "", "bb", "", "dd", "")
-		b := groupStream(c.savepoint, c.codec, "HEAD", 5, "", "gggg", "h", "", "")
-		in := memoryInput(keyedOperator(10, a, b))
+		a := sptest.KeyGroupStream(c.savepoint, c.codec, "HEAD", 0, "", "bb", "", "dd", "")
+		b := sptest.KeyGroupStream(c.savepoint, c.codec, "HEAD", 5, "", "gggg", "h", "", "")
+		in := sptest.View(sptest.KeyedOperator(10, a, b))
 		full := []string{c.none, "bb", c.none, "dd", c.none, c.none, "gggg", "h", c.none, c.none}
 		for to := int32(1); to <= 10; to++ {
 			got, err := rescaled(t, in, to)
@@ -120,10 +90,10 @@ func TestMergeKeyGroups(t *testing.T) {
 // savepoint handles, with offset 0 for groups without data. The header was lost
 // where the first group was one.
 func TestOldFullStreams(t *testing.T) {
-	a := groupStream(true, format.CodecFlink, "HEAD", 0, "", "", "c", "d")
-	b := groupStream(true, format.CodecFlink, "HEAD", 4, "", "f", "", "")
+	a := sptest.KeyGroupStream(true, format.CodecFlink, "HEAD", 0, "", "", "c", "d")
+	b := sptest.KeyGroupStream(true, format.CodecFlink, "HEAD", 4, "", "f", "", "")
 	a.Savepoint, b.Savepoint = false, false
-	got, err := rescaled(t, memoryInput(keyedOperator(8, a, b)), 1)
+	got, err := rescaled(t, sptest.View(sptest.KeyedOperator(8, a, b)), 1)
 	if want := []string{"0–7 HEAD|none|none|c|d|none|f|none|none"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q: %v", got, err)
 	}
@@ -132,14 +102,14 @@ func TestOldFullStreams(t *testing.T) {
 // TestSharedStream: handles that name some key groups each of one stream, as
 // other tools write them, are cut where the groups of the others start.
 func TestSharedStream(t *testing.T) {
-	all := groupStream(true, format.CodecFlink, "HEAD", 0, "a", "b", "", "d", "e", "f")
+	all := sptest.KeyGroupStream(true, format.CodecFlink, "HEAD", 0, "a", "b", "", "d", "e", "f")
 	window := func(first, n int32) *format.KeyGroups {
 		h := *all
 		h.Range = format.KeyGroupRange{First: first, Count: n}
 		h.Offsets = all.Offsets.(format.OffsetSlice)[first : first+n]
 		return &h
 	}
-	in := memoryInput(keyedOperator(6, window(0, 2), window(2, 2), window(4, 2)))
+	in := sptest.View(sptest.KeyedOperator(6, window(0, 2), window(2, 2), window(4, 2)))
 	for to, want := range map[int32][]string{
 		1: {"0–5 HEAD|a|b|none|d|e|f"},
 		2: {"0–2 HEAD|a|b|none", "3–5 HEAD|d|e|f"},
@@ -156,9 +126,9 @@ func TestSharedStream(t *testing.T) {
 // and reason; with LeaveKeyed the operator stays as it is.
 func TestMergeRefused(t *testing.T) {
 	full := func(header string, first int32) *format.KeyGroups {
-		return groupStream(true, format.CodecFlink, header, first, "a", "b")
+		return sptest.KeyGroupStream(true, format.CodecFlink, header, first, "a", "b")
 	}
-	native := groupStream(false, format.CodecNative, "HEAD", 2, "c", "d")
+	native := sptest.KeyGroupStream(false, format.CodecNative, "HEAD", 2, "c", "d")
 	unsorted := full("HEAD", 2)
 	unsorted.Offsets = format.OffsetSlice{5, 4}
 	short := full("HEAD", 2)
@@ -183,8 +153,8 @@ func TestMergeRefused(t *testing.T) {
 		"overlap":     {[]format.KeyedHandle{full("HEAD", 0), full("HEAD", 1)}, format.ErrUnsupported, "overlap", true},
 		"incremental": {[]format.KeyedHandle{&format.Incremental{Range: format.KeyGroupRange{Count: 2}}, &format.Incremental{Range: format.KeyGroupRange{First: 2, Count: 2}}}, format.ErrUnsupported, "old subtasks 0 and 1", true},
 	} {
-		op := keyedOperator(5, c.handles...)
-		in := memoryInput(operator("other", nativeHandle("h", st{"s", format.ModeList, chars("ab")})), op)
+		op := sptest.KeyedOperator(5, c.handles...)
+		in := sptest.View(sptest.Operator("other", nativeHandle("h", st{"s", format.ModeList, chars("ab")})), op)
 		p := plan(t, in, RescaleOptions{To: 1})
 		sp, err := p.Apply(t.Context())
 		if sp.Savepoint != in.Savepoint || !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `operator "keyed"`) {
@@ -208,25 +178,25 @@ func TestMergeRefused(t *testing.T) {
 // one old handle for each new subtask is all there can be. Raw inline state
 // crashed here.
 func TestRawKeyed(t *testing.T) {
-	op := operator("raw", nil)
+	op := sptest.Operator("raw", nil)
 	op.MaxParallelism = 4
-	h := groupStream(false, format.CodecRaw, "", 0, "a", "b", "c", "d")
+	h := sptest.KeyGroupStream(false, format.CodecRaw, "", 0, "a", "b", "c", "d")
 	op.Subtasks[0].RawKeyed = h
-	sp, err := plan(t, memoryInput(op), RescaleOptions{To: 2}).Apply(t.Context())
+	sp, err := plan(t, sptest.View(op), RescaleOptions{To: 2}).Apply(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, s := range sp.Operators[0].Subtasks {
 		got := s.RawKeyed.(*format.KeyGroups)
-		if got.Data != h.Data || got.Range != (format.KeyGroupRange{First: int32(2 * i), Count: 2}) || !slices.Equal(offsetsOf(t, got.Offsets), []int64{int64(2 * i), int64(2*i + 1)}) {
+		if got.Data != h.Data || got.Range != (format.KeyGroupRange{First: int32(2 * i), Count: 2}) || !slices.Equal(sptest.OffsetsOf(t, got.Offsets), []int64{int64(2 * i), int64(2*i + 1)}) {
 			t.Errorf("subtask %d: %+v", i, got)
 		}
 	}
-	two := operator("raw", nil, nil)
+	two := sptest.Operator("raw", nil, nil)
 	two.MaxParallelism = 4
-	two.Subtasks[0].RawKeyed = groupStream(false, format.CodecRaw, "", 0, "a", "b")
-	two.Subtasks[1].RawKeyed = groupStream(false, format.CodecRaw, "", 2, "c", "d")
-	if _, err := plan(t, memoryInput(two), RescaleOptions{To: 1}).Apply(t.Context()); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "only full streams") {
+	two.Subtasks[0].RawKeyed = sptest.KeyGroupStream(false, format.CodecRaw, "", 0, "a", "b")
+	two.Subtasks[1].RawKeyed = sptest.KeyGroupStream(false, format.CodecRaw, "", 2, "c", "d")
+	if _, err := plan(t, sptest.View(two), RescaleOptions{To: 1}).Apply(t.Context()); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "only full streams") {
 		t.Errorf("two raw handles for one subtask: %v", err)
 	}
 }
@@ -246,8 +216,8 @@ func fullKeyed(t *testing.T) bool {
 // groups they hold: so streams can be merged.
 func TestHeadersKnowNoKeyGroups(t *testing.T) {
 	operators, handles := 0, 0
-	for _, k := range knownSnapshots(t) {
-		snap := openAt(t, place(), k.location())
+	for _, k := range testenv.KnownSnapshots(t) {
+		snap := sptest.Open(t, k.Location)
 		for _, op := range snap.Operators {
 			var header []byte
 			n := 0
@@ -256,8 +226,8 @@ func TestHeadersKnowNoKeyGroups(t *testing.T) {
 				if !ok {
 					continue
 				}
-				data, mine := stream(t, snap.Source(), h.Data), int64(-1)
-				for _, o := range offsetsOf(t, h.Offsets) {
+				data, mine := sptest.Bytes(t, snap.Source(), h.Data), int64(-1)
+				for _, o := range sptest.OffsetsOf(t, h.Offsets) {
 					if o > 0 && mine < 0 {
 						mine = o
 					}
@@ -266,7 +236,7 @@ func TestHeadersKnowNoKeyGroups(t *testing.T) {
 					mine = int64(len(data))
 				}
 				if n++; n > 1 && !bytes.Equal(header, data[:mine]) {
-					t.Errorf("%s, %s, subtask %d: another header", k.name, op.Label(), s.Index)
+					t.Errorf("%s, %s, subtask %d: another header", k.Name, op.Label(), s.Index)
 				}
 				header = data[:mine]
 			}

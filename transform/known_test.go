@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
@@ -18,11 +18,11 @@ import (
 func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 	var n struct{ restores, states, elements, maps, multisets, groups, entries int }
 	var flink struct{ states, elements, maps, groups, entries int } // by the files of the restores
-	for _, k := range knownSnapshots(t) {
-		in := inputOf(openAt(t, place(), k.location()))
-		held := map[string]stateContent{}
+	for _, k := range testenv.KnownSnapshots(t) {
+		in := sptest.Open(t, k.Location).View()
+		held := map[string]sptest.TruthState{}
 		heldKeyed := map[string][]map[string]any{}
-		for _, o := range k.truth.Operators {
+		for _, o := range sptest.TruthOf(t, k.Dir).Operators {
 			for _, s := range o.Subtasks {
 				for name, c := range s.OperatorState {
 					held[fmt.Sprint(o.ID, s.Index, name)] = c
@@ -32,11 +32,11 @@ func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 				}
 			}
 		}
-		restores, _ := filepath.Glob(filepath.Join(k.dir, "restored-p*.json"))
+		restores, _ := filepath.Glob(filepath.Join(k.Dir, "restored-p*.json"))
 		for _, file := range restores {
 			n.restores++
-			var restored content
-			load(t, file, &restored)
+			var restored sptest.Truth
+			sptest.LoadJSON(t, file, &restored)
 			for _, o := range restored.Operators {
 				for _, s := range o.Subtasks {
 					for _, st := range s.OperatorState {
@@ -47,7 +47,7 @@ func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 							flink.elements += len(st.Raw)
 						}
 					}
-					if len(s.KeyedState) > 0 && !k.unaligned {
+					if len(s.KeyedState) > 0 && !k.Unaligned {
 						flink.groups++
 						for _, st := range s.KeyedState {
 							flink.entries += len(st.Entries)
@@ -55,7 +55,7 @@ func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 					}
 				}
 				pick := func(op *format.Operator) bool { return op.ID.String() == o.ID }
-				plan, err := PlanRescale(t.Context(), in, RescaleOptions{To: o.Parallelism, At: k.at, Operators: format.Selector{o.ID}})
+				plan, err := PlanRescale(t.Context(), in, RescaleOptions{To: o.Parallelism, At: k.At, Operators: format.Selector{o.ID}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -65,7 +65,7 @@ func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 				}
 				p := plan.Operators[i]
 				for _, s := range o.Subtasks {
-					where := fmt.Sprintf("%s, %s, %s, subtask %d", k.name, filepath.Base(file), o.Name, s.Index)
+					where := fmt.Sprintf("%s, %s, %s, subtask %d", k.Name, filepath.Base(file), o.Name, s.Index)
 					planned := map[string]bool{}
 					for _, st := range p.States {
 						sub := st.Subtasks[s.Index]
@@ -77,7 +77,7 @@ func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 							}
 							continue
 						}
-						var got stateContent
+						var got sptest.TruthState
 						elems := int64(0)
 						for _, src := range sub.Sources {
 							from := held[fmt.Sprint(o.ID, src.Old, st.Name)]
@@ -98,7 +98,7 @@ func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 								t.Errorf("%s, %s: Flink (-), planned (+)\n%s", where, st.Name, d)
 							}
 							continue
-						case p.Order != "" || k.unaligned:
+						case p.Order != "" || k.Unaligned:
 							n.multisets++
 							slices.Sort(want.Raw)
 							slices.Sort(got.Raw)
@@ -115,7 +115,7 @@ func TestPlanIsWhatFlinkHandedOut(t *testing.T) {
 							t.Errorf("%s: %q is not in the plan", where, name)
 						}
 					}
-					if len(s.KeyedState) == 0 || k.unaligned {
+					if len(s.KeyedState) == 0 || k.Unaligned {
 						continue
 					}
 					if len(p.Keyed) == 0 {

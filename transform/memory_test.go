@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/sptest"
 )
 
 // generated is a Source of elements that are made when they are read: numbers
@@ -63,7 +64,7 @@ func live() uint64 {
 // all lists are equal.
 func generatedUnion(subtasks int, n int64, copies bool) (format.View, *generated) {
 	g := &generated{base: map[format.Stream]uint64{}}
-	op := operator("op")
+	op := sptest.Operator("op")
 	op.Parallelism = int32(subtasks)
 	for i := range subtasks {
 		data := &format.Concat{Parts: []format.Part{{Of: &format.Inline{Name: format.NewText(fmt.Sprint("h", i))}, N: n * generatedSize}}}
@@ -74,7 +75,7 @@ func generatedUnion(subtasks int, n int64, copies bool) (format.View, *generated
 			Codec: format.CodecNative, Data: data, States: []format.NamedState{{Name: format.NewText("u"), Mode: format.ModeUnion, Offsets: spaced{n}}},
 		}})
 	}
-	in := memoryInput(op)
+	in := sptest.View(op)
 	in.Source = g
 	return in, g
 }
@@ -95,7 +96,7 @@ func TestConstantMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := all[0]
+	p := all.States[0]
 	if p.Elements != subtasks*n || p.Distinct != n || p.Factor != subtasks || p.Verdict != VerdictProduct || p.Kept != n || p.BytesAfter != n*generatedSize {
 		t.Errorf("%+v", p)
 	}

@@ -23,8 +23,8 @@ type MergeOptions struct {
 	States format.Globs
 }
 
-// Merged is what was taken over, as it was in the other savepoint.
-type Merged struct {
+// MergeReport is what was taken over, as it was in the other savepoint.
+type MergeReport struct {
 	Operators []*format.Operator
 	States    []MergedState
 }
@@ -50,7 +50,7 @@ func (e *MergeError) Remedies() []finding.Remedy { return e.Advice }
 // Merge adds operators, or single operator states, of another savepoint. What
 // exists already is never replaced: two operators of one id, or two states of one
 // name in an operator, are a *CollisionError.
-func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *Merged, error) {
+func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *MergeReport, error) {
 	if o.From == nil {
 		return in, nil, errors.New("a merge needs From, the other savepoint")
 	}
@@ -58,11 +58,18 @@ func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *M
 	if err != nil {
 		return in, nil, err
 	}
+	chosen := map[*format.Operator]bool{}
+	for _, op := range ops {
+		chosen[op] = true
+	}
+	if err := o.States.Check("state", managedStates(o.From, chosen)); err != nil {
+		return in, nil, err
+	}
 	mine := map[format.OperatorID]int{}
 	for i, op := range in.Operators {
 		mine[op.ID] = i
 	}
-	m := &Merged{}
+	m := &MergeReport{}
 	c := *in.Savepoint
 	c.Operators = append([]*format.Operator(nil), in.Operators...)
 	for _, op := range ops {
@@ -103,7 +110,7 @@ func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *M
 
 // part is an operator with nothing but the states of some names; nil if it has
 // none of them.
-func (m *Merged) part(ctx context.Context, in format.View, op *format.Operator, names func(string) bool) (*format.Operator, error) {
+func (m *MergeReport) part(ctx context.Context, in format.View, op *format.Operator, names func(string) bool) (*format.Operator, error) {
 	c := *op
 	c.Coordinator, c.Subtasks = nil, nil
 	at := map[string]int{}

@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 )
 
 // merged merges b into a, writes the result and opens it.
-func merged(t *testing.T, stores storage.Resolver, a, b *reader.Snapshot, target string, o MergeOptions) (*reader.Snapshot, *Merged, error) {
+func merged(t *testing.T, stores storage.Resolver, a, b *reader.Snapshot, target string, o MergeOptions) (*reader.Snapshot, *MergeReport, error) {
 	t.Helper()
 	var err error
 	picked := *b.Savepoint
@@ -26,7 +26,7 @@ func merged(t *testing.T, stores storage.Resolver, a, b *reader.Snapshot, target
 	if err != nil {
 		return nil, nil, err
 	}
-	sp, done, err := Merge(t.Context(), inputOf(both), MergeOptions{From: from, States: o.States})
+	sp, done, err := Merge(t.Context(), both.View(), MergeOptions{From: from, States: o.States})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -38,7 +38,7 @@ func merged(t *testing.T, stores storage.Resolver, a, b *reader.Snapshot, target
 func contents(t *testing.T, snap *reader.Snapshot, id format.OperatorID) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
-	in := inputOf(snap)
+	in := snap.View()
 	for _, op := range snap.Operators {
 		if op.ID != id {
 			continue
@@ -46,7 +46,7 @@ func contents(t *testing.T, snap *reader.Snapshot, id format.OperatorID) map[str
 		one := &format.Savepoint{Operators: []*format.Operator{op}}
 		err := one.EachStream(func(p format.Place, s format.Stream) error {
 			if p.Slot != format.SlotManaged {
-				all[p.String()] = append(all[p.String()], string(stream(t, in.Source, s)))
+				all[p.String()] = append(all[p.String()], string(sptest.Bytes(t, in.Source, s)))
 			}
 			return nil
 		})
@@ -56,7 +56,7 @@ func contents(t *testing.T, snap *reader.Snapshot, id format.OperatorID) map[str
 		for _, sub := range op.Subtasks {
 			if sub.Managed != nil {
 				for _, st := range sub.Managed.States {
-					all[fmt.Sprintf("%d %s %s", sub.Index, st.Name, st.Mode)] = elements(t, in, sub.Managed, st.Name.String())
+					all[fmt.Sprintf("%d %s %s", sub.Index, st.Name, st.Mode)] = sptest.Elements(t, in, sub.Managed, st.Name.String())
 				}
 			}
 		}
@@ -85,13 +85,13 @@ func TestMergeOperators(t *testing.T) {
 		} {
 			for _, families := range [][2]string{{"", ""}, {"", ".spt"}, {".spt", ""}, {".spt", ".spt"}} {
 				t.Run(fmt.Sprintf("%s-%s %s%v", v, b.name, b.operator, families), func(t *testing.T) {
-					stores := place()
+					stores := sptest.Stores()
 					open := func(name, family string) *reader.Snapshot {
-						snap := openAt(t, stores, testenv.Fixture(t, "flink-"+name))
+						snap := sptest.OpenIn(t, stores, testenv.Fixture(t, "flink-"+name))
 						if family == "" {
 							return snap
 						}
-						return sealed(t, stores, snap, inputOf(snap), "mem://"+name+family)
+						return sealed(t, stores, snap, snap.View(), "mem://"+name+family)
 					}
 					a, from := open(v+"-tutorial", families[0]), open(v+"-"+b.name, families[1])
 					pick, id := byLabel(from, b.operator)
@@ -127,8 +127,8 @@ func TestMergeOperators(t *testing.T) {
 // TestMergeNamesCollide: a file of one snapshot never takes the place of one of
 // the other that has the same name.
 func TestMergeNamesCollide(t *testing.T) {
-	stores := place()
-	from := openAt(t, stores, filepath.Join("..", "testdata", "savepoints", "sp-010"))
+	stores := sptest.Stores()
+	from := sptest.OpenIn(t, stores, filepath.Join("..", "testdata", "savepoints", "sp-010"))
 	pick, id := byLabel(from, "lists")
 	other := format.OperatorIDOf("elsewhere")
 	// A has the files of B under the same names, with other bytes in them: of
@@ -153,7 +153,7 @@ func TestMergeNamesCollide(t *testing.T) {
 	}
 	sp := *from.Savepoint
 	sp.Operators = []*format.Operator{&c}
-	a := sealed(t, stores, from, inputOf(from).With(&sp), "mem://a")
+	a := sealed(t, stores, from, from.View().With(&sp), "mem://a")
 	names := func(snap *reader.Snapshot, id format.OperatorID) map[string]bool {
 		all := map[string]bool{}
 		for _, op := range snap.Operators {
@@ -171,7 +171,7 @@ func TestMergeNamesCollide(t *testing.T) {
 	if d := cmp.Diff(names(from, id), names(a, other)); d != "" {
 		t.Fatalf("the names were to be the same: %s", d)
 	}
-	for _, b := range []*reader.Snapshot{from, sealed(t, stores, from, inputOf(from), "mem://b.spt")} {
+	for _, b := range []*reader.Snapshot{from, sealed(t, stores, from, from.View(), "mem://b.spt")} {
 		got, _, err := merged(t, stores, a, b, "mem://"+filepath.Base(b.Location)+"-out", MergeOptions{Operators: pick})
 		if err != nil {
 			t.Fatal(err)
@@ -190,12 +190,12 @@ func TestMergeNamesCollide(t *testing.T) {
 
 // TestMergeStates: what was dropped and is taken back is what was there.
 func TestMergeStates(t *testing.T) {
-	stores := place()
-	whole := openAt(t, stores, filepath.Join("..", "testdata", "savepoints", "sp-010"))
+	stores := sptest.Stores()
+	whole := sptest.OpenIn(t, stores, filepath.Join("..", "testdata", "savepoints", "sp-010"))
 	pick, id := byLabel(whole, "lists")
 	gone := map[string]bool{"alpha": true, "owner": true, "topic-partition-offset-states": true}
 	names := format.Globs{"alpha", "owner", "topic-partition-offset-states"}
-	sp, _, err := Drop(t.Context(), inputOf(whole), DropOptions{Operators: pick, States: names})
+	sp, _, err := Drop(t.Context(), whole.View(), DropOptions{Operators: pick, States: names})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestMergeStates(t *testing.T) {
 		t.Errorf("counts: -want +got\n%s", d)
 	}
 	// Into a snapshot without the operator, the states become one.
-	sp, _, err = Drop(t.Context(), inputOf(whole), DropOptions{Operators: pick})
+	sp, _, err = Drop(t.Context(), whole.View(), DropOptions{Operators: pick})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,11 +254,11 @@ func TestMergeWhatCannotBe(t *testing.T) {
 		for i := range n {
 			all = append(all, nativeHandle(fmt.Sprint(name, i), st{name, format.ModeList, []string{"x"}}))
 		}
-		return operator("a", all...)
+		return sptest.Operator("a", all...)
 	}
 	channels := list("l", 1)
-	channels.Subtasks[0].Output = []*format.ChannelHandle{{Data: inlineOf("c", "x")}}
-	flink := plain("a", 1)
+	channels.Subtasks[0].Output = []*format.ChannelHandle{{Data: sptest.Inline("c", "x")}}
+	flink := sptest.ListOperator("a", 1)
 	halfDone := list("l", 2)
 	halfDone.Subtasks[1] = &format.Subtask{Index: 1, Finished: true}
 	done := &format.Operator{ID: format.OperatorIDOf("a"), Parallelism: 2, MaxParallelism: 128, Finished: true}
@@ -276,9 +276,9 @@ func TestMergeWhatCannotBe(t *testing.T) {
 		{"another codec", list("m", 1), flink, MergeOptions{States: any}, func(err error) bool { return errors.Is(err, format.ErrUnsupported) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			in := memoryInput()
+			in := sptest.View()
 			if tt.a != nil {
-				in = memoryInput(tt.a)
+				in = sptest.View(tt.a)
 			}
 			tt.o.From = &format.Savepoint{Operators: []*format.Operator{tt.b}}
 			sp, _, err := Merge(t.Context(), in, tt.o)
@@ -291,7 +291,7 @@ func TestMergeWhatCannotBe(t *testing.T) {
 	a := list("l", 3)
 	a.Subtasks[1].Managed = nil
 	a.Subtasks = a.Subtasks[:2]
-	sp, _, err := Merge(t.Context(), memoryInput(a), MergeOptions{From: &format.Savepoint{Operators: []*format.Operator{list("m", 3)}}, States: any})
+	sp, _, err := Merge(t.Context(), sptest.View(a), MergeOptions{From: &format.Savepoint{Operators: []*format.Operator{list("m", 3)}}, States: any})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
@@ -46,8 +46,8 @@ func chars(s string) (all []string) {
 
 // TestTutorials: the three examples that tutorials teach.
 func TestTutorials(t *testing.T) {
-	two := memoryInput(operator("op", nativeHandle("a", st{"s", format.ModeList, chars("abc")}), nativeHandle("b", st{"s", format.ModeList, chars("def")})))
-	three := memoryInput(operator("op", nativeHandle("a", st{"s", format.ModeList, chars("ab")}), nativeHandle("b", st{"s", format.ModeList, chars("cd")}), nativeHandle("c", st{"s", format.ModeList, chars("ef")})))
+	two := sptest.View(sptest.Operator("op", nativeHandle("a", st{"s", format.ModeList, chars("abc")}), nativeHandle("b", st{"s", format.ModeList, chars("def")})))
+	three := sptest.View(sptest.Operator("op", nativeHandle("a", st{"s", format.ModeList, chars("ab")}), nativeHandle("b", st{"s", format.ModeList, chars("cd")}), nativeHandle("c", st{"s", format.ModeList, chars("ef")})))
 	for _, c := range []struct {
 		in       format.View
 		to       int32
@@ -73,7 +73,7 @@ func TestTutorials(t *testing.T) {
 		for i := range c.to {
 			var own []string
 			if h := sp.Operators[0].Subtasks[i].Managed; h != nil {
-				own = elements(t, sp, h, "s")
+				own = sptest.Elements(t, sp, h, "s")
 			}
 			got := handed(t, c.in, c.in.Operators[0], p.Operators[0].States[0], int(i))
 			planned, written = append(planned, letters(got)), append(written, letters(own))
@@ -174,7 +174,7 @@ func TestPlanProperties(t *testing.T) {
 			states = append(states, st{"union", format.ModeUnion, chars("uvw")[:rnd.IntN(4)]})
 			handles = append(handles, nativeHandle(fmt.Sprint("h", i), states...))
 		}
-		in := memoryInput(operator("op", handles...))
+		in := sptest.View(sptest.Operator("op", handles...))
 		for _, strategy := range []Strategy{StrategyFlink, StrategyRoundRobin, StrategyBalancedBytes} {
 			p := plan(t, in, RescaleOptions{To: to, Strategy: strategy})
 			for _, s := range p.Operators[0].States {
@@ -240,10 +240,10 @@ func TestPlanGuards(t *testing.T) {
 	h := func(name string) *format.OperatorHandle {
 		return nativeHandle(name, st{"s", format.ModeList, chars("abcd")})
 	}
-	one, two, gone := operator("one", h("a")), operator("two", h("b"), h("c")), operator("gone")
+	one, two, gone := sptest.Operator("one", h("a")), sptest.Operator("two", h("b"), h("c")), sptest.Operator("gone")
 	gone.Parallelism, gone.Finished = 5, true
 	two.MaxParallelism = 6
-	in := memoryInput(one, two, gone)
+	in := sptest.View(one, two, gone)
 
 	p := plan(t, in, RescaleOptions{To: 3, From: 2, Operators: format.ByID(one.ID, two.ID)})
 	var left []string
@@ -302,9 +302,9 @@ func TestPlanBrokenOperators(t *testing.T) {
 		"a parallelism of -3":                       func(op *format.Operator) { op.Parallelism = -3 },
 		"a parallelism of 1073741824":               func(op *format.Operator) { op.Parallelism = 1 << 30 },
 	} {
-		op := operator("op", h)
+		op := sptest.Operator("op", h)
 		change(op)
-		if _, err := PlanRescale(t.Context(), memoryInput(op), RescaleOptions{To: 2}); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), name) {
+		if _, err := PlanRescale(t.Context(), sptest.View(op), RescaleOptions{To: 2}); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -312,7 +312,7 @@ func TestPlanBrokenOperators(t *testing.T) {
 		for _, strategy := range []Strategy{StrategyFlink, StrategyRoundRobin, StrategyBalancedBytes} {
 			broken := nativeHandle("h", st{"s", format.ModeList, chars("abc")})
 			broken.States[0].Offsets = offsets
-			p := plan(t, memoryInput(operator("op", broken, h)), RescaleOptions{To: 3, Strategy: strategy})
+			p := plan(t, sptest.View(sptest.Operator("op", broken, h)), RescaleOptions{To: 3, Strategy: strategy})
 			var n int64
 			for _, sub := range p.Operators[0].States[0].Subtasks {
 				n += sub.Elements
@@ -327,19 +327,19 @@ func TestPlanBrokenOperators(t *testing.T) {
 // TestPlanMissingAndFinishedSubtasks: they contribute nothing, and the new
 // subtasks are all there.
 func TestPlanMissingAndFinishedSubtasks(t *testing.T) {
-	op := operator("op",
+	op := sptest.Operator("op",
 		nativeHandle("a", st{"s", format.ModeList, chars("ab")}, st{"u", format.ModeUnion, chars("x")}, st{"m", format.ModeBroadcast, nil}),
 		nil,
 		nativeHandle("c", st{"s", format.ModeList, chars("cdef")}, st{"u", format.ModeUnion, chars("yz")}, st{"m", format.ModeBroadcast, nil}))
 	for _, i := range []int{0, 2} { // a map of one entry
 		h := op.Subtasks[i].Managed
-		p := append(stream(t, memory{}, h.Data), 0x81, 0xa1, 'k', byte(i))
+		p := append(sptest.Bytes(t, sptest.Memory{}, h.Data), 0x81, 0xa1, 'k', byte(i))
 		h.States[2].Offsets = format.OffsetSlice{int64(len(p)) - 4}
 		h.Data = &format.Inline{Name: h.Data.(*format.Inline).Name, Data: format.NewBytes(p)}
 	}
 	op.Subtasks[1].Finished = true
 	op.Parallelism = 4 // subtask 3 is missing
-	in := memoryInput(op)
+	in := sptest.View(op)
 	p := plan(t, in, RescaleOptions{To: 3})
 	want := map[string][]string{"s": {"0[0+2]", "2[0+2]", "2[2+2]"}, "u": {"0[0+1] 2[0+2]", "0[0+1] 2[0+2]", "0[0+1] 2[0+2]"}, "m": {"0[0+1]", "2[0+1]", "0[0+1]"}}
 	for _, s := range p.Operators[0].States {
@@ -358,7 +358,7 @@ func TestPlanMissingAndFinishedSubtasks(t *testing.T) {
 		}
 		for _, name := range []string{"s", "m"} {
 			at := slices.IndexFunc(p.Operators[0].States, func(s *StatePlan) bool { return s.Name == name })
-			if got, want := elements(t, out, s.Managed, name), handed(t, in, op, p.Operators[0].States[at], i); !slices.Equal(got, want) {
+			if got, want := sptest.Elements(t, out, s.Managed, name), handed(t, in, op, p.Operators[0].States[at], i); !slices.Equal(got, want) {
 				t.Errorf("subtask %d holds of %s %q, not %q", i, name, got, want)
 			}
 		}
@@ -368,13 +368,13 @@ func TestPlanMissingAndFinishedSubtasks(t *testing.T) {
 // TestPlanOrder: what the order of blocks depends on is said.
 func TestPlanOrder(t *testing.T) {
 	made := func(streams ...format.Stream) format.View {
-		op := operator("op")
+		op := sptest.Operator("op")
 		for i, s := range streams {
 			h := &format.OperatorHandle{Codec: format.CodecFlink, Data: s, States: []format.NamedState{{Name: format.NewText("u"), Mode: format.ModeUnion, Offsets: format.OffsetSlice{10, 20}}}}
 			op.Subtasks = append(op.Subtasks, &format.Subtask{Index: int32(i), Managed: h})
 		}
 		op.Parallelism = int32(len(streams))
-		return memoryInput(op)
+		return sptest.View(op)
 	}
 	file := func(name string, relative bool) format.Stream {
 		return &format.File{Path: format.NewText(name), Relative: relative, Length: 30}
@@ -429,14 +429,14 @@ func TestPlanKeyedKinds(t *testing.T) {
 	}
 	for name, make := range kinds {
 		for _, raw := range []bool{false, true} {
-			op := operator("op", nil, nil)
+			op := sptest.Operator("op", nil, nil)
 			for i, s := range op.Subtasks {
 				h := make(format.KeyGroupRange{First: int32(64 * i), Count: 64})
 				if s.ManagedKeyed = h; raw {
 					s.ManagedKeyed, s.RawKeyed = nil, h
 				}
 			}
-			p := plan(t, memoryInput(op), RescaleOptions{To: 3})
+			p := plan(t, sptest.View(op), RescaleOptions{To: 3})
 			if k := p.Operators[0].Keyed; len(k) != 1 || k[0].Raw != raw {
 				t.Fatalf("%s: %+v", name, k)
 			}
@@ -467,9 +467,9 @@ func TestPlanRawAndInFlight(t *testing.T) {
 		h.States = []format.NamedState{{Name: format.NewText("_default_"), Mode: format.ModeList, Offsets: counting{0, int64(len(elems))}}}
 		return h
 	}
-	op := operator("op", nativeHandle("a", st{"s", format.ModeList, chars("ab")}), nil)
+	op := sptest.Operator("op", nativeHandle("a", st{"s", format.ModeList, chars("ab")}), nil)
 	op.Subtasks[0].Raw, op.Subtasks[1].Raw = rawHandle("ra", "wxyz"), rawHandle("rb", "12")
-	in := memoryInput(op)
+	in := sptest.View(op)
 	p := plan(t, in, RescaleOptions{To: 3})
 	states := p.Operators[0].States
 	if len(states) != 2 || states[0].Raw || !states[1].Raw || states[1].Name != "_default_" || states[1].Elements != 6 || states[1].Bytes != 6 {
@@ -484,8 +484,8 @@ func TestPlanRawAndInFlight(t *testing.T) {
 	}
 	for i, want := range []string{"wx", "yz", "12"} {
 		s := sp.Operators[0].Subtasks[i]
-		if s.Raw.Codec != format.CodecRaw || string(stream(t, in.Source, s.Raw.Data)) != want || !slices.Equal(offsetsOf(t, s.Raw.States[0].Offsets), []int64{0, 1}) {
-			t.Errorf("raw state of subtask %d: %q", i, stream(t, in.Source, s.Raw.Data))
+		if s.Raw.Codec != format.CodecRaw || string(sptest.Bytes(t, in.Source, s.Raw.Data)) != want || !slices.Equal(sptest.OffsetsOf(t, s.Raw.States[0].Offsets), []int64{0, 1}) {
+			t.Errorf("raw state of subtask %d: %q", i, sptest.Bytes(t, in.Source, s.Raw.Data))
 		}
 		if i == 2 && s.Managed != nil {
 			t.Errorf("subtask %d got %+v", i, s.Managed)
@@ -514,9 +514,9 @@ func TestPlanRawAndInFlight(t *testing.T) {
 func TestPlanWholeCorpus(t *testing.T) {
 	var plans, written, refused, tooHigh int
 	for _, dir := range testenv.Snapshots(t) {
-		snap := openAt(t, place(), dir)
+		snap := sptest.Open(t, dir)
 		for _, to := range []int32{1, 3} {
-			p, err := PlanRescale(t.Context(), inputOf(snap), RescaleOptions{To: to})
+			p, err := PlanRescale(t.Context(), snap.View(), RescaleOptions{To: to})
 			var tooMany *ParallelismError
 			if errors.As(err, &tooMany) {
 				if !slices.ContainsFunc(snap.Operators, func(op *format.Operator) bool { return op.MaxParallelism < to }) {

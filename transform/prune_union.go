@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -59,8 +60,11 @@ type PruneOptions struct {
 	TempDir string
 }
 
-// Pruned is what became of one union state.
-type Pruned struct {
+// PruneReport is what became of the union states that were chosen, in file order.
+type PruneReport struct{ States []*PrunedState }
+
+// PrunedState is what became of one union state.
+type PrunedState struct {
 	UnionReport
 	// Skipped says why the state was left as it is; "" if it was pruned.
 	Skipped string
@@ -75,62 +79,13 @@ type Pruned struct {
 }
 
 // Remaining is the number of duplicates among what is kept.
-func (p *Pruned) Remaining() int64 { return p.Kept - p.Distinct }
-
-// UnionOptions choose union states; the zero value chooses all.
-type UnionOptions struct {
-	Operators format.Selector
-	States    format.Globs
-	// TempDir is the directory of temporary files; "": that of the system.
-	TempDir string
-}
-
-// DiagnoseUnions reports of each union state that o chooses how often its
-// elements occur and whether restores multiplied them. It reads every element
-// once. Memory is bounded: where more than about a million elements are different,
-// digests go to a temporary file, 40 bytes for each.
-func DiagnoseUnions(ctx context.Context, in format.View, o UnionOptions) ([]*UnionReport, error) {
-	chosen, err := o.Operators.Set(in.Savepoint)
-	if err != nil {
-		return nil, err
-	}
-	pick := func(op *format.Operator, state string) bool { return chosen[op] && o.States.Match(state) }
-	var all []*UnionReport
-	for _, u := range unionStates(in.Savepoint, pick) {
-		c, err := u.count(ctx, in, tally.Options{Dir: o.TempDir})
-		if err == nil {
-			err = c.close()
-		}
-		if err != nil {
-			return nil, format.At(err, "operator %q", u.op.Label())
-		}
-		all = append(all, c.report)
-	}
-	return all, nil
-}
-
-// pickUnions makes a choice of states of operators and names. Names that no union
-// state of these operators has are an error.
-func pickUnions(in format.View, operators format.Selector, states format.Globs) (func(op *format.Operator, state string) bool, error) {
-	chosen, err := operators.Set(in.Savepoint)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, u := range unionStates(in.Savepoint, func(op *format.Operator, _ string) bool { return chosen[op] }) {
-		names = append(names, u.name.String())
-	}
-	if err := states.Check("union state", names); err != nil {
-		return nil, err
-	}
-	return func(op *format.Operator, state string) bool { return chosen[op] && states.Match(state) }, nil
-}
+func (p *PrunedState) Remaining() int64 { return p.Kept - p.Distinct }
 
 // PruneUnion removes copies from union states. What does not look like the
 // product of restores is left as it is and says so, unless AcceptUnproven. All
 // else of the savepoint is untouched. Beside what counting takes, memory grows
 // with the number of runs of elements that stay.
-func PruneUnion(ctx context.Context, in format.View, o PruneOptions) (format.View, []*Pruned, error) {
+func PruneUnion(ctx context.Context, in format.View, o PruneOptions) (format.View, *PruneReport, error) {
 	switch o.Keep {
 	case KeepDistinct, KeepCopies, KeepFirstSubtask, KeepModulo:
 	default:
@@ -147,20 +102,20 @@ func PruneUnion(ctx context.Context, in format.View, o PruneOptions) (format.Vie
 	if err != nil {
 		return in, nil, err
 	}
-	var all []*Pruned
+	report := &PruneReport{}
 	edits := handleEdits{}
-	for _, u := range unionStates(in.Savepoint, pick) {
+	for _, u := range describedUnions(ctx, in, pick) {
 		p, err := u.prune(ctx, in, o, tally.Options{Dir: o.TempDir}, edits)
 		if err != nil {
 			return in, nil, format.At(err, "operator %q", u.op.Label())
 		}
-		all = append(all, p)
+		report.States = append(report.States, p)
 	}
 	sp, err := editHandles(ctx, in, edits)
 	if err != nil {
 		return in, nil, err
 	}
-	return in.With(sp), all, nil
+	return in.With(sp), report, nil
 }
 
 // handleEdits is what becomes of states of handles, by their index.
@@ -181,20 +136,20 @@ func (e handleEdits) add(h *format.OperatorHandle, state int, edit stateEdit) {
 }
 
 // prune finds the elements of one state that stay, and notes them as edits.
-func (u *unionState) prune(ctx context.Context, in format.View, o PruneOptions, t tally.Options, edits handleEdits) (*Pruned, error) {
+func (u *unionState) prune(ctx context.Context, in format.View, o PruneOptions, t tally.Options, edits handleEdits) (*PrunedState, error) {
 	c, err := u.count(ctx, in, t)
 	if err != nil {
 		return nil, err
 	}
 	p, err := c.prune(ctx, o, edits)
-	return p, first(err, c.close())
+	return p, cmp.Or(err, c.close())
 }
 
-func (c *census) prune(ctx context.Context, o PruneOptions, edits handleEdits) (*Pruned, error) {
+func (c *census) prune(ctx context.Context, o PruneOptions, edits handleEdits) (*PrunedState, error) {
 	var keep bitmap
 	var err error
 	u, r := c.u, c.report
-	p := &Pruned{UnionReport: *r, Kept: r.Elements, BytesAfter: r.Bytes, MinKept: r.MinCopies, MaxKept: r.MaxCopies, Divided: 1}
+	p := &PrunedState{UnionReport: *r, Kept: r.Elements, BytesAfter: r.Bytes, MinKept: r.MinCopies, MaxKept: r.MaxCopies, Divided: 1}
 	if p.Skipped = skip(r, o); p.Skipped != "" {
 		return p, nil
 	}

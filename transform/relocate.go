@@ -2,6 +2,7 @@ package transform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,8 +20,8 @@ type Relocated struct {
 	Handles  int
 }
 
-// Relocation is what Relocate did.
-type Relocation struct {
+// RelocateReport is what Relocate did.
+type RelocateReport struct {
 	Changed   []Relocated // each reference once, in file order
 	Unmatched []Relocated // absolute references that no prefix fits
 	Relative  int         // handles whose reference is relative and stays so: it moves with _metadata
@@ -55,8 +56,11 @@ const (
 
 // Relocate rewrites references. Names of inline state look like paths but are
 // not: they stay. Two files that would have one name are a *CollisionError.
-func Relocate(_ context.Context, v format.View, o RelocateOptions) (format.View, *Relocation, error) {
-	r := &relocator{o: o, maps: format.LongestFirst(o.Prefixes), result: &Relocation{}, changed: map[string]int{}, unmatched: map[string]int{}, kept: map[string]int{},
+func Relocate(_ context.Context, v format.View, o RelocateOptions) (format.View, *RelocateReport, error) {
+	if o.Relative && o.Absolute != "" || len(o.Prefixes) > 0 && (o.Relative || o.Absolute != "") {
+		return v, nil, errors.New("a relocation takes one of Prefixes, Relative and Absolute")
+	}
+	r := &relocator{o: o, maps: format.LongestFirst(o.Prefixes), result: &RelocateReport{}, changed: map[string]int{}, unmatched: map[string]int{}, kept: map[string]int{},
 		beside: map[string]string{}, moves: map[string]move{}}
 	sp, err := v.MapStreams(func(_ format.Place, s format.Stream) (format.Stream, error) { return r.stream(s) })
 	if err == nil {
@@ -71,7 +75,7 @@ func Relocate(_ context.Context, v format.View, o RelocateOptions) (format.View,
 type relocator struct {
 	o                  RelocateOptions
 	maps               format.Mappings
-	result             *Relocation
+	result             *RelocateReport
 	changed, unmatched map[string]int // index in the result
 	kept               map[string]int
 	beside             map[string]string // names next to _metadata, and what they were

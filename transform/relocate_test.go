@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/sptest"
 )
 
 // TestRelocateClashes: two files that would have one name next to _metadata are
@@ -15,7 +16,7 @@ func TestRelocateClashes(t *testing.T) {
 		return &format.File{Path: format.NewText(path), Relative: relative, Length: 1}
 	}
 	in := func(files ...*format.File) format.View {
-		op := plain("a", len(files))
+		op := sptest.ListOperator("a", len(files))
 		for i, f := range files {
 			op.Subtasks[i].Managed.Data = f
 		}
@@ -45,7 +46,7 @@ func TestRelocateClashes(t *testing.T) {
 
 // TestRelocateMove: each relative reference is decided about once.
 func TestRelocateMove(t *testing.T) {
-	op := plain("a", 4)
+	op := sptest.ListOperator("a", 4)
 	for i, name := range []string{"moves", "stays", "gone", "moves"} {
 		op.Subtasks[i].Managed.Data = &format.File{Path: format.NewText(name), Relative: true, Length: 1}
 	}

@@ -19,8 +19,8 @@ type RenameOptions struct {
 	States map[string]string
 }
 
-// Renamed is what Rename changed.
-type Renamed struct {
+// RenameReport is what Rename changed.
+type RenameReport struct {
 	Operators []RenamedOperator
 	States    []RenamedState
 }
@@ -53,8 +53,8 @@ func (e *CollisionError) Error() string { return e.Msg }
 // it is a text for people, which Flink does not read. A state is renamed in the
 // handle and in its stream. Keyed state has its names inside its files and is not
 // changed.
-func Rename(ctx context.Context, v format.View, o RenameOptions) (format.View, *Renamed, error) {
-	r := &Renamed{}
+func Rename(ctx context.Context, v format.View, o RenameOptions) (format.View, *RenameReport, error) {
+	r := &RenameReport{}
 	sp, err := r.states(ctx, v, o)
 	if err != nil {
 		return v, nil, err
@@ -66,7 +66,7 @@ func Rename(ctx context.Context, v format.View, o RenameOptions) (format.View, *
 }
 
 // operators renames operators of sp, which are chosen in the savepoint before it.
-func (r *Renamed) operators(before, sp *format.Savepoint, by map[string]string) (*format.Savepoint, error) {
+func (r *RenameReport) operators(before, sp *format.Savepoint, by map[string]string) (*format.Savepoint, error) {
 	uids := map[format.OperatorID]string{}
 	for want, uid := range by {
 		op, err := format.Selector{want}.Operator(before)
@@ -130,13 +130,10 @@ func coordinatorOf(s format.Stream, old, id format.OperatorID) format.Stream {
 }
 
 // states renames states.
-func (r *Renamed) states(ctx context.Context, v format.View, o RenameOptions) (*format.Savepoint, error) {
-	if len(o.States) == 0 {
-		return v.Savepoint, nil
-	}
+func (r *RenameReport) states(ctx context.Context, v format.View, o RenameOptions) (*format.Savepoint, error) {
 	chosen, err := o.Operators.Set(v.Savepoint)
-	if err != nil {
-		return nil, err
+	if err != nil || len(o.States) == 0 {
+		return v.Savepoint, err
 	}
 	var wanted format.Globs
 	for name := range o.States {
@@ -180,7 +177,7 @@ func renamed(names map[string]string, name string) string {
 
 // note counts a handle in which a state was renamed. Handles come operator by
 // operator.
-func (r *Renamed) note(op *format.Operator, from, to string) {
+func (r *RenameReport) note(op *format.Operator, from, to string) {
 	for i := len(r.States) - 1; i >= 0 && r.States[i].Operator == op; i-- {
 		if r.States[i].From == from {
 			r.States[i].Handles++

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/sptest"
 )
 
 // Where two old subtasks name their state alike, Flink takes what comes of the
@@ -14,7 +15,7 @@ import (
 func TestRescaleRefusesWhatFlinkLoses(t *testing.T) {
 	apply := func(a, b *format.OperatorHandle) error {
 		t.Helper()
-		in := memoryInput(operator("x", a, b), operator("y", nativeHandle("o", st{"s", format.ModeList, []string{"9"}})))
+		in := sptest.View(sptest.Operator("x", a, b), sptest.Operator("y", nativeHandle("o", st{"s", format.ModeList, []string{"9"}})))
 		p, err := PlanRescale(t.Context(), in, RescaleOptions{To: 1})
 		if err != nil {
 			t.Fatal(err)

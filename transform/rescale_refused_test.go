@@ -9,6 +9,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/internal/sptest"
 )
 
 // namedStates is rawStates in a stream of its own name.
@@ -43,7 +44,7 @@ func TestRescaleRefusesLoss(t *testing.T) {
 			if tt.alike {
 				b.Data = a.Data
 			}
-			op := operator("op", nil, nil)
+			op := sptest.Operator("op", nil, nil)
 			for i, h := range []*format.OperatorHandle{a, b} {
 				if raw {
 					op.Subtasks[i].Raw = h
@@ -51,7 +52,7 @@ func TestRescaleRefusesLoss(t *testing.T) {
 					op.Subtasks[i].Managed = h
 				}
 			}
-			in := memoryInput(op)
+			in := sptest.View(op)
 			sp, err := plan(t, in, RescaleOptions{To: 1, Strategy: tt.strategy}).Apply(t.Context())
 			if !tt.refused {
 				if err != nil {
@@ -73,7 +74,7 @@ func TestRescaleRefusals(t *testing.T) {
 		return namedStates(name, st{"s", format.ModeList, []string{"a"}})
 	}
 	with := func(change func(*format.Operator)) *format.Operator {
-		op := operator("op", list("1"), list("2"))
+		op := sptest.Operator("op", list("1"), list("2"))
 		change(op)
 		return op
 	}
@@ -83,12 +84,16 @@ func TestRescaleRefusals(t *testing.T) {
 		want string
 	}{
 		"nothing in the way": {with(func(*format.Operator) {}), ""},
-		"in-flight input":    {with(func(op *format.Operator) { op.Subtasks[1].Input = []*format.ChannelHandle{{Data: inlineOf("c", "x")}} }), "in-flight data"},
-		"in-flight output":   {with(func(op *format.Operator) { op.Subtasks[0].Output = []*format.ChannelHandle{{Data: inlineOf("c", "x")}} }), "in-flight data"},
-		"legacy state":       {with(func(op *format.Operator) { op.Subtasks[1].Legacy = []format.Stream{inlineOf("l", "x")} }), "legacy operator state"},
-		"two codecs":         {with(func(op *format.Operator) { op.Subtasks[1].Managed = native }), "different encodings"},
+		"in-flight input": {with(func(op *format.Operator) {
+			op.Subtasks[1].Input = []*format.ChannelHandle{{Data: sptest.Inline("c", "x")}}
+		}), "in-flight data"},
+		"in-flight output": {with(func(op *format.Operator) {
+			op.Subtasks[0].Output = []*format.ChannelHandle{{Data: sptest.Inline("c", "x")}}
+		}), "in-flight data"},
+		"legacy state": {with(func(op *format.Operator) { op.Subtasks[1].Legacy = []format.Stream{sptest.Inline("l", "x")} }), "legacy operator state"},
+		"two codecs":   {with(func(op *format.Operator) { op.Subtasks[1].Managed = native }), "different encodings"},
 	} {
-		in := memoryInput(tt.op)
+		in := sptest.View(tt.op)
 		for _, to := range []int32{1, 3} {
 			sp, err := plan(t, in, RescaleOptions{To: to}).Apply(t.Context())
 			if tt.want == "" && (err != nil || sp.Operators[0].Parallelism != to) {
@@ -109,7 +114,7 @@ func TestRescaleRefusals(t *testing.T) {
 // subtask 0, which keeps the states; a broadcast state is with those that have a
 // copy; union state is with subtask 0 alone.
 func TestRescaleEmptySubtasks(t *testing.T) {
-	in := memoryInput(operator("op",
+	in := sptest.View(sptest.Operator("op",
 		namedStates("1", st{"l", format.ModeList, []string{"a"}}, st{"u", format.ModeUnion, nil}, st{"none", format.ModeList, nil}),
 		namedStates("2", st{"u", format.ModeUnion, []string{"y"}})))
 	sp, err := plan(t, in, RescaleOptions{To: 3}).Apply(t.Context())
@@ -122,7 +127,7 @@ func TestRescaleEmptySubtasks(t *testing.T) {
 		if s.Managed != nil {
 			text = ""
 			for _, st := range s.Managed.States {
-				text += st.Name.String() + "=" + strings.Join(elements(t, in, s.Managed, st.Name.String()), "") + " "
+				text += st.Name.String() + "=" + strings.Join(sptest.Elements(t, in, s.Managed, st.Name.String()), "") + " "
 			}
 		}
 		got = append(got, text)
@@ -135,7 +140,7 @@ func TestRescaleEmptySubtasks(t *testing.T) {
 // TestRescaleKeepsEmptyStates: states without any element stay registered, with
 // subtask 0.
 func TestRescaleKeepsEmptyStates(t *testing.T) {
-	in := memoryInput(operator("op", namedStates("1", st{"l", format.ModeList, nil}), nil))
+	in := sptest.View(sptest.Operator("op", namedStates("1", st{"l", format.ModeList, nil}), nil))
 	sp, err := plan(t, in, RescaleOptions{To: 3}).Apply(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -150,20 +155,20 @@ func TestRescaleKeepsEmptyStates(t *testing.T) {
 // TestRescaleLeavesAlone: operators that were not picked, or are of another
 // parallelism, stay as they are, with every strategy.
 func TestRescaleLeavesAlone(t *testing.T) {
-	op := operator("op", namedStates("1", st{"l", format.ModeList, []string{"a", "b", "c"}}), namedStates("2", st{"l", format.ModeList, []string{"d"}}))
+	op := sptest.Operator("op", namedStates("1", st{"l", format.ModeList, []string{"a", "b", "c"}}), namedStates("2", st{"l", format.ModeList, []string{"d"}}))
 	for _, strategy := range []Strategy{StrategyFlink, StrategyRoundRobin, StrategyBalancedBytes} {
 		for name, o := range map[string]RescaleOptions{
 			"not picked":          {To: 2, Strategy: strategy, Operators: format.ByID()},
 			"another parallelism": {To: 2, Strategy: strategy, From: 3},
 			"another, and more":   {To: 4, Strategy: strategy, From: 3},
 		} {
-			sp, err := plan(t, memoryInput(op), o).Apply(t.Context())
+			sp, err := plan(t, sptest.View(op), o).Apply(t.Context())
 			if err != nil || sp.Operators[0] != op {
 				t.Errorf("%s, %s: %v", strategy, name, err)
 			}
 		}
 		// At an unchanged parallelism only Flink's own strategy changes nothing.
-		sp, err := plan(t, memoryInput(op), RescaleOptions{To: 2, From: 2, Strategy: strategy}).Apply(t.Context())
+		sp, err := plan(t, sptest.View(op), RescaleOptions{To: 2, From: 2, Strategy: strategy}).Apply(t.Context())
 		if err != nil || (sp.Operators[0] == op) != (strategy == StrategyFlink) {
 			t.Errorf("%s at the same parallelism: %v", strategy, err)
 		}
@@ -198,12 +203,12 @@ func TestRescaleOfOtherDescriptions(t *testing.T) {
 		"another encoding": {func(m *format.StateMeta) { m.Encoding += "\x01" }, true},
 	} {
 		a, b := namedStates("1", st{"l", format.ModeList, []string{"a"}}), namedStates("2", st{"l", format.ModeList, []string{"b"}})
-		in := memoryInput(operator("op", a, b))
+		in := sptest.View(sptest.Operator("op", a, b))
 		raw, err := in.Codec(format.CodecRaw)
 		if err != nil {
 			t.Fatal(err)
 		}
-		in.Codecs = codecsFunc(func(format.CodecID) (format.OperatorCodec, error) {
+		in.Codecs = sptest.CodecsFunc(func(format.CodecID) (format.OperatorCodec, error) {
 			return says{raw, map[*format.OperatorHandle]func(*format.StateMeta){b: tt.change}}, nil
 		})
 		_, err = plan(t, in, RescaleOptions{To: 1}).Apply(t.Context())
@@ -216,7 +221,7 @@ func TestRescaleOfOtherDescriptions(t *testing.T) {
 // TestRescaleLimits: a parallelism is 1 to 32768, and at most an operator's max
 // parallelism.
 func TestRescaleLimits(t *testing.T) {
-	in := memoryInput(operator("op", nil))
+	in := sptest.View(sptest.Operator("op", nil))
 	for to, ok := range map[int32]bool{-1: false, 0: false, 1: true, 128: true, 129: false, 32768: false, 32769: false} {
 		_, err := PlanRescale(t.Context(), in, RescaleOptions{To: to})
 		var limit *ParallelismError
@@ -230,9 +235,9 @@ func TestRescaleLimits(t *testing.T) {
 		}
 	}
 	for index, ok := range map[int32]bool{-1: false, 0: true, 1: false} {
-		op := operator("op", nil)
+		op := sptest.Operator("op", nil)
 		op.Subtasks[0].Index = index
-		if _, err := PlanRescale(t.Context(), memoryInput(op), RescaleOptions{To: 2}); (err == nil) != ok || !ok && !errors.Is(err, format.ErrCorrupt) {
+		if _, err := PlanRescale(t.Context(), sptest.View(op), RescaleOptions{To: 2}); (err == nil) != ok || !ok && !errors.Is(err, format.ErrCorrupt) {
 			t.Errorf("subtask %d of one: %v", index, err)
 		}
 	}
@@ -241,12 +246,12 @@ func TestRescaleLimits(t *testing.T) {
 // A raw broadcast state without a map is registered nowhere: nothing is left of a
 // handle that has no other, which is no failure.
 func TestRescaleEmptyBroadcast(t *testing.T) {
-	op := operator("x", nil)
+	op := sptest.Operator("x", nil)
 	op.Subtasks = []*format.Subtask{{Raw: &format.OperatorHandle{
 		Codec: format.CodecRaw, Data: &format.Inline{Name: format.NewText("n"), Data: format.NewBytes([]byte("abc"))},
 		States: []format.NamedState{{Name: format.NewText("s"), Mode: format.ModeBroadcast, Offsets: format.OffsetSlice{}}},
 	}}}
-	p, err := PlanRescale(t.Context(), memoryInput(op), RescaleOptions{To: 3})
+	p, err := PlanRescale(t.Context(), sptest.View(op), RescaleOptions{To: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +267,7 @@ func TestRescaleEmptyBroadcast(t *testing.T) {
 // TestRescaleUnnamedElements: a handle without states whose stream holds elements
 // is refused: they would be left out of what is written.
 func TestRescaleUnnamedElements(t *testing.T) {
-	in := inputOf(openAt(t, place(), "../testdata/savepoints/flink-1.20-operator/savepoint"))
+	in := sptest.Open(t, "../testdata/savepoints/flink-1.20-operator/savepoint").View()
 	emptied := 0
 	for _, op := range in.Operators {
 		for _, sub := range op.Subtasks {
@@ -289,7 +294,7 @@ func TestRescaleUnnamedElements(t *testing.T) {
 // have is refused: no new subtask would be given it.
 func TestRescaleKeyGroupsOutside(t *testing.T) {
 	for _, path := range []string{"flink-1.20-keyed-rocksdb", "flink-1.20-keyed-native"} {
-		in := inputOf(openAt(t, place(), "../testdata/savepoints/"+path+"/savepoint"))
+		in := sptest.Open(t, "../testdata/savepoints/"+path+"/savepoint").View()
 		moved := 0
 		for _, op := range in.Operators {
 			for _, sub := range op.Subtasks {

@@ -2,8 +2,11 @@ package transform
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
 // SetOptions say which fields get another value.
@@ -22,8 +25,8 @@ type SetOptions struct {
 	MaxParallelism int32
 }
 
-// WasSet is what Set changed.
-type WasSet struct {
+// SetReport is what Set changed.
+type SetReport struct {
 	OldID          int64 // as it was
 	Modes          []*ModeSet
 	MaxParallelism []MaxSet
@@ -48,8 +51,14 @@ type MaxSet struct {
 // changing its mode is an ErrUnsupported. So is another max parallelism of an
 // operator with keyed state, because it is the number of key groups: every key
 // would belong to another one.
-func Set(ctx context.Context, v format.View, o SetOptions) (format.View, *WasSet, error) {
-	r := &WasSet{OldID: v.ID}
+func Set(ctx context.Context, v format.View, o SetOptions) (format.View, *SetReport, error) {
+	switch {
+	case o.MaxParallelism < 0 || o.MaxParallelism > format.MaxKeyGroups:
+		return v, nil, fmt.Errorf("%w: a max parallelism of %d is not between 1 and %d", assign.ErrParallelism, o.MaxParallelism, format.MaxKeyGroups)
+	case o.States != nil && o.Mode == nil:
+		return v, nil, errors.New("States choose states whose mode is set, and Mode is nil")
+	}
+	r := &SetReport{OldID: v.ID}
 	chosen, err := o.Operators.Set(v.Savepoint)
 	if err != nil {
 		return v, nil, err
@@ -86,7 +95,7 @@ func Set(ctx context.Context, v format.View, o SetOptions) (format.View, *WasSet
 }
 
 // mode changes the mode of states of an operator.
-func (r *WasSet) mode(ctx context.Context, v format.View, op *format.Operator, o SetOptions) (*format.Operator, error) {
+func (r *SetReport) mode(ctx context.Context, v format.View, op *format.Operator, o SetOptions) (*format.Operator, error) {
 	mode := *o.Mode
 	byName := map[string]*ModeSet{}
 	return op.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
@@ -123,7 +132,7 @@ func (r *WasSet) mode(ctx context.Context, v format.View, op *format.Operator, o
 }
 
 // max changes the max parallelism of an operator; out is what it is so far.
-func (r *WasSet) max(op, out *format.Operator, max int32) (*format.Operator, error) {
+func (r *SetReport) max(op, out *format.Operator, max int32) (*format.Operator, error) {
 	switch {
 	case max == 0 || op.MaxParallelism == max:
 		return out, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
 // Simulate plans a rescale of numbered elements, 0 … elements-1, that lie in
@@ -13,6 +14,9 @@ import (
 func Simulate(ctx context.Context, elements int64, from, to int32, strategy Strategy) (*RescalePlan, error) {
 	if elements < 0 {
 		return nil, fmt.Errorf("%d elements", elements)
+	}
+	if from < 1 || from > format.MaxKeyGroups {
+		return nil, fmt.Errorf("%w: %d is not between 1 and %d", assign.ErrParallelism, from, format.MaxKeyGroups)
 	}
 	op := &format.Operator{ID: format.OperatorIDOf("simulation"), Parallelism: from, MaxParallelism: format.MaxKeyGroups}
 	for i := range from {

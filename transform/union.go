@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/internal/tally"
 )
@@ -65,6 +66,9 @@ type UnionReport struct {
 	MaxFactor int64
 	Verdict   Verdict
 	Why       string
+	// Err is why the state could not be read: nothing else is known of it. It is
+	// nil unless UnionOptions.Partial is set.
+	Err error
 
 	alike bool // all subtasks describe it alike
 }
@@ -120,6 +124,79 @@ func Capped(a, b int64) int64 {
 	return a * b
 }
 
+// UnionOptions choose union states; the zero value chooses all.
+type UnionOptions struct {
+	Operators format.Selector
+	States    format.Globs
+	// Partial reports a state that cannot be read with its Err, instead of ending
+	// with that error.
+	Partial bool
+	// TempDir is the directory of temporary files; "": that of the system.
+	TempDir string
+}
+
+// DiagnoseUnions reports of each union state that o chooses how often its
+// elements occur and whether restores multiplied them. It reads every element
+// once. Memory is bounded: where more than about a million elements are different,
+// digests go to a temporary file, 40 bytes for each.
+func DiagnoseUnions(ctx context.Context, in format.View, o UnionOptions) ([]*UnionReport, error) {
+	pick, err := o.pick(in)
+	if err != nil {
+		return nil, err
+	}
+	var all []*UnionReport
+	for _, u := range describedUnions(ctx, in, pick) {
+		r, err := u.diagnose(ctx, in, tally.Options{Dir: o.TempDir})
+		if err != nil {
+			err = format.At(err, "operator %q", u.op.Label())
+			if !o.Partial || ctx.Err() != nil || errors.Is(err, format.ErrChanged) || errors.As(err, new(*TempError)) {
+				return nil, err
+			}
+			r = &UnionReport{Operator: u.op, State: u.name.String(), Err: err}
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// pick makes the choice. Names that no state of the operators has are an error; those
+// of states of other modes are not.
+func (o *UnionOptions) pick(in format.View) (func(op *format.Operator, state string) bool, error) {
+	chosen, err := o.Operators.Set(in.Savepoint)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.States.Check("state", managedStates(in.Savepoint, chosen)); err != nil {
+		return nil, err
+	}
+	return func(op *format.Operator, state string) bool { return chosen[op] && o.States.Match(state) }, nil
+}
+
+func (u *unionState) diagnose(ctx context.Context, in format.View, o tally.Options) (*UnionReport, error) {
+	c, err := u.count(ctx, in, o)
+	if err != nil {
+		return nil, err
+	}
+	return c.report, c.close()
+}
+
+// pickUnions makes a choice of states of operators and names. Names that no union
+// state of these operators has are an error.
+func pickUnions(in format.View, operators format.Selector, states format.Globs) (func(op *format.Operator, state string) bool, error) {
+	chosen, err := operators.Set(in.Savepoint)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, u := range unionStates(in.Savepoint, func(op *format.Operator, _ string) bool { return chosen[op] }) {
+		names = append(names, u.name.String())
+	}
+	if err := states.Check("union state", names); err != nil {
+		return nil, err
+	}
+	return func(op *format.Operator, state string) bool { return chosen[op] && states.Match(state) }, nil
+}
+
 // unionState is one union (or broadcast) state and its handles, in the order of
 // the subtasks.
 type unionState struct {
@@ -130,6 +207,10 @@ type unionState struct {
 	subtasks []int32 // whose handle it is
 	total    int64
 	expected int // subtasks that would hold the state if restores had multiplied it
+	// alike: all handles describe the state alike, so that equal bytes are equal
+	// elements, and an element can move from one to another. Known of described ones.
+	alike bool
+	err   error // why it is not known
 }
 
 // unionStates finds the union states of a savepoint that pick chooses.
@@ -195,60 +276,95 @@ func (u *unionState) each(ctx context.Context, in format.View, f func(subtask in
 	return nil
 }
 
-// described reports whether all handles describe the state alike, so that equal
-// bytes are equal elements, and an element can move from one to another.
-func (u *unionState) described(ctx context.Context, in format.View) (bool, error) {
-	var first format.StateMeta
-	for i, h := range u.handles {
-		codec, err := in.Codec(h.Codec)
-		if err != nil {
-			return false, err
+// describedUnions finds the union states of a savepoint that pick chooses, and
+// whether the handles of each describe it alike. It reads the description of each
+// handle once.
+func describedUnions(ctx context.Context, in format.View, pick func(op *format.Operator, state string) bool) []*unionState {
+	all := unionStates(in.Savepoint, pick)
+	for rest := all; len(rest) > 0; {
+		n := slices.IndexFunc(rest, func(u *unionState) bool { return u.op != rest[0].op })
+		if n < 0 {
+			n = len(rest)
 		}
-		metas, err := codec.Describe(ctx, in.Source, h)
-		if err != nil {
-			return false, err
-		}
-		k := slices.IndexFunc(metas, func(m format.StateMeta) bool { return m.Name == u.name && m.Mode == format.ModeUnion })
-		switch {
-		case k < 0:
-			return false, format.Errorf(format.ErrCorrupt, "state %q of the handle is not in its stream", u.name)
-		case i == 0:
-			first = metas[k]
-		case h.Codec != u.handles[0].Codec || !bytes.Equal(first.Envelope, metas[k].Envelope) || first.Envelope == nil && first.Encoding != metas[k].Encoding:
-			return false, nil
+		describe(ctx, in, rest[:n])
+		rest = rest[n:]
+	}
+	return all
+}
+
+// describe does that for the states of one operator.
+func describe(ctx context.Context, in format.View, states []*unionState) {
+	type inHandle struct{ state, i int }
+	var handles []*format.OperatorHandle
+	of := map[*format.OperatorHandle][]inHandle{}
+	for k, u := range states {
+		u.alike = true
+		for i, h := range u.handles {
+			if of[h] == nil {
+				handles = append(handles, h)
+			}
+			of[h] = append(of[h], inHandle{k, i})
 		}
 	}
-	return true, nil
+	first := make([]*format.StateMeta, len(states))
+	for _, h := range handles {
+		metas, err := describeHandle(ctx, in, h)
+		byName := map[format.Text]*format.StateMeta{}
+		for k := range metas {
+			if metas[k].Mode == format.ModeUnion {
+				byName[metas[k].Name] = &metas[k]
+			}
+		}
+		for _, x := range of[h] {
+			u, m := states[x.state], byName[states[x.state].name]
+			switch {
+			case u.err != nil || !u.alike:
+			case err != nil:
+				u.err = err
+			case m == nil:
+				u.err = format.Errorf(format.ErrCorrupt, "state %q of the handle is not in its stream", u.name)
+			case first[x.state] == nil:
+				first[x.state] = m
+			case h.Codec != u.handles[0].Codec || !bytes.Equal(first[x.state].Envelope, m.Envelope) || m.Envelope == nil && first[x.state].Encoding != m.Encoding:
+				u.alike = false
+			}
+		}
+	}
+}
+
+func describeHandle(ctx context.Context, in format.View, h *format.OperatorHandle) ([]format.StateMeta, error) {
+	codec, err := in.Codec(h.Codec)
+	if err != nil {
+		return nil, err
+	}
+	return codec.Describe(ctx, in.Source, h)
 }
 
 // census is the elements of a union state, counted.
 type census struct {
 	u       *unionState
 	in      format.View
-	hash    tally.Hasher
+	hash    hash128.Hasher
 	counter *tally.Counter
 	report  *UnionReport
 }
 
-// count goes through the elements once. The caller closes the census.
+// count goes through the elements of a described state once. The caller closes the
+// census.
 func (u *unionState) count(ctx context.Context, in format.View, o tally.Options) (*census, error) {
-	alike, err := u.described(ctx, in)
-	if err != nil {
-		return nil, err
+	if u.err != nil {
+		return nil, u.err
 	}
-	c := &census{u: u, in: in, hash: tally.NewHasher(), counter: tally.New(o)}
-	if err := c.count(ctx, alike); err != nil {
-		return nil, first(err, c.close())
+	c := &census{u: u, in: in, hash: hash128.New(), counter: tally.New(o)}
+	if err := c.count(ctx); err != nil {
+		return nil, cmp.Or(err, c.close())
 	}
 	return c, nil
 }
 
-// first returns the first error that is not nil.
-func first(errs ...error) error { return cmp.Or(errs...) }
-
 func (c *census) close() error { return c.counter.Close() }
 
-func (c *census) count(ctx context.Context, alike bool) error {
+func (c *census) count(ctx context.Context) error {
 	r := &UnionReport{Operator: c.u.op, State: c.u.name.String(), Subtasks: len(c.u.handles), Elements: c.u.total, Factor: 1}
 	c.report = r
 	lists := make([]listDigest, len(c.u.handles))
@@ -264,7 +380,7 @@ func (c *census) count(ctx context.Context, alike bool) error {
 		return c.counter.Add(tally.Element{Digest: d, Number: number, Group: uint16(handle), Size: len(value)})
 	})
 	if err != nil {
-		return c.kind(err)
+		return c.at(err)
 	}
 	common := uint64(0)
 	err = c.counter.Each(func(e *tally.Entry) error {
@@ -282,16 +398,16 @@ func (c *census) count(ctx context.Context, alike bool) error {
 		return nil
 	})
 	if err != nil {
-		return c.kind(err)
+		return c.at(err)
 	}
-	r.judge(c.u, alike, lists, common)
+	r.judge(c.u, lists, common)
 	return nil
 }
 
 // firsts calls f with the number of each element that occurs for the first time,
 // in no particular order.
 func (c *census) firsts(f func(number int64)) error {
-	return c.kind(c.counter.Each(func(e *tally.Entry) error {
+	return c.at(c.counter.Each(func(e *tally.Entry) error {
 		f(e.First)
 		return nil
 	}))
@@ -300,7 +416,7 @@ func (c *census) firsts(f func(number int64)) error {
 // quotas calls f with the numbers of the first 1/divisor of the occurrences of
 // each element, in no particular order. It goes through the elements once more.
 func (c *census) quotas(ctx context.Context, divisor int64, f func(number int64)) error {
-	each := func(visit func(d tally.Digest, number int64) error) error {
+	each := func(visit func(d hash128.Digest, number int64) error) error {
 		number := int64(-1)
 		return c.u.each(ctx, c.in, func(_ int, _ int64, value []byte) error {
 			number++
@@ -308,7 +424,7 @@ func (c *census) quotas(ctx context.Context, divisor int64, f func(number int64)
 		})
 	}
 	quota := func(e *tally.Entry) { e.Size = uint32(int64(e.Count) / divisor) }
-	return c.kind(c.counter.Replay(each, quota, func(number int64, e *tally.Entry) {
+	return c.at(c.counter.Replay(each, quota, func(number int64, e *tally.Entry) {
 		if e.Size > 0 {
 			e.Size--
 			f(number)
@@ -316,23 +432,18 @@ func (c *census) quotas(ctx context.Context, divisor int64, f func(number int64)
 	}))
 }
 
-// kind gives errors of the counter the kind that they have for a savepoint.
-func (c *census) kind(err error) error {
-	switch {
-	case errors.Is(err, tally.ErrTooOften):
-		err = format.Errorf(format.ErrLimit, "%v", err)
-	case errors.Is(err, tally.ErrNotCounted):
-		err = format.Errorf(format.ErrChanged, "%v", err)
-	default:
-		return err
+// at names the state in an error of the counter that is about its elements.
+func (c *census) at(err error) error {
+	if err == tally.ErrTooOften || err == tally.ErrNotCounted {
+		return format.At(err, "state %q", c.u.name)
 	}
-	return format.At(err, "state %q", c.u.name)
+	return err
 }
 
 // listDigest is the digest of the elements of a subtask: as a multiset, whose
 // order does not count, and as a list.
 type listDigest struct {
-	bag  format.Multiset
+	bag  hash128.Multiset
 	hash maphash.Hash
 }
 
@@ -340,8 +451,8 @@ type listDigest struct {
 var orderSeed = maphash.MakeSeed()
 
 // add appends an element: all 128 bits of its digest.
-func (l *listDigest) add(d tally.Digest) {
-	l.bag.Add(d.Hi, d.Lo)
+func (l *listDigest) add(d hash128.Digest) {
+	l.bag.Add(d)
 	var p [16]byte
 	binary.LittleEndian.PutUint64(p[:], d.Hi)
 	binary.LittleEndian.PutUint64(p[8:], d.Lo)
@@ -358,10 +469,10 @@ func gcd(a, b uint64) uint64 {
 }
 
 // judge says what the counts mean.
-func (r *UnionReport) judge(u *unionState, alike bool, lists []listDigest, common uint64) {
-	r.alike = alike
+func (r *UnionReport) judge(u *unionState, lists []listDigest, common uint64) {
+	r.alike = u.alike
 	r.MaxFactor = int64(common)
-	r.Equal = alike && len(lists) > 0 && len(lists) == u.expected
+	r.Equal = u.alike && len(lists) > 0 && len(lists) == u.expected
 	r.SameOrder = true
 	r.Fewest = lists[0].bag.N
 	for i := range lists {
@@ -381,7 +492,7 @@ func (r *UnionReport) judge(u *unionState, alike bool, lists []listDigest, commo
 	switch {
 	case r.Elements == 0:
 		r.Verdict, r.Why = VerdictSound, "it holds no element"
-	case !alike:
+	case !u.alike:
 		r.Verdict, r.Why = VerdictNotSure, "its subtasks describe it differently, so equal bytes need not be equal elements"
 	case r.Distinct == r.Elements:
 		r.Verdict, r.Why = VerdictSound, "every element comes once"

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/sptest"
 )
 
 // timesOf is how often each element comes.
@@ -119,10 +120,10 @@ func TestPruneReported(t *testing.T) {
 	if o.Parallelism != 12 || o.Elements != 40 || o.Restores != 1 {
 		t.Fatalf("about.json says %+v", o)
 	}
-	stores := place()
-	snap := openAt(t, stores, "../testdata/reported/union-p12/savepoint")
-	packed := sealed(t, stores, snap, inputOf(snap), "mem://in.spt")
-	for _, in := range []format.View{inputOf(snap), inputOf(packed)} {
+	stores := sptest.Stores()
+	snap := sptest.OpenIn(t, stores, "../testdata/reported/union-p12/savepoint")
+	packed := sealed(t, stores, snap, snap.View(), "mem://in.spt")
+	for _, in := range []format.View{snap.View(), packed.View()} {
 		for _, keep := range []Keep{KeepDistinct, KeepCopies, KeepFirstSubtask, KeepModulo} {
 			for _, at := range []PlaceKept{PlaceStay, PlaceFirst, PlaceSpread} {
 				from := snap
@@ -130,10 +131,10 @@ func TestPruneReported(t *testing.T) {
 					from = packed
 				}
 				sp, all, err := PruneUnion(t.Context(), in, PruneOptions{Keep: keep, Place: at})
-				if err != nil || len(all) != 1 {
+				if err != nil || len(all.States) != 1 {
 					t.Fatal(err)
 				}
-				r := all[0]
+				r := all.States[0]
 				if r.Verdict != VerdictProduct || r.SameOrder || r.Subtasks != 12 || r.Elements != o.Elements*12 || r.Distinct != o.Elements || r.MinCopies != 12 || r.MaxCopies != 12 || r.Factor != 12 || r.MaxFactor != 12 || r.Kept != o.Elements || r.MaxKept != 1 || r.Skipped != "" {
 					t.Errorf("%s: %+v", keep, r)
 				}
@@ -141,7 +142,7 @@ func TestPruneReported(t *testing.T) {
 				count := map[string]int{}
 				for _, u := range unionStates(out.Savepoint, nil) {
 					for _, h := range u.handles {
-						for _, e := range elements(t, inputOf(out), h, "offsets") {
+						for _, e := range sptest.Elements(t, out.View(), h, "offsets") {
 							count[e]++
 						}
 					}
@@ -170,7 +171,7 @@ func TestPruneReported(t *testing.T) {
 // TestUnionPartPruned: a union state in which two of four subtasks lack one
 // element each is not proven to be multiplied, but suspicious.
 func TestUnionPartPruned(t *testing.T) {
-	in := inputOf(openAt(t, place(), "../testdata/reported/union-part-pruned"))
+	in := sptest.Open(t, "../testdata/reported/union-part-pruned").View()
 	all, err := DiagnoseUnions(t.Context(), in, UnionOptions{})
 	if err != nil || len(all) != 1 {
 		t.Fatal(err)
@@ -181,12 +182,12 @@ func TestUnionPartPruned(t *testing.T) {
 	}
 	for keep, want := range map[Keep]int64{KeepDistinct: 40, KeepCopies: 158, KeepFirstSubtask: 158, KeepModulo: 158} {
 		_, pruned, err := PruneUnion(t.Context(), in, PruneOptions{Keep: keep, AcceptUnproven: true})
-		if err != nil || pruned[0].Kept != want || (pruned[0].Skipped == "") != (keep == KeepDistinct) {
-			t.Errorf("%s: %v, %+v", keep, err, pruned[0])
+		if err != nil || pruned.States[0].Kept != want || (pruned.States[0].Skipped == "") != (keep == KeepDistinct) {
+			t.Errorf("%s: %v, %+v", keep, err, pruned.States[0])
 		}
 		_, pruned, err = PruneUnion(t.Context(), in, PruneOptions{Keep: keep})
-		if err != nil || pruned[0].Skipped == "" || pruned[0].Kept != 158 {
-			t.Errorf("%s, only what is proven: %v, %+v", keep, err, pruned[0])
+		if err != nil || pruned.States[0].Skipped == "" || pruned.States[0].Kept != 158 {
+			t.Errorf("%s, only what is proven: %v, %+v", keep, err, pruned.States[0])
 		}
 	}
 }
@@ -227,7 +228,7 @@ func TestSuspicious(t *testing.T) {
 			}
 			handles = append(handles, nativeHandle(fmt.Sprint("h", i), st{"u", format.ModeUnion, chars(l)}))
 		}
-		all, err := DiagnoseUnions(t.Context(), memoryInput(operator("op", handles...)), UnionOptions{})
+		all, err := DiagnoseUnions(t.Context(), sptest.View(sptest.Operator("op", handles...)), UnionOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,9 +247,9 @@ func TestUnionSubtasks(t *testing.T) {
 			rand.New(rand.NewPCG(uint64(i), 1)).Shuffle(5, func(i, j int) { list[i], list[j] = list[j], list[i] })
 			handles = append(handles, nativeHandle(fmt.Sprint("h", i), st{"u", format.ModeUnion, list}))
 		}
-		op := operator("op", handles...)
+		op := sptest.Operator("op", handles...)
 		change(op)
-		all, err := DiagnoseUnions(t.Context(), memoryInput(op), UnionOptions{})
+		all, err := DiagnoseUnions(t.Context(), sptest.View(op), UnionOptions{})
 		if err != nil || len(all) != 1 {
 			t.Fatal(err)
 		}

@@ -11,8 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/hash128"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/tally"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
@@ -24,8 +25,8 @@ import (
 func TestVerdictsKnown(t *testing.T) {
 	verdicts := map[Verdict]int{}
 	inflated := 0
-	for _, k := range knownSnapshots(t) {
-		in := inputOf(openAt(t, place(), k.location()))
+	for _, k := range testenv.KnownSnapshots(t) {
+		in := sptest.Open(t, k.Location).View()
 		var about struct {
 			Options struct {
 				Shape                             string
@@ -34,11 +35,11 @@ func TestVerdictsKnown(t *testing.T) {
 				Compress, File_merging, Unaligned bool
 			}
 		}
-		load(t, k.dir+"/about.json", &about)
+		sptest.LoadJSON(t, k.Dir+"/about.json", &about)
 		o := about.Options
 		reports, err := DiagnoseUnions(t.Context(), in, UnionOptions{})
 		if err != nil {
-			t.Fatalf("%s: %v", k.name, err)
+			t.Fatalf("%s: %v", k.Name, err)
 		}
 		for _, r := range reports {
 			verdicts[r.Verdict]++
@@ -46,7 +47,7 @@ func TestVerdictsKnown(t *testing.T) {
 			count := map[string]int64{}
 			var elements, bytes int64
 			var lists [][]string
-			for _, op := range k.truth.Operators {
+			for _, op := range sptest.TruthOf(t, k.Dir).Operators {
 				if op.ID != r.Operator.ID.String() {
 					continue
 				}
@@ -77,7 +78,7 @@ func TestVerdictsKnown(t *testing.T) {
 				lo = 0
 			}
 			if r.Elements != elements || r.Bytes != bytes || r.Distinct != int64(len(count)) || r.MinCopies != lo || r.MaxCopies != hi || r.Equal != equal || r.SameOrder != sameOrder || r.Subtasks != len(lists) {
-				t.Errorf("%s, %s of %s: %+v; counted %d elements of %d bytes, %d different, %d to %d times, equal %t", k.name, r.State, r.Operator.Label(), r, elements, bytes, len(count), lo, hi, equal)
+				t.Errorf("%s, %s of %s: %+v; counted %d elements of %d bytes, %d different, %d to %d times, equal %t", k.Name, r.State, r.Operator.Label(), r, elements, bytes, len(count), lo, hi, equal)
 			}
 			switch {
 			case o.Shape == "union-inflated":
@@ -88,17 +89,17 @@ func TestVerdictsKnown(t *testing.T) {
 					want *= o.Parallelism
 				}
 				if r.Verdict != VerdictProduct || r.Factor != want || r.MinCopies != want || r.MaxCopies != want {
-					t.Errorf("%s: %s, factor %d, %d to %d copies; %d restores at %d", k.name, r.Verdict, r.Factor, r.MinCopies, r.MaxCopies, o.Restores, o.Parallelism)
+					t.Errorf("%s: %s, factor %d, %d to %d copies; %d restores at %d", k.Name, r.Verdict, r.Factor, r.MinCopies, r.MaxCopies, o.Restores, o.Parallelism)
 				}
 			case r.Verdict != VerdictSound:
-				t.Errorf("%s: %s of %s is %s: %s", k.name, r.State, r.Operator.Label(), r.Verdict, r.Why)
+				t.Errorf("%s: %s of %s is %s: %s", k.Name, r.State, r.Operator.Label(), r.Verdict, r.Why)
 			}
 		}
 	}
 	t.Logf("%v; %d inflated", verdicts, inflated)
-	known := knownSnapshots(t)
-	testenv.Found(t, "multiplied union states", inflated, operatorStates(ofShape(known, "union-inflated"), "union"))
-	testenv.Found(t, "union states", inflated+verdicts[VerdictSound], operatorStates(known, "union"))
+	known := testenv.KnownSnapshots(t)
+	testenv.Found(t, "multiplied union states", inflated, operatorStates(t, ofShape(known, "union-inflated"), "union"))
+	testenv.Found(t, "union states", inflated+verdicts[VerdictSound], operatorStates(t, known, "union"))
 }
 
 // TestVerdicts: each verdict and its reason.
@@ -112,7 +113,7 @@ func TestVerdicts(t *testing.T) {
 			}
 			handles = append(handles, nativeHandle(fmt.Sprint("h", i), st{"u", format.ModeUnion, chars(l)}))
 		}
-		return unionStates(memoryInput(operator("op", handles...)).Savepoint, nil)[0]
+		return describedUnions(t.Context(), sptest.View(sptest.Operator("op", handles...)), nil)[0]
 	}
 	for _, c := range []struct {
 		lists            []string
@@ -140,7 +141,7 @@ func TestVerdicts(t *testing.T) {
 		{[]string{"a", "a", "a"}, VerdictProduct, 1, 3, 3, 3, true, "all 3 subtasks hold the same list, one each, which is also what subtasks do that each write one equal value"},
 	} {
 		u := union(c.lists...)
-		counted, err := u.count(t.Context(), format.View{Source: memory{}, Codecs: codecs()}, tally.Options{})
+		counted, err := u.count(t.Context(), format.View{Source: sptest.Memory{}, Codecs: sptest.Codecs()}, tally.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,22 +154,22 @@ func TestVerdicts(t *testing.T) {
 
 // prune prunes the one union state of lists, and gives what each subtask holds
 // of it; "-" where it does not name the state.
-func prune(t *testing.T, o PruneOptions, lists ...string) (got []string, p *Pruned) {
+func prune(t *testing.T, o PruneOptions, lists ...string) (got []string, p *PrunedState) {
 	t.Helper()
 	var handles []*format.OperatorHandle
 	for i, l := range lists {
 		handles = append(handles, nativeHandle(fmt.Sprint("h", i), st{"s", format.ModeList, chars("mn")}, st{"u", format.ModeUnion, chars(l)}, st{"v", format.ModeUnion, []string{fmt.Sprint("v", i)}}))
 	}
-	in := memoryInput(operator("op", handles...))
+	in := sptest.View(sptest.Operator("op", handles...))
 	o.States = format.Globs{"u"}
 	sp, pruned, err := PruneUnion(t.Context(), in, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(pruned) != 1 {
-		t.Fatalf("%d states", len(pruned))
+	if len(pruned.States) != 1 {
+		t.Fatalf("%d states", len(pruned.States))
 	}
-	p = pruned[0]
+	p = pruned.States[0]
 	if (p.Skipped != "") != (sp.Savepoint == in.Savepoint) {
 		t.Errorf("skipped %q, and the savepoint changed: %t", p.Skipped, sp.Savepoint != in.Savepoint)
 	}
@@ -178,12 +179,12 @@ func prune(t *testing.T, o PruneOptions, lists ...string) (got []string, p *Prun
 		if stateIndex(s.Managed, format.NewText("u"), format.ModeUnion) < 0 {
 			got = append(got, "-")
 		} else {
-			all := elements(t, out, s.Managed, "u")
+			all := sptest.Elements(t, out, s.Managed, "u")
 			got = append(got, letters(all))
 			kept += int64(len(all))
 			bytes += int64(len(strings.Join(all, "")))
 		}
-		if rest := letters(elements(t, out, s.Managed, "s")) + letters(elements(t, out, s.Managed, "v")); rest != fmt.Sprint("mnv", i) {
+		if rest := letters(sptest.Elements(t, out, s.Managed, "s")) + letters(sptest.Elements(t, out, s.Managed, "v")); rest != fmt.Sprint("mnv", i) {
 			t.Errorf("the other states of subtask %d became %q", i, rest)
 		}
 		if old := handles[i].Data.(*format.Inline); p.Skipped == "" && s.Managed.Data.(*format.Concat).As.(*format.Inline).Name != old.Name {
@@ -246,7 +247,7 @@ func TestPrunePolicies(t *testing.T) {
 			t.Errorf("%+v of %q: %q (%q), not %q (%q)", c.o, c.lists, got, p.Skipped, c.want, c.skip)
 		}
 	}
-	in := memoryInput(operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("aa")})))
+	in := sptest.View(sptest.Operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("aa")})))
 	if _, _, err := PruneUnion(t.Context(), in, PruneOptions{Keep: "least"}); err == nil {
 		t.Error("a policy that does not exist")
 	}
@@ -255,15 +256,15 @@ func TestPrunePolicies(t *testing.T) {
 // TestPruneSubtaskOrder: subtasks that stand in a file in another order are
 // taken by their index.
 func TestPruneSubtaskOrder(t *testing.T) {
-	op := operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("abcd")}), nativeHandle("b", st{"u", format.ModeUnion, chars("abcd")}))
+	op := sptest.Operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("abcd")}), nativeHandle("b", st{"u", format.ModeUnion, chars("abcd")}))
 	slices.Reverse(op.Subtasks)
-	in := memoryInput(op)
+	in := sptest.View(op)
 	sp, _, err := PruneUnion(t.Context(), in, PruneOptions{Keep: KeepModulo})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range sp.Operators[0].Subtasks {
-		if got := letters(elements(t, sp, s.Managed, "u")); got != []string{"ac", "bd"}[s.Index] {
+		if got := letters(sptest.Elements(t, sp, s.Managed, "u")); got != []string{"ac", "bd"}[s.Index] {
 			t.Errorf("subtask %d holds %q", s.Index, got)
 		}
 	}
@@ -275,9 +276,9 @@ func TestCompactDropsHandles(t *testing.T) {
 	for i := range 4 {
 		handles = append(handles, nativeHandle(fmt.Sprint("h", i), st{"u", format.ModeUnion, chars("ab")}, st{"v", format.ModeUnion, chars("xyz")}))
 	}
-	in := memoryInput(operator("op", handles...))
+	in := sptest.View(sptest.Operator("op", handles...))
 	sp, all, err := PruneUnion(t.Context(), in, PruneOptions{Keep: KeepCopies, Compact: true})
-	if err != nil || len(all) != 2 {
+	if err != nil || len(all.States) != 2 {
 		t.Fatal(err)
 	}
 	for i, s := range sp.Operators[0].Subtasks {
@@ -286,7 +287,7 @@ func TestCompactDropsHandles(t *testing.T) {
 			t.Errorf("subtask %d holds %+v", i, s.Managed)
 		case i == 0:
 			out := sp
-			if got := letters(elements(t, out, s.Managed, "u")) + letters(elements(t, out, s.Managed, "v")); got != "abxyz" {
+			if got := letters(sptest.Elements(t, out, s.Managed, "u")) + letters(sptest.Elements(t, out, s.Managed, "v")); got != "abxyz" {
 				t.Errorf("%q", got)
 			}
 		}
@@ -311,13 +312,13 @@ func TestPruneLimits(t *testing.T) {
 			}
 			handles = append(handles, nativeHandle(fmt.Sprint("h", i), st{"u", format.ModeUnion, mine}))
 		}
-		in := memoryInput(operator("op", handles...))
+		in := sptest.View(sptest.Operator("op", handles...))
 		for _, keep := range []Keep{KeepDistinct, KeepCopies} {
-			var first *Pruned
+			var first *PrunedState
 			var content []string
 			for _, limit := range []int64{1 << 20, 1000, 48, 12} {
 				edits := handleEdits{}
-				got, err := unionStates(in.Savepoint, nil)[0].prune(t.Context(), in, PruneOptions{Keep: keep, Place: PlaceStay, AcceptUnproven: true}, tally.Options{Memory: tally.MemoryFor(limit), Dir: t.TempDir()}, edits)
+				got, err := describedUnions(t.Context(), in, nil)[0].prune(t.Context(), in, PruneOptions{Keep: keep, Place: PlaceStay, AcceptUnproven: true}, tally.Options{Memory: tally.MemoryFor(limit), Dir: t.TempDir()}, edits)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -327,7 +328,7 @@ func TestPruneLimits(t *testing.T) {
 				}
 				var now []string
 				for _, s := range sp.Operators[0].Subtasks {
-					now = append(now, strings.Join(elements(t, in, s.Managed, "u"), ","))
+					now = append(now, strings.Join(sptest.Elements(t, in, s.Managed, "u"), ","))
 				}
 				if first == nil {
 					first, content = got, now
@@ -437,54 +438,54 @@ func TestPruneModel(t *testing.T) {
 // written in both families and read again. Everything else is what it was.
 func TestPruneKnown(t *testing.T) {
 	n := 0
-	for _, k := range knownSnapshots(t) {
-		if !strings.HasPrefix(k.shape, "union-") && k.shape != "operator" {
+	for _, k := range testenv.KnownSnapshots(t) {
+		if !strings.HasPrefix(k.Shape, "union-") && k.Shape != "operator" {
 			continue
 		}
-		stores := place()
-		snap := openAt(t, stores, k.location())
-		packed := sealed(t, stores, snap, inputOf(snap), "mem://in.spt")
+		stores := sptest.Stores()
+		snap := sptest.OpenIn(t, stores, k.Location)
+		packed := sealed(t, stores, snap, snap.View(), "mem://in.spt")
 		files := func() *reader.Snapshot {
 			o := writer.Options{Stores: stores, InlineThreshold: new(int64(1))}
 			if _, err := writer.Write(t.Context(), snap.View(), "mem://files", &o); err != nil {
 				t.Fatal(err)
 			}
-			return openAt(t, stores, "mem://files")
+			return sptest.OpenIn(t, stores, "mem://files")
 		}()
 		for form, from := range map[string]*reader.Snapshot{"flink": snap, "spt": packed, "files": files} {
 			for _, o := range []PruneOptions{
 				{Keep: KeepDistinct}, {Keep: KeepCopies}, {Keep: KeepFirstSubtask}, {Keep: KeepModulo},
 				{Keep: KeepDistinct, Place: PlaceSpread}, {Keep: KeepCopies, Place: PlaceFirst}, {Keep: KeepModulo, Compact: true},
 			} {
-				in := inputOf(from)
+				in := from.View()
 				sp, all, err := PruneUnion(t.Context(), in, o)
 				if err != nil {
-					t.Fatalf("%s: %v", k.name, err)
+					t.Fatalf("%s: %v", k.Name, err)
 				}
-				changed := map[string]*Pruned{}
-				for _, p := range all {
-					if inflated := k.shape == "union-inflated"; (p.Skipped == "") != inflated {
-						t.Errorf("%s: %s is skipped: %q", k.name, p.State, p.Skipped)
+				changed := map[string]*PrunedState{}
+				for _, p := range all.States {
+					if inflated := k.Shape == "union-inflated"; (p.Skipped == "") != inflated {
+						t.Errorf("%s: %s is skipped: %q", k.Name, p.State, p.Skipped)
 					} else if inflated {
 						changed[p.Operator.ID.String()+p.State] = p
 					}
 				}
 				if len(changed) == 0 {
 					if sp.Savepoint != from.Savepoint {
-						t.Errorf("%s: nothing to do, and another savepoint", k.name)
+						t.Errorf("%s: nothing to do, and another savepoint", k.Name)
 					}
 					continue
 				}
 				n++
 				for i, target := range []string{"mem://pruned", "mem://pruned.spt"} {
-					where := fmt.Sprintf("%s from %s to %d by %+v", k.name, form, i, o)
+					where := fmt.Sprintf("%s from %s to %d by %+v", k.Name, form, i, o)
 					out := sealed(t, stores, from, sp, fmt.Sprintf("%s-%s-%d-%s-%s-%t.spt"[:len("%s-%s-%d-%s-%s-%t")+4*i], target, form, i, o.Keep, o.Place, o.Compact))
 					comparePruned(t, where, k, from, out, changed)
-					again, second, err := PruneUnion(t.Context(), inputOf(out), o)
+					again, second, err := PruneUnion(t.Context(), out.View(), o)
 					if err != nil || again.Savepoint != out.Savepoint {
 						t.Errorf("%s: pruned twice, it changes again: %v", where, err)
 					}
-					for _, p := range second {
+					for _, p := range second.States {
 						if p.Skipped == "" {
 							t.Errorf("%s: %s is pruned again", where, p.State)
 						}
@@ -494,11 +495,11 @@ func TestPruneKnown(t *testing.T) {
 		}
 	}
 	t.Logf("%d times", n)
-	testenv.Found(t, "prunings", n, 3*7*len(ofShape(knownSnapshots(t), "union-inflated")))
+	testenv.Found(t, "prunings", n, 3*7*len(ofShape(testenv.KnownSnapshots(t), "union-inflated")))
 }
 
 // comparePruned: of changed states each element comes once, all else is equal.
-func comparePruned(t *testing.T, where string, k knownSnapshot, from, out *reader.Snapshot, changed map[string]*Pruned) {
+func comparePruned(t *testing.T, where string, k testenv.KnownSnapshot, from, out *reader.Snapshot, changed map[string]*PrunedState) {
 	t.Helper()
 	for i, op := range from.Operators {
 		for j, old := range op.Subtasks {
@@ -510,7 +511,7 @@ func comparePruned(t *testing.T, where string, k knownSnapshot, from, out *reade
 				if changed[op.ID.String()+s.Name.String()] != nil {
 					continue
 				}
-				if a, b := elements(t, inputOf(from), old.Managed, s.Name.String()), elements(t, inputOf(out), now.Managed, s.Name.String()); !slices.Equal(a, b) {
+				if a, b := sptest.Elements(t, from.View(), old.Managed, s.Name.String()), sptest.Elements(t, out.View(), now.Managed, s.Name.String()); !slices.Equal(a, b) {
 					t.Errorf("%s: %s of subtask %d became %q from %q", where, s.Name, j, b, a)
 				}
 			}
@@ -527,14 +528,14 @@ func comparePruned(t *testing.T, where string, k knownSnapshot, from, out *reade
 				if s.Managed == nil || stateIndex(s.Managed, format.NewText(p.State), format.ModeUnion) < 0 {
 					continue
 				}
-				for _, e := range elements(t, inputOf(out), s.Managed, p.State) {
-					count[report([]byte(e))]++
+				for _, e := range sptest.Elements(t, out.View(), s.Managed, p.State) {
+					count[sptest.Reported([]byte(e))]++
 					kept++
 				}
 			}
 		}
 		held := map[string]bool{}
-		for _, op := range k.truth.Operators {
+		for _, op := range sptest.TruthOf(t, k.Dir).Operators {
 			for _, s := range op.Subtasks {
 				if op.ID == p.Operator.ID.String() {
 					for _, e := range s.OperatorState[p.State].Raw {
@@ -558,20 +559,20 @@ func comparePruned(t *testing.T, where string, k knownSnapshot, from, out *reade
 
 // TestPruneLeavesPointers: what is not pruned is shared with the input.
 func TestPruneLeavesPointers(t *testing.T) {
-	pruned := operator("pruned", nativeHandle("a", st{"u", format.ModeUnion, chars("ab")}), nativeHandle("b", st{"u", format.ModeUnion, chars("ab")}), nil)
+	pruned := sptest.Operator("pruned", nativeHandle("a", st{"u", format.ModeUnion, chars("ab")}), nativeHandle("b", st{"u", format.ModeUnion, chars("ab")}), nil)
 	pruned.Subtasks[2].Finished = true
-	other := operator("other", nativeHandle("c", st{"u", format.ModeUnion, chars("ab")}), nativeHandle("d", st{"u", format.ModeUnion, chars("cd")}))
+	other := sptest.Operator("other", nativeHandle("c", st{"u", format.ModeUnion, chars("ab")}), nativeHandle("d", st{"u", format.ModeUnion, chars("cd")}))
 	keyed := &format.Incremental{}
 	pruned.Subtasks[0].ManagedKeyed = keyed
-	in := memoryInput(pruned, other)
+	in := sptest.View(pruned, other)
 	sp, all, err := PruneUnion(t.Context(), in, PruneOptions{Keep: KeepDistinct})
-	if err != nil || len(all) != 2 || all[0].Skipped != "" || all[1].Skipped == "" {
+	if err != nil || len(all.States) != 2 || all.States[0].Skipped != "" || all.States[1].Skipped == "" {
 		t.Fatalf("%v: %+v", err, all)
 	}
 	if sp.Savepoint == in.Savepoint || sp.Operators[1] != other || sp.Operators[0] == pruned || sp.Operators[0].Subtasks[2] != pruned.Subtasks[2] || sp.Operators[0].Subtasks[0].ManagedKeyed != keyed {
 		t.Error("what was not touched was copied")
 	}
-	if got := letters(elements(t, in, pruned.Subtasks[1].Managed, "u")); got != "ab" {
+	if got := letters(sptest.Elements(t, in, pruned.Subtasks[1].Managed, "u")); got != "ab" {
 		t.Errorf("the input became %q", got)
 	}
 }
@@ -580,15 +581,15 @@ func TestPruneLeavesPointers(t *testing.T) {
 // and are never put into one stream.
 func TestUnionDescribedDifferently(t *testing.T) {
 	a, b := nativeHandle("a", st{"u", format.ModeUnion, chars("ab")}), nativeHandle("b", st{"u", format.ModeUnion, chars("ab")})
-	in := memoryInput(operator("op", a, b))
-	in.Codecs = codecsFunc(func(id format.CodecID) (format.OperatorCodec, error) {
-		c, err := codecs()(id)
+	in := sptest.View(sptest.Operator("op", a, b))
+	in.Codecs = sptest.CodecsFunc(func(id format.CodecID) (format.OperatorCodec, error) {
+		c, err := sptest.Codecs()(id)
 		return typed{c, map[*format.OperatorHandle]string{a: "int", b: "string"}}, err
 	})
 	for _, o := range []PruneOptions{{Keep: KeepDistinct, AcceptUnproven: true}, {Keep: KeepCopies}, {Keep: KeepModulo, Place: PlaceFirst, AcceptUnproven: true}, {Keep: KeepDistinct, Compact: true}} {
 		sp, all, err := PruneUnion(t.Context(), in, o)
-		if err != nil || sp.Savepoint != in.Savepoint || all[0].Verdict != VerdictNotSure || all[0].Equal || !strings.Contains(all[0].Skipped, "describe it differently") {
-			t.Errorf("%+v: %v, %+v", o, err, all[0])
+		if err != nil || sp.Savepoint != in.Savepoint || all.States[0].Verdict != VerdictNotSure || all.States[0].Equal || !strings.Contains(all.States[0].Skipped, "describe it differently") {
+			t.Errorf("%+v: %v, %+v", o, err, all.States[0])
 		}
 	}
 }
@@ -612,7 +613,7 @@ func (c typed) Describe(ctx context.Context, src format.Source, h *format.Operat
 func TestUnionErrors(t *testing.T) {
 	broken := nativeHandle("b", st{"u", format.ModeUnion, chars("abc")})
 	broken.States[0].Offsets = format.OffsetSlice{0, 1, 900}
-	in := memoryInput(operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("abc")}), broken))
+	in := sptest.View(sptest.Operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("abc")}), broken))
 	_, err := DiagnoseUnions(t.Context(), in, UnionOptions{})
 	if !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), `operator "op"/state "u"`) {
 		t.Errorf("%v", err)
@@ -622,12 +623,12 @@ func TestUnionErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	in = memoryInput(operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("abc")})))
+	in = sptest.View(sptest.Operator("op", nativeHandle("a", st{"u", format.ModeUnion, chars("abc")})))
 	if _, err := DiagnoseUnions(ctx, in, UnionOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	in.Operators[0].Subtasks[0].Managed.Codec = "other"
-	in.Codecs = codecsFunc(func(id format.CodecID) (format.OperatorCodec, error) {
+	in.Codecs = sptest.CodecsFunc(func(id format.CodecID) (format.OperatorCodec, error) {
 		return nil, format.Errorf(format.ErrUnsupported, "codec %q", string(id))
 	})
 	if _, err := DiagnoseUnions(t.Context(), in, UnionOptions{}); !errors.Is(err, format.ErrUnsupported) {
@@ -638,7 +639,7 @@ func TestUnionErrors(t *testing.T) {
 // TestListDigest: lists that differ in order, in length, or in where one
 // element ends are told apart; equal ones are not.
 func TestListDigest(t *testing.T) {
-	h := tally.NewHasher()
+	h := hash128.New()
 	sum := func(list ...string) uint64 {
 		var l listDigest
 		l.hash.SetSeed(orderSeed)
@@ -717,29 +718,29 @@ func TestPruneForms(t *testing.T) {
 // another order, as Flink assigns them from about 10 subtasks on.
 func pruneForms(t *testing.T, orders bool) {
 	forms, several, handles, manyElements, merged := map[string]int{}, 0, 0, false, false
-	for _, k := range knownSnapshots(t) {
-		if k.shape != "operator" && k.shape != "tutorial" {
+	for _, k := range testenv.KnownSnapshots(t) {
+		if k.Shape != "operator" && k.Shape != "tutorial" {
 			continue
 		}
-		handles += heldStates(k, "union")
-		merged = merged || k.merging
-		for _, op := range k.truth.Operators {
+		handles += heldStates(t, k, "union")
+		merged = merged || k.FileMerging
+		for _, op := range sptest.TruthOf(t, k.Dir).Operators {
 			for _, s := range op.Subtasks {
 				for _, st := range s.OperatorState {
 					manyElements = manyElements || st.Kind == "union" && len(st.Raw) > 1 && len(op.Subtasks) > 1
 				}
 			}
 		}
-		stores := place()
-		snap := openAt(t, stores, k.location())
-		in := inputOf(snap)
+		stores := sptest.Stores()
+		snap := sptest.OpenIn(t, stores, k.Location)
+		in := snap.View()
 		edits := handleEdits{}
 		want := map[string][]string{}
 		for _, u := range unionStates(snap.Savepoint, nil) {
 			var runs []format.ElementRun
 			for i, h := range u.handles {
 				runs = append(runs, whole(h, u.states[i]))
-				want[u.op.ID.String()+u.name.String()] = append(want[u.op.ID.String()+u.name.String()], elements(t, in, h, u.name.String())...)
+				want[u.op.ID.String()+u.name.String()] = append(want[u.op.ID.String()+u.name.String()], sptest.Elements(t, in, h, u.name.String())...)
 			}
 			for i, h := range u.handles {
 				mine := runs
@@ -752,31 +753,31 @@ func pruneForms(t *testing.T, orders bool) {
 		}
 		sp, err := editHandles(t.Context(), in, edits)
 		if err != nil {
-			t.Fatalf("%s: %v", k.name, err)
+			t.Fatalf("%s: %v", k.Name, err)
 		}
 		for _, target := range []string{"mem://inflated", "mem://inflated.spt"} {
 			big := sealed(t, stores, snap, in.With(sp), target)
 			for i, o := range []PruneOptions{{Keep: KeepDistinct}, {Keep: KeepCopies, Place: PlaceFirst}, {Keep: KeepFirstSubtask, Place: PlaceSpread}, {Keep: KeepCopies, Compact: true}, {Keep: KeepModulo}} {
-				pruned, all, err := PruneUnion(t.Context(), inputOf(big), o)
+				pruned, all, err := PruneUnion(t.Context(), big.View(), o)
 				if err != nil {
-					t.Fatalf("%s: %v", k.name, err)
+					t.Fatalf("%s: %v", k.Name, err)
 				}
-				for _, p := range all {
+				for _, p := range all.States {
 					if p.Equal && !p.SameOrder {
 						several++
 					}
 					if n := int64(len(want[p.Operator.ID.String()+p.State])); p.Elements != n*int64(p.Operator.Parallelism) || n > 0 && p.Operator.Parallelism > 1 && (p.Verdict != VerdictProduct || p.Factor != int64(p.Operator.Parallelism) || p.Kept != n) {
-						t.Errorf("%s, %s: %+v; %d elements before", k.name, p.State, p, n)
+						t.Errorf("%s, %s: %+v; %d elements before", k.Name, p.State, p, n)
 					}
 				}
 				out := sealed(t, stores, big, pruned, fmt.Sprintf("mem://pruned-%d%s", i, strings.TrimPrefix(target, "mem://inflated")))
-				for _, p := range all {
+				for _, p := range all.States {
 					var got []string
 					for _, s := range unionStates(out.Savepoint, func(op *format.Operator, state string) bool {
 						return op.ID == p.Operator.ID && state == p.State
 					}) {
 						for _, h := range s.handles {
-							got = append(got, elements(t, inputOf(out), h, p.State)...)
+							got = append(got, sptest.Elements(t, out.View(), h, p.State)...)
 						}
 					}
 					w := want[p.Operator.ID.String()+p.State]
@@ -784,7 +785,7 @@ func pruneForms(t *testing.T, orders bool) {
 						got, w = sorted(got), sorted(w)
 					}
 					if !slices.Equal(got, w) {
-						t.Errorf("%s, %s by %+v:\n%q\nnot\n%q", k.name, p.State, o, got, w)
+						t.Errorf("%s, %s by %+v:\n%q\nnot\n%q", k.Name, p.State, o, got, w)
 					}
 				}
 				for i, op := range snap.Operators {
@@ -796,8 +797,8 @@ func pruneForms(t *testing.T, orders bool) {
 							if s.Mode == format.ModeUnion {
 								continue
 							}
-							if a, b := elements(t, in, old.Managed, s.Name.String()), elements(t, inputOf(out), out.Operators[i].Subtasks[j].Managed, s.Name.String()); !slices.Equal(a, b) {
-								t.Errorf("%s: %s of subtask %d became %q from %q", k.name, s.Name, j, b, a)
+							if a, b := sptest.Elements(t, in, old.Managed, s.Name.String()), sptest.Elements(t, out.View(), out.Operators[i].Subtasks[j].Managed, s.Name.String()); !slices.Equal(a, b) {
+								t.Errorf("%s: %s of subtask %d became %q from %q", k.Name, s.Name, j, b, a)
 							}
 						}
 					}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
 // What the lengths of elements show of union state that restores multiplied:
@@ -74,7 +75,7 @@ func (st *State) guess(ctx context.Context, op *format.Operator) error {
 	if len(all) != st.Subtasks {
 		return nil
 	}
-	c := comparison{ctx: ctx, hash: format.NewMultisetHash()}
+	c := comparison{ctx: ctx, hash: hash128.New()}
 	alike, sameOrder, oneLength, err := c.lengths(all)
 	if err != nil || !alike {
 		return err
@@ -92,7 +93,7 @@ func (st *State) guess(ctx context.Context, op *format.Operator) error {
 // comparison compares what subtasks hold.
 type comparison struct {
 	ctx  context.Context
-	hash format.MultisetHash
+	hash hash128.Hasher
 }
 
 // lengths compares the lengths of the elements.
@@ -122,7 +123,7 @@ func (c *comparison) lengths(all []held) (alike, sameOrder, oneLength bool, err 
 
 // lengthsOf returns the lengths of the elements in a subtask, and whether all are
 // equal.
-func (c *comparison) lengthsOf(h *held) (lengths format.Multiset, one bool, err error) {
+func (c *comparison) lengthsOf(h *held) (lengths hash128.Multiset, one bool, err error) {
 	one = true
 	last := int64(-1)
 	err = h.each(c.ctx, func(off, end int64) {
@@ -162,7 +163,7 @@ func (c *comparison) elementsOf(all []held, sameOrder bool) (compared, equal boo
 	if sameOrder && oneStream(all) {
 		return true, true, nil
 	}
-	var first format.Multiset
+	var first hash128.Multiset
 	read, subtasks := int64(0), 0
 	for i := range all {
 		data, ok := all[i].data.(*format.Inline)
@@ -199,7 +200,7 @@ func oneStream(all []held) bool {
 
 // elements returns the elements of inline state. sound is false where an element
 // is outside its bytes.
-func (c *comparison) elements(h *held, data *format.Inline) (elements format.Multiset, sound bool, err error) {
+func (c *comparison) elements(h *held, data *format.Inline) (elements hash128.Multiset, sound bool, err error) {
 	sound = true
 	err = data.Data.View(func(p []byte) error {
 		return h.each(c.ctx, func(off, end int64) {

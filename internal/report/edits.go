@@ -31,7 +31,7 @@ func (r *Run) stateName(op *format.Operator, state string) string {
 }
 
 // Dropped adds what was dropped.
-func (e *Edit) Dropped(d *transform.Dropped) {
+func (e *Edit) Dropped(d *transform.DropReport) {
 	for _, op := range d.Operators {
 		e.add(op, Change{What: "dropped operator"})
 	}
@@ -50,7 +50,7 @@ func (e *Edit) Dropped(d *transform.Dropped) {
 }
 
 // Filtered adds what is left of states.
-func (e *Edit) Filtered(all []*transform.Filtered) {
+func (e *Edit) Filtered(all []*transform.FilteredState) {
 	for _, f := range all {
 		what := "filtered"
 		if f.Dropped == 0 {
@@ -69,7 +69,7 @@ func (e *Edit) Filtered(all []*transform.Filtered) {
 
 // Merged adds what was taken from the snapshot from into the snapshot to. sizes are the
 // bytes of state of the operators.
-func (e *Edit) Merged(m *transform.Merged, sizes []int64, from, to string) {
+func (e *Edit) Merged(m *transform.MergeReport, sizes []int64, from, to string) {
 	for i, op := range m.Operators {
 		e.add(op, Change{What: "took over operator", From: from, To: to, Bytes: sizes[i]})
 	}
@@ -93,7 +93,7 @@ func kindText(k summary.Kind) string {
 }
 
 // Renamed adds new names of operators and states.
-func (e *Edit) Renamed(d *transform.Renamed) {
+func (e *Edit) Renamed(d *transform.RenameReport) {
 	for _, s := range d.States {
 		e.add(s.Operator, Change{What: "renamed state", State: e.run.Text(s.From), From: e.run.Text(s.From), To: s.To, Handles: s.Handles})
 	}
@@ -103,7 +103,7 @@ func (e *Edit) Renamed(d *transform.Renamed) {
 }
 
 // Set adds fields that were set to what o says.
-func (e *Edit) Set(d *transform.WasSet, o transform.SetOptions) {
+func (e *Edit) Set(d *transform.SetReport, o transform.SetOptions) {
 	duplicates := false
 	for _, s := range d.Modes {
 		e.add(s.Operator, Change{What: "set mode of state", State: e.run.Text(s.State), From: s.From.String(), To: o.Mode.String(), Handles: s.Handles, Elements: s.Elements})
@@ -121,7 +121,7 @@ func (e *Edit) Set(d *transform.WasSet, o transform.SetOptions) {
 }
 
 // Pruned adds a union state that was pruned by a policy.
-func (e *Edit) Pruned(p *transform.Pruned, keep transform.Keep) {
+func (e *Edit) Pruned(p *transform.PrunedState, keep transform.Keep) {
 	gone := p.Elements - p.Kept
 	e.add(p.Operator, Change{What: "pruned", State: e.run.Text(p.State), Elements: p.Kept, Bytes: p.BytesAfter, Dropped: &gone, DroppedBytes: p.Bytes - p.BytesAfter})
 	if p.OneEach() {
@@ -148,7 +148,7 @@ func (e *Edit) Rescaled(p *transform.RescalePlan, asked func(*format.Operator) b
 // Relocation is what became of references, with what was found out about the files at
 // their new locations.
 type Relocation struct {
-	*transform.Relocation
+	*transform.RelocateReport
 	// Why says why absolute references were left: "not matched".
 	Why string
 	// Unchecked is the number of files at the new location that could not be looked for.

@@ -18,7 +18,7 @@ type Prune struct {
 
 // NewPrune reports what became of union states by a policy. The cost of a restore is
 // that at a parallelism, or if it is 0 at the operator's.
-func (r *Run) NewPrune(pruned []*transform.Pruned, keep transform.Keep, parallelism int32) *Prune {
+func (r *Run) NewPrune(pruned []*transform.PrunedState, keep transform.Keep, parallelism int32) *Prune {
 	res := &Prune{States: []Union{}}
 	for _, p := range pruned {
 		row := r.newUnion(&p.UnionReport, parallelism)

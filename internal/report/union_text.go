@@ -12,7 +12,7 @@ import (
 
 // remaining says how many duplicates a policy leaves, why, and what removes them;
 // "" where it leaves none.
-func remaining(p *transform.Pruned, keep transform.Keep) string {
+func remaining(p *transform.PrunedState, keep transform.Keep) string {
 	n := p.Remaining()
 	if p.Skipped != "" || n <= 0 || p.Divided == 0 {
 		return ""

@@ -3,6 +3,9 @@ package tally
 import (
 	"encoding/binary"
 	"errors"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
 // Options of a Counter. The zero value is usable.
@@ -30,14 +33,27 @@ func MemoryFor(distinct int64) int64 {
 
 const entrySize = 40 // bytes, in memory and in a temporary file
 
-// ErrTooOften is returned where an element occurs more than MaxCount times.
-var ErrTooOften = errors.New("an element occurs more than 4294967295 times")
+// ErrTooOften is returned where an element occurs more than MaxCount times. It is
+// a format.ErrLimit.
+var ErrTooOften error = &countError{format.ErrLimit, "an element occurs more than 4294967295 times"}
 
 // ErrFull is returned by Add of a Counter that may not make files.
 var ErrFull = errors.New("too many distinct elements for memory")
 
-// ErrNotCounted is returned by Replay for an element that was not added.
-var ErrNotCounted = errors.New("an element was not there when elements were counted")
+// ErrNotCounted is returned by Replay for an element that was not added. It is a
+// format.ErrChanged.
+var ErrNotCounted error = &countError{format.ErrChanged, "an element was not there when elements were counted"}
+
+// countError is an error of a kind that has its own text.
+type countError struct {
+	kind error
+	msg  string
+}
+
+func (e *countError) Error() string { return e.msg }
+
+// Unwrap is the kind.
+func (e *countError) Unwrap() error { return e.kind }
 
 // Counter counts elements. It must not be used by several goroutines at once.
 type Counter struct {
@@ -75,7 +91,7 @@ func (c *Counter) Close() error {
 
 // Element is one occurrence of an element.
 type Element struct {
-	Digest
+	hash128.Digest
 	Number int64 // tells occurrences apart; ascending
 	// Group is a part of the whole, such as a subtask, for Entry.Groups; ascending.
 	Group uint16
@@ -115,7 +131,7 @@ const cachedBits = 17
 
 // Find returns the entry of an element, nil if it was not added. It may change the
 // Size. It finds nothing in a Counter that has made a temporary file.
-func (c *Counter) Find(d Digest) *Entry {
+func (c *Counter) Find(d hash128.Digest) *Entry {
 	e := c.table.find(d)
 	if c.spill != nil || e == nil || e.Count == 0 {
 		return nil
@@ -136,7 +152,7 @@ func (c *Counter) write() error {
 		c.spill = s
 	}
 	all := c.table.sorted()
-	err := c.spill.append(len(all), entrySize, func(i int) Digest { return all[i].Digest }, func(i int, p []byte) { all[i].put(p) })
+	err := c.spill.append(len(all), entrySize, func(i int) hash128.Digest { return all[i].Digest }, func(i int, p []byte) { all[i].put(p) })
 	c.entries += int64(len(all))
 	c.added = 0
 	c.table.clear()
@@ -309,14 +325,14 @@ var errCrowded = errors.New("internal error: no room in a table that was made fo
 // visit with the elements that were added, in the order of their numbers.
 // Elements of different entries come in no particular order, those of one entry
 // in order.
-func (c *Counter) Replay(each func(visit func(d Digest, number int64) error) error, prepare func(e *Entry), f func(number int64, e *Entry)) error {
+func (c *Counter) Replay(each func(visit func(d hash128.Digest, number int64) error) error, prepare func(e *Entry), f func(number int64, e *Entry)) error {
 	if c.spill == nil {
 		for i := range c.table.slots {
 			if e := &c.table.slots[i]; e.Count > 0 {
 				prepare(e)
 			}
 		}
-		return each(func(d Digest, number int64) error { return c.table.visit(d, number, f) })
+		return each(func(d hash128.Digest, number int64) error { return c.table.visit(d, number, f) })
 	}
 	s, err := newScratch(c.o.Dir)
 	if err != nil {

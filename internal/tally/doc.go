@@ -16,6 +16,6 @@
 //	}
 //	err := c.Each(func(e *tally.Entry) error { … })
 //
-// Pruning union state, diff and the counts of cat use it. It knows nothing of
-// savepoints, and it is the one package above storage that makes files.
+// Pruning union state, diff and the counts of cat use it. Of savepoints it knows
+// the kinds of errors, and it is the one package above storage that makes files.
 package tally

@@ -7,8 +7,9 @@ import (
 	"io"
 	"math"
 	"os"
-	"slices"
 	"testing"
+
+	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
 // MemoryFor gives room for as many entries as it says, and not for twice as many.
@@ -36,8 +37,8 @@ func TestMemoryFor(t *testing.T) {
 // and says when there is one more. Those that it has are still counted.
 func TestInMemory(t *testing.T) {
 	for _, distinct := range []int64{12, 768, 3 << 12} {
-		c, h := New(Options{Memory: MemoryFor(distinct), InMemory: true, Dir: t.TempDir() + "/not there"}), NewHasher()
-		digest := func(i int64) Digest { return h.Sum(binary.AppendVarint(nil, i)) }
+		c, h := New(Options{Memory: MemoryFor(distinct), InMemory: true, Dir: t.TempDir() + "/not there"}), hash128.New()
+		digest := func(i int64) hash128.Digest { return h.Sum(binary.AppendVarint(nil, i)) }
 		for i := range distinct {
 			if err := c.Add(Element{Digest: digest(i), Number: i}); err != nil {
 				t.Fatalf("element %d of %d: %v", i, distinct, err)
@@ -71,7 +72,7 @@ func TestInMemory(t *testing.T) {
 // past the end, and count as too many when there is no room left there.
 func TestPastTheEnd(t *testing.T) {
 	const n = 3000
-	last := func(i int) Digest { return Digest{math.MaxUint64, uint64(i)} }
+	last := func(i int) hash128.Digest { return hash128.Digest{Hi: math.MaxUint64, Lo: uint64(i)} }
 	c := New(Options{Memory: 1 << 20, InMemory: true})
 	held := 0
 	for ; ; held++ {
@@ -115,7 +116,7 @@ func TestFewRepetitions(t *testing.T) {
 	dir := t.TempDir()
 	c := New(Options{Memory: entrySize << (cachedBits + 1), Dir: dir})
 	const n = 1<<(cachedBits+1) + 17
-	digest := func(i int) Digest { return Digest{uint64(i) * 0x9e3779b97f4a7c15, uint64(i)} }
+	digest := func(i int) hash128.Digest { return hash128.Digest{Hi: uint64(i) * 0x9e3779b97f4a7c15, Lo: uint64(i)} }
 	for i := range n + n/2 {
 		if err := c.Add(Element{Digest: digest(i % n), Number: int64(i), Group: uint16(i / n)}); err != nil {
 			t.Fatal(err)
@@ -148,7 +149,7 @@ func TestFewRepetitions(t *testing.T) {
 // Counts of runs add up beyond what one table had, up to MaxCount.
 func TestMaxCountOfRuns(t *testing.T) {
 	for _, counts := range [][2]uint32{{MaxCount - 1, 1}, {MaxCount, 1}, {1 << 31, 1 << 31}} {
-		c, d := small(t), Digest{1 << 63, 2}
+		c, d := small(t), hash128.Digest{Hi: 1 << 63, Lo: 2}
 		for i, n := range counts {
 			if ok, err := c.table.add(&Entry{Digest: d, First: int64(i), Count: n, Groups: 1}); !ok || err != nil {
 				t.Fatal(err)
@@ -173,7 +174,7 @@ func TestMaxCountOfRuns(t *testing.T) {
 // The disk may fail or be full at any time: the error is that of the disk, and no
 // file is left.
 func TestDiskErrors(t *testing.T) {
-	h := NewHasher()
+	h := hash128.New()
 	fillUp := func(c *Counter, n int) error {
 		for i := range n {
 			if err := c.Add(Element{Digest: h.Sum(binary.AppendVarint(nil, int64(i))), Number: int64(i)}); err != nil {
@@ -182,7 +183,7 @@ func TestDiskErrors(t *testing.T) {
 		}
 		return nil
 	}
-	each := func(visit func(d Digest, number int64) error) error {
+	each := func(visit func(d hash128.Digest, number int64) error) error {
 		for i := range 5000 {
 			if err := visit(h.Sum(binary.AppendVarint(nil, int64(i))), int64(i)); err != nil {
 				return err
@@ -236,7 +237,7 @@ func TestDiskErrors(t *testing.T) {
 	if err := fillUp(c, 5000); err != nil {
 		t.Fatal(err)
 	}
-	err := c.Replay(func(visit func(d Digest, number int64) error) error { return stop }, func(*Entry) {}, func(int64, *Entry) {})
+	err := c.Replay(func(visit func(d hash128.Digest, number int64) error) error { return stop }, func(*Entry) {}, func(int64, *Entry) {})
 	if !errors.Is(err, stop) {
 		t.Error(err)
 	}
@@ -265,28 +266,5 @@ func empty(t *testing.T, dir string) {
 	t.Helper()
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("%d files are left in the temporary directory, %v", len(left), err)
-	}
-}
-
-// The digest of pieces is that of the whole, however it is cut.
-func TestPieces(t *testing.T) {
-	h, p := NewHasher(), []byte("an element that comes in pieces")
-	var all []Digest
-	for _, cut := range []int{0, 1, len(p) / 2, len(p)} {
-		s := h.Pieces()
-		s.Add(p[:cut])
-		s.Add(p[cut:])
-		all = append(all, s.Sum())
-	}
-	if len(slices.Compact(all)) != 1 {
-		t.Errorf("digests %x of the same bytes", all)
-	}
-	other := h.Pieces()
-	other.Add(p[1:])
-	if other.Sum() == all[0] {
-		t.Error("other bytes have the same digest")
-	}
-	if all[0] != h.Sum(p) {
-		t.Error("the digest of pieces is not that of the whole")
 	}
 }

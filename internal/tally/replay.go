@@ -1,10 +1,14 @@
 package tally
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/savepoint-tools/spt/internal/hash128"
+)
 
 // record is one element of a replay.
 type record struct {
-	Digest
+	hash128.Digest
 	number int64
 }
 
@@ -17,11 +21,11 @@ const (
 
 // replay writes the elements of a replay to a temporary file, and then brings
 // those of each part together with its entries.
-func (c *Counter) replay(s *scratch, each func(visit func(d Digest, number int64) error) error, prepare func(e *Entry), f func(number int64, e *Entry)) error {
+func (c *Counter) replay(s *scratch, each func(visit func(d hash128.Digest, number int64) error) error, prepare func(e *Entry), f func(number int64, e *Entry)) error {
 	batch, sorted := make([]record, 0, replayed), make([]record, replayed)
 	write := func() error {
 		byPart(sorted, batch)
-		err := s.append(len(batch), recordSize, func(i int) Digest { return sorted[i].Digest }, func(i int, p []byte) {
+		err := s.append(len(batch), recordSize, func(i int) hash128.Digest { return sorted[i].Digest }, func(i int, p []byte) {
 			binary.LittleEndian.PutUint64(p, sorted[i].Hi)
 			binary.LittleEndian.PutUint64(p[8:], sorted[i].Lo)
 			binary.LittleEndian.PutUint64(p[16:], uint64(sorted[i].number))
@@ -29,7 +33,7 @@ func (c *Counter) replay(s *scratch, each func(visit func(d Digest, number int64
 		batch = batch[:0]
 		return err
 	}
-	err := each(func(d Digest, number int64) error {
+	err := each(func(d hash128.Digest, number int64) error {
 		if batch = append(batch, record{d, number}); len(batch) < cap(batch) {
 			return nil
 		}
@@ -49,7 +53,7 @@ func (c *Counter) replay(s *scratch, each func(visit func(d Digest, number int64
 		}
 		return s.read(lo, hi, recordSize, func(p []byte) error {
 			for ; len(p) > 0; p = p[recordSize:] {
-				d := Digest{binary.LittleEndian.Uint64(p), binary.LittleEndian.Uint64(p[8:])}
+				d := hash128.Digest{Hi: binary.LittleEndian.Uint64(p), Lo: binary.LittleEndian.Uint64(p[8:])}
 				if err := t.visit(d, int64(binary.LittleEndian.Uint64(p[16:])), f); err != nil {
 					return err
 				}
@@ -64,13 +68,13 @@ func (c *Counter) replay(s *scratch, each func(visit func(d Digest, number int64
 func byPart(sorted, all []record) {
 	var at [parts + 1]int32
 	for i := range all {
-		at[all[i].part()+1]++
+		at[partOf(all[i].Digest)+1]++
 	}
 	for p := range parts {
 		at[p+1] += at[p]
 	}
 	for i := range all {
-		p := all[i].part()
+		p := partOf(all[i].Digest)
 		sorted[at[p]] = all[i]
 		at[p]++
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
 // parts is into how many parts digests are divided in a temporary file, by their
@@ -13,7 +15,7 @@ const (
 	parts    = 1 << partBits
 )
 
-func (d Digest) part() int { return int(d.Hi >> (64 - partBits)) }
+func partOf(d hash128.Digest) int { return int(d.Hi >> (64 - partBits)) }
 
 // scratch is a temporary file of records, appended run by run. The records of a
 // run are ordered by part.
@@ -62,12 +64,12 @@ func (s *scratch) close() error {
 
 // append writes a run of n records, which are ordered by the parts of their
 // digests.
-func (s *scratch) append(n, record int, digest func(i int) Digest, put func(i int, p []byte)) error {
+func (s *scratch) append(n, record int, digest func(i int) hash128.Digest, put func(i int, p []byte)) error {
 	s.runs = append(s.runs, run{})
 	r, part := &s.runs[len(s.runs)-1], 0
 	r[0] = s.size
 	for i := range n {
-		for p := digest(i).part(); part < p; {
+		for p := partOf(digest(i)); part < p; {
 			part++
 			r[part] = s.size
 		}

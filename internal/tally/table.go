@@ -1,8 +1,10 @@
 package tally
 
+import "github.com/savepoint-tools/spt/internal/hash128"
+
 // Entry is one distinct element and how often it occurred.
 type Entry struct {
-	Digest
+	hash128.Digest
 	First  int64  // number under which it was added first
 	Count  uint32 // 0: the slot is free
 	Size   uint32 // bytes of the element
@@ -56,7 +58,7 @@ func (t *table) full() bool { return t.used*4 >= 3<<t.bits }
 
 // find returns the slot of a digest, or the free one where it belongs; nil if
 // there is none.
-func (t *table) find(d Digest) *Entry {
+func (t *table) find(d hash128.Digest) *Entry {
 	slots := t.slots[d.Hi<<t.skip>>(64-t.bits):]
 	for i := range slots {
 		if e := &slots[i]; e.Count == 0 || e.Digest == d {
@@ -93,7 +95,7 @@ func (t *table) add(x *Entry) (ok bool, err error) {
 }
 
 // visit calls f with the entry of an element.
-func (t *table) visit(d Digest, number int64, f func(number int64, e *Entry)) error {
+func (t *table) visit(d hash128.Digest, number int64, f func(number int64, e *Entry)) error {
 	e := t.find(d)
 	if e == nil || e.Count == 0 {
 		return ErrNotCounted
@@ -129,8 +131,8 @@ func (t *table) sorted() []Entry {
 			continue
 		}
 		// Few are out of order, and by a few slots.
-		e, p, at := t.slots[i], t.slots[i].part(), n
-		for ; at > 0 && t.slots[at-1].part() > p; at-- {
+		e, p, at := t.slots[i], partOf(t.slots[i].Digest), n
+		for ; at > 0 && partOf(t.slots[at-1].Digest) > p; at-- {
 			t.slots[at] = t.slots[at-1]
 		}
 		t.slots[at] = e

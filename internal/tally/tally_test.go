@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
 // small makes a Counter whose table holds 768 entries, so that tests spill.
@@ -60,9 +62,9 @@ func byMap(all [][]byte) counted {
 	return m
 }
 
-func fill(t *testing.T, c *Counter, h Hasher, all [][]byte) map[Digest]string {
+func fill(t *testing.T, c *Counter, h hash128.Hasher, all [][]byte) map[hash128.Digest]string {
 	t.Helper()
-	names := map[Digest]string{}
+	names := map[hash128.Digest]string{}
 	for i, p := range all {
 		d := h.Sum(p)
 		names[d] = string(p)
@@ -89,7 +91,7 @@ var shapes = []struct {
 func TestCountsAreThoseOfAMap(t *testing.T) {
 	for _, shape := range shapes {
 		t.Run(shape.name, func(t *testing.T) {
-			all, h, c := elements(7, shape.n, shape.distinct), NewHasher(), small(t)
+			all, h, c := elements(7, shape.n, shape.distinct), hash128.New(), small(t)
 			names, want := fill(t, c, h, all), byMap(all)
 			for range 2 { // it can be asked again
 				got := 0
@@ -117,7 +119,7 @@ func TestPairsAreThoseOfMaps(t *testing.T) {
 	for _, x := range shapes {
 		for _, y := range shapes {
 			t.Run(x.name+"/"+y.name, func(t *testing.T) {
-				as, bs, h := elements(1, x.n, x.distinct), elements(2, y.n, y.distinct+y.distinct/2), NewHasher()
+				as, bs, h := elements(1, x.n, x.distinct), elements(2, y.n, y.distinct+y.distinct/2), hash128.New()
 				a, b := small(t), small(t)
 				names := fill(t, a, h, as)
 				for d, p := range fill(t, b, h, bs) {
@@ -163,7 +165,7 @@ func TestPairsAreThoseOfMaps(t *testing.T) {
 func TestReplay(t *testing.T) {
 	for _, shape := range shapes {
 		t.Run(shape.name, func(t *testing.T) {
-			all, h, c := elements(9, shape.n, shape.distinct), NewHasher(), small(t)
+			all, h, c := elements(9, shape.n, shape.distinct), hash128.New(), small(t)
 			fill(t, c, h, all)
 			// The first half of the occurrences of each element, as a map tells them.
 			count, half := byMap(all), map[string]int{}
@@ -175,7 +177,7 @@ func TestReplay(t *testing.T) {
 				}
 			}
 			var got []int64
-			each := func(visit func(d Digest, number int64) error) error {
+			each := func(visit func(d hash128.Digest, number int64) error) error {
 				for i, p := range all {
 					if err := visit(h.Sum(p), int64(i)); err != nil {
 						return err
@@ -196,7 +198,7 @@ func TestReplay(t *testing.T) {
 			if shape.n == 0 {
 				return
 			}
-			err = c.Replay(func(visit func(d Digest, number int64) error) error {
+			err = c.Replay(func(visit func(d hash128.Digest, number int64) error) error {
 				return visit(h.Sum([]byte("an element that was not there")), 0)
 			}, func(*Entry) {}, func(int64, *Entry) {})
 			if !errors.Is(err, ErrNotCounted) {
@@ -210,7 +212,7 @@ func TestErrors(t *testing.T) {
 	stop := errors.New("stop")
 	for _, n := range []int{10, 5000} {
 		c := small(t)
-		h := NewHasher()
+		h := hash128.New()
 		for i := range n {
 			if err := c.Add(Element{Digest: h.Sum(binary.AppendUvarint(nil, uint64(i))), Number: int64(i)}); err != nil {
 				t.Fatal(err)
@@ -224,7 +226,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	c := New(Options{Memory: 1024 * entrySize, Dir: t.TempDir() + "/not there"})
-	h := NewHasher()
+	h := hash128.New()
 	var err error
 	for i := 0; i < 5000 && err == nil; i++ {
 		err = c.Add(Element{Digest: h.Sum(binary.AppendUvarint(nil, uint64(i))), Number: int64(i)})
@@ -237,7 +239,7 @@ func TestErrors(t *testing.T) {
 
 func TestMaxCount(t *testing.T) {
 	c := New(Options{})
-	d := Digest{1, 2}
+	d := hash128.Digest{Hi: 1, Lo: 2}
 	e := Entry{Digest: d, Count: MaxCount}
 	if ok, err := c.table.add(&e); !ok || err != nil {
 		t.Fatal(err)
@@ -261,7 +263,7 @@ func BenchmarkCount(b *testing.B) {
 				r := rand.New(rand.NewPCG(1, 2))
 				for i := range bench.n {
 					x := r.Uint64() % bench.of
-					if err := c.Add(Element{Digest: Digest{x * 0x9e3779b97f4a7c15, x}, Number: int64(i), Size: 100}); err != nil {
+					if err := c.Add(Element{Digest: hash128.Digest{Hi: x * 0x9e3779b97f4a7c15, Lo: x}, Number: int64(i), Size: 100}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/connector"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/writer"
@@ -49,9 +50,9 @@ func TestDiffAgreesWithRescale(t *testing.T) {
 	var n struct{ snapshots, rescaled, written, refused, native int }
 	var groups, elements int64
 	for i, name := range agreementSnapshots(t) {
-		stores := place()
-		snap := openAt(t, stores, name)
-		in := inputOf(snap)
+		stores := sptest.Stores()
+		snap := sptest.OpenIn(t, stores, name)
+		in := snap.View()
 		n.snapshots++
 		max := int32(format.MaxKeyGroups)
 		for _, op := range in.Operators {
@@ -74,7 +75,7 @@ func TestDiffAgreesWithRescale(t *testing.T) {
 			if n.rescaled++; to == 7 || to == max { // more would take minutes
 				target := fmt.Sprintf("mem://agree/%d-%d.spt", i, to)
 				if _, err := writer.Write(t.Context(), sp, target, &writer.Options{Stores: stores}); err == nil {
-					all = append(all, inputOf(openAt(t, stores, target)))
+					all = append(all, sptest.OpenIn(t, stores, target).View())
 					n.written++
 				}
 			}
@@ -121,18 +122,18 @@ func isNativeOperator(op *format.Operator) bool {
 func TestOneChangeIsOneDifference(t *testing.T) {
 	counts := map[Kind]int{}
 	for _, name := range agreementSnapshots(t) {
-		snap := openAt(t, place(), name)
-		in := inputOf(snap)
+		snap := sptest.Open(t, name)
+		in := snap.View()
 		// changed is the snapshot with a byte changed in a stream.
 		expect := func(where string, s format.Stream, at int64, kind Kind, text string) {
 			t.Helper()
-			p := slices.Clone(stream(t, in.Source, s))
+			p := slices.Clone(sptest.Bytes(t, in.Source, s))
 			p[at] ^= 1
 			out := in
 			var err error
 			out.Savepoint, err = in.MapStreams(func(_ format.Place, other format.Stream) (format.Stream, error) {
 				if other == s {
-					return inlineOf("changed", string(p)), nil
+					return sptest.Inline("changed", string(p)), nil
 				}
 				return other, nil
 			})
@@ -178,12 +179,12 @@ func TestOneChangeIsOneDifference(t *testing.T) {
 						}
 					}
 					for k, st := range h.States {
-						values := elements(t, in, h, st.Name.String())
+						values := sptest.Elements(t, in, h, st.Name.String())
 						i := slices.IndexFunc(values, func(v string) bool { return v != "" })
 						if i < 0 {
 							continue
 						}
-						off := offsetsOf(t, h.States[k].Offsets)[i]
+						off := sptest.OffsetsOf(t, h.States[k].Offsets)[i]
 						kind, text := KindElements, "elements: 1 added, 1 removed"
 						switch {
 						case st.Mode == format.ModeBroadcast:
@@ -200,7 +201,7 @@ func TestOneChangeIsOneDifference(t *testing.T) {
 					if !full {
 						continue
 					}
-					data, last := stream(t, in.Source, h.Data), int64(-1)
+					data, last := sptest.Bytes(t, in.Source, h.Data), int64(-1)
 					err := h.EachKeyGroup(t.Context(), func(_ int32, at int64) error {
 						if at < int64(len(data)) {
 							last = at

@@ -32,7 +32,7 @@ func unionFile(t testing.TB, o sptest.UnionOptions) format.View {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return inputOf(openAt(t, place(), dir))
+	return sptest.Open(t, dir).View()
 }
 
 // peakHeap runs f and gives the largest heap that was seen meanwhile, of what

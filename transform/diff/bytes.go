@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/tally"
+	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
 // rangeOf is n bytes of a stream; n < 0: not known.
@@ -186,7 +186,7 @@ func (d *differ) sameBytes(x, y format.Stream) (bool, error) {
 // fileContent is what a range of a stream holds.
 type fileContent struct {
 	n   int64
-	sum tally.Digest
+	sum hash128.Digest
 }
 
 // contentOf reads a range.

@@ -9,7 +9,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/summary"
-	"github.com/savepoint-tools/spt/internal/tally"
+	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/transform"
 )
 
@@ -140,14 +140,14 @@ func Savepoints(ctx context.Context, a, b format.View, o Options) (*Result, erro
 }
 
 func newDiffer(ctx context.Context, a, b format.View, o Options) *differ {
-	return &differ{ctx: ctx, a: a, b: b, o: o, hash: tally.NewHasher(), memory: 80 << 20, exact: maxExact, out: &Result{}}
+	return &differ{ctx: ctx, a: a, b: b, o: o, hash: hash128.New(), memory: 80 << 20, exact: maxExact, out: &Result{}}
 }
 
 type differ struct {
 	ctx         context.Context
 	a, b        format.View
 	o           Options
-	hash        tally.Hasher
+	hash        hash128.Hasher
 	memory      int64 // of the tables that count elements
 	exact       int64 // elements of both sides up to which all different ones are counted
 	out         *Result

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/tally"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/transform"
@@ -52,12 +53,12 @@ func diffFolders(t testing.TB) []string {
 // TestDiffCorpus: every snapshot is the same as itself, and as the .spt made
 // from it, whatever is compared.
 func TestDiffCorpus(t *testing.T) {
-	stores := place()
+	stores := sptest.Stores()
 	var same, packed, missing int
 	var elements, groups, files int64
 	for i, dir := range diffFolders(t) {
-		a, b := openAt(t, stores, dir), openAt(t, stores, dir)
-		d, err := Savepoints(t.Context(), inputOf(a), inputOf(b), Options{Placement: true})
+		a, b := sptest.OpenIn(t, stores, dir), sptest.OpenIn(t, stores, dir)
+		d, err := Savepoints(t.Context(), a.View(), b.View(), Options{Placement: true})
 		if errors.Is(err, format.ErrMissing) {
 			missing++
 			continue
@@ -85,8 +86,8 @@ func TestDiffCorpus(t *testing.T) {
 		if _, err := writer.Write(t.Context(), a.View(), target, &writer.Options{Stores: stores}); err != nil {
 			continue // of damaged references; the writer's tests tell of them
 		}
-		c := openAt(t, stores, target)
-		if d := diffOf(t, inputOf(a), inputOf(c), Options{Placement: true}); len(d.Differences) > 0 {
+		c := sptest.OpenIn(t, stores, target)
+		if d := diffOf(t, a.View(), c.View(), Options{Placement: true}); len(d.Differences) > 0 {
 			t.Errorf("%s against its .spt: %q", dir, differences(d))
 		}
 		packed++
@@ -101,13 +102,13 @@ func TestDiffCorpus(t *testing.T) {
 func TestDiffRescaled(t *testing.T) {
 	var copies, refused int
 	var moved int64
-	for _, k := range knownSnapshots(t) {
-		in := inputOf(openAt(t, place(), k.location()))
+	for _, k := range testenv.KnownSnapshots(t) {
+		in := sptest.Open(t, k.Location).View()
 		for _, to := range []int32{1, 3, 5} {
 			out, _, err := transform.Rescale(t.Context(), in, transform.RescaleOptions{To: to})
 			if err != nil {
 				if out.Savepoint != in.Savepoint {
-					t.Errorf("%s to %d: another savepoint with the error %v", k.name, to, err)
+					t.Errorf("%s to %d: another savepoint with the error %v", k.Name, to, err)
 				}
 				refused++
 				continue
@@ -123,12 +124,12 @@ func TestDiffRescaled(t *testing.T) {
 				case x.State != nil && x.State.New != nil && x.State.New.Kind == "broadcast":
 					// Fewer subtasks take over fewer of the maps that differ.
 					if e := x.State.Elements; e.Added > 0 || e.Removed == 0 || to >= x.Operator.old.Parallelism {
-						t.Errorf("%s to %d: %s", k.name, to, x.Text)
+						t.Errorf("%s to %d: %s", k.Name, to, x.Text)
 					}
 				case x.State != nil && x.State.New != nil && x.State.New.Kind == "union":
-					t.Errorf("%s to %d: union %s", k.name, to, x.Text)
+					t.Errorf("%s to %d: union %s", k.Name, to, x.Text)
 				default:
-					t.Errorf("%s to %d: %q", k.name, to, differences(d))
+					t.Errorf("%s to %d: %q", k.Name, to, differences(d))
 				}
 			}
 		}
@@ -141,14 +142,14 @@ func TestDiffRescaled(t *testing.T) {
 // TestDiffTruth: what the diff of two snapshots of different releases counts is
 // what their subtasks held, as the state backends themselves told.
 func TestDiffTruth(t *testing.T) {
-	type pair struct{ a, b knownSnapshot }
+	type pair struct{ a, b testenv.KnownSnapshot }
 	var pairs []pair
-	byShape := map[string][]knownSnapshot{}
-	for _, k := range knownSnapshots(t) {
-		if k.unaligned {
+	byShape := map[string][]testenv.KnownSnapshot{}
+	for _, k := range testenv.KnownSnapshots(t) {
+		if k.Unaligned {
 			continue
 		}
-		shape, _, _ := strings.Cut(k.shape, "-")
+		shape, _, _ := strings.Cut(k.Shape, "-")
 		for _, other := range byShape[shape] {
 			pairs = append(pairs, pair{other, k})
 		}
@@ -156,9 +157,9 @@ func TestDiffTruth(t *testing.T) {
 	}
 	var states, differing, inBoth, expected int
 	for _, p := range pairs {
-		a, b := inputOf(openAt(t, place(), p.a.location())), inputOf(openAt(t, place(), p.b.location()))
+		a, b := sptest.Open(t, p.a.Location).View(), sptest.Open(t, p.b.Location).View()
 		d := diffOf(t, a, b, Options{List: 5, Ignore: map[Kind]bool{KindKeyed: true}})
-		held, now := truthElements(p.a.truth), truthElements(p.b.truth)
+		held, now := truthElements(sptest.TruthOf(t, p.a.Dir)), truthElements(sptest.TruthOf(t, p.b.Dir))
 		for key := range held {
 			if now[key] != nil {
 				expected++
@@ -185,7 +186,7 @@ func TestDiffTruth(t *testing.T) {
 				}
 				e := st.Elements
 				if e.Added != added || e.Removed != removed || e.OldDistinct != int64(len(x)) || e.NewDistinct != int64(len(y)) {
-					t.Errorf("%s → %s, %s: +%d -%d of %d and %d different ones; held +%d -%d of %d and %d", p.a.name, p.b.name, key, e.Added, e.Removed, e.OldDistinct, e.NewDistinct, added, removed, len(x), len(y))
+					t.Errorf("%s → %s, %s: +%d -%d of %d and %d different ones; held +%d -%d of %d and %d", p.a.Name, p.b.Name, key, e.Added, e.Removed, e.OldDistinct, e.NewDistinct, added, removed, len(x), len(y))
 				}
 				if added+removed > 0 {
 					differing++
@@ -207,8 +208,8 @@ func checkList(t *testing.T, in format.View, list []ElementChange, right func(st
 	}
 	for _, c := range list {
 		p, err := c.Value(t.Context(), in)
-		if err != nil || !right(report(p)) {
-			t.Errorf("%s is listed: %v", report(p), err)
+		if err != nil || !right(sptest.Reported(p)) {
+			t.Errorf("%s is listed: %v", sptest.Reported(p), err)
 		}
 	}
 }
@@ -234,7 +235,7 @@ func surplus(x, y map[string]int64) (all []string) {
 }
 
 // truthElements is how often each element was held, by operator and state.
-func truthElements(c content) map[string]map[string]int64 {
+func truthElements(c sptest.Truth) map[string]map[string]int64 {
 	all := map[string]map[string]int64{}
 	for _, op := range c.Operators {
 		for _, sub := range op.Subtasks {
@@ -258,12 +259,12 @@ func truthElements(c content) map[string]map[string]int64 {
 // TestDiffPruned: copies that restores made are named, and so is their removal.
 func TestDiffPruned(t *testing.T) {
 	named, unions := 0, 0
-	for _, k := range knownSnapshots(t) {
-		if k.shape != "union-inflated" {
+	for _, k := range testenv.KnownSnapshots(t) {
+		if k.Shape != "union-inflated" {
 			continue
 		}
 		states := map[string]bool{}
-		for _, op := range k.truth.Operators {
+		for _, op := range sptest.TruthOf(t, k.Dir).Operators {
 			for _, s := range op.Subtasks {
 				for name, st := range s.OperatorState {
 					if st.Kind == "union" {
@@ -273,14 +274,14 @@ func TestDiffPruned(t *testing.T) {
 			}
 		}
 		unions += len(states)
-		in := inputOf(openAt(t, place(), k.location()))
+		in := sptest.Open(t, k.Location).View()
 		out, pruned, err := transform.PruneUnion(t.Context(), in, transform.PruneOptions{Keep: transform.KeepDistinct})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range pruned {
+		for _, p := range pruned.States {
 			if p.Skipped != "" || p.Elements%p.Kept != 0 {
-				t.Fatalf("%s: %+v", k.name, p)
+				t.Fatalf("%s: %+v", k.Name, p)
 			}
 			for _, tt := range []struct {
 				a, b format.View
@@ -290,7 +291,7 @@ func TestDiffPruned(t *testing.T) {
 				{in, out, fmt.Sprintf("%d → %d elements, %d distinct unchanged: divided by %d", p.Elements, p.Kept, p.Kept, p.Elements/p.Kept)},
 			} {
 				if got := differences(diffOf(t, tt.a, tt.b, Options{})); len(got) != 1 || !strings.HasSuffix(got[0], tt.want) {
-					t.Errorf("%s: %q, want %q", k.name, got, tt.want)
+					t.Errorf("%s: %q, want %q", k.Name, got, tt.want)
 				}
 			}
 			named++
@@ -315,7 +316,7 @@ func listInput(subtasks int, values []string) format.View {
 			States: []format.NamedState{{Name: format.NewText("s"), Mode: format.ModeList, Offsets: offsets}},
 		}})
 	}
-	return memoryInput(op)
+	return sptest.View(op)
 }
 
 // boundedDiffer keeps so many distinct elements of each side in memory, and counts
@@ -475,13 +476,13 @@ func TestDiffStructure(t *testing.T) {
 		}
 		return o
 	}
-	a := memoryInput(
+	a := sptest.View(
 		op("same", 2, st{"x", format.ModeList, []string{"1", "2"}}),
 		op("moves", 2, st{"kept", format.ModeList, []string{"1", "2"}}, st{"gone", format.ModeList, []string{"3"}}, st{"mode", format.ModeList, []string{"4"}}),
 		op("away", 1, st{"only here", format.ModeList, []string{"1"}}),
 		op("enrich-v1", 1, st{"cache", format.ModeList, []string{"abc", "def"}}, st{"seen", format.ModeUnion, []string{"g"}}),
 	)
-	b := memoryInput(
+	b := sptest.View(
 		op("same", 2, st{"x", format.ModeList, []string{"1", "2"}}),
 		op("moves", 3, st{"kept", format.ModeList, []string{"1", "2"}}, st{"mode", format.ModeUnion, []string{"4"}}, st{"come", format.ModeList, []string{"5"}}),
 		op("enrich", 1, st{"cache", format.ModeList, []string{"abc", "xyz"}}, st{"seen", format.ModeUnion, []string{"g"}}),
@@ -562,7 +563,7 @@ func TestDiffBroadcastByKey(t *testing.T) {
 		for i, c := range copies {
 			o.Subtasks = append(o.Subtasks, &format.Subtask{Index: int32(i), Managed: rawStates(st{"rules", format.ModeBroadcast, []string{c}})})
 		}
-		return wordMaps(memoryInput(o))
+		return wordMaps(sptest.View(o))
 	}
 	o := Options{List: 9, Ignore: map[Kind]bool{KindParallelism: true}, EntryText: wordText}
 	for _, tt := range []struct {
@@ -642,7 +643,7 @@ func TestDiffRandom(t *testing.T) {
 					placed[s][fmt.Sprint(i, " ", e)]++
 				}
 			}
-			inputs[s] = memoryInput(op)
+			inputs[s] = sptest.View(op)
 		}
 		count := func(m [2]map[string]int64) (added, removed int64) {
 			for e := range either(m[0], m[1]) {
@@ -746,7 +747,7 @@ func TestDiffCopies(t *testing.T) {
 			}
 			op.Subtasks = append(op.Subtasks, &format.Subtask{Index: int32(i), Managed: rawStates(st{"s", mode, held})})
 		}
-		return memoryInput(op)
+		return sptest.View(op)
 	}
 	for _, tt := range []struct {
 		mode            format.Mode

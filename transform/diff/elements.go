@@ -3,7 +3,6 @@ package diff
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/connector"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/tally"
 )
 
@@ -204,11 +204,11 @@ const maxExact = 3 << 20
 // out which parts are the same.
 const diffParts = 1 << 12
 
-func diffPart(d tally.Digest) int { return int(d.Hi >> 52) }
+func diffPart(d hash128.Digest) int { return int(d.Hi >> 52) }
 
 // digestOf is the digest of an element; with placed that of the element in its
 // subtask.
-func (d *differ) digestOf(s *elementSide, part int, value []byte, placed bool) tally.Digest {
+func (d *differ) digestOf(s *elementSide, part int, value []byte, placed bool) hash128.Digest {
 	g := d.hash.Sum(value)
 	if placed {
 		x := (uint64(s.parts[part].subtask) + 1) * 0x9e3779b97f4a7c15
@@ -275,15 +275,15 @@ type comparison struct {
 // sums finds the parts that differ, and the subtasks that hold the same as one
 // of the other side and need not be looked at again.
 func (c *comparison) sums() error {
-	var all, bySubtask [2][]format.Multiset
+	var all, bySubtask [2][]hash128.Multiset
 	err := c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide) error {
-		sums, whole := make([]format.Multiset, diffParts), make([]format.Multiset, len(s.parts))
+		sums, whole := make([]hash128.Multiset, diffParts), make([]hash128.Multiset, len(s.parts))
 		all[side], bySubtask[side] = sums, whole
 		var n int64
 		err := s.each(ctx, func(part int, e format.Element) error {
 			g := c.d.digestOf(s, part, e.Value, c.placed)
-			sums[diffPart(g)].Add(g.Hi, g.Lo)
-			whole[part].Add(g.Hi, g.Lo)
+			sums[diffPart(g)].Add(g)
+			whole[part].Add(g)
 			n = c.d.tick(n, e.Value)
 			return nil
 		})
@@ -301,7 +301,7 @@ func (c *comparison) sums() error {
 	if c.set || lo == 0 || lo != hi && hi%lo == 0 {
 		return nil // how often each comes is what it may be about
 	}
-	equal := map[format.Multiset][]int{}
+	equal := map[hash128.Multiset][]int{}
 	for i, sum := range bySubtask[0] {
 		equal[sum] = append(equal[sum], i)
 	}
@@ -341,7 +341,7 @@ func (c *comparison) recount() error {
 	if c.out[0] == nil || len(c.r.AddedList)+len(c.r.RemovedList) == 0 {
 		return nil
 	}
-	listed := map[tally.Digest]*ElementChange{}
+	listed := map[hash128.Digest]*ElementChange{}
 	var parts [diffParts]bool // that have any
 	for side, list := range [][]ElementChange{c.r.RemovedList, c.r.AddedList} {
 		in := c.a.in
@@ -416,9 +416,6 @@ func (c *comparison) count() (err error) {
 			listed = c.d.o.List
 		}
 		err = c.pairs(counters, listed)
-	}
-	if errors.Is(err, tally.ErrTooOften) {
-		err = format.Errorf(format.ErrLimit, "%v", err)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/transform"
 )
 
@@ -27,7 +28,7 @@ func rawGroups(name string, first int32, groups ...string) *format.KeyGroups {
 		offsets = append(offsets, int64(len(p)))
 		p += strings.Trim(g, "_") // "_": written, without a byte
 	}
-	h.Offsets, h.Data = offsets, inlineOf(name, p)
+	h.Offsets, h.Data = offsets, sptest.Inline(name, p)
 	return h
 }
 
@@ -37,10 +38,14 @@ func rawGroups(name string, first int32, groups ...string) *format.KeyGroups {
 // the "equal" kind; Flink's canonical state has offset 0.
 func TestKeyGroupExtents(t *testing.T) {
 	kinds := map[string]func(groups ...string) *format.KeyGroups{
-		"native":    func(g ...string) *format.KeyGroups { return groupStream(false, format.CodecNative, "HEAD", 0, g...) },
-		"canonical": func(g ...string) *format.KeyGroups { return groupStream(true, format.CodecFlink, "HEAD", 0, g...) },
+		"native": func(g ...string) *format.KeyGroups {
+			return sptest.KeyGroupStream(false, format.CodecNative, "HEAD", 0, g...)
+		},
+		"canonical": func(g ...string) *format.KeyGroups {
+			return sptest.KeyGroupStream(true, format.CodecFlink, "HEAD", 0, g...)
+		},
 		"equal": func(g ...string) *format.KeyGroups {
-			h := groupStream(false, format.CodecFlink, "HEAD", 0, g...)
+			h := sptest.KeyGroupStream(false, format.CodecFlink, "HEAD", 0, g...)
 			h.Savepoint = true
 			return h
 		},
@@ -56,7 +61,7 @@ func TestKeyGroupExtents(t *testing.T) {
 	}
 	for kind, stream := range kinds {
 		for _, shape := range shapes {
-			base := memoryInput(keyedOperator(6, stream(shape...)))
+			base := sptest.View(sptest.KeyedOperator(6, stream(shape...)))
 			for to := int32(1); to <= 6; to++ {
 				sp, err := plan(t, base, transform.RescaleOptions{To: to}).Apply(t.Context())
 				if err != nil {
@@ -87,7 +92,7 @@ func TestKeyGroupExtents(t *testing.T) {
 				if held > 0 {
 					want += fmt.Sprintf(", %d same", held)
 				}
-				d := diffOf(t, base, memoryInput(keyedOperator(6, stream(other...))), keyedOnly)
+				d := diffOf(t, base, sptest.View(sptest.KeyedOperator(6, stream(other...))), keyedOnly)
 				if got := differences(d); len(got) != 1 || got[0] != "keyed: keyed/ "+want || !slices.Equal(d.Operators[0].States[0].Keyed.Groups, []int32{int32(g)}) {
 					t.Errorf("%s %q → %q: %q, want %q", kind, shape, other, got, want)
 				}
@@ -101,17 +106,17 @@ func TestKeyGroupExtents(t *testing.T) {
 // are two streams, although they are stored once in an .spt file.
 func TestNativeStreamsOfEqualBytes(t *testing.T) {
 	in := func(last string) format.View {
-		return memoryInput(keyedOperator(6,
-			groupStream(false, format.CodecNative, "HEAD", 0, "", ""),
-			groupStream(false, format.CodecNative, "HEAD", 2, "", ""),
-			groupStream(false, format.CodecNative, "HEAD", 4, "", last)))
+		return sptest.View(sptest.KeyedOperator(6,
+			sptest.KeyGroupStream(false, format.CodecNative, "HEAD", 0, "", ""),
+			sptest.KeyGroupStream(false, format.CodecNative, "HEAD", 2, "", ""),
+			sptest.KeyGroupStream(false, format.CodecNative, "HEAD", 4, "", last)))
 	}
 	if d := differences(diffOf(t, in("x"), in("y"), keyedOnly)); len(d) != 1 || d[0] != "keyed: keyed/ key groups: 1 changed" {
 		t.Errorf("%q", d)
 	}
 	// No key can be of two key groups, but what cannot be is not read as what is not there.
 	two := func(last string) format.View {
-		return memoryInput(keyedOperator(2, groupStream(false, format.CodecNative, "HEAD", 0, "x"), groupStream(false, format.CodecNative, "HEAD", 1, last)))
+		return sptest.View(sptest.KeyedOperator(2, sptest.KeyGroupStream(false, format.CodecNative, "HEAD", 0, "x"), sptest.KeyGroupStream(false, format.CodecNative, "HEAD", 1, last)))
 	}
 	if d := differences(diffOf(t, two("x"), two("y"), keyedOnly)); len(d) != 1 || d[0] != "keyed: keyed/ key groups: 1 changed, 1 same" {
 		t.Errorf("%q", d)
@@ -123,11 +128,11 @@ func TestNativeStreamsOfEqualBytes(t *testing.T) {
 // one stream of twice as many key groups.
 func TestRawKeyGroups(t *testing.T) {
 	in := func(a, b []string) format.View {
-		op := operator("raw", nil, nil)
+		op := sptest.Operator("raw", nil, nil)
 		op.MaxParallelism = 8
 		op.Subtasks[0].RawKeyed = rawGroups("a", 0, a...)
 		op.Subtasks[1].RawKeyed = rawGroups("b", 4, b...)
-		return memoryInput(op)
+		return sptest.View(op)
 	}
 	base := []string{"aa", "", "_", "bb"}
 	for _, tt := range []struct {
@@ -155,10 +160,10 @@ func TestRawKeyGroups(t *testing.T) {
 	}
 	// Rescaled up, the handles name parts of one stream: as one stream, and as
 	// copies of it, which inline state becomes in _metadata.
-	one := operator("raw", nil)
+	one := sptest.Operator("raw", nil)
 	one.MaxParallelism = 4
 	one.Subtasks[0].RawKeyed = rawGroups("a", 0, "aa", "b", "", "ccc")
-	whole := memoryInput(one)
+	whole := sptest.View(one)
 	sp, err := plan(t, whole, transform.RescaleOptions{To: 4}).Apply(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -183,10 +188,10 @@ func TestRawKeyGroups(t *testing.T) {
 func TestChangelogKeyGroups(t *testing.T) {
 	in := func(change string, groups ...string) format.View {
 		c := &format.Changelog{Range: format.KeyGroupRange{Count: 4},
-			Materialized: []format.KeyedHandle{groupStream(false, format.CodecNative, "HEAD", 0, groups...), nil},
+			Materialized: []format.KeyedHandle{sptest.KeyGroupStream(false, format.CodecNative, "HEAD", 0, groups...), nil},
 			Changes:      []format.KeyedHandle{&format.ChangelogMemory{Range: format.KeyGroupRange{Count: 4}, Changes: []format.Change{{KeyGroup: 1, Data: format.NewBytes([]byte(change))}}}},
 		}
-		return memoryInput(keyedOperator(4, c))
+		return sptest.View(sptest.KeyedOperator(4, c))
 	}
 	for _, tt := range []struct {
 		a, b format.View

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/tally"
+	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
 // Entries compares the entries of a broadcast state: all that any of its
@@ -42,7 +42,7 @@ func (d *differ) byKey(a, b *elementSide, r *Elements) error {
 		return nil
 	}
 	var all [2]map[string][]string // values by key
-	var copies [2]map[format.Multiset]bool
+	var copies [2]map[hash128.Multiset]bool
 	for side, s := range []*elementSide{a, b} {
 		entries, copiesOf, ok, err := d.entriesOf(side, s)
 		if err != nil || !ok {
@@ -81,7 +81,7 @@ func (d *differ) byKey(a, b *elementSide, r *Elements) error {
 }
 
 // without counts what is in the one set and not in the other.
-func without(a, b map[format.Multiset]bool) (n int64) {
+func without(a, b map[hash128.Multiset]bool) (n int64) {
 	for d := range a {
 		if !b[d] {
 			n++
@@ -93,9 +93,9 @@ func without(a, b map[format.Multiset]bool) (n int64) {
 // entriesOf is the values of each key in any of the maps, sorted, and the
 // different maps by the sums of their entries. It is not ok where the maps cannot
 // be taken apart.
-func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]string, copies map[format.Multiset]bool, ok bool, err error) {
-	seen := map[tally.Digest]bool{}
-	copies = map[format.Multiset]bool{}
+func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]string, copies map[hash128.Multiset]bool, ok bool, err error) {
+	seen := map[hash128.Digest]bool{}
+	copies = map[hash128.Multiset]bool{}
 	entries = map[string][]string{}
 	left := int64(maxMaps)
 	texts := make([]func(format.MapEntry) (key, value string, err error), len(s.parts))
@@ -118,7 +118,7 @@ func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]strin
 		if err != nil {
 			return err
 		}
-		var sum format.Multiset
+		var sum hash128.Multiset
 		err = format.EachEntry(d.ctx, s.in.Source, codec, h, h.States[s.parts[part].state].Name.String(), func(m format.MapEntry) error {
 			key, value, err := texts[part](m)
 			if err != nil {
@@ -128,7 +128,7 @@ func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]strin
 			one.Add(strconv.AppendInt(nil, int64(len(key)), 10))
 			one.Add([]byte(" " + key + value))
 			g := one.Sum()
-			sum.Add(g.Hi, g.Lo)
+			sum.Add(g)
 			if values := entries[key]; !slices.Contains(values, value) {
 				entries[key] = append(values, value)
 			}

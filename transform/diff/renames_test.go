@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/internal/sptest"
@@ -21,7 +20,7 @@ import (
 // reported is a snapshot on which spt once failed.
 func reported(t *testing.T, name string) format.View {
 	t.Helper()
-	return inputOf(openAt(t, place(), filepath.Join("../../testdata/reported", name)))
+	return sptest.Open(t, filepath.Join("../../testdata/reported", name)).View()
 }
 
 // suggestions is what diff and check suggest, in words. Both must suggest the same.
@@ -71,9 +70,9 @@ func suggestions(t *testing.T, a, b format.View, schemas [2]types.Schemas) []str
 // source is an operator as the SQL planner makes it: a coordinator, and list state
 // of a name that all sources have.
 func source(uid, name string) *format.Operator {
-	op := operator(uid, rawStates(st{"SourceReaderState", format.ModeList, []string{"0123456789"}}))
+	op := sptest.Operator(uid, rawStates(st{"SourceReaderState", format.ModeList, []string{"0123456789"}}))
 	op.Name = format.NewText(name)
-	op.Coordinator = inlineOf(uid, "sixteen bytes of "+uid[:1])
+	op.Coordinator = sptest.Inline(uid, "sixteen bytes of "+uid[:1])
 	return op
 }
 
@@ -83,7 +82,7 @@ func stateful(uid, name string, states ...string) *format.Operator {
 	for _, s := range states {
 		all = append(all, st{s, format.ModeList, []string{"0123456789"}})
 	}
-	op := operator(uid, rawStates(all...))
+	op := sptest.Operator(uid, rawStates(all...))
 	op.Name = format.NewText(name)
 	return op
 }
@@ -159,15 +158,15 @@ func TestRenames(t *testing.T) {
 		{"names on one side only", ops(source("1", "")), ops(source("1", "a")), [2]types.Schemas{}, []string{}},
 		{"two for one", ops(stateful("1", "", "x"), stateful("2", "", "x")), ops(stateful("3", "", "x")), known, []string{"open 3 = 1 or 2"}},
 		{"one for two", ops(stateful("1", "", "x")), ops(stateful("2", "", "x"), stateful("3", "", "x")), known, []string{"open 2 = 1", "open 3 = 1"}},
-		{"sizes apart, with nothing else to tell", ops(operator("1", rawStates(st{"SourceReaderState", format.ModeList, []string{"0"}}))),
-			ops(operator("2", rawStates(st{"SourceReaderState", format.ModeList, []string{strings.Repeat("0", 500)}}))), [2]types.Schemas{}, []string{"open 2 = 1"}},
-		{"sizes apart, with a name of the user's", ops(stateful("1", "", "x")), ops(operator("2", rawStates(st{"x", format.ModeList, []string{strings.Repeat("0", 500)}}))), [2]types.Schemas{}, []string{"likely 2 = 1"}},
+		{"sizes apart, with nothing else to tell", ops(sptest.Operator("1", rawStates(st{"SourceReaderState", format.ModeList, []string{"0"}}))),
+			ops(sptest.Operator("2", rawStates(st{"SourceReaderState", format.ModeList, []string{strings.Repeat("0", 500)}}))), [2]types.Schemas{}, []string{"open 2 = 1"}},
+		{"sizes apart, with a name of the user's", ops(stateful("1", "", "x")), ops(sptest.Operator("2", rawStates(st{"x", format.ModeList, []string{strings.Repeat("0", 500)}}))), [2]types.Schemas{}, []string{"likely 2 = 1"}},
 		{"one that stayed fits best", ops(stateful("1", "", "x", "y"), stateful("5", "", "x")), ops(stateful("5", "", "x"), stateful("2", "", "x")), known, []string{"open 2 = 5 or 1"}},
-		{"without state", ops(operator("1", nil)), ops(operator("2", nil)), [2]types.Schemas{}, []string{}},
+		{"without state", ops(sptest.Operator("1", nil)), ops(sptest.Operator("2", nil)), [2]types.Schemas{}, []string{}},
 		{"states exchanged, no names", ops(stateful("1", "", "x"), stateful("2", "", "y")), ops(stateful("1", "", "y"), stateful("2", "", "x")), [2]types.Schemas{},
 			[]string{"likely 1 = 2", "likely 2 = 1"}},
 	} {
-		if got := suggestions(t, memoryInput(tt.old...), memoryInput(tt.now...), tt.schemas); !slices.Equal(got, tt.want) {
+		if got := suggestions(t, sptest.View(tt.old...), sptest.View(tt.now...), tt.schemas); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -176,8 +175,8 @@ func TestRenames(t *testing.T) {
 // TestRenamesOfPicked: operators that were not picked are still seen, so a renamed
 // one is not taken for another.
 func TestRenamesOfPicked(t *testing.T) {
-	a := memoryInput(source("1", ""), source("3", ""), source("5", ""))
-	b := memoryInput(source("1", ""), source("2", ""), source("3", ""))
+	a := sptest.View(source("1", ""), source("3", ""), source("5", ""))
+	b := sptest.View(source("1", ""), source("2", ""), source("3", ""))
 	only := func(in format.View, uids ...string) format.View {
 		sp := *in.Savepoint
 		sp.Operators = slices.DeleteFunc(slices.Clone(sp.Operators), func(op *format.Operator) bool { return !slices.Contains(uids, op.UID.String()) })
@@ -218,8 +217,8 @@ func TestRenamesReported(t *testing.T) {
 	if x := cmp.Diff([]string{"coordinator: 3_source/ state of the coordinator changed, 16 → 16 bytes", `names: 3_source name "Source: Orders[3]" → "Source: Payments[3]"`, "operators: 2_source added", "operators: 5_source removed"}, got); x != "" {
 		t.Errorf("-want +got\n%s", x)
 	}
-	old, like := openAt(t, place(), "../../testdata/reported/swapped-keyed/old"), openAt(t, place(), "../../testdata/reported/swapped-keyed/like")
-	d := diffOf(t, inputOf(old), inputOf(like), Options{Schemas: [2]types.Schemas{old.Schema, like.Schema}})
+	old, like := sptest.Open(t, "../../testdata/reported/swapped-keyed/old"), sptest.Open(t, "../../testdata/reported/swapped-keyed/like")
+	d := diffOf(t, old.View(), like.View(), Options{Schemas: [2]types.Schemas{old.Schema, like.Schema}})
 	if r := d.Renames; len(r.Likely) != 2 || len(r.Open) != 0 || r.Likely[0].From[0].Operator.ID != r.Likely[1].ID || r.Likely[1].From[0].Operator.ID != r.Likely[0].ID {
 		t.Errorf("%+v", r)
 	}
@@ -259,7 +258,7 @@ func TestRenamesAreRight(t *testing.T) {
 			truth[uid(to[i])] = uid(i)
 		}
 		rnd.Shuffle(n, func(i, j int) { now[i], now[j] = now[j], now[i] })
-		d := diffOf(t, memoryInput(old...), memoryInput(now...), Options{})
+		d := diffOf(t, sptest.View(old...), sptest.View(now...), Options{})
 		for _, r := range d.Renames.Likely {
 			likely++
 			if truth[r.UID] != r.From[0].Operator.UID.String() {
@@ -280,10 +279,10 @@ func TestRenamesOfTooMany(t *testing.T) {
 	for n, skipped := range map[int]bool{512: false, 513: true} {
 		var old, now []*format.Operator
 		for i := range n {
-			old = append(old, operator(fmt.Sprint("old ", i), nil))
-			now = append(now, operator(fmt.Sprint("new ", i), nil))
+			old = append(old, sptest.Operator(fmt.Sprint("old ", i), nil))
+			now = append(now, sptest.Operator(fmt.Sprint("new ", i), nil))
 		}
-		d := diffOf(t, memoryInput(old...), memoryInput(now...), Options{})
+		d := diffOf(t, sptest.View(old...), sptest.View(now...), Options{})
 		if d.Renames.Skipped != skipped || len(d.Differences) != 2*n {
 			t.Errorf("%d: %t, %d differences", n, d.Renames.Skipped, len(d.Differences))
 		}
@@ -294,9 +293,9 @@ func TestRenamesOfTooMany(t *testing.T) {
 // read for renames either.
 func TestRenamesIgnoreKeyed(t *testing.T) {
 	in := func(uid string) format.View {
-		op := keyedOperator(2, groupStream(true, format.CodecFlink, "HEAD", 0, "a", "b"))
+		op := sptest.KeyedOperator(2, sptest.KeyGroupStream(true, format.CodecFlink, "HEAD", 0, "a", "b"))
 		op.UID, op.ID = format.NewText(uid), format.OperatorIDOf(uid)
-		return memoryInput(op)
+		return sptest.View(op)
 	}
 	for _, ignore := range []bool{false, true} {
 		calls := 0

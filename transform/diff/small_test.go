@@ -8,28 +8,29 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/transform"
 )
 
 // everything is a savepoint with state of every kind: each call makes the same.
 func everything() format.View {
 	channel := func(name string) *format.ChannelHandle {
-		return &format.ChannelHandle{Channels: []format.Channel{{First: 1, Second: 2, Size: 3, Offsets: format.OffsetSlice{0, 2}}, {First: 1, Second: 3, Size: 3}}, Data: inlineOf(name, "abcdef")}
+		return &format.ChannelHandle{Channels: []format.Channel{{First: 1, Second: 2, Size: 3, Offsets: format.OffsetSlice{0, 2}}, {First: 1, Second: 3, Size: 3}}, Data: sptest.Inline(name, "abcdef")}
 	}
-	op := operator("op", namedStates("m0", st{"l", format.ModeList, []string{"a", "b"}}), namedStates("m1", st{"l", format.ModeList, []string{"c"}}), nil)
+	op := sptest.Operator("op", namedStates("m0", st{"l", format.ModeList, []string{"a", "b"}}), namedStates("m1", st{"l", format.ModeList, []string{"c"}}), nil)
 	op.MaxParallelism = 4
-	op.Coordinator = inlineOf("c", "positions")
+	op.Coordinator = sptest.Inline("c", "positions")
 	op.Name = format.NewText("name")
 	op.Subtasks[0].ManagedKeyed = &format.Changelog{Range: format.KeyGroupRange{Count: 2},
-		Materialized: []format.KeyedHandle{groupStream(true, format.CodecFlink, "HEAD", 0, "a", "b")},
-		Changes:      []format.KeyedHandle{&format.ChangelogStream{Range: format.KeyGroupRange{Count: 2}, Streams: []format.OffsetStream{{Offset: 2, Data: inlineOf("d", "..change")}}}}}
+		Materialized: []format.KeyedHandle{sptest.KeyGroupStream(true, format.CodecFlink, "HEAD", 0, "a", "b")},
+		Changes:      []format.KeyedHandle{&format.ChangelogStream{Range: format.KeyGroupRange{Count: 2}, Streams: []format.OffsetStream{{Offset: 2, Data: sptest.Inline("d", "..change")}}}}}
 	op.Subtasks[1].ManagedKeyed = &format.Changelog{Range: format.KeyGroupRange{First: 2, Count: 2},
-		Materialized: []format.KeyedHandle{groupStream(true, format.CodecFlink, "HEAD", 2, "c", "d")}}
+		Materialized: []format.KeyedHandle{sptest.KeyGroupStream(true, format.CodecFlink, "HEAD", 2, "c", "d")}}
 	op.Subtasks[1].RawKeyed = rawGroups("r", 2, "c", "d")
 	op.Subtasks[0].Input = []*format.ChannelHandle{channel("i")}
 	op.Subtasks[1].Output = []*format.ChannelHandle{channel("o")}
-	op.Subtasks[0].Legacy = []format.Stream{inlineOf("legacy", "old")}
-	in := memoryInput(op, operator("other", namedStates("n0", st{"x", format.ModeList, []string{"a"}})))
+	op.Subtasks[0].Legacy = []format.Stream{sptest.Inline("legacy", "old")}
+	in := sptest.View(op, sptest.Operator("other", namedStates("n0", st{"x", format.ModeList, []string{"a"}})))
 	in.ID = 7
 	in.Kind = format.SnapshotKind{Type: format.TypeSavepoint, Format: format.FormatCanonical}
 	in.Masters = []format.MasterState{{Name: format.NewText("hook"), Version: 1, Data: format.NewBytes([]byte("x"))}}
@@ -56,7 +57,7 @@ func TestDiffOfEachField(t *testing.T) {
 		{"a master state's bytes", func(in *format.View) { in.Masters[0].Data = format.NewBytes([]byte("y")) }, "masters: the master states differ"},
 		{"a master state's version", func(in *format.View) { in.Masters[0].Version = 2 }, "masters: the master states differ"},
 		{"a master state's name", func(in *format.View) { in.Masters[0].Name = format.NewText("h") }, "masters: the master states differ"},
-		{"an operator added", func(in *format.View) { in.Operators = append(in.Operators, operator("new", nil)) }, "operators: new added"},
+		{"an operator added", func(in *format.View) { in.Operators = append(in.Operators, sptest.Operator("new", nil)) }, "operators: new added"},
 		{"an operator removed", func(in *format.View) { in.Operators = in.Operators[:1] }, "operators: other removed"},
 		{"an id that comes twice", func(in *format.View) { in.Operators = append(in.Operators, in.Operators[1]) }, "operators: other added"},
 		{"the uid", func(in *format.View) { op(*in).UID = format.NewText("changed") }, `names: changed uid "op" → "changed"`},
@@ -67,8 +68,8 @@ func TestDiffOfEachField(t *testing.T) {
 		{"max parallelism", func(in *format.View) { op(*in).MaxParallelism = 8 }, "max-parallelism: op max parallelism 4 → 8"},
 		{"a subtask that had finished", func(in *format.View) { op(*in).Subtasks[2].Finished = true }, "subtasks: op subtasks that had finished 0 → 1"},
 		{"a subtask that is missing", func(in *format.View) { op(*in).Subtasks = op(*in).Subtasks[:2] }, "subtasks: op subtasks without an entry 0 → 1"},
-		{"the coordinator", func(in *format.View) { op(*in).Coordinator = inlineOf("c", "position!") }, "coordinator: op/ state of the coordinator changed, 9 → 9 bytes"},
-		{"a longer coordinator", func(in *format.View) { op(*in).Coordinator = inlineOf("c", "positions!") }, "coordinator: op/ state of the coordinator changed, 9 → 10 bytes"},
+		{"the coordinator", func(in *format.View) { op(*in).Coordinator = sptest.Inline("c", "position!") }, "coordinator: op/ state of the coordinator changed, 9 → 9 bytes"},
+		{"a longer coordinator", func(in *format.View) { op(*in).Coordinator = sptest.Inline("c", "positions!") }, "coordinator: op/ state of the coordinator changed, 9 → 10 bytes"},
 		{"no coordinator", func(in *format.View) { op(*in).Coordinator = nil }, "coordinator: op/ state of the coordinator removed"},
 		{"an element", func(in *format.View) {
 			op(*in).Subtasks[0].Managed = namedStates("m0", st{"l", format.ModeList, []string{"a", "z"}})
@@ -82,29 +83,29 @@ func TestDiffOfEachField(t *testing.T) {
 			}
 		}, "states: op/l mode list → union"},
 		{"a key group of a changelog", func(in *format.View) {
-			changelog(*in).Materialized = []format.KeyedHandle{groupStream(true, format.CodecFlink, "HEAD", 0, "a", "z")}
+			changelog(*in).Materialized = []format.KeyedHandle{sptest.KeyGroupStream(true, format.CodecFlink, "HEAD", 0, "a", "z")}
 		}, "keyed: op/ key groups: 1 changed, 3 same"},
 		{"the description before key groups", func(in *format.View) {
-			changelog(*in).Materialized = []format.KeyedHandle{groupStream(true, format.CodecFlink, "HEAT", 0, "a", "b")}
+			changelog(*in).Materialized = []format.KeyedHandle{sptest.KeyGroupStream(true, format.CodecFlink, "HEAT", 0, "a", "b")}
 		}, "keyed: op/ the description of its states changed in some subtasks: new in subtask 0"},
 		{"the description in all subtasks", func(in *format.View) {
-			changelog(*in).Materialized = []format.KeyedHandle{groupStream(true, format.CodecFlink, "HEAT", 0, "a", "b")}
-			op(*in).Subtasks[1].ManagedKeyed.(*format.Changelog).Materialized = []format.KeyedHandle{groupStream(true, format.CodecFlink, "HEAT", 2, "c", "d")}
+			changelog(*in).Materialized = []format.KeyedHandle{sptest.KeyGroupStream(true, format.CodecFlink, "HEAT", 0, "a", "b")}
+			op(*in).Subtasks[1].ManagedKeyed.(*format.Changelog).Materialized = []format.KeyedHandle{sptest.KeyGroupStream(true, format.CodecFlink, "HEAT", 2, "c", "d")}
 		}, "keyed: op/ the description of its states changed"},
 		{"changes before those of the handle", func(in *format.View) {
-			changelog(*in).Changes[0].(*format.ChangelogStream).Streams[0].Data = inlineOf("d", "::change")
+			changelog(*in).Changes[0].(*format.ChangelogStream).Streams[0].Data = sptest.Inline("d", "::change")
 		}, ""},
 		{"changes", func(in *format.View) {
-			changelog(*in).Changes[0].(*format.ChangelogStream).Streams[0].Data = inlineOf("d", "..chance")
+			changelog(*in).Changes[0].(*format.ChangelogStream).Streams[0].Data = sptest.Inline("d", "..chance")
 		}, "keyed: op/ files: 1 added, 1 removed"},
 		{"no changes", func(in *format.View) { changelog(*in).Changes = nil }, "keyed: op/ files: 1 removed"},
 		{"a raw key group", func(in *format.View) { op(*in).Subtasks[1].RawKeyed = rawGroups("r", 2, "c", "z") }, "keyed: op/ key groups: 1 changed, 1 same"},
 		{"no raw keyed state", func(in *format.View) { op(*in).Subtasks[1].RawKeyed = nil }, "states: op/ raw keyed state removed"},
 		{"how keyed state is kept", func(in *format.View) {
-			op(*in).Subtasks[1].RawKeyed = &format.Incremental{Range: format.KeyGroupRange{First: 2, Count: 2}, Meta: inlineOf("meta", "x")}
+			op(*in).Subtasks[1].RawKeyed = &format.Incremental{Range: format.KeyGroupRange{First: 2, Count: 2}, Meta: sptest.Inline("meta", "x")}
 		}, "keyed: op/ kept as full → incremental: cannot be compared by its bytes"},
-		{"legacy state", func(in *format.View) { op(*in).Subtasks[0].Legacy[0] = inlineOf("legacy", "new") }, "legacy: op/ legacy state changed"},
-		{"in-flight bytes", func(in *format.View) { op(*in).Subtasks[0].Input[0].Data = inlineOf("i", "abcdeF") }, "in-flight: op/ in-flight data changed"},
+		{"legacy state", func(in *format.View) { op(*in).Subtasks[0].Legacy[0] = sptest.Inline("legacy", "new") }, "legacy: op/ legacy state changed"},
+		{"in-flight bytes", func(in *format.View) { op(*in).Subtasks[0].Input[0].Data = sptest.Inline("i", "abcdeF") }, "in-flight: op/ in-flight data changed"},
 		{"in-flight channel", func(in *format.View) { op(*in).Subtasks[0].Input[0].Channels[0].First = 9 }, "in-flight: op/ in-flight data changed"},
 		{"in-flight subpartition", func(in *format.View) { op(*in).Subtasks[0].Input[0].Channels[1].Second = 9 }, "in-flight: op/ in-flight data changed"},
 		{"in-flight size", func(in *format.View) { op(*in).Subtasks[0].Input[0].Channels[0].Size = 9 }, "in-flight: op/ in-flight data changed"},
@@ -143,13 +144,13 @@ func TestDiffOfEachField(t *testing.T) {
 // unless one side has none.
 func TestDiffHandlesOfPlaces(t *testing.T) {
 	in := func(s format.Stream) format.View {
-		op := operator("op", nil)
+		op := sptest.Operator("op", nil)
 		if s != nil {
 			op.Subtasks[0].Managed = &format.OperatorHandle{Codec: format.CodecRaw, Data: s, States: []format.NamedState{{Name: format.NewText("l"), Offsets: format.OffsetSlice{}}}}
 		}
-		return memoryInput(op)
+		return sptest.View(op)
 	}
-	inline, relative, absolute := format.Stream(inlineOf("x", "")), &format.File{Path: format.NewText("f"), Relative: true}, &format.File{Path: format.NewText("/f")}
+	inline, relative, absolute := format.Stream(sptest.Inline("x", "")), &format.File{Path: format.NewText("f"), Relative: true}, &format.File{Path: format.NewText("/f")}
 	chunks := func(as format.Stream) format.Stream { return &format.Chunks{As: as} }
 	for _, tt := range []struct {
 		a, b format.Stream
@@ -177,7 +178,7 @@ func TestDiffHandlesOfPlaces(t *testing.T) {
 
 // placed is a source that knows where its files are, and counts what it reads.
 type placed struct {
-	memory
+	sptest.Memory
 	files map[string]string // place by path; "": missing
 	bytes map[string]string // by place
 	blind bool              // it cannot tell places
@@ -199,7 +200,7 @@ func (p *placed) PlaceOf(_ context.Context, s format.Stream) (string, error) {
 func (p *placed) ReadAt(ctx context.Context, s format.Stream, b []byte, off int64) (int, error) {
 	path, _, ok := format.Reference(s)
 	if !ok {
-		return p.memory.ReadAt(ctx, s, b, off)
+		return p.Memory.ReadAt(ctx, s, b, off)
 	}
 	p.read++
 	data := p.bytes[p.files[path.String()]]
@@ -215,9 +216,9 @@ func (p *placed) ReadAt(ctx context.Context, s format.Stream, b []byte, off int6
 func TestDiffSharedFiles(t *testing.T) {
 	var relative, blind bool
 	in := func(n int64, place, data string) (format.View, *placed) {
-		h := &format.Incremental{Range: format.KeyGroupRange{Count: 128}, Meta: inlineOf("meta", "m"),
+		h := &format.Incremental{Range: format.KeyGroupRange{Count: 128}, Meta: sptest.Inline("meta", "m"),
 			Shared: []format.NamedStream{{Name: format.NewText("1.sst"), Data: &format.File{Path: format.NewText("/shared/f"), Relative: relative, Length: n}}}}
-		in := memoryInput(rocks("op", h))
+		in := sptest.View(sptest.IncrementalOperator("op", h))
 		src := &placed{files: map[string]string{"/shared/f": place}, bytes: map[string]string{place: data}, blind: blind}
 		in.Source = src
 		return in, src
@@ -260,7 +261,7 @@ func TestDiffSharedFiles(t *testing.T) {
 // TestDiffPlacementOfKeyGroups: with Placement, key groups that another subtask
 // covers are counted.
 func TestDiffPlacementOfKeyGroups(t *testing.T) {
-	in := memoryInput(keyedOperator(6, groupStream(true, format.CodecFlink, "HEAD", 0, "a", "b", "c", "d", "e", "f")))
+	in := sptest.View(sptest.KeyedOperator(6, sptest.KeyGroupStream(true, format.CodecFlink, "HEAD", 0, "a", "b", "c", "d", "e", "f")))
 	for to, want := range map[int32]int64{1: 0, 2: 3, 3: 4, 6: 5} {
 		sp, err := plan(t, in, transform.RescaleOptions{To: to}).Apply(t.Context())
 		if err != nil {
@@ -286,7 +287,7 @@ func TestDiffOneFileTwice(t *testing.T) {
 	in := func(offsets ...int64) format.View {
 		h := &format.KeyGroups{Codec: format.CodecFlink, Savepoint: true, Range: format.KeyGroupRange{Count: int32(len(offsets))}, Offsets: format.OffsetSlice(offsets),
 			Data: &format.File{Path: format.NewText("/f"), Length: 8}}
-		in := memoryInput(keyedOperator(int32(len(offsets)), h))
+		in := sptest.View(sptest.KeyedOperator(int32(len(offsets)), h))
 		in.Source = &placed{files: map[string]string{"/f": "p"}, bytes: map[string]string{"p": "HEADaabb"}}
 		return in
 	}
@@ -310,9 +311,9 @@ func TestDiffPartsOfAKeyGroup(t *testing.T) {
 	in := func(groups ...string) format.View {
 		var all []format.KeyedHandle
 		for _, g := range groups {
-			all = append(all, groupStream(true, format.CodecFlink, "HEAD", 0, g))
+			all = append(all, sptest.KeyGroupStream(true, format.CodecFlink, "HEAD", 0, g))
 		}
-		return memoryInput(keyedOperator(1, all...))
+		return sptest.View(sptest.KeyedOperator(1, all...))
 	}
 	for _, tt := range []struct {
 		a, b format.View
@@ -333,10 +334,10 @@ func TestDiffPartsOfAKeyGroup(t *testing.T) {
 // stream.
 func TestDiffPartsInOneStream(t *testing.T) {
 	in := func(data string) format.View {
-		a := &format.KeyGroups{Codec: format.CodecFlink, Savepoint: true, Range: format.KeyGroupRange{Count: 1}, Offsets: format.OffsetSlice{4}, Data: inlineOf("x", data)}
+		a := &format.KeyGroups{Codec: format.CodecFlink, Savepoint: true, Range: format.KeyGroupRange{Count: 1}, Offsets: format.OffsetSlice{4}, Data: sptest.Inline("x", data)}
 		b := *a
 		b.Offsets = format.OffsetSlice{5}
-		return memoryInput(keyedOperator(1, a, &b))
+		return sptest.View(sptest.KeyedOperator(1, a, &b))
 	}
 	for _, other := range []string{"HEADxb", "HEADax"} {
 		if got := differences(diffOf(t, in("HEADab"), in(other), keyedOnly)); !slices.Equal(got, []string{"keyed: keyed/ key groups: 1 changed"}) {
@@ -360,9 +361,9 @@ func (c *chunked) ReadAt(_ context.Context, s format.Stream, p []byte, off int64
 // without a digest are read.
 func TestDiffDigests(t *testing.T) {
 	in := func(digest, data string) (format.View, *chunked) {
-		op := operator("op", nil)
+		op := sptest.Operator("op", nil)
 		op.Coordinator = &format.Chunks{Length: int64(len(data)), Digest: digest}
-		in, c := memoryInput(op), &chunked{data: []string{data}}
+		in, c := sptest.View(op), &chunked{data: []string{data}}
 		in.Source = c
 		return in, c
 	}
@@ -390,9 +391,9 @@ func TestDiffDigests(t *testing.T) {
 // read.
 func TestDiffFilesOfOtherLengths(t *testing.T) {
 	in := func(path, data string) (format.View, *placed) {
-		h := &format.Incremental{Range: format.KeyGroupRange{Count: 128}, Meta: inlineOf("meta", "m"),
+		h := &format.Incremental{Range: format.KeyGroupRange{Count: 128}, Meta: sptest.Inline("meta", "m"),
 			Shared: []format.NamedStream{{Name: format.NewText("1.sst"), Data: &format.File{Path: format.NewText(path), Length: int64(len(data))}}}}
-		in := memoryInput(rocks("op", h))
+		in := sptest.View(sptest.IncrementalOperator("op", h))
 		src := &placed{files: map[string]string{path: path}, bytes: map[string]string{path: data}}
 		in.Source = src
 		return in, src

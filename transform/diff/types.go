@@ -6,8 +6,8 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/number"
-	"github.com/savepoint-tools/spt/internal/tally"
 )
 
 // types compares how a state describes itself in all subtasks, where both streams
@@ -60,7 +60,7 @@ func changedIn(gone, come []int32) string {
 // envelopesOf are the different descriptions of a state, by the encoding of their
 // streams and a digest, with the subtasks that have them.
 type envelopesOf struct {
-	by    map[format.Wire]map[tally.Digest][]int32
+	by    map[format.Wire]map[hash128.Digest][]int32
 	whole bool // one describes all states of a handle, and could not be split
 }
 
@@ -147,7 +147,7 @@ func (d *differ) describe(in format.View, of describedOf) (map[string]*envelopes
 		for _, m := range metas {
 			e := all[m.Name.String()]
 			if e == nil {
-				e = &envelopesOf{by: map[format.Wire]map[tally.Digest][]int32{}}
+				e = &envelopesOf{by: map[format.Wire]map[hash128.Digest][]int32{}}
 				all[m.Name.String()] = e
 			}
 			encoding, description := m.Encoding, m.Envelope
@@ -157,7 +157,7 @@ func (d *differ) describe(in format.View, of describedOf) (map[string]*envelopes
 				}
 			}
 			if e.by[encoding] == nil {
-				e.by[encoding] = map[tally.Digest][]int32{}
+				e.by[encoding] = map[hash128.Digest][]int32{}
 			}
 			sum := d.hash.Sum(description)
 			e.by[encoding][sum] = append(e.by[encoding][sum], sub.Index)

@@ -28,7 +28,7 @@ func (c describedBy) Describe(_ context.Context, _ format.Source, h *format.Oper
 func TestDiffTypesOfSubtasks(t *testing.T) {
 	// "A+long" is the description long in the encoding A.
 	in := func(descriptions ...string) format.View {
-		op := operator("op")
+		op := sptest.Operator("op")
 		op.Parallelism = int32(len(descriptions))
 		c := describedBy{metas: map[*format.OperatorHandle]format.StateMeta{}}
 		for i, text := range descriptions {
@@ -43,13 +43,13 @@ func TestDiffTypesOfSubtasks(t *testing.T) {
 				c.metas[sub.Managed] = format.StateMeta{Encoding: format.Wire(encoding), Envelope: []byte(description)}
 			}
 		}
-		in := memoryInput(op)
+		in := sptest.View(op)
 		raw, err := in.Codec(format.CodecRaw)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.OperatorCodec = raw
-		in.Codecs = codecsFunc(func(format.CodecID) (format.OperatorCodec, error) { return c, nil })
+		in.Codecs = sptest.CodecsFunc(func(format.CodecID) (format.OperatorCodec, error) { return c, nil })
 		return in
 	}
 	ignore := Options{Ignore: map[Kind]bool{KindElements: true, KindParallelism: true, KindSubtasks: true}}
@@ -108,20 +108,20 @@ func (c wholes) Describe(_ context.Context, _ format.Source, h *format.OperatorH
 // it is said that it may be of another state; states that came or went explain it.
 func TestDiffTypesAsAWhole(t *testing.T) {
 	in := func(mode format.Mode, form string, states ...string) format.View {
-		op := operator("op", nil)
+		op := sptest.Operator("op", nil)
 		var all []st
 		for _, s := range states {
 			all = append(all, st{s, mode, []string{"x"}})
 		}
 		h := rawStates(all...)
 		op.Subtasks[0].Managed = h
-		in := memoryInput(op)
+		in := sptest.View(op)
 		raw, err := in.Codec(format.CodecRaw)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := wholes{describedBy{raw, map[*format.OperatorHandle]format.StateMeta{h: {Encoding: format.Wire(form), Envelope: []byte(form)}}}}
-		in.Codecs = codecsFunc(func(format.CodecID) (format.OperatorCodec, error) { return c, nil })
+		in.Codecs = sptest.CodecsFunc(func(format.CodecID) (format.OperatorCodec, error) { return c, nil })
 		return in
 	}
 	list := func(form string, states ...string) format.View { return in(format.ModeList, form, states...) }
@@ -173,7 +173,7 @@ func TestTypeOfOneSubtask(t *testing.T) {
 			a, b *reader.Snapshot
 			want string
 		}{{tt.old, tt.now, tt.diff}, {tt.now, tt.old, tt.back}} {
-			if got := differences(diffOf(t, inputOf(d.a), inputOf(d.b), Options{})); !slices.Equal(got, []string{d.want}) {
+			if got := differences(diffOf(t, d.a.View(), d.b.View(), Options{})); !slices.Equal(got, []string{d.want}) {
 				t.Errorf("%s: %q, want %q", tt.name, got, d.want)
 			}
 		}

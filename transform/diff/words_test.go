@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/sptest"
 )
 
 // TestDiffWords: how differences of elements are put, and that states of other
 // modes are not compared by elements.
 func TestDiffWords(t *testing.T) {
 	in := func(mode format.Mode, name string, subtasks ...string) format.View {
-		op := operator("op", make([]*format.OperatorHandle, len(subtasks))...)
+		op := sptest.Operator("op", make([]*format.OperatorHandle, len(subtasks))...)
 		for i, elems := range subtasks {
 			s := st{name, mode, strings.Split(elems, ",")}
 			if mode == format.ModeBroadcast {
@@ -20,7 +21,7 @@ func TestDiffWords(t *testing.T) {
 			}
 			op.Subtasks[i].Managed = rawStates(s)
 		}
-		return memoryInput(op)
+		return sptest.View(op)
 	}
 	list, union := format.ModeList, format.ModeUnion
 	const positions = "SourceReaderState"
@@ -49,7 +50,7 @@ func TestDiffWords(t *testing.T) {
 // TestDiffLargeMaps: a map above the limit is not taken apart.
 func TestDiffLargeMaps(t *testing.T) {
 	in := func(m string) format.View {
-		return memoryInput(operator("op", rawStates(st{"s", format.ModeBroadcast, []string{m}})))
+		return sptest.View(sptest.Operator("op", rawStates(st{"s", format.ModeBroadcast, []string{m}})))
 	}
 	o := Options{EntryText: func(context.Context, int, *format.OperatorHandle, int) (func(format.MapEntry) (string, string, error), error) {
 		return func(e format.MapEntry) (string, string, error) {

@@ -6,10 +6,11 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/report"
+	"github.com/savepoint-tools/spt/internal/tally"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/transform"
 )
 
 // catter reads the states of a snapshot.
@@ -92,6 +93,10 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	return c.remark(len(states), lines, more)
 }
 
+// maxDistinct is how many different elements of a state --distinct prints: three
+// million, which are counted in 160 MiB.
+const maxDistinct = 3 << 20
+
 // lines calls f with what is printed, in order.
 func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState, *catItem) error) error {
 	if !c.distinct {
@@ -99,23 +104,27 @@ func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState
 	}
 	for i, st := range states {
 		one := states[i : i+1]
-		n := transform.NewCounter()
+		hash, counter := hash128.New(), tally.New(tally.Options{Memory: tally.MemoryFor(maxDistinct), InMemory: true})
 		err := c.each(ctx, one, false, func(_ *catState, it *catItem) error {
-			if !n.Add(it.stored) {
-				return &usageError{fmt.Sprintf("--distinct: more than %s different elements in %s", ui.Count(transform.MaxDistinct), ui.Quote(st.name)),
+			err := counter.Add(tally.Element{Digest: hash.Sum(it.stored)})
+			if errors.Is(err, tally.ErrFull) {
+				return &usageError{fmt.Sprintf("--distinct: more than %s different elements in %s", ui.Count(maxDistinct), ui.Quote(st.name)),
 					"--stats counts any number of them; --where and --subtask leave fewer"}
 			}
-			return nil
+			return err
 		})
 		if err != nil {
 			return err
 		}
 		err = c.each(ctx, one, false, func(_ *catState, it *catItem) error {
-			count, first := n.Again(it.stored)
-			if !first {
+			e := counter.Find(hash.Sum(it.stored))
+			switch {
+			case e == nil:
+				return tally.ErrNotCounted
+			case e.Size > 0: // printed
 				return nil
 			}
-			it.count = count
+			e.Size, it.count = 1, int64(e.Count)
 			return f(st, it)
 		})
 		if err != nil {
@@ -156,13 +165,13 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 	stats := report.CatStats{}
 	for i, st := range states {
 		var s report.CatStat
-		distinct, err := transform.CountDistinct(func(visit func(p []byte) error) error {
+		distinct, err := tally.Distinct(func(visit func(p []byte) error) error {
 			s = report.NewCatStat(&st.shown)
 			return c.each(ctx, states[i:i+1], false, func(_ *catState, it *catItem) error {
 				s.Add(it.part.subtask, int64(len(it.stored)))
 				return visit(it.stored)
 			})
-		}, c.env.common.tmp)
+		}, tally.Options{Dir: c.env.common.tmp})
 		if err != nil {
 			return err
 		}

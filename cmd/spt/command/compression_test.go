@@ -32,8 +32,8 @@ func TestStateCompression(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.snapshots++
-		to := func(view *reader.Snapshot, compress bool) (*reader.Snapshot, *transform.Recompressed, error) {
-			sp, done, err := transform.SetStateCompression(t.Context(), view.View(), transform.CompressionOptions{Compress: compress, Keyed: keyed.Recompress})
+		to := func(view *reader.Snapshot, compress bool) (*reader.Snapshot, *transform.RecompressReport, error) {
+			sp, done, err := transform.Recompress(t.Context(), view.View(), transform.RecompressOptions{Compress: compress, Keyed: keyed.Recompress})
 			if err != nil {
 				return nil, nil, err
 			}

@@ -19,7 +19,7 @@ import (
 func (o *convertOptions) recompress(ctx context.Context, env *Env, snap *reader.Snapshot) (*reader.Snapshot, []transform.KeptHandle, error) {
 	stop := env.reading("reading", allState(snap))
 	defer stop()
-	v, done, err := transform.SetStateCompression(ctx, snap.View(), transform.CompressionOptions{Compress: o.state == report.Snappy, Keyed: keyed.Recompress})
+	v, done, err := transform.Recompress(ctx, snap.View(), transform.RecompressOptions{Compress: o.state == report.Snappy, Keyed: keyed.Recompress})
 	if err != nil {
 		return nil, nil, inContainer(err, snap)
 	}
@@ -50,7 +50,7 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 	if err != nil {
 		return nil, inContainer(err, snap)
 	}
-	v, rebuilt, err := transform.OperatorStateFor(ctx, snap.View(), o.release)
+	v, rebuilt, err := transform.Reencode(ctx, snap.View(), transform.ReencodeOptions{Release: o.release})
 	if err != nil {
 		return nil, inContainer(err, snap)
 	}
@@ -66,7 +66,7 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 		if more != nil {
 			more(r)
 		}
-		r.Release, r.Rebuilt, r.Lost = o.release.String(), rebuilt, append(lost, r.Lost...)
+		r.Release, r.Rebuilt, r.Lost = o.release.String(), rebuilt.Handles, append(lost, r.Lost...)
 		if len(unread) > 0 {
 			r.Remarks = append(r.Remarks, fmt.Sprintf("it is not known whether Flink %v has the types of all states: %s", o.release, env.run.Hide(unread[0].Error())))
 		}

@@ -110,13 +110,13 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(done) == 0 {
+	if len(done.States) == 0 {
 		if slices.ContainsFunc(snap.Operators, func(op *format.Operator) bool { return chosen(op) && op.HasKeyed() }) {
 			return nil, nil, keyedError("there is no operator state to filter, and entries of keyed state stay as they are")
 		}
 		return nil, nil, usagef("there is no operator state to filter")
 	}
 	r := env.run.NewEdit()
-	r.Filtered(done)
+	r.Filtered(done.States)
 	return v.Savepoint, r, nil
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -105,25 +106,29 @@ func readUnions(ctx context.Context, env *Env, snap *reader.Snapshot, sum *summa
 	reads = map[*summary.State]report.UnionRead{}
 	stop := env.reading("reading", someState(ctx, snap, statesOf(snap.Savepoint, func(_ *format.Operator, st *format.NamedState) bool { return st.Mode == format.ModeUnion })))
 	defer stop()
+	type stateOf struct {
+		op   *format.Operator
+		name string
+	}
+	states := map[stateOf]*summary.State{}
+	in := snap.View()
+	in.Savepoint = &format.Savepoint{Location: snap.Location}
 	for _, op := range sum.Operators {
+		in.Operators = append(in.Operators, op.Operator)
 		for _, st := range op.States {
-			if st.Kind != summary.Union || st.Elements == 0 {
-				continue
+			if st.Kind == summary.Union && st.Elements > 0 {
+				states[stateOf{op.Operator, st.Name}] = st
 			}
-			in := snap.View()
-			in.Savepoint = &format.Savepoint{Location: snap.Location, Operators: []*format.Operator{op.Operator}}
-			all, err := transform.DiagnoseUnions(ctx, in, transform.UnionOptions{States: format.ByName(st.Name), TempDir: env.common.tmp})
-			switch {
-			case ctx.Err() != nil || errors.Is(err, format.ErrChanged) || errors.As(err, new(*transform.TempError)):
-				return nil, nil, inContainer(err, snap)
-			case err != nil:
-				reads[st] = report.UnionRead{Err: err}
-				if unread == nil {
-					unread = err
-				}
-			case len(all) == 1:
-				reads[st] = report.UnionRead{UnionReport: all[0]}
-			}
+		}
+	}
+	all, err := transform.DiagnoseUnions(ctx, in, transform.UnionOptions{Partial: true, TempDir: env.common.tmp})
+	if err != nil {
+		return nil, nil, inContainer(err, snap)
+	}
+	for _, r := range all {
+		if st := states[stateOf{r.Operator, r.State}]; st != nil {
+			reads[st] = report.UnionRead{UnionReport: r, Err: r.Err}
+			unread = cmp.Or(unread, r.Err)
 		}
 	}
 	return reads, inContainer(unread, snap), nil

@@ -139,7 +139,7 @@ func (o *mergeOptions) picked(ctx context.Context, env *Env, a, b *reader.Snapsh
 	return metadata.WithVersion(&c, mine)
 }
 
-func (o *mergeOptions) result(cmd *cobra.Command, env *Env, a, b *reader.Snapshot, to string, done *transform.Merged) (*report.Edit, error) {
+func (o *mergeOptions) result(cmd *cobra.Command, env *Env, a, b *reader.Snapshot, to string, done *transform.MergeReport) (*report.Edit, error) {
 	r := env.run.NewEdit()
 	sizes := make([]int64, len(done.Operators))
 	for i, op := range done.Operators {

@@ -77,7 +77,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)
 	}
-	res := env.run.NewPrune(pruned, transform.Keep(o.keep), o.atParallelism)
+	res := env.run.NewPrune(pruned.States, transform.Keep(o.keep), o.atParallelism)
 	skipped := res.Skipped()
 	if len(skipped) > 0 && len(o.states) > 0 {
 		return &usageError{"not pruned: " + report.Shorten(skipped), "--accept-unproven prunes it anyway; look at its elements first"}

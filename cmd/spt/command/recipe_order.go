@@ -71,6 +71,8 @@ func (e *Env) wrongOrder(ctx context.Context, left func(id format.OperatorID, st
 				}
 			}
 		}
+		slices.Sort(states)
+		states = slices.Compact(states)
 		reports, err := transform.DiagnoseUnions(ctx, before, transform.UnionOptions{Operators: ops, States: states, TempDir: e.common.tmp})
 		if err != nil {
 			return err
@@ -95,12 +97,13 @@ func unionNames(op *format.Operator) []string {
 			continue
 		}
 		for i := range sub.Managed.States {
-			if st := &sub.Managed.States[i]; st.Mode == format.ModeUnion && !slices.Contains(names, st.Name.String()) {
+			if st := &sub.Managed.States[i]; st.Mode == format.ModeUnion {
 				names = append(names, st.Name.String())
 			}
 		}
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // listNow returns the states that choose picks and that are list state.

@@ -193,7 +193,7 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 		return nil, nil, err
 	}
 	left := listNow(snap.Savepoint, s.chooses(choose))
-	for _, p := range pruned {
+	for _, p := range pruned.States {
 		if p.Skipped != "" && p.Verdict != transform.VerdictSound {
 			left[stateID{p.Operator.ID, p.State}] = true
 		}
@@ -202,7 +202,7 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 		return nil, nil, err
 	}
 	r := env.run.NewEdit()
-	for _, p := range pruned {
+	for _, p := range pruned.States {
 		name := ui.Quote(env.run.Label(p.Operator)) + "/" + ui.Quote(env.run.Text(p.State))
 		switch {
 		case p.Skipped == "":

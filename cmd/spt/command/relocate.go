@@ -156,7 +156,7 @@ func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.S
 			return nil, nil, err
 		}
 	}
-	m.found.Relocation, m.found.Why = done, "not matched"
+	m.found.RelocateReport, m.found.Why = done, "not matched"
 	switch {
 	case o.relative:
 		m.found.Why = "which cannot be relative"
@@ -172,7 +172,7 @@ func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.S
 }
 
 // nothing is the error of a relocation that changes nothing, if it is one.
-func (o *relocateOptions) nothing(env *Env, done *transform.Relocation, prefixes []transform.Prefix) error {
+func (o *relocateOptions) nothing(env *Env, done *transform.RelocateReport, prefixes []transform.Prefix) error {
 	if len(done.Kept) > 0 {
 		return &usageError{"no file of a relative reference is at the new location: " + env.run.References(done.Kept), "--missing keep rewrites the references anyway"}
 	}

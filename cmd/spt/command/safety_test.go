@@ -66,22 +66,22 @@ type safety struct {
 	writing
 	root  string            // of the copies
 	tree  map[string]string // as they were
-	codes *tally
+	codes *exitCodes
 }
 
-// tally counts exit codes.
-type tally struct {
+// exitCodes counts exit codes.
+type exitCodes struct {
 	mu sync.Mutex
 	n  map[int]int
 }
 
-func (c *tally) add(code int) {
+func (c *exitCodes) add(code int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n[code]++
 }
 
-func newSafety(t *testing.T, w writing, codes *tally) *safety {
+func newSafety(t *testing.T, w writing, codes *exitCodes) *safety {
 	t.Helper()
 	s := &safety{writing: w, root: realTemp(t), codes: codes}
 	for _, f := range w.fixtures {
@@ -167,7 +167,7 @@ func only(t *testing.T, what, dir string, want ...string) {
 // user: the input is never changed, a target that is not ours is refused, and
 // whatever fails leaves nothing behind.
 func TestSafety(t *testing.T) {
-	codes := &tally{n: map[int]int{}}
+	codes := &exitCodes{n: map[int]int{}}
 	t.Run("all", func(t *testing.T) {
 		for _, w := range writings {
 			t.Run(w.name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package format
+package hash128
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 // TestMultiset compares digests with sorted copies: order does not count, how
 // often a string comes does, and so does where one ends.
 func TestMultiset(t *testing.T) {
-	h := NewMultisetHash()
+	h := New()
 	of := func(list ...string) (m Multiset) {
 		for _, s := range list {
 			m.Add(h.Sum([]byte(s)))
@@ -42,9 +42,9 @@ func TestMultiset(t *testing.T) {
 	// Counts that are multiples of large powers of two: an exclusive or, and a sum
 	// of digests that are multiples of one number, would lose them.
 	many := func(s string, n int) (m Multiset) {
-		hi, lo := h.Sum([]byte(s))
+		d := h.Sum([]byte(s))
 		for range n {
-			m.Add(hi, lo)
+			m.Add(d)
 		}
 		return m
 	}
