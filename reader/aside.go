@@ -11,8 +11,8 @@ import (
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
-// Asides returns the names, next to name, under which interrupted runs left the
-// snapshot that had it: see storage.AsideName.
+// Asides returns the names next to name under which interrupted runs left its
+// snapshot; see storage.AsideName.
 func Asides(ctx context.Context, store storage.Storage, name string) ([]string, error) {
 	if _, ok := store.(storage.Mover); !ok {
 		return nil, nil // nothing is moved aside there
@@ -23,7 +23,7 @@ func Asides(ctx context.Context, store storage.Storage, name string) ([]string, 
 		return nil, nil
 	}
 	var all []string
-	for _, sub := range l.folders {
+	for _, sub := range l.directories {
 		if storage.AsideOf(sub, name) {
 			all = append(all, route.Join(dir, sub))
 		}
@@ -31,12 +31,13 @@ func Asides(ctx context.Context, store storage.Storage, name string) ([]string, 
 	return all, err
 }
 
-// movedAside explains a location at which there is nothing, because a run that
-// replaced the snapshot there was interrupted; nil where that is not why.
+// movedAside returns an error that explains why nothing is at a location: a run
+// that replaced the snapshot there was interrupted. It returns nil if that is not
+// the reason.
 func movedAside(ctx context.Context, location string, o Options) error {
 	store, name, err := o.Stores.Resolve(ctx, location)
 	if err != nil {
-		return nil //nolint:nilerr // what is wrong with the location has been found before
+		return nil //nolint:nilerr // the caller has already determined what is wrong
 	}
 	name = route.Clean(name)
 	if route.Base(name) == MetadataName {

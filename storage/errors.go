@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// What can be wrong, for errors.Is. Those that the standard library has are the
-// same values, so that the errors of package os match too.
+// Kinds of errors, for errors.Is. Some are the values of package fs, so that
+// errors of package os match too.
 var (
 	ErrNotExist    = fs.ErrNotExist
 	ErrExist       = fs.ErrExist
@@ -24,28 +24,28 @@ var (
 	ErrNoSpace     = errors.New("no space left")
 )
 
-// Error is what a store returns: what it was doing, with which object, and why it
-// did not work. Err must hold no credentials; Name may be a URI with some, they
-// are left out of the message.
+// Error is the error of a store: the operation, the object and the cause. Err
+// must not hold credentials; credentials in Name, which may be a URI, are left
+// out of the message.
 type Error struct {
 	Op   string // "read", "stat", "list", "create", "write", "commit", …
 	Name string
 	Err  error
-	Hint string // what the user can do, or ""
+	Hint string // what the user can do; "" if unknown
 }
 
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s %s: %v", e.Op, safeName(e.Name), e.Err)
 }
 
-// SafeName is Name as the message has it: without credentials.
+// SafeName returns Name as used in the message: without credentials.
 func (e *Error) SafeName() string { return safeName(e.Name) }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// safeName makes a name fit for a message: without the user part and the query of
-// a URI, where credentials and signatures are, and without control characters.
+// safeName returns a name for a message: without the user part and the query of a
+// URI, which can hold credentials and signatures, and without control characters.
 func safeName(name string) string {
 	if scheme, rest, ok := strings.Cut(name, "://"); ok {
 		rest, _, cut := strings.Cut(rest, "?")
@@ -71,21 +71,21 @@ func safeName(name string) string {
 	return name
 }
 
-// Class says what can be done about an error.
+// Class is what a caller can do about an error.
 type Class int
 
 const (
-	// Permanent errors come again when the same thing is tried.
+	// Permanent errors recur when the operation is repeated.
 	Permanent Class = iota
-	// Transient errors may not: the store was out of reach for a moment.
+	// Transient errors may not recur: the store was temporarily unavailable.
 	Transient
 	// InputChanged means that the object is no longer the one that was opened;
 	// what was read of it so far must not be used.
 	InputChanged
 )
 
-// Classify says what can be done about an error of a store. A context that is
-// over is permanent, whatever else went wrong with it.
+// Classify returns the class of an error of a store. An error that wraps the end
+// of a context is permanent.
 func Classify(err error) Class {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -98,9 +98,9 @@ func Classify(err error) Class {
 	return Permanent
 }
 
-// Span turns the off and n of ReadRange into positions in an object, for those
-// who must not read less than they asked for: past the end is an error that
-// wraps io.ErrUnexpectedEOF.
+// Span turns the off and n of ReadRange into positions in an object, for callers
+// to which a short range is an error: a range past the end returns
+// io.ErrUnexpectedEOF, wrapped.
 func Span(op string, info Info, off, n int64) (start, end int64, err error) {
 	start, end = Clip(info.Size, off, n)
 	if off > info.Size || (n >= 0 && end-start < n) {
@@ -109,8 +109,8 @@ func Span(op string, info Info, off, n int64) (start, end int64, err error) {
 	return start, end, nil
 }
 
-// Clip turns the off and n of ReadRange into positions in an object of that size,
-// cut at its end. Stores and Reader share it.
+// Clip turns the off and n of ReadRange into positions in an object of the given
+// size, clipped at its end.
 func Clip(size, off, n int64) (start, end int64) {
 	if off < 0 {
 		off = max(0, size+off)

@@ -13,12 +13,12 @@ import (
 	"unicode/utf8"
 )
 
-// Version names one content of an object: an ETag, a generation, or
-// device:inode:size:mtime. It is only ever compared for equality. As a pin,
-// "" means whatever is there now.
+// Version identifies the content of an object: an ETag, a generation, or
+// device:inode:size:mtime. Versions are only compared for equality. As a pin, ""
+// means the current version.
 type Version string
 
-// Info describes an object. A common prefix that List reports has only a Name.
+// Info describes an object. A common prefix yielded by List has only a Name.
 type Info struct {
 	Name    string
 	Size    int64
@@ -28,12 +28,12 @@ type Info struct {
 
 // Storage is a flat set of named objects. It is safe for concurrent use.
 type Storage interface {
-	// ReadRange opens n bytes at off and describes the whole object. A negative
-	// off counts from the end (-8 is the last eight bytes; before the start means
-	// the start), a negative n reads to the end. The range is cut at the end of
-	// the object, so it may be empty. An object that is not at the pinned version
-	// returns ErrChanged, here or from the body; a body that stops early is either
-	// an error or, as networks go, a plain io.EOF: Reader tells them apart.
+	// ReadRange opens n bytes at off and describes the whole object. A negative off
+	// counts from the end (-8 is the last eight bytes; before the start means the
+	// start), a negative n reads to the end. The range is clipped at the end of the
+	// object, so it may be empty. If the object does not have the pinned version,
+	// ReadRange or the body returns ErrChanged. A body that stops early may return an
+	// error or, as networks do, a plain io.EOF: Reader detects that.
 	ReadRange(ctx context.Context, name string, off, n int64, pin Version) (io.ReadCloser, Info, error)
 
 	// Stat describes an object. A directory is not an object: ErrNotExist.
@@ -45,128 +45,127 @@ type Storage interface {
 	// No match is an empty list. An error is the last thing yielded.
 	List(ctx context.Context, prefix, delimiter string) iter.Seq2[Info, error]
 
-	// Create begins an object, of which nothing is visible under its name before
-	// Commit. The context also ends the writes.
+	// Create begins an object. Nothing is visible under its name before Commit. The
+	// context also applies to the writes.
 	Create(ctx context.Context, name string, o CreateOptions) (Writer, error)
 
-	// Delete removes objects by name. A name that is not there is no error; after
-	// an error the remaining names are still tried.
+	// Delete removes objects by name. A missing object is not an error; after an
+	// error the remaining names are still tried.
 	Delete(ctx context.Context, names ...string) error
 }
 
-// CreateOptions says how an object is created.
+// CreateOptions are the options of Create.
 type CreateOptions struct {
-	// IfAbsent makes Commit fail with ErrExist rather than replace. It is atomic:
-	// of several concurrent creators one wins. A store that already knows may
-	// fail in Create.
+	// IfAbsent makes Commit fail with ErrExist rather than replace. It is atomic: of
+	// several concurrent creators one wins. Create may already fail.
 	IfAbsent bool
-	// Replace makes Commit replace only the object of this version: ErrChanged
-	// where there is another, or none. "" replaces whatever is there.
+	// Replace makes Commit replace only an object of this version: it returns
+	// ErrChanged if there is another, or none. "" replaces any version.
 	Replace Version
-	// Size is the exact number of bytes to come if it is known, which lets a store
-	// refuse early with ErrNoSpace; Commit then fails for any other number.
-	// 0 or less: unknown.
+	// Size is the exact number of bytes to be written, which lets a store refuse
+	// early with ErrNoSpace; Commit then fails for any other number. 0 or less means
+	// unknown.
 	Size int64
 }
 
 // Writer writes one object, in order. It is not safe for concurrent use. It does
-// not buffer: write large pieces. After a failed Write everything but Abort
+// not buffer: write large pieces. After a failed Write every call but Abort
 // fails.
 type Writer interface {
 	io.Writer
-	// Commit makes the object durable, and then visible under its name. When it
-	// fails the object may be there, but never in part.
+	// Commit makes the object durable, and then visible under its name. If it fails,
+	// the object may exist, but never in part.
 	Commit(ctx context.Context) (Info, error)
-	// Abort drops the object and whatever Create made for it. After a Commit that
-	// succeeded, or a second time, it does nothing, so it can be deferred. It
-	// works with a context that is over.
+	// Abort removes the object and whatever Create made for it. After a successful
+	// Commit, or when called again, it does nothing, so it can be deferred. It works
+	// after the context has ended.
 	Abort(ctx context.Context) error
 }
 
 // Copier is an optional ability of a destination store: copying a range into one
-// of its writers without moving the bytes through this process. Unlike a read,
-// a range past the end is an error. Use CopyRange, which falls back.
+// of its writers without moving the bytes through this process. Unlike in a read,
+// a range past the end is an error. Use CopyRange, which falls back to reading
+// and writing.
 type Copier interface {
 	CopyRange(ctx context.Context, w Writer, src Storage, name string, off, n int64, pin Version) error
 }
 
-// Mapper is an optional ability: an object as memory.
+// Mapper is an optional ability: mapping an object into memory.
 type Mapper interface {
 	Map(ctx context.Context, name string, pin Version) (*Mapped, error)
 }
 
-// Resolver is an optional ability: a reference inside a snapshot may point into
-// another store.
+// Resolver finds the store of a path or URI and the object's name in it:
+// references in a snapshot may lead to another store.
 type Resolver interface {
 	Resolve(ctx context.Context, uri string) (Storage, string, error)
 }
 
-// Streamer is an optional ability: reading from its beginning what may have no
-// size and can be read once, such as a pipe. It may wait for the one that writes to
-// it, and then does not look at the context.
+// Streamer is an optional ability: reading an object that may have no size and
+// can be read only once, such as a pipe. It may block until the pipe is written
+// to, regardless of the context.
 type Streamer interface {
 	Stream(ctx context.Context, name string) (io.ReadCloser, error)
 }
 
-// Linker is an optional ability: a second name for an object that src holds, at
-// no cost. The names share their bytes. Object stores do not have it.
+// Linker is an optional ability: a second name for an object of src, without
+// copying. The names share their bytes. Object stores do not have it.
 type Linker interface {
 	Link(ctx context.Context, dst string, src Storage, name string, pin Version, ifAbsent bool) (Info, error)
 }
 
-// Mover is an optional ability: renaming objects and directories with all in them.
-// Object stores do not have it.
+// Mover is an optional ability: renaming objects, and directories with their
+// content. Object stores do not have it.
 type Mover interface {
-	// Move renames, never onto something that exists.
+	// Move renames, but never onto an existing name.
 	Move(ctx context.Context, old, new string) error
-	// Exchange swaps what two names refer to, in one step. It is
-	// ErrUnsupported, and changes nothing, where the system or the file system
-	// has no such call.
+	// Exchange swaps two names atomically. It returns ErrUnsupported, and changes
+	// nothing, if the system or the file system cannot.
 	Exchange(ctx context.Context, a, b string) error
 }
 
 // Remover is an optional ability: removing directories that this program made or
-// emptied. Object stores do not have it, on purpose: there a listing may hold
-// what others wrote.
+// emptied. Object stores deliberately do not have it: there a listing may contain
+// objects that others wrote.
 type Remover interface {
-	// RemoveTree removes a directory with all in it. It follows no links.
+	// RemoveTree removes a directory and its content. It follows no links.
 	RemoveTree(ctx context.Context, name string) error
-	// RemoveEmpty removes a directory, and fails where anything is in it.
+	// RemoveEmpty removes a directory, and fails if it is not empty.
 	RemoveEmpty(ctx context.Context, name string) error
 }
 
 // Holder is an optional ability: marking a directory as in use by this process,
-// until release is called or the process ends, however that happens. A directory
-// that is not there is made if create is set. Leftovers that are held are not
-// removed. Where a system cannot mark, only the age of a leftover protects it.
+// until release is called or the process ends in any way. A missing directory is
+// created if create is set. Leftovers that are held are not removed. If the
+// system cannot mark, only the age of a leftover protects it.
 type Holder interface {
 	Hold(ctx context.Context, name string, create bool) (release func() error, err error)
 }
 
-// LinkReader is an optional ability: telling where a symbolic link leads; "" for
-// what is not one, or not there.
+// LinkReader is an optional ability: returning the target of a symbolic link; ""
+// if the name is not a link or does not exist.
 type LinkReader interface {
 	ReadLink(ctx context.Context, name string) (string, error)
 }
 
-// Canonicalizer is an optional ability: the one name that an object or a directory
-// has whatever links and relative names lead to it, so that two names can be
-// compared. What does not exist yet is named below the nearest directory that does.
-// The elements are divided by "/". Stores whose names are unique do not have it.
+// Canonicalizer is an optional ability: the name of an object or a directory with
+// links and relative elements resolved, so that two names can be compared. An
+// object that does not exist is named below its nearest existing directory. The
+// elements are separated by "/". Stores whose names are unique do not have it.
 type Canonicalizer interface {
 	Canonical(ctx context.Context, name string) (string, error)
 }
 
-// Namer is an optional ability: the URI of an object or a directory, by which programs
-// on any machine that has the store refer to it. It is the same for all names that
-// lead to the object. Use URI, which falls back.
+// Namer is an optional ability: the URI of an object or a directory, by which
+// programs on any machine with access to the store refer to it. All names that
+// lead to an object have the same URI. Use URI, which falls back.
 type Namer interface {
 	URI(ctx context.Context, name string) (string, error)
 }
 
-// URI returns the URI of an object or a directory of s. given is how the user named
-// it, which is the result where s does not have the ability: names of object stores
-// are URIs.
+// URI returns the URI of an object or a directory of s. given is the name that
+// the user gave; it is the result if s is not a Namer, because names of object
+// stores are URIs.
 func URI(ctx context.Context, s Storage, name, given string) (string, error) {
 	if n, ok := s.(Namer); ok {
 		return n.URI(ctx, name)
@@ -174,86 +173,89 @@ func URI(ctx context.Context, s Storage, name, given string) (string, error) {
 	return given, nil
 }
 
-// Folder is a directory whose identity is known, so that another one under its name
-// is noticed. The zero Version matches any directory of that name.
+// Folder is a directory with its identity, so that its replacement by another is
+// noticed. The zero Version matches any directory of that name.
 type Folder struct {
 	Name    string
 	Version Version
 }
 
 // Confiner is an optional ability: describing an object only if it is in a
-// directory. A symbolic link that leads out of the directory is an error, also one that
-// is put in the way of the object meanwhile. Because an Info has the Version of
-// the object, later reads with that pin read no other one, whatever became of its
-// name. Stores without links do not have it.
+// directory. A symbolic link that leads out of the directory is an error, even
+// one that is created concurrently. Because an Info has the Version of the
+// object, later reads with that pin read no other object. Stores without links do
+// not have it.
 type Confiner interface {
-	// Folder returns the identity of a directory. A link to a directory is ErrNotExist.
+	// Folder returns the identity of a directory. For a link to a directory it
+	// returns ErrNotExist.
 	Folder(ctx context.Context, name string) (Folder, error)
-	// StatBelow is Stat of a name relative to a directory. It is ErrChanged if the
-	// directory is another one now, or if a link leads out of it.
+	// StatBelow is Stat of a name relative to a directory. It returns ErrChanged if
+	// the directory was replaced, or if a link leads out of it.
 	StatBelow(ctx context.Context, dir Folder, name string) (Info, error)
 }
 
-// Leftover is what an interrupted run left: a file, or a directory with all in it.
+// Leftover is what an interrupted run left: a file, or a directory with its
+// content.
 type Leftover struct {
 	Name    string
 	Files   int
 	Bytes   int64
-	ModTime time.Time // the newest of all in it
-	InUse   bool      // by a process that runs, as far as the system can tell
-	// Foreign says why it is not what spt leaves, although it has such a name.
+	ModTime time.Time // the newest in it
+	InUse   bool      // by a running process, as far as the system can tell
+	// Foreign is why it is not a leftover of spt, although it has such a name; "" if
+	// it is one.
 	Foreign string
-	// Displaced is the name of which this holds the snapshot, where there is
-	// nothing under that name: see AsideName.
+	// Displaced is the original name of the snapshot that this holds, if that name
+	// does not exist now; see AsideName.
 	Displaced string
 }
 
 // Cleaner is an optional ability: finding and removing what interrupted runs
-// left. Nothing follows links. Object stores do not have it: they leave nothing
-// under a name of its own.
+// left. It follows no links. Object stores do not have it: they leave no
+// temporary objects.
 type Cleaner interface {
-	// Leftover describes one.
+	// Leftover describes a leftover.
 	Leftover(ctx context.Context, name string) (Leftover, error)
-	// Leftovers yields those below a directory, down to so many directories; or name
-	// itself, if that is one. A directory that cannot be read is yielded with its
+	// Leftovers yields the leftovers below a directory, down to depth directories; or
+	// name itself, if it is one. A directory that cannot be read is yielded with its
 	// error, and does not end the list.
 	Leftovers(ctx context.Context, name string, depth int) iter.Seq2[Leftover, error]
-	// RemoveLeftover removes one that is as it was described: not foreign, not
-	// in use, not written since (ErrChanged).
+	// RemoveLeftover removes a leftover that is still as described: not foreign, not
+	// in use, and not written since (else ErrChanged).
 	RemoveLeftover(ctx context.Context, l Leftover) error
 }
 
-// SpaceReporter is an optional ability: how many bytes may still be written where
-// name would be stored.
+// SpaceReporter is an optional ability: the number of bytes that can still be
+// written where name would be stored.
 type SpaceReporter interface {
 	FreeSpace(ctx context.Context, name string) (int64, error)
 }
 
-// Contents is an optional ability of a Writer: what was written so far, read-only,
-// so that it can be decoded again before it becomes visible. Call release before
-// the next call on the writer; data is invalid after it.
+// Contents is an optional ability of a Writer: the bytes written so far,
+// read-only, so that they can be decoded again before they become visible. Call
+// release before the next call on the writer; data is invalid after it.
 type Contents interface {
 	Contents() (data []byte, release func() error, err error)
 }
 
-// TempPrefix begins the last element of every temporary name. A name like that
-// without a running writer is a leftover and safe to delete.
+// TempPrefix begins the last element of every temporary name. Such a name without
+// a running writer is a leftover and safe to delete.
 const TempPrefix = ".spt-tmp-"
 
-// asidePrefix begins the last element of the name under which a snapshot waits
-// while another takes its name, where the two cannot be exchanged in one step.
+// asidePrefix begins the last element of the name to which a snapshot is moved
+// while another replaces it, if the two cannot be exchanged atomically.
 const asidePrefix = ".spt-old-"
 
 // TempName returns a fresh temporary name next to name.
 func TempName(name string) string { return freshName(TempPrefix, name) }
 
-// AsideName returns a fresh name next to name, for what has that name until
-// something else takes it.
+// AsideName returns a fresh name next to name, to which its content is moved
+// while it is replaced.
 func AsideName(name string) string { return freshName(asidePrefix, name) }
 
 const (
 	randomBytes = 6
-	maxBase     = 200 // file systems stop at 255 bytes
+	maxBase     = 200 // file systems allow 255 bytes
 )
 
 func freshName(prefix, name string) string {
@@ -268,8 +270,8 @@ func freshName(prefix, name string) string {
 	return name[:i] + prefix + hex.EncodeToString(b[:]) + "-" + base
 }
 
-// nameAfter returns what follows the prefix and the random part of a name that
-// freshName made.
+// nameAfter returns the part of a name made by freshName that follows the prefix
+// and the random part.
 func nameAfter(prefix, name string) (base string, ok bool) {
 	name = strings.TrimSuffix(name, "/")
 	rest, ok := strings.CutPrefix(name[lastElement(name):], prefix)
@@ -282,11 +284,11 @@ func nameAfter(prefix, name string) (base string, ok bool) {
 	return rest[2*randomBytes+1:], true
 }
 
-// IsAside reports whether name is one that AsideName returned, and base the last
-// element of the name for which it did. A very long base is cut.
+// IsAside reports whether AsideName made name, and returns the last element of
+// the original name. A very long base is cut.
 func IsAside(name string) (base string, ok bool) { return nameAfter(asidePrefix, name) }
 
-// AsideOf reports whether AsideName(name) can have returned aside.
+// AsideOf reports whether AsideName(name) can return aside.
 func AsideOf(aside, name string) bool {
 	base, ok := IsAside(aside)
 	name = strings.TrimSuffix(name, "/")
@@ -294,7 +296,7 @@ func AsideOf(aside, name string) bool {
 	return ok && (base == name || len(name) > maxBase && strings.HasPrefix(name, base))
 }
 
-// IsOwn reports whether name is exactly as TempName or AsideName make one, which
+// IsOwn reports whether name has exactly the syntax of TempName or AsideName; it
 // is stricter than IsTemp.
 func IsOwn(name string) bool {
 	_, temp := nameAfter(TempPrefix, name)
@@ -312,12 +314,12 @@ func lastElement(name string) int {
 	return 1 + strings.LastIndexAny(name, "/"+string(os.PathSeparator))
 }
 
-// copyBuffer is the piece in which bytes are copied through this process.
+// copyBuffer is the size of the buffer for bytes copied through this process.
 const copyBuffer = 1 << 20
 
 // CopyRange appends a range of an object to w, a writer of dst, in the cheapest
-// way both stores allow. off and n are those of ReadRange, but a range past the
-// end is an error: nothing is silently left out.
+// way that both stores support. off and n are as in ReadRange, but a range past
+// the end is an error.
 func CopyRange(ctx context.Context, dst Storage, w Writer, src Storage, name string, off, n int64, pin Version) error {
 	if c, ok := dst.(Copier); ok {
 		if err := c.CopyRange(ctx, w, src, name, off, n, pin); !errors.Is(err, ErrUnsupported) {

@@ -1,7 +1,7 @@
-// Package route finds the store that a path or URI belongs to, and the
-// object's name in it. It is the one place that knows how references are
-// spelled: Flink's path strings look like URIs and are not percent-encoded
-// (spec flink-metadata 7.4).
+// Package route finds the store of a path or URI, and the object's name in it.
+// Only this package knows the syntax of references: Flink's path strings look
+// like URIs but are not percent-encoded (spec flink-metadata 7.4). It reads
+// nothing.
 //
 //	r := route.New(local.New())
 //	store, name, err := r.Resolve(ctx, "file:/data/sp/_metadata") // local, "/data/sp/_metadata"
@@ -23,16 +23,17 @@ type Router struct {
 	schemes map[string]Scheme
 }
 
-// Scheme makes the name of an object from a URI: the store it is in and the
+// Scheme resolves the URIs of a scheme: it returns the store of an object and its
 // name there.
 type Scheme func(ctx context.Context, uri string) (storage.Storage, string, error)
 
-// New is a router for paths and file: URIs.
+// New returns a router for paths and file: URIs.
 func New(local storage.Storage) *Router {
 	return &Router{local: local, schemes: map[string]Scheme{}}
 }
 
-// Add adds a scheme ("s3"). Call it before the router is used.
+// Add adds a scheme, such as "s3". It must not be called while the router is in
+// use.
 func (r *Router) Add(scheme string, f Scheme) { r.schemes[scheme] = f }
 
 // Resolve implements storage.Resolver. An unknown scheme is
@@ -56,13 +57,13 @@ func (r *Router) Resolve(ctx context.Context, uri string) (storage.Storage, stri
 	return nil, "", &storage.Error{
 		Op: "open", Name: uri,
 		Err:  fmt.Errorf("no storage for scheme %q (available: %s): %w", scheme, strings.Join(known, ", "), storage.ErrUnsupported),
-		Hint: "copy it to a local folder first",
+		Hint: "copy it to a local directory first",
 	}
 }
 
-// Split divides a URI into scheme and rest; the scheme is "" for a plain path.
-// A scheme ends at a ":" before the first "/", and has more than one letter: C:
-// is a drive.
+// Split divides a URI into scheme and rest; the scheme of a plain path is "". A
+// scheme ends at a ":" before the first "/", and has more than one letter: C: is
+// a drive.
 func Split(uri string) (scheme, rest string) {
 	colon := strings.IndexByte(uri, ':')
 	if colon < 2 || strings.ContainsAny(uri[:colon], `/\`) {
@@ -71,8 +72,8 @@ func Split(uri string) (scheme, rest string) {
 	return strings.ToLower(uri[:colon]), uri[colon+1:]
 }
 
-// Host is the machine that a file: URI names, "" for this one and for every other
-// URI: file://host/x, but not file:///x, file:/x or file://localhost/x.
+// Host returns the machine that a file: URI names, as in file://host/x. It is ""
+// for file:///x, file:/x, file://localhost/x and every other URI.
 func Host(uri string) string {
 	scheme, rest := Split(uri)
 	after, ok := strings.CutPrefix(rest, "//")
@@ -86,11 +87,11 @@ func Host(uri string) string {
 	return strings.ToLower(host)
 }
 
-// filePath is the path of a file: URI: file:/x, file:///x and file:x.
+// filePath returns the path of a file: URI: file:/x, file:///x and file:x.
 func filePath(rest string) string {
 	if after, ok := strings.CutPrefix(rest, "//"); ok {
 		if slash := strings.IndexByte(after, '/'); slash >= 0 {
-			rest = after[slash:] // the authority, empty or localhost, is not looked at
+			rest = after[slash:] // the authority is ignored: it is empty or localhost
 		}
 	}
 	if len(rest) > 2 && rest[0] == '/' && hasDrive(rest[1:]) { // file:/C:/x
@@ -99,7 +100,7 @@ func filePath(rest string) string {
 	return rest
 }
 
-// Join puts a name into a directory.
+// Join returns the name of an object in a directory.
 func Join(dir, name string) string {
 	switch {
 	case dir == "" || dir == ".":
@@ -110,8 +111,7 @@ func Join(dir, name string) string {
 	return dir + "/" + name
 }
 
-// Dir is the directory that a name lies in, "" for a name without one, and Base
-// the name in it.
+// Dir returns the directory of a name, "" for a name without one.
 func Dir(name string) string {
 	i := cut(name)
 	if i < 0 {
@@ -123,7 +123,7 @@ func Dir(name string) string {
 	return name[:i]
 }
 
-// Base is the last element of a name.
+// Base returns the last element of a name.
 func Base(name string) string { return name[cut(name)+1:] }
 
 func cut(name string) int {
@@ -137,14 +137,14 @@ func isWindowsPath(name string) bool {
 	return hasDrive(name) || strings.HasPrefix(name, `\\`)
 }
 
-// hasDrive reports whether a name begins as C: does. Flink takes it for a drive on
-// every system.
+// hasDrive reports whether a name begins with a drive such as C:. Flink treats it
+// as a drive on every system.
 func hasDrive(name string) bool {
 	return len(name) > 1 && name[1] == ':' && (name[0]|0x20) >= 'a' && (name[0]|0x20) <= 'z'
 }
 
-// Clean drops slashes at the end, so that "sp/" and "sp" are one directory. The
-// root of a scheme or a drive stays.
+// Clean removes trailing slashes, so that "sp/" and "sp" are one directory. The
+// root of a scheme or a drive is unchanged.
 func Clean(name string) string {
 	for len(name) > 1 && name[len(name)-2] != ':' && (strings.HasSuffix(name, "/") || isWindowsPath(name) && len(name) > 3 && strings.HasSuffix(name, `\`)) {
 		name = name[:len(name)-1]
