@@ -206,7 +206,7 @@ func (v *verifier) elements(reports []*handleReport) error {
 
 // report returns the empty report of a unit.
 func (c *contentCheck) report(ctx context.Context, u work.Unit) (*handleReport, error) {
-	place, err := u.Handle.Place(c.sp)
+	place, err := u.Handle.Location(c.sp)
 	return &handleReport{contentCheck: c, ctx: ctx, unit: u, place: place}, err
 }
 

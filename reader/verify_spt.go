@@ -57,7 +57,7 @@ func (v *verifier) natives() error {
 		case v.ctx.Err() != nil, errors.Is(err, format.ErrChanged), storage.Classify(err) == storage.Transient, !errors.As(err, &e):
 			return storageKind(err)
 		}
-		place, perr := u.Handle.Place(v.snap.Savepoint)
+		place, perr := u.Handle.Location(v.snap.Savepoint)
 		if perr != nil {
 			return perr
 		}

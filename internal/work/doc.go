@@ -1,11 +1,11 @@
 // Package work divides a long read or write of snapshots into units.
 //
-// A [Unit] names a part of the work: which job, which handle of which operator and
-// subtask, which elements, and the streams that are read. It is a pure value: it
-// holds no open file, no function and no secret, and it refers to a snapshot by
-// positions and identities only. [Unit.Append] and [Decode] are its stable
-// encoding, so that a unit can run in the process that made it or in another one
-// that has opened the same snapshot, with the same result.
+// A [Unit] names a part of the work: the job, the handle of an operator and
+// subtask, its elements, and the streams that are read. It is a pure value: it
+// holds no open file, no function and no secret, and refers to a snapshot only by
+// positions and identities. [Unit.Append] and [Decode] are its stable encoding: a
+// unit has the same result in the process that made it and in any other that has
+// opened the same snapshot.
 //
 // A long read has three parts:
 //

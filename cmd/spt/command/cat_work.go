@@ -105,7 +105,7 @@ func (r *catReaders) run(ctx context.Context, u work.Unit) (b catBatch, err erro
 	if err != nil {
 		return b, err
 	}
-	place, err := u.Handle.Place(c.snap.Savepoint)
+	place, err := u.Handle.Location(c.snap.Savepoint)
 	if err != nil {
 		return b, err
 	}
