@@ -6,26 +6,27 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/shell"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // Asides returns the names, next to name, under which interrupted runs left the
-// snapshot that had it: see storage.AsideName.
+// snapshot that had it: see tempname.Aside.
 func Asides(ctx context.Context, store storage.Storage, name string) ([]string, error) {
 	if _, ok := store.(storage.Mover); !ok {
 		return nil, nil // nothing is moved aside there
 	}
-	dir := route.Dir(name)
+	dir := objpath.Dir(name)
 	l, err := list(ctx, store, dir)
 	if errors.Is(err, storage.ErrNotExist) {
 		return nil, nil
 	}
 	var all []string
 	for _, sub := range l.folders {
-		if storage.AsideOf(sub, name) {
-			all = append(all, route.Join(dir, sub))
+		if tempname.AsideOf(sub, name) {
+			all = append(all, objpath.Join(dir, sub))
 		}
 	}
 	return all, err
@@ -38,9 +39,9 @@ func movedAside(ctx context.Context, location string, o Options) error {
 	if err != nil {
 		return nil //nolint:nilerr // what is wrong with the location has been found before
 	}
-	name = route.Clean(name)
-	if route.Base(name) == MetadataName {
-		name = route.Dir(name)
+	name = objpath.Clean(name)
+	if objpath.Base(name) == MetadataName {
+		name = objpath.Dir(name)
 	}
 	all, err := Asides(ctx, store, name)
 	if err != nil || len(all) == 0 {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
-	"golang.org/x/sync/errgroup"
 )
 
 // FileState is a file that the snapshot refers to, and what became of it.
@@ -145,7 +147,7 @@ func (s *Snapshot) Describes(sp *format.Savepoint) bool { return sp == s.asRead 
 // OpenContainer streams the file that describes the snapshot, at the version
 // that was opened.
 func (s *Snapshot) OpenContainer(ctx context.Context) (io.ReadCloser, error) {
-	body, _, err := storage.NewReader(s.src.store, s.Container.Name, s.src.version).Open(ctx, 0, -1)
+	body, _, err := ranged.NewReader(s.src.store, s.Container.Name, s.src.version).Open(ctx, 0, -1)
 	return body, storageKind(err)
 }
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
-	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/objpath"
 )
 
 // maxSearched bounds how many directories Search lists.
@@ -18,7 +18,7 @@ const maxSearched = 500
 // of a local snapshot and opens nothing; of others dir is "".
 func (s *Snapshot) Search(ctx context.Context, names []string) (dir string, n int, err error) {
 	store := s.src.store
-	c, ok := store.(storage.Canonicalizer)
+	c, ok := store.(ability.Canonicalizer)
 	if !ok || len(names) == 0 {
 		return "", 0, nil
 	}
@@ -34,13 +34,13 @@ func (s *Snapshot) Search(ctx context.Context, names []string) (dir string, n in
 	for _, name := range names {
 		wanted[name] = true
 	}
-	job := route.Dir(home)
+	job := objpath.Dir(home)
 	type level struct {
 		dir   string
 		below int
 	}
 	queue := []level{{job, 1}}
-	if root := route.Dir(job); root != job && root != "" && root != "/" {
+	if root := objpath.Dir(job); root != job && root != "" && root != "/" {
 		queue = append(queue, level{root, 2})
 	}
 	seen := map[string]bool{home: true}
@@ -60,7 +60,7 @@ func (s *Snapshot) Search(ctx context.Context, names []string) (dir string, n in
 		}
 		hits := 0
 		for _, f := range l.files {
-			if wanted[route.Base(f.Name)] {
+			if wanted[objpath.Base(f.Name)] {
 				hits++
 			}
 		}
@@ -69,7 +69,7 @@ func (s *Snapshot) Search(ctx context.Context, names []string) (dir string, n in
 		}
 		if at.below > 0 {
 			for _, name := range l.folders {
-				queue = append(queue, level{route.Join(at.dir, name), at.below - 1})
+				queue = append(queue, level{objpath.Join(at.dir, name), at.below - 1})
 			}
 		}
 	}

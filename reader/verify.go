@@ -12,9 +12,9 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/work"
-	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // Verification is the result of Verify.
@@ -420,7 +420,7 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 	}
 	if !known {
 		v.result.Files++
-		if relative && found.URI != v.snap.src.uri(route.Join(v.snap.src.dir, ref.path)) {
+		if relative && found.URI != v.snap.src.uri(objpath.Join(v.snap.src.dir, ref.path)) {
 			v.result.Apart++
 		}
 		v.backend.found = v.backend.found || relative && v.backend.names[ref.path]
@@ -458,7 +458,7 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 func (v *verifier) unlocated(p format.Place, ref reference, known bool, err error) error {
 	status := StatusOf(err)
 	switch {
-	case storage.Classify(err) == storage.Transient, v.ctx.Err() != nil:
+	case ranged.Classify(err) == ranged.Transient, v.ctx.Err() != nil:
 		return err // says nothing of the file
 	case known:
 	case ref.relative && !IsPlainName(ref.path):
@@ -524,7 +524,7 @@ func (v *verifier) readWaiting() error {
 		}
 		switch {
 		case err == nil:
-		case v.ctx.Err() != nil, storage.Classify(err) == storage.InputChanged, storage.Classify(err) == storage.Transient:
+		case v.ctx.Err() != nil, ranged.Classify(err) == ranged.InputChanged, ranged.Classify(err) == ranged.Transient:
 			return storageKind(err)
 		default:
 			v.op = w.op
@@ -591,7 +591,7 @@ func (v *verifier) chunks() error {
 // orphans looks for files next to _metadata that no handle names.
 func (v *verifier) orphans() error {
 	s := v.snap
-	if s.Container.Family != Flink || route.Base(s.Container.Name) != MetadataName {
+	if s.Container.Family != Flink || objpath.Base(s.Container.Name) != MetadataName {
 		return nil
 	}
 	l, err := list(v.ctx, s.src.store, s.src.dir)
@@ -606,7 +606,7 @@ func (v *verifier) orphans() error {
 	var bytes int64
 	var example string
 	for _, f := range l.files {
-		if base := route.Base(f.Name); !named[base] {
+		if base := objpath.Base(f.Name); !named[base] {
 			if n == 0 {
 				example = base
 			}

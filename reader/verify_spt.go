@@ -12,8 +12,8 @@ import (
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/work"
-	"github.com/savepoint-tools/spt/storage"
 )
 
 // This file checks what only an .spt file can hold: state in spt's own encoding,
@@ -54,7 +54,7 @@ func (v *verifier) natives() error {
 		switch {
 		case err == nil:
 			return nil
-		case v.ctx.Err() != nil, errors.Is(err, format.ErrChanged), storage.Classify(err) == storage.Transient, !errors.As(err, &e):
+		case v.ctx.Err() != nil, errors.Is(err, format.ErrChanged), ranged.Classify(err) == ranged.Transient, !errors.As(err, &e):
 			return storageKind(err)
 		}
 		place, perr := u.Handle.Place(v.snap.Savepoint)

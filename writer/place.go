@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // flinkPlacer decides for each stream of a savepoint how the new _metadata
@@ -313,7 +313,7 @@ func unsafeName(path string) error {
 
 // stays refers to a file where it is.
 func (m *flinkPlacer) stays(st format.Stream, found reader.Found) (format.Stream, error) {
-	uri, err := storage.URI(m.ctx, found.Store, found.Name, found.URI)
+	uri, err := ability.URI(m.ctx, found.Store, found.Name, found.URI)
 	if err != nil {
 		return nil, err
 	}
@@ -354,7 +354,7 @@ func (m *flinkPlacer) newFile(of format.Stream, was, how string) (format.Stream,
 	name := m.freeName(of, was)
 	as := &format.File{Relative: true, Path: format.NewText(name), Length: claimed(of)}
 	if !m.relative {
-		as.Relative, as.Path = false, format.NewText(route.Join(m.base, name))
+		as.Relative, as.Path = false, format.NewText(objpath.Join(m.base, name))
 	}
 	return m.write(of, name, as, how)
 }

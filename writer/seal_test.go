@@ -15,6 +15,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/internal/storetest"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -185,7 +186,7 @@ func TestLocalCopies(t *testing.T) {
 				t.Errorf("%s: the copy and the one from the .spt differ", name)
 			}
 		})
-		if got := names(tree(t, out)); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, storage.TempPrefix) }) {
+		if got := names(tree(t, out)); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, tempname.Prefix) }) {
 			t.Errorf("left over: %v", got)
 		}
 	}

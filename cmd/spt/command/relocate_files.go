@@ -7,10 +7,10 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/transform"
 )
 
@@ -39,7 +39,7 @@ func (m *mover) mapped(name string) (string, transform.MoveDecision, error) {
 		return "", transform.MoveNot, nil
 	}
 	found, err := m.snap.Locate(m.ctx, &format.File{Path: format.NewText(name), Relative: true, Length: -1})
-	if err == nil && found.Store == m.snap.Store() && route.Dir(found.Name) == m.snap.Dir() {
+	if err == nil && found.Store == m.snap.Store() && objpath.Dir(found.Name) == m.snap.Dir() {
 		return "", transform.MoveNot, nil
 	}
 	if err := m.ctx.Err(); err != nil {

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/internal/java"
+	"github.com/savepoint-tools/spt/internal/java"
 )
 
 // Tags. Three sets of tags share the numbers; the position in the file decides (spec
