@@ -60,9 +60,9 @@ var arrows = []arrow{
 	{"internal/work", []string{"format"}, noOutside},
 	{"internal/hash128", nil, noOutside},
 	{"internal/tally", []string{"format", "internal/hash128"}, []string{"net", "net/...", "log", "log/..."}},
-	{"internal/fault", nil, noOutside},                                                                                    // armed by tests only
+	{"internal/fault", nil, noOutside}, // armed by tests only
 	{"internal/storetest", []string{"storage/...", "internal/ability", "internal/ranged", "internal/tempname"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
-	{"internal/testenv", []string{"format/value"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},  // for tests only
+	{"internal/testenv", []string{"format/value"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},                                                              // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest", "internal/testenv"}, []string{"github.com/spf13/..."}},
 	{"internal/report", []string{"format/...", "storage", "internal/ability", "reader", "writer", "transform/...", "internal/shell", "internal/ui"}, noFiles},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
