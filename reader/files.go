@@ -33,8 +33,8 @@ const (
 	FileNotChecked FileStatus = "not checked" // nobody could look: a *NotCheckedError, format.ErrNotChecked
 )
 
-// StatusOf returns what an error of Locate says about the file.
-func StatusOf(err error) FileStatus {
+// statusOf returns what an error of Locate says about the file.
+func statusOf(err error) FileStatus {
 	switch {
 	case err == nil:
 		return FileFound
@@ -47,7 +47,7 @@ func StatusOf(err error) FileStatus {
 }
 
 // Status returns what is known about the file.
-func (f FileState) Status() FileStatus { return StatusOf(f.Err) }
+func (f FileState) Status() FileStatus { return statusOf(f.Err) }
 
 // Missing reports whether somebody looked for the file and it is not there.
 func (f FileState) Missing() bool { return f.Status() == FileMissing }

@@ -365,15 +365,6 @@ type kinded struct{ err, kind error }
 func (e *kinded) Error() string   { return e.err.Error() }
 func (e *kinded) Unwrap() []error { return []error{e.err, e.kind} }
 
-// ParseMapping reads OLD=NEW. OLD may hold "=" only as "\=".
-func ParseMapping(s string) (format.Mapping, error) {
-	old, to, ok := strings.Cut(s, "=")
-	if !ok || old == "" {
-		return format.Mapping{}, fmt.Errorf("%q is not OLD=NEW", s)
-	}
-	return format.Mapping{Old: old, New: to}, nil
-}
-
 // isSnapshotName reports whether a name could be the description of a snapshot.
 func isSnapshotName(name string) bool {
 	base := objpath.Base(name)

@@ -12,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/storage"
 )
@@ -362,17 +363,9 @@ func (e *OutsideError) Is(target error) bool {
 // Remedies returns what allows it.
 func (e *OutsideError) Remedies() []finding.Remedy {
 	if e.Follow == "" {
-		return AllowOutside()
+		return fileref.AllowOutside()
 	}
-	return AllowOutside(e.Follow)
-}
-
-// AllowOutside returns how to allow reading what is below some prefixes.
-func AllowOutside(prefixes ...string) []finding.Remedy {
-	if len(prefixes) == 0 {
-		return finding.Words("what is outside the snapshot cannot be read")
-	}
-	return []finding.Remedy{{Words: "if the snapshot may read there", Action: finding.ReadOutside, Locations: prefixes}}
+	return fileref.AllowOutside(e.Follow)
 }
 
 // NotCheckedError is a reference whose file nobody could look for: its store is

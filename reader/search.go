@@ -3,9 +3,9 @@ package reader
 import (
 	"context"
 
-	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/objpath"
 )
 
@@ -76,34 +76,6 @@ func (s *Snapshot) Search(ctx context.Context, names []string) (dir string, n in
 	return dir, n, nil
 }
 
-// BackendFiles returns the relative references of files that RocksDB wrote. Where
-// some of those are missing and others are not, a checkpoint took over files of a
-// savepoint as if they were its own: FLINK-39964.
-func BackendFiles(ops []*format.Operator) map[string]bool {
-	names := map[string]bool{}
-	for _, op := range ops {
-		for _, sub := range op.Subtasks {
-			format.EachKeyed(sub.ManagedKeyed, func(h format.KeyedHandle) {
-				i, ok := h.(*format.Incremental)
-				if !ok {
-					return
-				}
-				for _, list := range [][]format.NamedStream{i.Shared, i.Private} {
-					for _, f := range list {
-						if path, relative, ok := format.Reference(f.Data); ok && relative {
-							names[path.String()] = true
-						}
-					}
-				}
-			})
-		}
-	}
-	return names
-}
-
-// ClaimedNative says what FLINK-39964 did to a snapshot.
-const ClaimedNative = "the checkpoint refers to files of the native savepoint that its job was restored from with CLAIM as if they were next to it, which is a bug of Flink (FLINK-39964)"
-
 // missingBackend are files of RocksDB that are missing, until it is known whether
 // all are.
 type missingBackend struct {
@@ -126,7 +98,7 @@ func (v *verifier) backendFindings() {
 	for _, f := range v.backend.missing {
 		if v.backend.found {
 			f.Code = "claimed-native"
-			f.Message += ": " + ClaimedNative
+			f.Message += ": " + fileref.ClaimedNative
 			f.Advice = []finding.Remedy{{Words: "if the savepoint is somewhere else, look there", Action: finding.MapFiles, Locations: []string{"."}},
 				{Words: "rewrite only what is missing", Also: true, Action: finding.WriteMapping, Locations: []string{"."}}}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
@@ -91,7 +92,7 @@ func newSource(f *found, o Options, file *spt.File) *source {
 		location = parentLocation(location)
 	}
 	return &source{
-		stores: o.Stores, store: f.store, dir: objpath.Dir(f.name), location: location, version: f.info.Version, maps: format.LongestFirst(o.Map), follow: o.Follow, areas: &areas{}, file: file, maxValue: maxValue,
+		stores: o.Stores, store: f.store, dir: objpath.Dir(f.name), location: location, version: f.info.Version, maps: o.Map, follow: o.Follow, areas: &areas{}, file: file, maxValue: maxValue,
 		sched: ranged.NewScheduler(), progress: o.Progress, lookups: map[reference]*lookup{}, folders: map[string]*directory{},
 	}
 }
@@ -159,7 +160,7 @@ func (s *source) SizeOf(ctx context.Context, st format.Stream) (int64, error) {
 	return st.Size(), nil
 }
 
-// PlaceOf implements format.Locator: the store, the name and the version of the
+// PlaceOf implements fileref.Locator: the store, the name and the version of the
 // file that a stream refers to.
 func (s *source) PlaceOf(ctx context.Context, st format.Stream) (string, error) {
 	if _, _, ok := format.Reference(st); !ok {
@@ -202,7 +203,7 @@ func (s *source) readFile(ctx context.Context, st format.Stream, p []byte, off i
 	return n, err
 }
 
-// Locate finds the file of a stream that refers to one. StatusOf tells what an
+// Locate finds the file of a stream that refers to one. statusOf tells what an
 // error says about it: format.ErrMissing, ErrOutside or ErrNotChecked. Of a file
 // that is there and outside, the error comes with where it was found.
 func (s *Snapshot) Locate(ctx context.Context, st format.Stream) (Found, error) {
@@ -277,7 +278,7 @@ func (s *source) locate(ctx context.Context, ref reference) (Found, error) {
 // anywhere: such a reference is followed only where the user allows it.
 func (s *source) besideMetadata(ctx context.Context, path string) (Found, error) {
 	name := objpath.Join(s.dir, path)
-	if !IsPlainName(path) {
+	if !fileref.IsPlain(path) {
 		at, err := s.climb(ctx, path)
 		if err != nil {
 			return Found{}, err
@@ -302,7 +303,7 @@ func (s *source) besideMetadata(ctx context.Context, path string) (Found, error)
 // the directory of the snapshot, which "." stands for. Locate follows those of
 // Options where the file is not next to _metadata.
 func (s *Snapshot) MapRelative(ctx context.Context, name string, maps []format.Mapping) (to string, ok bool) {
-	return s.src.mapRelative(ctx, name, format.LongestFirst(maps))
+	return s.src.mapRelative(ctx, name, maps)
 }
 
 func (s *source) mapRelative(ctx context.Context, path string, maps format.Mappings) (to string, ok bool) {
@@ -453,7 +454,7 @@ func fallbacksUnder(dir, path string) []string {
 		return []string{objpath.Join(objpath.Dir(job), path[i+1:]), objpath.Join(job, path[i+1:])}
 	}
 	base := path[strings.LastIndexByte(path, '/')+1:]
-	if !IsPlainName(base) {
+	if !fileref.IsPlain(base) {
 		return nil
 	}
 	all := []string{objpath.Join(dir, base)}
@@ -516,12 +517,6 @@ func absent(err error, ref string) error {
 		return &NotCheckedError{Reference: ref, Err: err}
 	}
 	return &kinded{err, format.ErrMissing}
-}
-
-// IsPlainName reports whether a relative reference is one bare name, which is all
-// that Flink writes. Anything else could lead out of the snapshot.
-func IsPlainName(name string) bool {
-	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00")
 }
 
 // OpenFile streams n bytes at off of the file that a stream refers to, which need not

@@ -12,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/work"
@@ -373,7 +374,7 @@ func (v *verifier) streams() error {
 			}
 		}
 	}
-	v.backend.names = BackendFiles(v.snap.Operators)
+	v.backend.names = fileref.BackendFiles(v.snap.Operators)
 	defer func() { v.op = nil }()
 	err := v.snap.EachStream(func(p format.Place, st format.Stream) error {
 		v.result.Streams++
@@ -436,7 +437,7 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 			return nil
 		}
 	default:
-		if n := st.Size(); n >= 0 && !format.LengthFits(n, found.Info.Size, p.Changelog) {
+		if n := st.Size(); n >= 0 && !fileref.LengthFits(n, found.Info.Size, p.Changelog) {
 			v.report(finding.Error, "file-length", p.String(), ref.path, "expected %d bytes, the file has %d", n, found.Info.Size)
 			return nil
 		} else if n < -1 {
@@ -456,12 +457,12 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 
 // unlocated reports a file that cannot be read, once.
 func (v *verifier) unlocated(p format.Place, ref reference, known bool, err error) error {
-	status := StatusOf(err)
+	status := statusOf(err)
 	switch {
 	case ranged.Classify(err) == ranged.Transient, v.ctx.Err() != nil:
 		return err // says nothing of the file
 	case known:
-	case ref.relative && !IsPlainName(ref.path):
+	case ref.relative && !fileref.IsPlain(ref.path):
 		v.report(finding.Error, "path", p.String(), ref.path, "the reference leads outside the snapshot and is not followed")
 	case status == FileRefused:
 		v.result.Outside++
@@ -618,15 +619,4 @@ func (v *verifier) orphans() error {
 		v.report(finding.Note, "orphan", "", example, "%s next to _metadata that no handle names, %d bytes", plural(n, "file"), bytes)
 	}
 	return nil
-}
-
-// AbsoluteHandles calls f for every handle that names an absolute location, in
-// file order: those that keep a snapshot from being moved.
-func AbsoluteHandles(sp *format.Savepoint, f func(p format.Place, path string)) {
-	_ = sp.EachStream(func(p format.Place, st format.Stream) error {
-		if path, relative, ok := format.Reference(st); ok && !relative {
-			f(p, path.String())
-		}
-		return nil
-	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/work"
 )
@@ -40,7 +41,7 @@ func (v *verifier) packed(p format.Place, st format.Stream) {
 	if !ok {
 		return
 	}
-	if f, ok := c.As.(*format.File); ok && f.Length >= 0 && !format.LengthFits(f.Length, c.Length, p.Changelog) {
+	if f, ok := c.As.(*format.File); ok && f.Length >= 0 && !fileref.LengthFits(f.Length, c.Length, p.Changelog) {
 		v.report(finding.Error, "file-length", p.String(), f.Path.String(), "%d bytes are recorded, the file has %d of it", f.Length, c.Length)
 	}
 }

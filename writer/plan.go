@@ -11,6 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/reader"
@@ -166,7 +167,7 @@ func (e *MissingError) Remedies() []finding.Remedy {
 	}
 	var all []finding.Remedy
 	if e.Outside > 0 {
-		all = append(all, reader.AllowOutside(e.Follow...)...)
+		all = append(all, fileref.AllowOutside(e.Follow...)...)
 	}
 	if gone > 0 {
 		all = append(all, finding.Remedy{Words: "say where the missing ones are", Also: true, Action: finding.MapFiles})
@@ -372,7 +373,7 @@ func checkLength(place format.Place, st format.Stream, found reader.Found) error
 		}
 		return nil
 	}
-	if n := st.Size(); n >= 0 && !format.LengthFits(n, found.Info.Size, place.Changelog) {
+	if n := st.Size(); n >= 0 && !fileref.LengthFits(n, found.Info.Size, place.Changelog) {
 		return format.Errorf(format.ErrTruncated, "file %s: expected %d bytes, it has %d", quote(path.String()), n, found.Info.Size)
 	}
 	return nil

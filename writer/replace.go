@@ -9,6 +9,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/tempname"
@@ -232,7 +233,7 @@ func (p *Plan) asides(ctx context.Context) ([]string, error) {
 	if _, ok := p.store.(storage.Mover); !ok {
 		return nil, nil
 	}
-	return reader.Asides(ctx, p.store, p.name)
+	return ability.Asides(ctx, p.store, p.name)
 }
 
 // recover renames a snapshot that an interrupted run moved aside to the target, so

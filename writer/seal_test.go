@@ -14,6 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/internal/testenv"
@@ -115,7 +116,7 @@ func TestSelfContained(t *testing.T) {
 		o := Options{Stores: stores("mem", store)}
 		in := openAt(t, dir, o.Stores)
 		handles := 0
-		reader.AbsoluteHandles(in.Savepoint, func(format.Place, string) { handles++ })
+		fileref.EachAbsolute(in.Savepoint, func(format.Place, string) { handles++ })
 		if handles == 0 {
 			continue
 		}
@@ -273,7 +274,7 @@ func TestVersion2(t *testing.T) {
 		t.Fatalf("%s, %d files", snap.Container.Metadata, len(report.Plan.Files))
 	}
 	n := 0
-	reader.AbsoluteHandles(snap.Savepoint, func(_ format.Place, path string) {
+	fileref.EachAbsolute(snap.Savepoint, func(_ format.Place, path string) {
 		n++
 		if !strings.HasPrefix(path, "file:"+out+"/v2/") {
 			t.Errorf("reference %q", path)
@@ -405,7 +406,7 @@ func TestFilesReference(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	var refs []string
-	reader.AbsoluteHandles(out.Savepoint, func(_ format.Place, path string) { refs = append(refs, path) })
+	fileref.EachAbsolute(out.Savepoint, func(_ format.Place, path string) { refs = append(refs, path) })
 	want := []string{"file:" + dir + "/job/chk-1/state", "file:///" + dir[1:] + "/other/far", "file:" + dir + "/m", "file:" + dir + "/job/shared/moved"}
 	if !slices.Equal(refs, want) {
 		t.Errorf("%v, want %v", refs, want)

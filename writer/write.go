@@ -16,6 +16,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/fingerprint"
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/tempname"
@@ -522,7 +523,7 @@ func (w *flinkWrite) compare(ctx context.Context, data format.Bytes) error {
 	if err != nil {
 		return fmt.Errorf("internal error: the new _metadata does not decode: %w", err)
 	}
-	same, err := format.Same(ctx, p.view, sp, p.snap.Source())
+	same, err := fingerprint.Same(ctx, p.view, sp, p.snap.Source())
 	if err != nil {
 		return err
 	}

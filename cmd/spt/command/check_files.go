@@ -8,6 +8,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/reader"
@@ -76,7 +77,7 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location s
 	}
 	c := &filesChecked{}
 	users := c.users(part, states)
-	backend, claimed := reader.BackendFiles(ops), false
+	backend, claimed := fileref.BackendFiles(ops), false
 	for _, f := range states {
 		if !f.There() && !f.Missing() && !report.LeadsOutside(f) {
 			c.notChecked++
