@@ -46,9 +46,9 @@ var wordings = []wording{
 	{re: `(is|are) whether`, instead: "reports whether", where: comments, like: "Same is whether two are equal"},
 	{re: `gives|gave|giving`, instead: "returns, yields", where: anywhere, like: "gives the savepoint", pending: 63},
 	{re: `stands?|stood|standing`, instead: "is, precedes, occurs", where: anywhere, like: "what stands in front", except: []string{`stands? for`, `stand-?alone`}, pending: 29},
-	{re: `lies?|lay|lying`, instead: "is stored, is", where: anywhere, like: "state lies inline", pending: 26},
+	{re: `lies?|lay|lying`, instead: "is stored, is", where: anywhere, like: "state lies inline", pending: 25},
 	{re: `behind`, instead: "after, past, trailing", where: anywhere, like: "bytes behind a value", pending: 13},
-	{re: `beside`, instead: "next to", where: anywhere, like: "beside _metadata", pending: 12},
+	{re: `beside`, instead: "next to", where: anywhere, like: "beside _metadata", pending: 11},
 	{re: `(is|are|was|were) (no|none)`, instead: "is not a", where: anywhere, like: "a header that is none", except: []string{`there (is|are|was|were) (no|none)`, `(is|are) no (longer|more|less)`}, pending: 46},
 	{re: `(that|those) of|of (which|whom)`, instead: "repeat the noun", where: anywhere, like: "that of the handle", pending: 124},
 	{re: `for who|who picked|by who|whoever|whom`, instead: "the caller, callers", where: anywhere, like: "for who picked none", pending: 4},
@@ -89,7 +89,7 @@ var wordings = []wording{
 	{re: `moments?`, instead: "timestamp, instant", where: anywhere, like: "a moment in UTC", pending: 4},
 	{re: `places?`, instead: "location, URI, offset", where: anywhere, like: "another place", except: []string{`in place`, `tak(e|es|en|ing) place`, `decimal places?`, `places? of decimals`}, pending: 64},
 	{re: `(further|extra|the|such) copies|copies (in|of) (union|elements)`, instead: "duplicates (union), replicas (broadcast)", where: anywhere, like: "the copies in union state", pending: 6},
-	{re: `folders?`, instead: "directory", where: anywhere, like: "the wrong folder", pending: 70},
+	{re: `folders?`, instead: "directory", where: anywhere, like: "the wrong folder", pending: 68},
 }
 
 // unit is a piece of text: a comment, a literal or a paragraph.

@@ -10,8 +10,9 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // find looks for the file that describes the snapshot at a location. It returns
@@ -25,7 +26,7 @@ func find(ctx context.Context, location string, o Options) (*found, error) {
 	if isBare(location) {
 		locations = append(locations, location+Extension)
 		for _, dir := range o.Path {
-			locations = append(locations, route.Join(dir, location), route.Join(dir, location+Extension))
+			locations = append(locations, objpath.Join(dir, location), objpath.Join(dir, location+Extension))
 		}
 	}
 	var first error
@@ -56,14 +57,14 @@ func findAt(ctx context.Context, location string, o Options) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
-	name = route.Clean(name)
-	f := &found{store: store, location: route.Clean(location)}
+	name = objpath.Clean(name)
+	f := &found{store: store, location: objpath.Clean(location)}
 	// Most names are directories, but a file can have any name. Each try costs a
 	// request, so the likelier one is first.
-	dir, file := route.Join(name, MetadataName), name
+	dir, file := objpath.Join(name, MetadataName), name
 	tries := []string{dir, file}
 	switch {
-	case route.Base(name) == MetadataName:
+	case objpath.Base(name) == MetadataName:
 		tries = []string{file}
 	case isSnapshotName(name):
 		tries = []string{file, dir}
@@ -91,7 +92,7 @@ func findAt(ctx context.Context, location string, o Options) (*found, error) {
 
 // parentLocation returns the directory of a location, "." for a bare name.
 func parentLocation(location string) string {
-	if dir := route.Dir(location); dir != "" {
+	if dir := objpath.Dir(location); dir != "" {
 		return dir
 	}
 	return "."
@@ -99,7 +100,7 @@ func parentLocation(location string) string {
 
 // read does the first read of a file.
 func (f *found) read(ctx context.Context, name string) error {
-	rd := storage.NewReader(f.store, name, "")
+	rd := ranged.NewReader(f.store, name, "")
 	head, err := rd.ReadRange(ctx, 0, headSize)
 	if err != nil {
 		return err
@@ -146,7 +147,7 @@ func list(ctx context.Context, store storage.Storage, dir string) (listing, erro
 			return l, err
 		}
 		if strings.HasSuffix(info.Name, "/") {
-			l.directories = append(l.directories, route.Base(strings.TrimSuffix(info.Name, "/")))
+			l.directories = append(l.directories, objpath.Base(strings.TrimSuffix(info.Name, "/")))
 		} else {
 			l.files = append(l.files, info)
 		}
@@ -155,5 +156,5 @@ func list(ctx context.Context, store storage.Storage, dir string) (listing, erro
 }
 
 func (l listing) has(name string) bool {
-	return slices.ContainsFunc(l.files, func(i storage.Info) bool { return route.Base(i.Name) == name })
+	return slices.ContainsFunc(l.files, func(i storage.Info) bool { return objpath.Base(i.Name) == name })
 }

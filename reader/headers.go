@@ -5,10 +5,11 @@ import (
 	"errors"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/types"
-	"golang.org/x/sync/errgroup"
 )
 
 // Headers describes the states of an operator, as read from the first bytes of

@@ -9,11 +9,6 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Prefix replaces the beginning of references; see format.Mapping. A New that is
-// a path becomes a file: URI if the reference has a scheme, because Flink
-// resolves a path against its default file system.
-type Prefix format.Mapping
-
 // Relocated is a reference that Relocate processed.
 type Relocated struct {
 	From, To string
@@ -31,29 +26,22 @@ type RelocateReport struct {
 // RelocateOptions are the options of Relocate: one of Prefixes, Relative and
 // Absolute.
 type RelocateOptions struct {
-	// Prefixes replace the beginning of absolute references; the longest match wins.
-	// They also apply to the directories of file merging.
-	Prefixes []Prefix
+	// Prefixes replace the beginning of absolute references, the longest that
+	// fits first, also of the directories that file merging names. A New that is a
+	// path becomes a file: URI where the reference has a scheme: without one it
+	// would be a path of Flink's default file system, whatever that is.
+	Prefixes []format.Mapping
 	// Relative names files by their last element only: they are next to _metadata. A
 	// segment of a merged file cannot be named relatively and is unchanged.
 	Relative bool
 	// Absolute names the files next to _metadata below this directory.
 	Absolute string
-	// Move is called once for each relative reference and returns its new value and
-	// whether it changes. If nil, all change with Absolute, otherwise none. It is not
-	// called for files in an .spt file.
-	Move func(name string) (to string, decision MoveDecision, err error)
+	// Move decides about each relative reference, once. It returns the new reference;
+	// moves is false if there is no file at it, and the old reference has to stay. ""
+	// leaves a reference as it is. nil: with Absolute all of them change, otherwise none.
+	// It is not called for files in an .spt.
+	Move func(name string) (to string, moves bool, err error)
 }
-
-// MoveDecision is how a relative reference changes.
-type MoveDecision uint8
-
-// The decisions.
-const (
-	MoveNot  MoveDecision = iota // unchanged: correct, or not selected
-	MoveTo                       // replaced
-	MoveKept                     // unchanged: selected, but its file is not at the new location
-)
 
 // Relocate rewrites references. Names of inline state look like paths but are
 // not: they are unchanged. Two files that would have one name are a
@@ -62,7 +50,7 @@ func Relocate(_ context.Context, v format.View, o RelocateOptions) (format.View,
 	if o.Relative && o.Absolute != "" || len(o.Prefixes) > 0 && (o.Relative || o.Absolute != "") {
 		return v, nil, errors.New("Relocate needs one of Prefixes, Relative and Absolute")
 	}
-	r := &relocator{o: o, maps: format.LongestFirst(o.Prefixes), result: &RelocateReport{}, changed: map[string]int{}, unmatched: map[string]int{}, kept: map[string]int{},
+	r := &relocator{o: o, maps: o.Prefixes, result: &RelocateReport{}, changed: map[string]int{}, unmatched: map[string]int{}, kept: map[string]int{},
 		taken: map[string]string{}, moves: map[string]move{}}
 	sp, err := v.MapStreams(func(_ format.Place, s format.Stream) (format.Stream, error) { return r.stream(s) })
 	if err == nil {
@@ -86,8 +74,8 @@ type relocator struct {
 }
 
 type move struct {
-	to       string
-	decision MoveDecision
+	to    string
+	moves bool
 }
 
 func (r *relocator) stream(s format.Stream) (format.Stream, error) {
@@ -152,18 +140,18 @@ func (r *relocator) moveRelative(f *format.File) (format.Stream, error) {
 	name := f.Path.String()
 	m, known := r.moves[name]
 	if !known {
-		to, decision, err := r.o.Move(name)
+		to, moves, err := r.o.Move(name)
 		if err != nil {
 			return nil, err
 		}
-		m = move{to, decision}
+		m = move{to, moves}
 		r.moves[name] = m
 	}
-	switch m.decision {
-	case MoveTo:
+	switch {
+	case m.to != "" && m.moves:
 		r.note(&r.result.Changed, r.changed, name, m.to)
 		return &format.File{Path: format.NewText(m.to), Length: f.Length}, nil
-	case MoveKept:
+	case m.to != "":
 		r.note(&r.result.Kept, r.kept, name, m.to)
 	}
 	r.result.Relative++

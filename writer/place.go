@@ -8,9 +8,10 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/fileref"
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // flinkPlacer decides for each stream of a savepoint how the new _metadata refers
@@ -215,7 +216,7 @@ func (m *flinkPlacer) rope(s, as format.Stream, path string, relative bool) (for
 // nameHint returns the preferred name of a file: for a segment its logical file,
 // because many segments share a physical one.
 func nameHint(st format.Stream) string {
-	if s, ok := st.(*format.Segment); ok && reader.IsPlainName(s.LogicalID.String()) {
+	if s, ok := st.(*format.Segment); ok && fileref.IsPlain(s.LogicalID.String()) {
 		return s.LogicalID.String()
 	}
 	path, _, _ := format.Reference(st)
@@ -261,7 +262,7 @@ func (m *flinkPlacer) reference(place format.Place, st format.Stream) (format.St
 	if err != nil {
 		return nil, err
 	}
-	plain := reader.IsPlainName(path.String())
+	plain := fileref.IsPlain(path.String())
 	if relative && !isFileName(path.String()) && (plain || !ok && o.KeepMissing) {
 		return nil, unsafeName(path.String())
 	}
@@ -303,7 +304,7 @@ func sameReference(placed, st format.Stream) format.Stream {
 // isFileName reports whether a state file may be written under this name: a bare
 // name other than _metadata.
 func isFileName(name string) bool {
-	return reader.IsPlainName(name) && !strings.EqualFold(name, reader.MetadataName)
+	return fileref.IsPlain(name) && !strings.EqualFold(name, reader.MetadataName)
 }
 
 func unsafeName(path string) error {
@@ -312,7 +313,7 @@ func unsafeName(path string) error {
 
 // stays refers to a file in its current location.
 func (m *flinkPlacer) stays(st format.Stream, found reader.Found) (format.Stream, error) {
-	uri, err := storage.URI(m.ctx, found.Store, found.Name, found.URI)
+	uri, err := ability.URI(m.ctx, found.Store, found.Name, found.URI)
 	if err != nil {
 		return nil, err
 	}
@@ -352,7 +353,7 @@ func (m *flinkPlacer) newFile(of format.Stream, was, how string) (format.Stream,
 	name := m.freeName(of, was)
 	as := &format.File{Relative: true, Path: format.NewText(name), Length: claimed(of)}
 	if !m.relative {
-		as.Relative, as.Path = false, format.NewText(route.Join(m.base, name))
+		as.Relative, as.Path = false, format.NewText(objpath.Join(m.base, name))
 	}
 	return m.write(of, name, as, how)
 }
@@ -389,7 +390,7 @@ func (m *flinkPlacer) write(of format.Stream, name string, as format.Stream, how
 // equal, because some file systems do not distinguish them.
 func (m *flinkPlacer) freeName(of format.Stream, was string) string {
 	base := was[strings.LastIndexAny(was, `/\`)+1:]
-	if !reader.IsPlainName(base) || strings.ContainsFunc(base, func(r rune) bool { return !strconv.IsPrint(r) }) || len(base) > 200 {
+	if !fileref.IsPlain(base) || strings.ContainsFunc(base, func(r rune) bool { return !strconv.IsPrint(r) }) || len(base) > 200 {
 		base = nameOf(format.Place{}, of.Key())
 	}
 	name := base

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/storage"
 )
 
@@ -317,8 +318,8 @@ type abilities struct {
 	before          func(kind, name string) error
 }
 
-// ability returns the optional interface T of the wrapped store.
-func ability[T any](a *abilities, kind, name string) (t T, err error) {
+// abilityOf returns the optional interface T in the store that is wrapped.
+func abilityOf[T any](a *abilities, kind, name string) (t T, err error) {
 	if err := a.before(kind, name); err != nil {
 		return t, err
 	}
@@ -346,7 +347,7 @@ func unwrap(s storage.Storage) storage.Storage {
 }
 
 func (a *abilities) CopyRange(ctx context.Context, w storage.Writer, src storage.Storage, name string, off, n int64, pin storage.Version) error {
-	t, err := ability[storage.Copier](a, "copy", name)
+	t, err := abilityOf[storage.Copier](a, "copy", name)
 	if err != nil {
 		return err
 	}
@@ -356,8 +357,8 @@ func (a *abilities) CopyRange(ctx context.Context, w storage.Writer, src storage
 	return t.CopyRange(ctx, w, unwrap(src), name, off, n, pin)
 }
 
-func (a *abilities) Map(ctx context.Context, name string, pin storage.Version) (*storage.Mapped, error) {
-	t, err := ability[storage.Mapper](a, "map", name)
+func (a *abilities) Map(ctx context.Context, name string, pin storage.Version) (*ability.Mapped, error) {
+	t, err := abilityOf[ability.Mapper](a, "map", name)
 	if err != nil {
 		return nil, err
 	}
@@ -365,7 +366,7 @@ func (a *abilities) Map(ctx context.Context, name string, pin storage.Version) (
 }
 
 func (a *abilities) Resolve(ctx context.Context, uri string) (storage.Storage, string, error) {
-	t, err := ability[storage.Resolver](a, "resolve", uri)
+	t, err := abilityOf[storage.Resolver](a, "resolve", uri)
 	if err != nil {
 		return nil, "", err
 	}
@@ -373,7 +374,7 @@ func (a *abilities) Resolve(ctx context.Context, uri string) (storage.Storage, s
 }
 
 func (a *abilities) Link(ctx context.Context, dst string, src storage.Storage, name string, pin storage.Version, ifAbsent bool) (storage.Info, error) {
-	t, err := ability[storage.Linker](a, "link", dst)
+	t, err := abilityOf[ability.Linker](a, "link", dst)
 	if err != nil {
 		return storage.Info{}, err
 	}
@@ -381,7 +382,7 @@ func (a *abilities) Link(ctx context.Context, dst string, src storage.Storage, n
 }
 
 func (a *abilities) Move(ctx context.Context, old, new string) error {
-	t, err := ability[storage.Mover](a, "move", old)
+	t, err := abilityOf[storage.Mover](a, "move", old)
 	if err != nil {
 		return err
 	}
@@ -389,7 +390,7 @@ func (a *abilities) Move(ctx context.Context, old, new string) error {
 }
 
 func (a *abilities) Exchange(ctx context.Context, one, other string) error {
-	t, err := ability[storage.Mover](a, "exchange", other)
+	t, err := abilityOf[storage.Mover](a, "exchange", other)
 	if err != nil {
 		return err
 	}
@@ -397,7 +398,7 @@ func (a *abilities) Exchange(ctx context.Context, one, other string) error {
 }
 
 func (a *abilities) RemoveEmpty(ctx context.Context, name string) error {
-	t, err := ability[storage.Remover](a, "remove", name)
+	t, err := abilityOf[storage.Remover](a, "remove", name)
 	if err != nil {
 		return err
 	}
@@ -405,7 +406,7 @@ func (a *abilities) RemoveEmpty(ctx context.Context, name string) error {
 }
 
 func (a *abilities) RemoveTree(ctx context.Context, name string) error {
-	t, err := ability[storage.Remover](a, "remove", name)
+	t, err := abilityOf[storage.Remover](a, "remove", name)
 	if err != nil {
 		return err
 	}
@@ -413,7 +414,7 @@ func (a *abilities) RemoveTree(ctx context.Context, name string) error {
 }
 
 func (a *abilities) FreeSpace(ctx context.Context, name string) (int64, error) {
-	t, err := ability[storage.SpaceReporter](a, "free", name)
+	t, err := abilityOf[storage.SpaceReporter](a, "free", name)
 	if err != nil {
 		return 0, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
@@ -160,7 +161,7 @@ func notHere(err error) bool {
 
 // locationOf returns where a stream's bytes are stored, "" if unknown.
 func (d *differ) locationOf(in format.View, s format.Stream) (string, error) {
-	l, ok := in.Source.(format.Locator)
+	l, ok := in.Source.(fileref.Locator)
 	if !ok {
 		return "", nil
 	}
