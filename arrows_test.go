@@ -51,8 +51,9 @@ var arrows = []arrow{
 	{"internal/ui", []string{"internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/work", []string{"format"}, noOutside},
 	{"internal/tally", nil, []string{"net", "net/...", "log", "log/..."}},
-	{"internal/fault", nil, noOutside},                                                              // armed by tests only
-	{"internal/testenv", nil, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
+	{"internal/fault", nil, noOutside},                                                                                    // armed by tests only
+	{"internal/storetest", []string{"storage/..."}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
+	{"internal/testenv", nil, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},                       // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest", "internal/testenv"}, []string{"github.com/spf13/..."}},
 	{"internal/report", []string{"format/...", "storage", "reader", "writer", "transform/...", "internal/shell", "internal/ui"}, noFiles},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},

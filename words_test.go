@@ -44,34 +44,34 @@ type wording struct {
 var wordings = []wording{
 	// Grammar.
 	{re: `(is|are) whether`, instead: "reports whether", where: comments, like: "Same is whether two are equal"},
-	{re: `gives|gave|giving`, instead: "returns, yields", where: anywhere, like: "gives the savepoint", pending: 154},
-	{re: `stands?|stood|standing`, instead: "is, precedes, occurs", where: anywhere, like: "what stands in front", except: []string{`stands? for`, `stand-?alone`}, pending: 88},
-	{re: `lies?|lay|lying`, instead: "is stored, is", where: anywhere, like: "state lies inline", pending: 56},
-	{re: `behind`, instead: "after, past, trailing", where: anywhere, like: "bytes behind a value", pending: 46},
-	{re: `beside`, instead: "next to", where: anywhere, like: "beside _metadata", pending: 26},
+	{re: `gives|gave|giving`, instead: "returns, yields", where: anywhere, like: "gives the savepoint", pending: 142},
+	{re: `stands?|stood|standing`, instead: "is, precedes, occurs", where: anywhere, like: "what stands in front", except: []string{`stands? for`, `stand-?alone`}, pending: 72},
+	{re: `lies?|lay|lying`, instead: "is stored, is", where: anywhere, like: "state lies inline", pending: 48},
+	{re: `behind`, instead: "after, past, trailing", where: anywhere, like: "bytes behind a value", pending: 43},
+	{re: `beside`, instead: "next to", where: anywhere, like: "beside _metadata", pending: 19},
 	{re: `(is|are|was|were) (no|none)`, instead: "is not a", where: anywhere, like: "a header that is none", except: []string{`there (is|are|was|were) (no|none)`, `(is|are) no (longer|more|less)`}, pending: 66},
-	{re: `(that|those) of|of (which|whom)`, instead: "repeat the noun", where: anywhere, like: "that of the handle", pending: 174},
-	{re: `for who|who picked|by who|whoever|whom`, instead: "the caller, callers", where: anywhere, like: "for who picked none", pending: 16},
-	{re: `who`, instead: "a noun: the caller, the reader of the file", where: literals | comments, like: "who reads them all", pending: 16},
-	{re: `(is|are|was|were|be|been) said`, instead: "recorded as, reported", where: anywhere, like: "element is said to be bytes 3 to 9", pending: 18},
-	{re: `told`, instead: "determined, called with, reported", where: anywhere, like: "Progress is told", pending: 29},
-	{re: `anew`, instead: "again", where: anywhere, like: "counted anew", pending: 11},
-	{re: `, for (it|they|there|that|this|what|nothing|no)`, instead: "because, since", where: anywhere, like: "refused, for it is a file", except: []string{`, for (this|that|no) [a-z]+[,.]`}, pending: 7},
-	{re: `be had`, instead: "available, cannot be read", where: anywhere, like: "files that are not to be had", pending: 13},
-	{re: `promised`, instead: "expected, recorded", where: anywhere, like: "as long as promised", pending: 6},
+	{re: `(that|those) of|of (which|whom)`, instead: "repeat the noun", where: anywhere, like: "that of the handle", pending: 158},
+	{re: `for who|who picked|by who|whoever|whom`, instead: "the caller, callers", where: anywhere, like: "for who picked none", pending: 15},
+	{re: `who`, instead: "a noun: the caller, the reader of the file", where: literals | comments, like: "who reads them all", pending: 14},
+	{re: `(is|are|was|were|be|been) said`, instead: "recorded as, reported", where: anywhere, like: "element is said to be bytes 3 to 9", pending: 16},
+	{re: `told`, instead: "determined, called with, reported", where: anywhere, like: "Progress is told", pending: 28},
+	{re: `anew`, instead: "again", where: anywhere, like: "counted anew", pending: 6},
+	{re: `, for (it|they|there|that|this|what|nothing|no)`, instead: "because, since", where: anywhere, like: "refused, for it is a file", except: []string{`, for (this|that|no) [a-z]+[,.]`}, pending: 6},
+	{re: `be had`, instead: "available, cannot be read", where: anywhere, like: "files that are not to be had", pending: 12},
+	{re: `promised`, instead: "expected, recorded", where: anywhere, like: "as long as promised", pending: 5},
 	{re: `(has|have|had) not`, instead: "does not have", where: anywhere, like: "serializers it has not", except: []string{`(has|have|had) not (yet )?([a-z]+(ed|en|ne|wn)|begun|read|run)`}, pending: 4},
 	{re: `there (is|are): `, instead: "available: a, b", where: anywhere, like: "there is: a, b"},
-	{re: `not a number of|: no parallelism`, instead: "must be 1 to N", where: literals, like: "--from 0: no parallelism", pending: 3},
-	{re: `in vain|in (its|their) stead|therein|thereof|all the same|of its own accord`, instead: "plain words", where: anywhere, like: "tried in vain", pending: 11},
+	{re: `not a number of|: no parallelism`, instead: "must be 1 to N", where: literals, like: "--from 0: no parallelism", pending: 2},
+	{re: `in vain|in (its|their) stead|therein|thereof|all the same|of its own accord`, instead: "plain words", where: anywhere, like: "tried in vain", pending: 8},
 	{re: `bad day`, instead: "name the case", where: anywhere, like: "Each of these is a bad day"},
 
 	// Metaphors.
-	{re: `in hand|(hands|handed|handing) (out|over|back|to|on|it)|hand (out|over)`, instead: "assigns, returns, passes", where: anywhere, like: "handed out by Flink", pending: 36},
-	{re: `dealt|dealer|deals? out`, instead: "redistributed, assigned", where: anywhere, like: "dealt out in turn", pending: 22},
+	{re: `in hand|(hands|handed|handing) (out|over|back|to|on|it)|hand (out|over)`, instead: "assigns, returns, passes", where: anywhere, like: "handed out by Flink", pending: 25},
+	{re: `dealt|dealer|deals? out`, instead: "redistributed, assigned", where: anywhere, like: "dealt out in turn", pending: 9},
 	{re: `crowded`, instead: "bucket collision", where: anywhere, like: "a crowded bucket"},
 	{re: `world`, instead: "mu, everything", where: literals | comments, like: "world is held"},
 	{re: `lose (its|their) ground`, instead: "fault", where: anywhere, like: "can lose its ground", pending: 1},
-	{re: `warm(s|ed|ing)?`, instead: "prefetch", where: anywhere, like: "warms the table", pending: 1},
+	{re: `warm(s|ed|ing)?`, instead: "prefetch", where: anywhere, like: "warms the table", except: []string{`warm up`}},
 	{re: `slabs?`, instead: "arena", where: anywhere, like: "a slab of entries", pending: 1},
 	{re: `spare`, instead: "pool, free", where: anywhere, like: "a spare buffer"},
 	{re: `honest(ly)?`, instead: "genuine", where: anywhere, like: "honest repetitions", pending: 1},
@@ -79,17 +79,17 @@ var wordings = []wording{
 	{re: `house`, instead: "repository, packages", where: anywhere, like: "the layout of the house"},
 
 	// Terms.
-	{re: `records? in flight|in flight`, instead: "in-flight data", where: anywhere, like: "records in flight", pending: 7},
+	{re: `records? in flight|in flight`, instead: "in-flight data", where: anywhere, like: "records in flight", pending: 4},
 	{re: `descriptions? of (the |its |a )?state`, instead: "state meta info, serializer snapshot", where: anywhere, like: "the description of the state", pending: 5},
 	{re: `marks? of (a|the) finished|mark of finished`, instead: "fully finished", where: anywhere, like: "the mark of a finished operator", pending: 2},
-	{re: `interface that Flink dropped`, instead: "legacy (pre-1.4) operator state", where: anywhere, like: "the interface that Flink dropped", pending: 2},
-	{re: `forms?`, instead: "encoding, format, layout", where: anywhere, like: "the form of a stream", except: []string{`canonical form`}, pending: 63},
-	{re: `restore products?|products? of restores`, instead: "duplicated by restores", where: anywhere, like: "restore product", pending: 3},
-	{re: `fits not|FitsNot|unsure`, instead: "compatible as is, after migration, incompatible, unknown", where: anywhere, like: "unsure", pending: 2},
+	{re: `interface that Flink dropped`, instead: "legacy (pre-1.4) operator state", where: anywhere, like: "the interface that Flink dropped", pending: 1},
+	{re: `forms?`, instead: "encoding, format, layout", where: anywhere, like: "the form of a stream", except: []string{`canonical form`}, pending: 53},
+	{re: `restore products?|products? of restores`, instead: "duplicated by restores", where: anywhere, like: "restore product", pending: 2},
+	{re: `fits not|FitsNot|unsure`, instead: "compatible as is, after migration, incompatible, unknown", where: anywhere, like: "unsure"},
 	{re: `moments?`, instead: "timestamp, instant", where: anywhere, like: "a moment in UTC", pending: 8},
-	{re: `places?`, instead: "location, URI, offset", where: anywhere, like: "another place", except: []string{`in place`, `tak(e|es|en|ing) place`, `decimal places?`, `places? of decimals`}, pending: 108},
-	{re: `(further|extra|the|such) copies|copies (in|of) (union|elements)`, instead: "duplicates (union), replicas (broadcast)", where: anywhere, like: "the copies in union state", pending: 9},
-	{re: `folders?`, instead: "directory", where: anywhere, like: "the wrong folder", pending: 263},
+	{re: `places?`, instead: "location, URI, offset", where: anywhere, like: "another place", except: []string{`in place`, `tak(e|es|en|ing) place`, `decimal places?`, `places? of decimals`}, pending: 95},
+	{re: `(further|extra|the|such) copies|copies (in|of) (union|elements)`, instead: "duplicates (union), replicas (broadcast)", where: anywhere, like: "the copies in union state", pending: 10},
+	{re: `folders?`, instead: "directory", where: anywhere, like: "the wrong folder", pending: 228},
 }
 
 // unit is a piece of text: a comment, a literal or a paragraph.
@@ -111,7 +111,7 @@ func TestWords(t *testing.T) {
 	if kinds[literals] < 500 || kinds[comments] < 500 || kinds[markdown] < 100 {
 		t.Fatalf("%v: not the whole project", kinds)
 	}
-	left := 0
+	left, lower := 0, map[string]int{}
 	for _, w := range wordings {
 		found := w.find(units)
 		left += len(found)
@@ -131,7 +131,8 @@ func TestWords(t *testing.T) {
 			}
 			t.Errorf("%s: %d matches, at most %d are left to mend (%s)", w.re, len(found), w.pending, strings.Join(counts, ", "))
 		case len(found) < w.pending:
-			t.Logf("%s: lower pending from %d to %d", w.re, w.pending, len(found))
+			t.Logf("%s: lower pending from %d to %d (go test -run TestWords . -update)", w.re, w.pending, len(found))
+			lower[w.re] = len(found)
 			fallthrough
 		case len(found) > 0:
 			t.Logf("%4d %s (%s)", len(found), w.re, strings.Join(counts, ", "))
@@ -143,6 +144,35 @@ func TestWords(t *testing.T) {
 		}
 	}
 	t.Logf("%d patterns; %d literals, %d comments, %d paragraphs; %d matches are left", len(wordings), kinds[literals], kinds[comments], kinds[markdown], left)
+	if *update {
+		lowerPending(t, lower)
+	}
+}
+
+// lowerPending writes lower numbers into the table of this file.
+func lowerPending(t *testing.T, lower map[string]int) {
+	t.Helper()
+	const file = "words_test.go"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	pending := regexp.MustCompile(`, pending: \d+`)
+	for i, line := range lines {
+		for re, n := range lower {
+			if strings.HasPrefix(line, "\t{re: `"+re+"`,") {
+				left := ""
+				if n > 0 {
+					left = fmt.Sprintf(", pending: %d", n)
+				}
+				lines[i] = pending.ReplaceAllString(line, left)
+			}
+		}
+	}
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestWordings: each pattern matches its example, and not what to write instead.

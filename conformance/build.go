@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// ErrUnavailable says that this machine has no JDK or no Maven.
+// ErrUnavailable reports that this machine has no JDK or no Maven.
 var ErrUnavailable = errors.New("no Flink here")
 
 // program is what one JVM needs: the java command and its class path.
@@ -20,9 +20,8 @@ type program struct {
 	classPath string
 }
 
-// build compiles the Java side for a version, unless that was done already and
-// nothing changed since. Maven is asked to work offline first; only when
-// something is missing does it go to the network.
+// build compiles the Java side for a version, unless it is up to date. It runs
+// Maven offline first, and with the network only if something is missing.
 func build(version Version) (program, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
@@ -94,8 +93,8 @@ func runMaven(home string, version Version) error {
 	return nil
 }
 
-// newerThanSources tells whether the stamp, and the jars that the class path
-// of its build names, are there, and no source is newer.
+// newerThanSources reports whether the stamp and the jars on the class path of
+// its build exist, and no source is newer.
 func newerThanSources(stamp, home string) (bool, error) {
 	built, err := os.Stat(stamp)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +134,7 @@ func newerThanSources(stamp, home string) (bool, error) {
 	return built.ModTime().After(newest), nil
 }
 
-// projectDir finds conformance/ from wherever in the module a test runs.
+// projectDir returns conformance/ of the module in which a test runs.
 func projectDir() (string, error) {
 	root, err := moduleRoot()
 	if err != nil {

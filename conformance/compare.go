@@ -12,8 +12,8 @@ import (
 )
 
 // Diff compares two contents operator by operator, subtask by subtask, in
-// order. It returns "" when they are equal. Which version of Flink looked does
-// not count, nor the order of the operators.
+// order. It returns "" if they are equal. It ignores the version of Flink and the
+// order of the operators.
 func Diff(want, got Content) string {
 	return cmp.Diff(want, got,
 		cmpopts.IgnoreFields(Content{}, "Flink"),
@@ -28,10 +28,10 @@ func DiffMetadata(want, got Metadata) string {
 		cmpopts.EquateEmpty())
 }
 
-// CheckRedistributed holds what was restored, at whatever parallelism, against
-// what had been stored, without knowing how Flink redistributes: nothing lost
-// or doubled, lists even, union complete everywhere, each key where its group
-// belongs. It returns what is wrong, a line each.
+// CheckRedistributed compares what was restored, at any parallelism, with what was
+// stored, without knowing how Flink redistributes: nothing is lost or doubled, lists
+// are even, union state is complete in every subtask, and each key is in the subtask
+// of its key group. It returns one line for each fault.
 func CheckRedistributed(truth, restored Content) []string {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
@@ -115,7 +115,7 @@ func stateNames(operators ...Operator) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// gather gives the kind of a state and, for each subtask, its elements with
+// gather returns the kind of a state and, for each subtask, its elements with
 // their bytes, or its entries.
 func gather(o Operator, name string) (kind string, perSubtask [][]string) {
 	for _, s := range o.Subtasks {
@@ -153,7 +153,7 @@ func checkKeyed(before, after Operator, say func(string, ...any)) {
 }
 
 // keyedLines turns all keyed state of an operator into lines, and checks that
-// each lies in its subtask's key groups.
+// each is in its subtask's key groups.
 func keyedLines(o Operator, say func(string, ...any)) []string {
 	var lines []string
 	add := func(s Subtask, group int, what string) {
@@ -184,9 +184,9 @@ func sameBag(a, b []string) bool { return slices.Equal(sorted(a), sorted(b)) }
 
 func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }
 
-// Loosened forgets what differs between two runs in which records were in
-// flight, or whose clock did not stand still: the order within keyed lists, and
-// when values with time to live were touched.
+// Loosened removes what differs between two runs with in-flight data, or with a
+// clock that advances: the order within keyed lists, and the last access of values
+// with time to live.
 func Loosened(c Content) Content {
 	loose := c
 	loose.Operators = slices.Clone(c.Operators)

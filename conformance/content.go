@@ -12,7 +12,7 @@ type Content struct {
 	Operators []Operator `json:"operators"`
 }
 
-// Operator is one operator of a job. UID is empty where the job gave none.
+// Operator is one operator of a job. UID is empty if the job set none.
 type Operator struct {
 	UID         string    `json:"uid"`
 	Name        string    `json:"name"`
@@ -71,7 +71,7 @@ type Timer struct {
 // Value is any JSON value, as text without blanks and with sorted fields.
 type Value string
 
-// UnmarshalJSON brings the text into its one form.
+// UnmarshalJSON normalises the text.
 func (v *Value) UnmarshalJSON(text []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

@@ -13,7 +13,7 @@ import (
 // Fixture is a snapshot that other tests need without a JVM. It is kept in
 // testdata/savepoints.
 type Fixture struct {
-	Name     string // of its folder; also of the folder below /spt-fixtures that the files name
+	Name     string // of its directory; also of the directory below /spt-fixtures that the files name
 	Version  Version
 	Options  Options
 	Restores []int // the parallelisms for which restored-pN.json is kept
@@ -43,11 +43,11 @@ func Fixtures() []Fixture {
 	return all
 }
 
-// ErrExists says that a fixture is there already.
+// ErrExists reports that a fixture exists.
 var ErrExists = errors.New("exists")
 
-// MakeFixture makes a fixture below dir, in the form of the known corpus: the
-// whole folder or nothing. What exists stays.
+// MakeFixture makes a fixture below dir, with the layout of the known corpus: the
+// complete directory or nothing. What exists stays.
 func (f *Flink) MakeFixture(fixture Fixture, dir string) (Snapshot, error) {
 	target := filepath.Join(dir, fixture.Name)
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {

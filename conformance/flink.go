@@ -101,10 +101,10 @@ func (f *Flink) listen(stdout io.Reader) {
 // Version is the line of Flink that runs.
 func (f *Flink) Version() Version { return f.version }
 
-// Make runs the job of the options, takes its snapshot, and leaves in out what
-// the known corpus has in each folder: savepoint/, truth.json, metadata.json,
+// Make runs the job of the options, takes its snapshot, and writes to out what each
+// directory of the known corpus holds: savepoint/, truth.json, metadata.json,
 // about.json. options.At is the directory below /spt-fixtures that absolute paths
-// in the files name; empty: one of its own.
+// in the files name; if empty, Make uses an unused one.
 func (f *Flink) Make(options Options, out string) (Snapshot, error) {
 	if options.At == "" {
 		options.At = newPlace()
@@ -134,8 +134,8 @@ func (f *Flink) Make(options Options, out string) (Snapshot, error) {
 	return OpenSnapshot(out)
 }
 
-// Restore starts the job of the snapshot from it and returns what Flink handed
-// to each subtask. A refusal is a *RefusedError.
+// Restore starts the job of the snapshot from it and returns what Flink assigned
+// to each subtask. If Flink refuses, the error is a *RefusedError.
 func (f *Flink) Restore(s Snapshot, choices Choices) (Content, error) {
 	text, err := f.restore(s, choices)
 	if err != nil {
@@ -150,7 +150,7 @@ func (f *Flink) restore(s Snapshot, choices Choices) (json.RawMessage, error) {
 		Restored json.RawMessage `json:"restored"`
 	}
 	options := s.Options
-	options.At = s.At // the job's own folder for checkpoints: it makes it, and stand removes it
+	options.At = s.At // the job's own directory for checkpoints: inPlace removes it
 	err := s.inPlace(func(path, _ string) error {
 		line, err := f.ask(map[string]any{"command": "restore", "snapshot": path, "options": options, "choices": choices})
 		if err != nil {
@@ -162,8 +162,8 @@ func (f *Flink) restore(s Snapshot, choices Choices) (json.RawMessage, error) {
 	return result.Restored, err
 }
 
-// Proceed restores the job from a retained checkpoint, lets it go on, takes its
-// next checkpoint, and leaves in out what Make does. The new checkpoint may use
+// Proceed restores the job from a retained checkpoint, lets it continue, takes its
+// next checkpoint, and writes to out what Make does. The new checkpoint may use
 // files of the old one: savepoint/ holds both.
 func (f *Flink) Proceed(s Snapshot, choices Choices, out string) (Snapshot, error) {
 	options := s.Options
@@ -182,8 +182,8 @@ func (f *Flink) Proceed(s Snapshot, choices Choices, out string) (Snapshot, erro
 	return OpenSnapshot(out)
 }
 
-// Metadata is the snapshot's _metadata as Flink's own reader sees it, in the
-// form of the corpus's metadata.json.
+// Metadata returns the snapshot's _metadata as Flink's own reader sees it, as in the
+// corpus's metadata.json.
 func (f *Flink) Metadata(s Snapshot) (Metadata, error) {
 	var result struct {
 		Metadata Metadata `json:"metadata"`
@@ -198,9 +198,8 @@ func (f *Flink) Metadata(s Snapshot) (Metadata, error) {
 	return result.Metadata, err
 }
 
-// Craft rewrites a copy of the snapshot, with Flink's own classes, into a form
-// that Flink itself never writes, and puts it into dir. The kinds are those of
-// Craft.java.
+// Craft rewrites a copy of the snapshot, with Flink's own classes, into one that
+// Flink itself never writes, and stores it in dir. Craft.java defines the kinds.
 func (f *Flink) Craft(s Snapshot, kind, dir string) (Snapshot, error) {
 	err := s.inPlace(func(path, at string) error {
 		if _, err := f.ask(map[string]any{"command": "craft", "kind": kind, "snapshot": path}); err != nil {

@@ -26,7 +26,7 @@ func (t *tally) count(v Version) {
 	t.perVersion[v]++
 }
 
-// Judged is how many restores each version has done for this process.
+// Judged returns how many restores each version has done for this process.
 func Judged() map[Version]int {
 	restores.mu.Lock()
 	defer restores.mu.Unlock()
@@ -43,9 +43,9 @@ var running struct {
 	loud   bool
 }
 
-// Use gives the Flink of a version, one per process. It skips the test, saying
-// why once, where there is no JDK or Maven and with -short; with CI=true the
-// former fails. When the test fails, it shows what Flink logged meanwhile. Call
+// Use returns the Flink of a version, one per process. It skips the test, with
+// a line on standard error, if there is no JDK or Maven (with CI=true it fails), and
+// with -short. If the test fails, it shows what Flink logged during it. Call
 // CloseAll from TestMain.
 func Use(t testing.TB, version Version) *Flink {
 	t.Helper()
@@ -94,7 +94,7 @@ func CloseAll() error {
 	return errors.Join(append(errs, RemoveBase())...)
 }
 
-// Make makes a snapshot in a folder of the test.
+// Make makes a snapshot in a directory of the test.
 func Make(t testing.TB, f *Flink, options Options) Snapshot {
 	t.Helper()
 	s, err := f.Make(options, t.TempDir())
@@ -104,7 +104,7 @@ func Make(t testing.TB, f *Flink, options Options) Snapshot {
 	return s
 }
 
-// Restore restores, and fails the test where Flink refuses.
+// Restore restores, and fails the test if Flink refuses.
 func Restore(t testing.TB, f *Flink, s Snapshot, choices Choices) Content {
 	t.Helper()
 	content, err := f.Restore(s, choices)
@@ -114,9 +114,9 @@ func Restore(t testing.TB, f *Flink, s Snapshot, choices Choices) Content {
 	return content
 }
 
-// JudgeEqual restores a snapshot and what something else made of it, at a
-// parallelism (0: that of the job), and fails the test unless every subtask was
-// handed the same in the same order.
+// JudgeEqual restores a snapshot and a rewritten copy of it at a parallelism (0: the
+// parallelism of the job), and fails the test unless every subtask got the same in
+// the same order.
 func JudgeEqual(t testing.TB, f *Flink, original, rewritten Snapshot, parallelism int) {
 	t.Helper()
 	want := Restore(t, f, original, Choices{Parallelism: parallelism})
@@ -124,7 +124,7 @@ func JudgeEqual(t testing.TB, f *Flink, original, rewritten Snapshot, parallelis
 	compareContent(t, f, original.Options, parallelism, want, got)
 }
 
-// compareContent fails the test unless two restores handed out the same.
+// compareContent fails the test unless two restores assigned the same.
 func compareContent(t testing.TB, f *Flink, options Options, parallelism int, want, got Content) {
 	t.Helper()
 	if options.Unaligned || options.Changelog {

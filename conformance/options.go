@@ -1,7 +1,7 @@
 package conformance
 
-// Options say which job runs and how its snapshot is taken. The JSON names are
-// those of about.json; zero values mean the defaults of the Java side.
+// Options select the job and how its snapshot is taken. The JSON names are as in
+// about.json; zero values mean the defaults of the Java side.
 type Options struct {
 	Shape            string `json:"shape"`
 	Parallelism      int    `json:"parallelism,omitempty"`
@@ -26,37 +26,38 @@ type Options struct {
 	InlineThreshold  *int   `json:"inline_threshold,omitempty"` // bytes; nil: Flink's default
 	Seed             int    `json:"seed,omitempty"`
 	KeyType          string `json:"key_type,omitempty"` // long, string, tuple, pojo
-	At               string `json:"at,omitempty"`       // the folder that absolute paths in the files name
+	At               string `json:"at,omitempty"`       // the directory that absolute paths in the files name
 }
 
 // Bytes is for Options.InlineThreshold.
 func Bytes(n int) *int { return &n }
 
-// Choices say how a job that restores differs from the one that made the
-// snapshot. The zero value is the same job.
+// Choices select how the restoring job differs from the one that made the snapshot.
+// The zero value is the same job.
 type Choices struct {
 	Parallelism      int  `json:"parallelism,omitempty"` // 0: as in the options
 	AllowNonRestored bool `json:"allow_non_restored,omitempty"`
 
 	// Claim makes the snapshot the job's own, so that later checkpoints may use
-	// its files. Only Proceed heeds it.
+	// its files. Only Proceed uses it.
 	Claim bool `json:"claim,omitempty"`
 
 	// Ingest lets RocksDB import the files of several handles instead of copying
-	// their entries: the other way that it restores at another parallelism.
+	// their entries, when it restores at another parallelism.
 	Ingest bool `json:"ingest,omitempty"`
 
-	// UIDs gives operators new uids, by their uid in the shape.
+	// UIDs changes the uids of operators, by their uid in the shape.
 	UIDs map[string]string `json:"uids,omitempty"`
 
-	// Modes says how the job asks for operator states: "list" or "union", by name.
+	// Modes sets the mode in which the job registers operator states, "list" or
+	// "union", by name.
 	Modes map[string]string `json:"modes,omitempty"`
 
-	// Register says which states the operator "lists" asks for: those of the
-	// shape (default), "none", or "found": whatever its backend holds, with the
-	// serializer that wrote it.
+	// Register selects the states that the operator "lists" registers: "" for the
+	// states of the shape, "none", or "found" for every state that its backend holds,
+	// with the serializer that wrote it.
 	Register string `json:"register,omitempty"`
 
-	// Only, when not nil, lists all states that are asked for.
+	// Only, if not nil, lists all states that the job registers.
 	Only []string `json:"only,omitempty"`
 }

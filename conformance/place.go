@@ -13,10 +13,10 @@ import (
 )
 
 // named is the directory that snapshots name in their absolute paths. It is the
-// same on every machine, so that no machine's own path gets into a file, and it
-// exists nowhere: what Flink reads and writes below it is stored in a temporary
-// directory of this process (FixtureFileSystem.java). So other processes, which
-// read the same snapshots, do not find half a snapshot there.
+// same on every machine, so that no path of a machine gets into a file, and it
+// does not exist: what Flink reads and writes below it is stored in a temporary
+// directory of this process (FixtureFileSystem.java). So processes that read the
+// same snapshots at the same time never find half a snapshot there.
 const named = "/spt-fixtures"
 
 var base struct {
@@ -32,7 +32,7 @@ func Base() (string, error) {
 	return base.dir, base.err
 }
 
-// RemoveBase removes the directory and all that is left in it.
+// RemoveBase removes the directory and everything in it.
 func RemoveBase() error {
 	if base.dir == "" {
 		return nil
@@ -40,13 +40,13 @@ func RemoveBase() error {
 	return os.RemoveAll(base.dir)
 }
 
-// newPlace names a directory below /spt-fixtures that is free.
+// newPlace returns an unused directory below /spt-fixtures.
 func newPlace() string {
 	return fmt.Sprintf("%s/case-%d", named, base.places.Add(1))
 }
 
-// storedAt returns where the files of a place are stored. It refuses anything but a
-// directory below /spt-fixtures: what is there is removed after use.
+// storedAt returns the directory in which the files below one of /spt-fixtures are
+// stored. It refuses any other directory, because the files are removed after use.
 func storedAt(place string) (string, error) {
 	dir, err := Base()
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 	"sync"
 )
 
-// Snapshot is a snapshot that Flink can be asked to restore. Dir is never
-// changed: while Flink works on it, a copy stands at At.
+// Snapshot is a snapshot for Flink to restore. Dir is never changed: Flink works on
+// a copy at At.
 type Snapshot struct {
-	Dir     string  // the folder to be copied to At
-	Path    string  // of _metadata's folder within Dir; "." for a savepoint
-	At      string  // where it is for Flink: absolute paths and Flink's order of blocks depend on it
+	Dir     string  // the directory to copy to At
+	Path    string  // of _metadata's directory within Dir; "." for a savepoint
+	At      string  // its location for Flink: absolute paths and Flink's order of blocks depend on it
 	Options Options // of the job that made it
-	Known   string  // the folder with truth.json and the like, if it has one
+	Known   string  // the directory with truth.json and the other records, if any
 }
 
-// OpenSnapshot opens a folder in the form of the known corpus.
+// OpenSnapshot opens a directory with the layout of the known corpus.
 func OpenSnapshot(folder string) (Snapshot, error) {
 	var about struct {
 		Snapshot string  `json:"snapshot"`
@@ -41,9 +41,9 @@ func OpenSnapshot(folder string) (Snapshot, error) {
 	}, nil
 }
 
-// Rewritten is the same job's snapshot as something else wrote it into dir,
-// with _metadata directly there. It is for Flink where the original does,
-// so that the order of what is restored can be compared.
+// Rewritten returns the same job's snapshot, as another program wrote it to dir with
+// _metadata directly in it. Flink restores it from the location of the original, so
+// that the order of elements can be compared.
 func (s Snapshot) Rewritten(dir string) Snapshot {
 	s.Dir, s.Path = dir, "."
 	return s
@@ -55,20 +55,20 @@ func (s Snapshot) Truth() (Content, error) {
 	return content, readJSON(filepath.Join(s.Known, "truth.json"), &content)
 }
 
-// placeLocks has a lock for each place: an original and what was made of it are put
-// there one after the other, also where two versions restore them.
-var placeLocks sync.Map
+// locks has a lock for each location: an original and its rewritten copies are
+// restored there one after the other, also by different versions.
+var locks sync.Map
 
-// inPlace puts a copy in its place and calls f with the path that Flink is given,
-// and the directory in which the place is stored.
+// inPlace copies the snapshot to At and calls f with the path for Flink and the
+// directory in which its files are stored.
 func (s Snapshot) inPlace(f func(path, at string) error) error {
 	at, err := storedAt(s.At)
 	if err != nil {
 		return err
 	}
-	place, _ := placeLocks.LoadOrStore(s.At, new(sync.Mutex))
-	place.(*sync.Mutex).Lock()
-	defer place.(*sync.Mutex).Unlock()
+	lock, _ := locks.LoadOrStore(s.At, new(sync.Mutex))
+	lock.(*sync.Mutex).Lock()
+	defer lock.(*sync.Mutex).Unlock()
 	if err := os.RemoveAll(at); err != nil {
 		return err
 	}

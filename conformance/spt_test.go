@@ -19,11 +19,11 @@ var stores = route.New(local.New())
 func opened(t *testing.T, s Snapshot) *reader.Snapshot {
 	t.Helper()
 	// Its absolute references name the place where Flink had it.
-	mapping := []reader.Mapping{{Old: "file:" + s.At, New: s.Dir}}
+	mapping := []format.Mapping{{Old: "file:" + s.At, New: s.Dir}}
 	return openedAt(t, filepath.Join(s.Dir, s.Path), mapping...)
 }
 
-func openedAt(t *testing.T, path string, mapping ...reader.Mapping) *reader.Snapshot {
+func openedAt(t *testing.T, path string, mapping ...format.Mapping) *reader.Snapshot {
 	t.Helper()
 	snap, err := reader.Open(context.Background(), path, &reader.Options{Stores: stores, Map: mapping, Follow: []string{"/"}}) // also what refers to the original
 	if err != nil {

@@ -3,7 +3,7 @@ package conformance
 // Version is a line of Flink that the Maven project has a profile for.
 type Version string
 
-// The versions that spt is held against.
+// The versions that spt is compared with.
 const (
 	V1_20 Version = "1.20"
 	V2_0  Version = "2.0"
@@ -13,7 +13,7 @@ const (
 // Versions lists all versions, oldest first.
 func Versions() []Version { return []Version{V1_20, V2_0, V2_3} }
 
-// Next is the version that follows, or the same for the newest: snapshots are
+// Next returns the following version, or the newest itself: snapshots are
 // restored on the version that made them and on the next.
 func (v Version) Next() Version {
 	all := Versions()

@@ -8,7 +8,7 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// Codec gives the codec that reads and builds the handles of the snapshot that
+// Codec returns the codec that reads and builds the handles of the snapshot that
 // name it. It is format.ErrUnsupported for one that is not known.
 func (s *Snapshot) Codec(id format.CodecID) (format.OperatorCodec, error) {
 	switch id {
@@ -20,19 +20,8 @@ func (s *Snapshot) Codec(id format.CodecID) (format.OperatorCodec, error) {
 	return nil, format.Errorf(format.ErrUnsupported, "operator state of codec %q", string(id))
 }
 
-// URI is the folder in which the snapshot stands, as Flink would name it:
-// relative references resolve against it.
+// URI returns the URI of the snapshot's directory, against which relative references
+// are resolved.
 func (s *Snapshot) URI(ctx context.Context) (string, error) {
-	dir := s.src.dir
-	if c, ok := s.src.store.(storage.Canonicalizer); ok {
-		if dir == "" {
-			dir = "."
-		}
-		path, err := c.Canonical(ctx, dir)
-		if err != nil {
-			return "", err
-		}
-		return "file:" + path, nil
-	}
-	return s.Location, nil
+	return storage.URI(ctx, s.src.store, s.src.dir, s.Location)
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// Combine gives a with a way to the bytes of b too, and the model of b with
+// Combine returns a with a way to the bytes of b too, and the model of b with
 // streams that mean the same in it: what a transform puts together of both can
 // be read, and written, as one snapshot. Both must stay open.
 //
-// A file that b names relative to itself is named by its place then, and so is
+// A file that b names relative to itself is named by its location then, and so is
 // one that was found elsewhere than b says. A missing file that b names relative
-// to itself is an error, for it has no name in a.
+// to itself is an error, because it has no name in a.
 func Combine(ctx context.Context, a, b *Snapshot) (*Snapshot, *format.Savepoint, error) {
 	if err := errors.Join(a.Outside(), b.Outside()); err != nil {
 		return nil, nil, err
@@ -46,7 +46,7 @@ func (s *Snapshot) Others() []*Snapshot { return s.others }
 func (s *source) clone() *source {
 	c := &source{
 		stores: s.stores, store: s.store, dir: s.dir, location: s.location, version: s.version, maps: s.maps, follow: s.follow, areas: s.areas, file: s.file, maxValue: s.maxValue,
-		sched: s.sched, progress: s.progress, lookups: map[reference]*lookup{}, folders: map[string]*folder{}, foreign: map[*format.Chunks]foreign{},
+		sched: s.sched, progress: s.progress, lookups: map[reference]*lookup{}, folders: map[string]*directory{}, foreign: map[*format.Chunks]foreign{},
 	}
 	for k, f := range s.foreign {
 		c.foreign[k] = f
@@ -64,7 +64,7 @@ type combiner struct {
 	b     *Snapshot
 	src   *source
 	ropes map[*format.Chunks]*format.Concat
-	files map[format.StreamKey]string // where those lie that are named anew
+	files map[format.StreamKey]string // where the renamed ones are
 	mine  map[reference]bool          // what a refers to
 }
 
@@ -113,7 +113,7 @@ func (m *combiner) chunks(s *format.Chunks) format.Stream {
 	return r
 }
 
-// file gives the place by which a file of b is named from now on, "" where its
+// file returns the location by which a file of b is named from now on, "" where its
 // name says it. The file is found there at once, at the version first seen.
 func (m *combiner) file(st format.Stream, relative bool) (string, error) {
 	key := st.Key()
@@ -130,7 +130,7 @@ func (m *combiner) file(st format.Stream, relative bool) (string, error) {
 		if relative || m.ctx.Err() != nil {
 			return "", l.err
 		}
-		// It says so wherever it is read; a file of this name that lies with a is
+		// It says so wherever it is read; a file of this name that is next to a is
 		// another.
 		if ref := (reference{false, uri}); !m.mine[ref] {
 			m.src.know(ref, Found{}, nil, l.err)
@@ -140,7 +140,7 @@ func (m *combiner) file(st format.Stream, relative bool) (string, error) {
 	}
 	if relative || l.found.Instead != "" {
 		var err error
-		if uri, err = placeURI(m.ctx, l.found); err != nil {
+		if uri, err = storage.URI(m.ctx, l.found.Store, l.found.Name, l.found.URI); err != nil {
 			return "", err
 		}
 	}
@@ -163,20 +163,4 @@ func (s *source) know(ref reference, found Found, rd *storage.Reader, err error)
 		l.once.Do(func() {})
 		s.lookups[ref] = l
 	}
-}
-
-// placeURI is an absolute name of a file that was found.
-func placeURI(ctx context.Context, f Found) (string, error) {
-	c, ok := f.Store.(storage.Canonicalizer)
-	if !ok {
-		return f.URI, nil
-	}
-	path, err := c.Canonical(ctx, f.Name)
-	if err != nil {
-		return "", err
-	}
-	if path[0] != '/' { // C:/x
-		path = "/" + path
-	}
-	return "file:" + path, nil
 }

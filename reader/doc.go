@@ -1,4 +1,4 @@
-// Package reader opens a snapshot: a folder with _metadata, the _metadata
+// Package reader opens a snapshot: a directory with _metadata, the _metadata
 // itself, or an .spt file, wherever a storage.Resolver finds it. Opening reads
 // the description only; state is read when it is asked for, by ranges, each
 // file pinned to the version that was first seen.
@@ -7,7 +7,7 @@
 // root, unless Options.Follow or Options.Map allow more: see SECURITY.md.
 //
 // It also finds the files that a snapshot refers to (Files), checks all of
-// them (Verify), and lists the snapshots under a folder (List).
+// them (Verify), and lists the snapshots under a directory (List).
 //
 //	snap, err := reader.Open(ctx, "sp-001", &reader.Options{Stores: route.New(local.New())})
 //	if err != nil { … }

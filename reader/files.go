@@ -16,7 +16,7 @@ type FileState struct {
 	summary.File
 	Found Found  // valid if There
 	Err   error  // why it cannot be read: Status tells the kinds apart
-	Wrong string // how it is not what the snapshot promises; "" if it can be
+	Wrong string // how it is not what the snapshot claims; "" if it can be
 }
 
 // FileStatus says what is known about the file of a reference.
@@ -27,7 +27,7 @@ type FileStatus string
 const (
 	FileFound      FileStatus = "found"
 	FileMissing    FileStatus = "missing"     // it is not there: format.ErrMissing
-	FileRefused    FileStatus = "outside"     // it is outside the folders whose files are read: an *OutsideError, format.ErrOutside
+	FileRefused    FileStatus = "outside"     // it is outside the directories whose files are read: an *OutsideError, format.ErrOutside
 	FileNotChecked FileStatus = "not checked" // nobody could look: a *NotCheckedError, format.ErrNotChecked
 )
 
@@ -135,10 +135,10 @@ func (s *Snapshot) Unchanged(ctx context.Context) error {
 	return &format.Error{File: s.Container.Name, Offset: -1, Msg: "it changed since it was opened", Err: format.ErrChanged}
 }
 
-// Store is where the snapshot's description lies.
+// Store holds the snapshot's description.
 func (s *Snapshot) Store() storage.Storage { return s.src.store }
 
-// Describes reports whether sp is the very model that stands in the snapshot's
+// Describes reports whether sp is the model of the snapshot's
 // container, so that the container's bytes are what an encoder would give.
 func (s *Snapshot) Describes(sp *format.Savepoint) bool { return sp == s.asRead }
 
@@ -149,6 +149,6 @@ func (s *Snapshot) OpenContainer(ctx context.Context) (io.ReadCloser, error) {
 	return body, storageKind(err)
 }
 
-// AsRead is the model that stands in the snapshot's container, whatever view of
+// AsRead is the model of the snapshot's container, whatever view of
 // it this is.
 func (s *Snapshot) AsRead() *format.Savepoint { return s.asRead }

@@ -15,9 +15,9 @@ import (
 )
 
 // find looks for the file that describes the snapshot at a location. Of what
-// the user may have meant it takes the first that is there: the folder's
+// the user may have meant it takes the first that is there: the directory's
 // _metadata, the file itself, and for a bare name NAME.spt and the same in the
-// folders of the search path.
+// directories of the search path.
 func find(ctx context.Context, location string, o Options) (*found, error) {
 	if location == "" {
 		return nil, advise(format.Errorf(format.ErrMissing, "no snapshot named"), "give the folder of a snapshot, its _metadata or an .spt file")
@@ -50,7 +50,7 @@ func find(ctx context.Context, location string, o Options) (*found, error) {
 
 func isBare(location string) bool { return !strings.ContainsAny(location, `/\:`) }
 
-// findAt looks at one place. What is not there is storage.ErrNotExist.
+// findAt looks at one location. What is not there is storage.ErrNotExist.
 func findAt(ctx context.Context, place string, o Options) (*found, error) {
 	store, name, err := o.Stores.Resolve(ctx, place)
 	if err != nil {
@@ -58,7 +58,7 @@ func findAt(ctx context.Context, place string, o Options) (*found, error) {
 	}
 	name = route.Clean(name)
 	f := &found{store: store, location: route.Clean(place)}
-	// A folder is meant in most cases, but a file of any name may be. The first
+	// A directory is meant in most cases, but a file of any name may be. The first
 	// try is the likelier one: it costs a request.
 	folder, file := route.Join(name, MetadataName), name
 	tries := []string{folder, file}
@@ -81,7 +81,7 @@ func findAt(ctx context.Context, place string, o Options) (*found, error) {
 	}
 	f.chosen = f.name == file
 	if f.family = f.sniff(); f.family != SPT && f.name == file {
-		f.location = parentLocation(f.location) // the folder that the file describes
+		f.location = parentLocation(f.location) // the directory that the file describes
 	}
 	if f.family == "" {
 		return nil, f.notOurs(ctx)
@@ -89,7 +89,7 @@ func findAt(ctx context.Context, place string, o Options) (*found, error) {
 	return f, nil
 }
 
-// parentLocation is the folder of a location, "." for a bare name.
+// parentLocation is the directory of a location, "." for a bare name.
 func parentLocation(location string) string {
 	if dir := route.Dir(location); dir != "" {
 		return dir
@@ -127,7 +127,7 @@ func (f *found) sniff() Family {
 
 func isEOF(err error) bool { return errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) }
 
-// listing is the objects and folders directly in a folder.
+// listing is the objects and directories directly in a directory.
 type listing struct {
 	files   []storage.Info
 	folders []string // names, without the slash

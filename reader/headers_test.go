@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/storage/storetest"
 )
 
 // TestHeadersTellTheTruth: the keyed states that subtasks of real Flink had are in

@@ -108,7 +108,7 @@ func model(handles ...*format.OperatorHandle) *format.Savepoint {
 func encode(t testing.TB, sp *format.Savepoint) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := metadata.Encode(ctx, &b, sp); err != nil {
+	if err := metadata.Encode(ctx, &b, sp, nil); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

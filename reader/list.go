@@ -60,22 +60,25 @@ const (
 // ListOptions for List.
 type ListOptions struct {
 	Options
-	Depth int // folders below the root; 0: 8
+	Depth int // directories below the root; 0: 8
 	Jobs  int // snapshots opened at once; 0: 8
 	// Opened is called after each snapshot that was opened, of total, from several
 	// goroutines. It may be nil.
 	Opened func(total int)
 }
 
-// List finds the snapshots under a root: folders with _metadata, chk-N and
-// savepoint-… folders without, .spt files, and leftovers of interrupted
+// List finds the snapshots under a root: directories with _metadata, chk-N and
+// savepoint-… directories without, .spt files, and leftovers of interrupted
 // writers. Newest first. It opens each description, and no state. What cannot be
 // read is an entry too, and stops nothing.
 //
-// Links to folders are followed. What several links lead to is listed once, under
+// Links to directories are followed. What several links lead to is listed once, under
 // its own name if that is below the root.
 func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 	o.Options = o.Options.orDefault()
+	if o.Depth < 0 || o.Jobs < 0 {
+		return nil, fmt.Errorf("depth %d and %d jobs: expected 0 or more: %w", o.Depth, o.Jobs, format.ErrUnsupported)
+	}
 	if o.Depth == 0 {
 		o.Depth = 8
 	}
@@ -115,10 +118,10 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 		return nil, storageKind(err)
 	}
 	w.seen[top.real] = true
-	if err := w.folder(top, l); err != nil {
+	if err := w.directory(top, l); err != nil {
 		return nil, storageKind(err)
 	}
-	// What is behind a link may be listed already, or be below another link too.
+	// What a link leads to may be listed already, or be below another link too.
 	for len(w.links) > 0 {
 		link := w.links[0]
 		w.links = w.links[1:]
@@ -141,7 +144,7 @@ type lister struct {
 	links   []place         // that are followed when all else is listed
 }
 
-// place is a folder or a file below the root.
+// place is a directory or a file below the root.
 type place struct {
 	path  string // as the user can write it
 	name  string // in the store
@@ -153,7 +156,7 @@ func (p place) join(sub string) place {
 	return place{path: route.Join(p.path, sub), name: route.Join(p.name, sub), real: route.Join(p.real, sub), depth: p.depth + 1}
 }
 
-// real is the one name of an object or a folder.
+// real is the one name of an object or a directory.
 func (w *lister) real(name string) (string, error) {
 	c, ok := w.store.(storage.Canonicalizer)
 	if !ok {
@@ -165,7 +168,7 @@ func (w *lister) real(name string) (string, error) {
 	return c.Canonical(w.ctx, name)
 }
 
-// resolve reports whether something below a folder is a link, and sets where it
+// resolve reports whether something below a directory is a link, and sets where it
 // leads.
 func (w *lister) resolve(p *place) (link bool, err error) {
 	here := p.real
@@ -178,7 +181,7 @@ func isCanonical(s storage.Storage) bool {
 	return ok
 }
 
-// enter lists a folder below the root.
+// enter lists a directory below the root.
 func (w *lister) enter(p place) error {
 	w.seen[p.real] = true
 	below, err := list(w.ctx, w.store, p.name)
@@ -189,7 +192,7 @@ func (w *lister) enter(p place) error {
 		w.unreadable(p, err)
 		return nil
 	}
-	return w.folder(p, below)
+	return w.directory(p, below)
 }
 
 // unreadable notes what cannot be looked into.
@@ -201,8 +204,8 @@ func (w *lister) unreadable(p place, err error) {
 	w.entries = append(w.entries, e)
 }
 
-// folder collects what is in a folder.
-func (w *lister) folder(p place, l listing) error {
+// directory collects what is in a directory.
+func (w *lister) directory(p place, l listing) error {
 	for _, f := range l.files {
 		base := route.Base(f.Name)
 		at := p.join(base)
@@ -226,7 +229,7 @@ func (w *lister) folder(p place, l listing) error {
 		if f.Version != "" || strings.HasSuffix(f.Name, Extension) {
 			continue
 		}
-		// The list could not look at it: it may be a link to a folder.
+		// The list could not look at it: it may be a link to a directory.
 		if _, err := w.store.Stat(w.ctx, f.Name); errors.Is(err, storage.ErrPermission) {
 			w.unreadable(p.join(route.Base(f.Name)), err)
 		}

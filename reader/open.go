@@ -15,7 +15,7 @@ import (
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
-// MetadataName is the file that makes a folder a Flink snapshot.
+// MetadataName is the file that makes a directory a Flink snapshot.
 const MetadataName = "_metadata"
 
 // Extension of our own files.
@@ -27,11 +27,11 @@ type Options struct {
 	Limits format.Limits
 	// Map says where absolute references are to be looked for: longest prefix
 	// first.
-	Map []Mapping
-	// Mapped is told of each snapshot that is opened which of Map fit a reference
-	// in it. It may be nil, and must be safe for concurrent use.
+	Map []format.Mapping
+	// Mapped is called for each snapshot that is opened, with which of Map fit a
+	// reference in it. It may be nil, and must be safe for concurrent use.
 	Mapped func(fit []bool)
-	// Follow names folders, as paths or URIs, whose files are read too where a
+	// Follow names directories, as paths or URIs, whose files are read too where a
 	// reference or a link leads there. Without it, and except where Map leads, the
 	// files of a snapshot are read only below its own directory and its checkpoint
 	// root, which for ROOT/JOBID/chk-N is ROOT; the files of an .spt file not at
@@ -41,7 +41,7 @@ type Options struct {
 	// Progress is called with the number of bytes of each read of state, from
 	// several goroutines. It may be nil.
 	Progress func(n int64)
-	// Path is the folders in which a bare name is looked for.
+	// Path is the directories in which a bare name is looked for.
 	Path []string
 }
 
@@ -65,10 +65,6 @@ func (p progress) add(n int) {
 		p(int64(n))
 	}
 }
-
-// Mapping replaces the place Old, with which references begin, by New: see
-// format.Mapping.
-type Mapping format.Mapping
 
 // Family is the kind of container.
 type Family string
@@ -95,8 +91,8 @@ type Snapshot struct {
 	*format.Savepoint
 	Container Container
 	src       *source
-	mapping   *storage.Mapping
-	asRead    *format.Savepoint // what stands in the container
+	mapping   *storage.Mapped
+	asRead    *format.Savepoint // what is in the container
 	others    []*Snapshot       // whose streams may be in the model too, see Combine
 }
 
@@ -116,7 +112,7 @@ func open(ctx context.Context, location string, o Options) (*Snapshot, error) {
 }
 
 // Salvage opens what can be read of a damaged _metadata. The snapshot holds
-// what stands before the damage, which is returned as damage; err is for what
+// what precedes the damage, which is returned as damage; err is for what
 // could not be opened at all.
 func Salvage(ctx context.Context, location string, opts *Options) (snap *Snapshot, damage, err error) {
 	o := opts.orDefault()
@@ -147,7 +143,7 @@ type found struct {
 	info     storage.Info
 	family   Family
 	rd       *storage.Reader
-	chosen   bool // the user named the file itself, not its folder
+	chosen   bool // the user named the file itself, not its directory
 }
 
 // headSize is the first read: a whole _metadata in most cases.
@@ -177,13 +173,13 @@ func (f *found) open(ctx context.Context, o Options, salvage bool) (*Snapshot, e
 	return snap, err
 }
 
-// mapped is which mappings fit a reference, or the name of a folder.
-func mapped(ctx context.Context, snap *Snapshot, maps []Mapping) []bool {
+// mapped returns which mappings fit a reference, or the name of a directory.
+func mapped(ctx context.Context, snap *Snapshot, maps []format.Mapping) []bool {
 	sp := snap.Savepoint
 	fit := make([]bool, len(maps))
 	note := func(uri string) {
 		for i, m := range maps {
-			fit[i] = fit[i] || format.Mapping(m).Fits(uri)
+			fit[i] = fit[i] || m.Fits(uri)
 		}
 	}
 	beside := false
@@ -246,8 +242,8 @@ func (f *found) openFlink(ctx context.Context, o Options, salvage bool) (*Snapsh
 	return snap, nil
 }
 
-// contents gives the whole file: read where it is small or cannot be mapped.
-func (f *found) contents(ctx context.Context) (format.Bytes, *storage.Mapping, error) {
+// contents returns the whole file: read where it is small or cannot be mapped.
+func (f *found) contents(ctx context.Context) (format.Bytes, *storage.Mapped, error) {
 	if int64(len(f.head)) == f.info.Size {
 		return format.NewBytes(f.head), nil, nil
 	}
@@ -304,7 +300,7 @@ func (r sptReader) ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 	return n, storageKind(err)
 }
 
-// openingReader gives what the first read brought without another request.
+// openingReader returns what the first read brought without another request.
 // After opening it forgets that: then a file that changed is noticed.
 type openingReader struct {
 	sptReader
@@ -330,14 +326,14 @@ func (s *Snapshot) Close() error {
 	return storageKind(closeMapping(m))
 }
 
-func closeMapping(m *storage.Mapping) error {
+func closeMapping(m *storage.Mapped) error {
 	if m == nil {
 		return nil
 	}
 	return m.Close()
 }
 
-// Dir is the folder in which relative streams lie, as its store names it.
+// Dir is the directory of relative streams, as its store names it.
 func (s *Snapshot) Dir() string { return s.src.dir }
 
 // Describe names the container: "metadata v4 (Flink 1.16–1.20)" or "spt 1.0".
@@ -367,12 +363,12 @@ func (e *kinded) Error() string   { return e.err.Error() }
 func (e *kinded) Unwrap() []error { return []error{e.err, e.kind} }
 
 // ParseMapping reads OLD=NEW. OLD may hold "=" only as "\=".
-func ParseMapping(s string) (Mapping, error) {
+func ParseMapping(s string) (format.Mapping, error) {
 	old, to, ok := strings.Cut(s, "=")
 	if !ok || old == "" {
-		return Mapping{}, fmt.Errorf("%q is not OLD=NEW", s)
+		return format.Mapping{}, fmt.Errorf("%q is not OLD=NEW", s)
 	}
-	return Mapping{Old: old, New: to}, nil
+	return format.Mapping{Old: old, New: to}, nil
 }
 
 // isSnapshotName reports whether a name could be the description of a snapshot.

@@ -13,11 +13,11 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/sptest"
+	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/mem"
-	"github.com/savepoint-tools/spt/storage/storetest"
 )
 
 // Whatever a user may write leads to the snapshot, and to its state file.
@@ -414,7 +414,7 @@ func TestOptionsAreRequiredOfStores(t *testing.T) {
 }
 
 func TestParseMapping(t *testing.T) {
-	for s, want := range map[string]reader.Mapping{
+	for s, want := range map[string]format.Mapping{
 		"a=b":              {Old: "a", New: "b"},
 		"s3://b/x=/data/x": {Old: "s3://b/x", New: "/data/x"},
 		"a=":               {Old: "a"},

@@ -107,7 +107,7 @@ func TestWhatIsRead(t *testing.T) {
 func TestMappingAllowsWhereItLeads(t *testing.T) {
 	dir := write(t, map[string]string{"new/x": "state", "secret": "keep!", "new2/x": "keep!"})
 	o := options()
-	o.Map = []reader.Mapping{{Old: "s3://b", New: dir + "/new"}}
+	o.Map = []format.Mapping{{Old: "s3://b", New: dir + "/new"}}
 	for ref, want := range map[string]reader.FileStatus{
 		"s3://b/x":                reader.FileFound,
 		"file:" + dir + "/new/x":  reader.FileFound,

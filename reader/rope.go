@@ -10,7 +10,7 @@ import (
 
 // A rope can have as many parts as it has elements, each a few bytes of a file.
 // Reading it part by part would cost a request each, so parts of one stream that
-// lie close together are read at once.
+// are close together are read at once.
 const (
 	ropeGap  = 64 << 10 // bytes between parts that are read rather than skipped
 	ropeSpan = 1 << 20  // read at once, at most
@@ -74,7 +74,7 @@ func (s *source) concat(ctx context.Context, c *format.Concat, p []byte, off int
 }
 
 // together is the last of the parts from i on that are read with part i: of the
-// same stream, one behind the other, as far as want bytes go.
+// same stream, one after the other, as far as want bytes go.
 func (s *source) together(c *format.Concat, i int, want int64) int {
 	first := c.Parts[i]
 	got := first.N

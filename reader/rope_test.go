@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/storage/mem"
 	"github.com/savepoint-tools/spt/storage/route"
-	"github.com/savepoint-tools/spt/storage/storetest"
 )
 
 // A rope of thousands of parts, near and far, forwards and backwards, nested and

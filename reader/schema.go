@@ -13,8 +13,8 @@ import (
 )
 
 // Schema tells how the managed state of an operator is serialized, by what the
-// streams of all its subtasks say: each different description of a state once.
-// What cannot be read or understood is in unread, each with its place, and the
+// streams of all its subtasks say: each different serializer snapshot of a state once.
+// What cannot be read or understood is in unread, each with its location, and the
 // rest in the schema; err says nothing of the snapshot: ctx ended, a file changed
 // meanwhile, or a store is out of reach. State of Go programs and the changes of a
 // changelog, which describe themselves otherwise, are left out.

@@ -24,9 +24,9 @@ type Found struct {
 	Name  string // in Store
 	URI   string // by which a Resolver finds Store and Name
 	Info  storage.Info
-	// Instead is the place tried in vain before this one was found in its
-	// stead: the file was copied away with its snapshot. "" if the reference
-	// itself is right, or a mapping led here.
+	// Instead is the reference itself, if there is no file at it and the file was
+	// found here: it was copied with its snapshot. "" if the reference is right, or a
+	// mapping led here.
 	Instead string
 }
 
@@ -35,7 +35,7 @@ type source struct {
 	stores    storage.Resolver
 	store     storage.Storage // that holds the snapshot
 	dir       string          // of the snapshot, in store
-	location  string          // of the snapshot's folder, as the user wrote it
+	location  string          // of the snapshot's directory, as the user wrote it
 	version   storage.Version // of the file that describes it
 	maps      format.Mappings // longest first
 	follow    []string        // see Options
@@ -49,7 +49,7 @@ type source struct {
 	progress  progress // of bytes that were read
 	mu        sync.Mutex
 	lookups   map[reference]*lookup
-	folders   map[string]*folder
+	folders   map[string]*directory
 	foreign   map[*format.Chunks]foreign // chunks of other .spt files, see Combine
 }
 
@@ -71,9 +71,9 @@ type lookup struct {
 	err   error
 }
 
-// folder remembers how many files of a folder were asked for; many are listed
+// directory remembers how many files of a directory were asked for; many are listed
 // at once instead of one by one.
-type folder struct {
+type directory struct {
 	mu    sync.Mutex
 	asked int
 	files map[string]storage.Info // nil: not listed
@@ -90,7 +90,7 @@ func newSource(f *found, o Options, file *spt.File) *source {
 	}
 	return &source{
 		stores: o.Stores, store: f.store, dir: route.Dir(f.name), location: location, version: f.info.Version, maps: format.LongestFirst(o.Map), follow: o.Follow, areas: &areas{}, file: file, maxValue: maxValue,
-		sched: storage.NewScheduler(), progress: o.Progress, lookups: map[reference]*lookup{}, folders: map[string]*folder{},
+		sched: storage.NewScheduler(), progress: o.Progress, lookups: map[reference]*lookup{}, folders: map[string]*directory{},
 	}
 }
 
@@ -234,11 +234,11 @@ func (s *source) lookup(ctx context.Context, st format.Stream) *lookup {
 	return l
 }
 
-// locate tries the places where a reference may lead, in this order: next to
+// locate tries the locations to which a reference may lead, in this order: next to
 // _metadata for a relative one; where a mapping says; the absolute location
 // itself; and, because snapshots are copied away from where they were written,
-// the same file under the folder of the snapshot or of its job. Wherever it is
-// found, it must be in a folder that is read: see look.
+// the same file under the directory of the snapshot or of its job. Wherever it is
+// found, it must be in a directory that is read: see look.
 func (s *source) locate(ctx context.Context, ref reference) (Found, error) {
 	if ref.relative {
 		return s.besideMetadata(ctx, ref.path)
@@ -271,7 +271,7 @@ func (s *source) locate(ctx context.Context, ref reference) (Found, error) {
 }
 
 // besideMetadata finds the file of a relative reference. Flink writes bare names;
-// it resolves any other against the folder of the snapshot, so that one can lead
+// it resolves any other against the directory of the snapshot, so that one can lead
 // anywhere: such a reference is followed only where the user allows it.
 func (s *source) besideMetadata(ctx context.Context, path string) (Found, error) {
 	name := route.Join(s.dir, path)
@@ -297,9 +297,9 @@ func (s *source) besideMetadata(ctx context.Context, path string) (Found, error)
 }
 
 // MapRelative returns where a mapping leads the relative reference name: one of
-// the folder of the snapshot, which "." stands for. Locate follows those of
+// the directory of the snapshot, which "." stands for. Locate follows those of
 // Options where the file is not next to _metadata.
-func (s *Snapshot) MapRelative(ctx context.Context, name string, maps []Mapping) (to string, ok bool) {
+func (s *Snapshot) MapRelative(ctx context.Context, name string, maps []format.Mapping) (to string, ok bool) {
 	return s.src.mapRelative(ctx, name, format.LongestFirst(maps))
 }
 
@@ -394,8 +394,8 @@ func (s *source) uri(name string) string {
 	return name
 }
 
-// fallbacks are the places of an absolute reference under the snapshot's own
-// folder, its job's folder and the one that holds that: …/shared/X,
+// fallbacks are the locations of an absolute reference under the snapshot's own
+// directory, its job's directory and the one that holds that: …/shared/X,
 // …/taskowned/X, …/chk-N/X, X, and the changelog's dstl/JOB/dstl/X.
 func (s *source) fallbacks(ctx context.Context, path string) []string {
 	for part := range strings.SplitSeq(path, "/") {
@@ -414,9 +414,9 @@ func (s *source) fallbacks(ctx context.Context, path string) []string {
 	return all
 }
 
-// homes are the names of the snapshot's folder: as the user named it, and the
-// real one, for it may have been reached through a link, or as "." from inside,
-// and then what lies above it in its name is not the folder of its job.
+// homes are the names of the snapshot's directory: as the user named it, and the
+// real one, because it may have been reached through a link, or as "." from inside,
+// and then what lies above it in its name is not the directory of its job.
 func (s *source) homes(ctx context.Context) []string {
 	homes := []string{s.dir}
 	if c, ok := s.store.(storage.Canonicalizer); ok {
@@ -462,17 +462,17 @@ func fallbacksUnder(dir, path string) []string {
 	return all
 }
 
-// listFrom is the number of files of one folder from which it is listed.
+// listFrom is the number of files of one directory from which it is listed.
 const listFrom = 8
 
-// stat finds one file, by listing its folder once many of it are asked for.
+// stat finds one file, by listing its directory once many of it are asked for.
 func (s *source) stat(ctx context.Context, store storage.Storage, name string) (storage.Info, error) {
 	dir := route.Dir(name)
 	key := fmt.Sprintf("%p %s", store, dir)
 	s.mu.Lock()
 	f := s.folders[key]
 	if f == nil {
-		f = &folder{}
+		f = &directory{}
 		s.folders[key] = f
 	}
 	s.mu.Unlock()
@@ -522,8 +522,8 @@ func IsPlainName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00")
 }
 
-// OpenFile streams n bytes at off of the file that a stream refers to, for what
-// does not belong into memory. io.EOF from it means that all of them came, from
+// OpenFile streams n bytes at off of the file that a stream refers to, which need not
+// fit into memory. io.EOF from it means that all of them came, from
 // the version that was first seen.
 func (s *Snapshot) OpenFile(ctx context.Context, st format.Stream, off, n int64) (io.ReadCloser, error) {
 	l := s.src.lookup(ctx, st)

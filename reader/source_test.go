@@ -29,26 +29,26 @@ func TestMappings(t *testing.T) {
 	tests := []struct {
 		name string
 		ref  string
-		maps []reader.Mapping
+		maps []format.Mapping
 		want string // below the folder; "": none of the mappings is for it
 	}{
-		{"folder", "s3://b/job/shared/x", []reader.Mapping{{Old: "s3://b/job", New: "{dir}/new"}}, "new/shared/x"},
-		{"slash behind the old", "s3://b/job/shared/x", []reader.Mapping{{Old: "s3://b/job/", New: "{dir}/new"}}, "new/shared/x"},
-		{"slash behind the new", "s3://b/job/shared/x", []reader.Mapping{{Old: "s3://b/job", New: "{dir}/new/"}}, "new/shared/x"},
-		{"slash behind both", "s3://b/job/shared/x", []reader.Mapping{{Old: "s3://b/job/", New: "{dir}/new/"}}, "new/shared/x"},
-		{"the file itself", "s3://b/job/x", []reader.Mapping{{Old: "s3://b/job/x", New: "{dir}/y"}}, "y"},
-		{"longest first", "s3://b/job/shared/x", []reader.Mapping{{Old: "s3://b/job", New: "{dir}/a"}, {Old: "s3://b/job/shared", New: "{dir}/b"}, {Old: "s3://b", New: "{dir}/c"}}, "b/x"},
-		{"longest by what it means", "file:/a/b/x", []reader.Mapping{{Old: "file:///a", New: "{dir}/a"}, {Old: "file:/a/b", New: "{dir}/b"}}, "b/x"},
-		{"s3a for s3", "s3://b/job/x", []reader.Mapping{{Old: "s3a://b/job", New: "{dir}/a"}}, "a/x"},
-		{"s3 for s3p", "s3p://b/job/x", []reader.Mapping{{Old: "s3://b/job", New: "{dir}/a"}}, "a/x"},
-		{"file:/// for file:", "file:/old/x", []reader.Mapping{{Old: "file:///old", New: "{dir}/a"}}, "a/x"},
-		{"a path for file:", "file:/old/x", []reader.Mapping{{Old: "/old", New: "{dir}/a"}}, "a/x"},
-		{"file: for a path", "/old/x", []reader.Mapping{{Old: "file:/old", New: "{dir}/a"}}, "a/x"},
-		{"root", "hdfs://n/x", []reader.Mapping{{Old: "hdfs://n/", New: "{dir}"}}, "x"},
-		{"new is a URI", "hdfs://n/x", []reader.Mapping{{Old: "hdfs://n", New: "file:{dir}/u"}}, "u/x"},
-		{"inside a name", "s3://b/job2/x", []reader.Mapping{{Old: "s3://b/job", New: "{dir}/a"}}, ""},
-		{"other bucket", "s3://bb/x", []reader.Mapping{{Old: "s3://b", New: "{dir}/a"}}, ""},
-		{"relative is not mapped", "", []reader.Mapping{{Old: "state", New: "{dir}/a"}}, "sp/state"},
+		{"folder", "s3://b/job/shared/x", []format.Mapping{{Old: "s3://b/job", New: "{dir}/new"}}, "new/shared/x"},
+		{"slash behind the old", "s3://b/job/shared/x", []format.Mapping{{Old: "s3://b/job/", New: "{dir}/new"}}, "new/shared/x"},
+		{"slash behind the new", "s3://b/job/shared/x", []format.Mapping{{Old: "s3://b/job", New: "{dir}/new/"}}, "new/shared/x"},
+		{"slash behind both", "s3://b/job/shared/x", []format.Mapping{{Old: "s3://b/job/", New: "{dir}/new/"}}, "new/shared/x"},
+		{"the file itself", "s3://b/job/x", []format.Mapping{{Old: "s3://b/job/x", New: "{dir}/y"}}, "y"},
+		{"longest first", "s3://b/job/shared/x", []format.Mapping{{Old: "s3://b/job", New: "{dir}/a"}, {Old: "s3://b/job/shared", New: "{dir}/b"}, {Old: "s3://b", New: "{dir}/c"}}, "b/x"},
+		{"longest by what it means", "file:/a/b/x", []format.Mapping{{Old: "file:///a", New: "{dir}/a"}, {Old: "file:/a/b", New: "{dir}/b"}}, "b/x"},
+		{"s3a for s3", "s3://b/job/x", []format.Mapping{{Old: "s3a://b/job", New: "{dir}/a"}}, "a/x"},
+		{"s3 for s3p", "s3p://b/job/x", []format.Mapping{{Old: "s3://b/job", New: "{dir}/a"}}, "a/x"},
+		{"file:/// for file:", "file:/old/x", []format.Mapping{{Old: "file:///old", New: "{dir}/a"}}, "a/x"},
+		{"a path for file:", "file:/old/x", []format.Mapping{{Old: "/old", New: "{dir}/a"}}, "a/x"},
+		{"file: for a path", "/old/x", []format.Mapping{{Old: "file:/old", New: "{dir}/a"}}, "a/x"},
+		{"root", "hdfs://n/x", []format.Mapping{{Old: "hdfs://n/", New: "{dir}"}}, "x"},
+		{"new is a URI", "hdfs://n/x", []format.Mapping{{Old: "hdfs://n", New: "file:{dir}/u"}}, "u/x"},
+		{"inside a name", "s3://b/job2/x", []format.Mapping{{Old: "s3://b/job", New: "{dir}/a"}}, ""},
+		{"other bucket", "s3://bb/x", []format.Mapping{{Old: "s3://b", New: "{dir}/a"}}, ""},
+		{"relative is not mapped", "", []format.Mapping{{Old: "state", New: "{dir}/a"}}, "sp/state"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestMappings(t *testing.T) {
 			}
 			o := options()
 			for _, m := range tt.maps {
-				o.Map = append(o.Map, reader.Mapping{Old: m.Old, New: strings.ReplaceAll(m.New, "{dir}", dir)})
+				o.Map = append(o.Map, format.Mapping{Old: m.Old, New: strings.ReplaceAll(m.New, "{dir}", dir)})
 			}
 			_, found, err := locate(t, dir+"/sp", o)
 			if tt.want == "" {
@@ -86,7 +86,7 @@ func TestMappings(t *testing.T) {
 func TestMappingThatLeadsNowhere(t *testing.T) {
 	dir := write(t, map[string]string{"job/chk-1/_metadata": referring(t, absolute("s3://b/job/shared/x", 5)), "job/shared/x": "right", "old/x": "12345"})
 	o := options()
-	o.Map = []reader.Mapping{{Old: "s3://b/job", New: dir + "/nowhere"}}
+	o.Map = []format.Mapping{{Old: "s3://b/job", New: dir + "/nowhere"}}
 	_, _, err := locate(t, dir+"/job/chk-1", o)
 	is(t, err, dir+"/nowhere/shared/x is missing", "", format.ErrMissing, storage.ErrNotExist)
 }

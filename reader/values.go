@@ -16,7 +16,7 @@ import (
 //
 // Values are what types.Decoder and native.Decode make of them: numbers of
 // their width, strings, bool, nil, []byte, []any, map[string]any, [Pairs] and
-// [][2]any for maps whose keys are no strings, *big.Int, [Decimal], time.Time. A value
+// [][2]any for maps whose keys are not strings, *big.Int, [Decimal], time.Time. A value
 // that is sound and still not decoded is a format.ErrUnsupported.
 type Values struct {
 	Decode  func(p []byte) (any, error)
@@ -54,7 +54,7 @@ func (s *Snapshot) Values(ctx context.Context, h *format.OperatorHandle, state i
 		}
 	}
 	why := "its serializer is not described"
-	if err != nil { // what stands in front of it was not walked to its end
+	if err != nil { // what precedes it was not walked to its end
 		why = err.Error()
 	}
 	return Values{Why: why}, nil

@@ -42,15 +42,15 @@ type Verification struct {
 	// those that were found, but not at their references.
 	NotChecked, Outside, Elsewhere int
 	Chunks                         int // of an .spt, all checked
-	// Absolute counts the handles that name absolute places, by which the
+	// Absolute counts the handles that name absolute locations, by which the
 	// snapshot cannot simply be moved.
 	Absolute int
 	// Apart counts files of relative references that were found, but not in the
-	// folder of the snapshot: those that a mapping leads to.
+	// directory of the snapshot: those that a mapping leads to.
 	Apart int
 }
 
-// Relocatable reports whether the snapshot can be moved as a folder.
+// Relocatable reports whether the snapshot can be moved as a directory.
 func (v *Verification) Relocatable() bool { return v.Absolute == 0 && v.Apart == 0 }
 
 // VerifyOptions for Verify.
@@ -71,15 +71,18 @@ type VerifyOptions struct {
 	Progress func(n int64) // bytes read; may be nil
 }
 
-// Verify checks everything that the description of a snapshot promises, what the
+// Verify checks everything that the description of a snapshot claims, what the
 // first bytes of each stream of state say of it, and the checksums of an .spt
-// chunk by chunk. Each finding is reported as it is made, in file order. The
-// error is for what ended the work early.
+// chunk by chunk. Each finding is reported as it is made, in file order; report may
+// be nil. The error is for what ended the work early.
 //
 // Of each handle a few KiB are read, unless Read is set. What is not checked then:
 // that the bytes of an element are what its serializer wrote. Entries of keyed
 // state of Flink are never decoded.
 func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Finding)) (*Verification, error) {
+	if o.Jobs < 0 {
+		return &Verification{}, fmt.Errorf("%d jobs: expected 0 or more: %w", o.Jobs, format.ErrUnsupported)
+	}
 	v := newVerifier(ctx, s, o, report)
 	v.files = map[reference]int64{}
 	if !metadata.KnownProperties(s.Savepoint) {
@@ -120,6 +123,9 @@ func (s *Snapshot) Examine(ctx context.Context, ops []*format.Operator, o Verify
 func newVerifier(ctx context.Context, s *Snapshot, o VerifyOptions, report func(Finding)) *verifier {
 	v := &verifier{ctx: ctx, snap: s, o: o, out: report, result: &Verification{},
 		seen: map[claim]bool{}, ids: map[format.OperatorID]bool{}, arrays: map[string][2]firstOf{}, contents: map[[sha256.Size]byte]bool{}}
+	if report == nil {
+		v.out = func(Finding) {}
+	}
 	var mu sync.Mutex
 	v.o.Progress = func(n int64) {
 		if o.Progress != nil && n > 0 {
@@ -182,7 +188,7 @@ func (v *verifier) emit(f Finding) {
 	v.out(f)
 }
 
-// operators checks operators: what is said of them, then what is in their
+// operators checks operators: their descriptions, then the content of their
 // streams.
 func (v *verifier) operators(ops []*format.Operator) error {
 	defer func() { v.op = nil }()
@@ -369,11 +375,11 @@ func checkKeyGroups(ctx context.Context, h *format.KeyGroups, size int64) (outsi
 	return outside, order, err
 }
 
-// streams checks every reference: the file is there and as long as promised.
+// streams checks every reference: the file is there and as long as recorded.
 func (v *verifier) streams() error {
 	for _, op := range v.snap.Operators {
 		for _, sub := range op.Subtasks {
-			// A placeholder has no stream, and absolute folders. They say nothing
+			// A placeholder has no stream, and absolute directories. They say nothing
 			// where the files are packed into one.
 			if h := sub.Managed; v.snap.Container.Family == Flink && h != nil && h.Merging != nil && h.Merging.Placeholder {
 				v.result.Absolute++
@@ -461,7 +467,7 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 	return nil
 }
 
-// unlocated reports a file that is not to be had, once.
+// unlocated reports a file that cannot be read, once.
 func (v *verifier) unlocated(p format.Place, ref reference, known bool, err error) error {
 	status := StatusOf(err)
 	switch {
@@ -595,7 +601,7 @@ func (v *verifier) chunks() error {
 	}))
 }
 
-// orphans looks for files beside _metadata that no handle names.
+// orphans looks for files next to _metadata that no handle names.
 func (v *verifier) orphans() error {
 	s := v.snap
 	if s.Container.Family != Flink || route.Base(s.Container.Name) != MetadataName {
@@ -627,7 +633,7 @@ func (v *verifier) orphans() error {
 	return nil
 }
 
-// AbsoluteHandles calls f for every handle that names an absolute place, in
+// AbsoluteHandles calls f for every handle that names an absolute location, in
 // file order: those that keep a snapshot from being moved.
 func AbsoluteHandles(sp *format.Savepoint, f func(p format.Place, path string)) {
 	_ = sp.EachStream(func(p format.Place, st format.Stream) error {

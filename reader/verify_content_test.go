@@ -140,7 +140,7 @@ func TestVerifyContent(t *testing.T) {
 		{"keyed state of version 0, native", nativeHeap, format.SlotManagedKeyed, version(0), "state-version", "keyed state of version 0", false},
 		{"a state of another name", inFiles("2."), format.SlotManaged, swap("alpha", "alphb"), "state-meta", `"alphb"`, false},
 		{"a state of another mode", inFiles("2."), format.SlotManaged, swap("\x00\x05UNION", "\x00\x05UNIOM"), "unreadable", `unknown mode "UNIOM"`, false},
-		{"a mark that is neither 0 nor 1", inFiles("2."), format.SlotManaged, func(p []byte) bool { p[4] = 7; return true }, "unreadable", "neither 0 nor 1", false},
+		{"a flag that is neither 0 nor 1", inFiles("2."), format.SlotManaged, func(p []byte) bool { p[4] = 7; return true }, "unreadable", "expected 0 or 1", false},
 		{"a class that no release has", inFiles("2."), format.SlotManaged, swap("typeutils.base.LongSerializer$", "typeutils.base.LonhSerializer$"), "serializer-class", "LonhSerializer", false},
 		{"a class in another package", inFiles("2."), format.SlotManaged, swap("api.common.typeutils.base.LongSerializer$", "api.comMon.typeutils.base.LongSerializer$"), "serializer-class", "it differs by a character or two from \"" + intClass, false},
 		{"a class of keyed state", canonicalHeap, format.SlotManagedKeyed, swap("typeutils.base.", "typeutils.bade."), "serializer-class", "typeutils.bade.", false},

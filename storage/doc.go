@@ -2,8 +2,8 @@
 // interface that local disks and object stores can both keep, the errors they
 // share, and a Reader that turns ranged reads into reliable ones.
 //
-// Names are opaque keys. Nothing above this package knows files, folders or
-// URLs; "/" in a name only matters to whoever lists with it as the delimiter.
+// Names are opaque keys. Nothing above this package knows files, directories or
+// URLs; "/" in a name only matters to the one that lists with it as the delimiter.
 // A store does what every object store can do: ranged reads pinned to a
 // version, listing by prefix, creation that becomes visible all at once, and
 // deletion by name. What only some can do (map a file, link, rename, copy on

@@ -5,18 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"sync"
 	"time"
 )
 
 const (
-	maxInFlight  = 16       // requests at once, per Scheduler
-	mergeGap     = 64 << 10 // a gap up to this is read rather than a second request made
-	mergeSize    = 8 << 20  // merging stops here
-	windowSize   = 64 << 20 // bytes that ReadRanges reads ahead
-	maxResumes   = 3        // in a row, see resumeReset
-	resumeReset  = 1 << 20  // progress after which a cut read counts as a new one
+	maxInFlight  = 16      // requests at once, per Scheduler
+	maxResumes   = 3       // in a row, see resumeReset
+	resumeReset  = 1 << 20 // progress after which a cut read counts as a new one
 	resumePauses = 200 * time.Millisecond
 )
 
@@ -132,110 +128,6 @@ func (r *Reader) Open(ctx context.Context, off, n int64) (io.ReadCloser, Info, e
 	}
 	info, _ := r.state()
 	return b, info, nil
-}
-
-// Range is N bytes at Off.
-type Range struct{ Off, N int64 }
-
-// ReadRanges yields the bytes of each range, in the order given. Ranges that
-// follow each other closely in that order are read with one request, so sort them
-// if the order does not matter. It reads ahead, up to 16 requests and 64 MiB; a
-// larger range is read alone. A range past the end is an error that wraps
-// io.ErrUnexpectedEOF. An error is the last thing yielded.
-//
-// The bytes belong to the caller. Neighbours may share one allocation: clone what
-// is kept for long.
-func (r *Reader) ReadRanges(ctx context.Context, ranges []Range) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		var running sync.WaitGroup
-		defer running.Wait()
-		defer cancel() // first, so that nothing is waited for in vain
-
-		var ahead []*batch
-		var size int64
-		rest := ranges
-		for {
-			for len(rest) > 0 {
-				b := nextBatch(rest)
-				if len(ahead) > 0 {
-					// Before the first answer the lengths are only claims, and the
-					// version is not pinned.
-					if _, known := r.state(); !known || len(ahead) == maxInFlight || size+b.n > windowSize {
-						break
-					}
-				}
-				rest = rest[len(b.ranges):]
-				ahead, size = append(ahead, b), size+b.n
-				running.Go(func() {
-					defer close(b.done)
-					b.data, b.err = r.readBatch(ctx, b)
-				})
-			}
-			if len(ahead) == 0 {
-				return
-			}
-			b := ahead[0]
-			<-b.done
-			if b.err != nil {
-				yield(nil, b.err)
-				return
-			}
-			for _, g := range b.ranges {
-				i := g.Off - b.off
-				if !yield(b.data[i:i+g.N:i+g.N], nil) {
-					return
-				}
-			}
-			ahead, size = ahead[1:], size-b.n
-		}
-	}
-}
-
-// batch is a run of ranges that one request answers.
-type batch struct {
-	off, n int64
-	ranges []Range
-	done   chan struct{} // closed once data and err are set
-	data   []byte
-	err    error
-}
-
-// nextBatch takes as many ranges from the front as one request should answer.
-func nextBatch(ranges []Range) *batch {
-	b := &batch{off: ranges[0].Off, n: ranges[0].N, done: make(chan struct{})}
-	count := 1
-	for _, g := range ranges[1:] {
-		if b.off < 0 || b.n < 0 {
-			break // not a range: readBatch refuses it
-		}
-		end := b.off + b.n // if it overflows, it is negative, and nothing follows
-		if g.Off < b.off || g.Off > end+mergeGap || g.N < 0 || g.N > mergeSize || g.Off-b.off+g.N > mergeSize {
-			break
-		}
-		b.n = max(b.n, g.Off-b.off+g.N)
-		count++
-	}
-	b.ranges = ranges[:count]
-	return b
-}
-
-func (r *Reader) readBatch(ctx context.Context, b *batch) ([]byte, error) {
-	if b.off < 0 || b.n < 0 {
-		return nil, r.error(fmt.Errorf("%d bytes at %d are not a range", b.n, b.off))
-	}
-	if info, known := r.state(); known {
-		if _, _, err := Span("read", info, b.off, b.n); err != nil {
-			return nil, err
-		}
-	}
-	p, err := r.ReadRange(ctx, b.off, b.n)
-	if err != nil {
-		return nil, err
-	}
-	info, _ := r.state()
-	_, _, err = Span("read", info, b.off, b.n)
-	return p, err
 }
 
 func (r *Reader) acquire(ctx context.Context) error {

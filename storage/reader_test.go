@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"sync"
 	"testing"
-	"testing/synctest"
 
+	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/mem"
-	"github.com/savepoint-tools/spt/storage/storetest"
 )
 
 var ctx = context.Background()
@@ -30,18 +28,6 @@ func newReader(s storage.Storage, name string) *storage.Reader {
 	sched := storage.NewScheduler()
 	sched.SetPause(0)
 	return sched.NewReader(s, name, "")
-}
-
-func collect(t *testing.T, r *storage.Reader, ranges []storage.Range) ([]string, error) {
-	t.Helper()
-	var got []string
-	for p, err := range r.ReadRanges(ctx, ranges) {
-		if err != nil {
-			return got, err
-		}
-		got = append(got, string(p))
-	}
-	return got, nil
 }
 
 func TestReaderOneRequest(t *testing.T) {
@@ -191,67 +177,6 @@ func TestReaderChanged(t *testing.T) {
 	}
 }
 
-func TestReadRanges(t *testing.T) {
-	data := pattern(1 << 20)
-	s := mem.New()
-	storetest.Put(t, s, "x", data)
-	for name, c := range map[string]struct {
-		ranges []storage.Range
-		reads  int
-	}{
-		"none":        {nil, 0},
-		"one":         {[]storage.Range{{7, 9}}, 1},
-		"empty":       {[]storage.Range{{7, 0}, {1 << 20, 0}}, 2},
-		"all":         {[]storage.Range{{0, 1 << 20}}, 1},
-		"touching":    {[]storage.Range{{0, 10}, {10, 10}, {20, 5}}, 1},
-		"gap at":      {[]storage.Range{{0, 10}, {10 + 64<<10, 10}}, 1},
-		"gap over":    {[]storage.Range{{0, 10}, {11 + 64<<10, 10}}, 2},
-		"overlapping": {[]storage.Range{{100, 50}, {120, 10}, {140, 50}, {100, 1}}, 1},
-		"backwards":   {[]storage.Range{{500_000, 10}, {100, 10}}, 2},
-		"many": {func() (r []storage.Range) {
-			for i := range int64(10) {
-				r = append(r, storage.Range{Off: (i * 7 % 10) * 100_000, N: i})
-			}
-			return r
-		}(), 10},
-	} {
-		t.Run(name, func(t *testing.T) {
-			count := storetest.NewCounting(s)
-			got, err := collect(t, newReader(count, "x"), c.ranges)
-			if err != nil || len(got) != len(c.ranges) {
-				t.Fatalf("%d of %d, %v", len(got), len(c.ranges), err)
-			}
-			for i, g := range c.ranges {
-				if got[i] != data[g.Off:g.Off+g.N] {
-					t.Errorf("range %d is wrong", i)
-				}
-			}
-			if count.Count("read") != c.reads {
-				t.Errorf("%d reads, want %d", count.Count("read"), c.reads)
-			}
-		})
-	}
-}
-
-// Lengths from a file are claims.
-func TestReadRangesPastTheEnd(t *testing.T) {
-	s := mem.New()
-	storetest.Put(t, s, "x", "0123456789")
-	good := storage.Range{Off: 2, N: 3}
-	for _, bad := range []storage.Range{
-		{0, 11}, {10, 1}, {11, 0}, {0, math.MaxInt64}, {math.MaxInt64, math.MaxInt64}, {5, math.MaxInt64 - 4}, {-1, 1}, {0, -1}, {math.MinInt64, math.MinInt64},
-	} {
-		for _, ranges := range [][]storage.Range{{bad, good}, {{9, 1}, good, bad}, {bad, {0, 10}, bad}} {
-			got, err := collect(t, newReader(s, "x"), ranges)
-			if err == nil {
-				t.Errorf("%v gives %q", ranges, got)
-			} else if bad.Off >= 0 && bad.N >= 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
-				t.Errorf("%v gives %v", ranges, err)
-			}
-		}
-	}
-}
-
 // gate is a store whose reads wait, and which knows how many do at once.
 type gate struct {
 	storage.Storage
@@ -296,41 +221,6 @@ func TestSchedulerBound(t *testing.T) {
 	}
 }
 
-// ReadRanges keeps 16 requests going, and stops when its consumer does.
-func TestReadRangesAhead(t *testing.T) {
-	s := mem.New()
-	storetest.Put(t, s, "x", pattern(4<<20))
-	g := &gate{Storage: s, arrived: make(chan struct{}, 100), open: make(chan struct{}, 1)}
-	r := newReader(g, "x")
-	g.open <- struct{}{}
-	if _, err := r.ReadRange(ctx, 0, 1); err != nil {
-		t.Fatal(err)
-	}
-	<-g.arrived
-	var ranges []storage.Range
-	for i := range int64(40) {
-		ranges = append(ranges, storage.Range{Off: i * 100_000, N: 10})
-	}
-	go func() {
-		for range 16 {
-			<-g.arrived
-		}
-		close(g.open)
-	}()
-	for _, err := range r.ReadRanges(ctx, ranges) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		break
-	}
-	if g.most != 16 {
-		t.Errorf("%d in flight, want 16", g.most)
-	}
-	if n := len(g.arrived); n > 1 {
-		t.Errorf("%d reads were begun for nothing", n)
-	}
-}
-
 func TestCopyRangeResumes(t *testing.T) {
 	data := pattern(3 << 20)
 	s, dst := mem.New(), mem.New()
@@ -349,52 +239,4 @@ func TestCopyRangeResumes(t *testing.T) {
 	if storetest.Read(t, dst, "y") != data {
 		t.Error("the copy is wrong")
 	}
-}
-
-// endless is a store of one object of 1 TiB, all zeros.
-type endless struct{ storage.Storage }
-
-func (endless) ReadRange(_ context.Context, name string, off, n int64, _ storage.Version) (io.ReadCloser, storage.Info, error) {
-	info := storage.Info{Name: name, Size: 1 << 40, Version: "1"}
-	start, end := storage.Clip(info.Size, off, n)
-	return io.NopCloser(io.LimitReader(zeros{}, end-start)), info, nil
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
-
-// However much is asked for, no more than 64 MiB are read ahead.
-func TestReadRangesMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := &gate{Storage: endless{}, arrived: make(chan struct{}, 100), open: make(chan struct{}, 1)}
-		r := newReader(g, "x")
-		g.open <- struct{}{}
-		if _, err := r.ReadRange(ctx, 0, 1); err != nil {
-			t.Fatal(err)
-		}
-		var ranges []storage.Range
-		for i := range int64(6) {
-			ranges = append(ranges, storage.Range{Off: i << 30, N: 20 << 20})
-		}
-		go func() {
-			synctest.Wait() // until all reads that are begun wait at the gate
-			g.mu.Lock()
-			if g.now != 3 {
-				t.Errorf("%d reads at once, want 3", g.now)
-			}
-			g.mu.Unlock()
-			close(g.open)
-		}()
-		n := 0
-		for p, err := range r.ReadRanges(ctx, ranges) {
-			if err != nil || len(p) != 20<<20 {
-				t.Fatal(len(p), err)
-			}
-			n++
-		}
-		if n != 6 || g.most != 3 {
-			t.Errorf("%d ranges, %d reads at once, want 6 and 3", n, g.most)
-		}
-	})
 }

@@ -32,15 +32,15 @@ type Storage interface {
 	// off counts from the end (-8 is the last eight bytes; before the start means
 	// the start), a negative n reads to the end. The range is cut at the end of
 	// the object, so it may be empty. An object that is not at the pinned version
-	// gives ErrChanged, here or from the body; a body that stops early is either
+	// returns ErrChanged, here or from the body; a body that stops early is either
 	// an error or, as networks go, a plain io.EOF: Reader tells them apart.
 	ReadRange(ctx context.Context, name string, off, n int64, pin Version) (io.ReadCloser, Info, error)
 
-	// Stat describes an object. A folder is not an object: ErrNotExist.
+	// Stat describes an object. A directory is not an object: ErrNotExist.
 	Stat(ctx context.Context, name string) (Info, error)
 
 	// List yields the objects whose names begin with prefix, ordered by the bytes
-	// of the name. With a delimiter, names that contain it behind the prefix are
+	// of the name. With a delimiter, names that contain it after the prefix are
 	// yielded once, as the common prefix up to and including the delimiter.
 	// No match is an empty list. An error is the last thing yielded.
 	List(ctx context.Context, prefix, delimiter string) iter.Seq2[Info, error]
@@ -92,7 +92,7 @@ type Copier interface {
 
 // Mapper is an optional ability: an object as memory.
 type Mapper interface {
-	Map(ctx context.Context, name string, pin Version) (*Mapping, error)
+	Map(ctx context.Context, name string, pin Version) (*Mapped, error)
 }
 
 // Resolver is an optional ability: a reference inside a snapshot may point into
@@ -102,7 +102,7 @@ type Resolver interface {
 }
 
 // Streamer is an optional ability: reading from its beginning what may have no
-// size and can be read once, such as a pipe. It may wait for whoever writes to
+// size and can be read once, such as a pipe. It may wait for the one that writes to
 // it, and then does not look at the context.
 type Streamer interface {
 	Stream(ctx context.Context, name string) (io.ReadCloser, error)
@@ -114,29 +114,29 @@ type Linker interface {
 	Link(ctx context.Context, dst string, src Storage, name string, pin Version, ifAbsent bool) (Info, error)
 }
 
-// Mover is an optional ability: renaming objects and folders with all in them.
+// Mover is an optional ability: renaming objects and directories with all in them.
 // Object stores do not have it.
 type Mover interface {
 	// Move renames, never onto something that exists.
 	Move(ctx context.Context, old, new string) error
-	// Exchange gives each of two names what the other had, in one step. It is
+	// Exchange swaps what two names refer to, in one step. It is
 	// ErrUnsupported, and changes nothing, where the system or the file system
 	// has no such call.
 	Exchange(ctx context.Context, a, b string) error
 }
 
-// Remover is an optional ability: removing folders that this program made or
+// Remover is an optional ability: removing directories that this program made or
 // emptied. Object stores do not have it, on purpose: there a listing may hold
 // what others wrote.
 type Remover interface {
-	// RemoveTree removes a folder with all in it. It follows no links.
+	// RemoveTree removes a directory with all in it. It follows no links.
 	RemoveTree(ctx context.Context, name string) error
-	// RemoveEmpty removes a folder, and fails where anything is in it.
+	// RemoveEmpty removes a directory, and fails where anything is in it.
 	RemoveEmpty(ctx context.Context, name string) error
 }
 
-// Holder is an optional ability: marking a folder as in use by this process,
-// until release is called or the process ends, however that happens. A folder
+// Holder is an optional ability: marking a directory as in use by this process,
+// until release is called or the process ends, however that happens. A directory
 // that is not there is made if create is set. Leftovers that are held are not
 // removed. Where a system cannot mark, only the age of a leftover protects it.
 type Holder interface {
@@ -149,35 +149,52 @@ type LinkReader interface {
 	ReadLink(ctx context.Context, name string) (string, error)
 }
 
-// Canonicalizer is an optional ability: the one name that an object or a folder
+// Canonicalizer is an optional ability: the one name that an object or a directory
 // has whatever links and relative names lead to it, so that two names can be
-// compared. What does not exist yet is named below the nearest folder that does.
+// compared. What does not exist yet is named below the nearest directory that does.
 // The elements are divided by "/". Stores whose names are unique do not have it.
 type Canonicalizer interface {
 	Canonical(ctx context.Context, name string) (string, error)
 }
 
-// Folder is a folder whose identity is known, so that another one under its name
-// is noticed. The zero Version matches any folder of that name.
+// Namer is an optional ability: the URI of an object or a directory, by which programs
+// on any machine that has the store refer to it. It is the same for all names that
+// lead to the object. Use URI, which falls back.
+type Namer interface {
+	URI(ctx context.Context, name string) (string, error)
+}
+
+// URI returns the URI of an object or a directory of s. given is how the user named
+// it, which is the result where s does not have the ability: names of object stores
+// are URIs.
+func URI(ctx context.Context, s Storage, name, given string) (string, error) {
+	if n, ok := s.(Namer); ok {
+		return n.URI(ctx, name)
+	}
+	return given, nil
+}
+
+// Folder is a directory whose identity is known, so that another one under its name
+// is noticed. The zero Version matches any directory of that name.
 type Folder struct {
 	Name    string
 	Version Version
 }
 
 // Confiner is an optional ability: describing an object only if it is in a
-// folder. A symbolic link that leads out of the folder is an error, also one that
+// directory. A symbolic link that leads out of the directory is an error, also one that
 // is put in the way of the object meanwhile. Because an Info has the Version of
 // the object, later reads with that pin read no other one, whatever became of its
 // name. Stores without links do not have it.
 type Confiner interface {
-	// Folder returns the identity of a folder. A link to a folder is ErrNotExist.
+	// Folder returns the identity of a directory. A link to a directory is ErrNotExist.
 	Folder(ctx context.Context, name string) (Folder, error)
-	// StatBelow is Stat of a name relative to a folder. It is ErrChanged if the
-	// folder is another one now, or if a link leads out of it.
+	// StatBelow is Stat of a name relative to a directory. It is ErrChanged if the
+	// directory is another one now, or if a link leads out of it.
 	StatBelow(ctx context.Context, dir Folder, name string) (Info, error)
 }
 
-// Leftover is what an interrupted run left: a file, or a folder with all in it.
+// Leftover is what an interrupted run left: a file, or a directory with all in it.
 type Leftover struct {
 	Name    string
 	Files   int
@@ -197,8 +214,8 @@ type Leftover struct {
 type Cleaner interface {
 	// Leftover describes one.
 	Leftover(ctx context.Context, name string) (Leftover, error)
-	// Leftovers yields those below a folder, down to so many folders; or name
-	// itself, if that is one. A folder that cannot be read is yielded with its
+	// Leftovers yields those below a directory, down to so many directories; or name
+	// itself, if that is one. A directory that cannot be read is yielded with its
 	// error, and does not end the list.
 	Leftovers(ctx context.Context, name string, depth int) iter.Seq2[Leftover, error]
 	// RemoveLeftover removes one that is as it was described: not foreign, not
@@ -207,7 +224,7 @@ type Cleaner interface {
 }
 
 // SpaceReporter is an optional ability: how many bytes may still be written where
-// name would lie.
+// name would be stored.
 type SpaceReporter interface {
 	FreeSpace(ctx context.Context, name string) (int64, error)
 }
@@ -285,7 +302,7 @@ func IsOwn(name string) bool {
 	return temp || aside
 }
 
-// IsTemp reports whether name is a temporary name. A folder may end in "/".
+// IsTemp reports whether name is a temporary name. A directory may end in "/".
 func IsTemp(name string) bool {
 	name = strings.TrimSuffix(name, "/")
 	return strings.HasPrefix(name[lastElement(name):], TempPrefix)

@@ -26,7 +26,7 @@ import (
 func asFile(t testing.TB, sp *format.Savepoint) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := metadata.Encode(t.Context(), &b, sp); err != nil {
+	if err := metadata.Encode(t.Context(), &b, sp, nil); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -30,7 +30,7 @@ type BuilderOptions struct {
 	SortBytes int64
 	// ReadBack reads everything again before the file becomes visible.
 	ReadBack bool
-	// Progress is told the number of bytes of state taken in; it may be nil.
+	// Progress is called with the number of bytes of state taken in; it may be nil.
 	Progress func(n int64)
 }
 
@@ -65,7 +65,7 @@ type Builder struct {
 // openState is the state that is being filled.
 type openState interface{ end() error }
 
-// NewBuilder starts a file at a place where nothing is yet. ctx ends the
+// NewBuilder starts a file at a location where nothing is yet. ctx ends the
 // writing, up to Seal.
 func NewBuilder(ctx context.Context, target string, opts *BuilderOptions) (*Builder, error) {
 	var o BuilderOptions
@@ -75,10 +75,13 @@ func NewBuilder(ctx context.Context, target string, opts *BuilderOptions) (*Buil
 	if o.Stores == nil {
 		o.Stores = route.New(local.New())
 	}
-	if o.ID < 0 {
-		return nil, fmt.Errorf("a snapshot with id %d: ids start at 0", o.ID)
+	switch {
+	case o.ID < 0:
+		return nil, invalid("ID %d: expected 0 or more", o.ID)
+	case o.SortBytes < 0:
+		return nil, invalid("SortBytes %d: expected 0 or more", o.SortBytes)
 	}
-	if o.SortBytes <= 0 {
+	if o.SortBytes == 0 {
 		o.SortBytes = 256 << 20
 	}
 	store, name, err := o.Stores.Resolve(ctx, target)
@@ -113,7 +116,7 @@ func (b *Builder) fail(err error) error {
 	return b.err
 }
 
-// ready is the error that stands against a call on something; open says
+// ready returns why a call on something is not possible; open says
 // whether that is still open.
 func (b *Builder) ready(open bool, what string, args ...any) error {
 	switch {
@@ -127,7 +130,7 @@ func (b *Builder) ready(open bool, what string, args ...any) error {
 	return nil
 }
 
-// Operator starts an operator. Its id is the one that Flink gives the uid.
+// Operator starts an operator. Its id is the one that Flink computes from the uid.
 func (b *Builder) Operator(uid string, parallelism, maxParallelism int32) *OperatorBuilder {
 	id := format.OperatorIDOf(uid)
 	op := &format.Operator{UID: format.NewText(uid), ID: id, Parallelism: parallelism, MaxParallelism: maxParallelism}
@@ -212,7 +215,7 @@ func (b *Builder) seal(ctx context.Context) (*Report, error) {
 // After one it does nothing, so it can be deferred.
 func (b *Builder) Close() error {
 	b.done = true
-	b.w.Close() //nolint:errcheck // whoever caused the error has it
+	b.w.Close() //nolint:errcheck // the one that caused the error has it
 	return b.out.Abort(context.Background())
 }
 
@@ -224,7 +227,7 @@ type OperatorBuilder struct {
 	keyed []native.KeyedState // of the first subtask that has keyed state
 }
 
-// SetName gives the operator a name for people.
+// SetName sets the name of the operator, for people.
 func (o *OperatorBuilder) SetName(name string) error {
 	if err := o.ready(); err != nil {
 		return err
@@ -257,7 +260,7 @@ func (o *OperatorBuilder) Subtask(index int32) *SubtaskBuilder {
 }
 
 // SubtaskBuilder takes the states of one subtask: its list, union and broadcast
-// states, in the order in which they are to stand, then its keyed state.
+// states, in their order in the file, then its keyed state.
 type SubtaskBuilder struct {
 	o      *OperatorBuilder
 	sub    *format.Subtask
@@ -274,12 +277,12 @@ func (s *SubtaskBuilder) fail(err error) error {
 	return s.o.b.fail(format.At(err, "operator %q/subtask %d", s.o.op.UID, s.sub.Index))
 }
 
-// List starts a state whose elements a restore deals out among the subtasks.
+// List starts a state whose elements a restore redistributes among the subtasks.
 func (s *SubtaskBuilder) List(name string) *ListBuilder {
 	return s.list(name, format.ModeList)
 }
 
-// Union starts a state of which a restore gives every subtask all elements.
+// Union starts a state whose elements a restore assigns to every subtask.
 func (s *SubtaskBuilder) Union(name string) *ListBuilder {
 	return s.list(name, format.ModeUnion)
 }
@@ -304,7 +307,7 @@ func (s *SubtaskBuilder) Broadcast(name string) *BroadcastBuilder {
 	return m
 }
 
-// start adds a named state to the operator state and gives its place there.
+// start adds a named state to the operator state and returns its index.
 func (s *SubtaskBuilder) start(name string, mode format.Mode) (int, error) {
 	if err := s.ready(); err != nil {
 		return 0, err
@@ -407,7 +410,7 @@ func (l *ListBuilder) end() error {
 	return nil
 }
 
-// trim gives back what a large value needed.
+// trim releases what a large value needed.
 func (b *Builder) trim() {
 	if cap(b.buf) > 1<<20 {
 		b.buf = nil
@@ -552,7 +555,7 @@ func (k *KeyedBuilder) ready() error {
 	return b.ready(b.state == k, "the keyed state of operator %q/subtask %d", k.s.o.op.UID, k.s.sub.Index)
 }
 
-// Put adds an entry of a state; a namespace of nil is none. The key must belong
+// Put adds an entry of a state; a nil namespace is no namespace. The key must belong
 // to the subtask. A key and namespace that were put before are an error, when
 // their key group is written.
 func (k *KeyedBuilder) Put(state string, key, namespace, value any) error {
@@ -666,7 +669,7 @@ type sorter struct {
 }
 
 // sortEntry is an entry in the arena: where its key, namespace and value start,
-// one behind the other, and where they end.
+// one after the other, and where they end.
 type sortEntry struct {
 	group                      int32
 	state                      int
@@ -705,7 +708,7 @@ func (s *sorter) add(key, namespace, value any) (sortEntry, error) {
 		return e, fmt.Errorf("the value: %w", err)
 	}
 	e.end = len(s.arena)
-	if n := e.end - e.key; n > native.MaxValue-8 { // with what stands before it
+	if n := e.end - e.key; n > native.MaxValue-8 { // with what precedes it
 		return e, format.Errorf(format.ErrLimit, "an entry of %d bytes, over the limit of %d", n, native.MaxValue)
 	}
 	if n := int64(len(s.arena)) + sortEntrySize*int64(len(s.entries)+1); n > s.max {

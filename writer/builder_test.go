@@ -16,12 +16,12 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/mem"
 	"github.com/savepoint-tools/spt/storage/route"
-	"github.com/savepoint-tools/spt/storage/storetest"
 	"github.com/savepoint-tools/spt/writer"
 	"github.com/vmihailenco/msgpack/v5"
 )

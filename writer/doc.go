@@ -1,4 +1,4 @@
-// Package writer writes a snapshot at a new place, all or nothing.
+// Package writer writes a snapshot at a new location, all or nothing.
 //
 // [Prepare] looks at everything first and writes nothing: which files are
 // copied, linked or left where they are, which references change, what is

@@ -17,10 +17,10 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/internal/fault"
+	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/mem"
-	"github.com/savepoint-tools/spt/storage/storetest"
 )
 
 // severalFiles is a snapshot with state in files, beside it and merged, and

@@ -18,11 +18,11 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
-	"github.com/savepoint-tools/spt/storage/storetest"
 )
 
 // These tests are inside the package so that they share no names with those of
@@ -231,7 +231,7 @@ func modelOf(handles ...*format.OperatorHandle) *format.Savepoint {
 func encoded(t testing.TB, sp *format.Savepoint) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := metadata.Encode(background, &b, sp); err != nil {
+	if err := metadata.Encode(background, &b, sp, nil); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

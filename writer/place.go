@@ -9,6 +9,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
@@ -17,10 +18,10 @@ import (
 type flinkPlacer struct {
 	ctx      context.Context
 	plan     *Plan
-	relative bool   // the version can name files beside _metadata
+	relative bool   // the version can name files next to _metadata
 	base     string // else: what absolute names begin with
 	placed   map[format.StreamKey]format.Stream
-	names    map[string]string // lower case, taken beside _metadata
+	names    map[string]string // lower case, taken next to _metadata
 	outer    map[string]bool   // files that stay outside
 	missing  MissingError
 
@@ -29,7 +30,7 @@ type flinkPlacer struct {
 	inFiles   map[format.OperatorID]bool  // see hadFiles; nil until it is asked
 }
 
-// reserve takes the names that files beside _metadata have and keep.
+// reserve takes the names that files next to _metadata have and keep.
 func (m *flinkPlacer) reserve(sp *format.Savepoint) {
 	m.names[reader.MetadataName] = ""
 	_ = sp.EachStream(func(_ format.Place, st format.Stream) error {
@@ -228,7 +229,7 @@ func referenceOf(st format.Stream) string {
 }
 
 // inlineAs makes a stream one that is written inline under a name. No two may
-// have one: Flink takes handles of equal name and bytes for one, and hands out
+// have one: Flink takes handles of equal name and bytes for one, and assigns
 // what they hold once.
 func inlineAs(s format.Stream, name string) format.Stream {
 	as := &format.Inline{Name: format.NewText(name)}
@@ -287,7 +288,7 @@ func (m *flinkPlacer) reference(place format.Place, st format.Stream) (format.St
 	return s, err
 }
 
-// sameReference gives the stream for another handle on a file that was placed
+// sameReference returns the stream for another handle on a file that was placed
 // already. Two handles can differ in what they say of its length.
 func sameReference(placed, st format.Stream) format.Stream {
 	p, ok1 := placed.(*format.File)
@@ -312,7 +313,7 @@ func unsafeName(path string) error {
 
 // stays refers to a file where it is.
 func (m *flinkPlacer) stays(st format.Stream, found reader.Found) (format.Stream, error) {
-	uri, err := absolute(m.ctx, found.Store, found.Name, found.URI)
+	uri, err := storage.URI(m.ctx, found.Store, found.Name, found.URI)
 	if err != nil {
 		return nil, err
 	}
@@ -345,10 +346,10 @@ func textFor(old format.Text, s string) format.Text {
 	return format.NewText(s)
 }
 
-// newFile places bytes in a file beside _metadata, named after what they were
+// newFile places bytes in a file next to _metadata, named after what they were
 // called in the input. Each call makes a file of its own: two handles with
 // equal bytes must not become one, for Flink tells them apart by their file
-// when it deals out state.
+// when it redistributes state.
 func (m *flinkPlacer) newFile(of format.Stream, was, how string) (format.Stream, error) {
 	name := m.freeName(of, was)
 	as := &format.File{Relative: true, Path: format.NewText(name), Length: claimed(of)}
@@ -403,8 +404,8 @@ func (m *flinkPlacer) freeName(of format.Stream, was string) string {
 	}
 }
 
-// nameOf makes a name in the form of a uuid, the same for the same bytes in the
-// same place.
+// nameOf makes a name that looks like a uuid, the same for the same bytes at the
+// same location.
 func nameOf(place format.Place, k format.StreamKey) string {
 	text := k.String()
 	if place.Operator != nil {

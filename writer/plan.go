@@ -179,7 +179,10 @@ func (e *MissingError) Remedies() []finding.Remedy {
 // writes nothing. Files that cannot be had are a *MissingError that names all
 // of them; a target that is refused is a *TargetError.
 func Prepare(ctx context.Context, v format.View, target string, opts *Options) (*Plan, error) {
-	o := opts.withDefaults()
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
 	snap, ok := reader.Of(v)
 	if !ok {
 		return nil, fmt.Errorf("a view that package reader did not open: %w", format.ErrUnsupported)
@@ -200,13 +203,11 @@ func Prepare(ctx context.Context, v format.View, target string, opts *Options) (
 		}
 	}
 	if target != "" {
-		var err error
 		if p.store, p.name, err = o.Stores.Resolve(ctx, target); err != nil {
 			return nil, cannotWriteThere(err)
 		}
 		p.name = route.Clean(p.name)
 	}
-	var err error
 	switch p.Family {
 	case reader.SPT:
 		err = p.forSPT(ctx)
@@ -384,7 +385,7 @@ func (p *Plan) forFlink(ctx context.Context) error {
 			return err
 		}
 	}
-	sp, p.Lost = metadata.Fitting(sp)
+	sp, p.Lost = metadata.Trim(sp)
 	version, ok := metadata.VersionOf(sp)
 	if !ok {
 		version = metadata.Latest
@@ -393,7 +394,7 @@ func (p *Plan) forFlink(ctx context.Context) error {
 		extracted: map[extracted]format.Stream{}, claimed: map[string]bool{}}
 	if !m.relative && p.Target != "" {
 		var err error
-		if m.base, err = absolute(ctx, p.store, p.name, p.Target); err != nil {
+		if m.base, err = storage.URI(ctx, p.store, p.name, route.Clean(p.Target)); err != nil {
 			return err
 		}
 	}
@@ -457,22 +458,6 @@ func nativeStates(sp *format.Savepoint) error {
 		}
 	}
 	return nil
-}
-
-// absolute is the name by which files under the target are referred to from
-// anywhere.
-func absolute(ctx context.Context, store storage.Storage, name, target string) (string, error) {
-	if c, ok := store.(storage.Canonicalizer); ok {
-		path, err := c.Canonical(ctx, name)
-		if err != nil {
-			return "", err
-		}
-		if !strings.HasPrefix(path, "/") { // C:/x
-			path = "/" + path
-		}
-		return "file:" + path, nil
-	}
-	return route.Clean(target), nil
 }
 
 // withoutMerging drops what file merging adds to handles, where the segments

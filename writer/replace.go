@@ -15,9 +15,9 @@ import (
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
-// This file gives the new folder its name, also where another has it.
+// This file renames the new directory to the target, also where that exists.
 //
-// A folder that is replaced is exchanged with the new one in one step. Where the
+// A directory that is replaced is exchanged with the new one in one step. Where the
 // system has no such call it is moved aside first, under storage.AsideName: a
 // run that is killed between the two renames leaves no target, and a name from
 // which reader.Open, reader.List and the next run tell what happened.
@@ -43,7 +43,7 @@ func (e *AsideError) Hint() string {
 	return fmt.Sprintf("it is whole: rename it back:  mv %s %s", shell.Quote(e.At), shell.Quote(e.Target))
 }
 
-// reveal gives the folder its name.
+// reveal renames the directory to the target.
 func (w *flinkWrite) reveal(ctx context.Context) error {
 	if w.mover == nil {
 		return nil
@@ -89,8 +89,8 @@ func (w *flinkWrite) reveal(ctx context.Context) error {
 	return w.removeOld(ctx, old)
 }
 
-// present makes sure that the new folder holds what was written into it, and
-// nothing else: a store makes a folder again that others remove meanwhile, and
+// present makes sure that the new directory holds what was written into it, and
+// nothing else: a store makes a directory again that others remove meanwhile, and
 // what was in it is gone.
 func (w *flinkWrite) present(ctx context.Context) error {
 	n := 0
@@ -130,8 +130,8 @@ func (w *flinkWrite) moveAside(ctx context.Context) error {
 	return w.removeOld(ctx, old)
 }
 
-// putBack gives the snapshot that was to be replaced its name again, unless it
-// has it: a rename that failed may have been done all the same.
+// putBack renames the snapshot that was to be replaced to the target again, unless
+// it has that name: a rename that failed may have been done nevertheless.
 func (w *flinkWrite) putBack(ctx context.Context, old string) error {
 	err := w.mover.Move(ctx, old, w.plan.name)
 	if errors.Is(err, storage.ErrNotExist) {
@@ -163,7 +163,7 @@ func (w *flinkWrite) removeOld(ctx context.Context, old string) error {
 	if err == nil || errors.Is(err, storage.ErrNotExist) {
 		return nil
 	}
-	// Something came into it in the last moment. It must not stay under a name
+	// Something came into it at the last instant. It must not stay under a name
 	// that is safe to delete.
 	kept := p.name + ".kept-" + strings.TrimPrefix(storage.TempName(""), storage.TempPrefix)
 	kept = strings.TrimSuffix(kept, "-")
@@ -174,7 +174,7 @@ func (w *flinkWrite) removeOld(ctx context.Context, old string) error {
 }
 
 // look notes what the snapshot that is to be replaced consists of, and refuses a
-// folder that holds anything else: replacing it would remove that.
+// directory that holds anything else: replacing it would remove that.
 func (p *Plan) look(ctx context.Context, name string, old *reader.Snapshot) error {
 	named := map[string]bool{reader.MetadataName: true}
 	_ = old.EachStream(func(_ format.Place, st format.Stream) error {
@@ -197,7 +197,7 @@ func (p *Plan) look(ctx context.Context, name string, old *reader.Snapshot) erro
 	return nil
 }
 
-// sameOld makes sure that a folder still holds what look noted, and nothing else.
+// sameOld makes sure that a directory still holds what look noted, and nothing else.
 func (p *Plan) sameOld(ctx context.Context, name string) error {
 	if notALink(ctx, p.store, name, p.Target) != nil {
 		return p.changed("it is a symbolic link now") // to files that could be the same
@@ -234,7 +234,7 @@ func (p *Plan) asides(ctx context.Context) ([]string, error) {
 	return reader.Asides(ctx, p.store, p.name)
 }
 
-// recover gives a snapshot that an interrupted run moved aside its name back, so
+// recover renames a snapshot that an interrupted run moved aside to the target, so
 // that it can be replaced like any other.
 func (p *Plan) recover(ctx context.Context) error {
 	if p.Recovers == "" {

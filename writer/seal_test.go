@@ -14,11 +14,11 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/mem"
-	"github.com/savepoint-tools/spt/storage/storetest"
 )
 
 // Design §2, identity: what goes through an .spt, or is copied, is what it was,

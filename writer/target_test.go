@@ -12,12 +12,12 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/internal/fault"
+	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/mem"
-	"github.com/savepoint-tools/spt/storage/storetest"
 )
 
 // job is a folder with a snapshot "job/chk-1" that refers to files beside it

@@ -41,8 +41,8 @@ func Write(ctx context.Context, v format.View, target string, o *Options) (*Repo
 }
 
 // Write does what the plan says. On any error, and when ctx is over, nothing is
-// left under the target's name, and a snapshot that was to be replaced stands
-// where it stood.
+// left under the target's name, and a snapshot that was to be replaced is where it
+// was.
 func (p *Plan) Write(ctx context.Context) (*Report, error) {
 	if p.Target == "" {
 		return nil, errors.New("internal error: a plan without a target")
@@ -107,13 +107,13 @@ func (p *Plan) changed(how string) error {
 	return &TargetError{p.Target, "it changed while the new snapshot was written: " + how, finding.Words("nothing was replaced; look at it, then try again")}
 }
 
-// flinkWrite is the writing of one folder.
+// flinkWrite is the writing of one directory.
 type flinkWrite struct {
 	plan    *Plan
 	folder  string // where the files are written: the target, or a temporary name next to it
 	mover   storage.Mover
 	remover storage.Remover
-	holds   []func() error // on folders that are not leftovers while this runs
+	holds   []func() error // on directories that are not leftovers while this runs
 
 	mu      sync.Mutex
 	names   []string // that this run wrote
@@ -123,7 +123,7 @@ type flinkWrite struct {
 	linked  int
 }
 
-// writeFlink writes the files of a folder, then _metadata. Where the store can
+// writeFlink writes the files of a directory, then _metadata. Where the store can
 // rename, all of it happens under a temporary name, and one rename is the end;
 // else _metadata, created last and only if absent, is what makes a snapshot of
 // the files.
@@ -171,7 +171,7 @@ func (p *Plan) writeFlink(ctx context.Context) (_ *Report, err error) {
 	return &Report{Plan: p, Written: w.written, Linked: w.linked, ReadBack: p.o.ReadBack}, nil
 }
 
-// hold marks a folder as one that is no leftover.
+// hold marks a directory as one that is not a leftover.
 func (w *flinkWrite) hold(ctx context.Context, folder string, create bool) error {
 	h, ok := w.plan.store.(storage.Holder)
 	if !ok {
@@ -429,7 +429,7 @@ func (w *flinkWrite) metadata(ctx context.Context) error {
 func (w *flinkWrite) encodeMetadata(ctx context.Context, out storage.Writer) error {
 	p := w.plan
 	return checked(out, func(to io.Writer) error {
-		return metadata.EncodeFrom(ctx, to, p.view, p.snap.Source())
+		return metadata.Encode(ctx, to, p.view, p.snap.Source())
 	}, func(data format.Bytes) error { return w.compare(ctx, data) })
 }
 
@@ -460,7 +460,7 @@ func (w *flinkWrite) copyMetadata(ctx context.Context, out storage.Writer) error
 	})
 }
 
-// sameBytes compares what was written with what a reader gives.
+// sameBytes compares what was written with what a reader returns.
 func sameBytes(data format.Bytes, r io.Reader) error {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)

@@ -1,8 +1,8 @@
-// Makefixtures lets real Flink make the snapshots that tests need without a
-// JVM. What exists stays.
+// Makefixtures runs Flink to make the snapshots that tests need without a JVM. It
+// keeps what exists.
 //
 //	go run ./conformance/makefixtures               makes what testdata/savepoints lacks
-//	go run ./conformance/makefixtures -check        makes all again elsewhere: is the truth the same?
+//	go run ./conformance/makefixtures -check        makes all again in another directory and compares the truth
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	check := flag.Bool("check", false, "make all again in a temporary folder and compare the truth with what is there")
+	check := flag.Bool("check", false, "make all again in a temporary directory and compare the truth with what is there")
 	dir := flag.String("dir", filepath.Join("testdata", "savepoints"), "where the fixtures are")
 	flag.Parse()
 	if err := run(*dir, *check); err != nil {

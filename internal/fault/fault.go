@@ -1,8 +1,8 @@
-// Package fault lets a test act before each system call by which the local
-// store changes the disk: count it, let it fail, end the process. Only tests
-// arm it.
+// Package fault lets a test run code before each system call with which the local
+// store changes the disk: count it, make it fail, end the process. Only tests use
+// it.
 //
-// It is not for faults above the store: storetest wraps any store.
+// For faults above the local store, storetest wraps any store.
 //
 //	ctx = fault.With(ctx, func(ctx context.Context, call, name string) error {
 //		if calls++; calls == n {
@@ -21,12 +21,12 @@ type Hook func(ctx context.Context, call, name string) error
 
 type key struct{}
 
-// With returns a context under which system calls ask hook first.
+// With returns a context under which hook is called before each system call.
 func With(ctx context.Context, hook Hook) context.Context {
 	return context.WithValue(ctx, key{}, hook)
 }
 
-// At asks the hook of ctx, if there is one.
+// At calls the hook of ctx, if any.
 func At(ctx context.Context, call, name string) error {
 	if hook, ok := ctx.Value(key{}).(Hook); ok {
 		return hook(ctx, call, name)

@@ -75,8 +75,8 @@ func (x *Inspect) addFiles(files []reader.FileState) {
 	}
 }
 
-// addUnchecked adds files none of which was checked. No other command can be given
-// such a snapshot: it was read from standard input.
+// addUnchecked adds files that were not checked for one reason: the snapshot was read
+// from standard input. No other command can be given such a snapshot.
 func (x *Inspect) addUnchecked(files []summary.File, why error) {
 	x.FileCount = len(files)
 	for i := range x.Warnings {

@@ -36,7 +36,7 @@ type Listing struct {
 	NotChecked   int        `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for: they may be there"`
 	OutsideFiles int        `json:"outside_files,omitempty" jsonschema:"description=files outside the snapshot and its checkpoint directory"`
 
-	reason string // of the state, without the place in the snapshot
+	reason string // why it is in that state, without where in the snapshot
 	age    string
 }
 

@@ -106,8 +106,8 @@ func (r *TrendRow) name() string {
 	return ui.Quote(r.Operator) + "/" + ui.Quote(r.State)
 }
 
-// sparkMost is how many bars a trend has at most: of more snapshots, several
-// share a bar, which is that of the largest.
+// sparkMost is how many bars a trend has at most. Of more snapshots several share a
+// bar, which shows the largest value.
 const sparkMost = 24
 
 func spark(values []int64) string {

@@ -9,20 +9,20 @@ import (
 
 // UnionOptions describes a _metadata whose bulk is operator state held inline:
 // one operator "union" with a state "elements" in union mode. The inline bytes
-// are a true operator-state stream of byte[] elements (spec
+// are a valid operator-state stream of byte[] elements (spec
 // flink-operator-state A3), so everything that reads state can read it.
 type UnionOptions struct {
 	Subtasks    int
 	Elements    int // in each subtask
 	ElementSize int // payload of an element; 4 bytes of length come before it
-	// Copies makes every subtask hold the same elements, as a union state does
-	// that its job wrote back after a restore. Otherwise all differ.
+	// Copies makes every subtask hold the same elements, like a union state that the
+	// job wrote back after a restore. Otherwise all differ.
 	Copies bool
 	Seed   uint64
 }
 
-// UnionOfSize describes a file of n bytes or little more: subtasks of 10,000 elements
-// and a megabyte or so each, all different.
+// UnionOfSize describes a file of n bytes or slightly more: subtasks of 10,000
+// elements and about a megabyte each, all different.
 func UnionOfSize(n int64) UnionOptions {
 	o := UnionOptions{Subtasks: 1, Elements: 10_000, ElementSize: 100, Seed: 1}
 	if more := n - o.Size(); more > 0 {
@@ -31,7 +31,7 @@ func UnionOfSize(n int64) UnionOptions {
 	return o
 }
 
-// Size is the exact number of bytes that WriteUnion writes.
+// Size returns the exact number of bytes that WriteUnion writes.
 func (o UnionOptions) Size() int64 {
 	return int64(len(header(1))+operatorSize("union")+len(nullProperties)) + int64(o.Subtasks)*o.subtaskSize()
 }
@@ -169,7 +169,7 @@ func envelope(state, mode string) string {
 	return string(b.B)
 }
 
-// spiller hands its buffer on whenever it is worth it.
+// spiller writes its buffer when it is large enough.
 type spiller struct {
 	w   io.Writer
 	buf Buf

@@ -19,7 +19,7 @@ func (b *Buf) I32(v int) *Buf { b.B = binary.BigEndian.AppendUint32(b.B, uint32(
 // I64 adds eight bytes.
 func (b *Buf) I64(v int64) *Buf { b.B = binary.BigEndian.AppendUint64(b.B, uint64(v)); return b }
 
-// UTF adds a two-byte length and p as it is: the caller gives modified UTF-8.
+// UTF adds a two-byte length and p as it is: the caller passes modified UTF-8.
 func (b *Buf) UTF(p string) *Buf {
 	b.B = binary.BigEndian.AppendUint16(b.B, uint16(len(p)))
 	b.B = append(b.B, p...)
@@ -32,14 +32,14 @@ func (b *Buf) Blob(p string) *Buf { return b.I32(len(p)).Raw(p) }
 // Raw adds p alone.
 func (b *Buf) Raw(p string) *Buf { b.B = append(b.B, p...); return b }
 
-// Hex adds bytes given as hex digits; white space between them is free.
+// Hex adds bytes given as hex digits; white space between them is ignored.
 func (b *Buf) Hex(s string) *Buf { b.B = append(b.B, Hex(s)...); return b }
 
-// Len is the number of bytes so far.
+// Len returns the number of bytes so far.
 func (b *Buf) Len() int { return len(b.B) }
 
-// Hex is the bytes of a literal; it panics on what is no hex, being for
-// literals in tests.
+// Hex returns the bytes of a hexadecimal literal in a test. It panics on other
+// characters.
 func Hex(s string) []byte {
 	p, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
 	if err != nil {

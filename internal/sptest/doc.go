@@ -1,6 +1,6 @@
-// Package sptest makes test data from code: the bytes of savepoints, written
-// straight from the specs and by nothing of the product, so that a test never
-// compares the product with itself. All of it follows from its options.
+// Package sptest makes test data from code: the bytes of savepoints, written from the
+// specs without the product's code, so that a test never compares the product with
+// itself. The data depend only on the options.
 //
 //	var b sptest.Buf
 //	b.I32(0x4960672d).I32(3).I64(1) // magic, version, checkpoint id

@@ -7,8 +7,8 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
-// Serializer is a snapshot of one of Flink's simple serializers, such as "Long",
-// or of the class with a full name; nil where the name is "".
+// Serializer returns a snapshot of one of Flink's simple serializers, such as "Long",
+// or of the class with a full name; nil if the name is "".
 func Serializer(name string) *types.Snapshot {
 	if name == "" {
 		return nil
@@ -19,12 +19,12 @@ func Serializer(name string) *types.Snapshot {
 	return &types.Snapshot{Class: name, Raw: []byte(name)}
 }
 
-// StateSchema is an operator state whose elements have a serializer.
+// StateSchema returns an operator state whose elements have a serializer.
 func StateSchema(name string, mode format.Mode, serializer string) types.StateSchema {
 	return types.StateSchema{Name: format.NewText(name), Mode: mode, Serializers: []types.Serializer{{Key: "VALUE_SERIALIZER", Snapshot: Serializer(serializer)}}}
 }
 
-// KeyedSchema is a keyed state whose values have a serializer.
+// KeyedSchema returns a keyed state whose values have a serializer.
 func KeyedSchema(name, kind, serializer string) types.StateSchema {
 	s := StateSchema(name, 0, serializer)
 	s.Keyed = kind

@@ -16,7 +16,7 @@ import (
 	"github.com/savepoint-tools/spt/reader"
 )
 
-// View is a savepoint of operators whose streams are inline.
+// View returns a savepoint of operators whose streams are inline.
 func View(ops ...*format.Operator) format.View {
 	return format.View{Savepoint: &format.Savepoint{Location: "mem://in", Operators: ops}, Source: Memory{}, Codecs: Codecs()}
 }
@@ -59,7 +59,7 @@ type CodecsFunc func(format.CodecID) (format.OperatorCodec, error)
 // Codec calls the function.
 func (f CodecsFunc) Codec(id format.CodecID) (format.OperatorCodec, error) { return f(id) }
 
-// Codecs returns the codecs that a reader would.
+// Codecs returns the codecs that a reader uses.
 func Codecs() CodecsFunc {
 	var flink opstate.Codec
 	return func(id format.CodecID) (format.OperatorCodec, error) {
@@ -114,7 +114,7 @@ func inline(name string, s format.Stream) format.Stream {
 	return &format.Inline{Name: format.NewText(name), Data: s.(*format.Inline).Data}
 }
 
-// Inline is an inline stream.
+// Inline returns an inline stream.
 func Inline(name, data string) *format.Inline {
 	return &format.Inline{Name: format.NewText(name), Data: format.NewBytes([]byte(data))}
 }
@@ -128,7 +128,7 @@ func Operator(uid string, handles ...*format.OperatorHandle) *format.Operator {
 	return op
 }
 
-// Versioned is a stream that begins with a version.
+// Versioned returns a stream that begins with a version.
 func Versioned(v uint32, rest string) *format.Inline {
 	return Inline("x", string(binary.BigEndian.AppendUint32(nil, v))+rest)
 }
@@ -157,9 +157,29 @@ func IncrementalOperator(uid string, h *format.Incremental) *format.Operator {
 	return op
 }
 
-// WithClass is a snapshot of testdata in whose _metadata the class of Flink's
-// serializer of longs is another one of the same length: everywhere, and then
-// once more in what the last subtask says.
+// SourceOperator returns a source as the SQL planner makes it: it has a coordinator,
+// and list state with a name that all sources have.
+func SourceOperator(uid, name string) *format.Operator {
+	op := Operator(uid, RawHandle(State{"SourceReaderState", format.ModeList, []string{"0123456789"}}))
+	op.Name = format.NewText(name)
+	op.Coordinator = Inline(uid, "sixteen bytes of "+uid[:1])
+	return op
+}
+
+// UserOperator returns an operator with list states that have names of a user.
+func UserOperator(uid, name string, states ...string) *format.Operator {
+	var all []State
+	for _, s := range states {
+		all = append(all, State{s, format.ModeList, []string{"0123456789"}})
+	}
+	op := Operator(uid, RawHandle(all...))
+	op.Name = format.NewText(name)
+	return op
+}
+
+// WithClass opens a copy of a snapshot of testdata in whose _metadata the class of
+// Flink's serializer of longs is replaced by another one of the same length: by all
+// everywhere, and by last in the last subtask.
 func WithClass(t *testing.T, name, all, last string) *reader.Snapshot {
 	t.Helper()
 	const long = "LongSerializer$LongSerializerSnapshot"
@@ -168,7 +188,7 @@ func WithClass(t *testing.T, name, all, last string) *reader.Snapshot {
 		t.Fatal(err)
 	}
 	if n := bytes.Count(p, []byte(long)); n < 2 || len(all) != len(long) || len(last) != len(long) {
-		t.Fatalf("%s comes %d times", long, n)
+		t.Fatalf("%s occurs %d times", long, n)
 	}
 	at := bytes.LastIndex(p, []byte(long))
 	p = bytes.ReplaceAll(p, []byte(long), []byte(all))

@@ -19,7 +19,7 @@ import (
 
 var said sync.Map // lines on standard error, each once in a process
 
-// Missing ends a test that lacks something of the machine.
+// Missing ends a test that needs something which the machine does not have.
 func Missing(t testing.TB, what string, err error) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
@@ -28,8 +28,8 @@ func Missing(t testing.TB, what string, err error) {
 	NotTested(t, fmt.Sprintf("NOT TESTED, %s: %v", what, err))
 }
 
-// NotTested skips a test, with one line on standard error, for what a system or a
-// corpus does not have by its nature; see [Missing] for what can be installed.
+// NotTested skips a test, with one line on standard error, if the system or
+// the corpus cannot have what the test needs; see [Missing] for what can be installed.
 func NotTested(t testing.TB, why string) {
 	t.Helper()
 	warn(why)

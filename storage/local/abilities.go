@@ -8,13 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/savepoint-tools/spt/storage"
 )
 
 // Map implements storage.Mapper.
-func (s *Store) Map(ctx context.Context, name string, pin storage.Version) (*storage.Mapping, error) {
+func (s *Store) Map(ctx context.Context, name string, pin storage.Version) (*storage.Mapped, error) {
 	f, info, err := open(ctx, "map", name, pin)
 	if err != nil {
 		return nil, err
@@ -35,7 +36,7 @@ func (s *Store) Map(ctx context.Context, name string, pin storage.Version) (*sto
 		}
 		return changed
 	}
-	return &storage.Mapping{Data: data, Info: info, Release: release}, nil
+	return &storage.Mapped{Data: data, Info: info, Release: release}, nil
 }
 
 // Stream implements storage.Streamer. A regular file is read as by ReadRange.
@@ -126,7 +127,7 @@ func (s *Store) Link(ctx context.Context, dst string, src storage.Storage, name 
 	temp := storage.TempName(dst)
 	create := func() (*os.File, error) { return nil, disk{ctx}.link(file, temp) }
 	if _, err = create(); errors.Is(err, fs.ErrNotExist) {
-		_, err = s.inNewFolder(ctx, parent(dst), create)
+		_, err = s.inNewDirectory(ctx, parent(dst), create)
 	}
 	var info storage.Info
 	if err == nil {
@@ -156,13 +157,13 @@ func placeLink(d disk, temp, dst string, pin storage.Version, ifAbsent bool) (st
 		err = gone
 	}
 	if err == nil {
-		err = d.syncFolder(parent(dst))
+		err = d.syncDirectory(parent(dst))
 	}
 	return info, err
 }
 
 // Move implements storage.Mover. The new name must be on the same file system, in
-// a folder that exists.
+// a directory that exists.
 func (s *Store) Move(ctx context.Context, old, new string) error {
 	if err := ctx.Err(); err != nil {
 		return fail("move", old, err)
@@ -179,10 +180,10 @@ func (s *Store) Move(ctx context.Context, old, new string) error {
 		}
 		return fail("move", old, err)
 	}
-	if err := d.syncFolder(parent(new)); err != nil {
+	if err := d.syncDirectory(parent(new)); err != nil {
 		return fail("move", new, err)
 	}
-	return fail("move", old, d.syncFolder(parent(old)))
+	return fail("move", old, d.syncDirectory(parent(old)))
 }
 
 // Exchange implements storage.Mover. Both names must be on one file system.
@@ -195,7 +196,7 @@ func (s *Store) Exchange(ctx context.Context, a, b string) error {
 	if err := d.exchange(a, b); err != nil {
 		return fail("exchange", b, err)
 	}
-	return fail("exchange", b, errors.Join(d.syncFolder(parent(b)), d.syncFolder(parent(a))))
+	return fail("exchange", b, errors.Join(d.syncDirectory(parent(b)), d.syncDirectory(parent(a))))
 }
 
 // Hold implements storage.Holder with flock, which ends with the process.
@@ -206,7 +207,7 @@ func (s *Store) Hold(ctx context.Context, name string, create bool) (func() erro
 	path := trimSeparators(name)
 	if create {
 		s.mu.Lock()
-		err := s.makeFolders(disk{ctx}, path)
+		err := s.makeDirectories(disk{ctx}, path)
 		s.mu.Unlock()
 		if err != nil {
 			s.prune(ctx, path)
@@ -216,7 +217,7 @@ func (s *Store) Hold(ctx context.Context, name string, create bool) (func() erro
 	f, err := os.Open(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
-			return func() error { return nil }, nil // a folder one may write to but not read
+			return func() error { return nil }, nil // a directory one may write to but not read
 		}
 		return nil, fail("hold", name, err)
 	}
@@ -254,7 +255,7 @@ func (s *Store) RemoveEmpty(ctx context.Context, name string) error {
 	return fail("remove", name, err)
 }
 
-// RemoveTree implements storage.Remover. It follows no links. Folders above that
+// RemoveTree implements storage.Remover. It follows no links. Directories above that
 // Create made go with the last name in them.
 func (s *Store) RemoveTree(ctx context.Context, name string) error {
 	if err := ctx.Err(); err != nil {
@@ -269,6 +270,29 @@ func (s *Store) RemoveTree(ctx context.Context, name string) error {
 	}
 	s.prune(ctx, path)
 	return nil
+}
+
+// URI implements storage.Namer: file: and the canonical path, as Flink writes it.
+func (s *Store) URI(ctx context.Context, name string) (string, error) {
+	if name == "" {
+		name = "."
+	}
+	path, err := s.Canonical(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return uriOf(path), nil
+}
+
+// uriOf returns the URI of an absolute path with slashes.
+func uriOf(path string) string {
+	switch {
+	case strings.HasPrefix(path, "//"): // a share: what follows two slashes would be a host
+		return "file://" + path
+	case !strings.HasPrefix(path, "/"): // C:/x
+		return "file:/" + path
+	}
+	return "file:" + path
 }
 
 // Canonical implements storage.Canonicalizer: absolute, with symbolic links
@@ -329,12 +353,12 @@ func (s *Store) Folder(ctx context.Context, name string) (storage.Folder, error)
 	if err != nil {
 		return storage.Folder{}, fail("open", name, err)
 	}
-	return storage.Folder{Name: name, Version: folderVersion(fi)}, nil
+	return storage.Folder{Name: name, Version: directoryVersion(fi)}, nil
 }
 
-// folderVersion is what stays of a folder whatever is written into it. Where the
-// system does not tell, all folders have the same.
-func folderVersion(fi fs.FileInfo) storage.Version {
+// directoryVersion is what stays of a directory whatever is written into it. Where the
+// system does not tell, all directories have the same.
+func directoryVersion(fi fs.FileInfo) storage.Version {
 	dev, ino := identity(fi)
 	return storage.Version(fmt.Sprintf("%x:%x", dev, ino))
 }
@@ -355,7 +379,7 @@ func (s *Store) StatBelow(ctx context.Context, dir storage.Folder, name string) 
 		if err != nil {
 			return storage.Info{}, fail("stat", full, err)
 		}
-		if folderVersion(fi) != dir.Version {
+		if directoryVersion(fi) != dir.Version {
 			return storage.Info{}, failHint("stat", full, storage.ErrChanged, "another folder has taken the name "+dir.Name)
 		}
 	}
@@ -372,7 +396,7 @@ func (s *Store) StatBelow(ctx context.Context, dir storage.Folder, name string) 
 	return describe(full, fi), nil
 }
 
-// FreeSpace implements storage.SpaceReporter. It asks the nearest folder that
+// FreeSpace implements storage.SpaceReporter. It asks the nearest directory that
 // exists.
 func (s *Store) FreeSpace(ctx context.Context, name string) (int64, error) {
 	if err := ctx.Err(); err != nil {

@@ -120,3 +120,30 @@ func TestStatBelow(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestURI: the URI of an object, on every system.
+func TestURI(t *testing.T) {
+	for path, want := range map[string]string{
+		"/data/sp/f":    "file:/data/sp/f",
+		"/":             "file:/",
+		"C:/data/f":     "file:/C:/data/f",
+		"//server/sp/f": "file:////server/sp/f",
+	} {
+		if got := uriOf(path); got != want {
+			t.Errorf("%s: %s, expected %s", path, got, want)
+		}
+	}
+	dir := t.TempDir()
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	s := New()
+	for name, want := range map[string]string{"": real, ".": real, "f": filepath.Join(real, "f"), dir + "/a/../f": filepath.Join(real, "f")} {
+		got, err := s.URI(t.Context(), name)
+		if want = uriOf(filepath.ToSlash(want)); err != nil || got != want {
+			t.Errorf("%q: %s, expected %s: %v", name, got, want, err)
+		}
+	}
+}

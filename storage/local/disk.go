@@ -53,12 +53,12 @@ func (d disk) sync(f *os.File) error {
 	return f.Sync()
 }
 
-// syncFolder makes the names in a folder durable.
-func (d disk) syncFolder(dir string) error {
+// syncDirectory makes the names in a directory durable.
+func (d disk) syncDirectory(dir string) error {
 	if err := fault.At(d.ctx, "sync folder", dir); err != nil {
 		return err
 	}
-	return syncFolder(dir)
+	return syncDirectory(dir)
 }
 
 func (d disk) link(old, new string) error {
@@ -75,7 +75,7 @@ func (d disk) remove(name string) error {
 	return os.Remove(name)
 }
 
-// removeAll removes a file, or a folder with all in it. It follows no links.
+// removeAll removes a file, or a directory with all in it. It follows no links.
 func (d disk) removeAll(name string) error {
 	if fi, err := os.Lstat(name); err == nil && fi.IsDir() {
 		entries, err := os.ReadDir(name)
@@ -106,7 +106,7 @@ func (d disk) rename(old, new string) error {
 	return os.Rename(old, new)
 }
 
-// renameOnto renames, also a folder onto an empty one.
+// renameOnto renames, also a directory onto an empty one.
 func (d disk) renameOnto(old, new string) error {
 	if err := fault.At(d.ctx, "rename", new); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (d disk) renameNoReplace(old, new string) error {
 	return renameNoReplace(old, new)
 }
 
-// exchange gives each of two names what the other had, in one step;
+// exchange swaps what two names refer to, in one step;
 // errors.ErrUnsupported where the system or the file system has no such call.
 func (d disk) exchange(a, b string) error {
 	if err := fault.At(d.ctx, "exchange", b); err != nil {
@@ -170,8 +170,8 @@ func (d disk) place(temp, name string, ifAbsent bool) error {
 
 // moveExclusive renames, but never onto something. Where the system has no such
 // call, a file gets a second name and loses the first; where there are no links
-// either, the new name is first taken with an empty file (or folder), which the
-// rename then replaces: whoever took it has won.
+// either, the new name is first taken with an empty file (or directory), which the
+// rename then replaces: the one that took it has won.
 func (d disk) moveExclusive(old, new string, folder bool) error {
 	if err := d.renameNoReplace(old, new); !errors.Is(err, errors.ErrUnsupported) {
 		return err

@@ -7,10 +7,10 @@
 // Windows device and inode are 0.
 //
 // A new file is written beside its target as storage.TempName, synced, renamed,
-// and its folder is synced. Missing folders are made, and go again when what they
+// and its directory is synced. Missing directories are made, and go again when what they
 // were made for is aborted or deleted. Beyond storage.Storage it can map, link,
 // copy without moving bytes through the process, move, exchange, mark as in use,
-// remove folders, find and remove leftovers, stream pipes and tell the free space,
+// remove directories, find and remove leftovers, stream pipes and tell the free space,
 // as far as the system can.
 //
 //	s := local.New()

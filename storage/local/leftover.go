@@ -34,7 +34,7 @@ func (s *Store) Leftover(ctx context.Context, name string) (storage.Leftover, er
 		return l, nil
 	}
 	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // whoever writes it goes on
+		if errors.Is(err, fs.ErrNotExist) { // the one that writes it goes on
 			return nil
 		}
 		if err != nil {
@@ -117,7 +117,7 @@ func (s *Store) leftovers(ctx context.Context, dir string, depth int, yield func
 		case storage.IsTemp(name) || aside:
 			l, err := s.Leftover(ctx, name)
 			if errors.Is(err, storage.ErrNotExist) {
-				continue // whoever wrote it was done
+				continue // the one that wrote it was done
 			}
 			l.Name = name
 			if !yield(l, err) {

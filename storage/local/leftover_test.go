@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/storetest"
 )
 
 // leftoversOf is what Leftovers yields, by name below dir.

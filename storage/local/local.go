@@ -19,7 +19,7 @@ import (
 // Store is the storage.Storage of local files.
 type Store struct {
 	mu   sync.Mutex
-	made map[string]bool // folders that Create made and nobody removed yet
+	made map[string]bool // directories that Create made and nobody removed yet
 }
 
 var (
@@ -30,6 +30,7 @@ var (
 	_ storage.Mover         = (*Store)(nil)
 	_ storage.Streamer      = (*Store)(nil)
 	_ storage.Canonicalizer = (*Store)(nil)
+	_ storage.Namer         = (*Store)(nil)
 	_ storage.Confiner      = (*Store)(nil)
 	_ storage.Remover       = (*Store)(nil)
 	_ storage.SpaceReporter = (*Store)(nil)
@@ -183,9 +184,9 @@ func (b *body) Read(p []byte) (int, error) {
 
 func (b *body) Close() error { return fail("read", b.info.Name, b.f.Close()) }
 
-// List implements storage.Storage. With the delimiter "/" it reads one folder, and
-// names folders, also empty ones, with a "/" behind; with "" it walks. Links to
-// folders are followed, but a folder is not listed again inside itself. What
+// List implements storage.Storage. With the delimiter "/" it reads one directory, and
+// names directories, also empty ones, with a "/" after; with "" it walks. Links to
+// directories are followed, but a directory is not listed again inside itself. What
 // cannot be described, such as a link to itself, has only a name. No other
 // delimiter is supported. Temporary files are listed: see storage.IsTemp.
 func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[storage.Info, error] {
@@ -197,7 +198,7 @@ func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[st
 		prefix := filepath.ToSlash(prefix)
 		i := strings.LastIndexByte(prefix, '/') + 1
 		l := lister{ctx: ctx, prefix: prefix, walk: delimiter == "", yield: yield}
-		l.folder(prefix[:i], prefix[i:], nil)
+		l.directory(prefix[:i], prefix[i:], nil)
 	}
 }
 
@@ -208,9 +209,9 @@ type lister struct {
 	yield  func(storage.Info, error) bool
 }
 
-// folder lists a folder, dir being "" or ending in "/". It returns false when the
-// list is over. above are the folders on the way here.
-func (l *lister) folder(dir, base string, above []fs.FileInfo) bool {
+// directory lists a directory, dir being "" or ending in "/". It returns false when the
+// list is over. above are the directories on the way here.
+func (l *lister) directory(dir, base string, above []fs.FileInfo) bool {
 	open := dir
 	if dir == "" {
 		open = "."
@@ -233,7 +234,7 @@ func (l *lister) folder(dir, base string, above []fs.FileInfo) bool {
 	}
 	above = append(slices.Clip(above), self)
 
-	// "a/" sorts behind "a.b", so a folder takes its place with the "/".
+	// "a/" sorts after "a.b", so a directory takes its place with the "/".
 	type found struct {
 		name string
 		fi   fs.FileInfo
@@ -275,7 +276,7 @@ func (l *lister) folder(dir, base string, above []fs.FileInfo) bool {
 				return false
 			}
 		case l.walk:
-			if !l.folder(f.name, "", above) {
+			if !l.directory(f.name, "", above) {
 				return false
 			}
 		default:
@@ -287,7 +288,7 @@ func (l *lister) folder(dir, base string, above []fs.FileInfo) bool {
 	return true
 }
 
-// Delete implements storage.Storage. A folder is refused. Folders that Create made
+// Delete implements storage.Storage. A directory is refused. Directories that Create made
 // go with the last file in them.
 func (s *Store) Delete(ctx context.Context, names ...string) error {
 	var errs []error
@@ -317,7 +318,7 @@ func (s *Store) delete(ctx context.Context, name string) error {
 	return err
 }
 
-// parent returns the folder of a path, "" for the working directory. Unlike
+// parent returns the directory of a path, "" for the working directory. Unlike
 // filepath.Dir it does not clean: "link/.." is not ".".
 func parent(path string) string {
 	dir, _ := filepath.Split(path)
@@ -333,29 +334,29 @@ func trimSeparators(path string) string {
 	return path
 }
 
-// makeFolders makes a folder and those above it. s.mu is held.
-func (s *Store) makeFolders(d disk, dir string) error {
+// makeDirectories makes a directory and those above it. s.mu is held.
+func (s *Store) makeDirectories(d disk, dir string) error {
 	if dir == "" {
 		return nil
 	}
 	err := d.mkdir(dir)
 	if errors.Is(err, fs.ErrNotExist) && parent(dir) != dir {
-		if err = s.makeFolders(d, parent(dir)); err != nil {
+		if err = s.makeDirectories(d, parent(dir)); err != nil {
 			return err
 		}
 		err = d.mkdir(dir)
 	}
 	if err == nil {
 		s.made[dir] = true
-		return d.syncFolder(parent(dir))
+		return d.syncDirectory(parent(dir))
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return nil // if it is not a folder, opening a file in it says so
+		return nil // if it is not a directory, opening a file in it says so
 	}
 	return err
 }
 
-// prune removes a folder, and those above it, that Create made and that are empty
+// prune removes a directory, and those above it, that Create made and that are empty
 // again or gone.
 func (s *Store) prune(ctx context.Context, dir string) {
 	s.mu.Lock()

@@ -16,7 +16,7 @@ func freeSpace(dir string) (uint64, error) {
 	return uint64(st.Bavail) * uint64(st.Bsize), nil //nolint:unconvert // not on every system
 }
 
-// hold marks an open file or folder as in use, until it is closed. Where the file
+// hold marks an open file or directory as in use, until it is closed. Where the file
 // system has no locks, it is not marked.
 func hold(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_SH) }
 

@@ -64,16 +64,16 @@ func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
 	return data, func() error { return unix.Munmap(data) }, nil
 }
 
-// syncFolder makes the names in a folder durable. Some file systems do not know
+// syncDirectory makes the names in a directory durable. Some file systems do not know
 // how, and then need not.
-func syncFolder(dir string) error {
+func syncDirectory(dir string) error {
 	if dir == "" {
 		dir = "."
 	}
 	f, err := os.Open(dir)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
-			return nil // a folder one may write to but not read
+			return nil // a directory one may write to but not read
 		}
 		return err
 	}
@@ -94,5 +94,5 @@ func noLinks(err error) bool {
 	return false
 }
 
-// renameOnto renames, also onto an empty folder, which os.Rename refuses.
+// renameOnto renames, also onto an empty directory, which os.Rename refuses.
 func renameOnto(old, new string) error { return unix.Rename(old, new) }

@@ -27,7 +27,7 @@ func translate(err error) error {
 	return err
 }
 
-// identity is not in what a folder says about its files; asking would open each.
+// identity is not in what a directory says about its files; asking would open each.
 func identity(fs.FileInfo) (dev, ino uint64) { return 0, 0 }
 
 const canMap = false
@@ -42,8 +42,8 @@ func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
 	return data, func() error { return nil }, err
 }
 
-// syncFolder has nothing to do: the file system keeps a log of its names.
-func syncFolder(string) error { return nil }
+// syncDirectory has nothing to do: the file system keeps a log of its names.
+func syncDirectory(string) error { return nil }
 
 func noLinks(err error) bool {
 	return errors.Is(err, windows.ERROR_NOT_SAME_DEVICE) || errors.Is(err, windows.ERROR_INVALID_FUNCTION) ||

@@ -27,7 +27,7 @@ func target(op, name string, ifAbsent bool) error {
 	return nil
 }
 
-// Create implements storage.Storage. It makes missing folders.
+// Create implements storage.Storage. It makes missing directories.
 func (s *Store) Create(ctx context.Context, name string, o storage.CreateOptions) (storage.Writer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fail("create", name, err)
@@ -44,7 +44,7 @@ func (s *Store) Create(ctx context.Context, name string, o storage.CreateOptions
 	create := func() (*os.File, error) { return disk{ctx}.create(temp) }
 	f, err := create()
 	if errors.Is(err, fs.ErrNotExist) {
-		f, err = s.inNewFolder(ctx, parent(name), create)
+		f, err = s.inNewDirectory(ctx, parent(name), create)
 	}
 	if err != nil {
 		s.prune(ctx, parent(name))
@@ -54,12 +54,12 @@ func (s *Store) Create(ctx context.Context, name string, o storage.CreateOptions
 	return &writer{s: s, ctx: ctx, name: name, temp: temp, o: o, f: f}, nil
 }
 
-// inNewFolder makes folders and a file in them; the lock keeps prune from taking
+// inNewDirectory makes directories and a file in them; the lock keeps prune from taking
 // them in between.
-func (s *Store) inNewFolder(ctx context.Context, dir string, create func() (*os.File, error)) (*os.File, error) {
+func (s *Store) inNewDirectory(ctx context.Context, dir string, create func() (*os.File, error)) (*os.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.makeFolders(disk{ctx}, dir); err != nil {
+	if err := s.makeDirectories(disk{ctx}, dir); err != nil {
 		return nil, err
 	}
 	return create()
@@ -156,7 +156,7 @@ func (w *writer) commit(ctx context.Context) (storage.Info, error) {
 		return storage.Info{}, err
 	}
 	w.temp = ""
-	return describe(w.name, fi), d.syncFolder(parent(w.name))
+	return describe(w.name, fi), d.syncDirectory(parent(w.name))
 }
 
 func (w *writer) Abort(ctx context.Context) error {

@@ -16,7 +16,8 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// Store is an in-memory storage.Storage. It can also copy "on the server".
+// Store is an in-memory storage.Storage. It can also copy "on the server". The zero
+// value is an empty store.
 type Store struct {
 	mu      sync.RWMutex
 	objects map[string]object
@@ -215,6 +216,9 @@ func (w *writer) Commit(ctx context.Context) (storage.Info, error) {
 	}
 	s.writes++
 	info := storage.Info{Name: w.name, Size: int64(len(w.data)), ModTime: time.Now(), Version: storage.Version(fmt.Sprintf("v%d", s.writes))}
+	if s.objects == nil {
+		s.objects = map[string]object{}
+	}
 	s.objects[w.name] = object{info: info, data: w.data}
 	w.data, w.err = nil, fail("write", w.name, errFinished)
 	return info, nil

@@ -23,7 +23,7 @@ type Router struct {
 	schemes map[string]Scheme
 }
 
-// Scheme makes the name of an object from a URI: the store it lies in and the
+// Scheme makes the name of an object from a URI: the store it is in and the
 // name there.
 type Scheme func(ctx context.Context, uri string) (storage.Storage, string, error)
 
@@ -99,7 +99,7 @@ func filePath(rest string) string {
 	return rest
 }
 
-// Join puts a name into a folder.
+// Join puts a name into a directory.
 func Join(dir, name string) string {
 	switch {
 	case dir == "" || dir == ".":
@@ -110,7 +110,7 @@ func Join(dir, name string) string {
 	return dir + "/" + name
 }
 
-// Dir is the folder that a name lies in, "" for a name without one, and Base
+// Dir is the directory that a name lies in, "" for a name without one, and Base
 // the name in it.
 func Dir(name string) string {
 	i := cut(name)
@@ -143,7 +143,7 @@ func hasDrive(name string) bool {
 	return len(name) > 1 && name[1] == ':' && (name[0]|0x20) >= 'a' && (name[0]|0x20) <= 'z'
 }
 
-// Clean drops slashes at the end, so that "sp/" and "sp" are one folder. The
+// Clean drops slashes at the end, so that "sp/" and "sp" are one directory. The
 // root of a scheme or a drive stays.
 func Clean(name string) string {
 	for len(name) > 1 && name[len(name)-2] != ':' && (strings.HasSuffix(name, "/") || isWindowsPath(name) && len(name) > 3 && strings.HasSuffix(name, `\`)) {

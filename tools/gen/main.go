@@ -18,7 +18,7 @@ import (
 
 func main() {
 	check := flag.Bool("check", false, "write nothing, fail if a file differs")
-	docs := flag.String("docs", "../docs", "the folder of the documents")
+	docs := flag.String("docs", "../docs", "the directory of the documents")
 	flag.Parse()
 	if err := run(*docs, *check); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)

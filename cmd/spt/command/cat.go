@@ -128,7 +128,7 @@ type catter struct {
 	snap *reader.Snapshot
 	// unknown is why values are not decoded, by state, in the order found.
 	unknown []string
-	kept    *arena // takes copies of elements; nil: they are valid until the next
+	kept    *arena // where elements are kept; nil: they are valid until the next
 	most    int64  // elements that are looked at of a unit; 0: all
 }
 
@@ -150,6 +150,8 @@ var errEnough = errors.New("internal: enough")
 
 // tableRows is how many elements a table shows unless --limit says.
 const tableRows = 100
+
+const listMost = 12
 
 // print prints elements. What was printed before an error stays.
 func (c *catter) print(ctx context.Context, states []*catState) error {

@@ -27,7 +27,7 @@ func TestMissingFilesOfManyFolders(t *testing.T) {
 		}})
 	}
 	var b bytes.Buffer
-	if err := metadata.Encode(context.Background(), &b, &format.Savepoint{ID: 7, Operators: []*format.Operator{op}}); err != nil {
+	if err := metadata.Encode(context.Background(), &b, &format.Savepoint{ID: 7, Operators: []*format.Operator{op}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	put(t, base+"/ck/job/chk-7/_metadata", b.String())

@@ -72,16 +72,6 @@ func (c *fileOwners) isOwn(ctx context.Context, f reader.Found) (bool, error) {
 	if f.Store == c.snap.Store() && dir == route.Dir(c.snap.Container.Name) {
 		return true, nil
 	}
-	uri := route.Dir(f.URI)
-	if s, ok := f.Store.(storage.Canonicalizer); ok {
-		if dir == "" {
-			dir = "."
-		}
-		path, err := s.Canonical(ctx, dir)
-		if err != nil {
-			return false, err
-		}
-		uri = "file:" + path
-	}
-	return uri == c.dir, nil
+	uri, err := storage.URI(ctx, f.Store, dir, route.Dir(f.URI))
+	return uri == c.dir, err
 }

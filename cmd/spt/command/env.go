@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -31,7 +32,7 @@ type Env struct {
 	lines   *ui.LineWriter // Stdout, where the answer is for a person; else nil
 	piped   io.Writer      // Stdout without lines
 	common  commonFlags
-	maps    []reader.Mapping
+	maps    []format.Mapping
 	follow  []string
 	mapUse  *mapUse // of --map
 	run     report.Run

@@ -178,7 +178,7 @@ func (e *Env) report(err error) {
 		}
 		return
 	}
-	msg, hint := printableLines(e.run.Hide(err.Error())), printableLines(e.hintOf(err))
+	msg, hint := ui.PrintableLines(e.run.Hide(err.Error())), ui.PrintableLines(e.hintOf(err))
 	if code == exitCancelled {
 		msg, hint = "cancelled", ""
 	}
@@ -233,5 +233,3 @@ func placeOf(err error) format.Error {
 	}
 	return place
 }
-
-func printableLines(s string) string { return ui.PrintableLines(s) }

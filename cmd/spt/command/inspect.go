@@ -64,15 +64,15 @@ is serializer snapshots, headers, and bytes that belong to no element. A file
 that several operators use is counted for the first of them.
 
 It reads the description of the snapshot and checks that the files exist. Of the
-state it reads only the headers, for the names, kinds and types of states and
-whether they are compressed: all that are inline, and of state in files those of
-up to 16 subtasks of each operator. The bytes of one keyed state among several
-are not known without reading them all. What inspect reports about elements
-follows from their offsets. That restores may have multiplied a union state is a
-guess: all subtasks hold as many elements of the same lengths, in any order, and
-the same elements where those are inline. --deep reads the elements of union
-states and reports how often each occurs. A union state of which a restore loads
-64 MiB or more, into all subtasks together, is pointed out.
+state it reads only headers, for the names, kinds and types of states and
+whether they are compressed: all inline ones, and up to 16 in files for each
+operator. The bytes of one keyed state among several are not known without
+reading them all. What inspect reports about elements follows from their
+offsets. That restores may have multiplied a union state is a guess: all
+subtasks hold as many elements of the same lengths, in any order, and the same
+elements where those are inline. --deep reads the elements of union states and
+reports how often each occurs. Union states that make a restore load 64 MiB or
+more, into all subtasks together, are pointed out.
 
 SP is - to read a _metadata from standard input. Its files are then not checked.
 With several snapshots, those that cannot be read are named, and the others are

@@ -98,6 +98,11 @@ func TestNarrowTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, filepath.Join(dir, "bare", "_metadata"), string(alone))
+	left := filepath.Join(dir, "left", ".spt-tmp-0123456789ab-of-a-long-name-that-was-written.spt")
+	put(t, left, "0123456789")
+	if err := os.Chtimes(left, time.Time{}, time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)); err != nil {
+		t.Fatal(err)
+	}
 	chk := func(n int) string { return fmt.Sprintf("job/000000000000000000000000005b706e/chk-%d", n) }
 	for _, x := range []struct {
 		args    []string
@@ -109,7 +114,10 @@ func TestNarrowTerminal(t *testing.T) {
 		{[]string{"inspect", "sp-010", "--by", "subtask"}, []string{"BYTES"}},
 		{[]string{"inspect", chk(3), "--by", "file"}, []string{"BYTES"}},
 		{[]string{"inspect", chk(3), "--by", "handle", "--wide"}, []string{"BYTES"}},
+		{[]string{"inspect", "sp-007", "--deep", "--by", "state"}, []string{"BYTES"}},
+		{[]string{"inspect", "sp-010", "sp-011", "--by", "operator", "--top", "1"}, []string{"BYTES"}},
 		{[]string{"ls", "."}, []string{"BYTES"}},
+		{[]string{"clean", "--dry-run", "left"}, nil},
 		{[]string{"trend", "sp-001", "sp-007", "--limit", "1GiB", "--limit-elements", "1000000000"}, []string{"FIRST", "LAST", "PER CHECKPOINT"}},
 		{[]string{"prune-union", "sp-007"}, []string{"ELEMENTS", "DISTINCT", "BYTES"}},
 		{[]string{"prune-union", "sp-007", "--keep", "distinct"}, []string{"ELEMENTS", "KEPT", "BYTES", "AFTER"}},

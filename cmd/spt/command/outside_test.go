@@ -80,7 +80,7 @@ func (o *outside) encode(t *testing.T, stream func(i int, n int64) format.Stream
 		sp.Operators[k] = &c
 	}
 	var b bytes.Buffer
-	if err := metadata.Encode(context.Background(), &b, &sp); err != nil {
+	if err := metadata.Encode(context.Background(), &b, &sp, nil); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

@@ -90,7 +90,7 @@ func (s *setStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*
 type relocateStep struct {
 	relocateOptions
 	texts []string
-	maps  []reader.Mapping
+	maps  []format.Mapping
 	given *pflag.FlagSet
 }
 

@@ -44,7 +44,7 @@ func (o *relocateOptions) validate(env *Env, in string) error {
 	case ways > 1:
 		return usagef("--map, --relative and --absolute: one of them at a time")
 	}
-	var maps []reader.Mapping
+	var maps []format.Mapping
 	if !other {
 		maps = env.maps
 	}
@@ -52,7 +52,7 @@ func (o *relocateOptions) validate(env *Env, in string) error {
 }
 
 // locations refuses what can be resolved from here, but not from _metadata.
-func (o *relocateOptions) locations(maps []reader.Mapping) error {
+func (o *relocateOptions) locations(maps []format.Mapping) error {
 	from := func(place string) bool {
 		return place == "" || strings.HasPrefix(place, "/") || strings.Contains(place, ":")
 	}

@@ -16,11 +16,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
-	"github.com/savepoint-tools/spt/storage/storetest"
 )
 
 // A writing is a command line that writes. In its arguments IN is the snapshot,
@@ -397,10 +397,11 @@ func moving(s storage.Storage) storage.Storage {
 	return struct {
 		storage.Storage
 		storage.Canonicalizer
+		storage.Namer
 		storage.Mover
 		storage.Remover
 		storage.SpaceReporter
-	}{s, l, l, l, l}
+	}{s, l, l, l, l, l}
 }
 
 func resolverOf(s storage.Storage) storage.Resolver { return route.New(s) }

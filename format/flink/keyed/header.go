@@ -97,7 +97,7 @@ func parse(p []byte) (*Header, error) {
 		c.Fail(0, format.ErrVersion, "keyed state of version %d: versions %d to %d are read", h.Version, minVersion, maxVersion)
 	}
 	if h.Version >= flagVersion {
-		h.Compressed = c.Bool("the mark of compression")
+		h.Compressed = c.Bool("the compression flag")
 	}
 	switch {
 	case c.Err() != nil:

@@ -51,7 +51,7 @@ func benchRoundTrip(b *testing.B, file []byte) {
 					b.Fatal(err)
 				}
 				var out sink
-				if err := metadata.Encode(context.Background(), &out, sp); err != nil {
+				if err := metadata.Encode(context.Background(), &out, sp, nil); err != nil {
 					b.Fatal(err)
 				}
 				if out.n != int64(len(file)) {

@@ -9,15 +9,14 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Check fails unless sp, which may come from another container than _metadata,
-// can be written as one and says the same when that is decoded: what a hostile
-// file puts into a model, in its Wire most of all, a _metadata may not be able to
-// say. It reads no bytes of streams and no offsets. The error names the operator
-// and matches format.ErrCorrupt where sp says that it was read from a _metadata,
-// else format.ErrUnsupported.
+// Check fails unless sp, which may come from another container than _metadata, can be
+// written as one and decodes to the same model: a hostile file can set a model, above
+// all its Wire, to what no _metadata can store. It reads no bytes of streams and no
+// offsets. The error names the operator and matches format.ErrCorrupt if sp claims
+// that it was read from a _metadata, and format.ErrUnsupported otherwise.
 //
-// Streams that _metadata has no tag for are taken to become what they came from,
-// or files. State in spt's own encoding is not looked at.
+// Streams without a tag in _metadata count as what they were made from, or as files.
+// State in spt's own encoding is not checked.
 func Check(ctx context.Context, sp *format.Savepoint) error {
 	shell := *sp
 	shell.Operators = nil
@@ -43,15 +42,15 @@ func Check(ctx context.Context, sp *format.Savepoint) error {
 
 // checkOne encodes and decodes a savepoint without content.
 func checkOne(ctx context.Context, sp *format.Savepoint) error {
-	sp, _ = Fitting(sp) // what a version has no field for is said by the caller of Fitting
+	sp, _ = Trim(sp) // callers of Trim report what is lost
 	var b bytes.Buffer
-	err := Encode(ctx, &b, sp)
+	err := Encode(ctx, &b, sp, nil)
 	if err == nil {
 		var back *format.Savepoint
 		if back, err = Decode(format.NewBytes(b.Bytes()), Options{}); err == nil {
 			var same bool
 			if same, err = format.Same(ctx, sp, back, nil); err == nil && !same {
-				err = errors.New("a field has a value that its encoding in _metadata has no room for")
+				err = errors.New("a field has a value that _metadata cannot store")
 			}
 		}
 	}
@@ -60,7 +59,7 @@ func checkOne(ctx context.Context, sp *format.Savepoint) error {
 	}
 	kind := format.ErrCorrupt
 	version, ok := VersionOf(sp)
-	if !ok { // it does not say that it came from Flink
+	if !ok { // it does not claim to come from Flink
 		version = Latest
 	}
 	if !ok || errors.Is(err, format.ErrUnsupported) {
@@ -69,7 +68,7 @@ func checkOne(ctx context.Context, sp *format.Savepoint) error {
 	return format.Errorf(kind, "it cannot be written as Flink's metadata %s: %s", version, reason(err))
 }
 
-// reason is an error without the position in bytes that exist only here.
+// reason returns an error without its position: the bytes exist only here.
 func reason(err error) string {
 	var e *format.Error
 	if errors.As(err, &e) && e.Msg != "" {
@@ -81,7 +80,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// bare is an operator without the content of streams, without the offsets of
+// bare returns an operator without the content of streams and the offsets of
 // elements.
 func bare(op *format.Operator, version Version) *format.Operator {
 	b := bareness{version}
@@ -124,7 +123,8 @@ func (b bareness) stream(s format.Stream) format.Stream {
 	return s
 }
 
-// origin is what bytes that are not in a file of their own are written as.
+// origin returns the stream as which bytes that are not in a file of their own are
+// written.
 func (b bareness) origin(as format.Stream, size int64) format.Stream {
 	if as == nil {
 		return &format.File{Path: format.NewText("file:/f"), Length: size}
@@ -132,8 +132,8 @@ func (b bareness) origin(as format.Stream, size int64) format.Stream {
 	return b.stream(as)
 }
 
-// codec is that of the handle, or that of its slot where the handle holds state in
-// spt's own encoding.
+// codec returns the codec of the handle, or that of its slot if the handle holds
+// state in spt's own encoding.
 func (b bareness) codec(c, slot format.CodecID) format.CodecID {
 	if c == format.CodecNative {
 		return slot

@@ -39,14 +39,14 @@ func TestCheck(t *testing.T) {
 			s.Managed.Data = &format.Concat{}
 			s.ManagedKeyed.(*format.KeyGroups).Data = &format.Chunks{As: vB, Length: 7}
 		}), nil, ""},
-		{"a null handle with states", sub(func(s *format.Subtask) { s.Managed.Wire = "\x00" }), format.ErrCorrupt, "no room"},
+		{"a null handle with states", sub(func(s *format.Subtask) { s.Managed.Wire = "\x00" }), format.ErrCorrupt, "cannot store"},
 		{"another handle's tag", sub(func(s *format.Subtask) { s.ManagedKeyed.(*format.KeyGroups).Wire = "\x0b" }), format.ErrCorrupt, "tag 11"},
 		{"an id the tag has no field for", sub(func(s *format.Subtask) {
 			h := s.ManagedKeyed.(*format.KeyGroups)
 			h.Wire, h.HandleID = "\x03", format.NewText("x")
-		}), format.ErrCorrupt, "no room"},
-		{"raw bytes that say something else", wired(func(sp *format.Savepoint) { sp.Operators[0].Name = format.RawText("a", "b\xc0\x80") }), format.ErrCorrupt, "no room"},
-		{"properties of another kind", wired(func(sp *format.Savepoint) { sp.Kind.Type = format.TypeCheckpoint }), format.ErrCorrupt, "no room"},
+		}), format.ErrCorrupt, "cannot store"},
+		{"raw bytes that say something else", wired(func(sp *format.Savepoint) { sp.Operators[0].Name = format.RawText("a", "b\xc0\x80") }), format.ErrCorrupt, "cannot store"},
+		{"properties of another kind", wired(func(sp *format.Savepoint) { sp.Kind.Type = format.TypeCheckpoint }), format.ErrCorrupt, "cannot store"},
 		{"merging without a segment", sub(func(s *format.Subtask) { s.Managed.Merging = &format.FileMerging{} }), format.ErrCorrupt, "segment"},
 		{"a coordinator in a file", wired(func(sp *format.Savepoint) { sp.Operators[0].Coordinator = vF }), format.ErrCorrupt, "coordinator"},
 		{"finished with state", sub(func(s *format.Subtask) { s.Finished = true }), format.ErrCorrupt, "finished subtask with state"},

@@ -62,7 +62,7 @@ func TestCorpus(t *testing.T) {
 
 func encode(sp *format.Savepoint) ([]byte, error) {
 	var b bytes.Buffer
-	err := metadata.Encode(context.Background(), &b, sp)
+	err := metadata.Encode(context.Background(), &b, sp, nil)
 	return b.Bytes(), err
 }
 

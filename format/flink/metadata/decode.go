@@ -12,11 +12,11 @@ type Options struct {
 	Limits format.Limits
 }
 
-// Decode reads a whole _metadata file. The result's offsets and inline bytes
-// are views on p. The location is left empty: the caller knows it.
+// Decode reads a whole _metadata file. The offsets and inline bytes of the result are
+// views of p. Its location is empty: only the caller knows it.
 //
-// Errors match ErrTruncated, ErrCorrupt, ErrUnsupported or ErrLimit and carry
-// offset and path; a fault on mapped bytes is ErrChanged.
+// Errors match ErrTruncated, ErrCorrupt, ErrUnsupported or ErrLimit and carry offset
+// and path; a fault on mapped bytes is ErrChanged.
 func Decode(p format.Bytes, o Options) (*format.Savepoint, error) {
 	sp, err := decode(p, o, false)
 	if err != nil {
@@ -25,9 +25,9 @@ func Decode(p format.Bytes, o Options) (*format.Savepoint, error) {
 	return sp, nil
 }
 
-// Salvage reads as much as it can: what stands before the first error, which
-// is returned too. The last operator may lack subtasks. The savepoint is nil
-// only if not even the header could be read.
+// Salvage reads as much as it can: it returns what precedes the first error, and that
+// error. The last operator may lack subtasks. The savepoint is nil only if the header
+// cannot be read.
 func Salvage(p format.Bytes, o Options) (*format.Savepoint, error) { return decode(p, o, true) }
 
 func decode(p format.Bytes, o Options, salvage bool) (sp *format.Savepoint, err error) {
@@ -38,18 +38,18 @@ func decode(p format.Bytes, o Options, salvage bool) (sp *format.Savepoint, err 
 		}
 		return nil
 	})
-	if gerr != nil { // the file shrank under us: whatever was found is void
+	if gerr != nil { // the file shrank: nothing that was read is valid
 		return nil, gerr
 	}
 	return sp, err
 }
 
-// decodeBody tries the layouts that the version allows. The one that reads the
-// file to its end is right; if none does, the one that got most subtasks whole,
-// or else the common one.
+// decodeBody tries the layouts that the version allows. The one that reads the file
+// to its end is right; if none does, it returns the result of the one that read most
+// subtasks, or of the common one.
 func decodeBody(p format.Bytes, raw []byte, v Version, limits format.Limits, salvage bool) (sp *format.Savepoint, err error) {
 	most := -1
-	var met layout // what was met that differs between layouts
+	var met layout // which layouts differ in what was read
 	for _, l := range layouts {
 		if l.noSubtask && !met.noSubtask || l.shortChangelogs && !met.shortChangelogs {
 			continue // it would read the same
@@ -75,8 +75,8 @@ func decodeHeader(raw []byte) (Version, error) {
 		return 0, c.Err()
 	}
 	magic := c.I32()
-	if c.Err() == nil && magic != Magic {
-		c.Fail(0, format.ErrCorrupt, "not a _metadata file: it starts %08x, not %08x", uint32(magic), uint32(Magic))
+	if c.Err() == nil && magic != fileMagic {
+		c.Fail(0, format.ErrCorrupt, "not a _metadata file: expected it to start with %08x, found %08x", uint32(fileMagic), uint32(magic))
 	}
 	v := Version(c.I32())
 	if err := c.Err(); err != nil {
@@ -96,15 +96,15 @@ type decoder struct {
 	bytes    format.Bytes // the same bytes, for views
 	v        Version
 	layout   layout
-	met      layout // which records were met that tell layouts apart
+	met      layout // which layouts differ in the records that were read
 	limits   format.Limits
-	salvage  bool // read on after a count that promises too much
+	salvage  bool // read on after a count that is too large
 	nodes    int
-	subtasks int // that were read whole
-	arena    slab
+	subtasks int // complete ones
+	arena    arena
 }
 
-// node counts what is allocated on the word of the file.
+// node counts an allocation that the file asks for.
 func (d *decoder) node() {
 	if d.nodes++; d.nodes > d.limits.Nodes {
 		d.Fail(d.Offset(), format.LimitNodes, "more than %d operators, subtasks, handles and streams", d.limits.Nodes)
@@ -182,7 +182,7 @@ const masterMagic = 0xc96b1696
 func (d *decoder) master() (m format.MasterState, err error) {
 	off := d.Offset()
 	if magic := uint32(d.I32()); d.Err() == nil && magic != masterMagic {
-		d.Fail(off, format.ErrCorrupt, "a master state starts %08x, not %08x", magic, uint32(masterMagic))
+		d.Fail(off, format.ErrCorrupt, "expected a master state to start with %08x, found %08x", uint32(masterMagic), magic)
 	}
 	off = d.Offset()
 	n := d.I32()
@@ -191,14 +191,14 @@ func (d *decoder) master() (m format.MasterState, err error) {
 		if n <= 0 {
 			kind = format.ErrCorrupt
 		}
-		d.Fail(off, kind, "a master state of %d bytes, %d are left", n, d.Remaining())
+		d.Fail(off, kind, "expected a master state of %d bytes, found %d", n, d.Remaining())
 	}
 	start := d.Offset()
 	m.Version = d.I32()
 	m.Name = d.Text()
 	m.Data = d.view(d.Blob("master state"))
 	if used := d.Offset() - start; d.Err() == nil && used != int(n) {
-		d.Fail(off, format.ErrCorrupt, "a master state of %d bytes says that it has %d", used, n)
+		d.Fail(off, format.ErrCorrupt, "a master state of %d bytes has a recorded length of %d", used, n)
 	}
 	return m, d.Err()
 }
@@ -213,8 +213,8 @@ func (d *decoder) minOperator() int {
 	return 32
 }
 
-// operator returns what was read even when it fails, for Salvage; nil if there
-// is not even an id.
+// operator also returns what was read before an error, for Salvage; nil if there is
+// no id.
 func (d *decoder) operator() (*format.Operator, error) {
 	d.node()
 	op := &format.Operator{}
@@ -286,7 +286,7 @@ func (d *decoder) operator() (*format.Operator, error) {
 	}
 	if !ascending {
 		if twice, ok := repeated(op.Subtasks); ok {
-			d.Fail(off, format.ErrCorrupt, "subtask %d comes twice", twice)
+			d.Fail(off, format.ErrCorrupt, "duplicate subtask %d", twice)
 		}
 	}
 	if short != nil {
@@ -295,9 +295,9 @@ func (d *decoder) operator() (*format.Operator, error) {
 	return op, d.Err()
 }
 
-// list checks a count that stood at off. When salvaging, one that promises more
-// than there can be is cut down to that, and the error returned for the end of
-// the list; otherwise it fails the decoder.
+// list checks a count that was read at off. When salvaging, it cuts down a count that
+// is too large for the input, and returns the error for the end of the list;
+// otherwise that error is the one of the decoder.
 func (d *decoder) list(off int, count int32, what string, minSize int) (n int, short error) {
 	n = int(count)
 	if most := d.Remaining() / minSize; d.salvage && d.Err() == nil && n > most {
@@ -309,7 +309,7 @@ func (d *decoder) list(off int, count int32, what string, minSize int) (n int, s
 	return n, nil
 }
 
-// repeated is an index that two of the subtasks have.
+// repeated returns an index that two of the subtasks have.
 func repeated(subtasks []*format.Subtask) (index int32, ok bool) {
 	all := make([]int32, len(subtasks))
 	for i, s := range subtasks {
@@ -378,13 +378,12 @@ func (d *decoder) subtask() (*format.Subtask, error) {
 	return s, d.Err()
 }
 
-// oneOperatorHandle reads a list that Flink only ever writes with no handle or
-// one.
+// oneOperatorHandle reads a list to which Flink writes at most one handle.
 func (d *decoder) oneOperatorHandle(codec format.CodecID) (*format.OperatorHandle, error) {
 	off := d.Offset()
 	n := d.I32()
 	if n != 0 && n != 1 {
-		d.Fail(off, format.ErrCorrupt, "%d handles, Flink writes none or one", n)
+		d.Fail(off, format.ErrCorrupt, "expected no handle or one, found %d", n)
 	}
 	if err := d.Err(); err != nil || n == 0 {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
-// Tags. Three spaces share the numbers and are told apart by position (spec
+// Tags. Three sets of tags share the numbers; the position in the file decides (spec
 // flink-metadata 2). Wire format: never change.
 const (
 	tagNull = 0
@@ -44,9 +44,9 @@ const (
 	channelOutputMerged = 4
 )
 
-const vendorHint = "damaged, or written by a fork of Flink with formats of its own"
+const vendorHint = "damaged, or written by a fork of Flink with its own formats"
 
-// stream reads a stream handle; nil for null and after an error.
+// stream reads a stream handle. It returns nil for null and after an error.
 func (d *decoder) stream(depth int) format.Stream {
 	s := d.streamHandle(depth)
 	if d.Err() != nil {
@@ -97,7 +97,7 @@ func (d *decoder) streamHandle(depth int) format.Stream {
 		at := d.Offset()
 		s.Scope = format.Scope(d.I32())
 		if s.Scope != format.ScopeExclusive && s.Scope != format.ScopeShared {
-			d.Fail(at, format.ErrCorrupt, "scope %d of a segment, neither 0 nor 1", s.Scope)
+			d.Fail(at, format.ErrCorrupt, "expected scope 0 or 1 of a segment, found %d", s.Scope)
 		}
 		s.Path = d.Name()
 		s.LogicalID = d.Text()
@@ -109,7 +109,7 @@ func (d *decoder) streamHandle(depth int) format.Stream {
 	return nil
 }
 
-// offsets reads n offsets as a view.
+// offsets returns n offsets as a view.
 func (d *decoder) offsets(n int) format.Offsets {
 	o := d.arena.offsets()
 	o.Data = d.view(d.Bytes(n*8, "offsets"))
@@ -124,7 +124,7 @@ func (d *decoder) operatorHandle(codec format.CodecID) (*format.OperatorHandle, 
 	h.Codec = codec
 	switch tag {
 	case operatorPlain, operatorMerged:
-	case tagNull: // read by Flink, written by nobody
+	case tagNull: // Flink reads it, but does not write it
 		h.Wire = wireNull
 		return h, d.Err()
 	default:
@@ -142,12 +142,12 @@ func (d *decoder) operatorHandle(codec format.CodecID) (*format.OperatorHandle, 
 		modeAt := d.Offset()
 		st.Mode = format.Mode(d.U8())
 		if st.Mode > format.ModeBroadcast {
-			d.Fail(modeAt, format.ErrCorrupt, "mode %d, known are 0 (list), 1 (union), 2 (broadcast)", uint8(st.Mode))
+			d.Fail(modeAt, format.ErrCorrupt, "expected mode 0 (list), 1 (union) or 2 (broadcast), found %d", uint8(st.Mode))
 		}
 		k := d.Count("offsets", 8)
 		st.Offsets = d.offsets(k)
 		if d.hasState(h.States, st.Name) {
-			d.Fail(off, format.ErrCorrupt, "the state's name comes twice")
+			d.Fail(off, format.ErrCorrupt, "duplicate name of a state")
 		}
 		if err := d.Err(); err != nil {
 			if st.Name.String() == "" {
@@ -159,7 +159,7 @@ func (d *decoder) operatorHandle(codec format.CodecID) (*format.OperatorHandle, 
 	}
 	if tag == operatorMerged {
 		m := &format.FileMerging{TaskOwnedDir: d.Name(), SharedDir: d.Name()}
-		m.Placeholder = d.Bool("the placeholder mark")
+		m.Placeholder = d.Bool("the placeholder flag")
 		h.Merging = m
 	}
 	at := d.Offset()
@@ -168,16 +168,15 @@ func (d *decoder) operatorHandle(codec format.CodecID) (*format.OperatorHandle, 
 		switch h.Data.(type) {
 		case *format.Segment, *format.EmptySegment:
 		default:
-			d.Fail(at, format.ErrCorrupt, "a handle of file merging whose stream is not a segment")
+			d.Fail(at, format.ErrCorrupt, "the stream of a handle of file merging is not a segment")
 		}
 	}
 	return h, d.Err()
 }
 
-// hasState looks for a name among the states of a handle, of which name will
-// be the next. Handles of tens of states are the most there are; a hostile one
-// is bounded by the set it builds. Names are the same where Java reads the
-// same, however they are written.
+// hasState reports whether one of the states, all those before it in the handle, has
+// the name. Handles have tens of states at most; the set bounds the cost of a hostile
+// one. Names are equal if Java reads them as equal, whatever their bytes are.
 func (d *decoder) hasState(states []format.NamedState, name format.Text) bool {
 	const few = 64
 	if len(states) < few {
@@ -331,7 +330,7 @@ func (d *decoder) changelog(tag byte, codec format.CodecID, depth int) (format.K
 	return h, d.Err()
 }
 
-// short reports whether a changelog handle is in the layout of 1.14.
+// short reports whether a changelog handle is in the short layout.
 func (d *decoder) short(tag byte) bool {
 	if !twoLayouts(tag) {
 		return false
@@ -340,7 +339,7 @@ func (d *decoder) short(tag byte) bool {
 	return d.layout.shortChangelogs
 }
 
-// twoLayouts is true for the tags that 1.14 and 1.15 write differently.
+// twoLayouts reports whether handles with the tag have a short and a long layout.
 func twoLayouts(tag byte) bool {
 	return tag == keyedChangelogV1 || tag == keyedMemory || tag == keyedStreamV1
 }
@@ -441,7 +440,7 @@ func (d *decoder) channel(input bool) *format.ChannelHandle {
 		case merged:
 			return d.mergedChannel()
 		default:
-			d.Fail(off, format.ErrCorrupt, "type %d of a channel handle, known here are %d and %d: %s", t, plain, merged, vendorHint)
+			d.Fail(off, format.ErrCorrupt, "expected type %d or %d of a channel handle, found %d: %s", plain, merged, t, vendorHint)
 		}
 	}
 	h := &format.ChannelHandle{Subtask: -1}
@@ -456,12 +455,12 @@ func (d *decoder) channel(input bool) *format.ChannelHandle {
 	off := d.Offset()
 	h.Data = d.stream(0)
 	if d.v.hasLayouts() && d.Err() == nil {
-		// Null and a placeholder, one byte each, would let a record that is cut
-		// short pass for one of the other layout. Nobody writes them here.
+		// With null and placeholders, one byte each, a truncated record could be
+		// read as one of the other layout. Flink does not write them here.
 		switch h.Data.(type) {
 		case *format.Inline, *format.File:
 		default:
-			d.Fail(off, format.ErrCorrupt, "the state of a channel is neither inline nor in a file")
+			d.Fail(off, format.ErrCorrupt, "expected the state of a channel inline or in a file")
 		}
 	}
 	return h
@@ -496,16 +495,16 @@ func (d *decoder) mergedChannel() *format.ChannelHandle {
 		h.Channels = append(h.Channels, ch)
 	}
 	if n := c.Remaining(); n > 0 {
-		c.Fail(c.Offset(), format.ErrCorrupt, "%d bytes too many in packed channels", n)
+		c.Fail(c.Offset(), format.ErrCorrupt, "%d bytes after the end of packed channels", n)
 	}
 	d.Adopt(c, base)
 	return h
 }
 
-// wireNull marks an operator handle that is there and null.
+// wireNull marks an operator handle that is null, as opposed to a missing one.
 const wireNull format.Wire = "\x00"
 
-// tagWires holds one string per tag, so that a handle's Wire costs nothing.
+// tagWires holds one string per tag, so that the Wire of a handle is not allocated.
 var tagWires = func() (w [2][32]format.Wire) {
 	for tag := range w[0] {
 		w[0][tag] = format.Wire([]byte{byte(tag)})
@@ -514,8 +513,7 @@ var tagWires = func() (w [2][32]format.Wire) {
 	return w
 }()
 
-// tagWire is the Wire of a keyed handle: its tag, and 'a' for the short layout
-// of 1.14.
+// tagWire returns the Wire of a keyed handle: its tag, and 'a' for the short layout.
 func tagWire(tag byte, short bool) format.Wire {
 	if int(tag) >= len(tagWires[0]) {
 		return ""

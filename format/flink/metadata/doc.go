@@ -1,5 +1,9 @@
 // Package metadata reads and writes Flink's _metadata file, versions 2 to 6
-// (spec flink-metadata). What is read and written again is the same bytes.
+// (spec flink-metadata). A file that is decoded and encoded again has the same bytes.
+// It does not read state files: see packages opstate, keyed and types.
+//
+//	sp, err := metadata.Decode(format.NewBytes(file), metadata.Options{})
+//	err = metadata.Encode(ctx, w, sp, nil)
 //
 // The layout, all numbers big-endian, utf = 2-byte length and modified UTF-8:
 //
@@ -15,10 +19,10 @@
 //	          raw i4 0|1 + handle, managed keyed, raw keyed,
 //	          input channels i4+n, output channels i4+n (3+)
 //
-// The handles are laid out in decode_handles.go, where they are read. Three
-// layouts changed inside version 3 without a new number; [Decode] finds out
-// which it is by reading the file exactly to its end.
+// The layout of handles is in decode_handles.go. Three layouts changed inside version 3
+// without a new version number; [Decode] tries each until one reads the file exactly to
+// its end.
 //
-// Offsets and inline bytes of the result are views on the input, which must
-// not change while the result is in use.
+// Offsets and inline bytes of the result are views of the input, which must not change
+// while the result is in use.
 package metadata

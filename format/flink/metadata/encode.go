@@ -12,23 +12,18 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
-// Encode writes sp as a _metadata file of the version it carries, or of the
-// latest where it did not come from Flink. Streams must be ones that the
-// format has a tag for: a writer resolves chunks and ropes before.
+// Encode writes sp as a _metadata file of the version that it carries, or of the latest
+// if it did not come from Flink. Streams must have a tag in _metadata: a writer resolves
+// chunks and ropes before. The exception is chunks and ropes whose As is an Inline:
+// their bytes are read from src and become inline state. src may be nil without those.
 //
 // It streams: memory does not grow with inline state or offsets.
-func Encode(ctx context.Context, w io.Writer, sp *format.Savepoint) error {
-	return EncodeFrom(ctx, w, sp, nil)
-}
-
-// EncodeFrom is Encode for a savepoint that also holds chunks and ropes whose
-// As is an Inline: their bytes are read from src and become inline state.
-func EncodeFrom(ctx context.Context, w io.Writer, sp *format.Savepoint, src format.Source) error {
+func Encode(ctx context.Context, w io.Writer, sp *format.Savepoint, src format.Source) error {
 	fw, ok := parseFileWire(sp.Wire)
 	if !ok {
 		fw = fileWire{version: Latest}
 	}
-	if fw.tail == "" { // made by hand, or what was salvaged of a damaged file
+	if fw.tail == "" { // made by a program, or salvaged from a damaged file
 		fw.tail = propertiesFor(sp.Kind)
 	}
 	e := &encoder{ctx: ctx, w: w, src: src, v: fw.version, layout: fw.layout}
@@ -38,15 +33,15 @@ func EncodeFrom(ctx context.Context, w io.Writer, sp *format.Savepoint, src form
 	return e.err
 }
 
-// Size is the number of bytes that Encode writes, found without reading inline
-// state or offsets.
+// Size returns the number of bytes that Encode writes, without reading inline state
+// or offsets.
 func Size(sp *format.Savepoint) (int64, error) {
 	var n countingSink
-	err := Encode(context.Background(), &n, sp)
+	err := Encode(context.Background(), &n, sp, nil)
 	return int64(n), err
 }
 
-// countingSink is known to the encoder, which then passes over bulk bytes.
+// countingSink counts bytes. The encoder recognises it and skips bulk bytes.
 type countingSink int64
 
 func (n *countingSink) Write(p []byte) (int, error) {
@@ -56,7 +51,7 @@ func (n *countingSink) Write(p []byte) (int, error) {
 
 const encodeBuffer = 64 << 10
 
-// encoder keeps the first error; what is written gathers in buf.
+// encoder collects output in buf and keeps the first error.
 type encoder struct {
 	ctx     context.Context
 	src     format.Source // nil: no streams but those of Flink
@@ -110,8 +105,8 @@ func (e *encoder) text(t format.Text) {
 	}
 }
 
-// bulk writes many bytes. They go through buf, so that the writer never sees
-// mapped ones: a fault inside it would leave it in pieces.
+// bulk writes many bytes. It copies them to buf, so that the writer never touches
+// mapped ones: a fault in it would leave it in an undefined state.
 func (e *encoder) bulk(b format.Bytes) {
 	if e.counter != nil {
 		*e.counter += countingSink(b.Len())
@@ -126,7 +121,7 @@ func (e *encoder) bulk(b format.Bytes) {
 	e.spill()
 }
 
-// room adds n bytes to buf, or as many as it takes now, for the caller to fill.
+// room appends n bytes to buf, or as many as fit now, for the caller to fill.
 func (e *encoder) room(n int) []byte {
 	e.spill()
 	at := len(e.buf)
@@ -180,7 +175,7 @@ func (e *encoder) at(had error, step string, args ...any) {
 }
 
 func (e *encoder) file(sp *format.Savepoint, tail string) {
-	e.buf = binary.BigEndian.AppendUint32(e.buf, Magic)
+	e.buf = binary.BigEndian.AppendUint32(e.buf, fileMagic)
 	e.i32(int32(e.v))
 	e.i64(sp.ID)
 	e.count(len(sp.Masters), "master states")
@@ -321,7 +316,7 @@ func (e *encoder) stream(s format.Stream) {
 	}
 }
 
-// inlineFrom writes the bytes of a stream as inline state, named as as is.
+// inlineFrom writes the bytes of a stream as inline state with the name of as.
 func (e *encoder) inlineFrom(s, as format.Stream) {
 	in, ok := as.(*format.Inline)
 	if !ok || e.src == nil && e.counter == nil {
@@ -397,9 +392,9 @@ func (e *encoder) operatorHandle(h *format.OperatorHandle) {
 	e.stream(h.Data)
 }
 
-// tag is the tag a keyed handle was read with, or the one that the version's
-// newest release writes; short is the layout of 1.14. A handle may have come
-// from another file, which says otherwise which of the two layouts it is in.
+// tag returns the tag that a keyed handle was read with, or the one that the newest
+// release of the version writes, and whether the layout is the short one. A handle may
+// come from a file in the other layout.
 func (e *encoder) tag(w format.Wire, v2, v3, newest byte) (tag byte, short bool) {
 	switch {
 	case len(w) > 0:
@@ -573,9 +568,9 @@ func (e *encoder) channel(h *format.ChannelHandle, plain, merged byte) {
 	e.stream(h.Data)
 }
 
-// WithVersion gives the savepoint as a newer version of _metadata holds it;
-// all older tags stay legal there. To an older version, and from the layouts
-// that only 1.11 and 1.14 wrote, it is ErrUnsupported.
+// WithVersion returns the savepoint as a newer version of _metadata stores it; all
+// older tags are valid there. An older version, and a savepoint in one of the layouts
+// that a single release wrote, is an ErrUnsupported.
 func WithVersion(sp *format.Savepoint, v Version) (*format.Savepoint, error) {
 	if !v.Valid() {
 		return nil, unsupported(v)
@@ -601,11 +596,11 @@ func WithVersion(sp *format.Savepoint, v Version) (*format.Savepoint, error) {
 	return &c, nil
 }
 
-// Fitting gives the savepoint without what the version of _metadata that it
-// carries has no place for, and says what that is: names and uids, and the kind
-// of snapshot. A savepoint that was read from _metadata has none of it; one whose
-// operators came from elsewhere may. It is sp where nothing is lost.
-func Fitting(sp *format.Savepoint) (out *format.Savepoint, lost []string) {
+// Trim returns the savepoint without what its version of _metadata cannot store, and
+// what that is: names and uids, and the kind of snapshot. A savepoint that was read
+// from _metadata has none of it; one with operators from elsewhere may. It returns sp
+// if nothing is lost.
+func Trim(sp *format.Savepoint) (out *format.Savepoint, lost []string) {
 	v, ok := VersionOf(sp)
 	if !ok {
 		v = Latest
@@ -622,7 +617,7 @@ func Fitting(sp *format.Savepoint) (out *format.Savepoint, lost []string) {
 			c.Operators[i] = t.unnamed(op)
 		}
 	}
-	if lost = t.said(); len(lost) == 0 {
+	if lost = t.report(); len(lost) == 0 {
 		return sp, nil
 	}
 	return &c, lost

@@ -9,9 +9,9 @@ import (
 
 // The properties object (spec flink-metadata 4.8): a Java-serialized
 // CheckpointProperties, or null. Its bytes are kept as they are; this file
-// builds the nine shapes that Flink 1.16 to 2.3 write, to know them by.
+// builds the nine shapes that releases of Flink write, to recognise them.
 
-// propertiesFlagsAt is where the seven booleans stand in every shape.
+// propertiesFlagsAt is the position of the seven booleans in every shape.
 const (
 	propertiesFlagsAt = 258
 	propertiesFlags   = 7
@@ -86,8 +86,8 @@ func properties(k format.SnapshotKind) string {
 	case format.TypeTerminateSavepoint:
 		name, action = "Terminate Savepoint", "TERMINATE"
 	}
-	// The name's signature repeats no string of the checkpoint variant, so
-	// both variants number their handles alike up to the Enum class, 7e0009.
+	// The signature of the name repeats no string of the checkpoint variant, so
+	// both variants have the same handles up to the Enum class, 7e0009.
 	const enumAgain = "\x71\x00\x7e\x00\x09"
 	b.WriteString("\x73" + class(rt+"SavepointType", "\xa0\x87\xd3\x08\xa4\x58\x14\xb8", 0x02,
 		obj("formatType", "org.apache.flink.core.execution.SavepointFormatType"), obj("name", "java.lang.String"),
@@ -97,8 +97,8 @@ func properties(k format.SnapshotKind) string {
 	return b.String()
 }
 
-// decodeProperties reads the object that ends a file. A shape that no release
-// writes (a vendor's, or one to come) is kept and has no kind.
+// decodeProperties reads the object at the end of a file. A shape that no known release
+// writes is kept and has no kind.
 func decodeProperties(c *java.Cursor) (format.SnapshotKind, string, error) {
 	off := c.Offset()
 	java.SkipObject(c)
@@ -123,16 +123,15 @@ func kindOf(tail string) format.SnapshotKind {
 }
 
 // KnownProperties reports whether the properties object is one that a release of
-// Flink writes; false for one that spt keeps without understanding it. A
-// version without properties is true.
+// Flink writes, and not one that spt keeps without understanding it. It is true for
+// versions without properties.
 func KnownProperties(sp *format.Savepoint) bool {
 	w, ok := parseFileWire(sp.Wire)
 	return !ok || !w.version.hasProperties() || w.tail == nullProperties || kindOf(w.tail) != format.SnapshotKind{}
 }
 
-// propertiesFor is the object for a snapshot that brings none: the savepoint
-// or retained checkpoint that Flink would write, or null where the kind is not
-// known.
+// propertiesFor returns the object for a snapshot without one: that of the savepoint or
+// retained checkpoint that Flink would write, or null if the kind is not known.
 func propertiesFor(k format.SnapshotKind) string {
 	if k.Type == format.TypeUnknown {
 		return nullProperties

@@ -7,15 +7,15 @@ import (
 	"github.com/savepoint-tools/spt/format/flink"
 )
 
-// ForRelease gives the savepoint as _metadata of a release of Flink holds it: in
-// its version, with handles that it knows (spec flink-metadata 3.1). lost says
-// what it has no place for; what a job would miss is not dropped but an
-// ErrUnsupported. Only what stands in _metadata changes: streams are those of sp.
+// ForRelease returns the savepoint as a release of Flink stores it in _metadata: in
+// its version, with handles that it reads (spec flink-metadata 3.1). lost names what
+// that version cannot store; what a job would miss is not dropped but an
+// ErrUnsupported. Only _metadata changes: streams are those of sp.
 //
-// Segments of merged files stay, though releases before 1.20 do not know them:
-// see HoldsMerged. RocksDB's own files cannot be rewritten at all: those of Flink
-// 2.0 and later, told by the version of _metadata, are refused for 1.x, which does
-// not read their checksums.
+// Segments of merged files stay, even if the release does not read them: see
+// HoldsMerged. The files of RocksDB cannot be rewritten: if the release does not read
+// those of the release that wrote sp, according to its version of _metadata, it is an
+// ErrUnsupported.
 func ForRelease(sp *format.Savepoint, r flink.Release) (out *format.Savepoint, lost []string, err error) {
 	facts := r.Facts()
 	v := Version(facts.Metadata.Newest())
@@ -52,12 +52,12 @@ func ForRelease(sp *format.Savepoint, r flink.Release) (out *format.Savepoint, l
 	}
 	fw.version = v
 	c.Wire = fw.wire()
-	return &c, t.said(), nil
+	return &c, t.report(), nil
 }
 
-const lostKind = "what kind of snapshot it is"
+const lostKind = "the kind of snapshot"
 
-// retarget makes nodes what a release reads.
+// retarget rewrites nodes for a release.
 type retarget struct {
 	r      flink.Release
 	facts  flink.Facts // about r
@@ -67,18 +67,18 @@ type retarget struct {
 	rocksDB int
 	lost    []string
 
-	names, ids, sizes int // what is lost, counted
+	names, ids, sizes int // counts of what is lost
 }
 
-// said is what is lost, in words.
-func (t *retarget) said() []string {
+// report returns what is lost, as texts.
+func (t *retarget) report() []string {
 	for _, l := range []struct {
 		n                 int
 		one, many, plural string
 	}{
 		{t.names, "name and uid of", "operator", "operators"},
 		{t.ids, "the handle id of", "keyed handle", "keyed handles"},
-		{t.sizes, "what the checkpoint uploaded, of", "keyed handle", "keyed handles"},
+		{t.sizes, "the checkpointed size of", "keyed handle", "keyed handles"},
 	} {
 		switch {
 		case l.n == 1:
@@ -90,7 +90,7 @@ func (t *retarget) said() []string {
 	return t.lost
 }
 
-// needs refuses what came with a later release.
+// needs fails if the release does not read what.
 func (t *retarget) needs(has func(flink.Facts) bool, what string) error {
 	if has(t.facts) {
 		return nil
@@ -103,12 +103,12 @@ func (t *retarget) operator(op *format.Operator) (*format.Operator, error) {
 	c := *op
 	changed := false
 	if op.Coordinator != nil {
-		if err := t.needs(func(f flink.Facts) bool { return Version(f.Metadata.Newest()).hasCoordinator() }, "state of coordinators"); err != nil {
+		if err := t.needs(func(f flink.Facts) bool { return Version(f.Metadata.Newest()).hasCoordinator() }, "coordinator state"); err != nil {
 			return nil, err
 		}
 	}
 	if op.Finished {
-		if err := t.needs(hasFinished, "operators that have finished"); err != nil {
+		if err := t.needs(hasFinished, "fully finished operators"); err != nil {
 			return nil, err
 		}
 	}
@@ -131,7 +131,7 @@ func (t *retarget) operator(op *format.Operator) (*format.Operator, error) {
 	return &c, nil
 }
 
-// unnamed is an operator without the names that the version has no place for.
+// unnamed returns an operator without the names that the version cannot store.
 func (t *retarget) unnamed(op *format.Operator) *format.Operator {
 	if t.v.hasNames() || op.Name == (format.Text{}) && op.UID == (format.Text{}) {
 		return op
@@ -144,7 +144,7 @@ func (t *retarget) unnamed(op *format.Operator) *format.Operator {
 
 func (t *retarget) subtask(sub *format.Subtask) (*format.Subtask, error) {
 	if sub.Finished {
-		return sub, t.needs(hasFinished, "subtasks that have finished")
+		return sub, t.needs(hasFinished, "finished subtasks")
 	}
 	if len(sub.Legacy) > 0 && !t.facts.Legacy {
 		_, last := flink.Lifetime(func(f flink.Facts) bool { return f.Legacy })
@@ -176,8 +176,8 @@ func (t *retarget) subtask(sub *format.Subtask) (*format.Subtask, error) {
 	return &c, nil
 }
 
-// split makes of each handle of several channels one for each, which share the
-// stream: what Flink did before, and makes of it on a restore.
+// split replaces each handle of several channels by one for each channel, which share
+// the stream, as older releases wrote them.
 func split(all []*format.ChannelHandle) (out []*format.ChannelHandle, changed bool) {
 	for _, h := range all {
 		if !h.Merged {
@@ -195,7 +195,7 @@ func split(all []*format.ChannelHandle) (out []*format.ChannelHandle, changed bo
 	return out, true
 }
 
-// keyed gives a keyed handle with a tag that the release knows.
+// keyed returns a keyed handle with a tag that the release reads.
 func (t *retarget) keyed(h format.KeyedHandle) (format.KeyedHandle, error) {
 	switch h := h.(type) {
 	case *format.KeyGroups:
@@ -228,7 +228,7 @@ func (t *retarget) keyed(h format.KeyedHandle) (format.KeyedHandle, error) {
 		t.sizes++
 		return &c, nil
 	case *format.Changelog:
-		if t.layout.shortChangelogs { // of 1.14, for 1.14
+		if t.layout.shortChangelogs { // which the release reads
 			return h, nil
 		}
 		if h.Wire != tagWire(keyedChangelogV1, false) {
@@ -238,7 +238,7 @@ func (t *retarget) keyed(h format.KeyedHandle) (format.KeyedHandle, error) {
 		} else if err := t.needs(func(f flink.Facts) bool { return f.Changelogs.Has(2) }, "changelog state in this layout"); err != nil {
 			return nil, err
 		}
-		for _, inner := range h.Materialized { // from 1.15 on, tags of these need no change
+		for _, inner := range h.Materialized { // releases with long changelogs read all tags of these
 			if _, err := t.keyed(inner); err != nil {
 				return nil, err
 			}
@@ -250,7 +250,8 @@ func (t *retarget) keyed(h format.KeyedHandle) (format.KeyedHandle, error) {
 
 func hasFinished(f flink.Facts) bool { return f.Finished }
 
-// knows returns whether releases read a tag of keyed handles.
+// knows returns a function that reports whether a release reads a tag of keyed
+// handles.
 func knows(tag int) func(flink.Facts) bool {
 	return func(f flink.Facts) bool { return f.KeyedHandles.Has(tag) }
 }
@@ -267,8 +268,9 @@ func holdsKeyGroupStream(h *format.Incremental) bool {
 	return ok
 }
 
-// HoldsMerged reports whether a savepoint refers to segments of merged files, or names
-// the folders that file merging uses: what releases before 1.20 do not know.
+// HoldsMerged reports whether a savepoint refers to segments of merged files, or
+// names the directories of file merging: only releases with flink.Facts.MergedFiles
+// read it.
 func HoldsMerged(sp *format.Savepoint) bool {
 	for _, op := range sp.Operators {
 		for _, sub := range op.Subtasks {

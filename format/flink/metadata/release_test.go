@@ -184,7 +184,7 @@ func TestForReleaseKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, lost, err := metadata.ForRelease(v4, flink.MustRelease("1.15"))
-	if err != nil || !slices.Equal(lost, []string{"what kind of snapshot it is"}) || out.Kind != (format.SnapshotKind{}) || v4.Kind != sp.Kind {
+	if err != nil || !slices.Equal(lost, []string{"the kind of snapshot"}) || out.Kind != (format.SnapshotKind{}) || v4.Kind != sp.Kind {
 		t.Fatalf("%v, lost %q, %v", out.Kind, lost, err)
 	}
 	back, lost, err := metadata.ForRelease(out, flink.MustRelease("1.20"))
@@ -207,7 +207,7 @@ func TestForReleaseKeyed(t *testing.T) {
 	inc := &format.Incremental{CheckpointID: 7, BackendID: format.NewText("b"), Range: format.KeyGroupRange{First: 1, Count: 1}, CheckpointedSize: 99, Meta: data, HandleID: format.NewText("id2")}
 	sp := &format.Savepoint{Operators: []*format.Operator{{Parallelism: 2, MaxParallelism: 2, Subtasks: []*format.Subtask{{ManagedKeyed: groups}, {Index: 1, ManagedKeyed: inc}}}}}
 	out, lost, err := metadata.ForRelease(sp, flink.MustRelease("1.14"))
-	if err != nil || !slices.Equal(lost, []string{"the handle id of 2 keyed handles", "what the checkpoint uploaded, of 1 keyed handle"}) {
+	if err != nil || !slices.Equal(lost, []string{"the handle id of 2 keyed handles", "the checkpointed size of 1 keyed handle"}) {
 		t.Fatalf("%q, %v", lost, err)
 	}
 	file, err := encode(out)
@@ -283,9 +283,9 @@ func TestForReleaseRefused(t *testing.T) {
 		from flink.Release // that knows it
 		text string
 	}{
-		{op(func(o *format.Operator) { o.Coordinator = data }), flink.MustRelease("1.11"), "state of coordinators"},
-		{op(func(o *format.Operator) { o.Finished = true }), flink.MustRelease("1.14"), "operators that have finished"},
-		{sub(format.Subtask{Finished: true}), flink.MustRelease("1.14"), "subtasks that have finished"},
+		{op(func(o *format.Operator) { o.Coordinator = data }), flink.MustRelease("1.11"), "coordinator state"},
+		{op(func(o *format.Operator) { o.Finished = true }), flink.MustRelease("1.14"), "fully finished operators"},
+		{sub(format.Subtask{Finished: true}), flink.MustRelease("1.14"), "finished subtasks"},
 		{sub(format.Subtask{ManagedKeyed: &format.KeyGroups{Savepoint: true, Range: groups, Offsets: format.OffsetSlice{0}, Data: data}}), flink.MustRelease("1.13"), "canonical savepoint format"},
 		{sub(format.Subtask{ManagedKeyed: &format.Changelog{Range: groups}}), flink.MustRelease("1.16"), "changelog state"},
 		{sub(format.Subtask{ManagedKeyed: &format.Incremental{Range: groups, Meta: data, Shared: []format.NamedStream{{Data: &format.KeyGroupStream{Range: groups, Offsets: format.OffsetSlice{0}, Data: data}}}}}), flink.MustRelease("1.13"), "where a stream is expected"},

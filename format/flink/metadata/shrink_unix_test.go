@@ -48,7 +48,7 @@ func TestShrunkMetadata(t *testing.T) {
 	if err := os.Truncate(path, int64(b.Len()/2)); err != nil {
 		t.Fatal(err)
 	}
-	if err := metadata.Encode(context.Background(), io.Discard, sp); !errors.Is(err, format.ErrChanged) {
+	if err := metadata.Encode(context.Background(), io.Discard, sp, nil); !errors.Is(err, format.ErrChanged) {
 		t.Errorf("written: %v", err)
 	}
 	// The rest of a page reads as zeros, which may be found out before a fault.

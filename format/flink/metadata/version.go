@@ -20,17 +20,17 @@ const (
 	V5 Version = 5
 	V6 Version = 6
 
-	// Latest is the newest version there is.
+	// Latest is the newest version.
 	Latest = V6
 )
 
-// Magic starts every _metadata file. Wire format: never change.
-const Magic = 0x4960672d
+// fileMagic starts every _metadata file. Wire format: never change.
+const fileMagic = 0x4960672d
 
 // String is "v4".
 func (v Version) String() string { return fmt.Sprintf("v%d", int32(v)) }
 
-// Releases names the Flink releases that write the version: "1.16–1.20".
+// Releases returns the Flink releases that write the version: "1.16–1.20".
 func (v Version) Releases() string {
 	first, last := flink.WritersOf(int(v))
 	if first == last {
@@ -39,7 +39,7 @@ func (v Version) Releases() string {
 	return first.String() + "–" + last.String()
 }
 
-// Valid is true for versions that are read and written.
+// Valid reports whether the version is read and written.
 func (v Version) Valid() bool { return v >= V2 && v <= Latest }
 
 func (v Version) hasNames() bool        { return v >= V5 }
@@ -50,13 +50,13 @@ func (v Version) hasDeadFields() bool   { return v == V2 }
 func (v Version) hasProperties() bool   { return v >= V4 }
 func (v Version) hasChannelTypes() bool { return v >= V6 }
 
-// hasLayouts is true for the version whose files come in several layouts.
+// hasLayouts reports whether files of the version come in several layouts.
 func (v Version) hasLayouts() bool { return v == V3 }
 
-// HasRelativeFiles is true where a file can be named relative to _metadata.
+// HasRelativeFiles reports whether files can be named relative to _metadata.
 func (v Version) HasRelativeFiles() bool { return v >= V3 }
 
-// layout is what can differ between two files of version 3.
+// layout is how files of version 3 differ.
 type layout struct {
 	noSubtask       bool // channel handles without a subtask index
 	shortChangelogs bool // short changelog handles
@@ -75,7 +75,7 @@ func (l layout) writer() flink.Release {
 // layouts are tried in this order on a version 3 file.
 var layouts = [...]layout{{}, {noSubtask: true}, {shortChangelogs: true}, {noSubtask: true, shortChangelogs: true}}
 
-// unsupported explains a version that is not read.
+// unsupported returns the error for a version that is not read.
 func unsupported(v Version) error {
 	known := fmt.Sprintf("spt reads versions %d to %d (Flink %v to %v)", V2, Latest, flink.Oldest(), flink.Latest())
 	switch {
@@ -114,19 +114,19 @@ func parseFileWire(w format.Wire) (fileWire, bool) {
 	return fileWire{version: Version(s[1]), layout: layout{s[2]&1 != 0, s[2]&2 != 0}, tail: s[3:]}, true
 }
 
-// VersionOf is the version that a savepoint was read with; ok is false for one
+// VersionOf returns the version that a savepoint was read with; ok is false for one
 // that did not come from Flink.
 func VersionOf(sp *format.Savepoint) (v Version, ok bool) {
 	w, ok := parseFileWire(sp.Wire)
 	return w.version, ok
 }
 
-// ParseVersion reads "4" or "v4".
+// ParseVersion parses "4" or "v4".
 func ParseVersion(s string) (Version, error) {
 	for v := V2; v <= Latest; v++ {
 		if strings.TrimPrefix(s, "v") == strconv.Itoa(int(v)) {
 			return v, nil
 		}
 	}
-	return 0, fmt.Errorf("metadata version %q: one of 2, 3, 4, 5, 6", s)
+	return 0, fmt.Errorf("metadata version %q is not known; available: 2, 3, 4, 5, 6", s)
 }

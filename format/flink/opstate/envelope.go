@@ -67,7 +67,7 @@ func readHead(c *java.Cursor) head {
 		c.Fail(0, format.ErrVersion, "operator state of version %d: versions %d to %d are read", h.version, minVersion, maxVersion)
 	}
 	if h.version >= flagVersion {
-		h.compressed = c.Bool("the mark of compression")
+		h.compressed = c.Bool("the compression flag")
 	}
 	return h
 }

@@ -314,7 +314,7 @@ func TestRefused(t *testing.T) {
 		{"another mode", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Mode = format.ModeUnion }), "is list in its stream and union in its handle"},
 		{"a gap", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Offsets = h.States[0].Offsets.(format.OffsetSlice)[1:] }), "1 bytes between"},
 		{"a gap without snappy", edit(stream(how{version: 6, framed: "one header"}, list), func(h *format.OperatorHandle) { flip(h, -28) }), "no snappy stream starts"},
-		{"mark of compression", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 4, 2) }), "neither 0 nor 1"},
+		{"compression flag", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 4, 2) }), "expected 0 or 1"},
 		{"two serializers of a list", edit(stream(how{version: 3}, list), func(h *format.OperatorHandle) {
 			var o out
 			o.p = append(o.p, "\x00\x00\x00\x03\x00\x01\x00\x01s\x00"...)
@@ -450,9 +450,9 @@ func TestChunks(t *testing.T) {
 		{"too short for a checksum", "\x01\x03\x00\x00abc", format.ErrCorrupt, "chunk of 3 bytes"},
 		{"too long", "\x01\xff\xff\xff" + strings.Repeat("x", 0xffffff), format.ErrCorrupt, "chunk of 16777215 bytes"},
 		{"stored, over 64 KiB", "\x01\x05\x00\x01" + strings.Repeat("x", 65541), format.ErrCorrupt, "65537 bytes of data"},
-		{"past the end", "\x01\x80\x00\x00abcdefg", format.ErrCorrupt, "chunk of 128 bytes, 7 are left"},
-		{"no snappy", "\x00\x08\x00\x00aaaa\x03\xff\xff\xff", format.ErrCorrupt, "cannot be decompressed"},
-		{"a length of nothing", "\x00\x05\x00\x00aaaa\xff", format.ErrCorrupt, "cannot be decompressed"},
+		{"past the end", "\x01\x80\x00\x00abcdefg", format.ErrCorrupt, "expected a snappy chunk of 128 bytes, found 7"},
+		{"no snappy", "\x00\x08\x00\x00aaaa\x03\xff\xff\xff", format.ErrCorrupt, "invalid data in a snappy chunk"},
+		{"a length of nothing", "\x00\x05\x00\x00aaaa\xff", format.ErrCorrupt, "invalid data in a snappy chunk"},
 		{"half a head", good + "\x01\x00", format.ErrCorrupt, "2 bytes where a snappy chunk starts"},
 		{"reserved", "\x02\x04\x00\x00aaaa", format.ErrCorrupt, "unknown kind 0x02"},
 		{"skippable", "\xfe\x04\x00\x00aaaa", format.ErrUnsupported, "kind 0xfe"},

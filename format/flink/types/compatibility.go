@@ -9,7 +9,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink"
 )
 
-// Compatibility is whether a serializer can take over values that another one wrote:
+// Compatibility states whether a serializer can take over values that another one wrote:
 // Flink's TypeSerializerSchemaCompatibility.
 type Compatibility int
 

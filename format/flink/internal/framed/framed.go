@@ -1,6 +1,6 @@
-// Package framed reads and writes the chunks of the snappy framing format, in
-// which Flink compresses state (spec flink-operator-state A8, flink-keyed-state
-// 3.6). Which chunks belong together is for the packages that know the streams.
+// Package framed reads and writes chunks of the snappy framing format, in which Flink
+// compresses state (spec flink-operator-state A8, flink-keyed-state 3.6). The
+// packages that read the streams decide which chunks belong together.
 package framed
 
 import (
@@ -25,23 +25,24 @@ const (
 	Header     = "\xff\x06\x00\x00sNaPpY" // a chunk that opens a stream
 	Compressed = 0x00
 	Stored     = 0x01
-	Skippable  = 0x80 // from here on a reader may skip; Flink writes none
+	Skippable  = 0x80 // from here on readers may skip chunks; Flink writes none
 	HeaderKind = 0xff
 
 	HeadSize = 4        // of a chunk
 	MaxData  = 64 << 10 // of a chunk, once decompressed
 )
 
-// Head is the kind of a chunk and the number of bytes that follow its head.
+// Head returns the kind of a chunk and the number of bytes that follow its head.
 func Head(p []byte) (kind byte, body int64) {
 	return p[0], int64(p[1]) | int64(p[2])<<8 | int64(p[3])<<16
 }
 
-// Check checks the head of a chunk, of whose stream left bytes follow the head.
+// Check checks the head of a chunk; left is the number of bytes in the stream after
+// the head.
 func Check(kind byte, body, left int64) error {
 	switch {
 	case body > left:
-		return format.Errorf(format.ErrCorrupt, "a chunk of %d bytes, %d are left", body, left)
+		return format.Errorf(format.ErrCorrupt, "expected a snappy chunk of %d bytes, found %d", body, left)
 	case kind == HeaderKind && body != 6:
 		return format.Errorf(format.ErrCorrupt, "a snappy stream header of %d bytes", body)
 	case kind <= Stored && (body < 4 || body > int64(snappy.MaxEncodedLen(MaxData))+4):
@@ -49,14 +50,14 @@ func Check(kind byte, body, left int64) error {
 	case kind > Stored && kind < Skippable:
 		return format.Errorf(format.ErrCorrupt, "a snappy chunk of unknown kind 0x%02x", kind)
 	case kind >= Skippable && kind < HeaderKind:
-		// Skipped, one flipped bit would make an element disappear.
-		return format.Errorf(format.ErrUnsupported, "a snappy chunk of kind 0x%02x, which no Flink writes", kind)
+		// If it were skipped, one flipped bit would drop an element.
+		return format.Errorf(format.ErrUnsupported, "a snappy chunk of kind 0x%02x, which Flink does not write", kind)
 	}
 	return nil
 }
 
-// Decode appends the data of a chunk to dst, which may have limit bytes then. A
-// stream header has no data.
+// Decode appends the data of a chunk to dst, which may grow to limit bytes. A stream
+// header has no data.
 func Decode(dst []byte, kind byte, body []byte, limit int64) ([]byte, error) {
 	if kind == HeaderKind {
 		if string(body) != Header[HeadSize:] {
@@ -69,7 +70,7 @@ func Decode(dst []byte, kind byte, body []byte, limit int64) ([]byte, error) {
 	if kind == Compressed {
 		var err error
 		if n, err = snappy.DecodedLen(p); err != nil {
-			return dst, format.Errorf(format.ErrCorrupt, "a snappy chunk that cannot be decompressed")
+			return dst, format.Errorf(format.ErrCorrupt, "invalid data in a snappy chunk")
 		}
 	}
 	if n > MaxData {
@@ -83,16 +84,16 @@ func Decode(dst []byte, kind byte, body []byte, limit int64) ([]byte, error) {
 	if kind == Stored {
 		copy(data, p)
 	} else if got, err := snappy.Decode(data, p); err != nil || len(got) != n {
-		return dst, format.Errorf(format.ErrCorrupt, "a snappy chunk that cannot be decompressed")
+		return dst, format.Errorf(format.ErrCorrupt, "invalid data in a snappy chunk")
 	}
 	if c := checksum(data); c != sum {
-		return dst, format.Errorf(format.ErrCorrupt, "a snappy chunk whose checksum is %08x, not %08x", c, sum)
+		return dst, format.Errorf(format.ErrCorrupt, "expected checksum %08x of a snappy chunk, found %08x", sum, c)
 	}
 	return dst[:len(dst)+n], nil
 }
 
-// Append appends chunks of p to dst, stored where compressing does not pay. No
-// bytes make no chunk.
+// Append appends p to dst as chunks; a chunk that compression would not make shorter
+// is stored. An empty p appends nothing.
 func Append(dst, p []byte) []byte {
 	for len(p) > 0 {
 		data := p[:min(len(p), MaxData)]
@@ -110,7 +111,7 @@ func Append(dst, p []byte) []byte {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum is the masked CRC-32C of a chunk's data.
+// checksum returns the masked CRC-32C of the data of a chunk.
 func checksum(p []byte) uint32 {
 	c := crc32.Checksum(p, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8

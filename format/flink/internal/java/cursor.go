@@ -8,9 +8,9 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Cursor reads big-endian primitives from bytes in memory. It keeps the first
-// error, after which every read returns zero; decoders check Err once per
-// structure. Errors carry the offset of the field that could not be read.
+// Cursor reads big-endian primitives from bytes in memory. It keeps the first error;
+// every read after it returns zero. Decoders check Err once per structure. Errors
+// carry the offset of the field that could not be read.
 type Cursor struct {
 	p     []byte
 	off   int
@@ -18,16 +18,16 @@ type Cursor struct {
 	names map[string]format.Text
 }
 
-// NewCursor reads p from its start.
+// NewCursor returns a cursor at the start of p.
 func NewCursor(p []byte) *Cursor { return &Cursor{p: p} }
 
-// Offset is the position of the next read.
+// Offset returns the position of the next read.
 func (c *Cursor) Offset() int { return c.off }
 
-// Remaining is the number of bytes not read yet.
+// Remaining returns the number of bytes that were not read yet.
 func (c *Cursor) Remaining() int { return len(c.p) - c.off }
 
-// Err is the first error, or nil.
+// Err returns the first error, or nil.
 func (c *Cursor) Err() error {
 	if c.err == nil {
 		return nil
@@ -43,8 +43,8 @@ func (c *Cursor) Fail(off int, kind error, msg string, args ...any) {
 	}
 }
 
-// take returns the next n bytes as a view, or nil after an error. what is a text
-// that says how many bytes there should be.
+// take returns the next n bytes as a view, or nil after an error. what describes the
+// expected bytes.
 func (c *Cursor) take(n int, what string) []byte {
 	if c.err != nil {
 		return nil
@@ -58,7 +58,7 @@ func (c *Cursor) take(n int, what string) []byte {
 	return p
 }
 
-// left says how much was not read yet.
+// left describes how many bytes were not read yet.
 func (c *Cursor) left() string {
 	switch n := c.Remaining(); n {
 	case 0:
@@ -81,12 +81,12 @@ func (c *Cursor) U8() byte {
 	return 0
 }
 
-// Bool reads a byte that must be 0 or 1; Flink never writes another.
+// Bool reads a byte that must be 0 or 1; Flink writes no other.
 func (c *Cursor) Bool(what string) bool {
 	off := c.off
 	b := c.U8()
 	if b > 1 {
-		c.Fail(off, format.ErrCorrupt, "%s is %d, neither 0 nor 1", what, b)
+		c.Fail(off, format.ErrCorrupt, "%s is %d, expected 0 or 1", what, b)
 	}
 	return b == 1
 }
@@ -115,8 +115,8 @@ func (c *Cursor) I64() int64 {
 	return 0
 }
 
-// Count reads an int that counts things of at least minSize bytes each. It is
-// an error where they cannot fit into what is left.
+// Count reads an int that counts things of at least minSize bytes each. A count of
+// more than the remaining bytes can hold is an error.
 func (c *Cursor) Count(what string, minSize int) int {
 	off := c.off
 	n := int(c.I32())
@@ -127,7 +127,7 @@ func (c *Cursor) Count(what string, minSize int) int {
 	return n
 }
 
-// CheckCount is Count for a number that was read at off already.
+// CheckCount is Count for a number that was read before, at off.
 func (c *Cursor) CheckCount(off, n int, what string, minSize int) {
 	switch {
 	case c.err != nil:
@@ -174,7 +174,7 @@ func (c *Cursor) Text() format.Text {
 	return t
 }
 
-// Name is Text for strings that come again and again: each is kept once.
+// Name is Text for strings that repeat: equal ones share memory.
 func (c *Cursor) Name() format.Text {
 	p, off := c.utf()
 	if p == nil {
@@ -226,8 +226,7 @@ func Part[T any](c *Cursor, read func(p []byte) (v T, used int, err error)) (v T
 	return v
 }
 
-// Adopt takes over the error of a cursor on a part of the input that starts at
-// base.
+// Adopt takes over the error of a cursor on a part of the input that starts at base.
 func (c *Cursor) Adopt(part *Cursor, base int) {
 	if c.err == nil && part.err != nil {
 		e := *part.err

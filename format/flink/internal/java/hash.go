@@ -2,8 +2,8 @@ package java
 
 import "unicode/utf8"
 
-// HashString is String.hashCode: a polynomial over the UTF-16 units. A lone
-// surrogate is taken in the three bytes that DecodeText keeps it in.
+// HashString returns String.hashCode: a polynomial over the UTF-16 units. A lone
+// surrogate is encoded in three bytes, as DecodeText returns it.
 func HashString(s string) int32 {
 	var h uint32
 	for i := 0; i < len(s); {
@@ -29,9 +29,9 @@ func HashString(s string) int32 {
 	return int32(h)
 }
 
-// HashMap is the order in which a java.util.HashMap walks its keys, as far as
-// insertions decide it: it knows hash codes only, and whoever uses it knows
-// which keys are equal. Spec flink-operator-state A7, B2.
+// HashMap computes the order in which a java.util.HashMap iterates its keys after
+// insertions. It knows only hash codes: callers decide which keys are equal. Spec
+// flink-operator-state A7, B2.
 type HashMap struct {
 	nodes []hashNode // in the order of insertion
 	bins  []hashBin
@@ -52,7 +52,8 @@ const (
 	treeTable    = 64 // … or, in a smaller table, doubles the table
 )
 
-// NewHashMap is new HashMap(capacity), or new HashMap() for 0.
+// NewHashMap returns the equivalent of new HashMap(capacity), or of new HashMap() for
+// 0.
 func NewHashMap(capacity int) *HashMap {
 	if capacity == 0 {
 		capacity = defaultTable
@@ -70,7 +71,7 @@ func NewHashMap(capacity int) *HashMap {
 func (m *HashMap) Put(hash int32) {
 	n := m.insert(hash, false)
 	if n > treeify {
-		m.crowded()
+		m.treeifyBin()
 	}
 	if m.full() {
 		m.resize(2 * len(m.bins))
@@ -78,18 +79,18 @@ func (m *HashMap) Put(hash int32) {
 }
 
 // ComputeIfAbsent inserts a key unless known says that it is in the map. Unlike
-// [HashMap.Put] it puts a key at the head of its bin, and looks before it
-// inserts whether the table is too small; for known keys too.
+// [HashMap.Put] it puts the key at the head of its bin, and enlarges a full table
+// before it inserts, even for a known key.
 func (m *HashMap) ComputeIfAbsent(hash int32, known bool) {
 	if m.full() {
 		m.resize(2 * len(m.bins))
 	}
 	if !known && m.insert(hash, true) >= treeify {
-		m.crowded()
+		m.treeifyBin()
 	}
 }
 
-// Order is the keys in the order of iteration, each as the number of its
+// Order returns the keys in the order of iteration, each as the number of its
 // insertion.
 func (m *HashMap) Order() []int {
 	order := make([]int, 0, len(m.nodes))
@@ -101,16 +102,16 @@ func (m *HashMap) Order() []int {
 	return order
 }
 
-// Trees says that so many keys met in a bin that Java made it a tree. The order
-// inside a tree is not modelled, and Order is then one of several.
+// Trees reports whether a bin got so many keys that Java made it a tree. The order
+// inside a tree is not modelled: Order is then one of several.
 func (m *HashMap) Trees() bool { return m.trees }
 
 func (m *HashMap) full() bool {
 	return len(m.bins) < maxTable && 4*len(m.nodes) > 3*len(m.bins)
 }
 
-// insert adds a node and returns how many its bin holds now, counting no
-// further than matters.
+// insert adds a node and returns how many its bin holds now; it stops counting after
+// treeify.
 func (m *HashMap) insert(hash int32, head bool) int {
 	h := uint32(hash) ^ uint32(hash)>>16
 	i := int32(len(m.nodes))
@@ -139,7 +140,8 @@ func (m *HashMap) link(b *hashBin, i int32) {
 	b.last, m.nodes[i].next = i, -1
 }
 
-func (m *HashMap) crowded() {
+// treeifyBin enlarges a small table, as Java does before it makes trees.
+func (m *HashMap) treeifyBin() {
 	if len(m.bins) < treeTable {
 		m.resize(2 * len(m.bins))
 	} else {
@@ -147,7 +149,7 @@ func (m *HashMap) crowded() {
 	}
 }
 
-// resize keeps the order inside what a bin is split into.
+// resize keeps the order of nodes inside the bins.
 func (m *HashMap) resize(size int) {
 	order := m.Order()
 	m.bins = make([]hashBin, size)

@@ -32,9 +32,9 @@ const (
 	maxObjectDepth = 64
 )
 
-// SkipObject walks one complete Java object stream (header and one object, or
-// null) and leaves the cursor after it. It understands the grammar, not the
-// classes, so a cut or garbled stream is noticed whatever it holds.
+// SkipObject reads one complete Java object stream (header and one object, or null)
+// to its end. It understands the grammar, not the classes, so it detects truncated or
+// invalid streams of any class.
 func SkipObject(c *Cursor) {
 	off := c.Offset()
 	if magic, version := c.U16(), c.U16(); c.err == nil && (magic != streamMagic || version != streamVersion) {
@@ -200,7 +200,7 @@ func (s *objectSkipper) newClass(tag byte, depth int) *classDesc {
 	return d
 }
 
-// annotation skips objects and blocks up to the end mark.
+// annotation skips objects and blocks up to the end marker.
 func (s *objectSkipper) annotation(depth int) {
 	for s.c.err == nil {
 		if s.content(depth+1) == tcEndBlockData {
@@ -232,7 +232,7 @@ func (s *objectSkipper) classData(off int, d *classDesc, depth int) {
 		case d.flags&scExternalizable != 0 && d.flags&scBlockData != 0:
 			s.annotation(depth)
 		case d.flags&scExternalizable != 0:
-			c.Fail(off, format.ErrUnsupported, "a Java object whose end only its class can find")
+			c.Fail(off, format.ErrUnsupported, "only the class of a Java object can find its end")
 		}
 	}
 }
@@ -251,7 +251,7 @@ func (s *objectSkipper) array(off, depth int) {
 	d := s.classDesc(depth + 1)
 	s.handles = append(s.handles, nil)
 	if d == nil || d.elem == 0 {
-		c.Fail(off, format.ErrCorrupt, "a Java array whose class is not an array")
+		c.Fail(off, format.ErrCorrupt, "the class of a Java array is not an array class")
 		return
 	}
 	size := primitiveSize(d.elem)

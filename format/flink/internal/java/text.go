@@ -7,9 +7,9 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// DecodeText reads modified UTF-8 (spec flink-metadata 2), accepting exactly
-// what Java accepts: over-long forms and lone surrogates too. The text keeps
-// the raw bytes where encoding it again would not give them back.
+// DecodeText decodes modified UTF-8 (spec flink-metadata 2) and accepts exactly what
+// Java accepts, also over-long encodings and lone surrogates. The text keeps the raw
+// bytes if encoding it again would not produce them.
 func DecodeText(p []byte) (format.Text, bool) {
 	plain := true
 	for _, b := range p {
@@ -58,9 +58,8 @@ func DecodeText(p []byte) (format.Text, bool) {
 	return format.RawText(s, string(p)), true
 }
 
-// fromUnits makes a Go string of UTF-16 units. A lone surrogate becomes the
-// three bytes that would encode it, which is not valid UTF-8 and therefore
-// never mistaken for another character.
+// fromUnits converts UTF-16 units to a Go string. A lone surrogate becomes the three
+// bytes that would encode it: not valid UTF-8, so never equal to another character.
 func fromUnits(units []uint16) string {
 	var b []byte
 	for i := 0; i < len(units); i++ {
@@ -100,7 +99,7 @@ func AppendText(dst []byte, t format.Text) ([]byte, error) {
 	return dst, nil
 }
 
-// TextSize is the number of bytes that AppendText appends.
+// TextSize returns the number of bytes that AppendText appends.
 func TextSize(t format.Text) int {
 	if raw, ok := t.Raw(); ok {
 		return 2 + len(raw)

@@ -27,7 +27,7 @@ func NewCounting(base storage.Storage) *Counting {
 }
 
 // WithAbilities returns the same wrapper with the optional abilities of the store
-// behind it.
+// inside it.
 func (c *Counting) WithAbilities() storage.Storage {
 	return &abilities{Storage: c, base: c.base, before: func(kind, _ string) error { c.add(kind); return nil }}
 }
@@ -171,7 +171,7 @@ func NewFailing(base storage.Storage, f Faults) *Failing {
 }
 
 // WithAbilities returns the same wrapper with the optional abilities of the store
-// behind it, which do not fail, and do not use up space.
+// inside it, which do not fail, and do not use up space.
 func (f *Failing) WithAbilities() storage.Storage {
 	return &abilities{Storage: f, base: f.base, before: func(string, string) error { return nil }}
 }
@@ -326,8 +326,8 @@ func ability[T any](a *abilities, kind, name string) (t T, err error) {
 	return t, nil
 }
 
-// behind returns the store behind a wrapper: stores only know their own kind.
-func behind(s storage.Storage) storage.Storage {
+// unwrap returns the store inside wrappers: stores only know their own kind.
+func unwrap(s storage.Storage) storage.Storage {
 	for {
 		switch w := s.(type) {
 		case *abilities:
@@ -350,10 +350,10 @@ func (a *abilities) CopyRange(ctx context.Context, w storage.Writer, src storage
 	if u, ok := w.(interface{ unwrap() storage.Writer }); ok {
 		w = u.unwrap()
 	}
-	return t.CopyRange(ctx, w, behind(src), name, off, n, pin)
+	return t.CopyRange(ctx, w, unwrap(src), name, off, n, pin)
 }
 
-func (a *abilities) Map(ctx context.Context, name string, pin storage.Version) (*storage.Mapping, error) {
+func (a *abilities) Map(ctx context.Context, name string, pin storage.Version) (*storage.Mapped, error) {
 	t, err := ability[storage.Mapper](a, "map", name)
 	if err != nil {
 		return nil, err
@@ -374,7 +374,7 @@ func (a *abilities) Link(ctx context.Context, dst string, src storage.Storage, n
 	if err != nil {
 		return storage.Info{}, err
 	}
-	return t.Link(ctx, dst, behind(src), name, pin, ifAbsent)
+	return t.Link(ctx, dst, unwrap(src), name, pin, ifAbsent)
 }
 
 func (a *abilities) Move(ctx context.Context, old, new string) error {

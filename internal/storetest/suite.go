@@ -268,7 +268,7 @@ func testAbort(t *testing.T, s storage.Storage, prefix string) {
 			}
 		}
 	}
-	wantNames(t, Names(t, s, prefix, "/"), prefix) // with "/": no empty folders either
+	wantNames(t, Names(t, s, prefix, "/"), prefix) // with "/": no empty directories either
 }
 
 func testFinished(t *testing.T, s storage.Storage, prefix string) {

@@ -1,0 +1,151 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/report"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+)
+
+// checkGlobs returns an error if one of the globs of --state matches none of names,
+// the names of what. none says what there is instead of names.
+func (e *Env) checkGlobs(globs, names []string, what, none string) error {
+	want, miss := unmatched(globs, names, globMatches)
+	if !miss {
+		return nil
+	}
+	return &usageError{fmt.Sprintf("--state %s matches no %s", ui.Quote(want), what), e.available(want, names, none)}
+}
+
+// shown returns names as they are shown, quoted.
+func (e *Env) shown(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = ui.Quote(e.run.Text(name))
+	}
+	return out
+}
+
+// checkStates returns an error if something that a flag asks for matches no operator
+// state of the chosen operators: format.ErrUnsupported if it matches keyed state.
+func (e *Env) checkStates(ctx context.Context, snap *reader.Snapshot, flag string, wanted []string, match func(want, name string) bool, chosen func(*format.Operator) bool) error {
+	var names []string
+	for _, op := range snap.Operators {
+		if !chosen(op) {
+			continue
+		}
+		for _, sub := range op.Subtasks {
+			if sub.Managed == nil {
+				continue
+			}
+			for i := range sub.Managed.States {
+				names = append(names, sub.Managed.States[i].Name.String())
+			}
+		}
+	}
+	want, miss := unmatched(wanted, names, match)
+	if !miss {
+		return nil
+	}
+	keyed := false
+	for _, op := range snap.Operators {
+		if !chosen(op) || !op.HasKeyed() {
+			continue
+		}
+		keyed = true
+		schema, _, err := snap.Schema(ctx, op) // what cannot be read is not found
+		if err != nil {
+			return err
+		}
+		for _, st := range schema.States {
+			if name := st.Name.String(); st.Keyed != "" && match(want, name) {
+				return keyedError(fmt.Sprintf("%s %s: %s of %s is keyed state, which is stored in files that hold all keyed state of the operator", flag, ui.Quote(want), ui.Quote(e.run.Text(name)), ui.Quote(e.run.Label(op))))
+			}
+		}
+	}
+	none := "no operator state"
+	if keyed {
+		none += ", only keyed state"
+	}
+	return &usageError{fmt.Sprintf("%s %s matches no operator state", flag, ui.Quote(want)), e.available(want, names, none)}
+}
+
+// keyedError refuses an edit of keyed state.
+func keyedError(msg string) error {
+	return &hintedError{format.Errorf(format.ErrUnsupported, "%s", msg), "its operator can be dropped, renamed or merged as a whole"}
+}
+
+// applyStates keeps the states that were picked, and the operators that have one.
+func (p *pick) applyStates(env *Env, s *summary.Summary, headers map[*format.Operator]*reader.Headers) error {
+	if len(p.states) == 0 {
+		return nil
+	}
+	var names []string
+	var ops []*summary.Operator
+	for _, op := range s.Operators {
+		var rows []*summary.State
+		for _, st := range op.States {
+			if st.Name != "" {
+				names = append(names, st.Name)
+			}
+			keyed := st.Kind == summary.Keyed && p.keyedStates(headers[op.Operator], &names)
+			if keyed || st.Name != "" && matches(p.states, st.Name) {
+				rows = append(rows, st)
+			}
+		}
+		if len(rows) > 0 {
+			op.States = rows
+			ops = append(ops, op)
+		}
+	}
+	if err := env.checkGlobs(p.states, names, "state", "no operator picked has a state with a name"); err != nil {
+		return err
+	}
+	s.Operators = ops
+	s.Bytes, s.Subtasks = summary.Bytes{}, 0
+	for _, op := range ops {
+		op.Framing, op.Bytes = summary.Bytes{}, summary.Bytes{}
+		for _, st := range op.States {
+			op.Bytes.Add(st.Place)
+		}
+		s.Bytes.Add(op.Bytes)
+		s.Subtasks += op.Present
+	}
+	return nil
+}
+
+// keyedStates removes from the headers of an operator the keyed states that were not
+// picked, and reports whether any is left. It adds the names of all of them to names.
+func (p *pick) keyedStates(h *reader.Headers, names *[]string) bool {
+	if h == nil {
+		return false
+	}
+	var kept []reader.StateHeader
+	found := false
+	for _, st := range h.States {
+		if st.Keyed() {
+			*names = append(*names, st.Name())
+			if !matches(p.states, st.Name()) {
+				continue
+			}
+			found = true
+		}
+		kept = append(kept, st)
+	}
+	h.States = kept
+	return found
+}
+
+// listOr lists names, each once and sorted; none if there is no name.
+func listOr(names []string, none string) string {
+	if len(names) == 0 {
+		return none
+	}
+	slices.Sort(names)
+	return report.Shorten(slices.Compact(names))
+}
