@@ -18,7 +18,7 @@ var emitted = []*regexp.Regexp{
 	regexp.MustCompile(`Finding\{[^}\n]*\bCode: "([a-z-]+)"`),
 	regexp.MustCompile(`\b(?:f|found|g)\.Code(?:, f\.Advice|, f\.Message)* = "([a-z-]+)"`),
 	regexp.MustCompile(`\.Severity, f\.Code(?:, f\.Message)? = [\w.]+, "([a-z-]+)"`),
-	regexp.MustCompile(`\bv\.report\(\w+, "([a-z-]+)"`),
+	regexp.MustCompile(`\bv\.report\([\w.]+, "([a-z-]+)"`),
 	regexp.MustCompile(`\badd\((?:f, )?(?:finding\.\w+|severity), "([a-z-]+)"`),
 }
 

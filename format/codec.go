@@ -69,9 +69,9 @@ type StateMeta struct {
 	Name     Text
 	Mode     Mode
 	Envelope []byte // the state's description in the stream, verbatim
-	// Form is how the stream around it is made (version, compression): only
+	// Encoding is how the stream around it is made (version, compression): only
 	// its codec understands it, and only states of one form share a stream.
-	Form Wire
+	Encoding Wire
 }
 
 // StateRuns is the new content of one state as runs of elements of existing

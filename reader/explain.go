@@ -131,7 +131,7 @@ func (l listing) looksLikeRocksDB() bool {
 	return l.has("CURRENT") && manifest || l.has("IDENTITY") && sst
 }
 
-// candidate is a snapshot under a folder that is none.
+// candidate is a snapshot below a folder that is not one itself.
 type candidate struct {
 	path      string // below the folder
 	info      storage.Info

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/reader"
@@ -48,10 +49,10 @@ func open(t testing.TB, location string, o reader.Options) *reader.Snapshot {
 	return snap
 }
 
-func verify(t testing.TB, snap *reader.Snapshot) (*reader.Verification, []reader.Finding) {
+func verify(t testing.TB, snap *reader.Snapshot) (*reader.Verification, []finding.Finding) {
 	t.Helper()
-	var found []reader.Finding
-	v, err := snap.Verify(ctx, reader.VerifyOptions{Read: true}, func(f reader.Finding) { found = append(found, f) })
+	var found []finding.Finding
+	v, err := snap.Verify(ctx, reader.VerifyOptions{Read: true}, func(f finding.Finding) { found = append(found, f) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,17 +60,17 @@ func verify(t testing.TB, snap *reader.Snapshot) (*reader.Verification, []reader
 }
 
 // described verifies what is said of a snapshot whose streams hold text.
-func described(t testing.TB, snap *reader.Snapshot) (*reader.Verification, []reader.Finding) {
+func described(t testing.TB, snap *reader.Snapshot) (*reader.Verification, []finding.Finding) {
 	t.Helper()
-	var found []reader.Finding
-	v, err := snap.Verify(ctx, reader.VerifyOptions{Read: true, DescriptionOnly: true}, func(f reader.Finding) { found = append(found, f) })
+	var found []finding.Finding
+	v, err := snap.Verify(ctx, reader.VerifyOptions{Read: true, DescriptionOnly: true}, func(f finding.Finding) { found = append(found, f) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	return v, found
 }
 
-func codes(found []reader.Finding) (codes []string) {
+func codes(found []finding.Finding) (codes []string) {
 	for _, f := range found {
 		codes = append(codes, f.Code)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/reader"
@@ -56,7 +57,7 @@ func useWhileCut(t *testing.T, dir string) {
 	changed("reading inline state", err)
 	_, err = summary.Of(ctx, snap.Savepoint)
 	changed("adding up", err)
-	_, err = snap.Verify(ctx, reader.VerifyOptions{}, func(f reader.Finding) { t.Errorf("%+v", f) })
+	_, err = snap.Verify(ctx, reader.VerifyOptions{}, func(f finding.Finding) { t.Errorf("%+v", f) })
 	changed("verifying", err)
 	_, err = format.Same(ctx, snap.Savepoint, snap.Savepoint, snap.Source())
 	changed("comparing", err)

@@ -109,11 +109,11 @@ const ClaimedNative = "the checkpoint refers to files of the native savepoint th
 type missingBackend struct {
 	names   map[string]bool
 	found   bool
-	missing []Finding
+	missing []finding.Finding
 }
 
 // hold keeps back the finding of a missing file; it reports whether it did.
-func (m *missingBackend) hold(ref reference, f Finding) bool {
+func (m *missingBackend) hold(ref reference, f finding.Finding) bool {
 	if !ref.relative || !m.names[ref.path] {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -216,7 +217,7 @@ func TestHostileReferences(t *testing.T) {
 			t.Errorf("%q: raw in %q", name, err)
 		}
 		_, findings := verify(t, snap)
-		if len(findings) != 1 || findings[0].Code != "path" || findings[0].Severity != reader.Fault {
+		if len(findings) != 1 || findings[0].Code != "path" || findings[0].Severity != finding.Error {
 			t.Errorf("%q: %+v", name, findings)
 		}
 	}

@@ -17,19 +17,6 @@ import (
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
-// Severity is how bad a finding is.
-type Severity = finding.Severity
-
-// The severities.
-const (
-	Fault   = finding.Error
-	Warning = finding.Warning
-	Note    = finding.Note
-)
-
-// Finding is one thing that Verify found.
-type Finding = finding.Finding
-
 // Verification is the result of Verify.
 type Verification struct {
 	Faults, Warnings, Notes int
@@ -79,17 +66,17 @@ type VerifyOptions struct {
 // Of each handle a few KiB are read, unless Read is set. What is not checked then:
 // that the bytes of an element are what its serializer wrote. Entries of keyed
 // state of Flink are never decoded.
-func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Finding)) (*Verification, error) {
+func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(finding.Finding)) (*Verification, error) {
 	if o.Jobs < 0 {
 		return &Verification{}, fmt.Errorf("%d jobs: expected 0 or more: %w", o.Jobs, format.ErrUnsupported)
 	}
 	v := newVerifier(ctx, s, o, report)
 	v.files = map[reference]int64{}
 	if !metadata.KnownProperties(s.Savepoint) {
-		v.report(Note, "properties", "", "", "the properties object is in a shape that no release of Flink writes; it is kept as it is")
+		v.report(finding.Note, "properties", "", "", "the properties object is in a shape that no release of Flink writes; it is kept as it is")
 	}
 	if err := s.Outside(); err != nil {
-		v.report(Warning, "file-outside", "", MetadataName, "%v", err)
+		v.report(finding.Warning, "file-outside", "", MetadataName, "%v", err)
 	}
 	if err := v.operators(s.Operators); err != nil {
 		return v.result, err
@@ -116,15 +103,15 @@ func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(Find
 
 // Examine reports what Verify finds in the description and in the streams of some
 // operators. It says nothing of files: what is missing is passed over.
-func (s *Snapshot) Examine(ctx context.Context, ops []*format.Operator, o VerifyOptions, report func(Finding)) error {
+func (s *Snapshot) Examine(ctx context.Context, ops []*format.Operator, o VerifyOptions, report func(finding.Finding)) error {
 	return newVerifier(ctx, s, o, report).operators(ops)
 }
 
-func newVerifier(ctx context.Context, s *Snapshot, o VerifyOptions, report func(Finding)) *verifier {
+func newVerifier(ctx context.Context, s *Snapshot, o VerifyOptions, report func(finding.Finding)) *verifier {
 	v := &verifier{ctx: ctx, snap: s, o: o, out: report, result: &Verification{},
 		seen: map[claim]bool{}, ids: map[format.OperatorID]bool{}, arrays: map[string][2]firstOf{}, contents: map[[sha256.Size]byte]bool{}}
 	if report == nil {
-		v.out = func(Finding) {}
+		v.out = func(finding.Finding) {}
 	}
 	var mu sync.Mutex
 	v.o.Progress = func(n int64) {
@@ -141,7 +128,7 @@ type verifier struct {
 	ctx     context.Context
 	snap    *Snapshot
 	o       VerifyOptions
-	out     func(Finding)
+	out     func(finding.Finding)
 	result  *Verification
 	seen    map[claim]bool
 	files   map[reference]int64 // handles of each; nil: files are not looked at
@@ -167,20 +154,20 @@ type claim struct {
 	changelog bool
 }
 
-func (v *verifier) report(sev Severity, code, place, file, msg string, args ...any) {
-	v.emit(Finding{Severity: sev, Code: code, Operator: v.op, Place: place, File: file, Message: fmt.Sprintf(msg, args...)})
+func (v *verifier) report(sev finding.Severity, code, place, file, msg string, args ...any) {
+	v.emit(finding.Finding{Severity: sev, Code: code, Operator: v.op, Place: place, File: file, Message: fmt.Sprintf(msg, args...)})
 }
 
 // emit reports a finding, after those of the files that are being read.
-func (v *verifier) emit(f Finding) {
+func (v *verifier) emit(f finding.Finding) {
 	if len(v.waiting) > 0 {
 		v.waiting = append(v.waiting, waiting{finding: &f})
 		return
 	}
 	switch f.Severity {
-	case Fault:
+	case finding.Error:
 		v.result.Faults++
-	case Warning:
+	case finding.Warning:
 		v.result.Warnings++
 	default:
 		v.result.Notes++
@@ -212,16 +199,16 @@ func (v *verifier) operators(ops []*format.Operator) error {
 func (v *verifier) operator(op *format.Operator) error {
 	place := fmt.Sprintf("operator %q", op.Label())
 	if v.ids[op.ID] {
-		v.report(Fault, "operator-id", place, "", "the id %s comes twice", op.ID)
+		v.report(finding.Error, "operator-id", place, "", "the id %s comes twice", op.ID)
 	}
 	v.ids[op.ID] = true
 	if op.Parallelism < 1 || op.MaxParallelism < 1 || op.MaxParallelism > format.MaxKeyGroups || op.Parallelism > op.MaxParallelism {
-		v.report(Fault, "parallelism", place, "", "parallelism %d of at most %d", op.Parallelism, op.MaxParallelism)
+		v.report(finding.Error, "parallelism", place, "", "parallelism %d of at most %d", op.Parallelism, op.MaxParallelism)
 	}
 	for _, sub := range op.Subtasks {
 		at := fmt.Sprintf("%s/subtask %d", place, sub.Index)
 		if sub.Index < 0 || sub.Index >= op.Parallelism {
-			v.report(Fault, "subtask", at, "", "the operator has parallelism %d", op.Parallelism)
+			v.report(finding.Error, "subtask", at, "", "the operator has parallelism %d", op.Parallelism)
 		}
 		if err := v.offsets(at+"/"+format.SlotManaged.String(), sub.Managed); err != nil {
 			return err
@@ -251,19 +238,19 @@ func (v *verifier) offsets(place string, h *format.OperatorHandle) error {
 	for _, st := range h.States {
 		at := fmt.Sprintf("%s/state %q", place, st.Name)
 		if n := st.Offsets.Len(); st.Mode == format.ModeBroadcast && n != 1 {
-			v.report(Warning, "broadcast", at, "", "%d offsets, a broadcast state has one", n)
+			v.report(finding.Warning, "broadcast", at, "", "%d offsets, a broadcast state has one", n)
 		}
 		outside, order, err := v.checkOffsets(st.Offsets, size)
 		if err != nil {
 			return format.At(err, "%s", at)
 		}
 		if outside.count > 0 {
-			v.report(Fault, "offsets", at, "", "%d of %d offsets are outside the %d bytes of the stream, the first is %d of element %d",
+			v.report(finding.Error, "offsets", at, "", "%d of %d offsets are outside the %d bytes of the stream, the first is %d of element %d",
 				outside.count, st.Offsets.Len(), size, outside.value, outside.index)
 			v.bad[h] = true
 		}
 		if order.count > 0 {
-			v.report(Warning, "offsets", at, "", "%d of %d offsets are smaller than the one before, the first is %d of element %d",
+			v.report(finding.Warning, "offsets", at, "", "%d of %d offsets are smaller than the one before, the first is %d of element %d",
 				order.count, st.Offsets.Len(), order.value, order.index)
 		}
 	}
@@ -319,12 +306,12 @@ func (v *verifier) keyed(place string, op *format.Operator, h format.KeyedHandle
 		return nil
 	}
 	if r := h.KeyGroups(); r.First < 0 || r.Count < 0 || int64(r.First)+int64(r.Count) > int64(op.MaxParallelism) {
-		v.report(Fault, "key-groups", place, "", "key groups %d to %d, the operator has %d", r.First, int64(r.First)+int64(r.Count)-1, op.MaxParallelism)
+		v.report(finding.Error, "key-groups", place, "", "key groups %d to %d, the operator has %d", r.First, int64(r.First)+int64(r.Count)-1, op.MaxParallelism)
 	}
 	switch h := h.(type) {
 	case *format.KeyGroups:
 		if n := h.Offsets.Len(); n != int64(h.Range.Count) {
-			v.report(Fault, "key-groups", place, "", "%d offsets for %d key groups", n, h.Range.Count)
+			v.report(finding.Error, "key-groups", place, "", "%d offsets for %d key groups", n, h.Range.Count)
 			v.bad[h] = true
 			return nil
 		}
@@ -337,12 +324,12 @@ func (v *verifier) keyed(place string, op *format.Operator, h format.KeyedHandle
 			return format.At(err, "%s", place)
 		}
 		if outside.count > 0 {
-			v.report(Fault, "key-groups", place, "", "%d of %d key groups are outside the %d bytes of the stream, the first is %d at %d",
+			v.report(finding.Error, "key-groups", place, "", "%d of %d key groups are outside the %d bytes of the stream, the first is %d at %d",
 				outside.count, h.Range.Count, size, int64(h.Range.First)+outside.index, outside.value)
 			v.bad[h] = true
 		}
 		if order.count > 0 {
-			v.report(Warning, "key-groups", place, "", "%d of %d key groups are stored before the one with the smaller number, the first is %d at %d",
+			v.report(finding.Warning, "key-groups", place, "", "%d of %d key groups are stored before the one with the smaller number, the first is %d at %d",
 				order.count, h.Range.Count, int64(h.Range.First)+order.index, order.value)
 		}
 	case *format.Changelog:
@@ -439,21 +426,21 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 		v.backend.found = v.backend.found || relative && v.backend.names[ref.path]
 		if found.Instead != "" {
 			v.result.Elsewhere++
-			v.emit(Finding{Operator: p.Operator, Severity: Note, Code: "file-elsewhere", Place: p.String(), File: ref.path, Message: "not at its reference; found as " + quote(found.Name), Found: found.Name})
+			v.emit(finding.Finding{Operator: p.Operator, Severity: finding.Note, Code: "file-elsewhere", Place: p.String(), File: ref.path, Message: "not at its reference; found as " + quote(found.Name), Found: found.Name})
 		}
 	}
 	switch s := st.(type) {
 	case *format.Segment:
 		if !s.Within(found.Info.Size) {
-			v.report(Fault, "file-length", p.String(), ref.path, "expected bytes %d to %d, the file has %d", s.Start, s.Start+s.Length, found.Info.Size)
+			v.report(finding.Error, "file-length", p.String(), ref.path, "expected bytes %d to %d, the file has %d", s.Start, s.Start+s.Length, found.Info.Size)
 			return nil
 		}
 	default:
 		if n := st.Size(); n >= 0 && !format.LengthFits(n, found.Info.Size, p.Changelog) {
-			v.report(Fault, "file-length", p.String(), ref.path, "expected %d bytes, the file has %d", n, found.Info.Size)
+			v.report(finding.Error, "file-length", p.String(), ref.path, "expected %d bytes, the file has %d", n, found.Info.Size)
 			return nil
 		} else if n < -1 {
-			v.report(Warning, "file-length", p.String(), ref.path, "a length of %d", n)
+			v.report(finding.Warning, "file-length", p.String(), ref.path, "a length of %d", n)
 		}
 	}
 	if known {
@@ -475,15 +462,15 @@ func (v *verifier) unlocated(p format.Place, ref reference, known bool, err erro
 		return err // says nothing of the file
 	case known:
 	case ref.relative && !IsPlainName(ref.path):
-		v.report(Fault, "path", p.String(), ref.path, "the reference leads outside the snapshot and is not followed")
+		v.report(finding.Error, "path", p.String(), ref.path, "the reference leads outside the snapshot and is not followed")
 	case status == FileRefused:
 		v.result.Outside++
-		v.emit(Finding{Severity: Warning, Code: "file-outside", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: Remedies(err)})
+		v.emit(finding.Finding{Severity: finding.Warning, Code: "file-outside", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: Remedies(err)})
 	case status == FileNotChecked:
 		v.result.NotChecked++
-		v.emit(Finding{Severity: Note, Code: "file-not-checked", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: []finding.Remedy{{Words: "if there is a copy, give its location", Action: finding.MapFiles}}})
+		v.emit(finding.Finding{Severity: finding.Note, Code: "file-not-checked", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: []finding.Remedy{{Words: "if there is a copy, give its location", Action: finding.MapFiles}}})
 	case errors.Is(err, format.ErrMissing):
-		f := Finding{Severity: Fault, Code: "file-missing", Operator: p.Operator, Place: p.String(), File: ref.path, Message: strings.TrimPrefix(err.Error(), ": ")}
+		f := finding.Finding{Severity: finding.Error, Code: "file-missing", Operator: p.Operator, Place: p.String(), File: ref.path, Message: strings.TrimPrefix(err.Error(), ": ")}
 		if !v.backend.hold(ref, f) {
 			v.emit(f)
 		}
@@ -495,7 +482,7 @@ func (v *verifier) unlocated(p format.Place, ref reference, known bool, err erro
 
 // waiting is a file to read, or a finding to report after those before it.
 type waiting struct {
-	finding *Finding
+	finding *finding.Finding
 	unit    work.Unit
 	op      *format.Operator
 	place   string
@@ -541,7 +528,7 @@ func (v *verifier) readWaiting() error {
 			return storageKind(err)
 		default:
 			v.op = w.op
-			v.report(Fault, "read", w.place, w.file, "%v", err)
+			v.report(finding.Error, "read", w.place, w.file, "%v", err)
 		}
 		findings()
 		return nil
@@ -580,7 +567,7 @@ func (w progressWriter) Write(p []byte) (int, error) {
 func (v *verifier) chunks() error {
 	n := v.snap.Container.SPT.Chunks
 	v.result.Chunks = n
-	report := func(e format.Error) { v.report(Fault, "checksum", e.Path, "", "%s", e.Error()) }
+	report := func(e format.Error) { v.report(finding.Error, "checksum", e.Path, "", "%s", e.Error()) }
 	verifier := v.snap.src.file.Verifier(report)
 	units := func(yield func(work.Unit) bool) {
 		for first := 0; first < n; first += chunkCount {
@@ -628,7 +615,7 @@ func (v *verifier) orphans() error {
 		}
 	}
 	if n > 0 {
-		v.report(Note, "orphan", "", example, "%s next to _metadata that no handle names, %d bytes", plural(n, "file"), bytes)
+		v.report(finding.Note, "orphan", "", example, "%s next to _metadata that no handle names, %d bytes", plural(n, "file"), bytes)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ type handleReport struct {
 	place  format.Place
 	file   string // reference of the stream that is read
 	own    bool   // it is in spt's own encoding
-	found  []Finding
+	found  []finding.Finding
 	states []elementsResult // by state; nil if no elements are read
 }
 
@@ -51,8 +51,8 @@ type elementsResult struct {
 	NotDecoded int64
 	Why        ranged[string] // elements were not decoded
 	Bad        int64          // that are not what their serializer writes
-	FirstBad   ranged[[]Finding]
-	Stop       ranged[[]Finding] // why no further element was read
+	FirstBad   ranged[[]finding.Finding]
+	Stop       ranged[[]finding.Finding] // why no further element was read
 }
 
 // ranged is what is known of the range of elements that begins at At.
@@ -80,7 +80,7 @@ func (a elementsResult) merge(b elementsResult) elementsResult {
 }
 
 // findings returns the findings of the state.
-func (a elementsResult) findings() []Finding {
+func (a elementsResult) findings() []finding.Finding {
 	bad := slices.Clone(a.FirstBad.Of)
 	if len(bad) > 0 && a.Bad > 1 {
 		bad[0].Message += fmt.Sprintf("; %d more of its elements", a.Bad-1)
@@ -292,7 +292,7 @@ func (v *verifier) wasRead(op *format.Operator, handle any) bool {
 // add reports what err says of the handle. The error that is returned ends the
 // work: it says nothing of the snapshot.
 func (r *handleReport) add(err error) error {
-	f := Finding{Severity: Fault, Code: "unreadable", Operator: r.place.Operator, Place: r.place.String(), File: r.file, Advice: finding.Words("restore from another snapshot, or copy the file again if it was copied")}
+	f := finding.Finding{Severity: finding.Error, Code: "unreadable", Operator: r.place.Operator, Place: r.place.String(), File: r.file, Advice: finding.Words("restore from another snapshot, or copy the file again if it was copied")}
 	var class *types.UnknownClass
 	switch err = storageKind(err); {
 	case err == nil:
@@ -318,7 +318,7 @@ func (r *handleReport) add(err error) error {
 	case errors.Is(err, format.ErrVersion):
 		f.Code = "state-version"
 	case errors.Is(err, format.ErrLimit), errors.Is(err, format.ErrUnsupported):
-		f.Severity, f.Code, f.Advice = Note, "not-checked", nil
+		f.Severity, f.Code, f.Advice = finding.Note, "not-checked", nil
 	}
 	if r.own && f.Code == "unreadable" {
 		f.Code = "native-state"
@@ -389,26 +389,26 @@ func (r *handleReport) operator(h *format.OperatorHandle) error {
 func (r *handleReport) elements(h *format.OperatorHandle) (elementsResult, error) {
 	var all elementsResult
 	name := h.States[r.unit.State].Name.String()
-	// finding returns the findings that err is, at the start of the unit.
-	finding := func(err error) (ranged[[]Finding], error) {
+	// added returns the findings that err is, at the start of the unit.
+	added := func(err error) (ranged[[]finding.Finding], error) {
 		r.found = nil
 		err = r.add(err)
-		return ranged[[]Finding]{len(r.found) > 0, r.unit.First, r.found}, err
+		return ranged[[]finding.Finding]{len(r.found) > 0, r.unit.First, r.found}, err
 	}
 	values, err := r.snap.Values(r.ctx, h, r.unit.State)
 	if err == nil {
 		var codec format.OperatorCodec
 		if codec, err = r.snap.Codec(h.Codec); err == nil {
-			return r.decode(h, codec, values, finding)
+			return r.decode(h, codec, values, added)
 		}
 	} else {
 		err = format.At(err, "state %q", name)
 	}
-	all.Stop, err = finding(err)
+	all.Stop, err = added(err)
 	return all, err
 }
 
-func (r *handleReport) decode(h *format.OperatorHandle, codec format.OperatorCodec, values Values, finding func(error) (ranged[[]Finding], error)) (all elementsResult, _ error) {
+func (r *handleReport) decode(h *format.OperatorHandle, codec format.OperatorCodec, values Values, added func(error) (ranged[[]finding.Finding], error)) (all elementsResult, _ error) {
 	notDecoded := func(why string) {
 		all.NotDecoded++
 		all.Why = all.Why.first(ranged[string]{true, r.unit.First, why})
@@ -443,8 +443,8 @@ func (r *handleReport) decode(h *format.OperatorHandle, codec format.OperatorCod
 	})
 	r.o.Progress(bytes)
 	var err1, err2 error
-	all.FirstBad, err1 = finding(bad)
-	all.Stop, err2 = finding(stop)
+	all.FirstBad, err1 = added(bad)
+	all.Stop, err2 = added(stop)
 	return all, errors.Join(err1, err2)
 }
 
@@ -510,7 +510,7 @@ func (r *handleReport) groupsAfter(h *format.KeyGroups, header int64) error {
 		return nil
 	})
 	if err == nil && bad.count > 0 {
-		r.found = append(r.found, Finding{Severity: Fault, Code: "key-groups", Operator: r.place.Operator, Place: r.place.String(),
+		r.found = append(r.found, finding.Finding{Severity: finding.Error, Code: "key-groups", Operator: r.place.Operator, Place: r.place.String(),
 			Message: fmt.Sprintf("%d of %d key groups start in the header of %d bytes or at the end of the stream of %d, the first is %d at %d",
 				bad.count, h.Range.Count, header, size, int64(h.Range.First)+bad.index, bad.value)})
 	}
@@ -526,7 +526,7 @@ func (r *handleReport) classes(key *types.Snapshot, states []types.StateSchema, 
 			return
 		}
 		said[class] = true
-		f := Finding{Severity: Fault, Code: "serializer-class", Operator: r.place.Operator, State: state, Place: r.place.String(),
+		f := finding.Finding{Severity: finding.Error, Code: "serializer-class", Operator: r.place.Operator, State: state, Place: r.place.String(),
 			Message: fmt.Sprintf("serializer snapshot %q is in no release of Flink up to %v", class, flink.Latest())}
 		if near != "" {
 			f.Message += fmt.Sprintf("; it differs by a character or two from %q, so the state is probably damaged", near)
@@ -551,6 +551,6 @@ func (r *handleReport) classes(key *types.Snapshot, states []types.StateSchema, 
 
 // notDecoded reports elements that were read and not decoded.
 func (v *verifier) notDecoded(op *format.Operator, place format.Place, state string, r elementsResult) {
-	v.emit(Finding{Severity: Note, Code: "not-decoded", Operator: op, State: state, Place: place.String(),
+	v.emit(finding.Finding{Severity: finding.Note, Code: "not-decoded", Operator: op, State: state, Place: place.String(),
 		Message: fmt.Sprintf("%s of state %q read and not decoded: %s", plural(int(r.NotDecoded), "element"), state, r.Why.Of)})
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 )
@@ -160,8 +161,8 @@ func TestVerifyContent(t *testing.T) {
 			damage(t, dir, slot(tt.slot), tt.change)
 			for _, read := range []bool{false, true} {
 				snap := open(t, dir, options())
-				var found []reader.Finding
-				v, err := snap.Verify(ctx, reader.VerifyOptions{Read: read}, func(f reader.Finding) {
+				var found []finding.Finding
+				v, err := snap.Verify(ctx, reader.VerifyOptions{Read: read}, func(f finding.Finding) {
 					if f.Code != "not-decoded" {
 						found = append(found, f)
 					}
@@ -175,11 +176,11 @@ func TestVerifyContent(t *testing.T) {
 					}
 					continue
 				}
-				i := slices.IndexFunc(found, func(f reader.Finding) bool { return f.Code == tt.code })
+				i := slices.IndexFunc(found, func(f finding.Finding) bool { return f.Code == tt.code })
 				if i < 0 {
 					t.Fatalf("read %v: %+v", read, found)
 				}
-				if f := found[i]; f.Severity != reader.Fault || !strings.Contains(f.Message, tt.message) || !strings.HasPrefix(f.Place, "operator ") || f.Operator == nil {
+				if f := found[i]; f.Severity != finding.Error || !strings.Contains(f.Message, tt.message) || !strings.HasPrefix(f.Place, "operator ") || f.Operator == nil {
 					t.Errorf("read %v: %+v", read, f)
 				}
 				if v.Faults != len(found) {
@@ -187,11 +188,11 @@ func TestVerifyContent(t *testing.T) {
 				}
 				// What the caller asks of single operators is the same.
 				var examined []string
-				if err := snap.Examine(ctx, snap.Operators, reader.VerifyOptions{Read: read}, func(f reader.Finding) { examined = append(examined, f.Code) }); err != nil || !slices.Contains(examined, tt.code) {
+				if err := snap.Examine(ctx, snap.Operators, reader.VerifyOptions{Read: read}, func(f finding.Finding) { examined = append(examined, f.Code) }); err != nil || !slices.Contains(examined, tt.code) {
 					t.Errorf("%v, %v", examined, err)
 				}
 				// And without their streams nothing is wrong.
-				err = snap.Examine(ctx, snap.Operators, reader.VerifyOptions{DescriptionOnly: true}, func(f reader.Finding) { t.Errorf("%+v", f) })
+				err = snap.Examine(ctx, snap.Operators, reader.VerifyOptions{DescriptionOnly: true}, func(f finding.Finding) { t.Errorf("%+v", f) })
 				if err != nil {
 					t.Error(err)
 				}
@@ -203,15 +204,15 @@ func TestVerifyContent(t *testing.T) {
 // TestVerifySameOffset: what FLINK-34063 left behind in a snapshot of Flink 1.20.
 func TestVerifySameOffset(t *testing.T) {
 	snap := open(t, "../testdata/reported/same-offset-compressed", options())
-	var found []reader.Finding
-	if _, err := snap.Verify(ctx, reader.VerifyOptions{}, func(f reader.Finding) { found = append(found, f) }); err != nil {
+	var found []finding.Finding
+	if _, err := snap.Verify(ctx, reader.VerifyOptions{}, func(f finding.Finding) { found = append(found, f) }); err != nil {
 		t.Fatal(err)
 	}
 	if len(found) != 2 {
 		t.Fatalf("%+v", found)
 	}
 	for _, f := range found {
-		if f.Code != "same-offset" || f.Severity != reader.Fault || !strings.Contains(f.Message, "FLINK-34063") || !strings.Contains(f.Message, `state "mid"`) {
+		if f.Code != "same-offset" || f.Severity != finding.Error || !strings.Contains(f.Message, "FLINK-34063") || !strings.Contains(f.Message, `state "mid"`) {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -233,7 +234,7 @@ func TestVerifyBudget(t *testing.T) {
 	counting := counted{store, &read}
 	snap := open(t, "mem://sp", options("mem", counting))
 	before := read.Load()
-	v, err := snap.Verify(ctx, reader.VerifyOptions{}, func(reader.Finding) {})
+	v, err := snap.Verify(ctx, reader.VerifyOptions{}, func(finding.Finding) {})
 	if err != nil || v.Streams != handles {
 		t.Fatalf("%+v, %v", v, err)
 	}
@@ -250,15 +251,15 @@ func TestVerifyNativeContent(t *testing.T) {
 	}
 	dir := write(t, map[string]string{"x.spt": string(pack(t, sp))})
 	snap := open(t, dir+"/x.spt", options())
-	var found []reader.Finding
-	report := func(f reader.Finding) { found = append(found, f) }
+	var found []finding.Finding
+	report := func(f finding.Finding) { found = append(found, f) }
 	if _, err := snap.Verify(ctx, reader.VerifyOptions{}, report); err != nil {
 		t.Fatal(err)
 	}
 	if err := snap.Examine(ctx, snap.Operators, reader.VerifyOptions{}, report); err != nil {
 		t.Fatal(err)
 	}
-	if len(found) != 2 || found[0].Code != "native-state" || found[1].Code != "native-state" || found[0].Severity != reader.Fault {
+	if len(found) != 2 || found[0].Code != "native-state" || found[1].Code != "native-state" || found[0].Severity != finding.Error {
 		t.Errorf("%+v", found)
 	}
 }
@@ -270,8 +271,8 @@ func TestEachCodecOfAStreamIsRead(t *testing.T) {
 	unknown, flink := list(data, 0, 3), list(data, 0, 3)
 	unknown.Codec = ""
 	snap := open(t, "mem://a.spt", options("mem", inMemory(t, map[string]string{"a.spt": string(pack(t, model(unknown, flink, flink)))})))
-	var found []reader.Finding
-	if _, err := snap.Verify(ctx, reader.VerifyOptions{}, func(f reader.Finding) { found = append(found, f) }); err != nil {
+	var found []finding.Finding
+	if _, err := snap.Verify(ctx, reader.VerifyOptions{}, func(f finding.Finding) { found = append(found, f) }); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := codes(found), []string{"not-checked", "state-version"}; !slices.Equal(got, want) {
@@ -288,8 +289,8 @@ func TestFindingsNameTheirOperator(t *testing.T) {
 	files["a.spt"] = string(pack(t, packed))
 	store := inMemory(t, files)
 	for name, want := range map[string][]string{"s": {"file-length", "file-missing"}, "a.spt": {"native-state"}} {
-		var found []reader.Finding
-		if _, err := open(t, "mem://"+name, options("mem", store)).Verify(ctx, reader.VerifyOptions{Read: true}, func(f reader.Finding) { found = append(found, f) }); err != nil {
+		var found []finding.Finding
+		if _, err := open(t, "mem://"+name, options("mem", store)).Verify(ctx, reader.VerifyOptions{Read: true}, func(f finding.Finding) { found = append(found, f) }); err != nil {
 			t.Fatal(err)
 		}
 		if got := codes(found); !slices.Equal(got, want) {
@@ -316,7 +317,7 @@ func TestExamineManyStates(t *testing.T) {
 	snap := open(t, dir+"/x.spt", options())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if err := snap.Examine(ctx, snap.Operators, reader.VerifyOptions{}, func(f reader.Finding) { t.Errorf("%+v", f) }); err != nil {
+	if err := snap.Examine(ctx, snap.Operators, reader.VerifyOptions{}, func(f finding.Finding) { t.Errorf("%+v", f) }); err != nil {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)

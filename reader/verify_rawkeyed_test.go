@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/format/finding"
 )
 
 // TestVerifyRawKeyGroups: raw keyed state has -1 for a key group that was not
@@ -19,13 +19,13 @@ func TestVerifyRawKeyGroups(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		sp       *format.Savepoint
-		severity reader.Severity // "" if sound
+		severity finding.Severity // "" if sound
 	}{
 		{raw(-1, 0, -1, 3, -1), ""},
 		{raw(0, -1), ""},
-		{raw(0, -2), reader.Fault},
-		{raw(0, 9), reader.Fault},
-		{raw(3, 0), reader.Warning}, // 0 is a position here
+		{raw(0, -2), finding.Error},
+		{raw(0, 9), finding.Error},
+		{raw(3, 0), finding.Warning}, // 0 is a position here
 	} {
 		_, found := verify(t, open(t, write(t, map[string]string{"_metadata": string(encode(t, tt.sp))}), options()))
 		if tt.severity == "" && len(found) > 0 || tt.severity != "" && (len(found) != 1 || found[0].Severity != tt.severity || found[0].Code != "key-groups") {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/internal/work"
@@ -28,7 +29,7 @@ func (v *verifier) wires() error {
 	if err == nil || v.ctx.Err() != nil || !errors.As(err, &e) {
 		return err
 	}
-	v.report(Fault, "flink", e.Path, "", "the file says that it was made from a Flink snapshot, and holds what no Flink snapshot does: %s", e.Msg)
+	v.report(finding.Error, "flink", e.Path, "", "the file says that it was made from a Flink snapshot, and holds what no Flink snapshot does: %s", e.Msg)
 	return nil
 }
 
@@ -40,7 +41,7 @@ func (v *verifier) packed(p format.Place, st format.Stream) {
 		return
 	}
 	if f, ok := c.As.(*format.File); ok && f.Length >= 0 && !format.LengthFits(f.Length, c.Length, p.Changelog) {
-		v.report(Fault, "file-length", p.String(), f.Path.String(), "%d bytes are recorded, the file has %d of it", f.Length, c.Length)
+		v.report(finding.Error, "file-length", p.String(), f.Path.String(), "%d bytes are recorded, the file has %d of it", f.Length, c.Length)
 	}
 }
 
@@ -61,7 +62,7 @@ func (v *verifier) natives() error {
 			return perr
 		}
 		v.op = place.Operator
-		v.report(Fault, "native-state", place.String(), "", "%s", err)
+		v.report(finding.Error, "native-state", place.String(), "", "%s", err)
 		return nil
 	})
 }

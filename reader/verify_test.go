@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
@@ -33,7 +34,7 @@ func TestVerifyCorpus(t *testing.T) {
 		v, found := verify(t, snap)
 		for _, f := range found {
 			all[f.Code]++
-			if f.Code != "not-decoded" && (f.Code != "file-elsewhere" || !strings.Contains(dir, "/known/")) || f.Severity != reader.Note {
+			if f.Code != "not-decoded" && (f.Code != "file-elsewhere" || !strings.Contains(dir, "/known/")) || f.Severity != finding.Note {
 				t.Errorf("%s: %+v", dir, f)
 			}
 		}
@@ -97,7 +98,7 @@ func TestFindings(t *testing.T) {
 		name     string
 		sp       *format.Savepoint
 		code     string
-		severity reader.Severity
+		severity finding.Severity
 		place    string
 		message  string
 	}{
@@ -107,23 +108,23 @@ func TestFindings(t *testing.T) {
 		{"sound key groups", keyed(nil, 0, 3, relative("state", 5), 0, 1, 5), "", "", "", ""},
 		{"changelog file has a byte more", changelog(4), "", "", "", ""},
 		{"changelog file as long as said", changelog(5), "", "", "", ""},
-		{"changelog file", changelog(3), "file-length", reader.Fault, `operator "uid"/subtask 0/keyed state`, "expected 3 bytes, the file has 5"},
-		{"missing", model(list(relative("gone", 5), 0)), "file-missing", reader.Fault, `operator "uid"/subtask 0/operator state`, "file gone is missing"},
-		{"missing, absolute", model(list(absolute("s3://b/gone", 5), 0)), "file-not-checked", reader.Note, "", "s3"},
-		{"hostile", model(list(relative("../x", 5), 0)), "path", reader.Fault, "", "leads outside"},
-		{"longer", model(list(relative("state", 4), 0)), "file-length", reader.Fault, "", "expected 4 bytes, the file has 5"},
-		{"shorter", model(list(relative("state", 6), 0)), "file-length", reader.Fault, "", "expected 6 bytes, the file has 5"},
-		{"offset outside", model(list(inline("hello"), 0, 6)), "offsets", reader.Fault, `state "items"`, "1 of 2 offsets are outside the 5 bytes of the stream, the first is 6 of element 1"},
-		{"negative offset", model(list(inline("hello"), -1, 2)), "offsets", reader.Fault, "", "the first is -1 of element 0"},
-		{"offsets out of order", model(list(inline("hello"), 3, 1)), "offsets", reader.Warning, "", "1 of 2 offsets are smaller than the one before, the first is 1 of element 1"},
-		{"broadcast", model(broadcast), "broadcast", reader.Warning, `state "items"`, "2 offsets, a broadcast state has one"},
-		{"key groups outside", keyed(nil, 127, 2, inline("hello"), 0, 1), "key-groups", reader.Fault, "keyed state", "key groups 127 to 128, the operator has 128"},
-		{"key group offset outside", keyed(nil, 0, 2, inline("hello"), 1, 9), "key-groups", reader.Fault, "", "the first is 1 at 9"},
-		{"key groups out of order", keyed(nil, 4, 2, inline("hello"), 3, 1), "key-groups", reader.Warning, "", "the first is 5 at 1"},
-		{"parallelism", with(good(), func(sp *format.Savepoint) { sp.Operators[0].MaxParallelism = 0 }), "parallelism", reader.Fault, "", "parallelism 1 of at most 0"},
-		{"more than the maximum", with(good(), func(sp *format.Savepoint) { sp.Operators[0].Parallelism = 129 }), "parallelism", reader.Fault, "", "parallelism 129 of at most 128"},
-		{"subtask", with(good(), func(sp *format.Savepoint) { sp.Operators[0].Subtasks[0].Index = 1 }), "subtask", reader.Fault, "subtask 1", "the operator has parallelism 1"},
-		{"operator twice", with(good(), func(sp *format.Savepoint) { sp.Operators = append(sp.Operators, sp.Operators[0]) }), "operator-id", reader.Fault, "", "comes twice"},
+		{"changelog file", changelog(3), "file-length", finding.Error, `operator "uid"/subtask 0/keyed state`, "expected 3 bytes, the file has 5"},
+		{"missing", model(list(relative("gone", 5), 0)), "file-missing", finding.Error, `operator "uid"/subtask 0/operator state`, "file gone is missing"},
+		{"missing, absolute", model(list(absolute("s3://b/gone", 5), 0)), "file-not-checked", finding.Note, "", "s3"},
+		{"hostile", model(list(relative("../x", 5), 0)), "path", finding.Error, "", "leads outside"},
+		{"longer", model(list(relative("state", 4), 0)), "file-length", finding.Error, "", "expected 4 bytes, the file has 5"},
+		{"shorter", model(list(relative("state", 6), 0)), "file-length", finding.Error, "", "expected 6 bytes, the file has 5"},
+		{"offset outside", model(list(inline("hello"), 0, 6)), "offsets", finding.Error, `state "items"`, "1 of 2 offsets are outside the 5 bytes of the stream, the first is 6 of element 1"},
+		{"negative offset", model(list(inline("hello"), -1, 2)), "offsets", finding.Error, "", "the first is -1 of element 0"},
+		{"offsets out of order", model(list(inline("hello"), 3, 1)), "offsets", finding.Warning, "", "1 of 2 offsets are smaller than the one before, the first is 1 of element 1"},
+		{"broadcast", model(broadcast), "broadcast", finding.Warning, `state "items"`, "2 offsets, a broadcast state has one"},
+		{"key groups outside", keyed(nil, 127, 2, inline("hello"), 0, 1), "key-groups", finding.Error, "keyed state", "key groups 127 to 128, the operator has 128"},
+		{"key group offset outside", keyed(nil, 0, 2, inline("hello"), 1, 9), "key-groups", finding.Error, "", "the first is 1 at 9"},
+		{"key groups out of order", keyed(nil, 4, 2, inline("hello"), 3, 1), "key-groups", finding.Warning, "", "the first is 5 at 1"},
+		{"parallelism", with(good(), func(sp *format.Savepoint) { sp.Operators[0].MaxParallelism = 0 }), "parallelism", finding.Error, "", "parallelism 1 of at most 0"},
+		{"more than the maximum", with(good(), func(sp *format.Savepoint) { sp.Operators[0].Parallelism = 129 }), "parallelism", finding.Error, "", "parallelism 129 of at most 128"},
+		{"subtask", with(good(), func(sp *format.Savepoint) { sp.Operators[0].Subtasks[0].Index = 1 }), "subtask", finding.Error, "subtask 1", "the operator has parallelism 1"},
+		{"operator twice", with(good(), func(sp *format.Savepoint) { sp.Operators = append(sp.Operators, sp.Operators[0]) }), "operator-id", finding.Error, "", "comes twice"},
 	}
 	provoked := map[string]bool{}
 	for _, tt := range tests {
@@ -148,7 +149,7 @@ func TestFindings(t *testing.T) {
 			if f.Code != tt.code || f.Severity != tt.severity || !strings.Contains(f.Place, tt.place) || !strings.Contains(f.Message, tt.message) {
 				t.Errorf("%+v", f)
 			}
-			if n := map[reader.Severity]int{reader.Fault: v.Faults, reader.Warning: v.Warnings, reader.Note: v.Notes}; n[tt.severity] != 1 || v.Faults+v.Warnings+v.Notes != 1 {
+			if n := map[finding.Severity]int{finding.Error: v.Faults, finding.Warning: v.Warnings, finding.Note: v.Notes}; n[tt.severity] != 1 || v.Faults+v.Warnings+v.Notes != 1 {
 				t.Errorf("%+v", v)
 			}
 		})
@@ -172,7 +173,7 @@ func TestFindings(t *testing.T) {
 	t.Run("file-elsewhere", func(t *testing.T) {
 		dir := write(t, map[string]string{"job/chk-1/_metadata": string(encode(t, model(list(absolute("s3://b/job/shared/x", 5), 0)))), "job/shared/x": "hello"})
 		v, found := described(t, open(t, dir+"/job/chk-1", options()))
-		if len(found) != 1 || found[0].Code != "file-elsewhere" || found[0].Severity != reader.Note || found[0].File != "s3://b/job/shared/x" || !strings.HasSuffix(found[0].Found, "shared/x") || v.Faults != 0 {
+		if len(found) != 1 || found[0].Code != "file-elsewhere" || found[0].Severity != finding.Note || found[0].File != "s3://b/job/shared/x" || !strings.HasSuffix(found[0].Found, "shared/x") || v.Faults != 0 {
 			t.Errorf("%+v", found)
 		}
 		provoked["file-elsewhere"] = true
@@ -194,7 +195,7 @@ func TestFindings(t *testing.T) {
 			return nil
 		}}
 		_, found := described(t, open(t, "mem://sp", options("mem", h)))
-		if len(found) != 1 || found[0].Code != "read" || found[0].Severity != reader.Fault || !strings.Contains(found[0].Message, "a broken disk") {
+		if len(found) != 1 || found[0].Code != "read" || found[0].Severity != finding.Error || !strings.Contains(found[0].Message, "a broken disk") {
 			t.Errorf("%+v", found)
 		}
 		provoked["read"] = true
@@ -213,7 +214,7 @@ func TestFindings(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, found := described(t, snap)
-		if len(found) != 1 || found[0].Code != "properties" || found[0].Severity != reader.Note {
+		if len(found) != 1 || found[0].Code != "properties" || found[0].Severity != finding.Note {
 			t.Errorf("%+v", found)
 		}
 		provoked["properties"] = true
@@ -227,7 +228,7 @@ func TestFindings(t *testing.T) {
 		p := pack(t, model(list(inline(string(noise)), 0), list(inline("hello"+string(noise[:5000])), 0)))
 		p[1000] ^= 1
 		v, found := described(t, open(t, write(t, map[string]string{"x.spt": string(p)})+"/x.spt", options()))
-		if len(found) != 1 || found[0].Code != "checksum" || found[0].Severity != reader.Fault || v.Chunks < 2 {
+		if len(found) != 1 || found[0].Code != "checksum" || found[0].Severity != finding.Error || v.Chunks < 2 {
 			t.Errorf("%+v, %+v", v, found)
 		}
 		provoked["checksum"] = true
@@ -273,7 +274,7 @@ func TestVerifyThatCannotGoOn(t *testing.T) {
 		store := inMemory(t, files)
 		snap := open(t, "mem://sp", options("mem", store))
 		replace(t, store, "sp/_metadata", files["sp/_metadata"])
-		_, err := snap.Verify(ctx, reader.VerifyOptions{DescriptionOnly: true}, func(f reader.Finding) { t.Errorf("%+v", f) })
+		_, err := snap.Verify(ctx, reader.VerifyOptions{DescriptionOnly: true}, func(f finding.Finding) { t.Errorf("%+v", f) })
 		if !errors.Is(err, format.ErrChanged) {
 			t.Errorf("error %v", err)
 		}
@@ -283,7 +284,7 @@ func TestVerifyThatCannotGoOn(t *testing.T) {
 		snap := open(t, "mem://sp", options("mem", store))
 		content(t, snap, snap.Operators[0].Subtasks[0].Managed.Data)
 		replace(t, store, "sp/state", "HELLO")
-		_, err := snap.Verify(ctx, reader.VerifyOptions{Read: true}, func(f reader.Finding) { t.Errorf("%+v", f) })
+		_, err := snap.Verify(ctx, reader.VerifyOptions{Read: true}, func(f finding.Finding) { t.Errorf("%+v", f) })
 		if !errors.Is(err, format.ErrChanged) {
 			t.Errorf("error %v", err)
 		}
@@ -292,7 +293,7 @@ func TestVerifyThatCannotGoOn(t *testing.T) {
 		snap := open(t, "mem://sp", options("mem", inMemory(t, files)))
 		over, cancel := context.WithCancel(ctx)
 		cancel()
-		_, err := snap.Verify(over, reader.VerifyOptions{DescriptionOnly: true}, func(f reader.Finding) { t.Errorf("%+v", f) })
+		_, err := snap.Verify(over, reader.VerifyOptions{DescriptionOnly: true}, func(f finding.Finding) { t.Errorf("%+v", f) })
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
@@ -306,7 +307,7 @@ func TestVerifyThatCannotGoOn(t *testing.T) {
 			return nil
 		}}))
 		down = true
-		_, err := snap.Verify(ctx, reader.VerifyOptions{DescriptionOnly: true}, func(f reader.Finding) { t.Errorf("%+v", f) })
+		_, err := snap.Verify(ctx, reader.VerifyOptions{DescriptionOnly: true}, func(f finding.Finding) { t.Errorf("%+v", f) })
 		if !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("error %v", err)
 		}
@@ -323,9 +324,9 @@ func TestVerifyForbidden(t *testing.T) {
 			}
 			return nil
 		}}))
-		var found []reader.Finding
-		v, err := snap.Verify(ctx, reader.VerifyOptions{Read: read}, func(f reader.Finding) { found = append(found, f) })
-		if err != nil || len(found) != 1 || found[0].Severity != reader.Fault || found[0].Code != "read" || found[0].File != "state" || v.BytesRead != 0 {
+		var found []finding.Finding
+		v, err := snap.Verify(ctx, reader.VerifyOptions{Read: read}, func(f finding.Finding) { found = append(found, f) })
+		if err != nil || len(found) != 1 || found[0].Severity != finding.Error || found[0].Code != "read" || found[0].File != "state" || v.BytesRead != 0 {
 			t.Errorf("read %v: %+v, %v", read, found, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/internal/work"
 )
@@ -30,7 +31,7 @@ func checker(t *testing.T, dir string) (*verifier, *contentCheck) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = snap.Close() })
-	v := newVerifier(t.Context(), snap, VerifyOptions{Read: true}, func(Finding) {})
+	v := newVerifier(t.Context(), snap, VerifyOptions{Read: true}, func(finding.Finding) {})
 	return v, &contentCheck{snap, snap.Savepoint, v.o, false}
 }
 
@@ -119,7 +120,7 @@ func merged(parts []elementsResult) (all elementsResult) {
 }
 
 // told are findings without the pointers into the snapshot they are of.
-func told(all []Finding) (out []string) {
+func told(all []finding.Finding) (out []string) {
 	for _, f := range all {
 		id := ""
 		if f.Operator != nil {
@@ -144,8 +145,8 @@ func TestVerifyJobs(t *testing.T) {
 			if err != nil {
 				break // what cannot be opened has tests of its own
 			}
-			var all []Finding
-			v, err := snap.Verify(t.Context(), VerifyOptions{Read: true, Jobs: jobs}, func(f Finding) { all = append(all, f) })
+			var all []finding.Finding
+			v, err := snap.Verify(t.Context(), VerifyOptions{Read: true, Jobs: jobs}, func(f finding.Finding) { all = append(all, f) })
 			got := fmt.Sprintf("%+v\n%q\n%v", *v, told(all), err)
 			if jobs == 1 {
 				want = got

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
@@ -120,8 +121,8 @@ func whyRefused(sp *format.Savepoint, to int32) string {
 // judgeApplied compares a written snapshot with the plan and with its input.
 func judgeApplied(t *testing.T, where string, plan *RescalePlan, from, out *reader.Snapshot, n *applied) {
 	t.Helper()
-	faults := func(f reader.Finding) {
-		if f.Severity == reader.Fault {
+	faults := func(f finding.Finding) {
+		if f.Severity == finding.Error {
 			t.Errorf("%s: %+v", where, f)
 		}
 	}

@@ -24,20 +24,14 @@ func (e *ParallelismError) Error() string {
 
 // Remedies returns what makes room.
 func (e *ParallelismError) Remedies() []finding.Remedy {
-	if e.Free {
-		return []finding.Remedy{MakeRoom("it has no keyed state, so its max parallelism can be another", e.Operator, e.To)}
+	if !e.Free {
+		return finding.Words("the snapshot stores the max parallelism of each operator; state that has key groups cannot be spread further")
 	}
-	return finding.Words("the snapshot stores the max parallelism of each operator; state that has key groups cannot be spread further")
-}
-
-// MakeRoom returns the remedy to set a max parallelism at which an operator without keyed
-// state can run at a parallelism.
-func MakeRoom(words, operator string, parallelism int32) finding.Remedy {
 	max := int32(128) // what Flink takes by itself
-	for max < parallelism && max < format.MaxKeyGroups {
+	for max < e.To && max < format.MaxKeyGroups {
 		max *= 2
 	}
-	return finding.Remedy{Words: words, Action: finding.SetMaxParallelism, Operator: operator, To: strconv.Itoa(int(max))}
+	return []finding.Remedy{{Words: "it has no keyed state, so its max parallelism can be another", Action: finding.SetMaxParallelism, Operator: e.Operator, To: strconv.Itoa(int(max))}}
 }
 
 // sizer gives the bytes of runs of elements of one handle, by offsets alone.

@@ -234,7 +234,7 @@ func (p *RescalePlan) metas(ctx context.Context, old []*format.Subtask, raw bool
 				all = append(all, m)
 				continue
 			}
-			if !bytes.Equal(all[k].Envelope, m.Envelope) || all[k].Form != m.Form {
+			if !bytes.Equal(all[k].Envelope, m.Envelope) || all[k].Encoding != m.Encoding {
 				return nil, nil, format.Errorf(format.ErrUnsupported, "state %q is described differently by its subtasks: elements of both cannot share a stream", m.Name)
 			}
 		}

@@ -195,7 +195,7 @@ func TestRescaleOfOtherDescriptions(t *testing.T) {
 	}{
 		"the same":         {nil, false},
 		"other types":      {func(m *format.StateMeta) { m.Envelope = []byte("other") }, true},
-		"another encoding": {func(m *format.StateMeta) { m.Form += "\x01" }, true},
+		"another encoding": {func(m *format.StateMeta) { m.Encoding += "\x01" }, true},
 	} {
 		a, b := namedStates("1", st{"l", format.ModeList, []string{"a"}}), namedStates("2", st{"l", format.ModeList, []string{"b"}})
 		in := memoryInput(operator("op", a, b))

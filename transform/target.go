@@ -7,11 +7,11 @@ import (
 	"github.com/savepoint-tools/spt/format/flink"
 )
 
-// formFor is a codec of whose streams releases read different forms.
-type formFor interface {
+// encodingFor is a codec of whose streams releases read different forms.
+type encodingFor interface {
 	// FormFor gives the form in which a release reads streams of the form w: w
 	// itself, or another that the codec builds of the same elements.
-	FormFor(w format.Wire, r flink.Release) (format.Wire, error)
+	EncodingFor(w format.Wire, r flink.Release) (format.Wire, error)
 }
 
 // OperatorStateFor gives the savepoint with managed operator state as a release
@@ -24,7 +24,7 @@ func OperatorStateFor(ctx context.Context, in format.View, r flink.Release) (for
 		if err != nil {
 			return nil, err
 		}
-		forms, ok := codec.(formFor)
+		encodings, ok := codec.(encodingFor)
 		if !ok {
 			return h, nil
 		}
@@ -35,17 +35,17 @@ func OperatorStateFor(ctx context.Context, in format.View, r flink.Release) (for
 		to := make(map[format.Wire]format.Wire, 1)
 		same := true
 		for _, m := range metas {
-			if to[m.Form], err = forms.FormFor(m.Form, r); err != nil {
+			if to[m.Encoding], err = encodings.EncodingFor(m.Encoding, r); err != nil {
 				return nil, err
 			}
-			same = same && to[m.Form] == m.Form
+			same = same && to[m.Encoding] == m.Encoding
 		}
 		if same {
 			return h, nil
 		}
 		n++
 		return rebuildStates(ctx, in, h, func(s *format.StateRuns) bool {
-			s.Form = to[s.Form]
+			s.Encoding = to[s.Encoding]
 			return true
 		})
 	}

@@ -214,7 +214,7 @@ func (u *unionState) described(ctx context.Context, in format.View) (bool, error
 			return false, format.Errorf(format.ErrCorrupt, "state %q of the handle is not in its stream", u.name)
 		case i == 0:
 			first = metas[k]
-		case h.Codec != u.handles[0].Codec || !bytes.Equal(first.Envelope, metas[k].Envelope) || first.Envelope == nil && first.Form != metas[k].Form:
+		case h.Codec != u.handles[0].Codec || !bytes.Equal(first.Envelope, metas[k].Envelope) || first.Envelope == nil && first.Encoding != metas[k].Encoding:
 			return false, nil
 		}
 	}

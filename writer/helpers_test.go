@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/reader"
@@ -69,7 +70,7 @@ func sealAt(t testing.TB, in, out string, o Options) (*Report, *reader.Snapshot)
 // sound fails unless verify has nothing to say.
 func sound(t testing.TB, snap *reader.Snapshot) *reader.Verification {
 	t.Helper()
-	v, err := snap.Verify(background, reader.VerifyOptions{Read: true, DescriptionOnly: true}, func(f reader.Finding) { t.Errorf("%s: %+v", snap.Location, f) })
+	v, err := snap.Verify(background, reader.VerifyOptions{Read: true, DescriptionOnly: true}, func(f finding.Finding) { t.Errorf("%s: %+v", snap.Location, f) })
 	if err != nil {
 		t.Errorf("%s: %v", snap.Location, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
@@ -176,7 +177,7 @@ func (h hostile) put(store storage.Storage, name string, p []byte) {
 }
 
 func (h hostile) verify(snap *reader.Snapshot) int {
-	v, err := snap.Verify(h.t.Context(), reader.VerifyOptions{Read: true}, func(f reader.Finding) {
+	v, err := snap.Verify(h.t.Context(), reader.VerifyOptions{Read: true}, func(f finding.Finding) {
 		if strings.Contains(f.Message, "internal error") {
 			h.t.Fatalf("verify: %+v", f)
 		}
@@ -189,7 +190,7 @@ func (h hostile) verify(snap *reader.Snapshot) int {
 }
 
 func (h hostile) verifyLoud(snap *reader.Snapshot) {
-	_, _ = snap.Verify(h.t.Context(), reader.VerifyOptions{Read: true}, func(f reader.Finding) { h.t.Logf("%+v", f) })
+	_, _ = snap.Verify(h.t.Context(), reader.VerifyOptions{Read: true}, func(f finding.Finding) { h.t.Logf("%+v", f) })
 }
 
 // model looks at everything that is known without content.

@@ -22,13 +22,6 @@ func SerializerLifetime(class string) (first, last Release, ok bool) {
 	return first, last, true
 }
 
-// HasSerializer reports whether the release may have a serializer snapshot class:
-// it is false only where [SerializerLifetime] excludes it.
-func (r Release) HasSerializer(class string) bool {
-	l, ok := lifetimeOf(class)
-	return !ok || r == 0 || l.has(r)
-}
-
 // serializerLife is a serializer snapshot class that not every release from 1.20
 // on has, or with a dot at its end a package of them: from which release on, and up
 // to which.

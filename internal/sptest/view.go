@@ -157,26 +157,6 @@ func IncrementalOperator(uid string, h *format.Incremental) *format.Operator {
 	return op
 }
 
-// SourceOperator returns a source as the SQL planner makes it: it has a coordinator,
-// and list state with a name that all sources have.
-func SourceOperator(uid, name string) *format.Operator {
-	op := Operator(uid, RawHandle(State{"SourceReaderState", format.ModeList, []string{"0123456789"}}))
-	op.Name = format.NewText(name)
-	op.Coordinator = Inline(uid, "sixteen bytes of "+uid[:1])
-	return op
-}
-
-// UserOperator returns an operator with list states that have names of a user.
-func UserOperator(uid, name string, states ...string) *format.Operator {
-	var all []State
-	for _, s := range states {
-		all = append(all, State{s, format.ModeList, []string{"0123456789"}})
-	}
-	op := Operator(uid, RawHandle(all...))
-	op.Name = format.NewText(name)
-	return op
-}
-
 // WithClass opens a copy of a snapshot of testdata in whose _metadata the class of
 // Flink's serializer of longs is replaced by another one of the same length: by all
 // everywhere, and by last in the last subtask.

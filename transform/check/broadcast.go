@@ -10,8 +10,8 @@ import (
 	"github.com/savepoint-tools/spt/format/summary"
 )
 
-// broadcast compares the copies of broadcast states: who restores at another
-// parallelism is handed any of them.
+// broadcast compares the replicas of broadcast states: a restore at another
+// parallelism can assign any of them.
 func (c *checker) broadcast(ctx context.Context, op *format.Operator) error {
 	type copies struct {
 		n        int

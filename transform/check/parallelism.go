@@ -27,7 +27,10 @@ func (c *checker) limits(op *format.Operator, p int32) {
 			Message: fmt.Sprintf("it would run at parallelism %d, above the max parallelism %d %s: %s", p, op.MaxParallelism, of, refuses),
 			Advice:  finding.Words(fmt.Sprintf("run it at parallelism %d or less", op.MaxParallelism))}
 		if !op.HasKeyed() {
-			f.Advice = append(f.Advice, transform.MakeRoom("give "+whose+" another max parallelism, as it has no keyed state", op.Label(), p))
+			for _, m := range (&transform.ParallelismError{Operator: op.Label(), To: p, Free: true}).Remedies() {
+				m.Words = "give " + whose + " another max parallelism, as it has no keyed state"
+				f.Advice = append(f.Advice, m)
+			}
 		}
 		c.add(f)
 	case c.o.MaxParallelism > 0 && p > c.o.MaxParallelism:

@@ -20,36 +20,44 @@ const LargeUnion = 64 << 20
 // not show that restores may have multiplied it.
 const maxUnionRead = 64 << 20
 
-// states looks at operator states: union state that grows, broadcast copies
+// states looks at operator states: union state that grows, broadcast replicas
 // that differ.
 func (c *checker) states(ctx context.Context, op *format.Operator, p int32) error {
 	s, err := summary.Of(ctx, &format.Savepoint{Operators: []*format.Operator{op}})
 	if err != nil {
 		return err
 	}
+	var unions []*summary.State
+	var read []string
 	for _, st := range s.Operators[0].States {
 		if st.Kind != summary.Union || st.Elements == 0 || p < 2 {
 			continue
 		}
-		if err := c.union(ctx, op, st, p); err != nil {
+		unions = append(unions, st)
+		if st.Alike || st.Bytes <= maxUnionRead {
+			read = append(read, st.Name)
+		}
+	}
+	reports := map[string]*transform.UnionReport{}
+	if len(read) > 0 {
+		if err := c.readUnions(ctx, op, read, len(read) == len(unions), reports); err != nil {
 			return err
 		}
+	}
+	for _, st := range unions {
+		c.union(op, st, p, reports[st.Name])
 	}
 	return c.broadcast(ctx, op)
 }
 
-// union says what a restore hands out of a union state, and what its elements
-// show of restores before.
-func (c *checker) union(ctx context.Context, op *format.Operator, st *summary.State, p int32) error {
+// union reports what a restore assigns of a union state, and what its elements show of
+// earlier restores. r is nil where they were not read.
+func (c *checker) union(op *format.Operator, st *summary.State, p int32, r *transform.UnionReport) {
 	bytes := transform.Capped(st.Bytes, int64(p))
 	f := Finding{Severity: finding.Note, Code: "union", Operator: op, State: st.Name,
 		Message: fmt.Sprintf("a restore hands each of %d subtasks all %s elements (%s): %s elements, %s in total",
 			p, number.Count(st.Elements), number.Bytes(st.Bytes), number.Count(transform.Capped(st.Elements, int64(p))), number.Bytes(bytes))}
 	occurrences := finding.Remedy{Words: "how often each element occurs", Action: finding.CountElements, State: st.Name}
-	r, err := c.unionReport(ctx, op, st)
-	if err != nil {
-		return err
-	}
 	switch {
 	case r == nil && st.MayBeMultiplied:
 		f.Severity, f.Code = finding.Warning, "union-multiplied"
@@ -79,33 +87,38 @@ func (c *checker) union(ctx context.Context, op *format.Operator, st *summary.St
 		f.Advice = []finding.Remedy{{Words: "every subtask loads all of it; list state would be redistributed instead. Whether duplicates can be removed", Action: finding.FindDuplicates}}
 	}
 	c.add(f)
-	return nil
 }
 
-// unionReport reads the elements of a union state, or returns nil where they are
-// not read: they cannot be, or nothing asks for it.
-func (c *checker) unionReport(ctx context.Context, op *format.Operator, st *summary.State) (*transform.UnionReport, error) {
-	if !st.Alike && st.Bytes > maxUnionRead {
-		return nil, nil
+// readUnions reads the elements of union states of an operator in one pass and adds
+// reports by name. A state that cannot be read has none. whole: the names are those of all
+// union states.
+func (c *checker) readUnions(ctx context.Context, op *format.Operator, names []string, whole bool, reports map[string]*transform.UnionReport) error {
+	o := transform.UnionOptions{TempDir: c.o.TempDir}
+	if !whole {
+		o.States = format.ByName(names...)
 	}
 	one := c.in
 	one.Savepoint = &format.Savepoint{Operators: []*format.Operator{op}}
+	all, err := transform.DiagnoseUnions(ctx, one, o)
 	var temp *transform.TempError
-	reports, err := transform.DiagnoseUnions(ctx, one, transform.UnionOptions{States: format.ByName(st.Name), TempDir: c.o.TempDir})
 	switch {
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return ctx.Err()
 	case errors.Is(err, format.ErrChanged):
-		return nil, err
+		return err
 	case errors.As(err, &temp):
-		return nil, temp // says nothing of the state
-	case err != nil:
-		if !format.NoFile(err) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit) {
-			c.unreadable(op, err)
+		return temp // says nothing of the state
+	case err != nil && len(names) > 1: // the others may be readable
+		for _, name := range names {
+			if err := c.readUnions(ctx, op, []string{name}, false, reports); err != nil {
+				return err
+			}
 		}
-		return nil, nil
-	case len(reports) != 1:
-		return nil, nil
+	case err != nil && !format.NoFile(err) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit):
+		c.unreadable(op, err)
 	}
-	return reports[0], nil
+	for _, r := range all {
+		reports[r.State] = r
+	}
+	return nil
 }

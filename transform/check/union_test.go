@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -177,4 +178,33 @@ func slicesOf(n, v int) []int {
 		all[i] = v
 	}
 	return all
+}
+
+// TestCheckUnionNextToDamage: a union state that cannot be read does not keep a check from
+// reading the others of its operator.
+func TestCheckUnionNextToDamage(t *testing.T) {
+	var handles []*format.OperatorHandle
+	for _, name := range []string{"a", "b"} {
+		h := nativeHandle(name, st{"u", format.ModeUnion, chars("xy")}, st{"v", format.ModeUnion, chars("cd")})
+		h.Data = sptest.Inline(name, "\xa1x\xa1y\xc1c\xa1d") // 0xc1 begins no value
+		handles = append(handles, h)
+	}
+	r, err := Run(t.Context(), sptest.View(sptest.Operator("op", handles...)), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range r.Findings {
+		if f.State == "u" || f.Code == "unreadable" {
+			got = append(got, f.Code)
+		}
+	}
+	if want := []string{"unreadable", "union-multiplied"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for _, f := range r.Findings {
+		if f.State == "u" && !strings.HasPrefix(f.Message, "restores multiplied it: each of its 2 different elements comes 2 times") {
+			t.Errorf("%s", f.Message)
+		}
+	}
 }

@@ -142,7 +142,7 @@ func (d *differ) describe(in format.View, of describedOf) (map[string]*envelopes
 			return nil, format.At(err, "subtask %d", sub.Index)
 		}
 		splits, _ := codec.(interface {
-			Encoding(format.Wire) (format.Wire, []byte)
+			SplitEncoding(format.Wire) (format.Wire, []byte)
 		})
 		for _, m := range metas {
 			e := all[m.Name.String()]
@@ -150,9 +150,9 @@ func (d *differ) describe(in format.View, of describedOf) (map[string]*envelopes
 				e = &envelopesOf{by: map[format.Wire]map[tally.Digest][]int32{}}
 				all[m.Name.String()] = e
 			}
-			encoding, description := m.Form, m.Envelope
+			encoding, description := m.Encoding, m.Envelope
 			if splits != nil {
-				if other, whole := splits.Encoding(m.Form); whole != nil {
+				if other, whole := splits.SplitEncoding(m.Encoding); whole != nil {
 					encoding, description, e.whole = other, whole, true
 				}
 			}

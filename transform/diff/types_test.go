@@ -40,7 +40,7 @@ func TestDiffTypesOfSubtasks(t *testing.T) {
 			case "":
 			default:
 				sub.Managed = rawStates(st{"s", format.ModeList, []string{"x"}})
-				c.metas[sub.Managed] = format.StateMeta{Form: format.Wire(encoding), Envelope: []byte(description)}
+				c.metas[sub.Managed] = format.StateMeta{Encoding: format.Wire(encoding), Envelope: []byte(description)}
 			}
 		}
 		in := memoryInput(op)
@@ -87,7 +87,7 @@ func TestDiffTypesOfSubtasks(t *testing.T) {
 // the form of each.
 type wholes struct{ describedBy }
 
-func (c wholes) Encoding(w format.Wire) (format.Wire, []byte) {
+func (c wholes) SplitEncoding(w format.Wire) (format.Wire, []byte) {
 	encoding, whole, ok := strings.Cut(string(w), "+")
 	if !ok {
 		return w, nil
@@ -120,7 +120,7 @@ func TestDiffTypesAsAWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := wholes{describedBy{raw, map[*format.OperatorHandle]format.StateMeta{h: {Form: format.Wire(form), Envelope: []byte(form)}}}}
+		c := wholes{describedBy{raw, map[*format.OperatorHandle]format.StateMeta{h: {Encoding: format.Wire(form), Envelope: []byte(form)}}}}
 		in.Codecs = codecsFunc(func(format.CodecID) (format.OperatorCodec, error) { return c, nil })
 		return in
 	}

@@ -104,7 +104,7 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 		stop, opts.Progress = p.Stop, p.Add
 	}
 	var all []finding.Finding
-	done, err := snap.Verify(ctx, opts, func(f reader.Finding) {
+	done, err := snap.Verify(ctx, opts, func(f finding.Finding) {
 		v.Findings = append(v.Findings, env.run.NewFinding(f))
 		all = append(all, f)
 	})

@@ -1,13 +1,12 @@
-// Package keyed reads Flink's streams of keyed state (spec flink-keyed-state):
-// so far their header, which says what states there are and how keys and values
-// were serialized.
+// Package keyed reads the headers of Flink's streams of keyed state (spec
+// flink-keyed-state), which list the states and the serializers of keys and values. It
+// does not read entries; [Recompress] copies them.
 //
 //	h, err := keyed.ReadHeader(ctx, src, stream)
 //	for _, st := range h.States {
 //		fmt.Println(st.Name, st.Keyed) // orders map
 //	}
 //
-// The same header stands in front of all forms: canonical savepoints, the heap
-// backend's own form, and what RocksDB describes beside its files. Entries are
-// not read.
+// All formats start with the same header: canonical savepoints, the format of the heap
+// backend, and the metadata that RocksDB stores next to its files.
 package keyed

@@ -41,8 +41,8 @@ var kindNames = map[string]string{
 type Header struct {
 	Version    int32
 	Compressed bool // the streams of key groups are snappy-framed
-	// Schema is nil serializers before Flink 1.4, which wrote Java objects only.
-	// The place of a state is its number in the entries.
+	// Schema has no serializers before Flink 1.4, which wrote Java objects only. The
+	// index of a state is its number in the entries.
 	types.Schema
 	Size int64 // bytes that it takes
 }
@@ -50,8 +50,8 @@ type Header struct {
 // maxHeader is more than any header takes.
 const maxHeader = 64 << 20
 
-// ReadHeader reads the header of a stream, in growing steps. An error that
-// matches *types.UnknownClass comes with what stands in front of that class.
+// ReadHeader reads the header of a stream, in growing steps. With an error that
+// matches *types.UnknownClass it returns what precedes that class.
 func ReadHeader(ctx context.Context, src format.Source, s format.Stream) (*Header, error) {
 	limit, err := format.StreamSize(ctx, src, s)
 	if err != nil {
@@ -77,19 +77,19 @@ func ReadHeader(ctx context.Context, src format.Source, s format.Stream) (*Heade
 		case n == limit || !errors.Is(err, format.ErrTruncated):
 			return nil, err
 		case n >= maxHeader:
-			return nil, format.Errorf(format.ErrLimit, "the description of keyed state takes more than %d bytes", n)
+			return nil, format.Errorf(format.ErrLimit, "the header of keyed state takes more than %d bytes", n)
 		}
 	}
 }
 
-// parse walks a header:
+// parse reads a header:
 //
 //	int    version
 //	bool   compressed            from version 4
 //	       key serializer        a Java object; from version 3 a block of one; from 6 a snapshot
 //	short  n, n states
 //
-// An error that is an ErrTruncated may only mean that p is too short.
+// With ErrTruncated, p may be only the start of a header.
 func parse(p []byte) (*Header, error) {
 	c := java.NewCursor(p)
 	h := &Header{Version: c.I32()}
@@ -130,7 +130,7 @@ func parse(p []byte) (*Header, error) {
 	return h, c.Err()
 }
 
-// state walks what is said of one state:
+// state reads the entry of one state:
 //
 //	version  1, 2             3, 4             5                6
 //	         int type         int type         UTF name         UTF name
@@ -207,12 +207,12 @@ func named(keys []string, all []*types.Snapshot) (out []types.Serializer) {
 	return out
 }
 
-// block walks a block of n serializers.
+// block reads a block of n serializers.
 func block(c *java.Cursor, n int) []*types.Snapshot {
 	off := c.Offset()
 	all := java.Part(c, types.SkipBlock)
 	if c.Err() == nil && len(all) != n {
-		c.Fail(off, format.ErrCorrupt, "%d serializers, not %d", len(all), n)
+		c.Fail(off, format.ErrCorrupt, "expected %d serializers, found %d", n, len(all))
 	}
 	if c.Err() != nil {
 		return nil
@@ -220,12 +220,12 @@ func block(c *java.Cursor, n int) []*types.Snapshot {
 	return all
 }
 
-// javaObject walks a serializer as Flink 1.2 and 1.3 wrote it: int 1, int
-// length, a Java object.
+// javaObject reads a serializer as Flink 1.2 and 1.3 wrote it: int 1, int length, a
+// Java object.
 func javaObject(c *java.Cursor) {
 	off := c.Offset()
 	if v := c.I32(); c.Err() == nil && v != 1 {
-		c.Fail(off, format.ErrCorrupt, "a serializer object of version %d, not 1", v)
+		c.Fail(off, format.ErrCorrupt, "expected a serializer object of version 1, found %d", v)
 	}
 	c.Blob("a serializer object")
 }

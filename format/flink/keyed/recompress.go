@@ -17,17 +17,17 @@ import (
 )
 
 // Recompress returns a handle of canonical keyed state (spec flink-keyed-state 3)
-// with its key groups compressed or not, or h itself where nothing changes. The
-// entries stay as they are, in their order.
+// with its key groups compressed or not, or h itself if nothing changes. The entries
+// and their order stay the same.
 //
-// It reads all key groups, to learn how long they become and that they are in the
-// canonical format; the new stream reads them again whenever it is read.
+// It reads all key groups, to find their new lengths and to check that they are in
+// the canonical format; each read of the new stream reads them again.
 //
-// It is an ErrUnsupported for state in the format of a backend, in which the
+// It fails with ErrUnsupported for state in the format of a backend, in which the
 // values of states follow each other without a length.
 func Recompress(ctx context.Context, src format.Source, h *format.KeyGroups, compress bool) (*format.KeyGroups, error) {
 	if h.Codec != format.CodecFlink || !h.Savepoint {
-		return nil, format.Errorf(format.ErrUnsupported, "it is in the format of a state backend, not in the canonical one")
+		return nil, format.Errorf(format.ErrUnsupported, "the state is in the format of a state backend, not in the canonical format")
 	}
 	if h.Data == nil || h.Data.Size() == 0 {
 		return h, nil
@@ -45,7 +45,7 @@ func Recompress(ctx context.Context, src format.Source, h *format.KeyGroups, com
 	case header.Compressed == compress:
 		return h, nil
 	case header.Version < flagVersion:
-		return nil, format.Errorf(format.ErrUnsupported, "keyed state of version %d has no mark of compression", header.Version)
+		return nil, format.Errorf(format.ErrUnsupported, "keyed state of version %d has no compression flag", header.Version)
 	}
 	known := err == nil
 	groups, err := groupsOf(ctx, h, size)
@@ -57,7 +57,7 @@ func Recompress(ctx context.Context, src format.Source, h *format.KeyGroups, com
 		first = groups[0].start
 	}
 	if known && first != header.Size || first > maxHeader || first < 5 {
-		return nil, format.Errorf(format.ErrCorrupt, "the first key group starts at %d, the header ends at %d", first, header.Size)
+		return nil, format.Errorf(format.ErrCorrupt, "expected the first key group at %d, the end of the header, found it at %d", header.Size, first)
 	}
 	head := make([]byte, first)
 	if _, err := src.ReadAt(ctx, h.Data, head, 0); err != nil {
@@ -96,10 +96,10 @@ type group struct {
 	start, end int64
 }
 
-// groupsOf are the key groups with entries, in the order of the stream.
+// groupsOf returns the key groups with entries, in the order of the stream.
 func groupsOf(ctx context.Context, h *format.KeyGroups, size int64) (all []group, err error) {
 	if h.Offsets == nil {
-		return nil, format.Errorf(format.ErrCorrupt, "it has no offsets of key groups")
+		return nil, format.Errorf(format.ErrCorrupt, "the handle has no offsets of key groups")
 	}
 	err = format.EachOffset(ctx, h.Offsets, func(at int64, run []int64) error {
 		for i, v := range run {
@@ -107,7 +107,7 @@ func groupsOf(ctx context.Context, h *format.KeyGroups, size int64) (all []group
 				continue
 			}
 			if v < 0 || v >= size || len(all) > 0 && v <= all[len(all)-1].start {
-				return format.Errorf(format.ErrCorrupt, "key group %d starts at %d of %d bytes, and not after the one before it", int64(h.Range.First)+at+int64(i), v, size)
+				return format.Errorf(format.ErrCorrupt, "key group %d starts at %d of %d bytes, not after the key group before it", int64(h.Range.First)+at+int64(i), v, size)
 			}
 			all = append(all, group{index: at + int64(i), start: v})
 		}
@@ -122,8 +122,8 @@ func groupsOf(ctx context.Context, h *format.KeyGroups, size int64) (all []group
 	return all, err
 }
 
-// recoder makes key groups from those of another stream, in units: 64 KiB of a
-// key group that is compressed, a chunk of one that is decompressed.
+// recoder makes key groups from those of another stream, in units: to compress, 64
+// KiB of a key group; to decompress, a chunk.
 type recoder struct {
 	of        format.Stream
 	compress  bool
@@ -138,7 +138,7 @@ type recoder struct {
 	aheadAt int64
 }
 
-// readAhead is read from the old stream at once.
+// readAhead is how much of the old stream is read at once.
 const readAhead = 1 << 20
 
 // bytes returns n bytes at off of the old stream, valid until the next call.
@@ -166,8 +166,7 @@ type unit struct {
 	open bool  // the first of a key group
 }
 
-// add adds a key group, and checks that it holds entries in the canonical format
-// from its first byte to its last.
+// add adds a key group, and checks that all of it is entries in the canonical format.
 func (m *recoder) add(ctx context.Context, src format.Source, g group) error {
 	r := &groupReader{m: m, ctx: ctx, src: src, pos: g.start, end: g.end, first: true}
 	if err := checkEntries(bufio.NewReader(r)); err != nil {
@@ -177,7 +176,7 @@ func (m *recoder) add(ctx context.Context, src format.Source, g group) error {
 	return err
 }
 
-// groupReader gives the data of a key group, and notes its units.
+// groupReader reads the data of a key group, and records its units.
 type groupReader struct {
 	m        *recoder
 	ctx      context.Context
@@ -213,7 +212,7 @@ func (r *groupReader) next() error {
 	} else {
 		left := r.end - r.pos - framed.HeadSize
 		if left < 0 {
-			return format.Errorf(format.ErrCorrupt, "%d bytes where a snappy chunk starts", r.end-r.pos)
+			return format.Errorf(format.ErrCorrupt, "expected a snappy chunk, found %d bytes", r.end-r.pos)
 		}
 		if r.first {
 			if err := r.opens(); err != nil {
@@ -312,7 +311,7 @@ func (m *recoder) MakeAt(ctx context.Context, src format.Source, p []byte, off i
 				end = m.units[k+1].at
 			}
 			if int64(len(m.enc)) != end-u.at {
-				return format.Errorf(format.ErrChanged, "%d bytes at %d are not what they were before", u.n, u.from)
+				return format.Errorf(format.ErrChanged, "%d bytes at %d have changed", u.n, u.from)
 			}
 			m.have = k
 		}

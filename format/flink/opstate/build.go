@@ -13,21 +13,20 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
-// Build describes a new handle with the given states, in the given order, list
-// and union states before broadcast states. Its stream is a rope: the envelope
-// put together from those of the states, and ranges of the streams that the
-// runs lie in. No element is read; of each handle that a run is of, the first
-// bytes are.
+// Build returns a new handle with the given states, in the given order, list and
+// union states before broadcast states. Its stream is a rope: an envelope made of
+// those of the states, and ranges of the streams of the runs. Build reads no element,
+// only the first bytes of each handle that a run refers to.
 //
-// All states must have one Form, and the runs lie in streams that are
-// compressed alike. That the elements of all runs of a state were written with
-// the serializers that its Envelope describes is for the caller to see to: by
-// comparing Envelopes. A state may be renamed by giving it another Name, and a
-// list state made a union state, or the other way round, by another Mode.
+// All states must have one Encoding, and the streams of the runs the same
+// compression. The caller must make sure, by comparing Envelopes, that the elements
+// of all runs of a state were written with the serializers of its Envelope. Another
+// Name renames a state; another Mode makes a list state a union state, or the
+// reverse.
 //
-// It is an ErrUnsupported to build from envelopes before version 5, and to
-// build other states than all those of an envelope that could not be split.
-// Wire and Merging of the handle are left empty.
+// Build fails with ErrUnsupported for envelopes before version 5, and if states with
+// an envelope that could not be split are not all those of that envelope. It leaves
+// Wire and Merging of the handle empty.
 func (c *Codec) Build(ctx context.Context, src format.Source, states []format.StateRuns) (*format.OperatorHandle, error) {
 	if len(states) == 0 {
 		return nil, fmt.Errorf("a handle without states has no stream")
@@ -36,11 +35,11 @@ func (c *Codec) Build(ctx context.Context, src format.Source, states []format.St
 	slices.SortStableFunc(states, func(a, b format.StateRuns) int {
 		return section(a.Mode) - section(b.Mode)
 	})
-	f, err := commonForm(states)
+	f, err := commonEncoding(states)
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{codec: c, ctx: ctx, src: src, form: f}
+	b := &builder{codec: c, ctx: ctx, src: src, encoding: f}
 	h := &format.OperatorHandle{Codec: format.CodecFlink, States: make([]format.NamedState, len(states))}
 	if f.version == 0 {
 		h.Codec = format.CodecRaw
@@ -68,33 +67,33 @@ func (c *Codec) Build(ctx context.Context, src format.Source, states []format.St
 	return h, nil
 }
 
-// commonForm is the form of all states.
-func commonForm(states []format.StateRuns) (form, error) {
+// commonEncoding returns the encoding of all states.
+func commonEncoding(states []format.StateRuns) (encoding, error) {
 	seen := make(map[format.Text]bool, len(states))
 	for _, s := range states {
-		if s.Form != states[0].Form {
-			return form{}, format.Errorf(format.ErrUnsupported, "states %q and %q cannot share a stream: they are from streams %s, and %s", states[0].Name, s.Name, describe(states[0].Form), describe(s.Form))
+		if s.Encoding != states[0].Encoding {
+			return encoding{}, format.Errorf(format.ErrUnsupported, "states %q and %q cannot share a stream: they are from streams %s, and %s", states[0].Name, s.Name, describe(states[0].Encoding), describe(s.Encoding))
 		}
 		if seen[s.Name] {
-			return form{}, format.Errorf(format.ErrCorrupt, "two states of the name %q in one handle", s.Name)
+			return encoding{}, format.Errorf(format.ErrCorrupt, "duplicate state %q in one handle", s.Name)
 		}
 		seen[s.Name] = true
 	}
-	f, err := parseForm(states[0].Form)
+	f, err := parseEncoding(states[0].Encoding)
 	if err != nil {
-		return form{}, err
+		return encoding{}, err
 	}
 	if f.version > 0 && f.version < minWritten {
-		return form{}, format.Errorf(format.ErrUnsupported, "operator state of version %d holds its serializers as Java objects, which current releases of Flink refuse: a new stream is written in version %d and later only", f.version, minWritten)
+		return encoding{}, format.Errorf(format.ErrUnsupported, "operator state of version %d holds its serializers as Java objects, which current releases of Flink refuse: a new stream is written in version %d and later only", f.version, minWritten)
 	}
 	if f.unsplit != nil && !f.unsplit.holds(states) {
-		return form{}, format.Errorf(format.ErrUnsupported, "the description of the %d states in a stream cannot be taken apart: %s", len(f.unsplit.states), f.unsplit.why)
+		return encoding{}, format.Errorf(format.ErrUnsupported, "the envelope of the %d states in a stream cannot be split: %s", len(f.unsplit.states), f.unsplit.why)
 	}
 	return f, nil
 }
 
-// buildEnvelope puts an envelope together (see parseEnvelope).
-func buildEnvelope(f form, states []format.StateRuns) ([]byte, error) {
+// buildEnvelope returns an envelope of the states (see parseEnvelope).
+func buildEnvelope(f encoding, states []format.StateRuns) ([]byte, error) {
 	if f.unsplit != nil {
 		return slices.Clone(f.unsplit.bytes), nil
 	}
@@ -124,8 +123,7 @@ func buildEnvelope(f form, states []format.StateRuns) ([]byte, error) {
 	return p, nil
 }
 
-// appendState appends what the envelope says of one state, under its name and
-// with its mode.
+// appendState appends the entry of one state in the envelope, with its name and mode.
 func appendState(p []byte, version, kind int32, m format.StateMeta) ([]byte, error) {
 	c := java.NewCursor(m.Envelope)
 	s := readState(c, version, kind)
@@ -133,7 +131,7 @@ func appendState(p []byte, version, kind int32, m format.StateMeta) ([]byte, err
 		return nil, err
 	}
 	if n := c.Remaining(); n > 0 {
-		return nil, format.Errorf(format.ErrUnsupported, "its description ends %d bytes early", n)
+		return nil, format.Errorf(format.ErrUnsupported, "%d bytes after the end of its entry in the envelope", n)
 	}
 	nameEnd := 2 + int(binary.BigEndian.Uint16(m.Envelope))
 	var err error
@@ -152,20 +150,20 @@ func appendState(p []byte, version, kind int32, m format.StateMeta) ([]byte, err
 	return append(p, m.Envelope[s.modeAt[1]:]...), nil
 }
 
-// builder lays out a rope.
+// builder builds a rope.
 type builder struct {
-	codec *Codec
-	ctx   context.Context
-	src   format.Source
-	form  form
-	parts []format.Part
-	size  int64
-	at    lookup
-	ends  map[*format.Concat][]int64 // of the parts of ropes that runs lie in
+	codec    *Codec
+	ctx      context.Context
+	src      format.Source
+	encoding encoding
+	parts    []format.Part
+	size     int64
+	at       lookup
+	ends     map[*format.Concat][]int64 // of the parts of ropes that runs lie in
 }
 
-// lookup is a window on the offsets of the state that was looked at last: runs
-// mostly follow each other.
+// lookup is a window on the offsets of the state that was used last: most runs follow
+// each other.
 type lookup struct {
 	of ofState
 	b  *bounds
@@ -200,8 +198,8 @@ func (b *builder) add(s format.Stream, off, n int64) {
 	b.parts = append(b.parts, format.Part{Of: s, Off: off, N: n})
 }
 
-// flatten adds a range of a rope as ranges of what the rope is made of, so that
-// edits of edits stay as quick to read as one.
+// flatten adds a range of a rope as ranges of the parts of the rope, so that edits of
+// edits are read as fast as one edit.
 func (b *builder) flatten(c *format.Concat, off, n int64) {
 	ends, ok := b.ends[c]
 	if !ok {
@@ -224,9 +222,9 @@ func (b *builder) flatten(c *format.Concat, off, n int64) {
 	}
 }
 
-// state lays out one state and gives the offsets of its elements.
+// state adds one state to the rope and returns the offsets of its elements.
 func (b *builder) state(s format.StateRuns) (format.Offsets, error) {
-	if b.form.headers {
+	if b.encoding.headers {
 		b.literal([]byte(snappyHeader))
 	}
 	offs := &offsets{}
@@ -240,7 +238,7 @@ func (b *builder) state(s format.StateRuns) (format.Offsets, error) {
 		}
 	}
 	if s.Mode == format.ModeBroadcast && offs.Len() != 1 {
-		return nil, format.Errorf(format.ErrCorrupt, "a broadcast state has one element, its map; %d were given", offs.Len())
+		return nil, format.Errorf(format.ErrCorrupt, "expected one element of a broadcast state, its map, found %d", offs.Len())
 	}
 	return offs.simplest(), nil
 }
@@ -250,15 +248,15 @@ func (b *builder) run(mode format.Mode, r format.ElementRun, offs *offsets) erro
 		return nil
 	}
 	if r.Handle == nil || r.State < 0 || r.State >= len(r.Handle.States) {
-		return fmt.Errorf("a run of a state that is not there")
+		return fmt.Errorf("a run refers to a state index out of range")
 	}
 	s := &r.Handle.States[r.State]
 	n := count(s.Offsets)
 	if r.First < 0 || r.Count < 0 || r.First > n || r.Count > n-r.First {
-		return format.Errorf(format.ErrCorrupt, "%d elements from %d were asked for, of %d", r.Count, r.First, n)
+		return format.Errorf(format.ErrCorrupt, "a run of %d elements from %d, of %d", r.Count, r.First, n)
 	}
 	if (s.Mode == format.ModeBroadcast) != (mode == format.ModeBroadcast) {
-		return format.Errorf(format.ErrCorrupt, "elements of a %v state cannot become those of a %v state", s.Mode, mode)
+		return format.Errorf(format.ErrCorrupt, "elements of a %v state cannot become elements of a %v state", s.Mode, mode)
 	}
 	if b.at.b == nil || b.at.of != (ofState{r.Handle, r.State}) {
 		if err := b.lookAt(r); err != nil {
@@ -300,37 +298,37 @@ func (b *builder) lookAt(r format.ElementRun) error {
 		return err
 	}
 	switch raw := r.Handle.Codec == format.CodecRaw; {
-	case raw != (b.form.version == 0):
+	case raw != (b.encoding.version == 0):
 		return format.Errorf(format.ErrUnsupported, "elements of raw and of managed state cannot share a stream")
 	case !raw && l.version < minWritten:
-		return format.Errorf(format.ErrUnsupported, "elements of operator state of version %d cannot go into a stream of version %d", l.version, b.form.version)
-	case l.compressed != b.form.compressed:
-		return format.Errorf(format.ErrUnsupported, "compressed and other elements cannot share a stream")
+		return format.Errorf(format.ErrUnsupported, "elements of operator state of version %d cannot go into a stream of version %d", l.version, b.encoding.version)
+	case l.compressed != b.encoding.compressed:
+		return format.Errorf(format.ErrUnsupported, "compressed and uncompressed elements cannot share a stream")
 	}
 	b.at = lookup{ofState{r.Handle, r.State}, l.bounds(b.ctx, b.src, r.Handle, r.State), l}
 	return nil
 }
 
-// cut lays out the map of a broadcast state without some of its entries (spec
-// flink-operator-state A6: int count, then keys and values). A compressed map
-// is made anew and held in memory.
+// cut adds the map of a broadcast state without some of its entries (spec
+// flink-operator-state A6: int count, then keys and values). A compressed map is
+// compressed again and held in memory.
 func (b *builder) cut(s format.StateRuns, offs *offsets) error {
 	if s.Mode != format.ModeBroadcast || len(s.Runs) != 1 || s.Runs[0].Count != 1 {
-		return fmt.Errorf("entries are taken out of the one map of a broadcast state")
+		return fmt.Errorf("entries can only be removed from the one map of a broadcast state")
 	}
 	r := s.Runs[0]
 	if r.Handle == nil || r.State < 0 || r.State >= len(r.Handle.States) || r.Handle.States[r.State].Mode != format.ModeBroadcast {
-		return fmt.Errorf("a run of a broadcast state that is not there")
+		return fmt.Errorf("a run refers to a broadcast state index out of range")
 	}
 	if s.Map.Count < 0 || s.Map.Count > math.MaxInt32 {
-		return fmt.Errorf("%d entries: a map holds up to %d", s.Map.Count, math.MaxInt32)
+		return fmt.Errorf("%d entries, the limit of a map is %d", s.Map.Count, math.MaxInt32)
 	}
 	if err := b.lookAt(r); err != nil {
 		return err
 	}
 	count := binary.BigEndian.AppendUint32(nil, uint32(s.Map.Count))
 	offs.single(b.size)
-	if b.form.compressed {
+	if b.encoding.compressed {
 		return b.cutCompressed(r, s.Map, count)
 	}
 	start, end, err := b.at.b.extent(r.First)
@@ -369,10 +367,10 @@ func (b *builder) cutCompressed(r format.ElementRun, m *format.MapCut, p []byte)
 }
 
 func errOutsideMap(e format.MapRange, size int64) error {
-	return fmt.Errorf("entries from %d on, %d bytes, of a map of %d", e.Off, e.N, size)
+	return fmt.Errorf("entries from %d, %d bytes, are outside the map of %d bytes", e.Off, e.N, size)
 }
 
-// extent finds the bytes of a run.
+// extent returns where the bytes of a run start and end.
 func (b *builder) extent(r format.ElementRun) (start, end int64, err error) {
 	w := b.at.b
 	last := r.First + r.Count - 1
@@ -398,7 +396,8 @@ func (b *builder) extent(r format.ElementRun) (start, end int64, err error) {
 			return 0, 0, err
 		}
 	}
-	// A run may hold elements of one broken position, but not end among them.
+	// A run may contain several elements at one broken position, but not end between
+	// them.
 	if err := w.shared(r.First, true, start, math.MaxInt64); err != nil {
 		return 0, 0, err
 	}
@@ -410,7 +409,7 @@ func (b *builder) extent(r format.ElementRun) (start, end int64, err error) {
 	return start, end, nil
 }
 
-// single lays out a run element by element.
+// single adds a run element by element.
 func (b *builder) single(r format.ElementRun, offs *offsets) error {
 	for i := r.First; i < r.First+r.Count; i++ {
 		start, end, err := b.at.b.extent(i)
@@ -427,14 +426,14 @@ func (b *builder) single(r format.ElementRun, offs *offsets) error {
 }
 
 func errOutside(i, v, start, end int64) error {
-	return format.Errorf(format.ErrCorrupt, "element %d starts at %d, outside of bytes %d to %d, where its neighbours are", i, v, start, end)
+	return format.Errorf(format.ErrCorrupt, "element %d starts at %d, outside of the bytes %d to %d of its neighbours", i, v, start, end)
 }
 
-// shortRun is the length from which a run refers to the offsets it came from.
+// shortRun is the length from which a run refers to the offsets of its handle.
 const shortRun = 16
 
-// offsets are those of a built state: pieces of the offsets of the handles
-// that its elements came from, moved. Long runs take no memory of their own.
+// offsets are those of a built state: ranges of the offsets of other handles, moved.
+// Long ranges take no memory of their own.
 type offsets struct {
 	segs []segment
 	ends []int64 // number of offsets up to the end of each segment
@@ -444,7 +443,7 @@ type segment struct {
 	of         format.Offsets
 	first, n   int64
 	delta      int64 // to add
-	start, end int64 // where the unmoved offsets must lie
+	start, end int64 // bounds of the unmoved offsets
 }
 
 func (o *offsets) add(s segment) {
@@ -465,7 +464,7 @@ func (o *offsets) single(v int64) {
 	o.add(segment{of: &format.OffsetSlice{v}, n: 1, end: math.MaxInt64})
 }
 
-// simplest gives the source itself where o adds nothing to it.
+// simplest returns the source itself if o adds nothing to it.
 func (o *offsets) simplest() format.Offsets {
 	switch len(o.segs) {
 	case 0:
@@ -482,7 +481,7 @@ func (o *offsets) simplest() format.Offsets {
 	return o
 }
 
-// Len is the number of offsets.
+// Len returns the number of offsets.
 func (o *offsets) Len() int64 {
 	if len(o.ends) == 0 {
 		return 0
@@ -490,10 +489,10 @@ func (o *offsets) Len() int64 {
 	return o.ends[len(o.ends)-1]
 }
 
-// Read gives moved offsets.
+// Read implements format.Offsets.
 func (o *offsets) Read(ctx context.Context, dst []int64, from int64) (int, error) {
 	if from < 0 || from > o.Len() {
-		return 0, fmt.Errorf("internal error: offset %d of %d was asked for", from, o.Len())
+		return 0, fmt.Errorf("internal error: read of offset %d of %d", from, o.Len())
 	}
 	k := sort.Search(len(o.ends), func(k int) bool { return o.ends[k] > from })
 	done := 0

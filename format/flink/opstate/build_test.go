@@ -242,25 +242,25 @@ func TestBuildRefused(t *testing.T) {
 		{"too many", run(format.ElementRun{Handle: plain, State: list, First: 1, Count: 2}), nil, "2 elements from 1"},
 		{"before the first", run(format.ElementRun{Handle: plain, State: list, First: -1, Count: 2}), nil, "2 elements from -1"},
 		{"overflow", run(format.ElementRun{Handle: plain, State: list, First: 1, Count: 1<<63 - 1}), nil, "elements from 1"},
-		{"no such state", run(format.ElementRun{Handle: plain, State: 2, Count: 1}), nil, "not there"},
-		{"no handle", run(format.ElementRun{Count: 1}), nil, "not there"},
-		{"two maps", all(func(s []format.StateRuns) []format.StateRuns { s[1].Runs = append(s[1].Runs, s[1].Runs...); return s }), nil, "2 were given"},
-		{"no map", all(func(s []format.StateRuns) []format.StateRuns { s[1].Runs = nil; return s }), nil, "0 were given"},
+		{"no such state", run(format.ElementRun{Handle: plain, State: 2, Count: 1}), nil, "index out of range"},
+		{"no handle", run(format.ElementRun{Count: 1}), nil, "index out of range"},
+		{"two maps", all(func(s []format.StateRuns) []format.StateRuns { s[1].Runs = append(s[1].Runs, s[1].Runs...); return s }), nil, "its map, found 2"},
+		{"no map", all(func(s []format.StateRuns) []format.StateRuns { s[1].Runs = nil; return s }), nil, "its map, found 0"},
 		{"entries of a list", all(func(s []format.StateRuns) []format.StateRuns { s[0].Map = &format.MapCut{}; return s }), nil, "the one map of a broadcast state"},
 		{"entries of no map", all(func(s []format.StateRuns) []format.StateRuns { s[1].Map, s[1].Runs = &format.MapCut{}, nil; return s }), nil, "the one map of a broadcast state"},
 		{"less than no entries", all(func(s []format.StateRuns) []format.StateRuns { s[1].Map = &format.MapCut{Count: -1}; return s }), nil, "-1 entries"},
 		{"entries behind a map", all(func(s []format.StateRuns) []format.StateRuns {
 			s[1].Map = &format.MapCut{Count: 1, Ranges: []format.MapRange{{Off: 4, N: 1<<63 - 1}}}
 			return s
-		}), nil, "entries from 4 on"},
+		}), nil, "entries from 4, 9223372036854775807 bytes, are outside"},
 		{"entries that are the count", all(func(s []format.StateRuns) []format.StateRuns {
 			s[1].Map = &format.MapCut{Count: 1, Ranges: []format.MapRange{{N: 1}}}
 			return s
-		}), nil, "entries from 0 on"},
-		{"one name twice", all(func(s []format.StateRuns) []format.StateRuns { return append(s, s[0]) }), nil, "two states"},
+		}), nil, "entries from 0, 1 bytes, are outside"},
+		{"one name twice", all(func(s []format.StateRuns) []format.StateRuns { return append(s, s[0]) }), nil, "duplicate state"},
 		{"another mode", all(func(s []format.StateRuns) []format.StateRuns { s[0].Mode = format.ModeBroadcast; return s }), format.ErrCorrupt, "a state of kind 1 among those of kind 2"},
-		{"another form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Form = "\x05\x00"; return s }), format.ErrUnsupported, "cannot share a stream: they are from streams of version 5, and of version"},
-		{"foreign form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Form, s[1].Form = "", ""; return s }), format.ErrUnsupported, "not described by this codec"},
+		{"another form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Encoding = "\x05\x00"; return s }), format.ErrUnsupported, "cannot share a stream: they are from streams of version 5, and of version"},
+		{"foreign form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Encoding, s[1].Encoding = "", ""; return s }), format.ErrUnsupported, "not one of this codec"},
 		{"a cut description", all(func(s []format.StateRuns) []format.StateRuns { s[0].Envelope = s[0].Envelope[:20]; return s }), format.ErrTruncated, "cut short"},
 	} {
 		_, err := codec.Build(t.Context(), src, x.states)
@@ -404,12 +404,12 @@ func TestFormFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range []flink.Release{0, flink.MustRelease("2.3"), flink.MustRelease("1.18")} {
-			if w, err := codec.FormFor(metas[0].Form, r); err != nil || w != metas[0].Form {
+			if w, err := codec.EncodingFor(metas[0].Encoding, r); err != nil || w != metas[0].Encoding {
 				t.Errorf("%v: another form, %v", r, err)
 			}
 		}
 		r := runs(t, in, metas)
-		if r[0].Form, err = codec.FormFor(metas[0].Form, flink.MustRelease("1.17")); err != nil {
+		if r[0].Encoding, err = codec.EncodingFor(metas[0].Encoding, flink.MustRelease("1.17")); err != nil {
 			t.Fatal(err)
 		}
 		got, err := codec.Build(t.Context(), src, r)
@@ -447,9 +447,9 @@ func TestFormFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := codec.FormFor(metas[0].Form, x.to)
+		w, err := codec.EncodingFor(metas[0].Encoding, x.to)
 		switch {
-		case x.text == "" && (err != nil || w != metas[0].Form):
+		case x.text == "" && (err != nil || w != metas[0].Encoding):
 			t.Errorf("%v for %v: %v", x.w, x.to, err)
 		case x.text != "" && (!errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), x.text)):
 			t.Errorf("%v for %v: %v", x.w, x.to, err)

@@ -8,19 +8,20 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
-// Kinds of format.ErrCorrupt that have a name of their own.
+// Kinds of format.ErrCorrupt.
 var (
-	// ErrStates: a stream describes other states than its handle names.
+	// ErrStates matches a stream with other states than its handle.
 	ErrStates = fmt.Errorf("%w: states that disagree", format.ErrCorrupt)
-	// ErrSameOffset: compressed elements whose ends are not known (FLINK-34063).
+	// ErrSameOffset matches compressed elements whose ends are not known
+	// (FLINK-34063).
 	ErrSameOffset = fmt.Errorf("%w: elements at the same offset", format.ErrCorrupt)
 )
 
 // Check is Schema that also reports what a cursor over the elements of h would
-// refuse, as far as the offsets and the first bytes of the stream tell it. It reads
-// what Schema reads, and of compressed state a few bytes at the end of each state;
-// no element. An error that is reported names a state, and the others are checked
-// too.
+// refuse, as far as the offsets and the first bytes of the stream show it. It reads
+// what Schema reads and, of compressed state, a few bytes at the end of each state;
+// it reads no element. Each reported error names a state; the other states are
+// checked too.
 func (c *Codec) Check(ctx context.Context, src format.Source, h *format.OperatorHandle, report func(error)) ([]types.StateSchema, error) {
 	_, e, err := c.describe(ctx, src, h)
 	if err != nil || !hasStream(h) {
@@ -44,8 +45,8 @@ func (c *Codec) Check(ctx context.Context, src format.Source, h *format.Operator
 	return e.schemas(), e.err
 }
 
-// checkShared looks for the first element of a state that starts where its
-// neighbour does although there is data.
+// checkShared fails for the first element of a state that has data but starts where
+// its neighbour does.
 func (l *layout) checkShared(ctx context.Context, src format.Source, h *format.OperatorHandle, state int) error {
 	b := l.bounds(ctx, src, h, state)
 	last := int64(-1)

@@ -14,20 +14,20 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
-// Codec reads and builds the operator state of one snapshot, managed and raw.
-// It remembers of each handle how its stream is laid out, so all calls are to
-// have the same source. The zero value is ready, and safe for concurrent use.
+// Codec reads and builds the operator state of one snapshot, managed and raw. It
+// caches the layout of each handle, so all calls must use the same source. The zero
+// value is ready to use. It is safe for concurrent use.
 type Codec struct {
-	// MaxElement bounds one element in memory. 0 means 1 GiB.
+	// MaxElement is the limit for the bytes of one element. 0 means 1 GiB.
 	MaxElement int64
 
 	layouts sync.Map  // *format.OperatorHandle -> *layout
-	made    sync.Map  // SHA-256 -> []byte: compressed maps that were made anew
-	spare   sync.Pool // *buffers, of cursors that were closed
+	made    sync.Map  // SHA-256 -> []byte: maps that were compressed again
+	pool    sync.Pool // *buffers of closed cursors
 }
 
-// once gives bytes that were made, and the same ones where equal ones were made
-// before: the copies that subtasks have of a map are mostly equal.
+// once returns p, or an equal slice of an earlier call: the replicas of a map in the
+// subtasks are mostly equal.
 func (c *Codec) once(p []byte) []byte {
 	same, _ := c.made.LoadOrStore(sha256.Sum256(p), p)
 	return same.([]byte)
@@ -35,27 +35,27 @@ func (c *Codec) once(p []byte) []byte {
 
 var _ format.OperatorCodec = (*Codec)(nil)
 
-// errNoExtent is why envelopes of Flink 1.2 are not split.
+// errNoExtent is the reason why envelopes of version 1 are not split.
 var errNoExtent = fmt.Errorf("%w: an envelope of version 1, with serializers as Java objects", format.ErrUnsupported)
 
 // maxEnvelope is more than any envelope takes.
 const maxEnvelope = 64 << 20
 
-// Describe lists the states in the order in which the stream describes them,
-// which is that of their elements, lists before broadcast states: the order
-// that Build keeps. It reads the envelope, and of compressed state a few bytes
-// at the bounds between states; elements are not looked at.
+// Describe lists the states in the order of the envelope, which is the order of their
+// elements and the order that Build keeps: lists before broadcast states. It reads
+// the envelope and, of compressed state, a few bytes where states meet; it reads no
+// elements.
 //
-// An envelope with a serializer snapshot of unknown extent cannot be split: the
-// states are those of the handle in the order of their elements, without
+// An envelope with a serializer snapshot of unknown length cannot be split: the
+// states are then those of the handle in the order of their elements, without
 // Envelope. They can still be built, all together.
 func (c *Codec) Describe(ctx context.Context, src format.Source, h *format.OperatorHandle) ([]format.StateMeta, error) {
 	metas, _, err := c.describe(ctx, src, h)
 	return metas, err
 }
 
-// Schema gives the serializers of each state, in the order of Describe. Where
-// the envelope cannot be walked to its end, it gives what comes before and an
+// Schema returns the serializers of each state, in the order of Describe. If the
+// envelope cannot be read to its end, it returns what precedes the problem, and an
 // error that matches *types.UnknownClass. Raw state has no schema.
 func (c *Codec) Schema(ctx context.Context, src format.Source, h *format.OperatorHandle) ([]types.StateSchema, error) {
 	_, e, err := c.describe(ctx, src, h)
@@ -73,11 +73,11 @@ func (e *walked) schemas() []types.StateSchema {
 	return schemas
 }
 
-// Header is what the envelope says: whether the elements are snappy-framed, and
-// the serializers of each state. It reads the first bytes of the stream and does
-// not look whether they agree with the handle. Where the envelope cannot be
-// walked to its end, it returns what comes before that, and an error that
-// matches *types.UnknownClass. Raw state has no header.
+// Header returns what the envelope contains: whether the elements are snappy-framed,
+// and the serializers of each state. It reads the first bytes of the stream and does
+// not compare them with the handle. If the envelope cannot be read to its end, it
+// returns what precedes the problem, and an error that matches *types.UnknownClass.
+// Raw state has no header.
 func (c *Codec) Header(ctx context.Context, src format.Source, h *format.OperatorHandle) (compressed bool, states []types.StateSchema, err error) {
 	if err := checkCodec(h); err != nil || !hasStream(h) || h.Codec == format.CodecRaw {
 		return false, nil, err
@@ -112,13 +112,13 @@ func checkCodec(h *format.OperatorHandle) error {
 	return nil
 }
 
-// hasStream reports whether there are bytes to read at all: a placeholder of file
-// merging has none.
+// hasStream reports whether there are bytes to read: a placeholder of file merging
+// has none.
 func hasStream(h *format.OperatorHandle) bool {
 	return len(h.States) > 0 || format.SizeOf(h.Data) > 0
 }
 
-// walked is an envelope and why it was not walked to its end, or nil.
+// walked is an envelope and why it was not read to its end, or nil.
 type walked struct {
 	*envelope
 	err error
@@ -132,7 +132,7 @@ func (c *Codec) describe(ctx context.Context, src format.Source, h *format.Opera
 	if err != nil {
 		return nil, nil, err
 	}
-	f := form{version: l.version, compressed: l.compressed}
+	f := encoding{version: l.version, compressed: l.compressed}
 	if h.Codec == format.CodecRaw {
 		w, err := f.wire()
 		return l.metas(h, w), nil, err
@@ -163,33 +163,32 @@ func (c *Codec) describe(ctx context.Context, src format.Source, h *format.Opera
 	}
 	metas := make([]format.StateMeta, len(e.states))
 	for i, s := range e.states {
-		metas[i] = format.StateMeta{Name: s.name, Mode: s.mode, Envelope: s.bytes, Form: w}
+		metas[i] = format.StateMeta{Name: s.name, Mode: s.mode, Envelope: s.bytes, Encoding: w}
 	}
 	return metas, e, checkStates(h, e.states)
 }
 
-// checkStates compares the states that the stream describes with those of the
-// handle: Flink writes the same into both.
+// checkStates compares the states of the envelope with those of the handle: Flink
+// writes the same to both.
 func checkStates(h *format.OperatorHandle, states []describedState) error {
 	for _, s := range states {
 		i := slices.IndexFunc(h.States, func(o format.NamedState) bool {
 			return o.Name == s.name && (o.Mode == format.ModeBroadcast) == (s.mode == format.ModeBroadcast)
 		})
 		if i < 0 {
-			return format.Errorf(ErrStates, "the stream describes a state %q that its handle does not have", s.name)
+			return format.Errorf(ErrStates, "the stream has a state %q that its handle does not have", s.name)
 		}
 		if h.States[i].Mode != s.mode {
 			return format.Errorf(ErrStates, "state %q is %v in its stream and %v in its handle", s.name, s.mode, h.States[i].Mode)
 		}
 	}
 	if len(h.States) != len(states) {
-		return format.Errorf(ErrStates, "the stream describes %d states, its handle has %d", len(states), len(h.States))
+		return format.Errorf(ErrStates, "the stream has %d states, its handle %d", len(states), len(h.States))
 	}
 	return nil
 }
 
-// envelope reads the envelope in growing steps, at most up to the first
-// element.
+// envelope reads the envelope in growing steps, at most up to the first element.
 func (c *Codec) envelope(ctx context.Context, src format.Source, h *format.OperatorHandle, l *layout) (*walked, error) {
 	limit := l.dataStart()
 	var p []byte
@@ -212,13 +211,13 @@ func (c *Codec) envelope(ctx context.Context, src format.Source, h *format.Opera
 			return nil, err
 		}
 		if n >= maxEnvelope {
-			return nil, format.Errorf(format.ErrLimit, "the description of the states takes more than %d bytes", n)
+			return nil, format.Errorf(format.ErrLimit, "the envelope takes more than %d bytes", n)
 		}
 	}
 }
 
-// whole finds the end of an envelope that cannot be walked: what is in front
-// of the first element, and of the snappy headers before it.
+// whole finds the end of an envelope that cannot be read to its end: what precedes
+// the first element and the snappy headers before it.
 func (c *Codec) whole(ctx context.Context, src format.Source, h *format.OperatorHandle, l *layout, e *envelope, why error) (*walked, error) {
 	end := l.dataStart()
 	for l.compressed && end >= int64(len(snappyHeader)) {
@@ -232,7 +231,7 @@ func (c *Codec) whole(ctx context.Context, src format.Source, h *format.Operator
 		end -= int64(len(b))
 	}
 	if end > maxEnvelope {
-		return nil, format.Errorf(format.ErrLimit, "the description of the states takes %d bytes", end)
+		return nil, format.Errorf(format.ErrLimit, "the envelope takes %d bytes", end)
 	}
 	if n := len(e.states); n > 0 && e.size == 0 {
 		e.states = e.states[:n-1] // the one that was not walked to its end
@@ -241,9 +240,9 @@ func (c *Codec) whole(ctx context.Context, src format.Source, h *format.Operator
 	return &walked{e, why}, nil
 }
 
-// Elements opens a cursor on one state at an element, which may be that behind
-// the last. Nothing in front of it is read but a few bytes at the start of the
-// stream, the first time. The cursor reads 256 KiB ahead and holds one element.
+// Elements opens a cursor on one state at an element, which may be the one after the
+// last. It reads nothing before that element except, the first time, a few bytes at
+// the start of the stream. The cursor reads 256 KiB ahead and holds one element.
 func (c *Codec) Elements(ctx context.Context, src format.Source, h *format.OperatorHandle, state string, from int64) (format.Cursor, error) {
 	if err := checkCodec(h); err != nil {
 		return nil, err
@@ -264,10 +263,10 @@ func (c *Codec) open(ctx context.Context, src format.Source, h *format.OperatorH
 	s := &h.States[i]
 	n := count(s.Offsets)
 	if from < 0 || from > n {
-		return nil, fmt.Errorf("it has %d elements: there is no element %d", n, from)
+		return nil, fmt.Errorf("element %[2]d is out of range: the state has %[1]d", n, from)
 	}
 	if s.Mode == format.ModeBroadcast && n != 1 {
-		return nil, format.Errorf(format.ErrCorrupt, "a broadcast state of %d elements: it has one, its map", n)
+		return nil, format.Errorf(format.ErrCorrupt, "expected one element of a broadcast state, its map, found %d", n)
 	}
 	cur := &cursor{name: s.Name, n: n, from: from, next: from, max: c.MaxElement}
 	if cur.max == 0 {
@@ -283,8 +282,8 @@ func (c *Codec) open(ctx context.Context, src format.Source, h *format.OperatorH
 	cur.compressed = l.compressed
 	cur.b = l.bounds(ctx, src, h, i)
 	cur.w = window{ctx: ctx, src: src, s: h.Data, end: cur.b.limit}
-	cur.spare = &c.spare
-	if b, ok := c.spare.Get().(*buffers); ok {
+	cur.pool = &c.pool
+	if b, ok := c.pool.Get().(*buffers); ok {
 		cur.w.buf, cur.b.buf = b.stream, b.offsets
 	}
 	return cur, nil
@@ -306,7 +305,7 @@ func readFull(ctx context.Context, src format.Source, s format.Stream, p []byte,
 	return err
 }
 
-// head reads the first bytes of a stream.
+// readStreamHead reads the first bytes of a stream.
 func readStreamHead(ctx context.Context, src format.Source, h *format.OperatorHandle, size int64) (head, error) {
 	p := make([]byte, min(5, size))
 	if err := readFull(ctx, src, h.Data, p, 0); err != nil {

@@ -52,7 +52,7 @@ func TestCorpus(t *testing.T) {
 						t.Errorf("%s: %v", dir, err)
 						continue
 					}
-					version := metas[0].Form[0]
+					version := metas[0].Encoding[0]
 					versions[version]++
 					if h == sub.Raw {
 						n.raw++

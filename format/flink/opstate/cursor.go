@@ -10,31 +10,31 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// cursor walks the elements of one state.
+// cursor reads the elements of one state in order.
 type cursor struct {
 	name       format.Text
 	n          int64
 	from, next int64 // the element it was opened at, and the one to come
 	max        int64
 	compressed bool
-	b          *bounds // nil: there is nothing to read
+	b          *bounds // nil if there is nothing to read
 	w          window
 	value      []byte
 	err        error
-	spare      *sync.Pool // takes the buffers back; nil: there are none
+	pool       *sync.Pool // gets the buffers back; nil if there are none
 }
 
-// buffers are what a cursor reads into. Going through a state opens a cursor for
-// each subtask, and a quarter of the state would be garbage.
+// buffers are those of a cursor. Reading a state opens a cursor for each subtask:
+// without reuse, a quarter of the state would become garbage.
 type buffers struct {
 	stream  []byte
 	offsets []int64
 }
 
-var errClosed = errors.New("internal error: a closed cursor")
+var errClosed = errors.New("internal error: cursor used after Close")
 
-// Next gives the next element, valid until the next call. After an error it
-// gives that error again.
+// Next returns the next element, valid until the next call. After an error it returns
+// that error again.
 func (c *cursor) Next() (format.Element, error) {
 	if c.err != nil {
 		return format.Element{}, c.err
@@ -60,7 +60,7 @@ func (c *cursor) read() ([]byte, error) {
 	}
 	if !c.compressed {
 		if end-start > c.max {
-			return nil, format.Errorf(format.ErrLimit, "an element of %d bytes, over the limit of %d", end-start, c.max)
+			return nil, format.Errorf(format.ErrLimit, "an element of %d bytes, the limit is %d", end-start, c.max)
 		}
 		return c.w.bytes(start, end-start)
 	}
@@ -71,14 +71,14 @@ func (c *cursor) read() ([]byte, error) {
 	return c.value, err
 }
 
-// Ordered is true: elements of Flink's states have an order.
+// Ordered returns true: elements of Flink's states have an order.
 func (c *cursor) Ordered() bool { return true }
 
-// Close ends the cursor, and the life of the last element.
+// Close ends the cursor and invalidates the last element.
 func (c *cursor) Close() error {
-	if c.spare != nil && cap(c.w.buf) <= readAhead {
-		c.spare.Put(&buffers{c.w.buf[:0], c.b.buf[:0]})
-		c.spare = nil
+	if c.pool != nil && cap(c.w.buf) <= readAhead {
+		c.pool.Put(&buffers{c.w.buf[:0], c.b.buf[:0]})
+		c.pool = nil
 	}
 	c.w, c.b, c.value = window{}, nil, nil
 	if c.err == nil {
@@ -90,8 +90,8 @@ func (c *cursor) Close() error {
 // readAhead is how much a window reads at once.
 const readAhead = 256 << 10
 
-// window holds the part of a stream that a cursor stands in. It moves forward,
-// reads ahead, and never past end.
+// window holds the part of a stream that a cursor reads. It moves forward, reads
+// ahead, and never past end.
 type window struct {
 	ctx context.Context
 	src format.Source
@@ -101,7 +101,7 @@ type window struct {
 	buf []byte
 }
 
-// bytes gives n bytes at off, a view that holds until the next call.
+// bytes returns n bytes at off, a view that is valid until the next call.
 func (w *window) bytes(off, n int64) ([]byte, error) {
 	if i := off - w.pos; i >= 0 && i+n <= int64(len(w.buf)) {
 		return w.buf[i : i+n : i+n], nil
@@ -111,9 +111,9 @@ func (w *window) bytes(off, n int64) ([]byte, error) {
 
 func (w *window) load(off, n int64) ([]byte, error) {
 	if n > w.end-off {
-		return nil, w.corrupt(off, "%d bytes are needed, %d are left", n, w.end-off)
+		return nil, w.corrupt(off, "expected %d bytes, found %d", n, w.end-off)
 	}
-	// What is there already stays.
+	// Keep what was read already.
 	have := 0
 	if i := off - w.pos; i >= 0 && i < int64(len(w.buf)) {
 		have = copy(w.buf, w.buf[i:])

@@ -8,15 +8,14 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
-// Versions of the envelope, and what they say of states. Wire format: never
-// change.
+// Versions of the envelope, and values of its fields. Wire format: never change.
 const (
 	minVersion     = 1
 	maxVersion     = 6
-	minWritten     = 5 // below, serializers are Java objects
+	minWritten     = 5 // before, serializers are Java objects
 	flagVersion    = 6 // from here on the envelope says whether data is compressed
 	optionsVersion = 4 // from here on states have a kind and options
-	splitVersion   = 2 // below, the extent of a state is not known
+	splitVersion   = 2 // before, the length of an entry is not known
 
 	kindOperator  = 1
 	kindBroadcast = 2
@@ -30,7 +29,7 @@ var modeNames = map[string]format.Mode{
 	"BROADCAST":        format.ModeBroadcast,
 }
 
-// optionOf is what the envelope calls a mode.
+// optionOf returns the name of a mode in the envelope.
 func optionOf(m format.Mode) string {
 	for name, mode := range modeNames {
 		if mode == m {
@@ -54,7 +53,7 @@ type describedState struct {
 	serializers []types.Serializer
 }
 
-// head is what stands in front of the states, and decides how to read on.
+// head precedes the states and decides how to read on.
 type head struct {
 	version    int32
 	compressed bool
@@ -72,7 +71,7 @@ func readHead(c *java.Cursor) head {
 	return h
 }
 
-// parseEnvelope walks an envelope (spec A3):
+// parseEnvelope reads an envelope (spec A3):
 //
 //	int    version
 //	bool   compressed             from version 6
@@ -80,7 +79,7 @@ func readHead(c *java.Cursor) head {
 //	short  b, b broadcast states  from version 3
 //	int    n again                before version 3
 //
-// An error that is an ErrTruncated may only mean that p is too short.
+// With ErrTruncated, p may be only the start of an envelope.
 func parseEnvelope(p []byte) (*envelope, error) {
 	c := java.NewCursor(p)
 	h := readHead(c)
@@ -109,17 +108,17 @@ func parseEnvelope(p []byte) (*envelope, error) {
 		}
 	}
 	if h.version < 3 {
-		// The releases wrote it behind the envelope, and never read it.
+		// These releases wrote it after the envelope, and never read it.
 		off := c.Offset()
 		if n := c.I32(); c.Err() == nil && int(n) != len(e.states) {
-			c.Fail(off, format.ErrCorrupt, "the number of described states is %d, and the count that follows is %d", len(e.states), n)
+			c.Fail(off, format.ErrCorrupt, "the envelope has %d states, and the count after it is %d", len(e.states), n)
 		}
 	}
 	e.size = c.Offset()
 	return e, c.Err()
 }
 
-// readState reads what is said of one state (spec A4):
+// readState reads the entry of one state (spec A4):
 //
 //	version  2, 3                 4                    5, 6
 //	UTF      name                 name                 name
@@ -166,13 +165,13 @@ func readState(c *java.Cursor, version, kind int32) describedState {
 		}
 	}
 	if c.Err() == nil && (s.mode > format.ModeBroadcast || (s.mode == format.ModeBroadcast) != (kind == kindBroadcast)) {
-		c.Fail(off, format.ErrCorrupt, "%v in the description of a state of kind %d", s.mode, kind)
+		c.Fail(off, format.ErrCorrupt, "%v mode of a state of kind %d", s.mode, kind)
 	}
 	if version <= optionsVersion && c.Err() == nil {
 		off = c.Offset()
 		snaps := java.Part(c, types.SkipBlock)
 		if c.Err() == nil && len(snaps) != len(keys) {
-			c.Fail(off, format.ErrCorrupt, "%d serializers, not %d", len(snaps), len(keys))
+			c.Fail(off, format.ErrCorrupt, "expected %d serializers, found %d", len(keys), len(snaps))
 		}
 		for i := 0; i < len(snaps) && c.Err() == nil; i++ {
 			s.serializers = append(s.serializers, types.Serializer{Key: keys[i], Snapshot: snaps[i]})

@@ -151,7 +151,7 @@ func TestSizer(t *testing.T) {
 func TestCountAgain(t *testing.T) {
 	h := stream(how{version: 2}, state{name: "s", elements: []string{"a"}})
 	set(h, int(h.Data.Size())-2, 2)
-	if _, err := (&opstate.Codec{}).Describe(t.Context(), &memory{}, h); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "the count that follows is 2") {
+	if _, err := (&opstate.Codec{}).Describe(t.Context(), &memory{}, h); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "the count after it is 2") {
 		t.Error(err)
 	}
 }

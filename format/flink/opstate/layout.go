@@ -13,26 +13,26 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/framed"
 )
 
-// layout is where in a stream the elements of its states lie.
+// layout is where in a stream the elements of its states are.
 type layout struct {
 	head
 	size  int64
 	spans []span // of states that have elements, in their order in the stream
 	at    []int  // state -> index in spans, -1 without elements
-	// interleaved: elements of one state lie between those of another. No
-	// release writes that; a reader may not rely on it.
+	// interleaved: elements of one state are between those of another. No release
+	// writes that, but a reader must not rely on it.
 	interleaved bool
 }
 
-// span is the positions of a state's first and last element.
+// span holds the positions of the first and last element of a state.
 type span struct {
 	state       int
 	first, last int64
 	data        atomic.Int64 // see dataEnd; 0: not known yet
 }
 
-// layout looks up how the stream of h is laid out, from its first bytes and two
-// offsets of each state.
+// layout returns the layout of the stream of h, from its first bytes and two offsets
+// of each state.
 func (c *Codec) layout(ctx context.Context, src format.Source, h *format.OperatorHandle) (*layout, error) {
 	if l, ok := c.layouts.Load(h); ok {
 		return l.(*layout), nil
@@ -75,8 +75,8 @@ func (c *Codec) layout(ctx context.Context, src format.Source, h *format.Operato
 		spans[i].first, spans[i].last = first, last
 		order = append(order, i)
 	}
-	// States at one position: those without bytes come first, lists before
-	// broadcast states, and else in the order of the envelope.
+	// Order of states at one position: first those without bytes, then lists before
+	// broadcast states, then the order of the envelope.
 	rank := make([]int, len(h.States))
 	compare := func(a, b int) int {
 		return cmp.Or(cmp.Compare(spans[a].first, spans[b].first), cmp.Compare(spans[a].last, spans[b].last),
@@ -111,7 +111,8 @@ func (c *Codec) layout(ctx context.Context, src format.Source, h *format.Operato
 	return l, nil
 }
 
-// section is where a stream has the states of a mode: lists and unions first.
+// section returns the section of a stream that has the states of a mode: 0 lists and
+// unions, 1 broadcast states.
 func section(m format.Mode) int {
 	if m == format.ModeBroadcast {
 		return 1
@@ -119,10 +120,10 @@ func section(m format.Mode) int {
 	return 0
 }
 
-// rank numbers the states of h as its envelope lists them.
+// rank numbers the states of h in the order of its envelope.
 func (c *Codec) rank(ctx context.Context, src format.Source, h *format.OperatorHandle, l *layout, rank []int) error {
 	if h.Codec == format.CodecRaw {
-		return format.Errorf(format.ErrUnsupported, "two raw states with elements at the same position: nothing says whose they are")
+		return format.Errorf(format.ErrUnsupported, "two raw states have elements at the same position: which state they belong to is not known")
 	}
 	e, err := c.envelope(ctx, src, h, l)
 	if err == nil {
@@ -137,7 +138,7 @@ func (c *Codec) rank(ctx context.Context, src format.Source, h *format.OperatorH
 	return nil
 }
 
-// dataStart is where the first element starts, or the end of the stream.
+// dataStart returns the start of the first element, or the end of the stream.
 func (l *layout) dataStart() int64 {
 	if len(l.spans) == 0 {
 		return l.size
@@ -145,7 +146,8 @@ func (l *layout) dataStart() int64 {
 	return l.spans[0].first
 }
 
-// spanEnd is where the next state with elements starts, or the end.
+// spanEnd returns the start of the next state with elements, or the end of the
+// stream.
 func (l *layout) spanEnd(k int) int64 {
 	if k+1 < len(l.spans) {
 		return l.spans[k+1].first
@@ -153,8 +155,8 @@ func (l *layout) spanEnd(k int) int64 {
 	return l.size
 }
 
-// metas are the states of h in their order in the stream, those without
-// elements last in their section.
+// metas returns the states of h in their order in the stream, those without elements
+// last in their section.
 func (l *layout) metas(h *format.OperatorHandle, w format.Wire) []format.StateMeta {
 	order := make([]int, len(h.States))
 	for i := range order {
@@ -171,13 +173,13 @@ func (l *layout) metas(h *format.OperatorHandle, w format.Wire) []format.StateMe
 	})
 	metas := make([]format.StateMeta, len(order))
 	for k, i := range order {
-		metas[k] = format.StateMeta{Name: h.States[i].Name, Mode: h.States[i].Mode, Form: w}
+		metas[k] = format.StateMeta{Name: h.States[i].Name, Mode: h.States[i].Mode, Encoding: w}
 	}
 	return metas
 }
 
-// checkGap checks that the elements start where the envelope ends, or behind
-// the snappy headers there.
+// checkGap checks that the elements start where the envelope ends, or after the
+// snappy headers there.
 func (l *layout) checkGap(ctx context.Context, src format.Source, h *format.OperatorHandle, end int64) error {
 	gap := l.dataStart() - end
 	n := int64(len(snappyHeader))
@@ -185,20 +187,20 @@ func (l *layout) checkGap(ctx context.Context, src format.Source, h *format.Oper
 		return nil
 	}
 	if !l.compressed || gap%n != 0 || gap > n*int64(max(len(h.States), 1)) {
-		return format.Errorf(format.ErrCorrupt, "%d bytes between the description of the states, which ends at %d, and their elements", gap, end)
+		return format.Errorf(format.ErrCorrupt, "%d bytes between the envelope, which ends at %d, and the elements", gap, end)
 	}
 	p := make([]byte, gap)
 	if err := readFull(ctx, src, h.Data, p, end); err != nil {
 		return err
 	}
 	if !bytes.Equal(p, bytes.Repeat([]byte(snappyHeader), int(gap/n))) {
-		return format.Errorf(format.ErrCorrupt, "no snappy stream starts at %d, where the description of the states ends", end)
+		return format.Errorf(format.ErrCorrupt, "expected a snappy stream at %d, the end of the envelope", end)
 	}
 	return nil
 }
 
-// headerPerState reports whether each state of a compressed stream is a framed
-// stream of its own. With one state there is no telling, nor a difference.
+// headerPerState reports whether each state of a compressed stream is a framed stream
+// of its own. With one state there is no difference.
 func (l *layout) headerPerState(ctx context.Context, src format.Source, h *format.OperatorHandle, e *walked) (bool, error) {
 	if !l.compressed {
 		return false, nil
@@ -215,8 +217,8 @@ func (l *layout) headerPerState(ctx context.Context, src format.Source, h *forma
 	return false, nil
 }
 
-// dataEnd is where the last chunk with data of a state ends: its spanEnd, but
-// for snappy headers that open the states behind it.
+// dataEnd returns the end of the last chunk with data of a state: its spanEnd,
+// without the snappy headers of the states that follow.
 func (l *layout) dataEnd(ctx context.Context, src format.Source, h *format.OperatorHandle, k int) (int64, error) {
 	s := &l.spans[k]
 	end := l.spanEnd(k)
@@ -232,7 +234,7 @@ func (l *layout) dataEnd(ctx context.Context, src format.Source, h *format.Opera
 		return 0, err
 	}
 	if string(tail[:]) == snappyHeader {
-		// Perhaps; or these are the last bytes of an element. Its chunks tell.
+		// A header, or the last bytes of an element: its chunks decide.
 		w := window{ctx: ctx, src: src, s: h.Data, end: end}
 		data := s.last
 		for pos := s.last; pos < end; {
@@ -250,12 +252,12 @@ func (l *layout) dataEnd(ctx context.Context, src format.Source, h *format.Opera
 	return end, nil
 }
 
-// errBroken is what a release without a fix left behind.
+// errBroken is the error of a stream that a release without a fix wrote.
 func errBroken(first, pos int64) error {
 	return format.Errorf(ErrSameOffset, "element %d and its neighbour both start at %d, and are not empty: a Flink 1.18 without the fix of FLINK-34063 wrote this, and where one ends is not in the snapshot", first, pos)
 }
 
-// bounds walks where elements start and end.
+// bounds finds where elements start and end.
 type bounds struct {
 	ctx   context.Context
 	o     format.Offsets
@@ -263,10 +265,10 @@ type bounds struct {
 	buf   []int64 // offsets of the elements from base on
 	base  int64
 	end   int64 // of the last element
-	limit int64 // nothing of the state lies behind it
+	limit int64 // the end of the state
 	peers []*bounds
 	seen  int64 // as a peer: the next offset to look at
-	// data tells where the last chunk with data ends; nil if not compressed.
+	// data returns where the last chunk with data ends; nil if not compressed.
 	data func() (int64, error)
 }
 
@@ -292,7 +294,7 @@ func (l *layout) bounds(ctx context.Context, src format.Source, h *format.Operat
 	return b
 }
 
-// offset is where element i starts.
+// offset returns where element i starts.
 func (b *bounds) offset(i int64) (int64, error) {
 	if k := i - b.base; k >= 0 && k < int64(len(b.buf)) {
 		return b.buf[k], nil
@@ -318,14 +320,14 @@ func (b *bounds) offset(i int64) (int64, error) {
 
 var errOffsets = errors.New("internal error: fewer offsets than there should be")
 
-// extent is where element i starts and ends.
+// extent returns where element i starts and ends.
 func (b *bounds) extent(i int64) (start, end int64, err error) {
 	if start, err = b.offset(i); err != nil {
 		return 0, 0, err
 	}
 	end = b.end
 	if i+1 < b.n {
-		// In a refilled buffer start is gone, but it is in hand.
+		// The refill invalidates the buffer, but start is already copied.
 		if end, err = b.offset(i + 1); err != nil {
 			return 0, 0, err
 		}
@@ -340,14 +342,14 @@ func (b *bounds) extent(i int64) (start, end int64, err error) {
 		}
 	}
 	if start < 0 || end < start || end > b.limit {
-		return 0, 0, format.Errorf(format.ErrCorrupt, "it has bytes %d to %d of the %d before the next state", start, end, b.limit)
+		return 0, 0, format.Errorf(format.ErrCorrupt, "bytes %d to %d are outside the %d bytes before the next state", start, end, b.limit)
 	}
 	return start, end, nil
 }
 
-// shared refuses element i where it starts where a neighbour does although
-// there is data, which only a broken compressed stream has. Who walks on from
-// the element before it has noticed; who opens here has to look back.
+// shared refuses element i if it has data but starts where a neighbour does, as only
+// in a broken compressed stream. A sequential walk notices; a cursor opened here must
+// check the previous element.
 func (b *bounds) shared(i int64, opened bool, start, end int64) error {
 	if b.data == nil {
 		return nil
@@ -370,7 +372,8 @@ func (b *bounds) shared(i int64, opened bool, start, end int64) error {
 	return err
 }
 
-// above is the first offset above pos, or -1. pos only grows.
+// above returns the first offset above pos, or -1. pos must not decrease between
+// calls.
 func (b *bounds) above(pos int64) (int64, error) {
 	if b.seen < 0 {
 		var err error

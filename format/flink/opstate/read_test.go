@@ -292,7 +292,7 @@ func TestRefused(t *testing.T) {
 		{"last before first", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Offsets = format.OffsetSlice{210, 200} }), format.ErrCorrupt, "element offsets 210 to 200"},
 		{"offset far away", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Offsets = format.OffsetSlice{200, 1 << 40, 210} }), format.ErrCorrupt, "before the next state"},
 		{"length unknown", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.Data = &format.File{Length: -1} }), format.ErrUnsupported, "length of the stream"},
-		{"two maps", stream(how{version: 6}, state{name: "s", mode: format.ModeBroadcast, elements: []string{"a", "b"}}), format.ErrCorrupt, "2 elements"},
+		{"two maps", stream(how{version: 6}, state{name: "s", mode: format.ModeBroadcast, elements: []string{"a", "b"}}), format.ErrCorrupt, "its map, found 2"},
 		{"raw states at one place", stream(how{}, state{name: "s", elements: []string{""}}, state{name: "t", elements: []string{"x"}}), format.ErrUnsupported, "same position"},
 		{"chunk of another kind", edit(stream(how{version: 6, framed: "one header"}, list), func(h *format.OperatorHandle) { set(h, int(find(h, "s").Offsets.(format.OffsetSlice)[0]), 0x81) }), format.ErrUnsupported, "kind 0x81"},
 		{"checksum", edit(stream(how{version: 6, framed: "one header"}, list), func(h *format.OperatorHandle) { flip(h, -1) }), format.ErrCorrupt, "checksum"},
@@ -310,10 +310,10 @@ func TestRefused(t *testing.T) {
 		{"a state more", edit(stream(how{version: 6}, list, state{name: "t"}), func(h *format.OperatorHandle) { h.States = h.States[1:] }), `a state "t" that its handle does not have`},
 		{"a state less", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) {
 			h.States = append(h.States, format.NamedState{Name: format.NewText("t")})
-		}), "1 states, its handle has 2"},
+		}), "the stream has 1 states, its handle 2"},
 		{"another mode", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Mode = format.ModeUnion }), "is list in its stream and union in its handle"},
 		{"a gap", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Offsets = h.States[0].Offsets.(format.OffsetSlice)[1:] }), "1 bytes between"},
-		{"a gap without snappy", edit(stream(how{version: 6, framed: "one header"}, list), func(h *format.OperatorHandle) { flip(h, -28) }), "no snappy stream starts"},
+		{"a gap without snappy", edit(stream(how{version: 6, framed: "one header"}, list), func(h *format.OperatorHandle) { flip(h, -28) }), "expected a snappy stream"},
 		{"compression flag", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 4, 2) }), "expected 0 or 1"},
 		{"two serializers of a list", edit(stream(how{version: 3}, list), func(h *format.OperatorHandle) {
 			var o out
@@ -322,7 +322,7 @@ func TestRefused(t *testing.T) {
 			o.i16(0)
 			h.Data = &format.Inline{Data: format.NewBytes(append(o.p, "ab"...))}
 			h.States[0].Offsets = format.OffsetSlice{int64(len(o.p)), int64(len(o.p)) + 1}
-		}), "2 serializers, not 1"},
+		}), "expected 1 serializers, found 2"},
 		{"negative count", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 5, 0x80) }), "a count of -32767"},
 		{"unknown mode", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 0x36, 'X') }), `unknown mode "XPLIT_DISTRIBUTE"`},
 		{"another kind", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 13, 2) }), "kind 2 among those of kind 1"},
@@ -453,7 +453,7 @@ func TestChunks(t *testing.T) {
 		{"past the end", "\x01\x80\x00\x00abcdefg", format.ErrCorrupt, "expected a snappy chunk of 128 bytes, found 7"},
 		{"no snappy", "\x00\x08\x00\x00aaaa\x03\xff\xff\xff", format.ErrCorrupt, "invalid data in a snappy chunk"},
 		{"a length of nothing", "\x00\x05\x00\x00aaaa\xff", format.ErrCorrupt, "invalid data in a snappy chunk"},
-		{"half a head", good + "\x01\x00", format.ErrCorrupt, "2 bytes where a snappy chunk starts"},
+		{"half a head", good + "\x01\x00", format.ErrCorrupt, "expected a snappy chunk, found 2 bytes"},
 		{"reserved", "\x02\x04\x00\x00aaaa", format.ErrCorrupt, "unknown kind 0x02"},
 		{"skippable", "\xfe\x04\x00\x00aaaa", format.ErrUnsupported, "kind 0xfe"},
 	} {

@@ -12,17 +12,17 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/framed"
 )
 
-// Recompress returns the handle with its elements compressed or not, in the order
-// in which the stream has them, described by the same envelope. It returns h
-// itself where nothing changes. The new stream is laid out as Flink 1.18.1 and
-// later write it: one snappy stream, in which every element starts a chunk.
+// Recompress returns the handle with its elements compressed or not, in the same
+// order and with the same envelope, or h itself if nothing changes. The new stream
+// has the layout that Flink 1.18.1 and later write: one snappy stream, in which every
+// element starts a chunk.
 //
-// It reads all elements to learn how long they become; the new stream reads them
-// again whenever it is read. Wire and Merging of the handle stay as they are.
+// It reads all elements to find their new lengths; each read of the new stream reads
+// them again. Wire and Merging of the handle stay as they are.
 //
-// It is an ErrUnsupported for raw state, for envelopes before version 6 (Flink
-// 1.18), and for elements without bytes in a compressed stream: nothing tells
-// them from elements whose start was lost (FLINK-34063).
+// It fails with ErrUnsupported for raw state, for envelopes before version 6, and for
+// elements without bytes in a compressed stream: they cannot be distinguished from
+// elements whose start was lost (FLINK-34063).
 func (c *Codec) Recompress(ctx context.Context, src format.Source, h *format.OperatorHandle, compress bool) (*format.OperatorHandle, error) {
 	if err := checkCodec(h); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (c *Codec) Recompress(ctx context.Context, src format.Source, h *format.Ope
 		first, _ := flink.Lifetime(func(f flink.Facts) bool { return f.OperatorState.Has(flagVersion) })
 		return nil, format.Errorf(format.ErrUnsupported, "operator state of version %d cannot be compressed: Flink %v and later can, in version %d", l.version, first, flagVersion)
 	case l.interleaved:
-		return nil, format.Errorf(format.ErrUnsupported, "elements of one state are stored between those of another, which no Flink writes")
+		return nil, format.Errorf(format.ErrUnsupported, "elements of one state are stored between those of another, which Flink does not write")
 	}
 	e, err := c.envelope(ctx, src, h, l)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *Codec) Recompress(ctx context.Context, src format.Source, h *format.Ope
 		var offs format.OffsetSlice // grows with what is read: a count is a claim
 		err := m.each(ctx, src, i, func(p []byte) error {
 			if len(p) == 0 && compress {
-				return format.Errorf(format.ErrUnsupported, "element %d has no bytes: in a compressed stream nothing tells where it is", len(offs))
+				return format.Errorf(format.ErrUnsupported, "element %d has no bytes: a compressed stream cannot store its position", len(offs))
 			}
 			offs = append(offs, at)
 			if at += int64(len(m.encode(p))); at < 0 {
@@ -153,7 +153,7 @@ func (m *recoder) MakeAt(ctx context.Context, src format.Source, p []byte, off i
 			return fmt.Errorf("internal error: byte %d of the data from %d to %d", at, m.base, m.end)
 		}
 		s := m.spans[k]
-		// Of several that start at one position all but the last are empty.
+		// Of several elements at one position only the last has bytes.
 		i := int64(sort.Search(len(s.offsets), func(i int) bool { return s.offsets[i] > at })) - 1
 		if err := m.element(ctx, src, k, i); err != nil {
 			return err
@@ -165,7 +165,7 @@ func (m *recoder) MakeAt(ctx context.Context, src format.Source, p []byte, off i
 	return nil
 }
 
-// element makes element i of a span the one in enc.
+// element makes enc the bytes of element i of a span.
 func (m *recoder) element(ctx context.Context, src format.Source, k int, i int64) error {
 	if m.have == k && m.elem == i {
 		return nil
@@ -192,7 +192,7 @@ func (m *recoder) element(ctx context.Context, src format.Source, k int, i int64
 		end = m.spans[k+1].offsets[0]
 	}
 	if want := end - m.spans[k].offsets[i]; int64(len(m.enc)) != want {
-		return format.Errorf(format.ErrChanged, "element %d has other bytes than before: %d become %d, not %d", i, len(e.Value), len(m.enc), want)
+		return format.Errorf(format.ErrChanged, "element %d has changed: expected %d bytes for its %d, found %d", i, want, len(e.Value), len(m.enc))
 	}
 	m.have, m.elem = k, i
 	return nil

@@ -9,7 +9,7 @@ import (
 
 const snappyHeader = framed.Header
 
-// chunk reads the head of the chunk at pos. The chunk lies before w.end.
+// chunk reads the head of the chunk at pos, which is before w.end.
 func (w *window) chunk(pos int64) (kind byte, body int64, err error) {
 	p, err := w.bytes(pos, framed.HeadSize)
 	if err != nil {
@@ -32,11 +32,11 @@ func (w *window) corrupt(pos int64, msg string, args ...any) error {
 	return at(format.Errorf(format.ErrCorrupt, msg, args...), pos)
 }
 
-// inflate appends what the chunks from start to end hold.
+// inflate appends the data of the chunks from start to end.
 func (w *window) inflate(dst []byte, start, end, limit int64) ([]byte, error) {
 	for pos := start; pos < end; {
 		if end-pos < framed.HeadSize {
-			return dst, w.corrupt(pos, "%d bytes where a snappy chunk starts", end-pos)
+			return dst, w.corrupt(pos, "expected a snappy chunk, found %d bytes", end-pos)
 		}
 		kind, body, err := w.chunk(pos)
 		if err != nil {

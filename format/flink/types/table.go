@@ -6,7 +6,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink"
 )
 
-// body is how the body of a snapshot is laid out.
+// body is the layout of the body of a snapshot.
 type body uint8
 
 const (
@@ -23,25 +23,25 @@ const (
 	avro                      // type and schema, in three versions
 )
 
-// What stands in front of the nested snapshots of a composite, or makes up a
-// body of fields: a letter per item. Wire format: never change.
+// outer lists what precedes the nested snapshots of a composite, or the items of a body
+// of fields: a letter per item. Wire format: never change.
 //
 //	t  UTF     the class of the values
 //	s  UTF     a text
 //	n  int     a number
-//	b  bool    a mark
+//	b  bool    a flag
 //	j  JAVA    a Java object
 //	l  bytes   int length, that many bytes
 //	e  list    enum constants: int count, each UTF
 //	E  list    Scala's enum constants: int count, each UTF and int
 type outer = string
 
-// class is what the table says of one snapshot class.
+// class is the entry of one snapshot class in the table.
 type class struct {
 	body     body
 	min, max int32 // versions that are laid out so; of a composite, outer versions
 	outer    outer
-	from     int32 // outer stands there only from this version on
+	from     int32 // first version with outer
 	nested   int   // number of nested snapshots; -1: any
 	value    func(r *reader) any
 }
@@ -54,7 +54,7 @@ func (c class) with(o outer, from int32) class {
 	return c
 }
 
-// flinkPackage is where the classes of the table live. Packages below it moved
+// flinkPackage is the package of the classes in the table. Packages below it moved
 // between releases, so a class is looked up by its simple name.
 const flinkPackage = flink.Package
 
@@ -137,8 +137,8 @@ var known = func() map[string]class {
 	return m
 }()
 
-// simples are the serializers whose snapshot says nothing but its class, with
-// how their values are read; nil where they are not decoded.
+// simples are the serializers whose snapshot is only its class, and how their values are
+// read; nil if they are not decoded.
 var simples = map[string]func(r *reader) any{
 	"Boolean": readBool, "Byte": readByte, "Short": readShort, "Int": readInt, "Long": readLong,
 	"Float": readFloat, "Double": readDouble, "Char": readChar, "String": readString,

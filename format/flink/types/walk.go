@@ -17,19 +17,19 @@ type Snapshot struct {
 	// fields of a POJO, or the registrations of a Kryo serializer.
 	Names []string
 	// Nested are the snapshots inside, in the order of the values: elements,
-	// key and value, fields. One is nil where the file left it out.
+	// key and value, fields. One is nil if the file omits it.
 	Nested []*Snapshot
-	// Subclasses are, of a POJO, those that are registered, then the others.
+	// Subclasses are the registered subclasses of a POJO, then the others.
 	Subclasses []*Snapshot
-	// Raw is the snapshot from its class name to its end, verbatim: a view of
-	// what was walked.
+	// Raw is the snapshot from its class name to its end, verbatim: a view of the
+	// input.
 	Raw []byte
-	// Unknown marks a class that is not in the table. Only where a length is
-	// around it does the walk go on, and Raw ends with that frame.
+	// Unknown marks a class that is not in the table. Such a snapshot is accepted only
+	// inside a frame with a length, and Raw ends with that frame.
 	Unknown bool
 
-	// Old marks a config snapshot of Flink 1.6 or before, or one that releases
-	// up to 1.16 wrapped in place: 1.17 and later do not read it (FLINK-29807).
+	// Old marks a config snapshot, as releases before 1.7 wrote them and releases up
+	// to 1.16 wrapped them: newer ones do not read it (FLINK-29807).
 	Old bool
 
 	numbers    []int32
@@ -38,9 +38,8 @@ type Snapshot struct {
 	registered int
 }
 
-// UnknownClass is the error of a snapshot that cannot be walked, because its
-// class, or this version of it, is not in the table. It is a
-// format.ErrUnsupported.
+// UnknownClass is the error of a snapshot whose end is not known, because its class,
+// or this version of it, is not in the table. It matches format.ErrUnsupported.
 type UnknownClass struct {
 	Class   string
 	Version int32
@@ -48,10 +47,10 @@ type UnknownClass struct {
 
 // Error names the class.
 func (e *UnknownClass) Error() string {
-	return fmt.Sprintf("the extent of serializer snapshot %q version %d is not known", e.Class, e.Version)
+	return fmt.Sprintf("cannot determine the length of serializer snapshot %q version %d", e.Class, e.Version)
 }
 
-// Unwrap makes it a format.ErrUnsupported.
+// Unwrap returns format.ErrUnsupported.
 func (e *UnknownClass) Unwrap() error { return format.ErrUnsupported }
 
 // Numbers on disk. Wire format: never change.
@@ -68,7 +67,7 @@ const (
 	maxDepth = 64
 )
 
-// Skip walks one serializer snapshot in its wrapper (spec A2):
+// Skip reads one serializer snapshot in its wrapper (spec A2):
 //
 //	int  2   then  UTF class, int version, body     Flink 1.7 and later
 //	int  1   then  UTF class, body with its version Flink 1.4 to 1.6
@@ -81,8 +80,8 @@ func Skip(p []byte) (s *Snapshot, n int, err error) {
 	return s, w.c.Offset(), w.c.Err()
 }
 
-// SkipBlock walks serializers and their snapshots as Flink 1.3 to 1.6 wrote
-// them (spec A10): offset tables and one blob, of known length. It returns the
+// SkipBlock reads serializers and their snapshots as Flink 1.3 to 1.6 wrote them
+// (spec A10): offset tables and one blob, of known length. It returns the
 // snapshots and how many bytes of p they take.
 func SkipBlock(p []byte) (all []*Snapshot, n int, err error) {
 	w := &walker{c: java.NewCursor(p)}
@@ -108,12 +107,12 @@ func (w *walker) wrapper(depth int) *Snapshot {
 	case v == wrapperOld:
 		return w.config(depth)
 	default:
-		w.c.Fail(off, format.ErrCorrupt, "a serializer snapshot of wrapper version %d: there are 1 and 2", v)
+		w.c.Fail(off, format.ErrCorrupt, "expected wrapper version 1 or 2 of a serializer snapshot, found %d", v)
 	}
 	return nil
 }
 
-// versioned walks class, version and body.
+// versioned reads class, version and body.
 func (w *walker) versioned(depth int) *Snapshot {
 	c, off := w.c, w.c.Offset()
 	s := &Snapshot{Class: c.Name().String()}
@@ -147,7 +146,7 @@ func (w *walker) body(s *Snapshot, k class, off, depth int) {
 		if s.Version == compositeVersion {
 			at := c.Offset()
 			if m := c.I32(); c.Err() == nil && m != compositeMagic {
-				c.Fail(at, format.ErrCorrupt, "serializer snapshot %q: magic 0x%x, not 0x%x", s.Class, uint32(m), compositeMagic)
+				c.Fail(at, format.ErrCorrupt, "serializer snapshot %q: expected magic 0x%x, found 0x%x", s.Class, compositeMagic, uint32(m))
 			}
 			s.Version = c.I32()
 		} else if s.Version != 1 && s.Version != 2 {
@@ -209,8 +208,8 @@ func (w *walker) body(s *Snapshot, k class, off, depth int) {
 	}
 }
 
-// outer walks items by their letters; see outer in table.go, and for legacy
-// bodies B (a block), K (Kryo registrations), P (a table of a POJO).
+// outer reads items by their letters; see outer in table.go, and for legacy bodies B
+// (a block), K (Kryo registrations), P (a table of a POJO).
 func (w *walker) outer(s *Snapshot, items outer, depth int) {
 	c := w.c
 	for _, item := range items {
@@ -222,7 +221,7 @@ func (w *walker) outer(s *Snapshot, items outer, depth int) {
 		case 'n':
 			s.numbers = append(s.numbers, c.I32())
 		case 'b':
-			s.mark = c.Bool("a mark of " + s.Class)
+			s.mark = c.Bool("a flag of " + s.Class)
 		case 'j':
 			java.SkipObject(c)
 		case 'l':
@@ -251,16 +250,16 @@ func (w *walker) outer(s *Snapshot, items outer, depth int) {
 	}
 }
 
-// delegate walks the nested snapshots: int magic, int 1, int count, snapshots.
+// delegate reads the nested snapshots: int magic, int 1, int count, snapshots.
 func (w *walker) delegate(s *Snapshot, want, depth int) {
 	c, off := w.c, w.c.Offset()
 	if m, v := c.I32(), c.I32(); c.Err() == nil && (m != delegateMagic || v != delegateVersion) {
-		c.Fail(off, format.ErrCorrupt, "nested serializer snapshots: 0x%x version %d, not 0x%x version %d", uint32(m), v, delegateMagic, delegateVersion)
+		c.Fail(off, format.ErrCorrupt, "nested serializer snapshots: expected 0x%x version %d, found 0x%x version %d", delegateMagic, delegateVersion, uint32(m), v)
 	}
 	off = c.Offset()
 	n := c.Count("nested serializer snapshots", 6)
 	if c.Err() == nil && want >= 0 && n != want {
-		c.Fail(off, format.ErrCorrupt, "serializer snapshot %q holds %d others, not %d", s.Class, n, want)
+		c.Fail(off, format.ErrCorrupt, "serializer snapshot %q: expected %d nested ones, found %d", s.Class, want, n)
 	}
 	if c.Err() != nil {
 		return
@@ -273,8 +272,8 @@ func (w *walker) delegate(s *Snapshot, want, depth int) {
 	}
 }
 
-// framed walks p, which starts at off and has to end with the snapshot, unless
-// its class is not known: then the frame says where it ends.
+// framed reads p, which starts at off and must end with the snapshot. If the class is
+// not known, the frame is the snapshot.
 func (w *walker) framed(p []byte, off int, walk func(*walker) *Snapshot) *Snapshot {
 	part := &walker{c: java.NewCursor(p)}
 	s := walk(part)
@@ -283,7 +282,7 @@ func (w *walker) framed(p []byte, off int, walk func(*walker) *Snapshot) *Snapsh
 		return &Snapshot{Class: u.Class, Version: u.Version, Raw: p, Unknown: true}
 	}
 	if err == nil && part.c.Remaining() > 0 {
-		part.c.Fail(part.c.Offset(), format.ErrCorrupt, "%d bytes behind a serializer snapshot", part.c.Remaining())
+		part.c.Fail(part.c.Offset(), format.ErrCorrupt, "%d bytes after a serializer snapshot", part.c.Remaining())
 	}
 	w.c.Adopt(part.c, off)
 	return s
@@ -306,24 +305,24 @@ func (w *walker) pojo(s *Snapshot, depth int) {
 	s.subclasses = append(s.subclasses, w.optionalMap(nested(&s.Subclasses))...)
 }
 
-// optionalMap walks long magic, int count, and for each entry UTF name, a key
-// and a value: bool present, then int length and bytes. It hands out the value
-// frames, nil where there is none.
+// optionalMap reads long magic, int count, and for each entry UTF name, a key and a
+// value: bool present, then int length and bytes. It calls value with the bytes of
+// each value, nil if there are none.
 func (w *walker) optionalMap(value func(name string, p []byte, off int)) []string {
 	c, off := w.c, w.c.Offset()
 	if m := c.I64(); c.Err() == nil && m != optionalMapMagic {
-		c.Fail(off, format.ErrCorrupt, "a map of optional entries: magic 0x%x, not 0x%x", uint64(m), uint64(optionalMapMagic))
+		c.Fail(off, format.ErrCorrupt, "a map of optional entries: expected magic 0x%x, found 0x%x", uint64(optionalMapMagic), uint64(m))
 	}
 	n := c.Count("optional entries", 4)
 	var names []string
 	for range n {
 		names = append(names, c.Text().String())
-		if c.Bool("a mark of presence") {
+		if c.Bool("a presence flag") {
 			c.Blob("a key")
 		}
 		var p []byte
 		var at int
-		if c.Bool("a mark of presence") {
+		if c.Bool("a presence flag") {
 			at = c.Offset() + 4
 			p = c.Blob("a value")
 		}
@@ -335,8 +334,8 @@ func (w *walker) optionalMap(value func(name string, p []byte, off int)) []strin
 	return names
 }
 
-// registration walks the rest of a Kryo registration: UTF class, int kind, and
-// UTF class or a Java object by kind.
+// registration reads the rest of a Kryo registration: UTF class, int kind, and UTF
+// class or a Java object by kind.
 func (w *walker) registration() {
 	c := w.c
 	c.Text()
@@ -352,8 +351,8 @@ func (w *walker) registration() {
 	}
 }
 
-// config walks a config snapshot in wrapper version 1: UTF class, body. Where
-// the class is not one of old, it is class, version and body as ever.
+// config reads a config snapshot in wrapper version 1: UTF class, body. Other classes
+// have class, version and body.
 func (w *walker) config(depth int) *Snapshot {
 	c, off := w.c, w.c.Offset()
 	s := &Snapshot{Class: c.Name().String()}
@@ -387,17 +386,17 @@ func (w *walker) configBody(s *Snapshot, off, depth int) {
 	w.outer(s, k.outer, depth)
 }
 
-// serializer walks a serializer object: int 1, int length, Java object.
+// serializer reads a serializer object: int 1, int length, Java object.
 func (w *walker) serializer() {
 	off := w.c.Offset()
 	if v := w.c.I32(); w.c.Err() == nil && v != 1 {
-		w.c.Fail(off, format.ErrCorrupt, "a serializer object of version %d, not 1", v)
+		w.c.Fail(off, format.ErrCorrupt, "expected a serializer object of version 1, found %d", v)
 	}
 	w.c.Blob("a serializer object")
 }
 
-// block walks int n, n times two int offsets (serializer, snapshot), int
-// length, and the blob that the offsets are in.
+// block reads int n, n times two int offsets (serializer, snapshot), int length, and
+// the blob that the offsets refer to.
 func (w *walker) block(depth int) []*Snapshot {
 	c := w.c
 	if w.deep(depth) {
@@ -413,7 +412,7 @@ func (w *walker) block(depth int) []*Snapshot {
 	blob := c.Blob("serializers")
 	offs = append(offs, len(blob))
 	if c.Err() == nil && offs[0] != 0 {
-		c.Fail(at, format.ErrCorrupt, "the first of %d serializers is at %d, not 0", n, offs[0])
+		c.Fail(at, format.ErrCorrupt, "expected the first of %d serializers at 0, found it at %d", n, offs[0])
 	}
 	var all []*Snapshot
 	for i := 0; i < n && c.Err() == nil; i++ {
@@ -428,8 +427,8 @@ func (w *walker) block(depth int) []*Snapshot {
 	return all
 }
 
-// pojoTable walks one of the three tables of an old POJO snapshot: a block
-// whose entries have a name in front.
+// pojoTable reads one of the three tables of an old POJO snapshot: a block with a
+// name before each entry.
 func (w *walker) pojoTable(s *Snapshot, depth int) {
 	c := w.c
 	n := c.Count("entries of a POJO", 8)
@@ -452,7 +451,7 @@ func (w *walker) pojoTable(s *Snapshot, depth int) {
 		s.Nested = append(s.Nested, p.wrapper(depth+1))
 	}
 	if blob.Err() == nil && blob.Remaining() > 0 {
-		blob.Fail(blob.Offset(), format.ErrCorrupt, "%d bytes behind the entries of a POJO", blob.Remaining())
+		blob.Fail(blob.Offset(), format.ErrCorrupt, "%d bytes after the entries of a POJO", blob.Remaining())
 	}
 	c.Adopt(blob, base)
 }

@@ -146,7 +146,7 @@ func (s *objectSkipper) classDesc(depth int) *classDesc {
 	case tag == tcReference:
 		d := s.reference(off)
 		if d == nil {
-			c.Fail(off, format.ErrCorrupt, "a Java object refers to a class that is not one")
+			c.Fail(off, format.ErrCorrupt, "a Java object refers to something that is not a class")
 		}
 		return d
 	case tag == tcClassDesc || tag == tcProxyClassDesc:

@@ -134,7 +134,7 @@ func TestSkipObjectRefuses(t *testing.T) {
 		{"negative handle", func(b *sptest.Buf) { b.Hex("71 00000000") }, format.ErrCorrupt, "refers to handle"},
 		{"class that is a string", func(b *sptest.Buf) {
 			class(b.U8(0x75), "[Ljava.lang.Object;", 2).I32(2).U8(0x74).UTF("s").Hex("73 71 007e0002")
-		}, format.ErrCorrupt, "a class that is none"},
+		}, format.ErrCorrupt, "not a class"},
 		{"enum without a name", func(b *sptest.Buf) { class(b.U8(0x7e), "E", 0x12).U8(0x78) }, format.ErrCorrupt, "tag 0x78 where a Java object"},
 		{"field that is a block", func(b *sptest.Buf) { class(b.U8(0x73), "A", 2, "L Ljava/lang/Object;").Hex("77 00") }, format.ErrCorrupt, "tag 0x77 where"},
 		{"element that is an end mark", func(b *sptest.Buf) { class(b.U8(0x75), "[Ljava.lang.Object;", 2).I32(1).U8(0x78) }, format.ErrCorrupt, "tag 0x78 where"},

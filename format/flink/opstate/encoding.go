@@ -11,33 +11,33 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
-// form is how a stream is made: what its states must have in common to share
-// another one. It travels as the Form of a format.StateMeta:
+// encoding is what the states of a stream have in common. Only states with equal ones
+// can share another stream. It is the Encoding of a format.StateMeta:
 //
 //	u8  version of the envelope, 0 for raw state
 //	u8  bits: 1 compressed, 2 a snappy header per state, 4 unsplit
 //	if unsplit
 //	  UTF class, u16 n, n x (UTF name, u8 mode), envelope to the end
-type form struct {
+type encoding struct {
 	version    int32
 	compressed bool
-	headers    bool // a snappy header in front of each state, not one for all
+	headers    bool // a snappy header before each state, not one for all
 	unsplit    *unsplit
 }
 
-// unsplit is an envelope that could not be walked to its end: it is kept as a
-// whole, with the states that it describes.
+// unsplit is an envelope that could not be read to its end: it is kept as a whole,
+// with the states that it contains.
 type unsplit struct {
 	why    string // the class that is not known, and so on
 	states []format.NamedState
 	bytes  []byte
 }
 
-// describe says how a stream is made.
+// describe returns how a stream is encoded, as a text.
 func describe(w format.Wire) string {
-	f, err := parseForm(w)
+	f, err := parseEncoding(w)
 	if err != nil {
-		return "of no known form"
+		return "of unknown encoding"
 	}
 	how := fmt.Sprintf("of version %d", f.version)
 	if f.version == 0 {
@@ -45,17 +45,17 @@ func describe(w format.Wire) string {
 	}
 	switch {
 	case f.compressed && f.headers:
-		how += ", each state compressed by itself"
+		how += ", each state compressed separately"
 	case f.compressed:
 		how += ", compressed"
 	}
 	if f.unsplit != nil {
-		how += ", described as a whole"
+		how += ", with an envelope that cannot be split"
 	}
 	return how
 }
 
-func (f form) wire() (format.Wire, error) {
+func (f encoding) wire() (format.Wire, error) {
 	var bits byte
 	if f.compressed {
 		bits |= 1
@@ -66,7 +66,7 @@ func (f form) wire() (format.Wire, error) {
 	if f.unsplit == nil {
 		return format.Wire([]byte{byte(f.version), bits}), nil
 	}
-	why := f.unsplit.why // holds what stands in the file
+	why := f.unsplit.why // contains text from the file
 	why = strings.ToValidUTF8(why[:min(len(why), 1000)], "")
 	p, err := java.AppendText([]byte{byte(f.version), bits | 4}, format.NewText(why))
 	if err != nil {
@@ -86,9 +86,9 @@ func (f form) wire() (format.Wire, error) {
 	return format.Wire(append(p, f.unsplit.bytes...)), nil
 }
 
-func parseForm(w format.Wire) (form, error) {
+func parseEncoding(w format.Wire) (encoding, error) {
 	c := java.NewCursor([]byte(w))
-	f := form{version: int32(c.U8())}
+	f := encoding{version: int32(c.U8())}
 	bits := c.U8()
 	f.compressed, f.headers = bits&1 != 0, bits&2 != 0
 	if bits&4 != 0 {
@@ -102,15 +102,15 @@ func parseForm(w format.Wire) (form, error) {
 		f.unsplit.bytes = c.Bytes(c.Remaining(), "an envelope")
 	}
 	if c.Err() != nil || bits > 7 || c.Remaining() > 0 {
-		return form{}, format.Errorf(format.ErrUnsupported, "the state was not described by this codec")
+		return encoding{}, format.Errorf(format.ErrUnsupported, "the encoding of the state is not one of this codec")
 	}
 	return f, nil
 }
 
-// Encoding returns how the streams of a form are encoded, apart from what they
-// describe, and the description of all states where it could not be split.
-func (c *Codec) Encoding(w format.Wire) (encoding format.Wire, whole []byte) {
-	f, err := parseForm(w)
+// SplitEncoding returns an encoding without the envelope in it, and that envelope:
+// nil unless the envelope could not be split.
+func (c *Codec) SplitEncoding(w format.Wire) (encoding format.Wire, whole []byte) {
+	f, err := parseEncoding(w)
 	if err != nil || f.unsplit == nil {
 		return w, nil
 	}
@@ -122,19 +122,19 @@ func (c *Codec) Encoding(w format.Wire) (encoding format.Wire, whole []byte) {
 	return encoding, whole
 }
 
-// holds reports whether the envelope describes exactly these states.
+// holds reports whether the envelope contains exactly these states.
 func (u *unsplit) holds(states []format.StateRuns) bool {
 	return len(states) == len(u.states) && !slices.ContainsFunc(states, func(s format.StateRuns) bool {
 		return !slices.ContainsFunc(u.states, func(o format.NamedState) bool { return o.Name == s.Name && o.Mode == s.Mode })
 	})
 }
 
-// FormFor gives the form in which a release reads streams of another form: the
-// same, or one that Build makes of the same elements. It is an ErrUnsupported
-// where there is none: the release knows no compressed operator state, or
-// another way of describing serializers.
-func (c *Codec) FormFor(w format.Wire, r flink.Release) (format.Wire, error) {
-	f, err := parseForm(w)
+// EncodingFor returns the encoding in which a release reads the states of a stream:
+// the same, or one that Build can write with the same elements. It fails with
+// ErrUnsupported if there is none: the release does not read compressed operator
+// state, or it reads serializers in another format.
+func (c *Codec) EncodingFor(w format.Wire, r flink.Release) (format.Wire, error) {
+	f, err := parseEncoding(w)
 	if err != nil || f.version == 0 {
 		return w, err
 	}
@@ -154,7 +154,7 @@ func (c *Codec) FormFor(w format.Wire, r flink.Release) (format.Wire, error) {
 	if f.unsplit != nil {
 		u := *f.unsplit
 		u.bytes = binary.BigEndian.AppendUint32(nil, uint32(newest))
-		u.bytes = append(u.bytes, f.unsplit.bytes[5:]...) // without the mark of compression
+		u.bytes = append(u.bytes, f.unsplit.bytes[5:]...) // without the compression flag
 		f.unsplit = &u
 	}
 	return f.wire()
