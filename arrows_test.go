@@ -37,8 +37,10 @@ var arrows = []arrow{
 	{"format", nil, noOutside},
 	{"format/finding", []string{"format"}, noOutside},
 	{"format/summary", []string{"format"}, noOutside},
-	{"format/flink", []string{"format", "format/flink/..."}, noOutside},
-	{"format/spt", []string{"format", "format/spt/..."}, noOutside},
+	{"format/value", []string{"format"}, noOutside},
+	{"format/internal", []string{"format", "format/value"}, noOutside},
+	{"format/flink", []string{"format", "format/internal/...", "format/value", "format/flink/..."}, noOutside},
+	{"format/spt", []string{"format", "format/internal/...", "format/value", "format/spt/..."}, noOutside},
 	{"storage", []string{"storage/...", "internal/fault"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"reader", []string{"format/...", "storage/...", "internal/shell", "internal/work"}, noFiles},
 	{"writer", []string{"format/...", "storage/...", "reader", "internal/shell", "internal/work"}, noFiles},
@@ -53,7 +55,7 @@ var arrows = []arrow{
 	{"internal/tally", nil, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/fault", nil, noOutside},                                                                                    // armed by tests only
 	{"internal/storetest", []string{"storage/..."}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
-	{"internal/testenv", nil, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},                       // for tests only
+	{"internal/testenv", []string{"format/value"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},                       // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest", "internal/testenv"}, []string{"github.com/spf13/..."}},
 	{"internal/report", []string{"format/...", "storage", "reader", "writer", "transform/...", "internal/shell", "internal/ui"}, noFiles},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},

@@ -14,6 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/writer"
@@ -300,13 +301,16 @@ func TestEditFilter(t *testing.T) {
 func TestEditFilterBroadcast(t *testing.T) {
 	onlyOperatorState(t, func(t *testing.T, j *editJudge) {
 		snap := opened(t, j.s)
-		goes := func(key any) bool { return key == "twice" || key == int64(1) }
+		goes := func(key string) bool { return key == "twice" || key == "1" }
 		sp, done, err := transform.Filter(t.Context(), inputOf(snap), transform.FilterOptions{
 			States: format.Globs{"owner", "rules"},
-			Keep:   func(e transform.FilterElement) (bool, error) { return !goes(e.Entry.Key), nil },
-			Entries: func(ctx context.Context, h *format.OperatorHandle, state int) (func([]byte) ([]format.Entry, error), error) {
-				v, err := snap.Values(ctx, h, state)
-				return v.Entries, err
+			Keep: func(e transform.FilterElement) (bool, error) {
+				values, err := snap.Values(t.Context(), e.Subtask.Managed, e.State)
+				if err != nil {
+					return false, err
+				}
+				key, err := value.ReadAll(values.Key, e.Entry.Key)
+				return !goes(key.String()), err
 			},
 		})
 		if err != nil {

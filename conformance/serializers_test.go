@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -11,10 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform/check"
 	"github.com/savepoint-tools/spt/writer"
@@ -97,28 +97,19 @@ func TestValuesAreFlinks(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, v := range all {
-				decode, ok := types.Decoder(walked(t, v.Snapshot))
+				codec, ok := types.CodecOf(walked(t, v.Snapshot))
 				if !ok {
 					t.Errorf("%s is not decoded", v.Text)
 					continue
 				}
-				got, err := decode(v.Bytes)
+				got, err := testenv.ReadBack(t, codec, v.Bytes)
 				if err != nil {
 					t.Errorf("%s: %v", v.Text, err)
 					continue
 				}
-				var text string
-				switch got := got.(type) {
-				case string:
-					text = got // without quotes
-				case time.Time:
-					text = got.Format(time.RFC3339Nano)
-				default:
-					p, err := json.Marshal(got)
-					if err != nil {
-						t.Fatal(err)
-					}
-					text = string(p)
+				text := got.String()
+				if got.Kind() == value.KindBytes {
+					text = string(got.AppendJSON(nil, nil, nil))
 				}
 				if text != v.Text {
 					t.Errorf("%s, not %s", text, v.Text)

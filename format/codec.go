@@ -24,8 +24,11 @@ type OperatorCodec interface {
 	// Elements opens a cursor on one state at element from, reading nothing
 	// before it.
 	Elements(ctx context.Context, src Source, h *OperatorHandle, state string, from int64) (Cursor, error)
-	// Build describes a new handle; its Data is a rope over the streams that
-	// the runs lie in. No element is read.
+	// Entries opens a cursor on the map of a broadcast state. It is an
+	// ErrUnsupported where the codec does not know where an entry ends.
+	Entries(ctx context.Context, src Source, h *OperatorHandle, state string) (MapCursor, error)
+	// Build describes a new handle; its Data is a rope over the streams of the
+	// runs. No element is read.
 	Build(ctx context.Context, src Source, states []StateRuns) (*OperatorHandle, error)
 }
 
@@ -41,30 +44,11 @@ func EachElement(ctx context.Context, src Source, codec OperatorCodec, h *Operat
 
 // EachIn calls f with every element that the cursor has left, in order, until f
 // fails or ctx ends, and closes the cursor. An element is valid until f returns.
-func EachIn(ctx context.Context, cur Cursor, f func(Element) error) (err error) {
-	defer func() {
-		if cerr := cur.Close(); err == nil {
-			err = cerr
-		}
-	}()
-	for n := 0; ; n++ {
-		e, err := cur.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil && n%4096 == 0 {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		if err := f(e); err != nil {
-			return err
-		}
-	}
+func EachIn(ctx context.Context, cur Cursor, f func(Element) error) error {
+	return drain(ctx, cur.Next, cur.Close, f)
 }
 
-// StateMeta is what a stream says of one of its states.
+// StateMeta describes one state of a stream.
 type StateMeta struct {
 	Name     Text
 	Mode     Mode
@@ -87,11 +71,10 @@ type StateRuns struct {
 // MapCut is a map of a broadcast state without some of its entries.
 type MapCut struct {
 	Count  int64      // entries that stay
-	Ranges []MapRange // where they lie, ascending
+	Ranges []MapRange // where they are, ascending
 }
 
-// MapRange is N bytes from Off on of a map, as a cursor gives it: whole
-// entries.
+// MapRange is N bytes of a map from Off on: whole entries.
 type MapRange struct{ Off, N int64 }
 
 // ElementRun is the elements First … First+Count-1 of a state of a handle. Of a
@@ -104,10 +87,10 @@ type ElementRun struct {
 
 // Cursor walks the elements of one state.
 type Cursor interface {
-	// Next gives the next element, valid until the next call, or io.EOF after
-	// the last.
+	// Next returns the next element, valid until the next call, or io.EOF after the
+	// last.
 	Next() (Element, error)
-	// Ordered says whether the order of the elements is defined.
+	// Ordered reports whether the order of the elements is defined.
 	Ordered() bool
 	Close() error
 }
@@ -119,15 +102,65 @@ type Element struct {
 	Value []byte
 }
 
-// Entry is one entry of the map of a broadcast state, taken apart: the values
-// that key and value are, and the bytes from Off to End of the map that hold
-// both.
-type Entry struct {
-	Key, Value any
-	Off, End   int
+// MapCursor walks the entries of the map of a broadcast state, in the order of the
+// file.
+type MapCursor interface {
+	// Next returns the next entry, valid until the next call, or io.EOF after the
+	// last.
+	Next() (MapEntry, error)
+	Close() error
 }
 
-// Clone is a copy that outlives the cursor's next step.
+// MapEntry is one entry of the map of a broadcast state, in the bytes of its codec.
+type MapEntry struct {
+	Index      int64
+	Off        int64  // where it starts in the map
+	Stored     []byte // the whole entry: key and value
+	Key, Value []byte
+}
+
+// EachEntry calls f with every entry of the map of a broadcast state of a handle, in
+// order, until f fails or ctx ends. An entry is valid until f returns.
+func EachEntry(ctx context.Context, src Source, codec OperatorCodec, h *OperatorHandle, state string, f func(MapEntry) error) (err error) {
+	cur, err := codec.Entries(ctx, src, h, state)
+	if err != nil {
+		return err
+	}
+	next := func() (MapEntry, error) {
+		e, err := cur.Next()
+		if err != nil && err != io.EOF {
+			err = At(err, "state %q", state)
+		}
+		return e, err
+	}
+	return drain(ctx, next, cur.Close, f)
+}
+
+// drain calls f with all that next returns before io.EOF, and closes.
+func drain[T any](ctx context.Context, next func() (T, error), closing func() error, f func(T) error) (err error) {
+	defer func() {
+		if cerr := closing(); err == nil {
+			err = cerr
+		}
+	}()
+	for n := 0; ; n++ {
+		e, err := next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil && n%4096 == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if err := f(e); err != nil {
+			return err
+		}
+	}
+}
+
+// Clone returns a copy that outlives the cursor's next step.
 func (e Element) Clone() Element {
 	e.Value = append([]byte(nil), e.Value...)
 	return e

@@ -2,8 +2,8 @@ package format
 
 import "math"
 
-// Limits bound what a decoder allocates, and how long it works, on the word of a
-// file. The zero value of a field means its default.
+// Limits bound what a decoder allocates, and how long it works, because of what a
+// file claims. The zero value of a field means its default.
 type Limits struct {
 	// Operators in one snapshot. Default 1,000,000.
 	Operators int
@@ -36,58 +36,61 @@ type Limits struct {
 	Value int64
 }
 
-// WithDefaults fills in what is zero, for a file of size bytes.
+// limitField is one limit: its name, its field, and its default for a file of size
+// bytes.
+type limitField struct {
+	name  Limit
+	field func(*Limits) any // *int or *int64
+	value func(size int64) int64
+}
+
+func fixed(n int64) func(int64) int64 { return func(int64) int64 { return n } }
+
+// limitFields is the table of all limits.
+var limitFields = []limitField{
+	{LimitOperators, func(l *Limits) any { return &l.Operators }, fixed(1_000_000)},
+	{LimitSubtasks, func(l *Limits) any { return &l.Subtasks }, fixed(32_768)},
+	{LimitNodes, func(l *Limits) any { return &l.Nodes }, fixed(16_000_000)},
+	{LimitDepth, func(l *Limits) any { return &l.Depth }, fixed(16)},
+	{LimitManifest, func(l *Limits) any { return &l.Manifest }, fixed(1 << 30)},
+	{LimitChunk, func(l *Limits) any { return &l.Chunk }, func(size int64) int64 { return min(64<<20, 8<<20+16*size) }},
+	{LimitMemory, func(l *Limits) any { return &l.Memory }, func(size int64) int64 { return 64<<20 + 16*size }},
+	{LimitOffsets, func(l *Limits) any { return &l.Offsets }, func(size int64) int64 { return 1<<20 + 512*size }},
+	{LimitChunkRefs, func(l *Limits) any { return &l.ChunkRefs }, func(size int64) int64 { return 1<<22 + 16*size }},
+	{LimitValue, func(l *Limits) any { return &l.Value }, func(size int64) int64 { return min(1<<30, 64<<20+16*size) }},
+}
+
+// set sets a limit to v, or to v only where it is zero.
+func (f limitField) set(l *Limits, v int64, ifZero bool) {
+	switch p := f.field(l).(type) {
+	case *int:
+		if !ifZero || *p == 0 {
+			*p = int(min(v, math.MaxInt32))
+		}
+	case *int64:
+		if !ifZero || *p == 0 {
+			*p = v
+		}
+	}
+}
+
+// WithDefaults returns the limits with the defaults for a file of size bytes in place
+// of zeros.
 func (l Limits) WithDefaults(size int64) Limits {
-	set := func(p *int, v int) {
-		if *p == 0 {
-			*p = v
-		}
+	size = min(max(size, 0), 1<<50) // so that nothing overflows
+	for _, f := range limitFields {
+		f.set(&l, f.value(size), true)
 	}
-	set64 := func(p *int64, v int64) {
-		if *p == 0 {
-			*p = v
-		}
-	}
-	size = min(max(size, 0), 1<<50) // so that nothing below overflows
-	set(&l.Operators, 1_000_000)
-	set(&l.Subtasks, 32_768)
-	set(&l.Nodes, 16_000_000)
-	set(&l.Depth, 16)
-	set64(&l.Manifest, 1<<30)
-	set64(&l.Chunk, min(64<<20, 8<<20+16*size))
-	set64(&l.Memory, 64<<20+16*size)
-	set64(&l.Offsets, 1<<20+512*size)
-	set64(&l.ChunkRefs, 1<<22+16*size)
-	set64(&l.Value, min(1<<30, 64<<20+16*size))
 	return l
 }
 
-// Set sets the limit of this name; ok is false if there is none.
-func (l *Limits) Set(name Limit, v int64) (ok bool) {
-	n := int(min(v, math.MaxInt32))
-	switch name {
-	case LimitOperators:
-		l.Operators = n
-	case LimitSubtasks:
-		l.Subtasks = n
-	case LimitNodes:
-		l.Nodes = n
-	case LimitDepth:
-		l.Depth = n
-	case LimitManifest:
-		l.Manifest = v
-	case LimitChunk:
-		l.Chunk = v
-	case LimitMemory:
-		l.Memory = v
-	case LimitOffsets:
-		l.Offsets = v
-	case LimitChunkRefs:
-		l.ChunkRefs = v
-	case LimitValue:
-		l.Value = v
-	default:
-		return false
+// Set sets the limit of this name. It reports whether there is one.
+func (l *Limits) Set(name Limit, v int64) bool {
+	for _, f := range limitFields {
+		if f.name == name {
+			f.set(l, v, false)
+			return true
+		}
 	}
-	return true
+	return false
 }

@@ -17,10 +17,13 @@ type View struct {
 	Codecs
 }
 
-// Codecs has the codec of each encoding of operator state.
+// Codecs has the codec of each encoding of state. An encoding without a codec is an
+// error that matches ErrUnsupported.
 type Codecs interface {
-	// Codec returns the codec of a handle, or an error that matches ErrUnsupported.
+	// Codec returns the codec of operator state.
 	Codec(id CodecID) (OperatorCodec, error)
+	// KeyedCodec returns the codec of a handle of keyed state.
+	KeyedCodec(h KeyedHandle) (KeyedCodec, error)
 }
 
 // With returns a View of another savepoint, whose streams the Source of v reads.

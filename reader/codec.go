@@ -20,6 +20,16 @@ func (s *Snapshot) Codec(id format.CodecID) (format.OperatorCodec, error) {
 	return nil, format.Errorf(format.ErrUnsupported, "operator state of codec %q", string(id))
 }
 
+// KeyedCodec returns the codec of a handle of keyed state. It is
+// format.ErrUnsupported for all but the state of Go programs: entries of Flink's keyed
+// state are not read yet.
+func (s *Snapshot) KeyedCodec(h format.KeyedHandle) (format.KeyedCodec, error) {
+	if g, ok := h.(*format.KeyGroups); ok && g.Codec == format.CodecNative {
+		return native.KeyedCodec{}, nil
+	}
+	return nil, format.Errorf(format.ErrUnsupported, "entries of this keyed state")
+}
+
 // URI returns the URI of the snapshot's directory, against which relative references
 // are resolved.
 func (s *Snapshot) URI(ctx context.Context) (string, error) {

@@ -8,38 +8,28 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/format/value"
 )
 
-// Values reads the values of one state of a handle: Decode the elements of
-// list, union and raw state, Entries the map of broadcast state. Where they are
-// nil, values are not decoded, and Why says why.
-//
-// Values are what types.Decoder and native.Decode make of them: numbers of
-// their width, strings, bool, nil, []byte, []any, map[string]any, [Pairs] and
-// [][2]any for maps whose keys are not strings, *big.Int, [Decimal], time.Time. A value
-// that is sound and still not decoded is a format.ErrUnsupported.
+// Values has the codecs of the values of one state of a handle: Element of the
+// elements of list, union and raw state, Key and Value of the entries of broadcast
+// state. Where they are nil, values are not decoded, and Why is the reason.
 type Values struct {
-	Decode  func(p []byte) (any, error)
-	Entries func(p []byte) ([]format.Entry, error)
-	Why     string
+	Element    value.Codec
+	Key, Value value.Codec
+	Why        string
 }
 
-// Pairs is the entries of a map in the order of the file.
-type Pairs = types.Pairs
-
-// Decimal is a decimal number.
-type Decimal = types.Decimal
-
-// Values tells how the values of a state of a handle are read, by what its
-// stream says of them.
+// Values returns the codecs of a state of a handle, by what its stream says of its
+// types.
 func (s *Snapshot) Values(ctx context.Context, h *format.OperatorHandle, state int) (Values, error) {
 	st := &h.States[state]
 	switch h.Codec {
 	case format.CodecNative:
 		if st.Mode == format.ModeBroadcast {
-			return Values{Entries: native.DecodeMap}, nil
+			return Values{Key: native.ValueCodec{}, Value: native.ValueCodec{}}, nil
 		}
-		return Values{Decode: native.Decode}, nil
+		return Values{Element: native.ValueCodec{}}, nil
 	case format.CodecRaw:
 		return Values{Why: "raw state says nothing of its types"}, nil
 	}
@@ -61,21 +51,18 @@ func (s *Snapshot) Values(ctx context.Context, h *format.OperatorHandle, state i
 }
 
 func flinkValues(mode format.Mode, key, value *types.Snapshot) Values {
-	if mode != format.ModeBroadcast {
-		if decode, ok := types.Decoder(value); ok {
-			return Values{Decode: decode}
-		}
+	v, ok := types.CodecOf(value)
+	if !ok {
 		return Values{Why: notDecoded(value)}
 	}
-	decode, ok := types.MapDecoder(key, value)
-	if !ok {
-		why := notDecoded(value)
-		if _, ok := types.Decoder(key); !ok {
-			why = notDecoded(key)
-		}
-		return Values{Why: why}
+	if mode != format.ModeBroadcast {
+		return Values{Element: v}
 	}
-	return Values{Entries: decode}
+	k, ok := types.CodecOf(key)
+	if !ok {
+		return Values{Why: notDecoded(key)}
+	}
+	return Values{Key: k, Value: v}
 }
 
 // notDecoded names the serializer whose values are not decoded: of a composite
@@ -86,7 +73,7 @@ func notDecoded(s *types.Snapshot) string {
 	}
 	for _, n := range s.Nested {
 		if n != nil {
-			if _, ok := types.Decoder(n); !ok {
+			if _, ok := types.CodecOf(n); !ok {
 				return notDecoded(n)
 			}
 		}

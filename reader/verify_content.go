@@ -15,6 +15,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/storage"
 )
@@ -415,32 +416,54 @@ func (r *handleReport) decode(h *format.OperatorHandle, codec format.OperatorCod
 	}
 	var bad error
 	var bytes int64
-	stop := r.unit.EachElement(r.ctx, r.snap.src, codec, h, func(e format.Element) error {
-		if all.Elements++; all.Elements%4096 == 0 {
+	n := 0
+	read := func(size int) {
+		if n++; n%4096 == 0 {
 			r.o.Progress(bytes)
 			bytes = 0
 		}
-		bytes += int64(len(e.Value))
-		var err error
-		switch {
-		case values.Decode != nil:
-			_, err = values.Decode(e.Value)
-		case values.Entries != nil:
-			_, err = values.Entries(e.Value)
-		default:
-			notDecoded(values.Why)
-			return nil
-		}
+		bytes += int64(size)
+	}
+	name := h.States[r.unit.State].Name.String()
+	note := func(err error, part string, index int64) {
 		switch {
 		case errors.Is(err, format.ErrUnsupported):
 			notDecoded(err.Error())
 		case err != nil:
 			if all.Bad++; bad == nil {
-				bad = format.At(err, "state %q/element %d", h.States[r.unit.State].Name, e.Index)
+				bad = format.At(err, "state %q/%s %d", name, part, index)
 			}
 		}
-		return nil
-	})
+	}
+	var stop error
+	if values.Key != nil { // a map is one element, read entry by entry
+		all.Elements = 1
+		stop = format.EachEntry(r.ctx, r.snap.src, codec, h, name, func(e format.MapEntry) error {
+			read(len(e.Stored))
+			_, err := value.ReadAll(values.Key, e.Key)
+			if err == nil {
+				_, err = value.ReadAll(values.Value, e.Value)
+			}
+			note(err, "entry", e.Index)
+			return nil
+		})
+		if errors.Is(stop, format.ErrUnsupported) {
+			notDecoded(stop.Error())
+			stop = nil
+		}
+	} else {
+		stop = r.unit.EachElement(r.ctx, r.snap.src, codec, h, func(e format.Element) error {
+			all.Elements++
+			read(len(e.Value))
+			if values.Element == nil {
+				notDecoded(values.Why)
+				return nil
+			}
+			_, err := value.ReadAll(values.Element, e.Value)
+			note(err, "element", e.Index)
+			return nil
+		})
+	}
 	r.o.Progress(bytes)
 	var err1, err2 error
 	all.FirstBad, err1 = added(bad)
@@ -458,9 +481,9 @@ func (r *handleReport) keyed(h format.KeyedHandle) error {
 		switch h.Codec {
 		case format.CodecNative:
 			r.own = true
-			c, err := native.Entries(r.ctx, r.snap.src, h, h.Range.First)
+			codec, err := r.snap.KeyedCodec(h)
 			if err == nil {
-				err = c.Close()
+				_, err = codec.Describe(r.ctx, r.snap.src, h)
 			}
 			return r.add(err)
 		case format.CodecFlink:

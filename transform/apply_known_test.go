@@ -503,7 +503,7 @@ func nativeEntries(t *testing.T, snap *reader.Snapshot) map[string]string {
 		if !ok {
 			continue
 		}
-		cur, err := native.Entries(t.Context(), snap.Source(), h, h.Range.First)
+		cur, err := native.KeyedCodec{}.Entries(t.Context(), snap.Source(), h, format.KeyedSelection{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -515,7 +515,7 @@ func nativeEntries(t *testing.T, snap *reader.Snapshot) map[string]string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			key := fmt.Sprintf("%s %x %x", e.State, e.Key, e.Namespace)
+			key := fmt.Sprintf("%d %x %x", e.State, e.Key, e.Namespace)
 			if _, twice := all[key]; twice || e.KeyGroup != native.KeyGroup(e.Key, snap.Operators[0].MaxParallelism) {
 				t.Errorf("%s in key group %d, twice: %t", key, e.KeyGroup, twice)
 			}

@@ -14,9 +14,6 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
-	"github.com/savepoint-tools/spt/format/flink/opstate"
-	"github.com/savepoint-tools/spt/format/flink/types"
-	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 )
@@ -731,30 +728,8 @@ func TestSetIDAndMaxParallelism(t *testing.T) {
 	}
 }
 
-// keepIf is a filter of all states that takes no map apart.
+// keepIf is a filter of all states.
 func keepIf(keep func(FilterElement) (bool, error)) FilterOptions { return FilterOptions{Keep: keep} }
-
-// entriesIn takes the maps of an input apart.
-func entriesIn(in format.View) func(context.Context, *format.OperatorHandle, int) (func([]byte) ([]format.Entry, error), error) {
-	return func(ctx context.Context, h *format.OperatorHandle, state int) (func([]byte) ([]format.Entry, error), error) {
-		codec, err := in.Codec(h.Codec)
-		if err != nil {
-			return nil, err
-		}
-		flink, ok := codec.(*opstate.Codec)
-		if !ok {
-			return native.DecodeMap, nil
-		}
-		schemas, err := flink.Schema(ctx, in.Source, h)
-		for _, s := range schemas {
-			if s.Name == h.States[state].Name {
-				decode, _ := types.MapDecoder(s.Serializer("KEY_SERIALIZER"), s.Serializer("VALUE_SERIALIZER"))
-				return decode, nil
-			}
-		}
-		return nil, err
-	}
-}
 
 // firstEntries gives a map with every second of its entries, and how many it
 // has. The entries are cut here: of rules a number of eight bytes and a string,
@@ -797,7 +772,7 @@ func TestFilterKnown(t *testing.T) {
 				}
 			}
 		}
-		o := FilterOptions{Entries: entriesIn(in), Keep: func(e FilterElement) (bool, error) { return e.Index%2 == 0, nil }}
+		o := FilterOptions{Keep: func(e FilterElement) (bool, error) { return e.Index%2 == 0, nil }}
 		sp, all, err := Filter(t.Context(), in, o)
 		if err != nil {
 			t.Fatalf("%s: %v", k.name, err)

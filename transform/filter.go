@@ -13,12 +13,10 @@ type FilterOptions struct {
 	// Operators and States choose the states that are filtered; nil: all.
 	Operators format.Selector
 	States    format.Globs
-	// Keep reports whether an element stays. It is required.
+	// Keep reports whether an element stays. It is required. Of a broadcast state it
+	// is called with each entry; with the whole map, which stays or loses all its
+	// entries, where the codec does not know where an entry ends.
 	Keep func(FilterElement) (bool, error)
-	// Entries gives what takes the map of a broadcast state apart. Where it is
-	// nil or gives nil, and where a map is a format.ErrUnsupported to it, the map
-	// is asked about as one element: it stays, or loses all its entries.
-	Entries func(ctx context.Context, h *format.OperatorHandle, state int) (func(p []byte) ([]format.Entry, error), error)
 }
 
 // FilterElement is one element that a filter is asked about. Value is valid
@@ -29,7 +27,7 @@ type FilterElement struct {
 	State    int // index in the states of the subtask's managed handle
 	// Element is an element, or with Entry that entry's number and bytes.
 	format.Element
-	Entry *format.Entry // of a broadcast state that was taken apart
+	Entry *format.MapEntry // of a broadcast state; nil: Element is the whole map
 }
 
 // Filtered is what became of one state.
@@ -50,9 +48,9 @@ type Filtered struct {
 
 // Filter keeps the elements of list and union states and the entries of
 // broadcast states for which Keep is true. It reads the states once, in file
-// order. Memory is one map and what it holds, decoded, a bit an element, and what
-// runs of kept elements take; maps that are compressed are held as they will be
-// written, equal ones once.
+// order. Memory is a bit for each element, and what runs of kept elements and entries
+// take; maps that are compressed, and those whose entries are not known, are held
+// whole, equal ones once.
 func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, []*Filtered, error) {
 	if o.Keep == nil {
 		return in, nil, errors.New("a filter needs Keep, which chooses the elements that stay")
@@ -190,57 +188,46 @@ func (f *filter) elements(ctx context.Context, codec format.OperatorCodec, s *fi
 
 // entries finds the entries of a map that stay.
 func (f *filter) entries(ctx context.Context, codec format.OperatorCodec, s *filtering, e FilterElement) (*format.MapCut, error) {
-	var decode func(p []byte) ([]format.Entry, error)
-	if f.o.Entries != nil {
-		var err error
-		if decode, err = f.o.Entries(ctx, e.Subtask.Managed, e.State); err != nil {
-			return nil, format.At(err, "state %q", s.State)
-		}
-	}
 	cut := &format.MapCut{}
-	err := format.EachElement(ctx, f.in.Source, codec, e.Subtask.Managed, s.State, func(m format.Element) error {
-		entries := []format.Entry(nil)
-		err := error(nil)
-		if decode != nil {
-			entries, err = decode(m.Value)
-		}
-		s.before[f.hash.Sum(m.Value)] = true
-		switch {
-		case decode == nil || errors.Is(err, format.ErrUnsupported):
-			e.Element = m
-			s.Whole = true
-			ok, err := f.keep(s, e)
-			left := f.hash.Pieces()
-			if ok {
-				left.Add(m.Value)
-			}
-			s.after[left.Sum()] = true
+	counted := *s.Filtered
+	before, after := f.hash.Pieces(), f.hash.Pieces()
+	err := format.EachEntry(ctx, f.in.Source, codec, e.Subtask.Managed, s.State, func(m format.MapEntry) error {
+		e.Entry, e.Element = &m, format.Element{Index: m.Index, Value: m.Stored}
+		before.Add(m.Stored)
+		ok, err := f.keep(s, e)
+		if err != nil || !ok {
 			return err
-		case err != nil:
-			return format.At(err, "state %q", s.State)
 		}
-		left := f.hash.Pieces()
-		for i := range entries {
-			e.Entry = &entries[i]
-			off, n := int64(e.Entry.Off), int64(e.Entry.End-e.Entry.Off)
-			e.Element = format.Element{Index: int64(i), Value: m.Value[off : off+n]}
-			ok, err := f.keep(s, e)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				continue
-			}
-			left.Add(e.Value)
-			cut.Count++
-			if k := len(cut.Ranges) - 1; k >= 0 && cut.Ranges[k].Off+cut.Ranges[k].N == off {
-				cut.Ranges[k].N += n
-			} else {
-				cut.Ranges = append(cut.Ranges, format.MapRange{Off: off, N: n})
-			}
+		after.Add(m.Stored)
+		cut.Count++
+		if k := len(cut.Ranges) - 1; k >= 0 && cut.Ranges[k].Off+cut.Ranges[k].N == m.Off {
+			cut.Ranges[k].N += int64(len(m.Stored))
+		} else {
+			cut.Ranges = append(cut.Ranges, format.MapRange{Off: m.Off, N: int64(len(m.Stored))})
 		}
-		s.after[left.Sum()] = true
 		return nil
 	})
+	var a *answered
+	if errors.Is(err, format.ErrUnsupported) && !errors.As(err, &a) {
+		*s.Filtered = counted
+		return f.wholeMap(ctx, codec, s, e)
+	}
+	s.before[before.Sum()], s.after[after.Sum()] = true, true
 	return cut, err
+}
+
+// wholeMap asks about a map as one element.
+func (f *filter) wholeMap(ctx context.Context, codec format.OperatorCodec, s *filtering, e FilterElement) (*format.MapCut, error) {
+	s.Whole, e.Entry = true, nil
+	err := format.EachElement(ctx, f.in.Source, codec, e.Subtask.Managed, s.State, func(m format.Element) error {
+		e.Element = m
+		left := f.hash.Pieces()
+		ok, err := f.keep(s, e)
+		if ok {
+			left.Add(m.Value)
+		}
+		s.before[f.hash.Sum(m.Value)], s.after[left.Sum()] = true, true
+		return err
+	})
+	return &format.MapCut{}, err
 }

@@ -321,3 +321,8 @@ func rawStates(states ...st) *format.OperatorHandle {
 	}
 	return sptest.RawHandle(all...)
 }
+
+// KeyedCodec has no codec.
+func (f codecsFunc) KeyedCodec(format.KeyedHandle) (format.KeyedCodec, error) {
+	return nil, format.ErrUnsupported
+}

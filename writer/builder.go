@@ -492,8 +492,7 @@ func (k *KeyedBuilder) start() error {
 	if s.sub.ManagedKeyed != nil {
 		return errors.New("it has keyed state already")
 	}
-	header, err := native.AppendHeader(nil, k.states)
-	if err != nil {
+	if _, err := native.AppendHeader(nil, k.states); err != nil {
 		return err
 	}
 	if o.keyed == nil {
@@ -508,10 +507,15 @@ func (k *KeyedBuilder) start() error {
 	k.h.Range = format.KeyGroupsOf(s.sub.Index, o.op.Parallelism, o.op.MaxParallelism)
 	k.next = k.h.Range.First
 	k.offsets = o.b.w.Offsets()
+	var err error
 	if k.stream, err = o.b.w.Stream(nil); err != nil {
 		return err
 	}
-	if err := k.write(header); err != nil {
+	var schema format.KeyedSchema
+	for _, st := range k.states {
+		schema.States = append(schema.States, format.KeyedState{Name: format.NewText(st.Name), Kind: string(st.Kind)})
+	}
+	if k.out, err = (native.KeyedCodec{}).Build(context.Background(), schema, k.h.Range, k.stream); err != nil {
 		return err
 	}
 	s.sub.ManagedKeyed, o.b.state = k.h, k
@@ -542,12 +546,11 @@ type KeyedBuilder struct {
 	names   map[string]int
 	h       *format.KeyGroups
 	stream  *spt.StreamWriter
-	n       int64 // bytes in it
+	out     format.KeyedBuilder // writes to stream
 	offsets *spt.OffsetsWriter
 	next    int32 // the first key group that is not written yet
 	started bool  // by StartKeyGroup: next is it, and entries are of it
 	sorter  sorter
-	buf     []byte
 }
 
 func (k *KeyedBuilder) ready() error {
@@ -621,14 +624,14 @@ func (k *KeyedBuilder) flush(end int32) error {
 	}
 	entries := k.sorter.entries
 	for ; k.next < end; k.next++ {
-		if err := k.offsets.Add(k.n); err != nil {
-			return err
-		}
 		k.stream.MayCut()
 		for len(entries) > 0 && entries[0].group == k.next {
 			e, p := entries[0], k.sorter.arena
-			k.buf = native.AppendEntry(k.buf[:0], e.state, p[e.key:e.namespace], p[e.namespace:e.value], p[e.value:e.end])
-			if err := k.write(k.buf); err != nil {
+			entry := format.KeyedEntry{KeyGroup: e.group, State: e.state, Key: p[e.key:e.namespace], Value: p[e.value:e.end]}
+			if e.namespace < e.value {
+				entry.Namespace = p[e.namespace:e.value]
+			}
+			if err := k.out.Add(entry); err != nil {
 				return err
 			}
 			entries = entries[1:]
@@ -638,14 +641,21 @@ func (k *KeyedBuilder) flush(end int32) error {
 	return nil
 }
 
-func (k *KeyedBuilder) write(p []byte) error {
-	n, err := k.stream.Write(p)
-	k.n += int64(n)
-	return err
-}
-
 func (k *KeyedBuilder) end() error {
 	err := k.flush(k.h.Range.Last() + 1)
+	if err == nil {
+		var built *format.KeyGroups
+		if built, err = k.out.Handle(); err == nil {
+			err = format.EachOffset(context.Background(), built.Offsets, func(_ int64, run []int64) error {
+				for _, at := range run {
+					if err := k.offsets.Add(at); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+	}
 	if err == nil {
 		k.h.Offsets, err = k.offsets.Close()
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"runtime"
@@ -237,7 +238,7 @@ func TestBuilder(t *testing.T) {
 			t.Errorf("%+v", h)
 		}
 		perGroup := map[int32]int{}
-		for e, err := range mustEntries(t, snap, h, h.Range.First).All() {
+		for e, err := range mustEntries(t, snap, h, h.Range.First) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,18 +247,19 @@ func TestBuilder(t *testing.T) {
 			if err := msgpack.Unmarshal(e.Key, &key); err != nil {
 				t.Fatal(err)
 			}
-			found[e.State]++
+			state := counters[e.State].Name
+			found[state]++
 			if g := native.KeyGroup(e.Key, 128); g != e.KeyGroup {
 				t.Errorf("key %d of group %d stands in %d", key, g, e.KeyGroup)
 			}
-			want := map[string]any{"count": key * key, "seen": []int{key}, "by": map[int]bool{key: true, 1 - key: false}}[e.State]
-			if p, _ := native.Marshal(want); !bytes.Equal(p, e.Value) || (e.State == "seen") != bytes.Equal(e.Namespace, []byte("\xa2ns")) {
-				t.Errorf("%s[%d] in % x is % x, want % x", e.State, key, e.Namespace, e.Value, p)
+			want := map[string]any{"count": key * key, "seen": []int{key}, "by": map[int]bool{key: true, 1 - key: false}}[state]
+			if p, _ := native.Marshal(want); !bytes.Equal(p, e.Value) || (state == "seen") != bytes.Equal(e.Namespace, []byte("\xa2ns")) {
+				t.Errorf("%s[%d] in % x is % x, want % x", state, key, e.Namespace, e.Value, p)
 			}
 		}
 		for g := h.Range.First; g <= h.Range.Last(); g++ { // each key group alone
 			n := 0
-			for e, err := range mustEntries(t, snap, h, g).All() {
+			for e, err := range mustEntries(t, snap, h, g) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -279,13 +281,21 @@ func TestBuilder(t *testing.T) {
 	}
 }
 
-func mustEntries(t testing.TB, snap *reader.Snapshot, h *format.KeyGroups, from int32) *native.EntryCursor {
+func mustEntries(t testing.TB, snap *reader.Snapshot, h *format.KeyGroups, from int32) iter.Seq2[format.KeyedEntry, error] {
 	t.Helper()
-	cur, err := native.Entries(ctx, snap.Source(), h, from)
-	if err != nil {
-		t.Fatal(err)
+	groups := format.KeyGroupRange{First: from, Count: h.Range.Last() - from + 1}
+	return func(yield func(format.KeyedEntry, error) bool) {
+		stop := errors.New("stop")
+		err := format.EachKeyedEntry(ctx, snap.Source(), native.KeyedCodec{}, h, format.KeyedSelection{Groups: groups}, func(e format.KeyedEntry) error {
+			if !yield(e, nil) {
+				return stop
+			}
+			return nil
+		})
+		if err != nil && err != stop {
+			yield(format.KeyedEntry{}, err)
+		}
 	}
-	return cur
 }
 
 // The order of entries, the number of jobs, and reading back do not change the
@@ -476,7 +486,7 @@ func TestBuilderRefuses(t *testing.T) {
 		"keyed kind":          {func(p place) error { p.s.Keyed(native.KeyedState{Name: "x", Kind: "set"}); return p.b.Err() }, `kind "set"`},
 		"no keyed state":      {func(p place) error { return p.keyed(p.s, counters...).Put("x", 1, nil, 1) }, `operator "op"/subtask 1/keyed state "x": it is none of`},
 		"bad element":         {func(p place) error { return p.list(p.s, "a").Add(1, make(chan int)) }, `operator "op"/subtask 1/state "a": msgpack`},
-		"bad raw element":     {func(p place) error { return p.union(p.s, "a").Add(msgpack.RawMessage{1, 1}) }, `state "a": 1 bytes behind a msgpack value`},
+		"bad raw element":     {func(p place) error { return p.union(p.s, "a").Add(msgpack.RawMessage{1, 1}) }, `state "a": 1 bytes after a msgpack value`},
 		"bad broadcast value": {func(p place) error { return p.broadcast(p.s, "a").Put(1, make(chan int)) }, `state "a": the value: msgpack`},
 		"bad broadcast key":   {func(p place) error { return p.broadcast(p.s, "a").Put(msgpack.RawMessage{0xc1}, 1) }, `state "a": the key: the byte 0xc1`},
 		"broadcast key twice": {func(p place) error {
@@ -492,9 +502,9 @@ func TestBuilderRefuses(t *testing.T) {
 			p.ok(m.Put(2, make([]byte, 400)))
 			return m.Put(3, make([]byte, 400))
 		}, `3 entries wait to be put in order, and take more than the 1000 bytes`},
-		"no list":          {func(p place) error { return p.keyed(p.s, counters...).Put("seen", key(32, 128), nil, 1) }, `keyed state "seen": an array is expected`},
-		"no map":           {func(p place) error { return p.keyed(p.s, counters...).Put("by", key(32, 128), nil, []int{1}) }, `keyed state "by": a map is expected`},
-		"a nil list":       {func(p place) error { return p.keyed(p.s, counters...).Put("seen", key(32, 128), nil, []int(nil)) }, `an array is expected`},
+		"no list":          {func(p place) error { return p.keyed(p.s, counters...).Put("seen", key(32, 128), nil, 1) }, `keyed state "seen": expected an array, found msgpack code`},
+		"no map":           {func(p place) error { return p.keyed(p.s, counters...).Put("by", key(32, 128), nil, []int{1}) }, `keyed state "by": expected a map, found msgpack code`},
+		"a nil list":       {func(p place) error { return p.keyed(p.s, counters...).Put("seen", key(32, 128), nil, []int(nil)) }, `expected an array, found msgpack code`},
 		"bad namespace":    {func(p place) error { return p.keyed(p.s, counters...).Put("seen", 1, make(chan int), []int{}) }, `the namespace: msgpack`},
 		"key of another":   {func(p place) error { return p.keyed(p.s, counters...).Put("count", key(96, 128), nil, 1) }, `belongs to key group 96, which is of subtask 3; this one has 32–63`},
 		"key of another 2": {func(p place) error { return p.keyed(p.s, counters...).Put("count", key(31, 128), nil, 1) }, `belongs to key group 31, which is of subtask 0; this one has 32–63`},
@@ -659,15 +669,12 @@ func TestBuilderDamage(t *testing.T) {
 			}
 			n++
 		}
-		entries, err := native.Entries(ctx, snap.Source(), sub.ManagedKeyed.(*format.KeyGroups), 0)
+		err = format.EachKeyedEntry(ctx, snap.Source(), native.KeyedCodec{}, sub.ManagedKeyed, format.KeyedSelection{}, func(format.KeyedEntry) error {
+			n++
+			return nil
+		})
 		if err != nil {
 			return err
-		}
-		for _, err := range entries.All() {
-			if err != nil {
-				return err
-			}
-			n++
 		}
 		if n != 3 {
 			return fmt.Errorf("%d elements and entries", n)

@@ -269,7 +269,7 @@ func (h hostile) content(ctx context.Context, snap *reader.Snapshot) {
 				}
 			}
 			if k, ok := sub.ManagedKeyed.(*format.KeyGroups); ok && k.Codec == format.CodecNative {
-				cur, err := native.Entries(ctx, snap.Source(), k, k.Range.First)
+				cur, err := native.KeyedCodec{}.Entries(ctx, snap.Source(), k, format.KeyedSelection{})
 				h.allowed("entries", err)
 				for n := 0; err == nil && n < 300; n++ {
 					_, err = cur.Next()

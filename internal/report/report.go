@@ -35,7 +35,7 @@ type Rows interface {
 func Print(w io.Writer, term ui.Term, output ui.Output, r Report) error {
 	switch output {
 	case ui.OutputJSON:
-		return ui.JSON(w, value(r))
+		return ui.JSON(w, jsonOf(r))
 	case ui.OutputJSONL:
 		return printLines(w, r)
 	case ui.OutputCSV:
@@ -44,7 +44,7 @@ func Print(w io.Writer, term ui.Term, output ui.Output, r Report) error {
 	return r.Document().Write(w, term)
 }
 
-func value(r Report) any {
+func jsonOf(r Report) any {
 	if v, ok := r.(JSON); ok {
 		return v.JSON()
 	}
@@ -53,7 +53,7 @@ func value(r Report) any {
 
 func printLines(w io.Writer, r Report) error {
 	l := ui.NewJSONLines(w)
-	lines := one(value(r))
+	lines := one(jsonOf(r))
 	if m, ok := r.(Lines); ok {
 		lines = m.Lines()
 	}

@@ -140,12 +140,7 @@ func (r *Run) Hide(text string) string {
 const listMost = 12
 
 // Shorten lists names, the first dozen of them.
-func Shorten(names []string) string {
-	if len(names) > listMost {
-		return strings.Join(names[:listMost], ", ") + fmt.Sprintf(" and %d more", len(names)-listMost)
-	}
-	return strings.Join(names, ", ")
-}
+func Shorten(names []string) string { return shorten(names, ", ") }
 
 // ShortenQuoted lists names as [ui.Quote] shows them, the first dozen of them.
 func ShortenQuoted(names []string) string {
@@ -154,4 +149,14 @@ func ShortenQuoted(names []string) string {
 		quoted[i] = ui.Quote(s)
 	}
 	return Shorten(quoted)
+}
+
+// ShortenLong lists texts that may hold commas, the first dozen of them.
+func ShortenLong(texts []string) string { return shorten(texts, "; ") }
+
+func shorten(all []string, sep string) string {
+	if len(all) > listMost {
+		return strings.Join(all[:listMost], sep) + fmt.Sprintf(" and %d more", len(all)-listMost)
+	}
+	return strings.Join(all, sep)
 }

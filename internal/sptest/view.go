@@ -179,3 +179,8 @@ func WithClass(t *testing.T, name, all, last string) *reader.Snapshot {
 	}
 	return Open(t, dir)
 }
+
+// KeyedCodec has no codec.
+func (f CodecsFunc) KeyedCodec(format.KeyedHandle) (format.KeyedCodec, error) {
+	return nil, format.ErrUnsupported
+}

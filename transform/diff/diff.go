@@ -83,10 +83,10 @@ type Options struct {
 	// that a renamed operator is not taken for another one; nil: nothing was left
 	// out.
 	Whole [2]*format.Savepoint
-	// Entries takes the map of a broadcast state apart, for one side (0: old) and
-	// handle; nil where its types are not known. Equal entries must give equal
-	// texts.
-	Entries func(ctx context.Context, side int, h *format.OperatorHandle, state int) (func(p []byte) ([]MapEntry, error), error)
+	// EntryText returns what makes texts of the entries of a broadcast state, for one
+	// side (0: old) and handle; nil where its types are not known. Equal entries must
+	// have equal texts.
+	EntryText func(ctx context.Context, side int, h *format.OperatorHandle, state int) (func(format.MapEntry) (key, value string, err error), error)
 	// Progress is told of bytes that were read, from several goroutines.
 	Progress func(n int64)
 }

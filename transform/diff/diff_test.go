@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -563,18 +562,9 @@ func TestDiffBroadcastByKey(t *testing.T) {
 		for i, c := range copies {
 			o.Subtasks = append(o.Subtasks, &format.Subtask{Index: int32(i), Managed: rawStates(st{"rules", format.ModeBroadcast, []string{c}})})
 		}
-		return memoryInput(o)
+		return wordMaps(memoryInput(o))
 	}
-	decode := func(p []byte) (all []MapEntry, err error) {
-		for _, f := range strings.Fields(string(p)) {
-			k, v, _ := strings.Cut(f, "=")
-			all = append(all, MapEntry{k, v})
-		}
-		return all, nil
-	}
-	o := Options{List: 9, Ignore: map[Kind]bool{KindParallelism: true}, Entries: func(context.Context, int, *format.OperatorHandle, int) (func([]byte) ([]MapEntry, error), error) {
-		return decode, nil
-	}}
+	o := Options{List: 9, Ignore: map[Kind]bool{KindParallelism: true}, EntryText: wordText}
 	for _, tt := range []struct {
 		a, b format.View
 		want string
@@ -597,7 +587,7 @@ func TestDiffBroadcastByKey(t *testing.T) {
 	if got := fmt.Sprint(d.Operators[0].States[0].Elements.Entries.Changes); got != fmt.Sprint(want) {
 		t.Errorf("%s, want %v", got, want)
 	}
-	o.Entries = nil
+	o.EntryText = nil
 	if got := differences(diffOf(t, in("a=1 b=2"), in("b=2 a=1"), o)); len(got) != 1 || got[0] != "elements: op/rules different maps: 1 added, 1 removed" {
 		t.Errorf("whole maps: %q", got)
 	}

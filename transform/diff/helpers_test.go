@@ -315,3 +315,8 @@ func serializer(name string) *types.Snapshot {
 func ofList(name string, mode format.Mode, of string) types.StateSchema {
 	return types.StateSchema{Name: format.NewText(name), Mode: mode, Serializers: []types.Serializer{{Key: "VALUE_SERIALIZER", Snapshot: serializer(of)}}}
 }
+
+// KeyedCodec has no codec.
+func (f codecsFunc) KeyedCodec(format.KeyedHandle) (format.KeyedCodec, error) {
+	return nil, format.ErrUnsupported
+}

@@ -10,9 +10,6 @@ import (
 	"github.com/savepoint-tools/spt/internal/tally"
 )
 
-// MapEntry is an entry of a broadcast state in some stable textual form.
-type MapEntry struct{ Key, Value string }
-
 // Entries compares the entries of a broadcast state: all that any of its
 // maps holds.
 type Entries struct {
@@ -41,7 +38,7 @@ const maxMaps = 64 << 20
 // byKey compares a broadcast state whose maps differ by key, where its types
 // are known and its maps are not too large for that.
 func (d *differ) byKey(a, b *elementSide, r *Elements) error {
-	if d.o.Entries == nil {
+	if d.o.EntryText == nil {
 		return nil
 	}
 	var all [2]map[string][]string // values by key
@@ -101,9 +98,9 @@ func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]strin
 	copies = map[format.Multiset]bool{}
 	entries = map[string][]string{}
 	left := int64(maxMaps)
-	decoders := make([]func([]byte) ([]MapEntry, error), len(s.parts))
+	texts := make([]func(format.MapEntry) (key, value string, err error), len(s.parts))
 	for i, p := range s.parts {
-		if decoders[i], err = d.o.Entries(d.ctx, side, p.h, p.state); err != nil || decoders[i] == nil {
+		if texts[i], err = d.o.EntryText(d.ctx, side, p.h, p.state); err != nil || texts[i] == nil {
 			return nil, nil, false, err
 		}
 	}
@@ -116,23 +113,29 @@ func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]strin
 		if left -= int64(len(e.Value)); left < 0 {
 			return errEnough
 		}
-		pairs, err := decoders[part](e.Value)
+		h := s.parts[part].h
+		codec, err := s.in.Codec(h.Codec)
 		if err != nil {
 			return err
 		}
 		var sum format.Multiset
-		for _, p := range pairs {
+		err = format.EachEntry(d.ctx, s.in.Source, codec, h, h.States[s.parts[part].state].Name.String(), func(m format.MapEntry) error {
+			key, value, err := texts[part](m)
+			if err != nil {
+				return err
+			}
 			one := d.hash.Pieces()
-			one.Add(strconv.AppendInt(nil, int64(len(p.Key)), 10))
-			one.Add([]byte(" " + p.Key + p.Value))
+			one.Add(strconv.AppendInt(nil, int64(len(key)), 10))
+			one.Add([]byte(" " + key + value))
 			g := one.Sum()
 			sum.Add(g.Hi, g.Lo)
-			if values := entries[p.Key]; !slices.Contains(values, p.Value) {
-				entries[p.Key] = append(values, p.Value)
+			if values := entries[key]; !slices.Contains(values, value) {
+				entries[key] = append(values, value)
 			}
-		}
+			return nil
+		})
 		copies[sum] = true
-		return nil
+		return err
 	})
 	if errors.Is(err, errEnough) || errors.Is(err, format.ErrUnsupported) {
 		return nil, nil, false, nil

@@ -39,16 +39,7 @@ func TestDiffWords(t *testing.T) {
 		{in(format.ModeBroadcast, "s", "a=1", "a=1 b=2"), in(format.ModeBroadcast, "s", "a=1 b=2", "b=2 a=1"), "elements: op/s the same keys, but not in every copy; different maps: 1 removed"},
 		{in(format.ModeBroadcast, "s", "a=1 b=2", "b=2 a=1"), in(format.ModeBroadcast, "s", "a=1", "a=1 b=2"), "elements: op/s the same keys, but not in every copy; different maps: 1 added"},
 	} {
-		decode := func(p []byte) (all []MapEntry, err error) {
-			for _, f := range strings.Fields(string(p)) {
-				k, v, _ := strings.Cut(f, "=")
-				all = append(all, MapEntry{k, v})
-			}
-			return all, nil
-		}
-		got := strings.Join(differences(diffOf(t, tt.a, tt.b, Options{Entries: func(context.Context, int, *format.OperatorHandle, int) (func([]byte) ([]MapEntry, error), error) {
-			return decode, nil
-		}})), "; ")
+		got := strings.Join(differences(diffOf(t, wordMaps(tt.a), wordMaps(tt.b), Options{EntryText: wordText})), "; ")
 		if got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
@@ -60,15 +51,15 @@ func TestDiffLargeMaps(t *testing.T) {
 	in := func(m string) format.View {
 		return memoryInput(operator("op", rawStates(st{"s", format.ModeBroadcast, []string{m}})))
 	}
-	o := Options{Entries: func(context.Context, int, *format.OperatorHandle, int) (func([]byte) ([]MapEntry, error), error) {
-		return func(p []byte) ([]MapEntry, error) {
-			if len(p) > maxMaps {
-				t.Errorf("a map of %d bytes was taken apart", len(p))
+	o := Options{EntryText: func(context.Context, int, *format.OperatorHandle, int) (func(format.MapEntry) (string, string, error), error) {
+		return func(e format.MapEntry) (string, string, error) {
+			if len(e.Stored) > maxMaps {
+				t.Errorf("a map of %d bytes was taken apart", len(e.Stored))
 			}
-			return []MapEntry{{"k", string(p[:1])}}, nil
+			return string(e.Key), string(e.Value), nil
 		}, nil
 	}}
-	if got := differences(diffOf(t, in(strings.Repeat("a", maxMaps+1)), in("b"), o)); len(got) != 1 || got[0] != "elements: op/s different maps: 1 added, 1 removed" {
+	if got := differences(diffOf(t, wordMaps(in(strings.Repeat("a", maxMaps+1))), wordMaps(in("b")), o)); len(got) != 1 || got[0] != "elements: op/s different maps: 1 added, 1 removed" {
 		t.Errorf("%q", got)
 	}
 }

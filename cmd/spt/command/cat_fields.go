@@ -10,6 +10,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm/runtime"
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/value"
 )
 
 // fields makes an expression that asks for a field which a record does not have
@@ -70,7 +71,7 @@ func (f *fields) fetch(params ...any) (v any, err error) {
 }
 
 // of is plain of a value, whose records are known then.
-func (f *fields) of(v any) any { return plain(v, f.record) }
+func (f *fields) of(v value.Value) any { return plain(v, f.record) }
 
 // next turns to a value of a handle. Maps of Go programs have the fields that
 // are set, so what one has not, another may.

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,38 +14,12 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/reader"
 )
-
-// catState is one state of an operator, over the subtasks that hold it.
-type catState struct {
-	op          *format.Operator
-	label       string // of the operator
-	name        string
-	kind        string
-	mode        format.Mode
-	parts       []catPart
-	unknownSaid bool
-}
-
-func newCatState(env *Env, op *format.Operator, st *format.NamedState, raw bool) *catState {
-	s := &catState{op: op, label: operatorName(env, op), name: st.Name.String(), kind: st.Mode.String(), mode: st.Mode}
-	if raw {
-		s.kind = "raw"
-	}
-	return s
-}
-
-// catPart is a state in one subtask.
-type catPart struct {
-	place   format.Place
-	subtask int32
-	h       *format.OperatorHandle
-	state   int         // in h
-	handle  work.Handle // the location of h
-}
 
 // catItem is one element, or one entry of a broadcast map. It is valid until
 // the next.
@@ -56,85 +29,27 @@ type catItem struct {
 	stored     []byte // the element, or the entry, in the bytes of its codec
 	decoded    bool   // value, and key if it is an entry, are what it says
 	entry      bool
-	key, value any
+	key, value value.Value
 	count      int64  // with --distinct
 	line       []byte // it as JSON, where a unit made it already
 }
 
-// catStates finds the states of sp in the order they are printed. sp is what was
-// picked of whole.
-func (o *catOptions) catStates(env *Env, sp, whole *format.Savepoint) ([]*catState, error) {
-	type id struct {
-		name format.Text
-		mode format.Mode
-		raw  bool
-	}
-	var all []*catState
-	var names []string
-	positions := map[*format.Subtask]work.Handle{}
-	for i, op := range whole.Operators {
-		for k, sub := range op.Subtasks {
-			positions[sub] = work.Handle{Operator: i, Subtask: k, ID: op.ID, Index: sub.Index}
-		}
-	}
-	for _, op := range sp.Operators {
-		byID := map[id]*catState{}
-		subs := slices.Clone(op.Subtasks)
-		slices.SortStableFunc(subs, func(a, b *format.Subtask) int { return cmp.Compare(a.Index, b.Index) })
-		for _, raw := range []bool{false, true} {
-			for _, sub := range subs {
-				h, slot := sub.Managed, format.SlotManaged
-				if raw {
-					h, slot = sub.Raw, format.SlotRaw
-				}
-				if h == nil {
-					continue
-				}
-				for k := range h.States {
-					st := &h.States[k]
-					key := id{st.Name, st.Mode, raw}
-					s := byID[key]
-					if s == nil {
-						names = append(names, st.Name.String())
-						s = newCatState(env, op, st, raw)
-						byID[key] = s
-						if matches(o.states, s.name) {
-							all = append(all, s)
-						}
-					}
-					at := positions[sub]
-					at.Slot = slot
-					s.parts = append(s.parts, catPart{format.Place{Operator: op, Subtask: sub, Slot: slot}, sub.Index, h, k, at})
-				}
-			}
-		}
-	}
-	if err := env.checkGlobs(o.states, names, "operator state", "no operator state (keyed state is not shown)"); err != nil {
-		return nil, err
-	}
-	return all, nil
+// shown is how elements are printed.
+func (c *catter) shown() report.CatOptions {
+	return report.CatOptions{Output: c.output, Format: c.env.run.Format, Distinct: c.distinct, Raw: c.raw}
 }
 
-// operatorName is the best name of an operator, as the snapshot or --names has
-// it.
-func operatorName(env *Env, op *format.Operator) string {
-	if uid := env.run.Learned(op.ID.String()); uid != "" && op.UID.String() == "" && op.Name.String() == "" {
-		return uid
-	}
-	return op.Label()
+// decodes reports whether values are decoded, rather than printed as stored.
+func (c *catter) decodes() bool {
+	o := c.shown()
+	return o.Decode()
 }
 
-// name is a name as it is shown: --format is for values, but for what is to be
-// seen by nobody.
-func (c *catter) name(s string) string {
-	if c.env.run.Format == ui.FormatRedacted {
-		return c.env.run.Text(s)
-	}
-	return s
+// shown returns the element of a state as it is printed.
+func (it *catItem) shown(st *catState) report.CatItem {
+	return report.CatItem{State: &st.shown, Subtask: it.part.subtask, Index: it.index, Stored: it.stored,
+		Decoded: it.decoded, Entry: it.entry, Key: it.key, Value: it.value, Count: it.count, Line: it.line}
 }
-
-// shown reports whether values are taken apart, rather than printed as stored.
-func (c *catter) shown() bool { return !c.raw && c.env.run.Format != ui.FormatRedacted }
 
 // placed says of an error in which stream of the snapshot it is.
 func (c *catter) placed(err error, at *catPart) error {
@@ -164,7 +79,7 @@ func (c *catter) part(ctx context.Context, u work.Unit, st *catState, it *catIte
 		}
 	}
 	var values reader.Values
-	decode := c.shown() || c.filter != nil && c.filter.looks == looksAtValues
+	decode := c.decodes() || c.filter != nil && c.filter.looks == looksAtValues
 	if decode {
 		if values, err = c.snap.Values(ctx, h, it.part.state); err != nil {
 			err = format.At(err, "state %q", st.name)
@@ -178,17 +93,44 @@ func (c *catter) part(ctx context.Context, u work.Unit, st *catState, it *catIte
 	if err != nil {
 		return err
 	}
+	if decode && values.Key != nil && c.decodes() {
+		var done error
+		err := format.EachEntry(ctx, c.snap.Source(), codec, h, st.name, func(e format.MapEntry) error {
+			*it = catItem{part: it.part}
+			if done = c.decodeEntry(st, it, values, e); done == nil {
+				it.stored = c.keep(it.stored)
+				done = f()
+			}
+			return done
+		})
+		if err != nil && done == nil && errors.Is(err, format.ErrCorrupt) && c.storedReadable(ctx, h, st.name) {
+			err = &notReadable{err}
+		}
+		return err
+	}
 	return u.EachElement(ctx, c.snap.Source(), codec, h, func(e format.Element) error {
-		if c.kept != nil {
-			e.Value = c.kept.copy(e.Value)
+		*it = catItem{part: it.part, index: e.Index, stored: c.keep(e.Value)}
+		switch {
+		case !decode:
+		case values.Key != nil: // the map is one element, though --where looks into it
+			if err := c.decodeMap(ctx, codec, st, it, values); err != nil {
+				return err
+			}
+		default:
+			if err := c.decode(st, it, values); err != nil {
+				return err
+			}
 		}
-		it.index, it.stored = e.Index, e.Value
-		it.decoded, it.entry, it.key, it.value, it.count = false, false, nil, nil, 0
-		if !decode {
-			return f()
-		}
-		return c.decode(st, it, values, f)
+		return f()
 	})
+}
+
+// keep returns p, or a copy where elements outlive their cursor.
+func (c *catter) keep(p []byte) []byte {
+	if c.kept == nil {
+		return p
+	}
+	return c.kept.copy(p)
 }
 
 // storedReadable reports whether elements can be had as they are stored: bytes that
@@ -202,59 +144,71 @@ func (c *catter) storedReadable(ctx context.Context, h *format.OperatorHandle, n
 	return errors.Is(err, errEnough)
 }
 
-// decode takes an element apart and calls f with it, or with each of its
-// entries.
-func (c *catter) decode(st *catState, it *catItem, values reader.Values, f func() error) error {
-	var entries []format.Entry
-	var err error
-	switch {
-	case values.Decode != nil:
-		it.value, err = values.Decode(it.stored)
-	case values.Entries != nil:
-		entries, err = values.Entries(it.stored)
-	default:
+// decode reads the value of an element.
+func (c *catter) decode(st *catState, it *catItem, values reader.Values) error {
+	if values.Element == nil {
 		c.notDecoded(st, values.Why)
-		return f()
+		return nil
 	}
-	switch {
-	case errors.Is(err, format.ErrUnsupported):
-		it.value = nil
-		c.notDecoded(st, err.Error())
-		return f()
-	case err != nil:
-		return &notReadable{format.At(err, "state %q/element %d", st.name, it.index)}
+	v, err := value.ReadAll(values.Element, it.stored)
+	if ok, err := c.decoded(st, err, "element", it.index); !ok {
+		return err
 	}
-	it.decoded = true
-	if values.Entries == nil {
-		return f()
-	}
-	if !c.shown() { // the map is one element, though --where looks into it
-		pairs := make(reader.Pairs, len(entries))
-		for i, e := range entries {
-			pairs[i] = [2]any{e.Key, e.Value}
-		}
-		it.value = pairs
-		return f()
-	}
-	whole := it.stored
-	for i := range entries {
-		it.setEntry(int64(i), &entries[i], whole[entries[i].Off:entries[i].End])
-		if err := f(); err != nil {
-			return err
-		}
-	}
+	it.decoded, it.value = true, v
 	return nil
 }
 
-// setEntry makes it an entry.
-func (it *catItem) setEntry(index int64, e *format.Entry, stored []byte) {
-	it.index, it.stored, it.key, it.value = index, stored, e.Key, e.Value
-	it.decoded, it.entry = true, true
+// decodeEntry makes it an entry of a broadcast state. One that is not decoded is
+// shown as stored, without a key.
+func (c *catter) decodeEntry(st *catState, it *catItem, values reader.Values, e format.MapEntry) error {
+	it.index, it.stored = e.Index, e.Stored
+	k, err := value.ReadAll(values.Key, e.Key)
+	var v value.Value
+	if err == nil {
+		v, err = value.ReadAll(values.Value, e.Value)
+	}
+	if ok, err := c.decoded(st, err, "entry", e.Index); !ok {
+		return err
+	}
+	it.decoded, it.entry, it.key, it.value = true, true, k, v
+	return nil
+}
+
+// decodeMap reads the whole map of a broadcast state.
+func (c *catter) decodeMap(ctx context.Context, codec format.OperatorCodec, st *catState, it *catItem, values reader.Values) error {
+	var pairs []value.Value
+	err := format.EachEntry(ctx, c.snap.Source(), codec, it.part.h, st.name, func(e format.MapEntry) error {
+		k, err := value.ReadAll(values.Key, e.Key)
+		if err != nil {
+			return err
+		}
+		v, err := value.ReadAll(values.Value, e.Value)
+		pairs = append(pairs, k, v)
+		return err
+	})
+	if ok, err := c.decoded(st, err, "element", it.index); !ok {
+		return err
+	}
+	it.decoded, it.value = true, value.Map(pairs)
+	return nil
+}
+
+// decoded reports whether a value was read; one that is valid and still not decoded
+// is noted.
+func (c *catter) decoded(st *catState, err error, part string, index int64) (bool, error) {
+	switch {
+	case errors.Is(err, format.ErrUnsupported):
+		c.notDecoded(st, err.Error())
+		return false, nil
+	case err != nil:
+		return false, &notReadable{format.At(err, "state %q/%s %d", st.name, part, index)}
+	}
+	return true, nil
 }
 
 // notDecoded notes, once for a state, that its values are shown as stored.
 func (c *catter) notDecoded(st *catState, why string) {
-	if st.unknownSaid || !c.shown() || st.kind == "raw" {
+	if st.unknownSaid || !c.decodes() || st.kind == "raw" {
 		return
 	}
 	st.unknownSaid = true
@@ -270,7 +224,7 @@ func (e *notReadable) Hint() string {
 	return "--raw shows elements as they are stored, without reading values; is the snapshot sound?  spt verify"
 }
 
-// catVars are the names that can stand in --where, in the order of the help.
+// catVars are the names that can be used in --where, in the order of the help.
 var catVars = []struct {
 	name, help string
 	kind       types.Type
@@ -283,7 +237,7 @@ var catVars = []struct {
 	{"subtask", "the subtask that holds it", types.Int, looksAtState},
 	{"index", "its number in the subtask", types.Int, looksAtElements},
 	{"size", "its bytes as stored", types.Int, looksAtElements},
-	{"value", "what it says, where its type is decoded, else nil; a tuple's first field is value[0], a POJO's or a map's value.name; byte arrays are text of these bytes", types.Any, looksAtValues},
+	{"value", "its value if its type is decoded, else nil; a tuple's first field is value[0], a POJO's or a map's value.name; byte arrays are text of these bytes", types.Any, looksAtValues},
 	{"key", "of an entry of broadcast state; else nil", types.Any, looksAtValues},
 	{"KiB, MiB, GiB", "1024, 1024², 1024³", nil, looksAtState},
 }
@@ -307,7 +261,7 @@ type catFilter struct {
 	hint    string // for values that it does not fit
 }
 
-// looksAt is what an expression has to know of an element.
+// looksAt is what an expression needs of an element.
 type looksAt int
 
 const (
@@ -351,67 +305,58 @@ func (f *catFilter) holds(c *catter, st *catState, it *catItem) (bool, error) {
 		if strings.HasPrefix(first, "reflect") || strings.Contains(first, "interface conversion") {
 			first = "it does not fit the type of this value" // what the library says is about itself
 		}
-		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, index %d", first, ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), it.part.subtask, it.index), f.hint}
+		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, index %d", first, ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)), it.part.subtask, it.index), f.hint}
 	}
 	return v.(bool), nil
 }
 
 // plain makes a value one that expressions compare and look into: integers are
-// int, byte arrays text of their bytes, and maps with text for keys are maps. Of
-// those it made, record gets the ones that have fields rather than entries.
-func plain(v any, record func(map[string]any)) any {
-	switch v := v.(type) {
-	case int8:
-		return int(v)
-	case int16:
-		return int(v)
-	case int32:
-		return int(v)
-	case int64:
-		return int(v)
-	case uint64:
-		return float64(v) // only those beyond int64 come so
-	case float32:
-		return float64(v)
-	case []byte:
-		return string(v)
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = plain(e, record)
+// int, byte arrays text of their bytes, records and maps with text for keys are maps.
+// record is called with the maps made of records.
+func plain(v value.Value, record func(map[string]any)) any {
+	switch v.Kind() {
+	case value.KindNull:
+		return nil
+	case value.KindBool:
+		return v.Bool()
+	case value.KindInt:
+		return int(v.Int())
+	case value.KindUint, value.KindFloat32, value.KindFloat64, value.KindDecimal:
+		return v.Float()
+	case value.KindList:
+		out := make([]any, v.Len())
+		for i := range out {
+			out[i] = plain(v.At(i), record)
 		}
 		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = plain(e, record)
+	case value.KindRecord:
+		m := make(map[string]any, v.Len())
+		if v.Class() != "" {
+			m["@class"] = v.Class()
 		}
-		record(out)
-		return out
-	case reader.Pairs:
-		return plain([][2]any(v), record)
-	case [][2]any:
-		m := make(map[string]any, len(v))
-		for _, e := range v {
-			k, ok := e[0].(string)
-			if _, twice := m[k]; !ok || twice {
-				return pairList(v, record)
+		for i := range v.Len() {
+			m[v.Name(i)] = plain(v.At(i), record)
+		}
+		record(m)
+		return m
+	case value.KindMap:
+		m := make(map[string]any, v.Len())
+		for i := range v.Len() {
+			k := v.Key(i)
+			if _, twice := m[k.Text()]; twice || k.Kind() != value.KindString {
+				return plainPairs(v, record)
 			}
-			m[k] = plain(e[1], record)
+			m[k.Text()] = plain(v.At(i), record)
 		}
 		return m
-	case reader.Decimal:
-		return v.Float()
-	case fmt.Stringer: // a big integer, a time
-		return v.String()
 	}
-	return v
+	return v.String()
 }
 
-func pairList(pairs [][2]any, record func(map[string]any)) []any {
-	out := make([]any, len(pairs))
-	for i, e := range pairs {
-		out[i] = []any{plain(e[0], record), plain(e[1], record)}
+func plainPairs(v value.Value, record func(map[string]any)) []any {
+	out := make([]any, v.Len())
+	for i := range out {
+		out[i] = []any{plain(v.Key(i), record), plain(v.At(i), record)}
 	}
 	return out
 }

@@ -18,13 +18,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/internal/ui"
-	"github.com/savepoint-tools/spt/reader"
 )
 
 // truth is what the subtasks of a job held, read from the running job.
@@ -51,7 +51,7 @@ type spot struct {
 
 type spotLines struct {
 	kind  string
-	lines []CatLine
+	lines []report.CatLine
 }
 
 // catAll runs cat and gathers its lines by the state and subtask they are of.
@@ -68,7 +68,7 @@ func catAll(t *testing.T, args ...string) map[spot]*spotLines {
 	d.UseNumber()
 	d.DisallowUnknownFields()
 	for {
-		var l CatLine
+		var l report.CatLine
 		if err := d.Decode(&l); err == io.EOF {
 			return all
 		} else if err != nil {
@@ -190,12 +190,12 @@ func judgeCat(t *testing.T, n *catCounts, snapshot, truthFile string) {
 }
 
 // judgeEntries compares the entries of a map, which have no order.
-func judgeEntries(t *testing.T, n *catCounts, snapshot string, at spot, lines []CatLine, want [][2]any) {
+func judgeEntries(t *testing.T, n *catCounts, snapshot string, at spot, lines []report.CatLine, want [][2]any) {
 	t.Helper()
 	n.entries += len(want)
 	left := slices.Clone(lines)
 	for _, e := range want {
-		i := slices.IndexFunc(left, func(l CatLine) bool { return same(l.Key, e[0]) && same(l.Value, e[1]) })
+		i := slices.IndexFunc(left, func(l report.CatLine) bool { return same(l.Key, e[0]) && same(l.Value, e[1]) })
 		if i < 0 {
 			t.Errorf("%s: %v: no entry %v", snapshot, at, e)
 			continue
@@ -253,31 +253,37 @@ func TestCatTellsTheTruthOfTheCorpus(t *testing.T) {
 	t.Logf("%+v", n)
 }
 
-// TestValuesAsJSON: every kind of value, by hand.
+// TestValuesAsJSON: strings and bytes are safe to print; the rest is for package
+// value to test.
 func TestValuesAsJSON(t *testing.T) {
+	pair := value.List([]value.Value{value.Null(), value.Bytes([]byte{0, 0xff})})
 	for _, tt := range []struct {
-		v    any
+		v    value.Value
 		want string
 	}{
-		{nil, `null`}, {true, `true`}, {int8(-128), `-128`}, {int16(-1), `-1`}, {int32(math.MinInt32), `-2147483648`},
-		{int64(math.MaxInt64), `9223372036854775807`}, {uint64(math.MaxUint64), `18446744073709551615`},
-		{1.5, `1.5`}, {250000.0, `250000`}, {1e21, `1e+21`}, {5e-324, `5e-324`}, {math.Copysign(0, -1), `-0`}, {float32(0.1), `0.1`},
-		{math.NaN(), `"NaN"`}, {math.Inf(1), `"Infinity"`}, {math.Inf(-1), `"-Infinity"`},
-		{"a\"b\x1b\u202e", `"a\"b\u001b\u202e"`}, {[]byte{0, 0xff}, `{"base64":"AP8="}`}, {[]byte{}, `{"base64":""}`},
-		{[]any{"x", nil, []any{}}, `["x",null,[]]`}, {map[string]any{"b": 1.0, "a\n": nil}, `{"a\n":null,"b":1}`}, {map[string]any{}, `{}`},
-		{reader.Pairs{{int32(1), "x"}, {nil, []byte("a")}}, `[[1,"x"],[null,{"base64":"YQ=="}]]`}, {[][2]any{}, `[]`},
-		{new(big.Int).Lsh(big.NewInt(-1), 70), `-1180591620717411303424`}, {time.Date(2025, 1, 2, 3, 4, 5, 6, time.UTC), `"2025-01-02T03:04:05.000000006Z"`},
+		{value.String("a\"b\x1b\u202e"), `"a\"b\u001b\u202e"`}, {value.Bytes([]byte{0, 0xff}), `{"base64":"AP8="}`}, {value.Bytes(nil), `{"base64":""}`},
+		{pair, `[null,{"base64":"AP8="}]`}, {record("b", value.Int(1), "a\n", pair), `{"b":1,"a\n":[null,{"base64":"AP8="}]}`},
+		{value.Map([]value.Value{value.Int(1), value.String("x"), value.Null(), value.Bytes([]byte("a"))}), `[[1,"x"],[null,{"base64":"YQ=="}]]`},
 	} {
-		got := string(appendValue(nil, tt.v, ui.FormatAuto))
+		got := string(report.AppendValue(nil, tt.v, ui.FormatAuto))
 		if got != tt.want || !json.Valid([]byte(got)) {
 			t.Errorf("%v: %s, not %s", tt.v, got, tt.want)
 		}
 	}
 	for f, want := range map[ui.Format]string{ui.FormatHex: `{"hex":"41ff"}`, ui.FormatText: `{"text":"A\\xff"}`, ui.FormatBase64: `{"base64":"Qf8="}`} {
-		if got := string(appendValue(nil, []byte("A\xff"), f)); got != want {
+		if got := string(report.AppendValue(nil, value.Bytes([]byte("A\xff")), f)); got != want {
 			t.Errorf("%v: %s, not %s", f, got, want)
 		}
 	}
+}
+
+// record makes a record of names and values.
+func record(fields ...any) value.Value {
+	shape, values := &value.Shape{}, []value.Value(nil)
+	for i := 0; i < len(fields); i += 2 {
+		shape.Names, values = append(shape.Names, fields[i].(string)), append(values, fields[i+1].(value.Value))
+	}
+	return value.Record(shape, values)
 }
 
 // TestCatFilter: what --where can ask of values.
@@ -299,31 +305,31 @@ func TestCatFilter(t *testing.T) {
 	}{
 		{`operator == "sink" and state == "s" and kind == "list" and subtask == 3 and index == 7 and size == 2`, catItem{index: 7, stored: []byte("xx")}, true},
 		{`size < 1 * KiB and id startsWith "00"`, catItem{}, true},
-		{`value > 5`, catItem{value: int64(6)}, true}, {`value > 5`, catItem{value: int32(5)}, false}, {`value == 6`, catItem{value: int8(6)}, true},
-		{`value in [1, 6]`, catItem{value: int64(6)}, true}, {`value in ["a"]`, catItem{value: "a"}, true},
-		{`value > 1.25`, catItem{value: float32(1.5)}, true}, {`value == nil`, catItem{}, true}, {`value == nil`, catItem{value: int64(0)}, false},
-		{`value[0] == "k" and value[1] == 2`, catItem{value: []any{"k", int64(2)}}, true},
-		{`value.name == "x"`, catItem{value: map[string]any{"name": "x"}}, true},
-		{`value.a == 1 and value["b c"] == 2`, catItem{value: reader.Pairs{{"a", int64(1)}, {"b c", int16(2)}}}, true},
-		{`value.none == nil`, catItem{value: reader.Pairs{{"a", int64(1)}}}, true}, {`value?.none == nil and not ("none" in value)`, catItem{value: map[string]any{"name": "x"}}, true},
-		{`value.right == nil`, catItem{value: map[string]any{"left": "x"}}, true}, {`value.extra == nil`, catItem{value: map[string]any{"@class": "Sub", "name": "x"}}, true},
-		{`value[0].name == "x" and any(value, .name == "y")`, catItem{value: []any{map[string]any{"name": "x"}, map[string]any{"name": "y"}}}, true},
-		{`value[0][1] == "x"`, catItem{value: reader.Pairs{{int64(1), "x"}}}, true},
-		{`value contains "\xff"`, catItem{value: []byte("a\xffb")}, false}, {`len(value) == 3 and value contains "a"`, catItem{value: []byte("a\xffb")}, true},
-		{`key == "owner" and value == 0`, catItem{key: "owner", value: int32(0)}, true},
-		{`value == "1180591620717411303424"`, catItem{value: new(big.Int).Lsh(big.NewInt(1), 70)}, true},
+		{`value > 5`, catItem{value: value.Int(6)}, true}, {`value > 5`, catItem{value: value.Int(5)}, false}, {`value == 6`, catItem{value: value.Int(6)}, true},
+		{`value in [1, 6]`, catItem{value: value.Int(6)}, true}, {`value in ["a"]`, catItem{value: value.String("a")}, true},
+		{`value > 1.25`, catItem{value: value.Float32(math.Float32bits(1.5))}, true}, {`value == nil`, catItem{}, true}, {`value == nil`, catItem{value: value.Int(0)}, false},
+		{`value[0] == "k" and value[1] == 2`, catItem{value: value.List([]value.Value{value.String("k"), value.Int(2)})}, true},
+		{`value.name == "x"`, catItem{value: record("name", value.String("x"))}, true},
+		{`value.a == 1 and value["b c"] == 2`, catItem{value: value.Map([]value.Value{value.String("a"), value.Int(1), value.String("b c"), value.Int(2)})}, true},
+		{`value.none == nil`, catItem{value: value.Map([]value.Value{value.String("a"), value.Int(1)})}, true}, {`value?.none == nil and not ("none" in value)`, catItem{value: record("name", value.String("x"))}, true},
+		{`value.right == nil`, catItem{value: record("left", value.String("x"))}, true}, {`value.extra == nil`, catItem{value: record("name", value.String("x")).WithClass("Sub")}, true},
+		{`value[0].name == "x" and any(value, .name == "y")`, catItem{value: value.List([]value.Value{record("name", value.String("x")), record("name", value.String("y"))})}, true},
+		{`value[0][1] == "x"`, catItem{value: value.Map([]value.Value{value.Int(1), value.String("x")})}, true},
+		{`value contains "\xff"`, catItem{value: value.Bytes([]byte("a\xffb"))}, false}, {`len(value) == 3 and value contains "a"`, catItem{value: value.Bytes([]byte("a\xffb"))}, true},
+		{`key == "owner" and value == 0`, catItem{key: value.String("owner"), value: value.Int(0)}, true},
+		{`value == "1180591620717411303424"`, catItem{value: value.BigInt([]byte("\x40\x00\x00\x00\x00\x00\x00\x00\x00"))}, true},
 	} {
 		if got, err := holds(tt.expression, &tt.it); err != nil || got != tt.want {
 			t.Errorf("%s of %v: %v, %v", tt.expression, tt.it.value, got, err)
 		}
 	}
-	if _, err := holds(`value > 5`, &catItem{value: "six"}); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "sink/s, subtask 3, index 0") {
+	if _, err := holds(`value > 5`, &catItem{value: value.String("six")}); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "sink/s, subtask 3, index 0") {
 		t.Errorf("%v", err)
 	}
 	// A field that a record has not is a misspelled one.
 	for _, wrong := range []string{`value.nope == "x"`, `value.nope != "x"`, `value["nope"] == nil`, `any([value], .nope == nil)`, `not (value.inner.nope == 1)`} {
-		record := map[string]any{"name": "x", "inner": map[string]any{"name": "x"}}
-		if _, err := holds(wrong, &catItem{value: record}); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "no field nope; available: ") {
+		object := record("name", value.String("x"), "inner", record("name", value.String("x")))
+		if _, err := holds(wrong, &catItem{value: object}); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "no field nope; available: ") {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}

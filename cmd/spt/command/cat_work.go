@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/work"
 )
 
@@ -111,7 +111,8 @@ func (r *catReaders) run(ctx context.Context, u work.Unit) (b catBatch, err erro
 	}
 	st := newCatState(c.env, place.Operator, &h.States[u.State], place.Slot == format.SlotRaw)
 	it := catItem{part: &catPart{place: place, subtask: u.Handle.Index, h: h, state: u.State, handle: u.Handle}}
-	w := &catJSON{c: c, array: c.output == ui.OutputJSON, begun: true}
+	w := report.NewCatEncoder(c.shown())
+	var item report.CatItem
 	var kept arena
 	if c.kept = nil; !r.lines {
 		c.kept = &kept // values can refer to the bytes that they were decoded from
@@ -126,7 +127,8 @@ func (r *catReaders) run(ctx context.Context, u work.Unit) (b catBatch, err erro
 			}
 		}
 		if r.lines {
-			b.lines = append(b.lines, kept.copy(w.append(st, &it)))
+			item = it.shown(st)
+			b.lines = append(b.lines, kept.copy(w.Encode(&item)))
 		} else {
 			b.items = append(b.items, it)
 		}

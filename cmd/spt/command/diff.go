@@ -145,8 +145,8 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 			opts.Whole[i] = snap.Savepoint
 		}
 	}
-	opts.Entries = func(ctx context.Context, side int, h *format.OperatorHandle, state int) (func([]byte) ([]diff.MapEntry, error), error) {
-		return mapEntries(ctx, snaps[side], h, state)
+	opts.EntryText = func(ctx context.Context, side int, h *format.OperatorHandle, state int) (func(format.MapEntry) (string, string, error), error) {
+		return entryText(ctx, snaps[side], h, state)
 	}
 	d, err := diff.Savepoints(ctx, inputs[0], inputs[1], opts)
 	stop()

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform/diff"
@@ -45,23 +47,20 @@ func (o *diffOptions) pickBoth(env *Env, inputs *[2]format.View) error {
 	return nil
 }
 
-// mapEntries takes the map of a broadcast state apart, where its types are
-// known. Its texts are JSON.
-func mapEntries(ctx context.Context, snap *reader.Snapshot, h *format.OperatorHandle, state int) (func([]byte) ([]diff.MapEntry, error), error) {
+// entryText makes texts of the entries of a broadcast state, where its types are
+// known. They are JSON.
+func entryText(ctx context.Context, snap *reader.Snapshot, h *format.OperatorHandle, state int) (func(format.MapEntry) (key, value string, err error), error) {
 	values, err := snap.Values(ctx, h, state)
-	if err != nil || values.Entries == nil {
+	if err != nil || values.Key == nil {
 		return nil, err
 	}
-	return func(p []byte) ([]diff.MapEntry, error) {
-		entries, err := values.Entries(p)
+	return func(e format.MapEntry) (string, string, error) {
+		k, err := value.ReadAll(values.Key, e.Key)
 		if err != nil {
-			return nil, err
+			return "", "", err
 		}
-		all := make([]diff.MapEntry, len(entries))
-		for i, e := range entries {
-			all[i] = diff.MapEntry{Key: string(appendValue(nil, e.Key, ui.FormatAuto)), Value: string(appendValue(nil, e.Value, ui.FormatAuto))}
-		}
-		return all, nil
+		v, err := value.ReadAll(values.Value, e.Value)
+		return string(report.AppendValue(nil, k, ui.FormatAuto)), string(report.AppendValue(nil, v, ui.FormatAuto)), err
 	}, nil
 }
 
@@ -80,24 +79,24 @@ type valuesOf struct {
 
 // read returns an element as cat prints it, and in which encoding.
 func (r *diffElements) read(ctx context.Context, side int, c diff.ElementChange) (encoding, text string, err error) {
-	it := &catItem{}
-	if it.stored, err = c.Value(ctx, r.inputs[side]); err != nil {
+	it := &report.CatItem{}
+	if it.Stored, err = c.Value(ctx, r.inputs[side]); err != nil {
 		return "", "", err
 	}
-	cat := &catter{env: r.env, snap: r.snaps[side]}
-	if cat.shown() {
+	o := report.CatOptions{Format: r.env.run.Format}
+	if o.Decode() {
 		values, err := r.valuesOf(ctx, side, c)
 		if err != nil {
 			return "", "", err
 		}
-		if values.Decode != nil {
-			if v, err := values.Decode(it.stored); err == nil { // else it is shown as stored
-				it.decoded, it.value = true, v
+		if values.Element != nil {
+			if v, err := value.ReadAll(values.Element, it.Stored); err == nil { // else it is shown as stored
+				it.Decoded, it.Value = true, v
 			}
 		}
 	}
-	_, text = cat.cells(it)
-	return cat.encoding(it), text, nil
+	encoding, _, text = o.Text(it)
+	return encoding, text, nil
 }
 
 func (r *diffElements) valuesOf(ctx context.Context, side int, c diff.ElementChange) (reader.Values, error) {

@@ -105,7 +105,7 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 	defer stop()
 	v, done, err := transform.Filter(ctx, snap.View(), transform.FilterOptions{
 		Operators: selectorOf(snap.Operators, chosen), States: o.states,
-		Keep: asked.keep, Entries: asked.entries,
+		Keep: asked.keep,
 	})
 	if err != nil {
 		return nil, nil, err

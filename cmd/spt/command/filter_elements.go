@@ -34,7 +34,7 @@ func (c *catter) notTold(ctx context.Context, st *catState, it *catItem, does st
 	if v, err := c.snap.Values(ctx, it.part.h, it.part.state); err == nil && v.Why != "" {
 		why = " (" + v.Why + ")"
 	}
-	return format.Errorf(format.ErrUnsupported, "--where %s, but %s/%s is not decoded%s; use --operator and --state to choose others", does, ui.Quote(c.name(st.label)), ui.Quote(c.name(st.name)), why)
+	return format.Errorf(format.ErrUnsupported, "--where %s, but %s/%s is not decoded%s; use --operator and --state to choose others", does, ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)), why)
 }
 
 // asker answers a filter by the expression.
@@ -63,35 +63,26 @@ func (a *asker) at(e transform.FilterElement) error {
 	return format.At(err, "%v/state %q", a.part.place, a.st.name)
 }
 
-// entries takes the maps of a broadcast state apart, where its types are known.
-func (a *asker) entries(ctx context.Context, h *format.OperatorHandle, state int) (func(p []byte) ([]format.Entry, error), error) {
-	values, err := a.c.snap.Values(ctx, h, state)
-	return values.Entries, err
-}
-
 func (a *asker) keep(e transform.FilterElement) (bool, error) {
 	if err := a.at(e); err != nil {
 		return false, err
 	}
 	it := catItem{part: a.part, index: e.Index, stored: e.Value}
-	switch {
-	case e.Entry != nil:
-		it.setEntry(e.Index, e.Entry, e.Value)
-	case a.st.mode == format.ModeBroadcast: // a map that is not taken apart
-		if a.c.filter.looks > looksAtState {
+	var err error
+	switch looks := a.c.filter.looks; {
+	case e.Entry == nil && a.st.mode == format.ModeBroadcast: // a map whose entries are not known
+		if looks > looksAtState {
 			return false, a.c.notTold(a.ctx, &a.st, &it, "asks about entries")
 		}
-	case a.c.filter.looks == looksAtValues:
-		var ok bool
-		var answer error
-		err := a.c.decode(&a.st, &it, a.values, func() error {
-			ok, answer = a.c.holds(a.ctx, &a.st, &it)
-			return answer
-		})
-		if err != nil && answer == nil {
-			err = format.At(readable(err), "%v", a.part.place)
-		}
-		return ok, err
+	case looks < looksAtValues:
+		it.entry = e.Entry != nil
+	case e.Entry != nil:
+		err = a.c.decodeEntry(&a.st, &it, a.values, *e.Entry)
+	default:
+		err = a.c.decode(&a.st, &it, a.values)
+	}
+	if err != nil {
+		return false, format.At(readable(err), "%v", a.part.place)
 	}
 	return a.c.holds(a.ctx, &a.st, &it)
 }

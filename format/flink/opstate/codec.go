@@ -256,7 +256,7 @@ func (c *Codec) Elements(ctx context.Context, src format.Source, h *format.Opera
 			return cur, nil
 		}
 	}
-	return nil, fmt.Errorf("the handle has no state %q", state)
+	return nil, errNoState(state)
 }
 
 func (c *Codec) open(ctx context.Context, src format.Source, h *format.OperatorHandle, i int, from int64) (*cursor, error) {

@@ -1,6 +1,7 @@
 package opstate_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -214,28 +215,34 @@ func TestKnown(t *testing.T) {
 					if s.Kind != schemas[i].Mode.String() {
 						t.Errorf("%s: state %q is %v, the truth is %s", dir, name, schemas[i].Mode, s.Kind)
 					}
-					value := schemas[i].Serializer("VALUE_SERIALIZER")
+					snapshot := schemas[i].Serializer("VALUE_SERIALIZER")
 					if s.Kind == "broadcast" {
 						n.maps++
 						if len(got) != 1 {
 							t.Fatalf("%s: %d elements of a broadcast state", dir, len(got))
 						}
-						decode, ok := types.MapDecoder(schemas[i].Serializer("KEY_SERIALIZER"), value)
-						if !ok {
+						keys, ok := types.CodecOf(schemas[i].Serializer("KEY_SERIALIZER"))
+						values, vok := types.CodecOf(snapshot)
+						if !ok || !vok {
 							t.Fatalf("%s: state %q is not decoded", dir, name)
 						}
-						v, err := decode([]byte(got[0]))
-						if err != nil {
-							t.Fatalf("%s: state %q: %v", dir, name, err)
-						}
 						have := map[string]any{}
-						at := 4
-						for _, e := range v {
-							if e.Off != at {
-								t.Errorf("%s: state %q: an entry at %d, the one before ends at %d", dir, name, e.Off, at)
+						rest := []byte(got[0][4:])
+						err := format.EachEntry(t.Context(), src, codec, h, name, func(e format.MapEntry) error {
+							if !bytes.HasPrefix(rest, e.Stored) || !bytes.Equal(e.Stored, append(slices.Clone(e.Key), e.Value...)) || e.Off != int64(len(got[0])-len(rest)) {
+								t.Errorf("%s: state %q: entry %d is not what follows", dir, name, e.Index)
 							}
-							at = e.End
-							have[fmt.Sprint(e.Key)] = asJSON(t, e.Value)
+							rest = rest[len(e.Stored):]
+							k, err := testenv.ReadBack(t, keys, e.Key)
+							if err != nil {
+								return err
+							}
+							v, err := testenv.ReadBack(t, values, e.Value)
+							have[k.String()] = asJSON(t, testenv.Plain(v))
+							return err
+						})
+						if err != nil || len(rest) > 0 {
+							t.Fatalf("%s: state %q: %d bytes left, %v", dir, name, len(rest), err)
 						}
 						for _, e := range s.Entries {
 							n.entries++
@@ -256,7 +263,7 @@ func TestKnown(t *testing.T) {
 						t.Errorf("%s: state %q: %d elements, the truth is %d", dir, name, len(got), len(s.Raw))
 						continue
 					}
-					decode, ok := types.Decoder(value)
+					values, ok := types.CodecOf(snapshot)
 					for k, e := range got {
 						n.raw++
 						if have := rawForm([]byte(e)); !reflect.DeepEqual(have, s.Raw[k]) {
@@ -266,13 +273,13 @@ func TestKnown(t *testing.T) {
 							n.notDecoded++
 							continue
 						}
-						v, err := decode([]byte(e))
+						v, err := testenv.ReadBack(t, values, []byte(e))
 						if err != nil {
 							t.Errorf("%s: state %q element %d: %v", dir, name, k, err)
 							continue
 						}
 						n.values++
-						if have := asJSON(t, v); !reflect.DeepEqual(have, s.Elements[k]) {
+						if have := asJSON(t, testenv.Plain(v)); !reflect.DeepEqual(have, s.Elements[k]) {
 							t.Errorf("%s: state %q element %d: %v, the truth is %v", dir, name, k, have, s.Elements[k])
 						}
 					}

@@ -17,6 +17,7 @@ import (
 type endless struct {
 	head, element string
 	n             int64
+	tail          string // after the elements
 	reads, bytes  atomic.Int64
 }
 
@@ -25,8 +26,14 @@ func (e *endless) size() int64 { return int64(len(e.head)) + e.n*int64(len(e.ele
 func (e *endless) ReadAt(_ context.Context, _ format.Stream, p []byte, off int64) (int, error) {
 	e.reads.Add(1)
 	e.bytes.Add(int64(len(p)))
-	if off < 0 || off+int64(len(p)) > e.size() {
+	if off < 0 || off+int64(len(p)) > e.size()+int64(len(e.tail)) {
 		return 0, format.Errorf(format.ErrTruncated, "bytes %d to %d of %d", off, off+int64(len(p)), e.size())
+	}
+	all := len(p)
+	if end := off + int64(len(p)); end > e.size() {
+		from := max(e.size(), off)
+		copy(p[from-off:], e.tail[from-e.size():])
+		p = p[:from-off]
 	}
 	n := 0
 	if off < int64(len(e.head)) {
@@ -36,7 +43,7 @@ func (e *endless) ReadAt(_ context.Context, _ format.Stream, p []byte, off int64
 		at := (off + int64(n) - int64(len(e.head))) % int64(len(e.element))
 		n += copy(p[n:], e.element[at:])
 	}
-	return n, nil
+	return all, nil
 }
 
 // steps is n offsets, from first on, step apart.

@@ -33,26 +33,30 @@ func (w *window) corrupt(pos int64, msg string, args ...any) error {
 }
 
 // inflate appends the data of the chunks from start to end.
-func (w *window) inflate(dst []byte, start, end, limit int64) ([]byte, error) {
-	for pos := start; pos < end; {
-		if end-pos < framed.HeadSize {
-			return dst, w.corrupt(pos, "expected a snappy chunk, found %d bytes", end-pos)
-		}
-		kind, body, err := w.chunk(pos)
-		if err != nil {
-			return dst, err
-		}
-		from := pos
-		if pos += framed.HeadSize + body; pos > end {
-			return dst, w.corrupt(from, "a snappy chunk reaches %d bytes into the next element", pos-end)
-		}
-		p, err := w.bytes(from+framed.HeadSize, body)
-		if err != nil {
-			return dst, err
-		}
-		if dst, err = framed.Decode(dst, kind, p, limit); err != nil {
-			return dst, at(err, from)
-		}
+func (w *window) inflate(dst []byte, start, end, limit int64) (_ []byte, err error) {
+	for pos := start; pos < end && err == nil; {
+		dst, pos, err = w.inflateChunk(dst, pos, end, limit)
 	}
-	return dst, nil
+	return dst, err
+}
+
+// inflateChunk appends the data of the chunk at pos, and returns where the next one
+// starts.
+func (w *window) inflateChunk(dst []byte, pos, end, limit int64) (_ []byte, next int64, err error) {
+	if end-pos < framed.HeadSize {
+		return dst, pos, w.corrupt(pos, "expected a snappy chunk, found %d bytes", end-pos)
+	}
+	kind, body, err := w.chunk(pos)
+	if err != nil {
+		return dst, pos, err
+	}
+	if next = pos + framed.HeadSize + body; next > end {
+		return dst, pos, w.corrupt(pos, "a snappy chunk reaches %d bytes into the next element", next-end)
+	}
+	p, err := w.bytes(pos+framed.HeadSize, body)
+	if err != nil {
+		return dst, pos, err
+	}
+	dst, err = framed.Decode(dst, kind, p, limit)
+	return dst, next, at(err, pos)
 }

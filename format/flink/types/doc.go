@@ -5,8 +5,9 @@
 //
 //	s, n, err := types.Skip(p)
 //	if err != nil { … } // *UnknownClass if the class is not in the table
-//	decode, ok := types.Decoder(s)
+//	codec, ok := types.CodecOf(s)
+//	v, n, err := codec.Read(element)
 //
-// Values are what encoding/json can write. The package writes no values and does no
+// A codec reads values and writes them back to the same bytes. The package does no
 // I/O.
 package types

@@ -43,7 +43,7 @@ type class struct {
 	outer    outer
 	from     int32 // first version with outer
 	nested   int   // number of nested snapshots; -1: any
-	value    func(r *reader) any
+	value    codec // of simple: how values are read; nil where they are not
 }
 
 func one(min, max int32) class { return class{body: composite, min: min, max: max, nested: 1} }
@@ -137,25 +137,25 @@ var known = func() map[string]class {
 	return m
 }()
 
-// simples are the serializers whose snapshot is only its class, and how their values are
-// read; nil if they are not decoded.
-var simples = map[string]func(r *reader) any{
-	"Boolean": readBool, "Byte": readByte, "Short": readShort, "Int": readInt, "Long": readLong,
-	"Float": readFloat, "Double": readDouble, "Char": readChar, "String": readString,
-	"BooleanValue": readBool, "ByteValue": readByte, "ShortValue": readShort, "IntValue": readInt,
-	"LongValue": readLong, "FloatValue": readFloat, "DoubleValue": readDouble, "CharValue": readChar,
-	"StringValue": readStringValue,
-	"BigInt":      readBigInt, "BigDec": readBigDec,
-	"Date": readMillis, "SqlDate": readMillis, "SqlTime": readMillis, "SqlTimestamp": readSQLTimestamp,
-	"Instant": readInstant, "LocalDate": readLocalDate, "LocalTime": readLocalTime, "LocalDateTime": readLocalDateTime,
-	"Void": readVoid, "VoidNamespace": readVoid, "GlobalWindow": readVoid, "Unit": readVoid, "Null": readVoid,
-	"Tuple0": readVoid, "NullValue": nil,
-	"BooleanPrimitiveArray": array(1, readBool), "BytePrimitiveArray": readBytes,
-	"ShortPrimitiveArray": array(2, readShort), "IntPrimitiveArray": array(4, readInt),
-	"LongPrimitiveArray": array(8, readLong), "FloatPrimitiveArray": array(4, readFloat),
-	"DoublePrimitiveArray": array(8, readDouble), "CharPrimitiveArray": array(2, readChar),
-	"StringArray": array(1, readString),
-	"TimeWindow":  readTimeWindow, "CountWindow": readLong, "Java": nil, "StringData": readStringData,
+// simples are the serializers whose snapshot has nothing but its class, and the
+// codecs of their values; nil where values are not decoded.
+var simples = map[string]codec{
+	"Boolean": boolCodec, "Byte": byteCodec, "Short": shortCodec, "Int": intCodec, "Long": longCodec,
+	"Float": floatCodec, "Double": doubleCodec, "Char": charCodec, "String": stringCodec,
+	"BooleanValue": boolCodec, "ByteValue": byteCodec, "ShortValue": shortCodec, "IntValue": intCodec,
+	"LongValue": longCodec, "FloatValue": floatCodec, "DoubleValue": doubleCodec, "CharValue": charCodec,
+	"StringValue": stringValueCodec,
+	"BigInt":      bigIntCodec, "BigDec": bigDecCodec,
+	"Date": dateCodec, "SqlDate": dateCodec, "SqlTime": dateCodec, "SqlTimestamp": sqlTimestampCodec,
+	"Instant": instantCodec, "LocalDate": localDateCodec, "LocalTime": localTimeCodec, "LocalDateTime": localDateTimeCodec,
+	"Void": void(0), "VoidNamespace": void(0), "GlobalWindow": void(0), "Unit": void(0), "Null": void(0),
+	"Tuple0": void(42), "NullValue": nil,
+	"BooleanPrimitiveArray": array{1, boolCodec}, "BytePrimitiveArray": bytesCodec,
+	"ShortPrimitiveArray": array{2, shortCodec}, "IntPrimitiveArray": array{4, intCodec},
+	"LongPrimitiveArray": array{8, longCodec}, "FloatPrimitiveArray": array{4, floatCodec},
+	"DoublePrimitiveArray": array{8, doubleCodec}, "CharPrimitiveArray": array{2, charCodec},
+	"StringArray": array{1, stringCodec},
+	"TimeWindow":  timeWindowCodec, "CountWindow": longCodec, "Java": nil, "StringData": stringDataCodec,
 	"DeweyNumber": nil, "EventId": nil, "Variant": nil, "Bitmap": nil, "SortedLong": nil,
 	"TransactionState": nil, "ContextState": nil, "NextTransactionalIdHint": nil,
 }

@@ -190,7 +190,7 @@ func (w *walker) body(s *Snapshot, k class, off, depth int) {
 		s.Nested = []*Snapshot{w.versioned(depth + 1)}
 	case avro:
 		if s.Version == 3 {
-			s.Type, _ = w.vstring().(string)
+			s.Type = w.vstring()
 			w.vstring()
 		} else {
 			if s.Version == 2 {
@@ -456,5 +456,10 @@ func (w *walker) pojoTable(s *Snapshot, depth int) {
 	c.Adopt(blob, base)
 }
 
-// vstring reads Flink's own string: nil, or a string.
-func (w *walker) vstring() any { return readString(&reader{w.c}) }
+// vstring reads a string as StringSerializer writes it; null is "".
+func (w *walker) vstring() string {
+	r := reader{*w.c}
+	v := stringCodec.get(&r)
+	*w.c = r.Cursor
+	return v.Text()
+}

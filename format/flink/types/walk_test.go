@@ -9,9 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // Bytes by hand, from the spec.
@@ -265,23 +268,28 @@ func snapshot(t testing.TB, body string) *types.Snapshot {
 	return s
 }
 
-// TestValues: values that the corpus does not hold.
-func TestValues(t *testing.T) {
-	list := func(s string) string { return composite(base+"ListSerializerSnapshot", 1, "", s) }
-	pojo := utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(entry("x", "-", simple("Int")), entry("s", "-", simple("String"))) + optmap() + optmap()
-	sub := func(name, field string) string {
-		return utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf(name) + optmap(entry(field, "-", simple("Int"))) + optmap() + optmap()
+// valueTest is a value, the snapshot of its serializer, and its bytes.
+type valueTest struct {
+	name, snapshot, in string
+	want               any
+}
+
+// valueSeeds returns the snapshots and bytes of valueTests.
+func valueSeeds() (seeds [][2]string) {
+	for _, x := range valueTests() {
+		seeds = append(seeds, [2]string{x.snapshot, x.in})
 	}
-	family := utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(entry("x", "-", simple("Int"))) +
-		optmap(entry("R1", "", sub("R1", "a")), entry("R2", "", sub("R2", "y"))) + optmap(entry("N1", "", sub("N1", "z")))
+	return seeds
+}
+
+// valueTests are values that the corpus does not hold.
+func valueTests() []valueTest {
+	pojo, family := classes()
 	bytes := utf(base+"array.BytePrimitiveArraySerializer$BytePrimitiveArraySerializerSnapshot") + i32(3)
-	for _, x := range []struct {
-		name, snapshot, in string
-		want               any
-	}{
+	return []valueTest{
 		{"long", simple("Long"), i64(-2), int64(-2)},
-		{"byte", simple("Byte"), "\xfe", int8(-2)},
-		{"short", simple("Short"), "\xff\xfe", int16(-2)},
+		{"byte", simple("Byte"), "\xfe", int64(-2)},
+		{"short", simple("Short"), "\xff\xfe", int64(-2)},
 		{"null string", simple("String"), "\x00", nil},
 		{"empty string", simple("String"), "\x01", ""},
 		{"string", simple("String"), "\x05\xe9\x01\xac\x41\xbd\xb0\x03\x80\xb8\x03", "\u00e9\u20ac\U0001f400"},
@@ -294,18 +302,25 @@ func TestValues(t *testing.T) {
 		{"-1", simple("BigInt"), i32(5) + "\xff", "-1"},
 		{"255", simple("BigInt"), i32(6) + "\x00\xff", "255"},
 		{"bytes", bytes, i32(2) + "\x00\xff", []byte{0, 0xff}},
+		{"zero in the long encoding", simple("BigInt"), i32(5) + "\x00", "0"},
+		{"ten in the long encoding", simple("BigDec"), i32(5) + "\x0a" + i32(1), "1.0"},
+		{"void of another byte", simple("Void"), "\x07", nil},
+		{"null that is present", composite(base+"SetSerializerSnapshot", 1, "", simple("String")), i32(2) + "\x00\x00" + "\x01", []any{nil, nil}},
+		{"void in a void row", composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x01", simple("Void"), simple("Void")), "\x20\x05", []any{nil, nil}},
+		{"an option of null", composite("org.apache.flink.api.scala.typeutils.ScalaOptionSerializerSnapshot", 2, "", composite("org.apache.flink.api.scala.typeutils.ScalaOptionSerializerSnapshot", 2, "", simple("String"))), "\x01\x01\x00", nil},
+		{"NaN of other bits", simple("Float"), "\xff\xc0\x00\x01", "NaN"},
 		{"no bytes", bytes, i32(0), []byte{}},
 		{"void", simple("Void"), "\x00", nil},
-		{"list", list(list(simple("Int"))), i32(2) + i32(1) + i32(5) + i32(0), []any{[]any{int32(5)}, []any{}}},
-		{"set", composite(base+"SetSerializerSnapshot", 1, "", simple("Int")), i32(2) + "\x01\x00" + i32(5), []any{nil, int32(5)}},
-		{"map", composite(base+"MapSerializerSnapshot", 1, "", simple("Int"), simple("Int")), i32(2) + i32(1) + "\x01" + i32(2) + "\x00" + i32(3), types.Pairs{{int32(1), nil}, {int32(2), int32(3)}}},
-		{"right", composite(runtime+"JavaEitherSerializerSnapshot", 1, "", simple("Int"), simple("Byte")), "\x00\x07", map[string]any{"right": int8(7)}},
-		{"nullable", composite(runtime+"NullableSerializer$NullableSerializerSnapshot", 2, i32(4), simple("Int")), "\x00" + i32(7), int32(7)},
+		{"list", list(list(simple("Int"))), i32(2) + i32(1) + i32(5) + i32(0), []any{[]any{int64(5)}, []any{}}},
+		{"set", composite(base+"SetSerializerSnapshot", 1, "", simple("Int")), i32(2) + "\x01\x00" + i32(5), []any{nil, int64(5)}},
+		{"map", composite(base+"MapSerializerSnapshot", 1, "", simple("Int"), simple("Int")), i32(2) + i32(1) + "\x01" + i32(2) + "\x00" + i32(3), [][2]any{{int64(1), nil}, {int64(2), int64(3)}}},
+		{"right", composite(runtime+"JavaEitherSerializerSnapshot", 1, "", simple("Int"), simple("Byte")), "\x00\x07", map[string]any{"right": int64(7)}},
+		{"nullable", composite(runtime+"NullableSerializer$NullableSerializerSnapshot", 2, i32(4), simple("Int")), "\x00" + i32(7), int64(7)},
 		{"padded null", composite(runtime+"NullableSerializer$NullableSerializerSnapshot", 2, i32(4), simple("Int")), "\x01\x00\x00\x00\x00", nil},
-		{"pojo", pojo, "\x02\x00" + i32(7) + "\x01", map[string]any{"x": int32(7), "s": nil}},
+		{"pojo", pojo, "\x02\x00" + i32(7) + "\x01", map[string]any{"x": int64(7), "s": nil}},
 		{"null pojo", pojo, "\x01", nil},
-		{"registered subclass", family, "\x08\x01" + "\x02\x00" + i32(7), map[string]any{"y": int32(7), "@class": "R2"}},
-		{"subclass by name", family, "\x04" + utf("N1") + "\x02\x00" + i32(7), map[string]any{"z": int32(7), "@class": "N1"}},
+		{"registered subclass", family, "\x08\x01" + "\x02\x00" + i32(7), map[string]any{"y": int64(7), "@class": "R2"}},
+		{"subclass by name", family, "\x04" + utf("N1") + "\x02\x00" + i32(7), map[string]any{"z": int64(7), "@class": "N1"}},
 		{"null of a subclass", family, "\x08\x01\x01", nil},
 		{"decimal", simple("BigDec"), i32(6) + "\x30\x39" + i32(3), "12.345"},
 		{"null decimal", simple("BigDec"), i32(0), nil},
@@ -323,36 +338,63 @@ func TestValues(t *testing.T) {
 		{"date and time", simple("LocalDateTime"), i32(-5) + "\x0c\x1f\x00\x00\x00" + i32(0), "-0005-12-31T00:00:00"},
 		{"null date and time", simple("LocalDateTime"), i32(math.MinInt32) + "\x80\x00\x80\x80\x00" + i32(math.MinInt32), nil},
 		{"window", utf("org.apache.flink.streaming.api.windowing.windows.TimeWindow$Serializer$TimeWindowSerializerSnapshot") + i32(3), i64(1) + i64(2), map[string]any{"start": int64(1), "end": int64(2)}},
-		{"row", composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x01", simple("Int"), simple("Int"), simple("Int")), "\x20" + i32(7) + i32(8), []any{nil, int32(7), int32(8)}},
-		{"deleted row", composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x01", simple("Int")), "\xc0" + i32(7), map[string]any{"kind": "DELETE", "fields": []any{int32(7)}}},
-		{"row before", composite(runtime+"RowSerializer$RowSerializerSnapshot", 3, "", simple("Int")), "\x80" + i32(7), map[string]any{"kind": "UPDATE_BEFORE", "fields": []any{int32(7)}}},
-		{"row without a kind", composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x00", simple("Int"), simple("Int")), "\x40" + i32(7), []any{int32(7), nil}},
-		{"old row", composite(runtime+"RowSerializer$RowSerializerSnapshot", 2, "", simple("Int"), simple("Int")), "\x80" + i32(7), []any{nil, int32(7)}},
-		{"timer", composite("org.apache.flink.streaming.api.operators.TimerSerializerSnapshot", 2, "", simple("Int"), simple("Void")), "\x80\x00\x00\x00\x00\x00\x30\x39" + i32(7) + "\x00", map[string]any{"timestamp": int64(12345), "key": int32(7), "namespace": nil}},
+		{"row", composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x01", simple("Int"), simple("Int"), simple("Int")), "\x20" + i32(7) + i32(8), []any{nil, int64(7), int64(8)}},
+		{"deleted row", composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x01", simple("Int")), "\xc0" + i32(7), map[string]any{"kind": "DELETE", "fields": []any{int64(7)}}},
+		{"row before", composite(runtime+"RowSerializer$RowSerializerSnapshot", 3, "", simple("Int")), "\x80" + i32(7), map[string]any{"kind": "UPDATE_BEFORE", "fields": []any{int64(7)}}},
+		{"row without a kind", composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x00", simple("Int"), simple("Int")), "\x40" + i32(7), []any{int64(7), nil}},
+		{"old row", composite(runtime+"RowSerializer$RowSerializerSnapshot", 2, "", simple("Int"), simple("Int")), "\x80" + i32(7), []any{nil, int64(7)}},
+		{"timer", composite("org.apache.flink.streaming.api.operators.TimerSerializerSnapshot", 2, "", simple("Int"), simple("Void")), "\x80\x00\x00\x00\x00\x00\x30\x39" + i32(7) + "\x00", map[string]any{"timestamp": int64(12345), "key": int64(7), "namespace": nil}},
 		{"SQL string", utf("org.apache.flink.table.runtime.typeutils.StringDataSerializer$StringDataSerializerSnapshot") + i32(3), i32(2) + "\xc3\xa9", "\u00e9"},
 		{"SQL decimal", utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(10) + i32(2), i64(-5), "-0.05"},
 		{"wide SQL decimal", utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(30) + i32(2), i32(2) + "\xff\x00", "-2.56"},
 		{"SQL timestamp", utf("org.apache.flink.table.runtime.typeutils.TimestampDataSerializer$TimestampDataSerializerSnapshot") + i32(1) + i32(3), i64(1500), "1970-01-01T00:00:01.5"},
 		{"fine SQL timestamp", utf("org.apache.flink.table.runtime.typeutils.TimestampDataSerializer$TimestampDataSerializerSnapshot") + i32(1) + i32(9), i64(1500) + i32(7), "1970-01-01T00:00:01.500000007"},
-	} {
-		decode, ok := types.Decoder(snapshot(t, x.snapshot))
+	}
+}
+
+// classes returns a serializer of objects, and one of objects with subclasses.
+func classes() (pojo, family string) {
+	pojo = utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(entry("x", "-", simple("Int")), entry("s", "-", simple("String"))) + optmap() + optmap()
+	sub := func(name, field string) string {
+		return utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf(name) + optmap(entry(field, "-", simple("Int"))) + optmap() + optmap()
+	}
+	nested := utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("R3") + optmap() + optmap(entry("R4", "", sub("R4", "q"))) + optmap()
+	family = utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(entry("x", "-", simple("Int"))) +
+		optmap(entry("R1", "", sub("R1", "a")), entry("R2", "", sub("R2", "y")), entry("R3", "", nested)) + optmap(entry("N1", "", sub("N1", "z")))
+	return pojo, family
+}
+
+func list(s string) string { return composite(base+"ListSerializerSnapshot", 1, "", s) }
+
+func TestValues(t *testing.T) {
+	pojo, family := classes()
+	for _, x := range valueTests() {
+		c, ok := types.CodecOf(snapshot(t, x.snapshot))
 		if !ok {
 			t.Errorf("%s is not decoded", x.name)
 			continue
 		}
-		got, err := decode([]byte(x.in))
-		if s, ok := got.(fmt.Stringer); ok {
-			got = s.String()
+		v, err := testenv.ReadBack(t, c, []byte(x.in))
+		got := testenv.Plain(v)
+		if at, ok := got.(time.Time); ok {
+			got = at.String()
+		}
+		switch s := strings.Trim(v.String(), `"`); s {
+		case "NaN", "Infinity", "-Infinity":
+			got = s
 		}
 		if err != nil || !reflect.DeepEqual(got, x.want) {
 			t.Errorf("%s: %#v, want %#v, %v", x.name, got, x.want, err)
 		}
-		if _, err := decode([]byte(x.in + "x")); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "1 bytes are left over") {
+		if _, err := value.ReadAll(c, []byte(x.in+"x")); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "1 bytes are left over") {
 			t.Errorf("%s: a byte more: %v", x.name, err)
 		}
 		for n := range x.in {
-			if _, err := decode([]byte(x.in[:n])); !errors.Is(err, format.ErrTruncated) {
+			if _, _, err := c.Read([]byte(x.in[:n])); !value.IsShort(err) {
 				t.Errorf("%s: cut to %d: %v", x.name, n, err)
+			}
+			if _, err := c.Skip([]byte(x.in[:n])); !value.IsShort(err) {
+				t.Errorf("%s: skipped, cut to %d: %v", x.name, n, err)
 			}
 		}
 	}
@@ -371,7 +413,7 @@ func TestValues(t *testing.T) {
 		{"boolean", simple("Boolean"), "\x02", format.ErrCorrupt},
 		{"big integer", simple("BigInt"), i32(4), format.ErrCorrupt},
 		{"subclass", pojo, "\x08\x00", format.ErrUnsupported},
-		{"number of no subclass", family, "\x08\x02", format.ErrUnsupported},
+		{"number of no subclass", family, "\x08\x03", format.ErrUnsupported},
 		{"name of no subclass", family, "\x04" + utf("N2"), format.ErrUnsupported},
 		{"name of a registered subclass", family, "\x04" + utf("R1"), format.ErrUnsupported},
 		{"nanoseconds", simple("Instant"), i64(0) + i32(1_000_000_000), format.ErrCorrupt},
@@ -379,16 +421,25 @@ func TestValues(t *testing.T) {
 		{"month", simple("LocalDate"), i32(1) + "\x0d\x01", format.ErrCorrupt},
 		{"hour", simple("LocalTime"), "\x18\x00\x00" + i32(0), format.ErrCorrupt},
 		{"half a null", simple("LocalDateTime"), i32(math.MinInt32) + "\x80\x00\x00\x00\x00" + i32(0), format.ErrCorrupt},
+		{"a length with a zero in front", simple("String"), "\x81\x00", format.ErrUnsupported},
+		{"a character with a zero in front", simple("String"), "\x02\xe1\x00", format.ErrUnsupported},
+		{"a big integer with a byte too many", simple("BigInt"), i32(6) + "\x00\x7f", format.ErrUnsupported},
+		{"a timestamp with two milliseconds", simple("SqlTimestamp"), i64(5) + i32(6_000_000), format.ErrUnsupported},
+		{"a null timestamp with nanoseconds", simple("SqlTimestamp"), i64(math.MinInt64) + i32(1), format.ErrUnsupported},
+		{"a null instant with nanoseconds", simple("Instant"), i64(math.MinInt64) + i32(0), format.ErrUnsupported},
+		{"padding that is not zero", composite(runtime+"NullableSerializer$NullableSerializerSnapshot", 2, i32(1), simple("Int")), "\x01\x07", format.ErrUnsupported},
+		{"a row with more marks than fields", composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x01", simple("Int")), "\x01" + i32(7), format.ErrUnsupported},
+		{"a subclass of a subclass", family, "\x08\x02\x08\x00\x02\x00" + i32(7), format.ErrUnsupported},
 		{"an empty SQL decimal", utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(30) + i32(2), i32(0), format.ErrCorrupt},
 		{"flags", pojo, "\x03", format.ErrCorrupt},
 		{"constant", utf(base+"EnumSerializer$EnumSerializerSnapshot") + i32(3) + utf("E") + i32(1) + utf("A"), i32(1), format.ErrCorrupt},
 	} {
-		decode, ok := types.Decoder(snapshot(t, x.snapshot))
+		c, ok := types.CodecOf(snapshot(t, x.snapshot))
 		if !ok {
 			t.Errorf("%s is not decoded", x.name)
 			continue
 		}
-		if v, err := decode([]byte(x.in)); !errors.Is(err, x.kind) {
+		if v, _, err := c.Read([]byte(x.in)); !errors.Is(err, x.kind) {
 			t.Errorf("%s: %v, %v", x.name, v, err)
 		}
 	}
@@ -400,37 +451,97 @@ func TestValues(t *testing.T) {
 		"padding":         composite(runtime+"NullableSerializer$NullableSerializerSnapshot", 2, i32(-1), simple("Int")),
 		"a missing field": utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(entry("x", "-", "-")) + optmap() + optmap(),
 	} {
-		if _, ok := types.Decoder(snapshot(t, s)); ok {
+		if _, ok := types.CodecOf(snapshot(t, s)); ok {
 			t.Errorf("%s is decoded", name)
 		}
 	}
 }
 
-func TestMapDecoder(t *testing.T) {
-	k, v := snapshot(t, simple("Int")), snapshot(t, simple("String"))
-	decode, ok := types.MapDecoder(k, v)
-	if !ok {
-		t.Fatal("not decoded")
+// TestAppendRefuses: what is not a value of the type is not written.
+func TestAppendRefuses(t *testing.T) {
+	pair := composite(runtime+"TupleSerializerSnapshot", 2, utf("T"), simple("Int"), simple("Int"))
+	pojo := utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(entry("x", "-", simple("Int"))) + optmap() + optmap()
+	enum := utf(base+"EnumSerializer$EnumSerializerSnapshot") + i32(3) + utf("E") + i32(1) + utf("A")
+	fields := func(names ...string) value.Value {
+		return value.Record(&value.Shape{Names: names}, make([]value.Value, len(names)))
 	}
-	got, err := decode([]byte(i32(2) + i32(7) + "\x02a" + i32(8) + "\x00"))
-	if want := []format.Entry{{Key: int32(7), Value: "a", Off: 4, End: 10}, {Key: int32(8), Off: 10, End: 15}}; err != nil || !reflect.DeepEqual(got, want) {
-		t.Error(got, err)
-	}
-	if _, ok := types.MapDecoder(k, nil); ok {
-		t.Error("without a value")
+	for _, x := range []struct {
+		snapshot string
+		v        value.Value
+		text     string
+	}{
+		{simple("Int"), value.Null(), "expected an integer, found null"},
+		{simple("Int"), value.Int(1 << 31), "2147483648 does not fit into 32 bits"},
+		{simple("Byte"), value.Int(-129), "-129 does not fit into 8 bits"},
+		{simple("Long"), value.Uint(1 << 63), "expected an integer, found an integer"},
+		{simple("Char"), value.String("ab"), "expected one character"},
+		{simple("String"), value.String("\xff"), "not UTF-8"},
+		{simple("StringValue"), value.Null(), "expected a string, found null"},
+		{simple("Float"), value.Float64(0), "expected a float, found a double"},
+		{simple("Date"), value.Instant(0, 1), "finer than a millisecond"},
+		{simple("Date"), value.Instant(1<<62, 0), "too far from 1970"},
+		{list(simple("Int")), value.List([]value.Value{value.Int(1), value.String("a")}), "expected an integer, found a string"},
+		{pair, value.List([]value.Value{value.Int(1)}), "expected a list of 2, found 1"},
+		{pojo, fields("y"), "expected the fields x, found y"},
+		{pojo, fields("x").WithClass("Q"), `"Q" is not a described subclass of "P"`},
+		{enum, value.String("B"), `the enum has no constant "B"`},
+		{composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x01", simple("Int")), value.Record(&value.Shape{Names: []string{"kind", "fields"}}, []value.Value{value.String("UPSERT"), value.List(make([]value.Value, 1))}), `found "UPSERT"`},
+		{utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(10) + i32(2), value.Decimal([]byte{1}, 3), "expected a decimal of scale 2, found 3"},
+		{utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(10) + i32(2), value.Decimal([]byte("123456789"), 2), "does not fit into 64 bits"},
+	} {
+		c, ok := types.CodecOf(snapshot(t, x.snapshot))
+		if !ok {
+			t.Errorf("%q is not decoded", x.snapshot)
+			continue
+		}
+		if got, err := c.Append([]byte("before"), x.v); string(got) != "before" || !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), x.text) {
+			t.Errorf("%v: %q, %v; want %s", x.v, got, err, x.text)
+		}
 	}
 }
 
-// FuzzSkip: any bytes are refused, or walked and kept as they are; what a
-// decoder of them accepts, it used up.
-func FuzzSkip(f *testing.F) {
+// FuzzValue: the methods of a codec agree on any bytes: what Read accepts, Skip ends
+// at the same byte and Append writes back.
+func FuzzValue(f *testing.F) {
+	seeds := 0
 	for _, x := range walks {
 		f.Add([]byte(x.in), []byte(i32(1)+i32(7)))
+		seeds++
+	}
+	for _, x := range valueSeeds() {
+		f.Add([]byte(i32(2)+x[0]), []byte(x[1]))
+		seeds++
+	}
+	if seeds == 0 {
+		f.Fatal("no seeds")
+	}
+	f.Fuzz(func(t *testing.T, p, in []byte) {
+		s, _, err := types.Skip(p)
+		if err != nil {
+			return
+		}
+		c, ok := types.CodecOf(s)
+		if !ok {
+			return
+		}
+		if err := testenv.Agree(c, in); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := c.Read(in); err != nil && !ours(err) {
+			t.Fatalf("an error of no kind: %v", err)
+		}
+	})
+}
+
+// FuzzSkip: any bytes are refused, or walked and kept as they are.
+func FuzzSkip(f *testing.F) {
+	for _, x := range walks {
+		f.Add([]byte(x.in))
 	}
 	if len(walks) == 0 {
 		f.Fatal("no seeds")
 	}
-	f.Fuzz(func(t *testing.T, p, value []byte) {
+	f.Fuzz(func(t *testing.T, p []byte) {
 		s, end, err := types.Skip(slices.Clone(p))
 		if err != nil {
 			if !ours(err) {
@@ -444,15 +555,6 @@ func FuzzSkip(f *testing.F) {
 		again, _, err := types.Skip(p[:end])
 		if err != nil || tree(again) != tree(s) {
 			t.Fatalf("alone it is another: %v", err)
-		}
-		if decode, ok := types.Decoder(s); ok {
-			if _, err := decode(value); err == nil {
-				if _, err := decode(append(slices.Clone(value), 0)); err == nil {
-					t.Fatal("a byte is left over")
-				}
-			} else if !ours(err) {
-				t.Fatalf("an error of no kind: %v", err)
-			}
 		}
 	})
 }

@@ -2,198 +2,234 @@ package native
 
 import (
 	"encoding/binary"
-	"math"
-	"time"
+	"errors"
 	"unicode/utf8"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt/internal/msg"
+	"github.com/savepoint-tools/spt/format/value"
 )
 
-// Decode gives the value that p is, as Go values: nil, bool, int64, or uint64
-// where that is too small, float32, float64, string, []byte, []any and
-// time.Time. A string that is not UTF-8 comes as []byte, and an extension as a
-// map with its "type" and "data". A map comes as map[string]any if its keys are
-// strings and none comes twice, else as pairs, [][2]any, in their order.
+// ValueCodec reads and writes any msgpack value.
 //
-// What nests more than 1000 deep is a format.ErrLimit; more than 2,097,152 values
-// in one are a format.ErrUnsupported: each takes many times its bytes. Nothing in
-// the result is a view of p.
-func Decode(p []byte) (any, error) {
-	if err := check(p); err != nil {
-		return nil, err
-	}
-	v, _, err := new(decoder).value(p, 0)
-	return v, err
+// A string that is not UTF-8 is bytes. A map whose keys are strings, each of them
+// once, is a record, another map is a map. An extension is a record of its "type"
+// and "data", except for a timestamp, which is an instant. The variant of a value is
+// its first byte where another one is shorter.
+//
+// What nests more than 1000 deep is a format.ErrLimit; more than 2,097,152 values in
+// one are a format.ErrUnsupported: each takes many times its bytes.
+type ValueCodec struct{}
+
+var _ value.Codec = ValueCodec{}
+
+// Skip implements [value.Codec].
+func (ValueCodec) Skip(p []byte) (int, error) {
+	n, err := size(p)
+	return n, truncated(err, len(p))
 }
 
-// DecodeMap is Decode for a map, which comes as its entries whatever its keys.
-func DecodeMap(p []byte) ([]format.Entry, error) {
-	if err := check(p); err != nil {
-		return nil, err
-	}
-	if !isMap(p[0]) {
-		return nil, format.Errorf(format.ErrCorrupt, "a map is expected, and a msgpack value of code 0x%02x stands there", p[0])
-	}
-	at, inside, err := shape(p)
-	if err != nil {
-		return nil, err
-	}
-	d := new(decoder)
-	all := make([]format.Entry, 0, min(inside/2, 4096))
-	for range inside / 2 {
-		e := format.Entry{Off: at}
-		for _, v := range []*any{&e.Key, &e.Value} {
-			var n int
-			if *v, n, err = d.value(p[at:], 1); err != nil {
-				return nil, err
-			}
-			at += n
-		}
-		e.End = at
-		all = append(all, e)
-	}
-	return all, nil
+// Read implements [value.Codec].
+func (ValueCodec) Read(p []byte) (value.Value, int, error) {
+	v, n, err := new(decoder).value(p, 0)
+	return v, n, truncated(err, len(p))
 }
 
-// maxValues is how many values Decode makes of one.
+// truncated gives the error of bytes that end inside a value its kind.
+func truncated(err error, n int) error {
+	if errors.Is(err, errShort) {
+		return format.Errorf(format.ErrTruncated, "a msgpack value that does not end within its %d bytes", n)
+	}
+	return err
+}
+
+// maxValues is the number of values that Read makes of one.
 const maxValues = 2 << 20
 
 // decoder counts the values that it made.
 type decoder struct{ values int }
 
-// value gives the value at the start of p, which is whole, and its length.
-func (d *decoder) value(p []byte, depth int) (any, int, error) {
+// value reads the value at the start of p.
+func (d *decoder) value(p []byte, depth int) (value.Value, int, error) {
 	if d.values++; d.values > maxValues {
-		return nil, 0, format.Errorf(format.ErrUnsupported, "more than %d values in one", maxValues)
+		return value.Value{}, 0, format.Errorf(format.ErrUnsupported, "more than %d values in one", maxValues)
 	}
 	if depth > maxDepth {
-		return nil, 0, format.Errorf(format.ErrLimit, "a value nested more than %d deep", maxDepth)
+		return value.Value{}, 0, format.Errorf(format.ErrLimit, "a value nested more than %d deep", maxDepth)
 	}
 	n, inside, err := shape(p)
 	if err != nil {
-		return nil, 0, err
+		return value.Value{}, 0, err
 	}
-	c := p[0]
-	switch {
-	case isArray(c):
-		all := make([]any, 0, min(inside, 4096))
-		for range inside {
-			v, k, err := d.value(p[n:], depth+1)
-			if err != nil {
-				return nil, 0, err
-			}
-			all = append(all, v)
-			n += k
-		}
-		return all, n, nil
-	case isMap(c):
-		pairs, k, err := d.pairs(p[n:], inside/2, depth+1)
+	if !isArray(p[0]) && !isMap(p[0]) {
+		return scalar(p[:n]), n, nil
+	}
+	if inside > int64(len(p)-n) {
+		return value.Value{}, 0, errShort
+	}
+	head := p[0]
+	all := make([]value.Value, 0, min(inside, 4096))
+	for range inside {
+		v, k, err := d.value(p[n:], depth+1)
 		if err != nil {
-			return nil, 0, err
+			return value.Value{}, 0, err
 		}
-		return object(pairs), n + k, nil
+		all = append(all, v)
+		n += k
 	}
-	return scalar(p[:n]), n, nil
+	if isArray(p[0]) {
+		return value.List(all).WithVariant(variant(head, arrayCode(len(all)))), n, nil
+	}
+	return mapOf(all).WithVariant(variant(head, mapCode(len(all)/2))), n, nil
 }
 
-func (d *decoder) pairs(p []byte, count int64, depth int) ([][2]any, int, error) {
-	all := make([][2]any, 0, min(count, 4096))
-	at := 0
-	for range count {
-		var pair [2]any
-		for i := range pair {
-			v, n, err := d.value(p[at:], depth)
-			if err != nil {
-				return nil, 0, err
+// variant is the first byte of a value, or 0 where it is that of the shortest
+// encoding.
+func variant(first, shortest byte) uint8 {
+	if first == shortest {
+		return 0
+	}
+	return first
+}
+
+// The first bytes of the shortest encodings.
+
+func stringCode(n int) byte {
+	if n < 1<<5 {
+		return 0xa0 | byte(n)
+	}
+	return sized(n, 0xd9)
+}
+
+func binaryCode(n int) byte { return sized(n, 0xc4) }
+
+// sized is code, code+1 or code+2 for a length of 1, 2 or 4 bytes.
+func sized(n int, code byte) byte {
+	switch {
+	case n < 1<<8:
+		return code
+	case n < 1<<16:
+		return code + 1
+	}
+	return code + 2
+}
+
+func arrayCode(n int) byte {
+	var b [8]byte
+	return msg.AppendArray(b[:0], n)[0]
+}
+
+func mapCode(n int) byte {
+	var b [8]byte
+	return msg.AppendMap(b[:0], n)[0]
+}
+
+func intCode(n int64) byte {
+	var b [16]byte
+	return msg.AppendInt(b[:0], n)[0]
+}
+
+// mapOf makes a record of pairs if their keys are strings and all different.
+func mapOf(pairs []value.Value) value.Value {
+	n := len(pairs) / 2
+	shape := &value.Shape{Names: make([]string, n)}
+	seen := make(map[string]bool, n)
+	fields := make([]value.Value, n)
+	for i := range n {
+		key := pairs[2*i]
+		if key.Kind() != value.KindString || seen[key.Text()] {
+			return value.Map(pairs)
+		}
+		seen[key.Text()] = true
+		shape.Names[i], fields[i] = key.Text(), pairs[2*i+1]
+		if v := key.Variant(); v != 0 {
+			if shape.Variants == nil {
+				shape.Variants = make([]uint8, n)
 			}
-			pair[i] = v
-			at += n
+			shape.Variants[i] = v
 		}
-		all = append(all, pair)
 	}
-	return all, at, nil
+	return value.Record(shape, fields)
 }
 
-// object is a map by its keys, where they are strings and none comes twice.
-func object(pairs [][2]any) any {
-	m := make(map[string]any, len(pairs))
-	for _, p := range pairs {
-		k, ok := p[0].(string)
-		if _, twice := m[k]; !ok || twice {
-			return pairs
-		}
-		m[k] = p[1]
-	}
-	return m
-}
-
-// scalar gives a value without values inside: p is all of it. See msg.Head for
+// scalar returns a value without values inside: p is all of it. See msg.Head for
 // what the first byte means.
-func scalar(p []byte) any {
+func scalar(p []byte) value.Value {
 	c, rest := p[0], p[1:]
 	switch {
 	case c <= 0x7f:
-		return int64(c)
+		return value.Int(int64(c))
 	case c >= 0xe0:
-		return int64(int8(c))
-	case c&0xe0 == 0xa0:
-		return text(rest)
+		return value.Int(int64(int8(c)))
+	case msg.IsString(c):
+		head := 1
+		if c >= 0xd9 {
+			head += 1 << (c - 0xd9)
+		}
+		if s := p[head:]; utf8.Valid(s) {
+			return value.String(string(s)).WithVariant(variant(c, stringCode(len(s))))
+		}
+		return value.Bytes(p[head:]).WithVariant(c)
+	case msg.IsBinary(c):
+		data := rest[1<<(c-0xc4):]
+		return value.Bytes(data).WithVariant(variant(c, binaryCode(len(data))))
 	}
 	switch c {
 	case 0xc2, 0xc3:
-		return c == 0xc3
-	case 0xc4, 0xc5, 0xc6:
-		return append([]byte{}, rest[1<<(c-0xc4):]...)
+		return value.Bool(c == 0xc3)
 	case 0xc7, 0xc8, 0xc9:
-		return extension(rest[1<<(c-0xc7):])
+		return extension(c, rest[1<<(c-0xc7):])
 	case 0xca:
-		return math.Float32frombits(binary.BigEndian.Uint32(rest))
+		return value.Float32(binary.BigEndian.Uint32(rest))
 	case 0xcb:
-		return math.Float64frombits(binary.BigEndian.Uint64(rest))
+		return value.Float64(binary.BigEndian.Uint64(rest))
 	case 0xcc, 0xcd, 0xce, 0xcf:
-		if u := unsigned(rest); u > math.MaxInt64 {
-			return u
+		v := value.Uint(unsigned(rest))
+		if v.Kind() == value.KindUint {
+			return v
 		}
-		return int64(unsigned(rest))
+		return v.WithVariant(variant(c, intCode(v.Int())))
 	case 0xd0, 0xd1, 0xd2, 0xd3:
 		shift := 64 - 8*len(rest)
-		return int64(unsigned(rest)<<shift) >> shift
+		n := int64(unsigned(rest)<<shift) >> shift
+		return value.Int(n).WithVariant(variant(c, intCode(n)))
 	case 0xd4, 0xd5, 0xd6, 0xd7, 0xd8:
-		return extension(rest)
-	case 0xd9, 0xda, 0xdb:
-		return text(rest[1<<(c-0xd9):])
+		return extension(c, rest)
 	}
-	return nil // 0xc0; shape refuses 0xc1
+	return value.Null() // 0xc0; shape refuses 0xc1
 }
 
 func unsigned(p []byte) uint64 { return msg.Uint(p) }
 
-func text(p []byte) any {
-	if !utf8.Valid(p) {
-		return append([]byte{}, p...)
-	}
-	return string(p)
-}
+// extensionShape is the fields of an extension. Its variant, the first byte, tells
+// it from a map with these keys.
+var extensionShape = &value.Shape{Names: []string{"type", "data"}}
 
-// extension gives what stands behind the length: a type, −1 for a timestamp,
-// and its data.
-func extension(p []byte) any {
+// extension returns what follows the length: a type, −1 for a timestamp, and its
+// data.
+func extension(c byte, p []byte) value.Value {
 	kind, data := int8(p[0]), p[1:]
 	if kind == -1 {
-		switch len(data) {
-		case 4: // seconds
-			return time.Unix(int64(unsigned(data)), 0).UTC()
-		case 8: // 30 bits of nanoseconds, 34 of seconds
-			v := unsigned(data)
-			if ns := v >> 34; ns < 1e9 {
-				return time.Unix(int64(v&(1<<34-1)), int64(ns)).UTC()
-			}
-		case 12: // nanoseconds, seconds
-			if ns := unsigned(data[:4]); ns < 1e9 {
-				return time.Unix(int64(unsigned(data[4:])), int64(ns)).UTC()
-			}
+		if v, ok := timestamp(data); ok {
+			return v.WithVariant(timestampVariant(c, data, v))
 		}
 	}
-	return map[string]any{"type": int64(kind), "data": append([]byte{}, data...)}
+	return value.Record(extensionShape, []value.Value{value.Int(int64(kind)), value.Bytes(data)}).WithVariant(c)
+}
+
+func timestamp(data []byte) (value.Value, bool) {
+	switch len(data) {
+	case 4: // seconds
+		return value.Instant(int64(unsigned(data)), 0), true
+	case 8: // 30 bits of nanoseconds, 34 of seconds
+		v := unsigned(data)
+		if ns := v >> 34; ns < 1e9 {
+			return value.Instant(int64(v&(1<<34-1)), int32(ns)), true
+		}
+	case 12: // nanoseconds, seconds
+		if ns := unsigned(data[:4]); ns < 1e9 {
+			return value.Instant(int64(unsigned(data[4:])), int32(ns)), true
+		}
+	}
+	return value.Value{}, false
 }

@@ -1,16 +1,16 @@
 // Package native is the codec of state that Go programs write: msgpack values,
 // without an envelope. docs/format.md, "Native state", is the specification.
 //
-// Operator state is read through [Codec], which opens a cursor at any element;
-// keyed state through [Entries], which opens one at any key group. To write a
-// file, use writer.Builder: it encodes values with [Append] and lays them out.
+// Values are read as Go values by [List], [Broadcast], [Keyed] and [Get], and written
+// by writer.Builder:
 //
-//	cur, err := native.Codec{}.Elements(ctx, src, subtask.Managed, "buffered", 17)
-//	for e, err := range format.All(cur) {
-//		...
+//	for order, err := range native.List[Order](ctx, view, "shop", "orders") {
+//		if err != nil { … }
+//		fmt.Println(order.ID)
 //	}
 //
-// Elements, keys and entries are handed out as msgpack, checked to be whole;
-// [Decode] gives the values they are. The package knows nothing of the .spt
+// Below them are the codecs: [Codec] of operator state, [KeyedCodec] of keyed state,
+// and [ValueCodec] of single values. They return elements, keys and entries as
+// msgpack that was checked to be whole. The package knows nothing of the .spt
 // container.
 package native

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/internal/mapcursor"
 )
 
 // Codec reads and builds native operator state. It implements
@@ -21,7 +22,7 @@ type Codec struct{}
 
 var _ format.OperatorCodec = Codec{}
 
-// checkStates refuses names and modes that cannot be.
+// checkStates refuses invalid names and modes.
 func checkStates(n int, state func(int) (format.Text, format.Mode)) error {
 	seen := make(map[string]bool, n)
 	for i := range n {
@@ -44,8 +45,8 @@ func checkHandle(h *format.OperatorHandle) error {
 	return checkStates(len(h.States), func(i int) (format.Text, format.Mode) { return h.States[i].Name, h.States[i].Mode })
 }
 
-// Describe lists the states. It reads nothing: the stream says nothing of
-// them, so there is no Envelope.
+// Describe returns the states. It reads nothing: the stream does not describe them,
+// so there is no Envelope.
 func (Codec) Describe(_ context.Context, _ format.Source, h *format.OperatorHandle) ([]format.StateMeta, error) {
 	if err := checkHandle(h); err != nil {
 		return nil, err
@@ -57,9 +58,9 @@ func (Codec) Describe(_ context.Context, _ format.Source, h *format.OperatorHand
 	return metas, nil
 }
 
-// Elements opens a cursor on a state at element from, which may be that behind
+// Elements opens a cursor on a state at element from, which may be the one after
 // the last. Nothing before it is read: its first element costs one read of
-// offsets, one more if its end stands elsewhere, and one of exactly its bytes.
+// offsets, one more if its end is elsewhere, and one of exactly its bytes.
 // The cursor holds one element and reads 64 KiB ahead. It verifies that
 // elements follow each other and that each is one msgpack value; and that the first
 // of the handle starts at the first byte, where that takes no other read.
@@ -96,6 +97,40 @@ func (Codec) Elements(ctx context.Context, src format.Source, h *format.Operator
 	return nil, fmt.Errorf("the handle has no state %q", state)
 }
 
+// Entries opens a cursor on the map of a broadcast state. It reads 64 KiB at a time
+// and holds one entry. It verifies that the keys ascend.
+func (c Codec) Entries(ctx context.Context, src format.Source, h *format.OperatorHandle, state string) (format.MapCursor, error) {
+	elements, err := c.Elements(ctx, src, h, state, 0)
+	if err != nil {
+		return nil, err
+	}
+	cur := elements.(*cursor)
+	name := h.States[cur.i].Name
+	if h.States[cur.i].Mode != format.ModeBroadcast {
+		return nil, format.Errorf(format.ErrUnsupported, "state %q is %v state, not broadcast state", name, h.States[cur.i].Mode)
+	}
+	start, end, err := cur.bounds()
+	if err != nil {
+		return nil, format.At(err, "state %q", name)
+	}
+	read := func(off, n int64) ([]byte, error) {
+		return cur.w.bytes(start+off, min(n, end-start-off))
+	}
+	m, err := mapcursor.Open(read, mapLayout, cur.w.most)
+	return m, format.At(err, "state %q", name)
+}
+
+// mapLayout is a msgpack map whose keys ascend by their bytes.
+var mapLayout = mapcursor.Layout{Head: mapHead, Key: ValueCodec{}, Value: ValueCodec{}, Ascending: true}
+
+func mapHead(p []byte) (entries int64, n int, err error) {
+	if len(p) > 0 && !isMap(p[0]) {
+		return 0, 0, errNoMap(p[0])
+	}
+	n, inside, err := shape(p)
+	return inside / 2, n, truncated(err, len(p))
+}
+
 func count(o format.Offsets) int64 {
 	if o == nil {
 		return 0
@@ -115,14 +150,13 @@ type cursor struct {
 	// first: no state before has elements, so element 0 starts the stream.
 	first bool
 	w     *window
-	run   []int64 // offsets of element next and those behind it
+	run   []int64 // offsets of element next and those after it
 	err   error
 }
 
-var errClosed = errors.New("internal error: a closed cursor")
+var errClosed = errors.New("internal error: cursor used after Close")
 
-// Next gives the next element, valid until the next call. After an error it
-// gives that error again.
+// Next implements [format.Cursor]. After an error it returns that error again.
 func (c *cursor) Next() (format.Element, error) {
 	if c.err == nil && c.next == c.n {
 		c.err = io.EOF
@@ -141,15 +175,9 @@ func (c *cursor) Next() (format.Element, error) {
 }
 
 func (c *cursor) value() ([]byte, error) {
-	start, end, err := c.extent()
+	start, end, err := c.bounds()
 	if err != nil {
 		return nil, err
-	}
-	if c.first && c.next == 0 && start > 0 {
-		return nil, errBefore(start)
-	}
-	if start < 0 || start >= end || end > c.w.size {
-		return nil, format.Errorf(format.ErrCorrupt, "it is said to be bytes %d to %d of a stream of %d", start, end, c.w.size)
 	}
 	p, err := c.w.bytes(start, end-start)
 	if err == nil {
@@ -159,6 +187,26 @@ func (c *cursor) value() ([]byte, error) {
 		err = checkMap(p)
 	}
 	return p, err
+}
+
+// bounds is extent, checked.
+func (c *cursor) bounds() (start, end int64, err error) {
+	start, end, err = c.extent()
+	switch {
+	case err != nil:
+	case c.first && c.next == 0 && start > 0:
+		err = errBefore(start)
+	case start < 0 || start >= end || end > c.w.size:
+		err = errRange(start, end, c.w.size)
+	}
+	return start, end, err
+}
+
+func errRange(start, end, size int64) error {
+	if start >= 0 && start >= end {
+		return format.Errorf(format.ErrCorrupt, "range [%d, %d) is empty", start, end)
+	}
+	return format.Errorf(format.ErrCorrupt, "range [%d, %d) is outside the stream (%d bytes)", start, end, size)
 }
 
 // extent finds where the next element starts and ends.
@@ -200,18 +248,18 @@ func (c *cursor) stateEnd() (int64, error) {
 	return c.w.size, nil
 }
 
-// Ordered is true: elements come as they were added.
+// Ordered returns true: elements come in the order in which they were added.
 func (c *cursor) Ordered() bool { return true }
 
-// Close ends the cursor. There is nothing to give back.
+// Close ends the cursor.
 func (c *cursor) Close() error {
 	c.w.buf, c.err = nil, errClosed
 	return nil
 }
 
-// StateParts is the content of one state as ranges of streams, one for each
+// stateParts is the content of one state as ranges of streams, one for each
 // element; a broadcast state has one, its map.
-type StateParts struct {
+type stateParts struct {
 	format.StateMeta
 	Elements []format.Part
 }
@@ -219,7 +267,7 @@ type StateParts struct {
 // Build describes a handle with the states, in this order, of elements of other
 // native handles. Its offsets take 8 bytes an element.
 func (Codec) Build(ctx context.Context, _ format.Source, states []format.StateRuns) (*format.OperatorHandle, error) {
-	parts := make([]StateParts, len(states))
+	parts := make([]stateParts, len(states))
 	for i, s := range states {
 		parts[i].StateMeta = s.StateMeta
 		var err error
@@ -234,10 +282,10 @@ func (Codec) Build(ctx context.Context, _ format.Source, states []format.StateRu
 			}
 		}
 	}
-	return Assemble(parts)
+	return assemble(parts)
 }
 
-// appendRun appends the parts that the elements of a run are.
+// appendRun appends the parts of the elements of a run.
 func appendRun(ctx context.Context, parts []format.Part, r format.ElementRun) ([]format.Part, error) {
 	if r.Count == 0 {
 		return parts, nil
@@ -246,7 +294,7 @@ func appendRun(ctx context.Context, parts []format.Part, r format.ElementRun) ([
 		return nil, err
 	}
 	if r.State < 0 || r.State >= len(r.Handle.States) {
-		return nil, errors.New("a run of a state that is not there")
+		return nil, errors.New("run refers to a state index out of range")
 	}
 	c := &cursor{h: r.Handle, i: r.State, n: count(r.Handle.States[r.State].Offsets), next: r.First, w: &window{ctx: ctx, size: format.SizeOf(r.Handle.Data)}}
 	if r.First < 0 || r.Count < 0 || r.First > c.n || r.Count > c.n-r.First {
@@ -258,7 +306,7 @@ func appendRun(ctx context.Context, parts []format.Part, r format.ElementRun) ([
 			return nil, err
 		}
 		if start < 0 || start >= end || end > c.w.size {
-			return nil, format.Errorf(format.ErrCorrupt, "element %d is said to be bytes %d to %d of a stream of %d", c.next, start, end, c.w.size)
+			return nil, format.At(errRange(start, end, c.w.size), "element %d", c.next)
 		}
 		parts = append(parts, format.Part{Of: r.Handle.Data, Off: start, N: end - start})
 		c.next++
@@ -266,7 +314,7 @@ func appendRun(ctx context.Context, parts []format.Part, r format.ElementRun) ([
 	return parts, nil
 }
 
-// cutMap gives a map without some of its entries.
+// cutMap returns a map without some of its entries.
 func cutMap(mode format.Mode, elements []format.Part, m *format.MapCut) ([]format.Part, error) {
 	if mode != format.ModeBroadcast || len(elements) != 1 || m.Count < 0 || m.Count > math.MaxUint32 {
 		return nil, fmt.Errorf("%d entries of %d elements of a %v state: they are cut from the one map of a broadcast state", m.Count, len(elements), mode)
@@ -283,9 +331,9 @@ func cutMap(mode format.Mode, elements []format.Part, m *format.MapCut) ([]forma
 	return []format.Part{{Of: rope, N: rope.Size()}}, nil
 }
 
-// Assemble describes a handle with the states, in this order. Its Data is a rope
+// assemble describes a handle with the states, in this order. Its Data is a rope
 // over the parts, neighbours in one stream made one.
-func Assemble(states []StateParts) (*format.OperatorHandle, error) {
+func assemble(states []stateParts) (*format.OperatorHandle, error) {
 	err := checkStates(len(states), func(i int) (format.Text, format.Mode) { return states[i].Name, states[i].Mode })
 	if err != nil {
 		return nil, err

@@ -5,60 +5,147 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/spt/internal/msg"
 )
 
-// Entry is one entry of keyed state: key, namespace and value are msgpack.
-type Entry struct {
-	KeyGroup  int32
-	State     string
-	Kind      Kind
-	Key       []byte
-	Namespace []byte // nil: none
-	Value     []byte
-}
+// KeyedCodec reads and builds native keyed state. It implements
+// [format.KeyedCodec], and is safe for concurrent use. Keys, namespaces and values are
+// msgpack, a map state is one value.
+type KeyedCodec struct{}
 
-// Clone is a copy that outlives the cursor's next step.
-func (e Entry) Clone() Entry {
-	all := make([]byte, 0, len(e.Key)+len(e.Namespace)+len(e.Value))
-	keep := func(p []byte) []byte {
-		if p == nil {
-			return nil
-		}
-		at := len(all)
-		all = append(all, p...)
-		return all[at:len(all):len(all)]
+var _ format.KeyedCodec = KeyedCodec{}
+
+// Describe returns the states. It reads the header of the stream, and no entry.
+func (KeyedCodec) Describe(ctx context.Context, src format.Source, h format.KeyedHandle) (format.KeyedSchema, error) {
+	c, err := openKeyed(ctx, src, h, format.KeyedSelection{})
+	if err != nil {
+		return format.KeyedSchema{}, err
 	}
-	e.Key, e.Namespace, e.Value = keep(e.Key), keep(e.Namespace), keep(e.Value)
-	return e
+	s := format.KeyedSchema{States: make([]format.KeyedState, len(c.states))}
+	for i, st := range c.states {
+		s.States[i] = format.KeyedState{Name: format.NewText(st.Name), Kind: string(st.Kind)}
+	}
+	return s, c.Close()
 }
 
-// EntryCursor walks the entries of keyed state in the order of the stream. It
+// Entries opens a cursor on the selected entries, in the order of the stream: by key
+// group, state, key and namespace. It reads the header of the stream and 64 KiB ahead,
+// and holds one entry.
+//
+// The cursor verifies that each key group is filled by whole entries in order. A
+// handle does not say how many key groups there are in all: whether a key belongs to
+// its key group is for the caller to check with [KeyGroup].
+func (KeyedCodec) Entries(ctx context.Context, src format.Source, h format.KeyedHandle, sel format.KeyedSelection) (format.KeyedCursor, error) {
+	c, err := openKeyed(ctx, src, h, sel)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Build writes the header, and returns a builder that writes entries. They come by
+// key group, state, key and namespace; another order is an error.
+func (KeyedCodec) Build(_ context.Context, schema format.KeyedSchema, groups format.KeyGroupRange, w io.Writer) (format.KeyedBuilder, error) {
+	b := &keyedBuilder{w: w, next: groups.First, h: &format.KeyGroups{Codec: format.CodecNative, Range: groups}}
+	for _, st := range schema.States {
+		b.states = append(b.states, KeyedState{Name: st.Name.String(), Kind: Kind(st.Kind)})
+	}
+	header, err := AppendHeader(nil, b.states)
+	if err != nil {
+		return nil, err
+	}
+	return b, b.write(header)
+}
+
+// keyedBuilder writes a stream.
+type keyedBuilder struct {
+	w       io.Writer
+	states  []KeyedState
+	h       *format.KeyGroups
+	offsets format.OffsetSlice
+	n       int64 // bytes written
+	next    int32 // the first key group that was not started
+	last    rawEntry
+	keys    []byte // of last
+	buf     []byte
+}
+
+func (b *keyedBuilder) write(p []byte) error {
+	n, err := b.w.Write(p)
+	b.n += int64(n)
+	return err
+}
+
+// start starts the key groups before end.
+func (b *keyedBuilder) start(end int32) {
+	for ; b.next < end; b.next++ {
+		b.offsets = append(b.offsets, b.n)
+		b.last = rawEntry{state: -1}
+	}
+}
+
+// Add implements [format.KeyedBuilder].
+func (b *keyedBuilder) Add(e format.KeyedEntry) error {
+	switch {
+	case e.KeyGroup < b.h.Range.First || e.KeyGroup > b.h.Range.Last():
+		return fmt.Errorf("key group %d is not one of %v", e.KeyGroup, b.h.Range)
+	case e.KeyGroup < b.next-1:
+		return fmt.Errorf("an entry of key group %d after one of %d", e.KeyGroup, b.next-1)
+	case e.State < 0 || e.State >= len(b.states):
+		return fmt.Errorf("state %d of %d", e.State, len(b.states))
+	case e.UserKey != nil:
+		return format.Errorf(format.ErrUnsupported, "native state stores a map as one value")
+	}
+	b.start(e.KeyGroup + 1)
+	b.buf = appendEntry(b.buf[:0], e.State, e.Key, e.Namespace, e.Value)
+	raw, n, err := decodeEntry(b.buf, b.states)
+	switch {
+	case err != nil:
+		return truncated(err, len(b.buf))
+	case n < len(b.buf):
+		return format.Errorf(format.ErrCorrupt, "%d bytes after an entry", len(b.buf)-n)
+	case n > MaxValue:
+		return tooLarge("an entry", int64(n), MaxValue)
+	case b.last.state >= 0 && compareEntries(b.last, raw) >= 0:
+		return fmt.Errorf("key group %d: entries must ascend by state, key and namespace", e.KeyGroup)
+	}
+	b.last, b.keys = raw.withoutValue(b.keys)
+	return b.write(b.buf)
+}
+
+// Handle implements [format.KeyedBuilder].
+func (b *keyedBuilder) Handle() (*format.KeyGroups, error) {
+	b.start(b.h.Range.First + b.h.Range.Count)
+	b.h.Offsets = b.offsets
+	return b.h, nil
+}
+
+// keyedCursor walks the entries of keyed state in the order of the stream. It
 // holds one entry and reads 64 KiB ahead.
-type EntryCursor struct {
+type keyedCursor struct {
 	h       *format.KeyGroups
 	states  []KeyedState
 	first   int64 // where the header ends
 	w       *window
-	run     []int64 // offsets of the key groups behind the present one
-	group   int64   // the present key group, by its place in the handle
-	at, end int64   // of the next entry, and of the group, in the stream
-	entry   int64   // how many of the group were read
+	run     []int64 // offsets of the key groups after the present one
+	group   int64   // the present key group, by its index in the handle
+	groups  int64   // where the selected key groups end
+	sel     format.KeyedSelection
+	at, end int64 // of the next entry, and of the group, in the stream
+	entry   int64 // how many of the group were read
 	last    rawEntry
 	buf     []byte // holds key and namespace of last
 	err     error
 }
 
-// Entries opens a cursor on native keyed state at a key group of the handle's
-// range, or at that behind the last. Of what stands before, it reads the header
-// of the stream only.
-//
-// The cursor verifies that each key group is filled by whole entries in order.
-// A handle does not say how many key groups there are in all: whether a key
-// belongs where it stands is for the caller to ask of [KeyGroup].
-func Entries(ctx context.Context, src format.Source, h *format.KeyGroups, fromKeyGroup int32) (*EntryCursor, error) {
+// openKeyed opens a cursor at the first selected key group.
+func openKeyed(ctx context.Context, src format.Source, handle format.KeyedHandle, sel format.KeyedSelection) (*keyedCursor, error) {
+	h, ok := handle.(*format.KeyGroups)
+	if !ok {
+		return nil, format.Errorf(format.ErrUnsupported, "keyed state that no Go program wrote")
+	}
 	if h.Codec != format.CodecNative || h.Savepoint {
 		return nil, format.Errorf(format.ErrUnsupported, "state of codec %q is not native", h.Codec)
 	}
@@ -66,15 +153,16 @@ func Entries(ctx context.Context, src format.Source, h *format.KeyGroups, fromKe
 	if n != int64(h.Range.Count) {
 		return nil, format.Errorf(format.ErrCorrupt, "%d offsets for %d key groups", n, h.Range.Count)
 	}
-	group := int64(fromKeyGroup) - int64(h.Range.First)
-	if group < 0 || group > n {
-		return nil, fmt.Errorf("the handle holds key groups %v: there is no %d", h.Range, fromKeyGroup)
+	from, end := int64(0), n
+	if sel.Groups.Count > 0 {
+		first := int64(sel.Groups.First) - int64(h.Range.First)
+		from, end = min(max(first, 0), n), min(max(first+int64(sel.Groups.Count), 0), n)
 	}
 	w, err := newWindow(ctx, src, h.Data)
 	if err != nil {
 		return nil, err
 	}
-	c := &EntryCursor{h: h, w: w, group: group - 1}
+	c := &keyedCursor{h: h, sel: sel, w: w, group: from - 1, groups: max(from, end)}
 	if n > 0 {
 		if err := c.header(); err != nil {
 			return nil, format.At(err, "header")
@@ -84,7 +172,7 @@ func Entries(ctx context.Context, src format.Source, h *format.KeyGroups, fromKe
 }
 
 // header reads the states; it ends where the first key group starts.
-func (c *EntryCursor) header() error {
+func (c *keyedCursor) header() error {
 	end, err := format.OffsetAt(c.w.ctx, c.h.Offsets, 0)
 	if err != nil {
 		return err
@@ -93,53 +181,49 @@ func (c *EntryCursor) header() error {
 		return format.Errorf(format.ErrLimit, "%d bytes, over the limit of %d", end, maxHeader)
 	}
 	if end <= 0 || end > c.w.size {
-		return format.Errorf(format.ErrCorrupt, "it is said to be %d bytes of a stream of %d", end, c.w.size)
+		return errRange(0, end, c.w.size)
 	}
 	p, err := c.w.bytes(0, end)
 	if err != nil {
 		return err
 	}
-	c.w.warm = false // the key group may stand anywhere
+	c.w.ahead = false // the key group may be anywhere
 	c.first = end
 	c.states, err = decodeHeader(p)
 	return err
 }
 
-// States lists the states of the stream.
-func (c *EntryCursor) States() []KeyedState { return c.states }
-
-// Next gives the next entry, valid until the next call, or io.EOF after the
-// last. After an error it gives that error again.
-func (c *EntryCursor) Next() (Entry, error) {
-	for c.err == nil && c.at == c.end {
-		c.err = c.nextGroup()
+// Next implements [format.KeyedCursor]. After an error it returns that error again.
+func (c *keyedCursor) Next() (format.KeyedEntry, error) {
+	for c.err == nil {
+		if c.at == c.end {
+			c.err = c.nextGroup()
+			continue
+		}
+		e, err := c.read()
+		if err != nil {
+			c.err = format.At(err, "key group %d/entry %d", c.keyGroup(), c.entry)
+			break
+		}
+		c.entry++
+		out := format.KeyedEntry{KeyGroup: c.keyGroup(), State: e.state, Key: e.key, Namespace: e.namespace, Value: e.value}
+		if e.namespace[0] == msg.Nil {
+			out.Namespace = nil
+		}
+		if c.sel.Has(out) {
+			return out, nil
+		}
 	}
-	if c.err != nil {
-		return Entry{}, c.err
-	}
-	e, err := c.read()
-	if err != nil {
-		c.err = format.At(err, "key group %d/entry %d", c.keyGroup(), c.entry)
-		return Entry{}, c.err
-	}
-	c.entry++
-	out := Entry{
-		KeyGroup: c.keyGroup(), State: c.states[e.state].Name, Kind: c.states[e.state].Kind,
-		Key: e.key, Namespace: e.namespace, Value: e.value,
-	}
-	if e.namespace[0] == 0xc0 {
-		out.Namespace = nil
-	}
-	return out, nil
+	return format.KeyedEntry{}, c.err
 }
 
-func (c *EntryCursor) keyGroup() int32 { return c.h.Range.First + int32(c.group) }
+func (c *keyedCursor) keyGroup() int32 { return c.h.Range.First + int32(c.group) }
 
 // nextGroup goes to the next key group, which may be empty.
-func (c *EntryCursor) nextGroup() error {
+func (c *keyedCursor) nextGroup() error {
 	n := int64(c.h.Range.Count)
 	c.group++
-	if c.group >= n {
+	if c.group >= c.groups {
 		return io.EOF
 	}
 	if len(c.run) < 2 && c.group+int64(len(c.run)) < n {
@@ -162,14 +246,14 @@ func (c *EntryCursor) nextGroup() error {
 		end = c.run[0]
 	}
 	if start < c.first || start > end || end > c.w.size {
-		return format.At(format.Errorf(format.ErrCorrupt, "it is said to be bytes %d to %d of a stream of %d", start, end, c.w.size), "key group %d", c.keyGroup())
+		return format.At(format.Errorf(format.ErrCorrupt, "range [%d, %d) is outside the key groups (%d to %d)", start, end, c.first, c.w.size), "key group %d", c.keyGroup())
 	}
 	c.at, c.end, c.entry = start, end, 0
 	return nil
 }
 
 // read decodes the next entry of the group.
-func (c *EntryCursor) read() (rawEntry, error) {
+func (c *keyedCursor) read() (rawEntry, error) {
 	left := c.end - c.at
 	want := min(left, c.w.buffered(c.at))
 	if want == 0 {
@@ -198,33 +282,16 @@ func (c *EntryCursor) read() (rawEntry, error) {
 			return rawEntry{}, err
 		}
 		c.at += int64(n)
-		c.buf = append(append(c.buf[:0], e.key...), e.namespace...)
-		c.last = rawEntry{state: e.state, key: c.buf[:len(e.key)], namespace: c.buf[len(e.key):]}
+		c.last, c.buf = e.withoutValue(c.buf)
 		return e, nil
 	}
 }
 
-// Ordered is true: the format defines the order.
-func (c *EntryCursor) Ordered() bool { return true }
+// Ordered returns true: the format defines the order.
+func (c *keyedCursor) Ordered() bool { return true }
 
-// Close ends the cursor. There is nothing to give back.
-func (c *EntryCursor) Close() error {
+// Close ends the cursor.
+func (c *keyedCursor) Close() error {
 	c.w.buf, c.err = nil, errClosed
 	return nil
-}
-
-// All walks the cursor to its end and closes it.
-func (c *EntryCursor) All() iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		defer c.Close() //nolint:errcheck // nothing was written
-		for {
-			e, err := c.Next()
-			if err == io.EOF {
-				return
-			}
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
-	}
 }

@@ -2,10 +2,10 @@ package native_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,16 +37,16 @@ func keyed(t testing.TB) *format.KeyGroups {
 	}
 }
 
-func entry(group int32, state int, key, namespace, value string, t testing.TB) native.Entry {
-	e := native.Entry{KeyGroup: group, State: keyedStates[state].Name, Kind: keyedStates[state].Kind, Key: unhex(t, key), Value: unhex(t, value)}
+func entry(group int32, state int, key, namespace, value string, t testing.TB) format.KeyedEntry {
+	e := format.KeyedEntry{KeyGroup: group, State: state, Key: unhex(t, key), Value: unhex(t, value)}
 	if namespace != "" {
 		e.Namespace = unhex(t, namespace)
 	}
 	return e
 }
 
-func keyedEntries(t testing.TB) []native.Entry {
-	return []native.Entry{
+func keyedEntries(t testing.TB) []format.KeyedEntry {
+	return []format.KeyedEntry{
 		entry(36, 0, "01", "a177", "0b", t), entry(36, 0, "01", "", "0a", t), entry(36, 1, "01", "", "910c", t),
 		entry(37, 0, "2a", "", "0d", t),
 		entry(39, 0, "c3", "", "0e", t), entry(39, 2, "c3", "", "8201c0a178c0", t),
@@ -73,13 +73,92 @@ func TestEntries(t *testing.T) {
 			t.Errorf("key % x is of group %d, and stands in %d", e.Key, g, e.KeyGroup)
 		}
 	}
-	cur, err := native.Entries(context.Background(), &memory{}, h, 36)
-	if err != nil || cmp.Diff(keyedStates, cur.States()) != "" || !cur.Ordered() {
-		t.Errorf("%v %v", cur.States(), err)
+	schema, err := native.KeyedCodec{}.Describe(t.Context(), &memory{}, h)
+	if err != nil || len(schema.States) != len(keyedStates) {
+		t.Fatal(schema, err)
+	}
+	for i, st := range schema.States {
+		if st.Name.String() != keyedStates[i].Name || st.Kind != string(keyedStates[i].Kind) {
+			t.Errorf("state %v, want %v", st, keyedStates[i])
+		}
+	}
+	for _, sel := range []format.KeyedSelection{
+		{States: []int{0}}, {States: []int{}}, {Key: unhex(t, "01")}, {Key: unhex(t, "c3"), States: []int{2}}, {Groups: format.KeyGroupRange{First: 37, Count: 2}}, {Groups: format.KeyGroupRange{First: 0, Count: 37}, Key: unhex(t, "01")}, {Groups: format.KeyGroupRange{First: 100, Count: 1}},
+	} {
+		var chosen, got []format.KeyedEntry
+		for _, e := range want {
+			r := sel.Groups
+			if (sel.States == nil || slices.Contains(sel.States, e.State)) && (sel.Key == nil || bytes.Equal(sel.Key, e.Key)) && (r.Count == 0 || e.KeyGroup >= r.First && e.KeyGroup < r.First+r.Count) {
+				chosen = append(chosen, e)
+			}
+		}
+		err := format.EachKeyedEntry(t.Context(), &memory{}, native.KeyedCodec{}, h, sel, func(e format.KeyedEntry) error {
+			got = append(got, e.Clone())
+			return nil
+		})
+		if diff := cmp.Diff(chosen, got); err != nil || diff != "" {
+			t.Errorf("%+v: %v %s", sel, err, diff)
+		}
+	}
+	for _, other := range []format.KeyedHandle{&format.Incremental{}, &format.KeyGroups{Codec: format.CodecFlink}} {
+		if _, err := (native.KeyedCodec{}).Entries(t.Context(), &memory{}, other, format.KeyedSelection{}); !errors.Is(err, format.ErrUnsupported) {
+			t.Errorf("%T: %v", other, err)
+		}
+	}
+	cur, err := native.KeyedCodec{}.Entries(t.Context(), &memory{}, h, format.KeyedSelection{})
+	if err != nil || !cur.Ordered() {
+		t.Fatal(err)
 	}
 	cur.Close()
 	if _, err := cur.Next(); err == nil || err == io.EOF {
 		t.Errorf("a closed cursor gives %v", err)
+	}
+}
+
+// TestKeyedBuild: the builder writes the same bytes, and refuses entries out of
+// order.
+func TestKeyedBuild(t *testing.T) {
+	h, entries := keyed(t), keyedEntries(t)
+	schema, err := native.KeyedCodec{}.Describe(t.Context(), &memory{}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := func(entries ...format.KeyedEntry) ([]byte, *format.KeyGroups, error) {
+		var w bytes.Buffer
+		b, err := native.KeyedCodec{}.Build(t.Context(), schema, h.Range, &w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if err := b.Add(e); err != nil {
+				return nil, nil, err
+			}
+		}
+		built, err := b.Handle()
+		return w.Bytes(), built, err
+	}
+	want := make([]byte, h.Data.Size())
+	if _, err := (&memory{}).read(h.Data, want, 0); err != nil {
+		t.Fatal(err)
+	}
+	data, built, err := build(entries...)
+	if err != nil || !bytes.Equal(data, want) || cmp.Diff(h.Offsets, built.Offsets) != "" || built.Range != h.Range || built.Codec != format.CodecNative || built.Data != nil {
+		t.Errorf("% x %+v %v", data, built, err)
+	}
+	bad := func(change func(e *format.KeyedEntry)) format.KeyedEntry {
+		e := entries[2].Clone()
+		change(&e)
+		return e
+	}
+	for want, list := range map[string][]format.KeyedEntry{
+		"after one of 37": {entries[3], entries[0]}, "must ascend": {entries[1], entries[1]}, "ascend by state": {entries[2], entries[0]},
+		"not one of": {bad(func(e *format.KeyedEntry) { e.KeyGroup = 40 })}, "state 3 of 3": {bad(func(e *format.KeyedEntry) { e.State = 3 })},
+		"one value": {bad(func(e *format.KeyedEntry) { e.UserKey = []byte{1} })}, "expected an array": {bad(func(e *format.KeyedEntry) { e.Value = []byte{1} })},
+		"does not end": {bad(func(e *format.KeyedEntry) { e.Value = []byte{0x91} })}, "after an entry": {bad(func(e *format.KeyedEntry) { e.Value = []byte{0x90, 1} })},
+	} {
+		if _, _, err := build(list...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 
@@ -95,11 +174,7 @@ func TestAppendEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range keyedEntries(t) {
-		for i, s := range keyedStates {
-			if s.Name == e.State {
-				got = native.AppendEntry(got, i, e.Key, e.Namespace, e.Value)
-			}
-		}
+		got = native.AppendEntry(got, e.State, e.Key, e.Namespace, e.Value)
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("% x\nwant\n% x", got, want)
@@ -145,8 +220,8 @@ func TestManyKeyedStates(t *testing.T) {
 		t.Fatalf("%d entries, %v", len(got), err)
 	}
 	for i, e := range got {
-		if e.State != states[i].Name {
-			t.Errorf("entry %d is of %q", i, e.State)
+		if e.State != i {
+			t.Errorf("entry %d is of state %d", i, e.State)
 		}
 	}
 }
@@ -171,24 +246,22 @@ func TestEntriesRefuses(t *testing.T) {
 		kind   error
 		want   string
 	}{
-		"before":      {offsets(33, 50, 55, 55), 35, nil, "there is no 35"},
-		"behind":      {offsets(33, 50, 55, 55), 41, nil, "there is no 41"},
 		"other codec": {func(h *format.KeyGroups) { h.Codec = "flink" }, 36, format.ErrUnsupported, `codec "flink"`},
 		"savepoint":   {func(h *format.KeyGroups) { h.Savepoint = true }, 36, format.ErrUnsupported, "not native"},
 		"few offsets": {offsets(33, 50, 55), 36, format.ErrCorrupt, "3 offsets for 4 key groups"},
 		"no offsets":  {func(h *format.KeyGroups) { h.Offsets = nil }, 36, format.ErrCorrupt, "0 offsets for 4"},
-		"no stream":   {func(h *format.KeyGroups) { h.Data = nil }, 36, format.ErrCorrupt, "header: it is said to be 33 bytes of a stream of 0"},
+		"no stream":   {func(h *format.KeyGroups) { h.Data = nil }, 36, format.ErrCorrupt, "header: range [0, 33) is outside the stream (0 bytes)"},
 		"no size":     {func(h *format.KeyGroups) { h.Data = &format.File{Length: -1} }, 36, format.ErrUnsupported, "not known"},
 
-		"no header":    {offsets(0, 50, 55, 55), 36, format.ErrCorrupt, "header: it is said to be 0 bytes"},
+		"no header":    {offsets(0, 50, 55, 55), 36, format.ErrCorrupt, "header: range [0, 0) is empty"},
 		"short header": {offsets(32, 50, 55, 55), 36, format.ErrCorrupt, "header: a msgpack value that does not end within its 32"},
 		"header, limit+1": {func(h *format.KeyGroups) {
 			h.Data, h.Offsets = inline(make([]byte, 1<<24+1)), format.OffsetSlice{1<<24 + 1, 1<<24 + 1, 1<<24 + 1, 1<<24 + 1}
 		}, 36, format.ErrLimit, "header: 16777217 bytes"},
 		"header, limit": {func(h *format.KeyGroups) {
 			h.Data, h.Offsets = inline(make([]byte, 1<<24)), format.OffsetSlice{1 << 24, 1 << 24, 1 << 24, 1 << 24}
-		}, 36, format.ErrCorrupt, "header: 16777215 bytes behind"},
-		"long header": {offsets(34, 50, 55, 55), 36, format.ErrCorrupt, "header: 1 bytes behind"},
+		}, 36, format.ErrCorrupt, "header: 16777215 bytes after"},
+		"long header": {offsets(34, 50, 55, 55), 36, format.ErrCorrupt, "header: 1 bytes after"},
 		"no array": {func(h *format.KeyGroups) {
 			h.Data = inline(bytes.Repeat([]byte{0}, 70))
 			h.Offsets = format.OffsetSlice{1, 1, 1, 1}
@@ -200,16 +273,16 @@ func TestEntriesRefuses(t *testing.T) {
 		"no such kind":    {replace(26, "a2 62 79 a3 73 65 74"), 36, format.ErrCorrupt, `state "by": kind "set"`},
 		"a name twice":    {replace(15, "a4 63 6f 75 6e"), 36, nil, ""}, // a control: "coun" is another name
 
-		"descending":     {offsets(33, 55, 50, 55), 37, format.ErrCorrupt, "key group 37: it is said to be bytes 55 to 50"},
-		"into header":    {offsets(33, 10, 55, 55), 37, format.ErrCorrupt, "key group 37: it is said to be bytes 10 to 55"},
-		"beyond":         {offsets(33, 50, 55, 71), 39, format.ErrCorrupt, "key group 39: it is said to be bytes 71 to 70"},
+		"descending":     {offsets(33, 55, 50, 55), 37, format.ErrCorrupt, "key group 37: range [55, 50) is outside the key groups (33 to 70)"},
+		"into header":    {offsets(33, 10, 55, 55), 37, format.ErrCorrupt, "key group 37: range [10, 55) is outside the key groups (33 to 70)"},
+		"beyond":         {offsets(33, 50, 55, 71), 39, format.ErrCorrupt, "key group 39: range [71, 70) is outside the key groups (33 to 70)"},
 		"half an entry":  {offsets(33, 48, 55, 55), 36, format.ErrCorrupt, "key group 36/entry 2: an entry that does not end within the 4 bytes left"},
-		"no entry":       {replace(39, "93"), 36, format.ErrCorrupt, "key group 36/entry 1: an array of four is expected"},
+		"no entry":       {replace(39, "93"), 36, format.ErrCorrupt, "key group 36/entry 1: expected an array of 4, found msgpack code"},
 		"no such state":  {replace(51, "03"), 37, format.ErrCorrupt, "key group 37/entry 0: 03 is not the index of one of 3 states"},
 		"negative state": {replace(51, "ff"), 37, format.ErrCorrupt, "ff is not the index"},
 		"long index":     {replace(55, "94 cc 00 c3 c0 0e"), 39, format.ErrCorrupt, "cc 00 is not the index"},
-		"list, no array": {replace(44, "94 01 01 c0 a1"), 36, format.ErrCorrupt, `state "seen": an array is expected`},
-		"map, no map":    {replace(60, "94 02 c3 c0 94"), 39, format.ErrCorrupt, `state "by": a map is expected`},
+		"list, no array": {replace(44, "94 01 01 c0 a1"), 36, format.ErrCorrupt, `state "seen": expected an array, found msgpack code`},
+		"map, no map":    {replace(60, "94 02 c3 c0 94"), 39, format.ErrCorrupt, `state "by": expected a map, found msgpack code`},
 		"map unordered":  {replace(64, "82 a1 78 c0 01 c0"), 39, format.ErrCorrupt, "do not ascend"},
 		"states unordered": {func(h *format.KeyGroups) {
 			replace(33, "94 01 01 c0 90 94 00 01 c0 0a 94 00 01 c0 0a c0")(h)

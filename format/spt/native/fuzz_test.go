@@ -80,29 +80,25 @@ func FuzzEntries(f *testing.F) {
 		if err != nil || len(o) == 0 {
 			return
 		}
-		cur, err := native.Entries(t.Context(), &memory{}, h, 7)
+		schema, err := native.KeyedCodec{}.Describe(t.Context(), &memory{}, h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := native.AppendHeader(nil, cur.States())
+		var w bytes.Buffer
+		b, err := native.KeyedCodec{}.Build(t.Context(), schema, h.Range, &w)
 		if err != nil {
 			t.Fatal(err)
-		}
-		var starts format.OffsetSlice
-		to := func(group int32) {
-			for int32(len(starts)) <= group-7 {
-				starts = append(starts, int64(len(again)))
-			}
 		}
 		for _, e := range entries {
-			to(e.KeyGroup)
-			for i, s := range cur.States() {
-				if s.Name == e.State {
-					again = native.AppendEntry(again, i, e.Key, e.Namespace, e.Value)
-				}
+			if err := b.Add(e); err != nil {
+				t.Fatal(err)
 			}
 		}
-		to(7 + int32(len(o)) - 1)
+		built, err := b.Handle()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, starts := w.Bytes(), built.Offsets.(format.OffsetSlice)
 		if !bytes.Equal(again, data) {
 			t.Errorf("written again: % x, want % x", again, data)
 		}

@@ -107,19 +107,14 @@ func readState(src format.Source, h *format.OperatorHandle, state string, from i
 	}
 }
 
-func readEntries(src format.Source, h *format.KeyGroups, from int32) ([]native.Entry, error) {
-	cur, err := native.Entries(context.Background(), src, h, from)
-	if err != nil {
-		return nil, err
-	}
-	var all []native.Entry
-	for e, err := range cur.All() {
-		if err != nil {
-			return all, err
-		}
+func readEntries(src format.Source, h *format.KeyGroups, from int32) ([]format.KeyedEntry, error) {
+	var all []format.KeyedEntry
+	groups := format.KeyGroupRange{First: from, Count: max(1, h.Range.Last()-from+1)}
+	err := format.EachKeyedEntry(context.Background(), src, native.KeyedCodec{}, h, format.KeyedSelection{Groups: groups}, func(e format.KeyedEntry) error {
 		all = append(all, e.Clone())
-	}
-	return all, nil
+		return nil
+	})
+	return all, err
 }
 
 // wantKind fails the test unless err is of one of the kinds and says where.

@@ -18,7 +18,7 @@ import (
 // The entries of a key group ascend by state, then by the bytes of the key,
 // then by those of the namespace.
 
-// Kind is what the values of a keyed state are.
+// Kind is the kind of the values of a keyed state.
 type Kind string
 
 // The kinds. Wire format: never change.
@@ -32,7 +32,7 @@ const (
 func (k Kind) Check(value []byte) error {
 	switch {
 	case k == KindList && !isArray(value[0]):
-		return format.Errorf(format.ErrCorrupt, "an array is expected, and a msgpack value of code 0x%02x stands there", value[0])
+		return format.Errorf(format.ErrCorrupt, "expected an array, found msgpack code 0x%02x", value[0])
 	case k == KindMap:
 		return checkMap(value)
 	}
@@ -50,9 +50,9 @@ const (
 	maxHeader = 1 << 24
 )
 
-// Hash is the hash of a key: that of Java's Arrays.hashCode over the bytes of
+// hash returns the hash of a key: that of Java's Arrays.hashCode over the bytes of
 // its msgpack form, taken as signed.
-func Hash(key []byte) int32 {
+func hash(key []byte) int32 {
 	h := int32(1)
 	for _, b := range key {
 		h = 31*h + int32(int8(b))
@@ -61,7 +61,7 @@ func Hash(key []byte) int32 {
 }
 
 // KeyGroup is the key group of a key, by its msgpack form, among max.
-func KeyGroup(key []byte, max int32) int32 { return format.KeyGroupOfHash(Hash(key), max) }
+func KeyGroup(key []byte, max int32) int32 { return format.KeyGroupOfHash(hash(key), max) }
 
 // AppendHeader appends the header of a keyed stream. It refuses states that
 // cannot be.
@@ -144,10 +144,10 @@ func decodeHeader(p []byte) ([]KeyedState, error) {
 	return states, err
 }
 
-// AppendEntry appends an entry of the state with index state. Key, namespace
+// appendEntry appends an entry of the state with index state. Key, namespace
 // and value are msgpack values, the value one that [Kind.Check] takes; a nil
 // namespace is none. All together must be no larger than [MaxValue].
-func AppendEntry(dst []byte, state int, key, namespace, value []byte) []byte {
+func appendEntry(dst []byte, state int, key, namespace, value []byte) []byte {
 	dst = appendIndex(append(dst, 0x94), state)
 	dst = append(dst, key...)
 	if namespace == nil {
@@ -175,7 +175,7 @@ func decodeEntry(p []byte, states []KeyedState) (e rawEntry, n int, err error) {
 		return e, 0, errShort
 	}
 	if p[0] != 0x94 {
-		return e, 0, format.Errorf(format.ErrCorrupt, "an array of four is expected, and a msgpack value of code 0x%02x stands there", p[0])
+		return e, 0, format.Errorf(format.ErrCorrupt, "expected an array of 4, found msgpack code 0x%02x", p[0])
 	}
 	n = 1
 	var parts [4][]byte
@@ -213,8 +213,14 @@ type rawEntry struct {
 	key, namespace, value []byte
 }
 
+// withoutValue returns a copy of an entry without its value, in buf.
+func (e rawEntry) withoutValue(buf []byte) (kept rawEntry, _ []byte) {
+	buf = append(append(buf[:0], e.key...), e.namespace...)
+	return rawEntry{state: e.state, key: buf[:len(e.key)], namespace: buf[len(e.key):]}, buf
+}
+
 // compareEntries orders two entries of one key group by state, key and namespace, as
-// they stand in a stream. The namespace of an entry without one is nil, the
+// in a stream. The namespace of an entry without one is nil, the
 // one byte 0xc0.
 func compareEntries(a, b rawEntry) int {
 	if a.state != b.state {

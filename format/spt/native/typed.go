@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 
@@ -79,23 +80,12 @@ type KeyedEntry[K, V any] struct {
 // of their keys' bytes.
 func Keyed[K, V any](ctx context.Context, v format.View, operator, state string) iter.Seq2[KeyedEntry[K, V], error] {
 	return func(yield func(KeyedEntry[K, V], error) bool) {
-		err := eachKeyed(ctx, v, operator, state, func(h *format.KeyGroups) (int32, bool) { return h.Range.First, true }, func(cur *EntryCursor) error {
-			for e, err := range cur.All() {
-				if err != nil {
-					return err
-				}
-				if e.State != state {
-					continue
-				}
-				entry, err := keyedEntry[K, V](e)
-				if err != nil {
-					return err
-				}
-				if !yield(entry, nil) {
-					return errStop
-				}
+		err := eachKeyed(ctx, v, operator, state, format.KeyedSelection{}, func(e format.KeyedEntry) error {
+			entry, err := keyedEntry[K, V](e)
+			if err == nil && !yield(entry, nil) {
+				err = errStop
 			}
-			return nil
+			return err
 		})
 		if err != nil && !errors.Is(err, errStop) {
 			yield(KeyedEntry[K, V]{}, err)
@@ -117,30 +107,24 @@ func Get[K, V any](ctx context.Context, v format.View, operator, state string, k
 	if op.MaxParallelism < 1 {
 		return value, false, format.Errorf(format.ErrCorrupt, "operator %q: max parallelism %d", op.Label(), op.MaxParallelism)
 	}
-	group := KeyGroup(p, op.MaxParallelism)
-	contains := func(h *format.KeyGroups) (int32, bool) {
-		return group, group >= h.Range.First && group <= h.Range.Last()
-	}
-	err = eachKeyed(ctx, v, operator, state, contains, func(cur *EntryCursor) error {
-		for e, err := range cur.All() {
-			if err != nil {
-				return err
-			}
-			if e.KeyGroup != group {
-				break
-			}
-			if e.State == state && e.Namespace == nil && string(e.Key) == string(p) {
-				entry, err := keyedEntry[K, V](e)
-				value, found = entry.Value, err == nil
-				return err
-			}
+	group := format.KeyGroupRange{First: KeyGroup(p, op.MaxParallelism), Count: 1}
+	err = eachKeyed(ctx, v, operator, state, format.KeyedSelection{Groups: group, Key: p}, func(e format.KeyedEntry) error {
+		if e.Namespace != nil {
+			return nil
 		}
-		return nil
+		entry, err := keyedEntry[K, V](e)
+		if err == nil {
+			value, found, err = entry.Value, true, errStop
+		}
+		return err
 	})
+	if errors.Is(err, errStop) {
+		err = nil
+	}
 	return value, found, err
 }
 
-func keyedEntry[K, V any](e Entry) (KeyedEntry[K, V], error) {
+func keyedEntry[K, V any](e format.KeyedEntry) (KeyedEntry[K, V], error) {
 	out := KeyedEntry[K, V]{KeyGroup: e.KeyGroup}
 	if e.Namespace != nil {
 		out.Namespace = append([]byte(nil), e.Namespace...)
@@ -196,47 +180,61 @@ func found(op *format.Operator, state string, names []string) error {
 	return format.At(&format.NoMatchError{What: "state", Want: state, Available: slices.Compact(names)}, "operator %q", op.Label())
 }
 
-// eachKeyed calls f with a cursor on every handle of native keyed state that from
-// chooses, which also says at which key group it starts. All handles of an operator
-// name the same states: where none is chosen, one says whether there is the state.
-func eachKeyed(ctx context.Context, v format.View, operator, state string, from func(*format.KeyGroups) (group int32, ok bool), f func(*EntryCursor) error) error {
+// eachKeyed calls f with the selected entries of a state. All handles of an operator
+// name the same states: where no handle has a selected key group, one of them tells
+// whether the state exists.
+func eachKeyed(ctx context.Context, v format.View, operator, state string, sel format.KeyedSelection, f func(format.KeyedEntry) error) error {
 	op, err := format.Selector{operator}.Operator(v.Savepoint)
 	if err != nil {
 		return err
 	}
 	var names []string
-	visit := func(h *format.KeyGroups, group int32, f func(*EntryCursor) error) error {
-		cur, err := Entries(ctx, v.Source, h, group)
+	visit := func(h format.KeyedHandle, sel format.KeyedSelection, f func(format.KeyedEntry) error) error {
+		cur, err := openKeyed(ctx, v.Source, h, sel)
 		if err != nil {
 			return err
 		}
 		defer cur.Close() //nolint:errcheck // nothing was written
-		for _, st := range cur.States() {
+		for i, st := range cur.states {
 			names = append(names, st.Name)
+			if st.Name == state {
+				cur.sel.States = []int{i}
+			}
 		}
-		return f(cur)
+		if cur.sel.States == nil || f == nil {
+			return nil
+		}
+		for n := 0; ; n++ {
+			e, err := cur.Next()
+			if err == io.EOF {
+				return nil
+			}
+			if err == nil && n%4096 == 0 {
+				err = ctx.Err()
+			}
+			if err == nil {
+				err = f(e)
+			}
+			if err != nil {
+				return err
+			}
+		}
 	}
 	var other *format.Subtask
 	for _, sub := range op.Subtasks {
 		if sub.ManagedKeyed == nil {
 			continue
 		}
-		h, ok := sub.ManagedKeyed.(*format.KeyGroups)
-		if !ok {
-			return within(op, sub, format.Errorf(format.ErrUnsupported, "keyed state that no Go program wrote"))
-		}
-		group, chosen := from(h)
-		if !chosen {
+		if r := sub.ManagedKeyed.KeyGroups(); sel.Groups.Count > 0 && (sel.Groups.Last() < r.First || sel.Groups.First > r.Last()) {
 			other = sub
 			continue
 		}
-		if err := visit(h, group, f); err != nil {
+		if err := visit(sub.ManagedKeyed, sel, f); err != nil {
 			return within(op, sub, err)
 		}
 	}
 	if names == nil && other != nil {
-		h := other.ManagedKeyed.(*format.KeyGroups)
-		if err := visit(h, h.Range.First, func(*EntryCursor) error { return nil }); err != nil {
+		if err := visit(other.ManagedKeyed, format.KeyedSelection{}, nil); err != nil {
 			return within(op, other, err)
 		}
 	}

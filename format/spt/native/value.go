@@ -54,7 +54,7 @@ func check(p []byte) error {
 	case err != nil:
 		return err
 	case n < len(p):
-		return format.Errorf(format.ErrCorrupt, "%d bytes behind a msgpack value of %d", len(p)-n, n)
+		return format.Errorf(format.ErrCorrupt, "%d bytes after a msgpack value of %d", len(p)-n, n)
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func check(p []byte) error {
 // their bytes. The error matches format.ErrCorrupt.
 func checkMap(p []byte) error {
 	if !isMap(p[0]) {
-		return format.Errorf(format.ErrCorrupt, "a map is expected, and a msgpack value of code 0x%02x stands there", p[0])
+		return errNoMap(p[0])
 	}
 	var last []byte
 	n := 0
@@ -75,6 +75,10 @@ func checkMap(p []byte) error {
 		n++
 		return nil
 	})
+}
+
+func errNoMap(code byte) error {
+	return format.Errorf(format.ErrCorrupt, "expected a map, found msgpack code 0x%02x", code)
 }
 
 // eachPair walks a map that is one value.
@@ -96,7 +100,7 @@ func eachPair(p []byte, f func(key, value []byte) error) error {
 
 // Append appends v as msgpack. Equal values give equal bytes: integers take
 // the shortest form whatever their Go type, and the entries of every map,
-// structs included, stand in the order of the bytes of their encoded keys; two
+// structs included, are in the order of the bytes of their encoded keys; two
 // that are equal are an error. Else it is what package msgpack makes of v, its
 // struct tags and encoder interfaces included. A [msgpack.RawMessage] is taken
 // as it is if it is one value.
@@ -132,7 +136,7 @@ func checkNew(p []byte) error {
 	return check(p)
 }
 
-// Marshal is [Append] to nothing.
+// Marshal returns v as [Append] appends it.
 func Marshal(v any) ([]byte, error) { return Append(nil, v) }
 
 type appender struct{ p []byte }

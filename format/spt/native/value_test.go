@@ -98,11 +98,11 @@ func TestAppendRefuses(t *testing.T) {
 		v    any
 		want string
 	}{
-		"two raw values":     {msgpack.RawMessage{1, 2}, "1 bytes behind"},
+		"two raw values":     {msgpack.RawMessage{1, 2}, "1 bytes after"},
 		"no raw value":       {msgpack.RawMessage{}, "does not end within its 0 bytes"},
 		"half a raw value":   {msgpack.RawMessage{0xa2, 'x'}, "does not end within its 2 bytes"},
 		"unused code":        {msgpack.RawMessage{0x91, 0xc1}, "0xc1"},
-		"two values":         {twice{}, "1 bytes behind"},
+		"two values":         {twice{}, "1 bytes after"},
 		"equal keys":         {sameKeys{}, "two keys of the bytes 02"},
 		"a channel":          {make(chan int), "chan int"},
 		"nested too deep":    {deep, "nested more than 1000 deep"},

@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"io"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
@@ -54,30 +53,20 @@ func firstState(h *format.OperatorHandle) int {
 }
 
 // VerifyKeyed reads all keyed state of a handle of an operator with max key groups.
-// It fails unless the key groups are as [Entries] checks them and every key is in
+// It fails unless the key groups are as [KeyedCodec.Entries] checks them and every key is in
 // the key group that is its own.
 func VerifyKeyed(ctx context.Context, src format.Source, h *format.KeyGroups, max int32) error {
-	cur, err := Entries(ctx, src, h, h.Range.First)
+	schema, err := KeyedCodec{}.Describe(ctx, src, h)
 	if err != nil {
 		return err
 	}
-	defer cur.Close() //nolint:errcheck // nothing was written
-	for n := 0; ; n++ {
-		e, err := cur.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil && n%4096 == 0 {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
+	return format.EachKeyedEntry(ctx, src, KeyedCodec{}, h, format.KeyedSelection{}, func(e format.KeyedEntry) error {
 		if max < 1 {
-			continue // the operator does not say how many there are
+			return nil // the operator does not say how many there are
 		}
 		if group := KeyGroup(e.Key, max); group != e.KeyGroup {
-			return format.At(format.Errorf(format.ErrCorrupt, "a key of state %q that belongs to key group %d of %d", e.State, group, max), "key group %d", e.KeyGroup)
+			return format.At(format.Errorf(format.ErrCorrupt, "a key of state %q that belongs to key group %d of %d", schema.States[e.State].Name, group, max), "key group %d", e.KeyGroup)
 		}
-	}
+		return nil
+	})
 }

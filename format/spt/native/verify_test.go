@@ -19,14 +19,14 @@ func TestVerify(t *testing.T) {
 		"nothing":                {func(h *format.OperatorHandle) { h.States, h.Data = nil, nil }, ""},
 		"bytes of no element":    {func(h *format.OperatorHandle) { h.States = nil }, "the 22 bytes of the stream belong to no element"},
 		"bytes before the first": {func(h *format.OperatorHandle) { h.States[1].Offsets = format.OffsetSlice{1, 3, 4} }, "the first 1 bytes of the stream belong to no element"},
-		"an element left out":    {func(h *format.OperatorHandle) { h.States[1].Offsets = format.OffsetSlice{0, 1} }, "behind a msgpack value"},
+		"an element left out":    {func(h *format.OperatorHandle) { h.States[1].Offsets = format.OffsetSlice{0, 1} }, "after a msgpack value"},
 		"the last state is long": {func(h *format.OperatorHandle) {
 			p := make([]byte, h.Data.Size()+1)
 			if _, err := (&memory{}).read(h.Data, p[:len(p)-1], 0); err != nil {
 				t.Fatal(err)
 			}
 			h.Data = inline(p)
-		}, "behind a msgpack value"},
+		}, "after a msgpack value"},
 	} {
 		h, _ := sample(t)
 		c.change(h)

@@ -12,17 +12,17 @@ const (
 	readStep  = 1 << 20  // a buffer grows by so much for bytes that are only claimed
 )
 
-// window reads a stream mostly forwards. Its first read takes no more than was
-// asked for, so that one element costs one range; further ones read ahead.
+// window reads a stream, mostly forwards. Its first read requests no more than
+// needed, so that one element costs one range; later ones read ahead.
 type window struct {
-	ctx  context.Context
-	src  format.Source
-	data format.Stream
-	size int64
-	most int64 // bytes of a value
-	at   int64 // where in the stream buf stands
-	buf  []byte
-	warm bool
+	ctx   context.Context
+	src   format.Source
+	data  format.Stream
+	size  int64
+	most  int64 // bytes of a value
+	at    int64 // position of buf in the stream
+	buf   []byte
+	ahead bool // later reads read ahead
 }
 
 // ValueLimiter is a [format.Source] that bounds the bytes of one value more tightly
@@ -47,8 +47,8 @@ func newWindow(ctx context.Context, src format.Source, data format.Stream) (*win
 	return w, nil
 }
 
-// bytes gives the bytes [off, off+n) of the stream, which must lie in it. They
-// are valid until the next call.
+// bytes returns the bytes [off, off+n) of the stream, which must be in it. They are
+// valid until the next call.
 func (w *window) bytes(off, n int64) ([]byte, error) {
 	if n > w.most {
 		return nil, tooLarge("a value", n, w.most)
@@ -60,15 +60,15 @@ func (w *window) bytes(off, n int64) ([]byte, error) {
 	if have := int64(len(w.buf)) - skip; have < n {
 		rest := w.buf[skip:]
 		if cap(w.buf) > readStep && n <= readStep && len(rest) <= readStep {
-			w.buf = make([]byte, 0, readAhead) // what a large value needed is given back
+			w.buf = make([]byte, 0, readAhead) // releases what a large value needed
 		}
 		w.buf = append(w.buf[:0], rest...)
 		w.at, skip = off, 0
 		want := n
-		if w.warm {
+		if w.ahead {
 			want = min(max(n, readAhead), w.size-off)
 		}
-		w.warm = true
+		w.ahead = true
 		for have < want {
 			step := min(want-have, readStep)
 			w.buf = slices.Grow(w.buf, int(step))
@@ -83,7 +83,7 @@ func (w *window) bytes(off, n int64) ([]byte, error) {
 	return w.buf[skip : skip+n : skip+n], nil
 }
 
-// buffered is how many bytes at off can be had without reading.
+// buffered is the number of bytes at off that are available without reading.
 func (w *window) buffered(off int64) int64 {
 	if off < w.at {
 		return 0

@@ -1,0 +1,178 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform"
+)
+
+// catter reads the states of a snapshot.
+type catter struct {
+	env *Env
+	catOptions
+	snap *reader.Snapshot
+	// unknown is why values are not decoded, by state, in the order found.
+	unknown []string
+	kept    *arena // where elements are kept; nil: they are valid until the next
+	most    int64  // elements that are looked at of a unit; 0: all
+}
+
+// bytesOf is how much is read of states.
+func (c *catter) bytesOf(ctx context.Context, states []*catState) func() int64 {
+	return someState(ctx, c.snap, func(yield func(*format.OperatorHandle, int) bool) {
+		for _, st := range states {
+			for _, part := range st.parts {
+				if !yield(part.h, part.state) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// errEnough ends a walk that has all it wants.
+var errEnough = errors.New("internal: enough")
+
+// tableRows is how many elements a table shows unless --limit says.
+const tableRows = 100
+
+// print prints elements. What was printed before an error stays.
+func (c *catter) print(ctx context.Context, states []*catState) error {
+	limit := c.limit
+	if limit == 0 && c.output == ui.OutputTable {
+		limit = tableRows
+	}
+	stop := func() {}
+	if !c.env.term().IsTTY || c.output == ui.OutputTable { // else elements and progress would be mixed
+		stop = c.env.reading("reading", c.bytesOf(ctx, states))
+	}
+	defer func() { stop() }()
+	out := c.env.Stdout
+	if c.output.JSON() {
+		out = c.env.dataOut()
+	}
+	w := report.NewCatWriter(out, c.env.term(), c.shown())
+	if c.most = limit; limit > 0 && c.output == ui.OutputTable {
+		c.most++ // to learn whether there is one more
+	}
+	var item report.CatItem
+	var lines int64
+	more := false
+	err := c.lines(ctx, states, func(st *catState, it *catItem) error {
+		if limit > 0 && lines == limit {
+			more = true
+			return errEnough
+		}
+		lines++
+		item = it.shown(st)
+		if err := w.Item(&item); err != nil {
+			return err
+		}
+		if lines == limit && c.output != ui.OutputTable {
+			return errEnough // none is read to learn that there is one more
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	stop()
+	if cerr := w.End(err == nil); cerr != nil && err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return c.remark(len(states), lines, more)
+}
+
+// lines calls f with what is printed, in order.
+func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState, *catItem) error) error {
+	if !c.distinct {
+		return c.each(ctx, states, c.output.JSON(), f)
+	}
+	for i, st := range states {
+		one := states[i : i+1]
+		n := transform.NewCounter()
+		err := c.each(ctx, one, false, func(_ *catState, it *catItem) error {
+			if !n.Add(it.stored) {
+				return &usageError{fmt.Sprintf("--distinct: more than %s different elements in %s", ui.Count(transform.MaxDistinct), ui.Quote(st.name)),
+					"--stats counts any number of them; --where and --subtask leave fewer"}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		err = c.each(ctx, one, false, func(_ *catState, it *catItem) error {
+			count, first := n.Again(it.stored)
+			if !first {
+				return nil
+			}
+			it.count = count
+			return f(st, it)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remark says on stderr, once, what the lines do not.
+func (c *catter) remark(states int, lines int64, more bool) error {
+	var text []string
+	switch {
+	case states == 0:
+		text = append(text, "no operator state: nothing to show (keyed state is not shown)")
+	case lines == 0 && c.filter != nil:
+		text = append(text, "--where is true for no element")
+	case lines == 0:
+		text = append(text, "the state has no element")
+	case more && c.limit == 0:
+		text = append(text, fmt.Sprintf("the first %d elements: --limit N shows more, -o jsonl all", lines))
+	}
+	if len(c.unknown) > 0 {
+		text = append(text, "not decoded, shown as stored: "+report.ShortenLong(c.unknown))
+	}
+	for _, line := range text {
+		if err := c.env.remark("%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *catter) printStats(ctx context.Context, states []*catState) error {
+	c.raw = true // an element is its bytes
+	stop := c.env.reading("reading", c.bytesOf(ctx, states))
+	defer stop()
+	stats := report.CatStats{}
+	for i, st := range states {
+		var s report.CatStat
+		distinct, err := transform.CountDistinct(func(visit func(p []byte) error) error {
+			s = report.NewCatStat(&st.shown)
+			return c.each(ctx, states[i:i+1], false, func(_ *catState, it *catItem) error {
+				s.Add(it.part.subtask, int64(len(it.stored)))
+				return visit(it.stored)
+			})
+		}, c.env.common.tmp)
+		if err != nil {
+			return err
+		}
+		s.Distinct = distinct
+		stats = append(stats, s)
+	}
+	stop()
+	stats.Sort()
+	if err := c.env.print(stats); err != nil || len(stats) > 0 {
+		return err
+	}
+	return c.remark(0, 0, false)
+}

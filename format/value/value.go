@@ -1,0 +1,270 @@
+package value
+
+import (
+	"math"
+	"math/big"
+	"time"
+)
+
+// Kind is what a value is.
+type Kind uint8
+
+// The kinds.
+const (
+	KindNull      Kind = iota
+	KindBool           // Bool
+	KindInt            // Int: a signed integer of up to 64 bits
+	KindUint           // Uint: an integer beyond the largest int64
+	KindFloat32        // Float
+	KindFloat64        // Float
+	KindString         // Text
+	KindBytes          // Text
+	KindBigInt         // BigInt
+	KindDecimal        // Decimal
+	KindInstant        // Time, in UTC
+	KindDate           // Time, without a zone
+	KindTimeOfDay      // Time, without a zone
+	KindDateTime       // Time, without a zone
+	KindList           // Len, At: elements of a list, a set, an array, a tuple, a row
+	KindRecord         // Len, At, Name: fields in the order of their serializer
+	KindMap            // Len, Key, At: entries in the order of the file
+)
+
+var kindNames = [...]string{"null", "a boolean", "an integer", "an integer", "a float", "a double", "a string", "bytes", "a big integer", "a decimal",
+	"an instant", "a date", "a time of day", "a date with time", "a list", "a record", "a map"}
+
+// String is the name of the kind with its article: "a list".
+func (k Kind) String() string { return kindNames[k] }
+
+// Value is one value. It is immutable; the zero Value is null. Methods that do not
+// fit the kind return zero values.
+type Value struct {
+	kind Kind
+	// Variant is which of several encodings of the value its codec read; only the
+	// codec understands it, and 0 is the one that it prefers. See [Value.WithVariant].
+	variant uint8
+	aux     int32  // nanoseconds, scale
+	num     int64  // number, bits of a float, seconds, calendar fields
+	text    string // characters, bytes, digits; class of a record
+	parts   []Value
+	shape   *Shape
+}
+
+// Shape is the names of the fields of a record. Records of one type share it.
+type Shape struct {
+	Names []string
+	// Variants are the variants of the encodings of the names; nil: all are 0.
+	Variants []uint8
+}
+
+// Null is the null value.
+func Null() Value { return Value{} }
+
+// Bool returns a boolean.
+func Bool(b bool) Value {
+	if b {
+		return Value{kind: KindBool, num: 1}
+	}
+	return Value{kind: KindBool}
+}
+
+// Int returns an integer.
+func Int(n int64) Value { return Value{kind: KindInt, num: n} }
+
+// Uint returns an integer: a KindInt if it is one.
+func Uint(n uint64) Value {
+	if n <= math.MaxInt64 {
+		return Int(int64(n))
+	}
+	return Value{kind: KindUint, num: int64(n)}
+}
+
+// Float32 returns a float by its bits.
+func Float32(bits uint32) Value { return Value{kind: KindFloat32, num: int64(bits)} }
+
+// Float64 returns a double by its bits.
+func Float64(bits uint64) Value { return Value{kind: KindFloat64, num: int64(bits)} }
+
+// String returns a text, which should be UTF-8.
+func String(s string) Value { return Value{kind: KindString, text: s} }
+
+// Bytes returns a copy of p.
+func Bytes(p []byte) Value { return Value{kind: KindBytes, text: string(p)} }
+
+// BigInt returns a big integer by its two's complement in big-endian order.
+func BigInt(p []byte) Value { return Value{kind: KindBigInt, text: string(p)} }
+
+// Decimal returns unscaled × 10^-scale; unscaled is two's complement in big-endian
+// order.
+func Decimal(unscaled []byte, scale int32) Value {
+	return Value{kind: KindDecimal, text: string(unscaled), aux: scale}
+}
+
+// Instant returns a point in time, in seconds and nanoseconds since 1970.
+func Instant(sec int64, nano int32) Value { return Value{kind: KindInstant, num: sec, aux: nano} }
+
+// Civil is a date, a time of day or both, without a zone. Fields need not form a
+// date that exists.
+type Civil struct {
+	Year                             int32
+	Month, Day, Hour, Minute, Second uint8
+	Nano                             int32
+}
+
+func civil(kind Kind, c Civil) Value {
+	return Value{kind: kind, aux: c.Nano,
+		num: int64(c.Year)<<26 | int64(c.Month&15)<<22 | int64(c.Day&31)<<17 | int64(c.Hour&31)<<12 | int64(c.Minute&63)<<6 | int64(c.Second&63)}
+}
+
+// Date returns a date without a zone.
+func Date(year int32, month, day uint8) Value {
+	return civil(KindDate, Civil{Year: year, Month: month, Day: day})
+}
+
+// TimeOfDay returns a time of day without a zone.
+func TimeOfDay(hour, minute, second uint8, nano int32) Value {
+	return civil(KindTimeOfDay, Civil{Hour: hour, Minute: minute, Second: second, Nano: nano})
+}
+
+// DateTime returns a date with time, without a zone.
+func DateTime(c Civil) Value { return civil(KindDateTime, c) }
+
+// List returns a list, which keeps elems.
+func List(elems []Value) Value { return Value{kind: KindList, parts: elems} }
+
+// Record returns a record with a field for each name of the shape, and keeps both.
+func Record(shape *Shape, fields []Value) Value {
+	return Value{kind: KindRecord, shape: shape, parts: fields}
+}
+
+// Map returns a map of alternating keys and values, and keeps them.
+func Map(pairs []Value) Value { return Value{kind: KindMap, parts: pairs} }
+
+// WithVariant returns v as its codec read it from another encoding than the one
+// that the codec prefers.
+func (v Value) WithVariant(variant uint8) Value {
+	v.variant = variant
+	return v
+}
+
+// WithClass returns a record, a list or a null with the name of its class, where
+// that is not the one its serializer is for.
+func (v Value) WithClass(class string) Value {
+	v.text = class
+	return v
+}
+
+// Kind returns the kind.
+func (v Value) Kind() Kind { return v.kind }
+
+// IsNull reports whether v is null.
+func (v Value) IsNull() bool { return v.kind == KindNull }
+
+// Variant returns which encoding v was read from. Only its codec understands it.
+func (v Value) Variant() uint8 { return v.variant }
+
+// Bool returns a boolean.
+func (v Value) Bool() bool { return v.kind == KindBool && v.num != 0 }
+
+// Int returns an integer, and the bits of another number.
+func (v Value) Int() int64 { return v.num }
+
+// Uint returns an integer as unsigned.
+func (v Value) Uint() uint64 { return uint64(v.num) }
+
+// Float returns a number as a float64: the nearest, or an infinity.
+func (v Value) Float() float64 {
+	switch v.kind {
+	case KindInt:
+		return float64(v.num)
+	case KindUint:
+		return float64(uint64(v.num))
+	case KindFloat32:
+		return float64(math.Float32frombits(uint32(v.num)))
+	case KindFloat64:
+		return math.Float64frombits(uint64(v.num))
+	case KindDecimal:
+		return v.decimalFloat()
+	}
+	return 0
+}
+
+// Text returns the characters of a string, or bytes.
+func (v Value) Text() string {
+	switch v.kind {
+	case KindString, KindBytes, KindBigInt, KindDecimal:
+		return v.text
+	}
+	return ""
+}
+
+// Class returns the class of a value whose serializer is for another one, such as
+// a superclass; else "".
+func (v Value) Class() string {
+	switch v.kind {
+	case KindRecord, KindList, KindNull:
+		return v.text
+	}
+	return ""
+}
+
+// BigInt returns a big integer, or the unscaled number of a decimal.
+func (v Value) BigInt() *big.Int {
+	n := new(big.Int).SetBytes([]byte(v.text))
+	if v.text != "" && v.text[0]&0x80 != 0 {
+		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(v.text))))
+	}
+	return n
+}
+
+// Scale returns the scale of a decimal.
+func (v Value) Scale() int32 { return v.aux }
+
+// Nano returns the nanoseconds of the second of an instant.
+func (v Value) Nano() int32 { return v.aux }
+
+// Time returns an instant.
+func (v Value) Time() time.Time { return time.Unix(v.num, int64(v.aux)).UTC() }
+
+// Civil returns the fields of a date or a time without a zone.
+func (v Value) Civil() Civil {
+	n := v.num
+	return Civil{int32(n >> 26), uint8(n >> 22 & 15), uint8(n >> 17 & 31), uint8(n >> 12 & 31), uint8(n >> 6 & 63), uint8(n & 63), v.aux}
+}
+
+// Len returns the number of elements, fields or entries.
+func (v Value) Len() int {
+	if v.kind == KindMap {
+		return len(v.parts) / 2
+	}
+	return len(v.parts)
+}
+
+// At returns element, field or value i.
+func (v Value) At(i int) Value {
+	if v.kind == KindMap {
+		i = 2*i + 1
+	}
+	return v.parts[i]
+}
+
+// Key returns key i of a map.
+func (v Value) Key(i int) Value { return v.parts[2*i] }
+
+// Name returns the name of field i of a record.
+func (v Value) Name(i int) string { return v.shape.Names[i] }
+
+// Shape returns the names of the fields of a record, or nil.
+func (v Value) Shape() *Shape { return v.shape }
+
+// Field returns the first field of a name.
+func (v Value) Field(name string) (Value, bool) {
+	if v.kind == KindRecord {
+		for i, n := range v.shape.Names {
+			if n == name {
+				return v.parts[i], true
+			}
+		}
+	}
+	return Value{}, false
+}

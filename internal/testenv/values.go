@@ -1,0 +1,90 @@
+package testenv
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/savepoint-tools/spt/format/value"
+)
+
+// Plain returns a value as Go values, for comparing: records as maps by field, with
+// their class under "@class"; maps as pairs; big numbers and times as text.
+func Plain(v value.Value) any {
+	switch v.Kind() {
+	case value.KindNull:
+		return nil
+	case value.KindBool:
+		return v.Bool()
+	case value.KindInt:
+		return v.Int()
+	case value.KindUint:
+		return v.Uint()
+	case value.KindFloat32:
+		return float32(v.Float())
+	case value.KindFloat64:
+		return v.Float()
+	case value.KindBytes:
+		return []byte(v.Text())
+	case value.KindInstant:
+		return v.Time()
+	case value.KindList:
+		all := make([]any, v.Len())
+		for i := range all {
+			all[i] = Plain(v.At(i))
+		}
+		return all
+	case value.KindRecord:
+		m := map[string]any{}
+		if v.Class() != "" {
+			m["@class"] = v.Class()
+		}
+		for i := range v.Len() {
+			m[v.Name(i)] = Plain(v.At(i))
+		}
+		return m
+	case value.KindMap:
+		all := make([][2]any, v.Len())
+		for i := range all {
+			all[i] = [2]any{Plain(v.Key(i)), Plain(v.At(i))}
+		}
+		return all
+	}
+	return v.String()
+}
+
+// ReadBack reads a value that takes up all of p. It fails unless Skip finds the same
+// end and Append returns the same bytes, also after other ones.
+func ReadBack(t testing.TB, c value.Codec, p []byte) (value.Value, error) {
+	t.Helper()
+	v, err := value.ReadAll(c, p)
+	if err != nil {
+		return v, err
+	}
+	if err := Agree(c, p); err != nil {
+		t.Error(err)
+	}
+	return v, nil
+}
+
+// Agree is an error unless the methods of a codec agree on the value at the start of
+// p, if Read accepts it.
+func Agree(c value.Codec, p []byte) error {
+	v, n, err := c.Read(p)
+	skipped, serr := c.Skip(p)
+	if err != nil {
+		return nil //nolint:nilerr // what Read refuses, Skip may accept
+	}
+	if serr != nil || skipped != n {
+		return fmt.Errorf("% x: Skip ends at %d (%w), Read at %d", cut(p), skipped, serr, n)
+	}
+	for _, before := range []string{"", "before"} {
+		got, err := c.Append([]byte(before), v)
+		if want := append([]byte(before), p[:n]...); err != nil || !bytes.Equal(got, want) {
+			return fmt.Errorf("% x: appended as % x: %v", cut(want), cut(got), err)
+		}
+	}
+	return nil
+}
+
+func cut(p []byte) []byte { return p[:min(len(p), 200)] }
