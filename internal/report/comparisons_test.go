@@ -35,7 +35,7 @@ func testUnions(run *Run) Unions {
 func testPrune(run *Run) *Prune {
 	u := transform.UnionReport{Operator: unionOperator("a"), State: "offsets", Subtasks: 6, Elements: 480, Distinct: 10, MinCopies: 48, MaxCopies: 48, Bytes: 9600, Factor: 6, MaxFactor: 48, Verdict: transform.VerdictProduct}
 	left := transform.UnionReport{Operator: unionOperator("b"), State: "offsets", Subtasks: 2, Elements: 20, Distinct: 10, Bytes: 1 << 40, Verdict: transform.VerdictNotSure}
-	p := run.NewPrune([]*transform.Pruned{
+	p := run.NewPrune([]*transform.PrunedState{
 		{UnionReport: u, Kept: 80, BytesAfter: 1600, MinKept: 8, MaxKept: 8, Divided: 6},
 		{UnionReport: left, Kept: 20, BytesAfter: 1 << 40, Skipped: "no element is in two subtasks, and elements repeat inside them"},
 	}, transform.KeepCopies, 0)

@@ -82,7 +82,7 @@ type findings struct{ msg string }
 func (e *findings) Error() string { return e.msg }
 
 // several are the errors of a command that was asked for several things and
-// went on. The exit code is that of the first kind that fits any of them.
+// went on. The exit code is the one of the first kind that any of them is.
 type several []error
 
 func (e several) Error() string   { return errors.Join(e...).Error() }
@@ -112,7 +112,7 @@ func exitCode(err error) int {
 	case errors.Is(err, context.Canceled):
 		return exitCancelled
 	case errors.Is(err, format.ErrChanged), errors.Is(err, storage.ErrChanged):
-		return exitInput // before findings: they are those of no snapshot that ever was
+		return exitInput // before findings, which describe no snapshot that ever existed
 	case errors.As(err, &found):
 		return exitFindings
 	case errors.As(err, &usage), errors.As(err, &flag), errors.As(err, &target), errors.As(err, &parallelism), errors.As(err, &collision), errors.As(err, &merge):
