@@ -79,7 +79,7 @@ func TestReport(t *testing.T) {
 		if change != nil {
 			change(env)
 		}
-		env.reported(err)
+		env.report(err)
 		return b.String()
 	}
 	jsonOutput := func(e *Env) { e.common.output = ui.OutputJSON }
