@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -33,7 +32,7 @@ type Options struct {
 	InlineThreshold *int64
 	// MetadataVersion is the version of a Flink directory; 0 means the input's
 	// version.
-	MetadataVersion metadata.Version
+	MetadataVersion int32
 	// Compression and Level apply to an .spt file.
 	Compression spt.Compression
 	Level       int

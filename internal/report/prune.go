@@ -24,7 +24,7 @@ func (r *Run) NewPrune(pruned []*transform.PrunedState, keep transform.Keep, par
 	for _, p := range pruned {
 		row := r.newUnion(&p.UnionReport, parallelism)
 		after := number.Times(p.Kept, row.restoredAt)
-		row.Skipped, row.Kept, row.KeptBytes, row.HandedOutAfter = p.Skipped, &p.Kept, &p.BytesAfter, &after
+		row.Skipped, row.Kept, row.KeptBytes, row.AssignedAfter = p.Skipped, &p.Kept, &p.BytesAfter, &after
 		row.MinKept, row.MaxKept, row.Remaining = p.MinKept, p.MaxKept, p.Remaining()
 		row.RemainingWhy = remaining(p, keep)
 		res.States = append(res.States, row)
@@ -74,8 +74,8 @@ func (p *Prune) appendRemaining(d *ui.Document) {
 	var before, after, bytesBefore, bytesAfter int64
 	for i := range p.States {
 		s := &p.States[i]
-		before, after = before+s.HandedOut, after+*s.HandedOutAfter
-		bytesBefore += s.HandedBytes
+		before, after = before+s.Assigned, after+*s.AssignedAfter
+		bytesBefore += s.AssignedBytes
 		bytesAfter += number.Times(*s.KeptBytes, s.restoredAt)
 		if s.Skipped == "" && s.of.OneEach() {
 			d.Blank()

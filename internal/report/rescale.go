@@ -36,7 +36,7 @@ type RescaleOperator struct {
 	Left            string         `json:"left,omitempty" jsonschema:"description=why the operator is left alone"`
 	InFlight        bool           `json:"in_flight,omitempty" jsonschema:"description=has in-flight data, whose path depends on the job's graph and is not in the plan"`
 	Order           string         `json:"order,omitempty" jsonschema:"description=why the order of blocks in a subtask is not certain"`
-	PlaceOrder      bool           `json:"order_depends_on_place,omitempty" jsonschema:"description=the order of blocks depends on the location of the snapshot"`
+	PlaceOrder      bool           `json:"order_depends_on_location,omitempty" jsonschema:"description=the order of blocks depends on the location of the snapshot"`
 	States          []RescaleState `json:"states"`
 	Keyed           []RescaleKeyed `json:"keyed,omitempty"`
 	HighestPossible int32          `json:"highest_parallelism,omitempty"`

@@ -46,7 +46,7 @@ type Verify struct {
 // absoluteExamples is how many absolute handles a report names.
 const absoluteExamples = 2
 
-// NewVerify returns a report of a snapshot of which nothing is known yet.
+// NewVerify returns a report of a snapshot before it is verified.
 func NewVerify(path string) *Verify { return &Verify{Path: path, Findings: []Finding{}} }
 
 // Verified adds what verifying a snapshot found besides findings.
