@@ -93,9 +93,9 @@ marked with "!", because Flink matches state to operators by id. check --like
 suggests the same.
 
 It reads all operator state, twice where a state has more than three million
-elements, and the keyed state that is not referred to alike. Memory use is
-bounded regardless of size: what does not fit goes to temporary files (--tmp),
-40 bytes for each different element.
+elements, in ranges, as many at a time as --jobs says, and the keyed state that
+is not referred to alike. Memory use is bounded regardless of size: what does
+not fit goes to temporary files (--tmp), 40 bytes for each different element.
 
 Difference kinds accepted by --ignore:
 ` + diffKindHelp(),
