@@ -501,6 +501,7 @@ func ratioOf(soFar, a, b int64) int64 {
 type firstElements struct {
 	most  int
 	found []firstElement
+	past  int64 // if not 0: no element of this number or a larger one is of them
 }
 
 type firstElement struct {
@@ -509,11 +510,12 @@ type firstElement struct {
 }
 
 func (f *firstElements) add(number int64, n [2]int64) {
-	if f.most == 0 {
+	if f.most == 0 || f.past > 0 && number >= f.past {
 		return
 	}
 	if f.found = append(f.found, firstElement{number, n}); len(f.found) >= 2*f.most+1024 {
 		f.found = f.all()
+		f.past = f.found[f.most-1].number
 	}
 }
 

@@ -115,7 +115,7 @@ type Batch struct{ Elements []tally.Element }
 func (r *Reader) Batch(ctx context.Context, u work.Unit, digest func(u work.Unit, d hash128.Digest) (hash128.Digest, bool)) (*Batch, error) {
 	b, ok := r.batches.Get().(*Batch)
 	if !ok {
-		b = &Batch{}
+		b = &Batch{make([]tally.Element, 0, unitElements+1)}
 	}
 	b.Elements = b.Elements[:0]
 	err := r.Each(ctx, u, func(e format.Element, d hash128.Digest) {
