@@ -19,7 +19,10 @@ type Finding = finding.Finding
 type Options struct {
 	// TempDir is the directory of temporary files; "": that of the system.
 	TempDir string
-	Job     *Job // nil if unknown
+	// Jobs is the number of ranges of elements read at once; 0 means one per
+	// processor.
+	Jobs int
+	Job  *Job // nil if unknown
 	// Parallelism is the parallelism of every operator; 0 means the job's, or else
 	// the snapshot's.
 	Parallelism int32
