@@ -15,7 +15,7 @@ import (
 // Headers describes the states of an operator, as read from the first bytes of
 // its managed state streams.
 type Headers struct {
-	Key    *types.Snapshot // of keyed state; nil if there is none or it is unknown
+	Key    *types.Snapshot // of keyed state; nil if missing or unknown
 	States []StateHeader   // distinct by name and kind, in the order of the streams
 	// Read is the number of streams read, Compressed the number of those with
 	// snappy-framed data, and Skipped the number of streams not read.

@@ -46,7 +46,7 @@ type Entry struct {
 	displaced string // the snapshot is complete, but Flink cannot restore it: why, and what to do
 }
 
-// EntryState is whether a snapshot can be used.
+// EntryState is the usability of a snapshot.
 type EntryState string
 
 // The states.

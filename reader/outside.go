@@ -321,8 +321,8 @@ func (s *Snapshot) Outside() error {
 	return s.src.away
 }
 
-// directoryOf is what to follow so that a file is read: its folder, or itself where
-// that is everything.
+// directoryOf returns what Options.Follow must name to read a file: its
+// directory, or the file itself if the directory is the root.
 func directoryOf(at spot) string {
 	if dir, ok := at.parent(); ok && dir.path != "/" {
 		return dir.uri()

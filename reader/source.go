@@ -387,7 +387,7 @@ func (s *source) localURI(name string) string {
 }
 
 // uri returns the URI of an object in the store of the snapshot: the location
-// that the user gave, with the name replaced.
+// named by the user, with the name replaced.
 func (s *source) uri(name string) string {
 	if s.dir == "" {
 		return objpath.Join(s.location, name)

@@ -265,7 +265,7 @@ func (o *OperatorBuilder) Subtask(index int32) *SubtaskBuilder {
 type SubtaskBuilder struct {
 	o      *OperatorBuilder
 	sub    *format.Subtask
-	stream *spt.StreamWriter // of the operator state; nil if there is none or it has ended
+	stream *spt.StreamWriter // of the operator state; nil before it starts and after it ended
 	n      int64             // bytes in stream
 }
 

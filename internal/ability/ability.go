@@ -1,7 +1,7 @@
-// Package ability has the optional abilities of stores that only a file system has:
-// links, directories with an identity, memory mapping, leftovers of interrupted runs.
-// Callers ask with a type assertion, and do without where a store has none. What an
-// object store can have too is in package storage.
+// Package ability has the optional abilities of stores that only a file system
+// has: links, directories with an identity, memory mapping, leftovers of
+// interrupted runs. Callers use a type assertion, and fall back if a store lacks
+// the ability. Abilities that object stores can have are in package storage.
 package ability
 
 import (
@@ -84,7 +84,7 @@ func URI(ctx context.Context, s storage.Storage, name, given string) (string, er
 	return given, nil
 }
 
-// Directory is a directory whose identity is known, so that another one under its name
+// Directory is a directory with its identity, so that its replacement by another
 // is noticed. The zero Version matches any directory of that name.
 type Directory struct {
 	Name    string
@@ -97,7 +97,7 @@ type Directory struct {
 // object, later reads with that pin read no other object. Stores without links do
 // not have it.
 type Confiner interface {
-	// Folder returns the identity of a directory. For a link to a directory it
+	// Directory returns the identity of a directory. For a link to a directory it
 	// returns ErrNotExist.
 	Directory(ctx context.Context, name string) (Directory, error)
 	// StatBelow is Stat of a name relative to a directory. It returns ErrChanged if
@@ -116,8 +116,8 @@ type Leftover struct {
 	// Foreign is why it is not a leftover of spt, although it has such a name; "" if
 	// it is one.
 	Foreign string
-	// Displaced is the name of which this holds the snapshot, where there is
-	// nothing under that name: see tempname.Aside.
+	// Displaced is the original name of the snapshot that this holds, if that name
+	// does not exist now; see tempname.Aside.
 	Displaced string
 }
 

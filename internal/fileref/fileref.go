@@ -1,5 +1,5 @@
-// Package fileref has what reading, writing and reporting share about the references to
-// files that a snapshot holds.
+// Package fileref has functions on a snapshot's references to files that reading,
+// writing and reporting share.
 package fileref
 
 import (
@@ -10,14 +10,14 @@ import (
 	"github.com/savepoint-tools/spt/format/finding"
 )
 
-// IsPlain reports whether a relative reference is one bare name, which is all
-// that Flink writes. Anything else could lead out of the snapshot.
+// IsPlain reports whether a relative reference is a bare name, the only kind that
+// Flink writes. Any other could lead out of the snapshot.
 func IsPlain(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00")
 }
 
-// EachAbsolute calls f for every handle that names an absolute location, in
-// file order: those that keep a snapshot from being moved.
+// EachAbsolute calls f for every handle that names an absolute location, in file
+// order. Such handles prevent moving the snapshot as a directory.
 func EachAbsolute(sp *format.Savepoint, f func(p format.Place, path string)) {
 	_ = sp.EachStream(func(p format.Place, st format.Stream) error {
 		if path, relative, ok := format.Reference(st); ok && !relative {
@@ -63,15 +63,16 @@ func AllowOutside(prefixes ...string) []finding.Remedy {
 	return []finding.Remedy{{Words: "if the snapshot may read there", Action: finding.ReadOutside, Locations: prefixes}}
 }
 
-// LengthFits reports whether a file of size bytes can be what a handle means that says
-// claimed; changelog: it is a file of changes.
+// LengthFits reports whether a file of size bytes matches a handle that records a
+// length of claimed; changelog is set for a file of changes.
 func LengthFits(claimed, size int64, changelog bool) bool {
 	return size == claimed || changelog && size == claimed+1
 }
 
-// Locator is an optional ability of a Source: where the bytes of a stream really
-// lie. Streams of equal places hold the same bytes. "" where there is no telling;
-// an error that matches ErrMissing where they are not to be found.
+// Locator is an optional ability of a Source: where the bytes of a stream are
+// stored. Streams with equal locations hold the same bytes. It returns "" if the
+// location is unknown, and an error that matches ErrMissing if the bytes are not
+// found.
 type Locator interface {
 	PlaceOf(ctx context.Context, s format.Stream) (string, error)
 }

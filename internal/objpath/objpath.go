@@ -1,6 +1,6 @@
-// Package objpath takes apart and joins the names of objects: paths, also those of
-// Windows, and URIs. Flink's path strings look like URIs and are not percent-encoded
-// (spec flink-metadata 7.4).
+// Package objpath splits and joins the names of objects: paths, also of Windows,
+// and URIs. Flink's path strings look like URIs and are not percent-encoded (spec
+// flink-metadata 7.4).
 package objpath
 
 import "strings"
@@ -31,7 +31,8 @@ func Host(uri string) string {
 	return strings.ToLower(host)
 }
 
-// FilePath is the path that a file: URI names, given what follows the scheme: file:/x, file:///x and file:x.
+// FilePath returns the path of a file: URI, given the part after the scheme:
+// file:/x, file:///x and file:x.
 func FilePath(rest string) string {
 	if after, ok := strings.CutPrefix(rest, "//"); ok {
 		if slash := strings.IndexByte(after, '/'); slash >= 0 {

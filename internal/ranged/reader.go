@@ -1,5 +1,5 @@
-// Package ranged turns the ranged reads of a store into reliable ones: pinned to one
-// version, merged, bounded in number, and resumed where they were cut.
+// Package ranged makes the ranged reads of a store reliable: pinned to one
+// version, bounded in number, and resumed after interruptions.
 //
 //	r := ranged.NewReader(store, "sp/_metadata", "")
 //	head, err := r.ReadRange(ctx, 0, 1<<20) // one request; the version is pinned now

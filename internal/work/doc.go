@@ -28,8 +28,7 @@
 //	handle   nil, or [operator, subtask, id, index, slot, nested]:
 //	         the position of the operator in the snapshot, the position of the subtask
 //	         in the operator, the operator id (16 bytes), the index of the subtask, the
-//	         slot (1 managed, 2 raw, 3 managed keyed, 4 raw keyed), and the number of
-//	         the handle among those of the slot, see format.EachKeyed
+//	         slot (1 managed, 2 raw, 3 managed keyed, 4 raw keyed), and the number of the handle in the slot, see format.EachKeyed
 //	state    index of a state in the handle, or -1 for all
 //	first    first element, key group or chunk
 //	count    their number, or -1 for all that follow

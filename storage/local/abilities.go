@@ -108,8 +108,8 @@ func (s *Store) CopyRange(ctx context.Context, to storage.Writer, src storage.St
 	return nil
 }
 
-// Link implements ability.Linker with a hard link. Across file systems, and
-// where links are not allowed, it is ErrUnsupported.
+// Link implements ability.Linker with a hard link. Across file systems, and where
+// links are not allowed, the error is ErrUnsupported.
 func (s *Store) Link(ctx context.Context, dst string, src storage.Storage, name string, pin storage.Version, ifAbsent bool) (storage.Info, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.Info{}, fail("link", dst, err)

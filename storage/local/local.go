@@ -187,11 +187,12 @@ func (b *body) Read(p []byte) (int, error) {
 
 func (b *body) Close() error { return fail("read", b.info.Name, b.f.Close()) }
 
-// List implements storage.Storage. With the delimiter "/" it reads one directory, and
-// names directories, also empty ones, with a "/" after; with "" it walks. Links to
-// directories are followed, but a directory is not listed again inside itself. What
-// cannot be described, such as a link to itself, has only a name. No other
-// delimiter is supported. Temporary files are listed: see tempname.Is.
+// List implements storage.Storage. With the delimiter "/" it reads one directory,
+// and yields its directories, including empty ones, with a trailing "/"; with ""
+// it walks. Links to directories are followed, but a directory is not listed
+// again inside itself. An entry that cannot be described, such as a link to
+// itself, has only a name. No other delimiter is supported. Temporary files are
+// listed; see tempname.Is.
 func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		if delimiter != "" && delimiter != "/" {

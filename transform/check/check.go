@@ -17,7 +17,7 @@ type Finding = finding.Finding
 // Options describe the job and the release into which the snapshot is restored.
 // What is unknown is not checked.
 type Options struct {
-	// TempDir is the directory of temporary files; "": that of the system.
+	// TempDir is the directory of temporary files; "" means the system's.
 	TempDir string
 	// Jobs is the number of ranges of elements read at once; 0 means one per
 	// processor.
@@ -41,7 +41,7 @@ type Options struct {
 	// Schema returns how the states of an operator are serialized; nil if types are
 	// not checked.
 	Schema types.Schemas
-	// Like is a snapshot taken by the new version of the job; nil if there is none.
+	// Like is a snapshot taken by the new version of the job; nil if unknown.
 	Like *Like
 	// Content returns what is wrong with an operator and the streams of its state
 	// themselves, as verify reports it; nil if content is not checked.

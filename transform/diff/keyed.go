@@ -100,7 +100,7 @@ func (d *differ) keyed(o *Operator, st *State) error {
 	return nil
 }
 
-// text describes the differences; "" if there are none.
+// text describes the differences; "" if nothing differs.
 func (r *Keyed) text() string {
 	var parts []string
 	if r.Description {

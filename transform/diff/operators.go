@@ -49,7 +49,7 @@ func (o *Operator) Bytes() (old, now int64) {
 // State is a state of either savepoint, or of both.
 type State struct {
 	Old, New *summary.State // nil if missing
-	Elements *Elements      // nil if there are none or they were not compared
+	Elements *Elements      // nil if missing or not compared
 	Keyed    *Keyed         // nil if not keyed or not compared
 }
 
