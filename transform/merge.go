@@ -79,7 +79,7 @@ func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *M
 				return in, nil, &CollisionError{fmt.Sprintf("operator %q already has the id %s", c.Operators[i].Label(), op.ID)}
 			}
 			if op.HasInFlight() {
-				return in, nil, &MergeError{fmt.Sprintf("operator %q has in-flight data, which belongs to the graph of its own job", op.Label()), []finding.Remedy{{Words: "remove it first (it is lost)", Action: finding.DropInFlight}, {Words: "merge a savepoint, which has none"}}}
+				return in, nil, &MergeError{fmt.Sprintf("operator %q has in-flight data, which belongs to the graph of its own job", op.Label()), []finding.Remedy{{Words: "remove it first, losing it", Action: finding.DropInFlight}, {Words: "merge a savepoint, which has none"}}}
 			}
 			m.Operators = append(m.Operators, op)
 		} else {

@@ -61,7 +61,7 @@ func TestMetadataThatDiffers(t *testing.T) {
 			if c.done != 1 {
 				t.Errorf("%s: %s was changed %d times", name, old, c.done)
 			}
-			want := "does not say what was meant"
+			want := "does not match the planned model"
 			if name == "copied" {
 				want = "the copy of _metadata differs from the original"
 			}

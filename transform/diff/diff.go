@@ -61,7 +61,7 @@ var Kinds = []struct {
 	{KindPlacement, "which subtask holds what"},
 	{KindKeyed, "keyed state, by key groups and files"},
 	{KindInFlight, "in-flight data"},
-	{KindLegacy, "legacy (pre-1.4) operator state"},
+	{KindLegacy, "legacy operator state"},
 	{KindHandles, "where state is stored: inline, next to _metadata, elsewhere, merged"},
 }
 

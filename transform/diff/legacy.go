@@ -6,7 +6,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// legacy compares the streams of legacy (pre-1.4) operator state, subtask by
+// legacy compares the streams of legacy operator state, subtask by
 // subtask.
 func (d *differ) legacy(o *Operator, st *State) error {
 	if d.o.Ignore[KindLegacy] {
