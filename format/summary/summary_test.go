@@ -180,7 +180,7 @@ func TestBytesCountOnce(t *testing.T) {
 	}
 	// The list is in one file: held twice, there once.
 	for _, st := range s.Operators[0].States {
-		if st.Kind == summary.List && (st.Elements != 4 || st.Bytes != 120 || st.Place.Own != 60) {
+		if st.Kind == summary.List && (st.Elements != 4 || st.Bytes != 120 || st.Stored.Own != 60) {
 			t.Errorf("%+v", st)
 		}
 	}
