@@ -150,10 +150,10 @@ func TestEncodeRefuses(t *testing.T) {
 		msg  string
 	}{
 		{"coordinator in v2", at(2, func(sp *format.Savepoint) { sp.Operators[0].Coordinator = vB }), format.ErrUnsupported, `operator "u": metadata v2 cannot store coordinator state`},
-		{"finished operator in v2", at(2, func(sp *format.Savepoint) { sp.Operators[0].Finished, sp.Operators[0].Subtasks = true, nil }), format.ErrUnsupported, "no finished operators"},
+		{"finished operator in v2", at(2, func(sp *format.Savepoint) { sp.Operators[0].Finished, sp.Operators[0].Subtasks = true, nil }), format.ErrUnsupported, "cannot store finished operators"},
 		{"finished subtask in v2", at(2, func(sp *format.Savepoint) { sp.Operators[0].Subtasks[0] = &format.Subtask{Index: 4, Finished: true} }), format.ErrUnsupported, `operator "u"/subtask 4: metadata v2 cannot store finished subtasks`},
-		{"channels in v2", at(2, sub(func(s *format.Subtask) { s.Input = []*format.ChannelHandle{{Channels: one}} })), format.ErrUnsupported, "no place for channel state"},
-		{"relative file in v2", at(2, sub(func(s *format.Subtask) { s.Managed.Data = vR })), format.ErrUnsupported, "no relative files"},
+		{"channels in v2", at(2, sub(func(s *format.Subtask) { s.Input = []*format.ChannelHandle{{Channels: one}} })), format.ErrUnsupported, "cannot store channel state"},
+		{"relative file in v2", at(2, sub(func(s *format.Subtask) { s.Managed.Data = vR })), format.ErrUnsupported, "cannot store relative files"},
 		{"legacy state in v3", at(3, sub(func(s *format.Subtask) { s.Legacy = []format.Stream{vF} })), format.ErrUnsupported, "cannot store legacy operator state"},
 		{"merged channels in v5", at(5, sub(func(s *format.Subtask) { s.Output = []*format.ChannelHandle{{Merged: true, Channels: one}} })), format.ErrUnsupported, "metadata v5 cannot store merged channel handles"},
 		{"two channels in a plain handle", at(6, sub(func(s *format.Subtask) { s.Output = []*format.ChannelHandle{{Channels: append(one, one...)}} })), format.ErrCorrupt, "plain channel handle, found 2"},
