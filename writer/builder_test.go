@@ -484,7 +484,7 @@ func TestBuilderRefuses(t *testing.T) {
 			return p.b.Err()
 		}, `as in another subtask`},
 		"keyed name twice":    {func(p place) error { p.s.Keyed(counters[0], counters[0]); return p.b.Err() }, `state "count": two states`},
-		"keyed kind":          {func(p place) error { p.s.Keyed(native.KeyedState{Name: "x", Kind: "set"}); return p.b.Err() }, `kind "set"`},
+		"keyed kind":          {func(p place) error { p.s.Keyed(native.KeyedState{Name: "x", Kind: "set"}); return p.b.Err() }, `found "set"`},
 		"no keyed state":      {func(p place) error { return p.keyed(p.s, counters...).Put("x", 1, nil, 1) }, `operator "op"/subtask 1/keyed state "x": expected one of`},
 		"bad element":         {func(p place) error { return p.list(p.s, "a").Add(1, make(chan int)) }, `operator "op"/subtask 1/state "a": msgpack`},
 		"bad raw element":     {func(p place) error { return p.union(p.s, "a").Add(msgpack.RawMessage{1, 1}) }, `state "a": 1 bytes after a msgpack value`},

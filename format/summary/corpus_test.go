@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/summary"
-	"github.com/savepoint-tools/spt/internal/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
@@ -323,13 +323,13 @@ func TestSummaryAgainstFlinksReader(t *testing.T) {
 			var opInFlight, opChanges int64
 			for _, st := range got.States {
 				if st.Kind == summary.InFlight {
-					opInFlight += st.Place.State()
+					opInFlight += st.Stored.State()
 					continue
 				}
 				if st.Handles == "changelog" {
-					opChanges += st.Place.State()
+					opChanges += st.Stored.State()
 				}
-				offsets += st.Place.Offsets
+				offsets += st.Stored.Offsets
 				states++
 				elements += max(st.Elements, 0)
 				seen[string(st.Kind)+" "+st.Name] = row{st.Subtasks, st.Elements, st.Bytes, st.KeyGroups, st.Handles}
@@ -450,9 +450,9 @@ func TestBytesAddUp(t *testing.T) {
 		for _, op := range s.Operators {
 			rows := op.Framing.State()
 			for _, st := range op.States {
-				rows += st.Place.State()
-				if st.Framing.State() > st.Place.State() || st.Framing.State() < 0 {
-					t.Errorf("%s: %s %q: %d bytes of framing in %d", path, st.Kind, st.Name, st.Framing.State(), st.Place.State())
+				rows += st.Stored.State()
+				if st.Framing.State() > st.Stored.State() || st.Framing.State() < 0 {
+					t.Errorf("%s: %s %q: %d bytes of framing in %d", path, st.Kind, st.Name, st.Framing.State(), st.Stored.State())
 				}
 			}
 			if rows != op.Bytes.State() {

@@ -224,7 +224,7 @@ func (r *Run) inspectOperator(op *summary.Operator, h *reader.Headers) InspectOp
 		framing.Add(st.Framing)
 		s := InspectState{
 			Name: r.Text(st.Name), Kind: string(st.Kind), Handles: st.Handles, Subtasks: st.Subtasks, KeyGroups: st.KeyGroups,
-			Bytes: st.Place.State() - st.Framing.State(), InlineBytes: st.Place.Inline - st.Framing.Inline, OffsetBytes: st.Place.Offsets, MayBeMultiplied: st.MayBeMultiplied,
+			Bytes: st.Stored.State() - st.Framing.State(), InlineBytes: st.Stored.Inline - st.Framing.Inline, OffsetBytes: st.Stored.Offsets, MayBeMultiplied: st.MayBeMultiplied,
 		}
 		if st.Elements >= 0 && st.Name != "" {
 			s.Elements = new(st.Elements)
