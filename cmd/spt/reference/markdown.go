@@ -52,7 +52,7 @@ func markdown(c *cobra.Command) string {
 	}
 	markdownFlags(&b, "Flags", c.LocalNonPersistentFlags())
 	if c.HasParent() {
-		fmt.Fprintf(&b, "\nThe flags of every command and the exit codes are [those of %s](README.md#flags-of-every-command).\n", c.Root().Name())
+		fmt.Fprintf(&b, "\nFlags of every command and exit codes: see [%s](README.md#flags-of-every-command).\n", c.Root().Name())
 		all, mine := command.CommonFlags(c.Root()), command.CommonFlags(c)
 		for i, f := range mine {
 			if f != all[i] {
