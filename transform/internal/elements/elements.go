@@ -133,7 +133,7 @@ func (r *Reader) Batch(ctx context.Context, u work.Unit, digest func(u work.Unit
 // Count runs units of all parts as Batch does and calls add with the elements in
 // order. Their numbers count those of all parts, and the part is their group.
 func (r *Reader) Count(ctx context.Context, parts []Part, o Options, digest func(u work.Unit, d hash128.Digest) (hash128.Digest, bool), add func(part int, e tally.Element) error) error {
-	o.Job, o.Size, o.Most, o.Bytes = work.CountElements, unitBytes, unitElements, inFlight
+	o.Job, o.Size, o.Most, o.Bytes = work.CountElements, unitBytes, unitElements, notMerged
 	run := func(ctx context.Context, u work.Unit) (*Batch, error) { return r.Batch(ctx, u, digest) }
 	last, first := 0, int64(0) // part, and the number of its first element
 	return Run(ctx, r, parts, o, run, func(part int, b *Batch) error {
@@ -157,10 +157,10 @@ const (
 	// several pieces, and of the last one most would be for the next unit.
 	unitBytes    = 256 << 10
 	unitElements = 4096
-	// inFlight bounds what was read and not merged yet.
-	inFlight = 8 << 20
-	// mostJobs is how many units can be in flight.
-	mostJobs = inFlight / unitBytes
+	// notMerged bounds what was read and not merged yet.
+	notMerged = 8 << 20
+	// mostJobs is how many units of that size these are.
+	mostJobs = notMerged / unitBytes
 )
 
 // Options of Run.
