@@ -9,9 +9,9 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
-	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/fileref"
+	"github.com/savepoint-tools/spt/internal/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/reader"
@@ -384,7 +384,7 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	sp := p.snap.Savepoint
 	if p.o.MetadataVersion != 0 {
 		var err error
-		if sp, err = metadata.WithVersion(sp, p.o.MetadataVersion); err != nil {
+		if sp, err = metadata.WithVersion(sp, metadata.Version(p.o.MetadataVersion)); err != nil {
 			return err
 		}
 	}

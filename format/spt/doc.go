@@ -20,5 +20,5 @@
 //
 // The package does no I/O of its own: it writes to an io.Writer and reads from
 // a [ReaderAt]. It knows nothing of what the streams hold; codecs do, such as
-// format/flink/opstate and format/spt/native.
+// internal/flink/opstate and format/spt/native.
 package spt

@@ -195,8 +195,8 @@ func diffPart(d hash128.Digest) int { return int(d.Hi >> 52) }
 // The sums of a unit take 100 KB, however many elements it has; sumNotMerged bounds what
 // large elements take.
 const (
-	sumBytes    = 4 << 20
-	sumElements = 1 << 16
+	sumBytes     = 4 << 20
+	sumElements  = 1 << 16
 	sumNotMerged = 128 << 20
 )
 
