@@ -201,7 +201,7 @@ func TestVerifyContent(t *testing.T) {
 	}
 }
 
-// TestVerifySameOffset: what FLINK-34063 left behind in a snapshot of Flink 1.20.
+// TestVerifySameOffset: what FLINK-34063 not restored in a snapshot of Flink 1.20.
 func TestVerifySameOffset(t *testing.T) {
 	snap := open(t, "../testdata/reported/same-offset-compressed", options())
 	var found []finding.Finding

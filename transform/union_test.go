@@ -829,7 +829,7 @@ func TestPlaceOf(t *testing.T) {
 		{&format.Chunks{}, nil},
 		{nil, nil},
 	} {
-		if got := placeOf(c.old, 9); (got == nil) != (c.want == nil) || got != nil && (fmt.Sprintf("%T", got) != fmt.Sprintf("%T", c.want) || got.Key() != c.want.Key() || got.Size() != c.want.Size()) {
+		if got := storedLike(c.old, 9); (got == nil) != (c.want == nil) || got != nil && (fmt.Sprintf("%T", got) != fmt.Sprintf("%T", c.want) || got.Key() != c.want.Key() || got.Size() != c.want.Size()) {
 			t.Errorf("%T becomes %+v, not %+v", c.old, got, c.want)
 		}
 	}

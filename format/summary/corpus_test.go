@@ -78,7 +78,7 @@ type about struct {
 // known calls f for every snapshot of known content, but those left out.
 func known(t *testing.T, leftOut func(about) bool, f func(t *testing.T, dir string, a about, sp *format.Savepoint)) {
 	t.Helper()
-	dirs := testenv.KnownFolders(t)
+	dirs := testenv.KnownDirectories(t)
 	left := 0
 	for _, dir := range dirs {
 		var a about

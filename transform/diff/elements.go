@@ -17,40 +17,40 @@ import (
 	"github.com/savepoint-tools/spt/transform/internal/elements"
 )
 
-// Elements compares the elements of one operator state, whichever subtask
-// holds them. Of a broadcast state the elements are the different maps that its
-// subtasks hold, however many hold each.
+// Elements is the comparison of the elements of one operator state, in any
+// subtask. The elements of a broadcast state are the distinct maps that its
+// subtasks hold.
 type Elements struct {
-	Old, New int64 // elements, or copies of a broadcast state
-	// OldDistinct and NewDistinct count different elements; -1 where that was
-	// not necessary: more than three million of them, most of which are the same.
+	Old, New int64 // elements, or replicas of a broadcast state
+	// OldDistinct and NewDistinct count distinct elements; -1 if not counted, because
+	// there are more than three million and most are equal.
 	OldDistinct, NewDistinct int64
-	// Added and Removed count elements that come more often in one than in the
-	// other, as often as they do.
+	// Added and Removed count the occurrences that one side has more than the other.
 	Added, Removed int64
-	// Factor is k > 0 where both hold the same different elements, and the new
-	// one each of them k times as often: above 1 it was multiplied.
+	// Factor is k > 0 if both hold the same distinct elements, and the new one each k
+	// times as often: above 1 the state was multiplied.
 	Factor int64
-	// Divided is k > 0 where the old one holds each k times as often.
+	// Divided is k > 0 if the old one holds each k times as often.
 	Divided int64
-	// Moved are elements that both hold, in other subtasks; -1: not compared.
+	// Moved is the number of elements that both hold in different subtasks; -1 if not
+	// compared.
 	Moved int64
-	// AddedList and RemovedList are the first of them that differ, each different
-	// one once, in the order of their first appearance.
+	// AddedList and RemovedList are the first distinct elements that differ, in the
+	// order of their first occurrence.
 	AddedList, RemovedList []ElementChange
-	// Entries is set where a broadcast state was compared by key.
+	// Entries is set if a broadcast state was compared by key.
 	Entries *Entries
 }
 
-// ElementChange is an element that comes more often on one side, and where it
-// comes first there. Of more than three million elements, subtasks are passed
-// over that hold the same as one on the other side.
+// ElementChange is an element that occurs more often on one side, with its first
+// occurrence there. With more than three million elements, subtasks with the same
+// elements as one of the other side are skipped.
 type ElementChange struct {
 	Handle   *format.OperatorHandle
 	State    int // in Handle.States
 	Subtask  int32
 	Index    int64
-	Old, New int64 // how often it comes
+	Old, New int64 // number of occurrences
 }
 
 // Value reads the element from the savepoint whose handle it names.
@@ -115,7 +115,7 @@ func (d *differ) operatorState(o *Operator, st *State) error {
 	}
 	broadcast := st.New.Kind == summary.Broadcast
 	if d.o.Ignore[kind] || broadcast != (st.Old.Kind == summary.Broadcast) {
-		return nil // a map and elements have nothing in common
+		return nil // a map cannot be compared with elements
 	}
 	a, b := newElementSide(d.readers[0], o.oldRead, st.Old), newElementSide(d.readers[1], o.newRead, st.New)
 	r, err := d.compare(a, b, broadcast, false)
@@ -141,21 +141,21 @@ func (d *differ) operatorState(o *Operator, st *State) error {
 	if err != nil {
 		return err
 	}
-	// What has no counterpart in its own subtask and has one elsewhere.
+	// Elements without a counterpart in their own subtask that have one elsewhere.
 	r.Moved = placed.Added - r.Added
 	if broadcast {
 		r.Moved = placed.Added
 	}
 	switch {
 	case broadcast && placed.Added+placed.Removed > 0:
-		d.add(KindPlacement, o, st, "subtasks hold other copies: %d before, %d now", r.Old, r.New)
+		d.add(KindPlacement, o, st, "subtasks hold different replicas: %d before, %d now", r.Old, r.New)
 	case r.Moved > 0:
 		d.add(KindPlacement, o, st, "%d of %d elements are in other subtasks", r.Moved, r.New)
 	}
 	return nil
 }
 
-// text says how elements differ; "" if they do not.
+// text describes how elements differ; "" if they do not.
 func (r *Elements) text(broadcast bool) string {
 	switch {
 	case r.Entries != nil:
@@ -163,7 +163,7 @@ func (r *Elements) text(broadcast bool) string {
 		switch {
 		case e.Added+e.Removed+e.Changed > 0:
 		case e.AddedMaps+e.RemovedMaps > 0:
-			return "the same keys, but not in every copy; different maps: " + counted(e.AddedMaps, "added", e.RemovedMaps, "removed")
+			return "the same keys, but not in every replica; different maps: " + counted(e.AddedMaps, "added", e.RemovedMaps, "removed")
 		default:
 			return ""
 		}
@@ -182,12 +182,12 @@ func (r *Elements) text(broadcast bool) string {
 	return "elements: " + counted(r.Added, "added", r.Removed, "removed")
 }
 
-// maxExact is up to how many elements, of both sides, all distinct ones are
-// counted. Of more, those in parts that are the same are not.
+// maxExact is the number of elements of both sides up to which all distinct ones
+// are counted. Above it, elements in equal parts are not counted.
 const maxExact = 3 << 20
 
-// diffParts is into how many parts elements are divided by their digests, to find
-// out which parts are the same.
+// diffParts is the number of parts into which elements are divided by their
+// digests, to find the equal parts.
 const diffParts = 1 << 12
 
 func diffPart(d hash128.Digest) int { return int(d.Hi >> 52) }
@@ -267,7 +267,7 @@ func (d *differ) compare(a, b *elementSide, set, placed bool) (*Elements, error)
 	return r, nil
 }
 
-// comparison is one comparison of two sides.
+// comparison is the state of a comparison of two sides.
 type comparison struct {
 	d           *differ
 	a, b        *elementSide
@@ -276,7 +276,7 @@ type comparison struct {
 	todo        [diffParts]bool // parts that may differ
 	skipped     bool            // elements that are the same on both sides were not counted
 	counts      pairCounts
-	// out is subtasks that hold the same elements as one of the other side.
+	// out is the subtasks that hold the same elements as one of the other side.
 	out  [2]*elementSide
 	free sync.Pool // of *partSums
 }
@@ -309,8 +309,8 @@ func (c *comparison) sum(ctx context.Context, r *elements.Reader, u work.Unit) (
 	return sums, err
 }
 
-// sums finds the parts that differ, and the subtasks that hold the same as one
-// of the other side and need not be looked at again.
+// sums finds the parts that differ, and the subtasks that hold the same elements
+// as one of the other side and need not be read again.
 func (c *comparison) sums() error {
 	var all [2]partSums
 	var bySubtask [2][]hash128.Multiset
@@ -334,7 +334,7 @@ func (c *comparison) sums() error {
 	}
 	lo, hi := min(c.a.total, c.b.total), max(c.a.total, c.b.total)
 	if c.set || lo == 0 || lo != hi && hi%lo == 0 {
-		return nil // how often each comes is what it may be about
+		return nil // the counts of elements may be the difference
 	}
 	equal := map[hash128.Multiset][]int{}
 	for i, sum := range bySubtask[0] {
@@ -356,7 +356,7 @@ func (c *comparison) sums() error {
 	return nil
 }
 
-// split parts a side into the subtasks that are in the set, and the others.
+// split divides a side into the subtasks that are in the set, and the others.
 func (s *elementSide) split(out map[int]bool) (rest, cut *elementSide) {
 	rest, cut = &elementSide{Reader: s.Reader}, &elementSide{Reader: s.Reader}
 	for i, p := range s.parts {
@@ -370,8 +370,8 @@ func (s *elementSide) split(out map[int]bool) (rest, cut *elementSide) {
 	return rest, cut
 }
 
-// recount adds to the counts of listed elements how often they come in the
-// subtasks that were passed over.
+// recount adds the occurrences of listed elements in skipped subtasks to their
+// counts.
 func (c *comparison) recount() error {
 	if c.out[0] == nil || len(c.r.AddedList)+len(c.r.RemovedList) == 0 {
 		return nil
@@ -463,17 +463,17 @@ func (c *comparison) pairs(counters [2]*tally.Counter, listed int) error {
 	return nil
 }
 
-// pairCounts is what a comparison counted.
+// pairCounts holds the counts of a comparison.
 type pairCounts struct {
 	distinct [2]int64
-	// more is how many elements occur more often on a side, as often as they do.
+	// more is the number of occurrences that a side has more than the other.
 	more [2]int64
-	// up and down are by how much the count of every element was multiplied, and
-	// divided; 0: there was none.
+	// up and down are the factors by which the count of every element was multiplied
+	// and divided; 0 before the first.
 	up, down int64
 }
 
-// add counts one distinct element that occurs n times on each side.
+// add counts a distinct element with n occurrences on each side.
 func (c *pairCounts) add(n [2]int64) {
 	for side := range n {
 		if n[side] > 0 {
@@ -484,11 +484,11 @@ func (c *pairCounts) add(n [2]int64) {
 	c.up, c.down = ratioOf(c.up, n[1], n[0]), ratioOf(c.down, n[0], n[1])
 }
 
-// uneven is the ratio of counts that have none in common.
+// uneven is the ratio of counts without a common ratio.
 const uneven = -1
 
-// ratioOf returns the ratio that counts have had so far if that of a to b is the
-// same, else uneven. 0: there were no counts.
+// ratioOf returns the ratio of all counts so far if the ratio of a to b is equal,
+// else uneven. 0 means no counts so far.
 func ratioOf(soFar, a, b int64) int64 {
 	switch {
 	case a == 0 || b == 0 || a%b != 0 || soFar != 0 && soFar != a/b:
@@ -497,7 +497,7 @@ func ratioOf(soFar, a, b int64) int64 {
 	return a / b
 }
 
-// firstElements is those of many elements that have the smallest numbers.
+// firstElements keeps the elements with the smallest numbers.
 type firstElements struct {
 	most  int
 	found []firstElement
@@ -506,7 +506,7 @@ type firstElements struct {
 
 type firstElement struct {
 	number int64
-	n      [2]int64 // how often it occurs on each side
+	n      [2]int64 // occurrences on each side
 }
 
 func (f *firstElements) add(number int64, n [2]int64) {

@@ -11,33 +11,34 @@ import (
 	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
-// Entries compares the entries of a broadcast state: all that any of its
-// maps holds.
+// Entries is the comparison of the entries of a broadcast state, in any of its
+// maps.
 type Entries struct {
 	Old, New                int64 // different entries
 	Added, Removed, Changed int64 // keys
-	// AddedMaps and RemovedMaps are maps that copies hold on one side only, by
-	// their entries in whatever order: a copy may have lost what others have.
+	// AddedMaps and RemovedMaps count the maps that replicas hold on one side only,
+	// compared by their entries in any order: a replica may lack entries that others
+	// have.
 	AddedMaps, RemovedMaps int64
-	// Changes are the first of them, in the order of the keys' texts.
+	// Changes are the first changes, ordered by the text of the key.
 	Changes []EntryChange
 }
 
-// EntryChange is a key whose entries differ. A key has several values where
-// subtasks hold different maps.
+// EntryChange is a key whose entries differ. A key has several values if subtasks
+// hold different maps.
 type EntryChange struct {
 	Key      string
-	Old, New []string // values; none: the key is not there
+	Old, New []string // values; empty if the key is missing
 }
 
 var errEnough = errors.New("internal error: enough was found")
 
-// maxMaps is how many bytes of different maps of a broadcast state are taken
-// apart; what is larger is compared as whole maps.
+// maxMaps is the number of bytes of distinct maps of a broadcast state up to
+// which entries are compared; above it, whole maps are.
 const maxMaps = 64 << 20
 
-// byKey compares a broadcast state whose maps differ by key, where its types
-// are known and its maps are not too large for that.
+// byKey compares a broadcast state whose maps differ by key, if its types are
+// known and its maps are not too large.
 func (d *differ) byKey(a, b *elementSide, r *Elements) error {
 	if d.o.EntryText == nil {
 		return nil
@@ -81,7 +82,7 @@ func (d *differ) byKey(a, b *elementSide, r *Elements) error {
 	return nil
 }
 
-// without counts what is in the one set and not in the other.
+// without counts the members of one set that are not in the other.
 func without(a, b map[hash128.Multiset]bool) (n int64) {
 	for d := range a {
 		if !b[d] {

@@ -145,7 +145,7 @@ func (r *catReaders) read(ctx context.Context, u work.Unit, from int64, keep *ar
 	if err != nil {
 		return 0, nil, err
 	}
-	place, err := u.Handle.Place(c.snap.Savepoint)
+	place, err := u.Handle.Location(c.snap.Savepoint)
 	if err != nil {
 		return 0, nil, err
 	}

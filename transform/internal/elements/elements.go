@@ -131,7 +131,7 @@ func (r *Reader) Batch(ctx context.Context, u work.Unit, digest func(u work.Unit
 }
 
 // Count runs units of all parts as Batch does and calls add with the elements in
-// order. Their numbers count those of all parts, and the part is their group.
+// order. They are numbered across all parts, and the part is their group.
 func (r *Reader) Count(ctx context.Context, parts []Part, o Options, digest func(u work.Unit, d hash128.Digest) (hash128.Digest, bool), add func(part int, e tally.Element) error) error {
 	o.Job, o.Size, o.Most, o.Bytes = work.CountElements, unitBytes, unitElements, notMerged
 	run := func(ctx context.Context, u work.Unit) (*Batch, error) { return r.Batch(ctx, u, digest) }
@@ -153,27 +153,27 @@ func (r *Reader) Count(ctx context.Context, parts []Part, o Options, digest func
 }
 
 const (
-	// unitBytes is what a cursor reads at once: a larger unit would be read in
-	// several pieces, and of the last one most would be for the next unit.
+	// unitBytes is the size of a cursor's read: a larger unit would need several
+	// reads, and most of the last one would belong to the next unit.
 	unitBytes    = 256 << 10
 	unitElements = 4096
-	// notMerged bounds what was read and not merged yet.
+	// notMerged bounds the bytes read and not yet merged.
 	notMerged = 8 << 20
-	// mostJobs is how many units of that size these are.
+	// mostJobs is the maximum number of units that run at once.
 	mostJobs = notMerged / unitBytes
 )
 
-// Options of Run.
+// Options are the options of Run.
 type Options struct {
 	Job        work.Job
-	Jobs       int   // units that run at once; 0: one per processor
+	Jobs       int   // units that run at once; 0 means one per processor
 	Size, Most int64 // bytes and elements of a unit, see work.Elements
 	Bytes      int64 // see work.Options
-	// At says in an error which part it is of.
+	// At adds the part to an error.
 	At func(part int, err error) error
 }
 
-// Workers returns the number of units that run at once where jobs are asked for.
+// Workers returns the number of units that run at once for the given jobs.
 func Workers(jobs int) int {
 	if jobs <= 0 {
 		jobs = runtime.GOMAXPROCS(0)
