@@ -50,7 +50,7 @@ var wordings = []wording{
 	{re: `behind`, instead: "after, past, trailing", where: anywhere, like: "bytes behind a value"},
 	{re: `beside`, instead: "next to", where: anywhere, like: "beside _metadata"},
 	{re: `(is|are|was|were) (no|none)`, instead: "is not a", where: anywhere, like: "a header that is none", except: []string{`there (is|are|was|were) (no|none)`, `(is|are) no (longer|more|less)`}, pending: 5},
-	{re: `(that|those) of|of (which|whom)`, instead: "repeat the noun", where: anywhere, like: "that of the handle", pending: 2},
+	{re: `(that|those) of|of (which|whom)`, instead: "repeat the noun", where: anywhere, like: "that of the handle", pending: 1},
 	{re: `for who|who picked|by who|whoever|whom`, instead: "the caller, callers", where: anywhere, like: "for who picked none"},
 	{re: `who`, instead: "a noun: the caller, the reader of the file", where: literals | comments, like: "who reads them all", pending: 1},
 	{re: `(is|are|was|were|be|been) said`, instead: "recorded as, reported", where: anywhere, like: "element is said to be bytes 3 to 9", pending: 1},

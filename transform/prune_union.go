@@ -254,8 +254,8 @@ func skip(r *UnionReport, o PruneOptions) string {
 	return ""
 }
 
-// placeRuns moves runs to their new handles, and counts their elements, of which
-// total are expected.
+// placeRuns moves runs to their new handles and counts their elements; total is
+// the expected count.
 func placeRuns(runs [][]format.ElementRun, place PlaceKept, total int64) (placed [][]format.ElementRun, n int64) {
 	all := slices.Concat(runs...)
 	for _, r := range all {
