@@ -13,8 +13,8 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink"
-	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/flink/metadata"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/writer"
@@ -381,7 +381,7 @@ func TestEditRelocate(t *testing.T) {
 					t.Fatal(err)
 				}
 				snap := opened(t, j.s)
-				sp, r, err := transform.Relocate(t.Context(), inputOf(snap), transform.RelocateOptions{Prefixes: []transform.Prefix{{Old: "file:" + old, New: "file:" + moved}}})
+				sp, r, err := transform.Relocate(t.Context(), inputOf(snap), transform.RelocateOptions{Prefixes: []format.Mapping{{Old: "file:" + old, New: "file:" + moved}}})
 				if err != nil {
 					t.Fatal(err)
 				}

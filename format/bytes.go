@@ -47,12 +47,12 @@ func (b Bytes) View(f func(p []byte) error) (err error) {
 	if !b.mapped {
 		return f(b.p)
 	}
-	return Guard(func() error { return f(b.p) })
+	return guard(func() error { return f(b.p) })
 }
 
-// Guard calls f and returns ErrChanged if f faults because a mapped file shrank. It
+// guard calls f and returns ErrChanged if f faults because a mapped file shrank. It
 // covers the goroutine that calls f only, and recovers no other panic.
-func Guard(f func() error) (err error) {
+func guard(f func() error) (err error) {
 	old := debug.SetPanicOnFault(true)
 	defer func() {
 		debug.SetPanicOnFault(old)

@@ -38,20 +38,6 @@ var (
 // the name of the field for users, such as "memory" or "chunk-refs".
 type Limit string
 
-// The limits that users can raise.
-const (
-	LimitOperators Limit = "operators"
-	LimitSubtasks  Limit = "subtasks"
-	LimitNodes     Limit = "nodes"
-	LimitDepth     Limit = "depth"
-	LimitManifest  Limit = "manifest"
-	LimitChunk     Limit = "chunk"
-	LimitMemory    Limit = "memory"
-	LimitOffsets   Limit = "offsets"
-	LimitChunkRefs Limit = "chunk-refs"
-	LimitValue     Limit = "value"
-)
-
 // Error implements error.
 func (l Limit) Error() string { return "limit exceeded: " + string(l) }
 

@@ -1,7 +1,7 @@
 package format
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 )
 
@@ -36,30 +36,33 @@ func uriOrPath(uri string) string {
 	return CanonicalURI(uri)
 }
 
-// Mappings are tried in order; the first match applies.
+// Mappings are applied together: of the mappings that match, the one with the
+// longest Old.
 type Mappings []Mapping
 
-// LongestFirst returns mappings sorted so that the longest matching Old applies.
-func LongestFirst[M ~struct{ Old, New string }](all []M) Mappings {
-	var ms Mappings
-	for _, m := range all {
-		ms = append(ms, Mapping(m))
-	}
-	slices.SortStableFunc(ms, func(a, b Mapping) int { return len(b.old()) - len(a.old()) })
-	return ms
-}
-
-// Apply returns the reference rewritten by the first mapping that matches; ok
-// reports whether one does.
+// Apply returns the reference rewritten by the mapping that matches; ok reports
+// whether one does.
 func (ms Mappings) Apply(uri string) (to string, ok bool) {
+	longest := -1
 	for _, m := range ms {
-		rest, ok := m.cut(uri)
-		switch {
-		case ok && rest == "":
-			return m.New, true
-		case ok:
-			return strings.TrimSuffix(m.New, "/") + rest, true
+		rest, fits := m.cut(uri)
+		n := len(m.old())
+		if !fits || n <= longest {
+			continue
+		}
+		longest, ok = n, true
+		if to = m.New; rest != "" {
+			to = strings.TrimSuffix(m.New, "/") + rest
 		}
 	}
-	return "", false
+	return to, ok
+}
+
+// ParseMapping reads OLD=NEW.
+func ParseMapping(s string) (Mapping, error) {
+	old, to, ok := strings.Cut(s, "=")
+	if !ok || old == "" {
+		return Mapping{}, fmt.Errorf("%q is not OLD=NEW", s)
+	}
+	return Mapping{Old: old, New: to}, nil
 }

@@ -12,16 +12,16 @@ import (
 var ErrNoMatch = errors.New("nothing matches")
 
 // Selector selects operators. Each element is a uid, a name, an id of 32 hex
-// digits, a prefix of one id of at least MinIDDigits digits, or a pattern (see
-// [Globs]) that is matched against uids and names, and against the ids of operators
-// that have neither. A nil Selector selects all operators.
+// digits, a prefix of one id of at least 4 digits, or a pattern (see [Globs]) that
+// is matched against uids and names, and against the ids of operators that have
+// neither. A nil Selector selects all operators.
 //
 // Before Flink 2.0 snapshots do not record uids, so an element is also compared as
 // a uid, by the id that Flink derives from it.
 type Selector []string
 
-// MinIDDigits is the minimum length of an id prefix.
-const MinIDDigits = 4
+// minIDDigits is the minimum length of an id prefix.
+const minIDDigits = 4
 
 // ByID returns a Selector of the operators with these ids. Without ids it selects
 // nothing.
@@ -133,7 +133,7 @@ func matching(sp *Savepoint, want string) ([]*Operator, error) {
 		switch {
 		case op.ID == id && want != "", op.ID.String() == lower, isNamed(op.UID, want), isNamed(op.Name, want), isUnnamed(op, want):
 			exact = append(exact, op)
-		case len(want) >= MinIDDigits && strings.HasPrefix(op.ID.String(), lower):
+		case len(want) >= minIDDigits && strings.HasPrefix(op.ID.String(), lower):
 			byPrefix = append(byPrefix, op)
 		}
 	}

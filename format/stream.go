@@ -334,17 +334,3 @@ func StreamSize(ctx context.Context, src Source, s Stream) (int64, error) {
 	}
 	return n, err
 }
-
-// LengthFits reports whether a file of size bytes can be the file of a handle that
-// records the length claimed; changelog is true for a file of changes.
-func LengthFits(claimed, size int64, changelog bool) bool {
-	return size == claimed || changelog && size == claimed+1
-}
-
-// Locator is optionally implemented by a Source. It returns where the bytes of a
-// stream are stored: streams with equal locations hold the same bytes. It returns
-// "" if the location is unknown, and an error that matches ErrMissing if the stream
-// does not exist.
-type Locator interface {
-	PlaceOf(ctx context.Context, s Stream) (string, error)
-}

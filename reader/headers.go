@@ -5,10 +5,11 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/keyed"
-	"github.com/savepoint-tools/spt/format/flink/types"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/internal/flink/keyed"
 )
 
 // Headers is what the streams of an operator's managed state say about its

@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
@@ -81,8 +84,8 @@ type Container struct {
 	Name     string // the file: _metadata or .spt, as its store names it
 	Size     int64  // of that file
 	ModTime  time.Time
-	Metadata metadata.Version // of _metadata; for an .spt that of the snapshot it was made from, or 0
-	SPT      spt.Stats        // for an .spt
+	Metadata int32     // of _metadata; for an .spt that of the snapshot it was made from, or 0
+	SPT      spt.Stats // for an .spt
 }
 
 // Snapshot is an open snapshot: the model, and the way to its bytes. It is
@@ -91,7 +94,7 @@ type Snapshot struct {
 	*format.Savepoint
 	Container Container
 	src       *source
-	mapping   *storage.Mapped
+	mapping   *ability.Mapped
 	asRead    *format.Savepoint // what is in the container
 	others    []*Snapshot       // whose streams may be in the model too, see Combine
 }
@@ -142,7 +145,7 @@ type found struct {
 	head     []byte // its first bytes
 	info     storage.Info
 	family   Family
-	rd       *storage.Reader
+	rd       *ranged.Reader
 	chosen   bool // the user named the file itself, not its directory
 }
 
@@ -237,17 +240,17 @@ func (f *found) openFlink(ctx context.Context, o Options, salvage bool) (*Snapsh
 		snap.asRead = &c
 	}
 	snap.Container = Container{Family: Flink, Name: f.name, Size: f.info.Size, ModTime: f.info.ModTime}
-	snap.Container.Metadata, _ = metadata.VersionOf(sp)
+	snap.Container.Metadata = metadataVersion(sp)
 	snap.src = newSource(f, o, nil)
 	return snap, nil
 }
 
 // contents returns the whole file: read where it is small or cannot be mapped.
-func (f *found) contents(ctx context.Context) (format.Bytes, *storage.Mapped, error) {
+func (f *found) contents(ctx context.Context) (format.Bytes, *ability.Mapped, error) {
 	if int64(len(f.head)) == f.info.Size {
 		return format.NewBytes(f.head), nil, nil
 	}
-	if m, ok := f.store.(storage.Mapper); ok && f.info.Size >= mapFrom {
+	if m, ok := f.store.(ability.Mapper); ok && f.info.Size >= mapFrom {
 		mapping, err := m.Map(ctx, f.name, f.info.Version)
 		if err == nil {
 			return format.MappedBytes(mapping.Data), mapping, nil
@@ -277,14 +280,14 @@ func (f *found) openSPT(ctx context.Context, o Options) (*Snapshot, error) {
 	c.Location = f.location
 	snap := &Snapshot{Savepoint: &c, asRead: &c}
 	snap.Container = Container{Family: SPT, Name: f.name, Size: f.info.Size, ModTime: f.info.ModTime, SPT: file.Stats()}
-	snap.Container.Metadata, _ = metadata.VersionOf(&c)
+	snap.Container.Metadata = metadataVersion(&c)
 	snap.src = newSource(f, o, file)
 	return snap, nil
 }
 
-// sptReader makes a short read of a storage.Reader the error it is.
+// sptReader makes a short read of a ranged.Reader the error it is.
 type sptReader struct {
-	rd       *storage.Reader
+	rd       *ranged.Reader
 	progress progress
 }
 
@@ -326,7 +329,7 @@ func (s *Snapshot) Close() error {
 	return storageKind(closeMapping(m))
 }
 
-func closeMapping(m *storage.Mapped) error {
+func closeMapping(m *ability.Mapped) error {
 	if m == nil {
 		return nil
 	}
@@ -340,12 +343,18 @@ func (s *Snapshot) Dir() string { return s.src.dir }
 func (c Container) Describe() string {
 	if c.Family == SPT {
 		text := fmt.Sprintf("spt %d.%d", c.SPT.Major, c.SPT.Minor)
-		if c.Metadata.Valid() {
-			text += fmt.Sprintf(", made from metadata %s (Flink %s)", c.Metadata, c.Metadata.Releases())
+		if v := metadata.Version(c.Metadata); v.Valid() {
+			text += fmt.Sprintf(", made from metadata %s (Flink %s)", v, v.Releases())
 		}
 		return text
 	}
-	return fmt.Sprintf("metadata %s (Flink %s)", c.Metadata, c.Metadata.Releases())
+	v := metadata.Version(c.Metadata)
+	return fmt.Sprintf("metadata %s (Flink %s)", v, v.Releases())
+}
+
+func metadataVersion(sp *format.Savepoint) int32 {
+	v, _ := metadata.VersionOf(sp)
+	return int32(v)
 }
 
 // storageKind makes a storage error match the kinds of package format too.
@@ -362,17 +371,8 @@ type kinded struct{ err, kind error }
 func (e *kinded) Error() string   { return e.err.Error() }
 func (e *kinded) Unwrap() []error { return []error{e.err, e.kind} }
 
-// ParseMapping reads OLD=NEW. OLD may hold "=" only as "\=".
-func ParseMapping(s string) (format.Mapping, error) {
-	old, to, ok := strings.Cut(s, "=")
-	if !ok || old == "" {
-		return format.Mapping{}, fmt.Errorf("%q is not OLD=NEW", s)
-	}
-	return format.Mapping{Old: old, New: to}, nil
-}
-
 // isSnapshotName reports whether a name could be the description of a snapshot.
 func isSnapshotName(name string) bool {
-	base := route.Base(name)
+	base := objpath.Base(name)
 	return base == MetadataName || strings.HasSuffix(base, Extension)
 }

@@ -12,9 +12,11 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/fileref"
+	"github.com/savepoint-tools/spt/internal/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/storetest"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -114,7 +116,7 @@ func TestSelfContained(t *testing.T) {
 		o := Options{Stores: stores("mem", store)}
 		in := openAt(t, dir, o.Stores)
 		handles := 0
-		reader.AbsoluteHandles(in.Savepoint, func(format.Place, string) { handles++ })
+		fileref.EachAbsolute(in.Savepoint, func(format.Place, string) { handles++ })
 		if handles == 0 {
 			continue
 		}
@@ -185,7 +187,7 @@ func TestLocalCopies(t *testing.T) {
 				t.Errorf("%s: the copy and the one from the .spt differ", name)
 			}
 		})
-		if got := names(tree(t, out)); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, storage.TempPrefix) }) {
+		if got := names(tree(t, out)); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, tempname.Prefix) }) {
 			t.Errorf("left over: %v", got)
 		}
 	}
@@ -243,7 +245,7 @@ func TestVersion2(t *testing.T) {
 	var dir string
 	for _, d := range testenv.Snapshots(t) {
 		snap := openAt(t, d, stores())
-		inline, version := 0, snap.Container.Metadata
+		inline, version := 0, metadata.Version(snap.Container.Metadata)
 		if err := snap.EachStream(func(_ format.Place, s format.Stream) error {
 			if format.Kind(s) == format.KindInline && format.SizeOf(s) > 50 {
 				inline++
@@ -268,11 +270,11 @@ func TestVersion2(t *testing.T) {
 	}
 	t.Chdir(out)
 	report, snap := sealAt(t, dir, "link/v2", o) // relative, and through a link
-	if snap.Container.Metadata != metadata.V2 || len(report.Plan.Files) == 0 {
-		t.Fatalf("%s, %d files", snap.Container.Metadata, len(report.Plan.Files))
+	if metadata.Version(snap.Container.Metadata) != metadata.V2 || len(report.Plan.Files) == 0 {
+		t.Fatalf("%s, %d files", metadata.Version(snap.Container.Metadata), len(report.Plan.Files))
 	}
 	n := 0
-	reader.AbsoluteHandles(snap.Savepoint, func(_ format.Place, path string) {
+	fileref.EachAbsolute(snap.Savepoint, func(_ format.Place, path string) {
 		n++
 		if !strings.HasPrefix(path, "file:"+out+"/v2/") {
 			t.Errorf("reference %q", path)
@@ -284,14 +286,14 @@ func TestVersion2(t *testing.T) {
 	sound(t, snap)
 	in := openAt(t, dir, o.Stores)
 	sameStreams(t, snap, in)
-	o.MetadataVersion = metadata.V3
+	o.MetadataVersion = int32(metadata.V3)
 	_, snap = sealAt(t, dir, "v3", o)
-	if v := sound(t, snap); snap.Container.Metadata != metadata.V3 || !v.Relocatable() {
-		t.Errorf("%s: %+v", snap.Container.Metadata, v)
+	if v := sound(t, snap); metadata.Version(snap.Container.Metadata) != metadata.V3 || !v.Relocatable() {
+		t.Errorf("%s: %+v", metadata.Version(snap.Container.Metadata), v)
 	}
 	sameStreams(t, snap, in)
 	// Down is not possible.
-	if _, err := Write(background, openAt(t, "v3", o.Stores).View(), "down", &Options{Stores: o.Stores, MetadataVersion: metadata.V2}); !errors.Is(err, format.ErrUnsupported) {
+	if _, err := Write(background, openAt(t, "v3", o.Stores).View(), "down", &Options{Stores: o.Stores, MetadataVersion: int32(metadata.V2)}); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -404,7 +406,7 @@ func TestFilesReference(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	var refs []string
-	reader.AbsoluteHandles(out.Savepoint, func(_ format.Place, path string) { refs = append(refs, path) })
+	fileref.EachAbsolute(out.Savepoint, func(_ format.Place, path string) { refs = append(refs, path) })
 	want := []string{"file:" + dir + "/job/chk-1/state", "file:///" + dir[1:] + "/other/far", "file:" + dir + "/m", "file:" + dir + "/job/shared/moved"}
 	if !slices.Equal(refs, want) {
 		t.Errorf("%v, want %v", refs, want)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt/internal/msg"
+	"github.com/savepoint-tools/spt/internal/limit"
 )
 
 // manifest is a decoded manifest.
@@ -105,7 +106,7 @@ func (d *decoder) invalid(err error) {
 // decrement d.depth afterwards.
 func (d *decoder) enter() bool {
 	if d.depth++; d.depth > d.limits.Depth {
-		d.fail(format.LimitDepth, "handles nested more than %d deep", d.limits.Depth)
+		d.fail(limit.Depth, "handles nested more than %d deep", d.limits.Depth)
 		return false
 	}
 	return d.err == nil
@@ -166,7 +167,7 @@ func (d *decoder) chunkList() *chunkList {
 			return nil
 		}
 		if d.refs += l.chunks; d.refs > d.limits.ChunkRefs {
-			d.fail(format.LimitChunkRefs, "chunk lists name more chunks than the limit of %d", d.limits.ChunkRefs)
+			d.fail(limit.ChunkRefs, "chunk lists name more chunks than the limit of %d", d.limits.ChunkRefs)
 			return nil
 		}
 		d.lists[string(packed)] = l
@@ -187,7 +188,7 @@ func (d *decoder) streams(m *manifest) {
 		{key: "chunks", read: func(d *decoder, s *streamFields) { s.list = d.chunkList() }},
 		integer("size", func(s *streamFields) *int64 { return &s.size }, 0, math.MaxInt64),
 	}}
-	m.streams = readList(d, format.LimitNodes, 40, func(d *decoder, s *stream) {
+	m.streams = readList(d, limit.Nodes, 40, func(d *decoder, s *stream) {
 		var f streamFields
 		table.read(d, &f)
 		*s = d.stream(f, n)
@@ -305,7 +306,7 @@ func (d *decoder) offsets() format.Offsets {
 		return o
 	}
 	if d.total > d.limits.Offsets-n {
-		d.fail(format.LimitOffsets, "offset arrays have more entries than the limit of %d", d.limits.Offsets)
+		d.fail(limit.Offsets, "offset arrays have more entries than the limit of %d", d.limits.Offsets)
 		return noOffsets
 	}
 	d.total += n

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/fileref"
 )
 
 // Summary is the numbers of a savepoint.
@@ -59,9 +60,9 @@ type Operator struct {
 	Bytes Bytes
 }
 
-// State is the numbers of one state of an operator over all its subtasks. Handles
-// whose states cannot be distinguished without reading them form one State per
-// kind.
+// State is the numbers of one state of an operator over all its subtasks. If states
+// cannot be distinguished without reading their handles, there is one State per
+// kind of handle.
 type State struct {
 	Name     string // "" for handles without names
 	Kind     StateKind
@@ -129,7 +130,7 @@ type File struct {
 // to; "" if it can.
 func (f *File) Wrong(size int64) string {
 	for _, claimed := range []int64{f.Longest, f.Shortest} {
-		if claimed >= 0 && !format.LengthFits(claimed, size, f.Changelog) {
+		if claimed >= 0 && !fileref.LengthFits(claimed, size, f.Changelog) {
 			return fmt.Sprintf("expected %d bytes, found %d", claimed, size)
 		}
 	}

@@ -153,8 +153,8 @@ type Relocation struct {
 	Why string
 	// Unchecked is the number of files at the new location that could not be looked for.
 	Unchecked int
-	// Gone are new locations at which no file is; Wrong those of files that are not of the
-	// recorded length.
+	// Gone are new locations without a file. Wrong are new locations of files whose length
+	// is not the recorded one.
 	Gone, Wrong []string
 	// Right are relative references that were kept, next to whose _metadata the file is;
 	// Broken those whose file was found nowhere.

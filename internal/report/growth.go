@@ -5,8 +5,8 @@ import (
 	"iter"
 	"strconv"
 
+	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/internal/ui"
-	"github.com/savepoint-tools/spt/transform"
 )
 
 // Growth is the answer of prune-union without IN: union state after 0, 1, … restores.
@@ -18,7 +18,7 @@ type GrowthRow struct {
 	PerSubtask int64 `json:"elements_per_subtask"`
 	Kept       int64 `json:"elements_kept_once" jsonschema:"description=in the snapshot, if subtasks together keep each element once"`
 	Readded    int64 `json:"elements_readded" jsonschema:"description=in the snapshot, if every subtask adds again what it gets"`
-	HandedOut  int64 `json:"elements_handed_out" jsonschema:"description=to all subtasks by the next restore, of what was added again"`
+	Assigned   int64 `json:"elements_assigned" jsonschema:"description=to all subtasks by the next restore, of what was added again"`
 
 	parallelism int32
 }
@@ -29,7 +29,7 @@ func NewGrowth(elements int64, parallelism int32, restores int) Growth {
 	var all Growth
 	n := elements
 	for i := 0; i <= restores; i++ {
-		next := transform.Capped(n, int64(parallelism))
+		next := number.Times(n, int64(parallelism))
 		all = append(all, GrowthRow{i, n / int64(parallelism), elements, n, next, parallelism})
 		n = next
 	}
@@ -43,7 +43,7 @@ func (all Growth) Document() *ui.Document {
 	d.Blank()
 	t := ui.NewTable(ui.Column{Header: "RESTORES", Align: ui.Right}, ui.Column{Header: "KEPT ONCE", Align: ui.Right}, ui.Column{Header: "ADDED AGAIN", Align: ui.Right}, ui.Column{Header: "THEN ASSIGNED", Align: ui.Right})
 	for _, r := range all {
-		t.Row(strconv.Itoa(r.Restores), ui.Count(r.Kept), ui.Count(r.Readded), ui.Count(r.HandedOut))
+		t.Row(strconv.Itoa(r.Restores), ui.Count(r.Kept), ui.Count(r.Readded), ui.Count(r.Assigned))
 	}
 	d.Add(t)
 	d.Blank()
@@ -57,12 +57,12 @@ func (all Growth) Lines() iter.Seq[any] { return each(all) }
 
 // Header implements [Rows].
 func (all Growth) Header() []string {
-	return []string{"restores", "elements_kept_once", "elements_readded", "elements_handed_out"}
+	return []string{"restores", "elements_kept_once", "elements_readded", "elements_assigned"}
 }
 
 // Rows implements [Rows].
 func (all Growth) Rows() iter.Seq[[]string] {
 	return rows(all, func(r *GrowthRow) []string {
-		return []string{strconv.Itoa(r.Restores), fmt.Sprint(r.Kept), fmt.Sprint(r.Readded), fmt.Sprint(r.HandedOut)}
+		return []string{strconv.Itoa(r.Restores), fmt.Sprint(r.Kept), fmt.Sprint(r.Readded), fmt.Sprint(r.Assigned)}
 	})
 }

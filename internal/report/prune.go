@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/transform/check"
@@ -22,8 +23,8 @@ func (r *Run) NewPrune(pruned []*transform.PrunedState, keep transform.Keep, par
 	res := &Prune{States: []Union{}}
 	for _, p := range pruned {
 		row := r.newUnion(&p.UnionReport, parallelism)
-		after := transform.Capped(p.Kept, row.restoredAt)
-		row.Skipped, row.Kept, row.KeptBytes, row.HandedOutAfter = p.Skipped, &p.Kept, &p.BytesAfter, &after
+		after := number.Times(p.Kept, row.restoredAt)
+		row.Skipped, row.Kept, row.KeptBytes, row.AssignedAfter = p.Skipped, &p.Kept, &p.BytesAfter, &after
 		row.MinKept, row.MaxKept, row.Remaining = p.MinKept, p.MaxKept, p.Remaining()
 		row.RemainingWhy = remaining(p, keep)
 		res.States = append(res.States, row)
@@ -73,9 +74,9 @@ func (p *Prune) appendRemaining(d *ui.Document) {
 	var before, after, bytesBefore, bytesAfter int64
 	for i := range p.States {
 		s := &p.States[i]
-		before, after = before+s.HandedOut, after+*s.HandedOutAfter
-		bytesBefore += s.HandedBytes
-		bytesAfter += transform.Capped(*s.KeptBytes, s.restoredAt)
+		before, after = before+s.Assigned, after+*s.AssignedAfter
+		bytesBefore += s.AssignedBytes
+		bytesAfter += number.Times(*s.KeptBytes, s.restoredAt)
 		if s.Skipped == "" && s.of.OneEach() {
 			d.Blank()
 			d.Remark("%s: %s.", s.name(), s.Why)
@@ -91,7 +92,7 @@ func (p *Prune) appendRemaining(d *ui.Document) {
 	}
 	for i := range p.States {
 		s := &p.States[i]
-		if n := transform.Capped(*s.KeptBytes, s.restoredAt); n >= check.LargeUnion {
+		if n := number.Times(*s.KeptBytes, s.restoredAt); n >= check.LargeUnion {
 			s.appendLarge(d, *s.Kept, n)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/transform"
 )
 
@@ -35,7 +36,7 @@ type RescaleOperator struct {
 	Left            string         `json:"left,omitempty" jsonschema:"description=why the operator is left alone"`
 	InFlight        bool           `json:"in_flight,omitempty" jsonschema:"description=has in-flight data, whose path depends on the job's graph and is not in the plan"`
 	Order           string         `json:"order,omitempty" jsonschema:"description=why the order of blocks in a subtask is not certain"`
-	PlaceOrder      bool           `json:"order_depends_on_place,omitempty" jsonschema:"description=the order of blocks depends on the location of the snapshot"`
+	PlaceOrder      bool           `json:"order_depends_on_location,omitempty" jsonschema:"description=the order of blocks depends on the location of the snapshot"`
 	States          []RescaleState `json:"states"`
 	Keyed           []RescaleKeyed `json:"keyed,omitempty"`
 	HighestPossible int32          `json:"highest_parallelism,omitempty"`
@@ -135,7 +136,7 @@ func (r *Run) rescaleState(st *transform.StatePlan, to int32) RescaleState {
 	if st.Mode == format.ModeUnion {
 		n := st.Elements
 		for range 4 {
-			n = transform.Capped(n, int64(to))
+			n = number.Times(n, int64(to))
 			s.Growth = append(s.Growth, n)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
@@ -38,20 +39,20 @@ type Union struct {
 	MaxFactor     int64  `json:"max_factor" jsonschema:"description=greatest common divisor of the counts: the highest factor by which restores can have multiplied all elements; 0 without elements"`
 	Verdict       string `json:"verdict" jsonschema:"enum=duplicated by restores,enum=not sure,enum=nothing repeats,enum=replicas equal,enum=replicas differ"`
 	Why           string `json:"why"`
-	HandedOut     int64  `json:"handed_out" jsonschema:"description=elements that a restore loads, in all subtasks together"`
-	HandedBytes   int64  `json:"handed_out_bytes"`
+	Assigned      int64  `json:"assigned" jsonschema:"description=elements that a restore loads, in all subtasks together"`
+	AssignedBytes int64  `json:"assigned_bytes"`
 
-	Kept           *int64 `json:"kept,omitempty" jsonschema:"description=elements that stay"`
-	KeptBytes      *int64 `json:"kept_bytes,omitempty"`
-	HandedOutAfter *int64 `json:"handed_out_after,omitempty" jsonschema:"description=handed_out of what is kept"`
-	MinKept        int64  `json:"kept_min_copies,omitempty" jsonschema:"description=how often an element that stays occurs at least"`
-	MaxKept        int64  `json:"kept_max_copies,omitempty" jsonschema:"description=and at most"`
-	Remaining      int64  `json:"remaining_duplicates,omitempty" jsonschema:"description=elements that stay beyond one of each"`
-	RemainingWhy   string `json:"remaining_why,omitempty" jsonschema:"description=of a state that was pruned: why duplicates remain"`
-	Skipped        string `json:"skipped,omitempty" jsonschema:"description=why it is left as it is"`
+	Kept          *int64 `json:"kept,omitempty" jsonschema:"description=elements that stay"`
+	KeptBytes     *int64 `json:"kept_bytes,omitempty"`
+	AssignedAfter *int64 `json:"assigned_after,omitempty" jsonschema:"description=assigned of what is kept"`
+	MinKept       int64  `json:"kept_min_copies,omitempty" jsonschema:"description=how often an element that stays occurs at least"`
+	MaxKept       int64  `json:"kept_max_copies,omitempty" jsonschema:"description=and at most"`
+	Remaining     int64  `json:"remaining_duplicates,omitempty" jsonschema:"description=elements that stay beyond one of each"`
+	RemainingWhy  string `json:"remaining_why,omitempty" jsonschema:"description=of a state that was pruned: why duplicates remain"`
+	Skipped       string `json:"skipped,omitempty" jsonschema:"description=why it is left as it is"`
 
 	of         *transform.UnionReport // nil: broadcast
-	restoredAt int64                  // the parallelism that HandedOut is for
+	restoredAt int64                  // the parallelism that Assigned is for
 	in, choose string                 // snapshot, and the flags that choose the state; "" where the names are redacted
 }
 
@@ -92,7 +93,7 @@ func (r *Run) newUnion(u *transform.UnionReport, parallelism int32) Union {
 		Operator: r.Label(u.Operator), ID: u.Operator.ID.String(), State: r.Text(u.State), Kind: format.ModeUnion.String(), Subtasks: u.Subtasks,
 		Elements: u.Elements, Distinct: u.Distinct, MinCopies: u.MinCopies, MaxCopies: u.MaxCopies, Bytes: u.Bytes, DistinctBytes: u.DistinctBytes,
 		Equal: u.Equal, SameOrder: u.SameOrder, Fewest: u.Fewest, Most: u.Most, Common: u.Common, Factor: u.Factor, MaxFactor: u.MaxFactor, Verdict: string(u.Verdict), Why: u.Why,
-		HandedOut: transform.Capped(u.Elements, at), HandedBytes: transform.Capped(u.Bytes, at), of: u, restoredAt: at,
+		Assigned: number.Times(u.Elements, at), AssignedBytes: number.Times(u.Bytes, at), of: u, restoredAt: at,
 	}
 }
 
@@ -101,7 +102,7 @@ func (r *Run) newBroadcast(b *transform.BroadcastReport) Union {
 	row := Union{
 		Operator: r.Label(b.Operator), ID: b.Operator.ID.String(), State: r.Text(b.State), Kind: format.ModeBroadcast.String(),
 		Distinct: int64(len(b.Versions)), Bytes: b.Bytes, Factor: 1, Equal: equal, SameOrder: equal,
-		Verdict: replicasEqual, Why: "every subtask holds the same map", Fewest: 1, Most: 1, MaxFactor: 1, HandedBytes: b.Bytes,
+		Verdict: replicasEqual, Why: "every subtask holds the same map", Fewest: 1, Most: 1, MaxFactor: 1, AssignedBytes: b.Bytes,
 	}
 	var parts []string
 	for _, v := range b.Versions {
@@ -118,7 +119,7 @@ func (r *Run) newBroadcast(b *transform.BroadcastReport) Union {
 		}
 		parts = append(parts, fmt.Sprintf("%s in subtask %s", ui.Bytes(v.Bytes), Shorten(subtasks)))
 	}
-	row.Subtasks, row.HandedOut = int(row.Elements), row.Elements
+	row.Subtasks, row.Assigned = int(row.Elements), row.Elements
 	if equal && row.Subtasks > 1 {
 		row.Common = 1
 	}
@@ -214,9 +215,9 @@ func (u *Union) appendTo(d *ui.Document) {
 		if u.of.Verdict == transform.VerdictNotSure {
 			u.appendNotSure(d)
 		}
-		if u.HandedBytes >= check.LargeUnion {
+		if u.AssignedBytes >= check.LargeUnion {
 			d.Blank()
-			u.appendLarge(d, u.Elements, u.HandedBytes)
+			u.appendLarge(d, u.Elements, u.AssignedBytes)
 		}
 	}
 }
@@ -228,7 +229,7 @@ func (u *Union) appendDuplicated(d *ui.Document) {
 		d.Line("%s", line)
 	}
 	d.Line("--keep distinct on %s would keep %s, %s (%s).", ui.Quote(u.State), ui.Plural(u.Distinct, "element"), ui.Bytes(u.DistinctBytes), ui.Percent(u.DistinctBytes, u.Bytes))
-	d.Line("A restore now loads %s, %s, in all subtasks together.", ui.Plural(u.HandedOut, "element"), ui.Bytes(u.HandedBytes))
+	d.Line("A restore now loads %s, %s, in all subtasks together.", ui.Plural(u.Assigned, "element"), ui.Bytes(u.AssignedBytes))
 	if u.choose != "" {
 		d.Line("Nothing written. Add an output to write it:  spt prune-union %s %s %s --keep distinct", shell.Quote(u.in), outLike(u.in), u.choose)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -45,7 +46,7 @@ type Verify struct {
 // absoluteExamples is how many absolute handles a report names.
 const absoluteExamples = 2
 
-// NewVerify returns a report of a snapshot of which nothing is known yet.
+// NewVerify returns a report of a snapshot before it is verified.
 func NewVerify(path string) *Verify { return &Verify{Path: path, Findings: []Finding{}} }
 
 // Verified adds what verifying a snapshot found besides findings.
@@ -57,7 +58,7 @@ func (v *Verify) Verified(r *Run, snap *reader.Snapshot, found *reader.Verificat
 	v.Relocatable, v.Absolute, v.Apart = found.Relocatable(), found.Absolute, found.Apart
 	v.single = snap.Container.Family == reader.SPT
 	v.Sound = v.Errors == 0
-	reader.AbsoluteHandles(snap.Savepoint, func(p format.Place, path string) {
+	fileref.EachAbsolute(snap.Savepoint, func(p format.Place, path string) {
 		if len(v.AbsoluteIn) < absoluteExamples {
 			v.AbsoluteIn = append(v.AbsoluteIn, fmt.Sprintf("%s: %s", p, ui.Quote(r.Text(path))))
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm/runtime"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/value"
 )
@@ -84,4 +85,55 @@ func (f *fields) record(m map[string]any) {
 	if f.fixed {
 		f.records[reflect.ValueOf(m).Pointer()] = true
 	}
+}
+
+// plain makes a value one that expressions compare and look into: integers are
+// int, byte arrays text of their bytes, records and maps with text for keys are maps.
+// record is called with the maps made of records.
+func plain(v value.Value, record func(map[string]any)) any {
+	switch v.Kind() {
+	case value.KindNull:
+		return nil
+	case value.KindBool:
+		return v.Bool()
+	case value.KindInt:
+		return int(v.Int())
+	case value.KindUint, value.KindFloat32, value.KindFloat64, value.KindDecimal:
+		return v.Float()
+	case value.KindList:
+		out := make([]any, v.Len())
+		for i := range out {
+			out[i] = plain(v.At(i), record)
+		}
+		return out
+	case value.KindRecord:
+		m := make(map[string]any, v.Len())
+		if v.Class() != "" {
+			m["@class"] = v.Class()
+		}
+		for i := range v.Len() {
+			m[v.Name(i)] = plain(v.At(i), record)
+		}
+		record(m)
+		return m
+	case value.KindMap:
+		m := make(map[string]any, v.Len())
+		for i := range v.Len() {
+			k := v.Key(i)
+			if _, twice := m[k.Text()]; twice || k.Kind() != value.KindString {
+				return plainPairs(v, record)
+			}
+			m[k.Text()] = plain(v.At(i), record)
+		}
+		return m
+	}
+	return v.String()
+}
+
+func plainPairs(v value.Value, record func(map[string]any)) []any {
+	out := make([]any, v.Len())
+	for i := range out {
+		out[i] = []any{plain(v.Key(i), record), plain(v.At(i), record)}
+	}
+	return out
 }

@@ -4,14 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
-	"github.com/expr-lang/expr"
-	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/types"
-	"github.com/expr-lang/expr/vm"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/value"
@@ -51,7 +43,7 @@ func (it *catItem) shown(st *catState) report.CatItem {
 		Decoded: it.decoded, Entry: it.entry, Key: it.key, Value: it.value, Count: it.count, Line: it.line}
 }
 
-// placed says of an error in which stream of the snapshot it is.
+// placed returns an error with the stream of the snapshot that it is about.
 func (c *catter) placed(err error, at *catPart) error {
 	value, isValue := err.(*notReadable) // not errors.As: nothing wraps it
 	if isValue {
@@ -133,8 +125,8 @@ func (c *catter) keep(p []byte) []byte {
 	return c.kept.copy(p)
 }
 
-// storedReadable reports whether elements can be had as they are stored: bytes that
-// are missing are missing in any form.
+// storedReadable reports whether elements can be read as they are stored: bytes that
+// are missing are missing in any encoding.
 func (c *catter) storedReadable(ctx context.Context, h *format.OperatorHandle, name string) bool {
 	codec, err := c.snap.Codec(h.Codec)
 	if err != nil {
@@ -216,147 +208,10 @@ func (c *catter) notDecoded(st *catState, why string) {
 }
 
 // notReadable is a value, or the description of a state, that breaks its
-// format. The elements around it can be had all the same.
+// format. The elements around it can still be read.
 type notReadable struct{ error }
 
 func (e *notReadable) Unwrap() error { return e.error }
 func (e *notReadable) Hint() string {
 	return "--raw shows elements as they are stored, without reading values; is the snapshot sound?  spt verify"
-}
-
-// catVars are the names that can be used in --where, in the order of the help.
-var catVars = []struct {
-	name, help string
-	kind       types.Type
-	looks      looksAt
-}{
-	{"operator", "its operator: uid, else name, else id", types.String, looksAtState},
-	{"id", "the operator's id in hexadecimal", types.String, looksAtState},
-	{"state", "the state's name", types.String, looksAtState},
-	{"kind", "list, union, broadcast, raw", types.String, looksAtState},
-	{"subtask", "the subtask that holds it", types.Int, looksAtState},
-	{"index", "its number in the subtask", types.Int, looksAtElements},
-	{"size", "its bytes as stored", types.Int, looksAtElements},
-	{"value", "its value if its type is decoded, else nil; a tuple's first field is value[0], a POJO's or a map's value.name; byte arrays are text of these bytes", types.Any, looksAtValues},
-	{"key", "of an entry of broadcast state; else nil", types.Any, looksAtValues},
-	{"KiB, MiB, GiB", "1024, 1024², 1024³", nil, looksAtState},
-}
-
-func catWhereHelp() string {
-	var b strings.Builder
-	for _, v := range catVars {
-		entry(&b, helpWidth, 2, 17, v.name, v.help)
-	}
-	return strings.TrimRight(b.String(), "\n")
-}
-
-// catFilter is the expression of --where.
-type catFilter struct {
-	program *vm.Program
-	machine vm.VM
-	vars    map[string]any
-	looks   looksAt
-	part    *catPart
-	fields  *fields
-	hint    string // for values that it does not fit
-}
-
-// looksAt is what an expression needs of an element.
-type looksAt int
-
-const (
-	looksAtState    looksAt = iota // where it is
-	looksAtElements                // its index and its size too
-	looksAtValues                  // what it says
-)
-
-func newCatFilter(text string) (*catFilter, error) {
-	env := types.Map{"KiB": types.Int, "MiB": types.Int, "GiB": types.Int}
-	f := &catFilter{vars: units(), fields: &fields{records: map[uintptr]bool{}, patched: map[ast.Node]*ast.MemberNode{}}, hint: "values of other types, and those not decoded, are left out by --state, or by a condition in front:  'state == \"ids\" and value > 5'"}
-	var err error
-	for f.looks = looksAtState; f.looks <= looksAtValues; f.looks++ {
-		for _, v := range catVars {
-			if v.kind != nil && v.looks == f.looks {
-				env[v.name] = v.kind
-			}
-		}
-		if f.program, err = expr.Compile(text, append(f.fields.options(), expr.Env(env), expr.AsBool())...); err == nil {
-			return f, nil
-		}
-	}
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	return nil, &usageError{fmt.Sprintf("--where %s: %s", text, first), exprHint(err, slices.Collect(maps.Keys(env)), "cat")}
-}
-
-func (f *catFilter) holds(c *catter, st *catState, it *catItem) (bool, error) {
-	if f.part != it.part {
-		f.part = it.part
-		f.vars["operator"], f.vars["id"], f.vars["state"], f.vars["kind"] = st.label, st.op.ID.String(), st.name, st.kind
-		f.vars["subtask"] = int(it.part.subtask)
-	}
-	f.vars["index"], f.vars["size"] = int(it.index), len(it.stored)
-	if f.looks == looksAtValues {
-		f.fields.next(it.part.h)
-		f.vars["value"], f.vars["key"] = f.fields.of(it.value), f.fields.of(it.key)
-	}
-	v, err := f.machine.Run(f.program, f.vars)
-	if err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		if strings.HasPrefix(first, "reflect") || strings.Contains(first, "interface conversion") {
-			first = "it does not fit the type of this value" // what the library says is about itself
-		}
-		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, index %d", first, ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)), it.part.subtask, it.index), f.hint}
-	}
-	return v.(bool), nil
-}
-
-// plain makes a value one that expressions compare and look into: integers are
-// int, byte arrays text of their bytes, records and maps with text for keys are maps.
-// record is called with the maps made of records.
-func plain(v value.Value, record func(map[string]any)) any {
-	switch v.Kind() {
-	case value.KindNull:
-		return nil
-	case value.KindBool:
-		return v.Bool()
-	case value.KindInt:
-		return int(v.Int())
-	case value.KindUint, value.KindFloat32, value.KindFloat64, value.KindDecimal:
-		return v.Float()
-	case value.KindList:
-		out := make([]any, v.Len())
-		for i := range out {
-			out[i] = plain(v.At(i), record)
-		}
-		return out
-	case value.KindRecord:
-		m := make(map[string]any, v.Len())
-		if v.Class() != "" {
-			m["@class"] = v.Class()
-		}
-		for i := range v.Len() {
-			m[v.Name(i)] = plain(v.At(i), record)
-		}
-		record(m)
-		return m
-	case value.KindMap:
-		m := make(map[string]any, v.Len())
-		for i := range v.Len() {
-			k := v.Key(i)
-			if _, twice := m[k.Text()]; twice || k.Kind() != value.KindString {
-				return plainPairs(v, record)
-			}
-			m[k.Text()] = plain(v.At(i), record)
-		}
-		return m
-	}
-	return v.String()
-}
-
-func plainPairs(v value.Value, record func(map[string]any)) []any {
-	out := make([]any, v.Len())
-	for i := range out {
-		out[i] = []any{plain(v.Key(i), record), plain(v.At(i), record)}
-	}
-	return out
 }

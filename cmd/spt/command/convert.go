@@ -5,13 +5,14 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/format/flink"
-	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type convertOptions struct {
@@ -48,7 +49,7 @@ func (o *convertOptions) validate(env *Env) error {
 		if err != nil {
 			return usagef("--metadata-version: %v", err)
 		}
-		o.opts.MetadataVersion = v
+		o.opts.MetadataVersion = int32(v)
 	}
 	if o.flink != "" {
 		if o.metadata != "" {
@@ -75,15 +76,16 @@ segments of merged files become separate files. --keep-references writes the
 identical _metadata instead.
 
 Metadata version 2 (Flink 1.3 to 1.10) has no relative references: it names the
-files next to it by the absolute location of OUT. --metadata-version 3 avoids it.
+files next to it by the absolute location of OUT, which --metadata-version 3
+avoids.
 
 --flink writes what a release reads: _metadata in its version, with handles that
 it knows, and operator state with the state meta info that it expects. What it
 cannot hold, such as uids before Flink 2.0, is reported as lost. What a job
 would miss is refused: compressed operator state before 1.18, changelog state
 before 1.16, RocksDB files of Flink 2 before 2.0, types whose serializers it
-lacks, and values of Kryo between Flink 1 and 2, which read them differently. Elements,
-entries and serializer snapshots are not rewritten.
+lacks, and values of Kryo between Flink 1 and 2, which read them differently.
+Elements, entries and serializer snapshots are not rewritten.
 
 --state-compression rewrites state as a job writes it with or without snapshot
 compression: operator state of Flink 1.18 and later, and keyed state in the

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,7 +81,7 @@ type findings struct{ msg string }
 func (e *findings) Error() string { return e.msg }
 
 // several are the errors of a command that was asked for several things and
-// went on. The exit code is that of the first kind that fits any of them.
+// went on. The exit code is the one of the first kind that any of them is.
 type several []error
 
 func (e several) Error() string   { return errors.Join(e...).Error() }
@@ -112,7 +111,7 @@ func exitCode(err error) int {
 	case errors.Is(err, context.Canceled):
 		return exitCancelled
 	case errors.Is(err, format.ErrChanged), errors.Is(err, storage.ErrChanged):
-		return exitInput // before findings: they are those of no snapshot that ever was
+		return exitInput // before findings, which describe no snapshot that ever existed
 	case errors.As(err, &found):
 		return exitFindings
 	case errors.As(err, &usage), errors.As(err, &flag), errors.As(err, &target), errors.As(err, &parallelism), errors.As(err, &collision), errors.As(err, &merge):
@@ -152,16 +151,6 @@ func (e *Env) hintOf(err error) string {
 // the command.
 func brokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
-// ErrorResult is an error in JSON, one line on stderr.
-type ErrorResult struct {
-	Error  string `json:"error"`
-	Hint   string `json:"hint,omitempty" jsonschema:"description=what to do next"`
-	Code   int    `json:"exit_code"`
-	File   string `json:"file,omitempty"`
-	Offset *int64 `json:"offset,omitempty" jsonschema:"description=byte of the file"`
-	Path   string `json:"path,omitempty" jsonschema:"description=place inside the file"`
-}
-
 // report prints an error, in the one place where errors are printed.
 func (e *Env) report(err error) {
 	if all, ok := err.(several); ok {
@@ -183,13 +172,7 @@ func (e *Env) report(err error) {
 		msg, hint = "cancelled", ""
 	}
 	if e.common.output.JSON() {
-		v := ErrorResult{Error: msg, Hint: hint, Code: code}
-		at := placeOf(err)
-		v.File, v.Path = e.run.Hide(at.File), e.run.Hide(at.Path)
-		if at.Offset >= 0 {
-			v.Offset = &at.Offset
-		}
-		line, jerr := json.Marshal(v)
+		line, jerr := json.Marshal(e.run.NewError(err, msg, hint, code))
 		if jerr == nil {
 			fmt.Fprintf(e.Stderr, "%s\n", line)
 			return
@@ -199,37 +182,4 @@ func (e *Env) report(err error) {
 	if hint != "" {
 		_ = e.complain("hint: " + hint)
 	}
-}
-
-// placeOf gathers the place of an error from all that it wraps: an outer one may
-// say the file, and the one in it where in that file. Where none says a file, it
-// is that which the store or the system could not get at.
-func placeOf(err error) format.Error {
-	place := format.Error{Offset: -1}
-	var at *format.Error
-	for in := err; errors.As(in, &at); in = at.Err {
-		if place.File != "" && at.File != "" && at.File != place.File {
-			break // what is in it is said of another file
-		}
-		place.File = cmp.Or(place.File, at.File)
-		if place.Offset < 0 && place.Path == "" { // below a path it is one of what the path leads to
-			place.Offset = at.Offset
-		}
-		switch {
-		case place.Path == "":
-			place.Path = at.Path
-		case at.Path != "":
-			place.Path += "/" + at.Path
-		}
-	}
-	var of *storage.Error
-	var sys *fs.PathError
-	switch {
-	case place.File != "":
-	case errors.As(err, &of):
-		place.File = of.SafeName()
-	case errors.As(err, &sys):
-		place.File = sys.Path
-	}
-	return place
 }

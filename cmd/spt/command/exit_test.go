@@ -14,6 +14,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/writer"
@@ -72,7 +73,7 @@ func TestExitTableIsWhole(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	const evil = "a\x1b[2Jb\u202ec"
-	report := func(err error, change func(*Env)) string {
+	reported := func(err error, change func(*Env)) string {
 		var b bytes.Buffer
 		env := &Env{Stderr: &b, Getenv: func(string) string { return "" }}
 		if change != nil {
@@ -84,30 +85,30 @@ func TestReport(t *testing.T) {
 	jsonOutput := func(e *Env) { e.common.output = ui.OutputJSON }
 	quiet := func(e *Env) { e.common.quiet = true }
 
-	if got := report(&findings{"2 of 3"}, nil); got != "spt: 2 of 3\n" {
+	if got := reported(&findings{"2 of 3"}, nil); got != "spt: 2 of 3\n" {
 		t.Errorf("%q", got)
 	}
 	for _, change := range []func(*Env){jsonOutput, quiet} {
-		if got := report(&findings{"2 of 3"}, change); got != "" {
+		if got := reported(&findings{"2 of 3"}, change); got != "" {
 			t.Errorf("findings are on stdout already: %q", got)
 		}
 	}
-	if got := report(errors.Join(&findings{"2 of 3"}, storage.ErrChanged), nil); !strings.Contains(got, "changed while it was read") {
+	if got := reported(errors.Join(&findings{"2 of 3"}, storage.ErrChanged), nil); !strings.Contains(got, "changed while it was read") {
 		t.Errorf("an input that changed was not said: %q", got)
 	}
-	if got := report(fmt.Errorf("reading: %w", context.Canceled), nil); got != "spt: cancelled\n" {
+	if got := reported(fmt.Errorf("reading: %w", context.Canceled), nil); got != "spt: cancelled\n" {
 		t.Errorf("%q", got)
 	}
-	got := report(&usageError{"no " + evil, "not " + evil}, nil)
+	got := reported(&usageError{"no " + evil, "not " + evil}, nil)
 	if strings.ContainsAny(got, "\x1b\u202e") || strings.Count(got, "\n") != 2 || !strings.Contains(got, "\nhint: not a") {
 		t.Errorf("%q", got)
 	}
-	got = report(&format.Error{File: "f", Offset: 12, Path: "operator[1]", Err: format.ErrCorrupt}, jsonOutput)
-	var e ErrorResult
+	got = reported(&format.Error{File: "f", Offset: 12, Path: "operator[1]", Err: format.ErrCorrupt}, jsonOutput)
+	var e report.Error
 	if err := json.Unmarshal([]byte(got), &e); err != nil || e.File != "f" || e.Offset == nil || *e.Offset != 12 || e.Path != "operator[1]" || e.Code != 4 {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got := report(&advised{finding.Remedy{Words: "it is there", Action: finding.Open, Locations: []string{"a/chk-7"}}}, func(e *Env) { e.run.Command = "verify" }); !strings.Contains(got, "it is there:  spt verify a/chk-7\n") {
+	if got := reported(&advised{finding.Remedy{Words: "it is there", Action: finding.Open, Locations: []string{"a/chk-7"}}}, func(e *Env) { e.run.Command = "verify" }); !strings.Contains(got, "it is there:  spt verify a/chk-7\n") {
 		t.Errorf("%q", got)
 	}
 }

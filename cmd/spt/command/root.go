@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/spf13/cobra"
+
+	"github.com/savepoint-tools/spt/internal/ui"
 )
 
 // New is the whole command line.
@@ -18,8 +19,8 @@ func New(env *Env) *cobra.Command {
 		Use:     "spt",
 		Short:   "Inspect, compare, check and edit savepoints of stream processors, offline",
 		Long: `spt inspects, compares, checks, edits and converts savepoints and checkpoints,
-offline: those of Apache Flink 1.3 to 2.3 (a directory with _metadata) and its
-own .spt files. It needs no JVM and no cluster, and never opens an input for
+offline: snapshots of Apache Flink 1.3 to 2.3 (a directory with _metadata) and
+its own .spt files. It needs no JVM and no cluster, and never opens an input for
 writing.
 
 SP is the directory of a snapshot, its _metadata, or an .spt file. A bare name

@@ -5,9 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/savepoint-tools/spt/cmd/spt/command"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/savepoint-tools/spt/cmd/spt/command"
 )
 
 const generated = "<!-- Generated from the command line: cd tools && go run ./gen -->\n\n"
@@ -52,7 +53,7 @@ func markdown(c *cobra.Command) string {
 	}
 	markdownFlags(&b, "Flags", c.LocalNonPersistentFlags())
 	if c.HasParent() {
-		fmt.Fprintf(&b, "\nThe flags of every command and the exit codes are [those of %s](README.md#flags-of-every-command).\n", c.Root().Name())
+		fmt.Fprintf(&b, "\nFlags of every command and exit codes: see [%s](README.md#flags-of-every-command).\n", c.Root().Name())
 		all, mine := command.CommonFlags(c.Root()), command.CommonFlags(c)
 		for i, f := range mine {
 			if f != all[i] {

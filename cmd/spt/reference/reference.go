@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/savepoint-tools/spt/cmd/spt/command"
 	"github.com/spf13/cobra"
+
+	"github.com/savepoint-tools/spt/cmd/spt/command"
 )
 
 // Folders are those under docs that hold nothing but generated files.
@@ -44,7 +45,7 @@ func commands(c *cobra.Command) []*cobra.Command {
 }
 
 // children are the commands that are worth a page: help has none, and the
-// scripts for shells share that of completion.
+// scripts for shells share the page of completion.
 func children(c *cobra.Command) []*cobra.Command {
 	var subs []*cobra.Command
 	for _, sub := range c.Commands() {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/savepoint-tools/spt/cmd/spt/command"
 	"github.com/savepoint-tools/spt/internal/report"
 )
 
@@ -44,7 +43,7 @@ func Answers() []Answer {
 		{"edit", "spt drop, spt rename, spt relocate, spt merge, spt set, spt filter, spt apply", "what changes, and what was written, or would be", report.Edit{}},
 		{"hash", "spt hash", "a list of uids and their ids", report.Hashes{}},
 		{"version", "spt version", "the version of spt and of the formats", report.Version{}},
-		{"error", "spt", "an error of any command, on stderr: one line", command.ErrorResult{}},
+		{"error", "spt", "an error of any command, on stderr: one line", report.Error{}},
 	}
 }
 

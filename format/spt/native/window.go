@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/limit"
 )
 
 const (
@@ -27,11 +28,11 @@ type window struct {
 
 // ValueLimiter is optionally implemented by a [format.Source]. It limits the bytes
 // of one value more strictly than [MaxValue]: in a small file, a few repeated
-// chunks can form a large value.
+// chunks can make up a large value.
 type ValueLimiter interface{ MaxValue() int64 }
 
 func tooLarge(what string, n, most int64) error {
-	return format.Errorf(format.LimitValue, "%s of %d bytes, the limit is %d", what, n, most)
+	return format.Errorf(limit.Value, "%s of %d bytes, the limit is %d", what, n, most)
 }
 
 func newWindow(ctx context.Context, src format.Source, data format.Stream) (*window, error) {

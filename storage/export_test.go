@@ -1,6 +1,0 @@
-package storage
-
-import "time"
-
-// SetPause sets the pause before a second resume.
-func (s *Scheduler) SetPause(d time.Duration) { s.pause = d }
