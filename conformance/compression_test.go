@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/savepoint-tools/spt/internal/flink/keyed"
+	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/writer"
 )

@@ -36,12 +36,10 @@ func uriOrPath(uri string) string {
 	return CanonicalURI(uri)
 }
 
-// Mappings are applied together: of the mappings that match, the one with the
-// longest Old.
+// Mappings are applied together: of those that fit, the one with the longest Old.
 type Mappings []Mapping
 
-// Apply returns the reference rewritten by the mapping that matches; ok reports
-// whether one does.
+// Apply returns where a reference leads; ok is false if no mapping fits.
 func (ms Mappings) Apply(uri string) (to string, ok bool) {
 	longest := -1
 	for _, m := range ms {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // Offsets are the byte positions of elements or key groups in a stream. They are a
@@ -71,6 +72,8 @@ func OffsetAt(ctx context.Context, o Offsets, i int64) (int64, error) {
 	return one[0], err
 }
 
+var offsetBuffers = sync.Pool{New: func() any { return new([4096]int64) }}
+
 // EachOffset calls f with runs of offsets, in order; first is the index of the
 // first offset of a run. The run is valid until f returns. It stops at the first
 // error.
@@ -79,7 +82,10 @@ func EachOffset(ctx context.Context, o Offsets, f func(first int64, run []int64)
 	var few [64]int64
 	buf := few[:]
 	if n > int64(len(few)) {
-		buf = make([]int64, min(n, 4096))
+		// A walk for each of thousands of subtasks would leave much garbage.
+		large := offsetBuffers.Get().(*[4096]int64)
+		defer offsetBuffers.Put(large)
+		buf = large[:]
 	}
 	for at := int64(0); at < n; {
 		k, err := o.Read(ctx, buf, at)

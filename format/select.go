@@ -12,9 +12,9 @@ import (
 var ErrNoMatch = errors.New("nothing matches")
 
 // Selector selects operators. Each element is a uid, a name, an id of 32 hex
-// digits, a prefix of one id of at least 4 digits, or a pattern (see [Globs]) that
-// is matched against uids and names, and against the ids of operators that have
-// neither. A nil Selector selects all operators.
+// digits, a prefix of one id of at least 4 digits, or a pattern (see
+// [Globs]) that is matched against uids and names, and against the ids of operators
+// that have neither. A nil Selector selects all operators.
 //
 // Before Flink 2.0 snapshots do not record uids, so an element is also compared as
 // a uid, by the id that Flink derives from it.

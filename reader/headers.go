@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/types"
-	"github.com/savepoint-tools/spt/internal/flink/keyed"
 )
 
 // Headers is what the streams of an operator's managed state say about its

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/types"
-	"github.com/savepoint-tools/spt/internal/flink/keyed"
 	"github.com/savepoint-tools/spt/internal/ranged"
 )
 

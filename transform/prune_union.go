@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/tally"
+	"github.com/savepoint-tools/spt/transform/internal/elements"
 )
 
 // Keep is the policy by which copies are removed.
@@ -58,6 +60,9 @@ type PruneOptions struct {
 	AcceptUnproven bool
 	// TempDir is the directory of temporary files; "": that of the system.
 	TempDir string
+	// Jobs is how many ranges of elements are read at once; 0: one per processor.
+	// The result does not depend on it.
+	Jobs int
 }
 
 // PruneReport is what became of the union states that were chosen, in file order.
@@ -104,8 +109,9 @@ func PruneUnion(ctx context.Context, in format.View, o PruneOptions) (format.Vie
 	}
 	report := &PruneReport{}
 	edits := handleEdits{}
+	reader := elements.NewReader(in, hash128.New(), nil)
 	for _, u := range describedUnions(ctx, in, pick) {
-		p, err := u.prune(ctx, in, o, tally.Options{Dir: o.TempDir}, edits)
+		p, err := u.prune(ctx, reader, o, tally.Options{Dir: o.TempDir}, edits)
 		if err != nil {
 			return in, nil, format.At(err, "operator %q", u.op.Label())
 		}
@@ -136,8 +142,8 @@ func (e handleEdits) add(h *format.OperatorHandle, state int, edit stateEdit) {
 }
 
 // prune finds the elements of one state that stay, and notes them as edits.
-func (u *unionState) prune(ctx context.Context, in format.View, o PruneOptions, t tally.Options, edits handleEdits) (*PrunedState, error) {
-	c, err := u.count(ctx, in, t)
+func (u *unionState) prune(ctx context.Context, r *elements.Reader, o PruneOptions, t tally.Options, edits handleEdits) (*PrunedState, error) {
+	c, err := u.count(ctx, r, o.Jobs, t)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/internal/tally"
+	"github.com/savepoint-tools/spt/transform/internal/elements"
 )
 
 // Verdict is what a union state looks like.
@@ -123,6 +124,9 @@ type UnionOptions struct {
 	Partial bool
 	// TempDir is the directory of temporary files; "": that of the system.
 	TempDir string
+	// Jobs is how many ranges of elements are read at once; 0: one per processor.
+	// The reports do not depend on it.
+	Jobs int
 }
 
 // DiagnoseUnions reports of each union state that o chooses how often its
@@ -135,8 +139,9 @@ func DiagnoseUnions(ctx context.Context, in format.View, o UnionOptions) ([]*Uni
 		return nil, err
 	}
 	var all []*UnionReport
+	reader := elements.NewReader(in, hash128.New(), nil)
 	for _, u := range describedUnions(ctx, in, pick) {
-		r, err := u.diagnose(ctx, in, tally.Options{Dir: o.TempDir})
+		r, err := u.diagnose(ctx, reader, o.Jobs, tally.Options{Dir: o.TempDir})
 		if err != nil {
 			err = format.At(err, "operator %q", u.op.Label())
 			if !o.Partial || ctx.Err() != nil || errors.Is(err, format.ErrChanged) || errors.As(err, new(*TempError)) {
@@ -162,8 +167,8 @@ func (o *UnionOptions) pick(in format.View) (func(op *format.Operator, state str
 	return func(op *format.Operator, state string) bool { return chosen[op] && o.States.Match(state) }, nil
 }
 
-func (u *unionState) diagnose(ctx context.Context, in format.View, o tally.Options) (*UnionReport, error) {
-	c, err := u.count(ctx, in, o)
+func (u *unionState) diagnose(ctx context.Context, r *elements.Reader, jobs int, o tally.Options) (*UnionReport, error) {
+	c, err := u.count(ctx, r, jobs, o)
 	if err != nil {
 		return nil, err
 	}
@@ -333,19 +338,19 @@ func describeHandle(ctx context.Context, in format.View, h *format.OperatorHandl
 // census is the elements of a union state, counted.
 type census struct {
 	u       *unionState
-	in      format.View
-	hash    hash128.Hasher
+	reader  *elements.Reader
+	jobs    int
 	counter *tally.Counter
 	report  *UnionReport
 }
 
 // count goes through the elements of a described state once. The caller closes the
 // census.
-func (u *unionState) count(ctx context.Context, in format.View, o tally.Options) (*census, error) {
+func (u *unionState) count(ctx context.Context, r *elements.Reader, jobs int, o tally.Options) (*census, error) {
 	if u.err != nil {
 		return nil, u.err
 	}
-	c := &census{u: u, in: in, hash: hash128.New(), counter: tally.New(o)}
+	c := &census{u: u, reader: r, jobs: jobs, counter: tally.New(o)}
 	if err := c.count(ctx); err != nil {
 		return nil, cmp.Or(err, c.close())
 	}
@@ -361,13 +366,10 @@ func (c *census) count(ctx context.Context) error {
 	for i := range lists {
 		lists[i].hash.SetSeed(orderSeed)
 	}
-	number := int64(-1)
-	err := c.u.each(ctx, c.in, func(handle int, _ int64, value []byte) error {
-		number++
-		d := c.hash.Sum(value)
-		r.Bytes += int64(len(value))
-		lists[handle].add(d)
-		return c.counter.Add(tally.Element{Digest: d, Number: number, Group: uint16(handle), Size: len(value)})
+	err := c.each(ctx, func(handle int, e tally.Element) error {
+		r.Bytes += int64(e.Size)
+		lists[handle].add(e.Digest)
+		return c.counter.Add(e)
 	})
 	if err != nil {
 		return c.at(err)
@@ -394,6 +396,16 @@ func (c *census) count(ctx context.Context) error {
 	return nil
 }
 
+// each calls f with every element, in order.
+func (c *census) each(ctx context.Context, f func(handle int, e tally.Element) error) error {
+	parts := make([]elements.Part, len(c.u.handles))
+	for i, h := range c.u.handles {
+		parts[i] = elements.Part{Handle: h, State: c.u.states[i], Subtask: c.u.subtasks[i]}
+	}
+	o := elements.Options{Jobs: c.jobs, At: func(_ int, err error) error { return format.At(err, "state %q", c.u.name) }}
+	return c.reader.Count(ctx, parts, o, nil, f)
+}
+
 // firsts calls f with the number of each element that occurs for the first time,
 // in no particular order.
 func (c *census) firsts(f func(number int64)) error {
@@ -407,11 +419,7 @@ func (c *census) firsts(f func(number int64)) error {
 // each element, in no particular order. It goes through the elements once more.
 func (c *census) quotas(ctx context.Context, divisor int64, f func(number int64)) error {
 	each := func(visit func(d hash128.Digest, number int64) error) error {
-		number := int64(-1)
-		return c.u.each(ctx, c.in, func(_ int, _ int64, value []byte) error {
-			number++
-			return visit(c.hash.Sum(value), number)
-		})
+		return c.each(ctx, func(_ int, e tally.Element) error { return visit(e.Digest, e.Number) })
 	}
 	quota := func(e *tally.Entry) { e.Size = uint32(int64(e.Count) / divisor) }
 	return c.at(c.counter.Replay(each, quota, func(number int64, e *tally.Entry) {

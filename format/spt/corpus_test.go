@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
-	"github.com/savepoint-tools/spt/internal/flink/metadata"
 )
 
 // decode reads a snapshot folder; ok is false where files are missing or the

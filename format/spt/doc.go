@@ -19,5 +19,5 @@
 //
 // The package does no I/O of its own: it writes to an io.Writer and reads from a
 // [ReaderAt]. It does not interpret the content of streams; codecs do, such as
-// internal/flink/opstate and format/spt/native.
+// format/flink/opstate and format/spt/native.
 package spt

@@ -11,8 +11,9 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Of returns a digest of a savepoint without Location and Wire. Inline state is
-// digested by its bytes, wherever they are stored; files by reference and length.
+// Of returns a digest of a savepoint without Location and Wire. Inline
+// state is digested by its bytes, wherever they are stored; files by reference and
+// length.
 func Of(ctx context.Context, sp *format.Savepoint, src format.Source) ([32]byte, error) {
 	f := fingerprint{ctx: ctx, src: src, h: sha256.New()}
 	f.savepoint(sp)
@@ -23,8 +24,8 @@ func Of(ctx context.Context, sp *format.Savepoint, src format.Source) ([32]byte,
 }
 
 // Same reports whether two savepoints have equal fingerprints. It is several times
-// faster than comparing the results of [Of]: it uses a non-cryptographic hash with
-// a random key, for which collisions cannot be constructed. It reads the streams of
+// faster than comparing [Of] both: it uses a non-cryptographic hash with a
+// random key, for which collisions cannot be constructed. It reads the streams of
 // both savepoints from src.
 func Same(ctx context.Context, a, b *format.Savepoint, src format.Source) (bool, error) {
 	seed := maphash.MakeSeed()

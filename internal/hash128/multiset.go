@@ -13,6 +13,14 @@ type Multiset struct {
 	hi, lo uint64
 }
 
+// Merge adds all strings of another multiset.
+func (m *Multiset) Merge(o Multiset) {
+	m.N += o.N
+	var carry uint64
+	m.lo, carry = bits.Add64(m.lo, o.lo, 0)
+	m.hi, _ = bits.Add64(m.hi, o.hi, carry)
+}
+
 // Add adds a string by its digest.
 func (m *Multiset) Add(d Digest) {
 	m.N++

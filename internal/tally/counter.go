@@ -3,6 +3,7 @@ package tally
 import (
 	"encoding/binary"
 	"errors"
+	"runtime"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/hash128"
@@ -122,6 +123,7 @@ func (c *Counter) Add(e Element) error {
 			// A large table finds few repetitions here, and a small one is faster.
 			c.maxBits = cachedBits
 			c.table = newTable(cachedBits, 0)
+			runtime.GC() // else the heap grows to twice what the large one took
 		}
 	}
 }

@@ -15,7 +15,7 @@
 //
 // [Run] runs the units of a plan on several goroutines and merges the results in
 // the order of the plan, so that the output is the same for any number of jobs.
-// verify, cat and the writing of files use it.
+// verify, cat, diff, the counting of union state and the writing of files use it.
 //
 // # Encoding
 //

@@ -19,6 +19,8 @@ const (
 	CheckFile     Job = "check-file"     // read a file
 	CheckChunks   Job = "check-chunks"   // check chunks of an .spt file
 	ReadElements  Job = "read-elements"  // decode, filter and render elements of operator state
+	CountElements Job = "count-elements" // compute digests of elements of operator state
+	SumElements   Job = "sum-elements"   // add up digests of elements of operator state
 	WriteFile     Job = "write-file"     // write a file of a snapshot
 	ReadBack      Job = "read-back"      // read a file that was written, and compare checksums
 )

@@ -19,7 +19,9 @@ type Finding = finding.Finding
 type Options struct {
 	// TempDir is the directory of temporary files; "": that of the system.
 	TempDir string
-	Job     *Job // nil: not known
+	// Jobs is how many ranges of elements are read at once; 0: one per processor.
+	Jobs int
+	Job  *Job // nil: not known
 	// Parallelism of every operator; 0: as the job says, else as it was.
 	Parallelism int32
 	// MaxParallelism that the job sets; 0: it sets none, and takes over what the

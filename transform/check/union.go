@@ -38,9 +38,9 @@ func (c *checker) states(ctx context.Context, op *format.Operator, p int32) erro
 			read = append(read, st.Name)
 		}
 	}
-	reports := map[string]*transform.UnionReport{}
+	var reports map[string]*transform.UnionReport
 	if len(read) > 0 {
-		if err := c.readUnions(ctx, op, read, len(read) == len(unions), reports); err != nil {
+		if reports, err = c.readUnions(ctx, op, read, len(read) == len(unions)); err != nil {
 			return err
 		}
 	}
@@ -89,11 +89,11 @@ func (c *checker) union(op *format.Operator, st *summary.State, p int32, r *tran
 	c.add(f)
 }
 
-// readUnions reads the elements of union states of an operator in one pass and adds
-// reports by name. A state that cannot be read has none. whole: the names are those of all
-// union states.
-func (c *checker) readUnions(ctx context.Context, op *format.Operator, names []string, whole bool, reports map[string]*transform.UnionReport) error {
-	o := transform.UnionOptions{TempDir: c.o.TempDir}
+// readUnions reads the elements of union states of an operator in one pass and
+// returns reports by name. A state that cannot be read has none. whole: the names are
+// those of all union states.
+func (c *checker) readUnions(ctx context.Context, op *format.Operator, names []string, whole bool) (map[string]*transform.UnionReport, error) {
+	o := transform.UnionOptions{TempDir: c.o.TempDir, Jobs: c.o.Jobs, Partial: true}
 	if !whole {
 		o.States = format.ByName(names...)
 	}
@@ -103,22 +103,20 @@ func (c *checker) readUnions(ctx context.Context, op *format.Operator, names []s
 	var temp *transform.TempError
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.Is(err, format.ErrChanged):
-		return err
+		return nil, ctx.Err()
 	case errors.As(err, &temp):
-		return temp // says nothing of the state
-	case err != nil && len(names) > 1: // the others may be readable
-		for _, name := range names {
-			if err := c.readUnions(ctx, op, []string{name}, false, reports); err != nil {
-				return err
-			}
-		}
-	case err != nil && !format.NoFile(err) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit):
-		c.unreadable(op, err)
+		return nil, temp // says nothing of the state
+	case err != nil:
+		return nil, err
 	}
+	reports := map[string]*transform.UnionReport{}
 	for _, r := range all {
-		reports[r.State] = r
+		switch {
+		case r.Err == nil:
+			reports[r.State] = r
+		case !format.NoFile(r.Err) && !errors.Is(r.Err, format.ErrUnsupported) && !errors.Is(r.Err, format.ErrLimit):
+			c.unreadable(op, r.Err)
+		}
 	}
-	return nil
+	return reports, nil
 }

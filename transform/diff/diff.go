@@ -11,6 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/internal/elements"
 )
 
 // Kind says what a difference is about.
@@ -68,6 +69,9 @@ var Kinds = []struct {
 type Options struct {
 	// TempDir is the directory of temporary files; "": that of the system.
 	TempDir string
+	// Jobs is how many ranges of elements are read at once; 0: one per processor.
+	// The result does not depend on it.
+	Jobs int
 	// Ignore is not compared, and not read for it.
 	Ignore map[Kind]bool
 	// Placement compares which subtask holds an element, or which handle a key
@@ -140,13 +144,31 @@ func Savepoints(ctx context.Context, a, b format.View, o Options) (*Result, erro
 }
 
 func newDiffer(ctx context.Context, a, b format.View, o Options) *differ {
-	return &differ{ctx: ctx, a: a, b: b, o: o, hash: hash128.New(), memory: 80 << 20, exact: maxExact, out: &Result{}}
+	d := &differ{ctx: ctx, a: a, b: b, o: o, hash: hash128.New(), memory: 80 << 20, exact: maxExact, out: &Result{}}
+	for i, in := range []format.View{a, b} {
+		// Units name handles in the snapshot, not among the operators that were picked.
+		if whole := o.Whole[i]; whole != nil && holds(whole, in.Operators) {
+			in.Savepoint = whole
+		}
+		d.readers[i] = elements.NewReader(in, d.hash, d.progress)
+	}
+	return d
+}
+
+// holds reports whether a savepoint has all of some operators.
+func holds(sp *format.Savepoint, all []*format.Operator) bool {
+	has := map[*format.Operator]bool{}
+	for _, op := range sp.Operators {
+		has[op] = true
+	}
+	return !slices.ContainsFunc(all, func(op *format.Operator) bool { return !has[op] })
 }
 
 type differ struct {
 	ctx         context.Context
 	a, b        format.View
 	o           Options
+	readers     [2]*elements.Reader // of the whole savepoints
 	hash        hash128.Hasher
 	memory      int64 // of the tables that count elements
 	exact       int64 // elements of both sides up to which all different ones are counted

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -46,7 +47,7 @@ func (d *differ) byKey(a, b *elementSide, r *Elements) error {
 	for side, s := range []*elementSide{a, b} {
 		entries, copiesOf, ok, err := d.entriesOf(side, s)
 		if err != nil || !ok {
-			return format.InFile(err, s.in.Location)
+			return format.InFile(err, s.In.Location)
 		}
 		all[side], copies[side] = entries, copiesOf
 	}
@@ -90,6 +91,20 @@ func without(a, b map[hash128.Multiset]bool) (n int64) {
 	return n
 }
 
+// each calls f with every element, in the order of the subtasks.
+func (s *elementSide) each(ctx context.Context, f func(part int, e format.Element) error) error {
+	for i, p := range s.parts {
+		codec, err := s.In.Codec(p.Handle.Codec)
+		if err != nil {
+			return err
+		}
+		if err := format.EachElement(ctx, s.In.Source, codec, p.Handle, p.Handle.States[p.State].Name.String(), func(e format.Element) error { return f(i, e) }); err != nil {
+			return s.at(i, err)
+		}
+	}
+	return nil
+}
+
 // entriesOf is the values of each key in any of the maps, sorted, and the
 // different maps by the sums of their entries. It is not ok where the maps cannot
 // be taken apart.
@@ -100,7 +115,7 @@ func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]strin
 	left := int64(maxMaps)
 	texts := make([]func(format.MapEntry) (key, value string, err error), len(s.parts))
 	for i, p := range s.parts {
-		if texts[i], err = d.o.EntryText(d.ctx, side, p.h, p.state); err != nil || texts[i] == nil {
+		if texts[i], err = d.o.EntryText(d.ctx, side, p.Handle, p.State); err != nil || texts[i] == nil {
 			return nil, nil, false, err
 		}
 	}
@@ -113,13 +128,13 @@ func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]strin
 		if left -= int64(len(e.Value)); left < 0 {
 			return errEnough
 		}
-		h := s.parts[part].h
-		codec, err := s.in.Codec(h.Codec)
+		p := s.parts[part]
+		codec, err := s.In.Codec(p.Handle.Codec)
 		if err != nil {
 			return err
 		}
 		var sum hash128.Multiset
-		err = format.EachEntry(d.ctx, s.in.Source, codec, h, h.States[s.parts[part].state].Name.String(), func(m format.MapEntry) error {
+		err = format.EachEntry(d.ctx, s.In.Source, codec, p.Handle, p.Handle.States[p.State].Name.String(), func(m format.MapEntry) error {
 			key, value, err := texts[part](m)
 			if err != nil {
 				return err

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/flink/metadata"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
 )
 
 // A snapshot can name files in any number of folders. The directories around it are

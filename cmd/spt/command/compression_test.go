@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/flink/keyed"
-	"github.com/savepoint-tools/spt/internal/flink/opstate"
+	"github.com/savepoint-tools/spt/format/flink/keyed"
+	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/flink/metadata"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
 )
 
 // These tests hold SECURITY.md: what a snapshot refers to outside its own

@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/mapcursor"
+	"github.com/savepoint-tools/spt/format/internal/mapcursor"
 )
 
 // Codec reads and builds native operator state. It implements
