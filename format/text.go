@@ -20,7 +20,7 @@ func RawText(s, raw string) Text { return Text{s: s, raw: raw} }
 func (t Text) String() string { return t.s }
 
 // Raw returns the original bytes, to be written in place of the encoding of String.
-// ok is false if there are none.
+// ok is false if t has no raw bytes.
 func (t Text) Raw() (raw string, ok bool) { return t.raw, t.raw != "" }
 
 // Wire is the data that a container needs, beyond the model, to write a node with

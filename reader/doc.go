@@ -9,7 +9,7 @@
 // It also finds the files that a snapshot refers to (Files), checks all of
 // them (Verify), and lists the snapshots under a directory (List).
 //
-//	snap, err := reader.Open(ctx, "sp-001", &reader.Options{Stores: route.New(local.New())})
+//	snap, err := reader.Open(ctx, "sp-001", nil)
 //	if err != nil { … }
 //	defer snap.Close()
 //	for _, op := range snap.Operators { … }

@@ -296,7 +296,7 @@ func (r Release) Facts() Facts {
 }
 
 // Lifetime returns the first and the last release for whose facts has returns true.
-// Both are zero if there are none; last is zero if it is the latest release.
+// Both are zero if no release does; last is zero if it is the latest release.
 func Lifetime(has func(Facts) bool) (first, last Release) {
 	return lifetime(func(r Release) bool { return has(r.Facts()) })
 }

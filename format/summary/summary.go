@@ -61,7 +61,7 @@ type Operator struct {
 }
 
 // State is the numbers of one state of an operator over all its subtasks. Handles
-// whose states cannot be distinguished without reading them form one State per
+// whose states cannot be distinguished without reading them are one State per
 // kind.
 type State struct {
 	Name     string // "" for handles without names

@@ -75,7 +75,7 @@ type Canonicalizer interface {
 }
 
 // URI returns the URI of an object or a directory of s. given is the name that
-// the user gave; it is the result if s is not a Namer, because names of object
+// the user typed; it is the result if s is not a Namer, because names of object
 // stores are URIs.
 func URI(ctx context.Context, s storage.Storage, name, given string) (string, error) {
 	if n, ok := s.(storage.Namer); ok {

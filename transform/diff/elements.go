@@ -192,12 +192,12 @@ const diffParts = 1 << 12
 
 func diffPart(d hash128.Digest) int { return int(d.Hi >> 52) }
 
-// The sums of a unit take 100 KB, however many elements it has; inFlight bounds what
+// The sums of a unit take 100 KB, however many elements it has; sumNotMerged bounds what
 // large elements take.
 const (
-	sumBytes    = 4 << 20
-	sumElements = 1 << 16
-	sumInFlight = 128 << 20
+	sumBytes     = 4 << 20
+	sumElements  = 1 << 16
+	sumNotMerged = 128 << 20
 )
 
 // digest returns the digest under which an element is compared, and whether it is:
@@ -316,7 +316,7 @@ func (c *comparison) sums() error {
 	var bySubtask [2][]hash128.Multiset
 	err := c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide, o elements.Options) error {
 		bySubtask[side] = make([]hash128.Multiset, len(s.parts))
-		o.Job, o.Size, o.Most, o.Bytes = work.SumElements, sumBytes, sumElements, sumInFlight
+		o.Job, o.Size, o.Most, o.Bytes = work.SumElements, sumBytes, sumElements, sumNotMerged
 		run := func(ctx context.Context, u work.Unit) (*partSums, error) { return c.sum(ctx, s.Reader, u) }
 		return elements.Run(ctx, s.Reader, s.parts, o, run, func(part int, sums *partSums) error {
 			all[side].merge(sums)

@@ -222,7 +222,7 @@ func (c *catter) notDecoded(st *catState, why string) {
 	c.unknown = append(c.unknown, fmt.Sprintf("%s/%s (%s)", ui.Quote(st.label), ui.Quote(st.name), ui.Printable(why)))
 }
 
-// notReadable is a value, or the description of a state, that breaks its
+// notReadable is a value, or state meta info, that breaks its
 // format. The elements around it can still be read.
 type notReadable struct{ error }
 

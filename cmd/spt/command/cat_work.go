@@ -23,7 +23,7 @@ type catBatch struct {
 	items   []catItem
 	lines   [][]byte // instead of items: they as JSON
 	unknown []string // why values are not decoded; at most one
-	next    int64    // entry of a map that follows; 0: there is none
+	next    int64    // entry of a map that follows; 0: nothing follows
 }
 
 // each calls f with every element of states that --where is true for, in order.

@@ -112,7 +112,7 @@ func emptyFlag(fs *pflag.FlagSet) error {
 }
 
 // without refuses flags that would do nothing where something else is not given:
-// who picks an operator expects that it was picked.
+// a user who picks an operator expects that it was picked.
 func without(what string, given *pflag.FlagSet, names ...string) error {
 	for _, name := range names {
 		if given.Changed(name) {

@@ -56,7 +56,7 @@ func TestOneEach(t *testing.T) {
 	recipe := filepath.Join(filepath.Dir(in), "recipe.yaml")
 	put(t, recipe, "steps:\n  - prune-union: {keep: distinct}\n")
 	for _, args := range [][]string{{"prune-union", in, "--keep", "distinct"}, {"apply", in, "--recipe", recipe}} {
-		if code, stdout, stderr := runAll(t, args); code != exitOK || !strings.Contains(stdout, "! op/u: all 3 subtasks hold the same list, one each, which also happens if") {
+		if code, stdout, stderr := runAll(t, args); code != exitOK || !strings.Contains(stdout, "! op/u: all 3 subtasks hold the same list, one each, which also happens") {
 			t.Errorf("%s: exit code %d, %s, %s", args[0], code, stdout, stderr)
 		}
 	}

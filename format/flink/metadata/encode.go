@@ -16,7 +16,7 @@ import (
 // latest if it did not come from Flink. Streams must have a tag in _metadata:
 // writers resolve chunks and ropes first. The exception is chunks and ropes whose
 // As is an Inline: their bytes are read from src and become inline state. src may
-// be nil if there are none.
+// be nil if sp has no such streams.
 //
 // It streams: its memory does not grow with inline state or offsets.
 func Encode(ctx context.Context, w io.Writer, sp *format.Savepoint, src format.Source) error {

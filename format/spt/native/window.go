@@ -28,7 +28,7 @@ type window struct {
 
 // ValueLimiter is optionally implemented by a [format.Source]. It limits the bytes
 // of one value more strictly than [MaxValue]: in a small file, a few repeated
-// chunks can form a large value.
+// chunks can hold a large value.
 type ValueLimiter interface{ MaxValue() int64 }
 
 func tooLarge(what string, n, most int64) error {

@@ -133,7 +133,7 @@ func (r *Reader) Batch(ctx context.Context, u work.Unit, digest func(u work.Unit
 // Count runs units of all parts as Batch does and calls add with the elements in
 // order. They are numbered across all parts, and the part is their group.
 func (r *Reader) Count(ctx context.Context, parts []Part, o Options, digest func(u work.Unit, d hash128.Digest) (hash128.Digest, bool), add func(part int, e tally.Element) error) error {
-	o.Job, o.Size, o.Most, o.Bytes = work.CountElements, unitBytes, unitElements, inFlight
+	o.Job, o.Size, o.Most, o.Bytes = work.CountElements, unitBytes, unitElements, notMerged
 	run := func(ctx context.Context, u work.Unit) (*Batch, error) { return r.Batch(ctx, u, digest) }
 	last, first := 0, int64(0) // part, and the number of its first element
 	return Run(ctx, r, parts, o, run, func(part int, b *Batch) error {
@@ -157,10 +157,10 @@ const (
 	// reads, and most of the last one would belong to the next unit.
 	unitBytes    = 256 << 10
 	unitElements = 4096
-	// inFlight bounds the bytes read and not yet merged.
-	inFlight = 8 << 20
+	// notMerged bounds the bytes read and not yet merged.
+	notMerged = 8 << 20
 	// mostJobs is the maximum number of units that run at once.
-	mostJobs = inFlight / unitBytes
+	mostJobs = notMerged / unitBytes
 )
 
 // Options are the options of Run.
