@@ -526,7 +526,7 @@ func TestBuilderRefuses(t *testing.T) {
 			k := p.keyed(p.s, counters...)
 			p.ok(k.StartKeyGroup(40))
 			return k.Put("count", key(41, 128), nil, 1)
-		}, `belongs to key group 41, and 40 was started`},
+		}, `belongs to key group 41, expected 40`},
 		"keyed entry twice": {func(p place) error {
 			k := p.keyed(p.s, counters...)
 			p.ok(k.Put("count", key(40, 128), "w", 1))

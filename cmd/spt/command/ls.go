@@ -120,7 +120,7 @@ func (e *Env) list(ctx context.Context, root string, o reader.ListOptions) ([]re
 // print prints the rows, and says on stderr what they do not. others counts what
 // --only left out.
 func (o *listOptions) print(env *Env, rows report.Listings, roots []string, others int) error {
-	if err := env.print(rows); err != nil {
+	if err := env.answer(rows); err != nil {
 		return err
 	}
 	text := ""
