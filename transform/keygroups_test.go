@@ -144,9 +144,9 @@ func TestMergeRefused(t *testing.T) {
 		want    string
 		leave   bool
 	}{
-		"headers":     {[]format.KeyedHandle{full("HEAD", 0), full("HEAT", 2)}, format.ErrUnsupported, "describe their keyed states differently", true},
+		"headers":     {[]format.KeyedHandle{full("HEAD", 0), full("HEAT", 2)}, format.ErrUnsupported, "different serializer snapshots of keyed state", true},
 		"kinds":       {[]format.KeyedHandle{full("HEAD", 0), native}, format.ErrUnsupported, "different kinds", true},
-		"unsorted":    {[]format.KeyedHandle{full("HEAD", 0), unsorted}, format.ErrUnsupported, "key group 3 starts before the one that precedes it", true},
+		"unsorted":    {[]format.KeyedHandle{full("HEAD", 0), unsorted}, format.ErrUnsupported, "key group 3 starts before its predecessor", true},
 		"short":       {[]format.KeyedHandle{full("HEAD", 0), short}, format.ErrCorrupt, "1 offsets for 2 key groups", false},
 		"beyond":      {[]format.KeyedHandle{full("HEAD", 0), beyond}, format.ErrCorrupt, "starts at 400 and ends at 6 in a stream of 6 bytes", false},
 		"negative":    {[]format.KeyedHandle{full("HEAD", 0), negative}, format.ErrCorrupt, "starts at -4 in a stream of 6", false},

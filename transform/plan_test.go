@@ -251,7 +251,7 @@ func TestPlanGuards(t *testing.T) {
 	for _, op := range p.Operators {
 		left = append(left, op.Left)
 	}
-	if d := cmp.Diff([]string{"it has parallelism 1", "", "not picked"}, left); d != "" || p.Rescaled() != 1 {
+	if d := cmp.Diff([]string{"it has parallelism 1", "", "not selected"}, left); d != "" || p.Rescaled() != 1 {
 		t.Errorf("%d rescaled; left: %s", p.Rescaled(), d)
 	}
 	sp, err := p.Apply(t.Context())

@@ -60,7 +60,7 @@ func TestRescaleRefusesLoss(t *testing.T) {
 				}
 				continue
 			}
-			if sp.Savepoint != in.Savepoint || !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "Flink loses 3 elements of it") {
+			if sp.Savepoint != in.Savepoint || !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "Flink loses 3 elements") {
 				t.Errorf("%s, raw %v: %v", name, raw, err)
 			}
 		}
@@ -152,13 +152,13 @@ func TestRescaleKeepsEmptyStates(t *testing.T) {
 	}
 }
 
-// TestRescaleLeavesAlone: operators that were not picked, or are of another
+// TestRescaleLeavesAlone: operators that were not selected, or are of another
 // parallelism, stay as they are, with every strategy.
 func TestRescaleLeavesAlone(t *testing.T) {
 	op := sptest.Operator("op", namedStates("1", st{"l", format.ModeList, []string{"a", "b", "c"}}), namedStates("2", st{"l", format.ModeList, []string{"d"}}))
 	for _, strategy := range []Strategy{StrategyFlink, StrategyRoundRobin, StrategyBalancedBytes} {
 		for name, o := range map[string]RescaleOptions{
-			"not picked":          {To: 2, Strategy: strategy, Operators: format.ByID()},
+			"not selected":          {To: 2, Strategy: strategy, Operators: format.ByID()},
 			"another parallelism": {To: 2, Strategy: strategy, From: 3},
 			"another, and more":   {To: 4, Strategy: strategy, From: 3},
 		} {
@@ -212,7 +212,7 @@ func TestRescaleOfOtherDescriptions(t *testing.T) {
 			return says{raw, map[*format.OperatorHandle]func(*format.StateMeta){b: tt.change}}, nil
 		})
 		_, err = plan(t, in, RescaleOptions{To: 1}).Apply(t.Context())
-		if (err != nil) != tt.refused || tt.refused && (!errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), `state "l" is described differently by its subtasks`)) {
+		if (err != nil) != tt.refused || tt.refused && (!errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), `its subtasks have different serializer snapshots of state "l"`)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -126,7 +126,7 @@ func TestVerdicts(t *testing.T) {
 		why              string
 	}{
 		{[]string{"", ""}, VerdictSound, 0, 1, 0, 0, true, "it holds no element"},
-		{[]string{"ab", "cd"}, VerdictSound, 4, 1, 1, 1, false, "every element comes once"},
+		{[]string{"ab", "cd"}, VerdictSound, 4, 1, 1, 1, false, "every element occurs once"},
 		{[]string{"ab", "ab"}, VerdictProduct, 2, 2, 2, 2, true, "all 2 subtasks hold the same list"},
 		{[]string{"abab", "abab"}, VerdictProduct, 2, 4, 4, 4, true, "all 2 subtasks hold the same list"},
 		{[]string{"aab", "aab"}, VerdictProduct, 2, 2, 2, 4, true, "all 2 subtasks hold the same list"}, // honest repetition
@@ -140,7 +140,7 @@ func TestVerdicts(t *testing.T) {
 		{[]string{"aa", ""}, VerdictNotSure, 1, 2, 2, 2, false, "no element is in two subtasks, and elements repeat inside them"},
 		{[]string{"", "aa"}, VerdictNotSure, 1, 2, 2, 2, false, "no element is in two subtasks, and elements repeat inside them"},
 		{[]string{"aabb", "cc", "d"}, VerdictNotSure, 4, 1, 1, 2, false, "no element is in two subtasks, and elements repeat inside them"},
-		{[]string{"a", "a", "a"}, VerdictProduct, 1, 3, 3, 3, true, "all 3 subtasks hold the same list, one each, which is also what subtasks do that each write one equal value"},
+		{[]string{"a", "a", "a"}, VerdictProduct, 1, 3, 3, 3, true, "all 3 subtasks hold the same list, one each, which also happens if each subtask writes one equal value"},
 	} {
 		u := union(c.lists...)
 		counted, err := u.count(t.Context(), elements.NewReader(sptest.View(u.op), hash128.New(), nil), 1, tally.Options{})
@@ -235,7 +235,7 @@ func TestPrunePolicies(t *testing.T) {
 		{PruneOptions{Keep: KeepModulo, Place: PlaceFirst}, []string{"abcde", "abcde"}, []string{"acebd", ""}, ""},
 		{PruneOptions{Keep: KeepModulo, Compact: true}, []string{"abcde", "abcde"}, []string{"acebd", "-"}, ""},
 		// Left as they are.
-		{PruneOptions{Keep: KeepDistinct}, []string{"ab", "cd"}, []string{"ab", "cd"}, "every element comes once"},
+		{PruneOptions{Keep: KeepDistinct}, []string{"ab", "cd"}, []string{"ab", "cd"}, "every element occurs once"},
 		{PruneOptions{Keep: KeepDistinct, AcceptUnproven: true}, []string{"", ""}, []string{"", ""}, "it holds no element"},
 		{PruneOptions{Keep: KeepDistinct}, []string{"ab", "bc"}, []string{"ab", "bc"}, "not proven to be duplicated by restores: its subtasks hold different elements"},
 		{PruneOptions{Keep: KeepFirstSubtask, AcceptUnproven: true}, []string{"ab", "bc"}, []string{"ab", "bc"}, "needs subtasks that hold the same"},
@@ -500,7 +500,7 @@ func TestPruneKnown(t *testing.T) {
 	testenv.Found(t, "prunings", n, 3*7*len(ofShape(testenv.KnownSnapshots(t), "union-inflated")))
 }
 
-// comparePruned: of changed states each element comes once, all else is equal.
+// comparePruned: of changed states each element occurs once, all else is equal.
 func comparePruned(t *testing.T, where string, k testenv.KnownSnapshot, from, out *reader.Snapshot, changed map[string]*PrunedState) {
 	t.Helper()
 	for i, op := range from.Operators {
@@ -590,7 +590,7 @@ func TestUnionDescribedDifferently(t *testing.T) {
 	})
 	for _, o := range []PruneOptions{{Keep: KeepDistinct, AcceptUnproven: true}, {Keep: KeepCopies}, {Keep: KeepModulo, Place: PlaceFirst, AcceptUnproven: true}, {Keep: KeepDistinct, Compact: true}} {
 		sp, all, err := PruneUnion(t.Context(), in, o)
-		if err != nil || sp.Savepoint != in.Savepoint || all.States[0].Verdict != VerdictNotSure || all.States[0].Equal || !strings.Contains(all.States[0].Skipped, "describe it differently") {
+		if err != nil || sp.Savepoint != in.Savepoint || all.States[0].Verdict != VerdictNotSure || all.States[0].Equal || !strings.Contains(all.States[0].Skipped, "different serializer snapshots") {
 			t.Errorf("%+v: %v, %+v", o, err, all.States[0])
 		}
 	}

@@ -496,7 +496,7 @@ func TestBuilderRefuses(t *testing.T) {
 			p.ok(m.Put(int64(200), 1))
 			p.s.List("b")
 			return p.b.Err()
-		}, `operator "op"/subtask 1/state "a": key cc c8 duplicate key`},
+		}, `operator "op"/subtask 1/state "a": duplicate key cc c8`},
 		"broadcast over the limit": {func(p place) error {
 			m := p.broadcast(p.s, "a")
 			p.ok(m.Put(1, make([]byte, 400)))
@@ -507,16 +507,16 @@ func TestBuilderRefuses(t *testing.T) {
 		"no map":           {func(p place) error { return p.keyed(p.s, counters...).Put("by", key(32, 128), nil, []int{1}) }, `keyed state "by": expected a map, found msgpack code`},
 		"a nil list":       {func(p place) error { return p.keyed(p.s, counters...).Put("seen", key(32, 128), nil, []int(nil)) }, `expected an array, found msgpack code`},
 		"bad namespace":    {func(p place) error { return p.keyed(p.s, counters...).Put("seen", 1, make(chan int), []int{}) }, `the namespace: msgpack`},
-		"key of another":   {func(p place) error { return p.keyed(p.s, counters...).Put("count", key(96, 128), nil, 1) }, `belongs to key group 96, which is of subtask 3; this one has 32–63`},
-		"key of another 2": {func(p place) error { return p.keyed(p.s, counters...).Put("count", key(31, 128), nil, 1) }, `belongs to key group 31, which is of subtask 0; this one has 32–63`},
-		"key of the next":  {func(p place) error { return p.keyed(p.s, counters...).Put("count", key(64, 128), nil, 1) }, `belongs to key group 64, which is of subtask 2`},
-		"key group before": {func(p place) error { return p.keyed(p.s, counters...).StartKeyGroup(31) }, `key group 31 is of subtask 0; this one has 32–63`},
-		"key group behind": {func(p place) error { return p.keyed(p.s, counters...).StartKeyGroup(64) }, `key group 64 is of subtask 2`},
+		"key of another":   {func(p place) error { return p.keyed(p.s, counters...).Put("count", key(96, 128), nil, 1) }, `belongs to key group 96 of subtask 3; this subtask has 32–63`},
+		"key of another 2": {func(p place) error { return p.keyed(p.s, counters...).Put("count", key(31, 128), nil, 1) }, `belongs to key group 31 of subtask 0; this subtask has 32–63`},
+		"key of the next":  {func(p place) error { return p.keyed(p.s, counters...).Put("count", key(64, 128), nil, 1) }, `belongs to key group 64 of subtask 2`},
+		"key group before": {func(p place) error { return p.keyed(p.s, counters...).StartKeyGroup(31) }, `key group 31 belongs to subtask 0; this subtask has 32–63`},
+		"key group behind": {func(p place) error { return p.keyed(p.s, counters...).StartKeyGroup(64) }, `key group 64 belongs to subtask 2`},
 		"key group twice": {func(p place) error {
 			k := p.keyed(p.s, counters...)
 			p.ok(k.StartKeyGroup(40))
 			return k.StartKeyGroup(40)
-		}, `key group 40 is started after 40`},
+		}, `key group 40 started after 40`},
 		"key group too late": {func(p place) error {
 			k := p.keyed(p.s, counters...)
 			p.ok(k.Put("count", key(32, 128), nil, 1))

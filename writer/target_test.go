@@ -226,7 +226,7 @@ func TestMoveThatFailsLate(t *testing.T) {
 			t.Errorf("rename %d: %v", n, err)
 		}
 		sound(t, openAt(t, dir+"/old", stores()))
-		if n == 2 && !strings.Contains(err.Error(), "is under") {
+		if n == 2 && !strings.Contains(err.Error(), "is now under") {
 			t.Errorf("it is not said where the old one is: %v", err)
 		}
 		for name := range namesIn(t, dir) {
@@ -343,7 +343,7 @@ func TestForeignFileMeanwhile(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), "what others wrote into the old one") {
+			if err == nil || !strings.Contains(err.Error(), "files that another process wrote into the old one") {
 				t.Errorf("error %v", err)
 			}
 			sound(t, openAt(t, out, o.Stores))

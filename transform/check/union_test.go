@@ -52,28 +52,28 @@ func TestCheckUnion(t *testing.T) {
 		message string
 	}{
 		{"sound", []string{"ab", "cd", "ef"}, 0, "note union",
-			"a restore hands each of 3 subtasks all 6 elements (12 B): 18 elements, 36 B in total"},
+			"a restore assigns all 6 elements (12 B) to each of 3 subtasks: 18 elements, 36 B in total"},
 		{"multiplied, several orders", []string{"abc", "cba", "bac"}, 0, "warning union-multiplied",
-			"restores multiplied it: each of its 3 different elements comes 3 times; a restore hands each of 3 subtasks all 9 elements (18 B): 27 elements, 54 B in total, which the next snapshot will hold if the job adds them again"},
+			"restores multiplied it: each of its 3 distinct elements occurs 3 times; a restore assigns all 9 elements (18 B) to each of 3 subtasks: 27 elements, 54 B in total, which the next snapshot will hold if the job adds them again"},
 		{"multiplied, elements that repeat", []string{"aab", "baa"}, 4, "warning union-multiplied",
-			"restores multiplied it: each of its 2 different elements comes 2 to 4 times; a restore hands each of 4 subtasks all 6 elements"},
+			"restores multiplied it: each of its 2 distinct elements occurs 2 to 4 times; a restore hands each of 4 subtasks all 6 elements"},
 		{"subtasks that lack some", []string{"abcd", "abcd", "abc", "abd"}, 0, "warning union-repeats",
-			"restores may have multiplied it, which is not proven because its subtasks hold different elements: 14 elements, 4 different, each 3 to 4 times, 3 to 4 in each of 4 subtasks, 2 in all of them; a restore hands"},
+			"restores may have multiplied it, which is not proven because its subtasks hold different elements: 14 elements, 4 distinct, each 3 to 4 times, 3 to 4 in each of 4 subtasks, 2 in all of them; a restore hands"},
 		{"elements of a restore, and more since", []string{"abcdefgh", "abijklmn", "opqrabst"}, 0, "warning union-repeats",
-			"24 elements, 20 different, each 1 to 3 times, 8 in each of 3 subtasks, 2 in all of them"},
+			"24 elements, 20 distinct, each 1 to 3 times, 8 in each of 3 subtasks, 2 in all of them"},
 		{"all in one subtask, as after a rescale", []string{"aaabbb", "", ""}, 0, "warning union-repeats",
-			"which is not proven because no element is in two subtasks, and elements repeat inside them: 6 elements, 2 different, each 3 times, 0 to 6 in each of 3 subtasks"},
+			"which is not proven because no element is in two subtasks, and elements repeat inside them: 6 elements, 2 distinct, each 3 times, 0 to 6 in each of 3 subtasks"},
 		{"some repeat inside a subtask", []string{"aabb", "cd", "ef", "g"}, 0, "note union",
-			"elements repeat: 9 elements, 7 different, each 1 to 2 times, 1 to 4 in each of 4 subtasks; a restore hands"},
+			"elements repeat: 9 elements, 7 distinct, each 1 to 2 times, 1 to 4 in each of 4 subtasks; a restore hands"},
 		{"one subtask much larger", []string{"abcdefghijkl", "ab", "cd", "ef"}, 0, "note union",
-			"elements repeat: 18 elements, 12 different, each 1 to 2 times, 2 to 12 in each of 4 subtasks"},
+			"elements repeat: 18 elements, 12 distinct, each 1 to 2 times, 2 to 12 in each of 4 subtasks"},
 		{"counters, some equal", []string{"a", "a", "b", "a"}, 0, "note union",
-			"elements repeat: 4 elements, 2 different, each 1 to 3 times, 1 in each of 4 subtasks"},
+			"elements repeat: 4 elements, 2 distinct, each 1 to 3 times, 1 in each of 4 subtasks"},
 		{"counters, all equal", []string{"a", "a", "a"}, 0, "note union",
-			"all 3 subtasks hold the same list, one each, which is also what subtasks do that each write one equal value; a restore hands each of 3 subtasks all 3 elements"},
+			"all 3 subtasks hold the same list, one each, which also happens if each subtask writes one equal value; a restore hands each of 3 subtasks all 3 elements"},
 		{"one of two lacks some", []string{"abcdef", "abcd"}, 0, "warning union-repeats",
-			"10 elements, 6 different, each 1 to 2 times, 4 to 6 in each of 2 subtasks, 4 in all of them"},
-		{"an equal share each", []string{"ab", "cd"}, 0, "note union", "a restore hands each of 2 subtasks all 4 elements (8 B)"},
+			"10 elements, 6 distinct, each 1 to 2 times, 4 to 6 in each of 2 subtasks, 4 in all of them"},
+		{"an equal share each", []string{"ab", "cd"}, 0, "note union", "a restore assigns all 4 elements (8 B) to each of 2 subtasks"},
 		{"restored by one subtask", []string{"ab", "ab"}, 1, "", ""},
 		{"empty", []string{"", ""}, 0, "", ""},
 	} {
@@ -137,7 +137,7 @@ func TestCheckLargeUnion(t *testing.T) {
 		return Finding{}
 	}
 	// 2 × 2 × 16 MiB is the threshold. The streams are missing, which is another finding.
-	if f := check(large(16<<20, 3, 4), &missing{}); f.Code != "union-large" || f.Severity != finding.Warning || !strings.HasSuffix(f.Message, "a restore hands each of 2 subtasks all 7 elements (32.0 MiB): 14 elements, 64.0 MiB in total") {
+	if f := check(large(16<<20, 3, 4), &missing{}); f.Code != "union-large" || f.Severity != finding.Warning || !strings.HasSuffix(f.Message, "a restore assigns all 7 elements (32.0 MiB) to each of 2 subtasks: 14 elements, 64.0 MiB in total") {
 		t.Errorf("%+v", f)
 	}
 	if f := check(large(16<<20-1, 3, 4), &missing{}); f.Code != "union" || f.Severity != finding.Note || !strings.HasSuffix(f.Message, "64.0 MiB in total") {
@@ -145,21 +145,21 @@ func TestCheckLargeUnion(t *testing.T) {
 	}
 	small, more := &missing{}, &missing{}
 	check(large(1<<20, 3, 4), small)
-	if f := check(large(700<<20, 3, 4), more); f.Code != "union-large" || !strings.HasSuffix(f.Message, "(1.4 GiB): 14 elements, 2.7 GiB in total") || f.Advice == nil {
+	if f := check(large(700<<20, 3, 4), more); f.Code != "union-large" || !strings.HasSuffix(f.Message, "(1.4 GiB) to each of 2 subtasks: 14 elements, 2.7 GiB in total") || f.Advice == nil {
 		t.Errorf("%+v", f)
 	}
 	if more.reads >= small.reads {
 		t.Errorf("%d reads, %d of less state: elements are looked at", more.reads, small.reads)
 	}
 	// Lengths that are alike ask for it, whatever the size.
-	if f := check(large(700<<20, 30, 30), &missing{}); f.Code != "union-multiplied" || !strings.HasPrefix(f.Message, "its 2 subtasks hold elements of the same lengths, so a restore may have multiplied them; a restore hands") {
+	if f := check(large(700<<20, 30, 30), &missing{}); f.Code != "union-multiplied" || !strings.HasPrefix(f.Message, "its 2 subtasks hold elements of the same lengths, so a restore may have multiplied them; a restore assigns") {
 		t.Errorf("%+v", f)
 	}
 	// 1.4 GiB at parallelism 1,404.
 	op := large((1400<<20)/1404, slicesOf(1404, 5)...)
 	op.MaxParallelism = 2048
 	op.Subtasks[7].Managed.States[0].Offsets = format.OffsetSlice{0, 1}
-	if f := check(op, &missing{}); f.Code != "union-large" || !strings.Contains(f.Message, "all 7,017 elements (1.4 GiB): 9,851,868 elements, 1.9 TiB in total") {
+	if f := check(op, &missing{}); f.Code != "union-large" || !strings.Contains(f.Message, "all 7,017 elements (1.4 GiB) to each of 1404 subtasks: 9,851,868 elements, 1.9 TiB in total") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -203,7 +203,7 @@ func TestCheckUnionNextToDamage(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	for _, f := range r.Findings {
-		if f.State == "u" && !strings.HasPrefix(f.Message, "restores multiplied it: each of its 2 different elements comes 2 times") {
+		if f.State == "u" && !strings.HasPrefix(f.Message, "restores multiplied it: each of its 2 distinct elements occurs 2 times") {
 			t.Errorf("%s", f.Message)
 		}
 	}

@@ -173,7 +173,7 @@ func TestRenames(t *testing.T) {
 	}
 }
 
-// TestRenamesOfPicked: operators that were not picked are still seen, so a renamed
+// TestRenamesOfPicked: operators that were not selected are still seen, so a renamed
 // one is not taken for another.
 func TestRenamesOfPicked(t *testing.T) {
 	a := sptest.View(source("1", ""), source("3", ""), source("5", ""))

@@ -103,7 +103,7 @@ func TestDiffOfEachField(t *testing.T) {
 		{"no raw keyed state", func(in *format.View) { op(*in).Subtasks[1].RawKeyed = nil }, "states: op/ raw keyed state removed"},
 		{"how keyed state is kept", func(in *format.View) {
 			op(*in).Subtasks[1].RawKeyed = &format.Incremental{Range: format.KeyGroupRange{First: 2, Count: 2}, Meta: sptest.Inline("meta", "x")}
-		}, "keyed: op/ kept as full → incremental: cannot be compared by its bytes"},
+		}, "keyed: op/ stored as full → incremental: cannot be compared by its bytes"},
 		{"legacy state", func(in *format.View) { op(*in).Subtasks[0].Legacy[0] = sptest.Inline("legacy", "new") }, "legacy: op/ legacy state changed"},
 		{"in-flight bytes", func(in *format.View) { op(*in).Subtasks[0].Input[0].Data = sptest.Inline("i", "abcdeF") }, "in-flight: op/ in-flight data changed"},
 		{"in-flight channel", func(in *format.View) { op(*in).Subtasks[0].Input[0].Channels[0].First = 9 }, "in-flight: op/ in-flight data changed"},

@@ -53,7 +53,7 @@ func TestDiffTypesOfSubtasks(t *testing.T) {
 		return in
 	}
 	ignore := Options{Ignore: map[Kind]bool{KindElements: true, KindParallelism: true, KindSubtasks: true}}
-	const changed = "types: op/s the description of its types changed"
+	const changed = "types: op/s its serializer snapshot changed"
 	for _, tt := range []struct {
 		a, b format.View
 		want string
@@ -125,13 +125,13 @@ func TestDiffTypesAsAWhole(t *testing.T) {
 		return in
 	}
 	list := func(form string, states ...string) format.View { return in(format.ModeList, form, states...) }
-	const split = " the description of the types of this and the other states changed, and cannot be split"
+	const split = " the serializer snapshots of this and other states changed, and cannot be separated"
 	for _, tt := range []struct {
 		a, b format.View
 		want string
 	}{
 		{list("A+x", "s"), list("A+x", "s"), ""},
-		{list("A+x", "s"), list("A+y", "s"), "types: op/s the description of its types changed"},
+		{list("A+x", "s"), list("A+y", "s"), "types: op/s its serializer snapshot changed"},
 		{list("A+x", "s", "t"), list("A+y", "s", "t"), "types: op/s" + split + "; types: op/t" + split},
 		{list("A+x", "s"), list("A+y", "s", "t"), "states: op/t list state added"},
 		{list("A+x", "s", "t"), list("A+y", "s"), "states: op/t list state removed"},
@@ -160,14 +160,14 @@ func TestTypeOfOneSubtask(t *testing.T) {
 		diff, back string // in what the diff says, and the other way round
 	}{
 		{"operator state", sptest.WithClass(t, operators, long, date), sptest.WithClass(t, operators, long, long),
-			"types: rules/rules the description of its types changed in some subtasks: gone from subtask 1",
-			"types: rules/rules the description of its types changed in some subtasks: new in subtask 1"},
+			"types: rules/rules its serializer snapshot changed in some subtasks: gone from subtask 1",
+			"types: rules/rules its serializer snapshot changed in some subtasks: new in subtask 1"},
 		{"keyed state", sptest.WithClass(t, keyed, long, date), sptest.WithClass(t, keyed, long, long),
 			"keyed: 01203aa9/ the description of its states changed in some subtasks: gone from subtask 1",
 			"keyed: 01203aa9/ the description of its states changed in some subtasks: new in subtask 1"},
 		{"classes that are not known", sptest.WithClass(t, operators, unknown, unknown), sptest.WithClass(t, operators, unknown, other),
-			"types: rules/rules the description of its types changed in some subtasks: new in subtask 1",
-			"types: rules/rules the description of its types changed in some subtasks: gone from subtask 1"},
+			"types: rules/rules its serializer snapshot changed in some subtasks: new in subtask 1",
+			"types: rules/rules its serializer snapshot changed in some subtasks: gone from subtask 1"},
 	} {
 		for _, d := range []struct {
 			a, b *reader.Snapshot

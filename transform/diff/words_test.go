@@ -37,8 +37,8 @@ func TestDiffWords(t *testing.T) {
 		{in(union, positions, "a,b"), in(union, positions, "a,c"), "elements: op/" + positions + " elements: 1 added, 1 removed"},
 		{in(list, "s", "a,b"), in(format.ModeBroadcast, "s", "c"), "states: op/s mode list → broadcast"},
 		{in(format.ModeBroadcast, "s", "c"), in(list, "s", "a,b"), "states: op/s mode broadcast → list"},
-		{in(format.ModeBroadcast, "s", "a=1", "a=1 b=2"), in(format.ModeBroadcast, "s", "a=1 b=2", "b=2 a=1"), "elements: op/s the same keys, but not in every copy; different maps: 1 removed"},
-		{in(format.ModeBroadcast, "s", "a=1 b=2", "b=2 a=1"), in(format.ModeBroadcast, "s", "a=1", "a=1 b=2"), "elements: op/s the same keys, but not in every copy; different maps: 1 added"},
+		{in(format.ModeBroadcast, "s", "a=1", "a=1 b=2"), in(format.ModeBroadcast, "s", "a=1 b=2", "b=2 a=1"), "elements: op/s the same keys, but not in every replica; different maps: 1 removed"},
+		{in(format.ModeBroadcast, "s", "a=1 b=2", "b=2 a=1"), in(format.ModeBroadcast, "s", "a=1", "a=1 b=2"), "elements: op/s the same keys, but not in every replica; different maps: 1 added"},
 	} {
 		got := strings.Join(differences(diffOf(t, wordMaps(tt.a), wordMaps(tt.b), Options{EntryText: wordText})), "; ")
 		if got != tt.want {
