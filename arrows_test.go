@@ -47,6 +47,7 @@ var arrows = []arrow{
 	{"transform", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/assign", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform/internal/..."}, noFiles},
 	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform", "transform/internal/...", "internal/work"}, noFiles},
 	{"transform/check", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/assign", "format/flink/types", "internal/number", "transform", "transform/internal/..."}, noFiles},
+	{"transform/orphans", []string{"format/...", "storage/...", "reader"}, noFiles},
 	{"transform/internal", []string{"format"}, noFiles},
 	{"internal/number", nil, noOutside},
 	{"internal/shell", nil, noOutside},

@@ -32,6 +32,7 @@ var (
 	_ storage.Canonicalizer = (*Store)(nil)
 	_ storage.Namer         = (*Store)(nil)
 	_ storage.Confiner      = (*Store)(nil)
+	_ storage.BelowDeleter  = (*Store)(nil)
 	_ storage.Remover       = (*Store)(nil)
 	_ storage.SpaceReporter = (*Store)(nil)
 	_ storage.Holder        = (*Store)(nil)
