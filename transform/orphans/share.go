@@ -19,8 +19,13 @@ type Share struct {
 	Total  Sum // its files, with the one that describes it
 	Shared Sum // to which another snapshot refers too
 	Freed  Sum // to which no other snapshot refers: what removing this one frees
+	// With are the first of the Others snapshots that refer to the same files.
 	With   []string
+	Others int
 }
+
+// maxWith bounds Share.With.
+const maxWith = 100
 
 // Shares returns what the snapshots below the roots share with each other, by path.
 // Snapshots that cannot be read, or that refer to files elsewhere, are problems: what
@@ -89,7 +94,10 @@ func (t *tree) shares(own *owners) []Share {
 	}
 	for i := range all {
 		for _, m := range with[i].members() {
-			if int(m) != i {
+			if int(m) == i {
+				continue
+			}
+			if all[i].Others++; all[i].Others <= maxWith {
 				all[i].With = append(all[i].With, all[m].Path)
 			}
 		}

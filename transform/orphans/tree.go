@@ -319,7 +319,8 @@ func (t *tree) add(d *Dir, base string, info storage.Info) {
 	if !t.files {
 		return
 	}
-	f := file{name: base, size: info.Size, version: version}
+	// The clone does not keep the whole name of the object in memory.
+	f := file{name: strings.Clone(base), size: info.Size, version: version}
 	if !info.ModTime.IsZero() {
 		f.time = info.ModTime.UnixNano()
 	}
