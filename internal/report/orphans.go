@@ -61,7 +61,7 @@ func (s OrphanSum) String() string {
 type Orphan struct {
 	Path      string     `json:"path"`
 	Directory string     `json:"directory"`
-	Place     string     `json:"place" jsonschema:"enum=shared,enum=taskowned,enum=checkpoint,enum=changelog,enum=snapshot,enum=working"`
+	Kind      string     `json:"kind" jsonschema:"enum=shared,enum=taskowned,enum=checkpoint,enum=changelog,enum=snapshot,enum=working"`
 	Job       string     `json:"job_id,omitempty" jsonschema:"description=as names of directories show it; of a savepoint the first six digits"`
 	Bytes     int64      `json:"bytes"`
 	Time      *time.Time `json:"time,omitempty" jsonschema:"description=when it was last written"`
@@ -83,7 +83,7 @@ const (
 // OrphanGroup is unreferenced files that have something in common.
 type OrphanGroup struct {
 	Directory string     `json:"directory,omitempty"`
-	Place     string     `json:"place,omitempty"`
+	Kind      string     `json:"kind,omitempty"`
 	Job       string     `json:"job_id,omitempty"`
 	Age       string     `json:"age,omitempty"`
 	File      string     `json:"file,omitempty"`
@@ -125,7 +125,7 @@ func (r *Run) NewOrphans(found *orphans.Result, o OrphanOptions) *Orphans {
 	}
 	for i := range found.Files {
 		f := &found.Files[i]
-		row := Orphan{Path: f.Path, Directory: f.Dir.Path, Place: string(f.Dir.Place), Job: f.Dir.Job, Bytes: f.Bytes, Result: orphanRemovable, Kept: string(f.Kept)}
+		row := Orphan{Path: f.Path, Directory: f.Dir.Path, Kind: string(f.Dir.Kind), Job: f.Dir.Job, Bytes: f.Bytes, Result: orphanRemovable, Kept: string(f.Kept)}
 		if !f.Time.IsZero() {
 			row.Time = new(f.Time)
 		}
@@ -248,9 +248,9 @@ func (a *Orphans) group() {
 		case "age":
 			key.Age = a.ageOf(f)
 		case "file":
-			key = OrphanGroup{File: f.Path, Place: f.Place, Job: f.Job}
+			key = OrphanGroup{File: f.Path, Kind: f.Kind, Job: f.Job}
 		default:
-			key = OrphanGroup{Directory: f.Directory, Place: f.Place, Job: f.Job}
+			key = OrphanGroup{Directory: f.Directory, Kind: f.Kind, Job: f.Job}
 		}
 		at, known := index[key]
 		if !known {
@@ -311,13 +311,13 @@ func (a *Orphans) Lines() iter.Seq[any] {
 
 // Header implements [Rows].
 func (a *Orphans) Header() []string {
-	return []string{"path", "directory", "place", "job_id", "bytes", "time", "result", "kept", "to", "problem"}
+	return []string{"path", "directory", "kind", "job_id", "bytes", "time", "result", "kept", "to", "problem"}
 }
 
 // Rows implements [Rows]: a row for each file.
 func (a *Orphans) Rows() iter.Seq[[]string] {
 	return rows(a.Files, func(f *Orphan) []string {
-		return []string{f.Path, f.Directory, f.Place, f.Job, strconv.FormatInt(f.Bytes, 10), timeText(f.Time), f.Result, f.Kept, f.To, f.Problem}
+		return []string{f.Path, f.Directory, f.Kind, f.Job, strconv.FormatInt(f.Bytes, 10), timeText(f.Time), f.Result, f.Kept, f.To, f.Problem}
 	})
 }
 

@@ -395,7 +395,7 @@ func openFolder(op, full string, dir storage.Folder) (*os.Root, error) {
 	}
 	fi, err := root.Stat(".")
 	if err == nil && directoryVersion(fi) != dir.Version {
-		err = failHint(op, full, storage.ErrChanged, "another folder has taken the name "+dir.Name)
+		err = failHint(op, full, storage.ErrChanged, "another directory has taken the name "+dir.Name)
 	}
 	if err != nil {
 		root.Close() //nolint:errcheck // nothing was written

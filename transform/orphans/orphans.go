@@ -244,9 +244,9 @@ func (t *tree) insideJob(ctx context.Context, r *root) error {
 // judge decides about one file.
 func (r *Result) judge(d *Dir, f *file, missing map[string]bool) {
 	switch {
-	case d.Place == Leftover, storage.IsTemp(f.name):
+	case d.Kind == Leftover, storage.IsTemp(f.name):
 		return
-	case !d.Place.holdsState():
+	case !d.Kind.holdsState():
 		if f.owners == 0 {
 			r.Elsewhere.add(f)
 		}
@@ -267,9 +267,9 @@ func (r *Result) judge(d *Dir, f *file, missing map[string]bool) {
 func keep(d *Dir, f *file, missing map[string]bool, o Options) Reason {
 	age := o.Now.Sub(time.Unix(0, f.time))
 	switch {
-	case d.Place == Working:
+	case d.Kind == Working:
 		return InUse
-	case d.Place == Snapshot && !stateFile.MatchString(f.name):
+	case d.Kind == Snapshot && !stateFile.MatchString(f.name):
 		return OtherName
 	case missing[f.name]:
 		return Wanted
@@ -285,7 +285,7 @@ func keep(d *Dir, f *file, missing map[string]bool, o Options) Reason {
 func (r *Result) links(ctx context.Context) error {
 	jobs := map[string]bool{} // whose directories were read
 	for _, d := range r.t.dirs {
-		if d.Place == Checkpoint || d.Place == Shared || d.Place == TaskOwned {
+		if d.Kind == Checkpoint || d.Kind == Shared || d.Kind == TaskOwned {
 			jobs[d.Job] = true
 		}
 	}
@@ -294,7 +294,7 @@ func (r *Result) links(ctx context.Context) error {
 		if f.Kept != "" {
 			continue
 		}
-		if f.Dir.Place == Changelog && !jobs[f.Dir.Job] {
+		if f.Dir.Kind == Changelog && !jobs[f.Dir.Job] {
 			f.Kept = JobUnread
 			continue
 		}
@@ -340,15 +340,15 @@ func (r *Result) Unchanged(ctx context.Context) error {
 	for key, d := range now.byName {
 		before := r.t.byName[key]
 		switch {
-		case before == nil && d.Place == Control:
+		case before == nil && d.Kind == Control:
 		case before == nil:
 			return changed(d)
-		case d.described != before.described, d.Place.holdsState() && d.sum != before.sum:
+		case d.described != before.described, d.Kind.holdsState() && d.sum != before.sum:
 			return changed(before)
 		}
 	}
 	for key, d := range r.t.byName {
-		if now.byName[key] == nil && d.Place != Control {
+		if now.byName[key] == nil && d.Kind != Control {
 			return changed(d)
 		}
 	}

@@ -180,7 +180,7 @@ func TestFindsExactlyWhatIsPlanted(t *testing.T) {
 	known := filepath.Join(testenv.Corpus(t), "known")
 	entries, err := os.ReadDir(known)
 	check(t, err)
-	tried, places := 0, map[orphans.Place]int{}
+	tried, kinds := 0, map[orphans.Kind]int{}
 	for _, e := range entries {
 		if _, err := os.Stat(filepath.Join(known, e.Name(), "savepoint")); err != nil {
 			continue
@@ -215,7 +215,7 @@ func TestFindsExactlyWhatIsPlanted(t *testing.T) {
 			r = sound(t, find(t, orphans.Options{}, root))
 			expect(t, r, want)
 			for _, f := range r.Files {
-				places[f.Dir.Place]++
+				kinds[f.Dir.Kind]++
 			}
 			check(t, r.Unchanged(ctx))
 			for path, err := range remove(t, r, nil) {
@@ -237,8 +237,8 @@ func TestFindsExactlyWhatIsPlanted(t *testing.T) {
 		})
 	}
 	testenv.Found(t, "known snapshots", tried, testenv.Manifest(t).Known)
-	for _, p := range []orphans.Place{orphans.Shared, orphans.TaskOwned, orphans.Checkpoint, orphans.Changelog, orphans.Snapshot} {
-		if places[p] == 0 {
+	for _, p := range []orphans.Kind{orphans.Shared, orphans.TaskOwned, orphans.Checkpoint, orphans.Changelog, orphans.Snapshot} {
+		if kinds[p] == 0 {
 			t.Errorf("nothing was planted in a directory of kind %s", p)
 		}
 	}
@@ -490,11 +490,13 @@ func TestUnchanged(t *testing.T) {
 		change  func(t *testing.T, root string)
 		changed bool
 	}{
-		"nothing":            {func(*testing.T, string) {}, false},
-		"a log":              {func(t *testing.T, root string) { plant(t, now, root, "logs", "x") }, false},
-		"a new checkpoint":   {func(t *testing.T, root string) { plant(t, now, root, jobA, "chk-4", "_metadata") }, true},
-		"a file in shared":   {func(t *testing.T, root string) { plant(t, now, root, jobA, "shared", planted+"01") }, true},
-		"a shared file gone": {func(t *testing.T, root string) { check(t, os.Remove(plant(t, old, root, jobA, "shared", planted+"00"))) }, true},
+		"nothing":          {func(*testing.T, string) {}, false},
+		"a log":            {func(t *testing.T, root string) { plant(t, now, root, "logs", "x") }, false},
+		"a new checkpoint": {func(t *testing.T, root string) { plant(t, now, root, jobA, "chk-4", "_metadata") }, true},
+		"a file in shared": {func(t *testing.T, root string) { plant(t, now, root, jobA, "shared", planted+"01") }, true},
+		"a shared file gone": {func(t *testing.T, root string) {
+			check(t, os.Remove(plant(t, old, root, jobA, "shared", planted+"00")))
+		}, true},
 		"a _metadata written again": {func(t *testing.T, root string) {
 			check(t, os.Chtimes(filepath.Join(root, jobA, "chk-2", "_metadata"), now, now))
 		}, true},

@@ -26,7 +26,7 @@ type root struct {
 // tree is what is below the roots.
 type tree struct {
 	roots     []*root
-	dirs      []*Dir // parents first, once they are placed
+	dirs      []*Dir // parents first, once their kinds are known
 	byName    map[dirKey]*Dir
 	snapshots []entry // found files that describe one
 	unlisted  []Problem
@@ -49,9 +49,9 @@ type link struct{ path, target string }
 
 // Dir is a directory below a root.
 type Dir struct {
-	Path  string // as the user can write it
-	Name  string // in its store
-	Place Place
+	Path string // as the user can write it
+	Name string // in its store
+	Kind Kind
 	// Job is the id of the job whose directory it is in, as far as names show it: of a
 	// savepoint only the first six digits; "" if they do not.
 	Job string
@@ -182,7 +182,7 @@ func (t *tree) walk(ctx context.Context) error {
 	}
 	slices.SortStableFunc(t.dirs, func(a, b *Dir) int { return strings.Compare(a.Name, b.Name) })
 	for _, d := range t.dirs {
-		d.place()
+		d.classify()
 	}
 	slices.SortFunc(t.snapshots, func(a, b entry) int {
 		return cmp.Or(strings.Compare(a.dir.Path, b.dir.Path), strings.Compare(a.name, b.name))

@@ -10,25 +10,25 @@ import (
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
-// Place is what a directory is for, as its name and its neighbours show.
-type Place string
+// Kind is what a directory is for, as its name and its neighbours show.
+type Kind string
 
-// The places. Only in those from Shared to Snapshot can a file be unreferenced.
+// The kinds. Only in those from Shared to Snapshot can a file be unreferenced.
 const (
-	Shared     Place = "shared"     // JOB/shared: files of incremental checkpoints, also merged ones
-	TaskOwned  Place = "taskowned"  // JOB/taskowned
-	Checkpoint Place = "checkpoint" // JOB/chk-N, whether it was completed or not
-	Changelog  Place = "changelog"  // JOB/dstl: files of the changelog state backend
-	Snapshot   Place = "snapshot"   // another directory with _metadata, or named as Flink names savepoints
-	Working    Place = "working"    // JOB/shared/…__attempt_N: where a running subtask keeps its state (ForSt)
-	Leftover   Place = "leftover"   // of an interrupted run of spt
-	Control    Place = "control"    // of high availability, or of the results of jobs
-	Elsewhere  Place = "elsewhere"  // anything else
+	Shared     Kind = "shared"     // JOB/shared: files of incremental checkpoints, also merged ones
+	TaskOwned  Kind = "taskowned"  // JOB/taskowned
+	Checkpoint Kind = "checkpoint" // JOB/chk-N, whether it was completed or not
+	Changelog  Kind = "changelog"  // JOB/dstl: files of the changelog state backend
+	Snapshot   Kind = "snapshot"   // another directory with _metadata, or named as Flink names savepoints
+	Working    Kind = "working"    // JOB/shared/…__attempt_N: where a running subtask keeps its state (ForSt)
+	Leftover   Kind = "leftover"   // of an interrupted run of spt
+	Control    Kind = "control"    // of high availability, or of the results of jobs
+	Elsewhere  Kind = "elsewhere"  // anything else
 )
 
 // holdsState reports whether Flink keeps state in such a directory.
-func (p Place) holdsState() bool {
-	switch p {
+func (k Kind) holdsState() bool {
+	switch k {
 	case Shared, TaskOwned, Checkpoint, Changelog, Snapshot, Working:
 		return true
 	}
@@ -49,35 +49,35 @@ func isJobID(name string) bool {
 	return ok
 }
 
-// place determines what a directory is for. Its parent's place is known, and so are
+// classify determines what a directory is for. Its parent's kind is known, and so are
 // the names of what is in both.
-func (d *Dir) place() {
+func (d *Dir) classify() {
 	base, parent := route.Base(d.Name), route.Base(route.Dir(d.Name))
 	up := d.parent
 	if up == nil {
-		up = &Dir{Place: Elsewhere}
+		up = &Dir{Kind: Elsewhere}
 	}
-	d.Place, d.Job, d.job = Elsewhere, "", nil
+	d.Kind, d.Job, d.job = Elsewhere, "", nil
 	savepointOf := savepoint.FindStringSubmatch(base)
 	switch {
-	case up.Place == Control || d.control || base == "job-result-store":
-		d.Place = Control
-	case up.Place == Leftover || storage.IsTemp(base) || isAside(base):
-		d.Place = Leftover
-	case up.Place == Shared && attempt.MatchString(base):
-		d.Place, d.Job, d.job = Working, up.Job, up.job
-	case up.Place.holdsState() && up.Place != Snapshot:
-		d.Place, d.Job, d.job = up.Place, up.Job, up.job
+	case up.Kind == Control || d.control || base == "job-result-store":
+		d.Kind = Control
+	case up.Kind == Leftover || storage.IsTemp(base) || isAside(base):
+		d.Kind = Leftover
+	case up.Kind == Shared && attempt.MatchString(base):
+		d.Kind, d.Job, d.job = Working, up.Job, up.job
+	case up.Kind.holdsState() && up.Kind != Snapshot:
+		d.Kind, d.Job, d.job = up.Kind, up.Job, up.job
 	case chk.MatchString(base):
-		d.Place, d.Job, d.job = Checkpoint, jobID(parent), d.parent
+		d.Kind, d.Job, d.job = Checkpoint, jobID(parent), d.parent
 	case (base == "shared" || base == "taskowned") && (isJobID(parent) || up.isJob()):
-		d.Place, d.Job, d.job = Place(base), jobID(parent), d.parent
+		d.Kind, d.Job, d.job = Kind(base), jobID(parent), d.parent
 	case base == "dstl" && isJobID(parent):
-		d.Place, d.Job, d.job = Changelog, parent, d.parent
+		d.Kind, d.Job, d.job = Changelog, parent, d.parent
 	case savepointOf != nil:
-		d.Place, d.Job = Snapshot, savepointOf[1]
+		d.Kind, d.Job = Snapshot, savepointOf[1]
 	case d.hasMetadata:
-		d.Place = Snapshot
+		d.Kind = Snapshot
 	}
 }
 
