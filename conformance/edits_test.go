@@ -381,7 +381,7 @@ func TestEditRelocate(t *testing.T) {
 					t.Fatal(err)
 				}
 				snap := opened(t, j.s)
-				sp, r, err := transform.Relocate(t.Context(), inputOf(snap), transform.RelocateOptions{Prefixes: []transform.Prefix{{Old: "file:" + old, New: "file:" + moved}}})
+				sp, r, err := transform.Relocate(t.Context(), inputOf(snap), transform.RelocateOptions{Prefixes: []format.Mapping{{Old: "file:" + old, New: "file:" + moved}}})
 				if err != nil {
 					t.Fatal(err)
 				}

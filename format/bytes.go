@@ -47,12 +47,12 @@ func (b Bytes) View(f func(p []byte) error) (err error) {
 	if !b.mapped {
 		return f(b.p)
 	}
-	return Guard(func() error { return f(b.p) })
+	return guard(func() error { return f(b.p) })
 }
 
-// Guard runs f so that a fault on a mapped file becomes ErrChanged instead of
+// guard runs f so that a fault on a mapped file becomes ErrChanged instead of
 // the end of the process. Nothing else is caught. It holds for this goroutine.
-func Guard(f func() error) (err error) {
+func guard(f func() error) (err error) {
 	old := debug.SetPanicOnFault(true)
 	defer func() {
 		debug.SetPanicOnFault(old)

@@ -39,20 +39,6 @@ var (
 // by: "memory", "chunk-refs".
 type Limit string
 
-// The limits that a user can raise.
-const (
-	LimitOperators Limit = "operators"
-	LimitSubtasks  Limit = "subtasks"
-	LimitNodes     Limit = "nodes"
-	LimitDepth     Limit = "depth"
-	LimitManifest  Limit = "manifest"
-	LimitChunk     Limit = "chunk"
-	LimitMemory    Limit = "memory"
-	LimitOffsets   Limit = "offsets"
-	LimitChunkRefs Limit = "chunk-refs"
-	LimitValue     Limit = "value"
-)
-
 // Error names the limit.
 func (l Limit) Error() string { return "limit exceeded: " + string(l) }
 

@@ -48,16 +48,16 @@ func fixed(n int64) func(int64) int64 { return func(int64) int64 { return n } }
 
 // limitFields is the table of all limits.
 var limitFields = []limitField{
-	{LimitOperators, func(l *Limits) any { return &l.Operators }, fixed(1_000_000)},
-	{LimitSubtasks, func(l *Limits) any { return &l.Subtasks }, fixed(32_768)},
-	{LimitNodes, func(l *Limits) any { return &l.Nodes }, fixed(16_000_000)},
-	{LimitDepth, func(l *Limits) any { return &l.Depth }, fixed(16)},
-	{LimitManifest, func(l *Limits) any { return &l.Manifest }, fixed(1 << 30)},
-	{LimitChunk, func(l *Limits) any { return &l.Chunk }, func(size int64) int64 { return min(64<<20, 8<<20+16*size) }},
-	{LimitMemory, func(l *Limits) any { return &l.Memory }, func(size int64) int64 { return 64<<20 + 16*size }},
-	{LimitOffsets, func(l *Limits) any { return &l.Offsets }, func(size int64) int64 { return 1<<20 + 512*size }},
-	{LimitChunkRefs, func(l *Limits) any { return &l.ChunkRefs }, func(size int64) int64 { return 1<<22 + 16*size }},
-	{LimitValue, func(l *Limits) any { return &l.Value }, func(size int64) int64 { return min(1<<30, 64<<20+16*size) }},
+	{"operators", func(l *Limits) any { return &l.Operators }, fixed(1_000_000)},
+	{"subtasks", func(l *Limits) any { return &l.Subtasks }, fixed(32_768)},
+	{"nodes", func(l *Limits) any { return &l.Nodes }, fixed(16_000_000)},
+	{"depth", func(l *Limits) any { return &l.Depth }, fixed(16)},
+	{"manifest", func(l *Limits) any { return &l.Manifest }, fixed(1 << 30)},
+	{"chunk", func(l *Limits) any { return &l.Chunk }, func(size int64) int64 { return min(64<<20, 8<<20+16*size) }},
+	{"memory", func(l *Limits) any { return &l.Memory }, func(size int64) int64 { return 64<<20 + 16*size }},
+	{"offsets", func(l *Limits) any { return &l.Offsets }, func(size int64) int64 { return 1<<20 + 512*size }},
+	{"chunk-refs", func(l *Limits) any { return &l.ChunkRefs }, func(size int64) int64 { return 1<<22 + 16*size }},
+	{"value", func(l *Limits) any { return &l.Value }, func(size int64) int64 { return min(1<<30, 64<<20+16*size) }},
 }
 
 // set sets a limit to v, or to v only where it is zero.

@@ -1,7 +1,7 @@
 package format
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 )
 
@@ -36,29 +36,31 @@ func placeURI(uri string) string {
 	return CanonicalURI(uri)
 }
 
-// Mappings are tried in their order.
+// Mappings are applied together: of those that fit, the one with the longest Old.
 type Mappings []Mapping
 
-// LongestFirst makes mappings of which the longest Old counts.
-func LongestFirst[M ~struct{ Old, New string }](all []M) Mappings {
-	var ms Mappings
-	for _, m := range all {
-		ms = append(ms, Mapping(m))
-	}
-	slices.SortStableFunc(ms, func(a, b Mapping) int { return len(b.place()) - len(a.place()) })
-	return ms
-}
-
-// Apply is where a reference leads by the first mapping that fits.
+// Apply returns where a reference leads; ok is false if no mapping fits.
 func (ms Mappings) Apply(uri string) (to string, ok bool) {
+	longest := -1
 	for _, m := range ms {
-		rest, ok := m.cut(uri)
-		switch {
-		case ok && rest == "":
-			return m.New, true
-		case ok:
-			return strings.TrimSuffix(m.New, "/") + rest, true
+		rest, fits := m.cut(uri)
+		n := len(m.place())
+		if !fits || n <= longest {
+			continue
+		}
+		longest, ok = n, true
+		if to = m.New; rest != "" {
+			to = strings.TrimSuffix(m.New, "/") + rest
 		}
 	}
-	return "", false
+	return to, ok
+}
+
+// ParseMapping reads OLD=NEW.
+func ParseMapping(s string) (Mapping, error) {
+	old, to, ok := strings.Cut(s, "=")
+	if !ok || old == "" {
+		return Mapping{}, fmt.Errorf("%q is not OLD=NEW", s)
+	}
+	return Mapping{Old: old, New: to}, nil
 }

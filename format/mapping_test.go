@@ -24,13 +24,13 @@ func TestMappings(t *testing.T) {
 		{"s3://", "gs://", "s3a://b/x", "gs://b/x"},
 		{"s3://", "/mnt", "gs://b/x", ""},
 	} {
-		got, ok := format.LongestFirst([]format.Mapping{{Old: c.old, New: c.new}}).Apply(c.uri)
+		got, ok := (format.Mappings{{Old: c.old, New: c.new}}).Apply(c.uri)
 		if got != c.want || ok != (c.want != "") {
 			t.Errorf("%s=%s of %s: %q, %t, want %q", c.old, c.new, c.uri, got, ok, c.want)
 		}
 	}
 	// By what they mean, not by how they are spelled.
-	ms := format.LongestFirst([]format.Mapping{{Old: "file:///a", New: "1"}, {Old: "/a/b", New: "2"}})
+	ms := (format.Mappings{{Old: "file:///a", New: "1"}, {Old: "/a/b", New: "2"}})
 	if got, _ := ms.Apply("file:/a/b/x"); got != "2/x" {
 		t.Errorf("%s", got)
 	}

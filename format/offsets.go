@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"reflect"
 )
 
 // Offsets are the byte positions of elements or key groups in a stream: a view,
@@ -95,15 +94,4 @@ func EachOffset(ctx context.Context, o Offsets, f func(first int64, run []int64)
 		at += int64(k)
 	}
 	return nil
-}
-
-// OneArray reports whether a and b are the same array in memory, as copies of a
-// state in an .spt file share theirs. It reads nothing: arrays that are equal may
-// be two.
-func OneArray(a, b Offsets) bool {
-	if x, ok := a.(OffsetSlice); ok {
-		y, ok := b.(OffsetSlice)
-		return ok && len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0])
-	}
-	return a != nil && reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Kind() == reflect.Pointer && a == b
 }

@@ -13,7 +13,7 @@ import (
 var ErrNoMatch = errors.New("nothing matches")
 
 // Selector chooses operators. Each element is a uid, a name, an id of 32 hex
-// digits, a beginning of one id of at least MinIDDigits digits, or a pattern as in
+// digits, a beginning of one id of at least minIDDigits digits, or a pattern as in
 // [Globs] of uids and names, and of the ids of operators that have neither. A nil
 // Selector chooses all operators.
 //
@@ -21,8 +21,8 @@ var ErrNoMatch = errors.New("nothing matches")
 // the id that Flink computes from it.
 type Selector []string
 
-// MinIDDigits is how many digits of an id choose an operator.
-const MinIDDigits = 4
+// minIDDigits is how many digits of an id choose an operator.
+const minIDDigits = 4
 
 // ByID returns the Selector of operators with these ids. Without ids it chooses
 // none.
@@ -133,7 +133,7 @@ func matching(sp *Savepoint, want string) ([]*Operator, error) {
 		switch {
 		case op.ID == id && want != "", op.ID.String() == lower, isNamed(op.UID, want), isNamed(op.Name, want), isUnnamed(op, want):
 			exact = append(exact, op)
-		case len(want) >= MinIDDigits && strings.HasPrefix(op.ID.String(), lower):
+		case len(want) >= minIDDigits && strings.HasPrefix(op.ID.String(), lower):
 			byPrefix = append(byPrefix, op)
 		}
 	}

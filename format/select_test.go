@@ -31,7 +31,7 @@ func TestSelector(t *testing.T) {
 		{format.Selector{"sink"}, []int{1}}, // by the id that Flink computes from the uid
 		{format.Selector{sink}, []int{1}},
 		{format.Selector{strings.ToUpper(sink)}, []int{1}},
-		{format.Selector{sink[:format.MinIDDigits]}, []int{1}},
+		{format.Selector{sink[:4]}, []int{1}},
 		{format.Selector{"Enrich*"}, []int{0, 2}},
 		{format.Selector{"*"}, []int{0, 1, 2}}, // also what has neither uid nor name
 		{format.Selector{sink[:3] + "*"}, []int{1}},
@@ -56,7 +56,7 @@ func TestSelector(t *testing.T) {
 func TestSelectorMatchesNothing(t *testing.T) {
 	sp := twoOperators(t)
 	sink := format.OperatorIDOf("sink").String()
-	for _, sel := range []format.Selector{{"enrich", "nobody"}, {sink[:format.MinIDDigits-1]}, {""}} {
+	for _, sel := range []format.Selector{{"enrich", "nobody"}, {sink[:4-1]}, {""}} {
 		_, err := sel.Operators(sp)
 		var none *format.NoMatchError
 		if !errors.As(err, &none) || !errors.Is(err, format.ErrNoMatch) || !slices.Contains(none.Available, "enrich") || !strings.Contains(none.Hint(), `"Enrich users"`) {

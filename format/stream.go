@@ -331,16 +331,3 @@ func StreamSize(ctx context.Context, src Source, s Stream) (int64, error) {
 	}
 	return n, err
 }
-
-// LengthFits reports whether a file of size bytes can be what a handle means that says
-// claimed; changelog: it is a file of changes.
-func LengthFits(claimed, size int64, changelog bool) bool {
-	return size == claimed || changelog && size == claimed+1
-}
-
-// Locator is an optional ability of a Source: where the bytes of a stream really
-// lie. Streams of equal places hold the same bytes. "" where there is no telling;
-// an error that matches ErrMissing where they are not to be found.
-type Locator interface {
-	PlaceOf(ctx context.Context, s Stream) (string, error)
-}

@@ -2,34 +2,14 @@ package reader
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
-
-// Asides returns the names, next to name, under which interrupted runs left the
-// snapshot that had it: see storage.AsideName.
-func Asides(ctx context.Context, store storage.Storage, name string) ([]string, error) {
-	if _, ok := store.(storage.Mover); !ok {
-		return nil, nil // nothing is moved aside there
-	}
-	dir := route.Dir(name)
-	l, err := list(ctx, store, dir)
-	if errors.Is(err, storage.ErrNotExist) {
-		return nil, nil
-	}
-	var all []string
-	for _, sub := range l.folders {
-		if storage.AsideOf(sub, name) {
-			all = append(all, route.Join(dir, sub))
-		}
-	}
-	return all, err
-}
 
 // movedAside explains a location at which there is nothing, because a run that
 // replaced the snapshot there was interrupted; nil where that is not why.
@@ -38,11 +18,11 @@ func movedAside(ctx context.Context, location string, o Options) error {
 	if err != nil {
 		return nil //nolint:nilerr // what is wrong with the location has been found before
 	}
-	name = route.Clean(name)
-	if route.Base(name) == MetadataName {
-		name = route.Dir(name)
+	name = objpath.Clean(name)
+	if objpath.Base(name) == MetadataName {
+		name = objpath.Dir(name)
 	}
-	all, err := Asides(ctx, store, name)
+	all, err := ability.Asides(ctx, store, name)
 	if err != nil || len(all) == 0 {
 		return nil //nolint:nilerr // the same
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt/native"
-	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/internal/ability"
 )
 
 // Codec returns the codec that reads and builds the handles of the snapshot that
@@ -33,5 +33,5 @@ func (s *Snapshot) KeyedCodec(h format.KeyedHandle) (format.KeyedCodec, error) {
 // URI returns the URI of the snapshot's directory, against which relative references
 // are resolved.
 func (s *Snapshot) URI(ctx context.Context) (string, error) {
-	return storage.URI(ctx, s.src.store, s.src.dir, s.Location)
+	return ability.URI(ctx, s.src.store, s.src.dir, s.Location)
 }

@@ -5,7 +5,8 @@ import (
 	"errors"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/ranged"
 )
 
 // Combine returns a with a way to the bytes of b too, and the model of b with
@@ -140,7 +141,7 @@ func (m *combiner) file(st format.Stream, relative bool) (string, error) {
 	}
 	if relative || l.found.Instead != "" {
 		var err error
-		if uri, err = storage.URI(m.ctx, l.found.Store, l.found.Name, l.found.URI); err != nil {
+		if uri, err = ability.URI(m.ctx, l.found.Store, l.found.Name, l.found.URI); err != nil {
 			return "", err
 		}
 	}
@@ -155,7 +156,7 @@ func (m *combiner) file(st format.Stream, relative bool) (string, error) {
 }
 
 // know notes where a reference leads, unless that is known.
-func (s *source) know(ref reference, found Found, rd *storage.Reader, err error) {
+func (s *source) know(ref reference, found Found, rd *ranged.Reader, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l := s.lookups[ref]; l == nil || l.err != nil {

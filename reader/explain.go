@@ -12,8 +12,9 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // This file says what a thing is that is no snapshot, and what to do.
@@ -66,7 +67,7 @@ func notThere(location string, places []string, first error) error {
 // notSnapshot is for a place without _metadata and that is no file. It gives
 // err back where there is nothing.
 func notSnapshot(ctx context.Context, o Options, store storage.Storage, name, place string, err error) error {
-	if route.Base(name) == MetadataName {
+	if objpath.Base(name) == MetadataName {
 		return err // the file itself was named
 	}
 	l, lerr := list(ctx, store, name)
@@ -85,8 +86,8 @@ func notSnapshot(ctx context.Context, o Options, store storage.Storage, name, pl
 			"a snapshot is what Flink wrote to the checkpoint or savepoint folder; take a savepoint, or look in that folder")
 	}
 	for _, f := range l.files {
-		base := route.Base(f.Name)
-		if strings.HasPrefix(base, "._metadata.inprogress") || strings.HasPrefix(base, "_metadata.inprogress") || storage.IsTemp(base) && strings.HasSuffix(base, "-"+MetadataName) {
+		base := objpath.Base(f.Name)
+		if strings.HasPrefix(base, "._metadata.inprogress") || strings.HasPrefix(base, "_metadata.inprogress") || tempname.Is(base) && strings.HasSuffix(base, "-"+MetadataName) {
 			return advise(refuse(place, "its _metadata was never finished (%s)", quote(base)), "the writer was interrupted; use an earlier snapshot")
 		}
 	}
@@ -98,7 +99,7 @@ func notSnapshot(ctx context.Context, o Options, store storage.Storage, name, pl
 		return parentOf(ctx, o, place, candidates)
 	}
 	if n := countSPT(l); n > 0 {
-		return &advised{refuse(place, "it has no _metadata"), []finding.Remedy{instead(fmt.Sprintf("it holds %s, for example", plural(n, ".spt file")), route.Join(place, firstSPT(l)))}}
+		return &advised{refuse(place, "it has no _metadata"), []finding.Remedy{instead(fmt.Sprintf("it holds %s, for example", plural(n, ".spt file")), objpath.Join(place, firstSPT(l)))}}
 	}
 	if slices.Contains(l.folders, "shared") || slices.Contains(l.folders, "taskowned") {
 		return refuse(place, "it is the folder of a job without any complete checkpoint")
@@ -117,14 +118,14 @@ var errNotSnapshot = fmt.Errorf("%w: not a snapshot", format.ErrCorrupt)
 // isFolder reports whether a store with folders has this one. Object stores have
 // none that are empty.
 func isFolder(ctx context.Context, store storage.Storage, name string) bool {
-	l, err := list(ctx, store, route.Dir(name))
-	return err == nil && slices.Contains(l.folders, route.Base(name))
+	l, err := list(ctx, store, objpath.Dir(name))
+	return err == nil && slices.Contains(l.folders, objpath.Base(name))
 }
 
 func (l listing) looksLikeRocksDB() bool {
 	manifest, sst := false, false
 	for _, f := range l.files {
-		base := route.Base(f.Name)
+		base := objpath.Base(f.Name)
 		manifest = manifest || strings.HasPrefix(base, "MANIFEST-")
 		sst = sst || strings.HasSuffix(base, ".sst")
 	}
@@ -143,11 +144,11 @@ type candidate struct {
 func candidatesIn(ctx context.Context, store storage.Storage, dir string, l listing) ([]candidate, error) {
 	var all []candidate
 	for _, sub := range l.folders {
-		if storage.IsTemp(sub) { // a writer is at it, or was interrupted
+		if tempname.Is(sub) { // a writer is at it, or was interrupted
 			continue
 		}
-		path := route.Join(dir, sub)
-		info, err := store.Stat(ctx, route.Join(path, MetadataName))
+		path := objpath.Join(dir, sub)
+		info, err := store.Stat(ctx, objpath.Join(path, MetadataName))
 		switch {
 		case err == nil:
 			all = append(all, candidate{path: sub, info: info, described: info.Size > 0})
@@ -183,7 +184,7 @@ func isJobID(name string) bool {
 
 // checkpointNumber is N of chk-N, or -1.
 func checkpointNumber(path string) int64 {
-	if n, ok := strings.CutPrefix(route.Base(path), "chk-"); ok {
+	if n, ok := strings.CutPrefix(objpath.Base(path), "chk-"); ok {
 		if v, err := strconv.ParseInt(n, 10, 64); err == nil {
 			return v
 		}
@@ -210,7 +211,7 @@ func parentOf(ctx context.Context, o Options, place string, all []candidate) err
 		return advise(err, fmt.Sprintf("it holds %s, none of them complete", plural(len(all), word)))
 	}
 	for _, c := range described[:min(len(described), looked)] {
-		e := Entry{Path: route.Join(route.Clean(place), c.path)}
+		e := Entry{Path: objpath.Join(objpath.Clean(place), c.path)}
 		if err := e.open(ctx, o); err != nil {
 			return err
 		}
@@ -236,7 +237,7 @@ func instead(words, location string) finding.Remedy {
 
 // isSPT reports whether a file has the name of one of ours, and is finished.
 func isSPT(f storage.Info) bool {
-	return strings.HasSuffix(f.Name, Extension) && !storage.IsTemp(f.Name)
+	return strings.HasSuffix(f.Name, Extension) && !tempname.Is(f.Name)
 }
 
 func countSPT(l listing) (n int) {
@@ -251,7 +252,7 @@ func countSPT(l listing) (n int) {
 func firstSPT(l listing) string {
 	for _, f := range l.files {
 		if isSPT(f) {
-			return route.Base(f.Name)
+			return objpath.Base(f.Name)
 		}
 	}
 	return ""
@@ -307,8 +308,8 @@ func (f *found) notOurs(ctx context.Context) error {
 		return advise(refuse(f.name, "it is an .spt file that went through a text-mode transfer"), "copy it again in binary mode")
 	}
 	err := refuse(f.name, "it starts %x, neither Flink's _metadata nor .spt", f.head[:min(len(f.head), 8)])
-	dir := route.Dir(f.name)
-	if _, serr := f.store.Stat(ctx, route.Join(dir, MetadataName)); serr == nil && route.Base(f.name) != MetadataName {
+	dir := objpath.Dir(f.name)
+	if _, serr := f.store.Stat(ctx, objpath.Join(dir, MetadataName)); serr == nil && objpath.Base(f.name) != MetadataName {
 		return &advised{err, []finding.Remedy{instead("it is next to a _metadata; give the directory", f.location)}}
 	}
 	return err

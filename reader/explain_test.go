@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/internal/testenv"

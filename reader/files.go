@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
-	"golang.org/x/sync/errgroup"
 )
 
 // FileState is a file that the snapshot refers to, and what became of it.
@@ -31,8 +33,8 @@ const (
 	FileNotChecked FileStatus = "not checked" // nobody could look: a *NotCheckedError, format.ErrNotChecked
 )
 
-// StatusOf returns what an error of Locate says about the file.
-func StatusOf(err error) FileStatus {
+// statusOf returns what an error of Locate says about the file.
+func statusOf(err error) FileStatus {
 	switch {
 	case err == nil:
 		return FileFound
@@ -45,7 +47,7 @@ func StatusOf(err error) FileStatus {
 }
 
 // Status returns what is known about the file.
-func (f FileState) Status() FileStatus { return StatusOf(f.Err) }
+func (f FileState) Status() FileStatus { return statusOf(f.Err) }
 
 // Missing reports whether somebody looked for the file and it is not there.
 func (f FileState) Missing() bool { return f.Status() == FileMissing }
@@ -145,7 +147,7 @@ func (s *Snapshot) Describes(sp *format.Savepoint) bool { return sp == s.asRead 
 // OpenContainer streams the file that describes the snapshot, at the version
 // that was opened.
 func (s *Snapshot) OpenContainer(ctx context.Context) (io.ReadCloser, error) {
-	body, _, err := storage.NewReader(s.src.store, s.Container.Name, s.src.version).Open(ctx, 0, -1)
+	body, _, err := ranged.NewReader(s.src.store, s.Container.Name, s.src.version).Open(ctx, 0, -1)
 	return body, storageKind(err)
 }
 

@@ -10,8 +10,9 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // find looks for the file that describes the snapshot at a location. Of what
@@ -26,7 +27,7 @@ func find(ctx context.Context, location string, o Options) (*found, error) {
 	if isBare(location) {
 		places = append(places, location+Extension)
 		for _, dir := range o.Path {
-			places = append(places, route.Join(dir, location), route.Join(dir, location+Extension))
+			places = append(places, objpath.Join(dir, location), objpath.Join(dir, location+Extension))
 		}
 	}
 	var first error
@@ -56,14 +57,14 @@ func findAt(ctx context.Context, place string, o Options) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
-	name = route.Clean(name)
-	f := &found{store: store, location: route.Clean(place)}
+	name = objpath.Clean(name)
+	f := &found{store: store, location: objpath.Clean(place)}
 	// A directory is meant in most cases, but a file of any name may be. The first
 	// try is the likelier one: it costs a request.
-	folder, file := route.Join(name, MetadataName), name
+	folder, file := objpath.Join(name, MetadataName), name
 	tries := []string{folder, file}
 	switch {
-	case route.Base(name) == MetadataName:
+	case objpath.Base(name) == MetadataName:
 		tries = []string{file}
 	case isSnapshotName(name):
 		tries = []string{file, folder}
@@ -91,7 +92,7 @@ func findAt(ctx context.Context, place string, o Options) (*found, error) {
 
 // parentLocation is the directory of a location, "." for a bare name.
 func parentLocation(location string) string {
-	if dir := route.Dir(location); dir != "" {
+	if dir := objpath.Dir(location); dir != "" {
 		return dir
 	}
 	return "."
@@ -99,7 +100,7 @@ func parentLocation(location string) string {
 
 // read makes the first read of a file.
 func (f *found) read(ctx context.Context, name string) error {
-	rd := storage.NewReader(f.store, name, "")
+	rd := ranged.NewReader(f.store, name, "")
 	head, err := rd.ReadRange(ctx, 0, headSize)
 	if err != nil {
 		return err
@@ -146,7 +147,7 @@ func list(ctx context.Context, store storage.Storage, dir string) (listing, erro
 			return l, err
 		}
 		if strings.HasSuffix(info.Name, "/") {
-			l.folders = append(l.folders, route.Base(strings.TrimSuffix(info.Name, "/")))
+			l.folders = append(l.folders, objpath.Base(strings.TrimSuffix(info.Name, "/")))
 		} else {
 			l.files = append(l.files, info)
 		}
@@ -155,5 +156,5 @@ func list(ctx context.Context, store storage.Storage, dir string) (listing, erro
 }
 
 func (l listing) has(name string) bool {
-	return slices.ContainsFunc(l.files, func(i storage.Info) bool { return route.Base(i.Name) == name })
+	return slices.ContainsFunc(l.files, func(i storage.Info) bool { return objpath.Base(i.Name) == name })
 }

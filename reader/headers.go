@@ -5,10 +5,11 @@ import (
 	"errors"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/types"
-	"golang.org/x/sync/errgroup"
 )
 
 // Headers is what the streams of an operator's managed state say about its

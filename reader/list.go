@@ -9,11 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
-	"golang.org/x/sync/errgroup"
 )
 
 // Entry is a snapshot, or what is left of one, under a root.
@@ -90,7 +93,7 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 		return nil, err
 	}
 	w := &lister{ctx: ctx, o: o, store: store, seen: map[string]bool{}}
-	l, err := list(ctx, store, route.Clean(name))
+	l, err := list(ctx, store, objpath.Clean(name))
 	if err != nil || len(l.files)+len(l.folders) == 0 {
 		// A root that is a snapshot's file, or nothing.
 		if isSnapshotName(name) {
@@ -106,14 +109,14 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 		if _, serr := store.Stat(ctx, name); serr == nil {
 			return nil, advise(refuse(root, "it is a file"), "directories are searched: give the one that holds it")
 		}
-		if err == nil && !isFolder(ctx, store, route.Clean(name)) {
+		if err == nil && !isFolder(ctx, store, objpath.Clean(name)) {
 			err = &storage.Error{Op: "list", Name: root, Err: storage.ErrNotExist}
 		}
 		if err != nil {
 			return nil, storageKind(err)
 		}
 	}
-	top := place{route.Clean(root), route.Clean(name), "", 0}
+	top := place{objpath.Clean(root), objpath.Clean(name), "", 0}
 	if top.real, err = w.real(top.name); err != nil {
 		return nil, storageKind(err)
 	}
@@ -153,12 +156,12 @@ type place struct {
 }
 
 func (p place) join(sub string) place {
-	return place{path: route.Join(p.path, sub), name: route.Join(p.name, sub), real: route.Join(p.real, sub), depth: p.depth + 1}
+	return place{path: objpath.Join(p.path, sub), name: objpath.Join(p.name, sub), real: objpath.Join(p.real, sub), depth: p.depth + 1}
 }
 
 // real is the one name of an object or a directory.
 func (w *lister) real(name string) (string, error) {
-	c, ok := w.store.(storage.Canonicalizer)
+	c, ok := w.store.(ability.Canonicalizer)
 	if !ok {
 		return name, nil
 	}
@@ -177,7 +180,7 @@ func (w *lister) resolve(p *place) (link bool, err error) {
 }
 
 func isCanonical(s storage.Storage) bool {
-	_, ok := s.(storage.Canonicalizer)
+	_, ok := s.(ability.Canonicalizer)
 	return ok
 }
 
@@ -207,10 +210,10 @@ func (w *lister) unreadable(p place, err error) {
 // directory collects what is in a directory.
 func (w *lister) directory(p place, l listing) error {
 	for _, f := range l.files {
-		base := route.Base(f.Name)
+		base := objpath.Base(f.Name)
 		at := p.join(base)
 		switch {
-		case storage.IsTemp(base):
+		case tempname.Is(base):
 			w.leftover(at, f.Name, f.ModTime)
 		case strings.HasSuffix(base, Extension):
 			if real, err := w.real(at.name); err == nil {
@@ -231,10 +234,10 @@ func (w *lister) directory(p place, l listing) error {
 		}
 		// The list could not look at it: it may be a link to a directory.
 		if _, err := w.store.Stat(w.ctx, f.Name); errors.Is(err, storage.ErrPermission) {
-			w.unreadable(p.join(route.Base(f.Name)), err)
+			w.unreadable(p.join(objpath.Base(f.Name)), err)
 		}
 	}
-	base := route.Base(p.name)
+	base := objpath.Base(p.name)
 	if n := checkpointNumber(p.name); n >= 0 || strings.HasPrefix(base, "savepoint-") && p.depth > 0 {
 		e := Entry{Path: p.path, Real: p.real, State: Incomplete, Problem: "it has no _metadata", ID: max(n, 0)}
 		for _, f := range l.files {
@@ -246,9 +249,9 @@ func (w *lister) directory(p place, l listing) error {
 	}
 	for _, sub := range l.folders {
 		at := p.join(sub)
-		if base, aside := storage.IsAside(sub); aside {
+		if base, aside := tempname.IsAside(sub); aside {
 			e := Entry{Path: at.path, Real: at.real}
-			if slices.ContainsFunc(l.folders, func(f string) bool { return storage.AsideOf(sub, f) }) {
+			if slices.ContainsFunc(l.folders, func(f string) bool { return tempname.AsideOf(sub, f) }) {
 				w.leftover(at, at.name, time.Time{})
 				continue
 			}
@@ -256,7 +259,7 @@ func (w *lister) directory(p place, l listing) error {
 			w.entries = append(w.entries, e)
 			continue
 		}
-		if storage.IsTemp(sub) {
+		if tempname.Is(sub) {
 			w.leftover(at, at.name, time.Time{})
 			continue
 		}
@@ -283,7 +286,7 @@ func (w *lister) directory(p place, l listing) error {
 // leftover adds one, with its age and size where the store can tell.
 func (w *lister) leftover(at place, name string, modified time.Time) {
 	e := Entry{Path: at.path, Real: at.real, State: Leftover, Problem: "of a writer that was interrupted", Time: modified}
-	if c, ok := w.store.(storage.Cleaner); ok {
+	if c, ok := w.store.(ability.Cleaner); ok {
 		if l, err := c.Leftover(w.ctx, name); err == nil {
 			e.Time, e.Bytes = l.ModTime, l.Bytes
 			switch {
@@ -297,14 +300,14 @@ func (w *lister) leftover(at place, name string, modified time.Time) {
 	w.entries = append(w.entries, e)
 }
 
-func isMetadata(f storage.Info) bool { return route.Base(f.Name) == MetadataName }
+func isMetadata(f storage.Info) bool { return objpath.Base(f.Name) == MetadataName }
 
 // once drops what was found by several names: an .spt file to which a link leads.
 // Its own name is kept, else the first.
 func (w *lister) once() {
 	own := map[string]int{} // index of the entry to keep
 	for i, e := range w.entries {
-		if k, known := own[e.Real]; !known || route.Base(w.entries[k].Path) != route.Base(e.Real) && route.Base(e.Path) == route.Base(e.Real) {
+		if k, known := own[e.Real]; !known || objpath.Base(w.entries[k].Path) != objpath.Base(e.Real) && objpath.Base(e.Path) == objpath.Base(e.Real) {
 			own[e.Real] = i
 		}
 	}

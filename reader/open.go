@@ -10,6 +10,9 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
@@ -91,7 +94,7 @@ type Snapshot struct {
 	*format.Savepoint
 	Container Container
 	src       *source
-	mapping   *storage.Mapped
+	mapping   *ability.Mapped
 	asRead    *format.Savepoint // what is in the container
 	others    []*Snapshot       // whose streams may be in the model too, see Combine
 }
@@ -142,7 +145,7 @@ type found struct {
 	head     []byte // its first bytes
 	info     storage.Info
 	family   Family
-	rd       *storage.Reader
+	rd       *ranged.Reader
 	chosen   bool // the user named the file itself, not its directory
 }
 
@@ -243,11 +246,11 @@ func (f *found) openFlink(ctx context.Context, o Options, salvage bool) (*Snapsh
 }
 
 // contents returns the whole file: read where it is small or cannot be mapped.
-func (f *found) contents(ctx context.Context) (format.Bytes, *storage.Mapped, error) {
+func (f *found) contents(ctx context.Context) (format.Bytes, *ability.Mapped, error) {
 	if int64(len(f.head)) == f.info.Size {
 		return format.NewBytes(f.head), nil, nil
 	}
-	if m, ok := f.store.(storage.Mapper); ok && f.info.Size >= mapFrom {
+	if m, ok := f.store.(ability.Mapper); ok && f.info.Size >= mapFrom {
 		mapping, err := m.Map(ctx, f.name, f.info.Version)
 		if err == nil {
 			return format.MappedBytes(mapping.Data), mapping, nil
@@ -282,9 +285,9 @@ func (f *found) openSPT(ctx context.Context, o Options) (*Snapshot, error) {
 	return snap, nil
 }
 
-// sptReader makes a short read of a storage.Reader the error it is.
+// sptReader makes a short read of a ranged.Reader the error it is.
 type sptReader struct {
-	rd       *storage.Reader
+	rd       *ranged.Reader
 	progress progress
 }
 
@@ -326,7 +329,7 @@ func (s *Snapshot) Close() error {
 	return storageKind(closeMapping(m))
 }
 
-func closeMapping(m *storage.Mapped) error {
+func closeMapping(m *ability.Mapped) error {
 	if m == nil {
 		return nil
 	}
@@ -362,17 +365,8 @@ type kinded struct{ err, kind error }
 func (e *kinded) Error() string   { return e.err.Error() }
 func (e *kinded) Unwrap() []error { return []error{e.err, e.kind} }
 
-// ParseMapping reads OLD=NEW. OLD may hold "=" only as "\=".
-func ParseMapping(s string) (format.Mapping, error) {
-	old, to, ok := strings.Cut(s, "=")
-	if !ok || old == "" {
-		return format.Mapping{}, fmt.Errorf("%q is not OLD=NEW", s)
-	}
-	return format.Mapping{Old: old, New: to}, nil
-}
-
 // isSnapshotName reports whether a name could be the description of a snapshot.
 func isSnapshotName(name string) bool {
-	base := route.Base(name)
+	base := objpath.Base(name)
 	return base == MetadataName || strings.HasSuffix(base, Extension)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/fingerprint"
 	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/internal/testenv"
@@ -299,8 +300,8 @@ func TestLargeMetadata(t *testing.T) {
 		if sum.Bytes != want.Bytes || sum.Bytes.Inline == 0 {
 			t.Errorf("%+v mapped, %+v read", sum.Bytes, want.Bytes)
 		}
-		a, errA := format.Fingerprint(ctx, snap.Savepoint, snap.Source())
-		c, errC := format.Fingerprint(ctx, other.Savepoint, other.Source())
+		a, errA := fingerprint.Of(ctx, snap.Savepoint, snap.Source())
+		c, errC := fingerprint.Of(ctx, other.Savepoint, other.Source())
 		if a != c || errA != nil || errC != nil {
 			t.Errorf("%d bytes: the two say different things: %v, %v", b.Len(), errA, errC)
 		}
@@ -420,12 +421,12 @@ func TestParseMapping(t *testing.T) {
 		"a=":               {Old: "a"},
 		"a=b=c":            {Old: "a", New: "b=c"},
 	} {
-		if got, err := reader.ParseMapping(s); err != nil || got != want {
+		if got, err := format.ParseMapping(s); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", s, got, err)
 		}
 	}
 	for _, s := range []string{"", "a", "=b"} {
-		if _, err := reader.ParseMapping(s); err == nil {
+		if _, err := format.ParseMapping(s); err == nil {
 			t.Errorf("%q is accepted", s)
 		}
 	}

@@ -11,8 +11,10 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/fileref"
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // This file decides which files are read: see Options.Follow and SECURITY.md.
@@ -37,7 +39,7 @@ func (p spot) below(dir spot) bool {
 }
 
 // join returns a spot below this one.
-func (p spot) join(name string) spot { return spot{p.space, route.Join(p.path, name)} }
+func (p spot) join(name string) spot { return spot{p.space, objpath.Join(p.path, name)} }
 
 // uri is how Options.Follow and Flink name the spot.
 func (p spot) uri() string {
@@ -49,7 +51,7 @@ func (p spot) uri() string {
 
 // parent is the folder of a spot; ok is false at the top.
 func (p spot) parent() (spot, bool) {
-	dir := route.Dir(p.path)
+	dir := objpath.Dir(p.path)
 	if dir == "" || dir == p.path || strings.HasSuffix(dir, ":") || p.space == "" && strings.HasSuffix(dir, ":/") {
 		return spot{}, false
 	}
@@ -59,7 +61,7 @@ func (p spot) parent() (spot, bool) {
 // spotOf returns where an object is. ok is false if its name does not determine
 // that: then it is not below anything.
 func spotOf(ctx context.Context, store storage.Storage, name, uri string) (at spot, ok bool, err error) {
-	c, canonical := store.(storage.Canonicalizer)
+	c, canonical := store.(ability.Canonicalizer)
 	if !canonical {
 		path := strings.TrimRight(format.CanonicalURI(uri), "/")
 		for part := range strings.SplitSeq(path[strings.Index(path, "://")+1:], "/") {
@@ -70,7 +72,7 @@ func spotOf(ctx context.Context, store storage.Storage, name, uri string) (at sp
 		return spot{"", path}, true, nil
 	}
 	at.space = "file"
-	if host := route.Host(uri); host != "" {
+	if host := objpath.Host(uri); host != "" {
 		at.space = "file://" + host
 	}
 	if onShare(name) {
@@ -94,7 +96,7 @@ type area struct {
 	spot
 	allowed bool // by the user
 	once    sync.Once
-	folder  storage.Folder // what it was when it was first needed
+	folder  ability.Directory // what it was when it was first needed
 	err     error
 }
 
@@ -172,7 +174,7 @@ func (a *areas) find(ctx context.Context, s *source) error {
 		// The authority of a file: URI by which the user named the snapshot is not
 		// part of where it is.
 		uri := s.uri(dir)
-		if route.Host(uri) != "" {
+		if objpath.Host(uri) != "" {
 			uri = dir
 		}
 		home, ok, err := spotOf(ctx, s.store, dir, uri)
@@ -197,12 +199,12 @@ func (a *areas) find(ctx context.Context, s *source) error {
 		root, above := job.parent()
 		if above {
 			add(root.join("dstl"))
-		} else if home.space == "" && route.Dir(dir) != "" {
+		} else if home.space == "" && objpath.Dir(dir) != "" {
 			add(spot{"", format.CanonicalURI(s.uri("dstl"))}) // the job is at the top of its store
 		}
 		switch {
-		case checkpointNumber(route.Base(dir)) < 0 && checkpointNumber(route.Base(home.path)) < 0:
-		case above && root.path != "/" && isJobID(route.Base(job.path)):
+		case checkpointNumber(objpath.Base(dir)) < 0 && checkpointNumber(objpath.Base(home.path)) < 0:
+		case above && root.path != "/" && isJobID(objpath.Base(job.path)):
 			add(root)
 		case job.path != "/": // the job has no folder of its own, or it was renamed; or the root is that of the file system, which is everything
 			add(job)
@@ -212,19 +214,19 @@ func (a *areas) find(ctx context.Context, s *source) error {
 }
 
 // pinned is the folder of an area, always the one that it was at first.
-func (in *area) pinned(ctx context.Context, c storage.Confiner) (storage.Folder, error) {
-	in.once.Do(func() { in.folder, in.err = c.Folder(context.WithoutCancel(ctx), in.path) })
+func (in *area) pinned(ctx context.Context, c ability.Confiner) (ability.Directory, error) {
+	in.once.Do(func() { in.folder, in.err = c.Directory(context.WithoutCancel(ctx), in.path) })
 	return in.folder, in.err
 }
 
 // stat describes an object of an area: it is in the area at that moment.
-func (in *area) stat(ctx context.Context, c storage.Confiner, at spot, name string) (storage.Info, error) {
+func (in *area) stat(ctx context.Context, c ability.Confiner, at spot, name string) (storage.Info, error) {
 	var info storage.Info
 	var err error
 	if rest := strings.TrimPrefix(at.path[len(in.path):], "/"); rest == "" { // one file was allowed
-		info, err = c.StatBelow(ctx, storage.Folder{Name: route.Dir(at.path)}, route.Base(at.path))
+		info, err = c.StatBelow(ctx, ability.Directory{Name: objpath.Dir(at.path)}, objpath.Base(at.path))
 	} else {
-		var dir storage.Folder
+		var dir ability.Directory
 		if dir, err = in.pinned(ctx, c); err != nil {
 			return storage.Info{}, err
 		}
@@ -248,7 +250,7 @@ func (s *source) look(ctx context.Context, ref string, store storage.Storage, na
 			return Found{}, err
 		}
 	}
-	c, confines := store.(storage.Confiner)
+	c, confines := store.(ability.Confiner)
 	switch {
 	case in != nil && confines:
 		if strings.Contains(name, "..") { // through a link it is not what the reference says
@@ -274,7 +276,7 @@ func (s *source) look(ctx context.Context, ref string, store storage.Storage, na
 	}
 	info.Name = name
 	outside := &OutsideError{Reference: ref, Follow: folderOf(at), Exists: true}
-	if local := (spot{"file", route.Clean(name)}); local != at {
+	if local := (spot{"file", objpath.Clean(name)}); local != at {
 		outside.Leads = at.path
 	}
 	return Found{Store: store, Name: name, Info: info, URI: uri}, outside
@@ -284,7 +286,7 @@ func (s *source) look(ctx context.Context, ref string, store storage.Storage, na
 // user named the folder, and the author of the folder chose the link. A file that
 // the user names is read wherever it is.
 func (s *source) linkedAway(ctx context.Context, name string, info storage.Info) (*OutsideError, error) {
-	c, ok := s.store.(storage.Confiner)
+	c, ok := s.store.(ability.Confiner)
 	if !ok {
 		return nil, nil
 	}
@@ -361,17 +363,9 @@ func (e *OutsideError) Is(target error) bool {
 // Remedies returns what allows it.
 func (e *OutsideError) Remedies() []finding.Remedy {
 	if e.Follow == "" {
-		return AllowOutside()
+		return fileref.AllowOutside()
 	}
-	return AllowOutside(e.Follow)
-}
-
-// AllowOutside returns how to allow reading what is below some prefixes.
-func AllowOutside(prefixes ...string) []finding.Remedy {
-	if len(prefixes) == 0 {
-		return finding.Words("what is outside the snapshot cannot be read")
-	}
-	return []finding.Remedy{{Words: "if the snapshot may read there", Action: finding.ReadOutside, Locations: prefixes}}
+	return fileref.AllowOutside(e.Follow)
 }
 
 // NotCheckedError is a reference whose file nobody could look for: its store is

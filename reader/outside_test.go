@@ -71,7 +71,7 @@ func TestWhatIsRead(t *testing.T) {
 					o.Follow = []string{dir + "/unlike", follow}
 				}
 				snap, found, err := locate(t, dir+"/"+tt.sp, o)
-				if got := reader.StatusOf(err); got != tt.want {
+				if got := (reader.FileState{Err: err}).Status(); got != tt.want {
 					t.Fatalf("%s: %v", got, err)
 				}
 				data := snap.Operators[0].Subtasks[0].Managed.Data
@@ -115,7 +115,7 @@ func TestMappingAllowsWhereItLeads(t *testing.T) {
 		"file:" + dir + "/new2/x": reader.FileRefused,
 	} {
 		put(t, dir+"/sp/_metadata", referring(t, absolute(ref, 5)))
-		if _, _, err := locate(t, dir+"/sp", o); reader.StatusOf(err) != want {
+		if _, _, err := locate(t, dir+"/sp", o); (reader.FileState{Err: err}).Status() != want {
 			t.Errorf("%s: %v", ref, err)
 		}
 	}
@@ -136,7 +136,7 @@ func TestTheFileSystemIsNoCheckpointRoot(t *testing.T) {
 	} {
 		for file, status := range want {
 			store := rooted{inMemory(t, map[string]string{sp + "/_metadata": referring(t, absolute("file:"+file, 5)), file: "state"})}
-			if _, _, err := locate(t, sp, reader.Options{Stores: route.New(store)}); reader.StatusOf(err) != status {
+			if _, _, err := locate(t, sp, reader.Options{Stores: route.New(store)}); (reader.FileState{Err: err}).Status() != status {
 				t.Errorf("%s of %s: %v", file, sp, err)
 			}
 		}
@@ -180,7 +180,7 @@ func TestWhatIsReadInAnObjectStore(t *testing.T) {
 			o.Follow = []string{tt.follow}
 		}
 		_, _, err := locate(t, "mem://bucket/ck/"+jobID+"/chk-3", o)
-		if got := reader.StatusOf(err); got != tt.want {
+		if got := (reader.FileState{Err: err}).Status(); got != tt.want {
 			t.Errorf("%s, following %q: %s, %v", tt.ref, tt.follow, got, err)
 		}
 		// The author of the reference chose the object: a request for it with the
@@ -322,7 +322,7 @@ func TestNotChecked(t *testing.T) {
 	dir := write(t, map[string]string{"sp/_metadata": referring(t, absolute("s3a://b/x", 5))})
 	_, _, err := locate(t, dir+"/sp", options())
 	var e *reader.NotCheckedError
-	if !errors.As(err, &e) || e.Scheme != "s3a" || errors.Is(err, format.ErrMissing) || reader.StatusOf(err) != reader.FileNotChecked {
+	if !errors.As(err, &e) || e.Scheme != "s3a" || errors.Is(err, format.ErrMissing) || (reader.FileState{Err: err}).Status() != reader.FileNotChecked {
 		t.Errorf("%v", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/fingerprint"
 	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/reader"
 )
@@ -59,7 +60,7 @@ func useWhileCut(t *testing.T, dir string) {
 	changed("adding up", err)
 	_, err = snap.Verify(ctx, reader.VerifyOptions{}, func(f finding.Finding) { t.Errorf("%+v", f) })
 	changed("verifying", err)
-	_, err = format.Same(ctx, snap.Savepoint, snap.Savepoint, snap.Source())
+	_, err = fingerprint.Same(ctx, snap.Savepoint, snap.Savepoint, snap.Source())
 	changed("comparing", err)
 	changed("asking", snap.Unchanged(ctx))
 	changed("closing", snap.Close())

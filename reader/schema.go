@@ -9,7 +9,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/types"
-	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/internal/ranged"
 )
 
 // Schema tells how the managed state of an operator is serialized, by what the
@@ -77,7 +77,7 @@ func (m *schemaOf) add(key *types.Snapshot, states []types.StateSchema, err erro
 	}
 	switch err = storageKind(err); {
 	case err == nil, m.ctx.Err() != nil:
-	case errors.Is(err, format.ErrChanged), storage.Classify(err) == storage.Transient:
+	case errors.Is(err, format.ErrChanged), ranged.Classify(err) == ranged.Transient:
 		m.err = err
 	default:
 		m.unread = append(m.unread, format.At(err, "%v", at))

@@ -3,10 +3,10 @@ package reader
 import (
 	"context"
 
-	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
-	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/fileref"
+	"github.com/savepoint-tools/spt/internal/objpath"
 )
 
 // maxSearched bounds how many directories Search lists.
@@ -18,7 +18,7 @@ const maxSearched = 500
 // of a local snapshot and opens nothing; of others dir is "".
 func (s *Snapshot) Search(ctx context.Context, names []string) (dir string, n int, err error) {
 	store := s.src.store
-	c, ok := store.(storage.Canonicalizer)
+	c, ok := store.(ability.Canonicalizer)
 	if !ok || len(names) == 0 {
 		return "", 0, nil
 	}
@@ -34,13 +34,13 @@ func (s *Snapshot) Search(ctx context.Context, names []string) (dir string, n in
 	for _, name := range names {
 		wanted[name] = true
 	}
-	job := route.Dir(home)
+	job := objpath.Dir(home)
 	type level struct {
 		dir   string
 		below int
 	}
 	queue := []level{{job, 1}}
-	if root := route.Dir(job); root != job && root != "" && root != "/" {
+	if root := objpath.Dir(job); root != job && root != "" && root != "/" {
 		queue = append(queue, level{root, 2})
 	}
 	seen := map[string]bool{home: true}
@@ -60,7 +60,7 @@ func (s *Snapshot) Search(ctx context.Context, names []string) (dir string, n in
 		}
 		hits := 0
 		for _, f := range l.files {
-			if wanted[route.Base(f.Name)] {
+			if wanted[objpath.Base(f.Name)] {
 				hits++
 			}
 		}
@@ -69,40 +69,12 @@ func (s *Snapshot) Search(ctx context.Context, names []string) (dir string, n in
 		}
 		if at.below > 0 {
 			for _, name := range l.folders {
-				queue = append(queue, level{route.Join(at.dir, name), at.below - 1})
+				queue = append(queue, level{objpath.Join(at.dir, name), at.below - 1})
 			}
 		}
 	}
 	return dir, n, nil
 }
-
-// BackendFiles returns the relative references of files that RocksDB wrote. Where
-// some of those are missing and others are not, a checkpoint took over files of a
-// savepoint as if they were its own: FLINK-39964.
-func BackendFiles(ops []*format.Operator) map[string]bool {
-	names := map[string]bool{}
-	for _, op := range ops {
-		for _, sub := range op.Subtasks {
-			format.EachKeyed(sub.ManagedKeyed, func(h format.KeyedHandle) {
-				i, ok := h.(*format.Incremental)
-				if !ok {
-					return
-				}
-				for _, list := range [][]format.NamedStream{i.Shared, i.Private} {
-					for _, f := range list {
-						if path, relative, ok := format.Reference(f.Data); ok && relative {
-							names[path.String()] = true
-						}
-					}
-				}
-			})
-		}
-	}
-	return names
-}
-
-// ClaimedNative says what FLINK-39964 did to a snapshot.
-const ClaimedNative = "the checkpoint refers to files of the native savepoint that its job was restored from with CLAIM as if they were next to it, which is a bug of Flink (FLINK-39964)"
 
 // missingBackend are files of RocksDB that are missing, until it is known whether
 // all are.
@@ -126,7 +98,7 @@ func (v *verifier) backendFindings() {
 	for _, f := range v.backend.missing {
 		if v.backend.found {
 			f.Code = "claimed-native"
-			f.Message += ": " + ClaimedNative
+			f.Message += ": " + fileref.ClaimedNative
 			f.Advice = []finding.Remedy{{Words: "if the savepoint is somewhere else, look there", Action: finding.MapFiles, Locations: []string{"."}},
 				{Words: "rewrite only what is missing", Also: true, Action: finding.WriteMapping, Locations: []string{"."}}}
 		}

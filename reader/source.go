@@ -14,8 +14,11 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/fileref"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // Found is where a reference leads.
@@ -45,7 +48,7 @@ type source struct {
 	maxValue  int64           // of the .spt files
 	operators opstate.Codec
 	ropes     ropes
-	sched     *storage.Scheduler
+	sched     *ranged.Scheduler
 	progress  progress // of bytes that were read
 	mu        sync.Mutex
 	lookups   map[reference]*lookup
@@ -67,7 +70,7 @@ type reference struct {
 type lookup struct {
 	once  sync.Once
 	found Found
-	rd    *storage.Reader
+	rd    *ranged.Reader
 	err   error
 }
 
@@ -89,8 +92,8 @@ func newSource(f *found, o Options, file *spt.File) *source {
 		location = parentLocation(location)
 	}
 	return &source{
-		stores: o.Stores, store: f.store, dir: route.Dir(f.name), location: location, version: f.info.Version, maps: format.LongestFirst(o.Map), follow: o.Follow, areas: &areas{}, file: file, maxValue: maxValue,
-		sched: storage.NewScheduler(), progress: o.Progress, lookups: map[reference]*lookup{}, folders: map[string]*directory{},
+		stores: o.Stores, store: f.store, dir: objpath.Dir(f.name), location: location, version: f.info.Version, maps: o.Map, follow: o.Follow, areas: &areas{}, file: file, maxValue: maxValue,
+		sched: ranged.NewScheduler(), progress: o.Progress, lookups: map[reference]*lookup{}, folders: map[string]*directory{},
 	}
 }
 
@@ -157,7 +160,7 @@ func (s *source) SizeOf(ctx context.Context, st format.Stream) (int64, error) {
 	return st.Size(), nil
 }
 
-// PlaceOf implements format.Locator: the store, the name and the version of the
+// PlaceOf implements fileref.Locator: the store, the name and the version of the
 // file that a stream refers to.
 func (s *source) PlaceOf(ctx context.Context, st format.Stream) (string, error) {
 	if _, _, ok := format.Reference(st); !ok {
@@ -168,7 +171,7 @@ func (s *source) PlaceOf(ctx context.Context, st format.Stream) (string, error) 
 		return "", l.err
 	}
 	name := l.found.Name
-	if c, ok := l.found.Store.(storage.Canonicalizer); ok {
+	if c, ok := l.found.Store.(ability.Canonicalizer); ok {
 		real, err := c.Canonical(ctx, name)
 		if err != nil {
 			return "", storageKind(err)
@@ -200,7 +203,7 @@ func (s *source) readFile(ctx context.Context, st format.Stream, p []byte, off i
 	return n, err
 }
 
-// Locate finds the file of a stream that refers to one. StatusOf tells what an
+// Locate finds the file of a stream that refers to one. statusOf tells what an
 // error says about it: format.ErrMissing, ErrOutside or ErrNotChecked. Of a file
 // that is there and outside, the error comes with where it was found.
 func (s *Snapshot) Locate(ctx context.Context, st format.Stream) (Found, error) {
@@ -274,8 +277,8 @@ func (s *source) locate(ctx context.Context, ref reference) (Found, error) {
 // it resolves any other against the directory of the snapshot, so that one can lead
 // anywhere: such a reference is followed only where the user allows it.
 func (s *source) besideMetadata(ctx context.Context, path string) (Found, error) {
-	name := route.Join(s.dir, path)
-	if !IsPlainName(path) {
+	name := objpath.Join(s.dir, path)
+	if !fileref.IsPlain(path) {
 		at, err := s.climb(ctx, path)
 		if err != nil {
 			return Found{}, err
@@ -300,7 +303,7 @@ func (s *source) besideMetadata(ctx context.Context, path string) (Found, error)
 // the directory of the snapshot, which "." stands for. Locate follows those of
 // Options where the file is not next to _metadata.
 func (s *Snapshot) MapRelative(ctx context.Context, name string, maps []format.Mapping) (to string, ok bool) {
-	return s.src.mapRelative(ctx, name, format.LongestFirst(maps))
+	return s.src.mapRelative(ctx, name, maps)
 }
 
 func (s *source) mapRelative(ctx context.Context, path string, maps format.Mappings) (to string, ok bool) {
@@ -317,9 +320,9 @@ func (s *source) mapRelative(ctx context.Context, path string, maps format.Mappi
 
 // spellings are the ways in which a mapping may name a file next to _metadata.
 func (s *source) spellings(ctx context.Context, path string) []string {
-	all := []string{"./" + path, s.uri(route.Join(s.dir, path))}
+	all := []string{"./" + path, s.uri(objpath.Join(s.dir, path))}
 	for _, home := range s.homes(ctx) {
-		all = append(all, s.localURI(route.Join(home, path)))
+		all = append(all, s.localURI(objpath.Join(home, path)))
 	}
 	return all
 }
@@ -366,7 +369,7 @@ func (s *source) at(ctx context.Context, ref, uri string) (Found, error) {
 		}
 		scheme := ""
 		if errors.Is(err, storage.ErrUnsupported) {
-			scheme, _ = route.Split(uri)
+			scheme, _ = objpath.Split(uri)
 		}
 		return Found{}, &NotCheckedError{Reference: uri, Scheme: scheme, Err: err}
 	}
@@ -376,7 +379,7 @@ func (s *source) at(ctx context.Context, ref, uri string) (Found, error) {
 // localURI is uri without the authority of a file: URI by which the user named
 // the snapshot.
 func (s *source) localURI(name string) string {
-	if uri := s.uri(name); route.Host(uri) == "" {
+	if uri := s.uri(name); objpath.Host(uri) == "" {
 		return uri
 	}
 	return name
@@ -386,7 +389,7 @@ func (s *source) localURI(name string) string {
 // wrote to get at the snapshot, with the name of another object.
 func (s *source) uri(name string) string {
 	if s.dir == "" {
-		return route.Join(s.location, name)
+		return objpath.Join(s.location, name)
 	}
 	if prefix, ok := strings.CutSuffix(s.location, s.dir); ok {
 		return prefix + name
@@ -419,7 +422,7 @@ func (s *source) fallbacks(ctx context.Context, path string) []string {
 // and then what lies above it in its name is not the directory of its job.
 func (s *source) homes(ctx context.Context) []string {
 	homes := []string{s.dir}
-	if c, ok := s.store.(storage.Canonicalizer); ok {
+	if c, ok := s.store.(ability.Canonicalizer); ok {
 		name := s.dir
 		if name == "" {
 			name = "."
@@ -432,7 +435,7 @@ func (s *source) homes(ctx context.Context) []string {
 }
 
 func fallbacksUnder(dir, path string) []string {
-	job, hasJob := route.Dir(dir), dir != "" && dir != "."
+	job, hasJob := objpath.Dir(dir), dir != "" && dir != "."
 	if job == "" {
 		job = "."
 	}
@@ -441,23 +444,23 @@ func fallbacksUnder(dir, path string) []string {
 			if !hasJob {
 				return nil
 			}
-			return []string{route.Join(job, path[i+1:])}
+			return []string{objpath.Join(job, path[i+1:])}
 		}
 	}
 	if i := strings.Index(path, "/dstl/"); i >= 0 {
 		if !hasJob {
 			return nil
 		}
-		return []string{route.Join(route.Dir(job), path[i+1:]), route.Join(job, path[i+1:])}
+		return []string{objpath.Join(objpath.Dir(job), path[i+1:]), objpath.Join(job, path[i+1:])}
 	}
 	base := path[strings.LastIndexByte(path, '/')+1:]
-	if !IsPlainName(base) {
+	if !fileref.IsPlain(base) {
 		return nil
 	}
-	all := []string{route.Join(dir, base)}
+	all := []string{objpath.Join(dir, base)}
 	parent := path[:max(len(path)-len(base)-1, 0)]
 	if p := parent[strings.LastIndexByte(parent, '/')+1:]; hasJob && strings.HasPrefix(p, "chk-") {
-		all = append(all, route.Join(job, p+"/"+base))
+		all = append(all, objpath.Join(job, p+"/"+base))
 	}
 	return all
 }
@@ -467,7 +470,7 @@ const listFrom = 8
 
 // stat finds one file, by listing its directory once many of it are asked for.
 func (s *source) stat(ctx context.Context, store storage.Storage, name string) (storage.Info, error) {
-	dir := route.Dir(name)
+	dir := objpath.Dir(name)
 	key := fmt.Sprintf("%p %s", store, dir)
 	s.mu.Lock()
 	f := s.folders[key]
@@ -482,12 +485,12 @@ func (s *source) stat(ctx context.Context, store storage.Storage, name string) (
 		if l, err := list(ctx, store, dir); err == nil {
 			f.files = make(map[string]storage.Info, len(l.files))
 			for _, i := range l.files {
-				f.files[route.Base(i.Name)] = i
+				f.files[objpath.Base(i.Name)] = i
 			}
 		}
 	}
 	if f.files != nil {
-		if info, ok := f.files[route.Base(name)]; ok {
+		if info, ok := f.files[objpath.Base(name)]; ok {
 			if info.Version == "" { // the list could not look at it
 				return store.Stat(ctx, name)
 			}
@@ -514,12 +517,6 @@ func absent(err error, ref string) error {
 		return &NotCheckedError{Reference: ref, Err: err}
 	}
 	return &kinded{err, format.ErrMissing}
-}
-
-// IsPlainName reports whether a relative reference is one bare name, which is all
-// that Flink writes. Anything else could lead out of the snapshot.
-func IsPlainName(name string) bool {
-	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00")
 }
 
 // OpenFile streams n bytes at off of the file that a stream refers to, which need not

@@ -12,9 +12,10 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/fileref"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/work"
-	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // Verification is the result of Verify.
@@ -373,7 +374,7 @@ func (v *verifier) streams() error {
 			}
 		}
 	}
-	v.backend.names = BackendFiles(v.snap.Operators)
+	v.backend.names = fileref.BackendFiles(v.snap.Operators)
 	defer func() { v.op = nil }()
 	err := v.snap.EachStream(func(p format.Place, st format.Stream) error {
 		v.result.Streams++
@@ -420,7 +421,7 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 	}
 	if !known {
 		v.result.Files++
-		if relative && found.URI != v.snap.src.uri(route.Join(v.snap.src.dir, ref.path)) {
+		if relative && found.URI != v.snap.src.uri(objpath.Join(v.snap.src.dir, ref.path)) {
 			v.result.Apart++
 		}
 		v.backend.found = v.backend.found || relative && v.backend.names[ref.path]
@@ -436,7 +437,7 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 			return nil
 		}
 	default:
-		if n := st.Size(); n >= 0 && !format.LengthFits(n, found.Info.Size, p.Changelog) {
+		if n := st.Size(); n >= 0 && !fileref.LengthFits(n, found.Info.Size, p.Changelog) {
 			v.report(finding.Error, "file-length", p.String(), ref.path, "expected %d bytes, the file has %d", n, found.Info.Size)
 			return nil
 		} else if n < -1 {
@@ -456,12 +457,12 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 
 // unlocated reports a file that cannot be read, once.
 func (v *verifier) unlocated(p format.Place, ref reference, known bool, err error) error {
-	status := StatusOf(err)
+	status := statusOf(err)
 	switch {
-	case storage.Classify(err) == storage.Transient, v.ctx.Err() != nil:
+	case ranged.Classify(err) == ranged.Transient, v.ctx.Err() != nil:
 		return err // says nothing of the file
 	case known:
-	case ref.relative && !IsPlainName(ref.path):
+	case ref.relative && !fileref.IsPlain(ref.path):
 		v.report(finding.Error, "path", p.String(), ref.path, "the reference leads outside the snapshot and is not followed")
 	case status == FileRefused:
 		v.result.Outside++
@@ -524,7 +525,7 @@ func (v *verifier) readWaiting() error {
 		}
 		switch {
 		case err == nil:
-		case v.ctx.Err() != nil, storage.Classify(err) == storage.InputChanged, storage.Classify(err) == storage.Transient:
+		case v.ctx.Err() != nil, ranged.Classify(err) == ranged.InputChanged, ranged.Classify(err) == ranged.Transient:
 			return storageKind(err)
 		default:
 			v.op = w.op
@@ -591,7 +592,7 @@ func (v *verifier) chunks() error {
 // orphans looks for files next to _metadata that no handle names.
 func (v *verifier) orphans() error {
 	s := v.snap
-	if s.Container.Family != Flink || route.Base(s.Container.Name) != MetadataName {
+	if s.Container.Family != Flink || objpath.Base(s.Container.Name) != MetadataName {
 		return nil
 	}
 	l, err := list(v.ctx, s.src.store, s.src.dir)
@@ -606,7 +607,7 @@ func (v *verifier) orphans() error {
 	var bytes int64
 	var example string
 	for _, f := range l.files {
-		if base := route.Base(f.Name); !named[base] {
+		if base := objpath.Base(f.Name); !named[base] {
 			if n == 0 {
 				example = base
 			}
@@ -618,15 +619,4 @@ func (v *verifier) orphans() error {
 		v.report(finding.Note, "orphan", "", example, "%s next to _metadata that no handle names, %d bytes", plural(n, "file"), bytes)
 	}
 	return nil
-}
-
-// AbsoluteHandles calls f for every handle that names an absolute location, in
-// file order: those that keep a snapshot from being moved.
-func AbsoluteHandles(sp *format.Savepoint, f func(p format.Place, path string)) {
-	_ = sp.EachStream(func(p format.Place, st format.Stream) error {
-		if path, relative, ok := format.Reference(st); ok && !relative {
-			f(p, path.String())
-		}
-		return nil
-	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/storage"
 )
@@ -50,20 +51,20 @@ type handleReport struct {
 type elementsResult struct {
 	Elements   int64 // that were read
 	NotDecoded int64
-	Why        ranged[string] // elements were not decoded
-	Bad        int64          // that are not what their serializer writes
-	FirstBad   ranged[[]finding.Finding]
-	Stop       ranged[[]finding.Finding] // why no further element was read
+	Why        atElement[string] // elements were not decoded
+	Bad        int64             // that are not what their serializer writes
+	FirstBad   atElement[[]finding.Finding]
+	Stop       atElement[[]finding.Finding] // why no further element was read
 }
 
-// ranged is what is known of the range of elements that begins at At.
-type ranged[T any] struct {
+// atElement is what is known of the range of elements that begins at At.
+type atElement[T any] struct {
 	Set bool
 	At  int64
 	Of  T
 }
 
-func (a ranged[T]) first(b ranged[T]) ranged[T] {
+func (a atElement[T]) first(b atElement[T]) atElement[T] {
 	if !a.Set || b.Set && b.At < a.At {
 		return b
 	}
@@ -298,7 +299,7 @@ func (r *handleReport) add(err error) error {
 	switch err = storageKind(err); {
 	case err == nil:
 		return nil
-	case r.ctx.Err() != nil, errors.Is(err, format.ErrChanged), storage.Classify(err) == storage.Transient:
+	case r.ctx.Err() != nil, errors.Is(err, format.ErrChanged), ranged.Classify(err) == ranged.Transient:
 		return err
 	case format.NoFile(err), errors.As(err, &class):
 		return nil // findings of their own: the file, the class
@@ -391,10 +392,10 @@ func (r *handleReport) elements(h *format.OperatorHandle) (elementsResult, error
 	var all elementsResult
 	name := h.States[r.unit.State].Name.String()
 	// added returns the findings that err is, at the start of the unit.
-	added := func(err error) (ranged[[]finding.Finding], error) {
+	added := func(err error) (atElement[[]finding.Finding], error) {
 		r.found = nil
 		err = r.add(err)
-		return ranged[[]finding.Finding]{len(r.found) > 0, r.unit.First, r.found}, err
+		return atElement[[]finding.Finding]{len(r.found) > 0, r.unit.First, r.found}, err
 	}
 	values, err := r.snap.Values(r.ctx, h, r.unit.State)
 	if err == nil {
@@ -409,10 +410,10 @@ func (r *handleReport) elements(h *format.OperatorHandle) (elementsResult, error
 	return all, err
 }
 
-func (r *handleReport) decode(h *format.OperatorHandle, codec format.OperatorCodec, values Values, added func(error) (ranged[[]finding.Finding], error)) (all elementsResult, _ error) {
+func (r *handleReport) decode(h *format.OperatorHandle, codec format.OperatorCodec, values Values, added func(error) (atElement[[]finding.Finding], error)) (all elementsResult, _ error) {
 	notDecoded := func(why string) {
 		all.NotDecoded++
-		all.Why = all.Why.first(ranged[string]{true, r.unit.First, why})
+		all.Why = all.Why.first(atElement[string]{true, r.unit.First, why})
 	}
 	var bad error
 	var bytes int64

@@ -12,8 +12,9 @@ import (
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/internal/fileref"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/work"
-	"github.com/savepoint-tools/spt/storage"
 )
 
 // This file checks what only an .spt file can hold: state in spt's own encoding,
@@ -40,7 +41,7 @@ func (v *verifier) packed(p format.Place, st format.Stream) {
 	if !ok {
 		return
 	}
-	if f, ok := c.As.(*format.File); ok && f.Length >= 0 && !format.LengthFits(f.Length, c.Length, p.Changelog) {
+	if f, ok := c.As.(*format.File); ok && f.Length >= 0 && !fileref.LengthFits(f.Length, c.Length, p.Changelog) {
 		v.report(finding.Error, "file-length", p.String(), f.Path.String(), "%d bytes are recorded, the file has %d of it", f.Length, c.Length)
 	}
 }
@@ -54,7 +55,7 @@ func (v *verifier) natives() error {
 		switch {
 		case err == nil:
 			return nil
-		case v.ctx.Err() != nil, errors.Is(err, format.ErrChanged), storage.Classify(err) == storage.Transient, !errors.As(err, &e):
+		case v.ctx.Err() != nil, errors.Is(err, format.ErrChanged), ranged.Classify(err) == ranged.Transient, !errors.As(err, &e):
 			return storageKind(err)
 		}
 		place, perr := u.Handle.Place(v.snap.Savepoint)

@@ -12,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -56,7 +57,7 @@ func TestVerifyCorpus(t *testing.T) {
 			absolute++
 		}
 		handles := 0
-		reader.AbsoluteHandles(snap.Savepoint, func(format.Place, string) { handles++ })
+		fileref.EachAbsolute(snap.Savepoint, func(format.Place, string) { handles++ })
 		if handles > v.Absolute || handles == 0 && v.Absolute > 0 {
 			t.Errorf("%s: %d handles are listed as absolute, %d are counted", dir, handles, v.Absolute)
 		}

@@ -469,7 +469,7 @@ func TestDropLastState(t *testing.T) {
 	}
 }
 
-func relocated(t *testing.T, v format.View, prefixes []Prefix) (format.View, *RelocateReport) {
+func relocated(t *testing.T, v format.View, prefixes []format.Mapping) (format.View, *RelocateReport) {
 	t.Helper()
 	out, r, err := Relocate(t.Context(), v, RelocateOptions{Prefixes: prefixes})
 	if err != nil {
@@ -503,7 +503,7 @@ func TestRelocateCorpus(t *testing.T) {
 			return nil
 		})
 		for path, reference := range there {
-			out, r := relocated(t, snap.View(), []Prefix{{path, "s3://elsewhere/x"}})
+			out, r := relocated(t, snap.View(), []format.Mapping{{Old: path, New: "s3://elsewhere/x"}})
 			if !reference {
 				if out.Savepoint != snap.Savepoint || len(r.Changed) > 0 {
 					t.Errorf("%s: the inline name %s was moved", dir, path)
@@ -517,12 +517,12 @@ func TestRelocateCorpus(t *testing.T) {
 			if bytes := asFile(t, out.Savepoint); strings.Contains(bytes, "s3://elsewhere/x") == false {
 				t.Errorf("%s: %s stands where it was", dir, path)
 			}
-			back, _ := relocated(t, out, []Prefix{{"s3://elsewhere/x", path}})
+			back, _ := relocated(t, out, []format.Mapping{{Old: "s3://elsewhere/x", New: path}})
 			if asFile(t, back.Savepoint) != was {
 				t.Errorf("%s: there and back is another file", dir)
 			}
 		}
-		if out, r := relocated(t, snap.View(), []Prefix{{"file:/no/such/folder", "x"}}); out.Savepoint != snap.Savepoint || len(r.Changed) > 0 {
+		if out, r := relocated(t, snap.View(), []format.Mapping{{Old: "file:/no/such/folder", New: "x"}}); out.Savepoint != snap.Savepoint || len(r.Changed) > 0 {
 			t.Errorf("%s: what does not fit was moved", dir)
 		}
 		if asFile(t, snap.Savepoint) != was {
@@ -540,14 +540,14 @@ func TestRelocateCorpus(t *testing.T) {
 func TestRelocatePlaceholder(t *testing.T) {
 	h := &format.OperatorHandle{Data: &format.EmptySegment{}, Merging: &format.FileMerging{TaskOwnedDir: format.NewText("file:/a/own"), Placeholder: true}}
 	sp := sptest.View(sptest.Operator("x", h))
-	out, r := relocated(t, sp, []Prefix{{"file:/a", "file:/b"}})
+	out, r := relocated(t, sp, []format.Mapping{{Old: "file:/a", New: "file:/b"}})
 	if m := out.Operators[0].Subtasks[0].Managed.Merging; m.TaskOwnedDir.String() != "file:/b/own" || m.SharedDir.String() != "" || !m.Placeholder {
 		t.Errorf("%+v", m)
 	}
 	if len(r.Changed) != 1 || len(r.Unmatched) != 0 {
 		t.Errorf("%+v", r)
 	}
-	if out, _ := relocated(t, sp, []Prefix{{"file:/c", "file:/b"}}); out.Savepoint != sp.Savepoint {
+	if out, _ := relocated(t, sp, []format.Mapping{{Old: "file:/c", New: "file:/b"}}); out.Savepoint != sp.Savepoint {
 		t.Error("what does not fit was moved")
 	}
 }
@@ -559,7 +559,7 @@ func TestRelocate(t *testing.T) {
 		Merging: &format.FileMerging{TaskOwnedDir: format.NewText("file:/a/b/taskowned"), SharedDir: format.NewText("file:/elsewhere/shared")}}
 	relative := &format.File{Path: format.NewText("file"), Relative: true}
 	op := sptest.Operator("x", h(file("file:/a/b/c/1")), h(file("file:/a/bc/2")), h(file("s3a://bucket/a/3")), h(relative), merged, h(file("file:/a/b/c/1")), h(&format.Inline{Name: format.NewText("file:/a/b/c/1")}))
-	out, r := relocated(t, sptest.View(op), []Prefix{{"file:/a/b", "file:/long"}, {"file:/a/b/c/", "hdfs://n/c/"}, {"s3://bucket/a", "gs://g"}})
+	out, r := relocated(t, sptest.View(op), []format.Mapping{{Old: "file:/a/b", New: "file:/long"}, {Old: "file:/a/b/c/", New: "hdfs://n/c/"}, {Old: "s3://bucket/a", New: "gs://g"}})
 	var got []string
 	for _, sub := range out.Operators[0].Subtasks {
 		p, _, _ := format.Reference(sub.Managed.Data)

@@ -9,11 +9,6 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Prefix replaces the beginning of references: see format.Mapping. A New that is
-// a path becomes a file: URI where the reference has a scheme, for without one
-// it would be a path of Flink's default file system, whatever that is.
-type Prefix format.Mapping
-
 // Relocated is a reference that a relocation looked at.
 type Relocated struct {
 	From, To string
@@ -31,28 +26,21 @@ type RelocateReport struct {
 // RelocateOptions say what becomes of references: one of the three.
 type RelocateOptions struct {
 	// Prefixes replace the beginning of absolute references, the longest that
-	// fits first. The folders that file merging names go along.
-	Prefixes []Prefix
+	// fits first, also of the directories that file merging names. A New that is a
+	// path becomes a file: URI where the reference has a scheme: without one it
+	// would be a path of Flink's default file system, whatever that is.
+	Prefixes []format.Mapping
 	// Relative names files by their last element alone: they are next to
 	// _metadata. A segment of a merged file has no such form and stays.
 	Relative bool
 	// Absolute names the files next to _metadata below this folder.
 	Absolute string
-	// Move decides about each relative reference, once: what becomes of it, and
-	// whether anything does. nil: with Absolute all of them change, otherwise none.
-	// Files in an .spt are not asked about.
-	Move func(name string) (to string, decision MoveDecision, err error)
+	// Move decides about each relative reference, once. It returns the new reference;
+	// moves is false if there is no file at it, and the old reference has to stay. ""
+	// leaves a reference as it is. nil: with Absolute all of them change, otherwise none.
+	// It is not called for files in an .spt.
+	Move func(name string) (to string, moves bool, err error)
 }
-
-// MoveDecision is what becomes of a relative reference.
-type MoveDecision uint8
-
-// The decisions.
-const (
-	MoveNot  MoveDecision = iota // it is right, or not meant
-	MoveTo                       // it becomes another
-	MoveKept                     // it was meant, and its file is not at the new location
-)
 
 // Relocate rewrites references. Names of inline state look like paths but are
 // not: they stay. Two files that would have one name are a *CollisionError.
@@ -60,7 +48,7 @@ func Relocate(_ context.Context, v format.View, o RelocateOptions) (format.View,
 	if o.Relative && o.Absolute != "" || len(o.Prefixes) > 0 && (o.Relative || o.Absolute != "") {
 		return v, nil, errors.New("a relocation takes one of Prefixes, Relative and Absolute")
 	}
-	r := &relocator{o: o, maps: format.LongestFirst(o.Prefixes), result: &RelocateReport{}, changed: map[string]int{}, unmatched: map[string]int{}, kept: map[string]int{},
+	r := &relocator{o: o, maps: o.Prefixes, result: &RelocateReport{}, changed: map[string]int{}, unmatched: map[string]int{}, kept: map[string]int{},
 		beside: map[string]string{}, moves: map[string]move{}}
 	sp, err := v.MapStreams(func(_ format.Place, s format.Stream) (format.Stream, error) { return r.stream(s) })
 	if err == nil {
@@ -84,8 +72,8 @@ type relocator struct {
 }
 
 type move struct {
-	to       string
-	decision MoveDecision
+	to    string
+	moves bool
 }
 
 func (r *relocator) stream(s format.Stream) (format.Stream, error) {
@@ -150,18 +138,18 @@ func (r *relocator) moveRelative(f *format.File) (format.Stream, error) {
 	name := f.Path.String()
 	m, known := r.moves[name]
 	if !known {
-		to, decision, err := r.o.Move(name)
+		to, moves, err := r.o.Move(name)
 		if err != nil {
 			return nil, err
 		}
-		m = move{to, decision}
+		m = move{to, moves}
 		r.moves[name] = m
 	}
-	switch m.decision {
-	case MoveTo:
+	switch {
+	case m.to != "" && m.moves:
 		r.note(&r.result.Changed, r.changed, name, m.to)
 		return &format.File{Path: format.NewText(m.to), Length: f.Length}, nil
-	case MoveKept:
+	case m.to != "":
 		r.note(&r.result.Kept, r.kept, name, m.to)
 	}
 	r.result.Relative++

@@ -51,9 +51,12 @@ func TestRelocateMove(t *testing.T) {
 		op.Subtasks[i].Managed.Data = &format.File{Path: format.NewText(name), Relative: true, Length: 1}
 	}
 	asked := map[string]int{}
-	sp, done, err := Relocate(t.Context(), format.View{Savepoint: &format.Savepoint{Operators: []*format.Operator{op}}}, RelocateOptions{Move: func(name string) (string, MoveDecision, error) {
+	sp, done, err := Relocate(t.Context(), format.View{Savepoint: &format.Savepoint{Operators: []*format.Operator{op}}}, RelocateOptions{Move: func(name string) (string, bool, error) {
 		asked[name]++
-		return "s3://b/" + name, map[string]MoveDecision{"moves": MoveTo, "stays": MoveNot, "gone": MoveKept}[name], nil
+		if name == "stays" {
+			return "", false, nil
+		}
+		return "s3://b/" + name, name == "moves", nil
 	}})
 	if err != nil || len(asked) != 3 || asked["moves"] != 1 {
 		t.Fatalf("%v, %v", asked, err)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"math"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
@@ -114,15 +113,6 @@ func (r *UnionReport) Numbers() string {
 // TempError is an error of a temporary file, of which nothing follows for the
 // snapshot.
 type TempError = tally.TempError
-
-// Capped multiplies numbers that are not negative; more than an int64 holds is
-// the largest one.
-func Capped(a, b int64) int64 {
-	if a > 0 && b > math.MaxInt64/a {
-		return math.MaxInt64
-	}
-	return a * b
-}
 
 // UnionOptions choose union states; the zero value chooses all.
 type UnionOptions struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
@@ -88,7 +89,7 @@ func NewBuilder(ctx context.Context, target string, opts *BuilderOptions) (*Buil
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Target: target, Family: reader.SPT, store: store, name: route.Clean(name)}
+	p := &Plan{Target: target, Family: reader.SPT, store: store, name: objpath.Clean(name)}
 	if err := notALink(ctx, store, p.name, target); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/internal/fault"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
@@ -385,7 +386,7 @@ func (g *generated) ReadRange(ctx context.Context, name string, off, n int64, pi
 	if name != "sp/big" {
 		return g.Store.ReadRange(ctx, name, off, n, pin)
 	}
-	start, end := storage.Clip(g.size, off, n)
+	start, end := ranged.Clip(g.size, off, n)
 	return io.NopCloser(&generating{start, end}), g.info(), nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/fault"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -43,7 +44,7 @@ func (w *changingWriter) Write(p []byte) (int, error) {
 }
 
 func (w *changingWriter) Contents() ([]byte, func() error, error) {
-	return w.Writer.(storage.Contents).Contents()
+	return w.Writer.(ability.Contents).Contents()
 }
 
 // A _metadata that reached the disk as another than was meant, and decodes all

@@ -23,6 +23,7 @@ import (
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/fingerprint"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/mem"
@@ -198,7 +199,7 @@ func (h hostile) model(ctx context.Context, snap *reader.Snapshot) {
 	_, err := summary.Of(ctx, snap.Savepoint)
 	h.allowed("summary", err)
 	_ = summary.KindOf(snap.Savepoint)
-	_, err = format.Fingerprint(ctx, snap.Savepoint, snap.Source())
+	_, err = fingerprint.Of(ctx, snap.Savepoint, snap.Source())
 	h.allowed("fingerprint", err)
 	for _, op := range snap.Operators {
 		_, unread, err := snap.Schema(ctx, op)
@@ -325,11 +326,11 @@ func (h hostile) again(ctx context.Context, snap *reader.Snapshot) {
 	if err := f.Verify(ctx, func(e format.Error) { h.t.Errorf("encoded again: %v", &e) }); err != nil {
 		h.t.Fatal(err)
 	}
-	was, err := format.Fingerprint(ctx, snap.Savepoint, snap.Source())
+	was, err := fingerprint.Of(ctx, snap.Savepoint, snap.Source())
 	if err != nil {
 		return // allowed before
 	}
-	is, err := format.Fingerprint(ctx, f.Savepoint(), f)
+	is, err := fingerprint.Of(ctx, f.Savepoint(), f)
 	if err != nil || is != was {
 		h.t.Fatalf("encoded again it says something else: %v", err)
 	}

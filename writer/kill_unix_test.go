@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/internal/fault"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -155,7 +156,7 @@ func (k killed) again(t *testing.T) {
 		t.Errorf("%s: recovered %q", k.mode, report.Plan.Recovers)
 	}
 	for name := range namesIn(t, k.dir) {
-		if _, aside := storage.IsAside(name); aside && k.dir+"/"+name == report.Plan.Recovers {
+		if _, aside := tempname.IsAside(name); aside && k.dir+"/"+name == report.Plan.Recovers {
 			t.Errorf("%s: %s is still there", k.mode, name)
 		}
 	}
@@ -206,7 +207,7 @@ func (k killed) look(t *testing.T, done bool) {
 		switch {
 		case e.State == reader.Complete && e.Path == k.out:
 			found = holds(e.Path)
-		case e.State == reader.Leftover && storage.IsOwn(e.Path):
+		case e.State == reader.Leftover && tempname.IsOwn(e.Path):
 			leftovers = append(leftovers, e.Path)
 			if _, err := os.Stat(e.Path + "/" + reader.MetadataName); err == nil {
 				holds(e.Path) // nothing that has a _metadata is in part

@@ -8,9 +8,10 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/fileref"
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // flinkPlacer decides for each stream of a savepoint how the new _metadata
@@ -216,7 +217,7 @@ func (m *flinkPlacer) rope(s, as format.Stream, path string, relative bool) (for
 // nameHint is what a file is best named after: a segment after its logical
 // file, for many share the physical one.
 func nameHint(st format.Stream) string {
-	if s, ok := st.(*format.Segment); ok && reader.IsPlainName(s.LogicalID.String()) {
+	if s, ok := st.(*format.Segment); ok && fileref.IsPlain(s.LogicalID.String()) {
 		return s.LogicalID.String()
 	}
 	path, _, _ := format.Reference(st)
@@ -262,7 +263,7 @@ func (m *flinkPlacer) reference(place format.Place, st format.Stream) (format.St
 	if err != nil {
 		return nil, err
 	}
-	plain := reader.IsPlainName(path.String())
+	plain := fileref.IsPlain(path.String())
 	if relative && !isFileName(path.String()) && (plain || !ok && o.KeepMissing) {
 		return nil, unsafeName(path.String())
 	}
@@ -304,7 +305,7 @@ func sameReference(placed, st format.Stream) format.Stream {
 // isFileName reports whether a state file may be written under this name: one bare
 // name, and not that of the description itself.
 func isFileName(name string) bool {
-	return reader.IsPlainName(name) && !strings.EqualFold(name, reader.MetadataName)
+	return fileref.IsPlain(name) && !strings.EqualFold(name, reader.MetadataName)
 }
 
 func unsafeName(path string) error {
@@ -313,7 +314,7 @@ func unsafeName(path string) error {
 
 // stays refers to a file where it is.
 func (m *flinkPlacer) stays(st format.Stream, found reader.Found) (format.Stream, error) {
-	uri, err := storage.URI(m.ctx, found.Store, found.Name, found.URI)
+	uri, err := ability.URI(m.ctx, found.Store, found.Name, found.URI)
 	if err != nil {
 		return nil, err
 	}
@@ -354,7 +355,7 @@ func (m *flinkPlacer) newFile(of format.Stream, was, how string) (format.Stream,
 	name := m.freeName(of, was)
 	as := &format.File{Relative: true, Path: format.NewText(name), Length: claimed(of)}
 	if !m.relative {
-		as.Relative, as.Path = false, format.NewText(route.Join(m.base, name))
+		as.Relative, as.Path = false, format.NewText(objpath.Join(m.base, name))
 	}
 	return m.write(of, name, as, how)
 }
@@ -391,7 +392,7 @@ func (m *flinkPlacer) write(of format.Stream, name string, as format.Stream, how
 // case count as one: file systems disagree about them.
 func (m *flinkPlacer) freeName(of format.Stream, was string) string {
 	base := was[strings.LastIndexAny(was, `/\`)+1:]
-	if !reader.IsPlainName(base) || strings.ContainsFunc(base, func(r rune) bool { return !strconv.IsPrint(r) }) || len(base) > 200 {
+	if !fileref.IsPlain(base) || strings.ContainsFunc(base, func(r rune) bool { return !strconv.IsPrint(r) }) || len(base) > 200 {
 		base = nameOf(format.Place{}, of.Key())
 	}
 	name := base

@@ -10,9 +10,12 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/fileref"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // Plan is what Write will do.
@@ -164,7 +167,7 @@ func (e *MissingError) Remedies() []finding.Remedy {
 	}
 	var all []finding.Remedy
 	if e.Outside > 0 {
-		all = append(all, reader.AllowOutside(e.Follow...)...)
+		all = append(all, fileref.AllowOutside(e.Follow...)...)
 	}
 	if gone > 0 {
 		all = append(all, finding.Remedy{Words: "say where the missing ones are", Also: true, Action: finding.MapFiles})
@@ -198,7 +201,7 @@ func Prepare(ctx context.Context, v format.View, target string, opts *Options) (
 	p := &Plan{Target: target, Family: o.Family, snap: snap, o: o, absent: map[string]struct{}{}}
 	if p.Family == "" {
 		p.Family = reader.Flink
-		if strings.HasSuffix(route.Clean(target), reader.Extension) {
+		if strings.HasSuffix(objpath.Clean(target), reader.Extension) {
 			p.Family = reader.SPT
 		}
 	}
@@ -206,7 +209,7 @@ func Prepare(ctx context.Context, v format.View, target string, opts *Options) (
 		if p.store, p.name, err = o.Stores.Resolve(ctx, target); err != nil {
 			return nil, cannotWriteThere(err)
 		}
-		p.name = route.Clean(p.name)
+		p.name = objpath.Clean(p.name)
 	}
 	switch p.Family {
 	case reader.SPT:
@@ -335,7 +338,7 @@ func (p *Plan) sources(ctx context.Context, place format.Place, s format.Stream,
 // absent reports whether an error means that a file is not there, or not as long
 // as it claims.
 func absent(err error) bool {
-	return storage.Classify(err) != storage.Transient && (format.NoFile(err) || errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrTruncated))
+	return ranged.Classify(err) != ranged.Transient && (format.NoFile(err) || errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrTruncated))
 }
 
 // ownerOf names the snapshot that a reference came from: ours where it has it, or
@@ -370,7 +373,7 @@ func checkLength(place format.Place, st format.Stream, found reader.Found) error
 		}
 		return nil
 	}
-	if n := st.Size(); n >= 0 && !format.LengthFits(n, found.Info.Size, place.Changelog) {
+	if n := st.Size(); n >= 0 && !fileref.LengthFits(n, found.Info.Size, place.Changelog) {
 		return format.Errorf(format.ErrTruncated, "file %s: expected %d bytes, it has %d", quote(path.String()), n, found.Info.Size)
 	}
 	return nil
@@ -394,7 +397,7 @@ func (p *Plan) forFlink(ctx context.Context) error {
 		extracted: map[extracted]format.Stream{}, claimed: map[string]bool{}}
 	if !m.relative && p.Target != "" {
 		var err error
-		if m.base, err = storage.URI(ctx, p.store, p.name, route.Clean(p.Target)); err != nil {
+		if m.base, err = ability.URI(ctx, p.store, p.name, objpath.Clean(p.Target)); err != nil {
 			return err
 		}
 	}

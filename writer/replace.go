@@ -9,16 +9,18 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/shell"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // This file renames the new directory to the target, also where that exists.
 //
 // A directory that is replaced is exchanged with the new one in one step. Where the
-// system has no such call it is moved aside first, under storage.AsideName: a
+// system has no such call it is moved aside first, under tempname.Aside: a
 // run that is killed between the two renames leaves no target, and a name from
 // which reader.Open, reader.List and the next run tell what happened.
 
@@ -115,7 +117,7 @@ func (w *flinkWrite) present(ctx context.Context) error {
 // moveAside replaces in two steps.
 func (w *flinkWrite) moveAside(ctx context.Context) error {
 	p := w.plan
-	old := storage.AsideName(p.name)
+	old := tempname.Aside(p.name)
 	err := w.mover.Move(ctx, p.name, old)
 	if err == nil {
 		err = p.sameOld(ctx, old)
@@ -148,12 +150,12 @@ func (w *flinkWrite) putBack(ctx context.Context, old string) error {
 func (w *flinkWrite) removeOld(ctx context.Context, old string) error {
 	p := w.plan
 	const done = "the new snapshot is in place, the old one could not be removed: %w"
-	if err := p.store.Delete(ctx, route.Join(old, reader.MetadataName)); err != nil {
+	if err := p.store.Delete(ctx, objpath.Join(old, reader.MetadataName)); err != nil {
 		return fmt.Errorf(done, err)
 	}
 	var names []string
 	for name := range p.old {
-		names = append(names, route.Join(old, name))
+		names = append(names, objpath.Join(old, name))
 	}
 	slices.Sort(names)
 	if err := p.store.Delete(ctx, names...); err != nil {
@@ -165,7 +167,7 @@ func (w *flinkWrite) removeOld(ctx context.Context, old string) error {
 	}
 	// Something came into it at the last instant. It must not stay under a name
 	// that is safe to delete.
-	kept := p.name + ".kept-" + strings.TrimPrefix(storage.TempName(""), storage.TempPrefix)
+	kept := p.name + ".kept-" + strings.TrimPrefix(tempname.New(""), tempname.Prefix)
 	kept = strings.TrimSuffix(kept, "-")
 	if merr := w.mover.Move(ctx, old, kept); merr != nil {
 		return fmt.Errorf(done, errors.Join(err, merr))
@@ -231,7 +233,7 @@ func (p *Plan) asides(ctx context.Context) ([]string, error) {
 	if _, ok := p.store.(storage.Mover); !ok {
 		return nil, nil
 	}
-	return reader.Asides(ctx, p.store, p.name)
+	return ability.Asides(ctx, p.store, p.name)
 }
 
 // recover renames a snapshot that an interrupted run moved aside to the target, so

@@ -14,7 +14,9 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/storetest"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -114,7 +116,7 @@ func TestSelfContained(t *testing.T) {
 		o := Options{Stores: stores("mem", store)}
 		in := openAt(t, dir, o.Stores)
 		handles := 0
-		reader.AbsoluteHandles(in.Savepoint, func(format.Place, string) { handles++ })
+		fileref.EachAbsolute(in.Savepoint, func(format.Place, string) { handles++ })
 		if handles == 0 {
 			continue
 		}
@@ -185,7 +187,7 @@ func TestLocalCopies(t *testing.T) {
 				t.Errorf("%s: the copy and the one from the .spt differ", name)
 			}
 		})
-		if got := names(tree(t, out)); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, storage.TempPrefix) }) {
+		if got := names(tree(t, out)); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, tempname.Prefix) }) {
 			t.Errorf("left over: %v", got)
 		}
 	}
@@ -272,7 +274,7 @@ func TestVersion2(t *testing.T) {
 		t.Fatalf("%s, %d files", snap.Container.Metadata, len(report.Plan.Files))
 	}
 	n := 0
-	reader.AbsoluteHandles(snap.Savepoint, func(_ format.Place, path string) {
+	fileref.EachAbsolute(snap.Savepoint, func(_ format.Place, path string) {
 		n++
 		if !strings.HasPrefix(path, "file:"+out+"/v2/") {
 			t.Errorf("reference %q", path)
@@ -404,7 +406,7 @@ func TestFilesReference(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	var refs []string
-	reader.AbsoluteHandles(out.Savepoint, func(_ format.Place, path string) { refs = append(refs, path) })
+	fileref.EachAbsolute(out.Savepoint, func(_ format.Place, path string) { refs = append(refs, path) })
 	want := []string{"file:" + dir + "/job/chk-1/state", "file:///" + dir[1:] + "/other/far", "file:" + dir + "/m", "file:" + dir + "/job/shared/moved"}
 	if !slices.Equal(refs, want) {
 		t.Errorf("%v, want %v", refs, want)

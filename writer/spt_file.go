@@ -8,6 +8,9 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/ranged"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/storage"
 )
 
@@ -31,13 +34,13 @@ func (p *Plan) createSPT(ctx context.Context, create storage.CreateOptions, read
 		return nil, p.exists(err)
 	}
 	f := &sptFile{Writer: w, plan: p, create: create, readBack: readBack, progress: progress}
-	if _, visible := w.(storage.Contents); !readBack || visible {
+	if _, visible := w.(ability.Contents); !readBack || visible {
 		return f, nil
 	}
 	if err := w.Abort(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
-	f.temp = storage.TempName(p.name)
+	f.temp = tempname.New(p.name)
 	f.Writer, err = p.store.Create(ctx, f.temp, storage.CreateOptions{IfAbsent: true})
 	return f, err
 }
@@ -69,7 +72,7 @@ func (f *sptFile) move(ctx context.Context, temp storage.Info, want *format.Save
 			err = errors.Join(err, fmt.Errorf("removing the temporary file: %w", derr))
 		}
 	}()
-	rd := storage.NewReader(p.store, f.temp, temp.Version)
+	rd := ranged.NewReader(p.store, f.temp, temp.Version)
 	if err := checkSPT(ctx, counted{storedSPT{rd}, f.progress}, temp.Size, want); err != nil {
 		return info, err
 	}
@@ -80,7 +83,7 @@ func (f *sptFile) move(ctx context.Context, temp storage.Info, want *format.Save
 		return info, err
 	}
 	defer w.Abort(context.WithoutCancel(ctx)) //nolint:errcheck // after Commit it does nothing
-	if err := storage.CopyRange(ctx, p.store, w, p.store, f.temp, 0, temp.Size, temp.Version); err != nil {
+	if err := ranged.CopyRange(ctx, p.store, w, p.store, f.temp, 0, temp.Size, temp.Version); err != nil {
 		return info, err
 	}
 	return w.Commit(ctx)
@@ -88,7 +91,7 @@ func (f *sptFile) move(ctx context.Context, temp storage.Info, want *format.Save
 
 // check reads what was written and is not visible yet.
 func (f *sptFile) check(ctx context.Context, want *format.Savepoint) error {
-	data, release, err := f.Writer.(storage.Contents).Contents()
+	data, release, err := f.Writer.(ability.Contents).Contents()
 	if err != nil {
 		return err
 	}
@@ -127,7 +130,7 @@ func (c counted) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 }
 
 // storedSPT reads a file that is in its store.
-type storedSPT struct{ rd *storage.Reader }
+type storedSPT struct{ rd *ranged.Reader }
 
 func (s storedSPT) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	n, err := s.rd.ReadAt(ctx, p, off)

@@ -10,10 +10,11 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // TargetError is a target that is refused.
@@ -107,16 +108,16 @@ func sameNames(a, b storage.Storage) bool {
 	if a == b {
 		return true
 	}
-	_, real1 := a.(storage.Canonicalizer)
-	_, real2 := b.(storage.Canonicalizer)
+	_, real1 := a.(ability.Canonicalizer)
+	_, real2 := b.(ability.Canonicalizer)
 	return real1 && real2
 }
 
 func canonical(ctx context.Context, store storage.Storage, name string) (string, error) {
-	if c, ok := store.(storage.Canonicalizer); ok {
+	if c, ok := store.(ability.Canonicalizer); ok {
 		return c.Canonical(ctx, name)
 	}
-	return route.Clean(name), nil
+	return objpath.Clean(name), nil
 }
 
 // overlap says what one place has to do with another, or "".
@@ -171,14 +172,14 @@ func (p *Plan) free(ctx context.Context) error {
 	}
 	location := p.Target
 	if p.Recovers != "" {
-		location = route.Join(route.Dir(route.Clean(p.Target)), route.Base(p.Recovers))
+		location = objpath.Join(objpath.Dir(objpath.Clean(p.Target)), objpath.Base(p.Recovers))
 	}
 	snap, err := reader.Open(ctx, location, &reader.Options{Stores: p.o.Stores})
 	if err != nil {
 		return &TargetError{p.Target, fmt.Sprintf("it is not a snapshot, so it is not overwritten (%v)", err), finding.Words("remove it yourself if that is meant")}
 	}
 	defer snap.Close() //nolint:errcheck // it is only looked at
-	isFile := route.Base(snap.Container.Name) == route.Base(at) && what == file
+	isFile := objpath.Base(snap.Container.Name) == objpath.Base(at) && what == file
 	if p.Family == reader.SPT != isFile {
 		return &TargetError{p.Target, "a file and a folder do not replace each other", finding.Words(elsewhere)}
 	}
@@ -195,7 +196,7 @@ func (p *Plan) free(ctx context.Context) error {
 // leave what it leads to, and replacing that would change what the user did not
 // name.
 func notALink(ctx context.Context, store storage.Storage, name, target string) error {
-	l, ok := store.(storage.LinkReader)
+	l, ok := store.(ability.LinkReader)
 	if !ok {
 		return nil
 	}
@@ -227,11 +228,11 @@ func (p *Plan) whatIsThere(ctx context.Context) (there, error) {
 		}
 		return folder, nil
 	}
-	dir := route.Dir(p.name)
+	dir := objpath.Dir(p.name)
 	if dir != "" && !strings.HasSuffix(dir, "/") {
 		dir += "/"
 	}
-	for info, err := range p.store.List(ctx, dir+route.Base(p.name), "/") {
+	for info, err := range p.store.List(ctx, dir+objpath.Base(p.name), "/") {
 		if err != nil {
 			if errors.Is(err, storage.ErrNotExist) {
 				return nothing, nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/savepoint-tools/spt/internal/fault"
 	"github.com/savepoint-tools/spt/internal/storetest"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -159,7 +160,7 @@ func TestTargetThatExists(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if storage.IsTemp(e.Name()) {
+		if tempname.Is(e.Name()) {
 			t.Errorf("left over: %s", e.Name())
 		}
 	}
@@ -201,7 +202,7 @@ func TestOverwriteThatFails(t *testing.T) {
 			}
 			sound(t, openAt(t, dir+"/"+target, plain.Stores))
 			for name := range namesIn(t, dir) {
-				if storage.IsTemp(name) && !strings.Contains(err.Error(), "could not be removed") {
+				if tempname.Is(name) && !strings.Contains(err.Error(), "could not be removed") {
 					t.Errorf("%s at %d: %s is left over", target, n, name)
 					os.RemoveAll(dir + "/" + name)
 				}
@@ -229,7 +230,7 @@ func TestMoveThatFailsLate(t *testing.T) {
 			t.Errorf("it is not said where the old one is: %v", err)
 		}
 		for name := range namesIn(t, dir) {
-			if storage.IsTemp(name) && n == 1 {
+			if tempname.Is(name) && n == 1 {
 				t.Errorf("rename %d: %s is left over", n, name)
 			}
 		}
@@ -295,7 +296,7 @@ func TestForeignFileMeanwhile(t *testing.T) {
 			}
 			old := func() string { // where the old snapshot is
 				for name := range namesIn(t, to) {
-					if _, err := os.Stat(to + "/" + name + "/_metadata"); err == nil && storage.IsOwn(name) {
+					if _, err := os.Stat(to + "/" + name + "/_metadata"); err == nil && tempname.IsOwn(name) {
 						return to + "/" + name
 					}
 				}
@@ -349,7 +350,7 @@ func TestForeignFileMeanwhile(t *testing.T) {
 			kept := ""
 			for name := range namesIn(t, to) {
 				switch {
-				case storage.IsTemp(name) || storage.IsOwn(name):
+				case tempname.Is(name) || tempname.IsOwn(name):
 					t.Errorf("%s can be deleted", name)
 				case strings.HasPrefix(name, "out.kept-"):
 					kept = name

@@ -15,10 +15,14 @@ import (
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/fingerprint"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/ranged"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // Report is what was written.
@@ -132,7 +136,7 @@ func (p *Plan) writeFlink(ctx context.Context) (_ *Report, err error) {
 	if m, ok := p.store.(storage.Mover); ok {
 		if r, ok := p.store.(storage.Remover); ok {
 			w.mover, w.remover = m, r
-			w.folder = storage.TempName(p.name)
+			w.folder = tempname.New(p.name)
 		}
 	}
 	if p.Replaces && w.mover == nil {
@@ -173,7 +177,7 @@ func (p *Plan) writeFlink(ctx context.Context) (_ *Report, err error) {
 
 // hold marks a directory as one that is not a leftover.
 func (w *flinkWrite) hold(ctx context.Context, folder string, create bool) error {
-	h, ok := w.plan.store.(storage.Holder)
+	h, ok := w.plan.store.(ability.Holder)
 	if !ok {
 		return nil
 	}
@@ -232,7 +236,7 @@ func (w *flinkWrite) run(ctx context.Context, units iter.Seq[work.Unit], run fun
 }
 
 func (w *flinkWrite) file(ctx context.Context, f File) error {
-	name := route.Join(w.folder, f.Name)
+	name := objpath.Join(w.folder, f.Name)
 	if f.How == string(Link) {
 		done, err := w.link(ctx, f, name)
 		if done || err != nil {
@@ -340,7 +344,7 @@ func (r *streamReader) Read(p []byte) (int, error) {
 
 // link makes a hard link, where source and target allow it.
 func (w *flinkWrite) link(ctx context.Context, f File, name string) (done bool, err error) {
-	l, ok := w.plan.store.(storage.Linker)
+	l, ok := w.plan.store.(ability.Linker)
 	if !ok {
 		return false, nil
 	}
@@ -371,14 +375,14 @@ func (w *flinkWrite) readBack(ctx context.Context) error {
 	units := func(yield func(work.Unit) bool) {
 		for u := range w.plan.units {
 			u.Job = work.ReadBack
-			if _, written := w.sums[route.Join(w.folder, u.Target)]; written && !yield(u) {
+			if _, written := w.sums[objpath.Join(w.folder, u.Target)]; written && !yield(u) {
 				return
 			}
 		}
 	}
 	return w.run(ctx, units, func(ctx context.Context, u work.Unit) (_ struct{}, err error) {
-		name := route.Join(w.folder, u.Target)
-		body, _, err := storage.NewReader(w.plan.store, name, "").Open(ctx, 0, -1)
+		name := objpath.Join(w.folder, u.Target)
+		body, _, err := ranged.NewReader(w.plan.store, name, "").Open(ctx, 0, -1)
 		if err != nil {
 			return struct{}{}, err
 		}
@@ -398,7 +402,7 @@ func (w *flinkWrite) readBack(ctx context.Context) error {
 // meant, before it can be seen.
 func (w *flinkWrite) metadata(ctx context.Context) error {
 	p := w.plan
-	name := route.Join(w.folder, reader.MetadataName)
+	name := objpath.Join(w.folder, reader.MetadataName)
 	out, err := p.store.Create(ctx, name, storage.CreateOptions{IfAbsent: true, Size: p.MetadataBytes})
 	if err != nil {
 		return p.exists(err)
@@ -492,7 +496,7 @@ func sameBytes(data format.Bytes, r io.Reader) error {
 // checked lets write fill out, and check look at what was written before it can
 // be seen: through the store, or through a copy where that is not possible.
 func checked(out storage.Writer, write func(io.Writer) error, check func(format.Bytes) error) error {
-	c, ok := out.(storage.Contents)
+	c, ok := out.(ability.Contents)
 	if !ok {
 		var copied bytes.Buffer
 		if err := write(io.MultiWriter(out, &copied)); err != nil {
@@ -519,7 +523,7 @@ func (w *flinkWrite) compare(ctx context.Context, data format.Bytes) error {
 	if err != nil {
 		return fmt.Errorf("internal error: the new _metadata does not decode: %w", err)
 	}
-	same, err := format.Same(ctx, p.view, sp, p.snap.Source())
+	same, err := fingerprint.Same(ctx, p.view, sp, p.snap.Source())
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/limit"
 )
 
 // repeated is an array of n values, each the same bytes.
@@ -122,7 +123,7 @@ func TestChunksAreBoundedByTheFile(t *testing.T) {
 		{64 << 20, 4 << 20, format.Limits{}, false},
 		{64<<20 + 1, 4 << 20, format.Limits{}, true},
 	} {
-		if err := open(c.raw, c.stored, c.limits); c.refused != errors.Is(err, format.LimitChunk) || !c.refused && err != nil {
+		if err := open(c.raw, c.stored, c.limits); c.refused != errors.Is(err, limit.Chunk) || !c.refused && err != nil {
 			t.Errorf("a chunk of %d bytes in %d: %v", c.raw, c.stored, err)
 		}
 	}

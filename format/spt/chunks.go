@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/limit"
 )
 
 // run is consecutive chunks of the chunk table.
@@ -90,7 +91,7 @@ func unpackTable(stored, raw, kinds, hashes []byte, manifest int64, limits forma
 		stored, raw = stored[k:], raw[m:]
 		switch kind := kinds[i]; {
 		case r > uint64(limits.Chunk):
-			return nil, format.Errorf(format.LimitChunk, "chunk %d of %d bytes, over the limit of %d", i, r, limits.Chunk)
+			return nil, format.Errorf(limit.Chunk, "chunk %d of %d bytes, over the limit of %d", i, r, limits.Chunk)
 		case r == 0:
 			return nil, format.Errorf(format.ErrCorrupt, "chunk %d is empty", i)
 		case kind >= storedKinds:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt/internal/msg"
+	"github.com/savepoint-tools/spt/internal/limit"
 )
 
 // cursor reads msgpack strictly: each value must be of the type that is asked
@@ -38,7 +39,7 @@ func (c *cursor) fail(kind error, text string, args ...any) {
 // charge takes n bytes, and what the allocator adds to them, from the budget.
 func (c *cursor) charge(n int64) {
 	if c.budget -= n + n/8 + 16; c.budget < 0 {
-		c.fail(format.LimitMemory, "opening the file takes more than the limit of %d bytes of memory", c.memory)
+		c.fail(limit.Memory, "opening the file takes more than the limit of %d bytes of memory", c.memory)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt/internal/msg"
+	"github.com/savepoint-tools/spt/internal/limit"
 )
 
 // manifest is what a manifest says.
@@ -102,7 +103,7 @@ func (d *decoder) invalid(err error) {
 // enter bounds the depth of nested values; leave with d.depth--.
 func (d *decoder) enter() bool {
 	if d.depth++; d.depth > d.limits.Depth {
-		d.fail(format.LimitDepth, "handles nested deeper than %d", d.limits.Depth)
+		d.fail(limit.Depth, "handles nested deeper than %d", d.limits.Depth)
 		return false
 	}
 	return d.err == nil
@@ -163,7 +164,7 @@ func (d *decoder) chunkList() *chunkList {
 			return nil
 		}
 		if d.refs += l.chunks; d.refs > d.limits.ChunkRefs {
-			d.fail(format.LimitChunkRefs, "chunk lists of more than the limit of %d chunks", d.limits.ChunkRefs)
+			d.fail(limit.ChunkRefs, "chunk lists of more than the limit of %d chunks", d.limits.ChunkRefs)
 			return nil
 		}
 		d.lists[string(packed)] = l
@@ -184,7 +185,7 @@ func (d *decoder) streams(m *manifest) {
 		{key: "chunks", read: func(d *decoder, s *streamFields) { s.list = d.chunkList() }},
 		integer("size", func(s *streamFields) *int64 { return &s.size }, 0, math.MaxInt64),
 	}}
-	m.streams = readList(d, format.LimitNodes, 40, func(d *decoder, s *stream) {
+	m.streams = readList(d, limit.Nodes, 40, func(d *decoder, s *stream) {
 		var f streamFields
 		table.read(d, &f)
 		*s = d.stream(f, n)
@@ -302,7 +303,7 @@ func (d *decoder) offsets() format.Offsets {
 		return o
 	}
 	if d.total > d.limits.Offsets-n {
-		d.fail(format.LimitOffsets, "arrays of more than the limit of %d offsets", d.limits.Offsets)
+		d.fail(limit.Offsets, "arrays of more than the limit of %d offsets", d.limits.Offsets)
 		return noOffsets
 	}
 	d.total += n

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/limit"
 )
 
 // The version that is written. Files of the same major version are read,
@@ -134,11 +135,11 @@ func decodeTrailer(p []byte, size int64, limits format.Limits) (trailer, error) 
 	case at < uint64(room):
 		return fail(format.ErrCorrupt, "%d bytes too many between the header and the manifest", uint64(room)-at)
 	case int64(t.raw) > limits.Manifest || int64(t.stored) > limits.Manifest:
-		return fail(format.LimitManifest, "a manifest of %d bytes, over the limit of %d", max(t.raw, t.stored), limits.Manifest)
+		return fail(limit.Manifest, "a manifest of %d bytes, over the limit of %d", max(t.raw, t.stored), limits.Manifest)
 	case int64(t.raw) > maxInflated(int64(t.stored)):
 		return fail(format.ErrCorrupt, "a manifest of %d bytes stored in %d", t.raw, t.stored)
 	case t.memory() > limits.Memory:
-		return fail(format.LimitMemory, "a manifest of %d bytes, stored in %d: opening the file takes more than the limit of %d bytes of memory", t.raw, t.stored, limits.Memory)
+		return fail(limit.Memory, "a manifest of %d bytes, stored in %d: opening the file takes more than the limit of %d bytes of memory", t.raw, t.stored, limits.Memory)
 	}
 	t.manifest = room
 	return t, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt/internal/msg"
+	"github.com/savepoint-tools/spt/internal/limit"
 )
 
 // This file is how a map of the manifest is read and written from one list of its
@@ -317,20 +318,20 @@ func lists[T, E any](key string, at func(*T) *[]E, limit format.Limit, element v
 	}
 }
 
-func readList[E any](d *decoder, limit format.Limit, size int64, read func(*decoder, *E)) []E {
+func readList[E any](d *decoder, of format.Limit, size int64, read func(*decoder, *E)) []E {
 	n := d.array()
 	most := d.limits.Nodes
-	switch limit {
-	case format.LimitOperators:
+	switch of {
+	case limit.Operators:
 		most = d.limits.Operators
-	case format.LimitSubtasks:
+	case limit.Subtasks:
 		most = d.limits.Subtasks
 	}
 	if n > most {
-		d.fail(limit, "%d of them, over the limit of %d", n, most)
+		d.fail(of, "%d of them, over the limit of %d", n, most)
 	}
 	if d.nodes += n; d.nodes > d.limits.Nodes {
-		d.fail(format.LimitNodes, "more than %d operators, subtasks, handles and streams", d.limits.Nodes)
+		d.fail(limit.Nodes, "more than %d operators, subtasks, handles and streams", d.limits.Nodes)
 	}
 	if n > 0 {
 		d.charge(int64(n) * size)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/limit"
 )
 
 // tables are the records of the manifest: the tables of docs/format.md, "Manifest".
@@ -91,7 +92,7 @@ func newTables() *tables {
 			strs("codec", func(h *format.OperatorHandle) *format.CodecID { return &h.Codec }),
 			streams("data", func(h *format.OperatorHandle) *format.Stream { return &h.Data }),
 			pointers("merging", func(h *format.OperatorHandle) **format.FileMerging { return &h.Merging }, merging),
-			lists("states", func(h *format.OperatorHandle) *[]format.NamedState { return &h.States }, format.LimitNodes, state.value()),
+			lists("states", func(h *format.OperatorHandle) *[]format.NamedState { return &h.States }, limit.Nodes, state.value()),
 			wires(func(h *format.OperatorHandle) *format.Wire { return &h.Wire }),
 		},
 		check: checkHandle,
@@ -107,7 +108,7 @@ func newTables() *tables {
 	}
 	channels := &record[format.ChannelHandle]{
 		fields: []field[format.ChannelHandle]{
-			lists("channels", func(h *format.ChannelHandle) *[]format.Channel { return &h.Channels }, format.LimitNodes, channel.value()),
+			lists("channels", func(h *format.ChannelHandle) *[]format.Channel { return &h.Channels }, limit.Nodes, channel.value()),
 			streams("data", func(h *format.ChannelHandle) *format.Stream { return &h.Data }),
 			booleans("merged", func(h *format.ChannelHandle) *bool { return &h.Merged }),
 			int64s("size", func(h *format.ChannelHandle) *int64 { return &h.Size }),
@@ -123,14 +124,14 @@ func newTables() *tables {
 		fields: []field[format.Subtask]{
 			booleans("finished", func(s *format.Subtask) *bool { return &s.Finished }),
 			int32s("index", func(s *format.Subtask) *int32 { return &s.Index }),
-			lists("input", func(s *format.Subtask) *[]*format.ChannelHandle { return &s.Input }, format.LimitNodes, channels.pointer()),
-			lists("legacy", func(s *format.Subtask) *[]format.Stream { return &s.Legacy }, format.LimitNodes, value[format.Stream]{
+			lists("input", func(s *format.Subtask) *[]*format.ChannelHandle { return &s.Input }, limit.Nodes, channels.pointer()),
+			lists("legacy", func(s *format.Subtask) *[]format.Stream { return &s.Legacy }, limit.Nodes, value[format.Stream]{
 				read:  func(d *decoder, v *format.Stream) { *v = d.refOrNil() },
 				write: func(e *encoder, v *format.Stream) { e.ref(*v) },
 			}),
 			pointers("managed", func(s *format.Subtask) **format.OperatorHandle { return &s.Managed }, handle),
 			keyedField("managed-keyed", func(s *format.Subtask) *format.KeyedHandle { return &s.ManagedKeyed }),
-			lists("output", func(s *format.Subtask) *[]*format.ChannelHandle { return &s.Output }, format.LimitNodes, channels.pointer()),
+			lists("output", func(s *format.Subtask) *[]*format.ChannelHandle { return &s.Output }, limit.Nodes, channels.pointer()),
 			pointers("raw", func(s *format.Subtask) **format.OperatorHandle { return &s.Raw }, handle),
 			keyedField("raw-keyed", func(s *format.Subtask) *format.KeyedHandle { return &s.RawKeyed }),
 			wires(func(s *format.Subtask) *format.Wire { return &s.Wire }),
@@ -147,7 +148,7 @@ func newTables() *tables {
 			texts("name", func(o *format.Operator) *format.Text { return &o.Name }),
 			parallelism(),
 			lists("subtasks", func(o *format.Operator) *[]*format.Subtask { return &o.Subtasks },
-				format.LimitSubtasks, subtask.pointer()),
+				limit.Subtasks, subtask.pointer()),
 			texts("uid", func(o *format.Operator) *format.Text { return &o.UID }),
 			wires(func(o *format.Operator) *format.Wire { return &o.Wire }),
 		},
@@ -167,9 +168,9 @@ func newTables() *tables {
 			names("format", func(sp *format.Savepoint) *format.SavepointFormat { return &sp.Kind.Format }, savepointFormats),
 			int64s("id", func(sp *format.Savepoint) *int64 { return &sp.ID }),
 			strs("location", func(sp *format.Savepoint) *string { return &sp.Location }),
-			lists("masters", func(sp *format.Savepoint) *[]format.MasterState { return &sp.Masters }, format.LimitNodes, master.value()),
+			lists("masters", func(sp *format.Savepoint) *[]format.MasterState { return &sp.Masters }, limit.Nodes, master.value()),
 			lists("operators", func(sp *format.Savepoint) *[]*format.Operator { return &sp.Operators },
-				format.LimitOperators, operator.pointer()),
+				limit.Operators, operator.pointer()),
 			names("type", func(sp *format.Savepoint) *format.SnapshotType { return &sp.Kind.Type }, snapshotTypes),
 			wires(func(sp *format.Savepoint) *format.Wire { return &sp.Wire }),
 		},
@@ -272,29 +273,29 @@ func keyedKinds() []kind[format.KeyedHandle] {
 				int32s("first", func(h *format.Incremental) *int32 { return &h.Range.First }),
 				texts("handle-id", func(h *format.Incremental) *format.Text { return &h.HandleID }),
 				streams("meta", func(h *format.Incremental) *format.Stream { return &h.Meta }),
-				lists("private", func(h *format.Incremental) *[]format.NamedStream { return &h.Private }, format.LimitNodes, named.value()),
-				lists("shared", func(h *format.Incremental) *[]format.NamedStream { return &h.Shared }, format.LimitNodes, named.value()),
+				lists("private", func(h *format.Incremental) *[]format.NamedStream { return &h.Private }, limit.Nodes, named.value()),
+				lists("shared", func(h *format.Incremental) *[]format.NamedStream { return &h.Shared }, limit.Nodes, named.value()),
 				wires(func(h *format.Incremental) *format.Wire { return &h.Wire }),
 			},
 			check: checkIncremental,
 		}),
 		newKind[format.KeyedHandle](keyChangelog, &record[format.Changelog]{
 			fields: []field[format.Changelog]{
-				lists("changes", func(h *format.Changelog) *[]format.KeyedHandle { return &h.Changes }, format.LimitNodes, orNil),
+				lists("changes", func(h *format.Changelog) *[]format.KeyedHandle { return &h.Changes }, limit.Nodes, orNil),
 				int64s("checkpoint-id", func(h *format.Changelog) *int64 { return &h.CheckpointID }),
 				int64s("checkpointed-size", func(h *format.Changelog) *int64 { return &h.CheckpointedSize }),
 				int32s("count", func(h *format.Changelog) *int32 { return &h.Range.Count }),
 				int32s("first", func(h *format.Changelog) *int32 { return &h.Range.First }),
 				texts("handle-id", func(h *format.Changelog) *format.Text { return &h.HandleID }),
 				int64s("materialization-id", func(h *format.Changelog) *int64 { return &h.MaterializationID }),
-				lists("materialized", func(h *format.Changelog) *[]format.KeyedHandle { return &h.Materialized }, format.LimitNodes, orNil),
+				lists("materialized", func(h *format.Changelog) *[]format.KeyedHandle { return &h.Materialized }, limit.Nodes, orNil),
 				wires(func(h *format.Changelog) *format.Wire { return &h.Wire }),
 			},
 			check: checkChangelog,
 		}),
 		newKind[format.KeyedHandle](keyChangelogMemory, &record[format.ChangelogMemory]{
 			fields: []field[format.ChangelogMemory]{
-				lists("changes", func(h *format.ChangelogMemory) *[]format.Change { return &h.Changes }, format.LimitNodes, change.value()),
+				lists("changes", func(h *format.ChangelogMemory) *[]format.Change { return &h.Changes }, limit.Nodes, change.value()),
 				int32s("count", func(h *format.ChangelogMemory) *int32 { return &h.Range.Count }),
 				int32s("first", func(h *format.ChangelogMemory) *int32 { return &h.Range.First }),
 				int64s("from", func(h *format.ChangelogMemory) *int64 { return &h.From }),
@@ -312,7 +313,7 @@ func keyedKinds() []kind[format.KeyedHandle] {
 				texts("handle-id", func(h *format.ChangelogStream) *format.Text { return &h.HandleID }),
 				int64s("state-size", func(h *format.ChangelogStream) *int64 { return &h.StateSize }),
 				texts("storage-id", func(h *format.ChangelogStream) *format.Text { return &h.StorageID }),
-				lists("streams", func(h *format.ChangelogStream) *[]format.OffsetStream { return &h.Streams }, format.LimitNodes, offsetStream.value()),
+				lists("streams", func(h *format.ChangelogStream) *[]format.OffsetStream { return &h.Streams }, limit.Nodes, offsetStream.value()),
 				wires(func(h *format.ChangelogStream) *format.Wire { return &h.Wire }),
 			},
 			check: func(h *format.ChangelogStream) error { return checkRange(h.Range) },

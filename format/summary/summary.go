@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/fileref"
 )
 
 // Summary is a savepoint in numbers.
@@ -126,7 +127,7 @@ type File struct {
 // if it can.
 func (f *File) Wrong(size int64) string {
 	for _, claimed := range []int64{f.Longest, f.Shortest} {
-		if claimed >= 0 && !format.LengthFits(claimed, size, f.Changelog) {
+		if claimed >= 0 && !fileref.LengthFits(claimed, size, f.Changelog) {
 			return fmt.Sprintf("expected %d bytes, the file has %d", claimed, size)
 		}
 	}

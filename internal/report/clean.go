@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
-	"github.com/savepoint-tools/spt/storage"
 )
 
 // Cleaning is the answer of clean. Its JSON is the list of leftovers.
@@ -45,7 +45,7 @@ func NewCleaning(dryRun bool, now time.Time) *Cleaning {
 }
 
 // KeepReason returns why a leftover is not removed; "" if it is.
-func KeepReason(l storage.Leftover) string {
+func KeepReason(l ability.Leftover) string {
 	switch {
 	case l.Foreign != "":
 		return l.Foreign
@@ -59,7 +59,7 @@ func KeepReason(l storage.Leftover) string {
 
 // Add adds a leftover that was kept for a reason, or was to be removed, which may have
 // failed; hint is what to do about that.
-func (c *Cleaning) Add(l storage.Leftover, kept string, failed error, hint string) {
+func (c *Cleaning) Add(l ability.Leftover, kept string, failed error, hint string) {
 	row := Leftover{Path: l.Name, Result: leftoverRemoved, Reason: kept, Files: l.Files, Bytes: l.Bytes, Displaced: l.Displaced}
 	if !l.ModTime.IsZero() {
 		row.Time = new(l.ModTime.UTC())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -137,7 +138,7 @@ func (g *FileGroups) AddVerified(f finding.Finding) {
 		}
 		g.add(f, f.File, fault, "")
 	case "claimed-native":
-		g.add(f, f.File, "missing "+where, reader.ClaimedNative)
+		g.add(f, f.File, "missing "+where, fileref.ClaimedNative)
 	case "file-not-checked":
 		_, why, _ := strings.Cut(f.Message, " was not checked: ")
 		g.add(f, f.File, fmt.Sprintf("not checked %s (%s)", where, why), "")
@@ -163,7 +164,7 @@ type RestoredFile struct {
 // LeadsOutside reports whether the reference is relative and not a file name. Flink
 // writes no such reference; the file was not looked for.
 func LeadsOutside(f reader.FileState) bool {
-	return f.Relative && errors.Is(f.Err, format.ErrOutside) && !reader.IsPlainName(f.Path)
+	return f.Relative && errors.Is(f.Err, format.ErrOutside) && !fileref.IsPlain(f.Path)
 }
 
 // AddOutside adds that the content of a file was not looked at. A user of nil is several.
@@ -196,7 +197,7 @@ func (g *FileGroups) AddRestored(f RestoredFile) {
 		add(finding.Error, "file-gone", "missing "+where, "that is the directory of another snapshot, which took them along when it was deleted",
 			finding.Remedy{Words: "find a copy of " + owner + " and say where", Action: finding.MapFiles}, finding.Remedy{Words: "take another snapshot"})
 	case errors.Is(f.Err, storage.ErrNotExist) && f.Claimed:
-		add(finding.Error, "claimed-native", "missing "+where, reader.ClaimedNative)
+		add(finding.Error, "claimed-native", "missing "+where, fileref.ClaimedNative)
 	case errors.Is(f.Err, storage.ErrNotExist):
 		add(finding.Error, "file-missing", "missing "+where, "")
 	case f.Err != nil:

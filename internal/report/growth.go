@@ -5,8 +5,8 @@ import (
 	"iter"
 	"strconv"
 
+	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/internal/ui"
-	"github.com/savepoint-tools/spt/transform"
 )
 
 // Growth is the answer of prune-union without IN: union state after 0, 1, … restores.
@@ -29,7 +29,7 @@ func NewGrowth(elements int64, parallelism int32, restores int) Growth {
 	var all Growth
 	n := elements
 	for i := 0; i <= restores; i++ {
-		next := transform.Capped(n, int64(parallelism))
+		next := number.Times(n, int64(parallelism))
 		all = append(all, GrowthRow{i, n / int64(parallelism), elements, n, next, parallelism})
 		n = next
 	}

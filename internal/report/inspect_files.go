@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -62,7 +63,7 @@ func (x *Inspect) addFiles(files []reader.FileState) {
 		x.Warnings = append(x.Warnings, InspectWarning{
 			Code:    "outside_files",
 			Message: fmt.Sprintf("%s outside the snapshot and its checkpoint directory, such as %s: commands that read state refuse them", ui.Plural(int64(n), "file"), ui.Quote(x.OutsideFiles[0].Path)),
-			more:    x.run.Advice(reader.AllowOutside(follow...)),
+			more:    x.run.Advice(fileref.AllowOutside(follow...)),
 		})
 	}
 	if n := len(x.WrongFiles); n > 0 {

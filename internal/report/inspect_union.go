@@ -6,6 +6,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
@@ -34,7 +35,7 @@ func (x *Inspect) addUnions(sum *summary.Summary, reads map[*summary.State]Union
 			if st.Kind != summary.Union || st.Elements == 0 {
 				continue
 			}
-			u := union{op: op, State: st, restored: transform.Capped(st.Bytes, int64(op.Parallelism)), shared: states[st.Name] > 1}
+			u := union{op: op, State: st, restored: number.Times(st.Bytes, int64(op.Parallelism)), shared: states[st.Name] > 1}
 			u.read, u.known = reads[st]
 			if row := x.state(op.ID, x.run.Text(st.Name)); row != nil {
 				row.UnionRestoreBytes = u.restored
@@ -136,7 +137,7 @@ func selectState(id, state string, shared bool) string {
 
 // productText returns a product, or "more than 9e18" where an int64 cannot hold it.
 func productText(a, b int64) string {
-	n := transform.Capped(a, b)
+	n := number.Times(a, b)
 	if n == math.MaxInt64 {
 		return "more than " + ui.Count(n)
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/transform/check"
@@ -22,7 +23,7 @@ func (r *Run) NewPrune(pruned []*transform.PrunedState, keep transform.Keep, par
 	res := &Prune{States: []Union{}}
 	for _, p := range pruned {
 		row := r.newUnion(&p.UnionReport, parallelism)
-		after := transform.Capped(p.Kept, row.restoredAt)
+		after := number.Times(p.Kept, row.restoredAt)
 		row.Skipped, row.Kept, row.KeptBytes, row.AssignedAfter = p.Skipped, &p.Kept, &p.BytesAfter, &after
 		row.MinKept, row.MaxKept, row.Remaining = p.MinKept, p.MaxKept, p.Remaining()
 		row.RemainingWhy = remaining(p, keep)
@@ -75,7 +76,7 @@ func (p *Prune) appendRemaining(d *ui.Document) {
 		s := &p.States[i]
 		before, after = before+s.Assigned, after+*s.AssignedAfter
 		bytesBefore += s.AssignedBytes
-		bytesAfter += transform.Capped(*s.KeptBytes, s.restoredAt)
+		bytesAfter += number.Times(*s.KeptBytes, s.restoredAt)
 		if s.Skipped == "" && s.of.OneEach() {
 			d.Blank()
 			d.Remark("%s: %s.", s.name(), s.Why)
@@ -91,7 +92,7 @@ func (p *Prune) appendRemaining(d *ui.Document) {
 	}
 	for i := range p.States {
 		s := &p.States[i]
-		if n := transform.Capped(*s.KeptBytes, s.restoredAt); n >= check.LargeUnion {
+		if n := number.Times(*s.KeptBytes, s.restoredAt); n >= check.LargeUnion {
 			s.appendLarge(d, *s.Kept, n)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/storage"
 )
 
 var now = time.Date(2025, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -30,11 +30,11 @@ func testListings(run *Run) Listings {
 
 func testCleaning() *Cleaning {
 	c := NewCleaning(false, now)
-	l := storage.Leftover{Name: "dir/.spt-tmp-1", Files: 2, Bytes: 2048, ModTime: now.Add(-49 * time.Hour)}
+	l := ability.Leftover{Name: "dir/.spt-tmp-1", Files: 2, Bytes: 2048, ModTime: now.Add(-49 * time.Hour)}
 	c.Add(l, "", nil, "")
 	l.Name, l.Displaced = "dir/.spt-old-2", "dir/it is"
 	c.Add(l, KeepReason(l), nil, "")
-	c.Add(storage.Leftover{Name: "dir/.spt-tmp-3", Files: 1}, "", errors.New("permission denied"), "try again")
+	c.Add(ability.Leftover{Name: "dir/.spt-tmp-3", Files: 1}, "", errors.New("permission denied"), "try again")
 	return c
 }
 

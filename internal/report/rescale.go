@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/transform"
 )
 
@@ -135,7 +136,7 @@ func (r *Run) rescaleState(st *transform.StatePlan, to int32) RescaleState {
 	if st.Mode == format.ModeUnion {
 		n := st.Elements
 		for range 4 {
-			n = transform.Capped(n, int64(to))
+			n = number.Times(n, int64(to))
 			s.Growth = append(s.Growth, n)
 		}
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -54,7 +55,7 @@ func (s Simulation) Document() *ui.Document {
 	t.Row("", ui.Count(sum), "", ui.Count(union.Growth[0]))
 	d.Add(t)
 	d.Blank()
-	d.Line("Union state is assigned ×%d; ×%s after the next restore if every subtask adds again what it gets.", s.To, ui.Count(transform.Capped(int64(s.To), int64(s.To))))
+	d.Line("Union state is assigned ×%d; ×%s after the next restore if every subtask adds again what it gets.", s.To, ui.Count(number.Times(int64(s.To), int64(s.To))))
 	if list.Empty > 0 {
 		d.Line("%s get nothing of the list.", ui.Plural(int64(list.Empty), "subtask"))
 	}

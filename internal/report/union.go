@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
@@ -92,7 +93,7 @@ func (r *Run) newUnion(u *transform.UnionReport, parallelism int32) Union {
 		Operator: r.Label(u.Operator), ID: u.Operator.ID.String(), State: r.Text(u.State), Kind: format.ModeUnion.String(), Subtasks: u.Subtasks,
 		Elements: u.Elements, Distinct: u.Distinct, MinCopies: u.MinCopies, MaxCopies: u.MaxCopies, Bytes: u.Bytes, DistinctBytes: u.DistinctBytes,
 		Equal: u.Equal, SameOrder: u.SameOrder, Fewest: u.Fewest, Most: u.Most, Common: u.Common, Factor: u.Factor, MaxFactor: u.MaxFactor, Verdict: string(u.Verdict), Why: u.Why,
-		Assigned: transform.Capped(u.Elements, at), AssignedBytes: transform.Capped(u.Bytes, at), of: u, restoredAt: at,
+		Assigned: number.Times(u.Elements, at), AssignedBytes: number.Times(u.Bytes, at), of: u, restoredAt: at,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -57,7 +58,7 @@ func (v *Verify) Verified(r *Run, snap *reader.Snapshot, found *reader.Verificat
 	v.Relocatable, v.Absolute, v.Apart = found.Relocatable(), found.Absolute, found.Apart
 	v.single = snap.Container.Family == reader.SPT
 	v.Sound = v.Errors == 0
-	reader.AbsoluteHandles(snap.Savepoint, func(p format.Place, path string) {
+	fileref.EachAbsolute(snap.Savepoint, func(p format.Place, path string) {
 		if len(v.AbsoluteIn) < absoluteExamples {
 			v.AbsoluteIn = append(v.AbsoluteIn, fmt.Sprintf("%s: %s", p, ui.Quote(r.Text(path))))
 		}

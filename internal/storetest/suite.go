@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/savepoint-tools/spt/internal/ranged"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/storage"
 )
 
@@ -231,7 +233,7 @@ func testInvisible(t *testing.T, s storage.Storage, prefix string) {
 	_, err = s.Stat(ctx, name)
 	wantErr(t, err, storage.ErrNotExist)
 	for _, n := range Names(t, s, prefix, "") {
-		if !storage.IsTemp(n) {
+		if !tempname.Is(n) {
 			t.Errorf("%s is visible", n)
 		}
 	}
@@ -478,7 +480,7 @@ func testCopyRange(t *testing.T, s storage.Storage, prefix string) {
 		}
 		io.WriteString(w, "<")
 		for _, c := range []struct{ off, n int64 }{{0, -1}, {5, 100 << 10}, {-7, -1}, {-9, 2}, {3, 0}, {200 << 10, 0}} {
-			if err := storage.CopyRange(ctx, s, w, from, src.Name, c.off, c.n, src.Version); err != nil {
+			if err := ranged.CopyRange(ctx, s, w, from, src.Name, c.off, c.n, src.Version); err != nil {
 				t.Fatalf("%s %+v: %v", kind, c, err)
 			}
 		}
@@ -496,8 +498,8 @@ func testCopyRange(t *testing.T, s storage.Storage, prefix string) {
 			t.Fatal(err)
 		}
 		defer w.Abort(ctx)
-		wantErr(t, storage.CopyRange(ctx, s, w, from, src.Name, 1, 200<<10, ""), io.ErrUnexpectedEOF)
-		wantErr(t, storage.CopyRange(ctx, s, w, from, src.Name, 201<<10, -1, ""), io.ErrUnexpectedEOF)
-		wantErr(t, storage.CopyRange(ctx, s, w, from, src.Name, 0, 1, "another"), storage.ErrChanged)
+		wantErr(t, ranged.CopyRange(ctx, s, w, from, src.Name, 1, 200<<10, ""), io.ErrUnexpectedEOF)
+		wantErr(t, ranged.CopyRange(ctx, s, w, from, src.Name, 201<<10, -1, ""), io.ErrUnexpectedEOF)
+		wantErr(t, ranged.CopyRange(ctx, s, w, from, src.Name, 0, 1, "another"), storage.ErrChanged)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
@@ -52,8 +53,8 @@ func TestAbilities(t *testing.T) {
 	c := storetest.NewCounting(local.New())
 	for _, s := range []storage.Storage{c, storetest.NewFailing(local.New(), storetest.Faults{})} {
 		_, copier := s.(storage.Copier)
-		_, mapper := s.(storage.Mapper)
-		_, linker := s.(storage.Linker)
+		_, mapper := s.(ability.Mapper)
+		_, linker := s.(ability.Linker)
 		_, mover := s.(storage.Mover)
 		if copier || mapper || linker || mover {
 			t.Errorf("%T shows abilities", s)
@@ -79,8 +80,8 @@ func TestAbilities(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	for kind, err := range map[string]error{
-		"map":  func() error { _, err := s.(storage.Mapper).Map(ctx, dir+"missing", ""); return err }(),
-		"link": func() error { _, err := s.(storage.Linker).Link(ctx, dir+"z", s, dir+"missing", "", true); return err }(),
+		"map":  func() error { _, err := s.(ability.Mapper).Map(ctx, dir+"missing", ""); return err }(),
+		"link": func() error { _, err := s.(ability.Linker).Link(ctx, dir+"z", s, dir+"missing", "", true); return err }(),
 	} {
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("%s: %v", kind, err)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/storage"
 )
 
@@ -314,8 +315,8 @@ type abilities struct {
 	before          func(kind, name string) error
 }
 
-// ability finds the optional interface T in the store that is wrapped.
-func ability[T any](a *abilities, kind, name string) (t T, err error) {
+// abilityOf returns the optional interface T in the store that is wrapped.
+func abilityOf[T any](a *abilities, kind, name string) (t T, err error) {
 	if err := a.before(kind, name); err != nil {
 		return t, err
 	}
@@ -343,7 +344,7 @@ func unwrap(s storage.Storage) storage.Storage {
 }
 
 func (a *abilities) CopyRange(ctx context.Context, w storage.Writer, src storage.Storage, name string, off, n int64, pin storage.Version) error {
-	t, err := ability[storage.Copier](a, "copy", name)
+	t, err := abilityOf[storage.Copier](a, "copy", name)
 	if err != nil {
 		return err
 	}
@@ -353,8 +354,8 @@ func (a *abilities) CopyRange(ctx context.Context, w storage.Writer, src storage
 	return t.CopyRange(ctx, w, unwrap(src), name, off, n, pin)
 }
 
-func (a *abilities) Map(ctx context.Context, name string, pin storage.Version) (*storage.Mapped, error) {
-	t, err := ability[storage.Mapper](a, "map", name)
+func (a *abilities) Map(ctx context.Context, name string, pin storage.Version) (*ability.Mapped, error) {
+	t, err := abilityOf[ability.Mapper](a, "map", name)
 	if err != nil {
 		return nil, err
 	}
@@ -362,7 +363,7 @@ func (a *abilities) Map(ctx context.Context, name string, pin storage.Version) (
 }
 
 func (a *abilities) Resolve(ctx context.Context, uri string) (storage.Storage, string, error) {
-	t, err := ability[storage.Resolver](a, "resolve", uri)
+	t, err := abilityOf[storage.Resolver](a, "resolve", uri)
 	if err != nil {
 		return nil, "", err
 	}
@@ -370,7 +371,7 @@ func (a *abilities) Resolve(ctx context.Context, uri string) (storage.Storage, s
 }
 
 func (a *abilities) Link(ctx context.Context, dst string, src storage.Storage, name string, pin storage.Version, ifAbsent bool) (storage.Info, error) {
-	t, err := ability[storage.Linker](a, "link", dst)
+	t, err := abilityOf[ability.Linker](a, "link", dst)
 	if err != nil {
 		return storage.Info{}, err
 	}
@@ -378,7 +379,7 @@ func (a *abilities) Link(ctx context.Context, dst string, src storage.Storage, n
 }
 
 func (a *abilities) Move(ctx context.Context, old, new string) error {
-	t, err := ability[storage.Mover](a, "move", old)
+	t, err := abilityOf[storage.Mover](a, "move", old)
 	if err != nil {
 		return err
 	}
@@ -386,7 +387,7 @@ func (a *abilities) Move(ctx context.Context, old, new string) error {
 }
 
 func (a *abilities) Exchange(ctx context.Context, one, other string) error {
-	t, err := ability[storage.Mover](a, "exchange", other)
+	t, err := abilityOf[storage.Mover](a, "exchange", other)
 	if err != nil {
 		return err
 	}
@@ -394,7 +395,7 @@ func (a *abilities) Exchange(ctx context.Context, one, other string) error {
 }
 
 func (a *abilities) RemoveEmpty(ctx context.Context, name string) error {
-	t, err := ability[storage.Remover](a, "remove", name)
+	t, err := abilityOf[storage.Remover](a, "remove", name)
 	if err != nil {
 		return err
 	}
@@ -402,7 +403,7 @@ func (a *abilities) RemoveEmpty(ctx context.Context, name string) error {
 }
 
 func (a *abilities) RemoveTree(ctx context.Context, name string) error {
-	t, err := ability[storage.Remover](a, "remove", name)
+	t, err := abilityOf[storage.Remover](a, "remove", name)
 	if err != nil {
 		return err
 	}
@@ -410,7 +411,7 @@ func (a *abilities) RemoveTree(ctx context.Context, name string) error {
 }
 
 func (a *abilities) FreeSpace(ctx context.Context, name string) (int64, error) {
-	t, err := ability[storage.SpaceReporter](a, "free", name)
+	t, err := abilityOf[storage.SpaceReporter](a, "free", name)
 	if err != nil {
 		return 0, err
 	}

@@ -11,11 +11,14 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/ranged"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// Map implements storage.Mapper.
-func (s *Store) Map(ctx context.Context, name string, pin storage.Version) (*storage.Mapped, error) {
+// Map implements ability.Mapper.
+func (s *Store) Map(ctx context.Context, name string, pin storage.Version) (*ability.Mapped, error) {
 	f, info, err := open(ctx, "map", name, pin)
 	if err != nil {
 		return nil, err
@@ -36,10 +39,10 @@ func (s *Store) Map(ctx context.Context, name string, pin storage.Version) (*sto
 		}
 		return changed
 	}
-	return &storage.Mapped{Data: data, Info: info, Release: release}, nil
+	return &ability.Mapped{Data: data, Info: info, Release: release}, nil
 }
 
-// Stream implements storage.Streamer. A regular file is read as by ReadRange.
+// Stream implements ability.Streamer. A regular file is read as by ReadRange.
 func (s *Store) Stream(ctx context.Context, name string) (io.ReadCloser, error) {
 	if fi, err := os.Stat(name); err != nil || fi.IsDir() || fi.Mode().IsRegular() {
 		body, _, err := s.ReadRange(ctx, name, 0, -1, "")
@@ -70,7 +73,7 @@ func (s *Store) CopyRange(ctx context.Context, to storage.Writer, src storage.St
 		return err
 	}
 	defer f.Close() // only read
-	start, end, err := storage.Span("copy", info, off, n)
+	start, end, err := ranged.Span("copy", info, off, n)
 	if err != nil {
 		return err
 	}
@@ -105,7 +108,7 @@ func (s *Store) CopyRange(ctx context.Context, to storage.Writer, src storage.St
 	return nil
 }
 
-// Link implements storage.Linker with a hard link. Across file systems, and
+// Link implements ability.Linker with a hard link. Across file systems, and
 // where links are not allowed, it is ErrUnsupported.
 func (s *Store) Link(ctx context.Context, dst string, src storage.Storage, name string, pin storage.Version, ifAbsent bool) (storage.Info, error) {
 	if err := ctx.Err(); err != nil {
@@ -124,7 +127,7 @@ func (s *Store) Link(ctx context.Context, dst string, src storage.Storage, name 
 	if err != nil {
 		return storage.Info{}, fail("link", name, err)
 	}
-	temp := storage.TempName(dst)
+	temp := tempname.New(dst)
 	create := func() (*os.File, error) { return nil, disk{ctx}.link(file, temp) }
 	if _, err = create(); errors.Is(err, fs.ErrNotExist) {
 		_, err = s.inNewDirectory(ctx, parent(dst), create)
@@ -199,7 +202,7 @@ func (s *Store) Exchange(ctx context.Context, a, b string) error {
 	return fail("exchange", b, errors.Join(d.syncDirectory(parent(b)), d.syncDirectory(parent(a))))
 }
 
-// Hold implements storage.Holder with flock, which ends with the process.
+// Hold implements ability.Holder with flock, which ends with the process.
 func (s *Store) Hold(ctx context.Context, name string, create bool) (func() error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fail("hold", name, err)
@@ -225,7 +228,7 @@ func (s *Store) Hold(ctx context.Context, name string, create bool) (func() erro
 	return f.Close, nil
 }
 
-// ReadLink implements storage.LinkReader.
+// ReadLink implements ability.LinkReader.
 func (s *Store) ReadLink(ctx context.Context, name string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", fail("resolve", name, err)
@@ -295,7 +298,7 @@ func uriOf(path string) string {
 	return "file:" + path
 }
 
-// Canonical implements storage.Canonicalizer: absolute, with symbolic links
+// Canonical implements ability.Canonicalizer: absolute, with symbolic links
 // resolved as far as the path exists.
 func (s *Store) Canonical(ctx context.Context, name string) (string, error) {
 	if err := ctx.Err(); err != nil {
@@ -340,20 +343,20 @@ func (s *Store) Canonical(ctx context.Context, name string) (string, error) {
 	}
 }
 
-// Folder implements storage.Confiner. The name should be canonical: only its last
+// Directory implements ability.Confiner. The name should be canonical: only its last
 // element is known to be no link.
-func (s *Store) Folder(ctx context.Context, name string) (storage.Folder, error) {
+func (s *Store) Directory(ctx context.Context, name string) (ability.Directory, error) {
 	if err := ctx.Err(); err != nil {
-		return storage.Folder{}, fail("open", name, err)
+		return ability.Directory{}, fail("open", name, err)
 	}
 	fi, err := os.Lstat(name)
 	if err == nil && !fi.IsDir() {
 		err = storage.ErrNotExist
 	}
 	if err != nil {
-		return storage.Folder{}, fail("open", name, err)
+		return ability.Directory{}, fail("open", name, err)
 	}
-	return storage.Folder{Name: name, Version: directoryVersion(fi)}, nil
+	return ability.Directory{Name: name, Version: directoryVersion(fi)}, nil
 }
 
 // directoryVersion is what stays of a directory whatever is written into it. Where the
@@ -363,13 +366,13 @@ func directoryVersion(fi fs.FileInfo) storage.Version {
 	return storage.Version(fmt.Sprintf("%x:%x", dev, ino))
 }
 
-// StatBelow implements storage.Confiner.
-func (s *Store) StatBelow(ctx context.Context, dir storage.Folder, name string) (storage.Info, error) {
+// StatBelow implements ability.Confiner.
+func (s *Store) StatBelow(ctx context.Context, dir ability.Directory, name string) (storage.Info, error) {
 	full := filepath.Join(dir.Name, name)
 	if err := ctx.Err(); err != nil {
 		return storage.Info{}, fail("stat", full, err)
 	}
-	root, err := openFolder("stat", full, dir)
+	root, err := openDirectory("stat", full, dir)
 	if err != nil {
 		return storage.Info{}, err
 	}
@@ -387,8 +390,8 @@ func (s *Store) StatBelow(ctx context.Context, dir storage.Folder, name string) 
 	return describe(full, fi), nil
 }
 
-// openFolder opens a directory, if it is the one that was described.
-func openFolder(op, full string, dir storage.Folder) (*os.Root, error) {
+// openDirectory opens a directory, if it is the one that was described.
+func openDirectory(op, full string, dir ability.Directory) (*os.Root, error) {
 	root, err := os.OpenRoot(dir.Name)
 	if err != nil || dir.Version == "" {
 		return root, fail(op, full, err)
@@ -404,13 +407,13 @@ func openFolder(op, full string, dir storage.Folder) (*os.Root, error) {
 	return root, nil
 }
 
-// DeleteBelow implements storage.BelowDeleter.
-func (s *Store) DeleteBelow(ctx context.Context, dir storage.Folder, name string, pin storage.Version) error {
+// DeleteBelow implements ability.BelowDeleter.
+func (s *Store) DeleteBelow(ctx context.Context, dir ability.Directory, name string, pin storage.Version) error {
 	full := filepath.Join(dir.Name, name)
 	if err := ctx.Err(); err != nil {
 		return fail("delete", full, err)
 	}
-	root, err := openFolder("delete", full, dir)
+	root, err := openDirectory("delete", full, dir)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/storage"
 )
@@ -74,7 +75,7 @@ func TestStatBelow(t *testing.T) {
 		}
 	}
 	s := New()
-	root, err := s.Folder(ctx, dir+"/ckpts")
+	root, err := s.Directory(ctx, dir+"/ckpts")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestStatBelow(t *testing.T) {
 		t.Error("a link to itself is described")
 	}
 	for _, name := range []string{"/linked", "/ckpts/x", "/gone"} {
-		if f, err := s.Folder(ctx, dir+name); !errors.Is(err, storage.ErrNotExist) {
+		if f, err := s.Directory(ctx, dir+name); !errors.Is(err, storage.ErrNotExist) {
 			t.Errorf("%s: %+v, %v", name, f, err)
 		}
 	}
@@ -116,7 +117,7 @@ func TestStatBelow(t *testing.T) {
 	if _, err := s.StatBelow(ctx, root, "x"); !errors.Is(err, storage.ErrChanged) {
 		t.Error(err)
 	}
-	if _, err := s.StatBelow(ctx, storage.Folder{Name: dir + "/ckpts"}, "x"); err != nil {
+	if _, err := s.StatBelow(ctx, ability.Directory{Name: dir + "/ckpts"}, "x"); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,7 +6,7 @@
 // written to is noticed, at the latest when a read of it reaches its end. On
 // Windows device and inode are 0.
 //
-// A new file is written beside its target as storage.TempName, synced, renamed,
+// A new file is written beside its target as tempname.New, synced, renamed,
 // and its directory is synced. Missing directories are made, and go again when what they
 // were made for is aborted or deleted. Beyond storage.Storage it can map, link,
 // copy without moving bytes through the process, move, exchange, mark as in use,

@@ -8,22 +8,24 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// Leftover implements storage.Cleaner.
-func (s *Store) Leftover(ctx context.Context, name string) (storage.Leftover, error) {
+// Leftover implements ability.Cleaner.
+func (s *Store) Leftover(ctx context.Context, name string) (ability.Leftover, error) {
 	if err := ctx.Err(); err != nil {
-		return storage.Leftover{}, fail("stat", name, err)
+		return ability.Leftover{}, fail("stat", name, err)
 	}
 	path := trimSeparators(name)
 	fi, err := os.Lstat(path)
 	if err != nil {
-		return storage.Leftover{}, fail("stat", name, err)
+		return ability.Leftover{}, fail("stat", name, err)
 	}
-	l := storage.Leftover{Name: name, ModTime: fi.ModTime()}
+	l := ability.Leftover{Name: name, ModTime: fi.ModTime()}
 	switch {
-	case !storage.IsOwn(filepath.ToSlash(path)):
+	case !tempname.IsOwn(filepath.ToSlash(path)):
 		l.Foreign = "spt makes no such name"
 	case fi.Mode()&fs.ModeSymlink != 0:
 		l.Foreign = "it is a symbolic link"
@@ -64,8 +66,8 @@ func (s *Store) Leftover(ctx context.Context, name string) (storage.Leftover, er
 }
 
 // displaced finds out whether a leftover is all that there is of a snapshot.
-func (s *Store) displaced(path string, l *storage.Leftover) error {
-	base, aside := storage.IsAside(filepath.ToSlash(path))
+func (s *Store) displaced(path string, l *ability.Leftover) error {
+	base, aside := tempname.IsAside(filepath.ToSlash(path))
 	if !aside {
 		return nil
 	}
@@ -79,7 +81,7 @@ func (s *Store) displaced(path string, l *storage.Leftover) error {
 		return err
 	}
 	for _, e := range entries {
-		if storage.AsideOf(filepath.ToSlash(path), e.Name()) {
+		if tempname.AsideOf(filepath.ToSlash(path), e.Name()) {
 			return nil
 		}
 	}
@@ -87,14 +89,14 @@ func (s *Store) displaced(path string, l *storage.Leftover) error {
 	return nil
 }
 
-// Leftovers implements storage.Cleaner.
-func (s *Store) Leftovers(ctx context.Context, name string, depth int) iter.Seq2[storage.Leftover, error] {
-	return func(yield func(storage.Leftover, error) bool) {
+// Leftovers implements ability.Cleaner.
+func (s *Store) Leftovers(ctx context.Context, name string, depth int) iter.Seq2[ability.Leftover, error] {
+	return func(yield func(ability.Leftover, error) bool) {
 		path := trimSeparators(name)
 		if path == "" {
 			path = "."
 		}
-		if storage.IsOwn(filepath.ToSlash(path)) {
+		if tempname.IsOwn(filepath.ToSlash(path)) {
 			yield(s.Leftover(ctx, path))
 			return
 		}
@@ -102,19 +104,19 @@ func (s *Store) Leftovers(ctx context.Context, name string, depth int) iter.Seq2
 	}
 }
 
-func (s *Store) leftovers(ctx context.Context, dir string, depth int, yield func(storage.Leftover, error) bool) bool {
+func (s *Store) leftovers(ctx context.Context, dir string, depth int, yield func(ability.Leftover, error) bool) bool {
 	entries, err := os.ReadDir(dir)
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return yield(storage.Leftover{Name: dir}, fail("list", dir, err)) && ctx.Err() == nil
+		return yield(ability.Leftover{Name: dir}, fail("list", dir, err)) && ctx.Err() == nil
 	}
 	for _, e := range entries {
 		name := filepath.ToSlash(filepath.Join(dir, e.Name()))
-		_, aside := storage.IsAside(name)
+		_, aside := tempname.IsAside(name)
 		switch {
-		case storage.IsTemp(name) || aside:
+		case tempname.Is(name) || aside:
 			l, err := s.Leftover(ctx, name)
 			if errors.Is(err, storage.ErrNotExist) {
 				continue // the one that wrote it was done
@@ -132,8 +134,8 @@ func (s *Store) leftovers(ctx context.Context, dir string, depth int, yield func
 	return true
 }
 
-// RemoveLeftover implements storage.Cleaner.
-func (s *Store) RemoveLeftover(ctx context.Context, l storage.Leftover) (err error) {
+// RemoveLeftover implements ability.Cleaner.
+func (s *Store) RemoveLeftover(ctx context.Context, l ability.Leftover) (err error) {
 	path := trimSeparators(l.Name)
 	f, err := os.Open(path)
 	switch {

@@ -8,15 +8,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/storetest"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/storage"
 )
 
 // leftoversOf is what Leftovers yields, by name below dir.
-func leftoversOf(t *testing.T, s *Store, dir string, depth int) map[string]storage.Leftover {
+func leftoversOf(t *testing.T, s *Store, dir string, depth int) map[string]ability.Leftover {
 	t.Helper()
-	all := map[string]storage.Leftover{}
+	all := map[string]ability.Leftover{}
 	for l, err := range s.Leftovers(ctx, dir, depth) {
 		if err != nil {
 			t.Errorf("%s: %v", l.Name, err)
@@ -56,7 +58,7 @@ func TestLeftovers(t *testing.T) {
 		}
 	}
 	got := leftoversOf(t, s, dir, 8)
-	want := map[string]storage.Leftover{
+	want := map[string]ability.Leftover{
 		"a/b/.spt-tmp-0123456789ab-file":  {Files: 1, Bytes: 5},
 		".spt-tmp-0123456789ac-dir":       {Files: 3, Bytes: 6, ModTime: old.Add(time.Hour)}, // the newest in it
 		".spt-old-0123456789ae-gone":      {Files: 1, Bytes: 3, Displaced: filepath.ToSlash(dir) + "gone"},
@@ -94,7 +96,7 @@ func TestLeftovers(t *testing.T) {
 	for _, name := range []string{".spt-tmp-short", ".spt-tmp-0123456789b1-link"} {
 		wantErr(t, s.RemoveLeftover(ctx, got[name]), storage.ErrChanged)
 	}
-	wantErr(t, s.RemoveLeftover(ctx, storage.Leftover{Name: dir + "x"}), storage.ErrChanged)
+	wantErr(t, s.RemoveLeftover(ctx, ability.Leftover{Name: dir + "x"}), storage.ErrChanged)
 	if l, err := s.Leftover(ctx, l.Name); err != nil || s.RemoveLeftover(ctx, l) != nil {
 		t.Errorf("%+v, %v", l, err)
 	}
@@ -110,7 +112,7 @@ func TestHold(t *testing.T) {
 	}
 	s := New()
 	dir := t.TempDir() + "/"
-	temp := storage.TempName(dir + "new/out")
+	temp := tempname.New(dir + "new/out")
 	release, err := s.Hold(ctx, temp, true)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
 )
 
@@ -25,20 +27,20 @@ type Store struct {
 var (
 	_ storage.Storage       = (*Store)(nil)
 	_ storage.Copier        = (*Store)(nil)
-	_ storage.Mapper        = (*Store)(nil)
-	_ storage.Linker        = (*Store)(nil)
+	_ ability.Mapper        = (*Store)(nil)
+	_ ability.Linker        = (*Store)(nil)
 	_ storage.Mover         = (*Store)(nil)
-	_ storage.Streamer      = (*Store)(nil)
-	_ storage.Canonicalizer = (*Store)(nil)
+	_ ability.Streamer      = (*Store)(nil)
+	_ ability.Canonicalizer = (*Store)(nil)
 	_ storage.Namer         = (*Store)(nil)
-	_ storage.Confiner      = (*Store)(nil)
-	_ storage.BelowDeleter  = (*Store)(nil)
+	_ ability.Confiner      = (*Store)(nil)
+	_ ability.BelowDeleter  = (*Store)(nil)
 	_ storage.Remover       = (*Store)(nil)
 	_ storage.SpaceReporter = (*Store)(nil)
-	_ storage.Holder        = (*Store)(nil)
-	_ storage.LinkReader    = (*Store)(nil)
-	_ storage.Cleaner       = (*Store)(nil)
-	_ storage.Contents      = (*writer)(nil)
+	_ ability.Holder        = (*Store)(nil)
+	_ ability.LinkReader    = (*Store)(nil)
+	_ ability.Cleaner       = (*Store)(nil)
+	_ ability.Contents      = (*writer)(nil)
 )
 
 // New returns the store.
@@ -149,7 +151,7 @@ func (s *Store) ReadRange(ctx context.Context, name string, off, n int64, pin st
 	if err != nil {
 		return nil, storage.Info{}, err
 	}
-	start, end := storage.Clip(info.Size, off, n)
+	start, end := ranged.Clip(info.Size, off, n)
 	return &body{ctx: ctx, f: f, info: info, pos: start, end: end}, info, nil
 }
 
@@ -189,7 +191,7 @@ func (b *body) Close() error { return fail("read", b.info.Name, b.f.Close()) }
 // names directories, also empty ones, with a "/" after; with "" it walks. Links to
 // directories are followed, but a directory is not listed again inside itself. What
 // cannot be described, such as a link to itself, has only a name. No other
-// delimiter is supported. Temporary files are listed: see storage.IsTemp.
+// delimiter is supported. Temporary files are listed: see tempname.Is.
 func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		if delimiter != "" && delimiter != "/" {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/storage"
@@ -93,7 +95,7 @@ func TestChangedWhileRead(t *testing.T) {
 					t.Error(err)
 				}
 			}})
-			_, err := storage.NewReader(f, file, "").ReadRange(ctx, 0, -1)
+			_, err := ranged.NewReader(f, file, "").ReadRange(ctx, 0, -1)
 			wantErr(t, err, storage.ErrChanged)
 		})
 	}
@@ -337,7 +339,7 @@ func TestDeleteCare(t *testing.T) {
 func TestContents(t *testing.T) {
 	w := create(t, New(), t.TempDir()+"/x", storage.CreateOptions{})
 	for _, want := range []string{"", "hello", "hello, world"} {
-		data, release, err := w.(storage.Contents).Contents()
+		data, release, err := w.(ability.Contents).Contents()
 		if want != "" {
 			if err := release(); err != nil {
 				t.Fatal(err)
@@ -345,7 +347,7 @@ func TestContents(t *testing.T) {
 			if _, err = io.WriteString(w, want[len(data):]); err != nil {
 				t.Fatal(err)
 			}
-			data, release, err = w.(storage.Contents).Contents()
+			data, release, err = w.(ability.Contents).Contents()
 		}
 		if err != nil || string(data) != want {
 			t.Fatalf("%q, %v", data, err)
@@ -357,7 +359,7 @@ func TestContents(t *testing.T) {
 	if _, err := w.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.(storage.Contents).Contents(); err == nil {
+	if _, _, err := w.(ability.Contents).Contents(); err == nil {
 		t.Error("contents after Commit")
 	}
 }
@@ -391,9 +393,9 @@ func TestMap(t *testing.T) {
 				t.Error("a nil pointer was swallowed")
 			}
 		}()
-		format.Guard(func() error { var p *int; *p = 1; return nil }) //nolint:govet // a fault that is not the file's
+		guard(func() error { var p *int; *p = 1; return nil }) //nolint:govet // a fault that is not the file's
 	}()
-	if err := format.Guard(func() error { return io.ErrNoProgress }); err != io.ErrNoProgress {
+	if err := guard(func() error { return io.ErrNoProgress }); err != io.ErrNoProgress {
 		t.Errorf("got %v", err)
 	}
 
@@ -407,7 +409,7 @@ func TestMap(t *testing.T) {
 			sum += int(b)
 		}
 	}, func() { copy(p, m.Data) }} {
-		if err := format.Guard(func() error { f(); return nil }); !errors.Is(err, format.ErrChanged) {
+		if err := guard(func() error { f(); return nil }); !errors.Is(err, format.ErrChanged) {
 			t.Errorf("access %d: %v", i, err)
 		}
 	}
@@ -539,4 +541,9 @@ func TestReadLink(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, to, err)
 		}
 	}
+}
+
+// guard runs f as format.Bytes runs what reads a mapped file.
+func guard(f func() error) error {
+	return format.MappedBytes(nil).View(func([]byte) error { return f() })
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/storage"
 )
 
@@ -40,7 +41,7 @@ func (s *Store) Create(ctx context.Context, name string, o storage.CreateOptions
 			return nil, failHint("create", name, storage.ErrNoSpace, fmt.Sprintf("%d bytes are needed, %d are free", o.Size, free))
 		}
 	}
-	temp := storage.TempName(name)
+	temp := tempname.New(name)
 	create := func() (*os.File, error) { return disk{ctx}.create(temp) }
 	f, err := create()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +101,7 @@ func (w *writer) Write(p []byte) (int, error) {
 // flushEvery is how much is written before the disk is asked to begin.
 const flushEvery = 8 << 20
 
-// Contents implements storage.Contents.
+// Contents implements ability.Contents.
 func (w *writer) Contents() ([]byte, func() error, error) {
 	if w.err != nil {
 		return nil, nil, w.err

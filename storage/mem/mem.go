@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
 )
 
@@ -64,7 +65,7 @@ func (s *Store) ReadRange(ctx context.Context, name string, off, n int64, pin st
 	if err != nil {
 		return nil, storage.Info{}, err
 	}
-	start, end := storage.Clip(o.info.Size, off, n)
+	start, end := ranged.Clip(o.info.Size, off, n)
 	return &body{ctx: ctx, name: name, r: bytes.NewReader(o.data[start:end])}, o.info, nil
 }
 
@@ -158,7 +159,7 @@ func (s *Store) CopyRange(ctx context.Context, w storage.Writer, src storage.Sto
 	if err != nil {
 		return err
 	}
-	start, end, err := storage.Span("copy", o.info, off, n)
+	start, end, err := ranged.Span("copy", o.info, off, n)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
-	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/internal/renames"
 )
 
 // renames finds the operators of the job that the snapshot likely has under other
@@ -20,21 +20,21 @@ func (c *checker) renames(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	like := map[format.OperatorID]transform.RenameOperator{}
+	like := map[format.OperatorID]renames.Side{}
 	if c.o.Like != nil {
 		sums, err := byOperator(ctx, c.o.Like.Savepoint)
 		if err != nil {
 			return err
 		}
 		for _, op := range c.o.Like.Operators {
-			like[op.ID] = transform.RenameOperatorOf(op, sums[op], c.o.Like.Schema)
+			like[op.ID] = renames.Of(op, sums[op], c.o.Like.Schema)
 		}
 	}
 	found := map[format.OperatorID]bool{}
-	var old, now []transform.RenameOperator
+	var old, now []renames.Side
 	for _, op := range c.in.Operators {
 		found[op.ID] = true
-		old = append(old, transform.RenameOperatorOf(op, here[op], c.o.Schema))
+		old = append(old, renames.Of(op, here[op], c.o.Schema))
 	}
 	var empty []JobOperator
 	for _, j := range job.Operators {
@@ -51,7 +51,7 @@ func (c *checker) renames(ctx context.Context) error {
 		}
 	}
 	if job.Whole { // else an operator that the plan does not name may be there too
-		if c.report.Renames, err = transform.FindRenames(ctx, old, now); err != nil {
+		if c.report.Renames, err = renames.Find(ctx, old, now); err != nil {
 			return err
 		}
 		for _, n := range c.report.Renames.Names {

@@ -10,6 +10,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/internal/renames"
 )
 
 // otherStates notes the states of an operator that the job does not ask for, and
@@ -65,7 +66,7 @@ func allOther(all []types.StateSchema, some []*types.StateSchema) bool {
 	telling, whole := 0, len(all) > 0
 	for i := range all {
 		whole = whole && in(&all[i])
-		if transform.GenericState(all[i].Name.String()) {
+		if renames.Generic(all[i].Name.String()) {
 			continue
 		}
 		telling++
@@ -82,7 +83,7 @@ func alikeStates(unasked, empty []*types.StateSchema) map[*types.StateSchema][]*
 	like := map[*types.StateSchema][]*types.StateSchema{}
 	for _, a := range unasked {
 		for _, b := range empty {
-			if a.Kind() != b.Kind() || a.Scope() != b.Scope() || transform.GenericState(a.Name.String()) || transform.GenericState(b.Name.String()) {
+			if a.Kind() != b.Kind() || a.Scope() != b.Scope() || renames.Generic(a.Name.String()) || renames.Generic(b.Name.String()) {
 				continue
 			}
 			known, same := false, true

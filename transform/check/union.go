@@ -53,10 +53,10 @@ func (c *checker) states(ctx context.Context, op *format.Operator, p int32) erro
 // union reports what a restore assigns of a union state, and what its elements show of
 // earlier restores. r is nil where they were not read.
 func (c *checker) union(op *format.Operator, st *summary.State, p int32, r *transform.UnionReport) {
-	bytes := transform.Capped(st.Bytes, int64(p))
+	bytes := number.Times(st.Bytes, int64(p))
 	f := Finding{Severity: finding.Note, Code: "union", Operator: op, State: st.Name,
 		Message: fmt.Sprintf("a restore hands each of %d subtasks all %s elements (%s): %s elements, %s in total",
-			p, number.Count(st.Elements), number.Bytes(st.Bytes), number.Count(transform.Capped(st.Elements, int64(p))), number.Bytes(bytes))}
+			p, number.Count(st.Elements), number.Bytes(st.Bytes), number.Count(number.Times(st.Elements, int64(p))), number.Bytes(bytes))}
 	occurrences := finding.Remedy{Words: "how often each element occurs", Action: finding.CountElements, State: st.Name}
 	switch {
 	case r == nil && st.MayBeMultiplied:

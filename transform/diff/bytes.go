@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
@@ -159,7 +160,7 @@ func notHere(err error) bool {
 
 // placeOf is where a stream's bytes lie, "" where there is no telling.
 func (d *differ) placeOf(in format.View, s format.Stream) (string, error) {
-	l, ok := in.Source.(format.Locator)
+	l, ok := in.Source.(fileref.Locator)
 	if !ok {
 		return "", nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/internal/renames"
 )
 
 // Operator is an operator of either savepoint, or of both.
@@ -121,13 +122,13 @@ func (d *differ) renamed(old, now []opFigures) error {
 	if d.o.Ignore[KindKeyed] {
 		schemas = [2]types.Schemas{} // whose headers would be read
 	}
-	var sides [2][]transform.RenameOperator
+	var sides [2][]renames.Side
 	for i, all := range [][]opFigures{old, now} {
 		for _, f := range all {
-			sides[i] = append(sides[i], transform.RenameOperatorOf(f.op, f.sum, schemas[i]))
+			sides[i] = append(sides[i], renames.Of(f.op, f.sum, schemas[i]))
 		}
 	}
-	r, err := transform.FindRenames(d.ctx, sides[0], sides[1])
+	r, err := renames.Find(d.ctx, sides[0], sides[1])
 	if err != nil {
 		return err
 	}

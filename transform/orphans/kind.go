@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // Kind is what a directory is for, as its name and its neighbours show.
@@ -52,7 +52,7 @@ func isJobID(name string) bool {
 // classify determines what a directory is for. Its parent's kind is known, and so are
 // the names of what is in both.
 func (d *Dir) classify() {
-	base, parent := route.Base(d.Name), route.Base(route.Dir(d.Name))
+	base, parent := objpath.Base(d.Name), objpath.Base(objpath.Dir(d.Name))
 	up := d.parent
 	if up == nil {
 		up = &Dir{Kind: Elsewhere}
@@ -62,7 +62,7 @@ func (d *Dir) classify() {
 	switch {
 	case up.Kind == Control || d.control || base == "job-result-store":
 		d.Kind = Control
-	case up.Kind == Leftover || storage.IsTemp(base) || isAside(base):
+	case up.Kind == Leftover || tempname.Is(base) || isAside(base):
 		d.Kind = Leftover
 	case up.Kind == Shared && attempt.MatchString(base):
 		d.Kind, d.Job, d.job = Working, up.Job, up.job
@@ -93,7 +93,7 @@ func jobID(name string) string {
 }
 
 func isAside(base string) bool {
-	_, ok := storage.IsAside(base)
+	_, ok := tempname.IsAside(base)
 	return ok
 }
 

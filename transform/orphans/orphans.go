@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
@@ -53,7 +56,7 @@ type Result struct {
 	Elsewhere Sum
 	// Leftovers are of interrupted runs of spt, where the store can tell. They are not
 	// among Files.
-	Leftovers []storage.Leftover
+	Leftovers []ability.Leftover
 	// Problems are reasons to remove nothing.
 	Problems []Problem
 
@@ -168,7 +171,7 @@ const leftoverDepth = 64
 
 func (r *Result) leftovers(ctx context.Context) error {
 	for _, root := range r.t.roots {
-		c, ok := root.store.(storage.Cleaner)
+		c, ok := root.store.(ability.Cleaner)
 		if !ok || root.also {
 			continue
 		}
@@ -179,7 +182,7 @@ func (r *Result) leftovers(ctx context.Context) error {
 			if err != nil {
 				continue // a directory that cannot be listed is a problem already
 			}
-			l.Name = route.Join(root.path, strings.TrimPrefix(strings.TrimPrefix(l.Name, root.name), "/"))
+			l.Name = objpath.Join(root.path, strings.TrimPrefix(strings.TrimPrefix(l.Name, root.name), "/"))
 			r.Leftovers = append(r.Leftovers, l)
 		}
 	}
@@ -214,13 +217,13 @@ func (t *tree) insideJob(ctx context.Context, r *root) error {
 		return nil
 	}
 	for name := r.name; ; {
-		base, up := route.Base(name), route.Dir(name)
+		base, up := objpath.Base(name), objpath.Dir(name)
 		if up == "" || up == name {
 			return nil
 		}
 		inside := chk.MatchString(base)
 		if base == "shared" || base == "taskowned" {
-			inside = isJobID(route.Base(up))
+			inside = isJobID(objpath.Base(up))
 			if !inside {
 				job := &Dir{}
 				for info, err := range r.store.List(ctx, prefixOf(up), "/") {
@@ -228,7 +231,7 @@ func (t *tree) insideJob(ctx context.Context, r *root) error {
 						break // a directory above that may not be read shows nothing
 					}
 					if strings.HasSuffix(info.Name, "/") {
-						job.note(route.Base(route.Clean(info.Name)), true)
+						job.note(objpath.Base(objpath.Clean(info.Name)), true)
 					}
 				}
 				inside = job.isJob()
@@ -244,7 +247,7 @@ func (t *tree) insideJob(ctx context.Context, r *root) error {
 // judge decides about one file.
 func (r *Result) judge(d *Dir, f *file, missing map[string]bool) {
 	switch {
-	case d.Kind == Leftover, storage.IsTemp(f.name):
+	case d.Kind == Leftover, tempname.Is(f.name):
 		return
 	case !d.Kind.holdsState():
 		if f.owners == 0 {
@@ -256,7 +259,7 @@ func (r *Result) judge(d *Dir, f *file, missing map[string]bool) {
 	if f.owners != 0 {
 		return
 	}
-	file := File{Index: len(r.Files), Path: route.Join(d.Path, f.name), Dir: d, Bytes: f.size, version: f.version, Kept: keep(d, f, missing, r.o)}
+	file := File{Index: len(r.Files), Path: objpath.Join(d.Path, f.name), Dir: d, Bytes: f.size, version: f.version, Kept: keep(d, f, missing, r.o)}
 	if f.time != 0 {
 		file.Time = time.Unix(0, f.time).UTC()
 	}
@@ -298,7 +301,7 @@ func (r *Result) links(ctx context.Context) error {
 			f.Kept = JobUnread
 			continue
 		}
-		l, ok := f.Dir.root.store.(storage.LinkReader)
+		l, ok := f.Dir.root.store.(ability.LinkReader)
 		if !ok {
 			continue
 		}
@@ -314,7 +317,7 @@ func (r *Result) links(ctx context.Context) error {
 }
 
 // name is the name of the file in its store.
-func (f *File) name() string { return route.Join(f.Dir.Name, route.Base(f.Path)) }
+func (f *File) name() string { return objpath.Join(f.Dir.Name, objpath.Base(f.Path)) }
 
 // Unchanged lists everything again, and reports what changed since Find as a problem
 // that matches storage.ErrChanged.

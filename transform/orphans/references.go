@@ -7,9 +7,10 @@ import (
 	"sync"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/fileref"
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -31,7 +32,7 @@ func (t *tree) read(ctx context.Context, o Options, own *owners) (problems []Pro
 	ropts := o.Reader
 	for _, r := range t.roots {
 		follow := r.path
-		if _, ok := r.store.(storage.Canonicalizer); ok {
+		if _, ok := r.store.(ability.Canonicalizer); ok {
 			follow = r.name
 		}
 		ropts.Follow = append(ropts.Follow[:len(ropts.Follow):len(ropts.Follow)], follow)
@@ -71,14 +72,14 @@ func (e entry) path() string {
 	if e.name == reader.MetadataName {
 		return e.dir.Path
 	}
-	return route.Join(e.dir.Path, e.name)
+	return objpath.Join(e.dir.Path, e.name)
 }
 
 // open reads one snapshot. What cannot be read is a problem, and no error.
 func (t *tree) open(ctx context.Context, e entry, o reader.Options) (reading, error) {
-	location := route.Join(e.dir.Path, e.name)
-	if _, ok := e.dir.root.store.(storage.Canonicalizer); ok {
-		location = route.Join(e.dir.Name, e.name)
+	location := objpath.Join(e.dir.Path, e.name)
+	if _, ok := e.dir.root.store.(ability.Canonicalizer); ok {
+		location = objpath.Join(e.dir.Name, e.name)
 	}
 	unread := func(err error) (reading, error) {
 		return reading{problems: []Problem{{Kind: Unread, Path: e.path(), Err: err}}}, ctx.Err()
@@ -121,7 +122,7 @@ type resolver struct {
 const lookups = 16
 
 func (s *resolver) streams(ctx context.Context) error {
-	maps := format.LongestFirst(s.o.Map)
+	maps := format.Mappings(s.o.Map)
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(lookups)
 	err := s.snap.EachStream(func(_ format.Place, st format.Stream) error {
@@ -157,7 +158,7 @@ func (s *resolver) streams(ctx context.Context) error {
 // at which it is looked for.
 func (s *resolver) listed(ctx context.Context, uri string, relative bool) *file {
 	if relative {
-		if !reader.IsPlainName(uri) {
+		if !fileref.IsPlain(uri) {
 			return nil
 		}
 		return s.e.dir.file(uri)
@@ -177,7 +178,7 @@ func (s *resolver) locate(ctx context.Context, st format.Stream, uri string, rel
 		return ctx.Err()
 	}
 	var f *file
-	inside := false
+	inside, missing := false, errors.Is(err, format.ErrMissing)
 	if found.Store != nil {
 		name, cerr := canonical(ctx, found.Store, found.Name)
 		if cerr != nil {
@@ -197,15 +198,17 @@ func (s *resolver) locate(ctx context.Context, st format.Stream, uri string, rel
 		return fmt.Errorf("file %s was not there when its directory was listed: %w", uri, format.ErrChanged)
 	case err == nil:
 		err = &reader.OutsideError{Reference: uri, Exists: true}
-	case reader.StatusOf(err) == reader.FileMissing && (relative || s.inside(ctx, uri)):
-		s.missing = append(s.missing, route.Base(uri))
+	case errors.Is(err, format.ErrChanged):
+		return err
+	case missing && (relative || s.inside(ctx, uri)):
+		s.missing = append(s.missing, objpath.Base(uri))
 		return nil
 	}
 	if s.outside++; s.outside <= maxOutside {
 		s.problems = append(s.problems, Problem{Kind: Outside, Path: s.e.path(), File: uri, Err: err})
 	}
-	if reader.StatusOf(err) == reader.FileMissing {
-		s.missing = append(s.missing, route.Base(uri))
+	if missing {
+		s.missing = append(s.missing, objpath.Base(uri))
 	}
 	return nil
 }

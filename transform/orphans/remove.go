@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -27,7 +29,7 @@ func (r *Result) NewArchive(ctx context.Context, path string) (*Archive, error) 
 	if err != nil {
 		return nil, err
 	}
-	name, err = canonical(ctx, store, route.Clean(name))
+	name, err = canonical(ctx, store, objpath.Clean(name))
 	if err != nil {
 		return nil, err
 	}
@@ -36,15 +38,15 @@ func (r *Result) NewArchive(ctx context.Context, path string) (*Archive, error) 
 			return nil, &RootError{Path: path, Msg: "the archive must be neither in " + root.path + " nor around it"}
 		}
 	}
-	return &Archive{route.Clean(path), store, name}, nil
+	return &Archive{objpath.Clean(path), store, name}, nil
 }
 
 // Path returns where a file is put: below the name of the root, as it is below the root.
-func (a *Archive) Path(f *File) string { return route.Join(a.path, f.rel()) }
+func (a *Archive) Path(f *File) string { return objpath.Join(a.path, f.rel()) }
 
 // rel is the name of a file, from the name of its root.
 func (f *File) rel() string {
-	base := route.Base(f.Dir.root.name)
+	base := objpath.Base(f.Dir.root.name)
 	if up := f.Dir.root.name; up == "" || up == "." || base == "" {
 		base = "root"
 	}
@@ -52,7 +54,7 @@ func (f *File) rel() string {
 	for len(rest) > 0 && rest[0] == '/' {
 		rest = rest[1:]
 	}
-	return route.Join(base, rest)
+	return objpath.Join(base, rest)
 }
 
 // removeChunk is how many files are worked on before their outcome is reported.
@@ -104,7 +106,7 @@ func (r *Result) remove(ctx context.Context, f *File, to *Archive) error {
 	if to == nil {
 		return f.delete(ctx, info.Version)
 	}
-	name := route.Join(to.name, f.rel())
+	name := objpath.Join(to.name, f.rel())
 	if err := to.add(ctx, name, f, info); err != nil {
 		return err
 	}
@@ -118,8 +120,8 @@ func (r *Result) remove(ctx context.Context, f *File, to *Archive) error {
 func (r *Result) describe(ctx context.Context, f *File) (storage.Info, error) {
 	var info storage.Info
 	var err error
-	if c, ok := f.Dir.root.store.(storage.Confiner); ok {
-		info, err = c.StatBelow(ctx, f.Dir.folder, route.Base(f.Path))
+	if c, ok := f.Dir.root.store.(ability.Confiner); ok {
+		info, err = c.StatBelow(ctx, f.Dir.folder, objpath.Base(f.Path))
 	} else {
 		info, err = f.Dir.root.store.Stat(ctx, f.name())
 	}
@@ -130,8 +132,8 @@ func (r *Result) describe(ctx context.Context, f *File) (storage.Info, error) {
 }
 
 func (f *File) delete(ctx context.Context, pin storage.Version) error {
-	if d, ok := f.Dir.root.store.(storage.BelowDeleter); ok {
-		return d.DeleteBelow(ctx, f.Dir.folder, route.Base(f.Path), pin)
+	if d, ok := f.Dir.root.store.(ability.BelowDeleter); ok {
+		return d.DeleteBelow(ctx, f.Dir.folder, objpath.Base(f.Path), pin)
 	}
 	return f.Dir.root.store.Delete(ctx, f.name())
 }
@@ -140,7 +142,7 @@ func (f *File) delete(ctx context.Context, pin storage.Version) error {
 // possible, else as a copy that is read back and compared. It replaces nothing.
 func (a *Archive) add(ctx context.Context, name string, f *File, info storage.Info) error {
 	src := f.Dir.root.store
-	if l, ok := a.store.(storage.Linker); ok {
+	if l, ok := a.store.(ability.Linker); ok {
 		if _, err := l.Link(ctx, name, src, f.name(), info.Version, true); !errors.Is(err, storage.ErrUnsupported) {
 			return err
 		}
@@ -169,7 +171,7 @@ func (a *Archive) add(ctx context.Context, name string, f *File, info storage.In
 
 // digest copies an object and returns the SHA-256 of its bytes.
 func digest(ctx context.Context, store storage.Storage, name string, pin storage.Version, to io.Writer) ([]byte, error) {
-	body, _, err := storage.NewReader(store, name, pin).Open(ctx, 0, -1)
+	body, _, err := ranged.NewReader(store, name, pin).Open(ctx, 0, -1)
 	if err != nil {
 		return nil, err
 	}

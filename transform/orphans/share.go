@@ -5,8 +5,8 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // Share is what a snapshot shares with others.
@@ -54,7 +54,7 @@ func (t *tree) shares(own *owners) []Share {
 	for i, e := range t.snapshots {
 		all[i].Path, all[i].Real = e.path(), e.dir.Name
 		if e.name != reader.MetadataName {
-			all[i].Real = route.Join(e.dir.Name, e.name)
+			all[i].Real = objpath.Join(e.dir.Name, e.name)
 		}
 	}
 	sums := make([]Sum, len(own.nodes))

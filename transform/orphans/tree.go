@@ -10,9 +10,11 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // root is a directory of which everything is listed.
@@ -58,9 +60,9 @@ type Dir struct {
 
 	root   *root
 	parent *Dir
-	job    *Dir           // the job's directory, if it was listed
-	folder storage.Folder // its identity where a directory has one
-	files  []file         // ordered by name
+	job    *Dir              // the job's directory, if it was listed
+	folder ability.Directory // its identity where a directory has one
+	files  []file            // ordered by name
 
 	hasMetadata, hasCheckpoint, hasShared, hasTaskOwned, control bool
 
@@ -96,8 +98,8 @@ func (t *tree) resolve(ctx context.Context, stores storage.Resolver, path string
 	if err != nil {
 		return err
 	}
-	r := &root{path: route.Clean(path), also: also, store: store, name: route.Clean(name)}
-	if l, ok := store.(storage.LinkReader); ok {
+	r := &root{path: objpath.Clean(path), also: also, store: store, name: objpath.Clean(name)}
+	if l, ok := store.(ability.LinkReader); ok {
 		to, err := l.ReadLink(ctx, r.name)
 		if err != nil {
 			return err
@@ -112,8 +114,8 @@ func (t *tree) resolve(ctx context.Context, stores storage.Resolver, path string
 	if _, err := store.Stat(ctx, r.name); err == nil {
 		return &RootError{Path: path, Msg: "it is a file, not a directory"}
 	}
-	if c, ok := store.(storage.Confiner); ok {
-		if _, err := c.Folder(ctx, r.name); err != nil {
+	if c, ok := store.(ability.Confiner); ok {
+		if _, err := c.Directory(ctx, r.name); err != nil {
 			return err
 		}
 	}
@@ -123,7 +125,7 @@ func (t *tree) resolve(ctx context.Context, stores storage.Resolver, path string
 
 // canonical is the one name of an object or a directory.
 func canonical(ctx context.Context, store storage.Storage, name string) (string, error) {
-	c, ok := store.(storage.Canonicalizer)
+	c, ok := store.(ability.Canonicalizer)
 	if !ok {
 		return name, nil
 	}
@@ -153,7 +155,7 @@ func (t *tree) walk(ctx context.Context) error {
 	for i := 0; i < len(t.roots); i++ {
 		r := t.roots[i]
 		n := len(t.dirs)
-		if _, links := r.store.(storage.LinkReader); links {
+		if _, links := r.store.(ability.LinkReader); links {
 			if err := t.directory(ctx, r, r.path, r.name); err != nil {
 				return err
 			}
@@ -175,7 +177,7 @@ func (t *tree) walk(ctx context.Context) error {
 	}
 	for i := range t.dirs {
 		d := t.dirs[i]
-		if up := route.Dir(d.Name); up != d.Name {
+		if up := objpath.Dir(d.Name); up != d.Name {
 			d.parent = t.byName[keyOf(d.root.store, up)]
 		}
 		slices.SortFunc(d.files, func(a, b file) int { return strings.Compare(a.name, b.name) })
@@ -211,27 +213,27 @@ func (t *tree) directory(ctx context.Context, r *root, path, name string) error 
 	if t.byName[keyOf(r.store, name)] != nil {
 		return nil
 	}
-	var folder storage.Folder
-	if c, ok := r.store.(storage.Confiner); ok {
+	var folder ability.Directory
+	if c, ok := r.store.(ability.Confiner); ok {
 		var err error
-		if folder, err = c.Folder(ctx, name); err != nil {
+		if folder, err = c.Directory(ctx, name); err != nil {
 			return t.failed(ctx, path, err)
 		}
 	}
 	d := t.dir(r, path, name)
 	d.folder = folder
-	links := r.store.(storage.LinkReader)
+	links := r.store.(ability.LinkReader)
 	var folders []string
 	for info, err := range r.store.List(ctx, prefixOf(name), "/") {
 		if err != nil {
 			return t.failed(ctx, path, err)
 		}
-		base := route.Base(route.Clean(info.Name))
-		at := route.Join(name, base)
+		base := objpath.Base(objpath.Clean(info.Name))
+		at := objpath.Join(name, base)
 		if !strings.HasSuffix(info.Name, "/") {
 			if info.Version == "" { // the list could not look at it
 				if _, err := r.store.Stat(ctx, at); err != nil && !errors.Is(err, storage.ErrNotExist) {
-					if err := t.failed(ctx, route.Join(path, base), err); err != nil {
+					if err := t.failed(ctx, objpath.Join(path, base), err); err != nil {
 						return err
 					}
 				}
@@ -253,10 +255,10 @@ func (t *tree) directory(ctx context.Context, r *root, path, name string) error 
 		if to, err = canonical(ctx, r.store, at); err != nil {
 			return t.failed(ctx, path, err)
 		}
-		t.links = append(t.links, link{route.Join(path, base), to})
+		t.links = append(t.links, link{objpath.Join(path, base), to})
 	}
 	for _, base := range folders {
-		if err := t.directory(ctx, r, route.Join(path, base), route.Join(name, base)); err != nil {
+		if err := t.directory(ctx, r, objpath.Join(path, base), objpath.Join(name, base)); err != nil {
 			return err
 		}
 	}
@@ -293,7 +295,7 @@ func (t *tree) flat(ctx context.Context, r *root) error {
 		parts := strings.Split(rest, "/")
 		for _, base := range parts[:len(parts)-1] {
 			above := d
-			path, name = route.Join(path, base), route.Join(name, base)
+			path, name = objpath.Join(path, base), objpath.Join(name, base)
 			if above != nil {
 				above.note(base, true)
 			}
@@ -312,7 +314,7 @@ func (t *tree) add(d *Dir, base string, info storage.Info) {
 	version := t.hash(string(info.Version))
 	sum := t.hash(fmt.Sprintf("%s %x", base, version))
 	d.sum += sum
-	if base == reader.MetadataName || strings.HasSuffix(base, reader.Extension) && !storage.IsTemp(base) {
+	if base == reader.MetadataName || strings.HasSuffix(base, reader.Extension) && !tempname.Is(base) {
 		d.described += sum
 		t.snapshots = append(t.snapshots, entry{d, base})
 	}
@@ -329,11 +331,11 @@ func (t *tree) add(d *Dir, base string, info storage.Info) {
 
 // find returns a listed file; nil if there is none of that name.
 func (t *tree) find(store storage.Storage, name string) *file {
-	d := t.byName[keyOf(store, route.Dir(name))]
+	d := t.byName[keyOf(store, objpath.Dir(name))]
 	if d == nil {
 		return nil
 	}
-	return d.file(route.Base(name))
+	return d.file(objpath.Base(name))
 }
 
 func (d *Dir) file(base string) *file {

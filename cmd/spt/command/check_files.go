@@ -8,10 +8,11 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/fileref"
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // maxSearches is for how many directories missing files are looked for elsewhere. A
@@ -76,7 +77,7 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location s
 	}
 	c := &filesChecked{}
 	users := c.users(part, states)
-	backend, claimed := reader.BackendFiles(ops), false
+	backend, claimed := fileref.BackendFiles(ops), false
 	for _, f := range states {
 		if !f.There() && !f.Missing() && !report.LeadsOutside(f) {
 			c.notChecked++
@@ -84,7 +85,7 @@ func checkFiles(ctx context.Context, env *Env, snap *reader.Snapshot, location s
 		// One of these files is there: those that are missing are of a savepoint.
 		claimed = claimed || f.Relative && backend[f.Path] && f.Err == nil
 	}
-	owners := &fileOwners{snap: snap, dir: route.Clean(dir), at: route.Clean(at), owners: map[string]string{}}
+	owners := &fileOwners{snap: snap, dir: objpath.Clean(dir), at: objpath.Clean(at), owners: map[string]string{}}
 	for _, f := range states {
 		// Flink reads files outside the snapshot; their content was not looked at.
 		var out *reader.OutsideError

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 )
 
 // fileOwners finds the directories of other snapshots in which files are.
@@ -27,16 +27,16 @@ var (
 // Files that checkpoints share are in none: Flink deletes them when nothing refers to
 // them any more, but the directory of a snapshot as a whole.
 func (c *fileOwners) of(ctx context.Context, f reader.FileState) (string, error) {
-	dir := route.Dir(f.Path)
+	dir := objpath.Dir(f.Path)
 	if f.Relative || dir == c.at {
 		return "", nil
 	}
-	name := route.Base(dir)
+	name := objpath.Base(dir)
 	checkpoint, savepoint := checkpointDir.FindStringSubmatch(name), savepointDir.MatchString(name)
 	if f.Err != nil || f.Found.Instead != "" {
 		// Only the name is known, and a name that the snapshot's own directory could
 		// have had may be its former one.
-		if checkpoint != nil && checkpoint[1] != fmt.Sprint(c.snap.ID) || savepoint && name != route.Base(route.Clean(c.snap.Location)) {
+		if checkpoint != nil && checkpoint[1] != fmt.Sprint(c.snap.ID) || savepoint && name != objpath.Base(objpath.Clean(c.snap.Location)) {
 			return name, nil
 		}
 		return "", nil
@@ -54,7 +54,7 @@ func (c *fileOwners) of(ctx context.Context, f reader.FileState) (string, error)
 	case checkpoint != nil || savepoint:
 		owner = name
 	default:
-		_, err := f.Found.Store.Stat(ctx, route.Join(route.Dir(f.Found.Name), reader.MetadataName))
+		_, err := f.Found.Store.Stat(ctx, objpath.Join(objpath.Dir(f.Found.Name), reader.MetadataName))
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
@@ -68,10 +68,10 @@ func (c *fileOwners) of(ctx context.Context, f reader.FileState) (string, error)
 
 // isOwn reports whether a file is in the snapshot's own directory.
 func (c *fileOwners) isOwn(ctx context.Context, f reader.Found) (bool, error) {
-	dir := route.Dir(f.Name)
-	if f.Store == c.snap.Store() && dir == route.Dir(c.snap.Container.Name) {
+	dir := objpath.Dir(f.Name)
+	if f.Store == c.snap.Store() && dir == objpath.Dir(c.snap.Container.Name) {
 		return true, nil
 	}
-	uri, err := storage.URI(ctx, f.Store, dir, route.Dir(f.URI))
+	uri, err := ability.URI(ctx, f.Store, dir, objpath.Dir(f.URI))
 	return uri == c.dir, err
 }

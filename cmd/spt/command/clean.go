@@ -7,12 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/savepoint-tools/spt/internal/report"
-	"github.com/savepoint-tools/spt/internal/ui"
-	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/savepoint-tools/spt/internal/ability"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/report"
+	"github.com/savepoint-tools/spt/internal/tempname"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/storage"
 )
 
 type cleanOptions struct {
@@ -68,7 +71,7 @@ spt ls shows the leftovers with their age.`,
 }
 
 func runClean(ctx context.Context, o cleanOptions, env *Env, roots []string) error {
-	var stores []storage.Cleaner
+	var stores []ability.Cleaner
 	var names []string
 	for _, root := range roots { // all are looked at before anything is removed
 		store, name, err := cleanable(ctx, env, root)
@@ -85,7 +88,7 @@ func runClean(ctx context.Context, o cleanOptions, env *Env, roots []string) err
 			if ctx.Err() != nil {
 				break
 			}
-			if err != nil && !storage.IsOwn(l.Name) {
+			if err != nil && !tempname.IsOwn(l.Name) {
 				failed = append(failed, err) // a directory that cannot be read
 				continue
 			}
@@ -123,17 +126,17 @@ func runClean(ctx context.Context, o cleanOptions, env *Env, roots []string) err
 }
 
 // cleanable resolves a directory. It refuses links, and stores without leftovers.
-func cleanable(ctx context.Context, env *Env, root string) (storage.Cleaner, string, error) {
+func cleanable(ctx context.Context, env *Env, root string) (ability.Cleaner, string, error) {
 	store, name, err := env.Stores.Resolve(ctx, root)
 	if err != nil {
 		return nil, "", err
 	}
-	name = route.Clean(name)
-	c, ok := store.(storage.Cleaner)
+	name = objpath.Clean(name)
+	c, ok := store.(ability.Cleaner)
 	if !ok {
 		return nil, "", &hintedError{&storage.Error{Op: "clean", Name: root, Err: storage.ErrUnsupported}, "spt leaves nothing under names of its own there"}
 	}
-	if l, ok := store.(storage.LinkReader); ok {
+	if l, ok := store.(ability.LinkReader); ok {
 		to, err := l.ReadLink(ctx, name)
 		if err != nil {
 			return nil, "", err
@@ -142,14 +145,14 @@ func cleanable(ctx context.Context, env *Env, root string) (storage.Cleaner, str
 			return nil, "", &usageError{fmt.Sprintf("%s is a symbolic link to %s", ui.Quote(root), ui.Quote(to)), "give the directory that it leads to"}
 		}
 	}
-	if _, err := store.Stat(ctx, name); err == nil && !storage.IsOwn(name) {
+	if _, err := store.Stat(ctx, name); err == nil && !tempname.IsOwn(name) {
 		return nil, "", &usageError{ui.Quote(root) + " is a file", "give the directory that it is in"}
 	}
 	return c, name, nil
 }
 
 // keep returns why a leftover is not removed; "" if it is.
-func (o *cleanOptions) keep(env *Env, l storage.Leftover) string {
+func (o *cleanOptions) keep(env *Env, l ability.Leftover) string {
 	why := report.KeepReason(l)
 	if why == "" && env.Now().Sub(l.ModTime) < time.Duration(o.older) {
 		why = "younger than " + o.older.String()

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink"
-	"github.com/savepoint-tools/spt/internal/ui"
-	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink"
+	"github.com/savepoint-tools/spt/internal/objpath"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
 )
 
 // What a completion may cost. A shell waits for it, so what would take longer is
@@ -165,8 +166,8 @@ func (e *Env) cheap(ctx context.Context, location string) bool {
 	if err != nil {
 		return false
 	}
-	key = route.Clean(key)
-	for _, name := range []string{route.Join(key, reader.MetadataName), key} {
+	key = objpath.Clean(key)
+	for _, name := range []string{objpath.Join(key, reader.MetadataName), key} {
 		info, err := store.Stat(ctx, name)
 		if err != nil {
 			continue

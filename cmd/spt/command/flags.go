@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/savepoint-tools/spt/internal/ui"
-	"github.com/savepoint-tools/spt/reader"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ui"
 )
 
 // commonFlags are the flags of every command.
@@ -61,7 +62,7 @@ func (e *Env) prepare(ctx context.Context) error {
 		all = strings.Split(s, ",")
 	}
 	for _, s := range all {
-		m, err := reader.ParseMapping(s)
+		m, err := format.ParseMapping(s)
 		if err != nil {
 			return usagef("--map: %v", err)
 		}

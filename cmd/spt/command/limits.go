@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/limit"
 	"github.com/savepoint-tools/spt/internal/ui"
 )
 
@@ -15,9 +16,9 @@ var limitNames = []struct {
 	name format.Limit
 	size bool
 }{
-	{format.LimitMemory, true}, {format.LimitManifest, true}, {format.LimitChunk, true}, {format.LimitValue, true},
-	{format.LimitOffsets, false}, {format.LimitChunkRefs, false},
-	{format.LimitNodes, false}, {format.LimitOperators, false}, {format.LimitSubtasks, false}, {format.LimitDepth, false},
+	{limit.Memory, true}, {limit.Manifest, true}, {limit.Chunk, true}, {limit.Value, true},
+	{limit.Offsets, false}, {limit.ChunkRefs, false},
+	{limit.Nodes, false}, {limit.Operators, false}, {limit.Subtasks, false}, {limit.Depth, false},
 }
 
 // maxDepth is the depth that --limits none allows: a decoder recurses.
@@ -60,7 +61,7 @@ func (l *limitsFlag) Set(text string) error {
 		if n <= 0 {
 			return fmt.Errorf("%s must be at least 1", name)
 		}
-		if limitNames[i].name == format.LimitDepth && n > maxDepth {
+		if limitNames[i].name == limit.Depth && n > maxDepth {
 			return fmt.Errorf("depth must be at most %d", maxDepth)
 		}
 		l.Limits.Set(limitNames[i].name, int64(n))

@@ -7,12 +7,13 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
-	"github.com/spf13/pflag"
 )
 
 // step is an edit that a recipe can have: the options of its command, and
@@ -114,7 +115,7 @@ func (s *relocateStep) validate(env *Env) error {
 		return usagef("map, relative and absolute: one of them at a time")
 	}
 	for _, text := range s.texts {
-		m, err := reader.ParseMapping(text)
+		m, err := format.ParseMapping(text)
 		if err != nil {
 			return usagef("map: %v", err)
 		}

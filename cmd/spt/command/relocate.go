@@ -5,6 +5,9 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/report"
@@ -13,8 +16,6 @@ import (
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/writer"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type relocateOptions struct {
@@ -143,7 +144,7 @@ func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.S
 		t.Move = m.below(base)
 	case !o.relative:
 		for _, p := range env.maps {
-			t.Prefixes = append(t.Prefixes, transform.Prefix(p))
+			t.Prefixes = append(t.Prefixes, format.Mapping(p))
 		}
 		t.Move = m.mapped
 	}
@@ -172,7 +173,7 @@ func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.S
 }
 
 // nothing is the error of a relocation that changes nothing, if it is one.
-func (o *relocateOptions) nothing(env *Env, done *transform.RelocateReport, prefixes []transform.Prefix) error {
+func (o *relocateOptions) nothing(env *Env, done *transform.RelocateReport, prefixes []format.Mapping) error {
 	if len(done.Kept) > 0 {
 		return &usageError{"no file of a relative reference is at the new location: " + env.run.References(done.Kept), "--missing keep rewrites the references anyway"}
 	}

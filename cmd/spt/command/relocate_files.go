@@ -7,10 +7,10 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/transform"
 )
 
@@ -26,24 +26,24 @@ type mover struct {
 }
 
 // below moves files below a directory.
-func (m *mover) below(base string) func(name string) (string, transform.MoveDecision, error) {
-	return func(name string) (string, transform.MoveDecision, error) {
+func (m *mover) below(base string) func(name string) (string, bool, error) {
+	return func(name string) (string, bool, error) {
 		return m.decide(name, strings.TrimSuffix(base, "/")+"/"+name)
 	}
 }
 
 // mapped moves files that are not next to _metadata to where a mapping leads.
-func (m *mover) mapped(name string) (string, transform.MoveDecision, error) {
+func (m *mover) mapped(name string) (string, bool, error) {
 	to, ok := m.snap.MapRelative(m.ctx, name, m.env.maps)
 	if !ok {
-		return "", transform.MoveNot, nil
+		return "", false, nil
 	}
 	found, err := m.snap.Locate(m.ctx, &format.File{Path: format.NewText(name), Relative: true, Length: -1})
-	if err == nil && found.Store == m.snap.Store() && route.Dir(found.Name) == m.snap.Dir() {
-		return "", transform.MoveNot, nil
+	if err == nil && found.Store == m.snap.Store() && objpath.Dir(found.Name) == m.snap.Dir() {
+		return "", false, nil
 	}
 	if err := m.ctx.Err(); err != nil {
-		return "", transform.MoveNot, err
+		return "", false, err
 	}
 	if strings.HasPrefix(to, "/") {
 		to = "file:" + to
@@ -52,7 +52,7 @@ func (m *mover) mapped(name string) (string, transform.MoveDecision, error) {
 }
 
 // decide goes by whether a file is at its new location.
-func (m *mover) decide(name, to string) (string, transform.MoveDecision, error) {
+func (m *mover) decide(name, to string) (string, bool, error) {
 	var info storage.Info
 	store, object, err := m.env.Stores.Resolve(m.ctx, to)
 	if err == nil {
@@ -63,19 +63,19 @@ func (m *mover) decide(name, to string) (string, transform.MoveDecision, error) 
 		if f := m.files[name]; f != nil && f.Wrong(info.Size) != "" {
 			m.found.Wrong = append(m.found.Wrong, to+": "+f.Wrong(info.Size))
 		}
-		return to, transform.MoveTo, nil
+		return to, true, nil
 	case m.ctx.Err() != nil:
-		return "", transform.MoveNot, err
+		return "", false, err
 	case errors.Is(err, storage.ErrUnsupported):
 		m.found.Unchecked++
-		return to, transform.MoveTo, nil
+		return to, true, nil
 	case !errors.Is(err, storage.ErrNotExist):
-		return "", transform.MoveNot, err
+		return "", false, err
 	case m.all:
 		m.found.Gone = append(m.found.Gone, to)
-		return to, transform.MoveTo, nil
+		return to, true, nil
 	}
-	return to, transform.MoveKept, nil
+	return to, false, nil
 }
 
 // look finds out where the files of relative references are that were kept.

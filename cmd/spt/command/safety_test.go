@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/storage"
@@ -396,7 +397,7 @@ func moving(s storage.Storage) storage.Storage {
 	l := local.New()
 	return struct {
 		storage.Storage
-		storage.Canonicalizer
+		ability.Canonicalizer
 		storage.Namer
 		storage.Mover
 		storage.Remover

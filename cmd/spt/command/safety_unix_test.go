@@ -17,7 +17,7 @@ import (
 
 	"github.com/savepoint-tools/spt/internal/fault"
 	"github.com/savepoint-tools/spt/internal/sptest"
-	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/internal/tempname"
 )
 
 const killEnv = "SPT_TEST_KILLED_COMMAND" // a killing, as JSON
@@ -196,7 +196,7 @@ func (s *safety) afterKill(t *testing.T, dir string, overwrite bool, figures map
 				t.Errorf("%s: ls says of OUT: %q", s.name, state)
 			}
 			whole(t, dir+"/"+s.out)
-		case storage.IsTemp(e.Name()):
+		case tempname.Is(e.Name()):
 			left = true
 			if state != "leftover" {
 				t.Errorf("%s: ls says of the leftover %s: %q", s.name, e.Name(), state)

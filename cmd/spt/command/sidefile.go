@@ -8,8 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/ui"
-	"github.com/savepoint-tools/spt/storage"
 )
 
 // maxSideFile bounds what a person could have written.
@@ -75,7 +75,7 @@ func (e *Env) sideText(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	var body io.ReadCloser
-	if s, ok := store.(storage.Streamer); ok {
+	if s, ok := store.(ability.Streamer); ok {
 		body, err = s.Stream(ctx, at)
 	} else {
 		body, _, err = store.ReadRange(ctx, at, 0, maxSideFile+1, "")

@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/route"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // nearMost is how many near names are suggested at most.
@@ -177,9 +178,9 @@ func (e *Env) suggestPath(ctx context.Context, location string, err error) error
 	if !errors.Is(err, storage.ErrNotExist) || len(location) > suggestPathMax {
 		return err
 	}
-	for at := route.Clean(location); at != ""; at = route.Dir(at) {
+	for at := objpath.Clean(location); at != ""; at = objpath.Dir(at) {
 		like, exists := e.nearPaths(ctx, at)
-		if !exists && route.Dir(at) != at {
+		if !exists && objpath.Dir(at) != at {
 			continue
 		}
 		if len(like) == 0 {
@@ -208,7 +209,7 @@ func (e *Env) nearPaths(ctx context.Context, location string) (like []string, ex
 		return nil, false
 	}
 	prefix := ""
-	if dir := route.Dir(key); dir != "" {
+	if dir := objpath.Dir(key); dir != "" {
 		prefix = strings.TrimSuffix(dir, "/") + "/"
 	}
 	var names []string
@@ -216,10 +217,10 @@ func (e *Env) nearPaths(ctx context.Context, location string) (like []string, ex
 		if err != nil || len(names) == suggestListMax {
 			break
 		}
-		names = append(names, route.Base(strings.TrimSuffix(info.Name, "/")))
+		names = append(names, objpath.Base(strings.TrimSuffix(info.Name, "/")))
 	}
-	for _, name := range near(route.Base(key), names) {
-		like = append(like, ui.Quote(route.Join(route.Dir(location), name)))
+	for _, name := range near(objpath.Base(key), names) {
+		like = append(like, ui.Quote(objpath.Join(objpath.Dir(location), name)))
 	}
 	return like, len(names) > 0
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/fingerprint"
 )
 
 // Check fails unless sp, which may come from another container than _metadata, can be
@@ -49,7 +50,7 @@ func checkOne(ctx context.Context, sp *format.Savepoint) error {
 		var back *format.Savepoint
 		if back, err = Decode(format.NewBytes(b.Bytes()), Options{}); err == nil {
 			var same bool
-			if same, err = format.Same(ctx, sp, back, nil); err == nil && !same {
+			if same, err = fingerprint.Same(ctx, sp, back, nil); err == nil && !same {
 				err = errors.New("a field has a value that _metadata cannot store")
 			}
 		}

@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/internal/java"
+	"github.com/savepoint-tools/spt/internal/java"
+	"github.com/savepoint-tools/spt/internal/limit"
 )
 
 // Options for Decode.
@@ -107,7 +108,7 @@ type decoder struct {
 // node counts an allocation that the file asks for.
 func (d *decoder) node() {
 	if d.nodes++; d.nodes > d.limits.Nodes {
-		d.Fail(d.Offset(), format.LimitNodes, "more than %d operators, subtasks, handles and streams", d.limits.Nodes)
+		d.Fail(d.Offset(), limit.Nodes, "more than %d operators, subtasks, handles and streams", d.limits.Nodes)
 	}
 }
 
@@ -142,7 +143,7 @@ func (d *decoder) file() (*format.Savepoint, error) {
 	off = d.Offset()
 	n, short := d.list(off, d.I32(), "operators", d.minOperator())
 	if n > d.limits.Operators {
-		d.Fail(off, format.LimitOperators, "%d operators, the limit is %d", n, d.limits.Operators)
+		d.Fail(off, limit.Operators, "%d operators, the limit is %d", n, d.limits.Operators)
 	}
 	if err := d.Err(); err != nil {
 		return sp, err
@@ -259,7 +260,7 @@ func (d *decoder) operator() (*format.Operator, error) {
 	}
 	n, short := d.list(off, count, "subtasks", minSize)
 	if n > d.limits.Subtasks {
-		d.Fail(off, format.LimitSubtasks, "%d subtasks, the limit is %d", n, d.limits.Subtasks)
+		d.Fail(off, limit.Subtasks, "%d subtasks, the limit is %d", n, d.limits.Subtasks)
 	}
 	if err := d.Err(); err != nil {
 		return op, err

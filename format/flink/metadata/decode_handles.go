@@ -4,7 +4,8 @@ import (
 	"encoding/binary"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/internal/java"
+	"github.com/savepoint-tools/spt/internal/java"
+	"github.com/savepoint-tools/spt/internal/limit"
 )
 
 // Tags. Three sets of tags share the numbers; the position in the file decides (spec
@@ -59,7 +60,7 @@ func (d *decoder) streamHandle(depth int) format.Stream {
 	d.node()
 	off := d.Offset()
 	if depth > d.limits.Depth {
-		d.Fail(off, format.LimitDepth, "streams nested more than %d deep", d.limits.Depth)
+		d.Fail(off, limit.Depth, "streams nested more than %d deep", d.limits.Depth)
 	}
 	tag := d.U8()
 	if d.Err() != nil {
@@ -220,7 +221,7 @@ func (d *decoder) keyed(codec format.CodecID, depth int) (format.KeyedHandle, er
 	d.node()
 	off := d.Offset()
 	if depth > d.limits.Depth {
-		d.Fail(off, format.LimitDepth, "handles nested more than %d deep", d.limits.Depth)
+		d.Fail(off, limit.Depth, "handles nested more than %d deep", d.limits.Depth)
 	}
 	tag := d.U8()
 	if err := d.Err(); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/limit"
 )
 
 // Source returns the bytes of a map from off on, n of them, fewer only where the map
@@ -59,14 +60,14 @@ func (c *Cursor) whole(f func(p []byte) (n int, err error)) (int, error) {
 	for {
 		n, err := f(c.buf)
 		if err == nil && int64(n) > c.most {
-			return 0, format.Errorf(format.LimitValue, "an entry of %d bytes, over the limit of %d", n, c.most)
+			return 0, format.Errorf(limit.Value, "an entry of %d bytes, over the limit of %d", n, c.most)
 		}
 		if err == nil || !value.IsShort(err) {
 			return n, c.at(err)
 		}
 		have := int64(len(c.buf))
 		if have > c.most {
-			return 0, format.Errorf(format.LimitValue, "an entry of more than %d bytes, over the limit of %d", have-1, c.most)
+			return 0, format.Errorf(limit.Value, "an entry of more than %d bytes, over the limit of %d", have-1, c.most)
 		}
 		p, rerr := c.read(c.off, min(max(2*have, step), c.most+1))
 		if rerr != nil {

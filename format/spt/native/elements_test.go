@@ -13,8 +13,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt/native"
+	"github.com/savepoint-tools/spt/internal/limit"
 )
 
 // sample is a handle written by hand: all three modes, empty states between
@@ -466,7 +468,7 @@ func TestElementsBoundOfSource(t *testing.T) {
 			t.Errorf("at most %d bytes: %x, %v", most, got, err)
 		}
 		if err != nil {
-			wantKind(t, err, "list", format.LimitValue)
+			wantKind(t, err, "list", limit.Value)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/limit"
 )
 
 const (
@@ -30,7 +31,7 @@ type window struct {
 type ValueLimiter interface{ MaxValue() int64 }
 
 func tooLarge(what string, n, most int64) error {
-	return format.Errorf(format.LimitValue, "%s of %d bytes, over the limit of %d", what, n, most)
+	return format.Errorf(limit.Value, "%s of %d bytes, over the limit of %d", what, n, most)
 }
 
 func newWindow(ctx context.Context, src format.Source, data format.Stream) (*window, error) {

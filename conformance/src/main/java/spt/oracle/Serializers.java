@@ -156,8 +156,8 @@ final class Serializers {
         add(all, Types.LOCAL_DATE_TIME, null, "null");
         TypeInformation<Row> rows = Types.ROW(Types.INT, Types.STRING, Types.INSTANT);
         add(all, rows, Row.of(7, null, Instant.EPOCH), "[7,null,\"1970-01-01T00:00:00Z\"]");
-        add(all, rows, Row.ofKind(RowKind.UPDATE_AFTER, null, "x", null), "{\"fields\":[null,\"x\",null],\"kind\":\"UPDATE_AFTER\"}");
-        add(all, rows, Row.ofKind(RowKind.DELETE, 1, "", null), "{\"fields\":[1,\"\",null],\"kind\":\"DELETE\"}");
+        add(all, rows, Row.ofKind(RowKind.UPDATE_AFTER, null, "x", null), "{\"kind\":\"UPDATE_AFTER\",\"fields\":[null,\"x\",null]}");
+        add(all, rows, Row.ofKind(RowKind.DELETE, 1, "", null), "{\"kind\":\"DELETE\",\"fields\":[1,\"\",null]}");
         FormB sub = new FormB();
         sub.id = 3;
         sub.name = "sub";

@@ -1,4 +1,4 @@
-package format_test
+package fingerprint_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/fingerprint"
 )
 
 // sourceOf reads every stream as these bytes.
@@ -58,7 +59,7 @@ func full() *format.Savepoint {
 func TestFingerprint(t *testing.T) {
 	of := func(sp *format.Savepoint) [32]byte {
 		t.Helper()
-		sum, err := format.Fingerprint(context.Background(), sp, nil)
+		sum, err := fingerprint.Of(context.Background(), sp, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +196,7 @@ func TestFingerprintReadsInline(t *testing.T) {
 		return &format.Savepoint{Operators: []*format.Operator{{Coordinator: s}}}
 	}
 	of := func(s format.Stream) ([32]byte, error) {
-		return format.Fingerprint(context.Background(), with(s), sourceOf(content))
+		return fingerprint.Of(context.Background(), with(s), sourceOf(content))
 	}
 	want, err := of(inline("n", string(content)))
 	if err != nil {
@@ -216,4 +217,8 @@ func TestFingerprintReadsInline(t *testing.T) {
 	if _, err := of(&format.Chunks{As: as, Length: int64(len(content)) + 1}); !errors.Is(err, format.ErrTruncated) {
 		t.Errorf("more than there is: %v", err)
 	}
+}
+
+func inline(name, data string) *format.Inline {
+	return &format.Inline{Name: format.NewText(name), Data: format.NewBytes([]byte(data))}
 }

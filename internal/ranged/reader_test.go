@@ -1,4 +1,4 @@
-package storage_test
+package ranged_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/mem"
@@ -24,8 +25,8 @@ func pattern(n int) string {
 	return string(b)
 }
 
-func newReader(s storage.Storage, name string) *storage.Reader {
-	sched := storage.NewScheduler()
+func newReader(s storage.Storage, name string) *ranged.Reader {
+	sched := ranged.NewScheduler()
 	sched.SetPause(0)
 	return sched.NewReader(s, name, "")
 }
@@ -112,7 +113,7 @@ func TestReaderGivesUp(t *testing.T) {
 	storetest.Put(t, s, "x", pattern(10_000))
 	c := storetest.NewCounting(storetest.NewFailing(s, storetest.Faults{Broken: 9, BreakAfter: 10, BreakSilently: true}))
 	_, err := newReader(c, "x").ReadRange(ctx, 0, -1)
-	if !errors.Is(err, storage.ErrUnavailable) || storage.Classify(err) != storage.Transient {
+	if !errors.Is(err, storage.ErrUnavailable) || ranged.Classify(err) != ranged.Transient {
 		t.Errorf("got %v", err)
 	}
 	if got := c.Count("read"); got != 4 {
@@ -160,7 +161,7 @@ func TestReaderChanged(t *testing.T) {
 			f := storetest.NewFailing(s, storetest.Faults{Broken: 1, BreakAfter: 500, Change: func() { change(t, s) }})
 			r := newReader(f, "x")
 			_, err := r.ReadRange(ctx, 0, -1)
-			if !errors.Is(err, storage.ErrChanged) || storage.Classify(err) != storage.InputChanged {
+			if !errors.Is(err, storage.ErrChanged) || ranged.Classify(err) != ranged.InputChanged {
 				t.Errorf("got %v", err)
 			}
 			if _, err = r.ReadAt(ctx, make([]byte, 1), 0); !errors.Is(err, storage.ErrChanged) {
@@ -171,7 +172,7 @@ func TestReaderChanged(t *testing.T) {
 	s := mem.New()
 	info := storetest.Put(t, s, "x", "old")
 	storetest.Put(t, s, "x", "new")
-	r := storage.NewReader(s, "x", info.Version)
+	r := ranged.NewReader(s, "x", info.Version)
 	if _, err := r.Stat(ctx); !errors.Is(err, storage.ErrChanged) {
 		t.Errorf("Stat with a pin: %v", err)
 	}
@@ -202,7 +203,7 @@ func TestSchedulerBound(t *testing.T) {
 	s := mem.New()
 	info := storetest.Put(t, s, "x", pattern(100))
 	g := &gate{Storage: s, arrived: make(chan struct{}, 100), open: make(chan struct{})}
-	sched := storage.NewScheduler()
+	sched := ranged.NewScheduler()
 	var wait sync.WaitGroup
 	for i := range int64(50) {
 		wait.Go(func() {
@@ -230,7 +231,7 @@ func TestCopyRangeResumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := storage.CopyRange(ctx, dst, w, f, "x", 0, -1, ""); err != nil {
+	if err := ranged.CopyRange(ctx, dst, w, f, "x", 0, -1, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Commit(ctx); err != nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/assign"
+	"github.com/savepoint-tools/spt/internal/assign"
 )
 
 // Six elements in two subtasks, restored in three: contiguous blocks.

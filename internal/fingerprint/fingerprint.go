@@ -1,4 +1,5 @@
-package format
+// Package fingerprint compares what two savepoints say, whatever container holds them.
+package fingerprint
 
 import (
 	"context"
@@ -6,13 +7,15 @@ import (
 	"encoding/binary"
 	"hash"
 	"hash/maphash"
+
+	"github.com/savepoint-tools/spt/format"
 )
 
-// Fingerprint is a digest of what a savepoint says: everything but Location
+// Of is a digest of what a savepoint says: everything but Location
 // and Wire. Inline state counts with its bytes, wherever they are read from;
 // files count by reference and length. Two savepoints with one fingerprint say
 // the same.
-func Fingerprint(ctx context.Context, sp *Savepoint, src Source) ([32]byte, error) {
+func Of(ctx context.Context, sp *format.Savepoint, src format.Source) ([32]byte, error) {
 	f := fingerprint{ctx: ctx, src: src, h: sha256.New()}
 	f.savepoint(sp)
 	if f.err != nil { // a fault may have left the hash half way
@@ -24,10 +27,10 @@ func Fingerprint(ctx context.Context, sp *Savepoint, src Source) ([32]byte, erro
 // Same reports whether two savepoints have one fingerprint, found several times as
 // fast: by a hash whose key is drawn anew, which no input can have been made
 // for. The streams of both are read from src.
-func Same(ctx context.Context, a, b *Savepoint, src Source) (bool, error) {
+func Same(ctx context.Context, a, b *format.Savepoint, src format.Source) (bool, error) {
 	seed := maphash.MakeSeed()
 	var sums [2]uint64
-	for i, sp := range []*Savepoint{a, b} {
+	for i, sp := range []*format.Savepoint{a, b} {
 		h := &maphash.Hash{}
 		h.SetSeed(seed)
 		f := fingerprint{ctx: ctx, src: src, h: h}
@@ -40,7 +43,7 @@ func Same(ctx context.Context, a, b *Savepoint, src Source) (bool, error) {
 	return sums[0] == sums[1], nil
 }
 
-func (f *fingerprint) savepoint(sp *Savepoint) {
+func (f *fingerprint) savepoint(sp *format.Savepoint) {
 	f.i64(sp.ID)
 	f.i64(int64(sp.Kind.Type), int64(sp.Kind.Format))
 	f.i64(int64(len(sp.Masters)))
@@ -58,7 +61,7 @@ func (f *fingerprint) savepoint(sp *Savepoint) {
 // fingerprint keeps the first error.
 type fingerprint struct {
 	ctx context.Context
-	src Source
+	src format.Source
 	h   hash.Hash
 	buf []byte
 	err error
@@ -91,9 +94,9 @@ func (f *fingerprint) str(s string) {
 	f.h.Write([]byte(s))
 }
 
-func (f *fingerprint) text(t Text) { f.str(t.s); f.str(t.raw) }
+func (f *fingerprint) text(t format.Text) { raw, _ := t.Raw(); f.str(t.String()); f.str(raw) }
 
-func (f *fingerprint) bytes(b Bytes) {
+func (f *fingerprint) bytes(b format.Bytes) {
 	f.i64(int64(b.Len()))
 	f.fail(b.View(func(p []byte) error {
 		f.h.Write(p)
@@ -101,7 +104,7 @@ func (f *fingerprint) bytes(b Bytes) {
 	}))
 }
 
-func (f *fingerprint) operator(op *Operator) {
+func (f *fingerprint) operator(op *format.Operator) {
 	f.text(op.Name)
 	f.text(op.UID)
 	f.h.Write(op.ID[:])
@@ -125,7 +128,7 @@ func (f *fingerprint) operator(op *Operator) {
 	}
 }
 
-func (f *fingerprint) handle(h *OperatorHandle) {
+func (f *fingerprint) handle(h *format.OperatorHandle) {
 	if h == nil {
 		f.i64(-1)
 		return
@@ -146,13 +149,13 @@ func (f *fingerprint) handle(h *OperatorHandle) {
 	}
 }
 
-func (f *fingerprint) offsets(o Offsets) {
+func (f *fingerprint) offsets(o format.Offsets) {
 	if o == nil {
 		f.i64(0)
 		return
 	}
 	f.i64(o.Len())
-	f.fail(EachOffset(f.ctx, o, func(_ int64, run []int64) error {
+	f.fail(format.EachOffset(f.ctx, o, func(_ int64, run []int64) error {
 		f.buf = f.buf[:0]
 		for _, v := range run {
 			f.buf = binary.LittleEndian.AppendUint64(f.buf, uint64(v))
@@ -162,44 +165,44 @@ func (f *fingerprint) offsets(o Offsets) {
 	}))
 }
 
-func (f *fingerprint) stream(s Stream) {
+func (f *fingerprint) stream(s format.Stream) {
 	switch s := s.(type) {
 	case nil:
 		f.i64(-1)
-	case *Inline:
-		f.i64(int64(KindInline))
+	case *format.Inline:
+		f.i64(int64(format.KindInline))
 		f.text(s.Name)
 		f.bytes(s.Data)
-	case *File:
-		f.i64(int64(Kind(s)), s.Length)
+	case *format.File:
+		f.i64(int64(format.Kind(s)), s.Length)
 		f.text(s.Path)
-	case *Segment:
-		f.i64(int64(KindSegment), s.Start, s.Length, int64(s.Scope))
+	case *format.Segment:
+		f.i64(int64(format.KindSegment), s.Start, s.Length, int64(s.Scope))
 		f.text(s.Path)
 		f.text(s.LogicalID)
-	case *EmptySegment:
-		f.i64(int64(KindEmpty))
-	case *KeyGroupStream:
+	case *format.EmptySegment:
+		f.i64(int64(format.KindEmpty))
+	case *format.KeyGroupStream:
 		f.i64(-2)
 		f.keyGroups(s.Range, s.Offsets)
 		f.stream(s.Data)
-	case *Chunks:
+	case *format.Chunks:
 		f.packed(s, s.As)
-	case *Concat:
+	case *format.Concat:
 		f.packed(s, s.As)
 	}
 }
 
 // packed is a stream that is written as as: inline with its bytes, else by
 // reference.
-func (f *fingerprint) packed(s, as Stream) {
-	in, ok := as.(*Inline)
+func (f *fingerprint) packed(s, as format.Stream) {
+	in, ok := as.(*format.Inline)
 	if !ok {
-		f.i64(int64(Kind(s)), s.Size())
+		f.i64(int64(format.Kind(s)), s.Size())
 		f.stream(as)
 		return
 	}
-	f.i64(int64(KindInline))
+	f.i64(int64(format.KindInline))
 	f.text(in.Name)
 	f.i64(s.Size())
 	buf := make([]byte, min(s.Size(), 256<<10))
@@ -211,23 +214,23 @@ func (f *fingerprint) packed(s, as Stream) {
 	}
 }
 
-func (f *fingerprint) keyGroups(r KeyGroupRange, o Offsets) {
+func (f *fingerprint) keyGroups(r format.KeyGroupRange, o format.Offsets) {
 	f.i64(int64(r.First), int64(r.Count))
 	f.offsets(o)
 }
 
-func (f *fingerprint) keyed(h KeyedHandle) {
+func (f *fingerprint) keyed(h format.KeyedHandle) {
 	switch h := h.(type) {
 	case nil:
 		f.i64(-1)
-	case *KeyGroups:
+	case *format.KeyGroups:
 		f.i64(1)
 		f.str(string(h.Codec))
 		f.bool(h.Savepoint)
 		f.keyGroups(h.Range, h.Offsets)
 		f.stream(h.Data)
 		f.text(h.HandleID)
-	case *Incremental:
+	case *format.Incremental:
 		f.i64(2, h.CheckpointID, h.CheckpointedSize)
 		f.text(h.BackendID)
 		f.keyGroups(h.Range, nil)
@@ -235,17 +238,17 @@ func (f *fingerprint) keyed(h KeyedHandle) {
 		f.named(h.Shared)
 		f.named(h.Private)
 		f.text(h.HandleID)
-	case *Changelog:
+	case *format.Changelog:
 		f.i64(3, h.CheckpointedSize, h.MaterializationID, h.CheckpointID)
 		f.keyGroups(h.Range, nil)
-		for _, all := range [][]KeyedHandle{h.Materialized, h.Changes} {
+		for _, all := range [][]format.KeyedHandle{h.Materialized, h.Changes} {
 			f.i64(int64(len(all)))
 			for _, c := range all {
 				f.keyed(c)
 			}
 		}
 		f.text(h.HandleID)
-	case *ChangelogMemory:
+	case *format.ChangelogMemory:
 		f.i64(4, h.From, h.To, int64(len(h.Changes)))
 		f.keyGroups(h.Range, nil)
 		for _, c := range h.Changes {
@@ -253,7 +256,7 @@ func (f *fingerprint) keyed(h KeyedHandle) {
 			f.bytes(c.Data)
 		}
 		f.text(h.HandleID)
-	case *ChangelogStream:
+	case *format.ChangelogStream:
 		f.i64(5, h.StateSize, h.CheckpointedSize, int64(len(h.Streams)))
 		f.keyGroups(h.Range, nil)
 		for _, s := range h.Streams {
@@ -265,7 +268,7 @@ func (f *fingerprint) keyed(h KeyedHandle) {
 	}
 }
 
-func (f *fingerprint) named(all []NamedStream) {
+func (f *fingerprint) named(all []format.NamedStream) {
 	f.i64(int64(len(all)))
 	for _, s := range all {
 		f.text(s.Name)
@@ -273,7 +276,7 @@ func (f *fingerprint) named(all []NamedStream) {
 	}
 }
 
-func (f *fingerprint) channels(all []*ChannelHandle) {
+func (f *fingerprint) channels(all []*format.ChannelHandle) {
 	f.i64(int64(len(all)))
 	for _, h := range all {
 		f.i64(int64(h.Subtask), h.Size, int64(len(h.Channels)))

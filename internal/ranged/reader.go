@@ -1,4 +1,10 @@
-package storage
+// Package ranged turns the ranged reads of a store into reliable ones: pinned to one
+// version, merged, bounded in number, and resumed where they were cut.
+//
+//	r := ranged.NewReader(store, "sp/_metadata", "")
+//	head, err := r.ReadRange(ctx, 0, 1<<20) // one request; the version is pinned now
+//	info, err := r.Stat(ctx)                // no request: known from the read
+package ranged
 
 import (
 	"context"
@@ -7,6 +13,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/savepoint-tools/spt/storage"
 )
 
 const (
@@ -33,22 +41,22 @@ func NewScheduler() *Scheduler {
 // A Reader is safe for concurrent use and holds nothing open.
 type Reader struct {
 	sched *Scheduler
-	store Storage
+	store storage.Storage
 	name  string
 
 	mu    sync.Mutex
-	pin   Version
-	info  Info
+	pin   storage.Version
+	info  storage.Info
 	known bool // info is set
 }
 
 // NewReader returns a Reader with a Scheduler of its own.
-func NewReader(store Storage, name string, pin Version) *Reader {
+func NewReader(store storage.Storage, name string, pin storage.Version) *Reader {
 	return NewScheduler().NewReader(store, name, pin)
 }
 
 // NewReader returns a Reader. It makes no request.
-func (s *Scheduler) NewReader(store Storage, name string, pin Version) *Reader {
+func (s *Scheduler) NewReader(store storage.Storage, name string, pin storage.Version) *Reader {
 	return &Reader{sched: s, store: store, name: name, pin: pin}
 }
 
@@ -57,13 +65,13 @@ func (r *Reader) Name() string { return r.name }
 
 // Stat describes the object at the pinned version. After a first read it makes no
 // request.
-func (r *Reader) Stat(ctx context.Context) (Info, error) {
+func (r *Reader) Stat(ctx context.Context) (storage.Info, error) {
 	if info, known := r.state(); known {
 		return info, nil
 	}
 	info, err := r.store.Stat(ctx, r.name)
 	if err != nil {
-		return Info{}, r.gone(err)
+		return storage.Info{}, r.gone(err)
 	}
 	return info, r.settle(info)
 }
@@ -83,7 +91,7 @@ func (r *Reader) ReadRange(ctx context.Context, off, n int64) ([]byte, error) {
 	defer b.Close()
 	size := b.end - b.pos // no longer a claim: the object is that long
 	if int64(int(size)) != size {
-		return nil, r.error(fmt.Errorf("%d bytes do not fit into memory: %w", size, ErrUnsupported))
+		return nil, r.error(fmt.Errorf("%d bytes do not fit into memory: %w", size, storage.ErrUnsupported))
 	}
 	p := make([]byte, size)
 	_, err = b.fill(p)
@@ -121,10 +129,10 @@ func (r *Reader) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 // of Storage.ReadRange. io.EOF from the body means that all of it came, from one
 // version. A stream does not count as a request in flight: its consumer may need
 // other reads to go on.
-func (r *Reader) Open(ctx context.Context, off, n int64) (io.ReadCloser, Info, error) {
+func (r *Reader) Open(ctx context.Context, off, n int64) (io.ReadCloser, storage.Info, error) {
 	b, err := r.open(ctx, off, n)
 	if err != nil {
-		return nil, Info{}, err
+		return nil, storage.Info{}, err
 	}
 	info, _ := r.state()
 	return b, info, nil
@@ -141,18 +149,18 @@ func (r *Reader) acquire(ctx context.Context) error {
 
 func (r *Reader) release() { <-r.sched.slots }
 
-func (r *Reader) state() (Info, bool) {
+func (r *Reader) state() (storage.Info, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.info, r.known
 }
 
 // settle pins the first version seen, and refuses any other.
-func (r *Reader) settle(info Info) error {
+func (r *Reader) settle(info storage.Info) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.pin != "" && info.Version != r.pin || r.known && info.Size != r.info.Size {
-		return r.error(ErrChanged)
+		return r.error(storage.ErrChanged)
 	}
 	r.pin, r.info, r.known = info.Version, info, true
 	return nil
@@ -162,13 +170,13 @@ func (r *Reader) settle(info Info) error {
 func (r *Reader) gone(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if (r.known || r.pin != "") && errors.Is(err, ErrNotExist) {
-		return &Error{Op: "read", Name: r.name, Err: ErrChanged, Hint: "it was deleted"}
+	if (r.known || r.pin != "") && errors.Is(err, storage.ErrNotExist) {
+		return &storage.Error{Op: "read", Name: r.name, Err: storage.ErrChanged, Hint: "it was deleted"}
 	}
 	return err
 }
 
-func (r *Reader) error(err error) error { return &Error{Op: "read", Name: r.name, Err: err} }
+func (r *Reader) error(err error) error { return &storage.Error{Op: "read", Name: r.name, Err: err} }
 
 // body is a range that survives cuts.
 type body struct {
@@ -193,7 +201,7 @@ func (r *Reader) open(ctx context.Context, off, n int64) (*body, error) {
 }
 
 // request opens a range and checks that it is of the version pinned.
-func (b *body) request(off, n int64) (Info, error) {
+func (b *body) request(off, n int64) (storage.Info, error) {
 	for {
 		b.r.mu.Lock()
 		pin := b.r.pin
@@ -202,13 +210,13 @@ func (b *body) request(off, n int64) (Info, error) {
 		if err == nil {
 			if err = b.r.settle(info); err != nil {
 				rc.Close()
-				return Info{}, err
+				return storage.Info{}, err
 			}
 			b.rc = rc
 			return info, nil
 		}
 		if err = b.again(b.r.gone(err)); err != nil {
-			return Info{}, err
+			return storage.Info{}, err
 		}
 	}
 }
@@ -270,7 +278,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	if err != nil {
 		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = b.r.error(fmt.Errorf("cut off at %d, %d bytes early: %w", b.pos, b.end-b.pos, ErrUnavailable))
+			err = b.r.error(fmt.Errorf("cut off at %d, %d bytes early: %w", b.pos, b.end-b.pos, storage.ErrUnavailable))
 		}
 		b.rc.Close() // broken already
 		b.rc = nil
