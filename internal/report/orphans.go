@@ -66,7 +66,7 @@ type Orphan struct {
 	Bytes     int64      `json:"bytes"`
 	Time      *time.Time `json:"time,omitempty" jsonschema:"description=when it was last written"`
 	Result    string     `json:"result" jsonschema:"enum=removable,enum=kept,enum=deleted,enum=archived,enum=failed"`
-	Kept      string     `json:"kept,omitempty" jsonschema:"enum=young,enum=unknown-age,enum=working,enum=other-name,enum=link,enum=job-unread,enum=wanted,description=why it is not deleted"`
+	Kept      string     `json:"kept,omitempty" jsonschema:"enum=young,enum=unknown-age,enum=working,enum=other-name,enum=link,enum=job-unread,enum=wanted,enum=uncertain,description=why it is not deleted"`
 	To        string     `json:"to,omitempty" jsonschema:"description=where the archive has it"`
 	Problem   string     `json:"problem,omitempty" jsonschema:"description=why it could not be deleted or archived"`
 }
@@ -155,8 +155,17 @@ func (a *Orphans) refuse(p orphans.Problem) {
 	a.Refused = append(a.Refused, OrphanProblem{Kind: string(p.Kind), Path: p.Path, File: a.run.Text(p.File), Message: a.run.Hide(p.Err.Error())})
 }
 
-// Refuse adds a reason to delete nothing.
-func (a *Orphans) Refuse(p orphans.Problem) { a.refuse(p) }
+// Refuse adds a reason to delete nothing, and then no file is removable.
+func (a *Orphans) Refuse(p orphans.Problem) {
+	a.refuse(p)
+	for i := range a.Files {
+		if f := &a.Files[i]; f.Result == orphanRemovable {
+			f.Result, f.Kept = orphanKept, string(orphans.Uncertain)
+		}
+	}
+	a.Removable, a.Groups = OrphanSum{}, []OrphanGroup{}
+	a.group()
+}
 
 // Done records what became of file i, and returns it. It is reported once.
 func (a *Orphans) Done(i int, to string, err error, hint string) *OrphanDone {
@@ -326,9 +335,10 @@ func (a *Orphans) Document() *ui.Document {
 	var d ui.Document
 	switch {
 	case a.Orphaned.Files == 0:
-		d.Line("%s in %s: every file is referenced", a.Total, ui.Plural(int64(a.Snapshots), "snapshot"))
+		d.Line("%s: all are referenced (%s read)", a.Total, ui.Plural(int64(a.Snapshots), "snapshot"))
 	default:
-		d.Line("%s, of %s are not referenced by any of %s", a.Orphaned, a.Total, ui.Plural(int64(a.Snapshots), "snapshot"))
+		d.Line("No snapshot refers to %s of %s, %s of %s (%s read)", ui.Count(int64(a.Orphaned.Files)), ui.Plural(int64(a.Total.Files), "file"),
+			ui.Bytes(a.Orphaned.Bytes), ui.Bytes(a.Total.Bytes), ui.Plural(int64(a.Snapshots), "snapshot"))
 	}
 	if len(a.Groups) > 0 && !a.printed {
 		d.Add(a.table())
@@ -364,7 +374,7 @@ func (a *Orphans) table() *ui.Table {
 	case "age":
 		by = ui.Column{Header: "AGE"}
 	case "file":
-		by.Header = "FILE"
+		return a.fileTable()
 	}
 	t := ui.NewTable(by,
 		ui.Column{Header: "FILES", Align: ui.Right},
@@ -382,20 +392,39 @@ func (a *Orphans) table() *ui.Table {
 	for i := range a.Groups {
 		g := &a.Groups[i]
 		name := cmp.Or(g.Directory, g.Job, g.Age)
-		switch a.By {
-		case "job":
+		if a.By == "job" {
 			name = cmp.Or(g.Job, "not known")
-			if len(name) == len("7f3a2c") && name != "not known" {
+			if len(g.Job) == len("7f3a2c") {
 				name += "…"
 			}
-		case "file":
-			name = g.File
 		}
 		removable := "–"
 		if g.Removable.Files > 0 {
 			removable = ui.Bytes(g.Removable.Bytes)
 		}
 		t.Row(ui.Quote(name), ui.Count(int64(g.Files)), ui.Bytes(g.Bytes), ago(g.Oldest), ago(g.Newest), removable)
+	}
+	return t
+}
+
+// fileTable has a row for each file.
+func (a *Orphans) fileTable() *ui.Table {
+	t := ui.NewTable(
+		ui.Column{Header: "FILE", Shrink: 1, Cut: ui.CutMiddle, Min: 20},
+		ui.Column{Header: "BYTES", Align: ui.Right},
+		ui.Column{Header: "WRITTEN", Align: ui.Right, Drop: 1},
+		ui.Column{Header: "RESULT"},
+	)
+	for i := range a.Files {
+		f := &a.Files[i]
+		written, result := "not known", f.Result
+		if f.Time != nil {
+			written = ui.Ago(*f.Time, a.now)
+		}
+		if f.Kept != "" {
+			result += ": " + f.Kept
+		}
+		t.Row(ui.Quote(f.Path), ui.Bytes(f.Bytes), written, result)
 	}
 	return t
 }

@@ -99,6 +99,7 @@ const (
 	Link       Reason = "link"        // a symbolic link
 	JobUnread  Reason = "job-unread"  // the directory of its job, with its snapshots, was not read
 	Wanted     Reason = "wanted"      // a snapshot misses a file of this name elsewhere
+	Uncertain  Reason = "uncertain"   // there are Problems: a snapshot may refer to it
 )
 
 // ProblemKind says why nothing may be removed.
@@ -163,7 +164,7 @@ func Find(ctx context.Context, roots []string, o Options) (*Result, error) {
 	if err := r.leftovers(ctx); err != nil {
 		return nil, err
 	}
-	return r, r.links(ctx)
+	return r, r.keepMore(ctx)
 }
 
 // leftoverDepth is how far below a root leftovers are looked for.
@@ -284,8 +285,8 @@ func keep(d *Dir, f *file, missing map[string]bool, o Options) Reason {
 	return ""
 }
 
-// links keeps symbolic links. Only files that would be removed are looked at.
-func (r *Result) links(ctx context.Context) error {
+// keepMore keeps what the listing alone does not show. Only files that would be removed are looked at.
+func (r *Result) keepMore(ctx context.Context) error {
 	jobs := map[string]bool{} // whose directories were read
 	for _, d := range r.t.dirs {
 		if d.Kind == Checkpoint || d.Kind == Shared || d.Kind == TaskOwned {
@@ -294,6 +295,9 @@ func (r *Result) links(ctx context.Context) error {
 	}
 	for i := range r.Files {
 		f := &r.Files[i]
+		if f.Kept == "" && len(r.Problems) > 0 {
+			f.Kept = Uncertain
+		}
 		if f.Kept != "" {
 			continue
 		}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/savepoint-tools/spt/internal/ability"
 	"sync"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/reader"
@@ -77,14 +77,10 @@ func (e entry) path() string {
 
 // open reads one snapshot. What cannot be read is a problem, and no error.
 func (t *tree) open(ctx context.Context, e entry, o reader.Options) (reading, error) {
-	location := objpath.Join(e.dir.Path, e.name)
-	if _, ok := e.dir.root.store.(ability.Canonicalizer); ok {
-		location = objpath.Join(e.dir.Name, e.name)
-	}
 	unread := func(err error) (reading, error) {
 		return reading{problems: []Problem{{Kind: Unread, Path: e.path(), Err: err}}}, ctx.Err()
 	}
-	snap, err := reader.Open(ctx, location, &o)
+	snap, err := reader.Open(ctx, objpath.Join(e.dir.Path, e.name), &o)
 	if err != nil {
 		return unread(err)
 	}

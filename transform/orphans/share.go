@@ -27,7 +27,8 @@ type Share struct {
 // maxWith bounds Share.With.
 const maxWith = 100
 
-// Shares returns what the snapshots below the roots share with each other, by path.
+// Shares returns what the snapshots below the roots that can be read share with each
+// other, by path.
 // Snapshots that cannot be read, or that refer to files elsewhere, are problems: what
 // they share is not known.
 func Shares(ctx context.Context, roots []string, o Options) ([]Share, []Problem, error) {
@@ -46,7 +47,10 @@ func Shares(ctx context.Context, roots []string, o Options) ([]Share, []Problem,
 	if err != nil {
 		return nil, nil, err
 	}
-	return t.shares(own), append(t.unlisted, problems...), nil
+	all := slices.DeleteFunc(t.shares(own), func(s Share) bool {
+		return slices.ContainsFunc(problems, func(p Problem) bool { return p.Kind == Unread && p.Path == s.Path })
+	})
+	return all, append(t.unlisted, problems...), nil
 }
 
 func (t *tree) shares(own *owners) []Share {
