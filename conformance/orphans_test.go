@@ -1,0 +1,77 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform/orphans"
+)
+
+// withOrphans are the cases whose files are searched for unreferenced ones together: each
+// kind of file that Flink shares between checkpoints, and a savepoint.
+var withOrphans = []string{"counts-incremental", "counts-rescaled", "counts-file-merging", "operator-file-merging", "keyed-changelog", "operator-files"}
+
+// Unreferenced files are put among retained checkpoints, found and deleted; Flink
+// restores each of the checkpoints as before.
+func TestOrphansDeleted(t *testing.T) {
+	for _, version := range editVersions {
+		t.Run(string(version), func(t *testing.T) {
+			f := Use(t, version)
+			root := t.TempDir()
+			cleaned, planted := map[string]Snapshot{}, map[string]bool{}
+			for _, name := range withOrphans {
+				s := madeOnce(t, f, caseNamed(t, name).options)
+				c := s
+				c.Dir, c.Known = filepath.Join(root, name), ""
+				if err := os.CopyFS(c.Dir, os.DirFS(s.Dir)); err != nil {
+					t.Fatal(err)
+				}
+				cleaned[name] = c
+				dirs, snapshot := 0, filepath.Join(c.Dir, s.Path)
+				err := filepath.WalkDir(c.Dir, func(path string, d os.DirEntry, err error) error {
+					base := filepath.Base(path)
+					state := path == snapshot || base == "shared" || base == "taskowned" || base == "dstl" && len(filepath.Base(filepath.Dir(path))) == 32 || strings.HasPrefix(base, "job_")
+					if err != nil || !d.IsDir() || !state {
+						return err
+					}
+					dirs++
+					file := filepath.Join(path, fmt.Sprintf("0f0e0d0c-0b0a-0908-0706-%012d", dirs))
+					planted[file] = true
+					return os.WriteFile(file, []byte("not referenced"), 0o666)
+				})
+				if err != nil || dirs == 0 {
+					t.Fatalf("%s: %d directories, %v", name, dirs, err)
+				}
+			}
+			r, err := orphans.Find(context.Background(), []string{root}, orphans.Options{Reader: reader.Options{Stores: stores}, Now: time.Now().Add(time.Hour), OlderThan: time.Minute})
+			if err != nil || r.Err() != nil || r.Snapshots != len(withOrphans) {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			if err := r.Unchanged(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			deleted := 0
+			err = r.Remove(context.Background(), r.Removable(), nil, func(file *orphans.File, err error) error {
+				if deleted++; !planted[file.Path] {
+					t.Errorf("%s was not planted", file.Path)
+				}
+				return err
+			})
+			if err != nil || deleted != len(planted) {
+				t.Fatalf("%d of %d files deleted: %v", deleted, len(planted), err)
+			}
+			for _, name := range withOrphans {
+				s := madeOnce(t, f, caseNamed(t, name).options)
+				want := restoredOnce(t, f, s, Choices{})
+				got := Restore(t, f, cleaned[name], Choices{Parallelism: parallelismOf(s)})
+				compareContent(t, f, s.Options, 0, want, got)
+			}
+		})
+	}
+}
