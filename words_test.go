@@ -89,7 +89,7 @@ var wordings = []wording{
 	{re: `moments?`, instead: "timestamp, instant", where: anywhere, like: "a moment in UTC", pending: 4},
 	{re: `places?`, instead: "location, URI, offset", where: anywhere, like: "another place", except: []string{`in place`, `tak(e|es|en|ing) place`, `decimal places?`, `places? of decimals`}, pending: 63},
 	{re: `(further|extra|the|such) copies|copies (in|of) (union|elements)`, instead: "duplicates (union), replicas (broadcast)", where: anywhere, like: "the copies in union state", pending: 6},
-	{re: `folders?`, instead: "directory", where: anywhere, like: "the wrong folder", pending: 68},
+	{re: `folders?`, instead: "directory", where: anywhere, like: "the wrong folder", pending: 67},
 }
 
 // unit is a piece of text: a comment, a literal or a paragraph.

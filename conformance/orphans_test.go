@@ -24,7 +24,7 @@ func TestOrphansDeleted(t *testing.T) {
 		t.Run(string(version), func(t *testing.T) {
 			f := Use(t, version)
 			root := t.TempDir()
-			cleaned, planted := map[string]Snapshot{}, map[string]bool{}
+			cleaned, planted, snapshots := map[string]Snapshot{}, map[string]bool{}, 0
 			for _, name := range withOrphans {
 				s := madeOnce(t, f, caseNamed(t, name).options)
 				c := s
@@ -36,6 +36,9 @@ func TestOrphansDeleted(t *testing.T) {
 				dirs, snapshot := 0, filepath.Join(c.Dir, s.Path)
 				err := filepath.WalkDir(c.Dir, func(path string, d os.DirEntry, err error) error {
 					base := filepath.Base(path)
+					if base == "_metadata" {
+						snapshots++
+					}
 					state := path == snapshot || base == "shared" || base == "taskowned" || base == "dstl" && len(filepath.Base(filepath.Dir(path))) == 32 || strings.HasPrefix(base, "job_")
 					if err != nil || !d.IsDir() || !state {
 						return err
@@ -49,9 +52,23 @@ func TestOrphansDeleted(t *testing.T) {
 					t.Fatalf("%s: %d directories, %v", name, dirs, err)
 				}
 			}
-			r, err := orphans.Find(context.Background(), []string{root}, orphans.Options{Reader: reader.Options{Stores: stores}, Now: time.Now().Add(time.Hour), OlderThan: time.Minute})
-			if err != nil || r.Err() != nil || r.Snapshots != len(withOrphans) {
-				t.Fatalf("%+v, %v", r, err)
+			o := orphans.Options{Reader: reader.Options{Stores: stores}, Now: time.Now().Add(time.Hour), OlderThan: time.Minute}
+			r, err := orphans.Find(context.Background(), []string{root}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The changelog of the running cluster is elsewhere: without it nothing is deleted.
+			for _, p := range r.Problems {
+				if at := strings.Index(p.File, "/changelog/"); p.Kind == orphans.Outside && at > 0 {
+					o.Also = append(o.Also, p.File[:at+len("/changelog")])
+				}
+			}
+			if len(o.Also) == 0 || len(r.Removable()) > 0 {
+				t.Errorf("files outside are not noticed: %v", r.Problems)
+			}
+			r, err = orphans.Find(context.Background(), []string{root}, o)
+			if err != nil || r.Err() != nil || r.Snapshots != snapshots {
+				t.Fatalf("%d snapshots of %d, %v, %v", r.Snapshots, snapshots, r.Err(), err)
 			}
 			if err := r.Unchanged(context.Background()); err != nil {
 				t.Fatal(err)

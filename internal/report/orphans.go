@@ -28,9 +28,7 @@ type Orphans struct {
 	Elsewhere OrphanSum     `json:"elsewhere" jsonschema:"description=files in other directories: left alone and not looked at"`
 	By        string        `json:"by" jsonschema:"enum=directory,enum=job,enum=age,enum=file"`
 	Groups    []OrphanGroup `json:"groups"`
-	// Leftovers are those of spt itself.
 	Leftovers []Leftover `json:"leftovers,omitempty" jsonschema:"description=of interrupted runs of spt; spt clean removes them"`
-	// Refused says why nothing may be deleted.
 	Refused []OrphanProblem `json:"refused,omitempty" jsonschema:"description=why --delete deletes nothing"`
 	Files   []Orphan        `json:"files,omitempty" jsonschema:"description=the unreferenced files; -o jsonl prints them one a line and then the rest without them"`
 

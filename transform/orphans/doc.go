@@ -4,7 +4,7 @@
 // Find lists everything below the roots, opens every snapshot that it finds there and
 // resolves every reference, of all kinds of handles, to a listed file. What is left
 // over in a directory in which Flink keeps state is unreferenced. Files in other
-// directories, such as those of high availability, are only counted.
+// directories, such as what high availability keeps, are only counted.
 //
 // Nothing is decided by a listing alone: a file is removed by its name, after its
 // version was compared with the one that was listed, and only if every snapshot could

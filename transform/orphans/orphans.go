@@ -362,7 +362,7 @@ func (r *Result) Unchanged(ctx context.Context) error {
 	return nil
 }
 
-// Err returns the problems as one error; nil if there are none.
+// Err returns the problems as one error, or nil.
 func (r *Result) Err() error {
 	var all []error
 	for i := range r.Problems {

@@ -12,7 +12,7 @@ import (
 // Share is what a snapshot shares with others.
 type Share struct {
 	Path string // as the user can write it
-	// Real is the one name of the snapshot, with links resolved, as that of a
+	// Real is the one name of the snapshot, with links resolved, as in a
 	// reader.Entry.
 	Real string
 

@@ -17,7 +17,7 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// root is a directory of which everything is listed.
+// root is a directory that is searched.
 type root struct {
 	path  string // as the user can write it
 	also  bool   // only its snapshots matter
@@ -329,7 +329,7 @@ func (t *tree) add(d *Dir, base string, info storage.Info) {
 	d.files = append(d.files, f)
 }
 
-// find returns a listed file; nil if there is none of that name.
+// find returns a listed file, or nil.
 func (t *tree) find(store storage.Storage, name string) *file {
 	d := t.byName[keyOf(store, objpath.Dir(name))]
 	if d == nil {
