@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/assign"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 	"github.com/savepoint-tools/spt/writer"

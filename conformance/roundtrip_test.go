@@ -245,10 +245,10 @@ func TestNewerMetadataVersion(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				s := madeOnce(t, Use(t, version), caseNamed(t, name).options)
 				out, rewritten := standsFor(t, s)
-				seal(t, opened(t, s), out, writer.Options{MetadataVersion: v})
+				seal(t, opened(t, s), out, writer.Options{MetadataVersion: int32(v)})
 				written := openedAt(t, out)
-				if written.Container.Metadata != v {
-					t.Errorf("metadata %s, want %s", written.Container.Metadata, v)
+				if written.Container.Metadata != int32(v) {
+					t.Errorf("metadata v%d, want %s", written.Container.Metadata, v)
 				}
 				next := Use(t, version.Next())
 				judgeModel(t, next, rewritten, written)

@@ -84,8 +84,8 @@ type Container struct {
 	Name     string // the file: _metadata or .spt, as its store names it
 	Size     int64  // of that file
 	ModTime  time.Time
-	Metadata metadata.Version // of _metadata; for an .spt that of the snapshot it was made from, or 0
-	SPT      spt.Stats        // for an .spt
+	Metadata int32     // of _metadata; for an .spt that of the snapshot it was made from, or 0
+	SPT      spt.Stats // for an .spt
 }
 
 // Snapshot is an open snapshot: the model, and the way to its bytes. It is
@@ -240,7 +240,7 @@ func (f *found) openFlink(ctx context.Context, o Options, salvage bool) (*Snapsh
 		snap.asRead = &c
 	}
 	snap.Container = Container{Family: Flink, Name: f.name, Size: f.info.Size, ModTime: f.info.ModTime}
-	snap.Container.Metadata, _ = metadata.VersionOf(sp)
+	snap.Container.Metadata = metadataVersion(sp)
 	snap.src = newSource(f, o, nil)
 	return snap, nil
 }
@@ -280,7 +280,7 @@ func (f *found) openSPT(ctx context.Context, o Options) (*Snapshot, error) {
 	c.Location = f.location
 	snap := &Snapshot{Savepoint: &c, asRead: &c}
 	snap.Container = Container{Family: SPT, Name: f.name, Size: f.info.Size, ModTime: f.info.ModTime, SPT: file.Stats()}
-	snap.Container.Metadata, _ = metadata.VersionOf(&c)
+	snap.Container.Metadata = metadataVersion(&c)
 	snap.src = newSource(f, o, file)
 	return snap, nil
 }
@@ -343,12 +343,18 @@ func (s *Snapshot) Dir() string { return s.src.dir }
 func (c Container) Describe() string {
 	if c.Family == SPT {
 		text := fmt.Sprintf("spt %d.%d", c.SPT.Major, c.SPT.Minor)
-		if c.Metadata.Valid() {
-			text += fmt.Sprintf(", made from metadata %s (Flink %s)", c.Metadata, c.Metadata.Releases())
+		if v := metadata.Version(c.Metadata); v.Valid() {
+			text += fmt.Sprintf(", made from metadata %s (Flink %s)", v, v.Releases())
 		}
 		return text
 	}
-	return fmt.Sprintf("metadata %s (Flink %s)", c.Metadata, c.Metadata.Releases())
+	v := metadata.Version(c.Metadata)
+	return fmt.Sprintf("metadata %s (Flink %s)", v, v.Releases())
+}
+
+func metadataVersion(sp *format.Savepoint) int32 {
+	v, _ := metadata.VersionOf(sp)
+	return int32(v)
 }
 
 // storageKind makes a storage error match the kinds of package format too.

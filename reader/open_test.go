@@ -120,7 +120,7 @@ func TestBareNameHereFirst(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	snap := open(t, testenv.Fixture(t, "sp-001"), options())
-	if got, want := snap.Container.Describe(), "metadata v4 (Flink 1.16–1.20)"; !strings.HasPrefix(got, "metadata v") || got != want && snap.Container.Metadata == metadata.V4 {
+	if got, want := snap.Container.Describe(), "metadata v4 (Flink 1.16–1.20)"; !strings.HasPrefix(got, "metadata v") || got != want && snap.Container.Metadata == int32(metadata.V4) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	own := write(t, map[string]string{"x.spt": string(pack(t, model(list(inline("x"), 0))))})

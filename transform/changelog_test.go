@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/assign"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
 // Changes that two new subtasks would share are applied twice by the rescale

@@ -8,7 +8,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
-	"github.com/savepoint-tools/spt/internal/assign"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/transform/internal/keygroups"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/assign"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
 // Strategy says by which rule the elements of list state are dealt out.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/assign"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
 // SetOptions say which fields get another value.

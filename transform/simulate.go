@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/assign"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
 // Simulate plans a rescale of numbered elements, 0 … elements-1, that lie in

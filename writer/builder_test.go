@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vmihailenco/msgpack/v5"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
@@ -24,7 +26,6 @@ import (
 	"github.com/savepoint-tools/spt/storage/mem"
 	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/writer"
-	"github.com/vmihailenco/msgpack/v5"
 )
 
 var ctx = context.Background()

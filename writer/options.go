@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -31,7 +30,7 @@ type Options struct {
 	// state stays.
 	InlineThreshold *int64
 	// MetadataVersion of a Flink directory; 0: that of the input.
-	MetadataVersion metadata.Version
+	MetadataVersion int32
 	// Compression and Level of an .spt.
 	Compression spt.Compression
 	Level       int

@@ -384,7 +384,7 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	sp := p.snap.Savepoint
 	if p.o.MetadataVersion != 0 {
 		var err error
-		if sp, err = metadata.WithVersion(sp, p.o.MetadataVersion); err != nil {
+		if sp, err = metadata.WithVersion(sp, metadata.Version(p.o.MetadataVersion)); err != nil {
 			return err
 		}
 	}

@@ -245,7 +245,7 @@ func TestVersion2(t *testing.T) {
 	var dir string
 	for _, d := range testenv.Snapshots(t) {
 		snap := openAt(t, d, stores())
-		inline, version := 0, snap.Container.Metadata
+		inline, version := 0, metadata.Version(snap.Container.Metadata)
 		if err := snap.EachStream(func(_ format.Place, s format.Stream) error {
 			if format.Kind(s) == format.KindInline && format.SizeOf(s) > 50 {
 				inline++
@@ -270,8 +270,8 @@ func TestVersion2(t *testing.T) {
 	}
 	t.Chdir(out)
 	report, snap := sealAt(t, dir, "link/v2", o) // relative, and through a link
-	if snap.Container.Metadata != metadata.V2 || len(report.Plan.Files) == 0 {
-		t.Fatalf("%s, %d files", snap.Container.Metadata, len(report.Plan.Files))
+	if metadata.Version(snap.Container.Metadata) != metadata.V2 || len(report.Plan.Files) == 0 {
+		t.Fatalf("%s, %d files", metadata.Version(snap.Container.Metadata), len(report.Plan.Files))
 	}
 	n := 0
 	fileref.EachAbsolute(snap.Savepoint, func(_ format.Place, path string) {
@@ -286,14 +286,14 @@ func TestVersion2(t *testing.T) {
 	sound(t, snap)
 	in := openAt(t, dir, o.Stores)
 	sameStreams(t, snap, in)
-	o.MetadataVersion = metadata.V3
+	o.MetadataVersion = int32(metadata.V3)
 	_, snap = sealAt(t, dir, "v3", o)
-	if v := sound(t, snap); snap.Container.Metadata != metadata.V3 || !v.Relocatable() {
-		t.Errorf("%s: %+v", snap.Container.Metadata, v)
+	if v := sound(t, snap); metadata.Version(snap.Container.Metadata) != metadata.V3 || !v.Relocatable() {
+		t.Errorf("%s: %+v", metadata.Version(snap.Container.Metadata), v)
 	}
 	sameStreams(t, snap, in)
 	// Down is not possible.
-	if _, err := Write(background, openAt(t, "v3", o.Stores).View(), "down", &Options{Stores: o.Stores, MetadataVersion: metadata.V2}); !errors.Is(err, format.ErrUnsupported) {
+	if _, err := Write(background, openAt(t, "v3", o.Stores).View(), "down", &Options{Stores: o.Stores, MetadataVersion: int32(metadata.V2)}); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("error %v", err)
 	}
 }

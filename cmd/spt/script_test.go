@@ -20,6 +20,7 @@ import (
 	"unicode"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
 	"github.com/savepoint-tools/spt/cmd/spt/command"
 	"github.com/savepoint-tools/spt/storage"
 )

@@ -24,7 +24,7 @@ const (
 	resumePauses = 200 * time.Millisecond
 )
 
-// Scheduler bounds the requests in flight of all its Readers together.
+// Scheduler bounds the concurrent requests of all its Readers together.
 type Scheduler struct {
 	slots chan struct{}
 	pause time.Duration

@@ -3,8 +3,9 @@ package work
 import (
 	"bytes"
 
-	"github.com/savepoint-tools/spt/format"
 	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/savepoint-tools/spt/format"
 )
 
 // Version is the version of the encoding.

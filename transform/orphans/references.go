@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/savepoint-tools/spt/internal/ability"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/reader"
-	"golang.org/x/sync/errgroup"
 )
 
 // maxOutside bounds the references of one snapshot that are reported because they lead

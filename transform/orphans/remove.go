@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"io"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
-	"golang.org/x/sync/errgroup"
 )
 
 // Archive is a directory to which files are moved instead of being deleted.

@@ -3,12 +3,13 @@ package command
 import (
 	"context"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type applyOptions struct {

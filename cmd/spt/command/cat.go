@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/savepoint-tools/spt/internal/ui"
 )
 
 type catOptions struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm/runtime"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/value"
 )

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type convertOptions struct {
@@ -48,7 +49,7 @@ func (o *convertOptions) validate(env *Env) error {
 		if err != nil {
 			return usagef("--metadata-version: %v", err)
 		}
-		o.opts.MetadataVersion = v
+		o.opts.MetadataVersion = int32(v)
 	}
 	if o.flink != "" {
 		if o.metadata != "" {

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform/diff"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type diffOptions struct {

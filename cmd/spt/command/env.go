@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -15,7 +17,6 @@ import (
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/writer"
-	"github.com/spf13/cobra"
 )
 
 // Env is where a command reads, writes and looks: the only way to the outside.

@@ -4,12 +4,13 @@ import (
 	"context"
 	"slices"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type filterOptions struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/vm"
+
 	"github.com/savepoint-tools/spt/internal/report"
 )
 

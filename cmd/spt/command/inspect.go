@@ -6,10 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/savepoint-tools/spt/internal/report"
-	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/savepoint-tools/spt/internal/report"
+	"github.com/savepoint-tools/spt/internal/ui"
 )
 
 type inspectOptions struct {

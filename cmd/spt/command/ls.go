@@ -7,12 +7,13 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform/orphans"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type listOptions struct {

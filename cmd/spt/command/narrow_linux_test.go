@@ -14,8 +14,9 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/savepoint-tools/spt/internal/ui"
 	"golang.org/x/sys/unix"
+
+	"github.com/savepoint-tools/spt/internal/ui"
 )
 
 // terminal is a pseudo terminal of so many columns.

@@ -10,13 +10,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform/orphans"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type orphansOptions struct {

@@ -6,8 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/savepoint-tools/spt/format"
 	"github.com/spf13/pflag"
+
+	"github.com/savepoint-tools/spt/format"
 )
 
 // pick chooses operators, states and subtasks.

@@ -10,9 +10,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/savepoint-tools/spt/internal/ui"
 )
 
 // recipe is several edits, one after another.

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type rescaleOptions struct {

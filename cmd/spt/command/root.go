@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/spf13/cobra"
+
+	"github.com/savepoint-tools/spt/internal/ui"
 )
 
 // New is the whole command line.

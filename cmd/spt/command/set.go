@@ -3,12 +3,13 @@ package command
 import (
 	"context"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type setOptions struct {

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type trendOptions struct {

@@ -5,9 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/savepoint-tools/spt/internal/ui"
 )
 
 // helpWidth is how wide help is at most, and in the reference always.

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/savepoint-tools/spt/internal/ui"
 )
 
 // allCommands returns the root and every command below it that has a page of its

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type verifyOptions struct {

@@ -4,9 +4,10 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/spf13/cobra"
+
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/report"
-	"github.com/spf13/cobra"
 )
 
 // Version is set by the build of a release.

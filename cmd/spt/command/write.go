@@ -3,12 +3,13 @@ package command
 import (
 	"context"
 
+	"github.com/spf13/pflag"
+
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/writer"
-	"github.com/spf13/pflag"
 )
 
 // writeOptions are the options of every command that writes a snapshot.

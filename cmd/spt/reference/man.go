@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/savepoint-tools/spt/cmd/spt/command"
 	"github.com/spf13/cobra"
+
+	"github.com/savepoint-tools/spt/cmd/spt/command"
 )
 
 // manDate is fixed, so that the pages follow from the command line alone.

@@ -5,9 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/savepoint-tools/spt/cmd/spt/command"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/savepoint-tools/spt/cmd/spt/command"
 )
 
 const generated = "<!-- Generated from the command line: cd tools && go run ./gen -->\n\n"

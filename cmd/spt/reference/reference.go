@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/savepoint-tools/spt/cmd/spt/command"
 	"github.com/spf13/cobra"
+
+	"github.com/savepoint-tools/spt/cmd/spt/command"
 )
 
 // Folders are those under docs that hold nothing but generated files.

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 	"github.com/savepoint-tools/spt/format/flink/types"
-	"github.com/savepoint-tools/spt/internal/java"
 )
 
 // Versions of the header (spec flink-keyed-state 2.1, 2.4). Wire format: never

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 	"github.com/savepoint-tools/spt/internal/limit"
 )
 

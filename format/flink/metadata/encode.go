@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // Encode writes sp as a _metadata file of the version that it carries, or of the latest

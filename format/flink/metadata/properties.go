@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // The properties object (spec flink-metadata 4.8): a Java-serialized

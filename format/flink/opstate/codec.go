@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 	"github.com/savepoint-tools/spt/format/flink/types"
-	"github.com/savepoint-tools/spt/internal/java"
 )
 
 // Codec reads and builds the operator state of one snapshot, managed and raw. It

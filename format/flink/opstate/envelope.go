@@ -4,8 +4,8 @@ import (
 	"bytes"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 	"github.com/savepoint-tools/spt/format/flink/types"
-	"github.com/savepoint-tools/spt/internal/java"
 )
 
 // Versions of the envelope, and values of its fields. Wire format: never change.

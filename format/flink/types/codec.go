@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 	"github.com/savepoint-tools/spt/format/value"
-	"github.com/savepoint-tools/spt/internal/java"
 )
 
 // CodecOf returns the codec of the values written with the serializer that s

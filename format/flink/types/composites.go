@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 	"github.com/savepoint-tools/spt/format/value"
-	"github.com/savepoint-tools/spt/internal/java"
 )
 
 // array reads int n and n values of at least size bytes.

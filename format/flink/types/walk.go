@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // Snapshot is one serializer snapshot and those nested in it.

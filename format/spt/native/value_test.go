@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vmihailenco/msgpack/v5"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt/native"
-	"github.com/vmihailenco/msgpack/v5"
 )
 
 type point struct {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/savepoint-tools/spt/internal/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // What Java 17 says.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink"
-	"github.com/savepoint-tools/spt/internal/assign"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
 // from makes handles, one a word, of the states in it: "s:abc" is a list state

@@ -18,8 +18,8 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
-	"github.com/savepoint-tools/spt/internal/assign"
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
 

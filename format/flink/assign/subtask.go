@@ -3,7 +3,7 @@ package assign
 import (
 	"slices"
 
-	"github.com/savepoint-tools/spt/internal/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // assignment collects what one new subtask gets: Flink's map from file handles to

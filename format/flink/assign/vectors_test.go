@@ -13,7 +13,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink"
-	"github.com/savepoint-tools/spt/internal/assign"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
 // flinkCase is one line of testdata/*.jsonl: what Flink's own class made of a

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // handle is what decides the position of an old handle in Flink's hash maps of

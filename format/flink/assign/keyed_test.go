@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/assign"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
 func groups(first, last int32) format.KeyGroupRange {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 func TestCursor(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/java"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 var texts = []struct {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/internal/assign"
+	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
 // Six elements in two subtasks, restored in three: contiguous blocks.
