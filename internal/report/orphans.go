@@ -150,7 +150,11 @@ func (r *Run) NewOrphans(found *orphans.Result, o OrphanOptions) *Orphans {
 }
 
 func (a *Orphans) refuse(p orphans.Problem) {
-	a.Refused = append(a.Refused, OrphanProblem{Kind: string(p.Kind), Path: p.Path, File: a.run.Text(p.File), Message: a.run.Hide(p.Err.Error())})
+	row := OrphanProblem{Kind: string(p.Kind), Path: p.Path, File: a.run.Text(p.File), Message: a.run.Hide(p.Err.Error())}
+	if p.File != "" {
+		row.Message = strings.ReplaceAll(row.Message, p.File, row.File)
+	}
+	a.Refused = append(a.Refused, row)
 }
 
 // Refuse adds a reason to delete nothing, and then no file is removable.

@@ -85,12 +85,9 @@ func (t *tree) open(ctx context.Context, e entry, o reader.Options) (reading, er
 	if err != nil {
 		return unread(err)
 	}
-	defer snap.Close() //nolint:errcheck // what was found in it is checked by Unchanged
 	s := &resolver{t: t, e: e, o: o, snap: snap, seen: map[string]bool{}, found: map[*file]bool{}}
-	if err := s.streams(ctx); err != nil {
-		return unread(err)
-	}
-	if err := snap.Unchanged(ctx); err != nil {
+	// That it did not change since it was listed is checked before anything is removed.
+	if err := errors.Join(s.streams(ctx), snap.Close()); err != nil {
 		return unread(err)
 	}
 	for f := range s.found {

@@ -59,7 +59,7 @@ func (f *File) rel() string {
 }
 
 // removeChunk is how many files are worked on before their outcome is reported.
-const removeChunk = 256
+const removeChunk = 64
 
 // Remove deletes files of the result, or moves them to an archive if it is not nil. Each
 // is described again first: one that is no longer what was listed is storage.ErrChanged,

@@ -32,7 +32,6 @@ type tree struct {
 	byName    map[dirKey]*Dir
 	snapshots []entry // found files that describe one
 	unlisted  []Problem
-	links     []link
 	seed      maphash.Seed
 	files     bool // keep them; else only their sums
 }
@@ -46,8 +45,6 @@ type dirKey struct {
 func keyOf(store storage.Storage, name string) dirKey {
 	return dirKey{store, format.CanonicalURI(name)}
 }
-
-type link struct{ path, target string }
 
 // Dir is a directory below a root.
 type Dir struct {
@@ -150,10 +147,9 @@ func (t *tree) holds(store storage.Storage, name string) bool {
 	return slices.ContainsFunc(t.roots, func(r *root) bool { return r.store == store && below(name, r.name) })
 }
 
-// walk lists everything below the roots, and below what links in them lead to.
+// walk lists everything below the roots. Links are not followed.
 func (t *tree) walk(ctx context.Context) error {
-	for i := 0; i < len(t.roots); i++ {
-		r := t.roots[i]
+	for _, r := range t.roots {
 		n := len(t.dirs)
 		if _, links := r.store.(ability.LinkReader); links {
 			if err := t.directory(ctx, r, r.path, r.name); err != nil {
@@ -165,15 +161,6 @@ func (t *tree) walk(ctx context.Context) error {
 		if len(t.dirs) == n && t.byName[keyOf(r.store, r.name)] == nil && len(t.unlisted) == 0 {
 			return &storage.Error{Op: "list", Name: r.path, Err: storage.ErrNotExist}
 		}
-		if i < len(t.roots)-1 {
-			continue
-		}
-		for _, l := range t.links {
-			if !t.holds(r.store, l.target) {
-				t.roots = append(t.roots, &root{path: l.path, also: true, store: r.store, name: l.target})
-			}
-		}
-		t.links = nil
 	}
 	for i := range t.dirs {
 		d := t.dirs[i]
@@ -208,7 +195,7 @@ func (t *tree) dir(r *root, path, name string) *Dir {
 	return d
 }
 
-// directory lists one directory, and those below it. Links are not followed.
+// directory lists one directory, and those below it.
 func (t *tree) directory(ctx context.Context, r *root, path, name string) error {
 	if t.byName[keyOf(r.store, name)] != nil {
 		return nil
@@ -255,7 +242,10 @@ func (t *tree) directory(ctx context.Context, r *root, path, name string) error 
 		if to, err = canonical(ctx, r.store, at); err != nil {
 			return t.failed(ctx, path, err)
 		}
-		t.links = append(t.links, link{objpath.Join(path, base), to})
+		if !t.holds(r.store, to) {
+			// Snapshots there may refer to files here.
+			t.unlisted = append(t.unlisted, Problem{Kind: Outside, Path: objpath.Join(path, base), File: to, Err: fmt.Errorf("a symbolic link leads to %s: %w", to, format.ErrOutside)})
+		}
 	}
 	for _, base := range folders {
 		if err := t.directory(ctx, r, objpath.Join(path, base), objpath.Join(name, base)); err != nil {
