@@ -830,3 +830,28 @@ func TestShares(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// FLINK-39964: a checkpoint refers to files of the claimed native savepoint as if they
+// were next to it. Even without the savepoint's _metadata they are kept.
+func TestClaimedNative(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "root")
+	check(t, os.CopyFS(root, os.DirFS("../../testdata/reported/claimed-native")))
+	sp := filepath.Join(root, "savepoint-5b706e-0123456789ab")
+	check(t, os.Rename(filepath.Join(root, "sp"), sp))
+	o := orphans.Options{OlderThan: time.Nanosecond}
+	expect(t, sound(t, find(t, o, root)), map[string]orphans.Reason{})
+	check(t, os.Remove(filepath.Join(sp, "_metadata")))
+	want := map[string]orphans.Reason{plant(t, old, sp, planted+"00"): ""}
+	files, err := os.ReadDir(sp)
+	check(t, err)
+	for _, f := range files {
+		if name := filepath.Join(sp, f.Name()); !strings.HasPrefix(f.Name(), planted) {
+			check(t, os.Chtimes(name, old, old))
+			want[name] = orphans.Wanted
+		}
+	}
+	if len(want) != 9 {
+		t.Fatalf("%d files", len(want))
+	}
+	expect(t, sound(t, find(t, o, root)), want)
+}
