@@ -855,3 +855,43 @@ func TestClaimedNative(t *testing.T) {
 	}
 	expect(t, sound(t, find(t, o, root)), want)
 }
+
+// A removal that is cancelled, or whose log cannot be written, has reported every file
+// that is gone.
+func TestRemoveIsCancelled(t *testing.T) {
+	failed := errors.New("the log cannot be written")
+	for _, want := range []error{context.Canceled, failed} {
+		root := tree(t, "flink-2.3-counts-incremental")
+		for i := range 300 {
+			plant(t, old, root, jobA, "shared", fmt.Sprintf("%s%03d", planted[:33], i))
+		}
+		r := sound(t, find(t, orphans.Options{}, root))
+		all := r.Removable()
+		if len(all) < 100 {
+			t.Fatalf("%d files", len(all))
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		reported := map[string]bool{}
+		err := r.Remove(ctx, all, nil, func(f *orphans.File, err error) error {
+			check(t, err)
+			reported[f.Path] = true
+			if want == failed {
+				if len(reported) == 64 {
+					return failed
+				}
+				return nil
+			}
+			cancel()
+			return nil
+		})
+		if !errors.Is(err, want) || len(reported) == len(all) {
+			t.Errorf("%v after %d of %d files", err, len(reported), len(all))
+		}
+		for _, f := range all {
+			if _, err := os.Lstat(f.Path); errors.Is(err, os.ErrNotExist) != reported[f.Path] {
+				t.Errorf("%s: reported %v, %v", f.Path, reported[f.Path], err)
+			}
+		}
+	}
+}

@@ -73,12 +73,13 @@ again, and do not remove files while a directory is being copied. Files of
 unknown age are kept. Name every directory with snapshots that may refer to
 files below ROOT: a job that was restored from a checkpoint may use files of it.
 
-Nothing is removed if a snapshot could not be read, if a reference leads outside
-the directories that were read, or if a directory of a job changed meanwhile:
-then run it again. Each file is compared with what was listed before it is
-removed, links are neither followed nor removed, and each removal is a line on
-standard output. --archive replaces nothing; a copy is read back and compared
-before the file is deleted.`,
+Nothing is removed if a snapshot could not be read, if a reference or a link
+leads outside the directories that were read, or if a directory of a job changed
+meanwhile: then run it again. A removal that is refused ends with 4, a report
+with such a reason with 1. Each file is compared with what was listed before it
+is removed, links are neither followed nor removed, and each removal is a line
+on standard output. --archive replaces nothing; a copy is read back and compared
+before the file is deleted. Empty directories stay.`,
 		Example: `  spt orphans /data/flink
   spt orphans --by job --older-than 30d --also /data/savepoints /data/flink
   spt orphans --archive /data/attic --yes /data/flink`,
