@@ -28,10 +28,11 @@ func DiffMetadata(want, got Metadata) string {
 		cmpopts.EquateEmpty())
 }
 
-// CheckRedistributed compares what was restored, at any parallelism, with what was
-// stored, without knowing how Flink redistributes: nothing is lost or doubled, lists
-// are even, union state is complete in every subtask, and each key is in the subtask
-// of its key group. It returns one line for each fault.
+// CheckRedistributed compares the restored content, at any parallelism, with the
+// stored content, independently of how Flink redistributes: nothing is lost or
+// duplicated, lists are balanced, union state is complete in every subtask, and
+// each key is in the subtask of its key group. It returns one line for each
+// fault.
 func CheckRedistributed(truth, restored Content) []string {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
@@ -42,7 +43,7 @@ func CheckRedistributed(truth, restored Content) []string {
 	for _, before := range truth.Operators {
 		after, ok := byID[before.ID]
 		if !ok {
-			say("operator %s (%s) is not there", before.ID, before.Name)
+			say("operator %s (%s) is missing", before.ID, before.Name)
 			continue
 		}
 		delete(byID, before.ID)
@@ -53,7 +54,7 @@ func CheckRedistributed(truth, restored Content) []string {
 		checkKeyed(before, after, say)
 	}
 	for _, o := range byID {
-		say("operator %s (%s) was not there before", o.ID, o.Name)
+		say("operator %s (%s) is new", o.ID, o.Name)
 	}
 	return wrong
 }
@@ -64,7 +65,7 @@ func checkOperatorState(before, after Operator, say func(string, ...any)) {
 		kind, stored := gather(before, name)
 		kindNow, held := gather(after, name)
 		if kindNow == "" && len(slices.Concat(stored...)) == 0 {
-			continue // a state without elements may go
+			continue // a state without elements may disappear
 		}
 		if kind != kindNow {
 			say("%s: kind %q, was %q", at, kindNow, kind)

@@ -105,7 +105,7 @@ func TestTruthIsTheSameEveryTime(t *testing.T) {
 // The known corpus was made by other means. What this Flink restores from it
 // must be what that one restored.
 func TestKnownCorpus(t *testing.T) {
-	folders := testenv.KnownFolders(t)
+	folders := testenv.KnownDirectories(t)
 	eachVersion(t, func(t *testing.T, version Version) {
 		for _, folder := range folders {
 			var about struct{ Flink string }

@@ -68,10 +68,10 @@ type Timer struct {
 	Timestamp int64 `json:"timestamp"`
 }
 
-// Value is any JSON value, as text without blanks and with sorted fields.
+// Value is any JSON value, as text without white space and with sorted fields.
 type Value string
 
-// UnmarshalJSON normalises the text.
+// UnmarshalJSON normalizes the text.
 func (v *Value) UnmarshalJSON(text []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

@@ -19,8 +19,8 @@ type Fixture struct {
 	Restores []int // the parallelisms for which restored-pN.json is kept
 }
 
-// Fixtures lists what `go run ./conformance/makefixtures` makes. Small ones:
-// together they stay far below 10 MB.
+// Fixtures lists what `go run ./conformance/makefixtures` makes. They are small:
+// far below 10 MB in total.
 func Fixtures() []Fixture {
 	var all []Fixture
 	for _, v := range Versions() {
@@ -47,7 +47,7 @@ func Fixtures() []Fixture {
 var ErrExists = errors.New("exists")
 
 // MakeFixture makes a fixture below dir, with the layout of the known corpus: the
-// complete directory or nothing. What exists stays.
+// complete directory or nothing. An existing fixture is ErrExists.
 func (f *Flink) MakeFixture(fixture Fixture, dir string) (Snapshot, error) {
 	target := filepath.Join(dir, fixture.Name)
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +58,7 @@ func (f *Flink) MakeFixture(fixture Fixture, dir string) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	defer os.RemoveAll(work) //nolint:errcheck // a leftover is named so that one sees it
+	defer os.RemoveAll(work) //nolint:errcheck // a leftover is recognizable by its name
 	s, err := f.Make(fixture.Options, work)
 	if err != nil {
 		return Snapshot{}, err

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// patience is how long one request may take: only a JVM that hangs takes that long.
+// patience is the time limit of a request: only a JVM that hangs takes that long.
 const patience = 20 * time.Minute
 
 // RefusedError is Flink's refusal to make or restore something: its root cause,
@@ -35,7 +35,7 @@ type Flink struct {
 	stdin   io.WriteCloser
 	answers chan answer
 	logFile string
-	scratch string // the JVM's; it removes it when it ends well
+	scratch string // of the JVM, which removes it at a normal exit
 
 	mu     sync.Mutex
 	broken error
@@ -107,7 +107,7 @@ func (f *Flink) Version() Version { return f.version }
 // in the files name; if empty, Make uses an unused one.
 func (f *Flink) Make(options Options, out string) (Snapshot, error) {
 	if options.At == "" {
-		options.At = newPlace()
+		options.At = newDirectory()
 	}
 	at, err := storedAt(options.At)
 	if err != nil {
@@ -212,8 +212,8 @@ func (f *Flink) Craft(s Snapshot, kind, dir string) (Snapshot, error) {
 	return crafted, err
 }
 
-// Serializers are serializer snapshots that Flink made, in their wrapper, by
-// what they are of. See Serializers.java.
+// Serializers returns serializer snapshots that Flink made, in their wrapper, by
+// type. See Serializers.java.
 func (f *Flink) Serializers() (map[string][]byte, error) {
 	line, err := f.ask(map[string]any{"command": "serializers"})
 	if err != nil {
@@ -234,14 +234,14 @@ func (f *Flink) Serializers() (map[string][]byte, error) {
 	return all, nil
 }
 
-// SerializedValue is a value as Flink wrote it, how it describes its serializer,
-// and the value as text.
+// SerializedValue is a value as Flink wrote it, its serializer snapshot, and the
+// value as text.
 type SerializedValue struct {
 	Snapshot, Bytes []byte
 	Text            string
 }
 
-// Values are values of many types. See Serializers.java.
+// Values returns values of many types. See Serializers.java.
 func (f *Flink) Values() ([]SerializedValue, error) {
 	line, err := f.ask(map[string]any{"command": "values"})
 	if err != nil {
@@ -270,8 +270,8 @@ func (f *Flink) Values() ([]SerializedValue, error) {
 // snapshots in their wrapper.
 type Succession struct{ Was, Now []byte }
 
-// Compare asks Flink what becomes of state: "fits", "migrates", "refused", or
-// "refused: " and why.
+// Compare returns the compatibility that Flink reports: "fits", "migrates",
+// "refused", or "refused: " and the reason.
 func (f *Flink) Compare(pairs []Succession) ([]string, error) {
 	type pair struct {
 		Was string `json:"was"`
@@ -303,7 +303,7 @@ func (f *Flink) Close() error {
 		f.broken = errors.New("closed")
 	}
 	err := f.stdin.Close()
-	go func() { // the listener must not hang on an answer nobody takes
+	go func() { // the listener must not block on an answer that nothing receives
 		for a := range f.answers {
 			if a.err != nil {
 				return
@@ -354,7 +354,7 @@ func (f *Flink) ask(request any) ([]byte, error) {
 	return got.line, nil
 }
 
-// logSize is how much Flink has written to its log so far.
+// logSize returns the number of bytes in Flink's log.
 func (f *Flink) logSize() int64 {
 	info, err := os.Stat(f.logFile)
 	if err != nil {
@@ -363,7 +363,7 @@ func (f *Flink) logSize() int64 {
 	return info.Size()
 }
 
-// logSince is the log from a position on, cut to its last part.
+// logSince returns the end of the log from a position on.
 func (f *Flink) logSince(from int64) string {
 	const most = 16 << 10
 	file, err := os.Open(f.logFile)

@@ -26,7 +26,7 @@ func (t *tally) count(v Version) {
 	t.perVersion[v]++
 }
 
-// Judged returns how many restores each version has done for this process.
+// Judged returns the number of restores by each version in this process.
 func Judged() map[Version]int {
 	restores.mu.Lock()
 	defer restores.mu.Unlock()
@@ -50,7 +50,7 @@ var running struct {
 func Use(t testing.TB, version Version) *Flink {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("Flink is not asked with -short")
+		t.Skip("Flink does not run with -short")
 	}
 	running.mu.Lock()
 	defer running.mu.Unlock()
@@ -82,7 +82,7 @@ func Use(t testing.TB, version Version) *Flink {
 	return f
 }
 
-// CloseAll ends what Use started.
+// CloseAll ends all JVMs that Use started.
 func CloseAll() error {
 	running.mu.Lock()
 	defer running.mu.Unlock()
@@ -114,9 +114,9 @@ func Restore(t testing.TB, f *Flink, s Snapshot, choices Choices) Content {
 	return content
 }
 
-// JudgeEqual restores a snapshot and a rewritten copy of it at a parallelism (0: the
-// parallelism of the job), and fails the test unless every subtask got the same in
-// the same order.
+// JudgeEqual restores a snapshot and a rewritten copy of it at a parallelism (0
+// means the parallelism of the job), and fails the test unless every subtask got
+// the same content in the same order.
 func JudgeEqual(t testing.TB, f *Flink, original, rewritten Snapshot, parallelism int) {
 	t.Helper()
 	want := Restore(t, f, original, Choices{Parallelism: parallelism})
@@ -124,7 +124,7 @@ func JudgeEqual(t testing.TB, f *Flink, original, rewritten Snapshot, parallelis
 	compareContent(t, f, original.Options, parallelism, want, got)
 }
 
-// compareContent fails the test unless two restores assigned the same.
+// compareContent fails the test unless two restores assigned the same content.
 func compareContent(t testing.TB, f *Flink, options Options, parallelism int, want, got Content) {
 	t.Helper()
 	if options.Unaligned || options.Changelog {

@@ -4,5 +4,5 @@ package conformance
 
 import "os"
 
-// exclusive locks nothing here: run one process at a time.
+// exclusive does not lock: run one process at a time.
 func exclusive(*os.File) error { return nil }

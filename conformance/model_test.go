@@ -28,7 +28,7 @@ func TestModel(t *testing.T) {
 
 // The same for the known corpus, and against what its maker's reader saw.
 func TestModelOfKnownCorpus(t *testing.T) {
-	for _, folder := range testenv.KnownFolders(t) {
+	for _, folder := range testenv.KnownDirectories(t) {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			s, err := OpenSnapshot(folder)
 			if err != nil {
@@ -71,7 +71,7 @@ func TestModelOfOlderSnapshots(t *testing.T) {
 	if len(folders) == ours {
 		fmt.Fprintln(os.Stderr, "CONFORMANCE IS NOT TESTED on older snapshots: SPT_CORPUS names none")
 	}
-	at := newPlace()
+	at := newDirectory()
 	compared, refused := 0, 0
 	for _, file := range folders {
 		dir := t.TempDir() // the description alone: Flink does not look at the other files for this

@@ -19,7 +19,7 @@ type Options struct {
 	Elements         int    `json:"elements,omitempty"`
 	Keys             int    `json:"keys,omitempty"`
 	States           int    `json:"states,omitempty"`
-	Restores         int    `json:"restores,omitempty"` // before the snapshot that counts
+	Restores         int    `json:"restores,omitempty"` // before the snapshot under test
 	StartParallelism int    `json:"start_parallelism,omitempty"`
 	Via              []int  `json:"via,omitempty"` // parallelism of the runs before the last
 	Blob             int    `json:"blob,omitempty"`

@@ -40,8 +40,8 @@ func RemoveBase() error {
 	return os.RemoveAll(base.dir)
 }
 
-// newPlace returns an unused directory below /spt-fixtures.
-func newPlace() string {
+// newDirectory returns an unused directory below /spt-fixtures.
+func newDirectory() string {
 	return fmt.Sprintf("%s/case-%d", named, base.places.Add(1))
 }
 

@@ -96,7 +96,7 @@ func TestSelfContainedElsewhere(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "sp")
 				seal(t, opened(t, s), dir, writer.Options{})
 				moved := s.Rewritten(dir)
-				moved.At = newPlace()
+				moved.At = newDirectory()
 				truth := mustTruth(t, s)
 				if s.Options.Changelog {
 					truth = Loosened(truth)

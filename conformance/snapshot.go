@@ -14,36 +14,36 @@ import (
 type Snapshot struct {
 	Dir     string  // the directory to copy to At
 	Path    string  // of _metadata's directory within Dir; "." for a savepoint
-	At      string  // its location for Flink: absolute paths and Flink's order of blocks depend on it
+	At      string  // its location for Flink, which absolute paths and Flink's order of blocks depend on
 	Options Options // of the job that made it
 	Known   string  // the directory with truth.json and the other records, if any
 }
 
 // OpenSnapshot opens a directory with the layout of the known corpus.
-func OpenSnapshot(folder string) (Snapshot, error) {
+func OpenSnapshot(dir string) (Snapshot, error) {
 	var about struct {
 		Snapshot string  `json:"snapshot"`
 		Options  Options `json:"options"`
 	}
-	if err := readJSON(filepath.Join(folder, "about.json"), &about); err != nil {
+	if err := readJSON(filepath.Join(dir, "about.json"), &about); err != nil {
 		return Snapshot{}, err
 	}
 	path, err := filepath.Rel("savepoint", about.Snapshot)
 	if err != nil || strings.HasPrefix(path, "..") {
-		return Snapshot{}, fmt.Errorf("%s: snapshot %q is not in savepoint/", folder, about.Snapshot)
+		return Snapshot{}, fmt.Errorf("%s: snapshot %q is not in savepoint/", dir, about.Snapshot)
 	}
 	return Snapshot{
-		Dir:     filepath.Join(folder, "savepoint"),
+		Dir:     filepath.Join(dir, "savepoint"),
 		Path:    path,
 		At:      about.Options.At,
 		Options: about.Options,
-		Known:   folder,
+		Known:   dir,
 	}, nil
 }
 
-// Rewritten returns the same job's snapshot, as another program wrote it to dir with
-// _metadata directly in it. Flink restores it from the location of the original, so
-// that the order of elements can be compared.
+// Rewritten returns the snapshot of the same job that another program wrote to
+// dir, with _metadata directly in it. Flink restores it from the location of the
+// original, so that the order of elements can be compared.
 func (s Snapshot) Rewritten(dir string) Snapshot {
 	s.Dir, s.Path = dir, "."
 	return s

@@ -5,34 +5,34 @@ import (
 	"runtime/debug"
 )
 
-// Bytes is a read-only view of bytes that were read or mapped. A view of a
-// mapped file can lose its ground when the file shrinks, which a processor
-// reports as a fault; Bytes turns that into ErrChanged, and is therefore the
-// only way to such bytes. The zero value is empty. Safe for concurrent use.
+// Bytes is a read-only view of bytes in memory or in a mapped file. Touching a
+// mapped page past the end of a file that was truncated raises SIGBUS; the methods
+// of Bytes return ErrChanged instead, so mapped bytes are accessed only through
+// them. The zero value is empty. Bytes is safe for concurrent use.
 type Bytes struct {
 	p      []byte
 	mapped bool
 }
 
-// NewBytes is a view of p, which must not change any more.
+// NewBytes returns a view of p, which must not change afterwards.
 func NewBytes(p []byte) Bytes { return Bytes{p: p} }
 
-// MappedBytes is a view of a mapped file. It must not be used after the
-// mapping is gone.
+// MappedBytes returns a view of a mapped file. It must not be used after the file
+// is unmapped.
 func MappedBytes(p []byte) Bytes { return Bytes{p: p, mapped: true} }
 
-// Len is the number of bytes.
+// Len returns the number of bytes.
 func (b Bytes) Len() int { return len(b.p) }
 
-// Slice is the part [from, to) of the view. It panics on a range outside, as
-// a slice does.
+// Slice returns the part [from, to) of the view. It panics if the range is outside
+// the view, as slicing does.
 func (b Bytes) Slice(from, to int) Bytes { return Bytes{p: b.p[from:to:to], mapped: b.mapped} }
 
-// ReadAt copies bytes starting at off and returns how many there were. It
-// never returns io.EOF: the caller knows Len.
+// ReadAt copies bytes from off on into dst and returns their number, which is less
+// than len(dst) only at the end. It never returns io.EOF; the length is Len.
 func (b Bytes) ReadAt(dst []byte, off int64) (n int, err error) {
 	if off < 0 || off > int64(len(b.p)) {
-		return 0, Errorf(ErrTruncated, "byte %d of %d was asked for", off, len(b.p))
+		return 0, Errorf(ErrTruncated, "offset %d is outside the %d bytes", off, len(b.p))
 	}
 	err = b.View(func(p []byte) error {
 		n = copy(dst, p[off:])
@@ -41,8 +41,8 @@ func (b Bytes) ReadAt(dst []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// View calls f with the bytes. f must not keep or change them. A fault while f
-// runs, because a mapped file shrank, ends f and becomes ErrChanged.
+// View calls f with the bytes, which f must neither keep nor change. If a mapped
+// file shrinks while f runs, View aborts f and returns ErrChanged.
 func (b Bytes) View(f func(p []byte) error) (err error) {
 	if !b.mapped {
 		return f(b.p)
@@ -50,8 +50,8 @@ func (b Bytes) View(f func(p []byte) error) (err error) {
 	return guard(func() error { return f(b.p) })
 }
 
-// guard runs f so that a fault on a mapped file becomes ErrChanged instead of
-// the end of the process. Nothing else is caught. It holds for this goroutine.
+// guard calls f and returns ErrChanged if f faults because a mapped file shrank. It
+// covers the goroutine that calls f only, and recovers no other panic.
 func guard(f func() error) (err error) {
 	old := debug.SetPanicOnFault(true)
 	defer func() {

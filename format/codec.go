@@ -6,10 +6,10 @@ import (
 	"iter"
 )
 
-// CodecID names how the bytes of one handle hold elements or entries.
+// CodecID names the encoding of the elements or entries of a handle.
 type CodecID string
 
-// The codecs.
+// The known codecs.
 const (
 	CodecFlink  CodecID = "flink"  // envelope with serializer snapshots, then elements
 	CodecRaw    CodecID = "raw"    // bytes of user code; only offsets are known
@@ -19,21 +19,21 @@ const (
 // OperatorCodec reads and builds the streams of operator handles. It is safe
 // for concurrent use.
 type OperatorCodec interface {
-	// Describe lists the states of a handle with what the stream says of them.
+	// Describe returns the states of a handle as its stream describes them.
 	Describe(ctx context.Context, src Source, h *OperatorHandle) ([]StateMeta, error)
-	// Elements opens a cursor on one state at element from, reading nothing
-	// before it.
+	// Elements opens a cursor on one state at element from. It reads no element
+	// before from.
 	Elements(ctx context.Context, src Source, h *OperatorHandle, state string, from int64) (Cursor, error)
-	// Entries opens a cursor on the map of a broadcast state. It is an
-	// ErrUnsupported where the codec does not know where an entry ends.
+	// Entries opens a cursor on the map of a broadcast state. The error matches
+	// ErrUnsupported if the codec cannot determine where an entry ends.
 	Entries(ctx context.Context, src Source, h *OperatorHandle, state string) (MapCursor, error)
-	// Build describes a new handle; its Data is a rope over the streams of the
-	// runs. No element is read.
+	// Build returns a new handle whose Data is a rope (a [Concat]) of ranges of the
+	// runs' streams. It reads no element.
 	Build(ctx context.Context, src Source, states []StateRuns) (*OperatorHandle, error)
 }
 
-// EachElement calls f with every element of a state of a handle, in order, until
-// f fails or ctx ends. An element is valid until f returns.
+// EachElement calls f with each element of a state of a handle, in order. It stops
+// at the first error of f and when ctx ends. The element is valid until f returns.
 func EachElement(ctx context.Context, src Source, codec OperatorCodec, h *OperatorHandle, state string, f func(Element) error) error {
 	cur, err := codec.Elements(ctx, src, h, state, 0)
 	if err != nil {
@@ -42,43 +42,44 @@ func EachElement(ctx context.Context, src Source, codec OperatorCodec, h *Operat
 	return EachIn(ctx, cur, f)
 }
 
-// EachIn calls f with every element that the cursor has left, in order, until f
-// fails or ctx ends, and closes the cursor. An element is valid until f returns.
+// EachIn calls f with each remaining element of the cursor, in order, and closes
+// the cursor. It stops at the first error of f and when ctx ends. The element is
+// valid until f returns.
 func EachIn(ctx context.Context, cur Cursor, f func(Element) error) error {
 	return drain(ctx, cur.Next, cur.Close, f)
 }
 
-// StateMeta describes one state of a stream.
+// StateMeta is one state as its stream describes it.
 type StateMeta struct {
 	Name     Text
 	Mode     Mode
-	Envelope []byte // the state's description in the stream, verbatim
-	// Encoding is how the stream around it is made (version, compression): only
-	// its codec understands it, and only states of one form share a stream.
+	Envelope []byte // state meta info from the stream, verbatim
+	// Encoding is the encoding of the stream (version, compression). It is opaque
+	// to all but its codec. Only states with equal Encodings can share a stream.
 	Encoding Wire
 }
 
-// StateRuns is the new content of one state as runs of elements of existing
-// handles, in order.
+// StateRuns is the new content of one state: runs of elements of existing handles,
+// in order.
 type StateRuns struct {
 	StateMeta
 	Runs []ElementRun
-	// Map is which entries stay of the map that Runs has, of a broadcast state;
-	// nil: all.
+	// Map selects the entries of a broadcast state that are kept, if Runs is its
+	// map; nil keeps all.
 	Map *MapCut
 }
 
-// MapCut is a map of a broadcast state without some of its entries.
+// MapCut is the part of a broadcast state's map that is kept.
 type MapCut struct {
-	Count  int64      // entries that stay
-	Ranges []MapRange // where they are, ascending
+	Count  int64      // number of entries kept
+	Ranges []MapRange // their bytes, ascending
 }
 
-// MapRange is N bytes of a map from Off on: whole entries.
+// MapRange is the bytes [Off, Off+N) of a map: whole entries.
 type MapRange struct{ Off, N int64 }
 
-// ElementRun is the elements First … First+Count-1 of a state of a handle. Of a
-// broadcast state there is one element, its map.
+// ElementRun is the elements First … First+Count-1 of a state of a handle. A
+// broadcast state has one element, its map.
 type ElementRun struct {
 	Handle       *OperatorHandle
 	State        int // index in Handle.States
@@ -87,40 +88,39 @@ type ElementRun struct {
 
 // Cursor walks the elements of one state.
 type Cursor interface {
-	// Next returns the next element, valid until the next call, or io.EOF after the
-	// last.
+	// Next returns the next element, valid until the next call, or io.EOF at the
+	// end.
 	Next() (Element, error)
 	// Ordered reports whether the order of the elements is defined.
 	Ordered() bool
 	Close() error
 }
 
-// Element is one element of a list or union state, or the whole map of a
-// broadcast state, in the bytes of its codec.
+// Element is one element of a list or union state, or the whole map of a broadcast
+// state, in its codec's encoding.
 type Element struct {
 	Index int64
 	Value []byte
 }
 
-// MapCursor walks the entries of the map of a broadcast state, in the order of the
-// file.
+// MapCursor walks the entries of the map of a broadcast state in stream order.
 type MapCursor interface {
-	// Next returns the next entry, valid until the next call, or io.EOF after the
-	// last.
+	// Next returns the next entry, valid until the next call, or io.EOF at the end.
 	Next() (MapEntry, error)
 	Close() error
 }
 
-// MapEntry is one entry of the map of a broadcast state, in the bytes of its codec.
+// MapEntry is one entry of the map of a broadcast state, in its codec's encoding.
 type MapEntry struct {
 	Index      int64
-	Off        int64  // where it starts in the map
+	Off        int64  // offset in the map
 	Stored     []byte // the whole entry: key and value
 	Key, Value []byte
 }
 
-// EachEntry calls f with every entry of the map of a broadcast state of a handle, in
-// order, until f fails or ctx ends. An entry is valid until f returns.
+// EachEntry calls f with each entry of the map of a broadcast state of a handle, in
+// order. It stops at the first error of f and when ctx ends. The entry is valid
+// until f returns.
 func EachEntry(ctx context.Context, src Source, codec OperatorCodec, h *OperatorHandle, state string, f func(MapEntry) error) (err error) {
 	cur, err := codec.Entries(ctx, src, h, state)
 	if err != nil {
@@ -136,7 +136,7 @@ func EachEntry(ctx context.Context, src Source, codec OperatorCodec, h *Operator
 	return drain(ctx, next, cur.Close, f)
 }
 
-// drain calls f with all that next returns before io.EOF, and closes.
+// drain calls f with what next returns until io.EOF, then calls closing.
 func drain[T any](ctx context.Context, next func() (T, error), closing func() error, f func(T) error) (err error) {
 	defer func() {
 		if cerr := closing(); err == nil {
@@ -160,13 +160,14 @@ func drain[T any](ctx context.Context, next func() (T, error), closing func() er
 	}
 }
 
-// Clone returns a copy that outlives the cursor's next step.
+// Clone returns a copy of e that stays valid after the cursor moves on.
 func (e Element) Clone() Element {
 	e.Value = append([]byte(nil), e.Value...)
 	return e
 }
 
-// All walks a cursor to its end and closes it.
+// All returns an iterator over the remaining elements of a cursor. It closes the
+// cursor at the end.
 func All(c Cursor) iter.Seq2[Element, error] {
 	return func(yield func(Element, error) bool) {
 		defer c.Close() //nolint:errcheck // nothing was written

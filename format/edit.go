@@ -1,12 +1,11 @@
 package format
 
-// Edits of the tree copy the path to what they change and share the rest. The
-// functions below do that once for all of them: f returns its argument where
-// nothing changes, and where f changes nothing at all, the result is the argument
-// itself. The first error ends an edit.
+// The functions below copy the path to a change and share the rest of the tree. The
+// callback f returns its argument to keep a node. If f changes nothing, the result
+// is the receiver itself. The first error of f ends the edit.
 
-// MapOperators returns the savepoint with the operators that f returns. Where f
-// returns nil, the operator is left out.
+// MapOperators returns the savepoint with each operator replaced by the result of
+// f. An operator for which f returns nil is removed.
 func (sp *Savepoint) MapOperators(f func(*Operator) (*Operator, error)) (*Savepoint, error) {
 	ops, err := mapKept(sp.Operators, func(op *Operator) (*Operator, error) {
 		out, err := f(op)
@@ -18,8 +17,8 @@ func (sp *Savepoint) MapOperators(f func(*Operator) (*Operator, error)) (*Savepo
 	return sp.withOperators(ops), nil
 }
 
-// withOperators returns sp with operators that mapSlice made of its own: sp itself
-// if nothing changed.
+// withOperators returns sp with the operators that mapSlice returned for
+// sp.Operators: sp itself if nothing changed.
 func (sp *Savepoint) withOperators(ops []*Operator) *Savepoint {
 	if same(ops, sp.Operators) {
 		return sp
@@ -29,8 +28,8 @@ func (sp *Savepoint) withOperators(ops []*Operator) *Savepoint {
 	return &c
 }
 
-// MapSubtasks returns the operator with the subtasks that f returns. Where f
-// returns nil, the subtask is left out.
+// MapSubtasks returns the operator with each subtask replaced by the result of f. A
+// subtask for which f returns nil is removed.
 func (op *Operator) MapSubtasks(f func(*Subtask) (*Subtask, error)) (*Operator, error) {
 	subs, err := mapKept(op.Subtasks, func(sub *Subtask) (*Subtask, error) {
 		out, err := f(sub)
@@ -47,8 +46,8 @@ func (op *Operator) MapSubtasks(f func(*Subtask) (*Subtask, error)) (*Operator, 
 	return &c, nil
 }
 
-// MapManaged returns the operator with the handles of managed operator state that
-// f returns. f never sees nil, and may return it.
+// MapManaged returns the operator with each handle of managed operator state
+// replaced by the result of f, which may be nil. f is not called for nil handles.
 func (op *Operator) MapManaged(f func(*OperatorHandle) (*OperatorHandle, error)) (*Operator, error) {
 	return op.MapSubtasks(func(sub *Subtask) (*Subtask, error) {
 		if sub.Managed == nil {
@@ -64,8 +63,8 @@ func (op *Operator) MapManaged(f func(*OperatorHandle) (*OperatorHandle, error))
 	})
 }
 
-// EachKeyed calls f with a keyed handle and then with the handles inside it, such
-// as the materialized state and the changes of a changelog. A nil handle is none.
+// EachKeyed calls f with a keyed handle and then with the handles in it, such as
+// the materialized state and the changes of a changelog. It skips nil handles.
 func EachKeyed(h KeyedHandle, f func(KeyedHandle)) {
 	if h == nil {
 		return
@@ -80,7 +79,7 @@ func EachKeyed(h KeyedHandle, f func(KeyedHandle)) {
 	}
 }
 
-// mapKept is mapSlice without the nodes that f made nil.
+// mapKept is mapSlice that removes the nodes for which f returns nil.
 func mapKept[T any](in []*T, f func(*T) (*T, error)) ([]*T, error) {
 	out, err := mapSlice(in, f)
 	if err != nil || same(out, in) {

@@ -7,62 +7,61 @@ import (
 	"strings"
 )
 
-// The kinds of trouble that an input can be. Every error of a decoder matches
-// one of them with [errors.Is]; io.EOF alone means a clean end between two
-// elements and is none of them.
+// The kinds of errors. Each error of a decoder matches one of them with
+// [errors.Is]. io.EOF is not one: it means the end of input between two elements,
+// without an error.
 var (
 	// ErrCorrupt: the bytes break the format.
 	ErrCorrupt = errors.New("corrupt")
-	// ErrTruncated: the input ends before what it promised. It is an
-	// ErrCorrupt too.
+	// ErrTruncated: the input is shorter than it records. It matches ErrCorrupt.
 	ErrTruncated = fmt.Errorf("%w: cut short", ErrCorrupt)
-	// ErrUnsupported: valid, or perhaps valid, but not read or written by us.
+	// ErrUnsupported: the input is or may be valid, but this module does not read
+	// or write it.
 	ErrUnsupported = errors.New("not supported")
-	// ErrVersion: a version that no release has. It is an ErrUnsupported too.
+	// ErrVersion: a version that no release has. It matches ErrUnsupported.
 	ErrVersion = fmt.Errorf("%w: unknown version", ErrUnsupported)
-	// ErrLimit: larger than the limits allow; refused before allocating.
+	// ErrLimit: larger than [Limits] allow; detected before allocating.
 	ErrLimit = errors.New("limit exceeded")
 	// ErrChanged: the input changed or shrank while it was read.
 	ErrChanged = errors.New("input changed while it was read")
-	// ErrMissing: a stream is referred to and is not there.
+	// ErrMissing: a stream that a handle refers to does not exist.
 	ErrMissing = errors.New("missing")
-	// ErrOutside: a reference leads out of the folders whose files are read. It
-	// says nothing about the file.
+	// ErrOutside: a reference leads outside the directories from which files may be
+	// read. The file may or may not exist.
 	ErrOutside = errors.New("outside the snapshot")
-	// ErrNotChecked: nobody looked whether the file of a reference is there, such
-	// as one in a store that is not supported here. It says nothing about the
-	// file.
+	// ErrNotChecked: the file of a reference was not looked for, for example
+	// because its storage is not supported here. The file may or may not exist.
 	ErrNotChecked = errors.New("not checked")
 )
 
-// Limit is the ErrLimit of one field of [Limits], by the name that people know it
-// by: "memory", "chunk-refs".
+// Limit is the error for one field of [Limits]. It matches ErrLimit. Its text is
+// the name of the field for users, such as "memory" or "chunk-refs".
 type Limit string
 
-// Error names the limit.
+// Error implements error.
 func (l Limit) Error() string { return "limit exceeded: " + string(l) }
 
-// Unwrap is ErrLimit.
+// Unwrap returns ErrLimit.
 func (l Limit) Unwrap() error { return ErrLimit }
 
-// NoFile reports whether an error says that the bytes of a reference cannot be read here: its
-// file is missing, is not read because of where it is, or was not looked for.
+// NoFile reports whether err says that a referenced file cannot be read here: it is
+// missing, outside the readable directories, or was not looked for.
 func NoFile(err error) bool {
 	return errors.Is(err, ErrMissing) || errors.Is(err, ErrOutside) || errors.Is(err, ErrNotChecked)
 }
 
-// Error says where in an input something went wrong. Decoders build it from
-// the inside out with [At]; File is added by whoever opened the file.
+// Error is an error with its location in the input. Decoders add the path from the
+// inside out with [At]; the caller that opened the file adds File with [InFile].
 type Error struct {
-	File   string // as the user named it, or ""
-	Offset int64  // byte position in File, or -1
-	Path   string // place inside: `operator[3] "sink"/subtask 1`
-	Msg    string // what is wrong, with the numbers
-	Err    error  // a sentinel of this package, or what was wrapped
+	File   string // as the user named it; "" if unknown
+	Offset int64  // byte offset in File; -1 if unknown
+	Path   string // path inside the snapshot: `operator[3] "sink"/subtask 1`
+	Msg    string // what is wrong, with the values found
+	Err    error  // a sentinel of this package, or the wrapped error
 }
 
-// Error gives "file @0x1f3a, path: message", leaving out what is not known.
-// The text of a sentinel is added only where there is no message of its own.
+// Error returns "file @0x1f3a, path: message" without the unknown parts. The text
+// of Err is added only if Msg is empty.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -90,27 +89,27 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the kind, for errors.Is.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is lets a truncation match io.ErrUnexpectedEOF as well.
+// Is makes truncations match io.ErrUnexpectedEOF as well.
 func (e *Error) Is(target error) bool {
 	return target == io.ErrUnexpectedEOF && errors.Is(e.Err, ErrTruncated)
 }
 
-// Errorf makes an [Error] of a kind, with its message, at no place yet.
+// Errorf returns an [Error] of a kind with a message, and no file, offset or path.
 func Errorf(kind error, msg string, args ...any) *Error {
 	return &Error{Offset: -1, Msg: fmt.Sprintf(msg, args...), Err: kind}
 }
 
-// At puts one step of the path in front of an error, on its way out. An error
-// that is not an *Error becomes one.
+// At returns err with a step prepended to its path; nil if err is nil. An error
+// that is not an *Error is wrapped in one.
 func At(err error, step string, args ...any) error {
 	if err == nil {
 		return nil
 	}
 	step = fmt.Sprintf(step, args...)
-	e, ok := err.(*Error) // not errors.As: what wraps it has something to say
+	e, ok := err.(*Error) // only a bare *Error: a wrapper adds context that must be kept
 	if !ok {
 		return &Error{Offset: -1, Path: step, Err: err}
 	}
@@ -123,7 +122,7 @@ func At(err error, step string, args ...any) error {
 	return &c
 }
 
-// InFile names the file an error belongs to, unless it already names one.
+// InFile returns err with the name of its file, unless it already has one.
 func InFile(err error, file string) error {
 	if err == nil {
 		return nil

@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// Mode is how the engine deals out an operator state when it restores.
+// Mode is how Flink redistributes an operator state at a restore.
 type Mode uint8
 
 // The modes, as Flink numbers them (spec flink-metadata 5.2). Wire format:
 // never change.
 const (
-	ModeList      Mode = 0 // split: each element to one subtask
-	ModeUnion     Mode = 1 // each subtask gets every element
-	ModeBroadcast Mode = 2 // each subtask gets one subtask's copy
+	ModeList      Mode = 0 // split: each element is assigned to one subtask
+	ModeUnion     Mode = 1 // every subtask receives all elements
+	ModeBroadcast Mode = 2 // every subtask receives one replica
 )
 
-// String is the name people use: list, union or broadcast.
+// String returns "list", "union" or "broadcast".
 func (m Mode) String() string {
 	switch m {
 	case ModeList:
@@ -29,26 +29,26 @@ func (m Mode) String() string {
 	return fmt.Sprintf("mode %d", uint8(m))
 }
 
-// OperatorHandle is the managed or raw operator state of one subtask: one
-// stream, and where in it each state's elements start.
+// OperatorHandle is the managed or raw operator state of one subtask: a stream, and
+// the positions in it where the elements of each state start.
 type OperatorHandle struct {
 	Codec   CodecID
 	States  []NamedState // in file order
-	Data    Stream       // nil only where the snapshot says so
+	Data    Stream       // nil if the snapshot has no stream for it
 	Merging *FileMerging // nil: written without file merging
 	Wire    Wire
 }
 
-// NamedState is one list, union or broadcast state in a handle. Offsets has an
-// entry per element; a broadcast state has one, where its map starts.
+// NamedState is one list, union or broadcast state in a handle. Offsets has one
+// entry per element; a broadcast state has one entry, the start of its map.
 type NamedState struct {
 	Name    Text
 	Mode    Mode
 	Offsets Offsets
 }
 
-// FileMerging is what a handle of Flink's file merging adds: the directories
-// that it keeps alive, and whether it is only a placeholder.
+// FileMerging is the part of a handle that Flink's file merging adds: the
+// directories that it keeps alive, and whether it is only a placeholder.
 type FileMerging struct {
 	TaskOwnedDir, SharedDir Text
 	Placeholder             bool
@@ -57,13 +57,13 @@ type FileMerging struct {
 // KeyedHandle is keyed state. The set is closed: [*KeyGroups],
 // [*Incremental], [*Changelog], [*ChangelogMemory], [*ChangelogStream].
 type KeyedHandle interface {
-	// KeyGroups is the range of key groups that the handle covers.
+	// KeyGroups returns the range of key groups that the handle covers.
 	KeyGroups() KeyGroupRange
 	keyed()
 }
 
-// KeyGroups is a stream of key groups one after another: a full snapshot, or,
-// where Savepoint is set, one in the canonical savepoint format.
+// KeyGroups is a stream of consecutive key groups: a full snapshot, or, if
+// Savepoint is set, one in the canonical savepoint format.
 type KeyGroups struct {
 	Codec     CodecID
 	Range     KeyGroupRange
@@ -75,10 +75,10 @@ type KeyGroups struct {
 }
 
 // HasData reports whether the offset of a key group is a position in the stream.
-// Flink writes 0 for a key group without data, because a header precedes them
-// all, and -1 in raw keyed state, which has no header. In native state every
-// offset is a position: a key group without entries has the offset of the next
-// one (spec flink-keyed-state 3.1, 10.1; docs/format.md, Keyed state).
+// For a key group without data Flink writes 0, since a header precedes all key
+// groups, or -1 in raw keyed state, which has no header. In native state every
+// offset is a position: a key group without entries has the offset of the next one
+// (spec flink-keyed-state 3.1, 10.1; docs/format.md, Keyed state).
 func (h *KeyGroups) HasData(offset int64) bool {
 	switch h.Codec {
 	case CodecNative:
@@ -89,8 +89,8 @@ func (h *KeyGroups) HasData(offset int64) bool {
 	return offset != 0
 }
 
-// EachKeyGroup calls f with each key group that has data and the offset where it
-// starts, in the order of the groups.
+// EachKeyGroup calls f with each key group that has data and its offset, in order
+// of the key groups.
 func (h *KeyGroups) EachKeyGroup(ctx context.Context, f func(group int32, at int64) error) error {
 	if h.Offsets == nil {
 		return nil
@@ -111,29 +111,30 @@ func (h *KeyGroups) EachKeyGroup(ctx context.Context, f func(group int32, at int
 	})
 }
 
-// Incremental is an incremental RocksDB snapshot: the backend's own files.
+// Incremental is an incremental RocksDB snapshot, which consists of files of the
+// backend.
 type Incremental struct {
 	CheckpointID     int64
 	BackendID        Text
 	Range            KeyGroupRange
-	CheckpointedSize int64 // newly uploaded by this checkpoint; -1: not known
+	CheckpointedSize int64 // bytes uploaded by this checkpoint; -1: unknown
 	Meta             Stream
 	Shared, Private  []NamedStream
 	HandleID         Text
 	Wire             Wire
 }
 
-// NamedStream is a file of a state backend under its local name (000012.sst).
+// NamedStream is a file of a state backend and its local name (000012.sst).
 type NamedStream struct {
 	Name Text
 	Data Stream
 }
 
-// Changelog is a materialised snapshot and the changes since.
+// Changelog is a materialized snapshot and the changes since then.
 type Changelog struct {
 	Range             KeyGroupRange
 	CheckpointedSize  int64
-	Materialized      []KeyedHandle // a nil entry is one the snapshot left empty
+	Materialized      []KeyedHandle // entries may be nil
 	Changes           []KeyedHandle
 	MaterializationID int64
 	CheckpointID      int64
@@ -141,7 +142,7 @@ type Changelog struct {
 	Wire              Wire
 }
 
-// ChangelogMemory is changes that stand in the container itself.
+// ChangelogMemory is changes stored in the container itself.
 type ChangelogMemory struct {
 	Range    KeyGroupRange
 	From, To int64
@@ -150,13 +151,13 @@ type ChangelogMemory struct {
 	Wire     Wire
 }
 
-// Change is one change; key group -1 marks one of the metadata.
+// Change is one change of a key group; key group -1 marks a change of the metadata.
 type Change struct {
 	KeyGroup int32
 	Data     Bytes
 }
 
-// ChangelogStream is changes in streams.
+// ChangelogStream is changes stored in streams.
 type ChangelogStream struct {
 	Range            KeyGroupRange
 	Streams          []OffsetStream
@@ -167,25 +168,25 @@ type ChangelogStream struct {
 	Wire             Wire
 }
 
-// OffsetStream is a stream and the position where the changes start in it.
+// OffsetStream is a stream and the offset at which its changes start.
 type OffsetStream struct {
 	Offset int64
 	Data   Stream
 }
 
-// KeyGroups is the range covered.
+// KeyGroups implements [KeyedHandle].
 func (h *KeyGroups) KeyGroups() KeyGroupRange { return h.Range }
 
-// KeyGroups is the range covered.
+// KeyGroups implements [KeyedHandle].
 func (h *Incremental) KeyGroups() KeyGroupRange { return h.Range }
 
-// KeyGroups is the range covered.
+// KeyGroups implements [KeyedHandle].
 func (h *Changelog) KeyGroups() KeyGroupRange { return h.Range }
 
-// KeyGroups is the range covered.
+// KeyGroups implements [KeyedHandle].
 func (h *ChangelogMemory) KeyGroups() KeyGroupRange { return h.Range }
 
-// KeyGroups is the range covered.
+// KeyGroups implements [KeyedHandle].
 func (h *ChangelogStream) KeyGroups() KeyGroupRange { return h.Range }
 
 func (*KeyGroups) keyed()       {}
@@ -194,12 +195,12 @@ func (*Changelog) keyed()       {}
 func (*ChangelogMemory) keyed() {}
 func (*ChangelogStream) keyed() {}
 
-// ChannelHandle is in-flight data of an unaligned checkpoint: of one channel,
-// or of several that a newer engine merged into one handle.
+// ChannelHandle is in-flight data of an unaligned checkpoint, of one channel or of
+// several channels in one handle.
 type ChannelHandle struct {
-	Subtask  int32 // -1: the release that wrote it did not say
+	Subtask  int32 // -1: not recorded
 	Channels []Channel
-	Size     int64 // bytes of all channels; the stream is shared with others
+	Size     int64 // bytes of all channels; other handles may share the stream
 	Merged   bool
 	Data     Stream
 	Wire     Wire

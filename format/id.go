@@ -6,17 +6,17 @@ import (
 	"math/bits"
 )
 
-// OperatorID names an operator in a snapshot: 16 bytes, printed as 32
-// lower-case hex digits in this order (spec flink-metadata 4.3).
+// OperatorID identifies an operator in a snapshot. It is printed as 32 lower-case
+// hex digits in byte order (spec flink-metadata 4.3).
 type OperatorID [16]byte
 
-// String is the 32 hex digits.
+// String returns the 32 hex digits.
 func (id OperatorID) String() string { return hex.EncodeToString(id[:]) }
 
-// Short is the first 8 hex digits, for people.
+// Short returns the first 8 hex digits.
 func (id OperatorID) Short() string { return hex.EncodeToString(id[:4]) }
 
-// ParseOperatorID reads 32 hex digits.
+// ParseOperatorID parses 32 hex digits.
 func ParseOperatorID(s string) (OperatorID, bool) {
 	var id OperatorID
 	if len(s) != 32 {
@@ -26,8 +26,8 @@ func ParseOperatorID(s string) (OperatorID, bool) {
 	return id, err == nil
 }
 
-// OperatorIDOf is the id that Flink gives an operator with this uid: murmur3,
-// x64 128 bit, seed 0, over its UTF-8 bytes (spec flink-operator-state C1).
+// OperatorIDOf returns the id that Flink assigns to an operator with this uid:
+// murmur3, x64 128 bit, seed 0, of its UTF-8 bytes (spec flink-operator-state C1).
 func OperatorIDOf(uid string) OperatorID {
 	const c1, c2 = 0x87c37b91114253d5, 0x4cf5ad432745937f
 	mix1 := func(k uint64) uint64 { return bits.RotateLeft64(k*c1, 31) * c2 }

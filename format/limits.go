@@ -2,34 +2,34 @@ package format
 
 import "math"
 
-// Limits bound what a decoder allocates, and how long it works, because of what a
-// file claims. The zero value of a field means its default.
+// Limits bound the memory that a decoder allocates, and the work that it does, for
+// the counts and lengths that a file claims. Zero fields mean the defaults.
 type Limits struct {
 	// Operators in one snapshot. Default 1,000,000.
 	Operators int
-	// Subtasks of one operator; engines allow 32,768. Default 32,768.
+	// Subtasks of one operator; Flink allows 32,768. Default 32,768.
 	Subtasks int
 	// Nodes is the number of operators, subtasks, handles and streams together.
 	// Default 16,000,000 (a few gigabytes of model).
 	Nodes int
-	// Depth of nested handles; real files nest two or three deep. Default 16.
+	// Depth of nested handles; Flink nests two or three deep. Default 16.
 	Depth int
 	// Manifest is the size of an .spt manifest once decompressed. Default 1 GiB.
 	Manifest int64
 	// Chunk is the size of one .spt chunk once decompressed. Default 8 MiB + 16
 	// times the size of the file, at most 64 MiB; this module writes up to 4 MiB.
 	Chunk int64
-	// Memory is what opening an .spt file may take, in bytes: the manifest, the
-	// model made of it and what is needed on the way. Default 64 MiB + 16 times
-	// the size of the file.
-	Memory int64
-	// Offsets is the number of entries in all different arrays of offsets of an
-	// .spt file that are stored in chunks. Default 1,048,576 + 512 for each byte
-	// of the file.
-	Offsets int64
-	// ChunkRefs is how many chunks the chunk lists of an .spt file name together;
-	// a list of few bytes can name many. Default 4,194,304 + 16 for each byte of
+	// Memory is the number of bytes that opening an .spt file may take: the
+	// manifest, the model and temporary data. Default 64 MiB + 16 times the size of
 	// the file.
+	Memory int64
+	// Offsets is the number of entries in all distinct offset arrays of an .spt
+	// file that are stored in chunks. Default 1,048,576 + 512 for each byte of the
+	// file.
+	Offsets int64
+	// ChunkRefs is the number of chunks that the chunk lists of an .spt file name
+	// together; a list of few bytes can name many. Default 4,194,304 + 16 for each
+	// byte of the file.
 	ChunkRefs int64
 	// Value is the size of an element, a map or an entry of state in spt's own
 	// encoding. Default 64 MiB + 16 times the size of the file, at most 1 GiB.
@@ -46,7 +46,7 @@ type limitField struct {
 
 func fixed(n int64) func(int64) int64 { return func(int64) int64 { return n } }
 
-// limitFields is the table of all limits.
+// limitFields has all limits.
 var limitFields = []limitField{
 	{"operators", func(l *Limits) any { return &l.Operators }, fixed(1_000_000)},
 	{"subtasks", func(l *Limits) any { return &l.Subtasks }, fixed(32_768)},
@@ -60,7 +60,7 @@ var limitFields = []limitField{
 	{"value", func(l *Limits) any { return &l.Value }, func(size int64) int64 { return min(1<<30, 64<<20+16*size) }},
 }
 
-// set sets a limit to v, or to v only where it is zero.
+// set sets a limit to v; with ifZero only if it is zero.
 func (f limitField) set(l *Limits, v int64, ifZero bool) {
 	switch p := f.field(l).(type) {
 	case *int:
@@ -74,17 +74,17 @@ func (f limitField) set(l *Limits, v int64, ifZero bool) {
 	}
 }
 
-// WithDefaults returns the limits with the defaults for a file of size bytes in place
-// of zeros.
+// WithDefaults returns the limits with zeros replaced by the defaults for a file of
+// size bytes.
 func (l Limits) WithDefaults(size int64) Limits {
-	size = min(max(size, 0), 1<<50) // so that nothing overflows
+	size = min(max(size, 0), 1<<50) // prevents overflow
 	for _, f := range limitFields {
 		f.set(&l, f.value(size), true)
 	}
 	return l
 }
 
-// Set sets the limit of this name. It reports whether there is one.
+// Set sets the limit with this name. It reports whether the limit exists.
 func (l *Limits) Set(name Limit, v int64) bool {
 	for _, f := range limitFields {
 		if f.name == name {

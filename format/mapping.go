@@ -5,31 +5,31 @@ import (
 	"strings"
 )
 
-// Mapping replaces the place Old, with which references begin, by New: at whole
-// elements of a path, the spellings of one place counting as equal. A plain
-// absolute path is one of local files.
+// Mapping replaces the location Old by New at the start of references. Old matches
+// whole path elements; different spellings of the same location (see
+// [CanonicalURI]) match. An absolute path without a scheme is a local path.
 type Mapping struct{ Old, New string }
 
-// Fits reports whether a reference begins with Old.
+// Fits reports whether a reference starts with Old.
 func (m Mapping) Fits(uri string) bool {
 	_, ok := m.cut(uri)
 	return ok
 }
 
-// cut is what is left of a reference without Old: nothing, or it begins with "/".
+// cut returns what follows Old in a reference: "" or a text that starts with "/".
 func (m Mapping) cut(uri string) (rest string, ok bool) {
-	rest, ok = strings.CutPrefix(placeURI(uri), m.place())
+	rest, ok = strings.CutPrefix(uriOrPath(uri), m.old())
 	if strings.HasPrefix(rest, "//") { // Old is a scheme: s3://
 		rest = rest[1:]
 	}
 	return rest, ok && (rest == "" || rest[0] == '/')
 }
 
-// place is Old in one spelling, without slashes at the end.
-func (m Mapping) place() string { return strings.TrimRight(placeURI(m.Old), "/") }
+// old returns Old in its canonical spelling, without trailing slashes.
+func (m Mapping) old() string { return strings.TrimRight(uriOrPath(m.Old), "/") }
 
-// placeURI is CanonicalURI for what may be a path.
-func placeURI(uri string) string {
+// uriOrPath is CanonicalURI for a URI or a local path.
+func uriOrPath(uri string) string {
 	if strings.HasPrefix(uri, "/") {
 		uri = "file:" + uri
 	}
@@ -44,7 +44,7 @@ func (ms Mappings) Apply(uri string) (to string, ok bool) {
 	longest := -1
 	for _, m := range ms {
 		rest, fits := m.cut(uri)
-		n := len(m.place())
+		n := len(m.old())
 		if !fits || n <= longest {
 			continue
 		}

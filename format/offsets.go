@@ -5,26 +5,27 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"sync"
 )
 
-// Offsets are the byte positions of elements or key groups in a stream: a view,
-// never a grown copy. Safe for concurrent use.
+// Offsets are the byte positions of elements or key groups in a stream. They are a
+// view of the input and do not copy it. Offsets are safe for concurrent use.
 type Offsets interface {
-	// Len is the number of offsets; it costs nothing.
+	// Len returns the number of offsets. It reads nothing.
 	Len() int64
-	// Read fills dst with the offsets from, from+1, … and returns how many it
-	// filled, fewer than len(dst) only at the end. It never returns io.EOF.
-	// Only offsets that live in another place (chunks of an .spt) need ctx.
+	// Read fills dst with the offsets from index from on and returns their number,
+	// which is less than len(dst) only at the end. It never returns io.EOF. Only
+	// offsets that are stored in chunks of an .spt file use ctx.
 	Read(ctx context.Context, dst []int64, from int64) (int, error)
 }
 
 // OffsetSlice is offsets in memory.
 type OffsetSlice []int64
 
-// Len is the number of offsets.
+// Len returns the number of offsets.
 func (o OffsetSlice) Len() int64 { return int64(len(o)) }
 
-// Read copies offsets.
+// Read implements [Offsets].
 func (o OffsetSlice) Read(_ context.Context, dst []int64, from int64) (int, error) {
 	if err := checkFrom(from, int64(len(o))); err != nil {
 		return 0, err
@@ -35,10 +36,10 @@ func (o OffsetSlice) Read(_ context.Context, dst []int64, from int64) (int, erro
 // OffsetBytes is a view of big-endian 8-byte offsets, as Flink writes them.
 type OffsetBytes struct{ Data Bytes }
 
-// Len is the number of offsets.
+// Len returns the number of offsets.
 func (o OffsetBytes) Len() int64 { return int64(o.Data.Len() / 8) }
 
-// Read decodes offsets.
+// Read implements [Offsets].
 func (o OffsetBytes) Read(_ context.Context, dst []int64, from int64) (int, error) {
 	if err := checkFrom(from, o.Len()); err != nil {
 		return 0, err
@@ -56,12 +57,12 @@ func (o OffsetBytes) Read(_ context.Context, dst []int64, from int64) (int, erro
 
 func checkFrom(from, n int64) error {
 	if from < 0 || from > n {
-		return fmt.Errorf("internal error: offset %d of %d was asked for", from, n)
+		return fmt.Errorf("internal error: read of offset %d of %d", from, n)
 	}
 	return nil
 }
 
-// OffsetAt is one offset.
+// OffsetAt returns the offset at index i.
 func OffsetAt(ctx context.Context, o Offsets, i int64) (int64, error) {
 	var one [1]int64
 	n, err := o.Read(ctx, one[:], i)
@@ -71,14 +72,20 @@ func OffsetAt(ctx context.Context, o Offsets, i int64) (int64, error) {
 	return one[0], err
 }
 
-// EachOffset calls f with runs of offsets, in order. The run is valid until f
-// returns. It stops at the first error.
+var offsetBuffers = sync.Pool{New: func() any { return new([4096]int64) }}
+
+// EachOffset calls f with runs of offsets, in order; first is the index of the
+// first offset of a run. The run is valid until f returns. It stops at the first
+// error.
 func EachOffset(ctx context.Context, o Offsets, f func(first int64, run []int64) error) error {
 	n := o.Len()
 	var few [64]int64
 	buf := few[:]
 	if n > int64(len(few)) {
-		buf = make([]int64, min(n, 4096))
+		// A walk for each of thousands of subtasks would leave much garbage.
+		large := offsetBuffers.Get().(*[4096]int64)
+		defer offsetBuffers.Put(large)
+		buf = large[:]
 	}
 	for at := int64(0); at < n; {
 		k, err := o.Read(ctx, buf, at)

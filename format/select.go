@@ -8,24 +8,23 @@ import (
 	"strings"
 )
 
-// ErrNoMatch is matched by the error of a selection that names something that is
-// not there.
+// ErrNoMatch matches errors about selections of names that do not exist.
 var ErrNoMatch = errors.New("nothing matches")
 
-// Selector chooses operators. Each element is a uid, a name, an id of 32 hex
-// digits, a beginning of one id of at least minIDDigits digits, or a pattern as in
-// [Globs] of uids and names, and of the ids of operators that have neither. A nil
-// Selector chooses all operators.
+// Selector selects operators. Each element is a uid, a name, an id of 32 hex
+// digits, a prefix of one id of at least minIDDigits digits, or a pattern (see
+// [Globs]) that is matched against uids and names, and against the ids of operators
+// that have neither. A nil Selector selects all operators.
 //
-// Before Flink 2.0 snapshots hold no uids: an element is tried as a uid too, by
-// the id that Flink computes from it.
+// Before Flink 2.0 snapshots do not record uids, so an element is also compared as
+// a uid, by the id that Flink derives from it.
 type Selector []string
 
-// minIDDigits is how many digits of an id choose an operator.
+// minIDDigits is the minimum length of an id prefix.
 const minIDDigits = 4
 
-// ByID returns the Selector of operators with these ids. Without ids it chooses
-// none.
+// ByID returns a Selector of the operators with these ids. Without ids it selects
+// nothing.
 func ByID(ids ...OperatorID) Selector {
 	s := Selector{}
 	for _, id := range ids {
@@ -34,8 +33,8 @@ func ByID(ids ...OperatorID) Selector {
 	return s
 }
 
-// Operators returns the operators that s chooses, in file order. Each element
-// must match an operator: otherwise the error is a *NoMatchError.
+// Operators returns the selected operators, in file order. If an element matches no
+// operator, the error is a *NoMatchError.
 func (s Selector) Operators(sp *Savepoint) ([]*Operator, error) {
 	if s == nil {
 		return sp.Operators, nil
@@ -68,11 +67,11 @@ func (s Selector) Operators(sp *Savepoint) ([]*Operator, error) {
 	return all, nil
 }
 
-// Operator returns the one operator that s chooses.
+// Operator returns the selected operator. It is an error if s selects several.
 func (s Selector) Operator(sp *Savepoint) (*Operator, error) {
 	all, err := s.Operators(sp)
 	if err == nil && len(all) != 1 {
-		err = fmt.Errorf("%q chooses %d operators, expected 1", []string(s), len(all))
+		err = fmt.Errorf("%q matches %d operators, expected 1", []string(s), len(all))
 	}
 	if err != nil {
 		return nil, err
@@ -80,7 +79,7 @@ func (s Selector) Operator(sp *Savepoint) (*Operator, error) {
 	return all[0], nil
 }
 
-// Set returns the operators that s chooses as a set.
+// Set returns the selected operators as a set.
 func (s Selector) Set(sp *Savepoint) (map[*Operator]bool, error) {
 	all, err := s.Operators(sp)
 	if err != nil {
@@ -93,8 +92,8 @@ func (s Selector) Set(sp *Savepoint) (map[*Operator]bool, error) {
 	return set, nil
 }
 
-// nameIndex finds operators by their whole id, uid or name, so that a Selector of
-// many operators does not go through all operators for each.
+// nameIndex maps ids, uids and names to operators, so that selecting n operators by
+// exact names does not scan all operators n times.
 type nameIndex struct {
 	ids   map[OperatorID][]*Operator
 	names map[string][]*Operator
@@ -113,8 +112,9 @@ func indexNames(sp *Savepoint) nameIndex {
 	return x
 }
 
-// exact returns what matching would, perhaps in another order, if want is no pattern
-// and is the whole of an id, uid or name; else nothing.
+// exact returns the operators with the id, uid or name want. The result has the
+// same operators as matching, perhaps in another order. It returns nil for patterns
+// and prefixes.
 func (x nameIndex) exact(want string) []*Operator {
 	if want == "" || isPattern(want) {
 		return nil
@@ -141,7 +141,7 @@ func matching(sp *Savepoint, want string) ([]*Operator, error) {
 	case len(exact) > 0:
 		return exact, nil
 	case len(byPrefix) > 1:
-		return nil, fmt.Errorf("%q is the beginning of %d operator ids", want, len(byPrefix))
+		return nil, fmt.Errorf("%q is a prefix of %d operator ids", want, len(byPrefix))
 	case len(byPrefix) == 1:
 		return byPrefix, nil
 	}
@@ -152,24 +152,23 @@ func matching(sp *Savepoint, want string) ([]*Operator, error) {
 	return nil, e
 }
 
-// isNamed reports whether an operator has a name that a pattern fits.
+// isNamed reports whether an operator has a name that the pattern matches.
 func isNamed(name Text, pattern string) bool {
 	return name.String() != "" && Globs{pattern}.Match(name.String())
 }
 
-// isUnnamed reports whether a pattern fits the id of an operator that has nothing
-// else: so "*" chooses all operators.
+// isUnnamed reports whether op has neither uid nor name and the pattern matches its
+// id. So "*" selects all operators.
 func isUnnamed(op *Operator, pattern string) bool {
 	return op.UID.String() == "" && op.Name.String() == "" && Globs{pattern}.Match(op.ID.String())
 }
 
-// Globs chooses names: each element is a name, or a pattern as in [path.Match], in
-// which "/" is a character like any other: names are no paths. A nil Globs chooses
-// all names.
+// Globs selects names. Each element is a name, or a pattern as in [path.Match],
+// except that "*" and "?" also match "/". A nil Globs selects all names.
 type Globs []string
 
-// ByName returns the Globs that choose exactly these names. Without names it
-// chooses none.
+// ByName returns Globs that match exactly these names. Without names they match
+// nothing.
 func ByName(names ...string) Globs {
 	g := Globs{}
 	for _, name := range names {
@@ -180,7 +179,7 @@ func ByName(names ...string) Globs {
 
 var globMeta = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`)
 
-// Match reports whether g chooses a name.
+// Match reports whether g selects a name.
 func (g Globs) Match(name string) bool {
 	return g == nil || slices.ContainsFunc(g, func(p string) bool {
 		if p == name || !isPattern(p) {
@@ -191,14 +190,14 @@ func (g Globs) Match(name string) bool {
 	})
 }
 
-// isPattern reports whether an element of a selection is more than a name.
+// isPattern reports whether p contains pattern characters.
 func isPattern(p string) bool { return strings.ContainsAny(p, `*?[\`) }
 
-// noPath keeps "*" and "?" from stopping at a slash.
+// noPath replaces slashes, so that "*" and "?" of path.Match match them.
 var noPath = strings.NewReplacer("/", "\x00")
 
-// Check returns a *NoMatchError if an element of g chooses none of the names,
-// which are the names of what.
+// Check returns a *NoMatchError if an element of g matches none of the names. what
+// is the kind of the names, such as "state".
 func (g Globs) Check(what string, names []string) error {
 	if len(g) == 0 {
 		return nil
@@ -214,8 +213,8 @@ func (g Globs) Check(what string, names []string) error {
 	return nil
 }
 
-// NoMatchError is a selection that names something that is not there. It matches
-// ErrNoMatch.
+// NoMatchError is the error of a selection of a name that does not exist. It
+// matches ErrNoMatch.
 type NoMatchError struct {
 	What      string // "operator", "state"
 	Want      string
@@ -224,10 +223,10 @@ type NoMatchError struct {
 
 func (e *NoMatchError) Error() string { return fmt.Sprintf("no %s matches %q", e.What, e.Want) }
 
-// Is makes it an ErrNoMatch.
+// Is reports whether target is ErrNoMatch.
 func (e *NoMatchError) Is(target error) bool { return target == ErrNoMatch }
 
-// Hint lists what is available.
+// Hint returns the available names, for users.
 func (e *NoMatchError) Hint() string {
 	const most = 12
 	if len(e.Available) == 0 {

@@ -67,7 +67,7 @@ func TestSelectorMatchesNothing(t *testing.T) {
 	first.ID = sp.Operators[1].ID
 	first.ID[15]++
 	sp.Operators = append(sp.Operators, &first)
-	if _, err := (format.Selector{sink[:8]}).Operators(sp); err == nil || !strings.Contains(err.Error(), "beginning of 2") {
+	if _, err := (format.Selector{sink[:8]}).Operators(sp); err == nil || !strings.Contains(err.Error(), "a prefix of 2") {
 		t.Errorf("a beginning of two ids: %v", err)
 	}
 	if _, err := (format.Selector{"Enrich*"}).Operator(sp); err == nil {

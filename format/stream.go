@@ -8,42 +8,43 @@ import (
 	"strings"
 )
 
-// Stream names bytes that live somewhere. The set is closed: [*Inline],
-// [*File], [*Segment], [*EmptySegment], [*KeyGroupStream], [*Chunks], [*Concat]
-// and, as a part of that, [*Computed]. A nil Stream is "no bytes", which Flink writes as tag 0.
+// Stream refers to bytes. The set of implementations is closed: [*Inline], [*File],
+// [*Segment], [*EmptySegment], [*KeyGroupStream], [*Chunks], [*Concat] and, as a
+// part of a Concat, [*Computed]. A nil Stream has no bytes; Flink writes it as tag
+// 0.
 //
-// Streams are values: they are not opened, and say nothing of where the
-// snapshot stands. A [Source] turns them into bytes.
+// Streams are values: they hold no open files and do not depend on the location of
+// the snapshot. A [Source] reads their bytes.
 type Stream interface {
-	// Size is the number of bytes, or -1 where the snapshot does not say.
+	// Size returns the number of bytes, or -1 if the snapshot does not record it.
 	Size() int64
-	// Key identifies the bytes: streams with equal keys hold the same bytes
-	// and are copied once. It does not depend on where the snapshot stands.
+	// Key identifies the bytes: streams with equal keys hold the same bytes and are
+	// copied once. It does not depend on the location of the snapshot.
 	Key() StreamKey
 	stream()
 }
 
-// StreamKind says how a stream refers to its bytes.
+// StreamKind is the kind of reference to bytes.
 type StreamKind uint8
 
 // The kinds of stream.
 const (
 	KindInline   StreamKind = iota + 1 // bytes inside _metadata
-	KindRelative                       // a file beside _metadata
+	KindRelative                       // a file next to _metadata
 	KindAbsolute                       // a file named by an absolute path or URI
 	KindSegment                        // a range of a merged file
 	KindEmpty                          // a placeholder without bytes
 	KindChunks                         // chunks of an .spt file
-	KindConcat                         // put together from others, not written yet
-	KindComputed                       // made from others, not written yet
+	KindConcat                         // ranges of other streams, not written yet
+	KindComputed                       // computed from other streams, not written yet
 )
 
 var streamKinds = [...]string{"", "inline", "relative", "absolute", "segment", "empty", "chunks", "concat", "computed"}
 
-// String is the kind's name.
+// String returns the name of the kind.
 func (k StreamKind) String() string { return streamKinds[k] }
 
-// StreamKey is a comparable identity of bytes, with a stable text form.
+// StreamKey is a comparable identity of bytes.
 type StreamKey struct {
 	Kind  StreamKind
 	Name  string // path, or hex digest
@@ -51,28 +52,28 @@ type StreamKey struct {
 	Size  int64
 }
 
-// String is a stable encoding, for logs and work lists.
+// String returns a stable text, for logs and work lists.
 func (k StreamKey) String() string {
 	return fmt.Sprintf("%s:%d+%d:%s", k.Kind, k.Start, k.Size, k.Name)
 }
 
-// Inline is bytes that stand in the container itself. Name looks like a path
-// in Flink's files and is only an identity: nothing of that name is ever
-// opened (spec flink-metadata 5.1).
+// Inline is bytes in the container itself. Name looks like a path in Flink's files
+// but is only an identity: no file of that name is opened (spec flink-metadata
+// 5.1).
 type Inline struct {
 	Name Text
 	Data Bytes
 }
 
-// File is a whole file. Path is kept as it was written: one bare name beside
-// _metadata where Relative, else an absolute path or URI.
+// File is a whole file. Path is the original text: the name of a file next to
+// _metadata if Relative is set, otherwise an absolute path or URI.
 type File struct {
 	Path     Text
 	Relative bool
-	Length   int64 // -1: not known to the writer
+	Length   int64 // -1: unknown
 }
 
-// Scope tells who owns a merged file.
+// Scope is the owner of a merged file.
 type Scope int32
 
 // The scopes, as Flink numbers them.
@@ -89,30 +90,30 @@ type Segment struct {
 	LogicalID     Text
 }
 
-// EmptySegment is the placeholder of file merging: no bytes.
+// EmptySegment is a placeholder of file merging. It has no bytes.
 type EmptySegment struct{}
 
-// KeyGroupStream is a key-group handle that stands where a stream is expected
-// (spec flink-metadata 5.1, tag 3). Its bytes are those of Data.
+// KeyGroupStream is a key-group handle that takes the position of a stream (spec
+// flink-metadata 5.1, tag 3). Its bytes are the bytes of Data.
 type KeyGroupStream struct {
 	Range   KeyGroupRange
 	Offsets Offsets
 	Data    Stream
 }
 
-// Chunks is bytes that lie in the chunks of an .spt file. As is the stream the
-// bytes came from (an Inline without data, a File, a Segment), so that a Flink
-// snapshot can be made again; nil for state that never was Flink's.
+// Chunks is bytes stored in chunks of an .spt file. As is the stream from which the
+// bytes were copied (an Inline without data, a File, a Segment), so that a Flink
+// snapshot can be recreated; nil for state that Flink did not write.
 type Chunks struct {
 	As     Stream
 	Length int64
-	Digest string // of the stream's chunk list; equal digests, same bytes
+	Digest string // of the chunk list; equal digests mean equal bytes
 	Index  int    // in the stream table of the file
 }
 
-// Concat is bytes described as ranges of other streams: what a transform
-// makes. Its size is known without reading anything. As is a wish for how the
-// result is to be referred to (a name to keep); nil leaves it to the writer.
+// Concat is a rope: bytes described as ranges of other streams. Transforms create
+// it. Its size is known without reading. As, if not nil, is the preferred reference
+// to the written result, such as the name of a file; the writer decides.
 type Concat struct {
 	As    Stream
 	Parts []Part
@@ -124,7 +125,7 @@ type Part struct {
 	Off, N int64
 }
 
-// Literal is a part with bytes of its own.
+// Literal returns a part that consists of p.
 func Literal(p []byte) Part {
 	return Part{Of: &Inline{Data: NewBytes(p)}, N: int64(len(p))}
 }
@@ -137,13 +138,13 @@ func (*KeyGroupStream) stream() {}
 func (*Chunks) stream()         {}
 func (*Concat) stream()         {}
 
-// Size is the number of inline bytes.
+// Size returns the number of inline bytes.
 func (s *Inline) Size() int64 { return int64(s.Data.Len()) }
 
-// Size is the length the snapshot claims, or -1.
+// Size returns the recorded length, or -1.
 func (s *File) Size() int64 { return s.Length }
 
-// Size is the length of the range.
+// Size returns the length of the range.
 func (s *Segment) Size() int64 { return s.Length }
 
 // Within reports whether a file of size bytes can hold the segment.
@@ -151,10 +152,10 @@ func (s *Segment) Within(size int64) bool {
 	return s.Start >= 0 && s.Length >= 0 && s.Start <= size && s.Length <= size-s.Start
 }
 
-// Size is 0.
+// Size returns 0.
 func (s *EmptySegment) Size() int64 { return 0 }
 
-// Size is that of the stream inside.
+// Size returns the size of Data.
 func (s *KeyGroupStream) Size() int64 {
 	if s.Data == nil {
 		return 0
@@ -162,10 +163,10 @@ func (s *KeyGroupStream) Size() int64 {
 	return s.Data.Size()
 }
 
-// Size is the number of bytes in the chunks.
+// Size returns the number of bytes.
 func (s *Chunks) Size() int64 { return s.Length }
 
-// Size is the sum of the parts.
+// Size returns the sum of the parts.
 func (s *Concat) Size() int64 {
 	var n int64
 	for _, p := range s.Parts {
@@ -174,8 +175,8 @@ func (s *Concat) Size() int64 {
 	return n
 }
 
-// Key is the SHA-256 of the bytes, computed at each call. A mapped file that
-// shrinks meanwhile gives a key that equals no other.
+// Key returns the SHA-256 of the bytes, computed at each call. If a mapped file
+// shrinks meanwhile, the key differs from all others.
 func (s *Inline) Key() StreamKey {
 	k := StreamKey{Kind: KindInline, Size: s.Size()}
 	err := s.Data.View(func(p []byte) error {
@@ -189,7 +190,7 @@ func (s *Inline) Key() StreamKey {
 	return k
 }
 
-// Key is the path, with the spellings of one object store made equal.
+// Key returns the canonical path (see [CanonicalURI]).
 func (s *File) Key() StreamKey {
 	if s.Relative {
 		return StreamKey{Kind: KindRelative, Name: s.Path.String()}
@@ -197,15 +198,15 @@ func (s *File) Key() StreamKey {
 	return StreamKey{Kind: KindAbsolute, Name: CanonicalURI(s.Path.String())}
 }
 
-// Key is path and range.
+// Key returns the canonical path and the range.
 func (s *Segment) Key() StreamKey {
 	return StreamKey{Kind: KindSegment, Name: CanonicalURI(s.Path.String()), Start: s.Start, Size: s.Length}
 }
 
-// Key is the same for all placeholders.
+// Key returns the same key for all placeholders.
 func (s *EmptySegment) Key() StreamKey { return StreamKey{Kind: KindEmpty} }
 
-// Key is that of the stream inside.
+// Key returns the key of Data.
 func (s *KeyGroupStream) Key() StreamKey {
 	if s.Data == nil {
 		return StreamKey{Kind: KindEmpty}
@@ -213,15 +214,15 @@ func (s *KeyGroupStream) Key() StreamKey {
 	return s.Data.Key()
 }
 
-// Key is the digest of the chunk list.
+// Key returns the digest of the chunk list.
 func (s *Chunks) Key() StreamKey {
 	return StreamKey{Kind: KindChunks, Name: s.Digest, Size: s.Length}
 }
 
-// Key is a digest of the parts' keys and ranges.
+// Key returns a digest of the keys and ranges of the parts.
 func (s *Concat) Key() StreamKey {
 	h := sha256.New()
-	keys := map[Stream]string{} // of a rope's thousands of parts, most are of few streams
+	keys := map[Stream]string{} // most of a rope's thousands of parts are in few streams
 	for _, p := range s.Parts {
 		key, ok := keys[p.Of]
 		if !ok {
@@ -233,8 +234,8 @@ func (s *Concat) Key() StreamKey {
 	return StreamKey{Kind: KindConcat, Name: hex.EncodeToString(h.Sum(nil)), Size: s.Size()}
 }
 
-// Kind tells how s refers to its bytes, looking through key-group streams;
-// 0 for nil.
+// Kind returns the kind of s, for a key-group stream the kind of its Data, and 0
+// for nil.
 func Kind(s Stream) StreamKind {
 	switch s := s.(type) {
 	case *Inline:
@@ -260,7 +261,7 @@ func Kind(s Stream) StreamKind {
 	return 0
 }
 
-// SizeOf is the size of s with 0 for nil and for what is not known.
+// SizeOf returns the size of s, or 0 if s is nil or its size is unknown.
 func SizeOf(s Stream) int64 {
 	if s == nil {
 		return 0
@@ -268,8 +269,9 @@ func SizeOf(s Stream) int64 {
 	return max(s.Size(), 0)
 }
 
-// Reference is the path by which s names a file outside the container, and
-// whether it is relative; ok is false for streams that name none.
+// Reference returns the path by which s refers to a file outside the container, and
+// whether the path is relative. ok is false for streams that do not refer to a
+// file.
 func Reference(s Stream) (path Text, relative, ok bool) {
 	switch s := s.(type) {
 	case *File:
@@ -282,8 +284,9 @@ func Reference(s Stream) (path Text, relative, ok bool) {
 	return Text{}, false, false
 }
 
-// CanonicalURI makes the spellings of one place equal, for comparing: s3a: and
-// s3p: become s3:, and file:///x becomes file:/x. It is never written anywhere.
+// CanonicalURI returns one spelling for all spellings of a location, for comparing:
+// s3a: and s3p: become s3:, and file:///x becomes file:/x. It is never written to a
+// file.
 func CanonicalURI(uri string) string {
 	for _, s3 := range [...]string{"s3a:", "s3p:"} {
 		if strings.HasPrefix(uri, s3) {
@@ -298,22 +301,22 @@ func CanonicalURI(uri string) string {
 
 // Source reads the bytes of streams. It is safe for concurrent use.
 type Source interface {
-	// ReadAt reads from s at off until p is full. A short read is an error: it
-	// matches ErrTruncated where the stream is shorter than the snapshot says,
-	// ErrMissing where the file is not there, ErrChanged where it changed.
-	// io.EOF is never returned.
+	// ReadAt reads len(p) bytes at off of s. A short read is an error: it matches
+	// ErrTruncated if the stream is shorter than the snapshot records, ErrMissing
+	// if the file does not exist, and ErrChanged if it changed. It never returns
+	// io.EOF.
 	ReadAt(ctx context.Context, s Stream, p []byte, off int64) (int, error)
 }
 
-// Sizer is an optional ability of a Source: how many bytes a stream really has.
-// A snapshot may not say it (-1), and Flink says one less of the files of its
-// changelog, whose first byte its handles do not count.
+// Sizer is optionally implemented by a Source. It returns the actual size of a
+// stream, which differs from the recorded one if the snapshot records none (-1),
+// and for changelog files: Flink does not count their first byte.
 type Sizer interface {
 	SizeOf(ctx context.Context, s Stream) (int64, error)
 }
 
-// StreamSize is how many bytes a stream has, by itself or by its source. It is an
-// ErrUnsupported where neither can tell.
+// StreamSize returns the number of bytes of a stream, as recorded or from its
+// source. The error matches ErrUnsupported if neither has it.
 func StreamSize(ctx context.Context, src Source, s Stream) (int64, error) {
 	if s == nil {
 		return 0, Errorf(ErrCorrupt, "a handle without a stream")
@@ -326,7 +329,7 @@ func StreamSize(ctx context.Context, src Source, s Stream) (int64, error) {
 		return 0, Errorf(ErrUnsupported, "the length of the stream is not known")
 	}
 	n, err := z.SizeOf(ctx, s)
-	if err == nil && n < 0 { // a segment has no other length than the one that it claims
+	if err == nil && n < 0 { // the recorded length of a segment is its length
 		return 0, Errorf(ErrCorrupt, "a stream of %d bytes", n)
 	}
 	return n, err

@@ -1,31 +1,29 @@
 package format
 
-// Text is a string that stands in a file: what it says, and, where writing
-// that down again would give other bytes, the bytes it was written with.
-// Names of real files are plain; only a foreign encoder makes the second part
+// Text is a string from a file. If encoding the string again would not produce the
+// original bytes, it also holds those bytes; only unusual encoders make this
 // necessary. Text is comparable; the zero value is the empty string.
 type Text struct {
 	s   string
 	raw string
 }
 
-// NewText is a text that its container may encode as it likes.
+// NewText returns a text without original bytes.
 func NewText(s string) Text { return Text{s: s} }
 
-// RawText is a text whose bytes in the file, raw, are not what a container's
-// encoder would make of s.
+// RawText returns a text whose original bytes are raw, which differ from what the
+// container's encoder produces for s.
 func RawText(s, raw string) Text { return Text{s: s, raw: raw} }
 
-// String is what the text says. It may hold anything, control characters
-// included: quote it before it reaches a terminal.
+// String returns the string. It may contain anything, including control characters:
+// quote it before printing.
 func (t Text) String() string { return t.s }
 
-// Raw gives the bytes to write instead of encoding String; ok is false where
-// there are none.
+// Raw returns the original bytes, to be written in place of the encoding of String.
+// ok is false if t has no raw bytes.
 func (t Text) Raw() (raw string, ok bool) { return t.raw, t.raw != "" }
 
-// Wire is what a container needs to write a node back byte for byte and nobody
-// else needs to know: type tags, layout variants, dead fields. Only the
-// container that made it understands it; others keep it as it is. "" means
-// nothing beyond the ordinary.
+// Wire is the data that a container needs, beyond the model, to write a node with
+// the same bytes: type tags, layout variants, unused fields. Only the container
+// that created it understands it; others keep it unchanged. "" is the default.
 type Wire string

@@ -2,18 +2,18 @@ package format
 
 import "fmt"
 
-// Place says where in a savepoint a stream stands.
+// Place is the position of a stream in the tree of a savepoint.
 type Place struct {
 	Operator *Operator
-	Subtask  *Subtask // nil for the coordinator's state
+	Subtask  *Subtask // nil for coordinator state
 	Slot     Slot
-	Name     string // for files of a backend, their local name
-	// Changelog: the stream is a file of changes. It is one byte longer than
-	// its handle says: a flag in front, which Flink does not count.
+	Name     string // local name of a state backend's file
+	// Changelog: the stream is a file of changes. It is one byte longer than its
+	// handle records, because Flink does not count the flag at its start.
 	Changelog bool
 }
 
-// Slot is the kind of state a stream holds.
+// Slot is the field of an operator or subtask that holds a stream.
 type Slot uint8
 
 // The slots.
@@ -30,10 +30,10 @@ const (
 
 var slots = [...]string{"coordinator", "operator state", "raw operator state", "keyed state", "raw keyed state", "input channels", "output channels", "legacy state"}
 
-// String is the slot's name.
+// String returns the name of the slot.
 func (s Slot) String() string { return slots[s] }
 
-// String is the path of the place: `operator "sink"/subtask 1/operator state`.
+// String returns a path such as `operator "sink"/subtask 1/operator state`.
 func (p Place) String() string {
 	s := fmt.Sprintf("operator %q", p.Operator.Label())
 	if p.Subtask != nil {
@@ -46,17 +46,17 @@ func (p Place) String() string {
 	return s
 }
 
-// EachStream calls f for every stream of the savepoint that is not nil, in
-// file order, with its place. A stream that several handles name comes several
-// times. It stops at the first error.
+// EachStream calls f with each non-nil stream of the savepoint and its position, in
+// file order. A stream that several handles share occurs several times. It stops at
+// the first error.
 func (sp *Savepoint) EachStream(f func(Place, Stream) error) error {
 	_, err := sp.MapStreams(func(p Place, s Stream) (Stream, error) { return s, f(p, s) })
 	return err
 }
 
-// MapStreams gives the savepoint in which each stream is what f makes of it.
-// What f leaves as it is, is shared with sp; if f changes nothing, sp itself is
-// returned. f never sees nil, and may return nil.
+// MapStreams returns the savepoint with each stream replaced by the result of f.
+// The result shares unchanged nodes with sp; if f changes nothing, it is sp itself.
+// f is not called for nil streams, and may return nil.
 func (sp *Savepoint) MapStreams(f func(Place, Stream) (Stream, error)) (*Savepoint, error) {
 	m := streamMapper{f: f}
 	ops, err := mapSlice(sp.Operators, m.operator)
@@ -237,7 +237,8 @@ func (m *streamMapper) keyed(h KeyedHandle) (KeyedHandle, error) {
 	return h, nil // nil, or changes in memory
 }
 
-// mapSlice maps a slice and gives the same slice back when nothing changed.
+// mapSlice returns the results of f for the elements of in; in itself if f changed
+// none.
 func mapSlice[T comparable](in []T, f func(T) (T, error)) ([]T, error) {
 	out := in
 	for i, v := range in {
@@ -256,7 +257,7 @@ func mapSlice[T comparable](in []T, f func(T) (T, error)) ([]T, error) {
 	return out, nil
 }
 
-// same reports whether two slices are one: mapSlice changed nothing.
+// same reports whether a and b are the same slice: mapSlice changed nothing.
 func same[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

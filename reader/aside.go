@@ -11,12 +11,13 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// movedAside explains a location at which there is nothing, because a run that
-// replaced the snapshot there was interrupted; nil where that is not why.
+// movedAside returns an error that explains why nothing is at a location: a run
+// that replaced the snapshot there was interrupted. It returns nil if that is not
+// the reason.
 func movedAside(ctx context.Context, location string, o Options) error {
 	store, name, err := o.Stores.Resolve(ctx, location)
 	if err != nil {
-		return nil //nolint:nilerr // what is wrong with the location has been found before
+		return nil //nolint:nilerr // the caller has already determined what is wrong
 	}
 	name = objpath.Clean(name)
 	if objpath.Base(name) == MetadataName {

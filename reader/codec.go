@@ -8,8 +8,8 @@ import (
 	"github.com/savepoint-tools/spt/internal/ability"
 )
 
-// Codec returns the codec that reads and builds the handles of the snapshot that
-// name it. It is format.ErrUnsupported for one that is not known.
+// Codec returns the codec that reads and builds handles of the given codec. An
+// unknown codec is format.ErrUnsupported.
 func (s *Snapshot) Codec(id format.CodecID) (format.OperatorCodec, error) {
 	switch id {
 	case format.CodecFlink, format.CodecRaw:
@@ -20,9 +20,9 @@ func (s *Snapshot) Codec(id format.CodecID) (format.OperatorCodec, error) {
 	return nil, format.Errorf(format.ErrUnsupported, "operator state of codec %q", string(id))
 }
 
-// KeyedCodec returns the codec of a handle of keyed state. It is
-// format.ErrUnsupported for all but the state of Go programs: entries of Flink's keyed
-// state are not read yet.
+// KeyedCodec returns the codec of a handle of keyed state. Only state of Go
+// programs is supported; for Flink's keyed state, whose entries are not read yet,
+// the error is format.ErrUnsupported.
 func (s *Snapshot) KeyedCodec(h format.KeyedHandle) (format.KeyedCodec, error) {
 	if g, ok := h.(*format.KeyGroups); ok && g.Codec == format.CodecNative {
 		return native.KeyedCodec{}, nil

@@ -9,13 +9,13 @@ import (
 	"github.com/savepoint-tools/spt/internal/ranged"
 )
 
-// Combine returns a with a way to the bytes of b too, and the model of b with
-// streams that mean the same in it: what a transform puts together of both can
-// be read, and written, as one snapshot. Both must stay open.
+// Combine returns a with access to the bytes of b too, and the model of b with
+// its streams renamed to match: a savepoint that combines both can be read and
+// written as one snapshot. Both must stay open.
 //
-// A file that b names relative to itself is named by its location then, and so is
-// one that was found elsewhere than b says. A missing file that b names relative
-// to itself is an error, because it has no name in a.
+// Files that b refers to by relative references, and files that were found
+// elsewhere, are renamed to their locations. A missing file with a relative
+// reference is an error, because it has no name in a.
 func Combine(ctx context.Context, a, b *Snapshot) (*Snapshot, *format.Savepoint, error) {
 	if err := errors.Join(a.Outside(), b.Outside()); err != nil {
 		return nil, nil, err
@@ -40,14 +40,15 @@ func Combine(ctx context.Context, a, b *Snapshot) (*Snapshot, *format.Savepoint,
 	return &c, sp, nil
 }
 
-// Others are the snapshots whose streams were combined with those of this one.
+// Others returns the snapshots whose streams were combined with this one.
 func (s *Snapshot) Others() []*Snapshot { return s.others }
 
-// clone is a source that knows what this one does and can learn more.
+// clone returns a copy of the source with its own maps, to which lookups can be
+// added.
 func (s *source) clone() *source {
 	c := &source{
 		stores: s.stores, store: s.store, dir: s.dir, location: s.location, version: s.version, maps: s.maps, follow: s.follow, areas: s.areas, file: s.file, maxValue: s.maxValue,
-		sched: s.sched, progress: s.progress, lookups: map[reference]*lookup{}, folders: map[string]*directory{}, foreign: map[*format.Chunks]foreign{},
+		sched: s.sched, progress: s.progress, lookups: map[reference]*lookup{}, directories: map[string]*directory{}, foreign: map[*format.Chunks]foreign{},
 	}
 	for k, f := range s.foreign {
 		c.foreign[k] = f
@@ -66,7 +67,7 @@ type combiner struct {
 	src   *source
 	ropes map[*format.Chunks]*format.Concat
 	files map[format.StreamKey]string // where the renamed ones are
-	mine  map[reference]bool          // what a refers to
+	mine  map[reference]bool          // locations that a refers to
 }
 
 func (m *combiner) stream(_ format.Place, st format.Stream) (format.Stream, error) {
@@ -97,8 +98,9 @@ func (m *combiner) stream(_ format.Place, st format.Stream) (format.Stream, erro
 	return st, nil
 }
 
-// chunks makes a rope of chunks of b: new bytes, which share no name with those
-// of a. The chunks in it are known to be b's by their identity.
+// chunks makes a rope of chunks of b. A rope is new bytes, so its name cannot
+// collide with a name in a; the source recognizes the chunks of b in it by their
+// identity.
 func (m *combiner) chunks(s *format.Chunks) format.Stream {
 	if r := m.ropes[s]; r != nil {
 		return r
@@ -114,8 +116,8 @@ func (m *combiner) chunks(s *format.Chunks) format.Stream {
 	return r
 }
 
-// file returns the location by which a file of b is named from now on, "" where its
-// name says it. The file is found there at once, at the version first seen.
+// file returns the location that names a file of b from now on, "" if its name is
+// the location. The file is looked up at once, so the version first seen is kept.
 func (m *combiner) file(st format.Stream, relative bool) (string, error) {
 	key := st.Key()
 	if s, ok := st.(*format.Segment); ok { // one file of many segments
@@ -131,8 +133,7 @@ func (m *combiner) file(st format.Stream, relative bool) (string, error) {
 		if relative || m.ctx.Err() != nil {
 			return "", l.err
 		}
-		// It says so wherever it is read; a file of this name that is next to a is
-		// another.
+		// Reading it reports so; a file of the same name next to a is another file.
 		if ref := (reference{false, uri}); !m.mine[ref] {
 			m.src.know(ref, Found{}, nil, l.err)
 		}
@@ -155,7 +156,7 @@ func (m *combiner) file(st format.Stream, relative bool) (string, error) {
 	return uri, nil
 }
 
-// know notes where a reference leads, unless that is known.
+// know records where a reference leads, unless it is already recorded.
 func (s *source) know(ref reference, found Found, rd *ranged.Reader, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,9 +17,9 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// This file says what a thing is that is no snapshot, and what to do.
+// This file explains why something is not a snapshot, and what to do.
 
-// advised is an error and what can be done about it.
+// advised is an error with remedies.
 type advised struct {
 	error
 	remedies []finding.Remedy
@@ -28,11 +28,11 @@ type advised struct {
 func (e *advised) Unwrap() error              { return e.error }
 func (e *advised) Remedies() []finding.Remedy { return e.remedies }
 
-// advise adds to an error what can be done about it, in words alone.
+// advise adds remedies in words to an error.
 func advise(err error, words string) error { return &advised{err, finding.Words(words)} }
 
-// Remedies returns what can be done about an error of this package, of one that builds on
-// it, or of a store.
+// Remedies returns the remedies of an error of this package, of a package that
+// builds on it, or of a store.
 func Remedies(err error) []finding.Remedy {
 	if all := finding.RemediesOf(err); all != nil {
 		return all
@@ -44,7 +44,7 @@ func Remedies(err error) []finding.Remedy {
 	return nil
 }
 
-// quote keeps foreign names in messages harmless and messages on one line.
+// quote escapes a name for a one-line message.
 func quote(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) || r == ' ' }) || s == "" {
 		return strconv.Quote(s)
@@ -52,11 +52,11 @@ func quote(s string) string {
 	return s
 }
 
-// notThere is for a location at which there is nothing at all.
-func notThere(location string, places []string, first error) error {
+// notThere returns the error for a location at which there is nothing.
+func notThere(location string, locations []string, first error) error {
 	err := &kinded{fmt.Errorf("%s does not exist", quote(location)), storage.ErrNotExist}
-	if len(places) > 1 {
-		return &advised{err, []finding.Remedy{{Words: "a bare name is also tried with .spt and in the folders", Action: finding.SearchPath}}}
+	if len(locations) > 1 {
+		return &advised{err, []finding.Remedy{{Words: "a bare name is also tried with .spt and in the directories", Action: finding.SearchPath}}}
 	}
 	if all := Remedies(first); all != nil {
 		return &advised{err, all}
@@ -64,31 +64,31 @@ func notThere(location string, places []string, first error) error {
 	return err
 }
 
-// notSnapshot is for a place without _metadata and that is no file. It gives
-// err back where there is nothing.
-func notSnapshot(ctx context.Context, o Options, store storage.Storage, name, place string, err error) error {
+// notSnapshot returns the error for a location that is not a file and has no
+// _metadata. It returns err if there is nothing.
+func notSnapshot(ctx context.Context, o Options, store storage.Storage, name, location string, err error) error {
 	if objpath.Base(name) == MetadataName {
 		return err // the file itself was named
 	}
 	l, lerr := list(ctx, store, name)
-	if lerr != nil || len(l.files)+len(l.folders) == 0 {
+	if lerr != nil || len(l.files)+len(l.directories) == 0 {
 		if _, serr := store.Stat(ctx, name); serr != nil && !errors.Is(serr, storage.ErrNotExist) {
 			return serr
 		}
-		if lerr == nil && isFolder(ctx, store, name) {
-			return refuse(place, "it is an empty folder")
+		if lerr == nil && isDirectory(ctx, store, name) {
+			return refuse(location, "it is an empty directory")
 		}
 		return err
 	}
-	// From here on the folder is there and is no snapshot.
+	// From here on, the directory exists and is not a snapshot.
 	if l.looksLikeRocksDB() {
-		return advise(refuse(place, "it is a RocksDB working directory, which has no _metadata"),
-			"a snapshot is what Flink wrote to the checkpoint or savepoint folder; take a savepoint, or look in that folder")
+		return advise(refuse(location, "it is a RocksDB working directory, which has no _metadata"),
+			"a snapshot is what Flink wrote to the checkpoint or savepoint directory; take a savepoint, or look in that directory")
 	}
 	for _, f := range l.files {
 		base := objpath.Base(f.Name)
 		if strings.HasPrefix(base, "._metadata.inprogress") || strings.HasPrefix(base, "_metadata.inprogress") || tempname.Is(base) && strings.HasSuffix(base, "-"+MetadataName) {
-			return advise(refuse(place, "its _metadata was never finished (%s)", quote(base)), "the writer was interrupted; use an earlier snapshot")
+			return advise(refuse(location, "its _metadata was never finished (%s)", quote(base)), "the writer was interrupted; use an earlier snapshot")
 		}
 	}
 	candidates, cerr := candidatesIn(ctx, store, name, l)
@@ -96,30 +96,30 @@ func notSnapshot(ctx context.Context, o Options, store storage.Storage, name, pl
 		return cerr
 	}
 	if len(candidates) > 0 {
-		return parentOf(ctx, o, place, candidates)
+		return parentOf(ctx, o, location, candidates)
 	}
 	if n := countSPT(l); n > 0 {
-		return &advised{refuse(place, "it has no _metadata"), []finding.Remedy{instead(fmt.Sprintf("it holds %s, for example", plural(n, ".spt file")), objpath.Join(place, firstSPT(l)))}}
+		return &advised{refuse(location, "it has no _metadata"), []finding.Remedy{instead(fmt.Sprintf("it holds %s, for example", plural(n, ".spt file")), objpath.Join(location, firstSPT(l)))}}
 	}
-	if slices.Contains(l.folders, "shared") || slices.Contains(l.folders, "taskowned") {
-		return refuse(place, "it is the folder of a job without any complete checkpoint")
+	if slices.Contains(l.directories, "shared") || slices.Contains(l.directories, "taskowned") {
+		return refuse(location, "it is the directory of a job without any complete checkpoint")
 	}
-	return &advised{refuse(place, "it has no _metadata"), []finding.Remedy{{Words: "give the folder that holds _metadata, the _metadata itself or an .spt file"},
-		{Words: "find them", Also: true, Action: finding.List, Locations: []string{place}}}}
+	return &advised{refuse(location, "it has no _metadata"), []finding.Remedy{{Words: "give the directory that holds _metadata, the _metadata itself or an .spt file"},
+		{Words: "find them", Also: true, Action: finding.List, Locations: []string{location}}}}
 }
 
-func refuse(place, why string, args ...any) error {
-	return &kinded{fmt.Errorf("%s is not a snapshot: %s", quote(place), fmt.Sprintf(why, args...)), errNotSnapshot}
+func refuse(location, why string, args ...any) error {
+	return &kinded{fmt.Errorf("%s is not a snapshot: %s", quote(location), fmt.Sprintf(why, args...)), errNotSnapshot}
 }
 
-// errNotSnapshot: there is something, and it is no snapshot.
+// errNotSnapshot: something exists, but it is not a snapshot.
 var errNotSnapshot = fmt.Errorf("%w: not a snapshot", format.ErrCorrupt)
 
-// isFolder reports whether a store with folders has this one. Object stores have
-// none that are empty.
-func isFolder(ctx context.Context, store storage.Storage, name string) bool {
+// isDirectory reports whether a directory exists. Object stores have no empty
+// directories.
+func isDirectory(ctx context.Context, store storage.Storage, name string) bool {
 	l, err := list(ctx, store, objpath.Dir(name))
-	return err == nil && slices.Contains(l.folders, objpath.Base(name))
+	return err == nil && slices.Contains(l.directories, objpath.Base(name))
 }
 
 func (l listing) looksLikeRocksDB() bool {
@@ -132,19 +132,19 @@ func (l listing) looksLikeRocksDB() bool {
 	return l.has("CURRENT") && manifest || l.has("IDENTITY") && sst
 }
 
-// candidate is a snapshot below a folder that is not one itself.
+// candidate is a snapshot below a directory that is not a snapshot itself.
 type candidate struct {
-	path      string // below the folder
+	path      string // relative to the directory
 	info      storage.Info
-	described bool // there is a _metadata
+	described bool // it has a _metadata
 }
 
-// candidatesIn finds snapshots one level below a folder, or two where the level
-// between is a job's (32 hex digits).
+// candidatesIn finds snapshots one level below a directory, or two levels if the
+// level between is a job's (32 hex digits).
 func candidatesIn(ctx context.Context, store storage.Storage, dir string, l listing) ([]candidate, error) {
 	var all []candidate
-	for _, sub := range l.folders {
-		if tempname.Is(sub) { // a writer is at it, or was interrupted
+	for _, sub := range l.directories {
+		if tempname.Is(sub) { // being written, or the writer was interrupted
 			continue
 		}
 		path := objpath.Join(dir, sub)
@@ -182,7 +182,7 @@ func isJobID(name string) bool {
 	return ok
 }
 
-// checkpointNumber is N of chk-N, or -1.
+// checkpointNumber returns N of chk-N, or -1.
 func checkpointNumber(path string) int64 {
 	if n, ok := strings.CutPrefix(objpath.Base(path), "chk-"); ok {
 		if v, err := strconv.ParseInt(n, 10, 64); err == nil {
@@ -192,10 +192,10 @@ func checkpointNumber(path string) int64 {
 	return -1
 }
 
-// looked is how many candidates are opened to find one that is complete.
+// looked is the number of candidates opened to find a complete one.
 const looked = 5
 
-func parentOf(ctx context.Context, o Options, place string, all []candidate) error {
+func parentOf(ctx context.Context, o Options, location string, all []candidate) error {
 	var described []candidate
 	for _, c := range all {
 		if c.described {
@@ -206,12 +206,12 @@ func parentOf(ctx context.Context, o Options, place string, all []candidate) err
 	if !slices.ContainsFunc(all, func(c candidate) bool { return checkpointNumber(c.path) < 0 }) {
 		word = "checkpoint"
 	}
-	err := refuse(place, "it has no _metadata")
+	err := refuse(location, "it has no _metadata")
 	if len(described) == 0 {
 		return advise(err, fmt.Sprintf("it holds %s, none of them complete", plural(len(all), word)))
 	}
 	for _, c := range described[:min(len(described), looked)] {
-		e := Entry{Path: objpath.Join(objpath.Clean(place), c.path)}
+		e := Entry{Path: objpath.Join(objpath.Clean(location), c.path)}
 		if err := e.open(ctx, o); err != nil {
 			return err
 		}
@@ -225,17 +225,17 @@ func parentOf(ctx context.Context, o Options, place string, all []candidate) err
 		return &advised{err, []finding.Remedy{instead(text, e.Path)}}
 	}
 	if len(described) == 1 {
-		return &advised{err, []finding.Remedy{{Words: fmt.Sprintf("it holds one %s, %s, which is not complete", word, quote(described[0].path)), Action: finding.List, Locations: []string{place}}}}
+		return &advised{err, []finding.Remedy{{Words: fmt.Sprintf("it holds one %s, %s, which is not complete", word, quote(described[0].path)), Action: finding.List, Locations: []string{location}}}}
 	}
-	return &advised{err, []finding.Remedy{{Words: fmt.Sprintf("it holds %s; the newest are not complete", plural(len(described), word)), Action: finding.List, Locations: []string{place}}}}
+	return &advised{err, []finding.Remedy{{Words: fmt.Sprintf("it holds %s; the newest are not complete", plural(len(described), word)), Action: finding.List, Locations: []string{location}}}}
 }
 
-// instead is the remedy to open another location.
+// instead returns the remedy to open another location.
 func instead(words, location string) finding.Remedy {
 	return finding.Remedy{Words: words, Action: finding.Open, Locations: []string{location}}
 }
 
-// isSPT reports whether a file has the name of one of ours, and is finished.
+// isSPT reports whether a file name is that a finished .spt file has.
 func isSPT(f storage.Info) bool {
 	return strings.HasSuffix(f.Name, Extension) && !tempname.Is(f.Name)
 }
@@ -265,7 +265,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// wrappings are what a file may still be packed or spoilt as.
+// wrappings are the formats in which a file may still be packed or damaged.
 var wrappings = []struct {
 	at     int
 	magic  string
@@ -277,20 +277,21 @@ var wrappings = []struct {
 	{0, "\xfd7zXZ\x00", "still compressed with xz", "unpack it first:  xz -d"},
 	{0, "BZh", "still compressed with bzip2", "unpack it first:  bzip2 -d"},
 	{0, "\x04\x22\x4d\x18", "still compressed with lz4", "unpack it first:  lz4 -d"},
-	{0, "\xff\x06\x00\x00sNaPpY", "a snappy stream", "state files can be compressed like that, _metadata never is: give the folder of the snapshot"},
+	{0, "\xff\x06\x00\x00sNaPpY", "a snappy stream", "state files can be compressed like that, _metadata never is: give the directory of the snapshot"},
 	{0, "PK\x03\x04", "a zip archive", "unpack it first:  unzip"},
 	{257, "ustar", "a tar archive", "unpack it first:  tar -xf"},
 	{0, "version https://git-lfs", "a Git LFS pointer, not the file itself", "fetch it:  git lfs pull"},
 	{0, "\xef\xbb\xbf", "text with a byte order mark: it went through a text conversion", "copy it again in binary mode"},
 	{0, "\xff\xfe", "UTF-16 text: it went through a text conversion, as a shell redirection on Windows does", "copy it again in binary mode"},
 	{0, "<", "HTML or XML, perhaps the error page of a download", "look at it in a text editor, and download again"},
-	{0, "{", "JSON text", "give the folder of a snapshot, its _metadata or an .spt file"},
+	{0, "{", "JSON text", "give the directory of a snapshot, its _metadata or an .spt file"},
 }
 
 // sptMagic starts an .spt file.
 const sptMagic = "\x89SPT\r\n\x1a\n"
 
-// notOurs says what a file is that is neither _metadata nor .spt.
+// notOurs returns an error that says what a file is that is neither _metadata nor
+// .spt.
 func (f *found) notOurs(ctx context.Context) error {
 	if f.info.Size == 0 {
 		return advise(&kinded{fmt.Errorf("%s is empty (0 bytes)", quote(f.name)), format.ErrTruncated},
@@ -304,10 +305,10 @@ func (f *found) notOurs(ctx context.Context) error {
 	if bytes.HasPrefix(flinkMagic, f.head) || bytes.HasPrefix([]byte(sptMagic), f.head) {
 		return advise(&kinded{fmt.Errorf("%s is cut short: it has %d bytes", quote(f.name), len(f.head)), format.ErrTruncated}, "copy it again and compare sizes")
 	}
-	if bytes.HasPrefix(f.head, []byte("\xef\xbf\xbdSPT")) { // others are recognised by spt.Open
+	if bytes.HasPrefix(f.head, []byte("\xef\xbf\xbdSPT")) { // spt.Open recognizes others
 		return advise(refuse(f.name, "it is an .spt file that went through a text-mode transfer"), "copy it again in binary mode")
 	}
-	err := refuse(f.name, "it starts %x, neither Flink's _metadata nor .spt", f.head[:min(len(f.head), 8)])
+	err := refuse(f.name, "it starts with %x: neither Flink's _metadata nor .spt", f.head[:min(len(f.head), 8)])
 	dir := objpath.Dir(f.name)
 	if _, serr := f.store.Stat(ctx, objpath.Join(dir, MetadataName)); serr == nil && objpath.Base(f.name) != MetadataName {
 		return &advised{err, []finding.Remedy{instead("it is next to a _metadata; give the directory", f.location)}}
@@ -324,7 +325,7 @@ func (f *found) explain(err error, p format.Bytes) error {
 		return advise(err, fmt.Sprintf("it went through a text-mode transfer (%s): copy it again in binary mode", how))
 	}
 	if errors.Is(err, format.ErrTruncated) {
-		return &advised{err, []finding.Remedy{{Words: "copy it again and compare sizes, an object store shows the length of the original"},
+		return &advised{err, []finding.Remedy{{Words: "copy it again and compare sizes: an object store shows the length of the original"},
 			{Words: "list what precedes the cut", Also: true, Action: finding.Salvage}}}
 	}
 	return err
@@ -340,9 +341,9 @@ func (f *found) explainSPT(err error) error {
 	return err
 }
 
-// textMode recognises bytes that a conversion has been through, in a file that
-// does not decode: every line feed has a carriage return before it, or bytes
-// that are no text were replaced.
+// textMode recognizes a file that was damaged by a text-mode conversion: a
+// carriage return precedes every line feed, or bytes that are not text were
+// replaced.
 func textMode(p format.Bytes) (how string) {
 	_ = p.View(func(b []byte) error {
 		b = b[:min(len(b), 4<<20)]

@@ -13,24 +13,23 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// FileState is a file that the snapshot refers to, and what became of it.
+// FileState is a file that the snapshot refers to, with the result of its lookup.
 type FileState struct {
 	summary.File
 	Found Found  // valid if There
-	Err   error  // why it cannot be read: Status tells the kinds apart
-	Wrong string // how it is not what the snapshot claims; "" if it can be
+	Err   error  // why it cannot be read; see Status
+	Wrong string // how it differs from what the snapshot claims; "" if it does not
 }
 
-// FileStatus says what is known about the file of a reference.
+// FileStatus is what is known about the file of a reference.
 type FileStatus string
 
-// The states of a file. Refused and NotChecked say nothing about the file: it
-// may be there.
+// The states of a file. A file that is Refused or NotChecked may exist.
 const (
 	FileFound      FileStatus = "found"
-	FileMissing    FileStatus = "missing"     // it is not there: format.ErrMissing
+	FileMissing    FileStatus = "missing"     // it does not exist: format.ErrMissing
 	FileRefused    FileStatus = "outside"     // it is outside the directories whose files are read: an *OutsideError, format.ErrOutside
-	FileNotChecked FileStatus = "not checked" // nobody could look: a *NotCheckedError, format.ErrNotChecked
+	FileNotChecked FileStatus = "not checked" // the lookup failed: a *NotCheckedError, format.ErrNotChecked
 )
 
 // statusOf returns what an error of Locate says about the file.
@@ -49,25 +48,26 @@ func statusOf(err error) FileStatus {
 // Status returns what is known about the file.
 func (f FileState) Status() FileStatus { return statusOf(f.Err) }
 
-// Missing reports whether somebody looked for the file and it is not there.
+// Missing reports whether the file does not exist. It is false if the lookup
+// failed.
 func (f FileState) Missing() bool { return f.Status() == FileMissing }
 
-// There reports whether the file is known to exist: it was found, or it is outside
-// and would be read if that were allowed.
+// There reports whether the file is known to exist: it was found, or it is
+// outside and would be read if allowed.
 func (f FileState) There() bool {
 	var out *OutsideError
 	return f.Err == nil || errors.As(f.Err, &out) && out.Exists
 }
 
-// Whole reports whether the file is there, and as long as it should be.
+// Whole reports whether the file exists and has the recorded length.
 func (f FileState) Whole() bool { return f.Err == nil && f.Wrong == "" }
 
-// parallelLookups bounds how many files are looked for at once.
+// parallelLookups is the number of files looked up at once.
 const parallelLookups = 16
 
-// Files looks up every file of a summary of this snapshot, in its order. Only
-// errors that say nothing of the file (a context that is over) are returned;
-// what is missing says so itself. No file is opened.
+// Files looks up every file of a summary of this snapshot, in its order. It opens
+// none. The error is for a context that ended; a file that cannot be found has
+// its own error.
 func (s *Snapshot) Files(ctx context.Context, files []summary.File) ([]FileState, error) {
 	all := make([]FileState, len(files))
 	g, ctx := errgroup.WithContext(ctx)
@@ -97,8 +97,8 @@ func (s *Snapshot) View() format.View {
 	return format.View{Savepoint: s.Savepoint, Source: s.src, Codecs: s}
 }
 
-// Of returns the snapshot that a View came from, with the savepoint that the View
-// has now. It reports false for a View that package reader did not open.
+// Of returns the snapshot that a View came from, with the current savepoint of
+// the View. It returns false for a View that package reader did not open.
 func Of(v format.View) (*Snapshot, bool) {
 	s, ok := v.Codecs.(*Snapshot)
 	if !ok || v.Source != format.Source(s.src) {
@@ -110,7 +110,7 @@ func Of(v format.View) (*Snapshot, bool) {
 	return s.With(v.Savepoint), true
 }
 
-// With returns the same snapshot with another savepoint, whose streams it reads.
+// With returns the snapshot with another savepoint, whose streams it reads.
 func (s *Snapshot) With(sp *format.Savepoint) *Snapshot {
 	c := *s
 	c.Savepoint = sp
@@ -118,9 +118,9 @@ func (s *Snapshot) With(sp *format.Savepoint) *Snapshot {
 	return &c
 }
 
-// Unchanged checks that the file that describes the snapshot is still the one
-// that was opened, and those of snapshots it was combined with; ErrChanged if
-// not.
+// Unchanged checks that the file that describes the snapshot, and the files of
+// snapshots combined with it, have not changed since they were opened. If one
+// has, the error is storage.ErrChanged.
 func (s *Snapshot) Unchanged(ctx context.Context) error {
 	for _, o := range s.others {
 		if err := o.Unchanged(ctx); err != nil {
@@ -137,11 +137,11 @@ func (s *Snapshot) Unchanged(ctx context.Context) error {
 	return &format.Error{File: s.Container.Name, Offset: -1, Msg: "it changed since it was opened", Err: format.ErrChanged}
 }
 
-// Store holds the snapshot's description.
+// Store returns the store of the snapshot's description.
 func (s *Snapshot) Store() storage.Storage { return s.src.store }
 
-// Describes reports whether sp is the model of the snapshot's
-// container, so that the container's bytes are what an encoder would give.
+// Describes reports whether sp is the unchanged model of the snapshot's
+// container: then the container's bytes are its encoding.
 func (s *Snapshot) Describes(sp *format.Savepoint) bool { return sp == s.asRead }
 
 // OpenContainer streams the file that describes the snapshot, at the version
@@ -151,6 +151,5 @@ func (s *Snapshot) OpenContainer(ctx context.Context) (io.ReadCloser, error) {
 	return body, storageKind(err)
 }
 
-// AsRead is the model of the snapshot's container, whatever view of
-// it this is.
+// AsRead returns the model of the snapshot's container, before any edit.
 func (s *Snapshot) AsRead() *format.Savepoint { return s.asRead }

@@ -15,24 +15,23 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// find looks for the file that describes the snapshot at a location. Of what
-// the user may have meant it takes the first that is there: the directory's
-// _metadata, the file itself, and for a bare name NAME.spt and the same in the
-// directories of the search path.
+// find looks for the file that describes the snapshot at a location. It returns
+// the first that exists: the directory's _metadata, the file itself, and for a
+// bare name NAME.spt, then the same in the directories of the search path.
 func find(ctx context.Context, location string, o Options) (*found, error) {
 	if location == "" {
-		return nil, advise(format.Errorf(format.ErrMissing, "no snapshot named"), "give the folder of a snapshot, its _metadata or an .spt file")
+		return nil, advise(format.Errorf(format.ErrMissing, "no snapshot named"), "give the directory of a snapshot, its _metadata or an .spt file")
 	}
-	places := []string{location}
+	locations := []string{location}
 	if isBare(location) {
-		places = append(places, location+Extension)
+		locations = append(locations, location+Extension)
 		for _, dir := range o.Path {
-			places = append(places, objpath.Join(dir, location), objpath.Join(dir, location+Extension))
+			locations = append(locations, objpath.Join(dir, location), objpath.Join(dir, location+Extension))
 		}
 	}
 	var first error
-	for i, place := range places {
-		f, err := findAt(ctx, place, o)
+	for i, location := range locations {
+		f, err := findAt(ctx, location, o)
 		if err == nil {
 			return f, nil
 		}
@@ -46,28 +45,29 @@ func find(ctx context.Context, location string, o Options) (*found, error) {
 	if err := movedAside(ctx, location, o); err != nil {
 		return nil, err
 	}
-	return nil, notThere(location, places, first)
+	return nil, notThere(location, locations, first)
 }
 
 func isBare(location string) bool { return !strings.ContainsAny(location, `/\:`) }
 
-// findAt looks at one location. What is not there is storage.ErrNotExist.
-func findAt(ctx context.Context, place string, o Options) (*found, error) {
-	store, name, err := o.Stores.Resolve(ctx, place)
+// findAt looks at one location. If nothing is there, the error is
+// storage.ErrNotExist.
+func findAt(ctx context.Context, location string, o Options) (*found, error) {
+	store, name, err := o.Stores.Resolve(ctx, location)
 	if err != nil {
 		return nil, err
 	}
 	name = objpath.Clean(name)
-	f := &found{store: store, location: objpath.Clean(place)}
-	// A directory is meant in most cases, but a file of any name may be. The first
-	// try is the likelier one: it costs a request.
-	folder, file := objpath.Join(name, MetadataName), name
-	tries := []string{folder, file}
+	f := &found{store: store, location: objpath.Clean(location)}
+	// Most names are directories, but a file can have any name. Each try costs a
+	// request, so the likelier one is first.
+	dir, file := objpath.Join(name, MetadataName), name
+	tries := []string{dir, file}
 	switch {
 	case objpath.Base(name) == MetadataName:
 		tries = []string{file}
 	case isSnapshotName(name):
-		tries = []string{file, folder}
+		tries = []string{file, dir}
 	}
 	for _, try := range tries {
 		if err = f.read(ctx, try); !errors.Is(err, storage.ErrNotExist) {
@@ -76,7 +76,7 @@ func findAt(ctx context.Context, place string, o Options) (*found, error) {
 	}
 	switch {
 	case errors.Is(err, storage.ErrNotExist):
-		return nil, notSnapshot(ctx, o, store, name, place, err)
+		return nil, notSnapshot(ctx, o, store, name, location, err)
 	case err != nil:
 		return nil, storageKind(err)
 	}
@@ -90,7 +90,7 @@ func findAt(ctx context.Context, place string, o Options) (*found, error) {
 	return f, nil
 }
 
-// parentLocation is the directory of a location, "." for a bare name.
+// parentLocation returns the directory of a location, "." for a bare name.
 func parentLocation(location string) string {
 	if dir := objpath.Dir(location); dir != "" {
 		return dir
@@ -98,7 +98,7 @@ func parentLocation(location string) string {
 	return "."
 }
 
-// read makes the first read of a file.
+// read does the first read of a file.
 func (f *found) read(ctx context.Context, name string) error {
 	rd := ranged.NewReader(f.store, name, "")
 	head, err := rd.ReadRange(ctx, 0, headSize)
@@ -115,7 +115,7 @@ func (f *found) read(ctx context.Context, name string) error {
 
 var flinkMagic = []byte{0x49, 0x60, 0x67, 0x2d}
 
-// sniff tells the families apart by their first bytes; "" is neither.
+// sniff determines the family by the first bytes; "" is neither.
 func (f *found) sniff() Family {
 	switch {
 	case bytes.HasPrefix(f.head, flinkMagic):
@@ -130,8 +130,8 @@ func isEOF(err error) bool { return errors.Is(err, io.EOF) && !errors.Is(err, io
 
 // listing is the objects and directories directly in a directory.
 type listing struct {
-	files   []storage.Info
-	folders []string // names, without the slash
+	files       []storage.Info
+	directories []string // names, without the slash
 }
 
 func list(ctx context.Context, store storage.Storage, dir string) (listing, error) {
@@ -147,7 +147,7 @@ func list(ctx context.Context, store storage.Storage, dir string) (listing, erro
 			return l, err
 		}
 		if strings.HasSuffix(info.Name, "/") {
-			l.folders = append(l.folders, objpath.Base(strings.TrimSuffix(info.Name, "/")))
+			l.directories = append(l.directories, objpath.Base(strings.TrimSuffix(info.Name, "/")))
 		} else {
 			l.files = append(l.files, info)
 		}

@@ -12,21 +12,21 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
-// Headers is what the streams of an operator's managed state say about its
-// states, by their first bytes.
+// Headers describes the states of an operator, as read from the first bytes of
+// its managed state streams.
 type Headers struct {
-	Key    *types.Snapshot // of keyed state; nil: there is none, or it is not known
-	States []StateHeader   // each name and kind once, in the order of the streams
-	// Read is how many streams were read, Compressed how many of them hold
-	// snappy-framed data, and Skipped how many were not looked at.
+	Key    *types.Snapshot // of keyed state; nil if missing or unknown
+	States []StateHeader   // distinct by name and kind, in the order of the streams
+	// Read is the number of streams read, Compressed the number of those with
+	// snappy-framed data, and Skipped the number of streams not read.
 	Read, Compressed, Skipped int
-	Unread                    []error // why a stream could not be read to the end of its header
+	Unread                    []error // errors of streams whose header could not be read
 }
 
-// StateHeader is one state.
+// StateHeader describes one state.
 type StateHeader struct {
-	Schemas    []types.StateSchema // each different one once; never empty
-	Streams    int                 // that describe it
+	Schemas    []types.StateSchema // distinct; never empty
+	Streams    int                 // streams that describe it
 	Compressed int                 // of them
 }
 
@@ -36,18 +36,18 @@ func (s *StateHeader) Name() string { return s.Schemas[0].Name.String() }
 // Keyed reports whether it is keyed state.
 func (s *StateHeader) Keyed() bool { return s.Schemas[0].Keyed != "" }
 
-// headersPerOperator is how many headers outside of _metadata are read of one
+// headersPerOperator is the number of headers outside _metadata that are read per
 // operator: its subtasks nearly always describe the same states.
 const headersPerOperator = 16
 
-// streamHead is how much of a stream is read at once. Most headers are shorter.
+// streamHead is the number of bytes read at once. Most headers are shorter.
 const streamHead = 4 << 10
 
-// Headers reads the headers of the managed state of operators, as far as they are
-// Flink's. Inline state costs no read; of other state it reads the headers of up
-// to 16 subtasks of each operator, spread over all, with one small read for most.
-// Whatever keeps a header from being read is in Unread; err is for a context that
-// is over and for a file that changed.
+// Headers reads the headers of the managed state of operators that was written by
+// Flink. Inline state costs no read; of other state it reads the headers of up to
+// 16 subtasks of each operator, spread evenly, most with one small read. Headers
+// that cannot be read are in Unread; err is for a context that ended and for a
+// file that changed.
 func (s *Snapshot) Headers(ctx context.Context, ops []*format.Operator) (map[*format.Operator]*Headers, error) {
 	all := make(map[*format.Operator]*Headers, len(ops))
 	var reads []*headerRead
@@ -65,7 +65,7 @@ func (s *Snapshot) Headers(ctx context.Context, ops []*format.Operator) (map[*fo
 		for _, r := range mine {
 			if !r.inline() {
 				k++
-				// Of n, those where k*most/n steps up.
+				// Select the indexes k of n at which k*most/n increases.
 				if outside > headersPerOperator && k*headersPerOperator/outside == (k-1)*headersPerOperator/outside {
 					h.Skipped++
 					continue
@@ -79,7 +79,7 @@ func (s *Snapshot) Headers(ctx context.Context, ops []*format.Operator) (map[*fo
 	g.SetLimit(parallelLookups)
 	for _, r := range reads {
 		if r.inline() {
-			r.read(gctx, s.src) // nothing to wait for
+			r.read(gctx, s.src) // no read to wait for
 			continue
 		}
 		g.Go(func() error {
@@ -87,7 +87,7 @@ func (s *Snapshot) Headers(ctx context.Context, ops []*format.Operator) (map[*fo
 			return nil
 		})
 	}
-	_ = g.Wait() // gives no error
+	_ = g.Wait() // returns no error
 	for _, r := range reads {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -100,7 +100,7 @@ func (s *Snapshot) Headers(ctx context.Context, ops []*format.Operator) (map[*fo
 	return all, nil
 }
 
-// headerRead is one stream whose header is read.
+// headerRead is a stream whose header is read.
 type headerRead struct {
 	to       *Headers
 	at       format.Place
@@ -126,7 +126,7 @@ func headerReads(op *format.Operator) (all []*headerRead) {
 	return all
 }
 
-// keyedHeaders appends the streams of a keyed handle that start with a header.
+// keyedHeaders appends the streams of a keyed handle that begin with a header.
 func keyedHeaders(to []format.Stream, h format.KeyedHandle) []format.Stream {
 	var st format.Stream
 	switch h := h.(type) {
@@ -222,7 +222,7 @@ func (s *headSource) ReadAt(ctx context.Context, st format.Stream, p []byte, off
 		s.head = head
 	}
 	if off+int64(len(p)) > int64(len(s.head)) {
-		return s.source.ReadAt(ctx, st, p, off) // which says how long it is
+		return s.source.ReadAt(ctx, st, p, off) // which returns its length
 	}
 	return copy(p, s.head[off:]), nil
 }

@@ -19,45 +19,45 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// Entry is a snapshot, or what is left of one, under a root.
+// Entry is a snapshot, or the remains of one, under a root.
 type Entry struct {
-	Path    string // as the user can give it to other commands
+	Path    string // as other functions and commands accept it
 	State   EntryState
-	Problem string // why it is not complete
-	Reason  string // where Problem names a place in the snapshot, the same without it
+	Problem string // why it is not complete; "" if it is
+	Reason  string // Problem without the location in the snapshot, if it has one
 	Time    time.Time
 
-	// Of snapshots that could be opened:
+	// Set for snapshots that could be opened:
 	Container Container
 	Kind      summary.Kind
 	ID        int64
 	Operators int
-	Bytes     int64 // of state and description, as far as it is there
+	Bytes     int64 // of state and description that exist
 	Missing   int   // files
-	// NotChecked counts the files that nobody could look for, and Outside those
-	// outside the snapshot and its checkpoint root.
+	// NotChecked counts the files whose lookup failed, and Outside the files outside
+	// the snapshot and its checkpoint root.
 	NotChecked, Outside int
-	// Real is the one name of what Path names, with all links resolved: two entries
-	// with equal names are the same snapshot.
+	// Real is Path with all links resolved: entries with equal Real are the same
+	// snapshot.
 	Real string
 	// Newest marks the newest complete snapshot under its root.
 	Newest bool
 
-	displaced string // why and what to do, where it is that if it is complete
+	displaced string // the snapshot is complete, but Flink cannot restore it: why, and what to do
 }
 
-// EntryState says whether a snapshot can be used.
+// EntryState is the usability of a snapshot.
 type EntryState string
 
 // The states.
 const (
 	Complete   EntryState = "complete"
 	Incomplete EntryState = "incomplete" // files are missing, or there is no _metadata yet
-	Unchecked  EntryState = "unchecked"  // what could be looked at is complete, some files could not
+	Unchecked  EntryState = "unchecked"  // complete as far as checked; some files could not be looked up
 	Damaged    EntryState = "damaged"    // the description is broken
-	Unreadable EntryState = "unreadable" // it may be whole: no permission, no answer of the disk or store, a version that is not known, more than the limits allow
-	Leftover   EntryState = "leftover"   // of an interrupted writer; safe to delete
-	Displaced  EntryState = "displaced"  // whole, and under a temporary name: a writer that replaced it was interrupted
+	Unreadable EntryState = "unreadable" // possibly complete: no permission, no answer from the disk or store, an unknown version, or over a limit
+	Leftover   EntryState = "leftover"   // left by an interrupted writer; safe to delete
+	Displaced  EntryState = "displaced"  // complete, under a temporary name: a writer that replaced it was interrupted
 )
 
 // ListOptions for List.
@@ -65,18 +65,18 @@ type ListOptions struct {
 	Options
 	Depth int // directories below the root; 0: 8
 	Jobs  int // snapshots opened at once; 0: 8
-	// Opened is called after each snapshot that was opened, of total, from several
+	// Opened is called after each of total snapshots was opened, from several
 	// goroutines. It may be nil.
 	Opened func(total int)
 }
 
-// List finds the snapshots under a root: directories with _metadata, chk-N and
-// savepoint-… directories without, .spt files, and leftovers of interrupted
-// writers. Newest first. It opens each description, and no state. What cannot be
-// read is an entry too, and stops nothing.
+// List returns the snapshots under a root, newest first: directories with
+// _metadata, chk-N and savepoint-… directories without, .spt files, and leftovers
+// of interrupted writers. It opens each description, and no state. What cannot be
+// read is an entry too.
 //
-// Links to directories are followed. What several links lead to is listed once, under
-// its own name if that is below the root.
+// Links to directories are followed. A snapshot reached by several names is
+// listed once, under its own name if that is below the root.
 func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 	o.Options = o.Options.orDefault()
 	if o.Depth < 0 || o.Jobs < 0 {
@@ -94,8 +94,8 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 	}
 	w := &lister{ctx: ctx, o: o, store: store, seen: map[string]bool{}}
 	l, err := list(ctx, store, objpath.Clean(name))
-	if err != nil || len(l.files)+len(l.folders) == 0 {
-		// A root that is a snapshot's file, or nothing.
+	if err != nil || len(l.files)+len(l.directories) == 0 {
+		// The root is a snapshot's file, or does not exist.
 		if isSnapshotName(name) {
 			if _, serr := store.Stat(ctx, name); serr == nil {
 				real, err := w.real(name)
@@ -109,14 +109,14 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 		if _, serr := store.Stat(ctx, name); serr == nil {
 			return nil, advise(refuse(root, "it is a file"), "directories are searched: give the one that holds it")
 		}
-		if err == nil && !isFolder(ctx, store, objpath.Clean(name)) {
+		if err == nil && !isDirectory(ctx, store, objpath.Clean(name)) {
 			err = &storage.Error{Op: "list", Name: root, Err: storage.ErrNotExist}
 		}
 		if err != nil {
 			return nil, storageKind(err)
 		}
 	}
-	top := place{objpath.Clean(root), objpath.Clean(name), "", 0}
+	top := location{objpath.Clean(root), objpath.Clean(name), "", 0}
 	if top.real, err = w.real(top.name); err != nil {
 		return nil, storageKind(err)
 	}
@@ -124,7 +124,7 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 	if err := w.directory(top, l); err != nil {
 		return nil, storageKind(err)
 	}
-	// What a link leads to may be listed already, or be below another link too.
+	// The target of a link may be listed already, or be below another link too.
 	for len(w.links) > 0 {
 		link := w.links[0]
 		w.links = w.links[1:]
@@ -143,23 +143,23 @@ type lister struct {
 	o       ListOptions
 	store   storage.Storage
 	entries []Entry
-	seen    map[string]bool // real names of what was listed
-	links   []place         // that are followed when all else is listed
+	seen    map[string]bool // real names already listed
+	links   []location      // followed after everything else is listed
 }
 
-// place is a directory or a file below the root.
-type place struct {
-	path  string // as the user can write it
+// location is a directory or a file below the root.
+type location struct {
+	path  string // as the user would write it
 	name  string // in the store
 	real  string // with links resolved
 	depth int
 }
 
-func (p place) join(sub string) place {
-	return place{path: objpath.Join(p.path, sub), name: objpath.Join(p.name, sub), real: objpath.Join(p.real, sub), depth: p.depth + 1}
+func (p location) join(sub string) location {
+	return location{path: objpath.Join(p.path, sub), name: objpath.Join(p.name, sub), real: objpath.Join(p.real, sub), depth: p.depth + 1}
 }
 
-// real is the one name of an object or a directory.
+// real returns the name of an object or a directory with links resolved.
 func (w *lister) real(name string) (string, error) {
 	c, ok := w.store.(ability.Canonicalizer)
 	if !ok {
@@ -171,9 +171,9 @@ func (w *lister) real(name string) (string, error) {
 	return c.Canonical(w.ctx, name)
 }
 
-// resolve reports whether something below a directory is a link, and sets where it
-// leads.
-func (w *lister) resolve(p *place) (link bool, err error) {
+// resolve reports whether something below a directory is a link, and sets its
+// target.
+func (w *lister) resolve(p *location) (link bool, err error) {
 	here := p.real
 	p.real, err = w.real(p.name)
 	return p.real != here && err == nil && isCanonical(w.store), err
@@ -185,7 +185,7 @@ func isCanonical(s storage.Storage) bool {
 }
 
 // enter lists a directory below the root.
-func (w *lister) enter(p place) error {
+func (w *lister) enter(p location) error {
 	w.seen[p.real] = true
 	below, err := list(w.ctx, w.store, p.name)
 	if err != nil {
@@ -198,8 +198,8 @@ func (w *lister) enter(p place) error {
 	return w.directory(p, below)
 }
 
-// unreadable notes what cannot be looked into.
-func (w *lister) unreadable(p place, err error) {
+// unreadable adds an entry for a directory that cannot be listed.
+func (w *lister) unreadable(p location, err error) {
 	e := Entry{Path: p.path, Real: p.real, State: Unreadable, Problem: err.Error()}
 	if errors.Is(err, storage.ErrPermission) {
 		e.Problem = "no permission to look into it"
@@ -207,8 +207,8 @@ func (w *lister) unreadable(p place, err error) {
 	w.entries = append(w.entries, e)
 }
 
-// directory collects what is in a directory.
-func (w *lister) directory(p place, l listing) error {
+// directory collects the entries of a directory.
+func (w *lister) directory(p location, l listing) error {
 	for _, f := range l.files {
 		base := objpath.Base(f.Name)
 		at := p.join(base)
@@ -232,7 +232,7 @@ func (w *lister) directory(p place, l listing) error {
 		if f.Version != "" || strings.HasSuffix(f.Name, Extension) {
 			continue
 		}
-		// The list could not look at it: it may be a link to a directory.
+		// Listing does not resolve it: it may be a link to a directory.
 		if _, err := w.store.Stat(w.ctx, f.Name); errors.Is(err, storage.ErrPermission) {
 			w.unreadable(p.join(objpath.Base(f.Name)), err)
 		}
@@ -247,11 +247,11 @@ func (w *lister) directory(p place, l listing) error {
 		}
 		w.entries = append(w.entries, e)
 	}
-	for _, sub := range l.folders {
+	for _, sub := range l.directories {
 		at := p.join(sub)
 		if base, aside := tempname.IsAside(sub); aside {
 			e := Entry{Path: at.path, Real: at.real}
-			if slices.ContainsFunc(l.folders, func(f string) bool { return tempname.AsideOf(sub, f) }) {
+			if slices.ContainsFunc(l.directories, func(f string) bool { return tempname.AsideOf(sub, f) }) {
 				w.leftover(at, at.name, time.Time{})
 				continue
 			}
@@ -283,17 +283,17 @@ func (w *lister) directory(p place, l listing) error {
 	return nil
 }
 
-// leftover adds one, with its age and size where the store can tell.
-func (w *lister) leftover(at place, name string, modified time.Time) {
-	e := Entry{Path: at.path, Real: at.real, State: Leftover, Problem: "of a writer that was interrupted", Time: modified}
+// leftover adds a leftover, with its age and size if the store knows them.
+func (w *lister) leftover(at location, name string, modified time.Time) {
+	e := Entry{Path: at.path, Real: at.real, State: Leftover, Problem: "left by a writer that was interrupted", Time: modified}
 	if c, ok := w.store.(ability.Cleaner); ok {
 		if l, err := c.Leftover(w.ctx, name); err == nil {
 			e.Time, e.Bytes = l.ModTime, l.Bytes
 			switch {
 			case l.InUse:
-				e.Problem = "of a writer that is running"
+				e.Problem = "in use by a writer that is running"
 			case l.Foreign != "":
-				e.Problem = "it has the name of one, but " + l.Foreign
+				e.Problem = "it has the name of a leftover, but " + l.Foreign
 			}
 		}
 	}
@@ -302,8 +302,8 @@ func (w *lister) leftover(at place, name string, modified time.Time) {
 
 func isMetadata(f storage.Info) bool { return objpath.Base(f.Name) == MetadataName }
 
-// once drops what was found by several names: an .spt file to which a link leads.
-// Its own name is kept, else the first.
+// once drops duplicates of snapshots found under several names: an .spt file and
+// links to it. Its own name is kept, else the first.
 func (w *lister) once() {
 	own := map[string]int{} // index of the entry to keep
 	for i, e := range w.entries {
@@ -357,15 +357,15 @@ func (w *lister) finish() ([]Entry, error) {
 	return w.entries, nil
 }
 
-// open fills in what the description says. Only a context that is over is an
-// error.
+// open opens the snapshot and fills in the entry. The only error is a context
+// that ended.
 func (e *Entry) open(ctx context.Context, o Options) error {
 	snap, err := open(ctx, e.Path, o)
 	if err != nil {
 		e.fail(err)
 		return ctx.Err()
 	}
-	defer snap.Close() //nolint:errcheck // what was found in it is checked by Unchanged
+	defer snap.Close() //nolint:errcheck // Unchanged is checked before
 	e.Container, e.ID, e.Operators = snap.Container, snap.ID, len(snap.Operators)
 	e.Time = snap.Container.ModTime
 	s, err := summary.Of(ctx, snap.Savepoint)
@@ -417,8 +417,8 @@ func (e *Entry) open(ctx context.Context, o Options) error {
 	return ctx.Err()
 }
 
-// fail notes why a description could not be read. What a store says is not the
-// fault of the description.
+// fail records why a description could not be read. Errors of the store do not
+// make it corrupt.
 func (e *Entry) fail(err error) {
 	e.State, e.Problem, e.Reason = Damaged, err.Error(), err.Error()
 	var at *format.Error

@@ -21,34 +21,34 @@ import (
 // MetadataName is the file that makes a directory a Flink snapshot.
 const MetadataName = "_metadata"
 
-// Extension of our own files.
+// Extension is the extension of spt's own files.
 const Extension = ".spt"
 
 // Options for Open.
 type Options struct {
 	Stores storage.Resolver // nil: local files
 	Limits format.Limits
-	// Map says where absolute references are to be looked for: longest prefix
-	// first.
+	// Map maps prefixes of absolute references to where their files are now; the
+	// longest prefix wins.
 	Map []format.Mapping
-	// Mapped is called for each snapshot that is opened, with which of Map fit a
-	// reference in it. It may be nil, and must be safe for concurrent use.
+	// Mapped is called once per opened snapshot with the mappings of Map that matched
+	// a reference. It may be nil, and must be safe for concurrent use.
 	Mapped func(fit []bool)
-	// Follow names directories, as paths or URIs, whose files are read too where a
-	// reference or a link leads there. Without it, and except where Map leads, the
-	// files of a snapshot are read only below its own directory and its checkpoint
-	// root, which for ROOT/JOBID/chk-N is ROOT; the files of an .spt file not at
-	// all. Any other reference is an *OutsideError. Both sides are compared with
-	// all links resolved, element by element.
+	// Follow names further directories, as paths or URIs, whose files are read if a
+	// reference or a link leads there. By default, files are read only below the
+	// snapshot's own directory, its checkpoint root (ROOT for ROOT/JOBID/chk-N) and
+	// the targets of Map; an .spt file has no such directories. Any other reference
+	// is an *OutsideError. Paths are compared element by element, with all links
+	// resolved.
 	Follow []string
 	// Progress is called with the number of bytes of each read of state, from
 	// several goroutines. It may be nil.
 	Progress func(n int64)
-	// Path is the directories in which a bare name is looked for.
+	// Path lists the directories in which a bare name is looked up.
 	Path []string
 }
 
-// orDefault returns the options, with local files where there are no stores.
+// orDefault returns the options, with local files if they name no stores.
 func (o *Options) orDefault() Options {
 	var c Options
 	if o != nil {
@@ -78,30 +78,31 @@ const (
 	SPT   Family = "spt"
 )
 
-// Container says what a snapshot was read from.
+// Container describes what a snapshot was read from.
 type Container struct {
 	Family   Family
 	Name     string // the file: _metadata or .spt, as its store names it
 	Size     int64  // of that file
 	ModTime  time.Time
-	Metadata int32     // of _metadata; for an .spt that of the snapshot it was made from, or 0
-	SPT      spt.Stats // for an .spt
+	Metadata int32     // of _metadata; for an .spt file the version it was made from, or 0
+	SPT      spt.Stats // of an .spt file
 }
 
-// Snapshot is an open snapshot: the model, and the way to its bytes. It is
-// safe for concurrent use.
+// Snapshot is an open snapshot: the model and access to its bytes. It is safe for
+// concurrent use.
 type Snapshot struct {
 	*format.Savepoint
 	Container Container
 	src       *source
 	mapping   *ability.Mapped
-	asRead    *format.Savepoint // what is in the container
-	others    []*Snapshot       // whose streams may be in the model too, see Combine
+	asRead    *format.Savepoint // as read from the container
+	others    []*Snapshot       // whose streams may be in the model too; see Combine
 }
 
-// Open opens a snapshot; without options, from local files. Errors say what was found instead, and match
-// format.ErrCorrupt, format.ErrUnsupported or a storage error; Hint gives what
-// to do.
+// Open opens the snapshot at a location: a directory, a _metadata or an .spt
+// file. If o is nil, it reads local files. Errors say what was found instead, and
+// match format.ErrCorrupt, format.ErrUnsupported or a storage error; Remedies
+// returns what to do. The caller must call Close.
 func Open(ctx context.Context, location string, o *Options) (*Snapshot, error) {
 	return open(ctx, location, o.orDefault())
 }
@@ -114,8 +115,8 @@ func open(ctx context.Context, location string, o Options) (*Snapshot, error) {
 	return f.open(ctx, o, false)
 }
 
-// Salvage opens what can be read of a damaged _metadata. The snapshot holds
-// what precedes the damage, which is returned as damage; err is for what
+// Salvage opens the readable part of a damaged _metadata. The snapshot holds what
+// precedes the damage, which is returned as damage; err is for a snapshot that
 // could not be opened at all.
 func Salvage(ctx context.Context, location string, opts *Options) (snap *Snapshot, damage, err error) {
 	o := opts.orDefault()
@@ -130,14 +131,14 @@ func Salvage(ctx context.Context, location string, opts *Options) (snap *Snapsho
 	} else {
 		damage = err
 	}
-	snap, _ = f.open(ctx, o, true) // its error is the damage again
+	snap, _ = f.open(ctx, o, true) // its error is the damage, returned already
 	if snap == nil {
 		return nil, nil, damage
 	}
 	return snap, damage, nil
 }
 
-// found is a file that is a snapshot's description.
+// found is the file that describes a snapshot.
 type found struct {
 	store    storage.Storage
 	name     string
@@ -149,10 +150,11 @@ type found struct {
 	chosen   bool // the user named the file itself, not its directory
 }
 
-// headSize is the first read: a whole _metadata in most cases.
+// headSize is the size of the first read: a whole _metadata in most cases.
 const headSize = 1 << 20
 
-// mapFrom is the size from which a local _metadata is mapped instead of read.
+// mapFrom is the size from which a local _metadata is mapped instead of read into
+// memory.
 const mapFrom = 4 << 20
 
 func (f *found) open(ctx context.Context, o Options, salvage bool) (*Snapshot, error) {
@@ -166,7 +168,7 @@ func (f *found) open(ctx context.Context, o Options, salvage bool) (*Snapshot, e
 	}
 	if err == nil && !f.chosen {
 		if snap.src.away, err = snap.src.linkedAway(ctx, f.name, f.info); err != nil {
-			snap.Close() //nolint:errcheck // the error at hand matters more
+			snap.Close() //nolint:errcheck // the first error matters more
 			return nil, err
 		}
 	}
@@ -176,7 +178,7 @@ func (f *found) open(ctx context.Context, o Options, salvage bool) (*Snapshot, e
 	return snap, err
 }
 
-// mapped returns which mappings fit a reference, or the name of a directory.
+// mapped returns the mappings that match a reference or the name of a directory.
 func mapped(ctx context.Context, snap *Snapshot, maps []format.Mapping) []bool {
 	sp := snap.Savepoint
 	fit := make([]bool, len(maps))
@@ -188,14 +190,14 @@ func mapped(ctx context.Context, snap *Snapshot, maps []format.Mapping) []bool {
 	beside := false
 	_ = sp.EachStream(func(_ format.Place, st format.Stream) error {
 		if c, packed := st.(*format.Chunks); packed {
-			st = c.As // what it was, and becomes again
+			st = c.As // its state before and after packing
 		}
 		path, relative, ok := format.Reference(st)
 		switch {
 		case !ok:
 		case !relative:
 			note(path.String())
-		case !beside: // one stands for all of them
+		case !beside: // one represents all of them
 			beside = true
 			for _, uri := range snap.src.spellings(ctx, path.String()) {
 				note(uri)
@@ -226,8 +228,8 @@ func (f *found) openFlink(ctx context.Context, o Options, salvage bool) (*Snapsh
 	sp, err := decode(p, metadata.Options{Limits: o.Limits})
 	if err != nil && (!salvage || sp == nil) {
 		explained := f.explain(format.InFile(err, f.name), p)
-		// A mapped file that was cut reads as zeros up to the end of its page:
-		// what was found in it says nothing if it changed.
+		// A mapped file that was truncated reads as zeros up to the end of its page,
+		// so a decoding error means nothing if the file changed.
 		if cerr := closeMapping(mapping); cerr != nil {
 			return nil, storageKind(cerr)
 		}
@@ -236,7 +238,7 @@ func (f *found) openFlink(ctx context.Context, o Options, salvage bool) (*Snapsh
 	c := *sp
 	c.Location = f.location
 	snap := &Snapshot{Savepoint: &c, mapping: mapping}
-	if err == nil { // else there is more in the file, or less
+	if err == nil { // otherwise the file has more bytes, or fewer
 		snap.asRead = &c
 	}
 	snap.Container = Container{Family: Flink, Name: f.name, Size: f.info.Size, ModTime: f.info.ModTime}
@@ -245,7 +247,7 @@ func (f *found) openFlink(ctx context.Context, o Options, salvage bool) (*Snapsh
 	return snap, nil
 }
 
-// contents returns the whole file: read where it is small or cannot be mapped.
+// contents returns the whole file, mapped if it is large and can be mapped.
 func (f *found) contents(ctx context.Context) (format.Bytes, *ability.Mapped, error) {
 	if int64(len(f.head)) == f.info.Size {
 		return format.NewBytes(f.head), nil, nil
@@ -264,7 +266,7 @@ func (f *found) contents(ctx context.Context) (format.Bytes, *ability.Mapped, er
 		return format.Bytes{}, nil, err
 	}
 	if n := int64(len(f.head) + len(rest)); n != f.info.Size {
-		return format.Bytes{}, nil, format.InFile(format.Errorf(format.ErrChanged, "%d bytes where there were %d", n, f.info.Size), f.name)
+		return format.Bytes{}, nil, format.InFile(format.Errorf(format.ErrChanged, "%d bytes, %d when it was opened", n, f.info.Size), f.name)
 	}
 	return format.NewBytes(append(f.head[:len(f.head):len(f.head)], rest...)), nil, nil
 }
@@ -295,7 +297,7 @@ func (r sptReader) ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 	n, err := r.rd.ReadAt(ctx, p, off)
 	r.progress.add(n)
 	if n < len(p) && (err == nil || isEOF(err)) {
-		err = format.InFile(format.Errorf(format.ErrTruncated, "cut short: %d bytes at %d were asked for, %d are there", len(p), off, n), r.rd.Name())
+		err = format.InFile(format.Errorf(format.ErrTruncated, "cut short: read of %d bytes at %d, only %d available", len(p), off, n), r.rd.Name())
 	}
 	if n == len(p) && isEOF(err) {
 		err = nil
@@ -303,8 +305,8 @@ func (r sptReader) ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 	return n, storageKind(err)
 }
 
-// openingReader returns what the first read brought without another request.
-// After opening it forgets that: then a file that changed is noticed.
+// openingReader serves the first read again without another request. After
+// opening it drops those bytes, so that later reads notice a changed file.
 type openingReader struct {
 	sptReader
 	head []byte
@@ -317,12 +319,12 @@ func (r *openingReader) ReadAt(ctx context.Context, p []byte, off int64) (int, e
 	return r.sptReader.ReadAt(ctx, p, off)
 }
 
-// Source reads the snapshot's streams.
+// Source returns the source of the snapshot's streams.
 func (s *Snapshot) Source() format.Source { return s.src }
 
-// Close ends the use of the snapshot and of everything read from it. It is
-// ErrChanged if a mapped _metadata is no longer what was opened: then nothing
-// that was found in it holds.
+// Close releases the snapshot; nothing read from it may be used afterwards. It
+// returns ErrChanged if a mapped _metadata changed since it was opened: then
+// results derived from it are invalid.
 func (s *Snapshot) Close() error {
 	m := s.mapping
 	s.mapping = nil
@@ -336,10 +338,11 @@ func closeMapping(m *ability.Mapped) error {
 	return m.Close()
 }
 
-// Dir is the directory of relative streams, as its store names it.
+// Dir returns the directory of relative references, as its store names it.
 func (s *Snapshot) Dir() string { return s.src.dir }
 
-// Describe names the container: "metadata v4 (Flink 1.16–1.20)" or "spt 1.0".
+// Describe returns the name of the container: "metadata v4 (Flink 1.16–1.20)" or
+// "spt 1.0".
 func (c Container) Describe() string {
 	if c.Family == SPT {
 		text := fmt.Sprintf("spt %d.%d", c.SPT.Major, c.SPT.Minor)
@@ -357,7 +360,7 @@ func metadataVersion(sp *format.Savepoint) int32 {
 	return int32(v)
 }
 
-// storageKind makes a storage error match the kinds of package format too.
+// storageKind makes a storage error also match the kinds of package format.
 func storageKind(err error) error {
 	if err != nil && errors.Is(err, storage.ErrChanged) && !errors.Is(err, format.ErrChanged) {
 		return &kinded{err, format.ErrChanged}
@@ -371,7 +374,7 @@ type kinded struct{ err, kind error }
 func (e *kinded) Error() string   { return e.err.Error() }
 func (e *kinded) Unwrap() []error { return []error{e.err, e.kind} }
 
-// isSnapshotName reports whether a name could be the description of a snapshot.
+// isSnapshotName reports whether a name could name the description of a snapshot.
 func isSnapshotName(name string) bool {
 	base := objpath.Base(name)
 	return base == MetadataName || strings.HasSuffix(base, Extension)

@@ -409,9 +409,9 @@ func TestView(t *testing.T) {
 
 func TestOptionsAreRequiredOfStores(t *testing.T) {
 	_, err := reader.Open(ctx, "gs://bucket/sp", new(options("mem", mem.New())))
-	is(t, err, `no storage for scheme "gs"`, "copy it to a local folder", storage.ErrUnsupported)
+	is(t, err, `no storage for scheme "gs"`, "copy it to a local directory", storage.ErrUnsupported)
 	_, err = reader.Open(ctx, "", new(options()))
-	is(t, err, "no snapshot named", "give the folder", format.ErrMissing)
+	is(t, err, "no snapshot named", "give the directory", format.ErrMissing)
 }
 
 func TestParseMapping(t *testing.T) {

@@ -21,15 +21,15 @@ import (
 // A snapshot may come from a stranger, and its references can name any file that
 // the user may read.
 
-// spot is where an object is, in one spelling: two names of one object have
+// spot is the normalized location of an object: two names of one object have
 // equal spots.
 type spot struct {
 	space string // "file", "file://host", or "" for a store of URIs
 	path  string // without a slash at the end, except for "/"
 }
 
-// below reports whether an object is a folder, or below it. "/a-evil" is not
-// below "/a".
+// below reports whether an object is dir or below it. "/a-evil" is not below
+// "/a".
 func (p spot) below(dir spot) bool {
 	if p.space != dir.space {
 		return false
@@ -41,7 +41,7 @@ func (p spot) below(dir spot) bool {
 // join returns a spot below this one.
 func (p spot) join(name string) spot { return spot{p.space, objpath.Join(p.path, name)} }
 
-// uri is how Options.Follow and Flink name the spot.
+// uri returns the spot as Options.Follow and Flink name it.
 func (p spot) uri() string {
 	if p.space == "file" {
 		return p.path
@@ -49,7 +49,7 @@ func (p spot) uri() string {
 	return p.space + p.path
 }
 
-// parent is the folder of a spot; ok is false at the top.
+// parent returns the directory of a spot; ok is false at the top.
 func (p spot) parent() (spot, bool) {
 	dir := objpath.Dir(p.path)
 	if dir == "" || dir == p.path || strings.HasSuffix(dir, ":") || p.space == "" && strings.HasSuffix(dir, ":/") {
@@ -58,8 +58,8 @@ func (p spot) parent() (spot, bool) {
 	return spot{p.space, dir}, true
 }
 
-// spotOf returns where an object is. ok is false if its name does not determine
-// that: then it is not below anything.
+// spotOf returns the spot of an object. ok is false if its name does not
+// determine it: then the object is not below any directory.
 func spotOf(ctx context.Context, store storage.Storage, name, uri string) (at spot, ok bool, err error) {
 	c, canonical := store.(ability.Canonicalizer)
 	if !canonical {
@@ -85,37 +85,37 @@ func spotOf(ctx context.Context, store storage.Storage, name, uri string) (at sp
 	return at, err == nil, err
 }
 
-// onShare reports whether a name is one of another machine, of which Windows
-// asks even whether it exists with the password of the user.
+// onShare reports whether a name is on another machine. Windows sends the user's
+// credentials there even to check that a file exists.
 func onShare(name string) bool {
 	return runtime.GOOS == "windows" && len(name) > 1 && strings.ContainsRune(`/\`, rune(name[0])) && strings.ContainsRune(`/\`, rune(name[1]))
 }
 
-// area is a folder below which files are read.
+// area is a directory below which files are read.
 type area struct {
 	spot
 	allowed bool // by the user
 	once    sync.Once
-	folder  ability.Directory // what it was when it was first needed
+	dir     ability.Directory // its identity when it was first used
 	err     error
 }
 
-// areas are the folders below which the files of a snapshot are read.
+// areas are the directories below which the files of a snapshot are read.
 type areas struct {
 	once sync.Once
 	all  []*area
-	jobs []spot // folders whose chk-N are areas too
+	jobs []spot // directories whose chk-N are areas too
 	err  error
 	mu   sync.Mutex
 }
 
-// follows reports whether the user allowed what is at a spot.
+// follows reports whether the user allowed reading a spot.
 func (a *areas) follows(ctx context.Context, s *source, at spot) bool {
 	in, err := a.of(ctx, s, at)
 	return err == nil && in != nil && in.allowed
 }
 
-// of returns the area that holds a spot, nil where none does.
+// of returns the area that contains a spot, or nil.
 func (a *areas) of(ctx context.Context, s *source, at spot) (*area, error) {
 	a.once.Do(func() { a.err = a.find(context.WithoutCancel(ctx), s) })
 	if a.err != nil {
@@ -140,7 +140,7 @@ func (a *areas) of(ctx context.Context, s *source, at spot) (*area, error) {
 	return nil, nil
 }
 
-// find names the areas of a snapshot.
+// find adds the areas of a snapshot.
 func (a *areas) find(ctx context.Context, s *source) error {
 	add := func(at spot) { a.all = append(a.all, &area{spot: at}) }
 	allowed := slices.Clone(s.follow)
@@ -148,7 +148,7 @@ func (a *areas) find(ctx context.Context, s *source) error {
 		allowed = append(allowed, m.New)
 	}
 	for _, uri := range allowed {
-		if uri == "" { // of a mapping: what is left of the reference is the path
+		if uri == "" { // of a mapping: the rest of the reference is the path
 			uri = "/"
 		}
 		store, name, err := s.stores.Resolve(ctx, uri)
@@ -167,12 +167,12 @@ func (a *areas) find(ctx context.Context, s *source) error {
 		}
 	}
 	if s.file != nil {
-		return nil // everything is in an .spt; the folder that it happens to be in is not part of it
+		return nil // an .spt file is self-contained; its directory is not part of it
 	}
 	var homes []spot
 	for _, dir := range s.homes(ctx) {
-		// The authority of a file: URI by which the user named the snapshot is not
-		// part of where it is.
+		// The authority of a file: URI that names the snapshot is not part of its
+		// location.
 		uri := s.uri(dir)
 		if objpath.Host(uri) != "" {
 			uri = dir
@@ -190,8 +190,8 @@ func (a *areas) find(ctx context.Context, s *source) error {
 		if !ok {
 			continue
 		}
-		// Where Flink puts what a checkpoint shares with others, and where it is
-		// looked for when the checkpoint was copied away.
+		// Flink stores what checkpoints share there; copies of checkpoints are
+		// searched there too.
 		a.jobs = append(a.jobs, job)
 		for _, name := range []string{"shared", "taskowned", "dstl"} {
 			add(job.join(name))
@@ -206,20 +206,20 @@ func (a *areas) find(ctx context.Context, s *source) error {
 		case checkpointNumber(objpath.Base(dir)) < 0 && checkpointNumber(objpath.Base(home.path)) < 0:
 		case above && root.path != "/" && isJobID(objpath.Base(job.path)):
 			add(root)
-		case job.path != "/": // the job has no folder of its own, or it was renamed; or the root is that of the file system, which is everything
+		case job.path != "/": // the job has no directory of its own, or it was renamed; or the root is the file system's, which contains everything
 			add(job)
 		}
 	}
 	return nil
 }
 
-// pinned is the folder of an area, always the one that it was at first.
+// pinned returns the directory of an area, as identified at first use.
 func (in *area) pinned(ctx context.Context, c ability.Confiner) (ability.Directory, error) {
-	in.once.Do(func() { in.folder, in.err = c.Directory(context.WithoutCancel(ctx), in.path) })
-	return in.folder, in.err
+	in.once.Do(func() { in.dir, in.err = c.Directory(context.WithoutCancel(ctx), in.path) })
+	return in.dir, in.err
 }
 
-// stat describes an object of an area: it is in the area at that moment.
+// stat describes an object that is in the area at the time of the call.
 func (in *area) stat(ctx context.Context, c ability.Confiner, at spot, name string) (storage.Info, error) {
 	var info storage.Info
 	var err error
@@ -236,9 +236,9 @@ func (in *area) stat(ctx context.Context, c ability.Confiner, at spot, name stri
 	return info, err
 }
 
-// look finds an object that a reference names, if it may be read. If not, it only
-// checks whether the object exists, and only in the local file system: "missing" is
-// worth knowing, and a lookup there informs nobody else.
+// look finds the object that a reference names, if it may be read. If not, it
+// only checks whether the object exists, and only in the local file system, where
+// the lookup discloses nothing to others.
 func (s *source) look(ctx context.Context, ref string, store storage.Storage, name, uri string) (Found, error) {
 	at, ok, err := spotOf(ctx, store, name, uri)
 	if err != nil {
@@ -253,7 +253,7 @@ func (s *source) look(ctx context.Context, ref string, store storage.Storage, na
 	c, confines := store.(ability.Confiner)
 	switch {
 	case in != nil && confines:
-		if strings.Contains(name, "..") { // through a link it is not what the reference says
+		if strings.Contains(name, "..") { // a link leads it elsewhere
 			name = at.path
 		}
 		info, err := in.stat(ctx, c, at, name)
@@ -268,23 +268,23 @@ func (s *source) look(ctx context.Context, ref string, store storage.Storage, na
 		}
 		return Found{Store: store, Name: name, Info: info, URI: uri}, nil
 	case !ok || at.space != "file":
-		return Found{}, &OutsideError{Reference: ref, Follow: folderOf(spot{path: uri})}
+		return Found{}, &OutsideError{Reference: ref, Follow: directoryOf(spot{path: uri})}
 	}
 	info, err := store.Stat(ctx, at.path)
 	if errors.Is(err, storage.ErrNotExist) || ctx.Err() != nil {
 		return Found{}, absent(err, uri)
 	}
 	info.Name = name
-	outside := &OutsideError{Reference: ref, Follow: folderOf(at), Exists: true}
+	outside := &OutsideError{Reference: ref, Follow: directoryOf(at), Exists: true}
 	if local := (spot{"file", objpath.Clean(name)}); local != at {
 		outside.Leads = at.path
 	}
 	return Found{Store: store, Name: name, Info: info, URI: uri}, outside
 }
 
-// linkedAway returns where the _metadata of a folder leads if that is outside: the
-// user named the folder, and the author of the folder chose the link. A file that
-// the user names is read wherever it is.
+// linkedAway returns the target of a _metadata that is a link, if it is outside:
+// the user named the directory, but its author chose the link. A file named by
+// the user is read wherever it is.
 func (s *source) linkedAway(ctx context.Context, name string, info storage.Info) (*OutsideError, error) {
 	c, ok := s.store.(ability.Confiner)
 	if !ok {
@@ -299,20 +299,21 @@ func (s *source) linkedAway(ctx context.Context, name string, info storage.Info)
 		return nil, storageKind(err)
 	}
 	if in == nil {
-		return &OutsideError{Reference: name, Leads: at.path, Follow: folderOf(at), Exists: true}, nil
+		return &OutsideError{Reference: name, Leads: at.path, Follow: directoryOf(at), Exists: true}, nil
 	}
 	now, err := in.stat(ctx, c, at, name)
 	if err != nil {
 		return nil, storageKind(err)
 	}
-	if now.Version != info.Version { // a link that was turned while it was read
+	if now.Version != info.Version { // a link that changed while it was read
 		return nil, format.InFile(format.Errorf(format.ErrChanged, "it is another file now"), name)
 	}
 	return nil, nil
 }
 
-// Outside returns an *OutsideError if the _metadata of the snapshot is a link that
-// leads outside: then its description can be looked at, and no state is read.
+// Outside returns an *OutsideError if the _metadata of the snapshot is a link
+// that leads outside: then its description can be inspected, but no state is
+// read.
 func (s *Snapshot) Outside() error {
 	if s.src.away == nil {
 		return nil
@@ -320,24 +321,24 @@ func (s *Snapshot) Outside() error {
 	return s.src.away
 }
 
-// folderOf is what to follow so that a file is read: its folder, or itself where
-// that is everything.
-func folderOf(at spot) string {
+// directoryOf returns what Options.Follow must name to read a file: its
+// directory, or the file itself if the directory is the root.
+func directoryOf(at spot) string {
 	if dir, ok := at.parent(); ok && dir.path != "/" {
 		return dir.uri()
 	}
 	return at.uri()
 }
 
-// OutsideError is a reference that leads out of the folders whose files are
-// read: see Options.Follow. It matches format.ErrOutside.
+// OutsideError is a reference that leads out of the directories whose files are
+// read; see Options.Follow. It matches format.ErrOutside.
 type OutsideError struct {
-	Reference string // as the snapshot has it
-	Leads     string // where it leads, links resolved; "" where that was not looked at
-	Follow    string // what Options.Follow must name to allow it; "" where nothing does
+	Reference string // as recorded in the snapshot
+	Leads     string // its target, with links resolved; "" if not resolved
+	Follow    string // what Options.Follow must name to allow it; "" if it cannot be allowed
 
-	// Exists reports that there is a file: then Locate returns what it is. If not,
-	// nobody looked.
+	// Exists reports whether the file was found: then Locate returns it too. If
+	// false, its existence was not checked.
 	Exists bool
 
 	relative bool
@@ -354,13 +355,13 @@ func (e *OutsideError) Error() string {
 	return text
 }
 
-// Is makes it a format.ErrOutside, and a relative reference that no Flink writes a
-// format.ErrUnsupported.
+// Is matches format.ErrOutside, and format.ErrUnsupported for a relative
+// reference that no release of Flink writes.
 func (e *OutsideError) Is(target error) bool {
 	return target == format.ErrOutside || target == format.ErrUnsupported && e.relative
 }
 
-// Remedies returns what allows it.
+// Remedies returns how to allow it.
 func (e *OutsideError) Remedies() []finding.Remedy {
 	if e.Follow == "" {
 		return fileref.AllowOutside()
@@ -368,12 +369,12 @@ func (e *OutsideError) Remedies() []finding.Remedy {
 	return fileref.AllowOutside(e.Follow)
 }
 
-// NotCheckedError is a reference whose file nobody could look for: its store is
-// not supported here, gave no answer or no permission. It matches
+// NotCheckedError is a reference whose file could not be looked up: its store is
+// not supported here, did not answer or denied permission. It matches
 // format.ErrNotChecked and Err.
 type NotCheckedError struct {
-	Reference string // as the snapshot has it, or as a mapping changed it
-	Scheme    string // of a store that is not supported here, else ""
+	Reference string // as recorded in the snapshot, or as a mapping changed it
+	Scheme    string // of an unsupported store; else ""
 	Err       error  // of the store
 }
 
@@ -384,5 +385,5 @@ func (e *NotCheckedError) Error() string {
 	return fmt.Sprintf("file %s was not checked: %v", quote(e.Reference), e.Err)
 }
 
-// Unwrap makes it a format.ErrNotChecked and what the store said.
+// Unwrap returns format.ErrNotChecked and the error of the store.
 func (e *NotCheckedError) Unwrap() []error { return []error{format.ErrNotChecked, e.Err} }

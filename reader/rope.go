@@ -8,16 +8,15 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// A rope can have as many parts as it has elements, each a few bytes of a file.
-// Reading it part by part would cost a request each, so parts of one stream that
-// are close together are read at once.
+// A rope can have one part per element, each a few bytes of a file. To save
+// requests, parts of one stream that are close together are read at once.
 const (
 	ropeGap  = 64 << 10 // bytes between parts that are read rather than skipped
 	ropeSpan = 1 << 20  // read at once, at most
 )
 
-// ropes remembers where the parts of ropes end, so that a read in the middle of
-// one finds its part without counting.
+// ropes caches where the parts of ropes end, so that a read finds its first part
+// by binary search.
 type ropes struct {
 	mu   sync.Mutex
 	ends map[*format.Concat][]int64
@@ -68,13 +67,13 @@ func (s *source) concat(ctx context.Context, c *format.Concat, p []byte, off int
 		i = last + 1
 	}
 	if n < len(p) {
-		return n, format.Errorf(format.ErrTruncated, "%d bytes were asked for past the end of a stream of %d", len(p)-n, c.Size())
+		return n, format.Errorf(format.ErrTruncated, "read of %d bytes past the end of a stream of %d", len(p)-n, c.Size())
 	}
 	return n, nil
 }
 
-// together is the last of the parts from i on that are read with part i: of the
-// same stream, one after the other, as far as want bytes go.
+// together returns the last of the parts that are read with part i: of the same
+// stream, in order, up to want bytes.
 func (s *source) together(c *format.Concat, i int, want int64) int {
 	first := c.Parts[i]
 	got := first.N
@@ -89,8 +88,8 @@ func (s *source) together(c *format.Concat, i int, want int64) int {
 	return i
 }
 
-// gather reads parts of one stream at once and copies what was asked for,
-// starting in the first of them at start.
+// gather reads parts of one stream at once and copies the requested bytes, which
+// begin at start in the first part.
 func (s *source) gather(ctx context.Context, parts []format.Part, start int64, p []byte) (int, error) {
 	from, last := parts[0].Off+start, parts[len(parts)-1]
 	span := make([]byte, last.Off+last.N-from)

@@ -12,12 +12,12 @@ import (
 	"github.com/savepoint-tools/spt/internal/ranged"
 )
 
-// Schema tells how the managed state of an operator is serialized, by what the
-// streams of all its subtasks say: each different serializer snapshot of a state once.
-// What cannot be read or understood is in unread, each with its location, and the
-// rest in the schema; err says nothing of the snapshot: ctx ended, a file changed
-// meanwhile, or a store is out of reach. State of Go programs and the changes of a
-// changelog, which describe themselves otherwise, are left out.
+// Schema returns how the managed state of an operator is serialized, as recorded
+// in the streams of all its subtasks: the distinct serializer snapshots of each
+// state. What cannot be read or decoded is in unread, each with its location. err
+// is not about the snapshot: ctx ended, a file changed, or a store is
+// unreachable. State of Go programs and the changes of a changelog, which have
+// other descriptions, are left out.
 func (s *Snapshot) Schema(ctx context.Context, op *format.Operator) (schema types.Schema, unread []error, err error) {
 	m := schemaOf{s: s, ctx: ctx}
 	for _, sub := range op.Subtasks {
@@ -45,7 +45,7 @@ type schemaOf struct {
 	err    error
 }
 
-// keyed adds what the streams of a keyed handle say.
+// keyed adds the headers of the streams of a keyed handle.
 func (m *schemaOf) keyed(h format.KeyedHandle, at format.Place) {
 	for _, stream := range keyedHeaders(nil, h) {
 		header, err := keyed.ReadHeader(m.ctx, m.s.src, stream)
@@ -84,7 +84,8 @@ func (m *schemaOf) add(key *types.Snapshot, states []types.StateSchema, err erro
 	}
 }
 
-// key adds a description of keys. Schema.Keys stays empty while there is one.
+// key adds the key serializer of a stream. Schema.Keys is filled only if there
+// are several.
 func (m *schemaOf) key(key *types.Snapshot, subtask int32) {
 	i := slices.IndexFunc(m.keys, func(k types.KeySchema) bool { return k.Class == key.Class && bytes.Equal(k.Raw, key.Raw) })
 	if i < 0 {
@@ -98,7 +99,7 @@ func (m *schemaOf) key(key *types.Snapshot, subtask int32) {
 	}
 }
 
-// addIndex adds a subtask, which come in the order of the snapshot.
+// addIndex adds a subtask; subtasks are added in the order of the snapshot.
 func addIndex(all []int32, index int32) []int32 {
 	if i, found := slices.BinarySearch(all, index); !found {
 		return slices.Insert(all, i, index)

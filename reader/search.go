@@ -12,10 +12,10 @@ import (
 // maxSearched bounds how many directories Search lists.
 const maxSearched = 500
 
-// Search looks for files by their names near a snapshot, in the directories of
-// its job and two levels below the directory above that, and returns the one that
-// has most of them, as a mapping can name it, and how many. It lists directories
-// of a local snapshot and opens nothing; of others dir is "".
+// Search looks for files by name near a local snapshot: in the directories of its
+// job and two levels below the parent of the job's directory. It returns the
+// directory that has most of them, in the spelling of a mapping, and how many it
+// has. It opens no file. If the snapshot is not local, dir is "".
 func (s *Snapshot) Search(ctx context.Context, names []string) (dir string, n int, err error) {
 	store := s.src.store
 	c, ok := store.(ability.Canonicalizer)
@@ -68,7 +68,7 @@ func (s *Snapshot) Search(ctx context.Context, names []string) (dir string, n in
 			dir, n = at.dir, hits
 		}
 		if at.below > 0 {
-			for _, name := range l.folders {
+			for _, name := range l.directories {
 				queue = append(queue, level{objpath.Join(at.dir, name), at.below - 1})
 			}
 		}
@@ -76,15 +76,15 @@ func (s *Snapshot) Search(ctx context.Context, names []string) (dir string, n in
 	return dir, n, nil
 }
 
-// missingBackend are files of RocksDB that are missing, until it is known whether
-// all are.
+// missingBackend holds the missing files of RocksDB until it is known whether all
+// are missing.
 type missingBackend struct {
 	names   map[string]bool
 	found   bool
 	missing []finding.Finding
 }
 
-// hold keeps back the finding of a missing file; it reports whether it did.
+// hold defers the finding of a missing file; it reports whether it did.
 func (m *missingBackend) hold(ref reference, f finding.Finding) bool {
 	if !ref.relative || !m.names[ref.path] {
 		return false
@@ -93,7 +93,7 @@ func (m *missingBackend) hold(ref reference, f finding.Finding) bool {
 	return true
 }
 
-// backendFindings reports what was held back.
+// backendFindings reports the deferred findings.
 func (v *verifier) backendFindings() {
 	for _, f := range v.backend.missing {
 		if v.backend.found {

@@ -24,39 +24,39 @@ import (
 // Found is where a reference leads.
 type Found struct {
 	Store storage.Storage
-	Name  string // in Store
-	URI   string // by which a Resolver finds Store and Name
+	Name  string // name in Store
+	URI   string // location for a storage.Resolver
 	Info  storage.Info
-	// Instead is the reference itself, if there is no file at it and the file was
-	// found here: it was copied with its snapshot. "" if the reference is right, or a
-	// mapping led here.
+	// Instead is the location tried first, if the file was found elsewhere because it
+	// was copied with its snapshot. "" if the reference is correct or a mapping led
+	// here.
 	Instead string
 }
 
-// source reads streams of one snapshot. References are looked up once.
+// source reads the streams of a snapshot. Each reference is looked up once.
 type source struct {
-	stores    storage.Resolver
-	store     storage.Storage // that holds the snapshot
-	dir       string          // of the snapshot, in store
-	location  string          // of the snapshot's directory, as the user wrote it
-	version   storage.Version // of the file that describes it
-	maps      format.Mappings // longest first
-	follow    []string        // see Options
-	areas     *areas          // that are read
-	away      *OutsideError   // where _metadata leads, if that is outside
-	file      *spt.File       // for an .spt
-	maxValue  int64           // of the .spt files
-	operators opstate.Codec
-	ropes     ropes
-	sched     *ranged.Scheduler
-	progress  progress // of bytes that were read
-	mu        sync.Mutex
-	lookups   map[reference]*lookup
-	folders   map[string]*directory
-	foreign   map[*format.Chunks]foreign // chunks of other .spt files, see Combine
+	stores      storage.Resolver
+	store       storage.Storage // store that holds the snapshot
+	dir         string          // of the snapshot, in store
+	location    string          // of the snapshot's directory, as the user wrote it
+	version     storage.Version // of the file that describes it
+	maps        format.Mappings // longest first
+	follow      []string        // see Options
+	areas       *areas          // that are read
+	away        *OutsideError   // target of _metadata, if that is outside
+	file        *spt.File       // of an .spt file
+	maxValue    int64           // of the .spt files
+	operators   opstate.Codec
+	ropes       ropes
+	sched       *ranged.Scheduler
+	progress    progress // called with the number of bytes read
+	mu          sync.Mutex
+	lookups     map[reference]*lookup
+	directories map[string]*directory
+	foreign     map[*format.Chunks]foreign // chunks of other .spt files, see Combine
 }
 
-// foreign is another .spt file, and its name for errors.
+// foreign is another .spt file, with its name for errors.
 type foreign struct {
 	file *spt.File
 	name string
@@ -74,12 +74,11 @@ type lookup struct {
 	err   error
 }
 
-// directory remembers how many files of a directory were asked for; many are listed
-// at once instead of one by one.
+// directory counts the lookups in a directory; after some, it is listed instead.
 type directory struct {
 	mu    sync.Mutex
 	asked int
-	files map[string]storage.Info // nil: not listed
+	files map[string]storage.Info // nil if not listed
 }
 
 func newSource(f *found, o Options, file *spt.File) *source {
@@ -93,7 +92,7 @@ func newSource(f *found, o Options, file *spt.File) *source {
 	}
 	return &source{
 		stores: o.Stores, store: f.store, dir: objpath.Dir(f.name), location: location, version: f.info.Version, maps: o.Map, follow: o.Follow, areas: &areas{}, file: file, maxValue: maxValue,
-		sched: ranged.NewScheduler(), progress: o.Progress, lookups: map[reference]*lookup{}, folders: map[string]*directory{},
+		sched: ranged.NewScheduler(), progress: o.Progress, lookups: map[reference]*lookup{}, directories: map[string]*directory{},
 	}
 }
 
@@ -112,7 +111,7 @@ func (s *source) ReadAt(ctx context.Context, st format.Stream, p []byte, off int
 		return s.readFile(ctx, st, p, off)
 	case *format.Segment:
 		if !st.Within(math.MaxInt64) || off < 0 || off > st.Length || int64(len(p)) > st.Length-off {
-			return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d were asked for of a segment of %d", len(p), off, st.Length)
+			return 0, format.Errorf(format.ErrTruncated, "read of %d bytes at %d in a segment of %d", len(p), off, st.Length)
 		}
 		return s.readFile(ctx, st, p, st.Start+off)
 	case *format.KeyGroupStream:
@@ -130,7 +129,7 @@ func (s *source) ReadAt(ctx context.Context, st format.Stream, p []byte, off int
 		return s.concat(ctx, st, p, off)
 	case *format.Computed:
 		if off < 0 || off > st.Length || int64(len(p)) > st.Length-off {
-			return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d were asked for of %d computed ones", len(p), off, st.Length)
+			return 0, format.Errorf(format.ErrTruncated, "read of %d bytes at %d in %d computed bytes", len(p), off, st.Length)
 		}
 		if err := st.Maker.MakeAt(ctx, s, p, off); err != nil {
 			return 0, err
@@ -140,12 +139,13 @@ func (s *source) ReadAt(ctx context.Context, st format.Stream, p []byte, off int
 		if len(p) == 0 {
 			return 0, nil
 		}
-		return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d were asked for of a stream without any", len(p), off)
+		return 0, format.Errorf(format.ErrTruncated, "read of %d bytes at %d in a stream without bytes", len(p), off)
 	}
 	return 0, fmt.Errorf("internal error: a stream of type %T", st)
 }
 
-// SizeOf implements format.Sizer: a file is as long as it is.
+// SizeOf implements format.Sizer: the size of a file is its actual size, not the
+// recorded one.
 func (s *source) SizeOf(ctx context.Context, st format.Stream) (int64, error) {
 	switch st := st.(type) {
 	case *format.File:
@@ -178,16 +178,16 @@ func (s *source) PlaceOf(ctx context.Context, st format.Stream) (string, error) 
 		}
 		name = real
 	}
-	place := fmt.Sprintf("%p %s %s", l.found.Store, l.found.Info.Version, name)
+	location := fmt.Sprintf("%p %s %s", l.found.Store, l.found.Info.Version, name)
 	if seg, ok := st.(*format.Segment); ok {
-		place += fmt.Sprintf(" %d %d", seg.Start, seg.Length)
+		location += fmt.Sprintf(" %d %d", seg.Start, seg.Length)
 	}
-	return place, nil
+	return location, nil
 }
 
 func (s *source) inline(st *format.Inline, p []byte, off int64) (int, error) {
 	if off < 0 || off > st.Size() || int64(len(p)) > st.Size()-off {
-		return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d were asked for of %d inline bytes", len(p), off, st.Size())
+		return 0, format.Errorf(format.ErrTruncated, "read of %d bytes at %d in %d inline bytes", len(p), off, st.Size())
 	}
 	n, err := st.Data.ReadAt(p, off)
 	s.progress.add(n)
@@ -228,7 +228,7 @@ func (s *source) lookup(ctx context.Context, st format.Stream) *lookup {
 		l.found, l.err = s.locate(ctx, ref)
 		if l.err == nil {
 			l.rd = s.sched.NewReader(l.found.Store, l.found.Name, l.found.Info.Version)
-		} else if ctx.Err() != nil { // says nothing of the file
+		} else if ctx.Err() != nil { // not about the file
 			s.mu.Lock()
 			delete(s.lookups, ref)
 			s.mu.Unlock()
@@ -237,14 +237,13 @@ func (s *source) lookup(ctx context.Context, st format.Stream) *lookup {
 	return l
 }
 
-// locate tries the locations to which a reference may lead, in this order: next to
-// _metadata for a relative one; where a mapping says; the absolute location
-// itself; and, because snapshots are copied away from where they were written,
-// the same file under the directory of the snapshot or of its job. Wherever it is
-// found, it must be in a directory that is read: see look.
+// locate tries these locations of a reference, in order: next to _metadata for a
+// relative one; the target of a mapping; the absolute location itself; and,
+// because snapshots are copied, the same file under the directory of the snapshot
+// or of its job. The file must be in a directory that may be read; see look.
 func (s *source) locate(ctx context.Context, ref reference) (Found, error) {
 	if ref.relative {
-		return s.besideMetadata(ctx, ref.path)
+		return s.nextToMetadata(ctx, ref.path)
 	}
 	if to, ok := s.maps.Apply(ref.path); ok {
 		return s.at(ctx, ref.path, to)
@@ -254,9 +253,9 @@ func (s *source) locate(ctx context.Context, ref reference) (Found, error) {
 	var outside *OutsideError
 	elsewhere := errors.Is(err, format.ErrMissing) || errors.As(err, &unchecked) && unchecked.Scheme != "" || errors.As(err, &outside) && !outside.Exists
 	if !elsewhere {
-		// It is there, or the lookup failed: a store that is unavailable for a
-		// moment, or that denies permission, may well hold it. Nor does anything
-		// replace a file that is there and is not read.
+		// It exists, or the lookup failed: a store that is unavailable or denies
+		// permission may hold it. A file that exists and may not be read is not
+		// replaced by another either.
 		return found, err
 	}
 	for _, name := range s.fallbacks(ctx, ref.path) {
@@ -265,7 +264,7 @@ func (s *source) locate(ctx context.Context, ref reference) (Found, error) {
 		case ferr == nil:
 			found.Instead, found.URI = ref.path, s.uri(name)
 			return found, nil
-		case errors.Is(ferr, format.ErrOutside): // there is a link that leads away
+		case errors.Is(ferr, format.ErrOutside): // it is a link that leads outside
 			found.Instead, found.URI = ref.path, s.uri(name)
 			return found, ferr
 		}
@@ -273,10 +272,10 @@ func (s *source) locate(ctx context.Context, ref reference) (Found, error) {
 	return Found{}, err
 }
 
-// besideMetadata finds the file of a relative reference. Flink writes bare names;
-// it resolves any other against the directory of the snapshot, so that one can lead
-// anywhere: such a reference is followed only where the user allows it.
-func (s *source) besideMetadata(ctx context.Context, path string) (Found, error) {
+// nextToMetadata finds the file of a relative reference. Flink writes bare names;
+// it resolves any other against the directory of the snapshot, so it can lead
+// anywhere and is followed only where the user allows it.
+func (s *source) nextToMetadata(ctx context.Context, path string) (Found, error) {
 	name := objpath.Join(s.dir, path)
 	if !fileref.IsPlain(path) {
 		at, err := s.climb(ctx, path)
@@ -293,15 +292,15 @@ func (s *source) besideMetadata(ctx context.Context, path string) (Found, error)
 		}
 	}
 	var gone *format.Error
-	if errors.As(err, &gone) && errors.Is(err, format.ErrMissing) { // by the name that the snapshot has
+	if errors.As(err, &gone) && errors.Is(err, format.ErrMissing) { // under the name in the snapshot
 		err = absent(gone.Err, path)
 	}
 	return found, err
 }
 
-// MapRelative returns where a mapping leads the relative reference name: one of
-// the directory of the snapshot, which "." stands for. Locate follows those of
-// Options where the file is not next to _metadata.
+// MapRelative returns the location to which a mapping of the snapshot's
+// directory, or of ".", maps the relative reference name. Locate uses the
+// mappings of Options if the file is not next to _metadata.
 func (s *Snapshot) MapRelative(ctx context.Context, name string, maps []format.Mapping) (to string, ok bool) {
 	return s.src.mapRelative(ctx, name, maps)
 }
@@ -318,7 +317,8 @@ func (s *source) mapRelative(ctx context.Context, path string, maps format.Mappi
 	return "", false
 }
 
-// spellings are the ways in which a mapping may name a file next to _metadata.
+// spellings returns the names that a mapping may use for a file next to
+// _metadata.
 func (s *source) spellings(ctx context.Context, path string) []string {
 	all := []string{"./" + path, s.uri(objpath.Join(s.dir, path))}
 	for _, home := range s.homes(ctx) {
@@ -327,7 +327,8 @@ func (s *source) spellings(ctx context.Context, path string) []string {
 	return all
 }
 
-// climb resolves a relative reference that is not a bare name, if it is allowed.
+// climb resolves a relative reference that is not a bare name, if that is
+// allowed.
 func (s *source) climb(ctx context.Context, path string) (string, error) {
 	unsafe := &OutsideError{Reference: path, relative: true}
 	if strings.ContainsAny(path, "\\\x00") {
@@ -353,14 +354,14 @@ func (s *source) climb(ctx context.Context, path string) (string, error) {
 	if err != nil || !ok {
 		return "", unsafe
 	}
-	unsafe.Leads, unsafe.Follow = at.uri(), folderOf(at)
+	unsafe.Leads, unsafe.Follow = at.uri(), directoryOf(at)
 	if !s.areas.follows(ctx, s, at) {
 		return "", unsafe
 	}
 	return name, nil
 }
 
-// at finds the object of a URI, to which the reference ref leads.
+// at finds the object at a URI for the reference ref.
 func (s *source) at(ctx context.Context, ref, uri string) (Found, error) {
 	store, name, err := s.stores.Resolve(ctx, uri)
 	if err != nil {
@@ -376,8 +377,8 @@ func (s *source) at(ctx context.Context, ref, uri string) (Found, error) {
 	return s.look(ctx, ref, store, name, uri)
 }
 
-// localURI is uri without the authority of a file: URI by which the user named
-// the snapshot.
+// localURI returns uri without the authority of the file: URI that named the
+// snapshot.
 func (s *source) localURI(name string) string {
 	if uri := s.uri(name); objpath.Host(uri) == "" {
 		return uri
@@ -385,8 +386,8 @@ func (s *source) localURI(name string) string {
 	return name
 }
 
-// uri is the URI of an object in the store of the snapshot: what the user
-// wrote to get at the snapshot, with the name of another object.
+// uri returns the URI of an object in the store of the snapshot: the location
+// named by the user, with the name replaced.
 func (s *source) uri(name string) string {
 	if s.dir == "" {
 		return objpath.Join(s.location, name)
@@ -397,29 +398,29 @@ func (s *source) uri(name string) string {
 	return name
 }
 
-// fallbacks are the locations of an absolute reference under the snapshot's own
-// directory, its job's directory and the one that holds that: …/shared/X,
+// fallbacks returns the locations of an absolute reference under the snapshot's
+// own directory, its job's directory and the parent of that: …/shared/X,
 // …/taskowned/X, …/chk-N/X, X, and the changelog's dstl/JOB/dstl/X.
 func (s *source) fallbacks(ctx context.Context, path string) []string {
 	for part := range strings.SplitSeq(path, "/") {
 		if part == ".." || strings.ContainsAny(part, "\\\x00") {
-			return nil // Flink writes no such thing
+			return nil // Flink writes no such reference
 		}
 	}
 	var all []string
 	for _, dir := range s.homes(ctx) {
-		for _, place := range fallbacksUnder(dir, path) {
-			if !slices.Contains(all, place) {
-				all = append(all, place)
+		for _, location := range fallbacksUnder(dir, path) {
+			if !slices.Contains(all, location) {
+				all = append(all, location)
 			}
 		}
 	}
 	return all
 }
 
-// homes are the names of the snapshot's directory: as the user named it, and the
-// real one, because it may have been reached through a link, or as "." from inside,
-// and then what lies above it in its name is not the directory of its job.
+// homes returns the names of the snapshot's directory: as the user named it, and
+// with links resolved. A name that goes through a link, or ".", does not contain
+// the directory of the job.
 func (s *source) homes(ctx context.Context) []string {
 	homes := []string{s.dir}
 	if c, ok := s.store.(ability.Canonicalizer); ok {
@@ -465,18 +466,19 @@ func fallbacksUnder(dir, path string) []string {
 	return all
 }
 
-// listFrom is the number of files of one directory from which it is listed.
+// listFrom is the number of lookups in a directory from which it is listed.
 const listFrom = 8
 
-// stat finds one file, by listing its directory once many of it are asked for.
+// stat finds one file. After listFrom lookups in its directory, it lists the
+// directory.
 func (s *source) stat(ctx context.Context, store storage.Storage, name string) (storage.Info, error) {
 	dir := objpath.Dir(name)
 	key := fmt.Sprintf("%p %s", store, dir)
 	s.mu.Lock()
-	f := s.folders[key]
+	f := s.directories[key]
 	if f == nil {
 		f = &directory{}
-		s.folders[key] = f
+		s.directories[key] = f
 	}
 	s.mu.Unlock()
 	f.mu.Lock()
@@ -491,7 +493,7 @@ func (s *source) stat(ctx context.Context, store storage.Storage, name string) (
 	}
 	if f.files != nil {
 		if info, ok := f.files[objpath.Base(name)]; ok {
-			if info.Version == "" { // the list could not look at it
+			if info.Version == "" { // the listing could not describe it
 				return store.Stat(ctx, name)
 			}
 			info.Name = name
@@ -502,9 +504,8 @@ func (s *source) stat(ctx context.Context, store storage.Storage, name string) (
 	return store.Stat(ctx, name)
 }
 
-// absent says what the error of a store means for a reference: what does not
-// exist, or is not a file, is missing; of anything else nobody knows whether it is
-// there.
+// absent returns the meaning of a store's error for a reference: what does not
+// exist, or is not a file, is missing; after any other error it may exist.
 func absent(err error, ref string) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -519,9 +520,9 @@ func absent(err error, ref string) error {
 	return &kinded{err, format.ErrMissing}
 }
 
-// OpenFile streams n bytes at off of the file that a stream refers to, which need not
-// fit into memory. io.EOF from it means that all of them came, from
-// the version that was first seen.
+// OpenFile streams n bytes at off of the file that a stream refers to, without
+// holding them in memory. io.EOF means that all n bytes were read, from the
+// version first seen.
 func (s *Snapshot) OpenFile(ctx context.Context, st format.Stream, off, n int64) (io.ReadCloser, error) {
 	l := s.src.lookup(ctx, st)
 	if l.err != nil {
@@ -534,7 +535,7 @@ func (s *Snapshot) OpenFile(ctx context.Context, st format.Stream, off, n int64)
 	return kindedBody{body}, nil
 }
 
-// kindedBody makes the errors of a body match the kinds of package format too.
+// kindedBody makes the errors of a body also match the kinds of package format.
 type kindedBody struct{ io.ReadCloser }
 
 func (b kindedBody) Read(p []byte) (int, error) {

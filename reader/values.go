@@ -11,17 +11,18 @@ import (
 	"github.com/savepoint-tools/spt/format/value"
 )
 
-// Values has the codecs of the values of one state of a handle: Element of the
-// elements of list, union and raw state, Key and Value of the entries of broadcast
-// state. Where they are nil, values are not decoded, and Why is the reason.
+// Values holds the codecs of the values of one state of a handle: Element for the
+// elements of list, union and raw state, Key and Value for the entries of
+// broadcast state. If they are nil, values are not decoded, and Why is the
+// reason.
 type Values struct {
 	Element    value.Codec
 	Key, Value value.Codec
 	Why        string
 }
 
-// Values returns the codecs of a state of a handle, by what its stream says of its
-// types.
+// Values returns the codecs of a state of a handle, from the serializer snapshots
+// in its stream.
 func (s *Snapshot) Values(ctx context.Context, h *format.OperatorHandle, state int) (Values, error) {
 	st := &h.States[state]
 	switch h.Codec {
@@ -31,7 +32,7 @@ func (s *Snapshot) Values(ctx context.Context, h *format.OperatorHandle, state i
 		}
 		return Values{Element: native.ValueCodec{}}, nil
 	case format.CodecRaw:
-		return Values{Why: "raw state says nothing of its types"}, nil
+		return Values{Why: "raw state does not record its types"}, nil
 	}
 	schemas, err := s.src.operators.Schema(ctx, s.src, h)
 	if err != nil && !errors.Is(err, format.ErrUnsupported) {
@@ -43,7 +44,7 @@ func (s *Snapshot) Values(ctx context.Context, h *format.OperatorHandle, state i
 			return flinkValues(st.Mode, key, value), nil
 		}
 	}
-	why := "its serializer is not described"
+	why := "it has no serializer snapshot"
 	if err != nil { // what precedes it was not walked to its end
 		why = err.Error()
 	}
@@ -65,11 +66,11 @@ func flinkValues(mode format.Mode, key, value *types.Snapshot) Values {
 	return Values{Key: k, Value: v}
 }
 
-// notDecoded names the serializer whose values are not decoded: of a composite
-// the one inside that is the reason.
+// notDecoded names the serializer whose values are not decoded: for a composite,
+// the nested one that is the reason.
 func notDecoded(s *types.Snapshot) string {
 	if s == nil {
-		return "its serializer is not described"
+		return "it has no serializer snapshot"
 	}
 	for _, n := range s.Nested {
 		if n != nil {

@@ -21,20 +21,20 @@ import (
 // Verification is the result of Verify.
 type Verification struct {
 	Faults, Warnings, Notes int
-	Streams                 int   // looked at
-	Files                   int   // different ones
-	BytesRead               int64 // of state, where it was read
-	Elements                int64 // of operator and native keyed state, where they were read
-	// Of files by reference: NotChecked are those that nobody could look for,
-	// Outside those that are not read because of where they are, and Elsewhere
-	// those that were found, but not at their references.
+	Streams                 int   // checked
+	Files                   int   // distinct files
+	BytesRead               int64 // of state, if it was read
+	Elements                int64 // of operator and native keyed state, if they were read
+	// Counts of files by reference: NotChecked could not be looked up, Outside may
+	// not be read because of their location, and Elsewhere were found, but not at
+	// their references.
 	NotChecked, Outside, Elsewhere int
-	Chunks                         int // of an .spt, all checked
-	// Absolute counts the handles that name absolute locations, by which the
-	// snapshot cannot simply be moved.
+	Chunks                         int // of an .spt file, all checked
+	// Absolute counts the handles that name absolute locations, which prevent moving
+	// the snapshot as a directory.
 	Absolute int
-	// Apart counts files of relative references that were found, but not in the
-	// directory of the snapshot: those that a mapping leads to.
+	// Apart counts the files of relative references that a mapping leads to, outside
+	// the directory of the snapshot.
 	Apart int
 }
 
@@ -43,30 +43,29 @@ func (v *Verification) Relocatable() bool { return v.Absolute == 0 && v.Apart ==
 
 // VerifyOptions for Verify.
 type VerifyOptions struct {
-	// Read reads every byte of every file too, and decodes every element of
-	// operator state and every entry of native keyed state. Flink's files carry
-	// no checksums: of keyed state it shows only that the bytes can be read.
+	// Read also reads every byte of every file, and decodes every element of operator
+	// state and every entry of native keyed state. Flink's files have no checksums:
+	// for Flink's keyed state it shows only that the bytes can be read.
 	Read bool
-	// DescriptionOnly leaves out what the streams say of themselves: no stream
-	// is read to see what is in it.
+	// DescriptionOnly leaves out the content of streams: none is read.
 	DescriptionOnly bool
-	// ReadErrors makes it an error that a stream of state cannot be read, instead
-	// of a finding.
+	// ReadErrors makes a stream of state that cannot be read an error instead of a
+	// finding.
 	ReadErrors bool
-	// Jobs is how many handles, files or parts of them are read at once; 0: 8. The
-	// findings and their order do not depend on it.
+	// Jobs is the number of handles, files or parts of them read at once; 0 means 8.
+	// The findings and their order do not depend on it.
 	Jobs     int
 	Progress func(n int64) // bytes read; may be nil
 }
 
-// Verify checks everything that the description of a snapshot claims, what the
-// first bytes of each stream of state say of it, and the checksums of an .spt
-// chunk by chunk. Each finding is reported as it is made, in file order; report may
-// be nil. The error is for what ended the work early.
+// Verify checks everything that the description of a snapshot claims, the first
+// bytes of each stream of state, and the checksums of an .spt file chunk by
+// chunk. It calls report with each finding as it is made, in file order; report
+// may be nil. The error is for what ended the work early.
 //
-// Of each handle a few KiB are read, unless Read is set. What is not checked then:
-// that the bytes of an element are what its serializer wrote. Entries of keyed
-// state of Flink are never decoded.
+// It reads a few KiB of each handle, unless Read is set. Then it does not check
+// that the bytes of an element are what its serializer wrote. Entries of Flink's
+// keyed state are never decoded.
 func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(finding.Finding)) (*Verification, error) {
 	if o.Jobs < 0 {
 		return &Verification{}, fmt.Errorf("%d jobs: expected 0 or more: %w", o.Jobs, format.ErrUnsupported)
@@ -74,7 +73,7 @@ func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(find
 	v := newVerifier(ctx, s, o, report)
 	v.files = map[reference]int64{}
 	if !metadata.KnownProperties(s.Savepoint) {
-		v.report(finding.Note, "properties", "", "", "the properties object is in a shape that no release of Flink writes; it is kept as it is")
+		v.report(finding.Note, "properties", "", "", "no release of Flink writes the properties object in this layout; it is kept unchanged")
 	}
 	if err := s.Outside(); err != nil {
 		v.report(finding.Warning, "file-outside", "", MetadataName, "%v", err)
@@ -102,8 +101,8 @@ func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(find
 	return v.result, s.Unchanged(ctx)
 }
 
-// Examine reports what Verify finds in the description and in the streams of some
-// operators. It says nothing of files: what is missing is passed over.
+// Examine reports what Verify finds in the description and in the streams of the
+// given operators. Missing files are skipped, not reported.
 func (s *Snapshot) Examine(ctx context.Context, ops []*format.Operator, o VerifyOptions, report func(finding.Finding)) error {
 	return newVerifier(ctx, s, o, report).operators(ops)
 }
@@ -132,34 +131,34 @@ type verifier struct {
 	out     func(finding.Finding)
 	result  *Verification
 	seen    map[claim]bool
-	files   map[reference]int64 // handles of each; nil: files are not looked at
+	files   map[reference]int64 // handles of each file; nil if files are not checked
 	ids     map[format.OperatorID]bool
 	backend missingBackend
-	op      *format.Operator // that is checked
-	bad     map[any]bool     // handles of it whose description is wrong: their content is not looked at
+	op      *format.Operator // operator being checked
+	bad     map[any]bool     // its handles whose description is wrong: their content is not checked
 
 	unique int
-	arrays map[string][2]firstOf // what is wrong with an array of offsets and the size of its stream
+	arrays map[string][2]firstOf // result of checkOffsets, by array of offsets and size of the stream
 
 	contents map[[sha256.Size]byte]bool // handles of an .spt whose content was read
 
 	check   *contentCheck
-	waiting []waiting // files that are read, and findings that follow them
+	waiting []waiting // files being read, and findings that follow them
 }
 
-// claim is what a handle says of a stream. Two handles on one file can differ in
-// what they say of its length.
+// claim is what a handle claims about a stream. Two handles on one file can claim
+// different lengths.
 type claim struct {
 	key       format.StreamKey
 	size      int64
 	changelog bool
 }
 
-func (v *verifier) report(sev finding.Severity, code, place, file, msg string, args ...any) {
-	v.emit(finding.Finding{Severity: sev, Code: code, Operator: v.op, Place: place, File: file, Message: fmt.Sprintf(msg, args...)})
+func (v *verifier) report(sev finding.Severity, code, location, file, msg string, args ...any) {
+	v.emit(finding.Finding{Severity: sev, Code: code, Operator: v.op, Place: location, File: file, Message: fmt.Sprintf(msg, args...)})
 }
 
-// emit reports a finding, after those of the files that are being read.
+// emit reports a finding, after the findings of the files that are being read.
 func (v *verifier) emit(f finding.Finding) {
 	if len(v.waiting) > 0 {
 		v.waiting = append(v.waiting, waiting{finding: &f})
@@ -196,18 +195,18 @@ func (v *verifier) operators(ops []*format.Operator) error {
 	return nil
 }
 
-// operator checks what needs no other file.
+// operator checks what needs no file other than the description.
 func (v *verifier) operator(op *format.Operator) error {
-	place := fmt.Sprintf("operator %q", op.Label())
+	location := fmt.Sprintf("operator %q", op.Label())
 	if v.ids[op.ID] {
-		v.report(finding.Error, "operator-id", place, "", "the id %s comes twice", op.ID)
+		v.report(finding.Error, "operator-id", location, "", "the id %s occurs twice", op.ID)
 	}
 	v.ids[op.ID] = true
 	if op.Parallelism < 1 || op.MaxParallelism < 1 || op.MaxParallelism > format.MaxKeyGroups || op.Parallelism > op.MaxParallelism {
-		v.report(finding.Error, "parallelism", place, "", "parallelism %d of at most %d", op.Parallelism, op.MaxParallelism)
+		v.report(finding.Error, "parallelism", location, "", "parallelism %d of at most %d", op.Parallelism, op.MaxParallelism)
 	}
 	for _, sub := range op.Subtasks {
-		at := fmt.Sprintf("%s/subtask %d", place, sub.Index)
+		at := fmt.Sprintf("%s/subtask %d", location, sub.Index)
 		if sub.Index < 0 || sub.Index >= op.Parallelism {
 			v.report(finding.Error, "subtask", at, "", "the operator has parallelism %d", op.Parallelism)
 		}
@@ -226,9 +225,9 @@ func (v *verifier) operator(op *format.Operator) error {
 	return nil
 }
 
-// offsets checks that the elements of each state lie in the stream and in
-// order. Equal offsets are legal: elements can be empty.
-func (v *verifier) offsets(place string, h *format.OperatorHandle) error {
+// offsets checks that the elements of each state are inside the stream and in
+// order. Equal offsets are valid: elements can be empty.
+func (v *verifier) offsets(location string, h *format.OperatorHandle) error {
 	if h == nil {
 		return nil
 	}
@@ -237,7 +236,7 @@ func (v *verifier) offsets(place string, h *format.OperatorHandle) error {
 		size = h.Data.Size()
 	}
 	for _, st := range h.States {
-		at := fmt.Sprintf("%s/state %q", place, st.Name)
+		at := fmt.Sprintf("%s/state %q", location, st.Name)
 		if n := st.Offsets.Len(); st.Mode == format.ModeBroadcast && n != 1 {
 			v.report(finding.Warning, "broadcast", at, "", "%d offsets, a broadcast state has one", n)
 		}
@@ -258,7 +257,7 @@ func (v *verifier) offsets(place string, h *format.OperatorHandle) error {
 	return nil
 }
 
-// firstOf counts what is wrong and remembers the first.
+// firstOf counts wrong offsets and keeps the first.
 type firstOf struct{ count, index, value int64 }
 
 func (f *firstOf) add(index, value int64) {
@@ -267,8 +266,8 @@ func (f *firstOf) add(index, value int64) {
 	}
 }
 
-// checkOffsets is checkOffsets below; a long array that copies of a state share is
-// walked once.
+// checkOffsets calls the function checkOffsets once per array: many states of a
+// handle can share a long one.
 func (v *verifier) checkOffsets(o format.Offsets, size int64) (outside, order firstOf, err error) {
 	const long = 4096
 	if o.Len() < long {
@@ -284,8 +283,8 @@ func (v *verifier) checkOffsets(o format.Offsets, size int64) (outside, order fi
 	return wrong[0], wrong[1], err
 }
 
-// checkOffsets checks one array against the size of its stream, -1 for one
-// that is not known. An element may start at the end: it is empty.
+// checkOffsets checks one array against the size of its stream, -1 if it is
+// unknown. An element may start at the end: it is empty.
 func checkOffsets(ctx context.Context, o format.Offsets, size int64) (outside, order firstOf, err error) {
 	last := int64(0)
 	err = format.EachOffset(ctx, o, func(first int64, run []int64) error {
@@ -302,17 +301,17 @@ func checkOffsets(ctx context.Context, o format.Offsets, size int64) (outside, o
 	return outside, order, err
 }
 
-func (v *verifier) keyed(place string, op *format.Operator, h format.KeyedHandle) error {
+func (v *verifier) keyed(location string, op *format.Operator, h format.KeyedHandle) error {
 	if h == nil {
 		return nil
 	}
 	if r := h.KeyGroups(); r.First < 0 || r.Count < 0 || int64(r.First)+int64(r.Count) > int64(op.MaxParallelism) {
-		v.report(finding.Error, "key-groups", place, "", "key groups %d to %d, the operator has %d", r.First, int64(r.First)+int64(r.Count)-1, op.MaxParallelism)
+		v.report(finding.Error, "key-groups", location, "", "key groups %d to %d, the operator has %d", r.First, int64(r.First)+int64(r.Count)-1, op.MaxParallelism)
 	}
 	switch h := h.(type) {
 	case *format.KeyGroups:
 		if n := h.Offsets.Len(); n != int64(h.Range.Count) {
-			v.report(finding.Error, "key-groups", place, "", "%d offsets for %d key groups", n, h.Range.Count)
+			v.report(finding.Error, "key-groups", location, "", "%d offsets for %d key groups", n, h.Range.Count)
 			v.bad[h] = true
 			return nil
 		}
@@ -322,20 +321,20 @@ func (v *verifier) keyed(place string, op *format.Operator, h format.KeyedHandle
 		}
 		outside, order, err := checkKeyGroups(v.ctx, h, size)
 		if err != nil {
-			return format.At(err, "%s", place)
+			return format.At(err, "%s", location)
 		}
 		if outside.count > 0 {
-			v.report(finding.Error, "key-groups", place, "", "%d of %d key groups are outside the %d bytes of the stream, the first is %d at %d",
+			v.report(finding.Error, "key-groups", location, "", "%d of %d key groups are outside the %d bytes of the stream, the first is %d at %d",
 				outside.count, h.Range.Count, size, int64(h.Range.First)+outside.index, outside.value)
 			v.bad[h] = true
 		}
 		if order.count > 0 {
-			v.report(finding.Warning, "key-groups", place, "", "%d of %d key groups are stored before the one with the smaller number, the first is %d at %d",
+			v.report(finding.Warning, "key-groups", location, "", "%d of %d key groups are stored before the one with the smaller number, the first is %d at %d",
 				order.count, h.Range.Count, int64(h.Range.First)+order.index, order.value)
 		}
 	case *format.Changelog:
 		for _, m := range append(append([]format.KeyedHandle(nil), h.Materialized...), h.Changes...) {
-			if err := v.keyed(place, op, m); err != nil {
+			if err := v.keyed(location, op, m); err != nil {
 				return err
 			}
 		}
@@ -363,12 +362,13 @@ func checkKeyGroups(ctx context.Context, h *format.KeyGroups, size int64) (outsi
 	return outside, order, err
 }
 
-// streams checks every reference: the file is there and as long as recorded.
+// streams checks that the file of every reference exists and has the recorded
+// length.
 func (v *verifier) streams() error {
 	for _, op := range v.snap.Operators {
 		for _, sub := range op.Subtasks {
-			// A placeholder has no stream, and absolute directories. They say nothing
-			// where the files are packed into one.
+			// A placeholder has no stream, but absolute directories. They are
+			// irrelevant if the files are packed into one.
 			if h := sub.Managed; v.snap.Container.Family == Flink && h != nil && h.Merging != nil && h.Merging.Placeholder {
 				v.result.Absolute++
 			}
@@ -447,7 +447,7 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 	if known {
 		return nil
 	}
-	n := int64(1) // that it is there does not mean that it may be read
+	n := int64(1) // the file may exist and be unreadable
 	if v.o.Read {
 		n = -1
 	}
@@ -481,24 +481,23 @@ func (v *verifier) unlocated(p format.Place, ref reference, known bool, err erro
 	return nil
 }
 
-// waiting is a file to read, or a finding to report after those before it.
+// waiting is a file to read, or a finding to report after the ones before it.
 type waiting struct {
-	finding *finding.Finding
-	unit    work.Unit
-	op      *format.Operator
-	place   string
-	file    string
+	finding  *finding.Finding
+	unit     work.Unit
+	op       *format.Operator
+	location string
+	file     string
 }
 
-// read has n bytes of a file read, all of it where n is negative.
+// read queues a file to be read: n bytes of it, or all if n is negative.
 func (v *verifier) read(p format.Place, ref reference, n int64) {
 	st := &format.File{Path: format.NewText(ref.path), Relative: ref.relative}
-	v.waiting = append(v.waiting, waiting{op: p.Operator, place: p.String(), file: ref.path,
+	v.waiting = append(v.waiting, waiting{op: p.Operator, location: p.String(), file: ref.path,
 		unit: work.Unit{Job: work.CheckFile, State: work.All, Count: work.All, Target: ref.path, Parts: []work.Part{{Stream: work.Identity(st), Size: n}}}})
 }
 
-// readWaiting reads the files that are waiting, and reports what was found in their
-// order.
+// readWaiting reads the queued files and reports their findings in order.
 func (v *verifier) readWaiting() error {
 	all, op := v.waiting, v.op
 	defer func() { v.waiting, v.op = nil, op }()
@@ -529,7 +528,7 @@ func (v *verifier) readWaiting() error {
 			return storageKind(err)
 		default:
 			v.op = w.op
-			v.report(finding.Error, "read", w.place, w.file, "%v", err)
+			v.report(finding.Error, "read", w.location, w.file, "%v", err)
 		}
 		findings()
 		return nil
@@ -564,7 +563,7 @@ func (w progressWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// chunks checks the checksums of an .spt.
+// chunks checks the checksums of an .spt file.
 func (v *verifier) chunks() error {
 	n := v.snap.Container.SPT.Chunks
 	v.result.Chunks = n
@@ -589,7 +588,7 @@ func (v *verifier) chunks() error {
 	}))
 }
 
-// orphans looks for files next to _metadata that no handle names.
+// orphans reports files next to _metadata that no handle names.
 func (v *verifier) orphans() error {
 	s := v.snap
 	if s.Container.Family != Flink || objpath.Base(s.Container.Name) != MetadataName {

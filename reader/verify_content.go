@@ -21,40 +21,38 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// Content of a handle is checked in two depths. By default the first bytes of
-// its stream are read, which describe the states in it: a few KiB for each
-// handle, whatever its size. With VerifyOptions.Read every element is read and
-// decoded to its exact end.
+// The content of a handle is checked at two depths. By default only the header of
+// its stream is read, a few KiB regardless of its size. With VerifyOptions.Read
+// every element is read and decoded to its exact end.
 
-// contentCheck checks the content of handles. The units that it runs do not change
-// it.
+// contentCheck checks the content of handles. Its units do not modify it.
 type contentCheck struct {
 	snap  *Snapshot
-	sp    *format.Savepoint // whose handles the units name
+	sp    *format.Savepoint // the units name its handles
 	o     VerifyOptions
 	files bool // the files themselves are checked too
 }
 
-// handleReport collects what is found in one handle.
+// handleReport collects the findings of one handle.
 type handleReport struct {
 	*contentCheck
 	ctx    context.Context
 	unit   work.Unit
 	place  format.Place
-	file   string // reference of the stream that is read
-	own    bool   // it is in spt's own encoding
+	file   string // reference of the stream
+	own    bool   // in spt's own encoding
 	found  []finding.Finding
 	states []elementsResult // by state; nil if no elements are read
 }
 
-// elementsResult is what was found in elements of a state.
+// elementsResult is the result of checking elements of a state.
 type elementsResult struct {
 	Elements   int64 // that were read
 	NotDecoded int64
-	Why        atElement[string] // elements were not decoded
-	Bad        int64             // that are not what their serializer writes
+	Why        atElement[string] // elements not decoded
+	Bad        int64             // elements that their serializer cannot have written
 	FirstBad   atElement[[]finding.Finding]
-	Stop       atElement[[]finding.Finding] // why no further element was read
+	Stop       atElement[[]finding.Finding] // error that ended reading
 }
 
 // atElement is what is known of the range of elements that begins at At.
@@ -71,7 +69,7 @@ func (a atElement[T]) first(b atElement[T]) atElement[T] {
 	return a
 }
 
-// merge returns what was found in the elements of both. It is associative and
+// merge combines the results of two sets of elements. It is associative and
 // commutative; the zero value is neutral.
 func (a elementsResult) merge(b elementsResult) elementsResult {
 	a.Elements += b.Elements
@@ -91,19 +89,19 @@ func (a elementsResult) findings() []finding.Finding {
 }
 
 const (
-	// parallelReads is how many handles or files are read at once by default.
+	// parallelReads is the default number of handles or files read at once.
 	parallelReads = 8
-	// batchSize is for how many handles or files what was found is kept until it is
-	// reported in their order.
+	// batchSize is the number of handles or files whose findings are buffered to
+	// report them in order.
 	batchSize = 256
-	// elementBytes and elementCount are how much of a state one unit decodes.
+	// elementBytes and elementCount bound how much of a state one unit decodes.
 	elementBytes = 4 << 20
 	elementCount = 1 << 18
-	// chunkCount is how many chunks of an .spt one unit checks.
+	// chunkCount is the number of chunks of an .spt file that one unit checks.
 	chunkCount = 32
 )
 
-// options are those of all work of a verification.
+// options returns the work options of the verification.
 func (o VerifyOptions) options() work.Options {
 	if o.Jobs <= 0 {
 		o.Jobs = parallelReads
@@ -111,8 +109,8 @@ func (o VerifyOptions) options() work.Options {
 	return work.Options{Jobs: o.Jobs}
 }
 
-// content checks the handles of an operator, which is at a position of the
-// savepoint. Handles are read in parallel and reported in file order.
+// content checks the handles of the operator with index at. Handles are read in
+// parallel and reported in file order.
 func (v *verifier) content(at int, op *format.Operator) error {
 	for batch := range slices.Chunk(v.headerUnits(at, op), batchSize) {
 		var reports []*handleReport
@@ -176,7 +174,7 @@ func (v *verifier) headerUnits(at int, op *format.Operator) (all []work.Unit) {
 	return all
 }
 
-// elements reads the elements of handles, and adds what is found to their reports.
+// elements reads the elements of handles and adds the results to their reports.
 func (v *verifier) elements(reports []*handleReport) error {
 	var broken error // of offsets
 	units := func(yield func(work.Unit) bool) {
@@ -209,7 +207,7 @@ func (v *verifier) elements(reports []*handleReport) error {
 
 // report returns the empty report of a unit.
 func (c *contentCheck) report(ctx context.Context, u work.Unit) (*handleReport, error) {
-	place, err := u.Handle.Place(c.sp)
+	place, err := u.Handle.Location(c.sp)
 	return &handleReport{contentCheck: c, ctx: ctx, unit: u, place: place}, err
 }
 
@@ -221,7 +219,7 @@ func (r *handleReport) handle() *format.OperatorHandle {
 	return r.place.Subtask.Managed
 }
 
-// header runs a unit that checks what a handle says of itself.
+// header runs a unit that checks the header of a handle.
 func (c *contentCheck) header(ctx context.Context, u work.Unit) (*handleReport, error) {
 	r, err := c.report(ctx, u)
 	if err != nil {
@@ -258,9 +256,9 @@ func (c *contentCheck) elements(ctx context.Context, u work.Unit) (elementsResul
 	return r.elements(h)
 }
 
-// wasRead reports whether the content of a handle needs no look: a handle of an .spt
-// file may share its stream and its offsets with many others, and is read once;
-// and state in spt's own encoding is read by natives when files are looked at.
+// wasRead reports whether the content of a handle need not be read: handles of an
+// .spt file may share a stream and offsets, and are read once; state in spt's own
+// encoding is read by natives if files are checked.
 func (v *verifier) wasRead(op *format.Operator, handle any) bool {
 	if v.snap.Container.Family != SPT {
 		return false
@@ -291,8 +289,8 @@ func (v *verifier) wasRead(op *format.Operator, handle any) bool {
 	return false
 }
 
-// add reports what err says of the handle. The error that is returned ends the
-// work: it says nothing of the snapshot.
+// add reports err as a finding of the handle. If err is not about the snapshot,
+// it is returned and ends the work.
 func (r *handleReport) add(err error) error {
 	f := finding.Finding{Severity: finding.Error, Code: "unreadable", Operator: r.place.Operator, Place: r.place.String(), File: r.file, Advice: finding.Words("restore from another snapshot, or copy the file again if it was copied")}
 	var class *types.UnknownClass
@@ -302,11 +300,11 @@ func (r *handleReport) add(err error) error {
 	case r.ctx.Err() != nil, errors.Is(err, format.ErrChanged), ranged.Classify(err) == ranged.Transient:
 		return err
 	case format.NoFile(err), errors.As(err, &class):
-		return nil // findings of their own: the file, the class
+		return nil // reported by other findings: the file, the class
 	case r.failed(err) && r.o.ReadErrors:
 		return err
 	case r.failed(err):
-		if r.files { // the files are read for themselves
+		if r.files { // the files themselves are read
 			return nil
 		}
 		f.Code, f.Advice = "read", nil
@@ -339,8 +337,8 @@ func (r *handleReport) failed(err error) bool {
 	return errors.As(err, &s) || errors.Is(err, spt.ErrChunk) || !errors.Is(err, format.ErrCorrupt) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit)
 }
 
-// reachable reports whether a stream can be read at all, and is as long as
-// promised: otherwise there is a finding of its own.
+// reachable reports whether a stream can be read and has the recorded length. If
+// not, another finding reports it.
 func (r *handleReport) reachable(st format.Stream) bool {
 	path, _, ok := format.Reference(st)
 	if !ok {
@@ -391,7 +389,7 @@ func (r *handleReport) operator(h *format.OperatorHandle) error {
 func (r *handleReport) elements(h *format.OperatorHandle) (elementsResult, error) {
 	var all elementsResult
 	name := h.States[r.unit.State].Name.String()
-	// added returns the findings that err is, at the start of the unit.
+	// added returns the findings for err, located at the start of the unit.
 	added := func(err error) (atElement[[]finding.Finding], error) {
 		r.found = nil
 		err = r.add(err)
@@ -437,7 +435,7 @@ func (r *handleReport) decode(h *format.OperatorHandle, codec format.OperatorCod
 		}
 	}
 	var stop error
-	if values.Key != nil { // a map is one element, read entry by entry
+	if values.Key != nil { // a map is a single element, read entry by entry
 		all.Elements = 1
 		stop = format.EachEntry(r.ctx, r.snap.src, codec, h, name, func(e format.MapEntry) error {
 			read(len(e.Stored))
@@ -472,7 +470,7 @@ func (r *handleReport) decode(h *format.OperatorHandle, codec format.OperatorCod
 	return all, errors.Join(err1, err2)
 }
 
-// keyed checks what a stream of keyed state says of itself.
+// keyed checks the header of a stream of keyed state.
 func (r *handleReport) keyed(h format.KeyedHandle) error {
 	switch h := h.(type) {
 	case *format.KeyGroups:
@@ -503,8 +501,8 @@ func (r *handleReport) keyed(h format.KeyedHandle) error {
 	return nil
 }
 
-// header reads the header of a keyed stream; nil where it has a class that
-// cannot be walked.
+// header reads the header of a keyed stream; nil if it has a class that cannot be
+// walked.
 func (r *handleReport) header(st format.Stream) (*keyed.Header, error) {
 	header, err := keyed.ReadHeader(r.ctx, r.snap.src, st)
 	if header != nil {
@@ -573,7 +571,7 @@ func (r *handleReport) classes(key *types.Snapshot, states []types.StateSchema, 
 	}
 }
 
-// notDecoded reports elements that were read and not decoded.
+// notDecoded reports elements that were read but not decoded.
 func (v *verifier) notDecoded(op *format.Operator, place format.Place, state string, r elementsResult) {
 	v.emit(finding.Finding{Severity: finding.Note, Code: "not-decoded", Operator: op, State: state, Place: place.String(),
 		Message: fmt.Sprintf("%s of state %q read and not decoded: %s", plural(int(r.NotDecoded), "element"), state, r.Why.Of)})

@@ -135,10 +135,10 @@ func TestVerifyContent(t *testing.T) {
 		code, message string
 		read          bool // found only with Read
 	}{
-		{"operator state of version 0", inFiles("1."), format.SlotManaged, version(0), "state-version", "operator state of version 0: versions 1 to 6 are read", false},
-		{"operator state of version 99", inFiles("2."), format.SlotManaged, version(99), "state-version", "operator state of version 99", false},
-		{"keyed state of version 99", canonicalHeap, format.SlotManagedKeyed, version(99), "state-version", "keyed state of version 99", false},
-		{"keyed state of version 0, native", nativeHeap, format.SlotManagedKeyed, version(0), "state-version", "keyed state of version 0", false},
+		{"operator state of version 0", inFiles("1."), format.SlotManaged, version(0), "state-version", "unknown version 0 of operator state; supported: 1 to 6", false},
+		{"operator state of version 99", inFiles("2."), format.SlotManaged, version(99), "state-version", "unknown version 99 of operator state", false},
+		{"keyed state of version 99", canonicalHeap, format.SlotManagedKeyed, version(99), "state-version", "unknown version 99 of keyed state", false},
+		{"keyed state of version 0, native", nativeHeap, format.SlotManagedKeyed, version(0), "state-version", "unknown version 0 of keyed state", false},
 		{"a state of another name", inFiles("2."), format.SlotManaged, swap("alpha", "alphb"), "state-meta", `"alphb"`, false},
 		{"a state of another mode", inFiles("2."), format.SlotManaged, swap("\x00\x05UNION", "\x00\x05UNIOM"), "unreadable", `unknown mode "UNIOM"`, false},
 		{"a flag that is neither 0 nor 1", inFiles("2."), format.SlotManaged, func(p []byte) bool { p[4] = 7; return true }, "unreadable", "expected 0 or 1", false},
@@ -201,7 +201,7 @@ func TestVerifyContent(t *testing.T) {
 	}
 }
 
-// TestVerifySameOffset: what FLINK-34063 left behind in a snapshot of Flink 1.20.
+// TestVerifySameOffset: what FLINK-34063 not restored in a snapshot of Flink 1.20.
 func TestVerifySameOffset(t *testing.T) {
 	snap := open(t, "../testdata/reported/same-offset-compressed", options())
 	var found []finding.Finding

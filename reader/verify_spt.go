@@ -18,35 +18,35 @@ import (
 )
 
 // This file checks what only an .spt file can hold: state in spt's own encoding,
-// and a model that says that it came from Flink without having done so.
+// and a model that falsely claims to come from Flink.
 
 // wires checks that a file made from a Flink snapshot can become one again.
 func (v *verifier) wires() error {
 	if _, ok := metadata.VersionOf(v.snap.Savepoint); !ok {
-		return nil // it does not say that it was one
+		return nil // it does not claim to come from Flink
 	}
 	err := metadata.Check(v.ctx, v.snap.Savepoint)
 	var e *format.Error
 	if err == nil || v.ctx.Err() != nil || !errors.As(err, &e) {
 		return err
 	}
-	v.report(finding.Error, "flink", e.Path, "", "the file says that it was made from a Flink snapshot, and holds what no Flink snapshot does: %s", e.Msg)
+	v.report(finding.Error, "flink", e.Path, "", "the file claims to be made from a Flink snapshot, but holds what no Flink snapshot can: %s", e.Msg)
 	return nil
 }
 
-// packed compares what a stream was with the bytes that the file has of it: what
-// it becomes again is described by the former.
+// packed compares the recorded size of a packed stream with the bytes in the
+// file: unpacking it restores the recorded reference.
 func (v *verifier) packed(p format.Place, st format.Stream) {
 	c, ok := st.(*format.Chunks)
 	if !ok {
 		return
 	}
 	if f, ok := c.As.(*format.File); ok && f.Length >= 0 && !fileref.LengthFits(f.Length, c.Length, p.Changelog) {
-		v.report(finding.Error, "file-length", p.String(), f.Path.String(), "%d bytes are recorded, the file has %d of it", f.Length, c.Length)
+		v.report(finding.Error, "file-length", p.String(), f.Path.String(), "expected %d bytes, the file has %d", f.Length, c.Length)
 	}
 }
 
-// natives reads all state in spt's own encoding. Copies are read once.
+// natives reads all state in spt's own encoding; identical handles once.
 func (v *verifier) natives() error {
 	check := &contentCheck{v.snap, v.snap.Savepoint, v.o, true}
 	defer func() { v.op = nil }()
@@ -58,7 +58,7 @@ func (v *verifier) natives() error {
 		case v.ctx.Err() != nil, errors.Is(err, format.ErrChanged), ranged.Classify(err) == ranged.Transient, !errors.As(err, &e):
 			return storageKind(err)
 		}
-		place, perr := u.Handle.Place(v.snap.Savepoint)
+		place, perr := u.Handle.Location(v.snap.Savepoint)
 		if perr != nil {
 			return perr
 		}
@@ -68,7 +68,7 @@ func (v *verifier) natives() error {
 	})
 }
 
-// nativeUnits yields the handles in spt's own encoding, equal ones once.
+// nativeUnits yields the distinct handles in spt's own encoding.
 func (v *verifier) nativeUnits() iter.Seq[work.Unit] {
 	seen := map[string]bool{}
 	first := func(identity string) bool {
@@ -127,8 +127,8 @@ func streamKey(s format.Stream) string {
 	return s.Key().String()
 }
 
-// array is the identity of an array of offsets: equal arrays of an .spt file share
-// their memory. Different arrays never have one identity.
+// array is the identity of an array of offsets: equal arrays of an .spt file
+// share memory. Different arrays have different identities.
 func (v *verifier) array(o format.Offsets) string {
 	if s, ok := o.(format.OffsetSlice); ok {
 		if len(s) == 0 {

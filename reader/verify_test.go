@@ -125,7 +125,7 @@ func TestFindings(t *testing.T) {
 		{"parallelism", with(good(), func(sp *format.Savepoint) { sp.Operators[0].MaxParallelism = 0 }), "parallelism", finding.Error, "", "parallelism 1 of at most 0"},
 		{"more than the maximum", with(good(), func(sp *format.Savepoint) { sp.Operators[0].Parallelism = 129 }), "parallelism", finding.Error, "", "parallelism 129 of at most 128"},
 		{"subtask", with(good(), func(sp *format.Savepoint) { sp.Operators[0].Subtasks[0].Index = 1 }), "subtask", finding.Error, "subtask 1", "the operator has parallelism 1"},
-		{"operator twice", with(good(), func(sp *format.Savepoint) { sp.Operators = append(sp.Operators, sp.Operators[0]) }), "operator-id", finding.Error, "", "comes twice"},
+		{"operator twice", with(good(), func(sp *format.Savepoint) { sp.Operators = append(sp.Operators, sp.Operators[0]) }), "operator-id", finding.Error, "", "occurs twice"},
 	}
 	provoked := map[string]bool{}
 	for _, tt := range tests {

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// What can be wrong, for errors.Is. Those that the standard library has are the
-// same values, so that the errors of package os match too.
+// Kinds of errors, for errors.Is. Some are the values of package fs, so that
+// errors of package os match too.
 var (
 	ErrNotExist    = fs.ErrNotExist
 	ErrExist       = fs.ErrExist
@@ -22,28 +22,28 @@ var (
 	ErrNoSpace     = errors.New("no space left")
 )
 
-// Error is what a store returns: what it was doing, with which object, and why it
-// did not work. Err must hold no credentials; Name may be a URI with some, they
-// are left out of the message.
+// Error is the error of a store: the operation, the object and the cause. Err
+// must not hold credentials; credentials in Name, which may be a URI, are left
+// out of the message.
 type Error struct {
 	Op   string // "read", "stat", "list", "create", "write", "commit", …
 	Name string
 	Err  error
-	Hint string // what the user can do, or ""
+	Hint string // what the user can do; "" if unknown
 }
 
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s %s: %v", e.Op, safeName(e.Name), e.Err)
 }
 
-// SafeName is Name as the message has it: without credentials.
+// SafeName returns Name as used in the message: without credentials.
 func (e *Error) SafeName() string { return safeName(e.Name) }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// safeName makes a name fit for a message: without the user part and the query of
-// a URI, where credentials and signatures are, and without control characters.
+// safeName returns a name for a message: without the user part and the query of a
+// URI, which can hold credentials and signatures, and without control characters.
 func safeName(name string) string {
 	if scheme, rest, ok := strings.Cut(name, "://"); ok {
 		rest, _, cut := strings.Cut(rest, "?")

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// bitmap is a set of elements by number. It grows as it is filled.
+// bitmap is a set of element numbers. It grows as numbers are added.
 type bitmap []uint64
 
 func (b *bitmap) set(i int64) {
@@ -17,7 +17,7 @@ func (b *bitmap) set(i int64) {
 	(*b)[w] |= 1 << (i % 64)
 }
 
-// word is the 64 numbers from 64*w on.
+// word returns the 64 numbers from 64*w on.
 func (b bitmap) word(w int64) uint64 {
 	if w >= int64(len(b)) {
 		return 0
@@ -25,8 +25,8 @@ func (b bitmap) word(w int64) uint64 {
 	return b[w]
 }
 
-// runs calls f with each run of numbers from first to first+n that are in the
-// set, counted from first.
+// runs calls f with each run of numbers in the set between first and first+n,
+// relative to first.
 func (b bitmap) runs(first, n int64, f func(at, count int64)) {
 	end := first + n
 	for i := first; i < end; {

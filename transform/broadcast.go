@@ -7,27 +7,27 @@ import (
 	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
-// BroadcastReport is what is known of one broadcast state.
+// BroadcastReport describes the replicas of one broadcast state.
 type BroadcastReport struct {
 	Operator *format.Operator
 	State    string
-	Bytes    int64 // of all copies
-	// Versions are the different maps, by the subtasks that hold them: one
-	// where all copies are equal. Maps are compared by their bytes: two with
-	// the same entries in another order count as different.
+	Bytes    int64 // of all replicas
+	// Versions are the distinct maps, with the subtasks that hold them: one if all
+	// replicas are equal. Maps are compared by their bytes: equal entries in another
+	// order make a different map.
 	Versions []BroadcastVersion
 }
 
-// BroadcastVersion is a map, and who holds it.
+// BroadcastVersion is a map and the subtasks that hold it.
 type BroadcastVersion struct {
 	Bytes    int64
 	Subtasks []int32
 }
 
-// DiagnoseBroadcasts compares the copies of each broadcast state that o
-// chooses. A restore gives a subtask one copy: where they differ, it
-// depends on the parallelism which are read at all. Equal copies need no
-// pruning: an .spt file stores them once. One map at a time is in memory.
+// DiagnoseBroadcasts compares the replicas of each broadcast state that o
+// selects. A restore assigns one replica to a subtask: if they differ, the
+// parallelism determines which are read at all. Equal replicas need no pruning:
+// an .spt file stores them once. It holds one map at a time in memory.
 func DiagnoseBroadcasts(ctx context.Context, in format.View, o UnionOptions) ([]*BroadcastReport, error) {
 	pick, err := o.pick(in)
 	if err != nil {

@@ -7,21 +7,21 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// recompressor is a codec whose streams can be compressed or not.
+// recompressor is a codec that can compress and decompress streams.
 type recompressor interface {
-	// Recompress returns the handle with its elements compressed or not, h itself
-	// where nothing changes, or an ErrUnsupported.
+	// Recompress returns the handle with its elements compressed or decompressed, h
+	// itself if nothing changes, or an ErrUnsupported.
 	Recompress(ctx context.Context, src format.Source, h *format.OperatorHandle, compress bool) (*format.OperatorHandle, error)
 }
 
-// RecompressReport says what Recompress did.
+// RecompressReport describes what Recompress did.
 type RecompressReport struct {
-	Handles int          // with other compression than before
-	Same    int          // that were as they should be
-	Kept    []KeptHandle // that could not be changed, each kind and reason once
+	Handles int          // handles whose compression changed
+	Same    int          // handles that already had the requested compression
+	Kept    []KeptHandle // handles that could not be changed, by kind and reason
 }
 
-// KeptHandle is state that stays as it is.
+// KeptHandle is state that is kept unchanged.
 type KeptHandle struct {
 	Operator *format.Operator
 	Slot     format.Slot
@@ -30,12 +30,12 @@ type KeptHandle struct {
 }
 
 // Recompress compresses the managed state of operators as Flink does, or
-// decompresses it: operator state, and keyed state in the canonical format. What
-// cannot be compressed or decompressed stays as it is and is reported: files of a
-// state backend, raw state, changes.
+// decompresses it: operator state, and keyed state in the canonical format. Other
+// state is kept unchanged and reported: files of a state backend, raw state,
+// changes of a changelog.
 //
-// All of the state that changes is read once to learn the lengths of the result,
-// and again when the result is.
+// It reads all state that changes once, to compute the lengths of the result;
+// reading the result reads it again.
 func Recompress(ctx context.Context, v format.View, o RecompressOptions) (format.View, *RecompressReport, error) {
 	r := &RecompressReport{}
 	sp, err := v.MapOperators(func(op *format.Operator) (*format.Operator, error) {
@@ -52,10 +52,10 @@ func Recompress(ctx context.Context, v format.View, o RecompressOptions) (format
 	return v.With(sp), r, nil
 }
 
-// RecompressOptions say how state is stored.
+// RecompressOptions are the options of Recompress.
 type RecompressOptions struct {
 	Compress bool // false: decompress
-	// Keyed recompresses keyed state of the canonical format; nil: it is kept.
+	// Keyed recompresses keyed state of the canonical format; nil keeps it.
 	Keyed func(ctx context.Context, src format.Source, h *format.KeyGroups, compress bool) (*format.KeyGroups, error)
 }
 
@@ -68,7 +68,8 @@ type compression struct {
 	report *RecompressReport
 }
 
-// outcome counts a handle, and returns an error other than that it is kept.
+// outcome counts a handle. It returns err unless that means that the handle is
+// kept.
 func (e *compression) outcome(slot format.Slot, same bool, err error) error {
 	switch {
 	case errors.Is(err, format.ErrUnsupported):
@@ -104,18 +105,18 @@ func (e *compression) managed(h *format.OperatorHandle) (*format.OperatorHandle,
 	}
 	c, ok := codec.(recompressor)
 	if !ok {
-		e.keep(format.SlotManaged, "state of Go programs is not compressed by itself")
+		e.keep(format.SlotManaged, "state of Go programs has no compression of its own")
 		return h, nil
 	}
 	built, err := c.Recompress(e.ctx, e.in.Source, h, e.o.Compress)
 	if err := e.outcome(format.SlotManaged, built == h, err); err != nil || built == nil || built == h {
 		return h, err
 	}
-	return inPlaceOf(h, built, built.States)
+	return replaced(h, built, built.States)
 }
 
-// others changes keyed state and notes what is kept. changed is the operator with
-// its operator state changed.
+// others changes keyed state and reports what is kept. changed is the operator
+// with its operator state changed.
 func (e *compression) others(changed *format.Operator) (*format.Operator, error) {
 	return changed.MapSubtasks(func(sub *format.Subtask) (*format.Subtask, error) {
 		if sub.Raw != nil && format.SizeOf(sub.Raw.Data) > 0 {
@@ -144,11 +145,11 @@ func (e *compression) keyedHandle(h format.KeyedHandle) (format.KeyedHandle, err
 	switch h := h.(type) {
 	case *format.KeyGroups:
 		if h.Codec != format.CodecFlink {
-			e.keep(format.SlotManagedKeyed, "state of Go programs is not compressed by itself")
+			e.keep(format.SlotManagedKeyed, "state of Go programs has no compression of its own")
 			return h, nil
 		}
 		if e.o.Keyed == nil {
-			e.keep(format.SlotManagedKeyed, "keyed state, which was not asked for")
+			e.keep(format.SlotManagedKeyed, "keyed state, which was not selected")
 			return h, nil
 		}
 		built, err := e.o.Keyed(e.ctx, e.in.Source, h, e.o.Compress)
@@ -160,7 +161,7 @@ func (e *compression) keyedHandle(h format.KeyedHandle) (format.KeyedHandle, err
 			return nil, errors.New("internal error: a built handle whose stream is not a rope")
 		}
 		r := *rope
-		r.As = placeOf(h.Data, r.Size())
+		r.As = storedLike(h.Data, r.Size())
 		c := *built
 		c.Data = &r
 		return &c, nil

@@ -7,9 +7,9 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// DropOptions say what is removed. Operators alone removes operators as a whole;
-// with any of the other fields, only that part of the operators is removed, and a
-// nil Operators then means all of them.
+// DropOptions are the options of Drop. Operators alone removes whole operators;
+// with any other field, only that part of the operators is removed, and nil
+// Operators means all.
 type DropOptions struct {
 	Operators format.Selector
 	// States removes managed operator states by name.
@@ -22,12 +22,12 @@ type DropOptions struct {
 	Empty bool
 }
 
-// whole reports whether operators are removed as a whole.
+// whole reports whether whole operators are removed.
 func (o *DropOptions) whole() bool {
 	return o.States == nil && !o.Coordinators && !o.Channels && !o.Empty
 }
 
-// DropReport is what Drop removed.
+// DropReport describes what Drop removed.
 type DropReport struct {
 	Operators    []*format.Operator
 	States       []DroppedState // one for each name in an operator
@@ -46,9 +46,8 @@ func (d *DropReport) Any() bool {
 	return len(d.Operators)+len(d.States)+len(d.Coordinators)+len(d.Channels) > 0
 }
 
-// Drop removes operators, states, coordinators' state or in-flight data. Single
-// keyed states are inside files and cannot be removed from them here; an operator
-// as a whole can.
+// Drop removes operators, states, coordinators' state or in-flight data. A single
+// keyed state is inside files and cannot be removed; the whole operator can.
 func Drop(ctx context.Context, v format.View, o DropOptions) (format.View, *DropReport, error) {
 	if o.whole() && o.Operators == nil {
 		return v, nil, errors.New("nothing to drop")

@@ -8,55 +8,55 @@ import (
 	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
-// FilterOptions say what a filter asks about, and what stays.
+// FilterOptions are the options of Filter.
 type FilterOptions struct {
-	// Operators and States choose the states that are filtered; nil: all.
+	// Operators and States select the states to filter; nil means all.
 	Operators format.Selector
 	States    format.Globs
-	// Keep reports whether an element stays. It is required. Of a broadcast state it
-	// is called with each entry; with the whole map, which stays or loses all its
-	// entries, where the codec does not know where an entry ends.
+	// Keep reports whether an element is kept. It is required. For broadcast state it
+	// is called with each entry; if the codec cannot determine where an entry ends,
+	// it is called with the whole map, which is kept or emptied.
 	Keep func(FilterElement) (bool, error)
 }
 
-// FilterElement is one element that a filter is asked about. Value is valid
-// until the answer.
+// FilterElement is an element passed to Keep. Value is valid until Keep returns.
 type FilterElement struct {
 	Operator *format.Operator
 	Subtask  *format.Subtask
 	State    int // index in the states of the subtask's managed handle
-	// Element is an element, or with Entry that entry's number and bytes.
+	// Element is an element, or if Entry is set, the entry's number and bytes.
 	format.Element
-	Entry *format.MapEntry // of a broadcast state; nil: Element is the whole map
+	Entry *format.MapEntry // of a broadcast state; nil if Element is the whole map
 }
 
-// FilterReport is what became of the states that were chosen, in file order.
+// FilterReport describes the selected states, in file order.
 type FilterReport struct{ States []*FilteredState }
 
-// FilteredState is what became of one state.
+// FilteredState is the result for one state.
 type FilteredState struct {
-	Operator *format.Operator // as it was
+	Operator *format.Operator // before the filter
 	State    string
 	Mode     format.Mode
-	// Kept and Dropped elements, and their bytes. Of a broadcast state they are
-	// the entries of every subtask's copy, or whole maps.
+	// Kept and dropped elements, and their bytes. For broadcast state these are the
+	// entries of every subtask's replica, or whole maps.
 	Kept, Dropped           int64
 	KeptBytes, DroppedBytes int64
-	// Whole: maps of this broadcast state were not taken apart, and are counted as
-	// one each.
+	// Whole is set if maps of this broadcast state were not decoded: each counts as
+	// one element.
 	Whole bool
-	// Diverged: the copies of this broadcast state were equal, and differ now.
+	// Diverged is set if the replicas of this broadcast state were equal and now
+	// differ.
 	Diverged bool
 }
 
-// Filter keeps the elements of list and union states and the entries of
-// broadcast states for which Keep is true. It reads the states once, in file
-// order. Memory is a bit for each element, and what runs of kept elements and entries
-// take; maps that are compressed, and those whose entries are not known, are held
-// whole, equal ones once.
+// Filter keeps the elements of list and union states and the entries of broadcast
+// states for which Keep returns true. It reads the states once, in file order. It
+// uses a bit of memory per element, and a few words per run of kept elements and
+// entries; maps that are compressed or not decoded are held in memory, equal ones
+// once.
 func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, *FilterReport, error) {
 	if o.Keep == nil {
-		return in, nil, errors.New("a filter needs Keep, which chooses the elements that stay")
+		return in, nil, errors.New("Filter needs Keep, which selects the elements to keep")
 	}
 	ops, err := o.Operators.Operators(in.Savepoint)
 	if err != nil {
@@ -110,21 +110,21 @@ type filter struct {
 	hash  hash128.Hasher
 }
 
-// filtering is a state that is being filtered.
+// filtering is a state being filtered.
 type filtering struct {
 	*FilteredState
-	before, after map[hash128.Digest]bool // the different maps of a broadcast state
+	before, after map[hash128.Digest]bool // distinct maps of a broadcast state
 }
 
-// answered is an error of Keep, which is no trouble of reading.
-type answered struct{ error }
+// keepError marks an error returned by the Keep callback.
+type keepError struct{ error }
 
-// keep asks about an element and counts it.
+// keep calls Keep with an element and counts it.
 func (f *filter) keep(s *filtering, e FilterElement) (bool, error) {
 	ok, err := f.o.Keep(e)
 	switch n := int64(len(e.Value)); {
 	case err != nil:
-		return false, &answered{err}
+		return false, &keepError{err}
 	case ok:
 		s.Kept++
 		s.KeptBytes += n
@@ -135,10 +135,10 @@ func (f *filter) keep(s *filtering, e FilterElement) (bool, error) {
 	return ok, nil
 }
 
-// state filters one state of one handle and notes the edit.
+// state filters one state of one handle and records the edit.
 func (f *filter) state(ctx context.Context, s *filtering, e FilterElement) error {
 	err := f.edit(ctx, s, e)
-	var a *answered
+	var a *keepError
 	if errors.As(err, &a) {
 		return a.error
 	}
@@ -149,7 +149,7 @@ func (f *filter) edit(ctx context.Context, s *filtering, e FilterElement) error 
 	h := e.Subtask.Managed
 	for k := range h.States {
 		if k != e.State && h.States[k].Name == h.States[e.State].Name {
-			return format.Errorf(format.ErrUnsupported, "two states of the name %q in one handle", s.State)
+			return format.Errorf(format.ErrUnsupported, "two states named %q in one handle", s.State)
 		}
 	}
 	codec, err := f.in.Codec(h.Codec)
@@ -170,7 +170,7 @@ func (f *filter) edit(ctx context.Context, s *filtering, e FilterElement) error 
 	return err
 }
 
-// elements finds the runs of elements that stay.
+// elements returns the runs of elements to keep.
 func (f *filter) elements(ctx context.Context, codec format.OperatorCodec, s *filtering, e FilterElement) (runs []format.ElementRun, err error) {
 	var kept bitmap
 	n := int64(0)
@@ -189,7 +189,7 @@ func (f *filter) elements(ctx context.Context, codec format.OperatorCodec, s *fi
 	return runs, err
 }
 
-// entries finds the entries of a map that stay.
+// entries returns the entries of a map to keep.
 func (f *filter) entries(ctx context.Context, codec format.OperatorCodec, s *filtering, e FilterElement) (*format.MapCut, error) {
 	cut := &format.MapCut{}
 	counted := *s.FilteredState
@@ -210,7 +210,7 @@ func (f *filter) entries(ctx context.Context, codec format.OperatorCodec, s *fil
 		}
 		return nil
 	})
-	var a *answered
+	var a *keepError
 	if errors.Is(err, format.ErrUnsupported) && !errors.As(err, &a) {
 		*s.FilteredState = counted
 		return f.wholeMap(ctx, codec, s, e)
@@ -219,7 +219,7 @@ func (f *filter) entries(ctx context.Context, codec format.OperatorCodec, s *fil
 	return cut, err
 }
 
-// wholeMap asks about a map as one element.
+// wholeMap calls Keep with a map as one element.
 func (f *filter) wholeMap(ctx context.Context, codec format.OperatorCodec, s *filtering, e FilterElement) (*format.MapCut, error) {
 	s.Whole, e.Entry = true, nil
 	err := format.EachElement(ctx, f.in.Source, codec, e.Subtask.Managed, s.State, func(m format.Element) error {

@@ -10,11 +10,12 @@ import (
 	"github.com/savepoint-tools/spt/format/summary"
 )
 
-// ParallelismError is a parallelism that cannot be.
+// ParallelismError is the error for an invalid parallelism.
 type ParallelismError struct {
 	Operator string
 	To, Max  int32
-	// Free: there is no keyed state, so the max parallelism can be set.
+	// Free is set if there is no keyed state, so that the max parallelism can be
+	// changed.
 	Free bool
 }
 
@@ -22,19 +23,19 @@ func (e *ParallelismError) Error() string {
 	return fmt.Sprintf("operator %q cannot run at parallelism %d: its max parallelism is %d", e.Operator, e.To, e.Max)
 }
 
-// Remedies returns what makes room.
+// Remedies returns how to allow the parallelism.
 func (e *ParallelismError) Remedies() []finding.Remedy {
 	if !e.Free {
 		return finding.Words("the snapshot stores the max parallelism of each operator; state that has key groups cannot be spread further")
 	}
-	max := int32(128) // what Flink takes by itself
+	max := int32(128) // Flink's default
 	for max < e.To && max < format.MaxKeyGroups {
 		max *= 2
 	}
-	return []finding.Remedy{{Words: "it has no keyed state, so its max parallelism can be another", Action: finding.SetMaxParallelism, Operator: e.Operator, To: strconv.Itoa(int(max))}}
+	return []finding.Remedy{{Words: "it has no keyed state, so its max parallelism can be changed", Action: finding.SetMaxParallelism, Operator: e.Operator, To: strconv.Itoa(int(max))}}
 }
 
-// sizer gives the bytes of runs of elements of one handle, by offsets alone.
+// sizer computes the size of runs of elements of one handle from their offsets.
 type sizer struct {
 	h     *format.OperatorHandle
 	sizes []int64 // of each state
@@ -45,8 +46,8 @@ func newSizer(ctx context.Context, h *format.OperatorHandle) (*sizer, error) {
 	return &sizer{h, sizes}, err
 }
 
-// run is the number of bytes of the elements first … first+count-1 of a state;
-// envelopes are not counted.
+// run returns the number of bytes of the elements first … first+count-1 of a
+// state, without their serializer snapshots.
 func (s *sizer) run(ctx context.Context, state int, first, count int64) (int64, error) {
 	o := s.h.States[state].Offsets
 	if first == 0 && count == o.Len() {

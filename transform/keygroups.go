@@ -13,19 +13,19 @@ import (
 // maxKeyedHeader bounds what is compared of the headers of two keyed streams.
 const maxKeyedHeader = 64 << 20
 
-// groupsOf is some key groups of a handle.
+// groupsOf is a set of key groups of a handle.
 type groupsOf struct {
 	h      *format.KeyGroups
 	groups format.KeyGroupRange
 }
 
 // mergeGroups puts key groups of full streams into one stream. A full stream is a
-// header, which describes the states and nothing of the key groups, and then
-// each key group for itself. So groups can be moved as they are between streams
-// with equal headers (spec flink-keyed-state 2, 3, 4), compressed ones too.
+// header, which describes only the states, followed by independent key groups. So
+// key groups, also compressed ones, can be copied between streams with equal
+// headers (spec flink-keyed-state 2, 3, 4).
 func mergeGroups(ctx context.Context, src format.Source, k *keygroups.Streams, parts []groupsOf) (*format.KeyGroups, error) {
 	if k.Disorder != nil {
-		return nil, &keyedError{fmt.Sprintf("key group %d starts before the one that precedes it", *k.Disorder)}
+		return nil, &keyedError{fmt.Sprintf("key group %d starts before its predecessor", *k.Disorder)}
 	}
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b groupsOf) int { return int(a.groups.First) - int(b.groups.First) })
@@ -52,7 +52,7 @@ func mergeGroups(ctx context.Context, src format.Source, k *keygroups.Streams, p
 			header, at = mine, int64(len(mine))
 			rope.Parts = append(rope.Parts, format.Part{Of: p.h.Data, N: at})
 		case !bytes.Equal(header, mine):
-			return nil, &keyedError{"its subtasks describe their keyed states differently, so their streams cannot be merged"}
+			return nil, &keyedError{"its subtasks have different serializer snapshots of keyed state, so their streams cannot be merged"}
 		}
 		for g := range p.groups.Count {
 			e, ok, err := k.Extent(p.h, p.groups.First+g)
@@ -73,7 +73,8 @@ func mergeGroups(ctx context.Context, src format.Source, k *keygroups.Streams, p
 	return &m, nil
 }
 
-// appendPart appends a part, as one with that before it where they adjoin.
+// appendPart appends a part, merging it with the previous part if they are
+// adjacent.
 func appendPart(parts []format.Part, p format.Part) []format.Part {
 	if p.N == 0 {
 		return parts
@@ -85,7 +86,7 @@ func appendPart(parts []format.Part, p format.Part) []format.Part {
 	return append(parts, p)
 }
 
-// keyedHeader reads what stands before the first key group.
+// keyedHeader reads the header before the first key group.
 func keyedHeader(ctx context.Context, src format.Source, h *format.KeyGroups, n int64) ([]byte, error) {
 	if size := format.SizeOf(h.Data); n < 0 || n > size {
 		return nil, format.Errorf(format.ErrCorrupt, "the first key group starts at %d in a stream of %d bytes", n, size)

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
@@ -17,6 +18,7 @@ import (
 // in msgpack, nine bytes each. Those of a stream begin with base.
 type generated struct {
 	base map[format.Stream]uint64
+	mu   sync.Mutex // of what follows
 	peak uint64
 	read int64
 }
@@ -24,10 +26,12 @@ type generated struct {
 const generatedSize = 9
 
 func (g *generated) ReadAt(ctx context.Context, s format.Stream, p []byte, off int64) (int, error) {
+	g.mu.Lock()
 	if g.read += int64(len(p)); g.read > 64<<20 {
 		g.read = 0
 		g.peak = max(g.peak, live())
 	}
+	g.mu.Unlock()
 	var e [generatedSize]byte
 	e[0] = 0xcf
 	for n := 0; n < len(p); {

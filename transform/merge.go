@@ -11,19 +11,19 @@ import (
 	"github.com/savepoint-tools/spt/format/finding"
 )
 
-// MergeOptions say what is taken over.
+// MergeOptions are the options of Merge.
 type MergeOptions struct {
-	// From is the other savepoint, whose streams the Source of the View reads too:
-	// reader.Combine makes such a View.
+	// From is the other savepoint. The Source of the View must be able to read its
+	// streams; reader.Combine makes such a View.
 	From *format.Savepoint
 	// Operators of From; nil: all.
 	Operators format.Selector
-	// States takes only managed operator states of these names, and puts them into
-	// the operator of the same id; nil: whole operators, all that they hold.
+	// States selects managed operator states by name, to be added to the operator
+	// with the same id; nil adds whole operators.
 	States format.Globs
 }
 
-// MergeReport is what was taken over, as it was in the other savepoint.
+// MergeReport describes what was added, as it was in the other savepoint.
 type MergeReport struct {
 	Operators []*format.Operator
 	States    []MergedState
@@ -36,7 +36,7 @@ type MergedState struct {
 	Elements int64
 }
 
-// MergeError is a merge that cannot be.
+// MergeError is the error for a merge that is not possible.
 type MergeError struct {
 	Msg    string
 	Advice []finding.Remedy
@@ -47,12 +47,12 @@ func (e *MergeError) Error() string { return e.Msg }
 // Remedies returns what to do instead.
 func (e *MergeError) Remedies() []finding.Remedy { return e.Advice }
 
-// Merge adds operators, or single operator states, of another savepoint. What
-// exists already is never replaced: two operators of one id, or two states of one
-// name in an operator, are a *CollisionError.
+// Merge adds operators, or single operator states, of another savepoint. It never
+// replaces anything: two operators with one id, or two states with one name in an
+// operator, are a *CollisionError.
 func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *MergeReport, error) {
 	if o.From == nil {
-		return in, nil, errors.New("a merge needs From, the other savepoint")
+		return in, nil, errors.New("Merge needs From, the other savepoint")
 	}
 	ops, err := o.Operators.Operators(o.From)
 	if err != nil {
@@ -76,10 +76,10 @@ func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *M
 		i, exists := mine[op.ID]
 		if o.States == nil {
 			if exists {
-				return in, nil, &CollisionError{fmt.Sprintf("there is an operator %q of the id %s already", c.Operators[i].Label(), op.ID)}
+				return in, nil, &CollisionError{fmt.Sprintf("operator %q already has the id %s", c.Operators[i].Label(), op.ID)}
 			}
 			if op.HasInFlight() {
-				return in, nil, &MergeError{fmt.Sprintf("operator %q has in-flight data, which belongs to the graph of its own job", op.Label()), []finding.Remedy{{Words: "remove it first, and then it is lost", Action: finding.DropInFlight}, {Words: "merge a savepoint, which has none"}}}
+				return in, nil, &MergeError{fmt.Sprintf("operator %q has in-flight data, which belongs to the graph of its own job", op.Label()), []finding.Remedy{{Words: "remove it first, losing it", Action: finding.DropInFlight}, {Words: "merge a savepoint, which has none"}}}
 			}
 			m.Operators = append(m.Operators, op)
 		} else {
@@ -108,7 +108,7 @@ func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *M
 	return in.With(&c), m, nil
 }
 
-// part is an operator with nothing but the states of some names; nil if it has
+// part returns an operator with only the states of the given names; nil if it has
 // none of them.
 func (m *MergeReport) part(ctx context.Context, in format.View, op *format.Operator, names func(string) bool) (*format.Operator, error) {
 	c := *op
@@ -157,10 +157,10 @@ func (m *MergeReport) part(ctx context.Context, in format.View, op *format.Opera
 // join puts the states of part into an operator of the same id.
 func join(ctx context.Context, in format.View, op, part *format.Operator) (*format.Operator, error) {
 	if op.Finished {
-		return nil, &MergeError{"it had finished, and holds no state to which another could be added", nil}
+		return nil, &MergeError{"it had fully finished, and no state can be added to it", nil}
 	}
 	if op.Parallelism != part.Parallelism {
-		return nil, &MergeError{fmt.Sprintf("it has parallelism %d here and %d there, so the states cannot be put side by side", op.Parallelism, part.Parallelism),
+		return nil, &MergeError{fmt.Sprintf("it has parallelism %d here and %d there, so the states cannot be combined", op.Parallelism, part.Parallelism),
 			[]finding.Remedy{{Words: "bring one to the parallelism of the other", Action: finding.RescaleOther, To: strconv.Itoa(int(op.Parallelism))}}}
 	}
 	names := map[string]bool{}
@@ -187,7 +187,7 @@ func join(ctx context.Context, in format.View, op, part *format.Operator) (*form
 		}
 		for _, st := range sub.Managed.States {
 			if name := st.Name.String(); names[name] {
-				return nil, &CollisionError{fmt.Sprintf("operator %q has a state %q already", op.Label(), name)}
+				return nil, &CollisionError{fmt.Sprintf("operator %q already has a state %q", op.Label(), name)}
 			}
 		}
 		if sub.Index < 0 || int(sub.Index) >= len(mine) {
@@ -199,7 +199,7 @@ func join(ctx context.Context, in format.View, op, part *format.Operator) (*form
 			c.Subtasks = append(c.Subtasks, sub)
 			continue
 		case to.Finished:
-			return nil, &MergeError{fmt.Sprintf("subtask %d had finished here, and can hold no state", sub.Index), nil}
+			return nil, &MergeError{fmt.Sprintf("subtask %d had finished here and cannot have state", sub.Index), nil}
 		}
 		s := *to
 		if s.Managed == nil || s.Managed.Merging != nil && s.Managed.Merging.Placeholder {
@@ -212,8 +212,7 @@ func join(ctx context.Context, in format.View, op, part *format.Operator) (*form
 	return &c, nil
 }
 
-// joinHandles gives the handle with the states of two, in the place of the
-// first.
+// joinHandles returns a handle with the states of two; it replaces the first.
 func joinHandles(ctx context.Context, in format.View, a, b *format.OperatorHandle) (*format.OperatorHandle, error) {
 	if a.Codec != b.Codec {
 		return nil, format.Errorf(format.ErrUnsupported, "state of codec %q and of %q cannot share a stream", string(a.Codec), string(b.Codec))
@@ -246,5 +245,5 @@ func joinHandles(ctx context.Context, in format.View, a, b *format.OperatorHandl
 			inOrder = append(inOrder, built.States[k])
 		}
 	}
-	return inPlaceOf(a, built, inOrder)
+	return replaced(a, built, inOrder)
 }

@@ -148,7 +148,7 @@ func TestMergeNamesCollide(t *testing.T) {
 	for i, sub := range rules.Subtasks {
 		s, h := *sub, *sub.Managed
 		size := h.Data.Size()
-		h.Data = &format.Concat{As: placeOf(lists.Subtasks[i].Managed.Data, size), Parts: []format.Part{{Of: sub.Managed.Data, N: size}}}
+		h.Data = &format.Concat{As: storedLike(lists.Subtasks[i].Managed.Data, size), Parts: []format.Part{{Of: sub.Managed.Data, N: size}}}
 		s.Managed = &h
 		c.Subtasks = append(c.Subtasks, &s)
 	}

@@ -7,84 +7,91 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/tally"
+	"github.com/savepoint-tools/spt/transform/internal/elements"
 )
 
-// Keep is the policy by which copies are removed.
+// Keep is the policy by which duplicates are removed.
 type Keep string
 
 // The policies.
 const (
 	// KeepDistinct keeps the first of each equal element.
 	KeepDistinct Keep = "distinct"
-	// KeepCopies divides how often each element comes by the factor that is
-	// proven, so that honest repetitions survive.
+	// KeepCopies divides the count of each element by the proven factor, so that
+	// genuine repetitions survive.
 	KeepCopies Keep = "copies"
-	// KeepFirstSubtask keeps the list of the first subtask; only where all
-	// subtasks hold the same elements.
+	// KeepFirstSubtask keeps the list of the first subtask, if all subtasks hold the
+	// same elements.
 	KeepFirstSubtask Keep = "first-subtask"
-	// KeepModulo keeps the list of the first subtask too, in subtask i the
-	// elements whose number % p is i: the filter that the job should have had;
-	// only where all subtasks hold the same elements.
+	// KeepModulo keeps the list of the first subtask, and in subtask i its elements
+	// whose number % p is i, as a correct job would have, if all subtasks hold the
+	// same elements.
 	KeepModulo Keep = "modulo"
 )
 
-// PlaceKept is where kept elements go.
+// PlaceKept is where kept elements are stored.
 type PlaceKept string
 
-// The places.
+// The values of PlaceKept.
 const (
 	PlaceStay   PlaceKept = "stay"   // where they were first seen
 	PlaceFirst  PlaceKept = "first"  // all to the first subtask that holds the state
 	PlaceSpread PlaceKept = "spread" // evenly over the subtasks that hold it, in order
 )
 
-// PruneOptions say what is pruned, and how.
+// PruneOptions are the options of PruneUnion.
 type PruneOptions struct {
-	// Operators and States choose union states; nil: all.
+	// Operators and States select union states; nil means all.
 	Operators format.Selector
 	States    format.Globs
-	// Keep is the policy. It is required: which duplicates are meant is not for a
-	// library to guess.
+	// Keep is the policy. It is required: the caller must decide which duplicates to
+	// keep.
 	Keep Keep
-	// Place of what is kept; "": stay.
+	// Place is where kept elements are stored; "" means PlaceStay.
 	Place PlaceKept
-	// Compact takes the state out of all subtasks but the first that holds it,
-	// with their handles where nothing else is in them. What stays goes to that
-	// one, whatever Place says. A restore opens, in every subtask, each handle
-	// that names a union state, be it without elements.
+	// Compact removes the state from all subtasks but the first that holds it, with
+	// their handles if these have no other state. The kept elements are stored in
+	// that one, regardless of Place. A restore opens each handle that names a union
+	// state in every subtask, even without elements.
 	Compact bool
-	// AcceptUnproven prunes what does not look duplicated by restores too.
+	// AcceptUnproven also prunes state that is not proven to be duplicated by
+	// restores.
 	AcceptUnproven bool
-	// TempDir is the directory of temporary files; "": that of the system.
+	// TempDir is the directory of temporary files; "" means the system's.
 	TempDir string
+	// Jobs is the number of ranges of elements read at once; 0 means one per
+	// processor. The result does not depend on it.
+	Jobs int
 }
 
-// PruneReport is what became of the union states that were chosen, in file order.
+// PruneReport describes the selected union states, in file order.
 type PruneReport struct{ States []*PrunedState }
 
-// PrunedState is what became of one union state.
+// PrunedState is the result for one union state.
 type PrunedState struct {
 	UnionReport
-	// Skipped says why the state was left as it is; "" if it was pruned.
+	// Skipped is why the state is unchanged; "" if it was pruned.
 	Skipped string
 	Kept    int64
-	// BytesAfter is the bytes of what is kept, as Bytes are those of all.
+	// BytesAfter is the size of the kept elements; Bytes is the size of all.
 	BytesAfter int64
-	// MinKept and MaxKept say how often an element that is kept comes.
+	// MinKept and MaxKept are the smallest and largest number of occurrences of a
+	// kept element.
 	MinKept, MaxKept int64
-	// Divided is what how often each element comes was divided by; 0: one of each
-	// is kept.
+	// Divided is the number by which the count of each element was divided; 0 if one
+	// of each is kept.
 	Divided int64
 }
 
-// Remaining is the number of duplicates among what is kept.
+// Remaining is the number of duplicates among the kept elements.
 func (p *PrunedState) Remaining() int64 { return p.Kept - p.Distinct }
 
-// PruneUnion removes copies from union states. What does not look like the
-// product of restores is left as it is and says so, unless AcceptUnproven. All
-// else of the savepoint is untouched. Beside what counting takes, memory grows
-// with the number of runs of elements that stay.
+// PruneUnion removes duplicates from union states. State that is not proven to be
+// duplicated by restores is unchanged and reported, unless AcceptUnproven is set.
+// The rest of the savepoint is unchanged. Apart from the memory for counting,
+// memory use grows with the number of runs of kept elements.
 func PruneUnion(ctx context.Context, in format.View, o PruneOptions) (format.View, *PruneReport, error) {
 	switch o.Keep {
 	case KeepDistinct, KeepCopies, KeepFirstSubtask, KeepModulo:
@@ -104,8 +111,9 @@ func PruneUnion(ctx context.Context, in format.View, o PruneOptions) (format.Vie
 	}
 	report := &PruneReport{}
 	edits := handleEdits{}
+	reader := elements.NewReader(in, hash128.New(), nil)
 	for _, u := range describedUnions(ctx, in, pick) {
-		p, err := u.prune(ctx, in, o, tally.Options{Dir: o.TempDir}, edits)
+		p, err := u.prune(ctx, reader, o, tally.Options{Dir: o.TempDir}, edits)
 		if err != nil {
 			return in, nil, format.At(err, "operator %q", u.op.Label())
 		}
@@ -118,13 +126,13 @@ func PruneUnion(ctx context.Context, in format.View, o PruneOptions) (format.Vie
 	return in.With(sp), report, nil
 }
 
-// handleEdits is what becomes of states of handles, by their index.
+// handleEdits are the edits of handles, by the index of the state.
 type handleEdits map[*format.OperatorHandle]map[int]stateEdit
 
-// stateEdit is the new content of a state, or that it goes.
+// stateEdit is the new content of a state, or its removal.
 type stateEdit struct {
 	runs []format.ElementRun
-	cut  *format.MapCut // of the map of a broadcast state; nil: as it was
+	cut  *format.MapCut // of the map of a broadcast state; nil if unchanged
 	drop bool
 }
 
@@ -135,9 +143,9 @@ func (e handleEdits) add(h *format.OperatorHandle, state int, edit stateEdit) {
 	e[h][state] = edit
 }
 
-// prune finds the elements of one state that stay, and notes them as edits.
-func (u *unionState) prune(ctx context.Context, in format.View, o PruneOptions, t tally.Options, edits handleEdits) (*PrunedState, error) {
-	c, err := u.count(ctx, in, t)
+// prune finds the elements of one state to keep, and records them as edits.
+func (u *unionState) prune(ctx context.Context, r *elements.Reader, o PruneOptions, t tally.Options, edits handleEdits) (*PrunedState, error) {
+	c, err := u.count(ctx, r, o.Jobs, t)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +165,7 @@ func (c *census) prune(ctx context.Context, o PruneOptions, edits handleEdits) (
 	// list is an equal part of all elements and bytes.
 	n := int64(len(u.handles))
 	length := r.Elements / n
-	var moved [][]format.ElementRun // where elements change their subtask
+	var moved [][]format.ElementRun // only if elements change their subtask
 	switch o.Keep {
 	case KeepDistinct:
 		p.Kept, p.BytesAfter, p.Divided = r.Distinct, r.DistinctBytes, 0
@@ -197,7 +205,7 @@ func (c *census) prune(ctx context.Context, o PruneOptions, edits handleEdits) (
 	}
 	runs, kept := placeRuns(moved, o.Place, p.Kept)
 	if kept != p.Kept {
-		return nil, format.Errorf(format.ErrChanged, "state %q: %d elements were counted to stay, and %d were found", u.name, p.Kept, kept)
+		return nil, format.Errorf(format.ErrChanged, "state %q: expected %d elements to keep, found %d", u.name, p.Kept, kept)
 	}
 	for i, h := range u.handles {
 		edits.add(h, u.states[i], stateEdit{runs: runs[i], drop: o.Compact && i > 0})
@@ -205,7 +213,7 @@ func (c *census) prune(ctx context.Context, o PruneOptions, edits handleEdits) (
 	return p, nil
 }
 
-// runs is the elements in a set as runs, by the handles that they lie in.
+// runs returns the elements in a set as runs, by handle.
 func (u *unionState) runs(keep bitmap) [][]format.ElementRun {
 	all := make([][]format.ElementRun, len(u.handles))
 	var number int64
@@ -231,7 +239,7 @@ func (u *unionState) byModulo(length int64) [][]format.ElementRun {
 	return all
 }
 
-// skip says why a state is left as it is, or "".
+// skip returns why a state is unchanged, or "".
 func skip(r *UnionReport, o PruneOptions) string {
 	switch {
 	case r.Verdict == VerdictSound, !r.alike:
@@ -246,8 +254,8 @@ func skip(r *UnionReport, o PruneOptions) string {
 	return ""
 }
 
-// placeRuns moves runs to where they are to lie, and counts their elements,
-// which are to be total.
+// placeRuns moves runs to their new handles and counts their elements; total is
+// the expected count.
 func placeRuns(runs [][]format.ElementRun, place PlaceKept, total int64) (placed [][]format.ElementRun, n int64) {
 	all := slices.Concat(runs...)
 	for _, r := range all {
@@ -273,7 +281,7 @@ func placeRuns(runs [][]format.ElementRun, place PlaceKept, total int64) (placed
 	return placed, n
 }
 
-// takeRuns cuts the first n elements off.
+// takeRuns cuts off the first n elements.
 func takeRuns(runs []format.ElementRun, n int64) (taken, rest []format.ElementRun) {
 	for n > 0 {
 		r := runs[0]

@@ -8,29 +8,29 @@ import (
 	"github.com/savepoint-tools/spt/format/flink"
 )
 
-// ReencodeOptions say for what state is encoded again.
+// ReencodeOptions are the options of Reencode.
 type ReencodeOptions struct {
-	// Release of Flink that reads it. It is required.
+	// Release is the release of Flink that must read the state. It is required.
 	Release flink.Release
 }
 
-// ReencodeReport is what Reencode did.
+// ReencodeReport describes what Reencode did.
 type ReencodeReport struct {
-	Handles int // with another encoding than before
+	Handles int // handles whose encoding changed
 }
 
-// encodingFor is a codec of whose streams releases read different encodings.
+// encodingFor is a codec with encodings that not every release reads.
 type encodingFor interface {
-	// EncodingFor returns the encoding in which a release reads streams of the encoding
-	// w: w itself, or another that the codec builds of the same elements.
+	// EncodingFor returns an encoding that a release reads for streams of the
+	// encoding w: w itself, or another that can hold the same elements.
 	EncodingFor(w format.Wire, r flink.Release) (format.Wire, error)
 }
 
 // Reencode encodes managed operator state so that a release of Flink reads it.
-// Elements stay as they are. State without such an encoding is an ErrUnsupported.
+// Elements are unchanged. State without such an encoding is an ErrUnsupported.
 func Reencode(ctx context.Context, v format.View, o ReencodeOptions) (format.View, *ReencodeReport, error) {
 	if o.Release == 0 {
-		return v, nil, errors.New("Reencode needs Release, which reads the state")
+		return v, nil, errors.New("Reencode needs Release, the release that reads the state")
 	}
 	r := &ReencodeReport{}
 	sp, err := v.MapOperators(func(op *format.Operator) (*format.Operator, error) {

@@ -9,31 +9,32 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Relocated is a reference that a relocation looked at.
+// Relocated is a reference that Relocate processed.
 type Relocated struct {
 	From, To string
 	Handles  int
 }
 
-// RelocateReport is what Relocate did.
+// RelocateReport describes what Relocate did.
 type RelocateReport struct {
-	Changed   []Relocated // each reference once, in file order
-	Unmatched []Relocated // absolute references that no prefix fits
-	Relative  int         // handles whose reference is relative and stays so: it moves with _metadata
-	Kept      []Relocated // relative references that Move left as they are, although one of its kind was asked for
+	Changed   []Relocated // distinct references, in file order
+	Unmatched []Relocated // absolute references that no prefix matches
+	Relative  int         // handles whose reference stays relative: their files move with _metadata
+	Kept      []Relocated // relative references for which Move returned MoveKept
 }
 
-// RelocateOptions say what becomes of references: one of the three.
+// RelocateOptions are the options of Relocate: one of Prefixes, Relative and
+// Absolute.
 type RelocateOptions struct {
 	// Prefixes replace the beginning of absolute references, the longest that
 	// fits first, also of the directories that file merging names. A New that is a
 	// path becomes a file: URI where the reference has a scheme: without one it
 	// would be a path of Flink's default file system, whatever that is.
 	Prefixes []format.Mapping
-	// Relative names files by their last element alone: they are next to
-	// _metadata. A segment of a merged file has no such form and stays.
+	// Relative names files by their last element only: they are next to _metadata. A
+	// segment of a merged file cannot be named relatively and is unchanged.
 	Relative bool
-	// Absolute names the files next to _metadata below this folder.
+	// Absolute names the files next to _metadata below this directory.
 	Absolute string
 	// Move decides about each relative reference, once. It returns the new reference;
 	// moves is false if there is no file at it, and the old reference has to stay. ""
@@ -43,16 +44,17 @@ type RelocateOptions struct {
 }
 
 // Relocate rewrites references. Names of inline state look like paths but are
-// not: they stay. Two files that would have one name are a *CollisionError.
+// not: they are unchanged. Two files that would have one name are a
+// *CollisionError.
 func Relocate(_ context.Context, v format.View, o RelocateOptions) (format.View, *RelocateReport, error) {
 	if o.Relative && o.Absolute != "" || len(o.Prefixes) > 0 && (o.Relative || o.Absolute != "") {
-		return v, nil, errors.New("a relocation takes one of Prefixes, Relative and Absolute")
+		return v, nil, errors.New("Relocate needs one of Prefixes, Relative and Absolute")
 	}
 	r := &relocator{o: o, maps: o.Prefixes, result: &RelocateReport{}, changed: map[string]int{}, unmatched: map[string]int{}, kept: map[string]int{},
-		beside: map[string]string{}, moves: map[string]move{}}
+		taken: map[string]string{}, moves: map[string]move{}}
 	sp, err := v.MapStreams(func(_ format.Place, s format.Stream) (format.Stream, error) { return r.stream(s) })
 	if err == nil {
-		sp, err = sp.MapOperators(func(op *format.Operator) (*format.Operator, error) { return r.folders(op) })
+		sp, err = sp.MapOperators(func(op *format.Operator) (*format.Operator, error) { return r.mergingDirectories(op) })
 	}
 	if err != nil {
 		return v, nil, err
@@ -66,9 +68,9 @@ type relocator struct {
 	result             *RelocateReport
 	changed, unmatched map[string]int // index in the result
 	kept               map[string]int
-	beside             map[string]string // names next to _metadata, and what they were
+	taken              map[string]string // names next to _metadata, with the old references
 	moves              map[string]move   // what Move decided
-	packed             bool              // the stream is in an .spt
+	packed             bool              // the stream is in an .spt file
 }
 
 type move struct {
@@ -86,7 +88,7 @@ func (r *relocator) stream(s format.Stream) (format.Stream, error) {
 			c.Path = to
 			return &c, nil
 		}
-	case *format.Chunks: // what it becomes again outside the .spt
+	case *format.Chunks: // its original outside the .spt file
 		r.packed = true
 		as, err := r.stream(s.As)
 		r.packed = false
@@ -133,7 +135,7 @@ func (r *relocator) file(f *format.File) (format.Stream, error) {
 	return &c, nil
 }
 
-// moveRelative makes of a relative reference what Move decides.
+// moveRelative changes a relative reference as Move decides.
 func (r *relocator) moveRelative(f *format.File) (format.Stream, error) {
 	name := f.Path.String()
 	m, known := r.moves[name]
@@ -156,25 +158,25 @@ func (r *relocator) moveRelative(f *format.File) (format.Stream, error) {
 	return f, nil
 }
 
-// takeName makes sure that a name next to _metadata is that of one file. The
-// spellings of one reference are one file.
+// takeName checks that two files do not get one name next to _metadata. Different
+// spellings of a reference are one file.
 func (r *relocator) takeName(name, of string) error {
 	of = format.CanonicalURI(of)
-	if other, taken := r.beside[name]; taken && other != of {
+	if other, taken := r.taken[name]; taken && other != of {
 		return &CollisionError{fmt.Sprintf("%s and %s would both be %s next to _metadata", other, of, name)}
 	}
-	r.beside[name] = of
+	r.taken[name] = of
 	return nil
 }
 
-// folders moves the folders that handles of file merging name.
-func (r *relocator) folders(op *format.Operator) (*format.Operator, error) {
+// mergingDirectories changes the directories that handles of file merging name.
+func (r *relocator) mergingDirectories(op *format.Operator) (*format.Operator, error) {
 	return op.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
 		if h.Merging == nil {
 			return h, nil
 		}
 		m := *h.Merging
-		m.TaskOwnedDir, m.SharedDir = r.folder(m.TaskOwnedDir), r.folder(m.SharedDir)
+		m.TaskOwnedDir, m.SharedDir = r.directory(m.TaskOwnedDir), r.directory(m.SharedDir)
 		if m == *h.Merging {
 			return h, nil
 		}
@@ -184,14 +186,14 @@ func (r *relocator) folders(op *format.Operator) (*format.Operator, error) {
 	})
 }
 
-func (r *relocator) folder(path format.Text) format.Text {
+func (r *relocator) directory(path format.Text) format.Text {
 	if path.String() != "" {
 		path, _ = r.move(path)
 	}
 	return path
 }
 
-// move moves a reference and notes what became of it.
+// move changes a reference and records the result.
 func (r *relocator) move(path format.Text) (format.Text, bool) {
 	from := path.String()
 	to, ok := r.moved(from)
@@ -216,7 +218,7 @@ func (r *relocator) note(list *[]Relocated, index map[string]int, from, to strin
 	(*list)[i].Handles++
 }
 
-// moved is where a path goes.
+// moved returns the new location of a path.
 func (r *relocator) moved(path string) (string, bool) {
 	to, ok := r.maps.Apply(path)
 	if strings.HasPrefix(to, "/") && !strings.HasPrefix(path, "/") {

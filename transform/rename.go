@@ -9,17 +9,17 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// RenameOptions say what gets another name.
+// RenameOptions are the options of Rename.
 type RenameOptions struct {
-	// UIDs are the new uids, by what chooses the operator; see format.Selector.
+	// UIDs are the new uids, by a selector of the operator; see format.Selector.
 	UIDs map[string]string
-	// Operators in which states are renamed; nil: all.
+	// Operators selects the operators whose states are renamed; nil means all.
 	Operators format.Selector
 	// States are the new names of managed operator states, by the old ones.
 	States map[string]string
 }
 
-// RenameReport is what Rename changed.
+// RenameReport describes what Rename changed.
 type RenameReport struct {
 	Operators []RenamedOperator
 	States    []RenamedState
@@ -39,20 +39,20 @@ type RenamedState struct {
 	Handles  int
 }
 
-// CollisionError is an edit that would give two things one name.
+// CollisionError is the error for an edit after which two things would have one
+// name.
 type CollisionError struct{ Msg string }
 
 func (e *CollisionError) Error() string { return e.Msg }
 
-// Rename gives operators new uids, and managed operator states new names. All
-// renames happen at once, so that two operators or states can swap; two of one
-// name are a *CollisionError.
+// Rename changes the uids of operators and the names of managed operator states.
+// All renames happen at once, so that two operators or states can be swapped; two
+// with one name are a *CollisionError.
 //
-// An operator gets the id that Flink computes from the uid, and the uid is stored
-// if the snapshot stores uids or names of operators at all. A stored name stays:
-// it is a text for people, which Flink does not read. A state is renamed in the
-// handle and in its stream. Keyed state has its names inside its files and is not
-// changed.
+// The id of an operator becomes Flink's hash of the uid, and the uid is stored if
+// the snapshot stores uids or names of operators. A stored name is unchanged: it
+// is only displayed. A state is renamed in the handle and in its stream. The
+// names of keyed states are inside files and are not changed.
 func Rename(ctx context.Context, v format.View, o RenameOptions) (format.View, *RenameReport, error) {
 	r := &RenameReport{}
 	sp, err := r.states(ctx, v, o)
@@ -65,7 +65,7 @@ func Rename(ctx context.Context, v format.View, o RenameOptions) (format.View, *
 	return v.With(sp), r, nil
 }
 
-// operators renames operators of sp, which are chosen in the savepoint before it.
+// operators renames operators of sp, which were selected before the edit.
 func (r *RenameReport) operators(before, sp *format.Savepoint, by map[string]string) (*format.Savepoint, error) {
 	uids := map[format.OperatorID]string{}
 	for want, uid := range by {
@@ -92,7 +92,7 @@ func (r *RenameReport) operators(before, sp *format.Savepoint, by map[string]str
 		}
 		ids[id] = op
 	}
-	// A version of _metadata has room for the uids of all operators or of none.
+	// A version of _metadata stores the uids of all operators or of none.
 	named := slices.ContainsFunc(before.Operators, func(op *format.Operator) bool { return op.UID.String() != "" || op.Name.String() != "" })
 	return sp.MapOperators(func(op *format.Operator) (*format.Operator, error) {
 		uid, ok := uids[op.ID]
@@ -111,8 +111,8 @@ func (r *RenameReport) operators(before, sp *format.Savepoint, by map[string]str
 	})
 }
 
-// coordinatorOf returns the state of a coordinator whose operator gets another id:
-// the name of its handle is the id, also of one that is in an .spt.
+// coordinatorOf returns the state of a coordinator whose operator gets another
+// id: its handle is named after the id, also in an .spt file.
 func coordinatorOf(s format.Stream, old, id format.OperatorID) format.Stream {
 	switch s := s.(type) {
 	case *format.Inline:
@@ -175,7 +175,7 @@ func renamed(names map[string]string, name string) string {
 	return name
 }
 
-// note counts a handle in which a state was renamed. Handles come operator by
+// note counts a handle in which a state was renamed. It is called operator by
 // operator.
 func (r *RenameReport) note(op *format.Operator, from, to string) {
 	for i := len(r.States) - 1; i >= 0 && r.States[i].Operator == op; i-- {

@@ -3,28 +3,29 @@ package transform
 import "github.com/savepoint-tools/spt/format"
 
 // Renames are the operators of an older snapshot that a job, or a newer snapshot,
-// likely has under other ids. A diff and a check find the same ones.
+// likely has under other ids. Packages diff and check use it.
 type Renames struct {
-	// Likely are those for which one operator of the older snapshot fits, and no
-	// other. With all of them renamed at once, no two operators have one id. Both
-	// lists are sorted by label.
+	// Likely are the operators that match exactly one operator of the older snapshot.
+	// After all of these renames, no two operators have one id. Both lists are sorted
+	// by label.
 	Likely []LikelyRename
-	// Open are those for which several fit, or one fits only in part.
+	// Open are the operators that match several, or one only in part.
 	Open []LikelyRename
-	// Names are the operators that kept their id and have another stored name.
+	// Names are the operators with the same id and another stored name.
 	Names []NameChange
-	// Skipped: too many operators came and went to compare each with each.
+	// Skipped is set if too many operators were added and removed to compare all
+	// pairs.
 	Skipped bool
 }
 
-// LikelyRename is an operator of the newer snapshot, or of the job, and what the older
-// snapshot may have of it.
+// LikelyRename is an operator of the newer snapshot, or of the job, with the
+// operators of the older snapshot that it may have been.
 type LikelyRename struct {
 	ID  format.OperatorID
-	UID string // "" if not known
-	// Operator is nil where only the uid or id is known.
+	UID string // "" if unknown
+	// Operator is nil if only the uid or id is known.
 	Operator *format.Operator
-	// From are operators of the older snapshot, one if it is likely.
+	// From are operators of the older snapshot; exactly one for a likely rename.
 	From []RenameSource
 }
 
@@ -32,17 +33,17 @@ type LikelyRename struct {
 type RenameSource struct {
 	Operator *format.Operator
 	Reasons  []string // names in them are quoted
-	// Kept: the newer snapshot has its id too.
+	// Kept is set if the newer snapshot has its id too.
 	Kept bool
 }
 
-// NameChange is an operator whose id is the same and whose stored name is not.
-// The brackets after the name of an SQL operator do not count.
+// NameChange is an operator with the same id and another stored name. Brackets
+// after the name of an SQL operator are ignored.
 type NameChange struct {
 	Old, New *format.Operator
 }
 
-// Label is the best name for people.
+// Label returns the display name.
 func (r *LikelyRename) Label() string {
 	switch {
 	case r.Operator != nil:

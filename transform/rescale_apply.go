@@ -12,18 +12,19 @@ import (
 	"github.com/savepoint-tools/spt/transform/internal/keygroups"
 )
 
-// Apply gives the savepoint in its new shape. Restored at the new parallelism,
-// each subtask is handed what the plan says: list state lies with its subtask,
-// where an engine leaves it alone; union state lies once, with subtask 0, in the
-// order in which the old snapshot would have been handed to subtask 0; each
-// subtask has the copy of broadcast state that it would have been given. Where
-// handles share a bucket of Flink's hash map, the plan has the blocks of a union
-// state in another order for some subtasks, which one list cannot be.
+// Apply returns the rescaled savepoint. Restored at the new parallelism, each
+// subtask is assigned what the plan says: list state is stored in its subtask,
+// from which Flink does not move it; union state is stored once, in subtask 0, in
+// the order in which the old snapshot would have been assigned to subtask 0; each
+// subtask has the replica of broadcast state that it would have been assigned. If
+// handles collide in a bucket of Flink's hash map, the plan has the blocks of a
+// union state in different orders for some subtasks, which a single list cannot
+// reproduce.
 //
-// What cannot be written for the new parallelism is refused as a whole, as
-// format.ErrUnsupported that names operator and reason; with LeaveKeyed an
-// operator with keyed state of that kind stays as it is, and its plan says so from
-// then on. Each new subtask has its keyed state in a stream of its own.
+// If an operator cannot be written for the new parallelism, Apply returns a
+// format.ErrUnsupported with the operator and the reason; with LeaveKeyed, an
+// operator with such keyed state is unchanged instead, and Apply records that in
+// its plan. Each new subtask has its keyed state in a stream of its own.
 func (p *RescalePlan) Apply(ctx context.Context) (format.View, error) {
 	plans := map[*format.Operator]*OperatorPlan{}
 	for _, op := range p.Operators {
@@ -32,7 +33,7 @@ func (p *RescalePlan) Apply(ctx context.Context) (format.View, error) {
 	sp, err := p.in.MapOperators(func(op *format.Operator) (*format.Operator, error) {
 		plan := plans[op]
 		if plan == nil || plan.Left != "" || plan.From == plan.To && p.Strategy == StrategyFlink {
-			// At an unchanged parallelism the snapshot is handed out as it is.
+			// At an unchanged parallelism, Flink assigns the state unchanged.
 			return op, nil
 		}
 		changed, err := p.apply(ctx, plan)
@@ -49,13 +50,14 @@ func (p *RescalePlan) Apply(ctx context.Context) (format.View, error) {
 	return p.in.With(sp), nil
 }
 
-// keyedError is keyed state that cannot be written at the new parallelism.
+// keyedError is the error for keyed state that cannot be written at the new
+// parallelism.
 type keyedError struct{ msg string }
 
 func (e *keyedError) Error() string { return e.msg }
 func (e *keyedError) Unwrap() error { return format.ErrUnsupported }
 
-// Remedies returns what can be done.
+// Remedies returns what the user can do.
 func (e *keyedError) Remedies() []finding.Remedy {
 	return []finding.Remedy{{Words: "let Flink rescale it when it restores"}, {Words: "keep this operator at its parallelism", Action: finding.LeaveOperator}}
 }
@@ -67,7 +69,7 @@ func (p *RescalePlan) apply(ctx context.Context, plan *OperatorPlan) (*format.Op
 		return &op, nil
 	}
 	if plan.InFlight {
-		return nil, format.Errorf(format.ErrUnsupported, "it has in-flight data: where it goes depends on the job's graph, which the snapshot does not hold")
+		return nil, format.Errorf(format.ErrUnsupported, "it has in-flight data, whose redistribution depends on the job's graph, which the snapshot does not contain")
 	}
 	old, err := bySubtask(plan.Operator)
 	if err != nil {
@@ -106,8 +108,8 @@ func (p *RescalePlan) apply(ctx context.Context, plan *OperatorPlan) (*format.Op
 	return &op, nil
 }
 
-// keyGroupsExist checks that the keyed state of an old subtask is of key groups that
-// the operator has: no new subtask would be given the others.
+// keyGroupsExist checks that the keyed state of an old subtask belongs to key
+// groups of the operator: others would be assigned to no subtask.
 func keyGroupsExist(op *format.Operator, s *format.Subtask) (err error) {
 	for _, h := range []format.KeyedHandle{s.ManagedKeyed, s.RawKeyed} {
 		format.EachKeyed(h, func(h format.KeyedHandle) {
@@ -119,7 +121,7 @@ func keyGroupsExist(op *format.Operator, s *format.Subtask) (err error) {
 	return err
 }
 
-// handleOf is the managed or raw handle of an old subtask.
+// handleOf returns the managed or raw handle of an old subtask.
 func handleOf(s *format.Subtask, raw bool) *format.OperatorHandle {
 	switch {
 	case s == nil:
@@ -138,14 +140,14 @@ func (p *RescalePlan) operatorState(ctx context.Context, plan *OperatorPlan, sub
 	}
 	for i, sub := range dealt.Subtasks {
 		if sub.Lost > 0 {
-			return format.Errorf(format.ErrUnsupported, "two old subtasks name their state alike, and Flink loses %d elements of it", sub.Lost)
+			return format.Errorf(format.ErrUnsupported, "the state handles of two old subtasks have one name, so Flink loses %d elements", sub.Lost)
 		}
 		states := make([]format.StateRuns, len(metas))
 		held := false
 		for k, m := range metas {
 			states[k].StateMeta = m
 			if m.Mode == format.ModeUnion && i > 0 {
-				continue // it lies with subtask 0
+				continue // it is stored in subtask 0
 			}
 			for _, piece := range sub.Pieces {
 				h := handleOf(old[piece.Old], raw)
@@ -155,7 +157,7 @@ func (p *RescalePlan) operatorState(ctx context.Context, plan *OperatorPlan, sub
 						continue
 					}
 					if m.Mode == format.ModeBroadcast {
-						states[k].Runs = nil // a later copy replaces an earlier one
+						states[k].Runs = nil // a later replica replaces an earlier one
 					}
 					states[k].Runs = append(states[k].Runs, format.ElementRun{Handle: h, State: share.State, First: share.First, Count: share.Count})
 				}
@@ -163,7 +165,7 @@ func (p *RescalePlan) operatorState(ctx context.Context, plan *OperatorPlan, sub
 			held = held || len(states[k].Runs) > 0
 		}
 		if !held && i > 0 {
-			continue // subtask 0 keeps states that have no element anywhere
+			continue // subtask 0 keeps states without any elements
 		}
 		if states = dropEmptyBroadcast(states); len(states) == 0 {
 			continue
@@ -182,7 +184,7 @@ func (p *RescalePlan) operatorState(ctx context.Context, plan *OperatorPlan, sub
 	return nil
 }
 
-// dropEmptyBroadcast leaves out broadcast states without a map: they are not
+// dropEmptyBroadcast removes broadcast states without a map: they are not
 // registered in that subtask.
 func dropEmptyBroadcast(states []format.StateRuns) []format.StateRuns {
 	var out []format.StateRuns
@@ -194,9 +196,9 @@ func dropEmptyBroadcast(states []format.StateRuns) []format.StateRuns {
 	return out
 }
 
-// metas gives the states of all old handles, each once, in the order in which
-// they are first described. Two handles that describe a state differently
-// cannot share a stream.
+// metas returns the distinct states of all old handles, in order of their first
+// occurrence. Handles with different serializer snapshots of a state cannot share
+// a stream.
 func (p *RescalePlan) metas(ctx context.Context, old []*format.Subtask, raw bool) ([]format.StateMeta, format.OperatorCodec, error) {
 	var all []format.StateMeta
 	var codec format.OperatorCodec
@@ -212,7 +214,7 @@ func (p *RescalePlan) metas(ctx context.Context, old []*format.Subtask, raw bool
 			return nil, nil, err
 		}
 		if len(h.States) == 0 {
-			// Its stream is not written again, so nothing may be in it.
+			// Its stream is not written again, so it must have no elements.
 			if _, err := c.Describe(ctx, p.in.Source, h); errors.Is(err, format.ErrCorrupt) {
 				return nil, nil, format.At(err, "subtask %d", s.Index)
 			}
@@ -235,14 +237,14 @@ func (p *RescalePlan) metas(ctx context.Context, old []*format.Subtask, raw bool
 				continue
 			}
 			if !bytes.Equal(all[k].Envelope, m.Envelope) || all[k].Encoding != m.Encoding {
-				return nil, nil, format.Errorf(format.ErrUnsupported, "state %q is described differently by its subtasks: elements of both cannot share a stream", m.Name)
+				return nil, nil, format.Errorf(format.ErrUnsupported, "its subtasks have different serializer snapshots of state %q: their elements cannot share a stream", m.Name)
 			}
 		}
 	}
 	return all, codec, nil
 }
 
-// keyedStates gives the new subtasks their keyed state.
+// keyedStates sets the keyed state of the new subtasks.
 func (p *RescalePlan) keyedStates(ctx context.Context, subs, old []*format.Subtask, plan *KeyedPlan) error {
 	var streams *keygroups.Streams
 	merge := func(parts []groupsOf) (format.KeyedHandle, error) {
@@ -273,7 +275,8 @@ func (p *RescalePlan) keyedStates(ctx context.Context, subs, old []*format.Subta
 	return nil
 }
 
-// fullHandles are the managed handles of subtasks that are streams of key groups.
+// fullHandles returns the managed handles of subtasks that are streams of key
+// groups.
 func fullHandles(subtasks []*format.Subtask) (all []*format.KeyGroups) {
 	for _, s := range subtasks {
 		if h, ok := keyedOf(s, false).(*format.KeyGroups); ok {
@@ -283,10 +286,10 @@ func fullHandles(subtasks []*format.Subtask) (all []*format.KeyGroups) {
 	return all
 }
 
-// keyedState is what one new subtask holds: nothing, what one old handle gives,
-// or key groups of full streams, merged into one. A new subtask could name the
-// old stream for some of its key groups, too; but where such a stream is cut by
-// whoever rescales next, its header could not be told from what is in front.
+// keyedState returns the keyed state of one new subtask: none, a cut of one old
+// handle, or key groups of full streams merged into one. A new subtask could also
+// refer to some key groups of an old stream, but a later rescale could not find
+// the header of such a stream.
 func keyedState(d assign.KeyedSubtask, old []*format.Subtask, raw bool, merge func([]groupsOf) (format.KeyedHandle, error)) (format.KeyedHandle, error) {
 	if len(d.Pieces) == 0 {
 		return nil, nil
@@ -295,21 +298,21 @@ func keyedState(d assign.KeyedSubtask, old []*format.Subtask, raw bool, merge fu
 	for _, piece := range d.Pieces {
 		kg, full := keyedOf(old[piece.Old], raw).(*format.KeyGroups)
 		if h := keyedOf(old[piece.Old], raw); hasChanges(h) && piece.Groups != h.KeyGroups() {
-			return nil, &keyedError{fmt.Sprintf("old subtask %d holds a changelog, and new subtasks would share its changes: Flink restores that once, but at the next other parallelism it applies shared changes twice", piece.Old)}
+			return nil, &keyedError{fmt.Sprintf("old subtask %d holds a changelog, and new subtasks would share its changes: Flink restores that once, but at the next change of parallelism it applies shared changes twice", piece.Old)}
 		}
 		mergeable := full && !raw
 		if len(d.Pieces) == 1 && (!mergeable || piece.Groups == kg.Range) {
 			return piece.Handle, nil
 		}
 		if !mergeable {
-			return nil, &keyedError{fmt.Sprintf("a new subtask needs the keyed state of old subtasks %d and %d, and a snapshot has place for one handle: only full streams can be merged", d.Pieces[0].Old, d.Pieces[1].Old)}
+			return nil, &keyedError{fmt.Sprintf("a new subtask needs the keyed state of old subtasks %d and %d, but can have only one handle: only full streams can be merged", d.Pieces[0].Old, d.Pieces[1].Old)}
 		}
 		parts = append(parts, groupsOf{kg, piece.Groups})
 	}
 	return merge(parts)
 }
 
-// keyedOf is the managed or raw keyed state of an old subtask.
+// keyedOf returns the managed or raw keyed state of an old subtask.
 func keyedOf(s *format.Subtask, raw bool) format.KeyedHandle {
 	switch {
 	case s == nil:
@@ -320,9 +323,9 @@ func keyedOf(s *format.Subtask, raw bool) format.KeyedHandle {
 	return s.ManagedKeyed
 }
 
-// hasChanges reports whether a handle holds changes since a materialised snapshot.
-// A cut of it still names all of them, and Flink picks by the key groups of the
-// subtask that restores, not by those of the handle (docs/flink-notes.md).
+// hasChanges reports whether a handle holds changes since a materialized
+// snapshot. A cut of it still names all of them, and Flink selects by the key
+// groups of the restoring subtask, not of the handle (docs/flink-notes.md).
 func hasChanges(h format.KeyedHandle) bool {
 	switch h := h.(type) {
 	case *format.Changelog:

@@ -10,40 +10,41 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
-// Strategy says by which rule the elements of list state are dealt out.
-// Union, broadcast and keyed state go as Flink has them go, always.
+// Strategy is the rule by which the elements of list state are redistributed.
+// Union, broadcast and keyed state are always assigned as Flink does.
 type Strategy string
 
 // The strategies.
 const (
-	// StrategyFlink is what Flink does: contiguous blocks in the order of the
-	// old subtasks, the larger ones first, from a start that moves on from
+	// StrategyFlink is Flink's rule: contiguous blocks in the order of the old
+	// subtasks, the larger ones first, beginning at a subtask that advances from
 	// state to state.
 	StrategyFlink Strategy = "flink"
-	// StrategyRoundRobin gives element i to subtask i % p.
+	// StrategyRoundRobin assigns element i to subtask i % p.
 	StrategyRoundRobin Strategy = "round-robin"
-	// StrategyBalancedBytes cuts the elements, in the order of the old
-	// subtasks, into contiguous blocks of about equal bytes.
+	// StrategyBalancedBytes divides the elements, in the order of the old subtasks,
+	// into contiguous blocks of about equal size in bytes.
 	StrategyBalancedBytes Strategy = "balanced-bytes"
 )
 
-// RescaleOptions say what is to be rescaled, and how.
+// RescaleOptions are the options of a rescale.
 type RescaleOptions struct {
 	To int32
-	// From is a guard: operators of another parallelism are left alone. 0: all.
+	// From is a guard: operators with another parallelism are not rescaled. 0 means
+	// any.
 	From int32
-	// Operators that are rescaled; nil: all.
+	// Operators selects the operators to rescale; nil means all.
 	Operators format.Selector
-	// At is where Flink will restore the snapshot from, a folder's URI: the
-	// order of blocks can depend on it. "": the location of the snapshot.
+	// At is the URI of the directory from which Flink will restore the snapshot: the
+	// order of blocks can depend on it. "" means the location of the snapshot.
 	At       string
 	Strategy Strategy // "": Flink's
-	// LeaveKeyed keeps operators whose keyed state cannot be written for the
-	// new parallelism as they are, instead of refusing them in Apply.
+	// LeaveKeyed leaves operators unchanged whose keyed state cannot be written for
+	// the new parallelism. Without it, Apply returns an error.
 	LeaveKeyed bool
 }
 
-// RescalePlan is who gets what.
+// RescalePlan describes what each new subtask is assigned.
 type RescalePlan struct {
 	To        int32
 	At        string
@@ -59,23 +60,24 @@ type RescalePlan struct {
 type OperatorPlan struct {
 	Operator *format.Operator
 	From, To int32
-	// Left says why the operator is left alone; "" if it is rescaled.
+	// Left is why the operator is not rescaled; "" if it is.
 	Left string
-	// States, lists first, as they are dealt out. Raw operator state follows.
+	// States are in the order of redistribution: lists first, raw operator state
+	// last.
 	States []*StatePlan
-	Keyed  []*KeyedPlan // managed, then raw, where there is any
-	// InFlight: in-flight data, whose path depends on the job's graph and is
-	// therefore not in the plan.
+	Keyed  []*KeyedPlan // managed, then raw, if any
+	// InFlight is set if the operator has in-flight data, whose redistribution
+	// depends on the job's graph and is not in the plan.
 	InFlight bool
-	// Order says why the order of blocks in a subtask is not certain; "" if it
-	// is. PlaceOrder: it depends on where the snapshot stands.
+	// Order is why the order of blocks in a subtask is not certain; "" if it is.
+	// PlaceOrder is set if it depends on the location of the snapshot.
 	Order      string
 	PlaceOrder bool
 
 	managed, raw *assign.Plan
 }
 
-// StatePlan is how the elements of one state are dealt out.
+// StatePlan is how the elements of one state are redistributed.
 type StatePlan struct {
 	Name     string
 	Mode     format.Mode
@@ -83,33 +85,33 @@ type StatePlan struct {
 	Elements int64 // in the snapshot
 	Bytes    int64
 	Subtasks []SubtaskPlan // new ones, by index
-	// OrderVaries: subtasks are handed this union state in different orders,
-	// because Flink's hash map has handles in one bucket. A snapshot that Apply
-	// makes hands it to all in the order of subtask 0.
+	// OrderVaries is set if subtasks are assigned this union state in different
+	// orders, because handles collide in a bucket of Flink's hash map. The savepoint
+	// returned by Apply has the order of subtask 0 for all.
 	OrderVaries bool
 }
 
-// SubtaskPlan is what one new subtask is handed.
+// SubtaskPlan is what one new subtask is assigned.
 type SubtaskPlan struct {
 	Elements int64
 	Bytes    int64
 	Sources  []ElementSource // in the order assigned
 }
 
-// ElementSource is elements First … First+Count-1 of an old subtask.
+// ElementSource is the elements First … First+Count-1 of an old subtask.
 type ElementSource struct {
 	Old          int32
 	First, Count int64
 }
 
-// KeyedPlan is which key groups of which old handles the new subtasks get.
+// KeyedPlan is which key groups of old handles the new subtasks are assigned.
 type KeyedPlan struct {
 	Raw      bool
 	Subtasks []assign.KeyedSubtask
 }
 
-// Rescale returns the savepoint at another parallelism: it plans, and applies the
-// plan.
+// Rescale returns the savepoint at another parallelism: it makes a plan and
+// applies it.
 func Rescale(ctx context.Context, v format.View, o RescaleOptions) (format.View, *RescalePlan, error) {
 	p, err := PlanRescale(ctx, v, o)
 	if err != nil {
@@ -119,9 +121,9 @@ func Rescale(ctx context.Context, v format.View, o RescaleOptions) (format.View,
 	return out, p, err
 }
 
-// PlanRescale finds out who gets what at another parallelism. It reads offsets
-// and no state, and changes nothing. A parallelism above an operator's max
-// parallelism is a *ParallelismError.
+// PlanRescale computes what each subtask is assigned at another parallelism. It
+// reads offsets but no state, and changes nothing. A parallelism above an
+// operator's max parallelism is a *ParallelismError.
 func PlanRescale(ctx context.Context, in format.View, o RescaleOptions) (*RescalePlan, error) {
 	if o.Strategy == "" {
 		o.Strategy = StrategyFlink
@@ -159,7 +161,7 @@ func (p *RescalePlan) operator(ctx context.Context, op *format.Operator) (*Opera
 	plan := &OperatorPlan{Operator: op, From: op.Parallelism, To: p.To}
 	switch {
 	case !p.chosen[op]:
-		plan.Left = "not picked"
+		plan.Left = "not selected"
 	case p.o.From > 0 && op.Parallelism != p.o.From:
 		plan.Left = fmt.Sprintf("it has parallelism %d", op.Parallelism)
 	case p.To > op.MaxParallelism:
@@ -182,7 +184,7 @@ func (p *RescalePlan) operator(ctx context.Context, op *format.Operator) (*Opera
 	return plan, plan.keyedStates(old)
 }
 
-// bySubtask is the subtasks of an operator by their index; nil where one is
+// bySubtask returns the subtasks of an operator by index; nil for one that is
 // missing from the snapshot.
 func bySubtask(op *format.Operator) ([]*format.Subtask, error) {
 	if op.Parallelism < 1 || op.Parallelism > format.MaxKeyGroups {
@@ -210,28 +212,28 @@ func (plan *OperatorPlan) operatorStates(ctx context.Context, p *RescalePlan, ol
 		if !found {
 			continue
 		}
-		dealt, err := assign.Operator(handles, int(plan.To), assign.Options{At: p.At})
+		assigned, err := assign.Operator(handles, int(plan.To), assign.Options{At: p.At})
 		if err != nil {
 			return err
 		}
 		if isNative(handles) {
-			inOldOrder(dealt)
+			inOldOrder(assigned)
 		}
 		if p.Strategy != StrategyFlink {
-			if err := redeal(ctx, dealt, handles, p.Strategy); err != nil {
+			if err := redistribute(ctx, assigned, handles, p.Strategy); err != nil {
 				return err
 			}
 		}
 		if raw {
-			plan.raw = dealt
+			plan.raw = assigned
 		} else {
-			plan.managed = dealt
+			plan.managed = assigned
 		}
-		plan.PlaceOrder = plan.PlaceOrder || dealt.DependsOnLocation
+		plan.PlaceOrder = plan.PlaceOrder || assigned.DependsOnLocation
 		if plan.Order == "" {
-			plan.Order = dealt.Undefined
+			plan.Order = assigned.Undefined
 		}
-		states, err := statePlans(ctx, handles, dealt, raw)
+		states, err := statePlans(ctx, handles, assigned, raw)
 		if err != nil {
 			return err
 		}
@@ -240,8 +242,8 @@ func (plan *OperatorPlan) operatorStates(ctx context.Context, p *RescalePlan, ol
 	return nil
 }
 
-// statePlans turns what each subtask is handed into a plan by state.
-func statePlans(ctx context.Context, handles []*format.OperatorHandle, dealt *assign.Plan, raw bool) ([]*StatePlan, error) {
+// statePlans converts the assignment of each subtask into a plan per state.
+func statePlans(ctx context.Context, handles []*format.OperatorHandle, assigned *assign.Plan, raw bool) ([]*StatePlan, error) {
 	sizers := make([]*sizer, len(handles))
 	var order []*StatePlan
 	byName := map[nameAndMode]*StatePlan{}
@@ -249,7 +251,7 @@ func statePlans(ctx context.Context, handles []*format.OperatorHandle, dealt *as
 		key := nameAndMode{name, mode}
 		s := byName[key]
 		if s == nil {
-			s = &StatePlan{Name: name, Mode: mode, Raw: raw, Subtasks: make([]SubtaskPlan, len(dealt.Subtasks))}
+			s = &StatePlan{Name: name, Mode: mode, Raw: raw, Subtasks: make([]SubtaskPlan, len(assigned.Subtasks))}
 			byName[key] = s
 			order = append(order, s)
 		}
@@ -269,7 +271,7 @@ func statePlans(ctx context.Context, handles []*format.OperatorHandle, dealt *as
 			s.Bytes += sizers[i].sizes[k]
 		}
 	}
-	for i, sub := range dealt.Subtasks {
+	for i, sub := range assigned.Subtasks {
 		for _, piece := range sub.Pieces {
 			for _, share := range piece.Shares {
 				if share.Count == 0 {
@@ -299,18 +301,18 @@ func statePlans(ctx context.Context, handles []*format.OperatorHandle, dealt *as
 	return order, nil
 }
 
-// isNative reports whether state is that of a Go program.
+// isNative reports whether state belongs to a Go program.
 func isNative(handles []*format.OperatorHandle) bool {
 	return slices.ContainsFunc(handles, func(h *format.OperatorHandle) bool { return h != nil && h.Codec == format.CodecNative })
 }
 
-// inOldOrder puts what each subtask is handed in the order of the old subtasks.
-// Handles of native state have no names by which Flink could order them.
-func inOldOrder(dealt *assign.Plan) {
-	for i := range dealt.Subtasks {
-		slices.SortStableFunc(dealt.Subtasks[i].Pieces, func(a, b assign.Piece) int { return a.Old - b.Old })
+// inOldOrder sorts the assignment of each subtask by old subtask. Handles of
+// native state have no names by which Flink could order them.
+func inOldOrder(assigned *assign.Plan) {
+	for i := range assigned.Subtasks {
+		slices.SortStableFunc(assigned.Subtasks[i].Pieces, func(a, b assign.Piece) int { return a.Old - b.Old })
 	}
-	dealt.Undefined, dealt.DependsOnLocation = "", false
+	assigned.Undefined, assigned.DependsOnLocation = "", false
 }
 
 type nameAndMode struct {
@@ -318,13 +320,13 @@ type nameAndMode struct {
 	mode format.Mode
 }
 
-// redeal replaces the shares of list state by those of another strategy. They
-// go behind the others, so that they stand in the order of the old subtasks
-// whatever Flink's order of handles is.
-func redeal(ctx context.Context, dealt *assign.Plan, handles []*format.OperatorHandle, strategy Strategy) error {
-	others := make([]int, len(dealt.Subtasks))
-	for i := range dealt.Subtasks {
-		sub := &dealt.Subtasks[i]
+// redistribute replaces the shares of list state by the shares of another
+// strategy. It appends them, so that they are in the order of the old subtasks
+// regardless of Flink's order of handles.
+func redistribute(ctx context.Context, assigned *assign.Plan, handles []*format.OperatorHandle, strategy Strategy) error {
+	others := make([]int, len(assigned.Subtasks))
+	for i := range assigned.Subtasks {
+		sub := &assigned.Subtasks[i]
 		for k := range sub.Pieces {
 			piece := &sub.Pieces[k]
 			piece.Shares = slices.DeleteFunc(slices.Clone(piece.Shares), func(s assign.Share) bool { return s.Mode == format.ModeList })
@@ -332,9 +334,9 @@ func redeal(ctx context.Context, dealt *assign.Plan, handles []*format.OperatorH
 		others[i] = len(sub.Pieces)
 		sub.Lost = 0
 	}
-	// give is called for old subtasks in their order.
-	give := func(to, old int, share assign.Share) {
-		sub := &dealt.Subtasks[to]
+	// add must be called in the order of the old subtasks.
+	add := func(to, old int, share assign.Share) {
+		sub := &assigned.Subtasks[to]
 		if n := len(sub.Pieces); n == others[to] || sub.Pieces[n-1].Old != old {
 			sub.Pieces = append(sub.Pieces, assign.Piece{Old: old})
 		}
@@ -349,9 +351,9 @@ func redeal(ctx context.Context, dealt *assign.Plan, handles []*format.OperatorH
 	if err != nil {
 		return err
 	}
-	p := int64(len(dealt.Subtasks))
-	next := map[string]int64{}   // elements of a state dealt so far
-	passed := map[string]int64{} // its bytes
+	p := int64(len(assigned.Subtasks))
+	next := map[string]int64{}   // elements of a state assigned so far
+	passed := map[string]int64{} // their bytes
 	for old, h := range handles {
 		if h == nil {
 			continue
@@ -364,7 +366,7 @@ func redeal(ctx context.Context, dealt *assign.Plan, handles []*format.OperatorH
 			share := assign.Share{State: k, Name: name, Mode: st.Mode, Count: 1}
 			if strategy == StrategyRoundRobin {
 				for share.First = range st.Offsets.Len() {
-					give(int(next[name]%p), old, share)
+					add(int(next[name]%p), old, share)
 					next[name]++
 				}
 				continue
@@ -375,10 +377,9 @@ func redeal(ctx context.Context, dealt *assign.Plan, handles []*format.OperatorH
 					first = run[0]
 				}
 				for i, off := range run {
-					// The subtask is that in whose part of the bytes the
-					// element starts.
+					// The subtask in whose part of the bytes the element starts.
 					share.First = at + int64(i)
-					give(int(partOf(passed[name]+off-first, totals[name], p)), old, share)
+					add(int(partOf(passed[name]+off-first, totals[name], p)), old, share)
 				}
 				return nil
 			})
@@ -391,8 +392,8 @@ func redeal(ctx context.Context, dealt *assign.Plan, handles []*format.OperatorH
 	return nil
 }
 
-// partOf is in which of p equal parts of total position pos lies. Positions are
-// claims: one outside counts as the nearest inside.
+// partOf returns which of p equal parts of total contains position pos. Positions
+// come from the file: one outside counts as the nearest inside.
 func partOf(pos, total, p int64) int64 {
 	if pos <= 0 || total <= 0 {
 		return 0
@@ -405,8 +406,8 @@ func partOf(pos, total, p int64) int64 {
 	return int64(part)
 }
 
-// listBytes gives the bytes of each list state, by name, and the sizers of the
-// handles that it took.
+// listBytes returns the size of each list state, by name, and the sizers of its
+// handles.
 func listBytes(ctx context.Context, handles []*format.OperatorHandle) ([]*sizer, map[string]int64, error) {
 	sizers := make([]*sizer, len(handles))
 	totals := map[string]int64{}
@@ -439,16 +440,17 @@ func (plan *OperatorPlan) keyedStates(old []*format.Subtask) error {
 		if !found {
 			continue
 		}
-		dealt, err := assign.Keyed(handles, plan.From, plan.To, plan.Operator.MaxParallelism)
+		assigned, err := assign.Keyed(handles, plan.From, plan.To, plan.Operator.MaxParallelism)
 		if err != nil {
 			return err
 		}
-		plan.Keyed = append(plan.Keyed, &KeyedPlan{raw, dealt})
+		plan.Keyed = append(plan.Keyed, &KeyedPlan{raw, assigned})
 	}
 	return nil
 }
 
-// Rescaled is the number of operators that the plan changes or deals out anew.
+// Rescaled returns the number of operators that the plan changes or
+// redistributes.
 func (p *RescalePlan) Rescaled() int {
 	n := 0
 	for _, op := range p.Operators {

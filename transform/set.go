@@ -9,23 +9,25 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
-// SetOptions say which fields get another value.
+// SetOptions are the options of Set.
 type SetOptions struct {
-	// ID of the checkpoint; nil: it stays.
+	// ID is the new id of the checkpoint; nil keeps it.
 	ID *int64
-	// Operators whose states or max parallelism change; nil: all.
+	// Operators selects the operators whose states or max parallelism change; nil
+	// means all.
 	Operators format.Selector
-	// Mode makes the managed list and union states in States states of this mode;
-	// nil: modes stay. Elements stay in their subtasks: what every subtask held as
-	// union state is then in each of them an element of its list.
+	// Mode is the new mode of the managed list and union states in States; nil keeps
+	// their modes. Elements stay in their subtasks: a union state that every subtask
+	// held becomes a list with all its elements in every subtask.
 	Mode *format.Mode
-	// States whose mode changes; nil: all list and union states.
+	// States selects the states whose mode changes; nil means all list and union
+	// states.
 	States format.Globs
-	// MaxParallelism of the operators; 0: it stays.
+	// MaxParallelism is the new max parallelism of the operators; 0 keeps it.
 	MaxParallelism int32
 }
 
-// SetReport is what Set changed.
+// SetReport describes what Set changed.
 type SetReport struct {
 	OldID          int64 // as it was
 	Modes          []*ModeSet
@@ -47,16 +49,16 @@ type MaxSet struct {
 	From     int32
 }
 
-// Set sets fields of a savepoint. Broadcast state is one map, not elements:
-// changing its mode is an ErrUnsupported. So is another max parallelism of an
-// operator with keyed state, because it is the number of key groups: every key
-// would belong to another one.
+// Set sets fields of a savepoint. Broadcast state is a map, not elements:
+// changing its mode is an ErrUnsupported. So is changing the max parallelism of
+// an operator with keyed state: it is the number of key groups, so keys would
+// belong to other key groups.
 func Set(ctx context.Context, v format.View, o SetOptions) (format.View, *SetReport, error) {
 	switch {
 	case o.MaxParallelism < 0 || o.MaxParallelism > format.MaxKeyGroups:
 		return v, nil, fmt.Errorf("%w: a max parallelism of %d is not between 1 and %d", assign.ErrParallelism, o.MaxParallelism, format.MaxKeyGroups)
 	case o.States != nil && o.Mode == nil:
-		return v, nil, errors.New("States choose states whose mode is set, and Mode is nil")
+		return v, nil, errors.New("States selects states whose mode is set, but Mode is nil")
 	}
 	r := &SetReport{OldID: v.ID}
 	chosen, err := o.Operators.Set(v.Savepoint)
@@ -65,7 +67,7 @@ func Set(ctx context.Context, v format.View, o SetOptions) (format.View, *SetRep
 	}
 	if o.Mode != nil {
 		if *o.Mode != format.ModeList && *o.Mode != format.ModeUnion {
-			return v, nil, format.Errorf(format.ErrUnsupported, "no state can be made %v state", *o.Mode)
+			return v, nil, format.Errorf(format.ErrUnsupported, "the mode of a state cannot be changed to %v", *o.Mode)
 		}
 		if err := o.States.Check("state", managedStates(v.Savepoint, chosen)); err != nil {
 			return v, nil, err
@@ -107,7 +109,7 @@ func (r *SetReport) mode(ctx context.Context, v format.View, op *format.Operator
 			case !o.States.Match(name) || st.Mode == mode || o.States == nil && st.Mode == format.ModeBroadcast:
 				continue
 			case st.Mode != format.ModeList && st.Mode != format.ModeUnion:
-				return nil, format.Errorf(format.ErrUnsupported, "state %q is %v state: it has no elements that %v state could hold", name, st.Mode, mode)
+				return nil, format.Errorf(format.ErrUnsupported, "state %q is %v state, whose content cannot become %v state", name, st.Mode, mode)
 			}
 			found = true
 			set := byName[name]
@@ -131,7 +133,8 @@ func (r *SetReport) mode(ctx context.Context, v format.View, op *format.Operator
 	})
 }
 
-// max changes the max parallelism of an operator; out is what it is so far.
+// max changes the max parallelism of an operator; out is the operator after
+// earlier edits.
 func (r *SetReport) max(op, out *format.Operator, max int32) (*format.Operator, error) {
 	switch {
 	case max == 0 || op.MaxParallelism == max:
@@ -141,7 +144,7 @@ func (r *SetReport) max(op, out *format.Operator, max int32) (*format.Operator, 
 	}
 	for _, sub := range op.Subtasks {
 		if sub.ManagedKeyed != nil || sub.RawKeyed != nil {
-			return nil, format.Errorf(format.ErrUnsupported, "subtask %d holds keyed state, whose keys are in groups by a max parallelism of %d", sub.Index, op.MaxParallelism)
+			return nil, format.Errorf(format.ErrUnsupported, "subtask %d has keyed state, whose key groups depend on the max parallelism %d", sub.Index, op.MaxParallelism)
 		}
 	}
 	c := *out

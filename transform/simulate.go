@@ -8,9 +8,9 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/assign"
 )
 
-// Simulate plans a rescale of numbered elements, 0 … elements-1, that lie in
-// equal blocks in from subtasks, once as list and once as union state. Nothing
-// names a file, so blocks come in the order of the old subtasks.
+// Simulate plans a rescale of numbered elements, 0 … elements-1, in equal blocks
+// in the old subtasks, as list and as union state. There are no file names, so
+// blocks are in the order of the old subtasks.
 func Simulate(ctx context.Context, elements int64, from, to int32, strategy Strategy) (*RescalePlan, error) {
 	if elements < 0 {
 		return nil, fmt.Errorf("%d elements", elements)
@@ -24,7 +24,7 @@ func Simulate(ctx context.Context, elements int64, from, to int32, strategy Stra
 		if int64(i) < elements%int64(from) {
 			n++
 		}
-		// One byte an element: bytes are not what a simulation is about.
+		// One byte per element: sizes do not matter in a simulation.
 		op.Subtasks = append(op.Subtasks, &format.Subtask{Index: i, Managed: &format.OperatorHandle{
 			Codec: format.CodecNative,
 			States: []format.NamedState{
@@ -37,16 +37,16 @@ func Simulate(ctx context.Context, elements int64, from, to int32, strategy Stra
 	return PlanRescale(ctx, format.View{Savepoint: &format.Savepoint{Operators: []*format.Operator{op}}}, RescaleOptions{To: to, Strategy: strategy})
 }
 
-// counting is the offsets first, first+1, … of n elements.
+// counting is an array of the n offsets first, first+1, ….
 type counting struct{ first, n int64 }
 
-// Len is the number of offsets.
+// Len returns the number of offsets.
 func (s counting) Len() int64 { return s.n }
 
-// Read counts.
+// Read returns consecutive offsets.
 func (s counting) Read(_ context.Context, dst []int64, from int64) (int, error) {
 	if from < 0 || from > s.n {
-		return 0, fmt.Errorf("internal error: offset %d of %d was asked for", from, s.n)
+		return 0, fmt.Errorf("internal error: read of offset %d of %d", from, s.n)
 	}
 	n := int(min(int64(len(dst)), s.n-from))
 	for i := range n {

@@ -14,84 +14,86 @@ import (
 	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/number"
 	"github.com/savepoint-tools/spt/internal/tally"
+	"github.com/savepoint-tools/spt/transform/internal/elements"
 )
 
-// Verdict is what a union state looks like.
+// Verdict is the result of a diagnosis of a union state.
 type Verdict string
 
 // The verdicts.
 const (
-	// VerdictProduct: restores multiplied it. Every subtask holds the same
-	// elements, each as often as every other subtask does. The order may differ:
-	// Flink assigns the handles of a union state to some subtasks in another order
-	// than to the others, from about 10 subtasks on.
+	// VerdictProduct means that restores multiplied it. Every subtask holds the same
+	// elements equally often. The order may differ: with about 10 or more subtasks,
+	// Flink assigns the handles of a union state to some subtasks in another order.
 	VerdictProduct Verdict = "duplicated by restores"
-	// VerdictNotSure: elements repeat, and restores need not be the reason.
+	// VerdictNotSure means that elements repeat, possibly legitimately.
 	VerdictNotSure Verdict = "not sure"
-	// VerdictSound: no element repeats.
+	// VerdictSound means that no element repeats.
 	VerdictSound Verdict = "nothing repeats"
 )
 
-// UnionReport is what is known of one union state.
+// UnionReport describes the elements of one union state.
 type UnionReport struct {
 	Operator *format.Operator
 	State    string
-	Subtasks int // that hold it
+	Subtasks int // subtasks that hold it
 	Elements int64
 	Bytes    int64
-	// Distinct elements, and the bytes they take once each.
+	// Distinct elements, and their size without duplicates.
 	Distinct, DistinctBytes int64
-	// MinCopies and MaxCopies say how often an element comes.
+	// MinCopies and MaxCopies are the smallest and largest number of occurrences of
+	// an element.
 	MinCopies, MaxCopies int64
-	// Fewest and Most elements that a subtask holds.
+	// Fewest and Most are the smallest and largest number of elements in a subtask.
 	Fewest, Most int64
-	// Held is the number of different elements of each subtask, summed over the
-	// subtasks: Held-Distinct duplicates are in other subtasks, Elements-Held in
-	// a subtask that holds the element already.
+	// Held is the number of distinct elements of each subtask, summed over the
+	// subtasks: Held-Distinct duplicates are in other subtasks, Elements-Held in a
+	// subtask that already holds the element.
 	Held int64
-	// Common is the number of different elements that every one of several
-	// subtasks holds.
+	// Common is the number of distinct elements that all of several subtasks hold.
 	Common int64
-	// Equal: every subtask of the operator holds the same elements, each as often
-	// as every other subtask does, in any order.
+	// Equal is set if every subtask of the operator holds the same elements equally
+	// often, in any order.
 	Equal bool
-	// SameOrder: Equal, and in the same order.
+	// SameOrder is set if they are Equal and in the same order.
 	SameOrder bool
-	// Factor is the largest power of the number of subtasks that divides every
-	// count: restores at this parallelism explain it. 1: none.
+	// Factor is the largest power of the number of subtasks that divides every count:
+	// restores at this parallelism explain it. 1 means none.
 	Factor int64
 	// MaxFactor is the greatest common divisor of the counts: restores at any
-	// parallelisms multiplied all elements by no more than this. 0: no element.
+	// parallelism multiplied all elements by at most this. 0 if there are no
+	// elements.
 	MaxFactor int64
 	Verdict   Verdict
 	Why       string
-	// Err is why the state could not be read: nothing else is known of it. It is
-	// nil unless UnionOptions.Partial is set.
+	// Err is why the state could not be read; then the other fields are not set. It
+	// is nil unless UnionOptions.Partial is set.
 	Err error
 
-	alike bool // all subtasks describe it alike
+	alike bool // all subtasks have the same serializer snapshot
 }
 
-// Repeats reports whether elements come several times and what the subtasks hold
-// does not show that restores are the reason.
+// Repeats reports whether elements repeat without evidence that restores are the
+// reason.
 func (r *UnionReport) Repeats() bool { return r.Verdict == VerdictNotSure && r.alike }
 
-// Suspicious reports whether restores may be the reason that elements repeat though
-// the subtasks do not hold the same: on average each comes twice or more, or
-// several are in each of three or more subtasks, or most in each of two, next to
-// elements that those added since. Subtasks that each hold one element, such as a counter, are not
-// suspicious when the values are equal.
+// Suspicious reports whether restores may be the reason that elements repeat
+// although the subtasks hold different elements: on average each occurs at least
+// twice, or several are in each of three or more subtasks, or most are in each of
+// two, next to elements added since. Equal values of subtasks that each hold one
+// element, such as a counter, are not suspicious.
 func (r *UnionReport) Suspicious() bool {
 	return r.Repeats() && r.Elements > int64(r.Subtasks) &&
 		(r.Elements >= 2*r.Distinct || r.Common >= 2 && (r.Subtasks >= 3 || 2*r.Common > r.Distinct))
 }
 
-// OneEach reports whether every subtask holds one element and all are equal: a
-// product of restores, or what subtasks write that each write one equal value, such
-// as a counter.
+// OneEach reports whether every subtask holds one element and all are equal:
+// restores duplicated it, or each subtask writes one equal value, such as a
+// counter.
 func (r *UnionReport) OneEach() bool { return r.Verdict == VerdictProduct && r.Most == 1 }
 
-// Numbers says how often the elements come, and how many a subtask holds.
+// Numbers returns a text with the counts of the elements, in total and per
+// subtask.
 func (r *UnionReport) Numbers() string {
 	span := func(lo, hi int64) string {
 		if lo == hi {
@@ -99,7 +101,7 @@ func (r *UnionReport) Numbers() string {
 		}
 		return number.Count(lo) + " to " + number.Count(hi)
 	}
-	text := fmt.Sprintf("%s elements, %s different, each %s times", number.Count(r.Elements), number.Count(r.Distinct), span(r.MinCopies, r.MaxCopies))
+	text := fmt.Sprintf("%s elements, %s distinct, each %s times", number.Count(r.Elements), number.Count(r.Distinct), span(r.MinCopies, r.MaxCopies))
 	if r.Subtasks == 1 {
 		return text + ", in one subtask"
 	}
@@ -110,33 +112,36 @@ func (r *UnionReport) Numbers() string {
 	return text
 }
 
-// TempError is an error of a temporary file, of which nothing follows for the
-// snapshot.
+// TempError is an error of a temporary file; it is not an error of the snapshot.
 type TempError = tally.TempError
 
-// UnionOptions choose union states; the zero value chooses all.
+// UnionOptions select union states; the zero value selects all.
 type UnionOptions struct {
 	Operators format.Selector
 	States    format.Globs
 	// Partial reports a state that cannot be read with its Err, instead of ending
 	// with that error.
 	Partial bool
-	// TempDir is the directory of temporary files; "": that of the system.
+	// TempDir is the directory of temporary files; "" means the system's.
 	TempDir string
+	// Jobs is the number of ranges of elements read at once; 0 means one per
+	// processor. The reports do not depend on it.
+	Jobs int
 }
 
-// DiagnoseUnions reports of each union state that o chooses how often its
+// DiagnoseUnions reports, for each union state that o selects, how often its
 // elements occur and whether restores multiplied them. It reads every element
-// once. Memory is bounded: where more than about a million elements are different,
-// digests go to a temporary file, 40 bytes for each.
+// once. Memory use is bounded: with more than about a million distinct elements,
+// digests are written to a temporary file, 40 bytes for each.
 func DiagnoseUnions(ctx context.Context, in format.View, o UnionOptions) ([]*UnionReport, error) {
 	pick, err := o.pick(in)
 	if err != nil {
 		return nil, err
 	}
 	var all []*UnionReport
+	reader := elements.NewReader(in, hash128.New(), nil)
 	for _, u := range describedUnions(ctx, in, pick) {
-		r, err := u.diagnose(ctx, in, tally.Options{Dir: o.TempDir})
+		r, err := u.diagnose(ctx, reader, o.Jobs, tally.Options{Dir: o.TempDir})
 		if err != nil {
 			err = format.At(err, "operator %q", u.op.Label())
 			if !o.Partial || ctx.Err() != nil || errors.Is(err, format.ErrChanged) || errors.As(err, new(*TempError)) {
@@ -149,8 +154,8 @@ func DiagnoseUnions(ctx context.Context, in format.View, o UnionOptions) ([]*Uni
 	return all, nil
 }
 
-// pick makes the choice. Names that no state of the operators has are an error; those
-// of states of other modes are not.
+// pick resolves the selection. Names that no state of the operators has are an
+// error; names of states of other modes are not.
 func (o *UnionOptions) pick(in format.View) (func(op *format.Operator, state string) bool, error) {
 	chosen, err := o.Operators.Set(in.Savepoint)
 	if err != nil {
@@ -162,16 +167,16 @@ func (o *UnionOptions) pick(in format.View) (func(op *format.Operator, state str
 	return func(op *format.Operator, state string) bool { return chosen[op] && o.States.Match(state) }, nil
 }
 
-func (u *unionState) diagnose(ctx context.Context, in format.View, o tally.Options) (*UnionReport, error) {
-	c, err := u.count(ctx, in, o)
+func (u *unionState) diagnose(ctx context.Context, r *elements.Reader, jobs int, o tally.Options) (*UnionReport, error) {
+	c, err := u.count(ctx, r, jobs, o)
 	if err != nil {
 		return nil, err
 	}
 	return c.report, c.close()
 }
 
-// pickUnions makes a choice of states of operators and names. Names that no union
-// state of these operators has are an error.
+// pickUnions returns a selection of states by operators and names. Names that no
+// union state of these operators has are an error.
 func pickUnions(in format.View, operators format.Selector, states format.Globs) (func(op *format.Operator, state string) bool, error) {
 	chosen, err := operators.Set(in.Savepoint)
 	if err != nil {
@@ -194,21 +199,22 @@ type unionState struct {
 	name     format.Text
 	handles  []*format.OperatorHandle
 	states   []int   // index in each handle
-	subtasks []int32 // whose handle it is
+	subtasks []int32 // subtask of each handle
 	total    int64
 	expected int // subtasks that would hold the state if restores had multiplied it
-	// alike: all handles describe the state alike, so that equal bytes are equal
-	// elements, and an element can move from one to another. Known of described ones.
+	// alike is set if all handles have the same serializer snapshot, so that equal
+	// bytes are equal elements, and an element can move between them. Set by
+	// describe.
 	alike bool
-	err   error // why it is not known
+	err   error // why it is unknown
 }
 
-// unionStates finds the union states of a savepoint that pick chooses.
+// unionStates returns the union states of a savepoint that pick selects.
 func unionStates(sp *format.Savepoint, pick func(op *format.Operator, state string) bool) []*unionState {
 	return statesOf(sp, format.ModeUnion, pick)
 }
 
-// statesOf finds the states of a mode that pick chooses.
+// statesOf returns the states of a mode that pick selects.
 func statesOf(sp *format.Savepoint, mode format.Mode, pick func(op *format.Operator, state string) bool) []*unionState {
 	var all []*unionState
 	for _, op := range sp.Operators {
@@ -243,7 +249,7 @@ func statesOf(sp *format.Savepoint, mode format.Mode, pick func(op *format.Opera
 			}
 		}
 		for _, u := range mine {
-			// A subtask that the snapshot does not name holds nothing.
+			// A subtask that is not in the snapshot has no state.
 			u.expected = max(present, int(op.Parallelism)-finished)
 		}
 		all = append(all, mine...)
@@ -266,9 +272,8 @@ func (u *unionState) each(ctx context.Context, in format.View, f func(subtask in
 	return nil
 }
 
-// describedUnions finds the union states of a savepoint that pick chooses, and
-// whether the handles of each describe it alike. It reads the description of each
-// handle once.
+// describedUnions returns the union states of a savepoint that pick selects, and
+// sets alike. It reads the header of each handle once.
 func describedUnions(ctx context.Context, in format.View, pick func(op *format.Operator, state string) bool) []*unionState {
 	all := unionStates(in.Savepoint, pick)
 	for rest := all; len(rest) > 0; {
@@ -330,22 +335,22 @@ func describeHandle(ctx context.Context, in format.View, h *format.OperatorHandl
 	return codec.Describe(ctx, in.Source, h)
 }
 
-// census is the elements of a union state, counted.
+// census holds the counts of the elements of a union state.
 type census struct {
 	u       *unionState
-	in      format.View
-	hash    hash128.Hasher
+	reader  *elements.Reader
+	jobs    int
 	counter *tally.Counter
 	report  *UnionReport
 }
 
-// count goes through the elements of a described state once. The caller closes the
+// count reads the elements of a described state once. The caller closes the
 // census.
-func (u *unionState) count(ctx context.Context, in format.View, o tally.Options) (*census, error) {
+func (u *unionState) count(ctx context.Context, r *elements.Reader, jobs int, o tally.Options) (*census, error) {
 	if u.err != nil {
 		return nil, u.err
 	}
-	c := &census{u: u, in: in, hash: hash128.New(), counter: tally.New(o)}
+	c := &census{u: u, reader: r, jobs: jobs, counter: tally.New(o)}
 	if err := c.count(ctx); err != nil {
 		return nil, cmp.Or(err, c.close())
 	}
@@ -361,13 +366,10 @@ func (c *census) count(ctx context.Context) error {
 	for i := range lists {
 		lists[i].hash.SetSeed(orderSeed)
 	}
-	number := int64(-1)
-	err := c.u.each(ctx, c.in, func(handle int, _ int64, value []byte) error {
-		number++
-		d := c.hash.Sum(value)
-		r.Bytes += int64(len(value))
-		lists[handle].add(d)
-		return c.counter.Add(tally.Element{Digest: d, Number: number, Group: uint16(handle), Size: len(value)})
+	err := c.each(ctx, func(handle int, e tally.Element) error {
+		r.Bytes += int64(e.Size)
+		lists[handle].add(e.Digest)
+		return c.counter.Add(e)
 	})
 	if err != nil {
 		return c.at(err)
@@ -394,6 +396,16 @@ func (c *census) count(ctx context.Context) error {
 	return nil
 }
 
+// each calls f with every element, in order.
+func (c *census) each(ctx context.Context, f func(handle int, e tally.Element) error) error {
+	parts := make([]elements.Part, len(c.u.handles))
+	for i, h := range c.u.handles {
+		parts[i] = elements.Part{Handle: h, State: c.u.states[i], Subtask: c.u.subtasks[i]}
+	}
+	o := elements.Options{Jobs: c.jobs, At: func(_ int, err error) error { return format.At(err, "state %q", c.u.name) }}
+	return c.reader.Count(ctx, parts, o, nil, f)
+}
+
 // firsts calls f with the number of each element that occurs for the first time,
 // in no particular order.
 func (c *census) firsts(f func(number int64)) error {
@@ -404,14 +416,10 @@ func (c *census) firsts(f func(number int64)) error {
 }
 
 // quotas calls f with the numbers of the first 1/divisor of the occurrences of
-// each element, in no particular order. It goes through the elements once more.
+// each element, in no particular order. It reads the elements again.
 func (c *census) quotas(ctx context.Context, divisor int64, f func(number int64)) error {
 	each := func(visit func(d hash128.Digest, number int64) error) error {
-		number := int64(-1)
-		return c.u.each(ctx, c.in, func(_ int, _ int64, value []byte) error {
-			number++
-			return visit(c.hash.Sum(value), number)
-		})
+		return c.each(ctx, func(_ int, e tally.Element) error { return visit(e.Digest, e.Number) })
 	}
 	quota := func(e *tally.Entry) { e.Size = uint32(int64(e.Count) / divisor) }
 	return c.at(c.counter.Replay(each, quota, func(number int64, e *tally.Entry) {
@@ -422,7 +430,7 @@ func (c *census) quotas(ctx context.Context, divisor int64, f func(number int64)
 	}))
 }
 
-// at names the state in an error of the counter that is about its elements.
+// at adds the state to an error of the counter about its elements.
 func (c *census) at(err error) error {
 	if err == tally.ErrTooOften || err == tally.ErrNotCounted {
 		return format.At(err, "state %q", c.u.name)
@@ -430,14 +438,14 @@ func (c *census) at(err error) error {
 	return err
 }
 
-// listDigest is the digest of the elements of a subtask: as a multiset, whose
-// order does not count, and as a list.
+// listDigest is the digest of the elements of a subtask, as a multiset and as a
+// list.
 type listDigest struct {
 	bag  hash128.Multiset
 	hash maphash.Hash
 }
 
-// orderSeed is that of the digests of lists.
+// orderSeed is the seed of the digests of lists.
 var orderSeed = maphash.MakeSeed()
 
 // add appends an element: all 128 bits of its digest.
@@ -458,7 +466,7 @@ func gcd(a, b uint64) uint64 {
 	return a
 }
 
-// judge says what the counts mean.
+// judge sets the verdict from the counts.
 func (r *UnionReport) judge(u *unionState, lists []listDigest, common uint64) {
 	r.alike = u.alike
 	r.MaxFactor = int64(common)
@@ -483,9 +491,9 @@ func (r *UnionReport) judge(u *unionState, lists []listDigest, common uint64) {
 	case r.Elements == 0:
 		r.Verdict, r.Why = VerdictSound, "it holds no element"
 	case !u.alike:
-		r.Verdict, r.Why = VerdictNotSure, "its subtasks describe it differently, so equal bytes need not be equal elements"
+		r.Verdict, r.Why = VerdictNotSure, "its subtasks have different serializer snapshots, so equal bytes need not be equal elements"
 	case r.Distinct == r.Elements:
-		r.Verdict, r.Why = VerdictSound, "every element comes once"
+		r.Verdict, r.Why = VerdictSound, "every element occurs once"
 	case len(lists) == 1:
 		r.Verdict, r.Why = VerdictNotSure, "one subtask holds it all, and repeats elements"
 	case r.SameOrder:
@@ -500,6 +508,6 @@ func (r *UnionReport) judge(u *unionState, lists []listDigest, common uint64) {
 		r.Verdict, r.Why = VerdictNotSure, "its subtasks hold different elements"
 	}
 	if r.OneEach() {
-		r.Why += ", one each, which is also what subtasks do that each write one equal value"
+		r.Why += ", one each, which also happens if each subtask writes one equal value"
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/tally"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform/internal/elements"
 	"github.com/savepoint-tools/spt/writer"
 )
 
@@ -142,7 +143,7 @@ func TestVerdicts(t *testing.T) {
 		{[]string{"a", "a", "a"}, VerdictProduct, 1, 3, 3, 3, true, "all 3 subtasks hold the same list, one each, which is also what subtasks do that each write one equal value"},
 	} {
 		u := union(c.lists...)
-		counted, err := u.count(t.Context(), format.View{Source: sptest.Memory{}, Codecs: sptest.Codecs()}, tally.Options{})
+		counted, err := u.count(t.Context(), elements.NewReader(sptest.View(u.op), hash128.New(), nil), 1, tally.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,7 +320,7 @@ func TestPruneLimits(t *testing.T) {
 			var content []string
 			for _, limit := range []int64{1 << 20, 1000, 48, 12} {
 				edits := handleEdits{}
-				got, err := describedUnions(t.Context(), in, nil)[0].prune(t.Context(), in, PruneOptions{Keep: keep, Place: PlaceStay, AcceptUnproven: true}, tally.Options{Memory: tally.MemoryFor(limit), Dir: t.TempDir()}, edits)
+				got, err := describedUnions(t.Context(), in, nil)[0].prune(t.Context(), elements.NewReader(in, hash128.New(), nil), PruneOptions{Keep: keep, Place: PlaceStay, AcceptUnproven: true}, tally.Options{Memory: tally.MemoryFor(limit), Dir: t.TempDir()}, edits)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -828,7 +829,7 @@ func TestPlaceOf(t *testing.T) {
 		{&format.Chunks{}, nil},
 		{nil, nil},
 	} {
-		if got := placeOf(c.old, 9); (got == nil) != (c.want == nil) || got != nil && (fmt.Sprintf("%T", got) != fmt.Sprintf("%T", c.want) || got.Key() != c.want.Key() || got.Size() != c.want.Size()) {
+		if got := storedLike(c.old, 9); (got == nil) != (c.want == nil) || got != nil && (fmt.Sprintf("%T", got) != fmt.Sprintf("%T", c.want) || got.Key() != c.want.Key() || got.Size() != c.want.Size()) {
 			t.Errorf("%T becomes %+v, not %+v", c.old, got, c.want)
 		}
 	}

@@ -19,34 +19,34 @@ import (
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
-// BuilderOptions of NewBuilder.
+// BuilderOptions are the options of NewBuilder.
 type BuilderOptions struct {
 	Stores      storage.Resolver // nil: local files
-	ID          int64            // of the snapshot
+	ID          int64            // id of the snapshot
 	Compression spt.Compression
 	Level       int
-	Jobs        int // chunks compressed at once; 0: one per processor
-	// SortBytes bounds the memory in which a broadcast state, or the keyed
-	// state of a subtask, waits to be put in order. 0: 256 MiB.
+	Jobs        int // chunks compressed at once; 0 means one per processor
+	// SortBytes bounds the memory for sorting a broadcast state or the keyed state of
+	// a subtask. 0 means 256 MiB.
 	SortBytes int64
-	// ReadBack reads everything again before the file becomes visible.
+	// ReadBack reads the whole file again before it becomes visible.
 	ReadBack bool
-	// Progress is called with the number of bytes of state taken in; it may be nil.
+	// Progress is called with the number of bytes of state added; it may be nil.
 	Progress func(n int64)
 }
 
-// Builder seals a Go program's own state in an .spt file, step by step: its
-// operators, one after another; of each, its subtasks; of each, its states.
-// What comes next ends what is open: a call on something that has ended is an
-// error. The first error sticks: every later call returns it, so does Seal, and
-// nothing is left under the target's name. A program may therefore check the error
-// of Seal alone; one that has much to add checks [Builder.Err] now and then.
+// Builder writes a Go program's own state to an .spt file, step by step: its
+// operators one after another, the subtasks of each operator, and the states of
+// each subtask. Starting the next part ends the open one: a later call on an
+// ended part is an error. The first error is sticky: every later call and Seal
+// return it, and nothing is left under the target's name. A program may therefore
+// check only the error of Seal; one with much to add should check [Builder.Err]
+// occasionally.
 //
-// Values are encoded as [native.Append] says and written as they come, so that
-// memory does not grow with the state. Broadcast and keyed state are held
-// until they can be put in order, see [SubtaskBuilder.Keyed]. A Builder and
-// its parts are not safe for concurrent use. The same calls make the same
-// bytes.
+// Values are encoded by [native.Append] and written immediately, so that memory
+// use does not grow with the state. Broadcast and keyed state are buffered to be
+// sorted; see [SubtaskBuilder.Keyed]. A Builder and its parts are not safe for
+// concurrent use. The same calls produce the same bytes.
 type Builder struct {
 	plan *Plan // the target
 	o    BuilderOptions
@@ -56,18 +56,18 @@ type Builder struct {
 	err  error
 	done bool // sealed or closed
 
-	op    *OperatorBuilder // the open ones
+	op    *OperatorBuilder // open parts
 	sub   *SubtaskBuilder
 	state openState
 	ids   map[format.OperatorID]bool
 	buf   []byte
 }
 
-// openState is the state that is being filled.
+// openState is the state to which elements are added.
 type openState interface{ end() error }
 
-// NewBuilder starts a file at a location where nothing is yet. ctx ends the
-// writing, up to Seal.
+// NewBuilder starts a file at a location that does not exist yet. ctx applies to
+// all writing, up to Seal.
 func NewBuilder(ctx context.Context, target string, opts *BuilderOptions) (*Builder, error) {
 	var o BuilderOptions
 	if opts != nil {
@@ -117,21 +117,21 @@ func (b *Builder) fail(err error) error {
 	return b.err
 }
 
-// ready returns why a call on something is not possible; open says
-// whether that is still open.
+// ready returns an error if a call on a part is not possible; open reports
+// whether the part is still open.
 func (b *Builder) ready(open bool, what string, args ...any) error {
 	switch {
 	case b.err != nil:
 		return b.err
 	case b.done:
-		return b.fail(errors.New("the builder was sealed or closed before"))
+		return b.fail(errors.New("the builder is already sealed or closed"))
 	case !open:
 		return b.fail(fmt.Errorf(what+" was ended by a later call", args...))
 	}
 	return nil
 }
 
-// Operator starts an operator. Its id is the one that Flink computes from the uid.
+// Operator starts an operator. Flink's hash of the uid is its id.
 func (b *Builder) Operator(uid string, parallelism, maxParallelism int32) *OperatorBuilder {
 	id := format.OperatorIDOf(uid)
 	op := &format.Operator{UID: format.NewText(uid), ID: id, Parallelism: parallelism, MaxParallelism: maxParallelism}
@@ -154,7 +154,7 @@ func (b *Builder) Operator(uid string, parallelism, maxParallelism int32) *Opera
 	return o
 }
 
-// Err returns the first error, nil if there was none.
+// Err returns the first error, or nil.
 func (b *Builder) Err() error { return b.err }
 
 func (b *Builder) endState() error {
@@ -173,7 +173,7 @@ func (b *Builder) endSubtask() error {
 	if b.sub == nil {
 		return nil
 	}
-	err := b.sub.endOperatorState() // ends a keyed state, too
+	err := b.sub.endOperatorState() // also ends keyed state
 	b.sub = nil
 	return err
 }
@@ -184,7 +184,7 @@ func (b *Builder) endOperator() error {
 	return err
 }
 
-// Seal ends the file and makes it visible.
+// Seal completes the file and makes it visible.
 func (b *Builder) Seal(ctx context.Context) (*Report, error) {
 	if err := b.ready(true, ""); err != nil {
 		return nil, err
@@ -212,15 +212,15 @@ func (b *Builder) seal(ctx context.Context) (*Report, error) {
 	return &Report{Plan: b.plan, Written: info.Size, SPT: stats, ReadBack: b.o.ReadBack}, nil
 }
 
-// Close ends the builder. Without a Seal that succeeded, nothing is left.
-// After one it does nothing, so it can be deferred.
+// Close releases the builder. Unless Seal succeeded, it removes the file. After a
+// successful Seal it does nothing, so it can be deferred.
 func (b *Builder) Close() error {
 	b.done = true
-	b.w.Close() //nolint:errcheck // the one that caused the error has it
+	b.w.Close() //nolint:errcheck // the error is already recorded
 	return b.out.Abort(context.Background())
 }
 
-// OperatorBuilder takes the subtasks of one operator.
+// OperatorBuilder adds the subtasks of one operator.
 type OperatorBuilder struct {
 	b     *Builder
 	op    *format.Operator
@@ -228,7 +228,7 @@ type OperatorBuilder struct {
 	keyed []native.KeyedState // of the first subtask that has keyed state
 }
 
-// SetName sets the name of the operator, for people.
+// SetName sets the display name of the operator.
 func (o *OperatorBuilder) SetName(name string) error {
 	if err := o.ready(); err != nil {
 		return err
@@ -241,7 +241,7 @@ func (o *OperatorBuilder) ready() error {
 	return o.b.ready(o.b.op == o, "operator %q", o.op.UID)
 }
 
-// Subtask starts a subtask; they may come in any order.
+// Subtask starts a subtask; subtasks may be added in any order.
 func (o *OperatorBuilder) Subtask(index int32) *SubtaskBuilder {
 	s := &SubtaskBuilder{o: o, sub: &format.Subtask{Index: index}}
 	if o.ready() != nil || o.b.endSubtask() != nil {
@@ -260,20 +260,20 @@ func (o *OperatorBuilder) Subtask(index int32) *SubtaskBuilder {
 	return s
 }
 
-// SubtaskBuilder takes the states of one subtask: its list, union and broadcast
-// states, in their order in the file, then its keyed state.
+// SubtaskBuilder adds the states of one subtask: first its list, union and
+// broadcast states, which keep their order, then its keyed state.
 type SubtaskBuilder struct {
 	o      *OperatorBuilder
 	sub    *format.Subtask
-	stream *spt.StreamWriter // of the operator state; nil: none, or ended
-	n      int64             // bytes in it
+	stream *spt.StreamWriter // of the operator state; nil before it starts and after it ended
+	n      int64             // bytes in stream
 }
 
 func (s *SubtaskBuilder) ready() error {
 	return s.o.b.ready(s.o.b.sub == s, "operator %q/subtask %d", s.o.op.UID, s.sub.Index)
 }
 
-// fail says where an error is.
+// fail adds the location to an error.
 func (s *SubtaskBuilder) fail(err error) error {
 	return s.o.b.fail(format.At(err, "operator %q/subtask %d", s.o.op.UID, s.sub.Index))
 }
@@ -298,7 +298,7 @@ func (s *SubtaskBuilder) list(name string, mode format.Mode) *ListBuilder {
 	return l
 }
 
-// Broadcast starts a state that is one map, the same in every subtask.
+// Broadcast starts a state that is a map, equal in every subtask.
 func (s *SubtaskBuilder) Broadcast(name string) *BroadcastBuilder {
 	m := &BroadcastBuilder{s: s, name: name, sorter: sorter{max: s.o.b.o.SortBytes}}
 	var err error
@@ -317,7 +317,7 @@ func (s *SubtaskBuilder) start(name string, mode format.Mode) (int, error) {
 		return 0, err
 	}
 	if s.sub.ManagedKeyed != nil {
-		return 0, s.fail(fmt.Errorf("state %q comes behind the keyed state: that is the last of a subtask", name))
+		return 0, s.fail(fmt.Errorf("state %q follows the keyed state, which must be the last of a subtask", name))
 	}
 	if s.sub.Managed == nil {
 		stream, err := s.o.b.w.Stream(nil)
@@ -329,7 +329,7 @@ func (s *SubtaskBuilder) start(name string, mode format.Mode) (int, error) {
 	h := s.sub.Managed
 	for _, st := range h.States {
 		if st.Name.String() == name {
-			return 0, s.fail(fmt.Errorf("state %q was there before", name))
+			return 0, s.fail(fmt.Errorf("duplicate state %q", name))
 		}
 	}
 	h.States = append(h.States, format.NamedState{Name: format.NewText(name), Mode: mode})
@@ -337,7 +337,7 @@ func (s *SubtaskBuilder) start(name string, mode format.Mode) (int, error) {
 	return len(h.States) - 1, nil
 }
 
-// endOperatorState ends the open state, and the stream of operator state.
+// endOperatorState ends the open state and the stream of operator state.
 func (s *SubtaskBuilder) endOperatorState() error {
 	if err := s.o.b.endState(); err != nil {
 		return err
@@ -363,15 +363,15 @@ func (s *SubtaskBuilder) stateError(i int, err error) error {
 	return s.fail(format.At(err, "state %q", s.sub.Managed.States[i].Name))
 }
 
-// ListBuilder takes the elements of a list or union state.
+// ListBuilder adds the elements of a list or union state.
 type ListBuilder struct {
 	s       *SubtaskBuilder
 	name    string
-	i       int // of the state
+	i       int // index of the state
 	offsets *spt.OffsetsWriter
 }
 
-// Add adds elements at the end. A msgpack.RawMessage is taken as it is.
+// Add appends elements. A msgpack.RawMessage is written as is.
 func (l *ListBuilder) Add(elements ...any) error {
 	s := l.s
 	b := s.o.b
@@ -411,23 +411,23 @@ func (l *ListBuilder) end() error {
 	return nil
 }
 
-// trim releases what a large value needed.
+// trim releases the buffer of a large value.
 func (b *Builder) trim() {
 	if cap(b.buf) > 1<<20 {
 		b.buf = nil
 	}
 }
 
-// BroadcastBuilder takes the entries of a broadcast state.
+// BroadcastBuilder adds the entries of a broadcast state.
 type BroadcastBuilder struct {
 	s      *SubtaskBuilder
 	name   string
-	i      int // of the state
+	i      int // index of the state
 	sorter sorter
 }
 
-// Put adds an entry; entries may come in any order. A key that was put before
-// is an error, at the end of the state.
+// Put adds an entry; entries may be added in any order. A duplicate key is an
+// error at the end of the state.
 func (m *BroadcastBuilder) Put(key, value any) error {
 	b := m.s.o.b
 	if err := b.ready(b.state == m, "state %q", m.name); err != nil {
@@ -451,28 +451,28 @@ func (m *BroadcastBuilder) write() error {
 	if err := m.sorter.sort(); err != nil {
 		return err
 	}
-	if n := len(m.sorter.arena); n > native.MaxValue-8 { // with its header it is one value
+	if n := len(m.sorter.arena); n > native.MaxValue-8 { // the header and the entries are one value
 		return format.Errorf(format.ErrLimit, "a map of %d bytes, over the limit of %d", n, native.MaxValue)
 	}
 	if err := m.s.write(native.AppendMapHeader(nil, len(m.sorter.entries))); err != nil {
 		return err
 	}
 	for _, e := range m.sorter.entries {
-		if err := m.s.write(m.sorter.arena[e.key:e.end]); err != nil { // it has no namespace
+		if err := m.s.write(m.sorter.arena[e.key:e.end]); err != nil { // the namespace is empty
 			return err
 		}
 	}
 	return nil
 }
 
-// Keyed starts the keyed state of the subtask, which is its last, and ends its
-// operator state. All subtasks of an operator that have keyed state must name
+// Keyed starts the keyed state of the subtask, which must be its last, and ends
+// its operator state. All subtasks of an operator that have keyed state must name
 // the same states.
 //
-// Entries may come in any order: they wait in memory, up to
-// BuilderOptions.SortBytes, and are put in order at the end. A program that
-// has its keys by key group says so with [KeyedBuilder.StartKeyGroup], and
-// only one key group waits.
+// Entries may be added in any order: they are buffered in memory, up to
+// BuilderOptions.SortBytes, and sorted at the end. A program that has its keys by
+// key group can call [KeyedBuilder.StartKeyGroup]; then only one key group is
+// buffered.
 func (s *SubtaskBuilder) Keyed(states ...native.KeyedState) *KeyedBuilder {
 	k := &KeyedBuilder{
 		s: s, states: append([]native.KeyedState{}, states...), names: make(map[string]int, len(states)),
@@ -491,7 +491,7 @@ func (s *SubtaskBuilder) Keyed(states ...native.KeyedState) *KeyedBuilder {
 func (k *KeyedBuilder) start() error {
 	s, o := k.s, k.s.o
 	if s.sub.ManagedKeyed != nil {
-		return errors.New("it has keyed state already")
+		return errors.New("it already has keyed state")
 	}
 	if _, err := native.AppendHeader(nil, k.states); err != nil {
 		return err
@@ -523,10 +523,10 @@ func (k *KeyedBuilder) start() error {
 	return nil
 }
 
-// SubtaskOf is the subtask that owns a key.
+// SubtaskOf returns the subtask that owns a key.
 func (o *OperatorBuilder) SubtaskOf(key any) (int32, error) {
 	if o.b.err != nil {
-		return 0, o.b.err // of an operator that was refused there are no subtasks
+		return 0, o.b.err // an operator that was refused has no subtasks
 	}
 	p, err := native.Marshal(key)
 	if err != nil {
@@ -535,12 +535,12 @@ func (o *OperatorBuilder) SubtaskOf(key any) (int32, error) {
 	return o.owner(native.KeyGroup(p, o.op.MaxParallelism)), nil
 }
 
-// owner is the subtask of a key group, as format.KeyGroupsOf deals them out.
+// owner returns the subtask to which format.KeyGroupsOf assigns a key group.
 func (o *OperatorBuilder) owner(group int32) int32 {
 	return int32(int64(group) * int64(o.op.Parallelism) / int64(o.op.MaxParallelism))
 }
 
-// KeyedBuilder takes the entries of a subtask's keyed state.
+// KeyedBuilder adds the entries of a subtask's keyed state.
 type KeyedBuilder struct {
 	s       *SubtaskBuilder
 	states  []native.KeyedState
@@ -549,8 +549,8 @@ type KeyedBuilder struct {
 	stream  *spt.StreamWriter
 	out     format.KeyedBuilder // writes to stream
 	offsets *spt.OffsetsWriter
-	next    int32 // the first key group that is not written yet
-	started bool  // by StartKeyGroup: next is it, and entries are of it
+	next    int32 // first key group not written yet
+	started bool  // StartKeyGroup was called: entries are of key group next
 	sorter  sorter
 }
 
@@ -559,9 +559,9 @@ func (k *KeyedBuilder) ready() error {
 	return b.ready(b.state == k, "the keyed state of operator %q/subtask %d", k.s.o.op.UID, k.s.sub.Index)
 }
 
-// Put adds an entry of a state; a nil namespace is no namespace. The key must belong
-// to the subtask. A key and namespace that were put before are an error, when
-// their key group is written.
+// Put adds an entry of a state; a nil namespace means no namespace. The key must
+// belong to the subtask. A duplicate key and namespace are an error when their
+// key group is written.
 func (k *KeyedBuilder) Put(state string, key, namespace, value any) error {
 	if err := k.ready(); err != nil {
 		return err
@@ -575,7 +575,7 @@ func (k *KeyedBuilder) Put(state string, key, namespace, value any) error {
 func (k *KeyedBuilder) put(state string, key, namespace, value any) error {
 	i, ok := k.names[state]
 	if !ok {
-		return fmt.Errorf("it is none of %v", k.states)
+		return fmt.Errorf("expected one of %v", k.states)
 	}
 	e, err := k.sorter.add(key, namespace, value)
 	if err != nil {
@@ -587,29 +587,29 @@ func (k *KeyedBuilder) put(state string, key, namespace, value any) error {
 	o := k.s.o
 	e.state, e.group = i, native.KeyGroup(k.sorter.arena[e.key:e.namespace], o.op.MaxParallelism)
 	if owner := o.owner(e.group); owner != k.s.sub.Index {
-		return fmt.Errorf("key %s belongs to key group %d, which is of subtask %d; this one has %v", k.sorter.show(e), e.group, owner, k.h.Range)
+		return fmt.Errorf("key %s belongs to key group %d of subtask %d; this subtask has %v", k.sorter.show(e), e.group, owner, k.h.Range)
 	}
 	if k.started && e.group != k.next {
-		return fmt.Errorf("key %s belongs to key group %d, and %d was started", k.sorter.show(e), e.group, k.next)
+		return fmt.Errorf("key %s belongs to key group %d, expected %d", k.sorter.show(e), e.group, k.next)
 	}
 	k.sorter.entries = append(k.sorter.entries, e)
 	return nil
 }
 
-// StartKeyGroup says that the entries to come are of this key group, and that
-// those before it are complete. Key groups must ascend, and the first call must
-// come before any Put; some may be left out.
+// StartKeyGroup starts a key group: the next entries belong to it, and earlier
+// key groups are complete. Key groups must ascend, and the first call must
+// precede any Put; key groups may be skipped.
 func (k *KeyedBuilder) StartKeyGroup(group int32) error {
 	if err := k.ready(); err != nil {
 		return err
 	}
 	switch {
 	case group < k.h.Range.First || group > k.h.Range.Last():
-		return k.s.fail(fmt.Errorf("key group %d is of subtask %d; this one has %v", group, k.s.o.owner(group), k.h.Range))
+		return k.s.fail(fmt.Errorf("key group %d belongs to subtask %d; this subtask has %v", group, k.s.o.owner(group), k.h.Range))
 	case k.started && group <= k.next:
-		return k.s.fail(fmt.Errorf("key group %d is started after %d: they must ascend", group, k.next))
+		return k.s.fail(fmt.Errorf("key group %d started after %d: expected ascending key groups", group, k.next))
 	case !k.started && len(k.sorter.entries) > 0:
-		return k.s.fail(fmt.Errorf("key group %d is started after entries were put in any order", group))
+		return k.s.fail(fmt.Errorf("key group %d started after entries of any key group were added", group))
 	}
 	if err := k.flush(group); err != nil {
 		return k.s.fail(err)
@@ -672,15 +672,15 @@ func (k *KeyedBuilder) end() error {
 	return nil
 }
 
-// sorter holds encoded entries until they are put in order.
+// sorter buffers encoded entries and sorts them.
 type sorter struct {
 	max     int64
 	arena   []byte
 	entries []sortEntry
 }
 
-// sortEntry is an entry in the arena: where its key, namespace and value start,
-// one after the other, and where they end.
+// sortEntry is an entry in the arena: the offsets of its key, namespace and
+// value, which are contiguous, and its end.
 type sortEntry struct {
 	group                      int32
 	state                      int
@@ -698,10 +698,10 @@ func (s *sorter) put(key, value any) error {
 	return err
 }
 
-// noNamespace is left out; a nil namespace is msgpack's nil.
+// noNamespace means no namespace; a nil namespace is encoded as msgpack's nil.
 type noNamespace struct{}
 
-// add encodes an entry, which is not among the entries yet.
+// add encodes an entry into the arena; the caller appends it to entries.
 func (s *sorter) add(key, namespace, value any) (sortEntry, error) {
 	e := sortEntry{key: len(s.arena)}
 	var err error
@@ -719,11 +719,11 @@ func (s *sorter) add(key, namespace, value any) (sortEntry, error) {
 		return e, fmt.Errorf("the value: %w", err)
 	}
 	e.end = len(s.arena)
-	if n := e.end - e.key; n > native.MaxValue-8 { // with what precedes it
+	if n := e.end - e.key; n > native.MaxValue-8 { // with its prefix
 		return e, format.Errorf(format.ErrLimit, "an entry of %d bytes, over the limit of %d", n, native.MaxValue)
 	}
 	if n := int64(len(s.arena)) + sortEntrySize*int64(len(s.entries)+1); n > s.max {
-		return e, format.Errorf(format.ErrLimit, "%d entries wait to be put in order, and take more than the %d bytes of BuilderOptions.SortBytes", len(s.entries)+1, s.max)
+		return e, format.Errorf(format.ErrLimit, "sorting %d entries needs more than the %d bytes of BuilderOptions.SortBytes", len(s.entries)+1, s.max)
 	}
 	return e, nil
 }
@@ -739,13 +739,13 @@ func (s *sorter) sort() error {
 	slices.SortFunc(s.entries, compare)
 	for i := 1; i < len(s.entries); i++ {
 		if compare(s.entries[i-1], s.entries[i]) == 0 {
-			return fmt.Errorf("key %s was put twice", s.show(s.entries[i]))
+			return fmt.Errorf("duplicate key %s", s.show(s.entries[i]))
 		}
 	}
 	return nil
 }
 
-// show is the start of a key, for an error.
+// show returns the start of a key for an error.
 func (s *sorter) show(e sortEntry) string {
 	key := s.arena[e.key:e.namespace]
 	if len(key) > 32 {

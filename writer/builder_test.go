@@ -464,7 +464,7 @@ func TestBuilderRefuses(t *testing.T) {
 		"subtask twice":        {func(p place) error { p.op.Subtask(1); return p.b.Err() }, `operator "op"/subtask 1: duplicate subtask`},
 		"subtask too high":     {func(p place) error { p.op.Subtask(4); return p.b.Err() }, `operator "op"/subtask 4: the operator has subtasks 0 to 3`},
 		"subtask negative":     {func(p place) error { p.op.Subtask(-1); return p.b.Err() }, `subtasks 0 to 3`},
-		"state twice":          {func(p place) error { p.list(p.s, "a"); p.list(p.s, "b"); p.s.Union("a"); return p.b.Err() }, `subtask 1: state "a" was there before`},
+		"state twice":          {func(p place) error { p.list(p.s, "a"); p.list(p.s, "b"); p.s.Union("a"); return p.b.Err() }, `subtask 1: state "a" duplicate state`},
 		"an ended operator":    {func(p place) error { p.operator("y", 1, 1); return p.op.SetName("n") }, `operator "op" was ended`},
 		"an ended operator 2":  {func(p place) error { p.operator("y", 1, 1); p.op.Subtask(0); return p.b.Err() }, `operator "op" was ended`},
 		"an ended subtask":     {func(p place) error { p.subtask(p.op, 0); p.s.List("l"); return p.b.Err() }, `operator "op"/subtask 1 was ended`},
@@ -476,16 +476,16 @@ func TestBuilderRefuses(t *testing.T) {
 			p.subtask(p.op, 0)
 			return k.Put("count", 1, nil, 1)
 		}, `keyed state of operator "op"/subtask 1 was ended`},
-		"a list behind keyed": {func(p place) error { p.keyed(p.s, counters...); p.s.List("l"); return p.b.Err() }, `state "l" comes behind the keyed state`},
-		"keyed twice":         {func(p place) error { p.keyed(p.s, counters...); p.s.Keyed(counters...); return p.b.Err() }, `it has keyed state already`},
+		"a list behind keyed": {func(p place) error { p.keyed(p.s, counters...); p.s.List("l"); return p.b.Err() }, `state "l" follows the keyed state`},
+		"keyed twice":         {func(p place) error { p.keyed(p.s, counters...); p.s.Keyed(counters...); return p.b.Err() }, `it already has keyed state`},
 		"keyed of another name": {func(p place) error {
 			p.keyed(p.s, counters...)
 			p.subtask(p.op, 0).Keyed(counters[:1]...)
 			return p.b.Err()
 		}, `as in another subtask`},
 		"keyed name twice":    {func(p place) error { p.s.Keyed(counters[0], counters[0]); return p.b.Err() }, `state "count": two states`},
-		"keyed kind":          {func(p place) error { p.s.Keyed(native.KeyedState{Name: "x", Kind: "set"}); return p.b.Err() }, `kind "set"`},
-		"no keyed state":      {func(p place) error { return p.keyed(p.s, counters...).Put("x", 1, nil, 1) }, `operator "op"/subtask 1/keyed state "x": it is none of`},
+		"keyed kind":          {func(p place) error { p.s.Keyed(native.KeyedState{Name: "x", Kind: "set"}); return p.b.Err() }, `found "set"`},
+		"no keyed state":      {func(p place) error { return p.keyed(p.s, counters...).Put("x", 1, nil, 1) }, `operator "op"/subtask 1/keyed state "x": expected one of`},
 		"bad element":         {func(p place) error { return p.list(p.s, "a").Add(1, make(chan int)) }, `operator "op"/subtask 1/state "a": msgpack`},
 		"bad raw element":     {func(p place) error { return p.union(p.s, "a").Add(msgpack.RawMessage{1, 1}) }, `state "a": 1 bytes after a msgpack value`},
 		"bad broadcast value": {func(p place) error { return p.broadcast(p.s, "a").Put(1, make(chan int)) }, `state "a": the value: msgpack`},
@@ -496,13 +496,13 @@ func TestBuilderRefuses(t *testing.T) {
 			p.ok(m.Put(int64(200), 1))
 			p.s.List("b")
 			return p.b.Err()
-		}, `operator "op"/subtask 1/state "a": key cc c8 was put twice`},
+		}, `operator "op"/subtask 1/state "a": key cc c8 duplicate key`},
 		"broadcast over the limit": {func(p place) error {
 			m := p.broadcast(p.s, "a")
 			p.ok(m.Put(1, make([]byte, 400)))
 			p.ok(m.Put(2, make([]byte, 400)))
 			return m.Put(3, make([]byte, 400))
-		}, `3 entries wait to be put in order, and take more than the 1000 bytes`},
+		}, `sorting 3 entries needs more than the 1000 bytes`},
 		"no list":          {func(p place) error { return p.keyed(p.s, counters...).Put("seen", key(32, 128), nil, 1) }, `keyed state "seen": expected an array, found msgpack code`},
 		"no map":           {func(p place) error { return p.keyed(p.s, counters...).Put("by", key(32, 128), nil, []int{1}) }, `keyed state "by": expected a map, found msgpack code`},
 		"a nil list":       {func(p place) error { return p.keyed(p.s, counters...).Put("seen", key(32, 128), nil, []int(nil)) }, `expected an array, found msgpack code`},
@@ -521,7 +521,7 @@ func TestBuilderRefuses(t *testing.T) {
 			k := p.keyed(p.s, counters...)
 			p.ok(k.Put("count", key(32, 128), nil, 1))
 			return k.StartKeyGroup(40)
-		}, `started after entries were put in any order`},
+		}, `started after entries of any key group were added`},
 		"key of another group": {func(p place) error {
 			k := p.keyed(p.s, counters...)
 			p.ok(k.StartKeyGroup(40))
@@ -534,14 +534,14 @@ func TestBuilderRefuses(t *testing.T) {
 			p.ok(k.Put("count", key(40, 128), "w", 2))
 			_, err := p.b.Seal(ctx)
 			return err
-		}, `was put twice`},
+		}, `duplicate key`},
 		"keyed entry twice, by group": {func(p place) error {
 			k := p.keyed(p.s, counters...)
 			p.ok(k.StartKeyGroup(40))
 			p.ok(k.Put("count", key(40, 128), nil, 1))
 			p.ok(k.Put("count", key(40, 128), nil, 1))
 			return k.StartKeyGroup(41)
-		}, `was put twice`},
+		}, `duplicate key`},
 		"a call after Close": {func(p place) error { p.ok(p.b.Close()); return p.op.SetName("x") }, `sealed or closed`},
 	} {
 		t.Run(name, func(t *testing.T) {

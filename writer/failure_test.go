@@ -520,7 +520,7 @@ func TestFailedAtEachCall(t *testing.T) {
 				// What is there can only be the whole: its name could not be
 				// made durable, and that is said.
 				sound(t, openAt(t, out+"/"+target, o.Stores))
-				if call != "sync folder" {
+				if call != "sync directory" {
 					t.Errorf("%s: %s failed, and it is there", target, call)
 				}
 			} else if len(left) != 1 {

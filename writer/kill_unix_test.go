@@ -298,7 +298,7 @@ func TestRunningIsNoLeftover(t *testing.T) {
 					for l, err := range other.Leftovers(background, to, 8) {
 						if err != nil || !l.InUse {
 							not++
-							if call == "sync folder" && l.Files == 0 { // a folder just made
+							if call == "sync directory" && l.Files == 0 { // a folder just made
 								continue
 							}
 							// A file that is whole and closed, right before its rename.

@@ -11,42 +11,44 @@ import (
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
-// Options of Prepare and Write. The zero value copies everything and makes the
-// result self-contained. A value that no option has is an error.
+// Options are the options of Prepare and Write. The zero value copies everything,
+// so the result is self-contained. Unknown values are errors.
 type Options struct {
 	Stores storage.Resolver // nil: local files
-	// Family of the target; "": an .spt if its name ends so, else a Flink directory.
+	// Family is the family of the target; "" means an .spt file if its name ends in
+	// .spt, else a Flink directory.
 	Family reader.Family
-	// Files says what becomes of state files in a Flink directory.
+	// Files is how state files of a Flink directory are written.
 	Files Files
-	// KeepReferences leaves every reference as it is: the same _metadata.
-	// Files named by absolute references are not written.
+	// KeepReferences keeps every reference, and so _metadata, unchanged. Files named
+	// by absolute references are not written.
 	KeepReferences bool
 	// KeepMissing keeps references to files that are not available, instead of
-	// refusing.
+	// returning an error.
 	KeepMissing bool
-	// InlineThreshold moves inline state larger than this out of _metadata into
-	// files of its own: at 0 all that has bytes, at nil none. The coordinators'
-	// state stays.
+	// InlineThreshold is the size in bytes above which inline state is moved out of
+	// _metadata into files: 0 moves all that is not empty, nil none. State of
+	// coordinators stays inline.
 	InlineThreshold *int64
-	// MetadataVersion of a Flink directory; 0: that of the input.
+	// MetadataVersion is the version of a Flink directory; 0 means the input's
+	// version.
 	MetadataVersion int32
-	// Compression and Level of an .spt.
+	// Compression and Level apply to an .spt file.
 	Compression spt.Compression
 	Level       int
-	// Overwrite takes a target that is a snapshot already.
+	// Overwrite replaces a target that is a snapshot.
 	Overwrite bool
 	// ReadBack reads everything again before the target becomes visible.
 	ReadBack bool
-	// Jobs is how many files or chunks are worked on at once; 0: 4.
+	// Jobs is the number of files or chunks processed at once; 0 means 4.
 	Jobs int
 	// Progress is called with the number of bytes read; it may be nil and must be safe
 	// for concurrent use.
 	Progress func(n int64)
 }
 
-// withDefaults returns the options with defaults, or an error for a value that is
-// not valid.
+// withDefaults returns the options with defaults filled in, or an error for an
+// invalid value.
 func (opts *Options) withDefaults() (Options, error) {
 	var o Options
 	if opts != nil {
@@ -88,22 +90,22 @@ func (opts *Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// invalid is the error for an option.
+// invalid returns the error for an option.
 func invalid(msg string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(msg, args...), format.ErrUnsupported)
 }
 
-// Files says what becomes of the state files of a Flink snapshot.
+// Files is how the state files of a Flink snapshot are written.
 type Files string
 
-// The ways.
+// The values of Files.
 const (
-	Copy      Files = "copy"      // each is copied next to the new _metadata
-	Link      Files = "link"      // hard links where the file system can, else copies
-	Reference Files = "reference" // they stay where they are, named absolutely
+	Copy      Files = "copy"      // copy each next to the new _metadata
+	Link      Files = "link"      // hard link if the file system can, else copy
+	Reference Files = "reference" // leave in place, with absolute references
 )
 
-// ParseFiles reads the value of --files.
+// ParseFiles parses a value of Files.
 func ParseFiles(s string) (Files, error) {
 	switch f := Files(s); f {
 	case Copy, Link, Reference:

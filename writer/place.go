@@ -14,24 +14,24 @@ import (
 	"github.com/savepoint-tools/spt/reader"
 )
 
-// flinkPlacer decides for each stream of a savepoint how the new _metadata
-// refers to it. A file that several handles name is placed once.
+// flinkPlacer decides for each stream of a savepoint how the new _metadata refers
+// to it. A file that several handles name is written once.
 type flinkPlacer struct {
 	ctx      context.Context
 	plan     *Plan
-	relative bool   // the version can name files next to _metadata
-	base     string // else: what absolute names begin with
+	relative bool   // the version has relative references
+	base     string // else: prefix of absolute names
 	placed   map[format.StreamKey]format.Stream
-	names    map[string]string // lower case, taken next to _metadata
+	names    map[string]string // names in use next to _metadata, in lower case
 	outer    map[string]bool   // files that stay outside
 	missing  MissingError
 
-	extracted map[extracted]format.Stream // files of an .spt
-	claimed   map[string]bool             // their names, lower case, that are written
-	inFiles   map[format.OperatorID]bool  // see hadFiles; nil until it is asked
+	extracted map[extracted]format.Stream // files of an .spt file
+	claimed   map[string]bool             // names of those written, in lower case
+	inFiles   map[format.OperatorID]bool  // see hadFiles; nil before its first call
 }
 
-// reserve takes the names that files next to _metadata have and keep.
+// reserve claims the names that files next to _metadata keep.
 func (m *flinkPlacer) reserve(sp *format.Savepoint) {
 	m.names[reader.MetadataName] = ""
 	_ = sp.EachStream(func(_ format.Place, st format.Stream) error {
@@ -68,15 +68,15 @@ func (m *flinkPlacer) place(place format.Place, st format.Stream) (format.Stream
 	return nil, fmt.Errorf("internal error: a stream of type %T", st)
 }
 
-// movesOut reports whether inline state of this size becomes a file. A coordinator
+// movesOut reports whether inline state of n bytes becomes a file. A coordinator
 // has only inline state.
 func (m *flinkPlacer) movesOut(place format.Place, n int64) bool {
 	t := m.plan.o.InlineThreshold
 	return t != nil && n > *t && place.Slot != format.SlotCoordinator
 }
 
-// packed places bytes of an .spt, or of a rope, as what they came from. A rope
-// is new bytes: it takes the place of what it came from, never shares it.
+// packed writes bytes of an .spt file or of a rope in the way that their original
+// was stored. A rope is new bytes: it replaces its original and never shares it.
 func (m *flinkPlacer) packed(place format.Place, s, as format.Stream) (format.Stream, error) {
 	if in, ok := as.(*format.Inline); ok {
 		if m.movesOut(place, s.Size()) {
@@ -97,8 +97,8 @@ func (m *flinkPlacer) packed(place format.Place, s, as format.Stream) (format.St
 		m.outside(path.String())
 		return as, nil
 	}
-	// What was one file becomes one again, and what were two stays two, even
-	// where their bytes are the same.
+	// One original file becomes one file, and two stay two, even if their bytes are
+	// equal.
 	key := extracted{as.Key(), chunks.Digest}
 	if done := m.extracted[key]; done != nil {
 		return sameReference(done, as), nil
@@ -119,10 +119,9 @@ func (m *flinkPlacer) packed(place format.Place, s, as format.Stream) (format.St
 	return st, err
 }
 
-// rebuilt places state that an edit put together: inline where all of it was
-// inline, in a file where any of it was in one, or in a file of its own where
-// --inline-threshold says so. A handle without elements of the old ones goes
-// where the state of its operator was.
+// rebuilt writes state that an edit combined: inline if all of it was inline, in
+// a file if any of it was in one or InlineThreshold requires it. A handle without
+// old elements is stored as the other state of its operator was.
 func (m *flinkPlacer) rebuilt(place format.Place, s format.Stream) (format.Stream, error) {
 	inline, files := originOf(s)
 	inFile := files > 0
@@ -137,11 +136,11 @@ func (m *flinkPlacer) rebuilt(place format.Place, s format.Stream) (format.Strea
 	return m.newFile(s, name, "new")
 }
 
-// maxInline is far from what Java can hold in one array.
+// maxInline is well below the size of a Java array.
 const maxInline = 1 << 30
 
-// originOf counts the bytes of a rope that were inline, and those that were in
-// files. Bytes that an edit made are neither.
+// originOf counts the bytes of a rope that were inline and the bytes that were in
+// files. Bytes made by an edit are neither.
 func originOf(s format.Stream) (inline, files int64) {
 	var count func(st format.Stream, n int64)
 	count = func(st format.Stream, n int64) {
@@ -152,7 +151,7 @@ func originOf(s format.Stream) (inline, files int64) {
 				return
 			}
 			for _, p := range st.Parts {
-				count(p.Of, p.N) // a part may be a range of the rope: which is enough to tell
+				count(p.Of, p.N) // a part may be a range of the rope; its kind is enough
 			}
 		case *format.Chunks:
 			if st.As != nil {
@@ -197,14 +196,14 @@ func (m *flinkPlacer) hadFiles(place format.Place) bool {
 	return m.inFiles[place.Operator.ID]
 }
 
-// extracted is a file of an .spt: what it was, and its bytes.
+// extracted is a file of an .spt file: its original and its bytes.
 type extracted struct {
 	as     format.StreamKey
 	digest string
 }
 
-// rope places new bytes: under the name of what they replace, unless something
-// else of the snapshot has it.
+// rope writes new bytes under the name of the file that they replace, unless
+// another file of the snapshot has it.
 func (m *flinkPlacer) rope(s, as format.Stream, path string, relative bool) (format.Stream, error) {
 	lower := strings.ToLower(path)
 	if _, taken := m.names[lower]; relative && m.relative && isFileName(path) && !taken {
@@ -214,8 +213,8 @@ func (m *flinkPlacer) rope(s, as format.Stream, path string, relative bool) (for
 	return m.newFile(s, nameHint(as), "new")
 }
 
-// nameHint is what a file is best named after: a segment after its logical
-// file, for many share the physical one.
+// nameHint returns the preferred name of a file: for a segment its logical file,
+// because many segments share a physical one.
 func nameHint(st format.Stream) string {
 	if s, ok := st.(*format.Segment); ok && fileref.IsPlain(s.LogicalID.String()) {
 		return s.LogicalID.String()
@@ -229,9 +228,9 @@ func referenceOf(st format.Stream) string {
 	return path.String()
 }
 
-// inlineAs makes a stream one that is written inline under a name. No two may
-// have one: Flink takes handles of equal name and bytes for one, and assigns
-// what they hold once.
+// inlineAs returns a stream that is written inline under a name. Names must be
+// distinct: Flink treats handles of equal name and bytes as one, and assigns
+// their elements once.
 func inlineAs(s format.Stream, name string) format.Stream {
 	as := &format.Inline{Name: format.NewText(name)}
 	switch s := s.(type) {
@@ -247,7 +246,7 @@ func inlineAs(s format.Stream, name string) format.Stream {
 	return s
 }
 
-// reference places a file or a segment of one.
+// reference writes a file or a segment of one.
 func (m *flinkPlacer) reference(place format.Place, st format.Stream) (format.Stream, error) {
 	o := m.plan.o
 	path, relative, _ := format.Reference(st)
@@ -269,7 +268,7 @@ func (m *flinkPlacer) reference(place format.Place, st format.Stream) (format.St
 	}
 	if !ok {
 		m.placed[key] = st
-		return st, nil // kept, or refused at the end with all others
+		return st, nil // kept, or reported at the end with all others
 	}
 	if o.Files == Reference {
 		return m.stays(st, found)
@@ -289,8 +288,8 @@ func (m *flinkPlacer) reference(place format.Place, st format.Stream) (format.St
 	return s, err
 }
 
-// sameReference returns the stream for another handle on a file that was placed
-// already. Two handles can differ in what they say of its length.
+// sameReference returns the stream for another handle on a file that was already
+// written. Two handles can claim different lengths.
 func sameReference(placed, st format.Stream) format.Stream {
 	p, ok1 := placed.(*format.File)
 	f, ok2 := st.(*format.File)
@@ -302,8 +301,8 @@ func sameReference(placed, st format.Stream) format.Stream {
 	return placed
 }
 
-// isFileName reports whether a state file may be written under this name: one bare
-// name, and not that of the description itself.
+// isFileName reports whether a state file may be written under this name: a bare
+// name other than _metadata.
 func isFileName(name string) bool {
 	return fileref.IsPlain(name) && !strings.EqualFold(name, reader.MetadataName)
 }
@@ -312,7 +311,7 @@ func unsafeName(path string) error {
 	return format.Errorf(format.ErrUnsupported, "relative reference %q does not name a file of its own next to _metadata: nothing is written under such a name", path)
 }
 
-// stays refers to a file where it is.
+// stays refers to a file in its current location.
 func (m *flinkPlacer) stays(st format.Stream, found reader.Found) (format.Stream, error) {
 	uri, err := ability.URI(m.ctx, found.Store, found.Name, found.URI)
 	if err != nil {
@@ -339,7 +338,7 @@ func (m *flinkPlacer) stays(st format.Stream, found reader.Found) (format.Stream
 
 func sameFile(a, b string) bool { return format.CanonicalURI(a) == format.CanonicalURI(b) }
 
-// textFor keeps a text that says the same.
+// textFor returns the old text if it is equal, to keep its encoding.
 func textFor(old format.Text, s string) format.Text {
 	if old.String() == s {
 		return old
@@ -347,10 +346,9 @@ func textFor(old format.Text, s string) format.Text {
 	return format.NewText(s)
 }
 
-// newFile places bytes in a file next to _metadata, named after what they were
-// called in the input. Each call makes a file of its own: two handles with
-// equal bytes must not become one, for Flink tells them apart by their file
-// when it redistributes state.
+// newFile writes bytes to a file next to _metadata, named after their name in the
+// input. Each call makes a separate file, even for equal bytes: Flink
+// distinguishes handles by their file when it redistributes state.
 func (m *flinkPlacer) newFile(of format.Stream, was, how string) (format.Stream, error) {
 	name := m.freeName(of, was)
 	as := &format.File{Relative: true, Path: format.NewText(name), Length: claimed(of)}
@@ -360,8 +358,8 @@ func (m *flinkPlacer) newFile(of format.Stream, was, how string) (format.Stream,
 	return m.write(of, name, as, how)
 }
 
-// claimed is the length that a new handle says its file has: what the old one
-// said, which need not be what the file has.
+// claimed returns the length that a new handle records for its file: the length
+// that the old handle recorded, which may be wrong.
 func claimed(of format.Stream) int64 {
 	if c, ok := of.(*format.Chunks); ok {
 		if f, ok := c.As.(*format.File); ok {
@@ -387,9 +385,9 @@ func (m *flinkPlacer) write(of format.Stream, name string, as format.Stream, how
 	return as, nil
 }
 
-// freeName is the last element of what the bytes were called, or a name made
-// from their key, with a suffix where it is taken. Names that differ only in
-// case count as one: file systems disagree about them.
+// freeName returns the last element of the old name, or a name made from the key,
+// with a suffix if it is taken. Names that differ only in case are treated as
+// equal, because some file systems do not distinguish them.
 func (m *flinkPlacer) freeName(of format.Stream, was string) string {
 	base := was[strings.LastIndexAny(was, `/\`)+1:]
 	if !fileref.IsPlain(base) || strings.ContainsFunc(base, func(r rune) bool { return !strconv.IsPrint(r) }) || len(base) > 200 {
@@ -405,8 +403,8 @@ func (m *flinkPlacer) freeName(of format.Stream, was string) string {
 	}
 }
 
-// nameOf makes a name that looks like a uuid, the same for the same bytes at the
-// same location.
+// nameOf returns a name that looks like a UUID and is the same for the same bytes
+// at the same location.
 func nameOf(place format.Place, k format.StreamKey) string {
 	text := k.String()
 	if place.Operator != nil {

@@ -18,52 +18,55 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// Plan is what Write will do.
+// Plan describes what Write will do.
 type Plan struct {
 	Target   string // as the user named it
 	Family   reader.Family
-	Replaces bool // a snapshot that is there goes
-	// Recovers is where an interrupted run left the snapshot that Replaces
-	// means; Write moves it back first.
+	Replaces bool // an existing snapshot is replaced
+	// Recovers is where an interrupted run left the snapshot to be replaced; Write
+	// moves it back first.
 	Recovers string
-	// Files that will stand beside _metadata, in the order of the snapshot.
+	// Files are the files that will be next to _metadata, in the order of the
+	// snapshot.
 	Files []File
-	// Rewrites are the references that change, each once.
+	// Rewrites are the distinct references that change.
 	Rewrites []Rewrite
-	// Missing are the references kept although their files are not to be had.
+	// Missing are the references kept although their files are missing or
+	// unreachable.
 	Missing []string
-	// Outside are the files that stay where they are and are referred to.
+	// Outside are the files that stay in place and are referred to.
 	Outside []string
-	// Substituted are files that were not where their references say, and were
-	// found under the snapshot's own or its job's folder.
+	// Substituted are files that were not at their references, and were found under
+	// the snapshot's own or its job's directory.
 	Substituted []Rewrite
-	// Lost is what the version of _metadata has no place for.
+	// Lost is what the version of _metadata cannot store.
 	Lost []string
-	// Remarks are what to know before restoring the result.
+	// Remarks are what a user must know before restoring the result.
 	Remarks []string
-	// Bytes of state that will be read, before any compression.
+	// Bytes is the number of bytes of state that will be read, before any
+	// compression.
 	Bytes int64
-	// ToFiles is the handles of which state that was inline in _metadata goes
-	// into files, and ToFilesBytes how much that is.
+	// ToFiles is the number of handles whose inline state moves from _metadata into
+	// files, and ToFilesBytes its size.
 	ToFiles      int
 	ToFilesBytes int64
 	// MetadataBytes is the size of the new _metadata.
 	MetadataBytes int64
 
 	snap *reader.Snapshot
-	view *format.Savepoint // as it will be
-	// verbatim: the new _metadata is the old one, byte for byte.
+	view *format.Savepoint // the result
+	// verbatim: the new _metadata equals the old one byte for byte.
 	verbatim bool
 	o        Options
 	store    storage.Storage
 	name     string                     // of the target in store
-	old      map[string]storage.Version // the files of the snapshot that is replaced, or at "" the one file
-	absent   map[string]struct{}        // references that are kept without bytes
+	old      map[string]storage.Version // files of the snapshot to be replaced; for an .spt file, its version at ""
+	absent   map[string]struct{}        // references kept without their bytes
 	checked  map[format.StreamKey]bool  // see sources
-	ours     map[format.StreamKey]bool  // references of snap, where another was combined with it
+	ours     map[format.StreamKey]bool  // references of snap, if another was combined with it
 }
 
-// toFiles notes a handle of which n bytes that were inline go into a file.
+// toFiles counts a handle whose n inline bytes move into a file.
 func (p *Plan) toFiles(n int64) {
 	if n > 0 {
 		p.ToFiles++
@@ -76,26 +79,27 @@ type File struct {
 	Name  string
 	Bytes int64
 	How   string // "copy", "link", "segment" of a merged file, "extract" from an .spt, "inline" state moved out, "new" bytes
-	From  string // the reference or name it has in the input
+	From  string // its reference or name in the input
 	of    format.Stream
 }
 
-// Rewrite is a reference that becomes another.
+// Rewrite is a reference that changes.
 type Rewrite struct{ From, To string }
 
-// MissingError names everything that stands in the way of a complete copy. It
-// matches format.ErrMissing, ErrOutside and ErrNotChecked, whichever there are.
+// MissingError lists all files that prevent a complete copy. It matches
+// format.ErrMissing, format.ErrOutside and format.ErrNotChecked if it has a file
+// of that kind.
 type MissingError struct {
-	Files     []string // one line each: reference and what is wrong with it
-	Short     int      // how many of them are there, and not of the recorded length
-	Outside   int      // how many of them are outside the snapshot and were not followed
-	Unchecked int      // how many of them nobody could look for
-	Follow    []string // what reader.Options.Follow must name so that those outside are read, each once
+	Files     []string // one line each: the reference and its problem
+	Short     int      // number of them that exist, but do not have the recorded length
+	Outside   int      // number of them that are outside the snapshot and were not followed
+	Unchecked int      // number of them whose lookup failed
+	Follow    []string // what reader.Options.Follow must name to read the files outside; distinct
 
-	of []string // the snapshot of each
+	of []string // snapshot of each
 }
 
-// add notes a file of the snapshot of this name.
+// add adds a file of the snapshot named of.
 func (e *MissingError) add(of string, err error) {
 	e.Files, e.of = append(e.Files, err.Error()), append(e.of, of)
 	switch {
@@ -112,8 +116,8 @@ func (e *MissingError) add(of string, err error) {
 	}
 }
 
-// err is the error for the files noted, nil where there are none. It names the
-// snapshot, or that of each file where they are of several.
+// err returns the error for the added files, or nil. It names the snapshot, or
+// the snapshot of each file if there are several.
 func (e *MissingError) err() error {
 	if len(e.Files) == 0 {
 		return nil
@@ -139,10 +143,10 @@ func (e *MissingError) Error() string {
 	if len(e.Files) != 1 {
 		n = fmt.Sprintf("%d files", len(e.Files))
 	}
-	return fmt.Sprintf("%s of the snapshot cannot be had; nothing was written:\n  %s%s", n, strings.Join(list, "\n  "), more)
+	return fmt.Sprintf("%s of the snapshot cannot be read; nothing was written:\n  %s%s", n, strings.Join(list, "\n  "), more)
 }
 
-// Is makes it an error of each kind that is in it.
+// Is matches each kind of error that it has.
 func (e *MissingError) Is(target error) bool {
 	switch target {
 	case format.ErrMissing:
@@ -155,9 +159,9 @@ func (e *MissingError) Is(target error) bool {
 	return false
 }
 
-// Remedies returns what can be done.
+// Remedies returns what the user can do.
 func (e *MissingError) Remedies() []finding.Remedy {
-	keep := finding.Remedy{Words: "keep the bare references", Action: finding.KeepMissing}
+	keep := finding.Remedy{Words: "keep the references without their files", Action: finding.KeepMissing}
 	gone := len(e.Files) - e.Short - e.Outside
 	switch {
 	case gone > 0 && gone == len(e.Files):
@@ -178,9 +182,10 @@ func (e *MissingError) Remedies() []finding.Remedy {
 	return append(all, keep)
 }
 
-// Prepare looks at the input and the target and says what Write will do. It
-// writes nothing. Files that cannot be had are a *MissingError that names all
-// of them; a target that is refused is a *TargetError.
+// Prepare checks the input and the target and returns what Write will do. It
+// writes nothing. If files are missing or unreachable, the error is a
+// *MissingError that lists all of them; if the target is refused, it is a
+// *TargetError.
 func Prepare(ctx context.Context, v format.View, target string, opts *Options) (*Plan, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -191,7 +196,7 @@ func Prepare(ctx context.Context, v format.View, target string, opts *Options) (
 		return nil, fmt.Errorf("a view that package reader did not open: %w", format.ErrUnsupported)
 	}
 	if o.KeepReferences && o.Files == Reference {
-		return nil, fmt.Errorf("references cannot both be kept as they are and be made to name files where they are: %w", format.ErrUnsupported)
+		return nil, fmt.Errorf("references cannot be both kept as they are and rewritten to name files in place: %w", format.ErrUnsupported)
 	}
 	for _, in := range append([]*reader.Snapshot{snap}, snap.Others()...) {
 		if err := in.Outside(); err != nil {
@@ -228,11 +233,11 @@ func Prepare(ctx context.Context, v format.View, target string, opts *Options) (
 	return p, nil
 }
 
-// forSPT: everything that can be read goes into the one file; what stays out is
-// only what is missing.
+// forSPT plans an .spt file: it contains everything that can be read; only
+// missing files are left out.
 func (p *Plan) forSPT(ctx context.Context) error {
 	c := *p.snap.Savepoint
-	c.Location = "" // the same snapshot gives the same file, wherever it stands
+	c.Location = "" // the location must not change the bytes of the file
 	p.view = &c
 	var missing MissingError
 	seen := map[format.StreamKey]bool{}
@@ -259,7 +264,7 @@ func (p *Plan) forSPT(ctx context.Context) error {
 	return err
 }
 
-// streamSize is the number of bytes of a stream whose file was found.
+// streamSize returns the number of bytes of a stream whose file was found.
 func streamSize(st format.Stream, found reader.Found) int64 {
 	if s, ok := st.(*format.Segment); ok {
 		return s.Length
@@ -267,8 +272,8 @@ func streamSize(st format.Stream, found reader.Found) int64 {
 	return found.Info.Size
 }
 
-// locate finds the file of a reference and checks its length. What is not to
-// be had is noted, as kept or as missing; then ok is false.
+// locate finds the file of a reference and checks its length. If it is missing or
+// unreachable, locate records it as kept or missing, and ok is false.
 func (p *Plan) locate(ctx context.Context, place format.Place, st format.Stream, missing *MissingError) (found reader.Found, ok bool, err error) {
 	path, _, _ := format.Reference(st)
 	found, err = p.snap.Locate(ctx, st)
@@ -294,9 +299,9 @@ func (p *Plan) locate(ctx context.Context, place format.Place, st format.Stream,
 	return found, false, nil
 }
 
-// sources checks the files that a rope takes bytes from: its length comes from
-// what they claim. Without one of them it cannot be written, whatever is to
-// become of missing files.
+// sources checks the files that a rope takes bytes from: its length depends on
+// their recorded lengths. Without any of them it cannot be written, regardless of
+// KeepMissing.
 func (p *Plan) sources(ctx context.Context, place format.Place, s format.Stream, missing *MissingError) error {
 	switch st := s.(type) {
 	case *format.Concat:
@@ -335,15 +340,15 @@ func (p *Plan) sources(ctx context.Context, place format.Place, s format.Stream,
 	return nil
 }
 
-// absent reports whether an error means that a file is not there, or not as long
-// as it claims.
+// absent reports whether an error means that a file is missing or shorter than
+// recorded.
 func absent(err error) bool {
 	return ranged.Classify(err) != ranged.Transient && (format.NoFile(err) || errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrTruncated))
 }
 
-// ownerOf names the snapshot that a reference came from: ours where it has it, or
-// where none was combined with it. Combining gives references new names, so what
-// is not ours is not looked for in the other.
+// ownerOf names the snapshot that a reference came from: ours if it has the
+// reference, or if none was combined with it. Combining renames references, so
+// the other snapshot cannot be searched for it.
 func (p *Plan) ownerOf(st format.Stream) string {
 	others := p.snap.Others()
 	if len(others) == 0 {
@@ -364,7 +369,7 @@ func (p *Plan) ownerOf(st format.Stream) string {
 	return others[0].Container.Name
 }
 
-// checkLength compares a file with what the snapshot says of it.
+// checkLength compares the length of a file with the recorded length.
 func checkLength(place format.Place, st format.Stream, found reader.Found) error {
 	path, _, _ := format.Reference(st)
 	if s, ok := st.(*format.Segment); ok {
@@ -379,7 +384,8 @@ func checkLength(place format.Place, st format.Stream, found reader.Found) error
 	return nil
 }
 
-// forFlink: each stream gets its place beside or inside the new _metadata.
+// forFlink plans a Flink directory: each stream is stored next to or inside the
+// new _metadata.
 func (p *Plan) forFlink(ctx context.Context) error {
 	sp := p.snap.Savepoint
 	if p.o.MetadataVersion != 0 {
@@ -401,8 +407,8 @@ func (p *Plan) forFlink(ctx context.Context) error {
 			return err
 		}
 	}
-	// Names that the input uses beside _metadata stay as they are, so they are
-	// taken before any other file is named.
+	// Names that the input uses next to _metadata do not change, so they are claimed
+	// before any other file is named.
 	m.reserve(sp)
 	view, err := sp.MapStreams(m.place)
 	if err != nil {
@@ -423,7 +429,7 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	if err := nativeStates(p.view); err != nil {
 		return err
 	}
-	if p.snap.Container.Family == reader.SPT { // a hostile file may hold what _metadata cannot
+	if p.snap.Container.Family == reader.SPT { // a malicious file may hold what _metadata cannot
 		if err := metadata.Check(ctx, p.view); err != nil {
 			return format.InFile(err, p.snap.Container.Name)
 		}
@@ -432,23 +438,23 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	return err
 }
 
-// NativeError is state of a Go program that was to go into a Flink folder. It is
-// a format.ErrUnsupported, and says nothing of the input.
+// NativeError is the error for writing state of a Go program to a Flink
+// directory. It matches format.ErrUnsupported, and is not a problem of the input.
 type NativeError struct{ Operator string }
 
 func (e *NativeError) Error() string {
 	return fmt.Sprintf("operator %q holds state in spt's own encoding, which Flink cannot read", e.Operator)
 }
 
-// Is makes it a format.ErrUnsupported.
+// Is matches format.ErrUnsupported.
 func (e *NativeError) Is(target error) bool { return target == format.ErrUnsupported }
 
-// Remedies returns what can hold it.
+// Remedies returns where the state can be written.
 func (e *NativeError) Remedies() []finding.Remedy {
-	return finding.Words("an .spt file holds it: give the target a name that ends in .spt, or drop the operator")
+	return finding.Words("an .spt file can hold it: give the target a name that ends in .spt, or drop the operator")
 }
 
-// nativeStates refuses state that Flink could not read.
+// nativeStates returns an error for state that Flink cannot read.
 func nativeStates(sp *format.Savepoint) error {
 	for _, op := range sp.Operators {
 		for _, sub := range op.Subtasks {
@@ -463,10 +469,10 @@ func nativeStates(sp *format.Savepoint) error {
 	return nil
 }
 
-// withoutMerging drops what file merging adds to handles, where the segments
-// became files of their own: the placeholders and the folders they name. Where
-// references stay, so do placeholders, and only what came from an .spt becomes
-// files.
+// withoutMerging removes what file merging adds to handles, the placeholders and
+// the directories they name, if the segments became files of their own. If
+// references are kept, placeholders are too, and only segments from an .spt file
+// become files.
 func withoutMerging(sp *format.Savepoint, stay bool) *format.Savepoint {
 	c := *sp
 	c.Operators = make([]*format.Operator, len(sp.Operators))
@@ -481,7 +487,7 @@ func withoutMerging(sp *format.Savepoint, stay bool) *format.Savepoint {
 			}
 			switch h.Data.(type) {
 			case *format.Segment:
-				continue // it stays, or is missing and kept as it is
+				continue // it stays in place, or is missing and kept
 			case *format.EmptySegment:
 				if stay {
 					continue
@@ -513,9 +519,9 @@ func withoutMerging(sp *format.Savepoint, stay bool) *format.Savepoint {
 	return &c
 }
 
-// sharedBecomeRelative reports whether the shared list of an incremental handle names
-// a file beside _metadata in view that it named by an absolute place before
-// (docs/flink-notes.md: Flink restores that, and must not own it).
+// sharedBecomeRelative reports whether the shared list of an incremental handle
+// in view names a file next to _metadata for which it had an absolute location
+// before (docs/flink-notes.md: Flink restores that, and must not own it).
 func sharedBecomeRelative(sp, view *format.Savepoint) bool {
 	relative := func(sp *format.Savepoint) (n int) {
 		var count func(format.KeyedHandle)
@@ -547,14 +553,14 @@ func sharedBecomeRelative(sp, view *format.Savepoint) bool {
 	return relative(view) > relative(sp)
 }
 
-// cannotWriteThere gives an error of a target the advice that fits one: stores
-// advise as to what is read.
+// cannotWriteThere replaces the hint of a store, which is about reading, with a
+// hint about writing.
 func cannotWriteThere(err error) error {
 	var s *storage.Error
 	if !errors.Is(err, storage.ErrUnsupported) || !errors.As(err, &s) {
 		return err
 	}
 	c := *s
-	c.Hint = "write to a local folder, and upload that"
+	c.Hint = "write to a local directory, and upload that"
 	return &c
 }

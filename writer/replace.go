@@ -17,36 +17,36 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// This file renames the new directory to the target, also where that exists.
+// This file renames the new directory to the target, even if the target exists.
 //
 // A directory that is replaced is exchanged with the new one in one step. Where the
 // system has no such call it is moved aside first, under tempname.Aside: a
 // run that is killed between the two renames leaves no target, and a name from
 // which reader.Open, reader.List and the next run tell what happened.
 
-// AsideError is a snapshot that was to be replaced and could not get its name
-// back.
+// AsideError is the error for a snapshot that was moved aside and could not be
+// renamed back.
 type AsideError struct {
 	Target, At string
 	Err        error
 }
 
 func (e *AsideError) Error() string {
-	return fmt.Sprintf("the snapshot that was to be replaced is under %s now: %v", quote(e.At), e.Err)
+	return fmt.Sprintf("the snapshot to be replaced is now under %s: %v", quote(e.At), e.Err)
 }
 
 func (e *AsideError) Unwrap() error { return e.Err }
 
-// Hint says how to get it back.
+// Hint returns how to restore it.
 func (e *AsideError) Hint() string {
 	if errors.Is(e.Err, storage.ErrExist) {
-		return fmt.Sprintf("it is whole; look at it and at what is under %s, and keep the right one", quote(e.Target))
+		return fmt.Sprintf("it is complete; compare it with what is under %s, and keep the right one", quote(e.Target))
 	}
-	return fmt.Sprintf("it is whole: rename it back:  mv %s %s", shell.Quote(e.At), shell.Quote(e.Target))
+	return fmt.Sprintf("it is complete: rename it back:  mv %s %s", shell.Quote(e.At), shell.Quote(e.Target))
 }
 
-// reveal renames the directory to the target.
-func (w *flinkWrite) reveal(ctx context.Context) error {
+// publish renames the directory to the target.
+func (w *flinkWrite) publish(ctx context.Context) error {
 	if w.mover == nil {
 		return nil
 	}
@@ -59,62 +59,62 @@ func (w *flinkWrite) reveal(ctx context.Context) error {
 	}
 	if p.Replaces {
 		if err := w.hold(ctx, p.name, false); err != nil && !errors.Is(err, storage.ErrNotExist) {
-			return err // under its other name it must be no leftover either
+			return err // it must not look like a leftover under its other name either
 		}
 	}
-	ctx = context.WithoutCancel(ctx) // from here on it is done or undone
+	ctx = context.WithoutCancel(ctx) // from here on the replacement is completed or undone
 	if !p.Replaces {
-		return p.exists(w.mover.Move(ctx, w.folder, p.name))
+		return p.exists(w.mover.Move(ctx, w.dir, p.name))
 	}
 	if err := p.sameOld(ctx, p.name); err != nil {
 		return err
 	}
-	err := w.mover.Exchange(ctx, w.folder, p.name)
+	err := w.mover.Exchange(ctx, w.dir, p.name)
 	if errors.Is(err, storage.ErrUnsupported) {
 		return w.moveAside(ctx)
 	}
-	old := w.folder
+	old := w.dir
 	if err == nil {
 		err = p.sameOld(ctx, old)
 	} else if p.sameOld(ctx, p.name) == nil {
 		return err // nothing was exchanged
 	}
 	if err != nil {
-		// What is under the temporary name now is not ours.
+		// The temporary name now refers to another writer's directory.
 		if back := w.mover.Exchange(ctx, old, p.name); back != nil && p.sameOld(ctx, p.name) != nil {
-			w.folder = ""
+			w.dir = ""
 			return errors.Join(err, &AsideError{p.name, old, back})
 		}
 		return err
 	}
-	w.folder = "" // it is the target: not to be undone
+	w.dir = "" // it is the target now: do not undo
 	return w.removeOld(ctx, old)
 }
 
-// present makes sure that the new directory holds what was written into it, and
-// nothing else: a store makes a directory again that others remove meanwhile, and
-// what was in it is gone.
+// present checks that the new directory contains exactly what was written: if
+// another process removes it, the store creates it again and earlier files are
+// missing.
 func (w *flinkWrite) present(ctx context.Context) error {
 	n := 0
-	for info, err := range w.plan.store.List(ctx, w.folder+"/", "/") {
+	for info, err := range w.plan.store.List(ctx, w.dir+"/", "/") {
 		if err != nil {
 			return err
 		}
 		switch size, ours := w.sizes[info.Name]; {
 		case !ours:
-			return &TargetError{w.plan.Target, fmt.Sprintf("someone else wrote %s meanwhile", quote(info.Name)), finding.Words("nothing was replaced; look at it, then try again")}
+			return &TargetError{w.plan.Target, fmt.Sprintf("another process wrote %s meanwhile", quote(info.Name)), finding.Words("nothing was replaced; look at it, then try again")}
 		case size != info.Size:
-			return &TargetError{w.plan.Target, fmt.Sprintf("someone else changed %s meanwhile: it has %d bytes, %d were written", quote(info.Name), info.Size, size), finding.Words("nothing was replaced; try again")}
+			return &TargetError{w.plan.Target, fmt.Sprintf("another process changed %s meanwhile: expected %d bytes, found %d", quote(info.Name), size, info.Size), finding.Words("nothing was replaced; try again")}
 		}
 		n++
 	}
 	if n < len(w.sizes) {
-		return &TargetError{w.plan.Target, fmt.Sprintf("%d of %d files that were written are gone: someone removed the folder meanwhile", len(w.sizes)-n, len(w.sizes)), finding.Words("nothing was replaced; try again")}
+		return &TargetError{w.plan.Target, fmt.Sprintf("%d of %d files that were written are gone: another process removed the directory meanwhile", len(w.sizes)-n, len(w.sizes)), finding.Words("nothing was replaced; try again")}
 	}
 	return nil
 }
 
-// moveAside replaces in two steps.
+// moveAside replaces the target in two steps.
 func (w *flinkWrite) moveAside(ctx context.Context) error {
 	p := w.plan
 	old := tempname.Aside(p.name)
@@ -123,17 +123,17 @@ func (w *flinkWrite) moveAside(ctx context.Context) error {
 		err = p.sameOld(ctx, old)
 	}
 	if err == nil {
-		err = p.exists(w.mover.Move(ctx, w.folder, p.name))
+		err = p.exists(w.mover.Move(ctx, w.dir, p.name))
 	}
 	if err != nil {
 		return errors.Join(err, w.putBack(ctx, old))
 	}
-	w.folder = ""
+	w.dir = ""
 	return w.removeOld(ctx, old)
 }
 
-// putBack renames the snapshot that was to be replaced to the target again, unless
-// it has that name: a rename that failed may have been done nevertheless.
+// putBack renames the snapshot to be replaced back to the target, unless it has
+// that name: a rename may have happened despite its error.
 func (w *flinkWrite) putBack(ctx context.Context, old string) error {
 	err := w.mover.Move(ctx, old, w.plan.name)
 	if errors.Is(err, storage.ErrNotExist) {
@@ -145,8 +145,8 @@ func (w *flinkWrite) putBack(ctx context.Context, old string) error {
 	return nil
 }
 
-// removeOld removes the snapshot that was replaced: its files, _metadata first so
-// that the rest is never taken for a snapshot, and nothing else.
+// removeOld removes the snapshot that was replaced: only its files, and _metadata
+// first, so that the rest is never mistaken for a snapshot.
 func (w *flinkWrite) removeOld(ctx context.Context, old string) error {
 	p := w.plan
 	const done = "the new snapshot is in place, the old one could not be removed: %w"
@@ -165,18 +165,18 @@ func (w *flinkWrite) removeOld(ctx context.Context, old string) error {
 	if err == nil || errors.Is(err, storage.ErrNotExist) {
 		return nil
 	}
-	// Something came into it at the last instant. It must not stay under a name
-	// that is safe to delete.
+	// A file was added to it since it was checked. It must not keep a name that is
+	// safe to delete.
 	kept := p.name + ".kept-" + strings.TrimPrefix(tempname.New(""), tempname.Prefix)
 	kept = strings.TrimSuffix(kept, "-")
 	if merr := w.mover.Move(ctx, old, kept); merr != nil {
 		return fmt.Errorf(done, errors.Join(err, merr))
 	}
-	return fmt.Errorf("the new snapshot is in place; what others wrote into the old one meanwhile is in %s: %w", quote(kept), err)
+	return fmt.Errorf("the new snapshot is in place; files that another process wrote into the old one are in %s: %w", quote(kept), err)
 }
 
-// look notes what the snapshot that is to be replaced consists of, and refuses a
-// directory that holds anything else: replacing it would remove that.
+// look records the files of the snapshot to be replaced, and refuses a directory
+// with any other file: replacing it would remove that file.
 func (p *Plan) look(ctx context.Context, name string, old *reader.Snapshot) error {
 	named := map[string]bool{reader.MetadataName: true}
 	_ = old.EachStream(func(_ format.Place, st format.Stream) error {
@@ -192,17 +192,17 @@ func (p *Plan) look(ctx context.Context, name string, old *reader.Snapshot) erro
 		}
 		file := strings.TrimPrefix(info.Name, name+"/")
 		if !named[file] {
-			return &TargetError{p.Target, fmt.Sprintf("it holds %s, which is not part of the snapshot there, so it is not replaced", quote(file)), []finding.Remedy{{Words: "move that away"}, {Words: elsewhere}}}
+			return &TargetError{p.Target, fmt.Sprintf("it contains %s, which is not part of the snapshot, so it is not replaced", quote(file)), []finding.Remedy{{Words: "move that away"}, {Words: elsewhere}}}
 		}
 		p.old[file] = info.Version
 	}
 	return nil
 }
 
-// sameOld makes sure that a directory still holds what look noted, and nothing else.
+// sameOld checks that a directory still contains exactly what look recorded.
 func (p *Plan) sameOld(ctx context.Context, name string) error {
 	if notALink(ctx, p.store, name, p.Target) != nil {
-		return p.changed("it is a symbolic link now") // to files that could be the same
+		return p.changed("it is now a symbolic link") // the link may lead to equal files
 	}
 	n := 0
 	for info, err := range p.store.List(ctx, name+"/", "/") {
@@ -212,9 +212,9 @@ func (p *Plan) sameOld(ctx context.Context, name string) error {
 		file := strings.TrimPrefix(info.Name, name+"/")
 		switch version, known := p.old[file]; {
 		case !known:
-			return p.changed(quote(file) + " is in it now")
+			return p.changed(quote(file) + " was added to it")
 		case version != info.Version:
-			return p.changed(quote(file) + " is another file now")
+			return p.changed(quote(file) + " was replaced or changed")
 		}
 		n++
 	}
@@ -227,8 +227,7 @@ func (p *Plan) sameOld(ctx context.Context, name string) error {
 	return nil
 }
 
-// asides finds the names under which an interrupted run left what has the
-// target's name.
+// asides returns the names under which interrupted runs left the target.
 func (p *Plan) asides(ctx context.Context) ([]string, error) {
 	if _, ok := p.store.(storage.Mover); !ok {
 		return nil, nil
@@ -236,8 +235,8 @@ func (p *Plan) asides(ctx context.Context) ([]string, error) {
 	return ability.Asides(ctx, p.store, p.name)
 }
 
-// recover renames a snapshot that an interrupted run moved aside to the target, so
-// that it can be replaced like any other.
+// recover renames a snapshot that an interrupted run moved aside back to the
+// target, so that it can be replaced like any other.
 func (p *Plan) recover(ctx context.Context) error {
 	if p.Recovers == "" {
 		return nil

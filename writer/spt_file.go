@@ -14,20 +14,20 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// sptFile writes an .spt file. Where it is to be read back and the store shows
-// nothing before Commit, it is written under a temporary name, read from there, and
-// copied: the target, which may be a snapshot that is replaced, never has content
-// that was not read back.
+// sptFile writes an .spt file. If it is to be read back and the store shows
+// nothing before Commit, it is written under a temporary name, read from there,
+// and copied: the target, which may be a snapshot to be replaced, never has
+// content that was not read back.
 type sptFile struct {
 	storage.Writer
 	plan     *Plan
 	create   storage.CreateOptions
 	readBack bool
 	progress func(n int64)
-	temp     string // "": Writer writes the target itself
+	temp     string // "" if Writer writes the target directly
 }
 
-// createSPT starts an .spt file at the target of the plan.
+// createSPT creates an .spt file at the target of the plan.
 func (p *Plan) createSPT(ctx context.Context, create storage.CreateOptions, readBack bool, progress func(n int64)) (*sptFile, error) {
 	w, err := p.store.Create(ctx, p.name, create)
 	if err != nil {
@@ -45,8 +45,8 @@ func (p *Plan) createSPT(ctx context.Context, create storage.CreateOptions, read
 	return f, err
 }
 
-// commit makes the file visible under its name, after it was read back if that was
-// asked for.
+// commit makes the file visible under its name, after reading it back if
+// requested.
 func (f *sptFile) commit(ctx context.Context, want *format.Savepoint) (storage.Info, error) {
 	if f.readBack && f.temp == "" {
 		if err := f.check(ctx, want); err != nil {
@@ -58,13 +58,13 @@ func (f *sptFile) commit(ctx context.Context, want *format.Savepoint) (storage.I
 		info, err = f.move(ctx, info, want)
 	}
 	if f.create.Replace != "" && errors.Is(err, storage.ErrChanged) {
-		return info, f.plan.changed("someone else wrote it")
+		return info, f.plan.changed("another process wrote it")
 	}
 	return info, f.plan.exists(err)
 }
 
-// move copies the temporary file to the target, if it reads back as it was written,
-// and removes it in every case.
+// move copies the temporary file to the target if it reads back correctly, and
+// removes it in any case.
 func (f *sptFile) move(ctx context.Context, temp storage.Info, want *format.Savepoint) (info storage.Info, err error) {
 	p := f.plan
 	defer func() {
@@ -89,7 +89,7 @@ func (f *sptFile) move(ctx context.Context, temp storage.Info, want *format.Save
 	return w.Commit(ctx)
 }
 
-// check reads what was written and is not visible yet.
+// check reads back the file before it is visible.
 func (f *sptFile) check(ctx context.Context, want *format.Savepoint) error {
 	data, release, err := f.Writer.(ability.Contents).Contents()
 	if err != nil {
@@ -101,9 +101,9 @@ func (f *sptFile) check(ctx context.Context, want *format.Savepoint) error {
 	return errors.Join(err, release())
 }
 
-// checkSPT opens what was written and checks every chunk.
+// checkSPT opens a file and checks every chunk.
 func checkSPT(ctx context.Context, r spt.ReaderAt, size int64, want *format.Savepoint) error {
-	f, err := spt.Open(ctx, r, size, format.Limits{Memory: math.MaxInt64 / 2}) // what was written may need more than the default
+	f, err := spt.Open(ctx, r, size, format.Limits{Memory: math.MaxInt64 / 2}) // the file may need more than the default
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func checkSPT(ctx context.Context, r spt.ReaderAt, size int64, want *format.Save
 	return errors.Join(append(bad, err)...)
 }
 
-// counted is a reader that reports what was read; progress may be nil.
+// counted reports the number of bytes read; progress may be nil.
 type counted struct {
 	spt.ReaderAt
 	progress func(n int64)
@@ -129,7 +129,7 @@ func (c counted) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// storedSPT reads a file that is in its store.
+// storedSPT reads a file from its store.
 type storedSPT struct{ rd *ranged.Reader }
 
 func (s storedSPT) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
@@ -144,7 +144,7 @@ type memory []byte
 
 func (m memory) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 	if off < 0 || off > int64(len(m)) || len(p) > len(m)-int(off) {
-		return 0, format.Errorf(format.ErrTruncated, "%d bytes at %d of %d were asked for", len(p), off, len(m))
+		return 0, format.Errorf(format.ErrTruncated, "read of %d bytes at %d in %d", len(p), off, len(m))
 	}
 	return copy(p, m[off:]), nil
 }

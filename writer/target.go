@@ -17,7 +17,7 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// TargetError is a target that is refused.
+// TargetError is the error for a target that is refused.
 type TargetError struct {
 	Target, Why string
 	Advice      []finding.Remedy
@@ -28,7 +28,7 @@ func (e *TargetError) Error() string { return fmt.Sprintf("%s: %s", quote(e.Targ
 // Remedies returns what to do instead.
 func (e *TargetError) Remedies() []finding.Remedy { return e.Advice }
 
-// elsewhere is what remains for most targets that are refused.
+// elsewhere is the remedy for most refused targets.
 const elsewhere = "write somewhere else"
 
 func quote(s string) string {
@@ -40,8 +40,8 @@ func quote(s string) string {
 
 func shortHash(s string) [32]byte { return sha256.Sum256([]byte(s)) }
 
-// checkTarget refuses a target that exists, that has to do with the input, or
-// that has no room.
+// checkTarget returns an error for a target that exists, overlaps the input, or
+// lacks space.
 func (p *Plan) checkTarget(ctx context.Context) error {
 	if err := p.apart(ctx); err != nil {
 		return err
@@ -52,11 +52,11 @@ func (p *Plan) checkTarget(ctx context.Context) error {
 	return p.room(ctx)
 }
 
-// apart makes sure that the target neither contains, equals nor lies in the
-// input, nor any file that the input refers to, links resolved.
+// apart checks that the target neither contains, equals nor is inside the input
+// or any file that the input refers to, with links resolved.
 func (p *Plan) apart(ctx context.Context) error {
 	target, err := canonical(ctx, p.store, p.name)
-	if errors.Is(err, storage.ErrNotExist) { // it would be made, but for a file in its way
+	if errors.Is(err, storage.ErrNotExist) { // it would be created, but a parent is a file
 		return &TargetError{p.Target, "it would be below a file", finding.Words(elsewhere)}
 	}
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *Plan) apart(ctx context.Context) error {
 		seen[path.String()] = true
 		found, err := p.snap.Locate(ctx, st)
 		if found.Store == nil || err != nil && !errors.Is(err, format.ErrOutside) || !sameNames(found.Store, p.store) {
-			return ctx.Err() // what is not there cannot be in the way
+			return ctx.Err() // a missing file cannot overlap
 		}
 		file, err := canonical(ctx, found.Store, found.Name)
 		if err != nil {
@@ -102,8 +102,8 @@ func (p *Plan) apart(ctx context.Context) error {
 	})
 }
 
-// sameNames reports whether a name means the same in two stores. Two that give
-// canonical names are two ways to the same disk.
+// sameNames reports whether a name refers to the same object in two stores. Two
+// stores with canonical names both access the local disk.
 func sameNames(a, b storage.Storage) bool {
 	if a == b {
 		return true
@@ -120,21 +120,22 @@ func canonical(ctx context.Context, store storage.Storage, name string) (string,
 	return objpath.Clean(name), nil
 }
 
-// overlap says what one place has to do with another, or "".
+// overlap describes the relation of one location to another; "" if they do not
+// overlap.
 func overlap(target, other string) string {
 	t, o := strings.TrimSuffix(target, "/")+"/", strings.TrimSuffix(other, "/")+"/"
 	switch {
 	case t == o:
 		return "it is"
 	case strings.HasPrefix(t, o):
-		return "it lies in"
+		return "it is inside"
 	case strings.HasPrefix(o, t):
 		return "it contains"
 	}
 	return ""
 }
 
-// free makes sure that nothing is at the target, or a snapshot that may be
+// free checks that the target does not exist or is a snapshot that may be
 // replaced.
 func (p *Plan) free(ctx context.Context) error {
 	if err := notALink(ctx, p.store, p.name, p.Target); err != nil {
@@ -158,13 +159,13 @@ func (p *Plan) free(ctx context.Context) error {
 		if !p.o.Overwrite {
 			return &TargetError{p.Target, why, []finding.Remedy{{Words: "replace it", Action: finding.Overwrite}, {Words: fmt.Sprintf("rename it back:  mv %s %s", shell.Quote(aside[0]), shell.Quote(p.name))}}}
 		}
-		p.Recovers, at, what = aside[0], aside[0], folder
+		p.Recovers, at, what = aside[0], aside[0], directory
 	}
 	if !p.o.Overwrite {
 		return &TargetError{p.Target, "it exists", []finding.Remedy{{Words: elsewhere}, {Words: "replace a snapshot", Action: finding.Overwrite}}}
 	}
 	if what == file {
-		info, err := p.store.Stat(ctx, at) // before it is opened: what is opened is this or newer
+		info, err := p.store.Stat(ctx, at) // before it is opened, so the opened version is this or a newer one
 		if err != nil {
 			return err
 		}
@@ -176,12 +177,12 @@ func (p *Plan) free(ctx context.Context) error {
 	}
 	snap, err := reader.Open(ctx, location, &reader.Options{Stores: p.o.Stores})
 	if err != nil {
-		return &TargetError{p.Target, fmt.Sprintf("it is not a snapshot, so it is not overwritten (%v)", err), finding.Words("remove it yourself if that is meant")}
+		return &TargetError{p.Target, fmt.Sprintf("it is not a snapshot, so it is not overwritten (%v)", err), finding.Words("remove it first if it is not needed")}
 	}
-	defer snap.Close() //nolint:errcheck // it is only looked at
+	defer snap.Close() //nolint:errcheck // opened only to check it
 	isFile := objpath.Base(snap.Container.Name) == objpath.Base(at) && what == file
 	if p.Family == reader.SPT != isFile {
-		return &TargetError{p.Target, "a file and a folder do not replace each other", finding.Words(elsewhere)}
+		return &TargetError{p.Target, "a file cannot replace a directory, nor a directory a file", finding.Words(elsewhere)}
 	}
 	if p.Family == reader.Flink {
 		if err := p.look(ctx, at, snap); err != nil {
@@ -193,7 +194,7 @@ func (p *Plan) free(ctx context.Context) error {
 }
 
 // notALink refuses a target that is a symbolic link: replacing the link would
-// leave what it leads to, and replacing that would change what the user did not
+// leave its target, and replacing the target would change what the user did not
 // name.
 func notALink(ctx context.Context, store storage.Storage, name, target string) error {
 	l, ok := store.(ability.LinkReader)
@@ -204,7 +205,7 @@ func notALink(ctx context.Context, store storage.Storage, name, target string) e
 	if err != nil || to == "" {
 		return err
 	}
-	return &TargetError{target, fmt.Sprintf("it is a symbolic link to %s", quote(to)), []finding.Remedy{{Words: "name what it leads to"}, {Words: elsewhere}}}
+	return &TargetError{target, fmt.Sprintf("it is a symbolic link to %s", quote(to)), []finding.Remedy{{Words: "name its target"}, {Words: elsewhere}}}
 }
 
 type there int
@@ -212,7 +213,7 @@ type there int
 const (
 	nothing there = iota
 	file
-	folder
+	directory
 )
 
 func (p *Plan) whatIsThere(ctx context.Context) (there, error) {
@@ -221,12 +222,12 @@ func (p *Plan) whatIsThere(ctx context.Context) (there, error) {
 	} else if !errors.Is(err, storage.ErrNotExist) {
 		return nothing, err
 	}
-	// A folder is what has something in it, or what its parent lists.
+	// A directory exists if it has an entry, or if its parent lists it.
 	for _, err := range p.store.List(ctx, p.name+"/", "/") {
 		if err != nil {
 			return nothing, err
 		}
-		return folder, nil
+		return directory, nil
 	}
 	dir := objpath.Dir(p.name)
 	if dir != "" && !strings.HasSuffix(dir, "/") {
@@ -240,13 +241,13 @@ func (p *Plan) whatIsThere(ctx context.Context) (there, error) {
 			return nothing, err
 		}
 		if info.Name == p.name+"/" {
-			return folder, nil
+			return directory, nil
 		}
 	}
 	return nothing, nil
 }
 
-// room checks the free space, where the store can tell. Linked files take none.
+// room checks the free space if the store reports it. Linked files need none.
 func (p *Plan) room(ctx context.Context) error {
 	s, ok := p.store.(storage.SpaceReporter)
 	if !ok {
@@ -259,7 +260,7 @@ func (p *Plan) room(ctx context.Context) error {
 		}
 	}
 	if p.Family == reader.SPT {
-		need = 0 // compressed and without duplicates: nobody knows before
+		need = 0 // compressed and deduplicated: the size is unknown
 	}
 	have, err := s.FreeSpace(ctx, p.name)
 	if err != nil {
@@ -269,7 +270,7 @@ func (p *Plan) room(ctx context.Context) error {
 		return err
 	}
 	if have < need {
-		return &storage.Error{Op: "write", Name: p.Target, Err: fmt.Errorf("%d bytes are needed, %d are free: %w", need, have, storage.ErrNoSpace)}
+		return &storage.Error{Op: "write", Name: p.Target, Err: fmt.Errorf("%d bytes needed, %d free: %w", need, have, storage.ErrNoSpace)}
 	}
 	return nil
 }

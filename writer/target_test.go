@@ -53,11 +53,11 @@ func TestTargetApartFromInput(t *testing.T) {
 		{"job/chk-1", "tojob/chk-1", "it is the input"},
 		{"tochk", "job/chk-1", "it is the input"},
 		{"job/chk-1/_metadata", "job/chk-1", "it is the input"},
-		{"job/chk-1", "job/chk-1/out", "it lies in the input"},
-		{"job/chk-1", "job/chk-1/out.spt", "it lies in the input"},
-		{"job/chk-1", "job/chk-1/deep/er/out", "it lies in the input"},
-		{"job/chk-1", "tochk/out", "it lies in the input"},
-		{"job/chk-1", "dangling", "it lies in the input"},
+		{"job/chk-1", "job/chk-1/out", "it is inside the input"},
+		{"job/chk-1", "job/chk-1/out.spt", "it is inside the input"},
+		{"job/chk-1", "job/chk-1/deep/er/out", "it is inside the input"},
+		{"job/chk-1", "tochk/out", "it is inside the input"},
+		{"job/chk-1", "dangling", "it is inside the input"},
 		{"job/chk-1", "job", "it contains the input"},
 		{"job/chk-1", "tojob", "it contains the input"},
 		{"job/chk-1", ".", "it contains the input"},
@@ -93,7 +93,7 @@ func TestTargetApartFromInputInAnObjectStore(t *testing.T) {
 	storetest.Put(t, store, "job/chk-1/_metadata", encoded(t, modelOf(handleOf(absoluteFile("mem://job/shared/x", 6), 0))))
 	storetest.Put(t, store, "job/shared/x", "shared")
 	o := Options{Stores: stores("mem", store), Overwrite: true}
-	for target, why := range map[string]string{"job/chk-1": "it is the input", "job/chk-1/": "it is the input", "job/chk-1/x.spt": "it lies in the input", "job": "it contains the input", "job/shared": "it contains a file of the input"} {
+	for target, why := range map[string]string{"job/chk-1": "it is the input", "job/chk-1/": "it is the input", "job/chk-1/x.spt": "it is inside the input", "job": "it contains the input", "job/shared": "it contains a file of the input"} {
 		_, err := Write(background, openAt(t, "mem://job/chk-1", o.Stores).View(), "mem://"+target, &o)
 		refusedTarget(t, err, why)
 	}
@@ -126,7 +126,7 @@ func TestTargetThatExists(t *testing.T) {
 	}
 	o.Overwrite = true
 	for target, why := range map[string]string{
-		"foreign": "it holds notes.txt, which is not part of the snapshot there", "nested": "it holds below/",
+		"foreign": "it contains notes.txt, which is not part of the snapshot", "nested": "it contains below/",
 		"file": "it is not a snapshot", "text.spt": "it is not a snapshot", "folder": "it is not a snapshot", "empty": "it is not a snapshot",
 		"cut.spt": "it is not a snapshot", "broken": "it is not a snapshot", "dir.spt": "it is not a snapshot",
 	} {
@@ -135,8 +135,8 @@ func TestTargetThatExists(t *testing.T) {
 	// A file and a folder do not replace each other.
 	flink, packed := o, o
 	flink.Family, packed.Family = reader.Flink, reader.SPT
-	refused("old.spt", "a file and a folder do not replace each other", flink)
-	refused("old", "a file and a folder do not replace each other", packed)
+	refused("old.spt", "a file cannot replace a directory, nor a directory a file", flink)
+	refused("old", "a file cannot replace a directory, nor a directory a file", packed)
 
 	// A snapshot is replaced.
 	other := folderOf(t, map[string]string{"sp/_metadata": encoded(t, modelOf(handleOf(inlined("another"), 0)))})
@@ -267,22 +267,22 @@ func TestForeignFileMeanwhile(t *testing.T) {
 		change           func(out string)
 		why              string // of the refusal; "": it is done
 	}{
-		"a file, early":            {at: "create", why: "notes.txt is in it now"},
-		"a file, before the check": {at: "sync folder", why: "notes.txt is in it now"},
-		"a file, at the exchange":  {at: "exchange", why: "notes.txt is in it now"},
-		"a file, in two steps":     {at: "rename new aside", unsupported: true, why: "notes.txt is in it now"},
+		"a file, early":            {at: "create", why: "notes.txt was added to it"},
+		"a file, before the check": {at: "sync directory", why: "notes.txt was added to it"},
+		"a file, at the exchange":  {at: "exchange", why: "notes.txt was added to it"},
+		"a file, in two steps":     {at: "rename new aside", unsupported: true, why: "notes.txt was added to it"},
 		"a file, at the removal":   {at: "remove"},
 		"a file, then, in two":     {at: "remove", unsupported: true},
-		"a state file is another":  {at: "exchange", change: func(out string) { putFile(t, out+"/state", "other") }, why: "state is another file now"},
+		"a state file is another":  {at: "exchange", change: func(out string) { putFile(t, out+"/state", "other") }, why: "state was replaced or changed"},
 		"a state file is gone":     {at: "exchange", change: func(out string) { os.Remove(out + "/state") }, why: "files of it are gone"},
 		"all of it is gone":        {at: "create", change: func(out string) { os.RemoveAll(out) }, why: "it is gone"},
-		"an .spt, early":           {spt: true, at: "write", change: func(out string) { putFile(t, out, "theirs") }, why: "someone else wrote it"},
-		"an .spt, at the exchange": {spt: true, at: "exchange", change: func(out string) { putFile(t, out, "theirs") }, why: "someone else wrote it"},
-		"an .spt, in two":          {spt: true, unsupported: true, at: "write", change: func(out string) { putFile(t, out, "theirs") }, why: "someone else wrote it"},
-		"an .spt is gone":          {spt: true, at: "write", change: func(out string) { os.Remove(out) }, why: "someone else wrote it"},
-		"an .spt is a folder now":  {spt: true, at: "write", change: func(out string) { os.Remove(out); putFile(t, out+"/x", "theirs") }, why: "someone else wrote it"},
-		"an .spt is a link now":    {spt: true, at: "write", change: func(out string) { os.Remove(out); os.Symlink(dir+"/job/shared/x", out) }, why: "someone else wrote it"},
-		"the folder is a link now": {at: "create", change: func(out string) { os.Rename(out, dir+"/moved"); os.Symlink(dir+"/moved", out) }, why: "it is a symbolic link now"},
+		"an .spt, early":           {spt: true, at: "write", change: func(out string) { putFile(t, out, "theirs") }, why: "another process wrote it"},
+		"an .spt, at the exchange": {spt: true, at: "exchange", change: func(out string) { putFile(t, out, "theirs") }, why: "another process wrote it"},
+		"an .spt, in two":          {spt: true, unsupported: true, at: "write", change: func(out string) { putFile(t, out, "theirs") }, why: "another process wrote it"},
+		"an .spt is gone":          {spt: true, at: "write", change: func(out string) { os.Remove(out) }, why: "another process wrote it"},
+		"an .spt is a folder now":  {spt: true, at: "write", change: func(out string) { os.Remove(out); putFile(t, out+"/x", "theirs") }, why: "another process wrote it"},
+		"an .spt is a link now":    {spt: true, at: "write", change: func(out string) { os.Remove(out); os.Symlink(dir+"/job/shared/x", out) }, why: "another process wrote it"},
+		"the folder is a link now": {at: "create", change: func(out string) { os.Rename(out, dir+"/moved"); os.Symlink(dir+"/moved", out) }, why: "it is now a symbolic link"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := folderOf(t, nil)
@@ -504,7 +504,7 @@ func TestTargetTakenMeanwhile(t *testing.T) {
 			os.RemoveAll(dir + "/" + target)
 			o := Options{Stores: stores("out", h), Overwrite: overwrite}
 			_, err := Write(background, openAt(t, dir+"/job/chk-1", o.Stores).View(), "out://"+dir+"/"+target, &o)
-			refusedTarget(t, err, "it exists now")
+			refusedTarget(t, err, "another process wrote it")
 			if p, err := os.ReadFile(dir + "/" + other); err != nil || string(p) != "theirs" {
 				t.Errorf("%s: %q, %v", target, p, err)
 			}
@@ -521,7 +521,7 @@ func TestTargetTakenMeanwhile(t *testing.T) {
 		}}
 		o := Options{Stores: stores("mem", h)}
 		_, err := Write(background, openAt(t, dir+"/job/chk-1", o.Stores).View(), "mem://"+target, &o)
-		refusedTarget(t, err, "it exists now")
+		refusedTarget(t, err, "another process wrote it")
 		if got := objects(t, store, ""); len(got) != 1 || got[other] != "theirs" {
 			t.Errorf("%s: %v", target, names(got))
 		}

@@ -25,17 +25,17 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// Report is what was written.
+// Report describes what was written.
 type Report struct {
 	Plan     *Plan
-	Written  int64 // bytes that the target takes, linked files left out
+	Written  int64 // bytes of the target, without linked files
 	Linked   int   // files that are hard links
 	SPT      spt.Stats
-	ReadBack bool // everything was read again and is right
+	ReadBack bool // everything was read back and verified
 }
 
-// Write writes a view of a snapshot at a new location: it prepares a plan and
-// carries it out. No options are the zero value.
+// Write writes a view of a snapshot to a new location: it prepares a plan and
+// executes it. If o is nil, it uses the zero value.
 func Write(ctx context.Context, v format.View, target string, o *Options) (*Report, error) {
 	p, err := Prepare(ctx, v, target, o)
 	if err != nil {
@@ -44,9 +44,8 @@ func Write(ctx context.Context, v format.View, target string, o *Options) (*Repo
 	return p.Write(ctx)
 }
 
-// Write does what the plan says. On any error, and when ctx is over, nothing is
-// left under the target's name, and a snapshot that was to be replaced is where it
-// was.
+// Write executes the plan. On any error, including the end of ctx, nothing is
+// left under the target's name, and a snapshot to be replaced is unchanged.
 func (p *Plan) Write(ctx context.Context) (*Report, error) {
 	if p.Target == "" {
 		return nil, errors.New("internal error: a plan without a target")
@@ -57,7 +56,7 @@ func (p *Plan) Write(ctx context.Context) (*Report, error) {
 	return p.writeFlink(ctx)
 }
 
-// writeSPT writes the one file. The store makes it visible when it is whole.
+// writeSPT writes an .spt file. The store makes it visible when it is complete.
 func (p *Plan) writeSPT(ctx context.Context) (*Report, error) {
 	if err := p.recover(ctx); err != nil {
 		return nil, err
@@ -90,7 +89,7 @@ func (p *Plan) writeSPT(ctx context.Context) (*Report, error) {
 	return &Report{Plan: p, Written: info.Size, SPT: stats, ReadBack: p.o.ReadBack}, nil
 }
 
-// progressWriter only counts.
+// progressWriter counts the bytes and discards them.
 type progressWriter func(n int64)
 
 func (t progressWriter) Write(p []byte) (int, error) {
@@ -98,49 +97,48 @@ func (t progressWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// exists explains a target that came to be while we wrote.
+// exists explains a target that was created concurrently.
 func (p *Plan) exists(err error) error {
 	if errors.Is(err, storage.ErrExist) {
-		return &TargetError{p.Target, "it exists now: someone else wrote it meanwhile", finding.Words("nothing was replaced; look at it, then try again")}
+		return &TargetError{p.Target, "another process wrote it meanwhile", finding.Words("nothing was replaced; look at it, then try again")}
 	}
 	return err
 }
 
-// changed is for a target that is no longer what it was when the writing began.
+// changed explains a target that changed since the writing began.
 func (p *Plan) changed(how string) error {
 	return &TargetError{p.Target, "it changed while the new snapshot was written: " + how, finding.Words("nothing was replaced; look at it, then try again")}
 }
 
-// flinkWrite is the writing of one directory.
+// flinkWrite writes one directory.
 type flinkWrite struct {
 	plan    *Plan
-	folder  string // where the files are written: the target, or a temporary name next to it
+	dir     string // directory being written: the target, or a temporary name next to it
 	mover   storage.Mover
 	remover storage.Remover
-	holds   []func() error // on directories that are not leftovers while this runs
+	holds   []func() error // release the marks on directories in use
 
 	mu      sync.Mutex
-	names   []string // that this run wrote
+	names   []string // files that this run wrote
 	sizes   map[string]int64
 	sums    map[string]uint32
 	written int64
 	linked  int
 }
 
-// writeFlink writes the files of a directory, then _metadata. Where the store can
-// rename, all of it happens under a temporary name, and one rename is the end;
-// else _metadata, created last and only if absent, is what makes a snapshot of
-// the files.
+// writeFlink writes the files of a directory, then _metadata. If the store can
+// rename, the directory has a temporary name until one final rename; else
+// _metadata, created last and only if absent, makes the files a snapshot.
 func (p *Plan) writeFlink(ctx context.Context) (_ *Report, err error) {
-	w := &flinkWrite{plan: p, folder: p.name, sums: map[string]uint32{}, sizes: map[string]int64{}}
+	w := &flinkWrite{plan: p, dir: p.name, sums: map[string]uint32{}, sizes: map[string]int64{}}
 	if m, ok := p.store.(storage.Mover); ok {
 		if r, ok := p.store.(storage.Remover); ok {
 			w.mover, w.remover = m, r
-			w.folder = tempname.New(p.name)
+			w.dir = tempname.New(p.name)
 		}
 	}
 	if p.Replaces && w.mover == nil {
-		return nil, &TargetError{p.Target, "this storage cannot replace a folder all at once", finding.Words(elsewhere)}
+		return nil, &TargetError{p.Target, "this storage cannot replace a directory atomically", finding.Words(elsewhere)}
 	}
 	if err := p.recover(ctx); err != nil {
 		return nil, err
@@ -154,7 +152,7 @@ func (p *Plan) writeFlink(ctx context.Context) (_ *Report, err error) {
 		}
 	}()
 	if w.mover != nil {
-		if err := w.hold(ctx, w.folder, true); err != nil {
+		if err := w.hold(ctx, w.dir, true); err != nil {
 			return nil, err
 		}
 	}
@@ -169,32 +167,32 @@ func (p *Plan) writeFlink(ctx context.Context) (_ *Report, err error) {
 	if err := w.metadata(ctx); err != nil {
 		return nil, err
 	}
-	if err := w.reveal(ctx); err != nil {
+	if err := w.publish(ctx); err != nil {
 		return nil, err
 	}
 	return &Report{Plan: p, Written: w.written, Linked: w.linked, ReadBack: p.o.ReadBack}, nil
 }
 
-// hold marks a directory as one that is not a leftover.
-func (w *flinkWrite) hold(ctx context.Context, folder string, create bool) error {
+// hold marks a directory as in use, so that it is not taken for a leftover.
+func (w *flinkWrite) hold(ctx context.Context, dir string, create bool) error {
 	h, ok := w.plan.store.(ability.Holder)
 	if !ok {
 		return nil
 	}
-	release, err := h.Hold(ctx, folder, create)
+	release, err := h.Hold(ctx, dir, create)
 	if err == nil {
 		w.holds = append(w.holds, release)
 	}
 	return err
 }
 
-// undo deletes what this run wrote, and only that.
+// undo deletes exactly what this run wrote.
 func (w *flinkWrite) undo(ctx context.Context) error {
-	if w.folder == "" {
+	if w.dir == "" {
 		return nil
 	}
 	if w.remover != nil {
-		err := w.remover.RemoveTree(ctx, w.folder)
+		err := w.remover.RemoveTree(ctx, w.dir)
 		if errors.Is(err, storage.ErrNotExist) {
 			return nil
 		}
@@ -236,7 +234,7 @@ func (w *flinkWrite) run(ctx context.Context, units iter.Seq[work.Unit], run fun
 }
 
 func (w *flinkWrite) file(ctx context.Context, f File) error {
-	name := objpath.Join(w.folder, f.Name)
+	name := objpath.Join(w.dir, f.Name)
 	if f.How == string(Link) {
 		done, err := w.link(ctx, f, name)
 		if done || err != nil {
@@ -254,14 +252,14 @@ func (w *flinkWrite) file(ctx context.Context, f File) error {
 		return err
 	}
 	if n != f.Bytes {
-		return format.Errorf(format.ErrChanged, "%d bytes were read, there were %d", n, f.Bytes)
+		return format.Errorf(format.ErrChanged, "read %d bytes, expected %d", n, f.Bytes)
 	}
 	info, err := out.Commit(ctx)
 	if err != nil {
 		return w.plan.exists(err)
 	}
 	if info.Size != n {
-		return fmt.Errorf("%d bytes were written, the storage has %d", n, info.Size)
+		return fmt.Errorf("wrote %d bytes, the storage has %d", n, info.Size)
 	}
 	w.wrote(name, sum.Sum32(), n)
 	return nil
@@ -277,13 +275,13 @@ func (w *flinkWrite) wrote(name string, sum uint32, n int64) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// copyBuffer is the piece in which state is copied.
+// copyBuffer is the size of the buffer for copying state.
 const copyBuffer = 1 << 20
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, copyBuffer); return &b }}
 
-// copy writes the bytes of a file. They pass through here, so that their
-// checksum is known; a file of the input is read as one stream.
+// copy writes the bytes of a file. It copies them itself to compute their
+// checksum; a file of the input is read as one stream.
 func (w *flinkWrite) copy(ctx context.Context, out io.Writer, f File, sum hash.Hash32) (int64, error) {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
@@ -342,7 +340,7 @@ func (r *streamReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// link makes a hard link, where source and target allow it.
+// link makes a hard link, if source and target allow it.
 func (w *flinkWrite) link(ctx context.Context, f File, name string) (done bool, err error) {
 	l, ok := w.plan.store.(ability.Linker)
 	if !ok {
@@ -359,7 +357,7 @@ func (w *flinkWrite) link(ctx context.Context, f File, name string) (done bool, 
 	case err != nil:
 		return false, w.plan.exists(err)
 	case info.Size != f.Bytes:
-		return false, format.Errorf(format.ErrChanged, "%d bytes were linked, there were %d", info.Size, f.Bytes)
+		return false, format.Errorf(format.ErrChanged, "linked %d bytes, expected %d", info.Size, f.Bytes)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -370,18 +368,19 @@ func (w *flinkWrite) link(ctx context.Context, f File, name string) (done bool, 
 	return true, nil
 }
 
-// readBack reads every file again and compares checksums. Linked files have none.
+// readBack reads every file again and compares checksums, except linked files,
+// which have none.
 func (w *flinkWrite) readBack(ctx context.Context) error {
 	units := func(yield func(work.Unit) bool) {
 		for u := range w.plan.units {
 			u.Job = work.ReadBack
-			if _, written := w.sums[objpath.Join(w.folder, u.Target)]; written && !yield(u) {
+			if _, written := w.sums[objpath.Join(w.dir, u.Target)]; written && !yield(u) {
 				return
 			}
 		}
 	}
 	return w.run(ctx, units, func(ctx context.Context, u work.Unit) (_ struct{}, err error) {
-		name := objpath.Join(w.folder, u.Target)
+		name := objpath.Join(w.dir, u.Target)
 		body, _, err := ranged.NewReader(w.plan.store, name, "").Open(ctx, 0, -1)
 		if err != nil {
 			return struct{}{}, err
@@ -398,11 +397,11 @@ func (w *flinkWrite) readBack(ctx context.Context) error {
 	})
 }
 
-// metadata writes _metadata, decodes it again and compares it with what was
-// meant, before it can be seen.
+// metadata writes _metadata, decodes it again and compares it with the planned
+// model, before it becomes visible.
 func (w *flinkWrite) metadata(ctx context.Context) error {
 	p := w.plan
-	name := objpath.Join(w.folder, reader.MetadataName)
+	name := objpath.Join(w.dir, reader.MetadataName)
 	out, err := p.store.Create(ctx, name, storage.CreateOptions{IfAbsent: true, Size: p.MetadataBytes})
 	if err != nil {
 		return p.exists(err)
@@ -429,7 +428,7 @@ func (w *flinkWrite) metadata(ctx context.Context) error {
 	return nil
 }
 
-// encodeMetadata writes the view, decodes it again and compares.
+// encodeMetadata writes the encoded view, decodes it again and compares.
 func (w *flinkWrite) encodeMetadata(ctx context.Context, out storage.Writer) error {
 	p := w.plan
 	return checked(out, func(to io.Writer) error {
@@ -437,8 +436,8 @@ func (w *flinkWrite) encodeMetadata(ctx context.Context, out storage.Writer) err
 	}, func(data format.Bytes) error { return w.compare(ctx, data) })
 }
 
-// copyMetadata copies a _metadata in which nothing changes, and compares the
-// copy with the original.
+// copyMetadata copies an unchanged _metadata, and compares the copy with the
+// original.
 func (w *flinkWrite) copyMetadata(ctx context.Context, out storage.Writer) error {
 	return checked(out, func(to io.Writer) error {
 		src, err := w.plan.snap.OpenContainer(ctx)
@@ -452,7 +451,7 @@ func (w *flinkWrite) copyMetadata(ctx context.Context, out storage.Writer) error
 			return err
 		}
 		if n != w.plan.MetadataBytes {
-			return format.Errorf(format.ErrChanged, "%d bytes of _metadata were read, there were %d", n, w.plan.MetadataBytes)
+			return format.Errorf(format.ErrChanged, "read %d bytes of _metadata, expected %d", n, w.plan.MetadataBytes)
 		}
 		return ctx.Err()
 	}, func(data format.Bytes) error {
@@ -464,7 +463,7 @@ func (w *flinkWrite) copyMetadata(ctx context.Context, out storage.Writer) error
 	})
 }
 
-// sameBytes compares what was written with what a reader returns.
+// sameBytes compares the written bytes with the bytes of a reader.
 func sameBytes(data format.Bytes, r io.Reader) error {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
@@ -493,8 +492,8 @@ func sameBytes(data format.Bytes, r io.Reader) error {
 	}
 }
 
-// checked lets write fill out, and check look at what was written before it can
-// be seen: through the store, or through a copy where that is not possible.
+// checked calls write, then check with the written bytes before they become
+// visible: from the store, or from a copy if the store cannot return them.
 func checked(out storage.Writer, write func(io.Writer) error, check func(format.Bytes) error) error {
 	c, ok := out.(ability.Contents)
 	if !ok {
@@ -517,7 +516,7 @@ func checked(out storage.Writer, write func(io.Writer) error, check func(format.
 func (w *flinkWrite) compare(ctx context.Context, data format.Bytes) error {
 	p := w.plan
 	if int64(data.Len()) != p.MetadataBytes {
-		return fmt.Errorf("internal error: %d bytes of _metadata, planned were %d", data.Len(), p.MetadataBytes)
+		return fmt.Errorf("internal error: _metadata has %d bytes, expected %d", data.Len(), p.MetadataBytes)
 	}
 	sp, err := metadata.Decode(data, metadata.Options{})
 	if err != nil {
@@ -528,7 +527,7 @@ func (w *flinkWrite) compare(ctx context.Context, data format.Bytes) error {
 		return err
 	}
 	if !same {
-		return errors.New("internal error: the new _metadata does not say what was meant")
+		return errors.New("internal error: the new _metadata does not match the planned model")
 	}
 	return nil
 }

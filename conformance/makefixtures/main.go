@@ -47,7 +47,7 @@ func run(dir string, check bool) (err error) {
 	for _, fixture := range conformance.Fixtures() {
 		there := filepath.Join(dir, fixture.Name)
 		if _, err := os.Stat(there); (err == nil) != check {
-			continue // made already; or nothing to check
+			continue // it exists already, or there is nothing to check
 		}
 		f := flinks[fixture.Version]
 		if f == nil {

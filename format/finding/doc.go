@@ -1,9 +1,10 @@
-// Package finding is what spt reports about a snapshot: one type of finding,
-// and one catalogue of codes.
+// Package finding defines the type of what spt reports about a snapshot, and the
+// catalogue of its codes.
 //
-// A finding is a pure value. Package reader makes those of verify, package
-// transform those of check, and commands render both in the same way. A code
-// means the same wherever it comes from; [Catalogue] says what.
+// A finding is a pure value. Package reader returns the findings of verify, package
+// transform/check the findings of check. A code means the same in both; see
+// [Catalogue]. The package does not check anything and does not know the flags of
+// commands.
 //
 //	for _, f := range report.Findings {
 //		entry, _ := finding.Lookup(f.Code)

@@ -7,14 +7,13 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Severity is how bad a finding is.
+// Severity is the severity of a finding.
 type Severity string
 
-// The severities. Notes are worth knowing and no fault: a snapshot with notes
-// only is sound.
+// The severities. A snapshot with notes only is sound.
 const (
 	Error   Severity = "error"   // Flink refuses, cannot read the state, or state is lost
-	Warning Severity = "warning" // it restores, and something will differ; or no release of Flink writes this
+	Warning Severity = "warning" // it restores, but something will differ; or no release of Flink writes this
 	Note    Severity = "note"    // worth knowing
 )
 
@@ -29,23 +28,23 @@ func (s Severity) rank() int {
 	return 2
 }
 
-// Finding is one thing that was found out about a snapshot.
+// Finding is one fact about a snapshot.
 type Finding struct {
 	Severity Severity
 	Code     string // stable; see Catalogue
-	// Operator concerned; nil: the snapshot as a whole, or an operator of the
-	// job that the snapshot does not have, see UID.
+	// Operator is nil if the finding is about the whole snapshot, or about an
+	// operator that only the job has (see UID).
 	Operator *format.Operator
 	UID      string
 	State    string
-	Place    string // path inside the snapshot, "" for the whole
-	File     string // reference concerned, if any
+	Place    string // path inside the snapshot; "" for the whole snapshot
+	File     string // the reference, if the finding is about one
 	Message  string
-	Found    string   // where a file was found that is not at its reference
-	Advice   []Remedy // what to do, or nil
+	Found    string   // location of a file that is not at its reference
+	Advice   []Remedy // what to do; may be nil
 }
 
-// Sort puts the worst findings first and keeps the order of equal ones.
+// Sort sorts findings by severity, worst first. The sort is stable.
 func Sort(all []Finding) {
 	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(a.Severity.rank(), b.Severity.rank()) })
 }

@@ -6,25 +6,24 @@ import (
 	"strings"
 )
 
-// Remedy is one thing that can be done about a finding or an error. It names no
-// command and no flag: a program says how its users do it.
+// Remedy is one way to deal with a finding or an error. It names no command or
+// flag; a program maps Action to its own.
 type Remedy struct {
-	// Words say what to do, and on which condition.
+	// Words says what to do, and under which condition.
 	Words string
-	// Also: this is to be done as well as what precedes it, not instead.
+	// Also: in addition to the preceding remedy, not instead of it.
 	Also bool
 
-	// Action is how spt does it. Where it is [NoAction], the words say it all. The
-	// fields after it are what the action is done with; those that are not needed
-	// or not known are empty.
+	// Action is how spt does it; [NoAction] if it does not. The fields below are
+	// the arguments of the action, empty if not needed or unknown.
 	Action    Action
 	Operator  string // label of an operator of the snapshot
 	State     string
 	To        string   // the new value
-	Locations []string // see the actions
+	Locations []string // see the Action constants
 }
 
-// String returns the words, and the action with what it is done with in brackets.
+// String returns the words, and in brackets the action with its arguments.
 func (m Remedy) String() string {
 	if m.Action == NoAction {
 		return m.Words
@@ -34,7 +33,7 @@ func (m Remedy) String() string {
 	return m.Words + " (" + strings.Join(args, " ") + ")"
 }
 
-// Action is something that spt can do.
+// Action is an operation of spt.
 type Action string
 
 // The actions on the snapshot that a finding or an error is about.
@@ -46,41 +45,40 @@ const (
 	CountElements     Action = "count-elements"      // print how often each element of State occurs
 	FindDuplicates    Action = "find-duplicates"     // find duplicates in union state
 	KeepOneOfEach     Action = "keep-one-of-each"    // remove the duplicates of State
-	KeepUnproven      Action = "keep-unproven"       // the same, though it is not proven that restores made them
-	RenameOperator    Action = "rename-operator"     // give the state of Operator another uid
-	RenameState       Action = "rename-state"        // name State of Operator To
+	KeepUnproven      Action = "keep-unproven"       // the same, although not proven to be made by restores
+	RenameOperator    Action = "rename-operator"     // change the uid of Operator
+	RenameState       Action = "rename-state"        // rename State of Operator to To
 	DropOperator      Action = "drop-operator"       // remove the state of Operator
 	DropInFlight      Action = "drop-in-flight"      // remove in-flight data
 	SetMaxParallelism Action = "set-max-parallelism" // set the max parallelism of Operator to To
-	SetMode           Action = "set-mode"            // make State of Operator a To state, such as list
+	SetMode           Action = "set-mode"            // change the mode of State of Operator to To, such as list
 	Copy              Action = "copy"                // write a copy that needs no other files
 	RescaleOther      Action = "rescale-other"       // rescale the other snapshot of a merge to To
-	WriteMapping      Action = "write-mapping"       // write down where files are now that are not below Locations[0]
+	WriteMapping      Action = "write-mapping"       // rewrite references to files that are no longer below Locations[0]
 )
 
-// The actions that start with another location.
+// The actions with another location.
 const (
-	Open Action = "open" // do what was tried with Locations[0]
+	Open Action = "open" // run the same operation with Locations[0]
 	List Action = "list" // list the snapshots in Locations[0]
 )
 
-// The actions that repeat what was tried, and allow it or say more.
+// The actions that repeat the operation with more permissions or information.
 const (
 	ReadOutside   Action = "read-outside"   // allow reading below Locations
-	MapFiles      Action = "map-files"      // say where files are now that are not below Locations[0]
-	SearchPath    Action = "search-path"    // name folders in which bare names are looked for
-	NameUIDs      Action = "name-uids"      // say which uids the job has
-	NameRelease   Action = "name-release"   // say which release of Flink is meant
+	MapFiles      Action = "map-files"      // map references to files that are no longer below Locations[0]
+	SearchPath    Action = "search-path"    // set directories in which bare names are searched
+	NameUIDs      Action = "name-uids"      // list the uids of the job
+	NameRelease   Action = "name-release"   // name the release of Flink
 	KeepMissing   Action = "keep-missing"   // keep references to files that are missing
-	LeaveOperator Action = "leave-operator" // leave operators as they are whose keyed state cannot be written
+	LeaveOperator Action = "leave-operator" // leave operators unchanged whose keyed state cannot be written
 	Overwrite     Action = "overwrite"      // replace the snapshot at the target
 )
 
-// Words returns a remedy that no action does.
+// Words returns a remedy without an action.
 func Words(text string) []Remedy { return []Remedy{{Words: text}} }
 
-// RemediesOf returns what can be done about an error, as far as the error or one that it
-// wraps says so.
+// RemediesOf returns the remedies of err or of an error that it wraps.
 func RemediesOf(err error) []Remedy {
 	var e interface{ Remedies() []Remedy }
 	if errors.As(err, &e) {

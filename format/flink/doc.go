@@ -1,12 +1,12 @@
-// Package flink says what each release of Apache Flink reads and writes, in one
-// table: versions of _metadata, of operator and keyed state, of serializer
-// snapshots and RocksDB files, and how it redistributes state. A rule that depends
-// on a release asks this table and compares no release itself.
+// Package flink defines the releases of Apache Flink and one table of what each of
+// them reads and writes: versions of _metadata, of operator and keyed state, of
+// serializer snapshots and RocksDB files, and how it redistributes state. Rules
+// that depend on a release use this table and do not compare releases themselves.
 //
 //	r, err := flink.ParseRelease("1.20")
 //	if r.Facts().Metadata.Has(5) { … }
 //	first, last := flink.Lifetime(func(f flink.Facts) bool { return f.Finished })
 //
-// The packages below it read and write Flink's bytes. Nothing in them knows of
-// .spt files.
+// The packages below this one read and write Flink's bytes. They do not know .spt
+// files.
 package flink

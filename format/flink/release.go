@@ -9,11 +9,11 @@ import (
 
 // table has a row for each line of releases, oldest first, and a column for each
 // field of [Facts]. A cell is a list of versions ("1-3,6"), "-" for none, "yes",
-// "no", or, of serializers, a count. Sources: spec flink-metadata 3,
+// "no", or, for serializers, a count. Sources: spec flink-metadata 3,
 // flink-operator-state A3, B2, B4 and B5, flink-keyed-state 2.1 and 2.4,
 // flink-serializers A2, and snapshots that these releases wrote.
 //
-// To add a release, add its row; what else it needs is what the tests then report.
+// To add a release, add its row; the tests then report what else is missing.
 const table = `
 release metadata operator keyed handles  streams  snapshots channels changelogs finished legacy kryo rocksdb prepend keep fill serializers
 1.3     2        1-2      1-3   3,5      1,2       1        -        -          no       yes    2    1       no      no   no   0
@@ -40,43 +40,43 @@ release metadata operator keyed handles  streams  snapshots channels changelogs 
 2.3     2-6      5-6      6     3,5,7-14 1-3,6,15-16 2      2-3      2          yes      no     5    1-2     yes     yes  yes  2
 `
 
-// Facts is what a release of Flink reads and writes, and how it restores. Of the
-// versions that it reads it writes the newest.
+// Facts are the versions that a release of Flink reads, and how it restores. Of the
+// versions that it reads, it writes the newest.
 type Facts struct {
 	Metadata      Versions // of _metadata
 	OperatorState Versions // that streams of operator state start with
 	KeyedState    Versions // that streams of keyed state start with
 	KeyedHandles  Versions // tags of keyed handles in _metadata
 	Streams       Versions // tags of streams in _metadata
-	// Snapshots is versions of the wrapper of serializer snapshots: 1 is Flink 1.6
-	// and before, whose snapshots hold the serializers as Java objects.
+	// Snapshots is the versions of the wrapper of serializer snapshots: version 1,
+	// of Flink 1.6 and earlier, contains the serializers as Java objects.
 	Snapshots Versions
-	// Channels is layouts of handles of in-flight data: 1 without a subtask index,
-	// 2 with one, 3 several channels in one handle.
+	// Channels is the layouts of handles of in-flight data: 1 without a subtask
+	// index, 2 with one, 3 with several channels in one handle.
 	Channels Versions
-	// Changelogs is layouts of changelog handles: 1 short, 2 with sizes and ids.
+	// Changelogs is the layouts of changelog handles: 1 short, 2 with sizes and
+	// ids.
 	Changelogs Versions
 	Finished   bool // fully finished operators and subtasks
-	Legacy     bool // operator state of the interface dropped after Flink 1.3
+	Legacy     bool // legacy operator state (before Flink 1.4)
 
 	Kryo Versions // the major version of the library
-	// RocksDB is versions of the files: 2 has checksums of another kind.
+	// RocksDB is the versions of the files: 2 uses another kind of checksum.
 	RocksDB Versions
 
-	// PrependsNames: the name of a state goes before the others in its bucket of
-	// the hash map that decides the order of states. 1.6.0 did not do so yet, 1.6.4
-	// did.
+	// PrependsNames: a state name is prepended to its bucket in the hash map that
+	// determines the order of states. 1.6.0 does not do this, 1.6.4 does.
 	PrependsNames bool
-	// KeepsLists: list state stays in its subtask while the parallelism does.
-	// Before, all state was redistributed if there was union state, and otherwise
-	// moved up to fill gaps.
+	// KeepsLists: at an unchanged parallelism, list state stays in its subtask.
+	// Earlier releases redistributed all state if there was union state, and
+	// otherwise moved it up to fill gaps.
 	KeepsLists bool
 	// FillsBroadcast: at an unchanged parallelism, subtasks without a broadcast
-	// state that others have get a replica of it.
+	// state receive a replica from another subtask.
 	FillsBroadcast bool
 
-	// serializers is how many entries of serializerLifetimes start with this
-	// release or ended before it.
+	// serializers is the number of serializerLifetimes that start with this release
+	// or ended before it.
 	serializers int
 }
 
@@ -115,7 +115,7 @@ type row struct {
 	facts        Facts
 }
 
-// rows is the table. A mistake in it is found by the tests.
+// rows is the parsed table. The tests detect mistakes in it.
 var rows = func() []row {
 	rows, err := parseTable(table)
 	if err != nil {
@@ -124,7 +124,7 @@ var rows = func() []row {
 	return rows
 }()
 
-// parseTable reads the table. The error names the release and what its row lacks.
+// parseTable parses the table. Errors name the release and what its row lacks.
 func parseTable(text string) ([]row, error) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	head := strings.Fields(lines[0])
@@ -162,9 +162,9 @@ func parseRow(head, cells []string) (r row, err error) {
 	}
 	switch {
 	case len(missing) > 0:
-		return r, fmt.Errorf("nothing in column %s", strings.Join(missing, ", "))
+		return r, fmt.Errorf("empty column %s", strings.Join(missing, ", "))
 	case len(cells) > len(columns)+1:
-		return r, fmt.Errorf("%d cells, expected %d", len(cells), len(columns)+1)
+		return r, fmt.Errorf("expected %[2]d cells, found %[1]d", len(cells), len(columns)+1)
 	}
 	return r, nil
 }
@@ -189,10 +189,10 @@ type Versions uint64
 // Has reports whether v is in the set.
 func (s Versions) Has(v int) bool { return v >= 0 && v < 64 && s>>v&1 != 0 }
 
-// Newest returns the largest number in the set, and 0 of an empty one.
+// Newest returns the largest number in the set, or 0 if it is empty.
 func (s Versions) Newest() int { return max(0, bits.Len64(uint64(s))-1) }
 
-// parseVersions reads "1-3,6" or "-".
+// parseVersions parses "1-3,6" or "-".
 func parseVersions(text string) (s Versions, err error) {
 	if text == "-" {
 		return 0, nil
@@ -214,8 +214,8 @@ func parseVersions(text string) (s Versions, err error) {
 	return s, nil
 }
 
-// Release is a line of Flink releases, such as 1.20. Releases are ordered: a
-// newer one is larger. The zero value names none.
+// Release is a line of Flink releases, such as 1.20. Newer releases compare
+// greater. The zero value is not a release.
 type Release uint8
 
 // Releases returns the known releases, oldest first.
@@ -233,8 +233,8 @@ func Oldest() Release { return 1 }
 // Latest returns the newest known release.
 func Latest() Release { return Release(len(rows)) }
 
-// ParseRelease returns the release named "1.20", or by one of its patches,
-// "1.20.4".
+// ParseRelease parses the name of a release, "1.20", or of one of its patch
+// releases, "1.20.4".
 func ParseRelease(s string) (Release, error) {
 	if major, minor, ok := parseName(s); ok {
 		for i, r := range rows {
@@ -255,7 +255,7 @@ func ParseRelease(s string) (Release, error) {
 	return 0, fmt.Errorf("release %q is not known; available: %s", s, strings.Join(lines, ", "))
 }
 
-// MustRelease is ParseRelease for tests: it panics on a release that is not known.
+// MustRelease is ParseRelease that panics on errors. It is for tests and constants.
 func MustRelease(s string) Release {
 	r, err := ParseRelease(s)
 	if err != nil {
@@ -264,7 +264,7 @@ func MustRelease(s string) Release {
 	return r
 }
 
-// parseName reads "1.20" or "1.20.4".
+// parseName parses "1.20" or "1.20.4".
 func parseName(s string) (major, minor int, ok bool) {
 	parts := strings.Split(s, ".")
 	var n [3]int
@@ -277,7 +277,8 @@ func parseName(s string) (major, minor int, ok bool) {
 	return n[0], n[1], ok
 }
 
-// String returns the name of the release, "1.20", and "" for the zero value.
+// String returns the name of the release, such as "1.20", and "" for the zero
+// value.
 func (r Release) String() string {
 	if r == 0 {
 		return ""
@@ -285,7 +286,7 @@ func (r Release) String() string {
 	return fmt.Sprintf("%d.%d", rows[r-1].major, rows[r-1].minor)
 }
 
-// Facts returns the facts about the release; for the zero value those about the
+// Facts returns the facts about the release, and for the zero value about the
 // latest one.
 func (r Release) Facts() Facts {
 	if r == 0 {
@@ -294,8 +295,8 @@ func (r Release) Facts() Facts {
 	return rows[r-1].facts
 }
 
-// Lifetime returns the first and the last release with the facts that has accepts.
-// Both are zero if there is none; last is zero if that is the latest release.
+// Lifetime returns the first and the last release for whose facts has returns true.
+// Both are zero if no release does; last is zero if it is the latest release.
 func Lifetime(has func(Facts) bool) (first, last Release) {
 	return lifetime(func(r Release) bool { return has(r.Facts()) })
 }

@@ -85,12 +85,12 @@ func TestNewRelease(t *testing.T) {
 		change func(cells []string) []string
 		want   string
 	}{
-		{func(c []string) []string { return c[:1] }, "release 2.4: nothing in column metadata, operator, keyed, handles, streams, snapshots, channels, changelogs, finished, legacy, kryo, rocksdb, prepend, keep, fill, serializers"},
-		{func(c []string) []string { return c[:len(c)-1] }, "release 2.4: nothing in column serializers"},
-		{func(c []string) []string { c[11] = "?"; return c }, "release 2.4: nothing in column kryo"},
+		{func(c []string) []string { return c[:1] }, "release 2.4: empty column metadata, operator, keyed, handles, streams, snapshots, channels, changelogs, finished, legacy, kryo, rocksdb, prepend, keep, fill, serializers"},
+		{func(c []string) []string { return c[:len(c)-1] }, "release 2.4: empty column serializers"},
+		{func(c []string) []string { c[11] = "?"; return c }, "release 2.4: empty column kryo"},
 		{func(c []string) []string { c[9] = "maybe"; return c }, `release 2.4: column finished: expected yes or no, found "maybe"`},
 		{func(c []string) []string { c[1] = "7-2"; return c }, `release 2.4: column metadata: expected versions such as 1-3,6, found "7-2"`},
-		{func(c []string) []string { return append(c, "x") }, "release 2.4: 18 cells, expected 17"},
+		{func(c []string) []string { return append(c, "x") }, "release 2.4: expected 17 cells, found 18"},
 		{func(c []string) []string { c[0] = "2.3"; return c }, "release 2.3: not after the row above it"},
 		{func(c []string) []string { c[0] = "two"; return c }, "release two: expected a release such as 1.20"},
 	} {

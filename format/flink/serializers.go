@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Package is where the classes of Flink are. Classes with another prefix belong to
-// users or connectors.
+// Package is the prefix of the names of Flink's classes. Classes with another
+// prefix belong to users or connectors.
 const Package = "org.apache.flink."
 
 // SerializerLifetime returns the first and the last release that have a serializer
-// snapshot class, as the jars of Flink 1.20 to 2.3 do. ok is false where every
-// release from 1.20 on has it, and for classes that are not Flink's; last is zero
+// snapshot class, according to the jars of Flink 1.20 to 2.3. ok is false if every
+// release from 1.20 on has it, and for classes that are not Flink's. last is zero
 // if the latest release has it.
 func SerializerLifetime(class string) (first, last Release, ok bool) {
 	l, ok := lifetimeOf(class)
@@ -22,9 +22,9 @@ func SerializerLifetime(class string) (first, last Release, ok bool) {
 	return first, last, true
 }
 
-// serializerLife is a serializer snapshot class that not every release from 1.20
-// on has, or with a dot at its end a package of them: from which release on, and up
-// to which.
+// serializerLife is the first and the last release of a serializer snapshot class
+// that not all releases from 1.20 on have, or of a package of such classes, if it
+// ends with a dot.
 type serializerLife struct{ class, from, until string }
 
 func (l serializerLife) has(r Release) bool {
@@ -49,10 +49,10 @@ func lifetimeOf(class string) (serializerLife, bool) {
 }
 
 // UnknownSerializer reports whether no known release of Flink has a serializer
-// snapshot class of this name. It is certain of two kinds of names only: those in
-// packages whose classes are all listed, and those that differ from a listed class
-// in one or two characters. Such a name is probably damaged, and near is the class
-// that was meant.
+// snapshot class with this name. It is certain for two kinds of names only: names
+// in packages whose classes are all listed, and names that differ from a listed
+// class in one or two characters. Such a name is probably damaged; near is the
+// listed class.
 func UnknownSerializer(class string) (near string, unknown bool) {
 	name, ours := strings.CutPrefix(class, Package)
 	if _, found := slices.BinarySearch(serializerClasses, name); ours && found {
@@ -71,15 +71,15 @@ func UnknownSerializer(class string) (near string, unknown bool) {
 			return Package + l.class, true
 		}
 	}
-	// Config snapshots ended with Flink 1.7: not all of them are listed.
+	// Config snapshots ended with Flink 1.7, and not all of them are listed.
 	if !ours || strings.Contains(class, "Config") {
 		return "", false
 	}
 	return "", slices.ContainsFunc(corePackages, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// nearlyEqual reports whether a class differs from a listed one in at most two
-// bytes and not in length.
+// nearlyEqual reports whether a class has the length of a listed one and differs
+// from it in at most two bytes.
 func nearlyEqual(class, listed string) bool {
 	if len(class) != len(Package)+len(listed) {
 		return false
@@ -101,7 +101,7 @@ func nearlyEqual(class, listed string) bool {
 // flink-streaming-java that have serializers.
 var corePackages = []string{"api.common.typeutils.", "api.java.typeutils.", "runtime.state.", "streaming.api."}
 
-// serializerLifetimes come from the jars of Flink 1.20 to 2.3.
+// serializerLifetimes are from the jars of Flink 1.20 to 2.3.
 var serializerLifetimes = []serializerLife{
 	{"api.scala.", "", "1.20"},
 	{"api.common.typeutils.base.GenericArraySerializerConfigSnapshot", "", "1.20"},
@@ -123,9 +123,9 @@ var serializerLifetimes = []serializerLife{
 	{"table.runtime.operators.sink.SortedLongSerializer$SortedLongSerializerSnapshot", "2.3", ""},
 }
 
-// serializerClasses are the other serializer snapshot classes below Package,
-// sorted: all in the jars of Flink 1.20, 2.0 and 2.3, and those in snapshots of 1.3
-// to 2.3.
+// serializerClasses are the other serializer snapshot classes in Package, sorted:
+// those in the jars of Flink 1.20, 2.0 and 2.3, and those in snapshots of 1.3 to
+// 2.3.
 var serializerClasses = []string{
 	"api.common.typeutils.CompositeTypeSerializerSnapshot",
 	"api.common.typeutils.GenericTypeSerializerSnapshot",

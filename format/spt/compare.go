@@ -9,10 +9,10 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// difference is the path of the first field in which two savepoints differ, ""
-// if they are the same. Offsets of want are compared by what stands for them
-// in the file. It walks the model by reflection, so that a field that is new
-// in the model and not in the manifest is noticed by the first Seal.
+// difference returns the path of the first field in which two savepoints differ, ""
+// if they are equal. The offsets of want are compared with stored, which maps them
+// to the offsets in the file. It compares by reflection, so the first Seal detects
+// a field that the model has and the manifest lacks.
 func difference(want, got *format.Savepoint, stored storedOffsets) string {
 	c := comparer{stored: stored}
 	return c.diff(reflect.ValueOf(want), reflect.ValueOf(got))
@@ -22,7 +22,7 @@ type comparer struct{ stored storedOffsets }
 
 func (c comparer) diff(a, b reflect.Value) string {
 	switch a.Type() {
-	case reflect.TypeFor[format.Text](): // its fields are not ours to see
+	case reflect.TypeFor[format.Text](): // its fields are not exported
 		return differ(a.Interface() != b.Interface())
 	case reflect.TypeFor[format.Bytes]():
 		return differ(!sameBytes(a.Interface().(format.Bytes), b.Interface().(format.Bytes)))
@@ -46,7 +46,7 @@ func (c comparer) diff(a, b reflect.Value) string {
 				return a.Type().Field(i).Name + tail(at)
 			}
 		}
-	case reflect.Slice: // nil and empty are one
+	case reflect.Slice: // nil equals empty
 		if a.Len() != b.Len() {
 			return "(length)"
 		}
@@ -61,7 +61,7 @@ func (c comparer) diff(a, b reflect.Value) string {
 	return ""
 }
 
-// differ is a path that ends here.
+// differ returns the path that ends here.
 func differ(yes bool) string {
 	if yes {
 		return "."
@@ -90,7 +90,7 @@ func sameBytes(a, b format.Bytes) bool {
 // sameOffsets reports whether got is what was stored for a field.
 func (c comparer) sameOffsets(field *format.Offsets, got format.Offsets) bool {
 	switch want := c.stored[field].(type) {
-	case nil: // left out: an array without entries
+	case nil: // omitted: an empty array
 		return *field == nil && offsetsLen(got) == 0
 	case format.OffsetSlice:
 		got, ok := got.(format.OffsetSlice)

@@ -11,17 +11,17 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Compression is how chunks are stored.
+// Compression is the compression of chunks.
 type Compression string
 
-// The compressions. Chunks that do not get smaller are stored plain anyway.
+// The compressions. Chunks that would not become smaller are stored uncompressed.
 const (
 	Zstd Compression = "zstd" // the default
 	S2   Compression = "s2"   // faster, larger
 	None Compression = "none"
 )
 
-// ParseCompression reads the name of a compression; "" is the default.
+// ParseCompression parses the name of a compression; "" is the default.
 func ParseCompression(s string) (Compression, error) {
 	switch c := Compression(s); c {
 	case "":
@@ -29,24 +29,24 @@ func ParseCompression(s string) (Compression, error) {
 	case Zstd, S2, None:
 		return c, nil
 	}
-	return "", fmt.Errorf("compression %q: there are zstd, s2 and none", s)
+	return "", fmt.Errorf("compression %q is not known; available: zstd, s2, none", s)
 }
 
-// Options for writing. The zero value is good.
+// Options are the options of a [Writer]. The zero value is ready to use.
 type Options struct {
 	Compression Compression // "": zstd
-	// Level is that of the compression; 0 is its default. zstd: 1 to 22
-	// (default 3); s2: 1 to 3 (default 1).
+	// Level is the compression level; 0 is the default. zstd: 1 to 22 (default 3);
+	// s2: 1 to 3 (default 1).
 	Level int
-	// Jobs is how many chunks are compressed at a time; 0: one per processor.
-	// The bytes written do not depend on it.
+	// Jobs is the number of chunks that are compressed in parallel; 0: one per
+	// processor. The output does not depend on it.
 	Jobs int
-	// Progress, if set, is told of each n bytes of streams taken in. It is
-	// called by the goroutine that writes.
+	// Progress, if set, is called after each n bytes of streams are added, by the
+	// goroutine that writes.
 	Progress func(n int64)
 }
 
-// withDefaults fills in what is zero, and refuses what cannot be.
+// withDefaults replaces zeros by defaults and rejects invalid values.
 func (o Options) withDefaults() (Options, error) {
 	var err error
 	if o.Compression, err = ParseCompression(string(o.Compression)); err != nil {
@@ -63,10 +63,10 @@ func (o Options) withDefaults() (Options, error) {
 		o.Level = normal
 	}
 	if o.Level < lowest || o.Level > highest {
-		return o, fmt.Errorf("compression level %d: %s has %d to %d", o.Level, o.Compression, lowest, highest)
+		return o, fmt.Errorf("compression level %d: %s has levels %d to %d", o.Level, o.Compression, lowest, highest)
 	}
 	if o.Jobs < 0 {
-		return o, fmt.Errorf("%d jobs", o.Jobs)
+		return o, fmt.Errorf("jobs must not be negative: %d", o.Jobs)
 	}
 	if o.Jobs == 0 {
 		o.Jobs = runtime.GOMAXPROCS(0)
@@ -77,7 +77,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// How a chunk is stored. Wire format: never change.
+// Kinds of chunks. Wire format: never change.
 const (
 	storedPlain = 0
 	storedZstd  = 1 // one zstd frame
@@ -85,8 +85,8 @@ const (
 	storedKinds = 3
 )
 
-// newZstdEncoder is an encoder of whole chunks, safe for concurrent use. Its
-// frames have no checksum: chunks have their own.
+// newZstdEncoder returns an encoder of whole chunks, safe for concurrent use. Its
+// frames have no checksum, since chunks have their own.
 func newZstdEncoder(level, jobs int) (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)),
@@ -95,29 +95,29 @@ func newZstdEncoder(level, jobs int) (*zstd.Encoder, error) {
 		zstd.WithZeroFrames(true))
 }
 
-// newZstdDecoder decodes no further than the buffer it is given.
+// newZstdDecoder returns a decoder that does not exceed the buffer passed to it.
 func newZstdDecoder(limits format.Limits) (*zstd.Decoder, error) {
 	return zstd.NewReader(nil,
-		zstd.WithDecoderConcurrency(0), // as many at a time as there are processors
+		zstd.WithDecoderConcurrency(0), // one per processor
 		zstd.WithDecoderMaxMemory(uint64(max(limits.Chunk, limits.Manifest))),
 		zstd.WithDecodeAllCapLimit(true))
 }
 
-// maxInflated is the most that n bytes of zstd can decompress to: a block of
-// 128 KiB takes at least 4 bytes. It keeps a few bytes from claiming a buffer
-// as large as the limits allow.
+// maxInflated returns the largest size to which n bytes of zstd can decompress: a
+// block of 128 KiB takes at least 4 bytes. It bounds the buffer for a small input
+// by more than the limits do.
 func maxInflated(n int64) int64 { return n * (128 << 10 / 4) }
 
-// oneFrame fails unless p is exactly one zstd frame (RFC 8878, 3.1.1), as far as
-// the lengths of its parts tell. A decoder takes several frames, and skips those
-// of other kinds: then one content could be stored in many ways, and bytes be
-// hidden between.
+// oneFrame returns an error unless p is exactly one zstd frame (RFC 8878, 3.1.1),
+// as far as the lengths of its parts show. A decoder accepts several frames and
+// skips frames of other kinds; then one content could be stored in many ways, and
+// bytes could be hidden between frames.
 //
 //	field             width     meaning
 //	magic             4         28 B5 2F FD
 //	descriptor        1         bits 7–6 size of the content size, 5 single segment,
 //	                            2 checksum, 1–0 size of the dictionary id
-//	window            0 or 1    not there in a single segment
+//	window            0 or 1    absent in a single segment
 //	dictionary id     0, 1, 2, 4
 //	content size      0, 1, 2, 4, 8
 //	blocks            3 + n     last (1 bit), type (2 bits), size (21 bits)
@@ -133,7 +133,7 @@ func oneFrame(p []byte) error {
 		at++
 	}
 	if descriptor&3 != 0 {
-		return errors.New("a zstd frame with a dictionary")
+		return errors.New("the zstd frame has a dictionary")
 	}
 	if n := descriptor >> 6; n > 0 {
 		at += 1 << n
@@ -142,7 +142,7 @@ func oneFrame(p []byte) error {
 	}
 	for last := false; !last; {
 		if len(p)-at < 3 {
-			return errors.New("a zstd frame that is cut short")
+			return errors.New("the zstd frame is cut short")
 		}
 		block := int(p[at]) | int(p[at+1])<<8 | int(p[at+2])<<16
 		last = block&1 == 1
@@ -151,7 +151,7 @@ func oneFrame(p []byte) error {
 			size = 1
 		}
 		if at += 3; size > len(p)-at {
-			return errors.New("a zstd frame that is cut short")
+			return errors.New("the zstd frame is cut short")
 		}
 		at += size
 	}
@@ -160,14 +160,14 @@ func oneFrame(p []byte) error {
 	}
 	switch {
 	case at > len(p):
-		return errors.New("a zstd frame that is cut short")
+		return errors.New("the zstd frame is cut short")
 	case at < len(p):
 		return fmt.Errorf("%d bytes after the zstd frame", len(p)-at)
 	}
 	return nil
 }
 
-// inflate decompresses a chunk or manifest to exactly len(dst) bytes.
+// inflate decompresses a chunk or the manifest to exactly len(dst) bytes.
 func inflate(d *zstd.Decoder, dst, stored []byte, kind byte) error {
 	var got []byte
 	var err error

@@ -10,10 +10,10 @@ import (
 	"github.com/savepoint-tools/spt/internal/limit"
 )
 
-// cursor reads msgpack strictly: each value must be of the type that is asked
-// for, and every count is compared with the bytes that are left. What is
-// allocated for the file is charged against a budget first. It keeps the first
-// error, after which everything reads as zero.
+// cursor reads msgpack strictly: each value must have the requested type, and each
+// count is compared with the remaining bytes. Memory for the file is charged
+// against a budget before it is allocated. The cursor keeps the first error; after
+// it, every read returns zero.
 type cursor struct {
 	raw     []byte
 	at      int
@@ -21,32 +21,32 @@ type cursor struct {
 	lenient bool              // a newer minor version: unknown keys are skipped
 	budget  int64             // bytes that may still be allocated
 	memory  int64             // the whole budget
-	names   map[string]string // strings seen, so that equal ones share memory
+	names   map[string]string // strings read so far: equal ones share memory
 }
 
 func newCursor(raw []byte, lenient bool, budget, memory int64) cursor {
 	return cursor{raw: raw, lenient: lenient, budget: budget, memory: memory, names: make(map[string]string)}
 }
 
-// fail keeps an error. Its location is the byte of the manifest and the path that
-// records and lists add.
+// fail records an error with the offset in the manifest. Records and lists add the
+// path.
 func (c *cursor) fail(kind error, text string, args ...any) {
 	if c.err == nil {
 		c.err = format.Errorf(kind, text+" (manifest byte %d)", append(args, c.at)...)
 	}
 }
 
-// charge takes n bytes, and what the allocator adds to them, from the budget.
+// charge subtracts n bytes, and the overhead of the allocator, from the budget.
 func (c *cursor) charge(n int64) {
 	if c.budget -= n + n/8 + 16; c.budget < 0 {
 		c.fail(limit.Memory, "opening the file takes more than the limit of %d bytes of memory", c.memory)
 	}
 }
 
-// left is the number of bytes after the current one.
+// left returns the number of remaining bytes.
 func (c *cursor) left() int { return len(c.raw) - c.at }
 
-// code is the next value's first byte, not consumed.
+// code returns the first byte of the next value without consuming it.
 func (c *cursor) code() byte {
 	if c.err == nil && c.left() == 0 {
 		c.fail(format.ErrCorrupt, "the manifest ends in the middle of a value")
@@ -57,7 +57,7 @@ func (c *cursor) code() byte {
 	return c.raw[c.at]
 }
 
-// head consumes what precedes the content of the next value.
+// head consumes the head of the next value: what precedes its content.
 func (c *cursor) head() (size, inside int64) {
 	if c.err != nil {
 		return 0, 0
@@ -109,7 +109,7 @@ func (c *cursor) int64() int64 {
 	return int64(u)
 }
 
-// within reads an integer from a range.
+// within reads an integer in the range [low, high].
 func (c *cursor) within(low, high int64) int64 {
 	v := c.int64()
 	if c.err == nil && (v < low || v > high) {
@@ -132,13 +132,13 @@ func (c *cursor) bool() bool {
 	return code == 0xc3
 }
 
-// take returns the next n bytes, not copied.
+// take returns the next n bytes as a view.
 func (c *cursor) take(n int64) []byte {
 	if c.err != nil {
 		return nil
 	}
 	if n > int64(c.left()) {
-		c.fail(format.ErrCorrupt, "%d bytes are claimed and %d are left", n, c.left())
+		c.fail(format.ErrCorrupt, "expected %d bytes, %d left", n, c.left())
 		return nil
 	}
 	p := c.raw[c.at : c.at+int(n) : c.at+int(n)]
@@ -146,7 +146,7 @@ func (c *cursor) take(n int64) []byte {
 	return p
 }
 
-// bin reads binary, not copied.
+// bin reads a bin as a view.
 func (c *cursor) bin() []byte {
 	if code := c.code(); c.err == nil && !msg.IsBinary(code) {
 		c.wrong("binary", code)
@@ -155,7 +155,7 @@ func (c *cursor) bin() []byte {
 	return c.take(size)
 }
 
-// str reads a string, not copied.
+// str reads a str as a view.
 func (c *cursor) str() []byte {
 	if code := c.code(); c.err == nil && !msg.IsString(code) {
 		c.wrong("a string", code)
@@ -164,7 +164,7 @@ func (c *cursor) str() []byte {
 	return c.take(size)
 }
 
-// string reads a string. Equal short ones share their memory: names come again in
+// string reads a string. Equal short strings share memory, because names repeat in
 // every subtask.
 func (c *cursor) string() string { return c.share(c.str()) }
 
@@ -189,29 +189,28 @@ func (c *cursor) share(p []byte) string {
 	return s
 }
 
-// mapEntry is what an entry of a map takes, with the room that a growing map has
-// and leaves behind.
+// mapEntry is the memory of a map entry, including the unused part of a growing map
+// and its discarded tables.
 const mapEntry = 160
 
-// text reads a string, or an array of a string and the bytes it was written
-// with.
+// text reads a string, or an array of a string and its original bytes.
 func (c *cursor) text() format.Text {
 	code := c.code()
 	if c.err != nil || msg.IsString(code) {
 		return format.NewText(c.string())
 	}
 	if n := c.array(); c.err == nil && n != 2 {
-		c.fail(format.ErrCorrupt, "a text of %d parts", n)
+		c.fail(format.ErrCorrupt, "expected a text of 2 parts, found %d", n)
 	}
 	s := c.string()
 	raw := c.share(c.bin())
 	if c.err == nil && raw == "" {
-		c.fail(format.ErrCorrupt, "a text whose own bytes are empty")
+		c.fail(format.ErrCorrupt, "the original bytes of a text are empty")
 	}
 	return format.RawText(s, raw)
 }
 
-// bytes reads binary that is part of the model.
+// bytes reads a bin that becomes part of the model.
 func (c *cursor) bytes() format.Bytes {
 	p := c.bin()
 	c.charge(int64(len(p)))
@@ -221,7 +220,7 @@ func (c *cursor) bytes() format.Bytes {
 	return format.NewBytes(bytes.Clone(p))
 }
 
-// skipNil is true, and the value consumed, if it is nil.
+// skipNil consumes the next value if it is nil, and reports whether it was.
 func (c *cursor) skipNil() bool {
 	if c.code() != msg.Nil || c.err != nil {
 		return false
@@ -230,14 +229,15 @@ func (c *cursor) skipNil() bool {
 	return true
 }
 
-// array reads the length of an array, no more than there are bytes.
+// array reads the length of an array, which is at most the number of remaining
+// bytes.
 func (c *cursor) array() int {
 	if code := c.code(); c.err == nil && !msg.IsArray(code) {
 		c.wrong("an array", code)
 	}
 	_, n := c.head()
 	if c.err == nil && n > int64(c.left()) {
-		c.fail(format.ErrCorrupt, "an array of %d with %d bytes left", n, c.left())
+		c.fail(format.ErrCorrupt, "an array of %d values, %d bytes left", n, c.left())
 	}
 	if c.err != nil {
 		return 0
@@ -248,14 +248,15 @@ func (c *cursor) array() int {
 // isMap reports whether the next value is a map.
 func (c *cursor) isMap() bool { return msg.IsMap(c.code()) && c.err == nil }
 
-// mapLen reads the number of entries of a map, no more than there are bytes for.
+// mapLen reads the number of entries of a map, limited by the number of remaining
+// bytes.
 func (c *cursor) mapLen() int {
 	if code := c.code(); c.err == nil && !msg.IsMap(code) {
 		c.wrong("a map", code)
 	}
 	_, n := c.head()
 	if c.err == nil && n > int64(c.left()) {
-		c.fail(format.ErrCorrupt, "a map of %d with %d bytes left", n/2, c.left())
+		c.fail(format.ErrCorrupt, "a map of %d entries, %d bytes left", n/2, c.left())
 	}
 	if c.err != nil {
 		return 0
@@ -263,7 +264,7 @@ func (c *cursor) mapLen() int {
 	return int(n / 2)
 }
 
-// skip passes over one value of any type.
+// skip skips a value of any type.
 func (c *cursor) skip() {
 	if c.err != nil {
 		return
@@ -279,7 +280,7 @@ func (c *cursor) skip() {
 	}
 }
 
-// end fails if anything follows.
+// end records an error if bytes follow.
 func (c *cursor) end() {
 	if n := c.left(); c.err == nil && n > 0 {
 		c.fail(format.ErrCorrupt, "%d bytes after the manifest", n)

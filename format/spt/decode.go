@@ -10,21 +10,21 @@ import (
 	"github.com/savepoint-tools/spt/internal/limit"
 )
 
-// manifest is what a manifest says.
+// manifest is a decoded manifest.
 type manifest struct {
 	savepoint *format.Savepoint
 	table     *table
 	streams   []stream
-	arrays    []*offsets // all different arrays of offsets in chunks
+	arrays    []*offsets // all distinct arrays of offsets in chunks
 	writer    string
-	// referenced is the sum of all chunks that streams and offsets refer to,
-	// each as often as they do.
+	// referenced is the total size of the chunks of all streams and offset arrays,
+	// each counted as often as it is referred to.
 	referenced int64
 }
 
 // stream is an entry of the stream table.
 type stream struct {
-	ref  format.Stream // what the model holds: Chunks, or a bare reference
+	ref  format.Stream // Chunks, or a bare reference
 	runs []run
 }
 
@@ -32,15 +32,15 @@ type stream struct {
 type decoder struct {
 	cursor
 	t      *tables
-	file   int64 // where the manifest starts in the file
+	file   int64 // start of the manifest in the file
 	limits format.Limits
 	nodes  int
 	depth  int
-	refs   int64 // chunks that lists name
+	refs   int64 // number of chunks named in lists
 	lists  map[string]*chunkList
-	small  map[string]format.Offsets // arrays in the manifest, by their packed form
+	small  map[string]format.Offsets // arrays in the manifest, by their packed bytes
 	arrays map[arrayKey]*offsets
-	total  int64 // entries of all arrays
+	total  int64 // number of entries of all arrays
 	m      *manifest
 }
 
@@ -50,8 +50,9 @@ type arrayKey struct {
 	n    int64
 }
 
-// decodeManifest reads a manifest that starts at an offset of a file, after its
-// chunks. minor is the file's. used is what opening took of the memory before.
+// decodeManifest decodes a manifest. at is its offset in the file, where the chunks
+// end, minor the minor version of the file, and used the part of limits.Memory that
+// opening has already taken.
 func decodeManifest(raw []byte, at int64, minor uint16, limits format.Limits, used int64) (*manifest, error) {
 	d := &decoder{
 		cursor: newCursor(raw, minor > Minor, limits.Memory-used, limits.Memory),
@@ -72,22 +73,23 @@ func decodeManifest(raw []byte, at int64, minor uint16, limits format.Limits, us
 	return d.m, nil
 }
 
-// manifest is the outermost map. Its fields are written by the encoder in another
-// order than they are stored: what is written of the tree adds to the others.
+// manifest returns the record of the outermost map. The encoder encodes its fields
+// in another order than it stores them, because encoding the tree adds to the
+// others.
 func (t *tables) manifest() *record[manifest] {
 	return &record[manifest]{fields: []field[manifest]{
-		required(field[manifest]{key: "chunks", read: func(d *decoder, m *manifest) { m.table = d.table() }}, "a manifest without chunks"),
+		required(field[manifest]{key: "chunks", read: func(d *decoder, m *manifest) { m.table = d.table() }}, "the manifest has no chunks"),
 		{key: "streams", read: func(d *decoder, m *manifest) { d.streams(m) }},
 		required(field[manifest]{key: "tree", read: func(d *decoder, m *manifest) {
 			if m.savepoint = alloc[format.Savepoint](d); d.err == nil {
 				d.t.savepoint.read(d, m.savepoint)
 			}
-		}}, "no savepoint in the manifest"),
+		}}, "the manifest has no savepoint"),
 		{key: "writer", read: func(d *decoder, m *manifest) { m.writer = d.string() }},
 	}}
 }
 
-// invalid keeps the error of a rule.
+// invalid records the error of a rule.
 func (d *decoder) invalid(err error) {
 	if err == nil {
 		return
@@ -100,10 +102,11 @@ func (d *decoder) invalid(err error) {
 	}
 }
 
-// enter bounds the depth of nested values; leave with d.depth--.
+// enter limits the depth of nested values. If it returns true, the caller must
+// decrement d.depth afterwards.
 func (d *decoder) enter() bool {
 	if d.depth++; d.depth > d.limits.Depth {
-		d.fail(limit.Depth, "handles nested deeper than %d", d.limits.Depth)
+		d.fail(limit.Depth, "handles nested more than %d deep", d.limits.Depth)
 		return false
 	}
 	return d.err == nil
@@ -123,7 +126,7 @@ func (d *decoder) table() *table {
 		bins("raw", func(c *chunkTable) *[]byte { return &c.raw }),
 		bins("stored", func(c *chunkTable) *[]byte { return &c.stored }),
 	}}).read(d, &c)
-	// Two positions of 8 bytes, the kind and the checksum of each.
+	// Two 8-byte positions, the kind and the checksum of each.
 	d.charge(int64(len(c.kinds)+1) * (8 + 8 + 1 + hashSize))
 	if d.err != nil {
 		return nil
@@ -139,13 +142,13 @@ func (d *decoder) table() *table {
 // chunkList is a decoded chunk list.
 type chunkList struct {
 	runs   []run
-	chunks int64  // how many it names
-	bytes  int64  // raw bytes of them
-	digest string // "": not needed yet
+	chunks int64  // number of chunks
+	bytes  int64  // number of raw bytes
+	digest string // "": not computed yet
 }
 
-// chunkList reads a chunk list and counts what it names. Copies of a state have
-// equal lists: they share their memory.
+// chunkList reads a chunk list and counts its chunks. Replicas of a state have
+// equal lists, which share memory.
 func (d *decoder) chunkList() *chunkList {
 	packed := d.bin()
 	if d.err != nil {
@@ -164,13 +167,13 @@ func (d *decoder) chunkList() *chunkList {
 			return nil
 		}
 		if d.refs += l.chunks; d.refs > d.limits.ChunkRefs {
-			d.fail(limit.ChunkRefs, "chunk lists of more than the limit of %d chunks", d.limits.ChunkRefs)
+			d.fail(limit.ChunkRefs, "chunk lists name more chunks than the limit of %d", d.limits.ChunkRefs)
 			return nil
 		}
 		d.lists[string(packed)] = l
 	}
 	if d.m.referenced > math.MaxInt64-l.bytes {
-		d.fail(format.ErrLimit, "chunk lists of more than 2^63 bytes")
+		d.fail(format.ErrLimit, "more than 2^63 bytes in chunk lists")
 		return nil
 	}
 	d.m.referenced += l.bytes
@@ -211,13 +214,13 @@ func (d *decoder) stream(s streamFields, index int) stream {
 	switch {
 	case d.err != nil:
 	case !stored && s.as == nil:
-		d.fail(format.ErrCorrupt, "a stream from nowhere, without chunks")
+		d.fail(format.ErrCorrupt, "a stream with neither as nor chunks")
 	case stored && empty:
 		d.fail(format.ErrCorrupt, "an empty segment with chunks")
 	case !stored && inline:
 		d.fail(format.ErrCorrupt, "an inline stream without chunks")
 	case s.size != bytes:
-		d.fail(format.ErrCorrupt, "a stream of %d bytes with chunks of %d", s.size, bytes)
+		d.fail(format.ErrCorrupt, "a stream of %d bytes whose chunks have %d", s.size, bytes)
 	}
 	if d.err != nil || !stored {
 		return stream{ref: s.as}
@@ -234,7 +237,7 @@ func (d *decoder) stream(s streamFields, index int) stream {
 	return stream{ref: c, runs: s.list.runs}
 }
 
-// keyed reads a keyed handle: its kind, then its fields.
+// keyed reads a keyed handle: its kind and its fields.
 func (d *decoder) keyed() format.KeyedHandle {
 	if !d.enter() {
 		return nil
@@ -250,7 +253,7 @@ func (d *decoder) keyedOrNil() format.KeyedHandle {
 	return d.keyed()
 }
 
-// ref reads a stream: its number in the stream table, or a map for a key-group
+// ref reads a stream: its index in the stream table, or a map for a key-group
 // stream.
 func (d *decoder) ref() format.Stream {
 	if d.isMap() {
@@ -266,7 +269,7 @@ func (d *decoder) ref() format.Stream {
 	}
 	n := d.int64()
 	if d.err == nil && (n < 0 || n >= int64(len(d.m.streams))) {
-		d.fail(format.ErrCorrupt, "stream %d of a table of %d", n, len(d.m.streams))
+		d.fail(format.ErrCorrupt, "stream %d is outside the table of %d", n, len(d.m.streams))
 	}
 	if d.err != nil {
 		return nil
@@ -282,13 +285,13 @@ func (d *decoder) refOrNil() format.Stream {
 }
 
 // offsets reads an array of offsets: packed, or its length and chunk list. Equal
-// arrays share their memory.
+// arrays share memory.
 func (d *decoder) offsets() format.Offsets {
 	if code := d.code(); d.err == nil && !msg.IsArray(code) {
 		return d.smallOffsets(d.bin())
 	}
 	if n := d.array(); d.err == nil && n != 2 {
-		d.fail(format.ErrCorrupt, "offsets of %d parts", n)
+		d.fail(format.ErrCorrupt, "expected offsets of 2 parts, found %d", n)
 	}
 	n := d.within(1, math.MaxInt64)
 	list := d.chunkList()
@@ -303,11 +306,11 @@ func (d *decoder) offsets() format.Offsets {
 		return o
 	}
 	if d.total > d.limits.Offsets-n {
-		d.fail(limit.Offsets, "arrays of more than the limit of %d offsets", d.limits.Offsets)
+		d.fail(limit.Offsets, "offset arrays have more entries than the limit of %d", d.limits.Offsets)
 		return noOffsets
 	}
 	d.total += n
-	d.charge(mapEntry + 64 + 24) // and its place in the list of arrays, which grows
+	d.charge(mapEntry + 64 + 24) // and its entry in the growing list of arrays
 	if d.err != nil {
 		return noOffsets
 	}
@@ -317,8 +320,8 @@ func (d *decoder) offsets() format.Offsets {
 	return o
 }
 
-// sharedOffsets is the size of arrays in the manifest, packed, of which equal ones
-// are shared.
+// sharedOffsets is the packed size up to which equal arrays in the manifest are
+// shared.
 const sharedOffsets = 4096
 
 func (d *decoder) smallOffsets(packed []byte) format.Offsets {
@@ -348,7 +351,8 @@ func (d *decoder) smallOffsets(packed []byte) format.Offsets {
 	return shared
 }
 
-// countUvarints is how many uvarints there are in p, if it is nothing else.
+// countUvarints returns the number of uvarints in p, which must contain nothing
+// else.
 func countUvarints(p []byte) (n int) {
 	for _, b := range p {
 		if b < 0x80 {

@@ -1,15 +1,14 @@
-// Package spt reads and writes .spt files: one file that holds a whole
-// savepoint, compressed in chunks that can each be read alone. docs/format.md
-// is the specification, byte by byte.
+// Package spt reads and writes .spt files. An .spt file holds a whole savepoint,
+// compressed in chunks that can be read separately. docs/format.md specifies it
+// byte by byte.
 //
-// A file is a header, chunks back to back, a manifest that describes them, and
-// a trailer that points to the manifest. A chunk whose content was already
-// stored is not stored again, so the copies that union and broadcast state
-// leaves in every subtask cost nothing.
+// A file is a header, consecutive chunks, a manifest that describes them, and a
+// trailer that points to the manifest. Chunks with equal content are stored once,
+// so union and broadcast state, which every subtask holds, takes its space once.
 //
-// [Write] makes a file of any savepoint in one call; [NewWriter] is the
-// step-by-step form under it. [Open] gives the model back, and the [File] is
-// the [format.Source] of its streams.
+// [Write] writes a savepoint in one call; [NewWriter] writes it step by step.
+// [Open] returns a [File], which has the model and is the [format.Source] of its
+// streams.
 //
 //	sp, stats, err := spt.Write(ctx, out, in, source, nil, spt.Options{})
 //	...
@@ -18,7 +17,7 @@
 //		...
 //	}
 //
-// The package does no I/O of its own: it writes to an io.Writer and reads from
-// a [ReaderAt]. It knows nothing of what the streams hold; codecs do, such as
+// The package does no I/O of its own: it writes to an io.Writer and reads from a
+// [ReaderAt]. It does not interpret the content of streams; codecs do, such as
 // format/flink/opstate and format/spt/native.
 package spt

@@ -9,18 +9,18 @@ import (
 	"github.com/savepoint-tools/spt/format/spt/internal/msg"
 )
 
-// producer is what the manifest says of the program that wrote the file.
+// producer is the value of the manifest's writer key.
 const producer = "spt"
 
-// encoder writes the manifest. Maps have their keys in ascending order and leave
-// out what is zero, so that there is one encoding of a savepoint.
+// encoder writes the manifest. The keys of maps ascend and zero fields are omitted,
+// so a savepoint has exactly one encoding.
 type encoder struct {
 	ctx    context.Context
 	w      *Writer
 	t      *tables
 	buf    []byte
 	err    error
-	keys   byte // of the map being written, so far
+	keys   byte // number of keys in the current map so far
 	refs   map[any]int
 	stored storedOffsets
 }
@@ -29,12 +29,12 @@ type encoder struct {
 // that represent it in the file.
 type storedOffsets map[*format.Offsets]format.Offsets
 
-// manifest encodes the manifest, and stores the offsets of sp that are not in
-// the file yet.
+// manifest encodes the manifest, and stores the offsets of sp that are not yet in
+// the file.
 func (w *Writer) manifest(ctx context.Context, sp *format.Savepoint) ([]byte, storedOffsets, error) {
 	e := &encoder{ctx: ctx, w: w, t: newTables(), refs: make(map[any]int), stored: make(storedOffsets)}
-	// The tree comes last in the file and is made first: it adds to the
-	// streams and the chunks.
+	// The tree is the last field and is encoded first, because encoding it adds
+	// streams and chunks.
 	e.t.savepoint.write(e, sp)
 	if e.err == nil {
 		e.fail(w.drain(0))
@@ -94,8 +94,8 @@ func (e *encoder) chunkTable() {
 	e.binary(stored)
 }
 
-// entry writes an entry of the stream table: what it refers to, or where its
-// bytes came from, and its chunks unless it has none in the file.
+// entry writes an entry of the stream table: its reference or origin, and its
+// chunks if its bytes are in the file.
 func (e *encoder) entry(s entry) {
 	n := 0
 	if s.as != nil {
@@ -140,8 +140,8 @@ func (e *encoder) keyed(h format.KeyedHandle) {
 	}
 }
 
-// offsets writes a field of offsets, after its chunks if it has any: packed, or
-// an array of its length and chunk list. nil is left out.
+// offsets writes a field of offsets: packed, or as an array of its length and chunk
+// list, after storing its chunks. nil is omitted.
 func (e *encoder) offsets(field *format.Offsets) {
 	if *field == nil || e.err != nil {
 		return
@@ -163,8 +163,8 @@ func (e *encoder) offsets(field *format.Offsets) {
 	}
 }
 
-// ref writes a stream's number in the stream table, a map for a key-group stream,
-// or nil.
+// ref writes the index of a stream in the stream table, a map for a key-group
+// stream, or nil.
 func (e *encoder) ref(s format.Stream) {
 	var id any
 	switch s := s.(type) {
@@ -176,7 +176,7 @@ func (e *encoder) ref(s format.Stream) {
 		return
 	case *format.Chunks:
 		if s.Index < 0 || s.Index >= len(e.w.entries) || !sameChunks(e.w.entries[s.Index].chunks, s) {
-			e.fail(fmt.Errorf("internal error: spt.Writer: a stream that this writer did not make: %v", s.Key()))
+			e.fail(fmt.Errorf("internal error: spt.Writer: stream of another writer: %v", s.Key()))
 			return
 		}
 		e.buf = msg.AppendInt(e.buf, int64(s.Index))
@@ -189,10 +189,10 @@ func (e *encoder) ref(s format.Stream) {
 	case *format.EmptySegment:
 		id = *s
 	default:
-		e.fail(fmt.Errorf("internal error: spt.Writer: a stream whose bytes were not written: %v", s.Key()))
+		e.fail(fmt.Errorf("internal error: spt.Writer: stream not written: %v", s.Key()))
 		return
 	}
-	// References without bytes: each once.
+	// Bare references: one entry each.
 	n, ok := e.refs[id]
 	if !ok {
 		n = len(e.w.entries)
@@ -202,12 +202,12 @@ func (e *encoder) ref(s format.Stream) {
 	e.buf = msg.AppendInt(e.buf, int64(n))
 }
 
-// sameChunks reports whether b names the stream that a is.
+// sameChunks reports whether a and b are the same stream.
 func sameChunks(a, b *format.Chunks) bool {
 	return a == b || a != nil && a.Length == b.Length && a.Digest == b.Digest && asKey(a.As) == asKey(b.As)
 }
 
-// asKey makes the origins of streams comparable.
+// asKey returns a comparable key for the origin of a stream.
 func asKey(s format.Stream) any {
 	switch s := s.(type) {
 	case *format.Inline:

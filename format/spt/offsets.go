@@ -12,7 +12,7 @@ import (
 
 // Offset arrays. Wire format: never change.
 //
-// Small arrays stand in the manifest: zigzag varints of the differences from
+// Small arrays are stored in the manifest: zigzag varints of the differences from
 // one offset to the next, the first from 0. Others are chunks of blocks:
 //
 //	field   width  meaning
@@ -26,8 +26,8 @@ const (
 	chunkOffsets = blockOffsets * chunkBlocks
 	blockHeader  = 9
 
-	// An array of so many offsets, or so many bytes packed, stands in the
-	// manifest. A choice of the writer.
+	// Arrays up to these lengths, in offsets and in packed bytes, are stored in the
+	// manifest. Readers do not depend on them.
 	smallOffsets = 16
 	smallBytes   = 64
 )
@@ -35,7 +35,7 @@ const (
 func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
 func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
-// packOffsets is the form in the manifest.
+// packOffsets appends offsets in the encoding of the manifest.
 func packOffsets(p []byte, o []int64) []byte {
 	var last int64
 	for _, v := range o {
@@ -45,14 +45,14 @@ func packOffsets(p []byte, o []int64) []byte {
 	return p
 }
 
-// unpackOffsets reads the form in the manifest.
+// unpackOffsets decodes offsets in the encoding of the manifest.
 func unpackOffsets(p []byte) (format.OffsetSlice, error) {
 	o := make(format.OffsetSlice, 0, countUvarints(p))
 	var last int64
 	for len(p) > 0 {
 		u, k := binary.Uvarint(p)
 		if k <= 0 {
-			return nil, format.Errorf(format.ErrCorrupt, "offset %d is cut short or too long", len(o))
+			return nil, format.Errorf(format.ErrCorrupt, "offset %d is truncated or too long", len(o))
 		}
 		p = p[k:]
 		last += unzigzag(u)
@@ -80,7 +80,7 @@ func appendBlock(p []byte, o []int64) []byte {
 	return p
 }
 
-// decodeBlock fills dst with the offsets skip, skip+1, … of a block.
+// decodeBlock fills dst with the offsets from index skip on of a block.
 func decodeBlock(block []byte, w, skip int, dst []int64) {
 	v := int64(binary.LittleEndian.Uint64(block))
 	deltas := block[blockHeader:]
@@ -99,8 +99,8 @@ func decodeBlock(block []byte, w, skip int, dst []int64) {
 	}
 }
 
-// eachBlock walks the blocks of a chunk that holds n offsets, and fails unless
-// they fill it exactly.
+// eachBlock calls f with each block of a chunk that holds n offsets. It returns an
+// error unless the blocks fill the chunk exactly.
 func eachBlock(chunk []byte, n int, f func(first, count int, block []byte, w int)) error {
 	for first := 0; first < n; first += blockOffsets {
 		count := min(n-first, blockOffsets)
@@ -110,19 +110,18 @@ func eachBlock(chunk []byte, n int, f func(first, count int, block []byte, w int
 		w := int(chunk[8])
 		size := blockHeader + w*(count-1)
 		if w > 8 || size > len(chunk) {
-			return format.Errorf(format.ErrCorrupt, "offsets of %d bytes each at %d of %d, with %d bytes left", w, first, n, len(chunk))
+			return format.Errorf(format.ErrCorrupt, "a block with width %d at offset %d of %d, %d bytes left", w, first, n, len(chunk))
 		}
 		f(first, count, chunk[:size], w)
 		chunk = chunk[size:]
 	}
 	if len(chunk) > 0 {
-		return format.Errorf(format.ErrCorrupt, "%d bytes behind %d offsets", len(chunk), n)
+		return format.Errorf(format.ErrCorrupt, "%d bytes after %d offsets", len(chunk), n)
 	}
 	return nil
 }
 
-// offsets are offsets in chunks of a file. Until the file is open nobody can
-// read them.
+// offsets are offsets in chunks of a file. They can be read once the file is open.
 type offsets struct {
 	n      int64
 	runs   []run // of chunks
@@ -130,13 +129,13 @@ type offsets struct {
 	file   *File
 }
 
-// Len is the number of offsets.
+// Len returns the number of offsets.
 func (o *offsets) Len() int64 { return o.n }
 
-// Read decodes offsets. It reads one chunk for each 32,768 of them.
+// Read implements [format.Offsets]. It reads one chunk for each 32,768 offsets.
 func (o *offsets) Read(ctx context.Context, dst []int64, from int64) (int, error) {
 	if from < 0 || from > o.n {
-		return 0, fmt.Errorf("internal error: offset %d of %d was asked for", from, o.n)
+		return 0, fmt.Errorf("internal error: read of offset %d of %d", from, o.n)
 	}
 	if o.file == nil {
 		return 0, fmt.Errorf("internal error: offsets of a file that is not open")
@@ -150,7 +149,7 @@ func (o *offsets) Read(ctx context.Context, dst []int64, from int64) (int, error
 		if err != nil {
 			return 0, err
 		}
-		in := int(at - list*chunkOffsets) // where in the chunk dst[done] is
+		in := int(at - list*chunkOffsets) // index of dst[done] in the chunk
 		err = eachBlock(chunk, o.count(list), func(first, count int, block []byte, w int) {
 			if in >= first && in < first+count && done < len(dst) {
 				part := dst[done:min(done+first+count-in, len(dst))]
@@ -166,21 +165,21 @@ func (o *offsets) Read(ctx context.Context, dst []int64, from int64) (int, error
 	return len(dst), nil
 }
 
-// chunk is the chunk at a position of the list.
+// chunk returns the chunk at an index of the list.
 func (o *offsets) chunk(list int64) uint32 {
 	r := o.runs[findChunk(o.runs, list)]
 	return r.first + uint32(list-r.index)
 }
 
-// count is how many offsets the chunk at a position of the list holds.
+// count returns the number of offsets in the chunk at an index of the list.
 func (o *offsets) count(list int64) int { return int(min(o.n-list*chunkOffsets, chunkOffsets)) }
 
-// OffsetsWriter takes an array of offsets. It may be open while a stream is,
-// and holds no more than a chunk of them.
+// OffsetsWriter writes an array of offsets. It may be open at the same time as a
+// stream, and holds at most one chunk of offsets.
 type OffsetsWriter struct {
 	w      *Writer
 	block  []int64
-	job    *job // nil: no full block yet
+	job    *job // nil: no complete block yet
 	blocks int  // in job
 	runs   []run
 	n      int64
@@ -193,7 +192,7 @@ func (w *Writer) Offsets() *OffsetsWriter {
 	return &OffsetsWriter{w: w}
 }
 
-// Add adds offsets at the end.
+// Add appends offsets.
 func (o *OffsetsWriter) Add(offsets ...int64) error {
 	if err := o.ready(); err != nil {
 		return err
@@ -239,8 +238,8 @@ func (o *OffsetsWriter) flushChunk() error {
 	return nil
 }
 
-// Close ends the array and gives what stands for it in the savepoint to be
-// sealed.
+// Close ends the array and returns the offsets to use in the savepoint that is
+// passed to [Writer.Seal].
 func (o *OffsetsWriter) Close() (format.Offsets, error) {
 	if err := o.ready(); err != nil {
 		return nil, err
@@ -265,7 +264,7 @@ func (o *OffsetsWriter) Close() (format.Offsets, error) {
 	return &offsets{n: o.n, runs: o.runs, writer: o.w}, nil
 }
 
-// asSmall gives the offsets as the manifest holds them, if they are few.
+// asSmall returns the offsets for the manifest; ok is false if there are too many.
 func asSmall(o []int64) (format.OffsetSlice, bool) {
 	if len(o) > smallOffsets && (len(o) > smallBytes || len(packOffsets(nil, o)) > smallBytes) {
 		return nil, false
@@ -273,7 +272,8 @@ func asSmall(o []int64) (format.OffsetSlice, bool) {
 	return append(format.OffsetSlice{}, o...), true
 }
 
-// store makes any offsets those of this writer: a slice, or offsets in chunks.
+// storeOffsets stores offsets and returns what represents them in the file: a
+// slice, or offsets in chunks.
 func (w *Writer) storeOffsets(ctx context.Context, in format.Offsets) (format.Offsets, error) {
 	if mine, ok := in.(*offsets); ok && mine.writer == w {
 		return mine, nil

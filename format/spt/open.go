@@ -12,20 +12,20 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// ReaderAt is where an .spt file is read from. It is safe for concurrent use.
+// ReaderAt reads an .spt file. It is safe for concurrent use.
 type ReaderAt interface {
 	// ReadAt fills p with the bytes at off. A short read is an error.
 	ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 }
 
 const (
-	tailSize  = 64 << 10 // the first read, from the end
-	bulkSize  = 4 << 20  // of neighbouring chunks that are read at once
-	cacheSize = 32 << 20 // of decompressed chunks that are kept
+	tailSize  = 64 << 10 // size of the first read, at the end of the file
+	bulkSize  = 4 << 20  // limit for reading adjacent chunks at once
+	cacheSize = 32 << 20 // limit for decompressed chunks in the cache
 )
 
-// File is an open .spt file: the model, and the [format.Source] of its
-// streams. It is safe for concurrent use, and has nothing to close.
+// File is an open .spt file: the model, and the [format.Source] of its streams. It
+// is safe for concurrent use and need not be closed.
 type File struct {
 	r      ReaderAt
 	zstd   *zstd.Decoder
@@ -39,25 +39,25 @@ type File struct {
 	held  int64                    // bytes in the cache
 }
 
-// cached is a decompressed chunk, or one that is being read.
+// cached is a decompressed chunk, or a chunk that is being read.
 type cached struct {
 	chunk uint32
-	ready chan struct{} // closed when data or err is there
+	ready chan struct{} // closed when data or err is set
 	data  []byte
 	err   error
 }
 
-// Stats are figures of a file, known from its manifest.
+// Stats are numbers from the manifest of a file.
 type Stats struct {
 	Major, Minor int
-	Writer       string // what the manifest says of the program that wrote it
+	Writer       string // name of the program that wrote the file
 	FileBytes    int64
-	Streams      int // in the stream table, bare references included
+	Streams      int // entries of the stream table, including bare references
 	Chunks       int
 	StoredBytes  int64 // of all chunks, in the file
 	RawBytes     int64 // of all chunks, decompressed
-	// ReferencedBytes counts each chunk as often as streams and offsets refer
-	// to it: what the chunks would take were nothing stored only once.
+	// ReferencedBytes is the size of all chunks if each were stored as often as
+	// streams and offset arrays refer to it.
 	ReferencedBytes int64
 	ManifestBytes   int64 // decompressed
 }
@@ -77,13 +77,12 @@ func (m *manifest) stats(h header, t trailer) Stats {
 	}
 }
 
-// Open reads the model of an .spt file of a size. It takes one read where the
-// file is no larger than 64 KiB, else two, the header and the last 64 KiB, and
-// one more if the manifest is larger than that. No chunk is read: [File.Verify]
-// does that.
+// Open reads the model of an .spt file of size bytes. It takes one read if the file
+// has at most 64 KiB, otherwise two, of the header and the last 64 KiB, and a third
+// if the manifest is larger than that. It reads no chunks; see [File.Verify].
 //
 // Errors match ErrTruncated, ErrCorrupt, ErrUnsupported or ErrLimit of package
-// format, or are those of r. A file without trailer is [ErrNotSealed].
+// format, or come from r. A file without a trailer is [ErrNotSealed].
 func Open(ctx context.Context, r ReaderAt, size int64, limits format.Limits) (*File, error) {
 	limits = limits.WithDefaults(size)
 	if size < 0 {
@@ -92,8 +91,8 @@ func Open(ctx context.Context, r ReaderAt, size int64, limits format.Limits) (*F
 	tail := make([]byte, min(size, tailSize))
 	head := tail
 	if size > tailSize {
-		// The header is read first: a file that is none of ours should not be
-		// told that it lacks a trailer.
+		// Read the header first, so that for another kind of file the error is not
+		// the missing trailer.
 		head = make([]byte, headerSize)
 		if err := readAt(ctx, r, head, 0); err != nil {
 			return nil, err
@@ -155,13 +154,13 @@ func (f *File) manifest(ctx context.Context, t trailer, tail []byte) ([]byte, er
 		}
 	}
 	if hashOf(stored) != t.hash {
-		return nil, format.At(format.Errorf(format.ErrCorrupt, "its checksum is wrong: the file was damaged or changed"), "manifest")
+		return nil, format.At(format.Errorf(format.ErrCorrupt, "checksum mismatch: the file was damaged or changed"), "manifest")
 	}
 	raw := make([]byte, t.raw)
 	return raw, format.At(inflate(f.zstd, raw, stored, storedZstd), "manifest")
 }
 
-// readAt reads all of p.
+// readAt fills p.
 func readAt(ctx context.Context, r ReaderAt, p []byte, off int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -171,10 +170,10 @@ func readAt(ctx context.Context, r ReaderAt, p []byte, off int64) error {
 	}
 	n, err := r.ReadAt(ctx, p, off)
 	if err == nil && n < len(p) {
-		err = format.Errorf(format.ErrTruncated, "%d of %d bytes could be read", n, len(p))
+		err = format.Errorf(format.ErrTruncated, "expected %[2]d bytes, read %[1]d", n, len(p))
 	}
 	var e *format.Error
-	if errors.As(err, &e) && e.Offset < 0 && err == error(e) { //nolint:errorlint // only one that nothing wraps
+	if errors.As(err, &e) && e.Offset < 0 && err == error(e) { //nolint:errorlint // only if not wrapped
 		c := *e
 		c.Offset = off
 		return &c
@@ -182,33 +181,32 @@ func readAt(ctx context.Context, r ReaderAt, p []byte, off int64) error {
 	return err
 }
 
-// Savepoint is the model. Its chunk streams and offsets are read through the
-// file; nothing of it may be changed.
+// Savepoint returns the model, which must not be changed. The file reads its
+// streams and offsets.
 func (f *File) Savepoint() *format.Savepoint { return f.m.savepoint }
 
-// MaxValue is the limit of the size of one value in the file; see
-// native.ValueLimiter.
+// MaxValue returns the limit for the size of one value; see native.ValueLimiter.
 func (f *File) MaxValue() int64 { return f.limits.Value }
 
-// Stats are the file's figures.
+// Stats returns the numbers of the file.
 func (f *File) Stats() Stats { return f.st }
 
-// ReadAt reads from a stream of this file that is in chunks, as
-// [format.Source] says. Every chunk is held against its checksum.
+// ReadAt implements [format.Source] for the streams in this file. It compares every
+// chunk with its checksum.
 func (f *File) ReadAt(ctx context.Context, s format.Stream, p []byte, off int64) (int, error) {
 	c, runs, err := f.lookup(s)
 	if err != nil {
 		return 0, err
 	}
 	if off < 0 || off > c.Length || int64(len(p)) > c.Length-off {
-		return 0, format.Errorf(format.ErrTruncated, "bytes %d+%d of a stream of %d were asked for", off, len(p), c.Length)
+		return 0, format.Errorf(format.ErrTruncated, "read of %[2]d bytes at %[1]d is outside the stream of %[3]d bytes", off, len(p), c.Length)
 	}
 	t := f.m.table
 	for done := 0; done < len(p); {
 		chunk, end, skip := t.locate(runs, off+int64(done))
 		if skip == 0 {
-			// Whole chunks that lie side by side are read at once, past the
-			// cache: whoever asks for so much does not ask for it twice.
+			// Read adjacent whole chunks at once, without the cache: large reads
+			// are rarely repeated.
 			if n := t.fit(chunk, end, int64(len(p)-done)); n > 1 {
 				k, err := f.bulk(ctx, chunk, chunk+n, p[done:])
 				if err != nil {
@@ -227,8 +225,8 @@ func (f *File) ReadAt(ctx context.Context, s format.Stream, p []byte, off int64)
 	return len(p), nil
 }
 
-// fit is how many of the chunks [first, end) have no more than n raw bytes and
-// make one read.
+// fit returns how many of the chunks [first, end) have at most n raw bytes together
+// and fit in one read.
 func (t *table) fit(first, end uint32, n int64) uint32 {
 	i := first
 	for i < end && t.raw[i+1]-t.raw[first] <= n && t.stored[i+1]-t.stored[first] <= bulkSize {
@@ -271,11 +269,11 @@ func (f *File) lookup(s format.Stream) (*format.Chunks, []run, error) {
 	return nil, nil, fmt.Errorf("internal error: the stream is not in this .spt file: %T", s)
 }
 
-// locate gives the chunk that holds a position of a stream, where its run of
-// chunks ends, and where in the chunk the position is.
+// locate returns the chunk that holds offset off of a stream, the end of its run of
+// chunks, and the offset in the chunk.
 func (t *table) locate(runs []run, off int64) (chunk, end uint32, skip int64) {
 	r := runs[find(runs, off)]
-	at := t.raw[r.first] + off - r.before // as if the table were one stream
+	at := t.raw[r.first] + off - r.before // offset in the concatenation of all chunks
 	lo, hi := r.first, r.first+r.n
 	for hi-lo > 1 {
 		if mid := lo + (hi-lo)/2; t.raw[mid] <= at {
@@ -287,8 +285,8 @@ func (t *table) locate(runs []run, off int64) (chunk, end uint32, skip int64) {
 	return lo, r.first + r.n, at - t.raw[lo]
 }
 
-// chunk gives a decompressed chunk, which must not be changed. Several that
-// ask for one chunk at a time cause one read.
+// chunk returns a decompressed chunk, which must not be changed. Concurrent calls
+// for the same chunk share one read.
 func (f *File) chunk(ctx context.Context, i uint32) ([]byte, error) {
 	for {
 		f.mu.Lock()
@@ -310,11 +308,11 @@ func (f *File) chunk(ctx context.Context, i uint32) ([]byte, error) {
 		if c.err == nil || ctx.Err() != nil || !errors.Is(c.err, context.Canceled) && !errors.Is(c.err, context.DeadlineExceeded) {
 			return c.data, c.err
 		}
-		// Whoever was reading it was cancelled, and we were not: try again.
+		// The call that was reading it was cancelled, but this one was not: retry.
 	}
 }
 
-// load reads a chunk for the cache.
+// load reads a chunk into the cache.
 func (f *File) load(ctx context.Context, c *cached) ([]byte, error) {
 	data, err := f.read(ctx, c.chunk)
 	f.mu.Lock()
@@ -333,7 +331,7 @@ func (f *File) load(ctx context.Context, c *cached) ([]byte, error) {
 			if el.Value != any(c) {
 				f.drop(el)
 			}
-		default: // being read: not counted yet
+		default: // being read; not counted yet
 		}
 		el = before
 	}
@@ -346,7 +344,7 @@ func (f *File) drop(el *list.Element) {
 	f.held -= int64(len(c.data))
 }
 
-// read reads a chunk, decompresses it and checks it.
+// read reads, decompresses and checks a chunk.
 func (f *File) read(ctx context.Context, i uint32) ([]byte, error) {
 	t := f.m.table
 	stored := make([]byte, t.stored[i+1]-t.stored[i])
@@ -360,23 +358,23 @@ func (f *File) read(ctx context.Context, i uint32) ([]byte, error) {
 	return raw, nil
 }
 
-// decode decompresses the stored bytes of a chunk into raw, which is as long
-// as it must be, and checks them.
+// decode decompresses the stored bytes of a chunk into raw, which has the recorded
+// length, and checks them.
 func (f *File) decode(i uint32, stored, raw []byte) error {
 	if err := inflate(f.zstd, raw, stored, f.m.table.kinds[i]); err != nil {
 		return f.at(err, i)
 	}
 	if h := hashOf(raw); string(h[:]) != string(f.m.table.hash(i)) {
-		return f.at(format.Errorf(format.ErrCorrupt, "its checksum is wrong: the file was damaged or changed"), i)
+		return f.at(format.Errorf(format.ErrCorrupt, "checksum mismatch: the file was damaged or changed"), i)
 	}
 	return nil
 }
 
-// ErrChunk is the kind of errors of a chunk that cannot be decoded or does not
-// match its checksum, next to the kind of the error itself.
+// ErrChunk matches the error for a chunk that cannot be decoded or does not match
+// its checksum. The error matches its kind as well.
 var ErrChunk = errors.New("damaged chunk")
 
-// at says in which chunk an error is.
+// at returns err with the number and offset of its chunk.
 func (f *File) at(err error, i uint32) error {
 	err = format.At(err, "chunk %d", i)
 	var e *format.Error

@@ -9,14 +9,14 @@ import (
 	"github.com/savepoint-tools/spt/internal/limit"
 )
 
-// This file is how a map of the manifest is read and written from one list of its
-// fields; tables.go has the lists.
+// This file reads and writes the maps of the manifest from one list of fields per
+// map, see tables.go.
 
-// record is a map of the manifest. Its fields are in the order of their keys.
+// record is a map of the manifest. Its fields are sorted by key.
 type record[T any] struct {
 	fields []field[T]
-	// check is what must hold between the fields, in files that are read and in
-	// savepoints that are written. It may be nil.
+	// check returns an error if the fields are inconsistent. It is called for files
+	// that are read and savepoints that are written. It may be nil.
 	check func(*T) error
 }
 
@@ -25,14 +25,14 @@ type field[T any] struct {
 	key string
 	// read reads the value.
 	read func(*decoder, *T)
-	// write writes the value, after e.key; it writes nothing where the field is
-	// left out.
+	// write writes the value, after calling e.key. It writes nothing to omit the
+	// field.
 	write func(*encoder, *T)
-	// missing is called where the field is left out. It may be nil.
+	// missing is called if the field is omitted. It may be nil.
 	missing func(*decoder, *T)
 }
 
-// read reads a record. Keys ascend, so none comes twice.
+// read reads a record. Keys ascend, so duplicates are detected.
 func (r *record[T]) read(d *decoder, v *T) {
 	n := d.mapLen()
 	next := 0
@@ -40,7 +40,7 @@ func (r *record[T]) read(d *decoder, v *T) {
 	for i := 0; i < n && d.err == nil; i++ {
 		key := d.str()
 		if d.err == nil && i > 0 && string(key) <= string(last) {
-			d.fail(format.ErrCorrupt, "key %q after %q: keys ascend, and come once", key, last)
+			d.fail(format.ErrCorrupt, "key %q after key %q: keys must ascend and not repeat", key, last)
 		}
 		if d.err != nil {
 			return
@@ -79,7 +79,7 @@ func (f *field[T]) leftOut(d *decoder, v *T) {
 	}
 }
 
-// write writes a record, leaving out what is zero.
+// write writes a record without its zero fields.
 func (r *record[T]) write(e *encoder, v *T) {
 	if r.check != nil {
 		if err := r.check(v); err != nil {
@@ -97,7 +97,7 @@ func (r *record[T]) write(e *encoder, v *T) {
 	e.keys = outer
 }
 
-// value is how the elements of a list are read and written.
+// value reads and writes the elements of a list.
 type value[T any] struct {
 	read  func(*decoder, *T)
 	write func(*encoder, *T)
@@ -105,7 +105,7 @@ type value[T any] struct {
 
 func (r *record[T]) value() value[T] { return value[T]{r.read, r.write} }
 
-// pointer is a value that is allocated on its own.
+// pointer returns a value that is allocated separately.
 func (r *record[T]) pointer() value[*T] {
 	return value[*T]{
 		read: func(d *decoder, v **T) {
@@ -117,7 +117,7 @@ func (r *record[T]) pointer() value[*T] {
 	}
 }
 
-// alloc allocates a value for the file.
+// alloc allocates a value and charges it to the budget.
 func alloc[T any](d *decoder) *T {
 	d.charge(int64(reflect.TypeFor[T]().Size()))
 	if d.err != nil {
@@ -126,13 +126,13 @@ func alloc[T any](d *decoder) *T {
 	return new(T)
 }
 
-// required is an error for a field that is missing.
+// required returns the field with an error if it is missing.
 func required[T any](f field[T], text string) field[T] {
 	f.missing = func(d *decoder, _ *T) { d.fail(format.ErrCorrupt, "%s", text) }
 	return f
 }
 
-// integer is a field of 8, 32 or 64 bits within a range.
+// integer returns a field of 8, 32 or 64 bits with a range.
 func integer[T any, I ~uint8 | ~int32 | ~int64](key string, at func(*T) *I, low, high int64) field[T] {
 	return field[T]{
 		key:  key,
@@ -231,8 +231,8 @@ func blobs[T any](key string, at func(*T) *format.Bytes) field[T] {
 	}
 }
 
-// names is a field that has one of several names; the first is that of 0, which is
-// left out.
+// names returns a field whose value is one of several names. The first name is for
+// 0, which is omitted.
 func names[T any, V ~uint8](key string, at func(*T) *V, all []string) field[T] {
 	return field[T]{
 		key: key,
@@ -244,12 +244,12 @@ func names[T any, V ~uint8](key string, at func(*T) *V, all []string) field[T] {
 					return
 				}
 			}
-			d.fail(format.ErrUnsupported, "the kind %q", s)
+			d.fail(format.ErrUnsupported, "unknown kind %q", s)
 		},
 		write: func(e *encoder, v *T) {
 			if i := *at(v); i != 0 {
 				e.key(key)
-				e.buf = msg.AppendString(e.buf, all[i]) // the record's check has compared i with all
+				e.buf = msg.AppendString(e.buf, all[i]) // in range: checked by the record's check
 			}
 		},
 	}
@@ -268,8 +268,8 @@ func streams[T any](key string, at func(*T) *format.Stream) field[T] {
 	}
 }
 
-// offsetsField is a field of offsets, never nil once it is read: without an array
-// there is no entry.
+// offsetsField returns a field of offsets. After reading it is never nil: a missing
+// array is empty.
 func offsetsField[T any](at func(*T) *format.Offsets) field[T] {
 	return field[T]{
 		key:     "offsets",
@@ -279,10 +279,10 @@ func offsetsField[T any](at func(*T) *format.Offsets) field[T] {
 	}
 }
 
-// noOffsets is an array without entries.
+// noOffsets is an empty array.
 var noOffsets format.Offsets = format.OffsetSlice{}
 
-// pointers is a field that is a record of its own, or not there.
+// pointers returns an optional field that is a record.
 func pointers[T, E any](key string, at func(*T) **E, r *record[E]) field[T] {
 	return field[T]{
 		key:  key,
@@ -296,7 +296,7 @@ func pointers[T, E any](key string, at func(*T) **E, r *record[E]) field[T] {
 	}
 }
 
-// lists is a field that is an array, left out where it is empty.
+// lists returns a field that is an array, omitted if empty.
 func lists[T, E any](key string, at func(*T) *[]E, limit format.Limit, element value[E]) field[T] {
 	size := int64(reflect.TypeFor[E]().Size())
 	return field[T]{
@@ -328,7 +328,7 @@ func readList[E any](d *decoder, of format.Limit, size int64, read func(*decoder
 		most = d.limits.Subtasks
 	}
 	if n > most {
-		d.fail(of, "%d of them, over the limit of %d", n, most)
+		d.fail(of, "%d elements, the limit is %d", n, most)
 	}
 	if d.nodes += n; d.nodes > d.limits.Nodes {
 		d.fail(limit.Nodes, "more than %d operators, subtasks, handles and streams", d.limits.Nodes)
@@ -350,16 +350,16 @@ func readList[E any](d *decoder, of format.Limit, size int64, read func(*decoder
 	return all
 }
 
-// kind is one of several kinds of I: its name in the manifest, and how its fields
-// are read and written.
+// kind is one implementation of I: its name in the manifest, and how its fields are
+// read and written.
 type kind[I any] struct {
 	name string
 	read func(*decoder) I
-	// write writes the value if it is of this kind.
+	// write writes the value if it is of this kind, and reports whether it is.
 	write func(*encoder, I) bool
 }
 
-// newKind is a kind whose values are pointers to H.
+// newKind returns a kind whose values are pointers to H.
 func newKind[I, H any](name string, r *record[H]) kind[I] {
 	return kind[I]{
 		name: name,
@@ -384,10 +384,10 @@ func newKind[I, H any](name string, r *record[H]) kind[I] {
 	}
 }
 
-// readKind reads an array of a kind's name and its fields.
+// readKind reads an array of the name of a kind and its fields.
 func readKind[I any](d *decoder, what string, all []kind[I]) (v I) {
 	if n := d.array(); d.err == nil && n != 2 {
-		d.fail(format.ErrCorrupt, "%s of %d parts", what, n)
+		d.fail(format.ErrCorrupt, "expected %s of 2 parts, found %d", what, n)
 	}
 	name := d.str()
 	if d.err != nil {
@@ -398,6 +398,6 @@ func readKind[I any](d *decoder, what string, all []kind[I]) (v I) {
 			return all[i].read(d)
 		}
 	}
-	d.fail(format.ErrUnsupported, "%s of kind %q", what, name)
+	d.fail(format.ErrUnsupported, "%s of unknown kind %q", what, name)
 	return v
 }

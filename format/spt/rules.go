@@ -6,9 +6,9 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// What must hold in the model of every .spt file: docs/format.md, "What a reader
-// refuses". A file that breaks a rule is not opened, and a savepoint that does is
-// not written, so that no user of the model has to check again.
+// The invariants of the model of every .spt file: docs/format.md, "What a reader
+// refuses". A file that violates one is not opened, and a savepoint that does is
+// not written, so that users of the model need not check them again.
 
 func corrupt(text string, args ...any) error {
 	return format.Errorf(format.ErrCorrupt, text, args...)
@@ -20,7 +20,7 @@ func unsupported(text string, args ...any) error {
 
 func checkSavepoint(sp *format.Savepoint) error {
 	if int(sp.Kind.Type) >= len(snapshotTypes) || int(sp.Kind.Format) >= len(savepointFormats) {
-		return fmt.Errorf("internal error: a snapshot of kind %d/%d", uint8(sp.Kind.Type), uint8(sp.Kind.Format)) // no file says so
+		return fmt.Errorf("internal error: a snapshot of kind %d/%d", uint8(sp.Kind.Type), uint8(sp.Kind.Format)) // cannot be read from a file
 	}
 	if sp.ID < 0 {
 		return corrupt("checkpoint id %d is negative", sp.ID)
@@ -30,10 +30,10 @@ func checkSavepoint(sp *format.Savepoint) error {
 
 func checkOperator(o *format.Operator) error {
 	if o.Parallelism < 0 || o.Parallelism > format.MaxKeyGroups {
-		return corrupt("parallelism %d is not in 0 to %d", o.Parallelism, format.MaxKeyGroups)
+		return corrupt("parallelism %d is outside 0 to %d", o.Parallelism, format.MaxKeyGroups)
 	}
 	if o.MaxParallelism < 0 || o.MaxParallelism > format.MaxKeyGroups {
-		return corrupt("max parallelism %d is not in 0 to %d", o.MaxParallelism, format.MaxKeyGroups)
+		return corrupt("max parallelism %d is outside 0 to %d", o.MaxParallelism, format.MaxKeyGroups)
 	}
 	if o.Finished && (o.Coordinator != nil || len(o.Subtasks) > 0) {
 		return corrupt("a fully finished operator with state")
@@ -41,8 +41,8 @@ func checkOperator(o *format.Operator) error {
 	return checkSubtasks(o.Subtasks)
 }
 
-// checkSubtasks refuses an index that comes twice. Most lists ascend, which needs
-// no memory.
+// checkSubtasks returns an error for a duplicate index. Lists that ascend, as most
+// do, need no memory.
 func checkSubtasks(all []*format.Subtask) error {
 	ascending := true
 	for i, s := range all {
@@ -55,7 +55,7 @@ func checkSubtasks(all []*format.Subtask) error {
 	for _, s := range all {
 		word, bit := s.Index/64, uint64(1)<<(s.Index%64)
 		if seen[word]&bit != 0 {
-			return corrupt("subtask %d comes twice", s.Index)
+			return corrupt("duplicate subtask %d", s.Index)
 		}
 		seen[word] |= bit
 	}
@@ -64,7 +64,7 @@ func checkSubtasks(all []*format.Subtask) error {
 
 func checkSubtask(s *format.Subtask) error {
 	if s.Index < 0 || s.Index >= format.MaxKeyGroups {
-		return corrupt("subtask index %d is not in 0 to %d", s.Index, format.MaxKeyGroups-1)
+		return corrupt("subtask index %d is outside 0 to %d", s.Index, format.MaxKeyGroups-1)
 	}
 	if s.Finished && (s.Managed != nil || s.Raw != nil || s.ManagedKeyed != nil || s.RawKeyed != nil || len(s.Input)+len(s.Output)+len(s.Legacy) > 0) {
 		return corrupt("a finished subtask with state")
@@ -84,7 +84,7 @@ func checkSubtask(s *format.Subtask) error {
 	return nil
 }
 
-// keyedCodec returns the first codec in a keyed handle for which is holds.
+// keyedCodec returns the first codec in a keyed handle for which is returns true.
 func keyedCodec(h format.KeyedHandle, is func(format.CodecID) bool) (format.CodecID, bool) {
 	switch h := h.(type) {
 	case *format.KeyGroups:
@@ -106,7 +106,7 @@ func checkCodec(c format.CodecID) error {
 	case "", format.CodecFlink, format.CodecRaw, format.CodecNative:
 		return nil
 	}
-	return unsupported("the codec %q", c)
+	return unsupported("unknown codec %q", c)
 }
 
 func checkHandle(h *format.OperatorHandle) error {
@@ -121,20 +121,20 @@ func checkHandle(h *format.OperatorHandle) error {
 			return unsupported("state %q has mode %d; this program reads 0 to %d", s.Name, uint8(s.Mode), format.ModeBroadcast)
 		}
 		if seen[s.Name.String()] {
-			return corrupt("two states of the name %q", s.Name)
+			return corrupt("duplicate state %q", s.Name)
 		}
 		seen[s.Name.String()] = true
 		n := offsetsLen(s.Offsets)
 		if n > 0 && h.Data == nil {
-			return corrupt("state %q has %d elements and the handle no stream", s.Name, n)
+			return corrupt("state %q has %d elements, but the handle has no stream", s.Name, n)
 		}
 		if h.Codec == format.CodecNative && s.Mode == format.ModeBroadcast && n != 1 {
-			return corrupt("native broadcast state %q has %d offsets, not 1", s.Name, n)
+			return corrupt("expected 1 offset of native broadcast state %q, found %d", s.Name, n)
 		}
-		elements += min(n, 1<<40) // no overflow: a handle has fewer than 2^23 states
+		elements += min(n, 1<<40) // cannot overflow: a handle has fewer than 2^23 states
 	}
 	if size := format.SizeOf(h.Data); h.Codec == format.CodecNative && (h.Data == nil || h.Data.Size() >= 0) && (elements > size || elements == 0 && size > 0) {
-		// No native element is empty, and every byte belongs to one.
+		// Native elements are not empty, and every byte belongs to one.
 		return corrupt("%d elements of native state in %d bytes", elements, size)
 	}
 	return nil
@@ -149,7 +149,7 @@ func offsetsLen(o format.Offsets) int64 {
 
 func checkSegment(s *format.Segment) error {
 	if s.Scope != format.ScopeExclusive && s.Scope != format.ScopeShared {
-		return unsupported("a segment with scope %d; this program reads 0 and 1", s.Scope)
+		return unsupported("scope %d of a segment; this program reads 0 and 1", s.Scope)
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func checkSegment(s *format.Segment) error {
 // checkRange checks a range of key groups. An operator has at most 32,768.
 func checkRange(r format.KeyGroupRange) error {
 	if r.First < 0 || r.Count < 0 || int64(r.First)+int64(r.Count) > format.MaxKeyGroups {
-		return corrupt("%d key groups from %d on: they are within 0 to %d", r.Count, r.First, format.MaxKeyGroups-1)
+		return corrupt("range of %d key groups from %d is outside 0 to %d", r.Count, r.First, format.MaxKeyGroups-1)
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func checkChangelog(h *format.Changelog) error {
 
 func checkChannels(h *format.ChannelHandle) error {
 	if !h.Merged && len(h.Channels) != 1 {
-		return corrupt("a channel handle of %d channels that is not merged", len(h.Channels))
+		return corrupt("expected one channel in a channel handle that is not merged, found %d", len(h.Channels))
 	}
 	if h.Data == nil {
 		return errNoStream("a channel handle")

@@ -7,7 +7,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/limit"
 )
 
-// tables are the records of the manifest: the tables of docs/format.md, "Manifest".
+// tables are the records of the manifest: the tables in docs/format.md, "Manifest".
 // Wire format: keys and names never change.
 type tables struct {
 	savepoint record[format.Savepoint]
@@ -29,8 +29,8 @@ const (
 	fromNothing = "empty"
 )
 
-// snapshotTypes and savepointFormats are the names of kinds, by their number in
-// the model. What is not known is left out.
+// snapshotTypes and savepointFormats are names by their number in the model. The
+// empty name is omitted.
 var (
 	snapshotTypes    = []string{format.TypeUnknown: "", format.TypeCheckpoint: "checkpoint", format.TypeFullCheckpoint: "full-checkpoint", format.TypeSavepoint: "savepoint", format.TypeSuspendSavepoint: "suspend-savepoint", format.TypeTerminateSavepoint: "terminate-savepoint"}
 	savepointFormats = []string{format.FormatUnknown: "", format.FormatCanonical: "canonical", format.FormatNative: "native"}
@@ -143,7 +143,7 @@ func newTables() *tables {
 		fields: []field[format.Operator]{
 			streams("coordinator", func(o *format.Operator) *format.Stream { return &o.Coordinator }),
 			booleans("finished", func(o *format.Operator) *bool { return &o.Finished }),
-			required(operatorID(), "an operator without id"),
+			required(operatorID(), "an operator has no id"),
 			int32s("max-parallelism", func(o *format.Operator) *int32 { return &o.MaxParallelism }),
 			texts("name", func(o *format.Operator) *format.Text { return &o.Name }),
 			parallelism(),
@@ -179,8 +179,8 @@ func newTables() *tables {
 	return t
 }
 
-// parallelism is charged for: users of the model make tables of an entry for each
-// subtask that there could be.
+// parallelism returns the field, and charges memory for it, because users of the
+// model allocate an entry for each possible subtask.
 func parallelism() field[format.Operator] {
 	f := int32s("parallelism", func(o *format.Operator) *int32 { return &o.Parallelism })
 	read := f.read
@@ -192,7 +192,7 @@ func parallelism() field[format.Operator] {
 	return f
 }
 
-// operatorID is the id, which is always there.
+// operatorID returns the id field, which is never omitted.
 func operatorID() field[format.Operator] {
 	return field[format.Operator]{
 		key: "id",
@@ -210,7 +210,7 @@ func operatorID() field[format.Operator] {
 	}
 }
 
-// keyedField is a field that is a keyed handle.
+// keyedField returns a field that is a keyed handle.
 func keyedField[T any](key string, at func(*T) *format.KeyedHandle) field[T] {
 	return field[T]{
 		key:  key,
@@ -224,7 +224,7 @@ func keyedField[T any](key string, at func(*T) *format.KeyedHandle) field[T] {
 	}
 }
 
-// keyedKinds are the kinds of keyed handles.
+// keyedKinds returns the kinds of keyed handles.
 func keyedKinds() []kind[format.KeyedHandle] {
 	orNil := value[format.KeyedHandle]{
 		read:  func(d *decoder, v *format.KeyedHandle) { *v = d.keyedOrNil() },

@@ -8,10 +8,9 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Verify reads the whole file: every chunk is decompressed and compared with its
-// checksum, and every array of offsets in chunks must be one. It reports all that
-// is wrong, in the order of the file, and returns an error only if the file could
-// not be read or ctx ended.
+// Verify reads the whole file. It decompresses every chunk and compares it with its
+// checksum, and checks every array of offsets in chunks. It reports all problems in
+// file order, and returns an error only if the file cannot be read or ctx ended.
 func (f *File) Verify(ctx context.Context, report func(format.Error)) error {
 	v := f.Verifier(report)
 	return v.Chunks(ctx, 0, f.m.table.len(), report)
@@ -20,11 +19,11 @@ func (f *File) Verify(ctx context.Context, report func(format.Error)) error {
 // Verifier checks the chunks of a file in parts. It is safe for concurrent use.
 type Verifier struct {
 	f      *File
-	arrays map[uint32]int // how many offsets a chunk holds that is part of an array of them
+	arrays map[uint32]int // number of offsets in each chunk of offsets
 }
 
-// Verifier returns a Verifier, and reports arrays of offsets that share a chunk and
-// disagree about it. It reads nothing.
+// Verifier returns a Verifier, and reports inconsistent arrays of offsets that
+// share a chunk. It reads nothing.
 func (f *File) Verifier(report func(format.Error)) *Verifier {
 	arrays := make(map[uint32]int)
 	for _, o := range f.m.arrays {
@@ -33,7 +32,7 @@ func (f *File) Verifier(report func(format.Error)) *Verifier {
 			for i := r.first; i < r.first+r.n; i++ {
 				n := o.count(list)
 				if before, ok := arrays[i]; ok && before != n {
-					err := f.at(format.Errorf(format.ErrCorrupt, "offsets that are %d here and %d there", before, n), i)
+					err := f.at(format.Errorf(format.ErrCorrupt, "arrays disagree about the number of offsets in it: %d and %d", before, n), i)
 					report(*err.(*format.Error))
 				}
 				arrays[i] = n
@@ -44,8 +43,7 @@ func (f *File) Verifier(report func(format.Error)) *Verifier {
 	return &Verifier{f, arrays}
 }
 
-// Chunks checks the chunks from first up to end, which is not included, as Verify
-// does.
+// Chunks checks the chunks [first, end) as [File.Verify] does.
 func (v *Verifier) Chunks(ctx context.Context, first, end int, report func(format.Error)) error {
 	f, t, last := v.f, v.f.m.table, end
 	var buf, raw []byte
@@ -88,8 +86,8 @@ func (v *Verifier) Chunks(ctx context.Context, first, end int, report func(forma
 	return nil
 }
 
-// owner says whose bytes a chunk holds, for a person: the first place in the
-// savepoint. It searches; only findings need it.
+// owner returns the first use of a chunk in the savepoint, for messages. It
+// searches, so it is called for findings only.
 func (f *File) owner(i uint32) string {
 	holds := func(runs []run) bool {
 		for _, r := range runs {
@@ -101,7 +99,7 @@ func (f *File) owner(i uint32) string {
 	}
 	errFound := errors.New("found")
 	where := ""
-	f.m.savepoint.EachStream(func(p format.Place, s format.Stream) error { //nolint:errcheck // only ours
+	f.m.savepoint.EachStream(func(p format.Place, s format.Stream) error { //nolint:errcheck // only errFound
 		if c, ok := s.(*format.Chunks); ok && holds(f.m.streams[c.Index].runs) {
 			where = fmt.Sprintf(" of %s", p)
 			return errFound
@@ -116,5 +114,5 @@ func (f *File) owner(i uint32) string {
 			return " of offsets"
 		}
 	}
-	return " of nothing"
+	return " (unreferenced)"
 }

@@ -9,14 +9,13 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// readSize is how much of a stream is read at a time.
+// readSize is the number of bytes of a stream that are read at once.
 const readSize = 1 << 20
 
-// Write makes an .spt file of a savepoint. Streams that bare claims, and empty
-// segments, stay references; nil claims none. The bytes of all others are read
-// from src, once for each key, and are cut where states, elements and key
-// groups start. It gives the savepoint as it stands in the file; as after
-// [Writer.Seal], its streams are read by opening that.
+// Write writes a savepoint as an .spt file. Streams for which bare returns true,
+// and empty segments, remain references; a nil bare stores all. Other streams are
+// read from src, once per key, and cut at the starts of states, elements and key
+// groups. It returns the savepoint as stored; to read its streams, open the file.
 func Write(ctx context.Context, w io.Writer, sp *format.Savepoint, src format.Source, bare func(format.Stream) bool, o Options) (*format.Savepoint, Stats, error) {
 	sw, err := NewWriter(w, o)
 	if err != nil {
@@ -44,12 +43,12 @@ func Write(ctx context.Context, w io.Writer, sp *format.Savepoint, src format.So
 		return chunks, nil
 	})
 	if err != nil {
-		sw.Close() //nolint:errcheck // err is the reason
+		sw.Close() //nolint:errcheck // err is reported
 		return nil, Stats{}, err
 	}
 	sealed, stats, err := sw.seal(ctx, view)
 	if err != nil {
-		sw.Close() //nolint:errcheck // err is the reason
+		sw.Close() //nolint:errcheck // err is reported
 		return nil, Stats{}, err
 	}
 	return sealed, stats, sw.Close()
@@ -66,11 +65,11 @@ type copier struct {
 	buf  []byte
 }
 
-// madeAs is a stream that was copied, and what it is said to come from.
+// madeAs identifies a copied stream and its origin.
 type madeAs struct{ id, as any }
 
-// id is the same for streams that are copied once. Inline streams are read
-// each for itself: their bytes are at hand, and the chunks are stored once.
+// id returns equal values for streams that are copied once. Inline streams are
+// copied individually: their bytes are in memory, and equal chunks are stored once.
 func (c *copier) id(s format.Stream) any {
 	if _, ok := s.(*format.Inline); ok {
 		return s
@@ -83,7 +82,7 @@ func (c *copier) id(s format.Stream) any {
 	return id
 }
 
-// copy stores a stream, unless one with the same bytes was stored.
+// copy stores a stream, unless a stream with the same bytes is already stored.
 func (c *copier) copy(ctx context.Context, s format.Stream) (*format.Chunks, error) {
 	as, err := origin(s)
 	if err != nil {
@@ -117,7 +116,7 @@ func (c *copier) read(ctx context.Context, s, as format.Stream, cuts []boundary)
 		}
 	}
 	if size < 0 {
-		return nil, format.Errorf(format.ErrUnsupported, "a stream whose length the snapshot does not say")
+		return nil, format.Errorf(format.ErrUnsupported, "the snapshot does not record the length of the stream")
 	}
 	next := newBoundaries(ctx, cuts)
 	b, err := next.next()
@@ -162,14 +161,14 @@ func (c *copier) read(ctx context.Context, s, as format.Stream, cuts []boundary)
 	return out.Close()
 }
 
-// boundary is an array of positions in a stream at which it may be cut. Where
-// it is that of a named state, the first is one at which it must be.
+// boundary is an array of offsets at which a stream may be cut. If state is set, it
+// is of a named state, and the stream must be cut at the first one.
 type boundary struct {
 	offsets format.Offsets
 	state   bool
 }
 
-// eachBoundary gives the boundaries in all streams of a savepoint.
+// eachBoundary calls add with the boundaries of all streams of a savepoint.
 func eachBoundary(sp *format.Savepoint, add func(format.Stream, boundary)) {
 	var stream func(format.Stream, boundary)
 	stream = func(s format.Stream, b boundary) {
@@ -229,9 +228,9 @@ func eachBoundary(sp *format.Savepoint, add func(format.Stream, boundary)) {
 	}
 }
 
-// boundaries merges the boundaries of a stream into one ascending sequence.
-// Each array is expected to ascend; what does not is left out, which only
-// makes larger chunks.
+// boundaries merges the boundaries of a stream into one ascending sequence. It
+// skips offsets that do not ascend within their array, which only makes chunks
+// larger.
 type boundaries struct {
 	ctx  context.Context
 	heap []*positions
@@ -241,14 +240,14 @@ type boundaries struct {
 // positions walks one array of boundaries.
 type positions struct {
 	boundary
-	at    int64   // the present position
-	all   []int64 // what was read of the array
-	buf   []int64 // what is left of that
-	next  int64   // of the array: the first that is not in buf
-	first bool    // at is the first of the array
+	at    int64   // the current offset
+	all   []int64 // buffer
+	buf   []int64 // remaining part of all
+	next  int64   // index in the array of the first offset after buf
+	first bool    // at is the first offset of the array
 }
 
-// cutAt is one place to cut; after the last, at is beyond any stream.
+// cutAt is an offset at which to cut; at the end, it is larger than any stream.
 type cutAt struct {
 	at    int64
 	state bool
@@ -257,12 +256,12 @@ type cutAt struct {
 func newBoundaries(ctx context.Context, all []boundary) *boundaries {
 	b := &boundaries{ctx: ctx, last: 0}
 	for _, a := range all {
-		b.heap = append(b.heap, &positions{boundary: a, at: -1}) // before any: to be advanced
+		b.heap = append(b.heap, &positions{boundary: a, at: -1}) // before the first offset: to be advanced
 	}
 	return b
 }
 
-// next gives the next place behind the start of the stream.
+// next returns the next offset to cut at, after 0.
 func (b *boundaries) next() (cutAt, error) {
 	for len(b.heap) > 0 {
 		p := b.heap[0]
@@ -276,8 +275,8 @@ func (b *boundaries) next() (cutAt, error) {
 		} else {
 			heap.Pop(b)
 		}
-		// Two states may start at one place: the second adds nothing, unless
-		// it is the one that must be cut.
+		// If two states start at the same offset, the second is skipped, unless it
+		// makes the cut mandatory.
 		if c.at > b.last || c.at == b.last && c.state && c.at > 0 {
 			b.last = c.at
 			return c, nil
@@ -317,10 +316,11 @@ func (b *boundaries) Len() int           { return len(b.heap) }
 func (b *boundaries) Less(i, j int) bool { return b.heap[i].at < b.heap[j].at }
 func (b *boundaries) Swap(i, j int)      { b.heap[i], b.heap[j] = b.heap[j], b.heap[i] }
 
-// Push is never used: all are there from the start.
+// Push is required by heap.Interface but not called: all arrays are added at the
+// start.
 func (b *boundaries) Push(x any) { b.heap = append(b.heap, x.(*positions)) }
 
-// Pop takes the last.
+// Pop removes the last array.
 func (b *boundaries) Pop() any {
 	k := len(b.heap) - 1
 	p := b.heap[k]

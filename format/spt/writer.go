@@ -14,59 +14,58 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Where chunks are cut. Readers do not depend on it.
+// Sizes at which chunks are cut. Readers do not depend on them.
 const (
-	softCut = 256 << 10 // after so much, at the next boundary
-	hardCut = 4 << 20   // where no boundary comes
+	softCut = 256 << 10 // from this size on, at the next boundary
+	hardCut = 4 << 20   // at this size, without a boundary
 )
 
-// Writer writes an .spt file step by step: streams and offsets, then
-// [Writer.Seal]. After an error, and a call out of order is one, every call
-// fails. It is not safe for concurrent use; inside, chunks are compressed
-// concurrently.
+// Writer writes an .spt file step by step: streams and offsets, then [Writer.Seal].
+// After an error, including a call out of order, every call fails. A Writer is not
+// safe for concurrent use; internally it compresses chunks concurrently.
 type Writer struct {
 	o      Options
 	out    *bufio.Writer
-	zstd   *zstd.Encoder // nil unless chunks are stored with it
-	err    error         // the first one; every call gives it
+	zstd   *zstd.Encoder // nil if the compression is not zstd
+	err    error         // the first error; every later call returns it
 	closed bool
-	stream *StreamWriter // the open one
-	open   int           // open offsets
+	stream *StreamWriter // the open stream
+	open   int           // number of open offset arrays
 
 	table   table
 	known   map[chunkKey]uint32
 	entries []entry
 
-	// Chunks whose compression is under way, in file order. Each holds up to
-	// two chunks of memory, and there are at most 2*Jobs of them.
+	// queue is the chunks being compressed, in file order: at most 2*Jobs, each
+	// with up to two chunks of memory.
 	queue   []*job
-	running chan struct{} // a place for each compression
+	running chan struct{} // semaphore for compressions
 	free    []*job
 }
 
-// chunkKey is the identity of a chunk's content.
+// chunkKey identifies the content of a chunk.
 type chunkKey struct {
 	hash [hashSize]byte
 	n    uint32
 }
 
-// entry is one stream of the stream table.
+// entry is an entry of the stream table.
 type entry struct {
-	as     format.Stream  // where the bytes came from; a bare reference itself
+	as     format.Stream  // origin of the bytes, or the bare reference
 	chunks *format.Chunks // nil: a bare reference
 	runs   []run
 }
 
-// job is one chunk on its way: raw bytes in, stored bytes out.
+// job compresses one chunk: raw bytes to stored bytes.
 type job struct {
 	raw, buf []byte
-	stored   []byte // in raw or buf
+	stored   []byte // part of raw or buf
 	kind     byte
 	done     chan struct{}
 }
 
-// NewWriter starts a file. It writes the header with the first chunks; w is
-// not closed by it.
+// NewWriter returns a Writer that writes to w. It writes the header with the first
+// chunks. It does not close w.
 func NewWriter(w io.Writer, o Options) (*Writer, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -90,7 +89,7 @@ func NewWriter(w io.Writer, o Options) (*Writer, error) {
 	return sw, nil
 }
 
-// fail keeps the first error and gives it.
+// fail records err if it is the first error, and returns the first error.
 func (w *Writer) fail(err error) error {
 	if w.err == nil {
 		w.err = err
@@ -98,12 +97,12 @@ func (w *Writer) fail(err error) error {
 	return w.err
 }
 
-// misuse is a call out of order: a mistake of the program.
+// misuse records a call out of order, which is a bug in the caller.
 func (w *Writer) misuse(what string) error {
 	return w.fail(errors.New("internal error: spt.Writer: " + what))
 }
 
-// ready is the error that stands against another call.
+// ready returns the error of a call in the current state, or nil.
 func (w *Writer) ready() error {
 	if w.err != nil {
 		return w.err
@@ -114,9 +113,9 @@ func (w *Writer) ready() error {
 	return nil
 }
 
-// Stream starts a stream; one is open at a time. as says where the bytes came
-// from: an Inline (its data is ignored), a File, a Segment; of Chunks and a
-// Concat what they say themselves; nil for state that never was Flink's.
+// Stream starts a stream; only one can be open at a time. as is the origin of the
+// bytes: an Inline (whose data is ignored), a File or a Segment, or a Chunks or
+// Concat, whose As is used; nil for state that Flink did not write.
 func (w *Writer) Stream(as format.Stream) (*StreamWriter, error) {
 	if err := w.ready(); err != nil {
 		return nil, err
@@ -132,7 +131,7 @@ func (w *Writer) Stream(as format.Stream) (*StreamWriter, error) {
 	return w.stream, nil
 }
 
-// origin is what a stream's As becomes.
+// origin returns the As of a stream that is stored as s.
 func origin(s format.Stream) (format.Stream, error) {
 	switch s := s.(type) {
 	case nil:
@@ -146,10 +145,10 @@ func origin(s format.Stream) (format.Stream, error) {
 	case *format.Concat:
 		return origin(s.As)
 	}
-	return nil, fmt.Errorf("internal error: spt.Writer: bytes cannot come from %T", s)
+	return nil, fmt.Errorf("internal error: spt.Writer: %T cannot be an origin", s)
 }
 
-// alias is another stream with the bytes of c, which this writer made.
+// alias returns another stream with the bytes of c, which this writer stored.
 func (w *Writer) alias(c *format.Chunks, as format.Stream) (*format.Chunks, error) {
 	if err := w.ready(); err != nil {
 		return nil, err
@@ -167,18 +166,18 @@ func (w *Writer) addEntry(as format.Stream, length int64, digest string, runs []
 	return c
 }
 
-// StreamWriter takes the bytes of one stream.
+// StreamWriter writes the bytes of one stream.
 type StreamWriter struct {
 	w       *Writer
 	as      format.Stream
-	job     *job // holds the bytes of the chunk being filled
+	job     *job // collects the current chunk
 	runs    []run
 	n       int64
-	bounded bool // somebody told of a boundary
+	bounded bool // MayCut or MustCut was called
 	closed  bool
 }
 
-// Write adds bytes to the stream.
+// Write implements io.Writer.
 func (s *StreamWriter) Write(p []byte) (int, error) {
 	if err := s.ready(); err != nil {
 		return 0, err
@@ -209,21 +208,21 @@ func (s *StreamWriter) ready() error {
 	return s.w.ready()
 }
 
-// MustCut says that something starts here that deserves its own chunks: a
-// named state. What comes next starts a new chunk.
+// MustCut starts a new chunk with the next byte. It is called at the start of each
+// named state.
 func (s *StreamWriter) MustCut() {
 	s.bounded = true
 	if !s.closed {
-		s.cut() //nolint:errcheck // sticky: Close gives it
+		s.cut() //nolint:errcheck // sticky: Close returns it
 	}
 }
 
-// MayCut says that an element or key group starts here. A new chunk starts if
-// the present one is large enough.
+// MayCut starts a new chunk with the next byte if the current one is large enough.
+// It is called at the start of each element or key group.
 func (s *StreamWriter) MayCut() {
 	s.bounded = true
 	if !s.closed && len(s.job.raw) >= softCut {
-		s.cut() //nolint:errcheck // sticky: Close gives it
+		s.cut() //nolint:errcheck // sticky: Close returns it
 	}
 }
 
@@ -240,8 +239,8 @@ func (s *StreamWriter) cut() error {
 	return nil
 }
 
-// Close ends the stream and gives what stands for it in the savepoint to be
-// sealed.
+// Close ends the stream and returns the stream to use in the savepoint that is
+// passed to [Writer.Seal].
 func (s *StreamWriter) Close() (*format.Chunks, error) {
 	if err := s.ready(); err != nil {
 		return nil, err
@@ -265,8 +264,9 @@ func (w *Writer) newJob() *job {
 	return &job{done: make(chan struct{}, 1)}
 }
 
-// store takes over a job with the raw bytes of a chunk and gives its place in
-// the table. Content that is there already is not stored again.
+// store takes ownership of a job with the raw bytes of a chunk and returns the
+// index of the chunk in the table. Content that is already stored is not stored
+// again.
 func (w *Writer) store(j *job) (uint32, error) {
 	if w.err != nil {
 		return 0, w.err
@@ -298,7 +298,7 @@ func (w *Writer) store(j *job) (uint32, error) {
 	return uint32(i), w.drain(2*w.o.Jobs - 1)
 }
 
-// compress is run by several goroutines, each with its own job.
+// compress compresses a job. Several goroutines call it, each with its own job.
 func (w *Writer) compress(j *job) {
 	var p []byte
 	switch w.o.Compression {
@@ -326,7 +326,7 @@ func (w *Writer) compress(j *job) {
 	}
 }
 
-// drain writes chunks, oldest first, until no more than keep are under way.
+// drain writes chunks, oldest first, until at most keep are being compressed.
 func (w *Writer) drain(keep int) error {
 	for w.err == nil && len(w.queue) > keep {
 		j := w.queue[0]
@@ -343,18 +343,18 @@ func (w *Writer) drain(keep int) error {
 	return w.err
 }
 
-// Seal writes the manifest and the trailer. The streams of sp must be Chunks
-// of this writer or references without bytes (File, Segment, EmptySegment);
-// offsets that this writer did not make are stored now. The manifest is
-// decoded again and compared with sp before it is written.
+// Seal writes the manifest and the trailer. The streams of sp must be Chunks of
+// this writer or references without bytes (File, Segment, EmptySegment). Offsets of
+// another origin are stored now. Before it is written, the manifest is decoded
+// again and compared with sp.
 //
-// What sp holds is not readable through it: open the file for that.
+// The streams of sp cannot be read through sp: open the file for that.
 func (w *Writer) Seal(ctx context.Context, sp *format.Savepoint) (Stats, error) {
 	_, stats, err := w.seal(ctx, sp)
 	return stats, err
 }
 
-// seal gives the savepoint as it stands in the file, too.
+// seal is Seal that also returns the savepoint as stored.
 func (w *Writer) seal(ctx context.Context, sp *format.Savepoint) (*format.Savepoint, Stats, error) {
 	fail := func(err error) (*format.Savepoint, Stats, error) { return nil, Stats{}, w.fail(err) }
 	if err := w.ready(); err != nil {
@@ -375,21 +375,21 @@ func (w *Writer) seal(ctx context.Context, sp *format.Savepoint) (*format.Savepo
 	}
 	stored := enc.EncodeAll(raw, nil)
 	end := w.table.stored[w.table.len()]
-	// Memory is that of readers, who can allow more; what no reader opens is not
-	// written.
+	// A reader can raise the memory limit, but a manifest over the other limits
+	// could not be opened.
 	limits := format.Limits{Memory: math.MaxInt64}.WithDefaults(end + int64(len(stored)) + trailerSize)
 	if int64(len(raw)) > limits.Manifest {
-		return fail(format.Errorf(format.ErrLimit, "a manifest of %d bytes, over the limit of %d", len(raw), limits.Manifest))
+		return fail(format.Errorf(format.ErrLimit, "a manifest of %d bytes, the limit is %d", len(raw), limits.Manifest))
 	}
 	m, err := decodeManifest(raw, end, Minor, limits, 0)
 	switch {
 	case errors.Is(err, format.ErrLimit):
 		return fail(err)
 	case err != nil:
-		return fail(fmt.Errorf("internal error: the manifest does not read back: %w", err))
+		return fail(fmt.Errorf("internal error: reading back the manifest: %w", err))
 	}
 	if at := difference(sp, m.savepoint, offsets); at != "" {
-		return fail(fmt.Errorf("internal error: the manifest reads back differently at %s", at))
+		return fail(fmt.Errorf("internal error: the manifest read back differs at %s", at))
 	}
 	t := trailer{manifest: end, stored: uint32(len(stored)), raw: uint32(len(raw)), hash: hashOf(stored)}
 	if err := ctx.Err(); err != nil {
@@ -408,8 +408,8 @@ func (w *Writer) seal(ctx context.Context, sp *format.Savepoint) (*format.Savepo
 	return m.savepoint, m.stats(header{major: Major, minor: Minor}, t), nil
 }
 
-// Close ends the writer. Without Seal, what was written is not a valid file.
-// It gives the error that stopped the writer, if there was one.
+// Close ends the writer and returns the error that stopped it, if any. Without
+// Seal, the bytes written are not a valid file.
 func (w *Writer) Close() error {
 	w.closed = true
 	for _, j := range w.queue {

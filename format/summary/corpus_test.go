@@ -78,7 +78,7 @@ type about struct {
 // known calls f for every snapshot of known content, but those left out.
 func known(t *testing.T, leftOut func(about) bool, f func(t *testing.T, dir string, a about, sp *format.Savepoint)) {
 	t.Helper()
-	dirs := testenv.KnownFolders(t)
+	dirs := testenv.KnownDirectories(t)
 	left := 0
 	for _, dir := range dirs {
 		var a about
@@ -323,13 +323,13 @@ func TestSummaryAgainstFlinksReader(t *testing.T) {
 			var opInFlight, opChanges int64
 			for _, st := range got.States {
 				if st.Kind == summary.InFlight {
-					opInFlight += st.Place.State()
+					opInFlight += st.Stored.State()
 					continue
 				}
 				if st.Handles == "changelog" {
-					opChanges += st.Place.State()
+					opChanges += st.Stored.State()
 				}
-				offsets += st.Place.Offsets
+				offsets += st.Stored.Offsets
 				states++
 				elements += max(st.Elements, 0)
 				seen[string(st.Kind)+" "+st.Name] = row{st.Subtasks, st.Elements, st.Bytes, st.KeyGroups, st.Handles}
@@ -450,9 +450,9 @@ func TestBytesAddUp(t *testing.T) {
 		for _, op := range s.Operators {
 			rows := op.Framing.State()
 			for _, st := range op.States {
-				rows += st.Place.State()
-				if st.Framing.State() > st.Place.State() || st.Framing.State() < 0 {
-					t.Errorf("%s: %s %q: %d bytes of framing in %d", path, st.Kind, st.Name, st.Framing.State(), st.Place.State())
+				rows += st.Stored.State()
+				if st.Framing.State() > st.Stored.State() || st.Framing.State() < 0 {
+					t.Errorf("%s: %s %q: %d bytes of framing in %d", path, st.Kind, st.Name, st.Framing.State(), st.Stored.State())
 				}
 			}
 			if rows != op.Bytes.State() {

@@ -1,9 +1,9 @@
-// Package summary adds up what a savepoint holds: states, elements, bytes, and
-// where the bytes lie. It reads offsets, never state, so it works on a
-// snapshot whose files are out of reach, and costs little on a huge one.
+// Package summary counts what a savepoint holds: states, elements, bytes, and where
+// the bytes are stored. It reads offsets but not state, so it works on a snapshot
+// whose files are not accessible, and is cheap for large ones.
 //
-// What it says of elements and their lengths follows from the offsets alone:
-// nothing is checked against the bytes. That is the business of verify.
+// Elements and their lengths are derived from the offsets alone. The package does
+// not check them against the bytes; package reader does, in verify.
 //
 //	s, err := summary.Of(ctx, sp)
 //	for _, op := range s.Operators { … }

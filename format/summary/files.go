@@ -7,8 +7,8 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// fileSet counts files and the handles that name them. A file of several
-// segments is as large as those are together.
+// fileSet collects files and the handles that refer to them. The size of a file of
+// segments is the sum of its segments.
 type fileSet struct {
 	seen    map[format.StreamKey]bool
 	files   map[fileID]*File
@@ -18,14 +18,14 @@ type fileSet struct {
 	change  map[format.StreamKey]*changeFile
 }
 
-// users is which operators refer to a stream.
+// users is the set of operators that refer to a stream.
 type users struct {
 	last    *Operator
 	several bool
 }
 
-// changeFile is a file of changes, in which every handle has the bytes that it
-// claims, as far as they go.
+// changeFile is a file of changes. Each handle accounts for the bytes that it
+// claims, up to the size of the file.
 type changeFile struct {
 	stream format.Stream
 	first  *Operator
@@ -41,9 +41,9 @@ func newFileSet() *fileSet {
 	return &fileSet{seen: map[format.StreamKey]bool{}, files: map[fileID]*File{}, users: map[format.StreamKey]*users{}, change: map[format.StreamKey]*changeFile{}}
 }
 
-// add records a stream of an operator and reports whether its bytes are new to
-// the set. Only files can be old: inline bytes are there as often as they are
-// written. A file that was packed into an .spt is one file all the same.
+// add records a stream of an operator and reports whether its bytes are new to the
+// set. Only files can repeat; each occurrence of inline bytes counts. A file packed
+// into an .spt file still counts as one file.
 func (f *fileSet) add(op *Operator, s format.Stream) bool {
 	path, relative, ok := format.Reference(s)
 	if !ok {
@@ -84,7 +84,7 @@ func (f *fileSet) add(op *Operator, s format.Stream) bool {
 	return first
 }
 
-// claim notes what a stream says of the length of its file.
+// claim records what a stream says of the length of its file.
 func (f *File) claim(s format.Stream) {
 	switch s := s.(type) {
 	case *format.Segment:
@@ -96,7 +96,7 @@ func (f *File) claim(s format.Stream) {
 		}
 	case *format.File:
 		if s.Length < 0 {
-			return // it says nothing
+			return // no length is recorded
 		}
 		if f.Longest = max(f.Longest, s.Length); f.Shortest < 0 || s.Length < f.Shortest {
 			f.Shortest = s.Length
@@ -104,15 +104,15 @@ func (f *File) claim(s format.Stream) {
 	}
 }
 
-// take gives an operator up to n bytes of a file of changes, as far as it has
-// bytes that were not given yet.
+// take assigns up to n bytes of a file of changes to an operator and returns their
+// number, limited by the bytes that are not assigned yet.
 func (f *fileSet) take(op *Operator, s format.Stream, n int64) int64 {
 	if s == nil {
 		return 0
 	}
 	fresh := f.add(op, s)
 	if _, relative, ok := format.Reference(s); ok {
-		f.files[fileID{relative, s.Key().Name}].Changelog = true // it was added
+		f.files[fileID{relative, s.Key().Name}].Changelog = true // added before
 	}
 	key, shared := s.Key(), format.Kind(s) != format.KindInline
 	if c, packed := s.(*format.Chunks); packed && c.As != nil {
@@ -132,8 +132,8 @@ func (f *fileSet) take(op *Operator, s format.Stream, n int64) int64 {
 	return n
 }
 
-// usedBySeveral is the bytes of streams that several operators refer to, but for
-// files of changes, in which each has its own.
+// usedBySeveral returns the bytes of streams that several operators refer to,
+// except for files of changes, in which each operator has bytes of its own.
 func (f *fileSet) usedBySeveral() int64 {
 	n := f.several
 	for key, c := range f.change {

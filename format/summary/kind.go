@@ -2,24 +2,25 @@ package summary
 
 import "github.com/savepoint-tools/spt/format"
 
-// Kind says what a snapshot is, by what it says of itself and, where it says
-// nothing, by its handles.
+// Kind is the kind of a snapshot, as recorded or, if it is not recorded, derived
+// from its handles.
 type Kind struct {
-	// Type is "savepoint", "checkpoint", or "snapshot" where the file does not
-	// say which (before metadata version 4).
+	// Type is "savepoint", "checkpoint", or "snapshot" if unknown (before metadata
+	// version 4).
 	Type string
-	// Stopped: a savepoint taken to stop the job.
+	// Stopped: the savepoint was taken to stop the job.
 	Stopped bool
-	// Format is "canonical" or "native" for a savepoint, "full" or
-	// "incremental" for a checkpoint, "" where nothing tells.
+	// Format is "canonical" or "native" for a savepoint, "full" or "incremental"
+	// for a checkpoint, "" if unknown.
 	Format string
-	// Changelog: keyed state is a materialised part and the changes since.
+	// Changelog: keyed state consists of a materialized part and the changes since
+	// then.
 	Changelog bool
-	// Unaligned: in-flight data is part of it.
+	// Unaligned: the snapshot contains in-flight data.
 	Unaligned bool
 }
 
-// KindOf finds out what a savepoint is.
+// KindOf returns the kind of a savepoint.
 func KindOf(sp *format.Savepoint) Kind {
 	var incremental, full, canonical bool
 	var k Kind
@@ -58,8 +59,8 @@ func KindOf(sp *format.Savepoint) Kind {
 		case incremental:
 			k.Format = "incremental"
 		case canonical && !full:
-			// Tag 7 came with savepoints and nothing else writes it, though
-			// 1.15 used it for native ones too (spec flink-metadata 8.10).
+			// Only savepoints have tag 7, although 1.15 used it for native ones too
+			// (spec flink-metadata 8.10).
 			k.Type = "savepoint"
 		}
 	default:

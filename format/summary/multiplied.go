@@ -10,26 +10,26 @@ import (
 	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
-// What the lengths of elements show of union state that restores multiplied:
-// every subtask was handed all elements and wrote them again, so all subtasks hold
-// as many elements of the same lengths. Up to about 8 subtasks they come in one
-// order, from 10 on Flink gives some subtasks another one, so lengths and
-// elements are compared as multisets.
+// This file guesses, from the lengths of elements, which union states were
+// multiplied by restores: if every subtask received all elements and wrote them
+// again, all subtasks hold equally many elements of the same lengths. Up to about 8
+// subtasks the elements have the same order in all; from 10 on Flink assigns some
+// subtasks another order, so lengths and elements are compared as multisets.
 //
-// Subtasks that each write an equal share of their own look the same by their
-// lengths, such as those of a Kafka consumer with 12 partitions at parallelism 4.
-// So elements that are inline are compared too, which reads no file, and where
-// none is inline and all have one length, only long lists make a guess.
+// Subtasks that each write an equal share of their own elements can have the same
+// lengths, such as a Kafka consumer with 12 partitions at parallelism 4. So inline
+// elements are compared too, which needs no file. If no element is inline and all
+// have the same length, only long lists count as a sign.
 
-// fewUnread is from how many elements in each subtask on lengths that are all
-// equal are taken for a sign: fewer are often an equal share of partitions.
+// fewUnread is the number of elements per subtask from which equal lengths alone
+// count as a sign. Shorter lists are often equal shares of partitions.
 const fewUnread = 10
 
-// maxCompared is how many bytes of inline elements of a state are compared: at
-// least those of two subtasks, then of others until this many were read.
+// maxCompared limits the bytes of inline elements of a state that are compared. The
+// elements of at least two subtasks are compared, whatever their size.
 const maxCompared = 16 << 20
 
-// unions looks for union states that a restore may have multiplied.
+// unions finds union states that a restore may have multiplied.
 func (m *measure) unions(op *format.Operator, o *Operator) error {
 	for _, st := range m.order {
 		if st.Kind != Union || st.Subtasks < 2 || st.Subtasks != o.Present || o.Missing > 0 || st.Elements == 0 {
@@ -50,8 +50,8 @@ type held struct {
 }
 
 // guess compares the lengths of the elements in all subtasks, and the elements
-// themselves where they are inline. One element in each subtask, such as a
-// counter, is not taken for a sign: many jobs hold that.
+// themselves if they are inline. One element per subtask, such as a counter, does
+// not count as a sign: many jobs have such state.
 func (st *State) guess(ctx context.Context, op *format.Operator) error {
 	var all []held
 	for _, sub := range op.Subtasks {
@@ -91,7 +91,7 @@ func (st *State) guess(ctx context.Context, op *format.Operator) error {
 	return nil
 }
 
-// comparison compares what subtasks hold.
+// comparison compares the elements of subtasks.
 type comparison struct {
 	ctx  context.Context
 	hash hash128.Hasher
@@ -122,8 +122,8 @@ func (c *comparison) lengths(all []held) (alike, sameOrder, oneLength bool, err 
 	return true, sameOrder, oneLength, nil
 }
 
-// lengthsOf returns the lengths of the elements in a subtask, and whether all are
-// equal.
+// lengthsOf returns the lengths of the elements in a subtask, and whether they are
+// all equal.
 func (c *comparison) lengthsOf(h *held) (lengths hash128.Multiset, one bool, err error) {
 	one = true
 	last := int64(-1)
@@ -138,7 +138,7 @@ func (c *comparison) lengthsOf(h *held) (lengths hash128.Multiset, one bool, err
 	return lengths, one, err
 }
 
-// each calls f with where each element begins and ends.
+// each calls f with the start and end of each element.
 func (h *held) each(ctx context.Context, f func(off, end int64)) error {
 	var first, off int64
 	err := format.EachOffset(ctx, h.offsets, func(at int64, run []int64) error {
@@ -158,8 +158,8 @@ func (h *held) each(ctx context.Context, f func(off, end int64)) error {
 	return err
 }
 
-// elementsOf compares the elements that no file needs to be read for. compared is
-// false where fewer than two subtasks hold such.
+// elementsOf compares inline elements. compared is false if fewer than two subtasks
+// have them.
 func (c *comparison) elementsOf(all []held, sameOrder bool) (compared, equal bool, err error) {
 	if sameOrder && oneStream(all) {
 		return true, true, nil
@@ -185,8 +185,8 @@ func (c *comparison) elementsOf(all []held, sameOrder bool) (compared, equal boo
 	return subtasks > 1, true, nil
 }
 
-// oneStream reports whether all subtasks have the same stream in an .spt file: the
-// same bytes.
+// oneStream reports whether all subtasks have the same stream in an .spt file, and
+// so the same bytes.
 func oneStream(all []held) bool {
 	var digest string
 	for i := range all {
@@ -199,8 +199,8 @@ func oneStream(all []held) bool {
 	return true
 }
 
-// elements returns the elements of inline state. sound is false where an element
-// is outside its bytes.
+// elements returns the elements of inline state. sound is false if an element is
+// outside the inline bytes.
 func (c *comparison) elements(h *held, data *format.Inline) (elements hash128.Multiset, sound bool, err error) {
 	sound = true
 	err = data.Data.View(func(p []byte) error {
@@ -215,7 +215,7 @@ func (c *comparison) elements(h *held, data *format.Inline) (elements hash128.Mu
 	return elements, sound, err
 }
 
-// sameSteps reports whether two offset arrays of one length differ by a constant.
+// sameSteps reports whether two offset arrays of equal length differ by a constant.
 func sameSteps(ctx context.Context, a, b format.Offsets) (bool, error) {
 	if oneArray(a, b) {
 		return true, nil

@@ -8,11 +8,11 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// StateSizes gives the bytes of each state of a handle, by offsets alone: from
-// a state's first element to the first element of whichever state comes next
-// in the stream, or to its end. States are written one after another, so that
-// is exact (spec flink-operator-state A6), frames of a compressed stream
-// included. States that interleave are added up element by element.
+// StateSizes returns the bytes of each state of a handle, in the order of its
+// states, by offsets alone: from the first element of a state to the first element
+// of the next state in the stream, or to the end of the stream. States are written
+// one after another, so this is exact (spec flink-operator-state A6), including
+// frames of a compressed stream. Interleaved states are summed element by element.
 func StateSizes(ctx context.Context, h *format.OperatorHandle) ([]int64, error) {
 	sizes := make([]int64, len(h.States))
 	spans := make([]span, 0, len(h.States))
@@ -46,7 +46,7 @@ func StateSizes(ctx context.Context, h *format.OperatorHandle) ([]int64, error) 
 				return interleaved(ctx, h, end)
 			}
 		}
-		if next >= 0 { // else the length of the stream is not known
+		if next >= 0 { // otherwise the length of the stream is unknown
 			sizes[s.state] = max(next-s.first, 0)
 		}
 	}
@@ -58,9 +58,8 @@ type span struct {
 	first, last int64
 }
 
-// interleaved adds up element by element: an element ends where the next one,
-// of any state, starts. No release writes such a stream; the memory is that of
-// its offsets.
+// interleaved sums element by element: an element ends where the next one, of any
+// state, starts. No release writes such a stream. It holds all offsets in memory.
 func interleaved(ctx context.Context, h *format.OperatorHandle, end int64) ([]int64, error) {
 	var all []span
 	for i, s := range h.States {

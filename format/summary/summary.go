@@ -12,31 +12,32 @@ import (
 	"github.com/savepoint-tools/spt/internal/fileref"
 )
 
-// Summary is a savepoint in numbers.
+// Summary is the numbers of a savepoint.
 type Summary struct {
 	Kind      Kind
 	Operators []*Operator // largest first
-	Subtasks  int         // entries of all operators
+	Subtasks  int         // subtask entries of all operators
 	Files     []File      // largest first
-	Bytes     Bytes       // the sum of those of the operators
-	// UsedBySeveral is the bytes of files that several operators refer to. They
-	// are counted for the first of them, in file order.
+	Bytes     Bytes       // of all operators
+	// UsedBySeveral is the bytes of files that several operators refer to. They are
+	// counted for the first of these operators, in file order.
 	UsedBySeveral int64
 }
 
-// Bytes says where state lies. A file that several handles name counts once.
+// Bytes is the number of bytes by where they are stored. A file that several
+// handles refer to counts once.
 type Bytes struct {
 	Inline  int64 // in _metadata itself
 	Own     int64 // in files of this snapshot alone
 	Shared  int64 // in files that other snapshots may use too
 	Packed  int64 // in the chunks of an .spt file, before compression
-	Offsets int64 // what _metadata spends on offsets of elements and key groups
+	Offsets int64 // offsets of elements and key groups in _metadata
 }
 
-// State is the bytes of state: everything but the offsets.
+// State returns the bytes of state: all but the offsets.
 func (b Bytes) State() int64 { return b.Inline + b.Own + b.Shared + b.Packed }
 
-// Add adds o.
+// Add adds o to b.
 func (b *Bytes) Add(o Bytes) {
 	b.Inline += o.Inline
 	b.Own += o.Own
@@ -45,54 +46,55 @@ func (b *Bytes) Add(o Bytes) {
 	b.Offsets += o.Offsets
 }
 
-// Operator is one operator in numbers.
+// Operator is the numbers of one operator.
 type Operator struct {
 	*format.Operator
 	Present, Missing, Finished int // subtasks
 	Coordinator                int64
 	States                     []*State // largest first
-	// Framing is the bytes that hold no element: serializer snapshots, headers
-	// of compressed streams, and gaps. The headers of keyed streams are in the
+	// Framing is the bytes that belong to no element: serializer snapshots, headers
+	// of compressed streams, and gaps. Headers of keyed streams count in the
 	// Framing of their state.
 	Framing Bytes
-	// Bytes is Framing and the Place of every state.
+	// Bytes is the sum of Framing and the Stored bytes of all states.
 	Bytes Bytes
 }
 
-// State is one state of an operator over all its subtasks, or the handles of
-// one kind where states cannot be told apart without reading them.
+// State is the numbers of one state of an operator over all its subtasks. Handles
+// whose states cannot be distinguished without reading them are one State per
+// kind.
 type State struct {
 	Name     string // "" for handles without names
 	Kind     StateKind
-	Subtasks int   // that hold it
-	Elements int64 // list, union: elements; broadcast: copies; -1 where there are none to count
-	// Bytes is what the subtasks hold. Place is where that is stored: bytes that
-	// several handles refer to are in the Place of one state.
-	Bytes int64
-	Place Bytes
-	// Framing is the part of Place in front of the first key group.
+	Subtasks int   // number of subtasks that hold it
+	Elements int64 // list, union: elements; broadcast: replicas; -1: not counted
+	// Bytes is the number of bytes that the subtasks hold. Stored is where they are
+	// stored: bytes that several handles refer to count in the Stored of one state.
+	Bytes  int64
+	Stored Bytes
+	// Framing is the part of Stored before the first key group.
 	Framing Bytes
-	// KeyGroups is the number of key groups covered, for keyed state: each once,
-	// though the handles of a rescaled snapshot may cover more than their subtask
-	// has.
+	// KeyGroups is the number of key groups that keyed state covers. Each counts
+	// once, although the handles of a rescaled snapshot may cover more than their
+	// subtask has.
 	KeyGroups int64
-	// Handles is how the state is kept, for keyed state: "full", "savepoint",
-	// "incremental", "changelog".
+	// Handles is the kind of keyed handles: "full", "savepoint", "incremental" or
+	// "changelog".
 	Handles string
-	// Alike: a union state that several subtasks hold, all of the operator, and
-	// of which all hold equally many elements of the same lengths, in any order.
-	// Reading them shows whether they are the same elements.
+	// Alike: several subtasks, all of the operator, hold this union state, each
+	// with equally many elements of the same lengths, in any order. Reading the
+	// elements shows whether they are equal.
 	Alike bool
-	// MayBeMultiplied: Alike, and a guess without reading files that restores are
-	// the reason (see guess in multiplied.go).
+	// MayBeMultiplied: Alike, and a guess without reading files that restores
+	// multiplied the state (see multiplied.go).
 	MayBeMultiplied bool
 	// SameOrder: Alike, with the lengths in the same order in all subtasks.
 	SameOrder bool
-	// Compared: Alike, and elements that are inline were compared.
+	// Compared: Alike, and inline elements were compared.
 	Compared bool
 }
 
-// StateKind says what a row of states is.
+// StateKind is the kind of a State.
 type StateKind string
 
 // The kinds.
@@ -108,40 +110,41 @@ const (
 	Legacy      StateKind = "legacy"
 )
 
-// File is one file that the snapshot refers to.
+// File is a file that the snapshot refers to.
 type File struct {
-	Path     string // as the snapshot writes it
+	Path     string // as in the snapshot
 	Relative bool
 	Merged   bool // holds segments of several handles
 	Bytes    int64
-	Handles  int // that name it
+	Handles  int // number of handles that refer to it
 	Shared   bool
-	// Shortest and Longest are what handles say of the whole file, -1 where none
-	// does; Reach is how far segments in it go, -1 where one cannot be. A file of
-	// changes (Changelog) is one byte longer than its handles say.
+	// Shortest and Longest are the lengths of the whole file that handles record,
+	// -1 if none does. Reach is the end of the last segment in it, -1 if a segment
+	// is invalid. A file of changes (Changelog) is one byte longer than its handles
+	// record.
 	Shortest, Longest, Reach int64
 	Changelog                bool
 }
 
-// Wrong says how a file of size bytes cannot be what the snapshot promises; ""
-// if it can.
+// Wrong returns why a file of size bytes cannot be the one that the snapshot refers
+// to; "" if it can.
 func (f *File) Wrong(size int64) string {
 	for _, claimed := range []int64{f.Longest, f.Shortest} {
 		if claimed >= 0 && !fileref.LengthFits(claimed, size, f.Changelog) {
-			return fmt.Sprintf("expected %d bytes, the file has %d", claimed, size)
+			return fmt.Sprintf("expected %d bytes, found %d", claimed, size)
 		}
 	}
 	switch {
 	case f.Reach < 0:
-		return "a segment in it has no sound range"
+		return "a segment in it has an invalid range"
 	case f.Reach > size:
-		return fmt.Sprintf("expected segments up to byte %d, the file has %d", f.Reach, size)
+		return fmt.Sprintf("expected %d bytes for its segments, found %d", f.Reach, size)
 	}
 	return ""
 }
 
-// Of adds up a savepoint. Only offsets that live in chunks of an .spt are read
-// from anywhere; ctx is for those.
+// Of returns the summary of a savepoint. It reads only offsets that are stored in
+// chunks of an .spt file, with ctx.
 func Of(ctx context.Context, sp *format.Savepoint) (*Summary, error) {
 	s := &Summary{Kind: KindOf(sp)}
 	files := newFileSet()
@@ -154,12 +157,12 @@ func Of(ctx context.Context, sp *format.Savepoint) (*Summary, error) {
 		s.Subtasks += len(op.Subtasks)
 	}
 	for _, c := range files.changes {
-		placeIn(&c.first.Framing, c.stream, c.left) // what no handle claims
+		store(&c.first.Framing, c.stream, c.left) // bytes that no handle claims
 	}
 	for _, o := range s.Operators {
 		o.Bytes = o.Framing
 		for _, st := range o.States {
-			o.Bytes.Add(st.Place)
+			o.Bytes.Add(st.Stored)
 		}
 		s.Bytes.Add(o.Bytes)
 	}
@@ -170,7 +173,7 @@ func Of(ctx context.Context, sp *format.Savepoint) (*Summary, error) {
 	return s, nil
 }
 
-// measure collects one operator.
+// measure collects the numbers of one operator.
 type measure struct {
 	ctx    context.Context
 	op     *Operator
@@ -178,7 +181,7 @@ type measure struct {
 	states map[stateID]*State
 	order  []*State
 	groups map[*State]*groupSet       // key groups covered
-	heads  map[format.StreamKey]int64 // of files of key groups: where the first one starts, of all handles
+	heads  map[format.StreamKey]int64 // by file: start of the first key group of all handles
 }
 
 type stateID struct {
@@ -259,7 +262,7 @@ func (m *measure) subtask(sub *format.Subtask) error {
 		for _, h := range slices.Concat(sub.Input, sub.Output) {
 			m.stream(st, h.Data)
 			for _, c := range h.Channels {
-				st.Place.Offsets += 8 * offsetCount(c.Offsets)
+				st.Stored.Offsets += 8 * offsetCount(c.Offsets)
 			}
 		}
 	}
@@ -291,8 +294,8 @@ func (m *measure) operatorHandle(h *format.OperatorHandle, raw bool) error {
 	if err != nil {
 		return err
 	}
-	// Handles may share a file. Its bytes are in one place then, however many
-	// states are in it.
+	// Handles may share a file, whose bytes count once, whatever the number of
+	// states in it.
 	fresh := m.file(h.Data)
 	var named int64
 	for i, s := range h.States {
@@ -300,26 +303,26 @@ func (m *measure) operatorHandle(h *format.OperatorHandle, raw bool) error {
 		st.Subtasks++
 		st.Elements += s.Offsets.Len()
 		st.Bytes += sizes[i]
-		st.Place.Offsets += 8 * s.Offsets.Len()
+		st.Stored.Offsets += 8 * s.Offsets.Len()
 		named += sizes[i]
 		if fresh {
-			m.place(st, h.Data, sizes[i])
+			m.store(st, h.Data, sizes[i])
 		}
 	}
 	rest := format.SizeOf(h.Data) - named
 	switch {
 	case rest <= 0 || !fresh:
-	case raw: // bytes of user code in front of its first partition
+	case raw: // bytes of user code before its first partition
 		st := m.state(Raw, rawName(h))
 		st.Bytes += rest
-		m.place(st, h.Data, rest)
+		m.store(st, h.Data, rest)
 	default:
-		placeIn(&m.op.Framing, h.Data, rest)
+		store(&m.op.Framing, h.Data, rest)
 	}
 	return nil
 }
 
-// rawName is the state that the bytes of a raw handle belong to.
+// rawName returns the name of the state that the bytes of a raw handle count for.
 func rawName(h *format.OperatorHandle) string {
 	if len(h.States) == 0 {
 		return ""
@@ -327,7 +330,7 @@ func rawName(h *format.OperatorHandle) string {
 	return h.States[0].Name.String()
 }
 
-// keyed adds a keyed handle to the row of its kind.
+// keyed adds a keyed handle to the state of its kind.
 func (m *measure) keyed(kind StateKind, h format.KeyedHandle) error {
 	if h == nil {
 		return nil
@@ -347,7 +350,8 @@ func (m *measure) keyed(kind StateKind, h format.KeyedHandle) error {
 // groupSet is a set of key groups.
 type groupSet [format.MaxKeyGroups / 64]uint64
 
-// cover adds a range to the key groups of a state and says how many are new.
+// cover adds a range to the key groups of a state and returns the number of new
+// ones.
 func (m *measure) cover(st *State, r format.KeyGroupRange) (fresh int64) {
 	set := m.groups[st]
 	if set == nil {
@@ -386,21 +390,21 @@ func handleWord(h format.KeyedHandle) string {
 func (m *measure) keyedStreams(st *State, h format.KeyedHandle) error {
 	switch h := h.(type) {
 	case *format.KeyGroups:
-		if n := m.placeOnce(st, h.Data); n > 0 {
+		if n := m.storeOnce(st, h.Data); n > 0 {
 			st.Bytes += n
 			head, err := m.head(h)
 			if err != nil {
 				return err
 			}
 			if st.Kind == Keyed {
-				placeIn(&st.Framing, h.Data, min(head, n))
+				store(&st.Framing, h.Data, min(head, n))
 			}
 		}
-		st.Place.Offsets += 8 * offsetCount(h.Offsets)
+		st.Stored.Offsets += 8 * offsetCount(h.Offsets)
 	case *format.Incremental:
-		if n := m.placeOnce(st, h.Meta); n > 0 {
+		if n := m.storeOnce(st, h.Meta); n > 0 {
 			st.Bytes += n
-			placeIn(&st.Framing, h.Meta, n) // serializer snapshots and nothing else
+			store(&st.Framing, h.Meta, n) // only serializer snapshots
 		}
 		for _, f := range h.Shared {
 			m.stream(st, f.Data)
@@ -419,18 +423,18 @@ func (m *measure) keyedStreams(st *State, h format.KeyedHandle) error {
 		}
 	case *format.ChangelogMemory:
 		for _, c := range h.Changes {
-			st.Place.Inline += int64(c.Data.Len())
+			st.Stored.Inline += int64(c.Data.Len())
 			st.Bytes += int64(c.Data.Len())
 		}
 	case *format.ChangelogStream:
-		// The changes of many operators are in one file. Which part of it is of
-		// this state only the handle says, so a claim ends with the file.
+		// A file holds the changes of many operators. Only the handle records which
+		// bytes are in this state, so a claim is limited by the size of the file.
 		left := max(h.StateSize, 0)
 		var most int64
 		for _, s := range h.Streams {
 			n := m.files.take(m.op, s.Data, left)
 			left -= n
-			m.place(st, s.Data, n)
+			m.store(st, s.Data, n)
 			most += format.SizeOf(s.Data)
 		}
 		st.Bytes += min(max(h.StateSize, 0), most)
@@ -438,8 +442,8 @@ func (m *measure) keyedStreams(st *State, h format.KeyedHandle) error {
 	return nil
 }
 
-// findHeads notes where the first key group of each file starts: a handle of
-// a rescaled snapshot names only some of the key groups in its file.
+// findHeads records where the first key group of each file starts: a handle of a
+// rescaled snapshot covers only some of the key groups in its file.
 func (m *measure) findHeads(h format.KeyedHandle) error {
 	switch h := h.(type) {
 	case *format.KeyGroups:
@@ -464,7 +468,7 @@ func (m *measure) findHeads(h format.KeyedHandle) error {
 	return nil
 }
 
-// head is where the first key group in the stream of h starts.
+// head returns the start of the first key group in the stream of h.
 func (m *measure) head(h *format.KeyGroups) (int64, error) {
 	if _, _, ok := format.Reference(h.Data); ok {
 		return m.heads[h.Data.Key()], nil
@@ -472,8 +476,9 @@ func (m *measure) head(h *format.KeyGroups) (int64, error) {
 	return m.firstGroup(h)
 }
 
-// firstGroup is where the first key group of a handle starts, or the end of the
-// stream if all are empty. In Flink's streams offset 0 means an empty key group.
+// firstGroup returns the start of the first key group of a handle, or the end of
+// the stream if all are empty. In Flink's streams offset 0 means an empty key
+// group.
 func (m *measure) firstGroup(h *format.KeyGroups) (int64, error) {
 	if h.Codec != format.CodecFlink || h.Offsets == nil {
 		return 0, nil
@@ -490,30 +495,30 @@ func (m *measure) firstGroup(h *format.KeyGroups) (int64, error) {
 	return first, err
 }
 
-// stream adds a whole stream to a state, unless it is a file that was counted
-// before.
+// stream adds a whole stream to a state, unless it is a file that is already
+// counted.
 func (m *measure) stream(st *State, s format.Stream) {
-	st.Bytes += m.placeOnce(st, s)
+	st.Bytes += m.storeOnce(st, s)
 }
 
-func (m *measure) placeOnce(st *State, s format.Stream) int64 {
+func (m *measure) storeOnce(st *State, s format.Stream) int64 {
 	if !m.file(s) {
 		return 0
 	}
 	n := format.SizeOf(s)
-	m.place(st, s, n)
+	m.store(st, s, n)
 	return n
 }
 
-// file records a stream and reports whether its bytes were not counted yet.
+// file records a stream and reports whether its bytes are not yet counted.
 func (m *measure) file(s format.Stream) (fresh bool) {
 	return s != nil && m.files.add(m.op, s)
 }
 
-func (m *measure) place(st *State, s format.Stream, n int64) { placeIn(&st.Place, s, n) }
+func (m *measure) store(st *State, s format.Stream, n int64) { store(&st.Stored, s, n) }
 
-// placeIn adds n bytes of s to where they are stored.
-func placeIn(to *Bytes, s format.Stream, n int64) {
+// store adds n bytes of s by where they are stored.
+func store(to *Bytes, s format.Stream, n int64) {
 	switch format.Kind(s) {
 	case format.KindInline, format.KindConcat:
 		to.Inline += n
@@ -535,9 +540,10 @@ func offsetCount(o format.Offsets) int64 {
 	return o.Len()
 }
 
-// isShared reports whether a file may belong to other snapshots too: it stands in a
-// folder that Flink shares between checkpoints (spec flink-metadata 7.1), or in
-// that of the changelog, whose files serve until the next materialization.
+// isShared reports whether other snapshots may refer to a file: it is in a
+// directory that Flink shares between checkpoints (spec flink-metadata 7.1), or in
+// the directory of the changelog, whose files are used until the next
+// materialization.
 func isShared(s format.Stream) bool {
 	path, relative, ok := format.Reference(s)
 	if !ok || relative {

@@ -102,18 +102,18 @@ func TestWrongFile(t *testing.T) {
 		want string
 	}{
 		{"right", operator(1, handle(promise(10))), 10, ""},
-		{"short", operator(1, handle(promise(10))), 9, "expected 10 bytes, the file has 9"},
-		{"long", operator(1, handle(promise(10))), 11, "expected 10 bytes, the file has 11"},
+		{"short", operator(1, handle(promise(10))), 9, "expected 10 bytes, found 9"},
+		{"long", operator(1, handle(promise(10))), 11, "expected 10 bytes, found 11"},
 		{"nothing said", operator(1, handle(promise(-1))), 5, ""},
-		{"two lengths, the longer", operator(1, handle(promise(10)), handle(promise(20))), 10, "expected 20 bytes, the file has 10"},
-		{"two lengths, the shorter", operator(1, handle(promise(20)), handle(promise(10))), 20, "expected 10 bytes, the file has 20"},
+		{"two lengths, the longer", operator(1, handle(promise(10)), handle(promise(20))), 10, "expected 20 bytes, found 10"},
+		{"two lengths, the shorter", operator(1, handle(promise(20)), handle(promise(10))), 20, "expected 10 bytes, found 20"},
 		{"segments", operator(1, handle(seg(0, 5)), handle(seg(5, 5))), 20, ""},
-		{"segments that reach too far", operator(1, handle(seg(5, 5)), handle(seg(0, 5))), 9, "expected segments up to byte 10, the file has 9"},
-		{"no range", operator(1, handle(seg(-1, 5)), handle(seg(0, 5))), 9, "a segment in it has no sound range"},
-		{"a range that overflows", operator(1, handle(seg(0, 5)), handle(seg(1<<62, 1<<62))), 9, "a segment in it has no sound range"},
+		{"segments that reach too far", operator(1, handle(seg(5, 5)), handle(seg(0, 5))), 9, "expected 10 bytes for its segments, found 9"},
+		{"no range", operator(1, handle(seg(-1, 5)), handle(seg(0, 5))), 9, "a segment in it has an invalid range"},
+		{"a range that overflows", operator(1, handle(seg(0, 5)), handle(seg(1<<62, 1<<62))), 9, "a segment in it has an invalid range"},
 		{"changes", keyedOperator(log(10)), 11, ""},
 		{"changes, counted whole", keyedOperator(log(10)), 10, ""},
-		{"changes, too long", keyedOperator(log(10)), 12, "expected 10 bytes, the file has 12"},
+		{"changes, too long", keyedOperator(log(10)), 12, "expected 10 bytes, found 12"},
 	} {
 		s := of(t, savepoint(x.op))
 		if len(s.Files) != 1 {
@@ -180,7 +180,7 @@ func TestBytesCountOnce(t *testing.T) {
 	}
 	// The list is in one file: held twice, there once.
 	for _, st := range s.Operators[0].States {
-		if st.Kind == summary.List && (st.Elements != 4 || st.Bytes != 120 || st.Place.Own != 60) {
+		if st.Kind == summary.List && (st.Elements != 4 || st.Bytes != 120 || st.Stored.Own != 60) {
 			t.Errorf("%+v", st)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // maxZeros is the number of zeros from which a number is written with an exponent.
 const maxZeros = 20
 
-// digits returns all digits of a decimal, as JSON has numbers.
+// digits returns all digits of a decimal as a JSON number.
 func (v Value) digits() string {
 	digits := v.BigInt().String()
 	sign := ""
@@ -36,13 +36,13 @@ func (v Value) digits() string {
 }
 
 func (v Value) decimalFloat() float64 {
-	f, _ := strconv.ParseFloat(v.digits(), 64) // its error says that it is an infinity
+	f, _ := strconv.ParseFloat(v.digits(), 64) // the error means infinity, which f is
 	return f
 }
 
-// String returns what v is, for people and for comparing with text: a number has
-// all its digits, a time is ISO 8601, a string itself, null "null", and what has
-// parts JSON.
+// String returns v as a text, for users and for comparing with text: all digits of
+// a number, ISO 8601 for a time, the characters of a string, "null" for null, and
+// JSON for a value with parts.
 func (v Value) String() string {
 	switch v.kind {
 	case KindString, KindBytes:
@@ -55,7 +55,7 @@ func (v Value) String() string {
 	return string(v.AppendJSON(nil, nil, nil))
 }
 
-// isoText returns a time as ISO 8601 has it; an instant is in UTC.
+// isoText returns a time in ISO 8601; an instant in UTC.
 func (v Value) isoText() string {
 	if v.kind == KindInstant {
 		return v.Time().Format(time.RFC3339Nano)
@@ -78,14 +78,14 @@ func (v Value) isoText() string {
 	return date + clock
 }
 
-// MarshalJSON returns v as [Value.AppendJSON] appends it.
+// MarshalJSON implements json.Marshaler with [Value.AppendJSON].
 func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil, nil, nil), nil }
 
-// AppendJSON appends v as JSON. Records are objects with their fields in order, in
-// front of them "@class" if they have a class; maps are arrays of pairs, since keys
-// need not be text; numbers have all their digits, and NaN and the infinities are
-// strings; times are ISO 8601. text appends a string and bytes a byte array; where
-// they are nil, a byte array is a string of base64.
+// AppendJSON appends v as JSON. Records are objects with their fields in order,
+// preceded by "@class" if they have a class. Maps are arrays of pairs, since keys
+// need not be text. Numbers have all their digits; NaN and the infinities are
+// strings. Times are ISO 8601. text and bytes, if not nil, append strings and byte
+// arrays; by default a byte array is a base64 string.
 func (v Value) AppendJSON(dst []byte, text func(dst []byte, s string) []byte, bytes func(dst []byte, s string) []byte) []byte {
 	if text == nil {
 		text = func(dst []byte, s string) []byte {
@@ -163,7 +163,8 @@ func (w *jsonWriter) append(dst []byte, v Value) []byte {
 	return append(dst, "null"...)
 }
 
-// appendFloat appends the shortest digits that mean f, as JavaScript has them.
+// appendFloat appends the shortest digits that represent f, in the notation of
+// JavaScript.
 func appendFloat(dst []byte, f float64, bits int) []byte {
 	switch {
 	case math.IsNaN(f):

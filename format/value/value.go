@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Kind is what a value is.
+// Kind is the kind of a value.
 type Kind uint8
 
-// The kinds.
+// The kinds, with the methods that return their values.
 const (
 	KindNull      Kind = iota
 	KindBool           // Bool
@@ -33,15 +33,16 @@ const (
 var kindNames = [...]string{"null", "a boolean", "an integer", "an integer", "a float", "a double", "a string", "bytes", "a big integer", "a decimal",
 	"an instant", "a date", "a time of day", "a date with time", "a list", "a record", "a map"}
 
-// String is the name of the kind with its article: "a list".
+// String returns the name of the kind with its article: "a list".
 func (k Kind) String() string { return kindNames[k] }
 
 // Value is one value. It is immutable; the zero Value is null. Methods that do not
-// fit the kind return zero values.
+// apply to the kind return zero values.
 type Value struct {
 	kind Kind
-	// Variant is which of several encodings of the value its codec read; only the
-	// codec understands it, and 0 is the one that it prefers. See [Value.WithVariant].
+	// variant is the encoding that the codec read, if it has several for the value.
+	// 0 is the encoding that the codec prefers; others are known to the codec only.
+	// See [Value.WithVariant].
 	variant uint8
 	aux     int32  // nanoseconds, scale
 	num     int64  // number, bits of a float, seconds, calendar fields
@@ -50,10 +51,10 @@ type Value struct {
 	shape   *Shape
 }
 
-// Shape is the names of the fields of a record. Records of one type share it.
+// Shape is the names of the fields of a record. Records of the same type share it.
 type Shape struct {
 	Names []string
-	// Variants are the variants of the encodings of the names; nil: all are 0.
+	// Variants are the variants of the encoded names; nil: all are 0.
 	Variants []uint8
 }
 
@@ -71,7 +72,7 @@ func Bool(b bool) Value {
 // Int returns an integer.
 func Int(n int64) Value { return Value{kind: KindInt, num: n} }
 
-// Uint returns an integer: a KindInt if it is one.
+// Uint returns an integer, of KindInt if n fits.
 func Uint(n uint64) Value {
 	if n <= math.MaxInt64 {
 		return Int(int64(n))
@@ -79,23 +80,22 @@ func Uint(n uint64) Value {
 	return Value{kind: KindUint, num: int64(n)}
 }
 
-// Float32 returns a float by its bits.
+// Float32 returns the float with these bits.
 func Float32(bits uint32) Value { return Value{kind: KindFloat32, num: int64(bits)} }
 
-// Float64 returns a double by its bits.
+// Float64 returns the double with these bits.
 func Float64(bits uint64) Value { return Value{kind: KindFloat64, num: int64(bits)} }
 
-// String returns a text, which should be UTF-8.
+// String returns a string, which should be valid UTF-8.
 func String(s string) Value { return Value{kind: KindString, text: s} }
 
-// Bytes returns a copy of p.
+// Bytes returns a byte array with a copy of p.
 func Bytes(p []byte) Value { return Value{kind: KindBytes, text: string(p)} }
 
-// BigInt returns a big integer by its two's complement in big-endian order.
+// BigInt returns the big integer with this big-endian two's complement.
 func BigInt(p []byte) Value { return Value{kind: KindBigInt, text: string(p)} }
 
-// Decimal returns unscaled × 10^-scale; unscaled is two's complement in big-endian
-// order.
+// Decimal returns unscaled × 10^-scale; unscaled is big-endian two's complement.
 func Decimal(unscaled []byte, scale int32) Value {
 	return Value{kind: KindDecimal, text: string(unscaled), aux: scale}
 }
@@ -103,8 +103,8 @@ func Decimal(unscaled []byte, scale int32) Value {
 // Instant returns a point in time, in seconds and nanoseconds since 1970.
 func Instant(sec int64, nano int32) Value { return Value{kind: KindInstant, num: sec, aux: nano} }
 
-// Civil is a date, a time of day or both, without a zone. Fields need not form a
-// date that exists.
+// Civil is a date, a time of day or both, without a zone. It need not be a valid
+// date or time.
 type Civil struct {
 	Year                             int32
 	Month, Day, Hour, Minute, Second uint8
@@ -129,50 +129,51 @@ func TimeOfDay(hour, minute, second uint8, nano int32) Value {
 // DateTime returns a date with time, without a zone.
 func DateTime(c Civil) Value { return civil(KindDateTime, c) }
 
-// List returns a list, which keeps elems.
+// List returns a list. It keeps elems.
 func List(elems []Value) Value { return Value{kind: KindList, parts: elems} }
 
-// Record returns a record with a field for each name of the shape, and keeps both.
+// Record returns a record with a field for each name of the shape. It keeps both
+// arguments.
 func Record(shape *Shape, fields []Value) Value {
 	return Value{kind: KindRecord, shape: shape, parts: fields}
 }
 
-// Map returns a map of alternating keys and values, and keeps them.
+// Map returns a map of alternating keys and values. It keeps pairs.
 func Map(pairs []Value) Value { return Value{kind: KindMap, parts: pairs} }
 
-// WithVariant returns v as its codec read it from another encoding than the one
-// that the codec prefers.
+// WithVariant returns v marked as read from another encoding than the codec's
+// preferred one.
 func (v Value) WithVariant(variant uint8) Value {
 	v.variant = variant
 	return v
 }
 
-// WithClass returns a record, a list or a null with the name of its class, where
-// that is not the one its serializer is for.
+// WithClass returns a record, a list or a null with the name of its class, if that
+// differs from the class of its serializer.
 func (v Value) WithClass(class string) Value {
 	v.text = class
 	return v
 }
 
-// Kind returns the kind.
+// Kind returns the kind of v.
 func (v Value) Kind() Kind { return v.kind }
 
 // IsNull reports whether v is null.
 func (v Value) IsNull() bool { return v.kind == KindNull }
 
-// Variant returns which encoding v was read from. Only its codec understands it.
+// Variant returns the encoding that v was read from, as defined by its codec.
 func (v Value) Variant() uint8 { return v.variant }
 
 // Bool returns a boolean.
 func (v Value) Bool() bool { return v.kind == KindBool && v.num != 0 }
 
-// Int returns an integer, and the bits of another number.
+// Int returns an integer; for other numbers, their bits.
 func (v Value) Int() int64 { return v.num }
 
 // Uint returns an integer as unsigned.
 func (v Value) Uint() uint64 { return uint64(v.num) }
 
-// Float returns a number as a float64: the nearest, or an infinity.
+// Float returns a number as the nearest float64 or an infinity.
 func (v Value) Float() float64 {
 	switch v.kind {
 	case KindInt:
@@ -189,7 +190,7 @@ func (v Value) Float() float64 {
 	return 0
 }
 
-// Text returns the characters of a string, or bytes.
+// Text returns the characters of a string, or the bytes of a byte array.
 func (v Value) Text() string {
 	switch v.kind {
 	case KindString, KindBytes, KindBigInt, KindDecimal:
@@ -198,8 +199,8 @@ func (v Value) Text() string {
 	return ""
 }
 
-// Class returns the class of a value whose serializer is for another one, such as
-// a superclass; else "".
+// Class returns the class of a value if it differs from the class of its
+// serializer, such as a subclass; otherwise "".
 func (v Value) Class() string {
 	switch v.kind {
 	case KindRecord, KindList, KindNull:
@@ -208,7 +209,7 @@ func (v Value) Class() string {
 	return ""
 }
 
-// BigInt returns a big integer, or the unscaled number of a decimal.
+// BigInt returns a big integer, or the unscaled value of a decimal.
 func (v Value) BigInt() *big.Int {
 	n := new(big.Int).SetBytes([]byte(v.text))
 	if v.text != "" && v.text[0]&0x80 != 0 {
@@ -220,7 +221,7 @@ func (v Value) BigInt() *big.Int {
 // Scale returns the scale of a decimal.
 func (v Value) Scale() int32 { return v.aux }
 
-// Nano returns the nanoseconds of the second of an instant.
+// Nano returns the nanoseconds within the second of an instant.
 func (v Value) Nano() int32 { return v.aux }
 
 // Time returns an instant.
@@ -240,7 +241,7 @@ func (v Value) Len() int {
 	return len(v.parts)
 }
 
-// At returns element, field or value i.
+// At returns element, field or map value i.
 func (v Value) At(i int) Value {
 	if v.kind == KindMap {
 		i = 2*i + 1
@@ -254,10 +255,10 @@ func (v Value) Key(i int) Value { return v.parts[2*i] }
 // Name returns the name of field i of a record.
 func (v Value) Name(i int) string { return v.shape.Names[i] }
 
-// Shape returns the names of the fields of a record, or nil.
+// Shape returns the shape of a record, or nil.
 func (v Value) Shape() *Shape { return v.shape }
 
-// Field returns the first field of a name.
+// Field returns the first field with this name, and whether there is one.
 func (v Value) Field(name string) (Value, bool) {
 	if v.kind == KindRecord {
 		for i, n := range v.shape.Names {

@@ -1,7 +1,7 @@
-// Package ability has the optional abilities of stores that only a file system has:
-// links, directories with an identity, memory mapping, leftovers of interrupted runs.
-// Callers ask with a type assertion, and do without where a store has none. What an
-// object store can have too is in package storage.
+// Package ability has the optional abilities of stores that only a file system
+// has: links, directories with an identity, memory mapping, leftovers of
+// interrupted runs. Callers use a type assertion, and fall back if a store lacks
+// the ability. Abilities that object stores can have are in package storage.
 package ability
 
 import (
@@ -13,24 +13,23 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// Mapper is an optional ability: an object as memory.
+// Mapper is an optional ability: mapping an object into memory.
 type Mapper interface {
 	Map(ctx context.Context, name string, pin storage.Version) (*Mapped, error)
 }
 
-// Mapped is an object as memory. Data must not be written to, and is invalid after
-// Close. If the file underneath becomes shorter, an access to Data is a fault that
-// would end the process: access it as format.MappedBytes.
+// Mapped is an object mapped into memory. Data is read-only and invalid after
+// Close. If the underlying file is truncated, an access to Data faults and would
+// end the process: access it as format.MappedBytes.
 type Mapped struct {
 	Data []byte
 	Info storage.Info
-	// Release unmaps. It reports ErrChanged if the file changed since Map.
+	// Release unmaps. It returns ErrChanged if the file changed since Map.
 	Release func() error
 }
 
-// Close unmaps, and reports ErrChanged if the object is no longer what was
-// mapped: then what was decoded from it must not be used. The second call does
-// nothing.
+// Close unmaps, and returns ErrChanged if the object changed since it was mapped:
+// then what was decoded from it must not be used. The second call does nothing.
 func (m *Mapped) Close() error {
 	f := m.Release
 	m.Data, m.Release = nil, nil
@@ -40,44 +39,44 @@ func (m *Mapped) Close() error {
 	return f()
 }
 
-// Streamer is an optional ability: reading from its beginning what may have no
-// size and can be read once, such as a pipe. It may wait for the one that writes to
-// it, and then does not look at the context.
+// Streamer is an optional ability: reading an object that may have no size and
+// can be read only once, such as a pipe. It may block until the pipe is written
+// to, regardless of the context.
 type Streamer interface {
 	Stream(ctx context.Context, name string) (io.ReadCloser, error)
 }
 
-// Linker is an optional ability: a second name for an object that src holds, at
-// no cost. The names share their bytes. Object stores do not have it.
+// Linker is an optional ability: a second name for an object of src, without
+// copying. The names share their bytes. Object stores do not have it.
 type Linker interface {
 	Link(ctx context.Context, dst string, src storage.Storage, name string, pin storage.Version, ifAbsent bool) (storage.Info, error)
 }
 
 // Holder is an optional ability: marking a directory as in use by this process,
-// until release is called or the process ends, however that happens. A directory
-// that is not there is made if create is set. Leftovers that are held are not
-// removed. Where a system cannot mark, only the age of a leftover protects it.
+// until release is called or the process ends in any way. A missing directory is
+// created if create is set. Leftovers that are held are not removed. If the
+// system cannot mark, only the age of a leftover protects it.
 type Holder interface {
 	Hold(ctx context.Context, name string, create bool) (release func() error, err error)
 }
 
-// LinkReader is an optional ability: telling where a symbolic link leads; "" for
-// what is not one, or not there.
+// LinkReader is an optional ability: returning the target of a symbolic link; ""
+// if the name is not a link or does not exist.
 type LinkReader interface {
 	ReadLink(ctx context.Context, name string) (string, error)
 }
 
-// Canonicalizer is an optional ability: the one name that an object or a directory
-// has whatever links and relative names lead to it, so that two names can be
-// compared. What does not exist yet is named below the nearest directory that does.
-// The elements are divided by "/". Stores whose names are unique do not have it.
+// Canonicalizer is an optional ability: the name of an object or a directory with
+// links and relative elements resolved, so that two names can be compared. An
+// object that does not exist is named below its nearest existing directory. The
+// elements are separated by "/". Stores whose names are unique do not have it.
 type Canonicalizer interface {
 	Canonical(ctx context.Context, name string) (string, error)
 }
 
-// URI returns the URI of an object or a directory of s. given is how the user named
-// it, which is the result where s does not have the ability: names of object stores
-// are URIs.
+// URI returns the URI of an object or a directory of s. given is the name that
+// the user typed; it is the result if s is not a Namer, because names of object
+// stores are URIs.
 func URI(ctx context.Context, s storage.Storage, name, given string) (string, error) {
 	if n, ok := s.(storage.Namer); ok {
 		return n.URI(ctx, name)
@@ -85,7 +84,7 @@ func URI(ctx context.Context, s storage.Storage, name, given string) (string, er
 	return given, nil
 }
 
-// Directory is a directory whose identity is known, so that another one under its name
+// Directory is a directory with its identity, so that its replacement by another
 // is noticed. The zero Version matches any directory of that name.
 type Directory struct {
 	Name    string
@@ -93,15 +92,16 @@ type Directory struct {
 }
 
 // Confiner is an optional ability: describing an object only if it is in a
-// directory. A symbolic link that leads out of the directory is an error, also one that
-// is put in the way of the object meanwhile. Because an Info has the Version of
-// the object, later reads with that pin read no other one, whatever became of its
-// name. Stores without links do not have it.
+// directory. A symbolic link that leads out of the directory is an error, even
+// one that is created concurrently. Because an Info has the Version of the
+// object, later reads with that pin read no other object. Stores without links do
+// not have it.
 type Confiner interface {
-	// Folder returns the identity of a directory. A link to a directory is ErrNotExist.
+	// Directory returns the identity of a directory. For a link to a directory it
+	// returns ErrNotExist.
 	Directory(ctx context.Context, name string) (Directory, error)
-	// StatBelow is Stat of a name relative to a directory. It is ErrChanged if the
-	// directory is another one now, or if a link leads out of it.
+	// StatBelow is Stat of a name relative to a directory. It returns ErrChanged if
+	// the directory was replaced, or if a link leads out of it.
 	StatBelow(ctx context.Context, dir Directory, name string) (storage.Info, error)
 }
 
@@ -113,38 +113,40 @@ type BelowDeleter interface {
 	DeleteBelow(ctx context.Context, dir Directory, name string, pin storage.Version) error
 }
 
-// Leftover is what an interrupted run left: a file, or a directory with all in it.
+// Leftover is what an interrupted run left: a file, or a directory with its
+// content.
 type Leftover struct {
 	Name    string
 	Files   int
 	Bytes   int64
-	ModTime time.Time // the newest of all in it
-	InUse   bool      // by a process that runs, as far as the system can tell
-	// Foreign says why it is not what spt leaves, although it has such a name.
+	ModTime time.Time // the newest in it
+	InUse   bool      // by a running process, as far as the system can tell
+	// Foreign is why it is not a leftover of spt, although it has such a name; "" if
+	// it is one.
 	Foreign string
-	// Displaced is the name of which this holds the snapshot, where there is
-	// nothing under that name: see tempname.Aside.
+	// Displaced is the original name of the snapshot that this holds, if that name
+	// does not exist now; see tempname.Aside.
 	Displaced string
 }
 
 // Cleaner is an optional ability: finding and removing what interrupted runs
-// left. Nothing follows links. Object stores do not have it: they leave nothing
-// under a name of its own.
+// left. It follows no links. Object stores do not have it: they leave no
+// temporary objects.
 type Cleaner interface {
-	// Leftover describes one.
+	// Leftover describes a leftover.
 	Leftover(ctx context.Context, name string) (Leftover, error)
-	// Leftovers yields those below a directory, down to so many directories; or name
-	// itself, if that is one. A directory that cannot be read is yielded with its
+	// Leftovers yields the leftovers below a directory, down to depth directories; or
+	// name itself, if it is one. A directory that cannot be read is yielded with its
 	// error, and does not end the list.
 	Leftovers(ctx context.Context, name string, depth int) iter.Seq2[Leftover, error]
-	// RemoveLeftover removes one that is as it was described: not foreign, not
-	// in use, not written since (ErrChanged).
+	// RemoveLeftover removes a leftover that is still as described: not foreign, not
+	// in use, and not written since (else ErrChanged).
 	RemoveLeftover(ctx context.Context, l Leftover) error
 }
 
-// Contents is an optional ability of a Writer: what was written so far, read-only,
-// so that it can be decoded again before it becomes visible. Call release before
-// the next call on the writer; data is invalid after it.
+// Contents is an optional ability of a Writer: the bytes written so far,
+// read-only, so that they can be decoded again before they become visible. Call
+// release before the next call on the writer; data is invalid after it.
 type Contents interface {
 	Contents() (data []byte, release func() error, err error)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// Asides returns the names, next to name, under which interrupted runs left the
-// snapshot that had it: see tempname.Aside.
+// Asides returns the names next to name under which interrupted runs left its
+// snapshot; see tempname.Aside.
 func Asides(ctx context.Context, store storage.Storage, name string) ([]string, error) {
 	if _, ok := store.(storage.Mover); !ok {
 		return nil, nil // nothing is moved aside there

@@ -1,6 +1,6 @@
 // Package fault lets a test run code before each system call with which the local
-// store changes the disk: count it, make it fail, end the process. Only tests use
-// it.
+// store changes the disk: to count it, make it fail, or end the process. Only
+// tests set a hook.
 //
 // For faults above the local store, storetest wraps any store.
 //

@@ -1,5 +1,5 @@
-// Package fileref has what reading, writing and reporting share about the references to
-// files that a snapshot holds.
+// Package fileref has functions on a snapshot's references to files that reading,
+// writing and reporting share.
 package fileref
 
 import (
@@ -10,14 +10,14 @@ import (
 	"github.com/savepoint-tools/spt/format/finding"
 )
 
-// IsPlain reports whether a relative reference is one bare name, which is all
-// that Flink writes. Anything else could lead out of the snapshot.
+// IsPlain reports whether a relative reference is a bare name, the only kind that
+// Flink writes. Any other could lead out of the snapshot.
 func IsPlain(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00")
 }
 
-// EachAbsolute calls f for every handle that names an absolute location, in
-// file order: those that keep a snapshot from being moved.
+// EachAbsolute calls f for every handle that names an absolute location, in file
+// order. Such handles prevent moving the snapshot as a directory.
 func EachAbsolute(sp *format.Savepoint, f func(p format.Place, path string)) {
 	_ = sp.EachStream(func(p format.Place, st format.Stream) error {
 		if path, relative, ok := format.Reference(st); ok && !relative {
@@ -27,9 +27,9 @@ func EachAbsolute(sp *format.Savepoint, f func(p format.Place, path string)) {
 	})
 }
 
-// BackendFiles returns the relative references of files that RocksDB wrote. Where
-// some of those are missing and others are not, a checkpoint took over files of a
-// savepoint as if they were its own: FLINK-39964.
+// BackendFiles returns the relative references of files that RocksDB wrote. If
+// only some of them are missing, the checkpoint refers to files of a savepoint as
+// if they were its own: FLINK-39964.
 func BackendFiles(ops []*format.Operator) map[string]bool {
 	names := map[string]bool{}
 	for _, op := range ops {
@@ -52,10 +52,10 @@ func BackendFiles(ops []*format.Operator) map[string]bool {
 	return names
 }
 
-// ClaimedNative says what FLINK-39964 did to a snapshot.
+// ClaimedNative explains the effect of FLINK-39964.
 const ClaimedNative = "the checkpoint refers to files of the native savepoint that its job was restored from with CLAIM as if they were next to it, which is a bug of Flink (FLINK-39964)"
 
-// AllowOutside returns how to allow reading what is below some prefixes.
+// AllowOutside returns how to allow reading files below the prefixes.
 func AllowOutside(prefixes ...string) []finding.Remedy {
 	if len(prefixes) == 0 {
 		return finding.Words("what is outside the snapshot cannot be read")
@@ -63,15 +63,16 @@ func AllowOutside(prefixes ...string) []finding.Remedy {
 	return []finding.Remedy{{Words: "if the snapshot may read there", Action: finding.ReadOutside, Locations: prefixes}}
 }
 
-// LengthFits reports whether a file of size bytes can be what a handle means that says
-// claimed; changelog: it is a file of changes.
+// LengthFits reports whether a file of size bytes matches a handle that records a
+// length of claimed; changelog is set for a file of changes.
 func LengthFits(claimed, size int64, changelog bool) bool {
 	return size == claimed || changelog && size == claimed+1
 }
 
-// Locator is an optional ability of a Source: where the bytes of a stream really
-// lie. Streams of equal places hold the same bytes. "" where there is no telling;
-// an error that matches ErrMissing where they are not to be found.
+// Locator is an optional ability of a Source: where the bytes of a stream are
+// stored. Streams with equal locations hold the same bytes. It returns "" if the
+// location is unknown, and an error that matches ErrMissing if the bytes are not
+// found.
 type Locator interface {
 	PlaceOf(ctx context.Context, s format.Stream) (string, error)
 }

@@ -11,10 +11,9 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Of is a digest of what a savepoint says: everything but Location
-// and Wire. Inline state counts with its bytes, wherever they are read from;
-// files count by reference and length. Two savepoints with one fingerprint say
-// the same.
+// Of returns a digest of a savepoint without Location and Wire. Inline
+// state is digested by its bytes, wherever they are stored; files by reference and
+// length.
 func Of(ctx context.Context, sp *format.Savepoint, src format.Source) ([32]byte, error) {
 	f := fingerprint{ctx: ctx, src: src, h: sha256.New()}
 	f.savepoint(sp)
@@ -24,9 +23,10 @@ func Of(ctx context.Context, sp *format.Savepoint, src format.Source) ([32]byte,
 	return [32]byte(f.h.Sum(nil)), nil
 }
 
-// Same reports whether two savepoints have one fingerprint, found several times as
-// fast: by a hash whose key is drawn anew, which no input can have been made
-// for. The streams of both are read from src.
+// Same reports whether two savepoints have equal fingerprints. It is several times
+// faster than comparing [Of] both: it uses a non-cryptographic hash with a
+// random key, for which collisions cannot be constructed. It reads the streams of
+// both savepoints from src.
 func Same(ctx context.Context, a, b *format.Savepoint, src format.Source) (bool, error) {
 	seed := maphash.MakeSeed()
 	var sums [2]uint64
@@ -58,7 +58,7 @@ func (f *fingerprint) savepoint(sp *format.Savepoint) {
 	}
 }
 
-// fingerprint keeps the first error.
+// fingerprint writes a savepoint to a hash. It keeps the first error.
 type fingerprint struct {
 	ctx context.Context
 	src format.Source
@@ -193,7 +193,7 @@ func (f *fingerprint) stream(s format.Stream) {
 	}
 }
 
-// packed is a stream that is written as as: inline with its bytes, else by
+// packed writes s as a stream like as: inline with its bytes, otherwise by
 // reference.
 func (f *fingerprint) packed(s, as format.Stream) {
 	in, ok := as.(*format.Inline)

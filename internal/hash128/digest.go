@@ -1,6 +1,6 @@
 // Package hash128 identifies byte strings, and multisets of them, by digests of
-// 128 bits under keys that are drawn again in every run, so that no input can be
-// made to collide.
+// 128 bits with random keys that are new in every process, so that no input can
+// be crafted to collide. Digests must not be stored.
 package hash128
 
 import "hash/maphash"
@@ -8,8 +8,8 @@ import "hash/maphash"
 // Digest identifies a string by its bytes.
 type Digest struct{ Hi, Lo uint64 }
 
-// Hasher computes digests. Digests of different Hashers have nothing in common.
-// It is safe for concurrent use.
+// Hasher computes digests. Digests of different Hashers cannot be compared. It is
+// safe for concurrent use.
 type Hasher struct{ a, b maphash.Seed }
 
 // New returns a Hasher with new keys.
@@ -20,7 +20,7 @@ func (h Hasher) Sum(p []byte) Digest {
 	return Digest{maphash.Bytes(h.a, p), maphash.Bytes(h.b, p)}
 }
 
-// Pieces returns a digest to which the bytes of a string are added in pieces.
+// Pieces returns a digest of a string whose bytes are added in pieces.
 func (h Hasher) Pieces() *Pieces {
 	s := &Pieces{}
 	s.a.SetSeed(h.a)
@@ -28,7 +28,7 @@ func (h Hasher) Pieces() *Pieces {
 	return s
 }
 
-// Pieces is the digest of a string that comes in pieces.
+// Pieces computes the digest of a string that is added in pieces.
 type Pieces struct{ a, b maphash.Hash }
 
 // Add appends a piece.

@@ -1,5 +1,5 @@
-// Package limit has the names of the limits of format.Limits, which an error that a
-// limit stops carries.
+// Package limit has the names of the limits of format.Limits, for errors that
+// report an exceeded limit.
 package limit
 
 import "github.com/savepoint-tools/spt/format"

@@ -1,4 +1,4 @@
-// Package number writes numbers for people. It is for texts made below the
+// Package number formats numbers for messages. It is for text made below the
 // commands, such as findings; internal/ui has the rest.
 //
 //	number.Bytes(100_000_000) // "95.4 MiB"
@@ -13,8 +13,8 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Bytes returns n in the largest IEC unit that leaves a number of at least 1: "212 B", "95.4 MiB". From KiB on
-// there is one decimal, rounded half up.
+// Bytes returns n in the largest IEC unit in which it is at least 1, with one
+// decimal from KiB on, rounded half up: "212 B", "95.4 MiB".
 func Bytes(n int64) string {
 	sign, u := split(n)
 	if u < 1024 {
@@ -39,7 +39,7 @@ func Bytes(n int64) string {
 // Count returns n with its thousands separated: "1,000,000".
 func Count(n int64) string { return humanize.Comma(n) }
 
-// split keeps the magnitude of the smallest int64, which has no positive twin.
+// split returns the sign and the magnitude, also for the smallest int64.
 func split(n int64) (sign string, magnitude uint64) {
 	if n < 0 {
 		return "-", -uint64(n)
@@ -47,8 +47,8 @@ func split(n int64) (sign string, magnitude uint64) {
 	return "", uint64(n)
 }
 
-// Subtasks names subtasks by their indexes, which are sorted: "subtask 3",
-// "subtasks 0–2, 5".
+// Subtasks names subtasks by their sorted indexes: "subtask 3", "subtasks 0–2,
+// 5".
 func Subtasks(all []int32) string {
 	const most = 5
 	var parts []string

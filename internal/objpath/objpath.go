@@ -1,13 +1,13 @@
-// Package objpath takes apart and joins the names of objects: paths, also those of
-// Windows, and URIs. Flink's path strings look like URIs and are not percent-encoded
-// (spec flink-metadata 7.4).
+// Package objpath splits and joins the names of objects: paths, also of Windows,
+// and URIs. Flink's path strings look like URIs and are not percent-encoded (spec
+// flink-metadata 7.4).
 package objpath
 
 import "strings"
 
-// Split divides a URI into scheme and rest; the scheme is "" for a plain path.
-// A scheme ends at a ":" before the first "/", and has more than one letter: C:
-// is a drive.
+// Split divides a URI into scheme and rest; the scheme of a plain path is "". A
+// scheme ends at a ":" before the first "/", and has more than one letter: C: is
+// a drive.
 func Split(uri string) (scheme, rest string) {
 	colon := strings.IndexByte(uri, ':')
 	if colon < 2 || strings.ContainsAny(uri[:colon], `/\`) {
@@ -16,8 +16,8 @@ func Split(uri string) (scheme, rest string) {
 	return strings.ToLower(uri[:colon]), uri[colon+1:]
 }
 
-// Host is the machine that a file: URI names, "" for this one and for every other
-// URI: file://host/x, but not file:///x, file:/x or file://localhost/x.
+// Host returns the machine that a file: URI names, as in file://host/x. It is ""
+// for file:///x, file:/x, file://localhost/x and every other URI.
 func Host(uri string) string {
 	scheme, rest := Split(uri)
 	after, ok := strings.CutPrefix(rest, "//")
@@ -31,11 +31,12 @@ func Host(uri string) string {
 	return strings.ToLower(host)
 }
 
-// FilePath is the path that a file: URI names, given what follows the scheme: file:/x, file:///x and file:x.
+// FilePath returns the path of a file: URI, given the part after the scheme:
+// file:/x, file:///x and file:x.
 func FilePath(rest string) string {
 	if after, ok := strings.CutPrefix(rest, "//"); ok {
 		if slash := strings.IndexByte(after, '/'); slash >= 0 {
-			rest = after[slash:] // the authority, empty or localhost, is not looked at
+			rest = after[slash:] // the authority is ignored: it is empty or localhost
 		}
 	}
 	if len(rest) > 2 && rest[0] == '/' && hasDrive(rest[1:]) { // file:/C:/x
@@ -44,7 +45,7 @@ func FilePath(rest string) string {
 	return rest
 }
 
-// Join puts a name into a directory.
+// Join returns the name of an object in a directory.
 func Join(dir, name string) string {
 	switch {
 	case dir == "" || dir == ".":
@@ -55,8 +56,7 @@ func Join(dir, name string) string {
 	return dir + "/" + name
 }
 
-// Dir is the directory that a name lies in, "" for a name without one, and Base
-// the name in it.
+// Dir returns the directory of a name, "" for a name without one.
 func Dir(name string) string {
 	i := cut(name)
 	if i < 0 {
@@ -68,7 +68,7 @@ func Dir(name string) string {
 	return name[:i]
 }
 
-// Base is the last element of a name.
+// Base returns the last element of a name.
 func Base(name string) string { return name[cut(name)+1:] }
 
 func cut(name string) int {
@@ -82,14 +82,14 @@ func isWindowsPath(name string) bool {
 	return hasDrive(name) || strings.HasPrefix(name, `\\`)
 }
 
-// hasDrive reports whether a name begins as C: does. Flink takes it for a drive on
-// every system.
+// hasDrive reports whether a name begins with a drive such as C:. Flink treats it
+// as a drive on every system.
 func hasDrive(name string) bool {
 	return len(name) > 1 && name[1] == ':' && (name[0]|0x20) >= 'a' && (name[0]|0x20) <= 'z'
 }
 
-// Clean drops slashes at the end, so that "sp/" and "sp" are one directory. The
-// root of a scheme or a drive stays.
+// Clean removes trailing slashes, so that "sp/" and "sp" are one directory. The
+// root of a scheme or a drive is unchanged.
 func Clean(name string) string {
 	for len(name) > 1 && name[len(name)-2] != ':' && (strings.HasSuffix(name, "/") || isWindowsPath(name) && len(name) > 3 && strings.HasSuffix(name, `\`)) {
 		name = name[:len(name)-1]

@@ -8,12 +8,12 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// copyBuffer is the piece in which bytes are copied through this process.
+// copyBuffer is the size of the buffer for bytes copied through this process.
 const copyBuffer = 1 << 20
 
 // CopyRange appends a range of an object to w, a writer of dst, in the cheapest
-// way both stores allow. off and n are those of ReadRange, but a range past the
-// end is an error: nothing is silently left out.
+// way that both stores support. off and n are as in ReadRange, but a range past
+// the end is an error.
 func CopyRange(ctx context.Context, dst storage.Storage, w storage.Writer, src storage.Storage, name string, off, n int64, pin storage.Version) error {
 	if c, ok := dst.(storage.Copier); ok {
 		if err := c.CopyRange(ctx, w, src, name, off, n, pin); !errors.Is(err, storage.ErrUnsupported) {

@@ -9,21 +9,21 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// Class says what can be done about an error.
+// Class is what a caller can do about an error.
 type Class int
 
 const (
-	// Permanent errors come again when the same thing is tried.
+	// Permanent errors recur when the operation is repeated.
 	Permanent Class = iota
-	// Transient errors may not: the store was out of reach for a moment.
+	// Transient errors may not recur: the store was temporarily unavailable.
 	Transient
 	// InputChanged means that the object is no longer the one that was opened;
 	// what was read of it so far must not be used.
 	InputChanged
 )
 
-// Classify says what can be done about an error of a store. A context that is
-// over is permanent, whatever else went wrong with it.
+// Classify returns the class of an error of a store. An error that wraps the end
+// of a context is permanent.
 func Classify(err error) Class {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -36,9 +36,9 @@ func Classify(err error) Class {
 	return Permanent
 }
 
-// Span turns the off and n of ReadRange into positions in an object, for those
-// who must not read less than they asked for: past the end is an error that
-// wraps io.ErrUnexpectedEOF.
+// Span turns the off and n of ReadRange into positions in an object, for callers
+// to which a short range is an error: a range past the end returns
+// io.ErrUnexpectedEOF, wrapped.
 func Span(op string, info storage.Info, off, n int64) (start, end int64, err error) {
 	start, end = Clip(info.Size, off, n)
 	if off > info.Size || (n >= 0 && end-start < n) {
@@ -47,8 +47,8 @@ func Span(op string, info storage.Info, off, n int64) (start, end int64, err err
 	return start, end, nil
 }
 
-// Clip turns the off and n of ReadRange into positions in an object of that size,
-// cut at its end. Stores and Reader share it.
+// Clip turns the off and n of ReadRange into positions in an object of the given
+// size, clipped at its end.
 func Clip(size, off, n int64) (start, end int64) {
 	if off < 0 {
 		off = max(0, size+off)

@@ -1,5 +1,5 @@
-// Package ranged turns the ranged reads of a store into reliable ones: pinned to one
-// version, merged, bounded in number, and resumed where they were cut.
+// Package ranged makes the ranged reads of a store reliable: pinned to one
+// version, bounded in number, and resumed after interruptions.
 //
 //	r := ranged.NewReader(store, "sp/_metadata", "")
 //	head, err := r.ReadRange(ctx, 0, 1<<20) // one request; the version is pinned now
@@ -18,27 +18,27 @@ import (
 )
 
 const (
-	maxInFlight  = 16      // requests at once, per Scheduler
-	maxResumes   = 3       // in a row, see resumeReset
-	resumeReset  = 1 << 20 // progress after which a cut read counts as a new one
+	maxInFlight  = 16      // concurrent requests of a Scheduler
+	maxResumes   = 3       // consecutive resumes; see resumeReset
+	resumeReset  = 1 << 20 // bytes of progress that reset the count of resumes
 	resumePauses = 200 * time.Millisecond
 )
 
-// Scheduler bounds the concurrent requests of all its Readers together.
+// Scheduler bounds the concurrent requests of all its Readers.
 type Scheduler struct {
 	slots chan struct{}
 	pause time.Duration
 }
 
-// NewScheduler returns a Scheduler that allows 16 requests at once.
+// NewScheduler returns a Scheduler that allows 16 concurrent requests.
 func NewScheduler() *Scheduler {
 	return &Scheduler{slots: make(chan struct{}, maxInFlight), pause: resumePauses}
 }
 
-// Reader reads one object, always at the same version: the pin it was given, or
-// the version of its first read. Later reads of another version, or of an object
-// that is gone, give ErrChanged. A read that was cut is resumed where it stopped.
-// A Reader is safe for concurrent use and holds nothing open.
+// Reader reads one object, always at the same version: its pin, or the version of
+// its first read. If the object has another version or was deleted, later reads
+// return ErrChanged. A read that was cut off is resumed where it stopped. A
+// Reader is safe for concurrent use and holds nothing open.
 type Reader struct {
 	sched *Scheduler
 	store storage.Storage
@@ -63,8 +63,8 @@ func (s *Scheduler) NewReader(store storage.Storage, name string, pin storage.Ve
 // Name returns the name of the object.
 func (r *Reader) Name() string { return r.name }
 
-// Stat describes the object at the pinned version. After a first read it makes no
-// request.
+// Stat describes the object at the pinned version. After the first read it makes
+// no request.
 func (r *Reader) Stat(ctx context.Context) (storage.Info, error) {
 	if info, known := r.state(); known {
 		return info, nil
@@ -76,9 +76,9 @@ func (r *Reader) Stat(ctx context.Context) (storage.Info, error) {
 	return info, r.settle(info)
 }
 
-// ReadRange returns a range of the object, in one request. off and n are those of
-// Storage.ReadRange: cut at the end, so that the first read need not know the
-// size.
+// ReadRange returns a range of the object, in one request. As in
+// Storage.ReadRange, the range is clipped at the end, so that the first read need
+// not know the size.
 func (r *Reader) ReadRange(ctx context.Context, off, n int64) ([]byte, error) {
 	if err := r.acquire(ctx); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (r *Reader) ReadRange(ctx context.Context, off, n int64) ([]byte, error) {
 		return nil, err
 	}
 	defer b.Close()
-	size := b.end - b.pos // no longer a claim: the object is that long
+	size := b.end - b.pos // verified: the object has this length
 	if int64(int(size)) != size {
 		return nil, r.error(fmt.Errorf("%d bytes do not fit into memory: %w", size, storage.ErrUnsupported))
 	}
@@ -101,7 +101,7 @@ func (r *Reader) ReadRange(ctx context.Context, off, n int64) ([]byte, error) {
 	return p, nil
 }
 
-// ReadAt reads len(p) bytes at off. As with io.ReaderAt, fewer come with io.EOF.
+// ReadAt implements io.ReaderAt.
 func (r *Reader) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, r.error(fmt.Errorf("negative offset %d", off))
@@ -125,10 +125,10 @@ func (r *Reader) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Open streams a range, for what does not belong into memory. off and n are those
-// of Storage.ReadRange. io.EOF from the body means that all of it came, from one
-// version. A stream does not count as a request in flight: its consumer may need
-// other reads to go on.
+// Open streams a range that may be larger than memory. off and n are as in
+// Storage.ReadRange. io.EOF from the body means that the whole range was read,
+// from one version. A stream does not count as a concurrent request: its consumer
+// may need other reads to continue.
 func (r *Reader) Open(ctx context.Context, off, n int64) (io.ReadCloser, storage.Info, error) {
 	b, err := r.open(ctx, off, n)
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *Reader) state() (storage.Info, bool) {
 	return r.info, r.known
 }
 
-// settle pins the first version seen, and refuses any other.
+// settle pins the first version seen, and rejects any other.
 func (r *Reader) settle(info storage.Info) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,7 +166,7 @@ func (r *Reader) settle(info storage.Info) error {
 	return nil
 }
 
-// gone turns the absence of an object that was there into ErrChanged.
+// gone returns ErrChanged for the absence of an object that existed before.
 func (r *Reader) gone(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,11 +178,11 @@ func (r *Reader) gone(err error) error {
 
 func (r *Reader) error(err error) error { return &storage.Error{Op: "read", Name: r.name, Err: err} }
 
-// body is a range that survives cuts.
+// body reads a range and resumes after interruptions.
 type body struct {
 	r        *Reader
 	ctx      context.Context
-	rc       io.ReadCloser // nil: to be opened, at pos
+	rc       io.ReadCloser // nil: open it at pos
 	pos, end int64
 	resumes  int
 	resumeAt int64 // pos of the last resume
@@ -200,7 +200,7 @@ func (r *Reader) open(ctx context.Context, off, n int64) (*body, error) {
 	return b, nil
 }
 
-// request opens a range and checks that it is of the version pinned.
+// request opens a range and checks that it has the pinned version.
 func (b *body) request(off, n int64) (storage.Info, error) {
 	for {
 		b.r.mu.Lock()
@@ -221,8 +221,8 @@ func (b *body) request(off, n int64) (storage.Info, error) {
 	}
 }
 
-// again decides after an error whether to go on: then it returns nil. The first
-// time it does so at once, then after a pause.
+// again returns nil after an error if the read should be resumed: the first time
+// at once, then after a pause.
 func (b *body) again(cause error) error {
 	if err := b.ctx.Err(); err != nil {
 		return b.r.error(err)
@@ -252,7 +252,8 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, b.err
 	}
 	if b.pos == b.end {
-		// All came; a store that looks for changes says so in place of io.EOF.
+		// The range is complete; a store that detects changes returns them in place
+		// of io.EOF.
 		b.err = io.EOF
 		var one [1]byte
 		if _, err := b.rc.Read(one[:]); Classify(err) == InputChanged {
@@ -280,14 +281,14 @@ func (b *body) Read(p []byte) (int, error) {
 		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 			err = b.r.error(fmt.Errorf("cut off at %d, %d bytes early: %w", b.pos, b.end-b.pos, storage.ErrUnavailable))
 		}
-		b.rc.Close() // broken already
+		b.rc.Close() // already failed
 		b.rc = nil
 		b.err = b.again(err)
 	}
-	return n, nil // an error is returned by the next call
+	return n, nil // the next call returns the error
 }
 
-// fill reads the whole body, which is as long as p, to its clean end.
+// fill reads a body of len(p) bytes to its end.
 func (b *body) fill(p []byte) (int, error) {
 	n, err := io.ReadFull(b, p)
 	if err == nil {

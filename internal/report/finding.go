@@ -21,7 +21,7 @@ type Finding struct {
 	Found    string `json:"found,omitempty" jsonschema:"description=of a file that is not at its reference: where it was found"`
 	Advice   string `json:"advice,omitempty"`
 
-	like string // what the advice has in common with that of findings of one kind
+	like string // what the advice shares with findings of the same kind
 }
 
 // NewFinding returns a finding with its names as the run shows them.

@@ -111,14 +111,14 @@ type InspectState struct {
 	InlineBytes     int64  `json:"inline_bytes"`
 	OffsetBytes     int64  `json:"offset_bytes"`
 	MayBeMultiplied bool   `json:"may_be_multiplied,omitempty" jsonschema:"description=union state whose subtasks all hold as many elements of the same lengths in any order, and where they are inline the same elements; with --deep what the elements show"`
-	// UnionRestoreBytes is what a restore at the operator's parallelism hands out.
+	// UnionRestoreBytes is what a restore at the operator's parallelism assigns.
 	UnionRestoreBytes int64 `json:"union_restore_bytes,omitempty" jsonschema:"description=union state: bytes that a restore hands to all subtasks together, at the parallelism of the operator"`
 	// Of union state, with --deep.
 	Distinct  *int64 `json:"distinct,omitempty" jsonschema:"description=with --deep, of union state: different elements"`
 	MinCopies int64  `json:"min_copies,omitempty" jsonschema:"description=with --deep: how often the rarest element occurs"`
 	MaxCopies int64  `json:"max_copies,omitempty" jsonschema:"description=and the most frequent"`
 	Verdict   string `json:"verdict,omitempty" jsonschema:"enum=duplicated by restores,enum=not sure,enum=nothing repeats,description=with --deep: as by prune-union"`
-	// States is the states in keyed state, whose bytes are not told apart.
+	// States is the states in keyed state, whose bytes are not known one by one.
 	States []InspectKeyed `json:"keyed_states,omitempty" jsonschema:"description=the states that the headers of keyed state name; their bytes are not told apart"`
 }
 
@@ -224,7 +224,7 @@ func (r *Run) inspectOperator(op *summary.Operator, h *reader.Headers) InspectOp
 		framing.Add(st.Framing)
 		s := InspectState{
 			Name: r.Text(st.Name), Kind: string(st.Kind), Handles: st.Handles, Subtasks: st.Subtasks, KeyGroups: st.KeyGroups,
-			Bytes: st.Place.State() - st.Framing.State(), InlineBytes: st.Place.Inline - st.Framing.Inline, OffsetBytes: st.Place.Offsets, MayBeMultiplied: st.MayBeMultiplied,
+			Bytes: st.Stored.State() - st.Framing.State(), InlineBytes: st.Stored.Inline - st.Framing.Inline, OffsetBytes: st.Stored.Offsets, MayBeMultiplied: st.MayBeMultiplied,
 		}
 		if st.Elements >= 0 && st.Name != "" {
 			s.Elements = new(st.Elements)

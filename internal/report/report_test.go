@@ -59,7 +59,7 @@ func testSavepoint(id int64) *format.Savepoint { return &format.Savepoint{ID: id
 func testOperator(uid string, elements, bytes int64) *summary.Operator {
 	return &summary.Operator{
 		Operator: &format.Operator{UID: format.NewText(uid), ID: format.OperatorIDOf(uid), Parallelism: 2, MaxParallelism: 128},
-		States:   []*summary.State{{Name: "offsets", Kind: summary.Union, Elements: elements, Bytes: bytes, Place: summary.Bytes{Inline: bytes}}},
+		States:   []*summary.State{{Name: "offsets", Kind: summary.Union, Elements: elements, Bytes: bytes, Stored: summary.Bytes{Inline: bytes}}},
 		Bytes:    summary.Bytes{Inline: bytes},
 	}
 }

@@ -1,5 +1,5 @@
-// Package shell writes arguments into commands that a person can paste into a
-// shell.
+// Package shell quotes arguments for commands that a user can paste into a shell.
+// It runs nothing.
 package shell
 
 import (
@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Quote returns s as one word of a POSIX shell: unchanged where nothing in it
-// is special, else in single quotes. Text that a terminal must not receive as
-// it is becomes escapes in $'…', which bash, zsh and ksh know.
+// Quote returns s as one word of a POSIX shell: unchanged if it has no special
+// characters, else in single quotes. Characters that must not reach a terminal
+// become escapes in $'…', which bash, zsh and ksh support.
 func Quote(s string) string {
 	switch {
 	case strings.ContainsFunc(s, hidden) || !utf8.ValidString(s):
@@ -37,7 +37,7 @@ func escaped(s string) string {
 			b.WriteByte('\\')
 			b.WriteRune(r)
 		case r == utf8.RuneError && n == 1 || hidden(r):
-			for i := range n { // a byte each, and three digits, so that what follows is not taken for a digit
+			for i := range n { // three digits for each byte, so that a following digit is not part of the escape
 				fmt.Fprintf(&b, `\%03o`, s[i])
 			}
 		default:

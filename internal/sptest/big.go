@@ -7,16 +7,16 @@ import (
 	"math/rand/v2"
 )
 
-// UnionOptions describes a _metadata whose bulk is operator state held inline:
-// one operator "union" with a state "elements" in union mode. The inline bytes
-// are a valid operator-state stream of byte[] elements (spec
+// UnionOptions describes a _metadata that consists mostly of inline operator
+// state: one operator "union" with a state "elements" in union mode. The inline
+// bytes are a valid operator-state stream of byte[] elements (spec
 // flink-operator-state A3), so everything that reads state can read it.
 type UnionOptions struct {
 	Subtasks    int
 	Elements    int // in each subtask
-	ElementSize int // payload of an element; 4 bytes of length come before it
+	ElementSize int // payload of an element, without its 4 bytes of length
 	// Copies makes every subtask hold the same elements, like a union state that the
-	// job wrote back after a restore. Otherwise all differ.
+	// job wrote back after a restore. By default all differ.
 	Copies bool
 	Seed   uint64
 }
@@ -46,7 +46,7 @@ func (o UnionOptions) streamSize() int64 {
 }
 
 // WriteUnion writes the file, metadata version 6, in pieces of at most a few
-// dozen kilobytes: memory does not grow with its size.
+// dozen kilobytes, so that memory use does not grow with its size.
 func WriteUnion(w io.Writer, o UnionOptions) error {
 	if n := o.streamSize(); n > 1<<31-1 {
 		return fmt.Errorf("%d bytes of state in a subtask, the format allows %d", n, 1<<31-1)
@@ -81,7 +81,7 @@ func WriteUnion(w io.Writer, o UnionOptions) error {
 	return out.flush()
 }
 
-// element adds n bytes that a compressor can halve: half of them random.
+// element adds n bytes, half of them random, so that a compressor can halve them.
 func element(b *Buf, src *rand.Rand, i, n int) {
 	at := len(b.B)
 	for len(b.B)-at < n {
@@ -95,11 +95,11 @@ func element(b *Buf, src *rand.Rand, i, n int) {
 // two list states per subtask, held inline.
 type SmallOptions struct {
 	Operators, Subtasks int
-	ElementSize         int // of the few elements
+	ElementSize         int // of the small elements
 	Seed                uint64
 }
 
-// SmallStates writes such a file, metadata version 6.
+// SmallStates writes the file, metadata version 6.
 func SmallStates(w io.Writer, o SmallOptions) error {
 	out := spiller{w: w}
 	out.buf.Raw(header(o.Operators))
@@ -135,9 +135,8 @@ func header(operators int) string {
 	return string(b.I32(0x4960672d).I32(6).I64(7).I32(0).I32(operators).B)
 }
 
-// operator adds name, uid, id, parallelism, max parallelism, no coordinator
-// state and the number of subtasks. The id is a free choice, not the uid's
-// hash.
+// operator adds name, uid, id, parallelism, max parallelism, no coordinator state
+// and the number of subtasks. The id is arbitrary, not the uid's hash.
 func operator(b *Buf, uid string, subtasks int) {
 	id := make([]byte, 16)
 	copy(id, uid)
@@ -169,7 +168,7 @@ func envelope(state, mode string) string {
 	return string(b.B)
 }
 
-// spiller writes its buffer when it is large enough.
+// spiller writes its buffer to w when it is large enough.
 type spiller struct {
 	w   io.Writer
 	buf Buf
@@ -178,7 +177,7 @@ type spiller struct {
 
 func (s *spiller) spill() {
 	if s.buf.Len() >= 32<<10 {
-		_ = s.flush() // kept for the last call
+		_ = s.flush() // returned by the last call
 	}
 }
 

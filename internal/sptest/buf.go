@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Buf gathers bytes as Java's DataOutputStream writes them: big-endian, no
-// padding. Calls chain. The zero value is empty.
+// Buf collects bytes as Java's DataOutputStream writes them: big-endian, without
+// padding. Calls can be chained. The zero value is empty.
 type Buf struct{ B []byte }
 
 // U8 adds one byte.
@@ -19,7 +19,8 @@ func (b *Buf) I32(v int) *Buf { b.B = binary.BigEndian.AppendUint32(b.B, uint32(
 // I64 adds eight bytes.
 func (b *Buf) I64(v int64) *Buf { b.B = binary.BigEndian.AppendUint64(b.B, uint64(v)); return b }
 
-// UTF adds a two-byte length and p as it is: the caller passes modified UTF-8.
+// UTF adds a two-byte length and p, which the caller has encoded as modified
+// UTF-8.
 func (b *Buf) UTF(p string) *Buf {
 	b.B = binary.BigEndian.AppendUint16(b.B, uint16(len(p)))
 	b.B = append(b.B, p...)
@@ -29,7 +30,7 @@ func (b *Buf) UTF(p string) *Buf {
 // Blob adds a four-byte length and p.
 func (b *Buf) Blob(p string) *Buf { return b.I32(len(p)).Raw(p) }
 
-// Raw adds p alone.
+// Raw adds p without a length.
 func (b *Buf) Raw(p string) *Buf { b.B = append(b.B, p...); return b }
 
 // Hex adds bytes given as hex digits; white space between them is ignored.

@@ -19,8 +19,7 @@ import (
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
-// Stores is local files, and mem:// in memory, so that what is written costs no
-// disk.
+// Stores returns a resolver for local files and for mem://, which is in memory.
 func Stores() storage.Resolver {
 	r, m := route.New(local.New()), mem.New()
 	r.Add("mem", func(_ context.Context, uri string) (storage.Storage, string, error) {
@@ -30,7 +29,7 @@ func Stores() storage.Resolver {
 	return r
 }
 
-// OpenIn opens a snapshot in any of the stores, until the test ends.
+// OpenIn opens a snapshot in any of the stores and closes it when the test ends.
 func OpenIn(t testing.TB, stores storage.Resolver, location string) *reader.Snapshot {
 	t.Helper()
 	snap, err := reader.Open(t.Context(), location, &reader.Options{Stores: stores})
@@ -45,8 +44,8 @@ func OpenIn(t testing.TB, stores storage.Resolver, location string) *reader.Snap
 	return snap
 }
 
-// Truth is truth.json and restored-pN.json of the known corpus, as far as it
-// matters here.
+// Truth holds the fields of truth.json and restored-pN.json of the known corpus
+// that tests use.
 type Truth struct {
 	Operators []struct {
 		Name, ID    string
@@ -62,15 +61,15 @@ type Truth struct {
 	}
 }
 
-// TruthState is the elements or entries of an operator state.
+// TruthState holds the elements or entries of an operator state.
 type TruthState struct {
 	Kind    string
 	Raw     []string // of each element
 	Entries [][2]any
 }
 
-// TruthOf reads what real Flink found in a snapshot of the known corpus, which is in
-// a folder.
+// TruthOf reads what Flink itself read from the snapshot of the known corpus in
+// dir.
 func TruthOf(t testing.TB, dir string) (truth Truth) {
 	t.Helper()
 	LoadJSON(t, filepath.Join(dir, "truth.json"), &truth)
@@ -89,7 +88,7 @@ func LoadJSON(t testing.TB, file string, v any) {
 	}
 }
 
-// Reported returns bytes as the reports of the known corpus have them.
+// Reported returns bytes in the notation of the records of the known corpus.
 func Reported(p []byte) string {
 	if len(p) <= 512 {
 		return hex.EncodeToString(p)
@@ -153,8 +152,8 @@ func OffsetsOf(t testing.TB, o format.Offsets) []int64 {
 }
 
 // KeyGroupStream makes a full keyed stream: a header, then the text of each key
-// group; "" is a group without data. In the savepoint format its offset is 0,
-// in the others that of the next group.
+// group; "" is a group without data. In the savepoint format, its offset is 0; in
+// the others, it equals the offset of the next group.
 func KeyGroupStream(savepoint bool, codec format.CodecID, header string, first int32, groups ...string) *format.KeyGroups {
 	h := &format.KeyGroups{Codec: codec, Savepoint: savepoint, Range: format.KeyGroupRange{First: first, Count: int32(len(groups))}, HandleID: format.NewText("id")}
 	p := header
@@ -172,7 +171,8 @@ func KeyGroupStream(savepoint bool, codec format.CodecID, header string, first i
 	return h
 }
 
-// KeyedOperator is an operator of these keyed handles and as many key groups.
+// KeyedOperator returns an operator with the given keyed handles and number of
+// key groups.
 func KeyedOperator(max int32, handles ...format.KeyedHandle) *format.Operator {
 	op := Operator("keyed", make([]*format.OperatorHandle, len(handles))...)
 	op.MaxParallelism = max

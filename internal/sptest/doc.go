@@ -1,5 +1,5 @@
-// Package sptest makes test data from code: the bytes of savepoints, written from the
-// specs without the product's code, so that a test never compares the product with
+// Package sptest makes test data: the bytes of savepoints, written from the specs
+// without the product's encoders, so that a test never compares the product with
 // itself. The data depend only on the options.
 //
 //	var b sptest.Buf

@@ -7,8 +7,8 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
-// Serializer returns a snapshot of one of Flink's simple serializers, such as "Long",
-// or of the class with a full name; nil if the name is "".
+// Serializer returns a snapshot of one of Flink's simple serializers, such as
+// "Long", or of a class with a full name; nil if the name is "".
 func Serializer(name string) *types.Snapshot {
 	if name == "" {
 		return nil

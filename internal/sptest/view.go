@@ -53,7 +53,7 @@ func (m Memory) ReadAt(ctx context.Context, s format.Stream, p []byte, off int64
 	return 0, fmt.Errorf("a stream of type %T", s)
 }
 
-// CodecsFunc is a function as format.Codecs.
+// CodecsFunc makes a function a format.Codecs.
 type CodecsFunc func(format.CodecID) (format.OperatorCodec, error)
 
 // Codec calls the function.
@@ -77,8 +77,8 @@ type State struct {
 	Elements []string
 }
 
-// NativeHandle makes a handle of native state from elements that are strings of
-// up to 31 bytes. Their msgpack encoding is made by hand.
+// NativeHandle makes a handle of native state whose elements are strings of up to
+// 31 bytes, without using the product's encoder.
 func NativeHandle(name string, states ...State) *format.OperatorHandle {
 	h := handleOf(format.CodecNative, states, func(e string) string {
 		if len(e) > 31 {
@@ -90,7 +90,7 @@ func NativeHandle(name string, states ...State) *format.OperatorHandle {
 	return h
 }
 
-// RawHandle makes a handle whose elements have no encoding.
+// RawHandle makes a handle whose elements are raw bytes.
 func RawHandle(states ...State) *format.OperatorHandle {
 	return handleOf(format.CodecRaw, states, func(e string) string { return e })
 }
@@ -133,7 +133,7 @@ func Versioned(v uint32, rest string) *format.Inline {
 	return Inline("x", string(binary.BigEndian.AppendUint32(nil, v))+rest)
 }
 
-// ListOperator makes an operator whose subtasks each hold a list state of Flink's
+// ListOperator makes an operator whose subtasks each hold one Flink list state
 // with one element.
 func ListOperator(uid string, p int) *format.Operator {
 	op := Operator(uid)
@@ -157,9 +157,9 @@ func IncrementalOperator(uid string, h *format.Incremental) *format.Operator {
 	return op
 }
 
-// WithClass opens a copy of a snapshot of testdata in whose _metadata the class of
-// Flink's serializer of longs is replaced by another one of the same length: by all
-// everywhere, and by last in the last subtask.
+// WithClass opens a copy of a snapshot of testdata in whose _metadata the class
+// name of Flink's serializer of longs is replaced by another of the same length:
+// by all everywhere, and by last in the last subtask.
 func WithClass(t *testing.T, name, all, last string) *reader.Snapshot {
 	t.Helper()
 	const long = "LongSerializer$LongSerializerSnapshot"
@@ -180,7 +180,7 @@ func WithClass(t *testing.T, name, all, last string) *reader.Snapshot {
 	return Open(t, dir)
 }
 
-// KeyedCodec has no codec.
+// KeyedCodec returns an error: there is no codec.
 func (f CodecsFunc) KeyedCodec(format.KeyedHandle) (format.KeyedCodec, error) {
 	return nil, format.ErrUnsupported
 }

@@ -1,6 +1,6 @@
-// Package storetest tests stores. Run is the suite that every storage.Storage
-// must pass; Counting counts what a piece of code asks of a store, and Failing
-// makes a store fail on purpose. It is for tests only.
+// Package storetest tests stores. Run is the test suite that every
+// storage.Storage must pass; Counting counts the requests to a store, and Failing
+// injects faults. It is for tests only.
 //
 //	c := storetest.NewCounting(store)
 //	inspect(ctx, c, "sp/_metadata")

@@ -15,8 +15,8 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// Run tests a store. open returns one, and a prefix ending in "/" under which
-// nothing lies.
+// Run tests a store. open returns the store and an unused prefix that ends in
+// "/".
 func Run(t *testing.T, open func(t *testing.T) (s storage.Storage, prefix string)) {
 	for _, c := range []struct {
 		name string
@@ -70,7 +70,7 @@ func Read(t testing.TB, s storage.Storage, name string) string {
 	return readRange(t, s, name, 0, -1)
 }
 
-// Names lists, as strings.
+// Names returns the listed names.
 func Names(t testing.TB, s storage.Storage, prefix, delimiter string) []string {
 	t.Helper()
 	names := []string{}
@@ -162,7 +162,7 @@ func testPin(t *testing.T, s storage.Storage, prefix string) {
 	wantErr(t, err, storage.ErrNotExist)
 }
 
-// All that describe an object agree.
+// All methods that describe an object agree.
 func testInfo(t *testing.T, s storage.Storage, prefix string) {
 	name := prefix + "dir/x"
 	want := Put(t, s, name, "hello")
@@ -304,7 +304,7 @@ func testReplace(t *testing.T, s storage.Storage, prefix string) {
 	wantNames(t, Names(t, s, prefix, ""), prefix, "x")
 }
 
-// Only the version that is named is replaced.
+// Only the given version is replaced.
 func testReplaceVersion(t *testing.T, s storage.Storage, prefix string) {
 	ctx := context.Background()
 	replace := func(v storage.Version) error {
@@ -376,7 +376,7 @@ func testIfAbsentConcurrent(t *testing.T, s storage.Storage, prefix string) {
 			}
 			defer w.Abort(ctx)
 			fmt.Fprintf(w, "creator %d", i)
-			created.Wait() // so that all meet in Commit
+			created.Wait() // so that all commit at the same time
 			_, errs[i] = w.Commit(ctx)
 		})
 	}
@@ -468,7 +468,7 @@ func testCancelled(t *testing.T, s storage.Storage, prefix string) {
 	}
 }
 
-// The ability, if there is one, and the way without it give the same.
+// The store's own copy, if it has one, and the fallback have the same result.
 func testCopyRange(t *testing.T, s storage.Storage, prefix string) {
 	ctx := context.Background()
 	data := string(bytes.Repeat([]byte("0123456789abcdef"), 200<<10/16))

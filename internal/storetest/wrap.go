@@ -11,9 +11,10 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// Counting passes everything on and counts it. The kinds are "read" (ReadRange),
+// Counting forwards all calls and counts them. The kinds are "read" (ReadRange),
 // "stat", "list", "create", "commit", "abort", "delete" (one per name), and with
-// WithAbilities "copy", "map", "resolve", "link", "move", "exchange", "remove", "free".
+// WithAbilities "copy", "map", "resolve", "link", "move", "exchange", "remove",
+// "free".
 type Counting struct {
 	base storage.Storage
 
@@ -22,18 +23,18 @@ type Counting struct {
 	read, written int64
 }
 
-// NewCounting wraps a store. Its optional abilities stay hidden.
+// NewCounting wraps a store and hides its optional abilities.
 func NewCounting(base storage.Storage) *Counting {
 	return &Counting{base: base, counts: map[string]int{}}
 }
 
-// WithAbilities returns the same wrapper with the optional abilities of the store
-// inside it.
+// WithAbilities returns the wrapper with the optional abilities of the wrapped
+// store.
 func (c *Counting) WithAbilities() storage.Storage {
 	return &abilities{Storage: c, base: c.base, before: func(kind, _ string) error { c.add(kind); return nil }}
 }
 
-// Count returns how many requests of a kind were made.
+// Count returns the number of requests of a kind.
 func (c *Counting) Count(kind string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +48,7 @@ func (c *Counting) Counts() map[string]int {
 	return maps.Clone(c.counts)
 }
 
-// Bytes returns how many bytes came from bodies and went into writers.
+// Bytes returns the numbers of bytes read from bodies and written to writers.
 func (c *Counting) Bytes() (read, written int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,29 +132,31 @@ func (w *countingWriter) Abort(ctx context.Context) error {
 	return w.Writer.Abort(ctx)
 }
 
-// Faults says how a Failing store fails. The zero value does not.
+// Faults describes how a Failing store fails. With the zero value it does not
+// fail.
 type Faults struct {
-	// Read, Create, Write, Commit: the call of this number, from 1, fails with Err.
+	// Read, Create, Write and Commit are the numbers, from 1, of the calls that fail
+	// with Err.
 	Read, Create, Write, Commit int
-	// Err is the error of those calls and of Broken bodies; nil is ErrUnavailable.
+	// Err is the error of those calls and of Broken bodies; nil means ErrUnavailable.
 	Err error
 
 	// OneByte makes bodies return one byte at a time.
 	OneByte bool
-	// Broken bodies, the first so many, fail after BreakAfter bytes: with Err, or if
-	// BreakSilently is set with io.EOF.
+	// The first Broken bodies fail after BreakAfter bytes: with Err, or with io.EOF
+	// if BreakSilently is set.
 	Broken        int
 	BreakAfter    int64
 	BreakSilently bool
-	// Change is called once, after the first bytes of a body: change the object.
+	// Change is called once, after the first bytes of a body, to change the object.
 	Change func()
 
-	// Space is the number of bytes that fit into all writers together, and then
-	// ErrNoSpace; 0 is no limit.
+	// Space is the total number of bytes that all writers accept before ErrNoSpace; 0
+	// means unlimited.
 	Space int64
 }
 
-// Failing passes everything on, but for the faults.
+// Failing forwards all calls, except for the faults.
 type Failing struct {
 	base storage.Storage
 
@@ -163,7 +166,7 @@ type Failing struct {
 	used   int64
 }
 
-// NewFailing wraps a store. Its optional abilities stay hidden.
+// NewFailing wraps a store and hides its optional abilities.
 func NewFailing(base storage.Storage, f Faults) *Failing {
 	if f.Err == nil {
 		f.Err = storage.ErrUnavailable
@@ -171,13 +174,13 @@ func NewFailing(base storage.Storage, f Faults) *Failing {
 	return &Failing{base: base, f: f, counts: map[string]int{}}
 }
 
-// WithAbilities returns the same wrapper with the optional abilities of the store
-// inside it, which do not fail, and do not use up space.
+// WithAbilities returns the wrapper with the optional abilities of the wrapped
+// store, which do not fail and do not count towards Space.
 func (f *Failing) WithAbilities() storage.Storage {
 	return &abilities{Storage: f, base: f.base, before: func(string, string) error { return nil }}
 }
 
-// fault counts a call and says whether it is the one that fails.
+// fault counts a call and reports whether it must fail.
 func (f *Failing) fault(kind, name string, at int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -327,7 +330,7 @@ func abilityOf[T any](a *abilities, kind, name string) (t T, err error) {
 	return t, nil
 }
 
-// unwrap returns the store inside wrappers: stores only know their own kind.
+// unwrap returns the store inside wrappers: stores recognize only their own type.
 func unwrap(s storage.Storage) storage.Storage {
 	for {
 		switch w := s.(type) {

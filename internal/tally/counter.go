@@ -3,26 +3,27 @@ package tally
 import (
 	"encoding/binary"
 	"errors"
+	"runtime"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
-// Options of a Counter. The zero value is usable.
+// Options are the options of New. The zero value is usable.
 type Options struct {
-	// Memory is how many bytes the table takes at most; 0: 80 MiB, which hold a
-	// million and a half distinct elements. A table that grows takes half as much
-	// again while it does.
+	// Memory is the maximum size of the table in bytes; 0 means 80 MiB, which hold
+	// 1.5 million distinct elements. While the table grows, it takes half as much
+	// again.
 	Memory int64
-	// Dir is the directory of temporary files; "": that of the system. They are
-	// removed by Close, and on most systems have no name at all.
+	// Dir is the directory of temporary files; "" means the system's. Close removes
+	// them; on most systems they have no name at all.
 	Dir string
-	// InMemory makes Add fail with ErrFull where it would need a temporary file.
+	// InMemory makes Add fail with ErrFull if it would need a temporary file.
 	InMemory bool
 }
 
-// MemoryFor returns the Memory that holds so many distinct elements, at most that of
-// the largest table.
+// MemoryFor returns the Memory that holds the given number of distinct elements,
+// at most the size of the largest table.
 func MemoryFor(distinct int64) int64 {
 	bits := uint(minBits)
 	for bits < mostBits && 3<<bits/4 < distinct {
@@ -33,18 +34,18 @@ func MemoryFor(distinct int64) int64 {
 
 const entrySize = 40 // bytes, in memory and in a temporary file
 
-// ErrTooOften is returned where an element occurs more than MaxCount times. It is
-// a format.ErrLimit.
+// ErrTooOften is returned if an element occurs more than MaxCount times. It
+// matches format.ErrLimit.
 var ErrTooOften error = &countError{format.ErrLimit, "an element occurs more than 4294967295 times"}
 
-// ErrFull is returned by Add of a Counter that may not make files.
+// ErrFull is returned by Add of a Counter with Options.InMemory.
 var ErrFull = errors.New("too many distinct elements for memory")
 
-// ErrNotCounted is returned by Replay for an element that was not added. It is a
-// format.ErrChanged.
-var ErrNotCounted error = &countError{format.ErrChanged, "an element was not there when elements were counted"}
+// ErrNotCounted is returned by Replay for an element that was not added. It
+// matches format.ErrChanged.
+var ErrNotCounted error = &countError{format.ErrChanged, "an element was not present when elements were counted"}
 
-// countError is an error of a kind that has its own text.
+// countError is an error with its own text that matches a kind.
 type countError struct {
 	kind error
 	msg  string
@@ -52,7 +53,7 @@ type countError struct {
 
 func (e *countError) Error() string { return e.msg }
 
-// Unwrap is the kind.
+// Unwrap returns the kind.
 func (e *countError) Unwrap() error { return e.kind }
 
 // Counter counts elements. It must not be used by several goroutines at once.
@@ -92,7 +93,7 @@ func (c *Counter) Close() error {
 // Element is one occurrence of an element.
 type Element struct {
 	hash128.Digest
-	Number int64 // tells occurrences apart; ascending
+	Number int64 // identifies the occurrence; ascending
 	// Group is a part of the whole, such as a subtask, for Entry.Groups; ascending.
 	Group uint16
 	Size  int
@@ -119,9 +120,10 @@ func (c *Counter) Add(e Element) error {
 			return err
 		}
 		if few && c.maxBits > cachedBits {
-			// A large table finds few repetitions here, and a small one is faster.
+			// Few elements repeat here, and a small table is faster than a large one.
 			c.maxBits = cachedBits
 			c.table = newTable(cachedBits, 0)
+			runtime.GC() // else the heap grows to twice what the large one took
 		}
 	}
 }
@@ -129,8 +131,8 @@ func (c *Counter) Add(e Element) error {
 // cachedBits is the size of a table that stays in a processor's cache: 4 MiB.
 const cachedBits = 17
 
-// Find returns the entry of an element, nil if it was not added. It may change the
-// Size. It finds nothing in a Counter that has made a temporary file.
+// Find returns the entry of an element, or nil if it was not added. The caller
+// may change its Size. If the Counter has made a temporary file, it returns nil.
 func (c *Counter) Find(d hash128.Digest) *Entry {
 	e := c.table.find(d)
 	if c.spill != nil || e == nil || e.Count == 0 {
@@ -292,7 +294,7 @@ func divide(entries int64, f func(lo, hi int, skip uint) error) error {
 	return nil
 }
 
-// load brings the entries of the parts from lo to hi together in the table.
+// load merges the entries of the parts from lo to hi in the table.
 func (c *Counter) load(lo, hi int, skip uint) error {
 	n := int64(0) // at most
 	for i := range c.spill.runs {
@@ -310,21 +312,20 @@ func (c *Counter) load(lo, hi int, skip uint) error {
 			if ok, err := c.table.add(&e); err != nil {
 				return err
 			} else if !ok {
-				return errCrowded
+				return errNoRoom
 			}
 		}
 		return nil
 	})
 }
 
-// errCrowded does not occur with random digests, see past.
-var errCrowded = errors.New("internal error: no room in a table that was made for its entries")
+// errNoRoom does not occur with random digests; see past.
+var errNoRoom = errors.New("internal error: no room in a table that was made for its entries")
 
-// Replay calls f with every element once more and with its entry, after prepare
-// was called with the entry; both may change its Size, and nothing else. each calls
-// visit with the elements that were added, in the order of their numbers.
-// Elements of different entries come in no particular order, those of one entry
-// in order.
+// Replay calls f with every element again and with its entry, after calling
+// prepare with the entry; both may change its Size, but nothing else. each must
+// call visit with the elements that were added, in the order of their numbers.
+// Elements of one entry are passed in order; entries are in no particular order.
 func (c *Counter) Replay(each func(visit func(d hash128.Digest, number int64) error) error, prepare func(e *Entry), f func(number int64, e *Entry)) error {
 	if c.spill == nil {
 		for i := range c.table.slots {

@@ -6,7 +6,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
-// Distinct counts the distinct strings among those that each calls visit with.
+// Distinct returns the number of distinct strings with which each calls visit.
 func Distinct(each func(visit func(p []byte) error) error, o Options) (n int64, err error) {
 	h, c := hash128.New(), New(o)
 	defer func() { err = cmp.Or(err, c.Close()) }()

@@ -1,12 +1,12 @@
 // Package tally counts how often each of many elements occurs, in bounded memory
 // and in time that grows with their number.
 //
-// An element is known by a digest of 128 bits under keys drawn again in each run.
-// A [Counter] holds distinct elements in one table. When the table has taken the
-// memory it may take, its entries are written to a temporary file, ordered by the
-// first bits of their digests, and counting goes on with an empty table. At the
-// end the entries of each part of the digests are brought together: what was
-// written is read once.
+// An element is identified by a digest of 128 bits with random keys (package
+// hash128). A [Counter] holds distinct elements in one table. When the table
+// reaches its maximum size, its entries are written to a temporary file, ordered
+// by the first bits of their digests, and counting continues with an empty table.
+// At the end, the entries of each range of digests are merged: the file is read
+// once.
 //
 //	c := tally.New(tally.Options{})
 //	defer c.Close()
@@ -16,6 +16,7 @@
 //	}
 //	err := c.Each(func(e *tally.Entry) error { … })
 //
-// Pruning union state, diff and the counts of cat use it. Of savepoints it knows
-// the kinds of errors, and it is the one package above storage that makes files.
+// It is used to prune union state, by diff and for the statistics of cat. It does
+// not store elements, only their counts, and is the only package above storage
+// that creates files.
 package tally

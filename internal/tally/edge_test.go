@@ -105,7 +105,7 @@ func TestPastTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := c.Each(func(*Entry) error { return nil }); !errors.Is(err, errCrowded) {
+	if err := c.Each(func(*Entry) error { return nil }); !errors.Is(err, errNoRoom) {
 		t.Errorf("%d entries for one slot: %v", n, err)
 	}
 }

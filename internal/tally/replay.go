@@ -14,13 +14,13 @@ type record struct {
 
 const (
 	recordSize = 24
-	// replayed is how many elements are ordered and written at once: 12 MiB, and as
-	// much again in order.
+	// replayed is the number of elements that are sorted and written at once: 12 MiB,
+	// and again as much for the sorted ones.
 	replayed = 1 << 19
 )
 
-// replay writes the elements of a replay to a temporary file, and then brings
-// those of each part together with its entries.
+// replay writes the elements of a replay to a temporary file, and then matches
+// the elements of each part with its entries.
 func (c *Counter) replay(s *scratch, each func(visit func(d hash128.Digest, number int64) error) error, prepare func(e *Entry), f func(number int64, e *Entry)) error {
 	batch, sorted := make([]record, 0, replayed), make([]record, replayed)
 	write := func() error {
@@ -63,8 +63,7 @@ func (c *Counter) replay(s *scratch, each func(visit func(d hash128.Digest, numb
 	})
 }
 
-// byPart copies records to sorted, ordered by part, and keeps the order of those
-// of one part.
+// byPart copies records to sorted, ordered by part; the sort is stable.
 func byPart(sorted, all []record) {
 	var at [parts + 1]int32
 	for i := range all {

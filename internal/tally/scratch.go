@@ -8,8 +8,8 @@ import (
 	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
-// parts is into how many parts digests are divided in a temporary file, by their
-// first bits.
+// parts is the number of parts into which a temporary file divides digests, by
+// their first bits.
 const (
 	partBits = 10
 	parts    = 1 << partBits
@@ -27,19 +27,19 @@ type scratch struct {
 	removed bool
 }
 
-// run is where the records of each part begin in the file, and where the last
-// one ends.
+// run holds the position at which the records of each part begin in the file, and
+// the end of the last.
 type run [parts + 1]int64
 
-// TempError is an error of a temporary file. It does not unwrap: a directory that
-// does not exist, or is full, says nothing about the elements, nor about where
-// they come from.
+// TempError is an error of a temporary file. It does not unwrap: a missing or
+// full directory must not be mistaken for an error of the elements or of their
+// source.
 type TempError struct{ Err error }
 
 func (e *TempError) Error() string { return "temporary file: " + e.Err.Error() }
 
-// newScratch creates the file. Where the system allows it the file has no name
-// from here on, and so is gone however the process ends.
+// newScratch creates the file. If the system allows it, the file has no name from
+// here on, and so disappears when the process ends in any way.
 func newScratch(dir string) (*scratch, error) {
 	f, err := os.CreateTemp(dir, "spt-tally-*.tmp")
 	if err != nil {
@@ -62,8 +62,7 @@ func (s *scratch) close() error {
 	return nil
 }
 
-// append writes a run of n records, which are ordered by the parts of their
-// digests.
+// append writes a run of n records ordered by the parts of their digests.
 func (s *scratch) append(n, record int, digest func(i int) hash128.Digest, put func(i int, p []byte)) error {
 	s.runs = append(s.runs, run{})
 	r, part := &s.runs[len(s.runs)-1], 0

@@ -2,38 +2,36 @@ package tally
 
 import "github.com/savepoint-tools/spt/internal/hash128"
 
-// Entry is one distinct element and how often it occurred.
+// Entry is a distinct element and its counts.
 type Entry struct {
 	hash128.Digest
-	First  int64  // number under which it was added first
-	Count  uint32 // 0: the slot is free
+	First  int64  // number of its first occurrence
+	Count  uint32 // occurrences; 0 if the slot is free
 	Size   uint32 // bytes of the element
-	Groups uint32 // in how many groups it occurred
-	// The first and the last of these.
+	Groups uint32 // number of groups in which it occurred
+	// The first and the last of the groups.
 	FirstGroup, LastGroup uint16
 }
 
-// MaxCount is how often one element may occur.
+// MaxCount is the maximum number of occurrences of an element.
 const MaxCount = 1<<32 - 1
 
-// table is an open hash table that is at most three quarters full. Entries are
-// placed by the first bits of their digests and never wrap around, so that going
-// through the slots is going through the digests, but for entries of neighboring
-// slots.
+// table is a hash table with open addressing that is at most three quarters full.
+// The first bits of a digest select the slot, and probing never wraps around, so
+// that the slots are ordered by digest, except for entries of neighboring slots.
 type table struct {
-	slots []Entry // 1<<bits, and those past the end that the last ones may take
+	slots []Entry // 1<<bits slots, and more past the end for the last entries
 	bits  uint
-	skip  uint // first bits of the digests that all entries have in common
+	skip  uint // number of leading bits that all digests share
 	used  int
 }
 
 const (
 	minBits = 4
-	// mostBits is the size of the largest table, far more than a machine has memory
-	// for.
+	// mostBits bounds the size of a table, far above the memory of any machine.
 	mostBits = 40
-	// past is how many slots follow the last one. A run of as many slots without a
-	// free one does not occur with random digests; if it does, the table counts as
+	// past is the number of slots after the last one. That many consecutive occupied
+	// slots do not occur with random digests; if they do, the table is treated as
 	// full.
 	past = 1 << 10
 )
@@ -42,7 +40,8 @@ func newTable(bits, skip uint) *table {
 	return &table{slots: make([]Entry, 1<<bits+past), bits: bits, skip: skip}
 }
 
-// reuse returns an empty table in the memory of an old one, if that is enough.
+// reuse returns an empty table in the memory of an old one, if that is large
+// enough.
 func reuse(old *table, bits, skip uint) *table {
 	n := 1<<bits + past
 	if cap(old.slots) < n {
@@ -53,11 +52,11 @@ func reuse(old *table, bits, skip uint) *table {
 	return t
 }
 
-// full reports whether no other entry should be added.
+// full reports whether no more entries should be added.
 func (t *table) full() bool { return t.used*4 >= 3<<t.bits }
 
-// find returns the slot of a digest, or the free one where it belongs; nil if
-// there is none.
+// find returns the slot of a digest, or the free slot for it; nil if all are
+// occupied.
 func (t *table) find(d hash128.Digest) *Entry {
 	slots := t.slots[d.Hi<<t.skip>>(64-t.bits):]
 	for i := range slots {
@@ -68,8 +67,8 @@ func (t *table) find(d hash128.Digest) *Entry {
 	return nil
 }
 
-// add merges an entry into the table, of an element that was added after those in
-// the table. It reports false, and changes nothing, if there is no room.
+// add merges an entry into the table; its occurrences are later than the ones in
+// the table. It returns false, and changes nothing, if there is no free slot.
 func (t *table) add(x *Entry) (ok bool, err error) {
 	e := t.find(x.Digest)
 	switch {
@@ -123,14 +122,14 @@ func (t *table) clear() {
 }
 
 // sorted moves the entries to the front, ordered by part, and returns them. The
-// table is of no use until it is cleared.
+// table must be cleared before it is used again.
 func (t *table) sorted() []Entry {
 	n := 0
 	for i := range t.slots {
 		if t.slots[i].Count == 0 {
 			continue
 		}
-		// Few are out of order, and by a few slots.
+		// Few entries are out of order, and only by a few slots.
 		e, p, at := t.slots[i], partOf(t.slots[i].Digest), n
 		for ; at > 0 && partOf(t.slots[at-1].Digest) > p; at-- {
 			t.slots[at] = t.slots[at-1]

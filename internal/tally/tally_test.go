@@ -136,7 +136,7 @@ func TestPairsAreThoseOfMaps(t *testing.T) {
 						_ = side
 					}
 					if seen[name] {
-						t.Errorf("%x comes twice", name)
+						t.Errorf("%x occurs twice", name)
 					}
 					seen[name] = true
 					for _, p := range []struct {

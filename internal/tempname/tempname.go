@@ -1,5 +1,5 @@
-// Package tempname makes and recognises the names of what a run writes before it
-// is complete, and of what it moves out of the way.
+// Package tempname makes and recognizes the names of incomplete output and of
+// files that a run moves aside.
 package tempname
 
 import (
@@ -10,24 +10,24 @@ import (
 	"unicode/utf8"
 )
 
-// Prefix begins the last element of every temporary name. A name like that
-// without a running writer is a leftover and safe to delete.
+// Prefix begins the last element of every temporary name. Such a name without a
+// running writer is a leftover and safe to delete.
 const Prefix = ".spt-tmp-"
 
-// asidePrefix begins the last element of the name under which a snapshot waits
-// while another takes its name, where the two cannot be exchanged in one step.
+// asidePrefix begins the last element of the name to which a snapshot is moved
+// while another replaces it, if the two cannot be exchanged atomically.
 const asidePrefix = ".spt-old-"
 
 // New returns a fresh temporary name next to name.
 func New(name string) string { return fresh(Prefix, name) }
 
-// Aside returns a fresh name next to name, for what has that name until
-// something else takes it.
+// Aside returns a fresh name next to name, to which its content is moved while it
+// is replaced.
 func Aside(name string) string { return fresh(asidePrefix, name) }
 
 const (
 	randomBytes = 6
-	maxBase     = 200 // file systems stop at 255 bytes
+	maxBase     = 200 // file systems allow 255 bytes
 )
 
 func fresh(prefix, name string) string {
@@ -42,8 +42,8 @@ func fresh(prefix, name string) string {
 	return name[:i] + prefix + hex.EncodeToString(b[:]) + "-" + base
 }
 
-// nameAfter returns what follows the prefix and the random part of a name that
-// fresh made.
+// nameAfter returns the part of a name made by fresh that follows the prefix and
+// the random part.
 func nameAfter(prefix, name string) (base string, ok bool) {
 	name = strings.TrimSuffix(name, "/")
 	rest, ok := strings.CutPrefix(name[lastElement(name):], prefix)
@@ -56,11 +56,11 @@ func nameAfter(prefix, name string) (base string, ok bool) {
 	return rest[2*randomBytes+1:], true
 }
 
-// IsAside reports whether name is one that Aside returned, and base the last
-// element of the name for which it did. A very long base is cut.
+// IsAside reports whether Aside made name, and returns the last element of the
+// original name. A very long base is cut.
 func IsAside(name string) (base string, ok bool) { return nameAfter(asidePrefix, name) }
 
-// AsideOf reports whether Aside(name) can have returned aside.
+// AsideOf reports whether Aside(name) can return aside.
 func AsideOf(aside, name string) bool {
 	base, ok := IsAside(aside)
 	name = strings.TrimSuffix(name, "/")
@@ -68,8 +68,8 @@ func AsideOf(aside, name string) bool {
 	return ok && (base == name || len(name) > maxBase && strings.HasPrefix(name, base))
 }
 
-// IsOwn reports whether name is exactly as New or Aside make one, which
-// is stricter than Is.
+// IsOwn reports whether name has exactly the syntax of New or Aside; it is
+// stricter than Is.
 func IsOwn(name string) bool {
 	_, temp := nameAfter(Prefix, name)
 	_, aside := nameAfter(asidePrefix, name)

@@ -1,8 +1,8 @@
-// Package testenv finds what a test needs on the machine. Where that is missing,
-// the test is skipped with a line on standard error; with CI=true it fails.
+// Package testenv finds what a test needs on the machine. If that is missing, the
+// test is skipped with a line on standard error; with CI=true it fails.
 //
-// Tests that read the corpus run on any directory of the same layout: what they
-// must find is stated by its manifest.json or by its snapshots, see [Found].
+// Tests that read the corpus run on any directory of the same layout: its
+// manifest.json or its snapshots state what they must find; see [Found].
 package testenv
 
 import (
@@ -17,9 +17,9 @@ import (
 	"testing"
 )
 
-var said sync.Map // lines on standard error, each once in a process
+var said sync.Map // lines already written to standard error
 
-// Missing ends a test that needs something which the machine does not have.
+// Missing ends a test that needs something that the machine does not have.
 func Missing(t testing.TB, what string, err error) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
@@ -57,9 +57,9 @@ func CorpusDir(t testing.TB) string {
 	return filepath.Join(filepath.Dir(moduleRoot(t)), "shared", "corpus")
 }
 
-// Corpus returns the directory of the corpus. No script can fetch it, so a test
-// without it is skipped also with CI=true, unless SPT_CORPUS names it; .ci/run
-// sets that where the corpus exists.
+// Corpus returns the directory of the corpus. It cannot be downloaded, so without
+// it a test is skipped even with CI=true, unless SPT_CORPUS names it; .ci/run
+// sets that if the corpus exists.
 func Corpus(t testing.TB) string {
 	t.Helper()
 	dir := CorpusDir(t)
@@ -70,7 +70,7 @@ func Corpus(t testing.TB) string {
 	if os.Getenv("SPT_CORPUS") != "" {
 		t.Fatalf("SPT_CORPUS: %v", err)
 	}
-	NotTested(t, fmt.Sprintf("NO CORPUS, nothing is proved on real savepoints: %v; set SPT_CORPUS", err))
+	NotTested(t, fmt.Sprintf("NO CORPUS, nothing is tested on real savepoints: %v; set SPT_CORPUS", err))
 	panic("not reached")
 }
 
@@ -80,7 +80,7 @@ type Counts struct {
 	Serializers       int `json:"serializers"`
 	OperatorSnapshots int `json:"operator-snapshots"`
 	Known             int `json:"known"`
-	Restores          int `json:"restores"` // restored-pN.json of the known ones
+	Restores          int `json:"restores"` // restored-pN.json files of the known snapshots
 }
 
 // Manifest returns the counts of the corpus.
@@ -100,10 +100,10 @@ func Manifest(t testing.TB) Counts {
 	return c
 }
 
-// Found fails a test that did not find, in the corpus, exactly what the manifest,
-// the snapshots or their recorded truth state. The expected number must not come
-// from the code under test. If it is 0, this corpus shows nothing about what is
-// counted, and a line on standard error says so.
+// Found fails a test that did not find exactly as many things in the corpus as
+// the manifest, the snapshots or their recorded truth state. The expected number
+// must not come from the code under test. If it is 0, the corpus has nothing of
+// this kind, and a line on standard error reports that.
 func Found[N int | int64](t testing.TB, what string, found, expected N) {
 	t.Helper()
 	switch {
@@ -114,7 +114,7 @@ func Found[N int | int64](t testing.TB, what string, found, expected N) {
 	}
 }
 
-// Some fails a test that found nothing of a kind which the corpus has.
+// Some fails a test that found nothing of a kind that the corpus has.
 func Some[N int | int64](t testing.TB, what string, found N, present bool) {
 	t.Helper()
 	Found(t, what, min(found, 1), map[bool]N{true: 1}[present])
@@ -139,7 +139,7 @@ func Snapshots(t testing.TB) (dirs []string) {
 	return dirs
 }
 
-// Options is what the job of a known snapshot was run with, from its about.json.
+// Options are the options of the job of a known snapshot, from its about.json.
 type Options struct {
 	Base                                                    string `json:"at"` // the directory that absolute references name
 	Shape, Format, Backend                                  string
@@ -190,8 +190,8 @@ func KnownSnapshots(t testing.TB) (all []KnownSnapshot) {
 	return all
 }
 
-// KnownFolders returns the directories of the known snapshots.
-func KnownFolders(t testing.TB) (dirs []string) {
+// KnownDirectories returns the directories of the known snapshots.
+func KnownDirectories(t testing.TB) (dirs []string) {
 	t.Helper()
 	for _, k := range KnownSnapshots(t) {
 		dirs = append(dirs, k.Dir)
@@ -199,8 +199,8 @@ func KnownFolders(t testing.TB) (dirs []string) {
 	return dirs
 }
 
-// AnyKnown returns a known snapshot whose options fit. A corpus without one skips
-// the test.
+// AnyKnown returns a known snapshot whose options match. If the corpus has none,
+// it skips the test.
 func AnyKnown(t testing.TB, what string, fit func(KnownSnapshot) bool) KnownSnapshot {
 	t.Helper()
 	all := KnownSnapshots(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/savepoint-tools/spt/format/value"
 )
 
-// Plain returns a value as Go values, for comparing: records as maps by field, with
-// their class under "@class"; maps as pairs; big numbers and times as text.
+// Plain converts a value to Go values for comparison: records to maps by field,
+// with their class under "@class"; maps to pairs; big numbers and times to text.
 func Plain(v value.Value) any {
 	switch v.Kind() {
 	case value.KindNull:
@@ -53,8 +53,8 @@ func Plain(v value.Value) any {
 	return v.String()
 }
 
-// ReadBack reads a value that takes up all of p. It fails unless Skip finds the same
-// end and Append returns the same bytes, also after other ones.
+// ReadBack reads a value that must take all of p. It fails unless Skip finds the
+// same end and Append appends the same bytes.
 func ReadBack(t testing.TB, c value.Codec, p []byte) (value.Value, error) {
 	t.Helper()
 	v, err := value.ReadAll(c, p)
@@ -67,13 +67,13 @@ func ReadBack(t testing.TB, c value.Codec, p []byte) (value.Value, error) {
 	return v, nil
 }
 
-// Agree is an error unless the methods of a codec agree on the value at the start of
-// p, if Read accepts it.
+// Agree returns an error if the methods of a codec disagree on the value at the
+// start of p, unless Read rejects it.
 func Agree(c value.Codec, p []byte) error {
 	v, n, err := c.Read(p)
 	skipped, serr := c.Skip(p)
 	if err != nil {
-		return nil //nolint:nilerr // what Read refuses, Skip may accept
+		return nil //nolint:nilerr // Skip may accept what Read rejects
 	}
 	if serr != nil || skipped != n {
 		return fmt.Errorf("% x: Skip ends at %d (%w), Read at %d", cut(p), skipped, serr, n)

@@ -8,11 +8,11 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Elements yields the units of one state of a handle: consecutive ranges of at most
-// size bytes and most elements, or of one element. The last has the count All, so
-// that what follows the last element is checked too, and can have one element more.
-// It reads offsets only; an error of that is the last thing yielded. Offsets that
-// are out of order are not an error here.
+// Elements yields the units of one state of a handle: consecutive ranges of at
+// most size bytes and most elements, or of one element. The last has the count
+// All, so that bytes after the last element are checked too, and can have one
+// more element. It reads only offsets; an error is yielded last. Offsets that are
+// out of order are not an error here.
 func Elements(ctx context.Context, u Unit, h *format.OperatorHandle, size, most int64) iter.Seq2[Unit, error] {
 	return func(yield func(Unit, error) bool) {
 		offsets := h.States[u.State].Offsets
@@ -22,7 +22,7 @@ func Elements(ctx context.Context, u Unit, h *format.OperatorHandle, size, most 
 			stream = h.Data.Size()
 		}
 		u.First, u.Count = 0, All
-		var start, last, bytes int64 // of the range: its offset, the latest offset, the bytes up to it
+		var start, last, bytes int64 // of the range: first offset, latest offset, bytes in between
 		unit := func(end int64) Unit {
 			r := u
 			r.Parts = nil
@@ -34,7 +34,7 @@ func Elements(ctx context.Context, u Unit, h *format.OperatorHandle, size, most 
 		more := true
 		err := format.EachOffset(ctx, offsets, func(first int64, run []int64) error {
 			for i, off := range run {
-				n := first + int64(i) // elements that end at off or before
+				n := first + int64(i) // elements that end at or before off
 				if n == 0 {
 					start, last = off, off
 					continue
@@ -76,7 +76,7 @@ func (u Unit) EachElement(ctx context.Context, src format.Source, codec format.O
 	return format.EachIn(ctx, &limited{cur, u.Count}, f)
 }
 
-// limited is a cursor of a number of elements.
+// limited is a cursor over a limited number of elements.
 type limited struct {
 	format.Cursor
 	left int64

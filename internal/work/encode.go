@@ -46,7 +46,7 @@ func (u Unit) Append(dst []byte) []byte {
 	return b.Bytes()
 }
 
-// encoder writes to memory, which never fails.
+// encoder writes to memory and never fails.
 type encoder struct{ *msgpack.Encoder }
 
 func (e encoder) check(err error) {
@@ -59,7 +59,7 @@ func (e encoder) int(n int64)   { e.check(e.EncodeInt(n)) }
 func (e encoder) text(s string) { e.check(e.EncodeString(s)) }
 
 // Decode decodes one unit, which must take all of p. The error matches
-// format.ErrUnsupported for another version, else format.ErrCorrupt.
+// format.ErrUnsupported for an unknown version, else format.ErrCorrupt.
 func Decode(p []byte) (Unit, error) {
 	r := bytes.NewReader(p)
 	d := decoder{Decoder: msgpack.NewDecoder(r), most: len(p)}
@@ -106,10 +106,10 @@ func Decode(p []byte) (Unit, error) {
 	return u, nil
 }
 
-// decoder remembers the first error.
+// decoder keeps the first error.
 type decoder struct {
 	*msgpack.Decoder
-	most int // elements that an array can have
+	most int // maximum length of an array
 	err  error
 }
 

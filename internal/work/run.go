@@ -7,23 +7,23 @@ import (
 	"sync"
 )
 
-// Options for Run.
+// Options are the options of Run.
 type Options struct {
 	Jobs int // units that run at once; 0 or less: one per processor
-	// Bytes bounds the sizes of the units that run or whose results are not merged
-	// yet; a larger unit runs alone. 0: only their number is bounded, which is for
-	// units whose results are small.
+	// Bytes bounds the total size of the units that run or wait to be merged; a
+	// larger unit runs alone. 0 bounds only their number, which is enough if results
+	// are small.
 	Bytes int64
 }
 
 // Run runs units on o.Jobs goroutines and calls merge with the result and the
 // error of each, in the order of units, from the goroutine that called Run. At
-// most 2*o.Jobs units have been started and not been merged.
+// most 2*o.Jobs units are started and not merged.
 //
-// An error of a unit does not end the work: merge does, by returning it, or it
-// returns nil to go on. When merge returns an error or ctx ends, the context of
-// the units that run is cancelled, and Run returns the error after they ended. With
-// one job, a unit is started after the one before it was merged.
+// An error of a unit does not end the work unless merge returns an error. When
+// merge returns an error or ctx ends, the context of the running units is
+// cancelled, and Run returns the error after they ended. With one job, a unit is
+// started after the previous one was merged.
 func Run[R any](ctx context.Context, o Options, units iter.Seq[Unit], run func(ctx context.Context, u Unit) (R, error), merge func(u Unit, r R, err error) error) error {
 	type task struct {
 		u    Unit

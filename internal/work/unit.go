@@ -8,7 +8,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Job names what is done with a unit. It is part of the encoding: never change one.
+// Job is the operation of a unit. It is part of the encoding: never change one.
 type Job string
 
 // The jobs.
@@ -19,11 +19,13 @@ const (
 	CheckFile     Job = "check-file"     // read a file
 	CheckChunks   Job = "check-chunks"   // check chunks of an .spt file
 	ReadElements  Job = "read-elements"  // decode, filter and render elements of operator state
+	CountElements Job = "count-elements" // compute digests of elements of operator state
+	SumElements   Job = "sum-elements"   // add up digests of elements of operator state
 	WriteFile     Job = "write-file"     // write a file of a snapshot
-	ReadBack      Job = "read-back"      // read a file that was written, and compare checksums
+	ReadBack      Job = "read-back"      // read back a written file, and compare checksums
 )
 
-// All is the state of a unit for all states, and the count for all that follow.
+// All means all states as the state of a unit, and all that follow as its count.
 const All = -1
 
 // Unit is a part of a job.
@@ -32,29 +34,28 @@ type Unit struct {
 	Handle Handle
 	State  int    // index of a state in the handle, or All
 	First  int64  // element of the state, key group of the handle, or chunk of the file
-	Count  int64  // elements, key groups or chunks; All: up to the last
-	Target string // name of the file that is written
-	Parts  []Part // what is read
+	Count  int64  // number of elements, key groups or chunks; All: up to the last
+	Target string // name of the file to write
+	Parts  []Part // ranges to read
 }
 
 // Part is a range of a stream.
 type Part struct {
 	Stream    string // see Identity
-	Off, Size int64  // Size is All where the end is not known
+	Off, Size int64  // Size is All if the end is unknown
 }
 
-// Handle is the location of a handle in a snapshot. The id and the index are there
-// to notice that the snapshot is another one. The zero value is the location of no
-// handle.
+// Handle is the location of a handle in a snapshot. The id and the index serve to
+// detect a different snapshot. The zero value means no handle.
 type Handle struct {
 	Operator, Subtask int // positions in Savepoint.Operators and Operator.Subtasks
 	ID                format.OperatorID
 	Index             int32 // of the subtask
 	Slot              format.Slot
-	Nested            int // number of the handle among those of format.EachKeyed
+	Nested            int // number of the handle in the order of format.EachKeyed
 }
 
-// Size returns the number of bytes that the unit reads, as far as it is known.
+// Size returns the number of bytes that the unit reads, if known.
 func (u Unit) Size() (n int64) {
 	for _, p := range u.Parts {
 		n += max(p.Size, 0)
@@ -73,9 +74,9 @@ func Whole(st format.Stream) []Part {
 	return []Part{{Identity(st), 0, max(st.Size(), All)}}
 }
 
-// Identity returns a text that is equal for streams that the snapshot describes in
-// the same way. Unlike [format.Stream].Key it reads no bytes: an inline stream is
-// known by its name and its size, and a rope by its parts.
+// Identity returns equal texts for streams that the snapshot describes in the
+// same way. Unlike [format.Stream].Key it reads no bytes: an inline stream is
+// identified by its name and its size, and a rope by its parts.
 func Identity(st format.Stream) string {
 	switch s := st.(type) {
 	case nil:
@@ -93,7 +94,7 @@ func Identity(st format.Stream) string {
 }
 
 // subtask returns the operator and the subtask of the handle in a snapshot. The
-// error matches format.ErrChanged if the snapshot is another one.
+// error matches format.ErrChanged if it is a different snapshot.
 func (h Handle) subtask(sp *format.Savepoint) (*format.Operator, *format.Subtask, error) {
 	if uint(h.Operator) < uint(len(sp.Operators)) {
 		op := sp.Operators[h.Operator]
@@ -104,14 +105,14 @@ func (h Handle) subtask(sp *format.Savepoint) (*format.Operator, *format.Subtask
 	return nil, nil, fmt.Errorf("%w: the snapshot has no operator %s with subtask %d at position %d", format.ErrChanged, h.ID, h.Index, h.Operator)
 }
 
-// Place returns the location of the handle for messages.
-func (h Handle) Place(sp *format.Savepoint) (format.Place, error) {
+// Location returns the location of the handle for messages.
+func (h Handle) Location(sp *format.Savepoint) (format.Place, error) {
 	op, sub, err := h.subtask(sp)
 	return format.Place{Operator: op, Subtask: sub, Slot: h.Slot}, err
 }
 
 // OperatorHandle returns the handle of operator state that the unit reads. The
-// error matches format.ErrChanged if the snapshot has another one.
+// error matches format.ErrChanged if the snapshot has a different one.
 func (u Unit) OperatorHandle(sp *format.Savepoint) (*format.OperatorHandle, error) {
 	_, sub, err := u.Handle.subtask(sp)
 	if err != nil {
@@ -154,8 +155,8 @@ func (u Unit) KeyedHandle(sp *format.Savepoint) (format.KeyedHandle, error) {
 	return found, nil
 }
 
-// Described returns the stream of a keyed handle that begins with the description
-// of its states, or nil.
+// Described returns the stream of a keyed handle that begins with a header, or
+// nil.
 func Described(h format.KeyedHandle) format.Stream {
 	switch h := h.(type) {
 	case *format.KeyGroups:
@@ -166,11 +167,11 @@ func Described(h format.KeyedHandle) format.Stream {
 	return nil
 }
 
-// reads reports whether the unit was made for a stream.
+// reads reports whether the unit has a part of a stream.
 func (u Unit) reads(st format.Stream) bool {
 	return len(u.Parts) == 0 && st == nil || len(u.Parts) == 1 && u.Parts[0].Stream == Identity(st)
 }
 
 func (u Unit) changed() error {
-	return fmt.Errorf("%w: operator %s, subtask %d has another %s", format.ErrChanged, u.Handle.ID, u.Handle.Index, u.Handle.Slot)
+	return fmt.Errorf("%w: operator %s, subtask %d has a different %s", format.ErrChanged, u.Handle.ID, u.Handle.Index, u.Handle.Slot)
 }

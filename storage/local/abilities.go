@@ -55,11 +55,11 @@ func (s *Store) Stream(ctx context.Context, name string) (io.ReadCloser, error) 
 	return f, nil
 }
 
-// copyPiece is how much is copied between two looks at the context.
+// copyPiece is the number of bytes copied between two checks of the context.
 const copyPiece = 64 << 20
 
-// CopyRange implements storage.Copier for sources that are local too. The kernel
-// moves the bytes, or shares them, where it can.
+// CopyRange implements storage.Copier for local sources. The kernel copies the
+// bytes, or shares them, if it can.
 func (s *Store) CopyRange(ctx context.Context, to storage.Writer, src storage.Storage, name string, off, n int64, pin storage.Version) error {
 	w, ours := to.(*writer)
 	if _, local := src.(*Store); !ours || !local {
@@ -88,7 +88,7 @@ func (s *Store) CopyRange(ctx context.Context, to storage.Writer, src storage.St
 		start += n
 		w.size += n
 		if err != nil {
-			// Which side is to blame is not known, unless the disk is full.
+			// The error does not tell which side failed, unless the disk is full.
 			err = fail("copy", name, err)
 			if errors.Is(err, storage.ErrNoSpace) {
 				err = fail("write", w.name, storage.ErrNoSpace)
@@ -97,7 +97,7 @@ func (s *Store) CopyRange(ctx context.Context, to storage.Writer, src storage.St
 			return err
 		}
 		if n == 0 {
-			w.err = failHint("copy", name, storage.ErrChanged, "the file became shorter")
+			w.err = failHint("copy", name, storage.ErrChanged, "the file was truncated")
 			return w.err
 		}
 	}
@@ -108,8 +108,8 @@ func (s *Store) CopyRange(ctx context.Context, to storage.Writer, src storage.St
 	return nil
 }
 
-// Link implements ability.Linker with a hard link. Across file systems, and
-// where links are not allowed, it is ErrUnsupported.
+// Link implements ability.Linker with a hard link. Across file systems, and where
+// links are not allowed, the error is ErrUnsupported.
 func (s *Store) Link(ctx context.Context, dst string, src storage.Storage, name string, pin storage.Version, ifAbsent bool) (storage.Info, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.Info{}, fail("link", dst, err)
@@ -123,7 +123,7 @@ func (s *Store) Link(ctx context.Context, dst string, src storage.Storage, name 
 	if _, err := stat("link", name); err != nil {
 		return storage.Info{}, err
 	}
-	file, err := filepath.EvalSymlinks(name) // a link to a link would be one
+	file, err := filepath.EvalSymlinks(name) // os.Link does not follow a symbolic link
 	if err != nil {
 		return storage.Info{}, fail("link", name, err)
 	}
@@ -152,10 +152,9 @@ func placeLink(d disk, temp, dst string, pin storage.Version, ifAbsent bool) (st
 		err = storage.ErrChanged
 	}
 	if err == nil {
-		err = d.place(temp, dst, ifAbsent)
+		err = d.publish(temp, dst, ifAbsent)
 	}
-	// If dst was the same file already, the rename did nothing and temp is still
-	// there.
+	// If dst was already the same file, the rename did nothing and temp still exists.
 	if gone := d.remove(temp); err == nil && gone != nil && !errors.Is(gone, fs.ErrNotExist) {
 		err = gone
 	}
@@ -166,7 +165,7 @@ func placeLink(d disk, temp, dst string, pin storage.Version, ifAbsent bool) (st
 }
 
 // Move implements storage.Mover. The new name must be on the same file system, in
-// a directory that exists.
+// an existing directory.
 func (s *Store) Move(ctx context.Context, old, new string) error {
 	if err := ctx.Err(); err != nil {
 		return fail("move", old, err)
@@ -220,7 +219,7 @@ func (s *Store) Hold(ctx context.Context, name string, create bool) (func() erro
 	f, err := os.Open(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
-			return func() error { return nil }, nil // a directory one may write to but not read
+			return func() error { return nil }, nil // writable but not readable
 		}
 		return nil, fail("hold", name, err)
 	}
@@ -236,7 +235,7 @@ func (s *Store) ReadLink(ctx context.Context, name string) (string, error) {
 	path := trimSeparators(name)
 	fi, err := os.Lstat(path)
 	if err != nil || fi.Mode()&fs.ModeSymlink == 0 {
-		return "", nil //nolint:nilerr // not there; or another problem, which looking at it will meet
+		return "", nil //nolint:nilerr // missing, or an error that opening will return
 	}
 	to, err := os.Readlink(path)
 	return to, fail("resolve", name, err)
@@ -250,7 +249,7 @@ func (s *Store) RemoveEmpty(ctx context.Context, name string) error {
 	path := trimSeparators(name)
 	fi, err := os.Lstat(path)
 	if err == nil && !fi.IsDir() {
-		return failHint("remove", name, storage.ErrUnsupported, "this is not a folder")
+		return failHint("remove", name, storage.ErrUnsupported, "this is not a directory")
 	}
 	if err == nil {
 		err = disk{ctx}.remove(path)
@@ -258,15 +257,15 @@ func (s *Store) RemoveEmpty(ctx context.Context, name string) error {
 	return fail("remove", name, err)
 }
 
-// RemoveTree implements storage.Remover. It follows no links. Directories above that
-// Create made go with the last name in them.
+// RemoveTree implements storage.Remover. It follows no links. Parent directories
+// that Create made are removed if they become empty.
 func (s *Store) RemoveTree(ctx context.Context, name string) error {
 	if err := ctx.Err(); err != nil {
 		return fail("remove", name, err)
 	}
 	path := trimSeparators(name)
 	if _, base := filepath.Split(path); base == "" || base == "." || base == ".." {
-		return failHint("remove", name, storage.ErrUnsupported, "this is not a folder inside another")
+		return failHint("remove", name, storage.ErrUnsupported, "this is not a directory inside another")
 	}
 	if err := (disk{ctx}).removeAll(path); err != nil {
 		return fail("remove", name, err)
@@ -290,7 +289,7 @@ func (s *Store) URI(ctx context.Context, name string) (string, error) {
 // uriOf returns the URI of an absolute path with slashes.
 func uriOf(path string) string {
 	switch {
-	case strings.HasPrefix(path, "//"): // a share: what follows two slashes would be a host
+	case strings.HasPrefix(path, "//"): // a share: after two slashes, the next element would be a host
 		return "file://" + path
 	case !strings.HasPrefix(path, "/"): // C:/x
 		return "file:/" + path
@@ -320,11 +319,12 @@ func (s *Store) Canonical(ctx context.Context, name string) (string, error) {
 			}
 			return "", fail("resolve", name, err)
 		}
-		// A link that leads nowhere stands for the place that it names.
+		// A dangling link is replaced by its target.
 		if to, err := os.Readlink(path); err == nil && links < 40 {
 			links++
 			if !filepath.IsAbs(to) {
-				// From where the link really is, for ".." in it leads up from there.
+				// Resolve from the real directory of the link: ".." in it is relative
+				// to that.
 				dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 				if err != nil {
 					return "", fail("resolve", name, err)
@@ -359,8 +359,8 @@ func (s *Store) Directory(ctx context.Context, name string) (ability.Directory, 
 	return ability.Directory{Name: name, Version: directoryVersion(fi)}, nil
 }
 
-// directoryVersion is what stays of a directory whatever is written into it. Where the
-// system does not tell, all directories have the same.
+// directoryVersion returns the identity of a directory, which writes into it do
+// not change. If the system provides none, all directories have the same.
 func directoryVersion(fi fs.FileInfo) storage.Version {
 	dev, ino := identity(fi)
 	return storage.Version(fmt.Sprintf("%x:%x", dev, ino))
@@ -379,7 +379,7 @@ func (s *Store) StatBelow(ctx context.Context, dir ability.Directory, name strin
 	defer root.Close() //nolint:errcheck // nothing was written
 	fi, err := root.Stat(filepath.FromSlash(name))
 	if err != nil {
-		if _, system := errors.AsType[syscall.Errno](err); !system { // the error of os.Root for what leads out of it has no name
+		if _, system := errors.AsType[syscall.Errno](err); !system { // os.Root exports no error value for this
 			return storage.Info{}, failHint("stat", full, storage.ErrChanged, "a link leads out of "+dir.Name)
 		}
 		return storage.Info{}, fail("stat", full, err)
@@ -398,7 +398,7 @@ func openDirectory(op, full string, dir ability.Directory) (*os.Root, error) {
 	}
 	fi, err := root.Stat(".")
 	if err == nil && directoryVersion(fi) != dir.Version {
-		err = failHint(op, full, storage.ErrChanged, "another directory has taken the name "+dir.Name)
+		err = failHint(op, full, storage.ErrChanged, "another directory now has the name "+dir.Name)
 	}
 	if err != nil {
 		root.Close() //nolint:errcheck // nothing was written
@@ -431,8 +431,8 @@ func (s *Store) DeleteBelow(ctx context.Context, dir ability.Directory, name str
 	return fail("delete", full, disk{ctx}.removeIn(root, name))
 }
 
-// FreeSpace implements storage.SpaceReporter. It asks the nearest directory that
-// exists.
+// FreeSpace implements storage.SpaceReporter. It queries the nearest existing
+// directory.
 func (s *Store) FreeSpace(ctx context.Context, name string) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fail("free", name, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// disk makes the system calls that change something. Each asks package fault
+// disk makes the system calls that change something. Each calls package fault
 // first, so that a test can stop between any two of them.
 type disk struct{ ctx context.Context }
 
@@ -55,7 +55,7 @@ func (d disk) sync(f *os.File) error {
 
 // syncDirectory makes the names in a directory durable.
 func (d disk) syncDirectory(dir string) error {
-	if err := fault.At(d.ctx, "sync folder", dir); err != nil {
+	if err := fault.At(d.ctx, "sync directory", dir); err != nil {
 		return err
 	}
 	return syncDirectory(dir)
@@ -83,7 +83,7 @@ func (d disk) removeIn(dir *os.Root, name string) error {
 	return dir.Remove(name)
 }
 
-// removeAll removes a file, or a directory with all in it. It follows no links.
+// removeAll removes a file, or a directory and its content. It follows no links.
 func (d disk) removeAll(name string) error {
 	if fi, err := os.Lstat(name); err == nil && fi.IsDir() {
 		entries, err := os.ReadDir(name)
@@ -114,7 +114,7 @@ func (d disk) rename(old, new string) error {
 	return os.Rename(old, new)
 }
 
-// renameOnto renames, also a directory onto an empty one.
+// renameOnto renames a file, or a directory onto an empty one.
 func (d disk) renameOnto(old, new string) error {
 	if err := fault.At(d.ctx, "rename", new); err != nil {
 		return err
@@ -122,8 +122,8 @@ func (d disk) renameOnto(old, new string) error {
 	return renameOnto(old, new)
 }
 
-// renameNoReplace renames, but never onto something; errors.ErrUnsupported where
-// the system or the file system has no such call.
+// renameNoReplace renames, but never onto an existing name; errors.ErrUnsupported
+// if the system or the file system cannot.
 func (d disk) renameNoReplace(old, new string) error {
 	if err := fault.At(d.ctx, "rename new", new); err != nil {
 		return err
@@ -131,8 +131,8 @@ func (d disk) renameNoReplace(old, new string) error {
 	return renameNoReplace(old, new)
 }
 
-// exchange swaps what two names refer to, in one step;
-// errors.ErrUnsupported where the system or the file system has no such call.
+// exchange swaps two names atomically; errors.ErrUnsupported if the system or the
+// file system cannot.
 func (d disk) exchange(a, b string) error {
 	if err := fault.At(d.ctx, "exchange", b); err != nil {
 		return err
@@ -140,8 +140,8 @@ func (d disk) exchange(a, b string) error {
 	return exchange(a, b)
 }
 
-// replace renames a temporary file onto the version of a file, and only that.
-// temp is what is left to remove after an error, "" for nothing.
+// replace renames a temporary file onto a file of the given version. temp is the
+// file left to remove after an error, "" for none.
 func (d disk) replace(temp, name string, old storage.Version) (left string, err error) {
 	is := func(path string) bool {
 		fi, err := os.Lstat(path)
@@ -159,7 +159,7 @@ func (d disk) replace(temp, name string, old storage.Version) (left string, err 
 	case err != nil:
 		return temp, err
 	}
-	if !is(temp) { // it was another file by then: back
+	if !is(temp) { // another file had replaced it: undo
 		if err := d.exchange(temp, name); err != nil {
 			return "", fmt.Errorf("%w; what was replaced is under %s: %w", storage.ErrChanged, temp, err)
 		}
@@ -168,27 +168,27 @@ func (d disk) replace(temp, name string, old storage.Version) (left string, err 
 	return temp, nil
 }
 
-// place renames a temporary file to its name.
-func (d disk) place(temp, name string, ifAbsent bool) error {
+// publish renames a temporary file to its name.
+func (d disk) publish(temp, name string, ifAbsent bool) error {
 	if ifAbsent {
 		return d.moveExclusive(temp, name, false)
 	}
 	return d.rename(temp, name)
 }
 
-// moveExclusive renames, but never onto something. Where the system has no such
-// call, a file gets a second name and loses the first; where there are no links
-// either, the new name is first taken with an empty file (or directory), which the
-// rename then replaces: the one that took it has won.
-func (d disk) moveExclusive(old, new string, folder bool) error {
+// moveExclusive renames, but never onto an existing name. If the system has no
+// such call, it links the file to the new name and removes the old one; without
+// links, it reserves the new name with an empty file or directory, which the
+// rename then replaces: the process that created it wins.
+func (d disk) moveExclusive(old, new string, isDir bool) error {
 	if err := d.renameNoReplace(old, new); !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
-	return d.moveWithoutCall(old, new, folder)
+	return d.moveWithoutCall(old, new, isDir)
 }
 
-func (d disk) moveWithoutCall(old, new string, folder bool) error {
-	if folder {
+func (d disk) moveWithoutCall(old, new string, isDir bool) error {
+	if isDir {
 		if err := d.mkdir(new); err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func (d disk) moveWithoutCall(old, new string, folder bool) error {
 		}
 	}
 	if err := d.renameOnto(old, new); err != nil {
-		return errors.Join(err, d.remove(new)) // only what was made above: it is empty
+		return errors.Join(err, d.remove(new)) // only the empty one created above
 	}
 	return nil
 }

@@ -4,5 +4,5 @@ package local
 
 import "os"
 
-// startFlush does nothing here: Commit syncs.
+// startFlush does nothing: Commit syncs.
 func startFlush(*os.File, int64, int64) {}

@@ -26,17 +26,17 @@ func (s *Store) Leftover(ctx context.Context, name string) (ability.Leftover, er
 	l := ability.Leftover{Name: name, ModTime: fi.ModTime()}
 	switch {
 	case !tempname.IsOwn(filepath.ToSlash(path)):
-		l.Foreign = "spt makes no such name"
+		l.Foreign = "spt creates no such name"
 	case fi.Mode()&fs.ModeSymlink != 0:
 		l.Foreign = "it is a symbolic link"
 	case !fi.IsDir() && !fi.Mode().IsRegular():
-		l.Foreign = "it is neither a file nor a folder"
+		l.Foreign = "it is neither a file nor a directory"
 	}
 	if l.Foreign != "" {
 		return l, nil
 	}
 	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // the one that writes it goes on
+		if errors.Is(err, fs.ErrNotExist) { // its writer is still running
 			return nil
 		}
 		if err != nil {
@@ -60,12 +60,12 @@ func (s *Store) Leftover(ctx context.Context, name string) (ability.Leftover, er
 	}
 	if f, err := os.Open(path); err == nil {
 		l.InUse = !claim(f)
-		f.Close() //nolint:errcheck // only looked at
+		f.Close() //nolint:errcheck // opened for reading
 	}
 	return l, fail("stat", name, s.displaced(path, &l))
 }
 
-// displaced finds out whether a leftover is all that there is of a snapshot.
+// displaced reports whether a leftover is the only copy of a snapshot.
 func (s *Store) displaced(path string, l *ability.Leftover) error {
 	base, aside := tempname.IsAside(filepath.ToSlash(path))
 	if !aside {
@@ -119,7 +119,7 @@ func (s *Store) leftovers(ctx context.Context, dir string, depth int, yield func
 		case tempname.Is(name) || aside:
 			l, err := s.Leftover(ctx, name)
 			if errors.Is(err, storage.ErrNotExist) {
-				continue // the one that wrote it was done
+				continue // its writer completed it
 			}
 			l.Name = name
 			if !yield(l, err) {
@@ -140,7 +140,7 @@ func (s *Store) RemoveLeftover(ctx context.Context, l ability.Leftover) (err err
 	f, err := os.Open(path)
 	switch {
 	case err == nil:
-		defer f.Close() // claimed until it is gone
+		defer f.Close() // claimed until it is removed
 		if !claim(f) {
 			return failHint("remove", l.Name, storage.ErrChanged, "a process uses it")
 		}
@@ -151,7 +151,7 @@ func (s *Store) RemoveLeftover(ctx context.Context, l ability.Leftover) (err err
 	if err != nil {
 		return err
 	}
-	now.InUse = false // our own claim
+	now.InUse = false // this process's own claim
 	if l.Foreign != "" || now != l {
 		return fail("remove", l.Name, storage.ErrChanged)
 	}

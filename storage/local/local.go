@@ -21,7 +21,7 @@ import (
 // Store is the storage.Storage of local files.
 type Store struct {
 	mu   sync.Mutex
-	made map[string]bool // directories that Create made and nobody removed yet
+	made map[string]bool // directories made by Create and not yet removed
 }
 
 var (
@@ -46,8 +46,8 @@ var (
 // New returns the store.
 func New() *Store { return &Store{made: map[string]bool{}} }
 
-// fail makes a storage.Error of what the system said. The paths that package os
-// adds go: they repeat the name, or name a temporary file.
+// fail converts a system error to a storage.Error. It drops the paths that
+// package os adds: they repeat the name, or name a temporary file.
 func fail(op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -77,18 +77,19 @@ func describe(name string, fi fs.FileInfo) storage.Info {
 	}
 }
 
-// regular refuses what is not a file with a size: a pipe would never answer.
+// regular returns an error for anything but a regular file: a read of a pipe
+// could block.
 func regular(op, name string, fi fs.FileInfo) error {
 	switch {
 	case fi.IsDir():
-		return failHint(op, name, storage.ErrNotExist, "this is a folder, not a file")
+		return failHint(op, name, storage.ErrNotExist, "this is a directory, not a file")
 	case !fi.Mode().IsRegular():
 		return failHint(op, name, storage.ErrUnsupported, "this is not a regular file")
 	}
 	return nil
 }
 
-// Stat implements storage.Storage. It follows symbolic links, as do all reads.
+// Stat implements storage.Storage. Like all reads, it follows symbolic links.
 func (s *Store) Stat(ctx context.Context, name string) (storage.Info, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.Info{}, fail("stat", name, err)
@@ -112,7 +113,7 @@ func open(ctx context.Context, op, name string, pin storage.Version) (*os.File, 
 	if err := ctx.Err(); err != nil {
 		return nil, storage.Info{}, fail(op, name, err)
 	}
-	if _, err := stat(op, name); err != nil { // before opening: that may block on a pipe
+	if _, err := stat(op, name); err != nil { // before opening, which may block on a pipe
 		return nil, storage.Info{}, err
 	}
 	f, err := os.Open(name)
@@ -135,7 +136,7 @@ func open(ctx context.Context, op, name string, pin storage.Version) (*os.File, 
 	return f, info, nil
 }
 
-// unchanged says whether an open file is still what it was.
+// unchanged returns an error if an open file has changed.
 func unchanged(op string, f *os.File, info storage.Info) error {
 	fi, err := f.Stat()
 	if err == nil && describe(info.Name, fi).Version != info.Version {
@@ -145,7 +146,7 @@ func unchanged(op string, f *os.File, info storage.Info) error {
 }
 
 // ReadRange implements storage.Storage. Instead of io.EOF, the body returns
-// ErrChanged when the file is shorter than it was or has another version.
+// ErrChanged if the file was truncated or has another version.
 func (s *Store) ReadRange(ctx context.Context, name string, off, n int64, pin storage.Version) (io.ReadCloser, storage.Info, error) {
 	f, info, err := open(ctx, "read", name, pin)
 	if err != nil {
@@ -176,9 +177,9 @@ func (b *body) Read(p []byte) (int, error) {
 	b.pos += int64(n)
 	switch {
 	case n > 0:
-		err = nil // if it is real, it comes again
+		err = nil // a real error recurs
 	case err == io.EOF:
-		err = failHint("read", b.info.Name, storage.ErrChanged, "the file became shorter")
+		err = failHint("read", b.info.Name, storage.ErrChanged, "the file was truncated")
 	default:
 		err = fail("read", b.info.Name, err)
 	}
@@ -187,11 +188,12 @@ func (b *body) Read(p []byte) (int, error) {
 
 func (b *body) Close() error { return fail("read", b.info.Name, b.f.Close()) }
 
-// List implements storage.Storage. With the delimiter "/" it reads one directory, and
-// names directories, also empty ones, with a "/" after; with "" it walks. Links to
-// directories are followed, but a directory is not listed again inside itself. What
-// cannot be described, such as a link to itself, has only a name. No other
-// delimiter is supported. Temporary files are listed: see tempname.Is.
+// List implements storage.Storage. With the delimiter "/" it reads one directory,
+// and yields its directories, including empty ones, with a trailing "/"; with ""
+// it walks. Links to directories are followed, but a directory is not listed
+// again inside itself. An entry that cannot be described, such as a link to
+// itself, has only a name. No other delimiter is supported. Temporary files are
+// listed; see tempname.Is.
 func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		if delimiter != "" && delimiter != "/" {
@@ -212,8 +214,8 @@ type lister struct {
 	yield  func(storage.Info, error) bool
 }
 
-// directory lists a directory, dir being "" or ending in "/". It returns false when the
-// list is over. above are the directories on the way here.
+// directory lists a directory; dir is "" or ends in "/". It returns false when
+// yield did. above holds its parent directories.
 func (l *lister) directory(dir, base string, above []fs.FileInfo) bool {
 	open := dir
 	if dir == "" {
@@ -223,21 +225,21 @@ func (l *lister) directory(dir, base string, above []fs.FileInfo) bool {
 	var entries []os.DirEntry
 	if err == nil {
 		if slices.ContainsFunc(above, func(fi fs.FileInfo) bool { return os.SameFile(fi, self) }) {
-			return true // all of it is listed under its other name
+			return true // already listed under its other name
 		}
 		entries, err = os.ReadDir(open)
 	}
 	if err != nil {
 		err = fail("list", l.prefix, err)
 		if errors.Is(err, storage.ErrNotExist) {
-			return true // nothing there, or not anymore
+			return true // it does not exist, or no longer
 		}
 		l.yield(storage.Info{}, err)
 		return false
 	}
 	above = append(slices.Clip(above), self)
 
-	// "a/" sorts after "a.b", so a directory takes its place with the "/".
+	// "a/" sorts after "a.b", so a directory is sorted with its "/".
 	type found struct {
 		name string
 		fi   fs.FileInfo
@@ -257,8 +259,8 @@ func (l *lister) directory(dir, base string, above []fs.FileInfo) bool {
 			if errors.Is(err, storage.ErrNotExist) {
 				continue // a dangling link, or deleted since: not an object
 			}
-			// A link that leads to itself, or to where the user may not look, must
-			// not hide the others. Opening it returns the error.
+			// A link to itself, or to a target without permission, must not hide the
+			// other entries. Opening it returns the error.
 			list = append(list, found{name, nil})
 			continue
 		}
@@ -291,8 +293,8 @@ func (l *lister) directory(dir, base string, above []fs.FileInfo) bool {
 	return true
 }
 
-// Delete implements storage.Storage. A directory is refused. Directories that Create made
-// go with the last file in them.
+// Delete implements storage.Storage. It refuses directories. Directories that
+// Create made are removed with their last file.
 func (s *Store) Delete(ctx context.Context, names ...string) error {
 	var errs []error
 	for _, name := range names {
@@ -307,8 +309,8 @@ func (s *Store) delete(ctx context.Context, name string) error {
 	}
 	fi, err := os.Lstat(name)
 	if err == nil {
-		if fi.IsDir() { // os.Remove would take an empty one
-			return failHint("delete", name, storage.ErrUnsupported, "this is a folder, not a file")
+		if fi.IsDir() { // os.Remove would remove an empty one
+			return failHint("delete", name, storage.ErrUnsupported, "this is a directory, not a file")
 		}
 		err = disk{ctx}.remove(name)
 	}
@@ -337,7 +339,7 @@ func trimSeparators(path string) string {
 	return path
 }
 
-// makeDirectories makes a directory and those above it. s.mu is held.
+// makeDirectories makes a directory and its parents. The caller holds s.mu.
 func (s *Store) makeDirectories(d disk, dir string) error {
 	if dir == "" {
 		return nil
@@ -354,13 +356,13 @@ func (s *Store) makeDirectories(d disk, dir string) error {
 		return d.syncDirectory(parent(dir))
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return nil // if it is not a directory, opening a file in it says so
+		return nil // if it is not a directory, creating a file in it fails
 	}
 	return err
 }
 
-// prune removes a directory, and those above it, that Create made and that are empty
-// again or gone.
+// prune removes a directory and its parents if Create made them and they are
+// empty.
 func (s *Store) prune(ctx context.Context, dir string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -155,7 +155,7 @@ func TestFoldersMadeAndRemoved(t *testing.T) {
 	if err := s.Delete(ctx, dir+"mine/new/other"); err != nil {
 		t.Fatal(err)
 	}
-	wantTree(t, dir, "mine") // was there before
+	wantTree(t, dir, "mine") // duplicate state
 }
 
 func TestFailuresLeaveNothing(t *testing.T) {

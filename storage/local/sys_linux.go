@@ -21,8 +21,8 @@ func rename(old, new string, flags uint) error {
 	return err
 }
 
-// startFlush asks the kernel to write a range to the disk and does not wait.
-// It is only a matter of speed: Commit syncs, and reports what went wrong.
+// startFlush asks the kernel to write a range to the disk, without waiting. It
+// only saves time: Commit syncs, and reports errors.
 func startFlush(f *os.File, off, n int64) {
 	_ = unix.SyncFileRange(int(f.Fd()), off, n, unix.SYNC_FILE_RANGE_WRITE)
 }

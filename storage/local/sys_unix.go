@@ -14,7 +14,7 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// translate finds the error of package storage for one of the system.
+// translate wraps a system error in the matching error of package storage.
 func translate(err error) error {
 	errno, ok := errors.AsType[syscall.Errno](err)
 	if !ok {
@@ -51,7 +51,7 @@ const canMap = true
 
 // mapFile returns the first size bytes of a file, read-only.
 func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
-	if size == 0 { // mmap refuses it
+	if size == 0 { // mmap refuses an empty range
 		return nil, func() error { return nil }, nil
 	}
 	if int64(int(size)) != size {
@@ -64,8 +64,8 @@ func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
 	return data, func() error { return unix.Munmap(data) }, nil
 }
 
-// syncDirectory makes the names in a directory durable. Some file systems do not know
-// how, and then need not.
+// syncDirectory makes the names in a directory durable. Some file systems do not
+// support it and do not need it.
 func syncDirectory(dir string) error {
 	if dir == "" {
 		dir = "."
@@ -73,7 +73,7 @@ func syncDirectory(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
-			return nil // a directory one may write to but not read
+			return nil // writable but not readable
 		}
 		return err
 	}
@@ -84,7 +84,7 @@ func syncDirectory(dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// noLinks says that a hard link is not possible here, in contrast to failed.
+// noLinks reports whether an error means that hard links are not possible here.
 func noLinks(err error) bool {
 	for _, errno := range []syscall.Errno{unix.EXDEV, unix.EPERM, unix.EMLINK, unix.ENOSYS, unix.ENOTSUP, unix.EOPNOTSUPP} {
 		if errors.Is(err, errno) {
@@ -94,5 +94,5 @@ func noLinks(err error) bool {
 	return false
 }
 
-// renameOnto renames, also onto an empty directory, which os.Rename refuses.
+// renameOnto renames, also onto an empty directory, unlike os.Rename.
 func renameOnto(old, new string) error { return unix.Rename(old, new) }

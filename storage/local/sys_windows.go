@@ -12,7 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// translate finds the error of package storage for one of the system.
+// translate wraps a system error in the matching error of package storage.
 func translate(err error) error {
 	errno, ok := errors.AsType[syscall.Errno](err)
 	if !ok {
@@ -27,12 +27,13 @@ func translate(err error) error {
 	return err
 }
 
-// identity is not in what a directory says about its files; asking would open each.
+// identity is zero: a directory listing does not hold it, and reading it would
+// open each file.
 func identity(fs.FileInfo) (dev, ino uint64) { return 0, 0 }
 
 const canMap = false
 
-// mapFile reads instead: a mapped file could not be renamed.
+// mapFile reads the file, because a mapped file cannot be renamed.
 func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
 	if int64(int(size)) != size {
 		return nil, nil, errors.ErrUnsupported
@@ -42,7 +43,7 @@ func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
 	return data, func() error { return nil }, err
 }
 
-// syncDirectory has nothing to do: the file system keeps a log of its names.
+// syncDirectory does nothing: the file system journals its names.
 func syncDirectory(string) error { return nil }
 
 func noLinks(err error) bool {
@@ -62,10 +63,10 @@ func renameNoReplace(old, new string) error {
 	return windows.MoveFileEx(from, to, windows.MOVEFILE_WRITE_THROUGH)
 }
 
-// exchange is not there: NTFS cannot exchange two names.
+// exchange is not supported: NTFS cannot exchange two names.
 func exchange(a, b string) error { return errors.ErrUnsupported }
 
-// hold does nothing: a handle that keeps others from deleting would keep us from
+// hold does nothing: a handle that prevents deletion by others would also prevent
 // renaming.
 func hold(*os.File) {}
 
@@ -81,5 +82,5 @@ func freeSpace(dir string) (uint64, error) {
 	return free, err
 }
 
-// renameOnto is for systems without renameNoReplace.
+// renameOnto is not used: Windows has renameNoReplace.
 func renameOnto(old, new string) error { return os.Rename(old, new) }

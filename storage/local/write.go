@@ -12,23 +12,23 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// target refuses what cannot be the name of a new file.
+// target returns an error for a name that cannot be the name of a new file.
 func target(op, name string, ifAbsent bool) error {
 	if _, base := filepath.Split(name); base == "" || base == "." || base == ".." {
 		return failHint(op, name, storage.ErrUnsupported, "this cannot be the name of a file")
 	}
 	switch fi, err := os.Lstat(name); {
 	case err != nil:
-		return nil //nolint:nilerr // not there; or another problem that creating will meet and name
+		return nil //nolint:nilerr // missing, or an error that creating will return
 	case fi.IsDir():
-		return failHint(op, name, storage.ErrExist, "there is a folder of that name")
+		return failHint(op, name, storage.ErrExist, "a directory has that name")
 	case ifAbsent:
 		return fail(op, name, storage.ErrExist)
 	}
 	return nil
 }
 
-// Create implements storage.Storage. It makes missing directories.
+// Create implements storage.Storage. It creates missing directories.
 func (s *Store) Create(ctx context.Context, name string, o storage.CreateOptions) (storage.Writer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fail("create", name, err)
@@ -38,7 +38,7 @@ func (s *Store) Create(ctx context.Context, name string, o storage.CreateOptions
 	}
 	if o.Size > 0 {
 		if free, err := s.FreeSpace(ctx, name); err == nil && free < o.Size {
-			return nil, failHint("create", name, storage.ErrNoSpace, fmt.Sprintf("%d bytes are needed, %d are free", o.Size, free))
+			return nil, failHint("create", name, storage.ErrNoSpace, fmt.Sprintf("%d bytes needed, %d free", o.Size, free))
 		}
 	}
 	temp := tempname.New(name)
@@ -55,8 +55,8 @@ func (s *Store) Create(ctx context.Context, name string, o storage.CreateOptions
 	return &writer{s: s, ctx: ctx, name: name, temp: temp, o: o, f: f}, nil
 }
 
-// inNewDirectory makes directories and a file in them; the lock keeps prune from taking
-// them in between.
+// inNewDirectory makes directories and a file in them; the lock keeps prune from
+// removing them in between.
 func (s *Store) inNewDirectory(ctx context.Context, dir string, create func() (*os.File, error)) (*os.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,12 +70,12 @@ type writer struct {
 	s        *Store
 	ctx      context.Context
 	name     string
-	temp     string // "" once it is gone
+	temp     string // "" after it was removed or renamed
 	o        storage.CreateOptions
-	f        *os.File // nil once closed
+	f        *os.File // nil after it was closed
 	size     int64
-	flushing int64 // of it, handed to the disk
-	err      error // sticky; also set when all is done
+	flushing int64 // bytes whose flush was started
+	err      error // sticky; also set after Commit and Abort
 }
 
 var errFinished = errors.New("already committed or aborted")
@@ -90,7 +90,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	n, err := disk{w.ctx}.write(w.f, p)
 	w.size += int64(n)
 	w.err = fail("write", w.name, err)
-	// Let the disk work while more comes, instead of all at Commit.
+	// Start writing to the disk now instead of all at Commit.
 	if w.size-w.flushing >= flushEvery {
 		startFlush(w.f, w.flushing, w.size-w.flushing)
 		w.flushing = w.size
@@ -98,7 +98,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, w.err
 }
 
-// flushEvery is how much is written before the disk is asked to begin.
+// flushEvery is the number of bytes between two calls of startFlush.
 const flushEvery = 8 << 20
 
 // Contents implements ability.Contents.
@@ -128,7 +128,7 @@ func (w *writer) commit(ctx context.Context) (storage.Info, error) {
 		return storage.Info{}, err
 	}
 	if w.o.Size > 0 && w.size != w.o.Size {
-		return storage.Info{}, fmt.Errorf("%d bytes were written, %d announced", w.size, w.o.Size)
+		return storage.Info{}, fmt.Errorf("wrote %d bytes, expected %d", w.size, w.o.Size)
 	}
 	d := disk{ctx}
 	if err := d.sync(w.f); err != nil {
@@ -139,11 +139,11 @@ func (w *writer) commit(ctx context.Context) (storage.Info, error) {
 		return storage.Info{}, err
 	}
 	if fi.Size() != w.size {
-		return storage.Info{}, fmt.Errorf("%d bytes were written, the file has %d", w.size, fi.Size())
+		return storage.Info{}, fmt.Errorf("wrote %d bytes, the file has %d", w.size, fi.Size())
 	}
 	f := w.f
 	w.f = nil
-	if err := f.Close(); err != nil { // Windows renames no open file
+	if err := f.Close(); err != nil { // Windows does not rename open files
 		return storage.Info{}, err
 	}
 	if w.o.Replace != "" {
@@ -151,7 +151,7 @@ func (w *writer) commit(ctx context.Context) (storage.Info, error) {
 			err = d.remove(w.temp) // the old file
 		}
 	} else {
-		err = d.place(w.temp, w.name, w.o.IfAbsent)
+		err = d.publish(w.temp, w.name, w.o.IfAbsent)
 	}
 	if err != nil {
 		return storage.Info{}, err

@@ -22,10 +22,10 @@ import (
 type Store struct {
 	mu      sync.RWMutex
 	objects map[string]object
-	writes  uint64 // numbers the versions
+	writes  uint64 // number of the last version
 }
 
-// object is immutable: a write puts another in its place.
+// object is immutable: a write replaces it.
 type object struct {
 	info storage.Info
 	data []byte
@@ -72,7 +72,7 @@ func (s *Store) ReadRange(ctx context.Context, name string, off, n int64, pin st
 type body struct {
 	ctx  context.Context
 	name string
-	r    *bytes.Reader // without its WriteTo, which would not ask the context
+	r    *bytes.Reader // hides its WriteTo, which ignores the context
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -90,7 +90,7 @@ func (s *Store) Stat(ctx context.Context, name string) (storage.Info, error) {
 	return o.info, err
 }
 
-// List implements storage.Storage. It shows the store as it is when the loop
+// List implements storage.Storage. It yields the objects that exist when the loop
 // begins.
 func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
@@ -173,7 +173,7 @@ type writer struct {
 	name string
 	o    storage.CreateOptions
 	data []byte
-	err  error // sticky; also set when all is done
+	err  error // sticky; also set after Commit and Abort
 }
 
 var errFinished = errors.New("already committed or aborted")
@@ -196,7 +196,7 @@ func (w *writer) Commit(ctx context.Context) (storage.Info, error) {
 		if err := ctx.Err(); err != nil {
 			w.err = fail("commit", w.name, err)
 		} else if size := int64(len(w.data)); w.o.Size > 0 && size != w.o.Size {
-			w.err = fail("commit", w.name, fmt.Errorf("%d bytes were written, %d announced", size, w.o.Size))
+			w.err = fail("commit", w.name, fmt.Errorf("wrote %d bytes, expected %d", size, w.o.Size))
 		}
 	}
 	if w.err != nil {

@@ -1,7 +1,7 @@
-// Package route finds the store that a path or URI belongs to, and the
-// object's name in it. It is the one place that knows how references are
-// spelled: Flink's path strings look like URIs and are not percent-encoded
-// (spec flink-metadata 7.4).
+// Package route finds the store of a path or URI, and the object's name in it.
+// Only this package knows the syntax of references: Flink's path strings look
+// like URIs but are not percent-encoded (spec flink-metadata 7.4). It reads
+// nothing.
 //
 //	r := route.New(local.New())
 //	store, name, err := r.Resolve(ctx, "file:/data/sp/_metadata") // local, "/data/sp/_metadata"
@@ -24,16 +24,17 @@ type Router struct {
 	schemes map[string]Scheme
 }
 
-// Scheme makes the name of an object from a URI: the store it is in and the
+// Scheme resolves the URIs of a scheme: it returns the store of an object and its
 // name there.
 type Scheme func(ctx context.Context, uri string) (storage.Storage, string, error)
 
-// New is a router for paths and file: URIs.
+// New returns a router for paths and file: URIs.
 func New(local storage.Storage) *Router {
 	return &Router{local: local, schemes: map[string]Scheme{}}
 }
 
-// Add adds a scheme ("s3"). Call it before the router is used.
+// Add adds a scheme, such as "s3". It must not be called while the router is in
+// use.
 func (r *Router) Add(scheme string, f Scheme) { r.schemes[scheme] = f }
 
 // Resolve implements storage.Resolver. An unknown scheme is
@@ -57,6 +58,6 @@ func (r *Router) Resolve(ctx context.Context, uri string) (storage.Storage, stri
 	return nil, "", &storage.Error{
 		Op: "open", Name: uri,
 		Err:  fmt.Errorf("no storage for scheme %q (available: %s): %w", scheme, strings.Join(known, ", "), storage.ErrUnsupported),
-		Hint: "copy it to a local folder first",
+		Hint: "copy it to a local directory first",
 	}
 }

@@ -1,4 +1,4 @@
-// Command gen writes the files under docs that follow from the command line:
+// Command gen writes the files under docs that are generated from the commands:
 //
 //	cd tools && go run ./gen          # write them
 //	cd tools && go run ./gen -check   # fail if they differ
@@ -49,19 +49,19 @@ func run(docs string, check bool) error {
 			return err
 		}
 	}
-	for _, folder := range reference.Folders() {
-		old, err := os.ReadDir(filepath.Join(docs, folder))
+	for _, dir := range reference.Directories() {
+		old, err := os.ReadDir(filepath.Join(docs, dir))
 		if err != nil {
 			return err
 		}
 		for _, e := range old {
-			if _, ok := files[folder+"/"+e.Name()]; ok {
+			if _, ok := files[dir+"/"+e.Name()]; ok {
 				continue
 			}
 			differs++
-			fmt.Println("not generated:", filepath.Join(docs, folder, e.Name()))
+			fmt.Println("not generated:", filepath.Join(docs, dir, e.Name()))
 			if !check {
-				if err := os.Remove(filepath.Join(docs, folder, e.Name())); err != nil {
+				if err := os.Remove(filepath.Join(docs, dir, e.Name())); err != nil {
 					return err
 				}
 			}

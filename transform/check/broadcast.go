@@ -54,13 +54,13 @@ func (c *checker) broadcast(ctx context.Context, op *format.Operator) error {
 		b := found[name]
 		if b.min != b.max {
 			c.add(Finding{Severity: finding.Warning, Code: "broadcast-differs", Operator: op, State: name,
-				Message: fmt.Sprintf("its copies in %d subtasks differ, from %d to %d bytes: which one a subtask gets depends on the parallelism", b.n, b.min, b.max),
-				Advice:  []finding.Remedy{{Words: "look at them", Action: finding.ShowElements}, {Words: "change broadcast state alike in all subtasks", Also: true}}})
+				Message: fmt.Sprintf("its replicas in %d subtasks differ, from %d to %d bytes: which one a subtask gets depends on the parallelism", b.n, b.min, b.max),
+				Advice:  []finding.Remedy{{Words: "look at them", Action: finding.ShowElements}, {Words: "update broadcast state identically in all subtasks", Also: true}}})
 		}
 		if b.n < present {
 			first, _ := flink.Lifetime(func(f flink.Facts) bool { return f.FillsBroadcast })
 			c.add(Finding{Severity: finding.Note, Code: "broadcast-partial", Operator: op, State: name,
-				Message: fmt.Sprintf("%d of %d subtasks hold a copy; Flink %v and later gives the others one of those", b.n, present, first)})
+				Message: fmt.Sprintf("%d of %d subtasks hold a replica; Flink %v and later assigns one of these to each of the others", b.n, present, first)})
 		}
 	}
 	return nil

@@ -11,51 +11,56 @@ import (
 	"github.com/savepoint-tools/spt/transform"
 )
 
-// Finding is something that matters for a restore.
+// Finding is a problem, risk or note about a restore.
 type Finding = finding.Finding
 
-// Options say what the snapshot is to be restored into. What is not known
-// is not checked.
+// Options describe the job and the release into which the snapshot is restored.
+// What is unknown is not checked.
 type Options struct {
-	// TempDir is the directory of temporary files; "": that of the system.
+	// TempDir is the directory of temporary files; "" means the system's.
 	TempDir string
-	Job     *Job // nil: not known
-	// Parallelism of every operator; 0: as the job says, else as it was.
+	// Jobs is the number of ranges of elements read at once; 0 means one per
+	// processor.
+	Jobs int
+	Job  *Job // nil if unknown
+	// Parallelism is the parallelism of every operator; 0 means the job's, or else
+	// the snapshot's.
 	Parallelism int32
-	// MaxParallelism that the job sets; 0: it sets none, and takes over what the
-	// snapshot has.
+	// MaxParallelism is the max parallelism that the job sets; 0 means that it sets
+	// none and keeps the snapshot's.
 	MaxParallelism int32
-	// AllowNonRestored: state that no operator takes may be left behind.
+	// AllowNonRestored permits state that no operator of the job takes; it is not
+	// restored.
 	AllowNonRestored bool
-	// Release is the release of Flink that restores; zero: any that can.
+	// Release is the release of Flink that restores; zero means any that can.
 	Release flink.Release
-	// Metadata is the version of _metadata, 0 where there is none.
+	// Metadata is the version of _metadata, or 0.
 	Metadata int32
 	// At is where Flink will restore from, as in [transform.RescaleOptions].
 	At string
-	// Schema tells how the states of an operator are serialized; nil: types are
-	// not looked at.
+	// Schema returns how the states of an operator are serialized; nil if types are
+	// not checked.
 	Schema types.Schemas
-	// Like is a snapshot that the job took as it will be; nil: there is none.
+	// Like is a snapshot taken by the new version of the job; nil if unknown.
 	Like *Like
-	// Content finds what is wrong with an operator and the streams of its state
-	// themselves, in the words of verify; nil: that is not looked at.
+	// Content returns what is wrong with an operator and the streams of its state
+	// themselves, as verify reports it; nil if content is not checked.
 	Content func(ctx context.Context, op *format.Operator) ([]finding.Finding, error)
 }
 
-// Match is an operator of the snapshot that the job has too.
+// Match is an operator of the snapshot that the job has too, by id.
 type Match struct {
 	Operator *format.Operator
 	Name     string // in the job
 	To       int32  // parallelism
 }
 
-// Report is what Run found.
+// Report is the result of Run.
 type Report struct {
 	Findings []Finding // worst first, then in the order of the snapshot
 	Matched  []Match
-	// Renames are the operators that the job likely has under other ids; nil where
-	// that was not looked for.
+	// Renames are the operators that the job likely has under other ids; nil if not
+	// searched.
 	Renames *transform.Renames
 	// Restored are the operators whose state the job takes, or may take.
 	Restored []*format.Operator
@@ -67,11 +72,10 @@ func (r *Report) Count(s finding.Severity) int { return finding.Count(r.Findings
 // Sort puts the worst findings first and keeps the order of equal ones.
 func (r *Report) Sort() { finding.Sort(r.Findings) }
 
-// Run reports whether a job would restore from a snapshot, as far as that can be
-// told without Flink. It reads the description of the snapshot, the first bytes
-// of its streams, which describe the states in them, and the elements of union
-// state: of up to 64 MiB, and of more where their lengths look as if it had been
-// multiplied; no entry of keyed state.
+// Run predicts, without running Flink, whether a job would restore from a
+// snapshot. It reads the description of the snapshot, the headers of its streams,
+// and the elements of union state up to 64 MiB, or more if their lengths suggest
+// that restores multiplied it. It reads no entries of keyed state.
 func Run(ctx context.Context, in format.View, o Options) (*Report, error) {
 	c := &checker{in: in, o: o, report: &Report{}, described: map[*format.Operator]*described{}}
 	if o.Like != nil && (o.Job == nil || !o.Job.Whole) {
@@ -87,7 +91,7 @@ func Run(ctx context.Context, in format.View, o Options) (*Report, error) {
 		}
 	}
 	for _, op := range in.Operators {
-		if c.o.Job == nil || c.taken[op] { // else its state is left behind, or the restore is refused
+		if c.o.Job == nil || c.taken[op] { // otherwise its state is not restored, or the restore is refused
 			c.report.Restored = append(c.report.Restored, op)
 		}
 	}
@@ -116,16 +120,16 @@ type checker struct {
 	o      Options
 	report *Report
 	taken  map[*format.Operator]bool
-	to     map[*format.Operator]int32 // parallelism that the job's plan gives it
+	to     map[*format.Operator]int32 // parallelism in the job's plan
 	unsure map[*format.Operator]bool  // without state, and perhaps not in the job
-	// described is how the states of the restored operators are serialized.
+	// described holds how the states of the restored operators are serialized.
 	described map[*format.Operator]*described
-	// damaged has the operators with state that Content calls wrong: what fails
-	// for that reason is not said again.
+	// damaged holds the operators in whose state Content found errors: failures with
+	// the same cause are not reported again.
 	damaged map[*format.Operator]bool
 }
 
-// content adds what is wrong with the restored operators themselves.
+// content adds the findings of Options.Content for the restored operators.
 func (c *checker) content(ctx context.Context) error {
 	c.damaged = map[*format.Operator]bool{}
 	if c.o.Content == nil {
@@ -146,7 +150,7 @@ func (c *checker) content(ctx context.Context) error {
 
 func (c *checker) add(f Finding) { c.report.Findings = append(c.report.Findings, f) }
 
-// operator checks what one operator's state will meet.
+// operator checks the restore of one operator.
 func (c *checker) operator(ctx context.Context, op *format.Operator) error {
 	c.native(op)
 	p := c.parallelism(op)

@@ -1,6 +1,5 @@
-// Package check predicts whether a job would restore from a snapshot, as far as
-// that can be told without Flink. It changes nothing; package transform has the
-// edits.
+// Package check predicts whether a job would restore from a snapshot, without
+// running Flink. It changes nothing; package transform has the edits.
 //
 //	report, err := check.Run(ctx, view, check.Options{
 //		Job:         check.JobOfNames([]string{"source", "counts"}),
@@ -10,7 +9,6 @@
 //		fmt.Println(f.Severity, f.Code, f.Message)
 //	}
 //
-// There is a file for each thing that is compared: operators by id and name,
-// parallelisms, finished subtasks, the types and names of states, and what the
-// release of Flink reads.
+// Each file checks one aspect: operators by id and name, parallelisms, finished
+// subtasks, the types and names of states, and what the release of Flink reads.
 package check

@@ -9,10 +9,11 @@ import (
 	"github.com/savepoint-tools/spt/format/finding"
 )
 
-// progress is how far an operator was when the snapshot was taken.
+// progress is how many subtasks of an operator had finished when the snapshot was
+// taken.
 type progress uint8
 
-// The progresses, as Flink's VertexFinishedStateChecker has them.
+// The values of progress, as in Flink's VertexFinishedStateChecker.
 const (
 	allRunning progress = iota
 	partlyFinished
@@ -22,7 +23,7 @@ const (
 func progressOf(op *format.Operator) progress {
 	switch {
 	case op == nil:
-		return allRunning // Flink takes what is not in the snapshot for that
+		return allRunning // Flink treats operators that are not in the snapshot as running
 	case op.Finished:
 		return fullyFinished
 	case slices.ContainsFunc(op.Subtasks, func(s *format.Subtask) bool { return s.Finished }):
@@ -31,7 +32,7 @@ func progressOf(op *format.Operator) progress {
 	return allRunning
 }
 
-// describe says it of an operator.
+// describe returns the predicate of a message about an operator.
 func (p progress) describe(op *format.Operator) string {
 	switch p {
 	case fullyFinished:
@@ -48,8 +49,8 @@ func (p progress) describe(op *format.Operator) string {
 	return "was running"
 }
 
-// finished: what had ended when the snapshot was taken is restored as ended
-// (spec flink-operator-state B6).
+// finished reports finished subtasks: a restore does not run them again (spec
+// flink-operator-state B6).
 func (c *checker) finished(op *format.Operator, p int32) {
 	n := 0
 	for _, s := range op.Subtasks {
@@ -61,18 +62,18 @@ func (c *checker) finished(op *format.Operator, p int32) {
 	case op.Finished || n > 0 && n == int(op.Parallelism):
 		c.add(Finding{Severity: finding.Note, Code: "finished", Operator: op,
 			Message: "it had finished: it will not run again, at any parallelism, and Flink refuses a job in which an unfinished operator is upstream of it",
-			Advice:  finding.Words("leave the job's graph before this operator as it was")})
+			Advice:  finding.Words("do not change the job's graph upstream of this operator")})
 	case n > 0:
 		message := fmt.Sprintf("%d of its %d subtasks had finished and hold no state; Flink refuses some changes of the graph around it", n, op.Parallelism)
 		if p != op.Parallelism {
 			message += fmt.Sprintf(", and at parallelism %d the state of the others is redistributed to all", p)
 		}
-		c.add(Finding{Severity: finding.Note, Code: "partly-finished", Operator: op, Message: message, Advice: finding.Words("leave the job's graph around this operator as it was")})
+		c.add(Finding{Severity: finding.Note, Code: "partly-finished", Operator: op, Message: message, Advice: finding.Words("do not change the job's graph around this operator")})
 	}
 }
 
-// vertices checks what Flink checks of each vertex of the job before it restores:
-// its operators were equally far, and so were those upstream of it (spec
+// vertices repeats Flink's checks of each vertex before a restore: its operators
+// have the same progress, and upstream vertices at least as much (spec
 // flink-operator-state B6 and B12).
 func (c *checker) vertices() {
 	if c.o.Job == nil || !slices.ContainsFunc(c.o.Job.Operators, func(j JobOperator) bool { return j.vertex }) {
@@ -93,7 +94,7 @@ func (c *checker) vertices() {
 		mixed[j.ID] = c.mixed(j, c.members(j, heads, byID))
 	}
 	for _, op := range c.in.Operators {
-		c.homeless(op, heads, byID)
+		c.unchained(op, heads, byID)
 	}
 	for _, j := range heads {
 		if !mixed[j.ID] {
@@ -102,8 +103,8 @@ func (c *checker) vertices() {
 	}
 }
 
-// members are the operators of the snapshot that are in a vertex for sure: its
-// first one, and those whose name only this vertex chains.
+// members returns the operators of the snapshot that are certainly in a vertex:
+// its first one, and those whose name only this vertex chains.
 func (c *checker) members(j *JobOperator, heads []*JobOperator, byID map[format.OperatorID]*format.Operator) []*format.Operator {
 	var all []*format.Operator
 	if op := byID[j.ID]; op != nil {
@@ -111,7 +112,7 @@ func (c *checker) members(j *JobOperator, heads []*JobOperator, byID map[format.
 	}
 	for _, op := range c.in.Operators {
 		if op.Name.String() == "" && c.o.AllowNonRestored {
-			continue // perhaps the job does not have it any more
+			continue // the job may no longer have it
 		}
 		if op.ID != j.ID && !isHead(op, heads) && slices.Equal(chainsOf(op, heads), []*JobOperator{j}) {
 			all = append(all, op)
@@ -124,8 +125,8 @@ func isHead(op *format.Operator, heads []*JobOperator) bool {
 	return slices.ContainsFunc(heads, func(j *JobOperator) bool { return j.ID == op.ID })
 }
 
-// chainsOf are the vertices in which an operator may be chained: those that name
-// it, or all of them where nothing is known of its name.
+// chainsOf returns the vertices in which an operator may be chained: the ones
+// that name it, or all if its name is unknown.
 func chainsOf(op *format.Operator, heads []*JobOperator) []*JobOperator {
 	name := oneSpace(op.Name.String())
 	if name == "" {
@@ -140,7 +141,7 @@ func chainsOf(op *format.Operator, heads []*JobOperator) []*JobOperator {
 	return all
 }
 
-// mixed refuses a vertex whose operators were not equally far.
+// mixed reports a vertex whose operators differ in progress.
 func (c *checker) mixed(j *JobOperator, members []*format.Operator) bool {
 	differ := false
 	var all []string
@@ -157,11 +158,11 @@ func (c *checker) mixed(j *JobOperator, members []*format.Operator) bool {
 	return true
 }
 
-// homeless refuses an operator that is as far as no vertex in which it may be
-// chained.
-func (c *checker) homeless(op *format.Operator, heads []*JobOperator, byID map[format.OperatorID]*format.Operator) {
+// unchained reports an operator whose progress differs from every vertex in which
+// it may be chained.
+func (c *checker) unchained(op *format.Operator, heads []*JobOperator, byID map[format.OperatorID]*format.Operator) {
 	chains := chainsOf(op, heads)
-	if isHead(op, heads) || len(chains) == 0 || len(chains) == 1 && (op.Name.String() != "" || !c.o.AllowNonRestored) { // members have it
+	if isHead(op, heads) || len(chains) == 0 || len(chains) == 1 && (op.Name.String() != "" || !c.o.AllowNonRestored) { // reported by mixed
 		return
 	}
 	for _, j := range chains {
@@ -170,16 +171,16 @@ func (c *checker) homeless(op *format.Operator, heads []*JobOperator, byID map[f
 		}
 	}
 	f := Finding{Severity: finding.Error, Code: "finished-mixed", Operator: op,
-		Message: fmt.Sprintf("it %s when the snapshot was taken, and no vertex of the plan begins with an operator of which that is true: wherever it is chained, the operators of that vertex disagree about finished subtasks, and Flink refuses the restore (vertex contains mixed operator finished state)", progressOf(op).describe(op)),
+		Message: fmt.Sprintf("it %s when the snapshot was taken, and no vertex of the plan begins with such an operator: wherever it is chained, the operators of that vertex disagree about finished subtasks, and Flink refuses the restore (vertex contains mixed operator finished state)", progressOf(op).describe(op)),
 		Advice:  finding.Words("chain it as it was when the snapshot was taken, or restore from a snapshot that was taken before the first of them finished")}
 	if c.o.AllowNonRestored {
 		f.Severity = finding.Warning
-		f.Message = strings.Replace(f.Message, "wherever it is chained,", "unless the job does not have it any more,", 1)
+		f.Message = strings.Replace(f.Message, "wherever it is chained,", "unless the job no longer has it,", 1)
 	}
 	c.add(f)
 }
 
-// upstream refuses a vertex that is further than those it reads from.
+// upstream reports a vertex with more progress than the vertices it reads from.
 func (c *checker) upstream(j *JobOperator, byID map[format.OperatorID]*format.Operator) {
 	op := byID[j.ID]
 	p := progressOf(op)
@@ -198,6 +199,6 @@ func (c *checker) upstream(j *JobOperator, byID map[format.OperatorID]*format.Op
 		}
 		c.add(Finding{Severity: finding.Error, Code: "finished-upstream", Operator: op,
 			Message: fmt.Sprintf("it %s when the snapshot was taken, and %q, which it reads from in the plan, %s: Flink refuses such a job graph", p.describe(op), name, q.describe(before)),
-			Advice:  finding.Words("leave the job's graph before this operator as it was")})
+			Advice:  finding.Words("do not change the job's graph upstream of this operator")})
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/savepoint-tools/spt/format/summary"
 )
 
-// idle says which states leave subtasks with nothing at another parallelism: list
-// states with fewer elements than subtasks, and key groups without entries as far
-// as a handle says so.
+// idle reports states that leave subtasks without state at another parallelism:
+// list states with fewer elements than subtasks, and key groups without entries,
+// if a handle records them.
 func (c *checker) idle(ctx context.Context, op *format.Operator, p int32) error {
 	if p == op.Parallelism || p < 2 || p > op.MaxParallelism {
 		return nil
@@ -36,8 +36,8 @@ func elementsText(n int64) string {
 	return fmt.Sprintf("%d elements", n)
 }
 
-// idleKeyed counts the subtasks all of whose key groups have no entries. Only
-// handles in the canonical format say that of a key group.
+// idleKeyed counts the subtasks whose key groups all have no entries. Only
+// handles in the canonical format record that.
 func (c *checker) idleKeyed(ctx context.Context, op *format.Operator, p int32) error {
 	used, known := map[int32]bool{}, false
 	for _, sub := range op.Subtasks {

@@ -9,18 +9,18 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
-// native refuses state that only Go programs read.
+// native reports state that only Go programs can read.
 func (c *checker) native(op *format.Operator) {
 	for _, s := range op.Subtasks {
 		h, ok := s.ManagedKeyed.(*format.KeyGroups)
 		if s.Managed != nil && s.Managed.Codec == format.CodecNative || ok && h.Codec == format.CodecNative {
-			c.add(Finding{Severity: finding.Error, Code: "not-flink", Operator: op, Message: "its state is in spt's own encoding, which Flink cannot read", Advice: finding.Words("it is of a Go program, not of a Flink job")})
+			c.add(Finding{Severity: finding.Error, Code: "not-flink", Operator: op, Message: "its state is in spt's own encoding, which Flink cannot read", Advice: finding.Words("it belongs to a Go program, not to a Flink job")})
 			return
 		}
 	}
 }
 
-// keyed looks for what Flink does not say of keyed state.
+// keyed reports problems of keyed state that Flink does not report.
 func (c *checker) keyed(op *format.Operator) {
 	relative, incremental := 0, (*format.Incremental)(nil)
 	rawKeyed := false
@@ -43,22 +43,22 @@ func (c *checker) keyed(op *format.Operator) {
 	}
 	if relative > 0 {
 		c.add(Finding{Severity: finding.Warning, Code: "claim", Operator: op,
-			Message: fmt.Sprintf("%d shared files of its incremental state are named relative to this snapshot. Restored with CLAIM, the job's next checkpoint would complete and not be restorable (FLINK-39964)", relative),
+			Message: fmt.Sprintf("%d shared files of its incremental state are named relative to this snapshot. After a restore with CLAIM, the job's next checkpoint would complete but could not be restored (FLINK-39964)", relative),
 			Advice:  finding.Words("restore it without claiming (NO_CLAIM)")})
 	}
 	if incremental == nil || rawKeyed || c.o.Schema == nil || c.in.Kind.Format != format.FormatNative || !c.in.Kind.Type.IsSavepoint() {
 		return
 	}
-	// A native savepoint has the timers that RocksDB keeps, and loses those that
-	// are kept on the heap (spec flink-keyed-state 5.7).
+	// A native savepoint contains the timers stored in RocksDB, but not timers on the
+	// heap (spec flink-keyed-state 5.7).
 	d := c.described[op]
 	switch {
 	case slices.ContainsFunc(d.States, func(st types.StateSchema) bool { return st.Keyed == types.Timers }):
 	case len(d.unread) > 0:
-		c.add(Finding{Severity: finding.Note, Code: "timers-not-checked", Operator: op, Message: "whether its timers are in this native savepoint could not be told"})
+		c.add(Finding{Severity: finding.Note, Code: "timers-not-checked", Operator: op, Message: "could not determine whether its timers are in this native savepoint"})
 	default:
 		c.add(Finding{Severity: finding.Note, Code: "no-timers", Operator: op,
-			Message: "there are no timers in its state. If the operator has timers and keeps them on the heap, this native savepoint has lost them: Flink writes them nowhere",
+			Message: "its state has no timers. If the operator keeps timers on the heap, this native savepoint does not contain them: Flink does not write them",
 			Advice:  finding.Words("if the job sets state.backend.rocksdb.timer-service.factory: HEAP, take a canonical savepoint")})
 	}
 }

@@ -31,14 +31,14 @@ func (c *checker) match() {
 	}
 }
 
-// noTaker is state that the job has no operator for.
+// noTaker reports state that the job has no operator for.
 func (c *checker) noTaker(op *format.Operator) {
 	if !op.HasState() {
 		c.add(Finding{Severity: finding.Note, Code: "not-in-job", Operator: op, Message: "the job has no such operator; it holds no state, so Flink skips it"})
 		return
 	}
 	if c.o.AllowNonRestored {
-		c.add(Finding{Severity: finding.Warning, Code: "no-taker", Operator: op, Message: "the job has no operator for this state: it is left behind"})
+		c.add(Finding{Severity: finding.Warning, Code: "no-taker", Operator: op, Message: "the job has no operator for this state: it is not restored"})
 		return
 	}
 	c.add(Finding{Severity: finding.Error, Code: "no-taker", Operator: op,
@@ -47,28 +47,28 @@ func (c *checker) noTaker(op *format.Operator) {
 			{Words: "drop it", Action: finding.DropOperator}, {Words: "restore with --allowNonRestoredState"}}})
 }
 
-// perhapsChained is for a plan that names only the first operator of each
-// chain: another one may or may not be in the job.
+// perhapsChained reports an operator that is not in a plan that names only the
+// first operator of each chain: the job may or may not have it.
 func (c *checker) perhapsChained(op *format.Operator) {
 	c.taken[op] = true
 	behind, parallelism := c.chainedIn(op)
 	c.to[op] = parallelism
 	switch {
 	case !op.HasState():
-		c.unsure[op] = true // a name says little
+		c.unsure[op] = true // a name proves little
 	case behind != nil:
 		c.add(Finding{Severity: finding.Note, Code: "chained", Operator: op,
-			Message: fmt.Sprintf("no vertex of the plan has its id; by its name it is chained behind another in %q. A plan has ids of vertices only, so this is not certain", behind.Description),
+			Message: fmt.Sprintf("no vertex of the plan has its id; by its name it is chained after another operator in %q. A plan has only the ids of vertices, so this is not certain", behind.Description),
 			Advice:  []finding.Remedy{{Words: "to be sure, give the uids of the job", Action: finding.NameUIDs}}})
 	default:
 		c.add(Finding{Severity: finding.Warning, Code: "not-in-plan", Operator: op,
-			Message: "no vertex of the plan has its id. A vertex has the id of the first operator of its chain, so this one may be chained behind another, or it may be gone, and then Flink refuses the restore",
+			Message: "no vertex of the plan has its id. A vertex has the id of the first operator of its chain, so this one may be chained after another, or it may have been removed, and then Flink refuses the restore",
 			Advice:  []finding.Remedy{{Words: "to be sure, give the uids of the job", Action: finding.NameUIDs}}})
 	}
 }
 
-// chainedIn is the first vertex that names an operator among those it chains, or
-// nil. The parallelism is 0 where several do, with different ones.
+// chainedIn returns the first vertex that names an operator in its chain, or nil.
+// The parallelism is 0 if several vertices with different parallelisms do.
 func (c *checker) chainedIn(op *format.Operator) (behind *JobOperator, parallelism int32) {
 	name := oneSpace(op.Name.String())
 	if name == "" {
@@ -87,7 +87,7 @@ func (c *checker) chainedIn(op *format.Operator) (behind *JobOperator, paralleli
 	return behind, parallelism
 }
 
-// parallelism is that with which an operator will run.
+// parallelism returns the parallelism with which an operator will run.
 func (c *checker) parallelism(op *format.Operator) int32 {
 	switch {
 	case c.o.Parallelism > 0:

@@ -9,20 +9,20 @@ import (
 	"github.com/savepoint-tools/spt/transform"
 )
 
-// limits compares parallelisms with the max parallelism that the snapshot has of
-// an operator. Flink does so for each operator that the job has, with state or
-// without (spec flink-operator-state B12).
+// limits compares parallelisms with the max parallelism of an operator in the
+// snapshot, as Flink does for each operator of the job, with or without state
+// (spec flink-operator-state B12).
 func (c *checker) limits(op *format.Operator, p int32) {
 	empty := !op.HasState()
 	of, whose, severity, refuses := "of its state", "its state", finding.Error, "Flink refuses the restore"
 	if empty {
-		of, whose = "that the snapshot has of it, though it holds no state", "it"
+		of, whose = "that the snapshot records for it, although it has no state", "it"
 	}
 	if c.unsure[op] {
 		severity, refuses = finding.Warning, "if the job has it, Flink refuses the restore"
 	}
 	switch {
-	case p > op.MaxParallelism && len(op.Subtasks) > 0: // else there is nothing to hand out
+	case p > op.MaxParallelism && len(op.Subtasks) > 0: // otherwise there is nothing to assign
 		f := Finding{Severity: severity, Code: "parallelism", Operator: op,
 			Message: fmt.Sprintf("it would run at parallelism %d, above the max parallelism %d %s: %s", p, op.MaxParallelism, of, refuses),
 			Advice:  finding.Words(fmt.Sprintf("run it at parallelism %d or less", op.MaxParallelism))}
@@ -44,9 +44,9 @@ func (c *checker) limits(op *format.Operator, p int32) {
 	}
 	f := Finding{Severity: severity, Code: "max-parallelism", Operator: op,
 		Message: fmt.Sprintf("the job sets max parallelism %d, its state was written with %d: %s", m, op.MaxParallelism, refuses),
-		Advice:  finding.Words(fmt.Sprintf("let the job set none, or %d", op.MaxParallelism))}
+		Advice:  finding.Words(fmt.Sprintf("remove the job's max parallelism setting, or set it to %d", op.MaxParallelism))}
 	if empty {
-		f.Message = fmt.Sprintf("the job sets max parallelism %d, the snapshot has it with %d, which counts though it holds no state: %s", m, op.MaxParallelism, refuses)
+		f.Message = fmt.Sprintf("the job sets max parallelism %d, the snapshot records %d for it, which applies even without state: %s", m, op.MaxParallelism, refuses)
 	}
 	if !op.HasKeyed() && p <= m {
 		f.Advice = append(f.Advice, finding.Remedy{Words: "give it the job's, as it has no keyed state", Action: finding.SetMaxParallelism, Operator: op.Label(), To: strconv.Itoa(int(m))})

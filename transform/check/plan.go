@@ -14,20 +14,21 @@ import (
 // Job is what is known of a job.
 type Job struct {
 	Operators []JobOperator
-	// Whole: Operators has all that keep state. A plan of Flink's REST interface
-	// has only vertices, each with the id of the first operator of its chain.
+	// Whole is set if Operators has all operators with state. A plan of Flink's REST
+	// interface has only vertices, each with the id of the first operator of its
+	// chain.
 	Whole bool
 }
 
 // JobOperator is an operator of a job.
 type JobOperator struct {
 	ID          format.OperatorID
-	Name        string // uid, or what else it is known by
-	Parallelism int32  // 0: not known
-	Description string // of the vertex, in a plan: names of all that is chained
+	Name        string // uid, or else a name or id
+	Parallelism int32  // 0 if unknown
+	Description string // of the vertex, in a plan: names of all chained operators
 
-	chained []string // those names, each by itself
-	vertex  bool     // it is the first of a chain, by a plan
+	chained []string // the names in it
+	vertex  bool     // by a plan, it is the first of a chain
 	inputs  []jobInput
 }
 
@@ -37,8 +38,8 @@ type jobInput struct {
 	allToAll bool
 }
 
-// JobOfNames makes a job of the uids of its operators. One of 32 hex digits is
-// an id itself: of an operator without a uid, or with a uid hash.
+// JobOfNames returns a job from the uids of its operators. A uid of 32 hex digits
+// is an id: of an operator without a uid, or with a uid hash.
 func JobOfNames(uids []string) *Job {
 	j := &Job{Whole: true}
 	seen := map[format.OperatorID]bool{}
@@ -55,8 +56,8 @@ func JobOfNames(uids []string) *Job {
 	return j
 }
 
-// ParsePlan reads the plan of a job as Flink's REST interface gives it
-// (/jobs/ID/plan, /jobs/ID, or the plan object alone).
+// ParsePlan parses the plan of a job as Flink's REST interface returns it
+// (/jobs/ID/plan, /jobs/ID, or only the plan object).
 func ParsePlan(text []byte) (*Job, error) {
 	type plan struct {
 		Nodes []struct {
@@ -90,9 +91,9 @@ func ParsePlan(text []byte) (*Job, error) {
 		case !ok:
 			return nil, fmt.Errorf("node %d of the plan: %q is not an id of 32 hex digits", i, n.ID)
 		case n.Parallelism < 0 || n.Parallelism > format.MaxKeyGroups:
-			return nil, fmt.Errorf("node %d of the plan: a parallelism of %d", i, n.Parallelism)
+			return nil, fmt.Errorf("node %d of the plan: invalid parallelism %d", i, n.Parallelism)
 		case seen[id]:
-			return nil, fmt.Errorf("node %d of the plan: the id %s comes twice", i, n.ID)
+			return nil, fmt.Errorf("node %d of the plan: duplicate id %s", i, n.ID)
 		}
 		seen[id] = true
 		name := plainDescription(n.Description)
@@ -107,11 +108,11 @@ func ParsePlan(text []byte) (*Job, error) {
 	return j, nil
 }
 
-// plainDescription undoes what Flink does to descriptions for its web page:
-// HTML entities and line breaks.
+// plainDescription reverts the HTML entities and line breaks that Flink adds to
+// descriptions for its web page.
 func plainDescription(s string) string { return strings.Join(descriptionLines(s), " ") }
 
-// descriptionLines are the lines of a description that are not blank.
+// descriptionLines returns the lines of a description that are not blank.
 func descriptionLines(s string) []string {
 	var lines []string
 	for line := range strings.SplitSeq(lineBreak.ReplaceAllString(s, "\n"), "\n") {
@@ -126,13 +127,13 @@ func oneSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 var (
 	lineBreak = regexp.MustCompile(`<br ?/?>`)
-	branch    = regexp.MustCompile(`^(?:: )*[:+]- `) // once runs of blanks are one
+	branch    = regexp.MustCompile(`^(?:: )*[:+]- `) // after runs of blanks were merged
 )
 
 // chained lists the names in the description of a vertex. Flink writes it as a
-// tree, an operator a line behind ":- " or "+- ", or in one line, as "a -> b" or
-// "a -> (b, c -> d)"; either has the sources that are chained into a head in
-// brackets behind it: "a [b, c]". What stands in brackets of a name is of it.
+// tree, one operator per line after ":- " or "+- ", or in one line, as "a -> b"
+// or "a -> (b, c -> d)"; in both, sources chained into a head follow it in
+// brackets: "a [b, c]". Brackets inside a name belong to the name.
 func chained(description string) []string {
 	lines := descriptionLines(description)
 	tree := slices.ContainsFunc(lines, branch.MatchString)
@@ -155,10 +156,10 @@ func chained(description string) []string {
 	return all
 }
 
-// cascade splits a description in one line.
+// cascade splits a one-line description.
 func cascade(line string) []string {
 	var all []string
-	start, inner, groups := 0, 0, 0 // of the name, brackets in it, brackets around it
+	start, inner, groups := 0, 0, 0 // parts of a name: text, brackets in it, brackets around it
 	end := func(i, next int) {
 		all = append(all, strings.TrimSpace(line[start:i]))
 		start = next
@@ -184,7 +185,7 @@ func cascade(line string) []string {
 		}
 	}
 	end(len(line), len(line))
-	if inner > 0 { // a bracket of a name, which has no other: nothing is known of groups
+	if inner > 0 { // an unbalanced bracket of a name: groups are unknown
 		all = nil
 		for member := range strings.SplitSeq(line, " -> ") {
 			all = append(all, strings.TrimSpace(member))
@@ -193,8 +194,8 @@ func cascade(line string) []string {
 	return slices.DeleteFunc(all, func(name string) bool { return name == "" })
 }
 
-// WithPlan adds to a job of names what a plan says of the parallelism of its
-// operators. Vertices that no name stands for are added too.
+// WithPlan adds the parallelisms of a plan to a job of names. Vertices without a
+// matching name are added too.
 func (j *Job) WithPlan(plan *Job) *Job {
 	out := &Job{Whole: j.Whole}
 	byID := map[format.OperatorID]JobOperator{}

@@ -11,23 +11,24 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
-// since is the first release that reads a form of state; last, where it is not
-// zero, the last one.
+// since is a feature of state with the releases that read it: first, and last
+// unless it is zero.
 type since struct {
 	what   string
 	first  flink.Release
 	last   flink.Release
-	why    string // more of what other releases do with it
-	advice string // where it is too new a release; "": restore with the last one first
-	note   bool   // as long as no release is named it is no more than a note
+	why    string // explanation of how other releases treat it
+	advice string // advice if the release is too new; "": restore with the last one first
+	note   bool   // if no release is named, it is only a note
 }
 
-// readBy reports whether a release reads it.
+// readBy reports whether a release reads the feature.
 func (s since) readBy(r flink.Release) bool {
 	return r >= s.first && (s.last == 0 || r <= s.last)
 }
 
-// unread says that a release does not read it, and which does.
+// unread returns the message that a release does not read it, and which release
+// does.
 func (s since) unread(r flink.Release) string {
 	text := fmt.Sprintf("%s, which Flink %s cannot read: ", s.what, r)
 	if r < s.first {
@@ -41,7 +42,7 @@ func (s since) unread(r flink.Release) string {
 	return text
 }
 
-// lifetime is state that releases with some facts read.
+// lifetime returns a feature that releases with a fact read.
 func lifetime(what string, has func(flink.Facts) bool) since {
 	s := since{what: what}
 	s.first, s.last = flink.Lifetime(has)
@@ -54,25 +55,25 @@ func operatorVersions(f flink.Facts) flink.Versions { return f.OperatorState }
 
 func keyedVersions(f flink.Facts) flink.Versions { return f.KeyedState }
 
-// streamOf is a stream that starts with a version.
+// streamOf returns the feature of a stream that begins with a version.
 func streamOf(what string, v int32, versions func(flink.Facts) flink.Versions) since {
 	return lifetime(fmt.Sprintf("%s of version %d", what, v), func(f flink.Facts) bool { return versions(f).Has(int(v)) })
 }
 
-// release says what the release that restores cannot read. Without one, it
-// names only what no current release reads.
+// release reports what the restoring release cannot read. Without one, it reports
+// only what no current release reads.
 func (c *checker) release(ctx context.Context) {
 	if c.o.Metadata > 0 {
 		c.judge(nil, lifetime(fmt.Sprintf("_metadata of version %d", c.o.Metadata), func(f flink.Facts) bool { return f.Metadata.Has(int(c.o.Metadata)) }))
 	}
 	for _, op := range c.report.Restored {
-		for _, s := range c.formsOf(ctx, op) {
+		for _, s := range c.featuresOf(ctx, op) {
 			c.judge(op, s)
 		}
 	}
 }
 
-// judge adds a finding where the release that restores does not read a form.
+// judge adds a finding if the restoring release does not read a feature.
 func (c *checker) judge(op *format.Operator, s since) {
 	r := c.o.Release
 	if like := c.o.Like; r == 0 && s.note && like != nil {
@@ -89,7 +90,7 @@ func (c *checker) judge(op *format.Operator, s since) {
 		}
 		f := Finding{Severity: finding.Warning, Code: "old-state", Operator: op,
 			Message: fmt.Sprintf("it has %s, which Flink %s is the last to read", s.what, s.last),
-			Advice:  []finding.Remedy{{Words: advice}, {Words: "say which release is meant", Also: true, Action: finding.NameRelease}}}
+			Advice:  []finding.Remedy{{Words: advice}, {Words: "name the release that restores", Also: true, Action: finding.NameRelease}}}
 		if s.why != "" {
 			f.Message += "; " + s.why
 		}
@@ -105,10 +106,10 @@ func (c *checker) judge(op *format.Operator, s since) {
 	}
 }
 
-// TypesFor fails with an ErrUnsupported where a release of Flink has not the
-// serializers of some state, or misreads what they wrote. metadata is the
-// version of the _metadata that the job wrote, 0 where that is not known. unread
-// is what could not be told of types.
+// TypesFor returns an ErrUnsupported if a release of Flink lacks the serializers
+// of some state, or misreads what they wrote. metadata is the version of the
+// _metadata that the job wrote, 0 if unknown. unread holds errors of types that
+// could not be determined.
 func TypesFor(ctx context.Context, sp *format.Savepoint, schema types.Schemas, metadata int32, r flink.Release) (unread []error, err error) {
 	for _, op := range sp.Operators {
 		d, not, err := schema(ctx, op)
@@ -125,12 +126,12 @@ func TypesFor(ctx context.Context, sp *format.Savepoint, schema types.Schemas, m
 	return unread, nil
 }
 
-// formsOf lists the forms of an operator's state that not every release reads,
-// each once.
-func (c *checker) formsOf(ctx context.Context, op *format.Operator) []since {
-	f := forms{c: c, ctx: ctx, op: op, seen: map[string]bool{}}
+// featuresOf returns the distinct features of an operator's state that not every
+// release reads.
+func (c *checker) featuresOf(ctx context.Context, op *format.Operator) []since {
+	f := features{c: c, ctx: ctx, op: op, seen: map[string]bool{}}
 	if op.Finished {
-		f.add(lifetime("the mark of a finished operator", finished))
+		f.add(lifetime("a fully finished operator", finished))
 	}
 	for _, s := range op.Subtasks {
 		f.subtask(s)
@@ -143,7 +144,7 @@ func (c *checker) formsOf(ctx context.Context, op *format.Operator) []since {
 	return f.all
 }
 
-type forms struct {
+type features struct {
 	c    *checker
 	ctx  context.Context
 	op   *format.Operator
@@ -151,16 +152,16 @@ type forms struct {
 	all  []since
 }
 
-func (f *forms) add(s since) {
+func (f *features) add(s since) {
 	if !f.seen[s.what] {
 		f.seen[s.what] = true
 		f.all = append(f.all, s)
 	}
 }
 
-func (f *forms) subtask(s *format.Subtask) {
+func (f *features) subtask(s *format.Subtask) {
 	if s.Finished {
-		f.add(lifetime("the mark of a finished subtask", finished))
+		f.add(lifetime("a fully finished subtask", finished))
 	}
 	if h := s.Managed; h != nil {
 		if h.Merging != nil {
@@ -182,9 +183,9 @@ func (f *forms) subtask(s *format.Subtask) {
 	}
 }
 
-// keyed looks at the tags of keyed handles (spec flink-metadata 3.1) and at the
-// version that their streams begin with.
-func (f *forms) keyed(h format.KeyedHandle, raw bool) {
+// keyed adds features by the tags of keyed handles (spec flink-metadata 3.1) and
+// by the version that their streams begin with.
+func (f *features) keyed(h format.KeyedHandle, raw bool) {
 	switch h := h.(type) {
 	case *format.KeyGroups:
 		if h.Savepoint {
@@ -213,38 +214,37 @@ func (f *forms) keyed(h format.KeyedHandle, raw bool) {
 	}
 }
 
-func (f *forms) segment(s format.Stream) {
+func (f *features) segment(s format.Stream) {
 	switch s.(type) {
 	case *format.Segment, *format.EmptySegment:
 		f.add(lifetime("state of merged files", flink.Facts.MergedFiles))
 	}
 }
 
-// version reads the first four bytes of a stream: the version of what describes
-// the state in it. A stream that cannot be had says nothing; that it is missing
-// is a finding of its own.
-func (f *forms) version(s format.Stream, what string, versions func(flink.Facts) flink.Versions) {
-	if s == nil || s.Size() == 0 { // or a placeholder
+// version reads the first four bytes of a stream: the version of its header. A
+// missing stream is ignored here: another finding reports it.
+func (f *features) version(s format.Stream, what string, versions func(flink.Facts) flink.Versions) {
+	if s == nil || s.Size() == 0 { // also a placeholder
 		return
 	}
 	var p [4]byte
 	n, err := f.c.in.Source.ReadAt(f.ctx, s, p[:], 0)
 	if err != nil || n < len(p) {
-		if (err == nil || !format.NoFile(err)) && f.c.o.Schema == nil { // else it was said
+		if (err == nil || !format.NoFile(err)) && f.c.o.Schema == nil { // otherwise already reported
 			f.unread(what, "its first bytes cannot be read")
 		}
 		return
 	}
 	v := int32(binary.BigEndian.Uint32(p[:]))
-	form := streamOf(what, v, versions)
-	if form.first == 0 {
-		f.unread(what, fmt.Sprintf("it begins with version %d, which is not known", v))
+	feature := streamOf(what, v, versions)
+	if feature.first == 0 {
+		f.unread(what, fmt.Sprintf("it begins with the unknown version %d", v))
 		return
 	}
-	f.add(form)
+	f.add(feature)
 }
 
-func (f *forms) unread(what, why string) {
+func (f *features) unread(what, why string) {
 	if f.c.damaged[f.op] {
 		return
 	}
@@ -253,5 +253,5 @@ func (f *forms) unread(what, why string) {
 		return
 	}
 	f.seen[key] = true
-	f.c.add(Finding{Severity: finding.Warning, Code: "not-checked", Operator: f.op, Message: fmt.Sprintf("which releases read its %s could not be told: %s", what, why)})
+	f.c.add(Finding{Severity: finding.Warning, Code: "not-checked", Operator: f.op, Message: fmt.Sprintf("could not determine which releases read its %s: %s", what, why)})
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // renames finds the operators of the job that the snapshot likely has under other
-// ids, as DiffSavepoints does, and says of operators what follows from it: that
-// they start empty, or that their id is another operator's now.
+// ids, as package diff does, and reports the operators that start empty or whose
+// id now belongs to another operator.
 func (c *checker) renames(ctx context.Context) error {
 	job := c.o.Job
 	here, err := byOperator(ctx, c.in.Savepoint)
@@ -50,13 +50,13 @@ func (c *checker) renames(ctx context.Context) error {
 			empty = append(empty, j)
 		}
 	}
-	if job.Whole { // else an operator that the plan does not name may be there too
+	if job.Whole { // otherwise the job may also have operators that the plan does not name
 		if c.report.Renames, err = renames.Find(ctx, old, now); err != nil {
 			return err
 		}
 		for _, n := range c.report.Renames.Names {
 			c.add(Finding{Severity: finding.Warning, Code: "name-changed", Operator: n.Old,
-				Message: fmt.Sprintf("the operator of this id is named %q in the job and %q in the snapshot: Flink matches state to operators by id, so it may get the state of another operator", n.New.Name, n.Old.Name),
+				Message: fmt.Sprintf("the operator of this id is named %q in the job and %q in the snapshot: Flink matches state to operators by id, so the operator may get the state of another", n.New.Name, n.Old.Name),
 				Advice:  []finding.Remedy{{Words: "if only the name was changed, nothing is wrong"}, {Words: "if ids shifted, give the states their new uids", Also: true, Action: finding.RenameOperator}}})
 		}
 	}
@@ -67,7 +67,7 @@ func (c *checker) renames(ctx context.Context) error {
 	return nil
 }
 
-// startsEmpty advises on an operator of the job that has no state.
+// startsEmpty returns advice for an operator of the job without state.
 func (c *checker) startsEmpty(id format.OperatorID) []finding.Remedy {
 	rename := func(words string) []finding.Remedy {
 		return []finding.Remedy{{Words: words, Action: finding.RenameOperator}}
@@ -95,7 +95,7 @@ func (c *checker) startsEmpty(id format.OperatorID) []finding.Remedy {
 	return rename("if it had state, its uid has changed: give the state the new uid")
 }
 
-// byOperator sums up the operators of a savepoint.
+// byOperator returns summaries of the operators of a savepoint.
 func byOperator(ctx context.Context, sp *format.Savepoint) (map[*format.Operator]*summary.Operator, error) {
 	s, err := summary.Of(ctx, sp)
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 	"github.com/savepoint-tools/spt/transform/internal/renames"
 )
 
-// otherStates notes the states of an operator that the job does not ask for, and
-// those it asks for that the snapshot does not have. Where that is all of them,
-// the operator restores without an error and without its state: its uid may be
-// another operator's.
+// otherStates reports the states of an operator that the job does not register,
+// and the states that it registers but the snapshot does not have. If that is all
+// of them, the operator restores without an error and without its state: its uid
+// may be another operator's.
 func (c *checker) otherStates(op *format.Operator, was, now []types.StateSchema, unasked, empty []*types.StateSchema) {
 	like := alikeStates(unasked, empty)
 	if allOther(was, unasked) && allOther(now, empty) {
 		f := Finding{Severity: finding.Warning, Code: "all-state-unread", Operator: op,
-			Message: fmt.Sprintf("the job asks for none of its states (%s), and what the job asks for starts empty (%s): Flink restores it without an error, and without its state", stateNames(unasked), stateNames(empty))}
+			Message: fmt.Sprintf("the job registers none of its states (%s), and the states that it registers start empty (%s): Flink restores it without an error, and without its state", stateNames(unasked), stateNames(empty))}
 		f.Advice = c.whose(op)
 		for _, st := range unasked {
 			if l := like[st]; len(l) > 0 {
@@ -36,7 +36,7 @@ func (c *checker) otherStates(op *format.Operator, was, now []types.StateSchema,
 	}
 	for _, st := range unasked {
 		f := Finding{Severity: finding.Note, Code: "state-not-asked", Operator: op, State: st.Name.String(),
-			Message: fmt.Sprintf("the job has no %s state of this name: what is in it stays unread, and is written again into every later snapshot", st.Kind())}
+			Message: fmt.Sprintf("the job has no %s state of this name: its content is not read, and is copied to every later snapshot", st.Kind())}
 		if l := like[st]; len(l) > 0 {
 			f.Advice = []finding.Remedy{renamedState(op, st, l)}
 		}
@@ -57,8 +57,8 @@ func (c *checker) otherStates(op *format.Operator, was, now []types.StateSchema,
 	}
 }
 
-// allOther reports whether some states are all that an operator has, or all
-// whose names tell it from other operators.
+// allOther reports whether the given states are all states of an operator, or all
+// that identify it by name.
 func allOther(all []types.StateSchema, some []*types.StateSchema) bool {
 	in := func(st *types.StateSchema) bool {
 		return slices.ContainsFunc(some, func(s *types.StateSchema) bool { return s.Name == st.Name && s.Scope() == st.Scope() })
@@ -77,8 +77,8 @@ func allOther(all []types.StateSchema, some []*types.StateSchema) bool {
 	return whole || telling > 0
 }
 
-// alikeStates finds states under other names: of the same kind, with the same
-// types. A type that is not known is none.
+// alikeStates returns states of other names with the same kind and the same
+// types. An unknown type matches nothing.
 func alikeStates(unasked, empty []*types.StateSchema) map[*types.StateSchema][]*types.StateSchema {
 	like := map[*types.StateSchema][]*types.StateSchema{}
 	for _, a := range unasked {
@@ -101,7 +101,8 @@ func alikeStates(unasked, empty []*types.StateSchema) map[*types.StateSchema][]*
 	return like
 }
 
-// renamedState advises on a state that the job may have under another name.
+// renamedState returns advice for a state that the job may have under another
+// name.
 func renamedState(op *format.Operator, st *types.StateSchema, like []*types.StateSchema) finding.Remedy {
 	has := "has"
 	if len(like) > 1 {
@@ -112,7 +113,7 @@ func renamedState(op *format.Operator, st *types.StateSchema, like []*types.Stat
 	case len(like) > 1:
 		m.Words += "it is one of these"
 	case st.Keyed != "":
-		m.Words += "let the job use the old name"
+		m.Words += "use the old name in the job"
 	default:
 		m.Words += "rename it here too"
 		m.Action, m.Operator, m.State, m.To = finding.RenameState, op.Label(), st.Name.String(), like[0].Name.String()
@@ -120,7 +121,7 @@ func renamedState(op *format.Operator, st *types.StateSchema, like []*types.Stat
 	return m
 }
 
-// stateNames lists states.
+// stateNames returns a list of states for a message.
 func stateNames(all []*types.StateSchema) string {
 	const most = 3
 	var names []string
@@ -133,8 +134,8 @@ func stateNames(all []*types.StateSchema) string {
 	return strings.Join(names, ", ")
 }
 
-// whose says which operator of the job asks for the state of one, and whose
-// state it asks for itself, as far as that is known.
+// whose describes which operator of the job registers the states of an operator,
+// and whose states the operator itself registers, if known.
 func (c *checker) whose(op *format.Operator) []finding.Remedy {
 	if c.report.Renames == nil {
 		return nil
@@ -148,10 +149,10 @@ func (c *checker) whose(op *format.Operator) []finding.Remedy {
 		for i := range list {
 			for _, f := range list[i].From {
 				if f.Operator == op {
-					parts = append(parts, fmt.Sprintf("its state %s what %q of the job asks for", is, list[i].Label()))
+					parts = append(parts, fmt.Sprintf("its state %s the state of %q in the job", is, list[i].Label()))
 				}
 				if list[i].ID == op.ID {
-					parts = append(parts, fmt.Sprintf("what it asks for %s the state of %q", is, f.Operator.Label()))
+					parts = append(parts, fmt.Sprintf("what it registers %s the state of %q", is, f.Operator.Label()))
 				}
 			}
 		}
@@ -162,8 +163,8 @@ func (c *checker) whose(op *format.Operator) []finding.Remedy {
 	return []finding.Remedy{{Words: strings.Join(parts[:min(len(parts), 4)], "; ") + ": give a state another uid", Action: finding.RenameOperator}}
 }
 
-// inSubtasks names the subtasks of an operator that describe something in a way
-// that others do not; "" if all do.
+// inSubtasks names the subtasks of an operator with a description that others do
+// not have; "" if all have it.
 func inSubtasks(subtasks []int32, op *format.Operator) string {
 	if len(subtasks) == 0 {
 		return ""

@@ -12,17 +12,17 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
-// Like is a snapshot that a job took as it will be when it restores another one:
-// what operators and states it has, and of what types.
+// Like is a snapshot taken by the version of a job that will restore another one:
+// it has the operators and states of the job, with their types.
 type Like struct {
 	*format.Savepoint
 	Schema types.Schemas
-	// Metadata is the version of its _metadata, 0 where there is none: it tells
-	// which releases the job runs on.
+	// Metadata is the version of its _metadata, or 0: it bounds the releases that the
+	// job runs on.
 	Metadata int32
 }
 
-// job is the job that took the snapshot, at whatever parallelism.
+// job returns the job that took the snapshot, without its parallelisms.
 func (l *Like) job() *Job {
 	j := &Job{Whole: true}
 	for _, op := range l.Operators {
@@ -31,7 +31,7 @@ func (l *Like) job() *Job {
 	return j
 }
 
-// described is how the states of an operator are serialized.
+// described holds how the states of an operator are serialized.
 type described struct {
 	types.Schema
 	unread []error
@@ -55,18 +55,18 @@ func (c *checker) describe(ctx context.Context) error {
 	return nil
 }
 
-// notDescribed notes what could not be told of the states of an operator.
+// notDescribed reports states whose types could not be determined.
 func (c *checker) notDescribed(op *format.Operator, err error) {
 	switch {
-	case format.NoFile(err), c.damaged[op]: // a finding of its own
+	case format.NoFile(err), c.damaged[op]: // reported by another finding
 	case errors.Is(err, format.ErrUnsupported), errors.Is(err, format.ErrLimit):
-		c.once(Finding{Severity: finding.Note, Code: "types-not-checked", Operator: op, Message: "the types of its states could not be told, or not of all: " + reason(err)})
+		c.once(Finding{Severity: finding.Note, Code: "types-not-checked", Operator: op, Message: "the types of some or all of its states could not be determined: " + reason(err)})
 	default:
 		c.unreadable(op, err)
 	}
 }
 
-// unreadable is state that a restore would fail to read.
+// unreadable reports state that a restore would fail to read.
 func (c *checker) unreadable(op *format.Operator, err error) {
 	if c.damaged[op] {
 		return
@@ -74,14 +74,16 @@ func (c *checker) unreadable(op *format.Operator, err error) {
 	c.once(Finding{Severity: finding.Error, Code: "unreadable", Operator: op, Message: "its state cannot be read: " + err.Error(), Advice: []finding.Remedy{{Words: "find out what else is damaged", Action: finding.Verify}}})
 }
 
-// once adds a finding unless the operator has one of its code, or the same.
+// once adds a finding unless the operator already has one with its code, or an
+// equal one.
 func (c *checker) once(f Finding) {
 	if !slices.ContainsFunc(c.report.Findings, func(o Finding) bool { return o.Code == f.Code && o.Operator == f.Operator }) {
 		c.add(f)
 	}
 }
 
-// reason is an error without its place in the snapshot, which the finding has.
+// reason returns an error without its location in the snapshot, which the finding
+// has.
 func reason(err error) string {
 	var u *types.UnknownClass
 	if errors.As(err, &u) {
@@ -90,21 +92,23 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// lifetimeOf is state that a serializer wrote which not every release has.
+// lifetimeOf returns the feature of state written by a serializer that not every
+// release has.
 func lifetimeOf(class string) (s since, ok bool) {
 	s.first, s.last, ok = flink.SerializerLifetime(class)
 	if s.last != 0 {
-		s.note, s.advice = true, fmt.Sprintf("a job of Flink %v has to take the state over into one of another type first", s.last)
+		s.note, s.advice = true, fmt.Sprintf("a job on Flink %v must first copy the state to a state of another type", s.last)
 	}
 	return s, ok
 }
 
-// kryoSnapshot is the class that describes what Kryo wrote, of whatever version.
+// kryoSnapshot is the class of Kryo's serializer snapshots, for all versions of
+// Kryo.
 const kryoSnapshot = "org.apache.flink.api.java.typeutils.runtime.kryo.KryoSerializerSnapshot"
 
-// serializersOf lists what of the descriptions of an operator's states not every
-// release has, or reads alike. metadata is the version of the _metadata that the
-// job wrote, 0 where that is not known.
+// serializersOf returns the serializers of an operator's states that not every
+// release has or that releases read differently. metadata is the version of the
+// _metadata that the job wrote, 0 if unknown.
 func serializersOf(schema types.Schema, metadata int32) (all []since) {
 	for _, v := range schema.Keyed {
 		if s := streamOf("keyed state", v, keyedVersions); s.first != 0 {
@@ -115,7 +119,7 @@ func serializersOf(schema types.Schema, metadata int32) (all []since) {
 		old := false
 		types.Each(snap, func(s *types.Snapshot) {
 			switch x, ok := lifetimeOf(s.Class); {
-			case s.Old && !old: // what is inside is so too
+			case s.Old && !old: // nested serializers are too
 				old = true
 				newer, _ := flink.Lifetime(func(f flink.Facts) bool { return f.Snapshots.Has(2) })
 				all = append(all, lifetime(fmt.Sprintf("a serializer snapshot of %s from before Flink %v", state, newer), func(f flink.Facts) bool { return f.Snapshots.Has(1) }))
@@ -139,24 +143,24 @@ func serializersOf(schema types.Schema, metadata int32) (all []since) {
 	return all
 }
 
-// kryo is for values that Kryo wrote: Flink 1 has Kryo 2, Flink 2 has Kryo 5, and
-// each reads the bytes of the other as something else (docs/flink-notes.md).
+// kryo returns the feature of values that Kryo wrote: Flink 1 has Kryo 2, Flink 2
+// has Kryo 5, and each misreads the bytes of the other (docs/flink-notes.md).
 func kryo(state, of string, metadata int32) since {
 	writer, _ := flink.WritersOf(int(metadata))
 	wrote := writer.Facts().Kryo
-	s := lifetime(fmt.Sprintf("%s with values of %s that Kryo wrote", state, of), func(f flink.Facts) bool { return f.Kryo == wrote })
+	s := lifetime(fmt.Sprintf("%s with values of %s written by Kryo", state, of), func(f flink.Facts) bool { return f.Kryo == wrote })
 	s.note = true
 	if s.last != 0 {
-		s.advice = fmt.Sprintf("give the type a serializer of Flink's or of your own and take a savepoint with Flink %v, or let this state start empty", s.last)
-		s.why = "Flink 2 has Kryo 5, to which some bytes of Kryo 2 mean something else: a restore fails, or goes on with other values, such as lists that lack elements"
+		s.advice = fmt.Sprintf("use a serializer of Flink or your own for the type and take a savepoint with Flink %v, or let this state start empty", s.last)
+		s.why = "Flink 2 has Kryo 5, which misreads some bytes of Kryo 2: a restore fails, or continues with wrong values, such as lists with missing elements"
 	} else {
-		s.why = "Flink 1 has Kryo 2, to which the bytes of Kryo 5 mean something else"
+		s.why = "Flink 1 has Kryo 2, which misreads the bytes of Kryo 5"
 	}
 	return s
 }
 
-// types compares how the states of an operator are serialized with how the job
-// will do that.
+// types compares the serializers of an operator's states with the serializers of
+// the job.
 func (c *checker) types(ctx context.Context, op *format.Operator) error {
 	d := c.described[op]
 	if c.o.Like == nil || d == nil {
@@ -171,7 +175,7 @@ func (c *checker) types(ctx context.Context, op *format.Operator) error {
 		return err
 	}
 	for _, err := range unread {
-		c.once(Finding{Severity: finding.Warning, Code: "types-not-checked", Operator: op, Message: "the types that the job has could not be told, or not of all: " + reason(err)})
+		c.once(Finding{Severity: finding.Warning, Code: "types-not-checked", Operator: op, Message: "the types of some or all states of the job could not be determined: " + reason(err)})
 	}
 	var keys []*types.Snapshot
 	for _, k := range now.AllKeys() {
@@ -187,7 +191,7 @@ func (c *checker) types(ctx context.Context, op *format.Operator) error {
 		was := &d.States[i]
 		same := func(st types.StateSchema) bool { return st.Name == was.Name && st.Scope() == was.Scope() }
 		if slices.ContainsFunc(now.States, same) {
-			where := "" // all subtasks that have it describe it so
+			where := "" // all subtasks that have it agree
 			if len(only(d.States, same)) > 1 {
 				where = inSubtasks(was.Subtasks, op)
 			}
@@ -204,7 +208,7 @@ func (c *checker) types(ctx context.Context, op *format.Operator) error {
 		}
 	}
 	if len(unread) > 0 {
-		unasked = nil // the job may ask for them
+		unasked = nil // the job may register them
 	}
 	if len(d.unread) > 0 {
 		empty = nil
@@ -213,25 +217,25 @@ func (c *checker) types(ctx context.Context, op *format.Operator) error {
 	return nil
 }
 
-// state compares one state with that of the job, which may describe it in several
-// ways: the best fit counts.
+// state compares a state with the job's, which may have several descriptions: the
+// most compatible one decides.
 func (c *checker) state(op *format.Operator, was *types.StateSchema, where string, all []types.StateSchema) {
 	name := was.Name.String()
 	now := only(all, func(st types.StateSchema) bool { return st.Kind() == was.Kind() })
 	if len(now) == 0 {
 		f := Finding{Severity: finding.Error, Code: "state-kind", Operator: op, State: name,
-			Message: fmt.Sprintf("it is %s state, and the job asks for %s state: Flink refuses", was.Kind(), all[0].Kind())}
+			Message: fmt.Sprintf("it is %s state, and the job registers %s state: Flink refuses", was.Kind(), all[0].Kind())}
 		switch {
 		case was.Keyed == "" && was.Kind() != "broadcast" && all[0].Kind() != "broadcast":
-			f.Advice = []finding.Remedy{{Words: fmt.Sprintf("let the job ask for %s state", was.Kind())}, {Words: "change the kind of the state", Action: finding.SetMode, Operator: op.Label(), State: name, To: all[0].Kind()}}
+			f.Advice = []finding.Remedy{{Words: fmt.Sprintf("register it as %s state in the job", was.Kind())}, {Words: "change the kind of the state", Action: finding.SetMode, Operator: op.Label(), State: name, To: all[0].Kind()}}
 		case was.Keyed == "":
-			f.Advice = finding.Words(fmt.Sprintf("let the job ask for %s state", was.Kind()))
+			f.Advice = finding.Words(fmt.Sprintf("register it as %s state in the job", was.Kind()))
 		}
 		c.add(f)
 		return
 	}
 	for _, k := range was.Serializers {
-		// Timers and what windows hold have names that Flink gives them.
+		// Flink names timers and the contents of windows.
 		what, migrates, named := "its values", was.Keyed != types.Timers, was.Keyed != types.Timers
 		switch {
 		case was.Keyed == types.Timers:
@@ -253,7 +257,7 @@ func (c *checker) state(op *format.Operator, was *types.StateSchema, where strin
 	}
 }
 
-// only returns the states for which f holds.
+// only returns the states for which f is true.
 func only(all []types.StateSchema, f func(types.StateSchema) bool) (some []types.StateSchema) {
 	for _, st := range all {
 		if f(st) {
@@ -263,7 +267,8 @@ func only(all []types.StateSchema, f func(types.StateSchema) bool) (some []types
 	return some
 }
 
-// bestFit compares a serializer with those that the job has for it.
+// bestFit compares a serializer with the job's serializers and returns the most
+// compatible result.
 func bestFit(was *types.Snapshot, now []*types.Snapshot) types.Change {
 	best := types.Compare(was, now[0])
 	for _, b := range now[1:] {
@@ -274,13 +279,13 @@ func bestFit(was *types.Snapshot, now []*types.Snapshot) types.Change {
 	return best
 }
 
-// fit notes a change of types. What cannot be migrated has to fit as it is; what
-// has a name of the user's can get another, and start empty under that.
+// fit reports a change of types. Types that cannot be migrated must be compatible
+// as is; a state that the user named can be renamed to start empty.
 func (c *checker) fit(op *format.Operator, state, what string, change types.Change, migrates, named bool) {
 	f := Finding{Operator: op, State: state, Code: "type"}
-	advice := []finding.Remedy{{Words: "give the job the old type back"}}
+	advice := []finding.Remedy{{Words: "restore the old type in the job"}}
 	if named {
-		advice = append(advice, finding.Remedy{Words: "the state another name"})
+		advice = append(advice, finding.Remedy{Words: "give the state another name"})
 	} else {
 		advice = append(advice, finding.Remedy{Words: "let the operator start empty", Action: finding.DropOperator, Operator: op.Label()})
 	}
@@ -288,18 +293,18 @@ func (c *checker) fit(op *format.Operator, state, what string, change types.Chan
 	case change.Compatibility == types.CompatibleAsIs:
 		return
 	case change.Unnoticed:
-		f.Severity, f.Message = finding.Error, fmt.Sprintf("%s are of another type in the job: %s. Flink compares what is inside only and does not notice: the job fails when it uses them", what, change.Why)
+		f.Severity, f.Message = finding.Error, fmt.Sprintf("%s are of another type in the job: %s. Flink compares only nested types and does not notice: the job fails when it uses them", what, change.Why)
 		f.Advice = advice
 	case change.Compatibility == types.Incompatible:
 		f.Severity, f.Message = finding.Error, fmt.Sprintf("%s are of another type in the job: %s. Flink refuses it", what, change.Why)
 		f.Advice = advice
 	case change.Compatibility == types.CompatibleAfterMigration && !migrates:
-		f.Severity, f.Message = finding.Error, fmt.Sprintf("%s are of a changed type in the job: %s. Flink migrates values, not these, and refuses it", what, change.Why)
+		f.Severity, f.Message = finding.Error, fmt.Sprintf("%s are of a changed type in the job: %s. Flink migrates only values, and refuses it", what, change.Why)
 		f.Advice = advice
 	case change.Compatibility == types.CompatibleAfterMigration:
 		f.Severity, f.Code, f.Message = finding.Note, "type-migrates", fmt.Sprintf("%s are of a changed type in the job: %s. Flink migrates them", what, change.Why)
 	default:
-		f.Severity, f.Code, f.Message = finding.Warning, "type-unsure", fmt.Sprintf("whether %s fit the job is not certain: %s", what, change.Why)
+		f.Severity, f.Code, f.Message = finding.Warning, "type-unsure", fmt.Sprintf("whether %s are compatible with the job is not certain: %s", what, change.Why)
 	}
 	c.add(f)
 }

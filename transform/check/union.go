@@ -12,16 +12,16 @@ import (
 	"github.com/savepoint-tools/spt/transform"
 )
 
-// LargeUnion is from how many bytes on a restore that hands out a union state is
-// worth a warning: those that all subtasks are handed together.
+// LargeUnion is the number of bytes, assigned to all subtasks together, from
+// which a restore of union state is worth a warning.
 const LargeUnion = 64 << 20
 
-// maxUnionRead is how many bytes of a union state a check reads whose lengths do
-// not show that restores may have multiplied it.
+// maxUnionRead is the number of bytes of a union state that a check reads, unless
+// its lengths suggest that restores multiplied it.
 const maxUnionRead = 64 << 20
 
-// states looks at operator states: union state that grows, broadcast replicas
-// that differ.
+// states checks operator states: union state that grows, broadcast replicas that
+// differ.
 func (c *checker) states(ctx context.Context, op *format.Operator, p int32) error {
 	s, err := summary.Of(ctx, &format.Savepoint{Operators: []*format.Operator{op}})
 	if err != nil {
@@ -38,9 +38,9 @@ func (c *checker) states(ctx context.Context, op *format.Operator, p int32) erro
 			read = append(read, st.Name)
 		}
 	}
-	reports := map[string]*transform.UnionReport{}
+	var reports map[string]*transform.UnionReport
 	if len(read) > 0 {
-		if err := c.readUnions(ctx, op, read, len(read) == len(unions), reports); err != nil {
+		if reports, err = c.readUnions(ctx, op, read, len(read) == len(unions)); err != nil {
 			return err
 		}
 	}
@@ -50,13 +50,13 @@ func (c *checker) states(ctx context.Context, op *format.Operator, p int32) erro
 	return c.broadcast(ctx, op)
 }
 
-// union reports what a restore assigns of a union state, and what its elements show of
-// earlier restores. r is nil where they were not read.
+// union reports what a restore assigns of a union state, and what its elements
+// show about earlier restores. r is nil if they were not read.
 func (c *checker) union(op *format.Operator, st *summary.State, p int32, r *transform.UnionReport) {
 	bytes := number.Times(st.Bytes, int64(p))
 	f := Finding{Severity: finding.Note, Code: "union", Operator: op, State: st.Name,
-		Message: fmt.Sprintf("a restore hands each of %d subtasks all %s elements (%s): %s elements, %s in total",
-			p, number.Count(st.Elements), number.Bytes(st.Bytes), number.Count(number.Times(st.Elements, int64(p))), number.Bytes(bytes))}
+		Message: fmt.Sprintf("a restore assigns all %s elements (%s) to each of %d subtasks: %s elements, %s in total",
+			number.Count(st.Elements), number.Bytes(st.Bytes), p, number.Count(number.Times(st.Elements, int64(p))), number.Bytes(bytes))}
 	occurrences := finding.Remedy{Words: "how often each element occurs", Action: finding.CountElements, State: st.Name}
 	switch {
 	case r == nil && st.MayBeMultiplied:
@@ -72,7 +72,7 @@ func (c *checker) union(op *format.Operator, st *summary.State, p int32, r *tran
 			times = fmt.Sprintf("%s to %s times", number.Count(r.MinCopies), number.Count(r.MaxCopies))
 		}
 		f.Severity, f.Code = finding.Warning, "union-multiplied"
-		f.Message = fmt.Sprintf("restores multiplied it: each of its %s different elements comes %s; %s, which the next snapshot will hold if the job adds them again", number.Count(r.Distinct), times, f.Message)
+		f.Message = fmt.Sprintf("restores multiplied it: each of its %s distinct elements occurs %s; %s, which the next snapshot will hold if the job adds them again", number.Count(r.Distinct), times, f.Message)
 		f.Advice = []finding.Remedy{{Words: "to list and remove the duplicates", Action: finding.FindDuplicates}}
 	case r != nil && r.Suspicious():
 		f.Severity, f.Code = finding.Warning, "union-repeats"
@@ -89,11 +89,11 @@ func (c *checker) union(op *format.Operator, st *summary.State, p int32, r *tran
 	c.add(f)
 }
 
-// readUnions reads the elements of union states of an operator in one pass and adds
-// reports by name. A state that cannot be read has none. whole: the names are those of all
-// union states.
-func (c *checker) readUnions(ctx context.Context, op *format.Operator, names []string, whole bool, reports map[string]*transform.UnionReport) error {
-	o := transform.UnionOptions{TempDir: c.o.TempDir}
+// readUnions reads the elements of union states of an operator in one pass and
+// returns reports by name. A state that cannot be read has none. whole is set if
+// names has all union states.
+func (c *checker) readUnions(ctx context.Context, op *format.Operator, names []string, whole bool) (map[string]*transform.UnionReport, error) {
+	o := transform.UnionOptions{TempDir: c.o.TempDir, Jobs: c.o.Jobs, Partial: true}
 	if !whole {
 		o.States = format.ByName(names...)
 	}
@@ -103,22 +103,20 @@ func (c *checker) readUnions(ctx context.Context, op *format.Operator, names []s
 	var temp *transform.TempError
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.Is(err, format.ErrChanged):
-		return err
+		return nil, ctx.Err()
 	case errors.As(err, &temp):
-		return temp // says nothing of the state
-	case err != nil && len(names) > 1: // the others may be readable
-		for _, name := range names {
-			if err := c.readUnions(ctx, op, []string{name}, false, reports); err != nil {
-				return err
-			}
-		}
-	case err != nil && !format.NoFile(err) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit):
-		c.unreadable(op, err)
+		return nil, temp // not about the state
+	case err != nil:
+		return nil, err
 	}
+	reports := map[string]*transform.UnionReport{}
 	for _, r := range all {
-		reports[r.State] = r
+		switch {
+		case r.Err == nil:
+			reports[r.State] = r
+		case !format.NoFile(r.Err) && !errors.Is(r.Err, format.ErrUnsupported) && !errors.Is(r.Err, format.ErrLimit):
+			c.unreadable(op, r.Err)
+		}
 	}
-	return nil
+	return reports, nil
 }

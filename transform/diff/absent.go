@@ -7,18 +7,17 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// generatedName is the form of the names that Flink gives to files: no two of its
-// files have the same.
+// generatedName matches the unique names that Flink generates for files.
 var generatedName = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// sameName reports whether two relative references of equal names mean one file,
-// or a copy of it: they are in one folder, or Flink generated the name.
+// sameName reports whether two equal relative references mean one file or a copy
+// of it: they are in one directory, or Flink generated the name.
 func (d *differ) sameName(x, y format.Stream) bool {
 	path, _, _ := format.Reference(x)
 	return x.Size() == y.Size() && (d.a.Location != "" && d.a.Location == d.b.Location || generatedName.MatchString(path.String()))
 }
 
-// unread counts a file of both sides that is on neither, once.
+// unread counts, once, a file that both sides name and neither has.
 func (d *differ) unread(name string, why sameness) {
 	if d.counted == nil {
 		d.counted = map[string]bool{}
@@ -34,8 +33,8 @@ func (d *differ) unread(name string, why sameness) {
 }
 
 // readable returns the operators of both sides without the handles of a subtask
-// that are alike on both sides and whose file neither side has, or nobody looked
-// for: nothing is known of what is in them, and Absent and NotChecked count them.
+// that are equal on both sides and whose file neither side has or could be looked
+// up: their content is unknown, and Absent and NotChecked count them.
 func (d *differ) readable(o *Operator) (old, now *format.Operator, err error) {
 	old, now = o.old, o.new
 	bySubtask := map[int32]int{}
@@ -84,8 +83,8 @@ func (d *differ) readable(o *Operator) (old, now *format.Operator, err error) {
 	return old, now, nil
 }
 
-// absentHandle reports whether two handles say the same of a file that neither
-// side has.
+// absentHandle reports whether two handles have equal references to a file that
+// neither side has.
 func (d *differ) absentHandle(x, y *format.OperatorHandle) (bool, error) {
 	if x == nil || y == nil || x.Data == nil || y.Data == nil || x.Codec != y.Codec || len(x.States) != len(y.States) {
 		return false, nil

@@ -10,13 +10,13 @@ import (
 	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
-// rangeOf is n bytes of a stream; n < 0: not known.
+// rangeOf is n bytes of a stream; n < 0 if unknown.
 type rangeOf struct {
 	s      format.Stream
 	off, n int64
 }
 
-// window reads a stream forward, in pieces that are worth a request.
+// window reads a stream forward, in pieces large enough for a request.
 type window struct {
 	d   *differ
 	in  format.View
@@ -27,7 +27,7 @@ type window struct {
 
 const windowSize = 256 << 10
 
-// at gives up to n bytes at off, at least one.
+// at returns up to n bytes at off, at least one.
 func (w *window) at(s format.Stream, off, n int64) ([]byte, error) {
 	if w.s != s || off < w.off || off >= w.off+int64(len(w.buf)) {
 		size, err := w.d.size(w.in, s)
@@ -36,12 +36,12 @@ func (w *window) at(s format.Stream, off, n int64) ([]byte, error) {
 		}
 		k := min(size-off, windowSize)
 		if k <= 0 {
-			return nil, format.InFile(format.Errorf(format.ErrTruncated, "byte %d of a stream of %d was asked for", off, size), w.in.Location)
+			return nil, format.InFile(format.Errorf(format.ErrTruncated, "read at %d in a stream of %d bytes", off, size), w.in.Location)
 		}
 		if cap(w.buf) == 0 {
 			w.buf = make([]byte, windowSize)
 		}
-		w.s = nil // until it was read
+		w.s = nil // until it is read
 		w.buf = w.buf[:k]
 		if _, err := w.in.Source.ReadAt(w.d.ctx, s, w.buf, off); err != nil {
 			return nil, format.InFile(err, w.in.Location)
@@ -53,7 +53,7 @@ func (w *window) at(s format.Stream, off, n int64) ([]byte, error) {
 	return p[:min(int64(len(p)), n)], nil
 }
 
-// sameRange compares as many bytes as x has.
+// sameRange compares the bytes of x with as many bytes of y.
 func sameRange(ra, rb *window, x, y rangeOf) (bool, error) {
 	for i := int64(0); i < x.n; {
 		p, err := ra.at(x.s, x.off+i, x.n-i)
@@ -72,7 +72,7 @@ func sameRange(ra, rb *window, x, y rangeOf) (bool, error) {
 	return true, nil
 }
 
-// size is how long a stream really is.
+// size returns the actual length of a stream.
 func (d *differ) size(in format.View, s format.Stream) (int64, error) {
 	if z, ok := in.Source.(format.Sizer); ok {
 		n, err := z.SizeOf(d.ctx, s)
@@ -81,18 +81,19 @@ func (d *differ) size(in format.View, s format.Stream) (int64, error) {
 	return s.Size(), nil
 }
 
-// sameness says whether two streams are the same bytes by what names them.
+// sameness is what the references of two streams say about the equality of their
+// bytes.
 type sameness int
 
 const (
-	perhaps   sameness = iota // only reading tells
-	oneFile                   // one reference, which leads both to one file
-	absent                    // one reference, which leads neither to a file
-	unchecked                 // one reference, where nobody could look
+	perhaps   sameness = iota // must be read to compare
+	oneFile                   // equal references that lead to one file
+	absent                    // equal references without a file on either side
+	unchecked                 // equal references that could not be looked up
 	byDigest                  // chunks of equal digests
 )
 
-// sameReference compares two streams by what names them.
+// sameReference compares two streams by their references.
 func (d *differ) sameReference(x, y format.Stream) (sameness, error) {
 	pair := [2]format.Stream{x, y} // a stream has many key groups
 	same, known := d.sameStreams[pair]
@@ -133,15 +134,15 @@ func (d *differ) lookUp(x, y format.Stream) (sameness, error) {
 	if x.Key() != y.Key() || relative && !d.sameName(x, y) {
 		return perhaps, nil
 	}
-	p, err := d.placeOf(d.a, x)
-	q, qerr := d.placeOf(d.b, y)
+	p, err := d.locationOf(d.a, x)
+	q, qerr := d.locationOf(d.b, y)
 	switch {
 	case notHere(err) && notHere(qerr):
 		if errors.Is(err, format.ErrNotChecked) || errors.Is(qerr, format.ErrNotChecked) {
 			return unchecked, nil
 		}
 		return absent, nil
-	case relative: // each is next to its own _metadata
+	case relative: // each side has its own next to _metadata
 		return perhaps, nil
 	case err != nil || qerr != nil:
 		return perhaps, cmp.Or(err, qerr)
@@ -151,15 +152,15 @@ func (d *differ) lookUp(x, y format.Stream) (sameness, error) {
 	return perhaps, nil
 }
 
-// notHere reports whether the file of a reference is not there, or was not looked
-// for. What is outside the snapshot is neither: nothing is said about it before it
-// was allowed.
+// notHere reports whether the file of a reference is missing or could not be
+// looked up. A file outside the snapshot is neither: it remains an error until
+// allowed.
 func notHere(err error) bool {
 	return errors.Is(err, format.ErrMissing) || errors.Is(err, format.ErrNotChecked)
 }
 
-// placeOf is where a stream's bytes lie, "" where there is no telling.
-func (d *differ) placeOf(in format.View, s format.Stream) (string, error) {
+// locationOf returns where a stream's bytes are stored, "" if unknown.
+func (d *differ) locationOf(in format.View, s format.Stream) (string, error) {
 	l, ok := in.Source.(fileref.Locator)
 	if !ok {
 		return "", nil
@@ -184,7 +185,7 @@ func (d *differ) sameBytes(x, y format.Stream) (bool, error) {
 	return sameRange(&window{d: d, in: d.a}, &window{d: d, in: d.b}, rangeOf{x, 0, n}, rangeOf{y, 0, n})
 }
 
-// fileContent is what a range of a stream holds.
+// fileContent identifies the bytes of a range of a stream.
 type fileContent struct {
 	n   int64
 	sum hash128.Digest
@@ -205,7 +206,7 @@ func (d *differ) contentOf(in format.View, r rangeOf) (fileContent, error) {
 	return fileContent{r.n, h.Sum()}, nil
 }
 
-// contents is the set of what ranges hold.
+// contents returns the set of the contents of ranges.
 func (d *differ) contents(in format.View, all []rangeOf) (map[fileContent]bool, error) {
 	set := map[fileContent]bool{}
 	for _, r := range all {

@@ -11,14 +11,15 @@ import (
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/internal/elements"
 )
 
-// Kind says what a difference is about.
+// Kind is what a difference is about.
 type Kind string
 
 // The kinds of differences.
 const (
-	KindID             Kind = "id" // says nothing of the state
+	KindID             Kind = "id" // not about the state
 	KindSnapshot       Kind = "kind"
 	KindMasters        Kind = "masters"
 	KindOperators      Kind = "operators"
@@ -38,87 +39,90 @@ const (
 	KindHandles        Kind = "handles"
 )
 
-// Kinds are all kinds, in the order in which they are reported, and what
-// each is about.
+// Kinds are all kinds, in the order in which they are reported, with
+// descriptions.
 var Kinds = []struct {
 	Kind Kind
 	Help string
 }{
-	{KindID, "the checkpoint id; alone it is no difference"},
+	{KindID, "the checkpoint id; not a difference by itself"},
 	{KindSnapshot, "savepoint or checkpoint, canonical or native, unaligned"},
 	{KindMasters, "state of the checkpoint coordinator's hooks"},
 	{KindOperators, "operators added or removed"},
-	{KindNames, "uid or name of an operator, where both snapshots store one"},
+	{KindNames, "uid or name of an operator, if both snapshots store one"},
 	{KindParallelism, "parallelism of an operator"},
 	{KindMaxParallelism, "max parallelism of an operator"},
 	{KindSubtasks, "subtasks that had finished or are missing"},
 	{KindCoordinator, "bytes of an operator's coordinator"},
-	{KindStates, "states added or removed, or of another mode"},
-	{KindTypes, "how an operator state describes its serializers"},
+	{KindStates, "states added, removed, or with another mode"},
+	{KindTypes, "serializer snapshots of operator states"},
 	{KindElements, "elements of list, union, broadcast and raw state"},
-	{KindOffsets, "elements of sources' own states, which are positions and move on"},
+	{KindOffsets, "elements of sources' own states: positions, which advance"},
 	{KindPlacement, "which subtask holds what"},
 	{KindKeyed, "keyed state, by key groups and files"},
 	{KindInFlight, "in-flight data"},
-	{KindLegacy, "state of Flink's oldest interface"},
+	{KindLegacy, "legacy operator state"},
 	{KindHandles, "where state is stored: inline, next to _metadata, elsewhere, merged"},
 }
 
-// Options say what is compared.
+// Options are the options of Savepoints.
 type Options struct {
-	// TempDir is the directory of temporary files; "": that of the system.
+	// TempDir is the directory of temporary files; "" means the system's.
 	TempDir string
-	// Ignore is not compared, and not read for it.
+	// Jobs is the number of ranges of elements read at once; 0 means one per
+	// processor. The result does not depend on it.
+	Jobs int
+	// Ignore are the kinds that are not compared, and not read to be compared.
 	Ignore map[Kind]bool
-	// Placement compares which subtask holds an element, or which handle a key
-	// group, too.
+	// Placement also compares which subtask holds an element, and which handle a key
+	// group.
 	Placement bool
-	// List is how many elements of each state are listed as added, and as
-	// removed; 0: they are only counted.
+	// List is the number of elements of each state to list as added, and as removed;
+	// 0 only counts them.
 	List int
-	// Schemas tell how the states of operators of each side are serialized, for the
-	// search for renamed operators; nil: only operator states have names then.
+	// Schemas return how the states of operators of each side are serialized, for the
+	// search for renamed operators; if nil, only operator states have names.
 	Schemas [2]types.Schemas
-	// Whole are the savepoints that the compared operators were picked from, so
-	// that a renamed operator is not taken for another one; nil: nothing was left
+	// Whole are the savepoints from which the compared operators were selected, so
+	// that a renamed operator is not mistaken for another; nil if nothing was left
 	// out.
 	Whole [2]*format.Savepoint
-	// EntryText returns what makes texts of the entries of a broadcast state, for one
-	// side (0: old) and handle; nil where its types are not known. Equal entries must
-	// have equal texts.
+	// EntryText returns a function that formats the entries of a broadcast state, for
+	// one side (0 is old) and handle; nil if its types are unknown. Equal entries
+	// must have equal texts.
 	EntryText func(ctx context.Context, side int, h *format.OperatorHandle, state int) (func(format.MapEntry) (key, value string, err error), error)
-	// Progress is told of bytes that were read, from several goroutines.
+	// Progress is called with the number of bytes read, from several goroutines.
 	Progress func(n int64)
 }
 
 // Result is how two savepoints differ.
 type Result struct {
 	Old, New *summary.Summary
-	// Operators of both, by how much they grew, then by label.
+	// Operators are the operators of both, sorted by growth, then by label.
 	Operators []*Operator
-	// Differences in a defined order: of the snapshot, then by operator and
+	// Differences are in a defined order: of the snapshot, then by operator and
 	// state.
 	Differences []Difference
 	// Renames are the operators that the new savepoint likely has under other ids.
 	Renames *transform.Renames
-	// KeyedCompared: keyed state was compared, by bytes and not by entries.
+	// KeyedCompared is set if keyed state was compared, by bytes and not by entries.
 	KeyedCompared bool
-	// ByDigest is the bytes of streams of two .spt files that were told to be the
-	// same by the digests of their chunks, and not read.
+	// ByDigest is the number of bytes of streams of two .spt files that were found
+	// equal by the digests of their chunks, without reading.
 	ByDigest int64
-	// Absent is how many files both name alike, and neither has: nothing is known
-	// of what is in them.
+	// Absent is the number of files that both name equally and neither has: their
+	// content is unknown.
 	Absent int64
-	// NotChecked is how many files both name alike, where nobody could look, such as
-	// those in a store that is not supported here.
+	// NotChecked is the number of files that both name equally and that could not be
+	// looked up, for example in an unsupported store.
 	NotChecked int64
 }
 
 // Difference is one thing in which two savepoints differ.
 type Difference struct {
 	Kind     Kind
-	Operator *Operator // nil: the snapshot
-	State    *State    // nil: the operator
+	Operator *Operator // nil for the snapshot
+	State    *State    // nil for the operator
 	Text     string    // what differs, in words; names in it are quoted
 }
 
@@ -127,26 +131,44 @@ func (d *Result) Same() bool {
 	return !slices.ContainsFunc(d.Differences, func(x Difference) bool { return x.Kind != KindID })
 }
 
-// Savepoints compares two savepoints, whatever they are kept in.
+// Savepoints compares two savepoints in any containers.
 //
 // Elements of operator state are compared as multisets, by digests with random
-// keys. State is read once, and twice if it has more than three million elements:
-// these are summed up first in 4096 parts of the digests, and only elements in
-// parts that differ are counted. Counting takes 100 MiB of memory at most; what
-// does not fit is written to temporary files, 40 bytes for each distinct element.
-// Keyed state is compared by bytes, and its entries are not looked at.
+// keys. State is read once, or twice if it has more than three million elements:
+// their digests are first summed in 4096 parts, and only elements in parts that
+// differ are counted. Counting takes at most 100 MiB of memory; the rest is
+// written to temporary files, 40 bytes for each distinct element. Keyed state is
+// compared by bytes, without decoding its entries.
 func Savepoints(ctx context.Context, a, b format.View, o Options) (*Result, error) {
 	return newDiffer(ctx, a, b, o).run()
 }
 
 func newDiffer(ctx context.Context, a, b format.View, o Options) *differ {
-	return &differ{ctx: ctx, a: a, b: b, o: o, hash: hash128.New(), memory: 80 << 20, exact: maxExact, out: &Result{}}
+	d := &differ{ctx: ctx, a: a, b: b, o: o, hash: hash128.New(), memory: 80 << 20, exact: maxExact, out: &Result{}}
+	for i, in := range []format.View{a, b} {
+		// Units name handles in the snapshot, not among the selected operators.
+		if whole := o.Whole[i]; whole != nil && holds(whole, in.Operators) {
+			in.Savepoint = whole
+		}
+		d.readers[i] = elements.NewReader(in, d.hash, d.progress)
+	}
+	return d
+}
+
+// holds reports whether a savepoint has all of some operators.
+func holds(sp *format.Savepoint, all []*format.Operator) bool {
+	has := map[*format.Operator]bool{}
+	for _, op := range sp.Operators {
+		has[op] = true
+	}
+	return !slices.ContainsFunc(all, func(op *format.Operator) bool { return !has[op] })
 }
 
 type differ struct {
 	ctx         context.Context
 	a, b        format.View
 	o           Options
+	readers     [2]*elements.Reader // of the whole savepoints
 	hash        hash128.Hasher
 	memory      int64 // of the tables that count elements
 	exact       int64 // elements of both sides up to which all different ones are counted

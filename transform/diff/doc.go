@@ -1,4 +1,4 @@
-// Package diff compares two savepoints, whichever containers hold them.
+// Package diff compares two savepoints in any containers.
 //
 //	result, err := diff.Savepoints(ctx, a, b, diff.Options{})
 //	for _, d := range result.Differences {

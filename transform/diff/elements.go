@@ -6,50 +6,51 @@ import (
 	"fmt"
 	"io"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/connector"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/tally"
+	"github.com/savepoint-tools/spt/internal/work"
+	"github.com/savepoint-tools/spt/transform/internal/elements"
 )
 
-// Elements compares the elements of one operator state, whichever subtask
-// holds them. Of a broadcast state the elements are the different maps that its
-// subtasks hold, however many hold each.
+// Elements is the comparison of the elements of one operator state, in any
+// subtask. The elements of a broadcast state are the distinct maps that its
+// subtasks hold.
 type Elements struct {
-	Old, New int64 // elements, or copies of a broadcast state
-	// OldDistinct and NewDistinct count different elements; -1 where that was
-	// not necessary: more than three million of them, most of which are the same.
+	Old, New int64 // elements, or replicas of a broadcast state
+	// OldDistinct and NewDistinct count distinct elements; -1 if not counted, because
+	// there are more than three million and most are equal.
 	OldDistinct, NewDistinct int64
-	// Added and Removed count elements that come more often in one than in the
-	// other, as often as they do.
+	// Added and Removed count the occurrences that one side has more than the other.
 	Added, Removed int64
-	// Factor is k > 0 where both hold the same different elements, and the new
-	// one each of them k times as often: above 1 it was multiplied.
+	// Factor is k > 0 if both hold the same distinct elements, and the new one each k
+	// times as often: above 1 the state was multiplied.
 	Factor int64
-	// Divided is k > 0 where the old one holds each k times as often.
+	// Divided is k > 0 if the old one holds each k times as often.
 	Divided int64
-	// Moved are elements that both hold, in other subtasks; -1: not compared.
+	// Moved is the number of elements that both hold in different subtasks; -1 if not
+	// compared.
 	Moved int64
-	// AddedList and RemovedList are the first of them that differ, each different
-	// one once, in the order of their first appearance.
+	// AddedList and RemovedList are the first distinct elements that differ, in the
+	// order of their first occurrence.
 	AddedList, RemovedList []ElementChange
-	// Entries is set where a broadcast state was compared by key.
+	// Entries is set if a broadcast state was compared by key.
 	Entries *Entries
 }
 
-// ElementChange is an element that comes more often on one side, and where it
-// comes first there. Of more than three million elements, subtasks are passed
-// over that hold the same as one on the other side.
+// ElementChange is an element that occurs more often on one side, with its first
+// occurrence there. With more than three million elements, subtasks with the same
+// elements as one of the other side are skipped.
 type ElementChange struct {
 	Handle   *format.OperatorHandle
 	State    int // in Handle.States
 	Subtask  int32
 	Index    int64
-	Old, New int64 // how often it comes
+	Old, New int64 // number of occurrences
 }
 
 // Value reads the element from the savepoint whose handle it names.
@@ -77,19 +78,13 @@ func (c ElementChange) Value(ctx context.Context, in format.View) (p []byte, err
 
 // elementSide is a state in one of the savepoints.
 type elementSide struct {
-	in    format.View
-	parts []elementPart
+	*elements.Reader
+	parts []elements.Part
 	total int64
 }
 
-type elementPart struct {
-	h       *format.OperatorHandle
-	state   int
-	subtask int32
-}
-
-func newElementSide(in format.View, op *format.Operator, st *summary.State) *elementSide {
-	s := &elementSide{in: in}
+func newElementSide(r *elements.Reader, op *format.Operator, st *summary.State) *elementSide {
+	s := &elementSide{Reader: r}
 	subs := slices.Clone(op.Subtasks)
 	slices.SortStableFunc(subs, func(a, b *format.Subtask) int { return cmp.Compare(a.Index, b.Index) })
 	for _, sub := range subs {
@@ -99,7 +94,7 @@ func newElementSide(in format.View, op *format.Operator, st *summary.State) *ele
 		}
 		for k := range h.States {
 			if h.States[k].Name.String() == st.Name && h.States[k].Offsets.Len() > 0 {
-				s.parts = append(s.parts, elementPart{h, k, sub.Index})
+				s.parts = append(s.parts, elements.Part{Handle: h, State: k, Subtask: sub.Index})
 				s.total += h.States[k].Offsets.Len()
 			}
 		}
@@ -107,18 +102,9 @@ func newElementSide(in format.View, op *format.Operator, st *summary.State) *ele
 	return s
 }
 
-// each calls f with every element, in the order of the subtasks.
-func (s *elementSide) each(ctx context.Context, f func(part int, e format.Element) error) error {
-	for i, p := range s.parts {
-		codec, err := s.in.Codec(p.h.Codec)
-		if err != nil {
-			return err
-		}
-		if err := format.EachElement(ctx, s.in.Source, codec, p.h, p.h.States[p.state].Name.String(), func(e format.Element) error { return f(i, e) }); err != nil {
-			return format.At(err, "subtask %d", p.subtask)
-		}
-	}
-	return nil
+// at says in an error which subtask it is of.
+func (s *elementSide) at(part int, err error) error {
+	return format.At(err, "subtask %d", s.parts[part].Subtask)
 }
 
 // operatorState compares the elements of a state that both savepoints have.
@@ -129,9 +115,9 @@ func (d *differ) operatorState(o *Operator, st *State) error {
 	}
 	broadcast := st.New.Kind == summary.Broadcast
 	if d.o.Ignore[kind] || broadcast != (st.Old.Kind == summary.Broadcast) {
-		return nil // a map and elements have nothing in common
+		return nil // a map cannot be compared with elements
 	}
-	a, b := newElementSide(d.a, o.oldRead, st.Old), newElementSide(d.b, o.newRead, st.New)
+	a, b := newElementSide(d.readers[0], o.oldRead, st.Old), newElementSide(d.readers[1], o.newRead, st.New)
 	r, err := d.compare(a, b, broadcast, false)
 	if err != nil {
 		return err
@@ -155,21 +141,21 @@ func (d *differ) operatorState(o *Operator, st *State) error {
 	if err != nil {
 		return err
 	}
-	// What has no counterpart in its own subtask and has one elsewhere.
+	// Elements without a counterpart in their own subtask that have one elsewhere.
 	r.Moved = placed.Added - r.Added
 	if broadcast {
 		r.Moved = placed.Added
 	}
 	switch {
 	case broadcast && placed.Added+placed.Removed > 0:
-		d.add(KindPlacement, o, st, "subtasks hold other copies: %d before, %d now", r.Old, r.New)
+		d.add(KindPlacement, o, st, "subtasks hold different replicas: %d before, %d now", r.Old, r.New)
 	case r.Moved > 0:
 		d.add(KindPlacement, o, st, "%d of %d elements are in other subtasks", r.Moved, r.New)
 	}
 	return nil
 }
 
-// text says how elements differ; "" if they do not.
+// text describes how elements differ; "" if they do not.
 func (r *Elements) text(broadcast bool) string {
 	switch {
 	case r.Entries != nil:
@@ -177,7 +163,7 @@ func (r *Elements) text(broadcast bool) string {
 		switch {
 		case e.Added+e.Removed+e.Changed > 0:
 		case e.AddedMaps+e.RemovedMaps > 0:
-			return "the same keys, but not in every copy; different maps: " + counted(e.AddedMaps, "added", e.RemovedMaps, "removed")
+			return "the same keys, but not in every replica; different maps: " + counted(e.AddedMaps, "added", e.RemovedMaps, "removed")
 		default:
 			return ""
 		}
@@ -196,51 +182,73 @@ func (r *Elements) text(broadcast bool) string {
 	return "elements: " + counted(r.Added, "added", r.Removed, "removed")
 }
 
-// maxExact is up to how many elements, of both sides, all distinct ones are
-// counted. Of more, those in parts that are the same are not.
+// maxExact is the number of elements of both sides up to which all distinct ones
+// are counted. Above it, elements in equal parts are not counted.
 const maxExact = 3 << 20
 
-// diffParts is into how many parts elements are divided by their digests, to find
-// out which parts are the same.
+// diffParts is the number of parts into which elements are divided by their
+// digests, to find the equal parts.
 const diffParts = 1 << 12
 
 func diffPart(d hash128.Digest) int { return int(d.Hi >> 52) }
 
-// digestOf is the digest of an element; with placed that of the element in its
-// subtask.
-func (d *differ) digestOf(s *elementSide, part int, value []byte, placed bool) hash128.Digest {
-	g := d.hash.Sum(value)
-	if placed {
-		x := (uint64(s.parts[part].subtask) + 1) * 0x9e3779b97f4a7c15
+// The sums of a unit take 100 KB, however many elements it has; sumNotMerged bounds what
+// large elements take.
+const (
+	sumBytes     = 4 << 20
+	sumElements  = 1 << 16
+	sumNotMerged = 128 << 20
+)
+
+// digest returns the digest under which an element is compared, and whether it is:
+// only those in parts that may differ are. With placed, equal elements in different
+// subtasks have different digests.
+func (c *comparison) digest(u work.Unit, g hash128.Digest) (hash128.Digest, bool) {
+	if c.placed {
+		x := (uint64(u.Handle.Index) + 1) * 0x9e3779b97f4a7c15
 		g.Hi = (g.Hi ^ x) * 0xd6e8feb86659fd93
 		g.Hi ^= g.Hi >> 32
 		g.Lo += x * 0xd6e8feb86659fd93
 	}
-	return g
+	return g, c.todo[diffPart(g)]
 }
 
-// both walks the two sides at the same time.
-func (d *differ) both(a, b *elementSide, f func(ctx context.Context, side int, s *elementSide) error) error {
-	g, ctx := errgroup.WithContext(d.ctx)
+// both calls f for the two sides, at the same time unless there is one job, and with
+// the jobs of each. Which error is returned does not depend on which comes first.
+func (d *differ) both(a, b *elementSide, f func(ctx context.Context, side int, s *elementSide, o elements.Options) error) error {
+	jobs := elements.Workers(d.o.Jobs)
+	ctx, cancel := context.WithCancel(d.ctx)
+	defer cancel()
+	var errs [2]error
+	var wg sync.WaitGroup
 	for i, s := range []*elementSide{a, b} {
-		g.Go(func() error {
-			err := f(ctx, i, s)
-			return format.InFile(err, s.in.Location)
-		})
+		run := func() {
+			o := elements.Options{Jobs: max((jobs+1-i)/2, 1), At: s.at}
+			if errs[i] = format.InFile(f(ctx, i, s, o), s.In.Location); errs[i] != nil && i == 0 {
+				cancel()
+			}
+		}
+		if jobs > 1 {
+			wg.Go(run)
+		} else if run(); errs[i] != nil {
+			break
+		}
 	}
-	return g.Wait()
+	wg.Wait()
+	return cmp.Or(errs[0], errs[1])
 }
 
 // compare compares two multisets, or with set two sets.
 func (d *differ) compare(a, b *elementSide, set, placed bool) (*Elements, error) {
 	c := &comparison{d: d, a: a, b: b, set: set, placed: placed}
 	c.r = &Elements{Old: a.total, New: b.total, Moved: -1}
-	if a.total+b.total <= d.exact {
-		for i := range c.todo {
-			c.todo[i] = true
+	for i := range c.todo {
+		c.todo[i] = true
+	}
+	if a.total+b.total > d.exact {
+		if err := c.sums(); err != nil {
+			return nil, err
 		}
-	} else if err := c.sums(); err != nil {
-		return nil, err
 	}
 	if err := c.count(); err != nil {
 		return nil, err
@@ -259,7 +267,7 @@ func (d *differ) compare(a, b *elementSide, set, placed bool) (*Elements, error)
 	return r, nil
 }
 
-// comparison is one comparison of two sides.
+// comparison is the state of a comparison of two sides.
 type comparison struct {
 	d           *differ
 	a, b        *elementSide
@@ -268,38 +276,65 @@ type comparison struct {
 	todo        [diffParts]bool // parts that may differ
 	skipped     bool            // elements that are the same on both sides were not counted
 	counts      pairCounts
-	// out is subtasks that hold the same elements as one of the other side.
-	out [2]*elementSide
+	// out is the subtasks that hold the same elements as one of the other side.
+	out  [2]*elementSide
+	free sync.Pool // of *partSums
 }
 
-// sums finds the parts that differ, and the subtasks that hold the same as one
-// of the other side and need not be looked at again.
+// partSums is the sums of elements in each part of the digests, and of all.
+type partSums struct {
+	parts [diffParts]hash128.Multiset
+	all   hash128.Multiset
+}
+
+func (s *partSums) merge(o *partSums) {
+	for i := range s.parts {
+		s.parts[i].Merge(o.parts[i])
+	}
+	s.all.Merge(o.all)
+}
+
+// sum runs a unit of work.SumElements.
+func (c *comparison) sum(ctx context.Context, r *elements.Reader, u work.Unit) (*partSums, error) {
+	sums, ok := c.free.Get().(*partSums)
+	if !ok {
+		sums = &partSums{}
+	}
+	*sums = partSums{}
+	err := r.Each(ctx, u, func(_ format.Element, g hash128.Digest) {
+		g, _ = c.digest(u, g)
+		sums.parts[diffPart(g)].Add(g)
+		sums.all.Add(g)
+	})
+	return sums, err
+}
+
+// sums finds the parts that differ, and the subtasks that hold the same elements
+// as one of the other side and need not be read again.
 func (c *comparison) sums() error {
-	var all, bySubtask [2][]hash128.Multiset
-	err := c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide) error {
-		sums, whole := make([]hash128.Multiset, diffParts), make([]hash128.Multiset, len(s.parts))
-		all[side], bySubtask[side] = sums, whole
-		var n int64
-		err := s.each(ctx, func(part int, e format.Element) error {
-			g := c.d.digestOf(s, part, e.Value, c.placed)
-			sums[diffPart(g)].Add(g)
-			whole[part].Add(g)
-			n = c.d.tick(n, e.Value)
+	var all [2]partSums
+	var bySubtask [2][]hash128.Multiset
+	err := c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide, o elements.Options) error {
+		bySubtask[side] = make([]hash128.Multiset, len(s.parts))
+		o.Job, o.Size, o.Most, o.Bytes = work.SumElements, sumBytes, sumElements, sumNotMerged
+		run := func(ctx context.Context, u work.Unit) (*partSums, error) { return c.sum(ctx, s.Reader, u) }
+		return elements.Run(ctx, s.Reader, s.parts, o, run, func(part int, sums *partSums) error {
+			all[side].merge(sums)
+			bySubtask[side][part].Merge(sums.all)
+			c.free.Put(sums)
 			return nil
 		})
-		c.d.progress(n)
-		return err
 	})
 	if err != nil {
 		return err
 	}
 	for i := range c.todo {
-		c.todo[i] = all[0][i] != all[1][i]
-		c.skipped = c.skipped || !c.todo[i] && all[0][i].N > 0
+		c.todo[i] = all[0].parts[i] != all[1].parts[i]
+		c.skipped = c.skipped || !c.todo[i] && all[0].parts[i].N > 0
 	}
 	lo, hi := min(c.a.total, c.b.total), max(c.a.total, c.b.total)
 	if c.set || lo == 0 || lo != hi && hi%lo == 0 {
-		return nil // how often each comes is what it may be about
+		return nil // the counts of elements may be the difference
 	}
 	equal := map[hash128.Multiset][]int{}
 	for i, sum := range bySubtask[0] {
@@ -321,22 +356,22 @@ func (c *comparison) sums() error {
 	return nil
 }
 
-// split parts a side into the subtasks that are in the set, and the others.
+// split divides a side into the subtasks that are in the set, and the others.
 func (s *elementSide) split(out map[int]bool) (rest, cut *elementSide) {
-	rest, cut = &elementSide{in: s.in}, &elementSide{in: s.in}
+	rest, cut = &elementSide{Reader: s.Reader}, &elementSide{Reader: s.Reader}
 	for i, p := range s.parts {
 		to := rest
 		if out[i] {
 			to = cut
 		}
 		to.parts = append(to.parts, p)
-		to.total += p.h.States[p.state].Offsets.Len()
+		to.total += p.Len()
 	}
 	return rest, cut
 }
 
-// recount adds to the counts of listed elements how often they come in the
-// subtasks that were passed over.
+// recount adds the occurrences of listed elements in skipped subtasks to their
+// counts.
 func (c *comparison) recount() error {
 	if c.out[0] == nil || len(c.r.AddedList)+len(c.r.RemovedList) == 0 {
 		return nil
@@ -344,10 +379,7 @@ func (c *comparison) recount() error {
 	listed := map[hash128.Digest]*ElementChange{}
 	var parts [diffParts]bool // that have any
 	for side, list := range [][]ElementChange{c.r.RemovedList, c.r.AddedList} {
-		in := c.a.in
-		if side == 1 {
-			in = c.b.in
-		}
+		in := c.d.readers[side].In
 		for i := range list {
 			p, err := list[i].Value(c.d.ctx, in)
 			if err != nil {
@@ -357,35 +389,19 @@ func (c *comparison) recount() error {
 			listed[g], parts[diffPart(g)] = &list[i], true
 		}
 	}
-	return c.d.both(c.out[0], c.out[1], func(ctx context.Context, side int, s *elementSide) error {
-		var n int64
-		err := s.each(ctx, func(_ int, e format.Element) error {
-			n = c.d.tick(n, e.Value)
-			g := c.d.hash.Sum(e.Value)
-			if !parts[diffPart(g)] {
-				return nil
-			}
-			switch x := listed[g]; {
-			case x == nil:
-			case side == 0:
-				x.Old++
-			default:
-				x.New++
+	isListed := func(_ work.Unit, g hash128.Digest) (hash128.Digest, bool) {
+		return g, parts[diffPart(g)] && listed[g] != nil
+	}
+	return c.d.both(c.out[0], c.out[1], func(ctx context.Context, side int, s *elementSide, o elements.Options) error {
+		return s.Count(ctx, s.parts, o, isListed, func(_ int, e tally.Element) error {
+			if side == 0 {
+				listed[e.Digest].Old++
+			} else {
+				listed[e.Digest].New++
 			}
 			return nil
 		})
-		c.d.progress(n)
-		return err
 	})
-}
-
-// tick adds up what was read and tells of it now and then.
-func (d *differ) tick(n int64, value []byte) int64 {
-	if n += int64(len(value)); n >= 1<<20 {
-		d.progress(n)
-		return 0
-	}
-	return n
 }
 
 // count counts the elements in parts that may differ.
@@ -395,20 +411,8 @@ func (c *comparison) count() (err error) {
 		counters[side] = tally.New(tally.Options{Memory: c.d.memory / 2, Dir: c.d.o.TempDir})
 		defer func() { err = cmp.Or(err, counters[side].Close()) }()
 	}
-	err = c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide) error {
-		var n int64
-		number := int64(-1)
-		err := s.each(ctx, func(part int, e format.Element) error {
-			n = c.d.tick(n, e.Value)
-			number++
-			g := c.d.digestOf(s, part, e.Value, c.placed)
-			if !c.todo[diffPart(g)] {
-				return nil
-			}
-			return counters[side].Add(tally.Element{Digest: g, Number: number, Size: len(e.Value)})
-		})
-		c.d.progress(n)
-		return err
+	err = c.d.both(c.a, c.b, func(ctx context.Context, side int, s *elementSide, o elements.Options) error {
+		return s.Count(ctx, s.parts, o, c.digest, func(_ int, e tally.Element) error { return counters[side].Add(e) })
 	})
 	if err == nil {
 		listed := 0
@@ -459,17 +463,17 @@ func (c *comparison) pairs(counters [2]*tally.Counter, listed int) error {
 	return nil
 }
 
-// pairCounts is what a comparison counted.
+// pairCounts holds the counts of a comparison.
 type pairCounts struct {
 	distinct [2]int64
-	// more is how many elements occur more often on a side, as often as they do.
+	// more is the number of occurrences that a side has more than the other.
 	more [2]int64
-	// up and down are by how much the count of every element was multiplied, and
-	// divided; 0: there was none.
+	// up and down are the factors by which the count of every element was multiplied
+	// and divided; 0 before the first.
 	up, down int64
 }
 
-// add counts one distinct element that occurs n times on each side.
+// add counts a distinct element with n occurrences on each side.
 func (c *pairCounts) add(n [2]int64) {
 	for side := range n {
 		if n[side] > 0 {
@@ -480,11 +484,11 @@ func (c *pairCounts) add(n [2]int64) {
 	c.up, c.down = ratioOf(c.up, n[1], n[0]), ratioOf(c.down, n[0], n[1])
 }
 
-// uneven is the ratio of counts that have none in common.
+// uneven is the ratio of counts without a common ratio.
 const uneven = -1
 
-// ratioOf returns the ratio that counts have had so far if that of a to b is the
-// same, else uneven. 0: there were no counts.
+// ratioOf returns the ratio of all counts so far if the ratio of a to b is equal,
+// else uneven. 0 means no counts so far.
 func ratioOf(soFar, a, b int64) int64 {
 	switch {
 	case a == 0 || b == 0 || a%b != 0 || soFar != 0 && soFar != a/b:
@@ -493,23 +497,25 @@ func ratioOf(soFar, a, b int64) int64 {
 	return a / b
 }
 
-// firstElements is those of many elements that have the smallest numbers.
+// firstElements keeps the elements with the smallest numbers.
 type firstElements struct {
 	most  int
 	found []firstElement
+	past  int64 // if not 0: no element of this number or a larger one is of them
 }
 
 type firstElement struct {
 	number int64
-	n      [2]int64 // how often it occurs on each side
+	n      [2]int64 // occurrences on each side
 }
 
 func (f *firstElements) add(number int64, n [2]int64) {
-	if f.most == 0 {
+	if f.most == 0 || f.past > 0 && number >= f.past {
 		return
 	}
 	if f.found = append(f.found, firstElement{number, n}); len(f.found) >= 2*f.most+1024 {
 		f.found = f.all()
+		f.past = f.found[f.most-1].number
 	}
 }
 
@@ -524,15 +530,12 @@ func (s *elementSide) changes(found []firstElement) []ElementChange {
 	var all []ElementChange
 	part, start := 0, int64(0)
 	for _, f := range found {
-		for f.number >= start+s.parts[part].elements() {
-			start += s.parts[part].elements()
+		for f.number >= start+s.parts[part].Len() {
+			start += s.parts[part].Len()
 			part++
 		}
 		p := s.parts[part]
-		all = append(all, ElementChange{p.h, p.state, p.subtask, f.number - start, f.n[0], f.n[1]})
+		all = append(all, ElementChange{p.Handle, p.State, p.Subtask, f.number - start, f.n[0], f.n[1]})
 	}
 	return all
 }
-
-// elements returns the number of elements of a state in a handle.
-func (p elementPart) elements() int64 { return p.h.States[p.state].Offsets.Len() }

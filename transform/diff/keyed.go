@@ -11,33 +11,34 @@ import (
 	"github.com/savepoint-tools/spt/transform/internal/keygroups"
 )
 
-// Keyed compares the keyed state of an operator without looking at its
-// entries: key groups of full streams by their bytes, whichever handle holds
-// them, and all else by files.
+// Keyed is the comparison of an operator's keyed state without decoding its
+// entries: key groups of full streams are compared by their bytes, in any handle,
+// and all other state by files.
 type Keyed struct {
-	// Incomparable is why nothing was compared: it is kept in different ways.
+	// Incomparable is why nothing was compared: the sides store it differently.
 	Incomparable string
-	// Description: what stands before the key groups and describes the states
-	// differs. OldDescribed and NewDescribed are the subtasks whose description no
-	// subtask of the other side has, where others have the same.
+	// Description is set if the headers before the key groups differ. OldDescribed
+	// and NewDescribed are the subtasks whose header no subtask of the other side
+	// has, if others have equal ones.
 	Description                bool
 	OldDescribed, NewDescribed []int32
 	// Key groups with data.
 	OldGroups, NewGroups                                  int64
 	SameGroups, ChangedGroups, AddedGroups, RemovedGroups int64
-	// Files: the different ones. Those of equal references that lead to one file
-	// are the same and were not read; nor were those that neither side has.
+	// Counts of distinct files. Files with equal references that lead to one file are
+	// the same and were not read; nor were files that neither side has.
 	SameFiles, AddedFiles, RemovedFiles int64
 	SameBytes, AddedBytes, RemovedBytes int64
 	ByReference                         int64 // of SameFiles
-	Absent                              int64 // of SameFiles: those that neither side has, or nobody looked for
+	Absent                              int64 // of SameFiles: on neither side, or not looked up
 	// Groups are the numbers of key groups that differ, in order.
 	Groups []int32
-	// MovedGroups: key groups covered by another subtask; -1: not compared.
+	// MovedGroups is the number of key groups covered by another subtask; -1 if not
+	// compared.
 	MovedGroups int64
 }
 
-// keyedSide is the keyed state of an operator, taken apart.
+// keyedSide is the keyed state of one side, by key group and file.
 type keyedSide struct {
 	in      format.View
 	groups  map[int32][]rangeOf // one, unless handles hold parts of a group
@@ -48,8 +49,7 @@ type keyedSide struct {
 	subtask map[*format.KeyGroups]int32 // of full
 }
 
-// keyedHeaderOf is what precedes the key groups in a stream, and the subtasks
-// that have it.
+// keyedHeaderOf is a header before key groups, and the subtasks that have it.
 type keyedHeaderOf struct {
 	rangeOf
 	subtasks []int32
@@ -64,7 +64,7 @@ func (d *differ) keyed(o *Operator, st *State) error {
 	r := &Keyed{MovedGroups: -1}
 	st.Keyed = r
 	if x, y := st.Old.Handles, st.New.Handles; x != y {
-		r.Incomparable = fmt.Sprintf("kept as %s → %s: cannot be compared by its bytes", x, y)
+		r.Incomparable = fmt.Sprintf("stored as %s → %s: cannot be compared by its bytes", x, y)
 		d.add(KindKeyed, o, st, "%s", r.Incomparable)
 		return nil
 	}
@@ -100,7 +100,7 @@ func (d *differ) keyed(o *Operator, st *State) error {
 	return nil
 }
 
-// text says what differs; "" if nothing does.
+// text describes the differences; "" if nothing differs.
 func (r *Keyed) text() string {
 	var parts []string
 	if r.Description {
@@ -115,7 +115,7 @@ func (r *Keyed) text() string {
 	return strings.Join(parts, "; ")
 }
 
-// counted lists numbers, each with what it counts, that are not zero.
+// counted lists the numbers that are not zero, each with its unit.
 func counted(pairs ...any) string {
 	var parts []string
 	for i := 0; i < len(pairs); i += 2 {
@@ -152,7 +152,7 @@ func (d *differ) keyedSide(in format.View, op *format.Operator, raw bool) (*keye
 	return s, d.extents(s)
 }
 
-// extents finds the bytes of the key groups, and what precedes them.
+// extents finds the bytes of the key groups and of the header.
 func (d *differ) extents(s *keyedSide) error {
 	streams, err := keygroups.Locate(d.ctx, s.full, func(st format.Stream) (int64, error) { return d.size(s.in, st) })
 	if err != nil {
@@ -217,7 +217,8 @@ func (s *keyedSide) handle(h format.KeyedHandle) error {
 	case *format.ChangelogStream:
 		for _, f := range h.Streams {
 			if f.Data != nil {
-				// The file is a byte longer than its handle says, which an .spt knows.
+				// The file is a byte longer than its handle records, as an .spt file
+				// can tell.
 				s.files = append(s.files, rangeOf{f.Data, f.Offset, -1})
 			}
 		}
@@ -225,7 +226,7 @@ func (s *keyedSide) handle(h format.KeyedHandle) error {
 	return nil
 }
 
-// groups compares key groups by their bytes, and what stands before them.
+// groups compares key groups and headers by their bytes.
 func (d *differ) groups(a, b *keyedSide, r *Keyed) error {
 	r.OldGroups, r.NewGroups = int64(len(a.groups)), int64(len(b.groups))
 	if err := d.descriptions(a, b, r); err != nil {
@@ -262,7 +263,7 @@ func (d *differ) groups(a, b *keyedSide, r *Keyed) error {
 	return nil
 }
 
-// descriptions compares what precedes the key groups, in all subtasks.
+// descriptions compares the headers of all subtasks.
 func (d *differ) descriptions(a, b *keyedSide, r *Keyed) error {
 	var all [2]map[fileContent][]int32
 	for i, s := range []*keyedSide{a, b} {
@@ -297,8 +298,8 @@ func (d *differ) descriptions(a, b *keyedSide, r *Keyed) error {
 	return nil
 }
 
-// sameGroup compares a key group: one range, unless a snapshot holds parts of
-// it in several handles.
+// sameGroup compares a key group: one range, unless several handles of a snapshot
+// hold parts of it.
 func sameGroup(ra, rb *window, old, now []rangeOf) (bool, error) {
 	if len(old) != len(now) {
 		return false, nil
@@ -324,10 +325,9 @@ func sameGroup(ra, rb *window, old, now []rangeOf) (bool, error) {
 	return true, nil
 }
 
-// files compares the files of backends and changelogs as sets, each different
-// one once: several handles may name one. Those of equal references are the
-// same; of the others those are read that have the length of one on the other
-// side.
+// files compares the files of backends and changelogs as sets, because several
+// handles may name one file. Files of equal references are the same; others are
+// read only if a file on the other side has the same length.
 func (d *differ) files(a, b *keyedSide, r *Keyed) error {
 	type place struct {
 		key format.StreamKey
@@ -395,7 +395,7 @@ func (d *differ) files(a, b *keyedSide, r *Keyed) error {
 				continue
 			}
 			if !sizes[1-i][f.n] {
-				// Nothing on the other side is as long: no need to read it.
+				// No file on the other side has this length: no need to read it.
 				n, only := &r.RemovedFiles, &r.RemovedBytes
 				if i == 1 {
 					n, only = &r.AddedFiles, &r.AddedBytes

@@ -6,7 +6,8 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// legacy compares streams of the oldest interface, subtask by subtask.
+// legacy compares the streams of legacy operator state, subtask by
+// subtask.
 func (d *differ) legacy(o *Operator, st *State) error {
 	if d.o.Ignore[KindLegacy] {
 		return nil

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -10,33 +11,34 @@ import (
 	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
-// Entries compares the entries of a broadcast state: all that any of its
-// maps holds.
+// Entries is the comparison of the entries of a broadcast state, in any of its
+// maps.
 type Entries struct {
 	Old, New                int64 // different entries
 	Added, Removed, Changed int64 // keys
-	// AddedMaps and RemovedMaps are maps that copies hold on one side only, by
-	// their entries in whatever order: a copy may have lost what others have.
+	// AddedMaps and RemovedMaps count the maps that replicas hold on one side only,
+	// compared by their entries in any order: a replica may lack entries that others
+	// have.
 	AddedMaps, RemovedMaps int64
-	// Changes are the first of them, in the order of the keys' texts.
+	// Changes are the first changes, ordered by the text of the key.
 	Changes []EntryChange
 }
 
-// EntryChange is a key whose entries differ. A key has several values where
-// subtasks hold different maps.
+// EntryChange is a key whose entries differ. A key has several values if subtasks
+// hold different maps.
 type EntryChange struct {
 	Key      string
-	Old, New []string // values; none: the key is not there
+	Old, New []string // values; empty if the key is missing
 }
 
 var errEnough = errors.New("internal error: enough was found")
 
-// maxMaps is how many bytes of different maps of a broadcast state are taken
-// apart; what is larger is compared as whole maps.
+// maxMaps is the number of bytes of distinct maps of a broadcast state up to
+// which entries are compared; above it, whole maps are.
 const maxMaps = 64 << 20
 
-// byKey compares a broadcast state whose maps differ by key, where its types
-// are known and its maps are not too large for that.
+// byKey compares a broadcast state whose maps differ by key, if its types are
+// known and its maps are not too large.
 func (d *differ) byKey(a, b *elementSide, r *Elements) error {
 	if d.o.EntryText == nil {
 		return nil
@@ -46,7 +48,7 @@ func (d *differ) byKey(a, b *elementSide, r *Elements) error {
 	for side, s := range []*elementSide{a, b} {
 		entries, copiesOf, ok, err := d.entriesOf(side, s)
 		if err != nil || !ok {
-			return format.InFile(err, s.in.Location)
+			return format.InFile(err, s.In.Location)
 		}
 		all[side], copies[side] = entries, copiesOf
 	}
@@ -80,7 +82,7 @@ func (d *differ) byKey(a, b *elementSide, r *Elements) error {
 	return nil
 }
 
-// without counts what is in the one set and not in the other.
+// without counts the members of one set that are not in the other.
 func without(a, b map[hash128.Multiset]bool) (n int64) {
 	for d := range a {
 		if !b[d] {
@@ -88,6 +90,20 @@ func without(a, b map[hash128.Multiset]bool) (n int64) {
 		}
 	}
 	return n
+}
+
+// each calls f with every element, in the order of the subtasks.
+func (s *elementSide) each(ctx context.Context, f func(part int, e format.Element) error) error {
+	for i, p := range s.parts {
+		codec, err := s.In.Codec(p.Handle.Codec)
+		if err != nil {
+			return err
+		}
+		if err := format.EachElement(ctx, s.In.Source, codec, p.Handle, p.Handle.States[p.State].Name.String(), func(e format.Element) error { return f(i, e) }); err != nil {
+			return s.at(i, err)
+		}
+	}
+	return nil
 }
 
 // entriesOf is the values of each key in any of the maps, sorted, and the
@@ -100,7 +116,7 @@ func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]strin
 	left := int64(maxMaps)
 	texts := make([]func(format.MapEntry) (key, value string, err error), len(s.parts))
 	for i, p := range s.parts {
-		if texts[i], err = d.o.EntryText(d.ctx, side, p.h, p.state); err != nil || texts[i] == nil {
+		if texts[i], err = d.o.EntryText(d.ctx, side, p.Handle, p.State); err != nil || texts[i] == nil {
 			return nil, nil, false, err
 		}
 	}
@@ -113,13 +129,13 @@ func (d *differ) entriesOf(side int, s *elementSide) (entries map[string][]strin
 		if left -= int64(len(e.Value)); left < 0 {
 			return errEnough
 		}
-		h := s.parts[part].h
-		codec, err := s.in.Codec(h.Codec)
+		p := s.parts[part]
+		codec, err := s.In.Codec(p.Handle.Codec)
 		if err != nil {
 			return err
 		}
 		var sum hash128.Multiset
-		err = format.EachEntry(d.ctx, s.in.Source, codec, h, h.States[s.parts[part].state].Name.String(), func(m format.MapEntry) error {
+		err = format.EachEntry(d.ctx, s.In.Source, codec, p.Handle, p.Handle.States[p.State].Name.String(), func(m format.MapEntry) error {
 			key, value, err := texts[part](m)
 			if err != nil {
 				return err

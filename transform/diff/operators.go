@@ -15,19 +15,19 @@ import (
 
 // Operator is an operator of either savepoint, or of both.
 type Operator struct {
-	Old, New *summary.Operator // nil: not there
-	// Renamed is why New is likely Old under another id; nil where the ids are
-	// equal.
+	Old, New *summary.Operator // nil if missing
+	// Renamed is why New is likely Old under another id; nil if the ids are equal.
 	Renamed []string
 	// States by how much they grew, then by name.
 	States []*State
 
-	old, new *format.Operator // as their sources read them
-	// oldRead and newRead are those without what cannot be read on either side.
+	old, new *format.Operator // as read from their sources
+	// oldRead and newRead are old and new without the state that cannot be read on
+	// either side.
 	oldRead, newRead *format.Operator
 }
 
-// Operator is the operator in the newer savepoint that has it.
+// Operator returns the operator of the newest savepoint that has it.
 func (o *Operator) Operator() *format.Operator {
 	if o.new != nil {
 		return o.new
@@ -35,7 +35,7 @@ func (o *Operator) Operator() *format.Operator {
 	return o.old
 }
 
-// Bytes of the operator before and after.
+// Bytes returns the size of the operator before and after.
 func (o *Operator) Bytes() (old, now int64) {
 	if o.Old != nil {
 		old = o.Old.Bytes.State()
@@ -48,12 +48,12 @@ func (o *Operator) Bytes() (old, now int64) {
 
 // State is a state of either savepoint, or of both.
 type State struct {
-	Old, New *summary.State // nil: not there
-	Elements *Elements      // nil: there are none to compare, or they were not
-	Keyed    *Keyed         // nil: not keyed, or not compared
+	Old, New *summary.State // nil if missing
+	Elements *Elements      // nil if missing or not compared
+	Keyed    *Keyed         // nil if not keyed or not compared
 }
 
-// State is the state in the newer savepoint that has it.
+// State returns the state of the newest savepoint that has it.
 func (s *State) State() *summary.State {
 	if s.New != nil {
 		return s.New
@@ -61,7 +61,7 @@ func (s *State) State() *summary.State {
 	return s.Old
 }
 
-// Bytes of the state before and after.
+// Bytes returns the size of the state before and after.
 func (s *State) Bytes() (old, now int64) {
 	if s.Old != nil {
 		old = s.Old.Bytes
@@ -82,8 +82,8 @@ type opFigures struct {
 	op  *format.Operator
 }
 
-// figures sums a savepoint up as if it stood in the container it came from, so
-// that an .spt and what it was made from give the same.
+// figures returns the summary of a savepoint as stored in its original container,
+// so that an .spt file and its original have equal figures.
 func figures(ctx context.Context, in format.View) (*summary.Summary, []opFigures, error) {
 	sp, err := in.MapStreams(func(_ format.Place, s format.Stream) (format.Stream, error) { return writtenAs(s), nil })
 	if err != nil {
@@ -104,8 +104,8 @@ func figures(ctx context.Context, in format.View) (*summary.Summary, []opFigures
 	return s, all, nil
 }
 
-// writtenAs is the stream that chunks of an .spt were made from, where that
-// refers to a file: what it says of the file is kept.
+// writtenAs returns the original stream of chunks of an .spt file, if that refers
+// to a file: it records the file's reference and length.
 func writtenAs(s format.Stream) format.Stream {
 	if c, ok := s.(*format.Chunks); ok && c.As != nil {
 		if _, _, ok := format.Reference(c.As); ok {
@@ -115,12 +115,12 @@ func writtenAs(s format.Stream) format.Stream {
 	return s
 }
 
-// renamed finds operators that are likely one under two ids. Where both are on
+// renamed finds operators that are likely the same under two ids. If each is on
 // one side only, they are one operator in the diff.
 func (d *differ) renamed(old, now []opFigures) error {
 	schemas := d.o.Schemas
 	if d.o.Ignore[KindKeyed] {
-		schemas = [2]types.Schemas{} // whose headers would be read
+		schemas = [2]types.Schemas{} // needs reading headers
 	}
 	var sides [2][]renames.Side
 	for i, all := range [][]opFigures{old, now} {
@@ -133,7 +133,7 @@ func (d *differ) renamed(old, now []opFigures) error {
 		return err
 	}
 	d.out.Renames = r
-	diffs := map[*format.Operator]*Operator{} // of those that are compared
+	diffs := map[*format.Operator]*Operator{} // of the compared operators
 	for _, o := range d.out.Operators {
 		for _, op := range []*format.Operator{o.old, o.new} {
 			if op != nil {
@@ -145,17 +145,17 @@ func (d *differ) renamed(old, now []opFigures) error {
 		return diffs[n.Operator] == nil && !slices.ContainsFunc(n.From, func(f transform.RenameSource) bool { return diffs[f.Operator] != nil })
 	}
 	if !slices.ContainsFunc(r.Likely, func(n transform.LikelyRename) bool { return !other(n) }) {
-		r.Likely = nil // else all of them, which one command does
+		r.Likely = nil // otherwise reported for all
 	}
 	r.Open = slices.DeleteFunc(r.Open, other)
 	r.Names = slices.DeleteFunc(r.Names, func(n transform.NameChange) bool { return d.o.Ignore[KindNames] || diffs[n.New] == nil })
 	for _, n := range r.Likely {
 		x, y := diffs[n.From[0].Operator], diffs[n.Operator]
 		if x == nil || y == nil || x.New != nil || y.Old != nil {
-			continue // not compared, or the id is that of another operator too
+			continue // not compared, or another operator has the id too
 		}
 		x.New, x.new, x.Renamed = y.New, y.new, n.From[0].Reasons
-		y.New = nil // is gone from the list
+		y.New = nil // removed from the list
 	}
 	if d.o.Ignore[KindOperators] {
 		r.Likely, r.Open, r.Skipped = nil, nil, false
@@ -164,7 +164,7 @@ func (d *differ) renamed(old, now []opFigures) error {
 	return nil
 }
 
-// match pairs operators of one id.
+// match pairs operators with equal ids.
 func (d *differ) match(old, now []opFigures) {
 	byID := map[format.OperatorID][]*Operator{}
 	for _, f := range old {
@@ -182,7 +182,7 @@ func (d *differ) match(old, now []opFigures) {
 	}
 }
 
-// stateGroup is what a state is, apart from its mode.
+// stateGroup is the kind of a state, regardless of its mode.
 func stateGroup(k summary.StateKind) summary.StateKind {
 	switch k {
 	case summary.Union, summary.Broadcast:
@@ -196,7 +196,7 @@ type stateKey struct {
 	name  string
 }
 
-// matchStates pairs states of one name.
+// matchStates pairs states with equal names.
 func (o *Operator) matchStates() {
 	byKey := map[stateKey]*State{}
 	each := func(op *summary.Operator, set func(*State, *summary.State)) {
@@ -221,7 +221,7 @@ func (o *Operator) matchStates() {
 	})
 }
 
-// operator compares one.
+// operator compares the two sides of an operator.
 func (d *differ) operator(o *Operator) error {
 	switch {
 	case o.Old == nil:
@@ -262,7 +262,7 @@ func (d *differ) operator(o *Operator) error {
 	for _, st := range o.States {
 		if err := d.state(o, st); err != nil {
 			if st.State().Name != "" {
-				return err // its codec names the state
+				return err // the codec names the state
 			}
 			return format.At(err, "%s", st.State().Kind)
 		}
@@ -303,7 +303,7 @@ func (d *differ) state(o *Operator, st *State) error {
 	return d.types(o, st)
 }
 
-// coordinator compares bytes.
+// coordinator compares the bytes of the coordinator's state.
 func (d *differ) coordinator(o *Operator, st *State) error {
 	if d.o.Ignore[KindCoordinator] {
 		return nil

@@ -59,7 +59,7 @@ func TestDiffOfEachField(t *testing.T) {
 		{"a master state's name", func(in *format.View) { in.Masters[0].Name = format.NewText("h") }, "masters: the master states differ"},
 		{"an operator added", func(in *format.View) { in.Operators = append(in.Operators, sptest.Operator("new", nil)) }, "operators: new added"},
 		{"an operator removed", func(in *format.View) { in.Operators = in.Operators[:1] }, "operators: other removed"},
-		{"an id that comes twice", func(in *format.View) { in.Operators = append(in.Operators, in.Operators[1]) }, "operators: other added"},
+		{"an id that occurs twice", func(in *format.View) { in.Operators = append(in.Operators, in.Operators[1]) }, "operators: other added"},
 		{"the uid", func(in *format.View) { op(*in).UID = format.NewText("changed") }, `names: changed uid "op" → "changed"`},
 		{"a uid that is not stored any more", func(in *format.View) { op(*in).UID = format.Text{} }, ""},
 		{"the name", func(in *format.View) { op(*in).Name = format.NewText("changed") }, `names: op name "name" → "changed"`},
@@ -132,11 +132,11 @@ func TestDiffOfEachField(t *testing.T) {
 			t.Errorf("%s, the other way round: %q", tt.what, differences(back))
 		}
 	}
-	// What holds parts of an id that comes twice is paired in order.
+	// What holds parts of an id that occurs twice is paired in order.
 	a, b := everything(), everything()
 	a.Operators, b.Operators = append(a.Operators, a.Operators[1]), append(b.Operators, b.Operators[1])
 	if d := differences(diffOf(t, a, b, Options{})); len(d) > 0 {
-		t.Errorf("an id that comes twice in both: %q", d)
+		t.Errorf("an id that occurs twice in both: %q", d)
 	}
 }
 

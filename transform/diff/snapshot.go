@@ -8,7 +8,7 @@ import (
 	"github.com/savepoint-tools/spt/format/summary"
 )
 
-// snapshot compares what is said of the whole.
+// snapshot compares the fields of the savepoint itself.
 func (d *differ) snapshot() {
 	if d.a.ID != d.b.ID {
 		d.add(KindID, nil, nil, "checkpoint %d → %d", d.a.ID, d.b.ID)

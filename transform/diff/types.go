@@ -10,9 +10,9 @@ import (
 	"github.com/savepoint-tools/spt/internal/number"
 )
 
-// types compares how a state describes itself in all subtasks, where both streams
-// have the same encoding: another release or compression makes other bytes of the
-// same types.
+// types compares the serializer snapshots of a state in all subtasks, if both
+// streams have the same encoding: another release or compression writes the same
+// types as different bytes.
 func (d *differ) types(o *Operator, st *State) error {
 	if d.o.Ignore[KindTypes] || st.Old.Kind != st.New.Kind {
 		return nil
@@ -30,19 +30,19 @@ func (d *differ) types(o *Operator, st *State) error {
 	case len(gone)+len(come) == 0:
 		return nil
 	case whole && !sameStates(o):
-		return nil // which is a difference itself, and explains this one
+		return nil // reported as a difference, which explains this one
 	case whole && len(o.States) > 1:
-		d.add(KindTypes, o, st, "the description of the types of this and the other states changed, and cannot be split")
+		d.add(KindTypes, o, st, "the serializer snapshots of this and other states changed, and cannot be separated")
 		return nil
 	case len(gone) == old.handles() && len(come) == now.handles():
 		gone, come = nil, nil
 	}
-	d.add(KindTypes, o, st, "the description of its types changed%s", changedIn(gone, come))
+	d.add(KindTypes, o, st, "its serializer snapshot changed%s", changedIn(gone, come))
 	return nil
 }
 
-// changedIn says in which subtasks something is new, and from which it is gone;
-// "" where that is all.
+// changedIn names the subtasks in which a description is new, and the subtasks
+// that no longer have it; "" if that is all of them.
 func changedIn(gone, come []int32) string {
 	var parts []string
 	if len(come) > 0 {
@@ -57,11 +57,11 @@ func changedIn(gone, come []int32) string {
 	return " in some subtasks: " + strings.Join(parts, ", ")
 }
 
-// envelopesOf are the different descriptions of a state, by the encoding of their
-// streams and a digest, with the subtasks that have them.
+// envelopesOf holds the distinct serializer snapshots of a state, by the encoding
+// of their streams and a digest, with the subtasks that have them.
 type envelopesOf struct {
 	by    map[format.Wire]map[hash128.Digest][]int32
-	whole bool // one describes all states of a handle, and could not be split
+	whole bool // one covers all states of a handle and could not be separated
 }
 
 func (e *envelopesOf) handles() (n int) {
@@ -73,8 +73,8 @@ func (e *envelopesOf) handles() (n int) {
 	return n
 }
 
-// onlyIn returns the subtasks, ascending, whose description the other side does
-// not have, although it has descriptions in that encoding.
+// onlyIn returns the subtasks, in ascending order, whose serializer snapshot the
+// other side does not have, although it has some in that encoding.
 func onlyIn(a, b *envelopesOf) (subtasks []int32) {
 	for form, all := range a.by {
 		other, ok := b.by[form]
@@ -99,14 +99,14 @@ func sameStates(o *Operator) bool {
 	})
 }
 
-// describedOf is the managed or raw operator state of an operator.
+// describedOf returns the managed or raw operator state handles of an operator.
 type describedOf struct {
 	op  *format.Operator
 	raw bool
 }
 
-// envelopes returns the descriptions of a state. Those of all states of the
-// operator are read at once.
+// envelopes returns the serializer snapshots of a state. It reads the snapshots
+// of all states of the operator at once.
 func (d *differ) envelopes(in format.View, op *format.Operator, st *summary.State) (*envelopesOf, error) {
 	of := describedOf{op, st.Kind == summary.Raw}
 	all, known := d.described[of]

@@ -15,7 +15,7 @@ import (
 )
 
 // fields makes an expression that asks for a field which a record does not have
-// fail: the library takes a record for a map, and gives nil. A misspelled name
+// fail: the library takes a record for a map, and returns nil. A misspelled name
 // would keep or drop everything. Maps of the job's own do give nil.
 type fields struct {
 	records map[uintptr]bool // the maps of this value that stand for records
@@ -29,7 +29,7 @@ func (f *fields) options() []expr.Option {
 	return []expr.Option{expr.Patch(f), expr.Function(fetchField, f.fetch, new(func(any, any) any))}
 }
 
-// Visit puts fetch in the place of members. One that is called is a method.
+// Visit replaces members by fetch. One that is called is a method.
 func (f *fields) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.CallNode:
@@ -75,7 +75,7 @@ func (f *fields) fetch(params ...any) (v any, err error) {
 func (f *fields) of(v value.Value) any { return plain(v, f.record) }
 
 // next turns to a value of a handle. Maps of Go programs have the fields that
-// are set, so what one has not, another may.
+// are set, so what one lacks, another may have.
 func (f *fields) next(h *format.OperatorHandle) {
 	clear(f.records)
 	f.fixed = h.Codec == format.CodecFlink

@@ -21,6 +21,8 @@ type catter struct {
 	// unknown is why values are not decoded, by state, in the order found.
 	unknown []string
 	kept    *arena // where elements are kept; nil: they are valid until the next
+	from    int64  // entry of a map that is read first
+	piece   bool   // reading ends after a piece of a map
 	most    int64  // elements that are looked at of a unit; 0: all
 }
 

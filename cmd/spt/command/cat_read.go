@@ -62,12 +62,16 @@ func (c *catter) placed(err error, at *catPart) error {
 	return err
 }
 
-// part calls f with it for each element of a unit.
-func (c *catter) part(ctx context.Context, u work.Unit, st *catState, it *catItem, f func() error) (err error) {
+// errPiece ends a walk through a map after a piece of it.
+var errPiece = errors.New("internal: a piece")
+
+// part calls f with it for each element of a unit. Of a map, these are the entries
+// from c.from on; next is the one that follows a piece, if there may be one.
+func (c *catter) part(ctx context.Context, u work.Unit, st *catState, it *catItem, f func() error) (next int64, err error) {
 	h := it.part.h
 	for k := range it.part.state {
 		if h.States[k].Name == h.States[it.part.state].Name {
-			return format.Errorf(format.ErrUnsupported, "two states of the name %q in one handle", st.name)
+			return 0, format.Errorf(format.ErrUnsupported, "two states of the name %q in one handle", st.name)
 		}
 	}
 	var values reader.Values
@@ -78,29 +82,40 @@ func (c *catter) part(ctx context.Context, u work.Unit, st *catState, it *catIte
 			if c.storedReadable(ctx, h, st.name) {
 				err = &notReadable{err}
 			}
-			return err
+			return 0, err
 		}
 	}
 	codec, err := c.snap.Codec(h.Codec)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if decode && values.Key != nil && c.decodes() {
 		var done error
+		var bytes, entries int64
 		err := format.EachEntry(ctx, c.snap.Source(), codec, h, st.name, func(e format.MapEntry) error {
+			if e.Index < c.from {
+				return nil
+			}
 			*it = catItem{part: it.part}
 			if done = c.decodeEntry(st, it, values, e); done == nil {
 				it.stored = c.keep(it.stored)
 				done = f()
 			}
+			bytes, entries = bytes+int64(len(e.Stored)), entries+1
+			if c.piece && done == nil && (bytes >= catBytes || entries >= catElements) {
+				next, done = e.Index+1, errPiece
+			}
 			return done
 		})
+		if err == errPiece {
+			return next, nil
+		}
 		if err != nil && done == nil && errors.Is(err, format.ErrCorrupt) && c.storedReadable(ctx, h, st.name) {
 			err = &notReadable{err}
 		}
-		return err
+		return 0, err
 	}
-	return u.EachElement(ctx, c.snap.Source(), codec, h, func(e format.Element) error {
+	return 0, u.EachElement(ctx, c.snap.Source(), codec, h, func(e format.Element) error {
 		*it = catItem{part: it.part, index: e.Index, stored: c.keep(e.Value)}
 		switch {
 		case !decode:
@@ -207,7 +222,7 @@ func (c *catter) notDecoded(st *catState, why string) {
 	c.unknown = append(c.unknown, fmt.Sprintf("%s/%s (%s)", ui.Quote(st.label), ui.Quote(st.name), ui.Printable(why)))
 }
 
-// notReadable is a value, or the description of a state, that breaks its
+// notReadable is a value, or state meta info, that breaks its
 // format. The elements around it can still be read.
 type notReadable struct{ error }
 

@@ -247,7 +247,7 @@ func TestCatTellsTheTruth(t *testing.T) {
 // TestCatTellsTheTruthOfTheCorpus does so for all snapshots of known content.
 func TestCatTellsTheTruthOfTheCorpus(t *testing.T) {
 	var n catCounts
-	for _, dir := range testenv.KnownFolders(t) {
+	for _, dir := range testenv.KnownDirectories(t) {
 		judgeCat(t, &n, description(t, filepath.Join(dir, "savepoint")), filepath.Join(dir, "truth.json"))
 	}
 	t.Logf("%+v", n)

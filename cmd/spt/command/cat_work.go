@@ -23,6 +23,7 @@ type catBatch struct {
 	items   []catItem
 	lines   [][]byte // instead of items: they as JSON
 	unknown []string // why values are not decoded; at most one
+	next    int64    // entry of a map that follows; 0: nothing follows
 }
 
 // each calls f with every element of states that --where is true for, in order.
@@ -56,14 +57,17 @@ func (c *catter) each(ctx context.Context, states []*catState, lines bool, f fun
 		o.Jobs = 1 // nothing is read ahead
 	}
 	k := 0
+	say := func(st *catState, unknown []string) {
+		if !st.unknownSaid && len(unknown) > 0 {
+			st.unknownSaid = true
+			c.unknown = append(c.unknown, unknown...)
+		}
+	}
 	err := work.Run(ctx, o, units, readers.run, func(u work.Unit, b catBatch, err error) error {
 		for parts[k].handle != u.Handle || parts[k].state != u.State {
 			k++
 		}
-		if !of[k].unknownSaid && len(b.unknown) > 0 {
-			of[k].unknownSaid = true
-			c.unknown = append(c.unknown, b.unknown...)
-		}
+		say(of[k], b.unknown)
 		for _, line := range b.lines {
 			if err := f(of[k], &catItem{part: parts[k], line: line}); err != nil {
 				return err
@@ -75,6 +79,15 @@ func (c *catter) each(ctx context.Context, states []*catState, lines bool, f fun
 				return err
 			}
 		}
+		if err != nil || b.next == 0 {
+			return err
+		}
+		// The rest of a large map is not held in memory.
+		_, unknown, err := readers.read(ctx, u, b.next, nil, func(it *catItem) error {
+			it.part = parts[k]
+			return f(of[k], it)
+		}, false)
+		say(of[k], unknown)
 		return err
 	})
 	if err == nil {
@@ -94,31 +107,55 @@ func (c *catter) readers(lines bool) *catReaders {
 	return &catReaders{c, lines, make(chan *catter, 64)}
 }
 
-// run reads one unit. What it read before an error comes with the error.
+// run reads one unit, but of a map no more than a piece. What it read before an
+// error comes with the error.
 func (r *catReaders) run(ctx context.Context, u work.Unit) (b catBatch, err error) {
+	var kept arena
+	keep := &kept // values can refer to the bytes that they were decoded from
+	if r.lines {
+		keep = nil
+	}
+	b.next, b.unknown, err = r.read(ctx, u, 0, keep, func(it *catItem) error {
+		if r.lines {
+			b.lines = append(b.lines, kept.copy(it.line))
+		} else {
+			b.items = append(b.items, *it)
+		}
+		if int64(len(b.lines)+len(b.items)) == r.c.most {
+			return errEnough
+		}
+		return nil
+	}, true)
+	if err == errEnough { // merging ends the work
+		err = nil
+	}
+	return b, err
+}
+
+// read calls emit with what a unit has for the output: of a map, the entries from one
+// on, all or a piece of them. next is the entry that follows the piece, if there may
+// be one.
+func (r *catReaders) read(ctx context.Context, u work.Unit, from int64, keep *arena, emit func(it *catItem) error, piece bool) (next int64, unknown []string, err error) {
 	c, err := r.take()
 	if err != nil {
-		return b, err
+		return 0, nil, err
 	}
 	defer r.release(c)
 	h, err := u.OperatorHandle(c.snap.Savepoint)
 	if err != nil {
-		return b, err
+		return 0, nil, err
 	}
-	place, err := u.Handle.Place(c.snap.Savepoint)
+	place, err := u.Handle.Location(c.snap.Savepoint)
 	if err != nil {
-		return b, err
+		return 0, nil, err
 	}
 	st := newCatState(c.env, place.Operator, &h.States[u.State], place.Slot == format.SlotRaw)
 	it := catItem{part: &catPart{place: place, subtask: u.Handle.Index, h: h, state: u.State, handle: u.Handle}}
 	w := report.NewCatEncoder(c.shown())
 	var item report.CatItem
-	var kept arena
-	if c.kept = nil; !r.lines {
-		c.kept = &kept // values can refer to the bytes that they were decoded from
-	}
+	c.kept, c.from, c.piece = keep, from, piece
 	var done error // what became of an element is not an error of reading
-	err = c.part(ctx, u, st, &it, func() error {
+	next, err = c.part(ctx, u, st, &it, func() error {
 		if c.filter != nil {
 			ok, err := c.filter.holds(c, st, &it)
 			if err != nil || !ok {
@@ -128,25 +165,18 @@ func (r *catReaders) run(ctx context.Context, u work.Unit) (b catBatch, err erro
 		}
 		if r.lines {
 			item = it.shown(st)
-			b.lines = append(b.lines, kept.copy(w.Encode(&item)))
-		} else {
-			b.items = append(b.items, it)
+			it.line = w.Encode(&item)
 		}
-		if int64(len(b.lines)+len(b.items)) == c.most {
-			done = errEnough
-		}
+		done = emit(&it)
 		return done
 	})
-	b.unknown = c.unknown
 	switch {
-	case done == errEnough: // merging ends the work
-		return b, nil
 	case done != nil:
-		return b, done
+		err = done
 	case err != nil:
-		return b, c.placed(err, it.part)
+		err = c.placed(err, it.part)
 	}
-	return b, nil
+	return next, c.unknown, err
 }
 
 func (r *catReaders) take() (*catter, error) {

@@ -3,13 +3,19 @@ package command
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/writer"
 )
 
 // TestCatJobs: what cat prints, and on which errors it ends, is the same for any
@@ -100,5 +106,80 @@ func TestCatUnitsRunElsewhere(t *testing.T) {
 	t.Logf("%d units, %d lines", units, lines)
 	if units == 0 || lines <= units {
 		t.Error("too little was compared")
+	}
+}
+
+// bigMap copies a snapshot of real Flink whose broadcast map has its entries n times
+// each, and returns how many these are.
+func bigMap(t *testing.T, n int) (dir string, entries int) {
+	t.Helper()
+	snap := sptest.Open(t, testenv.Fixture(t, "sp-009"))
+	sp, err := snap.MapOperators(func(op *format.Operator) (*format.Operator, error) {
+		return op.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+			i := slices.IndexFunc(h.States, func(s format.NamedState) bool { return s.Mode == format.ModeBroadcast })
+			if i < 0 || entries > 0 {
+				return h, nil
+			}
+			// The map is the last of the stream: a count of 4 bytes, and the entries.
+			p, off := sptest.Bytes(t, snap.Source(), h.Data), sptest.OffsetsOf(t, h.States[i].Offsets)[0]
+			entries = int(binary.BigEndian.Uint32(p[off:])) * n
+			head := binary.BigEndian.AppendUint32(bytes.Clone(p[:off]), uint32(entries))
+			big := *h
+			big.Data = sptest.Inline("big", string(append(head, bytes.Repeat(p[off+4:], n)...)))
+			return &big, nil
+		})
+	})
+	if err != nil || entries == 0 {
+		t.Fatal(entries, err)
+	}
+	dir = filepath.Join(t.TempDir(), "big")
+	if _, err := writer.Write(t.Context(), snap.View().With(sp), dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	return dir, entries
+}
+
+// TestCatMapIsStreamed: memory does not follow the number of entries of a broadcast
+// map, and each is printed once, in order.
+func TestCatMapIsStreamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("prints a million entries")
+	}
+	dir, entries := bigMap(t, 400_000)
+	for _, args := range [][]string{{"--jobs", "1"}, {"--jobs", "8"}, {"--jobs", "2", "--where", "value == 0"}, {"--jobs", "2", "-o", "csv"}} {
+		expected := entries
+		if args[len(args)-1] == "csv" {
+			expected++ // names of columns
+		}
+		var peak uint64
+		var writes, lines int
+		var rest []byte
+		wrong := ""
+		env := OSEnv()
+		env.Getenv = func(string) string { return "" }
+		env.Stdout = writerFunc(func(p []byte) (int, error) {
+			for line := range bytes.Lines(append(rest, p...)) {
+				if rest = bytes.Clone(line); line[len(line)-1] != '\n' {
+					break // the last one goes on in the next write
+				}
+				rest = nil
+				if want := fmt.Sprintf(`"index":%d,`, lines); line[0] == '{' && !bytes.Contains(line, []byte(want)) && wrong == "" {
+					wrong = string(line)
+				}
+				lines++
+			}
+			if writes++; writes%200 == 0 {
+				var m runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+				peak = max(peak, m.HeapAlloc)
+			}
+			return len(p), nil
+		})
+		code := Main(t.Context(), append([]string{"cat", dir, "--state", "owner", "--operator", "lists", "--subtask", "0"}, args...), env)
+		t.Logf("%q: %d lines, at most %d MB in use", args, lines, peak>>20)
+		if code != 0 || peak == 0 || peak > 24<<20 || lines != expected || wrong != "" {
+			t.Errorf("%q: exit %d, %d lines of %d entries, %d bytes of heap, out of order: %s", args, code, lines, entries, peak, wrong)
+		}
 	}
 }

@@ -94,9 +94,9 @@ marked with "!", because Flink matches state to operators by id. check --like
 suggests the same.
 
 It reads all operator state, twice where a state has more than three million
-elements, and the keyed state that is not referred to alike. Memory use is
-bounded regardless of size: what does not fit goes to temporary files (--tmp),
-40 bytes for each different element.
+elements, in ranges, as many at a time as --jobs says, and the keyed state that
+is not referred to alike. Memory use is bounded regardless of size: what does
+not fit goes to temporary files (--tmp), 40 bytes for each different element.
 
 Difference kinds accepted by --ignore:
 ` + diffKindHelp(),
@@ -133,7 +133,7 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 	}
 	stop := env.reading("comparing", allState(snaps[:]...))
 	defer stop()
-	opts := diff.Options{TempDir: env.common.tmp, Ignore: map[diff.Kind]bool{}, Placement: o.placement}
+	opts := diff.Options{TempDir: env.common.tmp, Jobs: env.common.jobs, Ignore: map[diff.Kind]bool{}, Placement: o.placement}
 	for _, k := range o.ignore {
 		opts.Ignore[diff.Kind(k)] = true
 	}

@@ -87,7 +87,7 @@ type several []error
 func (e several) Error() string   { return errors.Join(e...).Error() }
 func (e several) Unwrap() []error { return e }
 
-// err is nil where there is none.
+// err returns the errors, or nil.
 func (e several) err() error {
 	if len(e) == 0 {
 		return nil
@@ -151,7 +151,7 @@ func (e *Env) hintOf(err error) string {
 // the command.
 func brokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
-// report prints an error, in the one place where errors are printed.
+// report prints an error. No other function prints errors.
 func (e *Env) report(err error) {
 	if all, ok := err.(several); ok {
 		for _, err := range all {

@@ -121,7 +121,7 @@ func readUnions(ctx context.Context, env *Env, snap *reader.Snapshot, sum *summa
 			}
 		}
 	}
-	all, err := transform.DiagnoseUnions(ctx, in, transform.UnionOptions{Partial: true, TempDir: env.common.tmp})
+	all, err := transform.DiagnoseUnions(ctx, in, transform.UnionOptions{Partial: true, TempDir: env.common.tmp, Jobs: env.common.jobs})
 	if err != nil {
 		return nil, nil, inContainer(err, snap)
 	}

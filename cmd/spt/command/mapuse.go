@@ -22,8 +22,8 @@ func (u *mapUse) note(fit []bool) {
 	}
 }
 
-// unusedMaps says which --map did nothing: perhaps with a slip in it. Wrong
-// usage has been said in words of its own; SPT_MAP stands for many snapshots.
+// unusedMaps reports which --map matched nothing, perhaps because of a typing mistake.
+// It is silent after wrong usage, and about SPT_MAP, which serves many snapshots.
 func (e *Env) unusedMaps(code int) error {
 	u := e.mapUse
 	if u == nil || !u.opened || code == exitUsage || code == exitCancelled {

@@ -111,7 +111,7 @@ func (p *pick) applyStates(env *Env, s *summary.Summary, headers map[*format.Ope
 	for _, op := range ops {
 		op.Framing, op.Bytes = summary.Bytes{}, summary.Bytes{}
 		for _, st := range op.States {
-			op.Bytes.Add(st.Place)
+			op.Bytes.Add(st.Stored)
 		}
 		s.Bytes.Add(op.Bytes)
 		s.Subtasks += op.Present

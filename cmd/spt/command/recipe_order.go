@@ -73,7 +73,7 @@ func (e *Env) wrongOrder(ctx context.Context, left func(id format.OperatorID, st
 		}
 		slices.Sort(states)
 		states = slices.Compact(states)
-		reports, err := transform.DiagnoseUnions(ctx, before, transform.UnionOptions{Operators: ops, States: states, TempDir: e.common.tmp})
+		reports, err := transform.DiagnoseUnions(ctx, before, transform.UnionOptions{Operators: ops, States: states, TempDir: e.common.tmp, Jobs: e.common.jobs})
 		if err != nil {
 			return err
 		}

@@ -221,7 +221,7 @@ func (s *safety) targets(t *testing.T) {
 		},
 		"snapshot": func(out string) {
 			old := "sp-001"
-			if strings.HasSuffix(s.out, ".spt") { // a file and a folder do not replace each other
+			if strings.HasSuffix(s.out, ".spt") { // a file cannot replace a directory, nor a directory a file
 				old = "sp-012.spt"
 			}
 			copyTree(t, "../../../testdata/savepoints/"+old, out)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Whatever counts elements for a command does so in the directory that the user
-// gave: a call that leaves the option out fills that of the system.
+// Whatever counts elements for a command does so in the directory and with the jobs
+// that the user gave: a call that leaves out the first fills that of the system.
 func TestTempDirIsPassedOn(t *testing.T) {
 	counting := []string{"transform.UnionOptions", "transform.PruneOptions", "diff.Options", "check.Options"}
 	names, err := filepath.Glob("*.go")
@@ -42,15 +42,17 @@ func TestTempDirIsPassedOn(t *testing.T) {
 				return true
 			}
 			found[pkg.Name+"."+sel.Sel.Name] = true
-			if !slices.ContainsFunc(lit.Elts, func(e ast.Expr) bool {
-				kv, ok := e.(*ast.KeyValueExpr)
-				if !ok {
-					return false
+			for _, field := range []string{"TempDir", "Jobs"} {
+				if !slices.ContainsFunc(lit.Elts, func(e ast.Expr) bool {
+					kv, ok := e.(*ast.KeyValueExpr)
+					if !ok {
+						return false
+					}
+					key, ok := kv.Key.(*ast.Ident)
+					return ok && key.Name == field
+				}) {
+					t.Errorf("%v: %s.%s without %s", fset.Position(lit.Pos()), pkg.Name, sel.Sel.Name, field)
 				}
-				key, ok := kv.Key.(*ast.Ident)
-				return ok && key.Name == "TempDir"
-			}) {
-				t.Errorf("%v: %s.%s without TempDir", fset.Position(lit.Pos()), pkg.Name, sel.Sel.Name)
 			}
 			return true
 		})

@@ -1,8 +1,8 @@
-// Package reference makes what is written about the command line out of the
-// command line itself: a page and a man page for each command, and a JSON Schema
-// for each answer. A test fails when the files under docs differ from it.
+// Package reference generates the reference of the command line from the commands
+// themselves: a page and a man page for each command, and a JSON Schema for each
+// JSON value. A test fails if the files under docs differ.
 //
 //	files, err := reference.Files() // "cli/inspect.md": …
 //
-// It is not for texts that people write: those are docs/*.md.
+// It does not generate the other documents, docs/*.md.
 package reference

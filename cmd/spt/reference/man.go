@@ -9,10 +9,10 @@ import (
 	"github.com/savepoint-tools/spt/cmd/spt/command"
 )
 
-// manDate is fixed, so that the pages follow from the command line alone.
+// manDate is fixed, so that the pages depend only on the commands.
 const manDate = "2026-12-01"
 
-// man is the man page of a command.
+// man returns the man page of a command.
 func man(c *cobra.Command) string {
 	name := strings.ReplaceAll(c.CommandPath(), " ", "-")
 	var b strings.Builder
@@ -78,8 +78,8 @@ func manFlags(b *strings.Builder, title string, all []command.Flag) {
 	}
 }
 
-// roff escapes a line of text: what starts with a dot or a quote would be a
-// request, and a bare hyphen is not the minus that one types.
+// roff escapes a line of text: a leading dot or quote would be a request, and an
+// unescaped hyphen is not rendered as an ASCII minus.
 func roff(line string) string {
 	line = strings.ReplaceAll(line, `\`, `\e`)
 	line = strings.ReplaceAll(line, "-", `\-`)

@@ -13,8 +13,8 @@ import (
 
 const generated = "<!-- Generated from the command line: cd tools && go run ./gen -->\n\n"
 
-// pageName is the file of a command's page. The root's is the one that a folder
-// shows.
+// pageName returns the file of a command's page. The root command's page is the
+// index of its directory.
 func pageName(c *cobra.Command) string {
 	if !c.HasParent() {
 		return "README.md"
@@ -22,7 +22,7 @@ func pageName(c *cobra.Command) string {
 	return strings.ReplaceAll(strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" "), " ", "-") + ".md"
 }
 
-// markdown is the page of a command.
+// markdown returns the page of a command.
 func markdown(c *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(generated)
@@ -57,7 +57,7 @@ func markdown(c *cobra.Command) string {
 		all, mine := command.CommonFlags(c.Root()), command.CommonFlags(c)
 		for i, f := range mine {
 			if f != all[i] {
-				fmt.Fprintf(&b, "Of them `%s`: %s.\n", f.Head(), escapeMarkdown(f.Text()))
+				fmt.Fprintf(&b, "`%s` here: %s.\n", f.Head(), escapeMarkdown(f.Text()))
 			}
 		}
 	} else {

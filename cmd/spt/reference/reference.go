@@ -12,10 +12,10 @@ import (
 	"github.com/savepoint-tools/spt/cmd/spt/command"
 )
 
-// Folders are those under docs that hold nothing but generated files.
-func Folders() []string { return []string{"cli", "man", "schema"} }
+// Directories returns the directories under docs that hold only generated files.
+func Directories() []string { return []string{"cli", "man", "schema"} }
 
-// Files is every generated file, by its path under docs.
+// Files returns every generated file, by its path under docs.
 func Files() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	root := command.New(command.OSEnv())
@@ -33,7 +33,7 @@ func Files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// commands is a command and all below it, in the order of their names.
+// commands returns a command and all its subcommands, ordered by name.
 func commands(c *cobra.Command) []*cobra.Command {
 	c.InitDefaultHelpFlag()
 	c.InitDefaultVersionFlag()
@@ -44,8 +44,8 @@ func commands(c *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// children are the commands that are worth a page: help has none, and the
-// scripts for shells share the page of completion.
+// children returns the subcommands that have a page: help has none, and the shell
+// scripts share the page of completion.
 func children(c *cobra.Command) []*cobra.Command {
 	var subs []*cobra.Command
 	for _, sub := range c.Commands() {
@@ -57,13 +57,14 @@ func children(c *cobra.Command) []*cobra.Command {
 	return subs
 }
 
-// block is a paragraph, or lines that keep their form.
+// block is a paragraph, or preformatted lines.
 type block struct {
 	lines   []string
 	literal bool
 }
 
-// blocks takes a long description apart. Lines that are indented keep their form.
+// blocks splits a long description into paragraphs and preformatted, indented
+// lines.
 func blocks(text string) []block {
 	var all []block
 	end := true
@@ -83,8 +84,8 @@ func blocks(text string) []block {
 	return all
 }
 
-// long is the description of a command; one that has none is described by its
-// short one.
+// long returns the long description of a command, or its short one if it has
+// none.
 func long(c *cobra.Command) string {
 	if c.Name() == "completion" || c.Long == "" {
 		return c.Short + "."
@@ -92,7 +93,7 @@ func long(c *cobra.Command) string {
 	return c.Long
 }
 
-// synopsis is how the command is typed.
+// synopsis returns the usage line of a command.
 func synopsis(c *cobra.Command) string {
 	if len(children(c)) > 0 {
 		return c.CommandPath() + " COMMAND [flags]"

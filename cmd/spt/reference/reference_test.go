@@ -28,14 +28,14 @@ func TestDocsAreCurrent(t *testing.T) {
 			t.Errorf("docs/%s differs from the command line; %s", name, cure)
 		}
 	}
-	for _, folder := range Folders() {
-		entries, err := os.ReadDir(filepath.Join(docs, folder))
+	for _, dir := range Directories() {
+		entries, err := os.ReadDir(filepath.Join(docs, dir))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
-			if _, ok := files[folder+"/"+e.Name()]; !ok {
-				t.Errorf("docs/%s/%s is not generated; %s", folder, e.Name(), cure)
+			if _, ok := files[dir+"/"+e.Name()]; !ok {
+				t.Errorf("docs/%s/%s is not generated; %s", dir, e.Name(), cure)
 			}
 		}
 	}

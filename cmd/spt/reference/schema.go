@@ -11,16 +11,16 @@ import (
 	"github.com/savepoint-tools/spt/internal/report"
 )
 
-// Answer describes the JSON of a command: -o json prints one value of it. Where
-// it is a list, -o jsonl prints its elements, one a line.
+// Answer describes the JSON of a command: -o json prints one such value. If it is
+// a list, -o jsonl prints its elements, one per line.
 type Answer struct {
 	Name    string // of the schema
-	Command string // that prints it; several with commas
+	Command string // command that prints it; several separated by commas
 	Help    string
-	value   any // a zero value of what is printed
+	value   any // zero value of the printed type
 }
 
-// Answers are all of them.
+// Answers returns all answers.
 func Answers() []Answer {
 	return []Answer{
 		{"inspect", "spt inspect", "a snapshot, its operators and their states", report.Inspect{}},
@@ -50,8 +50,8 @@ func Answers() []Answer {
 
 const schemaDialect = "https://json-schema.org/draft/2020-12/schema"
 
-// Schema is the JSON Schema of the answer. Properties that it does not name are
-// allowed: fields are added.
+// Schema returns the JSON Schema of the answer. It allows unknown properties,
+// because later versions may add fields.
 func (a Answer) Schema() ([]byte, error) {
 	r := reflector{defs: map[string]*schema{}}
 	s, err := r.of(reflect.TypeOf(a.value))
@@ -69,7 +69,7 @@ func (a Answer) Schema() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// schema is as much of JSON Schema as answers need.
+// schema is the part of JSON Schema that answers need.
 type schema struct {
 	Dialect     string             `json:"$schema,omitempty"`
 	Title       string             `json:"title,omitempty"`
@@ -86,7 +86,7 @@ type schema struct {
 
 type reflector struct{ defs map[string]*schema }
 
-// of describes a type. Structs below the first are definitions.
+// of returns the schema of a type. Nested structs become definitions.
 func (r *reflector) of(t reflect.Type) (*schema, error) {
 	switch {
 	case t.Kind() == reflect.Pointer:
@@ -112,7 +112,7 @@ func (r *reflector) of(t reflect.Type) (*schema, error) {
 	return nil, fmt.Errorf("no schema for %s", t)
 }
 
-// named is of, by reference for structs.
+// named is like of, but returns a reference for structs.
 func (r *reflector) named(t reflect.Type) (*schema, error) {
 	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() {
 		return r.of(t)
@@ -154,8 +154,8 @@ func (r *reflector) object(t reflect.Type) (*schema, error) {
 	return s, nil
 }
 
-// annotate reads a jsonschema tag: enum=WORD for each word, and last
-// description=TEXT, which may hold commas.
+// annotate parses a jsonschema tag: enum=WORD for each word, and last
+// description=TEXT, which may contain commas.
 func (s *schema) annotate(tag string) error {
 	for tag != "" {
 		if text, ok := strings.CutPrefix(tag, "description="); ok {

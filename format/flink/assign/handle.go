@@ -8,14 +8,14 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
-// handle is what decides the position of an old handle in Flink's hash maps of
-// handles (spec flink-operator-state B3).
+// handle determines the position of an old handle in Flink's hash maps of handles
+// (spec flink-operator-state B3).
 type handle struct {
 	// key is equal for handles that are equal for Flink.
 	key      handleKey
 	hash     int32
 	relative bool
-	// unknown is the reason why Flink's hash is not known; "" if it is.
+	// unknown is the reason why Flink's hash is unknown; "" if it is known.
 	unknown string
 }
 
@@ -25,10 +25,10 @@ type handleKey struct {
 	start, size int64
 	scope       format.Scope
 	logical     string
-	n           int // if nothing else is known: the old subtask, from 1
+	n           int // if nothing else is known: 1 + the old subtask
 }
 
-// handleOf describes the stream of old subtask i.
+// handleOf returns the handle for the stream of old subtask i.
 func handleOf(s format.Stream, i int, at string) handle {
 	switch s := s.(type) {
 	case nil:
@@ -44,10 +44,10 @@ func handleOf(s format.Stream, i int, at string) handle {
 				kind: format.KindSegment, name: pathKey(s.Path.String()), start: s.Start, size: s.Length,
 				scope: s.Scope, logical: s.LogicalID.String(),
 			},
-			unknown: "state is stored in merged files, whose handles have another hash in every JVM",
+			unknown: "state is stored in merged files, whose handles have a different hash in every JVM",
 		}
 	case *format.EmptySegment:
-		return handle{key: handleKey{kind: format.KindEmpty}, unknown: "placeholders of file merging have another hash in every JVM"}
+		return handle{key: handleKey{kind: format.KindEmpty}, unknown: "placeholders of file merging have a different hash in every JVM"}
 	case *format.Chunks:
 		if s.As != nil {
 			return handleOf(s.As, i, at)
@@ -57,7 +57,7 @@ func handleOf(s format.Stream, i int, at string) handle {
 			return handleOf(s.As, i, at)
 		}
 	}
-	return handle{key: handleKey{n: i + 1}, unknown: "handles do not have a name yet that Flink could hash"}
+	return handle{key: handleKey{n: i + 1}, unknown: "handles do not yet have a name that Flink could hash"}
 }
 
 func fileOf(s *format.File, i int, at string) handle {
@@ -71,7 +71,7 @@ func fileOf(s *format.File, i int, at string) handle {
 	}
 	h := handle{key: handleKey{kind: format.KindRelative, name: path}, relative: true}
 	if at == "" {
-		h.unknown = "files are relative to a location that is not known"
+		h.unknown = "files are relative to an unknown location"
 		return h
 	}
 	if strings.HasPrefix(at, "/") {

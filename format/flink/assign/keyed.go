@@ -7,17 +7,18 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// KeyedSubtask is the keyed state, managed or raw, that one new subtask gets, in
-// order.
+// KeyedSubtask is the keyed state, managed or raw, that one new subtask receives,
+// in order.
 type KeyedSubtask struct {
 	Range  format.KeyGroupRange // the key groups that the subtask owns
 	Pieces []KeyedPiece
 }
 
-// KeyedPiece is what the subtask gets of the handle of one old subtask.
+// KeyedPiece is the state that a subtask receives from the handle of one old
+// subtask.
 type KeyedPiece struct {
 	Old int
-	// Groups are the key groups that the subtask gets.
+	// Groups is the range of key groups that the subtask receives.
 	Groups format.KeyGroupRange
 	// Handle is the old handle, or a part of it: full and savepoint handles are cut
 	// to Groups; incremental ones are assigned whole, and the state backend clips
@@ -26,8 +27,8 @@ type KeyedPiece struct {
 }
 
 // Keyed redistributes keyed state, managed or raw. old[i] is the handle of old
-// subtask i, nil if there is none. At an unchanged parallelism every subtask gets its
-// own handle, whatever key groups it holds (spec flink-operator-state B9).
+// subtask i, or nil. At an unchanged parallelism every subtask keeps its handle,
+// whatever key groups it holds (spec flink-operator-state B9).
 func Keyed(old []format.KeyedHandle, oldParallelism, newParallelism, maxParallelism int32) ([]KeyedSubtask, error) {
 	for _, p := range [...]int32{newParallelism, maxParallelism} {
 		if err := checkParallelism(int(p)); err != nil {
@@ -66,8 +67,8 @@ func Keyed(old []format.KeyedHandle, oldParallelism, newParallelism, maxParallel
 	return subtasks, nil
 }
 
-// cut returns the part of a handle for a range of key groups, nil if there is none.
-// The sizes that a changelog records stay those of the whole.
+// cut returns the part of a handle for a range of key groups, or nil if it has none
+// of them. It does not change the sizes that a changelog records.
 func cut(h format.KeyedHandle, r format.KeyGroupRange) (format.KeyedHandle, error) {
 	if h, ok := h.(*format.ChangelogMemory); ok { // its changes decide, not its range
 		for _, change := range h.Changes {
@@ -127,7 +128,7 @@ func cutAll(all []format.KeyedHandle, r format.KeyGroupRange) ([]format.KeyedHan
 	return cuts, nil
 }
 
-// window is the offsets first … first+n-1 of others.
+// window is the offsets first … first+n-1 of another array.
 type window struct {
 	of       format.Offsets
 	first, n int64
@@ -136,7 +137,7 @@ type window struct {
 // Len returns the number of offsets.
 func (w window) Len() int64 { return w.n }
 
-// Read implements format.Offsets.
+// Read implements [format.Offsets].
 func (w window) Read(ctx context.Context, dst []int64, from int64) (int, error) {
 	if from < 0 || from > w.n {
 		return 0, fmt.Errorf("internal error: read of offset %d of %d", from, w.n)

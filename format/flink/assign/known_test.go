@@ -48,7 +48,7 @@ type stateContent struct {
 // what the plan says, element by element.
 func TestKnown(t *testing.T) {
 	var sum proof
-	for _, dir := range testenv.KnownFolders(t) {
+	for _, dir := range testenv.KnownDirectories(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) { known(t, dir, &sum) })
 	}
 	t.Logf("%d restores: %d states in order, %d as multisets, with %d elements; %d broadcast maps; %d key-group ranges; %d handles cut, %d of them compressed, %d of segments",

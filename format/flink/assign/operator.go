@@ -11,11 +11,11 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
-// ErrParallelism matches errors about a parallelism that Flink refuses.
+// ErrParallelism matches errors about a parallelism that Flink rejects.
 var ErrParallelism = errors.New("parallelism not possible")
 
-// maxPieces bounds a plan: every new subtask gets the union state of every old one,
-// old × new pieces.
+// maxPieces limits a plan: every new subtask receives the union state of every old
+// one, old × new pieces.
 const maxPieces = 64 << 20
 
 // Options describe the restore.
@@ -27,8 +27,8 @@ type Options struct {
 	Release flink.Release
 }
 
-// Plan is what each new subtask gets of the managed, or of the raw, operator state
-// of one operator.
+// Plan is the operator state of one operator, managed or raw, that each new subtask
+// receives.
 type Plan struct {
 	Subtasks []Subtask
 	// Undefined is the reason why Flink's result is not certain; "" if it is. Unless
@@ -39,19 +39,19 @@ type Plan struct {
 	DependsOnLocation bool
 }
 
-// Subtask is what one new subtask gets, in order. The content of a state is the
-// concatenation of its shares over the pieces; in a broadcast state, later entries
-// replace earlier ones with equal keys.
+// Subtask is the state that one new subtask receives, in order. The content of a
+// state is the concatenation of its shares over the pieces; in a broadcast state,
+// later entries replace earlier ones with equal keys.
 type Subtask struct {
 	Pieces []Piece
-	// Lost counts elements that were assigned to this subtask and then replaced by
-	// those of an equal handle: see the package documentation.
+	// Lost counts the elements that were assigned to this subtask and then replaced
+	// by the elements of an equal handle: see the package documentation.
 	Lost int64
 }
 
-// Piece is what the subtask gets of the handle of one old subtask. It has no shares
-// if the handle has no states. Pieces may share a slice of shares: do not write to
-// it.
+// Piece is the state that a subtask receives from the handle of one old subtask. It
+// has no shares if the handle has no states. Pieces may share a slice of shares: do
+// not write to it.
 type Piece struct {
 	Old    int
 	Shares []Share
@@ -67,8 +67,8 @@ type Share struct {
 	First, Count int64
 }
 
-// Operator redistributes operator state, managed or raw. old[i] is the handle of old
-// subtask i, nil if the subtask is finished, missing or without state.
+// Operator redistributes operator state, managed or raw. old[i] is the handle of
+// old subtask i, nil if the subtask is finished, missing or without state.
 func Operator(old []*format.OperatorHandle, newParallelism int, o Options) (*Plan, error) {
 	if err := checkParallelism(newParallelism); err != nil {
 		return nil, err
@@ -120,8 +120,8 @@ type state struct {
 	parts []part
 }
 
-// part is what one old subtask has of a state. end is the number of elements
-// up to and including it.
+// part is the elements of a state in one old subtask. end is the number of elements
+// up to and including them.
 type part struct {
 	old, state int
 	n, end     int64
@@ -196,7 +196,7 @@ func (r *redistribution) read(old []*format.OperatorHandle, at string) error {
 	return nil
 }
 
-// state returns the state of a name, and adds it if there is none.
+// state returns the state with a name, which it adds if necessary.
 func (r *redistribution) state(name string, mode format.Mode, order *java.HashMap) *state {
 	s, known := r.names[mode][name], true
 	if s == nil {
@@ -213,8 +213,9 @@ func (r *redistribution) state(name string, mode format.Mode, order *java.HashMa
 	return s
 }
 
-// walk returns the order in which Flink walks the states of a handle: that of the
-// map into which it read them. Of two states of one name the last counts.
+// walk returns the order in which Flink walks the states of a handle: the iteration
+// order of the map into which it read them. If two states have the same name, the
+// last one counts.
 func (r *redistribution) walk(states []format.NamedState) []int {
 	order := java.NewHashMap(expect(len(states)))
 	last := make(map[string]int, len(states))
@@ -233,7 +234,7 @@ func (r *redistribution) walk(states []format.NamedState) []int {
 	return pick(at, order.Order())
 }
 
-// expect returns the capacity that Flink gives a map for n keys.
+// expect returns the initial capacity of Flink's map for n keys.
 func expect(n int) int {
 	if n <= 2 {
 		return n + 1
@@ -257,12 +258,12 @@ func (r *redistribution) sameBytes(a, b format.Stream) {
 		})
 	})
 	if err != nil || !same {
-		r.undefined("inline handles have one name and different bytes, and Flink reads only those of the first")
+		r.undefined("inline handles have the same name but different bytes, and Flink reads only the bytes of the first")
 	}
 }
 
-// checkOrder reports the order of a map as undefined if Java made a tree of one of its
-// buckets.
+// checkOrder reports the order of a map as undefined if Java converted one of its
+// buckets to a tree.
 func (r *redistribution) checkOrder(m *java.HashMap, what string) {
 	if m.Trees() {
 		r.undefined(fmt.Sprintf("more than eight %s share a hash bucket", what))

@@ -209,7 +209,7 @@ func TestOrderKnown(t *testing.T) {
 	}{
 		{"relative", func(i int) string { return fmt.Sprint("relative:", i) }, []string{"u=x", "u=y"}, "s3://b/sp", "", true},
 		{"relative, one handle each", func(i int) string { return fmt.Sprint("relative:", i) }, []string{"s:a", "s:b"}, "s3://b/sp", "", false},
-		{"relative, no place", func(i int) string { return fmt.Sprint("relative:", i) }, []string{"u=x", "u=y"}, "", "not known", true},
+		{"relative, no place", func(i int) string { return fmt.Sprint("relative:", i) }, []string{"u=x", "u=y"}, "", "unknown location", true},
 		{"segments", func(i int) string { return fmt.Sprint("segment:", i) }, []string{"u=x", "u=y"}, "", "merged files", false},
 		{"segments, one handle each", func(i int) string { return fmt.Sprint("segment:", i) }, []string{"s:a", "s:b"}, "", "", false},
 		{"no path", func(i int) string { return fmt.Sprintf("absolute:s3:%d", i) }, []string{"u=x", "u=y"}, "", "relative path in absolute URI", false},

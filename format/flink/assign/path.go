@@ -19,8 +19,8 @@ type uri struct {
 	user, host, port, authority string
 }
 
-// parsePath parses a path as Flink's Path class does: no escapes, repeated slashes are
-// one, a trailing slash is dropped, "." and ".." are resolved.
+// parsePath parses a path as Flink's Path class does: no escapes, repeated slashes
+// count as one, a trailing slash is dropped, "." and ".." are resolved.
 func parsePath(s string) (uri, error) {
 	full := s
 	if len(s) >= 2 && s[1] == ':' && isAlpha(s[0]) {
@@ -58,8 +58,8 @@ func parsePath(s string) (uri, error) {
 	return u, nil
 }
 
-// windowsRoot reports whether s is the root of a drive: only there a trailing slash
-// stays.
+// windowsRoot reports whether s is the root of a drive, where a trailing slash is
+// kept.
 func windowsRoot(s string) bool {
 	if len(s) < 4 || s[0] != '/' || !strings.HasSuffix(s, ":/") {
 		return false
@@ -229,7 +229,7 @@ func hashLower(h uint32, s string) uint32 {
 	return h
 }
 
-// key returns a text that is equal for URIs that java.net.URI treats as equal.
+// key returns a text that is equal for URIs that are equal in java.net.URI.
 func (u uri) key() string {
 	port, _ := strconv.ParseInt(u.port, 10, 32)
 	if u.port == "" {

@@ -6,16 +6,16 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
-// assignment collects what one new subtask gets: Flink's map from file handles to
-// what is taken of each.
+// assignment collects the state that one new subtask receives: Flink's map from
+// file handles to the shares of each.
 type assignment struct {
 	r       *redistribution
 	entries []entry // in the order of insertion
 	index   []int32 // class of handles -> 1 + index of its entry
 	own     int     // the old subtask whose handle is kept whole; -1: none
 	lost    int64
-	// shared: the assignment is added to others as a whole, so that no share
-	// replaces another in it.
+	// shared: the assignment is added to others as a whole, so its shares do not
+	// replace each other.
 	shared bool
 }
 
@@ -23,8 +23,8 @@ type assignment struct {
 type entry struct {
 	old    int // the first old subtask that was added
 	shares []Share
-	// Set where other handles equal this one: the old subtask of each share, and
-	// the index of the share of a name.
+	// Set if other handles equal this one: the old subtask of each share, and the
+	// index of the share of a name.
 	olds   []int
 	byName map[string]int
 }
@@ -49,8 +49,8 @@ func (a *assignment) keep(i int) {
 	}
 }
 
-// entry returns the entry of the handle of an old subtask, and inserts it if there
-// is none.
+// entry returns the entry of the handle of an old subtask, which it inserts if
+// necessary.
 func (a *assignment) entry(old int) *entry {
 	at := &a.index[a.r.olds[old].class]
 	if *at == 0 {
@@ -63,7 +63,7 @@ func (a *assignment) entry(old int) *entry {
 // add adds a share of an old handle.
 func (a *assignment) add(old int, share Share) {
 	if old == a.own {
-		return // it is there already
+		return // already added
 	}
 	e := a.entry(old)
 	if !a.r.olds[old].shared {
@@ -84,8 +84,9 @@ func (a *assignment) add(old int, share Share) {
 	}
 }
 
-// addAll adds what every subtask gets. Shares of a handle of which the subtask has
-// nothing yet are not copied: union state is old × new shares.
+// addAll adds the state that every subtask receives. The shares of a handle that is
+// not yet in the assignment are not copied, because union state is old × new
+// shares.
 func (a *assignment) addAll(all *assignment) {
 	for _, e := range all.entries {
 		sub := &a.r.olds[e.old]
@@ -126,7 +127,7 @@ func (a *assignment) finish() Subtask {
 }
 
 // pieces appends the pieces of an entry: one, or several if handles that are equal
-// for Flink share it.
+// for Flink share the entry.
 func (e *entry) pieces(to []Piece) []Piece {
 	if e.olds == nil {
 		return append(to, Piece{Old: e.old, Shares: e.shares})

@@ -44,14 +44,14 @@ type Header struct {
 	// Schema has no serializers before Flink 1.4, which wrote Java objects only. The
 	// index of a state is its number in the entries.
 	types.Schema
-	Size int64 // bytes that it takes
+	Size int64 // encoded length in bytes
 }
 
-// maxHeader is more than any header takes.
+// maxHeader is larger than any header.
 const maxHeader = 64 << 20
 
-// ReadHeader reads the header of a stream, in growing steps. With an error that
-// matches *types.UnknownClass it returns what precedes that class.
+// ReadHeader reads the header of a stream, in growing steps. If the error matches
+// *types.UnknownClass, the header has what precedes that class.
 func ReadHeader(ctx context.Context, src format.Source, s format.Stream) (*Header, error) {
 	limit, err := format.StreamSize(ctx, src, s)
 	if err != nil {
@@ -77,7 +77,7 @@ func ReadHeader(ctx context.Context, src format.Source, s format.Stream) (*Heade
 		case n == limit || !errors.Is(err, format.ErrTruncated):
 			return nil, err
 		case n >= maxHeader:
-			return nil, format.Errorf(format.ErrLimit, "the header of keyed state takes more than %d bytes", n)
+			return nil, format.Errorf(format.ErrLimit, "the header of keyed state is larger than %d bytes", n)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func parse(p []byte) (*Header, error) {
 	c := java.NewCursor(p)
 	h := &Header{Version: c.I32()}
 	if c.Err() == nil && (h.Version < minVersion || h.Version > maxVersion) {
-		c.Fail(0, format.ErrVersion, "keyed state of version %d: versions %d to %d are read", h.Version, minVersion, maxVersion)
+		c.Fail(0, format.ErrVersion, "unknown version %d of keyed state; supported: %d to %d", h.Version, minVersion, maxVersion)
 	}
 	if h.Version >= flagVersion {
 		h.Compressed = c.Bool("the compression flag")
@@ -145,7 +145,7 @@ func state(c *java.Cursor, version int32) types.StateSchema {
 		k := c.I32()
 		s.Name = c.Name()
 		if c.Err() == nil && (k < 0 || int(k) >= len(kinds)) {
-			c.Fail(off, format.ErrCorrupt, "a state of type %d", k)
+			c.Fail(off, format.ErrCorrupt, "unknown type %d of a state", k)
 		}
 		if c.Err() != nil {
 			return s
@@ -166,7 +166,7 @@ func state(c *java.Cursor, version int32) types.StateSchema {
 	case k == kindTimers:
 		s.Keyed = types.Timers
 	case k != kindValue && k != kindValueV2:
-		c.Fail(off, format.ErrCorrupt, "a state of kind %d among keyed state", k)
+		c.Fail(off, format.ErrCorrupt, "unexpected kind %d of a keyed state", k)
 	}
 	for range c.Count("options", 4) {
 		key, at := c.Name().String(), c.Offset()

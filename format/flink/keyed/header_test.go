@@ -131,12 +131,12 @@ func TestHeaderRefused(t *testing.T) {
 		p, text string
 		kind    error
 	}{
-		"version 7":        {i32(7) + headers["6"][4:], "keyed state of version 7", format.ErrUnsupported},
-		"version 0":        {i32(0), "keyed state of version 0", format.ErrUnsupported},
+		"version 7":        {i32(7) + headers["6"][4:], "unknown version 7 of keyed state", format.ErrUnsupported},
+		"version 0":        {i32(0), "unknown version 0 of keyed state", format.ErrUnsupported},
 		"a mark":           {i32(6) + "\x02" + headers["6"][5:], "the compression flag", format.ErrCorrupt},
 		"states":           {i32(4) + "\x01" + blockOf("Key") + "\xff\xff", "states", format.ErrCorrupt},
-		"a type":           {i32(2) + object("k") + i16(1) + i32(7) + utf("v"), "state \"v\": a state of type 7", format.ErrCorrupt},
-		"an operator's":    {i32(6) + "\x00" + i32(2) + simple("Long") + i16(1) + utf("v") + i32(1) + i32(0) + i32(0), "a state of kind 1 among keyed state", format.ErrCorrupt},
+		"a type":           {i32(2) + object("k") + i16(1) + i32(7) + utf("v"), "state \"v\": unknown type 7 of a state", format.ErrCorrupt},
+		"an operator's":    {i32(6) + "\x00" + i32(2) + simple("Long") + i16(1) + utf("v") + i32(1) + i32(0) + i32(0), "unexpected kind 1 of a keyed state", format.ErrCorrupt},
 		"a kind":           {i32(6) + "\x00" + i32(2) + simple("Long") + i16(1) + utf("v") + i32(0) + i32(1) + utf("KEYED_STATE_TYPE") + utf("HEAP") + i32(0), "unknown kind of keyed state \"HEAP\"", format.ErrCorrupt},
 		"two keys":         {i32(3) + blockOf("A", "B") + i16(0), "key serializer: expected 1 serializers, found 2", format.ErrCorrupt},
 		"one serializer":   {i32(3) + blockOf("A") + i16(1) + i32(1) + utf("v") + blockOf("A"), "state \"v\": expected 2 serializers, found 1", format.ErrCorrupt},

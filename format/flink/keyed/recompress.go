@@ -17,13 +17,13 @@ import (
 )
 
 // Recompress returns a handle of canonical keyed state (spec flink-keyed-state 3)
-// with its key groups compressed or not, or h itself if nothing changes. The entries
-// and their order stay the same.
+// with its key groups compressed or uncompressed, or h itself if nothing changes.
+// The entries and their order stay the same.
 //
-// It reads all key groups, to find their new lengths and to check that they are in
-// the canonical format; each read of the new stream reads them again.
+// It reads all key groups, to determine their new lengths and to check that they
+// are in the canonical format. Each read of the new stream reads them again.
 //
-// It fails with ErrUnsupported for state in the format of a backend, in which the
+// It returns ErrUnsupported for state in the format of a backend, in which the
 // values of states follow each other without a length.
 func Recompress(ctx context.Context, src format.Source, h *format.KeyGroups, compress bool) (*format.KeyGroups, error) {
 	if h.Codec != format.CodecFlink || !h.Savepoint {
@@ -57,7 +57,7 @@ func Recompress(ctx context.Context, src format.Source, h *format.KeyGroups, com
 		first = groups[0].start
 	}
 	if known && first != header.Size || first > maxHeader || first < 5 {
-		return nil, format.Errorf(format.ErrCorrupt, "expected the first key group at %d, the end of the header, found it at %d", header.Size, first)
+		return nil, format.Errorf(format.ErrCorrupt, "expected the first key group at %d, the end of the header, found %d", header.Size, first)
 	}
 	head := make([]byte, first)
 	if _, err := src.ReadAt(ctx, h.Data, head, 0); err != nil {
@@ -122,15 +122,15 @@ func groupsOf(ctx context.Context, h *format.KeyGroups, size int64) (all []group
 	return all, err
 }
 
-// recoder makes key groups from those of another stream, in units: to compress, 64
-// KiB of a key group; to decompress, a chunk.
+// recoder computes key groups from the key groups of another stream, in units: to
+// compress, 64 KiB of a key group; to decompress, a chunk.
 type recoder struct {
 	of        format.Stream
 	compress  bool
 	base, end int64 // in the new stream
 	units     []unit
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	have    int        // the unit in enc, or -1
 	enc     []byte
 	size    int64  // of the old stream
@@ -138,7 +138,7 @@ type recoder struct {
 	aheadAt int64
 }
 
-// readAhead is how much of the old stream is read at once.
+// readAhead is the number of bytes of the old stream that are read at once.
 const readAhead = 1 << 20
 
 // bytes returns n bytes at off of the old stream, valid until the next call.
@@ -158,7 +158,7 @@ func (m *recoder) bytes(ctx context.Context, src format.Source, off, n int64) ([
 	return m.ahead[:n], nil
 }
 
-// unit is bytes of the old stream and where they are in the new one.
+// unit is a range of the old stream and its position in the new one.
 type unit struct {
 	from int64 // in the old stream; a chunk with its head
 	at   int64 // in the new stream
@@ -166,7 +166,8 @@ type unit struct {
 	open bool  // the first of a key group
 }
 
-// add adds a key group, and checks that all of it is entries in the canonical format.
+// add adds a key group, and checks that it consists of entries in the canonical
+// format.
 func (m *recoder) add(ctx context.Context, src format.Source, g group) error {
 	r := &groupReader{m: m, ctx: ctx, src: src, pos: g.start, end: g.end, first: true}
 	if err := checkEntries(bufio.NewReader(r)); err != nil {
@@ -228,7 +229,7 @@ func (r *groupReader) next() error {
 			return err
 		}
 		if kind == framed.HeaderKind && !r.first {
-			return format.Errorf(format.ErrCorrupt, "a second snappy stream header in a key group")
+			return format.Errorf(format.ErrCorrupt, "second snappy stream header in a key group")
 		}
 		u.n = int32(framed.HeadSize + body)
 	}
@@ -250,8 +251,8 @@ func (r *groupReader) next() error {
 	return nil
 }
 
-// opens checks that a key group starts with a snappy stream header. A backend
-// starts it with its number.
+// opens checks that a key group starts with a snappy stream header. State backends
+// write the number of the key group first.
 func (r *groupReader) opens() error {
 	n := int64(len(framed.Header))
 	if r.end-r.pos >= n {

@@ -13,7 +13,7 @@ type arena struct {
 	stateNames map[string]bool // of the handle being read
 }
 
-// block is what is left of a block; the next one is twice as long, up to 64.
+// block is the rest of an allocated block. The next one is twice as long, up to 64.
 type block[T any] struct {
 	left []T
 	size int

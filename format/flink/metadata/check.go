@@ -10,13 +10,14 @@ import (
 	"github.com/savepoint-tools/spt/internal/fingerprint"
 )
 
-// Check fails unless sp, which may come from another container than _metadata, can be
-// written as one and decodes to the same model: a hostile file can set a model, above
-// all its Wire, to what no _metadata can store. It reads no bytes of streams and no
-// offsets. The error names the operator and matches format.ErrCorrupt if sp claims
-// that it was read from a _metadata, and format.ErrUnsupported otherwise.
+// Check returns an error unless sp, which may come from another container than
+// _metadata, can be written as _metadata and decodes to the same model. A hostile
+// file can set a model, especially its Wire, to values that _metadata cannot store.
+// Check reads no bytes of streams and no offsets. The error names the operator. It
+// matches format.ErrCorrupt if sp claims to come from a _metadata, and
+// format.ErrUnsupported otherwise.
 //
-// Streams without a tag in _metadata count as what they were made from, or as files.
+// Streams without a tag in _metadata are checked as their origins, or as files.
 // State in spt's own encoding is not checked.
 func Check(ctx context.Context, sp *format.Savepoint) error {
 	shell := *sp
@@ -43,7 +44,7 @@ func Check(ctx context.Context, sp *format.Savepoint) error {
 
 // checkOne encodes and decodes a savepoint without content.
 func checkOne(ctx context.Context, sp *format.Savepoint) error {
-	sp, _ = Trim(sp) // callers of Trim report what is lost
+	sp, _ = Trim(sp) // callers of Trim report the loss
 	var b bytes.Buffer
 	err := Encode(ctx, &b, sp, nil)
 	if err == nil {
@@ -60,7 +61,7 @@ func checkOne(ctx context.Context, sp *format.Savepoint) error {
 	}
 	kind := format.ErrCorrupt
 	version, ok := VersionOf(sp)
-	if !ok { // it does not claim to come from Flink
+	if !ok { // no version: it does not claim to come from Flink
 		version = Latest
 	}
 	if !ok || errors.Is(err, format.ErrUnsupported) {
@@ -69,7 +70,8 @@ func checkOne(ctx context.Context, sp *format.Savepoint) error {
 	return format.Errorf(kind, "it cannot be written as Flink's metadata %s: %s", version, reason(err))
 }
 
-// reason returns an error without its position: the bytes exist only here.
+// reason returns the text of an error without its offset in the encoded bytes,
+// which are not a file.
 func reason(err error) string {
 	var e *format.Error
 	if errors.As(err, &e) && e.Msg != "" {
@@ -111,7 +113,7 @@ func (b bareness) stream(s format.Stream) format.Stream {
 	case *format.Inline:
 		return &format.Inline{Name: s.Name}
 	case *format.File:
-		if s.Relative && !b.v.HasRelativeFiles() { // a writer makes it absolute
+		if s.Relative && !b.v.HasRelativeFiles() { // writers make it absolute
 			return &format.File{Path: s.Path, Length: s.Length}
 		}
 	case *format.KeyGroupStream:
@@ -124,8 +126,7 @@ func (b bareness) stream(s format.Stream) format.Stream {
 	return s
 }
 
-// origin returns the stream as which bytes that are not in a file of their own are
-// written.
+// origin returns the stream as which bytes without a file of their own are written.
 func (b bareness) origin(as format.Stream, size int64) format.Stream {
 	if as == nil {
 		return &format.File{Path: format.NewText("file:/f"), Length: size}
@@ -133,8 +134,8 @@ func (b bareness) origin(as format.Stream, size int64) format.Stream {
 	return b.stream(as)
 }
 
-// codec returns the codec of the handle, or that of its slot if the handle holds
-// state in spt's own encoding.
+// codec returns the codec of the handle, or the codec of its slot if the state is
+// in spt's own encoding.
 func (b bareness) codec(c, slot format.CodecID) format.CodecID {
 	if c == format.CodecNative {
 		return slot

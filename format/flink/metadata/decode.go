@@ -8,16 +8,16 @@ import (
 	"github.com/savepoint-tools/spt/internal/limit"
 )
 
-// Options for Decode.
+// Options are the options of Decode.
 type Options struct {
 	Limits format.Limits
 }
 
-// Decode reads a whole _metadata file. The offsets and inline bytes of the result are
-// views of p. Its location is empty: only the caller knows it.
+// Decode decodes a whole _metadata file. The offsets and inline bytes of the result
+// are views of p. Its Location is empty; the caller sets it.
 //
-// Errors match ErrTruncated, ErrCorrupt, ErrUnsupported or ErrLimit and carry offset
-// and path; a fault on mapped bytes is ErrChanged.
+// Errors match ErrTruncated, ErrCorrupt, ErrUnsupported or ErrLimit and carry
+// offset and path. A fault on mapped bytes is ErrChanged.
 func Decode(p format.Bytes, o Options) (*format.Savepoint, error) {
 	sp, err := decode(p, o, false)
 	if err != nil {
@@ -26,9 +26,9 @@ func Decode(p format.Bytes, o Options) (*format.Savepoint, error) {
 	return sp, nil
 }
 
-// Salvage reads as much as it can: it returns what precedes the first error, and that
-// error. The last operator may lack subtasks. The savepoint is nil only if the header
-// cannot be read.
+// Salvage decodes as much as possible: it returns the content before the first
+// error, and that error. The last operator may lack subtasks. The savepoint is nil
+// only if the header cannot be read.
 func Salvage(p format.Bytes, o Options) (*format.Savepoint, error) { return decode(p, o, true) }
 
 func decode(p format.Bytes, o Options, salvage bool) (sp *format.Savepoint, err error) {
@@ -39,21 +39,21 @@ func decode(p format.Bytes, o Options, salvage bool) (sp *format.Savepoint, err 
 		}
 		return nil
 	})
-	if gerr != nil { // the file shrank: nothing that was read is valid
+	if gerr != nil { // the file shrank: no result is valid
 		return nil, gerr
 	}
 	return sp, err
 }
 
-// decodeBody tries the layouts that the version allows. The one that reads the file
-// to its end is right; if none does, it returns the result of the one that read most
-// subtasks, or of the common one.
+// decodeBody tries the layouts that the version allows. The layout that reads the
+// file to its end is right; if none does, it returns the result of the layout that
+// read most subtasks, or of the common one.
 func decodeBody(p format.Bytes, raw []byte, v Version, limits format.Limits, salvage bool) (sp *format.Savepoint, err error) {
 	most := -1
-	var met layout // which layouts differ in what was read
+	var met layout // layouts that differ in the records read
 	for _, l := range layouts {
 		if l.noSubtask && !met.noSubtask || l.shortChangelogs && !met.shortChangelogs {
-			continue // it would read the same
+			continue // same result
 		}
 		d := &decoder{Cursor: java.NewCursor(raw), bytes: p, v: v, layout: l, limits: limits, salvage: salvage}
 		again, aerr := d.file()
@@ -77,7 +77,7 @@ func decodeHeader(raw []byte) (Version, error) {
 	}
 	magic := c.I32()
 	if c.Err() == nil && magic != fileMagic {
-		c.Fail(0, format.ErrCorrupt, "not a _metadata file: expected it to start with %08x, found %08x", uint32(fileMagic), uint32(magic))
+		c.Fail(0, format.ErrCorrupt, "not a _metadata file: expected magic %08x, found %08x", uint32(fileMagic), uint32(magic))
 	}
 	v := Version(c.I32())
 	if err := c.Err(); err != nil {
@@ -97,22 +97,22 @@ type decoder struct {
 	bytes    format.Bytes // the same bytes, for views
 	v        Version
 	layout   layout
-	met      layout // which layouts differ in the records that were read
+	met      layout // layouts that differ in the records read
 	limits   format.Limits
-	salvage  bool // read on after a count that is too large
+	salvage  bool // continue after a count that is too large
 	nodes    int
 	subtasks int // complete ones
 	arena    arena
 }
 
-// node counts an allocation that the file asks for.
+// node counts a node against the limit.
 func (d *decoder) node() {
 	if d.nodes++; d.nodes > d.limits.Nodes {
 		d.Fail(d.Offset(), limit.Nodes, "more than %d operators, subtasks, handles and streams", d.limits.Nodes)
 	}
 }
 
-// view turns bytes just read into a view that outlives the decoding.
+// view returns a view, which outlives the decoder, of bytes just read.
 func (d *decoder) view(p []byte) format.Bytes {
 	end := d.Offset()
 	if d.Err() != nil {
@@ -183,7 +183,7 @@ const masterMagic = 0xc96b1696
 func (d *decoder) master() (m format.MasterState, err error) {
 	off := d.Offset()
 	if magic := uint32(d.I32()); d.Err() == nil && magic != masterMagic {
-		d.Fail(off, format.ErrCorrupt, "expected a master state to start with %08x, found %08x", uint32(masterMagic), magic)
+		d.Fail(off, format.ErrCorrupt, "expected magic %08x of a master state, found %08x", uint32(masterMagic), magic)
 	}
 	off = d.Offset()
 	n := d.I32()
@@ -199,7 +199,7 @@ func (d *decoder) master() (m format.MasterState, err error) {
 	m.Name = d.Text()
 	m.Data = d.view(d.Blob("master state"))
 	if used := d.Offset() - start; d.Err() == nil && used != int(n) {
-		d.Fail(off, format.ErrCorrupt, "a master state of %d bytes has a recorded length of %d", used, n)
+		d.Fail(off, format.ErrCorrupt, "expected a master state of %[2]d bytes, found %[1]d", used, n)
 	}
 	return m, d.Err()
 }
@@ -214,8 +214,8 @@ func (d *decoder) minOperator() int {
 	return 32
 }
 
-// operator also returns what was read before an error, for Salvage; nil if there is
-// no id.
+// operator returns an operator, even after an error, for Salvage; nil if the id
+// cannot be read.
 func (d *decoder) operator() (*format.Operator, error) {
 	d.node()
 	op := &format.Operator{}
@@ -248,7 +248,7 @@ func (d *decoder) operator() (*format.Operator, error) {
 		op.Finished = true
 		w.subtaskCount = count
 		if op.Coordinator != nil {
-			d.Fail(off, format.ErrCorrupt, "a finished operator with coordinator state")
+			d.Fail(off, format.ErrCorrupt, "finished operator with coordinator state")
 		}
 		op.Wire = w.wire()
 		return op, d.Err()
@@ -296,9 +296,9 @@ func (d *decoder) operator() (*format.Operator, error) {
 	return op, d.Err()
 }
 
-// list checks a count that was read at off. When salvaging, it cuts down a count that
+// list checks a count that was read at off. When salvaging, it reduces a count that
 // is too large for the input, and returns the error for the end of the list;
-// otherwise that error is the one of the decoder.
+// otherwise it records the error.
 func (d *decoder) list(off int, count int32, what string, minSize int) (n int, short error) {
 	n = int(count)
 	if most := d.Remaining() / minSize; d.salvage && d.Err() == nil && n > most {
@@ -310,7 +310,7 @@ func (d *decoder) list(off int, count int32, what string, minSize int) (n int, s
 	return n, nil
 }
 
-// repeated returns an index that two of the subtasks have.
+// repeated returns an index that occurs twice in the subtasks.
 func repeated(subtasks []*format.Subtask) (index int32, ok bool) {
 	all := make([]int32, len(subtasks))
 	for i, s := range subtasks {
@@ -332,7 +332,7 @@ func (d *decoder) subtask() (*format.Subtask, error) {
 	s.Index = d.I32()
 	if s.Index < 0 {
 		if !d.v.hasFinished() {
-			d.Fail(off, format.ErrCorrupt, "subtask index %d", s.Index)
+			d.Fail(off, format.ErrCorrupt, "invalid subtask index %d", s.Index)
 			return s, d.Err()
 		}
 		s.Finished = true
@@ -384,7 +384,7 @@ func (d *decoder) oneOperatorHandle(codec format.CodecID) (*format.OperatorHandl
 	off := d.Offset()
 	n := d.I32()
 	if n != 0 && n != 1 {
-		d.Fail(off, format.ErrCorrupt, "expected no handle or one, found %d", n)
+		d.Fail(off, format.ErrCorrupt, "expected at most one handle, found %d", n)
 	}
 	if err := d.Err(); err != nil || n == 0 {
 		return nil, err

@@ -81,7 +81,7 @@ func (d *decoder) streamHandle(depth int) format.Stream {
 		return s
 	case streamRelative:
 		if !d.v.HasRelativeFiles() {
-			d.Fail(off, format.ErrCorrupt, "tag %d of a stream handle, which metadata %s does not have: %s", tag, d.v, vendorHint)
+			d.Fail(off, format.ErrCorrupt, "tag %d of a stream handle is not in metadata %s: %s", tag, d.v, vendorHint)
 			return nil
 		}
 		s := &format.File{Relative: true}
@@ -148,7 +148,7 @@ func (d *decoder) operatorHandle(codec format.CodecID) (*format.OperatorHandle, 
 		k := d.Count("offsets", 8)
 		st.Offsets = d.offsets(k)
 		if d.hasState(h.States, st.Name) {
-			d.Fail(off, format.ErrCorrupt, "duplicate name of a state")
+			d.Fail(off, format.ErrCorrupt, "duplicate state name")
 		}
 		if err := d.Err(); err != nil {
 			if st.Name.String() == "" {
@@ -175,9 +175,10 @@ func (d *decoder) operatorHandle(codec format.CodecID) (*format.OperatorHandle, 
 	return h, d.Err()
 }
 
-// hasState reports whether one of the states, all those before it in the handle, has
-// the name. Handles have tens of states at most; the set bounds the cost of a hostile
-// one. Names are equal if Java reads them as equal, whatever their bytes are.
+// hasState reports whether one of the states, which precede it in the handle, has
+// the name. Handles have tens of states at most; the set bounds the cost of a
+// hostile one. Names are equal if Java reads them as equal, whatever their bytes
+// are.
 func (d *decoder) hasState(states []format.NamedState, name format.Text) bool {
 	const few = 64
 	if len(states) < few {
@@ -204,7 +205,7 @@ func (d *decoder) keyGroupRange() format.KeyGroupRange {
 	off := d.Offset()
 	r.Count = d.I32()
 	if r.Count < 0 {
-		d.Fail(off, format.ErrCorrupt, "a range of %d key groups", r.Count)
+		d.Fail(off, format.ErrCorrupt, "invalid range of %d key groups", r.Count)
 	}
 	return r
 }
@@ -317,7 +318,7 @@ func (d *decoder) changelog(tag byte, codec format.CodecID, depth int) (format.K
 		switch c.(type) {
 		case nil, *format.ChangelogMemory, *format.ChangelogStream:
 		default:
-			d.Fail(off, format.ErrCorrupt, "a handle in a list of changelogs that is not a changelog")
+			d.Fail(off, format.ErrCorrupt, "expected a changelog handle in a list of changelogs")
 		}
 	}
 	if !short {
@@ -525,7 +526,7 @@ func tagWire(tag byte, short bool) format.Wire {
 	return tagWires[0][tag]
 }
 
-// operatorWire is the Wire of an operator: the dead chain length of version 2,
+// operatorWire is the Wire of an operator: the unused chain length of version 2,
 // and the negative count of a finished one; "" for 1 and -1.
 type operatorWire struct{ chainLength, subtaskCount int32 }
 
@@ -547,7 +548,7 @@ func parseOperatorWire(w format.Wire) operatorWire {
 	}
 }
 
-// durationWire is the Wire of a version 2 subtask whose dead duration field is
+// durationWire is the Wire of a version 2 subtask whose unused duration field is
 // not -1.
 func durationWire(duration int64) format.Wire {
 	return format.Wire(binary.BigEndian.AppendUint64(nil, uint64(duration)))

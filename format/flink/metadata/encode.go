@@ -12,12 +12,13 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
-// Encode writes sp as a _metadata file of the version that it carries, or of the latest
-// if it did not come from Flink. Streams must have a tag in _metadata: a writer resolves
-// chunks and ropes before. The exception is chunks and ropes whose As is an Inline:
-// their bytes are read from src and become inline state. src may be nil without those.
+// Encode writes sp as a _metadata file of the version that it carries, or of the
+// latest if it did not come from Flink. Streams must have a tag in _metadata:
+// writers resolve chunks and ropes first. The exception is chunks and ropes whose
+// As is an Inline: their bytes are read from src and become inline state. src may
+// be nil if sp has no such streams.
 //
-// It streams: memory does not grow with inline state or offsets.
+// It streams: its memory does not grow with inline state or offsets.
 func Encode(ctx context.Context, w io.Writer, sp *format.Savepoint, src format.Source) error {
 	fw, ok := parseFileWire(sp.Wire)
 	if !ok {
@@ -54,9 +55,9 @@ const encodeBuffer = 64 << 10
 // encoder collects output in buf and keeps the first error.
 type encoder struct {
 	ctx     context.Context
-	src     format.Source // nil: no streams but those of Flink
+	src     format.Source // nil: Flink's streams only
 	w       io.Writer
-	counter *countingSink // w, where only the size is wanted
+	counter *countingSink // w, if only the size is computed
 	v       Version
 	layout  layout
 	buf     []byte
@@ -106,7 +107,7 @@ func (e *encoder) text(t format.Text) {
 }
 
 // bulk writes many bytes. It copies them to buf, so that the writer never touches
-// mapped ones: a fault in it would leave it in an undefined state.
+// mapped bytes: a fault would leave it in an undefined state.
 func (e *encoder) bulk(b format.Bytes) {
 	if e.counter != nil {
 		*e.counter += countingSink(b.Len())
@@ -121,7 +122,7 @@ func (e *encoder) bulk(b format.Bytes) {
 	e.spill()
 }
 
-// room appends n bytes to buf, or as many as fit now, for the caller to fill.
+// room appends up to n bytes to buf, as many as fit, for the caller to fill.
 func (e *encoder) room(n int) []byte {
 	e.spill()
 	at := len(e.buf)
@@ -215,14 +216,14 @@ func (e *encoder) operator(op *format.Operator) {
 	if e.v.hasCoordinator() {
 		e.stream(op.Coordinator)
 	} else if op.Coordinator != nil {
-		e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no place for coordinator state", e.v))
+		e.fail(format.Errorf(format.ErrUnsupported, "metadata %s cannot store coordinator state", e.v))
 	}
 	if op.Finished {
 		if !e.v.hasFinished() {
-			e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no finished operators", e.v))
+			e.fail(format.Errorf(format.ErrUnsupported, "metadata %s cannot store finished operators", e.v))
 		}
 		if op.Coordinator != nil || len(op.Subtasks) > 0 {
-			e.fail(format.Errorf(format.ErrCorrupt, "a finished operator with state"))
+			e.fail(format.Errorf(format.ErrCorrupt, "finished operator with state"))
 		}
 		e.i32(min(w.subtaskCount, -1))
 		return
@@ -241,10 +242,10 @@ func (e *encoder) operator(op *format.Operator) {
 func (e *encoder) subtask(s *format.Subtask) {
 	if s.Finished {
 		if !e.v.hasFinished() {
-			e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no finished subtasks", e.v))
+			e.fail(format.Errorf(format.ErrUnsupported, "metadata %s cannot store finished subtasks", e.v))
 		}
 		if s.Managed != nil || s.Raw != nil || s.ManagedKeyed != nil || s.RawKeyed != nil || len(s.Input)+len(s.Output)+len(s.Legacy) > 0 {
-			e.fail(format.Errorf(format.ErrCorrupt, "a finished subtask with state"))
+			e.fail(format.Errorf(format.ErrCorrupt, "finished subtask with state"))
 		}
 		e.i32(-s.Index - 1)
 		return
@@ -268,7 +269,7 @@ func (e *encoder) subtask(s *format.Subtask) {
 		e.channels(s.Input, channelInput, channelInputMerged)
 		e.channels(s.Output, channelOutput, channelOutputMerged)
 	case len(s.Input)+len(s.Output) > 0:
-		e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no place for channel state", e.v))
+		e.fail(format.Errorf(format.ErrUnsupported, "metadata %s cannot store channel state", e.v))
 	}
 	e.spill()
 }
@@ -284,7 +285,7 @@ func (e *encoder) stream(s format.Stream) {
 	case *format.File:
 		if s.Relative {
 			if !e.v.HasRelativeFiles() {
-				e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no relative files", e.v))
+				e.fail(format.Errorf(format.ErrUnsupported, "metadata %s cannot store relative files", e.v))
 			}
 			e.u8(streamRelative)
 			e.text(s.Path)
@@ -407,7 +408,7 @@ func (e *encoder) tag(w format.Wire, v2, v3, newest byte) (tag byte, short bool)
 		tag = newest
 	}
 	if tag != v2 && tag != newest {
-		e.fail(format.Errorf(format.ErrCorrupt, "tag %d on a handle of another kind", tag))
+		e.fail(format.Errorf(format.ErrCorrupt, "tag %d does not match the kind of the handle", tag))
 	}
 	if fits := twoLayouts(tag) && e.layout.shortChangelogs; len(w) == 0 {
 		short = fits
@@ -525,7 +526,7 @@ func (e *encoder) channels(all []*format.ChannelHandle, plain, merged byte) {
 func (e *encoder) channel(h *format.ChannelHandle, plain, merged byte) {
 	if h.Merged {
 		if !e.v.hasChannelTypes() {
-			e.fail(format.Errorf(format.ErrUnsupported, "metadata %s has no merged channel handles", e.v))
+			e.fail(format.Errorf(format.ErrUnsupported, "metadata %s cannot store merged channel handles", e.v))
 		}
 		e.u8(merged)
 		e.i32(h.Subtask)
@@ -550,7 +551,7 @@ func (e *encoder) channel(h *format.ChannelHandle, plain, merged byte) {
 		return
 	}
 	if len(h.Channels) != 1 {
-		e.fail(format.Errorf(format.ErrCorrupt, "a plain channel handle of %d channels", len(h.Channels)))
+		e.fail(format.Errorf(format.ErrCorrupt, "expected one channel in a plain channel handle, found %d", len(h.Channels)))
 		return
 	}
 	if e.v.hasChannelTypes() {
@@ -568,9 +569,9 @@ func (e *encoder) channel(h *format.ChannelHandle, plain, merged byte) {
 	e.stream(h.Data)
 }
 
-// WithVersion returns the savepoint as a newer version of _metadata stores it; all
-// older tags are valid there. An older version, and a savepoint in one of the layouts
-// that a single release wrote, is an ErrUnsupported.
+// WithVersion returns the savepoint for a newer version of _metadata, in which all
+// older tags are valid. It returns ErrUnsupported for an older version, and for a
+// savepoint in one of the layouts that a single release wrote.
 func WithVersion(sp *format.Savepoint, v Version) (*format.Savepoint, error) {
 	if !v.Valid() {
 		return nil, unsupported(v)
@@ -580,9 +581,9 @@ func WithVersion(sp *format.Savepoint, v Version) (*format.Savepoint, error) {
 	case ok && fw.version == v:
 		return sp, nil
 	case ok && v < fw.version:
-		return nil, format.Errorf(format.ErrUnsupported, "the snapshot has metadata %s and is not rewritten to the older %s", fw.version, v)
+		return nil, format.Errorf(format.ErrUnsupported, "cannot rewrite a snapshot with metadata %s to the older %s", fw.version, v)
 	case ok && fw.layout != layout{}:
-		return nil, format.Errorf(format.ErrUnsupported, "the snapshot is in a layout that only Flink %v wrote and is not rewritten to metadata %s", fw.layout.writer(), v)
+		return nil, format.Errorf(format.ErrUnsupported, "cannot rewrite a snapshot in a layout that only Flink %v wrote to metadata %s", fw.layout.writer(), v)
 	}
 	if !ok || !fw.version.hasProperties() {
 		fw.tail = propertiesFor(sp.Kind)
@@ -596,10 +597,9 @@ func WithVersion(sp *format.Savepoint, v Version) (*format.Savepoint, error) {
 	return &c, nil
 }
 
-// Trim returns the savepoint without what its version of _metadata cannot store, and
-// what that is: names and uids, and the kind of snapshot. A savepoint that was read
-// from _metadata has none of it; one with operators from elsewhere may. It returns sp
-// if nothing is lost.
+// Trim returns the savepoint without what its version of _metadata cannot store,
+// and names it: names and uids, and the kind of snapshot. Only savepoints with
+// nodes from another container lose something. It returns sp if nothing is lost.
 func Trim(sp *format.Savepoint) (out *format.Savepoint, lost []string) {
 	v, ok := VersionOf(sp)
 	if !ok {
@@ -623,8 +623,9 @@ func Trim(sp *format.Savepoint) (out *format.Savepoint, lost []string) {
 	return &c, lost
 }
 
-// MaxText is how many bytes a string in _metadata may have.
+// MaxText is the maximum length of an encoded string in _metadata.
 const MaxText = math.MaxUint16
 
-// TextSize returns how many bytes a string takes in _metadata, without its length.
+// TextSize returns the encoded length of a string in _metadata, without its length
+// field.
 func TextSize(s string) int { return java.TextSize(format.NewText(s)) - 2 }

@@ -149,21 +149,21 @@ func TestEncodeRefuses(t *testing.T) {
 		kind error // nil: an internal error
 		msg  string
 	}{
-		{"coordinator in v2", at(2, func(sp *format.Savepoint) { sp.Operators[0].Coordinator = vB }), format.ErrUnsupported, `operator "u": metadata v2 has no place for coordinator state`},
-		{"finished operator in v2", at(2, func(sp *format.Savepoint) { sp.Operators[0].Finished, sp.Operators[0].Subtasks = true, nil }), format.ErrUnsupported, "no finished operators"},
-		{"finished subtask in v2", at(2, func(sp *format.Savepoint) { sp.Operators[0].Subtasks[0] = &format.Subtask{Index: 4, Finished: true} }), format.ErrUnsupported, `operator "u"/subtask 4: metadata v2 has no finished subtasks`},
-		{"channels in v2", at(2, sub(func(s *format.Subtask) { s.Input = []*format.ChannelHandle{{Channels: one}} })), format.ErrUnsupported, "no place for channel state"},
-		{"relative file in v2", at(2, sub(func(s *format.Subtask) { s.Managed.Data = vR })), format.ErrUnsupported, "no relative files"},
+		{"coordinator in v2", at(2, func(sp *format.Savepoint) { sp.Operators[0].Coordinator = vB }), format.ErrUnsupported, `operator "u": metadata v2 cannot store coordinator state`},
+		{"finished operator in v2", at(2, func(sp *format.Savepoint) { sp.Operators[0].Finished, sp.Operators[0].Subtasks = true, nil }), format.ErrUnsupported, "cannot store finished operators"},
+		{"finished subtask in v2", at(2, func(sp *format.Savepoint) { sp.Operators[0].Subtasks[0] = &format.Subtask{Index: 4, Finished: true} }), format.ErrUnsupported, `operator "u"/subtask 4: metadata v2 cannot store finished subtasks`},
+		{"channels in v2", at(2, sub(func(s *format.Subtask) { s.Input = []*format.ChannelHandle{{Channels: one}} })), format.ErrUnsupported, "cannot store channel state"},
+		{"relative file in v2", at(2, sub(func(s *format.Subtask) { s.Managed.Data = vR })), format.ErrUnsupported, "cannot store relative files"},
 		{"legacy state in v3", at(3, sub(func(s *format.Subtask) { s.Legacy = []format.Stream{vF} })), format.ErrUnsupported, "cannot store legacy operator state"},
-		{"merged channels in v5", at(5, sub(func(s *format.Subtask) { s.Output = []*format.ChannelHandle{{Merged: true, Channels: one}} })), format.ErrUnsupported, "metadata v5 has no merged channel handles"},
-		{"two channels in a plain handle", at(6, sub(func(s *format.Subtask) { s.Output = []*format.ChannelHandle{{Channels: append(one, one...)}} })), format.ErrCorrupt, "of 2 channels"},
+		{"merged channels in v5", at(5, sub(func(s *format.Subtask) { s.Output = []*format.ChannelHandle{{Merged: true, Channels: one}} })), format.ErrUnsupported, "metadata v5 cannot store merged channel handles"},
+		{"two channels in a plain handle", at(6, sub(func(s *format.Subtask) { s.Output = []*format.ChannelHandle{{Channels: append(one, one...)}} })), format.ErrCorrupt, "plain channel handle, found 2"},
 		{"short changes in v6", at(6, sub(func(s *format.Subtask) { s.ManagedKeyed = &format.ChangelogMemory{Wire: format.Wire(short)} })), format.ErrUnsupported, "layout of Flink 1.14"},
 		{"another handle's tag", at(6, sub(func(s *format.Subtask) { s.ManagedKeyed.(*format.KeyGroups).Wire = "\x0b" })), format.ErrCorrupt, "tag 11"},
 		{"offsets that are not one per key group", at(6, sub(func(s *format.Subtask) { s.ManagedKeyed.(*format.KeyGroups).Range.Count = 3 })), format.ErrCorrupt, "2 offsets for 3 key groups"},
 		{"rope", at(6, sub(func(s *format.Subtask) { s.Managed.Data = &format.Concat{} })), nil, "kind concat cannot be stored in _metadata"},
 		{"chunks", at(6, sub(func(s *format.Subtask) { s.Managed.Data = &format.Chunks{} })), nil, "kind chunks"},
-		{"finished subtask with state", at(6, sub(func(s *format.Subtask) { s.Finished = true })), format.ErrCorrupt, "a finished subtask with state"},
-		{"finished operator with subtasks", at(6, func(sp *format.Savepoint) { sp.Operators[0].Finished = true }), format.ErrCorrupt, "a finished operator with state"},
+		{"finished subtask with state", at(6, sub(func(s *format.Subtask) { s.Finished = true })), format.ErrCorrupt, "finished subtask with state"},
+		{"finished operator with subtasks", at(6, func(sp *format.Savepoint) { sp.Operators[0].Finished = true }), format.ErrCorrupt, "finished operator with state"},
 		{"name too long", at(6, func(sp *format.Savepoint) { sp.Operators[0].Name = format.NewText(strings.Repeat("x", 65536)) }), nil, "65,535"},
 		{"name that is no text", at(6, func(sp *format.Savepoint) { sp.Operators[0].Name = format.NewText("\xff") }), nil, "not valid UTF-8"},
 	} {
@@ -332,7 +332,7 @@ func TestManyStates(t *testing.T) {
 			file := smallest(4, fill{managed: string(h.B), raw: string(h.B)})
 			if twice < 0 {
 				roundTrip(t, file)
-			} else if e := refused(t, file, format.ErrCorrupt); !strings.Contains(e.Msg, "duplicate name of a state") {
+			} else if e := refused(t, file, format.ErrCorrupt); !strings.Contains(e.Msg, "duplicate state name") {
 				t.Errorf("%d states, number %d again: %v", n, twice, e)
 			}
 		}

@@ -73,7 +73,7 @@ type (
 // whose metadata was written down when it was made.
 func TestKnown(t *testing.T) {
 	handles := 0
-	folders := testenv.KnownFolders(t)
+	folders := testenv.KnownDirectories(t)
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			var want seenFile

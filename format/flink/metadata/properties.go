@@ -7,9 +7,9 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
-// The properties object (spec flink-metadata 4.8): a Java-serialized
-// CheckpointProperties, or null. Its bytes are kept as they are; this file
-// builds the nine shapes that releases of Flink write, to recognise them.
+// The properties object (spec flink-metadata 4.8) is a Java-serialized
+// CheckpointProperties, or null. Its bytes are kept unchanged. This file builds the
+// nine shapes that releases of Flink write, to recognize them.
 
 // propertiesFlagsAt is the position of the seven booleans in every shape.
 const (
@@ -20,8 +20,7 @@ const (
 // nullProperties is written by the State Processor API.
 const nullProperties = "\xac\xed\x00\x05\x70"
 
-// shape is a kind of snapshot and the properties object that says so, with all
-// flags 0.
+// shape is a kind of snapshot and its properties object, with all flags 0.
 type shape struct {
 	kind format.SnapshotKind
 	tail string
@@ -97,8 +96,8 @@ func properties(k format.SnapshotKind) string {
 	return b.String()
 }
 
-// decodeProperties reads the object at the end of a file. A shape that no known release
-// writes is kept and has no kind.
+// decodeProperties reads the object at the end of a file. A shape that no known
+// release writes is kept and has no kind.
 func decodeProperties(c *java.Cursor) (format.SnapshotKind, string, error) {
 	off := c.Offset()
 	java.SkipObject(c)
@@ -122,16 +121,16 @@ func kindOf(tail string) format.SnapshotKind {
 	return format.SnapshotKind{}
 }
 
-// KnownProperties reports whether the properties object is one that a release of
-// Flink writes, and not one that spt keeps without understanding it. It is true for
-// versions without properties.
+// KnownProperties reports whether a release of Flink writes the properties object
+// of sp. It is true for versions without properties.
 func KnownProperties(sp *format.Savepoint) bool {
 	w, ok := parseFileWire(sp.Wire)
 	return !ok || !w.version.hasProperties() || w.tail == nullProperties || kindOf(w.tail) != format.SnapshotKind{}
 }
 
-// propertiesFor returns the object for a snapshot without one: that of the savepoint or
-// retained checkpoint that Flink would write, or null if the kind is not known.
+// propertiesFor returns the object for a snapshot without one: the one that Flink
+// would write for the savepoint or retained checkpoint, or null if the kind is
+// unknown.
 func propertiesFor(k format.SnapshotKind) string {
 	if k.Type == format.TypeUnknown {
 		return nullProperties

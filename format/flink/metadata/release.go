@@ -8,20 +8,20 @@ import (
 )
 
 // ForRelease returns the savepoint as a release of Flink stores it in _metadata: in
-// its version, with handles that it reads (spec flink-metadata 3.1). lost names what
-// that version cannot store; what a job would miss is not dropped but an
-// ErrUnsupported. Only _metadata changes: streams are those of sp.
+// its version, with handles that it reads (spec flink-metadata 3.1). lost names
+// what that version cannot store; if a job would miss it, the result is
+// ErrUnsupported instead. Only _metadata changes; the streams stay the same.
 //
-// Segments of merged files stay, even if the release does not read them: see
-// HoldsMerged. The files of RocksDB cannot be rewritten: if the release does not read
-// those of the release that wrote sp, according to its version of _metadata, it is an
-// ErrUnsupported.
+// Segments of merged files are kept, even if the release does not read them: see
+// HoldsMerged. RocksDB's files cannot be rewritten: if the release does not read
+// the files of the release that wrote sp, according to its version of _metadata,
+// the result is ErrUnsupported.
 func ForRelease(sp *format.Savepoint, r flink.Release) (out *format.Savepoint, lost []string, err error) {
 	facts := r.Facts()
 	v := Version(facts.Metadata.Newest())
 	fw, ok := parseFileWire(sp.Wire)
 	if ok && !fw.layout.readBy(facts) {
-		return nil, nil, format.Errorf(format.ErrUnsupported, "the snapshot is in a layout that only Flink %v wrote and is not rewritten for Flink %v", fw.layout.writer(), r)
+		return nil, nil, format.Errorf(format.ErrUnsupported, "cannot rewrite a snapshot in a layout that only Flink %v wrote for Flink %v", fw.layout.writer(), r)
 	}
 	t := &retarget{r: r, facts: facts, v: v, layout: fw.layout, rocksDB: 1}
 	if ok {
@@ -67,10 +67,10 @@ type retarget struct {
 	rocksDB int
 	lost    []string
 
-	names, ids, sizes int // counts of what is lost
+	names, ids, sizes int // counts of lost fields
 }
 
-// report returns what is lost, as texts.
+// report returns the lost fields as texts.
 func (t *retarget) report() []string {
 	for _, l := range []struct {
 		n                 int
@@ -90,13 +90,13 @@ func (t *retarget) report() []string {
 	return t.lost
 }
 
-// needs fails if the release does not read what.
+// needs returns an error if the release does not read what.
 func (t *retarget) needs(has func(flink.Facts) bool, what string) error {
 	if has(t.facts) {
 		return nil
 	}
 	first, _ := flink.Lifetime(has)
-	return format.Errorf(format.ErrUnsupported, "Flink %v does not know %s, which came with %v", t.r, what, first)
+	return format.Errorf(format.ErrUnsupported, "Flink %v does not support %s, which Flink %v introduced", t.r, what, first)
 }
 
 func (t *retarget) operator(op *format.Operator) (*format.Operator, error) {
@@ -148,7 +148,7 @@ func (t *retarget) subtask(sub *format.Subtask) (*format.Subtask, error) {
 	}
 	if len(sub.Legacy) > 0 && !t.facts.Legacy {
 		_, last := flink.Lifetime(func(f flink.Facts) bool { return f.Legacy })
-		return nil, format.Errorf(format.ErrUnsupported, "Flink %v refuses legacy operator state, which Flink %v is the last to read", t.r, last)
+		return nil, format.Errorf(format.ErrUnsupported, "Flink %v does not read legacy operator state; Flink %v is the last release that does", t.r, last)
 	}
 	c := *sub
 	var err error
@@ -176,8 +176,8 @@ func (t *retarget) subtask(sub *format.Subtask) (*format.Subtask, error) {
 	return &c, nil
 }
 
-// split replaces each handle of several channels by one for each channel, which share
-// the stream, as older releases wrote them.
+// split replaces each handle of several channels by one handle per channel, which
+// share the stream, as older releases wrote them.
 func split(all []*format.ChannelHandle) (out []*format.ChannelHandle, changed bool) {
 	for _, h := range all {
 		if !h.Merged {
@@ -215,7 +215,7 @@ func (t *retarget) keyed(h format.KeyedHandle) (format.KeyedHandle, error) {
 			return nil, format.Errorf(format.ErrUnsupported, "Flink %v does not read the RocksDB files of Flink %v and later; a canonical savepoint holds the same state for both", t.r, first)
 		}
 		if holdsKeyGroupStream(h) {
-			if err := t.needs(func(f flink.Facts) bool { return f.Streams.Has(streamKeyGroups) }, "key groups where a stream is expected"); err != nil {
+			if err := t.needs(func(f flink.Facts) bool { return f.Streams.Has(streamKeyGroups) }, "a key-group handle as a stream"); err != nil {
 				return nil, err
 			}
 		}
@@ -228,7 +228,7 @@ func (t *retarget) keyed(h format.KeyedHandle) (format.KeyedHandle, error) {
 		t.sizes++
 		return &c, nil
 	case *format.Changelog:
-		if t.layout.shortChangelogs { // which the release reads
+		if t.layout.shortChangelogs { // a layout that the release reads
 			return h, nil
 		}
 		if h.Wire != tagWire(keyedChangelogV1, false) {
@@ -238,7 +238,7 @@ func (t *retarget) keyed(h format.KeyedHandle) (format.KeyedHandle, error) {
 		} else if err := t.needs(func(f flink.Facts) bool { return f.Changelogs.Has(2) }, "changelog state in this layout"); err != nil {
 			return nil, err
 		}
-		for _, inner := range h.Materialized { // releases with long changelogs read all tags of these
+		for _, inner := range h.Materialized { // releases with long changelogs read all tags in them
 			if _, err := t.keyed(inner); err != nil {
 				return nil, err
 			}
@@ -268,9 +268,9 @@ func holdsKeyGroupStream(h *format.Incremental) bool {
 	return ok
 }
 
-// HoldsMerged reports whether a savepoint refers to segments of merged files, or
-// names the directories of file merging: only releases with flink.Facts.MergedFiles
-// read it.
+// HoldsMerged reports whether a savepoint refers to segments of merged files or to
+// the directories of file merging. Only releases with flink.Facts.MergedFiles read
+// it.
 func HoldsMerged(sp *format.Savepoint) bool {
 	for _, op := range sp.Operators {
 		for _, sub := range op.Subtasks {

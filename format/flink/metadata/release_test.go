@@ -289,7 +289,7 @@ func TestForReleaseRefused(t *testing.T) {
 		{sub(format.Subtask{Finished: true}), flink.MustRelease("1.14"), "finished subtasks"},
 		{sub(format.Subtask{ManagedKeyed: &format.KeyGroups{Savepoint: true, Range: groups, Offsets: format.OffsetSlice{0}, Data: data}}), flink.MustRelease("1.13"), "canonical savepoint format"},
 		{sub(format.Subtask{ManagedKeyed: &format.Changelog{Range: groups}}), flink.MustRelease("1.16"), "changelog state"},
-		{sub(format.Subtask{ManagedKeyed: &format.Incremental{Range: groups, Meta: data, Shared: []format.NamedStream{{Data: &format.KeyGroupStream{Range: groups, Offsets: format.OffsetSlice{0}, Data: data}}}}}), flink.MustRelease("1.13"), "where a stream is expected"},
+		{sub(format.Subtask{ManagedKeyed: &format.Incremental{Range: groups, Meta: data, Shared: []format.NamedStream{{Data: &format.KeyGroupStream{Range: groups, Offsets: format.OffsetSlice{0}, Data: data}}}}}), flink.MustRelease("1.13"), "a key-group handle as a stream"},
 	} {
 		sp := &format.Savepoint{Operators: []*format.Operator{x.op}}
 		for _, r := range flink.Releases() {

@@ -27,10 +27,10 @@ const (
 // fileMagic starts every _metadata file. Wire format: never change.
 const fileMagic = 0x4960672d
 
-// String is "v4".
+// String returns a text such as "v4".
 func (v Version) String() string { return fmt.Sprintf("v%d", int32(v)) }
 
-// Releases returns the Flink releases that write the version: "1.16–1.20".
+// Releases returns the Flink releases that write the version, such as "1.16–1.20".
 func (v Version) Releases() string {
 	first, last := flink.WritersOf(int(v))
 	if first == last {
@@ -56,7 +56,7 @@ func (v Version) hasLayouts() bool { return v == V3 }
 // HasRelativeFiles reports whether files can be named relative to _metadata.
 func (v Version) HasRelativeFiles() bool { return v >= V3 }
 
-// layout is how files of version 3 differ.
+// layout distinguishes the layouts of version 3.
 type layout struct {
 	noSubtask       bool // channel handles without a subtask index
 	shortChangelogs bool // short changelog handles
@@ -66,7 +66,7 @@ func (l layout) readBy(f flink.Facts) bool {
 	return (!l.noSubtask || f.Channels.Has(1)) && (!l.shortChangelogs || f.Changelogs.Has(1))
 }
 
-// writer is the release that wrote the layout.
+// writer returns the release that wrote the layout.
 func (l layout) writer() flink.Release {
 	first, _ := flink.Lifetime(l.readBy)
 	return first
@@ -82,7 +82,7 @@ func unsupported(v Version) error {
 	case v == 0 || v == 1:
 		return format.Errorf(format.ErrUnsupported, "metadata version %d, written by Flink 1.%d; %s", v, v+1, known)
 	case v > Latest && v < 100:
-		return format.Errorf(format.ErrUnsupported, "metadata version %d, newer than any known here; %s", v, known)
+		return format.Errorf(format.ErrUnsupported, "metadata version %d, newer than all known versions; %s", v, known)
 	}
 	return format.Errorf(format.ErrUnsupported, "metadata version %d, which no release of Flink writes; %s", v, known)
 }
@@ -114,8 +114,8 @@ func parseFileWire(w format.Wire) (fileWire, bool) {
 	return fileWire{version: Version(s[1]), layout: layout{s[2]&1 != 0, s[2]&2 != 0}, tail: s[3:]}, true
 }
 
-// VersionOf returns the version that a savepoint was read with; ok is false for one
-// that did not come from Flink.
+// VersionOf returns the version that a savepoint was read with. ok is false if it
+// did not come from Flink.
 func VersionOf(sp *format.Savepoint) (v Version, ok bool) {
 	w, ok := parseFileWire(sp.Wire)
 	return w.version, ok

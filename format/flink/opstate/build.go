@@ -15,21 +15,21 @@ import (
 
 // Build returns a new handle with the given states, in the given order, list and
 // union states before broadcast states. Its stream is a rope: an envelope made of
-// those of the states, and ranges of the streams of the runs. Build reads no element,
-// only the first bytes of each handle that a run refers to.
+// the envelopes of the states, and ranges of the streams of the runs. Build reads
+// no element, only the first bytes of each handle that a run refers to.
 //
-// All states must have one Encoding, and the streams of the runs the same
-// compression. The caller must make sure, by comparing Envelopes, that the elements
-// of all runs of a state were written with the serializers of its Envelope. Another
-// Name renames a state; another Mode makes a list state a union state, or the
-// reverse.
+// All states must have the same Encoding, and the streams of the runs the same
+// compression. The caller must ensure, by comparing Envelopes, that the elements of
+// all runs of a state were written with the serializers of its Envelope. A
+// different Name renames a state; a different Mode makes a list state a union
+// state, or the reverse.
 //
-// Build fails with ErrUnsupported for envelopes before version 5, and if states with
-// an envelope that could not be split are not all those of that envelope. It leaves
-// Wire and Merging of the handle empty.
+// Build returns ErrUnsupported for envelopes before version 5, and if an envelope
+// that could not be split is used without all of its states. Wire and Merging of
+// the handle are empty.
 func (c *Codec) Build(ctx context.Context, src format.Source, states []format.StateRuns) (*format.OperatorHandle, error) {
 	if len(states) == 0 {
-		return nil, fmt.Errorf("a handle without states has no stream")
+		return nil, fmt.Errorf("cannot build a handle without states")
 	}
 	states = slices.Clone(states)
 	slices.SortStableFunc(states, func(a, b format.StateRuns) int {
@@ -61,7 +61,7 @@ func (c *Codec) Build(ctx context.Context, src format.Source, states []format.St
 		h.States[i] = format.NamedState{Name: s.Name, Mode: s.Mode, Offsets: offs}
 	}
 	if len(b.parts) < cap(b.parts)/2 {
-		b.parts = slices.Clone(b.parts) // the runs met
+		b.parts = slices.Clone(b.parts) // adjacent runs were merged
 	}
 	h.Data = &format.Concat{Parts: b.parts}
 	return h, nil
@@ -72,7 +72,7 @@ func commonEncoding(states []format.StateRuns) (encoding, error) {
 	seen := make(map[format.Text]bool, len(states))
 	for _, s := range states {
 		if s.Encoding != states[0].Encoding {
-			return encoding{}, format.Errorf(format.ErrUnsupported, "states %q and %q cannot share a stream: they are from streams %s, and %s", states[0].Name, s.Name, describe(states[0].Encoding), describe(s.Encoding))
+			return encoding{}, format.Errorf(format.ErrUnsupported, "states %q and %q cannot share a stream: their streams are %s, and %s", states[0].Name, s.Name, describe(states[0].Encoding), describe(s.Encoding))
 		}
 		if seen[s.Name] {
 			return encoding{}, format.Errorf(format.ErrCorrupt, "duplicate state %q in one handle", s.Name)
@@ -84,7 +84,7 @@ func commonEncoding(states []format.StateRuns) (encoding, error) {
 		return encoding{}, err
 	}
 	if f.version > 0 && f.version < minWritten {
-		return encoding{}, format.Errorf(format.ErrUnsupported, "operator state of version %d holds its serializers as Java objects, which current releases of Flink refuse: a new stream is written in version %d and later only", f.version, minWritten)
+		return encoding{}, format.Errorf(format.ErrUnsupported, "operator state of version %d contains its serializers as Java objects, which current releases of Flink reject: new streams must have version %d or later", f.version, minWritten)
 	}
 	if f.unsplit != nil && !f.unsplit.holds(states) {
 		return encoding{}, format.Errorf(format.ErrUnsupported, "the envelope of the %d states in a stream cannot be split: %s", len(f.unsplit.states), f.unsplit.why)
@@ -110,7 +110,7 @@ func buildEnvelope(f encoding, states []format.StateRuns) ([]byte, error) {
 	}
 	for kind, part := range [...][]format.StateRuns{states[:lists], states[lists:]} {
 		if len(part) > math.MaxInt16 {
-			return nil, format.Errorf(format.ErrUnsupported, "%d states of one kind: a stream holds up to %d", len(part), math.MaxInt16)
+			return nil, format.Errorf(format.ErrUnsupported, "%d states of one kind, the limit of a stream is %d", len(part), math.MaxInt16)
 		}
 		p = binary.BigEndian.AppendUint16(p, uint16(len(part)))
 		for _, s := range part {
@@ -123,7 +123,7 @@ func buildEnvelope(f encoding, states []format.StateRuns) ([]byte, error) {
 	return p, nil
 }
 
-// appendState appends the entry of one state in the envelope, with its name and mode.
+// appendState appends the envelope entry of one state, with its name and mode.
 func appendState(p []byte, version, kind int32, m format.StateMeta) ([]byte, error) {
 	c := java.NewCursor(m.Envelope)
 	s := readState(c, version, kind)
@@ -159,11 +159,11 @@ type builder struct {
 	parts    []format.Part
 	size     int64
 	at       lookup
-	ends     map[*format.Concat][]int64 // of the parts of ropes that runs lie in
+	ends     map[*format.Concat][]int64 // ends of the parts of ropes that runs refer to
 }
 
-// lookup is a window on the offsets of the state that was used last: most runs follow
-// each other.
+// lookup is a window on the offsets of the state that was used last, because most
+// runs follow each other.
 type lookup struct {
 	of ofState
 	b  *bounds
@@ -198,8 +198,8 @@ func (b *builder) add(s format.Stream, off, n int64) {
 	b.parts = append(b.parts, format.Part{Of: s, Off: off, N: n})
 }
 
-// flatten adds a range of a rope as ranges of the parts of the rope, so that edits of
-// edits are read as fast as one edit.
+// flatten adds a range of a rope as ranges of the parts of the rope, so that
+// repeated edits read as fast as one.
 func (b *builder) flatten(c *format.Concat, off, n int64) {
 	ends, ok := b.ends[c]
 	if !ok {
@@ -231,7 +231,7 @@ func (b *builder) state(s format.StateRuns) (format.Offsets, error) {
 	if s.Map != nil {
 		return offs, b.cut(s, offs)
 	}
-	b.parts = slices.Grow(b.parts, len(s.Runs)) // at most; fewer where runs meet
+	b.parts = slices.Grow(b.parts, len(s.Runs)) // at most; adjacent runs are merged
 	for _, r := range s.Runs {
 		if err := b.run(s.Mode, r, offs); err != nil {
 			return nil, err
@@ -253,7 +253,7 @@ func (b *builder) run(mode format.Mode, r format.ElementRun, offs *offsets) erro
 	s := &r.Handle.States[r.State]
 	n := count(s.Offsets)
 	if r.First < 0 || r.Count < 0 || r.First > n || r.Count > n-r.First {
-		return format.Errorf(format.ErrCorrupt, "a run of %d elements from %d, of %d", r.Count, r.First, n)
+		return format.Errorf(format.ErrCorrupt, "run of %d elements from %d is outside the %d elements", r.Count, r.First, n)
 	}
 	if (s.Mode == format.ModeBroadcast) != (mode == format.ModeBroadcast) {
 		return format.Errorf(format.ErrCorrupt, "elements of a %v state cannot become elements of a %v state", s.Mode, mode)
@@ -301,7 +301,7 @@ func (b *builder) lookAt(r format.ElementRun) error {
 	case raw != (b.encoding.version == 0):
 		return format.Errorf(format.ErrUnsupported, "elements of raw and of managed state cannot share a stream")
 	case !raw && l.version < minWritten:
-		return format.Errorf(format.ErrUnsupported, "elements of operator state of version %d cannot go into a stream of version %d", l.version, b.encoding.version)
+		return format.Errorf(format.ErrUnsupported, "elements of operator state of version %d cannot be stored in a stream of version %d", l.version, b.encoding.version)
 	case l.compressed != b.encoding.compressed:
 		return format.Errorf(format.ErrUnsupported, "compressed and uncompressed elements cannot share a stream")
 	}
@@ -309,9 +309,9 @@ func (b *builder) lookAt(r format.ElementRun) error {
 	return nil
 }
 
-// cut adds the map of a broadcast state without some of its entries (spec
-// flink-operator-state A6: int count, then keys and values). A compressed map is
-// compressed again and held in memory.
+// cut adds the kept part of the map of a broadcast state (spec flink-operator-state
+// A6: int count, then keys and values). A compressed map is compressed again and
+// held in memory.
 func (b *builder) cut(s format.StateRuns, offs *offsets) error {
 	if s.Mode != format.ModeBroadcast || len(s.Runs) != 1 || s.Runs[0].Count != 1 {
 		return fmt.Errorf("entries can only be removed from the one map of a broadcast state")
@@ -350,7 +350,7 @@ func (b *builder) cutCompressed(r format.ElementRun, m *format.MapCut, p []byte)
 	if err != nil {
 		return err
 	}
-	defer cur.Close() //nolint:errcheck // nothing was written
+	defer cur.Close() //nolint:errcheck // read only
 	whole, err := cur.Next()
 	if err != nil {
 		return err
@@ -396,8 +396,8 @@ func (b *builder) extent(r format.ElementRun) (start, end int64, err error) {
 			return 0, 0, err
 		}
 	}
-	// A run may contain several elements at one broken position, but not end between
-	// them.
+	// A run may contain several elements at the same broken position, but not end
+	// between them.
 	if err := w.shared(r.First, true, start, math.MaxInt64); err != nil {
 		return 0, 0, err
 	}
@@ -426,14 +426,15 @@ func (b *builder) single(r format.ElementRun, offs *offsets) error {
 }
 
 func errOutside(i, v, start, end int64) error {
-	return format.Errorf(format.ErrCorrupt, "element %d starts at %d, outside of the bytes %d to %d of its neighbours", i, v, start, end)
+	return format.Errorf(format.ErrCorrupt, "element %d starts at %d, outside the bytes %d to %d of its neighbors", i, v, start, end)
 }
 
-// shortRun is the length from which a run refers to the offsets of its handle.
+// shortRun is the length from which a run refers to the offsets of its handle
+// instead of copying them.
 const shortRun = 16
 
-// offsets are those of a built state: ranges of the offsets of other handles, moved.
-// Long ranges take no memory of their own.
+// offsets are the offsets of a built state: ranges of the offsets of other handles,
+// shifted. Long ranges use no memory of their own.
 type offsets struct {
 	segs []segment
 	ends []int64 // number of offsets up to the end of each segment
@@ -442,8 +443,8 @@ type offsets struct {
 type segment struct {
 	of         format.Offsets
 	first, n   int64
-	delta      int64 // to add
-	start, end int64 // bounds of the unmoved offsets
+	delta      int64 // added to each offset
+	start, end int64 // bounds of the original offsets
 }
 
 func (o *offsets) add(s segment) {
@@ -464,7 +465,7 @@ func (o *offsets) single(v int64) {
 	o.add(segment{of: &format.OffsetSlice{v}, n: 1, end: math.MaxInt64})
 }
 
-// simplest returns the source itself if o adds nothing to it.
+// simplest returns the source of o if o does not change it, otherwise o.
 func (o *offsets) simplest() format.Offsets {
 	switch len(o.segs) {
 	case 0:
@@ -489,7 +490,7 @@ func (o *offsets) Len() int64 {
 	return o.ends[len(o.ends)-1]
 }
 
-// Read implements format.Offsets.
+// Read implements [format.Offsets].
 func (o *offsets) Read(ctx context.Context, dst []int64, from int64) (int, error) {
 	if from < 0 || from > o.Len() {
 		return 0, fmt.Errorf("internal error: read of offset %d of %d", from, o.Len())

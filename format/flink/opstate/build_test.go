@@ -258,9 +258,9 @@ func TestBuildRefused(t *testing.T) {
 			return s
 		}), nil, "entries from 0, 1 bytes, are outside"},
 		{"one name twice", all(func(s []format.StateRuns) []format.StateRuns { return append(s, s[0]) }), nil, "duplicate state"},
-		{"another mode", all(func(s []format.StateRuns) []format.StateRuns { s[0].Mode = format.ModeBroadcast; return s }), format.ErrCorrupt, "a state of kind 1 among those of kind 2"},
-		{"another form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Encoding = "\x05\x00"; return s }), format.ErrUnsupported, "cannot share a stream: they are from streams of version 5, and of version"},
-		{"foreign form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Encoding, s[1].Encoding = "", ""; return s }), format.ErrUnsupported, "not one of this codec"},
+		{"another mode", all(func(s []format.StateRuns) []format.StateRuns { s[0].Mode = format.ModeBroadcast; return s }), format.ErrCorrupt, "expected states of kind 2, found kind 1"},
+		{"another form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Encoding = "\x05\x00"; return s }), format.ErrUnsupported, "cannot share a stream: their streams are of version 5, and of version"},
+		{"foreign form", all(func(s []format.StateRuns) []format.StateRuns { s[0].Encoding, s[1].Encoding = "", ""; return s }), format.ErrUnsupported, "invalid encoding of operator state"},
 		{"a cut description", all(func(s []format.StateRuns) []format.StateRuns { s[0].Envelope = s[0].Envelope[:20]; return s }), format.ErrTruncated, "cut short"},
 	} {
 		_, err := codec.Build(t.Context(), src, x.states)
@@ -433,8 +433,8 @@ func TestFormFor(t *testing.T) {
 		{how{version: 6}, flink.MustRelease("1.6"), "as Java objects"},
 		{how{version: 5}, flink.MustRelease("1.5"), "as Java objects"},
 		{how{version: 5}, flink.MustRelease("1.7"), ""},
-		{how{version: 4}, flink.MustRelease("1.17"), "refuses"},
-		{how{version: 4}, flink.MustRelease("2.0"), "refuses"},
+		{how{version: 4}, flink.MustRelease("1.17"), "rejects"},
+		{how{version: 4}, flink.MustRelease("2.0"), "rejects"},
 		{how{version: 4}, flink.MustRelease("1.16"), ""},
 		{how{version: 4}, flink.MustRelease("1.6"), ""},
 		{how{version: 3}, flink.MustRelease("1.5"), ""},

@@ -10,18 +10,18 @@ import (
 
 // Kinds of format.ErrCorrupt.
 var (
-	// ErrStates matches a stream with other states than its handle.
-	ErrStates = fmt.Errorf("%w: states that disagree", format.ErrCorrupt)
+	// ErrStates matches the error for a stream whose states differ from its handle.
+	ErrStates = fmt.Errorf("%w: states differ", format.ErrCorrupt)
 	// ErrSameOffset matches compressed elements whose ends are not known
 	// (FLINK-34063).
 	ErrSameOffset = fmt.Errorf("%w: elements at the same offset", format.ErrCorrupt)
 )
 
-// Check is Schema that also reports what a cursor over the elements of h would
-// refuse, as far as the offsets and the first bytes of the stream show it. It reads
-// what Schema reads and, of compressed state, a few bytes at the end of each state;
-// it reads no element. Each reported error names a state; the other states are
-// checked too.
+// Check is Schema that also reports the errors that a cursor over the elements of h
+// would return, as far as the offsets and the first bytes of the stream show them.
+// In addition to what Schema reads, it reads a few bytes at the end of each
+// compressed state, but no element. Each reported error names a state; the other
+// states are checked too.
 func (c *Codec) Check(ctx context.Context, src format.Source, h *format.OperatorHandle, report func(error)) ([]types.StateSchema, error) {
 	_, e, err := c.describe(ctx, src, h)
 	if err != nil || !hasStream(h) {
@@ -45,8 +45,8 @@ func (c *Codec) Check(ctx context.Context, src format.Source, h *format.Operator
 	return e.schemas(), e.err
 }
 
-// checkShared fails for the first element of a state that has data but starts where
-// its neighbour does.
+// checkShared returns an error for the first element of a state that has data but
+// starts where its neighbor does.
 func (l *layout) checkShared(ctx context.Context, src format.Source, h *format.OperatorHandle, state int) error {
 	b := l.bounds(ctx, src, h, state)
 	last := int64(-1)

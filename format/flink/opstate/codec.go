@@ -16,18 +16,18 @@ import (
 
 // Codec reads and builds the operator state of one snapshot, managed and raw. It
 // caches the layout of each handle, so all calls must use the same source. The zero
-// value is ready to use. It is safe for concurrent use.
+// value is ready to use. A Codec is safe for concurrent use.
 type Codec struct {
 	// MaxElement is the limit for the bytes of one element. 0 means 1 GiB.
 	MaxElement int64
 
 	layouts sync.Map  // *format.OperatorHandle -> *layout
-	made    sync.Map  // SHA-256 -> []byte: maps that were compressed again
+	made    sync.Map  // SHA-256 -> []byte: recompressed maps
 	pool    sync.Pool // *buffers of closed cursors
 }
 
-// once returns p, or an equal slice of an earlier call: the replicas of a map in the
-// subtasks are mostly equal.
+// once returns p, or an equal slice of an earlier call: the subtasks' replicas of a
+// map are mostly equal.
 func (c *Codec) once(p []byte) []byte {
 	same, _ := c.made.LoadOrStore(sha256.Sum256(p), p)
 	return same.([]byte)
@@ -38,16 +38,16 @@ var _ format.OperatorCodec = (*Codec)(nil)
 // errNoExtent is the reason why envelopes of version 1 are not split.
 var errNoExtent = fmt.Errorf("%w: an envelope of version 1, with serializers as Java objects", format.ErrUnsupported)
 
-// maxEnvelope is more than any envelope takes.
+// maxEnvelope is larger than any envelope.
 const maxEnvelope = 64 << 20
 
-// Describe lists the states in the order of the envelope, which is the order of their
-// elements and the order that Build keeps: lists before broadcast states. It reads
-// the envelope and, of compressed state, a few bytes where states meet; it reads no
-// elements.
+// Describe returns the states in the order of the envelope, which is the order of
+// their elements and the order that Build keeps: lists before broadcast states. It
+// reads the envelope and, of compressed state, a few bytes where states meet. It
+// reads no elements.
 //
-// An envelope with a serializer snapshot of unknown length cannot be split: the
-// states are then those of the handle in the order of their elements, without
+// An envelope with a serializer snapshot of unknown length cannot be split. The
+// result then has the states of the handle, in the order of their elements, without
 // Envelope. They can still be built, all together.
 func (c *Codec) Describe(ctx context.Context, src format.Source, h *format.OperatorHandle) ([]format.StateMeta, error) {
 	metas, _, err := c.describe(ctx, src, h)
@@ -55,8 +55,8 @@ func (c *Codec) Describe(ctx context.Context, src format.Source, h *format.Opera
 }
 
 // Schema returns the serializers of each state, in the order of Describe. If the
-// envelope cannot be read to its end, it returns what precedes the problem, and an
-// error that matches *types.UnknownClass. Raw state has no schema.
+// envelope cannot be read to its end, it returns the part before the problem, and
+// an error that matches *types.UnknownClass. Raw state has no schema.
 func (c *Codec) Schema(ctx context.Context, src format.Source, h *format.OperatorHandle) ([]types.StateSchema, error) {
 	_, e, err := c.describe(ctx, src, h)
 	if err != nil || e == nil {
@@ -73,11 +73,11 @@ func (e *walked) schemas() []types.StateSchema {
 	return schemas
 }
 
-// Header returns what the envelope contains: whether the elements are snappy-framed,
-// and the serializers of each state. It reads the first bytes of the stream and does
-// not compare them with the handle. If the envelope cannot be read to its end, it
-// returns what precedes the problem, and an error that matches *types.UnknownClass.
-// Raw state has no header.
+// Header returns the content of the envelope: whether the elements are
+// snappy-framed, and the serializers of each state. It reads the first bytes of the
+// stream and does not compare them with the handle. If the envelope cannot be read
+// to its end, it returns the part before the problem, and an error that matches
+// *types.UnknownClass. Raw state has no header.
 func (c *Codec) Header(ctx context.Context, src format.Source, h *format.OperatorHandle) (compressed bool, states []types.StateSchema, err error) {
 	if err := checkCodec(h); err != nil || !hasStream(h) || h.Codec == format.CodecRaw {
 		return false, nil, err
@@ -112,13 +112,13 @@ func checkCodec(h *format.OperatorHandle) error {
 	return nil
 }
 
-// hasStream reports whether there are bytes to read: a placeholder of file merging
-// has none.
+// hasStream reports whether the handle has bytes: a placeholder of file merging has
+// none.
 func hasStream(h *format.OperatorHandle) bool {
 	return len(h.States) > 0 || format.SizeOf(h.Data) > 0
 }
 
-// walked is an envelope and why it was not read to its end, or nil.
+// walked is an envelope and the reason why it was not read to its end, or nil.
 type walked struct {
 	*envelope
 	err error
@@ -168,22 +168,22 @@ func (c *Codec) describe(ctx context.Context, src format.Source, h *format.Opera
 	return metas, e, checkStates(h, e.states)
 }
 
-// checkStates compares the states of the envelope with those of the handle: Flink
-// writes the same to both.
+// checkStates compares the states of the envelope and the handle, which Flink
+// writes equally to both.
 func checkStates(h *format.OperatorHandle, states []describedState) error {
 	for _, s := range states {
 		i := slices.IndexFunc(h.States, func(o format.NamedState) bool {
 			return o.Name == s.name && (o.Mode == format.ModeBroadcast) == (s.mode == format.ModeBroadcast)
 		})
 		if i < 0 {
-			return format.Errorf(ErrStates, "the stream has a state %q that its handle does not have", s.name)
+			return format.Errorf(ErrStates, "the stream has state %q, which its handle does not have", s.name)
 		}
 		if h.States[i].Mode != s.mode {
-			return format.Errorf(ErrStates, "state %q is %v in its stream and %v in its handle", s.name, s.mode, h.States[i].Mode)
+			return format.Errorf(ErrStates, "state %q is %v in its stream but %v in its handle", s.name, s.mode, h.States[i].Mode)
 		}
 	}
 	if len(h.States) != len(states) {
-		return format.Errorf(ErrStates, "the stream has %d states, its handle %d", len(states), len(h.States))
+		return format.Errorf(ErrStates, "the stream has %d states, its handle has %d", len(states), len(h.States))
 	}
 	return nil
 }
@@ -211,13 +211,13 @@ func (c *Codec) envelope(ctx context.Context, src format.Source, h *format.Opera
 			return nil, err
 		}
 		if n >= maxEnvelope {
-			return nil, format.Errorf(format.ErrLimit, "the envelope takes more than %d bytes", n)
+			return nil, format.Errorf(format.ErrLimit, "the envelope is larger than %d bytes", n)
 		}
 	}
 }
 
-// whole finds the end of an envelope that cannot be read to its end: what precedes
-// the first element and the snappy headers before it.
+// whole determines the end of an envelope that cannot be read to its end: the first
+// element, or the snappy headers before it.
 func (c *Codec) whole(ctx context.Context, src format.Source, h *format.OperatorHandle, l *layout, e *envelope, why error) (*walked, error) {
 	end := l.dataStart()
 	for l.compressed && end >= int64(len(snappyHeader)) {
@@ -231,18 +231,19 @@ func (c *Codec) whole(ctx context.Context, src format.Source, h *format.Operator
 		end -= int64(len(b))
 	}
 	if end > maxEnvelope {
-		return nil, format.Errorf(format.ErrLimit, "the envelope takes %d bytes", end)
+		return nil, format.Errorf(format.ErrLimit, "the envelope has %d bytes", end)
 	}
 	if n := len(e.states); n > 0 && e.size == 0 {
-		e.states = e.states[:n-1] // the one that was not walked to its end
+		e.states = e.states[:n-1] // the state that was not read to its end
 	}
 	e.size = int(end)
 	return &walked{e, why}, nil
 }
 
-// Elements opens a cursor on one state at an element, which may be the one after the
-// last. It reads nothing before that element except, the first time, a few bytes at
-// the start of the stream. The cursor reads 256 KiB ahead and holds one element.
+// Elements opens a cursor on one state at an element, which may be the one after
+// the last. It reads nothing before that element except, the first time, a few
+// bytes at the start of the stream. The cursor reads 256 KiB ahead and holds one
+// element.
 func (c *Codec) Elements(ctx context.Context, src format.Source, h *format.OperatorHandle, state string, from int64) (format.Cursor, error) {
 	if err := checkCodec(h); err != nil {
 		return nil, err
@@ -296,7 +297,7 @@ func count(o format.Offsets) int64 {
 	return o.Len()
 }
 
-// readFull reads p at off.
+// readFull fills p with the bytes at off.
 func readFull(ctx context.Context, src format.Source, s format.Stream, p []byte, off int64) error {
 	if len(p) == 0 {
 		return nil

@@ -183,7 +183,7 @@ type truth struct {
 func TestKnown(t *testing.T) {
 	var n struct{ snapshots, states, raw, values, maps, entries, notDecoded int }
 	held := 0
-	for _, dir := range testenv.KnownFolders(t) {
+	for _, dir := range testenv.KnownDirectories(t) {
 		var about struct{ Snapshot string }
 		var want truth
 		load(t, filepath.Join(dir, "about.json"), &about)

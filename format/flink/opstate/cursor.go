@@ -14,18 +14,18 @@ import (
 type cursor struct {
 	name       format.Text
 	n          int64
-	from, next int64 // the element it was opened at, and the one to come
+	from, next int64 // the first element, and the next one
 	max        int64
 	compressed bool
 	b          *bounds // nil if there is nothing to read
 	w          window
 	value      []byte
 	err        error
-	pool       *sync.Pool // gets the buffers back; nil if there are none
+	pool       *sync.Pool // for returning the buffers; may be nil
 }
 
-// buffers are those of a cursor. Reading a state opens a cursor for each subtask:
-// without reuse, a quarter of the state would become garbage.
+// buffers are the buffers of a cursor. Reading a state opens a cursor for each
+// subtask: without reuse, a quarter of the state would become garbage.
 type buffers struct {
 	stream  []byte
 	offsets []int64
@@ -71,7 +71,7 @@ func (c *cursor) read() ([]byte, error) {
 	return c.value, err
 }
 
-// Ordered returns true: elements of Flink's states have an order.
+// Ordered returns true: the elements of Flink's states are ordered.
 func (c *cursor) Ordered() bool { return true }
 
 // Close ends the cursor and invalidates the last element.
@@ -87,7 +87,7 @@ func (c *cursor) Close() error {
 	return nil
 }
 
-// readAhead is how much a window reads at once.
+// readAhead is the number of bytes that a window reads at once.
 const readAhead = 256 << 10
 
 // window holds the part of a stream that a cursor reads. It moves forward, reads
@@ -97,7 +97,7 @@ type window struct {
 	src format.Source
 	s   format.Stream
 	end int64
-	pos int64 // of buf in the stream
+	pos int64 // offset of buf in the stream
 	buf []byte
 }
 
@@ -113,7 +113,7 @@ func (w *window) load(off, n int64) ([]byte, error) {
 	if n > w.end-off {
 		return nil, w.corrupt(off, "expected %d bytes, found %d", n, w.end-off)
 	}
-	// Keep what was read already.
+	// Keep the bytes that are already buffered.
 	have := 0
 	if i := off - w.pos; i >= 0 && i < int64(len(w.buf)) {
 		have = copy(w.buf, w.buf[i:])
@@ -121,7 +121,7 @@ func (w *window) load(off, n int64) ([]byte, error) {
 	w.buf, w.pos = w.buf[:have], off
 	want := max(n, min(readAhead, w.end-off))
 	for int64(len(w.buf)) < want {
-		// A length is a claim: memory grows with what was really read.
+		// A length is a claim: allocate in steps, as bytes are actually read.
 		have := len(w.buf)
 		step := int(min(want-int64(have), max(readAhead, int64(have))))
 		w.buf = slices.Grow(w.buf, step)[:have+step]

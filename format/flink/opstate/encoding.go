@@ -11,8 +11,9 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
-// encoding is what the states of a stream have in common. Only states with equal ones
-// can share another stream. It is the Encoding of a format.StateMeta:
+// encoding is the properties that the states of a stream have in common. Only
+// states with equal encodings can share a stream. It is the Encoding of a
+// format.StateMeta:
 //
 //	u8  version of the envelope, 0 for raw state
 //	u8  bits: 1 compressed, 2 a snappy header per state, 4 unsplit
@@ -21,19 +22,19 @@ import (
 type encoding struct {
 	version    int32
 	compressed bool
-	headers    bool // a snappy header before each state, not one for all
+	headers    bool // one snappy header per state, not one for all
 	unsplit    *unsplit
 }
 
-// unsplit is an envelope that could not be read to its end: it is kept as a whole,
+// unsplit is an envelope that could not be read to its end. It is kept as a whole,
 // with the states that it contains.
 type unsplit struct {
-	why    string // the class that is not known, and so on
+	why    string // for example the unknown class
 	states []format.NamedState
 	bytes  []byte
 }
 
-// describe returns how a stream is encoded, as a text.
+// describe returns a text about an encoding.
 func describe(w format.Wire) string {
 	f, err := parseEncoding(w)
 	if err != nil {
@@ -66,7 +67,7 @@ func (f encoding) wire() (format.Wire, error) {
 	if f.unsplit == nil {
 		return format.Wire([]byte{byte(f.version), bits}), nil
 	}
-	why := f.unsplit.why // contains text from the file
+	why := f.unsplit.why // text from the file
 	why = strings.ToValidUTF8(why[:min(len(why), 1000)], "")
 	p, err := java.AppendText([]byte{byte(f.version), bits | 4}, format.NewText(why))
 	if err != nil {
@@ -102,13 +103,13 @@ func parseEncoding(w format.Wire) (encoding, error) {
 		f.unsplit.bytes = c.Bytes(c.Remaining(), "an envelope")
 	}
 	if c.Err() != nil || bits > 7 || c.Remaining() > 0 {
-		return encoding{}, format.Errorf(format.ErrUnsupported, "the encoding of the state is not one of this codec")
+		return encoding{}, format.Errorf(format.ErrUnsupported, "invalid encoding of operator state")
 	}
 	return f, nil
 }
 
-// SplitEncoding returns an encoding without the envelope in it, and that envelope:
-// nil unless the envelope could not be split.
+// SplitEncoding returns an encoding without the envelope in it, and that envelope,
+// which is nil unless the envelope could not be split.
 func (c *Codec) SplitEncoding(w format.Wire) (encoding format.Wire, whole []byte) {
 	f, err := parseEncoding(w)
 	if err != nil || f.unsplit == nil {
@@ -130,9 +131,9 @@ func (u *unsplit) holds(states []format.StateRuns) bool {
 }
 
 // EncodingFor returns the encoding in which a release reads the states of a stream:
-// the same, or one that Build can write with the same elements. It fails with
-// ErrUnsupported if there is none: the release does not read compressed operator
-// state, or it reads serializers in another format.
+// the same encoding, or one that Build can write with the same elements. It returns
+// ErrUnsupported if there is no such encoding: the release does not read compressed
+// operator state, or reads serializers in another format.
 func (c *Codec) EncodingFor(w format.Wire, r flink.Release) (format.Wire, error) {
 	f, err := parseEncoding(w)
 	if err != nil || f.version == 0 {
@@ -144,9 +145,9 @@ func (c *Codec) EncodingFor(w format.Wire, r flink.Release) (format.Wire, error)
 	case reads.Has(int(f.version)):
 		return w, nil
 	case f.version < newest:
-		return "", format.Errorf(format.ErrUnsupported, "operator state of version %d holds its serializers as Java objects, which Flink %v refuses", f.version, r)
+		return "", format.Errorf(format.ErrUnsupported, "operator state of version %d contains its serializers as Java objects, which Flink %v rejects", f.version, r)
 	case newest < minWritten:
-		return "", format.Errorf(format.ErrUnsupported, "operator state of version %d cannot be written in version %d, which Flink %v reads: it holds serializers as Java objects", f.version, newest, r)
+		return "", format.Errorf(format.ErrUnsupported, "operator state of version %d cannot be written in version %d, which Flink %v reads: it contains serializers as Java objects", f.version, newest, r)
 	case f.compressed:
 		return "", format.Errorf(format.ErrUnsupported, "Flink %v does not read compressed operator state", r)
 	}

@@ -14,9 +14,9 @@ import (
 )
 
 // Entries opens a cursor on the map of a broadcast state (spec flink-operator-state
-// A6: int count, then keys and values). It is a format.ErrUnsupported where a
-// serializer of keys or values is not known. The cursor reads 256 KiB ahead and holds
-// one entry, also of a compressed map.
+// A6: int count, then keys and values). It returns format.ErrUnsupported if the
+// serializer of keys or values is not supported. The cursor reads 256 KiB ahead and
+// holds one entry, also of a compressed map.
 func (c *Codec) Entries(ctx context.Context, src format.Source, h *format.OperatorHandle, state string) (format.MapCursor, error) {
 	if err := checkCodec(h); err != nil {
 		return nil, err
@@ -58,7 +58,8 @@ func (c *Codec) entries(ctx context.Context, src format.Source, h *format.Operat
 	return mapcursor.Open(read, layout, cur.max)
 }
 
-// mapLayout finds the codecs of the keys and values of a broadcast state.
+// mapLayout returns the layout with the codecs of the keys and values of a
+// broadcast state.
 func (c *Codec) mapLayout(ctx context.Context, src format.Source, h *format.OperatorHandle, s *format.NamedState) (mapcursor.Layout, error) {
 	schemas, err := c.Schema(ctx, src, h)
 	if err != nil && !errors.Is(err, format.ErrUnsupported) {
@@ -74,29 +75,29 @@ func (c *Codec) mapLayout(ctx context.Context, src format.Source, h *format.Oper
 			return mapcursor.Layout{Head: mapHead, Key: key, Value: value}, nil
 		}
 	}
-	return mapcursor.Layout{}, format.Errorf(format.ErrUnsupported, "the types of its keys and values are not decoded")
+	return mapcursor.Layout{}, format.Errorf(format.ErrUnsupported, "the types of its keys or values are not supported")
 }
 
 func mapHead(p []byte) (entries int64, n int, err error) {
 	if len(p) < 4 {
-		return 0, 0, format.Errorf(format.ErrTruncated, "cut short: a number of entries expected, %d bytes left", len(p))
+		return 0, 0, format.Errorf(format.ErrTruncated, "cut short: expected the number of entries, %d bytes left", len(p))
 	}
 	entries = int64(int32(binary.BigEndian.Uint32(p)))
 	if entries < 0 {
-		return 0, 0, format.Errorf(format.ErrCorrupt, "entries: a count of %d", entries)
+		return 0, 0, format.Errorf(format.ErrCorrupt, "entries: invalid count %d", entries)
 	}
 	return entries, 4, nil
 }
 
-// inflater reads a compressed map from its start to its end, chunk by chunk.
+// inflater decompresses a map from start to end, chunk by chunk.
 type inflater struct {
 	w       *window
-	at, end int64 // chunks that were not read, in the stream
-	pos     int64 // of buf in the map
+	at, end int64 // range of unread chunks in the stream
+	pos     int64 // offset of buf in the map
 	buf     []byte
 }
 
-// bytes is a mapcursor.Source.
+// bytes implements mapcursor.Source.
 func (f *inflater) bytes(off, n int64) ([]byte, error) {
 	f.buf = f.buf[:copy(f.buf, f.buf[min(off-f.pos, int64(len(f.buf))):])]
 	f.pos = off

@@ -94,13 +94,13 @@ func TestEntriesRefuses(t *testing.T) {
 		}{
 			{"whole", be32(2) + entry + entry, io.EOF, "", 2},
 			{"no entries", be32(0), io.EOF, "", 0},
-			{"no count", "\x00\x00", format.ErrTruncated, "a number of entries expected", 0},
-			{"a negative count", be32(-1), format.ErrCorrupt, "a count of -1", 0},
+			{"no count", "\x00\x00", format.ErrTruncated, "expected the number of entries", 0},
+			{"a negative count", be32(-1), format.ErrCorrupt, "invalid count -1", 0},
 			{"an entry less", be32(2) + entry, format.ErrTruncated, "entry 1", 1},
 			{"half an entry", be32(1) + entry[:7], format.ErrTruncated, "entry 0", 0},
 			{"more than there is", be32(1<<31-1) + entry, format.ErrTruncated, "entry 1", 1},
-			{"a byte more", be32(1) + entry + "x", format.ErrCorrupt, "left over after the 1 entries", 1},
-			{"a length that is negative", be32(1) + be32(-1), format.ErrCorrupt, "a length of -1", 0},
+			{"a byte more", be32(1) + entry + "x", format.ErrCorrupt, "trailing bytes after the 1 entries", 1},
+			{"a length that is negative", be32(1) + be32(-1), format.ErrCorrupt, "invalid length -1", 0},
 		} {
 			h := stream(w, state{name: "s", mode: format.ModeBroadcast, elements: []string{x.m}})
 			cur, err := (&opstate.Codec{}).Entries(t.Context(), &memory{}, h, "s")

@@ -12,10 +12,10 @@ import (
 const (
 	minVersion     = 1
 	maxVersion     = 6
-	minWritten     = 5 // before, serializers are Java objects
+	minWritten     = 5 // in earlier versions serializers are Java objects
 	flagVersion    = 6 // from here on the envelope says whether data is compressed
 	optionsVersion = 4 // from here on states have a kind and options
-	splitVersion   = 2 // before, the length of an entry is not known
+	splitVersion   = 2 // in earlier versions the length of an entry is unknown
 
 	kindOperator  = 1
 	kindBroadcast = 2
@@ -49,11 +49,11 @@ type describedState struct {
 	name        format.Text
 	mode        format.Mode
 	bytes       []byte // verbatim
-	modeAt      [2]int // where in bytes the value of the option is, from version 4
+	modeAt      [2]int // range of the option's value in bytes, from version 4
 	serializers []types.Serializer
 }
 
-// head precedes the states and decides how to read on.
+// head is the fields before the states. They determine the layout of the rest.
 type head struct {
 	version    int32
 	compressed bool
@@ -63,7 +63,7 @@ type head struct {
 func readHead(c *java.Cursor) head {
 	h := head{version: c.I32()}
 	if c.Err() == nil && (h.version < minVersion || h.version > maxVersion) {
-		c.Fail(0, format.ErrVersion, "operator state of version %d: versions %d to %d are read", h.version, minVersion, maxVersion)
+		c.Fail(0, format.ErrVersion, "unknown version %d of operator state; supported: %d to %d", h.version, minVersion, maxVersion)
 	}
 	if h.version >= flagVersion {
 		h.compressed = c.Bool("the compression flag")
@@ -94,7 +94,7 @@ func parseEnvelope(p []byte) (*envelope, error) {
 		off := c.Offset()
 		n := int16(c.U16())
 		if n < 0 {
-			c.Fail(off, format.ErrCorrupt, "a count of %d states", n)
+			c.Fail(off, format.ErrCorrupt, "invalid count of states %d", n)
 		}
 		c.CheckCount(off, int(n), "states", 2)
 		for i := int16(0); i < n && c.Err() == nil; i++ {
@@ -108,10 +108,11 @@ func parseEnvelope(p []byte) (*envelope, error) {
 		}
 	}
 	if h.version < 3 {
-		// These releases wrote it after the envelope, and never read it.
+		// Releases with these versions write the count after the envelope, and
+		// never read it.
 		off := c.Offset()
 		if n := c.I32(); c.Err() == nil && int(n) != len(e.states) {
-			c.Fail(off, format.ErrCorrupt, "the envelope has %d states, and the count after it is %d", len(e.states), n)
+			c.Fail(off, format.ErrCorrupt, "the envelope has %d states, but the count after it is %d", len(e.states), n)
 		}
 	}
 	e.size = c.Offset()
@@ -139,7 +140,7 @@ func readState(c *java.Cursor, version, kind int32) describedState {
 		}
 	} else {
 		if k := c.I32(); c.Err() == nil && k != kind {
-			c.Fail(off, format.ErrCorrupt, "a state of kind %d among those of kind %d", k, kind)
+			c.Fail(off, format.ErrCorrupt, "expected states of kind %[2]d, found kind %[1]d", k, kind)
 		}
 		off = c.Offset()
 		for range c.Count("options", 4) {
@@ -165,7 +166,7 @@ func readState(c *java.Cursor, version, kind int32) describedState {
 		}
 	}
 	if c.Err() == nil && (s.mode > format.ModeBroadcast || (s.mode == format.ModeBroadcast) != (kind == kindBroadcast)) {
-		c.Fail(off, format.ErrCorrupt, "%v mode of a state of kind %d", s.mode, kind)
+		c.Fail(off, format.ErrCorrupt, "unexpected mode %v of a state of kind %d", s.mode, kind)
 	}
 	if version <= optionsVersion && c.Err() == nil {
 		off = c.Offset()

@@ -13,14 +13,14 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/framed"
 )
 
-// layout is where in a stream the elements of its states are.
+// layout is the positions of the elements of each state in a stream.
 type layout struct {
 	head
 	size  int64
 	spans []span // of states that have elements, in their order in the stream
 	at    []int  // state -> index in spans, -1 without elements
-	// interleaved: elements of one state are between those of another. No release
-	// writes that, but a reader must not rely on it.
+	// interleaved: elements of one state are between elements of another. No
+	// release writes this, but a reader must not rely on it.
 	interleaved bool
 }
 
@@ -28,11 +28,11 @@ type layout struct {
 type span struct {
 	state       int
 	first, last int64
-	data        atomic.Int64 // see dataEnd; 0: not known yet
+	data        atomic.Int64 // see dataEnd; 0: not yet known
 }
 
-// layout returns the layout of the stream of h, from its first bytes and two offsets
-// of each state.
+// layout returns the layout of the stream of h, from its first bytes and two
+// offsets of each state.
 func (c *Codec) layout(ctx context.Context, src format.Source, h *format.OperatorHandle) (*layout, error) {
 	if l, ok := c.layouts.Load(h); ok {
 		return l.(*layout), nil
@@ -75,8 +75,8 @@ func (c *Codec) layout(ctx context.Context, src format.Source, h *format.Operato
 		spans[i].first, spans[i].last = first, last
 		order = append(order, i)
 	}
-	// Order of states at one position: first those without bytes, then lists before
-	// broadcast states, then the order of the envelope.
+	// Order of states at the same position: first states without bytes, then lists
+	// before broadcast states, then the order of the envelope.
 	rank := make([]int, len(h.States))
 	compare := func(a, b int) int {
 		return cmp.Or(cmp.Compare(spans[a].first, spans[b].first), cmp.Compare(spans[a].last, spans[b].last),
@@ -111,8 +111,8 @@ func (c *Codec) layout(ctx context.Context, src format.Source, h *format.Operato
 	return l, nil
 }
 
-// section returns the section of a stream that has the states of a mode: 0 lists and
-// unions, 1 broadcast states.
+// section returns the section of a stream with the states of a mode: 0 for lists
+// and unions, 1 for broadcast states.
 func section(m format.Mode) int {
 	if m == format.ModeBroadcast {
 		return 1
@@ -123,7 +123,7 @@ func section(m format.Mode) int {
 // rank numbers the states of h in the order of its envelope.
 func (c *Codec) rank(ctx context.Context, src format.Source, h *format.OperatorHandle, l *layout, rank []int) error {
 	if h.Codec == format.CodecRaw {
-		return format.Errorf(format.ErrUnsupported, "two raw states have elements at the same position: which state they belong to is not known")
+		return format.Errorf(format.ErrUnsupported, "two raw states have elements at the same position: cannot determine which state they belong to")
 	}
 	e, err := c.envelope(ctx, src, h, l)
 	if err == nil {
@@ -155,8 +155,8 @@ func (l *layout) spanEnd(k int) int64 {
 	return l.size
 }
 
-// metas returns the states of h in their order in the stream, those without elements
-// last in their section.
+// metas returns the states of h in their order in the stream; within a section,
+// states without elements are last.
 func (l *layout) metas(h *format.OperatorHandle, w format.Wire) []format.StateMeta {
 	order := make([]int, len(h.States))
 	for i := range order {
@@ -194,13 +194,13 @@ func (l *layout) checkGap(ctx context.Context, src format.Source, h *format.Oper
 		return err
 	}
 	if !bytes.Equal(p, bytes.Repeat([]byte(snappyHeader), int(gap/n))) {
-		return format.Errorf(format.ErrCorrupt, "expected a snappy stream at %d, the end of the envelope", end)
+		return format.Errorf(format.ErrCorrupt, "expected a snappy stream header at %d, the end of the envelope", end)
 	}
 	return nil
 }
 
-// headerPerState reports whether each state of a compressed stream is a framed stream
-// of its own. With one state there is no difference.
+// headerPerState reports whether each state of a compressed stream is a framed
+// stream of its own. With one state this makes no difference.
 func (l *layout) headerPerState(ctx context.Context, src format.Source, h *format.OperatorHandle, e *walked) (bool, error) {
 	if !l.compressed {
 		return false, nil
@@ -217,8 +217,8 @@ func (l *layout) headerPerState(ctx context.Context, src format.Source, h *forma
 	return false, nil
 }
 
-// dataEnd returns the end of the last chunk with data of a state: its spanEnd,
-// without the snappy headers of the states that follow.
+// dataEnd returns the end of the last chunk with data of a state: its spanEnd
+// without the snappy headers of the states after it.
 func (l *layout) dataEnd(ctx context.Context, src format.Source, h *format.OperatorHandle, k int) (int64, error) {
 	s := &l.spans[k]
 	end := l.spanEnd(k)
@@ -234,7 +234,7 @@ func (l *layout) dataEnd(ctx context.Context, src format.Source, h *format.Opera
 		return 0, err
 	}
 	if string(tail[:]) == snappyHeader {
-		// A header, or the last bytes of an element: its chunks decide.
+		// Either a header or the last bytes of an element: walk the chunks.
 		w := window{ctx: ctx, src: src, s: h.Data, end: end}
 		data := s.last
 		for pos := s.last; pos < end; {
@@ -252,12 +252,12 @@ func (l *layout) dataEnd(ctx context.Context, src format.Source, h *format.Opera
 	return end, nil
 }
 
-// errBroken is the error of a stream that a release without a fix wrote.
+// errBroken returns the error for a stream written by a release without the fix.
 func errBroken(first, pos int64) error {
-	return format.Errorf(ErrSameOffset, "element %d and its neighbour both start at %d, and are not empty: a Flink 1.18 without the fix of FLINK-34063 wrote this, and where one ends is not in the snapshot", first, pos)
+	return format.Errorf(ErrSameOffset, "element %d and its neighbor both start at %d and are not empty: written by a Flink 1.18 without the fix for FLINK-34063; the snapshot does not record where the first one ends", first, pos)
 }
 
-// bounds finds where elements start and end.
+// bounds determines where elements start and end.
 type bounds struct {
 	ctx   context.Context
 	o     format.Offsets
@@ -267,8 +267,8 @@ type bounds struct {
 	end   int64 // of the last element
 	limit int64 // the end of the state
 	peers []*bounds
-	seen  int64 // as a peer: the next offset to look at
-	// data returns where the last chunk with data ends; nil if not compressed.
+	seen  int64 // as a peer: the next offset to compare
+	// data returns the end of the last chunk with data; nil if not compressed.
 	data func() (int64, error)
 }
 
@@ -299,9 +299,9 @@ func (b *bounds) offset(i int64) (int64, error) {
 	if k := i - b.base; k >= 0 && k < int64(len(b.buf)) {
 		return b.buf[k], nil
 	}
-	size := int64(64) // a look at one element takes few
+	size := int64(64) // one element needs few
 	if len(b.buf) > 1 && i-b.base >= int64(len(b.buf))-1 && i-b.base <= int64(len(b.buf)) {
-		size = 4096 // they are walked
+		size = 4096 // sequential access
 	}
 	if size = min(size, b.n-i); int64(cap(b.buf)) < size {
 		b.buf = make([]int64, size)
@@ -318,7 +318,7 @@ func (b *bounds) offset(i int64) (int64, error) {
 	return b.buf[0], nil
 }
 
-var errOffsets = errors.New("internal error: fewer offsets than there should be")
+var errOffsets = errors.New("internal error: offsets end early")
 
 // extent returns where element i starts and ends.
 func (b *bounds) extent(i int64) (start, end int64, err error) {
@@ -347,9 +347,9 @@ func (b *bounds) extent(i int64) (start, end int64, err error) {
 	return start, end, nil
 }
 
-// shared refuses element i if it has data but starts where a neighbour does, as only
-// in a broken compressed stream. A sequential walk notices; a cursor opened here must
-// check the previous element.
+// shared returns an error if element i has data but starts where a neighbor does,
+// which occurs only in broken compressed streams. A sequential walk detects this; a
+// cursor opened here must check the previous element.
 func (b *bounds) shared(i int64, opened bool, start, end int64) error {
 	if b.data == nil {
 		return nil
@@ -372,8 +372,8 @@ func (b *bounds) shared(i int64, opened bool, start, end int64) error {
 	return err
 }
 
-// above returns the first offset above pos, or -1. pos must not decrease between
-// calls.
+// above returns the first offset larger than pos, or -1. pos must not decrease
+// between calls.
 func (b *bounds) above(pos int64) (int64, error) {
 	if b.seen < 0 {
 		var err error

@@ -278,8 +278,8 @@ func TestRefused(t *testing.T) {
 		kind error
 		text string
 	}{
-		{"version 7", stream(how{version: 7}, list), format.ErrUnsupported, "version 7: versions 1 to 6"},
-		{"version -1", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 0, 0x80) }), format.ErrUnsupported, "versions 1 to 6"},
+		{"version 7", stream(how{version: 7}, list), format.ErrUnsupported, "unknown version 7 of operator state; supported: 1 to 6"},
+		{"version -1", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 0, 0x80) }), format.ErrUnsupported, "supported: 1 to 6"},
 		{"another codec", &format.OperatorHandle{Codec: format.CodecNative, States: make([]format.NamedState, 1)}, format.ErrUnsupported, "native"},
 		{"no stream", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.Data = nil }), format.ErrCorrupt, "without a stream"},
 		{"no bytes", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.Data = &format.EmptySegment{} }), format.ErrTruncated, "cut short"},
@@ -307,11 +307,11 @@ func TestRefused(t *testing.T) {
 		h    *format.OperatorHandle
 		text string
 	}{
-		{"a state more", edit(stream(how{version: 6}, list, state{name: "t"}), func(h *format.OperatorHandle) { h.States = h.States[1:] }), `a state "t" that its handle does not have`},
+		{"a state more", edit(stream(how{version: 6}, list, state{name: "t"}), func(h *format.OperatorHandle) { h.States = h.States[1:] }), `the stream has state "t", which its handle does not have`},
 		{"a state less", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) {
 			h.States = append(h.States, format.NamedState{Name: format.NewText("t")})
-		}), "the stream has 1 states, its handle 2"},
-		{"another mode", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Mode = format.ModeUnion }), "is list in its stream and union in its handle"},
+		}), "the stream has 1 states, its handle has 2"},
+		{"another mode", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Mode = format.ModeUnion }), "is list in its stream but union in its handle"},
 		{"a gap", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { h.States[0].Offsets = h.States[0].Offsets.(format.OffsetSlice)[1:] }), "1 bytes between"},
 		{"a gap without snappy", edit(stream(how{version: 6, framed: "one header"}, list), func(h *format.OperatorHandle) { flip(h, -28) }), "expected a snappy stream"},
 		{"compression flag", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 4, 2) }), "expected 0 or 1"},
@@ -323,9 +323,9 @@ func TestRefused(t *testing.T) {
 			h.Data = &format.Inline{Data: format.NewBytes(append(o.p, "ab"...))}
 			h.States[0].Offsets = format.OffsetSlice{int64(len(o.p)), int64(len(o.p)) + 1}
 		}), "expected 1 serializers, found 2"},
-		{"negative count", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 5, 0x80) }), "a count of -32767"},
+		{"negative count", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 5, 0x80) }), "invalid count of states -32767"},
 		{"unknown mode", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 0x36, 'X') }), `unknown mode "XPLIT_DISTRIBUTE"`},
-		{"another kind", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 13, 2) }), "kind 2 among those of kind 1"},
+		{"another kind", edit(stream(how{version: 6}, list), func(h *format.OperatorHandle) { set(h, 13, 2) }), "expected states of kind 1, found kind 2"},
 	} {
 		if _, err := (&opstate.Codec{}).Describe(t.Context(), &memory{}, x.h); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), x.text) {
 			t.Errorf("%s: %v", x.name, err)

@@ -12,15 +12,15 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/framed"
 )
 
-// Recompress returns the handle with its elements compressed or not, in the same
-// order and with the same envelope, or h itself if nothing changes. The new stream
-// has the layout that Flink 1.18.1 and later write: one snappy stream, in which every
-// element starts a chunk.
+// Recompress returns the handle with its elements compressed or uncompressed, in
+// the same order and with the same envelope, or h itself if nothing changes. The
+// new stream has the layout of Flink 1.18.1 and later: one snappy stream, in which
+// every element starts a chunk.
 //
-// It reads all elements to find their new lengths; each read of the new stream reads
-// them again. Wire and Merging of the handle stay as they are.
+// It reads all elements to determine their new lengths; each read of the new stream
+// reads them again. Wire and Merging of the handle do not change.
 //
-// It fails with ErrUnsupported for raw state, for envelopes before version 6, and for
+// It returns ErrUnsupported for raw state, for envelopes before version 6, and for
 // elements without bytes in a compressed stream: they cannot be distinguished from
 // elements whose start was lost (FLINK-34063).
 func (c *Codec) Recompress(ctx context.Context, src format.Source, h *format.OperatorHandle, compress bool) (*format.OperatorHandle, error) {
@@ -42,9 +42,9 @@ func (c *Codec) Recompress(ctx context.Context, src format.Source, h *format.Ope
 		return h, nil
 	case l.version < flagVersion:
 		first, _ := flink.Lifetime(func(f flink.Facts) bool { return f.OperatorState.Has(flagVersion) })
-		return nil, format.Errorf(format.ErrUnsupported, "operator state of version %d cannot be compressed: Flink %v and later can, in version %d", l.version, first, flagVersion)
+		return nil, format.Errorf(format.ErrUnsupported, "operator state of version %d cannot be compressed: this needs version %[3]d, of Flink %[2]v and later", l.version, first, flagVersion)
 	case l.interleaved:
-		return nil, format.Errorf(format.ErrUnsupported, "elements of one state are stored between those of another, which Flink does not write")
+		return nil, format.Errorf(format.ErrUnsupported, "elements of different states are interleaved, which Flink does not write")
 	}
 	e, err := c.envelope(ctx, src, h, l)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Codec) Recompress(ctx context.Context, src format.Source, h *format.Ope
 	}
 	for k := range l.spans {
 		i := l.spans[k].state
-		var offs format.OffsetSlice // grows with what is read: a count is a claim
+		var offs format.OffsetSlice // grows as elements are read: a count is a claim
 		err := m.each(ctx, src, i, func(p []byte) error {
 			if len(p) == 0 && compress {
 				return format.Errorf(format.ErrUnsupported, "element %d has no bytes: a compressed stream cannot store its position", len(offs))
@@ -99,26 +99,26 @@ func (c *Codec) Recompress(ctx context.Context, src format.Source, h *format.Ope
 	return &out, nil
 }
 
-// recoder makes the data section of a stream from the elements of a handle.
+// recoder computes the data section of a stream from the elements of a handle.
 type recoder struct {
 	codec     *Codec
 	h         *format.OperatorHandle
 	compress  bool
-	base, end int64     // of the data in the new stream
-	spans     []recoded // in their order in the stream
+	base, end int64     // range of the data in the new stream
+	spans     []recoded // in stream order
 
-	mu   sync.Mutex // guards all below
+	mu   sync.Mutex // guards the fields below
 	open int        // the span that cur walks, or -1
 	ctx  context.Context
 	src  format.Source
 	cur  *cursor
-	have int // the span of what is in encoded, or -1
+	have int // the span of the element in enc, or -1
 	elem int64
-	buf  []byte // of encode
-	enc  []byte // of the element
+	buf  []byte // buffer of encode
+	enc  []byte // the encoded element
 }
 
-// recoded is a state and where its elements start in the new stream.
+// recoded is a state and the starts of its elements in the new stream.
 type recoded struct {
 	state   int
 	offsets format.OffsetSlice
@@ -153,7 +153,7 @@ func (m *recoder) MakeAt(ctx context.Context, src format.Source, p []byte, off i
 			return fmt.Errorf("internal error: byte %d of the data from %d to %d", at, m.base, m.end)
 		}
 		s := m.spans[k]
-		// Of several elements at one position only the last has bytes.
+		// Of several elements at the same position, only the last has bytes.
 		i := int64(sort.Search(len(s.offsets), func(i int) bool { return s.offsets[i] > at })) - 1
 		if err := m.element(ctx, src, k, i); err != nil {
 			return err
@@ -165,7 +165,7 @@ func (m *recoder) MakeAt(ctx context.Context, src format.Source, p []byte, off i
 	return nil
 }
 
-// element makes enc the bytes of element i of a span.
+// element sets enc to the bytes of element i of a span.
 func (m *recoder) element(ctx context.Context, src format.Source, k int, i int64) error {
 	if m.have == k && m.elem == i {
 		return nil
@@ -200,7 +200,7 @@ func (m *recoder) element(ctx context.Context, src format.Source, k int, i int64
 
 func (m *recoder) close() {
 	if m.cur != nil {
-		_ = m.cur.Close() // nothing was written
+		_ = m.cur.Close() // read only
 	}
 	m.open, m.cur, m.ctx, m.src = -1, nil, nil, nil
 }

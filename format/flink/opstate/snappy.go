@@ -32,7 +32,7 @@ func (w *window) corrupt(pos int64, msg string, args ...any) error {
 	return at(format.Errorf(format.ErrCorrupt, msg, args...), pos)
 }
 
-// inflate appends the data of the chunks from start to end.
+// inflate appends the data of the chunks in [start, end).
 func (w *window) inflate(dst []byte, start, end, limit int64) (_ []byte, err error) {
 	for pos := start; pos < end && err == nil; {
 		dst, pos, err = w.inflateChunk(dst, pos, end, limit)
@@ -40,8 +40,8 @@ func (w *window) inflate(dst []byte, start, end, limit int64) (_ []byte, err err
 	return dst, err
 }
 
-// inflateChunk appends the data of the chunk at pos, and returns where the next one
-// starts.
+// inflateChunk appends the data of the chunk at pos, and returns the start of the
+// next chunk.
 func (w *window) inflateChunk(dst []byte, pos, end, limit int64) (_ []byte, next int64, err error) {
 	if end-pos < framed.HeadSize {
 		return dst, pos, w.corrupt(pos, "expected a snappy chunk, found %d bytes", end-pos)
@@ -51,7 +51,7 @@ func (w *window) inflateChunk(dst []byte, pos, end, limit int64) (_ []byte, next
 		return dst, pos, err
 	}
 	if next = pos + framed.HeadSize + body; next > end {
-		return dst, pos, w.corrupt(pos, "a snappy chunk reaches %d bytes into the next element", next-end)
+		return dst, pos, w.corrupt(pos, "a snappy chunk extends %d bytes into the next element", next-end)
 	}
 	p, err := w.bytes(pos+framed.HeadSize, body)
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 )
 
 // CodecOf returns the codec of the values written with the serializer that s
-// describes; ok is false where values of this kind are not decoded.
+// describes. ok is false if such values are not decoded.
 //
 // Numbers are integers, floats, big integers and decimals; a char and a string are
 // strings, byte[] is bytes, null and void are null. Tuples, lists, sets, arrays and
 // rows are lists, maps are maps. A POJO is a record of its fields in the order of
-// the serializer; one of a subclass has a class. An enum is the name of its
-// constant. java.util.Date and Instant are instants, a date or time without a zone
-// is one of value's kinds for it. A value with a time to live is a list of the time
-// (ms) and the value. Left or right of an either is a record with one field, "left"
-// or "right"; a window is a record of "start" and "end" (ms), a timer of
-// "timestamp", "key" and "namespace", and a row that is not an INSERT of its "kind"
-// and "fields".
+// the serializer; an instance of a subclass has a class. An enum is the name of its
+// constant. java.util.Date and Instant are instants; a date or time without a zone
+// is of one of the kinds for those in package value. A value with a time to live is
+// a list of the time (ms) and the value. Left or right of an either is a record
+// with one field, "left" or "right"; a window is a record of "start" and "end"
+// (ms), a timer of "timestamp", "key" and "namespace", and a row that is not an
+// INSERT of its "kind" and "fields".
 func CodecOf(s *Snapshot) (c value.Codec, ok bool) {
 	inner := codecOf(s)
 	if inner == nil {
@@ -30,16 +30,15 @@ func CodecOf(s *Snapshot) (c value.Codec, ok bool) {
 	return exported{inner}, true
 }
 
-// codec reads and writes the values of one serializer. A reader keeps the first
-// error, and so does a writer. Every codec reads at least one byte per value, which
-// bounds counts.
+// codec reads and writes the values of one serializer. Readers and writers keep the
+// first error. Every codec reads at least one byte per value, which bounds counts.
 type codec interface {
 	skip(r *reader)
 	read(r *reader) value.Value
 	write(w *writer, v value.Value)
 }
 
-// exported makes a value.Codec of a codec.
+// exported converts a codec to a value.Codec.
 type exported struct{ codec }
 
 // reader reads values.
@@ -77,7 +76,7 @@ func (c exported) Append(dst []byte, v value.Value) ([]byte, error) {
 	return w.p, nil
 }
 
-// other fails because of bytes that Flink reads but does not write.
+// other records an error for bytes that Flink reads but does not write.
 func (r *reader) other(off int, what string) {
 	r.Fail(off, format.ErrUnsupported, "%s, which Flink does not write, is not decoded", what)
 }
@@ -94,7 +93,7 @@ func (w *writer) fail(msg string, args ...any) {
 	}
 }
 
-// expects reports whether v is of a kind, and fails where it is not.
+// expects reports whether v is of a kind, and records an error if it is not.
 func (w *writer) expects(v value.Value, k value.Kind) bool {
 	if v.Kind() != k {
 		w.fail("expected %v, found %v", k, v.Kind())
@@ -102,15 +101,16 @@ func (w *writer) expects(v value.Value, k value.Kind) bool {
 	return v.Kind() == k
 }
 
-// parts reports whether v has as many parts as its type, and fails otherwise.
+// parts reports whether v has n parts, the number of its type, and records an error
+// if it does not.
 func (w *writer) parts(v value.Value, n int) bool {
 	if v.Len() != n {
-		w.fail("expected %v of %d, found %d", v.Kind(), n, v.Len())
+		w.fail("expected %v of %d parts, found %d", v.Kind(), n, v.Len())
 	}
 	return v.Len() == n
 }
 
-// codecOf picks the codec of a snapshot; nil where there is none.
+// codecOf returns the codec of a snapshot, or nil.
 func codecOf(s *Snapshot) codec {
 	if s == nil || s.Unknown || s.Old {
 		return nil

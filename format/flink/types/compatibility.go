@@ -9,8 +9,8 @@ import (
 	"github.com/savepoint-tools/spt/format/flink"
 )
 
-// Compatibility states whether a serializer can take over values that another one wrote:
-// Flink's TypeSerializerSchemaCompatibility.
+// Compatibility is the result of comparing the serializers of a state: Flink's
+// TypeSerializerSchemaCompatibility.
 type Compatibility int
 
 // The compatibilities, from best to worst.
@@ -20,32 +20,32 @@ const (
 	// CompatibleAfterMigration: the old serializer reads the values and the new one
 	// writes them again. Flink does not migrate keys, namespaces and timers.
 	CompatibleAfterMigration
-	// Undecided: user code decides, or a part that is not compared.
+	// Undecided: user code decides, or a part is not compared.
 	Undecided
-	// Incompatible: Flink refuses, unless the change is Unnoticed.
+	// Incompatible: Flink rejects it, unless the change is Unnoticed.
 	Incompatible
 )
 
 // Change is the difference between two serializers.
 type Change struct {
 	Compatibility
-	// Why says what changed, and where inside, such as
-	// `field "age": IntSerializer → LongSerializer`; "" if nothing did.
+	// Why is what changed, with its path, such as `field "age": IntSerializer →
+	// LongSerializer`; "" if nothing did.
 	Why string
 	// Unnoticed: only the classes around compatible parts differ, such as a list
-	// instead of an array. Flink 1.20 to 2.3 compare the parts alone and go on, and
-	// the job gets values of the old class.
+	// instead of an array. Flink 1.20 to 2.3 compare the parts alone and continue,
+	// and the job gets values of the old class.
 	Unnoticed bool
 }
 
-// Compare returns whether a job with serializer now can restore values that
-// serializer was wrote, by the rules of Flink's own serializers. Of user classes it
-// can only tell whether anything changed.
+// Compare returns the change from serializer was to serializer now, and whether a
+// job with now can restore values that was wrote, by the rules of Flink's own
+// serializers. For user classes it only determines whether anything changed.
 func Compare(was, now *Snapshot) Change {
 	was, now = original(was), original(now)
 	switch {
 	case was == nil || now == nil:
-		return Change{Compatibility: Undecided, Why: "its serializer snapshot is not known"}
+		return Change{Compatibility: Undecided, Why: "its serializer snapshot is unknown"}
 	case was.Class == now.Class && bytes.Equal(was.Raw, now.Raw):
 		return Change{}
 	case was.Old || now.Old:
@@ -68,7 +68,7 @@ func Compare(was, now *Snapshot) Change {
 	case "EnumSerializerSnapshot":
 		return compareEnum(was, now)
 	case "AvroSerializerSnapshot":
-		return Change{Compatibility: Undecided, Why: "another Avro schema: Avro's rules decide"}
+		return Change{Compatibility: Undecided, Why: "a different Avro schema: Avro's rules decide"}
 	case "RowDataSerializerSnapshot", "ExternalSerializerSnapshot", "ArrayDataSerializerSnapshot", "MapDataSerializerSnapshot",
 		"SortedMapSerializerSnapshot", "ScalaEnumSerializerSnapshot", "DecimalSerializerSnapshot", "TimestampDataSerializerSnapshot",
 		"BinaryRowDataSerializerSnapshot", "TraversableSerializerSnapshot":
@@ -88,9 +88,9 @@ func Compare(was, now *Snapshot) Change {
 	return compareNested(was, now)
 }
 
-// unnoticed reports whether Flink accepts one composite in place of another with the
-// same parts. Only classes that compare more than their parts check the class that
-// they are compared with.
+// unnoticed reports whether Flink accepts one composite in place of another with
+// the same parts. Only classes that compare more than their parts check the other
+// class.
 func unnoticed(was, now *Snapshot) bool {
 	a, _ := lookup(known, was.Class)
 	b, _ := lookup(known, now.Class)
@@ -129,10 +129,10 @@ func compareTTL(was, now *Snapshot) Change {
 		now = now.Nested[1]
 	}
 	first, _, _ := flink.SerializerLifetime(ttlAware)
-	return worst(Compare(was, now), Change{Compatibility: Undecided, Why: fmt.Sprintf("%s: Flink %v and later migrate it, older releases refuse it", why, first)})
+	return worst(Compare(was, now), Change{Compatibility: Undecided, Why: fmt.Sprintf("%s: Flink %v and later migrate it, older releases reject it", why, first)})
 }
 
-// comparePojo compares POJOs: fields may be added and removed; those that stay must be
+// comparePojo compares POJOs: fields may be added and removed; the others must be
 // compatible.
 func comparePojo(was, now *Snapshot) Change {
 	if was.Type != now.Type {
@@ -153,14 +153,14 @@ func comparePojo(was, now *Snapshot) Change {
 		switch a, b := before[name], after[name]; {
 		case a == nil:
 		case b == nil:
-			c = worst(c, Change{Compatibility: CompatibleAfterMigration, Why: fmt.Sprintf("field %q is gone", name)})
+			c = worst(c, Change{Compatibility: CompatibleAfterMigration, Why: fmt.Sprintf("field %q was removed", name)})
 		default:
 			c = worst(c, inside(fmt.Sprintf("field %q", name), Compare(a, b)))
 		}
 	}
 	for _, name := range now.Names {
 		if after[name] != nil && before[name] == nil {
-			c = worst(c, Change{Compatibility: CompatibleAfterMigration, Why: fmt.Sprintf("field %q is new", name)})
+			c = worst(c, Change{Compatibility: CompatibleAfterMigration, Why: fmt.Sprintf("field %q was added", name)})
 		}
 	}
 	for _, a := range was.Subclasses {
@@ -180,7 +180,7 @@ func compareEnum(was, now *Snapshot) Change {
 	}
 	for _, name := range was.Names {
 		if !slices.Contains(now.Names, name) {
-			return Change{Compatibility: Incompatible, Why: fmt.Sprintf("constant %q of enum %q is gone", name, was.Type)}
+			return Change{Compatibility: Incompatible, Why: fmt.Sprintf("constant %q of enum %q was removed", name, was.Type)}
 		}
 	}
 	return Change{}
@@ -198,7 +198,7 @@ func compareNested(was, now *Snapshot) Change {
 	return c
 }
 
-// nestedName names a nested value by its role in the one around it.
+// nestedName returns the name of nested value i by its role in s.
 func nestedName(s *Snapshot, i int) string {
 	names := []string{}
 	switch simpleName(s.Class) {
@@ -220,8 +220,8 @@ func nestedName(s *Snapshot, i int) string {
 	return fmt.Sprintf("field %d", i)
 }
 
-// worst returns the less compatible change; of equal ones the first, and one that
-// Flink notices before one that it does not.
+// worst returns the less compatible change. If both are equal, it returns the one
+// that Flink notices, or the first.
 func worst(a, b Change) Change {
 	if b.Compatibility > a.Compatibility || b.Compatibility == a.Compatibility && a.Unnoticed && !b.Unnoticed {
 		return b
@@ -244,7 +244,8 @@ func differ(was, now *Snapshot) string {
 	return a + " → " + b
 }
 
-// short returns a name for a serializer: its class, and the class of its values.
+// short returns a short name of a serializer: its class, and the class of its
+// values.
 func short(s *Snapshot) string {
 	name := strings.TrimSuffix(simpleName(s.Class), "Snapshot")
 	if s.Type != "" {

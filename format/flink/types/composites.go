@@ -60,12 +60,12 @@ func (w *writer) count(n int) bool {
 	return true
 }
 
-// present marks a null that is the value of something that was not null; more of
-// them if there are several around it.
+// present marks a null that is the value of something that is not null. Nested
+// marks count.
 func (r *reader) present(v value.Value) value.Value {
 	if v.IsNull() && r.Err() == nil {
 		if v.Variant() == math.MaxUint8 {
-			r.other(r.Offset(), "a null in many marks")
+			r.other(r.Offset(), "a null with more marks than spt supports")
 		}
 		return v.WithVariant(v.Variant() + 1)
 	}
@@ -84,20 +84,20 @@ func absent(v value.Value) (inner value.Value, null bool) {
 	return v.WithVariant(v.Variant() - 1), false
 }
 
-// nullIf reads a mark that precedes a value, and no value where it equals null.
+// nullIf reads a mark before a value, and no value if the mark equals null.
 type nullIf struct {
 	null byte
 	one  codec
 }
 
 func (n nullIf) skip(r *reader) {
-	if r.Bool("a mark of null") != (n.null == 1) {
+	if r.Bool("a null flag") != (n.null == 1) {
 		n.one.skip(r)
 	}
 }
 
 func (n nullIf) read(r *reader) value.Value {
-	if r.Bool("a mark of null") == (n.null == 1) {
+	if r.Bool("a null flag") == (n.null == 1) {
 		return value.Null()
 	}
 	return r.present(n.one.read(r))
@@ -111,14 +111,14 @@ func (n nullIf) write(w *writer, v value.Value) {
 	}
 }
 
-// nullable reads a mark, and a value or the padding of a null.
+// nullable reads a null flag, and a value or the padding of a null.
 type nullable struct {
 	padding int
 	one     codec
 }
 
 func (n nullable) skip(r *reader) {
-	if r.Bool("a mark of null") {
+	if r.Bool("a null flag") {
 		r.Bytes(n.padding, "the padding of a null")
 		return
 	}
@@ -126,13 +126,13 @@ func (n nullable) skip(r *reader) {
 }
 
 func (n nullable) read(r *reader) value.Value {
-	if !r.Bool("a mark of null") {
+	if !r.Bool("a null flag") {
 		return r.present(n.one.read(r))
 	}
 	off := r.Offset()
 	for _, b := range r.Bytes(n.padding, "the padding of a null") {
 		if b != 0 {
-			r.other(off, "the padding of a null that is not zero")
+			r.other(off, "non-zero padding of a null")
 			break
 		}
 	}
@@ -182,7 +182,7 @@ func (m mapOf) write(w *writer, v value.Value) {
 	}
 }
 
-// tuple reads fields that have no names.
+// tuple reads fields without names.
 type tuple []codec
 
 func (t tuple) skip(r *reader) {
@@ -208,7 +208,7 @@ func (t tuple) write(w *writer, v value.Value) {
 	}
 }
 
-// record reads fields that have names, without anything around them.
+// record reads fields with names, without a header.
 type record struct {
 	shape  *value.Shape
 	fields []codec
@@ -232,8 +232,8 @@ func (c record) write(w *writer, v value.Value) {
 	}
 }
 
-// fields reports whether v is a record with the fields of shape, and fails where it
-// is not.
+// fields reports whether v is a record with the fields of shape, and records an
+// error if it is not.
 func (w *writer) fields(v value.Value, shape *value.Shape) bool {
 	if !w.expects(v, value.KindRecord) {
 		return false
@@ -250,11 +250,11 @@ var rowKinds = [...]string{"INSERT", "UPDATE_BEFORE", "UPDATE_AFTER", "DELETE"}
 
 var changedRow = &value.Shape{Names: []string{"kind", "fields"}}
 
-// row reads a mask and the fields that are not null (spec flink-serializers B8). Bits
-// count from the highest of the first byte: two of the kind, where rows have one,
-// from the lower one on, and one for each field that says that it is null.
+// row reads a mask and the fields that are not null (spec flink-serializers B8).
+// Bits count from the highest bit of the first byte: two bits of the kind, if rows
+// have one, the lower one first, and one null bit per field.
 type row struct {
-	kinds  int // bits of the kind
+	kinds  int // number of bits of the kind
 	fields []codec
 }
 
@@ -293,7 +293,7 @@ func (c row) read(r *reader) value.Value {
 	}
 	for i := c.kinds + len(c.fields); i < 8*len(mask); i++ {
 		if bit(mask, i) != 0 {
-			r.other(off, "a row with more marks than fields")
+			r.other(off, "a row with more null bits than fields")
 		}
 	}
 	all := make([]value.Value, len(c.fields))
@@ -318,7 +318,7 @@ func (c row) write(w *writer, v value.Value) {
 		}
 		name := v.At(0).Text()
 		if kind = slices.Index(rowKinds[:], name); kind < 0 {
-			w.fail("expected one of the kinds %s, found %q", strings.Join(rowKinds[:], ", "), name)
+			w.fail("expected one of the row kinds %s, found %q", strings.Join(rowKinds[:], ", "), name)
 			return
 		}
 		v = v.At(1)
@@ -345,7 +345,7 @@ func (c row) write(w *writer, v value.Value) {
 
 var leftShape, rightShape = &value.Shape{Names: []string{"left"}}, &value.Shape{Names: []string{"right"}}
 
-// either reads which side it is, and its value.
+// either reads a flag, and the value of the left or right type.
 type either struct{ left, right codec }
 
 func (e either) skip(r *reader) {
@@ -378,22 +378,22 @@ func (e either) write(w *writer, v value.Value) {
 	}
 }
 
-// How an object is written. Wire format: never change.
+// Flags of an object. Wire format: never change.
 const (
 	pojoNull   = 1 // nothing follows
-	pojoPlain  = 2 // per field a mark of null and a value
+	pojoPlain  = 2 // per field a null flag and a value
 	pojoNamed  = 4 // UTF class, a value of that subclass
-	pojoTagged = 8 // byte number of a registered subclass, a value of it
+	pojoTagged = 8 // byte number of a registered subclass, a value of that subclass
 )
 
-// pojoOf is the codec of objects: byte flags, then by flags.
+// pojoOf is the codec of objects: byte flags, then the content by flags.
 type pojoOf struct {
 	class      string
 	shape      *value.Shape
 	fields     []codec
 	subclasses []string // registered ones first
 	registered int
-	subs       []codec // of subclasses; nil where there is none
+	subs       []codec // codecs of subclasses, or nil
 }
 
 func (s *Snapshot) pojo(fields []codec) codec {
@@ -427,12 +427,12 @@ func (c pojoOf) flags(r *reader) (flags byte, sub int) {
 			sub = i
 		}
 	default:
-		r.Fail(off, format.ErrCorrupt, "an object with flags 0x%02x", flags)
+		r.Fail(off, format.ErrCorrupt, "invalid flags 0x%02x of an object", flags)
 	}
 	switch {
 	case r.Err() != nil:
 	case sub < 0 || sub >= len(c.subs):
-		r.Fail(off, format.ErrUnsupported, "an object of a subclass of %q that is not described is not decoded", c.class)
+		r.Fail(off, format.ErrUnsupported, "an object of an unregistered subclass of %q without a snapshot is not decoded", c.class)
 	case c.subs[sub] == nil:
 		r.Fail(off, format.ErrUnsupported, "an object of subclass %q is not decoded", c.subclasses[sub])
 	}
@@ -479,7 +479,7 @@ func (c pojoOf) write(w *writer, v value.Value) {
 	}
 	sub := slices.Index(c.subclasses, class)
 	if sub < 0 || sub >= len(c.subs) || c.subs[sub] == nil {
-		w.fail("%q is not a described subclass of %q", class, c.class)
+		w.fail("%q is not a known subclass of %q", class, c.class)
 		return
 	}
 	if sub < c.registered {

@@ -13,7 +13,7 @@ import (
 
 // scalar is a codec of values without parts.
 type scalar struct {
-	size int // of every value; 0: over finds the end
+	size int // size of every value; 0: over finds the end
 	over func(r *reader)
 	get  func(r *reader) value.Value
 	put  func(w *writer, v value.Value)
@@ -158,8 +158,8 @@ var (
 	}
 )
 
-// void is a codec of one byte without meaning, which Flink ignores. Its variant is
-// how the byte differs from the one that Flink writes.
+// void is a codec of one byte that Flink ignores. The variant is the difference to
+// the byte that Flink writes.
 func void(written byte) scalar {
 	return scalar{size: 1,
 		get: func(r *reader) value.Value { return value.Null().WithVariant(r.U8() ^ written) },
@@ -183,7 +183,7 @@ func (r *reader) uvarint() uint32 {
 				break
 			}
 			if b == 0 && shift > 0 {
-				r.other(off, "a number with a zero in front")
+				r.other(off, "a number with leading zeros")
 			}
 			return uint32(v)
 		}
@@ -199,7 +199,7 @@ func (w *writer) uvarint(n uint32) {
 	w.p = append(w.p, byte(n))
 }
 
-// characters is a codec of strings: uvarint length, with nulls plus one, 0 being
+// characters is a codec of strings: uvarint length, plus one with nulls, where 0 is
 // null; then a uvarint for each UTF-16 unit.
 func characters(nulls bool) scalar {
 	length := func(r *reader) (n uint32, null bool) {
@@ -240,7 +240,7 @@ func characters(nulls bool) scalar {
 				at := r.Offset()
 				v := r.uvarint()
 				if v > 0xffff {
-					r.Fail(at, format.ErrCorrupt, "a character 0x%x of more than 16 bits", v)
+					r.Fail(at, format.ErrCorrupt, "character 0x%x has more than 16 bits", v)
 					return value.Null()
 				}
 				u[i] = uint16(v)
@@ -276,7 +276,7 @@ func characters(nulls bool) scalar {
 	}
 }
 
-// units makes a string of UTF-16 units. Half a surrogate pair is not text.
+// units converts UTF-16 units to a string value. Half a surrogate pair is an error.
 func (r *reader) units(off int, u []uint16) value.Value {
 	for i := 0; i < len(u); i++ {
 		if u[i]&0xf800 != 0xd800 {
@@ -321,9 +321,9 @@ func (e enum) write(w *writer, v value.Value) {
 	w.fail("the enum has no constant %q", v.Text())
 }
 
-// The constants 0, 1 and 10 have a short encoding by their numbers, and as other
-// big integers a long one: which of them Flink writes depends on the identity of
-// the object (spec flink-serializers B4).
+// The constants 0, 1 and 10 have a short encoding by their numbers, and a long one
+// like other big integers. Flink's choice depends on the identity of the object
+// (spec flink-serializers B4).
 const longEncoding = 1 // variant
 
 var constants = [...]string{1: "\x00", 2: "\x01", 3: "\x0a"}
@@ -339,7 +339,7 @@ func (r *reader) bigInt() (digits []byte, variant uint8, null bool) {
 	case n >= 1 && n <= 3:
 		return []byte(constants[n]), 0, false
 	case n < 5:
-		r.Fail(off, format.ErrCorrupt, "a big integer of length %d", n)
+		r.Fail(off, format.ErrCorrupt, "invalid length %d of a big integer", n)
 		return nil, 0, true
 	}
 	p := r.Bytes(int(n-4), "a big integer")
@@ -353,14 +353,15 @@ func (r *reader) bigInt() (digits []byte, variant uint8, null bool) {
 	return p, variant, false
 }
 
-// shortest fails unless p is two's complement without bytes that add nothing.
+// shortest records an error unless p is the shortest two's complement of its
+// number.
 func (r *reader) shortest(off int, p []byte) {
 	if len(p) > 1 && (p[0] == 0 && p[1] < 0x80 || p[0] == 0xff && p[1] >= 0x80) {
-		r.other(off, "a big integer with a byte too many")
+		r.other(off, "a big integer that is not in its shortest encoding")
 	}
 }
 
-// constant is the number of a constant, or 0.
+// constant returns the number of a constant, or 0.
 func constant(digits string) int {
 	for i := 1; i < len(constants); i++ {
 		if constants[i] == digits {
@@ -433,8 +434,9 @@ var bigDecCodec = scalar{
 	},
 }
 
-// decimalData is the codec of the decimals of SQL (spec flink-serializers B10): long
-// unscaled where the precision is at most 18, else int length and two's complement.
+// decimalData is the codec of SQL decimals (spec flink-serializers B10): long
+// unscaled if the precision is at most 18, otherwise int length and two's
+// complement.
 func decimalData(precision, scale int32) scalar {
 	fits := func(w *writer, v value.Value) bool {
 		if !w.expects(v, value.KindDecimal) {

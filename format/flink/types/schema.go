@@ -2,17 +2,17 @@ package types
 
 import "github.com/savepoint-tools/spt/format"
 
-// Serializer is a serializer snapshot of a state and its key: VALUE_SERIALIZER, in
+// Serializer is a serializer snapshot of a state with its key: VALUE_SERIALIZER, in
 // broadcast state also KEY_SERIALIZER, in keyed state also NAMESPACE_SERIALIZER.
 type Serializer struct {
 	Key      string
 	Snapshot *Snapshot
 }
 
-// Timers is the kind of keyed state of timers.
+// Timers is the kind of keyed state that holds timers.
 const Timers = "timers"
 
-// StateSchema is how the values of a state are serialized.
+// StateSchema is the serializers of a state.
 type StateSchema struct {
 	Name format.Text
 	// Keyed is the kind of keyed state: value, list, map, reducing, aggregating,
@@ -33,9 +33,9 @@ func (s *StateSchema) Kind() string {
 	return s.Mode.String()
 }
 
-// Scope returns what the state shares its namespace of names with: the list and
-// union states of an operator, its broadcast states, or its keyed states. Within
-// one scope a name means one state.
+// Scope returns the namespace of the state's name: the list and union states of an
+// operator, its broadcast states, or its keyed states. A name is unique within a
+// scope.
 func (s *StateSchema) Scope() string {
 	switch {
 	case s.Keyed != "":
@@ -56,18 +56,18 @@ func (s *StateSchema) Serializer(key string) *Snapshot {
 	return nil
 }
 
-// Schema is how the states of an operator, or of one handle, are serialized.
+// Schema is the serializers of the states of an operator, or of one handle.
 type Schema struct {
-	Key    *Snapshot // of keyed state; nil if there is none
+	Key    *Snapshot // serializer of keys; nil without keyed state
 	States []StateSchema
-	// Keys are the different serializer snapshots of keys, if there are several; the
+	// Keys are the distinct serializer snapshots of keys, if there are several; the
 	// first is Key.
 	Keys []KeySchema
-	// Keyed are the versions of the streams of keyed state, each once.
+	// Keyed are the distinct versions of the streams of keyed state.
 	Keyed []int32
 }
 
-// KeySchema is how some subtasks serialize their keys.
+// KeySchema is the serializer of keys in some subtasks.
 type KeySchema struct {
 	*Snapshot
 	Subtasks []int32

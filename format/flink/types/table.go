@@ -19,12 +19,12 @@ const (
 	rowData                   // logical types, then nested snapshots
 	sortedMap                 // a comparator, then nested snapshots
 	genericArray7             // component class, then nested snapshots (1.7)
-	wrapped                   // outer data, then one nested snapshot without more around it
+	wrapped                   // outer data, then one nested snapshot without a header
 	avro                      // type and schema, in three versions
 )
 
-// outer lists what precedes the nested snapshots of a composite, or the items of a body
-// of fields: a letter per item. Wire format: never change.
+// outer lists the items before the nested snapshots of a composite, or the items of
+// a body of fields, one letter per item. Wire format: never change.
 //
 //	t  UTF     the class of the values
 //	s  UTF     a text
@@ -39,11 +39,11 @@ type outer = string
 // class is the entry of one snapshot class in the table.
 type class struct {
 	body     body
-	min, max int32 // versions that are laid out so; of a composite, outer versions
+	min, max int32 // versions with this layout; for a composite, outer versions
 	outer    outer
 	from     int32 // first version with outer
 	nested   int   // number of nested snapshots; -1: any
-	value    codec // of simple: how values are read; nil where they are not
+	value    codec // for simple: the codec of values, or nil
 }
 
 func one(min, max int32) class { return class{body: composite, min: min, max: max, nested: 1} }
@@ -60,7 +60,7 @@ const flinkPackage = flink.Package
 
 func lookup(m map[string]class, name string) (class, bool) {
 	if !strings.HasPrefix(name, flinkPackage) {
-		return class{}, false // a user's class may have the name of one of Flink's
+		return class{}, false // a user class may have the same simple name
 	}
 	c, ok := m[simpleName(name)]
 	return c, ok
@@ -125,7 +125,7 @@ var known = func() map[string]class {
 		"SortedMapSerializerSnapshot":          {body: sortedMap, min: 3, max: 3, nested: 2},
 		"GenericArraySerializerConfigSnapshot": {body: genericArray7, min: 2, max: 2, nested: 1},
 		"TtlAwareSerializerSnapshot":           {body: wrapped, min: 1, max: 1, outer: "b"},
-		// Of SQL in Flink 2.2 and later; as their class files there have them.
+		// SQL classes of Flink 2.2 and later, according to their class files.
 		"MetaSqnInfoSerializerSnapshot": two(0, 0),
 		"RowSqnInfoSerializerSnapshot":  two(0, 0),
 		"NodeSerializerSnapshot":        {body: composite, nested: -1},
@@ -137,8 +137,8 @@ var known = func() map[string]class {
 	return m
 }()
 
-// simples are the serializers whose snapshot has nothing but its class, and the
-// codecs of their values; nil where values are not decoded.
+// simples are the serializers whose snapshot contains only its class, and the
+// codecs of their values, or nil.
 var simples = map[string]codec{
 	"Boolean": boolCodec, "Byte": byteCodec, "Short": shortCodec, "Int": intCodec, "Long": longCodec,
 	"Float": floatCodec, "Double": doubleCodec, "Char": charCodec, "String": stringCodec,
@@ -160,9 +160,9 @@ var simples = map[string]codec{
 	"TransactionState": nil, "ContextState": nil, "NextTransactionalIdHint": nil,
 }
 
-// legacy is the table of the config snapshots of Flink 1.3 to 1.6 (spec A10),
-// which later releases wrapped in place up to 1.16. Their bodies start with
-// their version.
+// legacy is the table of the config snapshots of Flink 1.3 to 1.6 (spec A10), which
+// later releases up to 1.16 kept and wrapped. Their bodies start with their
+// version.
 var legacy = map[string]class{
 	"ParameterlessTypeSerializerConfig":     {outer: "t"},
 	"CollectionSerializerConfigSnapshot":    {outer: "B"},

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Text returns the type of the values of s as a text for people: "long",
-// "list<string>", "pojo com.acme.Profile". class returns how a class that is not
-// Flink's is shown; nil shows its name.
+// Text returns the type of the values of s for users: "long", "list<string>", "pojo
+// com.acme.Profile". class returns the text for a class that is not Flink's; if
+// class is nil, it is the name.
 func (s *Snapshot) Text(class func(string) string) string {
 	if class == nil {
 		class = func(name string) string { return name }
@@ -15,9 +15,9 @@ func (s *Snapshot) Text(class func(string) string) string {
 	return texts{class}.of(s, 0)
 }
 
-// TypeText returns the type of the values of a state as a text for people: of a map
-// "string → long", of a list the type of its elements, of timers the type of their
-// keys. It is "" if the stream does not tell. See [Snapshot.Text] for class.
+// TypeText returns the type of the values of a state for users: for a map "string →
+// long", for a list the type of its elements, for timers the type of their keys. It
+// is "" if the stream does not record it. See [Snapshot.Text] for class.
 func (s *StateSchema) TypeText(class func(string) string) string {
 	value := original(s.Serializer("VALUE_SERIALIZER"))
 	switch {
@@ -41,7 +41,7 @@ func (s *StateSchema) TypeText(class func(string) string) string {
 	return value.Text(class)
 }
 
-// timersText returns the type of the keys of timers, and which time they wait for.
+// timersText returns the type of the keys of timers, and the kind of time they use.
 func (s *StateSchema) timersText(timer *Snapshot, class func(string) string) string {
 	var parts []string
 	if timer.is("TimerSerializerSnapshot", 2) {
@@ -56,7 +56,7 @@ func (s *StateSchema) timersText(timer *Snapshot, class func(string) string) str
 	return strings.Join(parts, ", ")
 }
 
-// NamespaceText returns the type of the namespaces of keyed state, "" if it has none.
+// NamespaceText returns the type of the namespaces of keyed state, or "".
 func (s *StateSchema) NamespaceText(class func(string) string) string {
 	ns := s.Serializer("NAMESPACE_SERIALIZER")
 	if timer := s.Serializer("VALUE_SERIALIZER"); s.Keyed == Timers && timer.is("TimerSerializerSnapshot", 2) {
@@ -76,12 +76,12 @@ func (s *Snapshot) is(name string, n int) bool {
 	return s != nil && !s.Old && strings.HasPrefix(s.Class, flinkPackage) && simpleName(s.Class) == name && len(s.Nested) == n
 }
 
-// texts makes texts of types.
+// texts formats types.
 type texts struct{ class func(string) string }
 
 const (
-	textDepth = 6 // of types in types
-	textMost  = 8 // fields
+	textDepth = 6 // limit for the nesting of types
+	textMost  = 8 // limit for the number of fields
 )
 
 // plainTexts are the names of simple types that differ from the names of their
@@ -105,7 +105,7 @@ func (t texts) of(s *Snapshot, depth int) string {
 		return t.class(strings.TrimRight(strings.TrimSuffix(s.Class, "Snapshot"), "$"))
 	}
 	name := simpleName(s.Class)
-	if name == "ParameterlessTypeSerializerConfig" && s.Type != "" { // of Flink 1.3 to 1.6: the serializer itself
+	if name == "ParameterlessTypeSerializerConfig" && s.Type != "" { // Flink 1.3 to 1.6: Type is the serializer itself
 		if !strings.HasPrefix(s.Type, flinkPackage) {
 			return t.class(s.Type)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/savepoint-tools/spt/format/value"
 )
 
-// The codecs of java.time and java.sql (spec flink-serializers B5) and of the
-// timestamps of SQL (B10). Each type has a null of its own: the smallest number.
+// The codecs of java.time and java.sql (spec flink-serializers B5) and of SQL
+// timestamps (B10). Each type has its own null: the smallest number.
 
 // dateCodec reads long ms since 1970.
 var dateCodec = scalar{size: 8,
@@ -32,14 +32,14 @@ var dateCodec = scalar{size: 8,
 	},
 }
 
-// instantOf returns an instant by its milliseconds and the nanoseconds of the last
-// of them.
+// instantOf returns an instant from milliseconds and nanoseconds of a millisecond.
 func instantOf(ms int64, nano int32) value.Value {
 	sec := floorDiv(ms, 1000)
 	return value.Instant(sec, int32(ms-sec*1000)*1e6+nano)
 }
 
-// millis returns the milliseconds of an instant, and fails where they do not fit.
+// millis returns the milliseconds of an instant, and records an error if they do
+// not fit.
 func (w *writer) millis(v value.Value) int64 {
 	if sec := v.Int(); sec > math.MaxInt64/1000 || sec < floorDiv(math.MinInt64, 1000) {
 		w.fail("%v is too far from 1970 for milliseconds", v)
@@ -48,8 +48,8 @@ func (w *writer) millis(v value.Value) int64 {
 	return v.Int()*1000 + int64(v.Nano()/1e6)
 }
 
-// sqlTimestampCodec reads long ms since 1970 and int nanoseconds of the second, of
-// which both have the milliseconds.
+// sqlTimestampCodec reads long ms since 1970 and int nanoseconds of the second,
+// which both contain the milliseconds.
 var sqlTimestampCodec = scalar{size: 12,
 	get: func(r *reader) value.Value {
 		ms, off := r.I64(), r.Offset()
@@ -63,7 +63,7 @@ var sqlTimestampCodec = scalar{size: 12,
 		checkNano(r, off, nano)
 		sec := floorDiv(ms, 1000)
 		if r.Err() == nil && int64(nano/1e6) != ms-sec*1000 {
-			r.other(off, "a timestamp with two milliseconds")
+			r.other(off, "a timestamp with two different values of milliseconds")
 		}
 		return value.Instant(sec, nano)
 	},
@@ -78,7 +78,7 @@ var sqlTimestampCodec = scalar{size: 12,
 	},
 }
 
-// maxSecond is how far from 1970 Java's Instant reaches.
+// maxSecond is the largest distance of Java's Instant from 1970.
 const maxSecond = 31556889864403199
 
 // instantCodec reads long seconds since 1970 and int nanoseconds.
@@ -93,7 +93,7 @@ var instantCodec = scalar{size: 12,
 			return value.Null()
 		}
 		if r.Err() == nil && (s > maxSecond || s < -maxSecond-1000) {
-			r.Fail(off, format.ErrCorrupt, "an instant %d seconds from 1970", s)
+			r.Fail(off, format.ErrCorrupt, "an instant out of range, %d seconds from 1970", s)
 		}
 		checkNano(r, off+8, nano)
 		return value.Instant(s, nano)
@@ -111,7 +111,7 @@ var instantCodec = scalar{size: 12,
 
 func checkNano(r *reader, off int, nano int32) {
 	if r.Err() == nil && (nano < 0 || nano > 999_999_999) {
-		r.Fail(off, format.ErrCorrupt, "%d nanoseconds of a second", nano)
+		r.Fail(off, format.ErrCorrupt, "invalid nanoseconds %d of a second", nano)
 	}
 }
 
@@ -132,7 +132,7 @@ func (r *reader) date() (c value.Civil, null bool) {
 		return c, true
 	}
 	if r.Err() == nil && (c.Month < 1 || c.Month > 12 || c.Day < 1 || c.Day > 31) {
-		r.Fail(off, format.ErrCorrupt, "a date of month %d and day %d", c.Month, c.Day)
+		r.Fail(off, format.ErrCorrupt, "invalid date with month %d and day %d", c.Month, c.Day)
 	}
 	return c, false
 }
@@ -158,7 +158,7 @@ func (r *reader) timeOfDay() (c value.Civil, null bool) {
 		return c, true
 	}
 	if r.Err() == nil && (c.Hour > 23 || c.Minute > 59 || c.Second > 59) {
-		r.Fail(off, format.ErrCorrupt, "a time of day %d:%d:%d", c.Hour, c.Minute, c.Second)
+		r.Fail(off, format.ErrCorrupt, "invalid time of day %d:%d:%d", c.Hour, c.Minute, c.Second)
 	}
 	checkNano(r, off+3, c.Nano)
 	return c, false
@@ -206,14 +206,15 @@ var localTimeCodec = scalar{size: 7,
 	},
 }
 
-// localDateTimeCodec reads a date and a time of day; both are null, or neither is.
+// localDateTimeCodec reads a date and a time of day, which are both null or both
+// not.
 var localDateTimeCodec = scalar{size: 13,
 	get: func(r *reader) value.Value {
 		off := r.Offset()
 		date, noDate := r.date()
 		clock, noClock := r.timeOfDay()
 		if noDate != noClock {
-			r.Fail(off, format.ErrCorrupt, "half a date with time")
+			r.Fail(off, format.ErrCorrupt, "only one of date and time is null")
 		}
 		if noDate || r.Err() != nil {
 			return value.Null()
@@ -229,8 +230,8 @@ var localDateTimeCodec = scalar{size: 13,
 	},
 }
 
-// timestampData is the codec of the timestamps of SQL, which have no zone: long ms,
-// and from precision 4 on int nanoseconds of the millisecond.
+// timestampData is the codec of SQL timestamps, which have no zone: long ms, and
+// from precision 4 on int nanoseconds of the millisecond.
 func timestampData(precision int32) scalar {
 	c := scalar{size: 8,
 		get: func(r *reader) value.Value {
@@ -239,7 +240,7 @@ func timestampData(precision int32) scalar {
 			if precision > 3 {
 				off := r.Offset()
 				if nano = r.I32(); r.Err() == nil && (nano < 0 || nano > 999_999) {
-					r.Fail(off, format.ErrCorrupt, "%d nanoseconds of a millisecond", nano)
+					r.Fail(off, format.ErrCorrupt, "invalid nanoseconds %d of a millisecond", nano)
 				}
 			}
 			t := time.UnixMilli(ms).UTC()
@@ -276,7 +277,8 @@ var (
 
 var timeWindowCodec = record{windowShape, []codec{longCodec, longCodec}}
 
-// timerTime reads a time whose sign is inverted, so that bytes sort as times do.
+// timerTime reads a time whose sign is inverted, so that the order of bytes is the
+// order of times.
 var timerTime = scalar{size: 8,
 	get: func(r *reader) value.Value { return value.Int(r.I64() ^ math.MinInt64) },
 	put: func(w *writer, v value.Value) {

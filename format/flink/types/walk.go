@@ -8,44 +8,43 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
-// Snapshot is one serializer snapshot and those nested in it.
+// Snapshot is one serializer snapshot and the snapshots nested in it.
 type Snapshot struct {
 	Class   string // binary name of the snapshot class
-	Version int32  // of a composite: its outer version
-	Type    string // class of the values, where the body names it
-	// Names are the constants of an enum in the order of their numbers, the
-	// fields of a POJO, or the registrations of a Kryo serializer.
+	Version int32  // for a composite: its outer version
+	Type    string // class of the values, if the body has it
+	// Names are the constants of an enum in the order of their numbers, the fields
+	// of a POJO, or the registrations of a Kryo serializer.
 	Names []string
-	// Nested are the snapshots inside, in the order of the values: elements,
-	// key and value, fields. One is nil if the file omits it.
+	// Nested are the nested snapshots in the order of the values: elements, key and
+	// value, fields. One is nil if the file omits it.
 	Nested []*Snapshot
 	// Subclasses are the registered subclasses of a POJO, then the others.
 	Subclasses []*Snapshot
-	// Raw is the snapshot from its class name to its end, verbatim: a view of the
-	// input.
+	// Raw is the snapshot from its class name to its end: a view of the input.
 	Raw []byte
-	// Unknown marks a class that is not in the table. Such a snapshot is accepted only
-	// inside a frame with a length, and Raw ends with that frame.
+	// Unknown: the class is not in the table. Such a snapshot is accepted only
+	// within a frame with a length, and Raw extends to the end of the frame.
 	Unknown bool
 
-	// Old marks a config snapshot, as releases before 1.7 wrote them and releases up
-	// to 1.16 wrapped them: newer ones do not read it (FLINK-29807).
+	// Old: a config snapshot, as releases before 1.7 wrote them and releases up to
+	// 1.16 wrapped them. Newer releases do not read it (FLINK-29807).
 	Old bool
 
 	numbers    []int32
 	mark       bool
-	subclasses []string // names of Subclasses, of which so many are registered
+	subclasses []string // names of Subclasses
 	registered int
 }
 
-// UnknownClass is the error of a snapshot whose end is not known, because its class,
+// UnknownClass is the error for a snapshot whose end is unknown, because its class,
 // or this version of it, is not in the table. It matches format.ErrUnsupported.
 type UnknownClass struct {
 	Class   string
 	Version int32
 }
 
-// Error names the class.
+// Error implements error.
 func (e *UnknownClass) Error() string {
 	return fmt.Sprintf("cannot determine the length of serializer snapshot %q version %d", e.Class, e.Version)
 }
@@ -208,8 +207,8 @@ func (w *walker) body(s *Snapshot, k class, off, depth int) {
 	}
 }
 
-// outer reads items by their letters; see outer in table.go, and for legacy bodies B
-// (a block), K (Kryo registrations), P (a table of a POJO).
+// outer reads items by their letters; see outer in table.go, and for legacy bodies
+// B (a block), K (Kryo registrations), P (a table of a POJO).
 func (w *walker) outer(s *Snapshot, items outer, depth int) {
 	c := w.c
 	for _, item := range items {
@@ -272,8 +271,8 @@ func (w *walker) delegate(s *Snapshot, want, depth int) {
 	}
 }
 
-// framed reads p, which starts at off and must end with the snapshot. If the class is
-// not known, the frame is the snapshot.
+// framed reads p, which starts at off and must end with the snapshot. If the class
+// is unknown, the frame is the snapshot.
 func (w *walker) framed(p []byte, off int, walk func(*walker) *Snapshot) *Snapshot {
 	part := &walker{c: java.NewCursor(p)}
 	s := walk(part)
@@ -307,7 +306,7 @@ func (w *walker) pojo(s *Snapshot, depth int) {
 
 // optionalMap reads long magic, int count, and for each entry UTF name, a key and a
 // value: bool present, then int length and bytes. It calls value with the bytes of
-// each value, nil if there are none.
+// each value, or nil.
 func (w *walker) optionalMap(value func(name string, p []byte, off int)) []string {
 	c, off := w.c, w.c.Offset()
 	if m := c.I64(); c.Err() == nil && m != optionalMapMagic {
@@ -347,12 +346,12 @@ func (w *walker) registration() {
 	case kind == 2:
 		java.SkipObject(c)
 	default:
-		c.Fail(off, format.ErrCorrupt, "a Kryo registration of kind %d", kind)
+		c.Fail(off, format.ErrCorrupt, "unknown kind %d of a Kryo registration", kind)
 	}
 }
 
-// config reads a config snapshot in wrapper version 1: UTF class, body. Other classes
-// have class, version and body.
+// config reads a config snapshot in wrapper version 1: UTF class, body. Other
+// classes have class, version and body.
 func (w *walker) config(depth int) *Snapshot {
 	c, off := w.c, w.c.Offset()
 	s := &Snapshot{Class: c.Name().String()}
@@ -412,13 +411,13 @@ func (w *walker) block(depth int) []*Snapshot {
 	blob := c.Blob("serializers")
 	offs = append(offs, len(blob))
 	if c.Err() == nil && offs[0] != 0 {
-		c.Fail(at, format.ErrCorrupt, "expected the first of %d serializers at 0, found it at %d", n, offs[0])
+		c.Fail(at, format.ErrCorrupt, "expected the first of %d serializers at 0, found %d", n, offs[0])
 	}
 	var all []*Snapshot
 	for i := 0; i < n && c.Err() == nil; i++ {
 		a, b, end := offs[2*i], offs[2*i+1], offs[2*i+2]
 		if a > b || b > end || end > len(blob) {
-			c.Fail(at, format.ErrCorrupt, "serializer %d has offsets %d, %d and %d in %d bytes", i, a, b, end, len(blob))
+			c.Fail(at, format.ErrCorrupt, "serializer %d has invalid offsets %d, %d and %d in %d bytes", i, a, b, end, len(blob))
 			return all
 		}
 		w.framed(blob[a:b], base+a, func(p *walker) *Snapshot { p.serializer(); return nil })
@@ -442,11 +441,11 @@ func (w *walker) pojoTable(s *Snapshot, depth int) {
 		s.Names = append(s.Names, blob.Text().String())
 		p := &walker{c: blob}
 		if blob.Offset() != offs[2*i] {
-			blob.Fail(blob.Offset(), format.ErrCorrupt, "entry %d of a POJO has offset %d", i, offs[2*i])
+			blob.Fail(blob.Offset(), format.ErrCorrupt, "entry %d of a POJO has invalid offset %d", i, offs[2*i])
 		}
 		p.serializer()
 		if blob.Err() == nil && blob.Offset() != offs[2*i+1] {
-			blob.Fail(blob.Offset(), format.ErrCorrupt, "the snapshot of entry %d of a POJO has offset %d", i, offs[2*i+1])
+			blob.Fail(blob.Offset(), format.ErrCorrupt, "the snapshot of entry %d of a POJO has invalid offset %d", i, offs[2*i+1])
 		}
 		s.Nested = append(s.Nested, p.wrapper(depth+1))
 	}

@@ -233,17 +233,17 @@ func TestWalkRefused(t *testing.T) {
 		{"inner magic", i32(2) + utf(base+"ListSerializerSnapshot") + i32(3) + i32(911108) + i32(1) + i32(5) + i32(1), format.ErrCorrupt, "0x5 version 1"},
 		{"too few inside", i32(2) + composite(base+"MapSerializerSnapshot", 1, "", simple("Int")), format.ErrCorrupt, "expected 2 nested ones, found 1"},
 		{"a claim", i32(2) + utf(runtime+"TupleSerializerSnapshot") + i32(3) + i32(911108) + i32(2) + utf("T") + i32(1333245) + i32(1) + i32(1<<30), format.ErrTruncated, ": expected 1073741824"},
-		{"a negative count", i32(2) + utf(base+"EnumSerializer$EnumSerializerSnapshot") + i32(3) + utf("E") + i32(-1), format.ErrCorrupt, "count of -1"},
+		{"a negative count", i32(2) + utf(base+"EnumSerializer$EnumSerializerSnapshot") + i32(3) + utf("E") + i32(-1), format.ErrCorrupt, "invalid count -1"},
 		{"more in a frame", i32(2) + utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(entry("x", "-", simple("Int")+"!")) + optmap() + optmap(), format.ErrCorrupt, "1 bytes after"},
 		{"optional map", i32(2) + utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + i64(1) + i32(0), format.ErrCorrupt, "found 0x1"},
-		{"kind of registration", i32(1) + utf(runtime+"kryo.KryoSerializerConfigSnapshot") + i32(1) + utf("K") + i32(1) + utf("a") + utf("a") + i32(3), format.ErrCorrupt, "of kind 3"},
+		{"kind of registration", i32(1) + utf(runtime+"kryo.KryoSerializerConfigSnapshot") + i32(1) + utf("K") + i32(1) + utf("a") + utf("a") + i32(3), format.ErrCorrupt, "unknown kind 3 of a Kryo registration"},
 		{"offsets of a block", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + i32(1) + i32(0) + i32(9) + blob("12345678"), format.ErrCorrupt, "0, 9 and 8 in 8"},
 		{"offsets of a block that go back", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + i32(1) + i32(0) + i32(-1) + blob("12345678"), format.ErrCorrupt, "0, -1 and 8 in 8"},
-		{"snapshot of a POJO's entry", i32(1) + utf(runtime+"PojoSerializerConfigSnapshot") + i32(1) + utf("P") + i32(1) + i32(3) + i32(3) + blob(utf("x")+i32(1)+blob("")+parameterless()), format.ErrCorrupt, "snapshot of entry 0 of a POJO has offset 3"},
+		{"snapshot of a POJO's entry", i32(1) + utf(runtime+"PojoSerializerConfigSnapshot") + i32(1) + utf("P") + i32(1) + i32(3) + i32(3) + blob(utf("x")+i32(1)+blob("")+parameterless()), format.ErrCorrupt, "snapshot of entry 0 of a POJO has invalid offset 3"},
 		{"more in the entries of a POJO", i32(1) + utf(runtime+"PojoSerializerConfigSnapshot") + i32(1) + utf("P") + i32(0) + blob("?"), format.ErrCorrupt, "1 bytes after the entries"},
-		{"first offset of a block", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + i32(1) + i32(1) + i32(2) + blob("12345678"), format.ErrCorrupt, "at 0, found it at 1"},
+		{"first offset of a block", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + i32(1) + i32(1) + i32(2) + blob("12345678"), format.ErrCorrupt, "at 0, found 1"},
 		{"serializer object", i32(1) + utf(base+"CollectionSerializerConfigSnapshot") + i32(1) + i32(1) + i32(0) + i32(8) + blob(i32(2)+i32(0)), format.ErrCorrupt, "version 1, found 2"},
-		{"entries of a POJO", i32(1) + utf(runtime+"PojoSerializerConfigSnapshot") + i32(1) + utf("P") + i32(1) + i32(0) + i32(0) + blob(utf("x")+i32(1)+blob("")), format.ErrCorrupt, ": entry 0 of a POJO has offset 0"},
+		{"entries of a POJO", i32(1) + utf(runtime+"PojoSerializerConfigSnapshot") + i32(1) + utf("P") + i32(1) + i32(0) + i32(0) + blob(utf("x")+i32(1)+blob("")), format.ErrCorrupt, ": entry 0 of a POJO has invalid offset 0"},
 	} {
 		if _, _, err := types.Skip([]byte(x.in)); !errors.Is(err, x.kind) || !strings.Contains(err.Error(), x.text) {
 			t.Errorf("%s: %v", x.name, err)
@@ -386,7 +386,7 @@ func TestValues(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, x.want) {
 			t.Errorf("%s: %#v, want %#v, %v", x.name, got, x.want, err)
 		}
-		if _, err := value.ReadAll(c, []byte(x.in+"x")); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "1 bytes are left over") {
+		if _, err := value.ReadAll(c, []byte(x.in+"x")); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "1 trailing bytes") {
 			t.Errorf("%s: a byte more: %v", x.name, err)
 		}
 		for n := range x.in {
@@ -423,12 +423,12 @@ func TestValues(t *testing.T) {
 		{"half a null", simple("LocalDateTime"), i32(math.MinInt32) + "\x80\x00\x00\x00\x00" + i32(0), format.ErrCorrupt},
 		{"a length with a zero in front", simple("String"), "\x81\x00", format.ErrUnsupported},
 		{"a character with a zero in front", simple("String"), "\x02\xe1\x00", format.ErrUnsupported},
-		{"a big integer with a byte too many", simple("BigInt"), i32(6) + "\x00\x7f", format.ErrUnsupported},
-		{"a timestamp with two milliseconds", simple("SqlTimestamp"), i64(5) + i32(6_000_000), format.ErrUnsupported},
+		{"a big integer that is not in its shortest encoding", simple("BigInt"), i32(6) + "\x00\x7f", format.ErrUnsupported},
+		{"a timestamp with two different values of milliseconds", simple("SqlTimestamp"), i64(5) + i32(6_000_000), format.ErrUnsupported},
 		{"a null timestamp with nanoseconds", simple("SqlTimestamp"), i64(math.MinInt64) + i32(1), format.ErrUnsupported},
 		{"a null instant with nanoseconds", simple("Instant"), i64(math.MinInt64) + i32(0), format.ErrUnsupported},
 		{"padding that is not zero", composite(runtime+"NullableSerializer$NullableSerializerSnapshot", 2, i32(1), simple("Int")), "\x01\x07", format.ErrUnsupported},
-		{"a row with more marks than fields", composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x01", simple("Int")), "\x01" + i32(7), format.ErrUnsupported},
+		{"a row with more null bits than fields", composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x01", simple("Int")), "\x01" + i32(7), format.ErrUnsupported},
 		{"a subclass of a subclass", family, "\x08\x02\x08\x00\x02\x00" + i32(7), format.ErrUnsupported},
 		{"an empty SQL decimal", utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(30) + i32(2), i32(0), format.ErrCorrupt},
 		{"flags", pojo, "\x03", format.ErrCorrupt},
@@ -481,9 +481,9 @@ func TestAppendRefuses(t *testing.T) {
 		{simple("Date"), value.Instant(0, 1), "finer than a millisecond"},
 		{simple("Date"), value.Instant(1<<62, 0), "too far from 1970"},
 		{list(simple("Int")), value.List([]value.Value{value.Int(1), value.String("a")}), "expected an integer, found a string"},
-		{pair, value.List([]value.Value{value.Int(1)}), "expected a list of 2, found 1"},
+		{pair, value.List([]value.Value{value.Int(1)}), "expected a list of 2 parts, found 1"},
 		{pojo, fields("y"), "expected the fields x, found y"},
-		{pojo, fields("x").WithClass("Q"), `"Q" is not a described subclass of "P"`},
+		{pojo, fields("x").WithClass("Q"), `"Q" is not a known subclass of "P"`},
 		{enum, value.String("B"), `the enum has no constant "B"`},
 		{composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x01", simple("Int")), value.Record(&value.Shape{Names: []string{"kind", "fields"}}, []value.Value{value.String("UPSERT"), value.List(make([]value.Value, 1))}), `found "UPSERT"`},
 		{utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(10) + i32(2), value.Decimal([]byte{1}, 3), "expected a decimal of scale 2, found 3"},

@@ -1,6 +1,6 @@
-// Package mapcursor walks the map of a broadcast state entry by entry, in bounded
-// memory: it holds the part of the map that its source returned last, and asks for
-// more where an entry does not end in it.
+// Package mapcursor walks the map of a broadcast state entry by entry in bounded
+// memory: it holds the last part of the map that its source returned, and reads
+// more when an entry does not end in it.
 package mapcursor
 
 import (
@@ -13,38 +13,38 @@ import (
 	"github.com/savepoint-tools/spt/internal/limit"
 )
 
-// Source returns the bytes of a map from off on, n of them, fewer only where the map
-// ends. They are valid until the next call; off does not decrease.
+// Source returns n bytes of a map from off on, fewer only at the end of the map.
+// The bytes are valid until the next call. off does not decrease between calls.
 type Source func(off, n int64) ([]byte, error)
 
-// Layout is how a map is encoded: a head with the number of entries, then the
+// Layout is the encoding of a map: a head with the number of entries, then the
 // entries, each a key and a value.
 type Layout struct {
-	// Head returns the number of entries and the length of what precedes them. It
-	// is a format.ErrTruncated where p ends inside.
+	// Head returns the number of entries and the length of the head. The error
+	// matches format.ErrTruncated if p ends within the head.
 	Head       func(p []byte) (entries int64, n int, err error)
 	Key, Value value.Codec
-	// Ascending requires that each key is larger than the one before it.
+	// Ascending requires each key to be larger than the previous one.
 	Ascending bool
 }
 
-// step is how much is asked for at once.
+// step is the number of bytes read at once.
 const step = 64 << 10
 
 // Cursor implements [format.MapCursor].
 type Cursor struct {
 	read   Source
 	layout Layout
-	most   int64 // bytes of an entry
+	most   int64 // limit for the bytes of an entry
 
 	entries, next int64
 	off           int64 // of buf in the map
 	buf           []byte
-	last          []byte // the key before
+	last          []byte // the previous key
 	err           error
 }
 
-// Open reads the head of a map. An entry may have most bytes.
+// Open reads the head of a map. Entries of more than most bytes are an error.
 func Open(read Source, layout Layout, most int64) (*Cursor, error) {
 	c := &Cursor{read: read, layout: layout, most: most}
 	n, err := c.whole(func(p []byte) (n int, err error) {
@@ -55,7 +55,7 @@ func Open(read Source, layout Layout, most int64) (*Cursor, error) {
 	return c, err
 }
 
-// whole calls f with more and more bytes until they are enough for what it reads.
+// whole calls f with more and more bytes until it does not return ErrTruncated.
 func (c *Cursor) whole(f func(p []byte) (n int, err error)) (int, error) {
 	for {
 		n, err := f(c.buf)
@@ -74,12 +74,12 @@ func (c *Cursor) whole(f func(p []byte) (n int, err error)) (int, error) {
 			return 0, rerr
 		}
 		if c.buf = p; int64(len(p)) <= have {
-			return 0, c.at(err) // the map ends
+			return 0, c.at(err) // the map ends here
 		}
 	}
 }
 
-// at makes the position in an error one in the map.
+// at converts the offset of an error to an offset in the map.
 func (c *Cursor) at(err error) error {
 	var e *format.Error
 	if err != nil && errors.As(err, &e) && e.Offset >= 0 {
@@ -130,7 +130,7 @@ func (c *Cursor) entry() (format.MapEntry, error) {
 	e := format.MapEntry{Index: c.next, Off: c.off, Stored: stored, Key: stored[:key:key], Value: stored[key:]}
 	if c.layout.Ascending {
 		if c.next > 0 && bytes.Compare(c.last, e.Key) >= 0 {
-			return e, format.Errorf(format.ErrCorrupt, "the keys of the map do not ascend")
+			return e, format.Errorf(format.ErrCorrupt, "the keys of the map are not in ascending order")
 		}
 		c.last = append(c.last[:0], e.Key...)
 	}
@@ -138,7 +138,7 @@ func (c *Cursor) entry() (format.MapEntry, error) {
 	return e, nil
 }
 
-// end is io.EOF unless something follows the last entry.
+// end returns io.EOF, or an error if bytes follow the last entry.
 func (c *Cursor) end() error {
 	p := c.buf
 	if len(p) == 0 {
@@ -148,7 +148,7 @@ func (c *Cursor) end() error {
 		}
 	}
 	if len(p) > 0 {
-		e := format.Errorf(format.ErrCorrupt, "bytes are left over after the %d entries of a map", c.entries)
+		e := format.Errorf(format.ErrCorrupt, "trailing bytes after the %d entries of a map", c.entries)
 		e.Offset = c.off
 		return e
 	}

@@ -12,13 +12,14 @@ import (
 
 // ValueCodec reads and writes any msgpack value.
 //
-// A string that is not UTF-8 is bytes. A map whose keys are strings, each of them
-// once, is a record, another map is a map. An extension is a record of its "type"
-// and "data", except for a timestamp, which is an instant. The variant of a value is
-// its first byte where another one is shorter.
+// A string that is not UTF-8 becomes bytes. A map whose keys are distinct strings
+// becomes a record, any other map a map. A timestamp extension becomes an instant,
+// any other extension a record of its "type" and "data". The variant of a value is
+// its first byte, if that is not the first byte of the shortest encoding.
 //
-// What nests more than 1000 deep is a format.ErrLimit; more than 2,097,152 values in
-// one are a format.ErrUnsupported: each takes many times its bytes.
+// Values nested more than 1000 deep are a format.ErrLimit. More than 2,097,152
+// values in one are a format.ErrUnsupported, because each takes many times its
+// encoded size.
 type ValueCodec struct{}
 
 var _ value.Codec = ValueCodec{}
@@ -35,18 +36,18 @@ func (ValueCodec) Read(p []byte) (value.Value, int, error) {
 	return v, n, truncated(err, len(p))
 }
 
-// truncated gives the error of bytes that end inside a value its kind.
+// truncated returns err with a kind, for a value in n bytes that is cut short.
 func truncated(err error, n int) error {
 	if errors.Is(err, errShort) {
-		return format.Errorf(format.ErrTruncated, "a msgpack value that does not end within its %d bytes", n)
+		return format.Errorf(format.ErrTruncated, "a msgpack value does not end within its %d bytes", n)
 	}
 	return err
 }
 
-// maxValues is the number of values that Read makes of one.
+// maxValues limits the number of values within one.
 const maxValues = 2 << 20
 
-// decoder counts the values that it made.
+// decoder counts the decoded values.
 type decoder struct{ values int }
 
 // value reads the value at the start of p.
@@ -83,8 +84,8 @@ func (d *decoder) value(p []byte, depth int) (value.Value, int, error) {
 	return mapOf(all).WithVariant(variant(head, mapCode(len(all)/2))), n, nil
 }
 
-// variant is the first byte of a value, or 0 where it is that of the shortest
-// encoding.
+// variant returns the first byte of a value, or 0 if it is the first byte of the
+// shortest encoding.
 func variant(first, shortest byte) uint8 {
 	if first == shortest {
 		return 0
@@ -92,7 +93,7 @@ func variant(first, shortest byte) uint8 {
 	return first
 }
 
-// The first bytes of the shortest encodings.
+// The functions below return the first byte of the shortest encoding.
 
 func stringCode(n int) byte {
 	if n < 1<<5 {
@@ -103,7 +104,7 @@ func stringCode(n int) byte {
 
 func binaryCode(n int) byte { return sized(n, 0xc4) }
 
-// sized is code, code+1 or code+2 for a length of 1, 2 or 4 bytes.
+// sized returns code, code+1 or code+2 for a length of 1, 2 or 4 bytes.
 func sized(n int, code byte) byte {
 	switch {
 	case n < 1<<8:
@@ -129,7 +130,8 @@ func intCode(n int64) byte {
 	return msg.AppendInt(b[:0], n)[0]
 }
 
-// mapOf makes a record of pairs if their keys are strings and all different.
+// mapOf returns pairs as a record if their keys are distinct strings, otherwise as
+// a map.
 func mapOf(pairs []value.Value) value.Value {
 	n := len(pairs) / 2
 	shape := &value.Shape{Names: make([]string, n)}
@@ -152,8 +154,8 @@ func mapOf(pairs []value.Value) value.Value {
 	return value.Record(shape, fields)
 }
 
-// scalar returns a value without values inside: p is all of it. See msg.Head for
-// what the first byte means.
+// scalar returns the value p, which has no values inside. See msg.Head for the
+// meaning of its first byte.
 func scalar(p []byte) value.Value {
 	c, rest := p[0], p[1:]
 	switch {
@@ -196,17 +198,17 @@ func scalar(p []byte) value.Value {
 	case 0xd4, 0xd5, 0xd6, 0xd7, 0xd8:
 		return extension(c, rest)
 	}
-	return value.Null() // 0xc0; shape refuses 0xc1
+	return value.Null() // 0xc0; shape rejects 0xc1
 }
 
 func unsigned(p []byte) uint64 { return msg.Uint(p) }
 
-// extensionShape is the fields of an extension. Its variant, the first byte, tells
-// it from a map with these keys.
+// extensionShape is the fields of an extension. The variant of an extension, its
+// first byte, distinguishes it from a map with these keys.
 var extensionShape = &value.Shape{Names: []string{"type", "data"}}
 
-// extension returns what follows the length: a type, −1 for a timestamp, and its
-// data.
+// extension returns the value of p, which follows the length: a type, −1 for a
+// timestamp, and data.
 func extension(c byte, p []byte) value.Value {
 	kind, data := int8(p[0]), p[1:]
 	if kind == -1 {

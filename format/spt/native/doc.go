@@ -1,16 +1,15 @@
-// Package native is the codec of state that Go programs write: msgpack values,
-// without an envelope. docs/format.md, "Native state", is the specification.
+// Package native reads and writes the state of Go programs: msgpack values without
+// an envelope. docs/format.md, "Native state", is the specification.
 //
-// Values are read as Go values by [List], [Broadcast], [Keyed] and [Get], and written
-// by writer.Builder:
+// [List], [Broadcast], [Keyed] and [Get] read state as Go values; writer.Builder
+// writes it:
 //
 //	for order, err := range native.List[Order](ctx, view, "shop", "orders") {
 //		if err != nil { … }
 //		fmt.Println(order.ID)
 //	}
 //
-// Below them are the codecs: [Codec] of operator state, [KeyedCodec] of keyed state,
-// and [ValueCodec] of single values. They return elements, keys and entries as
-// msgpack that was checked to be whole. The package knows nothing of the .spt
-// container.
+// The codecs are [Codec] for operator state, [KeyedCodec] for keyed state, and
+// [ValueCodec] for single values. They return elements, keys and entries as
+// complete msgpack values. The package does not depend on the .spt container.
 package native

@@ -14,24 +14,24 @@ import (
 // Codec reads and builds native operator state. It implements
 // [format.OperatorCodec], and is safe for concurrent use.
 //
-// The stream holds the states of the handle one after another, in their order.
-// Each element of a list or union state is one msgpack value; a broadcast
-// state is one map, whose keys ascend by their bytes. An element ends where
-// the next one of the handle starts, the last at the end of the stream.
+// The stream holds the states of the handle one after another, in their order. Each
+// element of a list or union state is one msgpack value; a broadcast state is one
+// map whose keys ascend by their bytes. An element ends where the next element of
+// the handle starts, the last one at the end of the stream.
 type Codec struct{}
 
 var _ format.OperatorCodec = Codec{}
 
-// checkStates refuses invalid names and modes.
+// checkStates returns an error for duplicate names and invalid modes.
 func checkStates(n int, state func(int) (format.Text, format.Mode)) error {
 	seen := make(map[string]bool, n)
 	for i := range n {
 		name, mode := state(i)
 		if mode > format.ModeBroadcast {
-			return format.At(format.Errorf(format.ErrCorrupt, "%v is none of list, union, broadcast", mode), "state %q", name)
+			return format.At(format.Errorf(format.ErrCorrupt, "expected list, union or broadcast, found %v", mode), "state %q", name)
 		}
 		if seen[name.String()] {
-			return format.At(format.Errorf(format.ErrCorrupt, "two states of this name"), "state %q", name)
+			return format.At(format.Errorf(format.ErrCorrupt, "duplicate state"), "state %q", name)
 		}
 		seen[name.String()] = true
 	}
@@ -45,8 +45,8 @@ func checkHandle(h *format.OperatorHandle) error {
 	return checkStates(len(h.States), func(i int) (format.Text, format.Mode) { return h.States[i].Name, h.States[i].Mode })
 }
 
-// Describe returns the states. It reads nothing: the stream does not describe them,
-// so there is no Envelope.
+// Describe returns the states, without an Envelope. It reads nothing, because the
+// stream has no envelope.
 func (Codec) Describe(_ context.Context, _ format.Source, h *format.OperatorHandle) ([]format.StateMeta, error) {
 	if err := checkHandle(h); err != nil {
 		return nil, err
@@ -59,11 +59,12 @@ func (Codec) Describe(_ context.Context, _ format.Source, h *format.OperatorHand
 }
 
 // Elements opens a cursor on a state at element from, which may be the one after
-// the last. Nothing before it is read: its first element costs one read of
-// offsets, one more if its end is elsewhere, and one of exactly its bytes.
-// The cursor holds one element and reads 64 KiB ahead. It verifies that
-// elements follow each other and that each is one msgpack value; and that the first
-// of the handle starts at the first byte, where that takes no other read.
+// the last. It reads nothing before that element: the first element costs one read
+// of offsets, a second one if the next state determines its end, and one read of
+// exactly its bytes. The cursor holds one element and reads 64 KiB ahead. It checks
+// that elements follow each other and that each is one msgpack value, and, if that
+// needs no additional read, that the first element of the handle starts at the
+// first byte.
 func (Codec) Elements(ctx context.Context, src format.Source, h *format.OperatorHandle, state string, from int64) (format.Cursor, error) {
 	if err := checkHandle(h); err != nil {
 		return nil, err
@@ -83,10 +84,10 @@ func (Codec) Elements(ctx context.Context, src format.Source, h *format.Operator
 		}
 		c := &cursor{h: h, i: i, n: count(s.Offsets), next: from, first: first == i}
 		if from < 0 || from > c.n {
-			return nil, fmt.Errorf("state %q has %d elements: there is no element %d", state, c.n, from)
+			return nil, fmt.Errorf("element %[3]d of state %[1]q is out of range: the state has %[2]d", state, c.n, from)
 		}
 		if s.Mode == format.ModeBroadcast && c.n != 1 {
-			return nil, format.At(format.Errorf(format.ErrCorrupt, "a broadcast state of %d elements: it has one, its map", c.n), "state %q", state)
+			return nil, format.At(format.Errorf(format.ErrCorrupt, "expected one element of a broadcast state, its map, found %d", c.n), "state %q", state)
 		}
 		var err error
 		if c.w, err = newWindow(ctx, src, h.Data); err != nil {
@@ -97,8 +98,8 @@ func (Codec) Elements(ctx context.Context, src format.Source, h *format.Operator
 	return nil, fmt.Errorf("the handle has no state %q", state)
 }
 
-// Entries opens a cursor on the map of a broadcast state. It reads 64 KiB at a time
-// and holds one entry. It verifies that the keys ascend.
+// Entries opens a cursor on the map of a broadcast state. The cursor reads 64 KiB
+// at a time and holds one entry. It checks that the keys ascend.
 func (c Codec) Entries(ctx context.Context, src format.Source, h *format.OperatorHandle, state string) (format.MapCursor, error) {
 	elements, err := c.Elements(ctx, src, h, state, 0)
 	if err != nil {
@@ -107,7 +108,7 @@ func (c Codec) Entries(ctx context.Context, src format.Source, h *format.Operato
 	cur := elements.(*cursor)
 	name := h.States[cur.i].Name
 	if h.States[cur.i].Mode != format.ModeBroadcast {
-		return nil, format.Errorf(format.ErrUnsupported, "state %q is %v state, not broadcast state", name, h.States[cur.i].Mode)
+		return nil, format.Errorf(format.ErrUnsupported, "state %q: expected broadcast state, found %v state", name, h.States[cur.i].Mode)
 	}
 	start, end, err := cur.bounds()
 	if err != nil {
@@ -120,7 +121,7 @@ func (c Codec) Entries(ctx context.Context, src format.Source, h *format.Operato
 	return m, format.At(err, "state %q", name)
 }
 
-// mapLayout is a msgpack map whose keys ascend by their bytes.
+// mapLayout is the layout of a msgpack map whose keys ascend by their bytes.
 var mapLayout = mapcursor.Layout{Head: mapHead, Key: ValueCodec{}, Value: ValueCodec{}, Ascending: true}
 
 func mapHead(p []byte) (entries int64, n int, err error) {
@@ -138,19 +139,19 @@ func count(o format.Offsets) int64 {
 	return o.Len()
 }
 
-// aheadOffsets is how many offsets are read at a time, in sequence.
+// aheadOffsets is the number of offsets per read, after the first.
 const aheadOffsets = 512
 
 // cursor walks one state.
 type cursor struct {
 	h    *format.OperatorHandle
-	i    int   // of the state
-	n    int64 // its elements
-	next int64 // the element to come
-	// first: no state before has elements, so element 0 starts the stream.
+	i    int   // index of the state
+	n    int64 // number of elements
+	next int64 // index of the next element
+	// first: no earlier state has elements, so element 0 starts the stream.
 	first bool
 	w     *window
-	run   []int64 // offsets of element next and those after it
+	run   []int64 // offsets from element next on
 	err   error
 }
 
@@ -189,7 +190,7 @@ func (c *cursor) value() ([]byte, error) {
 	return p, err
 }
 
-// bounds is extent, checked.
+// bounds returns the range of the next element, within the stream.
 func (c *cursor) bounds() (start, end int64, err error) {
 	start, end, err = c.extent()
 	switch {
@@ -209,11 +210,11 @@ func errRange(start, end, size int64) error {
 	return format.Errorf(format.ErrCorrupt, "range [%d, %d) is outside the stream (%d bytes)", start, end, size)
 }
 
-// extent finds where the next element starts and ends.
+// extent returns where the next element starts and ends.
 func (c *cursor) extent() (start, end int64, err error) {
 	o := c.h.States[c.i].Offsets
 	if len(c.run) < 2 && c.next+int64(len(c.run)) < c.n {
-		// The first time only what one element takes.
+		// At first, read only the offsets that one element needs.
 		size := 2
 		if c.run != nil {
 			size = aheadOffsets
@@ -237,8 +238,8 @@ func (c *cursor) extent() (start, end int64, err error) {
 	return start, end, err
 }
 
-// stateEnd is where the next state that has elements starts, else the end of
-// the stream.
+// stateEnd returns the start of the next state that has elements, or the end of the
+// stream.
 func (c *cursor) stateEnd() (int64, error) {
 	for _, s := range c.h.States[c.i+1:] {
 		if count(s.Offsets) > 0 {
@@ -248,24 +249,24 @@ func (c *cursor) stateEnd() (int64, error) {
 	return c.w.size, nil
 }
 
-// Ordered returns true: elements come in the order in which they were added.
+// Ordered returns true: elements are stored in the order in which they were added.
 func (c *cursor) Ordered() bool { return true }
 
-// Close ends the cursor.
+// Close implements [format.Cursor].
 func (c *cursor) Close() error {
 	c.w.buf, c.err = nil, errClosed
 	return nil
 }
 
-// stateParts is the content of one state as ranges of streams, one for each
-// element; a broadcast state has one, its map.
+// stateParts is the content of one state as ranges of streams, one per element. A
+// broadcast state has one, its map.
 type stateParts struct {
 	format.StateMeta
 	Elements []format.Part
 }
 
-// Build describes a handle with the states, in this order, of elements of other
-// native handles. Its offsets take 8 bytes an element.
+// Build returns a handle with the states, in this order, made of elements of other
+// native handles. Its offsets take 8 bytes per element in memory.
 func (Codec) Build(ctx context.Context, _ format.Source, states []format.StateRuns) (*format.OperatorHandle, error) {
 	parts := make([]stateParts, len(states))
 	for i, s := range states {
@@ -285,7 +286,7 @@ func (Codec) Build(ctx context.Context, _ format.Source, states []format.StateRu
 	return assemble(parts)
 }
 
-// appendRun appends the parts of the elements of a run.
+// appendRun appends the ranges of the elements of a run.
 func appendRun(ctx context.Context, parts []format.Part, r format.ElementRun) ([]format.Part, error) {
 	if r.Count == 0 {
 		return parts, nil
@@ -298,7 +299,7 @@ func appendRun(ctx context.Context, parts []format.Part, r format.ElementRun) ([
 	}
 	c := &cursor{h: r.Handle, i: r.State, n: count(r.Handle.States[r.State].Offsets), next: r.First, w: &window{ctx: ctx, size: format.SizeOf(r.Handle.Data)}}
 	if r.First < 0 || r.Count < 0 || r.First > c.n || r.Count > c.n-r.First {
-		return nil, format.Errorf(format.ErrCorrupt, "%d elements from %d were asked for, of %d", r.Count, r.First, c.n)
+		return nil, format.Errorf(format.ErrCorrupt, "run of %d elements from %d is outside the %d elements", r.Count, r.First, c.n)
 	}
 	for range r.Count {
 		start, end, err := c.extent()
@@ -314,25 +315,25 @@ func appendRun(ctx context.Context, parts []format.Part, r format.ElementRun) ([
 	return parts, nil
 }
 
-// cutMap returns a map without some of its entries.
+// cutMap returns the part of a map that m keeps.
 func cutMap(mode format.Mode, elements []format.Part, m *format.MapCut) ([]format.Part, error) {
 	if mode != format.ModeBroadcast || len(elements) != 1 || m.Count < 0 || m.Count > math.MaxUint32 {
-		return nil, fmt.Errorf("%d entries of %d elements of a %v state: they are cut from the one map of a broadcast state", m.Count, len(elements), mode)
+		return nil, fmt.Errorf("cannot keep %d entries of %d elements of a %v state: expected the map of a broadcast state", m.Count, len(elements), mode)
 	}
 	whole := elements[0]
 	head := AppendMapHeader(nil, int(m.Count))
 	rope := &format.Concat{Parts: []format.Part{format.Literal(head)}}
 	for _, e := range m.Ranges {
 		if e.Off < 1 || e.N < 0 || e.N > whole.N-e.Off {
-			return nil, fmt.Errorf("entries from %d on, %d bytes, of a map of %d", e.Off, e.N, whole.N)
+			return nil, fmt.Errorf("entries from %d, %d bytes, are outside the map of %d bytes", e.Off, e.N, whole.N)
 		}
 		rope.Parts = addPart(rope.Parts, format.Part{Of: whole.Of, Off: whole.Off + e.Off, N: e.N})
 	}
 	return []format.Part{{Of: rope, N: rope.Size()}}, nil
 }
 
-// assemble describes a handle with the states, in this order. Its Data is a rope
-// over the parts, neighbours in one stream made one.
+// assemble returns a handle with the states, in this order. Its Data is a rope of
+// the parts; adjacent parts of a stream are merged.
 func assemble(states []stateParts) (*format.OperatorHandle, error) {
 	err := checkStates(len(states), func(i int) (format.Text, format.Mode) { return states[i].Name, states[i].Mode })
 	if err != nil {
@@ -343,12 +344,12 @@ func assemble(states []stateParts) (*format.OperatorHandle, error) {
 	var at int64
 	for _, s := range states {
 		if s.Mode == format.ModeBroadcast && len(s.Elements) != 1 {
-			return nil, format.At(format.Errorf(format.ErrCorrupt, "a broadcast state is built of one map, not %d", len(s.Elements)), "state %q", s.Name)
+			return nil, format.At(format.Errorf(format.ErrCorrupt, "expected one map for a broadcast state, found %d", len(s.Elements)), "state %q", s.Name)
 		}
 		offsets := make(format.OffsetSlice, 0, len(s.Elements))
 		for i, p := range s.Elements {
 			if p.N <= 0 {
-				return nil, format.At(fmt.Errorf("an element of %d bytes: a msgpack value has one at least", p.N), "state %q/element %d", s.Name, i)
+				return nil, format.At(fmt.Errorf("an element of %d bytes is not a msgpack value", p.N), "state %q/element %d", s.Name, i)
 			}
 			offsets = append(offsets, at)
 			at += p.N
@@ -360,7 +361,7 @@ func assemble(states []stateParts) (*format.OperatorHandle, error) {
 	return h, nil
 }
 
-// addPart adds a part to a rope.
+// addPart appends a part to a rope.
 func addPart(parts []format.Part, p format.Part) []format.Part {
 	if k := len(parts) - 1; k >= 0 && parts[k].Of == p.Of && parts[k].Off+parts[k].N == p.Off {
 		parts[k].N += p.N

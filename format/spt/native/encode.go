@@ -52,10 +52,11 @@ func appendValue(dst []byte, v value.Value, depth int) ([]byte, error) {
 	case value.KindList:
 		return appendParts(appendCount(dst, v.Len(), code, arrayCode(v.Len())), v, depth)
 	}
-	return dst, format.Errorf(format.ErrUnsupported, "%v is not a value of msgpack", v.Kind())
+	return dst, format.Errorf(format.ErrUnsupported, "msgpack cannot represent %v", v.Kind())
 }
 
-// appendInt appends n with a first byte of code, if n fits after it.
+// appendInt appends n with the first byte code if n fits, otherwise in the shortest
+// encoding.
 func appendInt(dst []byte, n int64, code byte) []byte {
 	if code >= 0xcc && code <= 0xd3 {
 		size := 1 << (code & 3)
@@ -69,11 +70,11 @@ func appendInt(dst []byte, n int64, code byte) []byte {
 	return msg.AppendInt(dst, n)
 }
 
-// appendText appends a string or binary with a first byte of code, or of best where
-// code is 0 or has no room for the length.
+// appendText appends a string or binary with the first byte code, or best if code
+// is 0 or its length field is too small.
 func appendText(dst []byte, s string, code, best byte) ([]byte, error) {
 	if int64(len(s)) > math.MaxUint32 {
-		return dst, format.Errorf(format.ErrUnsupported, "%d bytes: msgpack has up to %d", len(s), int64(math.MaxUint32))
+		return dst, format.Errorf(format.ErrUnsupported, "%d bytes: msgpack allows up to %d", len(s), int64(math.MaxUint32))
 	}
 	if code&0xe0 == 0xa0 && len(s) < 1<<5 {
 		return append(append(dst, 0xa0|byte(len(s))), s...), nil
@@ -94,7 +95,7 @@ func appendText(dst []byte, s string, code, best byte) ([]byte, error) {
 			return append(appendLength(append(dst, c), len(s), width), s...), nil
 		}
 	}
-	return dst, format.Errorf(format.ErrUnsupported, "a string of %d bytes", len(s)) // unreachable: best has room
+	return dst, format.Errorf(format.ErrUnsupported, "a string of %d bytes", len(s)) // unreachable: the length fits best
 }
 
 // appendLength appends the low width bytes of n.
@@ -104,7 +105,7 @@ func appendLength(dst []byte, n, width int) []byte {
 	return append(dst, b[4-width:]...)
 }
 
-// appendCount appends what precedes n parts of an array or a map, whose shortest
+// appendCount appends the head of an array or a map of n parts, whose shortest
 // encoding starts with best.
 func appendCount(dst []byte, n int, code, best byte) []byte {
 	isList := isArray(best)
@@ -142,22 +143,22 @@ func appendParts(dst []byte, v value.Value, depth int) (_ []byte, err error) {
 	return dst, nil
 }
 
-// appendExtension appends a record of the type and data of an extension.
+// appendExtension appends a record of type and data as an extension.
 func appendExtension(dst []byte, v value.Value, code byte) ([]byte, error) {
 	kind, ok := v.Field("type")
 	data, has := v.Field("data")
 	if n := kind.Int(); !ok || !has || v.Len() != 2 || kind.Kind() != value.KindInt || n < math.MinInt8 || n > math.MaxInt8 || data.Kind() != value.KindBytes {
-		return dst, format.Errorf(format.ErrUnsupported, `expected an extension of "type" and "data"`)
+		return dst, format.Errorf(format.ErrUnsupported, `expected the fields "type" and "data" of an extension`)
 	}
 	return appendExt(dst, code, int8(kind.Int()), data.Text())
 }
 
-// appendExt appends an extension with a first byte of code, or another one if code
-// has no room for the data.
+// appendExt appends an extension with the first byte code, or with another one if
+// the length field of code is too small.
 func appendExt(dst []byte, code byte, kind int8, data string) ([]byte, error) {
 	n := len(data)
 	if int64(n) > math.MaxUint32 {
-		return dst, format.Errorf(format.ErrUnsupported, "%d bytes: msgpack has up to %d", n, int64(math.MaxUint32))
+		return dst, format.Errorf(format.ErrUnsupported, "%d bytes: msgpack allows up to %d", n, int64(math.MaxUint32))
 	}
 	if code >= 0xd4 && n == 1<<(code-0xd4) {
 		dst = append(dst, code, byte(kind))
@@ -170,9 +171,9 @@ func appendExt(dst []byte, code byte, kind int8, data string) ([]byte, error) {
 	return append(append(dst, byte(kind)), data...), nil
 }
 
-// The variants of a timestamp beyond the shortest encoding are the first byte where
-// it has a fixed length (0xd6, 0xd7), else 1 to 9: for each of the first bytes 0xc7
-// to 0xc9, a length of 4, 8 or 12.
+// The variants of timestamps that are not in the shortest encoding are the first
+// byte if it implies the length (0xd6, 0xd7), otherwise 1 to 9: for each of the
+// first bytes 0xc7 to 0xc9, a length of 4, 8 or 12.
 
 func timestampVariant(code byte, data []byte, v value.Value) uint8 {
 	if c, shortest := shortTimestamp(v); c == code && shortest == len(data) {
@@ -184,7 +185,7 @@ func timestampVariant(code byte, data []byte, v value.Value) uint8 {
 	return (code-0xc7)*3 + byte(len(data)/4)
 }
 
-// shortTimestamp is the first byte and the length of the data of the shortest
+// shortTimestamp returns the first byte and the length of the data of the shortest
 // encoding.
 func shortTimestamp(v value.Value) (code byte, n int) {
 	switch sec := v.Int(); {
@@ -213,6 +214,6 @@ func appendInstant(dst []byte, v value.Value) []byte {
 	default:
 		data = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, uint32(v.Nano())), uint64(sec))
 	}
-	out, _ := appendExt(dst, code, -1, string(data)) // it fails for large data only
+	out, _ := appendExt(dst, code, -1, string(data)) // only large data is an error
 	return out
 }

@@ -11,13 +11,13 @@ import (
 )
 
 // KeyedCodec reads and builds native keyed state. It implements
-// [format.KeyedCodec], and is safe for concurrent use. Keys, namespaces and values are
-// msgpack, a map state is one value.
+// [format.KeyedCodec], and is safe for concurrent use. Keys, namespaces and values
+// are msgpack; a map state is one value per key.
 type KeyedCodec struct{}
 
 var _ format.KeyedCodec = KeyedCodec{}
 
-// Describe returns the states. It reads the header of the stream, and no entry.
+// Describe returns the states. It reads the header of the stream but no entry.
 func (KeyedCodec) Describe(ctx context.Context, src format.Source, h format.KeyedHandle) (format.KeyedSchema, error) {
 	c, err := openKeyed(ctx, src, h, format.KeyedSelection{})
 	if err != nil {
@@ -30,13 +30,13 @@ func (KeyedCodec) Describe(ctx context.Context, src format.Source, h format.Keye
 	return s, c.Close()
 }
 
-// Entries opens a cursor on the selected entries, in the order of the stream: by key
-// group, state, key and namespace. It reads the header of the stream and 64 KiB ahead,
-// and holds one entry.
+// Entries opens a cursor on the selected entries, in stream order: by key group,
+// state, key and namespace. It reads the header of the stream and 64 KiB ahead, and
+// holds one entry.
 //
-// The cursor verifies that each key group is filled by whole entries in order. A
-// handle does not say how many key groups there are in all: whether a key belongs to
-// its key group is for the caller to check with [KeyGroup].
+// The cursor checks that whole entries in order fill each key group. A handle does
+// not record the max parallelism, so the caller must check with [KeyGroup] that
+// keys are in their key groups.
 func (KeyedCodec) Entries(ctx context.Context, src format.Source, h format.KeyedHandle, sel format.KeyedSelection) (format.KeyedCursor, error) {
 	c, err := openKeyed(ctx, src, h, sel)
 	if err != nil {
@@ -45,8 +45,8 @@ func (KeyedCodec) Entries(ctx context.Context, src format.Source, h format.Keyed
 	return c, nil
 }
 
-// Build writes the header, and returns a builder that writes entries. They come by
-// key group, state, key and namespace; another order is an error.
+// Build writes the header, and returns a builder that writes entries. They must be
+// added in the order of key group, state, key and namespace.
 func (KeyedCodec) Build(_ context.Context, schema format.KeyedSchema, groups format.KeyGroupRange, w io.Writer) (format.KeyedBuilder, error) {
 	b := &keyedBuilder{w: w, next: groups.First, h: &format.KeyGroups{Codec: format.CodecNative, Range: groups}}
 	for _, st := range schema.States {
@@ -66,9 +66,9 @@ type keyedBuilder struct {
 	h       *format.KeyGroups
 	offsets format.OffsetSlice
 	n       int64 // bytes written
-	next    int32 // the first key group that was not started
+	next    int32 // the first key group that is not started
 	last    rawEntry
-	keys    []byte // of last
+	keys    []byte // holds the key and namespace of last
 	buf     []byte
 }
 
@@ -78,7 +78,7 @@ func (b *keyedBuilder) write(p []byte) error {
 	return err
 }
 
-// start starts the key groups before end.
+// start starts all key groups before end.
 func (b *keyedBuilder) start(end int32) {
 	for ; b.next < end; b.next++ {
 		b.offsets = append(b.offsets, b.n)
@@ -90,11 +90,11 @@ func (b *keyedBuilder) start(end int32) {
 func (b *keyedBuilder) Add(e format.KeyedEntry) error {
 	switch {
 	case e.KeyGroup < b.h.Range.First || e.KeyGroup > b.h.Range.Last():
-		return fmt.Errorf("key group %d is not one of %v", e.KeyGroup, b.h.Range)
+		return fmt.Errorf("key group %d is outside %v", e.KeyGroup, b.h.Range)
 	case e.KeyGroup < b.next-1:
-		return fmt.Errorf("an entry of key group %d after one of %d", e.KeyGroup, b.next-1)
+		return fmt.Errorf("entry of key group %d after an entry of key group %d", e.KeyGroup, b.next-1)
 	case e.State < 0 || e.State >= len(b.states):
-		return fmt.Errorf("state %d of %d", e.State, len(b.states))
+		return fmt.Errorf("state %d is out of range: the schema has %d", e.State, len(b.states))
 	case e.UserKey != nil:
 		return format.Errorf(format.ErrUnsupported, "native state stores a map as one value")
 	}
@@ -122,21 +122,21 @@ func (b *keyedBuilder) Handle() (*format.KeyGroups, error) {
 	return b.h, nil
 }
 
-// keyedCursor walks the entries of keyed state in the order of the stream. It
-// holds one entry and reads 64 KiB ahead.
+// keyedCursor walks the entries of keyed state in stream order. It holds one entry
+// and reads 64 KiB ahead.
 type keyedCursor struct {
 	h       *format.KeyGroups
 	states  []KeyedState
-	first   int64 // where the header ends
+	first   int64 // end of the header
 	w       *window
-	run     []int64 // offsets of the key groups after the present one
-	group   int64   // the present key group, by its index in the handle
-	groups  int64   // where the selected key groups end
+	run     []int64 // offsets of the key groups after the current one
+	group   int64   // index of the current key group in the handle
+	groups  int64   // end of the selected key groups
 	sel     format.KeyedSelection
-	at, end int64 // of the next entry, and of the group, in the stream
-	entry   int64 // how many of the group were read
+	at, end int64 // start of the next entry and end of the group in the stream
+	entry   int64 // number of entries read in the group
 	last    rawEntry
-	buf     []byte // holds key and namespace of last
+	buf     []byte // holds the key and namespace of last
 	err     error
 }
 
@@ -144,7 +144,7 @@ type keyedCursor struct {
 func openKeyed(ctx context.Context, src format.Source, handle format.KeyedHandle, sel format.KeyedSelection) (*keyedCursor, error) {
 	h, ok := handle.(*format.KeyGroups)
 	if !ok {
-		return nil, format.Errorf(format.ErrUnsupported, "keyed state that no Go program wrote")
+		return nil, format.Errorf(format.ErrUnsupported, "keyed state is not native")
 	}
 	if h.Codec != format.CodecNative || h.Savepoint {
 		return nil, format.Errorf(format.ErrUnsupported, "state of codec %q is not native", h.Codec)
@@ -171,14 +171,14 @@ func openKeyed(ctx context.Context, src format.Source, handle format.KeyedHandle
 	return c, nil
 }
 
-// header reads the states; it ends where the first key group starts.
+// header reads the states. The header ends at the first key group.
 func (c *keyedCursor) header() error {
 	end, err := format.OffsetAt(c.w.ctx, c.h.Offsets, 0)
 	if err != nil {
 		return err
 	}
 	if end > maxHeader && end <= c.w.size {
-		return format.Errorf(format.ErrLimit, "%d bytes, over the limit of %d", end, maxHeader)
+		return format.Errorf(format.ErrLimit, "%d bytes, the limit is %d", end, maxHeader)
 	}
 	if end <= 0 || end > c.w.size {
 		return errRange(0, end, c.w.size)
@@ -219,7 +219,7 @@ func (c *keyedCursor) Next() (format.KeyedEntry, error) {
 
 func (c *keyedCursor) keyGroup() int32 { return c.h.Range.First + int32(c.group) }
 
-// nextGroup goes to the next key group, which may be empty.
+// nextGroup moves to the next key group, which may be empty.
 func (c *keyedCursor) nextGroup() error {
 	n := int64(c.h.Range.Count)
 	c.group++
@@ -227,7 +227,7 @@ func (c *keyedCursor) nextGroup() error {
 		return io.EOF
 	}
 	if len(c.run) < 2 && c.group+int64(len(c.run)) < n {
-		size := int64(2) // the first time only what one key group takes
+		size := int64(2) // at first, only the offsets that one key group needs
 		if c.run != nil {
 			size = aheadOffsets
 		}
@@ -270,13 +270,13 @@ func (c *keyedCursor) read() (rawEntry, error) {
 			continue
 		}
 		if errors.Is(err, errShort) {
-			err = format.Errorf(format.ErrCorrupt, "an entry that does not end within the %d bytes left of its key group", left)
+			err = format.Errorf(format.ErrCorrupt, "an entry does not end within the remaining %d bytes of its key group", left)
 		}
 		if err == nil && int64(n) > c.w.most {
 			err = tooLarge("an entry", int64(n), c.w.most)
 		}
 		if err == nil && c.entry > 0 && compareEntries(c.last, e) >= 0 {
-			err = format.Errorf(format.ErrCorrupt, "entries that do not ascend by state, key and namespace")
+			err = format.Errorf(format.ErrCorrupt, "entries are not in the order of state, key and namespace")
 		}
 		if err != nil {
 			return rawEntry{}, err
@@ -290,7 +290,7 @@ func (c *keyedCursor) read() (rawEntry, error) {
 // Ordered returns true: the format defines the order.
 func (c *keyedCursor) Ordered() bool { return true }
 
-// Close ends the cursor.
+// Close implements [format.KeyedCursor].
 func (c *keyedCursor) Close() error {
 	c.w.buf, c.err = nil, errClosed
 	return nil

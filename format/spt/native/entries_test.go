@@ -152,8 +152,8 @@ func TestKeyedBuild(t *testing.T) {
 		return e
 	}
 	for want, list := range map[string][]format.KeyedEntry{
-		"after one of 37": {entries[3], entries[0]}, "must ascend": {entries[1], entries[1]}, "ascend by state": {entries[2], entries[0]},
-		"not one of": {bad(func(e *format.KeyedEntry) { e.KeyGroup = 40 })}, "state 3 of 3": {bad(func(e *format.KeyedEntry) { e.State = 3 })},
+		"after an entry of key group 37": {entries[3], entries[0]}, "must ascend": {entries[1], entries[1]}, "ascend by state": {entries[2], entries[0]},
+		"is outside 36": {bad(func(e *format.KeyedEntry) { e.KeyGroup = 40 })}, "state 3 is out of range: the schema has 3": {bad(func(e *format.KeyedEntry) { e.State = 3 })},
 		"one value": {bad(func(e *format.KeyedEntry) { e.UserKey = []byte{1} })}, "expected an array": {bad(func(e *format.KeyedEntry) { e.Value = []byte{1} })},
 		"does not end": {bad(func(e *format.KeyedEntry) { e.Value = []byte{0x91} })}, "after an entry": {bad(func(e *format.KeyedEntry) { e.Value = []byte{0x90, 1} })},
 	} {
@@ -252,10 +252,10 @@ func TestEntriesRefuses(t *testing.T) {
 		"few offsets": {offsets(33, 50, 55), 36, format.ErrCorrupt, "3 offsets for 4 key groups"},
 		"no offsets":  {func(h *format.KeyGroups) { h.Offsets = nil }, 36, format.ErrCorrupt, "0 offsets for 4"},
 		"no stream":   {func(h *format.KeyGroups) { h.Data = nil }, 36, format.ErrCorrupt, "header: range [0, 33) is outside the stream (0 bytes)"},
-		"no size":     {func(h *format.KeyGroups) { h.Data = &format.File{Length: -1} }, 36, format.ErrUnsupported, "not known"},
+		"no size":     {func(h *format.KeyGroups) { h.Data = &format.File{Length: -1} }, 36, format.ErrUnsupported, "is unknown"},
 
 		"no header":    {offsets(0, 50, 55, 55), 36, format.ErrCorrupt, "header: range [0, 0) is empty"},
-		"short header": {offsets(32, 50, 55, 55), 36, format.ErrCorrupt, "header: a msgpack value that does not end within its 32"},
+		"short header": {offsets(32, 50, 55, 55), 36, format.ErrCorrupt, "header: a msgpack value does not end within its 32"},
 		"header, limit+1": {func(h *format.KeyGroups) {
 			h.Data, h.Offsets = inline(make([]byte, 1<<24+1)), format.OffsetSlice{1<<24 + 1, 1<<24 + 1, 1<<24 + 1, 1<<24 + 1}
 		}, 36, format.ErrLimit, "header: 16777217 bytes"},
@@ -270,27 +270,27 @@ func TestEntriesRefuses(t *testing.T) {
 		"array of three":  {replace(1, "93 a5 63 6f 75 6e 74 a5 76 61 6c 75 65 c0 92 a4 73 65 65 6e a4 6c 69 73 74 92 a2 62 79 a2 6d 61"), 36, format.ErrCorrupt, "state 0 of the header is not an array of two"},
 		"a name of bytes": {replace(1, "92 c4 04 63 6f 75 6e"), 36, format.ErrCorrupt, "the name of state 0 is not a string"},
 		"a kind of bytes": {replace(8, "c4 04"), 36, format.ErrCorrupt, "the kind of state 0 is not a string"},
-		"a longer form":   {replace(1, "92 d9 04 63 6f 75 6e"), 36, format.ErrCorrupt, "header: it is not in the shortest form"},
-		"no such kind":    {replace(26, "a2 62 79 a3 73 65 74"), 36, format.ErrCorrupt, `state "by": kind "set"`},
+		"a longer form":   {replace(1, "92 d9 04 63 6f 75 6e"), 36, format.ErrCorrupt, "header: it is not in the shortest encoding"},
+		"no such kind":    {replace(26, "a2 62 79 a3 73 65 74"), 36, format.ErrCorrupt, `state "by": expected kind value, list or map, found "set"`},
 		"a name twice":    {replace(15, "a4 63 6f 75 6e"), 36, nil, ""}, // a control: "coun" is another name
 
 		"descending":     {offsets(33, 55, 50, 55), 37, format.ErrCorrupt, "key group 37: range [55, 50) is outside the key groups (33 to 70)"},
 		"into header":    {offsets(33, 10, 55, 55), 37, format.ErrCorrupt, "key group 37: range [10, 55) is outside the key groups (33 to 70)"},
 		"beyond":         {offsets(33, 50, 55, 71), 39, format.ErrCorrupt, "key group 39: range [71, 70) is outside the key groups (33 to 70)"},
-		"half an entry":  {offsets(33, 48, 55, 55), 36, format.ErrCorrupt, "key group 36/entry 2: an entry that does not end within the 4 bytes left"},
+		"half an entry":  {offsets(33, 48, 55, 55), 36, format.ErrCorrupt, "key group 36/entry 2: an entry does not end within the remaining 4 bytes"},
 		"no entry":       {replace(39, "93"), 36, format.ErrCorrupt, "key group 36/entry 1: expected an array of 4, found msgpack code"},
-		"no such state":  {replace(51, "03"), 37, format.ErrCorrupt, "key group 37/entry 0: 03 is not the index of one of 3 states"},
-		"negative state": {replace(51, "ff"), 37, format.ErrCorrupt, "ff is not the index"},
-		"long index":     {replace(55, "94 cc 00 c3 c0 0e"), 39, format.ErrCorrupt, "cc 00 is not the index"},
+		"no such state":  {replace(51, "03"), 37, format.ErrCorrupt, "key group 37/entry 0: expected the index of one of 3 states, found 03"},
+		"negative state": {replace(51, "ff"), 37, format.ErrCorrupt, "found ff"},
+		"long index":     {replace(55, "94 cc 00 c3 c0 0e"), 39, format.ErrCorrupt, "found cc 00"},
 		"list, no array": {replace(44, "94 01 01 c0 a1"), 36, format.ErrCorrupt, `state "seen": expected an array, found msgpack code`},
 		"map, no map":    {replace(60, "94 02 c3 c0 94"), 39, format.ErrCorrupt, `state "by": expected a map, found msgpack code`},
-		"map unordered":  {replace(64, "82 a1 78 c0 01 c0"), 39, format.ErrCorrupt, "do not ascend"},
+		"map unordered":  {replace(64, "82 a1 78 c0 01 c0"), 39, format.ErrCorrupt, "are not in ascending order"},
 		"states unordered": {func(h *format.KeyGroups) {
 			replace(33, "94 01 01 c0 90 94 00 01 c0 0a 94 00 01 c0 0a c0")(h)
-		}, 36, format.ErrCorrupt, "key group 36/entry 1: entries that do not ascend"},
-		"namespaces unordered": {replace(33, "94 00 01 c0 0a 94 00 01 a1 77 0b"), 36, format.ErrCorrupt, "key group 36/entry 1: entries that do not ascend"},
+		}, 36, format.ErrCorrupt, "key group 36/entry 1: entries are not in the order of state, key and namespace"},
+		"namespaces unordered": {replace(33, "94 00 01 c0 0a 94 00 01 a1 77 0b"), 36, format.ErrCorrupt, "key group 36/entry 1: entries are not in the order of state, key and namespace"},
 		"no msgpack":           {replace(35, "c1"), 36, format.ErrCorrupt, "key group 36/entry 0: the byte 0xc1"},
-		"an entry twice":       {replace(60, "94 00 c3 c0 0e 94 00 c3 c0"), 39, format.ErrCorrupt, "key group 39/entry 1: entries that do not ascend"},
+		"an entry twice":       {replace(60, "94 00 c3 c0 0e 94 00 c3 c0"), 39, format.ErrCorrupt, "key group 39/entry 1: entries are not in the order of state, key and namespace"},
 	} {
 		h := keyed(t)
 		c.change(h)

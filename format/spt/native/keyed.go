@@ -6,17 +6,16 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Keyed state. The stream of a handle begins with a header, which lists the
-// states; the key groups of its range follow, in order, each its entries back
-// to back. Header and entries are msgpack in its shortest form. Wire format:
-// never change.
+// Keyed state. The stream of a handle starts with a header, which lists the states,
+// followed by the key groups of its range, each of them consecutive entries. Header
+// and entries are msgpack in its shortest encoding. Wire format: never change.
 //
 //	header  array of one array [name, kind] per state, both strings
 //	entry   array [state, key, namespace, value]: state is an index into the
 //	        header, the namespace may be nil
 //
-// The entries of a key group ascend by state, then by the bytes of the key,
-// then by those of the namespace.
+// The entries of a key group ascend by state, then by the bytes of the key, then by
+// the bytes of the namespace.
 
 // Kind is the kind of the values of a keyed state.
 type Kind string
@@ -28,7 +27,7 @@ const (
 	KindMap   Kind = "map"   // a map whose keys ascend by their bytes
 )
 
-// Check fails unless value, which is one msgpack value, is of the kind.
+// Check returns an error unless value, which is one msgpack value, is of the kind.
 func (k Kind) Check(value []byte) error {
 	switch {
 	case k == KindList && !isArray(value[0]):
@@ -46,12 +45,11 @@ type KeyedState struct {
 }
 
 const (
-	maxStates = 1 << 16 // in one stream
+	maxStates = 1 << 16 // per stream
 	maxHeader = 1 << 24
 )
 
-// hash returns the hash of a key: that of Java's Arrays.hashCode over the bytes of
-// its msgpack form, taken as signed.
+// hash returns the hash of an encoded key: Java's Arrays.hashCode of its bytes.
 func hash(key []byte) int32 {
 	h := int32(1)
 	for _, b := range key {
@@ -60,11 +58,10 @@ func hash(key []byte) int32 {
 	return h
 }
 
-// KeyGroup is the key group of a key, by its msgpack form, among max.
+// KeyGroup returns the key group, of max, of an encoded key.
 func KeyGroup(key []byte, max int32) int32 { return format.KeyGroupOfHash(hash(key), max) }
 
-// AppendHeader appends the header of a keyed stream. It refuses states that
-// cannot be.
+// AppendHeader appends the header of a keyed stream. Invalid states are an error.
 func AppendHeader(dst []byte, states []KeyedState) ([]byte, error) {
 	if err := checkKeyedStates(states); err != nil {
 		return dst, err
@@ -75,19 +72,19 @@ func AppendHeader(dst []byte, states []KeyedState) ([]byte, error) {
 	}
 	p, err := Marshal(h)
 	if err == nil && len(p) > maxHeader {
-		err = format.Errorf(format.ErrLimit, "a header of %d bytes, over the limit of %d", len(p), maxHeader)
+		err = format.Errorf(format.ErrLimit, "a header of %d bytes, the limit is %d", len(p), maxHeader)
 	}
 	return append(dst, p...), err
 }
 
 func checkKeyedStates(states []KeyedState) error {
 	if len(states) > maxStates {
-		return format.Errorf(format.ErrLimit, "%d keyed states, over the limit of %d", len(states), maxStates)
+		return format.Errorf(format.ErrLimit, "%d keyed states, the limit is %d", len(states), maxStates)
 	}
 	seen := make(map[string]bool, len(states))
 	for _, s := range states {
 		if s.Kind != KindValue && s.Kind != KindList && s.Kind != KindMap {
-			return format.At(format.Errorf(format.ErrCorrupt, "kind %q is none of value, list, map", s.Kind), "state %q", s.Name)
+			return format.At(format.Errorf(format.ErrCorrupt, "expected kind value, list or map, found %q", s.Kind), "state %q", s.Name)
 		}
 		if seen[s.Name] {
 			return format.At(format.Errorf(format.ErrCorrupt, "two states of this name"), "state %q", s.Name)
@@ -97,14 +94,14 @@ func checkKeyedStates(states []KeyedState) error {
 	return nil
 }
 
-// decodeHeader reads a header that fills p.
+// decodeHeader decodes a header that is all of p.
 func decodeHeader(p []byte) ([]KeyedState, error) {
 	if err := check(p); err != nil {
 		return nil, err
 	}
 	at, n, _ := shape(p)
 	if !isArray(p[0]) || n > maxStates {
-		return nil, format.Errorf(format.ErrCorrupt, "an array of at most %d states is expected", maxStates)
+		return nil, format.Errorf(format.ErrCorrupt, "expected an array of at most %d states", maxStates)
 	}
 	text := func() (s string, ok bool) {
 		c := p[at]
@@ -139,14 +136,14 @@ func decodeHeader(p []byte) ([]KeyedState, error) {
 	}
 	again, err := AppendHeader(nil, states)
 	if err == nil && !bytes.Equal(again, p) {
-		err = format.Errorf(format.ErrCorrupt, "it is not in the shortest form")
+		err = format.Errorf(format.ErrCorrupt, "it is not in the shortest encoding")
 	}
 	return states, err
 }
 
-// appendEntry appends an entry of the state with index state. Key, namespace
-// and value are msgpack values, the value one that [Kind.Check] takes; a nil
-// namespace is none. All together must be no larger than [MaxValue].
+// appendEntry appends an entry of the state with index state. Key, namespace and
+// value are msgpack values, the value of the state's [Kind]; a nil namespace means
+// none. Their total size must not exceed [MaxValue].
 func appendEntry(dst []byte, state int, key, namespace, value []byte) []byte {
 	dst = appendIndex(append(dst, 0x94), state)
 	dst = append(dst, key...)
@@ -157,7 +154,7 @@ func appendEntry(dst []byte, state int, key, namespace, value []byte) []byte {
 	return append(dst, value...)
 }
 
-// appendIndex appends a number below maxStates in the shortest form.
+// appendIndex appends a number below maxStates in the shortest encoding.
 func appendIndex(dst []byte, i int) []byte {
 	switch {
 	case i < 1<<7:
@@ -168,8 +165,8 @@ func appendIndex(dst []byte, i int) []byte {
 	return append(dst, 0xcd, byte(i>>8), byte(i))
 }
 
-// decodeEntry reads the entry at the start of p and gives its length. It is
-// errShort where p ends inside.
+// decodeEntry decodes the entry at the start of p and returns its length. The error
+// is errShort if p ends within the entry.
 func decodeEntry(p []byte, states []KeyedState) (e rawEntry, n int, err error) {
 	if len(p) == 0 {
 		return e, 0, errShort
@@ -199,7 +196,7 @@ func decodeEntry(p []byte, states []KeyedState) (e rawEntry, n int, err error) {
 		e.state = -1
 	}
 	if e.state < 0 || e.state >= len(states) || !bytes.Equal(appendIndex(nil, e.state), parts[0]) {
-		return e, 0, format.Errorf(format.ErrCorrupt, "% x is not the index of one of %d states", parts[0][:min(len(parts[0]), 9)], len(states))
+		return e, 0, format.Errorf(format.ErrCorrupt, "expected the index of one of %[2]d states, found % [1]x", parts[0][:min(len(parts[0]), 9)], len(states))
 	}
 	if err := states[e.state].Kind.Check(e.value); err != nil {
 		return e, 0, format.At(err, "state %q", states[e.state].Name)
@@ -207,21 +204,21 @@ func decodeEntry(p []byte, states []KeyedState) (e rawEntry, n int, err error) {
 	return e, n, nil
 }
 
-// rawEntry is an entry; its bytes are those it was decoded from.
+// rawEntry is a decoded entry: views of its encoded parts.
 type rawEntry struct {
 	state                 int
 	key, namespace, value []byte
 }
 
-// withoutValue returns a copy of an entry without its value, in buf.
+// withoutValue returns a copy of e without its value, stored in buf.
 func (e rawEntry) withoutValue(buf []byte) (kept rawEntry, _ []byte) {
 	buf = append(append(buf[:0], e.key...), e.namespace...)
 	return rawEntry{state: e.state, key: buf[:len(e.key)], namespace: buf[len(e.key):]}, buf
 }
 
-// compareEntries orders two entries of one key group by state, key and namespace, as
-// in a stream. The namespace of an entry without one is nil, the
-// one byte 0xc0.
+// compareEntries compares two entries of a key group by state, key and namespace,
+// the order of the stream. The namespace of an entry without one is nil, the single
+// byte 0xc0.
 func compareEntries(a, b rawEntry) int {
 	if a.state != b.state {
 		return a.state - b.state

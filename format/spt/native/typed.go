@@ -13,21 +13,20 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// Typed reading mirrors writer.Builder: each function names an operator, as
-// format.Selector does, and a state, and returns its values as Go values. Values
-// are decoded as package msgpack decodes them into T, which cuts off integers and
-// fractions that T has no room for. A state that no subtask has is a
-// *format.NoMatchError, state that no Go program wrote is format.ErrUnsupported. A
-// range loop ends after the first error.
+// Typed reading mirrors writer.Builder: each function takes the operator, as a
+// format.Selector element, and the name of a state, and returns its values as Go
+// values. Package msgpack decodes them into T, which truncates integers and
+// fractions that do not fit. If no subtask has the state, the error is a
+// *format.NoMatchError; if the state is not native, it matches
+// format.ErrUnsupported. Iterators stop after the first error.
 
-// List returns the elements of a list or union state, subtask by subtask, in
-// their order.
+// List returns the elements of a list or union state, subtask by subtask.
 func List[T any](ctx context.Context, v format.View, operator, state string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		err := eachManaged(v, operator, state, func(h *format.OperatorHandle, mode format.Mode) error {
 			if mode == format.ModeBroadcast {
-				return format.Errorf(format.ErrUnsupported, "state %q is broadcast state, which is one map", state)
+				return format.Errorf(format.ErrUnsupported, "state %q: expected list or union state, found broadcast state", state)
 			}
 			return format.EachElement(ctx, v.Source, Codec{}, h, state, func(e format.Element) error {
 				var value T
@@ -46,13 +45,13 @@ func List[T any](ctx context.Context, v format.View, operator, state string) ite
 	}
 }
 
-// Broadcast returns the map of a broadcast state, as the first subtask that has
-// one holds it; nil if none does.
+// Broadcast returns the map of a broadcast state, from the first subtask that has
+// one; nil if none has.
 func Broadcast[K comparable, V any](ctx context.Context, v format.View, operator, state string) (map[K]V, error) {
 	var m map[K]V
 	err := eachManaged(v, operator, state, func(h *format.OperatorHandle, mode format.Mode) error {
 		if mode != format.ModeBroadcast {
-			return format.Errorf(format.ErrUnsupported, "state %q is %v state, not broadcast state", state, mode)
+			return format.Errorf(format.ErrUnsupported, "state %q: expected broadcast state, found %v state", state, mode)
 		}
 		err := format.EachElement(ctx, v.Source, Codec{}, h, state, func(e format.Element) error {
 			return mismatch(msgpack.Unmarshal(e.Value, &m))
@@ -76,8 +75,8 @@ type KeyedEntry[K, V any] struct {
 	Value     V
 }
 
-// Keyed returns the entries of a keyed state, by key group and then in the order
-// of their keys' bytes.
+// Keyed returns the entries of a keyed state, by key group and then by the bytes of
+// their keys.
 func Keyed[K, V any](ctx context.Context, v format.View, operator, state string) iter.Seq2[KeyedEntry[K, V], error] {
 	return func(yield func(KeyedEntry[K, V], error) bool) {
 		err := eachKeyed(ctx, v, operator, state, format.KeyedSelection{}, func(e format.KeyedEntry) error {
@@ -93,8 +92,8 @@ func Keyed[K, V any](ctx context.Context, v format.View, operator, state string)
 	}
 }
 
-// Get returns the value of a key without a namespace, and whether there is one. It
-// reads the key's group only.
+// Get returns the value of a key without a namespace, and whether it exists. It
+// reads only the key group of the key.
 func Get[K, V any](ctx context.Context, v format.View, operator, state string, key K) (value V, found bool, err error) {
 	p, err := Marshal(key)
 	if err != nil {
@@ -135,7 +134,7 @@ func keyedEntry[K, V any](e format.KeyedEntry) (KeyedEntry[K, V], error) {
 	return out, format.At(mismatch(msgpack.Unmarshal(e.Value, &out.Value)), "key group %d/value", e.KeyGroup)
 }
 
-// mismatch is a value of another type than the program expects.
+// mismatch returns the error for a value of another type than T.
 func mismatch(err error) error {
 	if err == nil {
 		return nil
@@ -143,10 +142,10 @@ func mismatch(err error) error {
 	return format.Errorf(format.ErrUnsupported, "%v", err)
 }
 
-// errStop ends a loop.
-var errStop = fmt.Errorf("internal error: a loop that ended")
+// errStop ends an iteration.
+var errStop = fmt.Errorf("internal error: iteration stopped")
 
-// eachManaged calls f with every handle that has the state.
+// eachManaged calls f with each handle that has the state.
 func eachManaged(v format.View, operator, state string, f func(*format.OperatorHandle, format.Mode) error) error {
 	op, err := format.Selector{operator}.Operator(v.Savepoint)
 	if err != nil {
@@ -171,7 +170,7 @@ func eachManaged(v format.View, operator, state string, f func(*format.OperatorH
 	return found(op, state, names)
 }
 
-// found is an error unless a state is among names.
+// found returns an error unless names contains the state.
 func found(op *format.Operator, state string, names []string) error {
 	if slices.Contains(names, state) {
 		return nil
@@ -180,9 +179,9 @@ func found(op *format.Operator, state string, names []string) error {
 	return format.At(&format.NoMatchError{What: "state", Want: state, Available: slices.Compact(names)}, "operator %q", op.Label())
 }
 
-// eachKeyed calls f with the selected entries of a state. All handles of an operator
-// name the same states: where no handle has a selected key group, one of them tells
-// whether the state exists.
+// eachKeyed calls f with the selected entries of a state. All handles of an
+// operator have the same states: if no handle has a selected key group, any handle
+// shows whether the state exists.
 func eachKeyed(ctx context.Context, v format.View, operator, state string, sel format.KeyedSelection, f func(format.KeyedEntry) error) error {
 	op, err := format.Selector{operator}.Operator(v.Savepoint)
 	if err != nil {
@@ -241,7 +240,7 @@ func eachKeyed(ctx context.Context, v format.View, operator, state string, sel f
 	return found(op, state, names)
 }
 
-// within says where an error is, but of the end of a loop.
+// within returns err with the path of a subtask; errStop is returned unchanged.
 func within(op *format.Operator, sub *format.Subtask, err error) error {
 	if errors.Is(err, errStop) {
 		return err

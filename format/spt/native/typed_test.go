@@ -187,9 +187,9 @@ func TestTypedErrors(t *testing.T) {
 		{"keyed", keyed(v, "empty", "n"), format.ErrNoMatch, `operator "empty": no state matches "n"`},
 		{"get", get(v, "empty", "n"), format.ErrNoMatch, `operator "empty": no state matches "n"`},
 		// the wrong kind
-		{"list", list(v, "op", "config"), format.ErrUnsupported, `operator "op"/subtask 0: state "config" is broadcast state`},
-		{"broadcast", broadcast(v, "op", "users"), format.ErrUnsupported, `operator "op"/subtask 0: state "users" is list state`},
-		{"broadcast", broadcast(v, "op", "numbers"), format.ErrUnsupported, `state "numbers" is union state`},
+		{"list", list(v, "op", "config"), format.ErrUnsupported, `operator "op"/subtask 0: state "config": expected list or union state, found broadcast state`},
+		{"broadcast", broadcast(v, "op", "users"), format.ErrUnsupported, `operator "op"/subtask 0: state "users": expected broadcast state, found list state`},
+		{"broadcast", broadcast(v, "op", "numbers"), format.ErrUnsupported, `state "numbers": expected broadcast state, found union state`},
 		// the wrong Go type
 		{"list", list(v, "op", "numbers"), format.ErrUnsupported, `operator "op"/subtask 0/state "numbers"/element 0: msgpack`},
 		{"broadcast", func() error { _, err := native.Broadcast[int, int](t.Context(), v, "op", "config"); return err }, format.ErrUnsupported, `operator "op"/subtask 0: msgpack`},

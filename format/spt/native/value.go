@@ -12,18 +12,18 @@ import (
 	"github.com/savepoint-tools/spt/format/spt/internal/msg"
 )
 
-// MaxValue is the size of the largest element or entry, 1 GiB. A larger one is
+// MaxValue is the largest size of an element or entry, 1 GiB. Larger ones are
 // neither written nor read.
 const MaxValue = 1 << 30
 
-// maxDepth is how deep the maps and arrays of a value may nest for [Append].
+// maxDepth limits the nesting of maps and arrays in a value.
 const maxDepth = 1000
 
-// errShort: the bytes end inside a value.
+// errShort: the bytes end within a value.
 var errShort = msg.ErrShort
 
-// shape, size, isMap and isArray are those of package msg; a byte that starts no
-// value is an ErrCorrupt here.
+// shape, size, isMap and isArray call package msg. A byte that does not start a
+// value is an ErrCorrupt.
 func shape(p []byte) (n int, inside int64, err error) {
 	n, inside, err = msg.Shape(p)
 	return n, inside, kinded(err)
@@ -44,23 +44,23 @@ func kinded(err error) error {
 func isMap(c byte) bool   { return msg.IsMap(c) }
 func isArray(c byte) bool { return msg.IsArray(c) }
 
-// check fails unless p is exactly one msgpack value. The error matches
-// format.ErrCorrupt.
+// check returns an error that matches format.ErrCorrupt unless p is exactly one
+// msgpack value.
 func check(p []byte) error {
 	n, err := size(p)
 	switch {
 	case errors.Is(err, errShort):
-		return format.Errorf(format.ErrCorrupt, "a msgpack value that does not end within its %d bytes", len(p))
+		return format.Errorf(format.ErrCorrupt, "a msgpack value does not end within its %d bytes", len(p))
 	case err != nil:
 		return err
 	case n < len(p):
-		return format.Errorf(format.ErrCorrupt, "%d bytes after a msgpack value of %d", len(p)-n, n)
+		return format.Errorf(format.ErrCorrupt, "%d bytes after a msgpack value of %d bytes", len(p)-n, n)
 	}
 	return nil
 }
 
-// checkMap fails unless p, which is one value, is a map whose keys ascend by
-// their bytes. The error matches format.ErrCorrupt.
+// checkMap returns an error that matches format.ErrCorrupt unless p, which is one
+// value, is a map whose keys ascend by their bytes.
 func checkMap(p []byte) error {
 	if !isMap(p[0]) {
 		return errNoMap(p[0])
@@ -69,7 +69,7 @@ func checkMap(p []byte) error {
 	n := 0
 	return eachPair(p, func(key, _ []byte) error {
 		if n > 0 && bytes.Compare(last, key) >= 0 {
-			return format.Errorf(format.ErrCorrupt, "the keys of the map do not ascend at entry %d", n)
+			return format.Errorf(format.ErrCorrupt, "the keys of the map are not in ascending order at entry %d", n)
 		}
 		last = key
 		n++
@@ -81,7 +81,7 @@ func errNoMap(code byte) error {
 	return format.Errorf(format.ErrCorrupt, "expected a map, found msgpack code 0x%02x", code)
 }
 
-// eachPair walks a map that is one value.
+// eachPair calls f with each entry of a map, which is one value.
 func eachPair(p []byte, f func(key, value []byte) error) error {
 	at, inside, err := shape(p)
 	for ; err == nil && inside > 0; inside -= 2 {
@@ -98,12 +98,12 @@ func eachPair(p []byte, f func(key, value []byte) error) error {
 	return err
 }
 
-// Append appends v as msgpack. Equal values give equal bytes: integers take
-// the shortest form whatever their Go type, and the entries of every map,
-// structs included, are in the order of the bytes of their encoded keys; two
-// that are equal are an error. Else it is what package msgpack makes of v, its
-// struct tags and encoder interfaces included. A [msgpack.RawMessage] is taken
-// as it is if it is one value.
+// Append appends v as msgpack. Equal values have equal bytes: integers have the
+// shortest encoding, whatever their Go type, and the entries of every map,
+// including structs, are sorted by the bytes of their encoded keys; duplicate keys
+// are an error. In other respects it encodes as package msgpack does, including
+// struct tags and encoder interfaces. A [msgpack.RawMessage] is appended unchanged
+// if it is one value.
 func Append(dst []byte, v any) ([]byte, error) {
 	if raw, ok := v.(msgpack.RawMessage); ok {
 		if err := checkNew(raw); err != nil {
@@ -120,7 +120,7 @@ func Append(dst []byte, v any) ([]byte, error) {
 		return dst, err
 	}
 	made := w.p[len(dst):]
-	if err := checkNew(made); err != nil { // an encoder interface may write anything
+	if err := checkNew(made); err != nil { // custom encoders may write anything
 		return dst, err
 	}
 	if _, err := sortMaps(made, 0); err != nil {
@@ -131,12 +131,12 @@ func Append(dst []byte, v any) ([]byte, error) {
 
 func checkNew(p []byte) error {
 	if len(p) > MaxValue {
-		return format.Errorf(format.ErrLimit, "a value of %d bytes, over the limit of %d", len(p), MaxValue)
+		return format.Errorf(format.ErrLimit, "a value of %d bytes, the limit is %d", len(p), MaxValue)
 	}
 	return check(p)
 }
 
-// Marshal returns v as [Append] appends it.
+// Marshal returns the encoding of v. See [Append].
 func Marshal(v any) ([]byte, error) { return Append(nil, v) }
 
 type appender struct{ p []byte }
@@ -151,8 +151,8 @@ func (a *appender) WriteByte(c byte) error {
 	return nil
 }
 
-// sortMaps puts the maps in the value at the start of p in order, in place,
-// and gives its length.
+// sortMaps sorts the maps in the value at the start of p in place, and returns the
+// length of the value.
 func sortMaps(p []byte, depth int) (int, error) {
 	at, inside, err := shape(p)
 	if err != nil || inside == 0 {
@@ -198,7 +198,7 @@ func sortMaps(p []byte, depth int) (int, error) {
 	ordered := make([]byte, 0, at-start)
 	for i, e := range pairs {
 		if i > 0 && bytes.Equal(pairs[i-1].key, e.key) {
-			return 0, fmt.Errorf("a map with two keys of the bytes % x", e.key[:min(len(e.key), 32)])
+			return 0, fmt.Errorf("duplicate map key % x", e.key[:min(len(e.key), 32)])
 		}
 		ordered = append(ordered, e.all...)
 	}
@@ -206,5 +206,5 @@ func sortMaps(p []byte, depth int) (int, error) {
 	return at, nil
 }
 
-// AppendMapHeader appends what precedes the n entries of a map.
+// AppendMapHeader appends the head of a map of n entries.
 func AppendMapHeader(dst []byte, n int) []byte { return msg.AppendMap(dst, n) }

@@ -104,7 +104,7 @@ func TestAppendRefuses(t *testing.T) {
 		"half a raw value":   {msgpack.RawMessage{0xa2, 'x'}, "does not end within its 2 bytes"},
 		"unused code":        {msgpack.RawMessage{0x91, 0xc1}, "0xc1"},
 		"two values":         {twice{}, "1 bytes after"},
-		"equal keys":         {sameKeys{}, "two keys of the bytes 02"},
+		"equal keys":         {sameKeys{}, "duplicate map key 02"},
 		"a channel":          {make(chan int), "chan int"},
 		"nested too deep":    {deep, "nested more than 1000 deep"},
 		"a channel in a map": {map[string]any{"x": make(chan int)}, "chan int"},

@@ -17,8 +17,8 @@ func TestVerify(t *testing.T) {
 	}{
 		"good":                   {func(*format.OperatorHandle) {}, ""},
 		"nothing":                {func(h *format.OperatorHandle) { h.States, h.Data = nil, nil }, ""},
-		"bytes of no element":    {func(h *format.OperatorHandle) { h.States = nil }, "the 22 bytes of the stream belong to no element"},
-		"bytes before the first": {func(h *format.OperatorHandle) { h.States[1].Offsets = format.OffsetSlice{1, 3, 4} }, "the first 1 bytes of the stream belong to no element"},
+		"bytes of no element":    {func(h *format.OperatorHandle) { h.States = nil }, "the 22 bytes of the stream do not belong to an element"},
+		"bytes before the first": {func(h *format.OperatorHandle) { h.States[1].Offsets = format.OffsetSlice{1, 3, 4} }, "the first 1 bytes of the stream do not belong to an element"},
 		"an element left out":    {func(h *format.OperatorHandle) { h.States[1].Offsets = format.OffsetSlice{0, 1} }, "after a msgpack value"},
 		"the last state is long": {func(h *format.OperatorHandle) {
 			p := make([]byte, h.Data.Size()+1)

@@ -9,29 +9,30 @@ import (
 )
 
 const (
-	readAhead = 64 << 10 // bytes read beyond what is asked for, in sequence
-	readStep  = 1 << 20  // a buffer grows by so much for bytes that are only claimed
+	readAhead = 64 << 10 // bytes read beyond the request, after the first read
+	readStep  = 1 << 20  // step in which a buffer grows for a claimed length
 )
 
-// window reads a stream, mostly forwards. Its first read requests no more than
-// needed, so that one element costs one range; later ones read ahead.
+// window reads a stream, mostly forwards. Its first read requests only the bytes
+// needed, so that a single element costs one range; later reads read ahead.
 type window struct {
 	ctx   context.Context
 	src   format.Source
 	data  format.Stream
 	size  int64
-	most  int64 // bytes of a value
+	most  int64 // limit for the bytes of a value
 	at    int64 // position of buf in the stream
 	buf   []byte
 	ahead bool // later reads read ahead
 }
 
-// ValueLimiter is a [format.Source] that bounds the bytes of one value more tightly
-// than [MaxValue]: in a small file, a few chunks that repeat can make a large one.
+// ValueLimiter is optionally implemented by a [format.Source]. It limits the bytes
+// of one value more strictly than [MaxValue]: in a small file, a few repeated
+// chunks can hold a large value.
 type ValueLimiter interface{ MaxValue() int64 }
 
 func tooLarge(what string, n, most int64) error {
-	return format.Errorf(limit.Value, "%s of %d bytes, over the limit of %d", what, n, most)
+	return format.Errorf(limit.Value, "%s of %d bytes, the limit is %d", what, n, most)
 }
 
 func newWindow(ctx context.Context, src format.Source, data format.Stream) (*window, error) {
@@ -43,13 +44,13 @@ func newWindow(ctx context.Context, src format.Source, data format.Stream) (*win
 		w.size = data.Size()
 	}
 	if w.size < 0 {
-		return nil, format.Errorf(format.ErrUnsupported, "a stream of native state whose length is not known")
+		return nil, format.Errorf(format.ErrUnsupported, "the length of a native state stream is unknown")
 	}
 	return w, nil
 }
 
-// bytes returns the bytes [off, off+n) of the stream, which must be in it. They are
-// valid until the next call.
+// bytes returns the bytes [off, off+n), which must be within the stream, valid
+// until the next call.
 func (w *window) bytes(off, n int64) ([]byte, error) {
 	if n > w.most {
 		return nil, tooLarge("a value", n, w.most)
@@ -61,7 +62,7 @@ func (w *window) bytes(off, n int64) ([]byte, error) {
 	if have := int64(len(w.buf)) - skip; have < n {
 		rest := w.buf[skip:]
 		if cap(w.buf) > readStep && n <= readStep && len(rest) <= readStep {
-			w.buf = make([]byte, 0, readAhead) // releases what a large value needed
+			w.buf = make([]byte, 0, readAhead) // frees the buffer of a large value
 		}
 		w.buf = append(w.buf[:0], rest...)
 		w.at, skip = off, 0
@@ -84,7 +85,7 @@ func (w *window) bytes(off, n int64) ([]byte, error) {
 	return w.buf[skip : skip+n : skip+n], nil
 }
 
-// buffered is the number of bytes at off that are available without reading.
+// buffered returns the number of buffered bytes at off.
 func (w *window) buffered(off int64) int64 {
 	if off < w.at {
 		return 0

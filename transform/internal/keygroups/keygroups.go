@@ -15,20 +15,20 @@ import (
 // can share a stream and each name some of its key groups.
 type Streams struct {
 	of map[*format.KeyGroups]*stream
-	// Disorder is a key group that starts before the one that precedes it in its
-	// handle, or nil.
+	// Disorder is a key group that starts before its predecessor in the handle, or
+	// nil.
 	Disorder *int32
 }
 
-// stream is a stream of key groups and the extents in it that a handle, or
-// all handles of the stream, name.
+// stream is a stream of key groups with the extents that a handle, or all handles
+// of the stream, name.
 type stream struct {
 	key     format.StreamKey
 	size    int64
 	extents []Extent // sorted by group
 }
 
-// Extent is the bytes Start to End of a stream, which are a key group's.
+// Extent is the range of a key group in a stream: the bytes from Start to End.
 type Extent struct {
 	Group      int32
 	Start, End int64
@@ -37,10 +37,10 @@ type Extent struct {
 // Locate reads the offsets of the handles. size returns the length of a
 // stream.
 //
-// The one rule for where a key group ends: at the start of the key group after
-// it, the last one at the end of the stream. So of key groups with equal offsets
-// only the last one has bytes: a key group without entries in the state of a Go
-// program has the offset of the next.
+// A key group ends where the next one starts, and the last one at the end of the
+// stream. So of several key groups with equal offsets, only the last one has
+// bytes: in the state of a Go program, a key group without entries has the offset
+// of the next.
 func Locate(ctx context.Context, handles []*format.KeyGroups, size func(format.Stream) (int64, error)) (*Streams, error) {
 	k := &Streams{of: map[*format.KeyGroups]*stream{}}
 	type part struct {
@@ -152,5 +152,5 @@ func (k *Streams) Extent(h *format.KeyGroups, group int32) (e Extent, ok bool, e
 	return e, true, nil
 }
 
-// Key returns what names the stream of a handle.
+// Key returns the key of the stream of a handle.
 func (k *Streams) Key(h *format.KeyGroups) format.StreamKey { return k.of[h].key }

@@ -1,5 +1,5 @@
-// Package renames finds the operators that a newer snapshot, or a job, likely has under
-// other ids. A diff and a check find the same ones.
+// Package renames finds the operators that a newer snapshot, or a job, likely has
+// under other ids. Packages diff and check use it.
 package renames
 
 import (
@@ -21,30 +21,30 @@ import (
 // maxRenamePairs bounds how many pairs of operators are compared.
 const maxRenamePairs = 1 << 18
 
-// sqlNumber is what the SQL planner appends to a name: the number that is also in
-// the uid it generates.
+// sqlNumber matches the number that the SQL planner appends to a name and uses in
+// the generated uid.
 var sqlNumber = regexp.MustCompile(`\s*\[\d+\]$`)
 
-// baseName is the stored name of an operator without the planner's number.
+// baseName returns the stored name of an operator without the planner's number.
 func baseName(op *format.Operator) string {
 	return sqlNumber.ReplaceAllString(op.Name.String(), "")
 }
 
-// nameChanged reports whether both operators have a stored name, and not the same.
+// nameChanged reports whether both operators have stored names that differ.
 func nameChanged(a, b *format.Operator) bool {
 	x, y := baseName(a), baseName(b)
 	return x != "" && y != "" && x != y
 }
 
-// genericStates are states that many operators have, by names that Flink and its
-// connectors give them: they do not tell one operator from another.
+// genericStates are names that Flink and its connectors give to states of many
+// operators: they do not identify an operator.
 var genericStates = []string{
 	"window-contents", "merging-window-set", "writer_raw_states", "writer-state", "streaming_committer_raw_states", "file-monitoring-state",
 	"input-splits", "state", "global_committer_raw_states", "next-transaction-id-hint-v2", "bucket-states", "max-part-counter",
 }
 
 // Generic reports whether many operators have a state of this name, so that it
-// does not tell one operator from another.
+// does not identify an operator.
 func Generic(name string) bool {
 	return name == "" || strings.HasPrefix(name, "_timer_state/") || connector.IsPositions(name) || slices.Contains(genericStates, name)
 }
@@ -52,11 +52,11 @@ func Generic(name string) bool {
 // Side is an operator on one of the two sides that Find compares.
 type Side struct {
 	ID  format.OperatorID
-	UID string // "" if not known
-	// Operator is nil where only its id or uid is known.
+	UID string // "" if unknown
+	// Operator is nil if only its id or uid is known.
 	Operator *format.Operator
 	Summary  *summary.Operator // of Operator
-	Schema   types.Schemas     // nil: types are not known
+	Schema   types.Schemas     // nil if types are unknown
 }
 
 // Of returns an operator of a snapshot.
@@ -64,20 +64,20 @@ func Of(op *format.Operator, sum *summary.Operator, schema types.Schemas) Side {
 	return Side{op.ID, op.UID.String(), op, sum, schema}
 }
 
-// renameOperator is an operator of either side, and what was read of its states.
+// renameOperator is an operator of either side, with the headers of its states.
 type renameOperator struct {
 	Side
 	read  bool
-	keyed map[string]*types.StateSchema // by name; nil: not known
+	keyed map[string]*types.StateSchema // by name; nil if unknown
 	types map[stateName]*types.StateSchema
 	key   *types.Snapshot
 }
 
-// stateName is within what scope a state has a name.
+// stateName is a state name with its scope.
 type stateName struct{ scope, name string }
 
-// describe reads the description of the states of one subtask that has keyed
-// state, and of one that has operator state: other subtasks have the same states.
+// describe reads the headers of one subtask with keyed state and of one with
+// operator state: other subtasks have the same states.
 func (r *renameOperator) describe(ctx context.Context) error {
 	if r.read || r.Operator == nil || r.Schema == nil {
 		return nil
@@ -110,8 +110,8 @@ func (r *renameOperator) describe(ctx context.Context) error {
 	return nil
 }
 
-// states are the states of an operator, and those among them whose names tell it
-// from others. Keyed states are one where their names are not known.
+// states returns the states of an operator, and the ones whose names identify it.
+// Keyed states count as one if their names are unknown.
 func (r *renameOperator) states(keyedNames bool) (all map[stateName]bool, telling int) {
 	all = map[stateName]bool{}
 	for _, st := range r.Summary.States {
@@ -134,19 +134,20 @@ func (r *renameOperator) states(keyedNames bool) (all map[stateName]bool, tellin
 	return all, telling
 }
 
-// How well two operators fit.
+// How well two operators match.
 const (
 	fitNot    = iota
-	fitPartly // worth naming
-	fitWell   // with no other like it, they are likely one
+	fitPartly // worth reporting
+	fitWell   // likely the same operator, if no other matches as well
 )
 
-// renameFit compares an operator of the older snapshot with one of the newer.
+// renameFit compares an operator of the older snapshot with one of the newer
+// snapshot.
 func renameFit(ctx context.Context, x, y *renameOperator) (fit int, reasons []string, err error) {
 	if !x.Operator.HasState() {
 		return fitNot, nil, nil
 	}
-	if y.Operator == nil { // nothing speaks against it, and nothing for it
+	if y.Operator == nil { // no evidence for or against it
 		return fitPartly, nil, nil
 	}
 	for _, r := range []*renameOperator{x, y} {
@@ -192,7 +193,7 @@ func renameFit(ctx context.Context, x, y *renameOperator) (fit int, reasons []st
 	if x.Operator.Parallelism == y.Operator.Parallelism {
 		because("the same parallelism")
 	}
-	// Without names or types to tell them apart, sizes have to be close.
+	// Without names or types to distinguish them, sizes must be close.
 	close := telling > 0 || len(x.keyed) > 0 && typesKnown && typesFit || min(sizeOld, sizeNow) > 0 && max(sizeOld, sizeNow)*4 <= min(sizeOld, sizeNow)*5
 	switch {
 	case nameChanged(x.Operator, y.Operator): // the names decide, unless what the user named is the same
@@ -213,8 +214,8 @@ func renameFit(ctx context.Context, x, y *renameOperator) (fit int, reasons []st
 	return fitNot, nil, nil
 }
 
-// sameTypes reports whether the types of the states that both operators have are
-// the same, and whether any is known.
+// sameTypes reports whether the states that both operators have are of the same
+// types, and whether any type is known.
 func sameTypes(x, y *renameOperator) (known, same bool) {
 	same = true
 	if x.key != nil && y.key != nil {
@@ -236,8 +237,8 @@ func sameTypes(x, y *renameOperator) (known, same bool) {
 	return known, same
 }
 
-// otherStates reports whether an operator that kept its id has none of the
-// states that it had, or none of those whose names tell it from others.
+// otherStates reports whether an operator with the same id has none of its old
+// states, or none of the old states that identify it.
 func otherStates(ctx context.Context, x, y *renameOperator) (bool, error) {
 	if x.Operator == nil || y.Operator == nil {
 		return false, nil
@@ -263,10 +264,10 @@ func otherStates(ctx context.Context, x, y *renameOperator) (bool, error) {
 	return true, nil
 }
 
-// Find compares the operators that only one side has, and those that kept
-// their id and have another stored name or other states: ids that a planner
-// generates shift, and uids are exchanged. Operators that kept their id and
-// their name are candidates too, but alone they are none.
+// Find compares the operators that only one side has, and the operators with the
+// same id but another stored name or other states: ids generated by a planner
+// shift, and uids get exchanged. Operators that kept both id and name are only
+// considered as the other side of such a rename.
 func Find(ctx context.Context, old, now []Side) (*transform.Renames, error) {
 	var gone, come []*renameOperator
 	var kept [][2]*renameOperator
@@ -316,8 +317,8 @@ func Find(ctx context.Context, old, now []Side) (*transform.Renames, error) {
 		reasons []string
 		kept    bool
 	}
-	fits := map[*renameOperator][]source{} // by operator that came
-	well := map[*renameOperator]int{}      // how many newer operators fit an older one well
+	fits := map[*renameOperator][]source{} // by added operator
+	well := map[*renameOperator]int{}      // number of newer operators that match an older one well
 	pair := func(x, y *renameOperator, kept bool) error {
 		fit, reasons, err := renameFit(ctx, x, y)
 		if err != nil || fit == fitNot {
@@ -340,7 +341,7 @@ func Find(ctx context.Context, old, now []Side) (*transform.Renames, error) {
 		}
 		for _, k := range stayed {
 			if y.Operator == nil {
-				continue // nothing is known of it that would fit
+				continue // nothing is known that could match
 			}
 			if err := pair(k[0], y, true); err != nil {
 				return nil, err
@@ -362,10 +363,10 @@ func Find(ctx context.Context, old, now []Side) (*transform.Renames, error) {
 	for _, y := range come {
 		all := fits[y]
 		if !slices.ContainsFunc(all, func(s source) bool { return !s.kept || partner[s.renameOperator] != nil }) {
-			continue // only operators that kept everything are like it
+			continue // it matches only operators that kept everything
 		}
 		slices.SortStableFunc(all, func(a, b source) int {
-			// What the job does not have any more comes first.
+			// Operators that the job no longer has come first.
 			kept := func(s source) int {
 				if s.kept {
 					return 1
@@ -398,8 +399,8 @@ func Find(ctx context.Context, old, now []Side) (*transform.Renames, error) {
 	return r, nil
 }
 
-// settle moves a rename to those left open whose id another operator of the older
-// snapshot has and keeps.
+// settle moves a rename to Open if another operator of the older snapshot has its
+// id and keeps it.
 func settle(r *transform.Renames, gone []*renameOperator, stayed [][2]*renameOperator) {
 	holder := map[format.OperatorID]*format.Operator{}
 	for _, x := range gone {
@@ -426,5 +427,5 @@ func settle(r *transform.Renames, gone []*renameOperator, stayed [][2]*renameOpe
 	}
 }
 
-// nameOf is the stored name of an operator, or its label.
+// nameOf returns the stored name of an operator, or its label.
 func nameOf(op *format.Operator) string { return cmp.Or(op.Name.String(), op.Label()) }

@@ -1,6 +1,9 @@
-// Package framed reads and writes chunks of the snappy framing format, in which Flink
-// compresses state (spec flink-operator-state A8, flink-keyed-state 3.6). The
-// packages that read the streams decide which chunks belong together.
+// Package framed reads and writes chunks of the snappy framing format, in which
+// Flink compresses state (spec flink-operator-state A8, flink-keyed-state 3.6). It
+// does not read streams: its callers decide which chunks belong together.
+//
+//	kind, body := framed.Head(p)
+//	data, err := framed.Decode(nil, kind, p[framed.HeadSize:][:body], framed.MaxData)
 package framed
 
 import (
@@ -44,14 +47,14 @@ func Check(kind byte, body, left int64) error {
 	case body > left:
 		return format.Errorf(format.ErrCorrupt, "expected a snappy chunk of %d bytes, found %d", body, left)
 	case kind == HeaderKind && body != 6:
-		return format.Errorf(format.ErrCorrupt, "a snappy stream header of %d bytes", body)
+		return format.Errorf(format.ErrCorrupt, "snappy stream header of %d bytes", body)
 	case kind <= Stored && (body < 4 || body > int64(snappy.MaxEncodedLen(MaxData))+4):
-		return format.Errorf(format.ErrCorrupt, "a snappy chunk of %d bytes", body)
+		return format.Errorf(format.ErrCorrupt, "snappy chunk of %d bytes", body)
 	case kind > Stored && kind < Skippable:
-		return format.Errorf(format.ErrCorrupt, "a snappy chunk of unknown kind 0x%02x", kind)
+		return format.Errorf(format.ErrCorrupt, "unknown kind 0x%02x of a snappy chunk", kind)
 	case kind >= Skippable && kind < HeaderKind:
 		// If it were skipped, one flipped bit would drop an element.
-		return format.Errorf(format.ErrUnsupported, "a snappy chunk of kind 0x%02x, which Flink does not write", kind)
+		return format.Errorf(format.ErrUnsupported, "snappy chunk of kind 0x%02x, which Flink does not write", kind)
 	}
 	return nil
 }
@@ -74,10 +77,10 @@ func Decode(dst []byte, kind byte, body []byte, limit int64) ([]byte, error) {
 		}
 	}
 	if n > MaxData {
-		return dst, format.Errorf(format.ErrCorrupt, "a snappy chunk with %d bytes of data", n)
+		return dst, format.Errorf(format.ErrCorrupt, "snappy chunk with %d bytes of data", n)
 	}
 	if int64(len(dst)+n) > limit {
-		return dst, format.Errorf(format.ErrLimit, "an element over the limit of %d bytes", limit)
+		return dst, format.Errorf(format.ErrLimit, "an element exceeds the limit of %d bytes", limit)
 	}
 	dst = slices.Grow(dst, n)
 	data := dst[len(dst) : len(dst)+n]
@@ -92,8 +95,8 @@ func Decode(dst []byte, kind byte, body []byte, limit int64) ([]byte, error) {
 	return dst[:len(dst)+n], nil
 }
 
-// Append appends p to dst as chunks; a chunk that compression would not make shorter
-// is stored. An empty p appends nothing.
+// Append appends p to dst as chunks. A chunk that compression would not shorten is
+// stored uncompressed. An empty p appends nothing.
 func Append(dst, p []byte) []byte {
 	for len(p) > 0 {
 		data := p[:min(len(p), MaxData)]

@@ -24,7 +24,7 @@ func NewCursor(p []byte) *Cursor { return &Cursor{p: p} }
 // Offset returns the position of the next read.
 func (c *Cursor) Offset() int { return c.off }
 
-// Remaining returns the number of bytes that were not read yet.
+// Remaining returns the number of unread bytes.
 func (c *Cursor) Remaining() int { return len(c.p) - c.off }
 
 // Err returns the first error, or nil.
@@ -50,7 +50,7 @@ func (c *Cursor) take(n int, what string) []byte {
 		return nil
 	}
 	if n < 0 || n > len(c.p)-c.off {
-		c.Fail(c.off, format.ErrTruncated, "cut short: %s expected, %s left", what, c.left())
+		c.Fail(c.off, format.ErrTruncated, "cut short: expected %s, %s left", what, c.left())
 		return nil
 	}
 	p := c.p[c.off : c.off+n : c.off+n]
@@ -58,7 +58,7 @@ func (c *Cursor) take(n int, what string) []byte {
 	return p
 }
 
-// left describes how many bytes were not read yet.
+// left returns the number of unread bytes as a text.
 func (c *Cursor) left() string {
 	switch n := c.Remaining(); n {
 	case 0:
@@ -81,12 +81,12 @@ func (c *Cursor) U8() byte {
 	return 0
 }
 
-// Bool reads a byte that must be 0 or 1; Flink writes no other.
+// Bool reads a byte that must be 0 or 1, the only values that Flink writes.
 func (c *Cursor) Bool(what string) bool {
 	off := c.off
 	b := c.U8()
 	if b > 1 {
-		c.Fail(off, format.ErrCorrupt, "%s is %d, expected 0 or 1", what, b)
+		c.Fail(off, format.ErrCorrupt, "%s: expected 0 or 1, found %d", what, b)
 	}
 	return b == 1
 }
@@ -127,12 +127,12 @@ func (c *Cursor) Count(what string, minSize int) int {
 	return n
 }
 
-// CheckCount is Count for a number that was read before, at off.
+// CheckCount is Count for a number that was read earlier, at offset off.
 func (c *Cursor) CheckCount(off, n int, what string, minSize int) {
 	switch {
 	case c.err != nil:
 	case n < 0:
-		c.Fail(off, format.ErrCorrupt, "%s: a count of %d", what, n)
+		c.Fail(off, format.ErrCorrupt, "%s: invalid count %d", what, n)
 	case n > c.Remaining()/minSize:
 		c.Fail(off, format.ErrTruncated, "cut short: %s: expected %d, at least %d bytes; %s left", what, n, int64(n)*int64(minSize), c.left())
 	}
@@ -151,7 +151,7 @@ func (c *Cursor) Blob(what string) []byte {
 	off := c.off
 	n := c.I32()
 	if n < 0 {
-		c.Fail(off, format.ErrCorrupt, "%s: a length of %d", what, n)
+		c.Fail(off, format.ErrCorrupt, "%s: invalid length %d", what, n)
 		return nil
 	}
 	if c.err == nil && int(n) > c.Remaining() {
@@ -210,8 +210,8 @@ func (c *Cursor) utf() (p []byte, off int) {
 // Since returns the bytes read since offset off, as a view.
 func (c *Cursor) Since(off int) []byte { return c.p[off:c.off:c.off] }
 
-// Part calls read with the bytes that are left, and moves past those that it used.
-// The offset of an error of read counts from the first of them.
+// Part calls read with the unread bytes, and moves past the bytes that it used.
+// Offsets in an error of read count from the first of them.
 func Part[T any](c *Cursor, read func(p []byte) (v T, used int, err error)) (v T) {
 	if c.err != nil {
 		return v
@@ -226,7 +226,7 @@ func Part[T any](c *Cursor, read func(p []byte) (v T, used int, err error)) (v T
 	return v
 }
 
-// Adopt takes over the error of a cursor on a part of the input that starts at base.
+// Adopt records the error of a cursor on a part of the input that starts at base.
 func (c *Cursor) Adopt(part *Cursor, base int) {
 	if c.err == nil && part.err != nil {
 		e := *part.err

@@ -55,21 +55,21 @@ func TestCursorErrors(t *testing.T) {
 		kind   error
 		msg    string
 	}{
-		{"u8", "", func(c *java.Cursor) { c.U8() }, 0, format.ErrTruncated, "cut short: a byte expected, nothing left"},
+		{"u8", "", func(c *java.Cursor) { c.U8() }, 0, format.ErrTruncated, "cut short: expected a byte, nothing left"},
 		{"u16", "1", func(c *java.Cursor) { c.U16() }, 0, format.ErrTruncated, "2-byte"},
-		{"i32", "123", func(c *java.Cursor) { c.I32() }, 0, format.ErrTruncated, "a 4-byte number expected, 3 bytes left"},
+		{"i32", "123", func(c *java.Cursor) { c.I32() }, 0, format.ErrTruncated, "expected a 4-byte number, 3 bytes left"},
 		{"i64", "1234567", func(c *java.Cursor) { c.I64() }, 0, format.ErrTruncated, "8-byte"},
-		{"bool", "x\x02", func(c *java.Cursor) { c.U8(); c.Bool("a mark") }, 1, format.ErrCorrupt, "a mark is 2"},
-		{"count -1", "\xff\xff\xff\xff", func(c *java.Cursor) { c.Count("things", 1) }, 0, format.ErrCorrupt, "things: a count of -1"},
+		{"bool", "x\x02", func(c *java.Cursor) { c.U8(); c.Bool("a mark") }, 1, format.ErrCorrupt, "a mark: expected 0 or 1, found 2"},
+		{"count -1", "\xff\xff\xff\xff", func(c *java.Cursor) { c.Count("things", 1) }, 0, format.ErrCorrupt, "things: invalid count -1"},
 		{"count too large", "\x00\x00\x00\x03\x01\x01\x01\x01\x01", func(c *java.Cursor) { c.Count("things", 2) }, 0, format.ErrTruncated, "things: expected 3, at least 6 bytes; 5 bytes left"},
 		{"count cut", "\x00\x00", func(c *java.Cursor) { c.Count("things", 1) }, 0, format.ErrTruncated, "4-byte"},
-		{"blob -1", "\xff\xff\xff\xffx", func(c *java.Cursor) { c.Blob("stuff") }, 0, format.ErrCorrupt, "stuff: a length of -1"},
+		{"blob -1", "\xff\xff\xff\xffx", func(c *java.Cursor) { c.Blob("stuff") }, 0, format.ErrCorrupt, "stuff: invalid length -1"},
 		{"blob too long", "x\x00\x00\x00\x02x", func(c *java.Cursor) { c.U8(); c.Blob("stuff") }, 1, format.ErrTruncated, "expected 2 bytes of stuff, 1 byte left"},
 		{"text too long", "x\x00\x02x", func(c *java.Cursor) { c.U8(); c.Text() }, 1, format.ErrTruncated, "expected a string of 2 bytes, 1 byte left"},
 		{"name too long", "\x00\x02x", func(c *java.Cursor) { c.Name() }, 0, format.ErrTruncated, "a string of 2 bytes"},
 		{"text", "x\x00\x01\xff", func(c *java.Cursor) { c.U8(); c.Text() }, 1, format.ErrCorrupt, "not modified UTF-8"},
 		{"name", "x\x00\x01\xff", func(c *java.Cursor) { c.U8(); c.Name() }, 1, format.ErrCorrupt, "not modified UTF-8"},
-		{"bytes", "12", func(c *java.Cursor) { c.Bytes(3, "an id") }, 0, format.ErrTruncated, "an id of 3 bytes expected, 2 bytes left"},
+		{"bytes", "12", func(c *java.Cursor) { c.Bytes(3, "an id") }, 0, format.ErrTruncated, "expected an id of 3 bytes, 2 bytes left"},
 		{"negative", "12", func(c *java.Cursor) { c.Bytes(-1, "an id") }, 0, format.ErrTruncated, "an id"},
 	} {
 		c := java.NewCursor([]byte(x.in))

@@ -78,7 +78,7 @@ func (m *HashMap) Put(hash int32) {
 	}
 }
 
-// ComputeIfAbsent inserts a key unless known says that it is in the map. Unlike
+// ComputeIfAbsent inserts a key unless known reports that the map has it. Unlike
 // [HashMap.Put] it puts the key at the head of its bin, and enlarges a full table
 // before it inserts, even for a known key.
 func (m *HashMap) ComputeIfAbsent(hash int32, known bool) {
@@ -90,8 +90,7 @@ func (m *HashMap) ComputeIfAbsent(hash int32, known bool) {
 	}
 }
 
-// Order returns the keys in the order of iteration, each as the number of its
-// insertion.
+// Order returns the keys in iteration order, each as the number of its insertion.
 func (m *HashMap) Order() []int {
 	order := make([]int, 0, len(m.nodes))
 	for _, b := range m.bins {
@@ -102,15 +101,16 @@ func (m *HashMap) Order() []int {
 	return order
 }
 
-// Trees reports whether a bin got so many keys that Java made it a tree. The order
-// inside a tree is not modelled: Order is then one of several.
+// Trees reports whether a bin got so many keys that Java converted it to a tree.
+// The order inside a tree is not modelled: Order is then one of several possible
+// orders.
 func (m *HashMap) Trees() bool { return m.trees }
 
 func (m *HashMap) full() bool {
 	return len(m.bins) < maxTable && 4*len(m.nodes) > 3*len(m.bins)
 }
 
-// insert adds a node and returns how many its bin holds now; it stops counting after
+// insert adds a node and returns the number of nodes in its bin, counting up to
 // treeify.
 func (m *HashMap) insert(hash int32, head bool) int {
 	h := uint32(hash) ^ uint32(hash)>>16
@@ -140,7 +140,7 @@ func (m *HashMap) link(b *hashBin, i int32) {
 	b.last, m.nodes[i].next = i, -1
 }
 
-// treeifyBin enlarges a small table, as Java does before it makes trees.
+// treeifyBin enlarges a small table, as Java does before it creates trees.
 func (m *HashMap) treeifyBin() {
 	if len(m.bins) < treeTable {
 		m.resize(2 * len(m.bins))

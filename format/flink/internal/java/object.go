@@ -33,8 +33,8 @@ const (
 )
 
 // SkipObject reads one complete Java object stream (header and one object, or null)
-// to its end. It understands the grammar, not the classes, so it detects truncated or
-// invalid streams of any class.
+// to its end. It parses the grammar and does not know classes, so it detects
+// truncated or invalid streams of any class.
 func SkipObject(c *Cursor) {
 	off := c.Offset()
 	if magic, version := c.U16(), c.U16(); c.err == nil && (magic != streamMagic || version != streamVersion) {
@@ -64,7 +64,7 @@ func (s *objectSkipper) object(depth int) {
 	off := s.c.Offset()
 	switch tag := s.content(depth); tag {
 	case tcBlockData, tcBlockDataLong, tcEndBlockData:
-		s.c.Fail(off, format.ErrCorrupt, "tag 0x%02x where a Java object is expected", tag)
+		s.c.Fail(off, format.ErrCorrupt, "expected a Java object, found tag 0x%02x", tag)
 	}
 }
 
@@ -146,13 +146,13 @@ func (s *objectSkipper) classDesc(depth int) *classDesc {
 	case tag == tcReference:
 		d := s.reference(off)
 		if d == nil {
-			c.Fail(off, format.ErrCorrupt, "a Java object refers to something that is not a class")
+			c.Fail(off, format.ErrCorrupt, "a Java object refers to a handle that is not a class")
 		}
 		return d
 	case tag == tcClassDesc || tag == tcProxyClassDesc:
 		return s.newClass(tag, depth)
 	default:
-		c.Fail(off, format.ErrCorrupt, "tag 0x%02x where a Java class is expected", tag)
+		c.Fail(off, format.ErrCorrupt, "expected a Java class, found tag 0x%02x", tag)
 		return nil
 	}
 }
@@ -232,7 +232,7 @@ func (s *objectSkipper) classData(off int, d *classDesc, depth int) {
 		case d.flags&scExternalizable != 0 && d.flags&scBlockData != 0:
 			s.annotation(depth)
 		case d.flags&scExternalizable != 0:
-			c.Fail(off, format.ErrUnsupported, "only the class of a Java object can find its end")
+			c.Fail(off, format.ErrUnsupported, "the end of a Java object is known only to its class")
 		}
 	}
 }

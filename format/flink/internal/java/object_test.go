@@ -127,7 +127,7 @@ func TestSkipObjectRefuses(t *testing.T) {
 		kind  error
 		msg   string
 	}{
-		{"end mark", func(b *sptest.Buf) { b.U8(0x78) }, format.ErrCorrupt, "tag 0x78 where a Java object is expected"},
+		{"end mark", func(b *sptest.Buf) { b.U8(0x78) }, format.ErrCorrupt, "expected a Java object, found tag 0x78"},
 		{"block", func(b *sptest.Buf) { b.Hex("77 01 01") }, format.ErrCorrupt, "tag 0x77"},
 		{"unknown tag", func(b *sptest.Buf) { b.U8(0x20) }, format.ErrCorrupt, "unknown tag 0x20"},
 		{"handle that is not there", func(b *sptest.Buf) { b.Hex("71 007e0000") }, format.ErrCorrupt, "handle 0 of 0"},
@@ -135,18 +135,18 @@ func TestSkipObjectRefuses(t *testing.T) {
 		{"class that is a string", func(b *sptest.Buf) {
 			class(b.U8(0x75), "[Ljava.lang.Object;", 2).I32(2).U8(0x74).UTF("s").Hex("73 71 007e0002")
 		}, format.ErrCorrupt, "not a class"},
-		{"enum without a name", func(b *sptest.Buf) { class(b.U8(0x7e), "E", 0x12).U8(0x78) }, format.ErrCorrupt, "tag 0x78 where a Java object"},
-		{"field that is a block", func(b *sptest.Buf) { class(b.U8(0x73), "A", 2, "L Ljava/lang/Object;").Hex("77 00") }, format.ErrCorrupt, "tag 0x77 where"},
-		{"element that is an end mark", func(b *sptest.Buf) { class(b.U8(0x75), "[Ljava.lang.Object;", 2).I32(1).U8(0x78) }, format.ErrCorrupt, "tag 0x78 where"},
-		{"object without class", func(b *sptest.Buf) { b.Hex("73 74").UTF("x") }, format.ErrCorrupt, "tag 0x74 where a Java class is expected"},
+		{"enum without a name", func(b *sptest.Buf) { class(b.U8(0x7e), "E", 0x12).U8(0x78) }, format.ErrCorrupt, "expected a Java object, found tag 0x78"},
+		{"field that is a block", func(b *sptest.Buf) { class(b.U8(0x73), "A", 2, "L Ljava/lang/Object;").Hex("77 00") }, format.ErrCorrupt, "expected a Java object, found tag 0x77"},
+		{"element that is an end mark", func(b *sptest.Buf) { class(b.U8(0x75), "[Ljava.lang.Object;", 2).I32(1).U8(0x78) }, format.ErrCorrupt, "expected a Java object, found tag 0x78"},
+		{"object without class", func(b *sptest.Buf) { b.Hex("73 74").UTF("x") }, format.ErrCorrupt, "expected a Java class, found tag 0x74"},
 		{"field type", func(b *sptest.Buf) { b.Hex("73 72").UTF("A").I64(1).Hex("02 0001").Raw("X").UTF("f") }, format.ErrCorrupt, "unknown type 0x58"},
 		{"array of no array class", func(b *sptest.Buf) { class(b.U8(0x75), "A", 2).I32(0) }, format.ErrCorrupt, "not an array class"},
 		{"array of null class", func(b *sptest.Buf) { b.Hex("75 70") }, format.ErrCorrupt, "not an array class"},
-		{"array count -1", func(b *sptest.Buf) { class(b.U8(0x75), "[I", 2).I32(-1) }, format.ErrCorrupt, "a count of -1"},
+		{"array count -1", func(b *sptest.Buf) { class(b.U8(0x75), "[I", 2).I32(-1) }, format.ErrCorrupt, "invalid count -1"},
 		{"array count", func(b *sptest.Buf) { class(b.U8(0x75), "[J", 2).I32(1<<31 - 1).I64(0) }, format.ErrTruncated, "a Java array: expected 2147483647"},
 		{"long string", func(b *sptest.Buf) { b.U8(0x7c).I64(1<<63 - 1).Raw("text") }, format.ErrTruncated, ", 4 left"},
 		{"long string of -1", func(b *sptest.Buf) { b.U8(0x7c).I64(-1).Raw("text") }, format.ErrCorrupt, "a Java string of -1 bytes"},
-		{"externalizable of its own", func(b *sptest.Buf) { class(b.U8(0x73), "A", 4).Hex("00") }, format.ErrUnsupported, "only the class of a Java object can find its end"},
+		{"externalizable of its own", func(b *sptest.Buf) { class(b.U8(0x73), "A", 4).Hex("00") }, format.ErrUnsupported, "the end of a Java object is known only to its class"},
 		{"class that is its own super class", func(b *sptest.Buf) { b.Hex("73 72").UTF("A").I64(1).Hex("02 0000 78 71 007e0000") }, format.ErrLimit, "ancestors"},
 		{"too deep", nested(100), format.ErrLimit, "nested more than"},
 	} {

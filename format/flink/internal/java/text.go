@@ -58,8 +58,9 @@ func DecodeText(p []byte) (format.Text, bool) {
 	return format.RawText(s, string(p)), true
 }
 
-// fromUnits converts UTF-16 units to a Go string. A lone surrogate becomes the three
-// bytes that would encode it: not valid UTF-8, so never equal to another character.
+// fromUnits converts UTF-16 units to a Go string. A lone surrogate becomes its
+// three-byte encoding, which is not valid UTF-8 and so never equal to another
+// character.
 func fromUnits(units []uint16) string {
 	var b []byte
 	for i := 0; i < len(units); i++ {
@@ -77,9 +78,9 @@ func fromUnits(units []uint16) string {
 	return string(b)
 }
 
-// AppendText appends a text with its 2-byte length. It is an error where the
-// encoding is longer than 65,535 bytes, and where a text that no decoder made
-// is not valid UTF-8: Java could not read it. The error is a format.ErrUnsupported.
+// AppendText appends a text with its 2-byte length. It returns a
+// format.ErrUnsupported if the encoding is longer than 65,535 bytes, or if the text
+// has no original bytes and is not valid UTF-8: Java could not read it.
 func AppendText(dst []byte, t format.Text) ([]byte, error) {
 	at := len(dst)
 	dst = append(dst, 0, 0)
@@ -114,8 +115,8 @@ func TextSize(t format.Text) int {
 	return 2 + len(s)
 }
 
-// encodeText appends s in modified UTF-8. Lone surrogates are appended as they
-// are, see fromUnits; other bytes that are not valid UTF-8 too, and ok is false.
+// encodeText appends s in modified UTF-8. Lone surrogates are appended unchanged,
+// see fromUnits. Other invalid UTF-8 is appended unchanged too, but ok is false.
 func encodeText(dst []byte, s string) (_ []byte, ok bool) {
 	ok = true
 	for i := 0; i < len(s); {

@@ -1,9 +1,9 @@
-// Package msg is the msgpack that .spt files are made of: the extent of a value,
-// and the shortest encoding of each type. It allocates nothing and knows no Go
-// types beyond the ones it appends.
+// Package msg implements the subset of msgpack that .spt files use: finding the end
+// of a value, and the shortest encoding of each type. It does not allocate, and is
+// not a general encoder: format/spt/native encodes the values of Go programs.
 //
-// It is not a general encoder: values of Go programs are encoded by
-// format/spt/native.
+//	n, err := msg.Size(p)
+//	p = msg.AppendInt(p, 7)
 package msg
 
 import (
@@ -12,10 +12,10 @@ import (
 )
 
 var (
-	// ErrShort: the bytes end inside a value.
+	// ErrShort: the bytes end within a value.
 	ErrShort = errors.New("the value is cut short")
-	// ErrCode: the byte 0xc1, which starts no value.
-	ErrCode = errors.New("the byte 0xc1, which starts no msgpack value")
+	// ErrCode: the byte 0xc1, which does not start a value.
+	ErrCode = errors.New("the byte 0xc1, which does not start a msgpack value")
 )
 
 // Head reads what precedes the content of the value at the start of p: head bytes,
@@ -88,7 +88,7 @@ func Head(p []byte) (head int, size, inside int64, err error) {
 	return head, size, inside, nil
 }
 
-// Uint is a big-endian number of up to 8 bytes.
+// Uint returns a big-endian integer of up to 8 bytes.
 func Uint(p []byte) uint64 {
 	var v uint64
 	for _, b := range p {
@@ -97,8 +97,9 @@ func Uint(p []byte) uint64 {
 	return v
 }
 
-// Shape reads what is at the start of p: n bytes of it, after which inside values
-// follow that belong to it. Content that extends beyond p is ErrShort.
+// Shape returns the length n of the head and content of the value at the start of
+// p, and the number of values that follow and belong to it. If the content extends
+// beyond p, the error is ErrShort.
 func Shape(p []byte) (n int, inside int64, err error) {
 	head, size, inside, err := Head(p)
 	if err == nil && size > int64(len(p)-head) {
@@ -110,8 +111,8 @@ func Shape(p []byte) (n int, inside int64, err error) {
 	return head + int(size), inside, nil
 }
 
-// Size is the length of the value at the start of p. It does not recurse: the
-// nesting of what it walks is the file's.
+// Size returns the length of the value at the start of p. It does not recurse,
+// because the file determines the depth of nesting.
 func Size(p []byte) (int, error) {
 	at := 0
 	for left := int64(1); left > 0; {
@@ -121,7 +122,7 @@ func Size(p []byte) (int, error) {
 		}
 		at += n
 		left += inside - 1
-		if left > int64(len(p)-at) { // a value has a byte at least
+		if left > int64(len(p)-at) { // a value is at least one byte
 			return 0, ErrShort
 		}
 	}
@@ -204,7 +205,7 @@ func AppendBinary(dst, p []byte) []byte {
 	return append(dst, p...)
 }
 
-// AppendArray appends what precedes the n values of an array.
+// AppendArray appends the head of an array of n values.
 func AppendArray(dst []byte, n int) []byte {
 	switch {
 	case n < 1<<4:
@@ -215,7 +216,7 @@ func AppendArray(dst []byte, n int) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, 0xdd), uint32(n))
 }
 
-// AppendMap appends what precedes the n entries of a map.
+// AppendMap appends the head of a map of n entries.
 func AppendMap(dst []byte, n int) []byte {
 	switch {
 	case n < 1<<4:

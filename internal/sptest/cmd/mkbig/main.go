@@ -23,12 +23,12 @@ func main() {
 
 func run() error {
 	kind := flag.String("kind", "union", "union: inline union state, all different; copies: the same in every subtask; small: many small states")
-	size := flag.Int64("size", 0, "megabytes, for union: as many subtasks as it takes")
+	size := flag.Int64("size", 0, "megabytes, for union; determines the number of subtasks")
 	operators := flag.Int("operators", 200, "operators, for small")
 	subtasks := flag.Int("subtasks", 100, "subtasks of each operator")
 	elements := flag.Int("elements", 10_000, "elements of each subtask, for union and copies")
 	elementSize := flag.Int("element-size", 100, "bytes of each element")
-	seed := flag.Uint64("seed", 1, "what the content follows from")
+	seed := flag.Uint64("seed", 1, "seed of the content")
 	flag.Parse()
 
 	out := bufio.NewWriterSize(os.Stdout, 1<<20)
