@@ -53,7 +53,7 @@ var wordings = []wording{
 	{re: `(that|those) of|of (which|whom)`, instead: "repeat the noun", where: anywhere, like: "that of the handle"},
 	{re: `for who|who picked|by who|whoever|whom`, instead: "the caller, callers", where: anywhere, like: "for who picked none"},
 	{re: `who`, instead: "a noun: the caller, the reader of the file", where: literals | comments, like: "who reads them all", pending: 1},
-	{re: `(is|are|was|were|be|been) said`, instead: "recorded as, reported", where: anywhere, like: "element is said to be bytes 3 to 9", pending: 1},
+	{re: `(is|are|was|were|be|been) said`, instead: "recorded as, reported", where: anywhere, like: "element is said to be bytes 3 to 9"},
 	{re: `told`, instead: "determined, called with, reported", where: anywhere, like: "Progress is told"},
 	{re: `anew`, instead: "again", where: anywhere, like: "counted anew"},
 	{re: `, for (it|they|there|that|this|what|nothing|no)`, instead: "because, since", where: anywhere, like: "refused, for it is a file", except: []string{`, for (this|that|no) [a-z]+[,.]`}},

@@ -12,7 +12,7 @@ import (
 var ErrNoMatch = errors.New("nothing matches")
 
 // Selector selects operators. Each element is a uid, a name, an id of 32 hex
-// digits, a prefix of one id of at least minIDDigits digits, or a pattern (see
+// digits, a prefix of one id of at least 4 digits, or a pattern (see
 // [Globs]) that is matched against uids and names, and against the ids of operators
 // that have neither. A nil Selector selects all operators.
 //
