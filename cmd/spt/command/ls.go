@@ -56,10 +56,10 @@ It opens each description and looks whether its files are there. It reads no
 state. A snapshot is "unchecked" if nobody could look for some of its files,
 such as files in a store that is not supported here.
 
-With --shared it also lists all files below the directories, and reports for each
-snapshot how much of it other snapshots below them refer to as well, which ones,
-and how many bytes no other refers to: removing the snapshot, and then what
-spt orphans finds, frees those.`,
+With --shared it also lists all files below the directories, and reports for
+each snapshot how much of it other snapshots below them refer to as well, which
+ones, and how many bytes no other refers to: removing the snapshot, and then
+what spt orphans finds, frees those.`,
 		Example: `  spt ls /data/flink/orders
   spt ls --only complete -o csv /data/flink
   spt ls --shared /data/flink/orders`,

@@ -46,10 +46,10 @@ func newOrphansCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "orphans ROOT...",
 		Short: "Find, and remove, files that no snapshot refers to",
-		Long: `Lists everything below the directories given, reads all snapshots there and below
---also, and reports the files of state to which none of them refers. A file that
-several handles share is referenced as long as one byte of it is. It only
-reports, unless --delete or --archive is given.
+		Long: `Lists everything below the directories given, reads all snapshots there and
+below --also, and reports the files of state to which none of them refers. A
+file that several handles share is referenced as long as one byte of it is. It
+only reports, unless --delete or --archive is given.
 
 Only files in directories in which Flink keeps state are candidates: chk-N,
 shared and taskowned of a job, dstl of the changelog, and directories of
