@@ -63,7 +63,7 @@ func TestLeftovers(t *testing.T) {
 		".spt-tmp-0123456789ac-dir":       {Files: 3, Bytes: 6, ModTime: old.Add(time.Hour)}, // the newest in it
 		".spt-old-0123456789ae-gone":      {Files: 1, Bytes: 3, Displaced: filepath.ToSlash(dir) + "gone"},
 		".spt-old-0123456789af-x":         {Files: 1, Bytes: 3},
-		".spt-tmp-short":                  {Foreign: "spt makes no such name"},
+		".spt-tmp-short":                  {Foreign: "spt creates no such name"},
 		".spt-tmp-0123456789b1-link":      {Foreign: "it is a symbolic link"},
 		"other/.spt-tmp-0123456789b0-far": {Files: 1, Bytes: 1},
 	}

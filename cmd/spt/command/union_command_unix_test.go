@@ -45,7 +45,7 @@ func TestOneEach(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != exitOK {
 		t.Fatalf("exit code %d, %v, %s", code, err, stderr)
 	}
-	want := "u of op may be multiplied by restores: all 3 subtasks hold the same list, one each, which is also what subtasks do that each write one equal value"
+	want := "u of op may be multiplied by restores: all 3 subtasks hold the same list, one each, which also happens if each subtask writes one equal value"
 	if len(r.Warnings) != 1 || r.Warnings[0].Code != "union_repeats" || r.Warnings[0].Message != want {
 		t.Errorf("%+v", r.Warnings)
 	}
@@ -56,7 +56,7 @@ func TestOneEach(t *testing.T) {
 	recipe := filepath.Join(filepath.Dir(in), "recipe.yaml")
 	put(t, recipe, "steps:\n  - prune-union: {keep: distinct}\n")
 	for _, args := range [][]string{{"prune-union", in, "--keep", "distinct"}, {"apply", in, "--recipe", recipe}} {
-		if code, stdout, stderr := runAll(t, args); code != exitOK || !strings.Contains(stdout, "! op/u: all 3 subtasks hold the same list, one each, which is also what") {
+		if code, stdout, stderr := runAll(t, args); code != exitOK || !strings.Contains(stdout, "! op/u: all 3 subtasks hold the same list, one each, which also happens") {
 			t.Errorf("%s: exit code %d, %s, %s", args[0], code, stdout, stderr)
 		}
 	}
@@ -99,7 +99,7 @@ func TestShownCommands(t *testing.T) {
 		// Names that are redacted choose nothing.
 		for _, args := range [][]string{{"prune-union", in}, {"inspect", "--deep", in}} {
 			code, stdout, stderr := runAll(t, append(args, "--format", "redacted"))
-			if code != exitOK || strings.Contains(stdout, "--state") || !strings.Contains(stdout, "different, each 1 to 2 times") {
+			if code != exitOK || strings.Contains(stdout, "--state") || !strings.Contains(stdout, "distinct, each 1 to 2 times") {
 				t.Errorf("%s: exit code %d, %s, %s", args[0], code, stdout, stderr)
 			}
 		}
