@@ -60,7 +60,7 @@ func runOrphans(ctx context.Context, o orphansOptions, env *Env, roots []string)
 			failed = append(failed, err)
 		}
 		if line := answer.Done(f.Index, to, err, env.hintOf(err)); stream {
-			return env.print(line)
+			return env.answer(line)
 		}
 		return nil
 	})
@@ -70,7 +70,7 @@ func runOrphans(ctx context.Context, o orphansOptions, env *Env, roots []string)
 // finish prints the answer and returns how the command ends.
 func (o *orphansOptions) finish(env *Env, answer *report.Orphans, refused []orphans.Problem, failed several) error {
 	failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil })
-	if err := env.print(answer); err != nil {
+	if err := env.answer(answer); err != nil {
 		return err
 	}
 	switch {
