@@ -464,7 +464,7 @@ func TestBuilderRefuses(t *testing.T) {
 		"subtask twice":        {func(p place) error { p.op.Subtask(1); return p.b.Err() }, `operator "op"/subtask 1: duplicate subtask`},
 		"subtask too high":     {func(p place) error { p.op.Subtask(4); return p.b.Err() }, `operator "op"/subtask 4: the operator has subtasks 0 to 3`},
 		"subtask negative":     {func(p place) error { p.op.Subtask(-1); return p.b.Err() }, `subtasks 0 to 3`},
-		"state twice":          {func(p place) error { p.list(p.s, "a"); p.list(p.s, "b"); p.s.Union("a"); return p.b.Err() }, `subtask 1: state "a" duplicate state`},
+		"state twice":          {func(p place) error { p.list(p.s, "a"); p.list(p.s, "b"); p.s.Union("a"); return p.b.Err() }, `subtask 1: duplicate state "a"`},
 		"an ended operator":    {func(p place) error { p.operator("y", 1, 1); return p.op.SetName("n") }, `operator "op" was ended`},
 		"an ended operator 2":  {func(p place) error { p.operator("y", 1, 1); p.op.Subtask(0); return p.b.Err() }, `operator "op" was ended`},
 		"an ended subtask":     {func(p place) error { p.subtask(p.op, 0); p.s.List("l"); return p.b.Err() }, `operator "op"/subtask 1 was ended`},
