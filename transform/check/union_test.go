@@ -70,7 +70,7 @@ func TestCheckUnion(t *testing.T) {
 		{"counters, some equal", []string{"a", "a", "b", "a"}, 0, "note union",
 			"elements repeat: 4 elements, 2 distinct, each 1 to 3 times, 1 in each of 4 subtasks"},
 		{"counters, all equal", []string{"a", "a", "a"}, 0, "note union",
-			"all 3 subtasks hold the same list, one each, which also happens if each subtask writes one equal value; a restore assigns each of 3 subtasks all 3 elements"},
+			"all 3 subtasks hold the same list, one each, which also happens if each subtask writes one equal value; a restore assigns all 3 elements (6 B) to each of 3 subtasks"},
 		{"one of two lacks some", []string{"abcdef", "abcd"}, 0, "warning union-repeats",
 			"10 elements, 6 distinct, each 1 to 2 times, 4 to 6 in each of 2 subtasks, 4 in all of them"},
 		{"an equal share each", []string{"ab", "cd"}, 0, "note union", "a restore assigns all 4 elements (8 B) to each of 2 subtasks"},
