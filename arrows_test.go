@@ -46,6 +46,7 @@ var arrows = []arrow{
 	{"transform", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/connector", "format/flink/types", "format/flink/assign", "internal/hash128", "internal/number", "internal/objpath", "internal/tally", "transform/internal/..."}, noFiles},
 	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform", "transform/internal/...", "internal/work", "internal/fileref"}, noFiles},
 	{"transform/check", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/types", "internal/number", "transform", "transform/internal/..."}, noFiles},
+	{"transform/orphans", []string{"format/...", "storage/...", "reader", "internal/ability", "internal/fileref", "internal/objpath", "internal/ranged", "internal/tempname"}, noFiles},
 	{"transform/internal", []string{"format", "format/flink/connector", "format/flink/types", "format/summary", "internal/hash128", "internal/tally", "internal/work", "transform"}, noFiles},
 	{"internal/ability", []string{"storage", "internal/objpath", "internal/tempname"}, noFiles},
 	{"internal/fileref", []string{"format", "format/finding"}, noOutside},

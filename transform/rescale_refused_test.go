@@ -158,7 +158,7 @@ func TestRescaleLeavesAlone(t *testing.T) {
 	op := sptest.Operator("op", namedStates("1", st{"l", format.ModeList, []string{"a", "b", "c"}}), namedStates("2", st{"l", format.ModeList, []string{"d"}}))
 	for _, strategy := range []Strategy{StrategyFlink, StrategyRoundRobin, StrategyBalancedBytes} {
 		for name, o := range map[string]RescaleOptions{
-			"not selected":          {To: 2, Strategy: strategy, Operators: format.ByID()},
+			"not selected":        {To: 2, Strategy: strategy, Operators: format.ByID()},
 			"another parallelism": {To: 2, Strategy: strategy, From: 3},
 			"another, and more":   {To: 4, Strategy: strategy, From: 3},
 		} {

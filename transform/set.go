@@ -58,7 +58,7 @@ func Set(ctx context.Context, v format.View, o SetOptions) (format.View, *SetRep
 	case o.MaxParallelism < 0 || o.MaxParallelism > format.MaxKeyGroups:
 		return v, nil, fmt.Errorf("%w: a max parallelism of %d is not between 1 and %d", assign.ErrParallelism, o.MaxParallelism, format.MaxKeyGroups)
 	case o.States != nil && o.Mode == nil:
-		return v, nil, errors.New("States selects states whose mode is set, but Mode is nil")
+		return v, nil, errors.New("a selection of States needs the Mode that they get")
 	}
 	r := &SetReport{OldID: v.ID}
 	chosen, err := o.Operators.Set(v.Savepoint)

@@ -432,7 +432,7 @@ func (c *census) quotas(ctx context.Context, divisor int64, f func(number int64)
 
 // at adds the state to an error of the counter about its elements.
 func (c *census) at(err error) error {
-	if err == tally.ErrTooOften || err == tally.ErrNotCounted {
+	if errors.Is(err, tally.ErrTooOften) || errors.Is(err, tally.ErrNotCounted) {
 		return format.At(err, "state %q", c.u.name)
 	}
 	return err

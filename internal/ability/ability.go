@@ -105,6 +105,14 @@ type Confiner interface {
 	StatBelow(ctx context.Context, dir Directory, name string) (storage.Info, error)
 }
 
+// BelowDeleter is an optional ability: deleting a file only from the directory that was
+// described, and only the version that was. Whatever links were put in its way, nothing
+// else is deleted: it is ErrChanged if the directory or the file is another one now, and
+// for a symbolic link. A file that is not there is ErrNotExist.
+type BelowDeleter interface {
+	DeleteBelow(ctx context.Context, dir Directory, name string, pin storage.Version) error
+}
+
 // Leftover is what an interrupted run left: a file, or a directory with its
 // content.
 type Leftover struct {

@@ -88,7 +88,7 @@ func (r *Reader) ReadRange(ctx context.Context, off, n int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer b.Close()
+	defer b.Close()       //nolint:errcheck // nothing was written
 	size := b.end - b.pos // verified: the object has this length
 	if int64(int(size)) != size {
 		return nil, r.error(fmt.Errorf("%d bytes do not fit into memory: %w", size, storage.ErrUnsupported))
@@ -117,7 +117,7 @@ func (r *Reader) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer b.Close()
+	defer b.Close() //nolint:errcheck // nothing was written
 	n, err := b.fill(p[:min(int64(len(p)), b.end-b.pos)])
 	if err == nil && n < len(p) {
 		err = io.EOF

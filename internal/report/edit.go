@@ -64,18 +64,18 @@ type Step struct {
 }
 
 // Document implements [Report].
-func (r *Edit) Document() *ui.Document {
+func (e *Edit) Document() *ui.Document {
 	var d ui.Document
-	if len(r.Steps) == 0 {
-		appendChanges(&d, r.Changes, r.Remarks)
+	if len(e.Steps) == 0 {
+		appendChanges(&d, e.Changes, e.Remarks)
 	}
-	for i := range r.Steps {
-		r.Steps[i].appendTo(&d, i+1)
+	for i := range e.Steps {
+		e.Steps[i].appendTo(&d, i+1)
 	}
-	if r.MetadataBefore > 0 {
-		d.Line("_metadata %s → %s", ui.Bytes(r.MetadataBefore), ui.Bytes(r.MetadataAfter))
+	if e.MetadataBefore > 0 {
+		d.Line("_metadata %s → %s", ui.Bytes(e.MetadataBefore), ui.Bytes(e.MetadataAfter))
 	}
-	r.Write.appendTo(&d)
+	e.Write.appendTo(&d)
 	return &d
 }
 

@@ -182,30 +182,30 @@ func (x *Inspect) appendState(t *ui.Table, op *InspectOperator, st *InspectState
 }
 
 // count returns what there is to count in the state.
-func (st *InspectState) count() string {
+func (s *InspectState) count() string {
 	switch {
-	case st.KeyGroups > 0:
-		return ui.Plural(st.KeyGroups, "key group")
-	case st.Elements == nil:
+	case s.KeyGroups > 0:
+		return ui.Plural(s.KeyGroups, "key group")
+	case s.Elements == nil:
 		return ""
-	case st.Kind == "broadcast" && *st.Elements != 1:
-		return ui.Count(*st.Elements) + " copies"
-	case st.Kind == "broadcast":
+	case s.Kind == "broadcast" && *s.Elements != 1:
+		return ui.Count(*s.Elements) + " copies"
+	case s.Kind == "broadcast":
 		return "1 copy"
 	}
-	return ui.Count(*st.Elements)
+	return ui.Count(*s.Elements)
 }
 
-func (st *InspectState) typeText(op *InspectOperator) string {
+func (s *InspectState) typeText(op *InspectOperator) string {
 	switch {
-	case len(st.States) > 0 && op.KeyType != "":
-		return joined("key: "+ui.Printable(op.KeyType), st.Compression)
-	case len(st.States) > 0:
-		return ui.Printable(st.Type)
-	case st.Kind == "keyed" && (op.unread > 0 || strings.Contains(st.Handles, "changelog")):
+	case len(s.States) > 0 && op.KeyType != "":
+		return joined("key: "+ui.Printable(op.KeyType), s.Compression)
+	case len(s.States) > 0:
+		return ui.Printable(s.Type)
+	case s.Kind == "keyed" && (op.unread > 0 || strings.Contains(s.Handles, "changelog")):
 		return ui.Dim("names not read") // of changes, or the header could not be
 	}
-	return joined(ui.Printable(st.Type), st.Compression)
+	return joined(ui.Printable(s.Type), s.Compression)
 }
 
 // joined returns two texts with a comma between them where there are both.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform/orphans"
 )
 
 // Listings is the answer of ls.
@@ -36,8 +38,38 @@ type Listing struct {
 	NotChecked   int        `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for: they may be there"`
 	OutsideFiles int        `json:"outside_files,omitempty" jsonschema:"description=files outside the snapshot and its checkpoint directory"`
 
+	Sharing *Sharing `json:"sharing,omitempty" jsonschema:"description=with --shared"`
+
+	Real   string `json:"-"` // its one name, with links resolved
 	reason string // why it is in that state, without where in the snapshot
 	age    string
+}
+
+// Sharing is which files of a snapshot others refer to as well.
+type Sharing struct {
+	Files  OrphanSum `json:"files" jsonschema:"description=all its files that were found, with the one that describes it"`
+	Shared OrphanSum `json:"shared" jsonschema:"description=to which another snapshot refers too"`
+	Freed  OrphanSum `json:"freed" jsonschema:"description=to which no other snapshot refers: removing this one frees them"`
+	Others int       `json:"others" jsonschema:"description=snapshots that refer to the same files"`
+	With   []string  `json:"with,omitempty" jsonschema:"description=the first 100 of them"`
+}
+
+// AddShares adds what each snapshot shares.
+func (all Listings) AddShares(shares []orphans.Share) {
+	byReal := map[string]*orphans.Share{}
+	for i := range shares {
+		byReal[shares[i].Real] = &shares[i]
+	}
+	for i := range all {
+		if s := byReal[all[i].Real]; s != nil {
+			all[i].Sharing = &Sharing{Files: OrphanSum(s.Total), Shared: OrphanSum(s.Shared), Freed: OrphanSum(s.Freed), Others: s.Others, With: s.With}
+		}
+	}
+}
+
+// shared reports whether any of them says what it shares.
+func (all Listings) shared() bool {
+	return slices.ContainsFunc(all, func(l Listing) bool { return l.Sharing != nil })
 }
 
 // NewListing reports what was found, as it is at a time.
@@ -59,14 +91,26 @@ func (all Listings) Lines() iter.Seq[any] { return each(all) }
 
 // Header implements [Rows].
 func (all Listings) Header() []string {
-	return []string{"path", "state", "newest", "time", "family", "type", "format", "metadata_version", "checkpoint_id", "operator_count", "bytes", "missing_files", "problem", "not_checked_files", "outside_files"}
+	header := []string{"path", "state", "newest", "time", "family", "type", "format", "metadata_version", "checkpoint_id", "operator_count", "bytes", "missing_files", "problem", "not_checked_files", "outside_files"}
+	if all.shared() {
+		header = append(header, "shared_bytes", "freed_bytes", "shared_with")
+	}
+	return header
 }
 
 // Rows implements [Rows].
 func (all Listings) Rows() iter.Seq[[]string] {
+	shared := all.shared()
 	return rows(all, func(l *Listing) []string {
-		return []string{l.Path, l.State, strconv.FormatBool(l.Newest), timeText(l.Time), l.Family, l.Type, l.Format, strconv.Itoa(l.Metadata),
+		row := []string{l.Path, l.State, strconv.FormatBool(l.Newest), timeText(l.Time), l.Family, l.Type, l.Format, strconv.Itoa(l.Metadata),
 			strconv.FormatInt(l.CheckpointID, 10), strconv.Itoa(l.Operators), strconv.FormatInt(l.Bytes, 10), strconv.Itoa(l.MissingFiles), l.Problem, strconv.Itoa(l.NotChecked), strconv.Itoa(l.OutsideFiles)}
+		switch s := l.Sharing; {
+		case s != nil:
+			row = append(row, strconv.FormatInt(s.Shared.Bytes, 10), strconv.FormatInt(s.Freed.Bytes, 10), strconv.Itoa(s.Others))
+		case shared:
+			row = append(row, "", "", "")
+		}
+		return row
 	})
 }
 
@@ -80,6 +124,9 @@ func timeText(t *time.Time) string {
 
 // Document implements [Report].
 func (all Listings) Document() *ui.Document {
+	if all.shared() {
+		return all.sharing()
+	}
 	t := ui.NewTable(
 		ui.Column{Header: "SNAPSHOT", Shrink: 1, Cut: ui.CutMiddle, Min: 20},
 		ui.Column{Header: "KIND", Shrink: 3, Min: 10, Drop: 2},
@@ -101,6 +148,37 @@ func (all Listings) Document() *ui.Document {
 			size = ui.Bytes(l.Bytes)
 		}
 		t.Row(ui.Quote(l.Path), kind, id, l.age, size, l.stateText())
+	}
+	var d ui.Document
+	d.Add(t)
+	return &d
+}
+
+// sharing is the answer of --shared.
+func (all Listings) sharing() *ui.Document {
+	t := ui.NewTable(
+		ui.Column{Header: "SNAPSHOT", Shrink: 1, Cut: ui.CutMiddle, Min: 20},
+		ui.Column{Header: "TIME", Align: ui.Right, Drop: 1},
+		ui.Column{Header: "BYTES", Align: ui.Right},
+		ui.Column{Header: "SHARED", Align: ui.Right},
+		ui.Column{Header: "FREED", Align: ui.Right},
+		ui.Column{Header: "SHARED WITH", Shrink: 2, Min: 15, Wrap: true},
+	)
+	for i := range all {
+		l := &all[i]
+		s := l.Sharing
+		if s == nil {
+			t.Row(ui.Quote(l.Path), l.age, "", "", "", l.stateText())
+			continue
+		}
+		with := "–"
+		if n := s.Others; n > 0 {
+			with = ui.Quote(s.With[0])
+			if n > 1 {
+				with += fmt.Sprintf(" and %s more", ui.Count(int64(n-1)))
+			}
+		}
+		t.Row(ui.Quote(l.Path), l.age, ui.Bytes(s.Files.Bytes), ui.Bytes(s.Shared.Bytes), ui.Bytes(s.Freed.Bytes), with)
 	}
 	var d ui.Document
 	d.Add(t)

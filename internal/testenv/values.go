@@ -81,7 +81,7 @@ func Agree(c value.Codec, p []byte) error {
 	for _, before := range []string{"", "before"} {
 		got, err := c.Append([]byte(before), v)
 		if want := append([]byte(before), p[:n]...); err != nil || !bytes.Equal(got, want) {
-			return fmt.Errorf("% x: appended as % x: %v", cut(want), cut(got), err)
+			return fmt.Errorf("% x: appended as % x: %w", cut(want), cut(got), err)
 		}
 	}
 	return nil

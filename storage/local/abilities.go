@@ -372,20 +372,11 @@ func (s *Store) StatBelow(ctx context.Context, dir ability.Directory, name strin
 	if err := ctx.Err(); err != nil {
 		return storage.Info{}, fail("stat", full, err)
 	}
-	root, err := os.OpenRoot(dir.Name)
+	root, err := openDirectory("stat", full, dir)
 	if err != nil {
-		return storage.Info{}, fail("stat", full, err)
+		return storage.Info{}, err
 	}
 	defer root.Close() //nolint:errcheck // nothing was written
-	if dir.Version != "" {
-		fi, err := root.Stat(".")
-		if err != nil {
-			return storage.Info{}, fail("stat", full, err)
-		}
-		if directoryVersion(fi) != dir.Version {
-			return storage.Info{}, failHint("stat", full, storage.ErrChanged, "another directory now has the name "+dir.Name)
-		}
-	}
 	fi, err := root.Stat(filepath.FromSlash(name))
 	if err != nil {
 		if _, system := errors.AsType[syscall.Errno](err); !system { // os.Root exports no error value for this
@@ -397,6 +388,47 @@ func (s *Store) StatBelow(ctx context.Context, dir ability.Directory, name strin
 		return storage.Info{}, err
 	}
 	return describe(full, fi), nil
+}
+
+// openDirectory opens a directory, if it is the one that was described.
+func openDirectory(op, full string, dir ability.Directory) (*os.Root, error) {
+	root, err := os.OpenRoot(dir.Name)
+	if err != nil || dir.Version == "" {
+		return root, fail(op, full, err)
+	}
+	fi, err := root.Stat(".")
+	if err == nil && directoryVersion(fi) != dir.Version {
+		err = failHint(op, full, storage.ErrChanged, "another directory now has the name "+dir.Name)
+	}
+	if err != nil {
+		root.Close() //nolint:errcheck // nothing was written
+		return nil, fail(op, full, err)
+	}
+	return root, nil
+}
+
+// DeleteBelow implements ability.BelowDeleter.
+func (s *Store) DeleteBelow(ctx context.Context, dir ability.Directory, name string, pin storage.Version) error {
+	full := filepath.Join(dir.Name, name)
+	if err := ctx.Err(); err != nil {
+		return fail("delete", full, err)
+	}
+	root, err := openDirectory("delete", full, dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // a name was removed, nothing was written
+	fi, err := root.Lstat(name)
+	switch {
+	case err != nil:
+		return fail("delete", full, err)
+	case fi.Mode()&fs.ModeSymlink != 0:
+		return failHint("delete", full, storage.ErrChanged, "it is a symbolic link now")
+	}
+	if !fi.Mode().IsRegular() || describe(full, fi).Version != pin {
+		return fail("delete", full, storage.ErrChanged)
+	}
+	return fail("delete", full, disk{ctx}.removeIn(root, name))
 }
 
 // FreeSpace implements storage.SpaceReporter. It queries the nearest existing

@@ -75,6 +75,14 @@ func (d disk) remove(name string) error {
 	return os.Remove(name)
 }
 
+// removeIn removes a name from an open directory.
+func (d disk) removeIn(dir *os.Root, name string) error {
+	if err := fault.At(d.ctx, "remove", name); err != nil {
+		return err
+	}
+	return dir.Remove(name)
+}
+
 // removeAll removes a file, or a directory and its content. It follows no links.
 func (d disk) removeAll(name string) error {
 	if fi, err := os.Lstat(name); err == nil && fi.IsDir() {

@@ -34,6 +34,7 @@ var (
 	_ ability.Canonicalizer = (*Store)(nil)
 	_ storage.Namer         = (*Store)(nil)
 	_ ability.Confiner      = (*Store)(nil)
+	_ ability.BelowDeleter  = (*Store)(nil)
 	_ storage.Remover       = (*Store)(nil)
 	_ storage.SpaceReporter = (*Store)(nil)
 	_ ability.Holder        = (*Store)(nil)

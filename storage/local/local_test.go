@@ -547,3 +547,59 @@ func TestReadLink(t *testing.T) {
 func guard(f func() error) error {
 	return format.MappedBytes(nil).View(func([]byte) error { return f() })
 }
+
+func TestDeleteBelow(t *testing.T) {
+	s := New()
+	base := t.TempDir()
+	dir := filepath.Join(base, "dir")
+	write := func(name string) storage.Version {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte("x"), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		info, err := s.Stat(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Version
+	}
+	file, other := filepath.Join(dir, "file"), filepath.Join(base, "other", "file")
+	pin, precious := write(file), write(other)
+	in, err := s.Directory(ctx, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		dir  ability.Directory
+		file string
+		pin  storage.Version
+		err  error
+	}{
+		"another version":   {in, "file", precious, storage.ErrChanged},
+		"no version":        {in, "file", "", storage.ErrChanged},
+		"a link":            {in, "link", precious, storage.ErrChanged},
+		"not there":         {in, "none", pin, storage.ErrNotExist},
+		"another directory": {ability.Directory{Name: filepath.Dir(other), Version: in.Version}, "file", precious, storage.ErrChanged},
+	} {
+		if err := s.DeleteBelow(ctx, c.dir, c.file, c.pin); !errors.Is(err, c.err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := s.DeleteBelow(ctx, in, "../other/file", precious); err == nil {
+		t.Error("a name that leads out of the directory is deleted")
+	}
+	for _, name := range []string{file, other, filepath.Join(dir, "link")} {
+		if _, err := os.Lstat(name); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.DeleteBelow(ctx, in, "file", pin); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+}

@@ -303,7 +303,7 @@ func TestCheckCorpus(t *testing.T) {
 	label := regexp.MustCompile(`flink([12]\.[0-9]+)|/([12]\.[0-9]+)-`)
 	for _, dir := range testenv.Snapshots(t) {
 		snap := sptest.Open(t, dir)
-		o := Options{Metadata: int32(snap.Container.Metadata), Schema: snap.Schema, Like: &Like{Savepoint: snap.Savepoint, Schema: snap.Schema, Metadata: int32(snap.Container.Metadata)}}
+		o := Options{Metadata: snap.Container.Metadata, Schema: snap.Schema, Like: &Like{Savepoint: snap.Savepoint, Schema: snap.Schema, Metadata: snap.Container.Metadata}}
 		if m := label.FindStringSubmatch(dir); m != nil {
 			var err error
 			if o.Release, err = flink.ParseRelease(m[1] + m[2]); err != nil {
@@ -457,7 +457,7 @@ func TestCheckKnown(t *testing.T) {
 		for _, op := range snap.Operators {
 			ids = append(ids, op.ID.String())
 		}
-		r, err := Run(t.Context(), snap.View(), Options{Job: JobOfNames(ids), At: at, Metadata: int32(snap.Container.Metadata)})
+		r, err := Run(t.Context(), snap.View(), Options{Job: JobOfNames(ids), At: at, Metadata: snap.Container.Metadata})
 		if err != nil {
 			t.Fatalf("%s: %v", snap.Location, err)
 		}

@@ -1,11 +1,9 @@
 package diff
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/transform"
 )
 
@@ -30,20 +28,4 @@ func namedStates(name string, states ...st) *format.OperatorHandle {
 	h := rawStates(states...)
 	h.Data.(*format.Inline).Name = format.NewText(name)
 	return h
-}
-
-// serializer is a snapshot of one of Flink's simple serializers, or of a class
-// that is named whole.
-func serializer(name string) *types.Snapshot {
-	if name == "" {
-		return nil
-	}
-	if !strings.Contains(name, ".") {
-		name = "org.apache.flink.api.common.typeutils.base." + name + "SerializerSnapshot"
-	}
-	return &types.Snapshot{Class: name, Raw: []byte(name)}
-}
-
-func ofList(name string, mode format.Mode, of string) types.StateSchema {
-	return types.StateSchema{Name: format.NewText(name), Mode: mode, Serializers: []types.Serializer{{Key: "VALUE_SERIALIZER", Snapshot: serializer(of)}}}
 }

@@ -28,6 +28,9 @@ func (a *age) Set(s string) error {
 
 // String implements pflag.Value.
 func (a age) String() string {
+	if d := time.Duration(a); d >= 48*time.Hour && d%(24*time.Hour) == 0 {
+		return strconv.FormatInt(int64(d/(24*time.Hour)), 10) + "d"
+	}
 	s := time.Duration(a).String()
 	if rest, ok := strings.CutSuffix(s, "m0s"); ok {
 		s = rest + "m"

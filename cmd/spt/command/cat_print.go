@@ -182,7 +182,7 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 	}
 	stop()
 	stats.Sort()
-	if err := c.env.print(stats); err != nil || len(stats) > 0 {
+	if err := c.env.answer(stats); err != nil || len(stats) > 0 {
 		return err
 	}
 	return c.remark(0, 0, false)

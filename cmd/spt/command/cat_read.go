@@ -107,7 +107,7 @@ func (c *catter) part(ctx context.Context, u work.Unit, st *catState, it *catIte
 			}
 			return done
 		})
-		if err == errPiece {
+		if errors.Is(err, errPiece) {
 			return next, nil
 		}
 		if err != nil && done == nil && errors.Is(err, format.ErrCorrupt) && c.storedReadable(ctx, h, st.name) {

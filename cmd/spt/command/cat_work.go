@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
@@ -126,7 +127,7 @@ func (r *catReaders) run(ctx context.Context, u work.Unit) (b catBatch, err erro
 		}
 		return nil
 	}, true)
-	if err == errEnough { // merging ends the work
+	if errors.Is(err, errEnough) { // merging ends the work
 		err = nil
 	}
 	return b, err

@@ -141,7 +141,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	c, err := check.Run(ctx, snap.View(), check.Options{TempDir: env.common.tmp, Jobs: env.common.jobs,
 		Schema: schema, Like: like,
 		Job: job, Parallelism: o.parallelism, MaxParallelism: o.maxParallelism, AllowNonRestored: o.allow,
-		Release: o.release, Metadata: int32(snap.Container.Metadata), At: o.at,
+		Release: o.release, Metadata: snap.Container.Metadata, At: o.at,
 		Content: func(ctx context.Context, op *format.Operator) (found []finding.Finding, err error) {
 			err = snap.Examine(ctx, []*format.Operator{op}, reader.VerifyOptions{}, func(f finding.Finding) { found = append(found, f) })
 			return found, err
@@ -165,7 +165,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 	}
 	c.Sort()
 	r := env.run.NewCheck(location, snap.Container, known, c, files.notChecked)
-	if err := env.print(r); err != nil {
+	if err := env.answer(r); err != nil {
 		return err
 	}
 	if r.Errors > 0 || o.strict && r.Warnings > 0 {

@@ -47,5 +47,5 @@ func (o *checkOptions) openLike(ctx context.Context, env *Env) (*check.Like, fun
 	if err != nil {
 		return nil, nil, fmt.Errorf("--like: %w", err)
 	}
-	return &check.Like{Savepoint: snap.Savepoint, Schema: snap.Schema, Metadata: int32(snap.Container.Metadata)}, snap.Close, nil
+	return &check.Like{Savepoint: snap.Savepoint, Schema: snap.Schema, Metadata: snap.Container.Metadata}, snap.Close, nil
 }

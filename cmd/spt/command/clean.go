@@ -108,7 +108,7 @@ func runClean(ctx context.Context, o cleanOptions, env *Env, roots []string) err
 	if ctx.Err() != nil {
 		failed = append(failed, ctx.Err())
 	}
-	if err := env.print(done); err != nil {
+	if err := env.answer(done); err != nil {
 		return err
 	}
 	if len(done.Leftovers) == 0 {

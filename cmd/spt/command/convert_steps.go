@@ -46,7 +46,7 @@ func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.
 	o.opts.Family = reader.Flink
 	stop := env.reading("reading", nil)
 	defer stop()
-	unread, err := check.TypesFor(ctx, snap.Savepoint, snap.Schema, int32(snap.Container.Metadata), o.release)
+	unread, err := check.TypesFor(ctx, snap.Savepoint, snap.Schema, snap.Container.Metadata, o.release)
 	if err != nil {
 		return nil, inContainer(err, snap)
 	}

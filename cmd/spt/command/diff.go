@@ -160,7 +160,7 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 	if err != nil {
 		return err
 	}
-	if err := env.print(res); err != nil {
+	if err := env.answer(res); err != nil {
 		return err
 	}
 	if !res.Same {

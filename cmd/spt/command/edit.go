@@ -44,7 +44,7 @@ func sealEdit(ctx context.Context, env *Env, o writeOptions, in, out string, sna
 	if snap.Container.Family == reader.Flink && plan.Family == reader.Flink {
 		r.MetadataBefore, r.MetadataAfter = snap.Container.Size, plan.MetadataBytes
 	}
-	if err := env.print(r); err != nil {
+	if err := env.answer(r); err != nil {
 		return err
 	}
 	if r.Partial != "" {

@@ -27,8 +27,8 @@ type Env struct {
 	Now            func() time.Time
 	Stores         storage.Resolver
 
-	// Stdout and Stderr if they are files, else nil: to detect terminals.
-	stdoutFile, stderrFile *os.File
+	// Stdin, Stdout and Stderr if they are files, else nil: to detect terminals.
+	stdinFile, stdoutFile, stderrFile *os.File
 
 	lines   *ui.LineWriter // Stdout, where the answer is for a person; else nil
 	piped   io.Writer      // Stdout without lines
@@ -46,7 +46,7 @@ type Env struct {
 // OSEnv is the environment of the process.
 func OSEnv() *Env {
 	return &Env{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, stdoutFile: os.Stdout, stderrFile: os.Stderr,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, stdinFile: os.Stdin, stdoutFile: os.Stdout, stderrFile: os.Stderr,
 		Getenv: os.Getenv, Now: time.Now,
 		Stores: route.New(local.New()),
 	}

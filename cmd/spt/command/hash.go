@@ -87,7 +87,7 @@ func runHash(ctx context.Context, o hashOptions, env *Env, args []string) error 
 	if err != nil {
 		return err
 	}
-	if err := env.print(rows); err != nil {
+	if err := env.answer(rows); err != nil {
 		return err
 	}
 	switch {

@@ -144,7 +144,7 @@ func runInspect(ctx context.Context, o inspectOptions, env *Env, locations []str
 
 func (o *inspectOptions) print(env *Env, all report.Inspects) error {
 	if o.by == "" {
-		if err := env.print(all); err != nil || env.common.output != ui.OutputCSV {
+		if err := env.answer(all); err != nil || env.common.output != ui.OutputCSV {
 			return err
 		}
 		for range all.Empty() {
@@ -155,7 +155,7 @@ func (o *inspectOptions) print(env *Env, all report.Inspects) error {
 		return nil
 	}
 	rows := report.NewInspectRows(o.by, o.top, all)
-	if err := env.print(rows); err != nil {
+	if err := env.answer(rows); err != nil {
 		return err
 	}
 	for _, text := range rows.Empty() {

@@ -13,16 +13,19 @@ import (
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform/orphans"
 )
 
 type listOptions struct {
-	depth int
-	only  string
+	depth  int
+	only   string
+	shared bool
 }
 
 func (o *listOptions) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.depth, "depth", 8, "search `N` levels of directories below a root")
 	fs.StringVar(&o.only, "only", "", "`complete|incomplete|unchecked|damaged|unreadable|leftover|displaced`: list only these")
+	fs.BoolVar(&o.shared, "shared", false, "report which snapshots share files, and what removing each of them would free")
 }
 
 func (o *listOptions) validate() error {
@@ -51,9 +54,15 @@ listed once, however many links lead to it.
 
 It opens each description and looks whether its files are there. It reads no
 state. A snapshot is "unchecked" if nobody could look for some of its files,
-such as files in a store that is not supported here.`,
+such as files in a store that is not supported here.
+
+With --shared it also lists all files below the directories, and reports for
+each snapshot how much of it other snapshots below them refer to as well, which
+ones, and how many bytes no other refers to: removing the snapshot, and then
+what spt orphans finds, frees those.`,
 		Example: `  spt ls /data/flink/orders
-  spt ls --only complete -o csv /data/flink`,
+  spt ls --only complete -o csv /data/flink
+  spt ls --shared /data/flink/orders`,
 		Args: between(1, -1, "at least one directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(); err != nil {
@@ -92,17 +101,37 @@ func runList(ctx context.Context, o listOptions, env *Env, roots []string) error
 			}
 			if o.only == "" || o.only == string(e.State) {
 				seen[e.Real] = len(rows)
-				rows = append(rows, env.run.NewListing(e, env.Now()))
+				row := env.run.NewListing(e, env.Now())
+				row.Real = e.Real
+				rows = append(rows, row)
 			} else {
 				seen[e.Real] = -1
 				others++
 			}
 		}
 	}
+	if o.shared && len(looked) > 0 {
+		if err := env.addShares(ctx, rows, looked); err != nil {
+			return err
+		}
+	}
 	if err := o.print(env, rows, looked, others); err != nil {
 		return err
 	}
 	return failed.err()
+}
+
+// addShares adds what the snapshots share with each other.
+func (e *Env) addShares(ctx context.Context, rows report.Listings, roots []string) error {
+	shares, problems, err := orphans.Shares(ctx, roots, e.orphansOptions(nil, 0))
+	if err != nil {
+		return rootHint(err)
+	}
+	rows.AddShares(shares)
+	if len(problems) > 0 {
+		return e.remark("%s could not be resolved, so that more may be shared: %s", ui.Plural(int64(len(problems)), "snapshot or reference"), e.run.Hide(problems[0].Error()))
+	}
+	return nil
 }
 
 // list lists snapshots, and shows how many it has opened.
@@ -120,7 +149,7 @@ func (e *Env) list(ctx context.Context, root string, o reader.ListOptions) ([]re
 // print prints the rows, and says on stderr what they do not. others counts what
 // --only left out.
 func (o *listOptions) print(env *Env, rows report.Listings, roots []string, others int) error {
-	if err := env.print(rows); err != nil {
+	if err := env.answer(rows); err != nil {
 		return err
 	}
 	text := ""

@@ -100,9 +100,12 @@ func TestNarrowTerminal(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "bare", "_metadata"), string(alone))
 	left := filepath.Join(dir, "left", ".spt-tmp-0123456789ab-of-a-long-name-that-was-written.spt")
-	put(t, left, "0123456789")
-	if err := os.Chtimes(left, time.Time{}, time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)); err != nil {
-		t.Fatal(err)
+	aborted := filepath.Join(dir, "aborted", "000000000000000000000000005b706e", "chk-1", "0f0e0d0c-0b0a-0908-0706-050403020100")
+	for _, name := range []string{left, aborted} {
+		put(t, name, "0123456789")
+		if err := os.Chtimes(name, time.Time{}, time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	chk := func(n int) string { return fmt.Sprintf("job/000000000000000000000000005b706e/chk-%d", n) }
 	for _, x := range []struct {
@@ -118,7 +121,11 @@ func TestNarrowTerminal(t *testing.T) {
 		{[]string{"inspect", "sp-007", "--deep", "--by", "state"}, []string{"BYTES"}},
 		{[]string{"inspect", "sp-010", "sp-011", "--by", "operator", "--top", "1"}, []string{"BYTES"}},
 		{[]string{"ls", "."}, []string{"BYTES"}},
+		{[]string{"ls", "--shared", "job"}, []string{"BYTES", "SHARED", "FREED"}},
 		{[]string{"clean", "--dry-run", "left"}, nil},
+		{[]string{"orphans", "aborted"}, []string{"FILES", "BYTES", "REMOVABLE"}},
+		{[]string{"orphans", "aborted", "--by", "job"}, []string{"FILES", "BYTES", "REMOVABLE"}},
+		{[]string{"orphans", "aborted", "--by", "file"}, []string{"BYTES"}},
 		{[]string{"trend", "sp-001", "sp-007", "--limit", "1GiB", "--limit-elements", "1000000000"}, []string{"FIRST", "LAST", "PER CHECKPOINT"}},
 		{[]string{"prune-union", "sp-007"}, []string{"ELEMENTS", "DISTINCT", "BYTES"}},
 		{[]string{"prune-union", "sp-007", "--keep", "distinct"}, []string{"ELEMENTS", "KEPT", "BYTES", "AFTER"}},

@@ -120,7 +120,7 @@ Without IN it shows how union state grows.`,
 			}
 			switch len(args) {
 			case 0:
-				return env.print(report.NewGrowth(o.elements, o.parallelism, o.restores))
+				return env.answer(report.NewGrowth(o.elements, o.parallelism, o.restores))
 			case 1:
 				return runPruneUnion(cmd.Context(), o, env, args[0], "")
 			}

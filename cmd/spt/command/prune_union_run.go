@@ -58,7 +58,7 @@ func (o *pruneOptions) diagnose(ctx context.Context, env *Env, snap *reader.Snap
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)
 	}
-	return env.print(env.run.NewUnions(in, unions, broadcasts, o.atParallelism))
+	return env.answer(env.run.NewUnions(in, unions, broadcasts, o.atParallelism))
 }
 
 // unionBytes returns how many bytes are read of the states that choose chooses.
@@ -93,7 +93,7 @@ func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapsho
 	if snap.Container.Family == reader.Flink && plan.Family == reader.Flink {
 		res.MetadataBefore, res.MetadataAfter = snap.Container.Size, plan.MetadataBytes
 	}
-	if err := env.print(res); err != nil {
+	if err := env.answer(res); err != nil {
 		return err
 	}
 	if len(skipped) > 0 {

@@ -143,9 +143,7 @@ func (o *relocateOptions) relocate(ctx context.Context, env *Env, snap *reader.S
 	case base != "":
 		t.Move = m.below(base)
 	case !o.relative:
-		for _, p := range env.maps {
-			t.Prefixes = append(t.Prefixes, format.Mapping(p))
-		}
+		t.Prefixes = env.maps
 		t.Move = m.mapped
 	}
 	v, done, err := transform.Relocate(ctx, snap.View(), t)

@@ -16,7 +16,7 @@ func (e *Env) remark(format string, args ...any) error {
 	return e.complain(ui.Printable(fmt.Sprintf(format, args...)))
 }
 
-// print prints the answer of the command.
-func (e *Env) print(r report.Report) error {
+// answer prints the answer of the command.
+func (e *Env) answer(r report.Report) error {
 	return report.Print(e.Stdout, e.term(), e.common.output, r)
 }

@@ -118,7 +118,7 @@ func runSimulation(ctx context.Context, o rescaleOptions, env *Env) error {
 	if err != nil {
 		return err
 	}
-	return env.print(env.run.NewSimulation(plan, o.elements, o.from, o.wide))
+	return env.answer(env.run.NewSimulation(plan, o.elements, o.from, o.wide))
 }
 
 func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string) (err error) {
@@ -145,19 +145,19 @@ func runRescale(ctx context.Context, o rescaleOptions, env *Env, in, out string)
 		err = &refusal{err, r.InFlight()}
 		if out == "" {
 			r.Refuse(err.Error(), env.hintOf(err))
-			return env.print(r)
+			return env.answer(r)
 		}
 	}
 	if err != nil {
 		return inContainer(err, snap)
 	}
 	if out == "" {
-		return env.print(r)
+		return env.answer(r)
 	}
 	remarks := r.UndefinedOrders()
 	if env.common.output != ui.OutputTable {
 		remarks = append(r.Remarks, remarks...)
-	} else if err := env.print(r.Summary()); err != nil {
+	} else if err := env.answer(r.Summary()); err != nil {
 		return err
 	}
 	o.note = func(w *report.Write) { w.Remarks = append(w.Remarks, remarks...) }

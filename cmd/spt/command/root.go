@@ -67,6 +67,7 @@ SPT_PATH.`,
 		{"Check", []*cobra.Command{
 			newVerifyCommand(env),
 			newCheckCommand(env),
+			newOrphansCommand(env),
 		}},
 		{"Change", []*cobra.Command{
 			noRows(newConvertCommand(env)),
@@ -171,6 +172,7 @@ func suggestFor(root *cobra.Command) {
 		"drop":        {"remove", "rm", "delete", "del"},
 		"prune-union": {"prune", "dedup", "dedupe", "deduplicate"},
 		"rescale":     {"scale", "redistribute", "assign"},
+		"orphans":     {"gc", "garbage", "unreferenced"},
 		"hash":        {"id", "uid", "operator-id"},
 	} {
 		if c, _, err := root.Find([]string{name}); err == nil {

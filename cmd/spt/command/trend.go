@@ -116,7 +116,7 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 		return err
 	}
 	t.Finish()
-	if err := env.print(t.Trend); err != nil {
+	if err := env.answer(t.Trend); err != nil {
 		return err
 	}
 	if n := len(t.LeftOut); n > 0 {

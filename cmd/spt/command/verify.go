@@ -68,13 +68,13 @@ func runVerify(ctx context.Context, o verifyOptions, env *Env, locations []strin
 		}
 		all = append(all, v)
 		if env.common.output == ui.OutputTable { // as soon as it is known
-			if err := env.print(all[len(all)-1:]); err != nil {
+			if err := env.answer(all[len(all)-1:]); err != nil {
 				return err
 			}
 		}
 	}
 	if env.common.output != ui.OutputTable {
-		if err := env.print(all); err != nil {
+		if err := env.answer(all); err != nil {
 			return err
 		}
 	}

@@ -47,5 +47,5 @@ func runVersion(env *Env) error {
 	for v := metadata.V2; v.Valid(); v++ {
 		r.Metadata = append(r.Metadata, int(v))
 	}
-	return env.print(r)
+	return env.answer(r)
 }

@@ -130,7 +130,7 @@ func seal(ctx context.Context, env *Env, o writeOptions, snap *reader.Snapshot, 
 	if err != nil {
 		return err
 	}
-	if err := env.print(r); err != nil {
+	if err := env.answer(r); err != nil {
 		return err
 	}
 	return incomplete(plan, r)

@@ -30,6 +30,7 @@ func Answers() []Answer {
 		{"clean", "spt clean", "a list of leftovers and what became of each", []report.Leftover{}},
 		{"verify", "spt verify", "a list, one for each snapshot", report.Verifies{}},
 		{"check", "spt check", "what a restore would meet; with -o jsonl its findings, one a line", report.Check{}},
+		{"orphans", "spt orphans", "the files that no snapshot refers to, and what became of them; with -o jsonl the files, one a line, and then the rest", report.Orphans{}},
 		{"cat", "spt cat", "a list of elements", []report.CatLine{}},
 		{"cat-stats", "spt cat", "with --stats: a list of states", report.CatStats{}},
 		{"diff", "spt diff", "how two snapshots differ", report.Diff{}},

@@ -79,7 +79,7 @@ func appendText(dst []byte, s string, code, best byte) ([]byte, error) {
 	if code&0xe0 == 0xa0 && len(s) < 1<<5 {
 		return append(append(dst, 0xa0|byte(len(s))), s...), nil
 	}
-	width := 0
+	var width int
 	for _, c := range [...]byte{code, best} {
 		switch {
 		case msg.IsBinary(c):
