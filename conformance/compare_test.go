@@ -38,7 +38,7 @@ func TestCheckRedistributed(t *testing.T) {
 		"outside its groups":   {`"key_groups": [0, 3]`, `"key_groups": [0, 2]`, "subtask 0 holds key group 3"},
 		"gap in the groups":    {`"key_groups": [0, 3]`, `"key_groups": [1, 3]`, "starts at key group 1"},
 		"timer moved":          {`"timestamp": 9`, `"timestamp": 10`, "a: keyed state or timers differ"},
-		"operator gone":        {`"id": "00"`, `"id": "01"`, "operator 00 (a) is not there"},
+		"operator gone":        {`"id": "00"`, `"id": "01"`, "operator 00 (a) is missing"},
 		"subtask gone":         {`"parallelism": 1`, `"parallelism": 2`, "1 subtasks at parallelism 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
