@@ -87,7 +87,7 @@ var wordings = []wording{
 	{re: `restore products?|products? of restores`, instead: "duplicated by restores", where: anywhere, like: "restore product"},
 	{re: `fits not|FitsNot|unsure`, instead: "compatible as is, after migration, incompatible, unknown", where: anywhere, like: "unsure"},
 	{re: `moments?`, instead: "timestamp, instant", where: anywhere, like: "a moment in UTC"},
-	{re: `places?`, instead: "location, URI, offset", where: anywhere, like: "another place", except: []string{`in place`, `tak(e|es|en|ing) place`, `decimal places?`, `places? of decimals`}, pending: 4},
+	{re: `places?`, instead: "location, URI, offset", where: anywhere, like: "another place", except: []string{`Place is where kept`, `regardless of Place`, `in place`, `tak(e|es|en|ing) place`, `decimal places?`, `places? of decimals`}, pending: 2},
 	{re: `(further|extra|the|such) copies|copies (in|of) (union|elements)`, instead: "duplicates (union), replicas (broadcast)", where: anywhere, like: "the copies in union state"},
 	{re: `folders?`, instead: "directory", where: anywhere, like: "the wrong folder"},
 }
