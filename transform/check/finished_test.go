@@ -102,7 +102,7 @@ func TestCheckIdle(t *testing.T) {
 		return texts
 	}
 	// plain has one element in each subtask.
-	if got := message(t, sptest.ListOperator("a", 3), 8); !slices.Equal(got, []string{"note l 3 elements of a list state for 8 subtasks: 5 get none"}) {
+	if got := message(t, sptest.ListOperator("a", 3), 8); !slices.Equal(got, []string{"note l 3 elements of a list state for 8 subtasks: none for 5 of them"}) {
 		t.Errorf("%v", got)
 	}
 	for _, p := range []int32{2, 3} {

@@ -23,7 +23,7 @@ func (c *checker) idle(ctx context.Context, op *format.Operator, p int32) error 
 	for _, st := range s.Operators[0].States {
 		if st.Kind == summary.List && st.Elements > 0 && st.Elements < int64(p) {
 			c.add(Finding{Severity: finding.Note, Code: "subtasks-without-state", Operator: op, State: st.Name,
-				Message: fmt.Sprintf("%s of a list state for %d subtasks: %d get none", elementsText(st.Elements), p, int64(p)-st.Elements)})
+				Message: fmt.Sprintf("%s of a list state for %d subtasks: none for %d of them", elementsText(st.Elements), p, int64(p)-st.Elements)})
 		}
 	}
 	return c.idleKeyed(ctx, op, p)

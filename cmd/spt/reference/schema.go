@@ -132,10 +132,10 @@ func (r *reflector) object(t reflect.Type) (*schema, error) {
 	s := &schema{Type: "object", Properties: map[string]*schema{}}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if !f.IsExported() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || name == "-" {
 			continue
 		}
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" {
 			return nil, fmt.Errorf("%s.%s has no name in JSON", t, f.Name)
 		}
