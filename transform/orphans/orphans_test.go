@@ -586,7 +586,7 @@ func TestChecksEachFileAgain(t *testing.T) {
 // remove nothing: snapshots there may refer to files here.
 func TestLinks(t *testing.T) {
 	base := t.TempDir()
-	root, other := filepath.Join(base, "root"), filepath.Join(base, "other")
+	root, other := filepath.Join(base, "jobs"), filepath.Join(base, "other")
 	add(t, root, "flink-2.3-counts-incremental")
 	add(t, other, "flink-2.3-counts-incremental")
 	outside := plant(t, old, other, jobA, "shared", planted+"00")
@@ -834,7 +834,7 @@ func TestShares(t *testing.T) {
 // FLINK-39964: a checkpoint refers to files of the claimed native savepoint as if they
 // were next to it. Even without the savepoint's _metadata they are kept.
 func TestClaimedNative(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "root")
+	root := filepath.Join(t.TempDir(), "jobs")
 	check(t, os.CopyFS(root, os.DirFS("../../testdata/reported/claimed-native")))
 	sp := filepath.Join(root, "savepoint-5b706e-0123456789ab")
 	check(t, os.Rename(filepath.Join(root, "sp"), sp))

@@ -20,7 +20,7 @@ const orphanName = "0f0e0d0c-0b0a-0908-0706-050403020100"
 // withOrphan is a checkpoint with a file that it does not refer to.
 func withOrphan(t *testing.T) (root, orphan string) {
 	t.Helper()
-	root = filepath.Join(t.TempDir(), "root")
+	root = filepath.Join(t.TempDir(), "jobs")
 	if err := os.CopyFS(root, os.DirFS("../../../testdata/savepoints/flink-2.3-counts-incremental/savepoint")); err != nil {
 		t.Fatal(err)
 	}
