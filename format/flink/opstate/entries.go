@@ -34,6 +34,9 @@ func (c *Codec) entries(ctx context.Context, src format.Source, h *format.Operat
 	if s.Mode != format.ModeBroadcast || h.Codec == format.CodecRaw {
 		return nil, format.Errorf(format.ErrUnsupported, "expected broadcast state, found %v state", s.Mode)
 	}
+	if n := s.Offsets.Len(); n > 1 { // Flink reads the first only; the others must not be lost
+		return nil, format.Errorf(format.ErrCorrupt, "expected 1 map of broadcast state, found %d", n)
+	}
 	layout, err := c.mapLayout(ctx, src, h, s)
 	if err != nil {
 		return nil, err

@@ -123,6 +123,10 @@ func TestEntriesRefuses(t *testing.T) {
 			t.Errorf("%+v: an entry over the limit: %v", w, err)
 		}
 	}
+	two := stream(how{version: 6}, state{name: "s", mode: format.ModeBroadcast, elements: []string{be32(1) + entry, be32(1) + entry}})
+	if _, err := (&opstate.Codec{}).Entries(t.Context(), &memory{}, two, "s"); !errors.Is(err, format.ErrCorrupt) {
+		t.Errorf("two maps, of which Flink would read one: %v", err)
+	}
 	list := stream(how{version: 6}, state{name: "s", elements: []string{"x"}})
 	if _, err := (&opstate.Codec{}).Entries(t.Context(), &memory{}, list, "s"); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("a list state: %v", err)
