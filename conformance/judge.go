@@ -44,8 +44,8 @@ var running struct {
 }
 
 // Use returns the Flink of a version, one per process. It skips the test, with
-// a line on standard error, if there is no JDK or Maven (with CI=true it fails), and
-// with -short. If the test fails, it shows what Flink logged during it. Call
+// a line on standard error, without a JDK or Maven (with CI=true it fails), and with
+// -short. If the test fails, it shows what Flink logged during it. Call
 // CloseAll from TestMain.
 func Use(t testing.TB, version Version) *Flink {
 	t.Helper()

@@ -138,7 +138,7 @@ func TestByName(t *testing.T) {
 	}
 }
 
-// Names are no paths: a slash in them is a character like any other. And "*"
+// Names are not paths: a slash in them is a character like any other. And "*"
 // chooses what has no name at all.
 func TestPatternsAndSlashes(t *testing.T) {
 	for _, tt := range []struct {

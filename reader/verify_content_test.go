@@ -243,7 +243,7 @@ func TestVerifyBudget(t *testing.T) {
 	}
 }
 
-// TestVerifyNativeContent: state of a Go program that is none.
+// TestVerifyNativeContent: state that is not valid state of a Go program.
 func TestVerifyNativeContent(t *testing.T) {
 	sp := model(nil)
 	sp.Operators[0].Subtasks[0].ManagedKeyed = &format.KeyGroups{

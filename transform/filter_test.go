@@ -4,14 +4,14 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // TestFilterMemory: what a filter takes does not depend on the number of
 // elements, but for a bit each and what stays.
 func TestFilterMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("twenty million elements take a while")
-	}
+	testenv.Long(t, "reads twenty million elements")
 	const subtasks, n = 20, 1_000_000
 	in, g := generatedUnion(subtasks, n, false)
 	runtime.GC()

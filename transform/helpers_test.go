@@ -22,9 +22,9 @@ func sealed(t testing.TB, stores storage.Resolver, snap *reader.Snapshot, v form
 
 // st is one state of a made handle.
 type st struct {
-	name  string
-	mode  format.Mode
-	elems []string
+	Name     string
+	Mode     format.Mode
+	Elements []string
 }
 
 // nativeHandle makes a handle of native state from elements that are short
@@ -34,11 +34,11 @@ func nativeHandle(name string, states ...st) *format.OperatorHandle {
 	var p []byte
 	for _, s := range states {
 		offsets := format.OffsetSlice{}
-		for _, e := range s.elems {
+		for _, e := range s.Elements {
 			offsets = append(offsets, int64(len(p)))
 			p = append(p, packed(e)...)
 		}
-		h.States = append(h.States, format.NamedState{Name: format.NewText(s.name), Mode: s.mode, Offsets: offsets})
+		h.States = append(h.States, format.NamedState{Name: format.NewText(s.Name), Mode: s.Mode, Offsets: offsets})
 	}
 	h.Data = &format.Inline{Name: format.NewText(name), Data: format.NewBytes(p)}
 	return h
@@ -54,20 +54,11 @@ func packed(s string) string {
 
 // rawStates is a handle of raw codec: elements one after another.
 func rawStates(states ...st) *format.OperatorHandle {
-	h := &format.OperatorHandle{Codec: format.CodecRaw}
-	var data []byte
+	var all []sptest.State
 	for _, s := range states {
-		ns := format.NamedState{Name: format.NewText(s.name), Mode: s.mode}
-		var offsets format.OffsetSlice
-		for _, e := range s.elems {
-			offsets = append(offsets, int64(len(data)))
-			data = append(data, e...)
-		}
-		ns.Offsets = offsets
-		h.States = append(h.States, ns)
+		all = append(all, sptest.State(s))
 	}
-	h.Data = &format.Inline{Data: format.NewBytes(data)}
-	return h
+	return sptest.RawHandle(all...)
 }
 
 // operatorStates counts the operator states of a kind that subtasks held, each

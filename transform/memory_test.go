@@ -12,6 +12,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/sptest"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // generated is a Source of elements that are made when they are read: numbers
@@ -88,9 +89,7 @@ func generatedUnion(subtasks int, n int64, copies bool) (format.View, *generated
 // memory that does not depend on their number: a table of up to three million
 // different ones, and a bit an element for what stays.
 func TestConstantMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a hundred million elements take a while")
-	}
+	testenv.Long(t, "reads a hundred million elements")
 	const subtasks, n = 100, 1_000_000
 	in, g := generatedUnion(subtasks, n, true)
 	runtime.GC()
@@ -118,9 +117,7 @@ func TestConstantMemory(t *testing.T) {
 // TestManyPasses: more different elements than the table takes are counted in
 // passes, in the memory of one.
 func TestManyPasses(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fifty million look-ups take a while")
-	}
+	testenv.Long(t, "makes fifty million look-ups")
 	const subtasks, n = 2, 4_000_000 // two passes of them
 	in, g := generatedUnion(subtasks, n, true)
 	runtime.GC()

@@ -162,10 +162,10 @@ func TestPlanProperties(t *testing.T) {
 			}
 			var states []st
 			for _, name := range []string{"alpha", "zeta", "pending"} {
-				s := st{name: name, mode: format.ModeList}
+				s := st{Name: name, Mode: format.ModeList}
 				for range rnd.IntN(12) {
-					s.elems = append(s.elems, strings.Repeat("x", rnd.IntN(30)))
-					n := int64(1 + len(s.elems[len(s.elems)-1]))
+					s.Elements = append(s.Elements, strings.Repeat("x", rnd.IntN(30)))
+					n := int64(1 + len(s.Elements[len(s.Elements)-1]))
 					largest = max(largest, n)
 					total[name] += n
 					count[name]++

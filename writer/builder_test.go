@@ -20,6 +20,7 @@ import (
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/internal/storetest"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
@@ -750,9 +751,7 @@ func (d *discarded) Abort(context.Context) error { return nil }
 
 // A gigabyte of elements and of keyed state passes through little memory.
 func TestBuilderMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds 1 GiB")
-	}
+	testenv.Long(t, "builds 1 GiB")
 	const limit = 32 << 20
 	store := &discard{Store: mem.New()}
 	b := startBuild(t, store, "s", writer.BuilderOptions{Compression: spt.None, Jobs: 2})

@@ -19,6 +19,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/fault"
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/storetest"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/mem"
@@ -318,9 +319,7 @@ func TestReadBackKeepsWhatItReplaces(t *testing.T) {
 
 // TestMemory copies and packs streams of gigabytes with a small heap.
 func TestMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("gigabytes")
-	}
+	testenv.Long(t, "writes gigabytes")
 	const size = 5 << 29 // 2.5 GiB
 	endless := &generated{Store: mem.New(), size: size}
 	storetest.Put(t, endless.Store, "sp/_metadata", encoded(t, modelOf(handleOf(&format.File{Path: text("big"), Relative: true, Length: size}, 0, 1<<20, 1<<31))))

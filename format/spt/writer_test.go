@@ -14,6 +14,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 func newWriter(t testing.TB, w io.Writer) *spt.Writer {
@@ -479,9 +480,7 @@ func (o hugeOffsets) Read(_ context.Context, dst []int64, from int64) (int, erro
 // State is larger than memory: 3 GiB with twelve million offsets go through
 // with a live heap of a few chunks.
 func TestHeapStaysSmall(t *testing.T) {
-	if testing.Short() {
-		t.Skip("3 GiB")
-	}
+	testenv.Long(t, "writes 3 GiB")
 	const size = 3 << 30
 	sp := &format.Savepoint{Operators: []*format.Operator{{Subtasks: []*format.Subtask{{Managed: &format.OperatorHandle{
 		Data:   &format.File{Path: format.NewText("huge"), Relative: true, Length: size},

@@ -28,6 +28,15 @@ func Missing(t testing.TB, what string, err error) {
 	NotTested(t, fmt.Sprintf("NOT TESTED, %s: %v", what, err))
 }
 
+// Long skips a test with -short, with one line on standard error that says what it
+// takes. CI runs every test without -short once.
+func Long(t testing.TB, takes string) {
+	t.Helper()
+	if testing.Short() {
+		NotTested(t, fmt.Sprintf("NOT TESTED with -short, %s: it %s", t.Name(), takes))
+	}
+}
+
 // NotTested skips a test, with one line on standard error, if the system or
 // the corpus cannot have what the test needs; see [Missing] for what can be installed.
 func NotTested(t testing.TB, why string) {

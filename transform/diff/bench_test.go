@@ -12,6 +12,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/sptest"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // unionFile writes a _metadata of union state and opens it.
@@ -100,9 +101,7 @@ func BenchmarkDiffElements(b *testing.B) {
 // TestDiffMemory: a few million elements that all differ stay within a bound
 // that does not grow with them.
 func TestDiffMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes 200 MB")
-	}
+	testenv.Long(t, "writes 200 MB")
 	o := sptest.UnionOptions{Subtasks: 64, Elements: 40_000, ElementSize: 24, Seed: 1}
 	a := unionFile(t, o)
 	o.Seed = 1000

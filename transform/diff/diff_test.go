@@ -540,20 +540,11 @@ func TestDiffStructure(t *testing.T) {
 
 // rawStates is a handle of raw codec: elements one after another.
 func rawStates(states ...st) *format.OperatorHandle {
-	h := &format.OperatorHandle{Codec: format.CodecRaw}
-	var data []byte
+	var all []sptest.State
 	for _, s := range states {
-		ns := format.NamedState{Name: format.NewText(s.name), Mode: s.mode}
-		var offsets format.OffsetSlice
-		for _, e := range s.elems {
-			offsets = append(offsets, int64(len(data)))
-			data = append(data, e...)
-		}
-		ns.Offsets = offsets
-		h.States = append(h.States, ns)
+		all = append(all, sptest.State(s))
 	}
-	h.Data = &format.Inline{Data: format.NewBytes(data)}
-	return h
+	return sptest.RawHandle(all...)
 }
 
 // TestDiffBroadcastByKey: entries count, not the order in which a map has them.

@@ -9,9 +9,9 @@ import (
 
 // st is one state of a made handle.
 type st struct {
-	name  string
-	mode  format.Mode
-	elems []string
+	Name     string
+	Mode     format.Mode
+	Elements []string
 }
 
 func plan(t *testing.T, in format.View, o transform.RescaleOptions) *transform.RescalePlan {

@@ -17,7 +17,7 @@ func TestDiffWords(t *testing.T) {
 		for i, elems := range subtasks {
 			s := st{name, mode, strings.Split(elems, ",")}
 			if mode == format.ModeBroadcast {
-				s.elems = []string{elems}
+				s.Elements = []string{elems}
 			}
 			op.Subtasks[i].Managed = rawStates(s)
 		}

@@ -342,9 +342,7 @@ func TestCatFilter(t *testing.T) {
 
 // TestCatIsStreamed: memory does not follow the number of elements.
 func TestCatIsStreamed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes 100 MB")
-	}
+	testenv.Long(t, "writes 100 MB")
 	file := bigSavepoint(t, 100)
 	var peak uint64
 	var writes, lines int

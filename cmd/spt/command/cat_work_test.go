@@ -142,9 +142,7 @@ func bigMap(t *testing.T, n int) (dir string, entries int) {
 // TestCatMapIsStreamed: memory does not follow the number of entries of a broadcast
 // map, and each is printed once, in order.
 func TestCatMapIsStreamed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("prints a million entries")
-	}
+	testenv.Long(t, "prints a million entries")
 	dir, entries := bigMap(t, 400_000)
 	for _, args := range [][]string{{"--jobs", "1"}, {"--jobs", "8"}, {"--jobs", "2", "--where", "value == 0"}, {"--jobs", "2", "-o", "csv"}} {
 		expected := entries

@@ -16,7 +16,7 @@ func (o *checkOptions) job(ctx context.Context, env *Env) (job *check.Job, known
 			return nil, nil, err
 		}
 		if len(uids) == 0 {
-			return nil, nil, usagef("--names %s: there is no uid in it", ui.Quote(env.common.names))
+			return nil, nil, usagef("--names %s: it holds no uid", ui.Quote(env.common.names))
 		}
 		job, known = check.JobOfNames(uids), append(known, "names")
 	}

@@ -26,7 +26,7 @@ func (o *orphansOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.delete, "delete", false, "delete the files, one by one")
 	fs.StringVar(&o.archive, "archive", "", "move the files to `DIR` instead, below the name of their ROOT")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "report, and remove nothing (the default without --delete and --archive)")
-	fs.BoolVar(&o.yes, "yes", false, "do not ask; needed to remove files if there is no terminal")
+	fs.BoolVar(&o.yes, "yes", false, "do not ask; needed to remove files without a terminal")
 }
 
 func (o *orphansOptions) validate(env *Env) error {
@@ -34,7 +34,7 @@ func (o *orphansOptions) validate(env *Env) error {
 	case !slices.Contains(report.OrphanGrouping, o.by):
 		return usagef("--by %s: must be one of %s", o.by, strings.Join(report.OrphanGrouping, ", "))
 	case o.removes() && !o.yes && !env.interactive():
-		return &usageError{"removing files needs --yes where there is no terminal to ask", "without --delete and --archive, spt orphans only reports"}
+		return &usageError{"removing files needs --yes, because standard input is not a terminal", "without --delete and --archive, spt orphans only reports"}
 	}
 	return nil
 }

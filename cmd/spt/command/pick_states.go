@@ -141,7 +141,7 @@ func (p *pick) keyedStates(h *reader.Headers, names *[]string) bool {
 	return found
 }
 
-// listOr lists names, each once and sorted; none if there is no name.
+// listOr lists names, each once and sorted, or returns none if names is empty.
 func listOr(names []string, none string) string {
 	if len(names) == 0 {
 		return none

@@ -102,7 +102,7 @@ func (e *refusal) Remedies() []finding.Remedy {
 // nothing is the error where no operator is rescaled.
 func (o *rescaleOptions) nothing(env *Env, all []*format.Operator) error {
 	if len(all) == 0 {
-		return usagef("there is no operator to rescale")
+		return usagef("the snapshot holds no operator to rescale")
 	}
 	return &usageError{fmt.Sprintf("no operator has parallelism %d", o.from), "available: " + parallelisms(env, all)}
 }

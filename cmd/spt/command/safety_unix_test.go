@@ -84,7 +84,7 @@ func TestKilledCommands(t *testing.T) {
 		for _, overwrite := range []bool{false, true} {
 			figures := map[string]int{}
 			step := 1
-			if i > 1 || testing.Short() { // there is one way to write: the two of convert go through all of it
+			if i > 1 { // there is one way to write: the two of convert go through all of it
 				step = 5
 			}
 			for n := 1; ; n += step {

@@ -89,7 +89,7 @@ func (o *writeOptions) prepare(ctx context.Context, snap *reader.Snapshot, out s
 }
 
 // write plans how a snapshot is written to out, and writes it unless it is a dry
-// run or there is no out.
+// run or out is empty.
 func (o *writeOptions) write(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string) (*writer.Plan, *report.Write, error) {
 	progress := env.progress()
 	o.opts.Progress = progress.Add

@@ -132,7 +132,7 @@ func (u *unsplit) holds(states []format.StateRuns) bool {
 
 // EncodingFor returns the encoding in which a release reads the states of a stream:
 // the same encoding, or one that Build can write with the same elements. It returns
-// ErrUnsupported if there is no such encoding: the release does not read compressed
+// ErrUnsupported if no such encoding exists: the release does not read compressed
 // operator state, or reads serializers in another format.
 func (c *Codec) EncodingFor(w format.Wire, r flink.Release) (format.Wire, error) {
 	f, err := parseEncoding(w)

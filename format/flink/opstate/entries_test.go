@@ -9,6 +9,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // be32 is a number of four bytes.
@@ -43,9 +44,7 @@ func endlessMap(t testing.TB, w how, entry string, n int) (*endless, *format.Ope
 
 // TestEntriesConstantMemory walks a map of gigabytes in a few megabytes.
 func TestEntriesConstantMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads gigabytes")
-	}
+	testenv.Long(t, "reads gigabytes")
 	entry := be32(8) + "12345678" + be32(5000) + text(5000, 1)
 	for _, x := range []struct {
 		how

@@ -10,6 +10,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // endless is a stream that takes no memory: a head, and one element again and
@@ -81,9 +82,7 @@ func heap() int64 {
 // TestConstantMemory walks gigabytes, and builds a handle from a hundred
 // million elements, in a few megabytes.
 func TestConstantMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads gigabytes")
-	}
+	testenv.Long(t, "reads gigabytes")
 	for _, w := range []how{{version: 6}, {version: 6, framed: "one header"}} {
 		e, h := endlessHandle(t, w, text(5000, 1), 700_000) // 3.5 GB
 		codec := &opstate.Codec{}

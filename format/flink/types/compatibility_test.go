@@ -85,7 +85,7 @@ func TestCompare(t *testing.T) {
 		{"a list for an array", array("I", simple("Int")), list(simple("Int")), types.Incompatible, "", true},
 		{"a list for an array of others", array("I", simple("Int")), list(simple("Long")), types.Incompatible, "", false},
 		{"an array for a list", list(simple("Int")), array("I", simple("Int")), types.Incompatible, "", false},
-		{"an unnoticed one beside one that is noticed", tuple(array("I", simple("Int")), simple("Int")), tuple(list(simple("Int")), simple("Long")), types.Incompatible, "field 1", false},
+		{"an unnoticed one next to one that is noticed", tuple(array("I", simple("Int")), simple("Int")), tuple(list(simple("Int")), simple("Long")), types.Incompatible, "field 1", false},
 		{"time to live", simple("String"), ttl(simple("String")), types.Undecided, "time to live was switched on", false},
 		{"no time to live any more", ttl(simple("String")), simple("String"), types.Undecided, "time to live was switched off", false},
 		{"time to live and another type", simple("String"), ttl(simple("Int")), types.Incompatible, "StringSerializer → IntSerializer", false},

@@ -17,6 +17,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/internal/limit"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // sample is a handle written by hand: all three modes, empty states between
@@ -394,9 +395,7 @@ func (e endless) handle() *format.OperatorHandle {
 }
 
 func TestElementsMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads 1 GiB")
-	}
+	testenv.Long(t, "reads 1 GiB")
 	e := endless{n: 1 << 20}
 	cur, err := native.Codec{}.Elements(context.Background(), e, e.handle(), "s", 0)
 	if err != nil {

@@ -255,7 +255,7 @@ func TestTypedErrors(t *testing.T) {
 	if _, err := all(t, native.List[user](cancelled, v, "op", "users")); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	// A max parallelism that is none.
+	// An invalid max parallelism.
 	op := *v.Operators[0]
 	op.MaxParallelism = 0
 	v.Savepoint = &format.Savepoint{Operators: []*format.Operator{&op}}
