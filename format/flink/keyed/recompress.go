@@ -63,6 +63,13 @@ func Recompress(ctx context.Context, src format.Source, h *format.KeyGroups, com
 	if _, err := src.ReadAt(ctx, h.Data, head, 0); err != nil {
 		return nil, err
 	}
+	if !known {
+		// The end of the header is unknown, but a key group cannot start before the
+		// place where reading stopped.
+		if _, err := parse(head); !errors.As(err, &unknown) {
+			return nil, format.Errorf(format.ErrCorrupt, "expected the first key group after the header, found it at %d, within it", first)
+		}
+	}
 	head[4] = 0
 	if compress {
 		head[4] = 1

@@ -3,6 +3,7 @@ package keyed
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
@@ -19,6 +20,9 @@ func FuzzRecompress(f *testing.F) {
 			f.Add([]byte(p), o[0], o[1])
 		}
 	}
+	unknown := strings.TrimSuffix(canonicalHeader("\x00"), simple("String")) + utf("com.example.Unknown") + i32(1)
+	f.Add([]byte(unknown+good), int64(len(unknown)), int64(0))
+	f.Add([]byte(unknown+good), int64(len(unknown)-10), int64(len(unknown)))
 	f.Fuzz(func(t *testing.T, p []byte, a, b int64) {
 		h := &format.KeyGroups{
 			Codec: format.CodecFlink, Savepoint: true, Range: format.KeyGroupRange{Count: 2}, Offsets: format.OffsetSlice{a, b},

@@ -152,3 +152,32 @@ func TestRecompressRefuses(t *testing.T) {
 		t.Errorf("two key groups at one place: %v", err)
 	}
 }
+
+// A header that ends in a serializer of an unknown class has no known end. A key group
+// that starts before that class would change what is read of the header.
+func TestRecompressWithinUnknownHeader(t *testing.T) {
+	const class = "com.example.Unknown$Snapshot"
+	known := strings.TrimSuffix(canonicalHeader("\x00"), simple("String"))
+	group := "\x00\x00" + entry("\x85one", "value") + "\xff\xff"
+	for name, tc := range map[string]struct {
+		header string // the group follows
+		refuse bool
+	}{
+		"after the class": {header: known + utf(class) + i32(1)},
+		"in the class":    {header: known + i16(4), refuse: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := tc.header + group + group
+			start := int64(len(tc.header))
+			h := &format.KeyGroups{
+				Codec: format.CodecFlink, Range: format.KeyGroupRange{Count: 2}, Savepoint: true,
+				Offsets: format.OffsetSlice{start, start + int64(len(group))},
+				Data:    &format.File{Path: format.NewText("f"), Length: int64(len(p))},
+			}
+			_, err := Recompress(t.Context(), inMemory(p), h, true)
+			if tc.refuse != errors.Is(err, format.ErrCorrupt) || !tc.refuse && err != nil {
+				t.Fatalf("refuse %v: %v", tc.refuse, err)
+			}
+		})
+	}
+}
