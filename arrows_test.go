@@ -30,6 +30,12 @@ var noOutside = []string{"os", "os/...", "io/ioutil", "path/filepath", "net", "n
 // noFiles is what stands above storage does without.
 var noFiles = append(slices.Clone(noOutside), "io/fs")
 
+// A storage driver is imported by cmd/spt only.
+var (
+	driverOwn = []string{"storage", "storage/internal/...", "internal/ability", "internal/conf", "internal/objpath", "internal/ranged", "internal/tempname"}
+	driverNot = []string{"log", "log/...", "github.com/spf13/...", "github.com/fatih/..."}
+)
+
 // arrows is the layout of the repository. A package that none fits fails the test: a
 // new folder says here what it is.
 var arrows = []arrow{
@@ -41,12 +47,18 @@ var arrows = []arrow{
 	{"format/flink", []string{"format", "format/internal/...", "format/value", "format/flink/...", "internal/fingerprint", "internal/limit"}, noOutside},
 	{"format/spt", []string{"format", "format/internal/...", "format/value", "format/spt/...", "internal/limit", "internal/fingerprint"}, noOutside},
 	{"storage", []string{"storage/...", "internal/ability", "internal/fault", "internal/objpath", "internal/ranged", "internal/tempname"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
-	{"reader", []string{"format/...", "storage/...", "internal/ability", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
-	{"writer", []string{"format/...", "storage/...", "reader", "internal/ability", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
+	{"storage/internal", []string{"storage", "internal/objpath", "internal/ranged"}, []string{"log", "log/...", "github.com/spf13/..."}},
+	{"storage/s3", driverOwn, driverNot},
+	{"storage/gcs", driverOwn, driverNot},
+	{"storage/azure", driverOwn, driverNot},
+	{"storage/hdfs", driverOwn, driverNot},
+	{"storage/web", driverOwn, driverNot},
+	{"reader", []string{"format/...", "storage", "storage/local", "storage/route", "internal/ability", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
+	{"writer", []string{"format/...", "storage", "storage/local", "storage/route", "reader", "internal/ability", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
 	{"transform", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/connector", "format/flink/types", "format/flink/assign", "internal/hash128", "internal/number", "internal/objpath", "internal/tally", "transform/internal/..."}, noFiles},
 	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform", "transform/internal/...", "internal/work", "internal/fileref"}, noFiles},
 	{"transform/check", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/types", "internal/number", "transform", "transform/internal/..."}, noFiles},
-	{"transform/orphans", []string{"format/...", "storage/...", "reader", "internal/ability", "internal/fileref", "internal/objpath", "internal/ranged", "internal/tempname"}, noFiles},
+	{"transform/orphans", []string{"format/...", "storage", "storage/local", "storage/route", "reader", "internal/ability", "internal/fileref", "internal/objpath", "internal/ranged", "internal/tempname"}, noFiles},
 	{"transform/internal", []string{"format", "format/flink/connector", "format/flink/types", "format/summary", "internal/hash128", "internal/tally", "internal/work", "transform"}, noFiles},
 	{"internal/ability", []string{"storage", "internal/objpath", "internal/tempname"}, noFiles},
 	{"internal/fileref", []string{"format", "format/finding"}, noOutside},
@@ -64,7 +76,9 @@ var arrows = []arrow{
 	{"internal/tally", []string{"format", "internal/hash128"}, []string{"net", "net/...", "log", "log/..."}},
 	{"internal/fault", nil, noOutside}, // armed by tests only
 	{"internal/storetest", []string{"storage/...", "internal/ability", "internal/ranged", "internal/tempname"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
-	{"internal/testenv", []string{"format/value"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},                                                              // for tests only
+	{"internal/conf", nil, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
+	{"internal/servertest", []string{"internal/testenv"}, []string{"log", "log/...", "github.com/spf13/..."}},            // for tests only
+	{"internal/testenv", []string{"format/value"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest", "internal/testenv"}, []string{"github.com/spf13/..."}},
 	{"internal/report", []string{"format/...", "storage", "internal/ability", "reader", "writer", "transform/...", "internal/shell", "internal/ui", "internal/fileref", "internal/number"}, noOutside},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},

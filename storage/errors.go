@@ -30,7 +30,24 @@ type Error struct {
 	Name string
 	Err  error
 	Hint string // what the user can do; "" if unknown
+
+	// Setting is what the user can set to change it; "" if unknown. Programs say in
+	// their own words how.
+	Setting Setting
 }
+
+// Setting is something that decides how a store is reached.
+type Setting string
+
+// The settings.
+const (
+	SettingCredentials Setting = "credentials"
+	SettingEndpoint    Setting = "endpoint"
+	SettingRegion      Setting = "region"
+	SettingAddressing  Setting = "addressing"
+	SettingHadoop      Setting = "hadoop" // the configuration of Hadoop
+	SettingClock       Setting = "clock"  // of this machine
+)
 
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s %s: %v", e.Op, safeName(e.Name), e.Err)
@@ -47,6 +64,10 @@ func (e *Error) Unwrap() error { return e.Err }
 func safeName(name string) string {
 	if scheme, rest, ok := strings.Cut(name, "://"); ok {
 		rest, _, cut := strings.Cut(rest, "?")
+		container := "" // of Azure, which is written where other URIs have the user
+		if c, after, ok := strings.Cut(rest, "@"); ok && strings.Contains(" abfs abfss wasb wasbs ", " "+strings.ToLower(scheme)+" ") && !strings.ContainsAny(c, ":/@") {
+			container, rest = c+"@", after
+		}
 		host, path, slash := strings.Cut(rest, "/")
 		at := strings.LastIndexByte(host, '@')
 		if _, port, ok := strings.Cut(host, ":"); ok && at < 0 && strings.Trim(port, "0123456789") != "" {
@@ -55,7 +76,7 @@ func safeName(name string) string {
 		} else {
 			host = host[at+1:]
 		}
-		name = scheme + "://" + host
+		name = scheme + "://" + container + host
 		if slash {
 			name += "/" + path
 		}

@@ -18,6 +18,9 @@ func TestErrorMessage(t *testing.T) {
 		"s3://KEY:SECRET@bucket/a":        "s3://bucket/a",
 		"s3://KEY:S@CRET@bucket":          "s3://bucket",
 		"https://h/c/x?sig=SECRET":        "https://h/c/x?…",
+		"abfss://c@a.dfs.x/y@z?sig=S":     "abfss://c@a.dfs.x/y@z?…",
+		"wasb://c:SECRET@a.blob.x/y":      "wasb://a.blob.x/y",
+		"s3://c@a/y":                      "s3://a/y",
 		"https://u:SECRET@h?a=SECRET/b@c": "https://h?…",
 	} {
 		got := (&storage.Error{Op: "read", Name: name, Err: storage.ErrNotExist}).Error()

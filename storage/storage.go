@@ -21,6 +21,10 @@ type Info struct {
 }
 
 // Storage is a flat set of named objects. It is safe for concurrent use.
+//
+// A store of URIs names its objects by URI, "s3://bucket/a/b", in one spelling for
+// each object: however a Resolver was asked for it, "s3a://bucket/a/b" gives the same
+// name. What follows the bucket is the key, never cleaned and never decoded.
 type Storage interface {
 	// ReadRange opens n bytes at off and describes the whole object. A negative off
 	// counts from the end (-8 is the last eight bytes; before the start means the
@@ -78,8 +82,9 @@ type Writer interface {
 
 // Copier is an optional ability of a destination store: copying a range into one
 // of its writers without moving the bytes through this process. Unlike in a read,
-// a range past the end is an error. Use CopyRange, which falls back to reading
-// and writing.
+// a range past the end is an error. A whole object, 0 and -1, with a pin into a
+// writer whose CreateOptions.Size is the size of the object, takes no request before
+// Commit, and one there.
 type Copier interface {
 	CopyRange(ctx context.Context, w Writer, src Storage, name string, off, n int64, pin Version) error
 }
@@ -121,4 +126,29 @@ type Namer interface {
 // written where name would be stored.
 type SpaceReporter interface {
 	FreeSpace(ctx context.Context, name string) (int64, error)
+}
+
+// Access is how a store reaches its service. It has no secrets.
+type Access struct {
+	Service     string        // "S3"
+	Endpoint    string        // "https://s3.eu-central-1.amazonaws.com"
+	Region      string        // "" if the service has none, or it is unknown
+	Credentials string        // where they were found, "profile prod of ~/.aws/credentials"; "none" for anonymous access
+	Identity    string        // whom they name, without the secret; "" if unknown
+	Details     []string      // settings of the service, "path style addresses"
+	Clock       time.Duration // how far the service's clock is ahead, by one request; see Clocked
+	Clocked     bool
+}
+
+// AccessReporter is an optional ability: how the objects under a name are reached.
+type AccessReporter interface {
+	Access(ctx context.Context, name string) (Access, error)
+}
+
+// Retry is a request that failed and will be made again.
+type Retry struct {
+	Op, Name string
+	Attempt  int           // the one that failed, from 1
+	Wait     time.Duration // until the next one
+	Err      error
 }

@@ -63,7 +63,7 @@ func CorpusDir(t testing.TB) string {
 		}
 		return dir
 	}
-	return filepath.Join(filepath.Dir(moduleRoot(t)), "shared", "corpus")
+	return filepath.Join(filepath.Dir(ModuleRoot(t)), "shared", "corpus")
 }
 
 // Corpus returns the directory of the corpus. It cannot be downloaded, so without
@@ -224,7 +224,7 @@ func AnyKnown(t testing.TB, what string, fit func(KnownSnapshot) bool) KnownSnap
 // its _metadata.
 func Fixture(t testing.TB, name string) string {
 	t.Helper()
-	dir := filepath.Join(moduleRoot(t), "testdata", "savepoints", name)
+	dir := filepath.Join(ModuleRoot(t), "testdata", "savepoints", name)
 	for _, pattern := range []string{"_metadata", "savepoint/_metadata", "*/chk-*/_metadata", "savepoint/*/chk-*/_metadata"} {
 		if found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern))); len(found) == 1 {
 			return filepath.Dir(found[0])
@@ -234,7 +234,8 @@ func Fixture(t testing.TB, name string) string {
 	return ""
 }
 
-func moduleRoot(t testing.TB) string {
+// ModuleRoot returns the directory of the go.mod above the test.
+func ModuleRoot(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {

@@ -14,8 +14,6 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
-	"github.com/savepoint-tools/spt/storage/local"
-	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/writer"
 )
 
@@ -45,11 +43,12 @@ type Env struct {
 
 // OSEnv is the environment of the process.
 func OSEnv() *Env {
-	return &Env{
+	env := &Env{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, stdinFile: os.Stdin, stdoutFile: os.Stdout, stderrFile: os.Stderr,
 		Getenv: os.Getenv, Now: time.Now,
-		Stores: route.New(local.New()),
 	}
+	env.Stores = newStores(env)
+	return env
 }
 
 // Main runs a command line and returns its exit code.

@@ -1,0 +1,3 @@
+module github.com/savepoint-tools/spt/tools/servers
+
+go 1.26.0
