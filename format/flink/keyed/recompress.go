@@ -65,7 +65,7 @@ func Recompress(ctx context.Context, src format.Source, h *format.KeyGroups, com
 	}
 	if !known {
 		// The end of the header is unknown, but a key group cannot start before the
-		// place where reading stopped.
+		// position where reading stopped.
 		if _, err := parse(head); !errors.As(err, &unknown) {
 			return nil, format.Errorf(format.ErrCorrupt, "expected the first key group after the header, found it at %d, within it", first)
 		}
