@@ -140,28 +140,38 @@ func (s *Store) account(a address) (*account, error) {
 			return known, nil
 		}
 	}
-	known := &account{credential: c, endpoint: endpoint}
+	known, err := s.connect(endpoint, c)
+	if err != nil {
+		return nil, &storage.Error{Op: "open", Name: at.String(), Err: err}
+	}
+	s.accounts[at] = known
+	return known, nil
+}
+
+// connect makes the client of an account.
+func (s *Store) connect(endpoint string, c *credential) (*account, error) {
+	a := &account{credential: c, endpoint: endpoint}
 	options := &service.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport:       s.o.Client,
 		Retry:           policy.RetryOptions{MaxRetries: -1},
 		PerCallPolicies: []policy.Policy{s.retrier},
 		Telemetry:       policy.TelemetryOptions{ApplicationID: "savepoint-tools"},
 	}}
+	var err error
 	switch {
 	case c.key != nil:
-		known.client, err = service.NewClientWithSharedKeyCredential(endpoint, c.key, options)
+		a.client, err = service.NewClientWithSharedKeyCredential(endpoint, c.key, options)
 	case c.token != nil:
-		known.client, err = service.NewClient(endpoint, c.token, options)
+		a.client, err = service.NewClient(endpoint, c.token, options)
 	case c.sas != "":
-		known.client, err = service.NewClientWithNoCredential(endpoint+"?"+c.sas, options)
+		a.client, err = service.NewClientWithNoCredential(endpoint+"?"+c.sas, options)
 	default:
-		known.client, err = service.NewClientWithNoCredential(endpoint, options)
+		a.client, err = service.NewClientWithNoCredential(endpoint, options)
 	}
 	if err != nil {
-		return nil, &storage.Error{Op: "open", Name: at.String(), Err: errors.New(line(err.Error()))}
+		return nil, errors.New(line(err.Error()))
 	}
-	s.accounts[at] = known
-	return known, nil
+	return a, nil
 }
 
 // endpoint returns the URL of the service of an account.
@@ -271,7 +281,7 @@ func (s *Store) properties(ctx context.Context, op, name string, at address, a *
 	if isDirectory(got.Metadata) {
 		return properties{}, missing(op, name)
 	}
-	p := properties{Info: storage.Info{Name: at.String(), Size: value(got.ContentLength), ModTime: value(got.LastModified), Version: version(got.ETag)}}
+	p := properties{Info: storage.Info{Name: at.String(), Size: value(got.ContentLength), ModTime: value(got.LastModified).UTC(), Version: version(got.ETag)}}
 	for name, v := range got.Metadata {
 		if strings.EqualFold(name, nonceName) {
 			p.nonce = value(v)
@@ -366,7 +376,7 @@ func (s *Store) get(ctx context.Context, name string, at address, a *account, st
 	if isDirectory(got.Metadata) {
 		return fail(missing("read", name))
 	}
-	info := storage.Info{Name: at.String(), Size: value(got.ContentLength), ModTime: value(got.LastModified), Version: version(got.ETag)}
+	info := storage.Info{Name: at.String(), Size: value(got.ContentLength), ModTime: value(got.LastModified).UTC(), Version: version(got.ETag)}
 	if ranged {
 		from, size, err := contentRange(value(got.ContentRange))
 		if err != nil || from != start {
@@ -447,7 +457,7 @@ func (s *Store) list(ctx context.Context, prefix, delimiter string, yield func(s
 			key := value(item.Name)
 			e := entry{info: storage.Info{Name: under + key}}
 			if p := item.Properties; p != nil {
-				e.info.Size, e.info.ModTime, e.info.Version = value(p.ContentLength), value(p.LastModified), version(p.ETag)
+				e.info.Size, e.info.ModTime, e.info.Version = value(p.ContentLength), value(p.LastModified).UTC(), version(p.ETag)
 				e.directory = strings.EqualFold(value(p.ResourceType), "directory")
 			}
 			e.directory = e.directory || isDirectory(item.Metadata)

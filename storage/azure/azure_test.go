@@ -5,20 +5,15 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+
 	"github.com/savepoint-tools/spt/internal/servertest"
 	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/storage"
 )
 
 var prefixes atomic.Int64
-
-// start starts an emulator with a container. Tests that share it are subtests.
-func start(t *testing.T) *servertest.Azurite {
-	t.Helper()
-	a := servertest.StartAzurite(t)
-	a.Container(t, "state")
-	return a
-}
 
 // env returns a Getenv of these variables only.
 func env(pairs ...string) func(string) string {
@@ -50,7 +45,40 @@ func byKey(a *servertest.Azurite, o Options) *Store {
 	return New(o)
 }
 
-func TestSuite(t *testing.T) {
-	a := start(t)
-	storetest.Run(t, func(t *testing.T) (storage.Storage, string) { return byKey(a, Options{}), unused(a) })
+// TestAzurite runs what needs the emulator.
+func TestAzurite(t *testing.T) {
+	a := servertest.StartAzurite(t)
+	a.Container(t, "state")
+	for name, test := range map[string]func(*testing.T, *servertest.Azurite){
+		"Suite": func(t *testing.T, a *servertest.Azurite) {
+			storetest.Run(t, func(*testing.T) (storage.Storage, string) { return byKey(a, Options{}), unused(a) })
+		},
+		"Requests":       testRequests,
+		"BusyService":    testBusyService,
+		"Deadline":       testDeadline,
+		"LostAnswer":     testLostAnswer,
+		"Abort":          testAbort,
+		"Overtaken":      testOvertaken,
+		"CutBody":        testCutBody,
+		"HangingService": testHangingService,
+		"Refused":        testRefused,
+		"Directories":    testDirectories,
+		"OddKeys":        testOddKeys,
+		"Copies":         testCopies,
+		"Access":         testAccess,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, a) })
+	}
+}
+
+// uploadOptions are those of the client library.
+type uploadOptions = blockblob.UploadOptions
+
+func byKeyCredential(t *testing.T, a *servertest.Azurite) *service.SharedKeyCredential {
+	t.Helper()
+	key, err := service.NewSharedKeyCredential(a.Account, a.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }

@@ -156,7 +156,7 @@ func (u *blobUpload) conditions() *blob.AccessConditions {
 // lost: the nonce tells.
 func (u *blobUpload) settle(ctx context.Context, size int64, tag *azcore.ETag, modified *time.Time, err error) (storage.Info, error) {
 	if err == nil {
-		return storage.Info{Name: u.name, Size: size, ModTime: value(modified), Version: version(tag)}, nil
+		return storage.Info{Name: u.name, Size: size, ModTime: value(modified).UTC(), Version: version(tag)}, nil
 	}
 	refused := bloberror.HasCode(err, bloberror.ConditionNotMet, bloberror.TargetConditionNotMet, bloberror.BlobAlreadyExists, bloberror.InvalidBlockList)
 	gone := u.o.Replace != "" && bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ResourceNotFound)
