@@ -19,7 +19,7 @@ func TestSplit(t *testing.T) {
 func TestNames(t *testing.T) {
 	for _, tt := range []struct{ name, dir, base string }{
 		{"a/b", "a", "b"}, {"a/b/c", "a/b", "c"}, {"b", "", "b"}, {"/b", "/", "b"}, {"./b", ".", "b"}, {`a\b`, "", `a\b`}, {`C:\a\b`, `C:\a`, "b"}, {`\\host\share\b`, `\\host\share`, "b"}, {`a:b\c`, `a:b`, "c"},
-		{"1:/x", "1:", "x"}, {`1:\x`, "", `1:\x`},
+		{"s3://b/x", "s3://b", "x"}, {"s3://b", "", "b"}, {"s3://b/a//x", "s3://b/a/", "x"}, {"1:/x", "1:", "x"}, {`1:\x`, "", `1:\x`},
 	} {
 		if dir, base := objpath.Dir(tt.name), objpath.Base(tt.name); dir != tt.dir || base != tt.base {
 			t.Errorf("%q: %q and %q, want %q and %q", tt.name, dir, base, tt.dir, tt.base)
@@ -30,6 +30,14 @@ func TestNames(t *testing.T) {
 	} {
 		if got := objpath.Join(tt.dir, tt.name); got != tt.want {
 			t.Errorf("%q and %q: %q, want %q", tt.dir, tt.name, got, tt.want)
+		}
+	}
+	for uri, want := range map[string]string{
+		"s3://b/_entropy_/ck/job": "s3://b/ck/job", "s3://b/ck/_entropy_": "s3://b/ck/", "s3://b/a_entropy_b/c": "s3://b/ab/c", "s3://b/x": "s3://b/x",
+		"/d/_entropy_/x": "/d/_entropy_/x", "file:///d/_entropy_/x": "file:///d/_entropy_/x",
+	} {
+		if got := objpath.WithoutEntropy(uri); got != want {
+			t.Errorf("%q: %q, want %q", uri, got, want)
 		}
 	}
 	for name, want := range map[string]string{
