@@ -155,8 +155,8 @@ func (a *areas) of(ctx context.Context, s *source, at spot) (*area, error) {
 // of an address, s3.entropy.length, unless it is configured.
 const entropy = 4
 
-// withoutEntropy returns the spots at which an object would be if Flink had not put
-// random characters, a directory of their own, into its address: state files have
+// withoutEntropy returns the spots at which an object would be without the
+// random characters that Flink puts into addresses, a directory of their own: state files have
 // them where _metadata, for the same configured address, has nothing.
 func withoutEntropy(at spot) (all []spot) {
 	scheme, rest, ok := strings.Cut(at.path, "://")
