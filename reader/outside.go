@@ -151,29 +151,17 @@ func (a *areas) of(ctx context.Context, s *source, at spot) (*area, error) {
 	return nil, nil
 }
 
-// entropy is the number of characters that Flink puts in place of the entropy marker
-// of an address, s3.entropy.length, unless it is configured.
-const entropy = 4
-
-// withoutEntropy returns the spots at which an object would be without the
-// random characters that Flink puts into addresses, a directory of their own: state files have
-// them where _metadata, for the same configured address, has nothing.
+// withoutEntropy returns the spots at which an object would be without the random
+// characters that Flink puts into addresses.
 func withoutEntropy(at spot) (all []spot) {
-	scheme, rest, ok := strings.Cut(at.path, "://")
-	if !ok || at.space != "" {
+	if at.space != "" {
 		return nil
 	}
-	parts := strings.Split(rest, "/")
-	for i, part := range parts {
-		if i == 0 || i == len(parts)-1 || len(part) != entropy || strings.Trim(part, alphanumeric) != "" {
-			continue
-		}
-		all = append(all, spot{"", scheme + "://" + strings.Join(slices.Concat(parts[:i], parts[i+1:]), "/")})
+	for _, name := range objpath.WithoutRandom(at.path) {
+		all = append(all, spot{"", name})
 	}
 	return all
 }
-
-const alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // find adds the areas of a snapshot.
 func (a *areas) find(ctx context.Context, s *source) error {

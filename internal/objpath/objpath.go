@@ -125,3 +125,26 @@ func WithoutEntropy(uri string) string {
 	}
 	return scheme + "://" + before + after
 }
+
+// random is the number of characters that Flink puts in place of the marker
+// (s3.entropy.length, unless configured).
+const random = 4
+
+const alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// WithoutRandom returns the addresses without the directory that may be the random
+// characters in place of the marker: state files have it where _metadata, of the same
+// configured address, has nothing.
+func WithoutRandom(uri string) (all []string) {
+	scheme, rest, ok := strings.Cut(uri, "://")
+	if !ok {
+		return nil
+	}
+	parts := strings.Split(rest, "/")
+	for i, part := range parts {
+		if i > 0 && i < len(parts)-1 && len(part) == random && strings.Trim(part, alphanumeric) == "" {
+			all = append(all, scheme+"://"+strings.Join(append(parts[:i:i], parts[i+1:]...), "/"))
+		}
+	}
+	return all
+}

@@ -1,6 +1,7 @@
 package objpath_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/savepoint-tools/spt/internal/objpath"
@@ -45,6 +46,17 @@ func TestNames(t *testing.T) {
 	} {
 		if got := objpath.Clean(name); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestWithoutRandom(t *testing.T) {
+	for uri, want := range map[string]string{
+		"s3://b/x9Zz/ck/a": "s3://b/ck/a", "s3://b/ck/data/a1b2/x": "s3://b/ck/a1b2/x s3://b/ck/data/x",
+		"s3://x9Zz/a": "", "s3://b/x9Zz": "", "s3://b/x-Zz/a": "", "/d/x9Zz/a": "", "s3://b/abcde/a": "",
+	} {
+		if got := strings.Join(objpath.WithoutRandom(uri), " "); got != want {
+			t.Errorf("%s: %s, want %s", uri, got, want)
 		}
 	}
 }
