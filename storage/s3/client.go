@@ -167,7 +167,7 @@ func newTransport(s *Store, base *http.Transport) *transport {
 	}
 	with := func(limit time.Duration) *http.Transport {
 		t := base.Clone()
-		t.DisableCompression = true // ranges and sizes are those of the object
+		t.DisableCompression = true // ranges and sizes refer to the bytes of the object
 		if t.ResponseHeaderTimeout == 0 {
 			t.ResponseHeaderTimeout = limit
 		}

@@ -35,7 +35,7 @@ type finder struct {
 
 	once  sync.Once // reads the profiles
 	name  string    // of the profile that was asked for; "" if none was
-	from  string    // who asked
+	from  string    // what asked for it
 	asked profile
 	def   profile
 	err   error
@@ -202,7 +202,7 @@ func (f *finder) ofProfile(p profile, set settings, seen []string) *source {
 	}
 	for _, name := range seen {
 		if name == p.name {
-			return broken(what, errors.New("its source profiles form a loop"))
+			return broken(what, errors.New("its source profiles are a loop"))
 		}
 	}
 	seen = append(seen, p.name)
@@ -384,7 +384,7 @@ func (p *process) Retrieve() (credentials.Value, error) {
 	return p.RetrieveWithCredContext(&credentials.CredContext{Context: context.Background()})
 }
 
-// container asks the service that a container at AWS is told of.
+// container asks the service that the environment of a container at AWS names.
 type container struct {
 	credentials.Expiry
 	f *finder

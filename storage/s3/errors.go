@@ -3,6 +3,7 @@ package s3
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/xml"
 	"errors"
@@ -170,7 +171,8 @@ func (b *bucket) failNetwork(e *storage.Error, err error) {
 	var unknown x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var invalid x509.CertificateInvalidError
-	if errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &invalid) || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
+	var plain tls.RecordHeaderError // the service does not speak TLS
+	if errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &invalid) || errors.As(err, &plain) {
 		e.Err = fmt.Errorf("%s: %w", where, err)
 		e.Hint = "check the scheme and the certificate of the endpoint"
 		if errors.As(err, &host) && !b.set.pathStyle() {

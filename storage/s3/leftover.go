@@ -32,8 +32,8 @@ func leftover(info storage.Info) ability.Leftover {
 }
 
 // Leftovers implements ability.Cleaner. It yields objects of temporary names, and then
-// the unfinished uploads, whoever began them: the service does not say. Bytes is the
-// size of the parts, if they may be listed.
+// the unfinished uploads, also of other programs: the service does not say. Bytes is
+// the size of the parts, if they may be listed.
 func (s *Store) Leftovers(ctx context.Context, name string, depth int) iter.Seq2[ability.Leftover, error] {
 	return func(yield func(ability.Leftover, error) bool) {
 		prefix := name

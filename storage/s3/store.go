@@ -38,7 +38,7 @@ type Options struct {
 
 	// Getenv returns the environment; nil is an empty one.
 	Getenv func(string) string
-	// Flink and Hadoop are configurations, by full key; nil if there is none.
+	// Flink and Hadoop are configurations, by full key; may be nil.
 	Flink, Hadoop map[string]string
 
 	Retries  int                 // attempts of a request; 0: 10
@@ -299,7 +299,7 @@ func (s *Store) stat(ctx context.Context, op string, b *bucket, key string, pin 
 	return info, err
 }
 
-// head describes an object, and returns the text that tells who wrote it.
+// head describes an object, and returns the text in its metadata that tells one write from another.
 func (b *bucket) head(ctx context.Context, op, key string, pin storage.Version) (storage.Info, string, error) {
 	var o minio.StatObjectOptions
 	if pin != "" {

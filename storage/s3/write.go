@@ -136,7 +136,8 @@ func (w *put) refused(ctx context.Context, err error) (storage.Info, error) {
 	if s == http.StatusNotImplemented && w.conditional() {
 		var of *storage.Error
 		if errors.As(err, &of) {
-			of.Hint = "this service cannot create an object only if it is absent: write elsewhere, and copy the result"
+			of.Hint = "this service cannot create an object only if it is absent: let it be looked up before it is created, if nothing else writes there"
+			of.Setting = storage.SettingConditions
 		}
 		return storage.Info{}, err
 	}
@@ -276,7 +277,7 @@ func (w *put) CopyWhole(ctx context.Context, src upload.Source) (storage.Info, e
 	return w.copyObject(ctx, src)
 }
 
-// known is whether a service can do something.
+// known is what is known of an ability of a service.
 type known int
 
 const (
