@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +29,7 @@ import (
 
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/internal/retry"
 )
 
 // Options configure a Store. The zero value works.
@@ -41,28 +41,27 @@ type Options struct {
 	Endpoint string
 	// Anonymous sends no credentials.
 	Anonymous bool
-	// Hadoop are settings with the names of Hadoop's and Flink's file systems, such as
+	// Config are configurations of Flink and Hadoop, with keys such as
 	// fs.azure.account.key.HOST, in the order in which they are searched.
-	Hadoop []Source
-	// Getenv reads an environment variable; nil means os.Getenv.
+	Config []Config
+	// Getenv returns the environment; nil is an empty one.
 	Getenv func(string) string
 
-	// PartSize is the number of bytes of a block, which is kept in memory, four times for
-	// each Writer; 0 means 16 MiB. An object of at most one block is one request.
-	PartSize int64
-	// Retries is how often a failed request is made again; 0 means 8, less than 0 never.
-	Retries int
-	// Deadline is how long after the first failure a request may be made again; 0 means
-	// 60 s.
-	Deadline time.Duration
-	// Idle is how long a request may go without a byte sent or received; 0 means 60 s.
-	Idle time.Duration
-	// Retried is called, concurrently, before a request is made again.
-	Retried func(storage.Retry)
-	// Client sends the requests; nil means one that gives up as Idle says.
-	Client *http.Client
+	PartSize int64               // bytes of a block, of which a Writer keeps five in memory; 0: 16 MiB
+	Retries  int                 // attempts of a request; 0: 10
+	Deadline time.Duration       // of the attempts of a request; 0: a minute
+	Pause    time.Duration       // before the second attempt; 0: 200 ms
+	Idle     time.Duration       // a request in which nothing moves for that long ends; 0: 30 s
+	Retried  func(storage.Retry) // called before a request is made again, concurrently; may be nil
 
-	wait time.Duration // before the first retry; 0: 400 ms
+	// Client sends the requests; nil: a new one with time limits.
+	Client *http.Client
+}
+
+// Config is a configuration by full keys. Flink's begin with azure. or fs.azure.
+type Config struct {
+	Name   string // for messages: "conf/config.yaml"
+	Values map[string]string
 }
 
 func (o *Options) endpoint() string {
@@ -91,19 +90,16 @@ type account struct {
 // New returns a Store. It makes no request and looks for no credentials.
 func New(o Options) *Store {
 	if o.Getenv == nil {
-		o.Getenv = os.Getenv
+		o.Getenv = func(string) string { return "" }
 	}
 	o.PartSize = cmp.Or(o.PartSize, 16<<20)
-	o.Retries = max(0, cmp.Or(o.Retries, 8))
-	o.Deadline = cmp.Or(o.Deadline, time.Minute)
-	o.Idle = cmp.Or(o.Idle, time.Minute)
-	o.wait = cmp.Or(o.wait, 400*time.Millisecond)
+	o.Idle = cmp.Or(o.Idle, 30*time.Second)
 	if o.Client == nil {
 		o.Client = newClient(o.Idle)
 	}
 	return &Store{
 		o: o, accounts: map[address]*account{},
-		retrier: &retrier{retries: o.Retries, deadline: o.Deadline, first: o.wait, retried: o.Retried},
+		retrier: &retrier{policy: retry.Policy{Attempts: o.Retries, Deadline: o.Deadline, Pause: o.Pause, Report: o.Retried}},
 	}
 }
 

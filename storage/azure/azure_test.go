@@ -55,7 +55,7 @@ func TestAzurite(t *testing.T) {
 		},
 		"Requests":       testRequests,
 		"BusyService":    testBusyService,
-		"Deadline":       testDeadline,
+		"Attempts":       testAttempts,
 		"LostAnswer":     testLostAnswer,
 		"Abort":          testAbort,
 		"Overtaken":      testOvertaken,

@@ -53,12 +53,6 @@ type credential struct {
 
 func (c *credential) anonymous() bool { return c.key == nil && c.sas == "" && c.token == nil }
 
-// Source is a map of settings with Hadoop's names, and where it was found.
-type Source struct {
-	Name   string // "the Flink configuration", for Access and messages
-	Values map[string]string
-}
-
 // finder finds the credential of an account.
 type finder struct {
 	host   host
@@ -204,8 +198,8 @@ func (f *finder) trusted() error {
 
 // hadoop reads the settings of Hadoop's file systems.
 func (f *finder) hadoop(container string) (*credential, error) {
-	for i := range f.o.Hadoop {
-		h := hadoop{&f.o.Hadoop[i], f.host}
+	for i := range f.o.Config {
+		h := hadoop{&f.o.Config[i], f.host}
 		c, err := f.fromHadoop(h, container)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", h.source.Name, err)
@@ -217,9 +211,9 @@ func (f *finder) hadoop(container string) (*credential, error) {
 	return nil, nil
 }
 
-// hadoop are the settings of one source for one account.
+// hadoop are the settings of one configuration for one account.
 type hadoop struct {
-	source *Source
+	source *Config
 	host   host
 }
 

@@ -70,7 +70,7 @@ func TestCredentials(t *testing.T) {
 		for i := 0; i < len(pairs); i += 2 {
 			values[pairs[i]] = pairs[i+1]
 		}
-		return Options{Hadoop: []Source{{"empty", nil}, {"the Flink configuration", values}}}
+		return Options{Config: []Config{{"empty", nil}, {"the Flink configuration", values}}}
 	}
 	const dfs, blob = ".prod.dfs.core.windows.net", ".prod.blob.core.windows.net"
 	for _, c := range []struct {

@@ -32,7 +32,7 @@
 //
 // The first that is set is used: Options.Anonymous;
 // AZURE_STORAGE_CONNECTION_STRING; AZURE_STORAGE_KEY with AZURE_STORAGE_ACCOUNT;
-// AZURE_STORAGE_SAS_TOKEN; Options.Hadoop; the service principal of
+// AZURE_STORAGE_SAS_TOKEN; Options.Config; the service principal of
 // AZURE_TENANT_ID and AZURE_CLIENT_ID with AZURE_CLIENT_SECRET,
 // AZURE_CLIENT_CERTIFICATE_PATH or AZURE_FEDERATED_TOKEN_FILE; the managed identity
 // of the machine; the Azure CLI. What is set for one account is not used for others,

@@ -5,18 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 
-	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/internal/retry"
 )
 
 // connectWithin is how long a connection may take.
@@ -129,60 +127,41 @@ func with(ctx context.Context, op, name string) context.Context {
 	return context.WithValue(ctx, callKey{}, call{op, name})
 }
 
-// retrier makes failed requests again. The one of the SDK is switched off: it has no
-// deadline, and reports nothing.
+// retrier makes failed requests again, as the drivers of all stores do. The SDK's own
+// way is switched off: it has no deadline, and reports nothing.
 type retrier struct {
-	retries  int
-	deadline time.Duration // from the first failure
-	first    time.Duration // the first wait
-	retried  func(storage.Retry)
-	clock    atomic.Int64 // how far the service's clock was ahead, in ns, in its last answer
-	clocked  atomic.Bool
+	policy  retry.Policy
+	clock   atomic.Int64 // how far the service's clock was ahead, in ns, in its last answer
+	clocked atomic.Bool
 }
 
-const maxWait = 15 * time.Second
-
-// Do implements policy.Policy.
-func (r *retrier) Do(req *policy.Request) (*http.Response, error) {
+// Do implements policy.Policy. The body of an answer may have a part of the object, so
+// only the beginning of a request is made again.
+func (r *retrier) Do(req *policy.Request) (resp *http.Response, err error) {
 	ctx := req.Raw().Context()
-	var failed time.Time
-	for attempt := 1; ; attempt++ {
-		if err := req.RewindBody(); err != nil {
-			return nil, err
-		}
-		resp, err := req.Next()
-		r.read(resp)
-		if ctx.Err() != nil || !temporary(resp, err) || attempt > r.retries {
-			return resp, err
-		}
-		now := time.Now()
-		if failed.IsZero() {
-			failed = now
-		}
-		wait := backoff(r.first, attempt)
-		if asked, ok := retryAfter(resp); ok {
-			wait = asked
-		}
-		if now.Add(wait).Sub(failed) > r.deadline {
-			return resp, err
-		}
-		if r.retried != nil {
-			c, _ := ctx.Value(callKey{}).(call)
-			why := err
-			if resp != nil {
-				why = runtime.NewResponseError(resp)
-			}
-			r.retried(storage.Retry{Op: c.op, Name: c.name, Attempt: attempt, Wait: wait, Err: explain(ctx, c.op, c.name, why)})
-		}
+	c, _ := ctx.Value(callKey{}).(call)
+	_ = r.policy.Do(ctx, c.op, c.name, func() error { // the outcome is resp and err
 		if resp != nil {
 			runtime.Drain(resp)
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if resp, err = nil, req.RewindBody(); err != nil {
+			return err
 		}
+		resp, err = req.Next()
+		r.read(resp)
+		if ctx.Err() != nil || !temporary(resp, err) {
+			return nil
+		}
+		why := err
+		if resp != nil {
+			why = runtime.NewResponseError(resp)
+		}
+		return explain(ctx, c.op, c.name, why)
+	})
+	if ended := ctx.Err(); ended != nil && err == nil && slices.Contains(temporaryStatus, resp.StatusCode) {
+		return nil, ended
 	}
+	return resp, err
 }
 
 // read reads the clock of the service.
@@ -190,6 +169,7 @@ func (r *retrier) read(resp *http.Response) {
 	if resp == nil {
 		return
 	}
+	r.policy.Answered()
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		r.clock.Store(int64(time.Until(date)))
 		r.clocked.Store(true)
@@ -215,23 +195,4 @@ func temporary(resp *http.Response, err error) bool {
 	var never interface{ NonRetriable() } // of the SDK: credentials, for example
 	var dns *net.DNSError
 	return !errors.As(err, &never) && !(errors.As(err, &dns) && dns.IsNotFound)
-}
-
-// backoff doubles with each attempt, with jitter.
-func backoff(first time.Duration, attempt int) time.Duration {
-	wait := min(first<<min(attempt-1, 16), maxWait)
-	return wait/2 + rand.N(wait/2+1)
-}
-
-// retryAfter returns how long the service asks to wait.
-func retryAfter(resp *http.Response) (time.Duration, bool) {
-	if resp == nil {
-		return 0, false
-	}
-	for header, unit := range map[string]time.Duration{"Retry-After-Ms": time.Millisecond, "X-Ms-Retry-After-Ms": time.Millisecond, "Retry-After": time.Second} {
-		if n, err := strconv.Atoi(resp.Header.Get(header)); err == nil && n >= 0 {
-			return time.Duration(n) * unit, true
-		}
-	}
-	return 0, false
 }
