@@ -446,7 +446,7 @@ func (l *lastResort) GetToken(ctx context.Context, o policy.TokenRequestOptions)
 	}
 	return azcore.AccessToken{}, &noCredentials{&storage.Error{
 		Op: c.op, Name: c.name, Err: fmt.Errorf("no credentials (%s): %w", strings.Join(why, "; "), storage.ErrPermission), Setting: storage.SettingCredentials,
-		Hint: strings.Join(append(l.passed, fmt.Sprintf("set %s, or %s and %s, or log in with the Azure CLI", envConnection, envAccount, envKey)), "; "),
+		Hint: strings.Join(l.passed, "; "),
 	}}
 }
 
