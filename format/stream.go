@@ -304,8 +304,7 @@ func CanonicalURI(uri string) string {
 	return uri
 }
 
-// azureAuthority replaces the host of Azure's Blob protocol by that of its file system
-// protocol, in what follows "://".
+// azureAuthority replaces .blob. by .dfs. in the host of Azure, in what follows "://".
 func azureAuthority(rest string) string {
 	authority, path := rest, ""
 	if slash := strings.IndexByte(rest, '/'); slash >= 0 {

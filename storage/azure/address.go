@@ -13,8 +13,8 @@ import (
 // Schemes are the schemes of the URIs that a Store resolves.
 var Schemes = []string{"abfs", "abfss", "wasb", "wasbs"}
 
-// form is what every URI must look like.
-const form = "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"
+// expectedURI is what every URI must look like.
+const expectedURI = "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"
 
 // address is a parsed URI.
 type address struct {
@@ -55,7 +55,7 @@ func (a address) String() string {
 // neither cleaned nor decoded.
 func parse(op, uri string) (address, error) {
 	wrong := func(found string) (address, error) {
-		return address{}, &storage.Error{Op: op, Name: uri, Err: fmt.Errorf("expected %s, found %s", form, found)}
+		return address{}, &storage.Error{Op: op, Name: uri, Err: fmt.Errorf("expected %s, found %s", expectedURI, found)}
 	}
 	scheme, rest := objpath.Split(uri)
 	if !slices.Contains(Schemes, scheme) {

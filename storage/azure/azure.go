@@ -47,7 +47,7 @@ type Options struct {
 	// Getenv returns the environment; nil is an empty one.
 	Getenv func(string) string
 
-	PartSize int64               // bytes of a block, of which a Writer keeps five in memory; 0: 16 MiB
+	PartSize int64               // bytes of a block; a Writer keeps five in memory. 0: 16 MiB
 	Retries  int                 // attempts of a request; 0: 10
 	Deadline time.Duration       // of the attempts of a request; 0: a minute
 	Pause    time.Duration       // before the second attempt; 0: 200 ms
@@ -237,7 +237,7 @@ func value[T any](p *T) T {
 	return *p
 }
 
-// isDirectory reports whether metadata are those of a directory.
+// isDirectory reports whether a blob with this metadata stands for a directory.
 func isDirectory(metadata map[string]*string) bool {
 	for name, v := range metadata {
 		if strings.EqualFold(name, "hdi_isfolder") && v != nil && strings.EqualFold(*v, "true") {

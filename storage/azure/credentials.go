@@ -356,8 +356,8 @@ func (f *finder) principal() (*credential, error) {
 	return c, nil
 }
 
-// machine returns what is left: the identity of the machine, or of who is logged in
-// with the Azure CLI. Which of them exists is found out by the first request.
+// machine returns the credentials that need no setting: the identity of the machine, or
+// the login of the Azure CLI. The first request finds out which of them exists.
 func (f *finder) machine() (*credential, error) {
 	if err := f.trusted(); err != nil {
 		return nil, err

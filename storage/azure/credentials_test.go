@@ -42,7 +42,7 @@ func TestResolve(t *testing.T) {
 	} {
 		store, name, err := s.Resolve(t.Context(), uri)
 		if expected == "" {
-			if err == nil || !strings.Contains(err.Error(), "expected "+form) || strings.Contains(err.Error(), "secret") {
+			if err == nil || !strings.Contains(err.Error(), "expected "+expectedURI) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("%s: %q, %v", uri, name, err)
 			}
 			continue

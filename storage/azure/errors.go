@@ -182,7 +182,7 @@ func skewed(e *storage.Error, resp *http.Response) bool {
 	if here.Sub(there).Abs() < maxSkew {
 		return false
 	}
-	e.Hint = fmt.Sprintf("the clock of this machine says %s, that of the service %s: at most %v of difference are allowed",
+	e.Hint = fmt.Sprintf("it is %s on this machine and %s at the service: the clocks may differ by %v at most",
 		here.UTC().Format(time.RFC3339), there.UTC().Format(time.RFC3339), maxSkew)
 	return true
 }

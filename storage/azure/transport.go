@@ -24,7 +24,7 @@ const connectWithin = 10 * time.Second
 // copies first and answers then.
 const copyPatience = 10
 
-// newClient returns an HTTP client that gives up a request when nothing moves for
+// newClient returns an HTTP client that ends a request in which nothing moves for
 // idle. It follows no redirects: those would carry credentials to other hosts.
 func newClient(idle time.Duration) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()

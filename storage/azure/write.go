@@ -143,7 +143,7 @@ func (u *blobUpload) metadata() map[string]*string {
 	return map[string]*string{nonceName: to.Ptr(u.nonceText())}
 }
 
-// conditions are those of the request that makes the object visible.
+// conditions returns the conditions of the request that makes the object visible.
 func (u *blobUpload) conditions() *blob.AccessConditions {
 	if u.o.IfAbsent {
 		return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}}
