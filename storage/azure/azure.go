@@ -427,13 +427,14 @@ func (b *body) Close() error {
 // List implements storage.Storage: one request for each 5,000 names.
 func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
-		if err := s.list(with(ctx, "list", prefix), prefix, delimiter, func(info storage.Info) bool { return yield(info, nil) }); err != nil {
+		if err := s.list(with(ctx, "list", prefix), prefix, delimiter, false, func(info storage.Info) bool { return yield(info, nil) }); err != nil {
 			yield(storage.Info{}, err)
 		}
 	}
 }
 
-func (s *Store) list(ctx context.Context, prefix, delimiter string, yield func(storage.Info) bool) error {
+// list lists objects; with uncommitted, also names for which there are only blocks.
+func (s *Store) list(ctx context.Context, prefix, delimiter string, uncommitted bool, yield func(storage.Info) bool) error {
 	if err := ctx.Err(); err != nil {
 		return &storage.Error{Op: "list", Name: prefix, Err: err}
 	}
@@ -471,7 +472,7 @@ func (s *Store) list(ctx context.Context, prefix, delimiter string, yield func(s
 		}
 		return true
 	}
-	include := container.ListBlobsInclude{Metadata: true}
+	include := container.ListBlobsInclude{Metadata: true, UncommittedBlobs: uncommitted}
 	if delimiter == "" {
 		pages := a.container(at).NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &at.key, Include: include})
 		for pages.More() {

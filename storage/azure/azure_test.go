@@ -64,6 +64,7 @@ func TestAzurite(t *testing.T) {
 		"Refused":        testRefused,
 		"Directories":    testDirectories,
 		"OddKeys":        testOddKeys,
+		"Leftovers":      testLeftovers,
 		"Copies":         testCopies,
 		"Access":         testAccess,
 	} {

@@ -17,8 +17,8 @@
 // larger objects and ranges. A server that has neither gets the bytes through this
 // process.
 //
-// Blocks that were sent before an upload failed are not visible. No request removes
-// them; Azure does after a week.
+// Blocks that were sent before an upload failed are not visible; Leftovers yields them.
+// No request removes them; Azure does after a week.
 //
 // # Hierarchical namespaces
 //

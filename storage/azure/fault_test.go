@@ -21,9 +21,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/servertest"
 	"github.com/savepoint-tools/spt/internal/storetest"
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/storage"
 )
 
@@ -810,4 +812,53 @@ func testAccess(t *testing.T, a *servertest.Azurite) {
 	if text := fmt.Sprintf("%+v", got); strings.Contains(text, a.Key) {
 		t.Error("the key is in the answer")
 	}
+}
+
+// What a killed upload left is listed, but not as an object.
+func testLeftovers(t *testing.T, a *servertest.Azurite) {
+	s := byKey(a, Options{PartSize: 4})
+	prefix := unused(a)
+	own := prefix + "sp/" + tempname.New("doctor")
+	storetest.Put(t, s, own, "x")
+	storetest.Put(t, s, prefix+"sp/empty", "")
+	storetest.Put(t, s, prefix+"sp/"+"object", "x")
+	storetest.Put(t, s, prefix+"a/b/c/"+tempname.New("deep"), "x")
+	w, err := s.Create(t.Context(), prefix+"sp/_metadata", storage.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, "012345678"); err != nil { // two blocks are sent, the third is not
+		t.Fatal(err)
+	}
+	var found []ability.Leftover
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		found = nil
+		for l, err := range s.Leftovers(t.Context(), strings.TrimSuffix(prefix, "/"), 1) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, l)
+		}
+		if len(found) == 2 && found[0].Bytes+found[1].Bytes == 9 {
+			break
+		}
+	}
+	if len(found) != 2 || found[0].Name != own || found[0].Foreign != "" || found[1].Name != prefix+"sp/_metadata" || found[1].Foreign == "" || found[1].Bytes != 8 {
+		t.Fatalf("%+v", found)
+	}
+	if err := w.Abort(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(t, s.RemoveLeftover(t.Context(), found[1]), storage.ErrUnsupported)
+	want(t, s.RemoveLeftover(t.Context(), ability.Leftover{Name: prefix + "sp/object", Bytes: 1}), storage.ErrUnsupported)
+	older := found[0]
+	older.ModTime = older.ModTime.Add(-time.Hour)
+	want(t, s.RemoveLeftover(t.Context(), older), storage.ErrChanged)
+	for range 2 {
+		if err := s.RemoveLeftover(t.Context(), found[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = s.Stat(t.Context(), own)
+	want(t, err, storage.ErrNotExist)
 }
