@@ -69,10 +69,12 @@ func (f *finder) find(container string) (*credential, error) {
 	} {
 		c, err := try()
 		if err != nil {
-			return nil, &storage.Error{
-				Op: "open", Name: "abfss://" + container + "@" + f.host.dfs() + "/", Err: err, Setting: storage.SettingCredentials,
-				Hint: strings.Join(f.passed, "; "),
+			e := &storage.Error{Op: "open", Name: address{host: f.host, container: container}.String(), Err: err, Setting: storage.SettingCredentials}
+			e.Hint = strings.Join(append(f.passed, "correct it, or use other credentials"), "; ")
+			if errors.Is(err, errUntrusted) {
+				e.Hint, e.Setting = "set the endpoint if the host is yours", storage.SettingEndpoint
 			}
+			return nil, e
 		}
 		if c != nil {
 			return c, nil
@@ -193,8 +195,10 @@ func (f *finder) trusted() error {
 	if f.host.known() || f.o.endpoint() != "" {
 		return nil
 	}
-	return fmt.Errorf("%s is not a host of Azure, so no token or signature is sent there; set the endpoint if it is yours: %w", f.host.dfs(), storage.ErrPermission)
+	return fmt.Errorf("%w: %s is not a host of Azure", errUntrusted, f.host.dfs())
 }
+
+var errUntrusted = fmt.Errorf("%w to send a token or a signature", storage.ErrPermission)
 
 // hadoop reads the settings of Hadoop's file systems.
 func (f *finder) hadoop(container string) (*credential, error) {
@@ -446,7 +450,7 @@ func (l *lastResort) GetToken(ctx context.Context, o policy.TokenRequestOptions)
 	}
 	return azcore.AccessToken{}, &noCredentials{&storage.Error{
 		Op: c.op, Name: c.name, Err: fmt.Errorf("no credentials (%s): %w", strings.Join(why, "; "), storage.ErrPermission), Setting: storage.SettingCredentials,
-		Hint: strings.Join(l.passed, "; "),
+		Hint: strings.Join(append(l.passed, "use a key, a signature or an identity"), "; "),
 	}}
 }
 
@@ -454,6 +458,10 @@ func (l *lastResort) GetToken(ctx context.Context, o policy.TokenRequestOptions)
 func shorten(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "no answer"
+	}
+	var failed *azidentity.AuthenticationFailedError
+	if errors.As(err, &failed) && failed.RawResponse != nil {
+		return tokenMessage(failed)
 	}
 	text := strings.TrimPrefix(strings.TrimPrefix(line(err.Error()), "ManagedIdentityCredential: "), "AzureCLICredential: ")
 	if i := strings.Index(text, ". To troubleshoot"); i >= 0 {

@@ -205,7 +205,9 @@ func TestLastResort(t *testing.T) {
 // Errors of the network show no URL and so no signature.
 func TestExplainNetwork(t *testing.T) {
 	refused := &url.Error{Op: "Get", URL: "https://prod.blob.core.windows.net/c/x?" + sig, Err: &net.OpError{Op: "dial", Err: errors.New("connection refused")}}
-	want(t, explain(t.Context(), "read", "x", refused), storage.ErrUnavailable, "c2lnbmF0dXJl")
+	if e := want(t, explain(t.Context(), "read", "x", refused), storage.ErrUnavailable, "c2lnbmF0dXJl"); e.Setting != storage.SettingEndpoint || e.Hint == "" {
+		t.Errorf("%+v", e)
+	}
 	unknown := &url.Error{Op: "Get", URL: "https://prod.blob.core.windows.net", Err: &net.DNSError{Name: "prod.blob.core.windows.net", IsNotFound: true}}
 	if e := want(t, explain(t.Context(), "read", "x", unknown), storage.ErrUnavailable); e.Setting != storage.SettingEndpoint {
 		t.Errorf("%+v", e)

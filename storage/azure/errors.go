@@ -123,6 +123,9 @@ func explain(ctx context.Context, op, name string, err error) error {
 		e.Hint, e.Setting = "check the name of the account", storage.SettingEndpoint
 	default:
 		e.Err = fmt.Errorf("%s: %w", network(err), storage.ErrUnavailable)
+		if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
+			e.Hint, e.Setting = "check the endpoint and the network", storage.SettingEndpoint
+		}
 	}
 	return e
 }
