@@ -100,8 +100,8 @@ func Tool(t testing.TB, pkg string) string {
 	return toolOf(t, "servers", pkg)
 }
 
-// toolOf is Tool for another module in tools: one whose requirements do not go together
-// with those of the others.
+// toolOf is Tool for another module in tools, whose requirements conflict with the
+// requirements of the other servers.
 func toolOf(t testing.TB, module, pkg string) string {
 	t.Helper()
 	dir := filepath.Join(testenv.ModuleRoot(t), "tools", module)
