@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -176,6 +177,9 @@ func (m *metadata) get(ctx context.Context, what string) ([]byte, error) {
 		return nil, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // nothing was written
+	if plainhttp.Unavailable(resp.StatusCode) {
+		return nil, fmt.Errorf("status %d: %w", resp.StatusCode, storage.ErrUnavailable)
+	}
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Metadata-Flavor") != "Google" {
 		return nil, fmt.Errorf("status %d", resp.StatusCode)
 	}
@@ -240,7 +244,13 @@ func (s *Store) authorize(r *http.Request, op, name string) error {
 	}
 	var refused *oauth2.RetrieveError
 	if !errors.As(got.err, &refused) {
-		return fail(fmt.Errorf("no token for the credentials of %s: %s: %w", c.source, plainhttp.Text(got.err), storage.ErrUnavailable), "", storage.SettingCredentials)
+		kind := storage.ErrPermission // a damaged key, for example
+		var of *url.Error
+		// The library keeps only the text of some errors of the network.
+		if errors.As(got.err, &of) || errors.Is(got.err, storage.ErrUnavailable) || strings.Contains(got.err.Error(), "cannot fetch token") {
+			kind = storage.ErrUnavailable
+		}
+		return fail(fmt.Errorf("no token for the credentials of %s: %s: %w", c.source, plainhttp.Text(got.err), kind), "", storage.SettingCredentials)
 	}
 	status := 0
 	hint, setting := "the credentials are wrong, expired or revoked", storage.SettingCredentials
@@ -255,8 +265,13 @@ func (s *Store) authorize(r *http.Request, op, name string) error {
 		kind, hint = storage.ErrUnavailable, ""
 	}
 	// Only these fields: the answer may repeat what was sent.
-	said := strings.TrimSpace(refused.ErrorCode + " " + plainhttp.Clean(refused.ErrorDescription))
-	return fail(fmt.Errorf("no token for the credentials of %s: %d %s: %w", c.source, status, said, kind), hint, setting)
+	var said struct {
+		Code        string `json:"error"`
+		Description string `json:"error_description"`
+	}
+	_ = json.Unmarshal(refused.Body, &said) // without them, the status has to do
+	text := plainhttp.Clean(strings.TrimSpace(fmt.Sprintf("%d %s %s", status, said.Code, said.Description)))
+	return fail(fmt.Errorf("no token for the credentials of %s: %s: %w", c.source, shorten(text), kind), hint, setting)
 }
 
 // Access implements storage.AccessReporter, with one request for the clock.

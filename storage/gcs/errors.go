@@ -95,11 +95,14 @@ func reasonOf(status int, body []byte) (reason, message string) {
 	if reason == "" {
 		reason = http.StatusText(status)
 	}
-	message = plainhttp.Clean(message)
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	return plainhttp.Clean(reason), shorten(plainhttp.Clean(message))
+}
+
+func shorten(text string) string {
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
 	}
-	return plainhttp.Clean(reason), message
+	return text
 }
 
 // skewed is the difference of clocks from which tokens are refused.
