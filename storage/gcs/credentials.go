@@ -30,7 +30,7 @@ const (
 	metadataServer   = "169.254.169.254"
 )
 
-// credentials say who makes the requests.
+// credentials are an account that makes the requests.
 type credentials struct {
 	source   string // "GOOGLE_APPLICATION_CREDENTIALS (/keys/a.json)"
 	identity string // "spt@project.iam.gserviceaccount.com"

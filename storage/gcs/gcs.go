@@ -420,7 +420,7 @@ func (s *Store) Delete(ctx context.Context, names ...string) error {
 	return errors.Join(all...)
 }
 
-// remove deletes an object, of any version or of one. A missing one is no error.
+// remove deletes an object: of any version, or only of one. It may be missing.
 func (s *Store) remove(ctx context.Context, name string, v storage.Version) error {
 	bucket, key, err := object("delete", name)
 	if err != nil {

@@ -97,7 +97,7 @@ type uploading struct {
 	o                 storage.CreateOptions
 	nonce             string
 
-	session string // URL of the resumable upload: whoever knows it can write
+	session string // URL of the resumable upload: a secret, because it allows to write
 	sent    int64  // bytes that the service has
 	tail    []byte // what follows them, and is sent with the total size
 	sum     uint32 // of all bytes, CRC-32C
@@ -267,8 +267,8 @@ func (u *uploading) Complete(ctx context.Context, _ int, size int64) (storage.In
 	return u.result(ctx, written, err, size, sumText(u.sum))
 }
 
-// send sends the next bytes of a resumable upload, and those again that the service
-// has not kept. total is the size of the object with the last bytes, else -1.
+// send sends the next bytes of a resumable upload, and again what the service did
+// not keep. total is the size of the object with the last bytes, else -1.
 func (u *uploading) send(ctx context.Context, op string, p []byte, total int64) (resource, error) {
 	from, end := u.sent, u.sent+int64(len(p))
 	retry := u.s.client.Retrier(op, u.name)

@@ -159,7 +159,7 @@ type target struct {
 // errOneObject is the error of a name below one with a query string.
 var errOneObject = fmt.Errorf("a URL with a query string is the address of one file, not of a directory: %w", storage.ErrNotExist)
 
-const hintOneObject = "a URL with a query string is the address of one file: give that of the _metadata or the .spt file itself"
+const hintOneObject = "a URL with a query string is the address of one file: give the URL of the _metadata or the .spt file itself"
 
 func (s *Store) target(op, name string) (target, error) {
 	scheme, rest, ok := strings.Cut(name, "://")

@@ -17,7 +17,7 @@ type driver struct {
 }
 
 // drivers returns the storage drivers of the program, each in a file stores_*.go.
-func drivers() []driver { return []driver{} }
+func drivers() []driver { return []driver{gcsDriver(), webDriver()} }
 
 // newStores returns the stores of the command line: local files, and what the
 // drivers open. A driver is made when the first of its URIs is opened, after the flags

@@ -274,7 +274,7 @@ func Unavailable(status int) bool {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	}
-	return status > 508 // those of proxies, but 501, 505 and 508 will recur
+	return status > 508 // what proxies answer; 501, 505 and 508 would recur
 }
 
 // ErrRedirect is wrapped by the errors of Options.Redirect.
