@@ -72,7 +72,8 @@ type CreateOptions struct {
 type Writer interface {
 	io.Writer
 	// Commit makes the object durable, and then visible under its name. If it fails,
-	// the object may exist, but never in part.
+	// the object may exist, but never in part. ModTime is zero if the service does not
+	// return it here.
 	Commit(ctx context.Context) (Info, error)
 	// Abort removes the object and whatever Create made for it. After a successful
 	// Commit, or when called again, it does nothing, so it can be deferred. It works
@@ -113,6 +114,15 @@ type Remover interface {
 	RemoveTree(ctx context.Context, name string) error
 	// RemoveEmpty removes a directory, and fails if it is not empty.
 	RemoveEmpty(ctx context.Context, name string) error
+}
+
+// ConditionReporter is an optional ability: how the conditions of Create are decided.
+// A store without it decides them atomically.
+type ConditionReporter interface {
+	// AtomicConditions reports whether IfAbsent and Replace are atomic for an object.
+	// If not, the store looks for the object, and then writes it: another writer can
+	// come in between.
+	AtomicConditions(name string) bool
 }
 
 // Namer is an optional ability: the URI of an object or a directory, by which

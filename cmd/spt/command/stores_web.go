@@ -7,7 +7,7 @@ import (
 
 // webDriver reads files of web servers.
 func webDriver() driver {
-	return driver{[]string{"http", "https"}, func(*Env) (route.Scheme, error) {
-		return web.New(web.Options{}).Resolve, nil
+	return driver{schemes: []string{"http", "https"}, open: func(env *Env) (route.Scheme, error) {
+		return web.New(web.Options{Retried: env.retried()}).Resolve, nil
 	}}
 }
