@@ -59,6 +59,16 @@ func explain(status int, header http.Header, body []byte) *storage.Error {
 	return e
 }
 
+// explainBucket is explain for requests that need no object: only the bucket can be
+// missing.
+func explainBucket(status int, header http.Header, body []byte) *storage.Error {
+	e := explain(status, header, body)
+	if errors.Is(e.Err, storage.ErrNotExist) && !errors.Is(e.Err, errNoBucket) {
+		e.Err, e.Hint = fmt.Errorf("%d %s: %w", status, http.StatusText(status), errNoBucket), "check the name of the bucket"
+	}
+	return e
+}
+
 func noBucket(reason, message string) bool {
 	return reason == "NoSuchBucket" || strings.Contains(message, "bucket does not exist")
 }

@@ -441,12 +441,12 @@ func TestMissingBucket(t *testing.T) {
 		t.Errorf("stat: %v", err)
 	}
 	_, err = write(s, "gs://missing/x", nil, storage.CreateOptions{IfAbsent: true})
-	if !errors.Is(err, storage.ErrNotExist) {
+	if !errors.Is(err, errNoBucket) {
 		t.Errorf("create: %v", err)
 	}
 	for _, err = range s.List(ctx, "gs://missing/", "/") {
 	}
-	if !errors.Is(err, storage.ErrNotExist) {
+	if !errors.Is(err, errNoBucket) || !errors.Is(err, storage.ErrNotExist) {
 		t.Errorf("list: %v", err)
 	}
 	// A bucket is not an object.

@@ -365,7 +365,9 @@ func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[st
 				Prefixes      []string   `json:"prefixes"`
 				Items         []resource `json:"items"`
 			}
-			if err := s.decode(ctx, s.request("list", prefix, http.MethodGet, s.jsonURL(bucket, "", query)), &page); err != nil {
+			r := s.request("list", prefix, http.MethodGet, s.jsonURL(bucket, "", query))
+			r.Explain = explainBucket
+			if err := s.decode(ctx, r, &page); err != nil {
 				yield(storage.Info{}, err)
 				return
 			}

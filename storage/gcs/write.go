@@ -167,6 +167,7 @@ func (u *uploading) Put(ctx context.Context, body []byte) (storage.Info, error) 
 		return storage.Info{}, u.fail("commit", err)
 	}
 	r := u.s.request("commit", u.name, http.MethodPost, u.uploadURL("multipart"))
+	r.Explain = explainBucket
 	r.Header.Set("Content-Type", "multipart/related; boundary="+parts.Boundary())
 	r.Body = whole.Bytes()
 	var written resource
@@ -217,6 +218,7 @@ func (u *uploading) own(ctx context.Context) (resource, bool, error) {
 // Begin implements upload.Service.
 func (u *uploading) Begin(ctx context.Context) error {
 	r := u.s.request("write", u.name, http.MethodPost, u.uploadURL("resumable"))
+	r.Explain = explainBucket
 	r.Header.Set("Content-Type", "application/json; charset=UTF-8")
 	r.Header.Set("X-Upload-Content-Type", contentType)
 	r.Body = u.resource("")

@@ -422,7 +422,7 @@ func unsupported(op, name, why, hint string) error {
 // List implements storage.Storage: web servers have no listing.
 func (s *Store) List(ctx context.Context, prefix, _ string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
-		yield(storage.Info{}, unsupported("list", prefix, "a web server has no listing", "give the URL of the snapshot itself: of its directory, its _metadata or its .spt file"))
+		yield(storage.Info{}, unsupported("list", prefix, "a web server has no listing, and is only read", "give the URL of the snapshot itself: of its directory, its _metadata or its .spt file"))
 	}
 }
 
