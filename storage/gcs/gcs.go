@@ -41,7 +41,7 @@ type Options struct {
 	// Getenv replaces os.Getenv.
 	Getenv func(string) string
 
-	Retries  int           // attempts after a failed one; 0: 6; negative: none
+	Retries  int           // attempts after a failed one; 0: 9; negative: none
 	Deadline time.Duration // no further attempt is made after it; 0: one minute
 	Retried  func(storage.Retry)
 
@@ -200,7 +200,7 @@ func (r resource) info(name string) (storage.Info, error) {
 
 // decode makes a request whose answer is JSON.
 func (s *Store) decode(ctx context.Context, r *plainhttp.Request, to any) error {
-	retry := s.client.Retrier(r.Op, r.Name)
+	attempts := s.client.Begin(r.Op, r.Name)
 	for {
 		resp, err := s.client.Do(ctx, r)
 		if err != nil {
@@ -216,7 +216,7 @@ func (s *Store) decode(ctx context.Context, r *plainhttp.Request, to any) error 
 		}
 		// The answer was cut off. Making the request again is safe: conditional writes
 		// recognize their own earlier success.
-		if err := retry.Wait(ctx, plainhttp.Unreachable(ctx, r.Op, r.Name, err)); err != nil {
+		if err := attempts.Wait(ctx, plainhttp.Unreachable(ctx, r.Op, r.Name, err)); err != nil {
 			return err
 		}
 	}

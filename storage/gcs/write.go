@@ -273,11 +273,11 @@ func (u *uploading) Complete(ctx context.Context, _ int, size int64) (storage.In
 // not keep. total is the size of the object with the last bytes, else -1.
 func (u *uploading) send(ctx context.Context, op string, p []byte, total int64) (resource, error) {
 	from, end := u.sent, u.sent+int64(len(p))
-	retry := u.s.client.Retrier(op, u.name)
+	attempts := u.s.client.Begin(op, u.name)
 	for {
 		written, done, err := u.put(ctx, op, p[u.sent-from:], total)
 		for err != nil {
-			if err := retry.Wait(ctx, err); err != nil {
+			if err := attempts.Wait(ctx, err); err != nil {
 				return resource{}, err
 			}
 			written, done, err = u.status(ctx, op, total) // how far did it get?
@@ -294,10 +294,10 @@ func (u *uploading) send(ctx context.Context, op string, p []byte, total int64) 
 		case u.sent == end && total < 0:
 			return resource{}, nil
 		case u.sent > from:
-			retry.Reset()
+			attempts.Reset()
 			from, p = u.sent, p[u.sent-from:]
 		default:
-			if err := retry.Wait(ctx, u.fail(op, fmt.Errorf("the service kept nothing of %d bytes: %w", len(p), storage.ErrUnavailable))); err != nil {
+			if err := attempts.Wait(ctx, u.fail(op, fmt.Errorf("the service kept nothing of %d bytes: %w", len(p), storage.ErrUnavailable))); err != nil {
 				return resource{}, err
 			}
 		}

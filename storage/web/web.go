@@ -36,7 +36,7 @@ const (
 
 // Options are the options of a Store. The zero value works.
 type Options struct {
-	Retries  int           // attempts after a failed one; 0: 6; negative: none
+	Retries  int           // attempts after a failed one; 0: 9; negative: none
 	Deadline time.Duration // no further attempt is made after it; 0: one minute
 	Retried  func(storage.Retry)
 

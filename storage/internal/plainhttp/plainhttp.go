@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -24,41 +23,37 @@ import (
 	"time"
 
 	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/internal/retry"
 )
 
 const (
-	defaultRetries  = 6
-	defaultDeadline = time.Minute
-	defaultSilence  = time.Minute
-	defaultPause    = 200 * time.Millisecond
-	maxPause        = 8 * time.Second
-	dialTimeout     = 10 * time.Second
-	connections     = 32      // idle ones kept for a host
-	maxExplanation  = 1 << 16 // bytes read of the body of an error
+	defaultRetries = 9
+	defaultSilence = time.Minute
+	dialTimeout    = 10 * time.Second
+	connections    = 32      // idle ones kept for a host
+	maxExplanation = 1 << 16 // bytes read of the body of an error
 )
 
 // Options are the options of a Client. The zero value works.
 type Options struct {
-	Retries  int           // attempts after the first; 0: 6; negative: none
+	Retries  int           // attempts after the first; 0: 9; negative: none
 	Deadline time.Duration // no further attempt is made after it; 0: one minute
 	Silence  time.Duration // after which a server that sends or accepts nothing is given up; 0: one minute
-	Pause    time.Duration // before the second attempt, about; it grows; 0: 200 ms
+	Pause    time.Duration // before the second attempt; see retry.Policy
 	Retried  func(storage.Retry)
 	Redirect func(next *http.Request, earlier []*http.Request) error // nil: redirects are answers
 }
 
 // Client makes requests. It is safe for concurrent use.
 type Client struct {
-	o    Options
-	http *http.Client
+	policy *retry.Policy
+	http   *http.Client
 }
 
 // New returns a client.
 func New(o Options) *Client {
-	o.Retries = max(0, cmp.Or(o.Retries, defaultRetries))
-	o.Deadline = cmp.Or(o.Deadline, defaultDeadline)
 	o.Silence = cmp.Or(o.Silence, defaultSilence)
-	o.Pause = cmp.Or(o.Pause, defaultPause)
+	attempts := 1 + max(0, cmp.Or(o.Retries, defaultRetries))
 	if o.Redirect == nil {
 		o.Redirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	}
@@ -67,7 +62,8 @@ func New(o Options) *Client {
 	// a body that is closed early ends its transfer.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	return &Client{o: o, http: &http.Client{
+	policy := &retry.Policy{Attempts: attempts, Deadline: o.Deadline, Pause: o.Pause, Report: o.Retried}
+	return &Client{policy: policy, http: &http.Client{
 		CheckRedirect: o.Redirect,
 		Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment,
@@ -133,7 +129,7 @@ type Request struct {
 // Do makes a request until it is answered. The caller must close the body of the
 // answer, which is best read through NewBody.
 func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
-	retry := c.Retrier(r.Op, r.Name)
+	attempts := c.Begin(r.Op, r.Name)
 	for {
 		resp, err := c.try(ctx, r)
 		if err == nil {
@@ -142,73 +138,14 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 		if r.Once {
 			return nil, err
 		}
-		if err := retry.Wait(ctx, err); err != nil {
+		if err := attempts.Wait(ctx, err); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// Retrier counts the attempts of something.
-type Retrier struct {
-	c        *Client
-	op, name string
-	attempt  int
-	end      time.Time
-}
-
-// Retrier begins to count, and its deadline begins.
-func (c *Client) Retrier(op, name string) *Retrier {
-	r := &Retrier{c: c, op: op, name: name}
-	r.Reset()
-	return r
-}
-
-// Reset counts from the beginning, because there was progress.
-func (r *Retrier) Reset() { r.attempt, r.end = 0, time.Now().Add(r.c.o.Deadline) }
-
-// Wait waits before another attempt. It returns an error if there will be none: err,
-// or the error of the context.
-func (r *Retrier) Wait(ctx context.Context, err error) error {
-	if !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, errFinal) || r.attempt >= r.c.o.Retries {
-		return err
-	}
-	r.attempt++
-	wait := min(maxPause, r.c.o.Pause<<min(r.attempt-1, 10))
-	wait = wait/2 + rand.N(wait/2+1)
-	var after *retryAfter
-	if errors.As(err, &after) {
-		wait = max(wait, after.wait)
-	}
-	if time.Now().Add(wait).After(r.end) {
-		return err
-	}
-	if r.c.o.Retried != nil {
-		r.c.o.Retried(storage.Retry{Op: r.op, Name: r.name, Attempt: r.attempt, Wait: wait, Err: err})
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return &storage.Error{Op: r.op, Name: r.name, Err: ctx.Err()}
-	}
-}
-
-// retryAfter is an error with the pause that the server asked for.
-type retryAfter struct {
-	error
-	wait time.Duration
-}
-
-func (e *retryAfter) Unwrap() error { return e.error }
-
-// errFinal marks an unavailable service that another attempt does not change.
-var errFinal = errors.New("not tried again")
-
-type final struct{ error }
-
-func (e final) Unwrap() []error { return []error{e.error, errFinal} }
+// Begin begins the attempts of several requests that depend on each other.
+func (c *Client) Begin(op, name string) *retry.Attempts { return c.policy.Begin(op, name) }
 
 func (c *Client) try(ctx context.Context, r *Request) (*http.Response, error) {
 	fail := func(err error) error { return &storage.Error{Op: r.Op, Name: r.Name, Err: err} }
@@ -232,6 +169,7 @@ func (c *Client) try(ctx context.Context, r *Request) (*http.Response, error) {
 	if err != nil {
 		return nil, Unreachable(ctx, r.Op, r.Name, err)
 	}
+	c.policy.Answered()
 	accepts := r.Accepts
 	if accepts == nil {
 		accepts = func(status int) bool { return status >= 200 && status < 300 }
@@ -251,14 +189,14 @@ func (c *Client) try(ctx context.Context, r *Request) (*http.Response, error) {
 	if e.Name == "" {
 		e.Name = r.Name
 	}
-	if wait := parseRetryAfter(resp.Header.Get("Retry-After")); wait > 0 {
-		e.Err = &retryAfter{e.Err, wait}
+	if wait := retryAfter(resp.Header.Get("Retry-After")); wait > 0 {
+		e.Err = retry.After(e.Err, wait)
 	}
 	return nil, e
 }
 
-// parseRetryAfter returns the pause of a Retry-After header.
-func parseRetryAfter(value string) time.Duration {
+// retryAfter returns the pause of a Retry-After header.
+func retryAfter(value string) time.Duration {
 	if n, err := strconv.Atoi(value); err == nil {
 		return time.Duration(min(n, 1<<20)) * time.Second
 	}
@@ -300,11 +238,11 @@ func Unreachable(ctx context.Context, op, name string, err error) *storage.Error
 	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
-		e.Err, e.Hint, e.Setting = final{text}, "check the name of the host", storage.SettingEndpoint
+		e.Err, e.Hint, e.Setting = retry.Final(text), "check the name of the host", storage.SettingEndpoint
 	case errors.As(err, &cert):
-		e.Err, e.Hint = final{text}, "the certificate of the server is not trusted on this machine"
+		e.Err, e.Hint = retry.Final(text), "the certificate of the server is not trusted on this machine"
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		e.Err, e.Hint, e.Setting = final{text}, "the server does not speak HTTPS on this port", storage.SettingEndpoint
+		e.Err, e.Hint, e.Setting = retry.Final(text), "the server does not speak HTTPS on this port", storage.SettingEndpoint
 	default:
 		e.Err = text
 	}
