@@ -55,10 +55,7 @@ func (s *Store) credentials(ctx context.Context) (*credentials, error) {
 }
 
 func (s *Store) findCredentials(ctx context.Context) (*credentials, error) {
-	project := s.o.Getenv("GOOGLE_CLOUD_QUOTA_PROJECT")
-	if v, _ := s.setting("requester.pays.project.id"); v != "" && project == "" {
-		project = v
-	}
+	project := cmp.Or(s.o.Getenv("GOOGLE_CLOUD_QUOTA_PROJECT"), s.setting("requester.pays.project.id"))
 	if s.o.Anonymous {
 		return &credentials{source: "none"}, nil
 	}
@@ -72,11 +69,11 @@ func (s *Store) findCredentials(ctx context.Context) (*credentials, error) {
 	if path := s.o.Getenv("GOOGLE_APPLICATION_CREDENTIALS"); path != "" {
 		return found(path, "GOOGLE_APPLICATION_CREDENTIALS ("+path+")")
 	}
-	for _, c := range s.o.Config {
+	for _, c := range s.o.configs() {
 		for _, key := range keyFiles {
 			enable := strings.TrimSuffix(key, "json.keyfile") + "enable"
-			if path := c.Values[key]; path != "" && !strings.EqualFold(c.Values[enable], "false") {
-				return found(path, key+" of "+c.Name+" ("+path+")")
+			if path := c.values[key]; path != "" && !strings.EqualFold(c.values[enable], "false") {
+				return found(path, key+" of "+c.name+" ("+path+")")
 			}
 		}
 	}

@@ -156,7 +156,7 @@ func TestCredentials(t *testing.T) {
 		for i := 0; i < len(kv); i += 2 {
 			values[kv[i]] = kv[i+1]
 		}
-		return Options{Config: []Config{{Name: "core-site.xml", Values: values}}}
+		return Options{Hadoop: values, Flink: map[string]string{"gs.storage.root.url": "unused"}}
 	}
 	for name, c := range map[string]struct {
 		o                Options
@@ -167,8 +167,8 @@ func TestCredentials(t *testing.T) {
 	}{
 		"anonymous first":       {o: Options{Anonymous: true}, env: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": service}, source: "none", noToken: true},
 		"variable":              {o: config(keyFiles[0], other), env: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": service, "HOME": home}, source: "GOOGLE_APPLICATION_CREDENTIALS (" + service + ")", identity: "spt@project.iam.gserviceaccount.com"},
-		"configuration":         {o: config("google.cloud.auth.service.account.json.keyfile", other), env: map[string]string{"HOME": home}, source: "google.cloud.auth.service.account.json.keyfile of core-site.xml (" + other + ")", identity: "other@project.iam.gserviceaccount.com"},
-		"newer configuration":   {o: config("fs.gs.auth.service.account.json.keyfile", other), source: "fs.gs.auth.service.account.json.keyfile of core-site.xml (" + other + ")", identity: "other@project.iam.gserviceaccount.com"},
+		"configuration":         {o: config("google.cloud.auth.service.account.json.keyfile", other), env: map[string]string{"HOME": home}, source: "google.cloud.auth.service.account.json.keyfile of Hadoop's configuration (" + other + ")", identity: "other@project.iam.gserviceaccount.com"},
+		"newer configuration":   {o: config("fs.gs.auth.service.account.json.keyfile", other), source: "fs.gs.auth.service.account.json.keyfile of Hadoop's configuration (" + other + ")", identity: "other@project.iam.gserviceaccount.com"},
 		"disabled, gcloud":      {o: config("google.cloud.auth.service.account.json.keyfile", other, "google.cloud.auth.service.account.enable", "false"), env: map[string]string{"HOME": home}, source: "application default credentials of gcloud (" + gcloud + "/application_default_credentials.json)", identity: "me@example.com", project: "mine", offline: true},
 		"gcloud elsewhere":      {env: map[string]string{"CLOUDSDK_CONFIG": gcloud}, source: "application default credentials of gcloud (" + gcloud + "/application_default_credentials.json)", identity: "me@example.com", project: "mine", offline: true},
 		"metadata server":       {env: map[string]string{"GCE_METADATA_HOST": host}, source: "metadata server of this machine", identity: "machine@project.iam.gserviceaccount.com"},
@@ -303,7 +303,7 @@ func TestEndpoint(t *testing.T) {
 		"Google's":      {want: "https://storage.googleapis.com"},
 		"emulator":      {emulator: "localhost:4443", want: "http://localhost:4443", anonymous: true},
 		"emulator URL":  {emulator: "https://localhost:4443/", want: "https://localhost:4443", anonymous: true},
-		"configuration": {o: Options{Config: []Config{{Values: map[string]string{"fs.gs.storage.root.url": "https://example.com/"}}}}, want: "https://example.com"},
+		"configuration": {o: Options{Flink: map[string]string{"gs.storage.root.url": "https://example.com/"}, Hadoop: map[string]string{"fs.gs.storage.root.url": "https://other.example/"}}, want: "https://example.com"},
 		"option":        {o: Options{Endpoint: "http://127.0.0.1:1"}, emulator: "x", want: "http://127.0.0.1:1"},
 		"not a URL":     {o: Options{Endpoint: "example.com"}},
 		"a password":    {o: Options{Endpoint: "https://me:SECRET@example.com"}},

@@ -34,10 +34,10 @@ type Options struct {
 	// Anonymous makes requests without credentials: of public buckets.
 	Anonymous bool
 	// Endpoint is the service, "https://storage.googleapis.com". "" is
-	// STORAGE_EMULATOR_HOST, then the Config, then Google's.
+	// STORAGE_EMULATOR_HOST, then the configurations, then Google's.
 	Endpoint string
-	// Config are configurations of Flink and of Hadoop; the first that has a key counts.
-	Config []Config
+	// Flink and Hadoop are configurations, by full key; may be nil. Flink's counts first.
+	Flink, Hadoop map[string]string
 	// Getenv replaces os.Getenv.
 	Getenv func(string) string
 
@@ -52,10 +52,14 @@ type Options struct {
 	metadataDeadline time.Duration
 }
 
-// Config is a configuration of Flink or Hadoop.
-type Config struct {
-	Name   string // for messages, the path of the file
-	Values map[string]string
+// configs returns the configurations, with names for messages.
+func (o Options) configs() []config {
+	return []config{{"Flink's configuration", o.Flink}, {"Hadoop's configuration", o.Hadoop}}
+}
+
+type config struct {
+	name   string
+	values map[string]string
 }
 
 // Store is a storage.Storage of all buckets, with the same credentials.
@@ -82,8 +86,8 @@ func New(o Options) (*Store, error) {
 				s.endpoint = "http://" + host
 			}
 			s.o.Anonymous = true // as in Google's clients
-		} else if v, _ := s.setting("storage.root.url"); v != "" {
-			s.endpoint = v
+		} else {
+			s.endpoint = s.setting("storage.root.url")
 		}
 	}
 	s.endpoint = strings.TrimRight(cmp.Or(s.endpoint, defaultEndpoint), "/")
@@ -95,16 +99,16 @@ func New(o Options) (*Store, error) {
 }
 
 // setting returns a key of the configurations, with the prefixes that Flink and
-// Hadoop have for it, and where it is set.
-func (s *Store) setting(key string) (value, where string) {
-	for _, c := range s.o.Config {
+// Hadoop have for it.
+func (s *Store) setting(key string) string {
+	for _, c := range s.o.configs() {
 		for _, prefix := range []string{"gs.", "fs.gs."} {
-			if v := c.Values[prefix+key]; v != "" {
-				return v, prefix + key + " of " + c.Name
+			if v := c.values[prefix+key]; v != "" {
+				return v
 			}
 		}
 	}
-	return "", ""
+	return ""
 }
 
 // Resolve returns the store and the name of an object, as a route.Scheme does.

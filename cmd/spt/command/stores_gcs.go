@@ -1,8 +1,6 @@
 package command
 
 import (
-	"cmp"
-
 	"github.com/savepoint-tools/spt/storage/gcs"
 	"github.com/savepoint-tools/spt/storage/route"
 )
@@ -14,11 +12,7 @@ func gcsDriver() driver {
 		if err != nil {
 			return nil, err
 		}
-		o := gcs.Options{Anonymous: env.s3.anonymous, Getenv: env.Getenv, Retried: env.retried()}
-		if flink != nil {
-			o.Config = append(o.Config, gcs.Config{Name: cmp.Or(env.common.flinkConf, env.Getenv("FLINK_CONF_DIR")), Values: flink})
-		}
-		s, err := gcs.New(o)
+		s, err := gcs.New(gcs.Options{Anonymous: env.s3.anonymous, Flink: flink, Getenv: env.Getenv, Retried: env.retried()})
 		if err != nil {
 			return nil, err
 		}
