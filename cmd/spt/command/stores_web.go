@@ -19,7 +19,7 @@ func webDriver() driver {
 }
 
 // hideSecrets replaces the URLs in arguments and flags that have a password or a query
-// string by the names that their store gave them. Whatever prints an argument then
+// string by the names that their store has for them. Whatever prints an argument then
 // prints no secret.
 func (e *Env) hideSecrets(cmd *cobra.Command, args []string) error {
 	ctx := cmd.Context()
