@@ -197,7 +197,10 @@ func TestFailedUpload(t *testing.T) {
 				t.Errorf("left: %q", names)
 			}
 			open := 0
-			for _, s := range f.sessions {
+			for id, s := range f.sessions {
+				if strings.Contains(fmt.Sprintf("%v %+v", err, err), id) {
+					t.Errorf("the session in %v", err)
+				}
 				if !s.ended {
 					open++
 				}
