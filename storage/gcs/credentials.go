@@ -83,7 +83,7 @@ func (s *Store) findCredentials(ctx context.Context) (*credentials, error) {
 	}
 	c, err := s.fromMetadataServer(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("no Google credentials found; looked for GOOGLE_APPLICATION_CREDENTIALS, a key file in the configuration of Flink or Hadoop, %s and the metadata server (%v)", wellKnown, err)
+		return nil, fmt.Errorf("no Google credentials found; looked for GOOGLE_APPLICATION_CREDENTIALS, a key file in the configuration of Flink or Hadoop, %s and the metadata server (%s)", wellKnown, err.Error())
 	}
 	c.project = project
 	return c, nil
@@ -212,7 +212,7 @@ func (s *Store) authorize(r *http.Request, op, name string) error {
 	c, err := s.credentials(ctx)
 	if err != nil {
 		// Only its text: a key file that does not exist is not the object.
-		return fail(fmt.Errorf("%v: %w", err, storage.ErrPermission), "log in with \"gcloud auth application-default login\", name the key file of a service account, or read a public bucket anonymously", storage.SettingCredentials)
+		return fail(fmt.Errorf("%s: %w", err.Error(), storage.ErrPermission), "log in with \"gcloud auth application-default login\", name the key file of a service account, or read a public bucket anonymously", storage.SettingCredentials)
 	}
 	if c.project != "" {
 		r.Header.Set("X-Goog-User-Project", c.project)

@@ -100,9 +100,7 @@ func (a *account) clean(t *testing.T, what any) {
 		text += e.Hint + e.SafeName()
 	}
 	secrets := []string{secretToken, secretRefresh, secretClient, "SECRET", "assertion="}
-	for _, line := range strings.Split(a.key, "\n")[1:3] {
-		secrets = append(secrets, line)
-	}
+	secrets = append(secrets, strings.Split(a.key, "\n")[1:3]...)
 	for _, s := range secrets {
 		if strings.Contains(text, s) {
 			t.Errorf("a secret in %s", text)

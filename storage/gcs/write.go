@@ -339,7 +339,7 @@ func (u *uploading) exchange(ctx context.Context, op string, p []byte, span stri
 	if err != nil {
 		if errors.Is(err, storage.ErrNotExist) { // of the session
 			u.ended = true
-			err = u.fail(op, fmt.Errorf("%w: %v", errLost, errors.Unwrap(err)))
+			err = u.fail(op, fmt.Errorf("%w: %s", errLost, errors.Unwrap(err).Error()))
 		}
 		return resource{}, false, err
 	}

@@ -24,6 +24,15 @@ func explain(status int, _ http.Header, body []byte) *storage.Error {
 	return &storage.Error{Err: err}
 }
 
+// do makes a request, whose answer does not matter.
+func do(c *plainhttp.Client, r *plainhttp.Request) error {
+	resp, err := c.Do(context.Background(), r)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
 // Each attempt has the whole body, and the pause that the server asks for.
 func TestAttempts(t *testing.T) {
 	var bodies []string
@@ -71,15 +80,15 @@ func TestNoAttempt(t *testing.T) {
 	defer server.Close()
 	c := plainhttp.New(plainhttp.Options{Pause: time.Microsecond, Deadline: time.Minute})
 	r := plainhttp.Request{Op: "read", Name: "x", Method: http.MethodGet, URL: server.URL, Explain: explain, Once: true}
-	if _, err := c.Do(context.Background(), &r); !errors.Is(err, storage.ErrUnavailable) || n != 1 {
+	if err := do(c, &r); !errors.Is(err, storage.ErrUnavailable) || n != 1 {
 		t.Errorf("%d attempts, %v", n, err)
 	}
 	r.Once, after, n = false, "3600", 0
-	if _, err := c.Do(context.Background(), &r); !errors.Is(err, storage.ErrUnavailable) || n != 1 {
+	if err := do(c, &r); !errors.Is(err, storage.ErrUnavailable) || n != 1 {
 		t.Errorf("%d attempts, %v", n, err)
 	}
 	r.Authorize = func(*http.Request) error { return &storage.Error{Err: storage.ErrPermission} }
-	if _, err := c.Do(context.Background(), &r); !errors.Is(err, storage.ErrPermission) || n != 1 {
+	if err := do(c, &r); !errors.Is(err, storage.ErrPermission) || n != 1 {
 		t.Errorf("%d attempts, %v", n, err)
 	}
 }
@@ -103,13 +112,13 @@ func TestSilence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer resp.Body.Close()
 	body := plainhttp.NewBody(context.Background(), "x", resp.Body, 100)
-	defer body.Close()
 	got, err := io.ReadAll(body)
 	if string(got) != "beginning" || !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%q, %v", got, err)
 	}
-	_, err = c.Do(context.Background(), &plainhttp.Request{Op: "write", Name: "x", Method: http.MethodPut, URL: server.URL, Body: make([]byte, 64<<20), Explain: explain})
+	err = do(c, &plainhttp.Request{Op: "write", Name: "x", Method: http.MethodPut, URL: server.URL, Body: make([]byte, 64<<20), Explain: explain})
 	if !errors.Is(err, storage.ErrUnavailable) {
 		t.Error(err)
 	}
@@ -153,7 +162,7 @@ func TestText(t *testing.T) {
 	server.Close()
 	c := plainhttp.New(plainhttp.Options{Retries: -1})
 	for _, address := range []string{server.URL + "/x?SECRET", "http://me:SECRET@[::1/x", "gopher://SECRET@h/x?SECRET", "http://SECRET@host name/x"} {
-		_, err := c.Do(context.Background(), &plainhttp.Request{Op: "read", Name: "x", Method: http.MethodGet, URL: address, Explain: explain})
+		err := do(c, &plainhttp.Request{Op: "read", Name: "x", Method: http.MethodGet, URL: address, Explain: explain})
 		if err == nil || strings.Contains(err.Error(), "SECRET") {
 			t.Errorf("%v", err)
 		}
