@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
@@ -18,6 +19,7 @@ import (
 	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/storage/s3"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/transform/orphans"
 	"github.com/savepoint-tools/spt/writer"
 )
 
@@ -132,6 +134,11 @@ func (s *service) judge(t *testing.T, f *Flink, options Options, marker string) 
 	}
 	whole(made.Location, p)
 
+	if options.Checkpoint {
+		s.deleteOrphans(t, bucket, made.Location)
+		whole(made.Location, p+1)
+	}
+
 	other := s.bucket(t)
 	s.write(t, snap, other+"/copied", writer.Options{ReadBack: true}) // to another bucket
 	whole(other+"/copied", p+1)
@@ -187,6 +194,56 @@ func (s *service) merged(t *testing.T, f *Flink, system FileSystem, options Opti
 		t.Fatal(err)
 	}
 	t.Logf("%d faults, restored: %v", v.Faults, err == nil)
+}
+
+// deleteOrphans puts unreferenced objects into each directory of a bucket in which a
+// state file is, and deletes them as found.
+func (s *service) deleteOrphans(t *testing.T, bucket, location string) {
+	ctx := context.Background()
+	store, name, err := s.stores.Resolve(ctx, bucket+"/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	planted := map[string]bool{}
+	for info, err := range store.List(ctx, name, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dir := info.Name[:strings.LastIndexByte(info.Name, '/')]; !strings.HasSuffix(info.Name, "/_metadata") {
+			planted[dir+"/0f0e0d0c-0b0a-0908-0706-000000000001"] = true
+		}
+	}
+	for name := range planted {
+		w, err := store.Create(ctx, name, storage.CreateOptions{IfAbsent: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte("not referenced")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := orphans.Find(ctx, []string{bucket}, orphans.Options{Reader: reader.Options{Stores: s.stores}, Now: time.Now().Add(time.Hour), OlderThan: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Err() != nil || r.Snapshots == 0 {
+		t.Fatalf("%d snapshots, %v", r.Snapshots, r.Err())
+	}
+	deleted := 0
+	err = errors.Join(r.Unchanged(ctx), r.Remove(ctx, r.Removable(), nil, func(file *orphans.File, err error) error {
+		if planted[file.Path] {
+			deleted++
+		} else {
+			t.Logf("%s was left by Flink itself", file.Path)
+		}
+		return err
+	}))
+	if err != nil || deleted != len(planted) || deleted == 0 {
+		t.Fatalf("%s: %d of %d objects deleted: %v", location, deleted, len(planted), err)
+	}
 }
 
 func (s *service) open(t *testing.T, location string) *reader.Snapshot {
