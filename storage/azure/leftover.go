@@ -73,8 +73,8 @@ func (s *Store) Leftovers(ctx context.Context, name string, depth int) iter.Seq2
 	}
 }
 
-// blocks describes the blocks that were sent for a name and not made an object. An empty
-// Name means that there are none.
+// blocks describes the blocks that were sent for a name and not made an object. Without
+// blocks, the result has no Name.
 func (s *Store) blocks(ctx context.Context, info storage.Info) (ability.Leftover, error) {
 	at, a, err := s.object(ctx, "list", info.Name)
 	if err != nil {
