@@ -108,12 +108,12 @@ type answered struct {
 func (e *answered) Error() string {
 	text := e.code
 	if e.message != "" && e.message != e.code {
-		text += ": " + e.message
+		text += ": " + strings.TrimSuffix(e.message, ".")
 	}
 	if e.status != 0 {
 		text += fmt.Sprintf(" (HTTP %d)", e.status)
 	}
-	if e.kind != nil {
+	if e.kind == storage.ErrChanged {
 		text += ": " + e.kind.Error()
 	}
 	return text

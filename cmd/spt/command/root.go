@@ -84,6 +84,7 @@ SPT_PATH.`,
 		}},
 		{"Tools", []*cobra.Command{
 			newHashCommand(env),
+			newDoctorCommand(env),
 			newCleanCommand(env),
 			noRows(newVersionCommand(env)),
 		}},
