@@ -23,7 +23,7 @@ type Info struct {
 // Storage is a flat set of named objects. It is safe for concurrent use.
 //
 // A store of URIs names its objects by URI, "s3://bucket/a/b", in one spelling for
-// each object: however a Resolver was asked for it, "s3a://bucket/a/b" gives the same
+// each object: however a Resolver was asked for it, "s3a://bucket/a/b" has the same
 // name. What follows the bucket is the key, never cleaned and never decoded.
 type Storage interface {
 	// ReadRange opens n bytes at off and describes the whole object. A negative off
@@ -144,7 +144,7 @@ type Access struct {
 	Endpoint    string        // "https://s3.eu-central-1.amazonaws.com"
 	Region      string        // "" if the service has none, or it is unknown
 	Credentials string        // where they were found, "profile prod of ~/.aws/credentials"; "none" for anonymous access
-	Identity    string        // whom they name, without the secret; "" if unknown
+	Identity    string        // the account or key id that they name; "" if unknown
 	Details     []string      // settings of the service, "path style addresses"
 	Clock       time.Duration // how far the service's clock is ahead, by one request; see Clocked
 	Clocked     bool

@@ -18,7 +18,7 @@ import (
 type driver struct {
 	schemes []string
 	open    func(*Env) (route.Scheme, error)
-	flags   func(*Env, *pflag.FlagSet) // adds its flags to those of every command; may be nil
+	flags   func(*Env, *pflag.FlagSet) // adds its flags to the common flags of all commands; may be nil
 }
 
 // drivers returns the storage drivers of the program, each in a file stores_*.go.
