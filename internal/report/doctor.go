@@ -19,7 +19,7 @@ type Doctor struct {
 	Credentials string        `json:"credentials,omitempty" jsonschema:"description=where they were found; never the secret"`
 	Identity    string        `json:"identity,omitempty" jsonschema:"description=what the credentials belong to"`
 	Details     []string      `json:"details,omitempty"`
-	Clock       *float64      `json:"clock_ahead_seconds,omitempty" jsonschema:"description=how far the clock of the service is ahead of this machine"`
+	Clock       *int64      `json:"clock_ahead_seconds,omitempty" jsonschema:"description=how far the clock of the service is ahead of this machine"`
 	Works       bool          `json:"works" jsonschema:"description=no check failed"`
 	Checks      []DoctorCheck `json:"checks"`
 }
@@ -48,7 +48,7 @@ func NewDoctor(address, name string) *Doctor {
 func (a *Doctor) Accessed(by storage.Access) {
 	a.Service, a.Endpoint, a.Region, a.Credentials, a.Identity, a.Details = by.Service, by.Endpoint, by.Region, by.Credentials, by.Identity, by.Details
 	if by.Clocked {
-		a.Clock = new(by.Clock.Seconds())
+		a.Clock = new(int64(by.Clock.Seconds()))
 	}
 }
 
@@ -107,7 +107,7 @@ func (a *Doctor) Document() *ui.Document {
 		field("", ui.Printable(text))
 	}
 	if a.Clock != nil {
-		field("clock", clockText(time.Duration(*a.Clock*float64(time.Second))))
+		field("clock", clockText(time.Duration(*a.Clock)*time.Second))
 	}
 	for _, c := range a.Checks {
 		word := "ok"
@@ -141,7 +141,7 @@ func clockText(ahead time.Duration) string {
 	case ahead > 0:
 		text = fmt.Sprintf("the service's is %v ahead", ahead)
 	default:
-		text = fmt.Sprintf("the service's is %v behind", -ahead)
+		text = fmt.Sprintf("the service's is %v late", -ahead)
 	}
 	if ahead.Abs() >= clockOff {
 		text = ui.Look(text)
