@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -25,7 +26,8 @@ import (
 const wrongSecret = "wrong/secret+key-of-the-scripts"
 
 // TestS3Scripts runs testdata/s3 against a server of S3: each script has a bucket of
-// its own, $BUCKET, whose objects are files in $DIR. In addition to the verbs of
+// its own, $BUCKET, whose objects are files in $DIR. The server is also at
+// $UNCONDITIONAL, where it refuses conditional writes. In addition to the verbs of
 // TestScripts there are
 //
 //	mkunion N DST    make a savepoint of N bytes of union state, all in its _metadata
@@ -35,6 +37,14 @@ const wrongSecret = "wrong/secret+key-of-the-scripts"
 func TestS3Scripts(t *testing.T) {
 	server := servertest.VersityGW(t)
 	stalling := stall(t, server.Endpoint)
+	refusing := between(t, server.Endpoint, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Header.Get("If-None-Match") == "" {
+			return false
+		}
+		w.WriteHeader(http.StatusNotImplemented)
+		io.WriteString(w, `<Error><Code>NotImplemented</Code><Message>A header you provided implies functionality that is not implemented.</Message></Error>`)
+		return true
+	})
 	fixtures, err := filepath.Abs("../../testdata/savepoints")
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +60,7 @@ func TestS3Scripts(t *testing.T) {
 		e.Setenv("BUCKET", bucket)
 		e.Setenv("DIR", filepath.Join(server.Dir, bucket))
 		e.Setenv("ENDPOINT", server.Endpoint)
+		e.Setenv("UNCONDITIONAL", refusing)
 		e.Setenv("WRONG_SECRET", wrongSecret)
 		e.Setenv("NOWHERE", fmt.Sprintf("http://127.0.0.1:%d", servertest.Port(t)))
 		return setup(e)
@@ -116,23 +127,39 @@ func killed(ts *testscript.TestScript, endpoint string, args []string) {
 // parts, and returns its URL.
 func stall(t *testing.T, target string) string {
 	t.Helper()
+	over := make(chan struct{})
+	url := between(t, target, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost || !r.URL.Query().Has("uploadId") {
+			return false
+		}
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
+		panic(http.ErrAbortHandler)
+	})
+	t.Cleanup(func() { close(over) }) // before the proxy waits for its requests
+	return url
+}
+
+// between starts a proxy that forwards what answer does not answer, and returns its
+// URL.
+func between(t *testing.T, target string, answer func(http.ResponseWriter, *http.Request) bool) string {
+	t.Helper()
 	u, err := url.Parse(target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	forward := &httputil.ReverseProxy{Director: func(r *http.Request) { r.URL.Scheme, r.URL.Host = u.Scheme, u.Host }}
-	over := make(chan struct{})
+	forward := &httputil.ReverseProxy{
+		Director:     func(r *http.Request) { r.URL.Scheme, r.URL.Host = u.Scheme, u.Host },
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost && r.URL.Query().Has("uploadId") {
-			select {
-			case <-r.Context().Done():
-			case <-over:
-			}
-			panic(http.ErrAbortHandler)
+		if !answer(w, r) {
+			forward.ServeHTTP(w, r)
 		}
-		forward.ServeHTTP(w, r)
 	}))
-	t.Cleanup(func() { close(over); server.Close() })
+	t.Cleanup(server.Close)
 	return server.URL
 }
 
