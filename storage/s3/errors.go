@@ -159,7 +159,10 @@ func (b *bucket) fail(ctx context.Context, op, key string, c *call, err error) e
 			e.Err = fmt.Errorf("the answer is not one of S3: %w", b.s.clean(err))
 		}
 	default: // it was not sent
-		e.Err, e.Setting = b.s.clean(err), storage.SettingCredentials
+		e.Err = b.s.clean(err)
+		if errors.As(err, new(*credentialsError)) {
+			e.Setting = storage.SettingCredentials
+		}
 	}
 	return e
 }
