@@ -59,10 +59,11 @@ under an .spt-old-… name and nothing under its own. That is never removed: spt
 clean names it and prints the command that renames it back, and exits with 1.
 spt ls shows the leftovers with their age.
 
-In an object store, a run that was killed leaves unfinished uploads. They are not
-listed as objects, and are billed. The service does not tell which program began them:
-they are listed, and with --uploads aborted. A job that writes files there with
-Flink's FileSink needs its own when it restores: do not abort those.`,
+In an object store, a run that was killed leaves unfinished uploads. They are
+not listed as objects, and are billed. The service does not tell which program
+began them: they are reported, and with --uploads aborted. A job that writes
+files there with Flink's FileSink needs its own when it restores: do not abort
+those.`,
 		Example: `  spt clean /data/flink/orders
   spt clean --older-than 1h --dry-run /data/flink/orders`,
 		Args: between(1, -1, "at least one directory"),
