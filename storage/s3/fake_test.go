@@ -353,3 +353,49 @@ func TestOSS(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
+
+// Objects are encrypted as the configuration says, whichever way they are written.
+func TestEncryption(t *testing.T) {
+	service := &service{objects: map[string]string{"/bucket/src": ""}}
+	var kinds, keys []string
+	o := fake(t, func(w http.ResponseWriter, r *http.Request) {
+		if q := r.URL.Query(); r.Method == http.MethodPut && !q.Has("uploadId") || q.Has("uploads") {
+			kinds = append(kinds, r.Header.Get("X-Amz-Server-Side-Encryption"))
+			keys = append(keys, r.Header.Get("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"))
+		}
+		service.ServeHTTP(w, r)
+	})
+	o.PartSize = part
+	for _, c := range []struct {
+		conf      map[string]string
+		kind, key string
+	}{
+		{nil, "", ""},
+		{map[string]string{"s3.sse.type": "none"}, "", ""},
+		{map[string]string{"s3.sse.type": "sse-s3"}, "AES256", ""},
+		{map[string]string{"s3.sse.type": "sse-kms", "s3.sse.kms.key-id": "alias/k"}, "aws:kms", "alias/k"},
+		{map[string]string{"fs.s3a.encryption.algorithm": "SSE-KMS", "fs.s3a.encryption.key": "arn"}, "aws:kms", "arn"},
+	} {
+		kinds, keys, o.Flink = nil, nil, c.conf
+		s := open(t, o)
+		for i, data := range [][]byte{[]byte("small"), noise(part + 1)} {
+			if _, err := write(s, fmt.Sprintf("s3://bucket/x%d", i), data, storage.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := copyTo(s, "s3://bucket/y", "s3://bucket/src", storage.Info{Size: 1, Version: "e"}, storage.CreateOptions{Size: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if expected := []string{c.kind, c.kind, c.kind}; !slices.Equal(kinds, expected) || !slices.Equal(keys, []string{c.key, c.key, c.key}) {
+			t.Errorf("%v: %q, %q, expected %q, %q", c.conf, kinds, keys, c.kind, c.key)
+		}
+	}
+	o.Flink = map[string]string{"s3.sse.type": "sse-c"}
+	s := open(t, o)
+	if _, err := s.Stat(ctx, "s3://bucket/src"); err != nil {
+		t.Errorf("reading: %v", err)
+	}
+	if _, err := s.Create(ctx, "s3://bucket/x", storage.CreateOptions{}); !errors.Is(err, storage.ErrUnsupported) || !strings.Contains(err.Error(), `"sse-c"`) {
+		t.Errorf("%v, expected ErrUnsupported", err)
+	}
+}

@@ -438,6 +438,9 @@ func (s *Store) Create(ctx context.Context, name string, o storage.CreateOptions
 	if err != nil {
 		return nil, err
 	}
+	if b.set.sseErr != nil {
+		return nil, &storage.Error{Op: "create", Name: name, Err: b.set.sseErr}
+	}
 	p := &put{b: b, key: key, o: o, nonce: newNonce(), parts: map[int]string{}}
 	limits := upload.Limits{Part: cmp.Or(s.o.PartSize, partSize), MinCopy: minCopy, MaxCopy: maxCopy, MaxParts: maxParts}
 	return &writer{Writer: upload.New(ctx, name, p, limits, o), put: p, seen: map[pinned]storage.Info{}}, nil
