@@ -151,7 +151,7 @@ func between(t *testing.T, target string, answer func(http.ResponseWriter, *http
 		t.Fatal(err)
 	}
 	forward := &httputil.ReverseProxy{
-		Director:     func(r *http.Request) { r.URL.Scheme, r.URL.Host = u.Scheme, u.Host },
+		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = u.Scheme, u.Host },
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,7 +19,7 @@ type Doctor struct {
 	Credentials string        `json:"credentials,omitempty" jsonschema:"description=where they were found; never the secret"`
 	Identity    string        `json:"identity,omitempty" jsonschema:"description=what the credentials belong to"`
 	Details     []string      `json:"details,omitempty"`
-	Clock       *int64      `json:"clock_ahead_seconds,omitempty" jsonschema:"description=how far the clock of the service is ahead of this machine"`
+	Clock       *int64        `json:"clock_ahead_seconds,omitempty" jsonschema:"description=how far the clock of the service is ahead of this machine"`
 	Works       bool          `json:"works" jsonschema:"description=no check failed"`
 	Checks      []DoctorCheck `json:"checks"`
 }

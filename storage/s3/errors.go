@@ -113,7 +113,7 @@ func (e *answered) Error() string {
 	if e.status != 0 {
 		text += fmt.Sprintf(" (HTTP %d)", e.status)
 	}
-	if e.kind == storage.ErrChanged {
+	if errors.Is(e.kind, storage.ErrChanged) {
 		text += ": " + e.kind.Error()
 	}
 	return text

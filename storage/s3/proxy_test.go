@@ -41,7 +41,7 @@ func newProxy(t *testing.T, target string) *proxy {
 	}
 	p := &proxy{}
 	forward := &httputil.ReverseProxy{
-		Director:     func(r *http.Request) { r.URL.Scheme, r.URL.Host = u.Scheme, u.Host },
+		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = u.Scheme, u.Host },
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	over := make(chan struct{})
