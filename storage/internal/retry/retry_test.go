@@ -11,52 +11,76 @@ import (
 	"github.com/savepoint-tools/spt/storage/internal/retry"
 )
 
-var errBusy = fmt.Errorf("busy: %w", storage.ErrUnavailable)
-
-func TestDo(t *testing.T) {
-	for _, c := range []struct {
-		what     string
+func TestAttempts(t *testing.T) {
+	busy := fmt.Errorf("busy: %w", storage.ErrUnavailable)
+	for name, c := range map[string]struct {
 		p        *retry.Policy
 		answered bool
-		fails    int // attempts
-		err      error
-		attempts int
-		expected error
+		errs     []error // of each attempt; the last one of all further ones
+		want     int     // attempts
 	}{
-		{"works", &retry.Policy{}, true, 0, errBusy, 1, nil},
-		{"works then", &retry.Policy{Pause: 1}, true, 5, errBusy, 6, nil},
-		{"never works", &retry.Policy{Pause: 1, Attempts: 4}, true, 99, errBusy, 4, errBusy},
-		{"default", &retry.Policy{Pause: 1}, true, 99, errBusy, 10, errBusy},
-		{"never answered", &retry.Policy{Pause: 1}, false, 99, errBusy, 3, errBusy},
-		{"another error", &retry.Policy{Pause: 1}, true, 99, storage.ErrExist, 1, storage.ErrExist},
-		{"no time", &retry.Policy{Pause: time.Hour, Deadline: time.Minute}, true, 99, errBusy, 1, errBusy},
+		"at once":           {errs: []error{nil}, want: 1},
+		"the third":         {errs: []error{busy, busy, nil}, answered: true, want: 3},
+		"all used up":       {p: &retry.Policy{Attempts: 5}, errs: []error{busy}, answered: true, want: 5},
+		"ten by default":    {errs: []error{busy}, answered: true, want: 10},
+		"never an answer":   {errs: []error{busy}, want: 3},
+		"one only":          {p: &retry.Policy{Attempts: 1}, errs: []error{busy}, answered: true, want: 1},
+		"another error":     {errs: []error{busy, errors.New("refused")}, answered: true, want: 2},
+		"final":             {errs: []error{busy, retry.Final(busy)}, answered: true, want: 2},
+		"after a deadline":  {p: &retry.Policy{Deadline: time.Hour}, errs: []error{retry.After(busy, 2*time.Hour)}, answered: true, want: 1},
+		"asked for a pause": {errs: []error{retry.After(busy, time.Millisecond), nil}, answered: true, want: 2},
 	} {
-		n, told := 0, 0
-		c.p.Report = func(r storage.Retry) {
-			if told++; r.Attempt != told || r.Op != "read" || r.Name != "x" || r.Wait <= 0 && c.p.Pause > 1 || !errors.Is(r.Err, errBusy) {
-				t.Errorf("%s: %+v", c.what, r)
+		t.Run(name, func(t *testing.T) {
+			var reported []storage.Retry
+			if c.p == nil {
+				c.p = &retry.Policy{}
 			}
-		}
-		if c.answered {
-			c.p.Answered()
-		}
-		err := c.p.Do(context.Background(), "read", "x", func() error {
-			if n++; n <= c.fails {
-				return c.err
+			c.p.Pause = time.Microsecond
+			c.p.Report = func(r storage.Retry) { reported = append(reported, r) }
+			if c.answered {
+				c.p.Answered()
 			}
-			return nil
+			n := 0
+			err := c.p.Do(context.Background(), "read", "x", func() error {
+				n++
+				return c.errs[min(n, len(c.errs))-1]
+			})
+			if n != c.want || !errors.Is(err, c.errs[min(n, len(c.errs))-1]) {
+				t.Errorf("%d attempts, expected %d: %v", n, c.want, err)
+			}
+			if len(reported) != n-1 {
+				t.Fatalf("%d reports of %d attempts", len(reported), n)
+			}
+			for i, r := range reported {
+				if r.Op != "read" || r.Name != "x" || r.Attempt != i+1 || r.Wait < 0 || !errors.Is(r.Err, storage.ErrUnavailable) {
+					t.Errorf("%+v", r)
+				}
+			}
 		})
-		if !errors.Is(err, c.expected) || n != c.attempts || told != n-1 {
-			t.Errorf("%s: %v after %d attempts, %d reported; expected %v, %d", c.what, err, n, told, c.expected, c.attempts)
-		}
 	}
 }
 
-func TestEnds(t *testing.T) {
+func TestContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &retry.Policy{Pause: time.Hour, Deadline: 10 * time.Hour, Report: func(storage.Retry) { cancel() }}
-	var of *storage.Error
-	if err := p.Do(ctx, "read", "x", func() error { return errBusy }); !errors.Is(err, context.Canceled) || !errors.As(err, &of) || of.Name != "x" {
-		t.Errorf("%v, expected Canceled", err)
+	p := retry.Policy{Pause: time.Hour, Deadline: 10 * time.Hour, Report: func(storage.Retry) { cancel() }}
+	err := p.Do(ctx, "read", "x", func() error { return storage.ErrUnavailable })
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestReset(t *testing.T) {
+	p := retry.Policy{Attempts: 2, Pause: time.Microsecond}
+	p.Answered()
+	a := p.Begin("write", "x")
+	for i := range 5 {
+		if err := a.Wait(context.Background(), storage.ErrUnavailable); err != nil {
+			t.Fatalf("%d: %v", i, err)
+		}
+		a.Reset()
+	}
+	_ = a.Wait(context.Background(), storage.ErrUnavailable)
+	if err := a.Wait(context.Background(), storage.ErrUnavailable); !errors.Is(err, storage.ErrUnavailable) {
+		t.Error(err)
 	}
 }
