@@ -30,7 +30,8 @@ type references struct {
 	once sync.Once
 	sp   *format.Savepoint
 	base map[string]struct{} // last elements of their names
-	in   map[string]int      // how many are in a directory; "" is the snapshot's
+	in   map[string]int      // how many absolute references name a file in a directory
+	own  int                 // how many relative references there are
 }
 
 func (r *references) read() {
@@ -49,7 +50,7 @@ func (r *references) read() {
 			seen[ref] = struct{}{}
 			r.base[ref.path[strings.LastIndexByte(ref.path, '/')+1:]] = struct{}{}
 			if relative {
-				r.in[""]++
+				r.own++
 			} else {
 				r.in[format.CanonicalURI(objpath.Dir(ref.path))]++
 			}
@@ -94,7 +95,7 @@ func (s *source) several(store storage.Storage, dir string) bool {
 	s.refs.read()
 	n := s.refs.in[format.CanonicalURI(dir)]
 	if s.isOwn(store, dir) {
-		n += s.refs.in[""]
+		n += s.refs.own
 	}
 	return n > 1
 }
