@@ -376,7 +376,7 @@ func TestWindows(t *testing.T) {
 	c := storetest.NewCounting(inMemory(t, map[string]string{"s3://b/sp/_metadata": string(encode(t, model(list(relative("f", 1<<20), 0), list(relative("g", 1000), 0)))), "s3://b/sp/f": state, "s3://b/sp/g": state[:1000]}))
 	snap := open(t, "s3://b/sp", bucket(c))
 	f, g := snap.Operators[0].Subtasks[0].Managed.Data, snap.Operators[0].Subtasks[1].Managed.Data
-	if err := snap.LookUp(ctx); err != nil {
+	if err := snap.LookUp(ctx, true); err != nil {
 		t.Fatal(err)
 	}
 	c.Reset()
@@ -432,7 +432,7 @@ func TestRopeBudget(t *testing.T) {
 	if _, err := snap.Source().ReadAt(ctx, rope, p, 0); err != nil || string(p) != want.String() {
 		t.Errorf("%v", err)
 	}
-	wantRequests(t, c, "six ranges of one file", "3 read, 1 stat")
+	wantRequests(t, c, "six ranges of one file", "3 read, 1 page")
 	if _, err := io.ReadAll(io.NewSectionReader(at{snap, rope}, 500, 3000)); err != nil {
 		t.Error(err)
 	}

@@ -20,7 +20,7 @@ func Combine(ctx context.Context, a, b *Snapshot) (*Snapshot, *format.Savepoint,
 	if err := errors.Join(a.Outside(), b.Outside()); err != nil {
 		return nil, nil, err
 	}
-	if err := b.LookUp(ctx); err != nil {
+	if err := b.LookUp(ctx, true); err != nil {
 		return nil, nil, err
 	}
 	src := a.src.clone()

@@ -384,8 +384,11 @@ func TestReplacedBetweenReads(t *testing.T) {
 func TestUnchangedWhenUnavailable(t *testing.T) {
 	store := inMemory(t, map[string]string{"sp/_metadata": string(encode(t, model(list(relative("x", 1), 0)))), "sp/x": "x"})
 	down := false
-	snap := open(t, "mem://sp", options("mem", hooked{store, func(string, string) error {
-		if down {
+	snap := open(t, "mem://sp", options("mem", hooked{store, func(op, _ string) error {
+		switch {
+		case op == "list": // else the list shows the version
+			return storage.ErrUnsupported
+		case down:
 			return storage.ErrUnavailable
 		}
 		return nil

@@ -31,7 +31,6 @@ type references struct {
 	sp   *format.Savepoint
 	base map[string]struct{} // last elements of their names
 	in   map[string]int      // how many absolute references name a file in a directory
-	own  int                 // how many relative references there are
 }
 
 func (r *references) read() {
@@ -49,9 +48,7 @@ func (r *references) read() {
 			}
 			seen[ref] = struct{}{}
 			r.base[ref.path[strings.LastIndexByte(ref.path, '/')+1:]] = struct{}{}
-			if relative {
-				r.own++
-			} else {
+			if !relative {
 				r.in[format.CanonicalURI(objpath.Dir(ref.path))]++
 			}
 			return nil
@@ -90,14 +87,12 @@ func (s *source) isOwn(store storage.Storage, dir string) bool {
 	return dir == s.dir && keyOf(store, dir) == keyOf(s.store, dir)
 }
 
-// several reports whether the snapshot names more than one file in a directory.
+// several reports whether a directory is worth a list: the snapshot names more than one
+// file in it, or it is the snapshot's own, of which the list also shows the version of
+// the description.
 func (s *source) several(store storage.Storage, dir string) bool {
 	s.refs.read()
-	n := s.refs.in[format.CanonicalURI(dir)]
-	if s.isOwn(store, dir) {
-		n += s.refs.own
-	}
-	return n > 1
+	return s.isOwn(store, dir) || s.refs.in[format.CanonicalURI(dir)] > 1
 }
 
 // list lists the directory, once. d must be locked. Of the directory of the snapshot
@@ -220,37 +215,46 @@ func (s *source) unchanged(name string) (same, known bool) {
 	return ok && info.Version == s.version, true
 }
 
-// lookAhead looks up the files that a model names, several at a time, if the snapshot
-// is in a store behind a network. Their errors are returned when they are needed.
-func (s *Snapshot) lookAhead(ctx context.Context, sp *format.Savepoint) error {
+// LookUp looks up the files of the references of a Remote snapshot, several at a time,
+// so that Locate then takes no request: of relative references, and if absolute is set
+// of all. For another snapshot it does nothing. Locate returns the errors of files; the
+// error is that of the context.
+func (s *Snapshot) LookUp(ctx context.Context, absolute bool) error {
 	if !s.Remote() {
 		return nil
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallelLookups)
 	seen := map[reference]struct{}{}
-	_ = sp.EachStream(func(_ format.Place, st format.Stream) error {
+	var one func(st format.Stream)
+	one = func(st format.Stream) {
+		if rope, ok := st.(*format.Concat); ok {
+			var last format.Stream
+			for _, p := range rope.Parts {
+				if p.Of != last {
+					one(p.Of)
+				}
+				last = p.Of
+			}
+			return
+		}
 		path, relative, ok := format.Reference(st)
-		if !ok {
-			return nil
-		}
 		ref := reference{relative, path.String()}
-		if _, again := seen[ref]; !again {
-			seen[ref] = struct{}{}
-			g.Go(func() error {
-				s.src.lookup(gctx, st)
-				return gctx.Err()
-			})
+		if _, again := seen[ref]; !ok || again || !relative && !absolute {
+			return
 		}
+		seen[ref] = struct{}{}
+		g.Go(func() error {
+			s.src.lookup(gctx, st)
+			return gctx.Err()
+		})
+	}
+	_ = s.EachStream(func(_ format.Place, st format.Stream) error {
+		one(st)
 		return gctx.Err()
 	})
 	return g.Wait()
 }
-
-// LookUp looks up the files of all references, several at a time, so that Locate then
-// takes no request. It does nothing for a snapshot that is not Remote. The error is
-// that of the context.
-func (s *Snapshot) LookUp(ctx context.Context) error { return s.lookAhead(ctx, s.Savepoint) }
 
 const (
 	// window is the least number of bytes of a remote file that are read at once, as

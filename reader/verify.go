@@ -81,7 +81,7 @@ func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(find
 	}
 	v := newVerifier(ctx, s, o, report)
 	v.files = map[reference]int64{}
-	if err := s.LookUp(ctx); err != nil {
+	if err := s.LookUp(ctx, true); err != nil {
 		return v.result, err
 	}
 	if !metadata.KnownProperties(s.Savepoint) {
