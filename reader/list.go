@@ -103,6 +103,7 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 	if o.Depth == 0 {
 		o.Depth = 8
 	}
+	root = objpath.WithoutEntropy(root)
 	store, name, err := o.Stores.Resolve(ctx, root)
 	if err != nil {
 		return nil, err
