@@ -348,7 +348,7 @@ func TestEntropyMarker(t *testing.T) {
 	if want := "mem://bucket/ck/" + jobID + "/chk-3"; snap.Location != want || found.Info.Size != 5 {
 		t.Errorf("%s, %d bytes", snap.Location, found.Info.Size)
 	}
-	all, err := reader.List(ctx, "mem://bucket/_entropy_/ck", reader.ListOptions{Options: options("mem", store)})
+	all, err := reader.List(ctx, "mem://bucket/_entropy_/ck", reader.ListOptions{Options: options("mem", store), Files: true})
 	if err != nil || len(all) != 1 || all[0].State != reader.Complete || all[0].Path != snap.Location {
 		t.Errorf("%+v, %v", all, err)
 	}

@@ -154,6 +154,16 @@ func (s *source) stat(ctx context.Context, store storage.Storage, name string) (
 	return info, nil
 }
 
+// Stat describes an object that has the last element of its name in common with a file
+// of the snapshot. Asked for several in one directory of a store behind a network, it
+// lists that.
+func (s *Snapshot) Stat(ctx context.Context, store storage.Storage, name string) (storage.Info, error) {
+	if ability.Near(store) {
+		return store.Stat(ctx, name)
+	}
+	return s.src.stat(ctx, store, name)
+}
+
 // listed reports whether a listing of a directory would have kept a file.
 func (s *source) listed(store storage.Storage, dir, name string) bool {
 	_, wanted := s.refs.base[objpath.Base(name)]
