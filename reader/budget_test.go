@@ -216,7 +216,7 @@ func TestVerifyRequests(t *testing.T) {
 	}
 	wantRequests(t, c, "verify of 2,500 files and 1,500 of 3,500 shared ones", "1 read, 7 page")
 
-	// What is wrong is found all the same.
+	// Files that are missing or too short are found all the same.
 	dir := "s3://b/ckpt/0123456789abcdef0123456789abcdef/"
 	delete(files, dir+"chk-7/f00007")
 	files[dir+"shared/s00009"] = "abc"

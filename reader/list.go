@@ -68,8 +68,8 @@ const (
 type ListOptions struct {
 	Options
 	Depth int // directories below the root; 0: 8
-	Jobs  int // snapshots opened at once; 0: 8, and 16 in a store behind a network
-	// Files makes List look for the files of snapshots in a store behind a network too,
+	Jobs  int // snapshots opened at once; 0: 8, and 16 in a remote store
+	// Files makes List look for the files of snapshots in a remote store too,
 	// which takes at least a request for each directory that a snapshot refers to. In
 	// the local file system they are always looked for.
 	Files bool
@@ -90,8 +90,7 @@ func (o *ListOptions) opened(total int) {
 // read is an entry too.
 //
 // In a store without directories it takes one list request per 1,000 directories, and
-// one read per directory: that of _metadata. Only where there is none is the directory
-// listed.
+// reads the _metadata of each directory. Only a directory without _metadata is listed.
 //
 // Links to directories are followed. A snapshot reached by several names is
 // listed once, under its own name if that is below the root.

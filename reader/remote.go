@@ -17,7 +17,7 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// This file keeps the number of requests to a store behind a network small: files are
+// This file keeps the number of requests to a remote store small: files are
 // looked up by listing their directories, and short reads of a file get what follows
 // as well.
 
@@ -82,14 +82,14 @@ func (s *source) directory(store storage.Storage, dir string) *directory {
 // keyOf identifies a directory. A store may be of a type that cannot be compared.
 func keyOf(store storage.Storage, dir string) string { return fmt.Sprintf("%p %s", store, dir) }
 
-// isOwn reports whether a directory is that of the snapshot.
+// isOwn reports whether a directory is the snapshot's own.
 func (s *source) isOwn(store storage.Storage, dir string) bool {
 	return dir == s.dir && keyOf(store, dir) == keyOf(s.store, dir)
 }
 
 // several reports whether a directory is worth a list: the snapshot names more than one
-// file in it, or it is the snapshot's own, of which the list also shows the version of
-// the description.
+// file in it, or it is the snapshot's own, and the list shows whether the description
+// changed.
 func (s *source) several(store storage.Storage, dir string) bool {
 	s.refs.read()
 	return s.isOwn(store, dir) || s.refs.in[format.CanonicalURI(dir)] > 1
@@ -155,7 +155,7 @@ func (s *source) stat(ctx context.Context, store storage.Storage, name string) (
 }
 
 // Stat describes an object that has the last element of its name in common with a file
-// of the snapshot. Asked for several in one directory of a store behind a network, it
+// of the snapshot. Asked for several in one directory of a remote store, it
 // lists that.
 func (s *Snapshot) Stat(ctx context.Context, store storage.Storage, name string) (storage.Info, error) {
 	if ability.Near(store) {
@@ -227,8 +227,8 @@ func (s *source) unchanged(name string) (same, known bool) {
 
 // LookUp looks up the files of the references of a Remote snapshot, several at a time,
 // so that Locate then takes no request: of relative references, and if absolute is set
-// of all. For another snapshot it does nothing. Locate returns the errors of files; the
-// error is that of the context.
+// of all. For another snapshot it does nothing. Locate returns the errors of files; LookUp
+// returns only an error of the context.
 func (s *Snapshot) LookUp(ctx context.Context, absolute bool) error {
 	if !s.Remote() {
 		return nil

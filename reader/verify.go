@@ -30,9 +30,9 @@ type Verification struct {
 	// not be read because of their location, and Elsewhere were found, but not at
 	// their references.
 	NotChecked, Outside, Elsewhere int
-	// Unread counts the files in a store behind a network that exist and have the
-	// recorded length, as the list of their directory says, and of which nothing was
-	// read; see VerifyOptions.Read.
+	// Unread counts the files in a remote store that exist and have the
+	// recorded length, as a list of their directory shows, and were not read; see
+	// VerifyOptions.Read.
 	Unread int
 	Chunks int // of an .spt file, all checked
 	// Absolute counts the handles that name absolute locations, which prevent moving
@@ -53,7 +53,7 @@ type VerifyOptions struct {
 	// for Flink's keyed state it shows only that the bytes can be read.
 	//
 	// Without it, only the header of each stream and one byte of each file are read,
-	// and of files in a store behind a network nothing, because each would take a
+	// and of files in a remote store nothing, because each would take a
 	// request.
 	Read bool
 	// DescriptionOnly leaves out the content of streams: none is read.
@@ -72,7 +72,7 @@ type VerifyOptions struct {
 // chunk. It calls report with each finding as it is made, in file order; report
 // may be nil. The error is for what ended the work early.
 //
-// It reads a few KiB of each handle, and nothing of files in a store behind a network,
+// It reads a few KiB of each handle, and nothing of files in a remote store,
 // unless Read is set. It does not check that the bytes of an element are what its
 // serializer wrote. Entries of Flink's keyed state are never decoded.
 func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(finding.Finding)) (*Verification, error) {
@@ -114,7 +114,7 @@ func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(find
 }
 
 // Examine reports what Verify finds in the description and in the streams of the
-// given operators. Missing files, and without Read files in a store behind a network,
+// given operators. Missing files, and without Read files in a remote store,
 // are skipped, not reported.
 func (s *Snapshot) Examine(ctx context.Context, ops []*format.Operator, o VerifyOptions, report func(finding.Finding)) error {
 	return newVerifier(ctx, s, o, report).operators(ops)

@@ -340,7 +340,7 @@ func (r *handleReport) failed(err error) bool {
 
 // reachable reports whether the content of a stream is checked: it can be read and has
 // the recorded length. If not, another finding reports it. Without VerifyOptions.Read,
-// files in a store behind a network are not read.
+// files in a remote store are not read.
 func (r *handleReport) reachable(st format.Stream) bool {
 	path, _, ok := format.Reference(st)
 	if !ok {
@@ -357,8 +357,8 @@ func (r *handleReport) reachable(st format.Stream) bool {
 	return st.Size() < 0 || st.Size() == found.Info.Size
 }
 
-// remoteRope reports whether a stream is a rope with bytes of a file in a store behind
-// a network.
+// remoteRope reports whether a stream is a rope with bytes of a file in a remote
+// store.
 func (s *Snapshot) remoteRope(ctx context.Context, st format.Stream) bool {
 	rope, ok := st.(*format.Concat)
 	if !ok {

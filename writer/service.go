@@ -11,9 +11,9 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// This file has the copies that the service of a store makes itself: the bytes do not
-// pass through this process. They have no checksum of ours: that the service copied the
-// version that was looked up, and the number of bytes it reports, stand in for it.
+// This file lets the service of a store copy files by itself: the bytes do not pass
+// through this process. Instead of a checksum of ours, the service checks that it copies
+// the version that was looked up, and reports the number of bytes.
 
 const (
 	// serviceCopies is the number of files that a service copies at the same time.

@@ -3,9 +3,9 @@ package ability
 import "github.com/savepoint-tools/spt/storage"
 
 // Near reports whether a store is the local file system: a request costs next to
-// nothing, and content can change under its name while it is read. Requests to
-// another store take a round trip each, and its objects have versions, which reads
-// are pinned to.
+// nothing, and content can change under its name while it is read. Any other store is
+// called remote: a request to it takes a round trip, and its objects have versions, which
+// reads are pinned to.
 func Near(s storage.Storage) bool {
 	_, ok := s.(Canonicalizer)
 	return ok
