@@ -30,7 +30,7 @@ func (o *inspectOptions) inspect(ctx context.Context, env *Env, location string)
 		return nil, nil, format.InFile(err, snap.Container.Name)
 	}
 	headers, files := snap.Headers, true
-	if snap.Remote() && !o.files && !o.deep {
+	if snap.Remote() && location != stdinName && !o.files && !o.deep {
 		headers, files = snap.InlineHeaders, o.guard != nil || o.by == report.ByFile
 	}
 	if in.Headers, err = headers(ctx, in.Savepoint.Operators); err != nil {
