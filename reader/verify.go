@@ -17,6 +17,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/work"
+	"github.com/savepoint-tools/spt/storage"
 )
 
 // Verification is the result of Verify.
@@ -613,6 +614,9 @@ func (v *verifier) orphans() error {
 		return nil
 	}
 	files, err := s.src.ownFiles(v.ctx)
+	if errors.Is(err, storage.ErrUnsupported) {
+		return nil // a web server: what is not referred to cannot be known there
+	}
 	if err != nil {
 		return storageKind(err)
 	}
