@@ -78,7 +78,7 @@ func StartHDFS(t testing.TB, dir string, o HDFSOptions) *HDFS {
 	}
 	h.data = Port(t)
 	h.configure(Port(t), Port(t))
-	h.run("org.apache.hadoop.hdfs.server.namenode.NameNode", h.name(0), "-format", "-force", "-nonInteractive")
+	h.run("org.apache.hadoop.hdfs.server.namenode.NameNode", append(h.name(0), "-format", "-force", "-nonInteractive")...)
 	h.nameNodes = make([]*Process, n)
 	if n == 2 {
 		if err := os.CopyFS(filepath.Join(dir, "name-1"), os.DirFS(filepath.Join(dir, "name-0"))); err != nil {
@@ -132,12 +132,12 @@ func hadoopJars(t testing.TB) string {
 	return lib
 }
 
-// name returns the options by which a JVM becomes a NameNode.
+// name returns the options that say which NameNode of a nameservice one is.
 func (h *HDFS) name(i int) []string {
 	if h.o.Nameservice == "" {
 		return nil
 	}
-	return []string{"-Ddfs.ha.namenode.id=" + fmt.Sprintf("nn%d", i+1)}
+	return []string{"-D", fmt.Sprintf("dfs.ha.namenode.id=nn%d", i+1)}
 }
 
 func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
@@ -145,7 +145,7 @@ func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 // configure writes the directory of the configuration.
 func (h *HDFS) configure(ipc, web int) {
 	h.t.Helper()
-	core := map[string]string{"hadoop.tmp.dir": filepath.Join(h.dir, "tmp")}
+	core := map[string]string{"hadoop.tmp.dir": filepath.Join(h.dir, "tmp"), "ipc.client.connect.max.retries": "1"}
 	site := map[string]string{
 		"dfs.replication":                                      "1",
 		"dfs.blocksize":                                        "1048576",
@@ -225,9 +225,9 @@ func hadoopXML(properties map[string]string) string {
 }
 
 // java returns the command that runs a class of Hadoop.
-func (h *HDFS) java(class string, options []string, args ...string) *exec.Cmd {
+func (h *HDFS) java(class string, args ...string) *exec.Cmd {
 	all := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "--add-opens=java.base/java.lang=ALL-UNNAMED"}
-	all = append(append(all, h.o.JVM...), options...)
+	all = append(all, h.o.JVM...)
 	all = append(all, "-cp", h.Conf+string(os.PathListSeparator)+filepath.Join(h.lib, "*"), class)
 	cmd := exec.Command("java", append(all, args...)...)
 	cmd.Dir = h.dir
@@ -235,9 +235,9 @@ func (h *HDFS) java(class string, options []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (h *HDFS) run(class string, options []string, args ...string) {
+func (h *HDFS) run(class string, args ...string) {
 	h.t.Helper()
-	if text, err := h.java(class, options, args...).CombinedOutput(); err != nil {
+	if text, err := h.java(class, args...).CombinedOutput(); err != nil {
 		h.t.Fatalf("%s %s: %v\n%s", class, strings.Join(args, " "), err, text)
 	}
 }
@@ -245,7 +245,21 @@ func (h *HDFS) run(class string, options []string, args ...string) {
 // Admin runs a command of hdfs dfsadmin, such as "-safemode", "enter".
 func (h *HDFS) Admin(args ...string) {
 	h.t.Helper()
-	h.run("org.apache.hadoop.hdfs.tools.DFSAdmin", nil, args...)
+	h.run("org.apache.hadoop.hdfs.tools.DFSAdmin", args...)
+}
+
+// Shell runs a command of hdfs dfs, such as "-chmod", "700", "/x".
+func (h *HDFS) Shell(args ...string) {
+	h.t.Helper()
+	h.run("org.apache.hadoop.fs.FsShell", args...)
+}
+
+// ErasureCode sets the policy by which new files of a directory are erasure coded.
+func (h *HDFS) ErasureCode(policy, dir string) {
+	h.t.Helper()
+	const admin = "org.apache.hadoop.hdfs.tools.ECAdmin"
+	h.run(admin, "-enablePolicy", "-policy", policy)
+	h.run(admin, "-setPolicy", "-path", dir, "-policy", policy)
 }
 
 // Activate makes a NameNode of a nameservice the active one, 0 or 1, and the other
@@ -254,14 +268,14 @@ func (h *HDFS) Activate(i int) {
 	h.t.Helper()
 	const admin = "org.apache.hadoop.hdfs.tools.DFSHAAdmin"
 	if other := h.nameNodes[1-i]; other != nil {
-		h.run(admin, nil, "-transitionToStandby", fmt.Sprintf("nn%d", 2-i))
+		h.run(admin, "-transitionToStandby", fmt.Sprintf("nn%d", 2-i))
 	}
-	h.run(admin, nil, "-transitionToActive", fmt.Sprintf("nn%d", i+1))
+	h.run(admin, "-transitionToActive", "--forceactive", fmt.Sprintf("nn%d", i+1)) // without asking the other, which may be dead
 }
 
 func (h *HDFS) launchNameNode(i int) {
 	h.t.Helper()
-	h.nameNodes[i] = Start(h.t, h.java("org.apache.hadoop.hdfs.server.namenode.NameNode", h.name(i)), func() error {
+	h.nameNodes[i] = Start(h.t, h.java("org.apache.hadoop.hdfs.server.namenode.NameNode", h.name(i)...), func() error {
 		_, err := h.state(i)
 		return err
 	})
@@ -302,7 +316,7 @@ func (h *HDFS) serving() error {
 // StartDataNode starts the DataNode again, with the blocks that it had.
 func (h *HDFS) StartDataNode() {
 	h.t.Helper()
-	h.dataNode = Start(h.t, h.java("org.apache.hadoop.hdfs.server.datanode.DataNode", nil), func() error {
+	h.dataNode = Start(h.t, h.java("org.apache.hadoop.hdfs.server.datanode.DataNode"), func() error {
 		c, err := net.Dial("tcp", loopback(h.data)) // the NameNode takes a dead one for alive for minutes
 		if err != nil {
 			return err

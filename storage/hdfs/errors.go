@@ -120,6 +120,8 @@ func convert(err error) error {
 	switch {
 	case short == "InvalidPathException" && remote.Method() != "create" && remote.Method() != "mkdirs" && remote.Method() != "rename2":
 		e.kind = storage.ErrNotExist // such a name cannot exist
+	case short == "IOException" && strings.Contains(text, "must both be directories"):
+		e.kind = storage.ErrExist // a rename of a directory onto a file
 	case strings.Contains(text, "could only be written to 0 of the"):
 		e.kind, e.hint = storage.ErrUnavailable, "no DataNode takes the block: check that DataNodes run and have space"
 	case strings.Contains(remote.Desc(), "TOO_BUSY"), strings.Contains(text, "Server too busy"):

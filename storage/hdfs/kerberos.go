@@ -73,7 +73,7 @@ func (s *Store) cacheLogin(krb5 *config.Config) (*login, error) {
 		}
 		path = "/tmp/krb5cc_" + u.Uid
 	}
-	cache, err := credentials.LoadCCache(path)
+	cache, err := loadCache(path)
 	if err != nil {
 		return nil, loginError(fmt.Sprintf("the Kerberos ticket cache: %v", err), "run kinit, or name the cache in KRB5CCNAME")
 	}
@@ -83,4 +83,14 @@ func (s *Store) cacheLogin(krb5 *config.Config) (*login, error) {
 	}
 	principal := cache.DefaultPrincipal.PrincipalName.PrincipalNameString() + "@" + cache.DefaultPrincipal.Realm
 	return &login{c, principal, "ticket cache " + path}, nil
+}
+
+// loadCache reads a ticket cache. The library panics on a damaged one.
+func loadCache(path string) (cache *credentials.CCache, err error) {
+	defer func() {
+		if recover() != nil {
+			err = fmt.Errorf("%s is not a ticket cache, or damaged", path)
+		}
+	}()
+	return credentials.LoadCCache(path)
 }
