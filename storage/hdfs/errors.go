@@ -130,6 +130,15 @@ func convert(err error) error {
 	return &e
 }
 
+// notReplicated reports whether the NameNode waits for reports of the DataNodes.
+func notReplicated(err error) bool {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		err = path.Err
+	}
+	remote, ok := err.(hdfs.Error) //nolint:errorlint // the client does not wrap it
+	return ok && strings.HasSuffix(remote.Exception(), ".NotReplicatedYetException")
+}
+
 // networkError is the error for an answer that did not come.
 func networkError(err error) error {
 	text := err.Error()

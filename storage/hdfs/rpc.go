@@ -30,6 +30,16 @@ func callerOf(c *hdfs.Client) (caller, error) {
 	return nil, errors.New("internal error: this release of the HDFS client has no connection to call")
 }
 
+// blockOf returns the variable in which a writer has its block. The client cannot repeat
+// the request for a next block, which the NameNode refuses until the DataNodes have
+// reported the last but one: it forgets the block that the request must name.
+func blockOf(w *hdfs.FileWriter) (reflect.Value, error) {
+	if f := reflect.ValueOf(w).Elem().FieldByName("blockWriter"); f.IsValid() {
+		return reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem(), nil
+	}
+	return reflect.Value{}, errors.New("internal error: this release of the HDFS client has no block of a writer")
+}
+
 // fields are the values of a message by the names of its fields.
 type fields map[protoreflect.Name]any
 

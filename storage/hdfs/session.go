@@ -239,12 +239,8 @@ func (s *Store) open(ctx context.Context, op, name string, f func(*session, stri
 		if s.o.Retried != nil {
 			s.o.Retried(storage.Retry{Op: op, Name: name, Attempt: attempt, Wait: pause, Err: fail(op, name, err)})
 		}
-		t := time.NewTimer(pause)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return nil, fail(op, name, ctx.Err())
+		if err := sleep(ctx, pause); err != nil {
+			return nil, fail(op, name, err)
 		}
 		wait = min(2*wait, maxWait)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
@@ -52,16 +53,18 @@ func directory(name string) string { return objpath.Clean(objpath.Dir(name)) }
 
 // writer writes a file under a temporary name.
 type writer struct {
-	s     *Store
-	ctx   context.Context
-	name  string
-	o     storage.CreateOptions
-	temps []string // names that may exist; the last one is written to
-	file  *hdfs.FileWriter
-	lease *lease // of the file; nil after it was closed
-	id    uint64 // the inode
-	size  int64
-	err   error // sticky; also set after Commit and Abort
+	s         *Store
+	ctx       context.Context
+	name      string
+	o         storage.CreateOptions
+	temps     []string // names that may exist; the last one is written to
+	file      *hdfs.FileWriter
+	block     reflect.Value // see blockOf
+	blockSize int64
+	lease     *lease // of the file; nil after it was closed
+	id        uint64 // the inode
+	size      int64
+	err       error // sticky; also set after Commit and Abort
 }
 
 var errFinished = errors.New("already committed or aborted")
@@ -99,8 +102,9 @@ func (w *writer) begin() error {
 		if err != nil {
 			return err
 		}
-		w.file, w.id = file, st.GetFileId()
-		return nil
+		w.file, w.id, w.blockSize = file, st.GetFileId(), blockSize
+		w.block, err = blockOf(file)
+		return err
 	})
 	if err != nil {
 		return err
@@ -147,8 +151,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil // the client would begin a block, and never end it
 	}
-	n, err := w.file.Write(p)
-	w.size += int64(n)
+	n, err := w.send(p)
 	if err != nil {
 		if cause := w.ctx.Err(); cause != nil {
 			err = cause
@@ -156,6 +159,50 @@ func (w *writer) Write(p []byte) (int, error) {
 		w.err = w.lost("write", err)
 	}
 	return n, w.err
+}
+
+// send writes to the DataNodes, in pieces that do not cross the end of a block, so that
+// each call of the client begins at most one block, before it takes any byte.
+func (w *writer) send(p []byte) (n int, err error) {
+	for n < len(p) {
+		piece := p[n:][:min(int64(len(p)-n), w.blockSize-w.size%w.blockSize)]
+		k, err := w.sendPiece(piece)
+		n += k
+		w.size += int64(k)
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// sendPiece repeats the request for a block until the DataNodes have reported the last but
+// one.
+func (w *writer) sendPiece(p []byte) (int, error) {
+	end := time.Now().Add(w.s.o.Deadline)
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		block := reflect.ValueOf(w.block.Interface()) // a copy
+		n, err := w.file.Write(p)
+		if err == nil || !notReplicated(err) || time.Now().After(end) {
+			return n, err
+		}
+		w.block.Set(block)
+		if err := sleep(w.ctx, wait); err != nil {
+			return n, err
+		}
+	}
+}
+
+// sleep waits, but not longer than the context.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // lost explains the error of a write.
@@ -238,12 +285,8 @@ func (w *writer) complete(ctx context.Context) error {
 		if time.Now().After(end) {
 			return &serviceError{kind: storage.ErrUnavailable, text: "the NameNode does not know of enough copies of the last block yet"}
 		}
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
+		if err := sleep(ctx, wait); err != nil {
+			return err
 		}
 	}
 }
