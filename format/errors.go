@@ -30,7 +30,7 @@ var (
 	// read. The file may or may not exist.
 	ErrOutside = errors.New("outside the snapshot")
 	// ErrNotChecked: the file of a reference was not looked for, for example
-	// because its storage is not supported here. The file may or may not exist.
+	// because it is in a store that is not supported or was not asked. The file may or may not exist.
 	ErrNotChecked = errors.New("not checked")
 )
 

@@ -53,6 +53,7 @@ func isBare(location string) bool { return !strings.ContainsAny(location, `/\:`)
 // findAt looks at one location. If nothing is there, the error is
 // storage.ErrNotExist.
 func findAt(ctx context.Context, location string, o Options) (*found, error) {
+	location = objpath.WithoutEntropy(location)
 	store, name, err := o.Stores.Resolve(ctx, location)
 	if err != nil {
 		return nil, err

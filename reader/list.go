@@ -88,6 +88,7 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 	if o.Jobs == 0 {
 		o.Jobs = 8
 	}
+	root = objpath.WithoutEntropy(root)
 	store, name, err := o.Stores.Resolve(ctx, root)
 	if err != nil {
 		return nil, err

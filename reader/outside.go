@@ -52,7 +52,7 @@ func (p spot) uri() string {
 // parent returns the directory of a spot; ok is false at the top.
 func (p spot) parent() (spot, bool) {
 	dir := objpath.Dir(p.path)
-	if dir == "" || dir == p.path || strings.HasSuffix(dir, ":") || p.space == "" && strings.HasSuffix(dir, ":/") {
+	if dir == "" || dir == p.path || strings.HasSuffix(dir, ":") {
 		return spot{}, false
 	}
 	return spot{p.space, dir}, true
@@ -63,7 +63,11 @@ func (p spot) parent() (spot, bool) {
 func spotOf(ctx context.Context, store storage.Storage, name, uri string) (at spot, ok bool, err error) {
 	c, canonical := store.(ability.Canonicalizer)
 	if !canonical {
-		path := strings.TrimRight(format.CanonicalURI(uri), "/")
+		path := format.CanonicalURI(uri)
+		if strings.Contains(name, "://") { // the store knows all spellings of its URIs
+			path = name
+		}
+		path = strings.TrimRight(path, "/")
 		for part := range strings.SplitSeq(path[strings.Index(path, "://")+1:], "/") {
 			if part == ".." || part == "." || strings.ContainsAny(part, "\\\x00") {
 				return spot{}, false, nil
@@ -128,6 +132,13 @@ func (a *areas) of(ctx context.Context, s *source, at spot) (*area, error) {
 			return in, nil
 		}
 	}
+	for _, plain := range withoutEntropy(at) {
+		for _, in := range a.all {
+			if !in.allowed && plain.below(in.spot) {
+				return in, nil
+			}
+		}
+	}
 	for _, job := range a.jobs {
 		rest, ok := strings.CutPrefix(at.path, job.join("").path)
 		name, _, inside := strings.Cut(rest, "/")
@@ -138,6 +149,18 @@ func (a *areas) of(ctx context.Context, s *source, at spot) (*area, error) {
 		}
 	}
 	return nil, nil
+}
+
+// withoutEntropy returns the spots at which an object would be without the random
+// characters that Flink puts into addresses.
+func withoutEntropy(at spot) (all []spot) {
+	if at.space != "" {
+		return nil
+	}
+	for _, name := range objpath.WithoutRandom(at.path) {
+		all = append(all, spot{"", name})
+	}
+	return all
 }
 
 // find adds the areas of a snapshot.
@@ -267,6 +290,12 @@ func (s *source) look(ctx context.Context, ref string, store storage.Storage, na
 			return Found{}, absent(err, uri)
 		}
 		return Found{Store: store, Name: name, Info: info, URI: uri}, nil
+	case ok && at.space == "" && !s.sharesScheme(at):
+		// Only the user decides that names go to a service that the snapshot chose.
+		scheme, _ := objpath.Split(uri)
+		return Found{}, &NotCheckedError{Reference: uri, Scheme: scheme, Follow: directoryOf(at)}
+	case ok && at.space == "":
+		return Found{}, &OutsideError{Reference: ref, Follow: directoryOf(at)}
 	case !ok || at.space != "file":
 		return Found{}, &OutsideError{Reference: ref, Follow: directoryOf(spot{path: uri})}
 	}
@@ -280,6 +309,16 @@ func (s *source) look(ctx context.Context, ref string, store storage.Storage, na
 		outside.Leads = at.path
 	}
 	return Found{Store: store, Name: name, Info: info, URI: uri}, outside
+}
+
+// sharesScheme reports whether an object is in a store of the snapshot's own kind.
+func (s *source) sharesScheme(at spot) bool {
+	own, _ := objpath.Split(s.dir)
+	if own == "" {
+		own, _ = objpath.Split(format.CanonicalURI(s.location))
+	}
+	scheme, _ := objpath.Split(at.path)
+	return scheme == own
 }
 
 // linkedAway returns the target of a _metadata that is a link, if it is outside:
@@ -369,21 +408,48 @@ func (e *OutsideError) Remedies() []finding.Remedy {
 	return fileref.AllowOutside(e.Follow)
 }
 
-// NotCheckedError is a reference whose file could not be looked up: its store is
-// not supported here, did not answer or denied permission. It matches
-// format.ErrNotChecked and Err.
+// NotCheckedError is a reference whose file was not looked up: its store is not
+// supported here or is another one than the snapshot's, or it did not answer or
+// denied permission. It matches format.ErrNotChecked and Err.
 type NotCheckedError struct {
 	Reference string // as recorded in the snapshot, or as a mapping changed it
-	Scheme    string // of an unsupported store; else ""
-	Err       error  // of the store
+	Scheme    string // of a store that was not asked; else ""
+	Follow    string // what Options.Follow must name to ask that store; "" if it is not supported
+	Err       error  // of the store; nil if it was not asked
 }
 
 func (e *NotCheckedError) Error() string {
-	if e.Scheme != "" {
-		return fmt.Sprintf("file %s was not checked: %s: is not supported here", quote(e.Reference), e.Scheme)
+	return fmt.Sprintf("file %s was not checked: %s", quote(e.Reference), e.Reason())
+}
+
+// Reason returns why the file was not looked up, without the file.
+func (e *NotCheckedError) Reason() string {
+	var of *storage.Error
+	switch {
+	case e.Follow != "":
+		return e.Scheme + ": is another store"
+	case errors.Is(e.Err, storage.ErrUnsupported) && e.Scheme != "":
+		return e.Scheme + ": is not supported here"
+	case errors.As(e.Err, &of) && of.Err != nil:
+		return of.Err.Error()
+	case e.Err != nil:
+		return e.Err.Error()
 	}
-	return fmt.Sprintf("file %s was not checked: %v", quote(e.Reference), e.Err)
+	return "unknown"
+}
+
+// Remedies returns how to ask another store.
+func (e *NotCheckedError) Remedies() []finding.Remedy {
+	if e.Follow == "" {
+		return nil
+	}
+	return fileref.AllowOutside(e.Follow)
 }
 
 // Unwrap returns format.ErrNotChecked and the error of the store.
-func (e *NotCheckedError) Unwrap() []error { return []error{format.ErrNotChecked, e.Err} }
+func (e *NotCheckedError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{format.ErrNotChecked}
+	}
+	return []error{format.ErrNotChecked, e.Err}
+}

@@ -159,13 +159,20 @@ func TestWhatIsReadInAnObjectStore(t *testing.T) {
 		{"mem://bucket/ck-evil/../other/x", "mem://bucket/ck-evil", reader.FileRefused},
 		{"s3a://bucket/x", "s3p://bucket", reader.FileFound},
 		{"s3://bucket/x", "s3a://bucket/", reader.FileFound},
-		{"s3://bucket/x", "s3a://buck", reader.FileRefused},
-		{"s3://bucket/x", "", reader.FileRefused},
+		{"s3://bucket/x", "s3a://buck", reader.FileNotChecked}, // another store than the snapshot's
+		{"s3://bucket/x", "", reader.FileNotChecked},
 		{"gs://bucket/x", "gs://bucket", reader.FileNotChecked},
+		// Flink puts random characters into the addresses of state files.
+		{"mem://bucket/a1B2/ck/" + jobID + "/shared/x", "", reader.FileFound},
+		{"mem://bucket/ck/a1B2/" + jobID + "/shared/x", "", reader.FileFound},
+		{"mem://bucket/a1B2/ck-evil/x", "", reader.FileRefused},
+		{"mem://bucket/a1B2/other/x", "", reader.FileRefused},
+		{"mem://a1B2/bucket/ck/x", "", reader.FileRefused},
+		{"mem://bucket/long/a1B2/ck/x", "", reader.FileRefused},
 	} {
 		asked := 0
 		files := map[string]string{"bucket/ck/" + jobID + "/chk-3/_metadata": referring(t, absolute(tt.ref, 5))}
-		for _, name := range []string{"bucket/ck/" + jobID + "/shared/x", "bucket/ck/x", "bucket/ck-evil/x", "bucket/x", "bucket/other/x", "bucket/ck-evil/../other/x", "bucket/ck/../ck-evil/x"} {
+		for _, name := range []string{"bucket/ck/" + jobID + "/shared/x", "bucket/ck/x", "bucket/ck-evil/x", "bucket/x", "bucket/other/x", "bucket/ck-evil/../other/x", "bucket/ck/../ck-evil/x", "bucket/a1B2/ck/" + jobID + "/shared/x", "bucket/ck/a1B2/" + jobID + "/shared/x", "bucket/a1B2/other/x", "bucket/a1B2/ck-evil/x", "a1B2/bucket/ck/x", "bucket/long/a1B2/ck/x"} {
 			files[name] = "state"
 		}
 		store := inMemory(t, files)
@@ -324,5 +331,25 @@ func TestNotChecked(t *testing.T) {
 	var e *reader.NotCheckedError
 	if !errors.As(err, &e) || e.Scheme != "s3a" || errors.Is(err, format.ErrMissing) || (reader.FileState{Err: err}).Status() != reader.FileNotChecked {
 		t.Errorf("%v", err)
+	}
+}
+
+// An address copied from the configuration, with the marker of Flink, names the
+// directory of _metadata, which has no marker.
+func TestEntropyMarker(t *testing.T) {
+	store := inMemory(t, map[string]string{
+		"bucket/ck/" + jobID + "/chk-3/_metadata": referring(t, absolute("mem://bucket/x9Zz/ck/"+jobID+"/chk-3/s", 5)),
+		"bucket/x9Zz/ck/" + jobID + "/chk-3/s":    "state",
+	})
+	snap, found, err := locate(t, "mem://bucket/_entropy_/ck/"+jobID+"/chk-3", options("mem", store))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "mem://bucket/ck/" + jobID + "/chk-3"; snap.Location != want || found.Info.Size != 5 {
+		t.Errorf("%s, %d bytes", snap.Location, found.Info.Size)
+	}
+	all, err := reader.List(ctx, "mem://bucket/_entropy_/ck", reader.ListOptions{Options: options("mem", store)})
+	if err != nil || len(all) != 1 || all[0].State != reader.Complete || all[0].Path != snap.Location {
+		t.Errorf("%+v, %v", all, err)
 	}
 }

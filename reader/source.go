@@ -368,10 +368,7 @@ func (s *source) at(ctx context.Context, ref, uri string) (Found, error) {
 		if ctx.Err() != nil {
 			return Found{}, err
 		}
-		scheme := ""
-		if errors.Is(err, storage.ErrUnsupported) {
-			scheme, _ = objpath.Split(uri)
-		}
+		scheme, _ := objpath.Split(uri) // of no store, or of no object of it
 		return Found{}, &NotCheckedError{Reference: uri, Scheme: scheme, Err: err}
 	}
 	return s.look(ctx, ref, store, name, uri)
@@ -436,7 +433,7 @@ func (s *source) homes(ctx context.Context) []string {
 }
 
 func fallbacksUnder(dir, path string) []string {
-	job, hasJob := objpath.Dir(dir), dir != "" && dir != "."
+	job, hasJob := objpath.Dir(dir), dir != "" && dir != "." && !objpath.IsTop(dir)
 	if job == "" {
 		job = "."
 	}

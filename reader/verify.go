@@ -469,7 +469,8 @@ func (v *verifier) unlocated(p format.Place, ref reference, known bool, err erro
 		v.emit(finding.Finding{Severity: finding.Warning, Code: "file-outside", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: Remedies(err)})
 	case status == FileNotChecked:
 		v.result.NotChecked++
-		v.emit(finding.Finding{Severity: finding.Note, Code: "file-not-checked", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(), Advice: []finding.Remedy{{Words: "if there is a copy, give its location", Action: finding.MapFiles}}})
+		v.emit(finding.Finding{Severity: finding.Note, Code: "file-not-checked", Operator: p.Operator, Place: p.String(), File: ref.path, Message: err.Error(),
+			Advice: append(finding.RemediesOf(err), finding.Remedy{Words: "if there is a copy, give its location", Action: finding.MapFiles})})
 	case errors.Is(err, format.ErrMissing):
 		f := finding.Finding{Severity: finding.Error, Code: "file-missing", Operator: p.Operator, Place: p.String(), File: ref.path, Message: strings.TrimPrefix(err.Error(), ": ")}
 		if !v.backend.hold(ref, f) {

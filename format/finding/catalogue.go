@@ -22,7 +22,7 @@ var catalogue = []Entry{
 	{"file-gone", "A file is missing from the directory of another snapshot, which was deleted.", "Fails when it opens the file."},
 	{"file-length", "The length of a file differs from the length that the snapshot records.", "Fails when it reads past the end, or reads other bytes."},
 	{"file-missing", "A file is not at its reference.", "Fails when it opens the file."},
-	{"file-not-checked", "A file could not be looked for, for example because its storage is not supported here.", "Restores if the file is there."},
+	{"file-not-checked", "A file could not be looked for, for example because it is in another store than the snapshot.", "Restores if the file is there."},
 	{"file-of-another", "A file is in the directory of another snapshot.", "Restores until that snapshot is deleted."},
 	{"file-outside", "A file is outside the snapshot and its checkpoint directory, and is not read unless the user allows it.", "Reads it anyway."},
 	{"finished", "An operator had finished when the snapshot was taken.", "Does not run it again; refuses a job in which an unfinished operator is upstream of it."},

@@ -1,3 +1,3 @@
-// Package conf reads the configuration files of other programs that say how storage is
-// reached. It reads nothing but the files that it is told of.
+// Package conf reads the configurations that users of stream processors have: those of
+// Flink and of Hadoop.
 package conf

@@ -56,8 +56,19 @@ func Join(dir, name string) string {
 	return dir + "/" + name
 }
 
-// Dir returns the directory of a name, "" for a name without one.
+// IsTop reports whether a name is the top of a store: "s3://bucket", with a slash at
+// the end or without.
+func IsTop(name string) bool {
+	_, rest, ok := strings.Cut(name, "://")
+	return ok && !strings.Contains(strings.TrimSuffix(rest, "/"), "/")
+}
+
+// Dir returns the directory of a name, "" for a name without one. The top of a store
+// has none.
 func Dir(name string) string {
+	if IsTop(name) {
+		return ""
+	}
 	i := cut(name)
 	if i < 0 {
 		return ""
@@ -95,4 +106,45 @@ func Clean(name string) string {
 		name = name[:len(name)-1]
 	}
 	return name
+}
+
+// entropyMarker is what Flink replaces by random characters in the addresses of state
+// files, and by nothing in the address of _metadata (s3.entropy.key, unless configured).
+const entropyMarker = "_entropy_"
+
+// WithoutEntropy returns the address of _metadata for an address of a store that was
+// copied from a configuration, with its marker.
+func WithoutEntropy(uri string) string {
+	scheme, rest, ok := strings.Cut(uri, "://")
+	before, after, marked := strings.Cut(rest, entropyMarker)
+	if !ok || !marked || strings.EqualFold(scheme, "file") {
+		return uri
+	}
+	if strings.HasSuffix(before, "/") {
+		after = strings.TrimPrefix(after, "/")
+	}
+	return scheme + "://" + before + after
+}
+
+// random is the number of characters that Flink puts in place of the marker
+// (s3.entropy.length, unless configured).
+const random = 4
+
+const alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// WithoutRandom returns the addresses without the directory that may be the random
+// characters in place of the marker: state files have it where _metadata, of the same
+// configured address, has nothing.
+func WithoutRandom(uri string) (all []string) {
+	scheme, rest, ok := strings.Cut(uri, "://")
+	if !ok {
+		return nil
+	}
+	parts := strings.Split(rest, "/")
+	for i, part := range parts {
+		if i > 0 && i < len(parts)-1 && len(part) == random && strings.Trim(part, alphanumeric) == "" {
+			all = append(all, scheme+"://"+strings.Join(append(parts[:i:i], parts[i+1:]...), "/"))
+		}
+	}
+	return all
 }

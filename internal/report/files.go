@@ -185,9 +185,9 @@ func (g *FileGroups) AddRestored(f RestoredFile) {
 	var outside *reader.OutsideError
 	switch {
 	case errors.As(f.Err, &unchecked) && unchecked.Scheme != "":
-		add(finding.Note, "file-not-checked", fmt.Sprintf("not checked %s (%s: is not supported here)", where, unchecked.Scheme), "")
+		add(finding.Note, "file-not-checked", fmt.Sprintf("not checked %s (%s)", where, unchecked.Reason()), "", unchecked.Remedies()...)
 	case errors.As(f.Err, &unchecked):
-		add(finding.Warning, "file-not-checked", fmt.Sprintf("not checked %s (%s)", where, Reason(unchecked.Err)), "")
+		add(finding.Warning, "file-not-checked", fmt.Sprintf("not checked %s (%s)", where, unchecked.Reason()), "")
 	case LeadsOutside(f.FileState):
 		add(finding.Error, "path", "named by a relative reference that leads outside the snapshot and is not followed", "")
 	case errors.As(f.Err, &outside):

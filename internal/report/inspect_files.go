@@ -96,8 +96,8 @@ func (x *Inspect) missing(f summary.File, why string) InspectMissing {
 // notCheckedReason returns why nobody looked for a file, without the file.
 func (r *Run) notCheckedReason(err error) string {
 	var e *reader.NotCheckedError
-	if errors.As(err, &e) && e.Scheme != "" {
-		return e.Scheme + ": is not supported here"
+	if errors.As(err, &e) {
+		return r.Hide(e.Reason())
 	}
 	return r.Hide(Reason(err))
 }

@@ -32,7 +32,7 @@ type Verify struct {
 	Absolute    int       `json:"absolute_handles,omitempty"`
 	AbsoluteIn  []string  `json:"absolute_examples,omitempty" jsonschema:"description=paths inside the snapshot of the first absolute handles and what they name"`
 	Apart       int       `json:"relative_files_elsewhere,omitempty" jsonschema:"description=files of relative references that --map leads to: they are not next to _metadata"`
-	NotChecked  int       `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for, such as those in a store that is not supported here"`
+	NotChecked  int       `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for, such as those in another store than the snapshot"`
 	Outside     int       `json:"outside_files,omitempty" jsonschema:"description=files that are not read because of where they are"`
 	Elsewhere   int       `json:"elsewhere_files,omitempty" jsonschema:"description=files that are not at their references, and were found below the directory of the snapshot or its job"`
 	Elements    int64     `json:"elements_read,omitempty" jsonschema:"description=with --read: elements of operator and native keyed state"`

@@ -1,7 +1,7 @@
 // Package servertest starts real servers for tests: object stores and file systems
 // as users have them. They listen on the loopback interface only, keep their data in
 // a directory of the test, and are stopped by their process id when the test ends.
-// Where a server cannot be had, the test is skipped as testenv.Missing says.
+// Without the server, the test is skipped as testenv.Missing says.
 package servertest
 
 import (

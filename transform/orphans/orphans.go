@@ -293,6 +293,11 @@ func (r *Result) keepMore(ctx context.Context) error {
 			jobs[d.Job] = true
 		}
 	}
+	withSnapshots := map[*Dir]bool{}
+	for _, e := range r.t.snapshots {
+		withSnapshots[e.dir.job] = true
+	}
+	apart := map[*Dir]bool{} // jobs whose snapshots are elsewhere
 	for i := range r.Files {
 		f := &r.Files[i]
 		if f.Kept == "" && len(r.Problems) > 0 {
@@ -304,6 +309,20 @@ func (r *Result) keepMore(ctx context.Context) error {
 		if f.Dir.Kind == Changelog && !jobs[f.Dir.Job] {
 			f.Kept = JobUnread
 			continue
+		}
+		if job := f.Dir.job; job != nil && !withSnapshots[job] {
+			elsewhere, known := apart[job]
+			if !known {
+				var err error
+				if elsewhere, err = r.t.snapshotsApart(ctx, job); err != nil {
+					return err
+				}
+				apart[job] = elsewhere
+			}
+			if elsewhere {
+				f.Kept = JobUnread
+				continue
+			}
 		}
 		l, ok := f.Dir.root.store.(ability.LinkReader)
 		if !ok {
@@ -318,6 +337,21 @@ func (r *Result) keepMore(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// snapshotsApart reports whether the snapshots of a job may be outside the roots: at
+// the address of its directory without the random characters that Flink puts into the
+// addresses of state files.
+func (t *tree) snapshotsApart(ctx context.Context, job *Dir) (bool, error) {
+	for _, plain := range objpath.WithoutRandom(job.Name) {
+		if t.holds(job.root.store, plain) {
+			continue // its snapshots were read
+		}
+		for _, err := range job.root.store.List(ctx, prefixOf(plain), "/") {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // name is the name of the file in its store.

@@ -773,6 +773,60 @@ func TestObjects(t *testing.T) {
 	}
 }
 
+// With entropy in its addresses, Flink puts the state files of a job where its
+// snapshots are not. A root that has only the files must not make them unreferenced.
+func TestEntropy(t *testing.T) {
+	root := tree(t, "flink-2.3-counts-incremental")
+	dir := filepath.Join(root, jobA, "chk-2")
+	rewrite(t, dir, func(s format.Stream) format.Stream {
+		if f, ok := s.(*format.File); ok && !f.Relative {
+			c := *f
+			_, rest, _ := strings.Cut(f.Path.String(), "/000000")
+			c.Path = format.NewText("mem://b/x9Zz/ck/000000" + rest)
+			return &c
+		}
+		return s
+	})
+	objects := mem.New()
+	upload(t, objects, root, "mem://b/x9Zz/ck")
+	for _, name := range storetest.Names(t, objects, "mem://b/x9Zz/ck/"+jobA+"/chk-2/", "") { // what is next to _metadata is there too
+		storetest.Put(t, objects, strings.Replace(name, "/x9Zz", "", 1), storetest.Read(t, objects, name))
+		check(t, objects.Delete(ctx, name))
+	}
+	name := "mem://b/x9Zz/ck/" + jobA + "/shared/" + planted + "00"
+	storetest.Put(t, objects, name, "planted")
+	r := route.New(local.New())
+	r.Add("mem", func(_ context.Context, uri string) (storage.Storage, string, error) { return objects, uri, nil })
+	o := orphans.Options{Reader: reader.Options{Stores: r}, Now: time.Now().Add(2 * week), OlderThan: week}
+
+	find := func(root string) *orphans.Result {
+		t.Helper()
+		r, err := orphans.Find(ctx, []string{root}, o)
+		check(t, err)
+		return r
+	}
+	expect(t, sound(t, find("mem://b")), map[string]orphans.Reason{name: ""})
+
+	shared := storetest.Names(t, objects, "mem://b/x9Zz/ck/"+jobA+"/shared/", "")
+	want := map[string]orphans.Reason{}
+	for _, name := range shared {
+		want[name] = orphans.JobUnread
+	}
+	if len(want) < 3 {
+		t.Fatalf("only %d shared files", len(want))
+	}
+	expect(t, find("mem://b/x9Zz"), want)
+
+	// Without a snapshot anywhere, they are garbage.
+	for _, name := range storetest.Names(t, objects, "mem://b/ck/", "") {
+		check(t, objects.Delete(ctx, name))
+	}
+	for name := range want {
+		want[name] = ""
+	}
+	expect(t, find("mem://b/x9Zz"), want)
+}
+
 func TestShares(t *testing.T) {
 	root := tree(t, "flink-2.3-counts-incremental", "flink-2.3-operator-files-compressed")
 	job := filepath.Join(root, jobA)

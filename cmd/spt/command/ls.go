@@ -54,7 +54,7 @@ listed once, however many links lead to it.
 
 It opens each description and looks whether its files are there. It reads no
 state. A snapshot is "unchecked" if nobody could look for some of its files,
-such as files in a store that is not supported here.
+such as files in another store than the snapshot.
 
 With --shared it also lists all files below the directories, and reports for
 each snapshot how much of it other snapshots below them refer to as well, which

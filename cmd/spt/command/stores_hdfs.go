@@ -1,0 +1,26 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/savepoint-tools/spt/storage/hdfs"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// hdfsDrivers is the driver of HDFS. It has no flags: programs of Hadoop are told by
+// HADOOP_CONF_DIR and HADOOP_USER_NAME how to reach it, and Flink by its configuration.
+func hdfsDrivers() []driver {
+	return []driver{{schemes: []string{"hdfs", "viewfs"}, open: openHDFS}}
+}
+
+func openHDFS(env *Env) (route.Scheme, error) {
+	flink, err := env.flinkConf()
+	if err != nil {
+		return nil, err
+	}
+	s, err := hdfs.New(hdfs.Options{Flink: flink, Getenv: env.Getenv, Retried: env.retried()})
+	if err != nil {
+		return nil, fmt.Errorf("HDFS: %w", err)
+	}
+	return s.Resolve, nil
+}
