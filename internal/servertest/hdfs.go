@@ -237,9 +237,16 @@ func (h *HDFS) java(class string, args ...string) *exec.Cmd {
 
 func (h *HDFS) run(class string, args ...string) {
 	h.t.Helper()
-	if text, err := h.java(class, args...).CombinedOutput(); err != nil {
-		h.t.Fatalf("%s %s: %v\n%s", class, strings.Join(args, " "), err, text)
+	if err := h.try(class, args...); err != nil {
+		h.t.Fatal(err)
 	}
+}
+
+func (h *HDFS) try(class string, args ...string) error {
+	if text, err := h.java(class, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", class, strings.Join(args, " "), err, text)
+	}
+	return nil
 }
 
 // Admin runs a command of hdfs dfsadmin, such as "-safemode", "enter".
@@ -249,10 +256,7 @@ func (h *HDFS) Admin(args ...string) {
 }
 
 // Shell runs a command of hdfs dfs, such as "-chmod", "700", "/x".
-func (h *HDFS) Shell(args ...string) {
-	h.t.Helper()
-	h.run("org.apache.hadoop.fs.FsShell", args...)
-}
+func (h *HDFS) Shell(args ...string) error { return h.try("org.apache.hadoop.fs.FsShell", args...) }
 
 // ErasureCode sets the policy by which new files of a directory are erasure coded.
 func (h *HDFS) ErasureCode(policy, dir string) {

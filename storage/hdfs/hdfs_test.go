@@ -314,8 +314,9 @@ func testPermission(t *testing.T, h *servertest.HDFS, s *hdfs.Store, prefix stri
 	storetest.Put(t, s, prefix+"shown/x", "x")
 	storetest.Put(t, s, prefix+"hidden/x", "x")
 	_, path, _ := strings.Cut(strings.TrimPrefix(prefix, "hdfs://"), "/")
-	h.Shell("-chmod", "700", "/"+path+"hidden")
-	h.Shell("-chmod", "600", "/"+path+"shown/x")
+	if err := errors.Join(h.Shell("-chmod", "700", "/"+path+"hidden"), h.Shell("-chmod", "600", "/"+path+"shown/x")); err != nil {
+		t.Fatal(err)
+	}
 	alice := open(t, h, hdfs.Options{User: "alice"})
 	if _, err := alice.Stat(ctx, prefix+"shown/x"); err != nil {
 		t.Error(err)
