@@ -83,7 +83,7 @@ func New(o Options) (*Store, error) {
 	if s.conf == nil {
 		found, err := conf.HadoopOf(o.Getenv, o.Flink)
 		if err != nil {
-			return nil, fmt.Errorf("the configuration of Hadoop: %w", err)
+			return nil, errors.New("the configuration of Hadoop: " + err.Error()) // a missing file is not a missing object
 		}
 		s.conf, s.from = found.Properties, found.From
 	}

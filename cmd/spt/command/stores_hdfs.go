@@ -1,8 +1,6 @@
 package command
 
 import (
-	"fmt"
-
 	"github.com/savepoint-tools/spt/storage/hdfs"
 	"github.com/savepoint-tools/spt/storage/route"
 )
@@ -20,7 +18,7 @@ func openHDFS(env *Env) (route.Scheme, error) {
 	}
 	s, err := hdfs.New(hdfs.Options{Flink: flink, Getenv: env.Getenv, Retried: env.retried()})
 	if err != nil {
-		return nil, fmt.Errorf("HDFS: %w", err)
+		return nil, usagef("%v", err)
 	}
 	return s.Resolve, nil
 }

@@ -3,11 +3,10 @@ package spt.oracle;
 import java.io.BufferedInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.Collection;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.flink.core.fs.Path;
 import org.apache.flink.runtime.checkpoint.Checkpoints;
 import org.apache.flink.runtime.checkpoint.OperatorState;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
@@ -30,25 +29,25 @@ import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.Obje
 
 /** A _metadata file as Flink's own reader sees it. */
 final class MetadataDump {
-    static CheckpointMetadata load(Path directory) throws IOException {
-        try (DataInputStream in = new DataInputStream(
-                new BufferedInputStream(Files.newInputStream(FixtureFileSystem.stored(directory).resolve("_metadata"))))) {
-            return Checkpoints.loadCheckpointMetadata(in, MetadataDump.class.getClassLoader(), "file:" + directory);
+    static CheckpointMetadata load(String directory) throws IOException {
+        Path file = Places.path(directory + "/_metadata");
+        try (DataInputStream in = new DataInputStream(new BufferedInputStream(file.getFileSystem().open(file)))) {
+            return Checkpoints.loadCheckpointMetadata(in, MetadataDump.class.getClassLoader(), Places.uri(directory));
         }
     }
 
-    static boolean hasChannelState(Path directory) throws IOException {
+    static boolean hasChannelState(String directory) throws IOException {
         return load(directory).getOperatorStates().stream()
                 .flatMap(operator -> operator.getStates().stream())
                 .anyMatch(state -> !state.getInputChannelState().isEmpty() || !state.getResultSubpartitionState().isEmpty());
     }
 
-    static ObjectNode of(String snapshot) throws IOException {
-        Path directory = Path.of(snapshot);
+    static ObjectNode of(String directory) throws IOException {
+        Path file = Places.path(directory + "/_metadata");
         CheckpointMetadata metadata = load(directory);
         ObjectNode dump = Json.object();
         dump.put("checkpoint_id", metadata.getCheckpointId());
-        dump.put("size", Files.size(FixtureFileSystem.stored(directory).resolve("_metadata")));
+        dump.put("size", file.getFileSystem().getFileStatus(file).getLen());
         ArrayNode operators = dump.putArray("operators");
         for (OperatorState operator : metadata.getOperatorStates()) {
             ObjectNode node = operators.addObject();

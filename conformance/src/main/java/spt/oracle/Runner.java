@@ -1,13 +1,14 @@
 package spt.oracle;
 
 import java.io.IOException;
-import java.net.URI;
+import java.io.Reader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
+import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -22,6 +23,7 @@ import org.apache.flink.configuration.MemorySize;
 import org.apache.flink.configuration.TaskManagerOptions;
 import org.apache.flink.core.execution.CheckpointType;
 import org.apache.flink.core.execution.SavepointFormatType;
+import org.apache.flink.core.fs.FileSystem;
 import org.apache.flink.runtime.execution.ExecutionState;
 import org.apache.flink.runtime.executiongraph.AccessExecutionGraph;
 import org.apache.flink.runtime.executiongraph.AccessExecutionVertex;
@@ -51,6 +53,7 @@ final class Runner implements AutoCloseable {
         configuration.set(TaskManagerOptions.NETWORK_MEMORY_MIN, MemorySize.ofMebiBytes(64));
         configuration.set(TaskManagerOptions.NETWORK_MEMORY_MAX, MemorySize.ofMebiBytes(64));
         listenOnLoopbackOnly(configuration);
+        fileSystem(configuration);
         configuration.setString("io.tmp.dirs", scratch.toString());
         configuration.setString("state.changelog.storage", "filesystem");
         configuration.setString("dstl.dfs.base-path", scratch.resolve("changelog").toUri().toString());
@@ -75,16 +78,32 @@ final class Runner implements AutoCloseable {
         }
     }
 
+    /** Sets what the file system under test needs: the properties of the file that spt.filesystem names. */
+    private static void fileSystem(Configuration configuration) throws IOException {
+        String file = System.getProperty("spt.filesystem");
+        if (file == null) {
+            return;
+        }
+        Properties properties = new Properties();
+        try (Reader in = Files.newBufferedReader(Path.of(file))) {
+            properties.load(in);
+        }
+        for (String name : properties.stringPropertyNames()) {
+            configuration.setString(name, properties.getProperty(name));
+        }
+        FileSystem.initialize(configuration, null);
+    }
+
     static String flinkVersion() {
         return EnvironmentInformation.getVersion();
     }
 
     /** A snapshot, where it stands, and what the job held. */
     static final class Made {
-        final Path snapshot;
+        final String snapshot;
         final ObjectNode truth;
 
-        Made(Path snapshot, ObjectNode truth) {
+        Made(String snapshot, ObjectNode truth) {
             this.snapshot = snapshot;
             this.truth = truth;
         }
@@ -92,26 +111,25 @@ final class Runner implements AutoCloseable {
 
     /** Runs the job of the options, restoring it as often as they say, and leaves its last snapshot in options.at. */
     Made make(Options options) throws Exception {
-        Path at = Path.of(options.at);
-        if (Files.exists(FixtureFileSystem.stored(at))) {
-            throw new IOException(at + " exists");
+        if (Places.exists(options.at)) {
+            throw new IOException(options.at + " exists");
         }
         List<Integer> parallelisms = options.runs();
-        Path previous = null;
+        String previous = null;
         Made made = null;
         for (int run = 0; run < parallelisms.size(); run++) {
             boolean last = run == parallelisms.size() - 1;
             Choices choices = new Choices();
             choices.parallelism = parallelisms.get(run);
             SavepointRestoreSettings from = previous == null
-                    ? SavepointRestoreSettings.none() : SavepointRestoreSettings.forPath(previous.toString(), false);
+                    ? SavepointRestoreSettings.none() : SavepointRestoreSettings.forPath(previous, false);
             try (Job job = new Job(options, choices, from)) {
                 made = job.snapshot(run * options.checkpoints + 1, options.checkpoints);
             }
             previous = made.snapshot;
             if (!last && !options.checkpoint) { // the next savepoint wants the place
-                Path aside = scratch.resolve("previous-" + runs.get());
-                move(previous, aside);
+                String aside = (options.at.startsWith("/") ? scratch.toString() : Places.parent(options.at)) + "/previous-" + runs.get();
+                Places.move(previous, aside);
                 previous = aside;
             }
         }
@@ -204,7 +222,7 @@ final class Runner implements AutoCloseable {
             c.setString("execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION");
             c.setString("execution.checkpointing.storage", "filesystem"); // named, for else the threshold is not read
             boolean inPlace = options.checkpoint && options.at != null;
-            c.setString("execution.checkpointing.dir", "file:" + (inPlace ? options.at : scratch.resolve("checkpoints")));
+            c.setString("execution.checkpointing.dir", Places.uri(inPlace ? options.at : scratch.resolve("checkpoints").toString()));
             if (options.inlineThreshold >= 0) {
                 c.setString("execution.checkpointing.data-inline-threshold", options.inlineThreshold + " b");
             }
@@ -232,7 +250,7 @@ final class Runner implements AutoCloseable {
 
         /** Lets the sources emit what each stage adds, takes a snapshot after each, and shows what the job then holds. */
         Made snapshot(int firstStage, int stages) throws Exception {
-            Path snapshot = null;
+            String snapshot = null;
             if (options.unaligned) {
                 passFirstCheckpoint();
             }
@@ -285,20 +303,19 @@ final class Runner implements AutoCloseable {
             });
         }
 
-        private Path savepoint() throws Exception {
-            Path at = Path.of(options.at);
+        private String savepoint() throws Exception {
             String written = cluster.triggerSavepoint(
-                            id, "file:" + at.getParent(), false,
+                            id, Places.uri(Places.parent(options.at)), false,
                             SavepointFormatType.valueOf(options.format.toUpperCase(Locale.ROOT)))
                     .get(PATIENCE, TimeUnit.MILLISECONDS);
-            if (Files.exists(FixtureFileSystem.stored(at))) { // an earlier one of this run
-                delete(FixtureFileSystem.stored(at));
+            if (Places.exists(options.at)) { // an earlier one of this run
+                Places.delete(options.at);
             }
-            move(Path.of(URI.create(written)), at);
-            return at;
+            Places.move(written, options.at);
+            return options.at;
         }
 
-        private Path checkpoint() throws Exception {
+        private String checkpoint() throws Exception {
             long before = gate.counted("source-snapshots");
             CompletableFuture<Long> pending =
                     cluster.triggerCheckpoint(id, CheckpointType.CONFIGURED);
@@ -309,7 +326,7 @@ final class Runner implements AutoCloseable {
                 gate.slow(false);
             }
             long checkpoint = pending.get(PATIENCE, TimeUnit.MILLISECONDS);
-            return Path.of(options.at, id.toHexString(), "chk-" + checkpoint);
+            return options.at + "/" + id.toHexString() + "/chk-" + checkpoint;
         }
 
         /**
@@ -371,22 +388,6 @@ final class Runner implements AutoCloseable {
                 throw new IllegalStateException(e);
             }
         }
-    }
-
-    private static void move(Path namedFrom, Path namedTo) throws IOException {
-        Path from = FixtureFileSystem.stored(namedFrom);
-        Path to = FixtureFileSystem.stored(namedTo);
-        try (Stream<Path> files = Files.walk(from)) {
-            for (Path file : (Iterable<Path>) files::iterator) {
-                Path target = to.resolve(from.relativize(file).toString());
-                if (Files.isDirectory(file)) {
-                    Files.createDirectories(target);
-                } else {
-                    Files.copy(file, target);
-                }
-            }
-        }
-        delete(from);
     }
 
     private static void delete(Path tree) throws IOException {
