@@ -47,46 +47,36 @@ type answer struct {
 }
 
 // Start builds the Java side where needed and starts it.
-func Start(version Version) (*Flink, error) { return start(version, "", FileSystem{}) }
-
-// start starts a JVM with a file system more, whose jars are on the class path.
-func start(version Version, jars string, fs FileSystem) (*Flink, error) {
-	dir, err := Base()
-	if err != nil {
-		return nil, err
-	}
+func Start(version Version) (*Flink, error) {
 	program, err := build(version)
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.CreateTemp("", "flink-"+string(version)+"-*.log")
+	return start(version, program, "")
+}
+
+// start starts a JVM with more options; the name distinguishes it from others of the
+// same version.
+func start(version Version, program program, name string, more ...string) (*Flink, error) {
+	dir, err := Base()
+	if err != nil {
+		return nil, err
+	}
+	name = string(version) + name
+	log, err := os.CreateTemp("", "flink-"+name+"-*.log")
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close() //nolint:errcheck // the process holds its own descriptor
-	scratch := filepath.Join(dir, ".scratch-"+string(version)+fs.Name)
-	classPath := program.classPath
-	var more []string
-	if jars != "" {
-		classPath += string(os.PathListSeparator) + jars
-	}
-	if len(fs.Config) > 0 {
-		file := scratch + ".properties"
-		if err := os.WriteFile(file, []byte(properties(fs.Config)), 0o600); err != nil {
-			return nil, err
-		}
-		more = append(more, "-Dspt.filesystem="+file)
-	}
-	args := append([]string{
+	scratch := filepath.Join(dir, ".scratch-"+name)
+	process := exec.Command(program.java, append(more,
 		"-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"--add-opens=java.base/java.util=ALL-UNNAMED",
 		"--add-opens=java.base/java.time=ALL-UNNAMED",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.logFile=System.err",
-		"-Dspt.fixtures=" + dir,
-	}, more...)
-	process := exec.Command(program.java, append(args, "-cp", classPath, "spt.oracle.Main", scratch)...)
-	process.Env = append(os.Environ(), fs.Env...)
+		"-Dspt.fixtures="+dir,
+		"-cp", program.classPath, "spt.oracle.Main", scratch)...)
 	process.Stderr = log
 	stdin, err := process.StdinPipe()
 	if err != nil {
@@ -102,16 +92,6 @@ func start(version Version, jars string, fs FileSystem) (*Flink, error) {
 	f := &Flink{version: version, process: process, stdin: stdin, logFile: log.Name(), scratch: scratch, answers: make(chan answer)}
 	go f.listen(stdout)
 	return f, nil
-}
-
-// properties returns the text of a properties file of Java.
-func properties(values map[string]string) string {
-	escape := strings.NewReplacer("\\", "\\\\", ":", "\\:", "=", "\\=", " ", "\\ ", "#", "\\#", "!", "\\!", "\n", "\\n")
-	var b strings.Builder
-	for k, v := range values {
-		b.WriteString(escape.Replace(k) + "=" + escape.Replace(v) + "\n")
-	}
-	return b.String()
 }
 
 func (f *Flink) listen(stdout io.Reader) {
@@ -170,14 +150,6 @@ func (f *Flink) Restore(s Snapshot, choices Choices) (Content, error) {
 	}
 	var content Content
 	return content, json.Unmarshal(text, &content)
-}
-
-// restored returns the content in the answer to a request to restore.
-func restored(line []byte) (Content, error) {
-	var result struct {
-		Restored Content `json:"restored"`
-	}
-	return result.Restored, json.Unmarshal(line, &result)
 }
 
 func (f *Flink) restore(s Snapshot, choices Choices) (json.RawMessage, error) {

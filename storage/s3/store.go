@@ -160,6 +160,10 @@ func (s *Store) object(ctx context.Context, op, name string) (*bucket, string, e
 	if err == nil && key == "" {
 		err = &storage.Error{Op: op, Name: name, Err: fmt.Errorf("a bucket is not an object: %w", storage.ErrNotExist)}
 	}
+	if err == nil && (op == "read" || op == "stat") && strings.HasSuffix(key, "/") {
+		// Some services answer for a directory, and others have markers there.
+		err = &storage.Error{Op: op, Name: name, Err: fmt.Errorf("a directory is not an object: %w", storage.ErrNotExist)}
+	}
 	return b, key, err
 }
 
@@ -208,6 +212,9 @@ func (s *Store) ReadRange(ctx context.Context, name string, off, n int64, pin st
 		cancel()
 		if c.status == http.StatusRequestedRangeNotSatisfiable {
 			info, err := s.stat(ctx, "read", b, key, pin)
+			if start, end := ranged.Clip(info.Size, off, n); err == nil && start < end { // a service that refuses a suffix longer than the object
+				return s.ReadRange(ctx, name, start, end-start, info.Version)
+			}
 			return io.NopCloser(strings.NewReader("")), info, err
 		}
 		return nil, storage.Info{}, err

@@ -28,7 +28,7 @@ import org.apache.flink.runtime.state.filesystem.RelativeFileStateHandle;
 final class Craft {
     static void rewrite(String kind, String snapshot) throws IOException {
         Path directory = Path.of(snapshot);
-        CheckpointMetadata metadata = MetadataDump.load(snapshot);
+        CheckpointMetadata metadata = MetadataDump.load(directory);
         switch (kind) {
             case "version-2":
                 try (DataOutputStream out = open(directory)) {

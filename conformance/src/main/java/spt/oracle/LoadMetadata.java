@@ -33,7 +33,7 @@ public final class LoadMetadata {
 
     private static long load(Path snapshot) throws Exception {
         long start = System.nanoTime();
-        if (MetadataDump.load(snapshot.toAbsolutePath().toString()).getOperatorStates().isEmpty()) {
+        if (MetadataDump.load(snapshot).getOperatorStates().isEmpty()) {
             throw new IllegalStateException("nothing in it");
         }
         return System.nanoTime() - start;

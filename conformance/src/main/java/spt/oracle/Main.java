@@ -62,7 +62,7 @@ public final class Main {
                 Json.write(out.resolve("metadata.json"), MetadataDump.of(made.snapshot));
                 ObjectNode about = Json.object();
                 about.put("flink", Runner.flinkVersion());
-                about.put("snapshot", "savepoint" + made.snapshot.substring(options.at.length()));
+                about.put("snapshot", options.remote() ? made.snapshot : Path.of("savepoint").resolve(Path.of(options.at).relativize(Path.of(made.snapshot))).toString());
                 about.set("options", Json.MAPPER.valueToTree(options));
                 Json.write(out.resolve("about.json"), about);
                 return about;

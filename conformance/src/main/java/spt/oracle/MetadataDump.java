@@ -3,10 +3,12 @@ package spt.oracle;
 import java.io.BufferedInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Path;
 import java.util.Collection;
 import java.util.Map;
 import java.util.TreeMap;
-import org.apache.flink.core.fs.Path;
+import org.apache.flink.core.fs.FileSystem;
 import org.apache.flink.runtime.checkpoint.Checkpoints;
 import org.apache.flink.runtime.checkpoint.OperatorState;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
@@ -29,25 +31,32 @@ import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.Obje
 
 /** A _metadata file as Flink's own reader sees it. */
 final class MetadataDump {
-    static CheckpointMetadata load(String directory) throws IOException {
-        Path file = Places.path(directory + "/_metadata");
-        try (DataInputStream in = new DataInputStream(new BufferedInputStream(file.getFileSystem().open(file)))) {
-            return Checkpoints.loadCheckpointMetadata(in, MetadataDump.class.getClassLoader(), Places.uri(directory));
+    static CheckpointMetadata load(Path directory) throws IOException {
+        return load("file:" + directory);
+    }
+
+    private static CheckpointMetadata load(String uri) throws IOException {
+        try (DataInputStream in = new DataInputStream(new BufferedInputStream(FileSystem.get(URI.create(uri)).open(metadataOf(uri))))) {
+            return Checkpoints.loadCheckpointMetadata(in, MetadataDump.class.getClassLoader(), uri);
         }
     }
 
-    static boolean hasChannelState(String directory) throws IOException {
+    private static org.apache.flink.core.fs.Path metadataOf(String uri) {
+        return new org.apache.flink.core.fs.Path(uri, "_metadata");
+    }
+
+    static boolean hasChannelState(Path directory) throws IOException {
         return load(directory).getOperatorStates().stream()
                 .flatMap(operator -> operator.getStates().stream())
                 .anyMatch(state -> !state.getInputChannelState().isEmpty() || !state.getResultSubpartitionState().isEmpty());
     }
 
-    static ObjectNode of(String directory) throws IOException {
-        Path file = Places.path(directory + "/_metadata");
-        CheckpointMetadata metadata = load(directory);
+    static ObjectNode of(String snapshot) throws IOException {
+        String uri = snapshot.contains("://") ? snapshot : "file:" + snapshot;
+        CheckpointMetadata metadata = load(uri);
         ObjectNode dump = Json.object();
         dump.put("checkpoint_id", metadata.getCheckpointId());
-        dump.put("size", file.getFileSystem().getFileStatus(file).getLen());
+        dump.put("size", FileSystem.get(URI.create(uri)).getFileStatus(metadataOf(uri)).getLen());
         ArrayNode operators = dump.putArray("operators");
         for (OperatorState operator : metadata.getOperatorStates()) {
             ObjectNode node = operators.addObject();

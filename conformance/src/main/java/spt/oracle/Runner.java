@@ -2,6 +2,7 @@ package spt.oracle;
 
 import java.io.IOException;
 import java.io.Reader;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -53,10 +54,18 @@ final class Runner implements AutoCloseable {
         configuration.set(TaskManagerOptions.NETWORK_MEMORY_MIN, MemorySize.ofMebiBytes(64));
         configuration.set(TaskManagerOptions.NETWORK_MEMORY_MAX, MemorySize.ofMebiBytes(64));
         listenOnLoopbackOnly(configuration);
-        fileSystem(configuration);
         configuration.setString("io.tmp.dirs", scratch.toString());
         configuration.setString("state.changelog.storage", "filesystem");
         configuration.setString("dstl.dfs.base-path", scratch.resolve("changelog").toUri().toString());
+        String more = System.getProperty("spt.configuration");
+        if (more != null) { // of file systems
+            Properties properties = new Properties();
+            try (Reader reader = Files.newBufferedReader(Path.of(more))) {
+                properties.load(reader);
+            }
+            properties.stringPropertyNames().forEach(key -> configuration.setString(key, properties.getProperty(key)));
+            FileSystem.initialize(configuration, null);
+        }
         cluster = new MiniCluster(new MiniClusterConfiguration.Builder()
                 .setConfiguration(configuration)
                 .setNumTaskManagers(1)
@@ -78,22 +87,6 @@ final class Runner implements AutoCloseable {
         }
     }
 
-    /** Sets what the file system under test needs: the properties of the file that spt.filesystem names. */
-    private static void fileSystem(Configuration configuration) throws IOException {
-        String file = System.getProperty("spt.filesystem");
-        if (file == null) {
-            return;
-        }
-        Properties properties = new Properties();
-        try (Reader in = Files.newBufferedReader(Path.of(file))) {
-            properties.load(in);
-        }
-        for (String name : properties.stringPropertyNames()) {
-            configuration.setString(name, properties.getProperty(name));
-        }
-        FileSystem.initialize(configuration, null);
-    }
-
     static String flinkVersion() {
         return EnvironmentInformation.getVersion();
     }
@@ -111,7 +104,7 @@ final class Runner implements AutoCloseable {
 
     /** Runs the job of the options, restoring it as often as they say, and leaves its last snapshot in options.at. */
     Made make(Options options) throws Exception {
-        if (Places.exists(options.at)) {
+        if (!options.remote() && Files.exists(FixtureFileSystem.stored(Path.of(options.at)))) {
             throw new IOException(options.at + " exists");
         }
         List<Integer> parallelisms = options.runs();
@@ -127,10 +120,10 @@ final class Runner implements AutoCloseable {
                 made = job.snapshot(run * options.checkpoints + 1, options.checkpoints);
             }
             previous = made.snapshot;
-            if (!last && !options.checkpoint) { // the next savepoint wants the place
-                String aside = (options.at.startsWith("/") ? scratch.toString() : Places.parent(options.at)) + "/previous-" + runs.get();
-                Places.move(previous, aside);
-                previous = aside;
+            if (!last && !options.checkpoint && !options.remote()) { // the next savepoint wants the place
+                Path aside = scratch.resolve("previous-" + runs.get());
+                move(Path.of(previous), aside);
+                previous = aside.toString();
             }
         }
         return made;
@@ -222,7 +215,7 @@ final class Runner implements AutoCloseable {
             c.setString("execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION");
             c.setString("execution.checkpointing.storage", "filesystem"); // named, for else the threshold is not read
             boolean inPlace = options.checkpoint && options.at != null;
-            c.setString("execution.checkpointing.dir", Places.uri(inPlace ? options.at : scratch.resolve("checkpoints").toString()));
+            c.setString("execution.checkpointing.dir", inPlace && options.remote() ? options.at : "file:" + (inPlace ? options.at : scratch.resolve("checkpoints")));
             if (options.inlineThreshold >= 0) {
                 c.setString("execution.checkpointing.data-inline-threshold", options.inlineThreshold + " b");
             }
@@ -260,7 +253,7 @@ final class Runner implements AutoCloseable {
                 snapshot = options.checkpoint ? checkpoint() : savepoint();
             }
             if (options.unaligned) {
-                if (!MetadataDump.hasChannelState(snapshot)) {
+                if (!MetadataDump.hasChannelState(Path.of(snapshot))) {
                     throw new NothingInFlight();
                 }
                 settle();
@@ -304,15 +297,19 @@ final class Runner implements AutoCloseable {
         }
 
         private String savepoint() throws Exception {
+            Path at = options.remote() ? null : Path.of(options.at);
             String written = cluster.triggerSavepoint(
-                            id, Places.uri(Places.parent(options.at)), false,
+                            id, at == null ? options.at : "file:" + at.getParent(), false,
                             SavepointFormatType.valueOf(options.format.toUpperCase(Locale.ROOT)))
                     .get(PATIENCE, TimeUnit.MILLISECONDS);
-            if (Places.exists(options.at)) { // an earlier one of this run
-                Places.delete(options.at);
+            if (at == null) {
+                return written;
             }
-            Places.move(written, options.at);
-            return options.at;
+            if (Files.exists(FixtureFileSystem.stored(at))) { // an earlier one of this run
+                delete(FixtureFileSystem.stored(at));
+            }
+            move(Path.of(URI.create(written)), at);
+            return at.toString();
         }
 
         private String checkpoint() throws Exception {
@@ -326,7 +323,7 @@ final class Runner implements AutoCloseable {
                 gate.slow(false);
             }
             long checkpoint = pending.get(PATIENCE, TimeUnit.MILLISECONDS);
-            return options.at + "/" + id.toHexString() + "/chk-" + checkpoint;
+            return options.at.replace("_entropy_/", "") + "/" + id.toHexString() + "/chk-" + checkpoint; // Flink leaves the marker out where _metadata is
         }
 
         /**
@@ -388,6 +385,22 @@ final class Runner implements AutoCloseable {
                 throw new IllegalStateException(e);
             }
         }
+    }
+
+    private static void move(Path namedFrom, Path namedTo) throws IOException {
+        Path from = FixtureFileSystem.stored(namedFrom);
+        Path to = FixtureFileSystem.stored(namedTo);
+        try (Stream<Path> files = Files.walk(from)) {
+            for (Path file : (Iterable<Path>) files::iterator) {
+                Path target = to.resolve(from.relativize(file).toString());
+                if (Files.isDirectory(file)) {
+                    Files.createDirectories(target);
+                } else {
+                    Files.copy(file, target);
+                }
+            }
+        }
+        delete(from);
     }
 
     private static void delete(Path tree) throws IOException {
