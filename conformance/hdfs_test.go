@@ -168,7 +168,7 @@ func (s *service) relocated(t *testing.T, f *Flink, store *hdfs.Store, options O
 		t.Fatal(err)
 	}
 	out := s.bucket(t) + "/relocated"
-	s.writeView(t, v, out, writer.Options{Files: writer.Reference})
+	s.writeView(t, v, out, writer.Options{KeepReferences: true})
 	s.held(t, f, made, truth, out)
 }
 

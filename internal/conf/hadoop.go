@@ -13,7 +13,7 @@ import (
 )
 
 // hadoopFiles are the files of a configuration of Hadoop that say how its file systems
-// are reached. A property of a later one replaces that of an earlier one.
+// are reached. A later file overrides an earlier one.
 var hadoopFiles = []string{"core-site.xml", "hdfs-site.xml"}
 
 // Hadoop reads the configuration of Hadoop in a directory: the properties of
@@ -44,7 +44,7 @@ type FoundHadoop struct {
 //   - of Flink: the keys that begin with flink.hadoop.
 //
 // Where none is set, the directory /etc/hadoop/conf counts if it exists. A directory that is named
-// in HADOOP_CONF_DIR or by Flink must have a configuration; that of HADOOP_HOME need not.
+// in HADOOP_CONF_DIR or by Flink must have a configuration; the directory of HADOOP_HOME need not.
 func HadoopOf(getenv func(string) string, flink map[string]string) (*FoundHadoop, error) {
 	h := &hadoop{values: map[string]string{}, final: map[string]bool{}}
 	var from []string
@@ -118,7 +118,7 @@ type hadoop struct {
 	final  map[string]bool // they keep their value
 }
 
-// directory reads the files of a directory; fs.ErrNotExist if there are none.
+// directory reads the files of a directory; fs.ErrNotExist if it has neither.
 func (h *hadoop) directory(dir string) error {
 	found := false
 	for _, name := range hadoopFiles {
@@ -179,7 +179,7 @@ func (h *hadoop) read(name string, r io.Reader) error {
 	return nil
 }
 
-// property is a property in one of two forms: elements, or attributes.
+// property is a property, written as elements or as attributes.
 type property struct {
 	Name   string  `xml:"name"`
 	Value  *string `xml:"value"`

@@ -40,7 +40,7 @@ const hadoopPom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 // HDFSOptions are the options of an HDFS.
 type HDFSOptions struct {
 	// Nameservice makes a high-availability service of this name with two NameNodes,
-	// nn1 and nn2, of which nn1 is active.
+	// nn1 and nn2; nn1 is active.
 	Nameservice string
 	// Core and Site are further properties of core-site.xml and hdfs-site.xml.
 	Core, Site map[string]string

@@ -12,7 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// serviceError is an answer of the service, or that it gave none.
+// serviceError is an error that the service returned, or the lack of an answer.
 type serviceError struct {
 	kind      error // of package storage; nil: none of them
 	text      string
@@ -87,7 +87,7 @@ var kinds = map[string]serviceError{
 	"PathIsNotEmptyDirectoryException":    {hint: "the directory is not empty"},
 }
 
-// convert gives an error of the client its kind.
+// convert turns an error of the client into one with a kind.
 func convert(err error) error {
 	if _, ok := errors.AsType[*serviceError](err); ok {
 		return err
@@ -98,7 +98,7 @@ func convert(err error) error {
 	for _, kind := range []error{storage.ErrNotExist, storage.ErrExist, storage.ErrPermission, storage.ErrChanged, storage.ErrUnsupported, storage.ErrNoSpace, storage.ErrUnavailable} {
 		if errors.Is(err, kind) {
 			if _, ok := errors.AsType[*fs.PathError](err); ok {
-				return kind // the name is said already
+				return kind // the caller adds the name
 			}
 			return err
 		}

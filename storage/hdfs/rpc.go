@@ -133,13 +133,13 @@ func (s *session) rename(old, new string, overwrite bool) error {
 	return err
 }
 
-// remove deletes a file, or a directory. A missing one is no error.
+// remove deletes a file, or a directory, if it exists.
 func (s *session) remove(path string, recursive bool) error {
 	_, err := s.rpc("delete", "Delete", fields{"src": path, "recursive": recursive})
 	return err
 }
 
-// mkdir makes a directory whose parent exists. An existing one is no error.
+// mkdir makes a directory whose parent exists, unless it exists itself.
 func (s *session) mkdir(path string, mode uint32) error {
 	_, err := s.rpc("mkdirs", "Mkdirs", fields{"src": path, "masked": fields{"perm": mode}, "createParent": false})
 	return err

@@ -177,7 +177,7 @@ func (s *session) connectError(err error) error {
 	return &serviceError{kind: storage.ErrUnavailable, text: refused.Error(), transient: true}
 }
 
-// release gives a session back after its use.
+// release keeps a session for its next use, or ends it.
 func (c *cluster) release(s *session) {
 	s.mu.Lock()
 	broken := s.broken
@@ -206,7 +206,7 @@ func (c *cluster) closeIdle() {
 }
 
 // open runs f with a session that f may keep, and repeats it while the service is
-// unavailable. If f returns nil, the session is the caller's, who must end it with done.
+// unavailable. If f returns nil, the caller owns the session and must end it with done.
 func (s *Store) open(ctx context.Context, op, name string, f func(*session, string) error) (*lease, error) {
 	authority, path, err := s.nameOf(name)
 	if err != nil {

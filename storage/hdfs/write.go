@@ -281,7 +281,7 @@ func (w *writer) complete(ctx context.Context) error {
 		if !hdfs.IsErrReplicating(err) {
 			return err
 		}
-		// The DataNodes have not told the NameNode of the last block yet.
+		// The NameNode waits for the DataNodes to report the last block.
 		if time.Now().After(end) {
 			return &serviceError{kind: storage.ErrUnavailable, text: "the NameNode does not know of enough copies of the last block yet"}
 		}

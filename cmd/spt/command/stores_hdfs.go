@@ -5,8 +5,8 @@ import (
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
-// hdfsDrivers is the driver of HDFS. It has no flags: programs of Hadoop are told by
-// HADOOP_CONF_DIR and HADOOP_USER_NAME how to reach it, and Flink by its configuration.
+// hdfsDrivers is the driver of HDFS. It has no flags: programs of Hadoop find it by
+// HADOOP_CONF_DIR and HADOOP_USER_NAME, and Flink by its configuration.
 func hdfsDrivers() []driver {
 	return []driver{{schemes: []string{"hdfs", "viewfs"}, open: openHDFS}}
 }
