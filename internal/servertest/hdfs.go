@@ -22,20 +22,28 @@ import (
 // tests is of the same.
 const hadoopVersion = "3.4.2"
 
-// hadoopPom resolves to the jars of a NameNode and a DataNode.
-const hadoopPom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>spt</groupId>
-  <artifactId>test-servers-hdfs</artifactId>
-  <version>1</version>
-  <packaging>pom</packaging>
-  <dependencies>
-    <dependency><groupId>org.apache.hadoop</groupId><artifactId>hadoop-common</artifactId><version>` + hadoopVersion + `</version></dependency>
-    <dependency><groupId>org.apache.hadoop</groupId><artifactId>hadoop-hdfs</artifactId><version>` + hadoopVersion + `</version></dependency>
-    <dependency><groupId>org.apache.hadoop</groupId><artifactId>hadoop-hdfs-client</artifactId><version>` + hadoopVersion + `</version></dependency>
-  </dependencies>
-</project>
-`
+// jars are the libraries of a server in Java, as Maven coordinates.
+type jars struct {
+	name string // with the version, of a directory
+	of   []string
+}
+
+var (
+	hdfsJars = jars{"hdfs-" + hadoopVersion, []string{"org.apache.hadoop:hadoop-common:" + hadoopVersion, "org.apache.hadoop:hadoop-hdfs:" + hadoopVersion, "org.apache.hadoop:hadoop-hdfs-client:" + hadoopVersion}}
+	kdcJars  = jars{"minikdc-" + hadoopVersion, []string{"org.apache.hadoop:hadoop-minikdc:" + hadoopVersion}}
+)
+
+// pom returns a Maven project that depends on the jars.
+func (j jars) pom() string {
+	var b strings.Builder
+	b.WriteString("<project><modelVersion>4.0.0</modelVersion><groupId>spt</groupId><artifactId>test-server</artifactId><version>1</version><packaging>pom</packaging><dependencies>\n")
+	for _, c := range j.of {
+		part := strings.SplitN(c, ":", 3)
+		fmt.Fprintf(&b, "<dependency><groupId>%s</groupId><artifactId>%s</artifactId><version>%s</version></dependency>\n", part[0], part[1], part[2])
+	}
+	b.WriteString("</dependencies></project>\n")
+	return b.String()
+}
 
 // HDFSOptions are the options of an HDFS.
 type HDFSOptions struct {
@@ -44,8 +52,8 @@ type HDFSOptions struct {
 	Nameservice string
 	// Core and Site are further properties of core-site.xml and hdfs-site.xml.
 	Core, Site map[string]string
-	// JVM are further options of the servers' JVMs.
-	JVM []string
+	// KDC makes the servers demand Kerberos. They act as its first principal.
+	KDC *KDC
 }
 
 // HDFS is a running HDFS: one NameNode, or two, and one DataNode. Blocks have 1 MiB.
@@ -68,7 +76,7 @@ type HDFS struct {
 // to. Its files are below dir, which is made if it does not exist.
 func StartHDFS(t testing.TB, dir string, o HDFSOptions) *HDFS {
 	t.Helper()
-	h := &HDFS{t: t, dir: dir, Conf: filepath.Join(dir, "conf"), o: o, lib: hadoopJars(t)}
+	h := &HDFS{t: t, dir: dir, Conf: filepath.Join(dir, "conf"), o: o, lib: hdfsJars.resolved(t)}
 	n := 1
 	if o.Nameservice != "" {
 		n = 2
@@ -95,20 +103,20 @@ func StartHDFS(t testing.TB, dir string, o HDFSOptions) *HDFS {
 	return h
 }
 
-// hadoopJars returns the directory of the jars. Maven resolves them once; then they are
-// in the cache directory of the user.
-func hadoopJars(t testing.TB) string {
+// resolved returns the directory of the jars. Maven resolves them once; then they are in
+// the cache directory of the user.
+func (j jars) resolved(t testing.TB) string {
 	t.Helper()
 	for _, program := range []string{"java", "mvn"} {
 		if _, err := exec.LookPath(program); err != nil {
-			testenv.Missing(t, "HDFS", err)
+			testenv.Missing(t, j.name, err)
 		}
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		testenv.Missing(t, "HDFS", err)
+		testenv.Missing(t, j.name, err)
 	}
-	lib := filepath.Join(cache, "spt-test-servers", "hdfs-"+hadoopVersion)
+	lib := filepath.Join(cache, "spt-test-servers", j.name)
 	if _, err := os.Stat(lib); err == nil {
 		return lib
 	}
@@ -118,11 +126,11 @@ func hadoopJars(t testing.TB) string {
 	}
 	defer os.RemoveAll(resolving)
 	pom := filepath.Join(t.TempDir(), "pom.xml")
-	if err := os.WriteFile(pom, []byte(hadoopPom), 0o644); err != nil {
+	if err := os.WriteFile(pom, []byte(j.pom()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := run(filepath.Dir(pom), nil, "mvn", "-B", "-q", "org.apache.maven.plugins:maven-dependency-plugin:3.6.0:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+resolving); err != nil {
-		testenv.Missing(t, "the jars of HDFS", err)
+		testenv.Missing(t, j.name, err)
 	}
 	if err := os.Rename(resolving, lib); err != nil {
 		if _, done := os.Stat(lib); done != nil {
@@ -178,6 +186,18 @@ func (h *HDFS) configure(ipc, web int) {
 		site["dfs.namenode.name.dir"] = filepath.Join(h.dir, "name-0")
 	}
 	core["fs.defaultFS"] = h.URI
+	if k := h.o.KDC; k != nil {
+		core["hadoop.security.authentication"] = "kerberos"
+		for _, of := range []string{"dfs.namenode.kerberos.principal", "dfs.datanode.kerberos.principal", "dfs.web.authentication.kerberos.principal"} {
+			site[of] = k.Principals[0]
+		}
+		for _, of := range []string{"dfs.namenode.keytab.file", "dfs.datanode.keytab.file", "dfs.web.authentication.kerberos.keytab"} {
+			site[of] = k.Keytab
+		}
+		site["dfs.block.access.token.enable"] = "true"
+		core["ignore.secure.ports.for.testing"] = "true" // else the ports of a DataNode must be below 1024
+		site["ignore.secure.ports.for.testing"] = "true"
+	}
 	for k, v := range h.o.Core {
 		core[k] = v
 	}
@@ -227,7 +247,9 @@ func hadoopXML(properties map[string]string) string {
 // java returns the command that runs a class of Hadoop.
 func (h *HDFS) java(class string, args ...string) *exec.Cmd {
 	all := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "--add-opens=java.base/java.lang=ALL-UNNAMED"}
-	all = append(all, h.o.JVM...)
+	if h.o.KDC != nil {
+		all = append(all, "-Djava.security.krb5.conf="+h.o.KDC.Config)
+	}
 	all = append(all, "-cp", h.Conf+string(os.PathListSeparator)+filepath.Join(h.lib, "*"), class)
 	cmd := exec.Command("java", append(all, args...)...)
 	cmd.Dir = h.dir
@@ -362,4 +384,44 @@ func (h *HDFS) Log() string {
 		}
 	}
 	return b.String()
+}
+
+// KDC is a running Kerberos server.
+type KDC struct {
+	Config     string   // the krb5.conf
+	Keytab     string   // the keys of the principals
+	Principals []string // NAME@REALM
+}
+
+// StartKDC starts a Kerberos server with principals, which are names without a realm.
+func StartKDC(t testing.TB, dir string, principals ...string) *KDC {
+	t.Helper()
+	lib := kdcJars.resolved(t)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	properties := filepath.Join(dir, "kdc.properties")
+	text := fmt.Sprintf("org.name=EXAMPLE\norg.domain=COM\nkdc.bind.address=127.0.0.1\nkdc.port=%d\ninstance=SptTest\nmax.ticket.lifetime=86400000\nmax.renewable.lifetime=604800000\ntransport=TCP\ndebug=false\n", Port(t))
+	if err := os.WriteFile(properties, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	k := &KDC{Config: filepath.Join(dir, "krb5.conf"), Keytab: filepath.Join(dir, "keytab")}
+	args := append([]string{"-Xmx128m", "-cp", filepath.Join(lib, "*"), "org.apache.hadoop.minikdc.MiniKdc", dir, properties, k.Keytab}, principals...)
+	cmd := exec.Command("java", args...)
+	cmd.Dir = dir
+	Start(t, cmd, func() error {
+		// It writes the keys last.
+		if _, err := os.Stat(k.Config); err != nil {
+			return err
+		}
+		info, err := os.Stat(k.Keytab)
+		if err == nil && info.Size() == 0 {
+			err = errors.New("no keys yet")
+		}
+		return err
+	})
+	for _, name := range principals {
+		k.Principals = append(k.Principals, name+"@EXAMPLE.COM")
+	}
+	return k
 }

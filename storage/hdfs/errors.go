@@ -148,6 +148,8 @@ func networkError(err error) error {
 			hint: "it may demand Kerberos: check hadoop.security.authentication in the configuration of Hadoop"}
 	case strings.Contains(text, "invalid response"):
 		return &serviceError{kind: storage.ErrUnavailable, text: text, hint: "check that this is the RPC port of a NameNode, not its web port", setting: storage.SettingEndpoint}
+	case strings.Contains(text, "invalid wire-format"), strings.Contains(text, "HMAC Integrity Check failed"):
+		return &serviceError{kind: storage.ErrUnsupported, text: "the answer of a DataNode cannot be read; it may protect the data transfer: " + text, setting: storage.SettingHadoop, hint: protectionHint}
 	case strings.Contains(text, "negotiating data protection"):
 		return &serviceError{kind: storage.ErrPermission, text: text, setting: storage.SettingHadoop, hint: "check dfs.data.transfer.protection in the configuration of Hadoop"}
 	case strings.HasPrefix(text, "internal error"):

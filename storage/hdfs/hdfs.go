@@ -177,9 +177,17 @@ func (s *Store) cluster(authority string) (*cluster, error) {
 			return nil, errors.New("the configuration of Hadoop demands Kerberos, but has no dfs.namenode.kerberos.principal")
 		}
 	}
+	// The client misreads the messages in which these protections wrap the bytes of a
+	// DataNode, but not the stream that AES encrypts.
+	aes := strings.Contains(s.conf["dfs.encrypt.data.transfer.cipher.suites"], "AES/CTR/NoPadding")
+	if p := o.DataTransferProtection; p == hdfs.DataTransferProtectionIntegrity || p == hdfs.DataTransferProtectionPrivacy && !aes {
+		return nil, &serviceError{kind: storage.ErrUnsupported, text: "the protection " + p + " of the data transfer is not supported", setting: storage.SettingHadoop, hint: protectionHint}
+	}
 	s.clusters[authority] = c
 	return c, nil
 }
+
+const protectionHint = "supported are dfs.data.transfer.protection=authentication, and privacy with dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding"
 
 // Access implements storage.AccessReporter.
 func (s *Store) Access(ctx context.Context, name string) (storage.Access, error) {

@@ -89,7 +89,7 @@ func TestAddresses(t *testing.T) {
 	s, err := hdfs.New(hdfs.Options{User: "u", Hadoop: map[string]string{
 		"dfs.nameservices": "prod,single,bare", "dfs.ha.namenodes.prod": "nn1,nn2", "dfs.ha.namenodes.wrong": "nn1",
 		"dfs.namenode.rpc-address.prod.nn1": "a.example:9000", "dfs.namenode.rpc-address.prod.nn2": "b.example", "dfs.namenode.rpc-address.single": "c.example:8021",
-		"dfs.data.transfer.protection": "integrity,privacy",
+		"dfs.data.transfer.protection": "integrity,privacy", "dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding",
 	}})
 	if err != nil {
 		t.Fatal(err)
