@@ -124,7 +124,7 @@ func (j jars) resolved(t testing.TB) string {
 	if err := os.MkdirAll(resolving, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(resolving)
+	defer os.RemoveAll(resolving) //nolint:errcheck // it was renamed, or is of no use
 	pom := filepath.Join(t.TempDir(), "pom.xml")
 	if err := os.WriteFile(pom, []byte(j.pom()), 0o644); err != nil {
 		t.Fatal(err)

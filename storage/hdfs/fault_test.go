@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -80,7 +81,7 @@ func testKilledInRead(t *testing.T, h *servertest.HDFS, name string, data []byte
 	rest := make(chan error)
 	go func() {
 		p, err := io.ReadAll(body)
-		got = append(got, p...)
+		got = slices.Concat(got, p)
 		rest <- err
 	}()
 	r := <-retried // it noticed
@@ -371,7 +372,7 @@ func TestFailover(t *testing.T) {
 	}
 	h.Activate(1) // both run, the first is standby now
 	rest, err := io.ReadAll(body)
-	if err != nil || !bytes.Equal(append(got, rest...), data) {
+	if err != nil || !bytes.Equal(slices.Concat(got, rest), data) {
 		t.Fatalf("%d bytes: %v", len(got)+len(rest), err)
 	}
 	put(t, s, "hdfs://prod/dir/y", data)

@@ -5,10 +5,10 @@ import (
 	"github.com/savepoint-tools/spt/storage/route"
 )
 
-// hdfsDrivers is the driver of HDFS. It has no flags: programs of Hadoop find it by
+// hdfsDriver is the driver of HDFS. It has no flags: programs of Hadoop find it by
 // HADOOP_CONF_DIR and HADOOP_USER_NAME, and Flink by its configuration.
-func hdfsDrivers() []driver {
-	return []driver{{schemes: []string{"hdfs", "viewfs"}, open: openHDFS}}
+func hdfsDriver() driver {
+	return driver{schemes: []string{"hdfs", "viewfs"}, open: openHDFS}
 }
 
 func openHDFS(env *Env) (route.Scheme, error) {
