@@ -54,9 +54,11 @@ type Result struct {
 	Files []File
 	// Elsewhere are files in other directories, which are left alone.
 	Elsewhere Sum
-	// Leftovers are of interrupted runs of spt, where the store can tell. They are not
-	// among Files.
+	// Leftovers are of interrupted runs of spt, and unfinished uploads of any program,
+	// where the store can tell. They are not among Files.
 	Leftovers []ability.Leftover
+	// Unlisted is the first error of a store that did not list its unfinished uploads.
+	Unlisted error
 	// Problems are reasons to remove nothing.
 	Problems []Problem
 
@@ -181,6 +183,9 @@ func (r *Result) leftovers(ctx context.Context) error {
 				return ctx.Err()
 			}
 			if err != nil {
+				if _, links := root.store.(ability.LinkReader); !links && r.Unlisted == nil {
+					r.Unlisted = err
+				}
 				continue // a directory that cannot be listed is a problem already
 			}
 			l.Name = objpath.Join(root.path, strings.TrimPrefix(strings.TrimPrefix(l.Name, root.name), "/"))

@@ -87,6 +87,7 @@ SPT_PATH.`,
 		}},
 		{"Tools", []*cobra.Command{
 			newHashCommand(env),
+			newDoctorCommand(env),
 			newCleanCommand(env),
 			noRows(newVersionCommand(env)),
 		}},
