@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,16 +28,13 @@ type Options struct {
 	// writes files before the checkpoint that refers to them is complete.
 	OlderThan time.Duration
 	Now       time.Time
-	Jobs      int // snapshots opened, and files removed, at once; 0: 8
+	Jobs      int // snapshots opened, and files removed, at once; 0: 8, or 16 if a root is remote
 	// Opened is called after each snapshot that was opened, of total, from several
 	// goroutines. It may be nil.
 	Opened func(total int)
 }
 
 func (o Options) orDefault() Options {
-	if o.Jobs <= 0 {
-		o.Jobs = 8
-	}
 	if o.Reader.Stores == nil {
 		o.Reader.Stores = route.New(local.New())
 	}
@@ -214,6 +212,17 @@ func listed(ctx context.Context, roots []string, o Options) (*tree, error) {
 		}
 	}
 	return t, t.walk(ctx)
+}
+
+// jobs returns how many snapshots to open and files to remove at once.
+func (t *tree) jobs(o Options) int {
+	switch {
+	case o.Jobs > 0:
+		return o.Jobs
+	case slices.ContainsFunc(t.roots, func(r *root) bool { return !ability.Near(r.store) }):
+		return 16
+	}
+	return 8
 }
 
 // insideJob refuses a root that is part of a job's directory, whose snapshots are
