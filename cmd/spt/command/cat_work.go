@@ -192,12 +192,8 @@ func (r *catReaders) take() (*catter, error) {
 	}
 	c := *r.c
 	c.unknown = nil
-	if c.filter != nil { // its machine evaluates one expression at a time
-		f, err := newCatFilter(c.where)
-		if err != nil {
-			return nil, err
-		}
-		c.filter = f
+	if c.filter != nil {
+		c.filter = c.filter.another()
 	}
 	return &c, nil
 }

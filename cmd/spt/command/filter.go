@@ -38,11 +38,7 @@ func (o *filterOptions) validate(env *Env) error {
 	if o.filter, err = newCatFilter(o.where); err != nil {
 		return err
 	}
-	if o.invert {
-		if o.filter, err = newCatFilter("not (" + o.where + "\n)"); err != nil {
-			return err
-		}
-	}
+	o.filter.invert = o.invert
 	o.filter.hint = "use --operator and --state to choose others; the others stay whole"
 	p := pick{operators: o.operators, states: o.states}
 	if err := p.validate(); err != nil {

@@ -1,71 +1,88 @@
 package command
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
-	"github.com/expr-lang/expr"
-	"github.com/expr-lang/expr/vm"
-
+	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/expression"
 	"github.com/savepoint-tools/spt/internal/report"
 )
 
 // guard is the expression of --fail-if. One that names only the snapshot's
 // numbers holds or not for the snapshot; else it is asked of each state.
 type guard struct {
-	program  *vm.Program
+	program  *expression.Program
 	perState bool
 }
 
 // snapshotVars are the numbers of the whole snapshot, in the order of the help.
 var snapshotVars = []struct {
 	name, help string
-	value      func(r *report.Inspect) any
+	value      func(r *report.Inspect) int64
 }{
-	{"total_bytes", "bytes of state, inline and in files", func(r *report.Inspect) any { return int(r.Bytes.Total) }},
-	{"total_inline_bytes", "of them, inline in _metadata", func(r *report.Inspect) any { return int(r.Bytes.Inline) }},
-	{"container_bytes", "size of _metadata or of the .spt file", func(r *report.Inspect) any { return int(r.Size) }},
-	{"missing_files", "files that do not exist", func(r *report.Inspect) any { return len(r.MissingFiles) }},
-	{"not_checked_files", "files that were not looked for, such as in a store that is not supported: they may exist", func(r *report.Inspect) any { return len(r.NotChecked) }},
-	{"outside_files", "files outside the snapshot that are not read without --follow", func(r *report.Inspect) any { return len(r.OutsideFiles) }},
-	{"wrong_files", "files whose length is not the recorded one", func(r *report.Inspect) any { return len(r.WrongFiles) }},
-	{"operator_count", "operators", func(r *report.Inspect) any { return r.OperatorCount }},
-	{"checkpoint_id", "id of the checkpoint", func(r *report.Inspect) any { return int(r.CheckpointID) }},
+	{"total_bytes", "bytes of state, inline and in files", func(r *report.Inspect) int64 { return r.Bytes.Total }},
+	{"total_inline_bytes", "of them, inline in _metadata", func(r *report.Inspect) int64 { return r.Bytes.Inline }},
+	{"container_bytes", "size of _metadata or of the .spt file", func(r *report.Inspect) int64 { return r.Size }},
+	{"missing_files", "files that do not exist", func(r *report.Inspect) int64 { return int64(len(r.MissingFiles)) }},
+	{"not_checked_files", "files that were not looked for, such as in a store that is not supported: they may exist", func(r *report.Inspect) int64 { return int64(len(r.NotChecked)) }},
+	{"outside_files", "files outside the snapshot that are not read without --follow", func(r *report.Inspect) int64 { return int64(len(r.OutsideFiles)) }},
+	{"wrong_files", "files whose length is not the recorded one", func(r *report.Inspect) int64 { return int64(len(r.WrongFiles)) }},
+	{"operator_count", "operators", func(r *report.Inspect) int64 { return int64(r.OperatorCount) }},
+	{"checkpoint_id", "id of the checkpoint", func(r *report.Inspect) int64 { return r.CheckpointID }},
 }
 
 // stateVars are the facts of one state and its operator.
 var stateVars = []struct {
 	name, help string
-	value      func(op *report.InspectOperator, st *report.InspectState) any
+	kind       expression.Type
+	value      func(op *report.InspectOperator, st *report.InspectState) value.Value
 }{
-	{"operator", "its operator: uid, else name, else id", func(op *report.InspectOperator, _ *report.InspectState) any { return op.Label() }},
-	{"state", "its name", func(_ *report.InspectOperator, st *report.InspectState) any { return st.Name }},
-	{"kind", "list, union, broadcast, raw, keyed, raw keyed, in-flight data, coordinator, legacy, serializers", func(_ *report.InspectOperator, st *report.InspectState) any { return st.Kind }},
-	{"parallelism", "of the operator", func(op *report.InspectOperator, _ *report.InspectState) any { return int(op.Parallelism) }},
-	{"max_parallelism", "of the operator", func(op *report.InspectOperator, _ *report.InspectState) any { return int(op.MaxParallelism) }},
-	{"elements", "elements of list and union state, copies of broadcast state", func(_ *report.InspectOperator, st *report.InspectState) any { return elementsOf(st, "") }},
-	{"union_elements", "elements, for union state; else 0", func(_ *report.InspectOperator, st *report.InspectState) any { return elementsOf(st, "union") }},
-	{"list_elements", "elements, for list state; else 0", func(_ *report.InspectOperator, st *report.InspectState) any { return elementsOf(st, "list") }},
-	{"bytes", "its bytes", func(_ *report.InspectOperator, st *report.InspectState) any { return int(st.Bytes) }},
-	{"inline_bytes", "of them, inline in _metadata", func(_ *report.InspectOperator, st *report.InspectState) any { return int(st.InlineBytes) }},
-	{"offset_bytes", "bytes of its offsets in _metadata", func(_ *report.InspectOperator, st *report.InspectState) any { return int(st.OffsetBytes) }},
-	{"coordinator_bytes", "bytes, for a coordinator; else 0", func(_ *report.InspectOperator, st *report.InspectState) any {
-		if st.Kind != "coordinator" {
-			return 0
-		}
-		return int(st.Bytes)
+	{"operator", "its operator: uid, else name, else id", expression.String, func(op *report.InspectOperator, _ *report.InspectState) value.Value { return value.String(op.Label()) }},
+	{"state", "its name", expression.String, func(_ *report.InspectOperator, st *report.InspectState) value.Value { return value.String(st.Name) }},
+	{"kind", "list, union, broadcast, raw, keyed, raw keyed, in-flight data, coordinator, legacy, serializers", expression.String, func(_ *report.InspectOperator, st *report.InspectState) value.Value { return value.String(st.Kind) }},
+	{"parallelism", "of the operator", expression.Int, func(op *report.InspectOperator, _ *report.InspectState) value.Value {
+		return value.Int(int64(op.Parallelism))
 	}},
-	{"union_restore_bytes", "for union state the bytes that a restore assigns to all subtasks, else 0", func(_ *report.InspectOperator, st *report.InspectState) any { return int(st.UnionRestoreBytes) }},
-	{"may_be_multiplied", "true for union state that a restore may have multiplied", func(_ *report.InspectOperator, st *report.InspectState) any { return st.MayBeMultiplied }},
+	{"max_parallelism", "of the operator", expression.Int, func(op *report.InspectOperator, _ *report.InspectState) value.Value {
+		return value.Int(int64(op.MaxParallelism))
+	}},
+	{"elements", "elements of list and union state, copies of broadcast state", expression.Int, func(_ *report.InspectOperator, st *report.InspectState) value.Value {
+		return value.Int(elementsOf(st, ""))
+	}},
+	{"union_elements", "elements, for union state; else 0", expression.Int, func(_ *report.InspectOperator, st *report.InspectState) value.Value {
+		return value.Int(elementsOf(st, "union"))
+	}},
+	{"list_elements", "elements, for list state; else 0", expression.Int, func(_ *report.InspectOperator, st *report.InspectState) value.Value {
+		return value.Int(elementsOf(st, "list"))
+	}},
+	{"bytes", "its bytes", expression.Int, func(_ *report.InspectOperator, st *report.InspectState) value.Value {
+		return value.Int(st.Bytes)
+	}},
+	{"inline_bytes", "of them, inline in _metadata", expression.Int, func(_ *report.InspectOperator, st *report.InspectState) value.Value {
+		return value.Int(st.InlineBytes)
+	}},
+	{"offset_bytes", "bytes of its offsets in _metadata", expression.Int, func(_ *report.InspectOperator, st *report.InspectState) value.Value {
+		return value.Int(st.OffsetBytes)
+	}},
+	{"coordinator_bytes", "bytes, for a coordinator; else 0", expression.Int, func(_ *report.InspectOperator, st *report.InspectState) value.Value {
+		if st.Kind != "coordinator" {
+			return value.Int(0)
+		}
+		return value.Int(st.Bytes)
+	}},
+	{"union_restore_bytes", "for union state the bytes that a restore assigns to all subtasks, else 0", expression.Int, func(_ *report.InspectOperator, st *report.InspectState) value.Value {
+		return value.Int(st.UnionRestoreBytes)
+	}},
+	{"may_be_multiplied", "true for union state that a restore may have multiplied", expression.Bool, func(_ *report.InspectOperator, st *report.InspectState) value.Value {
+		return value.Bool(st.MayBeMultiplied)
+	}},
 }
 
-func elementsOf(st *report.InspectState, kind string) int {
+func elementsOf(st *report.InspectState, kind string) int64 {
 	if st.Elements == nil || kind != "" && st.Kind != kind {
 		return 0
 	}
-	return int(*st.Elements)
+	return *st.Elements
 }
 
 func guardHelp() string {
@@ -81,51 +98,42 @@ func guardHelp() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-func units() map[string]any {
-	return map[string]any{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-}
-
-func snapshotEnv(r *report.Inspect) map[string]any {
-	env := units()
-	for _, v := range snapshotVars {
-		env[v.name] = v.value(r)
+// units are constants of all expressions.
+func units() []expression.Name {
+	return []expression.Name{
+		{Name: "KiB", Type: expression.Int, Constant: value.Int(1 << 10)},
+		{Name: "MiB", Type: expression.Int, Constant: value.Int(1 << 20)},
+		{Name: "GiB", Type: expression.Int, Constant: value.Int(1 << 30)},
 	}
-	return env
-}
-
-func stateEnv(r *report.Inspect, op *report.InspectOperator, st *report.InspectState) map[string]any {
-	env := snapshotEnv(r)
-	for _, v := range stateVars {
-		env[v.name] = v.value(op, st)
-	}
-	return env
 }
 
 func newGuard(text string) (*guard, error) {
-	r, op, st := &report.Inspect{}, &report.InspectOperator{}, &report.InspectState{}
-	if p, err := expr.Compile(text, expr.Env(snapshotEnv(r)), expr.AsBool()); err == nil {
-		return &guard{program: p}, nil
+	var names []expression.Name
+	for _, v := range snapshotVars {
+		names = append(names, expression.Name{Name: v.name, Type: expression.Int})
 	}
-	p, err := expr.Compile(text, expr.Env(stateEnv(r, op, st)), expr.AsBool())
+	for _, v := range stateVars {
+		names = append(names, expression.Name{Name: v.name, Type: v.kind})
+	}
+	p, err := expression.Compile(text, append(names, units()...))
 	if err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, &usageError{fmt.Sprintf("--fail-if %s: %s", text, first), exprHint(err, slices.Collect(maps.Keys(stateEnv(r, op, st))), "inspect")}
+		return nil, notCompiled("--fail-if "+text, err, "inspect")
 	}
-	return &guard{program: p, perState: true}, nil
+	g := &guard{program: p}
+	for i := range stateVars {
+		g.perState = g.perState || p.Uses(len(snapshotVars)+i)
+	}
+	return g, nil
 }
 
 // check names what the expression holds for.
 func (g *guard) check(r *report.Inspect) ([]string, error) {
-	holds := func(env map[string]any) (bool, error) {
-		v, err := expr.Run(g.program, env)
-		if err != nil {
-			first, _, _ := strings.Cut(err.Error(), "\n")
-			return false, usagef("--fail-if: %s", first)
-		}
-		return v.(bool), nil
+	vars := expression.Vars{Values: make([]value.Value, len(snapshotVars)+len(stateVars))}
+	for i, v := range snapshotVars {
+		vars.Values[i] = value.Int(v.value(r))
 	}
 	if !g.perState {
-		ok, err := holds(snapshotEnv(r))
+		ok, err := g.holds(&vars)
 		if err != nil || !ok {
 			return nil, err
 		}
@@ -136,7 +144,10 @@ func (g *guard) check(r *report.Inspect) ([]string, error) {
 		op := &r.Operators[i]
 		for k := range op.States {
 			st := &op.States[k]
-			ok, err := holds(stateEnv(r, op, st))
+			for i, v := range stateVars {
+				vars.Values[len(snapshotVars)+i] = v.value(op, st)
+			}
+			ok, err := g.holds(&vars)
 			if err != nil {
 				return nil, err
 			}
@@ -150,4 +161,12 @@ func (g *guard) check(r *report.Inspect) ([]string, error) {
 		}
 	}
 	return all, nil
+}
+
+func (g *guard) holds(vars *expression.Vars) (bool, error) {
+	ok, err := g.program.Eval(vars)
+	if err != nil {
+		return false, usagef("--fail-if: %s", misfit(err))
+	}
+	return ok, nil
 }

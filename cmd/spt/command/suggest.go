@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/savepoint-tools/spt/internal/expression"
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -157,19 +158,25 @@ func flagHint(cmd *cobra.Command, err error) string {
 	return didYouMean(name, names, "--", help)
 }
 
-// unknownName is what the expression library says of a name that it does not
-// know.
-const unknownName = "unknown name "
-
-// exprHint is the hint of an expression that could not be compiled.
-func exprHint(err error, names []string, cmd string) string {
-	help := "names that can be used in it:  spt " + cmd + " --help"
-	_, name, ok := strings.Cut(err.Error(), unknownName)
-	if !ok {
-		return help
+// notCompiled is the error of an expression that is not valid, with the names that
+// could be meant, or where they are listed.
+func notCompiled(what string, err error, cmd string) error {
+	hint := "names that can be used in it:  spt " + cmd + " --help"
+	var e *expression.Error
+	if errors.As(err, &e) && e.Unknown != "" {
+		hint = didYouMean(e.Unknown, e.Known, "", hint)
 	}
-	name, _, _ = strings.Cut(name, " ")
-	return didYouMean(name, names, "", help)
+	return &usageError{what + ": " + err.Error(), hint}
+}
+
+// misfit is the text of an expression that does not fit a value. Of a field that does
+// not exist it names those that do, the near ones first.
+func misfit(err error) string {
+	var e *expression.Error
+	if errors.As(err, &e) && e.Field {
+		return e.Text + "; " + oneOf(e.Unknown, e.Known) + " " + e.Position()
+	}
+	return err.Error()
 }
 
 // suggestPath adds to the error of a location that does not exist the names near it,
