@@ -39,7 +39,7 @@ type Vars struct {
 
 // Bounds of one evaluation.
 const (
-	maxSteps  = 1 << 26 // elements looked at, and 64 bytes of texts each
+	maxSteps  = 1 << 24 // elements looked at, and 64 bytes of texts each
 	maxMade   = 1 << 20 // elements of new lists
 	maxString = 1 << 26 // bytes of a new text
 )
