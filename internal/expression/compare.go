@@ -86,7 +86,7 @@ func (v *Vars) equal(a, b value.Value) (bool, *Error) {
 	switch {
 	case isNumber(ka) && isNumber(kb):
 		c, ordered := compareNumbers(a, b)
-		return ordered && c == 0, nil
+		return ordered && c == 0, v.exactly(a, b)
 	case isText(ka) && isText(kb):
 		if !isTime(ka) && !isTime(kb) {
 			return a.Text() == b.Text(), nil

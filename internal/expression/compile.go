@@ -168,7 +168,9 @@ func (c *compiler) arithmetic(n *binary) code {
 		ka, kb := a.Kind(), b.Kind()
 		switch {
 		case isNumber(ka) && isNumber(kb):
-			a, err = arithmetic(n.op, a, b)
+			if a, err = arithmetic(n.op, a, b); err == nil {
+				err = v.exactly(a, b)
+			}
 		case n.op == "+" && isText(ka) && isText(kb):
 			x, y := textOf(a), textOf(b)
 			a, err = v.text(len(x)+len(y), func() string { return x + y })
@@ -328,8 +330,11 @@ func (o order) holdsInt(a, b int64) bool {
 	return a >= b
 }
 
-func (o order) of(a, b value.Value, pos int) (bool, *Error) {
+func (o order) of(v *Vars, a, b value.Value, pos int) (bool, *Error) {
 	c, isOrdered, err := ordered(a, b)
+	if err == nil {
+		err = v.exactly(a, b)
+	}
 	return isOrdered && o.holds(c), placed(err, pos)
 }
 
@@ -353,7 +358,7 @@ func (c *compiler) comparison(n *comparison) test {
 				if err != nil {
 					return false, err
 				}
-				if ok, err := op.of(a, b, n.places[i]); err != nil || !ok {
+				if ok, err := op.of(v, a, b, n.places[i]); err != nil || !ok {
 					return false, err
 				}
 				a = b
@@ -369,7 +374,7 @@ func (c *compiler) comparison(n *comparison) test {
 				if a := &v.Values[i]; a.Kind() == value.KindInt {
 					return op.holdsInt(a.Int(), number), nil
 				}
-				return op.of(v.Values[i], k, pos)
+				return op.of(v, v.Values[i], k, pos)
 			}
 		}
 		return func(v *Vars) (bool, *Error) {
@@ -380,7 +385,7 @@ func (c *compiler) comparison(n *comparison) test {
 			if a.Kind() == value.KindInt {
 				return op.holdsInt(a.Int(), number), nil
 			}
-			return op.of(a, k, pos)
+			return op.of(v, a, k, pos)
 		}
 	}
 	return func(v *Vars) (bool, *Error) {
@@ -392,7 +397,7 @@ func (c *compiler) comparison(n *comparison) test {
 		if err != nil {
 			return false, err
 		}
-		return op.of(a, b, pos)
+		return op.of(v, a, b, pos)
 	}
 }
 
@@ -550,7 +555,7 @@ func (c *compiler) texts(n *binary) test {
 			return false, failf(n.pos, "%s needs two strings, found %v and %v%s", n.op, a.Kind(), b.Kind(), hint)
 		}
 		x, y := textOf(a), textOf(b)
-		if err := v.work(len(x) / 64); err != nil {
+		if err := v.work(1 + len(x)/64); err != nil {
 			return false, placed(err, n.pos)
 		}
 		ok := false
@@ -565,6 +570,9 @@ func (c *compiler) texts(n *binary) test {
 			p := pattern
 			if p == nil {
 				var err error
+				if err := v.work(128 + len(y)); err != nil {
+					return false, placed(err, n.pos)
+				}
 				if p, err = regexp.Compile(y); err != nil {
 					return false, failf(n.right.position(), "%v", err)
 				}

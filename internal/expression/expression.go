@@ -39,8 +39,8 @@ type Vars struct {
 
 // Bounds of one evaluation.
 const (
-	maxSteps  = 1 << 24 // elements looked at, and 64 bytes of texts each
-	maxMade   = 1 << 20 // elements of new lists
+	maxSteps  = 1 << 24 // elements looked at, and 64 bytes of a text or 8 of a number each
+	maxMade   = 1 << 18 // elements of new lists
 	maxString = 1 << 26 // bytes of a new text
 )
 
@@ -98,6 +98,18 @@ func (p *Program) Eval(v *Vars) (bool, error) {
 func (v *Vars) work(n int) *Error {
 	if v.steps += n; v.steps > maxSteps {
 		return failf(0, "the expression takes more than %d steps on this value", maxSteps)
+	}
+	return nil
+}
+
+// exactly counts the work with numbers that are more than 64 bits.
+func (v *Vars) exactly(numbers ...value.Value) *Error {
+	for _, n := range numbers {
+		if k := n.Kind(); k == value.KindBigInt || k == value.KindDecimal {
+			if err := v.work(4 + len(n.Text())/8); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -285,7 +285,7 @@ func power(a, b value.Value) (value.Value, *Error) {
 	}
 	base, exponent := bigOf(a), bigOf(b)
 	switch {
-	case base.BitLen() > 1 && (!exponent.IsInt64() || exponent.Int64() > maxBits || int64(base.BitLen())*exponent.Int64() > maxBits):
+	case base.BitLen() > 1 && (!exponent.IsInt64() || exponent.Int64() > maxBits || int64(base.BitLen()-1)*exponent.Int64() > maxBits):
 		return value.Value{}, tooLarge()
 	case base.BitLen() <= 1 && exponent.BitLen() > 2: // of 0, 1 and -1 all even powers are the same, and all odd ones
 		exponent = big.NewInt(2 + int64(exponent.Bit(0)))

@@ -14,7 +14,7 @@ const (
 	maxText   = 1 << 20 // bytes
 	maxHeight = 250     // nodes inside each other
 	maxNested = 1000    // expressions that the parser is in
-	maxBits   = 1 << 14 // of an integer that is calculated
+	maxBits   = 1 << 12 // of an integer that is calculated
 )
 
 // precedences are the binary operators; those of the larger number bind tighter.
