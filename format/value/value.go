@@ -3,6 +3,7 @@ package value
 import (
 	"math"
 	"math/big"
+	"slices"
 	"time"
 )
 
@@ -152,6 +153,17 @@ func (v Value) WithVariant(variant uint8) Value {
 // differs from the class of its serializer.
 func (v Value) WithClass(class string) Value {
 	v.text = class
+	return v
+}
+
+// WithAt returns v, a list, a record or a map, with element, field or value i replaced.
+// Its other details stay.
+func (v Value) WithAt(i int, e Value) Value {
+	v.parts = slices.Clone(v.parts)
+	if v.kind == KindMap {
+		i = 2*i + 1
+	}
+	v.parts[i] = e
 	return v
 }
 

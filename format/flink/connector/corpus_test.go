@@ -1,0 +1,82 @@
+package connector_test
+
+import (
+	"testing"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/connector"
+	"github.com/savepoint-tools/spt/internal/sptest"
+	"github.com/savepoint-tools/spt/internal/testenv"
+	"github.com/savepoint-tools/spt/reader"
+)
+
+// TestCorpus: the states of connectors in real snapshots are read, and written as the
+// same bytes.
+func TestCorpus(t *testing.T) {
+	counts := map[string]int{}
+	files := 0
+	for _, dir := range testenv.Snapshots(t) {
+		snap, err := reader.Open(t.Context(), dir, nil)
+		if err != nil {
+			continue
+		}
+		found := false
+		for _, op := range snap.Operators {
+			if op.Coordinator != nil {
+				found = true
+				p := sptest.Bytes(t, snap.Source(), op.Coordinator)
+				v, err := testenv.ReadBack(t, connector.Coordinator(""), p)
+				if err != nil {
+					t.Logf("%s: coordinator % x: %v", dir, p, err)
+					counts["coordinator, other"]++
+					continue
+				}
+				if class := v.At(1).Class(); class != "" {
+					counts[class]++
+				} else {
+					t.Logf("%s: %s", dir, v.At(1))
+					counts["coordinator, not decoded"]++
+				}
+			}
+			for _, sub := range op.Subtasks {
+				if sub.Managed == nil {
+					continue
+				}
+				for _, st := range sub.Managed.States {
+					codec, ok := connector.Elements(st.Name.String())
+					if !ok || sub.Managed.Codec != format.CodecFlink {
+						continue
+					}
+					flink, err := snap.Codec(sub.Managed.Codec)
+					if err != nil {
+						t.Fatal(err)
+					}
+					err = format.EachElement(t.Context(), snap.Source(), flink, sub.Managed, st.Name.String(), func(e format.Element) error {
+						found = true
+						v, err := testenv.ReadBack(t, codec, e.Value)
+						if err != nil {
+							t.Logf("%s: %s: % x: %v", dir, st.Name, e.Value, err)
+							counts[st.Name.String()+", other"]++
+							return nil
+						}
+						if v.Class() == "" {
+							t.Logf("%s: %s: %s", dir, st.Name, v)
+						}
+						counts[st.Name.String()+" "+v.Class()]++
+						return nil
+					})
+					if err != nil {
+						t.Logf("%s: %s: %v", dir, st.Name, err)
+					}
+				}
+			}
+		}
+		if found {
+			files++
+		}
+		if err := snap.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("%d real snapshots with states of connectors: %v", files, counts)
+}
