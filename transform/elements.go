@@ -27,9 +27,10 @@ type connectorElement struct {
 	Subtask *format.Subtask
 	State   int // in the states of the managed handle
 	Name    string
+	Meta    []byte // state meta info
 	format.Element
-	Value value.Value
-	Why   string // why it is not decoded; "": Value is set
+	Decoded value.Value
+	Why     string // why it is not decoded; "": Decoded is set
 }
 
 // eachConnectorElement calls f with the elements of the states that pick selects, by
@@ -42,21 +43,29 @@ func eachConnectorElement(ctx context.Context, in format.View, op *format.Operat
 		if h == nil || h.Codec != format.CodecFlink {
 			continue
 		}
-		for k := range h.States {
-			name := h.States[k].Name.String()
-			values, ok := connector.Elements(name)
-			if !ok || !pick(name) || h.States[k].Mode == format.ModeBroadcast {
+		if !slices.ContainsFunc(h.States, func(st format.NamedState) bool { return pick(st.Name.String()) }) {
+			continue
+		}
+		codec, err := in.Codec(h.Codec)
+		if err != nil {
+			return err
+		}
+		metas, err := codec.Describe(ctx, in.Source, h)
+		if err != nil {
+			return format.At(format.At(err, "subtask %d", sub.Index), "operator %q", op.Label())
+		}
+		for _, m := range metas {
+			name := m.Name.String()
+			values, ok := connector.Elements(name, m.Envelope)
+			k := stateIndex(h, m.Name, m.Mode)
+			if !ok || !pick(name) || k < 0 || m.Mode == format.ModeBroadcast {
 				continue
 			}
-			codec, err := in.Codec(h.Codec)
-			if err != nil {
-				return err
-			}
 			err = format.EachElement(ctx, in.Source, codec, h, name, func(e format.Element) error {
-				c := connectorElement{Subtask: sub, State: k, Name: name, Element: e}
-				if c.Value, err = value.ReadAll(values, e.Value); err != nil {
+				c := connectorElement{Subtask: sub, State: k, Name: name, Meta: m.Envelope, Element: e}
+				if c.Decoded, err = value.ReadAll(values, e.Value); err != nil {
 					c.Why = err.Error()
-				} else if why, ok := connector.NotDecoded(c.Value); ok {
+				} else if why, ok := connector.NotDecoded(c.Decoded); ok {
 					c.Why = why
 				}
 				return f(c)
@@ -70,7 +79,7 @@ func eachConnectorElement(ctx context.Context, in format.View, op *format.Operat
 }
 
 // sourceCoordinator returns the decoded state of the coordinator of an operator, or why it
-// is not decoded. of is the connector, "" if unknown. ok is false if the operator has no
+// is not decoded; null if it lists nothing. of is the connector, "" if unknown. ok is false if the operator has no
 // coordinator state.
 func sourceCoordinator(ctx context.Context, in format.View, op *format.Operator, of string) (v value.Value, why string, ok bool, err error) {
 	if op.Coordinator == nil {
@@ -83,7 +92,11 @@ func sourceCoordinator(ctx context.Context, in format.View, op *format.Operator,
 	if v, err = value.ReadAll(connector.Coordinator(of), p); err != nil {
 		return value.Null(), err.Error(), true, nil //nolint:nilerr // the reason
 	}
-	if why, ok := connector.NotDecoded(v); ok {
+	why, undecoded := connector.NotDecoded(v)
+	switch {
+	case undecoded && connector.IsEmpty(v):
+		return value.Null(), "", true, nil
+	case undecoded:
 		return value.Null(), why, true, nil
 	}
 	return v, "", true, nil

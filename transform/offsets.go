@@ -86,7 +86,7 @@ func sourceOffsets(ctx context.Context, in format.View, op *format.Operator) (*S
 			s.undecoded(Undecoded{e.Name, e.Subtask.Index, e.Index, 1, e.Why})
 			return nil
 		}
-		for _, p := range connector.Positions(e.Value) {
+		for _, p := range connector.Positions(e.Decoded) {
 			s.Partitions = append(s.Partitions, &PartitionOffset{Position: p, State: e.Name, Subtask: e.Subtask.Index, Index: e.Index})
 		}
 		return nil
@@ -170,7 +170,7 @@ func (s *SourceOffsets) judge() {
 		all                  []*PartitionOffset
 	}
 	by := map[partitionID]*places{}
-	enumerated := s.Connector == "Kafka" || s.Connector == "Kafka (dynamic)"
+	enumerated := false // one without a partition does not list those of its readers
 	for _, p := range s.Partitions {
 		at := by[idOf(p.Position)]
 		if at == nil {
@@ -182,7 +182,7 @@ func (s *SourceOffsets) judge() {
 		case p.Subtask >= 0:
 			at.readers++
 		case p.Assigned():
-			at.assigned = true
+			at.assigned, enumerated = true, true
 		default:
 			at.unassigned = true
 		}

@@ -2,8 +2,10 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/connector"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
@@ -197,4 +199,25 @@ func (r *Run) References(all []transform.Relocated) string {
 		list = append(list, ui.Quote(r.Text(u.From)))
 	}
 	return Shorten(list)
+}
+
+// SetOffsets adds positions of sources that were set, and partitions that were removed.
+func (e *Edit) SetOffsets(d *transform.SetOffsetsReport) {
+	partition := func(p connector.Position) string {
+		return e.run.Text(strings.TrimPrefix(p.Cluster+"/"+p.Topic, "/")) + ":" + p.Partition
+	}
+	offsets := false
+	for _, s := range d.Set {
+		e.add(s.Operator, Change{What: "set position of " + partition(s.From) + " in", From: positionText(&s.From), To: positionText(&s.To), Partition: partition(s.From), Elements: int64(s.Readers), Coordinator: s.Coordinator})
+		offsets = offsets || s.To.At == connector.AtOffset
+	}
+	if offsets {
+		e.Remark("only the broker knows the first and the last record of a partition: an offset that is not there restarts the partition where the job's reset policy says, without a word")
+	}
+	for _, s := range d.Dropped {
+		e.add(s.Operator, Change{What: "dropped partition " + partition(s.From) + " of", From: positionText(&s.From), Partition: partition(s.From), Elements: int64(s.Readers), Coordinator: s.Coordinator})
+	}
+	if len(d.Dropped) > 0 {
+		e.Remark("a job that still subscribes to the topic finds its partitions again, and reads them as new ones: since version 3.1 of the connector from the earliest record")
+	}
 }

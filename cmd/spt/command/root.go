@@ -59,6 +59,7 @@ SPT_PATH.`,
 			newInspectCommand(env),
 			newListCommand(env),
 			newCatCommand(env),
+			newOffsetsCommand(env),
 			newTrendCommand(env),
 		}},
 		{"Compare", []*cobra.Command{

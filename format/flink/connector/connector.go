@@ -4,7 +4,7 @@
 // only its version, so the package knows the structures by the names of states and by
 // their bytes (spec flink-connector-states).
 //
-//	if codec, ok := connector.Elements(st.Name.String()); ok {
+//	if codec, ok := connector.Elements(meta.Name.String(), meta.Envelope); ok {
 //		v, err := value.ReadAll(codec, element)
 //		for p := range connector.Positions(v) { … }
 //	}

@@ -42,14 +42,18 @@ func TestCorpus(t *testing.T) {
 				if sub.Managed == nil {
 					continue
 				}
-				for _, st := range sub.Managed.States {
-					codec, ok := connector.Elements(st.Name.String())
-					if !ok || sub.Managed.Codec != format.CodecFlink {
+				flink, err := snap.Codec(sub.Managed.Codec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				metas, err := flink.Describe(t.Context(), snap.Source(), sub.Managed)
+				if err != nil {
+					continue // of another test
+				}
+				for _, st := range metas {
+					codec, ok := connector.Elements(st.Name.String(), st.Envelope)
+					if !ok {
 						continue
-					}
-					flink, err := snap.Codec(sub.Managed.Codec)
-					if err != nil {
-						t.Fatal(err)
 					}
 					err = format.EachElement(t.Context(), snap.Source(), flink, sub.Managed, st.Name.String(), func(e format.Element) error {
 						found = true

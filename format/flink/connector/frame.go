@@ -255,3 +255,17 @@ func NotDecoded(v value.Value) (why string, ok bool) {
 	}
 	return "", false
 }
+
+// IsEmpty reports whether the bytes of a value that is not decoded are zeros, which is
+// a structure without an element in all connectors.
+func IsEmpty(v value.Value) bool {
+	if isReason(v) {
+		return strings.Trim(v.At(2).Text(), "\x00") == ""
+	}
+	for i := range v.Len() {
+		if _, undecoded := NotDecoded(v.At(i)); undecoded && !IsEmpty(v.At(i)) {
+			return false
+		}
+	}
+	return true
+}

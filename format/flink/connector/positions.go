@@ -44,9 +44,12 @@ type Position struct {
 	Topic     string // topic, stream, table, or path of a file; may be ""
 	Partition string // number of a partition, or id of a shard or split
 	At        At
-	Offset    int64  // with AtOffset: the next record to read
-	Text      string // with AtText
-	Stop      *int64 // offset at which reading ends; nil: none
+	Offset    int64 // with AtOffset: the next record to read
+	// Stored is the number that is stored: an offset, or the marker of another kind of
+	// position. FlinkKafkaConsumer stores the last record that was read.
+	Stored int64
+	Text   string // with AtText
+	Stop   *int64 // offset at which reading ends; nil: none
 	// Status is the status in an enumerator: "assigned", "unassigned", or "" in a
 	// reader.
 	Status string
@@ -213,7 +216,7 @@ func stored(p Position, markers map[At]int64) (int64, error) {
 
 func editKafkaSplit(v value.Value, status, cluster string, f PositionEdit) (value.Value, bool, error) {
 	n := get(v, "offset").Int()
-	p := Position{Connector: kafkaConnector(cluster), Cluster: cluster, Topic: get(v, "topic").Text(), Partition: decimal(v, "partition"), At: fromMarker(n, kafkaMarkers), Offset: n, Status: status, Settable: true}
+	p := Position{Connector: kafkaConnector(cluster), Cluster: cluster, Topic: get(v, "topic").Text(), Partition: decimal(v, "partition"), At: fromMarker(n, kafkaMarkers), Offset: n, Stored: n, Status: status, Settable: true}
 	if p.At != AtOffset {
 		p.Offset = 0
 	}
@@ -243,7 +246,7 @@ func kafkaConnector(cluster string) string {
 // the last record that was read.
 func editLegacyKafka(v value.Value, f PositionEdit) (value.Value, bool, error) {
 	n := get(v, "offset").Int()
-	p := Position{Connector: "FlinkKafkaConsumer", Topic: get(v, "topic").Text(), Partition: decimal(v, "partition"), At: fromMarker(n, legacyMarkers), Settable: true}
+	p := Position{Connector: "FlinkKafkaConsumer", Topic: get(v, "topic").Text(), Partition: decimal(v, "partition"), At: fromMarker(n, legacyMarkers), Stored: n, Settable: true}
 	if p.At == AtOffset && n < math.MaxInt64 {
 		p.Offset = n + 1
 	}
@@ -481,4 +484,12 @@ func pathText(v value.Value) string {
 		s += "//" + text("host")
 	}
 	return s + text("path")
+}
+
+// Ats returns all kinds of positions.
+func Ats() (all []At) {
+	for i := range atNames {
+		all = append(all, At(i))
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format/value"
@@ -67,13 +68,17 @@ var committers = concat(collectors, globalCollectors, versions("Paimon", 1, 5, p
 
 // state is an operator state of a known name.
 type state struct {
-	name      string
-	connector string // of states with a name of their own; "": see known
-	of        layout
-	known     candidates // what of can hold, if it is a frame
-	positions bool       // of a source
-	commits   bool       // transactions or committables that a restore commits or aborts
+	name       string
+	connector  string // of states with a name of their own; "": see known
+	of         layout
+	known      candidates // what of can hold, if it is a frame
+	serializer string     // text in the serializer snapshots of the state
+	positions  bool       // of a source
+	commits    bool       // transactions or committables that a restore commits or aborts
 }
+
+// byteArraySerializer writes the elements of states of bytes.
+const byteArraySerializer = "BytePrimitiveArraySerializer"
 
 // byteArray is an element that Flink stores as a byte array with its own length around
 // a frame.
@@ -81,18 +86,18 @@ func byteArray(what string, known candidates) layout { return inBytes{frame{what
 
 // states is the table: the operator states of connectors.
 var states = []state{
-	{name: sourceReaderState, of: byteArray("split", splits), known: splits, positions: true},
-	{name: legacyKafkaState, connector: "FlinkKafkaConsumer", of: legacyKafkaPosition{}, positions: true},
-	{name: legacyKinesis, connector: "FlinkKinesisConsumer", of: legacyKinesisPosition{}, positions: true},
-	{name: debeziumState, connector: "DebeziumSourceFunction", of: debeziumOffset, positions: true},
-	{name: writerState, of: byteArray("writer state", writers), known: writers, commits: true},
-	{name: committerState, of: byteArray("committer state", committers), known: committers, commits: true},
-	{name: twoPhaseState, connector: "FlinkKafkaProducer", of: kafkaTransactionsEither{}, commits: true},
-	{name: kafkaHintState, connector: "FlinkKafkaProducer", of: kafkaHint},
-	{name: bucketStates, of: byteArray("bucket state", buckets), known: buckets, commits: true},
-	{name: "remaining_requests_raw_state", of: byteArray("requests", requests), known: requests, commits: true},
-	{name: "remaining_compact_commit_raw_state", of: byteArray("committable", fileCommittables), known: fileCommittables, commits: true},
-	{name: icebergState, connector: "Iceberg (FlinkSink)", of: icebergCheckpoints, commits: true},
+	{name: sourceReaderState, serializer: byteArraySerializer, of: byteArray("split", splits), known: splits, positions: true},
+	{name: legacyKafkaState, connector: "FlinkKafkaConsumer", serializer: "KafkaTopicPartition", of: legacyKafkaPosition{}, positions: true},
+	{name: legacyKinesis, connector: "FlinkKinesisConsumer", serializer: "StreamShardMetadata", of: legacyKinesisPosition{}, positions: true},
+	{name: debeziumState, connector: "DebeziumSourceFunction", serializer: byteArraySerializer, of: debeziumOffset, positions: true},
+	{name: writerState, serializer: byteArraySerializer, of: byteArray("writer state", writers), known: writers, commits: true},
+	{name: committerState, serializer: byteArraySerializer, of: byteArray("committer state", committers), known: committers, commits: true},
+	{name: twoPhaseState, connector: "FlinkKafkaProducer", serializer: "FlinkKafkaProducer", of: kafkaTransactionsEither{}, commits: true},
+	{name: kafkaHintState, connector: "FlinkKafkaProducer", serializer: "FlinkKafkaProducer", of: kafkaHint},
+	{name: bucketStates, serializer: byteArraySerializer, of: byteArray("bucket state", buckets), known: buckets, commits: true},
+	{name: "remaining_requests_raw_state", serializer: byteArraySerializer, of: byteArray("requests", requests), known: requests, commits: true},
+	{name: "remaining_compact_commit_raw_state", serializer: byteArraySerializer, of: byteArray("committable", fileCommittables), known: fileCommittables, commits: true},
+	{name: icebergState, connector: "Iceberg (FlinkSink)", serializer: "SortedMapSerializer", of: icebergCheckpoints, commits: true},
 }
 
 var (
@@ -125,15 +130,16 @@ func IsCommits(name string) bool {
 }
 
 // Elements returns the codec of the stored elements of the operator state with this
-// name, and whether it is the name of a state of a connector.
+// name, and whether it is a state of a connector: meta is the state meta info with its
+// serializer snapshots, which differ for a state of the user that has the same name.
 //
 // A value is a record with the class of what the connector stores, such as
 // KafkaPartitionSplit. A structure of an unknown connector or version, or one that
 // several connectors could have written, is a record of its version, the reason why it
 // is not decoded, and its bytes.
-func Elements(name string) (c value.Codec, ok bool) {
+func Elements(name string, meta []byte) (c value.Codec, ok bool) {
 	s := stateOf(name)
-	if s == nil {
+	if s == nil || !bytes.Contains(meta, []byte(s.serializer)) {
 		return nil, false
 	}
 	return exported{s.of}, true
