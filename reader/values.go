@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/connector"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/format/value"
@@ -41,7 +42,7 @@ func (s *Snapshot) Values(ctx context.Context, h *format.OperatorHandle, state i
 	for _, schema := range schemas {
 		if schema.Name == st.Name && schema.Mode == st.Mode {
 			key, value := schema.Serializer("KEY_SERIALIZER"), schema.Serializer("VALUE_SERIALIZER")
-			return flinkValues(st.Mode, key, value), nil
+			return s.connectorValues(ctx, h, st, flinkValues(st.Mode, key, value)), nil
 		}
 	}
 	why := "it has no serializer snapshot"
@@ -49,6 +50,24 @@ func (s *Snapshot) Values(ctx context.Context, h *format.OperatorHandle, state i
 		why = err.Error()
 	}
 	return Values{Why: why}, nil
+}
+
+// connectorValues returns v, for a state of a connector with the codec of what the
+// connector stores in it: to Flink that is bytes.
+func (s *Snapshot) connectorValues(ctx context.Context, h *format.OperatorHandle, st *format.NamedState, v Values) Values {
+	if st.Mode == format.ModeBroadcast || !connector.Knows(st.Name.String()) {
+		return v
+	}
+	metas, err := s.src.operators.Describe(ctx, s.src, h)
+	if err != nil {
+		return v // the elements are read by their serializer
+	}
+	for _, m := range metas {
+		if c, ok := connector.Elements(m.Name.String(), m.Envelope); ok && m.Name == st.Name && m.Mode == st.Mode {
+			return Values{Element: connector.Or(c, v.Element)}
+		}
+	}
+	return v
 }
 
 func flinkValues(mode format.Mode, key, value *types.Snapshot) Values {

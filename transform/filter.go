@@ -30,7 +30,15 @@ type FilterElement struct {
 }
 
 // FilterReport describes the selected states, in file order.
-type FilterReport struct{ States []*FilteredState }
+type FilterReport struct {
+	States []*FilteredState
+	// Commits is what a restore would have committed, aborted or resumed of the states
+	// that lost elements, before the filter.
+	Commits []*SinkPending
+	// Splits is the splits that were removed from the readers of sources, while the
+	// state of their coordinator stays.
+	Splits []*RemovedSplits
+}
 
 // FilteredState is the result for one state.
 type FilteredState struct {
@@ -100,7 +108,34 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 	if err != nil {
 		return in, nil, err
 	}
+	report.warn(ctx, in, sp)
 	return in.With(sp), report, nil
+}
+
+// warn finds commits and splits in states that lost elements.
+func (r *FilterReport) warn(ctx context.Context, in format.View, out *format.Savepoint) {
+	lost := map[*format.Operator]map[string]bool{}
+	var ops []*format.Operator
+	for _, s := range r.States {
+		if s.Dropped == 0 {
+			continue
+		}
+		if lost[s.Operator] == nil {
+			lost[s.Operator] = map[string]bool{}
+			ops = append(ops, s.Operator)
+		}
+		lost[s.Operator][s.State] = true
+	}
+	after := map[format.OperatorID]*format.Operator{}
+	for _, op := range out.Operators {
+		after[op.ID] = op
+	}
+	for _, op := range ops {
+		addCommits(&r.Commits, commitsOf(ctx, in, op, func(name string) bool { return lost[op][name] }))
+		if op.Coordinator != nil {
+			addSplits(&r.Splits, removedSplits(ctx, in, op, after[op.ID]))
+		}
+	}
 }
 
 type filter struct {

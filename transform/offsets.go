@@ -153,13 +153,7 @@ func naturally(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-func (s *SourceOffsets) undecoded(u Undecoded) {
-	if k := len(s.Undecoded) - 1; k >= 0 && s.Undecoded[k].State == u.State && s.Undecoded[k].Subtask == u.Subtask && s.Undecoded[k].Why == u.Why {
-		s.Undecoded[k].Elements++
-		return
-	}
-	s.Undecoded = append(s.Undecoded, u)
-}
+func (s *SourceOffsets) undecoded(u Undecoded) { addUndecoded(&s.Undecoded, u) }
 
 // judge finds partitions that the readers and the enumerator disagree about. Only the
 // enumerators of Kafka list the partitions that readers have.

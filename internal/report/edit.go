@@ -154,6 +154,9 @@ func (c *Change) text() string {
 	if c.Bytes > 0 {
 		more = append(more, ui.Bytes(c.Bytes))
 	}
+	if c.Coordinator {
+		more = append(more, "and in the coordinator")
+	}
 	if len(more) > 0 {
 		text += " (" + strings.Join(more, ", ") + ")"
 	}

@@ -19,7 +19,8 @@ type Offsets struct {
 	Partitions []OffsetRow  `json:"partitions" jsonschema:"description=a row for each partition of each source; several where several readers hold it"`
 	NotDecoded []NotDecoded `json:"not_decoded,omitempty"`
 
-	since string // the older snapshot; ""
+	since   string // the older snapshot; ""
+	sources int    // that were found
 }
 
 // OffsetRow is the position in one partition.
@@ -67,7 +68,7 @@ type opLabel struct{ label, id string }
 // NewOffsets returns the positions of sources as they are printed. older, if not nil, is
 // the positions of an older snapshot at a location.
 func (r *Run) NewOffsets(all, older *transform.OffsetsReport, since string) *Offsets {
-	o := &Offsets{Partitions: []OffsetRow{}, since: since}
+	o := &Offsets{Partitions: []OffsetRow{}, since: since, sources: len(all.Sources)}
 	before := map[[4]string]*transform.PartitionOffset{}
 	if older != nil {
 		for _, s := range older.Sources {
@@ -166,8 +167,13 @@ var troubles = []struct {
 // Document implements [Report].
 func (o *Offsets) Document() *ui.Document {
 	var d ui.Document
-	if len(o.Partitions) == 0 && len(o.NotDecoded) == 0 {
-		d.Line("no positions: no operator has a state in which known sources store them")
+	switch {
+	case len(o.Partitions)+len(o.NotDecoded) > 0:
+	case o.sources > 0:
+		d.Line("%s without a position: they have nothing left to read, or had not begun", ui.Plural(int64(o.sources), "source"))
+		return &d
+	default:
+		d.Line("no operator has a state in which known sources store positions")
 		return &d
 	}
 	since := "SINCE"

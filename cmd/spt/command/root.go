@@ -60,6 +60,7 @@ SPT_PATH.`,
 			newListCommand(env),
 			newCatCommand(env),
 			newOffsetsCommand(env),
+			newPendingCommand(env),
 			newTrendCommand(env),
 		}},
 		{"Compare", []*cobra.Command{

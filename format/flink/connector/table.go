@@ -115,6 +115,9 @@ func stateOf(name string) *state {
 	return &states[i]
 }
 
+// Knows reports whether a state of a connector has this name.
+func Knows(name string) bool { return stateOf(name) != nil }
+
 // IsPositions reports whether operator state with this name holds the read positions
 // of a source.
 func IsPositions(name string) bool {
