@@ -42,6 +42,7 @@ SPT_PATH.`,
 		},
 	}
 	env.addCommonFlags(root.PersistentFlags())
+	env.addStoreFlags(root.PersistentFlags())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &flagError{usageError{msg: err.Error(), hint: flagHint(cmd, err)}}
 	})

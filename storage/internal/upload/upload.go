@@ -18,7 +18,7 @@ import (
 )
 
 // Service has the requests of one upload. Errors are as a Storage returns them.
-// The context of each call is that of Create, or of Commit.
+// The context is the one of Create, or of Commit.
 type Service interface {
 	// Put stores the whole object in one request.
 	Put(ctx context.Context, body []byte) (storage.Info, error)
