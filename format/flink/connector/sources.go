@@ -46,7 +46,7 @@ func hybridEnumerator(int32) record {
 
 // kinesisSplit is KinesisShardSplit (8.2).
 func kinesisSplit(v int32) record {
-	marker := fields("", field{"timestamp", opt(i64)}, field{"sequence_number", opt(utf)})
+	marker := notNull{fields("", field{"timestamp", opt(i64)}, field{"sequence_number", opt(utf)})}
 	return fields("KinesisShardSplit", field{"stream", utf}, field{"shard", utf}, field{"iterator", utf}, field{"marker", opt(marker)},
 		since(v >= 1, "parents", listOf(utf, 2)), since(v >= 1, "start_hash_key", utf), since(v >= 1, "end_hash_key", utf),
 		since(v >= 2, "finished", boolean))
@@ -63,9 +63,24 @@ func kinesisEnumerator(v int32) record {
 
 var kinesisSplits = versions("Kinesis", 0, 2, kinesisSplit)
 
+// notNull is a record of which at least one field is not null.
+type notNull struct{ record }
+
+func (l notNull) read(r *reader) value.Value {
+	off := r.Offset()
+	v := l.record.read(r)
+	for i := range v.Len() {
+		if !v.At(i).IsNull() {
+			return v
+		}
+	}
+	r.Fail(off, format.ErrCorrupt, "none of %q is set", l.shape.Names)
+	return value.Null()
+}
+
 // dynamoSplit is DynamoDbStreamsShardSplit (8.3).
 func dynamoSplit(v int32) record {
-	marker := fields("", field{"sequence_number", opt(utf)})
+	marker := notNull{fields("", field{"sequence_number", opt(utf)})}
 	child := fields("", field{"shard", utf}, field{"parent", utf}, field{"starting_sequence_number", utf}, field{"ending_sequence_number", opt(utf)})
 	return fields("DynamoDbStreamsShardSplit", field{"stream", utf}, field{"shard", utf}, field{"iterator", utf}, field{"marker", opt(marker)},
 		field{"parent", opt(utf)}, since(v >= 1, "finished", boolean), since(v >= 2, "children", listOf(child, 7)))

@@ -189,3 +189,11 @@ func Structures() (all []Structure) {
 	add(committerState+", in a committer", committables)
 	return all
 }
+
+// States returns the names of the states of connectors.
+func States() (all []string) {
+	for _, s := range states {
+		all = append(all, s.name)
+	}
+	return all
+}
