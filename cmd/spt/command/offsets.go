@@ -49,9 +49,9 @@ agree about, or that no reader holds are marked and explained. The coordinators
 of other sources than Kafka do not list what their readers have.
 
 State that is not decoded is named with the reason, and the exit code is 1.`,
-		Example: `  spt offsets sp-020
+		Example: `  spt offsets sp-011
   spt offsets chk-4211 --since chk-4100
-  spt offsets sp-020 -o csv > offsets.csv`,
+  spt offsets chk-4211 -o csv > offsets.csv`,
 		Args: exactly(1, "one snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(); err != nil {

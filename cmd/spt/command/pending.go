@@ -39,8 +39,8 @@ twice, or after another job has used the same prefix of transactional ids, can
 find that the transactions are gone.
 
 State that is not decoded is named with the reason, and the exit code is 1.`,
-		Example: `  spt pending sp-021
-  spt pending sp-021 -o json | jq -r '.commits[].transactional_id'`,
+		Example: `  spt pending sp-011
+  spt pending chk-4211 -o json | jq -r '.commits[].transactional_id'`,
 		Args: exactly(1, "one snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(); err != nil {

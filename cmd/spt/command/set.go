@@ -96,8 +96,8 @@ record. spt offsets shows what is stored.`,
 		Example: `  spt set sp-001 renumbered --checkpoint-id 4000
   spt set sp-001 as-list --operator even-id-logger --state even-ids --mode list
   spt set sp-001 wider --operator '*' --max-parallelism 512
-  spt set sp-020 replay --offset orders:3=15000 --offset orders:4=earliest
-  spt set sp-020 other --offsets committed --topic orders --drop-topic audit`,
+  spt set chk-4211 replay --offset orders:3=15000 --offset orders:4=earliest
+  spt set chk-4211 other --offsets committed --topic orders --drop-topic audit`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env, cmd.Flags()); err != nil {
