@@ -26,13 +26,14 @@ type SourceOffsets struct {
 	Undecoded  []Undecoded
 }
 
-// PartitionOffset is the position in one partition, at one place.
+// PartitionOffset is the position in one partition, as one element or the coordinator
+// has it.
 type PartitionOffset struct {
 	connector.Position
 	State   string // "": of the coordinator
 	Subtask int32  // -1: of the coordinator
 	Index   int64
-	// Trouble is what is wrong with the partition; the same for all its places.
+	// Trouble is what is wrong with the partition; the same for all its positions.
 	Trouble PartitionTrouble
 }
 
@@ -57,7 +58,7 @@ func idOf(p connector.Position) partitionID {
 
 // Offsets returns the read positions that sources have stored in operator state and in
 // the state of their coordinators. It finds the states by their names. Sources are in
-// the order of the snapshot; positions by topic, then partition, then place.
+// the order of the snapshot; positions by topic, then partition, then subtask.
 func Offsets(ctx context.Context, in format.View, o OffsetsOptions) (*OffsetsReport, error) {
 	ops, err := o.Operators.Operators(in.Savepoint)
 	if err != nil {
@@ -164,7 +165,7 @@ func (s *SourceOffsets) judge() {
 		all                  []*PartitionOffset
 	}
 	by := map[partitionID]*places{}
-	enumerated := false // one without a partition does not list those of its readers
+	enumerated := false // an enumerator without a partition does not list what its readers have
 	for _, p := range s.Partitions {
 		at := by[idOf(p.Position)]
 		if at == nil {

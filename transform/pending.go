@@ -23,7 +23,7 @@ type SinkPending struct {
 	Undecoded []Undecoded
 }
 
-// PendingCommit is a commit at its place.
+// PendingCommit is a commit and the element that holds it.
 type PendingCommit struct {
 	connector.Commit
 	State   string
@@ -51,8 +51,8 @@ func Pending(ctx context.Context, in format.View, o PendingOptions) (*PendingRep
 	return r, nil
 }
 
-// sinkPending returns the commits in the states that pick selects, or nil if there are
-// none.
+// sinkPending returns the commits in the states that pick selects, or nil without
+// one.
 func sinkPending(ctx context.Context, in format.View, op *format.Operator, pick func(name string) bool) (*SinkPending, error) {
 	s := &SinkPending{Operator: op}
 	err := eachConnectorElement(ctx, in, op, pick, func(e connectorElement) error {

@@ -43,7 +43,7 @@ type OffsetSet struct {
 	Operator *format.Operator   // before the edit
 	From     connector.Position // in a reader if one has it, otherwise in the coordinator
 	To       connector.Position
-	Readers  int // places in readers that were changed
+	Readers  int // elements of readers that were changed
 	// Coordinator is set if the partition was changed in the state of the
 	// coordinator too.
 	Coordinator bool
@@ -210,6 +210,8 @@ func (e *offsetEdit) edit(op *format.Operator, inReader bool) connector.Position
 		to := p
 		switch {
 		case drop:
+		case !inReader && p.Settable && e.inReader[id] && (e.done[id] == nil || e.done[id].Readers == 0):
+			return p, true, nil // the reader is there already
 		case p.Settable:
 			to.At, to.Offset = change.At, change.Offset
 			if to.At != connector.AtOffset {

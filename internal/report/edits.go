@@ -65,7 +65,7 @@ func (e *Edit) commits(all []*transform.SinkPending, what string) {
 			}
 		}
 		if len(counts) > 0 {
-			e.Remark("%s: transactions or files in flight %s; %s (spt pending lists them)", name, what, strings.Join(counts, ", "))
+			e.Remark("%s: pending transactions or files %s; %s (spt pending lists them)", name, what, strings.Join(counts, ", "))
 		}
 		for _, u := range s.Undecoded {
 			e.Remark("%s: state that a restore commits or aborts is not decoded, and %s: %s", name, what, e.run.Hide(u.Why))

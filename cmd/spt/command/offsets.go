@@ -32,10 +32,10 @@ func newOffsetsCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "offsets SP",
 		Short: "Show the read positions of sources, by topic and partition",
-		Long: `Shows where sources would read on after a restore: topic and partition, or what
-the source has in their place, the position, and the subtask that holds it. The
-states are found by their names: those of all sources with readers and a
-coordinator (Kafka, Kinesis, Pulsar, files, Flink CDC, …), FlinkKafkaConsumer,
+		Long: `Shows where sources would read on after a restore: topic and partition (or stream
+and shard, file and split), the position, and the subtask that holds it. The
+states are found by their names, for all sources with readers and a coordinator
+(Kafka, Kinesis, Pulsar, files, Flink CDC, …), for FlinkKafkaConsumer,
 FlinkKinesisConsumer and DebeziumSourceFunction. docs/connectors.md has the
 list.
 

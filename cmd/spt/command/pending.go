@@ -33,10 +33,10 @@ and what a restore does with it: commit it, abort it, or go on writing. These ar
 transactions of Kafka (with their id, producer and epoch) and of Pulsar, files of
 file sinks, and committables of Iceberg and Paimon.
 
-A savepoint that did not stop the job leaves them for the restore. Whoever
-restores without the state of the sink loses what they hold; whoever restores
-twice, or after another job has used the same prefix of transactional ids, can
-find that the transactions are gone.
+A savepoint that did not stop the job leaves them for the restore. A restore
+without the state of the sink loses what they hold. If the same savepoint is
+restored twice, or another job has used the same prefix of transactional ids
+meanwhile, the transactions can be gone.
 
 State that is not decoded is named with the reason, and the exit code is 1.`,
 		Example: `  spt pending sp-011

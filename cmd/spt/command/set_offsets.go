@@ -100,8 +100,8 @@ func setPosition(c *transform.OffsetChange, text string) error {
 	return nil
 }
 
-// read returns the changes of all flags: those of single partitions count more than
-// those of whole topics.
+// read returns the changes of all flags. A change of one partition counts more than a
+// change of its whole topic.
 func (o *offsetFlags) read(ctx context.Context, env *Env) ([]transform.OffsetChange, error) {
 	var all []transform.OffsetChange
 	for _, topic := range o.topics {

@@ -155,8 +155,8 @@ func (d cdcDialect) snapshotState(v int32) []field {
 	}
 }
 
-// enumeratorPosition is the position of an enumerator of a version: of version 1, the
-// form of that version.
+// enumeratorPosition is the position of an enumerator of a version: version 1 has
+// the layout of that version.
 func (d cdcDialect) enumeratorPosition(v int32) layout { return d.position(min(v, 2)) }
 
 // cdcSplit is a split in the state of an enumerator, of the version in its field

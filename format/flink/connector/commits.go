@@ -112,8 +112,8 @@ func (c *commits) walk(v value.Value) {
 	}
 }
 
-// kafkaWriter adds the transactions that are open: a restore aborts those with the
-// prefix, and since version 2 those of its own that were not prepared.
+// kafkaWriter adds the prefix of transactional ids: a restore aborts open transactions
+// that have it and were not prepared.
 func (c *commits) kafkaWriter(v value.Value) {
 	c.add(Commit{Connector: "Kafka", Class: v.Class(), Fate: FateAbort, Prefix: get(v, "transactional_id_prefix").Text()})
 }
@@ -152,8 +152,8 @@ func reasons(v value.Value) []string {
 	return nil
 }
 
-// bucket adds the files of a bucket: those of earlier checkpoints are committed, the
-// current one goes on.
+// bucket adds the files of a bucket: files of earlier checkpoints are committed, the
+// current file goes on.
 func (c *commits) bucket(connector string, v value.Value) {
 	b := get(v, "bucket")
 	for _, group := range parts(get(get(b, "pending"), "checkpoints")) {

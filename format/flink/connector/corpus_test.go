@@ -1,6 +1,9 @@
 package connector_test
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
@@ -83,4 +86,52 @@ func TestCorpus(t *testing.T) {
 		}
 	}
 	t.Logf("%d real snapshots with states of connectors: %v", files, counts)
+}
+
+// TestLegacyCorpus: elements of the old Kafka and Kinesis consumers in the states of
+// single operators, which are not snapshots: wherever the bytes of an element begin, its
+// cached hash proves it.
+func TestLegacyCorpus(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(testenv.Corpus(t), "operator-snapshots", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testenv.Found(t, "operator snapshots", len(files), testenv.Manifest(t).OperatorSnapshots)
+	counts := map[string]int{}
+	kafka, kinesis := 0, 0
+	for _, file := range files {
+		name := filepath.Base(file)
+		state, meta := "", ""
+		switch {
+		case strings.HasPrefix(name, "kafka-consumer"):
+			state, meta = "topic-partition-offset-states", "KafkaTopicPartition"
+			kafka++
+		case strings.HasPrefix(name, "kinesis"):
+			state, meta = "Kinesis-Stream-Shard-State", "StreamShardMetadata"
+			kinesis++
+		default:
+			continue
+		}
+		codec, ok := connector.Elements(state, []byte(meta))
+		if !ok {
+			t.Fatal(state)
+		}
+		p, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := range p {
+			v, n, err := codec.Read(p[at:])
+			if err != nil || len(connector.Positions(v)) != 1 {
+				continue
+			}
+			if err := testenv.Agree(codec, p[at:at+n]); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			counts[state]++
+		}
+	}
+	t.Logf("%d states of the Kafka consumer, %d of the Kinesis consumer: %v", kafka, kinesis, counts)
+	testenv.Some(t, "elements of FlinkKafkaConsumer", counts["topic-partition-offset-states"], kafka > 0)
+	testenv.Some(t, "elements of FlinkKinesisConsumer", counts["Kinesis-Stream-Shard-State"], kinesis > 0)
 }

@@ -196,7 +196,7 @@ func (f frame) writeBody(w *writer, version int32, v value.Value) {
 	w.fail("%q is not a %s of version %d", v.Class(), f.what, version)
 }
 
-// frames is the list form of the framing: int version, int count, and an int length
+// frames is a list in the framing: int version, int count, and an int length
 // and the bytes of each. Its value is a record of the version and the elements; an
 // element has no version of its own.
 type frames struct {

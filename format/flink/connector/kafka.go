@@ -313,7 +313,7 @@ func kafkaCommittable(int32) record {
 //	zz varint    cached hash: 31 * topic.hashCode() + partition
 //	zz varint    partition
 //	byte 01      a new object
-//	string       topic, in Kryo's form
+//	string       topic, as Kryo writes it
 //	long         offset
 //
 // The class id is the variant of the value, as the difference to 87, the id in all
@@ -374,8 +374,8 @@ func kafkaTransactions(nullable bool) record {
 		field{"context", opt(fields("", field{"transactional_ids", listOf(utf, 2)}))})
 }
 
-// kafkaTransactionsEither reads the state in either of its two forms; the newer one is
-// the preferred variant.
+// kafkaTransactionsEither reads the state of either version; the newer one is the
+// preferred variant.
 type kafkaTransactionsEither struct{}
 
 var kafkaTransactionsNew, kafkaTransactionsOld = kafkaTransactions(true), kafkaTransactions(false)

@@ -79,7 +79,7 @@ func (w *writer) zigzag(n int64, bits int) {
 	w.uvarint(u, bits)
 }
 
-// kryoString reads a string in one of Kryo's two forms: ASCII of 2 to 63 characters,
+// kryoString reads a string as Kryo writes it: ASCII of 2 to 63 characters,
 // the last with bit 7 set; otherwise a length plus one, of 6 bits in its first byte,
 // which has bit 7 set, and then 7 bits per byte, and characters of 1 to 3 bytes.
 func (r *reader) kryoString() string {

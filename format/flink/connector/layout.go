@@ -446,7 +446,7 @@ func (l inBytes) read(r *reader) value.Value {
 	return v
 }
 
-// part returns a reader of bytes inside those of r.
+// part returns a reader of bytes that r has read.
 func (r *reader) part(p []byte) *reader {
 	part := newReader(p, r.depth+1)
 	if part.depth > maxDepth {

@@ -329,7 +329,7 @@ var paimonWrapped = fields("WrappedManifestCommittable", field{"checkpoint", i64
 	}()}}), 8)})
 
 // paimonFileName returns the first field of a row of files, its name: a BinaryRow with
-// a null bit per field, and 8 bytes per field; a string is inline or behind an offset
+// a null bit per field, and 8 bytes per field; a string is inline or at an offset
 // (spec flink-serializers B11).
 func paimonFileName(row string) (string, bool) {
 	p := []byte(row)

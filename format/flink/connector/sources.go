@@ -63,7 +63,7 @@ func kinesisEnumerator(v int32) record {
 
 var kinesisSplits = versions("Kinesis", 0, 2, kinesisSplit)
 
-// notNull is a record of which at least one field is not null.
+// notNull is a record with at least one field that is not null.
 type notNull struct{ record }
 
 func (l notNull) read(r *reader) value.Value {
@@ -229,7 +229,7 @@ var paimonSplitBody = func() record {
 //	byte 01       a new object
 //	zz varint     cached hash
 //	byte 01       a new object
-//	string        sequence number, in Kryo's form
+//	string        sequence number, as Kryo writes it
 //	zz varlong    sub-sequence number
 type legacyKinesisPosition struct{}
 
