@@ -4,6 +4,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.functions.MapFunction;
@@ -65,7 +66,8 @@ public final class Job {
             conf.setString("execution.savepoint.path", from);
         }
         StreamExecutionEnvironment env = StreamExecutionEnvironment.createLocalEnvironment(2, conf);
-        env.enableCheckpointing(TimeUnit.HOURS.toMillis(1));
+        // The first checkpoint comes at a random time within the interval.
+        env.enableCheckpointing(TimeUnit.DAYS.toMillis(36500));
         KafkaSource<String> source = KafkaSource.<String>builder().setBootstrapServers(bootstrap).setTopics(topic).setGroupId("spt")
                 .setStartingOffsets(OffsetsInitializer.earliest()).setValueOnlyDeserializer(new SimpleStringSchema()).build();
         DataStream<String> read = env.fromSource(source, WatermarkStrategy.noWatermarks(), "kafka").uid("orders-source").map(new Keep()).uid("keep");
@@ -86,7 +88,17 @@ public final class Job {
             Thread.sleep(20);
         }
         Thread.sleep(1500); // a record more would come now
-        String savepoint = job.triggerSavepoint(dir, SavepointFormatType.CANONICAL).get(60, TimeUnit.SECONDS);
+        String savepoint = null;
+        for (int attempt = 0; savepoint == null; attempt++) {
+            try {
+                savepoint = job.triggerSavepoint(dir, SavepointFormatType.CANONICAL).get(60, TimeUnit.SECONDS);
+            } catch (ExecutionException tooEarly) { // tasks that commit what they restored do not run yet
+                if (attempt == 100) {
+                    throw tooEarly;
+                }
+                Thread.sleep(200);
+            }
+        }
         job.cancel().get(30, TimeUnit.SECONDS);
         out.println("savepoint " + savepoint);
         READ.forEach(record -> out.println("record " + record));
