@@ -47,6 +47,7 @@ var arrows = []arrow{
 	{"format/flink", []string{"format", "format/internal/...", "format/value", "format/flink/...", "internal/fingerprint", "internal/limit"}, noOutside},
 	{"format/spt", []string{"format", "format/internal/...", "format/value", "format/spt/...", "internal/limit", "internal/fingerprint"}, noOutside},
 	{"storage", []string{"storage/...", "internal/ability", "internal/fault", "internal/objpath", "internal/ranged", "internal/tempname"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
+	{"storage/internal/plainhttp", []string{"storage", "storage/internal/retry"}, driverNot},
 	{"storage/internal", []string{"storage", "internal/objpath", "internal/ranged"}, []string{"log", "log/...", "github.com/spf13/..."}},
 	{"storage/s3", driverOwn, driverNot},
 	{"storage/gcs", driverOwn, driverNot},

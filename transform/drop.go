@@ -72,8 +72,7 @@ func Drop(ctx context.Context, v format.View, o DropOptions) (format.View, *Drop
 			return op, nil
 		case o.whole() || o.Empty && !op.HasState():
 			d.Operators = append(d.Operators, op)
-			addCommits(&d.Commits, commitsOf(ctx, v, op, every))
-			return nil, nil
+			return nil, addCommits(ctx, &d.Commits, v, op, every)
 		}
 		return d.parts(ctx, v, op, o)
 	})
@@ -109,7 +108,9 @@ func (d *DropReport) parts(ctx context.Context, v format.View, op *format.Operat
 	if o.States == nil {
 		return out, nil
 	}
-	addCommits(&d.Commits, commitsOf(ctx, v, op, o.States.Match))
+	if err := addCommits(ctx, &d.Commits, v, op, o.States.Match); err != nil {
+		return nil, err
+	}
 	gone := map[string]bool{}
 	out, err = out.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
 		return rebuildWhere(ctx, v, h, o.States.Match, func(s *format.StateRuns) bool {
@@ -121,7 +122,7 @@ func (d *DropReport) parts(ctx context.Context, v format.View, op *format.Operat
 		})
 	})
 	if err == nil && out.Coordinator != nil {
-		addSplits(&d.Splits, removedSplits(ctx, v, op, out))
+		err = addSplits(ctx, &d.Splits, v, op, out)
 	}
 	return out, err
 }

@@ -108,12 +108,14 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 	if err != nil {
 		return in, nil, err
 	}
-	report.warn(ctx, in, sp)
+	if err := report.warn(ctx, in, sp); err != nil {
+		return in, nil, err
+	}
 	return in.With(sp), report, nil
 }
 
 // warn finds commits and splits in states that lost elements.
-func (r *FilterReport) warn(ctx context.Context, in format.View, out *format.Savepoint) {
+func (r *FilterReport) warn(ctx context.Context, in format.View, out *format.Savepoint) error {
 	lost := map[*format.Operator]map[string]bool{}
 	var ops []*format.Operator
 	for _, s := range r.States {
@@ -131,11 +133,17 @@ func (r *FilterReport) warn(ctx context.Context, in format.View, out *format.Sav
 		after[op.ID] = op
 	}
 	for _, op := range ops {
-		addCommits(&r.Commits, commitsOf(ctx, in, op, func(name string) bool { return lost[op][name] }))
-		if op.Coordinator != nil {
-			addSplits(&r.Splits, removedSplits(ctx, in, op, after[op.ID]))
+		if err := addCommits(ctx, &r.Commits, in, op, func(name string) bool { return lost[op][name] }); err != nil {
+			return err
+		}
+		if op.Coordinator == nil {
+			continue
+		}
+		if err := addSplits(ctx, &r.Splits, in, op, after[op.ID]); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 type filter struct {

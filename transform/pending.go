@@ -2,6 +2,7 @@ package transform
 
 import (
 	"context"
+	"errors"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/connector"
@@ -88,15 +89,30 @@ func addUndecoded(all *[]Undecoded, u Undecoded) {
 	*all = append(*all, u)
 }
 
-// commitsOf returns what a restore would commit, abort or resume of the states of an
-// operator that an edit removes or moves; nil if there is nothing. State that cannot be
-// read is not an error of the edit: it is returned as not decoded.
-func commitsOf(ctx context.Context, in format.View, op *format.Operator, pick func(name string) bool) *SinkPending {
+// addCommits adds what a restore would commit, abort or resume of the states of an
+// operator that an edit removes or moves. State that cannot be
+// read because it is damaged or missing is not an error of the edit: it is returned as
+// not decoded.
+func addCommits(ctx context.Context, all *[]*SinkPending, in format.View, op *format.Operator, pick func(name string) bool) error {
 	s, err := sinkPending(ctx, in, op, func(name string) bool { return connector.IsCommits(name) && pick(name) })
-	if err != nil {
-		return &SinkPending{Operator: op, Undecoded: []Undecoded{{Subtask: -1, Why: err.Error()}}}
+	if isDamage(err) {
+		s, err = &SinkPending{Operator: op, Undecoded: []Undecoded{{Subtask: -1, Why: err.Error()}}}, nil
 	}
-	return s
+	if s != nil {
+		*all = append(*all, s)
+	}
+	return err
+}
+
+// isDamage reports whether an error is about the bytes of state, not about reading
+// them.
+func isDamage(err error) bool {
+	for _, kind := range []error{format.ErrCorrupt, format.ErrTruncated, format.ErrMissing, format.ErrUnsupported, format.ErrLimit} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
 }
 
 // Count returns how many commits have a fate.
@@ -107,12 +123,6 @@ func (s *SinkPending) Count(fate connector.Fate) (n int) {
 		}
 	}
 	return n
-}
-
-func addCommits(all *[]*SinkPending, s *SinkPending) {
-	if s != nil {
-		*all = append(*all, s)
-	}
 }
 
 func every(string) bool { return true }

@@ -22,9 +22,9 @@ type RemovedSplits struct {
 	Listed []connector.Position
 }
 
-// removedSplits compares the splits of a source before and after an edit; nil if none
-// was removed. after may be nil.
-func removedSplits(ctx context.Context, in format.View, before, after *format.Operator) *RemovedSplits {
+// addSplits compares the splits of a source before and after an edit, and adds what was
+// removed. after may be nil.
+func addSplits(ctx context.Context, all *[]*RemovedSplits, in format.View, before, after *format.Operator) error {
 	r := &RemovedSplits{Operator: before, Removed: countElements(before, sourceReaderState)}
 	if after != nil {
 		r.Removed -= countElements(after, sourceReaderState)
@@ -32,13 +32,21 @@ func removedSplits(ctx context.Context, in format.View, before, after *format.Op
 	if r.Removed <= 0 {
 		return nil
 	}
+	*all = append(*all, r)
 	if after == nil {
-		return r
+		return nil
 	}
 	s, err := sourceOffsets(ctx, in, after)
-	if err != nil || s == nil { // no reader has a split: the coordinator's are all that is left
+	if err != nil && !isDamage(err) {
+		return err
+	}
+	if s == nil { // no reader has a split: the coordinator's are all that is left
 		s = &SourceOffsets{Operator: after}
-		if v, why, ok, err := sourceCoordinator(ctx, in, after, ""); err == nil && ok && why == "" {
+		v, why, ok, err := sourceCoordinator(ctx, in, after, "")
+		if err != nil && !isDamage(err) {
+			return err
+		}
+		if err == nil && ok && why == "" {
 			for _, p := range connector.Positions(v) {
 				s.Partitions = append(s.Partitions, &PartitionOffset{Position: p, Subtask: -1})
 			}
@@ -50,7 +58,7 @@ func removedSplits(ctx context.Context, in format.View, before, after *format.Op
 			r.Listed = append(r.Listed, p.Position)
 		}
 	}
-	return r
+	return nil
 }
 
 // countElements returns the number of elements of a managed state of an operator.
@@ -66,10 +74,4 @@ func countElements(op *format.Operator, state string) (n int64) {
 		}
 	}
 	return n
-}
-
-func addSplits(all *[]*RemovedSplits, s *RemovedSplits) {
-	if s != nil {
-		*all = append(*all, s)
-	}
 }

@@ -66,14 +66,19 @@ func Rename(ctx context.Context, v format.View, o RenameOptions) (format.View, *
 		return v, nil, err
 	}
 	for _, op := range r.Operators {
-		addCommits(&r.Commits, commitsOf(ctx, v, op.Operator, every))
+		if err := addCommits(ctx, &r.Commits, v, op.Operator, every); err != nil {
+			return v, nil, err
+		}
 	}
 	for i, st := range r.States {
 		if i == 0 || st.Operator != r.States[i-1].Operator {
 			if slices.ContainsFunc(r.Operators, func(r RenamedOperator) bool { return r.Operator.ID == st.Operator.ID }) {
 				continue // as a whole
 			}
-			addCommits(&r.Commits, commitsOf(ctx, v, st.Operator, func(name string) bool { return renamed(o.States, name) != name }))
+			err := addCommits(ctx, &r.Commits, v, st.Operator, func(name string) bool { return renamed(o.States, name) != name })
+			if err != nil {
+				return v, nil, err
+			}
 		}
 	}
 	return v.With(sp), r, nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ type S3Server struct {
 	t       testing.TB
 	binary  string
 	port    int
+	mu      sync.Mutex
 	process *Process
 	buckets atomic.Int64
 }
@@ -55,14 +57,23 @@ func (s *S3Server) Restart() {
 		"--port", fmt.Sprintf("127.0.0.1:%d", s.port), "--iam-dir", filepath.Join(filepath.Dir(s.Dir), "iam"), "posix", s.Dir)
 	cmd.Dir = filepath.Dir(s.Dir)
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+s.AccessKey, "ROOT_SECRET_KEY="+s.SecretKey)
-	s.process = Start(s.t, cmd, func() error { return healthy(s.Endpoint + "/health") })
+	p := Start(s.t, cmd, func() error { return healthy(s.Endpoint + "/health") })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.process = p
 }
 
 // Kill ends the server as a crash would.
-func (s *S3Server) Kill() { s.process.Kill() }
+func (s *S3Server) Kill() { s.running().Kill() }
 
 // Log returns what the server printed since it was started last.
-func (s *S3Server) Log() string { return s.process.Log() }
+func (s *S3Server) Log() string { return s.running().Log() }
+
+func (s *S3Server) running() *Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process
+}
 
 // Bucket creates an empty bucket and returns its name.
 func (s *S3Server) Bucket(t testing.TB) string {

@@ -99,8 +99,7 @@ type call struct {
 type callKey struct{}
 
 // do makes a request until it is answered, as far as the policy of the store goes.
-// f is called once for each attempt. conditional writes get every error that is not
-// retried.
+// f is called once for each attempt.
 func (b *bucket) do(ctx context.Context, op, key string, c *call, f func(ctx context.Context, core *minio.Core) error) error {
 	name := b.uri(key)
 	if err := ctx.Err(); err != nil {

@@ -26,7 +26,8 @@ type settings struct {
 	regionFrom   string
 	addressing   Addressing
 	sse          encrypt.ServerSide
-	keys         keys // of the configurations; zero: see finder
+	sseErr       error // why nothing can be written
+	keys         keys  // of the configurations; zero: see finder
 }
 
 // keys are an access key in a configuration.
@@ -105,8 +106,11 @@ func (s *Store) settings(bucket string) (settings, error) {
 			set.addressing = Path
 		}
 	}
-	if set.sse, err = sse(flink.find("sse.type", "encryption.algorithm", "server-side-encryption-algorithm").value, flink.find("sse.kms.key-id", "sse.kms-key-id", "encryption.key", "sse.kms.keyId").value); err != nil {
-		return settings{}, &storage.Error{Op: "open", Name: s.scheme + "://" + bucket, Err: err}
+	for _, c := range []conf{flink, hadoop} {
+		if kind := c.find("sse.type", "encryption.algorithm", "server-side-encryption-algorithm").value; kind != "" {
+			set.sse, set.sseErr = sse(kind, c.find("sse.kms.key-id", "sse.kms-key-id", "encryption.key", "server-side-encryption.key").value, c.from)
+			break
+		}
 	}
 	for _, c := range []conf{flink, hadoop} {
 		if k := c.keys(); set.keys.empty() {
@@ -129,17 +133,17 @@ func ossRegion(host string) string {
 	return strings.TrimSuffix(name, "-internal")
 }
 
-// sse returns the encryption that a configuration asks for; "" is the bucket's own.
-func sse(kind, key string) (encrypt.ServerSide, error) {
+// sse returns the encryption that a configuration asks for.
+func sse(kind, key, from string) (encrypt.ServerSide, error) {
 	switch strings.ToLower(strings.ReplaceAll(kind, "_", "-")) {
-	case "", "none":
+	case "none":
 		return nil, nil //nolint:nilnil // the bucket's own
-	case "sse-s3", "aes256":
+	case "sse-s3", "aes256", "s3":
 		return encrypt.NewSSE(), nil
-	case "sse-kms", "aws:kms":
+	case "sse-kms", "aws:kms", "kms":
 		return encrypt.NewSSEKMS(key, nil)
 	}
-	return nil, fmt.Errorf("the Flink configuration asks for the encryption %q: %w", kind, storage.ErrUnsupported)
+	return nil, fmt.Errorf("%s asks for the encryption %q, expected sse-s3 or sse-kms: %w", from, kind, storage.ErrUnsupported)
 }
 
 func (s *Store) env(name string) found { return found{s.o.Getenv(name), name} }

@@ -111,10 +111,19 @@ func (s *source) RetrieveWithCredContext(cc *credentials.CredContext) (credentia
 		if errors.As(err, &of) {
 			err = fmt.Errorf("%w: %w", of.Err, storage.ErrUnavailable)
 		}
-		return credentials.Value{}, fmt.Errorf("credentials from %s: %w", s.what, s.f.s.clean(err))
+		return credentials.Value{}, &credentialsError{s.what, s.f.s.clean(err)}
 	}
 	return v, nil
 }
+
+// credentialsError is why a source has no credentials.
+type credentialsError struct {
+	what string
+	err  error
+}
+
+func (e *credentialsError) Error() string { return "credentials from " + e.what + ": " + e.err.Error() }
+func (e *credentialsError) Unwrap() error { return e.err }
 
 // Retrieve implements credentials.Provider.
 func (s *source) Retrieve() (credentials.Value, error) { return s.RetrieveWithCredContext(nil) }

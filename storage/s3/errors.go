@@ -108,12 +108,12 @@ type answered struct {
 func (e *answered) Error() string {
 	text := e.code
 	if e.message != "" && e.message != e.code {
-		text += ": " + e.message
+		text += ": " + strings.TrimSuffix(e.message, ".")
 	}
 	if e.status != 0 {
 		text += fmt.Sprintf(" (HTTP %d)", e.status)
 	}
-	if e.kind != nil {
+	if errors.Is(e.kind, storage.ErrChanged) {
 		text += ": " + e.kind.Error()
 	}
 	return text
@@ -159,7 +159,10 @@ func (b *bucket) fail(ctx context.Context, op, key string, c *call, err error) e
 			e.Err = fmt.Errorf("the answer is not one of S3: %w", b.s.clean(err))
 		}
 	default: // it was not sent
-		e.Err, e.Setting = b.s.clean(err), storage.SettingCredentials
+		e.Err = b.s.clean(err)
+		if errors.As(err, new(*credentialsError)) {
+			e.Setting = storage.SettingCredentials
+		}
 	}
 	return e
 }

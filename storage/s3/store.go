@@ -160,6 +160,10 @@ func (s *Store) object(ctx context.Context, op, name string) (*bucket, string, e
 	if err == nil && key == "" {
 		err = &storage.Error{Op: op, Name: name, Err: fmt.Errorf("a bucket is not an object: %w", storage.ErrNotExist)}
 	}
+	if err == nil && (op == "read" || op == "stat") && strings.HasSuffix(key, "/") {
+		// Some services answer for a directory, and others have markers there.
+		err = &storage.Error{Op: op, Name: name, Err: fmt.Errorf("a directory is not an object: %w", storage.ErrNotExist)}
+	}
 	return b, key, err
 }
 
@@ -207,7 +211,10 @@ func (s *Store) ReadRange(ctx context.Context, name string, off, n int64, pin st
 	if err != nil {
 		cancel()
 		if c.status == http.StatusRequestedRangeNotSatisfiable {
-			info, err := s.stat(ctx, "read", b, key, pin)
+			info, _, err := b.head(ctx, "read", key, pin)
+			if start, end := ranged.Clip(info.Size, off, n); err == nil && off < 0 && start < end { // a service that refuses a suffix longer than the object
+				return s.ReadRange(ctx, name, start, end-start, info.Version)
+			}
 			return io.NopCloser(strings.NewReader("")), info, err
 		}
 		return nil, storage.Info{}, err
@@ -265,11 +272,21 @@ func (s *Store) Stat(ctx context.Context, name string) (storage.Info, error) {
 	if err != nil {
 		return storage.Info{}, err
 	}
+	info, _, err := b.describe(ctx, "stat", key, "")
+	return info, err
+}
+
+// describe describes an object, and returns the text in its metadata that tells one
+// write from another.
+func (b *bucket) describe(ctx context.Context, op, key string, pin storage.Version) (storage.Info, string, error) {
 	var o minio.GetObjectOptions
 	o.Set("Range", "bytes=0-0")
+	if pin != "" {
+		o.Set("If-Match", `"`+string(pin)+`"`)
+	}
 	var c call
 	var found minio.ObjectInfo
-	err = b.do(ctx, "stat", key, &c, func(ctx context.Context, core *minio.Core) error {
+	err := b.do(ctx, op, key, &c, func(ctx context.Context, core *minio.Core) error {
 		rc, info, _, err := core.GetObject(ctx, b.name, key, o)
 		if err != nil {
 			return err
@@ -279,27 +296,21 @@ func (s *Store) Stat(ctx context.Context, name string) (storage.Info, error) {
 		return errors.Join(err, rc.Close())
 	})
 	if c.status == http.StatusRequestedRangeNotSatisfiable {
-		return s.stat(ctx, "stat", b, key, "")
+		return b.head(ctx, op, key, pin)
 	}
 	if err != nil {
-		return storage.Info{}, err
+		return storage.Info{}, "", err
 	}
-	info := storage.Info{Name: name, Size: found.Size, ModTime: found.LastModified, Version: version(found.ETag)}
+	info := storage.Info{Name: b.uri(key), Size: found.Size, ModTime: found.LastModified, Version: version(found.ETag)}
 	if c.status == http.StatusPartialContent {
 		if _, info.Size, err = contentRange(c.header.Get("Content-Range")); err != nil {
-			return storage.Info{}, &storage.Error{Op: "stat", Name: name, Err: err}
+			return storage.Info{}, "", &storage.Error{Op: op, Name: info.Name, Err: err}
 		}
 	}
-	return info, nil
+	return info, c.header.Get("X-Amz-Meta-" + nonceKey), nil
 }
 
-// stat describes an object by HEAD, where it is known that reading it is permitted.
-func (s *Store) stat(ctx context.Context, op string, b *bucket, key string, pin storage.Version) (storage.Info, error) {
-	info, _, err := b.head(ctx, op, key, pin)
-	return info, err
-}
-
-// head describes an object, and returns the text in its metadata that tells one write from another.
+// head is describe by HEAD, for an empty object, which has no byte to ask for.
 func (b *bucket) head(ctx context.Context, op, key string, pin storage.Version) (storage.Info, string, error) {
 	var o minio.StatObjectOptions
 	if pin != "" {
@@ -426,6 +437,9 @@ func (s *Store) Create(ctx context.Context, name string, o storage.CreateOptions
 	}
 	if err != nil {
 		return nil, err
+	}
+	if b.set.sseErr != nil {
+		return nil, &storage.Error{Op: "create", Name: name, Err: b.set.sseErr}
 	}
 	p := &put{b: b, key: key, o: o, nonce: newNonce(), parts: map[int]string{}}
 	limits := upload.Limits{Part: cmp.Or(s.o.PartSize, partSize), MinCopy: minCopy, MaxCopy: maxCopy, MaxParts: maxParts}

@@ -113,7 +113,7 @@ func (w *put) look(ctx context.Context) error {
 	if !w.b.looks() || !w.conditional() {
 		return nil
 	}
-	info, _, err := w.b.head(ctx, "commit", w.key, "")
+	info, _, err := w.b.describe(ctx, "commit", w.key, "")
 	switch {
 	case err != nil && !errors.Is(err, storage.ErrNotExist):
 		return err
@@ -145,7 +145,7 @@ func (w *put) refused(ctx context.Context, err error) (storage.Info, error) {
 	if !gone && s != http.StatusPreconditionFailed && s != http.StatusConflict && !(w.o.Replace != "" && s == http.StatusNotFound && failed != "NoSuchBucket") {
 		return storage.Info{}, err
 	}
-	info, nonce, there := w.b.head(ctx, "commit", w.key, "")
+	info, nonce, there := w.b.describe(ctx, "commit", w.key, "")
 	switch {
 	case there == nil && nonce == w.nonce:
 		return info, nil
@@ -302,7 +302,7 @@ func (w *put) firstCopy(ctx context.Context, src upload.Source) (storage.Info, e
 	switch {
 	case again == nil: // it replaced the object by itself
 		w.b.copies = no
-		info, _, err = w.b.head(ctx, "commit", w.key, "")
+		info, _, err = w.b.describe(ctx, "commit", w.key, "")
 	case status(again) == http.StatusPreconditionFailed:
 		w.b.copies = yes
 	case status(again) == http.StatusNotImplemented || status(again) == http.StatusBadRequest:
@@ -344,7 +344,7 @@ func (s *Store) sourceHead(ctx context.Context, src upload.Source) (storage.Info
 	if err != nil {
 		return storage.Info{}, "", err
 	}
-	return b.head(ctx, "copy", key, src.Pin)
+	return b.describe(ctx, "copy", key, src.Pin)
 }
 
 // copyOnce makes a CopyObject.
@@ -386,7 +386,7 @@ func (w *put) Cancel(ctx context.Context, tried bool) error {
 		errs = append(errs, w.b.abort(ctx, w.key, w.id))
 	}
 	if tried {
-		_, nonce, err := w.b.head(ctx, "abort", w.key, "")
+		_, nonce, err := w.b.describe(ctx, "abort", w.key, "")
 		switch {
 		case errors.Is(err, storage.ErrNotExist):
 		case err != nil:
@@ -428,7 +428,7 @@ func (s *Store) CopyRange(ctx context.Context, to storage.Writer, src storage.St
 	if !whole || pin == "" || from.Size <= 0 {
 		info, known := w.seen[pinned{name, pin}]
 		if !known {
-			if info, _, err = b.head(ctx, "copy", key, pin); err != nil {
+			if info, _, err = b.describe(ctx, "copy", key, pin); err != nil {
 				return err
 			}
 			w.seen[pinned{name, pin}] = info

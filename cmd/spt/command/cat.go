@@ -75,8 +75,8 @@ bytes: a byte array is {"base64": "…"}, and an element whose type is not decod
 is printed as it is stored, in "value_base64" instead of "value". With --format
 hex and text they are hexadecimal or text, in "value_hex" and "value_text".
 What connectors store as bytes, such as the splits of a Kafka source, is decoded
-where the connector and its version are known (docs/connectors.md); otherwise the
-value is a record of the version, the reason and the bytes.
+where the connector and its version are known (docs/connectors.md); otherwise it
+is a record of the version, the reason and the bytes.
 
 --format redacted prints the length and a hash of every element, and no value or
 name.

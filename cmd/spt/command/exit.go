@@ -145,6 +145,9 @@ func (e *Env) hintOf(err error) string {
 		}
 		return advice
 	}
+	if how := report.Setting(err); how != "" {
+		return how
+	}
 	var limit format.Limit
 	if errors.As(err, &limit) {
 		return e.run.Hide(limitHint(limit))

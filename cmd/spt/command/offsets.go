@@ -32,7 +32,7 @@ func newOffsetsCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "offsets SP",
 		Short: "Show the read positions of sources, by topic and partition",
-		Long: `Shows where sources would read on after a restore: topic and partition (or stream
+		Long: `Shows where sources would read on after a restore: topic and partition (stream
 and shard, file and split), the position, and the subtask that holds it. The
 states are found by their names, for all sources with readers and a coordinator
 (Kafka, Kinesis, Pulsar, files, Flink CDC, …), for FlinkKafkaConsumer,
@@ -41,8 +41,8 @@ list.
 
 POSITION is the offset of the next record, or a marker: -1 latest, -2 earliest,
 -3 committed by the group, Long.MIN_VALUE unknown. FlinkKafkaConsumer stores the
-last record that was read; the next one is printed, and in JSON both. STOP is the
-offset at which reading ends.
+last record that was read; the next one is printed, and in JSON both. STOP is
+the offset at which reading ends.
 
 Partitions that several readers hold, that a reader and the coordinator do not
 agree about, or that no reader holds are marked and explained. The coordinators

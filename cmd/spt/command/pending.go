@@ -29,9 +29,9 @@ func newPendingCommand(env *Env) *cobra.Command {
 		Use:   "pending SP",
 		Short: "Show transactions and files that a restore would commit or abort",
 		Long: `Shows what sinks have prepared and not committed when the snapshot was taken,
-and what a restore does with it: commit it, abort it, or go on writing. These are
-transactions of Kafka (with their id, producer and epoch) and of Pulsar, files of
-file sinks, and committables of Iceberg and Paimon.
+and what a restore does with it: commit it, abort it, or go on writing. These
+are transactions of Kafka (with their id, producer and epoch) and of Pulsar,
+files of file sinks, and committables of Iceberg and Paimon.
 
 A savepoint that did not stop the job leaves them for the restore. A restore
 without the state of the sink loses what they hold. If the same savepoint is

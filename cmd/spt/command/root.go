@@ -31,6 +31,9 @@ SPT_PATH.`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			if err := env.hideSecrets(cmd, args); err != nil {
+				return err
+			}
 			env.run.Command = cmd.Name()
 			if strings.Contains(cmd.Use, "[OUT]") || cmd.Name() == "check" {
 				env.run.Input = strings.Join(args[:min(len(args), 1)], "")
@@ -86,6 +89,7 @@ SPT_PATH.`,
 		}},
 		{"Tools", []*cobra.Command{
 			newHashCommand(env),
+			newDoctorCommand(env),
 			newCleanCommand(env),
 			noRows(newVersionCommand(env)),
 		}},

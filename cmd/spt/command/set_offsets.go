@@ -29,7 +29,7 @@ type offsetFlags struct {
 }
 
 func (o *offsetFlags) addFlags(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&o.offset, "offset", nil, "read partition P of a topic from offset N: `TOPIC:P=N`; N can be earliest, latest or committed (repeatable)")
+	fs.StringArrayVar(&o.offset, "offset", nil, "`PARTITION=OFFSET`, such as orders:3=15000: read a partition from an offset, or from earliest, latest or committed (repeatable)")
 	fs.StringVar(&o.from, "offsets-from", "", "read new offsets from the CSV `FILE`, with the columns topic, partition and offset, as spt offsets prints it")
 	fs.StringVar(&o.all, "offsets", "", "`earliest|latest|committed`: read all partitions of the topics named by --topic from there")
 	fs.StringArrayVar(&o.topics, "topic", nil, "with --offsets: all partitions of `TOPIC` (repeatable)")

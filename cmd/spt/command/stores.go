@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
 	"github.com/savepoint-tools/spt/storage/route"
@@ -23,7 +24,7 @@ type driver struct {
 
 // drivers returns the storage drivers of the program, each in a file stores_*.go.
 func drivers() []driver {
-	return slices.Concat(s3Drivers())
+	return slices.Concat(s3Drivers(), []driver{gcsDriver(), webDriver(), azureDriver()})
 }
 
 // storeFlags marks the flags that say how stores are reached.
@@ -62,6 +63,22 @@ func newStores(env *Env) storage.Resolver {
 		}
 	}
 	return r
+}
+
+// warnConditions says before something is written to out that its store does not
+// create objects atomically.
+func (e *Env) warnConditions(ctx context.Context, out string) error {
+	if out == "" {
+		return nil
+	}
+	store, name, err := e.Stores.Resolve(ctx, out)
+	if err != nil {
+		return err
+	}
+	if c, ok := store.(storage.ConditionReporter); !ok || c.AtomicConditions(name) {
+		return nil
+	}
+	return e.remark("what exists at %s is looked up before each write, not by the service: nothing else may write there meanwhile", ui.Quote(out))
 }
 
 // retryLines is the time between two lines on stderr about requests of one kind.
