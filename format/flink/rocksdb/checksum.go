@@ -48,7 +48,7 @@ func (c Checksum) String() string {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// maskCRC returns the form in which RocksDB stores a CRC.
+// maskCRC returns a CRC as RocksDB stores it.
 func maskCRC(c uint32) uint32 { return bits.RotateLeft32(c, -15) + 0xa282ead8 }
 
 // xxh32 returns the XXH32 of p with seed 0. No maintained library has it.

@@ -108,7 +108,7 @@ func Open(ctx context.Context, src format.Source, files []format.NamedStream, o 
 func (db *Database) read(ctx context.Context, name string, most int64) ([]byte, error) {
 	s, ok := db.files[name]
 	if !ok {
-		return nil, format.InFile(format.Errorf(format.ErrMissing, "the file is not among those of the database"), name)
+		return nil, format.InFile(format.Errorf(format.ErrMissing, "expected a file with this name in the database"), name)
 	}
 	n, err := format.StreamSize(ctx, db.src, s)
 	if err != nil {
@@ -134,7 +134,7 @@ func (db *Database) Family(name string) *Family {
 func (db *Database) Table(ctx context.Context, l *LiveTable) (*Table, error) {
 	s, ok := db.files[l.Name]
 	if !ok {
-		return nil, format.InFile(format.Errorf(format.ErrMissing, "the MANIFEST lists a table that is not among the files"), l.Name)
+		return nil, format.InFile(format.Errorf(format.ErrMissing, "the MANIFEST lists this table, but the file is missing"), l.Name)
 	}
 	t, err := openTable(ctx, db.src, s, db.o, l.LastSequence)
 	if err == nil && t.Size != l.Size {

@@ -116,9 +116,6 @@ func (f *footer) modifier(off uint64) uint32 {
 
 // sum returns the checksum of a block and its compression byte, stored at off.
 func (f *footer) sum(p []byte, off uint64) uint32 {
-	if f.checksum == ChecksumNone {
-		return 0
-	}
 	return checksums[f.checksum].of(p) + f.modifier(off)
 }
 

@@ -16,8 +16,8 @@ type layout struct {
 	tail  int // 8: keys are internal keys
 }
 
-// index walks the entries of an index block: a key that is not less than the last of
-// a block and less than those of the block after it, and the handle of the block.
+// index walks the entries of an index block. Each has the handle of a block and a key
+// that is at least the last key of that block and less than the first key of the next.
 type index struct {
 	block
 	layout

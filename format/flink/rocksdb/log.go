@@ -8,8 +8,8 @@ import (
 	"github.com/savepoint-tools/spt/format"
 )
 
-// A MANIFEST is blocks of 32 KiB. A record is stored in parts, none of which crosses
-// the end of a block (spec flink-keyed-state B.1):
+// A MANIFEST is blocks of 32 KiB. A record is stored in parts that do not cross the
+// end of a block (spec flink-keyed-state B.1):
 //
 //	u32  masked CRC-32C of the kind and the bytes, little-endian
 //	u16  n, little-endian
@@ -77,7 +77,7 @@ func eachRecord(p []byte, f func(record []byte) error) error {
 				return atBlock(err, handle{off: uint64(at)})
 			}
 		case kind >= partFull && kind <= partLast:
-			return fail(at, format.ErrCorrupt, "a part of a record of kind %d in the wrong place", kind)
+			return fail(at, format.ErrCorrupt, "unexpected part of a record of kind %d", kind)
 		case kind&partIgnore != 0:
 		default:
 			return fail(at, format.ErrUnsupported, "a part of a record of kind %d", kind)

@@ -61,13 +61,13 @@ type verifier struct {
 func (v *verifier) meta(name string) error {
 	v.Blocks++
 	if name == metaProperties || name == metaPropertiesOld {
-		return nil // its checksum may be that of another sequence number
+		return nil // its checksum may be computed with sequence number 0
 	}
 	p, err := v.r.load(v.t.meta[name])
 	if err != nil || !strings.HasPrefix(name, metaPartitions) {
 		return err
 	}
-	// The partitions of a filter have an index like that of the data.
+	// The index of the partitions of a filter is encoded like the index of the data.
 	l := v.t.layout
 	l.first = false
 	var x index
