@@ -22,6 +22,9 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 	if err != nil {
 		return nil, err
 	}
+	if len(key) == 0 {
+		return nil, format.Errorf(format.ErrUnsupported, "the encoding of the serializer of keys in a header is not known")
+	}
 	if len(schema.States) > math.MaxInt16 {
 		return nil, format.Errorf(format.ErrLimit, "%d states, a stream has at most %d", len(schema.States), math.MaxInt16)
 	}

@@ -231,7 +231,7 @@ type changed struct {
 func (l *changes) cursor(ctx context.Context, src format.Source, o *opened, j *joined, sel selection) (format.KeyedCursor, error) {
 	for i := range o.access {
 		a := &o.access[i]
-		if a.key.codec == nil || a.namespace.codec == nil || !a.splits {
+		if !a.key.reads() || !a.namespace.reads() || !a.splits {
 			return nil, format.At(format.Errorf(format.ErrUnsupported, "keys of %s and %s are not split", a.key.class, a.namespace.class), "state %q", a.name)
 		}
 	}

@@ -49,7 +49,7 @@ func (o *opened) heapReads() error {
 			parts = append(parts, &a.userKey)
 		}
 		for _, p := range parts {
-			if p.codec == nil {
+			if !p.reads() {
 				return format.At(format.Errorf(format.ErrUnsupported, "the length of values of %s is not known, and they are stored without it", p.class), "state %q", a.name)
 			}
 		}

@@ -98,12 +98,20 @@ type service struct {
 
 // rawHead reads the start of a key group, and returns the number of its services.
 func rawHead(in *input) (version int32, n int32, err error) {
-	p, err := in.need(12)
+	p, err := in.need(4)
 	if err != nil {
 		return 0, 0, err
 	}
-	if id := binary.BigEndian.Uint32(p); id != rawIdentifier {
+	id := binary.BigEndian.Uint32(p)
+	if id == 0 { // Flink 1.4.0 and earlier: the number of services
+		in.consume(4)
+		return 0, 0, nil
+	}
+	if id != rawIdentifier {
 		return 0, 0, format.Errorf(format.ErrUnsupported, "expected timers with identifier %08x, found %08x: raw keyed state of user code, or of Flink 1.4.0", uint32(rawIdentifier), id)
+	}
+	if p, err = in.need(12); err != nil {
+		return 0, 0, err
 	}
 	version, n = int32(binary.BigEndian.Uint32(p[4:])), int32(binary.BigEndian.Uint32(p[8:]))
 	if version != rawVersion && version != rawVersionBlock {

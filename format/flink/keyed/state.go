@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/value"
 )
@@ -38,24 +39,44 @@ var sizes = map[string]int{
 // either may have a fixed length or not: it depends on their parameters.
 var either = map[string]bool{"Nullable": true, "TimestampData": true, "Decimal": true, "Ttl": true, "Timer": true}
 
+// variable are the config snapshots of Flink 1.4 to 1.6, and the serializers without
+// parameters of that time, whose values have no fixed length.
+var variable = map[string]bool{
+	"String": true, "TupleSerializerConfigSnapshot": true, "PojoSerializerConfigSnapshot": true, "KryoSerializerConfigSnapshot": true,
+	"CollectionSerializerConfigSnapshot": true, "MapSerializerConfigSnapshot": true,
+}
+
 func partOf(s *types.Snapshot) part {
 	if s == nil {
 		return part{size: -1, class: "unknown"}
 	}
 	p := part{size: -1, class: s.Class}
 	c, ok := types.CodecOf(s)
-	if !ok {
+	if ok {
+		p.codec = c
+	}
+	if !strings.HasPrefix(s.Class, flink.Package) {
 		return p
 	}
-	name := strings.TrimSuffix(s.Class[strings.LastIndexAny(s.Class, ".$")+1:], "SerializerSnapshot")
-	p.codec = c
+	name := strings.TrimSuffix(simpleName(s.Class), "SerializerSnapshot")
+	if s.Old {
+		if name = simpleName(s.Class); name == "ParameterlessTypeSerializerConfig" && strings.HasPrefix(s.Type, flink.Package) {
+			p.class = s.Type
+			name = strings.TrimSuffix(simpleName(strings.TrimSuffix(s.Type, "$Serializer")), "Serializer")
+		}
+	}
 	if n, ok := sizes[name]; ok {
 		p.size, p.fixed, p.known = n, true, true
 		return p
 	}
-	p.known = !either[name]
+	p.known = ok && !s.Old && !either[name] || variable[name]
 	return p
 }
+
+func simpleName(class string) string { return class[strings.LastIndexAny(class, ".$")+1:] }
+
+// reads reports whether the end of a value can be found.
+func (p *part) reads() bool { return p.size >= 0 || p.codec != nil }
 
 // skip returns the length of the value at the start of b.
 func (p *part) skip(b []byte) (int, error) {
@@ -101,13 +122,13 @@ func accesses(h *Header, maxParallelism int32) []access {
 			} else {
 				a.namespace = partOf(nil)
 			}
-			a.splits = a.key.codec != nil
+			a.splits = a.key.reads()
 			all[i] = a
 			continue
 		}
 		a.namespace = partOf(s.Serializer(namespaceKey))
 		a.lengths = !a.key.fixed && !a.namespace.fixed
-		a.splits = (a.key.codec != nil || !a.isMap && a.namespace.size >= 0) && (!a.lengths || a.key.known && a.namespace.known)
+		a.splits = (a.key.reads() || !a.isMap && a.namespace.size >= 0) && (!a.lengths || a.key.known && a.namespace.known)
 		a.value = partOf(val)
 		if inner := unwrapped(val); !h.meta[i].v2 && inner != nil {
 			switch {
@@ -201,7 +222,7 @@ func (a *access) split(e *format.KeyedEntry) error {
 	if !a.splits {
 		return nil
 	}
-	if a.key.codec == nil { // only the last part, of known size, can be cut off
+	if !a.key.reads() { // only the last part, of known size, can be cut off
 		n := len(p) - a.namespace.size
 		if n < 0 {
 			return format.Errorf(format.ErrCorrupt, "a key of %d bytes", len(p))
@@ -221,7 +242,7 @@ func (a *access) split(e *format.KeyedEntry) error {
 		}
 		p = p[k:]
 	}
-	if a.namespace.codec == nil && !a.lengths && !a.isMap {
+	if !a.namespace.reads() && !a.lengths && !a.isMap {
 		e.Namespace = p // whatever it is, nothing follows
 		return nil
 	}
