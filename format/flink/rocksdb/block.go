@@ -24,6 +24,10 @@ func (h handle) within(size int64) bool {
 	return h.off <= n && h.size <= n-h.off && trailerSize <= n-h.off-h.size
 }
 
+func (h handle) append(p []byte) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(p, h.off), h.size)
+}
+
 func readHandle(p []byte) (h handle, n int, ok bool) {
 	var a, b int
 	h.off, a = binary.Uvarint(p)

@@ -84,10 +84,6 @@ func (b *builder) write(p []byte) handle {
 	return h
 }
 
-func (h handle) append(p []byte) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(p, h.off), h.size)
-}
-
 func (b *builder) add(key string, seq uint64, k Kind, value string) {
 	b.addInternal(internalKey([]byte(key), seq, k), []byte(value))
 }

@@ -137,7 +137,7 @@ func inflateBlock(dst, block []byte, c Compression, version uint32, dict *dictio
 	if !known {
 		return unsized(dst, block, how.of, dict, most, invalid)
 	}
-	dst = buffer(dst, int(size))
+	dst = buffer(dst, max(int(size), 1)) // lz4 does not check that there is a buffer
 	var out []byte
 	var err error
 	if how.size == sizeInData {

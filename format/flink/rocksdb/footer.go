@@ -80,7 +80,7 @@ func readFooter(p []byte, size int64) (f footer, err error) {
 		if f.metaindex, n, ok = readHandle(part); ok {
 			f.index, k, ok = readHandle(part[n:])
 		}
-		if !ok || !zeros(part[n+k:]) {
+		if !ok || !zeros(part[n+k:]) || len(f.index.append(f.metaindex.append(nil))) != n+k {
 			return wrong("the footer of a table is not valid")
 		}
 		if !f.index.within(f.at) || !f.metaindex.within(f.at) {
