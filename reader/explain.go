@@ -44,8 +44,16 @@ func Remedies(err error) []finding.Remedy {
 	return nil
 }
 
-// quote escapes a name for a one-line message.
+// hasSecrets reports whether a location is a URL with a part that can hold secrets.
+func hasSecrets(location string) bool {
+	return strings.Contains(location, "://") && (&storage.Error{Name: location}).SafeName() != location && strings.ContainsAny(location, "?@")
+}
+
+// quote escapes a name for a one-line message, without the secrets that a URL can have.
 func quote(s string) string {
+	if hasSecrets(s) {
+		return (&storage.Error{Name: s}).SafeName()
+	}
 	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) || r == ' ' }) || s == "" {
 		return strconv.Quote(s)
 	}

@@ -107,6 +107,9 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 				return w.finish()
 			}
 		}
+		if errors.Is(err, storage.ErrUnsupported) {
+			return nil, storageKind(err) // a web server
+		}
 		if _, serr := store.Stat(ctx, name); serr == nil {
 			return nil, advise(refuse(root, "it is a file"), "directories are searched: give the one that holds it")
 		}

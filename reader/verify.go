@@ -16,6 +16,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/work"
+	"github.com/savepoint-tools/spt/storage"
 )
 
 // Verification is the result of Verify.
@@ -596,6 +597,9 @@ func (v *verifier) orphans() error {
 		return nil
 	}
 	l, err := list(v.ctx, s.src.store, s.src.dir)
+	if errors.Is(err, storage.ErrUnsupported) {
+		return nil // a web server: what is not referred to cannot be known there
+	}
 	if err != nil {
 		return storageKind(err)
 	}

@@ -136,7 +136,7 @@ func (r *Run) NewOrphans(found *orphans.Result, o OrphanOptions) *Orphans {
 		a.Files = append(a.Files, row)
 	}
 	for _, l := range found.Leftovers {
-		row := Leftover{Path: l.Name, Result: leftoverKept, Reason: KeepReason(l), Files: l.Files, Bytes: l.Bytes, Displaced: l.Displaced}
+		row := Leftover{Path: l.Name, Result: leftoverKept, Reason: KeepReason(l), Files: l.Files, Bytes: l.Bytes, Upload: l.Upload, Displaced: l.Displaced}
 		if !l.ModTime.IsZero() {
 			row.Time = new(l.ModTime.UTC())
 		}

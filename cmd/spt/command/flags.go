@@ -25,6 +25,8 @@ type commonFlags struct {
 	names  string
 	tmp    string
 	limits limitsFlag
+
+	flinkConf string // see addStoreFlags
 }
 
 func (e *Env) addCommonFlags(fs *pflag.FlagSet) {

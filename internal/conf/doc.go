@@ -1,0 +1,2 @@
+// Package conf reads the configurations that users of stream processors have.
+package conf
