@@ -437,7 +437,7 @@ func (r *replay) merge(a *access, ov *overlay, c *parts) {
 	}
 }
 
-// joinLists appends the elements of a list to those of another.
+// joinLists appends the elements of list b to list a.
 func joinLists(a, b []byte) []byte {
 	if len(a) > 0 && len(b) > 0 {
 		a = append(a, delimiter)

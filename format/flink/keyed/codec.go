@@ -20,7 +20,7 @@ import (
 // Entries are the same in all encodings, the entries of a canonical savepoint (spec
 // flink-keyed-state 3.5, 3.7): the values of a list are joined by a comma, a map has
 // one entry per map key, whose value starts with a null flag, and a timer has no
-// value. So the entries of two snapshots can be compared, and those of any snapshot
+// value. So the entries of two snapshots can be compared, and entries of any snapshot
 // can be added to a builder.
 //
 // A key is split into its parts by the serializers of key and namespace. If one of

@@ -282,17 +282,60 @@ func encodingOf(h format.KeyedHandle) string {
 	return fmt.Sprintf("%T", h)
 }
 
-// TestTruth reads the entries of every known snapshot, and compares them with what
-// the running job held.
+// known is a snapshot and the file that says what the job held.
+type known struct{ name, dir, truth string }
+
+// fixtures are the snapshots of testdata with a truth.
+func fixtures(t *testing.T) (all []known) {
+	t.Helper()
+	root := filepath.Join(testenv.ModuleRoot(t), "testdata", "savepoints")
+	one, err := filepath.Glob(filepath.Join(root, "*", "truth.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := filepath.Glob(filepath.Join(root, "*.truth.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(one, two...) {
+		name := strings.TrimSuffix(filepath.Base(file), ".truth.json")
+		if name == "truth.json" {
+			name = filepath.Base(filepath.Dir(file))
+		}
+		if name != "sp-005" { // unaligned: the truth is what the job held after it had processed in-flight data
+			all = append(all, known{name, testenv.Fixture(t, name), file})
+		}
+	}
+	return all
+}
+
+// TestTruth reads the entries of the snapshots of testdata, and compares them with
+// what the running job held.
 func TestTruth(t *testing.T) {
+	if n := compareTruth(t, fixtures(t)); n < 1000 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+// TestKnownTruth is TestTruth with the known snapshots of the corpus.
+func TestKnownTruth(t *testing.T) {
+	var all []known
+	for _, k := range testenv.KnownSnapshots(t) {
+		if !k.Unaligned {
+			all = append(all, known{k.Name, k.Location, filepath.Join(k.Dir, "truth.json")})
+		}
+	}
+	n := compareTruth(t, all)
+	testenv.Some(t, "keyed entries of which the truth is known", n, n > 0)
+}
+
+func compareTruth(t *testing.T, all []known) int {
+	t.Helper()
 	snapshots, compared := 0, 0
 	entries, groups, handles := map[string]int{}, map[string]int{}, map[string]int{}
-	for _, k := range testenv.KnownSnapshots(t) {
-		if k.Unaligned {
-			continue // its truth is what the job held after it had processed in-flight data
-		}
-		want := readTruth(t, filepath.Join(k.Dir, "truth.json"))
-		snap := sptest.Open(t, k.Location)
+	for _, k := range all {
+		want := readTruth(t, k.truth)
+		snap := sptest.Open(t, k.dir)
 		used := false
 		for _, op := range snap.Operators {
 			got := &collected{states: map[string][]string{}, maps: map[string]map[string]*mapOfKey{}}
@@ -305,14 +348,14 @@ func TestTruth(t *testing.T) {
 					c := &keyed.Codec{MaxParallelism: op.MaxParallelism}
 					schema, err := c.Schema(t.Context(), snap.Source(), h)
 					if err != nil {
-						t.Errorf("%s: operator %q: subtask %d: %v", k.Name, op.Label(), sub.Index, err)
+						t.Errorf("%s: operator %q: subtask %d: %v", k.name, op.Label(), sub.Index, err)
 						continue
 					}
 					d := decoders(t, schema)
 					before, seen := got.n, map[int32]bool{}
 					cur, err := c.Entries(t.Context(), snap.Source(), h, format.KeyedSelection{})
 					if err != nil {
-						t.Errorf("%s: operator %q: subtask %d: %v", k.Name, op.Label(), sub.Index, err)
+						t.Errorf("%s: operator %q: subtask %d: %v", k.name, op.Label(), sub.Index, err)
 						continue
 					}
 					for {
@@ -321,7 +364,7 @@ func TestTruth(t *testing.T) {
 							break
 						}
 						if err != nil {
-							t.Errorf("%s: operator %q: subtask %d: %v", k.Name, op.Label(), sub.Index, err)
+							t.Errorf("%s: operator %q: subtask %d: %v", k.name, op.Label(), sub.Index, err)
 							break
 						}
 						seen[e.KeyGroup] = true
@@ -339,14 +382,14 @@ func TestTruth(t *testing.T) {
 			all := got.all()
 			for name, list := range want[op.ID.String()] {
 				if !slices.Equal(all[name], list) {
-					t.Errorf("%s: operator %q: state %q:\nread\n\t%s\nexpected\n\t%s", k.Name, op.Label(), name, strings.Join(all[name], "\n\t"), strings.Join(list, "\n\t"))
+					t.Errorf("%s: operator %q: state %q:\nread\n\t%s\nexpected\n\t%s", k.name, op.Label(), name, strings.Join(all[name], "\n\t"), strings.Join(list, "\n\t"))
 				}
 				compared += len(list)
 				delete(all, name)
 			}
 			for name, list := range all {
 				if len(list) > 0 && want[op.ID.String()] != nil {
-					t.Errorf("%s: operator %q: state %q, which the job did not have: %d entries", k.Name, op.Label(), name, len(list))
+					t.Errorf("%s: operator %q: state %q, which the job did not have: %d entries", k.name, op.Label(), name, len(list))
 				}
 			}
 		}
@@ -355,4 +398,5 @@ func TestTruth(t *testing.T) {
 		}
 	}
 	t.Logf("%d snapshots with keyed state: handles %v, entries %v, key groups with entries %v; %d entries compared with the truth", snapshots, handles, entries, groups, compared)
+	return compared
 }

@@ -552,3 +552,32 @@ func TestFlatten(t *testing.T) {
 		}
 	}
 }
+
+// TestMemory: a scan takes memory for blocks, not for the table.
+func TestMemory(t *testing.T) {
+	b := newBuilder()
+	b.snappy = true
+	for i := range 1 << 17 {
+		b.add(fmt.Sprintf("key-%08d", i), 1, KindPut, strings.Repeat(fmt.Sprint(i), 20))
+	}
+	p := b.table()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	table, err := OpenTable(t.Context(), memory{}, inlineStream(p), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := table.Scan(t.Context(), nil)
+	n, size := 0, 0
+	for c.next() {
+		n++
+		size += len(c.key) + len(c.value)
+	}
+	runtime.ReadMemStats(&after)
+	got := after.TotalAlloc - before.TotalAlloc
+	t.Logf("%d entries of %d bytes in a table of %d: %d bytes allocated, %d of them for the index", n, size, len(p), got, len(table.index))
+	if n != 1<<17 || c.err != io.EOF || got > 2<<20+4*uint64(len(table.index)) {
+		t.Errorf("%d entries, %v, %d bytes allocated", n, c.err, got)
+	}
+}
