@@ -171,7 +171,7 @@ func (c *heapCursor) one(e *format.KeyedEntry) (bool, error) {
 		c.pairs = n
 		return false, nil
 	}
-	end := 0
+	var end int
 	if a.isList {
 		end, err = c.list(a, key)
 	} else {

@@ -53,7 +53,7 @@ type block struct {
 	restarts []byte
 	off      int // of the next entry
 	key      []byte
-	prev     []byte // copy of the last key, for comparing
+	prev     []byte // copy of the end of the last key, for comparing
 	value    []byte // view of data
 	// unordered: keys need not ascend.
 	unordered bool
@@ -157,37 +157,44 @@ func (b *block) setKey(shared int, other []byte) bool {
 		return true
 	}
 	// Mostly the first bytes that differ decide, and are part of both user keys.
-	if shared < len(b.key)-b.tail && len(other) > b.tail && b.key[shared] != other[0] {
+	last := len(b.key)
+	if shared < last-b.tail && len(other) > b.tail && b.key[shared] != other[0] {
 		if other[0] < b.key[shared] {
 			return b.fail("keys are not in order")
 		}
 		b.key = append(b.key[:shared], other...)
 		return true
 	}
-	b.prev = append(b.prev[:0], b.key...)
+	// Only what differs is copied: keys may be long, and entries short.
+	b.prev = append(b.prev[:0], b.key[shared:]...)
+	before := uint64(0)
+	if b.tail > 0 {
+		before = trailerOf(b.key)
+	}
 	b.key = append(b.key[:shared], other...)
-	if b.compare(b.prev, b.key) >= 0 {
+	if !b.ascends(last, shared, before) {
 		return b.fail("keys are not in order")
 	}
 	return true
 }
 
-// compare compares keys: internal ones by user key and descending sequence.
-func (b *block) compare(x, y []byte) int {
+// ascends reports whether the key is greater than the one before it, of which prev
+// has the bytes from shared on: by user key, then by descending sequence.
+func (b *block) ascends(last, shared int, before uint64) bool {
+	now := len(b.key)
 	if b.tail == 0 {
-		return bytes.Compare(x, y)
+		return bytes.Compare(b.prev, b.key[shared:]) < 0
 	}
-	if c := bytes.Compare(x[:len(x)-trailer], y[:len(y)-trailer]); c != 0 {
-		return c
+	if shared > min(last, now)-b.tail { // one user key is the start of the other
+		return now > last || now == last && trailerOf(b.key) < before
 	}
-	s, t := trailerOf(x), trailerOf(y)
-	switch {
-	case s > t:
-		return -1
-	case s < t:
-		return 1
+	switch bytes.Compare(b.prev[:last-b.tail-shared], b.key[shared:now-b.tail]) {
+	case -1:
+		return true
+	case 0:
+		return trailerOf(b.key) < before
 	}
-	return 0
+	return false
 }
 
 func trailerOf(key []byte) uint64 { return binary.LittleEndian.Uint64(key[len(key)-trailer:]) }

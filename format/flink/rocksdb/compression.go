@@ -5,6 +5,7 @@ import (
 	"compress/bzip2"
 	"compress/flate"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -158,9 +159,9 @@ func unsized(dst, block []byte, of decompress, dict *dictionary, most int64, inv
 		dst = buffer(dst, int(min(n, most+1)))
 		out, err := of(dst, block, dict)
 		switch {
-		case err == io.ErrShortBuffer && n > most:
+		case errors.Is(err, io.ErrShortBuffer) && n > most:
 			return nil, tooLarge("a block", n, most)
-		case err == io.ErrShortBuffer:
+		case errors.Is(err, io.ErrShortBuffer):
 			continue
 		case err != nil:
 			return nil, invalid()

@@ -581,3 +581,41 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%d entries, %v, %d bytes allocated", n, c.err, got)
 	}
 }
+
+// TestOrder compares the order of keys that share bytes with the order of whole keys.
+func TestOrder(t *testing.T) {
+	parts := []string{"", "a", "b", "ab", "aa", "\x01", "a\x01", "\x01\x01"}
+	n := 0
+	for _, tail := range []int{0, trailer} {
+		var keys [][]byte
+		for _, p := range parts {
+			if tail == 0 {
+				keys = append(keys, []byte(p))
+				continue
+			}
+			for _, seq := range []uint64{1, 2, 1 << 40} {
+				keys = append(keys, internalKey([]byte(p), seq, KindPut))
+			}
+		}
+		for _, x := range keys {
+			for _, y := range keys {
+				want := bytes.Compare(x[:len(x)-tail], y[:len(y)-tail])
+				if want == 0 && tail > 0 && trailerOf(x) != trailerOf(y) {
+					want = 1
+					if trailerOf(x) > trailerOf(y) {
+						want = -1
+					}
+				}
+				for shared := 0; shared <= min(len(x), len(y)) && bytes.Equal(x[:shared], y[:shared]); shared++ {
+					b := block{tail: tail, off: 1}
+					b.key = append(b.key, x...)
+					n++
+					if got := b.setKey(shared, y[shared:]); got != (want < 0) && len(x) > 0 {
+						t.Errorf("%x after %x, %d bytes shared: %v", y, x, shared, got)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d pairs", n)
+}

@@ -6,10 +6,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
@@ -268,4 +270,29 @@ func TestMadeDatabases(t *testing.T) {
 	if entries < 2000 || sum.Dead < 1000 || sum.Operands < 500 || ranges < 20 {
 		t.Error("the databases have too little to prove anything")
 	}
+}
+
+// TestConcurrent scans one table and one database from several goroutines.
+func TestConcurrent(t *testing.T) {
+	files := made(t)
+	table := open(t, files["tables/dict-trained-zstd.sst"])
+	db, err := rocksdb.Open(t.Context(), sptest.Memory{}, database(files, "db3"), rocksdb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := dump(t, files["db3.dump"])
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			if got := scan(t, table.Scan(t.Context(), nil)); !slices.Equal(got, written(300)) {
+				t.Error("a table scanned at the same time differs")
+			}
+			values, _, err1 := scanFamily(t.Context(), db, "values", rocksdb.Bounds{})
+			lists, _, err2 := scanFamily(t.Context(), db, "lists", rocksdb.Bounds{})
+			if err := errors.Join(err1, err2); err != nil || !slices.Equal(append(values, lists...), want) {
+				t.Error("a database scanned at the same time differs", err)
+			}
+		})
+	}
+	wait.Wait()
 }
