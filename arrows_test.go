@@ -53,7 +53,7 @@ var arrows = []arrow{
 	{"storage/s3", driverOwn, driverNot},
 	{"storage/gcs", driverOwn, driverNot},
 	{"storage/azure", driverOwn, driverNot},
-	{"storage/hdfs", driverOwn, driverNot},
+	{"storage/hdfs", append(slices.Clone(driverOwn), "internal/fault"), driverNot},
 	{"storage/web", driverOwn, driverNot},
 	{"reader", []string{"format/...", "storage", "storage/local", "storage/route", "internal/ability", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
 	{"writer", []string{"format/...", "storage", "storage/local", "storage/route", "reader", "internal/ability", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},

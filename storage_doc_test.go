@@ -113,7 +113,12 @@ func TestStoragePolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, reads := range []bool{true, false} {
-		bucket := server.Bucket(t)
+		// Made by a request, so that it has an ACL: without one, versitygw 1.8.0 answers
+		// copies of users with an internal error.
+		bucket := fmt.Sprintf("policy-%d", i)
+		if err := client(t, server).MakeBucket(context.Background(), bucket, minio.MakeBucketOptions{Region: server.Region}); err != nil {
+			t.Fatal(err)
+		}
 		upload(t, server, "testdata/savepoints/sp-007", bucket, "sp")
 		upload(t, server, large, bucket, "jobs/native")
 		c := client(t, server)
@@ -138,7 +143,14 @@ func TestStoragePolicies(t *testing.T) {
 		} {
 			var out bytes.Buffer
 			code := command.Main(context.Background(), line.args, env(&out, &out))
-			if denied := strings.Contains(out.String(), "AccessDenied"); denied != (reads && line.writes) || !denied && code != 0 {
+			denied := strings.Contains(out.String(), "AccessDenied")
+			if line.args[0] == "orphans" && reads {
+				// It needs more for unfinished uploads, and says that it did not look.
+				if denied = false; !strings.Contains(out.String(), "unfinished uploads were not looked for: AccessDenied") {
+					t.Errorf("orphans does not say what it may not look for:\n%s", out.String())
+				}
+			}
+			if denied != (reads && line.writes) || !denied && code != 0 {
 				t.Errorf("policy %d: spt %s: exit code %d\n%s", i, strings.Join(line.args, " "), code, out.String())
 			}
 		}

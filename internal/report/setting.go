@@ -14,13 +14,16 @@ var settings = map[storage.Setting]map[string]string{
 	storage.SettingCredentials: {
 		"s3":  "--profile NAME, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, --flink-conf FILE, or --no-sign-request",
 		"oss": "OSS_ACCESS_KEY_ID and OSS_ACCESS_KEY_SECRET, or --flink-conf FILE",
+		azure: "AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_SAS_TOKEN, az login, --flink-conf FILE, or --no-sign-request",
 	},
-	storage.SettingEndpoint:   {"s3": "--endpoint-url URL", "oss": "--endpoint-url URL, OSS_ENDPOINT, or --flink-conf FILE"},
+	storage.SettingEndpoint:   {"s3": "--endpoint-url URL", "oss": "--endpoint-url URL, OSS_ENDPOINT, or --flink-conf FILE", azure: "AZURE_STORAGE_BLOB_ENDPOINT"},
 	storage.SettingRegion:     {"s3": "--region REGION", "oss": "--region REGION"},
 	storage.SettingAddressing: {"s3": "--s3-addressing path or host"},
 	storage.SettingConditions: {"s3": "--s3-look-first"},
 	storage.SettingHadoop:     {"": "HADOOP_CONF_DIR"},
 }
+
+const azure = "abfss"
 
 // Setting returns how the user can make the setting that an error of a store is about;
 // "" if it is about none.
@@ -30,8 +33,11 @@ func Setting(err error) string {
 		return ""
 	}
 	scheme, _ := objpath.Split(of.Name)
-	if strings.HasPrefix(scheme, "s3") {
+	switch {
+	case strings.HasPrefix(scheme, "s3"):
 		scheme = "s3"
+	case strings.HasPrefix(scheme, "abfs"), strings.HasPrefix(scheme, "wasb"):
+		scheme = azure
 	}
 	by := settings[of.Setting]
 	if text := by[scheme]; text != "" {

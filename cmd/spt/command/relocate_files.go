@@ -60,7 +60,7 @@ func (m *mover) decide(name, to string) (string, bool, error) {
 		var store storage.Storage
 		var object string
 		if store, object, err = m.env.Stores.Resolve(m.ctx, to); err == nil {
-			info, err = store.Stat(m.ctx, object)
+			info, err = m.snap.Stat(m.ctx, store, object)
 		}
 	}
 	switch {

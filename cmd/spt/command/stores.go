@@ -24,7 +24,7 @@ type driver struct {
 
 // drivers returns the storage drivers of the program, each in a file stores_*.go.
 func drivers() []driver {
-	return slices.Concat(s3Drivers(), []driver{gcsDriver(), webDriver()})
+	return slices.Concat(s3Drivers(), []driver{gcsDriver(), azureDriver(), hdfsDriver(), webDriver()})
 }
 
 // storeFlags marks the flags that say how stores are reached.

@@ -19,7 +19,7 @@ func (f *s3Flags) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.endpoint, "endpoint-url", "", "`URL` of the S3 service (also AWS_ENDPOINT_URL_S3; default: from the profile or --flink-conf, else AWS)")
 	fs.StringVar(&f.region, "region", "", "`REGION` of S3 (also AWS_REGION; default: from the profile or --flink-conf, else us-east-1 or what the service names)")
 	fs.StringVar(&f.profile, "profile", "", "use the profile `NAME` of the shared files of AWS (also AWS_PROFILE)")
-	fs.BoolVar(&f.anonymous, "no-sign-request", false, "send requests to S3 and to Google Cloud Storage without credentials")
+	fs.BoolVar(&f.anonymous, "no-sign-request", false, "send requests to S3, Google Cloud Storage and Azure without credentials")
 	fs.StringVar(&f.addressing, "s3-addressing", "auto", "put the bucket into the path or the host of an S3 address: `auto|path|host`")
 	fs.BoolVar(&f.lookFirst, "s3-look-first", false, "for S3 services that refuse conditional writes: look for an object before it is created; another writer can come in between")
 }
