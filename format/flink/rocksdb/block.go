@@ -178,8 +178,9 @@ func (b *block) setKey(shared int, other []byte) bool {
 	return true
 }
 
-// ascends reports whether the key is greater than the one before it, of which prev
-// has the bytes from shared on: by user key, then by descending sequence.
+// ascends reports whether the key is greater than the key before it, by user key and
+// then by descending sequence. prev has the bytes of that key from shared on, last is
+// its length and before its trailer.
 func (b *block) ascends(last, shared int, before uint64) bool {
 	now := len(b.key)
 	if b.tail == 0 {
