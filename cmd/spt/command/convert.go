@@ -100,7 +100,7 @@ keyed state in the format of a state backend, RocksDB files, raw state, and
 older operator state.
 
 --keyed canonical builds keyed state again, entry by entry, in the format of
-canonical savepoints: that of heap and RocksDB backends, of incremental
+canonical savepoints: state of heap and RocksDB backends, of incremental
 checkpoints and of changelogs. Every state backend restores the result, so this
 changes the state backend of a job, and makes a checkpoint a savepoint of its
 own. Canonical state is copied byte for byte. A checkpoint with in-flight data is
