@@ -31,7 +31,7 @@ func (o *convertOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.to, "to", "", "`spt|flink`: family of OUT (default: by its name)")
 	fs.StringVar(&o.metadata, "metadata-version", "", "write version `2|3|4|5|6` of _metadata, not older than IN; --flink writes older ones")
 	fs.StringVar(&o.state, "state-compression", "", "`none|snappy`: compress or decompress operator state and canonical keyed state, as Flink does (default: keep)")
-	fs.StringVar(&o.keyed, "keyed", "", "`canonical`: build keyed state again in the format of canonical savepoints, which every state backend restores (default: keep its encoding)")
+	fs.StringVar(&o.keyed, "keyed", keepKeyed, "`keep|canonical`: keep the encoding of keyed state, or build it again in the format of canonical savepoints, which every state backend restores")
 	fs.StringVar(&o.flink, "flink", "", "write what Flink `RELEASE`, such as 1.20, can read, and report what is lost")
 }
 
@@ -42,8 +42,8 @@ func (o *convertOptions) validate(env *Env) error {
 	if o.state != "" && o.state != "none" && o.state != report.Snappy {
 		return usagef("--state-compression %s: none or snappy", o.state)
 	}
-	if o.keyed != "" && o.keyed != canonicalKeyed {
-		return usagef("--keyed %s: must be canonical", o.keyed)
+	if o.keyed != keepKeyed && o.keyed != canonicalKeyed {
+		return usagef("--keyed %s: must be keep or canonical", o.keyed)
 	}
 	if err := o.writeOptions.validate(env); err != nil {
 		return err
@@ -103,8 +103,8 @@ older operator state.
 canonical savepoints: state of heap and RocksDB backends, of incremental
 checkpoints and of changelogs. Every state backend restores the result, so this
 changes the state backend of a job, and makes a checkpoint a savepoint of its
-own. Canonical state is copied byte for byte. A checkpoint with in-flight data is
-refused. State that cannot be read is kept and named (exit 1).
+own. Canonical state is copied byte for byte. A checkpoint with in-flight data
+is refused. State that cannot be read is kept and named (exit 1).
 
 OUT becomes visible when it is complete. With --overwrite, an existing snapshot
 is exchanged with the new one in one step on Linux and macOS. If another program
@@ -172,7 +172,7 @@ func runConvert(ctx context.Context, o convertOptions, env *Env, in, out string)
 			slices.Reverse(steps)
 		}
 	}
-	if o.keyed != "" { // first: canonical state can be compressed, and is read by all releases
+	if o.keyed == canonicalKeyed { // first: canonical state can be compressed, and is read by all releases
 		steps = append([]func(*reader.Snapshot) (*reader.Snapshot, error){func(s *reader.Snapshot) (*reader.Snapshot, error) {
 			s, k, err := o.canonical(ctx, env, s)
 			if len(k) > 0 {

@@ -43,8 +43,11 @@ func keptHandles(env *Env, all []transform.KeptHandle) (out []report.Kept) {
 	return out
 }
 
-// canonicalKeyed is the encoding of keyed state that --keyed builds.
-const canonicalKeyed = "canonical"
+// The values of --keyed.
+const (
+	keepKeyed      = "keep"
+	canonicalKeyed = "canonical"
+)
 
 // canonical is the snapshot with its keyed state in the canonical format.
 func (o *convertOptions) canonical(ctx context.Context, env *Env, snap *reader.Snapshot) (*reader.Snapshot, []transform.KeptHandle, error) {

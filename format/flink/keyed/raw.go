@@ -108,7 +108,7 @@ func rawHead(in *input) (version int32, n int32, err error) {
 		return 0, 0, nil
 	}
 	if id != rawIdentifier {
-		return 0, 0, format.Errorf(format.ErrUnsupported, "expected timers with identifier %08x, found %08x: raw keyed state of user code, or of Flink 1.4.0", uint32(rawIdentifier), id)
+		return 0, 0, format.Errorf(format.ErrUnsupported, "expected timers with identifier %08x, found %08x: raw keyed state of user code, or of a release that wrote none", uint32(rawIdentifier), id)
 	}
 	if p, err = in.need(12); err != nil {
 		return 0, 0, err
