@@ -32,6 +32,7 @@ type Snapshot struct {
 	Old bool
 
 	numbers    []int32
+	text       string // an Avro schema, or the source of a builder
 	mark       bool
 	subclasses []string // names of Subclasses
 	registered int
@@ -190,12 +191,12 @@ func (w *walker) body(s *Snapshot, k class, off, depth int) {
 	case avro:
 		if s.Version == 3 {
 			s.Type = w.vstring()
-			w.vstring()
+			s.text = w.vstring()
 		} else {
 			if s.Version == 2 {
 				s.Type = c.Text().String()
 			}
-			c.Text()
+			s.text = c.Text().String()
 		}
 	case pojo:
 		w.pojo(s, depth)
@@ -216,7 +217,7 @@ func (w *walker) outer(s *Snapshot, items outer, depth int) {
 		case 't':
 			s.Type = c.Text().String()
 		case 's':
-			c.Text()
+			s.text = c.Text().String()
 		case 'n':
 			s.numbers = append(s.numbers, c.I32())
 		case 'b':
@@ -233,7 +234,7 @@ func (w *walker) outer(s *Snapshot, items outer, depth int) {
 			for range c.Count("enum constants", size) {
 				s.Names = append(s.Names, c.Text().String())
 				if item == 'E' {
-					c.I32()
+					s.numbers = append(s.numbers, c.I32())
 				}
 			}
 		case 'B':
@@ -457,7 +458,7 @@ func (w *walker) pojoTable(s *Snapshot, depth int) {
 
 // vstring reads a string as StringSerializer writes it; null is "".
 func (w *walker) vstring() string {
-	r := reader{*w.c}
+	r := reader{Cursor: *w.c}
 	v := stringCodec.get(&r)
 	*w.c = r.Cursor
 	return v.Text()
