@@ -333,7 +333,7 @@ func (t avroTime) codec() scalar {
 			if n.Kind == jsontext.Number { // one that is not a time of day
 				return value.Int(p.integer(n, size))
 			}
-			return p.moment(n, t.kind)
+			return p.timestamp(n, t.kind)
 		},
 	}
 }

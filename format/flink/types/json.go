@@ -351,8 +351,8 @@ func clock(s string, c value.Civil) (value.Civil, bool) {
 	return c, err == nil
 }
 
-// moment converts a date, a time of day or both, or an instant in UTC.
-func (p *parser) moment(n *node, k value.Kind) value.Value {
+// timestamp converts a date, a time of day or both, or an instant in UTC.
+func (p *parser) timestamp(n *node, k value.Kind) value.Value {
 	example := map[value.Kind]string{value.KindDate: "2024-02-29", value.KindTimeOfDay: "23:59:58.123", value.KindDateTime: "2024-02-29T23:59:58.123", value.KindInstant: "2024-02-29T23:59:58.123Z"}[k]
 	if n.Kind == jsontext.String {
 		var c value.Civil

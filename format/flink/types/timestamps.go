@@ -13,7 +13,7 @@ import (
 // timestamps (B10). Each type has its own null: the smallest number.
 
 // dateCodec reads long ms since 1970.
-var dateCodec = scalar{size: 8, from: nullableMoment(value.KindInstant),
+var dateCodec = scalar{size: 8, from: nullableTimestamp(value.KindInstant),
 	get: func(r *reader) value.Value {
 		ms := r.I64()
 		if ms == math.MinInt64 {
@@ -33,13 +33,13 @@ var dateCodec = scalar{size: 8, from: nullableMoment(value.KindInstant),
 	},
 }
 
-// nullableMoment converts JSON to a value of a kind or null.
-func nullableMoment(k value.Kind) func(p *parser, n *node) value.Value {
+// nullableTimestamp converts JSON to a value of a kind or null.
+func nullableTimestamp(k value.Kind) func(p *parser, n *node) value.Value {
 	return func(p *parser, n *node) value.Value {
 		if n.Kind == jsontext.Null {
 			return value.Null()
 		}
-		return p.moment(n, k)
+		return p.timestamp(n, k)
 	}
 }
 
@@ -62,7 +62,7 @@ func (w *writer) millis(v value.Value) int64 {
 
 // sqlTimestampCodec reads long ms since 1970 and int nanoseconds of the second,
 // which both contain the milliseconds.
-var sqlTimestampCodec = scalar{size: 12, from: nullableMoment(value.KindInstant),
+var sqlTimestampCodec = scalar{size: 12, from: nullableTimestamp(value.KindInstant),
 	get: func(r *reader) value.Value {
 		ms, off := r.I64(), r.Offset()
 		nano := r.I32()
@@ -94,7 +94,7 @@ var sqlTimestampCodec = scalar{size: 12, from: nullableMoment(value.KindInstant)
 const maxSecond = 31556889864403199
 
 // instantCodec reads long seconds since 1970 and int nanoseconds.
-var instantCodec = scalar{size: 12, from: nullableMoment(value.KindInstant),
+var instantCodec = scalar{size: 12, from: nullableTimestamp(value.KindInstant),
 	get: func(r *reader) value.Value {
 		off := r.Offset()
 		s, nano := r.I64(), r.I32()
@@ -203,7 +203,7 @@ func (w *writer) timeOfDay(v value.Value) {
 	w.int(int64(c.Nano), 4)
 }
 
-var localDateCodec = scalar{size: 6, from: nullableMoment(value.KindDate),
+var localDateCodec = scalar{size: 6, from: nullableTimestamp(value.KindDate),
 	get: func(r *reader) value.Value {
 		c, null := r.date()
 		if null {
@@ -218,7 +218,7 @@ var localDateCodec = scalar{size: 6, from: nullableMoment(value.KindDate),
 	},
 }
 
-var localTimeCodec = scalar{size: 7, from: nullableMoment(value.KindTimeOfDay),
+var localTimeCodec = scalar{size: 7, from: nullableTimestamp(value.KindTimeOfDay),
 	get: func(r *reader) value.Value {
 		c, null := r.timeOfDay()
 		if null {
@@ -235,7 +235,7 @@ var localTimeCodec = scalar{size: 7, from: nullableMoment(value.KindTimeOfDay),
 
 // localDateTimeCodec reads a date and a time of day, which are both null or both
 // not.
-var localDateTimeCodec = scalar{size: 13, from: nullableMoment(value.KindDateTime),
+var localDateTimeCodec = scalar{size: 13, from: nullableTimestamp(value.KindDateTime),
 	get: func(r *reader) value.Value {
 		off := r.Offset()
 		date, noDate := r.date()
@@ -271,20 +271,20 @@ func timestampData(precision int32, kind value.Kind) scalar {
 					r.Fail(off, format.ErrCorrupt, "invalid nanoseconds %d of a millisecond", nano)
 				}
 			}
-			return momentOf(kind, ms, nano)
+			return timestampOf(kind, ms, nano)
 		},
 		put: func(w *writer, v value.Value) {
 			if !w.expects(v, kind) {
 				return
 			}
-			ms, nano := w.momentMillis(v)
+			ms, nano := w.timestampMillis(v)
 			if w.int(ms, 8); precision > 3 {
 				w.int(int64(nano), 4)
 			} else if nano != 0 {
 				w.fail("%v is finer than a millisecond", v)
 			}
 		},
-		from: func(p *parser, n *node) value.Value { return p.moment(n, kind) },
+		from: func(p *parser, n *node) value.Value { return p.timestamp(n, kind) },
 	}
 	if precision > 3 {
 		c.size = 12
@@ -292,9 +292,9 @@ func timestampData(precision int32, kind value.Kind) scalar {
 	return c
 }
 
-// momentOf returns a date with time or an instant from milliseconds and nanoseconds
+// timestampOf returns a date with time or an instant from milliseconds and nanoseconds
 // of a millisecond.
-func momentOf(kind value.Kind, ms int64, nano int32) value.Value {
+func timestampOf(kind value.Kind, ms int64, nano int32) value.Value {
 	v := instantOf(ms, nano)
 	if kind == value.KindInstant {
 		return v
@@ -302,8 +302,8 @@ func momentOf(kind value.Kind, ms int64, nano int32) value.Value {
 	return dateTimeOf(v.Int(), v.Nano())
 }
 
-// momentMillis is the inverse of momentOf.
-func (w *writer) momentMillis(v value.Value) (ms int64, nano int32) {
+// timestampMillis is the inverse of timestampOf.
+func (w *writer) timestampMillis(v value.Value) (ms int64, nano int32) {
 	if v.Kind() == value.KindDateTime {
 		v = instantIn(v)
 	}
