@@ -15,6 +15,8 @@ import (
 // encoding of Avro, but one with big-endian numbers of fixed size, so most types are
 // other codecs of this package. Libraries for Avro do not read it.
 
+func avroCodec(_ *maker, s *Snapshot, _ []codec) codec { return avroOf(s.text) }
+
 // avroOf returns the codec of a schema, or nil if the schema is not valid.
 func avroOf(schema string) codec {
 	n, err := jsontext.Parse([]byte(schema))
@@ -185,7 +187,7 @@ func (b *avroSchema) namedType(n *node, kind, space string, depth int) codec {
 	return b.named[name]
 }
 
-// logical returns the codec of a logical type, or c if there is none for it.
+// logical returns the codec of a logical type; c if the type has no codec of its own.
 func (b *avroSchema) logical(n *node, c codec, typ string, size int) codec {
 	name := textMember(n, "logicalType")
 	if name == "decimal" && (typ == "bytes" || typ == "fixed" && size > 0) {

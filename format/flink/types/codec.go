@@ -237,9 +237,9 @@ func codecOf(m *maker, s *Snapshot) codec {
 		}
 		return m.fail(s, k.why)
 	}
-	nested := make([]codec, len(s.Nested))
-	for i, n := range s.Nested {
-		if nested[i] = m.of(n); nested[i] == nil {
+	var nested []codec
+	if !k.alone {
+		if nested, ok = m.nested(s.Nested); !ok {
 			return nil
 		}
 	}

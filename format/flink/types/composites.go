@@ -143,7 +143,7 @@ func absent(v value.Value) (inner value.Value, null bool) {
 	if !v.IsNull() {
 		return v, false
 	}
-	if v.Variant() == 0 {
+	if v.Variant() == 0 || v.Variant() == value.EncodedNull {
 		return v, true
 	}
 	return v.WithVariant(v.Variant() - 1), false

@@ -20,6 +20,8 @@ import (
 
 type node = jsontext.Node
 
+const jsonNumber = jsontext.Number
+
 // parser converts JSON to values. It keeps the first error.
 type parser struct {
 	path []string

@@ -107,15 +107,24 @@ func (c choice) parse(p *parser, n *node) value.Value {
 
 func sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }
 
-func unionOf(one, two codec) codec {
-	return choice{"a union of two streams", []byte{1, 2}, []record{{fieldsOf("one"), tupleOf(one)}, {fieldsOf("two"), tupleOf(two)}}}
+func timerOf(n []codec) codec { return record{timerShape, tupleOf(timerTime, n[0], n[1])} }
+
+func bufferEntryOf(n []codec) codec {
+	return record{fieldsOf("joined", "element"), tupleOf(boolCodec, n[0])}
 }
 
-func tryOf(element, failure codec) codec {
-	return choice{"a try", []byte{1, 0}, []record{{fieldsOf("success"), tupleOf(element)}, {fieldsOf("failure"), tupleOf(failure)}}}
+func unionOf(n []codec) codec {
+	return choice{"a union of two streams", []byte{1, 2}, []record{{fieldsOf("one"), tupleOf(n[0])}, {fieldsOf("two"), tupleOf(n[1])}}}
 }
 
-func streamElementOf(element codec) codec {
+func tryOf(n []codec) codec {
+	return choice{"a try", []byte{1, 0}, []record{{fieldsOf("success"), tupleOf(n[0])}, {fieldsOf("failure"), tupleOf(n[1])}}}
+}
+
+func optionOf(n []codec) codec { return nullIf{0, n[0]} }
+
+func streamElementOf(n []codec) codec {
+	element := n[0]
 	marker := record{fieldsOf("markedTime", "operatorLower", "operatorUpper", "subtask"), tupleOf(longCodec, longCodec, longCodec, intCodec)}
 	return choice{"a stream element", []byte{0, 1, 2, 3, 4, 5, 6}, []record{
 		{fieldsOf("timestamp", "record"), tupleOf(longCodec, element)},
@@ -129,8 +138,8 @@ func streamElementOf(element codec) codec {
 }
 
 // twoPhase is the codec of the state of TwoPhaseCommitSinkFunction.
-func twoPhase(s *Snapshot, transaction, context codec) codec {
-	holder := record{fieldsOf("transaction", "startTime"), tupleOf(transaction, longCodec)}
+func twoPhase(_ *maker, s *Snapshot, n []codec) codec {
+	holder, context := record{fieldsOf("transaction", "startTime"), tupleOf(n[0], longCodec)}, n[1]
 	pending := codec(holder)
 	if s.Version == 3 || s.mark {
 		pending = nullIf{0, holder}
@@ -258,14 +267,14 @@ func (l linkedList) parse(p *parser, n *node) value.Value {
 	return value.List(p.list(n, nullIf{1, l.one}))
 }
 
-func enumOf(s *Snapshot) codec {
+func enumOf(_ *maker, s *Snapshot, _ []codec) codec {
 	if hasDuplicates(s.Names) {
 		return nil
 	}
 	return enum(s.Names)
 }
 
-func scalaEnumOf(s *Snapshot) codec {
+func scalaEnumOf(_ *maker, s *Snapshot, _ []codec) codec {
 	ids := slices.Clone(s.numbers)
 	if slices.Sort(ids); hasDuplicates(s.Names) || len(s.numbers) != len(s.Names) || len(slices.Compact(ids)) < len(s.Names) {
 		return nil

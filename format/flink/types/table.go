@@ -46,6 +46,7 @@ type class struct {
 	nested   int   // number of nested snapshots; -1: any
 	value    codec // the codec of values, if all snapshots of the class have the same
 	codec    makeCodec
+	alone    bool   // the codec needs no codecs of the nested snapshots
 	why      Reason // why values are not decoded, if there is no codec
 }
 
@@ -57,6 +58,16 @@ type makeCodec func(m *maker, s *Snapshot, nested []codec) codec
 func (c class) of(f func(nested []codec) codec) class {
 	c.codec = func(_ *maker, _ *Snapshot, nested []codec) codec { return f(nested) }
 	return c
+}
+
+// parts is of for a class whose table does not have the number of nested snapshots.
+func (c class) parts(n int, f func(nested []codec) codec) class {
+	return c.by(func(_ *maker, _ *Snapshot, nested []codec) codec {
+		if len(nested) != n {
+			return nil
+		}
+		return f(nested)
+	})
 }
 
 func (c class) by(f makeCodec) class {
@@ -117,16 +128,15 @@ var known = func() map[string]class {
 			}
 			return nullable{int(s.numbers[0]), n[0]}
 		}),
-		"JavaEitherSerializerSnapshot": two(1, 1).of(eitherOf),
-		"EitherSerializerSnapshot":     two(1, 2).of(eitherOf),
-		"ArrayListSerializerSnapshot":  one(1, 1).of(collectionOf),
-		"TtlSerializerSnapshot":        two(1, 2).of(fieldsAsTuple),
-		"TimerSerializerSnapshot":      two(1, 2).of(func(n []codec) codec { return record{timerShape, tupleOf(timerTime, n[0], n[1])} }),
-		"BufferEntrySerializerSnapshot": one(1, 2).
-			of(func(n []codec) codec { return record{fieldsOf("joined", "element"), tupleOf(boolCodec, n[0])} }),
-		"UnionSerializerSnapshot":         two(1, 2).of(func(n []codec) codec { return unionOf(n[0], n[1]) }),
-		"StreamElementSerializerSnapshot": one(1, 2).of(func(n []codec) codec { return streamElementOf(n[0]) }),
-		"StateSerializerSnapshot":         two(1, 4).with("b", 4).by(func(_ *maker, s *Snapshot, n []codec) codec { return twoPhase(s, n[0], n[1]) }),
+		"JavaEitherSerializerSnapshot":    two(1, 1).of(eitherOf),
+		"EitherSerializerSnapshot":        two(1, 2).of(eitherOf),
+		"ArrayListSerializerSnapshot":     one(1, 1).of(collectionOf),
+		"TtlSerializerSnapshot":           two(1, 2).of(fieldsAsTuple),
+		"TimerSerializerSnapshot":         two(1, 2).of(timerOf),
+		"BufferEntrySerializerSnapshot":   one(1, 2).of(bufferEntryOf),
+		"UnionSerializerSnapshot":         two(1, 2).of(unionOf),
+		"StreamElementSerializerSnapshot": one(1, 2).of(streamElementOf),
+		"StateSerializerSnapshot":         two(1, 4).with("b", 4).by(twoPhase),
 		"LinkedListSerializerSnapshot": one(1, 3).with("b", 3).by(func(_ *maker, s *Snapshot, n []codec) codec {
 			if s.Version == 2 || s.mark {
 				return linkedList{n[0]}
@@ -148,19 +158,19 @@ var known = func() map[string]class {
 		"ScalaCaseClassSerializerSnapshot":     class{body: composite, min: 1, max: 2, outer: "t", nested: -1}.of(fieldsAsTuple),
 		"Tuple2CaseClassSerializerSnapshot":    class{body: composite, min: 1, max: 2, outer: "t", nested: -1}.of(fieldsAsTuple),
 		"ScalaEitherSerializerSnapshot":        two(1, 1).of(eitherOf),
-		"ScalaOptionSerializerSnapshot":        one(1, 2).of(func(n []codec) codec { return nullIf{0, n[0]} }),
-		"ScalaTrySerializerSnapshot":           two(1, 2).of(func(n []codec) codec { return tryOf(n[0], n[1]) }),
+		"ScalaOptionSerializerSnapshot":        one(1, 2).of(optionOf),
+		"ScalaTrySerializerSnapshot":           two(1, 2).of(tryOf),
 		"TraversableSerializerSnapshot":        one(1, 2).with("s", 2).of(optionsOf),
 
 		"CopyableValueSerializerSnapshot": {body: generic, min: 2, max: 2, why: UserCode},
 		"ValueSerializerSnapshot":         {body: generic, min: 2, max: 2, why: UserCode},
 		"WritableSerializerSnapshot":      {body: generic, min: 2, max: 2, why: UserCode},
 
-		"EnumSerializerSnapshot":          class{body: fields, min: 3, max: 3, outer: "te"}.by(func(_ *maker, s *Snapshot, _ []codec) codec { return enumOf(s) }),
-		"ScalaEnumSerializerSnapshot":     class{body: fields, min: 3, max: 3, outer: "tE"}.by(func(_ *maker, s *Snapshot, _ []codec) codec { return scalaEnumOf(s) }),
-		"BinaryRowDataSerializerSnapshot": {body: fields, min: 3, max: 3, outer: "n"},
-		"ArrayDataSerializerSnapshot":     {body: fields, min: 3, max: 3, outer: "jj"},
-		"MapDataSerializerSnapshot":       {body: fields, min: 3, max: 3, outer: "jjjj"},
+		"EnumSerializerSnapshot":          class{body: fields, min: 3, max: 3, outer: "te"}.by(enumOf),
+		"ScalaEnumSerializerSnapshot":     class{body: fields, min: 3, max: 3, outer: "tE"}.by(scalaEnumOf),
+		"BinaryRowDataSerializerSnapshot": {body: fields, min: 3, max: 3, outer: "n", value: bytesCodec},
+		"ArrayDataSerializerSnapshot":     class{body: fields, min: 3, max: 3, outer: "jj"}.by(arrayDataOf),
+		"MapDataSerializerSnapshot":       class{body: fields, min: 3, max: 3, outer: "jjjj"}.by(mapDataOf),
 		"DecimalSerializerSnapshot": class{body: fields, min: 3, max: 3, outer: "nn"}.by(func(_ *maker, s *Snapshot, _ []codec) codec {
 			if len(s.numbers) != 2 {
 				return nil
@@ -173,10 +183,10 @@ var known = func() map[string]class {
 			}
 			return timestampData(s.numbers[0], value.KindDateTime)
 		}),
-		"AvroSerializerSnapshot":               class{body: avro, min: 1, max: 3}.by(func(_ *maker, s *Snapshot, _ []codec) codec { return avroOf(s.text) }),
+		"AvroSerializerSnapshot":               class{body: avro, min: 1, max: 3}.by(avroCodec),
 		"PojoSerializerSnapshot":               class{body: pojo, min: 2, max: 2}.by(func(m *maker, s *Snapshot, n []codec) codec { return s.pojo(m, n) }),
 		"KryoSerializerSnapshot":               {body: kryo, min: 2, max: 2, why: UserKryo},
-		"RowDataSerializerSnapshot":            {body: rowData, min: 3, max: 3},
+		"RowDataSerializerSnapshot":            class{body: rowData, min: 3, max: 3, alone: true}.by(rowDataOf),
 		"SortedMapSerializerSnapshot":          class{body: sortedMap, min: 3, max: 3, nested: 2}.of(mapCodec),
 		"GenericArraySerializerConfigSnapshot": class{body: genericArray7, min: 2, max: 2, nested: 1}.of(optionsOf),
 		"TtlAwareSerializerSnapshot":           class{body: wrapped, min: 1, max: 1, outer: "b"}.of(first),
@@ -219,29 +229,29 @@ var simples = map[string]codec{
 // later releases up to 1.16 kept and wrapped. Their bodies start with their
 // version.
 var legacy = map[string]class{
-	"ParameterlessTypeSerializerConfig":     {outer: "t"},
-	"CollectionSerializerConfigSnapshot":    {outer: "B"},
-	"MapSerializerConfigSnapshot":           {outer: "B"},
-	"EitherSerializerConfigSnapshot":        {outer: "B"},
-	"RowSerializerConfigSnapshot":           {outer: "B"},
-	"NullableSerializerConfigSnapshot":      {outer: "B"},
-	"TimerSerializerConfigSnapshot":         {outer: "B"},
-	"UnionSerializerConfigSnapshot":         {outer: "B"},
-	"BufferEntrySerializerConfigSnapshot":   {outer: "B"},
-	"StreamElementSerializerConfigSnapshot": {outer: "B"},
-	"ScalaOptionSerializerConfigSnapshot":   {outer: "B"},
-	"ScalaTrySerializerConfigSnapshot":      {outer: "B"},
-	"TraversableSerializerConfigSnapshot":   {outer: "B"},
-	"StateSerializerConfigSnapshot":         {outer: "B"},
-	"ConfigSnapshot":                        {outer: "B"},
-	"TupleSerializerConfigSnapshot":         {outer: "Bj"},
-	"GenericArraySerializerConfigSnapshot":  {outer: "Bj"},
-	"EnumSerializerConfigSnapshot":          {outer: "te", min: 2},
-	"CopyableValueSerializerConfigSnapshot": {outer: "t"},
-	"WritableSerializerConfigSnapshot":      {outer: "t"},
-	"KryoSerializerConfigSnapshot":          {outer: "tK"},
-	"ValueSerializerConfigSnapshot":         {outer: "tK"},
-	"AvroSchemaSerializerConfigSnapshot":    {outer: "s"},
-	"PojoSerializerConfigSnapshot":          {outer: "tPPP"},
-	"ScalaEnumSerializerConfigSnapshot":     {outer: "tE", min: 2},
+	"ParameterlessTypeSerializerConfig":     class{outer: "t"}.by(parameterlessOf),
+	"CollectionSerializerConfigSnapshot":    class{outer: "B"}.parts(1, collectionOf),
+	"MapSerializerConfigSnapshot":           class{outer: "B"}.parts(2, mapCodec),
+	"EitherSerializerConfigSnapshot":        class{outer: "B"}.parts(2, eitherOf),
+	"RowSerializerConfigSnapshot":           class{outer: "B"}.of(func(n []codec) codec { return rowOf(n, false) }),
+	"NullableSerializerConfigSnapshot":      class{outer: "B"}.by(nullableConfig),
+	"TimerSerializerConfigSnapshot":         class{outer: "B"}.parts(2, timerOf),
+	"UnionSerializerConfigSnapshot":         class{outer: "B"}.parts(2, unionOf),
+	"BufferEntrySerializerConfigSnapshot":   class{outer: "B"}.parts(1, bufferEntryOf),
+	"StreamElementSerializerConfigSnapshot": class{outer: "B"}.parts(1, streamElementOf),
+	"ScalaOptionSerializerConfigSnapshot":   class{outer: "B"}.parts(1, optionOf),
+	"ScalaTrySerializerConfigSnapshot":      class{outer: "B"}.parts(2, tryOf),
+	"TraversableSerializerConfigSnapshot":   class{outer: "B"}.parts(1, optionsOf),
+	"StateSerializerConfigSnapshot":         class{outer: "B"}.parts(2, func(n []codec) codec { return twoPhase(nil, &Snapshot{}, n) }),
+	"ConfigSnapshot":                        class{outer: "B"}.of(fieldsAsTuple),
+	"TupleSerializerConfigSnapshot":         class{outer: "Bj"}.of(fieldsAsTuple),
+	"GenericArraySerializerConfigSnapshot":  class{outer: "Bj"}.parts(1, optionsOf),
+	"EnumSerializerConfigSnapshot":          class{outer: "te", min: 2}.by(enumOf),
+	"CopyableValueSerializerConfigSnapshot": {outer: "t", why: UserCode},
+	"WritableSerializerConfigSnapshot":      {outer: "t", why: UserCode},
+	"KryoSerializerConfigSnapshot":          {outer: "tK", why: UserKryo},
+	"ValueSerializerConfigSnapshot":         {outer: "tK", why: UserCode},
+	"AvroSchemaSerializerConfigSnapshot":    class{outer: "s"}.by(avroCodec),
+	"PojoSerializerConfigSnapshot":          class{outer: "tPPP", alone: true}.by(pojoConfig),
+	"ScalaEnumSerializerConfigSnapshot":     class{outer: "tE", min: 2}.by(scalaEnumOf),
 }

@@ -32,7 +32,9 @@ type Snapshot struct {
 	Old bool
 
 	numbers    []int32
-	text       string // an Avro schema, or the source of a builder
+	serializer []byte   // next to a config snapshot, the serializer as a Java object
+	objects    [][]byte // Java objects: SQL types, serializers
+	text       string   // an Avro schema, or the source of a builder
 	mark       bool
 	subclasses []string // names of Subclasses
 	registered int
@@ -121,7 +123,7 @@ func (w *walker) versioned(depth int) *Snapshot {
 		return s
 	}
 	if s.Version == adapterVersion {
-		w.serializer()
+		s.serializer = w.serializer()
 		w.configBody(s, off, depth)
 	} else if k, ok := lookup(known, s.Class); ok {
 		w.body(s, k, off, depth)
@@ -182,7 +184,7 @@ func (w *walker) body(s *Snapshot, k class, off, depth int) {
 	case rowData:
 		n := c.Count("logical types of a row", 5)
 		for range n {
-			java.SkipObject(c)
+			w.object(s)
 		}
 		w.delegate(s, n, depth)
 	case wrapped:
@@ -208,6 +210,13 @@ func (w *walker) body(s *Snapshot, k class, off, depth int) {
 	}
 }
 
+// object reads a Java object.
+func (w *walker) object(s *Snapshot) {
+	off := w.c.Offset()
+	java.SkipObject(w.c)
+	s.objects = append(s.objects, w.c.Since(off))
+}
+
 // outer reads items by their letters; see outer in table.go, and for legacy bodies
 // B (a block), K (Kryo registrations), P (a table of a POJO).
 func (w *walker) outer(s *Snapshot, items outer, depth int) {
@@ -223,7 +232,7 @@ func (w *walker) outer(s *Snapshot, items outer, depth int) {
 		case 'b':
 			s.mark = c.Bool("a flag of " + s.Class)
 		case 'j':
-			java.SkipObject(c)
+			w.object(s)
 		case 'l':
 			c.Blob("bytes of " + s.Class)
 		case 'e', 'E':
@@ -387,12 +396,12 @@ func (w *walker) configBody(s *Snapshot, off, depth int) {
 }
 
 // serializer reads a serializer object: int 1, int length, Java object.
-func (w *walker) serializer() {
+func (w *walker) serializer() []byte {
 	off := w.c.Offset()
 	if v := w.c.I32(); w.c.Err() == nil && v != 1 {
 		w.c.Fail(off, format.ErrCorrupt, "expected a serializer object of version 1, found %d", v)
 	}
-	w.c.Blob("a serializer object")
+	return w.c.Blob("a serializer object")
 }
 
 // block reads int n, n times two int offsets (serializer, snapshot), int length, and
@@ -421,8 +430,10 @@ func (w *walker) block(depth int) []*Snapshot {
 			c.Fail(at, format.ErrCorrupt, "serializer %d has invalid offsets %d, %d and %d in %d bytes", i, a, b, end, len(blob))
 			return all
 		}
-		w.framed(blob[a:b], base+a, func(p *walker) *Snapshot { p.serializer(); return nil })
-		all = append(all, w.framed(blob[b:end], base+b, func(p *walker) *Snapshot { return p.wrapper(depth + 1) }))
+		var serializer []byte
+		w.framed(blob[a:b], base+a, func(p *walker) *Snapshot { serializer = p.serializer(); return nil })
+		s := w.framed(blob[b:end], base+b, func(p *walker) *Snapshot { return p.wrapper(depth + 1) })
+		all = append(all, s.with(serializer))
 	}
 	return all
 }
@@ -444,16 +455,25 @@ func (w *walker) pojoTable(s *Snapshot, depth int) {
 		if blob.Offset() != offs[2*i] {
 			blob.Fail(blob.Offset(), format.ErrCorrupt, "entry %d of a POJO has invalid offset %d", i, offs[2*i])
 		}
-		p.serializer()
+		serializer := p.serializer()
 		if blob.Err() == nil && blob.Offset() != offs[2*i+1] {
 			blob.Fail(blob.Offset(), format.ErrCorrupt, "the snapshot of entry %d of a POJO has invalid offset %d", i, offs[2*i+1])
 		}
-		s.Nested = append(s.Nested, p.wrapper(depth+1))
+		s.Nested = append(s.Nested, p.wrapper(depth+1).with(serializer))
 	}
+	s.numbers = append(s.numbers, int32(n))
 	if blob.Err() == nil && blob.Remaining() > 0 {
 		blob.Fail(blob.Offset(), format.ErrCorrupt, "%d bytes after the entries of a POJO", blob.Remaining())
 	}
 	c.Adopt(blob, base)
+}
+
+// with adds the serializer object that a file has next to a config snapshot.
+func (s *Snapshot) with(serializer []byte) *Snapshot {
+	if s != nil {
+		s.serializer = serializer
+	}
+	return s
 }
 
 // vstring reads a string as StringSerializer writes it; null is "".
