@@ -220,7 +220,7 @@ var simples = map[string]codec{
 	"LongPrimitiveArray": array{8, longCodec}, "FloatPrimitiveArray": array{4, floatCodec},
 	"DoublePrimitiveArray": array{8, doubleCodec}, "CharPrimitiveArray": array{2, charCodec},
 	"StringArray": array{1, stringCodec},
-	"TimeWindow":  timeWindowCodec, "CountWindow": longCodec, "Java": nil, "StringData": stringDataCodec,
+	"TimeWindow":  timeWindowCodec, "CountWindow": longCodec, "Java": javaStream{}, "StringData": stringDataCodec,
 	"DeweyNumber": deweyCodec, "EventId": eventIDCodec, "Variant": nil, "Bitmap": bytesCodec, "SortedLong": nil,
 	"TransactionState": kafkaTransaction, "ContextState": kafkaContext, "NextTransactionalIdHint": kafkaHint,
 }

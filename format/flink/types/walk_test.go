@@ -286,7 +286,7 @@ func valueSeeds() (seeds [][2]string) {
 func valueTests() []valueTest {
 	pojo, family := classes()
 	bytes := utf(base+"array.BytePrimitiveArraySerializer$BytePrimitiveArraySerializerSnapshot") + i32(3)
-	return []valueTest{
+	return append(slices.Concat(sqlTests(), avroTests(), runtimeTests()), []valueTest{
 		{"long", simple("Long"), i64(-2), int64(-2)},
 		{"byte", simple("Byte"), "\xfe", int64(-2)},
 		{"short", simple("Short"), "\xff\xfe", int64(-2)},
@@ -354,7 +354,7 @@ func valueTests() []valueTest {
 		{"wide SQL decimal", utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(30) + i32(2), i32(2) + "\xff\x00", "-2.56"},
 		{"SQL timestamp", utf("org.apache.flink.table.runtime.typeutils.TimestampDataSerializer$TimestampDataSerializerSnapshot") + i32(1) + i32(3), i64(1500), "1970-01-01T00:00:01.5"},
 		{"fine SQL timestamp", utf("org.apache.flink.table.runtime.typeutils.TimestampDataSerializer$TimestampDataSerializerSnapshot") + i32(1) + i32(9), i64(1500) + i32(7), "1970-01-01T00:00:01.500000007"},
-	}
+	}...)
 }
 
 // classes returns a serializer of objects, and one of objects with subclasses.
@@ -400,6 +400,18 @@ func TestValues(t *testing.T) {
 			}
 			if _, err := c.Skip([]byte(x.in[:n])); !value.IsShort(err) {
 				t.Errorf("%s: skipped, cut to %d: %v", x.name, n, err)
+			}
+			for bit := range 8 {
+				q := []byte(x.in)
+				q[n] ^= 1 << bit
+				if err := testenv.Agree(c, q); err != nil {
+					t.Errorf("%s: byte %d flipped: %v", x.name, n, err)
+				}
+				if v, _, err := c.Read(q); err == nil {
+					if err := testenv.AgreeJSON(c, v); err != nil {
+						t.Errorf("%s: byte %d flipped: %v", x.name, n, err)
+					}
+				}
 			}
 		}
 	}
@@ -528,6 +540,14 @@ func FuzzValue(f *testing.F) {
 		}
 		if err := testenv.Agree(c, in); err != nil {
 			t.Fatal(err)
+		}
+		if v, _, err := c.Read(in); err == nil {
+			if err := testenv.AgreeJSON(c, v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := value.FromJSON(c, in); err != nil && !ours(err) {
+			t.Fatalf("an error of no kind: %v", err)
 		}
 		if _, _, err := c.Read(in); err != nil && !ours(err) {
 			t.Fatalf("an error of no kind: %v", err)
