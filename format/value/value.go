@@ -65,18 +65,24 @@ type Shape struct {
 }
 
 // Arena allocates the texts and parts of many values together. A value that is kept
-// keeps up to 4 KiB of its neighbors in memory. The zero Arena is ready to use; it is
+// keeps up to 6 KiB of its neighbors in memory. The zero Arena is ready to use; it is
 // not safe for concurrent use.
 type Arena struct {
-	values []Value
-	text   []byte
+	values, block   []Value // block is all of the block whose rest is values
+	text, textBlock []byte
 }
 
 // Sizes of blocks. What needs more than a quarter of a block gets memory of its own.
 const (
-	arenaValues = 64
+	arenaValues = 127 // 4 KiB with the header of the allocator
 	arenaText   = 2048
 )
+
+// Reset lets the arena use its memory again. Values from it must no longer be used.
+func (a *Arena) Reset() {
+	clear(a.block[:len(a.block)-len(a.values)])
+	a.values, a.text = a.block, a.textBlock
+}
 
 // Values returns n null values for [List], [Record] or [Map].
 func (a *Arena) Values(n int) []Value {
@@ -84,7 +90,8 @@ func (a *Arena) Values(n int) []Value {
 		return make([]Value, n)
 	}
 	if n > len(a.values) {
-		a.values = make([]Value, arenaValues)
+		a.block = make([]Value, arenaValues)
+		a.values = a.block
 	}
 	v := a.values[:n:n]
 	a.values = a.values[n:]
@@ -101,13 +108,29 @@ func (a *Arena) Text(p []byte) string {
 		return ""
 	}
 	if n > len(a.text) {
-		a.text = make([]byte, arenaText)
+		a.textBlock = make([]byte, arenaText)
+		a.text = a.textBlock
 	}
 	copy(a.text, p)
-	s := unsafe.String(&a.text[0], n) // never written again
+	s := unsafe.String(&a.text[0], n) // not written again before Reset
 	a.text = a.text[n:]
 	return s
 }
+
+// SetInt, SetBool and SetFloat set a null without a class to a number, faster than an
+// assignment: they write no pointers.
+func (v *Value) SetInt(n int64) { v.kind, v.num = KindInt, n }
+
+// SetBool sets a null to a boolean. See [Value.SetInt].
+func (v *Value) SetBool(b bool) {
+	v.kind = KindBool
+	if b {
+		v.num = 1
+	}
+}
+
+// SetFloat sets a null to the float or double with these bits. See [Value.SetInt].
+func (v *Value) SetFloat(kind Kind, bits uint64) { v.kind, v.num = kind, int64(bits) }
 
 func textOf(kind Kind, s string) Value {
 	return Value{kind: kind, num: int64(len(s)), data: unsafe.Pointer(unsafe.StringData(s))}

@@ -193,7 +193,7 @@ func (b *avroSchema) logical(n *node, c codec, typ string, size int) codec {
 	if name == "decimal" && (typ == "bytes" || typ == "fixed" && size > 0) {
 		precision, ok := intMember(n, "precision")
 		if scale, _ := intMember(n, "scale"); ok && scale >= 0 && precision > 0 && precision < maxDigits && scale <= precision {
-			return avroDecimal(int32(precision), int32(scale), size)
+			return avroDecimal(int32(scale), size)
 		}
 		return c
 	}
@@ -250,8 +250,8 @@ func fixed(size int) scalar {
 }
 
 // avroDecimal is a codec of decimals: two's complement in a byte array of size bytes,
-// or of any length if size is 0.
-func avroDecimal(precision, scale int32, size int) codec {
+// or of any length if size is 0. Avro's writers do not check the number of digits.
+func avroDecimal(scale int32, size int) codec {
 	raw := bytesCodec
 	if size > 0 {
 		raw = fixed(size)
@@ -289,7 +289,7 @@ func avroDecimal(precision, scale int32, size int) codec {
 			}
 			raw.put(w, value.BytesOf(digits))
 		},
-		from: func(p *parser, n *node) value.Value { return p.sqlDecimal(n, precision, scale) },
+		from: func(p *parser, n *node) value.Value { return p.sqlDecimal(n, maxDigits, scale) },
 	}
 }
 

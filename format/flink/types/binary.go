@@ -3,7 +3,6 @@ package types
 import (
 	"encoding/binary"
 	"math"
-	"math/big"
 	"unicode/utf8"
 
 	"github.com/savepoint-tools/spt/format"
@@ -39,6 +38,24 @@ type parts struct {
 	p    []byte // all of the row or array
 	off  int    // its offset in the input
 	next int    // where the next part of the variable part starts
+	free *parts // see reader.parts
+}
+
+// parts returns the reader of the parts of a row or array, to be given back with done.
+func (r *reader) parts(p []byte, off, next int) *parts {
+	b := r.freeParts
+	if b == nil {
+		b = new(parts)
+	}
+	r.freeParts = b.free
+	*b = parts{r: r, p: p, off: off, next: next}
+	return b
+}
+
+func (b *parts) done() {
+	r := b.r
+	*b = parts{free: r.freeParts}
+	r.freeParts = b
 }
 
 // fail records that the row or array is not one that Flink writes.
@@ -211,25 +228,17 @@ func (b *parts) long(slot []byte) []byte {
 // part.
 func decimalCell(precision, scale int32) *cell {
 	from := func(p *parser, n *node) value.Value { return p.sqlDecimal(n, precision, scale) }
-	fits := func(w *writer, v value.Value) bool {
-		if w.expects(v, value.KindDecimal) && v.Scale() != scale {
-			w.fail("expected a decimal of scale %d, found %d", scale, v.Scale())
-		}
-		return w.err == nil
-	}
 	if precision <= 18 {
-		return numberCell(8,
-			func(bits uint64) value.Value { return value.Decimal(twosComplement(big.NewInt(int64(bits))), scale) },
-			func(w *writer, v value.Value) uint64 {
-				if !fits(w, v) {
-					return 0
-				}
-				n := v.BigInt()
-				if !n.IsInt64() {
-					w.fail("%v does not fit into 64 bits", n)
-				}
-				return uint64(n.Int64())
-			}, from)
+		c := numberCell(8, nil, func(w *writer, v value.Value) uint64 {
+			if !w.decimal(v, precision, scale) {
+				return 0
+			}
+			return uint64(v.BigInt().Int64())
+		}, from)
+		c.get = func(b *parts, slot []byte) value.Value {
+			return b.r.smallDecimal(b.off, int64(binary.LittleEndian.Uint64(slot)), precision, scale)
+		}
+		return c
 	}
 	const size = 16
 	return &cell{width: 8, reserved: size, from: from,
@@ -238,15 +247,10 @@ func decimalCell(precision, scale int32) *cell {
 			if b.r.Err() == nil && len(p) == 0 {
 				b.r.Fail(b.off, format.ErrCorrupt, "a decimal without a digit")
 			}
-			b.r.shortest(b.off, p)
-			return value.Decimal(p, scale)
+			return b.r.wideDecimal(b.off, p, precision, scale)
 		},
 		put: func(w *writer, base, at int, v value.Value) {
-			if !fits(w, v) {
-				return
-			}
-			if len(v.Text()) > size {
-				w.fail("%v does not fit into %d bytes", v, size)
+			if !w.decimal(v, precision, scale) {
 				return
 			}
 			w.part(base, at, []byte(v.Text()), size)
@@ -475,7 +479,8 @@ func (l binaryRow) read(r *reader, p []byte, off int) value.Value {
 		r.Fail(off, format.ErrCorrupt, "a row of %d fields with %d bytes", n, len(p))
 		return value.Null()
 	}
-	b := &parts{r: r, p: p, off: off, next: fixed}
+	b := r.parts(p, off, fixed)
+	defer b.done()
 	if p[0] >= byte(len(rowKinds)) {
 		r.Fail(off, format.ErrCorrupt, "unknown kind %d of a row", p[0])
 		return value.Null()
@@ -581,7 +586,8 @@ func (l binaryArray) elements(r *reader, p []byte, off int) []value.Value {
 		r.Fail(off, format.ErrCorrupt, "%d elements in an array of %d bytes", n, len(p))
 		return nil
 	}
-	b := &parts{r: r, p: p, off: off, next: fixed}
+	b := r.parts(p, off, fixed)
+	defer b.done()
 	for i := n; i < 8*(head-4); i++ {
 		if p[4+i/8]>>(i%8)&1 != 0 {
 			b.other("an array with more null bits than elements")

@@ -117,9 +117,12 @@ type exported struct{ codec }
 // reader reads values.
 type reader struct {
 	java.Cursor
-	arena   value.Arena
+	arena   *value.Arena
+	own     value.Arena
 	without int // number of values without a byte
 	depth   int // of recursive values
+
+	freeParts *parts // that are not used, linked
 }
 
 // maxRecursion limits the nesting of values whose type refers to itself.
@@ -139,7 +142,7 @@ func (r *reader) leave() { r.depth-- }
 // start prepares for another value.
 func (r *reader) start(p []byte) {
 	r.Cursor = java.Of(p)
-	r.without, r.depth = 0, 0
+	r.arena, r.without, r.depth = &r.own, 0, 0
 }
 
 var readers = sync.Pool{New: func() any { return new(reader) }}
@@ -156,13 +159,26 @@ func (c exported) Skip(p []byte) (int, error) {
 // Read implements [value.Codec].
 func (c exported) Read(p []byte) (value.Value, int, error) {
 	r := readers.Get().(*reader)
-	defer readers.Put(r)
 	r.start(p)
-	v := c.read(r)
-	if r.Err() != nil {
-		return value.Value{}, 0, r.Err()
+	return c.end(r)
+}
+
+// ReadIn implements [value.ArenaCodec].
+func (c exported) ReadIn(a *value.Arena, p []byte) (value.Value, int, error) {
+	r := readers.Get().(*reader)
+	r.start(p)
+	r.arena = a
+	return c.end(r)
+}
+
+// end reads the value and gives the reader back.
+func (c exported) end(r *reader) (v value.Value, n int, err error) {
+	if v, n, err = c.read(r), r.Offset(), r.Err(); err != nil {
+		v, n = value.Value{}, 0
 	}
-	return v, r.Offset(), nil
+	r.start(nil)
+	readers.Put(r)
+	return v, n, err
 }
 
 // Append implements [value.Codec].

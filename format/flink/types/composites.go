@@ -296,7 +296,7 @@ func tupleOf(fields ...codec) tuple { return stepsOf(fields) }
 func (t tuple) skip(r *reader) {
 	for i := range t {
 		s := &t[i]
-		if s.op != 0 && r.Next(opSize[s.op]) != nil {
+		if n := opSize[s.op]; n > 0 && r.Next(n) != nil {
 			continue
 		}
 		s.codec.skip(r)
@@ -327,7 +327,9 @@ func (t tuple) write(w *writer, v value.Value) {
 
 func (t tuple) writeParts(w *writer, v value.Value) {
 	for i := range t {
-		t[i].codec.write(w, v.At(i))
+		if f := v.At(i); t[i].op == 0 || !w.quick(t[i].op, f, false) {
+			t[i].codec.write(w, f)
+		}
 	}
 }
 
@@ -644,8 +646,7 @@ func (c pojoOf) skip(r *reader) {
 func (c pojoOf) skipFields(r *reader) {
 	for i := range c.steps {
 		s := &c.steps[i]
-		if s.op != 0 {
-			n := 1 + opSize[s.op]
+		if n := 1 + opSize[s.op]; n > 1 {
 			if p := r.Next(n); p != nil {
 				if p[0] == 0 {
 					continue
@@ -719,7 +720,14 @@ func (c pojoOf) write(w *writer, v value.Value) {
 		return
 	case class == "":
 		w.p = append(w.p, pojoPlain)
-		record{c.shape, c.fields}.write(w, v)
+		if !w.fields(v, c.shape) {
+			return
+		}
+		for i := range c.steps {
+			if f := v.At(i); c.steps[i].op == 0 || !w.quick(c.steps[i].op, f, true) {
+				c.fields[i].codec.write(w, f)
+			}
+		}
 		return
 	}
 	sub := slices.Index(c.subclasses, class)

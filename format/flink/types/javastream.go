@@ -87,7 +87,7 @@ func plainObject(p []byte) (value.Value, bool) {
 		if !bytes.HasPrefix(p, head) {
 			return value.Null(), false
 		}
-		r := &reader{Cursor: java.Of(p[len(head):])}
+		r := &reader{Cursor: java.Of(p[len(head):]), arena: new(value.Arena)}
 		v := c.get(r)
 		return v, r.Err() == nil && r.Remaining() == 0
 	}

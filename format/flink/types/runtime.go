@@ -334,7 +334,7 @@ func (s sized) read(r *reader) value.Value {
 
 // within reads a value that is all of p, a part of the input from offset at.
 func (r *reader) within(p []byte, at int, one codec) value.Value {
-	part := &reader{Cursor: *java.NewCursor(p), without: r.without, depth: r.depth}
+	part := &reader{Cursor: java.Of(p), arena: r.arena, without: r.without, depth: r.depth}
 	v := one.read(part)
 	if part.Err() == nil && part.Remaining() > 0 {
 		part.Fail(part.Offset(), format.ErrCorrupt, "%d bytes after a value", part.Remaining())

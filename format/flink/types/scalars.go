@@ -344,6 +344,7 @@ func characters(nulls bool) scalar {
 			}
 			return value.String(p.str(n))
 		},
+		op: map[bool]op{true: opText}[nulls],
 	}
 }
 
@@ -364,7 +365,7 @@ func plainText(s string) bool {
 			return false
 		}
 	}
-	return true
+	return true // a NUL is a byte here, too
 }
 
 // enum is a codec of the constants of an enum: int number.
@@ -544,21 +545,13 @@ var bigDecCodec = scalar{
 // unscaled if the precision is at most 18, otherwise int length and two's
 // complement.
 func decimalData(precision, scale int32) scalar {
-	fits := func(w *writer, v value.Value) bool {
-		if !w.expects(v, value.KindDecimal) {
-			return false
-		}
-		if v.Scale() != scale {
-			w.fail("expected a decimal of scale %d, found %d", scale, v.Scale())
-		}
-		return v.Scale() == scale
-	}
+	fits := func(w *writer, v value.Value) bool { return w.decimal(v, precision, scale) }
 	from := func(p *parser, n *node) value.Value { return p.sqlDecimal(n, precision, scale) }
 	if precision <= 18 {
 		return scalar{size: 8, from: from,
 			get: func(r *reader) value.Value {
-				n := r.I64()
-				return value.Decimal(twosComplement(big.NewInt(n)), scale)
+				off := r.Offset()
+				return r.smallDecimal(off, r.I64(), precision, scale)
 			},
 			put: func(w *writer, v value.Value) {
 				if !fits(w, v) {
@@ -581,8 +574,7 @@ func decimalData(precision, scale int32) scalar {
 			if r.Err() == nil && len(p) == 0 {
 				r.Fail(off, format.ErrCorrupt, "a decimal without a digit")
 			}
-			r.shortest(off, p)
-			return value.Decimal(p, scale)
+			return r.wideDecimal(off, p, precision, scale)
 		},
 		put: func(w *writer, v value.Value) {
 			if fits(w, v) {
@@ -590,6 +582,54 @@ func decimalData(precision, scale int32) scalar {
 			}
 		},
 	}
+}
+
+// decimal reports whether v is a decimal of a SQL type, and records an error if it is
+// not.
+func (w *writer) decimal(v value.Value, precision, scale int32) bool {
+	switch {
+	case !w.expects(v, value.KindDecimal):
+	case v.Scale() != scale:
+		w.fail("expected a decimal of scale %d, found %d", scale, v.Scale())
+	case v.BigInt().CmpAbs(powerOfTen(precision)) >= 0:
+		w.fail("%v has more than %d digits", v, precision)
+	default:
+		return true
+	}
+	return false
+}
+
+// smallDecimal returns the decimal of a SQL type with up to 18 digits.
+func (r *reader) smallDecimal(off int, unscaled int64, precision, scale int32) value.Value {
+	n := big.NewInt(unscaled)
+	r.digits(off, n, precision)
+	return value.Decimal(twosComplement(n), scale)
+}
+
+// wideDecimal returns the decimal of a SQL type with more digits.
+func (r *reader) wideDecimal(off int, p []byte, precision, scale int32) value.Value {
+	r.shortest(off, p)
+	v := value.Decimal(p, scale)
+	r.digits(off, v.BigInt(), precision)
+	return v
+}
+
+func (r *reader) digits(off int, unscaled *big.Int, precision int32) {
+	if r.Err() == nil && unscaled.CmpAbs(powerOfTen(precision)) >= 0 {
+		r.Fail(off, format.ErrCorrupt, "a decimal of more than %d digits", precision)
+	}
+}
+
+var powersOfTen = func() (all [maxPrecision + 1]*big.Int) {
+	for i := range all {
+		all[i] = new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(i)), nil)
+	}
+	return all
+}()
+
+// powerOfTen returns 10 to the power of a precision, which is at most maxPrecision.
+func powerOfTen(precision int32) *big.Int {
+	return powersOfTen[max(0, min(precision, maxPrecision))]
 }
 
 // sqlDecimal converts a number with at most scale digits after the point to a decimal

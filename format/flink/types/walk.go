@@ -479,6 +479,7 @@ func (s *Snapshot) with(serializer []byte) *Snapshot {
 // vstring reads a string as StringSerializer writes it; null is "".
 func (w *walker) vstring() string {
 	r := reader{Cursor: *w.c}
+	r.arena = &r.own
 	v := stringCodec.get(&r)
 	*w.c = r.Cursor
 	return v.Text()
