@@ -24,13 +24,21 @@ import (
 // (ms), a timer of "timestamp", "key" and "namespace", and a row that is not an
 // INSERT of its "kind" and "fields".
 func CodecOf(s *Snapshot) (c value.Codec, ok bool) {
-	c, err := NewCodec(s)
+	c, err := NewCodec(s, Options{})
 	return c, err == nil
 }
 
-// NewCodec is CodecOf with the reason why values are not decoded, a *NotDecoded.
-func NewCodec(s *Snapshot) (value.Codec, error) {
-	m := &maker{}
+// Options are facts about values that serializer snapshots do not record.
+type Options struct {
+	// Kryo is the version of Kryo that wrote the values: 2 in Flink 1.x, 5 in Flink
+	// 2.x; 0 if it is not known, then values in Kryo are not decoded.
+	Kryo int
+}
+
+// NewCodec is CodecOf with options, and with the reason why values are not decoded,
+// which is a *NotDecoded.
+func NewCodec(s *Snapshot, o Options) (value.Codec, error) {
+	m := &maker{options: o}
 	m.of = func(s *Snapshot) codec { return codecOf(m, s) }
 	inner := m.of(s)
 	if inner == nil {
@@ -78,8 +86,9 @@ func (e *NotDecoded) Unwrap() error { return format.ErrUnsupported }
 
 // maker makes codecs. It keeps the first reason why it made none.
 type maker struct {
-	of  func(*Snapshot) codec // codecOf; a field, because tables refer to it
-	why *NotDecoded
+	of      func(*Snapshot) codec // codecOf; a field, because tables refer to it
+	options Options
+	why     *NotDecoded
 }
 
 // fail records a reason, unless there is one already, and returns nil.
@@ -185,7 +194,7 @@ func (c exported) end(r *reader) (v value.Value, n int, err error) {
 func (c exported) Append(dst []byte, v value.Value) ([]byte, error) {
 	w := writers.Get().(*writer)
 	defer writers.Put(w)
-	w.p, w.err = dst, nil
+	w.p, w.err, w.depth = dst, nil, 0
 	c.write(w, v)
 	p := w.p
 	w.p = nil
@@ -204,8 +213,9 @@ func (r *reader) other(off int, what string) {
 
 // writer appends values.
 type writer struct {
-	p   []byte
-	err error
+	p     []byte
+	err   error
+	depth int // of recursive values
 }
 
 func (w *writer) fail(msg string, args ...any) {

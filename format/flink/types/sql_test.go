@@ -100,7 +100,7 @@ func TestKeyedValues(t *testing.T) {
 				if op.MaxParallelism > 128 {
 					prefix = 2
 				}
-				keys, keyErr := types.NewCodec(head.Key)
+				keys, keyErr := types.NewCodec(head.Key, types.Options{})
 				values := make([]value.Codec, len(head.States))
 				whys := make([]error, len(head.States))
 				for i := range head.States {
@@ -108,7 +108,7 @@ func TestKeyedValues(t *testing.T) {
 					if st := head.States[i].Keyed; (st == "list" || st == "map") && s != nil && len(s.Nested) > 0 && !strings.Contains(s.Class, "TtlSerializer") {
 						s = s.Nested[len(s.Nested)-1]
 					}
-					values[i], whys[i] = types.NewCodec(s)
+					values[i], whys[i] = types.NewCodec(s, types.Options{})
 				}
 				err = canonical(p, offsets, func(state int, key, val []byte) {
 					if state >= len(head.States) {

@@ -31,13 +31,14 @@ type Snapshot struct {
 	// 1.16 wrapped them. Newer releases do not read it (FLINK-29807).
 	Old bool
 
-	numbers    []int32
-	serializer []byte   // next to a config snapshot, the serializer as a Java object
-	objects    [][]byte // Java objects: SQL types, serializers
-	text       string   // an Avro schema, or the source of a builder
-	mark       bool
-	subclasses []string // names of Subclasses
-	registered int
+	numbers     []int32
+	serializers []string // of the registrations in Names, "" for Kryo's
+	serializer  []byte   // next to a config snapshot, the serializer as a Java object
+	objects     [][]byte // Java objects: SQL types, serializers
+	text        string   // an Avro schema, or the source of a builder
+	mark        bool
+	subclasses  []string // names of Subclasses
+	registered  int
 }
 
 // UnknownClass is the error for a snapshot whose end is unknown, because its class,
@@ -204,9 +205,12 @@ func (w *walker) body(s *Snapshot, k class, off, depth int) {
 		w.pojo(s, depth)
 	case kryo:
 		s.Type = c.Text().String()
-		s.Names = w.optionalMap(func(string, []byte, int) {})
-		w.optionalMap(func(string, []byte, int) {})
-		w.optionalMap(func(string, []byte, int) {})
+		s.Names = w.optionalMap(func(_ string, p []byte, _ int) { s.serializers = append(s.serializers, registered(p)) })
+		for range 2 { // default serializers of the job
+			if len(w.optionalMap(func(string, []byte, int) {})) > 0 {
+				s.mark = true
+			}
+		}
 	}
 }
 
@@ -251,7 +255,9 @@ func (w *walker) outer(s *Snapshot, items outer, depth int) {
 		case 'K':
 			for range c.Count("registrations", 8) {
 				s.Names = append(s.Names, c.Text().String())
+				from := c.Offset()
 				w.registration()
+				s.serializers = append(s.serializers, registered(c.Since(from)))
 			}
 		case 'P':
 			w.pojoTable(s, depth)
@@ -341,6 +347,20 @@ func (w *walker) optionalMap(value func(name string, p []byte, off int)) []strin
 		value(names[len(names)-1], p, at)
 	}
 	return names
+}
+
+// registered returns the class of the serializer of a registration, "" if it is
+// Kryo's, or "?".
+func registered(p []byte) string {
+	c := java.NewCursor(p)
+	c.Text()
+	switch kind := c.I32(); {
+	case c.Err() == nil && kind == 0:
+		return ""
+	case c.Err() == nil && kind == 1:
+		return c.Text().String()
+	}
+	return "?"
 }
 
 // registration reads the rest of a Kryo registration: UTF class, int kind, and UTF

@@ -2,6 +2,7 @@ package types_test
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -526,6 +527,13 @@ func FuzzValue(f *testing.F) {
 		f.Add([]byte(i32(2)+x[0]), []byte(x[1]))
 		seeds++
 	}
+	for _, x := range kryoTests {
+		p, err := hex.DecodeString(x.bytes)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add([]byte(i32(2)+kryoSnapshot(x.class)), p)
+	}
 	if seeds == 0 {
 		f.Fatal("no seeds")
 	}
@@ -534,25 +542,30 @@ func FuzzValue(f *testing.F) {
 		if err != nil {
 			return
 		}
-		c, ok := types.CodecOf(s)
-		if !ok {
-			return
-		}
-		if err := testenv.Agree(c, in); err != nil {
-			t.Fatal(err)
-		}
-		if v, _, err := c.Read(in); err == nil {
-			if err := testenv.AgreeJSON(c, v); err != nil {
-				t.Fatal(err)
+		for _, kryo := range []int{2, 5} {
+			if c, err := types.NewCodec(s, types.Options{Kryo: kryo}); err == nil {
+				fuzzCodec(t, c, in)
 			}
 		}
-		if _, err := value.FromJSON(c, in); err != nil && !ours(err) {
-			t.Fatalf("an error of no kind: %v", err)
-		}
-		if _, _, err := c.Read(in); err != nil && !ours(err) {
-			t.Fatalf("an error of no kind: %v", err)
-		}
 	})
+}
+
+func fuzzCodec(t *testing.T, c value.Codec, in []byte) {
+	if err := testenv.Agree(c, in); err != nil {
+		t.Fatal(err)
+	}
+	v, _, err := c.Read(in)
+	if err == nil {
+		err = testenv.AgreeJSON(c, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+	} else if !ours(err) {
+		t.Fatalf("an error of no kind: %v", err)
+	}
+	if _, err := value.FromJSON(c, in); err != nil && !ours(err) {
+		t.Fatalf("an error of no kind: %v", err)
+	}
 }
 
 // FuzzSkip: any bytes are refused, or walked and kept as they are.
