@@ -83,13 +83,23 @@ others are these:
 A value that is not decoded is shown as bytes, with its serializer and the reason, and
 is copied unchanged.
 
-Three serializers are decoded only in part:
+These serializers are decoded only in part:
 
 * ` + "`JavaSerializer`" + `: strings, boxed primitives and null are decoded. Another object is the
   bytes of its stream, with the name of its class. Streams are parsed, and nothing in
   them is run.
 * ` + "`BinaryRowDataSerializer`" + `: its snapshot has the number of fields and not their types, so
   a row is bytes. ` + "`RowDataSerializer`" + ` has the types.
+* ` + "`KryoSerializer`" + `: a value starts with its class. Decoded are strings, boxed primitives,
+  ` + "`BigInteger`, `BigDecimal`, `Date`, `Timestamp`, `UUID`, `URI`, `Optional`" + `, the instants, dates, times and
+  durations of ` + "`java.time`" + `, the lists, sets, queues and maps of ` + "`java.util`" + ` (sorted ones without a
+  comparator), arrays of objects, ints and bytes, Flink's tuples, Kafka's
+  ` + "`KafkaTopicPartition`" + `, exceptions as the bytes of their Java stream, and messages of Protobuf and
+  Thrift in the serializers of Twitter's chill as bytes. Every element must be of these
+  classes. Kryo 2 (Flink 1.x) and Kryo 5 (Flink 2.x) write different bytes, and snapshots
+  do not say which: the version of ` + "`_metadata`" + ` does.
+* ` + "`VariantSerializer` and `BitmapSerializer`" + `: the binary encodings of variants and of
+  RoaringBitmap are bytes.
 * Raw SQL types are decoded if their serializer is one of Flink's; otherwise they are bytes.
 `)
 	return b.String()

@@ -77,7 +77,7 @@ var valueTexts = func() map[string]string {
 		"NFAStateSerializerSnapshot": "object: `partialMatches`, `completedMatches`", "NodeIdSerializerSnapshot": "object: `event`, `page`; or null", "SharedBufferEdgeSerializerSnapshot": "object: `node`, `version`",
 		"SharedBufferNodeSerializerSnapshot": "array of edges", "SharedBufferNodeSerializerSnapshotV2": "array of objects: `references`, `value`", "LockableTypeSerializerSnapshot": "object: `references`, `value`",
 		"EnumSerializerSnapshot": "name of the constant", "ScalaEnumSerializerSnapshot": "name of the constant", "PojoSerializerSnapshot": "object of its fields, or null; `@class` for a subclass",
-		"AvroSerializerSnapshot": "by the schema", "TtlAwareSerializerSnapshot": "as the serializer in it", "KryoSerializerSnapshot": "classes of the JDK; see below",
+		"AvroSerializerSnapshot": "by the schema", "TtlAwareSerializerSnapshot": "as the serializer in it", "KryoSerializerSnapshot": "by class; see below",
 		"RowDataSerializerSnapshot": "array of its fields; `kind` and `fields` if it is not an INSERT", "BinaryRowDataSerializerSnapshot": "bytes: the snapshot does not have the types of the fields",
 		"ArrayDataSerializerSnapshot": "array", "MapDataSerializerSnapshot": "array of [key, value]", "DecimalSerializerSnapshot": "number", "TimestampDataSerializerSnapshot": "timestamp without a zone",
 		"CopyableValueSerializerSnapshot": "", "ValueSerializerSnapshot": "", "WritableSerializerSnapshot": "",
@@ -90,7 +90,7 @@ var valueTexts = func() map[string]string {
 		"ScalaTrySerializerConfigSnapshot": "object with `success` or `failure`", "TraversableSerializerConfigSnapshot": "array; elements can be null", "StateSerializerConfigSnapshot": "object: `pending`, `pendingCommits`, `context`",
 		"ConfigSnapshot": "with a time to live: array of the time of the last access (ms) and the value", "TupleSerializerConfigSnapshot": "array of its fields", "GenericArraySerializerConfigSnapshot ": "",
 		"EnumSerializerConfigSnapshot": "name of the constant", "ScalaEnumSerializerConfigSnapshot": "name of the constant", "CopyableValueSerializerConfigSnapshot": "", "WritableSerializerConfigSnapshot": "",
-		"KryoSerializerConfigSnapshot": "classes of the JDK; see below", "ValueSerializerConfigSnapshot": "", "AvroSchemaSerializerConfigSnapshot": "by the schema", "PojoSerializerConfigSnapshot": "object of its fields, or null; `@class` for a subclass",
+		"KryoSerializerConfigSnapshot": "by class; see below", "ValueSerializerConfigSnapshot": "", "AvroSchemaSerializerConfigSnapshot": "by the schema", "PojoSerializerConfigSnapshot": "object of its fields, or null; `@class` for a subclass",
 	}
 	delete(m, "GenericArraySerializerConfigSnapshot ")
 	for name, text := range map[string]string{
@@ -103,7 +103,7 @@ var valueTexts = func() map[string]string {
 		"BooleanPrimitiveArray": "array", "BytePrimitiveArray": "bytes", "ShortPrimitiveArray": "array", "IntPrimitiveArray": "array", "LongPrimitiveArray": "array", "FloatPrimitiveArray": "array",
 		"DoublePrimitiveArray": "array", "CharPrimitiveArray": "array", "StringArray": "array; elements can be null", "TimeWindow": "object: `start`, `end` (ms)", "CountWindow": "number",
 		"Java": "string, number, boolean, null; other objects are bytes with their class", "StringData": "string", "DeweyNumber": "array of numbers", "EventId": "object: `id`, `timestamp`",
-		"Variant": "", "Bitmap": "bytes: a serialized RoaringBitmap", "SortedLong": "number",
+		"Variant": "object: `value`, `metadata`, both bytes", "Bitmap": "bytes: a serialized RoaringBitmap", "SortedLong": "number",
 		"TransactionState": "object: `transactionalId`, `producerId`, `epoch`", "ContextState": "object: `transactionalIds`", "NextTransactionalIdHint": "object: `nextFreeTransactionalId`, `lastParallelism`",
 	} {
 		m[name+"SerializerSnapshot"] = text

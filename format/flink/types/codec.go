@@ -65,7 +65,7 @@ const (
 // NotDecoded is the error for a serializer whose values are not decoded. It matches
 // format.ErrUnsupported.
 type NotDecoded struct {
-	Serializer string // short name of the serializer: "KryoSerializer"; "" if unknown
+	Serializer string // name of the serializer: "KryoSerializer", or its class; "" if unknown
 	Type       string // class of the values, if it is recorded
 	Reason     Reason
 }
@@ -96,10 +96,19 @@ func (m *maker) fail(s *Snapshot, why Reason) codec {
 	if m.why == nil {
 		m.why = &NotDecoded{Reason: why}
 		if s != nil {
-			m.why.Serializer, m.why.Type = strings.TrimSuffix(simpleName(s.Class), "Snapshot"), s.Type
+			m.why.Serializer, m.why.Type = serializerName(s.Class), s.Type
 		}
 	}
 	return nil
+}
+
+// serializerName returns the name of a serializer for users: the simple name of one of
+// Flink's.
+func serializerName(class string) string {
+	if strings.HasPrefix(class, flinkPackage) {
+		class = simpleName(class)
+	}
+	return strings.TrimSuffix(class, "Snapshot")
 }
 
 // optional returns the codec of a snapshot that not all values need, or nil.

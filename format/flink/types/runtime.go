@@ -282,6 +282,48 @@ func scalaEnumOf(_ *maker, s *Snapshot, _ []codec) codec {
 	return scalaEnum{s.Names, s.numbers}
 }
 
+// variantCodec reads int size of the value, int size of the metadata, and both: the
+// binary encoding of variants, which is not decoded further.
+type variantCodec struct{}
+
+var variantShape = fieldsOf("value", "metadata")
+
+func (variantCodec) sizes(r *reader) (value, metadata int) {
+	off := r.Offset()
+	v, m := r.I32(), r.I32()
+	if v < 0 || m < 0 {
+		r.Fail(off, format.ErrCorrupt, "a variant of %d and %d bytes", v, m)
+		return 0, 0
+	}
+	return int(v), int(m)
+}
+
+func (c variantCodec) skip(r *reader) {
+	v, m := c.sizes(r)
+	r.Bytes(v+m, "a variant")
+}
+
+func (c variantCodec) read(r *reader) value.Value {
+	v, m := c.sizes(r)
+	return value.Record(variantShape, []value.Value{value.Bytes(r.Bytes(v, "the value of a variant")), value.Bytes(r.Bytes(m, "the metadata of a variant"))})
+}
+
+func (c variantCodec) write(w *writer, v value.Value) {
+	if !w.fields(v, variantShape) {
+		return
+	}
+	for i := range 2 {
+		if p := v.At(i); w.expects(p, value.KindBytes) {
+			w.int(int64(len(p.Text())), 4)
+		}
+	}
+	w.p = append(append(w.p, v.At(0).Text()...), v.At(1).Text()...)
+}
+
+func (variantCodec) parse(p *parser, n *node) value.Value {
+	return record{variantShape, tupleOf(bytesCodec, bytesCodec)}.parse(p, n)
+}
+
 // scalaEnum is a codec of the constants of Scala's enumerations: int id.
 type scalaEnum struct {
 	names enum

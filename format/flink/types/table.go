@@ -221,7 +221,7 @@ var simples = map[string]codec{
 	"DoublePrimitiveArray": array{8, doubleCodec}, "CharPrimitiveArray": array{2, charCodec},
 	"StringArray": array{1, stringCodec},
 	"TimeWindow":  timeWindowCodec, "CountWindow": longCodec, "Java": javaStream{}, "StringData": stringDataCodec,
-	"DeweyNumber": deweyCodec, "EventId": eventIDCodec, "Variant": nil, "Bitmap": bytesCodec, "SortedLong": nil,
+	"DeweyNumber": deweyCodec, "EventId": eventIDCodec, "Variant": variantCodec{}, "Bitmap": bytesCodec, "SortedLong": nil,
 	"TransactionState": kafkaTransaction, "ContextState": kafkaContext, "NextTransactionalIdHint": kafkaHint,
 }
 
