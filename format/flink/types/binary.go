@@ -41,7 +41,7 @@ type parts struct {
 	free *parts // see reader.parts
 }
 
-// parts returns the reader of the parts of a row or array, to be given back with done.
+// parts returns the reader of the parts of a row or array. The caller must call done.
 func (r *reader) parts(p []byte, off, next int) *parts {
 	b := r.freeParts
 	if b == nil {
@@ -58,7 +58,7 @@ func (b *parts) done() {
 	r.freeParts = b
 }
 
-// fail records that the row or array is not one that Flink writes.
+// other records that Flink does not write such a row or array.
 func (b *parts) other(what string) { b.r.other(b.off, what) }
 
 func roundUp(n int) int { return (n + 7) / 8 * 8 }

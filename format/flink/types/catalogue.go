@@ -19,8 +19,8 @@ type Entry struct {
 	Config   bool   // a config snapshot of Flink 1.3 to 1.6
 }
 
-// Catalogue returns all serializers of the table, ordered by name: first those of
-// Flink 1.7 and later, then the config snapshots of older releases.
+// Catalogue returns all serializers of the table, ordered by name: first those since
+// Flink 1.7, then the config snapshots of older releases.
 func Catalogue() []Entry {
 	var all []Entry
 	for _, old := range []bool{false, true} {

@@ -189,7 +189,7 @@ func (c exported) ReadIn(a *value.Arena, p []byte) (value.Value, int, error) {
 	return c.end(r)
 }
 
-// end reads the value and gives the reader back.
+// end reads the value and returns the reader to the pool.
 func (c exported) end(r *reader) (v value.Value, n int, err error) {
 	if v, n, err = c.read(r), r.Offset(), r.Err(); err != nil {
 		v, n = value.Value{}, 0

@@ -154,7 +154,7 @@ func (k *kryoCodec) body(class string) (kryoBody, bool) {
 // bareKryo are the classes that need no name, by the kinds of their values.
 var bareKryo = map[value.Kind]string{value.KindString: "java.lang.String", value.KindInt: "java.lang.Integer", value.KindBool: "java.lang.Boolean"}
 
-// classOf returns the class of a value at a place whose class is declared.
+// classOf returns the class of a value that is declared as another.
 func (k *kryoState) classOf(v value.Value, declared string) string {
 	if class, ok := referenced(v); ok {
 		return class
@@ -590,8 +590,8 @@ var (
 	}
 )
 
-// kryoTimestamp is the codec of java.sql.Timestamp: ms, with those of the second in
-// Kryo 2 and without in Kryo 5, and nanoseconds of the second.
+// kryoTimestamp is the codec of java.sql.Timestamp: ms, which
+// are whole seconds in Kryo 5, and nanoseconds of the second.
 func kryoTimestamp(version int) kryoBody {
 	return kryoFunc(false, func(r *reader) value.Value {
 		off := r.Offset()
@@ -676,7 +676,7 @@ func kryoString(int) kryoBody {
 	}
 }
 
-// kryoAny converts JSON of an element.
+// kryoElement parses the JSON of an element.
 type kryoElement struct {
 	codec // not used
 	k     *kryoState
@@ -1141,8 +1141,8 @@ func (r *reader) kryoClock2(c value.Civil) value.Civil {
 	return r.kryoClock(off, c)
 }
 
-// kryoClock5 reads hour, minute, second and nanoseconds up to the last that is not 0,
-// of which the bits are inverted if it is not the nanoseconds.
+// kryoClock5 reads hour, minute, second and nanoseconds up to the last that is not 0.
+// The bits of the last are inverted unless it is the nanoseconds.
 func (r *reader) kryoClock5(c value.Civil) value.Civil {
 	off := r.Offset()
 	for i, to := range []*uint8{&c.Hour, &c.Minute, &c.Second} {

@@ -150,7 +150,7 @@ func (s *objectReader) object(depth int) *Object {
 	return o
 }
 
-// assign gives an object the next handle. If objects are not built it returns a
+// assign adds an object to the handles. If objects are not built it returns a
 // shared one, which must not be read.
 func (s *objectReader) assign(kind ObjectKind, class string) *Object {
 	o := &skipped
