@@ -47,11 +47,12 @@ var arrows = []arrow{
 	{"format/flink", []string{"format", "format/internal/...", "format/value", "format/flink/...", "internal/fingerprint", "internal/limit"}, noOutside},
 	{"format/spt", []string{"format", "format/internal/...", "format/value", "format/spt/...", "internal/limit", "internal/fingerprint"}, noOutside},
 	{"storage", []string{"storage/...", "internal/ability", "internal/fault", "internal/objpath", "internal/ranged", "internal/tempname"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
+	{"storage/internal/plainhttp", []string{"storage", "storage/internal/retry"}, driverNot},
 	{"storage/internal", []string{"storage", "internal/objpath", "internal/ranged"}, []string{"log", "log/...", "github.com/spf13/..."}},
 	{"storage/s3", driverOwn, driverNot},
 	{"storage/gcs", driverOwn, driverNot},
 	{"storage/azure", driverOwn, driverNot},
-	{"storage/hdfs", driverOwn, driverNot},
+	{"storage/hdfs", append(slices.Clone(driverOwn), "internal/fault"), driverNot},
 	{"storage/web", driverOwn, driverNot},
 	{"reader", []string{"format/...", "storage", "storage/local", "storage/route", "internal/ability", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
 	{"writer", []string{"format/...", "storage", "storage/local", "storage/route", "reader", "internal/ability", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
@@ -80,9 +81,9 @@ var arrows = []arrow{
 	{"internal/servertest", []string{"internal/testenv"}, []string{"log", "log/...", "github.com/spf13/..."}},            // for tests only
 	{"internal/testenv", []string{"format/value"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest", "internal/testenv"}, []string{"github.com/spf13/..."}},
-	{"internal/report", []string{"format/...", "storage", "internal/ability", "reader", "writer", "transform/...", "internal/shell", "internal/ui", "internal/fileref", "internal/number"}, noOutside},
+	{"internal/report", []string{"format/...", "storage", "internal/ability", "reader", "writer", "transform/...", "internal/objpath", "internal/shell", "internal/ui", "internal/fileref", "internal/number"}, noOutside},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
-	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/ability", "internal/hash128", "internal/objpath", "internal/shell", "internal/tally", "internal/tempname", "internal/report", "internal/ui", "internal/work", "internal/fileref", "internal/limit", "internal/number"}, []string{"net", "net/...", "log", "log/..."}},
+	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/ability", "internal/conf", "internal/hash128", "internal/objpath", "internal/shell", "internal/tally", "internal/tempname", "internal/report", "internal/ui", "internal/work", "internal/fileref", "internal/limit", "internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"cmd/spt/reference", []string{"cmd/spt/command", "internal/report", "format/flink/types"}, []string{"net", "net/...", "log", "log/..."}},
 	{"conformance", []string{"conformance", "format/...", "format/flink/assign", "storage/...", "reader", "writer", "transform/..."}, []string{"github.com/spf13/..."}},
 }

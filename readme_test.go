@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,28 +33,43 @@ func TestDocumentExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Chdir(workspace(t))
-			blocks := 0
-			got := regexp.MustCompile("(?s)```console\n.*?\n```").ReplaceAllStringFunc(string(text), func(block string) string {
-				blocks++
-				body := strings.TrimSuffix(strings.TrimPrefix(block, "```console\n"), "```")
-				return "```console\n" + runBlock(t, body) + "```"
-			})
-			if blocks == 0 {
-				t.Fatal("no console block found")
-			}
-			if got == string(text) {
-				return
-			}
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
+			runBlocks(t, path, string(text), func(stdout, stderr io.Writer) *command.Env {
+				return &command.Env{
+					Stdout: stdout, Stderr: stderr, Getenv: func(string) string { return "" },
+					Now: time.Now, Stores: route.New(local.New()),
 				}
-				return
-			}
-			t.Errorf("an example prints something else than the document says (go test -run TestDocumentExamples . -update, then look at the diff):\n%s", firstDifference(string(text), got))
+			}, strings.NewReplacer())
 		})
 	}
 }
+
+// runBlocks runs the console blocks of a document. hide replaces what depends on where
+// the test runs.
+func runBlocks(t *testing.T, path, text string, env newEnv, hide *strings.Replacer) {
+	t.Helper()
+	blocks := 0
+	got := regexp.MustCompile("(?s)```console\n.*?\n```").ReplaceAllStringFunc(text, func(block string) string {
+		blocks++
+		body := strings.TrimSuffix(strings.TrimPrefix(block, "```console\n"), "```")
+		return "```console\n" + hide.Replace(runBlock(t, body, env)) + "```"
+	})
+	if blocks == 0 {
+		t.Fatal("no console block found")
+	}
+	if got == text {
+		return
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Errorf("an example prints something else than the document says (go test -run %s . -update, then look at the diff):\n%s", t.Name(), firstDifference(text, got))
+}
+
+// newEnv returns an environment for one command.
+type newEnv func(stdout, stderr io.Writer) *command.Env
 
 // workspace is a folder in which the examples can write, with testdata in it.
 func workspace(t *testing.T) string {
@@ -66,7 +82,7 @@ func workspace(t *testing.T) string {
 }
 
 // runBlock runs the commands of a block and gives it back with what they print.
-func runBlock(t *testing.T, block string) string {
+func runBlock(t *testing.T, block string, newEnv newEnv) string {
 	t.Helper()
 	var out strings.Builder
 	for line := range strings.Lines(block) {
@@ -80,11 +96,7 @@ func runBlock(t *testing.T, block string) string {
 			t.Fatalf("an example that is no command of spt: %s", cmd)
 		}
 		var printed bytes.Buffer
-		env := &command.Env{
-			Stdout: &printed, Stderr: &printed, Getenv: func(string) string { return "" },
-			Now: time.Now, Stores: route.New(local.New()),
-		}
-		code := command.Main(context.Background(), args[1:], env)
+		code := command.Main(context.Background(), args[1:], newEnv(&printed, &printed))
 		out.Write(printed.Bytes())
 		if code != 0 {
 			out.WriteString("exit " + itoa(code) + "\n")

@@ -48,28 +48,35 @@ type answer struct {
 
 // Start builds the Java side where needed and starts it.
 func Start(version Version) (*Flink, error) {
-	dir, err := Base()
-	if err != nil {
-		return nil, err
-	}
 	program, err := build(version)
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.CreateTemp("", "flink-"+string(version)+"-*.log")
+	return start(version, program, "")
+}
+
+// start starts a JVM with more options; the name distinguishes it from others of the
+// same version.
+func start(version Version, program program, name string, more ...string) (*Flink, error) {
+	dir, err := Base()
+	if err != nil {
+		return nil, err
+	}
+	name = string(version) + name
+	log, err := os.CreateTemp("", "flink-"+name+"-*.log")
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close() //nolint:errcheck // the process holds its own descriptor
-	scratch := filepath.Join(dir, ".scratch-"+string(version))
-	process := exec.Command(program.java,
+	scratch := filepath.Join(dir, ".scratch-"+name)
+	process := exec.Command(program.java, append(more,
 		"-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"--add-opens=java.base/java.util=ALL-UNNAMED",
 		"--add-opens=java.base/java.time=ALL-UNNAMED",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.logFile=System.err",
 		"-Dspt.fixtures="+dir,
-		"-cp", program.classPath, "spt.oracle.Main", scratch)
+		"-cp", program.classPath, "spt.oracle.Main", scratch)...)
 	process.Stderr = log
 	stdin, err := process.StdinPipe()
 	if err != nil {

@@ -39,7 +39,7 @@ func Judged() map[Version]int {
 
 var running struct {
 	mu     sync.Mutex
-	flinks map[Version]*Flink
+	flinks map[string]*Flink // by version and file system
 	loud   bool
 }
 
@@ -49,15 +49,26 @@ var running struct {
 // CloseAll from TestMain.
 func Use(t testing.TB, version Version) *Flink {
 	t.Helper()
+	return use(t, version, string(version), func() (*Flink, error) { return Start(version) })
+}
+
+// UseWith is Use with a file system. The system's name decides which JVM is the same.
+func UseWith(t testing.TB, version Version, system FileSystem) *Flink {
+	t.Helper()
+	return use(t, version, string(version)+" "+system.Name, func() (*Flink, error) { return StartWith(version, system) })
+}
+
+func use(t testing.TB, version Version, key string, start func() (*Flink, error)) *Flink {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("Flink does not run with -short")
 	}
 	running.mu.Lock()
 	defer running.mu.Unlock()
-	f := running.flinks[version]
+	f := running.flinks[key]
 	if f == nil {
 		var err error
-		f, err = Start(version)
+		f, err = start()
 		switch {
 		case errors.Is(err, ErrUnavailable) && os.Getenv("CI") != "true":
 			if !running.loud {
@@ -69,9 +80,9 @@ func Use(t testing.TB, version Version) *Flink {
 			t.Fatal(err)
 		}
 		if running.flinks == nil {
-			running.flinks = map[Version]*Flink{}
+			running.flinks = map[string]*Flink{}
 		}
-		running.flinks[version] = f
+		running.flinks[key] = f
 	}
 	from := f.logSize()
 	t.Cleanup(func() {

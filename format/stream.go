@@ -285,8 +285,8 @@ func Reference(s Stream) (path Text, relative, ok bool) {
 }
 
 // CanonicalURI returns one spelling for all spellings of a location, for comparing:
-// s3a: and s3p: become s3:, and file:///x becomes file:/x. It is never written to a
-// file.
+// s3a: and s3p: become s3:, file:///x becomes file:/x, and the schemes and hosts of Azure
+// become abfss: and the one with .dfs. It is never written to a file.
 func CanonicalURI(uri string) string {
 	for _, s3 := range [...]string{"s3a:", "s3p:"} {
 		if strings.HasPrefix(uri, s3) {
@@ -296,7 +296,25 @@ func CanonicalURI(uri string) string {
 	if strings.HasPrefix(uri, "file:///") {
 		return "file:/" + uri[len("file:///"):]
 	}
+	for _, azure := range [...]string{"abfs://", "abfss://", "wasb://", "wasbs://"} {
+		if rest, ok := strings.CutPrefix(uri, azure); ok {
+			return "abfss://" + azureAuthority(rest)
+		}
+	}
 	return uri
+}
+
+// azureAuthority replaces .blob. by .dfs. in the host of Azure, in what follows "://".
+func azureAuthority(rest string) string {
+	authority, path := rest, ""
+	if slash := strings.IndexByte(rest, '/'); slash >= 0 {
+		authority, path = rest[:slash], rest[slash:]
+	}
+	container, host, ok := strings.Cut(authority, "@")
+	if !ok {
+		return rest
+	}
+	return container + "@" + strings.Replace(strings.ToLower(host), ".blob.", ".dfs.", 1) + path
 }
 
 // Source reads the bytes of streams. It is safe for concurrent use.

@@ -25,6 +25,11 @@ func TestCanonicalURI(t *testing.T) {
 		"S3A://b/x":     "S3A://b/x",
 		"":              "",
 		"s3a":           "s3a",
+		"abfs://c@Prod.dfs.core.windows.net/A.blob.": "abfss://c@prod.dfs.core.windows.net/A.blob.",
+		"wasbs://c@prod.blob.core.windows.net/A":     "abfss://c@prod.dfs.core.windows.net/A",
+		"wasb://c@prod.blob.core.windows.net":        "abfss://c@prod.dfs.core.windows.net",
+		"abfss://c":                                  "abfss://c",
+		"wasbs://":                                   "abfss://",
 	} {
 		if got := format.CanonicalURI(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

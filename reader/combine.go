@@ -20,6 +20,9 @@ func Combine(ctx context.Context, a, b *Snapshot) (*Snapshot, *format.Savepoint,
 	if err := errors.Join(a.Outside(), b.Outside()); err != nil {
 		return nil, nil, err
 	}
+	if err := b.LookUp(ctx, true); err != nil {
+		return nil, nil, err
+	}
 	src := a.src.clone()
 	m := combiner{ctx: ctx, b: b, src: src, ropes: map[*format.Chunks]*format.Concat{}, files: map[format.StreamKey]string{}, mine: map[reference]bool{}}
 	_ = a.EachStream(func(_ format.Place, st format.Stream) error {
@@ -48,7 +51,8 @@ func (s *Snapshot) Others() []*Snapshot { return s.others }
 func (s *source) clone() *source {
 	c := &source{
 		stores: s.stores, store: s.store, dir: s.dir, location: s.location, version: s.version, maps: s.maps, follow: s.follow, areas: s.areas, file: s.file, maxValue: s.maxValue,
-		sched: s.sched, progress: s.progress, lookups: map[reference]*lookup{}, directories: map[string]*directory{}, foreign: map[*format.Chunks]foreign{},
+		sched: s.sched, progress: s.progress, lookups: map[reference]*lookup{}, directories: map[string]*directory{},
+		refs: s.refs, windows: s.windows, foreign: map[*format.Chunks]foreign{},
 	}
 	for k, f := range s.foreign {
 		c.foreign[k] = f

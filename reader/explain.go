@@ -44,8 +44,16 @@ func Remedies(err error) []finding.Remedy {
 	return nil
 }
 
-// quote escapes a name for a one-line message.
+// hasSecrets reports whether a location is a URL with a part that can hold secrets.
+func hasSecrets(location string) bool {
+	return strings.Contains(location, "://") && (&storage.Error{Name: location}).SafeName() != location && strings.ContainsAny(location, "?@")
+}
+
+// quote escapes a name for a one-line message, without the secrets that a URL can have.
 func quote(s string) string {
+	if hasSecrets(s) {
+		return (&storage.Error{Name: s}).SafeName()
+	}
 	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) || r == ' ' }) || s == "" {
 		return strconv.Quote(s)
 	}
@@ -212,10 +220,10 @@ func parentOf(ctx context.Context, o Options, location string, all []candidate) 
 	}
 	for _, c := range described[:min(len(described), looked)] {
 		e := Entry{Path: objpath.Join(objpath.Clean(location), c.path)}
-		if err := e.open(ctx, o); err != nil {
+		if err := e.open(ctx, ListOptions{Options: o}); err != nil {
 			return err
 		}
-		if e.State != Complete {
+		if e.State != Complete && !e.NotLooked {
 			continue
 		}
 		text := fmt.Sprintf("it holds %s; the newest complete one is %s", plural(len(described), word), quote(c.path))
@@ -309,8 +317,10 @@ func (f *found) notOurs(ctx context.Context) error {
 		return advise(refuse(f.name, "it is an .spt file that went through a text-mode transfer"), "copy it again in binary mode")
 	}
 	err := refuse(f.name, "it starts with %x: neither Flink's _metadata nor .spt", f.head[:min(len(f.head), 8)])
-	dir := objpath.Dir(f.name)
-	if _, serr := f.store.Stat(ctx, objpath.Join(dir, MetadataName)); serr == nil && objpath.Base(f.name) != MetadataName {
+	if objpath.Base(f.name) == MetadataName {
+		return err
+	}
+	if _, serr := f.store.Stat(ctx, objpath.Join(objpath.Dir(f.name), MetadataName)); serr == nil {
 		return &advised{err, []finding.Remedy{instead("it is next to a _metadata; give the directory", f.location)}}
 	}
 	return err

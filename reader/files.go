@@ -121,11 +121,21 @@ func (s *Snapshot) With(sp *format.Savepoint) *Snapshot {
 // Unchanged checks that the file that describes the snapshot, and the files of
 // snapshots combined with it, have not changed since they were opened. If one
 // has, the error is storage.ErrChanged.
+//
+// Objects of a Remote snapshot are read at one version, whatever replaces them. There
+// it checks that the description had not changed when the files were looked up, without
+// a request if its directory was listed then.
 func (s *Snapshot) Unchanged(ctx context.Context) error {
 	for _, o := range s.others {
 		if err := o.Unchanged(ctx); err != nil {
 			return err
 		}
+	}
+	changed := &format.Error{File: s.Container.Name, Offset: -1, Msg: "it changed since it was opened", Err: format.ErrChanged}
+	if same, known := s.src.unchanged(s.Container.Name); known && same {
+		return nil
+	} else if known {
+		return changed
 	}
 	info, err := s.src.store.Stat(ctx, s.Container.Name)
 	if err == nil && info.Version == s.src.version {
@@ -134,7 +144,7 @@ func (s *Snapshot) Unchanged(ctx context.Context) error {
 	if err != nil && !errors.Is(err, storage.ErrNotExist) {
 		return err
 	}
-	return &format.Error{File: s.Container.Name, Offset: -1, Msg: "it changed since it was opened", Err: format.ErrChanged}
+	return changed
 }
 
 // Store returns the store of the snapshot's description.

@@ -59,6 +59,9 @@ func findAt(ctx context.Context, location string, o Options) (*found, error) {
 		return nil, err
 	}
 	name = objpath.Clean(name)
+	if hasSecrets(location) {
+		location = name // by which the store finds it, too
+	}
 	f := &found{store: store, location: objpath.Clean(location)}
 	// Most names are directories, but a file can have any name. Each try costs a
 	// request, so the likelier one is first.

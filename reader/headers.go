@@ -49,6 +49,15 @@ const streamHead = 4 << 10
 // that cannot be read are in Unread; err is for a context that ended and for a
 // file that changed.
 func (s *Snapshot) Headers(ctx context.Context, ops []*format.Operator) (map[*format.Operator]*Headers, error) {
+	return s.headers(ctx, ops, headersPerOperator)
+}
+
+// InlineHeaders is Headers without reads outside the file that describes the snapshot.
+func (s *Snapshot) InlineHeaders(ctx context.Context, ops []*format.Operator) (map[*format.Operator]*Headers, error) {
+	return s.headers(ctx, ops, 0)
+}
+
+func (s *Snapshot) headers(ctx context.Context, ops []*format.Operator, most int) (map[*format.Operator]*Headers, error) {
 	all := make(map[*format.Operator]*Headers, len(ops))
 	var reads []*headerRead
 	for _, op := range ops {
@@ -66,7 +75,7 @@ func (s *Snapshot) Headers(ctx context.Context, ops []*format.Operator) (map[*fo
 			if !r.inline() {
 				k++
 				// Select the indexes k of n at which k*most/n increases.
-				if outside > headersPerOperator && k*headersPerOperator/outside == (k-1)*headersPerOperator/outside {
+				if outside > most && k*most/outside == (k-1)*most/outside {
 					h.Skipped++
 					continue
 				}

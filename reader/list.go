@@ -37,10 +37,14 @@ type Entry struct {
 	// NotChecked counts the files whose lookup failed, and Outside the files outside
 	// the snapshot and its checkpoint root.
 	NotChecked, Outside int
+	// NotLooked is set if no file was looked for, see ListOptions.Files: NotChecked
+	// counts them all, and Bytes is what the description records.
+	NotLooked bool
 	// Real is Path with all links resolved: entries with equal Real are the same
 	// snapshot.
 	Real string
-	// Newest marks the newest complete snapshot under its root.
+	// Newest marks the newest snapshot under its root that is complete, or complete as
+	// far as its description shows (NotLooked).
 	Newest bool
 
 	displaced string // the snapshot is complete, but Flink cannot restore it: why, and what to do
@@ -53,7 +57,7 @@ type EntryState string
 const (
 	Complete   EntryState = "complete"
 	Incomplete EntryState = "incomplete" // files are missing, or there is no _metadata yet
-	Unchecked  EntryState = "unchecked"  // complete as far as checked; some files could not be looked up
+	Unchecked  EntryState = "unchecked"  // complete as far as checked; some files could not be looked up, or none was (NotLooked)
 	Damaged    EntryState = "damaged"    // the description is broken
 	Unreadable EntryState = "unreadable" // possibly complete: no permission, no answer from the disk or store, an unknown version, or over a limit
 	Leftover   EntryState = "leftover"   // left by an interrupted writer; safe to delete
@@ -64,16 +68,29 @@ const (
 type ListOptions struct {
 	Options
 	Depth int // directories below the root; 0: 8
-	Jobs  int // snapshots opened at once; 0: 8
+	Jobs  int // snapshots opened at once; 0: 8, and 16 in a remote store
+	// Files makes List look for the files of snapshots in a remote store too,
+	// which takes at least a request for each directory that a snapshot refers to. In
+	// the local file system they are always looked for.
+	Files bool
 	// Opened is called after each of total snapshots was opened, from several
-	// goroutines. It may be nil.
+	// goroutines; total is 0 as long as it is not known. It may be nil.
 	Opened func(total int)
+}
+
+func (o *ListOptions) opened(total int) {
+	if o.Opened != nil {
+		o.Opened(total)
+	}
 }
 
 // List returns the snapshots under a root, newest first: directories with
 // _metadata, chk-N and savepoint-… directories without, .spt files, and leftovers
 // of interrupted writers. It opens each description, and no state. What cannot be
 // read is an entry too.
+//
+// In a store without directories it takes one list request per 1,000 directories, and
+// reads the _metadata of each directory. Only a directory without _metadata is listed.
 //
 // Links to directories are followed. A snapshot reached by several names is
 // listed once, under its own name if that is below the root.
@@ -85,13 +102,16 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 	if o.Depth == 0 {
 		o.Depth = 8
 	}
-	if o.Jobs == 0 {
-		o.Jobs = 8
-	}
 	root = objpath.WithoutEntropy(root)
 	store, name, err := o.Stores.Resolve(ctx, root)
 	if err != nil {
 		return nil, err
+	}
+	if o.Jobs == 0 {
+		o.Jobs = 8
+		if !ability.Near(store) {
+			o.Jobs = parallelLookups
+		}
 	}
 	w := &lister{ctx: ctx, o: o, store: store, seen: map[string]bool{}}
 	l, err := list(ctx, store, objpath.Clean(name))
@@ -106,6 +126,9 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 				w.entries = []Entry{{Path: root, Real: real}}
 				return w.finish()
 			}
+		}
+		if errors.Is(err, storage.ErrUnsupported) {
+			return nil, storageKind(err) // a web server
 		}
 		if _, serr := store.Stat(ctx, name); serr == nil {
 			return nil, advise(refuse(root, "it is a file"), "directories are searched: give the one that holds it")
@@ -122,7 +145,12 @@ func List(ctx context.Context, root string, o ListOptions) ([]Entry, error) {
 		return nil, storageKind(err)
 	}
 	w.seen[top.real] = true
-	if err := w.directory(top, l); err != nil {
+	if ability.Flat(store) {
+		err = w.flat(top, l)
+	} else {
+		err = w.directory(top, l)
+	}
+	if err != nil {
 		return nil, storageKind(err)
 	}
 	// The target of a link may be listed already, or be below another link too.
@@ -146,6 +174,8 @@ type lister struct {
 	entries []Entry
 	seen    map[string]bool // real names already listed
 	links   []location      // followed after everything else is listed
+	flatten bool            // directories are added to below instead of being listed
+	below   []location
 }
 
 // location is a directory or a file below the root.
@@ -197,6 +227,89 @@ func (w *lister) enter(p location) error {
 		return nil
 	}
 	return w.directory(p, below)
+}
+
+// flat collects the entries of a directory of a store without directories, and of
+// those below it, level by level. What it reads of a snapshot is opened at once, so
+// that it need not be kept.
+func (w *lister) flat(top location, l listing) error {
+	type visit struct {
+		at      location
+		l       listing
+		err     error
+		entries []Entry
+		below   []location
+	}
+	level := []*visit{{at: top, l: l}}
+	for first := true; len(level) > 0; first = false {
+		g, ctx := errgroup.WithContext(w.ctx)
+		g.SetLimit(w.o.Jobs)
+		for _, v := range level {
+			g.Go(func() error {
+				one := &lister{ctx: ctx, o: w.o, store: w.store, seen: map[string]bool{}, flatten: true}
+				if !first {
+					if !isJobID(objpath.Base(v.at.name)) { // which holds checkpoints and no _metadata
+						if e, ok := one.probe(v.at); ok {
+							v.entries = []Entry{e}
+							return ctx.Err()
+						}
+					}
+					if v.l, v.err = list(ctx, w.store, v.at.name); v.err != nil {
+						one.unreadable(v.at, v.err)
+						v.entries = one.entries
+						return ctx.Err()
+					}
+				}
+				if err := one.directory(v.at, v.l); err != nil {
+					return err
+				}
+				v.entries, v.below, v.l = one.entries, one.below, listing{}
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		var next []*visit
+		for _, v := range level {
+			w.entries = append(w.entries, v.entries...)
+			for _, at := range v.below {
+				next = append(next, &visit{at: at})
+			}
+		}
+		level = next
+	}
+	return nil
+}
+
+// probe opens the snapshot of a directory. ok is false if the directory has no
+// _metadata.
+func (w *lister) probe(at location) (e Entry, ok bool) {
+	f := &found{store: w.store, location: at.path}
+	err := f.read(w.ctx, objpath.Join(at.name, MetadataName))
+	if errors.Is(err, storage.ErrNotExist) {
+		return e, false
+	}
+	e = Entry{Path: at.path, Real: at.real}
+	if err == nil {
+		e.Time = f.info.ModTime
+		if f.family = f.sniff(); f.family == "" {
+			err = f.notOurs(w.ctx)
+		}
+	}
+	if err != nil {
+		e.fail(storageKind(err))
+		return e, true
+	}
+	snap, err := f.open(w.ctx, w.o.Options, false)
+	if err != nil {
+		e.fail(err)
+		return e, true
+	}
+	defer snap.Close() //nolint:errcheck // an object of a store is not mapped
+	e.describe(w.ctx, snap, w.o.Files)
+	w.o.opened(0)
+	return e, true
 }
 
 // unreadable adds an entry for a directory that cannot be listed.
@@ -265,6 +378,10 @@ func (w *lister) directory(p location, l listing) error {
 			continue
 		}
 		if sub == "shared" || sub == "taskowned" || at.depth >= w.o.Depth {
+			continue
+		}
+		if w.flatten {
+			w.below = append(w.below, at)
 			continue
 		}
 		link, err := w.resolve(&at)
@@ -336,10 +453,8 @@ func (w *lister) finish() ([]Entry, error) {
 			continue
 		}
 		g.Go(func() error {
-			err := e.open(ctx, w.o.Options)
-			if w.o.Opened != nil {
-				w.o.Opened(total)
-			}
+			err := e.open(ctx, w.o)
+			w.o.opened(total)
 			return err
 		})
 	}
@@ -350,8 +465,8 @@ func (w *lister) finish() ([]Entry, error) {
 		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID), cmp.Compare(a.Path, b.Path))
 	})
 	for i := range w.entries {
-		if w.entries[i].State == Complete {
-			w.entries[i].Newest = true
+		if e := &w.entries[i]; e.State == Complete || e.State == Unchecked && e.NotLooked {
+			e.Newest = true
 			break
 		}
 	}
@@ -360,25 +475,39 @@ func (w *lister) finish() ([]Entry, error) {
 
 // open opens the snapshot and fills in the entry. The only error is a context
 // that ended.
-func (e *Entry) open(ctx context.Context, o Options) error {
-	snap, err := open(ctx, e.Path, o)
+func (e *Entry) open(ctx context.Context, o ListOptions) error {
+	snap, err := open(ctx, e.Path, o.Options)
 	if err != nil {
 		e.fail(err)
 		return ctx.Err()
 	}
 	defer snap.Close() //nolint:errcheck // Unchanged is checked before
+	e.describe(ctx, snap, o.Files)
+	return ctx.Err()
+}
+
+// describe fills in the entry of an open snapshot.
+func (e *Entry) describe(ctx context.Context, snap *Snapshot, lookup bool) {
 	e.Container, e.ID, e.Operators = snap.Container, snap.ID, len(snap.Operators)
 	e.Time = snap.Container.ModTime
 	s, err := summary.Of(ctx, snap.Savepoint)
 	if err != nil {
 		e.fail(err)
-		return ctx.Err()
+		return
 	}
 	e.Kind = s.Kind
+	if snap.Remote() && !lookup && len(s.Files) > 0 {
+		e.State, e.NotLooked, e.NotChecked, e.Bytes = Unchecked, true, len(s.Files), e.Container.Size
+		for _, f := range s.Files {
+			e.Bytes += f.Bytes
+		}
+		e.Problem = plural(e.NotChecked, "file") + " not looked for"
+		return
+	}
 	files, err := snap.Files(ctx, s.Files)
 	if err != nil {
 		e.fail(err)
-		return ctx.Err()
+		return
 	}
 	e.Bytes = e.Container.Size
 	wrong, unknown := 0, 0
@@ -415,7 +544,6 @@ func (e *Entry) open(ctx context.Context, o Options) error {
 	if err := snap.Unchanged(ctx); err != nil {
 		e.State, e.Problem = Damaged, format.ErrChanged.Error()
 	}
-	return ctx.Err()
 }
 
 // fail records why a description could not be read. Errors of the store do not

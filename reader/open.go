@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/spt"
@@ -243,7 +245,7 @@ func (f *found) openFlink(ctx context.Context, o Options, salvage bool) (*Snapsh
 	}
 	snap.Container = Container{Family: Flink, Name: f.name, Size: f.info.Size, ModTime: f.info.ModTime}
 	snap.Container.Metadata = metadataVersion(sp)
-	snap.src = newSource(f, o, nil)
+	snap.src = newSource(f, o, nil, sp)
 	return snap, nil
 }
 
@@ -261,20 +263,39 @@ func (f *found) contents(ctx context.Context) (format.Bytes, *ability.Mapped, er
 			return format.Bytes{}, nil, err
 		}
 	}
-	rest, err := f.rd.ReadRange(ctx, int64(len(f.head)), -1)
-	if err != nil {
+	p := make([]byte, f.info.Size)
+	copy(p, f.head)
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(partsAtOnce)
+	for off := int64(len(f.head)); off < int64(len(p)); off += partSize {
+		g.Go(func() error {
+			_, err := sptReader{f.rd, nil}.ReadAt(gctx, p[off:min(off+partSize, int64(len(p)))], off)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
 		return format.Bytes{}, nil, err
 	}
-	if n := int64(len(f.head) + len(rest)); n != f.info.Size {
-		return format.Bytes{}, nil, format.InFile(format.Errorf(format.ErrChanged, "%d bytes, %d when it was opened", n, f.info.Size), f.name)
-	}
-	return format.NewBytes(append(f.head[:len(f.head):len(f.head)], rest...)), nil, nil
+	return format.NewBytes(p), nil, nil
 }
 
+const (
+	// partSize is the size of a read of a large _metadata, and partsAtOnce the number
+	// of them at once.
+	partSize    = 8 << 20
+	partsAtOnce = 8
+)
+
 func (f *found) openSPT(ctx context.Context, o Options) (*Snapshot, error) {
-	r := &openingReader{sptReader{f.rd, o.Progress}, f.head}
+	r := &openingReader{sptReader: sptReader{f.rd, o.Progress}, head: f.head}
+	if n := f.tailSize(); n > 0 {
+		r.tail, r.tailAt = make([]byte, n), f.info.Size-n
+		if _, err := r.sptReader.ReadAt(ctx, r.tail, r.tailAt); err != nil {
+			return nil, format.InFile(err, f.name)
+		}
+	}
 	file, err := spt.Open(ctx, r, f.info.Size, o.Limits)
-	r.head = nil
+	r.head, r.tail = nil, nil
 	if err != nil {
 		return nil, f.explainSPT(format.InFile(err, f.name))
 	}
@@ -283,7 +304,7 @@ func (f *found) openSPT(ctx context.Context, o Options) (*Snapshot, error) {
 	snap := &Snapshot{Savepoint: &c, asRead: &c}
 	snap.Container = Container{Family: SPT, Name: f.name, Size: f.info.Size, ModTime: f.info.ModTime, SPT: file.Stats()}
 	snap.Container.Metadata = metadataVersion(&c)
-	snap.src = newSource(f, o, file)
+	snap.src = newSource(f, o, file, &c)
 	return snap, nil
 }
 
@@ -305,16 +326,39 @@ func (r sptReader) ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 	return n, storageKind(err)
 }
 
-// openingReader serves the first read again without another request. After
-// opening it drops those bytes, so that later reads notice a changed file.
+const (
+	// The end of a remote .spt file is read at once, this part of the file within these
+	// bounds: with the manifest, in nearly every file.
+	tailPart = 256
+	minTail  = 256 << 10
+	maxTail  = 4 << 20
+)
+
+// tailSize returns how much of the end of an .spt file to read at once; 0 if a read
+// costs next to nothing, or the head has it all.
+func (f *found) tailSize() int64 {
+	rest := f.info.Size - int64(len(f.head))
+	if ability.Near(f.store) || rest <= 0 {
+		return 0
+	}
+	return min(f.info.Size, max(f.info.Size/tailPart, minTail), maxTail)
+}
+
+// openingReader serves the first reads, of the head and the tail, again without
+// another request. After opening it drops those bytes, so that later reads notice a
+// changed file.
 type openingReader struct {
 	sptReader
-	head []byte
+	head, tail []byte
+	tailAt     int64
 }
 
 func (r *openingReader) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if off >= 0 && off <= int64(len(r.head)) && len(p) <= len(r.head)-int(off) {
 		return copy(p, r.head[off:]), nil
+	}
+	if off >= r.tailAt && int64(len(p)) <= r.tailAt+int64(len(r.tail))-off {
+		return copy(p, r.tail[off-r.tailAt:]), nil
 	}
 	return r.sptReader.ReadAt(ctx, p, off)
 }

@@ -382,14 +382,18 @@ func TestReplacedBetweenReads(t *testing.T) {
 
 // A store that cannot answer says nothing of the snapshot.
 func TestUnchangedWhenUnavailable(t *testing.T) {
-	store := inMemory(t, map[string]string{"sp/_metadata": string(encode(t, model(list(inline("x"), 0))))})
+	store := inMemory(t, map[string]string{"sp/_metadata": string(encode(t, model(list(relative("x", 1), 0)))), "sp/x": "x"})
 	down := false
-	snap := open(t, "mem://sp", options("mem", hooked{store, func(string, string) error {
-		if down {
+	snap := open(t, "mem://sp", options("mem", hooked{store, func(op, _ string) error {
+		switch {
+		case op == "list": // else the list shows the version
+			return storage.ErrUnsupported
+		case down:
 			return storage.ErrUnavailable
 		}
 		return nil
 	}}))
+	content(t, snap, snap.Operators[0].Subtasks[0].Managed.Data)
 	down = true
 	if err := snap.Unchanged(ctx); !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, format.ErrChanged) {
 		t.Errorf("error %v", err)

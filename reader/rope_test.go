@@ -25,7 +25,7 @@ func TestRopesReadAsTheirParts(t *testing.T) {
 	store := storetest.NewCounting(mem.New())
 	storetest.Put(t, store, "sp/u1", string(data))
 	f := &found{store: store, name: "sp/_metadata"}
-	src := newSource(f, Options{Stores: route.New(store)}, nil)
+	src := newSource(f, Options{Stores: route.New(store)}, nil, &format.Savepoint{})
 	file := &format.File{Path: format.NewText("u1"), Relative: true, Length: int64(len(data))}
 	inline := &format.Inline{Data: format.NewBytes([]byte("inline bytes"))}
 	var want []byte

@@ -52,7 +52,10 @@ type source struct {
 	progress    progress // called with the number of bytes read
 	mu          sync.Mutex
 	lookups     map[reference]*lookup
+	asked       bool // a store was asked for a file
 	directories map[string]*directory
+	refs        *references
+	windows     *windows
 	foreign     map[*format.Chunks]foreign // chunks of other .spt files, see Combine
 }
 
@@ -74,14 +77,7 @@ type lookup struct {
 	err   error
 }
 
-// directory counts the lookups in a directory; after some, it is listed instead.
-type directory struct {
-	mu    sync.Mutex
-	asked int
-	files map[string]storage.Info // nil if not listed
-}
-
-func newSource(f *found, o Options, file *spt.File) *source {
+func newSource(f *found, o Options, file *spt.File, sp *format.Savepoint) *source {
 	var maxValue int64 = native.MaxValue
 	if file != nil {
 		maxValue = file.MaxValue()
@@ -93,6 +89,7 @@ func newSource(f *found, o Options, file *spt.File) *source {
 	return &source{
 		stores: o.Stores, store: f.store, dir: objpath.Dir(f.name), location: location, version: f.info.Version, maps: o.Map, follow: o.Follow, areas: &areas{}, file: file, maxValue: maxValue,
 		sched: ranged.NewScheduler(), progress: o.Progress, lookups: map[reference]*lookup{}, directories: map[string]*directory{},
+		refs: &references{sp: sp}, windows: &windows{},
 	}
 }
 
@@ -199,8 +196,14 @@ func (s *source) readFile(ctx context.Context, st format.Stream, p []byte, off i
 	if l.err != nil {
 		return 0, l.err
 	}
-	n, err := sptReader{l.rd, s.progress}.ReadAt(ctx, p, off)
-	return n, err
+	if size := l.found.Info.Size; len(p) > 0 && len(p) < window && off >= 0 && off <= size-int64(len(p)) && !ability.Near(l.found.Store) {
+		if err := s.windows.readAt(ctx, l, p, off); err != nil {
+			return 0, err
+		}
+		s.progress.add(len(p))
+		return len(p), nil
+	}
+	return sptReader{l.rd, s.progress}.ReadAt(ctx, p, off)
 }
 
 // Locate finds the file of a stream that refers to one. statusOf tells what an
@@ -461,44 +464,6 @@ func fallbacksUnder(dir, path string) []string {
 		all = append(all, objpath.Join(job, p+"/"+base))
 	}
 	return all
-}
-
-// listFrom is the number of lookups in a directory from which it is listed.
-const listFrom = 8
-
-// stat finds one file. After listFrom lookups in its directory, it lists the
-// directory.
-func (s *source) stat(ctx context.Context, store storage.Storage, name string) (storage.Info, error) {
-	dir := objpath.Dir(name)
-	key := fmt.Sprintf("%p %s", store, dir)
-	s.mu.Lock()
-	f := s.directories[key]
-	if f == nil {
-		f = &directory{}
-		s.directories[key] = f
-	}
-	s.mu.Unlock()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.asked++; f.files == nil && f.asked == listFrom {
-		if l, err := list(ctx, store, dir); err == nil {
-			f.files = make(map[string]storage.Info, len(l.files))
-			for _, i := range l.files {
-				f.files[objpath.Base(i.Name)] = i
-			}
-		}
-	}
-	if f.files != nil {
-		if info, ok := f.files[objpath.Base(name)]; ok {
-			if info.Version == "" { // the listing could not describe it
-				return store.Stat(ctx, name)
-			}
-			info.Name = name
-			return info, nil
-		}
-		return storage.Info{}, &storage.Error{Op: "stat", Name: name, Err: storage.ErrNotExist}
-	}
-	return store.Stat(ctx, name)
 }
 
 // absent returns the meaning of a store's error for a reference: what does not

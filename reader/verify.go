@@ -12,10 +12,12 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/fileref"
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/work"
+	"github.com/savepoint-tools/spt/storage"
 )
 
 // Verification is the result of Verify.
@@ -29,7 +31,11 @@ type Verification struct {
 	// not be read because of their location, and Elsewhere were found, but not at
 	// their references.
 	NotChecked, Outside, Elsewhere int
-	Chunks                         int // of an .spt file, all checked
+	// Unread counts the files in a remote store that exist and have the
+	// recorded length, as a list of their directory shows, and were not read; see
+	// VerifyOptions.Read.
+	Unread int
+	Chunks int // of an .spt file, all checked
 	// Absolute counts the handles that name absolute locations, which prevent moving
 	// the snapshot as a directory.
 	Absolute int
@@ -46,6 +52,10 @@ type VerifyOptions struct {
 	// Read also reads every byte of every file, and decodes every element of operator
 	// state and every entry of native keyed state. Flink's files have no checksums:
 	// for Flink's keyed state it shows only that the bytes can be read.
+	//
+	// Without it, only the header of each stream and one byte of each file are read,
+	// and of files in a remote store nothing, because each would take a
+	// request.
 	Read bool
 	// DescriptionOnly leaves out the content of streams: none is read.
 	DescriptionOnly bool
@@ -63,15 +73,18 @@ type VerifyOptions struct {
 // chunk. It calls report with each finding as it is made, in file order; report
 // may be nil. The error is for what ended the work early.
 //
-// It reads a few KiB of each handle, unless Read is set. Then it does not check
-// that the bytes of an element are what its serializer wrote. Entries of Flink's
-// keyed state are never decoded.
+// It reads a few KiB of each handle, and nothing of files in a remote store,
+// unless Read is set. It does not check that the bytes of an element are what its
+// serializer wrote. Entries of Flink's keyed state are never decoded.
 func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(finding.Finding)) (*Verification, error) {
 	if o.Jobs < 0 {
 		return &Verification{}, fmt.Errorf("%d jobs: expected 0 or more: %w", o.Jobs, format.ErrUnsupported)
 	}
 	v := newVerifier(ctx, s, o, report)
 	v.files = map[reference]int64{}
+	if err := s.LookUp(ctx, true); err != nil {
+		return v.result, err
+	}
 	if !metadata.KnownProperties(s.Savepoint) {
 		v.report(finding.Note, "properties", "", "", "no release of Flink writes the properties object in this layout; it is kept unchanged")
 	}
@@ -102,7 +115,8 @@ func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(find
 }
 
 // Examine reports what Verify finds in the description and in the streams of the
-// given operators. Missing files are skipped, not reported.
+// given operators. Missing files, and without Read files in a remote store,
+// are skipped, not reported.
 func (s *Snapshot) Examine(ctx context.Context, ops []*format.Operator, o VerifyOptions, report func(finding.Finding)) error {
 	return newVerifier(ctx, s, o, report).operators(ops)
 }
@@ -448,8 +462,12 @@ func (v *verifier) stream(p format.Place, st format.Stream) error {
 		return nil
 	}
 	n := int64(1) // the file may exist and be unreadable
-	if v.o.Read {
+	switch {
+	case v.o.Read:
 		n = -1
+	case !ability.Near(found.Store):
+		v.result.Unread++
+		return nil
 	}
 	v.read(p, ref, n)
 	return nil
@@ -595,7 +613,10 @@ func (v *verifier) orphans() error {
 	if s.Container.Family != Flink || objpath.Base(s.Container.Name) != MetadataName {
 		return nil
 	}
-	l, err := list(v.ctx, s.src.store, s.src.dir)
+	files, err := s.src.ownFiles(v.ctx)
+	if errors.Is(err, storage.ErrUnsupported) {
+		return nil // a web server: what is not referred to cannot be known there
+	}
 	if err != nil {
 		return storageKind(err)
 	}
@@ -606,7 +627,7 @@ func (v *verifier) orphans() error {
 	var n int
 	var bytes int64
 	var example string
-	for _, f := range l.files {
+	for _, f := range files {
 		if base := objpath.Base(f.Name); !named[base] {
 			if n == 0 {
 				example = base

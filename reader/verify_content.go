@@ -16,14 +16,15 @@ import (
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/storage"
 )
 
 // The content of a handle is checked at two depths. By default only the header of
-// its stream is read, a few KiB regardless of its size. With VerifyOptions.Read
-// every element is read and decoded to its exact end.
+// its stream is read, a few KiB regardless of its size, and nothing if that takes a
+// request. With VerifyOptions.Read every element is read and decoded to its exact end.
 
 // contentCheck checks the content of handles. Its units do not modify it.
 type contentCheck struct {
@@ -337,22 +338,47 @@ func (r *handleReport) failed(err error) bool {
 	return errors.As(err, &s) || errors.Is(err, spt.ErrChunk) || !errors.Is(err, format.ErrCorrupt) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrLimit)
 }
 
-// reachable reports whether a stream can be read and has the recorded length. If
-// not, another finding reports it.
+// reachable reports whether the content of a stream is checked: it can be read and has
+// the recorded length. If not, another finding reports it. Without VerifyOptions.Read,
+// files in a remote store are not read.
 func (r *handleReport) reachable(st format.Stream) bool {
 	path, _, ok := format.Reference(st)
 	if !ok {
-		return st != nil
+		return st != nil && (r.o.Read || !r.snap.remoteRope(r.ctx, st))
 	}
 	r.file = path.String()
 	found, err := r.snap.Locate(r.ctx, st)
-	if err != nil {
+	if err != nil || !r.o.Read && !ability.Near(found.Store) {
 		return false
 	}
 	if s, ok := st.(*format.Segment); ok {
 		return s.Within(found.Info.Size)
 	}
 	return st.Size() < 0 || st.Size() == found.Info.Size
+}
+
+// remoteRope reports whether a stream is a rope with bytes of a file in a remote
+// store.
+func (s *Snapshot) remoteRope(ctx context.Context, st format.Stream) bool {
+	rope, ok := st.(*format.Concat)
+	if !ok {
+		return false
+	}
+	var last format.Stream
+	for _, p := range rope.Parts {
+		if p.Of == last {
+			continue
+		}
+		last = p.Of
+		if _, _, ok := format.Reference(p.Of); ok {
+			if found, err := s.Locate(ctx, p.Of); err == nil && !ability.Near(found.Store) {
+				return true
+			}
+		} else if s.remoteRope(ctx, p.Of) {
+			return true
+		}
+	}
+	return false
 }
 
 // operator checks operator state.

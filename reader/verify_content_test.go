@@ -231,7 +231,7 @@ func TestVerifyBudget(t *testing.T) {
 	}
 	store := inMemory(t, map[string]string{"sp/_metadata": string(encode(t, model(all...))), "sp/big": string(body)})
 	var read atomic.Int64
-	counting := counted{store, &read}
+	counting := near{counted{store, &read}}
 	snap := open(t, "mem://sp", options("mem", counting))
 	before := read.Load()
 	v, err := snap.Verify(ctx, reader.VerifyOptions{}, func(finding.Finding) {})

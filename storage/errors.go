@@ -45,8 +45,9 @@ const (
 	SettingEndpoint    Setting = "endpoint"
 	SettingRegion      Setting = "region"
 	SettingAddressing  Setting = "addressing"
-	SettingHadoop      Setting = "hadoop" // the configuration of Hadoop
-	SettingClock       Setting = "clock"  // of this machine
+	SettingConditions  Setting = "conditions" // of writes: whether the service or the store checks them
+	SettingHadoop      Setting = "hadoop"     // the configuration of Hadoop
+	SettingClock       Setting = "clock"      // of this machine
 )
 
 func (e *Error) Error() string {

@@ -23,7 +23,7 @@ type Info struct {
 // Storage is a flat set of named objects. It is safe for concurrent use.
 //
 // A store of URIs names its objects by URI, "s3://bucket/a/b", in one spelling for
-// each object: however a Resolver was asked for it, "s3a://bucket/a/b" gives the same
+// each object: however a Resolver was asked for it, "s3a://bucket/a/b" has the same
 // name. What follows the bucket is the key, never cleaned and never decoded.
 type Storage interface {
 	// ReadRange opens n bytes at off and describes the whole object. A negative off
@@ -72,7 +72,8 @@ type CreateOptions struct {
 type Writer interface {
 	io.Writer
 	// Commit makes the object durable, and then visible under its name. If it fails,
-	// the object may exist, but never in part.
+	// the object may exist, but never in part. ModTime is zero if the service does not
+	// return it here.
 	Commit(ctx context.Context) (Info, error)
 	// Abort removes the object and whatever Create made for it. After a successful
 	// Commit, or when called again, it does nothing, so it can be deferred. It works
@@ -115,6 +116,15 @@ type Remover interface {
 	RemoveEmpty(ctx context.Context, name string) error
 }
 
+// ConditionReporter is an optional ability: how the conditions of Create are decided.
+// A store without it decides them atomically.
+type ConditionReporter interface {
+	// AtomicConditions reports whether IfAbsent and Replace are atomic for an object.
+	// If not, the store looks for the object, and then writes it: another writer can
+	// come in between.
+	AtomicConditions(name string) bool
+}
+
 // Namer is an optional ability: the URI of an object or a directory, by which
 // programs on any machine with access to the store refer to it. All names that
 // lead to an object have the same URI. Use URI, which falls back.
@@ -134,7 +144,7 @@ type Access struct {
 	Endpoint    string        // "https://s3.eu-central-1.amazonaws.com"
 	Region      string        // "" if the service has none, or it is unknown
 	Credentials string        // where they were found, "profile prod of ~/.aws/credentials"; "none" for anonymous access
-	Identity    string        // whom they name, without the secret; "" if unknown
+	Identity    string        // the account or key id that they name; "" if unknown
 	Details     []string      // settings of the service, "path style addresses"
 	Clock       time.Duration // how far the service's clock is ahead, by one request; see Clocked
 	Clocked     bool

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"runtime"
 	"runtime/metrics"
@@ -379,6 +380,18 @@ func (g *generated) Stat(ctx context.Context, name string) (storage.Info, error)
 		return g.info(), nil
 	}
 	return g.Store.Stat(ctx, name)
+}
+
+// List yields it after _metadata.
+func (g *generated) List(ctx context.Context, prefix, delimiter string) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		for info, err := range g.Store.List(ctx, prefix, delimiter) {
+			if !yield(info, err) {
+				return
+			}
+		}
+		yield(g.info(), nil)
+	}
 }
 
 func (g *generated) ReadRange(ctx context.Context, name string, off, n int64, pin storage.Version) (io.ReadCloser, storage.Info, error) {

@@ -82,7 +82,7 @@ func TestLengthWhileCopying(t *testing.T) {
 	snap := openAt(t, dir+"/job/chk-1", stores())
 	for _, planned := range []int64{0, 4, 6, 1 << 20} {
 		for name, store := range map[string]storage.Storage{"mem": mem.New(), "sizes unknown": &sinking{Store: mem.New()}} {
-			w := &flinkWrite{plan: &Plan{snap: snap, store: store, o: Options{Jobs: 4, Files: Copy, Progress: func(int64) {}}}, dir: "out", sums: map[string]uint32{}, sizes: map[string]int64{}}
+			w := newFlinkWrite(&Plan{snap: snap, store: store, name: "out", o: Options{Jobs: 4, Files: Copy, Progress: func(int64) {}}})
 			err := w.file(background, File{Name: "f", Bytes: planned, How: "new", of: inlined("12345")})
 			if !errors.Is(err, format.ErrChanged) {
 				t.Errorf("%s: %d bytes planned of 5: %v", name, planned, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -385,6 +386,11 @@ func (p prefixed) Stat(ctx context.Context, name string) (storage.Info, error) {
 type switching struct {
 	storage.Storage
 	states storage.Storage
+}
+
+// Canonical makes it a store of local files.
+func (s switching) Canonical(ctx context.Context, name string) (string, error) {
+	return s.Storage.(ability.Canonicalizer).Canonical(ctx, name)
 }
 
 func (s switching) ReadRange(ctx context.Context, name string, off, n int64, pin storage.Version) (io.ReadCloser, storage.Info, error) {

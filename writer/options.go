@@ -40,7 +40,8 @@ type Options struct {
 	Overwrite bool
 	// ReadBack reads everything again before the target becomes visible.
 	ReadBack bool
-	// Jobs is the number of files or chunks processed at once; 0 means 4.
+	// Jobs is the number of files or chunks processed at once; 0 means 4, and 16 for
+	// files that the service of the target's store copies by itself.
 	Jobs int
 	// Progress is called with the number of bytes read; it may be nil and must be safe
 	// for concurrent use.

@@ -55,6 +55,8 @@ type Plan struct {
 
 	snap *reader.Snapshot
 	view *format.Savepoint // the result
+	// copies is the number of files that the service copies at once.
+	copies int
 	// verbatim: the new _metadata equals the old one byte for byte.
 	verbatim bool
 	o        Options
@@ -203,7 +205,10 @@ func Prepare(ctx context.Context, v format.View, target string, opts *Options) (
 			return nil, err
 		}
 	}
-	p := &Plan{Target: target, Family: o.Family, snap: snap, o: o, absent: map[string]struct{}{}}
+	p := &Plan{Target: target, Family: o.Family, snap: snap, o: o, copies: o.Jobs, absent: map[string]struct{}{}}
+	if opts == nil || opts.Jobs == 0 {
+		p.copies = serviceCopies
+	}
 	if p.Family == "" {
 		p.Family = reader.Flink
 		if strings.HasSuffix(objpath.Clean(target), reader.Extension) {
@@ -215,6 +220,9 @@ func Prepare(ctx context.Context, v format.View, target string, opts *Options) (
 			return nil, cannotWriteThere(err)
 		}
 		p.name = objpath.Clean(p.name)
+	}
+	if err := snap.LookUp(ctx, p.Family == reader.SPT || !o.KeepReferences); err != nil {
+		return nil, err
 	}
 	switch p.Family {
 	case reader.SPT:

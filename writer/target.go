@@ -87,6 +87,9 @@ func (p *Plan) apart(ctx context.Context) error {
 			return nil
 		}
 		seen[path.String()] = true
+		if !ability.Near(p.store) && p.o.KeepReferences {
+			return p.apartFrom(ctx, target, path.String()) // without looking at each
+		}
 		found, err := p.snap.Locate(ctx, st)
 		if found.Store == nil || err != nil && !errors.Is(err, format.ErrOutside) || !sameNames(found.Store, p.store) {
 			return ctx.Err() // a missing file cannot overlap
@@ -100,6 +103,19 @@ func (p *Plan) apart(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// apartFrom checks the target against where an absolute reference leads, if it does not
+// lead elsewhere by now. It makes no request.
+func (p *Plan) apartFrom(ctx context.Context, target, ref string) error {
+	store, name, err := p.o.Stores.Resolve(ctx, ref)
+	if err != nil || !sameNames(store, p.store) {
+		return ctx.Err()
+	}
+	if how := overlap(target, objpath.Clean(name)); how != "" {
+		return &TargetError{p.Target, how + " a file of the input, " + quote(name), finding.Words(elsewhere)}
+	}
+	return nil
 }
 
 // sameNames reports whether a name refers to the same object in two stores. Two
@@ -217,6 +233,9 @@ const (
 )
 
 func (p *Plan) whatIsThere(ctx context.Context) (there, error) {
+	if ability.Flat(p.store) {
+		return p.whatIsListed(ctx)
+	}
 	if _, err := p.store.Stat(ctx, p.name); err == nil {
 		return file, nil
 	} else if !errors.Is(err, storage.ErrNotExist) {
@@ -242,6 +261,28 @@ func (p *Plan) whatIsThere(ctx context.Context) (there, error) {
 		}
 		if info.Name == p.name+"/" {
 			return directory, nil
+		}
+	}
+	return nothing, nil
+}
+
+// whatIsListed is whatIsThere in a store without directories, in one request: both an
+// object of the name and those below it are listed by the name as the prefix.
+func (p *Plan) whatIsListed(ctx context.Context) (there, error) {
+	prefix := p.name
+	if _, rest, uri := strings.Cut(p.name, "://"); uri && !strings.Contains(rest, "/") {
+		prefix += "/" // a bucket
+	}
+	for info, err := range p.store.List(ctx, prefix, "/") {
+		switch {
+		case err != nil:
+			return nothing, err
+		case info.Name == p.name:
+			return file, nil
+		case strings.HasPrefix(info.Name, p.name+"/"):
+			return directory, nil
+		case info.Name > p.name+"/": // names are in order
+			return nothing, nil
 		}
 	}
 	return nothing, nil

@@ -27,9 +27,13 @@ import (
 
 // Report describes what was written.
 type Report struct {
-	Plan     *Plan
-	Written  int64 // bytes of the target, without linked files
-	Linked   int   // files that are hard links
+	Plan    *Plan
+	Written int64 // bytes of the target, without linked files
+	Linked  int   // files that are hard links
+	// Copied is the number of files that the service of the target's store copied by
+	// itself, in whole or in large parts. Unless they were read back, only the service
+	// vouches for their bytes.
+	Copied   int
 	SPT      spt.Stats
 	ReadBack bool // everything was read back and verified
 }
@@ -121,16 +125,19 @@ type flinkWrite struct {
 	mu      sync.Mutex
 	names   []string // files that this run wrote
 	sizes   map[string]int64
-	sums    map[string]uint32
+	sums    map[string]uint32 // of files whose bytes this process wrote
+	pins    map[string]storage.Version
 	written int64
 	linked  int
+	copied  int           // by the service
+	streams chan struct{} // held while bytes of a file are written
 }
 
 // writeFlink writes the files of a directory, then _metadata. If the store can
 // rename, the directory has a temporary name until one final rename; else
 // _metadata, created last and only if absent, makes the files a snapshot.
 func (p *Plan) writeFlink(ctx context.Context) (_ *Report, err error) {
-	w := &flinkWrite{plan: p, dir: p.name, sums: map[string]uint32{}, sizes: map[string]int64{}}
+	w := newFlinkWrite(p)
 	if m, ok := p.store.(storage.Mover); ok {
 		if r, ok := p.store.(storage.Remover); ok {
 			w.mover, w.remover = m, r
@@ -170,7 +177,11 @@ func (p *Plan) writeFlink(ctx context.Context) (_ *Report, err error) {
 	if err := w.publish(ctx); err != nil {
 		return nil, err
 	}
-	return &Report{Plan: p, Written: w.written, Linked: w.linked, ReadBack: p.o.ReadBack}, nil
+	return &Report{Plan: p, Written: w.written, Linked: w.linked, Copied: w.copied, ReadBack: p.o.ReadBack}, nil
+}
+
+func newFlinkWrite(p *Plan) *flinkWrite {
+	return &flinkWrite{plan: p, dir: p.name, sums: map[string]uint32{}, sizes: map[string]int64{}, pins: map[string]storage.Version{}, streams: make(chan struct{}, p.o.Jobs)}
 }
 
 // hold marks a directory as in use, so that it is not taken for a leftover.
@@ -207,7 +218,11 @@ func (w *flinkWrite) files(ctx context.Context) error {
 	for i := range w.plan.Files {
 		byName[w.plan.Files[i].Name] = &w.plan.Files[i]
 	}
-	return w.run(ctx, w.plan.units, func(ctx context.Context, u work.Unit) (struct{}, error) {
+	jobs := w.plan.o.Jobs
+	if w.plan.copier() != nil {
+		jobs = w.plan.copies // streams are bounded by w.streams
+	}
+	return w.run(ctx, jobs, w.plan.units, func(ctx context.Context, u work.Unit) (struct{}, error) {
 		f := byName[u.Target]
 		if f == nil {
 			return struct{}{}, fmt.Errorf("internal error: %s is not in the plan", quote(u.Target))
@@ -229,11 +244,11 @@ func (p *Plan) units(yield func(work.Unit) bool) {
 }
 
 // run runs units, and stops at the first error.
-func (w *flinkWrite) run(ctx context.Context, units iter.Seq[work.Unit], run func(context.Context, work.Unit) (struct{}, error)) error {
-	return work.Run(ctx, work.Options{Jobs: w.plan.o.Jobs}, units, run, func(_ work.Unit, _ struct{}, err error) error { return err })
+func (w *flinkWrite) run(ctx context.Context, jobs int, units iter.Seq[work.Unit], run func(context.Context, work.Unit) (struct{}, error)) error {
+	return work.Run(ctx, work.Options{Jobs: jobs}, units, run, func(_ work.Unit, _ struct{}, err error) error { return err })
 }
 
-func (w *flinkWrite) file(ctx context.Context, f File) error {
+func (w *flinkWrite) file(ctx context.Context, f File) (err error) {
 	name := objpath.Join(w.dir, f.Name)
 	if f.How == string(Link) {
 		done, err := w.link(ctx, f, name)
@@ -245,32 +260,66 @@ func (w *flinkWrite) file(ctx context.Context, f File) error {
 	if err != nil {
 		return w.plan.exists(err)
 	}
-	defer out.Abort(context.WithoutCancel(ctx)) //nolint:errcheck // after Commit it does nothing
-	sum := crc32.New(castagnoli)
-	n, err := w.copy(ctx, out, f, sum)
+	defer func() { err = aborted(ctx, out, name, err) }() // after Commit it does nothing
+	sum, err := w.fill(ctx, out, f)
 	if err != nil {
 		return err
 	}
-	if n != f.Bytes {
-		return format.Errorf(format.ErrChanged, "read %d bytes, expected %d", n, f.Bytes)
-	}
 	info, err := out.Commit(ctx)
 	if err != nil {
-		return w.plan.exists(err)
+		return changedKind(w.plan.exists(err))
 	}
-	if info.Size != n {
-		return fmt.Errorf("wrote %d bytes, the storage has %d", n, info.Size)
+	w.wrote(name, info, sum) // from here on it is ours to delete
+	if info.Size != f.Bytes {
+		return fmt.Errorf("wrote %d bytes, the storage has %d", f.Bytes, info.Size)
 	}
-	w.wrote(name, sum.Sum32(), n)
 	return nil
 }
 
-func (w *flinkWrite) wrote(name string, sum uint32, n int64) {
+// aborted aborts a writer, and adds to err that what it wrote may be left.
+func aborted(ctx context.Context, out storage.Writer, name string, err error) error {
+	aerr := out.Abort(context.WithoutCancel(ctx))
+	if err != nil && aerr != nil {
+		return errors.Join(err, fmt.Errorf("%s could not be removed, if it exists: %w", quote(name), aerr))
+	}
+	return err
+}
+
+// fill writes the bytes of a file and returns their checksum; nil if the service copied
+// them.
+func (w *flinkWrite) fill(ctx context.Context, out storage.Writer, f File) (*uint32, error) {
+	if c := w.plan.copier(); c != nil {
+		done, err := w.byService(ctx, c, out, f)
+		if err != nil || done {
+			return nil, err
+		}
+	}
+	select {
+	case w.streams <- struct{}{}:
+		defer func() { <-w.streams }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	sum := crc32.New(castagnoli)
+	n, err := w.copy(ctx, out, f, sum)
+	if err == nil && n != f.Bytes {
+		err = format.Errorf(format.ErrChanged, "read %d bytes, expected %d", n, f.Bytes)
+	}
+	return new(sum.Sum32()), err
+}
+
+// wrote notes a file; sum is nil if the service copied it.
+func (w *flinkWrite) wrote(name string, info storage.Info, sum *uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.names = append(w.names, name)
-	w.sums[name], w.sizes[name] = sum, n
-	w.written += n
+	w.sizes[name], w.pins[name] = info.Size, info.Version
+	w.written += info.Size
+	if sum != nil {
+		w.sums[name] = *sum
+		return
+	}
+	w.copied++
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -283,31 +332,38 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, copyBuffer); return 
 // copy writes the bytes of a file. It copies them itself to compute their
 // checksum; a file of the input is read as one stream.
 func (w *flinkWrite) copy(ctx context.Context, out io.Writer, f File, sum hash.Hash32) (int64, error) {
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
 	src, err := w.open(ctx, f)
 	if err != nil {
 		return 0, err
 	}
-	var n int64
+	n, err := w.pump(ctx, out, src, sum)
+	return n, errors.Join(err, src.Close())
+}
+
+// pump copies bytes through this process; sum may be nil.
+func (w *flinkWrite) pump(ctx context.Context, out io.Writer, src io.Reader, sum hash.Hash32) (n int64, err error) {
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
 	for {
 		k, rerr := src.Read(*buf)
 		if k > 0 {
-			sum.Write((*buf)[:k])
+			if sum != nil {
+				sum.Write((*buf)[:k])
+			}
 			if _, err := out.Write((*buf)[:k]); err != nil {
-				return n, errors.Join(err, src.Close())
+				return n, err
 			}
 			n += int64(k)
 			w.plan.o.Progress(int64(k))
 		}
 		if rerr == io.EOF {
-			return n, src.Close()
+			return n, nil
 		}
 		if rerr == nil {
 			rerr = ctx.Err()
 		}
 		if rerr != nil {
-			return n, errors.Join(rerr, src.Close())
+			return n, rerr
 		}
 	}
 }
@@ -368,45 +424,79 @@ func (w *flinkWrite) link(ctx context.Context, f File, name string) (done bool, 
 	return true, nil
 }
 
-// readBack reads every file again and compares checksums, except linked files,
-// which have none.
+// readBack reads every file again, and compares it with what was written, or with the
+// input if the service copied it. Linked files are not read.
 func (w *flinkWrite) readBack(ctx context.Context) error {
+	byName := map[string]File{}
+	for _, f := range w.plan.Files {
+		byName[f.Name] = f
+	}
 	units := func(yield func(work.Unit) bool) {
 		for u := range w.plan.units {
 			u.Job = work.ReadBack
-			if _, written := w.sums[objpath.Join(w.dir, u.Target)]; written && !yield(u) {
+			if _, written := w.pins[objpath.Join(w.dir, u.Target)]; written && !yield(u) {
 				return
 			}
 		}
 	}
-	return w.run(ctx, units, func(ctx context.Context, u work.Unit) (_ struct{}, err error) {
+	return w.run(ctx, w.plan.o.Jobs, units, func(ctx context.Context, u work.Unit) (_ struct{}, err error) {
 		name := objpath.Join(w.dir, u.Target)
-		body, _, err := ranged.NewReader(w.plan.store, name, "").Open(ctx, 0, -1)
+		want, ours := w.sums[name]
+		if !ours {
+			src, err := w.open(ctx, byName[u.Target])
+			if err != nil {
+				return struct{}{}, err
+			}
+			if want, err = checksum(src, io.Discard); err != nil {
+				return struct{}{}, err
+			}
+		}
+		body, _, err := ranged.NewReader(w.plan.store, name, w.pins[name]).Open(ctx, 0, -1)
 		if err != nil {
 			return struct{}{}, err
 		}
-		sum := crc32.New(castagnoli)
-		_, err = io.Copy(io.MultiWriter(sum, progressWriter(w.plan.o.Progress)), body)
-		if err = errors.Join(err, body.Close()); err != nil {
+		got, err := checksum(body, progressWriter(w.plan.o.Progress))
+		if err != nil {
 			return struct{}{}, err
 		}
-		if want := w.sums[name]; sum.Sum32() != want {
-			return struct{}{}, fmt.Errorf("%s reads back with checksum %08x, it was written with %08x", quote(name), sum.Sum32(), want)
+		switch {
+		case got == want:
+			return struct{}{}, nil
+		case ours:
+			return struct{}{}, fmt.Errorf("%s reads back with checksum %08x, it was written with %08x", quote(name), got, want)
 		}
-		return struct{}{}, nil
+		return struct{}{}, fmt.Errorf("%s reads back with checksum %08x, what the service copied has %08x", quote(name), got, want)
 	})
+}
+
+// checksum reads a stream to its end, also into to, and closes it.
+func checksum(src io.ReadCloser, to io.Writer) (uint32, error) {
+	sum := crc32.New(castagnoli)
+	_, err := io.Copy(io.MultiWriter(sum, to), src)
+	return sum.Sum32(), errors.Join(err, src.Close())
 }
 
 // metadata writes _metadata, decodes it again and compares it with the planned
 // model, before it becomes visible.
-func (w *flinkWrite) metadata(ctx context.Context) error {
+func (w *flinkWrite) metadata(ctx context.Context) (err error) {
 	p := w.plan
 	name := objpath.Join(w.dir, reader.MetadataName)
 	out, err := p.store.Create(ctx, name, storage.CreateOptions{IfAbsent: true, Size: p.MetadataBytes})
 	if err != nil {
 		return p.exists(err)
 	}
-	defer out.Abort(context.WithoutCancel(ctx)) //nolint:errcheck // after Commit it does nothing
+	defer func() {
+		failed := err != nil
+		if aerr := out.Abort(context.WithoutCancel(ctx)); failed && aerr != nil { // after Commit it does nothing
+			if w.mover == nil {
+				// The answer to the commit may have been lost. A snapshot that is there keeps
+				// its files.
+				w.dir = ""
+				aerr = fmt.Errorf("%s may exist; it and the files next to it were not removed: %w", quote(name), aerr)
+			}
+			err = errors.Join(err, aerr)
+		}
+	}()
 	if p.verbatim {
 		err = w.copyMetadata(ctx, out)
 	} else {
@@ -455,6 +545,9 @@ func (w *flinkWrite) copyMetadata(ctx context.Context, out storage.Writer) error
 		}
 		return ctx.Err()
 	}, func(data format.Bytes) error {
+		if w.plan.snap.Remote() {
+			return w.compare(ctx, data) // it takes no request
+		}
 		src, err := w.plan.snap.OpenContainer(ctx)
 		if err != nil {
 			return err

@@ -53,8 +53,13 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+	testscript.Run(t, scriptParams("testdata/script", fixtures))
+}
+
+// scriptParams returns the parameters of the scripts in a directory.
+func scriptParams(dir, fixtures string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -78,7 +83,7 @@ func TestScripts(t *testing.T) {
 			"headof":    headOf,
 			"evil":      func(ts *testscript.TestScript, _ bool, args []string) { ts.Setenv(args[0], evilName) },
 		},
-	})
+	}
 }
 
 // evilName clears a terminal that is shown it raw, and turns round what follows.

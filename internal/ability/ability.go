@@ -117,6 +117,7 @@ type BelowDeleter interface {
 // content.
 type Leftover struct {
 	Name    string
+	Upload  string // of an unfinished upload of an object store: its id; Name is the object's
 	Files   int
 	Bytes   int64
 	ModTime time.Time // the newest in it
@@ -130,8 +131,7 @@ type Leftover struct {
 }
 
 // Cleaner is an optional ability: finding and removing what interrupted runs
-// left. It follows no links. Object stores do not have it: they leave no
-// temporary objects.
+// left. It follows no links. In object stores, these are unfinished uploads.
 type Cleaner interface {
 	// Leftover describes a leftover.
 	Leftover(ctx context.Context, name string) (Leftover, error)

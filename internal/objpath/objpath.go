@@ -109,7 +109,7 @@ func Clean(name string) string {
 }
 
 // entropyMarker is what Flink replaces by random characters in the addresses of state
-// files, and by nothing in that of _metadata (s3.entropy.key, unless configured).
+// files, and by nothing in the address of _metadata (s3.entropy.key, unless configured).
 const entropyMarker = "_entropy_"
 
 // WithoutEntropy returns the address of _metadata for an address of a store that was

@@ -27,6 +27,7 @@ type Leftover struct {
 	Time   *time.Time `json:"time,omitempty" jsonschema:"description=when the newest file in it was last written"`
 	Files  int        `json:"files"`
 	Bytes  int64      `json:"bytes"`
+	Upload string     `json:"upload,omitempty" jsonschema:"description=id of an unfinished upload of this object"`
 	// Displaced holds the only copy of a snapshot.
 	Displaced string `json:"displaced,omitempty" jsonschema:"description=the name of which this holds the snapshot: nothing is there and it should be renamed back"`
 }
@@ -60,7 +61,7 @@ func KeepReason(l ability.Leftover) string {
 // Add adds a leftover that was kept for a reason, or was to be removed, which may have
 // failed; hint is what to do about that.
 func (c *Cleaning) Add(l ability.Leftover, kept string, failed error, hint string) {
-	row := Leftover{Path: l.Name, Result: leftoverRemoved, Reason: kept, Files: l.Files, Bytes: l.Bytes, Displaced: l.Displaced}
+	row := Leftover{Path: l.Name, Result: leftoverRemoved, Reason: kept, Files: l.Files, Bytes: l.Bytes, Upload: l.Upload, Displaced: l.Displaced}
 	if !l.ModTime.IsZero() {
 		row.Time = new(l.ModTime.UTC())
 	}
@@ -86,13 +87,13 @@ func (c *Cleaning) Lines() iter.Seq[any] { return each(c.Leftovers) }
 
 // Header implements [Rows].
 func (c *Cleaning) Header() []string {
-	return []string{"path", "result", "time", "files", "bytes", "displaced", "reason"}
+	return []string{"path", "result", "time", "files", "bytes", "displaced", "reason", "upload"}
 }
 
 // Rows implements [Rows].
 func (c *Cleaning) Rows() iter.Seq[[]string] {
 	return rows(c.Leftovers, func(l *Leftover) []string {
-		return []string{l.Path, l.Result, timeText(l.Time), strconv.Itoa(l.Files), strconv.FormatInt(l.Bytes, 10), l.Displaced, l.Reason}
+		return []string{l.Path, l.Result, timeText(l.Time), strconv.Itoa(l.Files), strconv.FormatInt(l.Bytes, 10), l.Displaced, l.Reason, l.Upload}
 	})
 }
 
@@ -121,8 +122,13 @@ func (c *Cleaning) Document() *ui.Document {
 			bytes += l.Bytes
 		}
 		text := fmt.Sprintf("%s %s: %s, %s", word, ui.Quote(l.Path), ui.Plural(int64(l.Files), "file"), ui.Bytes(l.Bytes))
+		did := "last written"
+		if l.Upload != "" {
+			text = fmt.Sprintf("%s the unfinished upload of %s: %s", word, ui.Quote(l.Path), ui.Bytes(l.Bytes))
+			did = "begun"
+		}
 		if l.Time != nil {
-			text += ", last written " + ui.Ago(*l.Time, c.now)
+			text += ", " + did + " " + ui.Ago(*l.Time, c.now)
 		}
 		if l.Reason != "" {
 			text += ": " + ui.PrintableLines(l.Reason)

@@ -151,8 +151,10 @@ type Relocation struct {
 	*transform.RelocateReport
 	// Why says why absolute references were left: "not matched".
 	Why string
-	// Unchecked is the number of files at the new location that could not be looked for.
+	// Unchecked is the number of files at the new location that could not be looked
+	// for, and Unreached the error of its store.
 	Unchecked int
+	Unreached error
 	// Gone are new locations without a file. Wrong are new locations of files whose length
 	// is not the recorded one.
 	Gone, Wrong []string
@@ -171,7 +173,7 @@ func (e *Edit) Relocated(d *Relocation) {
 		e.Remark("%s left unchanged, %s: %s", count(n, "absolute reference"), d.Why, e.run.References(d.Unmatched))
 	}
 	if d.Unchecked > 0 {
-		e.Remark("%s at the new location not checked", count(d.Unchecked, "file"))
+		e.Remark("%s at the new location not checked: %s", count(d.Unchecked, "file"), Reason(d.Unreached))
 	}
 	if n := len(d.Gone); n > 0 {
 		e.Remark("%s rewritten, and the file is not there: %s", count(n, "reference"), Shorten(d.Gone))

@@ -85,7 +85,7 @@ type InspectOperator struct {
 	KeyType          string         `json:"key_type,omitempty" jsonschema:"description=of keyed state"`
 	Compression      string         `json:"compression,omitempty" jsonschema:"enum=snappy,description=of its state, as far as headers say"`
 	HeadersRead      int            `json:"headers_read,omitempty" jsonschema:"description=of streams of state: what names, kinds, types and compression follow from"`
-	HeadersSkipped   int            `json:"headers_skipped,omitempty" jsonschema:"description=of streams in files, of which up to 16 are read"`
+	HeadersSkipped   int            `json:"headers_skipped,omitempty" jsonschema:"description=of streams in files, of which up to 16 are read: of a snapshot that is not on this machine only with --check-files or --deep"`
 	HeadersUnread    []string       `json:"headers_unread,omitempty" jsonschema:"description=why headers could not be read, as far as that is not because their files are missing"`
 	Bytes            InspectBytes   `json:"bytes"`
 	States           []InspectState `json:"states"`

@@ -76,12 +76,14 @@ func (x *Inspect) addFiles(files []reader.FileState) {
 	}
 }
 
-// addUnchecked adds files that were not checked for one reason: the snapshot was read
-// from standard input. No other command can be given such a snapshot.
+// addUnchecked adds files that were not checked for one reason. A snapshot that was read
+// from standard input can be given to no other command.
 func (x *Inspect) addUnchecked(files []summary.File, why error) {
 	x.FileCount = len(files)
 	for i := range x.Warnings {
-		x.Warnings[i].Command = ""
+		if x.Path == "-" {
+			x.Warnings[i].Command = ""
+		}
 	}
 	for _, f := range files {
 		x.files = append(x.files, reader.FileState{File: f, Err: &reader.NotCheckedError{Reference: f.Path, Err: why}})

@@ -202,8 +202,8 @@ func (s *InspectState) typeText(op *InspectOperator) string {
 		return joined("key: "+ui.Printable(op.KeyType), s.Compression)
 	case len(s.States) > 0:
 		return ui.Printable(s.Type)
-	case s.Kind == "keyed" && (op.unread > 0 || strings.Contains(s.Handles, "changelog")):
-		return ui.Dim("names not read") // of changes, or the header could not be
+	case s.Kind == "keyed" && (op.unread > 0 || op.HeadersSkipped > 0 && op.HeadersRead == 0 || strings.Contains(s.Handles, "changelog")):
+		return ui.Dim("names not read") // of changes, or the header was not
 	}
 	return joined(ui.Printable(s.Type), s.Compression)
 }

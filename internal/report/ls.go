@@ -22,7 +22,7 @@ type Listings []Listing
 type Listing struct {
 	Path         string     `json:"path"`
 	State        string     `json:"state" jsonschema:"enum=complete,enum=incomplete,enum=unchecked,enum=damaged,enum=unreadable,enum=leftover,enum=displaced,description=displaced: whole but under a temporary name because a run that replaced it was interrupted; unchecked: what could be looked at is complete but nobody could look for some files; unreadable: its description may be whole but could not be read or is of a version that is not known"`
-	Newest       bool       `json:"newest,omitempty" jsonschema:"description=the newest complete one under its root"`
+	Newest       bool       `json:"newest,omitempty" jsonschema:"description=the newest complete one under its root, or unchecked one none of whose files was looked for"`
 	Problem      string     `json:"problem,omitempty"`
 	Time         *time.Time `json:"time,omitempty"`
 	Family       string     `json:"family,omitempty"`
@@ -35,13 +35,14 @@ type Listing struct {
 	Operators    int        `json:"operator_count"`
 	Bytes        int64      `json:"bytes" jsonschema:"description=description and state files as far as they are there; of a leftover all of it"`
 	MissingFiles int        `json:"missing_files,omitempty"`
-	NotChecked   int        `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for: they may be there"`
+	NotChecked   int        `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody looked for: they may be there"`
 	OutsideFiles int        `json:"outside_files,omitempty" jsonschema:"description=files outside the snapshot and its checkpoint directory"`
 
 	Sharing *Sharing `json:"sharing,omitempty" jsonschema:"description=with --shared"`
 
 	Real   string `json:"-"` // its one name, with links resolved
 	reason string // why it is in that state, without where in the snapshot
+	plain  bool   // the reason is the same for all snapshots of its store
 	age    string
 }
 
@@ -78,7 +79,7 @@ func (r *Run) NewListing(e reader.Entry, now time.Time) Listing {
 		Path: e.Path, State: string(e.State), Newest: e.Newest, Problem: r.Hide(e.Problem),
 		Family: string(e.Container.Family), Type: e.Kind.Type, Format: e.Kind.Format, Changelog: e.Kind.Changelog, Unaligned: e.Kind.Unaligned, Metadata: int(e.Container.Metadata),
 		CheckpointID: e.ID, Operators: e.Operators, Bytes: e.Bytes, MissingFiles: e.Missing, NotChecked: e.NotChecked, OutsideFiles: e.Outside,
-		reason: r.Hide(cmp.Or(e.Reason, e.Problem)),
+		reason: r.Hide(cmp.Or(e.Reason, e.Problem)), plain: e.NotLooked,
 	}
 	if !e.Time.IsZero() {
 		l.Time, l.age = new(e.Time.UTC()), ui.Ago(e.Time, now)
@@ -188,6 +189,13 @@ func (all Listings) sharing() *ui.Document {
 func (l *Listing) stateText() string {
 	text := l.State + ": " + ui.Printable(l.reason)
 	switch reader.EntryState(l.State) {
+	case reader.Unchecked:
+		if l.plain { // a remark says what that means
+			text = l.State
+			if l.Newest {
+				text += ", newest"
+			}
+		}
 	case reader.Complete:
 		text = l.State
 		if l.Newest {

@@ -28,7 +28,9 @@ type Orphans struct {
 	Elsewhere OrphanSum       `json:"elsewhere" jsonschema:"description=files in other directories: left alone and not looked at"`
 	By        string          `json:"by" jsonschema:"enum=directory,enum=job,enum=age,enum=file"`
 	Groups    []OrphanGroup   `json:"groups"`
-	Leftovers []Leftover      `json:"leftovers,omitempty" jsonschema:"description=of interrupted runs of spt; spt clean removes them"`
+	Leftovers []Leftover      `json:"leftovers,omitempty" jsonschema:"description=of interrupted runs of spt, and unfinished uploads; spt clean removes them"`
+	// LeftoversUnread is why a store did not list them.
+	LeftoversUnread string `json:"leftovers_unread,omitempty" jsonschema:"description=why unfinished uploads could not be listed"`
 	Refused   []OrphanProblem `json:"refused,omitempty" jsonschema:"description=why --delete deletes nothing"`
 	Files     []Orphan        `json:"files,omitempty" jsonschema:"description=the unreferenced files; -o jsonl prints them one a line and then the rest without them"`
 
@@ -136,11 +138,14 @@ func (r *Run) NewOrphans(found *orphans.Result, o OrphanOptions) *Orphans {
 		a.Files = append(a.Files, row)
 	}
 	for _, l := range found.Leftovers {
-		row := Leftover{Path: l.Name, Result: leftoverKept, Reason: KeepReason(l), Files: l.Files, Bytes: l.Bytes, Displaced: l.Displaced}
+		row := Leftover{Path: l.Name, Result: leftoverKept, Reason: KeepReason(l), Files: l.Files, Bytes: l.Bytes, Upload: l.Upload, Displaced: l.Displaced}
 		if !l.ModTime.IsZero() {
 			row.Time = new(l.ModTime.UTC())
 		}
 		a.Leftovers = append(a.Leftovers, row)
+	}
+	if found.Unlisted != nil {
+		a.LeftoversUnread = r.Hide(Reason(found.Unlisted))
 	}
 	for _, p := range found.Problems {
 		a.refuse(p)
@@ -349,8 +354,21 @@ func (a *Orphans) Document() *ui.Document {
 	if a.Elsewhere.Files > 0 {
 		d.Line("%s elsewhere, not in a directory in which Flink keeps state: left alone", a.Elsewhere)
 	}
-	if len(a.Leftovers) > 0 {
-		d.Line("%s of interrupted runs of spt, to look at and remove:  spt clean %s", ui.Plural(int64(len(a.Leftovers)), "leftover"), shell.Quote(a.Roots[0]))
+	uploads, bytes := 0, int64(0)
+	for _, l := range a.Leftovers {
+		if l.Upload != "" {
+			uploads++
+			bytes += l.Bytes
+		}
+	}
+	if n := len(a.Leftovers) - uploads; n > 0 {
+		d.Line("%s of interrupted runs of spt, to look at and remove:  spt clean %s", ui.Plural(int64(n), "leftover"), shell.Quote(a.Roots[0]))
+	}
+	if uploads > 0 {
+		d.Line("%s, %s, which no list of objects shows and the service keeps:  spt clean %s --uploads", ui.Plural(int64(uploads), "unfinished upload"), ui.Bytes(bytes), shell.Quote(a.Roots[0]))
+	}
+	if a.LeftoversUnread != "" {
+		d.Remark("unfinished uploads were not looked for: %s", a.LeftoversUnread)
 	}
 	a.appendRefused(&d)
 	switch {

@@ -35,6 +35,7 @@ type Verify struct {
 	NotChecked  int       `json:"not_checked_files,omitempty" jsonschema:"description=files that nobody could look for, such as those in another store than the snapshot"`
 	Outside     int       `json:"outside_files,omitempty" jsonschema:"description=files that are not read because of where they are"`
 	Elsewhere   int       `json:"elsewhere_files,omitempty" jsonschema:"description=files that are not at their references, and were found below the directory of the snapshot or its job"`
+	Unread      int       `json:"unread_files,omitempty" jsonschema:"description=files that are not on this machine: they exist and have the recorded length, and nothing of them was read (--read)"`
 	Elements    int64     `json:"elements_read,omitempty" jsonschema:"description=with --read: elements of operator and native keyed state"`
 	Findings    []Finding `json:"findings"`
 	Problem     string    `json:"problem,omitempty" jsonschema:"description=why it could not be verified at all"`
@@ -55,6 +56,7 @@ func (v *Verify) Verified(r *Run, snap *reader.Snapshot, found *reader.Verificat
 	v.Streams, v.Files, v.Chunks, v.BytesRead = found.Streams, found.Files, found.Chunks, found.BytesRead
 	v.Errors, v.Warnings, v.Notes = found.Faults, found.Warnings, found.Notes
 	v.NotChecked, v.Outside, v.Elsewhere, v.Elements = found.NotChecked, found.Outside, found.Elsewhere, found.Elements
+	v.Unread = found.Unread
 	v.Relocatable, v.Absolute, v.Apart = found.Relocatable(), found.Absolute, found.Apart
 	v.single = snap.Container.Family == reader.SPT
 	v.Sound = v.Errors == 0
@@ -117,6 +119,9 @@ func (v *Verify) appendTo(d *ui.Document) {
 	d.Line("%s", b.String())
 	d.Add(Findings(v.shown))
 	v.appendMoving(d)
+	if v.Unread > 0 {
+		d.Line("Of %s that %s not on this machine, only existence and length were checked. To read them too:  spt verify --read %s", ui.Plural(int64(v.Unread), "file"), isAre(v.Unread), shell.Quote(v.Path))
+	}
 	d.Line("Integrity only. Whether Flink would restore it from where it is:  spt check %s", shell.Quote(v.Path))
 }
 
@@ -126,12 +131,21 @@ func (v *Verify) verdict() string {
 		return ui.Bad(ui.Plural(int64(v.Errors), "error"))
 	case unread > 0:
 		return ui.Look(fmt.Sprintf("sound as far as it was read, %s not checked", ui.Plural(int64(unread), "file")))
+	case v.Unread > 0 && v.Warnings == 0:
+		return ui.Look("sound as far as it was read")
 	case v.Warnings > 0:
 		return ui.Look("sound, with " + ui.Plural(int64(v.Warnings), "warning"))
 	case v.Elsewhere > 0:
 		return ui.Look(fmt.Sprintf("sound, but %s not at the reference", ui.Plural(int64(v.Elsewhere), "file")))
 	}
 	return ui.Proved("sound")
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
 }
 
 // appendMoving says whether the snapshot can be moved. Where files are missing, the

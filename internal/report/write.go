@@ -18,6 +18,7 @@ type Write struct {
 	Replaced         bool      `json:"replaced,omitempty"`
 	Files            int       `json:"files" jsonschema:"description=state files next to _metadata"`
 	Linked           int       `json:"linked,omitempty"`
+	Copied           int       `json:"copied_by_service,omitempty" jsonschema:"description=files that the service of an object store copied by itself: their bytes were not read unless read_back is true"`
 	ToFiles          int       `json:"handles_moved_to_files,omitempty" jsonschema:"description=whose state was inline in _metadata and is in files now"`
 	ToFileBytes      int64     `json:"bytes_moved_to_files,omitempty"`
 	Release          string    `json:"release,omitempty" jsonschema:"description=of Flink that it is written for, with --flink"`
@@ -79,6 +80,7 @@ func (r *Run) NewWrite(in string, p *writer.Plan) *Write {
 
 // Wrote adds what was written.
 func (w *Write) Wrote(done *writer.Report) {
+	w.Copied = done.Copied
 	w.Written, w.Linked, w.OutputBytes, w.Chunks, w.ReadBack = true, done.Linked, done.Written, done.SPT.Chunks, done.ReadBack
 }
 
@@ -159,6 +161,9 @@ func (w *Write) headline() string {
 		}
 		if w.Linked > 0 {
 			fmt.Fprintf(&b, ", %d of them hard links", w.Linked)
+		}
+		if w.Copied > 0 {
+			fmt.Fprintf(&b, ", %d of them copied by the service", w.Copied)
 		}
 		if w.ToFiles > 0 {
 			fmt.Fprintf(&b, "; %s of inline state moved into files (%s)", ui.Bytes(w.ToFileBytes), ui.Plural(int64(w.ToFiles), "handle"))

@@ -97,7 +97,14 @@ func Port(t testing.TB) int {
 // kept in the cache directory of the user.
 func Tool(t testing.TB, pkg string) string {
 	t.Helper()
-	dir := filepath.Join(testenv.ModuleRoot(t), "tools", "servers")
+	return toolOf(t, "servers", pkg)
+}
+
+// toolOf is Tool for another module in tools, whose requirements conflict with the
+// requirements of the other servers.
+func toolOf(t testing.TB, module, pkg string) string {
+	t.Helper()
+	dir := filepath.Join(testenv.ModuleRoot(t), "tools", module)
 	version, err := run(dir, nil, "go", "list", "-f", "{{with .Module}}{{.Version}}{{end}}", pkg)
 	if err != nil {
 		testenv.Missing(t, pkg, err)

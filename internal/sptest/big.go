@@ -168,6 +168,18 @@ func envelope(state, mode string) string {
 	return string(b.B)
 }
 
+// Blobs is a stream of operator state as Flink writes it, with one list state of byte
+// arrays, and the offsets of its elements.
+func Blobs(state string, elements ...string) (data []byte, offsets []int64) {
+	var b Buf
+	b.Raw(envelope(state, "SPLIT_DISTRIBUTE"))
+	for _, e := range elements {
+		offsets = append(offsets, int64(b.Len()))
+		b.Blob(e)
+	}
+	return b.B, offsets
+}
+
 // spiller writes its buffer to w when it is large enough.
 type spiller struct {
 	w   io.Writer

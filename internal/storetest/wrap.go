@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"maps"
@@ -12,26 +13,48 @@ import (
 )
 
 // Counting forwards all calls and counts them. The kinds are "read" (ReadRange),
-// "stat", "list", "create", "commit", "abort", "delete" (one per name), and with
-// WithAbilities "copy", "map", "resolve", "link", "move", "exchange", "remove",
-// "free".
+// "stat", "list" (List), "page" (the requests of a List to a service that answers
+// with 1,000 names at a time), "create", "commit", "abort", "delete" (one per name),
+// with WithCopier "copy", and with WithAbilities "copy", "map", "resolve", "link",
+// "move", "exchange", "remove", "free".
 type Counting struct {
 	base storage.Storage
+	wait func(kind, name string)
 
 	mu            sync.Mutex
 	counts        map[string]int
+	named         map[string]map[string]int // by kind and name
 	read, written int64
+	running       int
+	most          int
 }
+
+// pageSize is the number of names in an answer to a list request.
+const pageSize = 1000
 
 // NewCounting wraps a store and hides its optional abilities.
 func NewCounting(base storage.Storage) *Counting {
-	return &Counting{base: base, counts: map[string]int{}}
+	return &Counting{base: base, counts: map[string]int{}, named: map[string]map[string]int{}, wait: func(string, string) {}}
+}
+
+// WithWait makes every request that a service would answer call wait while it runs:
+// "read", "stat", "page", "commit", "delete". It must be called before the first
+// request, and returns the store.
+func (c *Counting) WithWait(wait func(kind, name string)) *Counting {
+	c.wait = wait
+	return c
 }
 
 // WithAbilities returns the wrapper with the optional abilities of the wrapped
 // store.
 func (c *Counting) WithAbilities() storage.Storage {
-	return &abilities{Storage: c, base: c.base, before: func(kind, _ string) error { c.add(kind); return nil }}
+	return &abilities{Storage: c, base: c.base, before: func(kind, name string) error { c.add(kind, name); return nil }}
+}
+
+// WithCopier returns the wrapper with the only optional ability of an object store:
+// storage.Copier.
+func (c *Counting) WithCopier() storage.Storage {
+	return &copier{c, &abilities{Storage: c, base: c.base, before: func(kind, name string) error { c.add(kind, name); return nil }}}
 }
 
 // Count returns the number of requests of a kind.
@@ -48,6 +71,26 @@ func (c *Counting) Counts() map[string]int {
 	return maps.Clone(c.counts)
 }
 
+// Requests returns how many requests an object store would have answered: reads,
+// stats, pages of lists, commits and deletions. What comes before a commit, such as
+// parts, is not counted.
+func (c *Counting) Requests() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, kind := range []string{"read", "stat", "page", "commit", "delete"} {
+		n += c.counts[kind]
+	}
+	return n
+}
+
+// Named returns the requests of a kind, by name.
+func (c *Counting) Named(kind string) map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.named[kind])
+}
+
 // Bytes returns the numbers of bytes read from bodies and written to writers.
 func (c *Counting) Bytes() (read, written int64) {
 	c.mu.Lock()
@@ -55,15 +98,48 @@ func (c *Counting) Bytes() (read, written int64) {
 	return c.read, c.written
 }
 
-func (c *Counting) add(kind string) {
+// MaxRunning returns how many requests ran at once, at most.
+func (c *Counting) MaxRunning() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.most
+}
+
+// Reset sets all counts to zero.
+func (c *Counting) Reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.counts)
+	clear(c.named)
+	c.read, c.written, c.most = 0, 0, c.running
+}
+
+func (c *Counting) add(kind, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counts[kind]++
+	if c.named[kind] == nil {
+		c.named[kind] = map[string]int{}
+	}
+	c.named[kind][name]++
+}
+
+// request counts a request, and waits as one does.
+func (c *Counting) request(kind, name string) {
+	c.add(kind, name)
+	c.mu.Lock()
+	c.running++
+	c.most = max(c.most, c.running)
+	c.mu.Unlock()
+	c.wait(kind, name)
+	c.mu.Lock()
+	c.running--
+	c.mu.Unlock()
 }
 
 // ReadRange implements storage.Storage.
 func (c *Counting) ReadRange(ctx context.Context, name string, off, n int64, pin storage.Version) (io.ReadCloser, storage.Info, error) {
-	c.add("read")
+	c.request("read", name)
 	rc, info, err := c.base.ReadRange(ctx, name, off, n, pin)
 	if err != nil {
 		return nil, info, err
@@ -79,37 +155,49 @@ func (c *Counting) ReadRange(ctx context.Context, name string, off, n int64, pin
 
 // Stat implements storage.Storage.
 func (c *Counting) Stat(ctx context.Context, name string) (storage.Info, error) {
-	c.add("stat")
+	c.request("stat", name)
 	return c.base.Stat(ctx, name)
 }
 
 // List implements storage.Storage.
 func (c *Counting) List(ctx context.Context, prefix, delimiter string) iter.Seq2[storage.Info, error] {
-	c.add("list")
-	return c.base.List(ctx, prefix, delimiter)
+	c.add("list", prefix)
+	return func(yield func(storage.Info, error) bool) {
+		n := 0
+		c.request("page", prefix)
+		for info, err := range c.base.List(ctx, prefix, delimiter) {
+			if n++; n > pageSize && n%pageSize == 1 {
+				c.request("page", prefix)
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
 }
 
 // Create implements storage.Storage.
 func (c *Counting) Create(ctx context.Context, name string, o storage.CreateOptions) (storage.Writer, error) {
-	c.add("create")
+	c.add("create", name)
 	w, err := c.base.Create(ctx, name, o)
 	if err != nil {
 		return nil, err
 	}
-	return &countingWriter{w, c}, nil
+	return &countingWriter{w, c, name}, nil
 }
 
 // Delete implements storage.Storage.
 func (c *Counting) Delete(ctx context.Context, names ...string) error {
-	for range names {
-		c.add("delete")
+	for _, name := range names {
+		c.request("delete", name)
 	}
 	return c.base.Delete(ctx, names...)
 }
 
 type countingWriter struct {
 	storage.Writer
-	c *Counting
+	c    *Counting
+	name string
 }
 
 func (w *countingWriter) unwrap() storage.Writer { return w.Writer }
@@ -123,21 +211,24 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 }
 
 func (w *countingWriter) Commit(ctx context.Context) (storage.Info, error) {
-	w.c.add("commit")
+	w.c.request("commit", w.name)
 	return w.Writer.Commit(ctx)
 }
 
 func (w *countingWriter) Abort(ctx context.Context) error {
-	w.c.add("abort")
+	w.c.add("abort", w.name)
 	return w.Writer.Abort(ctx)
 }
 
 // Faults describes how a Failing store fails. With the zero value it does not
 // fail.
 type Faults struct {
-	// Read, Create, Write and Commit are the numbers, from 1, of the calls that fail
-	// with Err.
-	Read, Create, Write, Commit int
+	// Read, Create, Write, Commit, Copy and Delete are the numbers, from 1, of the
+	// calls that fail with Err. Copy needs WithCopier.
+	Read, Create, Write, Commit, Copy, Delete int
+	// Lost is the number of the Commit that succeeds and returns Err. As a driver
+	// does, Abort then deletes the object if it is the writer's own.
+	Lost int
 	// Err is the error of those calls and of Broken bodies; nil means ErrUnavailable.
 	Err error
 
@@ -178,6 +269,12 @@ func NewFailing(base storage.Storage, f Faults) *Failing {
 // store, which do not fail and do not count towards Space.
 func (f *Failing) WithAbilities() storage.Storage {
 	return &abilities{Storage: f, base: f.base, before: func(string, string) error { return nil }}
+}
+
+// WithCopier returns the wrapper with the only optional ability of an object store:
+// storage.Copier, which fails at Faults.Copy.
+func (f *Failing) WithCopier() storage.Storage {
+	return &copier{f, &abilities{Storage: f, base: f.base, before: func(kind, name string) error { return f.fault(kind, name, f.f.Copy) }}}
 }
 
 // fault counts a call and reports whether it must fail.
@@ -261,6 +358,11 @@ func (f *Failing) Create(ctx context.Context, name string, o storage.CreateOptio
 
 // Delete implements storage.Storage.
 func (f *Failing) Delete(ctx context.Context, names ...string) error {
+	if len(names) > 0 {
+		if err := f.fault("delete", names[0], f.f.Delete); err != nil {
+			return err
+		}
+	}
 	return f.base.Delete(ctx, names...)
 }
 
@@ -269,6 +371,7 @@ type failingWriter struct {
 	f    *Failing
 	name string
 	err  error
+	lost storage.Version // of an object whose Commit returned an error; else ""
 }
 
 func (w *failingWriter) unwrap() storage.Writer { return w.Writer }
@@ -301,7 +404,28 @@ func (w *failingWriter) Commit(ctx context.Context) (storage.Info, error) {
 	if w.err != nil {
 		return storage.Info{}, w.err
 	}
-	return w.Writer.Commit(ctx)
+	lost := w.f.fault("lost", w.name, w.f.f.Lost)
+	info, err := w.Writer.Commit(ctx)
+	if err == nil && lost != nil {
+		w.err, w.lost = lost, info.Version
+		return storage.Info{}, lost
+	}
+	return info, err
+}
+
+func (w *failingWriter) Abort(ctx context.Context) error {
+	err := w.Writer.Abort(ctx)
+	if w.lost == "" {
+		return err
+	}
+	info, serr := w.f.Stat(ctx, w.name)
+	if serr == nil && info.Version == w.lost {
+		err = errors.Join(err, w.f.Delete(ctx, w.name))
+	}
+	if err == nil {
+		w.lost = ""
+	}
+	return err
 }
 
 type readFunc struct {
@@ -330,12 +454,24 @@ func abilityOf[T any](a *abilities, kind, name string) (t T, err error) {
 	return t, nil
 }
 
+// copier shows one ability of abilities.
+type copier struct {
+	storage.Storage
+	a *abilities
+}
+
+func (c *copier) CopyRange(ctx context.Context, w storage.Writer, src storage.Storage, name string, off, n int64, pin storage.Version) error {
+	return c.a.CopyRange(ctx, w, src, name, off, n, pin)
+}
+
 // unwrap returns the store inside wrappers: stores recognize only their own type.
 func unwrap(s storage.Storage) storage.Storage {
 	for {
 		switch w := s.(type) {
 		case *abilities:
 			s = w.base
+		case *copier:
+			s = w.Storage
 		case *Counting:
 			s = w.base
 		case *Failing:

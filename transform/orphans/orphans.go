@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,16 +28,13 @@ type Options struct {
 	// writes files before the checkpoint that refers to them is complete.
 	OlderThan time.Duration
 	Now       time.Time
-	Jobs      int // snapshots opened, and files removed, at once; 0: 8
+	Jobs      int // snapshots opened, and files removed, at once; 0: 8, or 16 if a root is remote
 	// Opened is called after each snapshot that was opened, of total, from several
 	// goroutines. It may be nil.
 	Opened func(total int)
 }
 
 func (o Options) orDefault() Options {
-	if o.Jobs <= 0 {
-		o.Jobs = 8
-	}
 	if o.Reader.Stores == nil {
 		o.Reader.Stores = route.New(local.New())
 	}
@@ -54,9 +52,11 @@ type Result struct {
 	Files []File
 	// Elsewhere are files in other directories, which are left alone.
 	Elsewhere Sum
-	// Leftovers are of interrupted runs of spt, where the store can tell. They are not
-	// among Files.
+	// Leftovers are of interrupted runs of spt, and unfinished uploads of any program,
+	// where the store can tell. They are not among Files.
 	Leftovers []ability.Leftover
+	// Unlisted is the first error of a store that did not list its unfinished uploads.
+	Unlisted error
 	// Problems are reasons to remove nothing.
 	Problems []Problem
 
@@ -181,6 +181,9 @@ func (r *Result) leftovers(ctx context.Context) error {
 				return ctx.Err()
 			}
 			if err != nil {
+				if _, links := root.store.(ability.LinkReader); !links && r.Unlisted == nil {
+					r.Unlisted = err
+				}
 				continue // a directory that cannot be listed is a problem already
 			}
 			l.Name = objpath.Join(root.path, strings.TrimPrefix(strings.TrimPrefix(l.Name, root.name), "/"))
@@ -209,6 +212,17 @@ func listed(ctx context.Context, roots []string, o Options) (*tree, error) {
 		}
 	}
 	return t, t.walk(ctx)
+}
+
+// jobs returns how many snapshots to open and files to remove at once.
+func (t *tree) jobs(o Options) int {
+	switch {
+	case o.Jobs > 0:
+		return o.Jobs
+	case slices.ContainsFunc(t.roots, func(r *root) bool { return !ability.Near(r.store) }):
+		return 16
+	}
+	return 8
 }
 
 // insideJob refuses a root that is part of a job's directory, whose snapshots are

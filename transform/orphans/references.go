@@ -38,8 +38,9 @@ func (t *tree) read(ctx context.Context, o Options, own *owners) (problems []Pro
 		}
 		ropts.Follow = append(ropts.Follow[:len(ropts.Follow):len(ropts.Follow)], follow)
 	}
-	for from := 0; from < len(t.snapshots); from += o.Jobs {
-		some := t.snapshots[from:min(from+o.Jobs, len(t.snapshots))]
+	jobs := t.jobs(o)
+	for from := 0; from < len(t.snapshots); from += jobs {
+		some := t.snapshots[from:min(from+jobs, len(t.snapshots))]
 		found := make([]reading, len(some))
 		g, gctx := errgroup.WithContext(ctx)
 		for i, e := range some {

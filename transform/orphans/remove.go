@@ -74,7 +74,7 @@ func (r *Result) Remove(ctx context.Context, files []*File, to *Archive, done fu
 		files = files[len(some):]
 		tried, errs := make([]bool, len(some)), make([]error, len(some))
 		var g errgroup.Group
-		g.SetLimit(r.o.Jobs)
+		g.SetLimit(r.t.jobs(r.o))
 		for i, f := range some {
 			g.Go(func() error {
 				if ctx.Err() == nil {

@@ -53,9 +53,12 @@ func (c *catter) each(ctx context.Context, states []*catState, lines bool, f fun
 		}
 	}
 	readers := c.readers(lines)
-	o := work.Options{Jobs: c.env.common.jobs, Bytes: catInFlight}
-	if c.most > 0 {
+	o := work.Options{Jobs: c.env.readJobs(c.snap), Bytes: catInFlight}
+	switch {
+	case c.most > 0:
 		o.Jobs = 1 // nothing is read ahead
+	case c.env.common.jobs == 0 && c.snap.Remote():
+		o.Jobs *= 2 // several pieces of a file wait for one read; the source bounds those
 	}
 	k := 0
 	say := func(st *catState, unknown []string) {

@@ -138,7 +138,7 @@ func runCheck(ctx context.Context, o checkOptions, env *Env, location string) (e
 		defer progress.Add(1)
 		return snap.Schema(ctx, op)
 	}
-	c, err := check.Run(ctx, snap.View(), check.Options{TempDir: env.common.tmp, Jobs: env.common.jobs,
+	c, err := check.Run(ctx, snap.View(), check.Options{TempDir: env.common.tmp, Jobs: env.readJobs(snap),
 		Schema: schema, Like: like,
 		Job: job, Parallelism: o.parallelism, MaxParallelism: o.maxParallelism, AllowNonRestored: o.allow,
 		Release: o.release, Metadata: snap.Container.Metadata, At: o.at,

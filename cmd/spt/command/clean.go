@@ -19,15 +19,17 @@ import (
 )
 
 type cleanOptions struct {
-	older  age
-	depth  int
-	dryRun bool
+	older   age
+	depth   int
+	dryRun  bool
+	uploads bool
 }
 
 func (o *cleanOptions) addFlags(fs *pflag.FlagSet) {
 	o.older = age(24 * time.Hour)
 	fs.Var(&o.older, "older-than", "remove only what was last written longer ago than `AGE`, such as 90m, 12h or 7d")
 	fs.IntVar(&o.depth, "depth", 8, "search `N` levels of directories below DIR")
+	fs.BoolVar(&o.uploads, "uploads", false, "also abort unfinished uploads in object stores, of spt and of other programs")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "report what would be removed, and remove nothing")
 }
 
@@ -55,7 +57,13 @@ there at any age; elsewhere as long as it writes something within that age.
 A run that was killed while it replaced a snapshot can have left the old one
 under an .spt-old-… name and nothing under its own. That is never removed: spt
 clean names it and prints the command that renames it back, and exits with 1.
-spt ls shows the leftovers with their age.`,
+spt ls shows the leftovers with their age.
+
+In an object store, a run that was killed leaves unfinished uploads. They are
+not listed as objects, and are billed. The service does not tell which program
+began them: they are reported, and with --uploads aborted. A job that writes
+files there with Flink's FileSink needs its own when it restores: do not abort
+those.`,
 		Example: `  spt clean /data/flink/orders
   spt clean --older-than 1h --dry-run /data/flink/orders`,
 		Args: between(1, -1, "at least one directory"),
@@ -85,6 +93,7 @@ func runClean(ctx context.Context, o cleanOptions, env *Env, roots []string) err
 	seen := map[string]bool{}
 	for i, store := range stores {
 		for l, err := range store.Leftovers(ctx, names[i], o.depth) {
+			key := l.Name + "\x00" + l.Upload
 			if ctx.Err() != nil {
 				break
 			}
@@ -92,10 +101,10 @@ func runClean(ctx context.Context, o cleanOptions, env *Env, roots []string) err
 				failed = append(failed, err) // a directory that cannot be read
 				continue
 			}
-			if seen[l.Name] {
+			if seen[key] {
 				continue
 			}
-			seen[l.Name] = true
+			seen[key] = true
 			kept := o.keep(env, l)
 			if err == nil && kept == "" && !o.dryRun {
 				err = store.RemoveLeftover(ctx, l)
@@ -154,6 +163,9 @@ func cleanable(ctx context.Context, env *Env, root string) (ability.Cleaner, str
 // keep returns why a leftover is not removed; "" if it is.
 func (o *cleanOptions) keep(env *Env, l ability.Leftover) string {
 	why := report.KeepReason(l)
+	if why == "" && l.Upload != "" && !o.uploads {
+		why = "it may be of another program; --uploads aborts it"
+	}
 	if why == "" && env.Now().Sub(l.ModTime) < time.Duration(o.older) {
 		why = "younger than " + o.older.String()
 	}

@@ -133,7 +133,7 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 	}
 	stop := env.reading("comparing", allState(snaps[:]...))
 	defer stop()
-	opts := diff.Options{TempDir: env.common.tmp, Jobs: env.common.jobs, Ignore: map[diff.Kind]bool{}, Placement: o.placement}
+	opts := diff.Options{TempDir: env.common.tmp, Jobs: env.readJobs(snaps[:]...), Ignore: map[diff.Kind]bool{}, Placement: o.placement}
 	for _, k := range o.ignore {
 		opts.Ignore[diff.Kind(k)] = true
 	}

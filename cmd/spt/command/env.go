@@ -31,6 +31,7 @@ type Env struct {
 	lines   *ui.LineWriter // Stdout, where the answer is for a person; else nil
 	piped   io.Writer      // Stdout without lines
 	common  commonFlags
+	s3      s3Flags
 	maps    []format.Mapping
 	follow  []string
 	mapUse  *mapUse // of --map

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
@@ -138,7 +139,14 @@ func (e *Env) hintOf(err error) string {
 		return "--tmp DIR chooses another directory for temporary files"
 	}
 	if all := reader.Remedies(err); all != nil {
-		return e.run.Advice(all)
+		advice := e.run.Advice(all)
+		if how := report.Setting(err); how != "" {
+			advice += " (" + how + ")"
+		}
+		return advice
+	}
+	if how := report.Setting(err); how != "" {
+		return how
 	}
 	var limit format.Limit
 	if errors.As(err, &limit) {

@@ -21,6 +21,7 @@ type inspectOptions struct {
 	salvage bool
 	wide    bool
 	deep    bool
+	files   bool
 	guard   *guard
 }
 
@@ -31,6 +32,7 @@ func (o *inspectOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.failIf, "fail-if", "", "exit 1, and name the states, if `EXPR` is true, such as 'union_elements > 100000'")
 	fs.BoolVar(&o.salvage, "salvage", false, "of a damaged _metadata, print what precedes the damage (exit 4)")
 	fs.BoolVar(&o.deep, "deep", false, "also read the elements of union states, and report how often each occurs")
+	fs.BoolVar(&o.files, "check-files", false, "of a snapshot that is not on this machine, look for the files and read headers too")
 	fs.BoolVar(&o.wide, "wide", false, "print full ids and names")
 }
 
@@ -74,6 +76,11 @@ subtasks hold as many elements of the same lengths, in any order, and the same
 elements where those are inline. --deep reads the elements of union states and
 reports how often each occurs. Union states that make a restore load 64 MiB or
 more, into all subtasks together, are pointed out.
+
+Of a snapshot that is not on this machine it reads the description only, in one
+request up to 1 MiB and one for each 8 MiB more. --check-files lists the
+directories of its files and reads the headers in files, --deep does as well;
+--by file and --fail-if list the directories.
 
 SP is - to read a _metadata from standard input. Its files are then not checked.
 With several snapshots, those that cannot be read are named, and the others are

@@ -29,7 +29,11 @@ func (o *inspectOptions) inspect(ctx context.Context, env *Env, location string)
 	if in.Summary, err = summary.Of(ctx, in.Savepoint); err != nil {
 		return nil, nil, format.InFile(err, snap.Container.Name)
 	}
-	if in.Headers, err = snap.Headers(ctx, in.Savepoint.Operators); err != nil {
+	headers, files := snap.Headers, true
+	if snap.Remote() && location != stdinName && !o.files && !o.deep {
+		headers, files = snap.InlineHeaders, o.guard != nil || o.by == report.ByFile
+	}
+	if in.Headers, err = headers(ctx, in.Savepoint.Operators); err != nil {
 		return nil, nil, err
 	}
 	if err := o.applyStates(env, in.Summary, in.Headers); err != nil {
@@ -45,6 +49,8 @@ func (o *inspectOptions) inspect(ctx context.Context, env *Env, location string)
 	}
 	if location == stdinName {
 		in.Unchecked = errFromStdin
+	} else if !files {
+		in.Unchecked = errNotAsked
 	} else if in.Files, err = snap.Files(ctx, in.Summary.Files); err != nil {
 		return nil, nil, err
 	}
@@ -70,6 +76,9 @@ func (o *inspectOptions) inspect(ctx context.Context, env *Env, location string)
 
 // errFromStdin is why the files of a snapshot from standard input are not checked.
 var errFromStdin = errors.New("read from standard input")
+
+// errNotAsked is why the files of a snapshot that is not on this machine are not checked.
+var errNotAsked = errors.New("--check-files looks for them")
 
 func (o *inspectOptions) open(ctx context.Context, env *Env, location string) (snap *reader.Snapshot, damage, err error) {
 	opts := env.readerOptions()
@@ -121,7 +130,7 @@ func readUnions(ctx context.Context, env *Env, snap *reader.Snapshot, sum *summa
 			}
 		}
 	}
-	all, err := transform.DiagnoseUnions(ctx, in, transform.UnionOptions{Partial: true, TempDir: env.common.tmp, Jobs: env.common.jobs})
+	all, err := transform.DiagnoseUnions(ctx, in, transform.UnionOptions{Partial: true, TempDir: env.common.tmp, Jobs: env.readJobs(snap)})
 	if err != nil {
 		return nil, nil, inContainer(err, snap)
 	}

@@ -48,7 +48,7 @@ func (o *pruneOptions) picked(env *Env, snap *reader.Snapshot) (format.Selector,
 func (o *pruneOptions) diagnose(ctx context.Context, env *Env, snap *reader.Snapshot, in string, choose format.Selector) error {
 	stop := env.reading("reading", o.unionBytes(ctx, snap, o.chooses(choose)))
 	defer stop()
-	of := transform.UnionOptions{Operators: choose, States: o.states, TempDir: env.common.tmp, Jobs: env.common.jobs}
+	of := transform.UnionOptions{Operators: choose, States: o.states, TempDir: env.common.tmp, Jobs: env.readJobs(snap)}
 	unions, err := transform.DiagnoseUnions(ctx, snap.View(), of)
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)
@@ -71,7 +71,7 @@ func (o *pruneOptions) unionBytes(ctx context.Context, snap *reader.Snapshot, ch
 func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string, choose format.Selector) error {
 	stop := env.reading("reading", o.unionBytes(ctx, snap, o.chooses(choose)))
 	v, pruned, err := transform.PruneUnion(ctx, snap.View(), transform.PruneOptions{
-		Operators: choose, States: o.states, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), Compact: o.compact, AcceptUnproven: o.acceptUnproven, TempDir: env.common.tmp, Jobs: env.common.jobs,
+		Operators: choose, States: o.states, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), Compact: o.compact, AcceptUnproven: o.acceptUnproven, TempDir: env.common.tmp, Jobs: env.readJobs(snap),
 	})
 	stop()
 	if err != nil {

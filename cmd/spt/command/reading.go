@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/savepoint-tools/spt/format"
@@ -10,6 +11,19 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 )
+
+// remoteJobs is how many reads run at the same time of a snapshot that is not on this
+// machine: they wait for answers, not for a processor.
+const remoteJobs = 16
+
+// readJobs returns how many pieces of snapshots to read at once; 0 is the default of the
+// work.
+func (e *Env) readJobs(snaps ...*reader.Snapshot) int {
+	if e.common.jobs == 0 && slices.ContainsFunc(snaps, (*reader.Snapshot).Remote) {
+		return remoteJobs
+	}
+	return e.common.jobs
+}
 
 // progress draws on a terminal, unless the answer is for a program.
 func (e *Env) progress() ui.Progress {

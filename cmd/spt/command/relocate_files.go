@@ -54,9 +54,14 @@ func (m *mover) mapped(name string) (string, bool, error) {
 // decide goes by whether a file is at its new location.
 func (m *mover) decide(name, to string) (string, bool, error) {
 	var info storage.Info
-	store, object, err := m.env.Stores.Resolve(m.ctx, to)
+	scheme, _ := objpath.Split(to)
+	err := m.found.Unreached
 	if err == nil {
-		info, err = store.Stat(m.ctx, object)
+		var store storage.Storage
+		var object string
+		if store, object, err = m.env.Stores.Resolve(m.ctx, to); err == nil {
+			info, err = m.snap.Stat(m.ctx, store, object)
+		}
 	}
 	switch {
 	case err == nil:
@@ -66,8 +71,10 @@ func (m *mover) decide(name, to string) (string, bool, error) {
 		return to, true, nil
 	case m.ctx.Err() != nil:
 		return "", false, err
-	case errors.Is(err, storage.ErrUnsupported):
+	case !errors.Is(err, storage.ErrNotExist) && (scheme != "" && scheme != "file" || errors.Is(err, storage.ErrUnsupported)):
+		// The machine may have no access to the store that the snapshot is moved to.
 		m.found.Unchecked++
+		m.found.Unreached = err
 		return to, true, nil
 	case !errors.Is(err, storage.ErrNotExist):
 		return "", false, err

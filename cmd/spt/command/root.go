@@ -31,6 +31,9 @@ SPT_PATH.`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			if err := env.hideSecrets(cmd, args); err != nil {
+				return err
+			}
 			env.run.Command = cmd.Name()
 			if strings.Contains(cmd.Use, "[OUT]") || cmd.Name() == "check" {
 				env.run.Input = strings.Join(args[:min(len(args), 1)], "")
@@ -42,6 +45,7 @@ SPT_PATH.`,
 		},
 	}
 	env.addCommonFlags(root.PersistentFlags())
+	env.addStoreFlags(root.PersistentFlags())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &flagError{usageError{msg: err.Error(), hint: flagHint(cmd, err)}}
 	})
@@ -83,6 +87,7 @@ SPT_PATH.`,
 		}},
 		{"Tools", []*cobra.Command{
 			newHashCommand(env),
+			newDoctorCommand(env),
 			newCleanCommand(env),
 			noRows(newVersionCommand(env)),
 		}},

@@ -23,6 +23,7 @@ type Flag struct {
 	Value       string // name of its value; "" for a flag that takes none
 	Default     string // "" if it is not worth mentioning
 	Help        string
+	Store       bool // it says how stores are reached
 }
 
 // Flags describes the flags of a set, in their order.
@@ -39,7 +40,8 @@ func Flags(fs *pflag.FlagSet) []Flag {
 				help = strings.Replace(help, ": "+value, "", 1)
 			}
 		}
-		flag := Flag{Short: f.Shorthand, Long: f.Name, Value: value, Help: help}
+		_, store := f.Annotations[storeFlags]
+		flag := Flag{Short: f.Shorthand, Long: f.Name, Value: value, Help: help, Store: store}
 		switch f.DefValue {
 		case "", "0", "false", "[]":
 		default:
@@ -70,6 +72,11 @@ func CommonFlags(cmd *cobra.Command) []Flag {
 		}
 	}
 	return all
+}
+
+// OfStores returns the flags that say how stores are reached, or the others.
+func OfStores(all []Flag, store bool) []Flag {
+	return slices.DeleteFunc(slices.Clone(all), func(f Flag) bool { return f.Store != store })
 }
 
 // Head returns the flag as it is typed.
@@ -137,8 +144,10 @@ func usage(cmd *cobra.Command, width int) string {
 		section("Flags", Flags(cmd.LocalNonPersistentFlags()))
 		b.WriteString("\n")
 		words(&b, width, 2, "", commonLine(cmd))
+		words(&b, width, 2, "", storeLine(cmd))
 	} else {
-		section("Flags of every command", Flags(cmd.LocalFlags()))
+		section("Flags of every command", OfStores(Flags(cmd.LocalFlags()), false))
+		section("Flags for object stores", OfStores(Flags(cmd.LocalFlags()), true))
 		fmt.Fprintf(&b, "\nHelp for a command:  %s COMMAND --help\n", cmd.CommandPath())
 	}
 	b.WriteString("\n" + exitTable(width) + "\n")
@@ -156,7 +165,7 @@ func flagColumn(width int) int {
 // commonLine names the flags of every command, each in its shortest spelling.
 func commonLine(cmd *cobra.Command) string {
 	line := "Common flags (" + cmd.Root().Name() + " --help describes them): -h"
-	for _, f := range CommonFlags(cmd) {
+	for _, f := range OfStores(CommonFlags(cmd), false) {
 		switch {
 		case f.Long == "output":
 			line += ", -o " + f.Value
@@ -170,6 +179,15 @@ func commonLine(cmd *cobra.Command) string {
 		}
 	}
 	return line
+}
+
+// storeLine names the flags that say how stores are reached.
+func storeLine(cmd *cobra.Command) string {
+	var names []string
+	for _, f := range OfStores(CommonFlags(cmd), true) {
+		names = append(names, "--"+f.Long)
+	}
+	return "For object stores: " + strings.Join(names, ", ")
 }
 
 // Group is a heading of the list of commands, and the commands below it.

@@ -35,6 +35,9 @@ bytes of each stream of state describe what _metadata says of it; and every
 checksum of an .spt file. Reports whether the snapshot can be moved as a whole.
 All findings are reported, not only the first.
 
+Of files that are not on this machine, only existence and length are checked,
+by a list of each directory; it says so. With --read, they are read too.
+
 With --read, every element of operator state is also decoded to its exact end.
 Entries of Flink's keyed state are not decoded.
 
@@ -94,11 +97,13 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 		return v, err
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
-	opts := reader.VerifyOptions{Read: o.read, Jobs: env.common.jobs}
+	opts := reader.VerifyOptions{Read: o.read, Jobs: env.readJobs(snap)}
 	var stop func()
 	if o.read || snap.Container.Family == reader.SPT {
 		stop = env.reading("verifying", allState(snap))
 		opts.Progress = env.hook().add
+	} else if snap.Remote() { // it reads nothing of them
+		stop = func() {}
 	} else { // of each file it reads one byte
 		p := env.progress()
 		p.StartCount(countFiles(snap.Savepoint), "checking files")

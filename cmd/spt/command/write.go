@@ -106,6 +106,9 @@ func (o *writeOptions) write(ctx context.Context, env *Env, snap *reader.Snapsho
 	if o.note != nil {
 		o.note(r)
 	}
+	if err := env.warnConditions(ctx, out); err != nil {
+		return nil, nil, err
+	}
 	if out == "" || o.dryRun {
 		return plan, r, nil
 	}

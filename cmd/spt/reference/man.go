@@ -41,7 +41,8 @@ func man(c *cobra.Command) string {
 		}
 	}
 	manFlags(&b, "OPTIONS", command.Flags(c.LocalNonPersistentFlags()))
-	manFlags(&b, "OPTIONS OF EVERY COMMAND", command.CommonFlags(c))
+	manFlags(&b, "OPTIONS OF EVERY COMMAND", command.OfStores(command.CommonFlags(c), false))
+	manFlags(&b, "OPTIONS FOR OBJECT STORES", command.OfStores(command.CommonFlags(c), true))
 	b.WriteString(".SH EXIT STATUS\n")
 	for _, e := range command.ExitCodes {
 		fmt.Fprintf(&b, ".TP\n.B %d\n%s\n", e.Code, roff(e.Meaning))

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/savepoint-tools/spt/cmd/spt/command"
 )
@@ -51,7 +50,7 @@ func markdown(c *cobra.Command) string {
 			}
 		}
 	}
-	markdownFlags(&b, "Flags", c.LocalNonPersistentFlags())
+	markdownFlags(&b, "Flags", command.Flags(c.LocalNonPersistentFlags()))
 	if c.HasParent() {
 		fmt.Fprintf(&b, "\nFlags of every command and exit codes: see [%s](README.md#flags-of-every-command).\n", c.Root().Name())
 		all, mine := command.CommonFlags(c.Root()), command.CommonFlags(c)
@@ -61,7 +60,9 @@ func markdown(c *cobra.Command) string {
 			}
 		}
 	} else {
-		markdownFlags(&b, "Flags of every command", c.PersistentFlags())
+		all := command.Flags(c.PersistentFlags())
+		markdownFlags(&b, "Flags of every command", command.OfStores(all, false))
+		markdownFlags(&b, "Flags for object stores", command.OfStores(all, true))
 		b.WriteString("\n## Exit codes\n\n| code | meaning |\n|---|---|\n")
 		for _, e := range command.ExitCodes {
 			fmt.Fprintf(&b, "| %d | %s |\n", e.Code, cell(e.Meaning))
@@ -71,8 +72,7 @@ func markdown(c *cobra.Command) string {
 	return b.String()
 }
 
-func markdownFlags(b *strings.Builder, title string, fs *pflag.FlagSet) {
-	all := command.Flags(fs)
+func markdownFlags(b *strings.Builder, title string, all []command.Flag) {
 	if len(all) == 0 {
 		return
 	}

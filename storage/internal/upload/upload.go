@@ -18,7 +18,7 @@ import (
 )
 
 // Service has the requests of one upload. Errors are as a Storage returns them.
-// The context of each call is that of Create, or of Commit.
+// The context is the one of Create, or of Commit.
 type Service interface {
 	// Put stores the whole object in one request.
 	Put(ctx context.Context, body []byte) (storage.Info, error)
@@ -56,6 +56,8 @@ type Limits struct {
 	MaxCopy  int64 // most bytes of a CopyPart and a CopyWhole
 	MaxParts int
 	Parallel int // parts sent at once; 0: 4. 1: in order
+
+	WholeOnly bool // ranges cannot be copied, so CopyPart is not called; CopyWhole can
 }
 
 // growEvery is the number of parts after which the parts of an object of unknown
@@ -143,22 +145,33 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 	if err := w.split(); err != nil {
 		return 0, err
 	}
+	n, err = w.fill(p)
+	w.size += int64(n)
+	return n, err
+}
+
+// fill appends bytes to the buffer, and sends it when it is full.
+func (w *Writer) fill(p []byte) (n int, err error) {
 	for len(p) > 0 {
 		// A full buffer is sent only when more follows: what fits into one part is one
 		// request.
-		if int64(len(w.buf)) == w.l.Part {
+		if int64(len(w.buf)) >= w.l.Part {
 			if err := w.flush(); err != nil {
 				return n, err
 			}
 		}
 		k := min(len(p), int(w.l.Part)-len(w.buf))
 		w.buf = append(w.buf, p[:k]...)
-		w.size += int64(k)
 		n += k
 		p = p[k:]
 	}
 	return n, nil
 }
+
+// filler is the part of a Writer that does not count.
+type filler struct{ w *Writer }
+
+func (f filler) Write(p []byte) (int, error) { return f.w.fill(p) }
 
 // begin begins the parts.
 func (w *Writer) begin() error {
@@ -220,11 +233,34 @@ func (w *Writer) split() error {
 		return nil
 	}
 	w.whole = nil
-	if src.Size < w.l.MinCopy {
+	switch {
+	case w.l.WholeOnly:
+		return w.stream(src)
+	case src.Size < w.l.MinCopy:
 		return w.read(src.store, src.Source, 0, src.Size)
 	}
 	return w.copyParts(src.Source, 0, src.Size)
 }
+
+// stream sends a whole object through this process.
+func (w *Writer) stream(src *whole) error {
+	body, _, err := ranged.NewReader(src.store, src.Name, src.Pin).Open(w.ctx, 0, src.Size)
+	if err != nil {
+		return w.fail("copy", err)
+	}
+	defer body.Close() //nolint:errcheck // it was read to its end
+	n, err := io.CopyBuffer(filler{w}, struct{ io.Reader }{body}, make([]byte, min(1<<20, src.Size+1)))
+	if err == nil && n != src.Size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return w.fail("copy", err)
+	}
+	return nil
+}
+
+// Started reports whether something was written or copied.
+func (w *Writer) Started() bool { return w.size > 0 || w.began }
 
 // read reads a short range into the buffer.
 func (w *Writer) read(src storage.Storage, from Source, off, n int64) error {
@@ -247,7 +283,7 @@ func (w *Writer) CopyWhole(ctx context.Context, src storage.Storage, from Source
 	if err := w.ready(ctx, "copy"); err != nil {
 		return err
 	}
-	if w.size > 0 || w.began || from.Size == 0 || from.Size > w.l.MaxCopy {
+	if w.Started() || from.Size == 0 || from.Size > w.l.MaxCopy {
 		return w.Copy(ctx, src, from, 0, from.Size)
 	}
 	w.whole, w.size = &whole{from, src}, from.Size
@@ -255,10 +291,14 @@ func (w *Writer) CopyWhole(ctx context.Context, src storage.Storage, from Source
 }
 
 // Copy appends a range of an object of the service. src reads it where it is too
-// short to be copied. For a short range, it returns ErrUnsupported.
+// short to be copied. For a short range, and where ranges cannot be copied, it returns
+// ErrUnsupported.
 func (w *Writer) Copy(ctx context.Context, src storage.Storage, from Source, off, n int64) error {
 	if err := w.ready(ctx, "copy"); err != nil {
 		return err
+	}
+	if w.l.WholeOnly {
+		return &storage.Error{Op: "copy", Name: w.name, Err: fmt.Errorf("a part of an object: %w", storage.ErrUnsupported)}
 	}
 	if err := w.split(); err != nil {
 		return err

@@ -121,7 +121,11 @@ func TestAnyOrder(t *testing.T) {
 		from := Source{Name: "src", Size: info.Size, Pin: info.Version}
 		s := &service{store: store, least: 5}
 		var o storage.CreateOptions
-		u := New(t.Context(), "dst", s, Limits{Part: 16, MinCopy: 5, MaxCopy: 40}, o)
+		l := Limits{Part: 16, MinCopy: 5, MaxCopy: 40}
+		if seed%4 == 0 {
+			l = Limits{Part: 16, MaxCopy: 1 << 40, Parallel: 1, WholeOnly: true}
+		}
+		u := New(t.Context(), "dst", s, l, o)
 		var want []byte
 		for range 1 + r.IntN(5) {
 			off := r.IntN(len(source) + 1)
@@ -155,6 +159,9 @@ func TestAnyOrder(t *testing.T) {
 		for _, c := range s.calls {
 			if strings.HasPrefix(c, "copy") {
 				copies++
+				if l.WholeOnly {
+					t.Fatalf("seed %d: a range is copied", seed)
+				}
 			}
 			if c == "whole" {
 				wholes++

@@ -59,10 +59,10 @@ public final class Main {
                         ? runner.make(options) : runner.proceed(request.path("snapshot").asText(), options, choices);
                 Files.createDirectories(out);
                 Json.write(out.resolve("truth.json"), made.truth);
-                Json.write(out.resolve("metadata.json"), MetadataDump.of(made.snapshot.toString()));
+                Json.write(out.resolve("metadata.json"), MetadataDump.of(made.snapshot));
                 ObjectNode about = Json.object();
                 about.put("flink", Runner.flinkVersion());
-                about.put("snapshot", Path.of("savepoint").resolve(Path.of(options.at).relativize(made.snapshot)).toString());
+                about.put("snapshot", options.remote() ? made.snapshot : Path.of("savepoint").resolve(Path.of(options.at).relativize(Path.of(made.snapshot))).toString());
                 about.set("options", Json.MAPPER.valueToTree(options));
                 Json.write(out.resolve("about.json"), about);
                 return about;

@@ -3,11 +3,12 @@ package spt.oracle;
 import java.io.BufferedInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
-import java.nio.file.Files;
+import java.net.URI;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.flink.core.fs.FileSystem;
 import org.apache.flink.runtime.checkpoint.Checkpoints;
 import org.apache.flink.runtime.checkpoint.OperatorState;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
@@ -31,10 +32,17 @@ import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.Obje
 /** A _metadata file as Flink's own reader sees it. */
 final class MetadataDump {
     static CheckpointMetadata load(Path directory) throws IOException {
-        try (DataInputStream in = new DataInputStream(
-                new BufferedInputStream(Files.newInputStream(FixtureFileSystem.stored(directory).resolve("_metadata"))))) {
-            return Checkpoints.loadCheckpointMetadata(in, MetadataDump.class.getClassLoader(), "file:" + directory);
+        return load("file:" + directory);
+    }
+
+    private static CheckpointMetadata load(String uri) throws IOException {
+        try (DataInputStream in = new DataInputStream(new BufferedInputStream(FileSystem.get(URI.create(uri)).open(metadataOf(uri))))) {
+            return Checkpoints.loadCheckpointMetadata(in, MetadataDump.class.getClassLoader(), uri);
         }
+    }
+
+    private static org.apache.flink.core.fs.Path metadataOf(String uri) {
+        return new org.apache.flink.core.fs.Path(uri, "_metadata");
     }
 
     static boolean hasChannelState(Path directory) throws IOException {
@@ -44,11 +52,11 @@ final class MetadataDump {
     }
 
     static ObjectNode of(String snapshot) throws IOException {
-        Path directory = Path.of(snapshot);
-        CheckpointMetadata metadata = load(directory);
+        String uri = snapshot.contains("://") ? snapshot : "file:" + snapshot;
+        CheckpointMetadata metadata = load(uri);
         ObjectNode dump = Json.object();
         dump.put("checkpoint_id", metadata.getCheckpointId());
-        dump.put("size", Files.size(FixtureFileSystem.stored(directory).resolve("_metadata")));
+        dump.put("size", FileSystem.get(URI.create(uri)).getFileStatus(metadataOf(uri)).getLen());
         ArrayNode operators = dump.putArray("operators");
         for (OperatorState operator : metadata.getOperatorStates()) {
             ObjectNode node = operators.addObject();

@@ -29,7 +29,11 @@ public final class Options implements Serializable {
     public int inlineThreshold = -1; // bytes; -1: Flink's default
     public int seed = 1;
     public String keyType = "long"; // string, tuple, pojo
-    public String at; // the folder that the snapshot names in its absolute paths
+    public String at; // the folder that the snapshot names in its absolute paths; or a URI of another file system, below which it stays
+
+    boolean remote() {
+        return at != null && at.contains("://");
+    }
 
     /** The parallelism of the first run: the source is cut into that many splits. */
     int firstParallelism() {

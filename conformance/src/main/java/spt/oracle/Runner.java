@@ -1,6 +1,7 @@
 package spt.oracle;
 
 import java.io.IOException;
+import java.io.Reader;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -8,6 +9,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
+import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -22,6 +24,7 @@ import org.apache.flink.configuration.MemorySize;
 import org.apache.flink.configuration.TaskManagerOptions;
 import org.apache.flink.core.execution.CheckpointType;
 import org.apache.flink.core.execution.SavepointFormatType;
+import org.apache.flink.core.fs.FileSystem;
 import org.apache.flink.runtime.execution.ExecutionState;
 import org.apache.flink.runtime.executiongraph.AccessExecutionGraph;
 import org.apache.flink.runtime.executiongraph.AccessExecutionVertex;
@@ -54,6 +57,15 @@ final class Runner implements AutoCloseable {
         configuration.setString("io.tmp.dirs", scratch.toString());
         configuration.setString("state.changelog.storage", "filesystem");
         configuration.setString("dstl.dfs.base-path", scratch.resolve("changelog").toUri().toString());
+        String more = System.getProperty("spt.configuration");
+        if (more != null) { // of file systems
+            Properties properties = new Properties();
+            try (Reader reader = Files.newBufferedReader(Path.of(more))) {
+                properties.load(reader);
+            }
+            properties.stringPropertyNames().forEach(key -> configuration.setString(key, properties.getProperty(key)));
+            FileSystem.initialize(configuration, null);
+        }
         cluster = new MiniCluster(new MiniClusterConfiguration.Builder()
                 .setConfiguration(configuration)
                 .setNumTaskManagers(1)
@@ -81,10 +93,10 @@ final class Runner implements AutoCloseable {
 
     /** A snapshot, where it stands, and what the job held. */
     static final class Made {
-        final Path snapshot;
+        final String snapshot;
         final ObjectNode truth;
 
-        Made(Path snapshot, ObjectNode truth) {
+        Made(String snapshot, ObjectNode truth) {
             this.snapshot = snapshot;
             this.truth = truth;
         }
@@ -92,27 +104,26 @@ final class Runner implements AutoCloseable {
 
     /** Runs the job of the options, restoring it as often as they say, and leaves its last snapshot in options.at. */
     Made make(Options options) throws Exception {
-        Path at = Path.of(options.at);
-        if (Files.exists(FixtureFileSystem.stored(at))) {
-            throw new IOException(at + " exists");
+        if (!options.remote() && Files.exists(FixtureFileSystem.stored(Path.of(options.at)))) {
+            throw new IOException(options.at + " exists");
         }
         List<Integer> parallelisms = options.runs();
-        Path previous = null;
+        String previous = null;
         Made made = null;
         for (int run = 0; run < parallelisms.size(); run++) {
             boolean last = run == parallelisms.size() - 1;
             Choices choices = new Choices();
             choices.parallelism = parallelisms.get(run);
             SavepointRestoreSettings from = previous == null
-                    ? SavepointRestoreSettings.none() : SavepointRestoreSettings.forPath(previous.toString(), false);
+                    ? SavepointRestoreSettings.none() : SavepointRestoreSettings.forPath(previous, false);
             try (Job job = new Job(options, choices, from)) {
                 made = job.snapshot(run * options.checkpoints + 1, options.checkpoints);
             }
             previous = made.snapshot;
-            if (!last && !options.checkpoint) { // the next savepoint wants the place
+            if (!last && !options.checkpoint && !options.remote()) { // the next savepoint wants the place
                 Path aside = scratch.resolve("previous-" + runs.get());
-                move(previous, aside);
-                previous = aside;
+                move(Path.of(previous), aside);
+                previous = aside.toString();
             }
         }
         return made;
@@ -204,7 +215,7 @@ final class Runner implements AutoCloseable {
             c.setString("execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION");
             c.setString("execution.checkpointing.storage", "filesystem"); // named, for else the threshold is not read
             boolean inPlace = options.checkpoint && options.at != null;
-            c.setString("execution.checkpointing.dir", "file:" + (inPlace ? options.at : scratch.resolve("checkpoints")));
+            c.setString("execution.checkpointing.dir", inPlace && options.remote() ? options.at : "file:" + (inPlace ? options.at : scratch.resolve("checkpoints")));
             if (options.inlineThreshold >= 0) {
                 c.setString("execution.checkpointing.data-inline-threshold", options.inlineThreshold + " b");
             }
@@ -232,7 +243,7 @@ final class Runner implements AutoCloseable {
 
         /** Lets the sources emit what each stage adds, takes a snapshot after each, and shows what the job then holds. */
         Made snapshot(int firstStage, int stages) throws Exception {
-            Path snapshot = null;
+            String snapshot = null;
             if (options.unaligned) {
                 passFirstCheckpoint();
             }
@@ -242,7 +253,7 @@ final class Runner implements AutoCloseable {
                 snapshot = options.checkpoint ? checkpoint() : savepoint();
             }
             if (options.unaligned) {
-                if (!MetadataDump.hasChannelState(snapshot)) {
+                if (!MetadataDump.hasChannelState(Path.of(snapshot))) {
                     throw new NothingInFlight();
                 }
                 settle();
@@ -285,20 +296,23 @@ final class Runner implements AutoCloseable {
             });
         }
 
-        private Path savepoint() throws Exception {
-            Path at = Path.of(options.at);
+        private String savepoint() throws Exception {
+            Path at = options.remote() ? null : Path.of(options.at);
             String written = cluster.triggerSavepoint(
-                            id, "file:" + at.getParent(), false,
+                            id, at == null ? options.at : "file:" + at.getParent(), false,
                             SavepointFormatType.valueOf(options.format.toUpperCase(Locale.ROOT)))
                     .get(PATIENCE, TimeUnit.MILLISECONDS);
+            if (at == null) {
+                return written;
+            }
             if (Files.exists(FixtureFileSystem.stored(at))) { // an earlier one of this run
                 delete(FixtureFileSystem.stored(at));
             }
             move(Path.of(URI.create(written)), at);
-            return at;
+            return at.toString();
         }
 
-        private Path checkpoint() throws Exception {
+        private String checkpoint() throws Exception {
             long before = gate.counted("source-snapshots");
             CompletableFuture<Long> pending =
                     cluster.triggerCheckpoint(id, CheckpointType.CONFIGURED);
@@ -309,7 +323,7 @@ final class Runner implements AutoCloseable {
                 gate.slow(false);
             }
             long checkpoint = pending.get(PATIENCE, TimeUnit.MILLISECONDS);
-            return Path.of(options.at, id.toHexString(), "chk-" + checkpoint);
+            return options.at.replace("_entropy_/", "") + "/" + id.toHexString() + "/chk-" + checkpoint; // Flink leaves the marker out where _metadata is
         }
 
         /**

@@ -1,0 +1,23 @@
+package command
+
+import (
+	"cmp"
+
+	"github.com/savepoint-tools/spt/storage/azure"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// azureDriver opens objects of Azure Blob Storage and Data Lake Storage.
+func azureDriver() driver {
+	return driver{schemes: azure.Schemes, open: func(env *Env) (route.Scheme, error) {
+		flink, err := env.flinkConf()
+		if err != nil {
+			return nil, err
+		}
+		o := azure.Options{Anonymous: env.s3.anonymous, Getenv: env.Getenv, Retried: env.retried()}
+		if flink != nil {
+			o.Config = append(o.Config, azure.Config{Name: cmp.Or(env.common.flinkConf, env.Getenv("FLINK_CONF_DIR")), Values: flink})
+		}
+		return azure.New(o).Resolve, nil
+	}}
+}

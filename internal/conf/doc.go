@@ -1,0 +1,3 @@
+// Package conf reads the configurations that users of stream processors have: of
+// Flink and of Hadoop.
+package conf
