@@ -117,8 +117,8 @@ func (a *Arena) Text(p []byte) string {
 	return s
 }
 
-// SetInt, SetBool and SetFloat set a null without a class to a number, faster than an
-// assignment: they write no pointers.
+// SetInt sets a null without a class to an integer, faster than an assignment: it
+// writes no pointers.
 func (v *Value) SetInt(n int64) { v.kind, v.num = KindInt, n }
 
 // SetBool sets a null to a boolean. See [Value.SetInt].
