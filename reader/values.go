@@ -6,6 +6,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink"
+	"github.com/savepoint-tools/spt/format/flink/connector"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/spt/native"
@@ -42,7 +43,7 @@ func (s *Snapshot) Values(ctx context.Context, h *format.OperatorHandle, state i
 	for _, schema := range schemas {
 		if schema.Name == st.Name && schema.Mode == st.Mode {
 			key, value := schema.Serializer("KEY_SERIALIZER"), schema.Serializer("VALUE_SERIALIZER")
-			return flinkValues(st.Mode, key, value, s.valueOptions()), nil
+			return s.connectorValues(ctx, h, st, flinkValues(st.Mode, key, value, s.valueOptions())), nil
 		}
 	}
 	why := "it has no serializer snapshot"
@@ -50,6 +51,24 @@ func (s *Snapshot) Values(ctx context.Context, h *format.OperatorHandle, state i
 		why = err.Error()
 	}
 	return Values{Why: why}, nil
+}
+
+// connectorValues returns v, for a state of a connector with the codec of what the
+// connector stores in it: to Flink that is bytes.
+func (s *Snapshot) connectorValues(ctx context.Context, h *format.OperatorHandle, st *format.NamedState, v Values) Values {
+	if st.Mode == format.ModeBroadcast || !connector.Knows(st.Name.String()) {
+		return v
+	}
+	metas, err := s.src.operators.Describe(ctx, s.src, h)
+	if err != nil {
+		return v // the elements are read by their serializer
+	}
+	for _, m := range metas {
+		if c, ok := connector.Elements(m.Name.String(), m.Envelope); ok && m.Name == st.Name && m.Mode == st.Mode {
+			return Values{Element: connector.Or(c, v.Element)}
+		}
+	}
+	return v
 }
 
 // valueOptions returns what the version of _metadata tells about values.

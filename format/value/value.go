@@ -265,6 +265,18 @@ func (v Value) WithClass(class string) Value {
 	return v
 }
 
+// WithAt returns v, a list, a record or a map, with element, field or value i replaced.
+// Its other details stay.
+func (v Value) WithAt(i int, e Value) Value {
+	parts := slices.Clone(v.parts())
+	if v.kind == KindMap {
+		i = 2*i + 1
+	}
+	parts[i] = e
+	v.data = unsafe.Pointer(unsafe.SliceData(parts))
+	return v
+}
+
 // Kind returns the kind of v.
 func (v Value) Kind() Kind { return v.kind }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/format/value"
 )
 
 // benchmarks are elements as jobs have them.
@@ -62,6 +63,11 @@ func BenchmarkCodec(b *testing.B) {
 			})
 		}
 		run("read", func() { _, _, _ = c.Read(p) })
+		var a value.Arena
+		run("read-in", func() {
+			a.Reset()
+			_, _, _ = c.(value.ArenaCodec).ReadIn(&a, p)
+		})
 		run("skip", func() { _, _ = c.Skip(p) })
 		var q []byte
 		run("append", func() { q, _ = c.Append(q[:0], v) })

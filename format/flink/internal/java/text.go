@@ -172,3 +172,7 @@ func encodeText(dst []byte, s string) (_ []byte, ok bool) {
 func isSurrogate(s string) bool {
 	return len(s) >= 3 && s[0] == 0xed && s[1]>>5 == 0b101 && s[2]>>6 == 0b10
 }
+
+// EncodeText appends s in modified UTF-8, without a length. ok is false if s is not
+// text that Java can read.
+func EncodeText(dst []byte, s string) (_ []byte, ok bool) { return encodeText(dst, s) }
