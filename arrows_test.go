@@ -45,6 +45,7 @@ var arrows = []arrow{
 	{"format/summary", []string{"format", "internal/hash128", "internal/fileref"}, noOutside},
 	{"format/value", []string{"format"}, noOutside},
 	{"format/flink", []string{"format", "format/internal/...", "format/value", "format/flink/...", "internal/fingerprint", "internal/limit"}, noOutside},
+	{"format/flink/rocksdb", []string{"format", "internal/limit"}, noOutside}, // knows nothing of Flink
 	{"format/spt", []string{"format", "format/internal/...", "format/value", "format/spt/...", "internal/limit", "internal/fingerprint"}, noOutside},
 	{"storage", []string{"storage/...", "internal/ability", "internal/fault", "internal/objpath", "internal/ranged", "internal/tempname"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"storage/internal/plainhttp", []string{"storage", "storage/internal/retry"}, driverNot},

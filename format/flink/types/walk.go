@@ -83,6 +83,14 @@ func Skip(p []byte) (s *Snapshot, n int, err error) {
 	return s, w.c.Offset(), w.c.Err()
 }
 
+// SkipVersioned is Skip for a snapshot without a wrapper: UTF class, int version,
+// body.
+func SkipVersioned(p []byte) (s *Snapshot, n int, err error) {
+	w := &walker{c: java.NewCursor(p)}
+	s = w.versioned(0)
+	return s, w.c.Offset(), w.c.Err()
+}
+
 // SkipBlock reads serializers and their snapshots as Flink 1.3 to 1.6 wrote them
 // (spec A10): offset tables and one blob, of known length. It returns the
 // snapshots and how many bytes of p they take.
