@@ -97,7 +97,7 @@ func (x *vector) read(t *testing.T) (value.Value, string) {
 			}
 		}
 	}
-	return root, v.String()
+	return root, string(v.AppendJSON(nil, nil, func(dst []byte, s string) []byte { return append(dst, `"`+b64(s)+`"`...) })) // bytes as base64 alone
 }
 
 const (
@@ -135,7 +135,7 @@ var described = []vector{
 	{inReader, 1, cat(u("id"), null, i8(3)), `{"@class":"FileStoreSourceSplit","version":1,"id":"id","split":"` + b64(null) + `","records_to_skip":3}`},
 	{coordinator, 1, cat(i4(1), b4(cat(u("id"), null, i8(0))), i8(-1)), `{"@class":"PaimonPendingSplitsCheckpoint","version":1,"splits":[{"id":"id","split":"` + b64(null) + `","records_to_skip":0}],"snapshot":null}`},
 	{inReader, 4, cat(i4(1), u("db.t"), u("db.t:0"), u("ROW<`id` BIGINT>"), u("aced"), u("aced"), no, i4(1), u(`"db"."t"`), b4(`{"x":1}`)),
-		"{\"@class\":\"MySqlSplit\",\"version\":4,\"split\":{\"@class\":\"SnapshotSplit\",\"table\":\"db.t\",\"split\":\"db.t:0\",\"key_type\":\"ROW\\u003c`id` BIGINT\\u003e\",\"start\":\"aced\",\"end\":\"aced\",\"high_watermark\":null,\"schemas\":[{\"table\":\"\\\"db\\\".\\\"t\\\"\",\"schema\":\"{\\\"x\\\":1}\"}]}}"},
+		"{\"@class\":\"MySqlSplit\",\"version\":4,\"split\":{\"@class\":\"SnapshotSplit\",\"table\":\"db.t\",\"split\":\"db.t:0\",\"key_type\":\"ROW<`id` BIGINT>\",\"start\":\"aced\",\"end\":\"aced\",\"high_watermark\":null,\"schemas\":[{\"table\":\"\\\"db\\\".\\\"t\\\"\",\"schema\":\"{\\\"x\\\":1}\"}]}}"},
 	{inReader, 4, cat(i4(2), u("binlog-split"), u(""), position, no, i4(1), u("db.t"), u("db.t:0"), u("aced"), u("aced"), position, i4(0), i4(1), no),
 		`{"@class":"MySqlSplit","version":4,"split":{"@class":"ChangeLogSplit","id":"binlog-split","unused":"","start":` + quoted(binlog) + `,"end":null,"finished_splits":[{"table":"db.t","split":"db.t:0","start":"aced","end":"aced","position":` + quoted(binlog) + `}],"schemas":[],"total_finished_splits":1,"suspended":false}}`},
 	{inReader, 6, cat(i4(2), u("stream-split"), u(""), position, no, i4(1), u("db.t"), u("db.t:0"), u("aced"), u("aced"), u("aced"), position, yes, i4(1), yes, u("db.t"), b4("{}"), i4(1), no, yes),
