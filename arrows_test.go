@@ -45,6 +45,7 @@ var arrows = []arrow{
 	{"format/summary", []string{"format", "internal/hash128", "internal/fileref"}, noOutside},
 	{"format/value", []string{"format"}, noOutside},
 	{"format/flink", []string{"format", "format/internal/...", "format/value", "format/flink/...", "internal/fingerprint", "internal/limit"}, noOutside},
+	{"format/flink/rocksdb", []string{"format", "internal/limit"}, noOutside}, // knows nothing of Flink
 	{"format/spt", []string{"format", "format/internal/...", "format/value", "format/spt/...", "internal/limit", "internal/fingerprint"}, noOutside},
 	{"storage", []string{"storage/...", "internal/ability", "internal/fault", "internal/objpath", "internal/ranged", "internal/tempname"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"storage/internal/plainhttp", []string{"storage", "storage/internal/retry"}, driverNot},
@@ -56,7 +57,7 @@ var arrows = []arrow{
 	{"storage/web", driverOwn, driverNot},
 	{"reader", []string{"format/...", "storage", "storage/local", "storage/route", "internal/ability", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
 	{"writer", []string{"format/...", "storage", "storage/local", "storage/route", "reader", "internal/ability", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
-	{"transform", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/connector", "format/flink/types", "format/flink/assign", "internal/hash128", "internal/number", "internal/objpath", "internal/tally", "transform/internal/..."}, noFiles},
+	{"transform", []string{"format", "format/value", "format/finding", "format/summary", "format/flink", "format/flink/connector", "format/flink/types", "format/flink/assign", "internal/hash128", "internal/number", "internal/objpath", "internal/tally", "transform/internal/..."}, noFiles},
 	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform", "transform/internal/...", "internal/work", "internal/fileref"}, noFiles},
 	{"transform/check", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/types", "internal/number", "transform", "transform/internal/..."}, noFiles},
 	{"transform/orphans", []string{"format/...", "storage", "storage/local", "storage/route", "reader", "internal/ability", "internal/fileref", "internal/objpath", "internal/ranged", "internal/tempname"}, noFiles},
@@ -85,7 +86,7 @@ var arrows = []arrow{
 	{"internal/report", []string{"format/...", "storage", "internal/ability", "reader", "writer", "transform/...", "internal/objpath", "internal/shell", "internal/ui", "internal/fileref", "internal/number"}, noOutside},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
 	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/ability", "internal/conf", "internal/expression", "internal/hash128", "internal/objpath", "internal/shell", "internal/tally", "internal/tempname", "internal/report", "internal/ui", "internal/work", "internal/fileref", "internal/limit", "internal/number"}, []string{"net", "net/...", "log", "log/..."}},
-	{"cmd/spt/reference", []string{"cmd/spt/command", "internal/report"}, []string{"net", "net/...", "log", "log/..."}},
+	{"cmd/spt/reference", []string{"cmd/spt/command", "internal/report", "format/flink/types"}, []string{"net", "net/...", "log", "log/..."}},
 	{"conformance", []string{"conformance", "format/...", "format/flink/assign", "storage/...", "reader", "writer", "transform/..."}, []string{"github.com/spf13/..."}},
 }
 

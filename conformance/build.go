@@ -23,6 +23,19 @@ type program struct {
 // build compiles the Java side for a version, unless it is up to date. It runs
 // Maven offline first, and with the network only if something is missing.
 func build(version Version) (program, error) {
+	java, classPath, err := Build("", "flink-"+string(version))
+	return program{java, classPath}, err
+}
+
+// Build compiles a Maven project below conformance, "" being conformance itself, with
+// one of its profiles, unless it is up to date, and returns the java command and the
+// class path. The error is an ErrUnavailable without a JDK or Maven.
+func Build(project, profile string) (java, classPath string, err error) {
+	p, err := buildProject(project, profile)
+	return p.java, p.classPath, err
+}
+
+func buildProject(project, profile string) (program, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
 		return program{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -31,7 +44,8 @@ func build(version Version) (program, error) {
 	if err != nil {
 		return program{}, err
 	}
-	target := filepath.Join(home, "target", "flink-"+string(version))
+	home = filepath.Join(home, project)
+	target := filepath.Join(home, "target", profile)
 	stamp := filepath.Join(target, "built")
 	unlock, err := lockBuild(home) // test processes and makefixtures share the built classes
 	if err != nil {
@@ -43,7 +57,7 @@ func build(version Version) (program, error) {
 		return program{}, err
 	}
 	if !fresh {
-		if err := runMaven(home, version); err != nil {
+		if err := runMaven(home, profile); err != nil {
 			return program{}, err
 		}
 		if err := os.WriteFile(stamp, nil, 0o644); err != nil {
@@ -73,13 +87,13 @@ func lockBuild(home string) (unlock func(), err error) {
 	return func() { f.Close() }, nil //nolint:errcheck // it was never written to
 }
 
-func runMaven(home string, version Version) error {
+func runMaven(home, profile string) error {
 	maven, err := exec.LookPath("mvn")
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	run := func(more ...string) ([]byte, error) {
-		args := append([]string{"-B", "-q", "-Pflink-" + string(version), "process-classes"}, more...)
+		args := append([]string{"-B", "-q", "-P" + profile, "process-classes"}, more...)
 		command := exec.Command(maven, args...)
 		command.Dir = home
 		return command.CombinedOutput()
@@ -88,7 +102,7 @@ func runMaven(home string, version Version) error {
 		return nil
 	}
 	if output, err := run(); err != nil {
-		return fmt.Errorf("maven for Flink %s: %w\n%s", version, err, output)
+		return fmt.Errorf("maven -P%s: %w\n%s", profile, err, output)
 	}
 	return nil
 }

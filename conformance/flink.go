@@ -273,6 +273,41 @@ func (f *Flink) Values() ([]SerializedValue, error) {
 	return all, nil
 }
 
+// Reread lets Flink read values with the serializers of their snapshots, and returns
+// what it writes for each then; an error for those that it does not read.
+func (f *Flink) Reread(values []SerializedValue) (written [][]byte, refused []error, err error) {
+	type value struct {
+		Snapshot string `json:"snapshot"`
+		Bytes    string `json:"bytes"`
+	}
+	var asked []value
+	for _, v := range values {
+		asked = append(asked, value{hex.EncodeToString(v.Snapshot), hex.EncodeToString(v.Bytes)})
+	}
+	line, err := f.ask(map[string]any{"command": "reread", "values": asked})
+	if err != nil {
+		return nil, nil, err
+	}
+	var result struct {
+		Answers []string `json:"answers"`
+	}
+	if err := json.Unmarshal(line, &result); err != nil {
+		return nil, nil, err
+	}
+	if len(result.Answers) != len(values) {
+		return nil, nil, fmt.Errorf("%d answers to %d questions", len(result.Answers), len(values))
+	}
+	written, refused = make([][]byte, len(values)), make([]error, len(values))
+	for i, answer := range result.Answers {
+		if why, ok := strings.CutPrefix(answer, "refused: "); ok {
+			refused[i] = errors.New(why)
+		} else if written[i], err = hex.DecodeString(answer); err != nil {
+			return nil, nil, err
+		}
+	}
+	return written, refused, nil
+}
+
 // Succession is a serializer that takes over from another one, both as
 // snapshots in their wrapper.
 type Succession struct{ Was, Now []byte }

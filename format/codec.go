@@ -79,11 +79,13 @@ type MapCut struct {
 type MapRange struct{ Off, N int64 }
 
 // ElementRun is the elements First … First+Count-1 of a state of a handle. A
-// broadcast state has one element, its map.
+// broadcast state has one element, its map. If New is not nil, the run is elements that
+// no handle has, in the encoding of the codec, and the other fields are not used.
 type ElementRun struct {
 	Handle       *OperatorHandle
 	State        int // index in Handle.States
 	First, Count int64
+	New          [][]byte
 }
 
 // Cursor walks the elements of one state.

@@ -51,19 +51,26 @@ func (s KeyedSelection) Has(e KeyedEntry) bool {
 	return s.Key == nil || bytes.Equal(s.Key, e.Key)
 }
 
-// KeyedEntry is one entry of keyed state, in its codec's encoding.
+// KeyedEntry is one entry of keyed state: a value of a key and namespace, or one entry
+// of a map, or a timer. Its parts are in its codec's encoding.
 type KeyedEntry struct {
-	KeyGroup  int32
-	State     int // index in the schema
-	Key       []byte
-	Namespace []byte // nil: none
+	KeyGroup int32
+	State    int    // index in the schema
+	Key      []byte // nil if the codec cannot split Stored
+	// Namespace is nil if the codec has none, or cannot split Stored.
+	Namespace []byte
 	UserKey   []byte // map key, if map state is stored as one entry per map key; otherwise nil
-	Value     []byte
+	Value     []byte // empty for timers
+	Time      int64  // at which a timer fires, in ms; 0 for other states
+	// Stored is the key as Flink's canonical savepoints and RocksDB store it: key
+	// group, key, namespace and map key. Key, Namespace and UserKey are parts of it.
+	// Codecs of other encodings leave it nil.
+	Stored []byte
 }
 
 // Clone returns a copy of e that stays valid after the cursor moves on.
 func (e KeyedEntry) Clone() KeyedEntry {
-	for _, p := range []*[]byte{&e.Key, &e.Namespace, &e.UserKey, &e.Value} {
+	for _, p := range []*[]byte{&e.Key, &e.Namespace, &e.UserKey, &e.Value, &e.Stored} {
 		*p = bytes.Clone(*p)
 	}
 	return e

@@ -23,8 +23,9 @@ type View struct {
 type Codecs interface {
 	// Codec returns the codec of operator state.
 	Codec(id CodecID) (OperatorCodec, error)
-	// KeyedCodec returns the codec of a handle of keyed state.
-	KeyedCodec(h KeyedHandle) (KeyedCodec, error)
+	// KeyedCodec returns the codec of a handle of keyed state of an operator, whose
+	// max parallelism determines how keys are encoded.
+	KeyedCodec(op *Operator, h KeyedHandle) (KeyedCodec, error)
 }
 
 // With returns a View of another savepoint with the Source and Codecs of v.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/internal/ability"
 )
@@ -20,14 +21,20 @@ func (s *Snapshot) Codec(id format.CodecID) (format.OperatorCodec, error) {
 	return nil, format.Errorf(format.ErrUnsupported, "operator state of codec %q", string(id))
 }
 
-// KeyedCodec returns the codec of a handle of keyed state. Only state of Go
-// programs is supported; for Flink's keyed state, whose entries are not read yet,
-// the error is format.ErrUnsupported.
-func (s *Snapshot) KeyedCodec(h format.KeyedHandle) (format.KeyedCodec, error) {
-	if g, ok := h.(*format.KeyGroups); ok && g.Codec == format.CodecNative {
-		return native.KeyedCodec{}, nil
+// KeyedCodec returns the codec of a handle of keyed state of an operator: of Go
+// programs, or of Flink. For changes of a changelog, which are read together with the
+// materialized state, the error is format.ErrUnsupported.
+func (s *Snapshot) KeyedCodec(op *format.Operator, h format.KeyedHandle) (format.KeyedCodec, error) {
+	switch h := h.(type) {
+	case *format.KeyGroups:
+		if h.Codec == format.CodecNative {
+			return native.KeyedCodec{}, nil
+		}
+		return &keyed.Codec{MaxParallelism: op.MaxParallelism}, nil
+	case *format.Incremental, *format.Changelog:
+		return &keyed.Codec{MaxParallelism: op.MaxParallelism}, nil
 	}
-	return nil, format.Errorf(format.ErrUnsupported, "entries of this keyed state")
+	return nil, format.Errorf(format.ErrUnsupported, "entries of a keyed handle of type %T", h)
 }
 
 // URI returns the URI of the snapshot's directory, against which relative references

@@ -3,9 +3,11 @@ package reader
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink"
+	"github.com/savepoint-tools/spt/format/flink/connector"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/spt/native"
 	"github.com/savepoint-tools/spt/format/value"
@@ -41,7 +43,7 @@ func (s *Snapshot) Values(ctx context.Context, h *format.OperatorHandle, state i
 	for _, schema := range schemas {
 		if schema.Name == st.Name && schema.Mode == st.Mode {
 			key, value := schema.Serializer("KEY_SERIALIZER"), schema.Serializer("VALUE_SERIALIZER")
-			return flinkValues(st.Mode, key, value), nil
+			return s.connectorValues(ctx, h, st, flinkValues(st.Mode, key, value, s.valueOptions())), nil
 		}
 	}
 	why := "it has no serializer snapshot"
@@ -51,37 +53,48 @@ func (s *Snapshot) Values(ctx context.Context, h *format.OperatorHandle, state i
 	return Values{Why: why}, nil
 }
 
-func flinkValues(mode format.Mode, key, value *types.Snapshot) Values {
-	v, ok := types.CodecOf(value)
+// connectorValues returns v, for a state of a connector with the codec of what the
+// connector stores in it: to Flink that is bytes.
+func (s *Snapshot) connectorValues(ctx context.Context, h *format.OperatorHandle, st *format.NamedState, v Values) Values {
+	if st.Mode == format.ModeBroadcast || !connector.Knows(st.Name.String()) {
+		return v
+	}
+	metas, err := s.src.operators.Describe(ctx, s.src, h)
+	if err != nil {
+		return v // the elements are read by their serializer
+	}
+	for _, m := range metas {
+		if c, ok := connector.Elements(m.Name.String(), m.Envelope); ok && m.Name == st.Name && m.Mode == st.Mode {
+			return Values{Element: connector.Or(c, v.Element)}
+		}
+	}
+	return v
+}
+
+// valueOptions returns what the version of _metadata tells about values.
+func (s *Snapshot) valueOptions() types.Options {
+	version, ok := metadata.VersionOf(s.Savepoint)
 	if !ok {
-		return Values{Why: notDecoded(value)}
+		return types.Options{}
+	}
+	first, last := flink.WritersOf(int(version))
+	if first == 0 || first.Facts().Kryo.Newest() != last.Facts().Kryo.Newest() {
+		return types.Options{}
+	}
+	return types.Options{Kryo: first.Facts().Kryo.Newest()}
+}
+
+func flinkValues(mode format.Mode, key, value *types.Snapshot, o types.Options) Values {
+	v, err := types.NewCodec(value, o)
+	if err != nil {
+		return Values{Why: err.Error()}
 	}
 	if mode != format.ModeBroadcast {
 		return Values{Element: v}
 	}
-	k, ok := types.CodecOf(key)
-	if !ok {
-		return Values{Why: notDecoded(key)}
+	k, err := types.NewCodec(key, o)
+	if err != nil {
+		return Values{Why: err.Error()}
 	}
 	return Values{Key: k, Value: v}
-}
-
-// notDecoded names the serializer whose values are not decoded: for a composite,
-// the nested one that is the reason.
-func notDecoded(s *types.Snapshot) string {
-	if s == nil {
-		return "it has no serializer snapshot"
-	}
-	for _, n := range s.Nested {
-		if n != nil {
-			if _, ok := types.CodecOf(n); !ok {
-				return notDecoded(n)
-			}
-		}
-	}
-	name := strings.TrimSuffix(s.Class[strings.LastIndexAny(s.Class, ".$")+1:], "Snapshot")
-	if s.Type != "" {
-		name += " of " + s.Type
-	}
-	return name
 }

@@ -506,7 +506,7 @@ func (r *handleReport) keyed(h format.KeyedHandle) error {
 		switch h.Codec {
 		case format.CodecNative:
 			r.own = true
-			codec, err := r.snap.KeyedCodec(h)
+			codec, err := r.snap.KeyedCodec(r.place.Operator, h)
 			if err == nil {
 				_, err = codec.Describe(r.ctx, r.snap.src, h)
 			}

@@ -33,6 +33,12 @@ type DropReport struct {
 	States       []DroppedState // one for each name in an operator
 	Coordinators []*format.Operator
 	Channels     []*format.Operator
+	// Commits is what a restore would have committed, aborted or resumed of what was
+	// removed.
+	Commits []*SinkPending
+	// Splits is the splits that the readers of sources held in what was removed, while
+	// the state of their coordinator stays.
+	Splits []*RemovedSplits
 }
 
 // DroppedState is a state of an operator.
@@ -66,7 +72,7 @@ func Drop(ctx context.Context, v format.View, o DropOptions) (format.View, *Drop
 			return op, nil
 		case o.whole() || o.Empty && !op.HasState():
 			d.Operators = append(d.Operators, op)
-			return nil, nil
+			return nil, addCommits(ctx, &d.Commits, v, op, every)
 		}
 		return d.parts(ctx, v, op, o)
 	})
@@ -102,8 +108,11 @@ func (d *DropReport) parts(ctx context.Context, v format.View, op *format.Operat
 	if o.States == nil {
 		return out, nil
 	}
+	if err := addCommits(ctx, &d.Commits, v, op, o.States.Match); err != nil {
+		return nil, err
+	}
 	gone := map[string]bool{}
-	return out.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+	out, err = out.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
 		return rebuildWhere(ctx, v, h, o.States.Match, func(s *format.StateRuns) bool {
 			if name := s.Name.String(); !gone[name] {
 				gone[name] = true
@@ -112,6 +121,10 @@ func (d *DropReport) parts(ctx context.Context, v format.View, op *format.Operat
 			return false
 		})
 	})
+	if err == nil && out.Coordinator != nil {
+		err = addSplits(ctx, &d.Splits, v, op, out)
+	}
+	return out, err
 }
 
 // managedStates returns the names of the managed operator states of the operators

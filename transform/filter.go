@@ -30,7 +30,15 @@ type FilterElement struct {
 }
 
 // FilterReport describes the selected states, in file order.
-type FilterReport struct{ States []*FilteredState }
+type FilterReport struct {
+	States []*FilteredState
+	// Commits is what a restore would have committed, aborted or resumed of the states
+	// that lost elements, before the filter.
+	Commits []*SinkPending
+	// Splits is the splits that were removed from the readers of sources, while the
+	// state of their coordinator stays.
+	Splits []*RemovedSplits
+}
 
 // FilteredState is the result for one state.
 type FilteredState struct {
@@ -100,7 +108,42 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 	if err != nil {
 		return in, nil, err
 	}
+	if err := report.warn(ctx, in, sp); err != nil {
+		return in, nil, err
+	}
 	return in.With(sp), report, nil
+}
+
+// warn finds commits and splits in states that lost elements.
+func (r *FilterReport) warn(ctx context.Context, in format.View, out *format.Savepoint) error {
+	lost := map[*format.Operator]map[string]bool{}
+	var ops []*format.Operator
+	for _, s := range r.States {
+		if s.Dropped == 0 {
+			continue
+		}
+		if lost[s.Operator] == nil {
+			lost[s.Operator] = map[string]bool{}
+			ops = append(ops, s.Operator)
+		}
+		lost[s.Operator][s.State] = true
+	}
+	after := map[format.OperatorID]*format.Operator{}
+	for _, op := range out.Operators {
+		after[op.ID] = op
+	}
+	for _, op := range ops {
+		if err := addCommits(ctx, &r.Commits, in, op, func(name string) bool { return lost[op][name] }); err != nil {
+			return err
+		}
+		if op.Coordinator == nil {
+			continue
+		}
+		if err := addSplits(ctx, &r.Splits, in, op, after[op.ID]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type filter struct {

@@ -27,6 +27,9 @@ type MergeOptions struct {
 type MergeReport struct {
 	Operators []*format.Operator
 	States    []MergedState
+	// Commits is what a restore of the result commits, aborts or resumes of what was
+	// added.
+	Commits []*SinkPending
 }
 
 // MergedState is a state of an operator.
@@ -82,7 +85,13 @@ func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *M
 				return in, nil, &MergeError{fmt.Sprintf("operator %q has in-flight data, which belongs to the graph of its own job", op.Label()), []finding.Remedy{{Words: "remove it first, losing it", Action: finding.DropInFlight}, {Words: "merge a savepoint, which has none"}}}
 			}
 			m.Operators = append(m.Operators, op)
+			if err := addCommits(ctx, &m.Commits, in, op, every); err != nil {
+				return in, nil, err
+			}
 		} else {
+			if err := addCommits(ctx, &m.Commits, in, op, o.States.Match); err != nil {
+				return in, nil, err
+			}
 			part, err := m.part(ctx, in, op, o.States.Match)
 			if err == nil && part != nil && exists {
 				part, err = join(ctx, in, c.Operators[i], part)

@@ -23,6 +23,9 @@ type RenameOptions struct {
 type RenameReport struct {
 	Operators []RenamedOperator
 	States    []RenamedState
+	// Commits is what a restore would have committed, aborted or resumed of what has
+	// another name now: only a job that uses it does.
+	Commits []*SinkPending
 }
 
 // RenamedOperator is an operator with a new uid.
@@ -61,6 +64,22 @@ func Rename(ctx context.Context, v format.View, o RenameOptions) (format.View, *
 	}
 	if sp, err = r.operators(v.Savepoint, sp, o.UIDs); err != nil {
 		return v, nil, err
+	}
+	for _, op := range r.Operators {
+		if err := addCommits(ctx, &r.Commits, v, op.Operator, every); err != nil {
+			return v, nil, err
+		}
+	}
+	for i, st := range r.States {
+		if i == 0 || st.Operator != r.States[i-1].Operator {
+			if slices.ContainsFunc(r.Operators, func(r RenamedOperator) bool { return r.Operator.ID == st.Operator.ID }) {
+				continue // as a whole
+			}
+			err := addCommits(ctx, &r.Commits, v, st.Operator, func(name string) bool { return renamed(o.States, name) != name })
+			if err != nil {
+				return v, nil, err
+			}
+		}
 	}
 	return v.With(sp), r, nil
 }

@@ -22,6 +22,40 @@ func SerializerLifetime(class string) (first, last Release, ok bool) {
 	return first, last, true
 }
 
+// SerializerReleases is SerializerLifetime for the simple name of a class, as it is in
+// the name of the class after the last "." and "$". Of several classes with that name
+// it returns the widest range.
+func SerializerReleases(simple string) (first, last Release) {
+	found := false
+	for _, c := range serializerClasses {
+		if hasSimpleName(c, simple) {
+			return 0, 0
+		}
+	}
+	for _, l := range serializerLifetimes {
+		if !hasSimpleName(l.class, simple) {
+			continue
+		}
+		a, b := lifetime(l.has)
+		if a == Oldest() {
+			a = 0
+		}
+		if !found || a < first {
+			first = a
+		}
+		if !found || b == 0 || last != 0 && b > last {
+			last = b
+		}
+		found = true
+	}
+	return first, last
+}
+
+func hasSimpleName(class, simple string) bool {
+	rest, ok := strings.CutSuffix(class, simple)
+	return ok && (strings.HasSuffix(rest, ".") || strings.HasSuffix(rest, "$"))
+}
+
 // serializerLife is the first and the last release of a serializer snapshot class
 // that not all releases from 1.20 on have, or of a package of such classes, if it
 // ends with a dot.

@@ -26,6 +26,13 @@ type Codec interface {
 	Append(dst []byte, v Value) ([]byte, error)
 }
 
+// ArenaCodec is a [Codec] that can read values into memory that is used again.
+type ArenaCodec interface {
+	Codec
+	// ReadIn is Read of a value that may be used until the arena is reset.
+	ReadIn(a *Arena, p []byte) (v Value, n int, err error)
+}
+
 // ReadAll reads a value that is all of p.
 func ReadAll(c Codec, p []byte) (Value, error) {
 	v, n, err := c.Read(p)

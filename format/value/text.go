@@ -2,15 +2,16 @@ package value
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
-// maxZeros is the number of zeros from which a number is written with an exponent.
+// maxZeros is the number of leading zeros from which a number is written with an
+// exponent.
 const maxZeros = 20
 
 // digits returns all digits of a decimal as a JSON number.
@@ -23,14 +24,12 @@ func (v Value) digits() string {
 	point := int64(len(digits)) - int64(v.aux)
 	switch {
 	case v.aux == 0:
-	case point > int64(len(digits))+maxZeros, point <= -maxZeros:
+	case v.aux < 0, point <= -maxZeros: // zeros at the end would be digits
 		return sign + digits + "e" + strconv.FormatInt(-int64(v.aux), 10)
 	case point <= 0:
 		digits = "0." + strings.Repeat("0", int(-point)) + digits
 	case point < int64(len(digits)):
 		digits = digits[:point] + "." + digits[point:]
-	case digits != "0":
-		digits += strings.Repeat("0", int(point)-len(digits))
 	}
 	return sign + digits
 }
@@ -46,11 +45,11 @@ func (v Value) decimalFloat() float64 {
 func (v Value) String() string {
 	switch v.kind {
 	case KindString, KindBytes:
-		return v.text
+		return v.characters()
 	case KindInstant, KindDate, KindTimeOfDay, KindDateTime:
 		return v.isoText()
 	case KindFloat32, KindFloat64:
-		return strings.Trim(string(v.AppendJSON(nil, nil, nil)), `"`)
+		return strings.Trim(string(v.WithClass("").AppendJSON(nil, nil, nil)), `"`)
 	}
 	return string(v.AppendJSON(nil, nil, nil))
 }
@@ -81,32 +80,85 @@ func (v Value) isoText() string {
 // MarshalJSON implements json.Marshaler with [Value.AppendJSON].
 func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil, nil, nil), nil }
 
-// AppendJSON appends v as JSON. Records are objects with their fields in order,
-// preceded by "@class" if they have a class. Maps are arrays of pairs, since keys
-// need not be text. Numbers have all their digits; NaN and the infinities are
-// strings. Times are ISO 8601. text and bytes, if not nil, append strings and byte
-// arrays; by default a byte array is a base64 string.
+// AppendJSON appends v as JSON, as docs/json.md describes. text and bytes, if not nil,
+// append strings and byte arrays; by default a byte array is {"base64": …}.
 func (v Value) AppendJSON(dst []byte, text func(dst []byte, s string) []byte, bytes func(dst []byte, s string) []byte) []byte {
 	if text == nil {
-		text = func(dst []byte, s string) []byte {
-			p, _ := json.Marshal(s) // never fails for a string
-			return append(dst, p...)
-		}
+		text = appendString
 	}
 	if bytes == nil {
 		bytes = func(dst []byte, s string) []byte {
-			return append(base64.StdEncoding.AppendEncode(append(dst, '"'), []byte(s)), '"')
+			return append(base64.StdEncoding.AppendEncode(append(dst, `{"base64":"`...), []byte(s)), `"}`...)
 		}
 	}
 	w := jsonWriter{text, bytes}
 	return w.append(dst, v)
 }
 
+// appendString appends a JSON string. Half a surrogate pair, which is not UTF-8, is
+// an escape sequence.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch half, ok := Surrogate(s); {
+		case r == utf8.RuneError && n == 1 && ok:
+			dst = fmt.Appendf(dst, `\u%04x`, half)
+			n = 3
+		case r == '"', r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r < 0x20:
+			dst = fmt.Appendf(dst, `\u%04x`, r)
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+		s = s[n:]
+	}
+	return append(dst, '"')
+}
+
+// Surrogate returns the half of a surrogate pair whose three bytes s starts with, and
+// whether it does. Strings of UTF-16 units can contain them; they are not UTF-8.
+func Surrogate(s string) (unit uint16, ok bool) {
+	if len(s) >= 3 && s[0] == 0xed && s[1]>>5 == 0b101 && s[2]>>6 == 0b10 {
+		return 0xd000 | uint16(s[1]&0x3f)<<6 | uint16(s[2]&0x3f), true
+	}
+	return 0, false
+}
+
+// Names of members that are not fields. A field whose name starts with "@" has
+// another one in front.
+const (
+	ClassMember = "@class" // the class of a value
+	ValueMember = "@value" // the value, if it is not a record
+	NullMember  = "@null"  // a null within so many values that are not null
+)
+
+// FieldMember returns the name of the member for a field of a record.
+func FieldMember(name string) string {
+	if strings.HasPrefix(name, "@") {
+		return "@" + name
+	}
+	return name
+}
+
+// EncodedNull is the first variant of nulls that differ only in their encoding.
+const EncodedNull = 128
+
 type jsonWriter struct {
 	text, bytes func(dst []byte, s string) []byte
 }
 
 func (w *jsonWriter) append(dst []byte, v Value) []byte {
+	if v.shape == nil || v.kind == KindRecord || v.shape.class == "" {
+		return w.bare(dst, v)
+	}
+	dst = append(w.text(append(dst, `{"`+ClassMember+`":`...), v.shape.class), `,"`+ValueMember+`":`...)
+	return append(w.bare(dst, v), '}')
+}
+
+// bare appends a value without its class, unless it is a record.
+func (w *jsonWriter) bare(dst []byte, v Value) []byte {
 	switch v.kind {
 	case KindBool:
 		return strconv.AppendBool(dst, v.num != 0)
@@ -114,14 +166,12 @@ func (w *jsonWriter) append(dst []byte, v Value) []byte {
 		return strconv.AppendInt(dst, v.num, 10)
 	case KindUint:
 		return strconv.AppendUint(dst, uint64(v.num), 10)
-	case KindFloat32:
-		return appendFloat(dst, v.Float(), 32)
-	case KindFloat64:
-		return appendFloat(dst, v.Float(), 64)
+	case KindFloat32, KindFloat64:
+		return v.appendFloat(dst)
 	case KindString:
-		return w.text(dst, v.text)
+		return w.text(dst, v.characters())
 	case KindBytes:
-		return w.bytes(dst, v.text)
+		return w.bytes(dst, v.characters())
 	case KindBigInt:
 		return v.BigInt().Append(dst, 10)
 	case KindDecimal:
@@ -130,7 +180,7 @@ func (w *jsonWriter) append(dst []byte, v Value) []byte {
 		return w.text(dst, v.isoText())
 	case KindList:
 		dst = append(dst, '[')
-		for i, e := range v.parts {
+		for i, e := range v.parts() {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
@@ -139,14 +189,15 @@ func (w *jsonWriter) append(dst []byte, v Value) []byte {
 		return append(dst, ']')
 	case KindRecord:
 		dst = append(dst, '{')
-		if v.text != "" {
-			dst = w.text(append(w.text(dst, "@class"), ':'), v.text)
+		class := v.Class()
+		if class != "" {
+			dst = w.text(append(dst, `"`+ClassMember+`":`...), class)
 		}
-		for i, e := range v.parts {
-			if i > 0 || v.text != "" {
+		for i, e := range v.parts() {
+			if i > 0 || class != "" {
 				dst = append(dst, ',')
 			}
-			dst = w.append(append(w.text(dst, v.shape.Names[i]), ':'), e)
+			dst = w.append(append(w.text(dst, FieldMember(v.shape.Names[i])), ':'), e)
 		}
 		return append(dst, '}')
 	case KindMap:
@@ -160,13 +211,30 @@ func (w *jsonWriter) append(dst []byte, v Value) []byte {
 		}
 		return append(dst, ']')
 	}
+	if v.variant > 0 && v.variant < EncodedNull {
+		return append(strconv.AppendInt(append(dst, `{"`+NullMember+`":`...), int64(v.variant), 10), '}')
+	}
 	return append(dst, "null"...)
 }
 
-// appendFloat appends the shortest digits that represent f, in the notation of
-// JavaScript.
-func appendFloat(dst []byte, f float64, bits int) []byte {
+// The bits of the NaN that Java writes.
+const (
+	nan32 = 0x7fc00000
+	nan64 = 0x7ff8000000000000
+)
+
+// appendFloat appends the shortest digits that represent a number, in the notation
+// of JavaScript, or the text of a number that JSON does not have.
+func (v Value) appendFloat(dst []byte) []byte {
+	f, bits := v.Float(), 64
+	if v.kind == KindFloat32 {
+		bits = 32
+	}
 	switch {
+	case math.IsNaN(f) && bits == 32 && v.num != nan32:
+		return fmt.Appendf(dst, `"NaN(%08x)"`, uint32(v.num))
+	case math.IsNaN(f) && bits == 64 && v.num != nan64:
+		return fmt.Appendf(dst, `"NaN(%016x)"`, uint64(v.num))
 	case math.IsNaN(f):
 		return append(dst, `"NaN"`...)
 	case math.IsInf(f, 1):

@@ -16,8 +16,8 @@ type CatLine struct {
 	Operator string `json:"operator" jsonschema:"description=uid, else name, else the first digits of the id"`
 	ID       string `json:"id"`
 	State    string `json:"state"`
-	Kind     string `json:"kind" jsonschema:"enum=list,enum=union,enum=broadcast,enum=raw"`
-	Subtask  int32  `json:"subtask"`
+	Kind     string `json:"kind" jsonschema:"enum=list,enum=union,enum=broadcast,enum=raw,enum=coordinator"`
+	Subtask  int32  `json:"subtask" jsonschema:"description=-1 for the state of a coordinator"`
 	Index    int64  `json:"index" jsonschema:"description=number of the element, or of the entry, in the subtask"`
 	Size     int64  `json:"size" jsonschema:"description=bytes of the element, or of the entry, as stored"`
 	Count    int64  `json:"count,omitempty" jsonschema:"description=with --distinct: how often it occurs in the state; subtask and index are where it occurs first"`

@@ -37,9 +37,12 @@ type Change struct {
 	WholeMaps bool   `json:"whole_maps,omitempty" jsonschema:"description=of a filter: maps of this broadcast state are not decoded, so they stayed or went as a whole and count as one element each"`
 	From      string `json:"from,omitempty"`
 	To        string `json:"to,omitempty"`
-	Handles   int    `json:"handles,omitempty"`
-	Elements  int64  `json:"elements,omitempty" jsonschema:"description=of the state; of a filter those that stay"`
-	Bytes     int64  `json:"bytes,omitempty"`
+	Partition string `json:"partition,omitempty" jsonschema:"description=of a source: TOPIC:PARTITION"`
+	// Coordinator is set if a partition was changed in the coordinator's state too.
+	Coordinator bool  `json:"coordinator,omitempty" jsonschema:"description=of a partition: changed in the state of the coordinator too"`
+	Handles     int   `json:"handles,omitempty"`
+	Elements    int64 `json:"elements,omitempty" jsonschema:"description=of the state; of a filter those that stay"`
+	Bytes       int64 `json:"bytes,omitempty"`
 	// Of a filter: what goes, next to Elements and Bytes, which stay.
 	Dropped      *int64 `json:"dropped_elements,omitempty"`
 	DroppedBytes int64  `json:"dropped_bytes,omitempty"`
@@ -150,6 +153,9 @@ func (c *Change) text() string {
 	}
 	if c.Bytes > 0 {
 		more = append(more, ui.Bytes(c.Bytes))
+	}
+	if c.Coordinator {
+		more = append(more, "and in the coordinator")
 	}
 	if len(more) > 0 {
 		text += " (" + strings.Join(more, ", ") + ")"

@@ -2,8 +2,10 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/connector"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
@@ -47,11 +49,54 @@ func (e *Edit) Dropped(d *transform.DropReport) {
 	if len(d.Channels) > 0 {
 		e.Remark("in-flight data is lost: it is neither in the source's positions nor in state")
 	}
+	e.commits(d.Commits, "are gone with it: what was not committed is lost")
+	e.splits(d.Splits)
+}
+
+// commits remarks what a restore does with transactions and files that an edit removed
+// or moved.
+func (e *Edit) commits(all []*transform.SinkPending, what string) {
+	for _, s := range all {
+		name := ui.Quote(e.run.Label(s.Operator))
+		var counts []string
+		for _, f := range []connector.Fate{connector.FateCommit, connector.FateAbort, connector.FateResume} {
+			if n := s.Count(f); n > 0 {
+				counts = append(counts, fmt.Sprintf("%d that a restore %s", n, fates[f]))
+			}
+		}
+		if len(counts) > 0 {
+			e.Remark("%s: pending transactions or files %s; %s (spt pending lists them)", name, what, strings.Join(counts, ", "))
+		}
+		for _, u := range s.Undecoded {
+			e.Remark("%s: state that a restore commits or aborts is not decoded, and %s: %s", name, what, e.run.Hide(u.Why))
+		}
+	}
+}
+
+var fates = map[connector.Fate]string{connector.FateCommit: "commits", connector.FateAbort: "aborts", connector.FateResume: "goes on writing"}
+
+// splits remarks splits that were removed from readers, while the coordinator keeps its
+// state.
+func (e *Edit) splits(all []*transform.RemovedSplits) {
+	for _, s := range all {
+		name := ui.Quote(e.run.Label(s.Operator))
+		var listed []string
+		for _, p := range s.Listed {
+			listed = append(listed, ui.Quote(e.run.Text(p.Topic))+"/"+ui.Quote(e.run.Text(p.Partition)))
+		}
+		if len(listed) > 0 {
+			e.Remark("%s: the coordinator still has %s as assigned, and no reader has them: they are never read again, not even new records; spt set --drop-topic removes a topic from both", name, Shorten(listed))
+		} else {
+			e.Remark("%s: %s removed from the readers, and the coordinator does not assign them again: what was left of them is never read", name, ui.Plural(s.Removed, "split"))
+		}
+	}
 }
 
 // Filtered adds what is left of states.
-func (e *Edit) Filtered(all []*transform.FilteredState) {
-	for _, f := range all {
+func (e *Edit) Filtered(d *transform.FilterReport) {
+	e.commits(d.Commits, "are gone with what was filtered: what was not committed is lost")
+	e.splits(d.Splits)
+	for _, f := range d.States {
 		what := "filtered"
 		if f.Dropped == 0 {
 			what = "kept whole"
@@ -73,6 +118,7 @@ func (e *Edit) Merged(m *transform.MergeReport, sizes []int64, from, to string) 
 	for i, op := range m.Operators {
 		e.add(op, Change{What: "took over operator", From: from, To: to, Bytes: sizes[i]})
 	}
+	e.commits(m.Commits, "were taken over: a restore handles them as if they were its own, also if the other job has done so already")
 	for _, s := range m.States {
 		e.add(s.Operator, Change{What: "took over state", State: e.run.Text(s.Name), From: from, To: to, Elements: s.Elements})
 	}
@@ -100,6 +146,7 @@ func (e *Edit) Renamed(d *transform.RenameReport) {
 	for _, op := range d.Operators {
 		e.Changes = append(e.Changes, Change{What: renamedOperator, Operator: e.run.Label(op.Operator), ID: op.ID.String(), To: op.UID})
 	}
+	e.commits(d.Commits, "have another name now: only a job that uses the new name handles them")
 }
 
 // Set adds fields that were set to what o says.
@@ -199,4 +246,31 @@ func (r *Run) References(all []transform.Relocated) string {
 		list = append(list, ui.Quote(r.Text(u.From)))
 	}
 	return Shorten(list)
+}
+
+// newPosition returns a position that was set, whose stored number is the writer's.
+func newPosition(p connector.Position) string {
+	p.Settable = false
+	return positionText(&p)
+}
+
+// SetOffsets adds positions of sources that were set, and partitions that were removed.
+func (e *Edit) SetOffsets(d *transform.SetOffsetsReport) {
+	partition := func(p connector.Position) string {
+		return e.run.Text(strings.TrimPrefix(p.Cluster+"/"+p.Topic, "/")) + ":" + p.Partition
+	}
+	offsets := false
+	for _, s := range d.Set {
+		e.add(s.Operator, Change{What: "set position of " + partition(s.From) + " in", From: positionText(&s.From), To: newPosition(s.To), Partition: partition(s.From), Elements: int64(s.Readers), Coordinator: s.Coordinator})
+		offsets = offsets || s.To.At == connector.AtOffset
+	}
+	if offsets {
+		e.Remark("only the broker knows the first and the last record of a partition: an offset that is not there restarts the partition where the job's reset policy says, without a word")
+	}
+	for _, s := range d.Dropped {
+		e.add(s.Operator, Change{What: "dropped partition " + partition(s.From) + " of", From: positionText(&s.From), Partition: partition(s.From), Elements: int64(s.Readers), Coordinator: s.Coordinator})
+	}
+	if len(d.Dropped) > 0 {
+		e.Remark("a job that still subscribes to the topic finds its partitions again, and reads them as new ones: since version 3.1 of the connector from the earliest record")
+	}
 }

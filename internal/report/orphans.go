@@ -16,23 +16,23 @@ import (
 
 // Orphans is the answer of orphans.
 type Orphans struct {
-	Roots     []string        `json:"roots"`
-	Also      []string        `json:"also,omitempty"`
-	OlderThan int64           `json:"older_than_seconds"`
-	DryRun    bool            `json:"dry_run"`
-	Snapshots int             `json:"snapshots" jsonschema:"description=that were read"`
-	Total     OrphanSum       `json:"total" jsonschema:"description=all files in directories in which Flink keeps state"`
-	Orphaned  OrphanSum       `json:"unreferenced" jsonschema:"description=of these the files that no snapshot refers to"`
-	Removable OrphanSum       `json:"removable" jsonschema:"description=unreferenced files that --delete deletes"`
-	Removed   OrphanSum       `json:"removed" jsonschema:"description=deleted or moved to the archive"`
-	Elsewhere OrphanSum       `json:"elsewhere" jsonschema:"description=files in other directories: left alone and not looked at"`
-	By        string          `json:"by" jsonschema:"enum=directory,enum=job,enum=age,enum=file"`
-	Groups    []OrphanGroup   `json:"groups"`
-	Leftovers []Leftover      `json:"leftovers,omitempty" jsonschema:"description=of interrupted runs of spt, and unfinished uploads; spt clean removes them"`
+	Roots     []string      `json:"roots"`
+	Also      []string      `json:"also,omitempty"`
+	OlderThan int64         `json:"older_than_seconds"`
+	DryRun    bool          `json:"dry_run"`
+	Snapshots int           `json:"snapshots" jsonschema:"description=that were read"`
+	Total     OrphanSum     `json:"total" jsonschema:"description=all files in directories in which Flink keeps state"`
+	Orphaned  OrphanSum     `json:"unreferenced" jsonschema:"description=of these the files that no snapshot refers to"`
+	Removable OrphanSum     `json:"removable" jsonschema:"description=unreferenced files that --delete deletes"`
+	Removed   OrphanSum     `json:"removed" jsonschema:"description=deleted or moved to the archive"`
+	Elsewhere OrphanSum     `json:"elsewhere" jsonschema:"description=files in other directories: left alone and not looked at"`
+	By        string        `json:"by" jsonschema:"enum=directory,enum=job,enum=age,enum=file"`
+	Groups    []OrphanGroup `json:"groups"`
+	Leftovers []Leftover    `json:"leftovers,omitempty" jsonschema:"description=of interrupted runs of spt, and unfinished uploads; spt clean removes them"`
 	// LeftoversUnread is why a store did not list them.
-	LeftoversUnread string `json:"leftovers_unread,omitempty" jsonschema:"description=why unfinished uploads could not be listed"`
-	Refused   []OrphanProblem `json:"refused,omitempty" jsonschema:"description=why --delete deletes nothing"`
-	Files     []Orphan        `json:"files,omitempty" jsonschema:"description=the unreferenced files; -o jsonl prints them one a line and then the rest without them"`
+	LeftoversUnread string          `json:"leftovers_unread,omitempty" jsonschema:"description=why unfinished uploads could not be listed"`
+	Refused         []OrphanProblem `json:"refused,omitempty" jsonschema:"description=why --delete deletes nothing"`
+	Files           []Orphan        `json:"files,omitempty" jsonschema:"description=the unreferenced files; -o jsonl prints them one a line and then the rest without them"`
 
 	run     *Run
 	now     time.Time

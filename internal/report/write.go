@@ -25,6 +25,10 @@ type Write struct {
 	Rebuilt          int       `json:"rebuilt_handles,omitempty" jsonschema:"description=of operator state whose state meta info was rewritten for the release"`
 	StateCompression string    `json:"state_compression,omitempty" jsonschema:"enum=none,enum=snappy,description=with --state-compression"`
 	Recompressed     int       `json:"recompressed_handles,omitempty" jsonschema:"description=of state whose compression changes"`
+	Keyed            string    `json:"keyed,omitempty" jsonschema:"enum=canonical,description=encoding of keyed state, with --keyed"`
+	KeyedRebuilt     int       `json:"keyed_handles_rebuilt,omitempty" jsonschema:"description=handles of keyed state that are built again"`
+	KeyedEntries     int64     `json:"keyed_entries,omitempty" jsonschema:"description=entries in them"`
+	KeptKeyed        []Kept    `json:"kept_keyed,omitempty" jsonschema:"description=keyed state whose encoding cannot be changed"`
 	KeptCompression  []Kept    `json:"kept_compression,omitempty" jsonschema:"description=state whose compression cannot be changed"`
 	Lost             []string  `json:"lost,omitempty" jsonschema:"description=what the release or the version of _metadata cannot hold"`
 	StateBytes       int64     `json:"state_bytes" jsonschema:"description=state that is read, before compression"`
@@ -107,6 +111,14 @@ func (w *Write) appendTo(d *ui.Document) {
 		}
 		d.Line("%s of state %s", ui.Plural(int64(w.Recompressed), "handle"), word)
 	}
+	switch {
+	case w.Keyed == "":
+	case w.KeyedRebuilt == 0 && len(w.KeptKeyed) == 0:
+		d.Line("no keyed state is in another format than the canonical one")
+	default:
+		d.Line("%s of keyed state built in the canonical format, %s", ui.Plural(int64(w.KeyedRebuilt), "handle"), ui.Plural(w.KeyedEntries, "entry"))
+	}
+	appendKept(d, w.KeptKeyed)
 	appendKept(d, w.KeptCompression)
 	if len(w.Lost) > 0 {
 		d.Line("%s %s", ui.Look("lost, because the target cannot hold it:"), strings.Join(w.Lost, "; "))

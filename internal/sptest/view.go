@@ -181,6 +181,6 @@ func WithClass(t *testing.T, name, all, last string) *reader.Snapshot {
 }
 
 // KeyedCodec returns an error: there is no codec.
-func (f CodecsFunc) KeyedCodec(format.KeyedHandle) (format.KeyedCodec, error) {
+func (f CodecsFunc) KeyedCodec(*format.Operator, format.KeyedHandle) (format.KeyedCodec, error) {
 	return nil, format.ErrUnsupported
 }

@@ -64,7 +64,34 @@ func ReadBack(t testing.TB, c value.Codec, p []byte) (value.Value, error) {
 	if err := Agree(c, p); err != nil {
 		t.Error(err)
 	}
+	if _, ok := c.(value.JSONCodec); ok {
+		if err := AgreeJSON(c, v); err != nil {
+			t.Error(err)
+		}
+	}
 	return v, nil
+}
+
+// AgreeJSON returns an error unless the JSON of a value is read as the same value: it
+// has the same JSON, and the bytes of the value in the encoding that is preferred.
+func AgreeJSON(c value.Codec, v value.Value) error {
+	text := v.AppendJSON(nil, nil, nil)
+	back, err := value.FromJSON(c, text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", cut(text), err)
+	}
+	if again := back.AppendJSON(nil, nil, nil); !bytes.Equal(text, again) {
+		return fmt.Errorf("%s: read as %s", cut(text), cut(again))
+	}
+	p, err := c.Append(nil, back)
+	if err != nil {
+		return fmt.Errorf("%s: %w", cut(text), err)
+	}
+	v, err = value.ReadAll(c, p)
+	if again := v.AppendJSON(nil, nil, nil); err != nil || !bytes.Equal(text, again) {
+		return fmt.Errorf("%s: written as %s, %w", cut(text), cut(again), err)
+	}
+	return nil
 }
 
 // Agree returns an error if the methods of a codec disagree on the value at the

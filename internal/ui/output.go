@@ -147,6 +147,9 @@ func AppendJSON(dst []byte, s string) []byte {
 			dst = append(dst, `\t`...)
 		case hi != utf8.RuneError:
 			dst = fmt.Appendf(dst, `\u%04x\u%04x`, hi, lo)
+		case r == utf8.RuneError && n == 1 && len(s)-i >= 3 && s[i] == 0xed && s[i+1]>>5 == 0b101 && s[i+2]>>6 == 0b10: // half a surrogate pair, which Java's strings can hold
+			dst = fmt.Appendf(dst, `\ud%03x`, uint(s[i+1]&0x3f)<<6|uint(s[i+2]&0x3f))
+			n = 3
 		default: // of a byte that is not UTF-8 it is U+FFFD
 			dst = fmt.Appendf(dst, `\u%04x`, r)
 		}

@@ -136,9 +136,12 @@ func TestCSVFails(t *testing.T) {
 
 // TestAppendJSON: strings written by hand are those that JSON writes, character by character.
 func TestAppendJSON(t *testing.T) {
-	all := []string{"", "plain", `a"b\c`, "tab\tline\nreturn\r", "\x00\x1f\x7f\x80\xff", "é✓𝄞", "\u009b[2J", "\u202e\u200b\U000e0041", "<&>", "\ufffd", "\xed\xa0\x80", "x\xc3"}
+	all := []string{"", "plain", `a"b\c`, "tab\tline\nreturn\r", "\x00\x1f\x7f\x80\xff", "é✓𝄞", "\u009b[2J", "\u202e\u200b\U000e0041", "<&>", "\ufffd", "\xc3", "x\xc3"}
 	for r := rune(0); r < 0x3000; r++ {
 		all = append(all, string(r))
+	}
+	if got := string(AppendJSON(nil, "a\xed\xa0\x80b\xed\xb0\x80")); got != `"a\ud800b\udc00"` {
+		t.Errorf("halves of surrogate pairs: %s", got)
 	}
 	for _, s := range all {
 		var want bytes.Buffer

@@ -59,7 +59,7 @@ func (d *watchdog) RoundTrip(req *http.Request) (*http.Response, error) {
 	tired := &idleError{idle}
 	timer := time.AfterFunc(idle, func() { cancel(tired) })
 	why := func(err error) error {
-		if context.Cause(ctx) == error(tired) {
+		if errors.Is(context.Cause(ctx), tired) {
 			return tired
 		}
 		return err
@@ -147,10 +147,10 @@ func (r *retrier) Do(req *policy.Request) (resp *http.Response, err error) {
 		if resp, err = nil, req.RewindBody(); err != nil {
 			return err
 		}
-		resp, err = req.Next()
+		resp, err = req.Next() //nolint:bodyclose // the SDK closes it, or the next attempt drains it
 		r.read(resp)
 		if ctx.Err() != nil || !temporary(resp, err) {
-			return nil
+			return nil //nolint:nilerr // err is returned below
 		}
 		why := err
 		if resp != nil {

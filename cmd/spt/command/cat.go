@@ -17,6 +17,8 @@ type catOptions struct {
 	distinct bool
 	stats    bool
 	raw      bool
+	// coordinator prints the state of coordinators instead of elements.
+	coordinator bool
 
 	filter *catFilter
 	output ui.Output // json lines unless -o says otherwise
@@ -28,6 +30,7 @@ func (o *catOptions) addFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&o.limit, "limit", 0, "print at most `N` lines; 0: all (default: 100 in a table, else all)")
 	fs.BoolVar(&o.distinct, "distinct", false, "print each distinct element of a state once, at its first position, with its count")
 	fs.BoolVar(&o.stats, "stats", false, "print no elements but, for each state, their number, how many are distinct, and their sizes")
+	fs.BoolVar(&o.coordinator, "coordinator", false, "print the state of the coordinators of operators instead: of sources, what is not assigned to readers")
 	fs.BoolVar(&o.raw, "raw", false, "print values as they are stored, not decoded; for broadcast state whole maps")
 }
 
@@ -41,6 +44,8 @@ func (o *catOptions) validate(env *Env, given *pflag.FlagSet) error {
 		return usagef("--limit %d: must be 0 or more", o.limit)
 	case o.stats && (o.distinct || o.limit > 0):
 		return usagef("--stats counts all elements: it cannot be combined with --distinct or --limit")
+	case o.coordinator && (o.stats || o.distinct || o.where != "" || len(o.states) > 0 || o.subtasks != ""):
+		return usagef("--coordinator cannot be combined with --state, --subtask, --where, --distinct or --stats: an operator has one coordinator")
 	}
 	if o.where != "" {
 		f, err := newCatFilter(o.where)
@@ -60,7 +65,8 @@ func newCatCommand(env *Env) *cobra.Command {
 		Long: `Prints the elements of list, union, broadcast and raw operator state, one JSON
 object a line: by operator in the order of the snapshot, then by state, subtask
 and index. Broadcast state is printed entry by entry, with key and value.
-Keyed state is not printed.
+Keyed state is not printed. With --coordinator the state of coordinators is
+printed instead, one for each operator that has it.
 
 Values whose types are known are JSON in "value": numbers, strings, booleans,
 tuples, lists and rows as arrays, POJOs as objects, maps as arrays of pairs,
@@ -68,6 +74,10 @@ timestamps and dates as ISO 8601, timers and windows as objects. JSON has no
 bytes: a byte array is {"base64": "…"}, and an element whose type is not decoded
 is printed as it is stored, in "value_base64" instead of "value". With --format
 hex and text they are hexadecimal or text, in "value_hex" and "value_text".
+What connectors store as bytes, such as the splits of a Kafka source, is decoded
+where the connector and its version are known (docs/connectors.md); otherwise it
+is a record of the version, the reason and the bytes.
+
 --format redacted prints the length and a hash of every element, and no value or
 name.
 
@@ -103,6 +113,9 @@ func runCat(ctx context.Context, o catOptions, env *Env, location string) (err e
 	sp, err := o.apply(env, snap.Savepoint)
 	if err != nil {
 		return err
+	}
+	if o.coordinator {
+		return o.printCoordinators(ctx, env, snap, sp)
 	}
 	states, err := o.catStates(env, sp, snap.Savepoint)
 	if err != nil {

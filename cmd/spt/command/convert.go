@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,7 +13,6 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/reader"
-	"github.com/savepoint-tools/spt/transform"
 )
 
 type convertOptions struct {
@@ -21,6 +21,7 @@ type convertOptions struct {
 	metadata string
 	flink    string
 	state    string // compression of state
+	keyed    string // encoding of keyed state
 
 	release flink.Release
 }
@@ -30,6 +31,7 @@ func (o *convertOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.to, "to", "", "`spt|flink`: family of OUT (default: by its name)")
 	fs.StringVar(&o.metadata, "metadata-version", "", "write version `2|3|4|5|6` of _metadata, not older than IN; --flink writes older ones")
 	fs.StringVar(&o.state, "state-compression", "", "`none|snappy`: compress or decompress operator state and canonical keyed state, as Flink does (default: keep)")
+	fs.StringVar(&o.keyed, "keyed", keepKeyed, "`keep|canonical`: keep the encoding of keyed state, or build it again in the format of canonical savepoints, which every state backend restores")
 	fs.StringVar(&o.flink, "flink", "", "write what Flink `RELEASE`, such as 1.20, can read, and report what is lost")
 }
 
@@ -39,6 +41,9 @@ func (o *convertOptions) validate(env *Env) error {
 	}
 	if o.state != "" && o.state != "none" && o.state != report.Snappy {
 		return usagef("--state-compression %s: none or snappy", o.state)
+	}
+	if o.keyed != keepKeyed && o.keyed != canonicalKeyed {
+		return usagef("--keyed %s: must be keep or canonical", o.keyed)
 	}
 	if err := o.writeOptions.validate(env); err != nil {
 		return err
@@ -94,6 +99,13 @@ be rewritten is kept and named (exit 1):
 keyed state in the format of a state backend, RocksDB files, raw state, and
 older operator state.
 
+--keyed canonical builds keyed state again, entry by entry, in the format of
+canonical savepoints: state of heap and RocksDB backends, of incremental
+checkpoints and of changelogs. Every state backend restores the result, so this
+changes the state backend of a job, and makes a checkpoint a savepoint of its
+own. Canonical state is copied byte for byte. A checkpoint with in-flight data
+is refused. State that cannot be read is kept and named (exit 1).
+
 OUT becomes visible when it is complete. With --overwrite, an existing snapshot
 is exchanged with the new one in one step on Linux and macOS. If another program
 writes into it meanwhile, spt stops and removes nothing. An OUT that is a
@@ -110,6 +122,7 @@ Without OUT nothing is written; spt reports what it would write.`,
   spt convert orders.spt restored/
   spt convert sp-2.3 sp-1.20 --flink 1.20
   spt convert sp-001 sp-snappy --state-compression snappy
+  spt convert /data/flink/orders/chk-4211 savepoint --keyed canonical
   spt convert sp-001 sp-small --inline-threshold 20KiB`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -146,16 +159,27 @@ func runConvert(ctx context.Context, o convertOptions, env *Env, in, out string)
 	if o.flink != "" {
 		steps = append(steps, func(s *reader.Snapshot) (*reader.Snapshot, error) { return o.forRelease(ctx, env, s, out) })
 	}
-	var kept []transform.KeptHandle
+	var kept []string
 	if o.state != "" {
 		steps = append(steps, func(s *reader.Snapshot) (*reader.Snapshot, error) {
 			s, k, err := o.recompress(ctx, env, s)
-			kept = k
+			if len(k) > 0 {
+				kept = append(kept, "the compression of some state was left as it is")
+			}
 			return s, err
 		})
 		if o.state == "none" {
 			slices.Reverse(steps)
 		}
+	}
+	if o.keyed == canonicalKeyed { // first: canonical state can be compressed, and is read by all releases
+		steps = append([]func(*reader.Snapshot) (*reader.Snapshot, error){func(s *reader.Snapshot) (*reader.Snapshot, error) {
+			s, k, err := o.canonical(ctx, env, s)
+			if len(k) > 0 {
+				kept = append(kept, "some keyed state was left in its encoding")
+			}
+			return s, err
+		}}, steps...)
 	}
 	for _, step := range steps {
 		view, err = step(view)
@@ -167,7 +191,7 @@ func runConvert(ctx context.Context, o convertOptions, env *Env, in, out string)
 		return err
 	}
 	if len(kept) > 0 {
-		return &findings{"the compression of some state was left as it is"}
+		return &findings{strings.Join(kept, ", and ")}
 	}
 	return nil
 }

@@ -29,11 +29,40 @@ func (o *convertOptions) recompress(ctx context.Context, env *Env, snap *reader.
 			more(r)
 		}
 		r.StateCompression, r.Recompressed = o.state, done.Handles
-		for _, k := range done.Kept {
-			r.KeptCompression = append(r.KeptCompression, report.Kept{
-				Operator: env.run.Label(k.Operator), ID: k.Operator.ID.String(), What: k.Slot.String(), Handles: k.Handles, Why: env.run.Hide(k.Why),
-			})
+		r.KeptCompression = keptHandles(env, done.Kept)
+	}
+	return snap.With(v.Savepoint), done.Kept, nil
+}
+
+func keptHandles(env *Env, all []transform.KeptHandle) (out []report.Kept) {
+	for _, k := range all {
+		out = append(out, report.Kept{
+			Operator: env.run.Label(k.Operator), ID: k.Operator.ID.String(), What: k.Slot.String(), Handles: k.Handles, Why: env.run.Hide(k.Why),
+		})
+	}
+	return out
+}
+
+// The values of --keyed.
+const (
+	keepKeyed      = "keep"
+	canonicalKeyed = "canonical"
+)
+
+// canonical is the snapshot with its keyed state in the canonical format.
+func (o *convertOptions) canonical(ctx context.Context, env *Env, snap *reader.Snapshot) (*reader.Snapshot, []transform.KeptHandle, error) {
+	stop := env.reading("reading", allState(snap))
+	defer stop()
+	v, done, err := transform.Canonical(ctx, snap.View(), transform.CanonicalOptions{})
+	if err != nil {
+		return nil, nil, inContainer(err, snap)
+	}
+	more := o.note
+	o.note = func(r *report.Write) {
+		if more != nil {
+			more(r)
 		}
+		r.Keyed, r.KeyedRebuilt, r.KeyedEntries, r.KeptKeyed = o.keyed, done.Handles, done.Entries, keptHandles(env, done.Kept)
 	}
 	return snap.With(v.Savepoint), done.Kept, nil
 }

@@ -114,6 +114,6 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 		return nil, nil, usagef("there is no operator state to filter")
 	}
 	r := env.run.NewEdit()
-	r.Filtered(done.States)
+	r.Filtered(done)
 	return v.Savepoint, r, nil
 }

@@ -63,6 +63,8 @@ SPT_PATH.`,
 			newInspectCommand(env),
 			newListCommand(env),
 			newCatCommand(env),
+			newOffsetsCommand(env),
+			newPendingCommand(env),
 			newTrendCommand(env),
 		}},
 		{"Compare", []*cobra.Command{

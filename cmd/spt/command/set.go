@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,6 +15,7 @@ import (
 
 type setOptions struct {
 	writeOptions
+	offsets           offsetFlags
 	id                int64
 	operators, states []string
 	mode              string
@@ -31,13 +33,21 @@ func (o *setOptions) addFlags(fs *pflag.FlagSet) {
 	stateFlag(fs, &o.states, "with --mode: these operator states")
 	fs.StringVar(&o.mode, "mode", "", "`list|union`: how the states named by --state are redistributed")
 	fs.Int32Var(&o.max, "max-parallelism", 0, "set the max parallelism of operators without keyed state to `N`")
+	o.offsets.addFlags(fs)
 }
 
 func (o *setOptions) validate(env *Env, given *pflag.FlagSet) error {
 	o.setID, o.setMax = given.Changed("checkpoint-id"), given.Changed("max-parallelism")
+	if o.offsets.given() {
+		if o.setID || o.setMax || o.mode != "" || len(o.states) > 0 {
+			return usagef("the flags that move sources cannot be combined with --checkpoint-id, --mode, --state and --max-parallelism: set one after the other")
+		}
+		p := pick{operators: o.operators}
+		return errors.Join(p.validate(), o.offsets.validate(), o.writeOptions.validate(env))
+	}
 	switch _, known := modes[o.mode]; {
 	case !o.setID && !o.setMax && o.mode == "" && len(o.states) == 0:
-		return &usageError{"nothing to set", "--checkpoint-id, --mode or --max-parallelism says what"}
+		return &usageError{"nothing to set", "--checkpoint-id, --mode, --max-parallelism, --offset, --offsets or --drop-topic says what"}
 	case o.setID && o.id < 0:
 		return usagef("--checkpoint-id %d: 0 or more", o.id)
 	case o.mode != "" && !known:
@@ -62,7 +72,7 @@ func newSetCommand(env *Env) *cobra.Command {
 	var o setOptions
 	cmd := &cobra.Command{
 		Use:   "set IN [OUT]",
-		Short: "Set the checkpoint id, modes of states, or the max parallelism",
+		Short: "Set read positions of sources, the checkpoint id, modes, the max parallelism",
 		Long: `Sets single fields of a snapshot. All else is copied byte for byte.
 
 --mode makes list state union state and the other way round, in _metadata and in
@@ -73,10 +83,21 @@ of each. Broadcast state is a map and stays one.
 
 --max-parallelism is the number of key groups, by which keyed state is divided:
 an operator that has any, managed or raw, is refused. Operators that run in one
-chain need the same max parallelism.`,
+chain need the same max parallelism.
+
+--offset, --offsets-from and --offsets set where Kafka sources read on after a
+restore: the offset of the next record, in the readers and, where it stores it,
+in the coordinator. A single partition counts more than --offsets. Only the
+broker knows whether an offset exists: one past the end restarts the partition
+by the reset policy of the job, without a word. --drop-topic removes the
+partitions of a topic from readers and coordinator; a job that still subscribes
+to the topic finds them again and reads them as new ones, from the earliest
+record. spt offsets shows what is stored.`,
 		Example: `  spt set sp-001 renumbered --checkpoint-id 4000
   spt set sp-001 as-list --operator even-id-logger --state even-ids --mode list
-  spt set sp-001 wider --operator '*' --max-parallelism 512`,
+  spt set sp-001 wider --operator '*' --max-parallelism 512
+  spt set chk-4211 replay --offset orders:3=15000 --offset orders:4=earliest
+  spt set chk-4211 other --offsets committed --topic orders --drop-topic audit`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env, cmd.Flags()); err != nil {
@@ -95,6 +116,9 @@ func (o *setOptions) set(ctx context.Context, env *Env, snap *reader.Snapshot) (
 	chosen, err := env.chooseOperators(o.operators, snap.Operators)
 	if err != nil {
 		return nil, nil, err
+	}
+	if o.offsets.given() {
+		return o.offsets.apply(ctx, env, snap, selectorOf(snap.Operators, chosen))
 	}
 	to := transform.SetOptions{Operators: selectorOf(snap.Operators, chosen), MaxParallelism: o.max}
 	if o.mode != "" {

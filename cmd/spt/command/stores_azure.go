@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/savepoint-tools/spt/storage/azure"
 	"github.com/savepoint-tools/spt/storage/route"
@@ -17,6 +18,13 @@ func azureDriver() driver {
 		o := azure.Options{Anonymous: env.s3.anonymous, Getenv: env.Getenv, Retried: env.retried()}
 		if flink != nil {
 			o.Config = append(o.Config, azure.Config{Name: cmp.Or(env.common.flinkConf, env.Getenv("FLINK_CONF_DIR")), Values: flink})
+		}
+		hadoop, err := env.hadoopConf(flink)
+		if err != nil {
+			return nil, err
+		}
+		if len(hadoop.Properties) > 0 {
+			o.Config = append(o.Config, azure.Config{Name: strings.Join(hadoop.From, ", "), Values: hadoop.Properties})
 		}
 		return azure.New(o).Resolve, nil
 	}}

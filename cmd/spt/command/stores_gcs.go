@@ -12,7 +12,11 @@ func gcsDriver() driver {
 		if err != nil {
 			return nil, err
 		}
-		s, err := gcs.New(gcs.Options{Anonymous: env.s3.anonymous, Flink: flink, Getenv: env.Getenv, Retried: env.retried()})
+		hadoop, err := env.hadoopConf(flink)
+		if err != nil {
+			return nil, err
+		}
+		s, err := gcs.New(gcs.Options{Anonymous: env.s3.anonymous, Flink: flink, Hadoop: hadoop.Properties, Getenv: env.Getenv, Retried: env.retried()})
 		if err != nil {
 			return nil, err
 		}

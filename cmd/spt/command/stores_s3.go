@@ -42,9 +42,13 @@ func openS3(env *Env, oss bool) (route.Scheme, error) {
 	if err != nil {
 		return nil, err
 	}
+	hadoop, err := env.hadoopConf(flink)
+	if err != nil {
+		return nil, err
+	}
 	o := s3.Options{
 		Region: f.region, Profile: f.profile, Anonymous: f.anonymous, Addressing: addressing, OSS: oss, LookFirst: f.lookFirst,
-		Endpoint: f.endpoint, Getenv: env.Getenv, Flink: flink, Retried: env.retried(),
+		Endpoint: f.endpoint, Getenv: env.Getenv, Flink: flink, Hadoop: hadoop.Properties, Retried: env.retried(),
 	}
 	s, err := s3.New(o)
 	if err != nil {
@@ -67,4 +71,17 @@ func (e *Env) flinkConf() (map[string]string, error) {
 		return nil, usagef("%s: %v", by, err)
 	}
 	return all, nil
+}
+
+// hadoopConf returns the configuration of Hadoop that the environment or Flink's
+// configuration names; an empty one if none does.
+func (e *Env) hadoopConf(flink map[string]string) (*conf.FoundHadoop, error) {
+	found, err := conf.HadoopOf(e.Getenv, flink)
+	if err != nil {
+		return nil, usagef("%v", err)
+	}
+	if found == nil {
+		found = &conf.FoundHadoop{}
+	}
+	return found, nil
 }

@@ -30,6 +30,7 @@ func Files() (map[string][]byte, error) {
 		}
 		files[path.Join("schema", a.Name+".json")] = s
 	}
+	files["types.md"] = []byte(typesPage())
 	return files, nil
 }
 

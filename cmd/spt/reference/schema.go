@@ -35,6 +35,8 @@ func Answers() []Answer {
 		{"cat-stats", "spt cat", "with --stats: a list of states", report.CatStats{}},
 		{"diff", "spt diff", "how two snapshots differ", report.Diff{}},
 		{"diff-lines", "spt diff", "with -o jsonl: a list of differences, and with -v of elements", []report.DiffLine{}},
+		{"offsets", "spt offsets", "the positions of sources; with -o jsonl the partitions, one a line", report.Offsets{}},
+		{"pending", "spt pending", "what a restore would commit or abort; with -o jsonl one a line", report.Pending{}},
 		{"trend", "spt trend", "several snapshots and how each state grew; with -o jsonl the rows, one a line", report.Trend{}},
 		{"convert", "spt convert", "what was written, or would be", report.Write{}},
 		{"rescale", "spt rescale", "the plan; with OUT the answer of convert. With -o jsonl its operators, one a line", report.Rescale{}},

@@ -27,6 +27,7 @@ const (
 
 	namespaceKey = "NAMESPACE_SERIALIZER"
 	valueKey     = "VALUE_SERIALIZER"
+	userKeyKey   = "USER_KEY_SERIALIZER"
 )
 
 // kinds are the kinds of keyed state by their numbers before version 5, and by
@@ -45,6 +46,15 @@ type Header struct {
 	// index of a state is its number in the entries.
 	types.Schema
 	Size int64 // encoded length in bytes
+
+	key  []byte      // the encoded serializer of keys
+	meta []stateMeta // one per state
+}
+
+// stateMeta is the encoded entry of a state in the header.
+type stateMeta struct {
+	bytes []byte
+	v2    bool // of the asynchronous API, KEY_VALUE_V2
 }
 
 // maxHeader is larger than any header.
@@ -99,6 +109,7 @@ func parse(p []byte) (*Header, error) {
 	if h.Version >= flagVersion {
 		h.Compressed = c.Bool("the compression flag")
 	}
+	at := c.Offset()
 	switch {
 	case c.Err() != nil:
 	case h.Version < blockVersion:
@@ -113,6 +124,7 @@ func parse(p []byte) (*Header, error) {
 	if err := c.Err(); err != nil {
 		return h, format.At(err, "key serializer")
 	}
+	h.key = c.Since(at)
 	off := c.Offset()
 	n := int(int16(c.U16()))
 	c.CheckCount(off, n, "states", 4)
@@ -120,11 +132,13 @@ func parse(p []byte) (*Header, error) {
 		if c.Err() != nil {
 			break
 		}
-		s := state(c, h.Version)
+		at := c.Offset()
+		s, v2 := state(c, h.Version)
 		if err := c.Err(); err != nil {
 			return h, format.At(err, "state %q", s.Name)
 		}
 		h.States = append(h.States, s)
+		h.meta = append(h.meta, stateMeta{c.Since(at), v2})
 	}
 	h.Size = int64(c.Offset())
 	return h, c.Err()
@@ -138,8 +152,7 @@ func parse(p []byte) (*Header, error) {
 //	                                           int n, n x 2 UTF int n, n x 2 UTF   options
 //	                                           int n, n UTF     int n, n x (UTF, snapshot)
 //	         2 Java objects   block of two     block of n
-func state(c *java.Cursor, version int32) types.StateSchema {
-	var s types.StateSchema
+func state(c *java.Cursor, version int32) (s types.StateSchema, v2 bool) {
 	if version < optionsVersion {
 		off := c.Offset()
 		k := c.I32()
@@ -148,16 +161,16 @@ func state(c *java.Cursor, version int32) types.StateSchema {
 			c.Fail(off, format.ErrCorrupt, "unknown type %d of a state", k)
 		}
 		if c.Err() != nil {
-			return s
+			return s, false
 		}
 		s.Keyed = kinds[k]
 		if version < blockVersion {
 			javaObject(c)
 			javaObject(c)
-			return s
+			return s, false
 		}
 		s.Serializers = named([]string{namespaceKey, valueKey}, block(c, 2))
-		return s
+		return s, false
 	}
 	s.Name = c.Name()
 	off := c.Offset()
@@ -167,6 +180,8 @@ func state(c *java.Cursor, version int32) types.StateSchema {
 		s.Keyed = types.Timers
 	case k != kindValue && k != kindValueV2:
 		c.Fail(off, format.ErrCorrupt, "unexpected kind %d of a keyed state", k)
+	default:
+		v2 = k == kindValueV2
 	}
 	for range c.Count("options", 4) {
 		key, at := c.Name().String(), c.Offset()
@@ -190,14 +205,14 @@ func state(c *java.Cursor, version int32) types.StateSchema {
 		}
 		snap := java.Part(c, types.Skip)
 		if c.Err() != nil {
-			return s
+			return s, v2
 		}
 		s.Serializers = append(s.Serializers, types.Serializer{Key: key, Snapshot: snap})
 	}
 	if version < maxVersion {
 		s.Serializers = named(keys, block(c, len(keys)))
 	}
-	return s
+	return s, v2
 }
 
 func named(keys []string, all []*types.Snapshot) (out []types.Serializer) {

@@ -244,6 +244,9 @@ func (b *builder) state(s format.StateRuns) (format.Offsets, error) {
 }
 
 func (b *builder) run(mode format.Mode, r format.ElementRun, offs *offsets) error {
+	if r.New != nil {
+		return b.elements(mode, r.New, offs)
+	}
 	if r.Count == 0 {
 		return nil
 	}
@@ -286,6 +289,25 @@ func (b *builder) run(mode format.Mode, r format.ElementRun, offs *offsets) erro
 		offs.add(segment{of: s.Offsets, first: r.First, n: r.Count, delta: delta, start: start, end: end})
 	}
 	b.add(r.Handle.Data, start, end-start)
+	return nil
+}
+
+// elements adds elements that no handle has.
+func (b *builder) elements(mode format.Mode, all [][]byte, offs *offsets) error {
+	if mode == format.ModeBroadcast {
+		return format.Errorf(format.ErrUnsupported, "the map of a broadcast state cannot be replaced by elements")
+	}
+	for i, p := range all {
+		offs.single(b.size)
+		switch {
+		case !b.encoding.compressed:
+			b.literal(slices.Clone(p))
+		case len(p) == 0: // see FLINK-34063
+			return format.Errorf(format.ErrUnsupported, "new element %d has no bytes: a compressed stream cannot store its position", i)
+		default:
+			b.literal(framed.Append(nil, p))
+		}
+	}
 	return nil
 }
 

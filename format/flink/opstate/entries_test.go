@@ -130,7 +130,7 @@ func TestEntriesRefuses(t *testing.T) {
 	if _, err := (&opstate.Codec{}).Entries(t.Context(), &memory{}, list, "s"); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("a list state: %v", err)
 	}
-	kryo := stream(how{version: 6}, state{name: "s", mode: format.ModeBroadcast, class: "org.apache.flink.api.java.typeutils.runtime.NullValueSerializer$NullValueSerializerSnapshot", elements: []string{be32(0)}})
+	kryo := stream(how{version: 6}, state{name: "s", mode: format.ModeBroadcast, class: "org.apache.flink.table.runtime.operators.sink.SortedLongSerializer$SortedLongSerializerSnapshot", elements: []string{be32(0)}})
 	if _, err := (&opstate.Codec{}).Entries(t.Context(), &memory{}, kryo, "s"); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("a type that is not decoded: %v", err)
 	}

@@ -2,6 +2,7 @@ package types
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/savepoint-tools/spt/format"
@@ -23,26 +24,144 @@ import (
 // (ms), a timer of "timestamp", "key" and "namespace", and a row that is not an
 // INSERT of its "kind" and "fields".
 func CodecOf(s *Snapshot) (c value.Codec, ok bool) {
-	inner := codecOf(s)
+	c, err := NewCodec(s, Options{})
+	return c, err == nil
+}
+
+// Options are facts about values that serializer snapshots do not record.
+type Options struct {
+	// Kryo is the version of Kryo that wrote the values: 2 in Flink 1.x, 5 in Flink
+	// 2.x; 0 if it is not known, then values in Kryo are not decoded.
+	Kryo int
+}
+
+// NewCodec is CodecOf with options, and with the reason why values are not decoded,
+// which is a *NotDecoded.
+func NewCodec(s *Snapshot, o Options) (value.Codec, error) {
+	m := &maker{options: o}
+	m.of = func(s *Snapshot) codec { return codecOf(m, s) }
+	inner := m.of(s)
 	if inner == nil {
-		return nil, false
+		if m.why == nil {
+			m.fail(s, Damaged)
+		}
+		return nil, m.why
 	}
-	return exported{inner}, true
+	return exported{inner}, nil
+}
+
+// Reason is a reason why the values of a serializer are not decoded.
+type Reason string
+
+// The reasons.
+const (
+	NoSnapshot Reason = "its serializer snapshot is missing"
+	UserCode   Reason = "its bytes are written by user code"
+	UserKryo   Reason = "Kryo writes the fields of a user class without their names and types"
+	Damaged    Reason = "its serializer snapshot is not valid"
+	NoLayout   Reason = "its layout is not known"
+)
+
+// NotDecoded is the error for a serializer whose values are not decoded. It matches
+// format.ErrUnsupported.
+type NotDecoded struct {
+	Serializer string // name of the serializer: "KryoSerializer", or its class; "" if unknown
+	Type       string // class of the values, if it is recorded
+	Reason     Reason
+}
+
+// Error implements error.
+func (e *NotDecoded) Error() string {
+	switch {
+	case e.Serializer == "":
+		return string(e.Reason)
+	case e.Type == "":
+		return e.Serializer + ": " + string(e.Reason)
+	}
+	return e.Serializer + " of " + e.Type + ": " + string(e.Reason)
+}
+
+// Unwrap returns format.ErrUnsupported.
+func (e *NotDecoded) Unwrap() error { return format.ErrUnsupported }
+
+// maker makes codecs. It keeps the first reason why it made none.
+type maker struct {
+	of      func(*Snapshot) codec // codecOf; a field, because tables refer to it
+	options Options
+	why     *NotDecoded
+}
+
+// fail records a reason, unless there is one already, and returns nil.
+func (m *maker) fail(s *Snapshot, why Reason) codec {
+	if m.why == nil {
+		m.why = &NotDecoded{Reason: why}
+		if s != nil {
+			m.why.Serializer, m.why.Type = serializerName(s.Class), s.Type
+		}
+	}
+	return nil
+}
+
+// serializerName returns the name of a serializer for users: the simple name of one of
+// Flink's.
+func serializerName(class string) string {
+	if strings.HasPrefix(class, flinkPackage) {
+		class = simpleName(class)
+	}
+	return strings.TrimSuffix(class, "Snapshot")
+}
+
+// optional returns the codec of a snapshot that not all values need, or nil.
+func (m *maker) optional(s *Snapshot) codec {
+	why := m.why
+	c := m.of(s)
+	m.why = why
+	return c
 }
 
 // codec reads and writes the values of one serializer. Readers and writers keep the
-// first error. Every codec reads at least one byte per value, which bounds counts.
+// first error. Counts are bounded by the bytes that are left; values that take no
+// bytes are counted, see reader.empty.
 type codec interface {
 	skip(r *reader)
 	read(r *reader) value.Value
 	write(w *writer, v value.Value)
+	parse(p *parser, n *node) value.Value
 }
 
 // exported converts a codec to a value.Codec.
 type exported struct{ codec }
 
 // reader reads values.
-type reader struct{ java.Cursor }
+type reader struct {
+	java.Cursor
+	arena   *value.Arena
+	own     value.Arena
+	without int // number of values without a byte
+	depth   int // of recursive values
+
+	freeParts *parts // that are not used, linked
+}
+
+// maxRecursion limits the nesting of values whose type refers to itself.
+const maxRecursion = 200
+
+// enter reports whether a value of a recursive type may be nested further. leave
+// must follow if it may.
+func (r *reader) enter() bool {
+	if r.depth++; r.depth > maxRecursion {
+		r.Fail(r.Offset(), format.ErrLimit, "a value nested more than %d deep", maxRecursion)
+	}
+	return r.Err() == nil
+}
+
+func (r *reader) leave() { r.depth-- }
+
+// start prepares for another value.
+func (r *reader) start(p []byte) {
+	r.Cursor = java.Of(p)
+	r.arena, r.without, r.depth = &r.own, 0, 0
+}
 
 var readers = sync.Pool{New: func() any { return new(reader) }}
 
@@ -50,7 +169,7 @@ var readers = sync.Pool{New: func() any { return new(reader) }}
 func (c exported) Skip(p []byte) (int, error) {
 	r := readers.Get().(*reader)
 	defer readers.Put(r)
-	r.Cursor = *java.NewCursor(p)
+	r.start(p)
 	c.skip(r)
 	return r.Offset(), r.Err()
 }
@@ -58,23 +177,43 @@ func (c exported) Skip(p []byte) (int, error) {
 // Read implements [value.Codec].
 func (c exported) Read(p []byte) (value.Value, int, error) {
 	r := readers.Get().(*reader)
-	defer readers.Put(r)
-	r.Cursor = *java.NewCursor(p)
-	v := c.read(r)
-	if r.Err() != nil {
-		return value.Value{}, 0, r.Err()
+	r.start(p)
+	return c.end(r)
+}
+
+// ReadIn implements [value.ArenaCodec].
+func (c exported) ReadIn(a *value.Arena, p []byte) (value.Value, int, error) {
+	r := readers.Get().(*reader)
+	r.start(p)
+	r.arena = a
+	return c.end(r)
+}
+
+// end reads the value and returns the reader to the pool.
+func (c exported) end(r *reader) (v value.Value, n int, err error) {
+	if v, n, err = c.read(r), r.Offset(), r.Err(); err != nil {
+		v, n = value.Value{}, 0
 	}
-	return v, r.Offset(), nil
+	r.start(nil)
+	readers.Put(r)
+	return v, n, err
 }
 
 // Append implements [value.Codec].
 func (c exported) Append(dst []byte, v value.Value) ([]byte, error) {
-	w := &writer{p: dst}
-	if c.write(w, v); w.err != nil {
+	w := writers.Get().(*writer)
+	defer writers.Put(w)
+	w.p, w.err, w.depth = dst, nil, 0
+	c.write(w, v)
+	p := w.p
+	w.p = nil
+	if w.err != nil {
 		return dst, w.err
 	}
-	return w.p, nil
+	return p, nil
 }
+
+var writers = sync.Pool{New: func() any { return new(writer) }}
 
 // other records an error for bytes that Flink reads but does not write.
 func (r *reader) other(off int, what string) {
@@ -83,8 +222,9 @@ func (r *reader) other(off int, what string) {
 
 // writer appends values.
 type writer struct {
-	p   []byte
-	err error
+	p     []byte
+	err   error
+	depth int // of recursive values
 }
 
 func (w *writer) fail(msg string, args ...any) {
@@ -111,71 +251,38 @@ func (w *writer) parts(v value.Value, n int) bool {
 }
 
 // codecOf returns the codec of a snapshot, or nil.
-func codecOf(s *Snapshot) codec {
-	if s == nil || s.Unknown || s.Old {
-		return nil
+func codecOf(m *maker, s *Snapshot) codec {
+	switch {
+	case s == nil:
+		return m.fail(s, NoSnapshot)
+	case s.Unknown:
+		return m.fail(s, UserCode)
+	case s.Old:
+		return legacyCodec(m, s)
 	}
 	k, ok := lookup(known, s.Class)
-	if !ok {
-		return nil
-	}
-	if k.body == simple {
+	switch {
+	case !ok:
+		return m.fail(s, UserCode)
+	case k.value != nil:
 		return k.value
+	case k.codec == nil:
+		if k.why == "" {
+			return m.fail(s, NoLayout)
+		}
+		return m.fail(s, k.why)
 	}
-	nested := make([]codec, len(s.Nested))
-	for i, n := range s.Nested {
-		if nested[i] = codecOf(n); nested[i] == nil {
+	var nested []codec
+	if !k.alone {
+		if nested, ok = m.nested(s.Nested); !ok {
 			return nil
 		}
 	}
-	switch simpleName(s.Class) {
-	case "EnumSerializerSnapshot":
-		if hasDuplicates(s.Names) {
-			return nil
-		}
-		return enum(s.Names)
-	case "ListSerializerSnapshot", "ArrayListSerializerSnapshot":
-		return array{1, nested[0]}
-	case "SetSerializerSnapshot":
-		return array{1, nullIf{1, nested[0]}}
-	case "GenericArraySerializerSnapshot", "GenericArraySerializerConfigSnapshot", "TraversableSerializerSnapshot":
-		return array{1, nullIf{0, nested[0]}}
-	case "MapSerializerSnapshot":
-		return mapOf{nested[0], nullIf{1, nested[1]}}
-	case "NullAwareMapSerializerSnapshot":
-		return mapOf{nullIf{1, nested[0]}, nullIf{1, nested[1]}}
-	case "ScalaOptionSerializerSnapshot":
-		return nullIf{0, nested[0]}
-	case "NullableSerializerSnapshot":
-		if len(s.numbers) != 1 || s.numbers[0] < 0 {
-			return nil
-		}
-		return nullable{int(s.numbers[0]), nested[0]}
-	case "RowSerializerSnapshot":
-		return rowOf(nested, s.Version == 3 || s.mark)
-	case "TimerSerializerSnapshot":
-		return record{timerShape, []codec{timerTime, nested[0], nested[1]}}
-	case "DecimalSerializerSnapshot":
-		if len(s.numbers) == 2 {
-			return decimalData(s.numbers[0], s.numbers[1])
-		}
-	case "TimestampDataSerializerSnapshot":
-		if len(s.numbers) == 1 {
-			return timestampData(s.numbers[0])
-		}
-	case "TupleSerializerSnapshot", "ScalaCaseClassSerializerSnapshot", "Tuple2CaseClassSerializerSnapshot", "TtlSerializerSnapshot":
-		if len(nested) == 0 {
-			return nil
-		}
-		return tuple(nested)
-	case "JavaEitherSerializerSnapshot", "EitherSerializerSnapshot", "ScalaEitherSerializerSnapshot":
-		return either{nested[0], nested[1]}
-	case "TtlAwareSerializerSnapshot":
-		return nested[0]
-	case "PojoSerializerSnapshot":
-		return s.pojo(nested)
+	c := k.codec(m, s, nested)
+	if c == nil {
+		m.fail(s, Damaged)
 	}
-	return nil
+	return c
 }
 
 func hasDuplicates(names []string) bool {

@@ -3,10 +3,11 @@ package types
 import (
 	"math"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
+	"github.com/savepoint-tools/spt/format/internal/jsontext"
 	"github.com/savepoint-tools/spt/format/value"
 )
 
@@ -17,7 +18,7 @@ type array struct {
 }
 
 func (a array) skip(r *reader) {
-	n := r.Count("elements", a.size)
+	n := r.elements(a.size)
 	if s, ok := a.one.(scalar); ok && s.size == a.size {
 		r.Bytes(n*a.size, "the elements of an array")
 		return
@@ -30,15 +31,63 @@ func (a array) skip(r *reader) {
 }
 
 func (a array) read(r *reader) value.Value {
-	n := r.Count("elements", a.size)
-	all := make([]value.Value, 0, min(n, 4096))
-	for range n {
-		all = append(all, a.one.read(r))
+	return value.List(r.list(r.elements(a.size), a.one))
+}
+
+// list reads n values.
+func (r *reader) list(n int, one codec) []value.Value {
+	if n > growFrom {
+		all := make([]value.Value, 0, growFrom)
+		for range n {
+			all = append(all, one.read(r))
+			if r.Err() != nil {
+				return nil
+			}
+		}
+		return all
+	}
+	all := r.arena.Values(n)
+	s, ok := one.(scalar)
+	for i := range all {
+		if !ok || s.op == 0 || !r.quick(s.op, &all[i]) {
+			all[i] = one.read(r)
+		}
 		if r.Err() != nil {
-			return value.Null()
+			return nil
 		}
 	}
-	return value.List(all)
+	return all
+}
+
+// growFrom is the number of parts from which memory grows with what is read.
+const growFrom = 4096
+
+// maxEmpty limits the number of values in one that take no bytes.
+const maxEmpty = 1 << 20
+
+// elements reads a count of values of at least size bytes; 0 is for values without
+// bytes.
+func (r *reader) elements(size int) int {
+	off := r.Offset()
+	if size > 0 {
+		return r.Count("elements", size)
+	}
+	n := int(r.I32())
+	if n < 0 {
+		r.Fail(off, format.ErrCorrupt, "elements: invalid count %d", n)
+	}
+	r.empty(off, n)
+	if r.Err() != nil {
+		return 0
+	}
+	return n
+}
+
+// empty counts values that take no bytes.
+func (r *reader) empty(off, n int) {
+	if r.without += min(n, maxEmpty+1); r.without > maxEmpty {
+		r.Fail(off, format.ErrLimit, "more than %d values without a byte", maxEmpty)
+	}
 }
 
 func (a array) write(w *writer, v value.Value) {
@@ -48,6 +97,22 @@ func (a array) write(w *writer, v value.Value) {
 	for i := range v.Len() {
 		a.one.write(w, v.At(i))
 	}
+}
+
+func (a array) parse(p *parser, n *node) value.Value {
+	return value.List(p.list(n, a.one))
+}
+
+// list converts the elements of an array.
+func (p *parser) list(n *node, one codec) []value.Value {
+	if !p.expects(n, jsontext.Array, "an array") {
+		return nil
+	}
+	all := make([]value.Value, len(n.Parts))
+	for i := range all {
+		all[i] = p.element(one, n, i)
+	}
+	return all
 }
 
 // count appends a number of parts.
@@ -64,7 +129,7 @@ func (w *writer) count(n int) bool {
 // marks count.
 func (r *reader) present(v value.Value) value.Value {
 	if v.IsNull() && r.Err() == nil {
-		if v.Variant() == math.MaxUint8 {
+		if v.Variant() >= value.EncodedNull-1 {
 			r.other(r.Offset(), "a null with more marks than spt supports")
 		}
 		return v.WithVariant(v.Variant() + 1)
@@ -78,7 +143,7 @@ func absent(v value.Value) (inner value.Value, null bool) {
 	if !v.IsNull() {
 		return v, false
 	}
-	if v.Variant() == 0 {
+	if v.Variant() == 0 || v.Variant() == value.EncodedNull {
 		return v, true
 	}
 	return v.WithVariant(v.Variant() - 1), false
@@ -110,6 +175,8 @@ func (n nullIf) write(w *writer, v value.Value) {
 		n.one.write(w, inner)
 	}
 }
+
+func (n nullIf) parse(p *parser, j *node) value.Value { return p.optional(n.one, j) }
 
 // nullable reads a null flag, and a value or the padding of a null.
 type nullable struct {
@@ -148,6 +215,8 @@ func (n nullable) write(w *writer, v value.Value) {
 	w.p = append(w.p, make([]byte, n.padding)...)
 }
 
+func (n nullable) parse(p *parser, j *node) value.Value { return p.optional(n.one, j) }
+
 // mapOf reads int n and n keys and values.
 type mapOf struct{ key, value codec }
 
@@ -162,7 +231,17 @@ func (m mapOf) skip(r *reader) {
 
 func (m mapOf) read(r *reader) value.Value {
 	n := r.Count("entries", 2)
-	all := make([]value.Value, 0, 2*min(n, 4096))
+	if n <= growFrom/2 {
+		all := r.arena.Values(2 * n)
+		for i := 0; i < len(all); i += 2 {
+			all[i], all[i+1] = m.key.read(r), m.value.read(r)
+			if r.Err() != nil {
+				return value.Null()
+			}
+		}
+		return value.Map(all)
+	}
+	all := make([]value.Value, 0, growFrom)
 	for range n {
 		all = append(all, m.key.read(r), m.value.read(r))
 		if r.Err() != nil {
@@ -182,54 +261,114 @@ func (m mapOf) write(w *writer, v value.Value) {
 	}
 }
 
+func (m mapOf) parse(p *parser, n *node) value.Value { return value.Map(p.pairs(n, m.key, m.value)) }
+
+// pairs converts an array of pairs. An object has keys that are strings.
+func (p *parser) pairs(n *node, key, val codec) []value.Value {
+	var all []value.Value
+	if n.Kind == jsontext.Object {
+		for i, name := range n.Names {
+			all = append(all, p.field(key, &node{Kind: jsontext.String, Text: name}, name), p.field(val, &n.Parts[i], name))
+		}
+		return all
+	}
+	if !p.expects(n, jsontext.Array, "an array of [key, value]") {
+		return nil
+	}
+	for i := range n.Parts {
+		pair := &n.Parts[i]
+		if pair.Kind != jsontext.Array || len(pair.Parts) != 2 {
+			p.path = append(p.path, "["+strconv.Itoa(i)+"]")
+			p.fail("expected [key, value], found %s", found(pair))
+			return nil
+		}
+		step := "[" + strconv.Itoa(i) + "]"
+		all = append(all, p.part(key, &pair.Parts[0], step+"[0]"), p.part(val, &pair.Parts[1], step+"[1]"))
+	}
+	return all
+}
+
 // tuple reads fields without names.
-type tuple []codec
+type tuple []step
+
+func tupleOf(fields ...codec) tuple { return stepsOf(fields) }
 
 func (t tuple) skip(r *reader) {
-	for _, f := range t {
-		f.skip(r)
+	for i := range t {
+		s := &t[i]
+		if n := opSize[s.op]; n > 0 && r.Next(n) != nil {
+			continue
+		}
+		s.codec.skip(r)
 	}
 }
 
-func (t tuple) read(r *reader) value.Value {
-	all := make([]value.Value, len(t))
-	for i, f := range t {
-		all[i] = f.read(r)
+func (t tuple) read(r *reader) value.Value { return value.List(t.parts(r)) }
+
+// parts reads the fields.
+func (t tuple) parts(r *reader) []value.Value {
+	all := r.arena.Values(len(t))
+	for i := range t {
+		s := &t[i]
+		if s.op != 0 && r.quick(s.op, &all[i]) {
+			continue
+		}
+		all[i] = s.codec.read(r)
 	}
-	return value.List(all)
+	return all
 }
 
 func (t tuple) write(w *writer, v value.Value) {
 	if !w.expects(v, value.KindList) || !w.parts(v, len(t)) {
 		return
 	}
-	for i, f := range t {
-		f.write(w, v.At(i))
+	t.writeParts(w, v)
+}
+
+func (t tuple) writeParts(w *writer, v value.Value) {
+	for i := range t {
+		if f := v.At(i); t[i].op == 0 || !w.quick(t[i].op, f, false) {
+			t[i].codec.write(w, f)
+		}
 	}
+}
+
+func (t tuple) parse(p *parser, n *node) value.Value {
+	if p.expects(n, jsontext.Array, "an array") && len(n.Parts) != len(t) {
+		p.fail("expected %d elements, found %d", len(t), len(n.Parts))
+	}
+	all := make([]value.Value, len(t))
+	for i := range t {
+		if p.err == nil {
+			all[i] = p.element(t[i].codec, n, i)
+		}
+	}
+	return value.List(all)
 }
 
 // record reads fields with names, without a header.
 type record struct {
 	shape  *value.Shape
-	fields []codec
+	fields tuple
 }
 
-func (c record) skip(r *reader) { tuple(c.fields).skip(r) }
+func (c record) skip(r *reader) { c.fields.skip(r) }
 
-func (c record) read(r *reader) value.Value {
-	all := make([]value.Value, len(c.fields))
-	for i, f := range c.fields {
-		all[i] = f.read(r)
-	}
-	return value.Record(c.shape, all)
-}
+func (c record) read(r *reader) value.Value { return value.Record(c.shape, c.fields.parts(r)) }
 
 func (c record) write(w *writer, v value.Value) {
 	if w.fields(v, c.shape) {
-		for i, f := range c.fields {
-			f.write(w, v.At(i))
-		}
+		c.fields.writeParts(w, v)
 	}
+}
+
+func (c record) parse(p *parser, n *node) value.Value {
+	members := p.members(n, c.shape.Names)
+	all := make([]value.Value, len(c.fields))
+	for i := range members {
+		all[i] = p.field(c.fields[i].codec, members[i], c.shape.Names[i])
+	}
+	return value.Record(c.shape, all)
 }
 
 // fields reports whether v is a record with the fields of shape, and records an
@@ -239,7 +378,7 @@ func (w *writer) fields(v value.Value, shape *value.Shape) bool {
 		return false
 	}
 	if v.Shape() != shape && !slices.Equal(v.Shape().Names, shape.Names) {
-		w.fail("expected the fields %s, found %s", strings.Join(shape.Names, ", "), strings.Join(v.Shape().Names, ", "))
+		w.fail("expected the fields %s, found %s", list(shape.Names), list(v.Shape().Names))
 		return false
 	}
 	return w.parts(v, len(shape.Names))
@@ -296,32 +435,72 @@ func (c row) read(r *reader) value.Value {
 			r.other(off, "a row with more null bits than fields")
 		}
 	}
-	all := make([]value.Value, len(c.fields))
+	all := r.arena.Values(len(c.fields))
 	for i, f := range c.fields {
 		if bit(mask, c.kinds+i) == 0 {
 			all[i] = r.present(f.read(r))
 		}
 	}
 	if c.kinds > 0 {
-		if kind := bit(mask, 0) | bit(mask, 1)<<1; kind > 0 {
-			return value.Record(changedRow, []value.Value{value.String(rowKinds[kind]), value.List(all)})
-		}
+		return withKind(bit(mask, 0)|bit(mask, 1)<<1, value.List(all))
 	}
 	return value.List(all)
 }
 
+// withKind returns a row of a kind: its fields if it is an INSERT.
+func withKind(kind int, fields value.Value) value.Value {
+	if kind == 0 {
+		return fields
+	}
+	return value.Record(changedRow, []value.Value{value.String(rowKinds[kind]), fields})
+}
+
+// kindOf returns the kind of a row and its fields, which are a list or a record.
+func (w *writer) kindOf(v value.Value) (kind int, fields value.Value) {
+	if v.Shape() == nil || v.Shape() != changedRow && !slices.Equal(v.Shape().Names, changedRow.Names) {
+		return 0, v
+	}
+	if k := slices.Index(rowKinds[:], v.At(0).Text()); k >= 0 {
+		return k, v.At(1)
+	}
+	w.fail("expected one of the row kinds %s, found %q", list(rowKinds[:]), v.At(0).Text())
+	return 0, v
+}
+
+// kinded converts a row with a kind, {"kind": …, "fields": …}, or its fields.
+func (p *parser) kinded(n *node, fields func(n *node) value.Value) value.Value {
+	if n.Kind != jsontext.Object || member(n, "kind") == nil || member(n, "fields") == nil || len(n.Names) != 2 {
+		return fields(n)
+	}
+	name := p.field(enum(rowKinds[:]), member(n, "kind"), "kind")
+	p.path = append(p.path, ".fields")
+	v := fields(member(n, "fields"))
+	if p.err == nil {
+		p.path = p.path[:len(p.path)-1]
+	}
+	return value.Record(changedRow, []value.Value{name, v})
+}
+
+// parseFields converts the fields of a row, which can be null.
+func (c row) parseFields(p *parser, n *node) value.Value {
+	all := make([]codec, len(c.fields))
+	for i, f := range c.fields {
+		all[i] = nullIf{1, f}
+	}
+	return tupleOf(all...).parse(p, n)
+}
+
+func (c row) parse(p *parser, n *node) value.Value {
+	if c.kinds == 0 {
+		return c.parseFields(p, n)
+	}
+	return p.kinded(n, func(n *node) value.Value { return c.parseFields(p, n) })
+}
+
 func (c row) write(w *writer, v value.Value) {
 	kind := 0
-	if v.Kind() == value.KindRecord && c.kinds > 0 {
-		if !w.fields(v, changedRow) {
-			return
-		}
-		name := v.At(0).Text()
-		if kind = slices.Index(rowKinds[:], name); kind < 0 {
-			w.fail("expected one of the row kinds %s, found %q", strings.Join(rowKinds[:], ", "), name)
-			return
-		}
-		v = v.At(1)
+	if c.kinds > 0 {
+		kind, v = w.kindOf(v)
 	}
 	if !w.expects(v, value.KindList) || !w.parts(v, len(c.fields)) {
 		return
@@ -378,6 +557,16 @@ func (e either) write(w *writer, v value.Value) {
 	}
 }
 
+func (e either) parse(p *parser, n *node) value.Value {
+	if left := member(n, "left"); left != nil && len(n.Names) == 1 {
+		return value.Record(leftShape, []value.Value{p.field(e.left, left, "left")})
+	}
+	if right := member(n, "right"); right != nil && len(n.Names) == 1 {
+		return value.Record(rightShape, []value.Value{p.field(e.right, right, "right")})
+	}
+	return p.fail(`expected {"left": …} or {"right": …}, found %s`, found(n))
+}
+
 // Flags of an object. Wire format: never change.
 const (
 	pojoNull   = 1 // nothing follows
@@ -390,19 +579,23 @@ const (
 type pojoOf struct {
 	class      string
 	shape      *value.Shape
-	fields     []codec
+	fields     tuple // each with its null flag
+	steps      []step
 	subclasses []string // registered ones first
 	registered int
 	subs       []codec // codecs of subclasses, or nil
 }
 
-func (s *Snapshot) pojo(fields []codec) codec {
-	c := pojoOf{s.Type, &value.Shape{Names: s.Names}, make([]codec, len(fields)), s.subclasses, s.registered, make([]codec, len(s.Subclasses))}
+func (s *Snapshot) pojo(m *maker, fields []codec) codec {
+	if len(fields) != len(s.Names) {
+		return nil
+	}
+	c := pojoOf{s.Type, &value.Shape{Names: s.Names}, make(tuple, len(fields)), stepsOf(fields), s.subclasses, s.registered, make([]codec, len(s.Subclasses))}
 	for i, f := range fields {
-		c.fields[i] = nullIf{1, f}
+		c.fields[i].codec = nullIf{1, f}
 	}
 	for i, sub := range s.Subclasses {
-		c.subs[i] = codecOf(sub)
+		c.subs[i] = m.optional(sub)
 	}
 	return c
 }
@@ -446,7 +639,27 @@ func (c pojoOf) skip(r *reader) {
 	case sub >= 0:
 		c.subs[sub].skip(r)
 	default:
-		tuple(c.fields).skip(r)
+		c.skipFields(r)
+	}
+}
+
+func (c pojoOf) skipFields(r *reader) {
+	for i := range c.steps {
+		s := &c.steps[i]
+		if n := 1 + opSize[s.op]; n > 1 {
+			if p := r.Next(n); p != nil {
+				if p[0] == 0 {
+					continue
+				}
+				r.Back(n)
+			}
+		}
+		if !r.Bool("a null flag") {
+			s.codec.skip(r)
+		}
+		if r.Err() != nil {
+			return
+		}
 	}
 }
 
@@ -456,14 +669,47 @@ func (c pojoOf) read(r *reader) value.Value {
 	case r.Err() != nil || flags == pojoNull:
 		return value.Null()
 	case sub < 0:
-		return record{c.shape, c.fields}.read(r)
+		return c.plain(r)
 	}
 	off := r.Offset()
 	v := c.subs[sub].read(r)
-	if k := v.Kind(); v.Class() != "" || v.Variant() != 0 || k != value.KindNull && k != value.KindRecord && k != value.KindList {
-		r.Fail(off, format.ErrUnsupported, "an object of subclass %q that is %v is not decoded", c.subclasses[sub], k)
+	if v.Class() != "" {
+		r.Fail(off, format.ErrUnsupported, "an object of subclass %q that is of class %q is not decoded", c.subclasses[sub], v.Class())
 	}
 	return v.WithClass(c.subclasses[sub])
+}
+
+// plain reads the fields.
+func (c pojoOf) plain(r *reader) value.Value {
+	all := r.arena.Values(len(c.steps))
+	for i := range c.steps {
+		s := &c.steps[i]
+		if s.op != 0 && r.quickPresent(s.op, &all[i]) {
+			continue
+		}
+		if !r.Bool("a null flag") {
+			all[i] = r.present(s.codec.read(r))
+		}
+		if r.Err() != nil {
+			return value.Null()
+		}
+	}
+	return value.Record(c.shape, all)
+}
+
+func (c pojoOf) parse(p *parser, n *node) value.Value {
+	if n.Kind == jsontext.Null {
+		return value.Null()
+	}
+	class, inner := classed(n)
+	if class == "" {
+		return record{c.shape, c.fields}.parse(p, n)
+	}
+	sub := slices.Index(c.subclasses, class)
+	if sub < 0 || sub >= len(c.subs) || c.subs[sub] == nil {
+		return p.fail("%q is not a known subclass of %q", class, c.class)
+	}
+	return c.subs[sub].parse(p, inner).WithClass(class)
 }
 
 func (c pojoOf) write(w *writer, v value.Value) {
@@ -474,7 +720,14 @@ func (c pojoOf) write(w *writer, v value.Value) {
 		return
 	case class == "":
 		w.p = append(w.p, pojoPlain)
-		record{c.shape, c.fields}.write(w, v)
+		if !w.fields(v, c.shape) {
+			return
+		}
+		for i := range c.steps {
+			if f := v.At(i); c.steps[i].op == 0 || !w.quick(c.steps[i].op, f, true) {
+				c.fields[i].codec.write(w, f)
+			}
+		}
 		return
 	}
 	sub := slices.Index(c.subclasses, class)

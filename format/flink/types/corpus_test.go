@@ -158,7 +158,7 @@ var wantValues = map[string]string{
 	"big-dec-serializer":                 `123456789012345678901234567890123456.789`,
 	"timer-serializer":                   `{"timestamp":12345,"key":"key","namespace":678}`,
 	"row-serializer":                     `[null,42,"My string.",null]`,
-	"byte-primitive-array-serializer":    `"AAECAwQFBgcICQ=="`,
+	"byte-primitive-array-serializer":    `{"base64":"AAECAwQFBgcICQ=="}`,
 	"boolean-primitive-array-serializer": `[true,false]`,
 	"long-primitive-array-serializer":    `[0,1,2,3,4,5,6,7,8,9]`,
 	"string-array-serializer":            `["0","1","2","3","4","5","6","7","8","9"]`,

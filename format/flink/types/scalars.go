@@ -4,10 +4,13 @@ import (
 	"encoding/binary"
 	"math"
 	"math/big"
-	"unicode/utf16"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
+	"github.com/savepoint-tools/spt/format/internal/jsontext"
 	"github.com/savepoint-tools/spt/format/value"
 )
 
@@ -17,10 +20,14 @@ type scalar struct {
 	over func(r *reader)
 	get  func(r *reader) value.Value
 	put  func(w *writer, v value.Value)
+	from func(p *parser, n *node) value.Value
+	op   op // see steps
 }
 
 func (s scalar) read(r *reader) value.Value     { return s.get(r) }
 func (s scalar) write(w *writer, v value.Value) { s.put(w, v) }
+
+func (s scalar) parse(p *parser, n *node) value.Value { return s.from(p, n) }
 
 func (s scalar) skip(r *reader) {
 	if s.size > 0 {
@@ -56,6 +63,8 @@ func integer(size int) scalar {
 			}
 			w.int(n, size)
 		},
+		from: func(p *parser, n *node) value.Value { return value.Int(p.integer(n, size)) },
+		op:   map[int]op{1: opByte, 2: opShort, 4: opInt, 8: opLong}[size],
 	}
 }
 
@@ -95,6 +104,11 @@ var (
 				w.bool(v.Bool())
 			}
 		},
+		from: func(p *parser, n *node) value.Value {
+			p.expects(n, jsontext.Bool, "true or false")
+			return value.Bool(n.Text == "true")
+		},
+		op: opBool,
 	}
 	floatCodec = scalar{size: 4,
 		get: func(r *reader) value.Value { return value.Float32(uint32(r.I32())) },
@@ -103,6 +117,8 @@ var (
 				w.int(v.Int(), 4)
 			}
 		},
+		from: func(p *parser, n *node) value.Value { return value.Float32(uint32(p.float(n, 4))) },
+		op:   opFloat,
 	}
 	doubleCodec = scalar{size: 8,
 		get: func(r *reader) value.Value { return value.Float64(uint64(r.I64())) },
@@ -111,6 +127,8 @@ var (
 				w.int(v.Int(), 8)
 			}
 		},
+		from: func(p *parser, n *node) value.Value { return value.Float64(p.float(n, 8)) },
+		op:   opDouble,
 	}
 	bytesCodec = scalar{
 		over: func(r *reader) { r.Blob("a byte array") },
@@ -120,22 +138,29 @@ var (
 				w.blob(v.Text())
 			}
 		},
+		from: func(p *parser, n *node) value.Value { return value.Bytes(p.bytes(n)) },
 	}
 	charCodec = scalar{size: 2,
 		get: func(r *reader) value.Value {
-			off := r.Offset()
-			return r.units(off, []uint16{r.U16()})
+			return value.String(java.FromUnits([]uint16{r.U16()}))
 		},
 		put: func(w *writer, v value.Value) {
 			if !w.expects(v, value.KindString) {
 				return
 			}
-			u := utf16.Encode([]rune(v.Text()))
-			if len(u) != 1 || !utf8.ValidString(v.Text()) {
+			u, ok := java.Units(v.Text())
+			if len(u) != 1 || !ok {
 				w.fail("expected one character, found %q", v.Text())
 				return
 			}
 			w.int(int64(u[0]), 2)
+		},
+		from: func(p *parser, n *node) value.Value {
+			s := p.str(n)
+			if u, ok := java.Units(s); p.err == nil && (len(u) != 1 || !ok) {
+				p.fail("expected one character of 16 bits, found %s", found(n))
+			}
+			return value.String(s)
 		},
 	}
 	stringCodec      = characters(true)
@@ -148,13 +173,17 @@ var (
 			if r.Err() == nil && !utf8.Valid(p) {
 				r.Fail(off, format.ErrUnsupported, "a string that is not UTF-8")
 			}
-			return value.String(string(p))
+			return value.String(r.arena.Text(p))
 		},
 		put: func(w *writer, v value.Value) {
 			if w.expects(v, value.KindString) {
+				if !utf8.ValidString(v.Text()) {
+					w.fail("the string %q is not UTF-8", v.Text())
+				}
 				w.blob(v.Text())
 			}
 		},
+		from: func(p *parser, n *node) value.Value { return value.String(p.str(n)) },
 	}
 )
 
@@ -168,31 +197,50 @@ func void(written byte) scalar {
 				w.p = append(w.p, v.Variant()^written)
 			}
 		},
+		from: func(p *parser, n *node) value.Value {
+			marks, null := marked(n)
+			if !null {
+				p.fail("expected null, found %s", found(n))
+			}
+			return value.Null().WithVariant(marks)
+		},
 	}
 }
 
 // uvarint reads 7 bits per byte, low group first.
 func (r *reader) uvarint() uint32 {
 	off := r.Offset()
+	n := r.uvarint64()
+	if n > math.MaxUint32 {
+		r.Fail(off, format.ErrCorrupt, "a number of more than 32 bits")
+		return 0
+	}
+	return uint32(n)
+}
+
+func (r *reader) uvarint64() uint64 {
+	off := r.Offset()
 	var v uint64
-	for shift := 0; shift < 35; shift += 7 {
+	for shift := 0; shift < 64; shift += 7 {
 		b := r.U8()
 		v |= uint64(b&0x7f) << shift
 		if b < 0x80 {
-			if v > math.MaxUint32 {
-				break
-			}
 			if b == 0 && shift > 0 {
 				r.other(off, "a number with leading zeros")
 			}
-			return uint32(v)
+			if shift == 63 && b > 1 {
+				break
+			}
+			return v
 		}
 	}
-	r.Fail(off, format.ErrCorrupt, "a number of more than 32 bits")
+	r.Fail(off, format.ErrCorrupt, "a number of more than 64 bits")
 	return 0
 }
 
-func (w *writer) uvarint(n uint32) {
+func (w *writer) uvarint(n uint32) { w.uvarint64(uint64(n)) }
+
+func (w *writer) uvarint64(n uint64) {
 	for ; n >= 0x80; n >>= 7 {
 		w.p = append(w.p, byte(n)|0x80)
 	}
@@ -220,6 +268,11 @@ func characters(nulls bool) scalar {
 	return scalar{
 		over: func(r *reader) {
 			n, _ := length(r)
+			if p := r.Next(int(n)); p != nil {
+				i := notASCII(p)
+				r.Back(len(p) - i)
+				n -= uint32(i)
+			}
 			for range n {
 				if r.U8() < 0x80 {
 					continue
@@ -230,22 +283,29 @@ func characters(nulls bool) scalar {
 			}
 		},
 		get: func(r *reader) value.Value {
-			off := r.Offset()
 			n, null := length(r)
 			if null {
 				return value.Null()
 			}
-			u := make([]uint16, n)
+			if p := r.Next(int(n)); p != nil {
+				if notASCII(p) == len(p) {
+					return value.String(r.arena.Text(p))
+				}
+				r.Back(len(p))
+			}
+			u := make([]uint16, n) // no more than bytes are left
 			for i := range u {
 				at := r.Offset()
 				v := r.uvarint()
 				if v > 0xffff {
 					r.Fail(at, format.ErrCorrupt, "character 0x%x has more than 16 bits", v)
+				}
+				if r.Err() != nil {
 					return value.Null()
 				}
 				u[i] = uint16(v)
 			}
-			return r.units(off, u)
+			return value.String(java.FromUnits(u))
 		},
 		put: func(w *writer, v value.Value) {
 			if v.IsNull() && nulls {
@@ -255,40 +315,57 @@ func characters(nulls bool) scalar {
 			if !w.expects(v, value.KindString) {
 				return
 			}
-			if !utf8.ValidString(v.Text()) {
-				w.fail("a string that is not UTF-8")
+			s, plus := v.Text(), 0
+			if nulls {
+				plus = 1
+			}
+			if len(s) < math.MaxInt32 && plainText(s) {
+				w.uvarint(uint32(len(s) + plus))
+				w.p = append(w.p, s...)
 				return
 			}
-			u := utf16.Encode([]rune(v.Text()))
-			if len(u) >= math.MaxInt32 {
+			u, ok := java.Units(s)
+			switch {
+			case !ok:
+				w.fail("the string %q is not UTF-8", s)
+				return
+			case len(u) >= math.MaxInt32:
 				w.fail("a string of %d characters is too long", len(u))
 				return
 			}
-			n := uint32(len(u))
-			if nulls {
-				n++
-			}
-			w.uvarint(n)
+			w.uvarint(uint32(len(u) + plus))
 			for _, c := range u {
 				w.uvarint(uint32(c))
 			}
 		},
+		from: func(p *parser, n *node) value.Value {
+			if nulls && n.Kind == jsontext.Null {
+				return value.Null()
+			}
+			return value.String(p.str(n))
+		},
+		op: map[bool]op{true: opText}[nulls],
 	}
 }
 
-// units converts UTF-16 units to a string value. Half a surrogate pair is an error.
-func (r *reader) units(off int, u []uint16) value.Value {
-	for i := 0; i < len(u); i++ {
-		if u[i]&0xf800 != 0xd800 {
-			continue
-		}
-		if u[i] >= 0xdc00 || i+1 == len(u) || u[i+1]&0xfc00 != 0xdc00 {
-			r.Fail(off, format.ErrUnsupported, "a string with half a surrogate pair, which is not Unicode text")
-			return value.Null()
-		}
+// notASCII returns the index of the first byte from 0x80 on, or len(p).
+func notASCII(p []byte) int {
+	i := 0
+	for ; len(p)-i >= 8 && binary.NativeEndian.Uint64(p[i:])&0x8080808080808080 == 0; i += 8 {
+	}
+	for i < len(p) && p[i] < 0x80 {
 		i++
 	}
-	return value.String(string(utf16.Decode(u)))
+	return i
+}
+
+func plainText(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true // a NUL is a byte here, too
 }
 
 // enum is a codec of the constants of an enum: int number.
@@ -319,6 +396,23 @@ func (e enum) write(w *writer, v value.Value) {
 		}
 	}
 	w.fail("the enum has no constant %q", v.Text())
+}
+
+func (e enum) parse(p *parser, n *node) value.Value {
+	s := p.str(n)
+	if p.err == nil && !slices.Contains(e, s) {
+		p.fail("expected one of the constants %s, found %q", list(e), s)
+	}
+	return value.String(s)
+}
+
+// list returns names for an error.
+func list(names []string) string {
+	const most = 20
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
 }
 
 // The constants 0, 1 and 10 have a short encoding by their numbers, and a long one
@@ -408,6 +502,12 @@ var bigIntCodec = scalar{
 			w.bigInt(v.Text(), v.Variant())
 		}
 	},
+	from: func(p *parser, n *node) value.Value {
+		if n.Kind == jsontext.Null {
+			return value.Null()
+		}
+		return value.BigInt(twosComplement(p.bigInteger(n)))
+	},
 }
 
 // bigDecCodec reads a big integer and, unless that is null, int scale.
@@ -432,26 +532,26 @@ var bigDecCodec = scalar{
 			w.int(int64(v.Scale()), 4)
 		}
 	},
+	from: func(p *parser, n *node) value.Value {
+		if n.Kind == jsontext.Null {
+			return value.Null()
+		}
+		unscaled, scale := p.decimal(n)
+		return value.Decimal(twosComplement(unscaled), scale)
+	},
 }
 
 // decimalData is the codec of SQL decimals (spec flink-serializers B10): long
 // unscaled if the precision is at most 18, otherwise int length and two's
 // complement.
 func decimalData(precision, scale int32) scalar {
-	fits := func(w *writer, v value.Value) bool {
-		if !w.expects(v, value.KindDecimal) {
-			return false
-		}
-		if v.Scale() != scale {
-			w.fail("expected a decimal of scale %d, found %d", scale, v.Scale())
-		}
-		return v.Scale() == scale
-	}
+	fits := func(w *writer, v value.Value) bool { return w.decimal(v, precision, scale) }
+	from := func(p *parser, n *node) value.Value { return p.sqlDecimal(n, precision, scale) }
 	if precision <= 18 {
-		return scalar{size: 8,
+		return scalar{size: 8, from: from,
 			get: func(r *reader) value.Value {
-				n := r.I64()
-				return value.Decimal(twosComplement(big.NewInt(n)), scale)
+				off := r.Offset()
+				return r.smallDecimal(off, r.I64(), precision, scale)
 			},
 			put: func(w *writer, v value.Value) {
 				if !fits(w, v) {
@@ -466,7 +566,7 @@ func decimalData(precision, scale int32) scalar {
 			},
 		}
 	}
-	return scalar{
+	return scalar{from: from,
 		over: func(r *reader) { r.Blob("a decimal") },
 		get: func(r *reader) value.Value {
 			off := r.Offset()
@@ -474,8 +574,7 @@ func decimalData(precision, scale int32) scalar {
 			if r.Err() == nil && len(p) == 0 {
 				r.Fail(off, format.ErrCorrupt, "a decimal without a digit")
 			}
-			r.shortest(off, p)
-			return value.Decimal(p, scale)
+			return r.wideDecimal(off, p, precision, scale)
 		},
 		put: func(w *writer, v value.Value) {
 			if fits(w, v) {
@@ -484,6 +583,75 @@ func decimalData(precision, scale int32) scalar {
 		},
 	}
 }
+
+// decimal reports whether v is a decimal of a SQL type, and records an error if it is
+// not.
+func (w *writer) decimal(v value.Value, precision, scale int32) bool {
+	switch {
+	case !w.expects(v, value.KindDecimal):
+	case v.Scale() != scale:
+		w.fail("expected a decimal of scale %d, found %d", scale, v.Scale())
+	case v.BigInt().CmpAbs(powerOfTen(precision)) >= 0:
+		w.fail("%v has more than %d digits", v, precision)
+	default:
+		return true
+	}
+	return false
+}
+
+// smallDecimal returns the decimal of a SQL type with up to 18 digits.
+func (r *reader) smallDecimal(off int, unscaled int64, precision, scale int32) value.Value {
+	n := big.NewInt(unscaled)
+	r.digits(off, n, precision)
+	return value.Decimal(twosComplement(n), scale)
+}
+
+// wideDecimal returns the decimal of a SQL type with more digits.
+func (r *reader) wideDecimal(off int, p []byte, precision, scale int32) value.Value {
+	r.shortest(off, p)
+	v := value.Decimal(p, scale)
+	r.digits(off, v.BigInt(), precision)
+	return v
+}
+
+func (r *reader) digits(off int, unscaled *big.Int, precision int32) {
+	if r.Err() == nil && unscaled.CmpAbs(powerOfTen(precision)) >= 0 {
+		r.Fail(off, format.ErrCorrupt, "a decimal of more than %d digits", precision)
+	}
+}
+
+var powersOfTen = func() (all [maxPrecision + 1]*big.Int) {
+	for i := range all {
+		all[i] = new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(i)), nil)
+	}
+	return all
+}()
+
+// powerOfTen returns 10 to the power of a precision, which is at most maxPrecision.
+func powerOfTen(precision int32) *big.Int {
+	return powersOfTen[max(0, min(precision, maxPrecision))]
+}
+
+// sqlDecimal converts a number with at most scale digits after the point to a decimal
+// of that scale.
+func (p *parser) sqlDecimal(n *node, precision, scale int32) value.Value {
+	unscaled, s := p.decimal(n)
+	if p.err != nil {
+		return value.Null()
+	}
+	if grow := int64(scale) - int64(s); grow < 0 || grow > maxPrecision && unscaled.Sign() != 0 {
+		return p.fail("expected a number with %d digits after the point, found %s", scale, found(n))
+	} else if unscaled.Sign() != 0 {
+		unscaled.Mul(unscaled, new(big.Int).Exp(big.NewInt(10), big.NewInt(grow), nil))
+	}
+	if digits := unscaled.Text(10); len(strings.TrimPrefix(digits, "-")) > int(precision) && unscaled.Sign() != 0 {
+		return p.fail("%s has more than %d digits", found(n), precision)
+	}
+	return value.Decimal(twosComplement(unscaled), scale)
+}
+
+// maxPrecision is the largest precision of SQL decimals.
+const maxPrecision = 38
 
 // twosComplement returns the shortest two's complement of n.
 func twosComplement(n *big.Int) []byte {

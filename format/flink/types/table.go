@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format/flink"
+	"github.com/savepoint-tools/spt/format/value"
 )
 
 // body is the layout of the body of a snapshot.
@@ -43,8 +44,51 @@ type class struct {
 	outer    outer
 	from     int32 // first version with outer
 	nested   int   // number of nested snapshots; -1: any
-	value    codec // for simple: the codec of values, or nil
+	value    codec // the codec of values, if all snapshots of the class have the same
+	codec    makeCodec
+	alone    bool   // the codec needs no codecs of the nested snapshots
+	why      Reason // why values are not decoded, if there is no codec
 }
+
+// makeCodec returns the codec for a snapshot with the codecs of the nested snapshots;
+// nil if the snapshot is not valid.
+type makeCodec func(m *maker, s *Snapshot, nested []codec) codec
+
+// of adds a codec that depends only on the codecs of the nested snapshots.
+func (c class) of(f func(nested []codec) codec) class {
+	c.codec = func(_ *maker, _ *Snapshot, nested []codec) codec { return f(nested) }
+	return c
+}
+
+// parts is of for a class whose table does not have the number of nested snapshots.
+func (c class) parts(n int, f func(nested []codec) codec) class {
+	return c.by(func(_ *maker, _ *Snapshot, nested []codec) codec {
+		if len(nested) != n {
+			return nil
+		}
+		return f(nested)
+	})
+}
+
+func (c class) by(f makeCodec) class {
+	c.codec = f
+	return c
+}
+
+// first is the codec of the first nested snapshot.
+func first(nested []codec) codec { return nested[0] }
+
+func fieldsAsTuple(nested []codec) codec {
+	if len(nested) == 0 {
+		return nil
+	}
+	return tupleOf(nested...)
+}
+
+func eitherOf(nested []codec) codec     { return either{nested[0], nested[1]} }
+func collectionOf(nested []codec) codec { return arrayOf(nested[0]) }
+func optionsOf(nested []codec) codec    { return array{1, nullIf{0, nested[0]}} }
+func mapCodec(nested []codec) codec     { return mapOf{nested[0], nullIf{1, nested[1]}} }
 
 func one(min, max int32) class { return class{body: composite, min: min, max: max, nested: 1} }
 func two(min, max int32) class { return class{body: composite, min: min, max: max, nested: 2} }
@@ -71,68 +115,89 @@ func simpleName(class string) string { return class[strings.LastIndexAny(class, 
 // known is the table: snapshot classes of Flink 1.7 and later.
 var known = func() map[string]class {
 	m := map[string]class{
-		"ListSerializerSnapshot":               one(1, 1),
-		"MapSerializerSnapshot":                two(1, 1),
-		"SetSerializerSnapshot":                one(1, 1),
-		"GenericArraySerializerSnapshot":       one(1, 1).with("t", 1),
-		"TupleSerializerSnapshot":              {body: composite, min: 1, max: 2, outer: "t", nested: -1},
-		"RowSerializerSnapshot":                {body: composite, min: 2, max: 4, outer: "b", from: 4, nested: -1},
-		"NullableSerializerSnapshot":           one(1, 2).with("n", 1),
-		"JavaEitherSerializerSnapshot":         two(1, 1),
-		"EitherSerializerSnapshot":             two(1, 2),
-		"ArrayListSerializerSnapshot":          one(1, 1),
-		"TtlSerializerSnapshot":                two(1, 2),
-		"TimerSerializerSnapshot":              two(1, 2),
-		"BufferEntrySerializerSnapshot":        one(1, 2),
-		"UnionSerializerSnapshot":              two(1, 2),
-		"StreamElementSerializerSnapshot":      one(1, 2),
-		"StateSerializerSnapshot":              two(1, 4).with("b", 4),
-		"LinkedListSerializerSnapshot":         one(1, 3).with("b", 3),
-		"ExternalSerializerSnapshot":           one(1, 1).with("jb", 1),
-		"RawValueDataSerializerSnapshot":       one(0, 0),
-		"WindowKeySerializerSnapshot":          one(1, 1),
-		"ListViewSerializerSnapshot":           one(1, 1),
-		"MapViewSerializerSnapshot":            one(1, 1),
-		"NullAwareMapSerializerSnapshot":       two(1, 1),
-		"NFAStateSerializerSnapshot":           {body: composite, min: 1, max: 2, outer: "b", from: 2, nested: 3},
-		"NodeIdSerializerSnapshot":             one(1, 1),
-		"SharedBufferEdgeSerializerSnapshot":   two(1, 1),
-		"SharedBufferNodeSerializerSnapshot":   one(1, 1),
-		"SharedBufferNodeSerializerSnapshotV2": one(1, 1),
-		"LockableTypeSerializerSnapshot":       one(1, 1),
-		"ScalaCaseClassSerializerSnapshot":     {body: composite, min: 1, max: 2, outer: "t", nested: -1},
-		"Tuple2CaseClassSerializerSnapshot":    {body: composite, min: 1, max: 2, outer: "t", nested: -1},
-		"ScalaEitherSerializerSnapshot":        two(1, 1),
-		"ScalaOptionSerializerSnapshot":        one(1, 2),
-		"ScalaTrySerializerSnapshot":           two(1, 2),
-		"TraversableSerializerSnapshot":        one(1, 2).with("s", 2),
+		"ListSerializerSnapshot":         one(1, 1).of(collectionOf),
+		"MapSerializerSnapshot":          two(1, 1).of(mapCodec),
+		"SetSerializerSnapshot":          one(1, 1).of(func(n []codec) codec { return array{1, nullIf{1, n[0]}} }),
+		"GenericArraySerializerSnapshot": one(1, 1).with("t", 1).of(optionsOf),
+		"TupleSerializerSnapshot":        class{body: composite, min: 1, max: 2, outer: "t", nested: -1}.of(fieldsAsTuple),
+		"RowSerializerSnapshot": class{body: composite, min: 2, max: 4, outer: "b", from: 4, nested: -1}.
+			by(func(_ *maker, s *Snapshot, n []codec) codec { return rowOf(n, s.Version == 3 || s.mark) }),
+		"NullableSerializerSnapshot": one(1, 2).with("n", 1).by(func(_ *maker, s *Snapshot, n []codec) codec {
+			if len(s.numbers) != 1 || s.numbers[0] < 0 {
+				return nil
+			}
+			return nullable{int(s.numbers[0]), n[0]}
+		}),
+		"JavaEitherSerializerSnapshot":    two(1, 1).of(eitherOf),
+		"EitherSerializerSnapshot":        two(1, 2).of(eitherOf),
+		"ArrayListSerializerSnapshot":     one(1, 1).of(collectionOf),
+		"TtlSerializerSnapshot":           two(1, 2).of(fieldsAsTuple),
+		"TimerSerializerSnapshot":         two(1, 2).of(timerOf),
+		"BufferEntrySerializerSnapshot":   one(1, 2).of(bufferEntryOf),
+		"UnionSerializerSnapshot":         two(1, 2).of(unionOf),
+		"StreamElementSerializerSnapshot": one(1, 2).of(streamElementOf),
+		"StateSerializerSnapshot":         two(1, 4).with("b", 4).by(twoPhase),
+		"LinkedListSerializerSnapshot": one(1, 3).with("b", 3).by(func(_ *maker, s *Snapshot, n []codec) codec {
+			if s.Version == 2 || s.mark {
+				return linkedList{n[0]}
+			}
+			return arrayOf(n[0])
+		}),
+		"ExternalSerializerSnapshot":           one(1, 1).with("jb", 1).of(first),
+		"RawValueDataSerializerSnapshot":       one(0, 0).of(func(n []codec) codec { return sized{n[0]} }),
+		"WindowKeySerializerSnapshot":          one(1, 1).of(func(n []codec) codec { return record{fieldsOf("window", "key"), tupleOf(longCodec, n[0])} }),
+		"ListViewSerializerSnapshot":           one(1, 1).of(first),
+		"MapViewSerializerSnapshot":            one(1, 1).of(first),
+		"NullAwareMapSerializerSnapshot":       two(1, 1).of(func(n []codec) codec { return mapOf{nullIf{1, n[0]}, nullIf{1, n[1]}} }),
+		"NFAStateSerializerSnapshot":           class{body: composite, min: 1, max: 2, outer: "b", from: 2, nested: 3}.by(func(_ *maker, s *Snapshot, n []codec) codec { return nfaStateOf(s, n[0], n[1], n[2]) }),
+		"NodeIdSerializerSnapshot":             one(1, 1).of(func(n []codec) codec { return nodeIDOf(n[0]) }),
+		"SharedBufferEdgeSerializerSnapshot":   two(1, 1).of(func(n []codec) codec { return record{fieldsOf("node", "version"), tupleOf(n...)} }),
+		"SharedBufferNodeSerializerSnapshot":   one(1, 1).of(func(n []codec) codec { return array{1, n[0]} }),
+		"SharedBufferNodeSerializerSnapshotV2": one(1, 1).of(func(n []codec) codec { return array{4, lockableOf(n[0])} }),
+		"LockableTypeSerializerSnapshot":       one(1, 1).of(func(n []codec) codec { return lockableOf(n[0]) }),
+		"ScalaCaseClassSerializerSnapshot":     class{body: composite, min: 1, max: 2, outer: "t", nested: -1}.of(fieldsAsTuple),
+		"Tuple2CaseClassSerializerSnapshot":    class{body: composite, min: 1, max: 2, outer: "t", nested: -1}.of(fieldsAsTuple),
+		"ScalaEitherSerializerSnapshot":        two(1, 1).of(eitherOf),
+		"ScalaOptionSerializerSnapshot":        one(1, 2).of(optionOf),
+		"ScalaTrySerializerSnapshot":           two(1, 2).of(tryOf),
+		"TraversableSerializerSnapshot":        one(1, 2).with("s", 2).of(optionsOf),
 
-		"CopyableValueSerializerSnapshot": {body: generic, min: 2, max: 2},
-		"ValueSerializerSnapshot":         {body: generic, min: 2, max: 2},
-		"WritableSerializerSnapshot":      {body: generic, min: 2, max: 2},
+		"CopyableValueSerializerSnapshot": {body: generic, min: 2, max: 2, why: UserCode},
+		"ValueSerializerSnapshot":         {body: generic, min: 2, max: 2, why: UserCode},
+		"WritableSerializerSnapshot":      {body: generic, min: 2, max: 2, why: UserCode},
 
-		"EnumSerializerSnapshot":               {body: fields, min: 3, max: 3, outer: "te"},
-		"ScalaEnumSerializerSnapshot":          {body: fields, min: 3, max: 3, outer: "tE"},
-		"BinaryRowDataSerializerSnapshot":      {body: fields, min: 3, max: 3, outer: "n"},
-		"ArrayDataSerializerSnapshot":          {body: fields, min: 3, max: 3, outer: "jj"},
-		"MapDataSerializerSnapshot":            {body: fields, min: 3, max: 3, outer: "jjjj"},
-		"DecimalSerializerSnapshot":            {body: fields, min: 3, max: 3, outer: "nn"},
-		"TimestampDataSerializerSnapshot":      {body: fields, min: 1, max: 1, outer: "n"},
-		"AvroSerializerSnapshot":               {body: avro, min: 1, max: 3},
-		"PojoSerializerSnapshot":               {body: pojo, min: 2, max: 2},
-		"KryoSerializerSnapshot":               {body: kryo, min: 2, max: 2},
-		"RowDataSerializerSnapshot":            {body: rowData, min: 3, max: 3},
-		"SortedMapSerializerSnapshot":          {body: sortedMap, min: 3, max: 3, nested: 2},
-		"GenericArraySerializerConfigSnapshot": {body: genericArray7, min: 2, max: 2, nested: 1},
-		"TtlAwareSerializerSnapshot":           {body: wrapped, min: 1, max: 1, outer: "b"},
+		"EnumSerializerSnapshot":          class{body: fields, min: 3, max: 3, outer: "te"}.by(enumOf),
+		"ScalaEnumSerializerSnapshot":     class{body: fields, min: 3, max: 3, outer: "tE"}.by(scalaEnumOf),
+		"BinaryRowDataSerializerSnapshot": {body: fields, min: 3, max: 3, outer: "n", value: bytesCodec},
+		"ArrayDataSerializerSnapshot":     class{body: fields, min: 3, max: 3, outer: "jj"}.by(arrayDataOf),
+		"MapDataSerializerSnapshot":       class{body: fields, min: 3, max: 3, outer: "jjjj"}.by(mapDataOf),
+		"DecimalSerializerSnapshot": class{body: fields, min: 3, max: 3, outer: "nn"}.by(func(_ *maker, s *Snapshot, _ []codec) codec {
+			if len(s.numbers) != 2 {
+				return nil
+			}
+			return decimalData(s.numbers[0], s.numbers[1])
+		}),
+		"TimestampDataSerializerSnapshot": class{body: fields, min: 1, max: 1, outer: "n"}.by(func(_ *maker, s *Snapshot, _ []codec) codec {
+			if len(s.numbers) != 1 {
+				return nil
+			}
+			return timestampData(s.numbers[0], value.KindDateTime)
+		}),
+		"AvroSerializerSnapshot":               class{body: avro, min: 1, max: 3}.by(avroCodec),
+		"PojoSerializerSnapshot":               class{body: pojo, min: 2, max: 2}.by(func(m *maker, s *Snapshot, n []codec) codec { return s.pojo(m, n) }),
+		"KryoSerializerSnapshot":               class{body: kryo, min: 2, max: 2}.by(kryoOf),
+		"RowDataSerializerSnapshot":            class{body: rowData, min: 3, max: 3, alone: true}.by(rowDataOf),
+		"SortedMapSerializerSnapshot":          class{body: sortedMap, min: 3, max: 3, nested: 2}.of(mapCodec),
+		"GenericArraySerializerConfigSnapshot": class{body: genericArray7, min: 2, max: 2, nested: 1}.of(optionsOf),
+		"TtlAwareSerializerSnapshot":           class{body: wrapped, min: 1, max: 1, outer: "b"}.of(first),
 		// SQL classes of Flink 2.2 and later, according to their class files.
 		"MetaSqnInfoSerializerSnapshot": two(0, 0),
 		"RowSqnInfoSerializerSnapshot":  two(0, 0),
 		"NodeSerializerSnapshot":        {body: composite, nested: -1},
 		"RowDataKeySerializerSnapshot":  {body: wrapped, outer: "ll"},
 	}
-	for name, value := range simples {
-		m[name+"SerializerSnapshot"] = class{body: simple, min: 2, max: 3, value: value}
+	for name, codec := range simples {
+		m[name+"SerializerSnapshot"] = class{body: simple, min: 2, max: 3, value: codec}
 	}
 	return m
 }()
@@ -149,44 +214,44 @@ var simples = map[string]codec{
 	"Date": dateCodec, "SqlDate": dateCodec, "SqlTime": dateCodec, "SqlTimestamp": sqlTimestampCodec,
 	"Instant": instantCodec, "LocalDate": localDateCodec, "LocalTime": localTimeCodec, "LocalDateTime": localDateTimeCodec,
 	"Void": void(0), "VoidNamespace": void(0), "GlobalWindow": void(0), "Unit": void(0), "Null": void(0),
-	"Tuple0": void(42), "NullValue": nil,
+	"Tuple0": void(42), "NullValue": nothing{},
 	"BooleanPrimitiveArray": array{1, boolCodec}, "BytePrimitiveArray": bytesCodec,
 	"ShortPrimitiveArray": array{2, shortCodec}, "IntPrimitiveArray": array{4, intCodec},
 	"LongPrimitiveArray": array{8, longCodec}, "FloatPrimitiveArray": array{4, floatCodec},
 	"DoublePrimitiveArray": array{8, doubleCodec}, "CharPrimitiveArray": array{2, charCodec},
 	"StringArray": array{1, stringCodec},
-	"TimeWindow":  timeWindowCodec, "CountWindow": longCodec, "Java": nil, "StringData": stringDataCodec,
-	"DeweyNumber": nil, "EventId": nil, "Variant": nil, "Bitmap": nil, "SortedLong": nil,
-	"TransactionState": nil, "ContextState": nil, "NextTransactionalIdHint": nil,
+	"TimeWindow":  timeWindowCodec, "CountWindow": longCodec, "Java": javaStream{}, "StringData": stringDataCodec,
+	"DeweyNumber": deweyCodec, "EventId": eventIDCodec, "Variant": variantCodec{}, "Bitmap": bytesCodec, "SortedLong": nil,
+	"TransactionState": kafkaTransaction, "ContextState": kafkaContext, "NextTransactionalIdHint": kafkaHint,
 }
 
 // legacy is the table of the config snapshots of Flink 1.3 to 1.6 (spec A10), which
 // later releases up to 1.16 kept and wrapped. Their bodies start with their
 // version.
 var legacy = map[string]class{
-	"ParameterlessTypeSerializerConfig":     {outer: "t"},
-	"CollectionSerializerConfigSnapshot":    {outer: "B"},
-	"MapSerializerConfigSnapshot":           {outer: "B"},
-	"EitherSerializerConfigSnapshot":        {outer: "B"},
-	"RowSerializerConfigSnapshot":           {outer: "B"},
-	"NullableSerializerConfigSnapshot":      {outer: "B"},
-	"TimerSerializerConfigSnapshot":         {outer: "B"},
-	"UnionSerializerConfigSnapshot":         {outer: "B"},
-	"BufferEntrySerializerConfigSnapshot":   {outer: "B"},
-	"StreamElementSerializerConfigSnapshot": {outer: "B"},
-	"ScalaOptionSerializerConfigSnapshot":   {outer: "B"},
-	"ScalaTrySerializerConfigSnapshot":      {outer: "B"},
-	"TraversableSerializerConfigSnapshot":   {outer: "B"},
-	"StateSerializerConfigSnapshot":         {outer: "B"},
-	"ConfigSnapshot":                        {outer: "B"},
-	"TupleSerializerConfigSnapshot":         {outer: "Bj"},
-	"GenericArraySerializerConfigSnapshot":  {outer: "Bj"},
-	"EnumSerializerConfigSnapshot":          {outer: "te", min: 2},
-	"CopyableValueSerializerConfigSnapshot": {outer: "t"},
-	"WritableSerializerConfigSnapshot":      {outer: "t"},
-	"KryoSerializerConfigSnapshot":          {outer: "tK"},
-	"ValueSerializerConfigSnapshot":         {outer: "tK"},
-	"AvroSchemaSerializerConfigSnapshot":    {outer: "s"},
-	"PojoSerializerConfigSnapshot":          {outer: "tPPP"},
-	"ScalaEnumSerializerConfigSnapshot":     {outer: "tE", min: 2},
+	"ParameterlessTypeSerializerConfig":     class{outer: "t"}.by(parameterlessOf),
+	"CollectionSerializerConfigSnapshot":    class{outer: "B"}.parts(1, collectionOf),
+	"MapSerializerConfigSnapshot":           class{outer: "B"}.parts(2, mapCodec),
+	"EitherSerializerConfigSnapshot":        class{outer: "B"}.parts(2, eitherOf),
+	"RowSerializerConfigSnapshot":           class{outer: "B"}.of(func(n []codec) codec { return rowOf(n, false) }),
+	"NullableSerializerConfigSnapshot":      class{outer: "B"}.by(nullableConfig),
+	"TimerSerializerConfigSnapshot":         class{outer: "B"}.parts(2, timerOf),
+	"UnionSerializerConfigSnapshot":         class{outer: "B"}.parts(2, unionOf),
+	"BufferEntrySerializerConfigSnapshot":   class{outer: "B"}.parts(1, bufferEntryOf),
+	"StreamElementSerializerConfigSnapshot": class{outer: "B"}.parts(1, streamElementOf),
+	"ScalaOptionSerializerConfigSnapshot":   class{outer: "B"}.parts(1, optionOf),
+	"ScalaTrySerializerConfigSnapshot":      class{outer: "B"}.parts(2, tryOf),
+	"TraversableSerializerConfigSnapshot":   class{outer: "B"}.parts(1, optionsOf),
+	"StateSerializerConfigSnapshot":         class{outer: "B"}.parts(2, func(n []codec) codec { return twoPhase(nil, &Snapshot{}, n) }),
+	"ConfigSnapshot":                        class{outer: "B"}.of(fieldsAsTuple),
+	"TupleSerializerConfigSnapshot":         class{outer: "Bj"}.of(fieldsAsTuple),
+	"GenericArraySerializerConfigSnapshot":  class{outer: "Bj"}.parts(1, optionsOf),
+	"EnumSerializerConfigSnapshot":          class{outer: "te", min: 2}.by(enumOf),
+	"CopyableValueSerializerConfigSnapshot": {outer: "t", why: UserCode},
+	"WritableSerializerConfigSnapshot":      {outer: "t", why: UserCode},
+	"KryoSerializerConfigSnapshot":          class{outer: "tK"}.by(kryoOf),
+	"ValueSerializerConfigSnapshot":         {outer: "tK", why: UserCode},
+	"AvroSchemaSerializerConfigSnapshot":    class{outer: "s"}.by(avroCodec),
+	"PojoSerializerConfigSnapshot":          class{outer: "tPPP", alone: true}.by(pojoConfig),
+	"ScalaEnumSerializerConfigSnapshot":     class{outer: "tE", min: 2}.by(scalaEnumOf),
 }

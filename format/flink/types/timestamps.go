@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/internal/jsontext"
 	"github.com/savepoint-tools/spt/format/value"
 )
 
@@ -12,7 +13,7 @@ import (
 // timestamps (B10). Each type has its own null: the smallest number.
 
 // dateCodec reads long ms since 1970.
-var dateCodec = scalar{size: 8,
+var dateCodec = scalar{size: 8, from: nullableTimestamp(value.KindInstant),
 	get: func(r *reader) value.Value {
 		ms := r.I64()
 		if ms == math.MinInt64 {
@@ -32,6 +33,16 @@ var dateCodec = scalar{size: 8,
 	},
 }
 
+// nullableTimestamp converts JSON to a value of a kind or null.
+func nullableTimestamp(k value.Kind) func(p *parser, n *node) value.Value {
+	return func(p *parser, n *node) value.Value {
+		if n.Kind == jsontext.Null {
+			return value.Null()
+		}
+		return p.timestamp(n, k)
+	}
+}
+
 // instantOf returns an instant from milliseconds and nanoseconds of a millisecond.
 func instantOf(ms int64, nano int32) value.Value {
 	sec := floorDiv(ms, 1000)
@@ -41,16 +52,17 @@ func instantOf(ms int64, nano int32) value.Value {
 // millis returns the milliseconds of an instant, and records an error if they do
 // not fit.
 func (w *writer) millis(v value.Value) int64 {
-	if sec := v.Int(); sec > math.MaxInt64/1000 || sec < floorDiv(math.MinInt64, 1000) {
-		w.fail("%v is too far from 1970 for milliseconds", v)
-		return 0
+	sec, ms := v.Int(), int64(v.Nano()/1e6)
+	if at := sec*1000 + ms; floorDiv(at, 1000) == sec {
+		return at
 	}
-	return v.Int()*1000 + int64(v.Nano()/1e6)
+	w.fail("%v is too far from 1970 for milliseconds", v)
+	return 0
 }
 
 // sqlTimestampCodec reads long ms since 1970 and int nanoseconds of the second,
 // which both contain the milliseconds.
-var sqlTimestampCodec = scalar{size: 12,
+var sqlTimestampCodec = scalar{size: 12, from: nullableTimestamp(value.KindInstant),
 	get: func(r *reader) value.Value {
 		ms, off := r.I64(), r.Offset()
 		nano := r.I32()
@@ -82,7 +94,7 @@ var sqlTimestampCodec = scalar{size: 12,
 const maxSecond = 31556889864403199
 
 // instantCodec reads long seconds since 1970 and int nanoseconds.
-var instantCodec = scalar{size: 12,
+var instantCodec = scalar{size: 12, from: nullableTimestamp(value.KindInstant),
 	get: func(r *reader) value.Value {
 		off := r.Offset()
 		s, nano := r.I64(), r.I32()
@@ -131,10 +143,25 @@ func (r *reader) date() (c value.Civil, null bool) {
 	if c.Year == math.MinInt32 && c.Month == 0x80 && c.Day == 0 {
 		return c, true
 	}
-	if r.Err() == nil && (c.Month < 1 || c.Month > 12 || c.Day < 1 || c.Day > 31) {
-		r.Fail(off, format.ErrCorrupt, "invalid date with month %d and day %d", c.Month, c.Day)
+	if r.Err() == nil && (!validDay(int64(c.Year), c.Month, c.Day)) {
+		r.Fail(off, format.ErrCorrupt, "invalid date: year %d, month %d, day %d", c.Year, c.Month, c.Day)
 	}
 	return c, false
+}
+
+// validDay reports whether a date exists in the proleptic Gregorian calendar.
+func validDay(year int64, month, day uint8) bool {
+	if month < 1 || month > 12 || day < 1 {
+		return false
+	}
+	last := uint8(30) + (month+month>>3)&1
+	if month == 2 {
+		last = 28
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			last = 29
+		}
+	}
+	return day <= last
 }
 
 func (w *writer) date(v value.Value) {
@@ -176,7 +203,7 @@ func (w *writer) timeOfDay(v value.Value) {
 	w.int(int64(c.Nano), 4)
 }
 
-var localDateCodec = scalar{size: 6,
+var localDateCodec = scalar{size: 6, from: nullableTimestamp(value.KindDate),
 	get: func(r *reader) value.Value {
 		c, null := r.date()
 		if null {
@@ -191,7 +218,7 @@ var localDateCodec = scalar{size: 6,
 	},
 }
 
-var localTimeCodec = scalar{size: 7,
+var localTimeCodec = scalar{size: 7, from: nullableTimestamp(value.KindTimeOfDay),
 	get: func(r *reader) value.Value {
 		c, null := r.timeOfDay()
 		if null {
@@ -208,7 +235,7 @@ var localTimeCodec = scalar{size: 7,
 
 // localDateTimeCodec reads a date and a time of day, which are both null or both
 // not.
-var localDateTimeCodec = scalar{size: 13,
+var localDateTimeCodec = scalar{size: 13, from: nullableTimestamp(value.KindDateTime),
 	get: func(r *reader) value.Value {
 		off := r.Offset()
 		date, noDate := r.date()
@@ -230,9 +257,10 @@ var localDateTimeCodec = scalar{size: 13,
 	},
 }
 
-// timestampData is the codec of SQL timestamps, which have no zone: long ms, and
-// from precision 4 on int nanoseconds of the millisecond.
-func timestampData(precision int32) scalar {
+// timestampData is the codec of SQL timestamps: long ms, and from precision 4 on int
+// nanoseconds of the millisecond. kind is KindDateTime, or KindInstant for timestamps
+// with the local time zone.
+func timestampData(precision int32, kind value.Kind) scalar {
 	c := scalar{size: 8,
 		get: func(r *reader) value.Value {
 			ms := r.I64()
@@ -243,30 +271,87 @@ func timestampData(precision int32) scalar {
 					r.Fail(off, format.ErrCorrupt, "invalid nanoseconds %d of a millisecond", nano)
 				}
 			}
-			t := time.UnixMilli(ms).UTC()
-			year, month, day := t.Date()
-			hour, minute, second := t.Clock()
-			return value.DateTime(value.Civil{Year: int32(year), Month: uint8(month), Day: uint8(day),
-				Hour: uint8(hour), Minute: uint8(minute), Second: uint8(second), Nano: int32(t.Nanosecond()) + nano})
+			return timestampOf(kind, ms, nano)
 		},
 		put: func(w *writer, v value.Value) {
-			if !w.expects(v, value.KindDateTime) {
+			if !w.expects(v, kind) {
 				return
 			}
-			c := v.Civil()
-			t := time.Date(int(c.Year), time.Month(c.Month), int(c.Day), int(c.Hour), int(c.Minute), int(c.Second), 0, time.UTC)
-			ms := w.millis(value.Instant(t.Unix(), c.Nano))
+			ms, nano := w.timestampMillis(v)
 			if w.int(ms, 8); precision > 3 {
-				w.int(int64(c.Nano%1e6), 4)
-			} else if c.Nano%1e6 != 0 {
+				w.int(int64(nano), 4)
+			} else if nano != 0 {
 				w.fail("%v is finer than a millisecond", v)
 			}
 		},
+		from: func(p *parser, n *node) value.Value { return p.timestamp(n, kind) },
 	}
 	if precision > 3 {
 		c.size = 12
 	}
 	return c
+}
+
+// timestampOf returns a date with time or an instant from milliseconds and nanoseconds
+// of a millisecond.
+func timestampOf(kind value.Kind, ms int64, nano int32) value.Value {
+	v := instantOf(ms, nano)
+	if kind == value.KindInstant {
+		return v
+	}
+	return dateTimeOf(v.Int(), v.Nano())
+}
+
+// timestampMillis is the inverse of timestampOf.
+func (w *writer) timestampMillis(v value.Value) (ms int64, nano int32) {
+	if v.Kind() == value.KindDateTime {
+		v = instantIn(v)
+	}
+	return w.millis(v), v.Nano() % 1e6
+}
+
+// dateTimeOf returns the date with time in UTC of an instant within the years of 32
+// bits.
+func dateTimeOf(sec int64, nano int32) value.Value {
+	t := time.Unix(sec, 0).UTC()
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	return value.DateTime(value.Civil{Year: int32(year), Month: uint8(month), Day: uint8(day),
+		Hour: uint8(hour), Minute: uint8(minute), Second: uint8(second), Nano: nano})
+}
+
+// instantIn is the inverse of dateTimeOf.
+func instantIn(v value.Value) value.Value {
+	c := v.Civil()
+	t := time.Date(int(c.Year), time.Month(c.Month), int(c.Day), int(c.Hour), int(c.Minute), int(c.Second), 0, time.UTC)
+	return value.Instant(t.Unix(), c.Nano)
+}
+
+// dateOfDays returns a date from a number of days since 1970, of 32 bits.
+func dateOfDays(n int64) value.Value {
+	year, month, d := time.Unix(n*day, 0).UTC().Date()
+	return value.Date(int32(year), uint8(month), uint8(d))
+}
+
+// daysOf is the inverse of dateOfDays.
+func daysOf(v value.Value) int64 { return floorDiv(instantIn(v).Int(), day) }
+
+// timeOfDay returns the time of day from a number of units of nanoseconds since
+// midnight, or the number if the day has fewer.
+func timeOfDay(n, unit int64) value.Value {
+	if n < 0 || n >= day*second/unit {
+		return value.Int(n)
+	}
+	sec := n / (second / unit)
+	return value.TimeOfDay(uint8(sec/3600), uint8(sec/60%60), uint8(sec%60), int32(n*unit-sec*second))
+}
+
+// unitsOfDay is the inverse of timeOfDay. ok is false if v is not a whole number of
+// units.
+func unitsOfDay(v value.Value, unit int64) (n int64, ok bool) {
+	c := v.Civil()
+	sec := int64(c.Hour)*3600 + int64(c.Minute)*60 + int64(c.Second)
+	return sec*(second/unit) + int64(c.Nano)/unit, int64(c.Nano)%unit == 0
 }
 
 // windowShape and timerShape are the fields of windows and timers.
@@ -275,7 +360,7 @@ var (
 	timerShape  = &value.Shape{Names: []string{"timestamp", "key", "namespace"}}
 )
 
-var timeWindowCodec = record{windowShape, []codec{longCodec, longCodec}}
+var timeWindowCodec = record{windowShape, tupleOf(longCodec, longCodec)}
 
 // timerTime reads a time whose sign is inverted, so that the order of bytes is the
 // order of times.
@@ -286,4 +371,5 @@ var timerTime = scalar{size: 8,
 			w.int(v.Int()^math.MinInt64, 8)
 		}
 	},
+	from: func(p *parser, n *node) value.Value { return value.Int(p.integer(n, 8)) },
 }

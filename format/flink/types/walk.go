@@ -31,10 +31,14 @@ type Snapshot struct {
 	// 1.16 wrapped them. Newer releases do not read it (FLINK-29807).
 	Old bool
 
-	numbers    []int32
-	mark       bool
-	subclasses []string // names of Subclasses
-	registered int
+	numbers     []int32
+	serializers []string // of the registrations in Names, "" for Kryo's
+	serializer  []byte   // next to a config snapshot, the serializer as a Java object
+	objects     [][]byte // Java objects: SQL types, serializers
+	text        string   // an Avro schema, or the source of a builder
+	mark        bool
+	subclasses  []string // names of Subclasses
+	registered  int
 }
 
 // UnknownClass is the error for a snapshot whose end is unknown, because its class,
@@ -79,6 +83,14 @@ func Skip(p []byte) (s *Snapshot, n int, err error) {
 	return s, w.c.Offset(), w.c.Err()
 }
 
+// SkipVersioned is Skip for a snapshot without a wrapper: UTF class, int version,
+// body.
+func SkipVersioned(p []byte) (s *Snapshot, n int, err error) {
+	w := &walker{c: java.NewCursor(p)}
+	s = w.versioned(0)
+	return s, w.c.Offset(), w.c.Err()
+}
+
 // SkipBlock reads serializers and their snapshots as Flink 1.3 to 1.6 wrote them
 // (spec A10): offset tables and one blob, of known length. It returns the
 // snapshots and how many bytes of p they take.
@@ -120,7 +132,7 @@ func (w *walker) versioned(depth int) *Snapshot {
 		return s
 	}
 	if s.Version == adapterVersion {
-		w.serializer()
+		s.serializer = w.serializer()
 		w.configBody(s, off, depth)
 	} else if k, ok := lookup(known, s.Class); ok {
 		w.body(s, k, off, depth)
@@ -181,7 +193,7 @@ func (w *walker) body(s *Snapshot, k class, off, depth int) {
 	case rowData:
 		n := c.Count("logical types of a row", 5)
 		for range n {
-			java.SkipObject(c)
+			w.object(s)
 		}
 		w.delegate(s, n, depth)
 	case wrapped:
@@ -190,21 +202,31 @@ func (w *walker) body(s *Snapshot, k class, off, depth int) {
 	case avro:
 		if s.Version == 3 {
 			s.Type = w.vstring()
-			w.vstring()
+			s.text = w.vstring()
 		} else {
 			if s.Version == 2 {
 				s.Type = c.Text().String()
 			}
-			c.Text()
+			s.text = c.Text().String()
 		}
 	case pojo:
 		w.pojo(s, depth)
 	case kryo:
 		s.Type = c.Text().String()
-		s.Names = w.optionalMap(func(string, []byte, int) {})
-		w.optionalMap(func(string, []byte, int) {})
-		w.optionalMap(func(string, []byte, int) {})
+		s.Names = w.optionalMap(func(_ string, p []byte, _ int) { s.serializers = append(s.serializers, registered(p)) })
+		for range 2 { // default serializers of the job
+			if len(w.optionalMap(func(string, []byte, int) {})) > 0 {
+				s.mark = true
+			}
+		}
 	}
+}
+
+// object reads a Java object.
+func (w *walker) object(s *Snapshot) {
+	off := w.c.Offset()
+	java.SkipObject(w.c)
+	s.objects = append(s.objects, w.c.Since(off))
 }
 
 // outer reads items by their letters; see outer in table.go, and for legacy bodies
@@ -216,13 +238,13 @@ func (w *walker) outer(s *Snapshot, items outer, depth int) {
 		case 't':
 			s.Type = c.Text().String()
 		case 's':
-			c.Text()
+			s.text = c.Text().String()
 		case 'n':
 			s.numbers = append(s.numbers, c.I32())
 		case 'b':
 			s.mark = c.Bool("a flag of " + s.Class)
 		case 'j':
-			java.SkipObject(c)
+			w.object(s)
 		case 'l':
 			c.Blob("bytes of " + s.Class)
 		case 'e', 'E':
@@ -233,7 +255,7 @@ func (w *walker) outer(s *Snapshot, items outer, depth int) {
 			for range c.Count("enum constants", size) {
 				s.Names = append(s.Names, c.Text().String())
 				if item == 'E' {
-					c.I32()
+					s.numbers = append(s.numbers, c.I32())
 				}
 			}
 		case 'B':
@@ -241,7 +263,9 @@ func (w *walker) outer(s *Snapshot, items outer, depth int) {
 		case 'K':
 			for range c.Count("registrations", 8) {
 				s.Names = append(s.Names, c.Text().String())
+				from := c.Offset()
 				w.registration()
+				s.serializers = append(s.serializers, registered(c.Since(from)))
 			}
 		case 'P':
 			w.pojoTable(s, depth)
@@ -333,6 +357,20 @@ func (w *walker) optionalMap(value func(name string, p []byte, off int)) []strin
 	return names
 }
 
+// registered returns the class of the serializer of a registration, "" if it is
+// Kryo's, or "?".
+func registered(p []byte) string {
+	c := java.NewCursor(p)
+	c.Text()
+	switch kind := c.I32(); {
+	case c.Err() == nil && kind == 0:
+		return ""
+	case c.Err() == nil && kind == 1:
+		return c.Text().String()
+	}
+	return "?"
+}
+
 // registration reads the rest of a Kryo registration: UTF class, int kind, and UTF
 // class or a Java object by kind.
 func (w *walker) registration() {
@@ -386,12 +424,12 @@ func (w *walker) configBody(s *Snapshot, off, depth int) {
 }
 
 // serializer reads a serializer object: int 1, int length, Java object.
-func (w *walker) serializer() {
+func (w *walker) serializer() []byte {
 	off := w.c.Offset()
 	if v := w.c.I32(); w.c.Err() == nil && v != 1 {
 		w.c.Fail(off, format.ErrCorrupt, "expected a serializer object of version 1, found %d", v)
 	}
-	w.c.Blob("a serializer object")
+	return w.c.Blob("a serializer object")
 }
 
 // block reads int n, n times two int offsets (serializer, snapshot), int length, and
@@ -420,8 +458,10 @@ func (w *walker) block(depth int) []*Snapshot {
 			c.Fail(at, format.ErrCorrupt, "serializer %d has invalid offsets %d, %d and %d in %d bytes", i, a, b, end, len(blob))
 			return all
 		}
-		w.framed(blob[a:b], base+a, func(p *walker) *Snapshot { p.serializer(); return nil })
-		all = append(all, w.framed(blob[b:end], base+b, func(p *walker) *Snapshot { return p.wrapper(depth + 1) }))
+		var serializer []byte
+		w.framed(blob[a:b], base+a, func(p *walker) *Snapshot { serializer = p.serializer(); return nil })
+		s := w.framed(blob[b:end], base+b, func(p *walker) *Snapshot { return p.wrapper(depth + 1) })
+		all = append(all, s.with(serializer))
 	}
 	return all
 }
@@ -443,21 +483,31 @@ func (w *walker) pojoTable(s *Snapshot, depth int) {
 		if blob.Offset() != offs[2*i] {
 			blob.Fail(blob.Offset(), format.ErrCorrupt, "entry %d of a POJO has invalid offset %d", i, offs[2*i])
 		}
-		p.serializer()
+		serializer := p.serializer()
 		if blob.Err() == nil && blob.Offset() != offs[2*i+1] {
 			blob.Fail(blob.Offset(), format.ErrCorrupt, "the snapshot of entry %d of a POJO has invalid offset %d", i, offs[2*i+1])
 		}
-		s.Nested = append(s.Nested, p.wrapper(depth+1))
+		s.Nested = append(s.Nested, p.wrapper(depth+1).with(serializer))
 	}
+	s.numbers = append(s.numbers, int32(n))
 	if blob.Err() == nil && blob.Remaining() > 0 {
 		blob.Fail(blob.Offset(), format.ErrCorrupt, "%d bytes after the entries of a POJO", blob.Remaining())
 	}
 	c.Adopt(blob, base)
 }
 
+// with adds the serializer object that a file has next to a config snapshot.
+func (s *Snapshot) with(serializer []byte) *Snapshot {
+	if s != nil {
+		s.serializer = serializer
+	}
+	return s
+}
+
 // vstring reads a string as StringSerializer writes it; null is "".
 func (w *walker) vstring() string {
-	r := reader{*w.c}
+	r := reader{Cursor: *w.c}
+	r.arena = &r.own
 	v := stringCodec.get(&r)
 	*w.c = r.Cursor
 	return v.Text()

@@ -2,6 +2,7 @@ package types_test
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -286,7 +287,7 @@ func valueSeeds() (seeds [][2]string) {
 func valueTests() []valueTest {
 	pojo, family := classes()
 	bytes := utf(base+"array.BytePrimitiveArraySerializer$BytePrimitiveArraySerializerSnapshot") + i32(3)
-	return []valueTest{
+	return append(slices.Concat(sqlTests(), avroTests(), runtimeTests()), []valueTest{
 		{"long", simple("Long"), i64(-2), int64(-2)},
 		{"byte", simple("Byte"), "\xfe", int64(-2)},
 		{"short", simple("Short"), "\xff\xfe", int64(-2)},
@@ -308,7 +309,7 @@ func valueTests() []valueTest {
 		{"null that is present", composite(base+"SetSerializerSnapshot", 1, "", simple("String")), i32(2) + "\x00\x00" + "\x01", []any{nil, nil}},
 		{"void in a void row", composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x01", simple("Void"), simple("Void")), "\x20\x05", []any{nil, nil}},
 		{"an option of null", composite("org.apache.flink.api.scala.typeutils.ScalaOptionSerializerSnapshot", 2, "", composite("org.apache.flink.api.scala.typeutils.ScalaOptionSerializerSnapshot", 2, "", simple("String"))), "\x01\x01\x00", nil},
-		{"NaN of other bits", simple("Float"), "\xff\xc0\x00\x01", "NaN"},
+		{"NaN of other bits", simple("Float"), "\xff\xc0\x00\x01", "NaN(ffc00001)"},
 		{"no bytes", bytes, i32(0), []byte{}},
 		{"void", simple("Void"), "\x00", nil},
 		{"list", list(list(simple("Int"))), i32(2) + i32(1) + i32(5) + i32(0), []any{[]any{int64(5)}, []any{}}},
@@ -324,7 +325,7 @@ func valueTests() []valueTest {
 		{"null of a subclass", family, "\x08\x01\x01", nil},
 		{"decimal", simple("BigDec"), i32(6) + "\x30\x39" + i32(3), "12.345"},
 		{"null decimal", simple("BigDec"), i32(0), nil},
-		{"decimal of a constant", simple("BigDec"), i32(2) + i32(-2), "100"},
+		{"decimal of a constant", simple("BigDec"), i32(2) + i32(-2), "1e2"},
 		{"moment", simple("Date"), i64(-1), "1969-12-31 23:59:59.999 +0000 UTC"},
 		{"null moment", simple("SqlTime"), i64(math.MinInt64), nil},
 		{"timestamp", simple("SqlTimestamp"), i64(-999) + i32(1_000_001), "1969-12-31 23:59:59.001000001 +0000 UTC"},
@@ -343,13 +344,18 @@ func valueTests() []valueTest {
 		{"row before", composite(runtime+"RowSerializer$RowSerializerSnapshot", 3, "", simple("Int")), "\x80" + i32(7), map[string]any{"kind": "UPDATE_BEFORE", "fields": []any{int64(7)}}},
 		{"row without a kind", composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x00", simple("Int"), simple("Int")), "\x40" + i32(7), []any{int64(7), nil}},
 		{"old row", composite(runtime+"RowSerializer$RowSerializerSnapshot", 2, "", simple("Int"), simple("Int")), "\x80" + i32(7), []any{nil, int64(7)}},
+		{"half a pair", simple("String"), "\x02\x80\xb0\x03", "\xed\xa0\x80"},
+		{"the other half", simple("String"), "\x02\x80\xb8\x03", "\xed\xb0\x80"},
+		{"half a pair and more", simple("String"), "\x03\x80\xb0\x03a", "\xed\xa0\x80a"},
+		{"a character that is half a pair", simple("Char"), "\xd8\x00", "\xed\xa0\x80"},
+		{"nulls without bytes", list(utf(base+"NullValueSerializer$NullValueSerializerSnapshot") + i32(3)), i32(2), []any{nil, nil}},
 		{"timer", composite("org.apache.flink.streaming.api.operators.TimerSerializerSnapshot", 2, "", simple("Int"), simple("Void")), "\x80\x00\x00\x00\x00\x00\x30\x39" + i32(7) + "\x00", map[string]any{"timestamp": int64(12345), "key": int64(7), "namespace": nil}},
 		{"SQL string", utf("org.apache.flink.table.runtime.typeutils.StringDataSerializer$StringDataSerializerSnapshot") + i32(3), i32(2) + "\xc3\xa9", "\u00e9"},
 		{"SQL decimal", utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(10) + i32(2), i64(-5), "-0.05"},
 		{"wide SQL decimal", utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(30) + i32(2), i32(2) + "\xff\x00", "-2.56"},
 		{"SQL timestamp", utf("org.apache.flink.table.runtime.typeutils.TimestampDataSerializer$TimestampDataSerializerSnapshot") + i32(1) + i32(3), i64(1500), "1970-01-01T00:00:01.5"},
 		{"fine SQL timestamp", utf("org.apache.flink.table.runtime.typeutils.TimestampDataSerializer$TimestampDataSerializerSnapshot") + i32(1) + i32(9), i64(1500) + i32(7), "1970-01-01T00:00:01.500000007"},
-	}
+	}...)
 }
 
 // classes returns a serializer of objects, and one of objects with subclasses.
@@ -380,7 +386,7 @@ func TestValues(t *testing.T) {
 			got = at.String()
 		}
 		switch s := strings.Trim(v.String(), `"`); s {
-		case "NaN", "Infinity", "-Infinity":
+		case "NaN", "Infinity", "-Infinity", "NaN(ffc00001)":
 			got = s
 		}
 		if err != nil || !reflect.DeepEqual(got, x.want) {
@@ -396,20 +402,30 @@ func TestValues(t *testing.T) {
 			if _, err := c.Skip([]byte(x.in[:n])); !value.IsShort(err) {
 				t.Errorf("%s: skipped, cut to %d: %v", x.name, n, err)
 			}
+			for bit := range 8 {
+				q := []byte(x.in)
+				q[n] ^= 1 << bit
+				if err := testenv.Agree(c, q); err != nil {
+					t.Errorf("%s: byte %d flipped: %v", x.name, n, err)
+				}
+				if v, _, err := c.Read(q); err == nil {
+					if err := testenv.AgreeJSON(c, v); err != nil {
+						t.Errorf("%s: byte %d flipped: %v", x.name, n, err)
+					}
+				}
+			}
 		}
 	}
 	for _, x := range []struct {
 		name, snapshot, in string
 		kind               error
 	}{
-		{"half a pair", simple("String"), "\x02\x80\xb0\x03", format.ErrUnsupported},
-		{"the other half", simple("String"), "\x02\x80\xb8\x03", format.ErrUnsupported},
-		{"half a pair and more", simple("String"), "\x03\x80\xb0\x03a", format.ErrUnsupported},
 		{"a large character", simple("String"), "\x02\x80\x80\x04", format.ErrCorrupt},
 		{"an endless number", simple("String"), "\xff\xff\xff\xff\xff\x01", format.ErrCorrupt},
 		{"a little more than 32 bits", simple("String"), "\x82\x80\x80\x80\x10" + "a", format.ErrCorrupt},
 		{"a long claim", simple("String"), "\xff\xff\xff\xff\x0f", format.ErrTruncated},
 		{"a long list", list(simple("Int")), i32(1 << 30), format.ErrTruncated},
+		{"a long list without bytes", list(utf(base+"NullValueSerializer$NullValueSerializerSnapshot") + i32(3)), i32(1 << 30), format.ErrLimit},
 		{"boolean", simple("Boolean"), "\x02", format.ErrCorrupt},
 		{"big integer", simple("BigInt"), i32(4), format.ErrCorrupt},
 		{"subclass", pojo, "\x08\x00", format.ErrUnsupported},
@@ -447,7 +463,6 @@ func TestValues(t *testing.T) {
 		"kryo":            utf(runtime+"kryo.KryoSerializerSnapshot") + i32(2) + utf("K") + optmap() + optmap() + optmap(),
 		"list of kryo":    list(utf(runtime+"kryo.KryoSerializerSnapshot") + i32(2) + utf("K") + optmap() + optmap() + optmap()),
 		"row of nothing":  composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x00"),
-		"no bytes at all": utf(base+"NullValueSerializer$NullValueSerializerSnapshot") + i32(3),
 		"padding":         composite(runtime+"NullableSerializer$NullableSerializerSnapshot", 2, i32(-1), simple("Int")),
 		"a missing field": utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(entry("x", "-", "-")) + optmap() + optmap(),
 	} {
@@ -487,7 +502,7 @@ func TestAppendRefuses(t *testing.T) {
 		{enum, value.String("B"), `the enum has no constant "B"`},
 		{composite(runtime+"RowSerializer$RowSerializerSnapshot", 4, "\x01", simple("Int")), value.Record(&value.Shape{Names: []string{"kind", "fields"}}, []value.Value{value.String("UPSERT"), value.List(make([]value.Value, 1))}), `found "UPSERT"`},
 		{utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(10) + i32(2), value.Decimal([]byte{1}, 3), "expected a decimal of scale 2, found 3"},
-		{utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(10) + i32(2), value.Decimal([]byte("123456789"), 2), "does not fit into 64 bits"},
+		{utf("org.apache.flink.table.runtime.typeutils.DecimalDataSerializer$DecimalSerializerSnapshot") + i32(3) + i32(10) + i32(2), value.Decimal([]byte("123456789"), 2), "has more than 10 digits"},
 	} {
 		c, ok := types.CodecOf(snapshot(t, x.snapshot))
 		if !ok {
@@ -512,6 +527,13 @@ func FuzzValue(f *testing.F) {
 		f.Add([]byte(i32(2)+x[0]), []byte(x[1]))
 		seeds++
 	}
+	for _, x := range kryoTests {
+		p, err := hex.DecodeString(x.bytes)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add([]byte(i32(2)+kryoSnapshot(x.class)), p)
+	}
 	if seeds == 0 {
 		f.Fatal("no seeds")
 	}
@@ -520,17 +542,30 @@ func FuzzValue(f *testing.F) {
 		if err != nil {
 			return
 		}
-		c, ok := types.CodecOf(s)
-		if !ok {
-			return
-		}
-		if err := testenv.Agree(c, in); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := c.Read(in); err != nil && !ours(err) {
-			t.Fatalf("an error of no kind: %v", err)
+		for _, kryo := range []int{2, 5} {
+			if c, err := types.NewCodec(s, types.Options{Kryo: kryo}); err == nil {
+				fuzzCodec(t, c, in)
+			}
 		}
 	})
+}
+
+func fuzzCodec(t *testing.T, c value.Codec, in []byte) {
+	if err := testenv.Agree(c, in); err != nil {
+		t.Fatal(err)
+	}
+	v, _, err := c.Read(in)
+	if err == nil {
+		err = testenv.AgreeJSON(c, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+	} else if !ours(err) {
+		t.Fatalf("an error of no kind: %v", err)
+	}
+	if _, err := value.FromJSON(c, in); err != nil && !ours(err) {
+		t.Fatalf("an error of no kind: %v", err)
+	}
 }
 
 // FuzzSkip: any bytes are refused, or walked and kept as they are.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/internal/mapcursor"
@@ -288,7 +289,13 @@ func (Codec) Build(ctx context.Context, _ format.Source, states []format.StateRu
 
 // appendRun appends the ranges of the elements of a run.
 func appendRun(ctx context.Context, parts []format.Part, r format.ElementRun) ([]format.Part, error) {
-	if r.Count == 0 {
+	for i, p := range r.New {
+		if len(p) == 0 {
+			return nil, fmt.Errorf("new element %d has no bytes", i)
+		}
+		parts = append(parts, format.Literal(slices.Clone(p)))
+	}
+	if r.New != nil || r.Count == 0 {
 		return parts, nil
 	}
 	if err := checkHandle(r.Handle); err != nil {

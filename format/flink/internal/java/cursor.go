@@ -21,6 +21,9 @@ type Cursor struct {
 // NewCursor returns a cursor at the start of p.
 func NewCursor(p []byte) *Cursor { return &Cursor{p: p} }
 
+// Of returns a cursor at the start of p.
+func Of(p []byte) Cursor { return Cursor{p: p} }
+
 // Offset returns the position of the next read.
 func (c *Cursor) Offset() int { return c.off }
 
@@ -57,6 +60,19 @@ func (c *Cursor) take(n int, what string) []byte {
 	c.off += n
 	return p
 }
+
+// Next returns the next n bytes as a view. If there are fewer, or after an error, it
+// returns nil and reads nothing: a fast path, whose caller then reads step by step.
+func (c *Cursor) Next(n int) []byte {
+	if c.err != nil || n > len(c.p)-c.off {
+		return nil
+	}
+	c.off += n
+	return c.p[c.off-n : c.off]
+}
+
+// Back moves back by n bytes, which were read before.
+func (c *Cursor) Back(n int) { c.off -= n }
 
 // left returns the number of unread bytes as a text.
 func (c *Cursor) left() string {
@@ -101,17 +117,19 @@ func (c *Cursor) U16() uint16 {
 
 // I32 reads an int.
 func (c *Cursor) I32() int32 {
-	if p := c.take(4, "a 4-byte number"); p != nil {
+	if p := c.Next(4); p != nil {
 		return int32(binary.BigEndian.Uint32(p))
 	}
+	c.take(4, "a 4-byte number")
 	return 0
 }
 
 // I64 reads a long.
 func (c *Cursor) I64() int64 {
-	if p := c.take(8, "an 8-byte number"); p != nil {
+	if p := c.Next(8); p != nil {
 		return int64(binary.BigEndian.Uint64(p))
 	}
+	c.take(8, "an 8-byte number")
 	return 0
 }
 
@@ -224,6 +242,17 @@ func Part[T any](c *Cursor, read func(p []byte) (v T, used int, err error)) (v T
 	c.Adopt(part, c.off)
 	c.off += used
 	return v
+}
+
+// AdoptWhole is Adopt for a part whose length was known: if it ends within a value, the
+// input is not cut short but corrupt.
+func (c *Cursor) AdoptWhole(part *Cursor, base int) {
+	if part.err != nil && errors.Is(part.err, format.ErrTruncated) {
+		e := *part.err
+		e.Err = format.ErrCorrupt
+		part.err = &e
+	}
+	c.Adopt(part, base)
 }
 
 // Adopt records the error of a cursor on a part of the input that starts at base.

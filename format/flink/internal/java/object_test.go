@@ -175,6 +175,11 @@ func FuzzSkipObject(f *testing.F) {
 	f.Fuzz(func(t *testing.T, p []byte) {
 		c := java.NewCursor(p)
 		java.SkipObject(c)
+		read := java.NewCursor(p)
+		java.ReadObject(read)
+		if (c.Err() == nil) != (read.Err() == nil) || c.Offset() != read.Offset() {
+			t.Fatalf("skipped to %d, %v; read to %d, %v", c.Offset(), c.Err(), read.Offset(), read.Err())
+		}
 		var e *format.Error
 		if errors.As(c.Err(), &e) {
 			if e.Offset < 0 || e.Offset > int64(len(p)) {
@@ -187,4 +192,33 @@ func FuzzSkipObject(f *testing.F) {
 			t.Fatalf("without what follows: %v, %d left", alone.Err(), alone.Remaining())
 		}
 	})
+}
+
+// TestReadObject: the fields of an object, of its ancestors too, and what its class
+// wrote.
+func TestReadObject(t *testing.T) {
+	utf := func(s string) string { return "\x00" + string(rune(len(s))) + s }
+	in := "\xac\xed\x00\x05\x73\x72" + utf("C") + "\x00\x00\x00\x00\x00\x00\x00\x01\x03\x00\x01I" + utf("n") + "\x78" +
+		"\x72" + utf("B") + "\x00\x00\x00\x00\x00\x00\x00\x02\x02\x00\x02B" + utf("n") + "L" + utf("s") + "\x74" + utf("LS;") + "\x78\x70" + // ancestor
+		"\xff\x74" + utf("é") + // its fields: the text has two bytes
+		"\x00\x00\x00\x07\x77\x02ab\x71\x00\x7e\x00\x00\x78"
+	in = strings.Replace(in, utf("é"), "\x00\x02é", 1)
+	c := java.NewCursor([]byte(in))
+	o := java.ReadObject(c)
+	if c.Err() != nil || c.Remaining() > 0 {
+		t.Fatal(c.Err(), c.Remaining())
+	}
+	n, ok := o.Int("n")
+	if o.Class != "C" || o.Kind != java.ObjectPlain || !ok || n != 7 || len(o.Fields) != 3 || o.Fields[0].Bits != -1 || o.Fields[0].Owner != "B" {
+		t.Errorf("%+v", o)
+	}
+	if s := o.Object("s"); s == nil || s.Kind != java.ObjectString || s.Text != "é" {
+		t.Errorf("%+v", s)
+	}
+	if len(o.Parts) != 2 || string(o.Parts[0].Data) != "ab" {
+		t.Errorf("written: %+v", o.Parts)
+	}
+	if _, ok := o.Int("s"); ok || o.Object("x") != nil || (*java.Object)(nil).Object("x") != nil {
+		t.Error("a number that is an object, or a field that is absent")
+	}
 }

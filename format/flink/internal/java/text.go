@@ -2,6 +2,7 @@ package java
 
 import (
 	"encoding/binary"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/savepoint-tools/spt/format"
@@ -51,17 +52,17 @@ func DecodeText(p []byte) (format.Text, bool) {
 		}
 		i += n
 	}
-	s := fromUnits(units)
+	s := FromUnits(units)
 	if again, _ := encodeText(nil, s); string(again) == string(p) {
 		return format.NewText(s), true
 	}
 	return format.RawText(s, string(p)), true
 }
 
-// fromUnits converts UTF-16 units to a Go string. A lone surrogate becomes its
+// FromUnits converts UTF-16 units to a Go string. A lone surrogate becomes its
 // three-byte encoding, which is not valid UTF-8 and so never equal to another
 // character.
-func fromUnits(units []uint16) string {
+func FromUnits(units []uint16) string {
 	var b []byte
 	for i := 0; i < len(units); i++ {
 		u := rune(units[i])
@@ -76,6 +77,26 @@ func fromUnits(units []uint16) string {
 		}
 	}
 	return string(b)
+}
+
+// Units converts a string to UTF-16 units, the inverse of [FromUnits]. ok is false if
+// it is neither UTF-8 nor from FromUnits.
+func Units(s string) (units []uint16, ok bool) {
+	units = make([]uint16, 0, len(s))
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1 && isSurrogate(s[i:]):
+			units = append(units, 0xd000|uint16(s[i+1]&0x3f)<<6|uint16(s[i+2]&0x3f))
+			n = 3
+		case r == utf8.RuneError && n == 1:
+			return units, false
+		default:
+			units = utf16.AppendRune(units, r)
+		}
+		i += n
+	}
+	return units, true
 }
 
 // AppendText appends a text with its 2-byte length. It returns a
@@ -116,7 +137,7 @@ func TextSize(t format.Text) int {
 }
 
 // encodeText appends s in modified UTF-8. Lone surrogates are appended unchanged,
-// see fromUnits. Other invalid UTF-8 is appended unchanged too, but ok is false.
+// see FromUnits. Other invalid UTF-8 is appended unchanged too, but ok is false.
 func encodeText(dst []byte, s string) (_ []byte, ok bool) {
 	ok = true
 	for i := 0; i < len(s); {
@@ -151,3 +172,7 @@ func encodeText(dst []byte, s string) (_ []byte, ok bool) {
 func isSurrogate(s string) bool {
 	return len(s) >= 3 && s[0] == 0xed && s[1]>>5 == 0b101 && s[2]>>6 == 0b10
 }
+
+// EncodeText appends s in modified UTF-8, without a length. ok is false if s is not
+// text that Java can read.
+func EncodeText(dst []byte, s string) (_ []byte, ok bool) { return encodeText(dst, s) }

@@ -91,6 +91,13 @@ public final class Main {
                 }
                 return answer;
             }
+            case "reread": {
+                ObjectNode answer = Json.object();
+                for (JsonNode pair : request.path("values")) {
+                    answer.withArray("answers").add(Serializers.reread(pair.path("snapshot").asText(), pair.path("bytes").asText()));
+                }
+                return answer;
+            }
             case "compare": {
                 ObjectNode answer = Json.object();
                 for (JsonNode pair : request.path("pairs")) {

@@ -133,7 +133,7 @@ final class Serializers {
     static List<Value> values() throws Exception {
         List<Value> all = new ArrayList<>();
         for (String s : new String[] {"0", "1", "10", "-1", "12.3450", "-0.00012", "123456789012345678901234567890.5", "1E+3"}) {
-            add(all, Types.BIG_DEC, new BigDecimal(s), new BigDecimal(s).toPlainString());
+            add(all, Types.BIG_DEC, new BigDecimal(s), s.equals("1E+3") ? "1e3" : new BigDecimal(s).toPlainString());
         }
         add(all, Types.BIG_DEC, null, "null");
         for (String s : new String[] {"1969-12-31T23:59:59.123456789Z", "2024-02-29T01:02:03Z", "-0043-03-15T12:00:00Z"}) {
@@ -164,7 +164,25 @@ final class Serializers {
         add(all, TypeInformation.of(Base.class), new Derived(1, 2), "{\"@class\":\"" + Derived.class.getName() + "\",\"a\":1,\"b\":2}");
         add(all, TypeInformation.of(Base.class), new Base(1), "{\"a\":1}");
         add(all, TypeInformation.of(FormB.class), sub, "{\"id\":3,\"more\":0,\"name\":\"sub\"}");
+        MoreValues.add(all);
         return all;
+    }
+
+    /** What Flink writes after it has read the bytes with the serializer of the snapshot, or "refused: " and why. */
+    static String reread(String snapshot, String bytes) {
+        try {
+            TypeSerializer<Object> serializer = read(snapshot).restoreSerializer();
+            DataInputDeserializer in = new DataInputDeserializer(HexFormat.of().parseHex(bytes));
+            Object value = serializer.deserialize(in);
+            if (in.available() > 0) {
+                return "refused: " + in.available() + " bytes are left";
+            }
+            DataOutputSerializer out = new DataOutputSerializer(64);
+            serializer.serialize(value, out);
+            return HexFormat.of().formatHex(out.getCopyOfBuffer());
+        } catch (Exception | LinkageError refused) {
+            return "refused: " + refused;
+        }
     }
 
     /** A POJO that has a subclass. */
@@ -190,8 +208,11 @@ final class Serializers {
         }
     }
 
-    private static <T> void add(List<Value> all, TypeInformation<T> info, T value, String text) throws Exception {
-        TypeSerializer<T> serializer = info.createSerializer(new SerializerConfigImpl());
+    static <T> void add(List<Value> all, TypeInformation<T> info, T value, String text) throws Exception {
+        add(all, info.createSerializer(new SerializerConfigImpl()), value, text);
+    }
+
+    static <T> void add(List<Value> all, TypeSerializer<T> serializer, T value, String text) throws Exception {
         DataOutputSerializer bytes = new DataOutputSerializer(64);
         serializer.serialize(value, bytes);
         DataOutputSerializer snapshot = new DataOutputSerializer(256); // after it: it names the subclasses that were met

@@ -1,0 +1,104 @@
+package spt_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/savepoint-tools/spt/conformance"
+	"github.com/savepoint-tools/spt/format/flink/connector"
+	"github.com/savepoint-tools/spt/internal/sptest"
+)
+
+const connectorsDoc = "docs/connectors.md"
+
+// marks around the generated table of docs/connectors.md.
+const tableStart, tableEnd = "<!-- table: go test . -run TestConnectorsDocument -update -->\n", "<!-- end of table -->\n"
+
+// TestConnectorsDocument: docs/connectors.md has every structure of the table, and says
+// of each version what judged it.
+func TestConnectorsDocument(t *testing.T) {
+	text, err := os.ReadFile(connectorsDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok1 := strings.Cut(string(text), tableStart)
+	_, after, ok2 := strings.Cut(rest, tableEnd)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s has no table", connectorsDoc)
+	}
+	want := before + tableStart + connectorsTable(t) + tableEnd + after
+	switch {
+	case want == string(text):
+	case *update:
+		if err := os.WriteFile(connectorsDoc, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s differs from the table (go test . -run TestConnectorsDocument -update):\n%s", connectorsDoc, firstDifference(string(text), want))
+	}
+}
+
+// inFiles are structures that are read in real snapshots of the corpus or made by a Kafka
+// broker and Flink in conformance, beyond the vectors.
+var inFiles = map[string]string{
+	"CommittableCollector 2": "broker",
+	"KafkaSourceEnumState 1": "snapshots",
+	"CommittableCollector 1": "snapshots",
+	"KafkaTopicPartition":    "operator states of Flink 1.4 to 1.20",
+	"StreamShardMetadata":    "operator states of Flink 1.4 to 1.7",
+}
+
+// connectorsTable returns the table in Markdown.
+func connectorsTable(t *testing.T) string {
+	t.Helper()
+	judged := map[string][]string{}
+	for _, line := range conformance.Versions() {
+		for _, v := range sptest.ConnectorVectors(t, string(line)) {
+			key := fmt.Sprintf("%s %d", v.Class, v.Version)
+			if !slices.Contains(judged[key], string(line)) {
+				judged[key] = append(judged[key], string(line))
+			}
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| connector | structure | stored in | versions | judged |\n|---|---|---|---|---|\n")
+	rows, proven := 0, 0
+	for _, s := range connector.Structures() {
+		state := "`" + s.State + "`"
+		if s.State == "" {
+			state = "coordinator"
+		}
+		var versions, by []string
+		for _, n := range s.Versions {
+			versions = append(versions, fmt.Sprint(n))
+			key := fmt.Sprintf("%s %d", s.Class, n)
+			if lines := judged[key]; len(lines) > 0 {
+				by = append(by, fmt.Sprintf("%d: own serializer, Flink %s", n, strings.Join(lines, ", ")))
+				delete(judged, key)
+			} else if inFiles[key] != "" {
+				by = append(by, fmt.Sprintf("%d: %s", n, inFiles[key]))
+			}
+		}
+		if inFiles[s.Class] != "" {
+			by = append(by, inFiles[s.Class])
+		}
+		if len(by) > 0 {
+			proven++
+		}
+		if len(versions) == 0 {
+			versions = []string{"–"}
+		}
+		rows++
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s |\n", s.Connector, s.Class, state, strings.Join(versions, ", "), strings.Join(by, "; "))
+	}
+	for key := range judged {
+		t.Errorf("a vector of %s, which is not in the table", key)
+	}
+	if rows < 40 || proven < 9 {
+		t.Errorf("%d structures, %d judged", rows, proven)
+	}
+	return b.String()
+}

@@ -1,0 +1,171 @@
+package keyed
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// Build writes the header of a canonical stream, uncompressed, and returns a builder
+// for its entries, which must be added key group by key group. Within one the entries
+// of a state should be added together: each time the state changes, a run of entries
+// starts.
+//
+// The schema is one that Describe returned, or consists of states of several such
+// schemas with the same serializer of keys.
+func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups format.KeyGroupRange, w io.Writer) (format.KeyedBuilder, error) {
+	version, key, err := decodeWire(schema.Wire)
+	if err != nil {
+		return nil, err
+	}
+	if len(key) == 0 {
+		return nil, format.Errorf(format.ErrUnsupported, "the encoding of the serializer of keys in a header is not known")
+	}
+	if len(schema.States) > math.MaxInt16 {
+		return nil, format.Errorf(format.ErrLimit, "%d states, a stream has at most %d", len(schema.States), math.MaxInt16)
+	}
+	p := binary.BigEndian.AppendUint32(nil, uint32(version))
+	if version >= flagVersion {
+		p = append(p, 0)
+	}
+	p = append(p, key...)
+	p = binary.BigEndian.AppendUint16(p, uint16(len(schema.States)))
+	for _, s := range schema.States {
+		v, meta, err := decodeWire(s.Wire)
+		switch {
+		case err == nil && v != version:
+			err = format.Errorf(format.ErrUnsupported, "it is of version %d, the stream of version %d", v, version)
+		case err == nil && len(meta) == 0:
+			err = format.Errorf(format.ErrUnsupported, "its encoding in a header is not known")
+		}
+		if err != nil {
+			return nil, format.At(err, "state %q", s.Name)
+		}
+		p = append(p, meta...)
+	}
+	header, err := parse(p)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{
+		w: w, access: accesses(header, c.MaxParallelism), state: -1, group: -1,
+		h: &format.KeyGroups{Codec: format.CodecFlink, Savepoint: true, Range: groups}, offsets: make(format.OffsetSlice, max(groups.Count, 0)),
+	}
+	return b, b.write(p)
+}
+
+func decodeWire(w format.Wire) (version int32, p []byte, err error) {
+	if len(w) < 4 {
+		return 0, nil, format.Errorf(format.ErrUnsupported, "the schema is not one of Flink's keyed state")
+	}
+	p = []byte(w)
+	return int32(binary.BigEndian.Uint32(p)), p[4:], nil
+}
+
+// builder writes canonical state (spec flink-keyed-state 3.2).
+type builder struct {
+	w       io.Writer
+	access  []access
+	h       *format.KeyGroups
+	offsets format.OffsetSlice
+	n       int64 // bytes written
+	group   int32 // of the last entry, -1: none
+	state   int   // of the last entry
+	// The last entry is written when it is known whether its state has another one.
+	held, value []byte
+	out, buf    []byte
+}
+
+// flushAt is the number of bytes that a builder collects before it writes them.
+const flushAt = 256 << 10
+
+func (b *builder) write(p []byte) error {
+	n, err := b.w.Write(p)
+	b.n += int64(n)
+	return err
+}
+
+// Add implements [format.KeyedBuilder]. If the entry has no Stored, its parts are
+// joined.
+func (b *builder) Add(e format.KeyedEntry) error {
+	switch {
+	case e.KeyGroup < b.h.Range.First || e.KeyGroup > b.h.Range.Last():
+		return fmt.Errorf("key group %d is outside %v", e.KeyGroup, b.h.Range)
+	case e.KeyGroup < b.group:
+		return fmt.Errorf("an entry of key group %d after an entry of key group %d", e.KeyGroup, b.group)
+	case e.State < 0 || e.State >= len(b.access):
+		return fmt.Errorf("state %d is out of range: the schema has %d", e.State, len(b.access))
+	}
+	a := &b.access[e.State]
+	if e.Stored == nil {
+		if e.Key == nil || e.Namespace == nil {
+			return fmt.Errorf("an entry of state %q without a key", a.name)
+		}
+		b.buf = a.join(&e, b.buf)
+	}
+	if g := groupOf(e.Stored, a.prefix); g != e.KeyGroup {
+		return fmt.Errorf("an entry of key group %d has a key of key group %d", e.KeyGroup, g)
+	}
+	if len(e.Stored) > math.MaxInt32 || len(e.Value) > math.MaxInt32 {
+		return format.Errorf(format.ErrLimit, "an entry of %d and %d bytes", len(e.Stored), len(e.Value))
+	}
+	if err := b.flush(e.KeyGroup == b.group && e.State == b.state); err != nil {
+		return err
+	}
+	if e.KeyGroup != b.group {
+		b.endGroup()
+		b.offsets[e.KeyGroup-b.h.Range.First] = b.n + int64(len(b.out))
+		b.group, b.state = e.KeyGroup, -1
+	}
+	if e.State != b.state {
+		b.out = binary.BigEndian.AppendUint16(b.out, uint16(e.State))
+		b.state = e.State
+	}
+	b.held = append(b.held[:0], e.Stored...)
+	b.value = append(b.value[:0], e.Value...)
+	return nil
+}
+
+// flush writes the last entry.
+func (b *builder) flush(more bool) error {
+	if b.group < 0 {
+		return nil
+	}
+	if !more {
+		b.held[0] |= lastOfRun
+	}
+	b.out = binary.BigEndian.AppendUint32(b.out, uint32(len(b.held)))
+	b.out = append(b.out, b.held...)
+	b.out = binary.BigEndian.AppendUint32(b.out, uint32(len(b.value)))
+	b.out = append(b.out, b.value...)
+	if len(b.out) < flushAt {
+		return nil
+	}
+	err := b.write(b.out)
+	b.out = b.out[:0]
+	return err
+}
+
+// endGroup ends the current key group.
+func (b *builder) endGroup() {
+	if b.group >= 0 {
+		b.out = binary.BigEndian.AppendUint16(b.out, endOfGroup)
+	}
+}
+
+// Handle implements [format.KeyedBuilder].
+func (b *builder) Handle() (*format.KeyGroups, error) {
+	if err := b.flush(false); err != nil {
+		return nil, err
+	}
+	b.endGroup()
+	b.group = -1
+	err := b.write(b.out)
+	b.out = b.out[:0]
+	b.h.Offsets = b.offsets
+	return b.h, err
+}
