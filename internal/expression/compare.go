@@ -22,7 +22,7 @@ func textOf(v value.Value) string {
 	return v.Text()
 }
 
-// compareTexts compares texts, or times of which at most one is a text.
+// compareTexts compares texts and times. Times of different kinds are compared as texts.
 func compareTexts(a, b value.Value) int {
 	if isTime(a.Kind()) || isTime(b.Kind()) {
 		if a.Kind() == b.Kind() {

@@ -25,8 +25,8 @@ type Program struct {
 
 // Vars are the values of the names, and the memory of one evaluation at a time.
 type Vars struct {
-	// Values has the value of each name, in the order of the names. Those of constants
-	// are not looked at.
+	// Values has the value of each name, in the order of the names. Constants have
+	// their own.
 	Values []value.Value
 	// OpenRecords says that records leave out fields, which are null; otherwise a field
 	// that a record does not have is an error.

@@ -309,7 +309,7 @@ func TestEvalErrors(t *testing.T) {
 		{text("a"), `value + 1 == 1`, "+ cannot be calculated of a string and an integer (column 7)"},
 		{text("a"), `-value == 1`, "- needs a number, found a string (column 1)"},
 		{text("a"), `int(value) == 1`, "int of a string that is not an integer (column 1)"},
-		{float64Of(math.NaN()), `int(value) == 1`, "int of NaN (column 1)"},
+		{float64Of(math.NaN()), `int(value) == 1`, "int of NaN or of an infinity (column 1)"},
 		{value.Int(1), `len(value) == 1`, "len needs a string, a list or a map, found an integer (column 1)"},
 		{value.Int(1), `any(value, {#})`, "any needs a list or a map, found an integer (column 1)"},
 		{ints(1), `any(value, {#})`, "any needs a boolean, found an integer (column 13)"},

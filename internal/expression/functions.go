@@ -277,7 +277,7 @@ func toInt(_ *Vars, a value.Value) (value.Value, *Error) {
 			whole, _ := big.NewFloat(f).Int(nil)
 			return integer(whole), nil
 		}
-		return a, failf(0, "int of %v", a)
+		return a, failf(0, "int of NaN or of an infinity")
 	case k == value.KindDecimal:
 		d := exact(a)
 		switch {

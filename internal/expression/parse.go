@@ -17,7 +17,7 @@ const (
 	maxBits   = 1 << 12 // of an integer that is calculated
 )
 
-// precedences are the binary operators; those of the larger number bind tighter.
+// precedences are the binary operators; the larger number binds tighter.
 var precedences = map[string]int{
 	"|": 0, "or": 10, "||": 10, "and": 15, "&&": 15,
 	"==": 20, "!=": 20, "<": 20, "<=": 20, ">": 20, ">=": 20,

@@ -33,6 +33,7 @@ func catWhereHelp() string {
 	for _, v := range catVars {
 		entry(&b, helpWidth, 2, 17, v.name, v.help)
 	}
+	languageHelp(&b, 17)
 	return strings.TrimRight(b.String(), "\n")
 }
 

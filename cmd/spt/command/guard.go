@@ -95,7 +95,16 @@ func guardHelp() string {
 		line(v.name, v.help)
 	}
 	line("KiB, MiB, GiB", "1024, 1024², 1024³")
+	languageHelp(&b, 22)
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// languageHelp is what can be done with the names.
+func languageHelp(b *strings.Builder, column int) {
+	b.WriteByte('\n')
+	entry(b, helpWidth, 2, column, "operators", "== != < <= > >= + - * / % ** and or not in contains startsWith endsWith matches ?: ?? .. [0] [1:3] .name ?.name")
+	entry(b, helpWidth, 2, column, "functions", strings.Join(expression.Functions(), ", "))
+	b.WriteString("docs/expressions.md describes them.")
 }
 
 // units are constants of all expressions.
