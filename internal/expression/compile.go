@@ -261,6 +261,9 @@ func (c *compiler) test(n node, what string) test {
 			return false, err
 		}
 		if a.Kind() != value.KindBool {
+			if what == "the expression" && a.IsNull() {
+				return false, nil
+			}
 			if what == "the expression" {
 				return false, failf(pos, "the expression is %v, expected true or false", a.Kind())
 			}

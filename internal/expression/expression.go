@@ -82,7 +82,7 @@ func (p *Program) String() string {
 	return b.String()
 }
 
-// Eval reports whether the expression is true. The error is an *Error: the expression
+// Eval reports whether the expression is true; one that is null is not. The error is an *Error: the expression
 // does not fit the values.
 func (p *Program) Eval(v *Vars) (bool, error) {
 	v.steps, v.made = 0, 0

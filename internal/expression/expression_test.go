@@ -346,6 +346,19 @@ func TestEvalErrors(t *testing.T) {
 	}
 }
 
+// TestNull: an expression that is null is not true; an operand that is null is an error.
+func TestNull(t *testing.T) {
+	for text, wrong := range map[string]bool{`value`: false, `value?.active`: false, `value ?? key`: false, `not value`: true, `value and flag`: true, `value ? flag : flag`: true} {
+		p, err := expression.Compile(text, names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := p.Eval(vars(value.Null(), value.Null())); ok || (err != nil) != wrong {
+			t.Errorf("%s: %v, %v", text, ok, err)
+		}
+	}
+}
+
 // TestOpenRecords: a field that such a record does not have is null.
 func TestOpenRecords(t *testing.T) {
 	p, err := expression.Compile(`value.nope == nil`, names)

@@ -316,6 +316,8 @@ func TestCatFilter(t *testing.T) {
 		{`value[0].name == "x" and any(value, .name == "y")`, catItem{value: value.List([]value.Value{record("name", value.String("x")), record("name", value.String("y"))})}, true},
 		{`value[0][1] == "x"`, catItem{value: value.Map([]value.Value{value.Int(1), value.String("x")})}, true},
 		{`value contains "\xff"`, catItem{value: value.Bytes([]byte("a\xffb"))}, false}, {`len(value) == 3 and value contains "a"`, catItem{value: value.Bytes([]byte("a\xffb"))}, true},
+		{`value == 18446744073709551615 and value > 18446744073709551614`, catItem{value: value.Uint(math.MaxUint64)}, true}, {`value == 9007199254740993`, catItem{value: value.Int(9007199254740992)}, false},
+		{`value == 19.9 and value < 19.90000000000000000001`, catItem{value: value.Decimal([]byte{0x07, 0xc6}, 2)}, true},
 		{`key == "owner" and value == 0`, catItem{key: value.String("owner"), value: value.Int(0)}, true},
 		{`value == "1180591620717411303424"`, catItem{value: value.BigInt([]byte("\x40\x00\x00\x00\x00\x00\x00\x00\x00"))}, true},
 	} {
