@@ -561,7 +561,7 @@ func (c *compiler) texts(n *binary) test {
 		if err := v.work(1 + len(x)/64); err != nil {
 			return false, placed(err, n.pos)
 		}
-		ok := false
+		var ok bool
 		switch n.op {
 		case "contains":
 			ok = strings.Contains(x, y)
@@ -577,7 +577,8 @@ func (c *compiler) texts(n *binary) test {
 					return false, placed(err, n.pos)
 				}
 				if p, err = regexp.Compile(y); err != nil {
-					return false, failf(n.right.position(), "%v", err)
+					// The error of regexp shows the pattern, which may come from a value.
+					return false, failf(n.right.position(), "the string after matches is not a regular expression")
 				}
 			}
 			ok = p.MatchString(x)
@@ -652,17 +653,18 @@ func (v *Vars) look(a, key value.Value, s step) (value.Value, *Error) {
 		}
 		return a, failf(s.pos, "the keys of this map are strings, found %v", key.Kind())
 	case k == value.KindNull:
-		return a, failf(s.pos, "cannot look for %s in null; ?. in place of . keeps null", label(key))
+		return a, failf(s.pos, "cannot look for %s in null; ?. in place of . keeps null", s.label())
 	}
-	return a, failf(s.pos, "cannot look for %s in %v", label(key), a.Kind())
+	return a, failf(s.pos, "cannot look for %s in %v", s.label(), a.Kind())
 }
 
-// label returns a key as errors show it.
-func label(key value.Value) string {
-	if key.Kind() == value.KindString || isInteger(key.Kind()) {
-		return key.String()
+// label returns the key as errors show it: as it is written. One that is calculated may
+// come from a value, which errors do not show.
+func (s step) label() string {
+	if l, ok := s.key.(*literal); ok {
+		return l.value.String()
 	}
-	return key.Kind().String()
+	return "a key"
 }
 
 // pair returns an entry of a map as a list.

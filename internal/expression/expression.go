@@ -78,7 +78,7 @@ func (p *Program) Uses(name int) bool { return p.uses[name] }
 // compiles to the same program.
 func (p *Program) String() string {
 	var b strings.Builder
-	p.root.print(&b)
+	p.root.write(&b)
 	return b.String()
 }
 

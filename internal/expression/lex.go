@@ -202,7 +202,8 @@ func unescape(b *strings.Builder, rest string, bytes bool) (n int, ok bool) {
 		b.WriteByte(c)
 		return 1, true
 	}
-	digits, base, from := 0, rune(16), 1
+	var digits int
+	base, from := rune(16), 1
 	switch c := rest[0]; {
 	case c == 'x':
 		digits = 2

@@ -13,7 +13,7 @@ type node interface {
 	position() int
 	// height is the number of nodes on the longest way down, this one included.
 	height() int
-	print(b *strings.Builder)
+	write(b *strings.Builder)
 }
 
 // spot is what all nodes have.
@@ -92,60 +92,60 @@ type step struct {
 	optional bool
 }
 
-func (n *literal) print(b *strings.Builder) { printLiteral(b, n.value) }
+func (n *literal) write(b *strings.Builder) { printLiteral(b, n.value) }
 
-func (n *list) print(b *strings.Builder) { printAll(b, "[", n.elements, ", ", "]") }
+func (n *list) write(b *strings.Builder) { printAll(b, "[", n.elements, ", ", "]") }
 
-func (n *name) print(b *strings.Builder) { b.WriteString(n.name) }
+func (n *name) write(b *strings.Builder) { b.WriteString(n.name) }
 
-func (n *element) print(b *strings.Builder) { b.WriteByte('#') }
+func (n *element) write(b *strings.Builder) { b.WriteByte('#') }
 
-func (n *unary) print(b *strings.Builder) {
+func (n *unary) write(b *strings.Builder) {
 	b.WriteString("(" + n.op + " ")
-	n.node.print(b)
+	n.node.write(b)
 	b.WriteByte(')')
 }
 
-func (n *binary) print(b *strings.Builder) {
+func (n *binary) write(b *strings.Builder) {
 	b.WriteByte('(')
-	n.left.print(b)
+	n.left.write(b)
 	b.WriteByte(' ')
 	if n.negated {
 		b.WriteString("not ")
 	}
 	b.WriteString(n.op + " ")
-	n.right.print(b)
+	n.right.write(b)
 	b.WriteByte(')')
 }
 
-func (n *comparison) print(b *strings.Builder) {
+func (n *comparison) write(b *strings.Builder) {
 	b.WriteByte('(')
 	for i, operand := range n.operands {
 		if i > 0 {
 			b.WriteString(" " + n.ops[i-1] + " ")
 		}
-		operand.print(b)
+		operand.write(b)
 	}
 	b.WriteByte(')')
 }
 
-func (n *logic) print(b *strings.Builder) { printAll(b, "(", n.operands, " "+n.op+" ", ")") }
+func (n *logic) write(b *strings.Builder) { printAll(b, "(", n.operands, " "+n.op+" ", ")") }
 
-func (n *conditional) print(b *strings.Builder) {
+func (n *conditional) write(b *strings.Builder) {
 	b.WriteByte('(')
-	n.test.print(b)
+	n.test.write(b)
 	b.WriteString(" ? ")
 	if n.yes != nil {
-		n.yes.print(b)
+		n.yes.write(b)
 		b.WriteByte(' ')
 	}
 	b.WriteString(": ")
-	n.no.print(b)
+	n.no.write(b)
 	b.WriteByte(')')
 }
 
-func (n *path) print(b *strings.Builder) {
-	n.base.print(b)
+func (n *path) write(b *strings.Builder) {
+	n.base.write(b)
 	for _, s := range n.steps {
 		if s.optional {
 			b.WriteString("?.")
@@ -153,24 +153,24 @@ func (n *path) print(b *strings.Builder) {
 		b.WriteByte('[')
 		if s.slice {
 			if s.from != nil {
-				s.from.print(b)
+				s.from.write(b)
 			}
 			b.WriteByte(':')
 			if s.to != nil {
-				s.to.print(b)
+				s.to.write(b)
 			}
 		} else {
-			s.key.print(b)
+			s.key.write(b)
 		}
 		b.WriteByte(']')
 	}
 }
 
-func (n *call) print(b *strings.Builder) { printAll(b, n.function+"(", n.args, ", ", ")") }
+func (n *call) write(b *strings.Builder) { printAll(b, n.function+"(", n.args, ", ", ")") }
 
-func (n *closure) print(b *strings.Builder) {
+func (n *closure) write(b *strings.Builder) {
 	b.WriteByte('{')
-	n.node.print(b)
+	n.node.write(b)
 	b.WriteByte('}')
 }
 
@@ -180,7 +180,7 @@ func printAll(b *strings.Builder, open string, nodes []node, between, end string
 		if i > 0 {
 			b.WriteString(between)
 		}
-		n.print(b)
+		n.write(b)
 	}
 	b.WriteString(end)
 }

@@ -109,7 +109,7 @@ func (f *catFilter) holds(c *catter, st *catState, it *catItem) (bool, error) {
 	values[catValue], values[catKey] = it.value, it.key
 	ok, err := f.program.Eval(&f.vars)
 	if err != nil {
-		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, index %d", misfit(err), ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)), it.part.subtask, it.index), f.hint}
+		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, index %d", c.env.misfit(err), ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)), it.part.subtask, it.index), f.hint}
 	}
 	return ok != f.invert, nil
 }

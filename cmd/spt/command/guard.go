@@ -175,7 +175,7 @@ func (g *guard) check(r *report.Inspect) ([]string, error) {
 func (g *guard) holds(vars *expression.Vars) (bool, error) {
 	ok, err := g.program.Eval(vars)
 	if err != nil {
-		return false, usagef("--fail-if: %s", misfit(err))
+		return false, usagef("--fail-if: %v", err)
 	}
 	return ok, nil
 }

@@ -169,12 +169,16 @@ func notCompiled(what string, err error, cmd string) error {
 	return &usageError{what + ": " + err.Error(), hint}
 }
 
-// misfit is the text of an expression that does not fit a value. Of a field that does
+// misfit returns the text of an expression that does not fit a value. Of a field that does
 // not exist it names those that do, the near ones first.
-func misfit(err error) string {
-	var e *expression.Error
-	if errors.As(err, &e) && e.Field {
-		return e.Text + "; " + oneOf(e.Unknown, e.Known) + " " + e.Position()
+func (e *Env) misfit(err error) string {
+	var x *expression.Error
+	if errors.As(err, &x) && x.Field {
+		known := make([]string, len(x.Known))
+		for i, name := range x.Known {
+			known[i] = ui.Quote(e.hidden(name))
+		}
+		return x.Text + "; " + oneOf(x.Unknown, known) + " " + x.Position()
 	}
 	return err.Error()
 }
