@@ -12,16 +12,18 @@ import (
 // releaseTexts are the files outside of format/flink whose texts name a release of
 // Flink, and why they cannot ask its table.
 var releaseTexts = map[string]string{
-	"format/flink/release.go":        "the table",
-	"format/flink/serializers.go":    "the table of serializers",
-	"format/finding/catalogue.go":    "texts of docs, which a test compares",
-	"format/flink/opstate/layout.go": "FLINK-34063 is a fault of single patches",
-	"conformance/version.go":         "what is installed to judge with",
-	"writer/plan.go":                 "FLINK-39964 is a fault of single patches",
-	"cmd/spt/command/root.go":        "help",
-	"cmd/spt/command/rename.go":      "help",
-	"cmd/spt/command/convert.go":     "help",
-	"cmd/spt/command/check.go":       "help",
+	"format/flink/release.go":         "the table",
+	"format/flink/serializers.go":     "the table of serializers",
+	"format/finding/catalogue.go":     "texts of docs, which a test compares",
+	"format/flink/opstate/layout.go":  "FLINK-34063 is a fault of single patches",
+	"conformance/version.go":          "what is installed to judge with",
+	"writer/plan.go":                  "FLINK-39964 is a fault of single patches",
+	"cmd/spt/reference/types.go":      "text of docs/types.md",
+	"format/flink/types/catalogue.go": "text of docs/types.md",
+	"cmd/spt/command/root.go":         "help",
+	"cmd/spt/command/rename.go":       "help",
+	"cmd/spt/command/convert.go":      "help",
+	"cmd/spt/command/check.go":        "help",
 }
 
 // TestReleases: rules that depend on a release ask the table of format/flink. No
