@@ -271,7 +271,7 @@ const (
 	// far as it has them: transferring them takes no longer than another request.
 	window = 256 << 10
 	// windowsKept bounds the windows in memory.
-	windowsKept = 64
+	windowsKept = 128
 )
 
 // windows keeps the windows that were read last. The zero value is ready.

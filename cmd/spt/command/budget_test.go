@@ -138,6 +138,11 @@ func TestCatReadsAhead(t *testing.T) {
 	t.Logf("%s, %d at once", requestsOf(c), c.MaxRunning())
 	if got := requestsOf(c); got != "1001 read, 2 page" || c.MaxRunning() != 16 {
 		t.Errorf("requests: %s, %d at once", got, c.MaxRunning())
+		for name, n := range c.Named("read") {
+			if n > 1 {
+				t.Errorf("%d reads of %s", n, name)
+			}
+		}
 	}
 	one, errs, code := inBucket(t, store, "cat", "s3://b/sp", "-o", "csv", "--raw", "--quiet", "--jobs", "1")
 	if code != 0 || one != out || strings.Count(out, "\n") != n*elements+1 {

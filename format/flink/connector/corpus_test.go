@@ -106,7 +106,7 @@ func TestLegacyCorpus(t *testing.T) {
 	kafka, kinesis := 0, 0
 	for _, file := range files {
 		name := filepath.Base(file)
-		state, meta := "", ""
+		var state, meta string
 		switch {
 		case strings.HasPrefix(name, "kafka-consumer"):
 			state, meta = "topic-partition-offset-states", "KafkaTopicPartition"

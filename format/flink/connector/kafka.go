@@ -21,9 +21,6 @@ func kafkaSplit(int32) record {
 	return fields("KafkaPartitionSplit", field{"topic", utf}, field{"partition", i32}, field{"offset", i64}, field{"stopping_offset", nullAs{i64, noStop}})
 }
 
-// kafkaMinSplit is the least number of bytes of a Kafka split.
-const kafkaMinSplit = 22
-
 // Names of the numbers in assignment states. Wire format: never change.
 var assigned = []string{"assigned", "unassigned"}
 

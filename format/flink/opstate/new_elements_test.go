@@ -13,11 +13,9 @@ import (
 // handle, compressed or not, and read back as they were given.
 func TestBuildNew(t *testing.T) {
 	for _, name := range []string{"flink-2.0-operator", "flink-2.0-operator-files-compressed", "sp-014.spt"} {
-		dir := name
+		dir := testenv.ModuleRoot(t) + "/testdata/savepoints/" + name
 		if name != "sp-014.spt" {
 			dir = testenv.Fixture(t, name)
-		} else {
-			dir = testenv.ModuleRoot(t) + "/testdata/savepoints/" + name
 		}
 		snap := sptest.Open(t, dir)
 		built := 0
