@@ -86,6 +86,9 @@ func TestS3(t *testing.T) {
 				for _, name := range cases {
 					t.Run(name, func(t *testing.T) { s.judge(t, f, caseNamed(t, name).options, "") })
 				}
+				if i == 0 {
+					t.Run("pruned", func(t *testing.T) { s.pruned(t, f, caseNamed(t, "union-inflated").options) })
+				}
 				t.Run("file-merging", func(t *testing.T) { s.merged(t, f, system, caseNamed(t, "counts-file-merging").options) })
 				if system.Name != "s3-hadoop" {
 					t.Run("entropy", func(t *testing.T) {
