@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // FileSystem is a file system of Flink other than the local one, as a JVM has it: its
@@ -22,6 +23,9 @@ type FileSystem struct {
 	Jars          []string
 	Configuration map[string]string
 }
+
+// started counts the JVMs with a file system.
+var started atomic.Int64
 
 // StartWith is Start with a file system.
 func StartWith(version Version, system FileSystem) (*Flink, error) {
@@ -39,7 +43,8 @@ func StartWith(version Version, system FileSystem) (*Flink, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(dir, ".configuration-"+string(version)+"-"+system.Name)
+	name := fmt.Sprintf("-%s-%d", system.Name, started.Add(1)) // the same system may be on another server later
+	file := filepath.Join(dir, ".configuration-"+string(version)+name)
 	var text strings.Builder
 	for key, value := range system.Configuration {
 		fmt.Fprintf(&text, "%s=%s\n", key, strings.ReplaceAll(value, `\`, `\\`))
@@ -47,7 +52,7 @@ func StartWith(version Version, system FileSystem) (*Flink, error) {
 	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
 		return nil, err
 	}
-	return start(version, program, "-"+system.Name, "-Dspt.configuration="+file)
+	return start(version, program, name, "-Dspt.configuration="+file)
 }
 
 // resolve returns the class path of a file system's jars.

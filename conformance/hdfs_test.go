@@ -56,6 +56,7 @@ func TestHDFS(t *testing.T) {
 	s, store := hdfsService(t)
 	for _, version := range []Version{V1_20, V2_3} {
 		t.Run(string(version), func(t *testing.T) {
+			t.Parallel() // each has a JVM of its own, which mostly waits
 			f := UseWith(t, version, s.systems[0])
 			for _, name := range remoteCases {
 				t.Run(name, func(t *testing.T) { s.judge(t, f, caseNamed(t, name).options, "") })

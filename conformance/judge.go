@@ -52,10 +52,11 @@ func Use(t testing.TB, version Version) *Flink {
 	return use(t, version, string(version), func() (*Flink, error) { return Start(version) })
 }
 
-// UseWith is Use with a file system. The system's name decides which JVM is the same.
+// UseWith is Use with a file system: one JVM for each name and configuration, which has
+// the address of the server.
 func UseWith(t testing.TB, version Version, system FileSystem) *Flink {
 	t.Helper()
-	return use(t, version, string(version)+" "+system.Name, func() (*Flink, error) { return StartWith(version, system) })
+	return use(t, version, fmt.Sprint(version, system.Name, system.Configuration), func() (*Flink, error) { return StartWith(version, system) })
 }
 
 func use(t testing.TB, version Version, key string, start func() (*Flink, error)) *Flink {

@@ -82,6 +82,7 @@ func TestS3(t *testing.T) {
 				cases = cases[2:4]
 			}
 			t.Run(system.Name+"/"+string(version), func(t *testing.T) {
+				t.Parallel() // each has a JVM of its own, which mostly waits
 				f := UseWith(t, version, system)
 				for _, name := range cases {
 					t.Run(name, func(t *testing.T) { s.judge(t, f, caseNamed(t, name).options, "") })
