@@ -6,6 +6,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // benchmarks are elements as jobs have them.
@@ -78,6 +79,9 @@ func BenchmarkCodec(b *testing.B) {
 // TestAllocations: reading an element allocates less than once per primitive, in
 // blocks of many elements.
 func TestAllocations(t *testing.T) {
+	if raced {
+		testenv.NotTested(t, "NOT TESTED with the race detector, which allocates: allocations of codecs")
+	}
 	for name, x := range benchmarks() {
 		c, _ := types.CodecOf(snapshot(t, x.snapshot))
 		p := []byte(x.in)

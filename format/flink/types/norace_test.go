@@ -1,0 +1,5 @@
+//go:build !race
+
+package types_test
+
+const raced = false
