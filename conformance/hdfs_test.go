@@ -50,9 +50,7 @@ func hdfsService(t *testing.T) (*service, *hdfs.Store) {
 // TestHDFS: what Flink wrote to HDFS is read, checked, changed and moved there by spt,
 // and Flink restores it from there.
 func TestHDFS(t *testing.T) {
-	if testing.Short() {
-		t.Skip("Flink does not run with -short")
-	}
+	needsFlink(t)
 	s, store := hdfsService(t)
 	for _, version := range []Version{V1_20, V2_3} {
 		t.Run(string(version), func(t *testing.T) {
@@ -71,9 +69,7 @@ func TestHDFS(t *testing.T) {
 
 // TestHDFSAndS3: a snapshot that Flink wrote to HDFS goes to S3 and back.
 func TestHDFSAndS3(t *testing.T) {
-	if testing.Short() {
-		t.Skip("Flink does not run with -short")
-	}
+	needsFlink(t)
 	s, store := hdfsService(t)
 	object := s3Service(t)
 	r := route.New(local.New())

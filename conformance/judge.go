@@ -3,10 +3,11 @@ package conformance
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
 // restores counts what Flink restored in this process.
@@ -40,7 +41,6 @@ func Judged() map[Version]int {
 var running struct {
 	mu     sync.Mutex
 	flinks map[string]*Flink // by version and file system
-	loud   bool
 }
 
 // Use returns the Flink of a version, one per process. It skips the test, with
@@ -59,11 +59,16 @@ func UseWith(t testing.TB, version Version, system FileSystem) *Flink {
 	return use(t, version, fmt.Sprint(version, system.Name, system.Configuration), func() (*Flink, error) { return StartWith(version, system) })
 }
 
+// needsFlink skips a test with -short, with a line on standard error. A test calls it
+// before it starts a server that only Flink uses.
+func needsFlink(t testing.TB) {
+	t.Helper()
+	testenv.Long(t, "runs Flink")
+}
+
 func use(t testing.TB, version Version, key string, start func() (*Flink, error)) *Flink {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("Flink does not run with -short")
-	}
+	needsFlink(t)
 	running.mu.Lock()
 	defer running.mu.Unlock()
 	f := running.flinks[key]
@@ -71,12 +76,8 @@ func use(t testing.TB, version Version, key string, start func() (*Flink, error)
 		var err error
 		f, err = start()
 		switch {
-		case errors.Is(err, ErrUnavailable) && os.Getenv("CI") != "true":
-			if !running.loud {
-				running.loud = true
-				fmt.Fprintf(os.Stderr, "CONFORMANCE IS NOT TESTED: %v\n", err)
-			}
-			t.Skip(err)
+		case errors.Is(err, ErrUnavailable):
+			testenv.Missing(t, "conformance with Flink", err)
 		case err != nil:
 			t.Fatal(err)
 		}

@@ -66,9 +66,7 @@ var remoteCases = []string{"operator-files", "union-modulo", "keyed-rocksdb-nati
 // TestS3: what Flink wrote to S3 is read, checked, changed and moved there by spt, and
 // Flink restores it from there.
 func TestS3(t *testing.T) {
-	if testing.Short() {
-		t.Skip("Flink does not run with -short")
-	}
+	needsFlink(t)
 	s := s3Service(t)
 	for i, system := range s.systems {
 		for _, version := range []Version{V1_20, V2_3} {

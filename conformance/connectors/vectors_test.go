@@ -24,9 +24,7 @@ var javaOptions = []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLeve
 // command returns a command that runs a class of a project.
 func command(t *testing.T, project, profile, class string, args ...string) *exec.Cmd {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("connectors do not run with -short")
-	}
+	testenv.Long(t, "runs connectors in a JVM")
 	java, classPath, err := conformance.Build(project, profile)
 	if errors.Is(err, conformance.ErrUnavailable) {
 		testenv.Missing(t, "conformance with connectors", err)
