@@ -284,12 +284,9 @@ func (l versionedGroups) write(w *writer, v value.Value) {
 		i64.write(w, g.At(0))
 		w.int32(g.At(1).Len())
 		for k := range g.At(1).Len() {
-			e := g.At(1).At(k)
-			if own, ok := versionOf(e); !ok || own != version {
-				w.fail("file %d: expected version %d", k, version)
+			if !l.writeSized(w, version, g.At(1).At(k), "file", k) {
 				return
 			}
-			w.sized(func() { l.writeBody(w, version, e) })
 		}
 	}
 }

@@ -233,13 +233,22 @@ func (f frames) write(w *writer, v value.Value) {
 	all := v.At(1)
 	w.int32(all.Len())
 	for i := range all.Len() {
-		e := all.At(i)
-		if own, ok := versionOf(e); !ok || own != version {
-			w.fail("element %d: expected version %d", i, version)
+		if !(frame{f.what, f.known}).writeSized(w, version, all.At(i), "element", i) {
 			return
 		}
-		w.sized(func() { frame{f.what, f.known}.writeBody(w, version, e) })
 	}
+}
+
+// writeSized writes the length and the body of a value whose version is written once
+// for several. It returns false, with an error that names the value, if the value has
+// another version.
+func (f frame) writeSized(w *writer, version int32, v value.Value, what string, i int) bool {
+	if own, ok := versionOf(v); !ok || own != version {
+		w.fail("%s %d: expected version %d", what, i, version)
+		return false
+	}
+	w.sized(func() { f.writeBody(w, version, v) })
+	return true
 }
 
 // NotDecoded returns why a value, or a frame in it, is not decoded, and whether that is

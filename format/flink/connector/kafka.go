@@ -100,12 +100,9 @@ func writeAssignments(w *writer, v value.Value) {
 		i32.write(w, s.At(0))
 		w.int32(s.At(1).Len())
 		for k := range s.At(1).Len() {
-			e := s.At(1).At(k)
-			if own, ok := versionOf(e); !ok || own != version {
-				w.fail("split %d: expected version %d", k, version)
+			if !(frame{"split", allSplits{}}).writeSized(w, version, s.At(1).At(k), "split", k) {
 				return
 			}
-			w.sized(func() { frame{"split", allSplits{}}.writeBody(w, version, e) })
 		}
 	}
 }
@@ -163,11 +160,9 @@ func (l statusList) write(w *writer, v value.Value) {
 			}
 			split = split.At(0)
 		}
-		if own, ok := versionOf(split); !ok || own != version {
-			w.fail("split %d: expected version %d", i, version)
+		if !(frame{"split", l.known}).writeSized(w, version, split, "split", i) {
 			return
 		}
-		w.sized(func() { frame{"split", l.known}.writeBody(w, version, split) })
 		if l.status != nil {
 			enum{i32, l.status}.write(w, all.At(i).At(1))
 		}
@@ -278,12 +273,9 @@ func (l versionedList) write(w *writer, v value.Value) {
 			if i == 2 {
 				i64.write(w, c.At(1))
 			}
-			state := c.At(i)
-			if own, ok := versionOf(state); !ok || own != version {
-				w.fail("enumerator state %d: expected version %d", k, version)
+			if !l.writeSized(w, version, c.At(i), "enumerator state", k) {
 				return
 			}
-			w.sized(func() { l.writeBody(w, version, state) })
 		}
 	}
 }

@@ -169,11 +169,9 @@ func (icebergStatuses) write(w *writer, v value.Value) {
 			w.fail("expected the fields %q, found %q", statusShape.Names, names(e))
 			return
 		}
-		if own, ok := versionOf(e.At(0)); !ok || own != version {
-			w.fail("split %d: expected version %d", i, version)
+		if !(frame{"split", icebergSplits}).writeSized(w, version, e.At(0), "split", i) {
 			return
 		}
-		w.sized(func() { frame{"split", icebergSplits}.writeBody(w, version, e.At(0)) })
 		utf.write(w, e.At(1))
 	}
 }
