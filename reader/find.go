@@ -140,13 +140,7 @@ type listing struct {
 
 func list(ctx context.Context, store storage.Storage, dir string) (listing, error) {
 	var l listing
-	prefix := dir
-	if prefix == "." || prefix == "" {
-		prefix = ""
-	} else if !strings.HasSuffix(prefix, "/") {
-		prefix += "/"
-	}
-	for info, err := range store.List(ctx, prefix, "/") {
+	for info, err := range store.List(ctx, objpath.Prefix(dir), "/") {
 		if err != nil {
 			return l, err
 		}

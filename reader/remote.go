@@ -105,13 +105,7 @@ func (d *directory) list(ctx context.Context, s *source, store storage.Storage, 
 	own := s.isOwn(store, dir)
 	s.refs.read()
 	files := map[string]storage.Info{}
-	prefix := dir
-	if prefix == "." {
-		prefix = ""
-	} else if prefix != "" && !strings.HasSuffix(prefix, "/") {
-		prefix += "/"
-	}
-	for info, err := range store.List(ctx, prefix, "/") {
+	for info, err := range store.List(ctx, objpath.Prefix(dir), "/") {
 		if err != nil {
 			d.tried = ctx.Err() == nil
 			return err

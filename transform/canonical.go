@@ -83,14 +83,8 @@ type canonicalizer struct {
 	report *CanonicalReport
 }
 
-func (c *canonicalizer) keep(slot format.Slot, why string) {
-	for i := range c.report.Kept {
-		if k := &c.report.Kept[i]; k.Operator == c.op && k.Slot == slot && k.Why == why {
-			k.Handles++
-			return
-		}
-	}
-	c.report.Kept = append(c.report.Kept, KeptHandle{c.op, slot, 1, why})
+func (c *canonicalizer) keep(why string) {
+	c.report.Kept = addKept(c.report.Kept, c.op, format.SlotManagedKeyed, why)
 }
 
 func (c *canonicalizer) subtask(sub *format.Subtask) (*format.Subtask, error) {
@@ -104,13 +98,13 @@ func (c *canonicalizer) subtask(sub *format.Subtask) (*format.Subtask, error) {
 	if sub.RawKeyed != nil {
 		// Timers on the heap, which a backend of RocksDB stores as raw keyed state; in
 		// the canonical format they are among the managed states.
-		c.keep(format.SlotManagedKeyed, "its timers are in raw keyed state")
+		c.keep("its timers are in raw keyed state")
 		return sub, nil
 	}
 	h, entries, err := c.build(sub)
 	switch {
 	case errors.Is(err, format.ErrUnsupported):
-		c.keep(format.SlotManagedKeyed, err.Error())
+		c.keep(err.Error())
 		return sub, nil
 	case err != nil:
 		return nil, format.At(err, "%v", format.SlotManagedKeyed)

@@ -86,13 +86,18 @@ func (e *compression) outcome(slot format.Slot, same bool, err error) error {
 }
 
 func (e *compression) keep(slot format.Slot, why string) {
-	for i := range e.report.Kept {
-		if k := &e.report.Kept[i]; k.Operator == e.op && k.Slot == slot && k.Why == why {
+	e.report.Kept = addKept(e.report.Kept, e.op, slot, why)
+}
+
+// addKept adds a handle that is kept, to its kind and reason if there is one.
+func addKept(all []KeptHandle, op *format.Operator, slot format.Slot, why string) []KeptHandle {
+	for i := range all {
+		if k := &all[i]; k.Operator == op && k.Slot == slot && k.Why == why {
 			k.Handles++
-			return
+			return all
 		}
 	}
-	e.report.Kept = append(e.report.Kept, KeptHandle{e.op, slot, 1, why})
+	return append(all, KeptHandle{op, slot, 1, why})
 }
 
 func (e *compression) managed(h *format.OperatorHandle) (*format.OperatorHandle, error) {

@@ -17,14 +17,8 @@ func Asides(ctx context.Context, store storage.Storage, name string) ([]string, 
 		return nil, nil // nothing is moved aside there
 	}
 	dir := objpath.Dir(name)
-	prefix := dir
-	if prefix == "." {
-		prefix = ""
-	} else if prefix != "" && !strings.HasSuffix(prefix, "/") {
-		prefix += "/"
-	}
 	var all []string
-	for info, err := range store.List(ctx, prefix, "/") {
+	for info, err := range store.List(ctx, objpath.Prefix(dir), "/") {
 		switch {
 		case errors.Is(err, storage.ErrNotExist):
 			return nil, nil

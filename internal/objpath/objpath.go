@@ -79,6 +79,18 @@ func Dir(name string) string {
 	return name[:i]
 }
 
+// Prefix returns the beginning of the names of all objects below a directory. It is
+// empty for "." and for "".
+func Prefix(dir string) string {
+	switch {
+	case dir == "" || dir == ".":
+		return ""
+	case strings.HasSuffix(dir, "/"):
+		return dir
+	}
+	return dir + "/"
+}
+
 // Base returns the last element of a name.
 func Base(name string) string { return name[cut(name)+1:] }
 

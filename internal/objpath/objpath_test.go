@@ -33,6 +33,11 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q and %q: %q, want %q", tt.dir, tt.name, got, tt.want)
 		}
 	}
+	for dir, want := range map[string]string{"": "", ".": "", "a": "a/", "a/": "a/", "/": "/", "./": "./", ".a/": ".a/", ".a": ".a/", "s3://b": "s3://b/", "s3://b/a": "s3://b/a/"} {
+		if got := objpath.Prefix(dir); got != want {
+			t.Errorf("%q: %q, want %q", dir, got, want)
+		}
+	}
 	for uri, want := range map[string]string{
 		"s3://b/_entropy_/ck/job": "s3://b/ck/job", "s3://b/ck/_entropy_": "s3://b/ck/", "s3://b/a_entropy_b/c": "s3://b/ab/c", "s3://b/x": "s3://b/x",
 		"/d/_entropy_/x": "/d/_entropy_/x", "file:///d/_entropy_/x": "file:///d/_entropy_/x",

@@ -241,7 +241,7 @@ func (t *tree) insideJob(ctx context.Context, r *root) error {
 			inside = isJobID(objpath.Base(up))
 			if !inside {
 				job := &Dir{}
-				for info, err := range r.store.List(ctx, prefixOf(up), "/") {
+				for info, err := range r.store.List(ctx, objpath.Prefix(up), "/") {
 					if err != nil {
 						break // a directory above that may not be read shows nothing
 					}
@@ -361,7 +361,7 @@ func (t *tree) snapshotsApart(ctx context.Context, job *Dir) (bool, error) {
 		if t.holds(job.root.store, plain) {
 			continue // its snapshots were read
 		}
-		for _, err := range job.root.store.List(ctx, prefixOf(plain), "/") {
+		for _, err := range job.root.store.List(ctx, objpath.Prefix(plain), "/") {
 			return err == nil, err
 		}
 	}

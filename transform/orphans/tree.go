@@ -211,7 +211,7 @@ func (t *tree) directory(ctx context.Context, r *root, path, name string) error 
 	d.folder = folder
 	links := r.store.(ability.LinkReader)
 	var folders []string
-	for info, err := range r.store.List(ctx, prefixOf(name), "/") {
+	for info, err := range r.store.List(ctx, objpath.Prefix(name), "/") {
 		if err != nil {
 			return t.failed(ctx, path, err)
 		}
@@ -255,13 +255,6 @@ func (t *tree) directory(ctx context.Context, r *root, path, name string) error 
 	return nil
 }
 
-func prefixOf(name string) string {
-	if name == "" || name == "." || strings.HasSuffix(name, "/") {
-		return strings.TrimPrefix(name, ".")
-	}
-	return name + "/"
-}
-
 // failed notes a directory that could not be listed. Only a context that is over ends
 // the walk.
 func (t *tree) failed(ctx context.Context, path string, err error) error {
@@ -274,7 +267,7 @@ func (t *tree) failed(ctx context.Context, path string, err error) error {
 
 // flat lists a root of a store without links in one go.
 func (t *tree) flat(ctx context.Context, r *root) error {
-	prefix := prefixOf(r.name)
+	prefix := objpath.Prefix(r.name)
 	for info, err := range r.store.List(ctx, prefix, "") {
 		if err != nil {
 			return t.failed(ctx, r.path, err)
