@@ -10,6 +10,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/storage"
 )
 
@@ -128,6 +129,16 @@ type Leftover struct {
 	// Displaced is the original name of the snapshot that this holds, if that name
 	// does not exist now; see tempname.Aside.
 	Displaced string
+}
+
+// ObjectLeftover describes an object of a temporary name in a store without
+// directories.
+func ObjectLeftover(info storage.Info) Leftover {
+	l := Leftover{Name: info.Name, Files: 1, Bytes: info.Size, ModTime: info.ModTime}
+	if !tempname.IsOwn(info.Name) {
+		l.Foreign = "spt creates no such name"
+	}
+	return l
 }
 
 // Cleaner is an optional ability: finding and removing what interrupted runs

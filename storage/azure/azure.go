@@ -29,6 +29,7 @@ import (
 
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/internal/each"
 	"github.com/savepoint-tools/spt/storage/internal/retry"
 )
 
@@ -547,23 +548,9 @@ func (s *sorter) flush() {
 	s.dir, s.held = "", nil
 }
 
-// deletions is how many objects are deleted at once.
-const deletions = 16
-
 // Delete implements storage.Storage: one request for each object.
 func (s *Store) Delete(ctx context.Context, names ...string) error {
-	errs := make([]error, len(names))
-	slots := make(chan struct{}, deletions)
-	var running sync.WaitGroup
-	for i, name := range names {
-		slots <- struct{}{}
-		running.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = s.delete(ctx, name, "")
-		})
-	}
-	running.Wait()
-	return errors.Join(errs...)
+	return each.Name(names, func(name string) error { return s.delete(ctx, name, "") })
 }
 
 // delete deletes an object, if it has the version. A missing one is not an error.

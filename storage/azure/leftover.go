@@ -14,11 +14,8 @@ import (
 	"github.com/savepoint-tools/spt/storage"
 )
 
-// Why leftovers are not removed.
-const (
-	noSuchName = "spt creates no such name"
-	unfinished = "unfinished blocks, which only Azure removes: a week after the last one was sent"
-)
+// unfinished is why blocks are not removed.
+const unfinished = "unfinished blocks, which only Azure removes: a week after the last one was sent"
 
 // Leftover implements ability.Cleaner, for an object of a temporary name.
 func (s *Store) Leftover(ctx context.Context, name string) (ability.Leftover, error) {
@@ -26,15 +23,7 @@ func (s *Store) Leftover(ctx context.Context, name string) (ability.Leftover, er
 	if err != nil {
 		return ability.Leftover{}, err
 	}
-	return leftover(info), nil
-}
-
-func leftover(info storage.Info) ability.Leftover {
-	l := ability.Leftover{Name: info.Name, Files: 1, Bytes: info.Size, ModTime: info.ModTime}
-	if !tempname.IsOwn(info.Name) {
-		l.Foreign = noSuchName
-	}
-	return l
+	return ability.ObjectLeftover(info), nil
 }
 
 // Leftovers implements ability.Cleaner. It yields objects of temporary names, and names
@@ -60,10 +49,10 @@ func (s *Store) Leftovers(ctx context.Context, name string, depth int) iter.Seq2
 					return false
 				}
 				if l.Name == "" && tempname.IsOwn(info.Name) {
-					l = leftover(info)
+					l = ability.ObjectLeftover(info)
 				}
 			case tempname.IsOwn(info.Name):
-				l = leftover(info)
+				l = ability.ObjectLeftover(info)
 			}
 			return l.Name == "" || yield(l, nil)
 		})
@@ -108,7 +97,7 @@ func (s *Store) RemoveLeftover(ctx context.Context, l ability.Leftover) error {
 	if err != nil {
 		return err
 	}
-	switch now := leftover(info); {
+	switch now := ability.ObjectLeftover(info); {
 	case now.Foreign != "":
 		return &storage.Error{Op: "remove", Name: l.Name, Err: fmt.Errorf("%s: %w", now.Foreign, storage.ErrUnsupported)}
 	case now.Bytes != l.Bytes || !now.ModTime.Equal(l.ModTime):

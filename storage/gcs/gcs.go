@@ -18,6 +18,7 @@ import (
 
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/internal/each"
 	"github.com/savepoint-tools/spt/storage/internal/plainhttp"
 )
 
@@ -414,16 +415,7 @@ func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[st
 
 // Delete implements storage.Storage, with a request for each name.
 func (s *Store) Delete(ctx context.Context, names ...string) error {
-	var all []error
-	for _, name := range names {
-		if err := s.remove(ctx, name, ""); err != nil {
-			all = append(all, err)
-		}
-	}
-	if len(all) == 1 {
-		return all[0]
-	}
-	return errors.Join(all...)
+	return each.Name(names, func(name string) error { return s.remove(ctx, name, "") })
 }
 
 // remove deletes an object: of any version, or only of one. It may be missing.

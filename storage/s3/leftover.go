@@ -20,15 +20,7 @@ func (s *Store) Leftover(ctx context.Context, name string) (ability.Leftover, er
 	if err != nil {
 		return ability.Leftover{}, err
 	}
-	return leftover(info), nil
-}
-
-func leftover(info storage.Info) ability.Leftover {
-	l := ability.Leftover{Name: info.Name, Files: 1, Bytes: info.Size, ModTime: info.ModTime}
-	if !tempname.IsOwn(info.Name) {
-		l.Foreign = "spt creates no such name"
-	}
-	return l
+	return ability.ObjectLeftover(info), nil
 }
 
 // Leftovers implements ability.Cleaner. It yields objects of temporary names, and then
@@ -48,7 +40,7 @@ func (s *Store) Leftovers(ctx context.Context, name string, depth int) iter.Seq2
 				yield(ability.Leftover{Name: prefix}, err)
 				return
 			}
-			if tempname.IsOwn(info.Name) && within(info.Name) && !yield(leftover(info), nil) {
+			if tempname.IsOwn(info.Name) && within(info.Name) && !yield(ability.ObjectLeftover(info), nil) {
 				return
 			}
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/internal/each"
 	"github.com/savepoint-tools/spt/storage/internal/retry"
 	"github.com/savepoint-tools/spt/storage/internal/upload"
 )
@@ -392,31 +393,18 @@ func (b *bucket) page(ctx context.Context, prefix, delimiter, token string, most
 	return page, err
 }
 
-// deletes is the number of objects deleted at once.
-const deletes = 16
-
 // Delete implements storage.Storage, with a request for each object.
 func (s *Store) Delete(ctx context.Context, names ...string) error {
-	errs := make([]error, len(names))
-	slots := make(chan struct{}, deletes)
-	var wait sync.WaitGroup
-	for i, name := range names {
+	return each.Name(names, func(name string) error {
 		b, key, err := s.object(ctx, "delete", name)
-		if err != nil {
-			if errors.Is(err, storage.ErrNotExist) {
-				err = nil
-			}
-			errs[i] = err
-			continue
+		switch {
+		case errors.Is(err, storage.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
 		}
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = b.remove(ctx, key)
-		})
-	}
-	wait.Wait()
-	return errors.Join(errs...)
+		return b.remove(ctx, key)
+	})
 }
 
 func (b *bucket) remove(ctx context.Context, key string) error {

@@ -465,10 +465,6 @@ func (s *Store) Access(ctx context.Context, name string) (storage.Access, error)
 		return a, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // nothing was written
-	if theirs, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		got := time.Now()
-		// The header has whole seconds: half of one is the best guess of the rest.
-		a.Clock, a.Clocked = theirs.Add(time.Second/2).Sub(sent.Add(got.Sub(sent)/2)), true
-	}
+	a.Clock, a.Clocked = plainhttp.Ahead(resp.Header, sent, time.Now())
 	return a, nil
 }

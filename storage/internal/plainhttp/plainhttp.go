@@ -273,3 +273,15 @@ func Clean(text string) string {
 	text = queryOf.ReplaceAllString(text, "?…")
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
 }
+
+// Ahead returns how far the clock of a service is ahead, by the date of an answer to a
+// request that was sent and answered at the given times; ok is false if the answer has
+// no date.
+func Ahead(h http.Header, sent, answered time.Time) (ahead time.Duration, ok bool) {
+	theirs, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return 0, false
+	}
+	// The header has whole seconds: half of one is the best guess of the rest.
+	return theirs.Add(time.Second / 2).Sub(sent.Add(answered.Sub(sent) / 2)), true
+}
