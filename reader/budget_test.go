@@ -229,7 +229,7 @@ func TestVerifyRequests(t *testing.T) {
 	}
 	wantRequests(t, c, "verify that finds something", "1 read, 7 page")
 
-	// A file of its own directory is not worth a list, and files without any are no request.
+	// A single file of a directory is not worth a list, and a snapshot without files takes no request.
 	single := map[string]string{"s3://b/sp/_metadata": string(encode(t, model(list(absolute("s3://b/sp/a/x", 1), 0), list(absolute("s3://b/sp/c/x", 1), 0)))), "s3://b/sp/a/x": "x", "s3://b/sp/c/x": "x"}
 	c = storetest.NewCounting(inMemory(t, single))
 	if _, err := open(t, "s3://b/sp", bucket(c)).Verify(ctx, reader.VerifyOptions{}, nil); err != nil {
@@ -334,7 +334,7 @@ func TestListTree(t *testing.T) {
 	job := "s3://b/ckpt/0123456789abcdef0123456789abcdef/"
 	files := map[string]string{job + "chk-1/_metadata": description, job + "chk-2/_metadata": description, job + "chk-3/half": "x",
 		job + "shared/x": "x", job + "taskowned/y": "y", "s3://b/ckpt/a/b/savepoint-1/_metadata": description, "s3://b/ckpt/a/x.spt": string(pack(t, model(list(inline("hello"), 0)))),
-		"s3://b/ckpt/cut/_metadata": description[:30], "s3://b/ckpt/text/_metadata": "hello, this is no snapshot at all", "s3://b/ckpt/savepoint-9/x": "x"}
+		"s3://b/ckpt/cut/_metadata": description[:30], "s3://b/ckpt/text/_metadata": "hello, this is not a snapshot", "s3://b/ckpt/savepoint-9/x": "x"}
 	c := storetest.NewCounting(inMemory(t, files))
 	entries, err := reader.List(ctx, "s3://b/ckpt/", reader.ListOptions{Options: bucket(c)})
 	if err != nil {

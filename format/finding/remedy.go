@@ -54,7 +54,7 @@ const (
 	SetMode           Action = "set-mode"            // change the mode of State of Operator to To, such as list
 	Copy              Action = "copy"                // write a copy that needs no other files
 	RescaleOther      Action = "rescale-other"       // rescale the other snapshot of a merge to To
-	WriteMapping      Action = "write-mapping"       // rewrite references to files that are no longer below Locations[0]
+	WriteMapping      Action = "write-mapping"       // rewrite references to files that were moved away from Locations[0]
 )
 
 // The actions with another location.
@@ -66,7 +66,7 @@ const (
 // The actions that repeat the operation with more permissions or information.
 const (
 	ReadOutside   Action = "read-outside"   // allow reading below Locations
-	MapFiles      Action = "map-files"      // map references to files that are no longer below Locations[0]
+	MapFiles      Action = "map-files"      // map references to files that were moved away from Locations[0]
 	SearchPath    Action = "search-path"    // set directories in which bare names are searched
 	NameUIDs      Action = "name-uids"      // list the uids of the job
 	NameRelease   Action = "name-release"   // name the release of Flink

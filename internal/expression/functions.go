@@ -15,7 +15,7 @@ import (
 // is.
 type function struct {
 	usage       string
-	least, most int // arguments; most is 0 if there is no bound
+	least, most int // arguments; most is 0 for any number
 	predicate   bool
 	maps        bool // its predicate is not a condition
 	takes       Type

@@ -192,8 +192,8 @@ func (l *lexer) quoted(start, open int, bytes bool) (token, *Error) {
 
 var escapes = map[byte]byte{'a': '\a', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v', '\\': '\\', '\'': '\'', '"': '"', '`': '`', '?': '?'}
 
-// unescape appends what the escape after a backslash stands for, and returns its
-// length.
+// unescape appends the characters that the escape after a backslash encodes, and
+// returns its length.
 func unescape(b *strings.Builder, rest string, bytes bool) (n int, ok bool) {
 	if rest == "" {
 		return 0, false

@@ -180,7 +180,7 @@ func WithClass(t *testing.T, name, all, last string) *reader.Snapshot {
 	return Open(t, dir)
 }
 
-// KeyedCodec returns an error: there is no codec.
+// KeyedCodec returns an error: keyed state has no codec here.
 func (f CodecsFunc) KeyedCodec(*format.Operator, format.KeyedHandle) (format.KeyedCodec, error) {
 	return nil, format.ErrUnsupported
 }

@@ -68,7 +68,7 @@ func (t *table) find(d hash128.Digest) *Entry {
 }
 
 // add merges an entry into the table; its occurrences are later than the ones in
-// the table. It returns false, and changes nothing, if there is no free slot.
+// the table. It returns false, and changes nothing, if all slots are in use.
 func (t *table) add(x *Entry) (ok bool, err error) {
 	e := t.find(x.Digest)
 	switch {

@@ -177,7 +177,7 @@ type live struct {
 	data              []byte
 }
 
-// manifest returns a MANIFEST with one column family beside the default one.
+// manifest returns a MANIFEST with the default column family and one more.
 func manifest(family string, tables ...live) []byte {
 	str := func(p []byte, s string) []byte { return append(binary.AppendUvarint(p, uint64(len(s))), s...) }
 	num := binary.AppendUvarint

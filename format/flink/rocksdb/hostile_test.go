@@ -177,7 +177,7 @@ func TestHostileTables(t *testing.T) {
 		"a comparator":               {both, func(at []handle) []byte { return indexOf(at...) }, nil, map[string]string{propComparator: "rocksdb.ReverseBytewiseComparator"}, "order of comparator"},
 		"a count":                    {both, func(at []handle) []byte { return indexOf(at...) }, nil, map[string]string{propEntries: "\x05"}, "expected 5 entries, found 3"},
 		"a huge count":               {both, func(at []handle) []byte { return indexOf(at...) }, nil, map[string]string{propEntries: "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"}, "expected 18446744073709551615 entries"},
-		"a count that is none":       {both, func(at []handle) []byte { return indexOf(at...) }, nil, map[string]string{propEntries: "\xff"}, "is not a number"},
+		"an invalid count":           {both, func(at []handle) []byte { return indexOf(at...) }, nil, map[string]string{propEntries: "\xff"}, "is not a number"},
 		"a flag":                     {both, func(at []handle) []byte { return indexOf(at...) }, nil, map[string]string{propIndexUser: "\x02"}, "expected 0 or 1"},
 		"restart points":             {[][]byte{append(slices.Clone(one[:len(one)-4]), num(1<<30)...)}, func(at []handle) []byte { return indexOf(at...) }, nil, nil, "restart points"},
 		"a hash table":               {[][]byte{append(raw(0xff, 0xff), num(hashIndex)...)}, func(at []handle) []byte { return indexOf(at...) }, nil, nil, "hash table"},

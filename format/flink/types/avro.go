@@ -512,7 +512,7 @@ func (u avroUnion) parse(p *parser, n *node) value.Value {
 }
 
 // avroBlocks reads blocks of items: uvarint count and items, ended by a count of 0.
-// Flink writes one block, or none if there are no items.
+// Flink writes one block, and no block for an empty array or map.
 type avroBlocks struct {
 	isMap bool
 	one   codec

@@ -20,7 +20,7 @@ import (
 //
 // Strings, ints, booleans and null are values; other objects have their class, unless
 // it is the class of the serializer. A reference to an earlier object of the same
-// value is the number that stands for it, with the class "@reference" and the class of
+// value is the number of that object, with the class "@reference" and the class of
 // the object.
 
 // Kryo versions: Flink 1.x has Kryo 2, Flink 2.x has Kryo 5. Snapshots do not record

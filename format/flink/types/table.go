@@ -47,7 +47,7 @@ type class struct {
 	value    codec // the codec of values, if all snapshots of the class have the same
 	codec    makeCodec
 	alone    bool   // the codec needs no codecs of the nested snapshots
-	why      Reason // why values are not decoded, if there is no codec
+	why      Reason // why values are not decoded, without a codec
 }
 
 // makeCodec returns the codec for a snapshot with the codecs of the nested snapshots;
