@@ -3,12 +3,10 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 )
 
@@ -79,10 +77,7 @@ func runOffsets(ctx context.Context, o offsetsOptions, env *Env, location string
 	if err := env.answer(r); err != nil {
 		return err
 	}
-	if n := len(r.NotDecoded); n > 0 {
-		return &findings{fmt.Sprintf("%s of state not decoded", ui.Plural(int64(n), "piece"))}
-	}
-	return nil
+	return notDecoded(len(r.NotDecoded))
 }
 
 // read returns the positions in a snapshot.

@@ -73,8 +73,13 @@ func runPending(ctx context.Context, o pendingOptions, env *Env, location string
 	if err := env.answer(r); err != nil {
 		return err
 	}
-	if n := len(r.NotDecoded); n > 0 {
-		return &findings{fmt.Sprintf("%s of state not decoded", ui.Plural(int64(n), "piece"))}
+	return notDecoded(len(r.NotDecoded))
+}
+
+// notDecoded is the result of a command that could not decode n pieces of state.
+func notDecoded(n int) error {
+	if n == 0 {
+		return nil
 	}
-	return nil
+	return &findings{fmt.Sprintf("%s of state not decoded", ui.Plural(int64(n), "piece"))}
 }

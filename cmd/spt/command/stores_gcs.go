@@ -8,11 +8,7 @@ import (
 // gcsDriver opens objects of Google Cloud Storage.
 func gcsDriver() driver {
 	return driver{schemes: []string{"gs"}, open: func(env *Env) (route.Scheme, error) {
-		flink, err := env.flinkConf()
-		if err != nil {
-			return nil, err
-		}
-		hadoop, err := env.hadoopConf(flink)
+		flink, hadoop, err := env.configurations()
 		if err != nil {
 			return nil, err
 		}

@@ -38,11 +38,7 @@ func openS3(env *Env, oss bool) (route.Scheme, error) {
 	if !ok {
 		return nil, usagef("--s3-addressing %s: must be auto, path or host", f.addressing)
 	}
-	flink, err := env.flinkConf()
-	if err != nil {
-		return nil, err
-	}
-	hadoop, err := env.hadoopConf(flink)
+	flink, hadoop, err := env.configurations()
 	if err != nil {
 		return nil, err
 	}
@@ -73,15 +69,18 @@ func (e *Env) flinkConf() (map[string]string, error) {
 	return all, nil
 }
 
-// hadoopConf returns the configuration of Hadoop that the environment or Flink's
-// configuration names; an empty one if none does.
-func (e *Env) hadoopConf(flink map[string]string) (*conf.FoundHadoop, error) {
-	found, err := conf.HadoopOf(e.Getenv, flink)
-	if err != nil {
-		return nil, usagef("%v", err)
+// configurations returns the configuration of Flink, if one is named, and the one of
+// Hadoop that the environment or Flink's configuration names; an empty one if neither
+// does.
+func (e *Env) configurations() (flink map[string]string, hadoop *conf.FoundHadoop, err error) {
+	if flink, err = e.flinkConf(); err != nil {
+		return nil, nil, err
 	}
-	if found == nil {
-		found = &conf.FoundHadoop{}
+	if hadoop, err = conf.HadoopOf(e.Getenv, flink); err != nil {
+		return nil, nil, usagef("%v", err)
 	}
-	return found, nil
+	if hadoop == nil {
+		hadoop = &conf.FoundHadoop{}
+	}
+	return flink, hadoop, nil
 }
