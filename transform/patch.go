@@ -97,7 +97,7 @@ func (s *PatchedState) Changed() bool { return s.Replaced+s.Added+s.Removed > 0 
 
 // PatchError is the error for changes that are wrong. Nothing was changed.
 type PatchError struct {
-	Problems []PatchProblem // by Number; the first ones
+	Problems []PatchProblem // by Number, one of each change; the first ones
 	More     int64          // number of other problems
 }
 
@@ -238,7 +238,8 @@ func (p *patch) wrong() error {
 		return nil
 	}
 	slices.SortStableFunc(p.problems, func(a, b PatchProblem) int { return cmp.Compare(a.Number, b.Number) })
-	return &PatchError{p.problems, p.more}
+	first := slices.CompactFunc(p.problems, func(a, b PatchProblem) bool { return a.Number == b.Number })
+	return &PatchError{first, p.more}
 }
 
 // placed is a change and its state.
@@ -281,7 +282,7 @@ func (p *patch) place(c *PatchChange) (*patchState, *patchPart, error) {
 	}
 	switch {
 	case !slices.Contains(PatchOps(), c.Op):
-		return nil, nil, fmt.Errorf("operation %q: expected one of %q", c.Op, PatchOps())
+		return nil, nil, fmt.Errorf("operation %q: expected %s, %s or %s", c.Op, PatchReplace, PatchAdd, PatchRemove)
 	case c.Op == PatchRemove && c.Value.given():
 		return nil, nil, errors.New("what is removed has no new value")
 	case c.Op != PatchRemove && !c.Value.given():

@@ -147,9 +147,13 @@ func notChange(err error) error {
 	var typed *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &typed) && typed.Field != "":
-		return fmt.Errorf("%s: expected %s, found %s", typed.Field, map[bool]string{true: "a string", false: "an integer"}[typed.Type.Kind().String() == "string"], typed.Value)
+		expected := "an integer"
+		if typed.Type.String() == "string" {
+			expected = "a string"
+		}
+		return fmt.Errorf("%s: expected %s, found a JSON %s", typed.Field, expected, typed.Value)
 	case errors.As(err, &typed):
-		return fmt.Errorf("expected an object, found %s", typed.Value)
+		return fmt.Errorf("expected an object, found a JSON %s", typed.Value)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("not JSON: the line ends within a value")
 	}
