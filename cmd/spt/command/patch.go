@@ -62,9 +62,8 @@ one; they are wrong if replicas that agree on the key would differ.
 All lines are checked before anything is written: places, types, duplicates. If
 any is wrong, each is named with its number, and nothing is written. See
 docs/patch.md.`,
-		Example: `  spt cat sp-001 --state buffered-elements >lines
-  sed -i 's/"element-20",20/"element-20",21/' lines
-  spt patch sp-001 fixed --changes lines
+		Example: `  spt cat chk-7 --operator sink --state buffer >lines.jsonl
+  spt patch chk-7 fixed --changes lines.jsonl
   spt cat sp-001 --state even-ids | jq -c 'select(.value > 20) | .op = "remove" | del(.value)' | spt patch sp-001 fewer --changes -`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
