@@ -59,9 +59,9 @@ Broadcast state is a map of which each subtask has a replica. A line with a key
 and without subtask and index is for all replicas. Lines with a subtask are for
 one; they are wrong if replicas that agree on the key would differ.
 
-All lines are checked before anything is written: places, types, duplicates. If
-any is wrong, each is named with its number, and nothing is written. See
-docs/patch.md.`,
+All lines are checked before anything is written: that the elements exist, their
+types, duplicates. If any is wrong, each is named with its number, and nothing
+is written. See docs/patch.md.`,
 		Example: `  spt cat chk-7 --operator sink --state buffer >lines.jsonl
   spt patch chk-7 fixed --changes lines.jsonl
   spt cat sp-001 --state even-ids | jq -c 'select(.value > 20) | .op = "remove" | del(.value)' | spt patch sp-001 fewer --changes -`,
@@ -89,7 +89,7 @@ type patcher struct {
 	env   *Env
 	snap  *reader.Snapshot
 	label func(number int64) string // of a change, for errors
-	wrong []transform.PatchProblem  // that have no place in the snapshot
+	wrong []transform.PatchProblem  // that name nothing in the snapshot
 	more  int64
 	known map[[2]string]operatorOrError
 }
