@@ -53,6 +53,23 @@ func ReadAll(c Codec, p []byte) (Value, error) {
 	return v, err
 }
 
+// ReadAllIn is ReadAll of a value that may be used until the arena is reset.
+func ReadAllIn(c Codec, a *Arena, p []byte) (Value, error) {
+	if of, ok := c.(ArenaCodec); ok {
+		c = inArena{of, a}
+	}
+	return ReadAll(c, p)
+}
+
+// inArena reads into an arena.
+type inArena struct {
+	ArenaCodec
+	arena *Arena
+}
+
+// Read implements [Codec].
+func (c inArena) Read(p []byte) (Value, int, error) { return c.ReadIn(c.arena, p) }
+
 // IsShort reports whether an error of Skip or Read means that p ends within the
 // value, so that more bytes may complete it.
 func IsShort(err error) bool { return errors.Is(err, format.ErrTruncated) }

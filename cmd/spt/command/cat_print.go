@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/tally"
@@ -20,10 +21,11 @@ type catter struct {
 	snap *reader.Snapshot
 	// unknown is why values are not decoded, by state, in the order found.
 	unknown []string
-	kept    *arena // where elements are kept; nil: they are valid until the next
-	from    int64  // entry of a map that is read first
-	piece   bool   // reading ends after a piece of a map
-	most    int64  // elements that are looked at of a unit; 0: all
+	kept    *arena      // where elements are kept; nil: they are valid until the next
+	arena   value.Arena // of values that are valid until the next
+	from    int64       // entry of a map that is read first
+	piece   bool        // reading ends after a piece of a map
+	most    int64       // elements that are looked at of a unit; 0: all
 }
 
 // bytesOf is how much is read of states.

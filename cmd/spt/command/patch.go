@@ -55,8 +55,8 @@ nothing, so all that cat printed can be passed back. A line needs the operator
   "was": VALUE     the line is wrong if another value is stored
 An index is the number of an element in IN, whatever other lines do.
 
-Broadcast state is a map of which each subtask has a replica. A line with a key
-and without subtask and index is for all replicas. Lines with a subtask are for
+Each subtask has a replica of the map of broadcast state. A line with a key and
+without subtask and index is for all replicas. Lines with a subtask are for
 one; they are wrong if replicas that agree on the key would differ.
 
 All lines are checked before anything is written: that the elements exist, their
@@ -168,7 +168,7 @@ func (p *patcher) change(l *changeLine) (c transform.PatchChange, err error) {
 
 func given(v transform.PatchValue) bool { return v.JSON != nil || v.Stored != nil }
 
-// operator returns the operator with a name and an id, one of which may be "".
+// operator returns the operator with a name and an id; one of them may be "".
 func (p *patcher) operator(name, id string) (format.OperatorID, error) {
 	key := [2]string{name, id}
 	if o, ok := p.known[key]; ok {
