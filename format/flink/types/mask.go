@@ -153,27 +153,35 @@ func (m masking) changed(v value.Value, fields func(value.Value) (value.Value, e
 	return v.WithAt(1, out), err
 }
 
-// layout replaces the parts of a row, an array or a map of SQL.
+// layout replaces the parts of a row, an array, a map or a raw value of SQL.
 func (m masking) layout(l layout, v value.Value) (value.Value, error) {
-	if hasRaw(l) {
-		return v, notMasked("a value of a RAW type")
+	if v.IsNull() {
+		return v, nil
 	}
-	return m.changed(v, func(v value.Value) (value.Value, error) { return v.MapLeaves(m.Leaf) })
-}
-
-// hasRaw reports whether a layout contains values whose bytes are not decoded, or
-// that another serializer wrote.
-func hasRaw(l layout) bool {
-	cell := func(c *cell) bool { return c.of != nil && hasRaw(c.of) }
+	cell := func(c *cell, v value.Value) (value.Value, error) {
+		if c.of != nil {
+			return m.layout(c.of, v)
+		}
+		return v.MapLeaves(m.Leaf)
+	}
 	switch l := l.(type) {
 	case binaryRow:
-		return slices.ContainsFunc(l.fields, cell)
+		return m.changed(v, func(v value.Value) (value.Value, error) {
+			return v.MapParts(func(i int, p value.Value) (value.Value, error) { return cell(l.fields[i], p) })
+		})
 	case binaryArray:
-		return cell(l.one)
+		return v.MapParts(func(_ int, p value.Value) (value.Value, error) { return cell(l.one, p) })
 	case binaryMap:
-		return cell(l.keys.one) || cell(l.values.one)
+		return v.MapParts(func(i int, p value.Value) (value.Value, error) {
+			if i%2 == 0 {
+				return cell(l.keys.one, p)
+			}
+			return cell(l.values.one, p)
+		})
+	case rawValue:
+		return m.of(l.one, v)
 	}
-	return true
+	return v, notMasked("a value of a RAW type")
 }
 
 // kryo replaces the parts of an object of Kryo.

@@ -26,8 +26,6 @@ import (
 type Mask struct {
 	*Key
 	Wide bool
-	// Times is the number of times that a value is permuted; 0 means once.
-	Times int
 }
 
 var _ value.Mask = Mask{}
@@ -37,20 +35,10 @@ func unsupported(what string) error {
 }
 
 // Leaf implements [value.Mask].
-func (m Mask) Leaf(v value.Value) (out value.Value, err error) {
-	out = v
-	for range max(m.Times, 1) {
-		if out, err = m.once(out); err != nil {
-			return v, err
-		}
-	}
-	return out, nil
-}
-
-func (m Mask) once(v value.Value) (value.Value, error) {
+func (m Mask) Leaf(v value.Value) (value.Value, error) {
 	switch v.Kind() {
 	case value.KindBool:
-		return value.Bool(v.Bool() != (m.choice(0, 2) == 1)), nil
+		return value.Bool(v.Bool() != (m.Choice(0, 2) == 1)), nil
 	case value.KindInt:
 		return value.Int(m.number(v.Int())), nil
 	case value.KindUint:
@@ -85,25 +73,12 @@ func (m Mask) Name(v value.Value) (value.Value, error) {
 	if v.Kind() != value.KindString {
 		return v, unsupported(v.Kind().String() + " as a name")
 	}
-	s := v.Text()
-	for range max(m.Times, 1) {
-		var err error
-		if s, err = m.characters(ofNames, s); err != nil {
-			return v, err
-		}
-	}
-	return value.String(s), nil
+	s, err := m.characters(ofNames, v.Text())
+	return value.String(s), err
 }
 
 // Choice implements [value.Mask].
 func (m Mask) Choice(i, n int) int {
-	for range max(m.Times, 1) {
-		i = m.choice(i, n)
-	}
-	return i
-}
-
-func (m Mask) choice(i, n int) int {
 	s := []symbol{{uint32(i), uint32(n)}}
 	m.permute(ofChoices, 0, s)
 	return int(s[0].n)
