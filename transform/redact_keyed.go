@@ -54,7 +54,7 @@ func (r *redaction) rebuildKeyed(op *format.Operator, sub *format.Subtask, h for
 	if err != nil && !errors.Is(err, format.ErrUnsupported) {
 		return nil, err
 	}
-	e.noHash = err
+	noHash := err
 	b := rekeyed{codec: codec, schema: format.KeyedSchema{Wire: schema.Wire}, of: h}
 	for i, st := range schema.States {
 		name := st.Name.String()
@@ -75,8 +75,11 @@ func (r *redaction) rebuildKeyed(op *format.Operator, sub *format.Subtask, h for
 		b.schema.States = append(b.schema.States, st)
 		b.sel.States = append(b.sel.States, i)
 	}
-	if len(b.schema.States) == 0 {
+	switch {
+	case len(b.schema.States) == 0:
 		return nil, nil
+	case noHash != nil:
+		return nil, format.At(noHash, "keys")
 	}
 	b.edit = e.edit
 	before := len(r.refused)
@@ -114,7 +117,6 @@ type redactedEntries struct {
 	index  []int    // of the states in the result
 	codecs []value.EntryCodecs
 	hash   func(key []byte) (int32, error)
-	noHash error // why hash is nil
 	read   bool  // all entries were read once
 	kept   int64 // keys that stay
 }
@@ -161,8 +163,6 @@ func (w *entryMask) entry(en *format.KeyedEntry) (err error) {
 		return c.Why
 	case en.Key == nil || en.Namespace == nil:
 		return format.Errorf(format.ErrUnsupported, "keys that are not split from namespaces")
-	case e.noHash != nil:
-		return e.noHash
 	}
 	key, err := w.key(c.Key, en)
 	if err != nil {

@@ -29,6 +29,7 @@ var steppers = map[string]func() step{
 	"drop":        func() step { return &dropStep{} },
 	"filter":      func() step { return &filterStep{} },
 	"prune-union": func() step { return &pruneStep{} },
+	"redact":      func() step { return &redactStep{} },
 	"relocate":    func() step { return &relocateStep{} },
 	"rename":      func() step { return &renameStep{} },
 	"rescale":     func() step { return &rescaleStep{} },
