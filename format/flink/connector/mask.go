@@ -1,6 +1,8 @@
 package connector
 
 import (
+	"slices"
+
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/value"
 )
@@ -70,7 +72,8 @@ func mask(v value.Value, m value.Mask, field string) (value.Value, error) {
 		if class := v.Class(); isReason(v) || class != "" && !maskable[class] || class == "" && field == "" {
 			return v, notMasked(v)
 		}
-		return v.MapParts(func(i int, p value.Value) (value.Value, error) { return mask(p, m, v.Name(i)) })
+		out, err := v.MapParts(func(i int, p value.Value) (value.Value, error) { return mask(p, m, v.Name(i)) })
+		return ascending(out), err
 	}
 	switch how := maskedFields[field]; {
 	case how == keepIt:
@@ -83,6 +86,16 @@ func mask(v value.Value, m value.Mask, field string) (value.Value, error) {
 		return m.Leaf(v)
 	}
 	return v, format.Errorf(format.ErrUnsupported, "the field %q of a connector cannot be replaced", field)
+}
+
+// ascending exchanges the bounds of a range that would be empty, which
+// NumberSequenceSource refuses.
+func ascending(v value.Value) value.Value {
+	from, to := slices.Index(v.Shape().Names, "from"), slices.Index(v.Shape().Names, "to")
+	if from >= 0 && to >= 0 && v.At(from).Int() > v.At(to).Int() {
+		return v.WithAt(from, v.At(to)).WithAt(to, v.At(from))
+	}
+	return v
 }
 
 func notMasked(v value.Value) error {

@@ -13,6 +13,7 @@ import (
 	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/binary"
 	"math"
 )
@@ -101,11 +102,17 @@ type stream struct {
 	n    uint32
 }
 
-func (s *stream) start(d domain, round byte, tweak uint64, n int, from []symbol) {
+// first absorbs what the numbers depend on besides the symbols.
+func (s *stream) first(d domain, round byte, tweak uint64, n int) {
 	s.mac[0], s.mac[1] = byte(d), round
 	binary.BigEndian.PutUint32(s.mac[4:], uint32(n))
 	binary.BigEndian.PutUint64(s.mac[8:], tweak)
 	s.k.block.Encrypt(s.mac[:], s.mac[:])
+	s.used = len(s.out)
+}
+
+func (s *stream) start(d domain, round byte, tweak uint64, n int, from []symbol) {
+	s.first(d, round, tweak, n)
 	at := 0
 	add := func(b byte) {
 		if s.mac[at] ^= b; at == len(s.mac)-1 {
@@ -124,23 +131,46 @@ func (s *stream) start(d domain, round byte, tweak uint64, n int, from []symbol)
 	if at > 0 {
 		s.k.block.Encrypt(s.mac[:], s.mac[:])
 	}
-	s.used = len(s.out)
 }
 
 // next returns the next number.
 func (s *stream) next() uint32 {
 	if s.used == len(s.out) {
-		s.n++
-		s.out = s.mac
-		var n [4]byte
-		binary.BigEndian.PutUint32(n[:], s.n)
-		for i, b := range n {
-			s.out[i] ^= b
-		}
-		s.k.block.Encrypt(s.out[:], s.out[:])
+		s.more()
 		s.used = 0
 	}
 	n := binary.BigEndian.Uint32(s.out[s.used:])
 	s.used += 4
 	return n
+}
+
+// more computes the next numbers.
+func (s *stream) more() {
+	s.n++
+	s.out = s.mac
+	var n [4]byte
+	binary.BigEndian.PutUint32(n[:], s.n)
+	subtle.XORBytes(s.out[:], s.out[:], n[:])
+	s.k.block.Encrypt(s.out[:], s.out[:])
+}
+
+// wide replaces many bytes, by the same network with exclusive or.
+func (k *Key) wide(p []byte) {
+	left, right := p[:len(p)/2], p[len(p)/2:]
+	for round := range byte(rounds) {
+		from, to := right, left
+		if round%2 == 1 {
+			from, to = left, right
+		}
+		s := stream{k: k}
+		s.first(ofBytes, round, 0, len(p))
+		for len(from) > 0 {
+			from = from[subtle.XORBytes(s.mac[:], s.mac[:], from[:min(len(from), len(s.mac))]):]
+			k.block.Encrypt(s.mac[:], s.mac[:])
+		}
+		for len(to) > 0 {
+			s.more()
+			to = to[subtle.XORBytes(to, to, s.out[:]):]
+		}
+	}
 }

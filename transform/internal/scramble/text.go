@@ -29,9 +29,9 @@ var classes = [][]span{
 	{{0x10000, utf8.MaxRune}},
 }
 
-// alphanumeric are the characters of names that are replaced by each other; the other
-// ones of ASCII stay.
-var alphanumeric = []span{{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}
+// nameClasses are the classes of ASCII in names: digits, which programs parse, and letters.
+// The other characters of ASCII stay.
+var nameClasses = [][]span{{{'0', '9'}}, {{'A', 'Z'}, {'a', 'z'}}}
 
 func in(r rune, class []span) bool {
 	for _, s := range class {
@@ -44,13 +44,11 @@ func in(r rune, class []span) bool {
 
 // classOf returns the class of a character, nil if it stays.
 func classOf(d domain, r rune) []span {
+	of := classes
 	if d == ofNames && r < 0x80 {
-		if in(r, alphanumeric) {
-			return alphanumeric
-		}
-		return nil
+		of = nameClasses
 	}
-	for _, c := range classes {
+	for _, c := range of {
 		if in(r, c) {
 			return c
 		}

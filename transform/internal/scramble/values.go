@@ -67,7 +67,7 @@ func (m Mask) Leaf(v value.Value) (value.Value, error) {
 	return v, unsupported(v.Kind().String())
 }
 
-// Name implements [value.Mask]: letters and digits are replaced by letters and digits,
+// Name implements [value.Mask]: letters are replaced by letters, digits by digits, and
 // other characters of ASCII stay.
 func (m Mask) Name(v value.Value) (value.Value, error) {
 	if v.Kind() != value.KindString {
@@ -223,19 +223,16 @@ func (m Mask) decimal(v value.Value) value.Value {
 	}
 }
 
-// bytes replaces bytes.
+// bytes replaces bytes, in place.
 func (m Mask) bytes(p []byte) []byte {
-	const whole = 1 << 12 // bytes that are permuted together
-	for at := 0; at < len(p); at += whole {
-		part := p[at:min(at+whole, len(p))]
-		s := make([]symbol, len(part))
-		for i, b := range part {
-			s[i] = symbol{uint32(b), 1 << 8}
-		}
-		m.permute(ofBytes, uint64(at), s)
-		for i := range s {
-			part[i] = byte(s[i].n)
-		}
+	if len(p) > 1 {
+		m.wide(p)
+		return p
+	}
+	for i, b := range p { // one, or none
+		s := []symbol{{uint32(b), 1 << 8}}
+		m.permute(ofBytes, 0, s)
+		p[i] = byte(s[0].n)
 	}
 	return p
 }
