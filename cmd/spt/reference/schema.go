@@ -38,6 +38,7 @@ func Answers() []Answer {
 		{"offsets", "spt offsets", "the positions of sources; with -o jsonl the partitions, one a line", report.Offsets{}},
 		{"pending", "spt pending", "what a restore would commit or abort; with -o jsonl one a line", report.Pending{}},
 		{"trend", "spt trend", "several snapshots and how each state grew; with -o jsonl the rows, one a line", report.Trend{}},
+		{"watch", "spt watch", "a rule that begins to hold, or no longer does: one line each", report.WatchEvent{}},
 		{"convert", "spt convert", "what was written, or would be", report.Write{}},
 		{"rescale", "spt rescale", "the plan; with OUT the answer of convert. With -o jsonl its operators, one a line", report.Rescale{}},
 		{"prune-union-growth", "spt prune-union", "without IN: a list, one for each number of restores", report.Growth{}},
