@@ -75,8 +75,8 @@ func OpenCheckpoint(ctx context.Context, location string, o *Options) (*Snapshot
 	return f.open(ctx, opts, false)
 }
 
-// probe reads the head of the _metadata of a directory. If there is none, the error is
-// storage.ErrNotExist.
+// probe reads the head of the _metadata of a directory. If it does not exist, the error
+// is storage.ErrNotExist.
 func (f *found) probe(ctx context.Context, dir string) error {
 	if err := f.read(ctx, objpath.Join(dir, MetadataName)); err != nil {
 		return storageKind(err)

@@ -44,7 +44,7 @@ func (w *Watcher) pause(r *root, interval time.Duration) time.Duration {
 }
 
 // jittered returns a time that is up to a tenth shorter or longer, so that many
-// watchers do not ask a store at the same moment.
+// watchers do not ask a store at the same time.
 func jittered(d time.Duration) time.Duration {
 	return d + time.Duration((rand.Float64()-0.5)/5*float64(d))
 }

@@ -321,7 +321,7 @@ type Job struct {
 	Directories int    // chk-N that are listed
 	Damaged     int    // of them, those that cannot be read
 	// Newest is the newest checkpoint that was read, and Complete the newest without
-	// missing files; nil if there is none. First is the oldest that growth is
+	// missing files, or nil. First is the oldest that growth is
 	// measured from, over Span.
 	Newest, Complete, First *Checkpoint
 	Span                    trend.Span

@@ -43,7 +43,7 @@ func (o *watchOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.files, "check-files", false, "look for the files of checkpoints that are not on this machine too")
 	fs.Var(&o.orphansEvery, "orphans-every", "count files that no snapshot refers to, each `DURATION`, such as 6h: lists all files below ROOT; 0: never")
 	fs.IntVar(&o.depth, "depth", 2, "search `N` levels of directories below ROOT for the directories of jobs")
-	fs.IntVar(&o.maxSeries, "max-series", 5000, "export at most `N` series; those of the largest states are kept")
+	fs.IntVar(&o.maxSeries, "max-series", 5000, "export at most `N` series, the largest states first")
 }
 
 func (o *watchOptions) validate(given *pflag.FlagSet) error {
@@ -82,7 +82,7 @@ func newWatchCommand(env *Env) *cobra.Command {
 		Short: "Follow the checkpoints of running jobs: Prometheus metrics, rules, webhooks",
 		Long: `Follows the checkpoints of running jobs below the directories ROOT, as a service
 next to them or, with --once, as a scheduled job. A ROOT is the directory of one
-job, which has the directories chk-N, or one above those of several jobs.
+job, which has the directories chk-N, or a directory above several jobs.
 
 It lists the directories of jobs, reads the _metadata of each new checkpoint once,
 and exports what it holds as Prometheus metrics: the newest complete checkpoint

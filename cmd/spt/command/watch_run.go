@@ -1,11 +1,13 @@
 package command
 
 import (
+	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,7 +71,7 @@ func newWatching(ctx context.Context, o watchOptions, env *Env, roots []string) 
 		Status: w.watcher.Status, Rules: w.rules.names(), Limit: int64(o.limit), LimitElements: o.limitElements, MaxSeries: o.maxSeries, Now: env.Now,
 		Cut: func(n int) {
 			w.print(func() error {
-				return env.complain(fmt.Sprintf("spt: more than %s: %s left out; --max-series allows more", ui.Plural(int64(o.maxSeries), "series"), ui.Count(int64(n))))
+				return env.complain(fmt.Sprintf("spt: more than %s series: %s left out; --max-series allows more", ui.Count(int64(o.maxSeries)), ui.Count(int64(n))))
 			})
 		},
 	}
@@ -193,12 +195,14 @@ func (w *watching) event(e watch.Event) {
 	if e.Firing {
 		out.State = report.Firing
 	}
-	w.print(func() error { return report.Print(w.env.dataOut(), w.env.term(), ui.OutputJSONL, out) })
-	if w.notifier == nil {
-		return
-	}
-	if body, err := json.Marshal(out); err == nil { // it was printed: it can be encoded
-		w.notifier.Send(body)
+	var line bytes.Buffer
+	err := report.Print(&line, ui.Term{}, ui.OutputJSONL, out)
+	w.print(func() error {
+		_, werr := w.env.dataOut().Write(line.Bytes())
+		return errors.Join(err, werr)
+	})
+	if w.notifier != nil && err == nil {
+		w.notifier.Send(bytes.TrimSpace(line.Bytes()))
 	}
 }
 
@@ -213,10 +217,11 @@ func (w *watching) problem(p watch.Problem) {
 	})
 }
 
+// problemError returns the error of a problem, which names where it is.
 func problemError(p watch.Problem) error {
-	at := p.Path
-	if at == "" {
-		at = p.Root
+	at := cmp.Or(p.Path, p.Root)
+	if strings.Contains(p.Err.Error(), at) {
+		return p.Err
 	}
 	return fmt.Errorf("%s: %w", ui.Quote(at), p.Err)
 }

@@ -27,8 +27,8 @@ type Options struct {
 	Cut func(n int)
 }
 
-// Collector implements prometheus.Collector. The number of its series is bounded: those
-// of the largest states of the jobs with the newest checkpoints are kept.
+// Collector implements prometheus.Collector. The number of its series is bounded: jobs
+// with the newest checkpoints come first, and of their states the largest.
 type Collector struct {
 	o Options
 	m *metrics

@@ -76,7 +76,7 @@ func New(o Options) *Notifier {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &Notifier{o: o, queue: make(chan []byte, queued), cancel: cancel, done: make(chan struct{}), counts: map[string]int64{Sent: 0, Failed: 0, Dropped: 0}}
-	// A redirect would repeat the event, or a secret in a header, at another place.
+	// A redirect would repeat the event, and the secret in a header, at another URL.
 	n.client = &http.Client{Timeout: answerTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	go n.run(ctx)
 	return n
