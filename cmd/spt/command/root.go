@@ -89,6 +89,7 @@ SPT_PATH.`,
 			noRows(newFilterCommand(env)),
 		}},
 		{"Tools", []*cobra.Command{
+			newExplainCommand(env),
 			newHashCommand(env),
 			newDoctorCommand(env),
 			newCleanCommand(env),
@@ -182,6 +183,7 @@ func suggestFor(root *cobra.Command) {
 		"prune-union": {"prune", "dedup", "dedupe", "deduplicate"},
 		"rescale":     {"scale", "redistribute", "assign"},
 		"orphans":     {"gc", "garbage", "unreferenced"},
+		"explain":     {"why", "what", "glossary"},
 		"hash":        {"id", "uid", "operator-id"},
 	} {
 		if c, _, err := root.Find([]string{name}); err == nil {

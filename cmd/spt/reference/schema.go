@@ -46,6 +46,7 @@ func Answers() []Answer {
 		{"prune-union", "spt prune-union", "with --keep: what stays of each state, and what was written, or would be", report.Prune{}},
 		{"edit", "spt drop, spt rename, spt relocate, spt merge, spt set, spt filter, spt apply", "what changes, and what was written, or would be", report.Edit{}},
 		{"doctor", "spt doctor", "how a store is reached, and what works there", report.Doctor{}},
+		{"explain", "spt explain", "a list of words and what they mean", []report.Explanation{}},
 		{"hash", "spt hash", "a list of uids and their ids", report.Hashes{}},
 		{"version", "spt version", "the version of spt and of the formats", report.Version{}},
 		{"error", "spt", "an error of any command, on stderr: one line", report.Error{}},
