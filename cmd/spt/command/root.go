@@ -87,6 +87,7 @@ SPT_PATH.`,
 			noRows(newApplyCommand(env)),
 			noRows(newSetCommand(env)),
 			noRows(newFilterCommand(env)),
+			noRows(newPatchCommand(env)),
 		}},
 		{"Tools", []*cobra.Command{
 			newExplainCommand(env),
