@@ -25,7 +25,7 @@ func (o *catChoice) addFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&o.sample, "sample", 0, "print `N` elements chosen at random: each as likely as any other, in their order")
 	fs.Uint64Var(&o.seed, "seed", 0, "with --sample: another `NUMBER` chooses others; the same one chooses the same")
 	fs.Int64Var(&o.top, "top", 0, "print the `N` largest elements, the largest first")
-	fs.StringVar(&o.by, "by", "bytes", "with --top: what is compared: `bytes`")
+	fs.StringVar(&o.by, "by", "bytes", "with --top: compare by `MEASURE`: bytes")
 }
 
 func (o *catChoice) validate(given *pflag.FlagSet) error {

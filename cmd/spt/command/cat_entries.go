@@ -33,19 +33,20 @@ func (r *keyedRead) wants(groups format.KeyGroupRange) bool {
 	return false
 }
 
-// entryUnits yields the units of a handle of keyed state; more is false if no more are
-// wanted.
-func (c *catter) entryUnits(part *catPart, u work.Unit, yield func(work.Unit) bool) (more bool, err error) {
+// entryUnits yields the units of a handle of keyed state: one if it cannot be read. It
+// reports whether more are wanted.
+func (c *catter) entryUnits(part *catPart, u work.Unit, yield func(work.Unit) bool) bool {
 	r := part.keyed
 	if r.err != nil {
-		return true, c.notRead(part, c.placed(r.err, part))
+		u.Parts = work.Whole(work.Described(r.h))
+		return yield(u)
 	}
 	for unit := range work.KeyGroups(u, r.h, entryUnit) {
 		if r.wants(unit.Groups()) && !yield(unit) {
-			return false, nil
+			return false
 		}
 	}
-	return true, nil
+	return true
 }
 
 // notRead notes that a handle of keyed state cannot be read, if the error is that it
@@ -176,6 +177,9 @@ func (c *catter) readOf(ctx context.Context, u work.Unit) (*keyedRead, error) {
 		return nil, err
 	}
 	if r := c.reading[u.Handle]; r != nil {
+		if r.err != nil {
+			return nil, c.placed(r.err, &catPart{place: r.place})
+		}
 		return r, nil
 	}
 	place, err := u.Handle.Location(c.snap.Savepoint)
@@ -184,7 +188,7 @@ func (c *catter) readOf(ctx context.Context, u work.Unit) (*keyedRead, error) {
 	}
 	h := &keyedHandle{place: place, at: u.Handle, h: handle}
 	if c.describe(ctx, h); h.err != nil {
-		return nil, h.err
+		return nil, c.placed(h.err, &catPart{place: place})
 	}
 	var names []string
 	parts := keyedParts(c.keyedStates(place.Operator, []*keyedHandle{h}, &names))

@@ -266,9 +266,8 @@ func (c *catter) checkEntries(states []*catState) error {
 	return nil
 }
 
-// partsOf returns what is read of states, in order, and of which state it is; nil of
-// keyed states, of which all that follow each other and are of one operator are read
-// together.
+// partsOf returns what is read of states, in order, and the state of each part. The
+// keyed states of an operator are read together; such a part has no state of its own.
 func (c *catter) partsOf(states []*catState) (parts []*catPart, of []*catState) {
 	c.reading = map[work.Handle]*keyedRead{}
 	for i := 0; i < len(states); i++ {

@@ -25,7 +25,7 @@ type catter struct {
 	// left is what keyed state cannot be read, once for an operator.
 	left     []string
 	leftOut  map[*format.Operator]bool
-	searched bool                       // it was said that all key groups are searched
+	searched bool                       // all key groups are searched, which was reported
 	reading  map[work.Handle]*keyedRead // what is read of keyed state
 	kept     *arena                     // where elements are kept; nil: they are valid until the next
 	from     int64                      // entry of a map that is read first

@@ -22,7 +22,7 @@ var catVars = []struct {
 	{"kind", "list, union, broadcast, raw; of keyed state value, list, map, …, timers", expression.String, looksAtState},
 	{"subtask", "the subtask that holds it", expression.Int, looksAtState},
 	{"index", "its number in the subtask; 0 in keyed state", expression.Int, looksAtElements},
-	{"size", "its bytes as stored; in keyed state those of its key too", expression.Int, looksAtElements},
+	{"size", "its bytes as stored; in keyed state with its key", expression.Int, looksAtElements},
 	{"value", "its value if its type is decoded, else nil; a tuple's first field is value[0], a POJO's or a map's value.name; byte arrays are text of these bytes", expression.Any, looksAtValues},
 	{"key", "of an entry of broadcast or keyed state; else nil", expression.Any, looksAtValues},
 	{"key_group", "of an entry of keyed state; else nil", expression.Any, looksAtElements},

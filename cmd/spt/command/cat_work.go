@@ -41,8 +41,7 @@ func (c *catter) each(ctx context.Context, states []*catState, lines bool, f fun
 		for _, part := range parts {
 			u := work.Unit{Job: work.ReadElements, Handle: part.handle, State: part.state}
 			if part.keyed != nil {
-				more, err := c.entryUnits(part, u, yield)
-				if broken = err; err != nil || !more {
+				if !c.entryUnits(part, u, yield) {
 					return
 				}
 				continue
