@@ -33,18 +33,23 @@ type ArenaCodec interface {
 	ReadIn(a *Arena, p []byte) (v Value, n int, err error)
 }
 
-// Codecs holds the codecs of the values of one state of a handle: Element for the
-// elements of list, union and raw state, Key and Value for the entries of broadcast
-// state. If they are nil, values are not decoded, and Why is the reason.
-type Codecs struct {
-	Element    Codec
-	Key, Value Codec
-	Why        string
-}
-
 // ReadAll reads a value that is all of p.
 func ReadAll(c Codec, p []byte) (Value, error) {
 	v, n, err := c.Read(p)
+	return whole(p, v, n, err)
+}
+
+// ReadAllIn is ReadAll of a value that may be used until the arena is reset.
+func ReadAllIn(a *Arena, c Codec, p []byte) (Value, error) {
+	in, ok := c.(ArenaCodec)
+	if !ok {
+		return ReadAll(c, p)
+	}
+	v, n, err := in.ReadIn(a, p)
+	return whole(p, v, n, err)
+}
+
+func whole(p []byte, v Value, n int, err error) (Value, error) {
 	if err == nil && n < len(p) {
 		e := format.Errorf(format.ErrCorrupt, "%d trailing bytes", len(p)-n)
 		e.Offset = int64(n)
@@ -52,23 +57,6 @@ func ReadAll(c Codec, p []byte) (Value, error) {
 	}
 	return v, err
 }
-
-// ReadAllIn is ReadAll of a value that may be used until the arena is reset.
-func ReadAllIn(c Codec, a *Arena, p []byte) (Value, error) {
-	if of, ok := c.(ArenaCodec); ok {
-		c = inArena{of, a}
-	}
-	return ReadAll(c, p)
-}
-
-// inArena reads into an arena.
-type inArena struct {
-	ArenaCodec
-	arena *Arena
-}
-
-// Read implements [Codec].
-func (c inArena) Read(p []byte) (Value, int, error) { return c.ReadIn(c.arena, p) }
 
 // IsShort reports whether an error of Skip or Read means that p ends within the
 // value, so that more bytes may complete it.
