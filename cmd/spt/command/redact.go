@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -62,6 +63,9 @@ func (o *redactOptions) redact(ctx context.Context, env *Env, snap *reader.Snaps
 	stop := env.reading("reading", allState(snap))
 	defer stop()
 	v, done, err := transform.Redact(ctx, snap.View(), transform.RedactOptions{Key: key, Names: o.names, Drop: o.drop, Values: snap.Values})
+	if none := (*format.NoMatchError)(nil); errors.As(err, &none) {
+		return nil, nil, &usageError{none.Error(), none.Hint()}
+	}
 	if err != nil {
 		return nil, nil, inContainer(err, snap)
 	}
