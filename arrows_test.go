@@ -43,7 +43,7 @@ var arrows = []arrow{
 	{"format", nil, noOutside},
 	{"format/finding", []string{"format"}, noOutside},
 	{"format/summary", []string{"format", "internal/hash128", "internal/fileref"}, noOutside},
-	{"format/value", []string{"format"}, noOutside},
+	{"format/value", []string{"format", "format/internal/jsontext"}, noOutside},
 	{"format/flink", []string{"format", "format/internal/...", "format/value", "format/flink/...", "internal/fingerprint", "internal/limit"}, noOutside},
 	{"format/flink/rocksdb", []string{"format", "internal/limit"}, noOutside}, // knows nothing of Flink
 	{"format/spt", []string{"format", "format/internal/...", "format/value", "format/spt/...", "internal/limit", "internal/fingerprint"}, noOutside},

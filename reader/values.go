@@ -14,7 +14,7 @@ import (
 )
 
 // Values holds the codecs of the values of one state of a handle.
-type Values = value.ElementCodecs
+type Values = value.Codecs
 
 // Values returns the codecs of a state of a handle, from the serializer snapshots
 // in its stream.

@@ -33,6 +33,15 @@ type ArenaCodec interface {
 	ReadIn(a *Arena, p []byte) (v Value, n int, err error)
 }
 
+// Codecs holds the codecs of the values of one state of a handle: Element for the
+// elements of list, union and raw state, Key and Value for the entries of broadcast
+// state. If they are nil, values are not decoded, and Why is the reason.
+type Codecs struct {
+	Element    Codec
+	Key, Value Codec
+	Why        string
+}
+
 // ReadAll reads a value that is all of p.
 func ReadAll(c Codec, p []byte) (Value, error) {
 	v, n, err := c.Read(p)

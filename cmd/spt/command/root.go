@@ -86,6 +86,7 @@ SPT_PATH.`,
 			noRows(newApplyCommand(env)),
 			noRows(newSetCommand(env)),
 			noRows(newFilterCommand(env)),
+			noRows(newPatchCommand(env)),
 		}},
 		{"Tools", []*cobra.Command{
 			newHashCommand(env),

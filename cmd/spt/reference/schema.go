@@ -43,7 +43,7 @@ func Answers() []Answer {
 		{"prune-union-growth", "spt prune-union", "without IN: a list, one for each number of restores", report.Growth{}},
 		{"prune-union-states", "spt prune-union", "with IN alone: a list of union states", report.Unions{}},
 		{"prune-union", "spt prune-union", "with --keep: what stays of each state, and what was written, or would be", report.Prune{}},
-		{"edit", "spt drop, spt rename, spt relocate, spt merge, spt set, spt filter, spt apply", "what changes, and what was written, or would be", report.Edit{}},
+		{"edit", "spt drop, spt rename, spt relocate, spt merge, spt set, spt patch, spt filter, spt apply", "what changes, and what was written, or would be", report.Edit{}},
 		{"doctor", "spt doctor", "how a store is reached, and what works there", report.Doctor{}},
 		{"hash", "spt hash", "a list of uids and their ids", report.Hashes{}},
 		{"version", "spt version", "the version of spt and of the formats", report.Version{}},

@@ -1115,7 +1115,7 @@ func (r *reader) kryoDate5() value.Civil {
 }
 
 func (r *reader) kryoDay(off int, year int32, month, day uint16) value.Civil {
-	if r.Err() == nil && (month > 12 || day > 31 || !validDay(int64(year), uint8(month), uint8(day))) {
+	if r.Err() == nil && (month > 12 || day > 31 || !jsontext.ValidDay(int64(year), uint8(month), uint8(day))) {
 		r.Fail(off, format.ErrCorrupt, "invalid date: year %d, month %d, day %d", year, month, day)
 	}
 	return value.Civil{Year: year, Month: uint8(month), Day: uint8(day)}
