@@ -27,8 +27,8 @@ type redactOptions struct {
 // addRedactFlags adds the flags, whose names begin with prefix.
 func (o *redactOptions) addRedactFlags(fs *pflag.FlagSet, prefix string) {
 	fs.BoolVar(&o.names, prefix+"names", false, "also replace uids, names and ids of operators, names of states, and names of files")
-	fs.StringVar(&o.key, prefix+"key", "", "`FILE|HEX`: secret that determines the replacements, so that they are the same in every run (default: a new one, which is forgotten)")
-	fs.StringArrayVar(&o.drop, prefix+"drop", nil, "drop this part, `OPERATOR/PART`, as an error names what cannot be redacted; globs, repeatable")
+	fs.StringVar(&o.key, prefix+"key", "", "read the secret that determines the replacements from `FILE`, or take it as 32 or more hex digits: then they are the same in every run (default: a new one, which is forgotten)")
+	fs.StringArrayVar(&o.drop, prefix+"drop", nil, "drop this `PART`, OPERATOR/STATE or another name from the error about what cannot be redacted; globs, repeatable")
 }
 
 // keyBytes is the least number of bytes of a key.

@@ -216,7 +216,7 @@ func (m masking) named(v value.Value) (value.Value, error) {
 func (m masking) uuid(v value.Value) (value.Value, error) {
 	p, err := hex.DecodeString(strings.ReplaceAll(v.Text(), "-", ""))
 	if err != nil || len(p) != 16 {
-		return v, notMasked("a UUID in another form")
+		return v, notMasked("a UUID in another notation")
 	}
 	out, err := m.Leaf(value.Bytes(p))
 	if err != nil {

@@ -12,7 +12,7 @@ type span struct{ first, last rune }
 
 func (s span) size() uint32 { return uint32(s.last - s.first + 1) }
 
-// classes are the characters that replace each other. Those of one class take as many
+// classes are the characters that replace each other. All of one class take as many
 // bytes in UTF-8, in modified UTF-8, in UTF-16, and in Flink's encoding of strings, which
 // has a second byte from 0x80 on and a third from 0x4000 on. Halves of surrogate pairs
 // stay such halves.
