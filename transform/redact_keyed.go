@@ -67,10 +67,9 @@ func (r *redaction) rebuildKeyed(op *format.Operator, sub *format.Subtask, h for
 		return nil, nil
 	}
 	b.edit = e.edit
-	before := len(r.refused)
 	out, entries, err := b.build(r.ctx, r.in.Source, fmt.Sprintf("redacted keyed %s %d", op.ID, sub.Index))
-	if err != nil || len(r.refused) > before {
-		return nil, err
+	if err != nil || len(r.refused) > 0 {
+		return nil, err // with the error, nothing is written
 	}
 	r.report.Entries += entries
 	r.report.KeptKeys += e.kept
@@ -133,12 +132,13 @@ type entryMask struct {
 	e     *redactedEntries
 	first bool
 	keys  map[string]string // replacements of keys
+	size  int               // bytes of keys
 	buf   []byte
 }
 
-// maxKeys is the number of replaced keys that are kept: entries of one key are often
-// next to each other, and finding a key takes a while.
-const maxKeys = 1 << 14
+// maxKeys is the number of bytes of replaced keys that are kept: several states have
+// entries of one key, and finding its replacement takes a while.
+const maxKeys = 8 << 20
 
 func (w *entryMask) entry(en *format.KeyedEntry) (err error) {
 	e, c := w.e, &w.e.codecs[en.State]
@@ -189,8 +189,10 @@ func (w *entryMask) key(c *value.EntryCodecs, en *format.KeyedEntry) ([]byte, er
 	if w.first && string(to) == string(en.Key) {
 		w.e.kept++
 	}
-	if len(w.keys) == maxKeys {
+	const perKey = 128 // of the map
+	if w.size += 2*len(to) + perKey; w.size > maxKeys {
 		clear(w.keys)
+		w.size = 0
 	}
 	w.keys[string(en.Key)] = string(to)
 	return to, nil
@@ -225,13 +227,11 @@ func (e *redactedEntries) key(c *value.EntryCodecs, en *format.KeyedEntry) ([]by
 		if v, err = value.Masked(c.Key, v, m); err != nil {
 			return nil, err
 		}
-		out, ok := encoded(c.Key, nil, v, len(p))
-		if !ok {
+		out, err := c.Key.Append(nil, v)
+		if err != nil || len(out) != len(p) {
 			continue
 		}
-		if ok, err := in(out); err != nil {
-			return nil, err
-		} else if ok {
+		if ok, err := in(out); err == nil && ok { // which reads it back
 			return out, nil
 		}
 	}

@@ -93,7 +93,6 @@ func (o *convertOptions) redacted(ctx context.Context, env *Env, snap *reader.Sn
 			more(w)
 		}
 		w.Redacted = r
-		w.Rewrites = nil // by the names that were replaced
 	}
 	return snap.With(sp), nil
 }
