@@ -29,7 +29,7 @@ type RedactOptions struct {
 	Drop format.Globs
 	// Values returns the codecs of an operator state of a handle of the snapshot. It is
 	// required.
-	Values func(ctx context.Context, h *format.OperatorHandle, state int) (value.Codecs, error)
+	Values func(ctx context.Context, h *format.OperatorHandle, state int) (value.ElementCodecs, error)
 }
 
 // The parts of an operator besides its states.

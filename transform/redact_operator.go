@@ -26,7 +26,7 @@ func (r *redaction) managed(op *format.Operator, sub *format.Subtask, h *format.
 		return h, err
 	}
 	gone := map[string]bool{}
-	states := map[string]value.Codecs{} // by mode and new name
+	states := map[string]value.ElementCodecs{} // by mode and new name
 	key := func(m format.Mode, name string) string { return m.String() + " " + name }
 	for i, st := range h.States {
 		name := st.Name.String()
@@ -156,7 +156,7 @@ type redactedElements struct {
 // elementsOf is a state of a handle.
 type elementsOf struct {
 	state  int
-	codecs value.Codecs
+	codecs value.ElementCodecs
 	at     int64 // of the first element, or of the map of a broadcast state
 	head   int64 // bytes of a map before its first entry
 }
