@@ -14,7 +14,7 @@ import (
 )
 
 // Values holds the codecs of the values of one state of a handle.
-type Values = value.Codecs
+type Values = value.ElementCodecs
 
 // Values returns the codecs of a state of a handle, from the serializer snapshots
 // in its stream.

@@ -18,7 +18,7 @@ type PatchOptions struct {
 	// It is required.
 	Changes iter.Seq2[PatchChange, error]
 	// Values returns the codecs of the values of a state of a handle. It is required.
-	Values func(ctx context.Context, h *format.OperatorHandle, state int) (value.Codecs, error)
+	Values func(ctx context.Context, h *format.OperatorHandle, state int) (value.ElementCodecs, error)
 	// Unchecked accepts new bytes of values that are not decoded, whose type cannot be
 	// checked.
 	Unchecked bool
@@ -216,7 +216,7 @@ type patchPart struct {
 	k       int // index of the state in h
 	n       int64
 	codec   format.OperatorCodec
-	values  value.Codecs
+	values  value.ElementCodecs
 	ready   bool // codec and values are set
 
 	named bitmap // elements that a change replaces or removes

@@ -33,18 +33,23 @@ type ArenaCodec interface {
 	ReadIn(a *Arena, p []byte) (v Value, n int, err error)
 }
 
-// Codecs holds the codecs of the values of one state of a handle: Element for the
-// elements of list, union and raw state, Key and Value for the entries of broadcast
-// state. If they are nil, values are not decoded, and Why is the reason.
-type Codecs struct {
-	Element    Codec
-	Key, Value Codec
-	Why        string
-}
-
 // ReadAll reads a value that is all of p.
 func ReadAll(c Codec, p []byte) (Value, error) {
 	v, n, err := c.Read(p)
+	return whole(p, v, n, err)
+}
+
+// ReadAllIn is ReadAll of a value that may be used until the arena is reset.
+func ReadAllIn(a *Arena, c Codec, p []byte) (Value, error) {
+	in, ok := c.(ArenaCodec)
+	if !ok {
+		return ReadAll(c, p)
+	}
+	v, n, err := in.ReadIn(a, p)
+	return whole(p, v, n, err)
+}
+
+func whole(p []byte, v Value, n int, err error) (Value, error) {
 	if err == nil && n < len(p) {
 		e := format.Errorf(format.ErrCorrupt, "%d trailing bytes", len(p)-n)
 		e.Offset = int64(n)

@@ -30,6 +30,7 @@ var steppers = map[string]func() step{
 	"filter":      func() step { return &filterStep{} },
 	"patch":       func() step { return &patchStep{} },
 	"prune-union": func() step { return &pruneStep{} },
+	"redact":      func() step { return &redactStep{} },
 	"relocate":    func() step { return &relocateStep{} },
 	"rename":      func() step { return &renameStep{} },
 	"rescale":     func() step { return &rescaleStep{} },
