@@ -162,7 +162,7 @@ func (b *avroSchema) namedType(n *node, kind, space string, depth int) codec {
 		}
 		b.named[name] = b.logical(n, fixed(size), kind, size)
 	default:
-		c := &avroRecord{}
+		c := &avroRecord{name: name}
 		b.named[name] = c
 		var names []string
 		var fields []codec
@@ -193,7 +193,7 @@ func (b *avroSchema) logical(n *node, c codec, typ string, size int) codec {
 	if name == "decimal" && (typ == "bytes" || typ == "fixed" && size > 0) {
 		precision, ok := intMember(n, "precision")
 		if scale, _ := intMember(n, "scale"); ok && scale >= 0 && precision > 0 && precision < maxDigits && scale <= precision {
-			return avroDecimal(int32(scale), size)
+			return avroDecimal(int32(precision), int32(scale), size)
 		}
 		return c
 	}
@@ -207,6 +207,7 @@ func (b *avroSchema) logical(n *node, c codec, typ string, size int) codec {
 // avroRecord is a record, which may contain itself.
 type avroRecord struct {
 	record
+	name     string
 	visiting bool
 }
 
@@ -227,7 +228,7 @@ func (c *avroRecord) read(r *reader) (v value.Value) {
 
 // fixed is a codec of byte arrays of one length.
 func fixed(size int) scalar {
-	return scalar{
+	return scalar{typ: &Type{Form: FormBytes, Size: size},
 		over: func(r *reader) { r.Bytes(size, "a byte array") },
 		get:  func(r *reader) value.Value { return value.Bytes(r.Bytes(size, "a byte array")) },
 		put: func(w *writer, v value.Value) {
@@ -251,12 +252,12 @@ func fixed(size int) scalar {
 
 // avroDecimal is a codec of decimals: two's complement in a byte array of size bytes,
 // or of any length if size is 0. Avro's writers do not check the number of digits.
-func avroDecimal(scale int32, size int) codec {
+func avroDecimal(precision, scale int32, size int) codec {
 	raw := bytesCodec
 	if size > 0 {
 		raw = fixed(size)
 	}
-	return scalar{
+	return scalar{typ: &Type{Form: FormDecimal, Precision: precision, Scale: scale},
 		over: raw.over,
 		get: func(r *reader) value.Value {
 			off := r.Offset()
@@ -315,7 +316,7 @@ var avroTimes = map[string]avroTime{
 func (t avroTime) codec() scalar {
 	size := map[string]int{"int": 4, "long": 8}[t.typ]
 	number := integer(size)
-	return scalar{size: size,
+	return scalar{size: size, typ: t.typeOf(),
 		get: func(r *reader) value.Value { return t.value(number.get(r).Int()) },
 		put: func(w *writer, v value.Value) {
 			if v.Kind() != value.KindInt {
@@ -344,6 +345,12 @@ const (
 	day    = 24 * 60 * 60
 	second = int64(1e9)
 )
+
+// typeOf returns the type of times.
+func (t avroTime) typeOf() *Type {
+	form := map[value.Kind]Form{value.KindDate: FormDate, value.KindTimeOfDay: FormTimeOfDay, value.KindInstant: FormInstant, value.KindDateTime: FormDateTime}[t.kind]
+	return &Type{Form: form, Precision: map[int64]int32{1e6: 3, 1e3: 6, 1: 9}[t.unit]}
+}
 
 // value returns a time, or the number if it is not in the day.
 func (t avroTime) value(n int64) value.Value {

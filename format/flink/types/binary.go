@@ -30,6 +30,8 @@ type cell struct {
 	// into it. base is the offset of the row or array in w.p.
 	put  func(w *writer, base, at int, v value.Value)
 	from func(p *parser, n *node) value.Value
+	typ  *Type  // of values; nil: see of
+	of   layout // of values that are in the variable part
 }
 
 // parts reads the parts of one row or array in their order.
@@ -306,11 +308,12 @@ type layout interface {
 	read(r *reader, p []byte, off int) value.Value
 	write(w *writer, v value.Value)
 	parse(p *parser, n *node) value.Value
+	describe(d *describer) *Type
 }
 
 // layoutCell is a cell of values that are always in the variable part.
 func layoutCell(l layout) *cell {
-	return &cell{width: 8, from: l.parse,
+	return &cell{width: 8, from: l.parse, of: l,
 		get: func(b *parts, slot []byte) value.Value {
 			length, offset := binary.LittleEndian.Uint32(slot), binary.LittleEndian.Uint32(slot[4:])
 			p := b.take(length, offset, 0)
@@ -331,6 +334,14 @@ func layoutCell(l layout) *cell {
 
 // cellOf returns the cell of a SQL type, or nil.
 func cellOf(m *maker, t *logical) *cell {
+	c := newCell(m, t)
+	if c != nil && c.of == nil {
+		c.typ = t.typeOf()
+	}
+	return c
+}
+
+func newCell(m *maker, t *logical) *cell {
 	switch t.class {
 	case "BooleanType":
 		c := numberCell(1, func(bits uint64) value.Value { return value.Bool(bits != 0) }, func(w *writer, v value.Value) uint64 {

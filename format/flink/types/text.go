@@ -1,18 +1,12 @@
 package types
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // Text returns the type of the values of s for users: "long", "list<string>", "pojo
 // com.acme.Profile". class returns the text for a class that is not Flink's; if
 // class is nil, it is the name.
 func (s *Snapshot) Text(class func(string) string) string {
-	if class == nil {
-		class = func(name string) string { return name }
-	}
-	return texts{class}.of(s, 0)
+	return TypeOf(s, Options{}).Short(class)
 }
 
 // TypeText returns the type of the values of a state for users: for a map "string →
@@ -76,95 +70,55 @@ func (s *Snapshot) is(name string, n int) bool {
 	return s != nil && !s.Old && strings.HasPrefix(s.Class, flinkPackage) && simpleName(s.Class) == name && len(s.Nested) == n
 }
 
-// texts formats types.
-type texts struct{ class func(string) string }
-
-const (
-	textDepth = 6 // limit for the nesting of types
-	textMost  = 8 // limit for the number of fields
-)
-
-// plainTexts are the names of simple types that differ from the names of their
-// serializers.
-var plainTexts = map[string]string{
-	"Boolean": "boolean", "Byte": "byte", "Short": "short", "Int": "int", "Long": "long", "Float": "float", "Double": "double",
-	"Char": "char", "String": "string", "StringData": "string", "Void": "void", "VoidNamespace": "void", "Null": "void", "Unit": "void",
-	"BigInt": "BigInteger", "BigDec": "BigDecimal", "SqlDate": "date", "SqlTime": "time", "SqlTimestamp": "timestamp",
-	"BytePrimitiveArray": "bytes", "StringArray": "string[]", "Java": "java object", "BinaryRowData": "row", "RowData": "row",
-	"TimestampData": "timestamp", "Decimal": "decimal", "ArrayData": "array", "MapData": "map",
+// typeWords are the words of types by the names of their serializers. The word of
+// another one is its name in small letters.
+var typeWords = map[string]string{
+	"StringData": "stringdata", "Void": "void", "VoidNamespace": "void", "Null": "void", "Unit": "void", "GlobalWindow": "void",
+	"BigInt": "BigInteger", "BigDec": "BigDecimal", "Date": "Date", "SqlDate": "date", "SqlTime": "time", "SqlTimestamp": "timestamp",
+	"Instant": "Instant", "LocalDate": "LocalDate", "LocalTime": "LocalTime", "LocalDateTime": "LocalDateTime", "TimeWindow": "TimeWindow", "CountWindow": "CountWindow",
+	"BytePrimitiveArray": "bytes", "StringArray": "string[]", "Java": "java object", "TimestampData": "timestamp",
+	"GenericArray": "array", "ArrayList": "list", "Collection": "list", "SortedMap": "map",
+	"JavaEither": "either", "ScalaEither": "either", "ScalaOption": "option", "ScalaEnum": "enum", "AvroSchema": "avro",
+	"ScalaCaseClass": "tuple", "Tuple2CaseClass": "tuple", "Value": "", "CopyableValue": "", "Writable": "",
 }
 
-func (t texts) of(s *Snapshot, depth int) string {
-	s = original(s)
-	switch {
-	case s == nil:
+// typeWord returns the word of a type; "" for the values of user code, whose class is
+// their type.
+func typeWord(s *Snapshot) string {
+	if s == nil {
 		return "?"
-	case depth > textDepth:
-		return "…"
-	case !strings.HasPrefix(s.Class, flinkPackage):
-		return t.class(strings.TrimRight(strings.TrimSuffix(s.Class, "Snapshot"), "$"))
 	}
-	name := simpleName(s.Class)
-	if name == "ParameterlessTypeSerializerConfig" && s.Type != "" { // Flink 1.3 to 1.6: Type is the serializer itself
-		if !strings.HasPrefix(s.Type, flinkPackage) {
-			return t.class(s.Type)
-		}
-		name = simpleName(s.Type)
+	class := s.Class
+	if strings.HasPrefix(class, flinkPackage) && simpleName(class) == "ParameterlessTypeSerializerConfig" && s.Type != "" {
+		class = s.Type // Flink 1.3 to 1.6: the serializer itself
 	}
+	if !strings.HasPrefix(class, flinkPackage) {
+		return ""
+	}
+	name := simpleName(class)
 	for _, end := range []string{"Snapshot", "Config", "Serializer"} {
 		name = strings.TrimSuffix(name, end)
 	}
-	switch name {
-	case "Pojo", "Enum", "Kryo", "Avro", "ScalaEnum", "AvroSchema":
-		word := strings.ToLower(strings.TrimPrefix(strings.TrimSuffix(name, "Schema"), "Scala"))
-		if s.Type == "" {
-			return word
-		}
-		return word + " " + t.class(s.Type)
-	case "Value", "CopyableValue", "Writable", "ScalaCaseClass", "Tuple2CaseClass":
-		if s.Type != "" && (len(s.Nested) == 0 || !strings.HasPrefix(s.Type, "scala.")) {
-			return t.class(s.Type)
-		}
-		name = "tuple" + fmt.Sprint(len(s.Nested))
-	case "Tuple":
-		name = fmt.Sprintf("tuple%d", len(s.Nested))
-	case "Ttl":
-		if len(s.Nested) == 2 {
-			return t.of(s.Nested[1], depth+1) + " with TTL"
-		}
-	case "Timer", "External", "Nullable", "ScalaOption":
-		if len(s.Nested) > 0 {
-			return map[string]string{"Nullable": "nullable ", "ScalaOption": "option "}[name] + t.of(s.Nested[0], depth+1)
-		}
-	case "GenericArray":
-		if len(s.Nested) == 1 {
-			return t.of(s.Nested[0], depth+1) + "[]"
-		}
-	case "ArrayList", "Collection":
-		name = "list"
-	case "NullAwareMap":
-		name = "map"
-	case "JavaEither", "ScalaEither":
-		name = "either"
-	case "List", "Set", "Map", "Row", "Either":
-		name = strings.ToLower(name)
-	default:
-		if plain, ok := plainTexts[name]; ok {
-			name = plain
-		} else if element, ok := strings.CutSuffix(name, "PrimitiveArray"); ok {
-			name = strings.ToLower(element) + "[]"
+	word, ok := typeWords[name]
+	if !ok {
+		word = strings.ToLower(name)
+		if element, ok := strings.CutSuffix(word, "primitivearray"); ok {
+			word = element + "[]"
 		}
 	}
-	if len(s.Nested) == 0 {
-		return name
+	return word
+}
+
+// typeClass returns the class of the values of a serializer, or the class of a
+// serializer of the user.
+func typeClass(s *Snapshot) string {
+	switch {
+	case s == nil:
+		return ""
+	case !strings.HasPrefix(s.Class, flinkPackage):
+		return strings.TrimRight(strings.TrimSuffix(s.Class, "Snapshot"), "$")
+	case simpleName(s.Class) == "ParameterlessTypeSerializerConfig" && strings.HasPrefix(s.Type, flinkPackage):
+		return ""
 	}
-	var args []string
-	for i, n := range s.Nested {
-		if i == textMost {
-			args = append(args, "…")
-			break
-		}
-		args = append(args, t.of(n, depth+1))
-	}
-	return name + "<" + strings.Join(args, ", ") + ">"
+	return s.Type
 }
