@@ -746,7 +746,7 @@ func (f framedLayout) parse(p *parser, n *node) value.Value { return f.of.parse(
 
 // sqlOf returns the codec of a snapshot that contains serialized SQL types.
 func sqlOf(m *maker, s *Snapshot, make func(types []*logical) layout) codec {
-	var types []*logical
+	types := s.sql
 	for _, p := range s.objects {
 		if t := logicalOf(p); t != nil {
 			types = append(types, t)
@@ -763,10 +763,10 @@ const SQLType Reason = "a SQL type whose layout is not known"
 
 func rowDataOf(m *maker, s *Snapshot, _ []codec) codec {
 	return sqlOf(m, s, func(types []*logical) layout {
-		if len(types) != len(s.objects) {
+		if len(types) != max(len(s.objects), len(s.sql)) {
 			return nil
 		}
-		return rowLayout(m, nil, types)
+		return rowLayout(m, s.Names, types)
 	})
 }
 

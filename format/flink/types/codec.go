@@ -168,6 +168,9 @@ func (r *reader) start(p []byte) {
 
 var readers = sync.Pool{New: func() any { return new(reader) }}
 
+// Type returns the type of the values.
+func (c exported) Type() *Type { return c.describe(&describer{}) }
+
 // Skip implements [value.Codec].
 func (c exported) Skip(p []byte) (int, error) {
 	r := readers.Get().(*reader)
@@ -280,6 +283,8 @@ func makeCodecOf(m *maker, s *Snapshot) codec {
 	switch {
 	case s == nil:
 		return m.fail(s, NoSnapshot)
+	case s.given != nil:
+		return s.given
 	case s.Unknown:
 		return m.fail(s, UserCode)
 	case s.Old:

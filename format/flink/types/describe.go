@@ -35,7 +35,11 @@ func optionalType(t *Type) *Type { return &Type{Form: FormOptional, Parts: []*Ty
 func (a array) describe(d *describer) *Type      { return &Type{Form: FormList, Parts: d.all(a.one)} }
 func (l linkedList) describe(d *describer) *Type { return array{1, nullIf{1, l.one}}.describe(d) }
 func (n nullIf) describe(d *describer) *Type     { return optionalType(n.one.describe(d)) }
-func (n nullable) describe(d *describer) *Type   { return optionalType(n.one.describe(d)) }
+func (n nullable) describe(d *describer) *Type {
+	t := optionalType(n.one.describe(d))
+	t.Size = n.padding
+	return t
+}
 func (m mapOf) describe(d *describer) *Type {
 	return &Type{Form: FormMap, Parts: d.all(m.key, m.value)}
 }

@@ -74,11 +74,11 @@ func (s *Snapshot) is(name string, n int) bool {
 // another one is its name in small letters.
 var typeWords = map[string]string{
 	"StringData": "stringdata", "Void": "void", "VoidNamespace": "void", "Null": "void", "Unit": "void", "GlobalWindow": "void",
-	"BigInt": "BigInteger", "BigDec": "BigDecimal", "Date": "Date", "SqlDate": "date", "SqlTime": "time", "SqlTimestamp": "timestamp",
+	"BigInt": "BigInteger", "BigDec": "BigDecimal", "Date": "date", "SqlDate": "date", "SqlTime": "time", "SqlTimestamp": "timestamp",
 	"Instant": "Instant", "LocalDate": "LocalDate", "LocalTime": "LocalTime", "LocalDateTime": "LocalDateTime", "TimeWindow": "TimeWindow", "CountWindow": "CountWindow",
-	"BytePrimitiveArray": "bytes", "StringArray": "string[]", "Java": "java object", "TimestampData": "timestamp",
+	"BytePrimitiveArray": "bytes", "RawValueData": "bytes", "StringArray": "string[]", "Java": "java object", "TimestampData": "timestamp",
 	"GenericArray": "array", "ArrayList": "list", "Collection": "list", "SortedMap": "map",
-	"JavaEither": "either", "ScalaEither": "either", "ScalaOption": "option", "ScalaEnum": "enum", "AvroSchema": "avro",
+	"JavaEither": "either", "ScalaEither": "either", "ScalaOption": "option", "ScalaEnum": "scalaenum", "LockableType": "lockable", "AvroSchema": "avro",
 	"ScalaCaseClass": "tuple", "Tuple2CaseClass": "tuple", "Value": "", "CopyableValue": "", "Writable": "",
 }
 
@@ -92,12 +92,18 @@ func typeWord(s *Snapshot) string {
 	if strings.HasPrefix(class, flinkPackage) && simpleName(class) == "ParameterlessTypeSerializerConfig" && s.Type != "" {
 		class = s.Type // Flink 1.3 to 1.6: the serializer itself
 	}
+	if s.given != nil {
+		return class
+	}
 	if !strings.HasPrefix(class, flinkPackage) {
 		return ""
 	}
 	name := simpleName(class)
 	for _, end := range []string{"Snapshot", "Config", "Serializer"} {
 		name = strings.TrimSuffix(name, end)
+	}
+	if name == "LinkedList" && s.Version != 2 && !s.mark { // without a mask of nulls
+		return "list"
 	}
 	word, ok := typeWords[name]
 	if !ok {
@@ -113,7 +119,7 @@ func typeWord(s *Snapshot) string {
 // serializer of the user.
 func typeClass(s *Snapshot) string {
 	switch {
-	case s == nil:
+	case s == nil, s.given != nil:
 		return ""
 	case !strings.HasPrefix(s.Class, flinkPackage):
 		return strings.TrimRight(strings.TrimSuffix(s.Class, "Snapshot"), "$")

@@ -18,7 +18,7 @@ type Type struct {
 	// Null: null is a value of the type, as it is of strings.
 	Null      bool
 	Bits      int   // of an integer or a float: 8, 16, 32 or 64
-	Size      int   // of byte arrays of one length; 0: any
+	Size      int   // of byte arrays of one length, 0: any; of an optional value, the bytes of an absent one
 	Precision int32 // digits of a decimal, or of the fraction of a second; 0 of a decimal: any
 	Scale     int32 // of a decimal with a precision
 	// Names are the names of Parts of a record, or the constants of an enum.
@@ -175,10 +175,6 @@ func (w *typeWriter) write(t *Type) {
 		w.write(t.Parts[0])
 		w.depth--
 		return
-	case word == "array" && len(t.args) == 1:
-		w.write(t.args[0])
-		w.b.WriteString("[]")
-		return
 	case word == "ttl" && len(t.args) == 2:
 		w.write(t.args[1])
 		w.b.WriteString(" with TTL")
@@ -193,9 +189,11 @@ func (w *typeWriter) write(t *Type) {
 		word += strconv.Itoa(len(t.args))
 	case word == "row" && t.Form == FormRow && !t.Kinds && w.fields:
 		word += "(0)"
+	case word == "nullable" && t.Size > 0 && w.fields:
+		word += "(" + strconv.Itoa(t.Size) + ")"
 	}
 	w.b.WriteString(word)
-	if t.Class != "" && word != "array" && !strings.HasPrefix(word, "tuple") {
+	if t.Class != "" && word != "array" && word != "set" && !strings.HasPrefix(word, "tuple") {
 		if word != "" {
 			w.b.WriteString(" ")
 		}
