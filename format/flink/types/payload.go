@@ -107,8 +107,10 @@ func (p *parser) document(n *node, name func(string) string) value.Value {
 		return value.String(n.Text)
 	case jsontext.Number:
 		unscaled, scale := p.decimal(n)
-		if scale == 0 && unscaled.IsInt64() && n.Text != "-0" && !strings.ContainsAny(n.Text, ".eE") {
+		if plain := scale == 0 && n.Text != "-0" && !strings.ContainsAny(n.Text, ".eE"); plain && unscaled.IsInt64() {
 			return value.Int(unscaled.Int64())
+		} else if plain && unscaled.IsUint64() {
+			return value.Uint(unscaled.Uint64())
 		}
 		return value.Decimal(twosComplement(unscaled), scale)
 	}
@@ -249,4 +251,61 @@ func appendNode(dst []byte, n *node) []byte {
 		return append(dst, ends[1])
 	}
 	return append(dst, n.Text...)
+}
+
+// FromJSON returns the value that p, which is one JSON value, represents, for codecs of
+// other packages: see [value.JSONCodec].
+func (t *Type) FromJSON(p []byte) (value.Value, error) {
+	n, err := jsontext.Parse(p)
+	if err != nil {
+		return value.Value{}, err
+	}
+	var ps parser
+	v := parserOf(t, map[string]*avroRecord{}).parse(&ps, &n)
+	if ps.err != nil {
+		return value.Value{}, ps.err
+	}
+	return v, nil
+}
+
+// parserOf returns a codec that only parses the JSON of a type.
+func parserOf(t *Type, named map[string]*avroRecord) codec {
+	all := make([]codec, len(t.Parts))
+	var c *avroRecord
+	if t.Form == FormRecord {
+		c = &avroRecord{name: t.Class}
+		named[t.Class] = c
+	}
+	for i, p := range t.Parts {
+		all[i] = parserOf(p, named)
+	}
+	switch t.Form {
+	case FormRecord:
+		c.record = record{fieldsOf(t.Names...), tupleOf(all...)}
+		return c
+	case FormRef:
+		if c := named[t.Class]; c != nil {
+			return c
+		}
+	case FormOptional:
+		return nullIf{1, all[0]}
+	case FormList:
+		return array{1, all[0]}
+	case FormMap:
+		return mapOf{all[0], all[1]}
+	case FormBool:
+		return boolCodec
+	case FormInt:
+		return integer(t.Bits / 8)
+	case FormFloat:
+		if t.Bits == 32 {
+			return floatCodec
+		}
+		return doubleCodec
+	case FormString:
+		return stringDataCodec
+	case FormBytes:
+		return bytesCodec
+	}
+	return document{}
 }
