@@ -30,11 +30,15 @@ func (s *Snapshot) KeyedCodec(op *format.Operator, h format.KeyedHandle) (format
 		if h.Codec == format.CodecNative {
 			return native.KeyedCodec{}, nil
 		}
-		return &keyed.Codec{MaxParallelism: op.MaxParallelism}, nil
+		return s.keyedCodec(op), nil
 	case *format.Incremental, *format.Changelog:
-		return &keyed.Codec{MaxParallelism: op.MaxParallelism}, nil
+		return s.keyedCodec(op), nil
 	}
 	return nil, format.Errorf(format.ErrUnsupported, "entries of a keyed handle of type %T", h)
+}
+
+func (s *Snapshot) keyedCodec(op *format.Operator) *keyed.Codec {
+	return &keyed.Codec{MaxParallelism: op.MaxParallelism, Types: s.valueOptions()}
 }
 
 // URI returns the URI of the snapshot's directory, against which relative references

@@ -52,7 +52,7 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 		return nil, err
 	}
 	b := &builder{
-		w: w, access: accesses(header, c.MaxParallelism), state: -1, group: -1,
+		w: w, access: c.accesses(header), state: -1, group: -1,
 		h: &format.KeyGroups{Codec: format.CodecFlink, Savepoint: true, Range: groups}, offsets: make(format.OffsetSlice, max(groups.Count, 0)),
 	}
 	return b, b.write(p)

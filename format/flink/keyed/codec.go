@@ -12,6 +12,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/internal/framed"
 	"github.com/savepoint-tools/spt/format/flink/rocksdb"
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/format/value"
 )
 
 // Codec reads the keyed state of an operator in every encoding of Flink, and builds
@@ -32,11 +33,13 @@ type Codec struct {
 	// Key is the serializer of keys for changelogs that do not record it: those
 	// without materialized state and timers. nil: not known.
 	Key *types.Snapshot
+	// Types are facts about values that their serializers do not record.
+	Types types.Options
 	// MaxEntry is the limit for the bytes of one entry. 0 means 1 GiB.
 	MaxEntry int64
 }
 
-var _ format.KeyedCodec = (*Codec)(nil)
+var _ value.KeyedCodec = (*Codec)(nil)
 
 func (c *Codec) max() int64 {
 	if c.MaxEntry > 0 {
@@ -170,7 +173,7 @@ func (c *Codec) open(ctx context.Context, src format.Source, handle format.Keyed
 
 // openWith returns a handle with a header.
 func (c *Codec) openWith(h *Header, groups format.KeyGroupRange) *opened {
-	return &opened{c: c, header: h, access: accesses(h, c.MaxParallelism), groups: groups}
+	return &opened{c: c, header: h, access: c.accesses(h), groups: groups}
 }
 
 func (c *Codec) openGroups(ctx context.Context, src format.Source, h *format.KeyGroups) (*opened, error) {

@@ -133,51 +133,34 @@ func plain(v value.Value) any {
 
 // decoder decodes the entries of a state.
 type decoder struct {
-	name                           string
-	kind                           string
-	key, namespace, value, userKey value.Codec
-	ttl                            bool
+	name string
+	kind string
+	value.EntryCodecs
 }
 
-func codecOf(t testing.TB, s *types.Snapshot) value.Codec {
+func decoders(t testing.TB, c *keyed.Codec, src format.Source, h format.KeyedHandle) ([]decoder, error) {
 	t.Helper()
-	c, ok := types.CodecOf(s)
-	if !ok {
-		t.Fatalf("no codec for %+v", s)
+	schema, err := c.Describe(t.Context(), src, h)
+	if err != nil {
+		return nil, err
 	}
-	return c
-}
-
-func decoders(t testing.TB, schema types.Schema) []decoder {
-	t.Helper()
+	codecs, err := c.EntryCodecs(t.Context(), src, h)
+	if err != nil {
+		return nil, err
+	}
 	all := make([]decoder, len(schema.States))
-	for i := range schema.States {
-		s := &schema.States[i]
-		d := decoder{name: s.Name.String(), kind: s.Keyed}
-		v := s.Serializer("VALUE_SERIALIZER")
-		if s.Keyed == types.Timers {
-			d.key, d.namespace = codecOf(t, v.Nested[0]), codecOf(t, v.Nested[1])
-			all[i] = d
-			continue
+	for i, s := range schema.States {
+		if codecs[i].Why != nil {
+			t.Errorf("state %q: %v", s.Name, codecs[i].Why)
 		}
-		d.key, d.namespace = codecOf(t, schema.Key), codecOf(t, s.Serializer("NAMESPACE_SERIALIZER"))
-		switch s.Keyed {
-		case "list":
-			v = v.Nested[0]
-		case "map":
-			d.userKey = codecOf(t, v.Nested[0])
-			v = v.Nested[1]
-		}
-		d.ttl = strings.HasSuffix(v.Class, "TtlSerializerSnapshot")
-		d.value = codecOf(t, v)
-		all[i] = d
+		all[i] = decoder{s.Name.String(), s.Kind, codecs[i]}
 	}
-	return all
+	return all, nil
 }
 
 func (d *decoder) read(t testing.TB, c value.Codec, p []byte) any {
 	t.Helper()
-	v, err := value.ReadAll(c, p)
+	v, err := testenv.ReadBack(t, c, p)
 	if err != nil {
 		t.Fatalf("state %q: % x: %v", d.name, p, err)
 	}
@@ -186,7 +169,7 @@ func (d *decoder) read(t testing.TB, c value.Codec, p []byte) any {
 
 // withTTL writes a value with its time as truth.json does.
 func (d *decoder) withTTL(v any) any {
-	if pair, ok := v.([]any); ok && d.ttl && len(pair) == 2 {
+	if pair, ok := v.([]any); ok && d.TTL && len(pair) == 2 {
 		return map[string]any{"ttl_timestamp": pair[0], "value": pair[1]}
 	}
 	return v
@@ -208,22 +191,14 @@ type mapOfKey struct {
 func (c *collected) add(t testing.TB, d *decoder, e format.KeyedEntry) {
 	t.Helper()
 	c.n++
-	key, ns := d.read(t, d.key, e.Key), d.read(t, d.namespace, e.Namespace)
+	key, ns := d.read(t, d.Key, e.Key), d.read(t, d.Namespace, e.Namespace)
 	switch d.kind {
 	case types.Timers:
 		c.states[d.name] = append(c.states[d.name], entry(e.KeyGroup, key, ns, json.Number(fmt.Sprint(e.Time))))
 	case "list":
-		var all []any
-		for p := e.Value; ; {
-			v, n, err := d.value.Read(p)
-			if err != nil {
-				t.Fatalf("state %q: % x: %v", d.name, p, err)
-			}
-			all = append(all, d.withTTL(plain(v)))
-			if n == len(p) {
-				break
-			}
-			p = p[n+1:]
+		all := d.read(t, d.Value, e.Value).([]any)
+		for i := range all {
+			all[i] = d.withTTL(all[i])
 		}
 		c.states[d.name] = append(c.states[d.name], entry(e.KeyGroup, key, ns, all))
 	case "map":
@@ -236,13 +211,9 @@ func (c *collected) add(t testing.TB, d *decoder, e format.KeyedEntry) {
 			m = &mapOfKey{group: e.KeyGroup, key: key, namespace: ns}
 			c.maps[d.name][name] = m
 		}
-		var v any
-		if e.Value[0] == 0 {
-			v = d.withTTL(d.read(t, d.value, e.Value[1:]))
-		}
-		m.pairs = append(m.pairs, [2]any{d.read(t, d.userKey, e.UserKey), v})
+		m.pairs = append(m.pairs, [2]any{d.read(t, d.UserKey, e.UserKey), d.withTTL(d.read(t, d.Value, e.Value))})
 	default:
-		c.states[d.name] = append(c.states[d.name], entry(e.KeyGroup, key, ns, d.withTTL(d.read(t, d.value, e.Value))))
+		c.states[d.name] = append(c.states[d.name], entry(e.KeyGroup, key, ns, d.withTTL(d.read(t, d.Value, e.Value))))
 	}
 }
 
@@ -346,12 +317,11 @@ func compareTruth(t *testing.T, all []known) int {
 					}
 					used = true
 					c := &keyed.Codec{MaxParallelism: op.MaxParallelism}
-					schema, err := c.Schema(t.Context(), snap.Source(), h)
+					d, err := decoders(t, c, snap.Source(), h)
 					if err != nil {
 						t.Errorf("%s: operator %q: subtask %d: %v", k.name, op.Label(), sub.Index, err)
 						continue
 					}
-					d := decoders(t, schema)
 					before, seen := got.n, map[int32]bool{}
 					cur, err := c.Entries(t.Context(), snap.Source(), h, format.KeyedSelection{})
 					if err != nil {

@@ -75,7 +75,7 @@ func (c *Codec) openRaw(ctx context.Context, src format.Source, h *format.KeyGro
 		// Key groups without services describe nothing.
 		in := &input{ctx: ctx, src: src, s: h.Data, max: c.max()}
 		in.open(g.start, g.end, false)
-		if err := rawServices(in, header); err != nil {
+		if err := c.rawServices(in, header); err != nil {
 			return nil, format.At(err, "key group %d", g.number)
 		}
 		if len(header.States) > 0 {
@@ -156,7 +156,7 @@ func rawService(in *input, version int32) (s service, err error) {
 }
 
 // rawServices adds the services of a key group to a header: two states each.
-func rawServices(in *input, h *Header) error {
+func (c *Codec) rawServices(in *input, h *Header) error {
 	version, n, err := rawHead(in)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func rawServices(in *input, h *Header) error {
 			}, stateMeta{bytes: timerMeta(prefix+s.name.String(), &s)})
 		}
 		// The timers of this service, to reach the next one.
-		a := access{key: partOf(s.key), namespace: partOf(s.namespace)}
+		a := access{key: c.part(s.key), namespace: c.part(s.namespace)}
 		for range 2 {
 			count, err := rawCount(in)
 			if err != nil {

@@ -1,6 +1,7 @@
 package keyed
 
 import (
+	"context"
 	"encoding/binary"
 	"strings"
 
@@ -19,8 +20,9 @@ const (
 // part is a serializer of a part of an entry: its codec, and whether values have a
 // fixed length, on which the encoding of keys depends.
 type part struct {
-	codec value.Codec // nil: values of this serializer are not decoded
-	size  int         // bytes of every value, or -1
+	of    *types.Snapshot // nil: not known
+	codec value.Codec     // nil: values of this serializer are not decoded
+	size  int             // bytes of every value, or -1
 	class string
 	// Whether Java's TypeSerializer.getLength returns a length. Flink's windows and
 	// void namespace return 0, which counts.
@@ -46,12 +48,13 @@ var variable = map[string]bool{
 	"CollectionSerializerConfigSnapshot": true, "MapSerializerConfigSnapshot": true,
 }
 
-func partOf(s *types.Snapshot) part {
+func partOf(s *types.Snapshot, o types.Options) part {
 	if s == nil {
 		return part{size: -1, class: "unknown"}
 	}
-	p := part{size: -1, class: s.Class}
-	c, ok := types.CodecOf(s)
+	p := part{of: s, size: -1, class: s.Class}
+	c, err := types.NewCodec(s, o)
+	ok := err == nil
 	if ok {
 		p.codec = c
 	}
@@ -108,40 +111,83 @@ type access struct {
 }
 
 // accesses returns the access of each state of a header.
-func accesses(h *Header, maxParallelism int32) []access {
-	key := partOf(h.Key)
+func (c *Codec) accesses(h *Header) []access {
+	key := c.part(h.Key)
 	all := make([]access, len(h.States))
 	for i := range h.States {
 		s := &h.States[i]
-		a := access{name: s.Name, key: key, prefix: prefixOf(maxParallelism), timers: s.Keyed == types.Timers, isMap: s.Keyed == kindOfMap, isList: s.Keyed == kindOfList}
+		a := access{name: s.Name, key: key, prefix: prefixOf(c.MaxParallelism), timers: s.Keyed == types.Timers, isMap: s.Keyed == kindOfMap, isList: s.Keyed == kindOfList}
 		val := s.Serializer(valueKey)
 		if a.timers {
 			// The element is a timer: time, key and namespace.
 			if val != nil && len(val.Nested) == 2 {
-				a.key, a.namespace = partOf(val.Nested[0]), partOf(val.Nested[1])
+				a.key, a.namespace = c.part(val.Nested[0]), c.part(val.Nested[1])
 			} else {
-				a.namespace = partOf(nil)
+				a.namespace = c.part(nil)
 			}
 			a.splits = a.key.reads()
 			all[i] = a
 			continue
 		}
-		a.namespace = partOf(s.Serializer(namespaceKey))
+		a.namespace = c.part(s.Serializer(namespaceKey))
 		a.lengths = !a.key.fixed && !a.namespace.fixed
 		a.splits = (a.key.reads() || !a.isMap && a.namespace.size >= 0) && (!a.lengths || a.key.known && a.namespace.known)
-		a.value = partOf(val)
+		a.value = c.part(val)
 		if inner := unwrapped(val); !h.meta[i].v2 && inner != nil {
 			switch {
 			case a.isList && len(inner.Nested) == 1:
-				a.value = partOf(inner.Nested[0])
+				a.value = c.part(inner.Nested[0])
 			case a.isMap && len(inner.Nested) == 2:
-				a.userKey, a.value = partOf(inner.Nested[0]), partOf(inner.Nested[1])
+				a.userKey, a.value = c.part(inner.Nested[0]), c.part(inner.Nested[1])
 			}
 		} else if a.isMap {
-			a.userKey = partOf(s.Serializer(userKeyKey))
+			a.userKey = c.part(s.Serializer(userKeyKey))
 		}
 		all[i] = a
 	}
+	return all
+}
+
+func (c *Codec) part(s *types.Snapshot) part { return partOf(s, c.Types) }
+
+// EntryCodecs implements [value.KeyedCodec].
+func (c *Codec) EntryCodecs(ctx context.Context, src format.Source, h format.KeyedHandle) ([]value.EntryCodecs, error) {
+	o, err := c.open(ctx, src, h)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]value.EntryCodecs, len(o.access))
+	for i := range o.access {
+		all[i] = o.access[i].codecs(c.Types)
+	}
+	return all, nil
+}
+
+// codecs returns the codecs of the parts of entries.
+func (a *access) codecs(o types.Options) (all value.EntryCodecs) {
+	set := func(to *value.Codec, p part, of func(*types.Snapshot, types.Options) (value.Codec, error)) {
+		c, err := of(p.of, o)
+		if err != nil && all.Why == nil {
+			all.Why = err
+		}
+		if err == nil {
+			*to = c
+		}
+	}
+	set(&all.Key, a.key, types.NewCodec)
+	set(&all.Namespace, a.namespace, types.NewCodec)
+	switch {
+	case a.timers:
+	case a.isList:
+		set(&all.Value, a.value, types.ListCodec)
+	case a.isMap:
+		set(&all.UserKey, a.userKey, types.NewCodec)
+		set(&all.Value, a.value, types.MapValueCodec)
+	default:
+		set(&all.Value, a.value, types.NewCodec)
+	}
+	all.TTL = !a.timers && a.value.of.HasTTL()
+	all.KeyHash, all.WhyNoHash = types.KeyHasher(a.key.of, o)
 	return all
 }
 

@@ -120,6 +120,13 @@ func isTTL(s *Snapshot) bool {
 	return simpleName(s.Class) == "TtlSerializerSnapshot" && strings.HasPrefix(s.Class, flinkPackage) && len(s.Nested) == 2
 }
 
+// HasTTL reports whether the values have a time to live: they are a list of the time
+// (ms) and the value.
+func (s *Snapshot) HasTTL() bool {
+	s = original(s)
+	return s != nil && isTTL(s)
+}
+
 // compareTTL compares if time to live was switched on or off.
 func compareTTL(was, now *Snapshot) Change {
 	why := "time to live was switched on"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/spt/internal/msg"
+	"github.com/savepoint-tools/spt/format/value"
 )
 
 // KeyedCodec reads and builds native keyed state. It implements
@@ -15,7 +16,22 @@ import (
 // are msgpack; a map state is one value per key.
 type KeyedCodec struct{}
 
-var _ format.KeyedCodec = KeyedCodec{}
+var _ value.KeyedCodec = KeyedCodec{}
+
+// EntryCodecs implements [value.KeyedCodec].
+func (c KeyedCodec) EntryCodecs(ctx context.Context, src format.Source, h format.KeyedHandle) ([]value.EntryCodecs, error) {
+	schema, err := c.Describe(ctx, src, h)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]value.EntryCodecs, len(schema.States))
+	for i := range all {
+		all[i] = value.EntryCodecs{Key: ValueCodec{}, Namespace: ValueCodec{}, Value: ValueCodec{}, KeyHash: hashOfKey}
+	}
+	return all, nil
+}
+
+func hashOfKey(key []byte) (int32, error) { return hash(key), nil }
 
 // Describe returns the states. It reads the header of the stream but no entry.
 func (KeyedCodec) Describe(ctx context.Context, src format.Source, h format.KeyedHandle) (format.KeyedSchema, error) {

@@ -1,0 +1,47 @@
+package value
+
+import (
+	"context"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// EntryCodecs are the codecs of the parts of the entries of one keyed state, see
+// [format.KeyedEntry]: one set whatever the encoding of the handle is. The codec of a
+// part that the state does not have, or that is not decoded, is nil. Each part is all
+// of its bytes: use [ReadAll].
+type EntryCodecs struct {
+	Key, Namespace Codec
+	UserKey        Codec // of a map that is stored as one entry per map key
+	// Value is nil for timers. The value of list state is the whole list, the value of
+	// an entry of a map can be null.
+	Value Codec
+	// TTL is set if the value, or each element of a list, is a list of a time (ms) and
+	// the value of the user.
+	TTL bool
+	// Why is why the first part that is not decoded is not; nil if all are.
+	Why error
+	// KeyHash returns the hash code of a key from its bytes, which determines its key
+	// group, see [format.KeyGroupOfHash]. It is nil if the bytes do not determine the
+	// hash code; WhyNoHash is why.
+	KeyHash   func(key []byte) (int32, error)
+	WhyNoHash error
+}
+
+// KeyedCodec is a [format.KeyedCodec] that also decodes entries.
+type KeyedCodec interface {
+	format.KeyedCodec
+	// EntryCodecs returns the codecs of the states of a handle, in the order of
+	// Describe.
+	EntryCodecs(ctx context.Context, src format.Source, h format.KeyedHandle) ([]EntryCodecs, error)
+}
+
+// EntryCodecsOf returns the codecs of the states of a handle. It returns
+// format.ErrUnsupported if codec is not a [KeyedCodec].
+func EntryCodecsOf(ctx context.Context, src format.Source, codec format.KeyedCodec, h format.KeyedHandle) ([]EntryCodecs, error) {
+	c, ok := codec.(KeyedCodec)
+	if !ok {
+		return nil, format.Errorf(format.ErrUnsupported, "a codec that does not decode entries of keyed state")
+	}
+	return c.EntryCodecs(ctx, src, h)
+}
