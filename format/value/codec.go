@@ -37,7 +37,7 @@ type ArenaCodec interface {
 func ReadAll(c Codec, p []byte) (Value, error) {
 	v, n, err := c.Read(p)
 	if err == nil && n < len(p) {
-		e := format.Errorf(format.ErrCorrupt, "%d trailing bytes", len(p)-n)
+		e := format.Errorf(format.ErrCorrupt, "%d trailing bytes after a value of %d", len(p)-n, n)
 		e.Offset = int64(n)
 		return Value{}, e
 	}

@@ -43,7 +43,9 @@ func (n nullable) describe(d *describer) *Type {
 func (m mapOf) describe(d *describer) *Type {
 	return &Type{Form: FormMap, Parts: d.all(m.key, m.value)}
 }
-func (s sized) describe(d *describer) *Type { return s.one.describe(d) }
+func (j joined) describe(d *describer) *Type   { return array{1, j.one}.describe(d) }
+func (m mapValue) describe(d *describer) *Type { return optionalType(m.one.describe(d)) }
+func (s sized) describe(d *describer) *Type    { return s.one.describe(d) }
 
 func (t tuple) codecs() []codec {
 	all := make([]codec, len(t))
