@@ -58,6 +58,31 @@ func (l *Language) Parse(text string) (*Snapshot, error) {
 	return s, nil
 }
 
+// ParseState is Parse of the types of a state: "KEY → VALUE", or "KEY -> VALUE", are the
+// types of a map, as [StateSchema.TypeText] writes them. key is nil without an arrow.
+func (l *Language) ParseState(text string) (key, val *Snapshot, err error) {
+	for _, arrow := range []string{"→", "->"} {
+		for i := range text {
+			if !strings.HasPrefix(text[i:], arrow) {
+				continue
+			}
+			key, kerr := l.Parse(text[:i])
+			val, verr := l.Parse(text[i+len(arrow):])
+			if kerr == nil && verr == nil {
+				return key, val, nil
+			}
+			if !strings.ContainsRune(text, '"') { // otherwise the arrow may be in quotes
+				if kerr != nil {
+					return nil, nil, kerr
+				}
+				return nil, nil, verr
+			}
+		}
+	}
+	val, err = l.Parse(text)
+	return nil, val, err
+}
+
 // wordType is a word of the language with arguments.
 type wordType struct {
 	snapshot string // class, without "SerializerSnapshot"

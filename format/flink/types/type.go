@@ -253,7 +253,7 @@ func nameText(name string) string {
 
 // nameRune reports whether a name of the type language may have r without quotes.
 func nameRune(r rune) bool {
-	return r == '_' || r == '$' || r == '.' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r)
+	return r == '_' || r == '$' || r == '.' || unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
 // Deref returns the type of an optional value, with null.
