@@ -83,7 +83,8 @@ var arrows = []arrow{
 	{"internal/servertest", []string{"internal/testenv"}, []string{"log", "log/...", "github.com/spf13/..."}},            // for tests only
 	{"internal/testenv", []string{"format/value"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest", "internal/testenv"}, []string{"github.com/spf13/..."}},
-	{"internal/report", []string{"format/...", "storage", "internal/ability", "reader", "writer", "transform/...", "internal/objpath", "internal/shell", "internal/ui", "internal/fileref", "internal/number"}, noOutside},
+	{"internal/schema", []string{"format/flink/types", "format/value"}, noOutside},
+	{"internal/report", []string{"internal/schema", "format/...", "storage", "internal/ability", "reader", "writer", "transform/...", "internal/objpath", "internal/shell", "internal/ui", "internal/fileref", "internal/number"}, noOutside},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
 	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/ability", "internal/conf", "internal/expression", "internal/hash128", "internal/objpath", "internal/shell", "internal/tally", "internal/tempname", "internal/report", "internal/ui", "internal/work", "internal/fileref", "internal/limit", "internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"cmd/spt/reference", []string{"cmd/spt/command", "internal/report", "format/flink/types"}, []string{"net", "net/...", "log", "log/..."}},

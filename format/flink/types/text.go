@@ -13,26 +13,16 @@ func (s *Snapshot) Text(class func(string) string) string {
 // long", for a list the type of its elements, for timers the type of their keys. It
 // is "" if the stream does not record it. See [Snapshot.Text] for class.
 func (s *StateSchema) TypeText(class func(string) string) string {
-	value := original(s.Serializer("VALUE_SERIALIZER"))
+	p := s.Parts()
 	switch {
-	case value == nil:
+	case p.Value == nil:
 		return ""
 	case s.Keyed == Timers:
-		return s.timersText(value, class)
-	case s.Keyed == "list" && value.is("ListSerializerSnapshot", 1):
-		return value.Nested[0].Text(class)
+		return s.timersText(p.Value, class)
+	case p.UserKey != nil:
+		return p.UserKey.Text(class) + " → " + p.Value.Text(class)
 	}
-	key := s.Serializer("USER_KEY_SERIALIZER")
-	if s.Keyed == "" { // broadcast state
-		key = s.Serializer("KEY_SERIALIZER")
-	}
-	if s.Keyed == "map" && key == nil && (value.is("MapSerializerSnapshot", 2) || value.is("NullAwareMapSerializerSnapshot", 2)) {
-		key, value = value.Nested[0], value.Nested[1]
-	}
-	if key != nil {
-		return key.Text(class) + " → " + value.Text(class)
-	}
-	return value.Text(class)
+	return p.Value.Text(class)
 }
 
 // timersText returns the type of the keys of timers, and the kind of time they use.
@@ -52,10 +42,7 @@ func (s *StateSchema) timersText(timer *Snapshot, class func(string) string) str
 
 // NamespaceText returns the type of the namespaces of keyed state, or "".
 func (s *StateSchema) NamespaceText(class func(string) string) string {
-	ns := s.Serializer("NAMESPACE_SERIALIZER")
-	if timer := s.Serializer("VALUE_SERIALIZER"); s.Keyed == Timers && timer.is("TimerSerializerSnapshot", 2) {
-		ns = timer.Nested[1]
-	}
+	ns := s.Parts().Namespace
 	if ns == nil || strings.HasSuffix(ns.Class, "VoidNamespaceSerializer$VoidNamespaceSerializerSnapshot") {
 		return ""
 	}
