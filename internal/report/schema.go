@@ -34,15 +34,15 @@ type SchemaOperator struct {
 // SchemaState is the types of a state.
 type SchemaState struct {
 	State     string      `json:"state"`
-	Kind      string      `json:"kind" jsonschema:"description=list\\, union\\, broadcast; of keyed state value\\, list\\, map\\, reducing\\, aggregating\\, folding\\, timers"`
+	Kind      string      `json:"kind" jsonschema:"description=list, union, broadcast; of keyed state value, list, map, reducing, aggregating, folding, timers"`
 	Keyed     bool        `json:"keyed,omitempty"`
 	TTL       bool        `json:"ttl,omitempty" jsonschema:"description=values have a time to live"`
-	Type      string      `json:"type" jsonschema:"description=of the values\\, in the type language; of a map KEY → VALUE"`
+	Type      string      `json:"type" jsonschema:"description=of the values, in the type language; of a map KEY → VALUE"`
 	Namespace *SchemaType `json:"namespace,omitempty"`
 	UserKey   *SchemaType `json:"user_key,omitempty" jsonschema:"description=of a map or of broadcast state"`
 	Value     *SchemaType `json:"value,omitempty" jsonschema:"description=of a list the element; absent for timers"`
 	Connector string      `json:"connector,omitempty" jsonschema:"description=what a connector stores in it; its elements are structures of the connector"`
-	Subtasks  []int32     `json:"subtasks,omitempty" jsonschema:"description=that have these types\\, if subtasks differ"`
+	Subtasks  []int32     `json:"subtasks,omitempty" jsonschema:"description=that have these types, if subtasks differ"`
 
 	of     reader.StateTypes
 	differ bool
@@ -51,10 +51,10 @@ type SchemaState struct {
 // SchemaType is a type.
 type SchemaType struct {
 	Form       string        `json:"form" jsonschema:"description=of the JSON of its values"`
-	Type       string        `json:"type" jsonschema:"description=in the type language"`
+	Text       string        `json:"text" jsonschema:"description=in the type language"`
 	Class      string        `json:"class,omitempty"`
 	Null       bool          `json:"null,omitempty" jsonschema:"description=a value can be null"`
-	Fields     []SchemaField `json:"fields,omitempty" jsonschema:"description=of a record\\, tuple or row; the alternatives of a choice"`
+	Fields     []SchemaField `json:"fields,omitempty" jsonschema:"description=of a record, tuple or row; the alternatives of a choice"`
 	Element    *SchemaType   `json:"element,omitempty" jsonschema:"description=of a list"`
 	Key        *SchemaType   `json:"key,omitempty" jsonschema:"description=of a map"`
 	Value      *SchemaType   `json:"value,omitempty" jsonschema:"description=of a map"`
@@ -65,8 +65,8 @@ type SchemaType struct {
 
 // SchemaField is a part of a type.
 type SchemaField struct {
-	Name string `json:"name"`
-	*SchemaType
+	Name string      `json:"name"`
+	Type *SchemaType `json:"type"`
 }
 
 // NewSchema returns an empty answer.
@@ -132,7 +132,7 @@ func (s *Schema) typ(t *types.Type) *SchemaType {
 		return nil
 	}
 	inner, null := t.Deref()
-	out := &SchemaType{Form: inner.Form.String(), Type: s.text(t), Class: s.run.Text(inner.Class), Null: null}
+	out := &SchemaType{Form: inner.Form.String(), Text: s.text(t), Class: s.run.Text(inner.Class), Null: null}
 	if inner.Why != nil {
 		out.NotDecoded = s.run.Hide(inner.Why.Error())
 	}
