@@ -31,7 +31,7 @@ type cell struct {
 	put  func(w *writer, base, at int, v value.Value)
 	from func(p *parser, n *node) value.Value
 	typ  *Type  // of values; nil: see of
-	of   layout // of values that are in the variable part
+	of   layout // of values that are always in the variable part; otherwise nil
 }
 
 // parts reads the parts of one row or array in their order.
