@@ -123,7 +123,7 @@ func (o *SchemaOperator) compare(was, now types.Schema) {
 	}
 }
 
-// compareState compares the descriptions of a state on both sides.
+// compareState compares the serializers of a state on both sides.
 func compareState(old, now []*types.StateSchema) (s SchemaState) {
 	if len(old) > 0 {
 		s.Old = old[0]

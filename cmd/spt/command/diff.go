@@ -32,7 +32,7 @@ func (o *diffOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "list the elements, entries and key groups that differ")
 	fs.IntVar(&o.limit, "limit", 10, "with -v: list at most `N` added and N removed elements of each state")
 	operatorFlag(fs, &o.operators, "compare only these operators")
-	fs.BoolVar(&o.schema, "schema", false, "compare only the types of states, field by field, and report whether a job with those of B restores A")
+	fs.BoolVar(&o.schema, "schema", false, "compare only the types of states, field by field, and report whether a job with the types of B restores A")
 }
 
 func (o *diffOptions) validate() error {

@@ -66,8 +66,8 @@ func Compare(was, now *Snapshot) Change {
 	return c
 }
 
-// CompareBest compares a serializer with several, such as those of a job whose subtasks
-// differ, and returns the most compatible change.
+// CompareBest compares a serializer with several, as in a job whose subtasks differ, and
+// returns the most compatible change.
 func CompareBest(was *Snapshot, now []*Snapshot) Change {
 	best := Change{Compatibility: Undecided, Why: "its serializer snapshot is unknown"}
 	for i, b := range now {
