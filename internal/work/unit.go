@@ -21,6 +21,7 @@ const (
 	ReadElements  Job = "read-elements"  // decode, filter and render elements of operator state
 	CountElements Job = "count-elements" // compute digests of elements of operator state
 	SumElements   Job = "sum-elements"   // add up digests of elements of operator state
+	CountEntries  Job = "count-entries"  // count entries of keyed state
 	WriteFile     Job = "write-file"     // write a file of a snapshot
 	ReadBack      Job = "read-back"      // read back a written file, and compare checksums
 )
