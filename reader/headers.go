@@ -25,6 +25,7 @@ type Headers struct {
 
 // StateHeader describes one state.
 type StateHeader struct {
+	Raw        bool                // timers in raw keyed state
 	Schemas    []types.StateSchema // distinct; never empty
 	Streams    int                 // streams that describe it
 	Compressed int                 // of them
@@ -114,7 +115,8 @@ type headerRead struct {
 	to       *Headers
 	at       format.Place
 	operator *format.OperatorHandle // or
-	keyed    format.Stream
+	keyed    format.Stream          // or
+	raw      *format.KeyGroups
 
 	key        *types.Snapshot
 	states     []types.StateSchema
@@ -130,6 +132,9 @@ func headerReads(op *format.Operator) (all []*headerRead) {
 		}
 		for _, st := range keyedHeaders(nil, sub.ManagedKeyed) {
 			all = append(all, &headerRead{keyed: st, at: format.Place{Operator: op, Subtask: sub, Slot: format.SlotManagedKeyed}})
+		}
+		if h, ok := sub.RawKeyed.(*format.KeyGroups); ok && h.Codec == format.CodecRaw && format.SizeOf(h.Data) > 0 {
+			all = append(all, &headerRead{raw: h, at: format.Place{Operator: op, Subtask: sub, Slot: format.SlotRawKeyed}})
 		}
 	}
 	return all
@@ -157,8 +162,11 @@ func keyedHeaders(to []format.Stream, h format.KeyedHandle) []format.Stream {
 }
 
 func (r *headerRead) stream() format.Stream {
-	if r.operator != nil {
+	switch {
+	case r.operator != nil:
 		return r.operator.Data
+	case r.raw != nil:
+		return r.raw.Data
 	}
 	return r.keyed
 }
@@ -168,6 +176,14 @@ func (r *headerRead) inline() bool { return format.Kind(r.stream()) == format.Ki
 func (r *headerRead) read(ctx context.Context, src *source) {
 	if r.operator != nil {
 		r.compressed, r.states, r.err = src.operators.Header(ctx, &headSource{source: src, of: r.stream()}, r.operator)
+		return
+	}
+	if r.raw != nil {
+		codec := &keyed.Codec{MaxParallelism: r.at.Operator.MaxParallelism}
+		schema, err := codec.Schema(ctx, src, r.raw)
+		if r.states = schema.States; !errors.Is(err, format.ErrUnsupported) { // bytes of user code have no header
+			r.err = err
+		}
 		return
 	}
 	header, err := keyed.ReadHeader(ctx, src, r.keyed)
@@ -192,11 +208,11 @@ func (h *Headers) add(r *headerRead) {
 	}
 	for _, schema := range r.states {
 		i := slices.IndexFunc(h.States, func(st StateHeader) bool {
-			return st.Schemas[0].Name == schema.Name && st.Schemas[0].Kind() == schema.Kind()
+			return st.Raw == (r.raw != nil) && st.Schemas[0].Name == schema.Name && st.Schemas[0].Kind() == schema.Kind()
 		})
 		if i < 0 {
 			i = len(h.States)
-			h.States = append(h.States, StateHeader{})
+			h.States = append(h.States, StateHeader{Raw: r.raw != nil})
 		}
 		st := &h.States[i]
 		st.Streams++

@@ -63,8 +63,8 @@ const Timers = "timers"
 // Sum is what is counted of a state.
 type Sum struct {
 	Entries int64 // of a map, each map key is one
-	// Keys is the number of distinct keys; -1 if a key group without order has more
-	// than a million.
+	// Keys is the number of distinct keys; -1 if a key group of timers, or of entries
+	// in no order, has more than a million.
 	Keys  int64
 	Bytes int64 // of stored keys and values
 	// Dead is what the files hold beyond the entries, see [format.DeadCounter].
@@ -331,15 +331,14 @@ type scan struct {
 	slots  []int // by state of the schema: index in part.states
 	codecs []value.EntryCodecs
 	last   [][]byte // by index in part.states: the last key
-	keys   *keys    // nil: equal keys follow each other
+	keys   keys
+	sorted bool // equal keys follow each other, except those of timers
 	group  int32
 }
 
 func (s *scan) read(ctx context.Context, cur format.KeyedCursor, states []int) error {
 	s.last = make([][]byte, len(s.part.states))
-	if !cur.Ordered() {
-		s.keys = &keys{seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
-	}
+	s.sorted, s.keys = cur.Ordered(), keys{seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
 	for n := 0; ; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -411,15 +410,13 @@ func (s *scan) countKey(st *State, i int, e *format.KeyedEntry) {
 	if e.KeyGroup != s.group {
 		s.group = e.KeyGroup
 		clear(s.last) // a key is in one key group only
-		if s.keys != nil {
-			clear(s.keys.seen)
-		}
+		clear(s.keys.seen)
 	}
 	if last := s.last[i]; last != nil && string(last) == string(e.Key) {
 		return
 	}
 	s.last[i] = append(s.last[i][:0], e.Key...)
-	if s.keys == nil {
+	if s.sorted && st.Kind != Timers {
 		st.Keys++
 		return
 	}
