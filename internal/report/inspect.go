@@ -127,11 +127,11 @@ type InspectState struct {
 
 // InspectKeyed is one state among keyed state.
 type InspectKeyed struct {
-	Name      string `json:"name"`
-	Kind      string `json:"kind" jsonschema:"enum=value,enum=list,enum=map,enum=reducing,enum=aggregating,enum=folding,enum=timers,enum=unknown"`
-	Type      string `json:"type,omitempty" jsonschema:"description=of its values, of timers of their keys"`
-	Namespace string `json:"namespace,omitempty" jsonschema:"description=type of its namespaces, such as windows"`
-	*InspectEntries
+	Name      string          `json:"name"`
+	Kind      string          `json:"kind" jsonschema:"enum=value,enum=list,enum=map,enum=reducing,enum=aggregating,enum=folding,enum=timers,enum=unknown"`
+	Type      string          `json:"type,omitempty" jsonschema:"description=of its values, of timers of their keys"`
+	Namespace string          `json:"namespace,omitempty" jsonschema:"description=type of its namespaces, such as windows"`
+	Count     *InspectEntries `json:"counted,omitempty" jsonschema:"description=with --count"`
 }
 
 // InspectWarning is something to look at, and the command that helps.

@@ -35,7 +35,7 @@ const (
 type InspectCounted struct {
 	At     time.Time `json:"at" jsonschema:"description=to which timers and expired entries are relative"`
 	Origin AtOrigin  `json:"at_origin" jsonschema:"enum=given,enum=snapshot,enum=now,description=given with --at, the time at which _metadata or the .spt file was stored, or the time of the command"`
-	TTL    float64   `json:"ttl_seconds,omitempty" jsonschema:"description=with --ttl: a snapshot does not record it"`
+	TTL    int64     `json:"ttl_ms,omitempty" jsonschema:"description=with --ttl: a snapshot does not record it"`
 }
 
 // InspectEntries is the entries of a keyed state, with --count.
@@ -46,7 +46,7 @@ type InspectEntries struct {
 	DeadEntries    int64          `json:"dead_entries,omitempty" jsonschema:"description=in tables of RocksDB: overwritten or deleted, or that delete"`
 	DeadBytes      int64          `json:"dead_bytes,omitempty"`
 	TTL            bool           `json:"ttl,omitempty" jsonschema:"description=the state has a time to live"`
-	ExpiredEntries *int64         `json:"expired_entries,omitempty" jsonschema:"description=with --ttl, of a state with TTL: entries that have expired; those of a list if all elements have"`
+	ExpiredEntries *int64         `json:"expired_entries,omitempty" jsonschema:"description=with --ttl, of a state with TTL: entries that have expired; a list has if all of its elements have"`
 	ExpiredBytes   *int64         `json:"expired_bytes,omitempty"`
 	Timers         *InspectTimers `json:"timers,omitempty"`
 }
@@ -91,7 +91,7 @@ func (x *Inspect) addCount(c *Counted) {
 	if c == nil {
 		return
 	}
-	x.Counted = &InspectCounted{At: c.At.UTC(), Origin: c.Origin, TTL: c.TTL.Seconds()}
+	x.Counted = &InspectCounted{At: c.At.UTC(), Origin: c.Origin, TTL: c.TTL.Milliseconds()}
 	for _, counted := range c.Operators {
 		i := slices.IndexFunc(x.Operators, func(op InspectOperator) bool { return op.ID == counted.ID.String() })
 		if i < 0 {
@@ -100,6 +100,9 @@ func (x *Inspect) addCount(c *Counted) {
 		op := &x.Operators[i]
 		for _, err := range counted.Unread {
 			op.Uncounted = append(op.Uncounted, x.run.Hide(err.Error()))
+		}
+		if counted.UserCode {
+			op.Uncounted = append(op.Uncounted, "raw keyed state of user code, whose entries only that code can read")
 		}
 		for _, st := range counted.States {
 			op.addEntries(x.run, st, c.TTL)
@@ -134,7 +137,7 @@ func (op *InspectOperator) addEntries(r *Run, st *count.State, ttl time.Duration
 		k = len(in.States)
 		in.States = append(in.States, InspectKeyed{Name: name, Kind: st.Kind})
 	}
-	in.States[k].InspectEntries = newEntries(st, ttl)
+	in.States[k].Count = newEntries(st, ttl)
 }
 
 func newEntries(st *count.State, ttl time.Duration) *InspectEntries {
@@ -210,13 +213,13 @@ func (x *Inspect) appendCounts(d *ui.Document) {
 		d.Add(t)
 	}
 	if x.Counted.TTL > 0 {
-		d.Line("EXPIRED: not updated in the %s before %s%s.", ui.Duration(time.Duration(x.Counted.TTL*float64(time.Second))), x.Counted.At.Format(time.RFC3339), x.Counted.Origin.text())
+		d.Line("EXPIRED: not updated in the %s before %s%s.", ui.Duration(time.Duration(x.Counted.TTL)*time.Millisecond), x.Counted.At.Format(time.RFC3339), x.Counted.Origin.text())
 	} else if slices.ContainsFunc(shown, InspectOperator.expires) {
 		d.Line("A snapshot does not record how long entries live: --ttl DURATION counts those that have expired.")
 	}
 	for i := range shown {
 		for _, why := range shown[i].Uncounted {
-			d.Line("%s not counted: %s", ui.Look("!"), ui.Printable(why))
+			d.Line("%s %s: not counted: %s", ui.Look("!"), ui.Quote(shown[i].label), ui.Printable(why))
 		}
 	}
 }
@@ -235,7 +238,7 @@ func (o AtOrigin) text() string {
 // expires reports whether the operator has a state with TTL that was counted.
 func (op InspectOperator) expires() bool {
 	return slices.ContainsFunc(op.States, func(st InspectState) bool {
-		return slices.ContainsFunc(st.States, func(k InspectKeyed) bool { return k.InspectEntries != nil && k.TTL })
+		return slices.ContainsFunc(st.States, func(k InspectKeyed) bool { return k.Count != nil && k.Count.TTL })
 	})
 }
 
@@ -267,11 +270,11 @@ func timersTable(ops []InspectOperator) *ui.Table {
 	for i := range ops {
 		for _, st := range ops[i].States {
 			for _, k := range st.States {
-				if k.InspectEntries == nil || k.Timers == nil || k.Entries == 0 {
+				if k.Count == nil || k.Count.Timers == nil || k.Count.Entries == 0 {
 					continue
 				}
 				none = false
-				m := k.Timers
+				m := k.Count.Timers
 				t.Row(ui.Quote(ops[i].label)+"/"+ui.Quote(strings.TrimPrefix(k.Name, "_timer_state/")), ui.Count(m.Overdue), ui.Count(m.Hour), ui.Count(m.Day), ui.Count(m.Later), ui.Count(m.Far),
 					timerText(*m.Earliest), timerText(*m.Latest))
 			}

@@ -22,31 +22,31 @@ type InspectRows struct {
 // InspectRow is one row of inspect --by; which fields it has depends on what
 // the rows are.
 type InspectRow struct {
-	Path           string `json:"path,omitempty" jsonschema:"description=the snapshot, where several are shown"`
-	Operator       string `json:"operator,omitempty"`
-	ID             string `json:"id,omitempty"`
-	State          string `json:"state,omitempty"`
-	Kind           string `json:"kind,omitempty"`
-	Type           string `json:"type,omitempty"`
-	Compression    string `json:"compression,omitempty"`
-	Subtask        *int32 `json:"subtask,omitempty"`
-	Subtasks       int    `json:"subtasks,omitempty"`
-	Place          string `json:"place,omitempty" jsonschema:"description=of a handle: inline, relative, absolute, segment, chunks"`
-	File           string `json:"file,omitempty"`
-	Reference      string `json:"reference,omitempty" jsonschema:"description=name or path that the handle carries; that of inline state names no file"`
-	Handles        int    `json:"handles,omitempty"`
-	Parallelism    int32  `json:"parallelism,omitempty"`
-	MaxParallelism int32  `json:"max_parallelism,omitempty"`
-	Elements       *int64 `json:"elements,omitempty"`
-	KeyGroups      int64  `json:"key_groups,omitempty"`
-	Bytes          int64  `json:"bytes"`
-	InlineBytes    int64  `json:"inline_bytes"`
-	OffsetBytes    int64  `json:"offset_bytes"`
-	KeyGroup       *int   `json:"key_group,omitempty"`
-	*InspectEntries
-	Missing bool   `json:"missing,omitempty"`
-	Status  string `json:"status,omitempty" jsonschema:"enum=found,enum=missing,enum=outside,enum=not checked,description=of a file: what is known about it"`
-	Wrong   string `json:"wrong,omitempty" jsonschema:"description=of a file: how it is not what the snapshot promises"`
+	Path           string          `json:"path,omitempty" jsonschema:"description=the snapshot, where several are shown"`
+	Operator       string          `json:"operator,omitempty"`
+	ID             string          `json:"id,omitempty"`
+	State          string          `json:"state,omitempty"`
+	Kind           string          `json:"kind,omitempty"`
+	Type           string          `json:"type,omitempty"`
+	Compression    string          `json:"compression,omitempty"`
+	Subtask        *int32          `json:"subtask,omitempty"`
+	Subtasks       int             `json:"subtasks,omitempty"`
+	Place          string          `json:"place,omitempty" jsonschema:"description=of a handle: inline, relative, absolute, segment, chunks"`
+	File           string          `json:"file,omitempty"`
+	Reference      string          `json:"reference,omitempty" jsonschema:"description=name or path that the handle carries; that of inline state names no file"`
+	Handles        int             `json:"handles,omitempty"`
+	Parallelism    int32           `json:"parallelism,omitempty"`
+	MaxParallelism int32           `json:"max_parallelism,omitempty"`
+	Elements       *int64          `json:"elements,omitempty"`
+	KeyGroups      int64           `json:"key_groups,omitempty"`
+	Bytes          int64           `json:"bytes"`
+	InlineBytes    int64           `json:"inline_bytes"`
+	OffsetBytes    int64           `json:"offset_bytes"`
+	KeyGroup       *int            `json:"key_group,omitempty"`
+	Count          *InspectEntries `json:"counted,omitempty" jsonschema:"description=with --count"`
+	Missing        bool            `json:"missing,omitempty"`
+	Status         string          `json:"status,omitempty" jsonschema:"enum=found,enum=missing,enum=outside,enum=not checked,description=of a file: what is known about it"`
+	Wrong          string          `json:"wrong,omitempty" jsonschema:"description=of a file: how it is not what the snapshot promises"`
 }
 
 // The kinds of rows.
@@ -141,8 +141,8 @@ func (x *Inspect) stateRows() []InspectRow {
 			rows = append(rows, InspectRow{Operator: op.label, ID: op.ID, State: st.Name, Kind: st.Kind, Type: st.Type, Compression: st.Compression, Subtasks: st.Subtasks,
 				Elements: st.Elements, KeyGroups: st.KeyGroups, Bytes: st.Bytes, InlineBytes: st.InlineBytes, OffsetBytes: st.OffsetBytes})
 			for _, k := range st.States {
-				if k.InspectEntries != nil {
-					rows = append(rows, InspectRow{Operator: op.label, ID: op.ID, State: k.Name, Kind: k.Kind, Type: k.Type, Subtasks: st.Subtasks, InspectEntries: k.InspectEntries})
+				if k.Count != nil {
+					rows = append(rows, InspectRow{Operator: op.label, ID: op.ID, State: k.Name, Kind: k.Kind, Type: k.Type, Subtasks: st.Subtasks, Count: k.Count})
 				}
 			}
 		}
@@ -158,7 +158,7 @@ func (x *Inspect) keyGroupRows() []InspectRow {
 			continue
 		}
 		for i, g := range op.Skew.groups {
-			rows = append(rows, InspectRow{Operator: op.label, ID: op.ID, KeyGroup: new(i), InspectEntries: &InspectEntries{Entries: g.Entries, Bytes: g.Bytes}})
+			rows = append(rows, InspectRow{Operator: op.label, ID: op.ID, KeyGroup: new(i), Count: &InspectEntries{Entries: g.Entries, Bytes: g.Bytes}})
 		}
 	}
 	return rows
@@ -167,8 +167,8 @@ func (x *Inspect) keyGroupRows() []InspectRow {
 // size is by what rows are sorted.
 func (r *InspectRow) size() int64 {
 	n := r.Bytes + r.OffsetBytes
-	if r.InspectEntries != nil {
-		n += r.InspectEntries.Bytes
+	if r.Count != nil {
+		n += r.Count.Bytes
 	}
 	return n
 }

@@ -22,7 +22,7 @@ func (r *InspectRows) Rows() iter.Seq[[]string] {
 				row := &r.tables[i][k]
 				cells := row.cells()
 				if r.all.counted() {
-					cells = append(append(cells, row.group()), row.csv()...)
+					cells = append(append(cells, row.group()), row.Count.csv()...)
 				}
 				if !yield(r.all.withPath(x.Path, cells)) {
 					return
@@ -127,12 +127,12 @@ func (r *InspectRows) table(rows []InspectRow, wide bool) *ui.Table {
 		if r.by == ByState && row.State == "" {
 			state = "(" + row.Kind + ")"
 		}
-		entries, keys, counted, dead, expired := row.countCells()
+		entries, keys, counted, dead, expired := row.Count.countCells()
 		if elements == "" {
 			elements = entries
 		}
 		bytes := ui.Bytes(row.Bytes)
-		if row.InspectEntries != nil {
+		if row.Count != nil {
 			bytes = "" // the files hold many states
 		}
 		t.Row(quoteNonEmpty(row.Operator), id, subtask, state, row.Kind, ui.Printable(row.Type), par, row.group(), elements, keys, counted, dead, expired, row.Place, handles, bytes, offsets,

@@ -36,7 +36,7 @@ func (all Inspects) counted() bool {
 	return slices.ContainsFunc(all, func(x *Inspect) bool { return x.Counted != nil })
 }
 
-// countHeader returns the columns that counting adds, after those of more.
+// countHeader returns the columns that counting adds, after more.
 func (all Inspects) countHeader(more ...string) []string {
 	if !all.counted() {
 		return nil
@@ -78,9 +78,9 @@ func (op *InspectOperator) rows(st *InspectState, counted bool) [][]string {
 	var none *InspectEntries
 	rows := [][]string{append(op.cells(st), none.csv()...)}
 	for _, k := range st.States {
-		if k.InspectEntries != nil {
+		if k.Count != nil {
 			of := InspectState{Name: k.Name, Kind: k.Kind, Type: k.Type, Handles: st.Handles, Subtasks: st.Subtasks}
-			rows = append(rows, append(op.cells(&of), k.csv()...))
+			rows = append(rows, append(op.cells(&of), k.Count.csv()...))
 		}
 	}
 	return rows
@@ -213,7 +213,7 @@ func (x *Inspect) appendState(t *ui.Table, op *InspectOperator, st *InspectState
 		if k.Namespace != "" {
 			in = "in " + ui.Printable(k.Namespace)
 		}
-		entries, keys, bytes, dead, expired := k.countCells()
+		entries, keys, bytes, dead, expired := k.Count.countCells()
 		t.Child(2, ui.Quote(k.Name), "", k.Kind, joined(ui.Printable(k.Type), in), "", entries, keys, bytes, dead, expired)
 	}
 }

@@ -42,6 +42,9 @@ type Operator struct {
 	States []*State // in the order of the streams
 	Groups []Group  // by key group; the counted states only
 	Unread []error  // with Options.Partial
+	// UserCode is set if the operator has raw keyed state that is not timers: only the
+	// code that wrote it can read it.
+	UserCode bool
 
 	groups int32
 }
@@ -70,7 +73,7 @@ type Sum struct {
 	// Dead is what the files hold beyond the entries, see [format.DeadCounter].
 	Dead format.DeadEntries
 	// TTL is set if the state has a time to live. Expired are its entries that have
-	// expired: those of a list if all elements have.
+	// expired; a list has if all of its elements have.
 	TTL     bool
 	Expired Group
 	Horizon Horizon // of timers
@@ -184,6 +187,7 @@ func Keyed(ctx context.Context, in format.View, o Options) (*Report, error) {
 
 // merge adds a part of a handle.
 func (op *Operator) merge(p *part, slot format.Slot) {
+	op.UserCode = op.UserCode || p.user
 	for _, s := range p.states {
 		i := slices.IndexFunc(op.States, func(o *State) bool { return o.Name == s.Name && o.Kind == s.Kind && o.Slot == slot })
 		if i < 0 {
@@ -276,6 +280,7 @@ func sizeOf(h format.KeyedHandle) (n int64) {
 // part is what a unit counted.
 type part struct {
 	names  []string // of all states of the handle
+	user   bool     // it is raw keyed state of user code
 	states []State
 	first  int32
 	groups []Group
@@ -292,6 +297,9 @@ func (c *counter) run(ctx context.Context, u work.Unit) (*part, error) {
 		return nil, err
 	}
 	schema, err := codec.Describe(ctx, c.in.Source, h)
+	if u.Handle.Slot == format.SlotRawKeyed && errors.Is(err, format.ErrUnsupported) {
+		return &part{user: true}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -332,7 +340,7 @@ type scan struct {
 	codecs []value.EntryCodecs
 	last   [][]byte // by index in part.states: the last key
 	keys   keys
-	sorted bool // equal keys follow each other, except those of timers
+	sorted bool // equal keys follow each other, but for timers
 	group  int32
 }
 

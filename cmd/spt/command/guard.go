@@ -215,9 +215,9 @@ func (g *guard) check(r *report.Inspect) ([]string, error) {
 			rows := []report.InspectState{op.States[k]}
 			entries := []*report.InspectEntries{nil}
 			for _, st := range op.States[k].States {
-				if st.InspectEntries != nil { // counted: it has numbers of its own
+				if st.Count != nil { // counted: it has numbers of its own
 					rows = append(rows, report.InspectState{Name: st.Name, Kind: st.Kind, Subtasks: op.States[k].Subtasks})
-					entries = append(entries, st.InspectEntries)
+					entries = append(entries, st.Count)
 				}
 			}
 			for n := range rows {

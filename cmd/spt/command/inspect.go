@@ -101,11 +101,11 @@ shown; -o json prints a list.
 memory, and reports for each state: entries, distinct keys, bytes of stored keys
 and values (ENTRY BYTES, before compression), and in tables of RocksDB the bytes
 of entries that are overwritten or deleted (DEAD), which compaction removes. It
-reports when timers fire, relative to --at; how the bytes of each operator are
-distributed over key groups; and what each subtask holds at --parallelism. With
---ttl it counts the entries that had not been updated for so long at --at: a
-snapshot records that a state has a time to live, not how long it is. --at is
-when the snapshot was stored, unless given.
+reports when timers fire, of event time too, relative to --at; how the bytes of
+each operator are distributed over key groups; and what each subtask holds at
+--parallelism. With --ttl it counts the entries that had not been updated for so
+long at --at: a snapshot records that a state has a time to live, not how long
+it is. --at is when the snapshot was stored, unless given.
 
 --fail-if is a guard for a scheduled job. The expression is evaluated for each
 state, or for the whole snapshot; these names can be used in it:
@@ -116,7 +116,7 @@ state, or for the whole snapshot; these names can be used in it:
   aws s3 cp s3://flink/chk-4211/_metadata - | spt inspect -
   spt inspect sp-001 --fail-if 'union_elements > 100000 or may_be_multiplied'
   spt inspect sp-001 --count --ttl 7d --parallelism 64
-  spt inspect sp-001 --count --operator enrich --by key-group --top 5
+  spt inspect sp-001 --count --by key-group --top 5
   spt inspect sp-001 -o json | jq '.operators[].states[] | select(.kind == "union")'`,
 		Args: between(1, -1, "at least one snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -119,7 +119,7 @@ func (p *pick) applyStates(env *Env, s *summary.Summary, headers map[*format.Ope
 	return nil
 }
 
-// keyedStates removes from the headers of an operator the keyed states, or those of
+// keyedStates removes from the headers of an operator the keyed states, or the states of
 // raw keyed state, that were not picked, and reports whether any is left. It adds the names of all of them to names.
 func (p *pick) keyedStates(h *reader.Headers, raw bool, names *[]string) bool {
 	if h == nil {
