@@ -214,13 +214,6 @@ type counter struct {
 	at int64 // ms
 }
 
-const (
-	// unitBytes is how many bytes of a handle one unit reads, about.
-	unitBytes = 16 << 20
-	// maxUnits is the number of units of one handle at most: each reads its header.
-	maxUnits = 64
-)
-
 // units yields the handles of keyed state, the large ones in ranges of key groups.
 func (c *counter) units(chosen map[*format.Operator]bool) iter.Seq[work.Unit] {
 	return func(yield func(work.Unit) bool) {
@@ -238,43 +231,13 @@ func (c *counter) units(chosen map[*format.Operator]bool) iter.Seq[work.Unit] {
 					}
 					u := work.Unit{Job: work.CountEntries, State: work.All, Parts: work.Whole(work.Described(h.h)),
 						Handle: work.Handle{Operator: i, Subtask: k, ID: op.ID, Index: sub.Index, Slot: h.slot}}
-					if !ranges(u, h.h, yield) {
+					if !work.KeyGroups(u, h.h, yield) {
 						return
 					}
 				}
 			}
 		}
 	}
-}
-
-// ranges yields a unit for each range of key groups of a handle.
-func ranges(u work.Unit, h format.KeyedHandle, yield func(work.Unit) bool) bool {
-	all := h.KeyGroups()
-	n := min(sizeOf(h)/unitBytes+1, maxUnits, max(int64(all.Count), 1))
-	if _, changes := h.(*format.Changelog); changes {
-		n = 1 // all of its changes are read for any key group
-	}
-	for i := range n {
-		first, end := i*int64(all.Count)/n, (i+1)*int64(all.Count)/n
-		u.First, u.Count = int64(all.First)+first, end-first
-		if !yield(u) {
-			return false
-		}
-	}
-	return true
-}
-
-// sizeOf returns the bytes of a handle, as far as they are known.
-func sizeOf(h format.KeyedHandle) (n int64) {
-	switch h := h.(type) {
-	case *format.KeyGroups:
-		return format.SizeOf(h.Data)
-	case *format.Incremental:
-		for _, f := range slices.Concat(h.Shared, h.Private) {
-			n += format.SizeOf(f.Data)
-		}
-	}
-	return n
 }
 
 // part is what a unit counted.
