@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
@@ -72,12 +73,12 @@ func (v *verifier) deepUnits(r *handleReport, yield func(work.Unit) bool) bool {
 		if h.Codec == format.CodecNative || !r.reachable(h.Data) {
 			return true
 		}
-		return work.KeyGroups(u, h, yield)
+		return yieldAll(work.KeyGroups(u, h, entryBytes), yield)
 	case *format.Changelog:
 		if len(h.Changes) == 0 { // the materialized handles are checked themselves
 			return true
 		}
-		return work.KeyGroups(u, h, yield)
+		return yieldAll(work.KeyGroups(u, h, entryBytes), yield)
 	case *format.Incremental:
 		if !r.reachable(h.Meta) {
 			return true
@@ -92,6 +93,18 @@ func (v *verifier) deepUnits(r *handleReport, yield func(work.Unit) bool) bool {
 			if !yield(u) {
 				return false
 			}
+		}
+	}
+	return true
+}
+
+// entryBytes is how many bytes of a handle of keyed state one unit reads, about.
+const entryBytes = 16 << 20
+
+func yieldAll(units iter.Seq[work.Unit], yield func(work.Unit) bool) bool {
+	for u := range units {
+		if !yield(u) {
+			return false
 		}
 	}
 	return true

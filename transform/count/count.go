@@ -214,6 +214,9 @@ type counter struct {
 	at int64 // ms
 }
 
+// unitBytes is how many bytes of a handle one unit reads, about.
+const unitBytes = 16 << 20
+
 // units yields the handles of keyed state, the large ones in ranges of key groups.
 func (c *counter) units(chosen map[*format.Operator]bool) iter.Seq[work.Unit] {
 	return func(yield func(work.Unit) bool) {
@@ -229,10 +232,12 @@ func (c *counter) units(chosen map[*format.Operator]bool) iter.Seq[work.Unit] {
 					if h.h == nil {
 						continue
 					}
-					u := work.Unit{Job: work.CountEntries, State: work.All, Parts: work.Whole(work.Described(h.h)),
+					u := work.Unit{Job: work.CountEntries, State: work.All,
 						Handle: work.Handle{Operator: i, Subtask: k, ID: op.ID, Index: sub.Index, Slot: h.slot}}
-					if !work.KeyGroups(u, h.h, yield) {
-						return
+					for u := range work.KeyGroups(u, h.h, unitBytes) {
+						if !yield(u) {
+							return
+						}
 					}
 				}
 			}

@@ -8,9 +8,10 @@ import (
 	"github.com/savepoint-tools/spt/internal/report"
 )
 
-// guard is the expression of --fail-if. One that names only the snapshot's
+// guard is the expression of --fail-if, or of a rule of watch. One that names only the snapshot's
 // numbers holds or not for the snapshot; else it is asked of each state.
 type guard struct {
+	what     string // it is for, in errors
 	program  *expression.Program
 	perState bool
 	counts   bool // it names counts of entries
@@ -167,7 +168,8 @@ func units() []expression.Name {
 	}
 }
 
-func newGuard(text string) (*guard, error) {
+// newGuard compiles an expression; what is the flag or the key that has it.
+func newGuard(what, text string) (*guard, error) {
 	var names []expression.Name
 	for _, v := range snapshotVars {
 		names = append(names, expression.Name{Name: v.name, Type: expression.Int})
@@ -185,9 +187,9 @@ func newGuard(text string) (*guard, error) {
 	all := len(names)
 	p, err := expression.Compile(text, append(names, units()...))
 	if err != nil {
-		return nil, notCompiled("--fail-if "+text, err, "inspect")
+		return nil, notCompiled(what+" "+text, err, "inspect")
 	}
-	g := &guard{program: p}
+	g := &guard{what: what, program: p}
 	for i := len(snapshotVars); i < all; i++ {
 		g.perState = g.perState || p.Uses(i)
 		g.counts = g.counts || i >= counts && p.Uses(i)
@@ -263,7 +265,7 @@ func (g *guard) set(to []value.Value, op *report.InspectOperator, st *report.Ins
 func (g *guard) holds(vars *expression.Vars) (bool, error) {
 	ok, err := g.program.Eval(vars)
 	if err != nil {
-		return false, usagef("--fail-if: %v", err)
+		return false, usagef("%s: %v", g.what, err)
 	}
 	return ok, nil
 }

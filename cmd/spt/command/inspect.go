@@ -53,7 +53,7 @@ func (o *inspectOptions) validate(given *pflag.FlagSet) error {
 		return err
 	}
 	if o.failIf != "" {
-		g, err := newGuard(o.failIf)
+		g, err := newGuard("--fail-if", o.failIf)
 		if err != nil {
 			return err
 		}
