@@ -172,9 +172,14 @@ func keyedCounts(t *testing.T, dir string, o count.Options) *count.Report {
 // TestTruth compares the counts of the snapshots of testdata with what the running
 // job held.
 func TestTruth(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(testenv.ModuleRoot(t), "testdata", "savepoints", "*.truth.json"))
-	if err != nil || len(files) < 10 {
-		t.Fatalf("%d files: %v", len(files), err)
+	root := filepath.Join(testenv.ModuleRoot(t), "testdata", "savepoints")
+	files, err := filepath.Glob(filepath.Join(root, "*.truth.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := filepath.Glob(filepath.Join(root, "*", "truth.json"))
+	if err != nil || len(files) < 10 || len(made) < 20 {
+		t.Fatalf("%d and %d files: %v", len(files), len(made), err)
 	}
 	n := 0
 	for _, file := range files {
@@ -182,6 +187,10 @@ func TestTruth(t *testing.T) {
 		if name != "sp-005" { // the truth is what the job held after it had processed in-flight data
 			n += compare(t, name, testenv.Fixture(t, name), file)
 		}
+	}
+	for _, file := range made { // ForSt is among them
+		name := filepath.Base(filepath.Dir(file))
+		n += compare(t, name, testenv.Fixture(t, name), file)
 	}
 	if n < 20 {
 		t.Errorf("%d states compared", n)
