@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -155,6 +156,7 @@ func Keyed(ctx context.Context, in format.View, o Options) (*Report, error) {
 	c := &counter{in: in, o: o, at: o.At.UnixMilli()}
 	r := &Report{}
 	byPosition := map[int]*Operator{}
+	names := map[string]bool{}
 	units := c.units(chosen)
 	err = work.Run(ctx, work.Options{Jobs: o.Jobs}, units, c.run, func(u work.Unit, part *part, err error) error {
 		op := byPosition[u.Handle.Operator]
@@ -175,12 +177,13 @@ func Keyed(ctx context.Context, in format.View, o Options) (*Report, error) {
 			}
 			return nil
 		}
-		r.Names = append(r.Names, part.names...)
+		for _, name := range part.names {
+			names[name] = true
+		}
 		op.merge(part, u.Handle.Slot)
 		return nil
 	})
-	slices.Sort(r.Names)
-	r.Names = slices.Compact(r.Names)
+	r.Names = slices.Sorted(maps.Keys(names))
 	return r, err
 }
 
@@ -259,7 +262,11 @@ func (c *counter) run(ctx context.Context, u work.Unit) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	codec, err := c.in.KeyedCodec(c.in.Operators[u.Handle.Operator], h)
+	op := c.in.Operators[u.Handle.Operator]
+	if most := int64(min(op.MaxParallelism, format.MaxKeyGroups)); u.First < 0 || u.Count < 0 || u.First+u.Count > most {
+		return nil, format.Errorf(format.ErrCorrupt, "key groups %v, the operator has %d", h.KeyGroups(), most)
+	}
+	codec, err := c.in.KeyedCodec(op, h)
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,12 @@ package count_test
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -291,6 +293,28 @@ func TestStates(t *testing.T) {
 	for _, op := range keyedCounts(t, dir, count.Options{States: format.Globs{"nothing"}}).Operators {
 		if len(op.States) > 0 {
 			t.Errorf("states %v of a name that no state has", op.States)
+		}
+	}
+}
+
+// TestHostileRange: a range of key groups that the operator does not have is an error,
+// and takes no memory.
+func TestHostileRange(t *testing.T) {
+	for _, r := range []format.KeyGroupRange{{First: 0, Count: 1<<31 - 1}, {First: 100, Count: 29}, {First: -1, Count: 2}, {First: 1<<31 - 1, Count: 1}} {
+		view := sptest.Open(t, testenv.Fixture(t, "sp-003")).View()
+		for _, op := range view.Operators {
+			for _, sub := range op.Subtasks {
+				if h, ok := sub.ManagedKeyed.(*format.Incremental); ok {
+					h.Range = r
+				}
+			}
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := count.Keyed(t.Context(), view, count.Options{Jobs: 1})
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, format.ErrCorrupt) || n > 16<<20 {
+			t.Errorf("%v: %v, %d bytes allocated", r, err, n)
 		}
 	}
 }
