@@ -1,12 +1,9 @@
 package transform
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"sync"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
@@ -116,14 +113,6 @@ func (c *canonicalizer) subtask(sub *format.Subtask) (*format.Subtask, error) {
 	return &out, nil
 }
 
-// counter counts bytes and discards them.
-type counter int64
-
-func (n *counter) Write(p []byte) (int, error) {
-	*n += counter(len(p))
-	return len(p), nil
-}
-
 // build returns the handle of a subtask in the canonical format.
 func (c *canonicalizer) build(sub *format.Subtask) (*format.KeyGroups, int64, error) {
 	codec, err := c.in.Codecs.KeyedCodec(c.op, sub.ManagedKeyed)
@@ -134,123 +123,8 @@ func (c *canonicalizer) build(sub *format.Subtask) (*format.KeyGroups, int64, er
 	if err != nil {
 		return nil, 0, err
 	}
-	m := &canonicalStream{codec: codec, schema: schema, of: sub.ManagedKeyed}
-	var size counter
-	b, err := codec.Build(c.ctx, schema, m.of.KeyGroups(), &size)
-	if err != nil {
-		return nil, 0, err
-	}
-	entries := int64(0)
-	err = format.EachKeyedEntry(c.ctx, c.in.Source, codec, m.of, format.KeyedSelection{}, func(e format.KeyedEntry) error {
-		entries++
-		return b.Add(e)
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	h, err := b.Handle()
-	if err != nil {
-		return nil, 0, err
-	}
-	m.size = int64(size)
-	name := fmt.Sprintf("canonical %s %d", c.op.ID, sub.Index)
-	data := &format.Computed{Length: m.size, Name: name, Maker: m}
-	h.Data = &format.Concat{Parts: []format.Part{{Of: data, N: m.size}}}
-	return h, entries, nil
-}
-
-// canonicalStream computes the bytes of a handle in the canonical format. They are
-// built from the start on: reading them in order is cheap, and each read of what was
-// passed builds them again.
-type canonicalStream struct {
-	codec  format.KeyedCodec
-	schema format.KeyedSchema
-	of     format.KeyedHandle
-	size   int64
-
-	mu      sync.Mutex // guards the fields below
-	cursor  format.KeyedCursor
-	builder format.KeyedBuilder
-	built   bytes.Buffer // bytes from at on
-	at      int64
-}
-
-// MakeAt implements format.Maker.
-func (m *canonicalStream) MakeAt(ctx context.Context, src format.Source, p []byte, off int64) (err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	defer func() {
-		if err != nil || m.at == m.size {
-			err = errors.Join(err, m.stop())
-		}
-	}()
-	if m.cursor == nil || off < m.at {
-		if err := errors.Join(m.stop(), m.start(ctx, src)); err != nil {
-			return err
-		}
-	}
-	for off > m.at {
-		if err := m.more(ctx); err != nil {
-			return err
-		}
-		m.at += int64(len(m.built.Next(int(min(off-m.at, int64(m.built.Len()))))))
-	}
-	for len(p) > 0 {
-		if m.built.Len() == 0 {
-			if err := m.more(ctx); err != nil {
-				return err
-			}
-		}
-		n, _ := m.built.Read(p) // it has bytes
-		p = p[n:]
-		m.at += int64(n)
-	}
-	return nil
-}
-
-// start builds from the start on.
-func (m *canonicalStream) start(ctx context.Context, src format.Source) (err error) {
-	m.at = 0
-	m.built.Reset()
-	// The cursor outlives the call that opened it.
-	if m.cursor, err = m.codec.Entries(context.WithoutCancel(ctx), src, m.of, format.KeyedSelection{}); err != nil {
-		return err
-	}
-	m.builder, err = m.codec.Build(ctx, m.schema, m.of.KeyGroups(), &m.built)
-	return err
-}
-
-// more builds until there are bytes.
-func (m *canonicalStream) more(ctx context.Context) error {
-	for m.built.Len() == 0 {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if m.builder == nil {
-			return format.Errorf(format.ErrChanged, "the entries take fewer than %d bytes now", m.size)
-		}
-		e, err := m.cursor.Next()
-		switch {
-		case err == io.EOF:
-			_, err = m.builder.Handle()
-			m.builder = nil
-		case err == nil:
-			err = m.builder.Add(e)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stop ends the building.
-func (m *canonicalStream) stop() error {
-	if m.cursor == nil {
-		return nil
-	}
-	err := m.cursor.Close()
-	m.cursor, m.builder = nil, nil
-	m.built.Reset()
-	return err
+	r := rekeyed{codec: codec, schema: schema, of: sub.ManagedKeyed, edit: func() func(*format.KeyedEntry) error {
+		return func(*format.KeyedEntry) error { return nil }
+	}}
+	return r.build(c.ctx, c.in.Source, fmt.Sprintf("canonical %s %d", c.op.ID, sub.Index))
 }

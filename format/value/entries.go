@@ -45,3 +45,12 @@ func EntryCodecsOf(ctx context.Context, src format.Source, codec format.KeyedCod
 	}
 	return c.EntryCodecs(ctx, src, h)
 }
+
+// ElementCodecs are the codecs of one operator state of a handle: Element of the
+// elements of list, union and raw state, Key and Value of the entries of broadcast
+// state. If they are nil, values are not decoded, and Why is the reason.
+type ElementCodecs struct {
+	Element    Codec
+	Key, Value Codec
+	Why        string
+}

@@ -94,6 +94,7 @@ func TestCommandBudgets(t *testing.T) {
 		{"relocate s3://b/sp s3://b/out-1 --absolute s3://b/sp", "1 read, 3 page, 1 commit", "_metadata"},
 		{"relocate s3://b/out-1 s3://b/out-2 --map s3://b/sp=s3://b/other", "1 read, 1 page, 1 commit", "_metadata"},
 		{"convert s3://b/sp s3://b/out-3", "2 read, 3 page, 1201 commit, 1200 copy", "1200 of them copied by the service"},
+		// n + 4, and a page more for each further 1,000 files: a copy is requested by its commit.
 		{"rename s3://b/sp s3://b/out-4 --uid uid=other", "1 read, 3 page, 1201 commit, 1200 copy", "1200 of them copied by the service"},
 	} {
 		c := storetest.NewCounting(store)
@@ -108,6 +109,31 @@ func TestCommandBudgets(t *testing.T) {
 		}
 		if !strings.Contains(out+errs, x.says) {
 			t.Errorf("spt %s: no %q in\n%s%s", x.line, x.says, out, errs)
+		}
+	}
+}
+
+// A suggested command repeats the flags that reach the store, on stdout and on stderr,
+// and no others.
+func TestSuggestionsReachTheStore(t *testing.T) {
+	store := bucketOfFiles(t, 2, 256)
+	const reach = "--endpoint-url https://s3.example.org --no-sign-request --profile 'a b' --region eu-1"
+	flags := []string{"-q", "--region", "eu-1", "--profile", "a b", "--endpoint-url", "https://s3.example.org", "--no-sign-request"}
+	for _, x := range []struct {
+		line, stdout, stderr string
+	}{
+		{"verify s3://b/sp", "spt check s3://b/sp " + reach + "\n", ""},
+		{"prune-union s3://b/sp --keep distinct --state none s3://b/out", "", ""},
+		{"relocate s3://b/sp", "", "hint: to see absolute ones:  spt verify s3://b/sp " + reach + "\n"},
+	} {
+		out, errs, _ := inBucket(t, store, append(strings.Fields(x.line), flags...)...)
+		if !strings.Contains(out, x.stdout) || !strings.Contains(errs, x.stderr) {
+			t.Errorf("%s: %s%s", x.line, out, errs)
+		}
+		for line := range strings.Lines(out + errs) {
+			if strings.Contains(line, "  spt ") && strings.Contains(line, "://") && !strings.HasSuffix(line, " "+reach+"\n") {
+				t.Errorf("%s: %s", x.line, line)
+			}
 		}
 	}
 }

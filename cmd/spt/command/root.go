@@ -34,7 +34,7 @@ SPT_PATH.`,
 			if err := env.hideSecrets(cmd, args); err != nil {
 				return err
 			}
-			env.run.Command = cmd.Name()
+			env.run.Command, env.reach = cmd.Name(), storeArguments(cmd.Flags())
 			if strings.Contains(cmd.Use, "[OUT]") || cmd.Name() == "check" {
 				env.run.Input = strings.Join(args[:min(len(args), 1)], "")
 			}
@@ -67,6 +67,7 @@ SPT_PATH.`,
 			newOffsetsCommand(env),
 			newPendingCommand(env),
 			newTrendCommand(env),
+			noRows(newWatchCommand(env)),
 		}},
 		{"Compare", []*cobra.Command{
 			noRows(newDiffCommand(env)),
@@ -87,8 +88,10 @@ SPT_PATH.`,
 			noRows(newApplyCommand(env)),
 			noRows(newSetCommand(env)),
 			noRows(newFilterCommand(env)),
+			noRows(newPatchCommand(env)),
 		}},
 		{"Tools", []*cobra.Command{
+			newExplainCommand(env),
 			newHashCommand(env),
 			newDoctorCommand(env),
 			newCleanCommand(env),
@@ -175,12 +178,14 @@ func suggestFor(root *cobra.Command) {
 		"cat":         {"dump", "print", "read", "export"},
 		"diff":        {"compare", "cmp"},
 		"trend":       {"history", "growth"},
+		"watch":       {"monitor", "follow", "guard", "exporter"},
 		"verify":      {"validate", "fsck", "checksum"},
 		"convert":     {"copy", "cp", "pack", "unpack", "compact", "move", "mv"},
 		"drop":        {"remove", "rm", "delete", "del"},
 		"prune-union": {"prune", "dedup", "dedupe", "deduplicate"},
 		"rescale":     {"scale", "redistribute", "assign"},
 		"orphans":     {"gc", "garbage", "unreferenced"},
+		"explain":     {"why", "what", "glossary"},
 		"hash":        {"id", "uid", "operator-id"},
 	} {
 		if c, _, err := root.Find([]string{name}); err == nil {
