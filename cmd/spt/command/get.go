@@ -11,7 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 )
 
-// getOptions are those of cat that are of one key.
+// getOptions are the options of cat that choose one key.
 type getOptions struct{ catOptions }
 
 func (o *getOptions) addFlags(fs *pflag.FlagSet) {
