@@ -96,7 +96,11 @@ func (r *CanonicalReport) operator(ctx context.Context, in format.View, op *form
 	if handles == 0 {
 		return op, nil
 	}
-	out, entries, err := rebuildKeyed(ctx, in, op, keyedRebuild{})
+	k, err := describeKeyed(ctx, in, op)
+	out, entries := op, int64(0)
+	if err == nil {
+		out, entries, err = k.rebuild(ctx, keyedRebuild{})
+	}
 	if errors.Is(err, format.ErrUnsupported) {
 		for range handles {
 			r.Kept = addKept(r.Kept, op, format.SlotManagedKeyed, err.Error())

@@ -23,8 +23,16 @@ type keyedSource struct {
 	open func(ctx context.Context, src format.Source, sel format.KeyedSelection) (format.KeyedCursor, error)
 	edit keyedEdit
 
-	to   []int  // the index of each state in the result, -1: left out
+	to     []int        // the index of each state in the result, -1: left out
+	counts []keyedCount // of each state, by the first pass
 	kept bitmap // the numbers of the entries that edit.keep kept
+}
+
+// keyedCount counts entries of a state, and the bytes of their values and of their keys
+// as they are stored.
+type keyedCount struct {
+	entries, bytes               int64 // that stay
+	droppedEntries, droppedBytes int64 // that edit.keep does not keep
 }
 
 // keyedEdit is what changes while keyed state is built again. The zero value changes
@@ -124,7 +132,7 @@ func (m *keyedBuild) join() error {
 			return format.Errorf(format.ErrUnsupported, "keyed state with different serializer snapshots of keys cannot be merged")
 		}
 		described = described || len(s.schema.States) > 0
-		s.to = make([]int, len(s.schema.States))
+		s.to, s.counts = make([]int, len(s.schema.States)), make([]keyedCount, len(s.schema.States))
 		for i, st := range s.schema.States {
 			s.to[i] = -1
 			if s.edit.state != nil {
@@ -304,11 +312,36 @@ func (m *keyedMerge) next(ask bool) (format.KeyedEntry, error) {
 		if err != nil {
 			return format.KeyedEntry{}, err
 		}
+		if ask {
+			s.count(&s.head, &e, stays)
+		}
 		if stays {
 			e.State = s.to[e.State]
 			return e, nil
 		}
 	}
+}
+
+// count counts an entry that was read, and is e now if it stays.
+func (s *keyedSource) count(was, e *format.KeyedEntry, stays bool) {
+	c, n := &s.counts[was.State], entryBytes(was)
+	if stays {
+		c.entries++
+		c.bytes += entryBytes(e)
+		c.droppedBytes += max(n-entryBytes(e), 0)
+		return
+	}
+	c.droppedEntries++
+	c.droppedBytes += n
+}
+
+// entryBytes returns the bytes of an entry: of its value and of its key as it is stored.
+func entryBytes(e *format.KeyedEntry) int64 {
+	n := len(e.Value) + len(e.Stored)
+	if e.Stored == nil {
+		n += len(e.Key) + len(e.Namespace) + len(e.UserKey)
+	}
+	return int64(n)
 }
 
 // advance reads the next entry of a source into its head.

@@ -148,7 +148,7 @@ func (s *rescaleStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot
 		}
 	}
 	plan, err := transform.PlanRescale(ctx, snap.View(), transform.RescaleOptions{
-		To: s.to, From: s.from, Operators: selectorOf(snap.Operators, chosen), At: at, Strategy: transform.Strategy(s.strategy), LeaveKeyed: s.keyed == "leave",
+		To: s.to, From: s.from, Operators: selectorOf(snap.Operators, chosen), At: at, Strategy: transform.Strategy(s.strategy), Keyed: keyedPolicies[s.keyed],
 	})
 	if err != nil {
 		return nil, nil, err

@@ -33,7 +33,7 @@ func (o *rescaleOptions) addFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&o.elements, "elements", 20, "without IN: redistribute `N` numbered elements")
 	fs.StringVar(&o.at, "at", "", "`URI` of the directory from which Flink will restore the snapshot; the order of blocks can depend on it (default: IN, or OUT)")
 	fs.StringVar(&o.strategy, "strategy", string(transform.StrategyFlink), "`flink|round-robin|balanced-bytes`: how to redistribute list state")
-	fs.StringVar(&o.keyed, "keyed", "move", "`move|leave`: where keyed state cannot be written for parallelism N, refuse (move) or leave that operator as it is")
+	fs.StringVar(&o.keyed, "keyed", moveKeyed, "`move|leave|canonical`: where the files of keyed state cannot be moved to the new subtasks, refuse (move), leave that operator as it is, or build its state again in the canonical format, which every state backend restores")
 	fs.BoolVar(&o.suggest, "suggest", false, "print parallelisms near N that divide key groups evenly")
 	fs.BoolVar(&o.wide, "wide", false, "print every subtask, and full names")
 }
@@ -50,8 +50,9 @@ func (o *rescaleOptions) validate(env *Env, args []string) error {
 		return &usageError{"without a snapshot --from M is needed too", "for example:  spt rescale --from 2 --to 4"}
 	case o.elements < 0 || o.elements > maxSimulated:
 		return usagef("--elements %d: must be 0 to %d", o.elements, maxSimulated)
-	case o.keyed != "move" && o.keyed != "leave":
-		return usagef("--keyed %s: must be move or leave", o.keyed)
+	}
+	if _, known := keyedPolicies[o.keyed]; !known {
+		return usagef("--keyed %s: must be move, leave or canonical", o.keyed)
 	}
 	switch transform.Strategy(o.strategy) {
 	case transform.StrategyFlink, transform.StrategyRoundRobin, transform.StrategyBalancedBytes:
@@ -70,6 +71,11 @@ func (o *rescaleOptions) validate(env *Env, args []string) error {
 	}
 	return o.writeOptions.validate(env)
 }
+
+const moveKeyed = "move"
+
+// keyedPolicies are the values of --keyed.
+var keyedPolicies = map[string]transform.KeyedPolicy{moveKeyed: transform.KeyedMove, "leave": transform.KeyedLeave, canonicalKeyed: transform.KeyedCanonical}
 
 // maxSimulated bounds the numbered elements of a simulation.
 const maxSimulated = 10_000_000
