@@ -249,8 +249,14 @@ type SerializedValue struct {
 }
 
 // Values returns values of many types. See Serializers.java.
-func (f *Flink) Values() ([]SerializedValue, error) {
-	line, err := f.ask(map[string]any{"command": "values"})
+func (f *Flink) Values() ([]SerializedValue, error) { return f.values("values") }
+
+// Hashes returns values of types that can be keys; their text is the hash code. See
+// Hashes.java.
+func (f *Flink) Hashes() ([]SerializedValue, error) { return f.values("hashes") }
+
+func (f *Flink) values(command string) ([]SerializedValue, error) {
+	line, err := f.ask(map[string]any{"command": command})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -85,6 +86,54 @@ func TestCompareIsFlinks(t *testing.T) {
 			t.Logf("%d serializers, %d pairs: %s", len(all), len(pairs), fmt.Sprint(counts))
 			if len(all) < 50 || counts["migrates"] < 3 || counts["fits"] < 50 || counts["unsure"] > 0 {
 				t.Error("that shows too little")
+			}
+		})
+	}
+}
+
+var update = flag.Bool("update", false, "write the vectors of hash codes")
+
+// TestHashesAreFlinks: the hash code of a key is computed from its bytes as Java
+// computes it. The vectors that tests without a JVM use are those of a release.
+func TestHashesAreFlinks(t *testing.T) {
+	for _, version := range Versions() {
+		t.Run(string(version), func(t *testing.T) {
+			all, err := Use(t, version).Hashes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			options := types.Options{Kryo: 5}
+			if version == V1_20 {
+				options.Kryo = 2
+			}
+			vectors := map[string]string{}
+			for _, v := range all {
+				vectors[string(v.Snapshot)] += fmt.Sprintf("%x %s\n", v.Bytes, v.Text)
+				hash, err := types.KeyHasher(walked(t, v.Snapshot), options)
+				if err != nil {
+					t.Errorf("%x: %v", v.Snapshot, err)
+					continue
+				}
+				if n, err := hash(v.Bytes); err != nil || fmt.Sprint(n) != v.Text {
+					t.Errorf("%s %x: %d, not %s: %v", walked(t, v.Snapshot).Class, v.Bytes, n, v.Text, err)
+				}
+			}
+			t.Logf("%d hash codes", len(all))
+			if version != V2_3 {
+				return
+			}
+			var text strings.Builder
+			for _, snapshot := range slices.Sorted(maps.Keys(vectors)) {
+				fmt.Fprintf(&text, "type %x\n%s", snapshot, vectors[snapshot])
+			}
+			file := filepath.Join("..", "format", "flink", "types", "testdata", "hashes.txt")
+			if *update {
+				if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if p, err := os.ReadFile(file); err != nil || string(p) != text.String() {
+				t.Errorf("%s has other hash codes than Flink: %v", file, err)
 			}
 		})
 	}

@@ -181,21 +181,27 @@ func (s *service) merged(t *testing.T, f *Flink, system FileSystem, options Opti
 	if err != nil {
 		t.Fatal(explain(err))
 	}
-	v, err := s.open(t, made.Location).Verify(context.Background(), reader.VerifyOptions{Read: true}, func(finding.Finding) {})
-	if err != nil {
-		t.Fatal(err)
+	faults := func() int {
+		t.Helper()
+		v, err := s.open(t, made.Location).Verify(context.Background(), reader.VerifyOptions{Read: true}, func(finding.Finding) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Faults
 	}
+	found := faults()
 	_, err = f.RestoreRemote(made, Choices{})
 	var refused *RefusedError
 	switch {
-	case err == nil && v.Faults > 0:
-		t.Errorf("Flink restores it, and spt found %d faults", v.Faults)
-	case errors.As(err, &refused) && v.Faults == 0:
+	case err == nil && found > 0:
+		t.Errorf("Flink restores it, and spt found %d faults", found)
+	// The job that made it may still delete files after it ended, once spt has looked.
+	case errors.As(err, &refused) && found == 0 && faults() == 0:
 		t.Errorf("spt found no fault, and Flink refused: %s", explain(err))
 	case err != nil && refused == nil:
 		t.Fatal(err)
 	}
-	t.Logf("%d faults, restored: %v", v.Faults, err == nil)
+	t.Logf("%d faults, restored: %v", found, err == nil)
 }
 
 // deleteOrphans puts unreferenced objects into each directory of a bucket in which a

@@ -264,8 +264,12 @@ const (
 	// window is the least number of bytes of a remote file that are read at once, as
 	// far as it has them: transferring them takes no longer than another request.
 	window = 256 << 10
-	// windowsKept bounds the windows in memory.
-	windowsKept = 128
+	// A read that continues where a window ends is read with a window that is
+	// windowGrowth times as large, up to windowMost.
+	windowGrowth = 4
+	windowMost   = 2 << 20
+	// windowBytes bounds the windows in memory: of 16 readers, each has its own.
+	windowBytes = 16 * windowMost
 )
 
 // windows keeps the windows that were read last. The zero value is ready.
@@ -273,6 +277,7 @@ type windows struct {
 	mu    sync.Mutex
 	of    map[*lookup][]*oneWindow
 	order lru.List // of *oneWindow, the most recently used first
+	bytes int64    // of all windows
 }
 
 // oneWindow is a range of a file.
@@ -285,7 +290,7 @@ type oneWindow struct {
 	err      error
 }
 
-// readAt reads a range that is within the file and shorter than a window.
+// readAt reads a range that is within the file and not longer than a window.
 func (c *windows) readAt(ctx context.Context, l *lookup, p []byte, off int64) error {
 	for {
 		w, mine := c.get(l, off, int64(len(p)))
@@ -318,19 +323,25 @@ func (c *windows) readAt(ctx context.Context, l *lookup, p []byte, off int64) er
 func (c *windows) get(l *lookup, off, n int64) (w *oneWindow, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	size, next := int64(window), l.found.Info.Size // next is where the new window ends at the latest
 	for _, w := range c.of[l] {
-		if w.off <= off && off+n <= w.end {
+		switch {
+		case w.off <= off && off+n <= w.end:
 			c.order.MoveToFront(w.at)
 			return w, false
+		case w.off < off && off <= w.end:
+			size = max(size, min(windowGrowth*(w.end-w.off), windowMost))
+		case off+n <= w.off:
+			next = min(next, w.off) // it has the bytes from there on
 		}
 	}
-	w = &oneWindow{of: l, off: off, end: min(l.found.Info.Size, off+window), ready: make(chan struct{})}
+	w = &oneWindow{of: l, off: off, end: min(next, off+size), ready: make(chan struct{})}
 	if c.of == nil {
 		c.of = map[*lookup][]*oneWindow{}
 	}
 	c.of[l] = append(c.of[l], w)
 	w.at = c.order.PushFront(w)
-	for c.order.Len() > windowsKept {
+	for c.bytes += w.end - w.off; c.bytes > windowBytes; {
 		c.remove(c.order.Back().Value.(*oneWindow))
 	}
 	return w, true
@@ -348,6 +359,7 @@ func (c *windows) remove(w *oneWindow) {
 	}
 	c.order.Remove(w.at)
 	w.at = nil
+	c.bytes -= w.end - w.off
 	if kept := slices.DeleteFunc(c.of[w.of], func(o *oneWindow) bool { return o == w }); len(kept) > 0 {
 		c.of[w.of] = kept
 	} else {

@@ -196,7 +196,7 @@ func (s *source) readFile(ctx context.Context, st format.Stream, p []byte, off i
 	if l.err != nil {
 		return 0, l.err
 	}
-	if size := l.found.Info.Size; len(p) > 0 && len(p) < window && off >= 0 && off <= size-int64(len(p)) && !ability.Near(l.found.Store) {
+	if size := l.found.Info.Size; len(p) > 0 && len(p) <= window && off >= 0 && off <= size-int64(len(p)) && !ability.Near(l.found.Store) {
 		if err := s.windows.readAt(ctx, l, p, off); err != nil {
 			return 0, err
 		}

@@ -12,15 +12,21 @@ import (
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
+// configuredSecret is a secret in the configuration of Hadoop.
+const configuredSecret = "secret-of-another-store"
+
 // TestHDFSScripts runs testdata/hdfs against a NameNode and a DataNode. Each script has a
 // directory of its own, $HDFS, which is $VIEW by the mount table of a viewfs:. In addition to
 // the verbs of TestScripts there is
 //
 //	hdfs ARG…   run hdfs dfs
+//
+// No output may have a secret of the configuration.
 func TestHDFSScripts(t *testing.T) {
 	testenv.Long(t, "starts a NameNode and a DataNode")
 	server := servertest.StartHDFS(t, t.TempDir(), servertest.HDFSOptions{Core: map[string]string{
 		"fs.viewfs.mounttable.cluster.link./view": "hdfs:///scripts",
+		"fs.s3a.secret.key":                       configuredSecret,
 	}})
 	fixtures, err := filepath.Abs("../../testdata/savepoints")
 	if err != nil {
@@ -39,5 +45,5 @@ func TestHDFSScripts(t *testing.T) {
 		return setup(e)
 	}
 	p.Cmds["hdfs"] = func(ts *testscript.TestScript, _ bool, args []string) { ts.Check(server.Shell(args...)) }
-	testscript.Run(t, p)
+	withoutSecrets(t, p, "no mount table other", configuredSecret)
 }

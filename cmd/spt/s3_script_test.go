@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -74,21 +72,7 @@ func TestS3Scripts(t *testing.T) {
 		ts.Check(f.Close())
 	}
 	p.Cmds["killed"] = func(ts *testscript.TestScript, _ bool, args []string) { killed(ts, stalling, args) }
-	log := &scriptLog{}
-	testscript.RunT(loggedT{t, log}, p)
-	t.Cleanup(func() { // after the scripts, which run in parallel
-		text := log.text()
-		if !strings.Contains(text, "SignatureDoesNotMatch") {
-			t.Error("the output of the scripts was not collected")
-		}
-		for _, secret := range []string{server.SecretKey, wrongSecret} {
-			for line := range strings.Lines(text) {
-				if strings.Contains(line, secret) && !strings.HasPrefix(strings.TrimSpace(line), "AWS_SECRET_ACCESS_KEY=") && !strings.HasPrefix(strings.TrimSpace(line), "WRONG_SECRET=") {
-					t.Errorf("a secret is in the output: %s", line)
-				}
-			}
-		}
-	})
+	withoutSecrets(t, p, "SignatureDoesNotMatch", server.SecretKey, wrongSecret)
 }
 
 // killed runs spt against a server that never answers the request which makes an
@@ -161,39 +145,4 @@ func between(t *testing.T, target string, answer func(http.ResponseWriter, *http
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
-}
-
-// scriptLog is all output of the scripts.
-type scriptLog struct {
-	mu  sync.Mutex
-	all strings.Builder
-}
-
-func (l *scriptLog) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.String()
-}
-
-// loggedT keeps the log of each script, all of it, and shows it only if the script
-// fails.
-type loggedT struct {
-	*testing.T
-	log *scriptLog
-}
-
-// Verbose makes a script log the output of everything that succeeds.
-func (loggedT) Verbose() bool { return true }
-
-// Log implements testscript.T.
-func (l loggedT) Log(args ...any) {
-	l.log.mu.Lock()
-	defer l.log.mu.Unlock()
-	fmt.Fprintln(&l.log.all, args...)
-	l.T.Log(args...)
-}
-
-// Run implements testscript.T.
-func (l loggedT) Run(name string, f func(testscript.T)) {
-	l.T.Run(name, func(t *testing.T) { f(loggedT{t, l.log}) })
 }

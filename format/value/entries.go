@@ -21,6 +21,11 @@ type EntryCodecs struct {
 	TTL bool
 	// Why is why the first part that is not decoded is not; nil if all are.
 	Why error
+	// KeyHash returns the hash code of a key from its bytes, which determines its key
+	// group, see [format.KeyGroupOfHash]. It is nil if the bytes do not determine the
+	// hash code; WhyNoHash is why.
+	KeyHash   func(key []byte) (int32, error)
+	WhyNoHash error
 }
 
 // KeyedCodec is a [format.KeyedCodec] that also decodes entries.

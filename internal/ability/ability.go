@@ -155,6 +155,13 @@ type Cleaner interface {
 	RemoveLeftover(ctx context.Context, l Leftover) error
 }
 
+// UploadLister is an optional ability of a Cleaner in whose store unfinished uploads
+// have a list of their own: the leftovers that a list of objects does not show. name and
+// depth are as in Leftovers.
+type UploadLister interface {
+	Uploads(ctx context.Context, name string, depth int) iter.Seq2[Leftover, error]
+}
+
 // Contents is an optional ability of a Writer: the bytes written so far,
 // read-only, so that they can be decoded again before they become visible. Call
 // release before the next call on the writer; data is invalid after it.

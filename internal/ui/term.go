@@ -15,6 +15,10 @@ type Term struct {
 	IsTTY bool // a person is looking: widths are limited, progress may be drawn
 	Width int  // columns; DefaultWidth where they cannot be measured
 	Color bool // colour is wanted, whether or not IsTTY holds
+
+	// Repeat are the flags that reach a store, for suggested commands that name an
+	// address in one: they end in them too.
+	Repeat string
 }
 
 // Detect looks at f, which may be nil, and at the environment. Colour follows mode; with [ColorAuto], the first

@@ -60,7 +60,7 @@ func (w *LineWriter) fold() string { return fold(string(w.line), hangOf(string(w
 // ends in it, so that no part is wider. Only a word of a command may remain wider, because
 // breaking it would change the command. Further lines are indented by hang blanks.
 func fold(line string, hang int, term Term) string {
-	line = sanitize(line, term.Color)
+	line = sanitize(repeat(line, term.Repeat), term.Color)
 	width := term.Width
 	if !term.IsTTY || width <= 0 || Width(line) <= width {
 		return line
@@ -105,6 +105,19 @@ func commandIn(text string) int {
 		return i + len(gap)
 	}
 	return -1
+}
+
+// repeat adds flags to the command that ends a line, if it names an address in a store.
+func repeat(line, flags string) string {
+	text := strings.TrimLeft(line, " ")
+	at := len(line) - len(text) // of a command that is all of the line
+	if at == 0 || !isCommand(text) {
+		at = commandIn(line)
+	}
+	if flags == "" || at < 0 || !strings.Contains(line[at:], "://") {
+		return line
+	}
+	return line + " " + flags
 }
 
 // breakCommand breaks a command between its arguments.

@@ -72,6 +72,27 @@ func TestWrapKeepsAll(t *testing.T) {
 	}
 }
 
+// A command that names an address in a store ends in the flags that reach it, and can
+// still be broken.
+func TestRepeat(t *testing.T) {
+	for _, x := range []struct {
+		line  string
+		width int
+		want  string
+	}{
+		{"to read them:  spt verify --read s3://b/sp", 0, "to read them:  spt verify --read s3://b/sp --profile prod"},
+		{"  spt clean s3://b/sp", 0, "  spt clean s3://b/sp --profile prod"},
+		{"  spt clean s3://b/sp", 24, "  spt clean s3://b/sp \\\n      --profile prod"},
+		{"to read them:  spt verify --read sp", 0, "to read them:  spt verify --read sp"},
+		{"s3://b/sp: sound", 0, "s3://b/sp: sound"},
+		{"spt reads s3://b/sp", 0, "spt reads s3://b/sp"},
+	} {
+		if got := fold(x.line, hangOf(x.line), Term{IsTTY: x.width > 0, Width: x.width, Repeat: "--profile prod"}); got != x.want {
+			t.Errorf("%q, want %q", got, x.want)
+		}
+	}
+}
+
 func TestLineWriter(t *testing.T) {
 	var b strings.Builder
 	w := NewLineWriter(&b, Term{IsTTY: true, Width: 10})

@@ -24,26 +24,46 @@ func (s *Store) Leftover(ctx context.Context, name string) (ability.Leftover, er
 }
 
 // Leftovers implements ability.Cleaner. It yields objects of temporary names, and then
-// the unfinished uploads, also of other programs: the service does not say. Bytes is
-// the size of the parts, if they may be listed.
+// the unfinished uploads.
 func (s *Store) Leftovers(ctx context.Context, name string, depth int) iter.Seq2[ability.Leftover, error] {
 	return func(yield func(ability.Leftover, error) bool) {
-		prefix := name
-		if prefix != "" && !strings.HasSuffix(prefix, "/") && !tempname.IsOwn(prefix) {
-			prefix += "/"
-		}
-		within := func(name string) bool {
-			return strings.Count(strings.TrimPrefix(name, prefix), "/") <= depth
-		}
+		prefix := leftoverPrefix(name)
 		for info, err := range s.List(ctx, prefix, "") {
 			if err != nil {
 				yield(ability.Leftover{Name: prefix}, err)
 				return
 			}
-			if tempname.IsOwn(info.Name) && within(info.Name) && !yield(ability.ObjectLeftover(info), nil) {
+			if tempname.IsOwn(info.Name) && within(prefix, info.Name, depth) && !yield(ability.ObjectLeftover(info), nil) {
 				return
 			}
 		}
+		for l, err := range s.Uploads(ctx, name, depth) {
+			if !yield(l, err) {
+				return
+			}
+		}
+	}
+}
+
+// leftoverPrefix returns the prefix of what is below a directory, or of a leftover itself.
+func leftoverPrefix(name string) string {
+	if name == "" || strings.HasSuffix(name, "/") || tempname.IsOwn(name) {
+		return name
+	}
+	return name + "/"
+}
+
+// within reports whether a name is at most depth directories below a prefix.
+func within(prefix, name string, depth int) bool {
+	return strings.Count(strings.TrimPrefix(name, prefix), "/") <= depth
+}
+
+// Uploads implements ability.UploadLister. It yields the unfinished uploads of all
+// programs: the service does not say whose they are. Bytes is the size of the parts, if
+// they may be listed.
+func (s *Store) Uploads(ctx context.Context, name string, depth int) iter.Seq2[ability.Leftover, error] {
+	return func(yield func(ability.Leftover, error) bool) {
+		prefix := leftoverPrefix(name)
 		b, key, err := s.locate("list", prefix)
 		if err != nil {
 			yield(ability.Leftover{Name: prefix}, err)
@@ -54,7 +74,7 @@ func (s *Store) Leftovers(ctx context.Context, name string, depth int) iter.Seq2
 				yield(ability.Leftover{Name: prefix}, err)
 				return
 			}
-			if l := (ability.Leftover{Name: b.uri(u.Key), Upload: u.UploadID, ModTime: u.Initiated}); within(l.Name) {
+			if l := (ability.Leftover{Name: b.uri(u.Key), Upload: u.UploadID, ModTime: u.Initiated}); within(prefix, l.Name, depth) {
 				l.Files, l.Bytes = 1, b.size(ctx, u)
 				if !yield(l, nil) {
 					return

@@ -76,7 +76,8 @@ const (
 )
 
 // Store is a storage.Storage with the abilities storage.Copier,
-// storage.AccessReporter, storage.ConditionReporter and ability.Cleaner. It makes no
+// storage.AccessReporter, storage.ConditionReporter, ability.Cleaner and
+// ability.UploadLister. It makes no
 // request before it is used.
 type Store struct {
 	o         Options

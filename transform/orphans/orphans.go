@@ -176,7 +176,12 @@ func (r *Result) leftovers(ctx context.Context) error {
 		if !ok || root.also {
 			continue
 		}
-		for l, err := range c.Leftovers(ctx, root.name, leftoverDepth) {
+		all := c.Leftovers
+		if u, ok := root.store.(ability.UploadLister); ok { // the objects were listed already
+			r.objectLeftovers(root)
+			all = u.Uploads
+		}
+		for l, err := range all(ctx, root.name, leftoverDepth) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -191,6 +196,24 @@ func (r *Result) leftovers(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// objectLeftovers adds the objects of temporary names that the list of a root shows.
+func (r *Result) objectLeftovers(root *root) {
+	for _, d := range r.t.dirs {
+		if d.root != root {
+			continue
+		}
+		for _, f := range d.files {
+			if tempname.IsOwn(f.name) {
+				l := ability.ObjectLeftover(storage.Info{Name: objpath.Join(d.Path, f.name), Size: f.size})
+				if f.time != 0 {
+					l.ModTime = time.Unix(0, f.time)
+				}
+				r.Leftovers = append(r.Leftovers, l)
+			}
+		}
+	}
 }
 
 // listed resolves the roots and lists what is below them.

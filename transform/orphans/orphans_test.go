@@ -16,6 +16,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/storetest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
@@ -699,6 +700,58 @@ func upload(t *testing.T, objects storage.Storage, root, prefix string) {
 		storetest.Put(t, objects, prefix+"/"+filepath.ToSlash(rel), string(p))
 		return nil
 	}))
+}
+
+// uploads is a store of objects with unfinished uploads, as S3 is.
+type uploads struct {
+	*storetest.Counting
+	all []ability.Leftover
+}
+
+func (u *uploads) Leftover(context.Context, string) (ability.Leftover, error) {
+	return ability.Leftover{}, storage.ErrUnsupported
+}
+
+func (u *uploads) RemoveLeftover(context.Context, ability.Leftover) error {
+	return storage.ErrUnsupported
+}
+
+func (u *uploads) Uploads(_ context.Context, _ string, _ int) iter.Seq2[ability.Leftover, error] {
+	return func(yield func(ability.Leftover, error) bool) {
+		for _, l := range u.all {
+			if !yield(l, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (u *uploads) Leftovers(ctx context.Context, name string, depth int) iter.Seq2[ability.Leftover, error] {
+	for range u.List(ctx, name+"/", "") {
+	}
+	return u.Uploads(ctx, name, depth)
+}
+
+// Where uploads have a list of their own, the objects are listed once, and leftovers of
+// both kinds are found.
+func TestLeftoversOfObjects(t *testing.T) {
+	objects := mem.New()
+	const own = ".spt-tmp-0123456789ab-x"
+	storetest.Put(t, objects, "ckpt/"+jobA+"/shared/"+own, "12345")
+	storetest.Put(t, objects, "ckpt/"+jobA+"/shared/.spt-tmp-not-ours", "12345")
+	u := &uploads{storetest.NewCounting(objects), []ability.Leftover{{Name: "ckpt/a/x", Upload: "7", Files: 1, Bytes: 9}}}
+	r, err := orphans.Find(ctx, []string{"mem:ckpt"}, orphans.Options{Reader: reader.Options{Stores: stores(u)}})
+	check(t, err)
+	var got []string
+	for _, l := range r.Leftovers {
+		got = append(got, fmt.Sprintf("%s %s %d", l.Name, l.Upload, l.Bytes))
+	}
+	if want := []string{"mem:ckpt/" + jobA + "/shared/" + own + "  5", "mem:ckpt/a/x 7 9"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if n := u.Count("list"); n != 1 {
+		t.Errorf("%d lists", n)
+	}
 }
 
 // A store of objects: one list for the root, one read for each snapshot, nothing else;

@@ -112,6 +112,31 @@ func TestCommandBudgets(t *testing.T) {
 	}
 }
 
+// A suggested command repeats the flags that reach the store, on stdout and on stderr,
+// and no others.
+func TestSuggestionsReachTheStore(t *testing.T) {
+	store := bucketOfFiles(t, 2, 256)
+	const reach = "--endpoint-url https://s3.example.org --no-sign-request --profile 'a b' --region eu-1"
+	flags := []string{"-q", "--region", "eu-1", "--profile", "a b", "--endpoint-url", "https://s3.example.org", "--no-sign-request"}
+	for _, x := range []struct {
+		line, stdout, stderr string
+	}{
+		{"verify s3://b/sp", "spt check s3://b/sp " + reach + "\n", ""},
+		{"prune-union s3://b/sp --keep distinct --state none s3://b/out", "", ""},
+		{"relocate s3://b/sp", "", "hint: to see absolute ones:  spt verify s3://b/sp " + reach + "\n"},
+	} {
+		out, errs, _ := inBucket(t, store, append(strings.Fields(x.line), flags...)...)
+		if !strings.Contains(out, x.stdout) || !strings.Contains(errs, x.stderr) {
+			t.Errorf("%s: %s%s", x.line, out, errs)
+		}
+		for line := range strings.Lines(out + errs) {
+			if strings.Contains(line, "  spt ") && strings.Contains(line, "://") && !strings.HasSuffix(line, " "+reach+"\n") {
+				t.Errorf("%s: %s", x.line, line)
+			}
+		}
+	}
+}
+
 // TestCatReadsAhead: each of 1,000 files takes one request, 16 of them run at the same
 // time, and all is printed in order. With 30 ms for a request, that is 63 rounds, 1.9 s.
 func TestCatReadsAhead(t *testing.T) {

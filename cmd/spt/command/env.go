@@ -40,6 +40,7 @@ type Env struct {
 	sides   sideFiles
 	helpErr error     // of printing help, which cobra cannot return
 	reads   *readHook // see reading
+	reach   string    // see storeArguments
 }
 
 // OSEnv is the environment of the process.
@@ -116,7 +117,9 @@ func (e *Env) unwrap() error {
 
 // complain writes lines to stderr.
 func (e *Env) complain(text string) error {
-	w := ui.NewLineWriter(e.Stderr, ui.Detect(e.stderrFile, e.common.color, e.Getenv))
+	term := ui.Detect(e.stderrFile, e.common.color, e.Getenv)
+	term.Repeat = e.reach
+	w := ui.NewLineWriter(e.Stderr, term)
 	if _, err := io.WriteString(w, text+"\n"); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (o *mergeOptions) validate(env *Env) error {
 		return &usageError{"--from B is needed: the snapshot that operators are taken from", "spt merge A OUT --from B --operator UID"}
 	}
 	if len(o.operators) == 0 {
-		return &usageError{"--operator is needed: what is taken from " + ui.Quote(o.from), "spt inspect " + shell.Quote(o.from) + "   says what there is; --operator '*' takes all"}
+		return &usageError{"--operator is needed: what is taken from " + ui.Quote(o.from), "--operator '*' takes all; to see what is there:  spt inspect " + shell.Quote(o.from)}
 	}
 	p := pick{operators: o.operators, states: o.states}
 	if err := p.validate(); err != nil {

@@ -41,7 +41,7 @@ func (o *relocateOptions) validate(env *Env, in string) error {
 	}
 	switch {
 	case ways == 0:
-		return &usageError{"--map OLD=NEW, --relative or --absolute BASE is needed: what becomes of references", "spt verify " + shell.Quote(in) + "   names absolute ones"}
+		return &usageError{"--map OLD=NEW, --relative or --absolute BASE is needed: what becomes of references", "to see absolute ones:  spt verify " + shell.Quote(in)}
 	case ways > 1:
 		return usagef("--map, --relative and --absolute: one of them at a time")
 	}

@@ -18,5 +18,7 @@ func (e *Env) remark(format string, args ...any) error {
 
 // answer prints the answer of the command.
 func (e *Env) answer(r report.Report) error {
-	return report.Print(e.Stdout, e.term(), e.common.output, r)
+	term := e.term()
+	term.Repeat = e.reach
+	return report.Print(e.Stdout, term, e.common.output, r)
 }

@@ -34,7 +34,7 @@ SPT_PATH.`,
 			if err := env.hideSecrets(cmd, args); err != nil {
 				return err
 			}
-			env.run.Command = cmd.Name()
+			env.run.Command, env.reach = cmd.Name(), storeArguments(cmd.Flags())
 			if strings.Contains(cmd.Use, "[OUT]") || cmd.Name() == "check" {
 				env.run.Input = strings.Join(args[:min(len(args), 1)], "")
 			}

@@ -3,11 +3,13 @@ package command
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/local"
@@ -43,6 +45,23 @@ func (e *Env) addStoreFlags(to *pflag.FlagSet) {
 		f.Annotations = map[string][]string{storeFlags: {}}
 		to.AddFlag(f)
 	})
+}
+
+// storeArguments returns the flags of the command line that say how stores are
+// reached, as a command repeats them.
+func storeArguments(given *pflag.FlagSet) string {
+	var all []string
+	given.Visit(func(f *pflag.Flag) {
+		if _, ok := f.Annotations[storeFlags]; !ok {
+			return
+		}
+		arg := "--" + f.Name
+		if f.Value.Type() != "bool" {
+			arg += " " + shell.Quote(f.Value.String())
+		}
+		all = append(all, arg)
+	})
+	return strings.Join(all, " ")
 }
 
 // newStores returns the stores of the command line: local files, and what the

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,6 +47,31 @@ func TestGoogleCloudStorage(t *testing.T) {
 		code := Main(t.Context(), c.args, env)
 		if said := out.String() + errs.String(); code != c.code || !strings.Contains(said, c.says) {
 			t.Errorf("%q: exit code %d, expected %d with %q\n%s", c.args, code, c.code, c.says, said)
+		}
+	}
+}
+
+// No output has the key of the credentials: here one that cannot be used, so that
+// commands report it.
+func TestGoogleCloudStorageSecrets(t *testing.T) {
+	const secret = "c2VjcmV0IG9mIHRoZSBhY2NvdW50"
+	file := filepath.Join(t.TempDir(), "credentials.json")
+	account := `{"type":"service_account","client_email":"spt@project.iam.gserviceaccount.com","token_uri":"http://127.0.0.1:1/token",` +
+		`"private_key":"-----BEGIN PRIVATE KEY-----\n` + secret + `\n-----END PRIVATE KEY-----\n"}`
+	if err := os.WriteFile(file, []byte(account), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"inspect gs://bucket/sp", "ls gs://bucket/ -o json", "doctor gs://bucket/sp", "orphans gs://bucket/sp", "verify gs://bucket/sp -o jsonl"} {
+		var out, errs bytes.Buffer
+		env := OSEnv()
+		env.Stdout, env.Stderr, env.stdoutFile, env.stderrFile = &out, &errs, nil, nil
+		env.Getenv = func(name string) string {
+			return map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": file}[name]
+		}
+		code := Main(t.Context(), strings.Fields(line), env)
+		said := out.String() + errs.String()
+		if code == exitOK || !strings.Contains(said, "GOOGLE_APPLICATION_CREDENTIALS") || strings.Contains(said, secret) {
+			t.Errorf("%s: exit code %d\n%s", line, code, said)
 		}
 	}
 }

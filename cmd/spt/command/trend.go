@@ -99,7 +99,7 @@ func runTrend(ctx context.Context, o trendOptions, env *Env, args []string) erro
 		return t.tooFew(len(paths))
 	}
 	if len(paths) < 2 {
-		return &usageError{fmt.Sprintf("%s: a trend needs at least two", ui.Plural(int64(len(paths)), "snapshot")), "spt ls " + shell.Quote(args[0]) + "   shows what there is"}
+		return &usageError{fmt.Sprintf("%s: a trend needs at least two", ui.Plural(int64(len(paths)), "snapshot")), "to see what is there:  spt ls " + shell.Quote(args[0])}
 	}
 	if err := t.addAll(ctx, paths); err != nil {
 		return err

@@ -187,6 +187,7 @@ func (a *access) codecs(o types.Options) (all value.EntryCodecs) {
 		set(&all.Value, a.value, types.NewCodec)
 	}
 	all.TTL = !a.timers && a.value.of.HasTTL()
+	all.KeyHash, all.WhyNoHash = types.KeyHasher(a.key.of, o)
 	return all
 }
 

@@ -90,8 +90,11 @@ var sqlTimestampCodec = scalar{size: 12, from: nullableTimestamp(value.KindInsta
 	},
 }
 
-// maxSecond is the largest distance of Java's Instant from 1970.
-const maxSecond = 31556889864403199
+// minSecond and maxSecond are the bounds of Java's Instant, in seconds since 1970.
+const (
+	minSecond = -31557014167219200
+	maxSecond = 31556889864403199
+)
 
 // instantCodec reads long seconds since 1970 and int nanoseconds.
 var instantCodec = scalar{size: 12, from: nullableTimestamp(value.KindInstant),
@@ -104,7 +107,7 @@ var instantCodec = scalar{size: 12, from: nullableTimestamp(value.KindInstant),
 			}
 			return value.Null()
 		}
-		if r.Err() == nil && (s > maxSecond || s < -maxSecond-1000) {
+		if r.Err() == nil && (s > maxSecond || s < minSecond) {
 			r.Fail(off, format.ErrCorrupt, "an instant out of range, %d seconds from 1970", s)
 		}
 		checkNano(r, off+8, nano)

@@ -26,10 +26,12 @@ func (c KeyedCodec) EntryCodecs(ctx context.Context, src format.Source, h format
 	}
 	all := make([]value.EntryCodecs, len(schema.States))
 	for i := range all {
-		all[i] = value.EntryCodecs{Key: ValueCodec{}, Namespace: ValueCodec{}, Value: ValueCodec{}}
+		all[i] = value.EntryCodecs{Key: ValueCodec{}, Namespace: ValueCodec{}, Value: ValueCodec{}, KeyHash: hashOfKey}
 	}
 	return all, nil
 }
+
+func hashOfKey(key []byte) (int32, error) { return hash(key), nil }
 
 // Describe returns the states. It reads the header of the stream but no entry.
 func (KeyedCodec) Describe(ctx context.Context, src format.Source, h format.KeyedHandle) (format.KeyedSchema, error) {

@@ -84,9 +84,10 @@ public final class Main {
                 Serializers.all().forEach(answer.putObject("snapshots")::put);
                 return answer;
             }
-            case "values": {
+            case "values":
+            case "hashes": {
                 ObjectNode answer = Json.object();
-                for (Serializers.Value value : Serializers.values()) {
+                for (Serializers.Value value : request.path("command").asText().equals("hashes") ? Hashes.all() : Serializers.values()) {
                     answer.withArray("values").addObject().put("snapshot", value.snapshot()).put("bytes", value.bytes()).put("text", value.text());
                 }
                 return answer;
