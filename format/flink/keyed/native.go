@@ -70,8 +70,9 @@ type scanned struct {
 	family *rocksdb.Family
 	cur    *rocksdb.Cursor
 	e      rocksdb.Entry
-	group  int32 // of e; -1: ended
-	taken  bool  // e was returned
+	group  int32              // of e; -1: ended
+	taken  bool               // e was returned
+	dead   format.DeadEntries // of the scans before cur
 }
 
 // Next implements [format.KeyedCursor].
@@ -129,6 +130,7 @@ func (c *nativeCursor) open() {
 			b.From = append(b.From, c.sel.key...)
 			b.To = after(b.From)
 		}
+		s.dead.Add(s.skipped())
 		var err error
 		if s.cur, err = c.db.Scan(c.ctx, s.family, b); err == nil {
 			err = c.advance(s)
@@ -198,6 +200,26 @@ func (c *nativeCursor) nextGroup() {
 
 // Ordered returns true: entries ascend by key group, state and stored key.
 func (c *nativeCursor) Ordered() bool { return true }
+
+// Dead implements [format.DeadCounter].
+func (c *nativeCursor) Dead(state int) format.DeadEntries {
+	for i := range c.states {
+		if s := &c.states[i]; s.state == state {
+			d := s.dead
+			d.Add(s.skipped())
+			return d
+		}
+	}
+	return format.DeadEntries{}
+}
+
+// skipped returns what the current scan of a state has skipped.
+func (s *scanned) skipped() format.DeadEntries {
+	if s.cur == nil {
+		return format.DeadEntries{}
+	}
+	return format.DeadEntries{Entries: s.cur.Dead, Bytes: s.cur.DeadBytes}
+}
 
 // Close implements [format.KeyedCursor].
 func (c *nativeCursor) Close() error {
