@@ -152,7 +152,7 @@ func (d *DropReport) keyed(ctx context.Context, k *keyedOperator, o DropOptions)
 			d.States = append(d.States, DroppedState{k.op, name, true})
 		}
 	}
-	out, n, err := k.rebuild(ctx, keyedRebuild{touches: o.States.Match, aligned: o.Channels, edit: func(*format.Subtask, *keyedSource) (keyedEdit, error) {
+	out, n, err := k.rebuild(ctx, keyedRebuild{touches: byName(o.States.Match), aligned: o.Channels, edit: func(*format.Subtask, *keyedSource) (keyedEdit, error) {
 		return keyedEdit{state: func(s format.KeyedState) (format.KeyedState, bool) { return s, !o.States.Match(s.Name.String()) }}, nil
 	}})
 	d.Entries += n

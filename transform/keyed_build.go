@@ -16,6 +16,7 @@ import (
 // keyedSource is entries of keyed state that become part of a new handle: of a handle,
 // or of several that were sorted.
 type keyedSource struct {
+	handle format.KeyedHandle   // nil if there are several
 	groups format.KeyGroupRange // what is taken
 	codec  format.KeyedCodec
 	schema format.KeyedSchema
@@ -25,7 +26,7 @@ type keyedSource struct {
 
 	to     []int        // the index of each state in the result, -1: left out
 	counts []keyedCount // of each state, by the first pass
-	kept bitmap // the numbers of the entries that edit.keep kept
+	kept   bitmap       // the numbers of the entries that edit.keep kept
 }
 
 // keyedCount counts entries of a state, and the bytes of their values and of their keys
@@ -58,7 +59,7 @@ func keyedSourceOf(ctx context.Context, in format.View, op *format.Operator, h f
 	if err != nil {
 		return nil, err
 	}
-	return &keyedSource{groups: groups, codec: codec, schema: schema, open: func(ctx context.Context, src format.Source, sel format.KeyedSelection) (format.KeyedCursor, error) {
+	return &keyedSource{handle: h, groups: groups, codec: codec, schema: schema, open: func(ctx context.Context, src format.Source, sel format.KeyedSelection) (format.KeyedCursor, error) {
 		return codec.Entries(ctx, src, h, sel)
 	}}, nil
 }

@@ -93,13 +93,27 @@ func namesOf(all map[*format.Operator]*keyedOperator) (names []string) {
 // keyedRebuild is how the keyed state of an operator is built again. The zero value
 // changes nothing but its format.
 type keyedRebuild struct {
-	// touches reports whether a state, by its name, is changed. nil: none is.
-	touches func(name string) bool
+	// touches reports whether a state is changed. nil: none is.
+	touches func(format.KeyedState) bool
 	// edit returns what changes in the entries of a source of a subtask; nil: nothing.
 	edit func(sub *format.Subtask, s *keyedSource) (keyedEdit, error)
 	// aligned is set if in-flight data, with which no keyed state is built, is removed as
 	// well.
 	aligned bool
+	// lossy says that entries change only by being removed: what loses none stays as it is.
+	lossy bool
+}
+
+// lost reports whether the first pass removed something of sources.
+func lost(sources []*keyedSource) bool {
+	return slices.ContainsFunc(sources, func(s *keyedSource) bool {
+		return slices.ContainsFunc(s.counts, func(c keyedCount) bool { return c.droppedEntries+c.droppedBytes > 0 })
+	})
+}
+
+// byName returns a function of states for one of their names.
+func byName(f func(name string) bool) func(format.KeyedState) bool {
+	return func(s format.KeyedState) bool { return f(s.Name.String()) }
 }
 
 // rebuild returns the operator with managed keyed state that is canonical and changed as
@@ -112,7 +126,7 @@ func (k *keyedOperator) rebuild(ctx context.Context, r keyedRebuild) (*format.Op
 	if r.touches != nil {
 		for sub, all := range k.sources {
 			if slices.ContainsFunc(all, func(s *keyedSource) bool {
-				return slices.ContainsFunc(s.schema.States, func(st format.KeyedState) bool { return r.touches(st.Name.String()) })
+				return slices.ContainsFunc(s.schema.States, r.touches)
 			}) {
 				touched[sub] = true
 			}
@@ -121,10 +135,11 @@ func (k *keyedOperator) rebuild(ctx context.Context, r keyedRebuild) (*format.Op
 			return k.op, 0, nil
 		}
 	}
-	if k.op.HasInFlight() && !r.aligned {
+	inFlight := k.op.HasInFlight() && !r.aligned
+	if inFlight && !r.lossy {
 		return nil, 0, &InFlightError{k.op.Label()}
 	}
-	entries := int64(0)
+	entries, anyLost := int64(0), false
 	out, err := k.op.MapSubtasks(func(sub *format.Subtask) (*format.Subtask, error) {
 		sources := k.sources[sub]
 		if len(sources) == 0 || !touched[sub] && canonicalHandle(sub.ManagedKeyed) {
@@ -139,10 +154,26 @@ func (k *keyedOperator) rebuild(ctx context.Context, r keyedRebuild) (*format.Op
 			}
 		}
 		built, n, err := k.build(ctx, sub, sources)
+		if err != nil {
+			return nil, err
+		}
+		less := lost(sources)
+		anyLost = anyLost || less
+		if r.lossy && !less && canonicalHandle(sub.ManagedKeyed) {
+			return sub, nil
+		}
 		entries += n
-		return built, err
+		return built, nil
 	})
-	return out, entries, err
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case r.lossy && !anyLost:
+		return k.op, 0, nil
+	case inFlight:
+		return nil, 0, &InFlightError{k.op.Label()}
+	}
+	return out, entries, nil
 }
 
 // build returns a subtask whose keyed state is built from sources.

@@ -212,7 +212,7 @@ func (r *RenameReport) keyed(ctx context.Context, k *keyedOperator, names map[st
 		}
 		seen[name] = true
 	}
-	out, n, err := k.rebuild(ctx, keyedRebuild{touches: changes, edit: func(_ *format.Subtask, s *keyedSource) (keyedEdit, error) {
+	out, n, err := k.rebuild(ctx, keyedRebuild{touches: byName(changes), edit: func(_ *format.Subtask, s *keyedSource) (keyedEdit, error) {
 		for _, st := range s.schema.States {
 			if from := st.Name.String(); changes(from) {
 				r.note(RenamedState{Operator: k.op, From: from, To: names[from], Keyed: true})

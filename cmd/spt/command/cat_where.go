@@ -19,12 +19,16 @@ var catVars = []struct {
 	{"operator", "its operator: uid, else name, else id", expression.String, looksAtState},
 	{"id", "the operator's id in hexadecimal", expression.String, looksAtState},
 	{"state", "the state's name", expression.String, looksAtState},
-	{"kind", "list, union, broadcast, raw", expression.String, looksAtState},
+	{"kind", "list, union, broadcast, raw; of keyed state value, list, map, timers and others", expression.String, looksAtState},
 	{"subtask", "the subtask that holds it", expression.Int, looksAtState},
 	{"index", "its number in the subtask", expression.Int, looksAtElements},
 	{"size", "its bytes as stored", expression.Int, looksAtElements},
 	{"value", "its value if its type is decoded, else nil; a tuple's first field is value[0], a POJO's or a map's value.name; byte arrays are text of these bytes", expression.Any, looksAtValues},
-	{"key", "of an entry of broadcast state; else nil", expression.Any, looksAtValues},
+	{"key", "of an entry of broadcast or keyed state; else nil", expression.Any, looksAtValues},
+	{"namespace", "of an entry of keyed state, such as a window; else nil", expression.Any, looksAtValues},
+	{"user_key", "of an entry of a keyed map; else nil", expression.Any, looksAtValues},
+	{"key_group", "of an entry of keyed state; else nil", expression.Int | expression.Null, looksAtElements},
+	{"time", "at which a timer fires, in ms since 1970; else nil", expression.Int | expression.Null, looksAtElements},
 	{"KiB, MiB, GiB", "1024, 1024², 1024³", 0, looksAtState},
 }
 
@@ -48,6 +52,10 @@ const (
 	catSize
 	catValue
 	catKey
+	catNamespace
+	catUserKey
+	catKeyGroup
+	catTime
 	catNames
 )
 
@@ -99,6 +107,7 @@ func (f *catFilter) holds(c *catter, st *catState, it *catItem) (bool, error) {
 	values := f.vars.Values
 	if f.part != it.part {
 		f.part = it.part
+		clear(values)
 		values[catOperator], values[catID] = value.String(st.label), value.String(st.op.ID.String())
 		values[catStateName], values[catKind] = value.String(st.name), value.String(st.kind)
 		values[catSubtask] = value.Int(int64(it.part.subtask))

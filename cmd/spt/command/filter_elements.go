@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -67,6 +68,9 @@ func (a *asker) keep(e transform.FilterElement) (bool, error) {
 	if err := a.at(e); err != nil {
 		return false, err
 	}
+	if f := a.c.filter; f.entriesOnly() || f.program.Uses(catKey) && a.st.mode != format.ModeBroadcast {
+		return true, nil // it has nothing of what the expression looks at
+	}
 	it := catItem{part: a.part, index: e.Index, stored: e.Value}
 	var err error
 	switch looks := a.c.filter.looks; {
@@ -85,4 +89,39 @@ func (a *asker) keep(e transform.FilterElement) (bool, error) {
 		return false, format.At(readable(err), "%v", a.part.place)
 	}
 	return a.c.holds(a.ctx, &a.st, &it)
+}
+
+// entryAsker answers a filter of keyed state by the expression.
+type entryAsker struct {
+	ctx    context.Context
+	c      *catter
+	handle format.KeyedHandle
+	codecs []value.EntryCodecs
+	states []catState
+	entry  catEntry
+}
+
+func (a *entryAsker) keep(e transform.FilterEntry) (bool, error) {
+	place := format.Place{Operator: e.Operator, Subtask: e.Subtask, Slot: format.SlotManagedKeyed}
+	if e.Handle == e.Subtask.RawKeyed {
+		place.Slot = format.SlotRawKeyed
+	}
+	if a.handle != e.Handle {
+		var err error
+		if a.codecs, err = value.EntryCodecsOf(a.ctx, a.c.snap.Source(), e.Codec, e.Handle); err != nil {
+			return false, format.At(err, "%v", place)
+		}
+		a.states = a.states[:0]
+		for _, st := range e.Schema.States {
+			a.states = append(a.states, catState{op: e.Operator, label: operatorName(a.c.env, e.Operator), name: st.Name.String(), kind: st.Kind})
+		}
+		a.handle = e.Handle
+	}
+	a.entry = catEntry{st: &a.states[e.State], subtask: e.Subtask.Index, codecs: &a.codecs[e.State], entry: e.KeyedEntry}
+	ok, err := a.c.filter.holdsEntry(a.c, &a.entry)
+	var usage *usageError
+	if err != nil && !errors.As(err, &usage) {
+		err = format.At(format.At(err, "state %q", a.entry.st.name), "%v", place)
+	}
+	return ok, err
 }
