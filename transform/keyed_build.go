@@ -89,7 +89,7 @@ type keyedBuild struct {
 // its entries of a key group.
 func buildKeyed(ctx context.Context, src format.Source, codec format.KeyedCodec, groups format.KeyGroupRange, sources []*keyedSource) (*format.KeyGroups, int64, error) {
 	m := &keyedBuild{codec: codec, groups: groups, sources: slices.Clone(sources)}
-	slices.SortStableFunc(m.sources, func(a, b *keyedSource) int { return cmp.Compare(a.groups.First, b.groups.First) })
+	sortSources(m.sources)
 	if err := m.join(); err != nil || len(m.schema.States) == 0 {
 		return nil, 0, err
 	}
@@ -110,6 +110,11 @@ func buildKeyed(ctx context.Context, src format.Source, codec format.KeyedCodec,
 	data := &format.Computed{Length: m.size, Name: fmt.Sprintf("keyed state %p", m), Maker: m}
 	h.Data = &format.Concat{Parts: []format.Part{{Of: data, N: m.size}}}
 	return h, entries, nil
+}
+
+// sortSources sorts sources by their first key group.
+func sortSources(all []*keyedSource) {
+	slices.SortStableFunc(all, func(a, b *keyedSource) int { return cmp.Compare(a.groups.First, b.groups.First) })
 }
 
 // counter counts bytes and discards them.

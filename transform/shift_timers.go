@@ -29,7 +29,7 @@ type TimersShifted struct {
 
 // ShiftTimersReport describes what ShiftTimers changed.
 type ShiftTimersReport struct {
-	States  []*TimersShifted
+	States []*TimersShifted
 	// Windows are operators whose timers end windows and did not move.
 	Windows []*format.Operator
 	Entries int64 // of keyed state that were built again

@@ -257,6 +257,19 @@ func (e *Edit) Rescaled(p *transform.RescalePlan, asked func(*format.Operator) b
 	}
 }
 
+// Regrouped adds operators with another max parallelism.
+func (e *Edit) Regrouped(d *transform.RegroupReport, max int32) {
+	entries := int64(0)
+	for _, op := range d.Operators {
+		e.add(op.Operator, Change{What: "set max parallelism of", From: fmt.Sprint(op.Operator.MaxParallelism), To: fmt.Sprint(max), Entries: op.Entries})
+		entries += op.Entries
+	}
+	e.rebuilt(entries, nil)
+	if entries > 0 {
+		e.Remark("the job must be started with max parallelism %d: Flink refuses keyed state of another", max)
+	}
+}
+
 // Relocation is what became of references, with what was found out about the files at
 // their new locations.
 type Relocation struct {
