@@ -67,7 +67,7 @@ type FilteredState struct {
 	Keyed    string // the kind of a keyed state, which has no mode
 	// Kept and dropped elements, and their bytes. For broadcast state these are the
 	// entries of every subtask's replica, or whole maps. The bytes of an entry of keyed
-	// state are those of its value and of its key as it is stored.
+	// state are those of its key, namespace, map key and value.
 	Kept, Dropped           int64
 	KeptBytes, DroppedBytes int64
 	// Whole is set if maps of this broadcast state were not decoded: each counts as

@@ -29,8 +29,7 @@ type keyedSource struct {
 	kept   bitmap       // the numbers of the entries that edit.keep kept
 }
 
-// keyedCount counts entries of a state, and the bytes of their values and of their keys
-// as they are stored.
+// keyedCount counts entries of a state, and the bytes of their parts.
 type keyedCount struct {
 	entries, bytes               int64 // that stay
 	droppedEntries, droppedBytes int64 // that edit.keep does not keep
@@ -341,13 +340,13 @@ func (s *keyedSource) count(was, e *format.KeyedEntry, stays bool) {
 	c.droppedBytes += n
 }
 
-// entryBytes returns the bytes of an entry: of its value and of its key as it is stored.
+// entryBytes returns the bytes of the parts of an entry, which do not depend on its
+// encoding.
 func entryBytes(e *format.KeyedEntry) int64 {
-	n := len(e.Value) + len(e.Stored)
-	if e.Stored == nil {
-		n += len(e.Key) + len(e.Namespace) + len(e.UserKey)
+	if e.Key == nil {
+		return int64(len(e.Value) + len(e.Stored))
 	}
-	return int64(n)
+	return int64(len(e.Value) + len(e.Key) + len(e.Namespace) + len(e.UserKey))
 }
 
 // advance reads the next entry of a source into its head.

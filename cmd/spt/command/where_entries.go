@@ -47,7 +47,7 @@ func (f *catFilter) holdsEntry(c *catter, it *catEntry) (bool, error) {
 	values[catOperator], values[catID] = value.String(it.st.label), value.String(it.st.op.ID.String())
 	values[catStateName], values[catKind] = value.String(it.st.name), value.String(it.st.kind)
 	values[catSubtask], values[catKeyGroup] = value.Int(int64(it.subtask)), value.Int(int64(e.KeyGroup))
-	values[catSize] = value.Int(int64(len(e.Value) + len(e.Stored)))
+	values[catSize] = value.Int(int64(len(e.Value) + len(e.Key) + len(e.Namespace) + len(e.UserKey)))
 	if it.st.kind == timersKind {
 		values[catTime] = value.Int(e.Time)
 	}
