@@ -14,30 +14,38 @@ import (
 
 const connectorsDoc = "docs/connectors.md"
 
-// marks around the generated table of docs/connectors.md.
-const tableStart, tableEnd = "<!-- table: go test . -run TestConnectorsDocument -update -->\n", "<!-- end of table -->\n"
+// tableEnd is the mark after a generated table.
+const tableEnd = "<!-- end of table -->\n"
 
 // TestConnectorsDocument: docs/connectors.md has every structure of the table, and says
 // of each version what judged it.
 func TestConnectorsDocument(t *testing.T) {
-	text, err := os.ReadFile(connectorsDoc)
+	generated(t, connectorsDoc, "TestConnectorsDocument", connectorsTable(t))
+}
+
+// generated compares the table of a document, between its marks, with what the named
+// test makes, or writes it.
+func generated(t *testing.T, name, test, table string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, ok1 := strings.Cut(string(text), tableStart)
+	start := "<!-- table: go test . -run " + test + " -update -->\n"
+	before, rest, ok1 := strings.Cut(string(text), start)
 	_, after, ok2 := strings.Cut(rest, tableEnd)
 	if !ok1 || !ok2 {
-		t.Fatalf("%s has no table", connectorsDoc)
+		t.Fatalf("%s has no table", name)
 	}
-	want := before + tableStart + connectorsTable(t) + tableEnd + after
+	want := before + start + table + tableEnd + after
 	switch {
 	case want == string(text):
 	case *update:
-		if err := os.WriteFile(connectorsDoc, []byte(want), 0o644); err != nil {
+		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("%s differs from the table (go test . -run TestConnectorsDocument -update):\n%s", connectorsDoc, firstDifference(string(text), want))
+		t.Errorf("%s differs from the table (go test . -run %s -update):\n%s", name, test, firstDifference(string(text), want))
 	}
 }
 

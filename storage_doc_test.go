@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -30,6 +31,7 @@ func TestStorageExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	upload(t, server, "testdata/savepoints/sp-007", "flink", "savepoints/sp-007")
+	uploadCheckpoints(t, server)
 	home := t.TempDir()
 	if err := os.Mkdir(filepath.Join(home, ".aws"), 0o700); err != nil {
 		t.Fatal(err)
@@ -49,6 +51,27 @@ func TestStorageExamples(t *testing.T) {
 	env := osEnv(map[string]string{"HOME": home, "USERPROFILE": home, "AWS_EC2_METADATA_DISABLED": "true"})
 	hide := strings.NewReplacer(server.Endpoint, "https://s3.example.org", home, "/home/ada", filepath.FromSlash("/.aws/"), "/.aws/", server.AccessKey, "AKIAIOSFODNN7EXAMPLE")
 	runBlocks(t, doc, string(text), env, hide)
+}
+
+// uploadCheckpoints makes flink/checkpoints: two jobs with the checkpoints that Flink 2.3
+// retained. One also has the shared state of an older checkpoint, which is not there.
+func uploadCheckpoints(t *testing.T, server *servertest.S3Server) {
+	t.Helper()
+	const shared = "00000000000000000000000000000015/shared"
+	upload(t, server, "testdata/savepoints/flink-2.0-counts-incremental/savepoint/"+shared, "flink", "checkpoints/"+shared)
+	for _, fixture := range []string{"flink-2.3-counts-incremental", "flink-2.3-counts-file-merging"} {
+		upload(t, server, "testdata/savepoints/"+fixture+"/savepoint", "flink", "checkpoints")
+	}
+	at := time.Date(2025, 1, 2, 3, 0, 0, 0, time.UTC)
+	err := filepath.WalkDir(filepath.Join(server.Dir, "flink", "checkpoints"), func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		return os.Chtimes(file, at, at)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // osEnv returns environments that have these variables and no others.

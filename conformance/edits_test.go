@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -344,6 +345,141 @@ func TestEditFilterBroadcast(t *testing.T) {
 			t.Error("too few to show anything")
 		}
 	})
+}
+
+// patchedValue is another value of the type of an element, as a person writes it in JSON,
+// and as Flink's job shows it.
+func patchedValue(t *testing.T, element Value) (written string, shown Value) {
+	t.Helper()
+	text := string(element)
+	switch {
+	case strings.HasPrefix(text, "{") && !strings.Contains(text, `"name"`): // bytes, or of many a hash
+		return `{"base64":"AP8="}`, `{"hex":"00ff"}`
+	case strings.HasPrefix(text, "{"): // a POJO
+		return `{"name":"patched ✓𝄞","id":-1,"flag":true,"count":null}`, `{"count":null,"flag":true,"id":-1,"name":"patched ✓𝄞"}`
+	case strings.HasPrefix(text, "["): // a tuple
+		return `["patched",-42]`, `["patched",-42]`
+	case strings.HasPrefix(text, `"`):
+		return `"patched ✓𝄞"`, `"patched ✓𝄞"`
+	case strings.ContainsAny(text, ".eE"):
+		return `-0.5`, `-0.5`
+	}
+	if _, err := strconv.Atoi(text); err != nil {
+		t.Fatalf("%s: of no type that is known here", text)
+	}
+	return `-42`, `-42`
+}
+
+// Elements of list and union state and entries of broadcast state that were replaced,
+// added and removed: Flink's serializers read what spt wrote, and each subtask is handed
+// what the lines say.
+func TestEditPatch(t *testing.T) {
+	onlyOperatorState(t, func(t *testing.T, j *editJudge) {
+		snap := opened(t, j.s)
+		truth := operatorOf(mustTruth(t, j.s), j.id().String())
+		kept := map[string][][]Value{} // by state and subtask
+		types := map[byte]bool{}
+		var changes []transform.PatchChange
+		for _, kind := range []string{"list", "union"} {
+			for _, name := range j.statesOf(t, kind) {
+				for i, sub := range truth.Subtasks {
+					elements := slices.Clone(sub.OperatorState[name].Elements)
+					if n := int64(len(elements)); n > 0 {
+						written, shown := patchedValue(t, elements[0])
+						types[written[0]] = true
+						c := transform.PatchChange{Operator: j.id(), State: name, Subtask: int32(sub.Index), Value: transform.PatchValue{JSON: []byte(written)}}
+						elements[0] = shown
+						changes = append(changes, c)
+						if n > 2 {
+							remove := c
+							remove.Op, remove.Index, remove.Value = transform.PatchRemove, n-1, transform.PatchValue{}
+							changes = append(changes, remove)
+							elements = elements[:n-1]
+						}
+						add := c
+						add.Op, add.Index = transform.PatchAdd, 1
+						changes = append(changes, add)
+						elements = slices.Insert(elements, 1, shown)
+					}
+					if kept[name] == nil {
+						kept[name] = make([][]Value, len(truth.Subtasks))
+					}
+					kept[name][i] = elements
+				}
+			}
+		}
+		entry := func(op transform.PatchOp, uid, state, key, value string) {
+			c := transform.PatchChange{Op: op, Operator: format.OperatorIDOf(uid), State: state, Subtask: transform.AllSubtasks, Index: transform.NoIndex, Key: []byte(key)}
+			if value != "" {
+				c.Value.JSON = []byte(value)
+			}
+			changes = append(changes, c)
+		}
+		entry("", "rules", "rules", "1", `"patched"`)
+		entry(transform.PatchRemove, "rules", "rules", "0", "")
+		entry(transform.PatchAdd, "rules", "rules", "-9", `"added"`)
+		entry("", "lists", "owner", `"twice"`, "77")
+		out, done, err := transform.Patch(t.Context(), inputOf(snap), transform.PatchOptions{Values: snap.Values, Changes: func(yield func(transform.PatchChange, error) bool) {
+			for _, c := range changes {
+				if !yield(c, nil) {
+					return
+				}
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rewritten := j.write(t, snap, out.Savepoint, writer.Options{})
+		content := Restore(t, j.f, rewritten, Choices{})
+		got := operatorOf(content, j.id().String())
+		compared := 0
+		for _, kind := range []string{"list", "union"} {
+			for _, name := range j.statesOf(t, kind) {
+				all := slices.Concat(kept[name]...)
+				for i, sub := range got.Subtasks {
+					want := kept[name][i]
+					if kind == "union" {
+						want = all
+					}
+					if state := sub.OperatorState[name]; !sameValues(want, state.Elements) {
+						t.Errorf("%s state %s, subtask %d: %v, want %v", kind, name, i, state.Elements, want)
+					}
+					compared += len(want)
+				}
+			}
+		}
+		for _, c := range []struct {
+			uid, state string
+			want       func(before []Value) []Value
+		}{
+			{"rules", "rules", func(before []Value) []Value {
+				return append([]Value{`[-9,"added"]`, `[1,"patched"]`}, slices.DeleteFunc(before, func(v Value) bool {
+					return strings.HasPrefix(string(v), "[0,") || strings.HasPrefix(string(v), "[1,")
+				})...)
+			}},
+			{"lists", "owner", func(before []Value) []Value {
+				return append([]Value{`["twice",77]`}, slices.DeleteFunc(before, func(v Value) bool { return strings.HasPrefix(string(v), `["twice",`) })...)
+			}},
+		} {
+			id := format.OperatorIDOf(c.uid).String()
+			before := operatorOf(restoredOnce(t, j.f, j.s, Choices{}), id)
+			for i, sub := range operatorOf(content, id).Subtasks {
+				want := c.want(slices.Clone(before.Subtasks[i].OperatorState[c.state].Entries))
+				if have := sub.OperatorState[c.state].Entries; !sameValues(want, have) {
+					t.Errorf("%s, subtask %d: %v, want %v", c.state, i, have, want)
+				}
+				compared += len(want)
+			}
+		}
+		if t.Logf("%d changes of %d states, %d elements and entries compared", len(changes), len(done.States), compared); compared < 20 || len(types) < 3 {
+			t.Errorf("too little to show anything: %d types", len(types))
+		}
+	})
+}
+
+// sameValues compares values without their order.
+func sameValues(a, b []Value) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // Another checkpoint id, as Flink's own reader sees it; the rest as ever.

@@ -64,19 +64,24 @@ type StateMeta struct {
 type StateRuns struct {
 	StateMeta
 	Runs []ElementRun
-	// Map selects the entries of a broadcast state that are kept, if Runs is its
-	// map; nil keeps all.
+	// Map is the entries of a broadcast state, if Runs is its map; nil keeps all.
 	Map *MapCut
 }
 
-// MapCut is the part of a broadcast state's map that is kept.
+// MapCut is the new content of a broadcast state's map: entries that are kept, and new
+// ones.
 type MapCut struct {
-	Count  int64      // number of entries kept
-	Ranges []MapRange // their bytes, ascending
+	Count  int64      // number of entries
+	Ranges []MapRange // their bytes, in order
 }
 
-// MapRange is the bytes [Off, Off+N) of a map: whole entries.
-type MapRange struct{ Off, N int64 }
+// MapRange is the bytes [Off, Off+N) of a map: whole entries. If New is not nil, it is
+// entries that the map does not have, in the encoding of the codec, and the other fields
+// are not used.
+type MapRange struct {
+	Off, N int64
+	New    []byte
+}
 
 // ElementRun is the elements First … First+Count-1 of a state of a handle. A
 // broadcast state has one element, its map. If New is not nil, the run is elements that

@@ -68,6 +68,16 @@ type KeyedEntry struct {
 	Stored []byte
 }
 
+// Size returns the bytes of the parts of e: key, namespace, map key and value. It does
+// not depend on the encoding; if the codec cannot split Stored, it counts as a whole.
+func (e *KeyedEntry) Size() int64 {
+	n := len(e.Key) + len(e.Namespace) + len(e.UserKey) + len(e.Value)
+	if e.Key == nil {
+		n += len(e.Stored)
+	}
+	return int64(n)
+}
+
 // Clone returns a copy of e that stays valid after the cursor moves on.
 func (e KeyedEntry) Clone() KeyedEntry {
 	for _, p := range []*[]byte{&e.Key, &e.Namespace, &e.UserKey, &e.Value, &e.Stored} {

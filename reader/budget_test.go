@@ -414,6 +414,36 @@ func TestWindows(t *testing.T) {
 	read(f, 600<<10, 10)
 }
 
+// A file that is read on takes ever fewer requests, up to 2 MiB each, and two readers in
+// one file get no byte twice.
+func TestWindowsGrow(t *testing.T) {
+	const size, piece = 8 << 20, 256 << 10
+	state := noise(size)
+	c := storetest.NewCounting(inMemory(t, map[string]string{"s3://b/sp/_metadata": string(encode(t, model(list(relative("f", size), 0)))), "s3://b/sp/f": state}))
+	snap := open(t, "s3://b/sp", bucket(c))
+	f := snap.Operators[0].Subtasks[0].Managed.Data
+	if err := snap.LookUp(ctx, true); err != nil {
+		t.Fatal(err)
+	}
+	c.Reset()
+	read := func(off int) {
+		t.Helper()
+		p := make([]byte, piece)
+		if _, err := snap.Source().ReadAt(ctx, f, p, int64(off)); err != nil || string(p) != state[off:off+piece] {
+			t.Errorf("at %d: %v", off, err)
+		}
+	}
+	read(size / 2)
+	for off := 0; off < size; off += piece {
+		read(off)
+	}
+	if n, _ := c.Bytes(); n != size {
+		t.Errorf("%d bytes were read, expected %d", n, size)
+	}
+	// In KiB: 256 in the middle; 256, 1024, 2048 and 768 up to it; 1024, 2048 and 768.
+	wantRequests(t, c, "8 MiB in pieces of 256 KiB", "8 read")
+}
+
 // Parts of a rope that are less than 256 KiB apart are read at once, others at the same
 // time.
 func TestRopeBudget(t *testing.T) {

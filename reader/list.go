@@ -286,19 +286,13 @@ func (w *lister) flat(top location, l listing) error {
 // _metadata.
 func (w *lister) probe(at location) (e Entry, ok bool) {
 	f := &found{store: w.store, location: at.path}
-	err := f.read(w.ctx, objpath.Join(at.name, MetadataName))
-	if errors.Is(err, storage.ErrNotExist) {
+	err := f.probe(w.ctx, at.name)
+	if f.rd == nil && errors.Is(err, storage.ErrNotExist) {
 		return e, false
 	}
-	e = Entry{Path: at.path, Real: at.real}
-	if err == nil {
-		e.Time = f.info.ModTime
-		if f.family = f.sniff(); f.family == "" {
-			err = f.notOurs(w.ctx)
-		}
-	}
+	e = Entry{Path: at.path, Real: at.real, Time: f.info.ModTime}
 	if err != nil {
-		e.fail(storageKind(err))
+		e.fail(err)
 		return e, true
 	}
 	snap, err := f.open(w.ctx, w.o.Options, false)

@@ -13,15 +13,8 @@ import (
 	"github.com/savepoint-tools/spt/format/value"
 )
 
-// Values holds the codecs of the values of one state of a handle: Element for the
-// elements of list, union and raw state, Key and Value for the entries of
-// broadcast state. If they are nil, values are not decoded, and Why is the
-// reason.
-type Values struct {
-	Element    value.Codec
-	Key, Value value.Codec
-	Why        string
-}
+// Values holds the codecs of the values of one state of a handle.
+type Values = value.ElementCodecs
 
 // Values returns the codecs of a state of a handle, from the serializer snapshots
 // in its stream.

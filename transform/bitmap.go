@@ -48,3 +48,6 @@ func (b bitmap) runs(first, n int64, f func(at, count int64)) {
 		}
 	}
 }
+
+// has reports whether a number is in the set.
+func (b bitmap) has(i int64) bool { return b.word(i/64)>>(i%64)&1 == 1 }

@@ -136,7 +136,13 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 	if err != nil {
 		return in, nil, err
 	}
-	if err := report.warn(ctx, in, sp); err != nil {
+	var changed changedStates
+	for _, s := range report.States {
+		if s.Dropped > 0 {
+			changed.add(s.Operator, s.State)
+		}
+	}
+	if report.Commits, report.Splits, err = changed.lost(ctx, in, sp); err != nil {
 		return in, nil, err
 	}
 	return in.With(sp), report, nil
@@ -234,36 +240,41 @@ func (k *keyedOperator) filtered(wanted func(format.KeyedState) bool) (all []*Fi
 	return all
 }
 
-// warn finds commits and splits in states that lost elements.
-func (r *FilterReport) warn(ctx context.Context, in format.View, out *format.Savepoint) error {
-	lost := map[*format.Operator]map[string]bool{}
-	var ops []*format.Operator
-	for _, s := range r.States {
-		if s.Dropped == 0 || s.Keyed != "" {
-			continue
+// changedStates is the names of states that an edit changed, by operator.
+type changedStates struct {
+	names map[*format.Operator]map[string]bool
+	ops   []*format.Operator
+}
+
+func (c *changedStates) add(op *format.Operator, state string) {
+	if c.names[op] == nil {
+		if c.names == nil {
+			c.names = map[*format.Operator]map[string]bool{}
 		}
-		if lost[s.Operator] == nil {
-			lost[s.Operator] = map[string]bool{}
-			ops = append(ops, s.Operator)
-		}
-		lost[s.Operator][s.State] = true
+		c.names[op] = map[string]bool{}
+		c.ops = append(c.ops, op)
 	}
+	c.names[op][state] = true
+}
+
+// lost finds commits in these states, and splits that out does not have any more.
+func (c *changedStates) lost(ctx context.Context, in format.View, out *format.Savepoint) (commits []*SinkPending, splits []*RemovedSplits, err error) {
 	after := map[format.OperatorID]*format.Operator{}
 	for _, op := range out.Operators {
 		after[op.ID] = op
 	}
-	for _, op := range ops {
-		if err := addCommits(ctx, &r.Commits, in, op, func(name string) bool { return lost[op][name] }); err != nil {
-			return err
+	for _, op := range c.ops {
+		if err := addCommits(ctx, &commits, in, op, func(name string) bool { return c.names[op][name] }); err != nil {
+			return nil, nil, err
 		}
 		if op.Coordinator == nil {
 			continue
 		}
-		if err := addSplits(ctx, &r.Splits, in, op, after[op.ID]); err != nil {
-			return err
+		if err := addSplits(ctx, &splits, in, op, after[op.ID]); err != nil {
+			return nil, nil, err
 		}
 	}
-	return nil
+	return commits, splits, nil
 }
 
 type filter struct {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"github.com/savepoint-tools/spt/format"
 )
@@ -63,21 +62,12 @@ func keyedSourceOf(ctx context.Context, in format.View, op *format.Operator, h f
 	}}, nil
 }
 
-// keyedBuild computes the stream of a new handle from its sources. The stream is built
-// from the start on: reading it in order is cheap, and each read of what was passed
-// builds it again.
+// keyedBuild builds the stream of a new handle from its sources.
 type keyedBuild struct {
 	codec   format.KeyedCodec // of the result
 	schema  format.KeyedSchema
 	groups  format.KeyGroupRange
 	sources []*keyedSource // by their first key group
-	size    int64
-
-	mu      sync.Mutex // guards the fields below
-	merge   *keyedMerge
-	builder format.KeyedBuilder
-	built   bytes.Buffer // bytes from at on
-	at      int64
 }
 
 // buildKeyed returns a handle of a range of key groups with the entries of all sources,
@@ -105,9 +95,7 @@ func buildKeyed(ctx context.Context, src format.Source, codec format.KeyedCodec,
 	if err != nil {
 		return nil, 0, err
 	}
-	m.size = int64(size)
-	data := &format.Computed{Length: m.size, Name: fmt.Sprintf("keyed state %p", m), Maker: m}
-	h.Data = &format.Concat{Parts: []format.Part{{Of: data, N: m.size}}}
+	h.Data = (&sequence{size: int64(size), open: m.open}).rope(fmt.Sprintf("keyed state %p", m))
 	return h, entries, nil
 }
 
@@ -190,82 +178,40 @@ func (m *keyedBuild) first(ctx context.Context, src format.Source, b format.Keye
 	}
 }
 
-// MakeAt implements format.Maker.
-func (m *keyedBuild) MakeAt(ctx context.Context, src format.Source, p []byte, off int64) (err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	defer func() {
-		if err != nil || m.at == m.size {
-			err = errors.Join(err, m.stop())
-		}
-	}()
-	if m.merge == nil || off < m.at {
-		if err := errors.Join(m.stop(), m.start(ctx, src)); err != nil {
-			return err
-		}
+// open implements the open of a sequence.
+func (m *keyedBuild) open(ctx context.Context, src format.Source) (next func(context.Context) ([]byte, error), stop func() error, err error) {
+	merge := newKeyedMerge(ctx, src, m.sources)
+	var built bytes.Buffer
+	builder, err := m.codec.Build(ctx, m.schema, m.groups, &built)
+	if err != nil {
+		return nil, nil, err
 	}
-	for off > m.at {
-		if err := m.more(ctx); err != nil {
-			return err
-		}
-		m.at += int64(len(m.built.Next(int(min(off-m.at, int64(m.built.Len()))))))
-	}
-	for len(p) > 0 {
-		if m.built.Len() == 0 {
-			if err := m.more(ctx); err != nil {
-				return err
+	given := 0 // bytes of built that the last call returned; at first it has the header
+	next = func(ctx context.Context) ([]byte, error) {
+		built.Next(given)
+		for seen := 0; built.Len() == 0; seen++ {
+			if seen%checkEvery == 0 && ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if builder == nil {
+				return nil, io.EOF
+			}
+			e, err := merge.next(false)
+			switch {
+			case err == io.EOF:
+				_, err = builder.Handle()
+				builder = nil
+			case err == nil:
+				err = builder.Add(e)
+			}
+			if err != nil {
+				return nil, err
 			}
 		}
-		n, _ := m.built.Read(p) // it has bytes
-		p = p[n:]
-		m.at += int64(n)
+		given = built.Len()
+		return built.Bytes(), nil
 	}
-	return nil
-}
-
-// start builds from the start on.
-func (m *keyedBuild) start(ctx context.Context, src format.Source) (err error) {
-	m.at = 0
-	m.built.Reset()
-	// The cursors outlive the call that opens them.
-	m.merge = newKeyedMerge(context.WithoutCancel(ctx), src, m.sources)
-	m.builder, err = m.codec.Build(ctx, m.schema, m.groups, &m.built)
-	return err
-}
-
-// more builds until there are bytes.
-func (m *keyedBuild) more(ctx context.Context) error {
-	for seen := 0; m.built.Len() == 0; seen++ {
-		if seen%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if m.builder == nil {
-			return format.Errorf(format.ErrChanged, "the entries take fewer than %d bytes now", m.size)
-		}
-		e, err := m.merge.next(false)
-		switch {
-		case err == io.EOF:
-			_, err = m.builder.Handle()
-			m.builder = nil
-		case err == nil:
-			err = m.builder.Add(e)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stop ends the building.
-func (m *keyedBuild) stop() error {
-	if m.merge == nil {
-		return nil
-	}
-	err := m.merge.close()
-	m.merge, m.builder = nil, nil
-	m.built.Reset()
-	return err
+	return next, merge.close, nil
 }
 
 // keyedMerge reads the entries of several sources by key group. A source is open from

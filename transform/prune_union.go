@@ -304,11 +304,29 @@ func editHandles(ctx context.Context, in format.View, edits handleEdits) (*forma
 		return in.Savepoint, nil
 	}
 	return in.MapOperators(func(op *format.Operator) (*format.Operator, error) {
-		return op.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
-			if edits[h] == nil {
-				return h, nil
-			}
-			return rebuild(ctx, in, h, edits[h])
-		})
+		return edits.apply(ctx, in, op)
+	})
+}
+
+// apply rebuilds the handles of an operator that have edits.
+func (e handleEdits) apply(ctx context.Context, in format.View, op *format.Operator) (*format.Operator, error) {
+	edited := func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+		if h == nil || e[h] == nil {
+			return h, nil
+		}
+		return rebuild(ctx, in, h, e[h])
+	}
+	return op.MapSubtasks(func(sub *format.Subtask) (*format.Subtask, error) {
+		managed, err := edited(sub.Managed)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := edited(sub.Raw)
+		if err != nil || managed == sub.Managed && raw == sub.Raw {
+			return sub, err
+		}
+		c := *sub
+		c.Managed, c.Raw = managed, raw
+		return &c, nil
 	})
 }

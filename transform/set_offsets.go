@@ -87,12 +87,7 @@ func SetOffsets(ctx context.Context, in format.View, o SetOffsetsOptions) (forma
 		}
 	}
 	sp, err := in.MapOperators(func(op *format.Operator) (*format.Operator, error) {
-		out, err := op.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
-			if e.edits[h] == nil {
-				return h, nil
-			}
-			return rebuild(ctx, in, h, e.edits[h])
-		})
+		out, err := e.edits.apply(ctx, in, op)
 		if s := e.coordinators[op]; err == nil && s != nil {
 			c := *out
 			c.Coordinator = s

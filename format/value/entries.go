@@ -118,3 +118,12 @@ func timeOf(v Value) (int64, bool) {
 	}
 	return v.At(0).Int(), true
 }
+
+// ElementCodecs are the codecs of one operator state of a handle: Element of the
+// elements of list, union and raw state, Key and Value of the entries of broadcast
+// state. If they are nil, values are not decoded, and Why is the reason.
+type ElementCodecs struct {
+	Element    Codec
+	Key, Value Codec
+	Why        string
+}

@@ -35,9 +35,24 @@ func (e *CatEncoder) Encode(it *CatItem) []byte {
 		h := ui.AppendJSON(append(e.head[:0], `{"operator":`...), st.Operator)
 		h = append(append(append(h, `,"id":"`...), st.ID...), `","state":`...)
 		h = append(append(append(ui.AppendJSON(h, st.Name), `,"kind":"`...), st.Kind...), `","subtask":`...)
-		e.head = append(strconv.AppendInt(h, int64(it.Subtask), 10), `,"index":`...)
+		e.head = strconv.AppendInt(h, int64(it.Subtask), 10)
 	}
-	b = strconv.AppendInt(append(b, e.head...), it.Index, 10)
+	b = append(b, e.head...)
+	if it.Keyed != nil {
+		b = e.appendKeyed(b, it.Keyed, it.Count)
+	} else {
+		b = e.appendElement(b, it)
+	}
+	if b = append(b, '}'); !array {
+		b = append(b, '\n')
+	}
+	e.buf = b
+	return b
+}
+
+// appendElement appends the members of an element, or of an entry of broadcast state.
+func (e *CatEncoder) appendElement(b []byte, it *CatItem) []byte {
+	b = strconv.AppendInt(append(b, `,"index":`...), it.Index, 10)
 	b = strconv.AppendInt(append(b, `,"size":`...), int64(len(it.Stored)), 10)
 	if it.Count > 0 {
 		b = strconv.AppendInt(append(b, `,"count":`...), it.Count, 10)
@@ -47,16 +62,11 @@ func (e *CatEncoder) Encode(it *CatItem) []byte {
 	}
 	b = append(b, `,"value`...)
 	if encoding := e.encoding(it); encoding == "json" {
-		b = AppendValue(append(b, `":`...), it.Value, e.Format)
+		return AppendValue(append(b, `":`...), it.Value, e.Format)
 	} else {
 		b = append(append(append(b, '_'), encoding...), `":`...)
-		b = appendStored(b, it.Stored, e.Format)
+		return appendStored(b, it.Stored, e.Format)
 	}
-	if b = append(b, '}'); !array {
-		b = append(b, '\n')
-	}
-	e.buf = b
-	return b
 }
 
 // catJSON writes lines, or an array of them.

@@ -30,11 +30,11 @@ type Edit struct {
 
 // Change is one change of a snapshot.
 type Change struct {
-	What      string `json:"what" jsonschema:"description=renamed, dropped, set, filtered, relocated"`
+	What      string `json:"what" jsonschema:"description=renamed, dropped, set, filtered, patched, relocated"`
 	Operator  string `json:"operator,omitempty"`
 	ID        string `json:"id,omitempty"`
 	State     string `json:"state,omitempty"`
-	Kind      string `json:"kind,omitempty" jsonschema:"description=of a filter: list, union or broadcast, or that of a keyed state; of a broadcast state the entries of all replicas count as elements"`
+	Kind      string `json:"kind,omitempty" jsonschema:"description=of a filter or a patch: list, union, broadcast or raw, or that of a keyed state; of a broadcast state the entries of all replicas count as elements"`
 	WholeMaps bool   `json:"whole_maps,omitempty" jsonschema:"description=of a filter: maps of this broadcast state are not decoded, so they stayed or went as a whole and count as one element each"`
 	From      string `json:"from,omitempty"`
 	To        string `json:"to,omitempty"`
@@ -51,6 +51,10 @@ type Change struct {
 	Dropped        *int64 `json:"dropped_elements,omitempty"`
 	DroppedEntries *int64 `json:"dropped_entries,omitempty" jsonschema:"description=of keyed state"`
 	DroppedBytes   int64  `json:"dropped_bytes,omitempty"`
+	// Of a patch.
+	Replaced int64 `json:"replaced,omitempty" jsonschema:"description=of a patch: elements or entries with another value; the entries of every replica count"`
+	Added    int64 `json:"added,omitempty"`
+	Removed  int64 `json:"removed,omitempty"`
 }
 
 // The values of [Change.What] that have a meaning to documents.
@@ -153,6 +157,14 @@ func (c *Change) text() string {
 		return text + fmt.Sprintf(": %s kept (%s), %s dropped (%s)", ui.Plural(c.Elements, what), ui.Bytes(c.Bytes), ui.Count(*c.Dropped), ui.Bytes(c.DroppedBytes))
 	}
 	var more []string
+	for _, n := range []struct {
+		n    int64
+		what string
+	}{{c.Replaced, "replaced"}, {c.Added, "added"}, {c.Removed, "removed"}} {
+		if n.n > 0 {
+			more = append(more, ui.Count(n.n)+" "+n.what)
+		}
+	}
 	if c.Handles > 0 {
 		more = append(more, ui.Plural(int64(c.Handles), "handle"))
 	}

@@ -165,6 +165,30 @@ func (e *Edit) filteredChange(what string, f *transform.FilteredState) Change {
 	return c
 }
 
+// Patched adds what was changed in states.
+func (e *Edit) Patched(d *transform.PatchReport) {
+	e.commits(d.Commits, "were in states that were patched")
+	e.splits(d.Splits)
+	same := int64(0)
+	for _, s := range d.States {
+		same += s.Same
+		if !s.Changed() {
+			continue
+		}
+		kind := s.Mode.String()
+		if s.Raw {
+			kind = "raw"
+		}
+		e.add(s.Operator, Change{What: "patched", State: e.run.Text(s.State), Kind: kind, Replaced: s.Replaced, Added: s.Added, Removed: s.Removed})
+		if s.Mode == format.ModeUnion && !s.Raw {
+			e.Remark("%s is union state, which a restore assigns to every subtask: duplicates of a changed element in other subtasks stay as they are", e.run.stateName(s.Operator, s.State))
+		}
+	}
+	if same > 0 {
+		e.Remark("%s: the value was stored already", ui.Plural(same, "change"))
+	}
+}
+
 // Merged adds what was taken from the snapshot from into the snapshot to. sizes are the
 // bytes of state of the operators.
 func (e *Edit) Merged(m *transform.MergeReport, sizes []int64, from, to string) {

@@ -2,14 +2,13 @@ package report
 
 import (
 	"cmp"
-	"math"
-	"math/big"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/summary"
+	"github.com/savepoint-tools/spt/internal/trend"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 )
@@ -138,23 +137,21 @@ func (t *Trend) LeaveOut(path, why string) {
 // Finish computes growth and limits, and sorts the rows.
 func (t *Trend) Finish() {
 	n := len(t.Snapshots)
-	first, last := t.Snapshots[0], t.Snapshots[n-1]
-	t.Checkpoints = last.CheckpointID - first.CheckpointID
-	increasing := slices.IsSortedFunc(t.Snapshots, func(a, b TrendSnapshot) int { return cmp.Compare(a.CheckpointID, b.CheckpointID) })
-	if !increasing || t.Checkpoints < 1 {
-		t.Checkpoints = int64(n - 1)
+	points := make([]trend.Point, n)
+	for i, s := range t.Snapshots {
+		points[i].ID = s.CheckpointID
+		if s.Time != nil {
+			points[i].Time = *s.Time
+		}
 	}
-	timed := !slices.ContainsFunc(t.Snapshots, func(s TrendSnapshot) bool { return s.Time == nil }) &&
-		slices.IsSortedFunc(t.Snapshots, func(a, b TrendSnapshot) int { return a.Time.Compare(*b.Time) })
-	if timed {
-		t.Seconds = int64(last.Time.Sub(*first.Time) / time.Second)
-	}
+	span := trend.SpanOf(points)
+	t.Checkpoints, t.Seconds = span.Checkpoints, span.Seconds
 	for _, r := range t.rows {
 		extend(&r.Bytes, n)
-		r.Growth, r.Per, r.Limit = t.measure(r.Bytes, t.show.Limit)
+		r.Growth, r.Per, r.Limit = measure(span, r.Bytes, t.show.Limit)
 		if r.Elements != nil {
 			extend(&r.Elements, n)
-			r.More, r.MorePer, r.LimitOf = t.measure(r.Elements, t.show.LimitElements)
+			r.More, r.MorePer, r.LimitOf = measure(span, r.Elements, t.show.LimitElements)
 		}
 		t.All = append(t.All, *r)
 	}
@@ -164,31 +161,12 @@ func (t *Trend) Finish() {
 	})
 }
 
-func (t *Trend) measure(values []int64, limit int64) (growth, per int64, l *TrendLimit) {
-	last := values[len(values)-1]
-	growth = last - values[0]
-	per = int64(math.Round(float64(growth) / float64(t.Checkpoints)))
+func measure(span trend.Span, values []int64, limit int64) (growth, per int64, l *TrendLimit) {
+	first, last := values[0], values[len(values)-1]
+	growth, per = last-first, span.Per(first, last)
 	if limit <= 0 {
 		return growth, per, nil
 	}
-	l = &TrendLimit{Limit: limit, Reached: last >= limit}
-	if l.Reached || growth <= 0 {
-		return growth, per, l
-	}
-	l.Checkpoints = share(limit-last, t.Checkpoints, growth)
-	if t.Seconds > 0 {
-		l.Seconds = share(limit-last, t.Seconds, growth)
-	}
-	return growth, per, l
-}
-
-// share returns a·b/c, rounded up; nil if that is not an int64.
-func share(a, b, c int64) *int64 {
-	x := new(big.Int).Mul(big.NewInt(a), big.NewInt(b))
-	x.Add(x, big.NewInt(c-1)).Div(x, big.NewInt(c))
-	if !x.IsInt64() {
-		return nil
-	}
-	n := x.Int64()
-	return &n
+	at := span.Until(first, last, limit)
+	return growth, per, &TrendLimit{Limit: limit, Reached: at.Reached, Checkpoints: at.Checkpoints, Seconds: at.Seconds}
 }

@@ -11,37 +11,38 @@ import (
 
 // Write is the answer of commands that write a snapshot, or would.
 type Write struct {
-	Input            string    `json:"input"`
-	Output           string    `json:"output,omitempty"`
-	Family           string    `json:"family" jsonschema:"enum=flink,enum=spt"`
-	Written          bool      `json:"written" jsonschema:"description=false without OUT and with --dry-run"`
-	Replaced         bool      `json:"replaced,omitempty"`
-	Files            int       `json:"files" jsonschema:"description=state files next to _metadata"`
-	Linked           int       `json:"linked,omitempty"`
-	Copied           int       `json:"copied_by_service,omitempty" jsonschema:"description=files that the service of an object store copied by itself: their bytes were not read unless read_back is true"`
-	ToFiles          int       `json:"handles_moved_to_files,omitempty" jsonschema:"description=whose state was inline in _metadata and is in files now"`
-	ToFileBytes      int64     `json:"bytes_moved_to_files,omitempty"`
-	Release          string    `json:"release,omitempty" jsonschema:"description=of Flink that it is written for, with --flink"`
-	Rebuilt          int       `json:"rebuilt_handles,omitempty" jsonschema:"description=of operator state whose state meta info was rewritten for the release"`
-	StateCompression string    `json:"state_compression,omitempty" jsonschema:"enum=none,enum=snappy,description=with --state-compression"`
-	Recompressed     int       `json:"recompressed_handles,omitempty" jsonschema:"description=of state whose compression changes"`
-	Keyed            string    `json:"keyed,omitempty" jsonschema:"enum=canonical,description=encoding of keyed state, with --keyed"`
-	KeyedRebuilt     int       `json:"keyed_handles_rebuilt,omitempty" jsonschema:"description=handles of keyed state that are built again"`
-	KeyedEntries     int64     `json:"keyed_entries,omitempty" jsonschema:"description=entries in them"`
-	KeptKeyed        []Kept    `json:"kept_keyed,omitempty" jsonschema:"description=keyed state whose encoding cannot be changed"`
-	KeptCompression  []Kept    `json:"kept_compression,omitempty" jsonschema:"description=state whose compression cannot be changed"`
-	Lost             []string  `json:"lost,omitempty" jsonschema:"description=what the release or the version of _metadata cannot hold"`
-	StateBytes       int64     `json:"state_bytes" jsonschema:"description=state that is read, before compression"`
-	OutputBytes      int64     `json:"output_bytes,omitempty" jsonschema:"description=what OUT takes; linked files left out"`
-	Metadata         int64     `json:"metadata_bytes,omitempty"`
-	Chunks           int       `json:"chunks,omitempty"`
-	Rewrites         []Rewrite `json:"rewrites,omitempty" jsonschema:"description=references that become others"`
-	Outside          []string  `json:"outside,omitempty" jsonschema:"description=files that are referred to where they are"`
-	Missing          []string  `json:"missing,omitempty" jsonschema:"description=bare references that were kept"`
-	Damaged          []Finding `json:"damaged,omitempty" jsonschema:"description=with --damaged keep: errors that were passed on"`
-	Moved            []Rewrite `json:"moved,omitempty" jsonschema:"description=files found under the directory of the snapshot or its job instead of where the reference points"`
-	ReadBack         bool      `json:"read_back,omitempty"`
-	Remarks          []string  `json:"remarks,omitempty" jsonschema:"description=what to know before restoring the result"`
+	Input            string     `json:"input"`
+	Output           string     `json:"output,omitempty"`
+	Family           string     `json:"family" jsonschema:"enum=flink,enum=spt"`
+	Written          bool       `json:"written" jsonschema:"description=false without OUT and with --dry-run"`
+	Replaced         bool       `json:"replaced,omitempty"`
+	Files            int        `json:"files" jsonschema:"description=state files next to _metadata"`
+	Linked           int        `json:"linked,omitempty"`
+	Copied           int        `json:"copied_by_service,omitempty" jsonschema:"description=files that the service of an object store copied by itself: their bytes were not read unless read_back is true"`
+	ToFiles          int        `json:"handles_moved_to_files,omitempty" jsonschema:"description=whose state was inline in _metadata and is in files now"`
+	ToFileBytes      int64      `json:"bytes_moved_to_files,omitempty"`
+	Release          string     `json:"release,omitempty" jsonschema:"description=of Flink that it is written for, with --flink"`
+	Rebuilt          int        `json:"rebuilt_handles,omitempty" jsonschema:"description=of operator state whose state meta info was rewritten for the release"`
+	StateCompression string     `json:"state_compression,omitempty" jsonschema:"enum=none,enum=snappy,description=with --state-compression"`
+	Recompressed     int        `json:"recompressed_handles,omitempty" jsonschema:"description=of state whose compression changes"`
+	Keyed            string     `json:"keyed,omitempty" jsonschema:"enum=canonical,description=encoding of keyed state, with --keyed"`
+	KeyedRebuilt     int        `json:"keyed_handles_rebuilt,omitempty" jsonschema:"description=handles of keyed state that are built again"`
+	KeyedEntries     int64      `json:"keyed_entries,omitempty" jsonschema:"description=entries in them"`
+	KeptKeyed        []Kept     `json:"kept_keyed,omitempty" jsonschema:"description=keyed state whose encoding cannot be changed"`
+	KeptCompression  []Kept     `json:"kept_compression,omitempty" jsonschema:"description=state whose compression cannot be changed"`
+	Redacted         *Redaction `json:"redacted,omitempty" jsonschema:"description=with --redact"`
+	Lost             []string   `json:"lost,omitempty" jsonschema:"description=what the release or the version of _metadata cannot hold"`
+	StateBytes       int64      `json:"state_bytes" jsonschema:"description=state that is read, before compression"`
+	OutputBytes      int64      `json:"output_bytes,omitempty" jsonschema:"description=what OUT takes; linked files left out"`
+	Metadata         int64      `json:"metadata_bytes,omitempty"`
+	Chunks           int        `json:"chunks,omitempty"`
+	Rewrites         []Rewrite  `json:"rewrites,omitempty" jsonschema:"description=references that become others"`
+	Outside          []string   `json:"outside,omitempty" jsonschema:"description=files that are referred to where they are"`
+	Missing          []string   `json:"missing,omitempty" jsonschema:"description=bare references that were kept"`
+	Damaged          []Finding  `json:"damaged,omitempty" jsonschema:"description=with --damaged keep: errors that were passed on"`
+	Moved            []Rewrite  `json:"moved,omitempty" jsonschema:"description=files found under the directory of the snapshot or its job instead of where the reference points"`
+	ReadBack         bool       `json:"read_back,omitempty"`
+	Remarks          []string   `json:"remarks,omitempty" jsonschema:"description=what to know before restoring the result"`
 
 	DryRun bool `json:"-"`
 }
@@ -97,6 +98,9 @@ func (w *Write) Document() *ui.Document {
 
 func (w *Write) appendTo(d *ui.Document) {
 	d.Line("%s", w.headline())
+	if w.Redacted != nil {
+		w.Redacted.appendTo(d)
+	}
 	if w.Release != "" {
 		text := "for Flink " + w.Release
 		if w.Rebuilt > 0 {

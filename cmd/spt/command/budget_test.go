@@ -94,6 +94,7 @@ func TestCommandBudgets(t *testing.T) {
 		{"relocate s3://b/sp s3://b/out-1 --absolute s3://b/sp", "1 read, 3 page, 1 commit", "_metadata"},
 		{"relocate s3://b/out-1 s3://b/out-2 --map s3://b/sp=s3://b/other", "1 read, 1 page, 1 commit", "_metadata"},
 		{"convert s3://b/sp s3://b/out-3", "2 read, 3 page, 1201 commit, 1200 copy", "1200 of them copied by the service"},
+		// n + 4, and a page more for each further 1,000 files: a copy is requested by its commit.
 		{"rename s3://b/sp s3://b/out-4 --uid uid=other", "1 read, 3 page, 1201 commit, 1200 copy", "1200 of them copied by the service"},
 	} {
 		c := storetest.NewCounting(store)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -12,6 +13,8 @@ import (
 
 type catOptions struct {
 	pick
+	entryPick
+	catChoice
 	where    string
 	limit    int64
 	distinct bool
@@ -26,6 +29,8 @@ type catOptions struct {
 
 func (o *catOptions) addFlags(fs *pflag.FlagSet) {
 	o.pick.addFlags(fs)
+	o.entryPick.addFlags(fs)
+	o.catChoice.addFlags(fs)
 	fs.StringVar(&o.where, "where", "", "only elements for which `EXPR` is true, such as 'size > 1 * KiB and subtask == 0'")
 	fs.Int64Var(&o.limit, "limit", 0, "print at most `N` lines; 0: all (default: 100 in a table, else all)")
 	fs.BoolVar(&o.distinct, "distinct", false, "print each distinct element of a state once, at its first position, with its count")
@@ -44,6 +49,14 @@ func (o *catOptions) validate(env *Env, given *pflag.FlagSet) error {
 		return usagef("--limit %d: must be 0 or more", o.limit)
 	case o.stats && (o.distinct || o.limit > 0):
 		return usagef("--stats counts all elements: it cannot be combined with --distinct or --limit")
+	case o.stats && (o.keysOnly || o.chooses()):
+		return usagef("--stats counts all elements: it cannot be combined with --keys-only, --sample or --top")
+	case o.chooses() && (o.distinct || o.limit > 0):
+		return usagef("--sample and --top print N elements: they cannot be combined with --distinct or --limit")
+	case o.keysOnly && o.distinct:
+		return usagef("--distinct compares values, which --keys-only leaves out")
+	case o.coordinator && (o.entriesOnly() || o.chooses()):
+		return usagef("--coordinator cannot be combined with --key, --key-group, --namespace, --keys-only, --sample or --top")
 	case o.coordinator && (o.stats || o.distinct || o.where != "" || len(o.states) > 0 || o.subtasks != ""):
 		return usagef("--coordinator cannot be combined with --state, --subtask, --where, --distinct or --stats: an operator has one coordinator")
 	}
@@ -54,6 +67,9 @@ func (o *catOptions) validate(env *Env, given *pflag.FlagSet) error {
 		}
 		o.filter = f
 	}
+	if err := cmp.Or(o.entryPick.validate(), o.catChoice.validate(given)); err != nil {
+		return err
+	}
 	return o.pick.validate()
 }
 
@@ -61,22 +77,32 @@ func newCatCommand(env *Env) *cobra.Command {
 	var o catOptions
 	cmd := &cobra.Command{
 		Use:   "cat SP",
-		Short: "Print the elements of operator state, one JSON object per line",
-		Long: `Prints the elements of list, union, broadcast and raw operator state, one JSON
-object a line: by operator in the order of the snapshot, then by state, subtask
-and index. Broadcast state is printed entry by entry, with key and value.
-Keyed state is not printed. With --coordinator the state of coordinators is
-printed instead, one for each operator that has it.
+		Short: "Print the elements of operator state and the entries of keyed state, one JSON object per line",
+		Long: `Prints the elements of list, union, broadcast and raw operator state and the
+entries of keyed state, one JSON object a line: by operator in the order of the
+snapshot; operator state by state, subtask and index, then keyed state by
+subtask and key group. Broadcast state is printed entry by entry, with key and
+value. With --coordinator the state of coordinators is printed instead, one for
+each operator that has it.
+
+Keyed state is printed entry by entry, from every encoding: key, namespace if
+the state has one, and value. An entry of a map has its key in the map in
+"user_key"; a timer has the "time" at which it fires; a value with a time to
+live has the time of its last update in "ttl_timestamp". Within a key group,
+entries are in the order of the file. --key, --key-group, --namespace and
+--keys-only choose entries of keyed state, and leave operator state out. spt get
+prints the entries of one key.
 
 Values whose types are known are JSON in "value": numbers, strings, booleans,
 tuples, lists and rows as arrays, POJOs as objects, maps as arrays of pairs,
 timestamps and dates as ISO 8601, timers and windows as objects. JSON has no
 bytes: a byte array is {"base64": "…"}, and an element whose type is not decoded
-is printed as it is stored, in "value_base64" instead of "value". With --format
-hex and text they are hexadecimal or text, in "value_hex" and "value_text".
-What connectors store as bytes, such as the splits of a Kafka source, is decoded
-where the connector and its version are known (docs/connectors.md); otherwise it
-is a record of the version, the reason and the bytes.
+is printed as it is stored, in "value_base64" instead of "value", and likewise a
+key in "key_base64". With --format hex and text they are hexadecimal or text, in
+"value_hex" and "value_text". What connectors store as bytes, such as the splits
+of a Kafka source, is decoded where the connector and its version are known
+(docs/connectors.md); otherwise it is a record of the version, the reason and
+the bytes.
 
 --format redacted prints the length and a hash of every element, and no value or
 name.
@@ -84,14 +110,18 @@ name.
 --where is evaluated for each element, or entry. These names can be used in it:
 ` + catWhereHelp() + `
 
-It reads pieces of 256 KiB, as many at a time as --jobs says, and prints them in
-order; with --limit it reads no more than it prints. --distinct reads twice.
+It reads pieces, as many at a time as --jobs says, and prints them in order;
+with --limit it reads no more than it prints. --distinct reads twice, and
+compares entries of keyed state by their values, timers by their keys. --sample
+and --top read all and hold what they print.
 After an error, what was printed before remains: lines are whole, and the array
 of --output json has no "]", so that no reader takes a part for the whole.`,
 		Example: `  spt cat sp-001
   spt cat sp-001 --state even-ids --where 'value > 20' --limit 10
   spt cat sp-007 --state offsets --distinct | jq -c '[.count, .value]'
-  spt cat sp-009 --stats`,
+  spt cat sp-009 --stats
+  spt cat sp-002 --state counts --key-group 0-63 --limit 5
+  spt cat sp-002 --top 10 -o table`,
 		Args: exactly(1, "one snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env, cmd.Flags()); err != nil {
@@ -117,11 +147,11 @@ func runCat(ctx context.Context, o catOptions, env *Env, location string) (err e
 	if o.coordinator {
 		return o.printCoordinators(ctx, env, snap, sp)
 	}
-	states, err := o.catStates(env, sp, snap.Savepoint)
+	c := &catter{env: env, catOptions: o, snap: snap}
+	states, err := c.catStates(ctx, sp)
 	if err != nil {
 		return err
 	}
-	c := &catter{env: env, catOptions: o, snap: snap}
 	if o.stats {
 		return c.printStats(ctx, states)
 	}

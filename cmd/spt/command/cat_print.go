@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/tally"
 	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/reader"
 )
 
@@ -20,14 +22,23 @@ type catter struct {
 	snap *reader.Snapshot
 	// unknown is why values are not decoded, by state, in the order found.
 	unknown []string
-	kept    *arena // where elements are kept; nil: they are valid until the next
-	from    int64  // entry of a map that is read first
-	piece   bool   // reading ends after a piece of a map
-	most    int64  // elements that are looked at of a unit; 0: all
+	// left is what keyed state cannot be read, once for an operator.
+	left    []string
+	leftOut map[*format.Operator]bool
+	get     bool                       // of get, which reports itself that nothing was found
+	printed int64                      // lines
+	reading map[work.Handle]*keyedRead // what is read of keyed state
+	kept    *arena                     // where elements are kept; nil: they are valid until the next
+	from    int64                      // entry of a map that is read first
+	piece   bool                       // reading ends after a piece of a map
+	most    int64                      // elements that are looked at of a unit; 0: all
 }
 
 // bytesOf is how much is read of states.
 func (c *catter) bytesOf(ctx context.Context, states []*catState) func() int64 {
+	if slices.ContainsFunc(states, func(st *catState) bool { return st.keyed != nil }) {
+		return nil // how much of a handle is read is not known
+	}
 	return someState(ctx, c.snap, func(yield func(*format.OperatorHandle, int) bool) {
 		for _, st := range states {
 			for _, part := range st.parts {
@@ -61,7 +72,9 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 		out = c.env.dataOut()
 	}
 	w := report.NewCatWriter(out, c.env.term(), c.shown())
-	if c.most = limit; limit > 0 && c.output == ui.OutputTable {
+	if c.most = limit; c.chooses() {
+		c.most, limit = 0, 0
+	} else if limit > 0 && c.output == ui.OutputTable {
 		c.most++ // to learn whether there is one more
 	}
 	var item report.CatItem
@@ -92,6 +105,9 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	if err != nil {
 		return err
 	}
+	if c.printed = lines; lines == 0 && c.get {
+		return nil
+	}
 	return c.remark(len(states), lines, more)
 }
 
@@ -101,6 +117,9 @@ const maxDistinct = 3 << 20
 
 // lines calls f with what is printed, in order.
 func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState, *catItem) error) error {
+	if c.chooses() {
+		return c.choose(ctx, states, f)
+	}
 	if !c.distinct {
 		return c.each(ctx, states, c.output.JSON(), f)
 	}
@@ -141,10 +160,12 @@ func (c *catter) remark(states int, lines int64, more bool) error {
 	var text []string
 	switch {
 	case states == 0:
-		text = append(text, "no operator state: nothing to show (keyed state is not shown)")
+		text = append(text, "no state: nothing to show")
 	case lines == 0 && c.filter != nil:
 		text = append(text, "--where is true for no element")
-	case lines == 0:
+	case lines == 0 && c.entriesOnly():
+		text = append(text, "no such entry")
+	case lines == 0 && len(c.left) == 0:
 		text = append(text, "the state has no element")
 	case more && c.limit == 0:
 		text = append(text, fmt.Sprintf("the first %d elements: --limit N shows more, -o jsonl all", lines))
@@ -156,6 +177,9 @@ func (c *catter) remark(states int, lines int64, more bool) error {
 		if err := c.env.remark("%s", line); err != nil {
 			return err
 		}
+	}
+	if len(c.left) > 0 {
+		return &findings{"not shown: " + report.ShortenLong(c.left)}
 	}
 	return nil
 }
@@ -170,7 +194,7 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 		distinct, err := tally.Distinct(func(visit func(p []byte) error) error {
 			s = report.NewCatStat(&st.shown)
 			return c.each(ctx, states[i:i+1], false, func(_ *catState, it *catItem) error {
-				s.Add(it.part.subtask, int64(len(it.stored)))
+				s.Add(it.part.subtask, it.size())
 				return visit(it.stored)
 			})
 		}, tally.Options{Dir: c.env.common.tmp})
@@ -182,8 +206,11 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 	}
 	stop()
 	stats.Sort()
-	if err := c.env.answer(stats); err != nil || len(stats) > 0 {
+	if err := c.env.answer(stats); err != nil {
 		return err
 	}
-	return c.remark(0, 0, false)
+	if len(stats) > 0 && len(c.left) == 0 {
+		return nil
+	}
+	return c.remark(len(stats), 0, false)
 }

@@ -24,6 +24,18 @@ type catItem struct {
 	key, value value.Value
 	count      int64  // with --distinct
 	line       []byte // it as JSON, where a unit made it already
+	// keyed is set of an entry of keyed state. Then stored is what --distinct compares:
+	// its value, or the key of a timer.
+	keyed *report.CatKeyed
+	state int // of keyed state: in its handle
+}
+
+// size returns the bytes of an element or entry.
+func (it *catItem) size() int64 {
+	if it.keyed != nil {
+		return it.keyed.Size
+	}
+	return int64(len(it.stored))
 }
 
 // shown is how elements are printed.
@@ -40,7 +52,7 @@ func (c *catter) decodes() bool {
 // shown returns the element of a state as it is printed.
 func (it *catItem) shown(st *catState) report.CatItem {
 	return report.CatItem{State: &st.shown, Subtask: it.part.subtask, Index: it.index, Stored: it.stored,
-		Decoded: it.decoded, Entry: it.entry, Key: it.key, Value: it.value, Count: it.count, Line: it.line}
+		Decoded: it.decoded, Entry: it.entry, Key: it.key, Value: it.value, Count: it.count, Line: it.line, Keyed: it.keyed}
 }
 
 // placed returns an error with the stream of the snapshot that it is about.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
@@ -19,14 +20,22 @@ type catState struct {
 	mode        format.Mode
 	shown       report.CatState
 	parts       []catPart
+	keyed       []*keyedHandle // instead of parts: the handles that have it
 	unknownSaid bool
 }
 
 func newCatState(env *Env, op *format.Operator, st *format.NamedState, raw bool) *catState {
-	s := &catState{op: op, label: operatorName(env, op), name: st.Name.String(), kind: st.Mode.String(), mode: st.Mode}
+	kind := st.Mode.String()
 	if raw {
-		s.kind = "raw"
+		kind = "raw"
 	}
+	s := namedCatState(env, op, st.Name.String(), kind)
+	s.mode = st.Mode
+	return s
+}
+
+func namedCatState(env *Env, op *format.Operator, name, kind string) *catState {
+	s := &catState{op: op, label: operatorName(env, op), name: name, kind: kind}
 	s.shown = report.CatState{Operator: env.hidden(s.label), ID: op.ID.String(), Name: env.hidden(s.name), Kind: s.kind}
 	return s
 }
@@ -36,13 +45,14 @@ type catPart struct {
 	place   format.Place
 	subtask int32
 	h       *format.OperatorHandle
-	state   int         // in h
+	state   int         // in h; work.All of keyed state
 	handle  work.Handle // the location of h
+	keyed   *keyedRead  // instead of h: keyed state
 }
 
-// catStates finds the states of sp in the order they are printed. sp is what was
-// picked of whole.
-func (o *catOptions) catStates(env *Env, sp, whole *format.Savepoint) ([]*catState, error) {
+// catStates finds the states of sp in the order they are printed: by operator, its
+// operator states, then its keyed states. sp is what was picked of the snapshot.
+func (c *catter) catStates(ctx context.Context, sp *format.Savepoint) ([]*catState, error) {
 	type id struct {
 		name format.Text
 		mode format.Mode
@@ -51,22 +61,25 @@ func (o *catOptions) catStates(env *Env, sp, whole *format.Savepoint) ([]*catSta
 	var all []*catState
 	var names []string
 	positions := map[*format.Subtask]work.Handle{}
-	for i, op := range whole.Operators {
+	for i, op := range c.snap.Operators {
 		for k, sub := range op.Subtasks {
 			positions[sub] = work.Handle{Operator: i, Subtask: k, ID: op.ID, Index: sub.Index}
 		}
 	}
+	keyed, err := c.keyedHandles(ctx, sp, positions)
+	if err != nil {
+		return nil, err
+	}
 	for _, op := range sp.Operators {
 		byID := map[id]*catState{}
-		subs := slices.Clone(op.Subtasks)
-		slices.SortStableFunc(subs, func(a, b *format.Subtask) int { return cmp.Compare(a.Index, b.Index) })
+		subs := bySubtask(op)
 		for _, raw := range []bool{false, true} {
 			for _, sub := range subs {
 				h, slot := sub.Managed, format.SlotManaged
 				if raw {
 					h, slot = sub.Raw, format.SlotRaw
 				}
-				if h == nil {
+				if h == nil || c.entriesOnly() {
 					continue
 				}
 				for k := range h.States {
@@ -75,23 +88,35 @@ func (o *catOptions) catStates(env *Env, sp, whole *format.Savepoint) ([]*catSta
 					s := byID[key]
 					if s == nil {
 						names = append(names, st.Name.String())
-						s = newCatState(env, op, st, raw)
+						s = newCatState(c.env, op, st, raw)
 						byID[key] = s
-						if matches(o.states, s.name) {
+						if matches(c.states, s.name) {
 							all = append(all, s)
 						}
 					}
 					at := positions[sub]
 					at.Slot = slot
-					s.parts = append(s.parts, catPart{format.Place{Operator: op, Subtask: sub, Slot: slot}, sub.Index, h, k, at})
+					s.parts = append(s.parts, catPart{place: format.Place{Operator: op, Subtask: sub, Slot: slot}, subtask: sub.Index, h: h, state: k, handle: at})
 				}
 			}
 		}
+		all = append(all, c.keyedStates(op, keyed[op], &names)...)
 	}
-	if err := env.checkGlobs(o.states, names, "operator state", "no operator state (keyed state is not shown)"); err != nil {
+	what, none := "state", "no state"
+	if c.entriesOnly() {
+		what, none = "keyed state", "no keyed state"
+	}
+	if err := c.env.checkGlobs(c.states, names, what, none); err != nil {
 		return nil, err
 	}
-	return all, nil
+	return all, c.checkEntries(all)
+}
+
+// bySubtask returns the subtasks of an operator in the order of their indexes.
+func bySubtask(op *format.Operator) []*format.Subtask {
+	subs := slices.Clone(op.Subtasks)
+	slices.SortStableFunc(subs, func(a, b *format.Subtask) int { return cmp.Compare(a.Index, b.Index) })
+	return subs
 }
 
 // operatorName returns the best name of an operator, as the snapshot or --names has it.

@@ -19,16 +19,17 @@ var catVars = []struct {
 	{"operator", "its operator: uid, else name, else id", expression.String, looksAtState},
 	{"id", "the operator's id in hexadecimal", expression.String, looksAtState},
 	{"state", "the state's name", expression.String, looksAtState},
-	{"kind", "list, union, broadcast, raw; of keyed state value, list, map, timers and others", expression.String, looksAtState},
+	{"kind", "list, union, broadcast, raw; of keyed state value, list, map, …, timers", expression.String, looksAtState},
 	{"subtask", "the subtask that holds it", expression.Int, looksAtState},
-	{"index", "its number in the subtask", expression.Int, looksAtElements},
-	{"size", "its bytes as stored", expression.Int, looksAtElements},
+	{"index", "its number in the subtask; 0 in keyed state", expression.Int, looksAtElements},
+	{"size", "its bytes as stored; in keyed state with its key", expression.Int, looksAtElements},
 	{"value", "its value if its type is decoded, else nil; a tuple's first field is value[0], a POJO's or a map's value.name; byte arrays are text of these bytes", expression.Any, looksAtValues},
 	{"key", "of an entry of broadcast or keyed state; else nil", expression.Any, looksAtValues},
-	{"namespace", "of an entry of keyed state, such as a window; else nil", expression.Any, looksAtValues},
-	{"user_key", "of an entry of a keyed map; else nil", expression.Any, looksAtValues},
-	{"key_group", "of an entry of keyed state; else nil", expression.Int | expression.Null, looksAtElements},
-	{"time", "at which a timer fires, in ms since 1970; else nil", expression.Int | expression.Null, looksAtElements},
+	{"key_group", "of an entry of keyed state; else nil", expression.Any, looksAtElements},
+	{"namespace", "of an entry of keyed state, such as a window: namespace.start; else nil", expression.Any, looksAtValues},
+	{"user_key", "of an entry of a map in keyed state; else nil", expression.Any, looksAtValues},
+	{"time", "at which a timer fires, in ms since 1970; else nil", expression.Any, looksAtElements},
+	{"ttl_timestamp", "when a value with a time to live was last updated, in ms since 1970, of a list an array; else nil", expression.Any, looksAtValues},
 	{"KiB, MiB, GiB", "1024, 1024², 1024³", 0, looksAtState},
 }
 
@@ -52,10 +53,11 @@ const (
 	catSize
 	catValue
 	catKey
+	catKeyGroup
 	catNamespace
 	catUserKey
-	catKeyGroup
 	catTime
+	catTTL
 	catNames
 )
 
@@ -107,18 +109,45 @@ func (f *catFilter) holds(c *catter, st *catState, it *catItem) (bool, error) {
 	values := f.vars.Values
 	if f.part != it.part {
 		f.part = it.part
-		clear(values)
 		values[catOperator], values[catID] = value.String(st.label), value.String(st.op.ID.String())
 		values[catStateName], values[catKind] = value.String(st.name), value.String(st.kind)
 		values[catSubtask] = value.Int(int64(it.part.subtask))
 		// Maps of Go programs have the fields that are set: what one lacks, another may have.
-		f.vars.OpenRecords = it.part.h.Codec != format.CodecFlink
+		f.vars.OpenRecords = it.part.openRecords()
 	}
-	values[catIndex], values[catSize] = value.Int(it.index), value.Int(int64(len(it.stored)))
+	if it.keyed != nil {
+		values[catStateName], values[catKind] = value.String(st.name), value.String(st.kind)
+	}
+	values[catIndex], values[catSize] = value.Int(it.index), value.Int(it.size())
 	values[catValue], values[catKey] = it.value, it.key
+	values[catKeyGroup], values[catNamespace], values[catUserKey], values[catTime], values[catTTL] = value.Null(), value.Null(), value.Null(), value.Null(), value.Null()
+	if k := it.keyed; k != nil {
+		values[catKeyGroup], values[catNamespace], values[catUserKey], values[catTTL] = value.Int(int64(k.KeyGroup)), k.Namespace.Value, k.UserKey.Value, k.TTL()
+		if k.Timer {
+			values[catTime] = value.Int(k.Time)
+		}
+	}
 	ok, err := f.program.Eval(&f.vars)
 	if err != nil {
-		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, index %d", c.env.misfit(err), ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)), it.part.subtask, it.index), f.hint}
+		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, %s", c.env.misfit(err), ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)), it.part.subtask, it.position()), f.hint}
 	}
 	return ok != f.invert, nil
+}
+
+// openRecords reports whether records have the fields that are set, as maps of Go
+// programs do.
+func (p *catPart) openRecords() bool {
+	if p.keyed != nil {
+		g, ok := p.keyed.h.(*format.KeyGroups)
+		return ok && g.Codec == format.CodecNative
+	}
+	return p.h.Codec != format.CodecFlink
+}
+
+// position says where in a subtask an element or entry is.
+func (it *catItem) position() string {
+	if it.keyed != nil {
+		return fmt.Sprintf("key group %d", it.keyed.KeyGroup)
+	}
+	return fmt.Sprintf("index %d", it.index)
 }

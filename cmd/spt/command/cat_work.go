@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/report"
@@ -25,22 +26,26 @@ type catBatch struct {
 	lines   [][]byte // instead of items: they as JSON
 	unknown []string // why values are not decoded; at most one
 	next    int64    // entry of a map that follows; 0: nothing follows
+	// rest is the reader of the entries of keyed state that follow; nil: none do.
+	rest  *entryReader
+	notes []entryNote // of keyed state: why values are not decoded
 }
 
-// each calls f with every element of states that --where is true for, in order.
-// With lines, f gets them as JSON, and nothing else.
+// each calls f with every element and entry of states that --where is true for, in
+// order: keyed states of an operator together, as they are stored. With lines, f gets
+// them as JSON, and nothing else.
 func (c *catter) each(ctx context.Context, states []*catState, lines bool, f func(*catState, *catItem) error) error {
 	var broken error // of offsets
-	var parts []*catPart
-	var of []*catState // by part
-	for _, st := range states {
-		for i := range st.parts {
-			parts, of = append(parts, &st.parts[i]), append(of, st)
-		}
-	}
+	parts, of := c.partsOf(states)
 	units := func(yield func(work.Unit) bool) {
 		for _, part := range parts {
 			u := work.Unit{Job: work.ReadElements, Handle: part.handle, State: part.state}
+			if part.keyed != nil {
+				if !c.entryUnits(part, u, yield) {
+					return
+				}
+				continue
+			}
 			for u, err := range work.Elements(ctx, u, part.h, catBytes, catElements) {
 				if err != nil {
 					broken = c.placed(err, part)
@@ -60,6 +65,7 @@ func (c *catter) each(ctx context.Context, states []*catState, lines bool, f fun
 	case c.env.common.jobs == 0 && c.snap.Remote():
 		o.Jobs *= 2 // several pieces of a file wait for one read; the source bounds those
 	}
+	defer readers.closeAll()
 	k := 0
 	say := func(st *catState, unknown []string) {
 		if !st.unknownSaid && len(unknown) > 0 {
@@ -70,6 +76,9 @@ func (c *catter) each(ctx context.Context, states []*catState, lines bool, f fun
 	err := work.Run(ctx, o, units, readers.run, func(u work.Unit, b catBatch, err error) error {
 		for parts[k].handle != u.Handle || parts[k].state != u.State {
 			k++
+		}
+		if parts[k].keyed != nil {
+			return c.entries(readers, parts[k], b, err, f)
 		}
 		say(of[k], b.unknown)
 		for _, line := range b.lines {
@@ -105,15 +114,21 @@ type catReaders struct {
 	c     *catter
 	lines bool
 	free  chan *catter
+
+	mu   sync.Mutex
+	open map[*entryReader]bool // that have a rest, or are in use
 }
 
 func (c *catter) readers(lines bool) *catReaders {
-	return &catReaders{c, lines, make(chan *catter, 64)}
+	return &catReaders{c: c, lines: lines, free: make(chan *catter, 64)}
 }
 
 // run reads one unit, but of a map no more than a piece. What it read before an
 // error comes with the error.
 func (r *catReaders) run(ctx context.Context, u work.Unit) (b catBatch, err error) {
+	if u.Handle.Slot == format.SlotManagedKeyed || u.Handle.Slot == format.SlotRawKeyed {
+		return r.runEntries(ctx, u)
+	}
 	var kept arena
 	keep := &kept // values can refer to the bytes that they were decoded from
 	if r.lines {

@@ -59,7 +59,7 @@ func TestCatJobs(t *testing.T) {
 // TestCatUnitsRunElsewhere: units that were encoded, decoded and read from the
 // snapshot opened again have the same lines.
 func TestCatUnitsRunElsewhere(t *testing.T) {
-	units, lines := 0, 0
+	units, lines, keyed := 0, 0, 0
 	for _, dir := range append(testenv.Snapshots(t), bigSavepoint(t, 2)) {
 		var both [2]*catter
 		for i := range both {
@@ -72,39 +72,52 @@ func TestCatUnitsRunElsewhere(t *testing.T) {
 			both[i] = &catter{env: env, snap: snap}
 		}
 		sp := both[0].snap.Savepoint
-		states, err := both[0].catStates(both[0].env, sp, sp)
+		states, err := both[0].catStates(t.Context(), sp)
 		if err != nil {
 			t.Fatal(err)
 		}
 		here, there := both[0].readers(true), both[1].readers(true)
-		for _, st := range states {
-			for i := range st.parts {
-				part := &st.parts[i]
-				for u, err := range work.Elements(t.Context(), work.Unit{Job: work.ReadElements, Handle: part.handle, State: part.state}, part.h, 1<<12, 50) {
-					if err != nil {
-						t.Fatal(err)
-					}
-					sent, err := work.Decode(u.Append(nil))
-					if err != nil {
-						t.Fatal(err)
-					}
-					a, err1 := here.run(context.Background(), u)
-					b, err2 := there.run(context.Background(), sent)
-					if fmt.Sprint(err1) != fmt.Sprint(err2) || len(a.lines) != len(b.lines) || fmt.Sprint(a.unknown) != fmt.Sprint(b.unknown) {
-						t.Fatalf("%s: %+v: %d lines, %v; elsewhere %d, %v", dir, u, len(a.lines), err1, len(b.lines), err2)
-					}
-					for k := range a.lines {
-						if !bytes.Equal(a.lines[k], b.lines[k]) {
-							t.Fatalf("%s: %s, elsewhere %s", dir, a.lines[k], b.lines[k])
-						}
-					}
-					units, lines = units+1, lines+len(a.lines)
+		compare := func(u work.Unit) {
+			sent, err := work.Decode(u.Append(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err1 := here.run(context.Background(), u)
+			b, err2 := there.run(context.Background(), sent)
+			if fmt.Sprint(err1) != fmt.Sprint(err2) || len(a.lines) != len(b.lines) || fmt.Sprint(a.unknown, a.notes) != fmt.Sprint(b.unknown, b.notes) {
+				t.Fatalf("%s: %+v: %d lines, %v; elsewhere %d, %v", dir, u, len(a.lines), err1, len(b.lines), err2)
+			}
+			for k := range a.lines {
+				if !bytes.Equal(a.lines[k], b.lines[k]) {
+					t.Fatalf("%s: %s, elsewhere %s", dir, a.lines[k], b.lines[k])
 				}
+			}
+			units, lines = units+1, lines+len(a.lines)
+		}
+		parts, _ := both[0].partsOf(states)
+		for _, part := range parts {
+			u := work.Unit{Job: work.ReadElements, Handle: part.handle, State: part.state}
+			if part.keyed != nil {
+				if part.keyed.err != nil {
+					continue
+				}
+				keyed++
+				for u := range work.KeyGroups(u, part.keyed.h, 1<<12) {
+					compare(u)
+				}
+				continue
+			}
+			for u, err := range work.Elements(t.Context(), u, part.h, 1<<12, 50) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				compare(u)
 			}
 		}
 	}
+	t.Logf("%d handles of keyed state", keyed)
 	t.Logf("%d units, %d lines", units, lines)
-	if units == 0 || lines <= units {
+	if units == 0 || keyed == 0 || lines <= keyed {
 		t.Error("too little was compared")
 	}
 }

@@ -23,6 +23,9 @@ type convertOptions struct {
 	state    string // compression of state
 	keyed    string // encoding of keyed state
 
+	redacts   bool
+	redaction redactOptions
+
 	release flink.Release
 }
 
@@ -32,6 +35,8 @@ func (o *convertOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.metadata, "metadata-version", "", "write version `2|3|4|5|6` of _metadata, not older than IN; --flink writes older ones")
 	fs.StringVar(&o.state, "state-compression", "", "`none|snappy`: compress or decompress operator state and canonical keyed state, as Flink does (default: keep)")
 	fs.StringVar(&o.keyed, "keyed", keepKeyed, "`keep|canonical`: keep the encoding of keyed state, or build it again in the format of canonical savepoints, which every state backend restores")
+	fs.BoolVar(&o.redacts, "redact", false, "replace all values by others of the same type and length, and refuse what cannot be replaced")
+	o.redaction.addRedactFlags(fs, "redact-")
 	fs.StringVar(&o.flink, "flink", "", "write what Flink `RELEASE`, such as 1.20, can read, and report what is lost")
 }
 
@@ -44,6 +49,9 @@ func (o *convertOptions) validate(env *Env) error {
 	}
 	if o.keyed != keepKeyed && o.keyed != canonicalKeyed {
 		return usagef("--keyed %s: must be keep or canonical", o.keyed)
+	}
+	if r := &o.redaction; !o.redacts && (r.names || r.key != "" || len(r.drop) > 0) {
+		return usagef("--redact-names, --redact-key and --redact-drop need --redact")
 	}
 	if err := o.writeOptions.validate(env); err != nil {
 		return err
@@ -106,6 +114,14 @@ changes the state backend of a job, and makes a checkpoint a savepoint of its
 own. Canonical state is copied byte for byte. A checkpoint with in-flight data
 is refused. State that cannot be read is kept and named (exit 1).
 
+--redact writes a snapshot that can be given away: values are replaced by others
+of the same type and length, equal ones by equal ones, so structure, sizes and
+duplicates stay. Keyed state is built in the canonical format, and each key stays
+in its key group. --redact-names replaces the names of operators, states and
+files too. What cannot be redacted, such as in-flight data and state of user
+serializers, is refused and named; --redact-drop drops it. docs/redaction.md
+lists what is replaced and what stays.
+
 OUT becomes visible when it is complete. With --overwrite, an existing snapshot
 is exchanged with the new one in one step on Linux and macOS. If another program
 writes into it meanwhile, spt stops and removes nothing. An OUT that is a
@@ -123,6 +139,7 @@ Without OUT nothing is written; spt reports what it would write.`,
   spt convert sp-2.3 sp-1.20 --flink 1.20
   spt convert sp-001 sp-snappy --state-compression snappy
   spt convert /data/flink/orders/chk-4211 savepoint --keyed canonical
+  spt convert sp-001 ticket.spt --redact --redact-names
   spt convert sp-001 sp-small --inline-threshold 20KiB`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -180,6 +197,9 @@ func runConvert(ctx context.Context, o convertOptions, env *Env, in, out string)
 			}
 			return s, err
 		}}, steps...)
+	}
+	if o.redacts { // before all others: they change neither values nor names
+		steps = append([]func(*reader.Snapshot) (*reader.Snapshot, error){func(s *reader.Snapshot) (*reader.Snapshot, error) { return o.redacted(ctx, env, s, out) }}, steps...)
 	}
 	for _, step := range steps {
 		view, err = step(view)

@@ -67,9 +67,14 @@ func (o *convertOptions) canonical(ctx context.Context, env *Env, snap *reader.S
 	return snap.With(v.Savepoint), done.Kept, nil
 }
 
+// writesSPT reports whether out becomes an .spt file.
+func (o *convertOptions) writesSPT(out string) bool {
+	return o.to == string(reader.SPT) || o.to == "" && strings.HasSuffix(strings.TrimRight(out, "/"), reader.Extension)
+}
+
 // forRelease is the snapshot as the release of --flink reads it.
 func (o *convertOptions) forRelease(ctx context.Context, env *Env, snap *reader.Snapshot, out string) (*reader.Snapshot, error) {
-	if o.to == string(reader.SPT) || o.to == "" && strings.HasSuffix(strings.TrimRight(out, "/"), reader.Extension) {
+	if o.writesSPT(out) {
 		return nil, usagef("--flink needs a Flink directory as output: no release of Flink reads .spt files")
 	}
 	o.opts.Family = reader.Flink

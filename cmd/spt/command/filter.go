@@ -144,7 +144,7 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 	if o.expired {
 		return o.expire(ctx, env, snap, chosen)
 	}
-	c := &catter{env: env, snap: snap, catOptions: catOptions{pick: pick{states: o.states}, filter: o.filter}}
+	c := &catter{env: env, snap: snap, catOptions: catOptions{pick: pick{states: o.states}, filter: o.filter, raw: true}}
 	asked := &asker{ctx: ctx, c: c}
 	stop := env.reading("reading", someState(ctx, snap, statesOf(snap.Savepoint, func(op *format.Operator, st *format.NamedState) bool {
 		return chosen(op) && matches(o.states, st.Name.String())
@@ -154,7 +154,7 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 	f := transform.FilterOptions{
 		Operators: selectorOf(snap.Operators, chosen), States: o.states, Keep: asked.keep, KeepEntry: entries.keep,
 		Keyed: func(st format.KeyedState) bool {
-			return o.filter.fits(st.Kind) && (!o.timers || st.Kind == timersKind)
+			return o.filter.fits(st.Kind) && (!o.timers || st.Kind == kindOfTimers)
 		},
 	}
 	if o.timers || o.filter.entriesOnly() {

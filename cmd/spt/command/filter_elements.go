@@ -7,6 +7,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -93,35 +94,45 @@ func (a *asker) keep(e transform.FilterElement) (bool, error) {
 
 // entryAsker answers a filter of keyed state by the expression.
 type entryAsker struct {
-	ctx    context.Context
-	c      *catter
-	handle format.KeyedHandle
-	codecs []value.EntryCodecs
-	states []catState
-	entry  catEntry
+	ctx context.Context
+	c   *catter
+	r   *entryReader // of the handle
 }
 
-func (a *entryAsker) keep(e transform.FilterEntry) (bool, error) {
+// at turns to a handle.
+func (a *entryAsker) at(e transform.FilterEntry) error {
+	if a.r != nil && a.r.part.keyed.h == e.Handle {
+		return nil
+	}
 	place := format.Place{Operator: e.Operator, Subtask: e.Subtask, Slot: format.SlotManagedKeyed}
 	if e.Handle == e.Subtask.RawKeyed {
 		place.Slot = format.SlotRawKeyed
 	}
-	if a.handle != e.Handle {
-		var err error
-		if a.codecs, err = value.EntryCodecsOf(a.ctx, a.c.snap.Source(), e.Codec, e.Handle); err != nil {
-			return false, format.At(err, "%v", place)
-		}
-		a.states = a.states[:0]
-		for _, st := range e.Schema.States {
-			a.states = append(a.states, catState{op: e.Operator, label: operatorName(a.c.env, e.Operator), name: st.Name.String(), kind: st.Kind})
-		}
-		a.handle = e.Handle
+	codecs, err := value.EntryCodecsOf(a.ctx, a.c.snap.Source(), e.Codec, e.Handle)
+	if err != nil {
+		return format.At(err, "%v", place)
 	}
-	a.entry = catEntry{st: &a.states[e.State], subtask: e.Subtask.Index, codecs: &a.codecs[e.State], entry: e.KeyedEntry}
-	ok, err := a.c.filter.holdsEntry(a.c, &a.entry)
-	var usage *usageError
-	if err != nil && !errors.As(err, &usage) {
-		err = format.At(format.At(err, "state %q", a.entry.st.name), "%v", place)
+	read := &keyedRead{keyedHandle: &keyedHandle{place: place, h: e.Handle, codec: e.Codec, schema: e.Schema, codecs: codecs}}
+	for _, st := range e.Schema.States {
+		read.states = append(read.states, namedCatState(a.c.env, e.Operator, st.Name.String(), st.Kind))
 	}
-	return ok, err
+	part := &catPart{place: place, subtask: e.Subtask.Index, state: work.All, keyed: read}
+	a.r = &entryReader{c: a.c, ctx: a.ctx, part: part, once: true, noted: make([]bool, len(read.states))}
+	return nil
+}
+
+func (a *entryAsker) keep(e transform.FilterEntry) (bool, error) {
+	if err := a.at(e); err != nil {
+		return false, err
+	}
+	var it catItem
+	place, st := a.r.part.place, a.r.part.keyed.states[e.State]
+	err := a.r.decode(&it, &e.KeyedEntry)
+	if err == nil {
+		err = a.c.entryDecoded(st, &it, a.r.part.keyed.codecs[e.State].Why)
+	}
+	if err != nil {
+		return false, format.At(readable(err), "%v", place)
+	}
+	return a.c.filter.holds(a.c, st, &it)
 }

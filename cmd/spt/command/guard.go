@@ -8,9 +8,10 @@ import (
 	"github.com/savepoint-tools/spt/internal/report"
 )
 
-// guard is the expression of --fail-if. One that names only the snapshot's
+// guard is the expression of --fail-if, or of a rule of watch. One that names only the snapshot's
 // numbers holds or not for the snapshot; else it is asked of each state.
 type guard struct {
+	what     string // it is for, in errors
 	program  *expression.Program
 	perState bool
 }
@@ -116,7 +117,8 @@ func units() []expression.Name {
 	}
 }
 
-func newGuard(text string) (*guard, error) {
+// newGuard compiles an expression; what is the flag or the key that has it.
+func newGuard(what, text string) (*guard, error) {
 	var names []expression.Name
 	for _, v := range snapshotVars {
 		names = append(names, expression.Name{Name: v.name, Type: expression.Int})
@@ -126,9 +128,9 @@ func newGuard(text string) (*guard, error) {
 	}
 	p, err := expression.Compile(text, append(names, units()...))
 	if err != nil {
-		return nil, notCompiled("--fail-if "+text, err, "inspect")
+		return nil, notCompiled(what+" "+text, err, "inspect")
 	}
-	g := &guard{program: p}
+	g := &guard{what: what, program: p}
 	for i := range stateVars {
 		g.perState = g.perState || p.Uses(len(snapshotVars)+i)
 	}
@@ -175,7 +177,7 @@ func (g *guard) check(r *report.Inspect) ([]string, error) {
 func (g *guard) holds(vars *expression.Vars) (bool, error) {
 	ok, err := g.program.Eval(vars)
 	if err != nil {
-		return false, usagef("--fail-if: %v", err)
+		return false, usagef("%s: %v", g.what, err)
 	}
 	return ok, nil
 }

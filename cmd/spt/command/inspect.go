@@ -45,7 +45,7 @@ func (o *inspectOptions) validate() error {
 		return usagef("--top %d: must be 0 or more", o.top)
 	}
 	if o.failIf != "" {
-		g, err := newGuard(o.failIf)
+		g, err := newGuard("--fail-if", o.failIf)
 		if err != nil {
 			return err
 		}

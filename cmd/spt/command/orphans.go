@@ -11,6 +11,10 @@ import (
 	"github.com/savepoint-tools/spt/internal/report"
 )
 
+// orphansAge is the age from which an unreferenced file is not kept, unless
+// --older-than names another.
+const orphansAge = 7 * 24 * time.Hour
+
 type orphansOptions struct {
 	also                []string
 	by, archive         string
@@ -19,7 +23,7 @@ type orphansOptions struct {
 }
 
 func (o *orphansOptions) addFlags(fs *pflag.FlagSet) {
-	o.older = age(7 * 24 * time.Hour)
+	o.older = age(orphansAge)
 	fs.StringArrayVar(&o.also, "also", nil, "also read the snapshots below `DIR`, and remove nothing there; repeatable")
 	fs.Var(&o.older, "older-than", "keep what was last written within `AGE`, such as 12h or 30d")
 	fs.StringVar(&o.by, "by", "directory", "`directory|job|age|file`: what a row of the table is")

@@ -85,7 +85,7 @@ func (o *orphansOptions) finish(env *Env, answer *report.Orphans, refused []orph
 // command is the command line that deletes what was reported.
 func (o *orphansOptions) command(roots []string) string {
 	text := "spt orphans --delete"
-	if o.older != age(7*24*time.Hour) {
+	if o.older != age(orphansAge) {
 		text += " --older-than " + o.older.String()
 	}
 	for _, dir := range o.also {

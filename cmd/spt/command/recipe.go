@@ -43,26 +43,15 @@ func parseRecipe(env *Env, name string, text []byte) (*recipe, error) {
 	fail := func(line int, format string, args ...any) error {
 		return usagef("%s:%d: %s", ui.Quote(name), line, fmt.Sprintf(format, args...))
 	}
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	var doc, next yaml.Node
-	if err := d.Decode(&doc); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, fail(1, "the recipe is empty: it begins with steps:")
-		}
-		return nil, notYAML(text, err, fail)
+	root, err := yamlRoot(text, fail, "the recipe is empty: it begins with steps:")
+	if err != nil {
+		return nil, err
 	}
-	switch err := d.Decode(&next); {
-	case err == nil:
-		return nil, fail(next.Line, "more than one document")
-	case !errors.Is(err, io.EOF):
-		return nil, notYAML(text, err, fail)
-	}
-	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
 		return nil, fail(root.Line, "a recipe is a map with steps: in it")
 	}
 	var steps *yaml.Node
-	err := eachKey(root, fail, func(key, value *yaml.Node) error {
+	err = eachKey(root, fail, func(key, value *yaml.Node) error {
 		if key.Value != "steps" {
 			return fail(key.Line, "unknown key %s; available: steps", ui.Quote(key.Value))
 		}
@@ -96,6 +85,25 @@ func parseRecipe(env *Env, name string, text []byte) (*recipe, error) {
 		r.steps = append(r.steps, s)
 	}
 	return r, nil
+}
+
+// yamlRoot returns the only document of a YAML text.
+func yamlRoot(text []byte, fail failure, empty string) (*yaml.Node, error) {
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, next yaml.Node
+	if err := d.Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, fail(1, "%s", empty)
+		}
+		return nil, notYAML(text, err, fail)
+	}
+	switch err := d.Decode(&next); {
+	case err == nil:
+		return nil, fail(next.Line, "more than one document")
+	case !errors.Is(err, io.EOF):
+		return nil, notYAML(text, err, fail)
+	}
+	return doc.Content[0], nil
 }
 
 // notYAML is the error of a text that is not YAML.

@@ -35,7 +35,7 @@ func (e *Env) remember(s *recipeStep, before, after *reader.Snapshot) {
 			}
 			earlier.ids = ids
 		}
-	case "filter", "rescale", "set":
+	case "filter", "patch", "rescale", "set":
 		old := map[format.OperatorID]*format.Operator{}
 		for _, op := range before.Operators {
 			old[op.ID] = op

@@ -28,7 +28,9 @@ type step interface {
 var steppers = map[string]func() step{
 	"drop":        func() step { return &dropStep{} },
 	"filter":      func() step { return &filterStep{} },
+	"patch":       func() step { return &patchStep{} },
 	"prune-union": func() step { return &pruneStep{} },
+	"redact":      func() step { return &redactStep{} },
 	"relocate":    func() step { return &relocateStep{} },
 	"rename":      func() step { return &renameStep{} },
 	"rescale":     func() step { return &rescaleStep{} },
@@ -53,6 +55,12 @@ type filterStep struct{ filterOptions }
 
 func (s *filterStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 	return s.keep(ctx, env, snap)
+}
+
+type patchStep struct{ patchOptions }
+
+func (s *patchStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
+	return s.patch(ctx, env, snap)
 }
 
 type renameStep struct{ renameOptions }

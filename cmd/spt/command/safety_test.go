@@ -49,6 +49,7 @@ var writings = []writing{
 	{"prune-union", []string{"sp-007"}, "sp-007", "out", []string{"prune-union", "IN", "OUT", "--state", "offsets", "--keep", "distinct", "--inline-threshold", "10B"}},
 	{"drop", []string{"sp-009"}, "sp-009", "out", []string{"drop", "IN", "OUT", "--operator", "lists", "--state", "alpha"}},
 	{"filter", []string{"sp-009"}, "sp-009", "out", []string{"filter", "IN", "OUT", "--state", "alpha", "--where", "index > 0"}},
+	{"patch", []string{"sp-009"}, "sp-009", "out", []string{"patch", "IN", "OUT", "--changes", "ROOT/changes.jsonl"}},
 	{"rename", []string{"sp-009"}, "sp-009", "out", []string{"rename", "IN", "OUT", "--uid", "lists=listed"}},
 	{"relocate", []string{"sp-003"}, sp003, "out", []string{"relocate", "IN", "OUT", "--map", sp003Base + "=file:ROOT/sp-003"}},
 	{"set", []string{"sp-009"}, "sp-009", "out", []string{"set", "IN", "OUT", "--operator", "lists", "--state", "alpha", "--mode", "union"}},
@@ -60,6 +61,9 @@ const safetyRecipe = `steps:
   - drop: {operator: nameless}
   - filter: {operator: lists, state: alpha, where: index > 0}
   - rename: {uid: {lists: listed}}
+`
+
+const safetyChanges = `{"operator": "lists", "state": "largest", "subtask": 0, "index": 0, "value": -1}
 `
 
 // safety is a writing that is tried, and the exit codes of the whole matrix.
@@ -89,6 +93,7 @@ func newSafety(t *testing.T, w writing, codes *exitCodes) *safety {
 		copyTree(t, "../../../testdata/savepoints/"+f, s.root+"/"+f)
 	}
 	put(t, s.root+"/recipe.yaml", safetyRecipe)
+	put(t, s.root+"/changes.jsonl", safetyChanges)
 	s.tree = treeOf(t, s.root)
 	return s
 }

@@ -38,6 +38,7 @@ var killed = []writing{
 	{"prune-union", nil, "in", "out", []string{"prune-union", "IN", "OUT", "--state", "elements", "--keep", "distinct", "--inline-threshold", "1KiB"}},
 	{"drop", nil, "in", "out", []string{"drop", "IN", "OUT", "--operator", "lists"}},
 	{"filter", nil, "in", "out", []string{"filter", "IN", "OUT", "--state", "elements", "--where", "index > 0", "--inline-threshold", "1KiB"}},
+	{"patch", nil, "in", "out", []string{"patch", "IN", "OUT", "--changes", "ROOT/changes.jsonl", "--inline-threshold", "1KiB"}},
 	{"rename", nil, "in", "out", []string{"rename", "IN", "OUT", "--operator", "union", "--state-name", "elements=items"}},
 	{"relocate", nil, "absolute", "out", []string{"relocate", "IN", "OUT", "--map", "file:ROOT/sp-003=file:ROOT/moved"}},
 	{"set", nil, "in", "out", []string{"set", "IN", "OUT", "--operator", "union", "--state", "elements", "--mode", "list"}},
@@ -57,6 +58,7 @@ func makeKilled(t *testing.T, root string) {
 	const fixtures = "../../../testdata/savepoints/"
 	copyTree(t, fixtures+"sp-003", root+"/sp-003")
 	copyTree(t, fixtures+"sp-003", root+"/moved")
+	put(t, root+"/changes.jsonl", safetyChanges)
 	put(t, root+"/recipe.yaml", "steps:\n  - filter: {operator: lists, state: alpha, where: index > 0}\n  - rename: {uid: {lists: listed}}\n")
 	for _, args := range [][]string{
 		{"merge", root + "/big", root + "/in", "--from", fixtures + "sp-009", "--operator", "lists", "--inline-threshold", "1KiB"},

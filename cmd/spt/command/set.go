@@ -20,6 +20,7 @@ type setOptions struct {
 	offsets           offsetFlags
 	id                int64
 	operators, states []string
+	values            []string
 	mode              string
 	max               int32
 	shift             string // of timers
@@ -41,6 +42,7 @@ func (o *setOptions) addFlags(fs *pflag.FlagSet) {
 	fs.Int32Var(&o.max, "max-parallelism", 0, "set the max parallelism of operators without keyed state to `N`")
 	fs.StringVar(&o.shift, "shift-timers", "", "move timers by `DURATION`, such as 2h, 7d or -30m: they fire so much later, or earlier")
 	fs.StringVar(&o.timers, "timers", allTimers, "with --shift-timers: `all|event|processing`: the time that they wait for")
+	fs.StringArrayVar(&o.values, "value", nil, "`PLACE=JSON`: set one value; PLACE is the operator and the state, and in brackets the subtask and the index, such as sink/buffer[0,3], or the key of an entry of broadcast state (repeatable)")
 	o.offsets.addFlags(fs)
 }
 
@@ -51,6 +53,17 @@ var timerStates = map[string]format.Globs{allTimers: nil, "event": {"_timer_stat
 
 func (o *setOptions) validate(env *Env, given *pflag.FlagSet) error {
 	o.setID, o.setMax = given.Changed("checkpoint-id"), given.Changed("max-parallelism")
+	if len(o.values) > 0 {
+		if o.setID || o.setMax || o.mode != "" || len(o.states)+len(o.operators) > 0 || o.offsets.given() {
+			return usagef("--value cannot be combined with flags that set anything else: set one after the other")
+		}
+		for _, text := range o.values {
+			if _, err := parseValue(text); err != nil {
+				return err
+			}
+		}
+		return o.writeOptions.validate(env)
+	}
 	if o.offsets.given() {
 		if o.setID || o.setMax || o.mode != "" || len(o.states) > 0 {
 			return usagef("the flags that move sources cannot be combined with --checkpoint-id, --mode, --state and --max-parallelism: set one after the other")
@@ -68,7 +81,7 @@ func (o *setOptions) validate(env *Env, given *pflag.FlagSet) error {
 	case o.timers != allTimers:
 		return usagef("--timers goes with --shift-timers")
 	case !o.setID && !o.setMax && o.mode == "" && len(o.states) == 0:
-		return &usageError{"nothing to set", "--checkpoint-id, --mode, --max-parallelism, --offset, --offsets, --drop-topic or --shift-timers says what"}
+		return &usageError{"nothing to set", "--value, --checkpoint-id, --mode, --max-parallelism, --offset, --offsets, --drop-topic or --shift-timers says what"}
 	case o.setID && o.id < 0:
 		return usagef("--checkpoint-id %d: 0 or more", o.id)
 	case o.mode != "" && !known:
@@ -119,8 +132,13 @@ func newSetCommand(env *Env) *cobra.Command {
 	var o setOptions
 	cmd := &cobra.Command{
 		Use:   "set IN [OUT]",
-		Short: "Set read positions of sources, the checkpoint id, modes, the max parallelism, timers",
+		Short: "Set values, read positions of sources, the checkpoint id, modes, the max parallelism, timers",
 		Long: `Sets single fields of a snapshot. All else is copied byte for byte.
+
+--value sets an element of list or union state, by its subtask and index, or an
+entry of broadcast state in the replicas of all subtasks, by its key. The value
+is JSON as spt cat prints it, and its type is checked. spt patch changes many
+values, and adds and removes some.
 
 --mode makes list state union state and the other way round, in _metadata and in
 the state itself: Flink refuses a job that asks for a state in another mode than
@@ -147,6 +165,7 @@ to the topic finds them again and reads them as new ones, from the earliest
 record. spt offsets shows what is stored.`,
 		Example: `  spt set sp-001 renumbered --checkpoint-id 4000
   spt set sp-001 as-list --operator even-id-logger --state even-ids --mode list
+  spt set sp-001 fixed --value '33fb6e3d/even-ids[0,1]=4'
   spt set sp-001 wider --operator '*' --max-parallelism 512
   spt set sp-001 later --shift-timers 2h --timers processing
   spt set chk-4211 replay --offset orders:3=15000 --offset orders:4=earliest
@@ -166,6 +185,9 @@ record. spt offsets shows what is stored.`,
 }
 
 func (o *setOptions) set(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
+	if len(o.values) > 0 {
+		return o.setValues(ctx, env, snap)
+	}
 	chosen, err := env.chooseOperators(o.operators, snap.Operators)
 	if err != nil {
 		return nil, nil, err

@@ -24,41 +24,29 @@ type sideFiles struct {
 
 // readSide reads a file that a flag names, - being standard input.
 func (e *Env) readSide(ctx context.Context, flag, name string) ([]byte, error) {
-	if name == "-" {
-		if of := e.sides.stdinOf; of != "" && of != flag {
-			return nil, usagef("%s - and %s -: standard input is there once", of, flag)
-		}
-		e.sides.stdinOf = flag
+	if err := e.sides.claim(flag, name); err != nil {
+		return nil, err
 	}
 	if text, done := e.sides.texts[name]; done {
 		return text, nil
 	}
-	type answer struct {
-		text []byte
-		err  error
+	body, err := e.sideBody(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	// A pipe that nobody writes to cannot be interrupted: it is left to wait.
-	read := make(chan answer, 1)
-	go func() {
-		text, err := e.sideText(ctx, name)
-		read <- answer{text, err}
-	}()
-	var a answer
-	select {
-	case <-ctx.Done():
+	text, err := io.ReadAll(io.LimitReader(body, maxSideFile+1))
+	if err = errors.Join(err, body.Close()); ctx.Err() != nil {
 		return nil, ctx.Err()
-	case a = <-read:
 	}
 	switch {
-	case a.err != nil:
-		return nil, fmt.Errorf("%s: %w", flag, a.err)
-	case len(a.text) > maxSideFile:
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	case len(text) > maxSideFile:
 		return nil, usagef("%s %s: more than %d bytes", flag, ui.Quote(name), maxSideFile)
-	case bytes.HasPrefix(a.text, []byte("\xff\xfe")), bytes.HasPrefix(a.text, []byte("\xfe\xff")):
-		return nil, &usageError{fmt.Sprintf("%s %s: it is UTF-16 text", flag, ui.Quote(name)), "save it as UTF-8"}
 	}
-	// Some editors put a byte order mark before UTF-8. It is not part of the text.
-	text := bytes.TrimPrefix(a.text, []byte("\xef\xbb\xbf"))
+	if text, err = sideText(flag, name, text); err != nil {
+		return nil, err
+	}
 	if e.sides.texts == nil {
 		e.sides.texts = map[string][]byte{}
 	}
@@ -66,25 +54,79 @@ func (e *Env) readSide(ctx context.Context, flag, name string) ([]byte, error) {
 	return text, nil
 }
 
-func (e *Env) sideText(ctx context.Context, name string) ([]byte, error) {
+// claim notes which flag has standard input.
+func (s *sideFiles) claim(flag, name string) error {
+	if name != "-" {
+		return nil
+	}
+	if s.stdinOf != "" && s.stdinOf != flag {
+		return usagef("%s - and %s -: standard input is there once", s.stdinOf, flag)
+	}
+	s.stdinOf = flag
+	return nil
+}
+
+// sideText returns the text of a side file, or of its beginning, without a mark that
+// some editors put before UTF-8.
+func sideText(flag, name string, text []byte) ([]byte, error) {
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return nil, &usageError{fmt.Sprintf("%s %s: it is UTF-16 text", flag, ui.Quote(name)), "save it as UTF-8"}
+	}
+	return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), nil
+}
+
+// sideBody opens a side file, or returns standard input. Opening and reading end with
+// the context, also of a pipe that nobody writes to.
+func (e *Env) sideBody(ctx context.Context, name string) (io.ReadCloser, error) {
 	if name == "-" {
-		return io.ReadAll(io.LimitReader(e.Stdin, maxSideFile+1))
+		return &sideReader{ctx, io.NopCloser(e.Stdin)}, nil
 	}
 	store, at, err := e.Stores.Resolve(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	var body io.ReadCloser
-	if s, ok := store.(ability.Streamer); ok {
-		body, err = s.Stream(ctx, at)
-	} else {
-		body, _, err = store.ReadRange(ctx, at, 0, maxSideFile+1, "")
-	}
+	body, err := interruptible(ctx, func() (io.ReadCloser, error) {
+		if s, ok := store.(ability.Streamer); ok {
+			return s.Stream(ctx, at)
+		}
+		body, _, err := store.ReadRange(ctx, at, 0, -1, "")
+		return body, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(body, maxSideFile+1))
-	return text, errors.Join(err, body.Close())
+	return &sideReader{ctx, body}, nil
+}
+
+// sideReader reads until its context ends. Its buffer must not be used after that,
+// because the read goes on.
+type sideReader struct {
+	ctx context.Context
+	io.ReadCloser
+}
+
+func (r *sideReader) Read(p []byte) (int, error) {
+	return interruptible(r.ctx, func() (int, error) { return r.ReadCloser.Read(p) })
+}
+
+// interruptible calls f, and returns when the context ends: f is left to wait.
+func interruptible[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		v, err := f()
+		done <- answer{v, err}
+	}()
+	select {
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	case a := <-done:
+		return a.value, a.err
+	}
 }
 
 // readNames reads uids, one a line; empty lines and lines that start with # do

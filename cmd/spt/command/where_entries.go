@@ -1,85 +1,51 @@
 package command
 
 import (
-	"fmt"
-
 	"github.com/savepoint-tools/spt/format"
-	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/internal/ui"
 )
 
-// The kinds of keyed state that have parts of their own.
-const (
-	timersKind = "timers"
-	mapKind    = "map"
-)
+// entryNames are the names that only entries of keyed state have.
+var entryNames = []int{catKeyGroup, catNamespace, catUserKey, catTime, catTTL}
 
-// catEntry is an entry of keyed state, which an expression looks at.
-type catEntry struct {
-	st      *catState
-	subtask int32
-	codecs  *value.EntryCodecs
-	entry   format.KeyedEntry
+// entriesOnly reports whether the expression looks at what only entries of keyed state
+// have.
+func (f *catFilter) entriesOnly() bool {
+	for _, name := range entryNames {
+		if f.program.Uses(name) {
+			return true
+		}
+	}
+	return false
 }
 
-// fits reports whether states of this kind of keyed state have what the expression looks
-// at. What they have not would be null, for all of their entries.
+// fits reports whether keyed states of a kind have what the expression looks at. What
+// they have not would be null, for all of their entries.
 func (f *catFilter) fits(kind string) bool {
 	uses := f.program.Uses
-	switch {
-	case uses(catIndex), uses(catTime) && kind != timersKind, uses(catValue) && kind == timersKind, uses(catUserKey) && kind != mapKind:
+	switch timers := kind == kindOfTimers; {
+	case uses(catIndex), uses(catTime) && !timers, (uses(catValue) || uses(catTTL)) && timers, uses(catUserKey) && kind != "map":
 		return false
 	}
 	return true
 }
 
-// entriesOnly reports whether the expression looks at what only entries of keyed state
-// have.
-func (f *catFilter) entriesOnly() bool {
-	return f.program.Uses(catNamespace) || f.program.Uses(catUserKey) || f.program.Uses(catKeyGroup) || f.program.Uses(catTime)
-}
-
-// holdsEntry reports whether the expression holds for an entry of keyed state. It
-// decodes the parts that the expression uses.
-func (f *catFilter) holdsEntry(c *catter, it *catEntry) (bool, error) {
-	values, e := f.vars.Values, &it.entry
-	clear(values)
-	values[catOperator], values[catID] = value.String(it.st.label), value.String(it.st.op.ID.String())
-	values[catStateName], values[catKind] = value.String(it.st.name), value.String(it.st.kind)
-	values[catSubtask], values[catKeyGroup] = value.Int(int64(it.subtask)), value.Int(int64(e.KeyGroup))
-	values[catSize] = value.Int(int64(len(e.Value) + len(e.Key) + len(e.Namespace) + len(e.UserKey)))
-	if it.st.kind == timersKind {
-		values[catTime] = value.Int(e.Time)
-	}
-	f.part, f.vars.OpenRecords = nil, false
+// entryDecoded returns an error if the expression looks at a part of an entry that is not
+// decoded: as nil it would be dropped for what it may not be.
+func (c *catter) entryDecoded(st *catState, it *catItem, why error) error {
+	k := it.keyed
 	for _, p := range []struct {
-		name  int
-		codec value.Codec
-		bytes []byte
-	}{{catKey, it.codecs.Key, e.Key}, {catNamespace, it.codecs.Namespace, e.Namespace}, {catUserKey, it.codecs.UserKey, e.UserKey}, {catValue, it.codecs.Value, e.Value}} {
-		if !f.program.Uses(p.name) {
+		name    int
+		decoded bool
+	}{{catKey, k.Key.Decoded}, {catNamespace, k.Namespace.Decoded}, {catUserKey, k.UserKey.Decoded}, {catValue, k.Value.Decoded}, {catTTL, k.Value.Decoded}} {
+		if p.decoded || !c.filter.program.Uses(p.name) {
 			continue
 		}
-		if p.codec == nil || p.bytes == nil {
-			return false, c.entryNotTold(it, p.name)
+		text := ""
+		if why != nil {
+			text = " (" + why.Error() + ")"
 		}
-		var err error
-		if values[p.name], err = value.ReadAll(p.codec, p.bytes); err != nil {
-			return false, err
-		}
+		return format.Errorf(format.ErrUnsupported, "--where looks at the %s of entries, but that of %s/%s is not decoded%s; use --operator and --state to choose others", catVars[p.name].name, ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)), text)
 	}
-	ok, err := f.program.Eval(&f.vars)
-	if err != nil {
-		return false, &usageError{fmt.Sprintf("--where: %s, of %s/%s, subtask %d, key group %d", c.env.misfit(err), ui.Quote(c.env.hidden(it.st.label)), ui.Quote(c.env.hidden(it.st.name)), it.subtask, e.KeyGroup), f.hint}
-	}
-	return ok != f.invert, nil
-}
-
-// entryNotTold refuses an expression that looks at a part of entries that is not decoded.
-func (c *catter) entryNotTold(it *catEntry, part int) error {
-	why := ""
-	if it.codecs.Why != nil {
-		why = " (" + it.codecs.Why.Error() + ")"
-	}
-	return format.Errorf(format.ErrUnsupported, "--where looks at the %s of entries, but that of %s/%s is not decoded%s; use --operator and --state to choose others", catVars[part].name, ui.Quote(c.env.hidden(it.st.label)), ui.Quote(c.env.hidden(it.st.name)), why)
+	return nil
 }

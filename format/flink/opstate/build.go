@@ -331,12 +331,12 @@ func (b *builder) lookAt(r format.ElementRun) error {
 	return nil
 }
 
-// cut adds the kept part of the map of a broadcast state (spec flink-operator-state
+// cut adds the new content of the map of a broadcast state (spec flink-operator-state
 // A6: int count, then keys and values). A compressed map is compressed again and
 // held in memory.
 func (b *builder) cut(s format.StateRuns, offs *offsets) error {
 	if s.Mode != format.ModeBroadcast || len(s.Runs) != 1 || s.Runs[0].Count != 1 {
-		return fmt.Errorf("entries can only be removed from the one map of a broadcast state")
+		return fmt.Errorf("entries can only be changed in the one map of a broadcast state")
 	}
 	r := s.Runs[0]
 	if r.Handle == nil || r.State < 0 || r.State >= len(r.Handle.States) || r.Handle.States[r.State].Mode != format.ModeBroadcast {
@@ -359,6 +359,10 @@ func (b *builder) cut(s format.StateRuns, offs *offsets) error {
 	}
 	b.literal(count)
 	for _, e := range s.Map.Ranges {
+		if e.New != nil {
+			b.literal(slices.Clone(e.New))
+			continue
+		}
 		if e.Off < 4 || e.N < 0 || e.N > end-start-e.Off {
 			return errOutsideMap(e, end-start)
 		}
@@ -378,6 +382,10 @@ func (b *builder) cutCompressed(r format.ElementRun, m *format.MapCut, p []byte)
 		return err
 	}
 	for _, e := range m.Ranges {
+		if e.New != nil {
+			p = append(p, e.New...)
+			continue
+		}
 		n := int64(len(whole.Value))
 		if e.Off < 4 || e.N < 0 || e.N > n-e.Off {
 			return errOutsideMap(e, n)

@@ -30,6 +30,7 @@ type cell struct {
 	// into it. base is the offset of the row or array in w.p.
 	put  func(w *writer, base, at int, v value.Value)
 	from func(p *parser, n *node) value.Value
+	of   layout // of values that are always in the variable part; otherwise nil
 }
 
 // parts reads the parts of one row or array in their order.
@@ -310,7 +311,7 @@ type layout interface {
 
 // layoutCell is a cell of values that are always in the variable part.
 func layoutCell(l layout) *cell {
-	return &cell{width: 8, from: l.parse,
+	return &cell{width: 8, from: l.parse, of: l,
 		get: func(b *parts, slot []byte) value.Value {
 			length, offset := binary.LittleEndian.Uint32(slot), binary.LittleEndian.Uint32(slot[4:])
 			p := b.take(length, offset, 0)

@@ -1,15 +1,12 @@
 package types
 
 import (
-	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/savepoint-tools/spt/format/internal/jsontext"
 	"github.com/savepoint-tools/spt/format/value"
@@ -61,19 +58,7 @@ func (p *parser) expects(n *node, k jsontext.Kind, what string) bool {
 }
 
 // found describes a node for an error.
-func found(n *node) string {
-	switch n.Kind {
-	case jsontext.String:
-		if len(n.Text) <= 40 {
-			return fmt.Sprintf("the string %q", n.Text)
-		}
-	case jsontext.Number, jsontext.Bool:
-		if len(n.Text) <= 40 {
-			return n.Text
-		}
-	}
-	return n.Kind.String()
-}
+func found(n *node) string { return n.String() }
 
 // element converts part i of an array.
 func (p *parser) element(c codec, n *node, i int) value.Value {
@@ -186,83 +171,32 @@ func (p *parser) optional(c codec, n *node) value.Value {
 	return v
 }
 
+// failed records the error of a scalar.
+func (p *parser) failed(err error) {
+	if err != nil {
+		p.fail("%v", err)
+	}
+}
+
 // integer converts a number of size bytes.
 func (p *parser) integer(n *node, size int) int64 {
-	if !p.expects(n, jsontext.Number, "an integer") {
-		return 0
-	}
-	i, err := strconv.ParseInt(n.Text, 10, 8*size)
-	switch {
-	case err == nil:
-	case strings.ContainsAny(n.Text, ".eE"):
-		p.fail("expected an integer, found %s", found(n))
-	default:
-		p.fail("%s does not fit into %d bits", found(n), 8*size)
-	}
+	i, err := n.Integer(8 * size)
+	p.failed(err)
 	return i
 }
 
 // float converts a number, or the text of one that JSON does not have, to its bits.
 func (p *parser) float(n *node, size int) uint64 {
-	bits := func(f float64) uint64 {
-		if size == 4 {
-			return uint64(math.Float32bits(float32(f)))
-		}
-		return math.Float64bits(f)
-	}
-	switch {
-	case n.Kind == jsontext.Number:
-		f, err := strconv.ParseFloat(n.Text, 8*size)
-		if err != nil {
-			p.fail("%s is out of range", found(n))
-		}
-		return bits(f)
-	case n.Kind != jsontext.String:
-	case n.Text == "NaN" && size == 4:
-		return 0x7fc00000
-	case n.Text == "NaN":
-		return 0x7ff8000000000000
-	case n.Text == "Infinity":
-		return bits(math.Inf(1))
-	case n.Text == "-Infinity":
-		return bits(math.Inf(-1))
-	default:
-		if digits, ok := strings.CutPrefix(n.Text, "NaN("); ok && len(digits) == 2*size+1 {
-			u, err := strconv.ParseUint(digits[:2*size], 16, 8*size)
-			nan := math.IsNaN(math.Float64frombits(u))
-			if size == 4 {
-				nan = math.IsNaN(float64(math.Float32frombits(uint32(u))))
-			}
-			if err == nil && nan && digits[2*size] == ')' {
-				return u
-			}
-		}
-	}
-	p.fail(`expected a number, "NaN", "Infinity" or "-Infinity", found %s`, found(n))
-	return 0
+	bits, err := n.Float(8 * size)
+	p.failed(err)
+	return bits
 }
 
 // bytes converts {"base64": …} or {"hex": …}.
 func (p *parser) bytes(n *node) []byte {
-	if n.Kind == jsontext.Object && len(n.Names) == 1 && n.Parts[0].Kind == jsontext.String {
-		var b []byte
-		var err error
-		switch text := n.Parts[0].Text; n.Names[0] {
-		case "base64":
-			b, err = base64.StdEncoding.Strict().DecodeString(text)
-		case "hex":
-			b, err = hex.DecodeString(text)
-		default:
-			err = fmt.Errorf("unknown encoding %q", n.Names[0])
-		}
-		if err == nil {
-			return b
-		}
-		p.fail("bytes: %v", err)
-		return nil
-	}
-	p.fail(`expected bytes, {"base64": "…"} or {"hex": "…"}, found %s`, found(n))
-	return nil
+	b, err := n.Bytes()
+	p.failed(err)
+	return b
 }
 
 // maxDigits limits big numbers.
@@ -310,80 +244,23 @@ func (p *parser) str(n *node) string {
 	return n.Text
 }
 
-// date converts "2024-02-29" at the start of s; rest follows it.
-func cutDate(s string) (c value.Civil, rest string, ok bool) {
-	sign := int64(1)
-	if strings.HasPrefix(s, "-") {
-		sign, s = -1, s[1:]
-	}
-	i := strings.IndexByte(s, '-')
-	if i < 4 || i > 10 || len(s) < i+6 || s[i+3] != '-' {
-		return c, s, false
-	}
-	year, err := strconv.ParseUint(s[:i], 10, 32) // at most 10 digits
-	month, merr := strconv.ParseUint(s[i+1:i+3], 10, 8)
-	day, derr := strconv.ParseUint(s[i+4:i+6], 10, 8)
-	y := sign * int64(year)
-	if err != nil || merr != nil || derr != nil || y < math.MinInt32 || y > math.MaxInt32 || !validDay(y, uint8(month), uint8(day)) {
-		return c, s, false
-	}
-	return value.Civil{Year: int32(y), Month: uint8(month), Day: uint8(day)}, s[i+6:], true
-}
-
-// clock converts "23:59:58.123456789".
-func clock(s string, c value.Civil) (value.Civil, bool) {
-	if len(s) < 8 || s[2] != ':' || s[5] != ':' {
-		return c, false
-	}
-	h, err := strconv.ParseUint(s[:2], 10, 8)
-	m, merr := strconv.ParseUint(s[3:5], 10, 8)
-	sec, serr := strconv.ParseUint(s[6:8], 10, 8)
-	if err != nil || merr != nil || serr != nil || h > 23 || m > 59 || sec > 59 {
-		return c, false
-	}
-	c.Hour, c.Minute, c.Second = uint8(h), uint8(m), uint8(sec)
-	if s = s[8:]; s == "" {
-		return c, true
-	}
-	if s[0] != '.' || len(s) < 2 || len(s) > 10 {
-		return c, false
-	}
-	nano, err := strconv.ParseUint((s[1:] + "00000000")[:9], 10, 32)
-	c.Nano = int32(nano)
-	return c, err == nil
-}
+// timeForms are the forms of the kinds of times.
+var timeForms = map[value.Kind]jsontext.TimeForm{value.KindDate: jsontext.Date, value.KindTimeOfDay: jsontext.TimeOfDay, value.KindDateTime: jsontext.DateTime, value.KindInstant: jsontext.Instant}
 
 // timestamp converts a date, a time of day or both, or an instant in UTC.
 func (p *parser) timestamp(n *node, k value.Kind) value.Value {
-	example := map[value.Kind]string{value.KindDate: "2024-02-29", value.KindTimeOfDay: "23:59:58.123", value.KindDateTime: "2024-02-29T23:59:58.123", value.KindInstant: "2024-02-29T23:59:58.123Z"}[k]
-	if n.Kind == jsontext.String {
-		var c value.Civil
-		rest, ok := n.Text, true
-		if k != value.KindTimeOfDay {
-			c, rest, ok = cutDate(rest)
-		}
-		if ok && k != value.KindTimeOfDay && k != value.KindDate {
-			rest, ok = strings.CutPrefix(rest, "T")
-		}
-		if ok && k == value.KindInstant {
-			rest, ok = strings.CutSuffix(rest, "Z")
-		}
-		if ok && k != value.KindDate {
-			c, ok = clock(rest, c)
-			rest = ""
-		}
-		if ok && rest == "" {
-			switch k {
-			case value.KindDate:
-				return value.Date(c.Year, c.Month, c.Day)
-			case value.KindTimeOfDay:
-				return value.TimeOfDay(c.Hour, c.Minute, c.Second, c.Nano)
-			case value.KindDateTime:
-				return value.DateTime(c)
-			}
-			t := time.Date(int(c.Year), time.Month(c.Month), int(c.Day), int(c.Hour), int(c.Minute), int(c.Second), 0, time.UTC)
-			return value.Instant(t.Unix(), c.Nano)
-		}
+	t, err := n.Time(timeForms[k])
+	if err != nil {
+		return p.fail("%v", err)
 	}
-	return p.fail("expected %v such as %q, found %s", k, example, found(n))
+	c := value.Civil(t)
+	switch k {
+	case value.KindDate:
+		return value.Date(c.Year, c.Month, c.Day)
+	case value.KindTimeOfDay:
+		return value.TimeOfDay(c.Hour, c.Minute, c.Second, c.Nano)
+	case value.KindDateTime:
+		return value.DateTime(c)
+	}
+	return value.Instant(t.Unix(), c.Nano)
 }

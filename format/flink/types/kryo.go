@@ -619,18 +619,20 @@ func kryoTimestamp(version int) kryoBody {
 	}, kryoDate.from)(version)
 }
 
+// uuidText returns the text of the 16 bytes of a UUID.
+func uuidText(u []byte) string {
+	h := hex.EncodeToString(u)
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
 // kryoUUID is the codec of java.util.UUID, which is its text.
 func kryoUUID(version int) kryoBody {
-	text := func(u [16]byte) string {
-		h := hex.EncodeToString(u[:])
-		return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
-	}
 	parse := func(s string) (u [16]byte, ok bool) {
 		p, err := hex.DecodeString(strings.ReplaceAll(s, "-", ""))
 		if copy(u[:], p); err != nil || len(p) != len(u) {
 			return u, false
 		}
-		return u, text(u) == s
+		return u, uuidText(u[:]) == s
 	}
 	return kryoFunc(false, func(r *reader) value.Value {
 		var u [16]byte
@@ -641,7 +643,7 @@ func kryoUUID(version int) kryoBody {
 				binary.BigEndian.PutUint64(u[i:], binary.LittleEndian.Uint64(p))
 			}
 		}
-		return value.String(text(u))
+		return value.String(uuidText(u[:]))
 	}, func(w *writer, v value.Value) {
 		u, ok := parse(v.Text())
 		if !w.expects(v, value.KindString) || !ok {
@@ -1113,7 +1115,7 @@ func (r *reader) kryoDate5() value.Civil {
 }
 
 func (r *reader) kryoDay(off int, year int32, month, day uint16) value.Civil {
-	if r.Err() == nil && (month > 12 || day > 31 || !validDay(int64(year), uint8(month), uint8(day))) {
+	if r.Err() == nil && (month > 12 || day > 31 || !jsontext.ValidDay(int64(year), uint8(month), uint8(day))) {
 		r.Fail(off, format.ErrCorrupt, "invalid date: year %d, month %d, day %d", year, month, day)
 	}
 	return value.Civil{Year: year, Month: uint8(month), Day: uint8(day)}

@@ -107,7 +107,7 @@ func (c choice) parse(p *parser, n *node) value.Value {
 
 func sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }
 
-func timerOf(n []codec) codec { return record{timerShape, tupleOf(timerTime, n[0], n[1])} }
+func timerOf(n []codec) codec { return record{timerShape, tupleOf(kept{timerTime}, n[0], n[1])} }
 
 func bufferEntryOf(n []codec) codec {
 	return record{fieldsOf("joined", "element"), tupleOf(boolCodec, n[0])}

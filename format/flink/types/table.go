@@ -85,6 +85,9 @@ func fieldsAsTuple(nested []codec) codec {
 	return tupleOf(nested...)
 }
 
+// ttlOf is the time of the last access, and the value.
+func ttlOf(nested []codec) codec { return tupleOf(kept{nested[0]}, nested[1]) }
+
 func eitherOf(nested []codec) codec     { return either{nested[0], nested[1]} }
 func collectionOf(nested []codec) codec { return arrayOf(nested[0]) }
 func optionsOf(nested []codec) codec    { return array{1, nullIf{0, nested[0]}} }
@@ -131,7 +134,7 @@ var known = func() map[string]class {
 		"JavaEitherSerializerSnapshot":    two(1, 1).of(eitherOf),
 		"EitherSerializerSnapshot":        two(1, 2).of(eitherOf),
 		"ArrayListSerializerSnapshot":     one(1, 1).of(collectionOf),
-		"TtlSerializerSnapshot":           two(1, 2).of(fieldsAsTuple),
+		"TtlSerializerSnapshot":           two(1, 2).of(ttlOf),
 		"TimerSerializerSnapshot":         two(1, 2).of(timerOf),
 		"BufferEntrySerializerSnapshot":   one(1, 2).of(bufferEntryOf),
 		"UnionSerializerSnapshot":         two(1, 2).of(unionOf),
@@ -168,7 +171,7 @@ var known = func() map[string]class {
 
 		"EnumSerializerSnapshot":          class{body: fields, min: 3, max: 3, outer: "te"}.by(enumOf),
 		"ScalaEnumSerializerSnapshot":     class{body: fields, min: 3, max: 3, outer: "tE"}.by(scalaEnumOf),
-		"BinaryRowDataSerializerSnapshot": {body: fields, min: 3, max: 3, outer: "n", value: bytesCodec},
+		"BinaryRowDataSerializerSnapshot": {body: fields, min: 3, max: 3, outer: "n", value: structured{bytesCodec}},
 		"ArrayDataSerializerSnapshot":     class{body: fields, min: 3, max: 3, outer: "jj"}.by(arrayDataOf),
 		"MapDataSerializerSnapshot":       class{body: fields, min: 3, max: 3, outer: "jjjj"}.by(mapDataOf),
 		"DecimalSerializerSnapshot": class{body: fields, min: 3, max: 3, outer: "nn"}.by(func(_ *maker, s *Snapshot, _ []codec) codec {
@@ -220,8 +223,8 @@ var simples = map[string]codec{
 	"LongPrimitiveArray": array{8, longCodec}, "FloatPrimitiveArray": array{4, floatCodec},
 	"DoublePrimitiveArray": array{8, doubleCodec}, "CharPrimitiveArray": array{2, charCodec},
 	"StringArray": array{1, stringCodec},
-	"TimeWindow":  timeWindowCodec, "CountWindow": longCodec, "Java": javaStream{}, "StringData": stringDataCodec,
-	"DeweyNumber": deweyCodec, "EventId": eventIDCodec, "Variant": variantCodec{}, "Bitmap": bytesCodec, "SortedLong": nil,
+	"TimeWindow":  kept{timeWindowCodec}, "CountWindow": kept{longCodec}, "Java": javaStream{}, "StringData": stringDataCodec,
+	"DeweyNumber": deweyCodec, "EventId": eventIDCodec, "Variant": variantCodec{}, "Bitmap": structured{bytesCodec}, "SortedLong": nil,
 	"TransactionState": kafkaTransaction, "ContextState": kafkaContext, "NextTransactionalIdHint": kafkaHint,
 }
 

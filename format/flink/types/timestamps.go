@@ -146,25 +146,10 @@ func (r *reader) date() (c value.Civil, null bool) {
 	if c.Year == math.MinInt32 && c.Month == 0x80 && c.Day == 0 {
 		return c, true
 	}
-	if r.Err() == nil && (!validDay(int64(c.Year), c.Month, c.Day)) {
+	if r.Err() == nil && (!jsontext.ValidDay(int64(c.Year), c.Month, c.Day)) {
 		r.Fail(off, format.ErrCorrupt, "invalid date: year %d, month %d, day %d", c.Year, c.Month, c.Day)
 	}
 	return c, false
-}
-
-// validDay reports whether a date exists in the proleptic Gregorian calendar.
-func validDay(year int64, month, day uint8) bool {
-	if month < 1 || month > 12 || day < 1 {
-		return false
-	}
-	last := uint8(30) + (month+month>>3)&1
-	if month == 2 {
-		last = 28
-		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
-			last = 29
-		}
-	}
-	return day <= last
 }
 
 func (w *writer) date(v value.Value) {

@@ -322,7 +322,7 @@ func appendRun(ctx context.Context, parts []format.Part, r format.ElementRun) ([
 	return parts, nil
 }
 
-// cutMap returns the part of a map that m keeps.
+// cutMap returns a map with the entries of m.
 func cutMap(mode format.Mode, elements []format.Part, m *format.MapCut) ([]format.Part, error) {
 	if mode != format.ModeBroadcast || len(elements) != 1 || m.Count < 0 || m.Count > math.MaxUint32 {
 		return nil, fmt.Errorf("cannot keep %d entries of %d elements of a %v state: expected the map of a broadcast state", m.Count, len(elements), mode)
@@ -331,6 +331,10 @@ func cutMap(mode format.Mode, elements []format.Part, m *format.MapCut) ([]forma
 	head := AppendMapHeader(nil, int(m.Count))
 	rope := &format.Concat{Parts: []format.Part{format.Literal(head)}}
 	for _, e := range m.Ranges {
+		if e.New != nil {
+			rope.Parts = addPart(rope.Parts, format.Literal(slices.Clone(e.New)))
+			continue
+		}
 		if e.Off < 1 || e.N < 0 || e.N > whole.N-e.Off {
 			return nil, fmt.Errorf("entries from %d, %d bytes, are outside the map of %d bytes", e.Off, e.N, whole.N)
 		}

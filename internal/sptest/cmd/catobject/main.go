@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/savepoint-tools/spt/internal/ranged"
 	"github.com/savepoint-tools/spt/storage/s3"
 )
 
@@ -35,7 +34,7 @@ func run(ctx context.Context, uri string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	body, _, err := ranged.NewReader(store, name, "").Open(ctx, 0, -1)
+	body, _, err := store.ReadRange(ctx, name, 0, -1, "")
 	if err != nil {
 		return err
 	}

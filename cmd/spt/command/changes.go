@@ -1,0 +1,200 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+)
+
+// changeLine is a line of a file of changes: what spt cat prints, edited. Pointers and
+// raw values are nil if the line does not have them.
+type changeLine struct {
+	number int64 // of the line, from 1
+
+	Op       string `json:"op"`
+	Operator string `json:"operator"`
+	ID       string `json:"id"`
+	State    string `json:"state"`
+	Kind     string `json:"kind"`
+	Subtask  *int32 `json:"subtask"`
+	Index    *int64 `json:"index"`
+
+	Key         json.RawMessage `json:"key"`
+	Value       json.RawMessage `json:"value"`
+	ValueBase64 *string         `json:"value_base64"`
+	ValueHex    *string         `json:"value_hex"`
+	Was         json.RawMessage `json:"was"`
+	WasBase64   *string         `json:"was_base64"`
+	WasHex      *string         `json:"was_hex"`
+
+	// Printed by cat; what they say is not used.
+	Size *int64 `json:"size"`
+	// Printed by cat with flags that make lines which name no element, or no value.
+	Count    *int64  `json:"count"`
+	Text     *string `json:"value_text"`
+	Redacted *string `json:"value_redacted"`
+}
+
+// maxChangeLine bounds a line.
+const maxChangeLine = 256 << 20
+
+// lineError is what is wrong with a line.
+type lineError struct {
+	line int64
+	msg  string
+}
+
+func (e *lineError) Error() string { return e.msg }
+
+// readChanges reads a file of changes that a flag names, line by line. A line that is
+// wrong is yielded as a *lineError, and reading goes on; any other error ends it. Empty
+// lines count and are not yielded.
+func (e *Env) readChanges(ctx context.Context, flag, name string) iter.Seq2[*changeLine, error] {
+	return func(yield func(*changeLine, error) bool) {
+		err := e.sides.claim(flag, name)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		body, err := e.sideBody(ctx, name)
+		if err == nil {
+			err = errors.Join(eachChange(body, flag, name, yield), body.Close())
+		}
+		switch {
+		case ctx.Err() != nil:
+			yield(nil, ctx.Err())
+		case err != nil:
+			yield(nil, fmt.Errorf("%s: %w", flag, err))
+		}
+	}
+}
+
+// eachChange yields the lines of a file.
+func eachChange(body io.Reader, flag, name string, yield func(*changeLine, error) bool) error {
+	r := bufio.NewReaderSize(body, 64<<10)
+	var text []byte
+	for n := int64(1); ; n++ {
+		var end error
+		if text, end = readLine(r, text[:0]); end != nil && !errors.Is(end, io.EOF) {
+			return end
+		}
+		if n == 1 {
+			var err error
+			if text, err = sideText(flag, name, text); err != nil {
+				return err
+			}
+		}
+		if len(bytes.TrimSpace(text)) > 0 {
+			l, err := parseChange(text)
+			if err != nil {
+				err = &lineError{n, err.Error()}
+			} else {
+				l.number = n
+			}
+			if !yield(l, err) {
+				return nil
+			}
+		}
+		if end != nil {
+			return nil
+		}
+	}
+}
+
+var errLongLine = fmt.Errorf("a line of more than %d bytes", maxChangeLine)
+
+// readLine appends a line, without its end. With io.EOF it is the last one.
+func readLine(r *bufio.Reader, dst []byte) ([]byte, error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		dst = append(dst, part...)
+		if len(dst) > maxChangeLine {
+			return dst, errLongLine
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return dst, err
+		}
+	}
+}
+
+// parseChange reads a line.
+func parseChange(text []byte) (*changeLine, error) {
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
+		return nil, errors.New("expected an object on each line, as cat -o jsonl prints, found an array")
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	var l changeLine
+	if err := d.Decode(&l); err != nil {
+		return nil, notChange(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one JSON value on the line")
+	}
+	return &l, l.check()
+}
+
+// notChange words an error of package json.
+func notChange(err error) error {
+	var typed *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &typed) && typed.Field != "":
+		expected := "an integer"
+		if typed.Type.String() == "string" {
+			expected = "a string"
+		}
+		return fmt.Errorf("%s: expected %s, found a JSON %s", typed.Field, expected, typed.Value)
+	case errors.As(err, &typed):
+		return fmt.Errorf("expected an object, found a JSON %s", typed.Value)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("not JSON: the line ends within a value")
+	}
+	return fmt.Errorf("not a change: %s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+func (l *changeLine) check() error {
+	switch {
+	case l.Kind == "coordinator":
+		return errors.New("the state of a coordinator is not changed by its elements")
+	case l.Count != nil:
+		return errors.New("a line of cat --distinct is for several elements: print them without --distinct")
+	case l.Text != nil, l.Redacted != nil:
+		return errors.New("values of --format text or redacted cannot be read: print them without --format")
+	case l.State == "":
+		return errors.New("the state is missing")
+	case l.Operator == "" && l.ID == "":
+		return errors.New("the operator is missing")
+	case l.Subtask != nil && *l.Subtask < 0:
+		return fmt.Errorf("subtask %d: must be 0 or more", *l.Subtask)
+	case l.Index != nil && *l.Index < 0:
+		return fmt.Errorf("index %d: must be 0 or more", *l.Index)
+	}
+	return nil
+}
+
+// storedBytes returns bytes that are given as base64 or hexadecimal digits; nil if
+// neither is given.
+func storedBytes(base, digits *string) (p []byte, err error) {
+	switch {
+	case base != nil && digits != nil:
+		return nil, errors.New("a value is given twice")
+	case base != nil:
+		p, err = base64.StdEncoding.Strict().DecodeString(*base)
+	case digits != nil:
+		p, err = hex.DecodeString(*digits)
+	default:
+		return nil, nil
+	}
+	if p == nil {
+		p = []byte{}
+	}
+	return p, err
+}
