@@ -222,6 +222,7 @@ type keyedMerge struct {
 	waiting []*keyedSource
 	open    []*openSource
 	current *openSource // whose entries of a key group are read
+	entry   format.KeyedEntry
 }
 
 // openSource is a source and its next entry, if it has one.
@@ -245,11 +246,12 @@ func (m *keyedMerge) next(ask bool) (format.KeyedEntry, error) {
 		if err != nil {
 			return format.KeyedEntry{}, err
 		}
-		e := s.head
+		m.entry = s.head
+		e := &m.entry
 		stays := true
 		if s.edit.keep != nil {
 			if ask {
-				if stays, err = s.edit.keep(&e); stays {
+				if stays, err = s.edit.keep(e); stays {
 					s.kept.set(s.number)
 				}
 			} else {
@@ -258,41 +260,33 @@ func (m *keyedMerge) next(ask bool) (format.KeyedEntry, error) {
 		}
 		s.number++
 		if stays && err == nil && s.edit.change != nil {
-			err = s.edit.change(&e)
+			err = s.edit.change(e)
 		}
 		if err != nil {
 			return format.KeyedEntry{}, err
 		}
 		if ask {
-			s.count(&s.head, &e, stays)
+			s.count(&s.head, e, stays)
 		}
 		if stays {
 			e.State = s.to[e.State]
-			return e, nil
+			return *e, nil
 		}
 	}
 }
 
 // count counts an entry that was read, and is e now if it stays.
 func (s *keyedSource) count(was, e *format.KeyedEntry, stays bool) {
-	c, n := &s.counts[was.State], entryBytes(was)
+	c, n := &s.counts[was.State], was.Size()
 	if stays {
+		left := e.Size()
 		c.entries++
-		c.bytes += entryBytes(e)
-		c.droppedBytes += max(n-entryBytes(e), 0)
+		c.bytes += left
+		c.droppedBytes += max(n-left, 0)
 		return
 	}
 	c.droppedEntries++
 	c.droppedBytes += n
-}
-
-// entryBytes returns the bytes of the parts of an entry, which do not depend on its
-// encoding.
-func entryBytes(e *format.KeyedEntry) int64 {
-	if e.Key == nil {
-		return int64(len(e.Value) + len(e.Stored))
-	}
-	return int64(len(e.Value) + len(e.Key) + len(e.Namespace) + len(e.UserKey))
 }
 
 // advance reads the next entry of a source into its head.
