@@ -21,8 +21,7 @@ type ExpireOptions struct {
 
 // Expire removes the entries of keyed states whose time to live had ended: of lists the
 // elements, of maps the entries. Flink does so when they are read, or in the background;
-// until then they are in every snapshot. The report has the states with a time to live,
-// as that of [Filter].
+// until then they are in every snapshot. The report has the states with a time to live.
 //
 // Keyed state of an operator that lost entries is canonical, see [Canonical].
 func Expire(ctx context.Context, in format.View, o ExpireOptions) (format.View, *FilterReport, error) {

@@ -66,8 +66,8 @@ type FilteredState struct {
 	Mode     format.Mode
 	Keyed    string // the kind of a keyed state, which has no mode
 	// Kept and dropped elements, and their bytes. For broadcast state these are the
-	// entries of every subtask's replica, or whole maps. The bytes of an entry of keyed
-	// state are those of its key, namespace, map key and value.
+	// entries of every subtask's replica, or whole maps. An entry of keyed state
+	// has the bytes of its key, namespace, map key and value.
 	Kept, Dropped           int64
 	KeptBytes, DroppedBytes int64
 	// Whole is set if maps of this broadcast state were not decoded: each counts as

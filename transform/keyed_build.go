@@ -112,7 +112,7 @@ func (n *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// join makes one schema of those of all sources.
+// join makes one schema of the schemas of all sources.
 func (m *keyedBuild) join() error {
 	at := map[format.Text]int{}
 	var ends []int64 // of the key groups of each state

@@ -55,7 +55,7 @@ func (e *MergeError) Remedies() []finding.Remedy { return e.Advice }
 
 // Merge adds operators, or single states, of another savepoint. It never replaces
 // anything: two operators with one id, or two states with one name in an operator, are a
-// *CollisionError. Keyed state of which single states were taken, or to which they were
+// *CollisionError. Keyed state from which single states were taken, or to which some were
 // added, is canonical, see [Canonical].
 func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *MergeReport, error) {
 	if o.From == nil {

@@ -167,7 +167,7 @@ func (r *Regrouped) regroup(ctx context.Context, in format.View, s *keyedSource,
 		case c.KeyHash == nil:
 			err = c.WhyNoHash
 		case e.Key == nil:
-			err = format.Errorf(format.ErrUnsupported, "they are not told from what follows them")
+			err = format.Errorf(format.ErrUnsupported, "their end in the entries is not known")
 		default:
 			hash, err = c.KeyHash(e.Key)
 		}

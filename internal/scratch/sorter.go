@@ -21,7 +21,7 @@ type Options struct {
 // Keys are at least 0 and below Keys.
 const Keys = 1 << 15
 
-// Sorter sorts records by a key, and those of one key by their bytes. Records may be
+// Sorter sorts records by a key, and records with one key by their bytes. They may be
 // added by one goroutine at a time and read by several, after all have been added.
 type Sorter struct {
 	o     Options

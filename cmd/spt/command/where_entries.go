@@ -19,8 +19,8 @@ func (f *catFilter) entriesOnly() bool {
 	return false
 }
 
-// fits reports whether keyed states of a kind have what the expression looks at. What
-// they have not would be null, for all of their entries.
+// fits reports whether keyed states of a kind have what the expression looks at, which
+// would be null otherwise, for all of their entries.
 func (f *catFilter) fits(kind string) bool {
 	uses := f.program.Uses
 	switch timers := kind == kindOfTimers; {
@@ -45,7 +45,7 @@ func (c *catter) entryDecoded(st *catState, it *catItem, why error) error {
 		if why != nil {
 			text = " (" + why.Error() + ")"
 		}
-		return format.Errorf(format.ErrUnsupported, "--where looks at the %s of entries, but that of %s/%s is not decoded%s; use --operator and --state to choose others", catVars[p.name].name, ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)), text)
+		return format.Errorf(format.ErrUnsupported, "--where looks at the %s of entries, which is not decoded in %s/%s%s; use --operator and --state to choose others", catVars[p.name].name, ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)), text)
 	}
 	return nil
 }
