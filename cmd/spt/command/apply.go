@@ -2,6 +2,8 @@ package command
 
 import (
 	"context"
+	"errors"
+	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -115,6 +117,11 @@ func (o *applyOptions) run(ctx context.Context, env *Env, args []string) error {
 		}
 		return sp, res, err
 	})
+	for _, s := range r.steps {
+		if c, ok := s.step.(io.Closer); ok {
+			err = errors.Join(err, c.Close())
+		}
+	}
 	if err == nil && len(skipped) > 0 {
 		err = &findings{"left as it is: " + report.Shorten(skipped)}
 	}
