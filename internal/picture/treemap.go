@@ -49,7 +49,7 @@ func worst(largest, smallest, sum, side float64) float64 {
 	return max(side*side*largest/(sum*sum), sum*sum/(side*side*smallest))
 }
 
-// row places rectangles along the shorter side of a frame, and returns what is left of
+// row lines up rectangles along the shorter side of a frame, and returns what is left of
 // the frame. The last row takes all of it, so that rounding leaves no gap.
 func row(all []Rect, order []int, areas []float64, sum float64, frame Rect, last bool) Rect {
 	if frame.W >= frame.H { // a column at the left

@@ -24,7 +24,7 @@ type KeyGroups struct {
 type KeyGroupsOf struct {
 	Operators []KeyGroups
 	Left      int // operators with keyed state that are not among them
-	// Unknown counts those of Left whose distribution only their entries show: tables of
+	// Unknown counts the operators of Left whose distribution only their entries show: tables of
 	// RocksDB and changelogs.
 	Unknown int
 }

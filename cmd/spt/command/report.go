@@ -95,7 +95,7 @@ func runReport(ctx context.Context, o reportOptions, env *Env, locations []strin
 	case err != nil:
 		return err
 	case len(partial) > 0:
-		return partial.err()
+		return &findings{fmt.Sprintf("%s of the snapshot not read: %v", ui.Plural(int64(len(partial)), "part"), partial.err())}
 	case p.Verify.Errors > 0:
 		return &findings{fmt.Sprintf("the snapshot is not sound: %s", ui.Plural(int64(p.Verify.Errors), "error"))}
 	}

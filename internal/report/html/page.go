@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/savepoint-tools/spt/internal/report"
@@ -92,7 +91,10 @@ func newView(p *Page) *view {
 	v.Policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	v.What, v.HowMuch = x.Headline()
 	sound, text := p.Verify.Verdict()
-	v.Verdict = strings.ToUpper(text[:1]) + text[1:]
+	v.Verdict = capital(text)
+	if sound == report.NotSound {
+		v.Verdict = "Not sound: " + text
+	}
 	v.Soundness = map[report.Soundness]string{report.Sound: "good", report.Look: "look", report.NotSound: "bad", report.NotJudged: "bad"}[sound]
 	v.Facts = facts(p)
 	v.Findings, v.MoreFindings = notes(p)
@@ -132,7 +134,7 @@ func facts(p *Page) []fact {
 }
 
 // longest is the length of a name on the page; of a longer one the middle is left out.
-const longest = 120
+const longest = 90
 
 // name returns a name from a snapshot as the page shows it.
 func name(s string) string {
@@ -144,8 +146,10 @@ func name(s string) string {
 }
 
 // sentence returns a text from a report as the page shows it.
-func sentence(s string) string {
-	const most = 1000
+func sentence(s string) string { return cut(s, 600) }
+
+// cut returns the first letters of a text.
+func cut(s string, most int) string {
 	s = ui.Printable(s)
 	if r := []rune(s); len(r) > most {
 		return string(r[:most]) + "…"

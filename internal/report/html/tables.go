@@ -22,7 +22,7 @@ type position struct {
 
 const maxPositions = 300
 
-// newOffsets returns the positions of sources, or nil if there are none.
+// newOffsets returns the positions of sources, or nil without any.
 func newOffsets(o *report.Offsets) *offsets {
 	if o == nil || len(o.Partitions)+len(o.NotDecoded) == 0 {
 		return nil
@@ -72,12 +72,13 @@ type node struct {
 }
 
 const (
-	maxNodes  = 3000 // of all trees
+	maxNodes  = 1500 // of all trees
 	maxLabels = 40   // parts of one type
 	maxDepth  = 12
+	maxType   = 160 // of the text of a type
 )
 
-// newSchema returns the types of states, or nil if there are none.
+// newSchema returns the types of states, or nil without any.
 func newSchema(s *report.Schema) *schema {
 	if s == nil || len(s.Operators) == 0 {
 		return nil
@@ -101,9 +102,13 @@ func newSchema(s *report.Schema) *schema {
 			}
 			o.States = append(o.States, out.state(st))
 		}
-		for _, why := range op.Unread[:min(len(op.Unread), maxLabels)] {
+		for _, why := range op.Unread[:min(len(op.Unread), maxExamples)] {
 			o.Unread = append(o.Unread, sentence(why))
 		}
+		if n := len(op.Unread) - maxExamples; n > 0 {
+			o.Unread = append(o.Unread, "… and "+ui.Count(int64(n))+" more")
+		}
+		out.nodes -= 1 + len(o.Unread)
 		out.Operators = append(out.Operators, o)
 	}
 	return out
@@ -130,7 +135,7 @@ func (s *schema) state(st *report.SchemaState) schemaState {
 	}
 	if len(out.Tree) == 0 {
 		s.nodes--
-		out.Tree = []*node{{Label: "type", Type: sentence(st.Type)}}
+		out.Tree = []*node{{Label: "type", Type: cut(st.Type, maxType)}}
 	}
 	return out
 }
@@ -139,7 +144,7 @@ func (s *schema) state(st *report.SchemaState) schemaState {
 // is only in the text of the type.
 func (s *schema) node(label string, t *report.SchemaType, depth int) *node {
 	s.nodes--
-	n := &node{Label: label, Type: sentence(t.Text)}
+	n := &node{Label: label, Type: cut(t.Text, maxType)}
 	if t.NotDecoded != "" {
 		n.Type += " (not decoded: " + sentence(t.NotDecoded) + ")"
 	}

@@ -14,6 +14,7 @@ import (
 type treemap struct {
 	ID, Title string
 	About     string // for readers that do not see it
+	Height    int    // in pixels
 	Tiles     []tile
 	Legend    []legend
 	Largest   []largest // the same in words
@@ -28,6 +29,17 @@ type tile struct {
 
 	bytes int64
 }
+
+// The height of a map, and of the name of a tile that has others in it, in pixels.
+const (
+	mapHeight  = 420
+	headHeight = 18
+)
+
+// Inner returns the height for the tiles in a tile of a map, in pixels.
+func (t tile) Inner() string { return fmt.Sprintf("%.1f", t.height()-headHeight) }
+
+func (t tile) height() float64 { return t.H / 100 * mapHeight }
 
 // Percent returns a coordinate with two decimals.
 func (t tile) Percent(x float64) string { return fmt.Sprintf("%.2f%%", x) }
@@ -76,7 +88,7 @@ func treemaps(x *report.Inspect) []treemap {
 	return all
 }
 
-// lay gives tiles their places, the largest first; those after most become one.
+// lay positions tiles, the largest first; those after most become one.
 func lay(tiles []tile, most int, noun string) []tile {
 	tiles = slices.DeleteFunc(tiles, func(t tile) bool { return t.bytes <= 0 })
 	slices.SortStableFunc(tiles, func(a, b tile) int { return int(min(max(b.bytes-a.bytes, -1), 1)) })
@@ -102,8 +114,15 @@ func newTile(label, class string, bytes int64) tile {
 	return tile{Label: label, Class: class, Size: ui.Bytes(bytes), bytes: bytes}
 }
 
-func (m *treemap) list(total int64, rows []largest) {
-	m.Largest = rows
+// finish adds the list of the largest, and takes tiles out of those that are too low for
+// them.
+func (m *treemap) finish(total int64, rows []largest) {
+	m.Height, m.Largest = mapHeight, rows
+	for i := range m.Tiles {
+		if m.Tiles[i].height() < 2*headHeight {
+			m.Tiles[i].Tiles = nil
+		}
+	}
 	m.About = fmt.Sprintf("Treemap of %s by %s; the largest are in the table after it.", ui.Bytes(total), m.Title)
 }
 
@@ -141,7 +160,7 @@ func byState(x *report.Inspect) treemap {
 			m.Legend = append(m.Legend, legend{k.class, k.name})
 		}
 	}
-	m.list(x.Bytes.Total, rows)
+	m.finish(x.Bytes.Total, rows)
 	return m
 }
 
@@ -175,7 +194,7 @@ func bySubtask(x *report.Inspect) treemap {
 	for i := range m.Tiles {
 		m.Tiles[i].Tiles = lay(m.Tiles[i].Tiles, 2*maxInner, "subtask")
 	}
-	m.list(x.Bytes.Total, rows)
+	m.finish(x.Bytes.Total, rows)
 	return m
 }
 
@@ -205,7 +224,7 @@ func byFile(x *report.Inspect) treemap {
 			m.Legend = append(m.Legend, l)
 		}
 	}
-	m.list(total, rows)
+	m.finish(total, rows)
 	return m
 }
 
@@ -237,7 +256,7 @@ func operatorRows(x *report.Inspect) (all []operatorRow, left string) {
 				all = append(all, operatorRow{State: true, Name: "… and " + ui.Plural(int64(len(op.States)-k), "more state")})
 				break
 			}
-			row := operatorRow{State: true, Name: stateName(st), Kind: st.Kind, Type: sentence(st.Type), Size: ui.Bytes(st.Bytes)}
+			row := operatorRow{State: true, Name: stateName(st), Kind: st.Kind, Type: cut(st.Type, maxType), Size: ui.Bytes(st.Bytes)}
 			switch {
 			case st.KeyGroups > 0:
 				row.Count = ui.Plural(st.KeyGroups, "key group")
@@ -250,7 +269,7 @@ func operatorRows(x *report.Inspect) (all []operatorRow, left string) {
 					all = append(all, operatorRow{State: true, Name: "… and " + ui.Plural(int64(len(st.States)-j), "more keyed state")})
 					break
 				}
-				row := operatorRow{State: true, Name: name(in.Name), Kind: in.Kind, Type: sentence(in.Type)}
+				row := operatorRow{State: true, Name: name(in.Name), Kind: in.Kind, Type: cut(in.Type, maxType)}
 				if in.Count != nil {
 					row.Count, row.Size = ui.Count(in.Count.Entries), ui.Bytes(in.Count.Bytes)
 				}
