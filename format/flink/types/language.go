@@ -1,6 +1,7 @@
 package types
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -450,8 +451,12 @@ func (p *typeParser) format(at int, word string, f func(string) (value.Codec, er
 		return nil
 	}
 	c, err := f(argument)
-	if err != nil {
-		p.fail(at, "%v", err)
+	switch {
+	case err == nil:
+	case errors.Is(err, format.ErrUnsupported):
+		return p.fail(at, "%v", err)
+	default: // of a file
+		p.err = err
 		return nil
 	}
 	if strings.ContainsFunc(argument, endsArgument) || strings.HasPrefix(argument, `"`) {
