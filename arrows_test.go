@@ -59,6 +59,7 @@ var arrows = []arrow{
 	{"writer", []string{"format/...", "storage", "storage/local", "storage/route", "reader", "internal/ability", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
 	{"transform", []string{"format", "format/value", "format/finding", "format/summary", "format/flink", "format/flink/connector", "format/flink/metadata", "format/flink/types", "format/flink/assign", "internal/hash128", "internal/number", "internal/objpath", "internal/tally", "transform/internal/..."}, noFiles},
 	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform", "transform/internal/...", "internal/work", "internal/fileref"}, noFiles},
+	{"transform/count", []string{"format", "format/value", "internal/work"}, noFiles},
 	{"transform/check", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/types", "internal/number", "transform", "transform/internal/..."}, noFiles},
 	{"transform/orphans", []string{"format/...", "storage", "storage/local", "storage/route", "reader", "internal/ability", "internal/fileref", "internal/objpath", "internal/ranged", "internal/tempname"}, noFiles},
 	{"transform/internal", []string{"format", "format/value", "format/flink/connector", "format/flink/types", "format/summary", "internal/hash128", "internal/tally", "internal/work", "transform"}, noFiles},

@@ -67,3 +67,11 @@ func Count(all []Finding, s Severity) int {
 	}
 	return n
 }
+
+// NoTimers returns the finding about an operator whose keyed state, in tables of a
+// native savepoint, has no timers.
+func NoTimers(op *format.Operator) Finding {
+	return Finding{Severity: Note, Code: "no-timers", Operator: op,
+		Message: "its state has no timers. If the operator keeps timers on the heap, this native savepoint does not contain them: Flink does not write them",
+		Advice:  Words("if the job sets state.backend.rocksdb.timer-service.factory: HEAP, take a canonical savepoint")}
+}

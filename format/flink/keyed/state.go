@@ -200,6 +200,7 @@ func (a *access) codecs(o types.Options) (all value.EntryCodecs) {
 	case a.timers:
 	case a.isList:
 		set(&all.Value, a.value, types.ListCodec)
+		all.List = true
 	case a.isMap:
 		set(&all.UserKey, a.userKey, types.NewCodec)
 		set(&all.Value, a.value, types.MapValueCodec)
