@@ -42,6 +42,14 @@ type Finding struct {
 	Message  string
 	Found    string   // location of a file that is not at its reference
 	Advice   []Remedy // what to do; may be nil
+	Parts    []Part   // of a type, if several differ
+}
+
+// Part is a part of a type that differs, with what that means.
+type Part struct {
+	Path    string // such as "items[].price"; "" for the whole type
+	Verdict string // "incompatible"
+	Why     string
 }
 
 // Sort sorts findings by severity, worst first. The sort is stable.

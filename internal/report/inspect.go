@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/connector"
+	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -287,11 +289,21 @@ func (s *InspectState) addHeaders(r *Run, st *summary.State, h *reader.Headers) 
 	}
 }
 
+// schemaText returns the type of a state, or what a connector stores in it.
+func (r *Run) schemaText(s *types.StateSchema) string {
+	if v := s.Parts().Value; s.Keyed == "" && s.Mode != format.ModeBroadcast && v != nil {
+		if what := connector.What(s.Name.String(), v.Raw); what != "" {
+			return what
+		}
+	}
+	return s.TypeText(r.Text)
+}
+
 // typeText returns the type of a state, or its types where subtasks differ.
 func (r *Run) typeText(h *reader.StateHeader) string {
 	var all []string
 	for i := range h.Schemas {
-		if text := h.Schemas[i].TypeText(r.Text); text != "" && !slices.Contains(all, text) {
+		if text := r.schemaText(&h.Schemas[i]); text != "" && !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}
