@@ -72,7 +72,9 @@ const (
 	NameRelease   Action = "name-release"   // name the release of Flink
 	KeepMissing   Action = "keep-missing"   // keep references to files that are missing
 	LeaveOperator Action = "leave-operator" // leave operators unchanged whose keyed state cannot be written
-	Overwrite     Action = "overwrite"      // replace the snapshot at the target
+	// BuildCanonical builds keyed state again in the canonical format.
+	BuildCanonical Action = "build-canonical"
+	Overwrite      Action = "overwrite" // replace the snapshot at the target
 )
 
 // Words returns a remedy without an action.

@@ -24,6 +24,7 @@ var mentions = map[finding.Action]string{
 	finding.NameRelease:    "%s with --flink VERSION",
 	finding.KeepMissing:    "%s with --missing keep",
 	finding.LeaveOperator:  "%s with --keyed leave",
+	finding.BuildCanonical: "%s with --keyed canonical",
 	finding.Overwrite:      "add --overwrite to %s",
 }
 
