@@ -33,7 +33,7 @@ func (r *redaction) rebuildKeyed(op *format.Operator, sub *format.Subtask, h for
 	for i, st := range source.schema.States {
 		e.parts = append(e.parts, partName(op, st.Name.String()))
 		if !r.drops(e.parts[i]) && codecs[i].KeyHash == nil {
-			return nil, format.At(codecs[i].WhyNoHash, "keys")
+			return nil, format.Errorf(format.ErrUnsupported, "keys: %v", codecs[i].WhyNoHash)
 		}
 	}
 	source.edit = keyedEdit{
@@ -44,11 +44,10 @@ func (r *redaction) rebuildKeyed(op *format.Operator, sub *format.Subtask, h for
 		},
 		change: e.edit(),
 	}
-	before := len(r.refused)
 	out, entries, err := buildKeyed(r.ctx, r.in.Source, source.codec, h.KeyGroups(), []*keyedSource{source})
 	e.first = false
-	if err != nil || out == nil || len(r.refused) > before {
-		return nil, err
+	if err != nil || out == nil || len(r.refused) > 0 {
+		return nil, err // with the error, nothing is written
 	}
 	r.report.Entries += entries
 	r.report.KeptKeys += e.kept
@@ -105,12 +104,13 @@ func (e *redactedEntries) edit() func(*format.KeyedEntry) error {
 type entryMask struct {
 	e    *redactedEntries
 	keys map[string]string // replacements of keys
+	size int               // bytes of keys
 	buf  []byte
 }
 
-// maxKeys is the number of replaced keys that are kept: entries of one key are often
-// next to each other, and finding a key takes a while.
-const maxKeys = 1 << 14
+// maxKeys is the number of bytes of replaced keys that are kept: several states have
+// entries of one key, and finding its replacement takes a while.
+const maxKeys = 8 << 20
 
 func (w *entryMask) entry(en *format.KeyedEntry) (err error) {
 	e, c := w.e, &w.e.codecs[en.State]
@@ -154,15 +154,17 @@ func (w *entryMask) key(c *value.EntryCodecs, en *format.KeyedEntry) ([]byte, er
 	if to, ok := w.keys[string(en.Key)]; ok {
 		return []byte(to), nil
 	}
-	to, err := w.e.key(c, en.Key, en.KeyGroup)
+	to, err := w.e.key(c, en)
 	if err != nil {
 		return nil, err
 	}
 	if w.e.first && string(to) == string(en.Key) {
 		w.e.kept++
 	}
-	if len(w.keys) == maxKeys {
+	const perKey = 128 // of the map
+	if w.size += 2*len(to) + perKey; w.size > maxKeys {
 		clear(w.keys)
+		w.size = 0
 	}
 	w.keys[string(en.Key)] = string(to)
 	return to, nil
@@ -173,14 +175,13 @@ const keysPerGroup = 64
 
 // key finds the replacement of a key: the keys of one length and key group replace each
 // other.
-func (e *redactedEntries) key(codecs *value.EntryCodecs, p []byte, group int32) ([]byte, error) {
-	c := codecs.Key
-	groups := e.op.MaxParallelism
+func (e *redactedEntries) key(c *value.EntryCodecs, en *format.KeyedEntry) ([]byte, error) {
+	p, group, groups := en.Key, en.KeyGroup, e.op.MaxParallelism
 	if groups <= 0 {
 		return nil, format.Errorf(format.ErrCorrupt, "a max parallelism of %d", groups)
 	}
 	in := func(p []byte) (bool, error) {
-		hash, err := codecs.KeyHash(p)
+		hash, err := c.KeyHash(p)
 		return err == nil && format.KeyGroupOfHash(hash, groups) == group, err
 	}
 	if ok, err := in(p); err != nil || !ok {
@@ -189,22 +190,20 @@ func (e *redactedEntries) key(codecs *value.EntryCodecs, p []byte, group int32) 
 		}
 		return nil, err
 	}
-	v, err := value.ReadAll(c, p)
+	v, err := value.ReadAll(c.Key, p)
 	if err != nil {
 		return nil, err
 	}
 	m := scramble.Mask{Key: e.r.mask.Key, Wide: true}
 	for range keysPerGroup * int(groups) {
-		if v, err = value.Masked(c, v, m); err != nil {
+		if v, err = value.Masked(c.Key, v, m); err != nil {
 			return nil, err
 		}
-		out, ok := encoded(c, nil, v, len(p))
-		if !ok {
+		out, err := c.Key.Append(nil, v)
+		if err != nil || len(out) != len(p) {
 			continue
 		}
-		if ok, err := in(out); err != nil {
-			return nil, err
-		} else if ok {
+		if ok, err := in(out); err == nil && ok { // which reads it back
 			return out, nil
 		}
 	}

@@ -212,7 +212,7 @@ func TestOneChangeIsOneDifference(t *testing.T) {
 						t.Fatal(err)
 					}
 					if last >= 0 {
-						expect(fmt.Sprintf("keyed state of %s, subtask %d", op.Label(), sub.Index), h.Data, int64(len(data))-1, KindKeyed, "key groups: 1 changed")
+						expect(fmt.Sprintf("keyed state of %s, subtask %d", op.Label(), sub.Index), h.Data, int64(len(data))-1, KindKeyed, ": 1 ")
 					}
 				}
 				for _, handles := range [][]*format.ChannelHandle{sub.Input, sub.Output} {

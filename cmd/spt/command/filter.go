@@ -15,6 +15,7 @@ import (
 
 type filterOptions struct {
 	writeOptions
+	typeFlags
 	where             string
 	invert            bool
 	operators, states []string
@@ -29,6 +30,7 @@ type filterOptions struct {
 
 func (o *filterOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
+	o.typeFlags.addFlags(fs)
 	fs.StringVar(&o.where, "where", "", "keep the elements for which `EXPR` is true, such as 'value > 20'")
 	fs.BoolVar(&o.invert, "invert", false, "keep the elements for which EXPR is false")
 	fs.BoolVar(&o.timers, "timers", false, "filter timers only")
@@ -94,7 +96,7 @@ would stay:
 ` + catWhereHelp() + `
 
 An expression that uses values is refused for a state whose values are not
-decoded; --state leaves such a state out. A map of broadcast state that is not
+decoded; --state leaves such a state out, and --type decodes it. A map of broadcast state that is not
 decoded is kept or emptied as a whole, by its state and subtask.
 
 A state that has nothing of what an expression looks at stays whole: a list has
@@ -120,6 +122,9 @@ leaves replicas that differ; spt reports it.`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env); err != nil {
+				return err
+			}
+			if err := env.readTypes(cmd.Context(), o.typeFlags); err != nil {
 				return err
 			}
 			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {

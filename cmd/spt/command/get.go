@@ -11,7 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/ui"
 )
 
-// getOptions are those of cat that are of one key.
+// getOptions are the options of cat that choose one key.
 type getOptions struct{ catOptions }
 
 func (o *getOptions) addFlags(fs *pflag.FlagSet) {
@@ -53,8 +53,8 @@ code, as for POJOs, whose classes compute it, all key groups are searched, which
 is reported.
 
 If the snapshot has no such entry, the exit code is 1.`,
-		Example: `  spt get sp-002 --state counts --key 7
-  spt get sp-002 --state window-contents --key 7 --namespace '{"start":0,"end":1000}'`,
+		Example: `  spt get sp-002 --state counts --key '"key-4"'
+  spt get sp-002 --state window-contents --key '"key-4"' --namespace '{"start":0,"end":1000}'`,
 		Args: exactly(1, "one snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env, cmd.Flags()); err != nil {

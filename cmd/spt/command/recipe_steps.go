@@ -41,6 +41,7 @@ func stepWords() []string { return slices.Sorted(maps.Keys(steppers)) }
 
 // notInRecipes are flags that do not change a snapshot.
 var notInRecipes = map[string][]string{
+	"filter":      {"type", "types"},
 	"prune-union": {"elements", "parallelism", "restores"},
 	"rescale":     {"elements", "suggest", "wide"},
 }
@@ -204,9 +205,7 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 	if err != nil {
 		return nil, nil, err
 	}
-	v, pruned, err := transform.PruneUnion(ctx, snap.View(), transform.PruneOptions{
-		Operators: choose, States: s.states, Keep: transform.Keep(s.keep), Place: transform.PlaceKept(s.place), Compact: s.compact, AcceptUnproven: s.acceptUnproven, TempDir: env.common.tmp, Jobs: env.common.jobs,
-	})
+	v, pruned, err := transform.PruneUnion(ctx, snap.View(), s.policy(env, snap, choose))
 	if err != nil {
 		return nil, nil, err
 	}

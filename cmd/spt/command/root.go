@@ -63,6 +63,7 @@ SPT_PATH.`,
 			newInspectCommand(env),
 			newListCommand(env),
 			newCatCommand(env),
+			newSchemaCommand(env),
 			newGetCommand(env),
 			newOffsetsCommand(env),
 			newPendingCommand(env),
@@ -173,7 +174,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 // suggestFor tells which command is meant by the names that other tools use.
 func suggestFor(root *cobra.Command) {
 	for name, others := range map[string][]string{
-		"inspect":     {"show", "info", "describe", "summary", "stat", "analyze"},
+		"inspect":     {"show", "info", "summary", "stat", "analyze"},
 		"ls":          {"list", "find"},
 		"cat":         {"dump", "print", "read", "export"},
 		"diff":        {"compare", "cmp"},
@@ -185,6 +186,7 @@ func suggestFor(root *cobra.Command) {
 		"prune-union": {"prune", "dedup", "dedupe", "deduplicate"},
 		"rescale":     {"scale", "redistribute", "assign"},
 		"orphans":     {"gc", "garbage", "unreferenced"},
+		"schema":      {"describe", "types", "type", "ddl"},
 		"explain":     {"why", "what", "glossary"},
 		"hash":        {"id", "uid", "operator-id"},
 	} {

@@ -42,7 +42,7 @@ func (o *setOptions) addFlags(fs *pflag.FlagSet) {
 	fs.Int32Var(&o.max, "max-parallelism", 0, "set the max parallelism of operators without keyed state to `N`")
 	fs.StringVar(&o.shift, "shift-timers", "", "move timers by `DURATION`, such as 2h, 7d or -30m: they fire so much later, or earlier")
 	fs.StringVar(&o.timers, "timers", allTimers, "with --shift-timers: `all|event|processing`: the time that they wait for")
-	fs.StringArrayVar(&o.values, "value", nil, "`PLACE=JSON`: set one value; PLACE is the operator and the state, and in brackets the subtask and the index, such as sink/buffer[0,3], or the key of an entry of broadcast state (repeatable)")
+	fs.StringArrayVar(&o.values, "value", nil, "`ELEMENT=JSON`: set one value; ELEMENT is the operator and the state, and in brackets the subtask and the index, such as sink/buffer[0,3], or the key of an entry of broadcast state (repeatable)")
 	o.offsets.addFlags(fs)
 }
 

@@ -11,22 +11,12 @@ import (
 // openNative reads the header of a snapshot in files of RocksDB (spec
 // flink-keyed-state 5): a stream with only a header, and the files of the database.
 func (c *Codec) openNative(ctx context.Context, src format.Source, h *format.Incremental) (*opened, error) {
-	header, err := ReadHeader(ctx, src, h.Meta)
+	o, err := c.nativeHeader(ctx, src, h)
 	if err != nil {
 		return nil, err
 	}
-	size, err := format.StreamSize(ctx, src, h.Meta)
-	if err != nil {
-		return nil, err
-	}
-	if header.Size != size {
-		return nil, format.Errorf(format.ErrCorrupt, "%d bytes after the header", size-header.Size)
-	}
-	o := c.openWith(header, h.Range)
 	o.cursor = func(ctx context.Context, src format.Source, sel selection) (format.KeyedCursor, error) {
-		files := make([]format.NamedStream, 0, len(h.Shared)+len(h.Private))
-		files = append(append(files, h.Shared...), h.Private...)
-		db, err := rocksdb.Open(ctx, src, files, c.scanOptions())
+		db, err := c.database(ctx, src, h)
 		if err != nil {
 			return nil, err
 		}
@@ -47,6 +37,29 @@ func (c *Codec) openNative(ctx context.Context, src format.Source, h *format.Inc
 		return n, nil
 	}
 	return o, nil
+}
+
+// database opens the database of a handle.
+func (c *Codec) database(ctx context.Context, src format.Source, h *format.Incremental) (*rocksdb.Database, error) {
+	files := make([]format.NamedStream, 0, len(h.Shared)+len(h.Private))
+	files = append(append(files, h.Shared...), h.Private...)
+	return rocksdb.Open(ctx, src, files, c.scanOptions())
+}
+
+// nativeHeader reads the stream of a handle, which is only a header.
+func (c *Codec) nativeHeader(ctx context.Context, src format.Source, h *format.Incremental) (*opened, error) {
+	header, err := ReadHeader(ctx, src, h.Meta)
+	if err != nil {
+		return nil, err
+	}
+	size, err := format.StreamSize(ctx, src, h.Meta)
+	if err != nil {
+		return nil, err
+	}
+	if header.Size != size {
+		return nil, format.Errorf(format.ErrCorrupt, "%d bytes after the header", size-header.Size)
+	}
+	return c.openWith(header, h.Range), nil
 }
 
 // nativeCursor merges the column families of a database by key group. Keys ascend
