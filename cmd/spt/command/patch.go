@@ -94,7 +94,7 @@ type patcher struct {
 	known map[[2]string]operatorOrError
 }
 
-// operatorOrError is the operator that a change names, or why there is none.
+// operatorOrError is the operator that a change names, or why it is not found.
 type operatorOrError struct {
 	id  format.OperatorID
 	err error
