@@ -87,9 +87,9 @@ func newFilterCommand(env *Env) *cobra.Command {
 		Use:   "filter IN [OUT]",
 		Short: "Keep the elements and entries that match an expression, or are not expired",
 		Long: `Keeps the elements of list and union state, the entries of broadcast state, and
-the entries of keyed state, for which an expression is true, and removes the others.
-What is kept is copied byte for byte, in its order, and so is all other state. A
-state without any element left is kept, empty.
+the entries of keyed state, for which an expression is true, and removes the
+others. What is kept is copied byte for byte, in its order, and so is all other
+state. A state without any element left is kept, empty.
 
 These names can be used in --where, as with spt cat, which shows first what
 would stay:
@@ -99,13 +99,13 @@ An expression that uses values is refused for a state whose values are not
 decoded; --state leaves such a state out, and --type decodes it. A map of broadcast state that is not
 decoded is kept or emptied as a whole, by its state and subtask.
 
-A state that has nothing of what an expression looks at stays whole: a list has no
-key, and only timers have a time. So --where 'key != 17' removes a key from all
-keyed states and its timers, and --where 'value > 20' no timer.
+A state that has nothing of what an expression looks at stays whole: a list has
+no key, and only timers have a time. So --where 'key != 17' removes a key from
+all keyed states and its timers, and --where 'value > 20' no timer.
 
 Keyed state of an operator that loses entries is built again in the canonical
-format of savepoints, which every state backend restores. It is read twice. In
-other encodings too, what loses nothing is copied.
+format of savepoints, which every state backend restores. It is read twice: to
+decide, and to write. An operator that loses nothing is copied.
 
 --expired removes entries whose time to live had ended: Flink stores with each
 value when it was last updated, and removes what has expired when it is read, or
