@@ -62,7 +62,7 @@ func TestDiffAgreesWithRescale(t *testing.T) {
 			if to > max || to > 1024 {
 				continue
 			}
-			plan, err := transform.PlanRescale(t.Context(), in, transform.RescaleOptions{To: to, LeaveKeyed: true})
+			plan, err := transform.PlanRescale(t.Context(), in, transform.RescaleOptions{To: to, Keyed: transform.KeyedLeave})
 			if err != nil {
 				t.Fatalf("%s to %d: %v", name, to, err)
 			}
