@@ -20,12 +20,14 @@ import (
 
 type patchOptions struct {
 	writeOptions
+	typeFlags
 	changes string
 	raw     bool
 }
 
 func (o *patchOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
+	o.typeFlags.addFlags(fs)
 	fs.StringVar(&o.changes, "changes", "", "read the changes from `FILE`: lines that spt cat printed, edited; - is standard input")
 	fs.BoolVar(&o.raw, "raw", false, "accept new bytes (value_base64, value_hex) of values that are not decoded, although nothing can check them")
 }
@@ -68,6 +70,9 @@ is written. See docs/patch.md.`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env); err != nil {
+				return err
+			}
+			if err := env.readTypes(cmd.Context(), o.typeFlags); err != nil {
 				return err
 			}
 			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
