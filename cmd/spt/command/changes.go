@@ -99,18 +99,18 @@ func eachChange(body io.Reader, flag, name string, yield func(*changeLine, error
 			}
 		}
 		if len(bytes.TrimSpace(text)) > 0 {
-			l, err := parseChange(text)
-			if err != nil {
-				err = &lineError{n, err.Error()}
+			l, wrong := parseChange(text)
+			if wrong != nil {
+				wrong = &lineError{n, wrong.Error()}
 			} else {
 				l.number = n
 			}
-			if !yield(l, err) {
+			if !yield(l, wrong) {
 				return nil
 			}
 		}
 		if end != nil {
-			return nil
+			return nil //nolint:nilerr // io.EOF
 		}
 	}
 }
