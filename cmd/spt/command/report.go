@@ -55,7 +55,7 @@ and the state of sources. Of a snapshot that is not on this machine it reads no
 state. With --verify it reads all state, also to find how the entries of RocksDB
 are distributed over key groups.
 
-Long lists are cut: the page stays below 1 MB. FILE becomes visible when it is
+Long lists are cut, so that the page stays small. FILE becomes visible when it is
 complete. The exit code is 1 if the snapshot is not sound or a part could not be
 read; the page is written, and names it.`,
 		Example: `  spt report sp-001 -o report.html
