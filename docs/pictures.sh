@@ -16,4 +16,4 @@ page() { # NAME HEIGHT SP...: docs/NAME.png
 		--user-data-dir="$work/chromium" --screenshot="docs/$name.png" "file://$work/report.html" 2>/dev/null
 }
 page report 1240 sp-002
-page report-union 640 savepoint
+page report-union 1580 savepoint

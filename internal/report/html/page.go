@@ -92,8 +92,11 @@ func newView(p *Page) *view {
 	v.What, v.HowMuch = x.Headline()
 	sound, text := p.Verify.Verdict()
 	v.Verdict = capital(text)
-	if sound == report.NotSound {
+	switch n := len(x.Warnings); {
+	case sound == report.NotSound:
 		v.Verdict = "Not sound: " + text
+	case sound == report.Sound && n > 0: // what inspect warns of is not damage
+		sound, v.Verdict = report.Look, v.Verdict+", with "+ui.Plural(int64(n), "warning")
 	}
 	v.Soundness = map[report.Soundness]string{report.Sound: "good", report.Look: "look", report.NotSound: "bad", report.NotJudged: "bad"}[sound]
 	v.Facts = facts(p)

@@ -88,8 +88,8 @@ func treemaps(x *report.Inspect) []treemap {
 	return all
 }
 
-// lay positions tiles, the largest first; those after most become one.
-func lay(tiles []tile, most int, noun string) []tile {
+// arrange positions tiles, the largest first; those after most become one.
+func arrange(tiles []tile, most int, noun string) []tile {
 	tiles = slices.DeleteFunc(tiles, func(t tile) bool { return t.bytes <= 0 })
 	slices.SortStableFunc(tiles, func(a, b tile) int { return int(min(max(b.bytes-a.bytes, -1), 1)) })
 	if len(tiles) > most+1 {
@@ -141,7 +141,7 @@ func byState(x *report.Inspect) treemap {
 				seen[class] = seen[class] || st.Bytes > 0
 				t.Tiles = append(t.Tiles, newTile(stateName(&st), class, st.Bytes))
 			}
-			t.Tiles = lay(t.Tiles, maxInner, "state")
+			t.Tiles = arrange(t.Tiles, maxInner, "state")
 		}
 		tiles = append(tiles, t)
 	}
@@ -154,7 +154,7 @@ func byState(x *report.Inspect) treemap {
 			rows = append(rows, largest{name(r.Operator) + "/" + label, ui.Bytes(r.Bytes), ui.Percent(r.Bytes, x.Bytes.Total)})
 		}
 	}
-	m.Tiles = lay(tiles, maxOuter, "operator")
+	m.Tiles = arrange(tiles, maxOuter, "operator")
 	for _, k := range kinds {
 		if seen[k.class] {
 			m.Legend = append(m.Legend, legend{k.class, k.name})
@@ -190,9 +190,9 @@ func bySubtask(x *report.Inspect) treemap {
 		t.Tiles = inner[op.ID]
 		tiles = append(tiles, t)
 	}
-	m.Tiles = lay(tiles, maxOuter/2, "operator")
+	m.Tiles = arrange(tiles, maxOuter/2, "operator")
 	for i := range m.Tiles {
-		m.Tiles[i].Tiles = lay(m.Tiles[i].Tiles, 2*maxInner, "subtask")
+		m.Tiles[i].Tiles = arrange(m.Tiles[i].Tiles, 2*maxInner, "subtask")
 	}
 	m.finish(x.Bytes.Total, rows)
 	return m
@@ -218,7 +218,7 @@ func byFile(x *report.Inspect) treemap {
 			rows = append(rows, largest{name(r.File), ui.Bytes(r.Bytes), ui.Percent(r.Bytes, x.Bytes.Total)})
 		}
 	}
-	m.Tiles = lay(tiles, 3*maxOuter, "file")
+	m.Tiles = arrange(tiles, 3*maxOuter, "file")
 	for _, l := range names {
 		if seen[l.Class] {
 			m.Legend = append(m.Legend, l)
