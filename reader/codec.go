@@ -38,7 +38,7 @@ func (s *Snapshot) KeyedCodec(op *format.Operator, h format.KeyedHandle) (format
 }
 
 func (s *Snapshot) keyedCodec(op *format.Operator) *keyed.Codec {
-	return &keyed.Codec{MaxParallelism: op.MaxParallelism, Types: s.valueOptions()}
+	return &keyed.Codec{MaxParallelism: op.MaxParallelism, Types: s.valueOptions(), Override: s.given.of(op)}
 }
 
 // URI returns the URI of the snapshot's directory, against which relative references

@@ -11,6 +11,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/objpath"
@@ -48,6 +49,11 @@ type Options struct {
 	Progress func(n int64)
 	// Path lists the directories in which a bare name is looked up.
 	Path []string
+	// Types returns the type of a part of a state of an operator in place of the
+	// serializer that the snapshot records, or nil for that one: for values of user code,
+	// such as types.Given("order", codec). It may be nil, and must be safe for concurrent
+	// use. Bytes that are not of the type are format.ErrCorrupt.
+	Types func(op *format.Operator, state string, part types.Part, recorded *types.Snapshot) *types.Snapshot
 }
 
 // orDefault returns the options, with local files if they name no stores.
@@ -99,6 +105,7 @@ type Snapshot struct {
 	mapping   *ability.Mapped
 	asRead    *format.Savepoint // as read from the container
 	others    []*Snapshot       // whose streams may be in the model too; see Combine
+	given     givenTypes
 }
 
 // Open opens the snapshot at a location: a directory, a _metadata or an .spt
@@ -173,6 +180,9 @@ func (f *found) open(ctx context.Context, o Options, salvage bool) (*Snapshot, e
 			snap.Close() //nolint:errcheck // the first error matters more
 			return nil, err
 		}
+	}
+	if snap != nil {
+		snap.given.types = o.Types
 	}
 	if snap != nil && o.Mapped != nil {
 		o.Mapped(mapped(ctx, snap, o.Map))

@@ -27,6 +27,9 @@ func (s *Snapshot) Values(ctx context.Context, h *format.OperatorHandle, state i
 		}
 		return Values{Element: native.ValueCodec{}}, nil
 	case format.CodecRaw:
+		if v, ok := s.givenValues(h, st, nil, nil); ok {
+			return v, nil
+		}
 		return Values{Why: "raw state does not record its types"}, nil
 	}
 	schemas, err := s.src.operators.Schema(ctx, s.src, h)
@@ -36,8 +39,14 @@ func (s *Snapshot) Values(ctx context.Context, h *format.OperatorHandle, state i
 	for _, schema := range schemas {
 		if schema.Name == st.Name && schema.Mode == st.Mode {
 			key, value := schema.Serializer("KEY_SERIALIZER"), schema.Serializer("VALUE_SERIALIZER")
+			if v, ok := s.givenValues(h, st, key, value); ok {
+				return v, nil
+			}
 			return s.connectorValues(ctx, h, st, flinkValues(st.Mode, key, value, s.valueOptions())), nil
 		}
+	}
+	if v, ok := s.givenValues(h, st, nil, nil); ok {
+		return v, nil
 	}
 	why := "it has no serializer snapshot"
 	if err != nil { // what precedes it was not walked to its end

@@ -51,7 +51,7 @@ func ReadAllIn(a *Arena, c Codec, p []byte) (Value, error) {
 
 func whole(p []byte, v Value, n int, err error) (Value, error) {
 	if err == nil && n < len(p) {
-		e := format.Errorf(format.ErrCorrupt, "%d trailing bytes", len(p)-n)
+		e := format.Errorf(format.ErrCorrupt, "%d trailing bytes after a value of %d", len(p)-n, n)
 		e.Offset = int64(n)
 		return Value{}, e
 	}

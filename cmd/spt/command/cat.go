@@ -15,6 +15,7 @@ type catOptions struct {
 	pick
 	entryPick
 	catChoice
+	typeFlags
 	where    string
 	limit    int64
 	distinct bool
@@ -31,6 +32,7 @@ func (o *catOptions) addFlags(fs *pflag.FlagSet) {
 	o.pick.addFlags(fs)
 	o.entryPick.addFlags(fs)
 	o.catChoice.addFlags(fs)
+	o.typeFlags.addFlags(fs)
 	fs.StringVar(&o.where, "where", "", "only elements for which `EXPR` is true, such as 'size > 1 * KiB and subtask == 0'")
 	fs.Int64Var(&o.limit, "limit", 0, "print at most `N` lines; 0: all (default: 100 in a table, else all)")
 	fs.BoolVar(&o.distinct, "distinct", false, "print each distinct element of a state once, at its first position, with its count")
@@ -104,6 +106,10 @@ of a Kafka source, is decoded where the connector and its version are known
 (docs/connectors.md); otherwise it is a record of the version, the reason and
 the bytes.
 
+--type reads values of user code, and bytes that hold JSON, text, Avro or Protobuf,
+as a type in the type language (docs/type-language.md). Bytes that are not of the
+type are an error that names the element and the byte.
+
 --format redacted prints the length and a hash of every element, and no value or
 name.
 
@@ -121,7 +127,8 @@ of --output json has no "]", so that no reader takes a part for the whole.`,
   spt cat sp-007 --state offsets --distinct | jq -c '[.count, .value]'
   spt cat sp-009 --stats
   spt cat sp-002 --state counts --key-group 0-63 --limit 5
-  spt cat sp-002 --top 10 -o table`,
+  spt cat sp-002 --top 10 -o table
+  spt cat sp-001 --state orders --type 'orders=pojo{id: long, items: list<string>}'`,
 		Args: exactly(1, "one snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env, cmd.Flags()); err != nil {
@@ -135,6 +142,9 @@ of --output json has no "]", so that no reader takes a part for the whole.`,
 }
 
 func runCat(ctx context.Context, o catOptions, env *Env, location string) (err error) {
+	if err := env.readTypes(ctx, o.typeFlags); err != nil {
+		return err
+	}
 	snap, err := env.open(ctx, location)
 	if err != nil {
 		return err

@@ -38,9 +38,10 @@ type Env struct {
 	run     report.Run
 	earlier []*earlierEdit // of the recipe that is applied
 	sides   sideFiles
-	helpErr error     // of printing help, which cobra cannot return
-	reads   *readHook // see reading
-	reach   string    // see storeArguments
+	helpErr error       // of printing help, which cobra cannot return
+	reads   *readHook   // see reading
+	types   []givenType // of --type and --types
+	reach   string      // see storeArguments
 }
 
 // OSEnv is the environment of the process.
@@ -136,11 +137,17 @@ func (e *Env) open(ctx context.Context, location string) (*reader.Snapshot, erro
 		return nil, e.suggestPath(ctx, location, err)
 	}
 	e.run.LearnFiles(snap.Savepoint)
+	if err := e.checkTypes(ctx, snap); err != nil {
+		return nil, errors.Join(err, snap.Close())
+	}
 	return snap, nil
 }
 
 func (e *Env) readerOptions() reader.Options {
 	o := reader.Options{Stores: e.Stores, Map: e.maps, Follow: e.follow, Limits: e.common.limits.Limits, Progress: e.hook().add}
+	if len(e.types) > 0 {
+		o.Types = e.typeOf
+	}
 	if e.mapUse != nil {
 		o.Mapped = e.mapUse.note
 	}

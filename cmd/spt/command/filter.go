@@ -15,6 +15,7 @@ import (
 
 type filterOptions struct {
 	writeOptions
+	typeFlags
 	where             string
 	invert            bool
 	operators, states []string
@@ -24,6 +25,7 @@ type filterOptions struct {
 
 func (o *filterOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
+	o.typeFlags.addFlags(fs)
 	fs.StringVar(&o.where, "where", "", "keep the elements for which `EXPR` is true, such as 'value > 20'")
 	fs.BoolVar(&o.invert, "invert", false, "keep the elements for which EXPR is false")
 	operatorFlag(fs, &o.operators, "filter only these operators")
@@ -62,7 +64,7 @@ would stay:
 ` + catWhereHelp() + `
 
 An expression that uses values is refused for a state whose values are not
-decoded; --state leaves such a state out. A map of broadcast state that is not
+decoded; --state leaves such a state out, and --type decodes it. A map of broadcast state that is not
 decoded is kept or emptied as a whole, by its state and subtask.
 
 Each subtask has a replica of a broadcast state. An expression that uses subtask
@@ -73,6 +75,9 @@ leaves replicas that differ; spt reports it.`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env); err != nil {
+				return err
+			}
+			if err := env.readTypes(cmd.Context(), o.typeFlags); err != nil {
 				return err
 			}
 			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {

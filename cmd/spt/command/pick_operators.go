@@ -24,11 +24,7 @@ func (p *pick) pickOperators(env *Env, all []*format.Operator) ([]*format.Operat
 			if id == op.ID { // the uid itself, which files before Flink 2.0 do not hold
 				env.run.LearnUID(want)
 			}
-			exact := want == op.ID.String() || matches([]string{want}, op.UID.String()) || matches([]string{want}, op.Name.String()) || matches([]string{want}, env.run.Learned(op.ID.String()))
-			if op.UID.String() == "" && op.Name.String() == "" && env.run.Learned(op.ID.String()) == "" {
-				exact = exact || globMatches(want, op.ID.String())
-			}
-			prefix := len(want) >= idDigits && strings.HasPrefix(op.ID.String(), strings.ToLower(want))
+			exact, prefix := env.isOperator(op, want)
 			if exact || prefix {
 				keep[op] = true
 				n++
@@ -59,6 +55,16 @@ func (p *pick) pickOperators(env *Env, all []*format.Operator) ([]*format.Operat
 		}
 	}
 	return out, nil
+}
+
+// isOperator reports whether want is a name of an operator, exactly or by a glob, or the
+// beginning of its id.
+func (e *Env) isOperator(op *format.Operator, want string) (exact, prefix bool) {
+	exact = want == op.ID.String() || globMatches(want, op.UID.String()) || globMatches(want, op.Name.String()) || globMatches(want, e.run.Learned(op.ID.String()))
+	if op.UID.String() == "" && op.Name.String() == "" && e.run.Learned(op.ID.String()) == "" {
+		exact = exact || globMatches(want, op.ID.String())
+	}
+	return exact, len(want) >= idDigits && strings.HasPrefix(op.ID.String(), strings.ToLower(want))
 }
 
 // selectorOf is a Selector of the operators that a choice has made.

@@ -63,6 +63,7 @@ SPT_PATH.`,
 			newInspectCommand(env),
 			newListCommand(env),
 			newCatCommand(env),
+			newSchemaCommand(env),
 			newOffsetsCommand(env),
 			newPendingCommand(env),
 			newTrendCommand(env),
@@ -172,7 +173,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 // suggestFor tells which command is meant by the names that other tools use.
 func suggestFor(root *cobra.Command) {
 	for name, others := range map[string][]string{
-		"inspect":     {"show", "info", "describe", "summary", "stat", "analyze"},
+		"inspect":     {"show", "info", "summary", "stat", "analyze"},
 		"ls":          {"list", "find"},
 		"cat":         {"dump", "print", "read", "export"},
 		"diff":        {"compare", "cmp"},
@@ -185,6 +186,7 @@ func suggestFor(root *cobra.Command) {
 		"rescale":     {"scale", "redistribute", "assign"},
 		"orphans":     {"gc", "garbage", "unreferenced"},
 		"explain":     {"why", "what", "glossary"},
+		"schema":      {"describe", "types", "type", "ddl"},
 		"hash":        {"id", "uid", "operator-id"},
 	} {
 		if c, _, err := root.Find([]string{name}); err == nil {

@@ -73,6 +73,7 @@ type state struct {
 	of         layout
 	known      candidates // what of can hold, if it is a frame
 	serializer string     // text in the serializer snapshots of the state
+	what       string     // see What
 	positions  bool       // of a source
 	commits    bool       // transactions or committables that a restore commits or aborts
 }
@@ -86,18 +87,18 @@ func byteArray(what string, known candidates) layout { return inBytes{frame{what
 
 // states is the table: the operator states of connectors.
 var states = []state{
-	{name: sourceReaderState, serializer: byteArraySerializer, of: byteArray("split", splits), known: splits, positions: true},
-	{name: legacyKafkaState, connector: "FlinkKafkaConsumer", serializer: "KafkaTopicPartition", of: legacyKafkaPosition{}, positions: true},
-	{name: legacyKinesis, connector: "FlinkKinesisConsumer", serializer: "StreamShardMetadata", of: legacyKinesisPosition{}, positions: true},
-	{name: debeziumState, connector: "DebeziumSourceFunction", serializer: byteArraySerializer, of: debeziumOffset, positions: true},
-	{name: writerState, serializer: byteArraySerializer, of: byteArray("writer state", writers), known: writers, commits: true},
-	{name: committerState, serializer: byteArraySerializer, of: byteArray("committer state", committers), known: committers, commits: true},
-	{name: twoPhaseState, connector: "FlinkKafkaProducer", serializer: "FlinkKafkaProducer", of: kafkaTransactionsEither{}, commits: true},
-	{name: kafkaHintState, connector: "FlinkKafkaProducer", serializer: "FlinkKafkaProducer", of: kafkaHint},
-	{name: bucketStates, serializer: byteArraySerializer, of: byteArray("bucket state", buckets), known: buckets, commits: true},
-	{name: "remaining_requests_raw_state", serializer: byteArraySerializer, of: byteArray("requests", requests), known: requests, commits: true},
-	{name: "remaining_compact_commit_raw_state", serializer: byteArraySerializer, of: byteArray("committable", fileCommittables), known: fileCommittables, commits: true},
-	{name: icebergState, connector: "Iceberg (FlinkSink)", serializer: "SortedMapSerializer", of: icebergCheckpoints, commits: true},
+	{name: sourceReaderState, what: "splits of a source", serializer: byteArraySerializer, of: byteArray("split", splits), known: splits, positions: true},
+	{name: legacyKafkaState, what: "positions of FlinkKafkaConsumer", connector: "FlinkKafkaConsumer", serializer: "KafkaTopicPartition", of: legacyKafkaPosition{}, positions: true},
+	{name: legacyKinesis, what: "positions of FlinkKinesisConsumer", connector: "FlinkKinesisConsumer", serializer: "StreamShardMetadata", of: legacyKinesisPosition{}, positions: true},
+	{name: debeziumState, what: "position of DebeziumSourceFunction", connector: "DebeziumSourceFunction", serializer: byteArraySerializer, of: debeziumOffset, positions: true},
+	{name: writerState, what: "writer state of a sink", serializer: byteArraySerializer, of: byteArray("writer state", writers), known: writers, commits: true},
+	{name: committerState, what: "committables of a sink", serializer: byteArraySerializer, of: byteArray("committer state", committers), known: committers, commits: true},
+	{name: twoPhaseState, what: "transactions of FlinkKafkaProducer", connector: "FlinkKafkaProducer", serializer: "FlinkKafkaProducer", of: kafkaTransactionsEither{}, commits: true},
+	{name: kafkaHintState, what: "next transactional id of FlinkKafkaProducer", connector: "FlinkKafkaProducer", serializer: "FlinkKafkaProducer", of: kafkaHint},
+	{name: bucketStates, what: "buckets of StreamingFileSink", serializer: byteArraySerializer, of: byteArray("bucket state", buckets), known: buckets, commits: true},
+	{name: "remaining_requests_raw_state", what: "compaction requests of a file sink", serializer: byteArraySerializer, of: byteArray("requests", requests), known: requests, commits: true},
+	{name: "remaining_compact_commit_raw_state", what: "committables of a file sink", serializer: byteArraySerializer, of: byteArray("committable", fileCommittables), known: fileCommittables, commits: true},
+	{name: icebergState, what: "files of an Iceberg sink", connector: "Iceberg (FlinkSink)", serializer: "SortedMapSerializer", of: icebergCheckpoints, commits: true},
 }
 
 var (
@@ -146,6 +147,16 @@ func Elements(name string, meta []byte) (c value.Codec, ok bool) {
 		return nil, false
 	}
 	return exported{s.of}, true
+}
+
+// What returns what a state of a connector holds, for users: "splits of a source". It is
+// "" for a state that is not one of a connector; see [Elements].
+func What(name string, meta []byte) string {
+	s := stateOf(name)
+	if s == nil || !bytes.Contains(meta, []byte(s.serializer)) {
+		return ""
+	}
+	return s.what
 }
 
 // Structure is a row of the table of connectors: a structure and its versions.

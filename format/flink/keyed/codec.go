@@ -35,6 +35,8 @@ type Codec struct {
 	Key *types.Snapshot
 	// Types are facts about values that their serializers do not record.
 	Types types.Options
+	// Override returns types in place of serializers, see [types.Override]. nil: none.
+	Override types.Override
 	// MaxEntry is the limit for the bytes of one entry. 0 means 1 GiB.
 	MaxEntry int64
 }

@@ -177,7 +177,7 @@ func (c *Codec) rawServices(in *input, h *Header) error {
 			}, stateMeta{bytes: timerMeta(prefix+s.name.String(), &s)})
 		}
 		// The timers of this service, to reach the next one.
-		a := access{key: c.part(s.key), namespace: c.part(s.namespace)}
+		a := access{key: c.part("", types.PartKey, s.key), namespace: c.part("", types.PartNamespace, s.namespace)}
 		for range 2 {
 			count, err := rawCount(in)
 			if err != nil {

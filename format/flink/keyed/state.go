@@ -27,6 +27,7 @@ type part struct {
 	// Whether Java's TypeSerializer.getLength returns a length. Flink's windows and
 	// void namespace return 0, which counts.
 	fixed, known bool
+	given        bool // of is not the recorded serializer
 }
 
 // sizes are the serializers of fixed length by their simple names, and the number of
@@ -112,43 +113,59 @@ type access struct {
 
 // accesses returns the access of each state of a header.
 func (c *Codec) accesses(h *Header) []access {
-	key := c.part(h.Key)
+	key := c.part("", types.PartKey, h.Key)
 	all := make([]access, len(h.States))
 	for i := range h.States {
 		s := &h.States[i]
 		a := access{name: s.Name, key: key, prefix: prefixOf(c.MaxParallelism), timers: s.Keyed == types.Timers, isMap: s.Keyed == kindOfMap, isList: s.Keyed == kindOfList}
+		name := s.Name.String()
+		part := func(p types.Part, s *types.Snapshot) part { return c.part(name, p, s) }
 		val := s.Serializer(valueKey)
 		if a.timers {
 			// The element is a timer: time, key and namespace.
 			if val != nil && len(val.Nested) == 2 {
-				a.key, a.namespace = c.part(val.Nested[0]), c.part(val.Nested[1])
+				a.key, a.namespace = part(types.PartKey, val.Nested[0]), part(types.PartNamespace, val.Nested[1])
 			} else {
-				a.namespace = c.part(nil)
+				a.namespace = part(types.PartNamespace, nil)
 			}
 			a.splits = a.key.reads()
 			all[i] = a
 			continue
 		}
-		a.namespace = c.part(s.Serializer(namespaceKey))
+		a.namespace = part(types.PartNamespace, s.Serializer(namespaceKey))
 		a.lengths = !a.key.fixed && !a.namespace.fixed
 		a.splits = (a.key.reads() || !a.isMap && a.namespace.size >= 0) && (!a.lengths || a.key.known && a.namespace.known)
-		a.value = c.part(val)
+		userKey := s.Serializer(userKeyKey)
 		if inner := unwrapped(val); !h.meta[i].v2 && inner != nil {
 			switch {
 			case a.isList && len(inner.Nested) == 1:
-				a.value = c.part(inner.Nested[0])
+				val = inner.Nested[0]
 			case a.isMap && len(inner.Nested) == 2:
-				a.userKey, a.value = c.part(inner.Nested[0]), c.part(inner.Nested[1])
+				userKey, val = inner.Nested[0], inner.Nested[1]
 			}
-		} else if a.isMap {
-			a.userKey = c.part(s.Serializer(userKeyKey))
+		}
+		if a.value = part(types.PartValue, val); a.isMap {
+			a.userKey = part(types.PartUserKey, userKey)
 		}
 		all[i] = a
 	}
 	return all
 }
 
-func (c *Codec) part(s *types.Snapshot) part { return partOf(s, c.Types) }
+// part returns a part of a state. How entries are encoded depends on the recorded
+// serializer, and how the part is read on the type in its place.
+func (c *Codec) part(state string, of types.Part, recorded *types.Snapshot) part {
+	p := partOf(recorded, c.Types)
+	s, given := c.Override.Of(state, of, recorded)
+	if !given {
+		return p
+	}
+	p.of, p.codec = s, nil
+	if codec, err := types.NewCodec(s, c.Types); err == nil {
+		p.codec, p.given = types.Strict(codec, s), true
+	}
+	return p
+}
 
 // EntryCodecs implements [value.KeyedCodec].
 func (c *Codec) EntryCodecs(ctx context.Context, src format.Source, h format.KeyedHandle) ([]value.EntryCodecs, error) {
@@ -169,6 +186,9 @@ func (a *access) codecs(o types.Options) (all value.EntryCodecs) {
 		c, err := of(p.of, o)
 		if err != nil && all.Why == nil {
 			all.Why = err
+		}
+		if err == nil && p.given {
+			c = types.Strict(c, p.of)
 		}
 		if err == nil {
 			*to = c

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 	"github.com/savepoint-tools/spt/format/internal/jsontext"
 	"github.com/savepoint-tools/spt/format/value"
 )
@@ -15,15 +17,41 @@ import (
 // encoding of Avro, but one with big-endian numbers of fixed size, so most types are
 // other codecs of this package. Libraries for Avro do not read it.
 
-func avroCodec(_ *maker, s *Snapshot, _ []codec) codec { return avroOf(s.text) }
+func avroCodec(_ *maker, s *Snapshot, _ []codec) codec { return avroOf(s.text, &flinkAvro) }
+
+// NewAvroCodec returns the codec of values in the binary encoding of Avro, not Flink's,
+// with a schema. A schema that is not valid is a format.ErrUnsupported. Blocks of arrays
+// and maps that are preceded by their size are not decoded.
+func NewAvroCodec(schema []byte) (value.Codec, error) {
+	c := avroOf(string(schema), &binaryAvro)
+	if c == nil {
+		return nil, format.Errorf(format.ErrUnsupported, "not a valid Avro schema")
+	}
+	return exported{c}, nil
+}
+
+// avroEncoding is what differs between encodings of Avro.
+type avroEncoding struct {
+	primitives map[string]scalar
+	index      scalar // of a branch or a symbol
+	zigzag     bool   // counts are signed
+}
+
+var flinkAvro = avroEncoding{index: intCodec, primitives: map[string]scalar{
+	"boolean": boolCodec, "int": intCodec, "long": longCodec, "float": floatCodec, "double": doubleCodec, "bytes": bytesCodec, "string": stringDataCodec,
+}}
+
+var binaryAvro = avroEncoding{index: zigzagNumber(4), zigzag: true, primitives: map[string]scalar{
+	"boolean": boolCodec, "int": zigzagNumber(4), "long": zigzagNumber(8), "float": reversed(floatCodec), "double": reversed(doubleCodec), "bytes": avroBytes(bytesCodec), "string": avroBytes(stringDataCodec),
+}}
 
 // avroOf returns the codec of a schema, or nil if the schema is not valid.
-func avroOf(schema string) codec {
+func avroOf(schema string, e *avroEncoding) codec {
 	n, err := jsontext.Parse([]byte(schema))
 	if err != nil {
 		return nil
 	}
-	b := avroSchema{named: map[string]codec{}}
+	b := avroSchema{avroEncoding: e, named: map[string]codec{}}
 	c := b.of(&n, "", 0)
 	if b.bad {
 		return nil
@@ -36,6 +64,7 @@ func avroOf(schema string) codec {
 
 // avroSchema reads a schema.
 type avroSchema struct {
+	*avroEncoding
 	named  map[string]codec // by full name
 	blocks []*avroBlocks
 	bad    bool
@@ -49,9 +78,13 @@ func (b *avroSchema) fail() codec {
 	return nothing{}
 }
 
-var avroPrimitives = map[string]codec{
-	"null": nothing{}, "boolean": boolCodec, "int": intCodec, "long": longCodec, "float": floatCodec, "double": doubleCodec,
-	"bytes": bytesCodec, "string": stringDataCodec,
+// primitive returns the codec of a primitive type.
+func (e *avroEncoding) primitive(name string) (codec, bool) {
+	if name == "null" {
+		return nothing{}, true
+	}
+	c, ok := e.primitives[name]
+	return c, ok
 }
 
 // fullName returns the name of a type within a namespace.
@@ -85,7 +118,7 @@ func (b *avroSchema) of(n *node, space string, depth int) codec {
 	}
 	switch n.Kind {
 	case jsontext.String:
-		if c, ok := avroPrimitives[n.Text]; ok {
+		if c, ok := b.primitive(n.Text); ok {
 			return c
 		}
 		for _, name := range []string{fullName(n.Text, space), n.Text} {
@@ -116,13 +149,13 @@ func (b *avroSchema) object(n *node, space string, depth int) codec {
 		if of == nil {
 			return b.fail()
 		}
-		c := &avroBlocks{isMap: typ.Text == "map", one: b.of(of, space, depth+1)}
+		c := &avroBlocks{isMap: typ.Text == "map", key: b.primitives["string"], one: b.of(of, space, depth+1), zigzag: b.zigzag}
 		b.blocks = append(b.blocks, c)
 		return c
 	case "record", "error", "enum", "fixed":
 		return b.namedType(n, typ.Text, space, depth)
 	}
-	c, ok := avroPrimitives[typ.Text]
+	c, ok := b.primitive(typ.Text)
 	if !ok {
 		return b.of(typ, space, depth+1)
 	}
@@ -154,7 +187,7 @@ func (b *avroSchema) namedType(n *node, kind, space string, depth int) codec {
 		if hasDuplicates(names) {
 			return b.fail()
 		}
-		b.named[name] = enum(names)
+		b.named[name] = avroEnum{enum(names), b.index}
 	case "fixed":
 		size, ok := intMember(n, "size")
 		if !ok || size < 0 || size > math.MaxInt32 {
@@ -162,7 +195,7 @@ func (b *avroSchema) namedType(n *node, kind, space string, depth int) codec {
 		}
 		b.named[name] = b.logical(n, fixed(size), kind, size)
 	default:
-		c := &avroRecord{}
+		c := &avroRecord{name: name}
 		b.named[name] = c
 		var names []string
 		var fields []codec
@@ -193,7 +226,7 @@ func (b *avroSchema) logical(n *node, c codec, typ string, size int) codec {
 	if name == "decimal" && (typ == "bytes" || typ == "fixed" && size > 0) {
 		precision, ok := intMember(n, "precision")
 		if scale, _ := intMember(n, "scale"); ok && scale >= 0 && precision > 0 && precision < maxDigits && scale <= precision {
-			return avroDecimal(int32(scale), size)
+			return avroDecimal(int32(precision), int32(scale), size, b.primitives["bytes"])
 		}
 		return c
 	}
@@ -201,12 +234,13 @@ func (b *avroSchema) logical(n *node, c codec, typ string, size int) codec {
 	if !ok || t.typ != typ {
 		return c
 	}
-	return t.codec()
+	return t.codec(b.primitives[typ])
 }
 
 // avroRecord is a record, which may contain itself.
 type avroRecord struct {
 	record
+	name     string
 	visiting bool
 }
 
@@ -227,7 +261,7 @@ func (c *avroRecord) read(r *reader) (v value.Value) {
 
 // fixed is a codec of byte arrays of one length.
 func fixed(size int) scalar {
-	return scalar{
+	return scalar{typ: &Type{Form: FormBytes, Size: size},
 		over: func(r *reader) { r.Bytes(size, "a byte array") },
 		get:  func(r *reader) value.Value { return value.Bytes(r.Bytes(size, "a byte array")) },
 		put: func(w *writer, v value.Value) {
@@ -251,12 +285,11 @@ func fixed(size int) scalar {
 
 // avroDecimal is a codec of decimals: two's complement in a byte array of size bytes,
 // or of any length if size is 0. Avro's writers do not check the number of digits.
-func avroDecimal(scale int32, size int) codec {
-	raw := bytesCodec
+func avroDecimal(precision, scale int32, size int, raw scalar) codec {
 	if size > 0 {
 		raw = fixed(size)
 	}
-	return scalar{
+	return scalar{typ: &Type{Form: FormDecimal, Precision: precision, Scale: scale},
 		over: raw.over,
 		get: func(r *reader) value.Value {
 			off := r.Offset()
@@ -312,10 +345,9 @@ var avroTimes = map[string]avroTime{
 	"local-timestamp-nanos":  {"long", value.KindDateTime, 1},
 }
 
-func (t avroTime) codec() scalar {
+func (t avroTime) codec(number scalar) scalar {
 	size := map[string]int{"int": 4, "long": 8}[t.typ]
-	number := integer(size)
-	return scalar{size: size,
+	return scalar{size: number.size, over: number.over, typ: t.typeOf(),
 		get: func(r *reader) value.Value { return t.value(number.get(r).Int()) },
 		put: func(w *writer, v value.Value) {
 			if v.Kind() != value.KindInt {
@@ -344,6 +376,12 @@ const (
 	day    = 24 * 60 * 60
 	second = int64(1e9)
 )
+
+// typeOf returns the type of times.
+func (t avroTime) typeOf() *Type {
+	form := map[value.Kind]Form{value.KindDate: FormDate, value.KindTimeOfDay: FormTimeOfDay, value.KindInstant: FormInstant, value.KindDateTime: FormDateTime}[t.kind]
+	return &Type{Form: form, Precision: map[int64]int32{1e6: 3, 1e3: 6, 1: 9}[t.unit]}
+}
 
 // value returns a time, or the number if it is not in the day.
 func (t avroTime) value(n int64) value.Value {
@@ -383,10 +421,11 @@ type avroUnion struct {
 	of     []codec
 	shapes []*value.Shape // nil for null
 	bare   bool
+	index  scalar
 }
 
 func (b *avroSchema) union(n *node, space string, depth int) codec {
-	u := avroUnion{}
+	u := avroUnion{index: b.index}
 	var names []string
 	others := 0
 	for i := range n.Parts {
@@ -427,7 +466,7 @@ func (b *avroSchema) branchName(n *node, space string) string {
 		}
 		n = typ
 	}
-	if _, ok := avroPrimitives[n.Text]; ok || n.Text == "array" || n.Text == "map" {
+	if _, ok := b.primitive(n.Text); ok || n.Text == "array" || n.Text == "map" {
 		return n.Text
 	}
 	if full := fullName(n.Text, space); b.named[full] != nil {
@@ -438,8 +477,8 @@ func (b *avroSchema) branchName(n *node, space string) string {
 
 func (u avroUnion) branch(r *reader) int {
 	off := r.Offset()
-	i := r.I32()
-	if r.Err() == nil && (i < 0 || int(i) >= len(u.of)) {
+	i := u.index.get(r).Int()
+	if r.Err() == nil && (i < 0 || i >= int64(len(u.of))) {
 		r.Fail(off, format.ErrCorrupt, "branch %d of a union of %d", i, len(u.of))
 	}
 	if r.Err() != nil {
@@ -473,7 +512,7 @@ func (u avroUnion) write(w *writer, v value.Value) {
 		w.fail("%v is of no branch of the union", v.Kind())
 		return
 	}
-	w.int(int64(i), 4)
+	u.index.put(w, value.Int(int64(i)))
 	if !v.IsNull() && !u.bare {
 		v = v.At(0)
 	}
@@ -514,15 +553,25 @@ func (u avroUnion) parse(p *parser, n *node) value.Value {
 // avroBlocks reads blocks of items: uvarint count and items, ended by a count of 0.
 // Flink writes one block, and no block for an empty array or map.
 type avroBlocks struct {
-	isMap bool
-	one   codec
-	empty bool // items may take no bytes
+	isMap  bool
+	key    scalar
+	one    codec
+	empty  bool // items may take no bytes
+	zigzag bool
 }
 
 // count reads the size of a block.
 func (a *avroBlocks) count(r *reader) int {
 	off := r.Offset()
 	n := r.uvarint64()
+	if a.zigzag {
+		signed := unzigzag(n)
+		if signed < 0 {
+			r.other(off, "a block with its size")
+			return 0
+		}
+		n = uint64(signed)
+	}
 	if a.empty {
 		r.empty(off, int(min(n, maxEmpty+1)))
 	} else if r.Err() == nil && n > uint64(r.Remaining()) {
@@ -538,7 +587,7 @@ func (a *avroBlocks) skip(r *reader) {
 	for n := a.count(r); n > 0; n = a.count(r) {
 		for range n {
 			if a.isMap {
-				r.Blob("a key")
+				a.key.skip(r)
 			}
 			if a.one.skip(r); r.Err() != nil {
 				return
@@ -552,7 +601,7 @@ func (a *avroBlocks) read(r *reader) value.Value {
 	all := make([]value.Value, 0, min(n, growFrom))
 	for range n {
 		if a.isMap {
-			all = append(all, stringDataCodec.get(r))
+			all = append(all, a.key.get(r))
 		}
 		if all = append(all, a.one.read(r)); r.Err() != nil {
 			return value.Null()
@@ -577,11 +626,15 @@ func (a *avroBlocks) write(w *writer, v value.Value) {
 		return
 	}
 	if v.Len() > 0 {
-		w.uvarint64(uint64(v.Len()))
+		n := uint64(v.Len())
+		if a.zigzag {
+			n = zigzag(int64(n))
+		}
+		w.uvarint64(n)
 	}
 	for i := range v.Len() {
 		if a.isMap {
-			stringDataCodec.put(w, v.Key(i))
+			a.key.put(w, v.Key(i))
 		}
 		a.one.write(w, v.At(i))
 	}
@@ -590,7 +643,121 @@ func (a *avroBlocks) write(w *writer, v value.Value) {
 
 func (a *avroBlocks) parse(p *parser, n *node) value.Value {
 	if a.isMap {
-		return value.Map(p.pairs(n, stringDataCodec, a.one))
+		return value.Map(p.pairs(n, a.key, a.one))
 	}
 	return value.List(p.list(n, a.one))
+}
+
+// avroEnum is a codec of the symbols of an enum: the number of one.
+type avroEnum struct {
+	enum
+	index scalar
+}
+
+func (e avroEnum) skip(r *reader) { e.index.skip(r) }
+
+func (e avroEnum) read(r *reader) value.Value {
+	off := r.Offset()
+	i := e.index.get(r).Int()
+	if r.Err() == nil && (i < 0 || i >= int64(len(e.enum))) {
+		r.Fail(off, format.ErrCorrupt, "constant %d of an enum of %d", i, len(e.enum))
+	}
+	if r.Err() != nil {
+		return value.Null()
+	}
+	return value.String(e.enum[i])
+}
+
+func (e avroEnum) write(w *writer, v value.Value) {
+	if !w.expects(v, value.KindString) {
+		return
+	}
+	i := slices.Index(e.enum, v.Text())
+	if i < 0 {
+		w.fail("the enum has no constant %q", v.Text())
+		return
+	}
+	e.index.put(w, value.Int(int64(i)))
+}
+
+// zigzagNumber is a codec of signed integers of size bytes that are written with 7 bits
+// per byte, the sign in the lowest bit.
+func zigzagNumber(size int) scalar {
+	number := integer(size)
+	shift := 64 - 8*size
+	return scalar{typ: number.typ, from: number.from,
+		over: func(r *reader) { r.uvarint64() },
+		get: func(r *reader) value.Value {
+			off := r.Offset()
+			n := unzigzag(r.uvarint64())
+			if n<<shift>>shift != n {
+				r.Fail(off, format.ErrCorrupt, "a number of more than %d bits", 8*size)
+			}
+			return value.Int(n)
+		},
+		put: func(w *writer, v value.Value) {
+			if !w.expects(v, value.KindInt) {
+				return
+			}
+			n := v.Int()
+			if n<<shift>>shift != n {
+				w.fail("%d does not fit into %d bits", n, 8*size)
+				return
+			}
+			w.uvarint64(zigzag(n))
+		},
+	}
+}
+
+// reversed is a codec of numbers in the other byte order.
+func reversed(c scalar) scalar {
+	return scalar{size: c.size, typ: c.typ, from: c.from,
+		get: func(r *reader) value.Value {
+			p := slices.Clone(r.Bytes(c.size, "a number"))
+			slices.Reverse(p)
+			part := &reader{Cursor: java.Of(p)}
+			return c.get(part)
+		},
+		put: func(w *writer, v value.Value) {
+			at := len(w.p)
+			if c.put(w, v); w.err == nil {
+				slices.Reverse(w.p[at:])
+			}
+		},
+	}
+}
+
+// avroBytes is a codec like c, whose length is a signed number of 7 bits per byte.
+func avroBytes(c scalar) scalar {
+	length := func(r *reader) int {
+		off := r.Offset()
+		n := unzigzag(r.uvarint64())
+		if r.Err() == nil && n < 0 {
+			r.Fail(off, format.ErrCorrupt, "invalid length %d", n)
+		}
+		return int(min(n, math.MaxInt32+1))
+	}
+	return scalar{typ: c.typ, from: c.from,
+		over: func(r *reader) { r.Bytes(length(r), "bytes") },
+		get: func(r *reader) value.Value {
+			n := length(r)
+			off := r.Offset()
+			p := r.Bytes(n, "bytes")
+			if c.typ.Form == FormBytes {
+				return value.Bytes(p)
+			}
+			if r.Err() == nil && !utf8.Valid(p) {
+				r.Fail(off, format.ErrUnsupported, "a string that is not UTF-8")
+			}
+			return value.String(r.arena.Text(p))
+		},
+		put: func(w *writer, v value.Value) {
+			at := len(w.p)
+			if c.put(w, v); w.err == nil { // it checked the value
+				w.p = w.p[:at]
+				w.uvarint64(zigzag(int64(len(v.Text()))))
+				w.p = append(w.p, v.Text()...)
+			}
+		},
+	}
 }

@@ -30,6 +30,7 @@ type cell struct {
 	// into it. base is the offset of the row or array in w.p.
 	put  func(w *writer, base, at int, v value.Value)
 	from func(p *parser, n *node) value.Value
+	typ  *Type  // of values; nil: see of
 	of   layout // of values that are always in the variable part; otherwise nil
 }
 
@@ -307,6 +308,7 @@ type layout interface {
 	read(r *reader, p []byte, off int) value.Value
 	write(w *writer, v value.Value)
 	parse(p *parser, n *node) value.Value
+	describe(d *describer) *Type
 }
 
 // layoutCell is a cell of values that are always in the variable part.
@@ -332,6 +334,14 @@ func layoutCell(l layout) *cell {
 
 // cellOf returns the cell of a SQL type, or nil.
 func cellOf(m *maker, t *logical) *cell {
+	c := newCell(m, t)
+	if c != nil && c.of == nil {
+		c.typ = t.typeOf()
+	}
+	return c
+}
+
+func newCell(m *maker, t *logical) *cell {
 	switch t.class {
 	case "BooleanType":
 		c := numberCell(1, func(bits uint64) value.Value { return value.Bool(bits != 0) }, func(w *writer, v value.Value) uint64 {
@@ -736,7 +746,7 @@ func (f framedLayout) parse(p *parser, n *node) value.Value { return f.of.parse(
 
 // sqlOf returns the codec of a snapshot that contains serialized SQL types.
 func sqlOf(m *maker, s *Snapshot, make func(types []*logical) layout) codec {
-	var types []*logical
+	types := s.sql
 	for _, p := range s.objects {
 		if t := logicalOf(p); t != nil {
 			types = append(types, t)
@@ -753,10 +763,10 @@ const SQLType Reason = "a SQL type whose layout is not known"
 
 func rowDataOf(m *maker, s *Snapshot, _ []codec) codec {
 	return sqlOf(m, s, func(types []*logical) layout {
-		if len(types) != len(s.objects) {
+		if len(types) != max(len(s.objects), len(s.sql)) {
 			return nil
 		}
-		return rowLayout(m, nil, types)
+		return rowLayout(m, s.Names, types)
 	})
 }
 

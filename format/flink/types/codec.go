@@ -89,6 +89,8 @@ type maker struct {
 	of      func(*Snapshot) codec // codecOf; a field, because tables refer to it
 	options Options
 	why     *NotDecoded
+
+	described map[*Snapshot]*described // not nil: codecs are made to be described, see TypeOf
 }
 
 // fail records a reason, unless there is one already, and returns nil.
@@ -127,6 +129,7 @@ type codec interface {
 	read(r *reader) value.Value
 	write(w *writer, v value.Value)
 	parse(p *parser, n *node) value.Value
+	describe(d *describer) *Type
 }
 
 // exported converts a codec to a value.Codec.
@@ -164,6 +167,9 @@ func (r *reader) start(p []byte) {
 }
 
 var readers = sync.Pool{New: func() any { return new(reader) }}
+
+// Type returns the type of the values.
+func (c exported) Type() *Type { return c.describe(&describer{}) }
 
 // Skip implements [value.Codec].
 func (c exported) Skip(p []byte) (int, error) {
@@ -252,9 +258,33 @@ func (w *writer) parts(v value.Value, n int) bool {
 
 // codecOf returns the codec of a snapshot, or nil.
 func codecOf(m *maker, s *Snapshot) codec {
+	if m.described == nil {
+		return makeCodecOf(m, s)
+	}
+	if c := m.described[s]; c != nil {
+		return c
+	}
+	why := m.why
+	m.why = nil
+	c := &described{codec: makeCodecOf(m, s), s: s, why: m.why}
+	m.why = why
+	if inner, ok := c.codec.(*described); ok { // one that is the same as the one in it
+		c = inner
+	} else if s != nil {
+		for _, n := range s.Nested {
+			c.nested = append(c.nested, m.of(n))
+		}
+	}
+	m.described[s] = c
+	return c
+}
+
+func makeCodecOf(m *maker, s *Snapshot) codec {
 	switch {
 	case s == nil:
 		return m.fail(s, NoSnapshot)
+	case s.given != nil:
+		return s.given
 	case s.Unknown:
 		return m.fail(s, UserCode)
 	case s.Old:

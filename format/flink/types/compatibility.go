@@ -26,6 +26,22 @@ const (
 	Incompatible
 )
 
+var compatibilityNames = [...]string{"compatible as is", "compatible after migration", "undecided", "incompatible"}
+
+// String returns the name: "compatible after migration".
+func (c Compatibility) String() string { return compatibilityNames[c] }
+
+// Difference is one part of two serializers that differs.
+type Difference struct {
+	// Path leads to the part: names of fields, [] for an element, [2] for a field without
+	// a name, key and value: "items[].price". "" is the serializer itself.
+	Path string
+	Compatibility
+	Why string // what changed: "IntSerializer → LongSerializer"
+	// Unnoticed is as in [Change].
+	Unnoticed bool
+}
+
 // Change is the difference between two serializers.
 type Change struct {
 	Compatibility
@@ -36,12 +52,21 @@ type Change struct {
 	// instead of an array. Flink 1.20 to 2.3 compare the parts alone and continue,
 	// and the job gets values of the old class.
 	Unnoticed bool
+	// Differences are all parts that differ, unless they are compatible as is, in the
+	// order of the fields. The worst of them decides.
+	Differences []Difference
 }
 
 // Compare returns the change from serializer was to serializer now, and whether a
 // job with now can restore values that was wrote, by the rules of Flink's own
 // serializers. For user classes it only determines whether anything changed.
 func Compare(was, now *Snapshot) Change {
+	c := compare(was, now)
+	c.Differences = c.differences()
+	return c
+}
+
+func compare(was, now *Snapshot) Change {
 	was, now = original(was), original(now)
 	switch {
 	case was == nil || now == nil:
@@ -160,20 +185,20 @@ func comparePojo(was, now *Snapshot) Change {
 		switch a, b := before[name], after[name]; {
 		case a == nil:
 		case b == nil:
-			c = worst(c, Change{Compatibility: CompatibleAfterMigration, Why: fmt.Sprintf("field %q was removed", name)})
+			c = worst(c, fieldChange(name, "removed"))
 		default:
-			c = worst(c, inside(fmt.Sprintf("field %q", name), Compare(a, b)))
+			c = worst(c, inside(fmt.Sprintf("field %q", name), fieldStep(name), Compare(a, b)))
 		}
 	}
 	for _, name := range now.Names {
 		if after[name] != nil && before[name] == nil {
-			c = worst(c, Change{Compatibility: CompatibleAfterMigration, Why: fmt.Sprintf("field %q was added", name)})
+			c = worst(c, fieldChange(name, "added"))
 		}
 	}
 	for _, a := range was.Subclasses {
 		for _, b := range now.Subclasses {
 			if a != nil && b != nil && a.Type != "" && a.Type == b.Type {
-				c = worst(c, inside(fmt.Sprintf("subclass %q", a.Type), Compare(a, b)))
+				c = worst(c, inside(fmt.Sprintf("subclass %q", a.Type), "("+a.Type+")", Compare(a, b)))
 			}
 		}
 	}
@@ -200,7 +225,8 @@ func compareNested(was, now *Snapshot) Change {
 	}
 	var c Change
 	for i := range was.Nested {
-		c = worst(c, inside(nestedName(was, i), Compare(was.Nested[i], now.Nested[i])))
+		name := nestedName(was, i)
+		c = worst(c, inside(name, nestedStep(name, i), Compare(was.Nested[i], now.Nested[i])))
 	}
 	return c
 }
@@ -230,16 +256,58 @@ func nestedName(s *Snapshot, i int) string {
 // worst returns the less compatible change. If both are equal, it returns the one
 // that Flink notices, or the first.
 func worst(a, b Change) Change {
+	all := slices.Concat(a.differences(), b.differences())
 	if b.Compatibility > a.Compatibility || b.Compatibility == a.Compatibility && a.Unnoticed && !b.Unnoticed {
-		return b
+		a = b
 	}
+	a.Differences = all
 	return a
 }
 
-func inside(where string, c Change) Change {
-	if c.Compatibility != CompatibleAsIs {
-		c.Why = where + ": " + c.Why
+// differences returns the differences of a change: itself, if it has no parts.
+func (c Change) differences() []Difference {
+	if c.Compatibility != CompatibleAsIs && len(c.Differences) == 0 {
+		return []Difference{{Compatibility: c.Compatibility, Why: c.Why, Unnoticed: c.Unnoticed}}
 	}
+	return c.Differences
+}
+
+// fieldChange is the change of a POJO whose field was added or removed.
+func fieldChange(name, what string) Change {
+	return Change{Compatibility: CompatibleAfterMigration, Why: fmt.Sprintf("field %q was %s", name, what),
+		Differences: []Difference{{Path: strings.TrimPrefix(fieldStep(name), "."), Compatibility: CompatibleAfterMigration, Why: what}}}
+}
+
+// fieldStep returns the step to a field in a path.
+func fieldStep(name string) string { return "." + nameText(name) }
+
+// nestedStep returns the step to nested value i, whose name by its role is name.
+func nestedStep(name string, i int) string {
+	switch {
+	case name == "element":
+		return "[]"
+	case strings.HasPrefix(name, "field "):
+		return fmt.Sprintf("[%d]", i)
+	}
+	return "." + name
+}
+
+// inside returns a change of a part as a change of what contains it.
+func inside(where, step string, c Change) Change {
+	if c.Compatibility == CompatibleAsIs {
+		return c
+	}
+	c.Why = where + ": " + c.Why
+	all := slices.Clone(c.Differences)
+	for i := range all {
+		if rest := all[i].Path; rest == "" || rest[0] == '[' || rest[0] == '(' {
+			all[i].Path = step + rest
+		} else {
+			all[i].Path = step + "." + rest
+		}
+		all[i].Path = strings.TrimPrefix(all[i].Path, ".")
+	}
+	c.Differences = all
 	return c
 }
 

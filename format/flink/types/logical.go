@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
+	"github.com/savepoint-tools/spt/format/value"
 )
 
 // logical is a SQL type, as Flink's snapshots record it: a serialized object of the
@@ -81,6 +82,29 @@ func logicalType(o *java.Object, depth int) *logical {
 		return nil
 	}
 	return t
+}
+
+// scalarTypes are the types of the values of SQL types without parts.
+var scalarTypes = map[string]*Type{
+	"BooleanType": boolCodec.typ, "TinyIntType": byteCodec.typ, "SmallIntType": shortCodec.typ,
+	"IntType": intCodec.typ, "YearMonthIntervalType": intCodec.typ, "BigIntType": longCodec.typ, "DayTimeIntervalType": longCodec.typ,
+	"FloatType": floatCodec.typ, "DoubleType": doubleCodec.typ,
+	"CharType": stringDataCodec.typ, "VarCharType": stringDataCodec.typ, "BinaryType": bytesCodec.typ, "VarBinaryType": bytesCodec.typ,
+	"DateType": {Form: FormDate, Word: "date"}, "TimeType": {Form: FormTimeOfDay, Word: "time", Precision: 3},
+	"NullType": {Form: FormNull, Word: "void"},
+}
+
+// typeOf returns the type of the values of a SQL type without parts.
+func (t *logical) typeOf() *Type {
+	switch t.class {
+	case "DecimalType":
+		return &Type{Form: FormDecimal, Word: "decimal", Precision: t.precision, Scale: t.scale}
+	case "TimestampType":
+		return timestampType(t.precision, value.KindDateTime)
+	case "LocalZonedTimestampType":
+		return timestampType(t.precision, value.KindInstant)
+	}
+	return scalarTypes[t.class]
 }
 
 // fields adds the fields of a row or the attributes of a structured type.

@@ -56,6 +56,31 @@ func (s *StateSchema) Serializer(key string) *Snapshot {
 	return nil
 }
 
+// Parts are the serializers of the parts of a state. One that the state does not have,
+// or that the file does not record, is nil.
+type Parts struct {
+	Namespace *Snapshot // of keyed state
+	UserKey   *Snapshot // the key of a map, or of broadcast state
+	Value     *Snapshot // the value; of a list the element, of a map one value, of timers the timer
+}
+
+// Parts returns the serializers of the parts of the state.
+func (s *StateSchema) Parts() Parts {
+	value := original(s.Serializer("VALUE_SERIALIZER"))
+	p := Parts{Namespace: s.Serializer("NAMESPACE_SERIALIZER"), UserKey: s.Serializer("USER_KEY_SERIALIZER"), Value: value}
+	switch {
+	case s.Keyed == Timers && value.is("TimerSerializerSnapshot", 2):
+		p.Namespace = value.Nested[1]
+	case s.Keyed == "list" && value.is("ListSerializerSnapshot", 1):
+		p.Value = value.Nested[0]
+	case s.Keyed == "map" && p.UserKey == nil && (value.is("MapSerializerSnapshot", 2) || value.is("NullAwareMapSerializerSnapshot", 2)):
+		p.UserKey, p.Value = value.Nested[0], value.Nested[1]
+	case s.Keyed == "": // broadcast state
+		p.UserKey = s.Serializer("KEY_SERIALIZER")
+	}
+	return p
+}
+
 // Schema is the serializers of the states of an operator, or of one handle.
 type Schema struct {
 	Key    *Snapshot // serializer of keys; nil without keyed state

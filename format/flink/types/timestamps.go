@@ -13,7 +13,7 @@ import (
 // timestamps (B10). Each type has its own null: the smallest number.
 
 // dateCodec reads long ms since 1970.
-var dateCodec = scalar{size: 8, from: nullableTimestamp(value.KindInstant),
+var dateCodec = scalar{size: 8, typ: &Type{Form: FormInstant, Word: "date", Null: true, Precision: 3}, from: nullableTimestamp(value.KindInstant),
 	get: func(r *reader) value.Value {
 		ms := r.I64()
 		if ms == math.MinInt64 {
@@ -62,7 +62,7 @@ func (w *writer) millis(v value.Value) int64 {
 
 // sqlTimestampCodec reads long ms since 1970 and int nanoseconds of the second,
 // which both contain the milliseconds.
-var sqlTimestampCodec = scalar{size: 12, from: nullableTimestamp(value.KindInstant),
+var sqlTimestampCodec = scalar{size: 12, typ: &Type{Form: FormInstant, Word: "timestamp", Null: true, Precision: 9}, from: nullableTimestamp(value.KindInstant),
 	get: func(r *reader) value.Value {
 		ms, off := r.I64(), r.Offset()
 		nano := r.I32()
@@ -97,7 +97,7 @@ const (
 )
 
 // instantCodec reads long seconds since 1970 and int nanoseconds.
-var instantCodec = scalar{size: 12, from: nullableTimestamp(value.KindInstant),
+var instantCodec = scalar{size: 12, typ: &Type{Form: FormInstant, Word: "Instant", Null: true, Precision: 9}, from: nullableTimestamp(value.KindInstant),
 	get: func(r *reader) value.Value {
 		off := r.Offset()
 		s, nano := r.I64(), r.I32()
@@ -191,7 +191,7 @@ func (w *writer) timeOfDay(v value.Value) {
 	w.int(int64(c.Nano), 4)
 }
 
-var localDateCodec = scalar{size: 6, from: nullableTimestamp(value.KindDate),
+var localDateCodec = scalar{size: 6, typ: &Type{Form: FormDate, Word: "LocalDate", Null: true}, from: nullableTimestamp(value.KindDate),
 	get: func(r *reader) value.Value {
 		c, null := r.date()
 		if null {
@@ -206,7 +206,7 @@ var localDateCodec = scalar{size: 6, from: nullableTimestamp(value.KindDate),
 	},
 }
 
-var localTimeCodec = scalar{size: 7, from: nullableTimestamp(value.KindTimeOfDay),
+var localTimeCodec = scalar{size: 7, typ: &Type{Form: FormTimeOfDay, Word: "LocalTime", Null: true, Precision: 9}, from: nullableTimestamp(value.KindTimeOfDay),
 	get: func(r *reader) value.Value {
 		c, null := r.timeOfDay()
 		if null {
@@ -223,7 +223,7 @@ var localTimeCodec = scalar{size: 7, from: nullableTimestamp(value.KindTimeOfDay
 
 // localDateTimeCodec reads a date and a time of day, which are both null or both
 // not.
-var localDateTimeCodec = scalar{size: 13, from: nullableTimestamp(value.KindDateTime),
+var localDateTimeCodec = scalar{size: 13, typ: &Type{Form: FormDateTime, Word: "LocalDateTime", Null: true, Precision: 9}, from: nullableTimestamp(value.KindDateTime),
 	get: func(r *reader) value.Value {
 		off := r.Offset()
 		date, noDate := r.date()
@@ -249,7 +249,7 @@ var localDateTimeCodec = scalar{size: 13, from: nullableTimestamp(value.KindDate
 // nanoseconds of the millisecond. kind is KindDateTime, or KindInstant for timestamps
 // with the local time zone.
 func timestampData(precision int32, kind value.Kind) scalar {
-	c := scalar{size: 8,
+	c := scalar{size: 8, typ: timestampType(precision, kind),
 		get: func(r *reader) value.Value {
 			ms := r.I64()
 			nano := int32(0)
@@ -278,6 +278,14 @@ func timestampData(precision int32, kind value.Kind) scalar {
 		c.size = 12
 	}
 	return c
+}
+
+// timestampType returns the type of SQL timestamps.
+func timestampType(precision int32, kind value.Kind) *Type {
+	if kind == value.KindInstant {
+		return &Type{Form: FormInstant, Word: "timestamp_ltz", Precision: precision}
+	}
+	return &Type{Form: FormDateTime, Word: "timestamp", Precision: precision}
 }
 
 // timestampOf returns a date with time or an instant from milliseconds and nanoseconds
@@ -352,7 +360,7 @@ var timeWindowCodec = record{windowShape, tupleOf(longCodec, longCodec)}
 
 // timerTime reads a time whose sign is inverted, so that the order of bytes is the
 // order of times.
-var timerTime = scalar{size: 8,
+var timerTime = scalar{size: 8, typ: longCodec.typ,
 	get: func(r *reader) value.Value { return value.Int(r.I64() ^ math.MinInt64) },
 	put: func(w *writer, v value.Value) {
 		if w.expects(v, value.KindInt) {

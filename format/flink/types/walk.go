@@ -37,7 +37,9 @@ type Snapshot struct {
 	objects     [][]byte // Java objects: SQL types, serializers
 	text        string   // an Avro schema, or the source of a builder
 	mark        bool
-	subclasses  []string // names of Subclasses
+	sql         []*logical // instead of objects, of a type that was parsed
+	given       codec      // of a type that was parsed and that is not Flink's
+	subclasses  []string   // names of Subclasses
 	registered  int
 }
 

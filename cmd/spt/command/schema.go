@@ -1,0 +1,193 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/internal/report"
+	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/reader"
+)
+
+type schemaOptions struct {
+	operators, states []string
+	typeFlags
+	as string
+}
+
+func (o *schemaOptions) addFlags(fs *pflag.FlagSet) {
+	operatorFlag(fs, &o.operators, "only these operators")
+	stateFlag(fs, &o.states, "only these states")
+	o.typeFlags.addFlags(fs)
+	fs.StringVar(&o.as, "as", "", "print the types as `avro|jsonschema|sql`")
+}
+
+var schemaLanguages = []string{report.AsAvro, report.AsJSONSchema, report.AsSQL}
+
+func (o *schemaOptions) validate(env *Env) error {
+	if o.as != "" && !slices.Contains(schemaLanguages, o.as) {
+		return usagef("--as %s: must be one of %s", ui.Quote(o.as), strings.Join(schemaLanguages, ", "))
+	}
+	if o.as != "" && env.common.output == ui.OutputCSV {
+		return usagef("-o csv cannot be combined with --as: a schema is not a list of rows")
+	}
+	p := pick{operators: o.operators, states: o.states}
+	return p.validate()
+}
+
+func newSchemaCommand(env *Env) *cobra.Command {
+	var o schemaOptions
+	cmd := &cobra.Command{
+		Use:   "schema SP",
+		Short: "Show the types of states: keys, values, fields, time to live",
+		Long: `Shows the type of each managed state, keyed state included: the keys and the
+values, with the fields of POJOs, Avro records and rows of SQL, namespaces, and
+whether values have a time to live. The types are those of the serializer
+snapshots in the headers of all streams; no element is read. A state whose types
+differ between subtasks is shown once for each type.
+
+Types are in the type language (docs/type-language.md), which --type reads. For a
+state that is not decoded, spt says which class is not, and why.
+
+--as avro prints an Avro schema for each state, or the schema that the state has;
+of state with keys, a record of key, namespace, map key (user_key) and value.
+--as jsonschema prints a JSON Schema for each state, which describes the lines
+that spt cat prints for it. With -o json or jsonl each comes with its operator
+and state. --as sql prints the CREATE TABLE statement for the savepoint connector
+of Flink 2.1 and later, with the value, list and map states of one operator. The
+connector reads a Flink directory; what it does not read is in a comment.`,
+		Example: `  spt schema sp-001
+  spt schema sp-001 --state orders -o json | jq '.operators[].states[].value.fields'
+  spt schema sp-001 --state orders --as avro > orders.avsc
+  spt schema sp-002 --operator enrich --as sql`,
+		Args: exactly(1, "one snapshot"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(env); err != nil {
+				return err
+			}
+			return runSchema(cmd.Context(), o, env, args[0])
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func runSchema(ctx context.Context, o schemaOptions, env *Env, location string) (err error) {
+	if err := env.readTypes(ctx, o.typeFlags); err != nil {
+		return err
+	}
+	snap, err := env.open(ctx, location)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	s, ops, err := o.read(ctx, env, snap)
+	if err != nil {
+		return err
+	}
+	var answer report.Report = s
+	switch o.as {
+	case report.AsAvro, report.AsJSONSchema:
+		answer = s.As(o.as)
+	case report.AsSQL:
+		if answer, err = o.sql(ctx, env, snap, s, ops); err != nil {
+			return err
+		}
+	}
+	if err := env.answer(answer); err != nil {
+		return err
+	}
+	unread := 0
+	for i := range s.Operators {
+		unread += len(s.Operators[i].Unread)
+	}
+	if unread > 0 {
+		return &findings{fmt.Sprintf("types of %s not read", ui.Plural(int64(unread), "stream"))}
+	}
+	return nil
+}
+
+// read returns the types of the chosen states, and the operators that have some, in the
+// same order.
+func (o *schemaOptions) read(ctx context.Context, env *Env, snap *reader.Snapshot) (*report.Schema, []*format.Operator, error) {
+	p := pick{operators: o.operators}
+	all, err := p.pickOperators(env, snap.Operators)
+	if err != nil {
+		return nil, nil, err
+	}
+	stop := env.reading("reading", nil)
+	defer stop()
+	s := env.run.NewSchema()
+	var names []string
+	var ops []*format.Operator
+	for _, op := range all {
+		types, err := snap.Types(ctx, op)
+		if err != nil {
+			return nil, nil, inContainer(err, snap)
+		}
+		before := len(s.Operators)
+		s.Add(op, types, func(state string) bool {
+			names = append(names, state)
+			return matches(o.states, state)
+		})
+		if len(s.Operators) > before {
+			ops = append(ops, op)
+		}
+	}
+	if err := env.checkGlobs(o.states, names, "state", "no managed state written by Flink"); err != nil {
+		return nil, nil, err
+	}
+	return s, ops, nil
+}
+
+// sql returns the table of the keyed states of one operator.
+func (o *schemaOptions) sql(ctx context.Context, env *Env, snap *reader.Snapshot, s *report.Schema, ops []*format.Operator) (report.Report, error) {
+	if snap.Container.Family != reader.Flink {
+		return nil, &hintedError{format.Errorf(format.ErrUnsupported, "--as sql: Flink reads a directory, and %s is an .spt file", ui.Quote(snap.Location)), "write one first:  spt convert"}
+	}
+	path, err := snap.URI(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var tables []report.Report
+	var names []string
+	for i, op := range ops {
+		t, err := s.SQL(&s.Operators[i], path, env.run.UID(op), backendOf(op))
+		if err != nil {
+			return nil, format.Errorf(format.ErrUnsupported, "--as sql: operator %s: %v", ui.Quote(env.run.Label(op)), err)
+		}
+		if t != nil {
+			tables, names = append(tables, t), append(names, ui.Quote(env.run.Label(op)))
+		}
+	}
+	switch len(tables) {
+	case 0:
+		return nil, &hintedError{format.Errorf(format.ErrUnsupported, "--as sql: no value, list or map state of keyed state with a type that SQL has"), "the savepoint connector reads only those; what each state is:  spt schema SP"}
+	case 1:
+		return tables[0], nil
+	}
+	return nil, &usageError{"--as sql: a table has the states of one operator", "choose it with --operator: " + report.Shorten(names)}
+}
+
+// backendOf returns the state backend whose files an operator has. Both read canonical
+// savepoints.
+func backendOf(op *format.Operator) string {
+	for _, sub := range op.Subtasks {
+		rocks := false
+		format.EachKeyed(sub.ManagedKeyed, func(h format.KeyedHandle) {
+			_, incremental := h.(*format.Incremental)
+			rocks = rocks || incremental
+		})
+		if rocks {
+			return "rocksdb"
+		}
+	}
+	return "hashmap"
+}

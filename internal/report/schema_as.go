@@ -1,0 +1,193 @@
+package report
+
+import (
+	"encoding/json"
+	"iter"
+	"strings"
+
+	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/internal/schema"
+	"github.com/savepoint-tools/spt/internal/ui"
+)
+
+// Languages of schema --as.
+const (
+	AsAvro       = "avro"
+	AsJSONSchema = "jsonschema"
+	AsSQL        = "sql"
+)
+
+// SchemaText is the answer of schema --as: a schema for each state, or the statement for
+// an operator.
+type SchemaText struct {
+	Schemas []StateSchema
+}
+
+// StateSchema is the schema of a state in another language.
+type StateSchema struct {
+	Operator string `json:"operator"`
+	ID       string `json:"id"`
+	State    string `json:"state"`
+	Schema   any    `json:"schema"`
+}
+
+// As returns the schemas of all states in Avro or JSON Schema.
+func (s *Schema) As(language string) *SchemaText {
+	out := &SchemaText{Schemas: []StateSchema{}}
+	s.Each(func(op *SchemaOperator, st *SchemaState) {
+		row := StateSchema{Operator: op.Operator, ID: op.ID, State: st.State}
+		if language == AsAvro {
+			row.Schema = st.avro(op)
+		} else {
+			row.Schema = st.jsonSchema(op)
+		}
+		out.Schemas = append(out.Schemas, row)
+	})
+	return out
+}
+
+// element returns the type of what cat prints as the value of the state: of keyed list
+// state the whole list.
+func (st *SchemaState) element() *types.Type {
+	v := st.of.Value
+	if st.Connector != "" {
+		return &types.Type{Form: types.FormAny}
+	}
+	if v != nil && st.of.Keyed == "list" {
+		return &types.Type{Form: types.FormList, Parts: []*types.Type{v}}
+	}
+	if v != nil && st.of.Keyed == "map" {
+		return &types.Type{Form: types.FormOptional, Parts: []*types.Type{v}}
+	}
+	return v
+}
+
+// avro returns the schema of the elements of a state; of a state with keys, of records
+// of key, namespace, map key and value.
+func (st *SchemaState) avro(op *SchemaOperator) any {
+	entry := &types.Type{Form: types.FormRecord}
+	add := func(name string, t *types.Type) {
+		if t != nil {
+			entry.Names, entry.Parts = append(entry.Names, name), append(entry.Parts, t)
+		}
+	}
+	if st.Keyed && len(op.keys) > 0 {
+		add("key", op.keys[0])
+	}
+	add("namespace", st.of.Namespace)
+	add("user_key", st.of.UserKey)
+	if len(entry.Parts) == 0 && st.of.Value != nil && st.Connector == "" {
+		return schema.Avro(st.of.Value, st.State)
+	}
+	if st.of.Keyed == types.Timers {
+		add("timestamp", &types.Type{Form: types.FormInt, Bits: 64})
+	}
+	add("value", st.element())
+	return schema.Avro(entry, st.State)
+}
+
+// jsonSchema returns the schema of the lines of cat for a state.
+func (st *SchemaState) jsonSchema(op *SchemaOperator) any {
+	constant := func(v any) schema.Object { return schema.Object{{Name: "const", Value: v}} }
+	var d schema.JSONDocument
+	properties := schema.Object{}.With("operator", constant(op.Operator)).With("id", constant(op.ID)).With("state", constant(st.State)).With("kind", constant(st.Kind))
+	add := func(name string, t *types.Type) {
+		if t != nil {
+			properties = properties.With(name, d.Of(t))
+		}
+	}
+	switch {
+	case st.Keyed:
+		if len(op.keys) == 1 {
+			add("key", op.keys[0])
+		}
+		add("namespace", st.of.Namespace)
+		add("user_key", st.of.UserKey)
+	default:
+		add("key", st.of.UserKey)
+	}
+	required := []string{"operator", "id", "state", "kind"}
+	value := st.element()
+	add("value", value)
+	out := schema.Object{}.With("$schema", schema.Draft).With("title", op.Operator+"/"+st.State).With("type", "object")
+	properties = properties.With("value_base64", schema.Object{{Name: "type", Value: "string"}})
+	out = out.With("properties", properties).With("required", required)
+	if value != nil {
+		need := func(name string) schema.Object { return schema.Object{{Name: "required", Value: []string{name}}} }
+		out = out.With("oneOf", []any{need("value"), need("value_base64")})
+	}
+	if defs := d.Defs(); defs != nil {
+		out = out.With("$defs", defs)
+	}
+	return out
+}
+
+// Document implements [Report].
+func (s *SchemaText) Document() *ui.Document {
+	var d ui.Document
+	for i := range s.Schemas {
+		if text, ok := s.Schemas[i].Schema.(string); ok {
+			d.Line("%s", strings.TrimSuffix(text, "\n"))
+			continue
+		}
+		text, err := json.MarshalIndent(s.Schemas[i].Schema, "", "  ")
+		if err != nil {
+			panic("internal error: " + err.Error()) // it is made of JSON
+		}
+		d.Line("%s", unescaped(text))
+	}
+	return &d
+}
+
+// unescaped returns JSON without the escapes of HTML that encoding/json adds.
+func unescaped(text []byte) string {
+	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(text))
+}
+
+// JSON implements [JSON].
+func (s *SchemaText) JSON() any { return s.Schemas }
+
+// Lines implements [Lines].
+func (s *SchemaText) Lines() iter.Seq[any] { return each(s.Schemas) }
+
+// SQL returns the statement that creates a table of the keyed states of the operator, or
+// nil if it has none that a table can have. Path is the URI of the snapshot's directory,
+// uid the uid of the operator, if it is known.
+func (s *Schema) SQL(op *SchemaOperator, path, uid, backend string) (*SchemaText, error) {
+	t := schema.Table{Name: "state_of_" + op.Operator, Path: path, UID: uid, Hash: op.ID, Backend: backend}
+	if len(op.keys) == 1 {
+		t.Key = op.keys[0]
+	}
+	for i := range op.States {
+		st := &op.States[i]
+		c := schema.Column{State: st.of.Name.String(), Kind: st.Kind, UserKey: st.of.UserKey, Value: s.userValue(st.of.Value)}
+		why := ""
+		switch {
+		case !st.Keyed:
+			why = "it is operator state"
+		case st.Kind != "value" && st.Kind != "list" && st.Kind != "map":
+			why = "the connector does not read " + st.Kind + " state"
+		case st.of.Namespace != nil:
+			why = "it has namespaces"
+		case st.differ:
+			why = "its type differs between subtasks"
+		default:
+			if err := c.Fits(); err != nil {
+				why = err.Error()
+			}
+		}
+		if why != "" {
+			t.Left = append(t.Left, st.State+": "+why)
+			continue
+		}
+		t.Columns = append(t.Columns, c)
+	}
+	if len(t.Columns) == 0 || t.Key == nil {
+		return nil, nil
+	}
+	text, err := t.SQL()
+	if err != nil {
+		return nil, err
+	}
+	return &SchemaText{[]StateSchema{{Operator: op.Operator, ID: op.ID, Schema: text}}}, nil
+}
