@@ -1,0 +1,44 @@
+package opstate
+
+import (
+	"encoding/binary"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
+	"github.com/savepoint-tools/spt/format/flink/types"
+)
+
+// NewState returns a state that no file has, for Build, in the encoding of a release.
+// key is the serializer of the keys of broadcast state, otherwise nil. Both snapshots
+// have Raw, as [types.Recorded] returns them.
+func NewState(r flink.Release, name format.Text, mode format.Mode, key, val *types.Snapshot) (format.StateMeta, error) {
+	version := int32(r.Facts().OperatorState.Newest())
+	if version < minWritten {
+		return format.StateMeta{}, format.Errorf(format.ErrUnsupported, "operator state of version %d, of Flink %v, contains serializers as Java objects", version, r)
+	}
+	w, err := encoding{version: version}.wire()
+	if err != nil {
+		return format.StateMeta{}, err
+	}
+	p, err := java.AppendText(nil, name)
+	if err != nil {
+		return format.StateMeta{}, err
+	}
+	text := func(s string) { // of constants
+		p, _ = java.AppendText(p, format.NewText(s))
+	}
+	number := func(n int) { p = binary.BigEndian.AppendUint32(p, uint32(n)) }
+	number(section(mode) + kindOperator)
+	number(1)
+	text(modeOption)
+	text(optionOf(mode))
+	number(1 + section(mode))
+	text("VALUE_SERIALIZER") // first, as Flink writes them
+	p = val.AppendWrapped(p)
+	if mode == format.ModeBroadcast {
+		text("KEY_SERIALIZER")
+		p = key.AppendWrapped(p)
+	}
+	return format.StateMeta{Name: name, Mode: mode, Envelope: p, Encoding: w}, nil
+}
