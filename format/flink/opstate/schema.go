@@ -2,6 +2,7 @@ package opstate
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink"
@@ -41,4 +42,22 @@ func NewState(r flink.Release, name format.Text, mode format.Mode, key, val *typ
 		p = key.AppendWrapped(p)
 	}
 	return format.StateMeta{Name: name, Mode: mode, Envelope: p, Encoding: w}, nil
+}
+
+// NewEnvelope returns the head of a stream with these states, list and union states
+// before broadcast states. The elements of the states follow in this order; the map of a
+// broadcast state is an int count, and its keys and values (spec flink-operator-state A6).
+func NewEnvelope(states []format.StateMeta) ([]byte, error) {
+	runs := make([]format.StateRuns, len(states))
+	for i, s := range states {
+		runs[i].StateMeta = s
+		if i > 0 && section(s.Mode) < section(states[i-1].Mode) {
+			return nil, fmt.Errorf("internal error: list state %q after a broadcast state", s.Name)
+		}
+	}
+	f, err := commonEncoding(runs)
+	if err != nil {
+		return nil, err
+	}
+	return buildEnvelope(f, runs)
 }

@@ -108,7 +108,6 @@ func TestNotRecorded(t *testing.T) {
 	for text, want := range map[string]string{
 		"pojo{x: int}":        "the type must name its class",
 		"enum{A}":             "the type must name its class",
-		"kryo com.acme.Thing": "registrations",
 		"json":                "not a type of Flink",
 		"list<json>":          "not a type of Flink",
 		"rowdata{a: int}":     "Java objects",

@@ -1,0 +1,461 @@
+package writer
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"math"
+
+	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/keyed"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
+	"github.com/savepoint-tools/spt/format/flink/opstate"
+	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/spill"
+	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage"
+	"github.com/savepoint-tools/spt/storage/mem"
+	"github.com/savepoint-tools/spt/storage/route"
+)
+
+// DuplicateError is the error for entries of one state with the same key. It matches
+// format.ErrCorrupt.
+type DuplicateError struct {
+	Duplicates []Duplicate // the first ones
+	More       int64       // number of others
+}
+
+// Duplicate is two entries with the same key.
+type Duplicate struct {
+	Operator, State string
+	Key             string // as JSON: key, namespace and map key
+	First, Second   int64  // rows
+}
+
+// Error implements error.
+func (e *DuplicateError) Error() string {
+	d := e.Duplicates[0]
+	text := fmt.Sprintf("%q/%q: %s is in rows %d and %d", d.Operator, d.State, d.Key, d.First, d.Second)
+	if n := e.More + int64(len(e.Duplicates)) - 1; n > 0 {
+		text += fmt.Sprintf(", and %d more duplicates", n)
+	}
+	return text
+}
+
+// Is matches format.ErrCorrupt.
+func (e *DuplicateError) Is(target error) bool { return target == format.ErrCorrupt }
+
+// maxDuplicates is the number of duplicates in an error.
+const maxDuplicates = 20
+
+// View returns the savepoint, for Write and for package transform. It sorts the entries,
+// and writes the state to a temporary file. Duplicates are a *DuplicateError.
+//
+// Nothing can be added after it. The result is valid until the builder is closed.
+func (b *FlinkBuilder) View(ctx context.Context) (format.View, error) {
+	if b.sorter == nil || b.out != nil {
+		return format.View{}, errFlinkBuilt
+	}
+	f, err := b.build(ctx)
+	if err != nil {
+		return format.View{}, err
+	}
+	err = b.sorter.Close()
+	b.sorter = nil
+	if err != nil {
+		return format.View{}, err
+	}
+	snap, err := b.empty(ctx)
+	if err != nil {
+		return format.View{}, err
+	}
+	sp := *snap.Savepoint
+	sp.Operators = f.operators
+	return snap.With(&sp).View(), nil
+}
+
+// empty opens a savepoint without operators.
+func (b *FlinkBuilder) empty(ctx context.Context) (*reader.Snapshot, error) {
+	sp := &format.Savepoint{ID: b.o.ID, Kind: format.SnapshotKind{Type: format.TypeSavepoint, Format: format.FormatCanonical}}
+	sp, _, err := metadata.ForRelease(sp, b.o.Release)
+	if err != nil {
+		return nil, err
+	}
+	store := mem.New()
+	w, err := store.Create(ctx, reader.MetadataName, storage.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if err := metadata.Encode(ctx, w, sp, nil); err != nil {
+		return nil, errors.Join(err, w.Abort(ctx))
+	}
+	if _, err := w.Commit(ctx); err != nil {
+		return nil, err
+	}
+	return reader.Open(ctx, reader.MetadataName, &reader.Options{Stores: route.New(store)})
+}
+
+// flinkState writes the state of all operators.
+type flinkState struct {
+	b         *FlinkBuilder
+	ctx       context.Context
+	sum       hash.Hash
+	bytes     *format.Computed // all that is written
+	operators []*format.Operator
+
+	built   []*builtOperator
+	pending pendingEntry
+	wrong   DuplicateError
+}
+
+// builtOperator is what was written of an operator.
+type builtOperator struct {
+	lists   map[listPlace]*writtenRange
+	maps    []writtenRange // of broadcast states, by their index
+	subtask int32          // whose keyed state is being written
+	schema  format.KeyedSchema
+	keyed   format.KeyedBuilder // nil: not started
+	start   int64
+	handles []*format.KeyGroups // by subtask
+}
+
+// listPlace is a list or union state in a subtask.
+type listPlace struct {
+	subtask int32
+	state   int
+}
+
+// writtenRange is a range of the bytes that were written.
+type writtenRange struct {
+	off, n  int64
+	offsets format.OffsetSlice // of elements, from off
+	count   int64              // of entries
+}
+
+// pendingEntry is the last entry of broadcast or keyed state: what follows can have the
+// same key.
+type pendingEntry struct {
+	set        bool
+	key, value []byte // of its record
+}
+
+// build writes the state to a temporary file, in the order of the records.
+func (b *FlinkBuilder) build(ctx context.Context) (*flinkState, error) {
+	f := &flinkState{b: b, ctx: ctx, sum: sha256.New(), bytes: &format.Computed{Maker: b}}
+	for _, o := range b.operators {
+		w := &builtOperator{lists: map[listPlace]*writtenRange{}, maps: make([]writtenRange, len(o.states))}
+		if len(o.keyed) > 0 {
+			var states []keyed.NewState
+			for _, s := range o.keyed {
+				states = append(states, keyed.NewState{Name: format.NewText(s.state.Name), Kind: s.state.Kind, Namespace: s.namespace.snapshot, UserKey: s.mapKey.snapshot, Value: s.values.snapshot})
+			}
+			var err error
+			if w.schema, err = keyed.NewSchema(b.o.Release, o.key.snapshot, states); err != nil {
+				return nil, err
+			}
+		}
+		f.built = append(f.built, w)
+	}
+	var err error
+	if b.out, err = spill.NewFile(b.o.TempDir); err != nil {
+		return nil, err
+	}
+	if err := b.sorter.Each(ctx, f.record); err != nil {
+		return nil, err
+	}
+	if err := f.flush(); err != nil {
+		return nil, err
+	}
+	if len(f.wrong.Duplicates) > 0 {
+		return nil, &f.wrong
+	}
+	for i, o := range b.operators {
+		op, err := f.operator(o, f.built[i])
+		if err != nil {
+			return nil, format.At(err, "operator %q", o.op.Label())
+		}
+		f.operators = append(f.operators, op)
+	}
+	if err := b.out.Flush(); err != nil {
+		return nil, err
+	}
+	f.bytes.Length, f.bytes.Name = b.out.Size(), fmt.Sprintf("created %x", f.sum.Sum(nil))
+	return f, nil
+}
+
+// Write appends bytes of state.
+func (f *flinkState) Write(p []byte) (int, error) {
+	f.sum.Write(p)
+	return f.b.out.Write(p)
+}
+
+// MakeAt implements [format.Maker].
+func (b *FlinkBuilder) MakeAt(_ context.Context, _ format.Source, p []byte, off int64) error {
+	if b.out == nil {
+		return errFlinkBuilt
+	}
+	n, err := b.out.ReadAt(p, off)
+	if n == len(p) || err == nil {
+		return nil
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// record writes one record, or keeps it for the next one to be compared with.
+func (f *flinkState) record(r spill.Record) error {
+	if r.Key[4] == sectionLists {
+		if err := f.flush(); err != nil {
+			return err
+		}
+		return f.element(r)
+	}
+	p := &f.pending
+	switch {
+	case !p.set || !bytes.Equal(p.key, r.Key):
+		if err := f.flush(); err != nil {
+			return err
+		}
+		p.set, p.key, p.value = true, append(p.key[:0], r.Key...), append(p.value[:0], r.Value...)
+	case f.state(r.Key).state.Elements:
+		p.value = append(append(p.value, ','), r.Value[entryHead:]...)
+		if len(p.value) > maxEntry {
+			return format.Errorf(format.ErrLimit, "a list of more than %d bytes", maxEntry)
+		}
+	case f.b.o.LastWins:
+		p.value = append(p.value[:0], r.Value...)
+	case r.Key[4] == sectionBroadcast && bytes.Equal(p.value[entryHead:], r.Value[entryHead:]):
+		// a replica
+	case len(f.wrong.Duplicates) == maxDuplicates:
+		f.wrong.More++
+	default:
+		f.wrong.Duplicates = append(f.wrong.Duplicates, f.duplicate(p, r))
+	}
+	return nil
+}
+
+func (f *flinkState) index(key []byte) int { return int(binary.BigEndian.Uint32(key)) }
+
+// state returns the state of a record.
+func (f *flinkState) state(key []byte) *FlinkStateBuilder {
+	o := f.b.operators[f.index(key)]
+	if key[4] == sectionBroadcast {
+		return o.states[binary.BigEndian.Uint16(key[recordHead:])]
+	}
+	return o.keyed[binary.BigEndian.Uint16(key[stateAfter:])]
+}
+
+func (f *flinkState) duplicate(p *pendingEntry, r spill.Record) Duplicate {
+	s := f.state(r.Key)
+	d := Duplicate{Operator: s.o.op.Label(), State: s.state.Name, First: int64(binary.BigEndian.Uint64(p.value)), Second: int64(binary.BigEndian.Uint64(r.Value))}
+	key, namespace, userKey, time := split(r.Key, r.Value, s.state.Kind == types.Timers)
+	part := func(what string, c value.Codec, p []byte) {
+		if c == nil || len(p) == 0 || what == "namespace" && s.state.Namespace == "VoidNamespace" {
+			return
+		}
+		if d.Key != "" {
+			d.Key += ", "
+		}
+		if v, err := value.ReadAll(c, p); err == nil {
+			d.Key += what + " " + string(v.AppendJSON(nil, nil, nil))
+		}
+	}
+	c := s.Codecs()
+	part("key", c.Key, key)
+	part("namespace", c.Namespace, namespace)
+	part("map key", c.UserKey, userKey)
+	if s.state.Kind == types.Timers {
+		d.Key += fmt.Sprintf(" at %d", time)
+	}
+	return d
+}
+
+// split returns the parts of a record of broadcast or keyed state.
+func split(record, head []byte, timers bool) (key, namespace, userKey []byte, time int64) {
+	p := record[keyedPrefix:]
+	switch {
+	case record[4] == sectionBroadcast:
+		p = record[recordHead+2:]
+	case timers:
+		time, p = int64(binary.BigEndian.Uint64(p)^timerSign), p[8:]
+	}
+	a, b := binary.BigEndian.Uint32(head[8:]), binary.BigEndian.Uint32(head[12:])
+	return p[:a:a], p[a : a+b : a+b], p[a+b:], time
+}
+
+// element writes an element of a list or union state.
+func (f *flinkState) element(r spill.Record) error {
+	w := f.built[f.index(r.Key)]
+	at := listPlace{int32(binary.BigEndian.Uint32(r.Key[recordHead:])), int(binary.BigEndian.Uint16(r.Key[recordHead+4:]))}
+	x := w.lists[at]
+	if x == nil {
+		x = &writtenRange{off: f.b.out.Size()}
+		w.lists[at] = x
+	}
+	x.offsets = append(x.offsets, x.n)
+	x.n += int64(len(r.Value))
+	_, err := f.Write(r.Value)
+	return err
+}
+
+// flush writes the pending entry.
+func (f *flinkState) flush() error {
+	p := &f.pending
+	if !p.set {
+		return nil
+	}
+	p.set = false
+	w, s := f.built[f.index(p.key)], f.state(p.key)
+	key, namespace, userKey, time := split(p.key, p.value, s.state.Kind == types.Timers)
+	val := p.value[entryHead:]
+	if !s.keyed {
+		x := &w.maps[s.index]
+		if x.count == 0 {
+			x.off = f.b.out.Size()
+		}
+		if x.count++; x.count > math.MaxInt32 {
+			return format.Errorf(format.ErrLimit, "more than %d entries of broadcast state %q", math.MaxInt32, s.state.Name)
+		}
+		x.n += int64(len(key) + len(val))
+		if _, err := f.Write(key); err != nil {
+			return err
+		}
+		_, err := f.Write(val)
+		return err
+	}
+	e := format.KeyedEntry{KeyGroup: int32(binary.BigEndian.Uint16(p.key[groupAt:])), State: s.index, Key: key, Namespace: namespace, Value: val, Time: time}
+	if s.mapKey.codec != nil {
+		e.UserKey = userKey
+	}
+	for w.keyed == nil || format.KeyGroupsOf(w.subtask, s.o.op.Parallelism, s.o.op.MaxParallelism).Last() < e.KeyGroup {
+		if err := f.nextSubtask(s.o, w); err != nil {
+			return err
+		}
+	}
+	return format.At(w.keyed.Add(e), "state %q", s.state.Name)
+}
+
+// nextSubtask ends the keyed state of a subtask, if one was started, and starts the next,
+// if there is one.
+func (f *flinkState) nextSubtask(o *FlinkOperatorBuilder, w *builtOperator) error {
+	if w.keyed != nil {
+		h, err := w.keyed.Handle()
+		if err != nil {
+			return err
+		}
+		h.Data = f.stream(o, w.subtask, "keyed", []format.Part{{Of: f.bytes, Off: w.start, N: f.b.out.Size() - w.start}})
+		w.handles = append(w.handles, h)
+		w.keyed = nil
+	}
+	w.subtask = int32(len(w.handles))
+	if w.subtask == o.op.Parallelism {
+		return nil
+	}
+	codec := &keyed.Codec{MaxParallelism: o.op.MaxParallelism}
+	w.start = f.b.out.Size()
+	var err error
+	w.keyed, err = codec.Build(f.ctx, w.schema, format.KeyGroupsOf(w.subtask, o.op.Parallelism, o.op.MaxParallelism), f)
+	return err
+}
+
+// operator returns an operator with its state.
+func (f *flinkState) operator(o *FlinkOperatorBuilder, w *builtOperator) (*format.Operator, error) {
+	op := *o.op
+	for len(o.keyed) > 0 && len(w.handles) < int(op.Parallelism) {
+		if err := f.nextSubtask(o, w); err != nil {
+			return nil, err
+		}
+	}
+	states := o.inOrder()
+	var envelope []byte
+	if len(states) > 0 {
+		var all []format.StateMeta
+		for _, s := range states {
+			m, err := s.meta()
+			if err != nil {
+				return nil, format.At(err, "state %q", s.state.Name)
+			}
+			all = append(all, m)
+		}
+		var err error
+		if envelope, err = opstate.NewEnvelope(all); err != nil {
+			return nil, err
+		}
+	}
+	for i := range op.Parallelism {
+		sub := &format.Subtask{Index: i}
+		if len(states) > 0 {
+			sub.Managed = f.managed(o, w, states, i, envelope)
+		}
+		if len(w.handles) > 0 {
+			sub.ManagedKeyed = w.handles[i]
+		}
+		op.Subtasks = append(op.Subtasks, sub)
+	}
+	return &op, nil
+}
+
+// inOrder returns the states of an operator: list and union states before broadcast
+// states.
+func (o *FlinkOperatorBuilder) inOrder() []*FlinkStateBuilder {
+	var lists, maps []*FlinkStateBuilder
+	for _, s := range o.states {
+		if s.mode == format.ModeBroadcast {
+			maps = append(maps, s)
+		} else {
+			lists = append(lists, s)
+		}
+	}
+	return append(lists, maps...)
+}
+
+// managed returns the operator state of a subtask.
+func (f *flinkState) managed(o *FlinkOperatorBuilder, w *builtOperator, states []*FlinkStateBuilder, subtask int32, envelope []byte) *format.OperatorHandle {
+	h := &format.OperatorHandle{Codec: format.CodecFlink}
+	parts := []format.Part{format.Literal(envelope)}
+	size := int64(len(envelope))
+	add := func(p format.Part) {
+		if p.N > 0 {
+			parts, size = append(parts, p), size+p.N
+		}
+	}
+	for _, s := range states {
+		st := format.NamedState{Name: format.NewText(s.state.Name), Mode: s.mode, Offsets: format.OffsetSlice(nil)}
+		if s.mode == format.ModeBroadcast {
+			x := &w.maps[s.index]
+			st.Offsets = format.OffsetSlice{size}
+			add(format.Literal(binary.BigEndian.AppendUint32(nil, uint32(x.count))))
+			add(format.Part{Of: f.bytes, Off: x.off, N: x.n})
+		} else if x := w.lists[listPlace{subtask, s.index}]; x != nil {
+			for i := range x.offsets {
+				x.offsets[i] += size
+			}
+			st.Offsets = x.offsets
+			add(format.Part{Of: f.bytes, Off: x.off, N: x.n})
+		}
+		h.States = append(h.States, st)
+	}
+	h.Data = f.stream(o, subtask, "operator", parts)
+	return h
+}
+
+// inlineState is the size up to which Flink stores state in _metadata by default, see
+// its option execution.checkpointing.data-inline-threshold.
+const inlineState = 20 << 10
+
+// stream returns a stream that is stored as Flink stores state of its size.
+func (f *flinkState) stream(o *FlinkOperatorBuilder, subtask int32, what string, parts []format.Part) *format.Concat {
+	s := &format.Concat{Parts: parts}
+	if n := s.Size(); n > inlineState {
+		s.As = &format.File{Path: format.NewText(fmt.Sprintf("%s-%d-%s", o.op.ID, subtask, what)), Relative: true, Length: n}
+	}
+	return s
+}
