@@ -258,7 +258,7 @@ func (f *flinkState) duplicate(p *pendingEntry, r spill.Record) Duplicate {
 	d := Duplicate{Operator: s.o.op.Label(), State: s.state.Name, First: int64(binary.BigEndian.Uint64(p.value)), Second: int64(binary.BigEndian.Uint64(r.Value))}
 	key, namespace, userKey, time := split(r.Key, r.Value, s.state.Kind == types.Timers)
 	part := func(what string, c value.Codec, p []byte) {
-		if c == nil || len(p) == 0 || what == "namespace" && s.state.Namespace == "VoidNamespace" {
+		if c == nil {
 			return
 		}
 		if d.Key != "" {

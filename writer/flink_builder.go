@@ -240,7 +240,7 @@ func (o *FlinkOperatorBuilder) Keyed(st FlinkState) (*FlinkStateBuilder, error) 
 		return nil, invalid("timers are named _timer_state/event_NAME or _timer_state/processing_NAME; NAME is user-timers in a process function")
 	}
 	if st.Namespace == "" {
-		st.Namespace = "VoidNamespace"
+		st.Namespace = noNamespaceType
 	}
 	s := &FlinkStateBuilder{o: o, index: len(o.keyed), state: st, keyed: true}
 	err := s.start(st.Kind == "map", o.keyed)
@@ -259,6 +259,9 @@ func (o *FlinkOperatorBuilder) Keyed(st FlinkState) (*FlinkStateBuilder, error) 
 	o.keyed = append(o.keyed, s)
 	return s, nil
 }
+
+// noNamespaceType is the type of the namespaces of state that has none.
+const noNamespaceType = "VoidNamespace"
 
 func isTimerService(name string) bool {
 	for _, prefix := range []string{"_timer_state/event_", "_timer_state/processing_"} {
@@ -301,24 +304,43 @@ func (s *FlinkStateBuilder) start(isMap bool, others []*FlinkStateBuilder) (err 
 // [value.FromJSON]. A part that entries of the state do not have is nil. The key of an
 // entry of broadcast state is Key.
 func (s *FlinkStateBuilder) Codecs() value.EntryCodecs {
-	c := value.EntryCodecs{Value: s.codec, Namespace: s.namespace.codec}
-	switch {
-	case !s.keyed:
-		c.Key = s.mapKey.codec
-	default:
-		c.Key, c.UserKey, c.KeyHash = s.o.key.codec, s.mapKey.codec, s.o.hash
+	if !s.keyed {
+		return value.EntryCodecs{Key: s.mapKey.codec, Value: s.codec}
+	}
+	c := value.EntryCodecs{Key: s.o.key.codec, UserKey: s.mapKey.codec, Value: s.codec, KeyHash: s.o.hash}
+	if s.state.Namespace != noNamespaceType {
+		c.Namespace = s.namespace.codec
 	}
 	return c
+}
+
+// FlinkTypes are the types of the parts of entries; nil for a part that they do not have.
+type FlinkTypes struct{ Key, Namespace, UserKey, Value *types.Type }
+
+// Types returns the types of the parts of entries, as Codecs their codecs.
+func (s *FlinkStateBuilder) Types() (t FlinkTypes) {
+	of := func(c value.Codec, s *types.Snapshot) *types.Type {
+		if c == nil {
+			return nil
+		}
+		return types.TypeOf(s, types.Options{})
+	}
+	c := s.Codecs()
+	t = FlinkTypes{Key: of(c.Key, s.mapKey.snapshot), Value: of(c.Value, s.values.snapshot)}
+	if s.keyed {
+		t.Key, t.Namespace, t.UserKey = of(c.Key, s.o.key.snapshot), of(c.Namespace, s.namespace.snapshot), of(c.UserKey, s.mapKey.snapshot)
+		if s.state.Kind == "list" && !s.state.Elements {
+			t.Value = of(c.Value, types.Nesting("List", s.values.snapshot))
+		}
+	}
+	return t
 }
 
 // Count returns the number of entries that were added.
 func (s *FlinkStateBuilder) Count() int64 { return s.count }
 
-// Types returns the types of the keys of a map and of the values, as Flink records them;
-// nil for a part that the state does not have.
-func (s *FlinkStateBuilder) Types() (mapKey, val *types.Snapshot) {
-	return s.mapKey.snapshot, s.values.snapshot
-}
+// Parallelism returns the number of subtasks of the operator of the state.
+func (s *FlinkStateBuilder) Parallelism() int32 { return s.o.op.Parallelism }
 
 // ID returns the id of the operator.
 func (o *FlinkOperatorBuilder) ID() format.OperatorID { return o.op.ID }
