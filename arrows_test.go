@@ -59,6 +59,7 @@ var arrows = []arrow{
 	{"writer", []string{"format/...", "storage", "storage/local", "storage/mem", "storage/route", "reader", "internal/ability", "internal/spill", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
 	{"transform", []string{"format", "format/value", "format/finding", "format/summary", "format/flink", "format/flink/connector", "format/flink/metadata", "format/flink/types", "format/flink/assign", "internal/hash128", "internal/number", "internal/objpath", "internal/tally", "transform/internal/..."}, noFiles},
 	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform", "transform/internal/...", "internal/work", "internal/fileref"}, noFiles},
+	{"transform/count", []string{"format", "format/value", "internal/work"}, noFiles},
 	{"transform/check", []string{"format", "format/finding", "format/summary", "format/flink", "format/flink/types", "internal/number", "transform", "transform/internal/..."}, noFiles},
 	{"transform/orphans", []string{"format/...", "storage", "storage/local", "storage/route", "reader", "internal/ability", "internal/fileref", "internal/objpath", "internal/ranged", "internal/tempname"}, noFiles},
 	{"transform/internal", []string{"format", "format/value", "format/flink/connector", "format/flink/types", "format/summary", "internal/hash128", "internal/tally", "internal/work", "transform"}, noFiles},
@@ -84,13 +85,13 @@ var arrows = []arrow{
 	{"internal/servertest", []string{"internal/testenv"}, []string{"log", "log/...", "github.com/spf13/..."}},            // for tests only
 	{"internal/testenv", []string{"format/value"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest", "internal/testenv"}, []string{"github.com/spf13/..."}},
+	{"internal/schema", []string{"format/flink/types", "format/value"}, noOutside},
 	{"internal/explain", []string{"format/finding"}, noOutside},
 	{"internal/trend", nil, noOutside},
 	{"internal/watch", []string{"format", "reader", "storage", "internal/report", "internal/trend"}, noFiles},
 	{"internal/watch/export", []string{"internal/trend", "internal/watch"}, []string{"os", "os/...", "log", "log/...", "github.com/spf13/..."}},
 	{"internal/watch/notify", nil, []string{"os", "os/...", "log", "log/...", "github.com/spf13/..."}},
 	{"internal/report", []string{"internal/schema", "format/...", "storage", "internal/ability", "reader", "writer", "transform/...", "internal/explain", "internal/objpath", "internal/shell", "internal/trend", "internal/ui", "internal/fileref", "internal/number"}, noOutside},
-	{"internal/schema", []string{"format/flink/types", "format/value"}, noOutside},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
 	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/ability", "internal/conf", "internal/explain", "internal/expression", "internal/hash128", "internal/objpath", "internal/shell", "internal/tally", "internal/tempname", "internal/report", "internal/ui", "internal/watch/...", "internal/work", "internal/fileref", "internal/limit", "internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"cmd/spt/reference", []string{"cmd/spt/command", "internal/report", "format/flink/types"}, []string{"net", "net/...", "log", "log/..."}},

@@ -32,7 +32,7 @@ var emitted = []*regexp.Regexp{
 // the catalogue is emitted, and by a test.
 func TestCatalogue(t *testing.T) {
 	sources, tests := map[string]string{}, strings.Builder{}
-	for _, root := range []string{"reader", "transform", "internal/report", "cmd/spt"} {
+	for _, root := range []string{"format/finding", "reader", "transform", "internal/report", "cmd/spt"} {
 		err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err

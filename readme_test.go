@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the output of the examples into t
 // TestDocumentExamples runs every console block of the README and the how-tos:
 // what a line that starts with "$ " prints must be what stands below it.
 func TestDocumentExamples(t *testing.T) {
-	for _, name := range []string{"README.md", "docs/howto.md", "docs/expressions.md", "docs/redistribution.md"} {
+	for _, name := range []string{"README.md", "docs/howto.md", "docs/expressions.md", "docs/patch.md", "docs/redistribution.md"} {
 		t.Run(name, func(t *testing.T) {
 			path, err := filepath.Abs(name)
 			if err != nil {

@@ -15,6 +15,8 @@ var releaseTexts = map[string]string{
 	"format/flink/release.go":         "the table",
 	"format/flink/serializers.go":     "the table of serializers",
 	"format/finding/catalogue.go":     "texts of docs, which a test compares",
+	"internal/explain/findings.go":    "texts of docs/findings.md",
+	"internal/explain/terms.go":       "texts of docs/findings.md",
 	"format/flink/opstate/layout.go":  "FLINK-34063 is a fault of single patches",
 	"conformance/version.go":          "what is installed to judge with",
 	"writer/plan.go":                  "FLINK-39964 is a fault of single patches",

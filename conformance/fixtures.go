@@ -38,7 +38,9 @@ func Fixtures() []Fixture {
 		add("source", Options{Shape: "source", Parallelism: 3, Elements: 7, Seed: 209}, 3, 2)
 		if v == V1_20 {
 			add("list-checkpointed", Options{Shape: "list-checkpointed", Seed: 210}, 2, 3)
+			continue
 		}
+		add("keyed-forst", Options{Shape: "keyed", Backend: "forst", Checkpoint: true, Incremental: true, Checkpoints: 2, KeyType: "string", Seed: 211}, 2, 3)
 	}
 	return all
 }

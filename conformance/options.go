@@ -6,7 +6,7 @@ type Options struct {
 	Shape            string `json:"shape"`
 	Parallelism      int    `json:"parallelism,omitempty"`
 	MaxParallelism   int    `json:"max_parallelism,omitempty"`
-	Backend          string `json:"backend,omitempty"` // hashmap, rocksdb
+	Backend          string `json:"backend,omitempty"` // hashmap, rocksdb; forst from 2.0 on, without canonical savepoints
 	Format           string `json:"format,omitempty"`  // canonical, native
 	Checkpoint       bool   `json:"checkpoint,omitempty"`
 	Incremental      bool   `json:"incremental,omitempty"`

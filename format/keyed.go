@@ -95,6 +95,26 @@ type KeyedCursor interface {
 	Close() error
 }
 
+// DeadCounter is a [KeyedCursor] over files that also hold entries that it does not
+// return, because they are overwritten or deleted, or delete others.
+type DeadCounter interface {
+	KeyedCursor
+	// Dead returns what was skipped of a state so far.
+	Dead(state int) DeadEntries
+}
+
+// DeadEntries are entries that take space and are not part of the state.
+type DeadEntries struct {
+	Entries int64
+	Bytes   int64 // of their keys and values, before compression
+}
+
+// Add adds o to d.
+func (d *DeadEntries) Add(o DeadEntries) {
+	d.Entries += o.Entries
+	d.Bytes += o.Bytes
+}
+
 // KeyedBuilder writes a stream of keyed state.
 type KeyedBuilder interface {
 	// Add appends an entry. Entries must be added in the order that the codec

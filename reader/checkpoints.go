@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/savepoint-tools/spt/internal/objpath"
 	"github.com/savepoint-tools/spt/internal/tempname"
 	"github.com/savepoint-tools/spt/storage"
@@ -20,7 +22,8 @@ type Checkpoint struct {
 // Checkpoints lists the checkpoint directories of the jobs under a root: in the root
 // itself and in directories up to depth levels below it. Directories next to chk-N, and
 // savepoints, are not searched. It opens nothing, and takes one list request for 1,000
-// names of each directory. A root that does not exist has no checkpoints.
+// names of each directory, up to 16 at the same time. A root that does not exist has no
+// checkpoints.
 func Checkpoints(ctx context.Context, root string, depth int, o Options) ([]Checkpoint, error) {
 	o = o.orDefault()
 	root = objpath.Clean(objpath.WithoutEntropy(root))
@@ -31,32 +34,46 @@ func Checkpoints(ctx context.Context, root string, depth int, o Options) ([]Chec
 	var all []Checkpoint
 	level := []location{{path: root, name: objpath.Clean(name)}} // real: below the root
 	for len(level) > 0 {
-		at := level[0]
-		level = level[1:]
-		l, err := list(ctx, store, at.name)
-		if err != nil {
-			if at.depth == 0 && errors.Is(err, storage.ErrNotExist) {
-				return nil, nil
-			}
+		listings := make([]listing, len(level))
+		g, gctx := errgroup.WithContext(ctx)
+		g.SetLimit(parallelLookups)
+		for i, at := range level {
+			g.Go(func() (err error) {
+				listings[i], err = list(gctx, store, at.name)
+				if errors.Is(err, storage.ErrNotExist) {
+					err = nil // it has not been created, or was removed
+				}
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
 			return nil, storageKind(err)
 		}
-		before := len(all)
-		for _, sub := range l.directories {
-			if n := checkpointNumber(sub); n >= 0 {
-				all = append(all, Checkpoint{Job: at.real, Path: objpath.Join(at.path, sub), ID: n})
+		var next []location
+		for i, at := range level {
+			found, below := checkpointsIn(at, listings[i].directories)
+			if all = append(all, found...); len(found) == 0 && at.depth < depth {
+				next = append(next, below...)
 			}
 		}
-		if len(all) > before || at.depth >= depth || isJobID(objpath.Base(at.name)) {
-			continue
-		}
-		for _, sub := range l.directories {
-			if sub == "shared" || sub == "taskowned" || strings.HasPrefix(sub, "savepoint-") || tempname.Is(sub) {
-				continue
-			}
-			level = append(level, at.join(sub))
-		}
+		level = next
 	}
 	return all, nil
+}
+
+// checkpointsIn returns the checkpoints among the directories in a directory, and the
+// others that can be above checkpoints.
+func checkpointsIn(at location, directories []string) (found []Checkpoint, below []location) {
+	for _, sub := range directories {
+		switch n := checkpointNumber(sub); {
+		case n >= 0:
+			found = append(found, Checkpoint{Job: at.real, Path: objpath.Join(at.path, sub), ID: n})
+		case isJobID(objpath.Base(at.name)), sub == "shared", sub == "taskowned", strings.HasPrefix(sub, "savepoint-"), tempname.Is(sub):
+		default:
+			below = append(below, at.join(sub))
+		}
+	}
+	return found, below
 }
 
 // OpenCheckpoint opens the snapshot of a directory that a job may be about to write. It

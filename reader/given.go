@@ -6,8 +6,7 @@ import (
 	"github.com/savepoint-tools/spt/format/value"
 )
 
-// givenTypes are the types that a caller gave in place of serializers, see
-// Options.Types.
+// givenTypes are the types that replace serializers, see Options.Types.
 type givenTypes struct {
 	types func(op *format.Operator, state string, part types.Part, recorded *types.Snapshot) *types.Snapshot
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/format/spt/native"
 )
 
 // Headers describes the states of an operator, as read from the first bytes of
@@ -25,6 +26,7 @@ type Headers struct {
 
 // StateHeader describes one state.
 type StateHeader struct {
+	Raw        bool                // timers in raw keyed state
 	Schemas    []types.StateSchema // distinct; never empty
 	Streams    int                 // streams that describe it
 	Compressed int                 // of them
@@ -43,8 +45,8 @@ const headersPerOperator = 16
 // streamHead is the number of bytes read at once. Most headers are shorter.
 const streamHead = 4 << 10
 
-// Headers reads the headers of the managed state of operators that was written by
-// Flink. Inline state costs no read; of other state it reads the headers of up to
+// Headers reads the headers of the managed state of operators, and of timers in raw
+// keyed state. Inline state costs no read; of other state it reads the headers of up to
 // 16 subtasks of each operator, spread evenly, most with one small read. Headers
 // that cannot be read are in Unread; err is for a context that ended and for a
 // file that changed.
@@ -114,7 +116,8 @@ type headerRead struct {
 	to       *Headers
 	at       format.Place
 	operator *format.OperatorHandle // or
-	keyed    format.Stream
+	keyed    format.Stream          // or
+	groups   *format.KeyGroups      // raw keyed state, or keyed state of a Go program
 
 	key        *types.Snapshot
 	states     []types.StateSchema
@@ -130,6 +133,12 @@ func headerReads(op *format.Operator) (all []*headerRead) {
 		}
 		for _, st := range keyedHeaders(nil, sub.ManagedKeyed) {
 			all = append(all, &headerRead{keyed: st, at: format.Place{Operator: op, Subtask: sub, Slot: format.SlotManagedKeyed}})
+		}
+		if h, ok := sub.ManagedKeyed.(*format.KeyGroups); ok && h.Codec == format.CodecNative && format.SizeOf(h.Data) > 0 {
+			all = append(all, &headerRead{groups: h, at: format.Place{Operator: op, Subtask: sub, Slot: format.SlotManagedKeyed}})
+		}
+		if h, ok := sub.RawKeyed.(*format.KeyGroups); ok && h.Codec == format.CodecRaw && format.SizeOf(h.Data) > 0 {
+			all = append(all, &headerRead{groups: h, at: format.Place{Operator: op, Subtask: sub, Slot: format.SlotRawKeyed}})
 		}
 	}
 	return all
@@ -157,8 +166,11 @@ func keyedHeaders(to []format.Stream, h format.KeyedHandle) []format.Stream {
 }
 
 func (r *headerRead) stream() format.Stream {
-	if r.operator != nil {
+	switch {
+	case r.operator != nil:
 		return r.operator.Data
+	case r.groups != nil:
+		return r.groups.Data
 	}
 	return r.keyed
 }
@@ -170,9 +182,33 @@ func (r *headerRead) read(ctx context.Context, src *source) {
 		r.compressed, r.states, r.err = src.operators.Header(ctx, &headSource{source: src, of: r.stream()}, r.operator)
 		return
 	}
+	if r.groups != nil {
+		r.readGroups(ctx, src)
+		return
+	}
 	header, err := keyed.ReadHeader(ctx, src, r.keyed)
 	if r.err = err; header != nil {
 		r.key, r.states, r.compressed = header.Key, header.States, header.Compressed
+	}
+}
+
+// raw reports whether it is raw keyed state.
+func (r *headerRead) raw() bool { return r.groups != nil && r.groups.Codec == format.CodecRaw }
+
+// readGroups reads the timers of raw keyed state, or the states of a Go program.
+func (r *headerRead) readGroups(ctx context.Context, src *source) {
+	if r.raw() {
+		codec := &keyed.Codec{MaxParallelism: r.at.Operator.MaxParallelism}
+		schema, err := codec.Schema(ctx, src, r.groups)
+		if r.states = schema.States; !errors.Is(err, format.ErrUnsupported) { // bytes of user code have no header
+			r.err = err
+		}
+		return
+	}
+	schema, err := native.KeyedCodec{}.Describe(ctx, src, r.groups)
+	r.err = err
+	for _, st := range schema.States {
+		r.states = append(r.states, types.StateSchema{Name: st.Name, Keyed: st.Kind})
 	}
 }
 
@@ -192,11 +228,11 @@ func (h *Headers) add(r *headerRead) {
 	}
 	for _, schema := range r.states {
 		i := slices.IndexFunc(h.States, func(st StateHeader) bool {
-			return st.Schemas[0].Name == schema.Name && st.Schemas[0].Kind() == schema.Kind()
+			return st.Raw == r.raw() && st.Schemas[0].Name == schema.Name && st.Schemas[0].Kind() == schema.Kind()
 		})
 		if i < 0 {
 			i = len(h.States)
-			h.States = append(h.States, StateHeader{})
+			h.States = append(h.States, StateHeader{Raw: r.raw()})
 		}
 		st := &h.States[i]
 		st.Streams++

@@ -17,8 +17,8 @@ type OperatorTypes struct {
 	Unread []error
 }
 
-// StateTypes are the types of the parts of a state: the types that the caller gave, or
-// those of its serializers. A part that the state does not have is nil.
+// StateTypes are the types of the parts of a state, from Options.Types or from its
+// serializers. A part that the state does not have is nil.
 type StateTypes struct {
 	types.StateSchema
 	Namespace *types.Type // nil if it is void
@@ -61,7 +61,7 @@ func (s *Snapshot) Types(ctx context.Context, op *format.Operator) (all Operator
 		if st.Keyed != types.Timers {
 			t.Value = typ(name, types.PartValue, p.Value)
 		}
-		if t.Namespace != nil && t.Namespace.Form == types.FormNull {
+		if t.Namespace != nil && t.Namespace.Kind == types.TypeNull {
 			t.Namespace = nil
 		}
 		if _, yes := given.Of(name, types.PartValue, p.Value); !yes && p.Value != nil && st.Keyed == "" && st.Mode != format.ModeBroadcast {

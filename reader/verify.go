@@ -27,6 +27,7 @@ type Verification struct {
 	Files                   int   // distinct files
 	BytesRead               int64 // of state, if it was read
 	Elements                int64 // of operator and native keyed state, if they were read
+	Entries                 int64 // of keyed state, if they were checked
 	// Counts of files by reference: NotChecked could not be looked up, Outside may
 	// not be read because of their location, and Elsewhere were found, but not at
 	// their references.
@@ -57,6 +58,12 @@ type VerifyOptions struct {
 	// and of files in a remote store nothing, because each would take a
 	// request.
 	Read bool
+	// Deep also checks the entries of Flink's keyed state: the checksum of every block of
+	// tables of RocksDB, the order of their keys, what the MANIFEST records about them;
+	// that every key, namespace and value is decoded to its exact end; and that every key
+	// is in the key group of its hash code, where its bytes determine that. It implies
+	// Read.
+	Deep bool
 	// DescriptionOnly leaves out the content of streams: none is read.
 	DescriptionOnly bool
 	// ReadErrors makes a stream of state that cannot be read an error instead of a
@@ -75,7 +82,7 @@ type VerifyOptions struct {
 //
 // It reads a few KiB of each handle, and nothing of files in a remote store,
 // unless Read is set. It does not check that the bytes of an element are what its
-// serializer wrote. Entries of Flink's keyed state are never decoded.
+// serializer wrote. Entries of Flink's keyed state are decoded if Deep is set.
 func (s *Snapshot) Verify(ctx context.Context, o VerifyOptions, report func(finding.Finding)) (*Verification, error) {
 	if o.Jobs < 0 {
 		return &Verification{}, fmt.Errorf("%d jobs: expected 0 or more: %w", o.Jobs, format.ErrUnsupported)
@@ -124,6 +131,7 @@ func (s *Snapshot) Examine(ctx context.Context, ops []*format.Operator, o Verify
 func newVerifier(ctx context.Context, s *Snapshot, o VerifyOptions, report func(finding.Finding)) *verifier {
 	v := &verifier{ctx: ctx, snap: s, o: o, out: report, result: &Verification{},
 		seen: map[claim]bool{}, ids: map[format.OperatorID]bool{}, arrays: map[string][2]firstOf{}, contents: map[[sha256.Size]byte]bool{}}
+	v.o.Read = o.Read || o.Deep
 	if report == nil {
 		v.out = func(finding.Finding) {}
 	}
@@ -193,7 +201,7 @@ func (v *verifier) emit(f finding.Finding) {
 // streams.
 func (v *verifier) operators(ops []*format.Operator) error {
 	defer func() { v.op = nil }()
-	v.check = &contentCheck{v.snap, &format.Savepoint{Operators: ops}, v.o, v.files != nil}
+	v.check = &contentCheck{snap: v.snap, sp: &format.Savepoint{Operators: ops}, o: v.o, files: v.files != nil}
 	for i, op := range ops {
 		v.op, v.bad = op, map[any]bool{}
 		if err := v.operator(op); err != nil {

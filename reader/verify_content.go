@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
 	"github.com/savepoint-tools/spt/format/flink/opstate"
+	"github.com/savepoint-tools/spt/format/flink/rocksdb"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/spt"
 	"github.com/savepoint-tools/spt/format/spt/native"
@@ -32,6 +34,8 @@ type contentCheck struct {
 	sp    *format.Savepoint // the units name its handles
 	o     VerifyOptions
 	files bool // the files themselves are checked too
+
+	opened sync.Map // work.Handle -> *keyed.Tables, of the handles that are being checked
 }
 
 // handleReport collects the findings of one handle.
@@ -44,6 +48,8 @@ type handleReport struct {
 	own    bool   // in spt's own encoding
 	found  []finding.Finding
 	states []elementsResult // by state; nil if no elements are read
+
+	decoded int64 // entries of keyed state
 }
 
 // elementsResult is the result of checking elements of a state.
@@ -127,7 +133,13 @@ func (v *verifier) content(at int, op *format.Operator) error {
 				return err
 			}
 		}
+		if v.o.Deep {
+			if err := v.deep(reports); err != nil {
+				return err
+			}
+		}
 		for _, r := range reports {
+			v.result.Entries += r.decoded
 			for _, f := range r.found {
 				v.emit(f)
 			}
@@ -171,6 +183,10 @@ func (v *verifier) headerUnits(at int, op *format.Operator) (all []work.Unit) {
 			}
 			nested++
 		})
+		if h := sub.RawKeyed; v.o.Deep && h != nil && !v.bad[h] && !v.wasRead(op, h) {
+			u.Handle.Slot, u.Handle.Nested, u.Parts = format.SlotRawKeyed, 0, work.Whole(work.Described(h))
+			all = append(all, u)
+		}
 	}
 	return all
 }
@@ -226,7 +242,7 @@ func (c *contentCheck) header(ctx context.Context, u work.Unit) (*handleReport, 
 	if err != nil {
 		return r, err
 	}
-	if u.Handle.Slot == format.SlotManagedKeyed {
+	if u.Handle.Slot == format.SlotManagedKeyed || u.Handle.Slot == format.SlotRawKeyed {
 		h, err := u.KeyedHandle(c.sp)
 		if err != nil {
 			return r, err
@@ -312,6 +328,8 @@ func (r *handleReport) add(err error) error {
 		if errors.Is(err, spt.ErrChunk) {
 			f.Code = "checksum"
 		}
+	case errors.Is(err, rocksdb.ErrChecksum):
+		f.Code = "checksum"
 	case errors.Is(err, opstate.ErrSameOffset):
 		f.Code, f.Advice = "same-offset", finding.Words("take a new savepoint with a Flink that has the fix of FLINK-34063, or restore from another snapshot")
 	case errors.Is(err, opstate.ErrStates):

@@ -48,7 +48,7 @@ func (v *verifier) packed(p format.Place, st format.Stream) {
 
 // natives reads all state in spt's own encoding; identical handles once.
 func (v *verifier) natives() error {
-	check := &contentCheck{v.snap, v.snap.Savepoint, v.o, true}
+	check := &contentCheck{snap: v.snap, sp: v.snap.Savepoint, o: v.o, files: true}
 	defer func() { v.op = nil }()
 	return work.Run(v.ctx, v.o.options(), v.nativeUnits(), check.native, func(u work.Unit, _ struct{}, err error) error {
 		var e *format.Error

@@ -32,7 +32,7 @@ func checker(t *testing.T, dir string) (*verifier, *contentCheck) {
 	}
 	t.Cleanup(func() { _ = snap.Close() })
 	v := newVerifier(t.Context(), snap, VerifyOptions{Read: true}, func(finding.Finding) {})
-	return v, &contentCheck{snap, snap.Savepoint, v.o, false}
+	return v, &contentCheck{snap: snap, sp: snap.Savepoint, o: v.o, files: false}
 }
 
 // TestUnitsRunElsewhere: units that were encoded, decoded and run on the snapshot

@@ -7,6 +7,7 @@ replace github.com/savepoint-tools/spt => ../
 require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/savepoint-tools/spt v0.0.0
+	github.com/twmb/avro v1.9.1
 )
 
 require (

@@ -34,9 +34,6 @@ const (
 	PatchRemove  PatchOp = "remove"
 )
 
-// PatchOps returns the operations.
-func PatchOps() []PatchOp { return []PatchOp{PatchReplace, PatchAdd, PatchRemove} }
-
 // Values of PatchChange.Subtask and PatchChange.Index.
 const (
 	AllSubtasks int32 = -1 // of an entry of broadcast state: every subtask
@@ -44,7 +41,7 @@ const (
 )
 
 // PatchChange is a change of one element of list, union or raw operator state, or of one
-// entry of broadcast state. Indexes are those of the input, whatever other changes do.
+// entry of broadcast state. Indexes are of the input, whatever other changes do.
 type PatchChange struct {
 	Number   int64   // identifies the change in errors, such as the number of its line
 	Op       PatchOp // "" means PatchReplace
@@ -125,7 +122,7 @@ var ErrNotChecked = errors.New("it is not decoded, so new bytes cannot be checke
 var ErrDiverges = errors.New("the replicas of a broadcast state would differ")
 
 const (
-	// A batch of changes is ordered by place, so that elements are read in their order.
+	// A batch of changes is ordered by element, so that elements are read in their order.
 	batchChanges = 1 << 16
 	batchBytes   = 16 << 20
 	// maxProblems limits the problems that are kept.
@@ -242,8 +239,8 @@ func (p *patch) wrong() error {
 	return &PatchError{first, p.more}
 }
 
-// placed is a change and its state.
-type placed struct {
+// located is a change and its state.
+type located struct {
 	PatchChange
 	st   *patchState
 	part *patchPart // nil: of all subtasks
@@ -251,18 +248,18 @@ type placed struct {
 
 // read reads all changes, batch by batch.
 func (p *patch) read(ctx context.Context) error {
-	var batch []placed
+	var batch []located
 	size := 0
 	for c, err := range p.o.Changes {
 		if err != nil {
 			return err
 		}
-		st, part, err := p.place(&c)
+		st, part, err := p.find(&c)
 		if err != nil {
 			p.problem(c.Number, err)
 			continue
 		}
-		batch = append(batch, placed{c, st, part})
+		batch = append(batch, located{c, st, part})
 		size += len(c.Key) + len(c.Value.JSON) + len(c.Value.Stored) + len(c.Was.JSON) + len(c.Was.Stored)
 		if len(batch) < batchChanges && size < batchBytes {
 			continue
@@ -275,13 +272,13 @@ func (p *patch) read(ctx context.Context) error {
 	return p.batch(ctx, batch)
 }
 
-// place returns the state of a change, and its part; nil for all subtasks.
-func (p *patch) place(c *PatchChange) (*patchState, *patchPart, error) {
+// find returns the state of a change, and its part; nil for all subtasks.
+func (p *patch) find(c *PatchChange) (*patchState, *patchPart, error) {
 	if c.Op == "" {
 		c.Op = PatchReplace
 	}
 	switch {
-	case !slices.Contains(PatchOps(), c.Op):
+	case c.Op != PatchReplace && c.Op != PatchAdd && c.Op != PatchRemove:
 		return nil, nil, fmt.Errorf("operation %q: expected %s, %s or %s", c.Op, PatchReplace, PatchAdd, PatchRemove)
 	case c.Op == PatchRemove && c.Value.given():
 		return nil, nil, errors.New("what is removed has no new value")
@@ -366,9 +363,9 @@ func (p *patch) state(c *PatchChange) (*patchState, error) {
 	return st, nil
 }
 
-// batch reads what is stored at the places of changes, and keeps what is new.
-func (p *patch) batch(ctx context.Context, all []placed) error {
-	slices.SortStableFunc(all, func(a, b placed) int {
+// batch reads the elements that changes name, and keeps what is new.
+func (p *patch) batch(ctx context.Context, all []located) error {
+	slices.SortStableFunc(all, func(a, b located) int {
 		return cmp.Or(cmp.Compare(a.st.number, b.st.number), cmp.Compare(a.Subtask, b.Subtask), cmp.Compare(uint64(a.Index), uint64(b.Index)))
 	})
 	for len(all) > 0 {

@@ -20,7 +20,7 @@ type elementEdit struct {
 }
 
 // elements reads the elements that changes, ordered by index, name.
-func (part *patchPart) elements(ctx context.Context, p *patch, all []placed) error {
+func (part *patchPart) elements(ctx context.Context, p *patch, all []located) error {
 	if err := part.open(ctx, p); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (part *patchPart) elements(ctx context.Context, p *patch, all []placed) err
 	return nil
 }
 
-var errTwice = errors.New("another change is for the same place")
+var errTwice = errors.New("another change is for the same element")
 
 // outside returns the error for an index out of range.
 func (part *patchPart) outside(i int64) error {

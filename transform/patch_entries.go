@@ -46,7 +46,7 @@ type entryChange struct {
 }
 
 // entries finds the entries that changes name, in all replicas.
-func (st *patchState) entries(ctx context.Context, p *patch, all []placed) error {
+func (st *patchState) entries(ctx context.Context, p *patch, all []located) error {
 	var changes []*entryChange
 	stored := map[string][]byte{} // keys, by their JSON
 	for i := range all {

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -237,4 +239,115 @@ func TestPatchEverywhere(t *testing.T) {
 	t.Logf("%d snapshots, %d values given back, %d changed, %d without another value, %d snapshots refused", n.snapshots, n.same, n.changed, n.none, n.refused)
 	testenv.Some(t, "values", n.same, true)
 	testenv.Some(t, "changed values", n.changed, true)
+}
+
+// TestPatchProblems: each change that is wrong is named once, by its number, and nothing
+// else is done.
+func TestPatchProblems(t *testing.T) {
+	snap := sptest.Open(t, filepath.Join(testenv.ModuleRoot(t), "testdata/savepoints/sp-009"))
+	lists := format.OperatorIDOf("lists")
+	change := func(c transform.PatchChange) transform.PatchChange {
+		c.Operator = lists
+		if c.State == "" {
+			c.State = "largest"
+		}
+		return c
+	}
+	number := func(text string) transform.PatchValue { return transform.PatchValue{JSON: []byte(text)} }
+	all := []transform.PatchChange{
+		{Operator: format.OperatorIDOf("nobody"), State: "largest", Value: number("1")},
+		change(transform.PatchChange{State: "nothing", Value: number("1")}),
+		change(transform.PatchChange{Value: number(`"x"`)}),
+		change(transform.PatchChange{}),
+		change(transform.PatchChange{Op: "move", Value: number("1")}),
+		change(transform.PatchChange{Op: transform.PatchRemove, Value: number("1")}),
+		change(transform.PatchChange{Op: transform.PatchAdd, Value: number("1"), Was: number("1")}),
+		change(transform.PatchChange{Op: transform.PatchAdd, Index: 7, Value: number("1")}),
+		change(transform.PatchChange{Index: transform.NoIndex, Value: number("1")}),
+		change(transform.PatchChange{Subtask: transform.AllSubtasks, Value: number("1")}),
+		change(transform.PatchChange{Index: 1, Value: transform.PatchValue{JSON: []byte("1"), Stored: make([]byte, 8)}}),
+		change(transform.PatchChange{Index: 2, Value: number("1")}),
+		change(transform.PatchChange{Index: 2, Value: number("2")}),
+		change(transform.PatchChange{State: "owner", Subtask: transform.AllSubtasks, Index: 0, Value: number("2")}),
+		change(transform.PatchChange{State: "owner", Op: transform.PatchAdd, Index: 0, Key: []byte(`"a"`), Value: number("2")}),
+		change(transform.PatchChange{State: "owner", Op: transform.PatchAdd, Subtask: 1, Index: transform.NoIndex, Key: []byte(`"a"`), Value: number("2")}),
+		change(transform.PatchChange{State: "owner", Index: 9, Value: number("2")}),
+		change(transform.PatchChange{State: "owner", Index: 0, Value: transform.PatchValue{Stored: []byte("the whole map")}}),
+	}
+	for i := range all {
+		all[i].Number = int64(i)
+	}
+	_, _, err := patched(t.Context(), snap, all...)
+	var wrong *transform.PatchError
+	if !errors.As(err, &wrong) {
+		t.Fatal(err)
+	}
+	want := map[int64]string{
+		0: "no operator matches", 1: "no operator state matches", 2: "expected an integer", 3: "has no value", 4: `operation "move"`, 5: "has no new value", 6: "had no value before", 7: "elements 0 to 5", 8: "index is missing",
+		9: "subtask is missing", 10: "given twice", 12: "another change", 13: "subtask is missing", 14: "a key and no index", 15: "replicas of a broadcast state would differ", 16: "has 2 entries", 17: "entry by entry",
+	}
+	for _, p := range wrong.Problems {
+		if text := want[p.Number]; text == "" || !strings.Contains(p.Err.Error(), text) {
+			t.Errorf("%d: %v, want %q", p.Number, p.Err, text)
+		}
+		delete(want, p.Number)
+	}
+	if len(want) > 0 || wrong.More != 0 {
+		t.Errorf("not named: %v, and %d more", want, wrong.More)
+	}
+	stopped := errors.New("stopped")
+	_, _, err = transform.Patch(t.Context(), snap.View(), transform.PatchOptions{Values: snap.Values, Changes: func(yield func(transform.PatchChange, error) bool) { yield(transform.PatchChange{}, stopped) }})
+	if !errors.Is(err, stopped) {
+		t.Error(err)
+	}
+}
+
+// TestPatchMany: changes in any order, in several batches, are made where they belong; of
+// a million that are wrong a thousand are kept.
+func TestPatchMany(t *testing.T) {
+	const n = 70_000
+	var changes []transform.PatchChange
+	snap := sptest.Open(t, filepath.Join(testenv.ModuleRoot(t), "testdata/savepoints/sp-009"))
+	add := transform.PatchChange{Op: transform.PatchAdd, Operator: format.OperatorIDOf("lists"), State: "largest", Index: transform.NoIndex}
+	for i := range n {
+		add.Value.JSON = fmt.Appendf(nil, "%d", i)
+		changes = append(changes, add)
+	}
+	out, _, err := patched(t.Context(), snap, changes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := snap.With(out.Savepoint)
+	changes = nil
+	for i := range n { // each once, in an order without sense
+		k := int64(i) * 30_011 % n
+		c := add
+		c.Op, c.Index = transform.PatchReplace, 6+k
+		c.Value.JSON = fmt.Appendf(nil, "%d", k+5*(k%2)) // every second one is another
+		changes = append(changes, c)
+	}
+	out, r, err := patched(t.Context(), large, changes...)
+	if err != nil || r.States[0].Same != n/2 || r.States[0].Replaced != n/2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	i := int64(-7)
+	for _, p := range places(t, large.With(out.Savepoint)) {
+		if p.State != "largest" || p.Subtask != 0 {
+			continue
+		}
+		if i++; i >= 0 && p.value.Int() != i+5*(i%2) {
+			t.Fatalf("element %d is %v", i, p.value)
+		}
+	}
+	if i != n-1 {
+		t.Errorf("%d elements", i+1)
+	}
+	for i := range changes {
+		changes[i].Index, changes[i].Number = 1<<40, int64(i)
+	}
+	_, _, err = patched(t.Context(), large, changes...)
+	var wrong *transform.PatchError
+	if !errors.As(err, &wrong) || len(wrong.Problems)+int(wrong.More) != n {
+		t.Errorf("%v", err)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/tally"
 	"github.com/savepoint-tools/spt/transform/internal/elements"
@@ -29,7 +30,18 @@ const (
 	// whose number % p is i, as a correct job would have, if all subtasks hold the
 	// same elements.
 	KeepModulo Keep = "modulo"
+	// KeepLatestBy keeps the last element of each identity, in the order of subtasks
+	// and indexes. The identity of an element is the values of the fields By.
+	KeepLatestBy Keep = "latest-by"
+	// KeepMaxBy keeps the element with the largest value of the field Max of each
+	// identity, and of several the first.
+	KeepMaxBy Keep = "max-by"
 )
+
+// Keeps returns the policies.
+func Keeps() []Keep {
+	return []Keep{KeepDistinct, KeepCopies, KeepFirstSubtask, KeepModulo, KeepLatestBy, KeepMaxBy}
+}
 
 // PlaceKept is where kept elements are stored.
 type PlaceKept string
@@ -49,6 +61,14 @@ type PruneOptions struct {
 	// Keep is the policy. It is required: the caller must decide which duplicates to
 	// keep.
 	Keep Keep
+	// By names the fields that identify an element, such as "topic", "split.partition"
+	// or "[0]"; Max the field of KeepMaxBy: an integer, a float, a string or an instant.
+	// Values returns the codecs of the values of a state of a handle. They are for
+	// KeepLatestBy and KeepMaxBy, which read states that are not proven to be duplicated,
+	// too: elements of one identity need not be equal.
+	By     []string
+	Max    string
+	Values func(ctx context.Context, h *format.OperatorHandle, state int) (value.ElementCodecs, error)
 	// Place is where kept elements are stored; "" means PlaceStay.
 	Place PlaceKept
 	// Compact removes the state from all subtasks but the first that holds it, with
@@ -86,7 +106,7 @@ type PrunedState struct {
 }
 
 // Remaining is the number of duplicates among the kept elements.
-func (p *PrunedState) Remaining() int64 { return p.Kept - p.Distinct }
+func (p *PrunedState) Remaining() int64 { return max(0, p.Kept-p.Distinct) }
 
 // PruneUnion removes duplicates from union states. State that is not proven to be
 // duplicated by restores is unchanged and reported, unless AcceptUnproven is set.
@@ -94,9 +114,12 @@ func (p *PrunedState) Remaining() int64 { return p.Kept - p.Distinct }
 // memory use grows with the number of runs of kept elements.
 func PruneUnion(ctx context.Context, in format.View, o PruneOptions) (format.View, *PruneReport, error) {
 	switch o.Keep {
-	case KeepDistinct, KeepCopies, KeepFirstSubtask, KeepModulo:
+	case KeepDistinct, KeepCopies, KeepFirstSubtask, KeepModulo, KeepLatestBy, KeepMaxBy:
 	default:
-		return in, nil, fmt.Errorf("policy %q: expected %s, %s, %s or %s", o.Keep, KeepDistinct, KeepCopies, KeepFirstSubtask, KeepModulo)
+		return in, nil, fmt.Errorf("policy %q: expected one of %q", o.Keep, Keeps())
+	}
+	if _, err := o.identity(); err != nil {
+		return in, nil, err
 	}
 	switch o.Place {
 	case "":
@@ -113,7 +136,7 @@ func PruneUnion(ctx context.Context, in format.View, o PruneOptions) (format.Vie
 	edits := handleEdits{}
 	reader := elements.NewReader(in, hash128.New(), nil)
 	for _, u := range describedUnions(ctx, in, pick) {
-		p, err := u.prune(ctx, reader, o, tally.Options{Dir: o.TempDir}, edits)
+		p, err := u.prune(ctx, in, reader, o, tally.Options{Dir: o.TempDir}, edits)
 		if err != nil {
 			return in, nil, format.At(err, "operator %q", u.op.Label())
 		}
@@ -144,16 +167,16 @@ func (e handleEdits) add(h *format.OperatorHandle, state int, edit stateEdit) {
 }
 
 // prune finds the elements of one state to keep, and records them as edits.
-func (u *unionState) prune(ctx context.Context, r *elements.Reader, o PruneOptions, t tally.Options, edits handleEdits) (*PrunedState, error) {
+func (u *unionState) prune(ctx context.Context, in format.View, r *elements.Reader, o PruneOptions, t tally.Options, edits handleEdits) (*PrunedState, error) {
 	c, err := u.count(ctx, r, o.Jobs, t)
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.prune(ctx, o, edits)
+	p, err := c.prune(ctx, in, o, edits)
 	return p, cmp.Or(err, c.close())
 }
 
-func (c *census) prune(ctx context.Context, o PruneOptions, edits handleEdits) (*PrunedState, error) {
+func (c *census) prune(ctx context.Context, in format.View, o PruneOptions, edits handleEdits) (*PrunedState, error) {
 	var keep bitmap
 	var err error
 	u, r := c.u, c.report
@@ -186,6 +209,13 @@ func (c *census) prune(ctx context.Context, o PruneOptions, edits handleEdits) (
 		}
 		for i := range length {
 			keep.set(i%n*length + i)
+		}
+	case KeepLatestBy, KeepMaxBy:
+		p.Divided = 0
+		p.Kept, p.BytesAfter, err = u.byIdentity(ctx, in, &o, keep.set)
+		if err == nil && p.Kept == r.Elements {
+			p.Skipped = "each identity occurs once"
+			return p, nil
 		}
 	}
 	switch p.Divided {
@@ -242,7 +272,11 @@ func (u *unionState) byModulo(length int64) [][]format.ElementRun {
 // skip returns why a state is unchanged, or "".
 func skip(r *UnionReport, o PruneOptions) string {
 	switch {
-	case r.Verdict == VerdictSound, !r.alike:
+	case !r.alike:
+		return r.Why
+	case o.Keep == KeepLatestBy, o.Keep == KeepMaxBy:
+		return ""
+	case r.Verdict == VerdictSound:
 		return r.Why
 	case (o.Keep == KeepFirstSubtask || o.Keep == KeepModulo) && !r.Equal:
 		return fmt.Sprintf("%s, and keeping %q needs subtasks that hold the same", r.Why, o.Keep)

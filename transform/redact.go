@@ -104,7 +104,7 @@ func Redact(ctx context.Context, v format.View, o RedactOptions) (format.View, *
 	c := *sp
 	c.Masters = r.masters(sp.Masters)
 	if !metadata.KnownProperties(v.Savepoint) {
-		r.refuse("checkpoint properties", "they are not those of a release of Flink")
+		r.refuse("checkpoint properties", "no release of Flink writes them")
 	}
 	if err := r.o.Drop.Check("part", r.partNames()); err != nil {
 		return v, nil, err
@@ -243,7 +243,7 @@ func (r *redaction) name(s string) string {
 	return v.Text()
 }
 
-// flinkStates are names of states that Flink gives, and prefixes of such names.
+// flinkStates are the names of states of Flink itself.
 var flinkStates = []string{
 	"_default_", "_async_wait_operator_state_", "_timer_state/processing_user-timers", "_timer_state/event_user-timers", "_timer_state/processing_window-timers", "_timer_state/event_window-timers",
 	"window-contents", "merging-window-set", "_op_state", "queryable-state",

@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -9,11 +8,6 @@ import (
 	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/transform/internal/scramble"
 )
-
-// keyHasher is a codec that computes the hash codes of keys in Java.
-type keyHasher interface {
-	KeyHasher(ctx context.Context, src format.Source, h format.KeyedHandle) (func(key []byte) (int32, error), error)
-}
 
 // stateRenamer is a codec that renames states of its schemas.
 type stateRenamer interface {
@@ -46,15 +40,6 @@ func (r *redaction) rebuildKeyed(op *format.Operator, sub *format.Subtask, h for
 		return nil, err
 	}
 	e := &redactedEntries{r: r, op: op, sub: sub, codecs: codecs, index: make([]int, len(schema.States))}
-	if k, ok := codec.(keyHasher); ok {
-		e.hash, err = k.KeyHasher(r.ctx, r.in.Source, h)
-	} else {
-		err = format.Errorf(format.ErrUnsupported, "hash codes of keys are not known")
-	}
-	if err != nil && !errors.Is(err, format.ErrUnsupported) {
-		return nil, err
-	}
-	noHash := err
 	b := rekeyed{codec: codec, schema: format.KeyedSchema{Wire: schema.Wire}, of: h}
 	for i, st := range schema.States {
 		name := st.Name.String()
@@ -71,21 +56,20 @@ func (r *redaction) rebuildKeyed(op *format.Operator, sub *format.Subtask, h for
 				return nil, format.At(err, "state %q", name)
 			}
 		}
+		if codecs[i].KeyHash == nil { // the keys of all states are of one type
+			return nil, format.Errorf(format.ErrUnsupported, "keys: %v", codecs[i].WhyNoHash)
+		}
 		e.index[i] = len(b.schema.States)
 		b.schema.States = append(b.schema.States, st)
 		b.sel.States = append(b.sel.States, i)
 	}
-	switch {
-	case len(b.schema.States) == 0:
+	if len(b.schema.States) == 0 {
 		return nil, nil
-	case noHash != nil:
-		return nil, format.At(noHash, "keys")
 	}
 	b.edit = e.edit
-	before := len(r.refused)
 	out, entries, err := b.build(r.ctx, r.in.Source, fmt.Sprintf("redacted keyed %s %d", op.ID, sub.Index))
-	if err != nil || len(r.refused) > before {
-		return nil, err
+	if err != nil || len(r.refused) > 0 {
+		return nil, err // with the error, nothing is written
 	}
 	r.report.Entries += entries
 	r.report.KeptKeys += e.kept
@@ -116,7 +100,6 @@ type redactedEntries struct {
 	parts  []string // names of the states
 	index  []int    // of the states in the result
 	codecs []value.EntryCodecs
-	hash   func(key []byte) (int32, error)
 	read   bool  // all entries were read once
 	kept   int64 // keys that stay
 }
@@ -149,12 +132,13 @@ type entryMask struct {
 	e     *redactedEntries
 	first bool
 	keys  map[string]string // replacements of keys
+	size  int               // bytes of keys
 	buf   []byte
 }
 
-// maxKeys is the number of replaced keys that are kept: entries of one key are often
-// next to each other, and finding a key takes a while.
-const maxKeys = 1 << 14
+// maxKeys is the number of bytes of replaced keys that are kept: several states have
+// entries of one key, and finding its replacement takes a while.
+const maxKeys = 8 << 20
 
 func (w *entryMask) entry(en *format.KeyedEntry) (err error) {
 	e, c := w.e, &w.e.codecs[en.State]
@@ -164,7 +148,7 @@ func (w *entryMask) entry(en *format.KeyedEntry) (err error) {
 	case en.Key == nil || en.Namespace == nil:
 		return format.Errorf(format.ErrUnsupported, "keys that are not split from namespaces")
 	}
-	key, err := w.key(c.Key, en)
+	key, err := w.key(c, en)
 	if err != nil {
 		return format.At(err, "key")
 	}
@@ -194,19 +178,21 @@ func (w *entryMask) entry(en *format.KeyedEntry) (err error) {
 }
 
 // key returns the replacement of a key, which is in the same key group.
-func (w *entryMask) key(c value.Codec, en *format.KeyedEntry) ([]byte, error) {
+func (w *entryMask) key(c *value.EntryCodecs, en *format.KeyedEntry) ([]byte, error) {
 	if to, ok := w.keys[string(en.Key)]; ok {
 		return []byte(to), nil
 	}
-	to, err := w.e.key(c, en.Key, en.KeyGroup)
+	to, err := w.e.key(c, en)
 	if err != nil {
 		return nil, err
 	}
 	if w.first && string(to) == string(en.Key) {
 		w.e.kept++
 	}
-	if len(w.keys) == maxKeys {
+	const perKey = 128 // of the map
+	if w.size += 2*len(to) + perKey; w.size > maxKeys {
 		clear(w.keys)
+		w.size = 0
 	}
 	w.keys[string(en.Key)] = string(to)
 	return to, nil
@@ -217,13 +203,13 @@ const keysPerGroup = 64
 
 // key finds the replacement of a key: the keys of one length and key group replace each
 // other.
-func (e *redactedEntries) key(c value.Codec, p []byte, group int32) ([]byte, error) {
-	groups := e.op.MaxParallelism
+func (e *redactedEntries) key(c *value.EntryCodecs, en *format.KeyedEntry) ([]byte, error) {
+	p, group, groups := en.Key, en.KeyGroup, e.op.MaxParallelism
 	if groups <= 0 {
 		return nil, format.Errorf(format.ErrCorrupt, "a max parallelism of %d", groups)
 	}
 	in := func(p []byte) (bool, error) {
-		hash, err := e.hash(p)
+		hash, err := c.KeyHash(p)
 		return err == nil && format.KeyGroupOfHash(hash, groups) == group, err
 	}
 	if ok, err := in(p); err != nil || !ok {
@@ -232,22 +218,20 @@ func (e *redactedEntries) key(c value.Codec, p []byte, group int32) ([]byte, err
 		}
 		return nil, err
 	}
-	v, err := value.ReadAll(c, p)
+	v, err := value.ReadAll(c.Key, p)
 	if err != nil {
 		return nil, err
 	}
 	m := scramble.Mask{Key: e.r.mask.Key, Wide: true}
 	for range keysPerGroup * int(groups) {
-		if v, err = value.Masked(c, v, m); err != nil {
+		if v, err = value.Masked(c.Key, v, m); err != nil {
 			return nil, err
 		}
-		out, ok := encoded(c, nil, v, len(p))
-		if !ok {
+		out, err := c.Key.Append(nil, v)
+		if err != nil || len(out) != len(p) {
 			continue
 		}
-		if ok, err := in(out); err != nil {
-			return nil, err
-		} else if ok {
+		if ok, err := in(out); err == nil && ok { // which reads it back
 			return out, nil
 		}
 	}

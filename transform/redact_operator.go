@@ -42,7 +42,6 @@ func (r *redaction) managed(op *format.Operator, sub *format.Subtask, h *format.
 		}
 		states[key(st.Mode, r.stateName(name))] = codecs
 	}
-	before := len(r.refused)
 	plain, err := rebuildStates(r.ctx, r.in, h, func(s *format.StateRuns) bool {
 		old := s.Name.String()
 		if name := r.stateName(old); name != old {
@@ -68,8 +67,7 @@ func (r *redaction) managed(op *format.Operator, sub *format.Subtask, h *format.
 	out.Merging = nil
 	e := &redactedElements{r: r, codec: codec, h: plain}
 	at, data := int64(0), int64(0)
-	order := inStream(r.ctx, plain)
-	for k, i := range order {
+	for _, i := range inStream(r.ctx, plain) {
 		st := &plain.States[i]
 		s := elementsOf{state: i, codecs: states[key(st.Mode, st.Name.String())]}
 		if s.at, err = format.OffsetAt(r.ctx, st.Offsets, 0); err != nil {
@@ -79,26 +77,24 @@ func (r *redaction) managed(op *format.Operator, sub *format.Subtask, h *format.
 			at, data = s.at, s.at
 		}
 		n := int64(0)
-		if s.at == at {
+		if s.at == at || at < 0 {
+			at = s.at
 			n, err = e.measure(&s)
 		} else {
 			err = format.Errorf(format.ErrUnsupported, "elements start at %d, expected %d", s.at, at)
 		}
-		part := partName(op, r.originalName(h, st.Name.String()))
-		if err := r.unsupported(part, format.At(err, "subtask %d", sub.Index)); err != nil {
-			return h, format.At(err, "state %q", st.Name)
-		}
-		if len(r.refused) > before {
-			at = s.at // where the next state starts does not matter any more
-			if k+1 < len(order) {
-				at, _ = format.OffsetAt(r.ctx, plain.States[order[k+1]].Offsets, 0)
+		if err != nil {
+			part := partName(op, r.originalName(h, st.Name.String()))
+			if err := r.unsupported(part, format.At(err, "subtask %d", sub.Index)); err != nil {
+				return h, format.At(err, "state %q", st.Name)
 			}
+			at = -1 // the next state may start anywhere: nothing is written
 			continue
 		}
 		at += n
 		e.states = append(e.states, s)
 	}
-	if len(r.refused) > before {
+	if len(r.refused) > 0 {
 		return h, nil // the snapshot is not written
 	}
 	size := format.SizeOf(plain.Data)

@@ -320,7 +320,7 @@ func TestPruneLimits(t *testing.T) {
 			var content []string
 			for _, limit := range []int64{1 << 20, 1000, 48, 12} {
 				edits := handleEdits{}
-				got, err := describedUnions(t.Context(), in, nil)[0].prune(t.Context(), elements.NewReader(in, hash128.New(), nil), PruneOptions{Keep: keep, Place: PlaceStay, AcceptUnproven: true}, tally.Options{Memory: tally.MemoryFor(limit), Dir: t.TempDir()}, edits)
+				got, err := describedUnions(t.Context(), in, nil)[0].prune(t.Context(), in, elements.NewReader(in, hash128.New(), nil), PruneOptions{Keep: keep, Place: PlaceStay, AcceptUnproven: true}, tally.Options{Memory: tally.MemoryFor(limit), Dir: t.TempDir()}, edits)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -42,6 +42,14 @@ type Finding struct {
 	Message  string
 	Found    string   // location of a file that is not at its reference
 	Advice   []Remedy // what to do; may be nil
+	Parts    []Part   // of a type, if several differ
+}
+
+// Part is a part of a type that differs, with what that means.
+type Part struct {
+	Path    string // such as "items[].price"; "" for the whole type
+	Verdict string // "incompatible"
+	Why     string
 }
 
 // Sort sorts findings by severity, worst first. The sort is stable.
@@ -58,4 +66,12 @@ func Count(all []Finding, s Severity) int {
 		}
 	}
 	return n
+}
+
+// NoTimers returns the finding about an operator whose keyed state, in tables of a
+// native savepoint, has no timers.
+func NoTimers(op *format.Operator) Finding {
+	return Finding{Severity: Note, Code: "no-timers", Operator: op,
+		Message: "its state has no timers. If the operator keeps timers on the heap, this native savepoint does not contain them: Flink does not write them",
+		Advice:  Words("if the job sets state.backend.rocksdb.timer-service.factory: HEAP, take a canonical savepoint")}
 }

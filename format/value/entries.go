@@ -19,6 +19,8 @@ type EntryCodecs struct {
 	// TTL is set if the value, or each element of a list, is a list of a time (ms) and
 	// the value of the user.
 	TTL bool
+	// List is set if the value is a list with one element per element of list state.
+	List bool
 	// Why is why the first part that is not decoded is not; nil if all are.
 	Why error
 	// KeyHash returns the hash code of a key from its bytes, which determines its key
@@ -44,6 +46,42 @@ func EntryCodecsOf(ctx context.Context, src format.Source, codec format.KeyedCod
 		return nil, format.Errorf(format.ErrUnsupported, "a codec that does not decode entries of keyed state")
 	}
 	return c.EntryCodecs(ctx, src, h)
+}
+
+// Updated returns when a value with TTL was last updated, in ms since 1970: of list
+// state its oldest and its newest element. ok is false if the value has no time: a
+// null map value. The state must have TTL.
+func (c *EntryCodecs) Updated(p []byte) (oldest, newest int64, ok bool, err error) {
+	if c.Value == nil {
+		return 0, 0, false, c.Why
+	}
+	v, err := ReadAll(c.Value, p)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	if !c.List {
+		t, ok := timeOf(v)
+		return t, t, ok, nil
+	}
+	for i := range v.Len() {
+		t, has := timeOf(v.At(i))
+		switch {
+		case !has:
+		case !ok:
+			oldest, newest, ok = t, t, true
+		default:
+			oldest, newest = min(oldest, t), max(newest, t)
+		}
+	}
+	return oldest, newest, ok, nil
+}
+
+// timeOf returns the time of a pair of a time and a value.
+func timeOf(v Value) (int64, bool) {
+	if v.Kind() != KindList && v.Kind() != KindRecord || v.Len() != 2 || v.At(0).Kind() != KindInt {
+		return 0, false
+	}
+	return v.At(0).Int(), true
 }
 
 // ElementCodecs are the codecs of one operator state of a handle: Element of the

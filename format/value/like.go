@@ -11,7 +11,7 @@ import (
 
 // FromJSONLike returns the value that p, which is the JSON of docs/json.md, represents in
 // place of another value of the same codec. A [JSONCodec] knows its type; other codecs
-// read values that describe themselves, so the types of the parts are those of like. Parts
+// read values that describe themselves, so the parts have the types of the parts of like. Parts
 // whose JSON is the same are the parts of like, with their encoding. A part that like
 // does not have, or that is null in it, has the type that its JSON suggests: an integer, a
 // double, a string, a boolean, bytes, a list or a record.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/connector"
+	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -42,6 +44,7 @@ type Inspect struct {
 	Operators     []InspectOperator `json:"operators"`
 	Warnings      []InspectWarning  `json:"warnings,omitempty"`
 	FailIf        *InspectGuard     `json:"fail_if,omitempty"`
+	Counted       *InspectCounted   `json:"counted,omitempty" jsonschema:"description=with --count"`
 
 	run           *Run
 	savepoint     *format.Savepoint // as far as it is shown
@@ -88,6 +91,8 @@ type InspectOperator struct {
 	HeadersSkipped   int            `json:"headers_skipped,omitempty" jsonschema:"description=of streams in files, of which up to 16 are read: of a snapshot that is not on this machine only with --check-files or --deep"`
 	HeadersUnread    []string       `json:"headers_unread,omitempty" jsonschema:"description=why headers could not be read, as far as that is not because their files are missing"`
 	Bytes            InspectBytes   `json:"bytes"`
+	Skew             *InspectSkew   `json:"skew,omitempty" jsonschema:"description=with --count: how the bytes of its entries are distributed"`
+	Uncounted        []string       `json:"uncounted,omitempty" jsonschema:"description=with --count: why entries of it could not be counted"`
 	States           []InspectState `json:"states"`
 
 	label  string
@@ -124,10 +129,11 @@ type InspectState struct {
 
 // InspectKeyed is one state among keyed state.
 type InspectKeyed struct {
-	Name      string `json:"name"`
-	Kind      string `json:"kind" jsonschema:"enum=value,enum=list,enum=map,enum=reducing,enum=aggregating,enum=folding,enum=timers,enum=unknown"`
-	Type      string `json:"type,omitempty" jsonschema:"description=of its values, of timers of their keys"`
-	Namespace string `json:"namespace,omitempty" jsonschema:"description=type of its namespaces, such as windows"`
+	Name      string          `json:"name"`
+	Kind      string          `json:"kind" jsonschema:"enum=value,enum=list,enum=map,enum=reducing,enum=aggregating,enum=folding,enum=timers,enum=unknown"`
+	Type      string          `json:"type,omitempty" jsonschema:"description=of its values, of timers of their keys"`
+	Namespace string          `json:"namespace,omitempty" jsonschema:"description=type of its namespaces, such as windows"`
+	Count     *InspectEntries `json:"counted,omitempty" jsonschema:"description=with --count"`
 }
 
 // InspectWarning is something to look at, and the command that helps.
@@ -154,6 +160,7 @@ type Inspected struct {
 	Summary   *summary.Summary  // of what is shown
 	Headers   map[*format.Operator]*reader.Headers
 	Unions    map[*summary.State]UnionRead // with --deep
+	Count     *Counted                     // with --count
 	Files     []reader.FileState
 	Unchecked error // why no file was checked, if none was; Files is empty then
 	Damage    error // with --salvage
@@ -197,6 +204,7 @@ func (r *Run) NewInspect(in Inspected) *Inspect {
 	}
 	x.addFiles(in.Files)
 	x.addUnions(sum, in.Unions)
+	x.addCount(in.Count)
 	if in.Unchecked != nil {
 		x.addUnchecked(sum.Files, in.Unchecked)
 	}
@@ -272,7 +280,7 @@ func (s *InspectState) addHeaders(r *Run, st *summary.State, h *reader.Headers) 
 		header := &h.States[i]
 		first := &header.Schemas[0]
 		switch {
-		case st.Kind == summary.Keyed && header.Keyed():
+		case header.Keyed() && (st.Kind == summary.Keyed && !header.Raw || st.Kind == summary.RawKeyed && header.Raw):
 			s.States = append(s.States, InspectKeyed{
 				Name: r.Text(header.Name()), Kind: first.Keyed, Type: r.typeText(header), Namespace: first.NamespaceText(r.Text),
 			})
@@ -287,11 +295,21 @@ func (s *InspectState) addHeaders(r *Run, st *summary.State, h *reader.Headers) 
 	}
 }
 
+// schemaText returns the type of a state, or what a connector stores in it.
+func (r *Run) schemaText(s *types.StateSchema) string {
+	if v := s.Parts().Value; s.Keyed == "" && s.Mode != format.ModeBroadcast && v != nil {
+		if what := connector.What(s.Name.String(), v.Raw); what != "" {
+			return what
+		}
+	}
+	return s.TypeText(r.Text)
+}
+
 // typeText returns the type of a state, or its types where subtasks differ.
 func (r *Run) typeText(h *reader.StateHeader) string {
 	var all []string
 	for i := range h.Schemas {
-		if text := h.Schemas[i].TypeText(r.Text); text != "" && !slices.Contains(all, text) {
+		if text := r.schemaText(&h.Schemas[i]); text != "" && !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}

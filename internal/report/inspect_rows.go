@@ -22,29 +22,31 @@ type InspectRows struct {
 // InspectRow is one row of inspect --by; which fields it has depends on what
 // the rows are.
 type InspectRow struct {
-	Path           string `json:"path,omitempty" jsonschema:"description=the snapshot, where several are shown"`
-	Operator       string `json:"operator,omitempty"`
-	ID             string `json:"id,omitempty"`
-	State          string `json:"state,omitempty"`
-	Kind           string `json:"kind,omitempty"`
-	Type           string `json:"type,omitempty"`
-	Compression    string `json:"compression,omitempty"`
-	Subtask        *int32 `json:"subtask,omitempty"`
-	Subtasks       int    `json:"subtasks,omitempty"`
-	Place          string `json:"place,omitempty" jsonschema:"description=of a handle: inline, relative, absolute, segment, chunks"`
-	File           string `json:"file,omitempty"`
-	Reference      string `json:"reference,omitempty" jsonschema:"description=name or path that the handle carries; that of inline state names no file"`
-	Handles        int    `json:"handles,omitempty"`
-	Parallelism    int32  `json:"parallelism,omitempty"`
-	MaxParallelism int32  `json:"max_parallelism,omitempty"`
-	Elements       *int64 `json:"elements,omitempty"`
-	KeyGroups      int64  `json:"key_groups,omitempty"`
-	Bytes          int64  `json:"bytes"`
-	InlineBytes    int64  `json:"inline_bytes"`
-	OffsetBytes    int64  `json:"offset_bytes"`
-	Missing        bool   `json:"missing,omitempty"`
-	Status         string `json:"status,omitempty" jsonschema:"enum=found,enum=missing,enum=outside,enum=not checked,description=of a file: what is known about it"`
-	Wrong          string `json:"wrong,omitempty" jsonschema:"description=of a file: how it is not what the snapshot promises"`
+	Path           string          `json:"path,omitempty" jsonschema:"description=the snapshot, where several are shown"`
+	Operator       string          `json:"operator,omitempty"`
+	ID             string          `json:"id,omitempty"`
+	State          string          `json:"state,omitempty"`
+	Kind           string          `json:"kind,omitempty"`
+	Type           string          `json:"type,omitempty"`
+	Compression    string          `json:"compression,omitempty"`
+	Subtask        *int32          `json:"subtask,omitempty"`
+	Subtasks       int             `json:"subtasks,omitempty"`
+	Place          string          `json:"place,omitempty" jsonschema:"description=of a handle: inline, relative, absolute, segment, chunks"`
+	File           string          `json:"file,omitempty"`
+	Reference      string          `json:"reference,omitempty" jsonschema:"description=name or path that the handle carries; that of inline state names no file"`
+	Handles        int             `json:"handles,omitempty"`
+	Parallelism    int32           `json:"parallelism,omitempty"`
+	MaxParallelism int32           `json:"max_parallelism,omitempty"`
+	Elements       *int64          `json:"elements,omitempty"`
+	KeyGroups      int64           `json:"key_groups,omitempty"`
+	Bytes          int64           `json:"bytes"`
+	InlineBytes    int64           `json:"inline_bytes"`
+	OffsetBytes    int64           `json:"offset_bytes"`
+	KeyGroup       *int            `json:"key_group,omitempty"`
+	Count          *InspectEntries `json:"counted,omitempty" jsonschema:"description=with --count"`
+	Missing        bool            `json:"missing,omitempty"`
+	Status         string          `json:"status,omitempty" jsonschema:"enum=found,enum=missing,enum=outside,enum=not checked,description=of a file: what is known about it"`
+	Wrong          string          `json:"wrong,omitempty" jsonschema:"description=of a file: how it is not what the snapshot promises"`
 }
 
 // The kinds of rows.
@@ -54,6 +56,7 @@ const (
 	BySubtask  = "subtask"
 	ByHandle   = "handle"
 	ByFile     = "file"
+	ByKeyGroup = "key-group" // of snapshots that were counted
 )
 
 // NewInspectRows returns rows of one kind, of each snapshot the top largest; 0: all.
@@ -61,7 +64,7 @@ func NewInspectRows(by string, top int, all Inspects) *InspectRows {
 	r := &InspectRows{by: by, all: all, tables: make([][]InspectRow, len(all)), left: make([]int, len(all))}
 	for i, x := range all {
 		rows := x.rows(by)
-		slices.SortStableFunc(rows, func(a, b InspectRow) int { return cmp.Compare(b.Bytes+b.OffsetBytes, a.Bytes+a.OffsetBytes) })
+		slices.SortStableFunc(rows, func(a, b InspectRow) int { return cmp.Compare(b.size(), a.size()) })
 		if top > 0 && len(rows) > top {
 			r.left[i] = len(rows) - top
 			rows = rows[:top]
@@ -116,6 +119,8 @@ func (x *Inspect) rows(by string) []InspectRow {
 		return x.run.handleRows(x.savepoint)
 	case ByFile:
 		return x.fileRows()
+	case ByKeyGroup:
+		return x.keyGroupRows()
 	}
 	panic("internal error: rows by " + by)
 }
@@ -135,9 +140,37 @@ func (x *Inspect) stateRows() []InspectRow {
 		for _, st := range op.States {
 			rows = append(rows, InspectRow{Operator: op.label, ID: op.ID, State: st.Name, Kind: st.Kind, Type: st.Type, Compression: st.Compression, Subtasks: st.Subtasks,
 				Elements: st.Elements, KeyGroups: st.KeyGroups, Bytes: st.Bytes, InlineBytes: st.InlineBytes, OffsetBytes: st.OffsetBytes})
+			for _, k := range st.States {
+				if k.Count != nil {
+					rows = append(rows, InspectRow{Operator: op.label, ID: op.ID, State: k.Name, Kind: k.Kind, Type: k.Type, Subtasks: st.Subtasks, Count: k.Count})
+				}
+			}
 		}
 	}
 	return rows
+}
+
+// keyGroupRows returns a row for each key group that was counted.
+func (x *Inspect) keyGroupRows() []InspectRow {
+	var rows []InspectRow
+	for _, op := range x.Operators {
+		if op.Skew == nil {
+			continue
+		}
+		for i, g := range op.Skew.groups {
+			rows = append(rows, InspectRow{Operator: op.label, ID: op.ID, KeyGroup: new(i), Count: &InspectEntries{Entries: g.Entries, Bytes: g.Bytes}})
+		}
+	}
+	return rows
+}
+
+// size is by what rows are sorted.
+func (r *InspectRow) size() int64 {
+	n := r.Bytes + r.OffsetBytes
+	if r.Count != nil {
+		n += r.Count.Bytes
+	}
+	return n
 }
 
 func (r *Run) subtaskRows(sp *format.Savepoint) []InspectRow {

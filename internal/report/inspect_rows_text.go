@@ -11,7 +11,7 @@ import (
 
 // Header implements [Rows].
 func (r *InspectRows) Header() []string {
-	return r.all.withPath("path", []string{"operator", "id", "state", "kind", "subtask", "subtasks", "place", "file", "reference", "handles", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "missing", "wrong", "status", "type", "compression"})
+	return r.all.withPath("path", append([]string{"operator", "id", "state", "kind", "subtask", "subtasks", "place", "file", "reference", "handles", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "missing", "wrong", "status", "type", "compression"}, r.all.countHeader("key_group")...))
 }
 
 // Rows implements [Rows].
@@ -19,12 +19,25 @@ func (r *InspectRows) Rows() iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		for i, x := range r.all {
 			for k := range r.tables[i] {
-				if !yield(r.all.withPath(x.Path, r.tables[i][k].cells())) {
+				row := &r.tables[i][k]
+				cells := row.cells()
+				if r.all.counted() {
+					cells = append(append(cells, row.group()), row.Count.csv()...)
+				}
+				if !yield(r.all.withPath(x.Path, cells)) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// group returns the key group of a row, or "".
+func (r *InspectRow) group() string {
+	if r.KeyGroup == nil {
+		return ""
+	}
+	return strconv.Itoa(*r.KeyGroup)
 }
 
 func (r *InspectRow) cells() []string {
@@ -65,7 +78,12 @@ func (r *InspectRows) table(rows []InspectRow, wide bool) *ui.Table {
 		ui.Column{Header: "KIND"},
 		ui.Column{Header: "TYPE", Shrink: 2, Min: 10, Drop: 2},
 		ui.Column{Header: "PAR/MAX", Align: ui.Right},
+		ui.Column{Header: "KEY GROUP", Align: ui.Right},
 		ui.Column{Header: "ELEMENTS", Align: ui.Right},
+		ui.Column{Header: "KEYS", Align: ui.Right},
+		ui.Column{Header: "ENTRY BYTES", Align: ui.Right},
+		ui.Column{Header: "DEAD", Align: ui.Right},
+		ui.Column{Header: "EXPIRED", Align: ui.Right},
 		ui.Column{Header: "PLACE"},
 		ui.Column{Header: "HANDLES", Align: ui.Right},
 		ui.Column{Header: "BYTES", Align: ui.Right},
@@ -109,7 +127,15 @@ func (r *InspectRows) table(rows []InspectRow, wide bool) *ui.Table {
 		if r.by == ByState && row.State == "" {
 			state = "(" + row.Kind + ")"
 		}
-		t.Row(quoteNonEmpty(row.Operator), id, subtask, state, row.Kind, ui.Printable(row.Type), par, elements, row.Place, handles, ui.Bytes(row.Bytes), offsets,
+		entries, keys, counted, dead, expired := row.Count.countCells()
+		if elements == "" {
+			elements = entries
+		}
+		bytes := ui.Bytes(row.Bytes)
+		if row.Count != nil {
+			bytes = "" // the files hold many states
+		}
+		t.Row(quoteNonEmpty(row.Operator), id, subtask, state, row.Kind, ui.Printable(row.Type), par, row.group(), elements, keys, counted, dead, expired, row.Place, handles, bytes, offsets,
 			quoteNonEmpty(row.File), quoteNonEmpty(row.Reference), note)
 	}
 	return t

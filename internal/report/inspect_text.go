@@ -28,7 +28,20 @@ func (all Inspects) Lines() iter.Seq[any] { return each(all) }
 
 // Header implements [Rows].
 func (all Inspects) Header() []string {
-	return all.withPath("path", []string{"operator", "id", "state", "kind", "handles", "subtasks", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "may_be_multiplied", "type", "compression"})
+	return all.withPath("path", append([]string{"operator", "id", "state", "kind", "handles", "subtasks", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "may_be_multiplied", "type", "compression"}, all.countHeader()...))
+}
+
+// counted reports whether entries were counted.
+func (all Inspects) counted() bool {
+	return slices.ContainsFunc(all, func(x *Inspect) bool { return x.Counted != nil })
+}
+
+// countHeader returns the columns that counting adds, after more.
+func (all Inspects) countHeader(more ...string) []string {
+	if !all.counted() {
+		return nil
+	}
+	return append(more, "entries", "keys", "entry_bytes", "dead_entries", "dead_bytes", "expired_entries", "expired_bytes")
 }
 
 // withPath puts the path in front where rows of several snapshots are shown.
@@ -46,13 +59,31 @@ func (all Inspects) Rows() iter.Seq[[]string] {
 			for i := range x.Operators {
 				op := &x.Operators[i]
 				for k := range op.States {
-					if !yield(all.withPath(x.Path, op.cells(&op.States[k]))) {
-						return
+					for _, cells := range op.rows(&op.States[k], all.counted()) {
+						if !yield(all.withPath(x.Path, cells)) {
+							return
+						}
 					}
 				}
 			}
 		}
 	}
+}
+
+// rows returns the row of a state and, if entries were counted, of the states in it.
+func (op *InspectOperator) rows(st *InspectState, counted bool) [][]string {
+	if !counted {
+		return [][]string{op.cells(st)}
+	}
+	var none *InspectEntries
+	rows := [][]string{append(op.cells(st), none.csv()...)}
+	for _, k := range st.States {
+		if k.Count != nil {
+			of := InspectState{Name: k.Name, Kind: k.Kind, Type: k.Type, Handles: st.Handles, Subtasks: st.Subtasks}
+			rows = append(rows, append(op.cells(&of), k.Count.csv()...))
+		}
+	}
+	return rows
 }
 
 func (op *InspectOperator) cells(st *InspectState) []string {
@@ -114,6 +145,7 @@ func (x *Inspect) appendTo(d *ui.Document) {
 		d.Blank()
 		x.appendTable(d)
 	}
+	x.appendCounts(d)
 	x.appendRemarks(d)
 }
 
@@ -125,6 +157,10 @@ func (x *Inspect) appendTable(d *ui.Document) {
 		ui.Column{Header: "TYPE", Shrink: 2, Min: 12, Drop: 4},
 		ui.Column{Header: "PAR/MAX", Align: ui.Right, Drop: 2},
 		ui.Column{Header: "ELEMENTS", Align: ui.Right},
+		ui.Column{Header: "KEYS", Align: ui.Right},
+		ui.Column{Header: "ENTRY BYTES", Align: ui.Right},
+		ui.Column{Header: "DEAD", Align: ui.Right},
+		ui.Column{Header: "EXPIRED", Align: ui.Right},
 		ui.Column{Header: "BYTES", Align: ui.Right},
 		ui.Column{Header: "SHARE", Align: ui.Right, Drop: 3},
 		ui.Column{Header: "OFFSETS", Align: ui.Right, Drop: 5},
@@ -140,7 +176,7 @@ func (x *Inspect) appendTable(d *ui.Document) {
 		if x.wide {
 			id = op.ID
 		}
-		t.Row(ui.Quote(op.label), id, op.remark(), "", fmt.Sprintf("%d/%d", op.Parallelism, op.MaxParallelism), "", ui.Bytes(op.Bytes.Total), ui.Percent(op.Bytes.Total, x.Bytes.Total))
+		t.Row(ui.Quote(op.label), id, op.remark(), "", fmt.Sprintf("%d/%d", op.Parallelism, op.MaxParallelism), "", "", "", "", "", ui.Bytes(op.Bytes.Total), ui.Percent(op.Bytes.Total, x.Bytes.Total))
 		for k := range op.States {
 			x.appendState(t, op, &op.States[k])
 		}
@@ -171,13 +207,14 @@ func (x *Inspect) appendState(t *ui.Table, op *InspectOperator, st *InspectState
 	if x.Family == string(reader.Flink) {
 		inline = ui.Percent(st.InlineBytes, st.Bytes)
 	}
-	t.Child(1, name, "", kind, st.typeText(op), "", st.count(), ui.Bytes(st.Bytes), "", offsets, inline)
+	t.Child(1, name, "", kind, st.typeText(op), "", st.count(), "", "", "", "", ui.Bytes(st.Bytes), "", offsets, inline)
 	for _, k := range st.States {
 		in := ""
 		if k.Namespace != "" {
 			in = "in " + ui.Printable(k.Namespace)
 		}
-		t.Child(2, ui.Quote(k.Name), "", k.Kind, joined(ui.Printable(k.Type), in))
+		entries, keys, bytes, dead, expired := k.Count.countCells()
+		t.Child(2, ui.Quote(k.Name), "", k.Kind, joined(ui.Printable(k.Type), in), "", entries, keys, bytes, dead, expired)
 	}
 }
 

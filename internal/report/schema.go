@@ -34,15 +34,15 @@ type SchemaOperator struct {
 // SchemaState is the types of a state.
 type SchemaState struct {
 	State     string      `json:"state"`
-	Kind      string      `json:"kind" jsonschema:"description=list\\, union\\, broadcast; of keyed state value\\, list\\, map\\, reducing\\, aggregating\\, folding\\, timers"`
+	Kind      string      `json:"kind" jsonschema:"description=list, union, broadcast; of keyed state value, list, map, reducing, aggregating, folding, timers"`
 	Keyed     bool        `json:"keyed,omitempty"`
 	TTL       bool        `json:"ttl,omitempty" jsonschema:"description=values have a time to live"`
-	Type      string      `json:"type" jsonschema:"description=of the values\\, in the type language; of a map KEY → VALUE"`
+	Type      string      `json:"type" jsonschema:"description=of the values, in the type language; of a map KEY → VALUE"`
 	Namespace *SchemaType `json:"namespace,omitempty"`
 	UserKey   *SchemaType `json:"user_key,omitempty" jsonschema:"description=of a map or of broadcast state"`
 	Value     *SchemaType `json:"value,omitempty" jsonschema:"description=of a list the element; absent for timers"`
 	Connector string      `json:"connector,omitempty" jsonschema:"description=what a connector stores in it; its elements are structures of the connector"`
-	Subtasks  []int32     `json:"subtasks,omitempty" jsonschema:"description=that have these types\\, if subtasks differ"`
+	Subtasks  []int32     `json:"subtasks,omitempty" jsonschema:"description=that have these types, if subtasks differ"`
 
 	of     reader.StateTypes
 	differ bool
@@ -50,11 +50,11 @@ type SchemaState struct {
 
 // SchemaType is a type.
 type SchemaType struct {
-	Form       string        `json:"form" jsonschema:"description=of the JSON of its values"`
-	Type       string        `json:"type" jsonschema:"description=in the type language"`
+	Kind       string        `json:"kind" jsonschema:"description=of the JSON of its values"`
+	Text       string        `json:"text" jsonschema:"description=in the type language"`
 	Class      string        `json:"class,omitempty"`
 	Null       bool          `json:"null,omitempty" jsonschema:"description=a value can be null"`
-	Fields     []SchemaField `json:"fields,omitempty" jsonschema:"description=of a record\\, tuple or row; the alternatives of a choice"`
+	Fields     []SchemaField `json:"fields,omitempty" jsonschema:"description=of a record, tuple or row; the alternatives of a choice"`
 	Element    *SchemaType   `json:"element,omitempty" jsonschema:"description=of a list"`
 	Key        *SchemaType   `json:"key,omitempty" jsonschema:"description=of a map"`
 	Value      *SchemaType   `json:"value,omitempty" jsonschema:"description=of a map"`
@@ -65,8 +65,8 @@ type SchemaType struct {
 
 // SchemaField is a part of a type.
 type SchemaField struct {
-	Name string `json:"name"`
-	*SchemaType
+	Name string      `json:"name"`
+	Type *SchemaType `json:"type"`
 }
 
 // NewSchema returns an empty answer.
@@ -132,16 +132,16 @@ func (s *Schema) typ(t *types.Type) *SchemaType {
 		return nil
 	}
 	inner, null := t.Deref()
-	out := &SchemaType{Form: inner.Form.String(), Type: s.text(t), Class: s.run.Text(inner.Class), Null: null}
+	out := &SchemaType{Kind: inner.Kind.String(), Text: s.text(t), Class: s.run.Text(inner.Class), Null: null}
 	if inner.Why != nil {
 		out.NotDecoded = s.run.Hide(inner.Why.Error())
 	}
-	switch inner.Form {
-	case types.FormList:
+	switch inner.Kind {
+	case types.TypeList:
 		out.Element = s.typ(inner.Parts[0])
-	case types.FormMap:
+	case types.TypeMap:
 		out.Key, out.Value = s.typ(inner.Parts[0]), s.typ(inner.Parts[1])
-	case types.FormEnum:
+	case types.TypeEnum:
 		for _, name := range inner.Names {
 			out.Constants = append(out.Constants, s.run.Text(name))
 		}
@@ -198,7 +198,7 @@ func (s *Schema) Document() *ui.Document {
 		for k := range op.States {
 			st := &op.States[k]
 			t.Child(1, ui.Quote(st.State), st.Kind, ui.Printable(s.stateShort(st)), st.note(s))
-			for _, part := range []*types.Type{st.of.UserKey, s.userValue(st.of.Value)} {
+			for _, part := range []*types.Type{st.of.UserKey, userValue(st.of.Value)} {
 				if part != nil && st.Connector == "" {
 					s.fields(t, 2, part)
 				}
@@ -220,7 +220,7 @@ func (s *Schema) Document() *ui.Document {
 
 // userValue returns the type of the value of the user, without the time of its last
 // access.
-func (s *Schema) userValue(t *types.Type) *types.Type {
+func userValue(t *types.Type) *types.Type {
 	if t != nil && t.Word == "ttl" && len(t.Parts) == 2 {
 		return t.Parts[1]
 	}
@@ -230,7 +230,7 @@ func (s *Schema) userValue(t *types.Type) *types.Type {
 // stateShort returns the type of a state for a table.
 func (s *Schema) stateShort(st *SchemaState) string {
 	of := st.of
-	if of.Value = s.userValue(of.Value); st.Connector != "" {
+	if of.Value = userValue(of.Value); st.Connector != "" {
 		return st.Connector
 	}
 	return s.stateText(of, s.short)
@@ -261,7 +261,7 @@ func (s *Schema) notDecoded(st *SchemaState) (why string) {
 			continue
 		}
 		t.Each(func(p *types.Type) {
-			if p.Form == types.FormNotDecoded && why == "" {
+			if p.Kind == types.TypeNotDecoded && why == "" {
 				why = s.run.Hide(p.Why.Error())
 			}
 		})
@@ -276,23 +276,23 @@ func (s *Schema) fields(t *ui.Table, level int, of *types.Type) {
 		t.Child(level, ui.Printable(name), "", ui.Printable(s.short(p)), "")
 		s.fields(t, level+1, p)
 	}
-	switch of.Form {
-	case types.FormRecord:
+	switch of.Kind {
+	case types.TypeRecord:
 		if of.Word != "" && of.Word != "pojo" && of.Word != "avro" && of.Word != "rowdata" {
 			break // of Flink: its word says what it is
 		}
 		for i, p := range of.Parts {
 			row(s.fieldName(of, i), p)
 		}
-	case types.FormList:
+	case types.TypeList:
 		s.fields(t, level, of.Parts[0])
-	case types.FormMap, types.FormTuple, types.FormRow, types.FormChoice:
+	case types.TypeMap, types.TypeTuple, types.TypeRow, types.TypeChoice:
 		if !hasFields(of) {
 			break
 		}
 		for i, p := range of.Parts {
 			name := strconv.Itoa(i)
-			if of.Form == types.FormMap {
+			if of.Kind == types.TypeMap {
 				name = []string{"key", "value"}[i]
 			}
 			row(name, p)
@@ -307,7 +307,7 @@ func (s *Schema) fields(t *ui.Table, level int, of *types.Type) {
 // hasFields reports whether a type contains an object.
 func hasFields(t *types.Type) (yes bool) {
 	t.Each(func(p *types.Type) {
-		yes = yes || p.Form == types.FormRecord && (p.Word == "pojo" || p.Word == "avro" || p.Word == "rowdata")
+		yes = yes || p.Kind == types.TypeRecord && (p.Word == "pojo" || p.Word == "avro" || p.Word == "rowdata")
 	})
 	return yes
 }

@@ -50,14 +50,17 @@ func (s *Schema) As(language string) *SchemaText {
 // state the whole list.
 func (st *SchemaState) element() *types.Type {
 	v := st.of.Value
+	if st.Keyed { // the time is a member of its own
+		v = userValue(v)
+	}
 	if st.Connector != "" {
-		return &types.Type{Form: types.FormAny}
+		return &types.Type{Kind: types.TypeAny}
 	}
 	if v != nil && st.of.Keyed == "list" {
-		return &types.Type{Form: types.FormList, Parts: []*types.Type{v}}
+		return &types.Type{Kind: types.TypeList, Parts: []*types.Type{v}}
 	}
 	if v != nil && st.of.Keyed == "map" {
-		return &types.Type{Form: types.FormOptional, Parts: []*types.Type{v}}
+		return &types.Type{Kind: types.TypeOptional, Parts: []*types.Type{v}}
 	}
 	return v
 }
@@ -65,7 +68,7 @@ func (st *SchemaState) element() *types.Type {
 // avro returns the schema of the elements of a state; of a state with keys, of records
 // of key, namespace, map key and value.
 func (st *SchemaState) avro(op *SchemaOperator) any {
-	entry := &types.Type{Form: types.FormRecord}
+	entry := &types.Type{Kind: types.TypeRecord}
 	add := func(name string, t *types.Type) {
 		if t != nil {
 			entry.Names, entry.Parts = append(entry.Names, name), append(entry.Parts, t)
@@ -80,7 +83,7 @@ func (st *SchemaState) avro(op *SchemaOperator) any {
 		return schema.Avro(st.of.Value, st.State)
 	}
 	if st.of.Keyed == types.Timers {
-		add("timestamp", &types.Type{Form: types.FormInt, Bits: 64})
+		add("timestamp", &types.Type{Kind: types.TypeInt, Bits: 64})
 	}
 	add("value", st.element())
 	return schema.Avro(entry, st.State)
@@ -160,7 +163,7 @@ func (s *Schema) SQL(op *SchemaOperator, path, uid, backend string) (*SchemaText
 	}
 	for i := range op.States {
 		st := &op.States[i]
-		c := schema.Column{State: st.of.Name.String(), Kind: st.Kind, UserKey: st.of.UserKey, Value: s.userValue(st.of.Value)}
+		c := schema.Column{State: st.of.Name.String(), Kind: st.Kind, UserKey: st.of.UserKey, Value: userValue(st.of.Value)}
 		why := ""
 		switch {
 		case !st.Keyed:

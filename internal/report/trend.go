@@ -11,6 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/internal/trend"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform/count"
 )
 
 // Trend is the answer of trend.
@@ -48,8 +49,8 @@ type TrendRow struct {
 	ID       string      `json:"id,omitempty"`
 	State    string      `json:"state,omitempty"`
 	Kind     string      `json:"kind,omitempty"`
-	Bytes    []int64     `json:"bytes" jsonschema:"description=in each snapshot; 0 where it is not there"`
-	Elements []int64     `json:"elements,omitempty" jsonschema:"description=in each snapshot, of list, union, broadcast and raw state"`
+	Bytes    []int64     `json:"bytes" jsonschema:"description=in each snapshot; 0 where it is not there; with --count of keyed states the bytes of stored keys and values"`
+	Elements []int64     `json:"elements,omitempty" jsonschema:"description=in each snapshot, of list, union, broadcast and raw state; with --count entries of keyed states"`
 	Growth   int64       `json:"growth_bytes" jsonschema:"description=from the first to the last"`
 	Per      int64       `json:"per_checkpoint_bytes" jsonschema:"description=rounded"`
 	More     int64       `json:"growth_elements,omitempty"`
@@ -102,6 +103,19 @@ func (t *Trend) Add(path string, snap *reader.Snapshot, s *summary.Summary, pick
 			if st.Elements >= 0 && st.Name != "" {
 				addTo(&row.Elements, i, st.Elements)
 			}
+		}
+	}
+}
+
+// AddCount adds the entries of keyed state of the snapshot that was added last.
+func (t *Trend) AddCount(c *count.Report) {
+	i := len(t.Snapshots) - 1
+	for _, op := range c.Operators {
+		for _, st := range op.States {
+			row := t.row(trendKey{op.ID, summary.StateKind("keyed " + st.Kind), st.Name}, TrendRow{What: "state", ID: op.ID.String(), State: t.run.Text(st.Name), Kind: st.Kind})
+			row.Operator = t.run.Label(op.Operator)
+			addTo(&row.Bytes, i, st.Bytes)
+			addTo(&row.Elements, i, st.Entries)
 		}
 	}
 }

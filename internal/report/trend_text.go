@@ -110,13 +110,16 @@ func (r *TrendRow) name() string {
 // bar, which shows the largest value.
 const sparkMost = 24
 
-func spark(values []int64) string {
-	if len(values) <= sparkMost {
+func spark(values []int64) string { return sparkOf(values, sparkMost) }
+
+// sparkOf is spark with at most n bars.
+func sparkOf(values []int64, n int) string {
+	if len(values) <= n {
 		return ui.Sparkline(values)
 	}
-	bars := make([]int64, sparkMost)
+	bars := make([]int64, n)
 	for i := range bars {
-		from, to := i*len(values)/sparkMost, (i+1)*len(values)/sparkMost
+		from, to := i*len(values)/n, (i+1)*len(values)/n
 		bars[i] = slices.Max(values[from:to])
 	}
 	return ui.Sparkline(bars)

@@ -37,6 +37,7 @@ type Verify struct {
 	Elsewhere   int       `json:"elsewhere_files,omitempty" jsonschema:"description=files that are not at their references, and were found below the directory of the snapshot or its job"`
 	Unread      int       `json:"unread_files,omitempty" jsonschema:"description=files that are not on this machine: they exist and have the recorded length, and nothing of them was read (--read)"`
 	Elements    int64     `json:"elements_read,omitempty" jsonschema:"description=with --read: elements of operator and native keyed state"`
+	Entries     int64     `json:"entries_read,omitempty" jsonschema:"description=with --deep: entries of keyed state, in tables also those that are overwritten"`
 	Findings    []Finding `json:"findings"`
 	Problem     string    `json:"problem,omitempty" jsonschema:"description=why it could not be verified at all"`
 
@@ -56,7 +57,7 @@ func (v *Verify) Verified(r *Run, snap *reader.Snapshot, found *reader.Verificat
 	v.Streams, v.Files, v.Chunks, v.BytesRead = found.Streams, found.Files, found.Chunks, found.BytesRead
 	v.Errors, v.Warnings, v.Notes = found.Faults, found.Warnings, found.Notes
 	v.NotChecked, v.Outside, v.Elsewhere, v.Elements = found.NotChecked, found.Outside, found.Elsewhere, found.Elements
-	v.Unread = found.Unread
+	v.Unread, v.Entries = found.Unread, found.Entries
 	v.Relocatable, v.Absolute, v.Apart = found.Relocatable(), found.Absolute, found.Apart
 	v.single = snap.Container.Family == reader.SPT
 	v.Sound = v.Errors == 0
@@ -115,6 +116,9 @@ func (v *Verify) appendTo(d *ui.Document) {
 	}
 	if v.Elements > 0 {
 		fmt.Fprintf(&b, ", %s decoded", ui.Plural(v.Elements, "element"))
+	}
+	if v.Entries > 0 {
+		fmt.Fprintf(&b, ", %s of keyed state decoded", ui.Plural(v.Entries, "entry"))
 	}
 	d.Line("%s", b.String())
 	d.Add(Findings(v.shown))

@@ -67,65 +67,65 @@ func fraction(precision int32) string {
 }
 
 func (a *avro) bare(t *types.Type, path string) any {
-	switch t.Form {
-	case types.FormNull:
+	switch t.Kind {
+	case types.TypeNull:
 		return "null"
-	case types.FormBool:
+	case types.TypeBool:
 		return "boolean"
-	case types.FormInt:
+	case types.TypeInt:
 		if t.Bits == 64 {
 			return "long"
 		}
 		return "int"
-	case types.FormFloat:
+	case types.TypeFloat:
 		return map[int]string{32: "float", 64: "double"}[t.Bits]
-	case types.FormString, types.FormBigInt:
+	case types.TypeString, types.TypeBigInt:
 		return "string"
-	case types.FormDecimal:
+	case types.TypeDecimal:
 		if t.Precision == 0 {
 			return logical("bytes", "big-decimal")
 		}
 		return logical("bytes", "decimal").With("precision", t.Precision).With("scale", t.Scale)
-	case types.FormBytes:
+	case types.TypeBytes:
 		if t.Size > 0 {
 			return Object{{"type", "fixed"}, {"name", a.unique(path)}, {"size", t.Size}}
 		}
 		return "bytes"
-	case types.FormInstant:
+	case types.TypeInstant:
 		return logical("long", "timestamp-"+fraction(t.Precision))
-	case types.FormDateTime:
+	case types.TypeDateTime:
 		return logical("long", "local-timestamp-"+fraction(t.Precision))
-	case types.FormDate:
+	case types.TypeDate:
 		return logical("int", "date")
-	case types.FormTimeOfDay:
+	case types.TypeTimeOfDay:
 		if t.Precision <= 3 {
 			return logical("int", "time-millis")
 		}
 		return logical("long", "time-micros")
-	case types.FormEnum:
+	case types.TypeEnum:
 		if len(t.Names) == 0 || slices.ContainsFunc(t.Names, func(n string) bool { return !avroNames.MatchString(n) }) {
 			return "string"
 		}
 		return Object{{"type", "enum"}, {"name", a.unique(path)}, {"symbols", t.Names}}
-	case types.FormList:
+	case types.TypeList:
 		return Object{{"type", "array"}, {"items", a.of(t.Parts[0], path+"_element")}}
-	case types.FormMap:
-		if t.Parts[0].Form == types.FormString {
+	case types.TypeMap:
+		if t.Parts[0].Kind == types.TypeString {
 			return Object{{"type", "map"}, {"values", a.of(t.Parts[1], path+"_value")}}
 		}
-		pair := &types.Type{Form: types.FormRecord, Names: []string{"key", "value"}, Parts: t.Parts}
+		pair := &types.Type{Kind: types.TypeRecord, Names: []string{"key", "value"}, Parts: t.Parts}
 		return Object{{"type", "array"}, {"items", a.record(pair, path+"_entry")}}
-	case types.FormTuple, types.FormRow, types.FormRecord:
+	case types.TypeTuple, types.TypeRow, types.TypeRecord:
 		return a.record(t, path)
-	case types.FormChoice:
+	case types.TypeChoice:
 		var all []any
 		for i, p := range t.Parts {
 			all = append(all, a.record(p, path+"_"+strconv.Itoa(i)))
 		}
 		return all
-	case types.FormOptional:
+	case types.TypeOptional:
 		return union(a.of(t.Parts[0], path))
-	case types.FormRef:
+	case types.TypeRef:
 		if full, ok := a.classes[t.Class]; ok {
 			return full
 		}

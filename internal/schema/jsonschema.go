@@ -19,8 +19,7 @@ type JSONDocument struct {
 	refs map[string]bool // classes that are referred to
 }
 
-// Defs returns the definitions of the records that the types refer to; nil if there
-// are none.
+// Defs returns the definitions of the records that the types refer to, or nil.
 func (d *JSONDocument) Defs() Object { return d.defs }
 
 // Of returns the schema of the JSON of a type, as docs/json.md describes it.
@@ -29,7 +28,7 @@ func (d *JSONDocument) Of(t *types.Type) any {
 		d.refs = map[string]bool{}
 	}
 	t.Each(func(p *types.Type) {
-		if p.Form == types.FormRef {
+		if p.Kind == types.TypeRef {
 			d.refs[p.Class] = true
 		}
 	})
@@ -38,7 +37,7 @@ func (d *JSONDocument) Of(t *types.Type) any {
 
 func (d *JSONDocument) of(t *types.Type) any {
 	s := d.bare(t)
-	if !t.Null && t.Form != types.FormOptional && len(t.Subclasses) == 0 {
+	if !t.Null && t.Kind != types.TypeOptional && len(t.Subclasses) == 0 {
 		return s
 	}
 	any := []any{s}
@@ -56,7 +55,7 @@ func (d *JSONDocument) of(t *types.Type) any {
 
 func typed(name string) Object { return Object{{"type", name}} }
 
-// pattern returns the schema of strings of a form.
+// pattern returns the schema of strings that match a pattern.
 func pattern(text string) Object { return Object{{"type", "string"}, {"pattern", text}} }
 
 const (
@@ -69,55 +68,55 @@ const (
 func numberOr(text Object) any { return Object{{"anyOf", []any{text, typed("integer")}}} }
 
 func (d *JSONDocument) bare(t *types.Type) any {
-	switch t.Form {
-	case types.FormNull: // an ignored byte that is not the usual one has a mark
+	switch t.Kind {
+	case types.TypeNull: // an ignored byte that is not the usual one has a mark
 		return Object{{"anyOf", []any{typed("null"), markedNull()}}}
-	case types.FormBool:
+	case types.TypeBool:
 		return typed("boolean")
-	case types.FormInt:
+	case types.TypeInt:
 		s := typed("integer")
 		if t.Bits < 64 {
 			limit := int64(1) << (t.Bits - 1)
 			return s.With("minimum", -limit).With("maximum", limit-1)
 		}
 		return s.With("minimum", int64(math.MinInt64)).With("maximum", int64(math.MaxInt64))
-	case types.FormBigInt:
+	case types.TypeBigInt:
 		return typed("integer")
-	case types.FormFloat:
+	case types.TypeFloat:
 		digits := map[int]string{32: "8", 64: "16"}[t.Bits]
 		return Object{{"anyOf", []any{typed("number"), pattern(`^(NaN(\([0-9a-f]{` + digits + `}\))?|-?Infinity)$`)}}}
-	case types.FormDecimal:
+	case types.TypeDecimal:
 		return typed("number")
-	case types.FormString:
+	case types.TypeString:
 		return typed("string")
-	case types.FormBytes:
+	case types.TypeBytes:
 		return Object{{"type", "object"}, {"properties", Object{{"base64", Object{{"type", "string"}, {"contentEncoding", "base64"}}}}}, {"required", []string{"base64"}}, {"additionalProperties", false}}
-	case types.FormInstant:
+	case types.TypeInstant:
 		return pattern("^" + datePattern + "T" + clockPattern + "Z$")
-	case types.FormDate:
+	case types.TypeDate:
 		return pattern("^" + datePattern + "$")
-	case types.FormTimeOfDay:
+	case types.TypeTimeOfDay:
 		return numberOr(pattern("^" + clockPattern + "$"))
-	case types.FormDateTime:
+	case types.TypeDateTime:
 		return pattern("^" + datePattern + "T" + clockPattern + "$")
-	case types.FormEnum:
+	case types.TypeEnum:
 		return Object{{"enum", t.Names}}
-	case types.FormList:
+	case types.TypeList:
 		return Object{{"type", "array"}, {"items", d.of(t.Parts[0])}}
-	case types.FormMap:
+	case types.TypeMap:
 		pair := tuple([]any{d.of(t.Parts[0]), d.of(t.Parts[1])})
 		return Object{{"type", "array"}, {"items", pair}}
-	case types.FormTuple:
+	case types.TypeTuple:
 		return tuple(d.all(t.Parts))
-	case types.FormRow:
+	case types.TypeRow:
 		return d.withKind(t, tuple(d.all(t.Parts)))
-	case types.FormRecord:
+	case types.TypeRecord:
 		return d.withKind(t, d.record(t))
-	case types.FormChoice:
+	case types.TypeChoice:
 		return Object{{"anyOf", d.all(t.Parts)}}
-	case types.FormOptional:
+	case types.TypeOptional:
 		return d.optional(t.Parts[0])
-	case types.FormRef:
+	case types.TypeRef:
 		return Object{{"$ref", "#/$defs/" + pointer(t.Class)}}
 	}
 	return Object{} // anything
@@ -144,7 +143,7 @@ func tuple(parts []any) Object {
 // a mark.
 func (d *JSONDocument) optional(t *types.Type) any {
 	any := []any{d.of(t), typed("null")}
-	if _, null := t.Deref(); null || t.Form == types.FormNull || t.Form == types.FormAny {
+	if _, null := t.Deref(); null || t.Kind == types.TypeNull || t.Kind == types.TypeAny {
 		any = append(any, markedNull())
 	}
 	return Object{{"anyOf", any}}
@@ -191,7 +190,7 @@ func (d *JSONDocument) fields(t *types.Type, class string) Object {
 
 // subclass returns the schema of the values of a subclass.
 func (d *JSONDocument) subclass(t *types.Type) any {
-	if t.Form == types.FormRecord {
+	if t.Kind == types.TypeRecord {
 		return d.fields(t, t.Class)
 	}
 	return Object{{"type", "object"}, {"properties", Object{{value.ClassMember, Object{{"const", t.Class}}}}}, {"required", []string{value.ClassMember}}}

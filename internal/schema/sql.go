@@ -129,43 +129,43 @@ func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", 
 // sqlType returns the SQL type of the values of a type.
 func sqlType(t *types.Type) (string, error) {
 	inner, _ := t.Deref()
-	switch inner.Form {
-	case types.FormBool:
+	switch inner.Kind {
+	case types.TypeBool:
 		return "BOOLEAN", nil
-	case types.FormInt:
+	case types.TypeInt:
 		return map[int]string{8: "TINYINT", 16: "SMALLINT", 32: "INT", 64: "BIGINT"}[inner.Bits], nil
-	case types.FormFloat:
+	case types.TypeFloat:
 		return map[int]string{32: "FLOAT", 64: "DOUBLE"}[inner.Bits], nil
-	case types.FormString, types.FormEnum:
+	case types.TypeString, types.TypeEnum:
 		return "STRING", nil
-	case types.FormBytes:
+	case types.TypeBytes:
 		return "BYTES", nil
-	case types.FormBigInt:
+	case types.TypeBigInt:
 		return "DECIMAL(38, 0)", nil
-	case types.FormDecimal:
+	case types.TypeDecimal:
 		if inner.Precision == 0 {
 			return "DECIMAL(38, 18)", nil
 		}
 		return fmt.Sprintf("DECIMAL(%d, %d)", inner.Precision, inner.Scale), nil
-	case types.FormInstant:
+	case types.TypeInstant:
 		return fmt.Sprintf("TIMESTAMP_LTZ(%d)", inner.Precision), nil
-	case types.FormDateTime:
+	case types.TypeDateTime:
 		return fmt.Sprintf("TIMESTAMP(%d)", inner.Precision), nil
-	case types.FormDate:
+	case types.TypeDate:
 		return "DATE", nil
-	case types.FormTimeOfDay:
+	case types.TypeTimeOfDay:
 		return "TIME", nil
-	case types.FormList:
+	case types.TypeList:
 		of, err := sqlType(inner.Parts[0])
 		return "ARRAY<" + of + ">", err
-	case types.FormMap:
+	case types.TypeMap:
 		key, err := sqlType(inner.Parts[0])
 		if err != nil {
 			return "", err
 		}
 		of, err := sqlType(inner.Parts[1])
 		return "MAP<" + key + ", " + of + ">", err
-	case types.FormTuple, types.FormRow, types.FormRecord:
+	case types.TypeTuple, types.TypeRow, types.TypeRecord:
 		if len(inner.Parts) == 0 {
 			break
 		}
@@ -182,7 +182,7 @@ func sqlType(t *types.Type) (string, error) {
 			all[i] = quoteName(name) + " " + of
 		}
 		return "ROW<" + strings.Join(all, ", ") + ">", nil
-	case types.FormNotDecoded:
+	case types.TypeNotDecoded:
 		return "", inner.Why
 	}
 	return "", fmt.Errorf("SQL has no type for %s", inner.Short(nil))

@@ -122,9 +122,9 @@ func (b *bench) job() Job {
 }
 
 var (
-	notThere = &storage.Error{Op: "read", Name: "x", Err: storage.ErrNotExist}
-	corrupt  = format.Errorf(format.ErrCorrupt, "cut")
-	offline  = errors.New("no route to host")
+	notThere   = &storage.Error{Op: "read", Name: "x", Err: storage.ErrNotExist}
+	corrupt    = format.Errorf(format.ErrCorrupt, "cut")
+	errOffline = errors.New("no route to host")
 )
 
 func TestReadsEachOnce(t *testing.T) {
@@ -294,7 +294,7 @@ func TestUnreachable(t *testing.T) {
 	b := newBench(t, Options{})
 	path := b.put("", 1, 1)
 	b.look()
-	b.down = offline
+	b.down = errOffline
 	pauses := []time.Duration{}
 	for range 8 {
 		b.look()
@@ -308,7 +308,7 @@ func TestUnreachable(t *testing.T) {
 		t.Errorf("what was known is kept: %+v", s)
 	}
 	b.down = nil
-	b.fails(b.put("", 2, 2), offline)
+	b.fails(b.put("", 2, 2), errOffline)
 	b.look()
 	if s := b.w.Status()[0]; s.Errors[Read] != 1 {
 		t.Errorf("%+v", s)
@@ -389,7 +389,7 @@ func TestRun(t *testing.T) {
 		}
 		return ctx.Err()
 	}})
-	b.down = offline
+	b.down = errOffline
 	b.w.Run(ctx, 10*time.Second, func() { looks++ })
 	if looks != 3 || len(pauses) != 3 {
 		t.Fatalf("%d looks, pauses %v", looks, pauses)

@@ -15,12 +15,14 @@ type Job string
 const (
 	CheckHeader   Job = "check-header"   // read and check the description of a handle in its stream
 	CheckElements Job = "check-elements" // decode elements of operator state
+	CheckEntries  Job = "check-entries"  // decode entries of keyed state: of key groups, or of a table of RocksDB
 	CheckNative   Job = "check-native"   // decode all of a handle in spt's own encoding
 	CheckFile     Job = "check-file"     // read a file
 	CheckChunks   Job = "check-chunks"   // check chunks of an .spt file
 	ReadElements  Job = "read-elements"  // decode, filter and render elements of operator state
 	CountElements Job = "count-elements" // compute digests of elements of operator state
 	SumElements   Job = "sum-elements"   // add up digests of elements of operator state
+	CountEntries  Job = "count-entries"  // count entries of keyed state
 	WriteFile     Job = "write-file"     // write a file of a snapshot
 	ReadBack      Job = "read-back"      // read back a written file, and compare checksums
 )
@@ -33,8 +35,8 @@ type Unit struct {
 	Job    Job
 	Handle Handle
 	State  int    // index of a state in the handle, or All
-	First  int64  // element of the state, key group of the handle, or chunk of the file
-	Count  int64  // number of elements, key groups or chunks; All: up to the last
+	First  int64  // element of the state, key group or table of the handle, or chunk of the file
+	Count  int64  // number of elements, key groups, tables or chunks; All: up to the last
 	Target string // name of the file to write
 	Parts  []Part // ranges to read
 }

@@ -57,8 +57,6 @@ func (c *checker) keyed(op *format.Operator) {
 	case len(d.unread) > 0:
 		c.add(Finding{Severity: finding.Note, Code: "timers-not-checked", Operator: op, Message: "could not determine whether its timers are in this native savepoint"})
 	default:
-		c.add(Finding{Severity: finding.Note, Code: "no-timers", Operator: op,
-			Message: "its state has no timers. If the operator keeps timers on the heap, this native savepoint does not contain them: Flink does not write them",
-			Advice:  finding.Words("if the job sets state.backend.rocksdb.timer-service.factory: HEAP, take a canonical savepoint")})
+		c.add(finding.NoTimers(op))
 	}
 }

@@ -183,7 +183,7 @@ func (c *checker) types(ctx context.Context, op *format.Operator) error {
 	}
 	for _, k := range d.AllKeys() {
 		if len(keys) > 0 {
-			c.fit(op, "", "its keys"+inSubtasks(k.Subtasks, op), bestFit(k.Snapshot, keys), false, false)
+			c.fit(op, "", "its keys"+inSubtasks(k.Subtasks, op), types.CompareBest(k.Snapshot, keys), false, false)
 		}
 	}
 	var unasked, empty []*types.StateSchema
@@ -252,7 +252,7 @@ func (c *checker) state(op *format.Operator, was *types.StateSchema, where strin
 			}
 		}
 		if len(others) > 0 {
-			c.fit(op, name, what+where, bestFit(k.Snapshot, others), migrates, named)
+			c.fit(op, name, what+where, types.CompareBest(k.Snapshot, others), migrates, named)
 		}
 	}
 }
@@ -267,22 +267,10 @@ func only(all []types.StateSchema, f func(types.StateSchema) bool) (some []types
 	return some
 }
 
-// bestFit compares a serializer with the job's serializers and returns the most
-// compatible result.
-func bestFit(was *types.Snapshot, now []*types.Snapshot) types.Change {
-	best := types.Compare(was, now[0])
-	for _, b := range now[1:] {
-		if c := types.Compare(was, b); c.Compatibility < best.Compatibility {
-			best = c
-		}
-	}
-	return best
-}
-
 // fit reports a change of types. Types that cannot be migrated must be compatible
 // as is; a state that the user named can be renamed to start empty.
 func (c *checker) fit(op *format.Operator, state, what string, change types.Change, migrates, named bool) {
-	f := Finding{Operator: op, State: state, Code: "type"}
+	f := Finding{Operator: op, State: state, Code: "type", Parts: partsOf(change)}
 	advice := []finding.Remedy{{Words: "restore the old type in the job"}}
 	if named {
 		advice = append(advice, finding.Remedy{Words: "give the state another name"})
@@ -307,4 +295,15 @@ func (c *checker) fit(op *format.Operator, state, what string, change types.Chan
 		f.Severity, f.Code, f.Message = finding.Warning, "type-unsure", fmt.Sprintf("whether %s are compatible with the job is not certain: %s", what, change.Why)
 	}
 	c.add(f)
+}
+
+// partsOf returns the parts that differ, if there are several.
+func partsOf(change types.Change) (all []finding.Part) {
+	if len(change.Differences) < 2 {
+		return nil
+	}
+	for _, d := range change.Differences {
+		all = append(all, finding.Part{Path: d.Path, Verdict: d.Compatibility.String(), Why: d.Why})
+	}
+	return all
 }

@@ -13,9 +13,9 @@ import (
 
 type catOptions struct {
 	pick
+	typeFlags
 	entryPick
 	catChoice
-	typeFlags
 	where    string
 	limit    int64
 	distinct bool
@@ -30,9 +30,9 @@ type catOptions struct {
 
 func (o *catOptions) addFlags(fs *pflag.FlagSet) {
 	o.pick.addFlags(fs)
+	o.typeFlags.addFlags(fs)
 	o.entryPick.addFlags(fs)
 	o.catChoice.addFlags(fs)
-	o.typeFlags.addFlags(fs)
 	fs.StringVar(&o.where, "where", "", "only elements for which `EXPR` is true, such as 'size > 1 * KiB and subtask == 0'")
 	fs.Int64Var(&o.limit, "limit", 0, "print at most `N` lines; 0: all (default: 100 in a table, else all)")
 	fs.BoolVar(&o.distinct, "distinct", false, "print each distinct element of a state once, at its first position, with its count")
@@ -125,10 +125,10 @@ of --output json has no "]", so that no reader takes a part for the whole.`,
 		Example: `  spt cat sp-001
   spt cat sp-001 --state even-ids --where 'value > 20' --limit 10
   spt cat sp-007 --state offsets --distinct | jq -c '[.count, .value]'
+  spt cat sp-001 --state orders --type 'orders=pojo{id: long, items: list<string>}'
   spt cat sp-009 --stats
   spt cat sp-002 --state counts --key-group 0-63 --limit 5
-  spt cat sp-002 --top 10 -o table
-  spt cat sp-001 --state orders --type 'orders=pojo{id: long, items: list<string>}'`,
+  spt cat sp-002 --top 10 -o table`,
 		Args: exactly(1, "one snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env, cmd.Flags()); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/internal/hash128"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/tally"
@@ -28,6 +29,7 @@ type catter struct {
 	searched bool                       // all key groups are searched, which was reported
 	reading  map[work.Handle]*keyedRead // what is read of keyed state
 	kept     *arena                     // where elements are kept; nil: they are valid until the next
+	arena    value.Arena                // of values that are valid until the next
 	from     int64                      // entry of a map that is read first
 	piece    bool                       // reading ends after a piece of a map
 	most     int64                      // elements that are looked at of a unit; 0: all

@@ -169,7 +169,8 @@ func (c *catter) decode(st *catState, it *catItem, values reader.Values) error {
 		c.notDecoded(st, values.Why)
 		return nil
 	}
-	v, err := value.ReadAll(values.Element, it.stored)
+	c.arena.Reset()
+	v, err := c.readValue(values.Element, it.stored)
 	if ok, err := c.decoded(st, err, "element", it.index); !ok {
 		return err
 	}
@@ -177,14 +178,23 @@ func (c *catter) decode(st *catState, it *catItem, values reader.Values) error {
 	return nil
 }
 
+// readValue reads a value that is valid as long as its element.
+func (c *catter) readValue(codec value.Codec, p []byte) (value.Value, error) {
+	if c.kept != nil {
+		return value.ReadAll(codec, p)
+	}
+	return value.ReadAllIn(&c.arena, codec, p)
+}
+
 // decodeEntry makes it an entry of a broadcast state. One that is not decoded is
 // shown as stored, without a key.
 func (c *catter) decodeEntry(st *catState, it *catItem, values reader.Values, e format.MapEntry) error {
 	it.index, it.stored = e.Index, e.Stored
-	k, err := value.ReadAll(values.Key, e.Key)
+	c.arena.Reset()
+	k, err := c.readValue(values.Key, e.Key)
 	var v value.Value
 	if err == nil {
-		v, err = value.ReadAll(values.Value, e.Value)
+		v, err = c.readValue(values.Value, e.Value)
 	}
 	if ok, err := c.decoded(st, err, "entry", e.Index); !ok {
 		return err

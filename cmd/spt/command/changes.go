@@ -37,6 +37,12 @@ type changeLine struct {
 
 	// Printed by cat; what they say is not used.
 	Size *int64 `json:"size"`
+	// Of an entry of keyed state.
+	KeyGroup  *int32          `json:"key_group"`
+	Namespace json.RawMessage `json:"namespace"`
+	UserKey   json.RawMessage `json:"user_key"`
+	Time      *int64          `json:"time"`
+	TTL       json.RawMessage `json:"ttl_timestamp"`
 	// Printed by cat with flags that make lines which name no element, or no value.
 	Count    *int64  `json:"count"`
 	Text     *string `json:"value_text"`
@@ -165,6 +171,8 @@ func notChange(err error) error {
 
 func (l *changeLine) check() error {
 	switch {
+	case l.KeyGroup != nil:
+		return errors.New("it is an entry of keyed state: only operator state is changed")
 	case l.Kind == "coordinator":
 		return errors.New("the state of a coordinator is not changed by its elements")
 	case l.Count != nil:

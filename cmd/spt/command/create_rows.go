@@ -310,7 +310,7 @@ func (s *createState) placed(r row) bool {
 
 // number reads a part that is a number.
 func (s *createState) number(r row, part int) (int64, error) {
-	text, err := s.parts[part].json(r, &types.Type{Form: types.FormInt})
+	text, err := s.parts[part].json(r, &types.Type{Kind: types.TypeInt})
 	if err != nil {
 		return 0, &rowError{error: err}
 	}
@@ -361,17 +361,17 @@ func (m *mapped) json(r row, t *types.Type) ([]byte, error) {
 // part returns the type of part i of a list or an object. If the type is another, the
 // value will not be of it either, so any type does.
 func (m *mapped) part(t *types.Type, i int) *types.Type {
-	any := &types.Type{Form: types.FormAny}
+	any := &types.Type{Kind: types.TypeAny}
 	switch {
-	case m.names != nil && t.Form == types.FormRecord:
+	case m.names != nil && t.Kind == types.TypeRecord:
 		for k, name := range t.Names {
 			if name == m.names[i] && k < len(t.Parts) {
 				return t.Parts[k]
 			}
 		}
-	case t.Form == types.FormList && len(t.Parts) == 1:
+	case t.Kind == types.TypeList && len(t.Parts) == 1:
 		return t.Parts[0]
-	case (t.Form == types.FormTuple || t.Form == types.FormRow) && i < len(t.Parts):
+	case (t.Kind == types.TypeTuple || t.Kind == types.TypeRow) && i < len(t.Parts):
 		return t.Parts[i]
 	}
 	return any
@@ -382,16 +382,16 @@ func (m *mapped) part(t *types.Type, i int) *types.Type {
 // of a string, which is empty.
 func cellJSON(cell string, t *types.Type) []byte {
 	t, null := t.Deref()
-	switch t.Form {
-	case types.FormString, types.FormEnum, types.FormInstant, types.FormDate, types.FormTimeOfDay, types.FormDateTime, types.FormBytes:
-		if cell == "" && null && t.Form != types.FormString {
+	switch t.Kind {
+	case types.TypeString, types.TypeEnum, types.TypeInstant, types.TypeDate, types.TypeTimeOfDay, types.TypeDateTime, types.TypeBytes:
+		if cell == "" && null && t.Kind != types.TypeString {
 			return []byte("null")
 		}
 		text, err := json.Marshal(cell)
 		if err != nil {
 			return []byte("null")
 		}
-		if t.Form == types.FormBytes {
+		if t.Kind == types.TypeBytes {
 			return fmt.Appendf(nil, `{"base64":%s}`, text)
 		}
 		return text

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
@@ -22,6 +23,7 @@ type diffOptions struct {
 	verbose   bool
 	limit     int
 	operators []string
+	schema    bool
 }
 
 func (o *diffOptions) addFlags(fs *pflag.FlagSet) {
@@ -30,9 +32,13 @@ func (o *diffOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "list the elements, entries and key groups that differ")
 	fs.IntVar(&o.limit, "limit", 10, "with -v: list at most `N` added and N removed elements of each state")
 	operatorFlag(fs, &o.operators, "compare only these operators")
+	fs.BoolVar(&o.schema, "schema", false, "compare only the types of states, field by field, and report whether a job with the types of B restores A")
 }
 
 func (o *diffOptions) validate() error {
+	if o.schema && (len(o.ignore) > 0 || o.placement || o.verbose) {
+		return usagef("--schema compares only types: it cannot be combined with --ignore, --placement or -v")
+	}
 	for _, k := range o.ignore {
 		if !slices.Contains(diffKinds(), k) {
 			return usagef("--ignore %s: must be one of %s", ui.Quote(k), strings.Join(diffKinds(), ", "))
@@ -93,6 +99,10 @@ fit they are listed. An operator that kept its id under another stored name is
 marked with "!", because Flink matches state to operators by id. check --like
 suggests the same.
 
+--schema compares the types of states and reads only headers: each serializer that
+changed, and in it each field, is compatible as is, after migration, or not, by
+the rules of Flink's serializers. Operators are matched by id.
+
 It reads all operator state, twice where a state has more than three million
 elements, in ranges, as many at a time as --jobs says, and the keyed state that
 is not referred to alike. Memory use is bounded regardless of size: what does
@@ -102,6 +112,7 @@ Difference kinds accepted by --ignore:
 ` + diffKindHelp(),
 		Example: `  spt diff chk-4100 chk-4211
   spt diff sp-001 sp-002 -v --limit 3
+  spt diff chk-4100 sp-of-new-version --schema
   spt diff before after --ignore offsets,coordinator -o json
   spt diff sp-001 sp-012.spt && echo nothing was lost`,
 		Args: exactly(2, "two snapshots"),
@@ -130,6 +141,9 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 	}
 	if err := o.pickBoth(env, &inputs); err != nil {
 		return err
+	}
+	if o.schema {
+		return diffSchemas(ctx, env, snaps, inputs)
 	}
 	stop := env.reading("comparing", allState(snaps[:]...))
 	defer stop()
@@ -160,6 +174,25 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 	if err != nil {
 		return err
 	}
+	if err := env.answer(res); err != nil {
+		return err
+	}
+	if !res.Same {
+		return &findings{}
+	}
+	return nil
+}
+
+// diffSchemas compares the types of states.
+func diffSchemas(ctx context.Context, env *Env, snaps [2]*reader.Snapshot, inputs [2]format.View) error {
+	stop := env.reading("comparing", nil)
+	defer stop()
+	all, err := diff.Schemas(ctx, inputs[0].Savepoint, inputs[1].Savepoint, [2]types.Schemas{snaps[0].Schema, snaps[1].Schema})
+	stop()
+	if err != nil {
+		return err
+	}
+	res := env.run.NewDiffSchema(all)
 	if err := env.answer(res); err != nil {
 		return err
 	}

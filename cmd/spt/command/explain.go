@@ -12,11 +12,11 @@ func newExplainCommand(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [NAME...]",
 		Short: "Explain a finding, a verdict or a term: what it means, and what to do",
-		Long: `Explains words that spt prints: the codes of findings of spt verify and spt check,
-the verdicts, states and warnings of other commands, and terms of Flink and of spt.
-It prints what each means, what Flink does, and what to do. Without NAME it lists
-them all. Case does not matter, and words can be separated by spaces, hyphens or
-underscores. docs/findings.md has the same texts.`,
+		Long: `Explains words that spt prints: the codes of findings of spt verify and spt
+check, the verdicts, states and warnings of other commands, and terms of Flink
+and of spt. It prints what each means, what Flink does, and what to do. Without
+NAME it lists them all. Case does not matter, and words can be separated by
+spaces, hyphens or underscores. docs/findings.md has the same texts.`,
 		Example: `  spt explain union-multiplied
   spt explain 'may be multiplied' 'claim mode'
   spt explain -o csv`,

@@ -14,6 +14,7 @@ type guard struct {
 	what     string // it is for, in errors
 	program  *expression.Program
 	perState bool
+	counts   bool // it names counts of entries
 }
 
 // snapshotVars are the numbers of the whole snapshot, in the order of the help.
@@ -40,7 +41,7 @@ var stateVars = []struct {
 }{
 	{"operator", "its operator: uid, else name, else id", expression.String, func(op *report.InspectOperator, _ *report.InspectState) value.Value { return value.String(op.Label()) }},
 	{"state", "its name", expression.String, func(_ *report.InspectOperator, st *report.InspectState) value.Value { return value.String(st.Name) }},
-	{"kind", "list, union, broadcast, raw, keyed, raw keyed, in-flight data, coordinator, legacy, serializers", expression.String, func(_ *report.InspectOperator, st *report.InspectState) value.Value { return value.String(st.Kind) }},
+	{"kind", "list, union, broadcast, raw, keyed, raw keyed, in-flight data, coordinator, legacy, serializers; of keyed states that were counted value, map, reducing, aggregating, timers", expression.String, func(_ *report.InspectOperator, st *report.InspectState) value.Value { return value.String(st.Kind) }},
 	{"parallelism", "of the operator", expression.Int, func(op *report.InspectOperator, _ *report.InspectState) value.Value {
 		return value.Int(int64(op.Parallelism))
 	}},
@@ -79,6 +80,50 @@ var stateVars = []struct {
 	}},
 }
 
+// countVars are the counts of one keyed state, 0 for other states.
+var countVars = []struct {
+	name, help string
+	value      func(e *report.InspectEntries) int64
+}{
+	{"entries", "entries of keyed state, with --count", func(e *report.InspectEntries) int64 { return e.Entries }},
+	{"keys", "its distinct keys; 0 if they are not known", func(e *report.InspectEntries) int64 { return orZero(e.Keys) }},
+	{"entry_bytes", "bytes of its stored keys and values", func(e *report.InspectEntries) int64 { return e.Bytes }},
+	{"dead_entries", "entries in tables that are overwritten or deleted, or that delete", func(e *report.InspectEntries) int64 { return e.DeadEntries }},
+	{"dead_bytes", "their bytes", func(e *report.InspectEntries) int64 { return e.DeadBytes }},
+	{"expired_entries", "entries that have expired, with --ttl", func(e *report.InspectEntries) int64 { return orZero(e.ExpiredEntries) }},
+	{"expired_bytes", "their bytes", func(e *report.InspectEntries) int64 { return orZero(e.ExpiredBytes) }},
+	{"overdue_timers", "timers that fire at --at or before", func(e *report.InspectEntries) int64 {
+		if e.Timers == nil {
+			return 0
+		}
+		return e.Timers.Overdue
+	}},
+	{"far_timers", "timers that fire in more than 100 years", func(e *report.InspectEntries) int64 {
+		if e.Timers == nil {
+			return 0
+		}
+		return e.Timers.Far
+	}},
+}
+
+// operatorVars are the distribution of the keyed state of the operator, with --count.
+var operatorVars = []struct {
+	name, help string
+	value      func(s *report.InspectSkew) int64
+}{
+	{"largest_key_group", "entry bytes of the largest key group of the operator, with --count", func(s *report.InspectSkew) int64 { return s.KeyGroups.Largest }},
+	{"median_key_group", "of its median key group", func(s *report.InspectSkew) int64 { return s.KeyGroups.Median }},
+	{"largest_subtask", "of its largest subtask at --parallelism", func(s *report.InspectSkew) int64 { return s.Subtasks.Largest }},
+	{"median_subtask", "of its median subtask", func(s *report.InspectSkew) int64 { return s.Subtasks.Median }},
+}
+
+func orZero(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
 func elementsOf(st *report.InspectState, kind string) int64 {
 	if st.Elements == nil || kind != "" && st.Kind != kind {
 		return 0
@@ -90,6 +135,12 @@ func guardHelp() string {
 	var b strings.Builder
 	line := func(name, help string) { entry(&b, helpWidth, 2, 22, name, help) }
 	for _, v := range stateVars {
+		line(v.name, v.help)
+	}
+	for _, v := range countVars {
+		line(v.name, v.help)
+	}
+	for _, v := range operatorVars {
 		line(v.name, v.help)
 	}
 	for _, v := range snapshotVars {
@@ -126,20 +177,29 @@ func newGuard(what, text string) (*guard, error) {
 	for _, v := range stateVars {
 		names = append(names, expression.Name{Name: v.name, Type: v.kind})
 	}
+	counts := len(names)
+	for _, v := range countVars {
+		names = append(names, expression.Name{Name: v.name, Type: expression.Int})
+	}
+	for _, v := range operatorVars {
+		names = append(names, expression.Name{Name: v.name, Type: expression.Int})
+	}
+	all := len(names)
 	p, err := expression.Compile(text, append(names, units()...))
 	if err != nil {
 		return nil, notCompiled(what+" "+text, err, "inspect")
 	}
 	g := &guard{what: what, program: p}
-	for i := range stateVars {
-		g.perState = g.perState || p.Uses(len(snapshotVars)+i)
+	for i := len(snapshotVars); i < all; i++ {
+		g.perState = g.perState || p.Uses(i)
+		g.counts = g.counts || i >= counts && p.Uses(i)
 	}
 	return g, nil
 }
 
 // check names what the expression holds for.
 func (g *guard) check(r *report.Inspect) ([]string, error) {
-	vars := expression.Vars{Values: make([]value.Value, len(snapshotVars)+len(stateVars))}
+	vars := expression.Vars{Values: make([]value.Value, len(snapshotVars)+len(stateVars)+len(countVars)+len(operatorVars))}
 	for i, v := range snapshotVars {
 		vars.Values[i] = value.Int(v.value(r))
 	}
@@ -154,24 +214,52 @@ func (g *guard) check(r *report.Inspect) ([]string, error) {
 	for i := range r.Operators {
 		op := &r.Operators[i]
 		for k := range op.States {
-			st := &op.States[k]
-			for i, v := range stateVars {
-				vars.Values[len(snapshotVars)+i] = v.value(op, st)
-			}
-			ok, err := g.holds(&vars)
-			if err != nil {
-				return nil, err
-			}
-			if ok {
-				name := st.Name
-				if name == "" {
-					name = "(" + st.Kind + ")"
+			rows := []report.InspectState{op.States[k]}
+			entries := []*report.InspectEntries{nil}
+			for _, st := range op.States[k].States {
+				if st.Count != nil { // counted: it has numbers of its own
+					rows = append(rows, report.InspectState{Name: st.Name, Kind: st.Kind, Subtasks: op.States[k].Subtasks})
+					entries = append(entries, st.Count)
 				}
-				all = append(all, op.Label()+"/"+name)
+			}
+			for n := range rows {
+				g.set(vars.Values[len(snapshotVars):], op, &rows[n], entries[n])
+				ok, err := g.holds(&vars)
+				if err != nil {
+					return nil, err
+				}
+				if ok {
+					name := rows[n].Name
+					if name == "" {
+						name = "(" + rows[n].Kind + ")"
+					}
+					all = append(all, op.Label()+"/"+name)
+				}
 			}
 		}
 	}
 	return all, nil
+}
+
+// set sets the values of a state; e is nil if it has no counts.
+func (g *guard) set(to []value.Value, op *report.InspectOperator, st *report.InspectState, e *report.InspectEntries) {
+	for i, v := range stateVars {
+		to[i] = v.value(op, st)
+	}
+	to = to[len(stateVars):]
+	for i, v := range countVars {
+		to[i] = value.Int(0)
+		if e != nil {
+			to[i] = value.Int(v.value(e))
+		}
+	}
+	to = to[len(countVars):]
+	for i, v := range operatorVars {
+		to[i] = value.Int(0)
+		if op.Skew != nil && st.Kind == "keyed" {
+			to[i] = value.Int(v.value(op.Skew))
+		}
+	}
 }
 
 func (g *guard) holds(vars *expression.Vars) (bool, error) {

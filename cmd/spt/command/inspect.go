@@ -22,32 +22,43 @@ type inspectOptions struct {
 	wide    bool
 	deep    bool
 	files   bool
+	count   countOptions
 	guard   *guard
 }
 
 func (o *inspectOptions) addFlags(fs *pflag.FlagSet) {
 	o.pick.addFlags(fs)
-	fs.StringVar(&o.by, "by", "", "`operator|state|subtask|handle|file`: print one table of these, largest first")
+	fs.StringVar(&o.by, "by", "", "`operator|state|subtask|handle|file|key-group`: print one table of these, largest first; key-group needs --count")
 	fs.IntVar(&o.top, "top", 0, "print only the `N` largest; 0: all")
 	fs.StringVar(&o.failIf, "fail-if", "", "exit 1, and name the states, if `EXPR` is true, such as 'union_elements > 100000'")
 	fs.BoolVar(&o.salvage, "salvage", false, "of a damaged _metadata, print what precedes the damage (exit 4)")
 	fs.BoolVar(&o.deep, "deep", false, "also read the elements of union states, and report how often each occurs")
 	fs.BoolVar(&o.files, "check-files", false, "of a snapshot that is not on this machine, look for the files and read headers too")
+	o.count.addFlags(fs)
 	fs.BoolVar(&o.wide, "wide", false, "print full ids and names")
 }
 
-func (o *inspectOptions) validate() error {
-	rows := []string{report.ByOperator, report.ByState, report.BySubtask, report.ByHandle, report.ByFile}
+func (o *inspectOptions) validate(given *pflag.FlagSet) error {
+	rows := []string{report.ByOperator, report.ByState, report.BySubtask, report.ByHandle, report.ByFile, report.ByKeyGroup}
 	if o.by != "" && !slices.Contains(rows, o.by) {
 		return usagef("--by %s: must be one of %s", o.by, strings.Join(rows, ", "))
 	}
 	if o.top < 0 {
 		return usagef("--top %d: must be 0 or more", o.top)
 	}
+	if o.by == report.ByKeyGroup && !o.count.on {
+		return usagef("--by key-group reads all entries of keyed state: it needs --count")
+	}
+	if err := o.count.validate(given); err != nil {
+		return err
+	}
 	if o.failIf != "" {
 		g, err := newGuard("--fail-if", o.failIf)
 		if err != nil {
 			return err
+		}
+		if g.counts && !o.count.on {
+			return usagef("--fail-if names counts of entries of keyed state: it needs --count")
 		}
 		o.guard = g
 	}
@@ -86,6 +97,16 @@ SP is - to read a _metadata from standard input. Its files are then not checked.
 With several snapshots, those that cannot be read are named, and the others are
 shown; -o json prints a list.
 
+--count reads all entries of keyed state, on several goroutines and in bounded
+memory, and reports for each state: entries, distinct keys, bytes of stored keys
+and values (ENTRY BYTES, before compression), and in tables of RocksDB the bytes
+of entries that are overwritten or deleted (DEAD), which compaction removes. It
+reports when timers fire, of event time too, relative to --at; how the bytes of
+each operator are distributed over key groups; and what each subtask holds at
+--parallelism. With --ttl it counts the entries that had not been updated for so
+long at --at: a snapshot records that a state has a time to live, not how long
+it is. --at is when the snapshot was stored, unless given.
+
 --fail-if is a guard for a scheduled job. The expression is evaluated for each
 state, or for the whole snapshot; these names can be used in it:
 ` + guardHelp(),
@@ -94,10 +115,12 @@ state, or for the whole snapshot; these names can be used in it:
   spt inspect chk-4100 chk-4211
   aws s3 cp s3://flink/chk-4211/_metadata - | spt inspect -
   spt inspect sp-001 --fail-if 'union_elements > 100000 or may_be_multiplied'
+  spt inspect sp-001 --count --ttl 7d --parallelism 64
+  spt inspect sp-001 --count --by key-group --top 5
   spt inspect sp-001 -o json | jq '.operators[].states[] | select(.kind == "union")'`,
 		Args: between(1, -1, "at least one snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.validate(); err != nil {
+			if err := o.validate(cmd.Flags()); err != nil {
 				return err
 			}
 			return runInspect(cmd.Context(), o, env, args)

@@ -30,7 +30,7 @@ func (o *inspectOptions) inspect(ctx context.Context, env *Env, location string)
 		return nil, nil, format.InFile(err, snap.Container.Name)
 	}
 	headers, files := snap.Headers, true
-	if snap.Remote() && location != stdinName && !o.files && !o.deep {
+	if snap.Remote() && location != stdinName && !o.files && !o.deep && !o.count.on {
 		headers, files = snap.InlineHeaders, o.guard != nil || o.by == report.ByFile
 	}
 	if in.Headers, err = headers(ctx, in.Savepoint.Operators); err != nil {
@@ -61,6 +61,16 @@ func (o *inspectOptions) inspect(ctx context.Context, env *Env, location string)
 		}
 		if unread != nil {
 			partial = append(partial, unread)
+		}
+	}
+	if o.count.on {
+		if in.Count, err = o.count.run(ctx, env, snap, in.Savepoint, o.states); err != nil {
+			return nil, nil, err
+		}
+		for _, op := range in.Count.Operators {
+			for _, err := range op.Unread {
+				partial = append(partial, inContainer(err, snap))
+			}
 		}
 	}
 	one = env.run.NewInspect(in)

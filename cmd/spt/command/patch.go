@@ -47,21 +47,21 @@ entries of broadcast state. What is not changed is copied byte for byte.
 
 The changes are lines as spt cat prints them: the line of an element with
 another value replaces the value. Lines with the value that is stored change
-nothing, so all that cat printed can be passed back. A line needs the operator
-(or id), the state, subtask and index, and the value. More:
+nothing, so all that cat printed of operator state can be passed back. A line
+needs the operator (or id), the state, subtask and index, and the value. More:
   "op": "remove"   removes the element; the line needs no value
   "op": "add"      adds an element before the one with the index, or without
                    an index at the end of the subtask's elements
   "was": VALUE     the line is wrong if another value is stored
 An index is the number of an element in IN, whatever other lines do.
 
-Broadcast state is a map of which each subtask has a replica. A line with a key
-and without subtask and index is for all replicas. Lines with a subtask are for
+Each subtask has a replica of the map of broadcast state. A line with a key and
+without subtask and index is for all replicas. Lines with a subtask are for
 one; they are wrong if replicas that agree on the key would differ.
 
-All lines are checked before anything is written: places, types, duplicates. If
-any is wrong, each is named with its number, and nothing is written. See
-docs/patch.md.`,
+All lines are checked before anything is written: that the elements exist, their
+types, duplicates. If any is wrong, each is named with its number, and nothing
+is written. See docs/patch.md.`,
 		Example: `  spt cat chk-7 --operator sink --state buffer >lines.jsonl
   spt patch chk-7 fixed --changes lines.jsonl
   spt cat sp-001 --state even-ids | jq -c 'select(.value > 20) | .op = "remove" | del(.value)' | spt patch sp-001 fewer --changes -`,
@@ -89,7 +89,7 @@ type patcher struct {
 	env   *Env
 	snap  *reader.Snapshot
 	label func(number int64) string // of a change, for errors
-	wrong []transform.PatchProblem  // that have no place in the snapshot
+	wrong []transform.PatchProblem  // that name nothing in the snapshot
 	more  int64
 	known map[[2]string]operatorOrError
 }
@@ -168,7 +168,7 @@ func (p *patcher) change(l *changeLine) (c transform.PatchChange, err error) {
 
 func given(v transform.PatchValue) bool { return v.JSON != nil || v.Stored != nil }
 
-// operator returns the operator with a name and an id, one of which may be "".
+// operator returns the operator with a name and an id; one of them may be "".
 func (p *patcher) operator(name, id string) (format.OperatorID, error) {
 	key := [2]string{name, id}
 	if o, ok := p.known[key]; ok {

@@ -93,7 +93,7 @@ func (p *pick) applyStates(env *Env, s *summary.Summary, headers map[*format.Ope
 			if st.Name != "" {
 				names = append(names, st.Name)
 			}
-			keyed := st.Kind == summary.Keyed && p.keyedStates(headers[op.Operator], &names)
+			keyed := (st.Kind == summary.Keyed || st.Kind == summary.RawKeyed) && p.keyedStates(headers[op.Operator], st.Kind == summary.RawKeyed, &names)
 			if keyed || st.Name != "" && matches(p.states, st.Name) {
 				rows = append(rows, st)
 			}
@@ -119,16 +119,16 @@ func (p *pick) applyStates(env *Env, s *summary.Summary, headers map[*format.Ope
 	return nil
 }
 
-// keyedStates removes from the headers of an operator the keyed states that were not
-// picked, and reports whether any is left. It adds the names of all of them to names.
-func (p *pick) keyedStates(h *reader.Headers, names *[]string) bool {
+// keyedStates removes from the headers of an operator the keyed states, or the states of
+// raw keyed state, that were not picked, and reports whether any is left. It adds the names of all of them to names.
+func (p *pick) keyedStates(h *reader.Headers, raw bool, names *[]string) bool {
 	if h == nil {
 		return false
 	}
 	var kept []reader.StateHeader
 	found := false
 	for _, st := range h.States {
-		if st.Keyed() {
+		if st.Keyed() && st.Raw == raw {
 			*names = append(*names, st.Name())
 			if !matches(p.states, st.Name()) {
 				continue

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -10,6 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
+	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 )
 
@@ -17,6 +19,8 @@ type pruneOptions struct {
 	writeOptions
 	operators, states []string
 	keep, place       string
+	by                []string
+	max               string
 	compact           bool
 	acceptUnproven    bool
 	elements          int64
@@ -29,7 +33,9 @@ func (o *pruneOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	operatorFlag(fs, &o.operators, "only these operators")
 	stateFlag(fs, &o.states, "only these union states")
-	fs.StringVar(&o.keep, "keep", "", "`distinct|copies|first-subtask|modulo`: which elements to keep in OUT")
+	fs.StringVar(&o.keep, "keep", "", "`POLICY`: which elements to keep in OUT, see above")
+	fs.StringSliceVar(&o.by, "by", nil, "with --keep latest-by and max-by: the `FIELD` that identifies elements, such as topic or value[0]; several with commas; repeatable")
+	fs.StringVar(&o.max, "max", "", "with --keep max-by: keep the element with the largest value of `FIELD`")
 	fs.StringVar(&o.place, "place", string(transform.PlaceStay), "`stay|first|spread`: which subtasks get the kept elements")
 	fs.BoolVar(&o.compact, "compact", false, "put all kept elements into one handle and drop the state from the others")
 	fs.BoolVar(&o.acceptUnproven, "accept-unproven", false, "also prune state that is not proven to be duplicated by restores")
@@ -39,10 +45,14 @@ func (o *pruneOptions) addFlags(fs *pflag.FlagSet) {
 }
 
 func (o *pruneOptions) validate(env *Env, args []string, given *pflag.FlagSet) error {
-	switch transform.Keep(o.keep) {
-	case "", transform.KeepDistinct, transform.KeepCopies, transform.KeepFirstSubtask, transform.KeepModulo:
-	default:
-		return usagef("--keep %s: must be one of distinct, copies, first-subtask, modulo", o.keep)
+	if o.keep != "" && !slices.Contains(transform.Keeps(), transform.Keep(o.keep)) {
+		return usagef("--keep %s: must be one of distinct, copies, first-subtask, modulo, latest-by, max-by", ui.Quote(o.keep))
+	}
+	switch byIdentity := o.keep == string(transform.KeepLatestBy) || o.keep == string(transform.KeepMaxBy); {
+	case byIdentity != (len(o.by) > 0):
+		return usagef("--by goes with --keep latest-by and --keep max-by: which fields identify elements")
+	case (o.keep == string(transform.KeepMaxBy)) != (o.max != ""):
+		return usagef("--max and --keep max-by go together")
 	}
 	switch transform.PlaceKept(o.place) {
 	case transform.PlaceStay, transform.PlaceFirst, transform.PlaceSpread:
@@ -104,15 +114,21 @@ With OUT it removes duplicates by the policy --keep:
   modulo         keeps the list of the first subtask, element i in subtask i
                  modulo the parallelism; only where all subtasks hold the same
                  elements
-All but distinct can leave duplicates: from restores at other parallelisms, from
-earlier restores, or from the job. What remains is reported. State that is not
-proven to be duplicated by restores is left as it is and named (exit 1), or
-refused where --state picked it, unless --accept-unproven.
+  latest-by      keeps the last element of each identity, in the order of subtasks
+                 and indexes; --by names the fields that identify an element
+  max-by         keeps the element of each identity with the largest --max FIELD
+The last two look into values, which must be decoded; fields are named as in
+spt cat --where. They prune states with other duplicates, too. All others but
+distinct can leave duplicates: from restores at other parallelisms, from earlier
+restores, or from the job. What remains is reported. State that is not proven to
+be duplicated by restores is left as it is and named (exit 1), or refused where
+--state picked it, unless --accept-unproven.
 
 Without IN it shows how union state grows.`,
 		Example: `  spt prune-union --elements 10000 --parallelism 100 --restores 1
   spt prune-union sp-007
-  spt prune-union sp-007 pruned --state offsets --keep distinct`,
+  spt prune-union sp-007 pruned --state offsets --keep distinct
+  spt prune-union sp-007 pruned --state offsets --keep max-by --by 'value[0]' --max 'value[1]'`,
 		Args: between(0, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env, args, cmd.Flags()); err != nil {

@@ -68,11 +68,17 @@ func (o *pruneOptions) unionBytes(ctx context.Context, snap *reader.Snapshot, ch
 	}))
 }
 
+// policy returns the options of the edit.
+func (o *pruneOptions) policy(env *Env, snap *reader.Snapshot, choose format.Selector) transform.PruneOptions {
+	return transform.PruneOptions{
+		Operators: choose, States: o.states, Keep: transform.Keep(o.keep), By: o.by, Max: o.max, Values: snap.Values,
+		Place: transform.PlaceKept(o.place), Compact: o.compact, AcceptUnproven: o.acceptUnproven, TempDir: env.common.tmp, Jobs: env.readJobs(snap),
+	}
+}
+
 func (o *pruneOptions) prune(ctx context.Context, env *Env, snap *reader.Snapshot, in, out string, choose format.Selector) error {
 	stop := env.reading("reading", o.unionBytes(ctx, snap, o.chooses(choose)))
-	v, pruned, err := transform.PruneUnion(ctx, snap.View(), transform.PruneOptions{
-		Operators: choose, States: o.states, Keep: transform.Keep(o.keep), Place: transform.PlaceKept(o.place), Compact: o.compact, AcceptUnproven: o.acceptUnproven, TempDir: env.common.tmp, Jobs: env.readJobs(snap),
-	})
+	v, pruned, err := transform.PruneUnion(ctx, snap.View(), o.policy(env, snap, choose))
 	stop()
 	if err != nil {
 		return format.InFile(err, snap.Container.Name)

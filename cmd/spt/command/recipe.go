@@ -43,9 +43,12 @@ func parseRecipe(env *Env, name string, text []byte) (*recipe, error) {
 	fail := func(line int, format string, args ...any) error {
 		return usagef("%s:%d: %s", ui.Quote(name), line, fmt.Sprintf(format, args...))
 	}
-	root, err := readYAML(text, fail, "the recipe is empty: it begins with steps:", "a recipe is a map with steps: in it")
+	root, err := yamlRoot(text, fail, "the recipe is empty: it begins with steps:")
 	if err != nil {
 		return nil, err
+	}
+	if root.Kind != yaml.MappingNode {
+		return nil, fail(root.Line, "a recipe is a map with steps: in it")
 	}
 	var steps *yaml.Node
 	err = eachKey(root, fail, func(key, value *yaml.Node) error {
@@ -101,19 +104,6 @@ func yamlRoot(text []byte, fail failure, empty string) (*yaml.Node, error) {
 		return nil, notYAML(text, err, fail)
 	}
 	return doc.Content[0], nil
-}
-
-// readYAML reads the one document of a text, which is a map. empty and other are the
-// problems of a text that is empty or something else.
-func readYAML(text []byte, fail failure, empty, other string) (*yaml.Node, error) {
-	root, err := yamlRoot(text, fail, empty)
-	if err == nil && root.Kind != yaml.MappingNode {
-		err = fail(root.Line, "%s", other)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return root, nil
 }
 
 // notYAML is the error of a text that is not YAML.

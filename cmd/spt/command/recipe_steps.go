@@ -196,9 +196,7 @@ func (s *pruneStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) 
 	if err != nil {
 		return nil, nil, err
 	}
-	v, pruned, err := transform.PruneUnion(ctx, snap.View(), transform.PruneOptions{
-		Operators: choose, States: s.states, Keep: transform.Keep(s.keep), Place: transform.PlaceKept(s.place), Compact: s.compact, AcceptUnproven: s.acceptUnproven, TempDir: env.common.tmp, Jobs: env.common.jobs,
-	})
+	v, pruned, err := transform.PruneUnion(ctx, snap.View(), s.policy(env, snap, choose))
 	if err != nil {
 		return nil, nil, err
 	}

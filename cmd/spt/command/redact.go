@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -26,8 +27,8 @@ type redactOptions struct {
 // addRedactFlags adds the flags, whose names begin with prefix.
 func (o *redactOptions) addRedactFlags(fs *pflag.FlagSet, prefix string) {
 	fs.BoolVar(&o.names, prefix+"names", false, "also replace uids, names and ids of operators, names of states, and names of files")
-	fs.StringVar(&o.key, prefix+"key", "", "`FILE|HEX`: secret that determines the replacements, so that they are the same in every run (default: a new one, which is forgotten)")
-	fs.StringArrayVar(&o.drop, prefix+"drop", nil, "drop this part, `OPERATOR/PART`, as an error names what cannot be redacted; globs, repeatable")
+	fs.StringVar(&o.key, prefix+"key", "", "read the secret that determines the replacements from `FILE`, or take it as 32 or more hex digits: then they are the same in every run (default: a new one, which is forgotten)")
+	fs.StringArrayVar(&o.drop, prefix+"drop", nil, "drop this `PART`, OPERATOR/STATE or another name from the error about what cannot be redacted; globs, repeatable")
 }
 
 // keyBytes is the least number of bytes of a key.
@@ -62,6 +63,9 @@ func (o *redactOptions) redact(ctx context.Context, env *Env, snap *reader.Snaps
 	stop := env.reading("reading", allState(snap))
 	defer stop()
 	v, done, err := transform.Redact(ctx, snap.View(), transform.RedactOptions{Key: key, Names: o.names, Drop: o.drop, Values: snap.Values})
+	if none := (*format.NoMatchError)(nil); errors.As(err, &none) {
+		return nil, nil, &usageError{none.Error(), none.Hint()}
+	}
 	if err != nil {
 		return nil, nil, inContainer(err, snap)
 	}
@@ -89,7 +93,6 @@ func (o *convertOptions) redacted(ctx context.Context, env *Env, snap *reader.Sn
 			more(w)
 		}
 		w.Redacted = r
-		w.Rewrites = nil // by the names that were replaced
 	}
 	return snap.With(sp), nil
 }

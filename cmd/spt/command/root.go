@@ -187,8 +187,8 @@ func suggestFor(root *cobra.Command) {
 		"rescale":     {"scale", "redistribute", "assign"},
 		"create":      {"bootstrap", "new", "make", "import"},
 		"orphans":     {"gc", "garbage", "unreferenced"},
-		"explain":     {"why", "what", "glossary"},
 		"schema":      {"describe", "types", "type", "ddl"},
+		"explain":     {"why", "what", "glossary"},
 		"hash":        {"id", "uid", "operator-id"},
 	} {
 		if c, _, err := root.Find([]string{name}); err == nil {

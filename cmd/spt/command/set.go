@@ -34,7 +34,7 @@ func (o *setOptions) addFlags(fs *pflag.FlagSet) {
 	stateFlag(fs, &o.states, "with --mode: these operator states")
 	fs.StringVar(&o.mode, "mode", "", "`list|union`: how the states named by --state are redistributed")
 	fs.Int32Var(&o.max, "max-parallelism", 0, "set the max parallelism of operators without keyed state to `N`")
-	fs.StringArrayVar(&o.values, "value", nil, "`PLACE=JSON`: set one value; PLACE is the operator and the state, and in brackets the subtask and the index, such as sink/buffer[0,3], or the key of an entry of broadcast state (repeatable)")
+	fs.StringArrayVar(&o.values, "value", nil, "`ELEMENT=JSON`: set one value; ELEMENT is the operator and the state, and in brackets the subtask and the index, such as sink/buffer[0,3], or the key of an entry of broadcast state (repeatable)")
 	o.offsets.addFlags(fs)
 }
 

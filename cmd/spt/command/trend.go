@@ -17,6 +17,7 @@ type trendOptions struct {
 	limit             ui.Size
 	limitElements     int64
 	depth, top        int
+	count             bool
 }
 
 func (o *trendOptions) addFlags(fs *pflag.FlagSet) {
@@ -24,6 +25,7 @@ func (o *trendOptions) addFlags(fs *pflag.FlagSet) {
 	stateFlag(fs, &o.states, "only these states")
 	fs.Var(&o.limit, "limit", "predict when the bytes of each state reach `SIZE`, such as 1GiB")
 	fs.Int64Var(&o.limitElements, "limit-elements", 0, "predict when the elements of each state reach `N`")
+	fs.BoolVar(&o.count, "count", false, "read all entries of keyed state, and show entries and their bytes of each keyed state")
 	fs.IntVar(&o.depth, "depth", 8, "search `N` levels of directories below a ROOT")
 	fs.IntVar(&o.top, "top", 20, "in a table: print the `N` states that grew most; 0: all, also those that did not change")
 }
@@ -57,10 +59,13 @@ their checkpoint ids where those increase, else by the number of snapshots. With
 --limit and --limit-elements it predicts when each reaches the limit: by a
 straight line through the first and the last, whatever is between them.
 
-It reads the description of each snapshot, and no state. As CSV it prints a row
+It reads the description of each snapshot, and no state. With --count it also
+reads all entries of keyed state: ELEMENTS of a keyed state are its entries, and
+its bytes are of stored keys and values, before compression. As CSV it prints a row
 for each state in each snapshot.`,
 		Example: `  spt trend /data/flink/orders --limit 1GiB
   spt trend chk-4100 chk-4150 chk-4211 --state committable-state
+  spt trend /data/flink/orders --count
   spt trend /data/flink/orders -o csv > growth.csv`,
 		Args: between(1, -1, "snapshots, or a directory that holds them"),
 		RunE: func(cmd *cobra.Command, args []string) error {

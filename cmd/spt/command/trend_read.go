@@ -11,6 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/transform/count"
 )
 
 // tooFew returns the error of a trend without two snapshots that can be read.
@@ -81,10 +82,15 @@ func (t *trend) add(ctx context.Context, path string) error {
 	if err != nil {
 		err = format.InFile(err, snap.Container.Name)
 	}
+	picked := t.choose(snap)
+	var counted *count.Report
+	if t.count && err == nil {
+		counted, err = t.entries(ctx, snap, picked)
+	}
 	if err := errors.Join(err, snap.Close()); err != nil { // it may have changed while it was read
 		return err
 	}
-	chosen := among(t.choose(snap))
+	chosen := among(picked)
 	t.Add(path, snap, s, func(op *summary.Operator, st *summary.State) bool {
 		if !chosen(op.Operator) {
 			return false
@@ -94,7 +100,21 @@ func (t *trend) add(ctx context.Context, path string) error {
 		}
 		return len(t.states) == 0 || st.Name != "" && matches(t.states, st.Name)
 	})
+	if counted != nil {
+		t.names = append(t.names, counted.Names...)
+		t.AddCount(counted)
+	}
 	return nil
+}
+
+// entries counts the entries of the keyed state of operators.
+func (t *trend) entries(ctx context.Context, snap *reader.Snapshot, ops []*format.Operator) (*count.Report, error) {
+	ids := make([]format.OperatorID, len(ops))
+	for i, op := range ops {
+		ids[i] = op.ID
+	}
+	r, err := count.Keyed(ctx, snap.View(), count.Options{Operators: format.ByID(ids...), States: t.states, Jobs: t.env.readJobs(snap)})
+	return r, inContainer(err, snap)
 }
 
 // choose returns the operators of a snapshot that --operator names. A snapshot need

@@ -92,9 +92,12 @@ func (e *Env) readTypes(ctx context.Context, f typeFlags) error {
 //	"*/@key": string
 func eachType(text []byte, fail failure, f func(line int, state, text string) error) error {
 	const what = "types are a map such as  orders: \"pojo{id: long}\""
-	root, err := readYAML(text, fail, what, what)
+	root, err := yamlRoot(text, fail, what)
 	if err != nil {
 		return err
+	}
+	if root.Kind != yaml.MappingNode {
+		return fail(root.Line, what)
 	}
 	return eachKey(root, fail, func(key, n *yaml.Node) error {
 		switch n.Kind {

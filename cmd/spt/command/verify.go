@@ -16,11 +16,13 @@ import (
 
 type verifyOptions struct {
 	read   bool
+	deep   bool
 	strict bool
 }
 
 func (o *verifyOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.read, "read", false, "read every byte of every file, and decode every element of operator state; Flink's files have no checksums")
+	fs.BoolVar(&o.deep, "deep", false, "--read, and check every block of tables of RocksDB and every entry of keyed state")
 	fs.BoolVar(&o.strict, "strict", false, "treat warnings as findings (exit 1)")
 }
 
@@ -39,11 +41,19 @@ Of files that are not on this machine, only existence and length are checked,
 by a list of each directory; it says so. With --read, they are read too.
 
 With --read, every element of operator state is also decoded to its exact end.
-Entries of Flink's keyed state are not decoded.
+
+With --deep, entries of keyed state are too, in every encoding, and every key is
+compared with its key group, if its bytes determine its hash code: a key in
+another key group is lost to the job, without a message (FLINK-40113). Of tables
+of RocksDB it checks the checksum of every block, the order of the keys, and
+what the MANIFEST records about them; and it reports column families without a
+state, write-ahead logs that a restore ignores, and native savepoints without
+timers. Files of keyed state are read twice.
 
 It checks integrity, not whether a job would restore: spt check does that.
 Commands that write a snapshot refuse what is an error here (--damaged).`,
 		Example: `  spt verify sp-001
+  spt verify --deep sp-001
   spt verify /data/flink/orders/chk-* -o jsonl`,
 		Args: between(1, -1, "at least one snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), o, env, args) },
@@ -97,10 +107,14 @@ func verifyOne(ctx context.Context, o verifyOptions, env *Env, location string) 
 		return v, err
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
-	opts := reader.VerifyOptions{Read: o.read, Jobs: env.readJobs(snap)}
+	opts := reader.VerifyOptions{Read: o.read || o.deep, Deep: o.deep, Jobs: env.readJobs(snap)}
 	var stop func()
-	if o.read || snap.Container.Family == reader.SPT {
-		stop = env.reading("verifying", allState(snap))
+	if opts.Read || snap.Container.Family == reader.SPT {
+		total := allState(snap)
+		if o.deep {
+			total = allState(snap, snap) // as files, and as entries
+		}
+		stop = env.reading("verifying", total)
 		opts.Progress = env.hook().add
 	} else if snap.Remote() { // it reads nothing of them
 		stop = func() {}

@@ -34,7 +34,7 @@ func (o *watchOptions) addFlags(fs *pflag.FlagSet) {
 	o.interval = age(30 * time.Second)
 	fs.BoolVar(&o.once, "once", false, "look once and exit, for a scheduled job: needs --textfile or --rules")
 	fs.Var(&o.interval, "interval", "look at each ROOT after about `DURATION`; after failures less and less often, up to 10m")
-	fs.StringVar(&o.listen, "listen", watchAddress, "serve /metrics and /healthz at `HOST:PORT`; with --textfile only if it is given")
+	fs.StringVar(&o.listen, "listen", watchAddress, "serve /metrics and /healthz at `ADDRESS`, HOST:PORT; with --textfile only if it is given")
 	fs.StringVar(&o.textfile, "textfile", "", "write the metrics to `FILE` for the textfile collector of the node exporter, after each look; - is standard output, with --once")
 	fs.StringVar(&o.rules, "rules", "", "`FILE` of rules: what begins to hold is printed as JSON, and sent to a webhook")
 	fs.Var(&o.limit, "limit", "predict when the bytes of state, of _metadata and of each state reach `SIZE`, such as 1GiB")
@@ -80,25 +80,26 @@ func newWatchCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch ROOT...",
 		Short: "Follow the checkpoints of running jobs: Prometheus metrics, rules, webhooks",
-		Long: `Follows the checkpoints of running jobs below the directories ROOT, as a service
-next to them or, with --once, as a scheduled job. A ROOT is the directory of one
-job, which has the directories chk-N, or a directory above several jobs.
+		Long: `Follows the checkpoints of running jobs below the directories ROOT, as a
+service next to them or, with --once, as a scheduled job. A ROOT is the
+directory of one job, which has the directories chk-N, or a directory above
+several jobs.
 
-It lists the directories of jobs, reads the _metadata of each new checkpoint once,
-and exports what it holds as Prometheus metrics: the newest complete checkpoint
-and its age, bytes and elements of each state, how much union state grew and what
-a restore loads of it, missing files, and when states reach a limit, by a straight
-line through the oldest and the newest of the checkpoints that it remembers. It
-reads no state. docs/watch.md lists the metrics, and has manifests, alerts and a
-dashboard.
+It lists the directories of jobs, reads the _metadata of each new checkpoint
+once, and exports what it holds as Prometheus metrics: the newest complete
+checkpoint and its age, bytes and elements of each state, how much union state
+grew and what a restore loads of it, missing files, and when states reach a
+limit, by a straight line through the oldest and the newest of the checkpoints
+that it remembers. It reads no state. docs/watch.md lists the metrics, and has
+manifests, alerts and a dashboard.
 
-The files of checkpoints on this machine are looked for; of those in a store only
-with --check-files, which lists their directories. A ROOT that does not exist yet,
-a store that does not answer, and checkpoints that are being written or removed
-are expected: it goes on. SIGTERM ends it with exit code 0.
+The files of checkpoints on this machine are looked for; of those in a store
+only with --check-files, which lists their directories. A ROOT that does not
+exist yet, a store that does not answer, and checkpoints that are being written
+or removed are expected: it goes on. SIGTERM ends it with exit code 0.
 
---rules FILE names conditions on the newest checkpoint of each job: the expressions
-of spt inspect --fail-if, or its age.
+--rules FILE names conditions on the newest checkpoint of each job: the
+expressions of spt inspect --fail-if, or its age.
 
   webhook: {url-env: ALERT_URL}
   rules:
@@ -108,11 +109,11 @@ of spt inspect --fail-if, or its age.
     - name: no new checkpoint
       older-than: 15m
 
-When a rule begins to hold for a job, and when it no longer does, a line of JSON is
-printed on standard output and sent to the webhook, several times if that fails.
-The webhook has url or, to keep secrets out of the file, url-env, the name of an
-environment variable; bearer-env names one with a token. With --once, exit code 1
-says that a rule holds.`,
+When a rule begins to hold for a job, and when it no longer does, a line of
+JSON is printed on standard output and sent to the webhook, several times if
+that fails. The webhook has url or, to keep secrets out of the file, url-env,
+the name of an environment variable; bearer-env names one with a token. With
+--once, exit code 1 says that a rule holds.`,
 		Example: `  spt watch s3://flink/checkpoints/orders --limit 1GiB
   spt watch /data/flink --rules rules.yaml --listen :9929
   spt watch --once s3://flink/checkpoints --rules rules.yaml --textfile /var/lib/node_exporter/spt.prom`,

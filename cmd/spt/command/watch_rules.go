@@ -143,6 +143,9 @@ func parseRule(n *yaml.Node, fail failure) (r watchRule, err error) {
 		}
 		return r, &usageError{fail(n.Line, "%v", err).Error(), hint}
 	}
+	if r.guard.counts {
+		return r, &usageError{fail(n.Line, "rule %s names counts of entries of keyed state, which are not read", ui.Quote(r.name)).Error(), ""}
+	}
 	return r, nil
 }
 

@@ -127,7 +127,7 @@ func (w *watching) look(ctx context.Context, snap *reader.Snapshot, path string)
 			return nil, err
 		}
 	}
-	c := watch.Of(r, snap.Container.ModTime, w.maxSeries)
+	c := watch.Of(r, snap.Container.ModTime, w.maxSeries/export.LeastSeries)
 	c.Holds = map[string][]string{}
 	for _, rule := range w.rules.rules {
 		if rule.guard == nil {

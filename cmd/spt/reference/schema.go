@@ -35,6 +35,9 @@ func Answers() []Answer {
 		{"cat-stats", "spt cat", "with --stats: a list of states", report.CatStats{}},
 		{"diff", "spt diff", "how two snapshots differ", report.Diff{}},
 		{"diff-lines", "spt diff", "with -o jsonl: a list of differences, and with -v of elements", []report.DiffLine{}},
+		{"diff-schema", "spt diff", "with --schema: how the types of states changed; with -o jsonl the states, one a line", report.DiffSchema{}},
+		{"schema", "spt schema", "the types of states; with -o jsonl the states, one a line", report.Schema{}},
+		{"schema-as", "spt schema", "with --as: a list of schemas in another language", []report.StateSchema{}},
 		{"offsets", "spt offsets", "the positions of sources; with -o jsonl the partitions, one a line", report.Offsets{}},
 		{"pending", "spt pending", "what a restore would commit or abort; with -o jsonl one a line", report.Pending{}},
 		{"trend", "spt trend", "several snapshots and how each state grew; with -o jsonl the rows, one a line", report.Trend{}},
@@ -120,6 +123,9 @@ func (r *reflector) of(t reflect.Type) (*schema, error) {
 
 // named is like of, but returns a reference for structs.
 func (r *reflector) named(t reflect.Type) (*schema, error) {
+	if t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct {
+		t = t.Elem()
+	}
 	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() {
 		return r.of(t)
 	}

@@ -127,7 +127,7 @@ func (j *joined) cursor(ctx context.Context, src format.Source, sel selection) (
 			return nil, format.Errorf(format.ErrUnsupported, "key groups %v are in two handles of one subtask", both)
 		}
 	}
-	return &chain{ctx: ctx, src: src, j: j, order: order, sel: sel}, nil
+	return &chain{ctx: ctx, src: src, j: j, order: order, sel: sel, dead: map[int]format.DeadEntries{}}, nil
 }
 
 // chain returns the entries of one handle after the other.
@@ -139,6 +139,7 @@ type chain struct {
 	sel    selection
 	cur    format.KeyedCursor
 	states []int
+	dead   map[int]format.DeadEntries // of the handles before cur
 	err    error
 }
 
@@ -155,6 +156,9 @@ func (c *chain) Next() (format.KeyedEntry, error) {
 			return e, nil
 		}
 		if c.err = err; err == io.EOF {
+			for _, at := range c.states {
+				c.dead[at] = c.Dead(at)
+			}
 			c.err = c.cur.Close()
 			c.cur = nil
 		}
@@ -179,6 +183,17 @@ func (c *chain) open() error {
 	var err error
 	c.cur, err = p.cursor(c.ctx, c.src, sel)
 	return err
+}
+
+// Dead implements [format.DeadCounter].
+func (c *chain) Dead(state int) format.DeadEntries {
+	d := c.dead[state]
+	if cur, ok := c.cur.(format.DeadCounter); ok {
+		if i := slices.Index(c.states, state); i >= 0 {
+			d.Add(cur.Dead(i))
+		}
+	}
+	return d
 }
 
 // Ordered returns false: whether the parts are ordered depends on their encoding.

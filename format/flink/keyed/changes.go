@@ -627,6 +627,14 @@ func (c *changed) added(ov *overlay) {
 	c.more = append(c.more, e)
 }
 
+// Dead implements [format.DeadCounter], of what was materialized.
+func (c *changed) Dead(state int) format.DeadEntries {
+	if base, ok := c.base.(format.DeadCounter); ok {
+		return base.Dead(state)
+	}
+	return format.DeadEntries{}
+}
+
 // Ordered returns false: what is new comes after what was materialized.
 func (c *changed) Ordered() bool { return false }
 

@@ -11,22 +11,12 @@ import (
 // openNative reads the header of a snapshot in files of RocksDB (spec
 // flink-keyed-state 5): a stream with only a header, and the files of the database.
 func (c *Codec) openNative(ctx context.Context, src format.Source, h *format.Incremental) (*opened, error) {
-	header, err := ReadHeader(ctx, src, h.Meta)
+	o, err := c.nativeHeader(ctx, src, h)
 	if err != nil {
 		return nil, err
 	}
-	size, err := format.StreamSize(ctx, src, h.Meta)
-	if err != nil {
-		return nil, err
-	}
-	if header.Size != size {
-		return nil, format.Errorf(format.ErrCorrupt, "%d bytes after the header", size-header.Size)
-	}
-	o := c.openWith(header, h.Range)
 	o.cursor = func(ctx context.Context, src format.Source, sel selection) (format.KeyedCursor, error) {
-		files := make([]format.NamedStream, 0, len(h.Shared)+len(h.Private))
-		files = append(append(files, h.Shared...), h.Private...)
-		db, err := rocksdb.Open(ctx, src, files, c.scanOptions())
+		db, err := c.database(ctx, src, h)
 		if err != nil {
 			return nil, err
 		}
@@ -47,6 +37,29 @@ func (c *Codec) openNative(ctx context.Context, src format.Source, h *format.Inc
 		return n, nil
 	}
 	return o, nil
+}
+
+// database opens the database of a handle.
+func (c *Codec) database(ctx context.Context, src format.Source, h *format.Incremental) (*rocksdb.Database, error) {
+	files := make([]format.NamedStream, 0, len(h.Shared)+len(h.Private))
+	files = append(append(files, h.Shared...), h.Private...)
+	return rocksdb.Open(ctx, src, files, c.scanOptions())
+}
+
+// nativeHeader reads the stream of a handle, which is only a header.
+func (c *Codec) nativeHeader(ctx context.Context, src format.Source, h *format.Incremental) (*opened, error) {
+	header, err := ReadHeader(ctx, src, h.Meta)
+	if err != nil {
+		return nil, err
+	}
+	size, err := format.StreamSize(ctx, src, h.Meta)
+	if err != nil {
+		return nil, err
+	}
+	if header.Size != size {
+		return nil, format.Errorf(format.ErrCorrupt, "%d bytes after the header", size-header.Size)
+	}
+	return c.openWith(header, h.Range), nil
 }
 
 // nativeCursor merges the column families of a database by key group. Keys ascend
@@ -70,8 +83,9 @@ type scanned struct {
 	family *rocksdb.Family
 	cur    *rocksdb.Cursor
 	e      rocksdb.Entry
-	group  int32 // of e; -1: ended
-	taken  bool  // e was returned
+	group  int32              // of e; -1: ended
+	taken  bool               // e was returned
+	dead   format.DeadEntries // of the scans before cur
 }
 
 // Next implements [format.KeyedCursor].
@@ -129,6 +143,7 @@ func (c *nativeCursor) open() {
 			b.From = append(b.From, c.sel.key...)
 			b.To = after(b.From)
 		}
+		s.dead.Add(s.skipped())
 		var err error
 		if s.cur, err = c.db.Scan(c.ctx, s.family, b); err == nil {
 			err = c.advance(s)
@@ -198,6 +213,26 @@ func (c *nativeCursor) nextGroup() {
 
 // Ordered returns true: entries ascend by key group, state and stored key.
 func (c *nativeCursor) Ordered() bool { return true }
+
+// Dead implements [format.DeadCounter].
+func (c *nativeCursor) Dead(state int) format.DeadEntries {
+	for i := range c.states {
+		if s := &c.states[i]; s.state == state {
+			d := s.dead
+			d.Add(s.skipped())
+			return d
+		}
+	}
+	return format.DeadEntries{}
+}
+
+// skipped returns what the current scan of a state has skipped.
+func (s *scanned) skipped() format.DeadEntries {
+	if s.cur == nil {
+		return format.DeadEntries{}
+	}
+	return format.DeadEntries{Entries: s.cur.Dead, Bytes: s.cur.DeadBytes}
+}
 
 // Close implements [format.KeyedCursor].
 func (c *nativeCursor) Close() error {

@@ -153,7 +153,7 @@ func (c *Codec) accesses(h *Header) []access {
 }
 
 // part returns a part of a state. How entries are encoded depends on the recorded
-// serializer, and how the part is read on the type in its place.
+// serializer, and how the part is read on the given type.
 func (c *Codec) part(state string, of types.Part, recorded *types.Snapshot) part {
 	p := partOf(recorded, c.Types)
 	s, given := c.Override.Of(state, of, recorded)
@@ -200,6 +200,7 @@ func (a *access) codecs(o types.Options) (all value.EntryCodecs) {
 	case a.timers:
 	case a.isList:
 		set(&all.Value, a.value, types.ListCodec)
+		all.List = true
 	case a.isMap:
 		set(&all.UserKey, a.userKey, types.NewCodec)
 		set(&all.Value, a.value, types.MapValueCodec)

@@ -7,6 +7,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
+	"github.com/savepoint-tools/spt/reader"
 )
 
 // TestBuildNew: elements that no handle has are built between the elements of a
@@ -108,6 +109,83 @@ func TestBuildNewEmpty(t *testing.T) {
 				if err == nil {
 					t.Errorf("%s: an element without bytes was built", m.Name)
 				}
+			}
+		}
+	}
+}
+
+// TestBuildNewEntries: entries that a map does not have are built between its entries,
+// compressed or not.
+func TestBuildNewEntries(t *testing.T) {
+	for _, name := range []string{"flink-2.0-operator", "flink-2.0-operator-files-compressed", "sp-014.spt"} {
+		dir := testenv.ModuleRoot(t) + "/testdata/savepoints/" + name
+		// In Flink long → string: length + 1, characters; in msgpack a string of 3 and nil.
+		fresh := []byte("\x00\x00\x00\x00\x00\x00\x00\x63\x04new")
+		if name != "sp-014.spt" {
+			dir = testenv.Fixture(t, name)
+		} else {
+			fresh = []byte("\xa3abc\xc0")
+		}
+		snap := sptest.Open(t, dir)
+		built := 0
+		for _, op := range snap.Operators {
+			for _, sub := range op.Subtasks {
+				if h := sub.Managed; h != nil {
+					for k := range h.States {
+						if h.States[k].Name.String() == "rules" {
+							buildNewEntry(t, snap, h, k, fresh)
+							built++
+						}
+					}
+				}
+			}
+		}
+		if built == 0 {
+			t.Errorf("%s: nothing was built", name)
+		}
+	}
+}
+
+func buildNewEntry(t *testing.T, snap *reader.Snapshot, h *format.OperatorHandle, k int, fresh []byte) {
+	codec, err := snap.Codec(h.Codec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metas, err := codec.Describe(t.Context(), snap.Source(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := func(h *format.OperatorHandle) (all []format.MapEntry) {
+		err := format.EachEntry(t.Context(), snap.Source(), codec, h, "rules", func(e format.MapEntry) error {
+			e.Stored = bytes.Clone(e.Stored)
+			all = append(all, e)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	before := entries(h)
+	cut := &format.MapCut{Count: int64(len(before)) + 1, Ranges: []format.MapRange{{New: fresh}}}
+	for _, e := range before {
+		cut.Ranges = append(cut.Ranges, format.MapRange{Off: e.Off, N: int64(len(e.Stored))})
+	}
+	for _, m := range metas {
+		if m.Name.String() != "rules" {
+			continue
+		}
+		out, err := codec.Build(t.Context(), snap.Source(), []format.StateRuns{{StateMeta: m, Runs: []format.ElementRun{{Handle: h, State: k, Count: 1}}, Map: cut}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := entries(out)
+		if len(after) != len(before)+1 || !bytes.Equal(after[0].Stored, fresh) {
+			t.Fatalf("%d entries after %d, the first % x", len(after), len(before), after[0].Stored)
+		}
+		for i, e := range before {
+			if !bytes.Equal(e.Stored, after[i+1].Stored) {
+				t.Errorf("entry %d: % x, was % x", i, after[i+1].Stored, e.Stored)
 			}
 		}
 	}

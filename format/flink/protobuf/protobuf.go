@@ -82,10 +82,10 @@ func (c codec) Type() *types.Type { return c.typeOf(c.of, map[protoreflect.FullN
 func (c codec) typeOf(m protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) *types.Type {
 	name := string(m.FullName())
 	if seen[m.FullName()] {
-		return &types.Type{Form: types.FormRef, Class: name}
+		return &types.Type{Kind: types.TypeRef, Class: name}
 	}
 	seen[m.FullName()] = true
-	t := &types.Type{Form: types.FormRecord, Class: name, Names: c.shapes[m.FullName()].Names}
+	t := &types.Type{Kind: types.TypeRecord, Class: name, Names: c.shapes[m.FullName()].Names}
 	for i := range m.Fields().Len() {
 		t.Parts = append(t.Parts, c.fieldType(m.Fields().Get(i), seen))
 	}
@@ -95,11 +95,11 @@ func (c codec) typeOf(m protoreflect.MessageDescriptor, seen map[protoreflect.Fu
 func (c codec) fieldType(f protoreflect.FieldDescriptor, seen map[protoreflect.FullName]bool) *types.Type {
 	switch {
 	case f.IsMap():
-		return &types.Type{Form: types.FormMap, Parts: []*types.Type{c.oneType(f.MapKey(), seen), c.oneType(f.MapValue(), seen)}}
+		return &types.Type{Kind: types.TypeMap, Parts: []*types.Type{c.oneType(f.MapKey(), seen), c.oneType(f.MapValue(), seen)}}
 	case f.IsList():
-		return &types.Type{Form: types.FormList, Parts: []*types.Type{c.oneType(f, seen)}}
+		return &types.Type{Kind: types.TypeList, Parts: []*types.Type{c.oneType(f, seen)}}
 	case f.HasPresence():
-		return &types.Type{Form: types.FormOptional, Parts: []*types.Type{c.oneType(f, seen)}}
+		return &types.Type{Kind: types.TypeOptional, Parts: []*types.Type{c.oneType(f, seen)}}
 	}
 	return c.oneType(f, seen)
 }
@@ -108,25 +108,25 @@ func (c codec) fieldType(f protoreflect.FieldDescriptor, seen map[protoreflect.F
 func (c codec) oneType(f protoreflect.FieldDescriptor, seen map[protoreflect.FullName]bool) *types.Type {
 	switch f.Kind() {
 	case protoreflect.BoolKind:
-		return &types.Type{Form: types.FormBool, Word: "boolean"}
+		return &types.Type{Kind: types.TypeBool, Word: "boolean"}
 	case protoreflect.FloatKind:
-		return &types.Type{Form: types.FormFloat, Word: "float", Bits: 32}
+		return &types.Type{Kind: types.TypeFloat, Word: "float", Bits: 32}
 	case protoreflect.DoubleKind:
-		return &types.Type{Form: types.FormFloat, Word: "double", Bits: 64}
+		return &types.Type{Kind: types.TypeFloat, Word: "double", Bits: 64}
 	case protoreflect.StringKind:
-		return &types.Type{Form: types.FormString, Word: "string"}
+		return &types.Type{Kind: types.TypeString, Word: "string"}
 	case protoreflect.BytesKind:
-		return &types.Type{Form: types.FormBytes, Word: "bytes"}
+		return &types.Type{Kind: types.TypeBytes, Word: "bytes"}
 	case protoreflect.EnumKind: // or a number without a name
-		return &types.Type{Form: types.FormAny, Class: string(f.Enum().FullName())}
+		return &types.Type{Kind: types.TypeAny, Class: string(f.Enum().FullName())}
 	case protoreflect.MessageKind, protoreflect.GroupKind:
 		return c.typeOf(f.Message(), seen)
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
-		return &types.Type{Form: types.FormInt, Word: "int", Bits: 32}
+		return &types.Type{Kind: types.TypeInt, Word: "int", Bits: 32}
 	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		return &types.Type{Form: types.FormBigInt}
+		return &types.Type{Kind: types.TypeBigInt}
 	}
-	return &types.Type{Form: types.FormInt, Word: "long", Bits: 64} // uint32 too
+	return &types.Type{Kind: types.TypeInt, Word: "long", Bits: 64} // uint32 too
 }
 
 // Skip implements [value.Codec].

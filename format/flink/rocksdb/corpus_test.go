@@ -62,7 +62,7 @@ func TestCorpus(t *testing.T) {
 								t.Errorf("%s: %v", dir, err)
 								continue
 							}
-							c, err := rocksdb.Verify(t.Context(), table)
+							c, err := db.Verify(t.Context(), f, l, nil)
 							if err != nil {
 								t.Errorf("%s: %s: %v", dir, l.Name, err)
 							}

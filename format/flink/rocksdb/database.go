@@ -17,8 +17,9 @@ type Database struct {
 	Families []*Family // by id
 	// Logs are the write-ahead logs that have bytes. Their entries are not read.
 	Logs []string
-	// Unused are the tables among the files that are not live.
-	Unused []string
+	// Unused are the tables among the files that are not live, and Absent the live
+	// tables that are not among the files.
+	Unused, Absent []string
 
 	src   format.Source
 	files map[string]format.Stream
@@ -87,6 +88,9 @@ func Open(ctx context.Context, src format.Source, files []format.NamedStream, o 
 	for _, f := range db.Families {
 		for _, t := range f.Tables {
 			live[t.Name] = true
+			if db.files[t.Name] == nil {
+				db.Absent = append(db.Absent, t.Name)
+			}
 		}
 	}
 	for name, s := range db.files {
@@ -101,6 +105,7 @@ func Open(ctx context.Context, src format.Source, files []format.NamedStream, o 
 	}
 	slices.Sort(db.Logs)
 	slices.Sort(db.Unused)
+	slices.Sort(db.Absent)
 	return db, nil
 }
 
@@ -108,7 +113,7 @@ func Open(ctx context.Context, src format.Source, files []format.NamedStream, o 
 func (db *Database) read(ctx context.Context, name string, most int64) ([]byte, error) {
 	s, ok := db.files[name]
 	if !ok {
-		return nil, format.InFile(format.Errorf(format.ErrMissing, "expected a file with this name in the database"), name)
+		return nil, format.InFile(corrupt("expected a file with this name among the files of the database"), name)
 	}
 	n, err := format.StreamSize(ctx, db.src, s)
 	if err != nil {
@@ -134,7 +139,7 @@ func (db *Database) Family(name string) *Family {
 func (db *Database) Table(ctx context.Context, l *LiveTable) (*Table, error) {
 	s, ok := db.files[l.Name]
 	if !ok {
-		return nil, format.InFile(format.Errorf(format.ErrMissing, "the MANIFEST lists this table, but the file is missing"), l.Name)
+		return nil, format.InFile(corrupt("the MANIFEST lists this table, which is not among the files of the database"), l.Name)
 	}
 	t, err := openTable(ctx, db.src, s, db.o, l.LastSequence)
 	if err == nil && t.Size != l.Size {

@@ -60,7 +60,7 @@ func FuzzTable(f *testing.F) {
 			t.Fatal(err)
 		}
 		flatten(slices.DeleteFunc(all, func(r Range) bool { return bytes.Compare(r.Start, r.End) >= 0 }))
-		if _, err := Verify(t.Context(), table); err != nil && !accepted(err) {
+		if _, err := Verify(t.Context(), table, nil); err != nil && !accepted(err) {
 			t.Fatal(err)
 		}
 		var keys [][]byte

@@ -45,7 +45,7 @@ func readTable(t testing.TB, p []byte) (all []string, err error) {
 			t.Fatal("more entries than the table can hold")
 		}
 	}
-	_, err = Verify(t.Context(), table)
+	_, err = Verify(t.Context(), table, nil)
 	return all, err
 }
 

@@ -166,8 +166,8 @@ func (c *Cursor) openNext(s *source) error {
 	if err != nil {
 		return err
 	}
-	if t.ColumnFamily != "" && t.ColumnFamily != c.name {
-		return format.InFile(corrupt("expected a table of column family %q, found one of %q", c.name, t.ColumnFamily), l.Name)
+	if err := t.in(c.name); err != nil {
+		return format.InFile(err, l.Name)
 	}
 	ranges, err := t.Ranges(c.ctx)
 	if err != nil {

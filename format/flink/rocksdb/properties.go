@@ -84,6 +84,14 @@ func readProperties(p []byte) (Properties, error) {
 	return props, nil
 }
 
+// in returns an error if the properties name another column family.
+func (p *Properties) in(family string) error {
+	if p.ColumnFamily != "" && p.ColumnFamily != family {
+		return corrupt("expected a table of column family %q, found one of %q", cut(family), cut(p.ColumnFamily))
+	}
+	return nil
+}
+
 // has reports whether a property is stored.
 func (p *Properties) has(name string) bool {
 	_, ok := p.All[name]

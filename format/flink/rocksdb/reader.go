@@ -3,6 +3,7 @@ package rocksdb
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
@@ -94,12 +95,16 @@ func (r *blocks) read(h handle) (_ []byte, c Compression, err error) {
 	return out, c, nil
 }
 
+// ErrChecksum matches the error for a block that does not match its checksum. The
+// error matches format.ErrCorrupt as well.
+var ErrChecksum = fmt.Errorf("a block does not match its checksum: %w", format.ErrCorrupt)
+
 // check compares the checksum of a block with its trailer.
 func (r *blocks) check(p []byte, h handle) error {
 	n := h.size + 1
 	want := binary.LittleEndian.Uint32(p[n:])
 	if got := r.f.sum(p[:n], h.off); got != want {
-		return corrupt("expected checksum %08x of a block of %d bytes, found %08x", want, h.size, got)
+		return format.Errorf(ErrChecksum, "expected checksum %08x of a block of %d bytes, found %08x", want, h.size, got)
 	}
 	return nil
 }

@@ -25,11 +25,12 @@ type Content struct {
 
 // Verify reads all blocks of a table and compares their checksums, the order of the
 // keys and the keys of the index, and the numbers that the properties record. It
-// returns what it counted up to an error.
-func Verify(ctx context.Context, t *Table) (n Content, err error) {
+// calls each with every entry, in order; nil: with none. It returns what it counted up
+// to an error, also of each.
+func Verify(ctx context.Context, t *Table, each func(TableEntry) error) (n Content, err error) {
 	n.Compressed = map[Compression]int64{}
 	n.Blocks = 1 // the metaindex, which OpenTable has read
-	v := &verifier{Content: &n, t: t, r: t.blocks(ctx)}
+	v := &verifier{Content: &n, t: t, r: t.blocks(ctx), each: each}
 	for _, name := range t.metaBlocks() {
 		if err := v.meta(name); err != nil {
 			return n, format.At(err, "block %q", cut(name))
@@ -49,11 +50,39 @@ func Verify(ctx context.Context, t *Table) (n Content, err error) {
 	return n, v.counts()
 }
 
+// Verify is [Verify] of a live table of a column family. It also compares the keys and
+// the sequence numbers with the ranges that the database records, and the name of the
+// family. An error has the name of the file.
+func (db *Database) Verify(ctx context.Context, f *Family, l *LiveTable, each func(TableEntry) error) (n Content, err error) {
+	defer func() { err = format.InFile(err, l.Name) }()
+	t, err := db.Table(ctx, l)
+	if err != nil {
+		return n, err
+	}
+	if err := t.in(f.Name); err != nil {
+		return n, err
+	}
+	return Verify(ctx, t, func(e TableEntry) error {
+		if bytes.Compare(e.Key, l.bounds.smallest) < 0 || bytes.Compare(e.Key, l.bounds.largest) > 0 {
+			return corrupt("key %x is outside the range that the MANIFEST records", cutBytes(e.Key))
+		}
+		// Compaction sets the numbers of the oldest entries to 0 before it records the range.
+		if e.Sequence > l.LastSequence && l.LastSequence != unknownSequence {
+			return corrupt("sequence number %d is greater than the largest that the MANIFEST records, %d", e.Sequence, l.LastSequence)
+		}
+		if each == nil {
+			return nil
+		}
+		return each(e)
+	})
+}
+
 type verifier struct {
 	*Content
 	t    *Table
 	r    *blocks
 	last []byte // key of the index before
+	each func(TableEntry) error
 }
 
 // meta reads a block of the metaindex. The index, the properties and the dictionary
@@ -106,6 +135,12 @@ func (v *verifier) index(ctx context.Context) error {
 		}
 		if x := c.lowest(); bytes.Compare(c.key, x.key[:len(x.key)-x.block.tail]) > 0 {
 			return format.At(atBlock(corrupt("a key is greater than its key in the index"), c.at), "index")
+		}
+		if v.each == nil {
+			continue
+		}
+		if err := v.each(TableEntry{Key: c.key, Sequence: c.trail >> 8, Kind: Kind(c.trail), Value: c.value}); err != nil {
+			return err
 		}
 	}
 	if c.err != io.EOF {

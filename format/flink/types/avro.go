@@ -261,7 +261,7 @@ func (c *avroRecord) read(r *reader) (v value.Value) {
 
 // fixed is a codec of byte arrays of one length.
 func fixed(size int) scalar {
-	return scalar{typ: &Type{Form: FormBytes, Size: size},
+	return scalar{typ: &Type{Kind: TypeBytes, Size: size},
 		over: func(r *reader) { r.Bytes(size, "a byte array") },
 		get:  func(r *reader) value.Value { return value.Bytes(r.Bytes(size, "a byte array")) },
 		put: func(w *writer, v value.Value) {
@@ -289,7 +289,7 @@ func avroDecimal(precision, scale int32, size int, raw scalar) codec {
 	if size > 0 {
 		raw = fixed(size)
 	}
-	return scalar{typ: &Type{Form: FormDecimal, Precision: precision, Scale: scale},
+	return scalar{typ: &Type{Kind: TypeDecimal, Precision: precision, Scale: scale},
 		over: raw.over,
 		get: func(r *reader) value.Value {
 			off := r.Offset()
@@ -379,8 +379,8 @@ const (
 
 // typeOf returns the type of times.
 func (t avroTime) typeOf() *Type {
-	form := map[value.Kind]Form{value.KindDate: FormDate, value.KindTimeOfDay: FormTimeOfDay, value.KindInstant: FormInstant, value.KindDateTime: FormDateTime}[t.kind]
-	return &Type{Form: form, Precision: map[int64]int32{1e6: 3, 1e3: 6, 1: 9}[t.unit]}
+	form := map[value.Kind]TypeKind{value.KindDate: TypeDate, value.KindTimeOfDay: TypeTimeOfDay, value.KindInstant: TypeInstant, value.KindDateTime: TypeDateTime}[t.kind]
+	return &Type{Kind: form, Precision: map[int64]int32{1e6: 3, 1e3: 6, 1: 9}[t.unit]}
 }
 
 // value returns a time, or the number if it is not in the day.
@@ -743,7 +743,7 @@ func avroBytes(c scalar) scalar {
 			n := length(r)
 			off := r.Offset()
 			p := r.Bytes(n, "bytes")
-			if c.typ.Form == FormBytes {
+			if c.typ.Kind == TypeBytes {
 				return value.Bytes(p)
 			}
 			if r.Err() == nil && !utf8.Valid(p) {

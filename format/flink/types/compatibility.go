@@ -66,6 +66,18 @@ func Compare(was, now *Snapshot) Change {
 	return c
 }
 
+// CompareBest compares a serializer with several, as in a job whose subtasks differ, and
+// returns the most compatible change.
+func CompareBest(was *Snapshot, now []*Snapshot) Change {
+	best := Change{Compatibility: Undecided, Why: "its serializer snapshot is unknown"}
+	for i, b := range now {
+		if c := Compare(was, b); i == 0 || c.Compatibility < best.Compatibility {
+			best = c
+		}
+	}
+	return best
+}
+
 func compare(was, now *Snapshot) Change {
 	was, now = original(was), original(now)
 	switch {

@@ -4,15 +4,15 @@ package types
 
 func (s scalar) describe(*describer) *Type {
 	if s.typ == nil {
-		return &Type{Form: FormAny}
+		return &Type{Kind: TypeAny}
 	}
 	return s.typ
 }
 
-func (nothing) describe(*describer) *Type    { return &Type{Form: FormNull} }
-func (e enum) describe(*describer) *Type     { return &Type{Form: FormEnum, Names: e} }
-func (javaStream) describe(*describer) *Type { return &Type{Form: FormAny} }
-func (kryoCodec) describe(*describer) *Type  { return &Type{Form: FormAny} }
+func (nothing) describe(*describer) *Type    { return &Type{Kind: TypeNull} }
+func (e enum) describe(*describer) *Type     { return &Type{Kind: TypeEnum, Names: e} }
+func (javaStream) describe(*describer) *Type { return &Type{Kind: TypeAny} }
+func (kryoCodec) describe(*describer) *Type  { return &Type{Kind: TypeAny} }
 
 func (e scalaEnum) describe(d *describer) *Type { return e.names.describe(d) }
 
@@ -30,9 +30,9 @@ func (d *describer) all(codecs ...codec) []*Type {
 }
 
 // optionalType returns the type of values that can be absent.
-func optionalType(t *Type) *Type { return &Type{Form: FormOptional, Parts: []*Type{t}} }
+func optionalType(t *Type) *Type { return &Type{Kind: TypeOptional, Parts: []*Type{t}} }
 
-func (a array) describe(d *describer) *Type      { return &Type{Form: FormList, Parts: d.all(a.one)} }
+func (a array) describe(d *describer) *Type      { return &Type{Kind: TypeList, Parts: d.all(a.one)} }
 func (l linkedList) describe(d *describer) *Type { return array{1, nullIf{1, l.one}}.describe(d) }
 func (n nullIf) describe(d *describer) *Type     { return optionalType(n.one.describe(d)) }
 func (n nullable) describe(d *describer) *Type {
@@ -41,7 +41,7 @@ func (n nullable) describe(d *describer) *Type {
 	return t
 }
 func (m mapOf) describe(d *describer) *Type {
-	return &Type{Form: FormMap, Parts: d.all(m.key, m.value)}
+	return &Type{Kind: TypeMap, Parts: d.all(m.key, m.value)}
 }
 func (j joined) describe(d *describer) *Type   { return array{1, j.one}.describe(d) }
 func (m mapValue) describe(d *describer) *Type { return optionalType(m.one.describe(d)) }
@@ -56,15 +56,15 @@ func (t tuple) codecs() []codec {
 }
 
 func (t tuple) describe(d *describer) *Type {
-	return &Type{Form: FormTuple, Parts: d.all(t.codecs()...)}
+	return &Type{Kind: TypeTuple, Parts: d.all(t.codecs()...)}
 }
 
 func (c record) describe(d *describer) *Type {
-	return &Type{Form: FormRecord, Names: c.shape.Names, Parts: d.all(c.fields.codecs()...)}
+	return &Type{Kind: TypeRecord, Names: c.shape.Names, Parts: d.all(c.fields.codecs()...)}
 }
 
 func (c row) describe(d *describer) *Type {
-	t := &Type{Form: FormRow, Kinds: c.kinds > 0}
+	t := &Type{Kind: TypeRow, Kinds: c.kinds > 0}
 	for _, p := range d.all(c.fields...) {
 		t.Parts = append(t.Parts, optionalType(p))
 	}
@@ -83,11 +83,11 @@ func (c pojoOf) describe(d *describer) *Type {
 }
 
 func (e either) describe(d *describer) *Type {
-	return &Type{Form: FormChoice, Parts: d.all(record{leftShape, tupleOf(e.left)}, record{rightShape, tupleOf(e.right)})}
+	return &Type{Kind: TypeChoice, Parts: d.all(record{leftShape, tupleOf(e.left)}, record{rightShape, tupleOf(e.right)})}
 }
 
 func (c choice) describe(d *describer) *Type {
-	t := &Type{Form: FormChoice}
+	t := &Type{Kind: TypeChoice}
 	for _, r := range c.of {
 		t.Parts = append(t.Parts, r.describe(d))
 	}
@@ -96,7 +96,7 @@ func (c choice) describe(d *describer) *Type {
 
 func (c *avroRecord) describe(d *describer) *Type {
 	if d.records[c] {
-		return &Type{Form: FormRef, Class: c.name}
+		return &Type{Kind: TypeRef, Class: c.name}
 	}
 	if d.records == nil {
 		d.records = map[*avroRecord]bool{}
@@ -108,7 +108,7 @@ func (c *avroRecord) describe(d *describer) *Type {
 }
 
 func (u avroUnion) describe(d *describer) *Type {
-	t := &Type{Form: FormChoice}
+	t := &Type{Kind: TypeChoice}
 	null := false
 	for i, c := range u.of {
 		switch {
@@ -121,8 +121,8 @@ func (u avroUnion) describe(d *describer) *Type {
 		}
 	}
 	switch {
-	case null && u.bare && t.Form == FormChoice && len(t.Parts) == 0:
-		return &Type{Form: FormNull}
+	case null && u.bare && t.Kind == TypeChoice && len(t.Parts) == 0:
+		return &Type{Kind: TypeNull}
 	case null:
 		return optionalType(t)
 	}
@@ -131,14 +131,14 @@ func (u avroUnion) describe(d *describer) *Type {
 
 func (a *avroBlocks) describe(d *describer) *Type {
 	if a.isMap {
-		return &Type{Form: FormMap, Parts: d.all(stringDataCodec, a.one)}
+		return &Type{Kind: TypeMap, Parts: d.all(stringDataCodec, a.one)}
 	}
-	return &Type{Form: FormList, Parts: d.all(a.one)}
+	return &Type{Kind: TypeList, Parts: d.all(a.one)}
 }
 
 func (f framedLayout) describe(d *describer) *Type { return f.of.describe(d) }
 func (l rawValue) describe(d *describer) *Type     { return l.one.describe(d) }
-func (rawBytes) describe(*describer) *Type         { return &Type{Form: FormBytes} }
+func (rawBytes) describe(*describer) *Type         { return &Type{Kind: TypeBytes} }
 
 // describe returns the type of a field or element.
 func (c *cell) describe(d *describer) *Type {
@@ -148,24 +148,24 @@ func (c *cell) describe(d *describer) *Type {
 	case c.of != nil:
 		return c.of.describe(d)
 	}
-	return &Type{Form: FormAny}
+	return &Type{Kind: TypeAny}
 }
 
 func (l binaryRow) describe(d *describer) *Type {
-	t := &Type{Form: FormRow, Kinds: true}
+	t := &Type{Kind: TypeRow, Kinds: true}
 	for _, c := range l.fields {
 		t.Parts = append(t.Parts, optionalType(c.describe(d)))
 	}
 	if l.shape != nil {
-		t.Form, t.Names = FormRecord, l.shape.Names
+		t.Kind, t.Names = TypeRecord, l.shape.Names
 	}
 	return t
 }
 
 func (l binaryArray) describe(d *describer) *Type {
-	return &Type{Form: FormList, Parts: []*Type{optionalType(l.one.describe(d))}}
+	return &Type{Kind: TypeList, Parts: []*Type{optionalType(l.one.describe(d))}}
 }
 
 func (l binaryMap) describe(d *describer) *Type {
-	return &Type{Form: FormMap, Parts: []*Type{optionalType(l.keys.one.describe(d)), optionalType(l.values.one.describe(d))}}
+	return &Type{Kind: TypeMap, Parts: []*Type{optionalType(l.keys.one.describe(d)), optionalType(l.values.one.describe(d))}}
 }

@@ -244,12 +244,12 @@ func (p *parser) str(n *node) string {
 	return n.Text
 }
 
-// timeForms are the forms of the kinds of times.
-var timeForms = map[value.Kind]jsontext.TimeForm{value.KindDate: jsontext.Date, value.KindTimeOfDay: jsontext.TimeOfDay, value.KindDateTime: jsontext.DateTime, value.KindInstant: jsontext.Instant}
+// timeFormats are the formats of times.
+var timeFormats = map[value.Kind]jsontext.TimeFormat{value.KindDate: jsontext.Date, value.KindTimeOfDay: jsontext.TimeOfDay, value.KindDateTime: jsontext.DateTime, value.KindInstant: jsontext.Instant}
 
 // timestamp converts a date, a time of day or both, or an instant in UTC.
 func (p *parser) timestamp(n *node, k value.Kind) value.Value {
-	t, err := n.Time(timeForms[k])
+	t, err := n.Time(timeFormats[k])
 	if err != nil {
 		return p.fail("%v", err)
 	}

@@ -26,7 +26,7 @@ func parsed(t *testing.T, text string) value.Codec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := types.NewCodec(s, types.Options{})
+	c, err := types.NewCodec(s, types.Options{Kryo: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,6 +132,38 @@ func TestLanguage(t *testing.T) {
 		if got := string(v.AppendJSON(nil, nil, nil)); err != nil || got != x.json {
 			t.Errorf("%s: %s, %v; want %s", x.typ, got, err, x.json)
 		}
+	}
+}
+
+// TestDocumentedTypes runs the examples in docs/type-language.md, and finds each word of
+// its table.
+func TestDocumentedTypes(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join(testenv.ModuleRoot(t), "docs", "type-language.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.SplitSeq(strings.ReplaceAll(string(doc), "\r\n", "\n"), "\n") {
+		cells := strings.Split(strings.Trim(line, "| "), " | ")
+		if len(cells) != 3 || !strings.HasPrefix(cells[1], "`") {
+			continue
+		}
+		rows++
+		typ, want := strings.Trim(cells[0], "`"), strings.Trim(cells[2], "`")
+		p, err := hex.DecodeString(strings.Trim(cells[1], "`"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := testenv.ReadBack(t, parsed(t, typ), p)
+		if got := string(v.AppendJSON(nil, nil, nil)); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", typ, got, err, want)
+		}
+	}
+	if rows < 9 {
+		t.Errorf("%d examples", rows)
+	}
+	for _, word := range []string{"boolean", "byte", "char", "void", "BigInteger", "Instant", "LocalDateTime", "timestamp", "stringdata", "TimeWindow", "string[]", "arraydata<multiset<long>>", "mapdata<string,timestamp_ltz(3)>", "either<int,long>", "option<int>", "timer<long,void>", "kryo java.util.ArrayList", "longvalue", "deweynumber", "raw"} {
+		parsed(t, word)
 	}
 }
 

@@ -90,15 +90,15 @@ var scalarTypes = map[string]*Type{
 	"IntType": intCodec.typ, "YearMonthIntervalType": intCodec.typ, "BigIntType": longCodec.typ, "DayTimeIntervalType": longCodec.typ,
 	"FloatType": floatCodec.typ, "DoubleType": doubleCodec.typ,
 	"CharType": stringDataCodec.typ, "VarCharType": stringDataCodec.typ, "BinaryType": bytesCodec.typ, "VarBinaryType": bytesCodec.typ,
-	"DateType": {Form: FormDate, Word: "date"}, "TimeType": {Form: FormTimeOfDay, Word: "time", Precision: 3},
-	"NullType": {Form: FormNull, Word: "void"},
+	"DateType": {Kind: TypeDate, Word: "date"}, "TimeType": {Kind: TypeTimeOfDay, Word: "time", Precision: 3},
+	"NullType": {Kind: TypeNull, Word: "void"},
 }
 
 // typeOf returns the type of the values of a SQL type without parts.
 func (t *logical) typeOf() *Type {
 	switch t.class {
 	case "DecimalType":
-		return &Type{Form: FormDecimal, Word: "decimal", Precision: t.precision, Scale: t.scale}
+		return &Type{Kind: TypeDecimal, Word: "decimal", Precision: t.precision, Scale: t.scale}
 	case "TimestampType":
 		return timestampType(t.precision, value.KindDateTime)
 	case "LocalZonedTimestampType":

@@ -1,9 +1,7 @@
 package types
 
 import (
-	"encoding/hex"
 	"slices"
-	"strings"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/value"
@@ -199,8 +197,6 @@ func (m masking) kryo(declared string, c *kryoCodec, v value.Value) (value.Value
 		return v, notMasked("an object of class " + class)
 	case class == "java.net.URI":
 		return m.named(v)
-	case class == "java.util.UUID":
-		return m.uuid(v)
 	case v.Len() > 0:
 		return v.MapParts(func(_ int, p value.Value) (value.Value, error) { return m.kryo("", c, p) })
 	}
@@ -210,17 +206,4 @@ func (m masking) kryo(declared string, c *kryoCodec, v value.Value) (value.Value
 func (m masking) named(v value.Value) (value.Value, error) {
 	out, err := m.Name(value.String(v.Text()))
 	return out.WithClass(v.Class()), err
-}
-
-// uuid replaces the 16 bytes of a UUID.
-func (m masking) uuid(v value.Value) (value.Value, error) {
-	p, err := hex.DecodeString(strings.ReplaceAll(v.Text(), "-", ""))
-	if err != nil || len(p) != 16 {
-		return v, notMasked("a UUID in another form")
-	}
-	out, err := m.Leaf(value.Bytes(p))
-	if err != nil {
-		return v, err
-	}
-	return value.String(uuidText([]byte(out.Text()))).WithClass(v.Class()), nil
 }

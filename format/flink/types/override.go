@@ -40,7 +40,7 @@ func (f Override) Of(state string, part Part, recorded *Snapshot) (s *Snapshot, 
 	return s, true
 }
 
-// Strict returns a codec of values whose type s the user gave: an error names the type
+// Strict returns a codec for a type s that replaces a serializer: an error names the type
 // and the byte, and bytes that c does not decode are format.ErrCorrupt too.
 func Strict(c value.Codec, s *Snapshot) value.Codec {
 	return strict{c, TypeOf(s, Options{Kryo: kryo5}).Short(nil)}

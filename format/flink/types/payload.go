@@ -25,7 +25,7 @@ func (r *reader) rest() []byte {
 }
 
 var (
-	utf8Codec = scalar{typ: &Type{Form: FormString}, from: stringDataCodec.from,
+	utf8Codec = scalar{typ: &Type{Kind: TypeString}, from: stringDataCodec.from,
 		over: func(r *reader) { r.Next(r.Remaining()) },
 		get: func(r *reader) value.Value {
 			p := r.rest()
@@ -49,7 +49,7 @@ var (
 			}
 		},
 	}
-	rawCodec = scalar{typ: &Type{Form: FormBytes}, from: bytesCodec.from,
+	rawCodec = scalar{typ: &Type{Kind: TypeBytes}, from: bytesCodec.from,
 		over: func(r *reader) { r.Next(r.Remaining()) },
 		get:  func(r *reader) value.Value { return value.Bytes(r.Next(r.Remaining())) },
 		put: func(w *writer, v value.Value) {
@@ -94,7 +94,7 @@ func (document) parse(p *parser, n *node) value.Value {
 	})
 }
 
-func (document) describe(*describer) *Type { return &Type{Form: FormAny, Null: true} }
+func (document) describe(*describer) *Type { return &Type{Kind: TypeAny, Null: true} }
 
 // document converts a document. name returns the name of a field.
 func (p *parser) document(n *node, name func(string) string) value.Value {
@@ -223,7 +223,7 @@ func (f foreign) describe(*describer) *Type {
 		t := *c.Type()
 		return &t
 	}
-	return &Type{Form: FormAny, Null: true}
+	return &Type{Kind: TypeAny, Null: true}
 }
 
 // appendNode appends the JSON that a node was read from.
@@ -272,39 +272,39 @@ func (t *Type) FromJSON(p []byte) (value.Value, error) {
 func parserOf(t *Type, named map[string]*avroRecord) codec {
 	all := make([]codec, len(t.Parts))
 	var c *avroRecord
-	if t.Form == FormRecord {
+	if t.Kind == TypeRecord {
 		c = &avroRecord{name: t.Class}
 		named[t.Class] = c
 	}
 	for i, p := range t.Parts {
 		all[i] = parserOf(p, named)
 	}
-	switch t.Form {
-	case FormRecord:
+	switch t.Kind {
+	case TypeRecord:
 		c.record = record{fieldsOf(t.Names...), tupleOf(all...)}
 		return c
-	case FormRef:
+	case TypeRef:
 		if c := named[t.Class]; c != nil {
 			return c
 		}
-	case FormOptional:
+	case TypeOptional:
 		return nullIf{1, all[0]}
-	case FormList:
+	case TypeList:
 		return array{1, all[0]}
-	case FormMap:
+	case TypeMap:
 		return mapOf{all[0], all[1]}
-	case FormBool:
+	case TypeBool:
 		return boolCodec
-	case FormInt:
+	case TypeInt:
 		return integer(t.Bits / 8)
-	case FormFloat:
+	case TypeFloat:
 		if t.Bits == 32 {
 			return floatCodec
 		}
 		return doubleCodec
-	case FormString:
+	case TypeString:
 		return stringDataCodec
-	case FormBytes:
+	case TypeBytes:
 		return bytesCodec
 	}
 	return document{}

@@ -148,7 +148,7 @@ func twoPhase(_ *maker, s *Snapshot, n []codec) codec {
 }
 
 // utfCodec reads modified UTF-8 with its 2-byte length.
-var utfCodec = scalar{typ: &Type{Form: FormString},
+var utfCodec = scalar{typ: &Type{Kind: TypeString},
 	over: func(r *reader) { r.Bytes(int(r.U16()), "a string") },
 	get: func(r *reader) value.Value {
 		off := r.Offset()

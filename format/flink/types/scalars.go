@@ -66,7 +66,7 @@ func integer(size int) scalar {
 		},
 		from: func(p *parser, n *node) value.Value { return value.Int(p.integer(n, size)) },
 		op:   map[int]op{1: opByte, 2: opShort, 4: opInt, 8: opLong}[size],
-		typ:  &Type{Form: FormInt, Word: map[int]string{1: "byte", 2: "short", 4: "int", 8: "long"}[size], Bits: 8 * size},
+		typ:  &Type{Kind: TypeInt, Word: map[int]string{1: "byte", 2: "short", 4: "int", 8: "long"}[size], Bits: 8 * size},
 	}
 }
 
@@ -99,7 +99,7 @@ var (
 	byteCodec, shortCodec = integer(1), integer(2)
 	intCodec, longCodec   = integer(4), integer(8)
 
-	boolCodec = scalar{size: 1, typ: &Type{Form: FormBool, Word: "boolean"},
+	boolCodec = scalar{size: 1, typ: &Type{Kind: TypeBool, Word: "boolean"},
 		get: func(r *reader) value.Value { return value.Bool(r.Bool("a boolean")) },
 		put: func(w *writer, v value.Value) {
 			if w.expects(v, value.KindBool) {
@@ -112,7 +112,7 @@ var (
 		},
 		op: opBool,
 	}
-	floatCodec = scalar{size: 4, typ: &Type{Form: FormFloat, Word: "float", Bits: 32},
+	floatCodec = scalar{size: 4, typ: &Type{Kind: TypeFloat, Word: "float", Bits: 32},
 		get: func(r *reader) value.Value { return value.Float32(uint32(r.I32())) },
 		put: func(w *writer, v value.Value) {
 			if w.expects(v, value.KindFloat32) {
@@ -122,7 +122,7 @@ var (
 		from: func(p *parser, n *node) value.Value { return value.Float32(uint32(p.float(n, 4))) },
 		op:   opFloat,
 	}
-	doubleCodec = scalar{size: 8, typ: &Type{Form: FormFloat, Word: "double", Bits: 64},
+	doubleCodec = scalar{size: 8, typ: &Type{Kind: TypeFloat, Word: "double", Bits: 64},
 		get: func(r *reader) value.Value { return value.Float64(uint64(r.I64())) },
 		put: func(w *writer, v value.Value) {
 			if w.expects(v, value.KindFloat64) {
@@ -132,7 +132,7 @@ var (
 		from: func(p *parser, n *node) value.Value { return value.Float64(p.float(n, 8)) },
 		op:   opDouble,
 	}
-	bytesCodec = scalar{typ: &Type{Form: FormBytes, Word: "bytes"},
+	bytesCodec = scalar{typ: &Type{Kind: TypeBytes, Word: "bytes"},
 		over: func(r *reader) { r.Blob("a byte array") },
 		get:  func(r *reader) value.Value { return value.Bytes(r.Blob("a byte array")) },
 		put: func(w *writer, v value.Value) {
@@ -142,7 +142,7 @@ var (
 		},
 		from: func(p *parser, n *node) value.Value { return value.Bytes(p.bytes(n)) },
 	}
-	charCodec = scalar{size: 2, typ: &Type{Form: FormString, Word: "char"},
+	charCodec = scalar{size: 2, typ: &Type{Kind: TypeString, Word: "char"},
 		get: func(r *reader) value.Value {
 			return value.String(java.FromUnits([]uint16{r.U16()}))
 		},
@@ -167,7 +167,7 @@ var (
 	}
 	stringCodec      = characters(true)
 	stringValueCodec = characters(false)
-	stringDataCodec  = scalar{typ: &Type{Form: FormString, Word: "string"},
+	stringDataCodec  = scalar{typ: &Type{Kind: TypeString, Word: "string"},
 		over: func(r *reader) { r.Blob("a string") },
 		get: func(r *reader) value.Value {
 			off := r.Offset()
@@ -192,7 +192,7 @@ var (
 // void is a codec of one byte that Flink ignores. The variant is the difference to
 // the byte that Flink writes.
 func void(written byte) scalar {
-	return scalar{size: 1, typ: &Type{Form: FormNull, Word: "void"},
+	return scalar{size: 1, typ: &Type{Kind: TypeNull, Word: "void"},
 		get: func(r *reader) value.Value { return value.Null().WithVariant(r.U8() ^ written) },
 		put: func(w *writer, v value.Value) {
 			if w.expects(v, value.KindNull) {
@@ -267,7 +267,7 @@ func characters(nulls bool) scalar {
 		}
 		return n, false
 	}
-	return scalar{typ: &Type{Form: FormString, Word: "string", Null: nulls},
+	return scalar{typ: &Type{Kind: TypeString, Word: "string", Null: nulls},
 		over: func(r *reader) {
 			n, _ := length(r)
 			if p := r.Next(int(n)); p != nil {
@@ -488,7 +488,7 @@ func skipBigInt(r *reader) (null bool) {
 	return n == 0
 }
 
-var bigIntCodec = scalar{typ: &Type{Form: FormBigInt, Word: "BigInteger", Null: true},
+var bigIntCodec = scalar{typ: &Type{Kind: TypeBigInt, Word: "BigInteger", Null: true},
 	over: func(r *reader) { skipBigInt(r) },
 	get: func(r *reader) value.Value {
 		p, variant, null := r.bigInt()
@@ -513,7 +513,7 @@ var bigIntCodec = scalar{typ: &Type{Form: FormBigInt, Word: "BigInteger", Null: 
 }
 
 // bigDecCodec reads a big integer and, unless that is null, int scale.
-var bigDecCodec = scalar{typ: &Type{Form: FormDecimal, Word: "BigDecimal", Null: true},
+var bigDecCodec = scalar{typ: &Type{Kind: TypeDecimal, Word: "BigDecimal", Null: true},
 	over: func(r *reader) {
 		if !skipBigInt(r) {
 			r.Bytes(4, "a scale")
@@ -549,7 +549,7 @@ var bigDecCodec = scalar{typ: &Type{Form: FormDecimal, Word: "BigDecimal", Null:
 func decimalData(precision, scale int32) scalar {
 	fits := func(w *writer, v value.Value) bool { return w.decimal(v, precision, scale) }
 	from := func(p *parser, n *node) value.Value { return p.sqlDecimal(n, precision, scale) }
-	typ := &Type{Form: FormDecimal, Word: "decimal", Precision: precision, Scale: scale}
+	typ := &Type{Kind: TypeDecimal, Word: "decimal", Precision: precision, Scale: scale}
 	if precision <= 18 {
 		return scalar{size: 8, from: from, typ: typ,
 			get: func(r *reader) value.Value {

@@ -56,6 +56,20 @@ func (s *StateSchema) Serializer(key string) *Snapshot {
 	return nil
 }
 
+// What returns what the serializer under a key is for: values, namespaces, map keys or
+// timers.
+func (s *StateSchema) What(key string) string {
+	switch {
+	case s.Keyed == Timers:
+		return "timers"
+	case key == "NAMESPACE_SERIALIZER":
+		return "namespaces"
+	case key == "KEY_SERIALIZER", key == "USER_KEY_SERIALIZER":
+		return "map keys"
+	}
+	return "values"
+}
+
 // Parts are the serializers of the parts of a state. One that the state does not have,
 // or that the file does not record, is nil.
 type Parts struct {

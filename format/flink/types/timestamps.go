@@ -13,7 +13,7 @@ import (
 // timestamps (B10). Each type has its own null: the smallest number.
 
 // dateCodec reads long ms since 1970.
-var dateCodec = scalar{size: 8, typ: &Type{Form: FormInstant, Word: "date", Null: true, Precision: 3}, from: nullableTimestamp(value.KindInstant),
+var dateCodec = scalar{size: 8, typ: &Type{Kind: TypeInstant, Word: "date", Null: true, Precision: 3}, from: nullableTimestamp(value.KindInstant),
 	get: func(r *reader) value.Value {
 		ms := r.I64()
 		if ms == math.MinInt64 {
@@ -62,7 +62,7 @@ func (w *writer) millis(v value.Value) int64 {
 
 // sqlTimestampCodec reads long ms since 1970 and int nanoseconds of the second,
 // which both contain the milliseconds.
-var sqlTimestampCodec = scalar{size: 12, typ: &Type{Form: FormInstant, Word: "timestamp", Null: true, Precision: 9}, from: nullableTimestamp(value.KindInstant),
+var sqlTimestampCodec = scalar{size: 12, typ: &Type{Kind: TypeInstant, Word: "timestamp", Null: true, Precision: 9}, from: nullableTimestamp(value.KindInstant),
 	get: func(r *reader) value.Value {
 		ms, off := r.I64(), r.Offset()
 		nano := r.I32()
@@ -97,7 +97,7 @@ const (
 )
 
 // instantCodec reads long seconds since 1970 and int nanoseconds.
-var instantCodec = scalar{size: 12, typ: &Type{Form: FormInstant, Word: "Instant", Null: true, Precision: 9}, from: nullableTimestamp(value.KindInstant),
+var instantCodec = scalar{size: 12, typ: &Type{Kind: TypeInstant, Word: "Instant", Null: true, Precision: 9}, from: nullableTimestamp(value.KindInstant),
 	get: func(r *reader) value.Value {
 		off := r.Offset()
 		s, nano := r.I64(), r.I32()
@@ -191,7 +191,7 @@ func (w *writer) timeOfDay(v value.Value) {
 	w.int(int64(c.Nano), 4)
 }
 
-var localDateCodec = scalar{size: 6, typ: &Type{Form: FormDate, Word: "LocalDate", Null: true}, from: nullableTimestamp(value.KindDate),
+var localDateCodec = scalar{size: 6, typ: &Type{Kind: TypeDate, Word: "LocalDate", Null: true}, from: nullableTimestamp(value.KindDate),
 	get: func(r *reader) value.Value {
 		c, null := r.date()
 		if null {
@@ -206,7 +206,7 @@ var localDateCodec = scalar{size: 6, typ: &Type{Form: FormDate, Word: "LocalDate
 	},
 }
 
-var localTimeCodec = scalar{size: 7, typ: &Type{Form: FormTimeOfDay, Word: "LocalTime", Null: true, Precision: 9}, from: nullableTimestamp(value.KindTimeOfDay),
+var localTimeCodec = scalar{size: 7, typ: &Type{Kind: TypeTimeOfDay, Word: "LocalTime", Null: true, Precision: 9}, from: nullableTimestamp(value.KindTimeOfDay),
 	get: func(r *reader) value.Value {
 		c, null := r.timeOfDay()
 		if null {
@@ -223,7 +223,7 @@ var localTimeCodec = scalar{size: 7, typ: &Type{Form: FormTimeOfDay, Word: "Loca
 
 // localDateTimeCodec reads a date and a time of day, which are both null or both
 // not.
-var localDateTimeCodec = scalar{size: 13, typ: &Type{Form: FormDateTime, Word: "LocalDateTime", Null: true, Precision: 9}, from: nullableTimestamp(value.KindDateTime),
+var localDateTimeCodec = scalar{size: 13, typ: &Type{Kind: TypeDateTime, Word: "LocalDateTime", Null: true, Precision: 9}, from: nullableTimestamp(value.KindDateTime),
 	get: func(r *reader) value.Value {
 		off := r.Offset()
 		date, noDate := r.date()
@@ -283,9 +283,9 @@ func timestampData(precision int32, kind value.Kind) scalar {
 // timestampType returns the type of SQL timestamps.
 func timestampType(precision int32, kind value.Kind) *Type {
 	if kind == value.KindInstant {
-		return &Type{Form: FormInstant, Word: "timestamp_ltz", Precision: precision}
+		return &Type{Kind: TypeInstant, Word: "timestamp_ltz", Precision: precision}
 	}
-	return &Type{Form: FormDateTime, Word: "timestamp", Precision: precision}
+	return &Type{Kind: TypeDateTime, Word: "timestamp", Precision: precision}
 }
 
 // timestampOf returns a date with time or an instant from milliseconds and nanoseconds

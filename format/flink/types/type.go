@@ -12,7 +12,7 @@ import (
 // (docs/json.md), with the words of the type language. Types share parts; they must not
 // be changed.
 type Type struct {
-	Form  Form
+	Kind  TypeKind
 	Word  string // of the type language: "long", "list", "pojo"; "" for a part that has none
 	Class string // of objects, constants and tuples, or the name in an Avro schema; "" if it is not recorded
 	// Null: null is a value of the type, as it is of strings.
@@ -35,44 +35,44 @@ type Type struct {
 	args []*Type // of Word, if they differ from Parts
 }
 
-// Form is the form of the values of a [Type], in JSON and in package value.
-type Form uint8
+// TypeKind is the kind of the values of a [Type], in JSON and in package value.
+type TypeKind uint8
 
-// The forms.
+// The kinds.
 const (
-	FormNotDecoded Form = iota // bytes whose serializer is not decoded; see Type.Why
-	FormNull
-	FormBool
-	FormInt
-	FormFloat
-	FormBigInt
-	FormDecimal
-	FormString
-	FormBytes
-	FormInstant
-	FormDate
-	FormTimeOfDay
-	FormDateTime
-	FormEnum
-	FormList
-	FormMap
-	FormTuple
-	FormRow    // a tuple whose fields can be null
-	FormRecord // fields with names
-	FormChoice // one of several records
-	FormOptional
-	FormAny // depends on the value: objects of Java and Kryo, documents
-	FormRef // the record with its class, which is around it or before it
+	TypeNotDecoded TypeKind = iota // bytes whose serializer is not decoded; see Type.Why
+	TypeNull
+	TypeBool
+	TypeInt
+	TypeFloat
+	TypeBigInt
+	TypeDecimal
+	TypeString
+	TypeBytes
+	TypeInstant
+	TypeDate
+	TypeTimeOfDay
+	TypeDateTime
+	TypeEnum
+	TypeList
+	TypeMap
+	TypeTuple
+	TypeRow    // a tuple whose fields can be null
+	TypeRecord // fields with names
+	TypeChoice // one of several records
+	TypeOptional
+	TypeAny // depends on the value: objects of Java and Kryo, documents
+	TypeRef // the record with its class, which is around it or before it
 )
 
-var formNames = [...]string{"not decoded", "null", "boolean", "integer", "float", "big integer", "decimal", "string", "bytes", "instant", "date", "time of day",
+var typeKinds = [...]string{"not decoded", "null", "boolean", "integer", "float", "big integer", "decimal", "string", "bytes", "instant", "date", "time of day",
 	"date with time", "enum", "list", "map", "tuple", "row", "record", "choice", "optional", "any", "reference"}
 
-// String returns the name of the form: "record".
-func (f Form) String() string { return formNames[f] }
+// String returns the name of the kind: "record".
+func (k TypeKind) String() string { return typeKinds[k] }
 
 // TypeOf returns the type of the values of a serializer. A part that is not decoded is
-// FormNotDecoded with the reason.
+// TypeNotDecoded with the reason.
 func TypeOf(s *Snapshot, o Options) *Type {
 	m := &maker{options: o, described: map[*Snapshot]*described{}}
 	m.of = func(s *Snapshot) codec { return codecOf(m, s) }
@@ -101,7 +101,7 @@ func (c *described) describe(d *describer) *Type {
 	if c.codec != nil {
 		t = *c.codec.describe(d)
 	}
-	if t.Word = typeWord(c.s); t.Form != FormRef {
+	if t.Word = typeWord(c.s); t.Kind != TypeRef {
 		t.Class = typeClass(c.s)
 	}
 	if t.Word == "avro" {
@@ -142,18 +142,18 @@ type typeWriter struct {
 	depth, most int  // levels that are left, and parts of one
 }
 
-// words are the words and parameters of forms without parts that have no word.
+// word returns the word of the type with its parameters.
 func (t *Type) word() string {
 	word := t.Word
 	switch {
-	case t.Form == FormDecimal && t.Precision > 0 && (word == "decimal" || word == ""):
+	case t.Kind == TypeDecimal && t.Precision > 0 && (word == "decimal" || word == ""):
 		return "decimal(" + strconv.Itoa(int(t.Precision)) + "," + strconv.Itoa(int(t.Scale)) + ")"
-	case word == "timestamp" && t.Form == FormDateTime, word == "timestamp_ltz":
+	case word == "timestamp" && t.Kind == TypeDateTime, word == "timestamp_ltz":
 		return word + "(" + strconv.Itoa(int(t.Precision)) + ")"
-	case word == "" && t.Form == FormNotDecoded:
+	case word == "" && t.Kind == TypeNotDecoded:
 		return ""
 	case word == "":
-		return strings.ReplaceAll(t.Form.String(), " ", "_")
+		return strings.ReplaceAll(t.Kind.String(), " ", "_")
 	}
 	return word
 }
@@ -167,10 +167,10 @@ func (w *typeWriter) write(t *Type) {
 	defer func() { w.depth++ }()
 	word := t.word()
 	switch {
-	case t.Form == FormRef:
+	case t.Kind == TypeRef:
 		w.b.WriteString(w.class(t.Class))
 		return
-	case t.Form == FormOptional && t.Word == "":
+	case t.Kind == TypeOptional && t.Word == "":
 		w.depth++
 		w.write(t.Parts[0])
 		w.depth--
@@ -187,7 +187,7 @@ func (w *typeWriter) write(t *Type) {
 		return
 	case word == "tuple":
 		word += strconv.Itoa(len(t.args))
-	case word == "row" && t.Form == FormRow && !t.Kinds && w.fields:
+	case word == "row" && t.Kind == TypeRow && !t.Kinds && w.fields:
 		word += "(0)"
 	case word == "nullable" && t.Size > 0 && w.fields:
 		word += "(" + strconv.Itoa(t.Size) + ")"
@@ -199,9 +199,9 @@ func (w *typeWriter) write(t *Type) {
 		}
 		w.b.WriteString(w.class(t.Class))
 	}
-	named := t.Form == FormRecord && (t.Word == "" || t.Word == "pojo" || t.Word == "avro" || t.Word == "rowdata")
+	named := t.Kind == TypeRecord && (t.Word == "" || t.Word == "pojo" || t.Word == "avro" || t.Word == "rowdata")
 	switch args := t.parts(); {
-	case t.Form == FormEnum || named:
+	case t.Kind == TypeEnum || named:
 		if w.fields {
 			w.list("{", "}", t.Names, t.Parts)
 		}
@@ -258,7 +258,7 @@ func nameRune(r rune) bool {
 
 // Deref returns the type of an optional value, with null.
 func (t *Type) Deref() (inner *Type, null bool) {
-	for null = t.Null; t.Form == FormOptional; null = true {
+	for null = t.Null; t.Kind == TypeOptional; null = true {
 		t = t.Parts[0]
 	}
 	return t, null || t.Null

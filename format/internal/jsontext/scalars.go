@@ -110,7 +110,7 @@ func (n *Node) Bytes() ([]byte, error) {
 	return nil, fmt.Errorf(`expected bytes, {"base64": "…"} or {"hex": "…"}, found %s`, n)
 }
 
-// Civil is the fields of a time; its zone depends on the form.
+// Civil is the fields of a time; its zone depends on the format.
 type Civil struct {
 	Year                             int32
 	Month, Day, Hour, Minute, Second uint8
@@ -122,23 +122,23 @@ func (c Civil) Unix() int64 {
 	return time.Date(int(c.Year), time.Month(c.Month), int(c.Day), int(c.Hour), int(c.Minute), int(c.Second), 0, time.UTC).Unix()
 }
 
-// TimeForm is the form of a time in JSON.
-type TimeForm int
+// TimeFormat is the format of a time in JSON.
+type TimeFormat int
 
-// The forms.
+// The formats.
 const (
-	Date      TimeForm = iota // 2024-02-29
-	TimeOfDay                 // 23:59:58.123
-	DateTime                  // 2024-02-29T23:59:58.123
-	Instant                   // 2024-02-29T23:59:58.123Z, in UTC
+	Date      TimeFormat = iota // 2024-02-29
+	TimeOfDay                   // 23:59:58.123
+	DateTime                    // 2024-02-29T23:59:58.123
+	Instant                     // 2024-02-29T23:59:58.123Z, in UTC
 )
 
-var timeForms = [...]struct{ name, example string }{
+var timeFormats = [...]struct{ name, example string }{
 	{"a date", "2024-02-29"}, {"a time of day", "23:59:58.123"}, {"a date with time", "2024-02-29T23:59:58.123"}, {"an instant", "2024-02-29T23:59:58.123Z"},
 }
 
-// Time returns the fields of a time in a form.
-func (n *Node) Time(f TimeForm) (c Civil, err error) {
+// Time returns the fields of a time in a format.
+func (n *Node) Time(f TimeFormat) (c Civil, err error) {
 	if n.Kind == String {
 		rest, ok := n.Text, true
 		if f != TimeOfDay {
@@ -158,7 +158,7 @@ func (n *Node) Time(f TimeForm) (c Civil, err error) {
 			return c, nil
 		}
 	}
-	return Civil{}, fmt.Errorf("expected %s such as %q, found %s", timeForms[f].name, timeForms[f].example, n)
+	return Civil{}, fmt.Errorf("expected %s such as %q, found %s", timeFormats[f].name, timeFormats[f].example, n)
 }
 
 // cutDate converts "2024-02-29" at the start of s; rest follows it.

@@ -82,8 +82,8 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// leastSeries is the number of series that every state has.
-const leastSeries = 2
+// LeastSeries is the number of series that every state has.
+const LeastSeries = 2
 
 // batch collects series that belong together, and drops them together.
 type batch struct {
@@ -211,7 +211,7 @@ func (c *Collector) states(b *batch, root string, j *watch.Job) {
 		}
 		b.flush()
 	}
-	b.dropped += leastSeries * j.Newest.MoreStates
+	b.dropped += LeastSeries * j.Newest.MoreStates
 }
 
 // again reports whether labels were used before, and notes them.

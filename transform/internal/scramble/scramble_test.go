@@ -201,6 +201,10 @@ func TestClasses(t *testing.T) {
 			t.Errorf("%v became %v", v, out)
 		}
 	}
+	const id = "01234567-89ab-cdef-8123-456789abcdef"
+	if out := leaf(t, Mask{Key: key}, value.String(id)).Text(); len(out) != len(id) || strings.Trim(out, "0123456789abcdef-") != "" || strings.Count(out, "-") != 4 || out == id {
+		t.Errorf("a UUID became %s", out)
+	}
 	if out := leaf(t, Mask{Key: key}, value.Date(2024, 2, 29)); out.Civil().Year < 2014 || out.Civil().Year > 2060 {
 		t.Errorf("a date became %v", out)
 	}

@@ -1,6 +1,8 @@
 package scramble
 
 import (
+	"encoding/hex"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/savepoint-tools/spt/format"
@@ -12,7 +14,7 @@ type span struct{ first, last rune }
 
 func (s span) size() uint32 { return uint32(s.last - s.first + 1) }
 
-// classes are the characters that replace each other. Those of one class take as many
+// classes are the characters that replace each other. All of one class take as many
 // bytes in UTF-8, in modified UTF-8, in UTF-16, and in Flink's encoding of strings, which
 // has a second byte from 0x80 on and a third from 0x4000 on. Halves of surrogate pairs
 // stay such halves.
@@ -56,7 +58,35 @@ func classOf(d domain, r rune) []span {
 	return nil
 }
 
-func (m Mask) text(s string) (string, error) { return m.characters(ofTexts, s) }
+// text replaces a string. Programs parse the texts of UUIDs, which become such texts.
+func (m Mask) text(s string) (string, error) {
+	if u, ok := uuid(s); ok {
+		return uuidText(m.bytes(u)), nil
+	}
+	for {
+		var err error
+		if s, err = m.characters(ofTexts, s); err != nil {
+			return s, err
+		}
+		if _, ok := uuid(s); !ok {
+			return s, nil
+		}
+	}
+}
+
+func uuidText(u []byte) string {
+	h := hex.EncodeToString(u)
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// uuid returns the bytes of the text of a UUID.
+func uuid(s string) (u []byte, ok bool) {
+	if len(s) != 36 {
+		return nil, false
+	}
+	u, err := hex.DecodeString(strings.ReplaceAll(s, "-", ""))
+	return u, err == nil && len(u) == 16 && uuidText(u) == s
+}
 
 // maxText limits the bytes of a string: its characters take more memory.
 const maxText = 64 << 20

@@ -18,7 +18,8 @@ import (
 //     keeps its sign and exponent. Zero, infinities and the usual NaN stay.
 //   - A decimal keeps its sign, its number of digits and its scale.
 //   - A string keeps its number of characters, and each character the number of bytes
-//     that it takes. Characters that cannot be printed stay such.
+//     that it takes. Characters that cannot be printed stay such. The text of a UUID, in
+//     lower case, becomes the text of a UUID.
 //   - A byte array keeps its length.
 //   - An instant or a date keeps its sign and number of bits of the seconds or days
 //     since 1970; times keep whether they have milliseconds, microseconds or

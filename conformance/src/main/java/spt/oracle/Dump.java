@@ -46,9 +46,6 @@ import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.Obje
 import org.apache.flink.streaming.api.operators.InternalTimer;
 import org.apache.flink.streaming.api.windowing.windows.TimeWindow;
 import org.apache.flink.util.CloseableIterator;
-import org.rocksdb.ColumnFamilyHandle;
-import org.rocksdb.RocksDB;
-import org.rocksdb.RocksIterator;
 
 /**
  * Reads running state backends from the inside and shows all they hold, whether user code asked for it or not. Their fields
@@ -170,14 +167,14 @@ final class Dump {
     }
 
     private static void rocks(CheckpointableKeyedStateBackend<?> backend, KeyedContent content) throws Exception {
-        RocksDB db = field(backend, "db");
+        Object db = field(backend, "db");
         int prefix = field(backend, "keyGroupPrefixBytes");
         TypeSerializer<?> keys = ((AbstractKeyedStateBackend<?>) backend).getKeySerializer();
         Map<String, Object> families = field(backend, "kvStateInformation");
         for (Map.Entry<String, Object> entry : families.entrySet()) {
-            ColumnFamilyHandle family = field(entry.getValue(), "columnFamilyHandle");
+            Object family = field(entry.getValue(), "columnFamilyHandle");
             Object meta = field(entry.getValue(), "metaInfo");
-            try (RocksIterator rows = db.newIterator(family)) {
+            try (Rows rows = new Rows(db, family)) {
                 if (meta instanceof RegisteredPriorityQueueStateBackendMetaInfo) {
                     TypeSerializer<?> timers = ((RegisteredPriorityQueueStateBackendMetaInfo<?>) meta).getElementSerializer();
                     content.service(entry.getKey());
@@ -194,9 +191,47 @@ final class Dump {
         heapTimers(field(backend, "heapPriorityQueuesManager"), backend, content);
     }
 
+    /** The rows of a column family. ForSt has the classes of RocksDB in a package of its own, hence the reflection. */
+    private static final class Rows implements AutoCloseable {
+        private final Object rows;
+
+        Rows(Object db, Object family) throws Exception {
+            rows = db.getClass().getMethod("newIterator", family.getClass()).invoke(db, family);
+        }
+
+        private Object call(String method) throws Exception {
+            return rows.getClass().getMethod(method).invoke(rows);
+        }
+
+        void seekToFirst() throws Exception {
+            call("seekToFirst");
+        }
+
+        void next() throws Exception {
+            call("next");
+        }
+
+        boolean isValid() throws Exception {
+            return (boolean) call("isValid");
+        }
+
+        byte[] key() throws Exception {
+            return (byte[]) call("key");
+        }
+
+        byte[] value() throws Exception {
+            return (byte[]) call("value");
+        }
+
+        @Override
+        public void close() throws Exception {
+            call("close");
+        }
+    }
+
     private static void rocksState(
             String name, RegisteredKeyValueStateBackendMetaInfo<?, ?> meta, TypeSerializer<?> keys, int prefix,
-            RocksIterator rows, KeyedContent content) throws Exception {
+            Rows rows, KeyedContent content) throws Exception {
         content.state(name, meta);
         boolean ambiguous = CompositeKeySerializationUtils.isAmbiguousKeyPossible(keys, meta.getNamespaceSerializer());
         Map<String, Map<Object, Object>> maps = new LinkedHashMap<>(); // rows of map state, by key and namespace
