@@ -110,6 +110,7 @@ type flinkState struct {
 	operators []*format.Operator
 
 	built   []*builtOperator
+	done    int // number of operators whose keyed state is complete
 	pending pendingEntry
 	wrong   DuplicateError
 }
@@ -169,7 +170,7 @@ func (b *FlinkBuilder) build(ctx context.Context) (*flinkState, error) {
 	if err := b.sorter.Each(ctx, f.record); err != nil {
 		return nil, err
 	}
-	if err := f.flush(); err != nil {
+	if err := f.finish(len(b.operators)); err != nil {
 		return nil, err
 	}
 	if len(f.wrong.Duplicates) > 0 {
@@ -212,6 +213,9 @@ func (b *FlinkBuilder) MakeAt(_ context.Context, _ format.Source, p []byte, off 
 
 // record writes one record, or keeps it for the next one to be compared with.
 func (f *flinkState) record(r spill.Record) error {
+	if err := f.finish(f.index(r.Key)); err != nil {
+		return err
+	}
 	if r.Key[4] == sectionLists {
 		if err := f.flush(); err != nil {
 			return err
@@ -238,6 +242,26 @@ func (f *flinkState) record(r spill.Record) error {
 		f.wrong.More++
 	default:
 		f.wrong.Duplicates = append(f.wrong.Duplicates, f.duplicate(p, r))
+	}
+	return nil
+}
+
+// finish completes the keyed state of the operators before one, since streams are written
+// one after the other.
+func (f *flinkState) finish(before int) error {
+	if f.done >= before {
+		return nil
+	}
+	if err := f.flush(); err != nil {
+		return err
+	}
+	for ; f.done < before; f.done++ {
+		o, w := f.b.operators[f.done], f.built[f.done]
+		for len(o.keyed) > 0 && len(w.handles) < int(o.op.Parallelism) {
+			if err := f.nextSubtask(o, w); err != nil {
+				return format.At(err, "operator %q", o.op.Label())
+			}
+		}
 	}
 	return nil
 }
@@ -369,11 +393,6 @@ func (f *flinkState) nextSubtask(o *FlinkOperatorBuilder, w *builtOperator) erro
 // operator returns an operator with its state.
 func (f *flinkState) operator(o *FlinkOperatorBuilder, w *builtOperator) (*format.Operator, error) {
 	op := *o.op
-	for len(o.keyed) > 0 && len(w.handles) < int(op.Parallelism) {
-		if err := f.nextSubtask(o, w); err != nil {
-			return nil, err
-		}
-	}
 	states := o.inOrder()
 	var envelope []byte
 	if len(states) > 0 {

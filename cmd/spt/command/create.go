@@ -137,7 +137,7 @@ func (o *createOptions) build(ctx context.Context, env *Env, plan *createPlan, b
 	var twice *writer.DuplicateError
 	if errors.As(err, &twice) {
 		for _, d := range twice.Duplicates {
-			w.add(d.Second, fmt.Errorf("%s/%s: %s: a second value; the first is at %s", ui.Quote(d.Operator), ui.Quote(d.State), ui.Printable(d.Key), w.at(d.First)))
+			w.add(d.Second, fmt.Errorf("%s/%s: duplicate %s; the first is at %s", ui.Quote(d.Operator), ui.Quote(d.State), ui.Printable(d.Key), w.at(d.First)))
 		}
 		w.more += twice.More
 		w.hint = "--duplicates last takes the last value of each key"
@@ -220,8 +220,11 @@ func (p *createPlan) files(from []string) (files []rowFile, err error) {
 			}
 			names = append(names, name)
 		}
-		if f.path == "" {
+		switch {
+		case f.path == "":
 			return nil, usagef("--from %s: expected FILE or NAME=FILE", ui.Quote(text))
+		case f.isCSV() && f.name == "":
+			return nil, usagef("--from %s: rows in CSV need a name: --from NAME=%s", ui.Quote(text), f.path)
 		}
 		files = append(files, f)
 	}

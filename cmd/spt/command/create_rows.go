@@ -26,6 +26,8 @@ type rowFile struct {
 	states []*createState // of name
 }
 
+func (f *rowFile) isCSV() bool { return strings.HasSuffix(strings.ToLower(f.path), ".csv") }
+
 // row is the fields of a row: of a line of JSON, or the cells of a line of CSV.
 type row struct {
 	fields map[string]json.RawMessage
@@ -63,9 +65,7 @@ func (f *rowFile) read(ctx context.Context, env *Env, plan *createPlan, w *rowPr
 		return nil
 	}
 	switch {
-	case strings.HasSuffix(strings.ToLower(f.path), ".csv") && f.name == "":
-		err = usagef("--from %s: rows in CSV need a name: NAME=%s", ui.Quote(f.path), f.path)
-	case strings.HasSuffix(strings.ToLower(f.path), ".csv"):
+	case f.isCSV():
 		err = eachRecord(body, f.path, add)
 	default:
 		var failed error
@@ -96,7 +96,7 @@ func rowOfJSON(text []byte) (r row, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(&r.fields); err != nil {
-		return r, notChange(err)
+		return r, fmt.Errorf("not a JSON object: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return r, errors.New("more than one JSON value on the line")

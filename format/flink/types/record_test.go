@@ -106,16 +106,16 @@ func TestRecordedPojo(t *testing.T) {
 
 func TestNotRecorded(t *testing.T) {
 	for text, want := range map[string]string{
-		"pojo{x: int}":        "the type must name its class",
-		"enum{A}":             "the type must name its class",
-		"json":                "not a type of Flink",
-		"list<json>":          "not a type of Flink",
-		"rowdata{a: int}":     "Java objects",
-		"ttl<long>":           "time to live",
-		"array<option<int>>":  "class of the elements",
-		"set<int>":            "Flink 1.20 does not have it",
-		"list<pojo{x: int}>":  "the type must name its class",
-		"bytes<json>":         "not a type of Flink",
+		"pojo{x: int}":       "the type must name its class",
+		"enum{A}":            "the type must name its class",
+		"json":               "not a type of Flink",
+		"list<json>":         "not a type of Flink",
+		"rowdata{a: int}":    "Java objects",
+		"ttl<long>":          "time to live",
+		"array<option<int>>": "class of the elements",
+		"set<int>":           "Flink 1.20 does not have it",
+		"list<pojo{x: int}>": "the type must name its class",
+		"bytes<json>":        "not a type of Flink",
 		"tuple" + "<" + strings.TrimSuffix(strings.Repeat("int,", 26), ",") + ">": "at most 25",
 	} {
 		l := types.Language{}
