@@ -77,7 +77,7 @@ func NewFlinkBuilder(opts *FlinkOptions) (*FlinkBuilder, error) {
 // FlinkOperator is an operator of a job.
 type FlinkOperator struct {
 	UID string
-	// ID is the id of an operator without a uid: Flink's hash of its place in the job.
+	// ID is the id of an operator without a uid, which Flink computes from the job.
 	ID   format.OperatorID
 	Name string // display name; stored for Flink 2.0 and later
 	// Parallelism is the number of subtasks that the savepoint has state of; the job can
@@ -186,8 +186,8 @@ type FlinkState struct {
 	// Namespace is the type of the namespaces of keyed state, such as "timewindow"; ""
 	// means that it has none.
 	Namespace string
-	// Elements, of keyed state of kind "list": each entry is one element. Those of one
-	// key are one list, in the order in which they were added.
+	// Elements, of keyed state of kind "list": each entry is one element. The
+	// elements with the same key are one list, in the order in which they were added.
 	Elements bool
 }
 

@@ -378,8 +378,8 @@ func (m *mapped) part(t *types.Type, i int) *types.Type {
 }
 
 // cellJSON returns the JSON of a cell of CSV: numbers, lists and objects are as in JSON,
-// text and times without quotes. An empty cell is null, if the type has null, except that
-// of a string, which is empty.
+// text and times without quotes. An empty cell is the empty
+// string, or null if the type is not a string.
 func cellJSON(cell string, t *types.Type) []byte {
 	t, null := t.Deref()
 	switch t.Kind {
