@@ -136,7 +136,7 @@ func TestRescaleRefused(t *testing.T) {
 				if _, err := plan.Apply(context.Background()); !errors.Is(err, format.ErrUnsupported) {
 					t.Errorf("got %v, want %v", err, format.ErrUnsupported)
 				}
-				j.leaveKeyed = true
+				j.keyed = transform.KeyedLeave
 				j.complete(t, Restore(t, f, j.write(t, j.plan(t, r.to, transform.StrategyFlink)), Choices{Parallelism: 3}))
 			})
 		}
@@ -145,10 +145,10 @@ func TestRescaleRefused(t *testing.T) {
 
 // rescaleJudge holds plans for one snapshot against what Flink does.
 type rescaleJudge struct {
-	f          *Flink
-	s          Snapshot
-	truth      Content
-	leaveKeyed bool
+	f     *Flink
+	s     Snapshot
+	truth Content
+	keyed transform.KeyedPolicy
 }
 
 // plan leaves alone what the job never runs at another parallelism than 1.
@@ -160,11 +160,11 @@ func (j *rescaleJudge) plan(t *testing.T, to int, strategy transform.Strategy) *
 func (j *rescaleJudge) planOf(t *testing.T, snap *reader.Snapshot, to int, strategy transform.Strategy) *transform.RescalePlan {
 	t.Helper()
 	plan, err := transform.PlanRescale(context.Background(), inputOf(snap), transform.RescaleOptions{
-		To:         int32(to),
-		At:         standsAt(j.s),
-		Strategy:   strategy,
-		LeaveKeyed: j.leaveKeyed,
-		Operators:  allBut(snap, "rule-numbers"),
+		To:        int32(to),
+		At:        standsAt(j.s),
+		Strategy:  strategy,
+		Keyed:     j.keyed,
+		Operators: allBut(snap, "rule-numbers"),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -25,11 +25,12 @@ type CanonicalReport struct {
 
 // Canonical builds managed keyed state in the canonical format, which every state
 // backend restores, from its entries: of heap and RocksDB backends, of incremental
-// checkpoints and of changelogs. Canonical state does not change.
+// checkpoints and of changelogs. Canonical state does not change. Timers that a backend
+// of RocksDB keeps on the heap, and so as raw keyed state, become canonical state too.
 //
 // In-flight data is an *InFlightError: it belongs to a checkpoint, and a canonical
-// snapshot is a savepoint. State that cannot be read is kept unchanged
-// and reported.
+// snapshot is a savepoint. The keyed state of an operator that cannot be read is kept
+// unchanged and reported.
 //
 // It reads all entries once, to compute the lengths of the result; reading the result
 // reads them again, in order. Memory is bounded by the cursor of the encoding, not by
@@ -47,8 +48,7 @@ func Canonical(ctx context.Context, v format.View, o CanonicalOptions) (format.V
 		case op.HasInFlight():
 			return nil, &InFlightError{op.Label()}
 		}
-		c := canonicalizer{ctx: ctx, in: v, op: op, report: r}
-		return op.MapSubtasks(c.subtask)
+		return r.operator(ctx, v, op)
 	})
 	if err != nil {
 		return v, nil, err
@@ -72,59 +72,42 @@ func (e *InFlightError) Remedies() []finding.Remedy {
 	return []finding.Remedy{{Words: "remove it first, losing it", Action: finding.DropInFlight}}
 }
 
-// canonicalizer builds the keyed state of one operator.
-type canonicalizer struct {
-	ctx    context.Context
-	in     format.View
-	op     *format.Operator
-	report *CanonicalReport
+// canonicalHandle reports whether a handle is in a format that is not one of a state
+// backend: canonical, or the one of Go programs.
+func canonicalHandle(h format.KeyedHandle) bool {
+	g, ok := h.(*format.KeyGroups)
+	return ok && (g.Savepoint || g.Codec != format.CodecFlink)
 }
 
-func (c *canonicalizer) keep(why string) {
-	c.report.Kept = addKept(c.report.Kept, c.op, format.SlotManagedKeyed, why)
-}
-
-func (c *canonicalizer) subtask(sub *format.Subtask) (*format.Subtask, error) {
-	if sub.ManagedKeyed == nil {
-		return sub, nil
+// operator builds the keyed state of an operator: of all of its subtasks or of none,
+// because Flink reads the handles of an operator as handles of one format.
+func (r *CanonicalReport) operator(ctx context.Context, in format.View, op *format.Operator) (*format.Operator, error) {
+	handles, same := 0, 0
+	for _, sub := range op.Subtasks {
+		switch {
+		case sub.ManagedKeyed == nil:
+		case canonicalHandle(sub.ManagedKeyed):
+			same++
+		default:
+			handles++
+		}
 	}
-	if g, ok := sub.ManagedKeyed.(*format.KeyGroups); ok && (g.Savepoint || g.Codec != format.CodecFlink) {
-		c.report.Same++
-		return sub, nil
+	r.Same += same
+	if handles == 0 {
+		return op, nil
 	}
-	if sub.RawKeyed != nil {
-		// Timers on the heap, which a backend of RocksDB stores as raw keyed state; in
-		// the canonical format they are among the managed states.
-		c.keep("its timers are in raw keyed state")
-		return sub, nil
+	k, err := describeKeyed(ctx, in, op)
+	out, entries := op, int64(0)
+	if err == nil {
+		out, entries, err = k.rebuild(ctx, keyedRebuild{})
 	}
-	h, entries, err := c.build(sub)
-	switch {
-	case errors.Is(err, format.ErrUnsupported):
-		c.keep(err.Error())
-		return sub, nil
-	case err != nil:
-		return nil, format.At(err, "%v", format.SlotManagedKeyed)
+	if errors.Is(err, format.ErrUnsupported) {
+		for range handles {
+			r.Kept = addKept(r.Kept, op, format.SlotManagedKeyed, err.Error())
+		}
+		return op, nil
 	}
-	c.report.Handles++
-	c.report.Entries += entries
-	out := *sub
-	out.ManagedKeyed = h
-	return &out, nil
-}
-
-// build returns the handle of a subtask in the canonical format.
-func (c *canonicalizer) build(sub *format.Subtask) (*format.KeyGroups, int64, error) {
-	codec, err := c.in.Codecs.KeyedCodec(c.op, sub.ManagedKeyed)
-	if err != nil {
-		return nil, 0, err
-	}
-	schema, err := codec.Describe(c.ctx, c.in.Source, sub.ManagedKeyed)
-	if err != nil {
-		return nil, 0, err
-	}
-	r := rekeyed{codec: codec, schema: schema, of: sub.ManagedKeyed, edit: func() func(*format.KeyedEntry) error {
-		return func(*format.KeyedEntry) error { return nil }
-	}}
-	return r.build(c.ctx, c.in.Source, fmt.Sprintf("canonical %s %d", c.op.ID, sub.Index))
+	r.Handles += handles
+	r.Entries += entries
+	return out, err
 }

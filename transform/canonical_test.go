@@ -16,29 +16,31 @@ import (
 	"github.com/savepoint-tools/spt/transform"
 )
 
-// entriesOf returns how often each entry occurs in the keyed state of an operator, by
-// state, key group, key, namespace, user key and value.
+// entriesOf returns how often each entry occurs in the keyed state of an operator and
+// in its raw timers, by state, key group, key, namespace, user key, time and value.
 func entriesOf(t *testing.T, v format.View, op *format.Operator) map[string]int {
 	t.Helper()
 	all := map[string]int{}
 	for _, sub := range op.Subtasks {
-		if sub.ManagedKeyed == nil {
-			continue
-		}
-		codec, err := v.Codecs.KeyedCodec(op, sub.ManagedKeyed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		schema, err := codec.Describe(context.Background(), v.Source, sub.ManagedKeyed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = format.EachKeyedEntry(context.Background(), v.Source, codec, sub.ManagedKeyed, format.KeyedSelection{}, func(e format.KeyedEntry) error {
-			all[fmt.Sprintf("%s %d %x %x %x %x", schema.States[e.State].Name, e.KeyGroup, e.Key, e.Namespace, e.UserKey, e.Value)]++
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+		for _, h := range []format.KeyedHandle{sub.ManagedKeyed, sub.RawKeyed} {
+			if h == nil {
+				continue
+			}
+			codec, err := v.KeyedCodec(op, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			schema, err := codec.Describe(context.Background(), v.Source, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = format.EachKeyedEntry(context.Background(), v.Source, codec, h, format.KeyedSelection{}, func(e format.KeyedEntry) error {
+				all[fmt.Sprintf("%s %d %x %x %x %d %x", schema.States[e.State].Name, e.KeyGroup, e.Key, e.Namespace, e.UserKey, e.Time, e.Value)]++
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	return all

@@ -12,7 +12,8 @@ import (
 // Operators means all.
 type DropOptions struct {
 	Operators format.Selector
-	// States removes managed operator states by name.
+	// States removes operator states and keyed states by name. Timers are keyed states
+	// too.
 	States format.Globs
 	// Coordinators removes the state of coordinators.
 	Coordinators bool
@@ -33,6 +34,11 @@ type DropReport struct {
 	States       []DroppedState // one for each name in an operator
 	Coordinators []*format.Operator
 	Channels     []*format.Operator
+	// Entries is the number of entries of keyed state that were built again, because
+	// another state of their operator was removed.
+	Entries int64
+	// Unread is the keyed state that may have a state of that name and cannot be read.
+	Unread []KeptHandle
 	// Commits is what a restore would have committed, aborted or resumed of what was
 	// removed.
 	Commits []*SinkPending
@@ -45,6 +51,7 @@ type DropReport struct {
 type DroppedState struct {
 	Operator *format.Operator
 	Name     string
+	Keyed    bool
 }
 
 // Any reports whether anything was removed.
@@ -52,8 +59,8 @@ func (d *DropReport) Any() bool {
 	return len(d.Operators)+len(d.States)+len(d.Coordinators)+len(d.Channels) > 0
 }
 
-// Drop removes operators, states, coordinators' state or in-flight data. A single
-// keyed state is inside files and cannot be removed; the whole operator can.
+// Drop removes operators, states, coordinators' state or in-flight data. Keyed state
+// from which a state was removed is canonical, see [Canonical].
 func Drop(ctx context.Context, v format.View, o DropOptions) (format.View, *DropReport, error) {
 	if o.whole() && o.Operators == nil {
 		return v, nil, errors.New("nothing to drop")
@@ -62,10 +69,16 @@ func Drop(ctx context.Context, v format.View, o DropOptions) (format.View, *Drop
 	if err != nil {
 		return v, nil, err
 	}
-	if err := o.States.Check("state", managedStates(v.Savepoint, chosen)); err != nil {
+	d := &DropReport{}
+	var keyed map[*format.Operator]*keyedOperator
+	if o.States != nil {
+		if keyed, d.Unread, err = describeKeyedOf(ctx, v, chosen); err != nil {
+			return v, nil, err
+		}
+	}
+	if err := o.States.Check("state", append(managedStates(v.Savepoint, chosen), namesOf(keyed)...)); err != nil {
 		return v, nil, err
 	}
-	d := &DropReport{}
 	sp, err := v.MapOperators(func(op *format.Operator) (*format.Operator, error) {
 		switch {
 		case !chosen[op]:
@@ -74,7 +87,7 @@ func Drop(ctx context.Context, v format.View, o DropOptions) (format.View, *Drop
 			d.Operators = append(d.Operators, op)
 			return nil, addCommits(ctx, &d.Commits, v, op, every)
 		}
-		return d.parts(ctx, v, op, o)
+		return d.parts(ctx, v, op, keyed[op], o)
 	})
 	if err != nil {
 		return v, nil, err
@@ -83,8 +96,13 @@ func Drop(ctx context.Context, v format.View, o DropOptions) (format.View, *Drop
 }
 
 // parts removes parts of an operator.
-func (d *DropReport) parts(ctx context.Context, v format.View, op *format.Operator, o DropOptions) (out *format.Operator, err error) {
+func (d *DropReport) parts(ctx context.Context, v format.View, op *format.Operator, keyed *keyedOperator, o DropOptions) (out *format.Operator, err error) {
 	out = op
+	if keyed != nil {
+		if out, err = d.keyed(ctx, keyed, o); err != nil {
+			return nil, err
+		}
+	}
 	if o.Coordinators && op.Coordinator != nil {
 		c := *out
 		c.Coordinator = nil
@@ -116,7 +134,7 @@ func (d *DropReport) parts(ctx context.Context, v format.View, op *format.Operat
 		return rebuildWhere(ctx, v, h, o.States.Match, func(s *format.StateRuns) bool {
 			if name := s.Name.String(); !gone[name] {
 				gone[name] = true
-				d.States = append(d.States, DroppedState{op, name})
+				d.States = append(d.States, DroppedState{op, name, false})
 			}
 			return false
 		})
@@ -124,6 +142,20 @@ func (d *DropReport) parts(ctx context.Context, v format.View, op *format.Operat
 	if err == nil && out.Coordinator != nil {
 		err = addSplits(ctx, &d.Splits, v, op, out)
 	}
+	return out, err
+}
+
+// keyed removes keyed states of an operator.
+func (d *DropReport) keyed(ctx context.Context, k *keyedOperator, o DropOptions) (*format.Operator, error) {
+	for _, name := range k.names() {
+		if o.States.Match(name) {
+			d.States = append(d.States, DroppedState{k.op, name, true})
+		}
+	}
+	out, n, err := k.rebuild(ctx, keyedRebuild{touches: byName(o.States.Match), aligned: o.Channels, edit: func(*format.Subtask, *keyedSource) (keyedEdit, error) {
+		return keyedEdit{state: func(s format.KeyedState) (format.KeyedState, bool) { return s, !o.States.Match(s.Name.String()) }}, nil
+	}})
+	d.Entries += n
 	return out, err
 }
 

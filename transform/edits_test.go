@@ -280,7 +280,7 @@ func TestRenameStates(t *testing.T) {
 	// A swap.
 	sp, done, err := rename(map[string]string{"a": "b", "b": "a"})
 	x := in.Operators[0]
-	if err != nil || !slices.Equal(done.States, []RenamedState{{x, "a", "b", 1}, {x, "b", "a", 1}}) {
+	if err != nil || !slices.Equal(done.States, []RenamedState{{x, "a", "b", 1, false}, {x, "b", "a", 1, false}}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	got := sp.Operators[0].Subtasks[0].Managed

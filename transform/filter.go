@@ -13,10 +13,15 @@ type FilterOptions struct {
 	// Operators and States select the states to filter; nil means all.
 	Operators format.Selector
 	States    format.Globs
-	// Keep reports whether an element is kept. It is required. For broadcast state it
-	// is called with each entry; if the codec cannot determine where an entry ends,
-	// it is called with the whole map, which is kept or emptied.
+	// Keep reports whether an element is kept; nil leaves operator states unchanged. For
+	// broadcast state it is called with each entry; if the codec cannot determine where an
+	// entry ends, it is called with the whole map, which is kept or emptied.
 	Keep func(FilterElement) (bool, error)
+	// KeepEntry reports whether an entry of keyed state, such as a timer, is kept; nil
+	// leaves keyed states unchanged.
+	KeepEntry func(FilterEntry) (bool, error)
+	// Keyed selects keyed states out of States; nil means all.
+	Keyed func(format.KeyedState) bool
 }
 
 // FilterElement is an element passed to Keep. Value is valid until Keep returns.
@@ -29,6 +34,16 @@ type FilterElement struct {
 	Entry *format.MapEntry // of a broadcast state; nil if Element is the whole map
 }
 
+// FilterEntry is an entry passed to KeepEntry. It is valid until KeepEntry returns.
+type FilterEntry struct {
+	Operator *format.Operator
+	Subtask  *format.Subtask
+	Handle   format.KeyedHandle // the subtask's managed or raw one
+	Codec    format.KeyedCodec  // of the handle
+	Schema   format.KeyedSchema
+	format.KeyedEntry
+}
+
 // FilterReport describes the selected states, in file order.
 type FilterReport struct {
 	States []*FilteredState
@@ -38,6 +53,10 @@ type FilterReport struct {
 	// Splits is the splits that were removed from the readers of sources, while the
 	// state of their coordinator stays.
 	Splits []*RemovedSplits
+	// Entries is the number of entries of keyed state that were built again, and Unread
+	// the keyed state that may have a state that is asked for and cannot be read.
+	Entries int64
+	Unread  []KeptHandle
 }
 
 // FilteredState is the result for one state.
@@ -45,8 +64,10 @@ type FilteredState struct {
 	Operator *format.Operator // before the filter
 	State    string
 	Mode     format.Mode
+	Keyed    string // the kind of a keyed state, which has no mode
 	// Kept and dropped elements, and their bytes. For broadcast state these are the
-	// entries of every subtask's replica, or whole maps.
+	// entries of every subtask's replica, or whole maps. An entry of keyed state
+	// has the bytes of its key, namespace, map key and value.
 	Kept, Dropped           int64
 	KeptBytes, DroppedBytes int64
 	// Whole is set if maps of this broadcast state were not decoded: each counts as
@@ -58,13 +79,16 @@ type FilteredState struct {
 }
 
 // Filter keeps the elements of list and union states and the entries of broadcast
-// states for which Keep returns true. It reads the states once, in file order. It
-// uses a bit of memory per element, and a few words per run of kept elements and
-// entries; maps that are compressed or not decoded are held in memory, equal ones
+// states for which Keep returns true, and the entries of keyed states for which
+// KeepEntry does. It reads the states once, in file order. It uses a bit of memory per
+// element or entry, and a few words per run of kept elements and entries of broadcast
+// state; maps of it that are compressed or not decoded are held in memory, equal ones
 // once.
+//
+// Keyed state of an operator that lost entries is canonical, see [Canonical].
 func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, *FilterReport, error) {
-	if o.Keep == nil {
-		return in, nil, errors.New("Filter needs Keep, which selects the elements to keep")
+	if o.Keep == nil && o.KeepEntry == nil {
+		return in, nil, errors.New("Filter needs Keep or KeepEntry, which select what is kept")
 	}
 	ops, err := o.Operators.Operators(in.Savepoint)
 	if err != nil {
@@ -83,7 +107,7 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 				st := &sub.Managed.States[k]
 				name := st.Name.String()
 				names = append(names, name)
-				if !o.States.Match(name) {
+				if o.Keep == nil || !o.States.Match(name) {
 					continue
 				}
 				s := byName[name]
@@ -101,10 +125,14 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 			s.Diverged = len(s.before) == 1 && len(s.after) > 1
 		}
 	}
-	if err := o.States.Check("state", names); err != nil {
+	mid, keyed, err := o.keyed(ctx, in, report)
+	if err != nil {
 		return in, nil, err
 	}
-	sp, err := editHandles(ctx, in, f.edits)
+	if err := o.States.Check("state", append(names, keyed...)); err != nil {
+		return in, nil, err
+	}
+	sp, err := editHandles(ctx, in.With(mid), f.edits)
 	if err != nil {
 		return in, nil, err
 	}
@@ -118,6 +146,98 @@ func Filter(ctx context.Context, in format.View, o FilterOptions) (format.View, 
 		return in, nil, err
 	}
 	return in.With(sp), report, nil
+}
+
+// rebuildKeyed builds the keyed state of the selected operators again as how says. It
+// reports the states that change, and returns the names of all.
+func (r *FilterReport) rebuildKeyed(ctx context.Context, in format.View, operators format.Selector, how func(*keyedOperator) (keyedRebuild, error)) (*format.Savepoint, []string, error) {
+	chosen, err := operators.Set(in.Savepoint)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, unread, err := describeKeyedOf(ctx, in, chosen)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Unread = append(r.Unread, unread...)
+	sp, err := in.MapOperators(func(op *format.Operator) (*format.Operator, error) {
+		k := all[op]
+		if k == nil {
+			return op, nil
+		}
+		rebuild, err := how(k)
+		if err != nil {
+			return nil, err
+		}
+		out, n, err := k.rebuild(ctx, rebuild)
+		r.Entries += n
+		if err == nil {
+			r.States = append(r.States, k.filtered(rebuild.touches)...)
+		}
+		return out, err
+	})
+	return sp, namesOf(all), err
+}
+
+// keyed filters keyed states, and returns the names of all.
+func (o *FilterOptions) keyed(ctx context.Context, in format.View, r *FilterReport) (*format.Savepoint, []string, error) {
+	if o.KeepEntry == nil {
+		return in.Savepoint, nil, nil
+	}
+	wanted := func(st format.KeyedState) bool {
+		return o.States.Match(st.Name.String()) && (o.Keyed == nil || o.Keyed(st))
+	}
+	sp, names, err := r.rebuildKeyed(ctx, in, o.Operators, func(k *keyedOperator) (keyedRebuild, error) {
+		return keyedRebuild{touches: wanted, lossy: true, edit: func(sub *format.Subtask, s *keyedSource) (keyedEdit, error) {
+			e := FilterEntry{Operator: k.op, Subtask: sub, Handle: s.handle, Codec: s.codec, Schema: s.schema}
+			asked := make([]bool, len(s.schema.States))
+			for i, st := range s.schema.States {
+				asked[i] = wanted(st)
+			}
+			return keyedEdit{keep: func(entry *format.KeyedEntry) (bool, error) {
+				if !asked[entry.State] {
+					return true, nil
+				}
+				e.KeyedEntry = *entry
+				ok, err := o.KeepEntry(e)
+				if err != nil {
+					err = &keepError{err}
+				}
+				return ok, err
+			}}, nil
+		}}, nil
+	})
+	var a *keepError
+	if errors.As(err, &a) {
+		err = a.error
+	}
+	return sp, names, err
+}
+
+// filtered returns what is left of the states that are wanted.
+func (k *keyedOperator) filtered(wanted func(format.KeyedState) bool) (all []*FilteredState) {
+	byName := map[format.Text]*FilteredState{}
+	for _, sub := range k.op.Subtasks {
+		for _, s := range k.sources[sub] {
+			for i, st := range s.schema.States {
+				if !wanted(st) || s.counts == nil {
+					continue
+				}
+				f := byName[st.Name]
+				if f == nil {
+					f = &FilteredState{Operator: k.op, State: st.Name.String(), Keyed: st.Kind}
+					byName[st.Name] = f
+					all = append(all, f)
+				}
+				c := &s.counts[i]
+				f.Kept += c.entries
+				f.KeptBytes += c.bytes
+				f.Dropped += c.droppedEntries
+				f.DroppedBytes += c.droppedBytes
+			}
+		}
+	}
+	return all
 }
 
 // changedStates is the names of states that an edit changed, by operator.

@@ -124,7 +124,7 @@ func TestSharedStream(t *testing.T) {
 }
 
 // TestMergeRefused: what cannot be merged is refused as a whole, with operator
-// and reason; with LeaveKeyed the operator stays as it is.
+// and reason; with KeyedLeave the operator stays as it is.
 func TestMergeRefused(t *testing.T) {
 	full := func(header string, first int32) *format.KeyGroups {
 		return sptest.KeyGroupStream(true, format.CodecFlink, header, first, "a", "b")
@@ -161,7 +161,7 @@ func TestMergeRefused(t *testing.T) {
 		if sp.Savepoint != in.Savepoint || !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `operator "keyed"`) {
 			t.Errorf("%s: %v", name, err)
 		}
-		p = plan(t, in, RescaleOptions{To: 1, LeaveKeyed: true})
+		p = plan(t, in, RescaleOptions{To: 1, Keyed: KeyedLeave})
 		sp, err = p.Apply(t.Context())
 		if !c.leave {
 			if !errors.Is(err, c.kind) {

@@ -18,8 +18,8 @@ type MergeOptions struct {
 	From *format.Savepoint
 	// Operators of From; nil: all.
 	Operators format.Selector
-	// States selects managed operator states by name, to be added to the operator
-	// with the same id; nil adds whole operators.
+	// States selects operator states and keyed states by name, to be added to the
+	// operator with the same id; nil adds whole operators.
 	States format.Globs
 }
 
@@ -27,6 +27,8 @@ type MergeOptions struct {
 type MergeReport struct {
 	Operators []*format.Operator
 	States    []MergedState
+	// Unread is the keyed state that may have a state of that name and cannot be read.
+	Unread []KeptHandle
 	// Commits is what a restore of the result commits, aborts or resumes of what was
 	// added.
 	Commits []*SinkPending
@@ -36,7 +38,8 @@ type MergeReport struct {
 type MergedState struct {
 	Operator *format.Operator
 	Name     string
-	Elements int64
+	Elements int64 // or entries of a keyed state
+	Keyed    bool
 }
 
 // MergeError is the error for a merge that is not possible.
@@ -50,9 +53,10 @@ func (e *MergeError) Error() string { return e.Msg }
 // Remedies returns what to do instead.
 func (e *MergeError) Remedies() []finding.Remedy { return e.Advice }
 
-// Merge adds operators, or single operator states, of another savepoint. It never
-// replaces anything: two operators with one id, or two states with one name in an
-// operator, are a *CollisionError.
+// Merge adds operators, or single states, of another savepoint. It never replaces
+// anything: two operators with one id, or two states with one name in an operator, are a
+// *CollisionError. Keyed state from which single states were taken, or to which some were
+// added, is canonical, see [Canonical].
 func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *MergeReport, error) {
 	if o.From == nil {
 		return in, nil, errors.New("Merge needs From, the other savepoint")
@@ -65,14 +69,20 @@ func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *M
 	for _, op := range ops {
 		chosen[op] = true
 	}
-	if err := o.States.Check("state", managedStates(o.From, chosen)); err != nil {
+	m := &MergeReport{}
+	var keyed map[*format.Operator]*keyedOperator
+	if o.States != nil {
+		if keyed, m.Unread, err = describeKeyedOf(ctx, in.With(o.From), chosen); err != nil {
+			return in, nil, err
+		}
+	}
+	if err := o.States.Check("state", append(managedStates(o.From, chosen), namesOf(keyed)...)); err != nil {
 		return in, nil, err
 	}
 	mine := map[format.OperatorID]int{}
 	for i, op := range in.Operators {
 		mine[op.ID] = i
 	}
-	m := &MergeReport{}
 	c := *in.Savepoint
 	c.Operators = append([]*format.Operator(nil), in.Operators...)
 	for _, op := range ops {
@@ -92,7 +102,7 @@ func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *M
 			if err := addCommits(ctx, &m.Commits, in, op, o.States.Match); err != nil {
 				return in, nil, err
 			}
-			part, err := m.part(ctx, in, op, o.States.Match)
+			part, err := m.part(ctx, in, op, keyed[op], o.States.Match)
 			if err == nil && part != nil && exists {
 				part, err = join(ctx, in, c.Operators[i], part)
 			}
@@ -119,7 +129,7 @@ func Merge(ctx context.Context, in format.View, o MergeOptions) (format.View, *M
 
 // part returns an operator with only the states of the given names; nil if it has
 // none of them.
-func (m *MergeReport) part(ctx context.Context, in format.View, op *format.Operator, names func(string) bool) (*format.Operator, error) {
+func (m *MergeReport) part(ctx context.Context, in format.View, op *format.Operator, keyed *keyedOperator, names func(string) bool) (*format.Operator, error) {
 	c := *op
 	c.Coordinator, c.Subtasks = nil, nil
 	at := map[string]int{}
@@ -127,6 +137,9 @@ func (m *MergeReport) part(ctx context.Context, in format.View, op *format.Opera
 	for _, sub := range op.Subtasks {
 		s := &format.Subtask{Index: sub.Index, Finished: sub.Finished, Wire: sub.Wire}
 		c.Subtasks = append(c.Subtasks, s)
+		if err := m.keyedPart(ctx, s, sub, keyed, names); err != nil {
+			return nil, format.At(err, "subtask %d", sub.Index)
+		}
 		h := sub.Managed
 		if h == nil {
 			continue
@@ -163,6 +176,76 @@ func (m *MergeReport) part(ctx context.Context, in format.View, op *format.Opera
 	return &c, nil
 }
 
+// keyedPart sets the keyed state of a subtask to the states of the given names of sub.
+func (m *MergeReport) keyedPart(ctx context.Context, to, sub *format.Subtask, k *keyedOperator, names func(string) bool) error {
+	if k == nil || !slices.ContainsFunc(k.names(), names) || len(k.sources[sub]) == 0 {
+		return nil
+	}
+	if k.op.HasInFlight() {
+		return &InFlightError{k.op.Label()}
+	}
+	for _, s := range k.sources[sub] {
+		s.edit.state = func(st format.KeyedState) (format.KeyedState, bool) { return st, names(st.Name.String()) }
+	}
+	built, _, err := k.build(ctx, sub, k.sources[sub])
+	if err != nil {
+		return err
+	}
+	to.ManagedKeyed = built.ManagedKeyed
+	for _, s := range k.sources[sub] {
+		for i, st := range s.schema.States {
+			if name := st.Name.String(); s.to[i] >= 0 {
+				m.addKeyed(k.op, name, s.counts[i].entries)
+			}
+		}
+	}
+	return nil
+}
+
+// addKeyed adds entries of a keyed state that are taken. It is called operator by
+// operator.
+func (m *MergeReport) addKeyed(op *format.Operator, name string, entries int64) {
+	for i := len(m.States) - 1; i >= 0 && m.States[i].Operator == op; i-- {
+		if s := &m.States[i]; s.Keyed && s.Name == name {
+			s.Elements += entries
+			return
+		}
+	}
+	m.States = append(m.States, MergedState{op, name, entries, true})
+}
+
+// joinKeyed returns sub, a subtask of k, with the keyed state of part in addition, which
+// is canonical.
+func joinKeyed(ctx context.Context, k *keyedOperator, partOf *format.Operator, sub, part *format.Subtask) (*format.Subtask, error) {
+	op := k.op
+	if op.MaxParallelism != partOf.MaxParallelism {
+		return nil, &MergeError{fmt.Sprintf("it has max parallelism %d here and %d there, so the keyed states cannot be combined", op.MaxParallelism, partOf.MaxParallelism), nil}
+	}
+	if op.HasInFlight() {
+		return nil, &InFlightError{op.Label()}
+	}
+	s, err := keyedSourceOf(ctx, k.in, partOf, part.ManagedKeyed, part.ManagedKeyed.KeyGroups())
+	if err != nil {
+		return nil, err
+	}
+	have := k.names()
+	for _, st := range s.schema.States {
+		if name := st.Name.String(); slices.Contains(have, name) {
+			return nil, &CollisionError{fmt.Sprintf("operator %q already has a keyed state %q", op.Label(), name)}
+		}
+	}
+	if len(k.sources[sub]) == 0 {
+		c := *sub
+		c.ManagedKeyed = part.ManagedKeyed
+		return &c, nil
+	}
+	if here, there := sub.ManagedKeyed.KeyGroups(), part.ManagedKeyed.KeyGroups(); here != there {
+		return nil, &MergeError{fmt.Sprintf("subtask %d has the key groups %v here and %v there, so the keyed states cannot be combined", sub.Index, here, there), nil}
+	}
+	joined, _, err := k.build(ctx, sub, append(k.sources[sub], s))
+	return joined, err
+}
+
 // join puts the states of part into an operator of the same id.
 func join(ctx context.Context, in format.View, op, part *format.Operator) (*format.Operator, error) {
 	if op.Finished {
@@ -188,15 +271,23 @@ func join(ctx context.Context, in format.View, op, part *format.Operator) (*form
 	for i, sub := range op.Subtasks {
 		place[sub] = i
 	}
+	var keyed *keyedOperator
+	if slices.ContainsFunc(part.Subtasks, func(sub *format.Subtask) bool { return sub.ManagedKeyed != nil }) {
+		if keyed, err = describeKeyed(ctx, in, op); err != nil {
+			return nil, err
+		}
+	}
 	c := *op
 	c.Subtasks = append([]*format.Subtask(nil), op.Subtasks...)
 	for _, sub := range part.Subtasks {
-		if sub.Managed == nil {
+		if sub.Managed == nil && sub.ManagedKeyed == nil {
 			continue
 		}
-		for _, st := range sub.Managed.States {
-			if name := st.Name.String(); names[name] {
-				return nil, &CollisionError{fmt.Sprintf("operator %q already has a state %q", op.Label(), name)}
+		if sub.Managed != nil {
+			for _, st := range sub.Managed.States {
+				if name := st.Name.String(); names[name] {
+					return nil, &CollisionError{fmt.Sprintf("operator %q already has a state %q", op.Label(), name)}
+				}
 			}
 		}
 		if sub.Index < 0 || int(sub.Index) >= len(mine) {
@@ -211,14 +302,33 @@ func join(ctx context.Context, in format.View, op, part *format.Operator) (*form
 			return nil, &MergeError{fmt.Sprintf("subtask %d had finished here and cannot have state", sub.Index), nil}
 		}
 		s := *to
-		if s.Managed == nil || s.Managed.Merging != nil && s.Managed.Merging.Placeholder {
+		if sub.ManagedKeyed != nil {
+			joined, err := joinKeyed(ctx, keyed, part, to, sub)
+			if err != nil {
+				return nil, format.At(err, "subtask %d", sub.Index)
+			}
+			s = *joined
+		}
+		switch {
+		case sub.Managed == nil: // it has keyed state only
+		case s.Managed == nil || s.Managed.Merging != nil && s.Managed.Merging.Placeholder:
 			s.Managed = sub.Managed
-		} else if s.Managed, err = joinHandles(ctx, in, s.Managed, sub.Managed); err != nil {
-			return nil, format.At(err, "subtask %d", sub.Index)
+		default:
+			if s.Managed, err = joinHandles(ctx, in, s.Managed, sub.Managed); err != nil {
+				return nil, format.At(err, "subtask %d", sub.Index)
+			}
 		}
 		c.Subtasks[place[to]] = &s
 	}
-	return &c, nil
+	if keyed == nil {
+		return &c, nil
+	}
+	// The handles of an operator are of one format.
+	if keyed, err = describeKeyed(ctx, in, &c); err != nil {
+		return nil, err
+	}
+	out, _, err := keyed.rebuild(ctx, keyedRebuild{})
+	return out, err
 }
 
 // joinHandles returns a handle with the states of two; it replaces the first.

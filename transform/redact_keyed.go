@@ -2,17 +2,11 @@ package transform
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/transform/internal/scramble"
 )
-
-// stateRenamer is a codec that renames states of its schemas.
-type stateRenamer interface {
-	RenameState(s format.KeyedState, name string) (format.KeyedState, error)
-}
 
 // keyed returns the redacted keyed state of a subtask, or nil.
 func (r *redaction) keyed(op *format.Operator, sub *format.Subtask, h format.KeyedHandle) (*format.KeyGroups, error) {
@@ -27,48 +21,32 @@ func (r *redaction) rebuildKeyed(op *format.Operator, sub *format.Subtask, h for
 	if g, ok := h.(*format.KeyGroups); ok && g.Codec != format.CodecFlink {
 		return nil, format.Errorf(format.ErrUnsupported, "keyed state that Flink did not write")
 	}
-	codec, err := r.in.Codecs.KeyedCodec(op, h)
+	source, err := keyedSourceOf(r.ctx, r.in, op, h, h.KeyGroups())
 	if err != nil {
 		return nil, err
 	}
-	schema, err := codec.Describe(r.ctx, r.in.Source, h)
+	codecs, err := value.EntryCodecsOf(r.ctx, r.in.Source, source.codec, h)
 	if err != nil {
 		return nil, err
 	}
-	codecs, err := value.EntryCodecsOf(r.ctx, r.in.Source, codec, h)
-	if err != nil {
-		return nil, err
-	}
-	e := &redactedEntries{r: r, op: op, sub: sub, codecs: codecs, index: make([]int, len(schema.States))}
-	b := rekeyed{codec: codec, schema: format.KeyedSchema{Wire: schema.Wire}, of: h}
-	for i, st := range schema.States {
-		name := st.Name.String()
-		e.parts = append(e.parts, partName(op, name))
-		if r.drops(e.parts[i]) {
-			continue
-		}
-		if to := r.stateName(name); to != name {
-			c, ok := codec.(stateRenamer)
-			if !ok {
-				return nil, format.Errorf(format.ErrUnsupported, "states that cannot be renamed")
-			}
-			if st, err = c.RenameState(st, to); err != nil {
-				return nil, format.At(err, "state %q", name)
-			}
-		}
-		if codecs[i].KeyHash == nil { // the keys of all states are of one type
+	e := &redactedEntries{r: r, op: op, sub: sub, codecs: codecs, first: true}
+	for i, st := range source.schema.States {
+		e.parts = append(e.parts, partName(op, st.Name.String()))
+		if !r.drops(e.parts[i]) && codecs[i].KeyHash == nil {
 			return nil, format.Errorf(format.ErrUnsupported, "keys: %v", codecs[i].WhyNoHash)
 		}
-		e.index[i] = len(b.schema.States)
-		b.schema.States = append(b.schema.States, st)
-		b.sel.States = append(b.sel.States, i)
 	}
-	if len(b.schema.States) == 0 {
-		return nil, nil
+	source.edit = keyedEdit{
+		state: func(st format.KeyedState) (format.KeyedState, bool) {
+			name := st.Name.String()
+			st.Name = format.NewText(r.stateName(name))
+			return st, !r.drops(partName(op, name))
+		},
+		change: e.edit(),
 	}
-	b.edit = e.edit
-	out, entries, err := b.build(r.ctx, r.in.Source, fmt.Sprintf("redacted keyed %s %d", op.ID, sub.Index))
-	if err != nil || len(r.refused) > 0 {
+	out, entries, err := buildKeyed(r.ctx, r.in.Source, source.codec, h.KeyGroups(), []*keyedSource{source})
+	e.first = false
+	if err != nil || out == nil || len(r.refused) > 0 {
 		return nil, err // with the error, nothing is written
 	}
 	r.report.Entries += entries
@@ -98,42 +76,36 @@ type redactedEntries struct {
 	op     *format.Operator
 	sub    *format.Subtask
 	parts  []string // names of the states
-	index  []int    // of the states in the result
 	codecs []value.EntryCodecs
-	read   bool  // all entries were read once
+	first  bool  // the first reading, which finds out what cannot be redacted
 	kept   int64 // keys that stay
 }
 
-// edit returns a function that changes the entries of one reading. The first reading
-// finds out what cannot be redacted, and goes on with other states.
+// edit returns a function that changes entries. The first reading goes on with other
+// states after one that cannot be redacted.
 func (e *redactedEntries) edit() func(*format.KeyedEntry) error {
-	first := !e.read
-	e.read = true
 	failed := make([]bool, len(e.codecs))
-	w := &entryMask{e: e, first: first, keys: map[string]string{}}
+	w := &entryMask{e: e, keys: map[string]string{}}
 	return func(en *format.KeyedEntry) error {
-		state := en.State
 		var err error
-		if !failed[state] {
+		if !failed[en.State] {
 			err = w.entry(en)
 		}
-		if first && err != nil && errors.Is(err, format.ErrUnsupported) {
-			failed[state] = true
-			e.r.refuse(e.parts[state], format.At(err, "subtask %d", e.sub.Index).Error())
+		if e.first && err != nil && errors.Is(err, format.ErrUnsupported) {
+			failed[en.State] = true
+			e.r.refuse(e.parts[en.State], format.At(err, "subtask %d", e.sub.Index).Error())
 			err = nil
 		}
-		en.State = e.index[state]
-		return format.At(err, "state %q", e.parts[state])
+		return format.At(err, "state %q", e.parts[en.State])
 	}
 }
 
 // entryMask replaces the parts of entries, in buffers that it uses again.
 type entryMask struct {
-	e     *redactedEntries
-	first bool
-	keys  map[string]string // replacements of keys
-	size  int               // bytes of keys
-	buf   []byte
+	e    *redactedEntries
+	keys map[string]string // replacements of keys
+	size int               // bytes of keys
+	buf  []byte
 }
 
 // maxKeys is the number of bytes of replaced keys that are kept: several states have
@@ -186,7 +158,7 @@ func (w *entryMask) key(c *value.EntryCodecs, en *format.KeyedEntry) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	if w.first && string(to) == string(en.Key) {
+	if w.e.first && string(to) == string(en.Key) {
 		w.e.kept++
 	}
 	const perKey = 128 // of the map

@@ -15,7 +15,7 @@ type RenameOptions struct {
 	UIDs map[string]string
 	// Operators selects the operators whose states are renamed; nil means all.
 	Operators format.Selector
-	// States are the new names of managed operator states, by the old ones.
+	// States are the new names of operator states and keyed states, by the old ones.
 	States map[string]string
 }
 
@@ -23,6 +23,10 @@ type RenameOptions struct {
 type RenameReport struct {
 	Operators []RenamedOperator
 	States    []RenamedState
+	// Entries is the number of entries of keyed state that were built again, and Unread
+	// the keyed state that may have a state of that name and cannot be read.
+	Entries int64
+	Unread  []KeptHandle
 	// Commits is what a restore would have committed, aborted or resumed of what has
 	// another name now: only a job that uses it does.
 	Commits []*SinkPending
@@ -35,11 +39,12 @@ type RenamedOperator struct {
 	ID       format.OperatorID
 }
 
-// RenamedState is a managed operator state with a new name.
+// RenamedState is an operator state or a keyed state with a new name.
 type RenamedState struct {
 	Operator *format.Operator // as it was
 	From, To string
 	Handles  int
+	Keyed    bool
 }
 
 // CollisionError is the error for an edit after which two things would have one
@@ -48,14 +53,14 @@ type CollisionError struct{ Msg string }
 
 func (e *CollisionError) Error() string { return e.Msg }
 
-// Rename changes the uids of operators and the names of managed operator states.
+// Rename changes the uids of operators and the names of their states.
 // All renames happen at once, so that two operators or states can be swapped; two
 // with one name are a *CollisionError.
 //
 // The id of an operator becomes Flink's hash of the uid, and the uid is stored if
 // the snapshot stores uids or names of operators. A stored name is unchanged: it
-// is only displayed. A state is renamed in the handle and in its stream. The
-// names of keyed states are inside files and are not changed.
+// is only displayed. A state is renamed in the handle and in its stream. Keyed state
+// in which a state was renamed is canonical, see [Canonical].
 func Rename(ctx context.Context, v format.View, o RenameOptions) (format.View, *RenameReport, error) {
 	r := &RenameReport{}
 	sp, err := r.states(ctx, v, o)
@@ -159,14 +164,25 @@ func (r *RenameReport) states(ctx context.Context, v format.View, o RenameOption
 		wanted = append(wanted, name)
 	}
 	slices.Sort(wanted)
-	if err := wanted.Check("state", managedStates(v.Savepoint, chosen)); err != nil {
+	keyed, unread, err := describeKeyedOf(ctx, v, chosen)
+	if err != nil {
+		return nil, err
+	}
+	r.Unread = unread
+	if err := wanted.Check("state", append(managedStates(v.Savepoint, chosen), namesOf(keyed)...)); err != nil {
 		return nil, err
 	}
 	return v.MapOperators(func(op *format.Operator) (*format.Operator, error) {
 		if !chosen[op] {
 			return op, nil
 		}
-		return op.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
+		out := op
+		if k := keyed[op]; k != nil {
+			if out, err = r.keyed(ctx, k, o.States); err != nil {
+				return nil, err
+			}
+		}
+		return out.MapManaged(func(h *format.OperatorHandle) (*format.OperatorHandle, error) {
 			seen := map[string]bool{}
 			for _, st := range h.States {
 				name := renamed(o.States, st.Name.String())
@@ -179,11 +195,38 @@ func (r *RenameReport) states(ctx context.Context, v format.View, o RenameOption
 			return rebuildWhere(ctx, v, h, changes, func(s *format.StateRuns) bool {
 				from := s.Name.String()
 				s.Name = format.NewText(o.States[from])
-				r.note(op, from, o.States[from])
+				r.note(RenamedState{Operator: op, From: from, To: o.States[from]})
 				return true
 			})
 		})
 	})
+}
+
+// keyed renames keyed states of an operator.
+func (r *RenameReport) keyed(ctx context.Context, k *keyedOperator, names map[string]string) (*format.Operator, error) {
+	changes := func(name string) bool { return renamed(names, name) != name }
+	seen := map[string]bool{}
+	for _, name := range k.names() {
+		if name = renamed(names, name); seen[name] {
+			return nil, &CollisionError{fmt.Sprintf("two keyed states would have the name %q", name)}
+		}
+		seen[name] = true
+	}
+	out, n, err := k.rebuild(ctx, keyedRebuild{touches: byName(changes), edit: func(_ *format.Subtask, s *keyedSource) (keyedEdit, error) {
+		for _, st := range s.schema.States {
+			if from := st.Name.String(); changes(from) {
+				r.note(RenamedState{Operator: k.op, From: from, To: names[from], Keyed: true})
+			}
+		}
+		return keyedEdit{state: func(s format.KeyedState) (format.KeyedState, bool) {
+			if from := s.Name.String(); changes(from) {
+				s.Name = format.NewText(names[from])
+			}
+			return s, true
+		}}, nil
+	}})
+	r.Entries += n
+	return out, err
 }
 
 // renamed returns the new name of a state.
@@ -196,12 +239,13 @@ func renamed(names map[string]string, name string) string {
 
 // note counts a handle in which a state was renamed. It is called operator by
 // operator.
-func (r *RenameReport) note(op *format.Operator, from, to string) {
-	for i := len(r.States) - 1; i >= 0 && r.States[i].Operator == op; i-- {
-		if r.States[i].From == from {
+func (r *RenameReport) note(s RenamedState) {
+	for i := len(r.States) - 1; i >= 0 && r.States[i].Operator == s.Operator; i-- {
+		if r.States[i].From == s.From && r.States[i].Keyed == s.Keyed {
 			r.States[i].Handles++
 			return
 		}
 	}
-	r.States = append(r.States, RenamedState{Operator: op, From: from, To: to, Handles: 1})
+	s.Handles = 1
+	r.States = append(r.States, s)
 }

@@ -22,9 +22,9 @@ import (
 // reproduce.
 //
 // If an operator cannot be written for the new parallelism, Apply returns a
-// format.ErrUnsupported with the operator and the reason; with LeaveKeyed, an
-// operator with such keyed state is unchanged instead, and Apply records that in
-// its plan. Each new subtask has its keyed state in a stream of its own.
+// format.ErrUnsupported with the operator and the reason; an
+// operator with keyed state that cannot be moved is handled as the options say, and
+// Apply records that in its plan. Each new subtask has its keyed state in a stream of its own.
 func (p *RescalePlan) Apply(ctx context.Context) (format.View, error) {
 	plans := map[*format.Operator]*OperatorPlan{}
 	for _, op := range p.Operators {
@@ -38,7 +38,7 @@ func (p *RescalePlan) Apply(ctx context.Context) (format.View, error) {
 		}
 		changed, err := p.apply(ctx, plan)
 		var cannot *keyedError
-		if errors.As(err, &cannot) && p.o.LeaveKeyed {
+		if errors.As(err, &cannot) && p.o.Keyed == KeyedLeave {
 			plan.Left, plan.To = cannot.Error(), plan.From
 			return op, nil
 		}
@@ -59,7 +59,7 @@ func (e *keyedError) Unwrap() error { return format.ErrUnsupported }
 
 // Remedies returns what the user can do.
 func (e *keyedError) Remedies() []finding.Remedy {
-	return []finding.Remedy{{Words: "let Flink rescale it when it restores"}, {Words: "keep this operator at its parallelism", Action: finding.LeaveOperator}}
+	return []finding.Remedy{{Words: "build its keyed state in the canonical format", Action: finding.BuildCanonical}, {Words: "keep this operator at its parallelism", Action: finding.LeaveOperator}, {Words: "let Flink rescale it when it restores"}}
 }
 
 func (p *RescalePlan) apply(ctx context.Context, plan *OperatorPlan) (*format.Operator, error) {
@@ -100,12 +100,7 @@ func (p *RescalePlan) apply(ctx context.Context, plan *OperatorPlan) (*format.Op
 			return nil, err
 		}
 	}
-	for _, k := range plan.Keyed {
-		if err := p.keyedStates(ctx, op.Subtasks, old, k); err != nil {
-			return nil, err
-		}
-	}
-	return &op, nil
+	return &op, p.keyed(ctx, plan, op.Subtasks, old)
 }
 
 // keyGroupsExist checks that the keyed state of an old subtask belongs to key
@@ -242,6 +237,57 @@ func (p *RescalePlan) metas(ctx context.Context, old []*format.Subtask, raw bool
 		}
 	}
 	return all, codec, nil
+}
+
+// keyed sets the keyed state of the new subtasks: moved, or if that is not possible
+// and allowed, built again.
+func (p *RescalePlan) keyed(ctx context.Context, plan *OperatorPlan, subs, old []*format.Subtask) error {
+	for _, k := range plan.Keyed {
+		err := p.keyedStates(ctx, subs, old, k)
+		var cannot *keyedError
+		if errors.As(err, &cannot) && p.o.Keyed == KeyedCanonical {
+			return p.buildKeyed(ctx, plan, subs, old)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildKeyed builds the keyed state of the new subtasks, raw timers included.
+func (p *RescalePlan) buildKeyed(ctx context.Context, plan *OperatorPlan, subs, old []*format.Subtask) error {
+	for i, sub := range subs {
+		sub.ManagedKeyed, sub.RawKeyed = nil, nil
+		var sources []*keyedSource
+		var groups format.KeyGroupRange
+		for _, k := range plan.Keyed {
+			groups = k.Subtasks[i].Range
+			for _, piece := range k.Subtasks[i].Pieces {
+				s, err := keyedSourceOf(ctx, p.in, plan.Operator, keyedOf(old[piece.Old], k.Raw), piece.Groups)
+				if err != nil {
+					return format.At(format.At(err, "%v", slotOf(k.Raw)), "subtask %d", piece.Old)
+				}
+				if k.Raw && len(s.schema.States) == 0 {
+					continue
+				}
+				sources = append(sources, s)
+			}
+		}
+		if len(sources) == 0 {
+			continue
+		}
+		h, n, err := buildKeyed(ctx, p.in.Source, sources[0].codec, groups, sources)
+		if err != nil {
+			return format.At(err, "%v", format.SlotManagedKeyed)
+		}
+		if h != nil {
+			sub.ManagedKeyed = h
+		}
+		plan.Entries += n
+	}
+	plan.Built = true
+	return nil
 }
 
 // keyedStates sets the keyed state of the new subtasks.

@@ -27,6 +27,22 @@ const (
 	StrategyBalancedBytes Strategy = "balanced-bytes"
 )
 
+// KeyedPolicy is what a rescale does with keyed state that cannot be moved to new
+// subtasks as it is stored: Flink lets several subtasks share the files of a state
+// backend, or one read the files of several, which no snapshot expresses.
+type KeyedPolicy int
+
+// The policies.
+const (
+	// KeyedMove refuses such state.
+	KeyedMove KeyedPolicy = iota
+	// KeyedLeave leaves its operator unchanged.
+	KeyedLeave
+	// KeyedCanonical builds it again in the canonical format, which every state backend
+	// restores.
+	KeyedCanonical
+)
+
 // RescaleOptions are the options of a rescale.
 type RescaleOptions struct {
 	To int32
@@ -39,9 +55,9 @@ type RescaleOptions struct {
 	// order of blocks can depend on it. "" means the location of the snapshot.
 	At       string
 	Strategy Strategy // "": Flink's
-	// LeaveKeyed leaves operators unchanged whose keyed state cannot be written for
-	// the new parallelism. Without it, Apply returns an error.
-	LeaveKeyed bool
+	// Keyed is what Apply does with an operator whose keyed state cannot be moved to
+	// the new subtasks as it is stored.
+	Keyed KeyedPolicy
 }
 
 // RescalePlan describes what each new subtask is assigned.
@@ -73,6 +89,10 @@ type OperatorPlan struct {
 	// PlaceOrder is set if it depends on the location of the snapshot.
 	Order      string
 	PlaceOrder bool
+
+	// Built is set by Apply if it built the keyed state again, with so many Entries.
+	Built   bool
+	Entries int64
 
 	managed, raw *assign.Plan
 }

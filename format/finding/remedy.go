@@ -51,6 +51,7 @@ const (
 	DropOperator      Action = "drop-operator"       // remove the state of Operator
 	DropInFlight      Action = "drop-in-flight"      // remove in-flight data
 	SetMaxParallelism Action = "set-max-parallelism" // set the max parallelism of Operator to To
+	Regroup           Action = "regroup"             // move keys to the key groups of another max parallelism To
 	SetMode           Action = "set-mode"            // change the mode of State of Operator to To, such as list
 	Copy              Action = "copy"                // write a copy that needs no other files
 	RescaleOther      Action = "rescale-other"       // rescale the other snapshot of a merge to To
@@ -72,7 +73,9 @@ const (
 	NameRelease   Action = "name-release"   // name the release of Flink
 	KeepMissing   Action = "keep-missing"   // keep references to files that are missing
 	LeaveOperator Action = "leave-operator" // leave operators unchanged whose keyed state cannot be written
-	Overwrite     Action = "overwrite"      // replace the snapshot at the target
+	// BuildCanonical builds keyed state again in the canonical format.
+	BuildCanonical Action = "build-canonical"
+	Overwrite      Action = "overwrite" // replace the snapshot at the target
 )
 
 // Words returns a remedy without an action.

@@ -19,6 +19,10 @@ type EntryCodecs struct {
 	// TTL is set if the value, or each element of a list, is a list of a time (ms) and
 	// the value of the user.
 	TTL bool
+	// Time returns when a value with TTL that is not a list was last updated, in ms since
+	// 1970, also if values are not decoded. ok is false for a null map value. Time is nil
+	// without TTL and for lists.
+	Time func(value []byte) (ms int64, ok bool, err error)
 	// List is set if the value is a list with one element per element of list state.
 	List bool
 	// Why is why the first part that is not decoded is not; nil if all are.
@@ -74,6 +78,37 @@ func (c *EntryCodecs) Updated(p []byte) (oldest, newest int64, ok bool, err erro
 		}
 	}
 	return oldest, newest, ok, nil
+}
+
+// Expire removes from a value with TTL what was last updated at until or before, in ms
+// since 1970: of list state elements. left is false if nothing is left; otherwise value is
+// what is left, p itself if nothing was removed. The state must have TTL.
+func (c *EntryCodecs) Expire(p []byte, until int64) (value []byte, left bool, err error) {
+	if !c.List {
+		ms, ok, err := c.Time(p)
+		return p, !ok || ms > until, err
+	}
+	if c.Value == nil {
+		return nil, false, c.Why
+	}
+	v, err := ReadAll(c.Value, p)
+	if err != nil {
+		return nil, false, err
+	}
+	kept := make([]Value, 0, v.Len())
+	for i := range v.Len() {
+		if ms, ok := timeOf(v.At(i)); !ok || ms > until {
+			kept = append(kept, v.At(i))
+		}
+	}
+	switch len(kept) {
+	case 0:
+		return nil, false, nil
+	case v.Len():
+		return p, true, nil
+	}
+	value, err = c.Value.Append(nil, List(kept))
+	return value, true, err
 }
 
 // timeOf returns the time of a pair of a time and a value.

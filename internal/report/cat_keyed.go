@@ -85,6 +85,12 @@ func (e *CatEncoder) appendKeyed(b []byte, k *CatKeyed, count int64) []byte {
 	return e.appendPart(b, "value", k.Value)
 }
 
+// entry returns an entry of keyed state as an object, without what is known of its state.
+func (e *CatEncoder) entry(it *CatItem) []byte {
+	b := strconv.AppendInt([]byte(`{"subtask":`), int64(it.Subtask), 10)
+	return append(e.appendKeyed(b, it.Keyed, 0), '}')
+}
+
 // showsNamespace reports whether the namespace says something: most states have one
 // that is always null.
 func (k *CatKeyed) showsNamespace() bool {

@@ -17,10 +17,10 @@ type CatStat struct {
 	Operator string `json:"operator"`
 	ID       string `json:"id"`
 	State    string `json:"state"`
-	Kind     string `json:"kind" jsonschema:"enum=list,enum=union,enum=broadcast,enum=raw"`
+	Kind     string `json:"kind" jsonschema:"enum=list,enum=union,enum=broadcast,enum=raw,enum=value,enum=map,enum=reducing,enum=aggregating,enum=folding,enum=timers"`
 	Subtasks int    `json:"subtasks" jsonschema:"description=picked subtasks that have an element"`
-	Elements int64  `json:"elements" jsonschema:"description=of broadcast state: replicas of its map"`
-	Distinct int64  `json:"distinct" jsonschema:"description=different ones, by their bytes"`
+	Elements int64  `json:"elements" jsonschema:"description=or entries of keyed state; of broadcast state replicas of its map"`
+	Distinct int64  `json:"distinct" jsonschema:"description=different ones, by their bytes; in keyed state different values, of timers different keys"`
 	Bytes    int64  `json:"bytes" jsonschema:"description=of the elements, decompressed; inspect shows what they take as stored"`
 	Min      int64  `json:"min_bytes" jsonschema:"description=of the smallest element; 0 if there is none"`
 	Max      int64  `json:"max_bytes" jsonschema:"description=of the largest element"`

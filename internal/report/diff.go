@@ -17,7 +17,7 @@ type Diff struct {
 	Absent        int64          `json:"files_missing_on_both,omitempty" jsonschema:"description=files that both name alike and neither has: their content was not compared"`
 	NotChecked    int64          `json:"files_not_checked_on_both,omitempty" jsonschema:"description=files that both name alike and that could not be looked for, such as those in a store that is not supported"`
 	ByDigest      int64          `json:"bytes_by_checksum,omitempty" jsonschema:"description=of two .spt files: bytes that are the same by the checksums of their chunks, and were not read"`
-	KeyedByBytes  bool           `json:"keyed_by_bytes,omitempty" jsonschema:"description=keyed state was compared, by the bytes of key groups and files and not by its entries"`
+	KeyedByBytes  bool           `json:"keyed_by_bytes,omitempty" jsonschema:"description=keyed state was compared by bytes only: its entries could not be compared, or did not need to be"`
 	Renames       []Rename       `json:"renames,omitempty" jsonschema:"description=operators that the older snapshot likely has, or may have, under another id"`
 	NameChanges   []NameChange   `json:"name_changes,omitempty" jsonschema:"description=operators of one id whose stored name changed: the id may be that of another operator now"`
 	RenameCommand string         `json:"rename_command,omitempty" jsonschema:"description=renames all that are likely in the older snapshot; absent where a uid is not known"`
@@ -95,20 +95,42 @@ type DiffState struct {
 	texts []string
 }
 
-// DiffKeyed is keyed state, compared by bytes.
+// DiffKeyed is keyed state, compared by bytes, and by entries where these differ.
 type DiffKeyed struct {
-	Incomparable  string  `json:"incomparable,omitempty" jsonschema:"description=why it was not compared"`
-	GroupsSame    int64   `json:"groups_same"`
-	GroupsChanged int64   `json:"groups_changed"`
-	GroupsAdded   int64   `json:"groups_added"`
-	GroupsRemoved int64   `json:"groups_removed"`
-	FilesSame     int64   `json:"files_same"`
-	ByReference   int64   `json:"files_same_by_reference" jsonschema:"description=of files_same: named by the same absolute reference that leads both to one file, or of equal checksums in two .spt files, and not read"`
-	FilesAdded    int64   `json:"files_added"`
-	FilesRemoved  int64   `json:"files_removed"`
-	BytesAdded    int64   `json:"bytes_added" jsonschema:"description=in files added"`
-	BytesRemoved  int64   `json:"bytes_removed"`
-	Groups        []int32 `json:"groups,omitempty" jsonschema:"description=with -v: the key groups that differ"`
+	Entries       []DiffKeyedState `json:"entries,omitempty" jsonschema:"description=the states, if entries were compared"`
+	NotCompared   string           `json:"entries_not_compared,omitempty" jsonschema:"description=why entries were not compared although the bytes differ"`
+	Incomparable  string           `json:"incomparable,omitempty" jsonschema:"description=why bytes were not compared"`
+	GroupsSame    int64            `json:"groups_same"`
+	GroupsChanged int64            `json:"groups_changed"`
+	GroupsAdded   int64            `json:"groups_added"`
+	GroupsRemoved int64            `json:"groups_removed"`
+	FilesSame     int64            `json:"files_same"`
+	ByReference   int64            `json:"files_same_by_reference" jsonschema:"description=of files_same: named by the same absolute reference that leads both to one file, or of equal checksums in two .spt files, and not read"`
+	FilesAdded    int64            `json:"files_added"`
+	FilesRemoved  int64            `json:"files_removed"`
+	BytesAdded    int64            `json:"bytes_added" jsonschema:"description=in files added"`
+	BytesRemoved  int64            `json:"bytes_removed"`
+	Groups        []int32          `json:"groups,omitempty" jsonschema:"description=with -v: the key groups that differ"`
+}
+
+// DiffKeyedState is the entries of one keyed state, by key, namespace and map key; of
+// timers by their time too.
+type DiffKeyedState struct {
+	Name    string      `json:"name"`
+	Kind    string      `json:"kind"`
+	Added   int64       `json:"added"`
+	Removed int64       `json:"removed"`
+	Changed int64       `json:"changed"`
+	Changes []DiffEntry `json:"changes,omitempty" jsonschema:"description=with -v: the first that are removed, changed and added"`
+}
+
+// DiffEntry is an entry of keyed state that differs.
+type DiffEntry struct {
+	Change string `json:"change" jsonschema:"enum=added,enum=removed,enum=changed"`
+	Before any    `json:"before,omitempty" jsonschema:"description=the entry in the old snapshot, with the members that cat prints: subtask, key_group, size, key, …"`
+	After  any    `json:"after,omitempty"`
+
+	shown string // for people
 }
 
 // DiffElement is an element, or an entry of a broadcast state, that differs.
@@ -130,8 +152,8 @@ type DiffElement struct {
 	shown string // for people
 }
 
-// DiffLine is one difference: a line of -o jsonl. There, with -v, each element
-// that differs is a line of its own.
+// DiffLine is one difference: a line of -o jsonl. There, with -v, each element and each
+// entry of keyed state that differs is a line of its own.
 type DiffLine struct {
 	Kind     string       `json:"kind"`
 	Operator string       `json:"operator,omitempty" jsonschema:"description=uid, else name, else the first digits of the id; absent for the snapshot as a whole"`
@@ -139,6 +161,10 @@ type DiffLine struct {
 	State    string       `json:"state,omitempty"`
 	Text     string       `json:"text,omitempty" jsonschema:"description=the difference in words"`
 	Element  *DiffElement `json:"element,omitempty"`
+	// Of an entry of keyed state.
+	Change string `json:"change,omitempty" jsonschema:"enum=added,enum=removed,enum=changed"`
+	Before any    `json:"before,omitempty" jsonschema:"description=the entry in the old snapshot, with the members that cat prints: subtask, key_group, size, key, …"`
+	After  any    `json:"after,omitempty"`
 }
 
 // Lines implements [Lines]: differences, and the elements that differ.
@@ -157,6 +183,28 @@ func (r *Diff) Lines() iter.Seq[any] {
 					if !yield(&DiffLine{Kind: "element", Operator: op.label, ID: op.ID, State: st.Name, Element: &st.Elements[n]}) {
 						return
 					}
+				}
+				for s, e := range st.entries() {
+					if !yield(&DiffLine{Kind: "entry", Operator: op.label, ID: op.ID, State: s.Name, Change: e.Change, Before: e.Before, After: e.After}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// entries returns the listed entries of keyed state.
+func (st *DiffState) entries() iter.Seq2[*DiffKeyedState, *DiffEntry] {
+	return func(yield func(*DiffKeyedState, *DiffEntry) bool) {
+		if st.Keyed == nil {
+			return
+		}
+		for i := range st.Keyed.Entries {
+			s := &st.Keyed.Entries[i]
+			for k := range s.Changes {
+				if !yield(s, &s.Changes[k]) {
+					return
 				}
 			}
 		}

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/savepoint-tools/spt/format"
@@ -21,6 +22,10 @@ type DiffInput struct {
 	// Element reads an element that differs and returns it as cat prints it, and in
 	// which encoding.
 	Element func(side int, c diff.ElementChange) (encoding, text string, err error)
+	// Entry decodes an entry of keyed state that differs.
+	Entry func(side int, at *diff.KeyedAt) (*CatItem, error)
+	// Cat is how entries are printed.
+	Cat CatOptions
 }
 
 type differ struct {
@@ -34,7 +39,7 @@ type differ struct {
 func (r *Run) NewDiff(d *diff.Result, in DiffInput) (*Diff, error) {
 	b := &differ{r, in, map[*diff.Operator]bool{}, map[any][]string{}}
 	res := &Diff{Same: d.Same(), Differ: []string{}, Ignored: in.Ignored, Operators: []DiffOperator{}, Differences: []DiffLine{},
-		KeyedByBytes: d.KeyedCompared, ByDigest: d.ByDigest, Absent: d.Absent, NotChecked: d.NotChecked}
+		KeyedByBytes: keyedByBytes(d), ByDigest: d.ByDigest, Absent: d.Absent, NotChecked: d.NotChecked}
 	res.Old, res.New = b.snapshot(0, d), b.snapshot(1, d)
 	kinds := map[diff.Kind]bool{}
 	for _, x := range d.Differences {
@@ -62,6 +67,18 @@ func (r *Run) NewDiff(d *diff.Result, in DiffInput) (*Diff, error) {
 	return res, nil
 }
 
+// keyedByBytes reports whether keyed state was compared, but no entries were.
+func keyedByBytes(d *diff.Result) bool {
+	for _, op := range d.Operators {
+		for _, st := range op.States {
+			if st.Keyed != nil && st.Keyed.States != nil {
+				return false
+			}
+		}
+	}
+	return d.KeyedCompared
+}
+
 func (b *differ) snapshot(side int, d *diff.Result) DiffSnapshot {
 	s, snap := d.Old, b.in.Snapshots[side]
 	if side == 1 {
@@ -87,7 +104,12 @@ func (b *differ) difference(x diff.Difference) DiffLine {
 		return line
 	}
 	line.State = b.Text(x.State.State().Name)
-	b.texts[x.State] = append(b.texts[x.State], grouped(line.Text))
+	text := grouped(line.Text)
+	if x.Keyed != nil {
+		line.State = b.Text(x.Keyed.Name)
+		text = ui.Quote(line.State) + " " + text
+	}
+	b.texts[x.State] = append(b.texts[x.State], text)
 	return line
 }
 
@@ -198,11 +220,61 @@ func (b *differ) state(st *diff.State) (DiffState, error) {
 		if b.in.Verbose {
 			s.Keyed.Groups = k.Groups
 		}
+		if k.NotCompared != nil {
+			s.Keyed.NotCompared = ui.Printable(k.NotCompared.Error())
+		}
+		for _, st := range k.States {
+			entries, err := b.keyedState(st)
+			if err != nil {
+				return s, err
+			}
+			s.Keyed.Entries = append(s.Keyed.Entries, entries)
+		}
 	}
 	if st.Elements == nil {
 		return s, nil
 	}
 	return s, b.elements(&s, st.Elements)
+}
+
+// keyedState returns the entries of a keyed state that differ.
+func (b *differ) keyedState(st *diff.KeyedState) (DiffKeyedState, error) {
+	s := DiffKeyedState{Name: b.Text(st.Name), Kind: st.Kind, Added: st.Added, Removed: st.Removed, Changed: st.Changed}
+	w := NewCatEncoder(b.in.Cat)
+	for _, c := range st.Changes {
+		e := DiffEntry{Change: "changed"}
+		var texts [2]catTexts
+		for side, at := range []*diff.KeyedAt{c.Old, c.New} {
+			if at == nil {
+				e.Change = []string{"added", "removed"}[side]
+				continue
+			}
+			it, err := b.in.Entry(side, at)
+			if err != nil {
+				return s, format.InFile(err, b.in.Snapshots[side].Container.Name)
+			}
+			texts[side] = b.in.Cat.rowOf(it)
+			if it.Keyed.Timer {
+				texts[side].value = timeOfMillis(it.Keyed.Time)
+			}
+			to := &e.Before
+			if side == 1 {
+				to = &e.After
+			}
+			*to = json.RawMessage(w.entry(it))
+		}
+		t := &texts[1]
+		if c.New == nil {
+			t = &texts[0]
+		}
+		e.shown = strings.Join(slices.DeleteFunc([]string{s.Name + " " + t.key, t.namespace, t.userKey}, func(s string) bool { return s == "" }), " ") + ": "
+		if e.Change == "changed" {
+			e.shown += texts[0].value + " → "
+		}
+		e.shown += t.value
+		s.Changes = append(s.Changes, e)
+	}
+	return s, nil
 }
 
 // elements adds what differs in operator state.

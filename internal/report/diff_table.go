@@ -98,6 +98,7 @@ type diffRow struct {
 	multiplied bool
 	elements   []DiffElement
 	groups     []int32
+	entries    []string // of keyed state
 }
 
 // rows returns rows of all states and operators that differ or grew, by growth.
@@ -131,7 +132,12 @@ func (st *DiffState) row(operator string) (row diffRow, differs bool) {
 	}
 	row = diffRow{name: ui.Quote(operator) + "/" + name, old: st.OldBytes, now: st.NewBytes, sized: true, text: st.texts, multiplied: st.MultipliedBy > 1, elements: st.Elements}
 	if st.Keyed != nil {
-		row.groups = st.Keyed.Groups
+		if len(st.Keyed.Entries) == 0 {
+			row.groups = st.Keyed.Groups
+		}
+		for _, e := range st.entries() {
+			row.entries = append(row.entries, changeSigns[e.Change]+" "+ui.Printable(clipped(e.shown)))
+		}
 	}
 	switch {
 	case len(row.text) > 0:
@@ -170,6 +176,9 @@ func diffTable(rows []diffRow) *ui.Table {
 		for _, e := range row.elements {
 			t.Row("", "", "", e.text())
 		}
+		for _, e := range row.entries {
+			t.Row("", "", "", e)
+		}
 		if len(row.groups) > 0 {
 			t.Row("", "", "", "key groups "+groupList(row.groups))
 		}
@@ -177,10 +186,12 @@ func diffTable(rows []diffRow) *ui.Table {
 	return t
 }
 
+// changeSigns are the signs of changes.
+var changeSigns = map[string]string{"added": "+", "removed": "-", "changed": "~"}
+
 // text returns a sign, the value, and how often it occurs.
 func (e *DiffElement) text() string {
-	sign := map[string]string{"added": "+", "removed": "-", "changed": "~"}[e.Change]
-	text := sign + " " + clipped(e.shown)
+	text := changeSigns[e.Change] + " " + clipped(e.shown)
 	if e.Subtask != nil && (e.OldCount > 1 || e.NewCount > 1) {
 		text += fmt.Sprintf("  (%s → %s times)", ui.Count(e.OldCount), ui.Count(e.NewCount))
 	}
@@ -252,8 +263,12 @@ func (r *Diff) appendRemarks(d *ui.Document) {
 			}
 		}
 	}
-	if r.KeyedByBytes {
-		d.Line("Keyed state is compared by the bytes of key groups and files, not by its entries.")
+	for _, op := range r.Operators {
+		for _, st := range op.States {
+			if st.Keyed != nil && st.Keyed.NotCompared != "" {
+				d.Remark("Entries of the keyed state of %s were not compared: %s", ui.Quote(op.label), st.Keyed.NotCompared)
+			}
+		}
 	}
 	if r.Absent > 0 {
 		d.Remark("%s that both name, and neither has: what is in them was not compared.", ui.Plural(r.Absent, "file"))

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/ui"
@@ -33,19 +34,23 @@ type Change struct {
 	Operator  string `json:"operator,omitempty"`
 	ID        string `json:"id,omitempty"`
 	State     string `json:"state,omitempty"`
-	Kind      string `json:"kind,omitempty" jsonschema:"description=of a filter or a patch: list, union, broadcast or raw; of a broadcast state the entries of all replicas count as elements"`
+	Kind      string `json:"kind,omitempty" jsonschema:"description=of a filter or a patch: list, union, broadcast or raw, or that of a keyed state; of a broadcast state the entries of all replicas count as elements"`
 	WholeMaps bool   `json:"whole_maps,omitempty" jsonschema:"description=of a filter: maps of this broadcast state are not decoded, so they stayed or went as a whole and count as one element each"`
 	From      string `json:"from,omitempty"`
 	To        string `json:"to,omitempty"`
 	Partition string `json:"partition,omitempty" jsonschema:"description=of a source: TOPIC:PARTITION"`
 	// Coordinator is set if a partition was changed in the coordinator's state too.
-	Coordinator bool  `json:"coordinator,omitempty" jsonschema:"description=of a partition: changed in the state of the coordinator too"`
-	Handles     int   `json:"handles,omitempty"`
-	Elements    int64 `json:"elements,omitempty" jsonschema:"description=of the state; of a filter those that stay"`
-	Bytes       int64 `json:"bytes,omitempty"`
+	Coordinator bool   `json:"coordinator,omitempty" jsonschema:"description=of a partition: changed in the state of the coordinator too"`
+	Handles     int    `json:"handles,omitempty"`
+	Elements    int64  `json:"elements,omitempty" jsonschema:"description=of the state; of a filter those that stay"`
+	By          int64  `json:"shifted_by_ms,omitempty" jsonschema:"description=of timers: how much later they fire"`
+	First       *int64 `json:"first_at_ms,omitempty" jsonschema:"description=of timers: when the first fires, in ms since 1970"`
+	Entries     int64  `json:"entries,omitempty" jsonschema:"description=of keyed state; of a filter those that stay"`
+	Bytes       int64  `json:"bytes,omitempty"`
 	// Of a filter: what goes, next to Elements and Bytes, which stay.
-	Dropped      *int64 `json:"dropped_elements,omitempty"`
-	DroppedBytes int64  `json:"dropped_bytes,omitempty"`
+	Dropped        *int64 `json:"dropped_elements,omitempty"`
+	DroppedEntries *int64 `json:"dropped_entries,omitempty" jsonschema:"description=of keyed state"`
+	DroppedBytes   int64  `json:"dropped_bytes,omitempty"`
 	// Of a patch.
 	Replaced int64 `json:"replaced,omitempty" jsonschema:"description=of a patch: elements or entries with another value; the entries of every replica count"`
 	Added    int64 `json:"added,omitempty"`
@@ -138,6 +143,9 @@ func (c *Change) text() string {
 	if c.What == renamedOperator {
 		text += ", " + c.ID
 	}
+	if c.DroppedEntries != nil {
+		return text + fmt.Sprintf(": %s kept (%s), %s dropped (%s)", ui.Plural(c.Entries, "entry"), ui.Bytes(c.Bytes), ui.Count(*c.DroppedEntries), ui.Bytes(c.DroppedBytes))
+	}
 	if c.Dropped != nil {
 		what := "element"
 		switch {
@@ -162,6 +170,15 @@ func (c *Change) text() string {
 	}
 	if c.Elements > 0 {
 		more = append(more, ui.Plural(c.Elements, "element"))
+	}
+	if c.Entries > 0 {
+		more = append(more, ui.Plural(c.Entries, "entry"))
+	}
+	if c.By != 0 {
+		more = append(more, fmt.Sprintf("by %v", time.Duration(c.By)*time.Millisecond))
+	}
+	if c.First != nil {
+		more = append(more, "the first fires at "+time.UnixMilli(*c.First).UTC().Format(time.RFC3339))
 	}
 	if c.Bytes > 0 {
 		more = append(more, ui.Bytes(c.Bytes))

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/connector"
@@ -38,8 +39,9 @@ func (e *Edit) Dropped(d *transform.DropReport) {
 		e.add(op, Change{What: "dropped operator"})
 	}
 	for _, s := range d.States {
-		e.add(s.Operator, Change{What: "dropped state", State: e.run.Text(s.Name)})
+		e.add(s.Operator, Change{What: droppedState[s.Keyed], State: e.run.Text(s.Name)})
 	}
+	e.rebuilt(d.Entries, d.Unread)
 	for _, op := range d.Coordinators {
 		e.add(op, Change{What: "dropped coordinator state of"})
 	}
@@ -51,6 +53,19 @@ func (e *Edit) Dropped(d *transform.DropReport) {
 	}
 	e.commits(d.Commits, "are gone with it: what was not committed is lost")
 	e.splits(d.Splits)
+}
+
+var droppedState = map[bool]string{false: "dropped state", true: "dropped keyed state"}
+
+// rebuilt remarks that keyed state has another format now, and which state may have had
+// something that an edit asks for and was not read.
+func (e *Edit) rebuilt(entries int64, unread []transform.KeptHandle) {
+	if entries > 0 {
+		e.Remark("keyed state is built again in the canonical format, which every state backend restores: %s", ui.Plural(entries, "entry"))
+	}
+	for _, k := range unread {
+		e.Remark("%s is not read, and stays as it is: %s", ui.Quote(e.run.Label(k.Operator)), e.run.Hide(k.Why))
+	}
 }
 
 // commits remarks what a restore does with transactions and files that an edit removed
@@ -101,8 +116,7 @@ func (e *Edit) Filtered(d *transform.FilterReport) {
 		if f.Dropped == 0 {
 			what = "kept whole"
 		}
-		e.add(f.Operator, Change{What: what, State: e.run.Text(f.State), Kind: f.Mode.String(), WholeMaps: f.Whole,
-			Elements: f.Kept, Bytes: f.KeptBytes, Dropped: &f.Dropped, DroppedBytes: f.DroppedBytes})
+		e.add(f.Operator, e.filteredChange(what, f))
 		if f.Kept == 0 && f.Dropped > 0 {
 			e.Remark("nothing of %s is left: no element matches --where, which is also false where it compares with another type", e.run.stateName(f.Operator, f.State))
 		}
@@ -110,6 +124,45 @@ func (e *Edit) Filtered(d *transform.FilterReport) {
 			e.Remark("the replicas of broadcast state %s were equal and are not any more: which of them a subtask gets depends on the parallelism of the restore", e.run.stateName(f.Operator, f.State))
 		}
 	}
+	e.rebuilt(d.Entries, d.Unread)
+}
+
+// Expired adds what is left of states with a time to live.
+func (e *Edit) Expired(d *transform.FilterReport) {
+	for _, f := range d.States {
+		what := "removed what has expired of"
+		if f.Dropped+f.DroppedBytes == 0 {
+			what = "kept whole"
+		}
+		e.add(f.Operator, e.filteredChange(what, f))
+	}
+	e.rebuilt(d.Entries, d.Unread)
+}
+
+// Shifted adds timers that fire at another time.
+func (e *Edit) Shifted(d *transform.ShiftTimersReport, by time.Duration) {
+	for _, s := range d.States {
+		c := Change{What: "moved timers of", State: e.run.Text(s.State), By: by.Milliseconds(), Entries: s.Entries}
+		if s.Entries > 0 {
+			c.First = &s.First
+		}
+		e.add(s.Operator, c)
+	}
+	for _, op := range d.Windows {
+		e.Remark("%s: timers that end windows stay, because a window is evaluated at its end only", ui.Quote(e.run.Label(op)))
+	}
+	e.rebuilt(d.Entries, d.Unread)
+}
+
+// filteredChange is what is left of a state.
+func (e *Edit) filteredChange(what string, f *transform.FilteredState) Change {
+	c := Change{What: what, State: e.run.Text(f.State), WholeMaps: f.Whole, Bytes: f.KeptBytes, DroppedBytes: f.DroppedBytes}
+	if f.Keyed != "" {
+		c.Kind, c.Entries, c.DroppedEntries = f.Keyed, f.Kept, &f.Dropped
+	} else {
+		c.Kind, c.Elements, c.Dropped = f.Mode.String(), f.Kept, &f.Dropped
+	}
+	return c
 }
 
 // Patched adds what was changed in states.
@@ -144,8 +197,15 @@ func (e *Edit) Merged(m *transform.MergeReport, sizes []int64, from, to string) 
 	}
 	e.commits(m.Commits, "were taken over: a restore handles them as if they were its own, also if the other job has done so already")
 	for _, s := range m.States {
-		e.add(s.Operator, Change{What: "took over state", State: e.run.Text(s.Name), From: from, To: to, Elements: s.Elements})
+		c := Change{What: "took over state", State: e.run.Text(s.Name), From: from, To: to}
+		if s.Keyed {
+			c.What, c.Entries = "took over keyed state", s.Elements
+		} else {
+			c.Elements = s.Elements
+		}
+		e.add(s.Operator, c)
 	}
+	e.rebuilt(0, m.Unread)
 }
 
 // MergedKinds remarks that two snapshots, at their locations, are of other kinds.
@@ -165,11 +225,16 @@ func kindText(k summary.Kind) string {
 // Renamed adds new names of operators and states.
 func (e *Edit) Renamed(d *transform.RenameReport) {
 	for _, s := range d.States {
-		e.add(s.Operator, Change{What: "renamed state", State: e.run.Text(s.From), From: e.run.Text(s.From), To: s.To, Handles: s.Handles})
+		what := "renamed state"
+		if s.Keyed {
+			what = "renamed keyed state"
+		}
+		e.add(s.Operator, Change{What: what, State: e.run.Text(s.From), From: e.run.Text(s.From), To: s.To, Handles: s.Handles})
 	}
 	for _, op := range d.Operators {
 		e.Changes = append(e.Changes, Change{What: renamedOperator, Operator: e.run.Label(op.Operator), ID: op.ID.String(), To: op.UID})
 	}
+	e.rebuilt(d.Entries, d.Unread)
 	e.commits(d.Commits, "have another name now: only a job that uses the new name handles them")
 }
 
@@ -213,6 +278,19 @@ func (e *Edit) Rescaled(p *transform.RescalePlan, asked func(*format.Operator) b
 		case asked(op.Operator):
 			e.Remark("%s is left as it is: %s", ui.Quote(e.run.Label(op.Operator)), op.Left)
 		}
+	}
+}
+
+// Regrouped adds operators with another max parallelism.
+func (e *Edit) Regrouped(d *transform.RegroupReport, max int32) {
+	entries := int64(0)
+	for _, op := range d.Operators {
+		e.add(op.Operator, Change{What: "set max parallelism of", From: fmt.Sprint(op.Operator.MaxParallelism), To: fmt.Sprint(max), Entries: op.Entries})
+		entries += op.Entries
+	}
+	e.rebuilt(entries, nil)
+	if entries > 0 {
+		e.Remark("the job must be started with max parallelism %d: Flink refuses keyed state of another", max)
 	}
 }
 

@@ -17,6 +17,5 @@
 //	err := c.Each(func(e *tally.Entry) error { … })
 //
 // It is used to prune union state, by diff and for the statistics of cat. It does
-// not store elements, only their counts, and is the only package above storage
-// that creates files.
+// not store elements, only their counts.
 package tally

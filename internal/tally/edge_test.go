@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/internal/hash128"
+	tempfile "github.com/savepoint-tools/spt/internal/scratch"
 )
 
 // MemoryFor gives room for as many entries as it says, and not for twice as many.
@@ -255,7 +256,7 @@ func TestFileWithAName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Counter{spill: &scratch{f: f}}
+	c := &Counter{spill: &scratch{f: &tempfile.File{File: f}}}
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}

@@ -1,11 +1,10 @@
 package tally
 
 import (
-	"errors"
 	"io"
-	"os"
 
 	"github.com/savepoint-tools/spt/internal/hash128"
+	tempfile "github.com/savepoint-tools/spt/internal/scratch"
 )
 
 // parts is the number of parts into which a temporary file divides digests, by
@@ -20,47 +19,32 @@ func partOf(d hash128.Digest) int { return int(d.Hi >> (64 - partBits)) }
 // scratch is a temporary file of records, appended run by run. The records of a
 // run are ordered by part.
 type scratch struct {
-	f       *os.File
-	size    int64
-	runs    []run
-	buf     []byte
-	removed bool
+	f    *tempfile.File
+	size int64
+	runs []run
+	buf  []byte
 }
 
 // run holds the position at which the records of each part begin in the file, and
 // the end of the last.
 type run [parts + 1]int64
 
-// TempError is an error of a temporary file. It does not unwrap: a missing or
-// full directory must not be mistaken for an error of the elements or of their
-// source.
-type TempError struct{ Err error }
+// TempError is an error of a temporary file.
+type TempError = tempfile.Error
 
-func (e *TempError) Error() string { return "temporary file: " + e.Err.Error() }
-
-// newScratch creates the file. If the system allows it, the file has no name from
-// here on, and so disappears when the process ends in any way.
+// newScratch creates the file.
 func newScratch(dir string) (*scratch, error) {
-	f, err := os.CreateTemp(dir, "spt-tally-*.tmp")
+	f, err := tempfile.Create(dir, "spt-tally-*.tmp")
 	if err != nil {
-		return nil, &TempError{err}
+		return nil, err
 	}
-	return &scratch{f: f, removed: os.Remove(f.Name()) == nil, buf: make([]byte, 0, bufferSize)}, nil
+	return &scratch{f: f, buf: make([]byte, 0, bufferSize)}, nil
 }
 
 const bufferSize = 1 << 20
 
 // close closes and removes the file.
-func (s *scratch) close() error {
-	err := s.f.Close()
-	if !s.removed {
-		err = errors.Join(err, os.Remove(s.f.Name()))
-	}
-	if err != nil {
-		return &TempError{err}
-	}
-	return nil
-}
+func (s *scratch) close() error { return s.f.Close() }
 
 // append writes a run of n records ordered by the parts of their digests.
 func (s *scratch) append(n, record int, digest func(i int) hash128.Digest, put func(i int, p []byte)) error {
@@ -93,7 +77,7 @@ func (s *scratch) flush() error {
 	_, err := s.f.Write(s.buf)
 	s.buf = s.buf[:0]
 	if err != nil {
-		return &TempError{err}
+		return &TempError{Err: err}
 	}
 	return nil
 }
@@ -109,7 +93,7 @@ func (s *scratch) read(lo, hi, record int, f func(p []byte) error) error {
 				if err == io.EOF {
 					err = io.ErrUnexpectedEOF
 				}
-				return &TempError{err}
+				return &TempError{Err: err}
 			}
 			if err := f(p); err != nil {
 				return err

@@ -62,7 +62,7 @@ func TestDiffAgreesWithRescale(t *testing.T) {
 			if to > max || to > 1024 {
 				continue
 			}
-			plan, err := transform.PlanRescale(t.Context(), in, transform.RescaleOptions{To: to, LeaveKeyed: true})
+			plan, err := transform.PlanRescale(t.Context(), in, transform.RescaleOptions{To: to, Keyed: transform.KeyedLeave})
 			if err != nil {
 				t.Fatalf("%s to %d: %v", name, to, err)
 			}
@@ -212,7 +212,7 @@ func TestOneChangeIsOneDifference(t *testing.T) {
 						t.Fatal(err)
 					}
 					if last >= 0 {
-						expect(fmt.Sprintf("keyed state of %s, subtask %d", op.Label(), sub.Index), h.Data, int64(len(data))-1, KindKeyed, "key groups: 1 changed")
+						expect(fmt.Sprintf("keyed state of %s, subtask %d", op.Label(), sub.Index), h.Data, int64(len(data))-1, KindKeyed, ": 1 ")
 					}
 				}
 				for _, handles := range [][]*format.ChannelHandle{sub.Input, sub.Output} {

@@ -59,7 +59,7 @@ var Kinds = []struct {
 	{KindElements, "elements of list, union, broadcast and raw state"},
 	{KindOffsets, "elements of sources' own states: positions, which advance"},
 	{KindPlacement, "which subtask holds what"},
-	{KindKeyed, "keyed state, by key groups and files"},
+	{KindKeyed, "keyed state, by entries where its bytes differ"},
 	{KindInFlight, "in-flight data"},
 	{KindLegacy, "legacy operator state"},
 	{KindHandles, "where state is stored: inline, next to _metadata, elsewhere, merged"},
@@ -105,7 +105,7 @@ type Result struct {
 	Differences []Difference
 	// Renames are the operators that the new savepoint likely has under other ids.
 	Renames *transform.Renames
-	// KeyedCompared is set if keyed state was compared, by bytes and not by entries.
+	// KeyedCompared is set if keyed state was compared.
 	KeyedCompared bool
 	// ByDigest is the number of bytes of streams of two .spt files that were found
 	// equal by the digests of their chunks, without reading.
@@ -121,9 +121,10 @@ type Result struct {
 // Difference is one thing in which two savepoints differ.
 type Difference struct {
 	Kind     Kind
-	Operator *Operator // nil for the snapshot
-	State    *State    // nil for the operator
-	Text     string    // what differs, in words; names in it are quoted
+	Operator *Operator   // nil for the snapshot
+	State    *State      // nil for the operator
+	Keyed    *KeyedState // of State, that Text is about; nil for all of it
+	Text     string      // what differs, in words; names in it are quoted
 }
 
 // Same reports whether the state is the same: nothing differs but the checkpoint id.
@@ -138,7 +139,8 @@ func (d *Result) Same() bool {
 // their digests are first summed in 4096 parts, and only elements in parts that
 // differ are counted. Counting takes at most 100 MiB of memory; the rest is
 // written to temporary files, 40 bytes for each distinct element. Keyed state is
-// compared by bytes, without decoding its entries.
+// compared by bytes, and its entries, by key, where these differ: also between state
+// backends, encodings and max parallelisms.
 func Savepoints(ctx context.Context, a, b format.View, o Options) (*Result, error) {
 	return newDiffer(ctx, a, b, o).run()
 }
@@ -180,7 +182,7 @@ type differ struct {
 
 func (d *differ) add(k Kind, op *Operator, st *State, format string, args ...any) {
 	if !d.o.Ignore[k] {
-		d.out.Differences = append(d.out.Differences, Difference{k, op, st, fmt.Sprintf(format, args...)})
+		d.out.Differences = append(d.out.Differences, Difference{Kind: k, Operator: op, State: st, Text: fmt.Sprintf(format, args...)})
 	}
 }
 

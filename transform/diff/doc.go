@@ -5,6 +5,6 @@
 //		fmt.Println(d.Kind, d.Text)
 //	}
 //
-// Elements of operator state are compared as multisets. Keyed state is compared
-// by its bytes: its entries are not decoded.
+// Elements of operator state are compared as multisets. Keyed state is compared by its
+// bytes, and where these differ by its entries: by key, in any two encodings.
 package diff

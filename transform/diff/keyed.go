@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,11 +12,15 @@ import (
 	"github.com/savepoint-tools/spt/transform/internal/keygroups"
 )
 
-// Keyed is the comparison of an operator's keyed state without decoding its
-// entries: key groups of full streams are compared by their bytes, in any handle,
-// and all other state by files.
+// Keyed is the comparison of an operator's keyed state. Key groups of full streams are
+// compared by their bytes, in any handle, and all other state by files. Where these
+// differ, or cannot be compared, entries are.
 type Keyed struct {
-	// Incomparable is why nothing was compared: the sides store it differently.
+	// States are the states that have entries on either side, if entries were compared.
+	States []*KeyedState
+	// NotCompared is why entries were not compared, if the bytes differ.
+	NotCompared error
+	// Incomparable is why bytes were not compared: the sides store it differently.
 	Incomparable string
 	// Description is set if the headers before the key groups differ. OldDescribed
 	// and NewDescribed are the subtasks whose header no subtask of the other side
@@ -65,8 +70,7 @@ func (d *differ) keyed(o *Operator, st *State) error {
 	st.Keyed = r
 	if x, y := st.Old.Handles, st.New.Handles; x != y {
 		r.Incomparable = fmt.Sprintf("stored as %s → %s: cannot be compared by its bytes", x, y)
-		d.add(KindKeyed, o, st, "%s", r.Incomparable)
-		return nil
+		return d.keyedEntries(o, st, r)
 	}
 	raw := st.State().Kind == summary.RawKeyed
 	a, err := d.keyedSide(d.a, o.oldRead, raw)
@@ -83,8 +87,10 @@ func (d *differ) keyed(o *Operator, st *State) error {
 	if err := d.files(a, b, r); err != nil {
 		return err
 	}
-	if text := r.text(); text != "" {
-		d.add(KindKeyed, o, st, "%s", text)
+	if r.text() != "" {
+		if err := d.keyedEntries(o, st, r); err != nil {
+			return err
+		}
 	}
 	if d.o.Placement && !d.o.Ignore[KindPlacement] {
 		r.MovedGroups = 0
@@ -100,7 +106,33 @@ func (d *differ) keyed(o *Operator, st *State) error {
 	return nil
 }
 
-// text describes the differences; "" if nothing differs.
+// keyedEntries compares the entries of state whose bytes differ, and adds what differs.
+func (d *differ) keyedEntries(o *Operator, st *State, r *Keyed) error {
+	var groups []int32
+	if r.Incomparable == "" && r.AddedFiles+r.RemovedFiles == 0 && len(r.Groups) > 0 && o.old.MaxParallelism == o.new.MaxParallelism {
+		groups = r.Groups // the others are the same
+	}
+	states, alike, why, err := d.entries(o, st.State().Kind == summary.RawKeyed, groups)
+	if err != nil {
+		return err
+	}
+	if r.States, r.NotCompared = states, why; why != nil {
+		d.add(KindKeyed, o, st, "%s", cmp.Or(r.Incomparable, r.text()))
+		return nil
+	}
+	if r.Description = !alike; !alike {
+		d.add(KindKeyed, o, st, "the description of its states changed%s", changedIn(r.OldDescribed, r.NewDescribed))
+	}
+	for _, s := range r.States {
+		if s.Added+s.Removed+s.Changed > 0 {
+			d.out.Differences = append(d.out.Differences, Difference{Kind: KindKeyed, Operator: o, State: st, Keyed: s,
+				Text: "entries: " + counted(s.Added, "added", s.Removed, "removed", s.Changed, "changed")})
+		}
+	}
+	return nil
+}
+
+// text describes how the bytes differ; "" if they do not.
 func (r *Keyed) text() string {
 	var parts []string
 	if r.Description {

@@ -77,8 +77,9 @@ type entryReader struct {
 	part   *catPart
 	passes []format.KeyedSelection
 	cur    format.KeyedCursor
-	lines  *report.CatEncoder // nil: entries are kept
-	arena  value.Arena        // of lines
+	lines  *report.CatEncoder // nil: entries are kept, unless once is set
+	once   bool               // an entry is used until the next one is decoded
+	arena  value.Arena        // of entries that are not kept
 	kept   arena
 	ctx    context.Context
 	notes  []entryNote
@@ -139,7 +140,7 @@ func (r *catReaders) entries(ctx context.Context, u work.Unit) (*entryReader, er
 	e := &entryReader{c: c, ctx: ctx, part: &catPart{place: read.place, subtask: u.Handle.Index, state: work.All, handle: u.Handle, keyed: read}, noted: make([]bool, len(read.states))}
 	e.last.state = -1
 	if r.lines {
-		e.lines = report.NewCatEncoder(c.shown())
+		e.lines, e.once = report.NewCatEncoder(c.shown()), true
 	}
 	for i, st := range read.states {
 		chosen := &read.chosen[i]
@@ -304,7 +305,7 @@ func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 	codecs := &r.codecs[x.State]
 	k := &report.CatKeyed{KeyGroup: x.KeyGroup, Size: x.Size()}
 	*it = catItem{part: e.part, state: x.State, keyed: k, stored: e.keep(x.Value)}
-	if e.lines != nil {
+	if e.once {
 		e.arena.Reset()
 	}
 	if r.schema.States[x.State].Kind == kindOfTimers {
@@ -315,18 +316,24 @@ func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 		k.Stored = e.keep(x.Stored)
 		e.note(x.State, codecs.Why)
 	}
-	decode := e.c.decodes() || e.c.filter != nil && e.c.filter.looks == looksAtValues
-	for _, p := range []struct {
+	for _, p := range [...]struct {
 		name  string
+		names [2]int // in --where
 		codec value.Codec
 		bytes []byte
 		to    *report.CatPart
-	}{{"key", codecs.Key, x.Key, &k.Key}, {"namespace", codecs.Namespace, x.Namespace, &k.Namespace}, {"map key", codecs.UserKey, x.UserKey, &k.UserKey}, {"value", codecs.Value, x.Value, &k.Value}} {
+	}{
+		{"key", [2]int{catKey, catKey}, codecs.Key, x.Key, &k.Key},
+		{"namespace", [2]int{catNamespace, catNamespace}, codecs.Namespace, x.Namespace, &k.Namespace},
+		{"map key", [2]int{catUserKey, catUserKey}, codecs.UserKey, x.UserKey, &k.UserKey},
+		{"value", [2]int{catValue, catTTL}, codecs.Value, x.Value, &k.Value},
+	} {
 		if p.bytes == nil || p.to == &k.Value && k.Timer || e.c.keysOnly && (p.to == &k.Value || p.to == &k.UserKey) {
 			continue
 		}
 		p.to.Has = true
-		if e.lines == nil || !decode || p.codec == nil {
+		decode := e.c.decodes() || e.c.filter != nil && (e.c.filter.program.Uses(p.names[0]) || e.c.filter.program.Uses(p.names[1]))
+		if !e.once || !decode || p.codec == nil {
 			p.to.Stored = e.keep(p.bytes)
 		}
 		if !decode {
@@ -356,7 +363,7 @@ func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 
 // read reads a part of an entry: of a line, into memory that is used again.
 func (e *entryReader) read(c value.Codec, p []byte) (value.Value, error) {
-	if e.lines != nil {
+	if e.once {
 		return value.ReadAllIn(&e.arena, c, p)
 	}
 	return value.ReadAll(c, p)
@@ -364,7 +371,7 @@ func (e *entryReader) read(c value.Codec, p []byte) (value.Value, error) {
 
 // keep returns p, or a copy where entries are kept.
 func (e *entryReader) keep(p []byte) []byte {
-	if e.lines != nil || p == nil {
+	if e.once || p == nil {
 		return p
 	}
 	return e.kept.copy(p)
@@ -402,7 +409,6 @@ func (c *catter) entries(readers *catReaders, part *catPart, b catBatch, err err
 	if b.rest != nil {
 		defer readers.closed(b.rest)
 		for {
-			b.rest.kept = arena{} // what was kept is used no more, or elsewhere
 			var it catItem
 			if err = b.rest.next(&it); err != nil {
 				break

@@ -69,7 +69,7 @@ type partPick struct {
 // bytes returns the bytes of the part that is chosen.
 func (p *partPick) bytes() ([]byte, error) {
 	if p.codec == nil {
-		return nil, errors.New("the state has none, or its type is not decoded")
+		return nil, errors.New("the state has none, or it is not decoded")
 	}
 	v, err := value.FromJSON(p.codec, []byte(p.text))
 	if err != nil {
@@ -229,41 +229,37 @@ func (c *catter) keyedStates(op *format.Operator, handles []*keyedHandle, names 
 	return all
 }
 
-// checkEntries returns an error if what is given of an entry fits none of the states.
-// It notes the states whose key groups are all searched.
+// checkEntries returns an error if what is given of an entry fits none of the states. It
+// reports if all key groups are searched.
 func (c *catter) checkEntries(states []*catState) error {
 	if !c.entriesOnly() {
 		return nil
 	}
-	var problem error
-	for _, st := range states {
-		for _, h := range st.keyed {
-			if h.err != nil {
-				return nil // it may have what is asked for
-			}
-			for i := range h.schema.States {
-				if h.schema.States[i].Name.String() != st.name {
-					continue
-				}
-				if e := &h.chosen[i]; e.problem == nil {
-					problem = nil
-					if e.notHashed != nil && !c.searched {
-						c.searched = true
-						if err := c.env.remark("all key groups are searched: %s", ui.Printable(e.notHashed.Error())); err != nil {
-							return err
-						}
-					}
-					return nil
-				} else if problem == nil {
-					problem = format.At(e.problem, "%s/%s", ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)))
-				}
+	var problem, notHashed error
+	fits := false
+	for _, part := range keyedParts(states) {
+		r := part.keyed
+		if r.err != nil {
+			return nil // it may have what is asked for
+		}
+		for i, st := range r.states {
+			switch e := &r.chosen[i]; {
+			case st == nil:
+			case e.problem == nil:
+				fits = true
+				notHashed = cmp.Or(notHashed, e.notHashed)
+			case problem == nil:
+				problem = format.At(e.problem, "%s/%s", ui.Quote(c.env.hidden(st.label)), ui.Quote(c.env.hidden(st.name)))
 			}
 		}
 	}
-	if problem != nil {
-		return &usageError{ui.Printable(problem.Error()), "keys, namespaces and map keys are given as spt cat prints them, such as '\"user-17\"' or '[1,\"x\"]'"}
+	switch {
+	case fits && notHashed != nil:
+		return c.env.remark("all key groups are searched: %s", ui.Printable(notHashed.Error()))
+	case fits || problem == nil:
+		return nil
 	}
-	return nil
+	return &usageError{ui.Printable(problem.Error()), "keys, namespaces and map keys are given in JSON, as spt cat prints them"}
 }
 
 // partsOf returns what is read of states, in order, and the state of each part. The

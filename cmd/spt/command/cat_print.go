@@ -24,15 +24,16 @@ type catter struct {
 	// unknown is why values are not decoded, by state, in the order found.
 	unknown []string
 	// left is what keyed state cannot be read, once for an operator.
-	left     []string
-	leftOut  map[*format.Operator]bool
-	searched bool                       // all key groups are searched, which was reported
-	reading  map[work.Handle]*keyedRead // what is read of keyed state
-	kept     *arena                     // where elements are kept; nil: they are valid until the next
-	arena    value.Arena                // of values that are valid until the next
-	from     int64                      // entry of a map that is read first
-	piece    bool                       // reading ends after a piece of a map
-	most     int64                      // elements that are looked at of a unit; 0: all
+	left    []string
+	leftOut map[*format.Operator]bool
+	get     bool                       // of get, which reports itself that nothing was found
+	printed int64                      // lines
+	reading map[work.Handle]*keyedRead // what is read of keyed state
+	kept    *arena                     // where elements are kept; nil: they are valid until the next
+	arena   value.Arena                // of values that are valid until the next
+	from    int64                      // entry of a map that is read first
+	piece   bool                       // reading ends after a piece of a map
+	most    int64                      // elements that are looked at of a unit; 0: all
 }
 
 // bytesOf is how much is read of states.
@@ -105,6 +106,9 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	}
 	if err != nil {
 		return err
+	}
+	if c.printed = lines; lines == 0 && c.get {
+		return nil
 	}
 	return c.remark(len(states), lines, more)
 }

@@ -30,7 +30,7 @@ func (o *diffOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.ignore, "ignore", nil, "do not compare differences of this `KIND`, and read nothing for them; several with commas; repeatable")
 	fs.BoolVar(&o.placement, "placement", false, "also compare which subtask holds an element or a key group")
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "list the elements, entries and key groups that differ")
-	fs.IntVar(&o.limit, "limit", 10, "with -v: list at most `N` added and N removed elements of each state")
+	fs.IntVar(&o.limit, "limit", 10, "with -v: list at most `N` added, N removed and N changed elements or entries of each state")
 	operatorFlag(fs, &o.operators, "compare only these operators")
 	fs.BoolVar(&o.schema, "schema", false, "compare only the types of states, field by field, and report whether a job with the types of B restores A")
 }
@@ -85,12 +85,18 @@ that differ only in their checkpoint ids. Sorted by growth, largest first.
 
 Elements of operator state are compared as multisets; --placement also compares
 which subtask holds them. Broadcast state is compared by key where its types are
-known, else by whole maps. Keyed state is compared by the bytes of its key
-groups and by its files, not by its entries, and a state backend may write the
-same entries in other bytes. Some bytes are not read, and reported: a file that
+known, else by whole maps. Some bytes are not read, and reported: a file that
 both snapshots refer to by the same absolute reference and that is one file,
 chunks of two .spt files that have the same checksums, and files that both refer
 to alike and that neither has, or that cannot be looked for.
+
+Keyed state is compared by the bytes of its key groups and by its files. Where
+these differ, its entries are compared: added, removed and changed ones of each
+state, by key, namespace and map key, whatever the state backends, encodings,
+parallelisms and max parallelisms of the two snapshots are. With -v and -o jsonl
+each entry that differs is a line with "before" and "after", which are as spt
+cat prints entries: a change feed, of up to --limit entries of each state and
+kind of change.
 
 Operators under another id are suggested as renamed, with the command, where
 exactly one fits: by their stored names, without the number that the SQL planner
@@ -106,13 +112,15 @@ the rules of Flink's serializers. Operators are matched by id.
 It reads all operator state, twice where a state has more than three million
 elements, in ranges, as many at a time as --jobs says, and the keyed state that
 is not referred to alike. Memory use is bounded regardless of size: what does
-not fit goes to temporary files (--tmp), 40 bytes for each different element.
+not fit goes to temporary files (--tmp), 40 bytes for each different element or
+entry.
 
 Difference kinds accepted by --ignore:
 ` + diffKindHelp(),
 		Example: `  spt diff chk-4100 chk-4211
   spt diff sp-001 sp-002 -v --limit 3
   spt diff chk-4100 sp-of-new-version --schema
+  spt diff sp-001 sp-002 -v --limit 100000 -o jsonl | jq 'select(.kind == "entry")'
   spt diff before after --ignore offsets,coordinator -o json
   spt diff sp-001 sp-012.spt && echo nothing was lost`,
 		Args: exactly(2, "two snapshots"),
@@ -169,8 +177,11 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 		return err
 	}
 	elements := diffElements{env: env, snaps: snaps, inputs: inputs, values: map[valuesOf]reader.Values{}}
+	entries := diffEntries{env: env, snaps: snaps, readers: map[format.KeyedHandle]*entryReader{}}
 	res, err := env.run.NewDiff(d, report.DiffInput{Paths: [2]string{a, b}, Snapshots: snaps, Ignored: o.ignore, Verbose: o.verbose,
-		Element: func(side int, c diff.ElementChange) (string, string, error) { return elements.read(ctx, side, c) }})
+		Element: func(side int, c diff.ElementChange) (string, string, error) { return elements.read(ctx, side, c) },
+		Entry:   func(side int, at *diff.KeyedAt) (*report.CatItem, error) { return entries.read(ctx, side, at) },
+		Cat:     report.CatOptions{Format: env.run.Format}})
 	if err != nil {
 		return err
 	}

@@ -110,3 +110,33 @@ func (r *diffElements) valuesOf(ctx context.Context, side int, c diff.ElementCha
 	}
 	return v, err
 }
+
+// diffEntries decodes entries of keyed state that differ.
+type diffEntries struct {
+	env     *Env
+	snaps   [2]*reader.Snapshot
+	readers map[format.KeyedHandle]*entryReader
+}
+
+// read returns an entry as cat prints it.
+func (r *diffEntries) read(ctx context.Context, side int, at *diff.KeyedAt) (*report.CatItem, error) {
+	e := r.readers[at.Handle]
+	if e == nil {
+		h := &keyedHandle{place: at.Place, h: at.Handle}
+		c := &catter{env: r.env, snap: r.snaps[side]}
+		if c.describe(ctx, h); h.err != nil {
+			return nil, h.err
+		}
+		var names []string
+		parts := keyedParts(c.keyedStates(at.Operator, []*keyedHandle{h}, &names))
+		e = &entryReader{c: c, part: parts[0], noted: make([]bool, len(h.schema.States))}
+		r.readers[at.Handle] = e
+	}
+	var it catItem
+	if err := e.decode(&it, &at.Entry); err != nil {
+		return nil, readable(err)
+	}
+	item := it.shown(e.part.keyed.states[at.Entry.State])
+	item.Subtask = at.Subtask.Index
+	return &item, nil
+}

@@ -2,14 +2,12 @@ package command
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/internal/report"
-	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -24,7 +22,7 @@ type dropOptions struct {
 func (o *dropOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	operatorFlag(fs, &o.operators, "drop these operators, or with the flags below only that part of them")
-	stateFlag(fs, &o.states, "drop these operator states")
+	stateFlag(fs, &o.states, "drop these states")
 	fs.BoolVar(&o.coordinators, "coordinator", false, "drop coordinator state")
 	fs.BoolVar(&o.channels, "channels", false, "drop in-flight data (it is lost)")
 	fs.BoolVar(&o.empty, "empty", false, "drop operators that have no state")
@@ -46,16 +44,19 @@ func newDropCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop IN [OUT]",
 		Short: "Remove operators, states, coordinator state or in-flight data",
-		Long: `Removes operators, or parts of them, from a snapshot: operator states by name,
-the state of coordinators, in-flight data. All else is copied byte for byte.
+		Long: `Removes operators, or parts of them, from a snapshot: states by name, the state
+of coordinators, in-flight data. All else is copied byte for byte.
 
-An operator with keyed state can go as a whole; single keyed states are inside
-its files and cannot be removed here.
+--state removes operator states and keyed states. Timers are keyed states too:
+of the timer service NAME they are _timer_state/event_NAME and
+_timer_state/processing_NAME. Other keyed state of the operator is built again
+in the canonical format of savepoints, which every state backend restores.
 
 A job that has a dropped state starts with it empty. Flink needs no
 --allowNonRestoredState for what is gone.`,
 		Example: `  spt drop sp-001 smaller --operator even-id-logger
   spt drop sp-001 smaller --operator buffering-sink --state buffered-elements
+  spt drop sp-001 smaller --operator sessions --state '_timer_state/*'
   spt drop chk-4211 aligned --channels`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -90,17 +91,6 @@ func (o *dropOptions) drop(ctx context.Context, env *Env, snap *reader.Snapshot)
 	}
 	r := env.run.NewEdit()
 	r.Dropped(dropped)
-	if strings.ContainsAny(strings.Join(o.states, ""), "*?[") {
-		var keyed []string
-		for _, op := range snap.Operators {
-			if chosen(op) && op.HasKeyed() {
-				keyed = append(keyed, ui.Quote(env.run.Label(op)))
-			}
-		}
-		if len(keyed) > 0 {
-			r.Remark("--state matches operator state only; keyed state is kept for %s", report.Shorten(keyed))
-		}
-	}
 	return v.Savepoint, r, nil
 }
 

@@ -2,7 +2,7 @@ package command
 
 import (
 	"context"
-	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,8 +19,13 @@ type filterOptions struct {
 	where             string
 	invert            bool
 	operators, states []string
+	timers            bool
+	expired           bool
+	ttl               age
+	at                string
 
 	filter *catFilter
+	now    time.Time // of at
 }
 
 func (o *filterOptions) addFlags(fs *pflag.FlagSet) {
@@ -28,20 +33,32 @@ func (o *filterOptions) addFlags(fs *pflag.FlagSet) {
 	o.typeFlags.addFlags(fs)
 	fs.StringVar(&o.where, "where", "", "keep the elements for which `EXPR` is true, such as 'value > 20'")
 	fs.BoolVar(&o.invert, "invert", false, "keep the elements for which EXPR is false")
+	fs.BoolVar(&o.timers, "timers", false, "filter timers only")
+	fs.BoolVar(&o.expired, "expired", false, "remove the entries of keyed state whose time to live had ended, of lists the elements")
+	fs.Var(&o.ttl, "ttl", "with --expired: the time to live, such as 36h or 7d: a snapshot does not record it")
+	fs.StringVar(&o.at, "at", "", "with --expired: `TIME` at which the job reads the state, such as 2026-11-30T12:00:00Z (default: now)")
 	operatorFlag(fs, &o.operators, "filter only these operators")
-	stateFlag(fs, &o.states, "filter only these operator states")
+	stateFlag(fs, &o.states, "filter only these states")
 }
 
 func (o *filterOptions) validate(env *Env) error {
-	if o.where == "" {
-		return &usageError{"nothing says which elements to keep", "--where EXPR does, such as 'value > 20'"}
+	switch {
+	case o.expired:
+		if err := o.validateExpired(env); err != nil {
+			return err
+		}
+	case o.ttl > 0 || o.at != "":
+		return usagef("--ttl and --at go with --expired")
+	case o.where == "":
+		return &usageError{"nothing says what to keep", "--where EXPR does, such as 'value > 20', or --expired"}
+	default:
+		var err error
+		if o.filter, err = newCatFilter(o.where); err != nil {
+			return err
+		}
+		o.filter.invert = o.invert
+		o.filter.hint = "use --operator and --state to choose others; the others stay whole"
 	}
-	var err error
-	if o.filter, err = newCatFilter(o.where); err != nil {
-		return err
-	}
-	o.filter.invert = o.invert
-	o.filter.hint = "use --operator and --state to choose others; the others stay whole"
 	p := pick{operators: o.operators, states: o.states}
 	if err := p.validate(); err != nil {
 		return err
@@ -49,15 +66,30 @@ func (o *filterOptions) validate(env *Env) error {
 	return o.writeOptions.validate(env)
 }
 
+func (o *filterOptions) validateExpired(env *Env) (err error) {
+	switch {
+	case o.where != "" || o.invert || o.timers:
+		return usagef("--expired cannot be combined with --where, --invert and --timers: filter twice")
+	case o.ttl == 0:
+		return &usageError{"--expired needs --ttl: a snapshot does not record the time to live", "--ttl 7d, and --state for states that have another one"}
+	}
+	if o.now = env.Now(); o.at != "" {
+		if o.now, err = time.Parse(time.RFC3339, o.at); err != nil {
+			return usagef("--at %s: expected a time such as 2026-11-30T12:00:00Z", o.at)
+		}
+	}
+	return nil
+}
+
 func newFilterCommand(env *Env) *cobra.Command {
 	var o filterOptions
 	cmd := &cobra.Command{
 		Use:   "filter IN [OUT]",
-		Short: "Keep the elements of operator state that match an expression",
-		Long: `Keeps the elements of list and union state, and the entries of broadcast state,
-for which an expression is true, and removes the others. What is kept is copied
-byte for byte, in its order, and so is all other state. A state without any
-element left is kept, empty.
+		Short: "Keep the elements and entries that match an expression, or are not expired",
+		Long: `Keeps the elements of list and union state, the entries of broadcast state, and
+the entries of keyed state, for which an expression is true, and removes the
+others. What is kept is copied byte for byte, in its order, and so is all other
+state. A state without any element left is kept, empty.
 
 These names can be used in --where, as with spt cat, which shows first what
 would stay:
@@ -67,11 +99,26 @@ An expression that uses values is refused for a state whose values are not
 decoded; --state leaves such a state out, and --type decodes it. A map of broadcast state that is not
 decoded is kept or emptied as a whole, by its state and subtask.
 
+A state that has nothing of what an expression looks at stays whole: a list has
+no key, and only timers have a time. So --where 'key != 17' removes a key from
+all keyed states and its timers, and --where 'value > 20' no timer.
+
+Keyed state of an operator that loses entries is built again in the canonical
+format of savepoints, which every state backend restores. It is read twice: to
+decide, and to write. An operator that loses nothing is copied.
+
+--expired removes entries whose time to live had ended: Flink stores with each
+value when it was last updated, and removes what has expired when it is read, or
+in the background. A state that is not read keeps it for ever.
+
 Each subtask has a replica of a broadcast state. An expression that uses subtask
 leaves replicas that differ; spt reports it.`,
 		Example: `  spt filter sp-001 small --state even-ids --where 'value > 20'
   spt filter sp-001 small --operator buffering-sink --where 'size > 1 * KiB' --invert
-  spt filter sp-009 fewer --state rules --where 'not (key in [7, 8])'`,
+  spt filter sp-009 fewer --state rules --where 'not (key in [7, 8])'
+  spt filter sp-002 without-user --operator sessions --where 'key != "user-17"'
+  spt filter chk-4211 alive --expired --ttl 7d
+  spt filter sp-002 sooner --timers --where 'time < 1796000000000'`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env); err != nil {
@@ -99,26 +146,51 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 			return nil, nil, err
 		}
 	}
-	c := &catter{env: env, snap: snap, catOptions: catOptions{pick: pick{states: o.states}, filter: o.filter}}
+	if o.expired {
+		return o.expire(ctx, env, snap, chosen)
+	}
+	c := &catter{env: env, snap: snap, catOptions: catOptions{pick: pick{states: o.states}, filter: o.filter, raw: true}}
 	asked := &asker{ctx: ctx, c: c}
 	stop := env.reading("reading", someState(ctx, snap, statesOf(snap.Savepoint, func(op *format.Operator, st *format.NamedState) bool {
 		return chosen(op) && matches(o.states, st.Name.String())
 	})))
 	defer stop()
-	v, done, err := transform.Filter(ctx, snap.View(), transform.FilterOptions{
-		Operators: selectorOf(snap.Operators, chosen), States: o.states,
-		Keep: asked.keep,
+	entries := &entryAsker{ctx: ctx, c: c}
+	f := transform.FilterOptions{
+		Operators: selectorOf(snap.Operators, chosen), States: o.states, Keep: asked.keep, KeepEntry: entries.keep,
+		Keyed: func(st format.KeyedState) bool {
+			return o.filter.fits(st.Kind) && (!o.timers || st.Kind == kindOfTimers)
+		},
+	}
+	if o.timers || o.filter.entriesOnly() {
+		f.Keep = nil
+	}
+	v, done, err := transform.Filter(ctx, snap.View(), f)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(done.States) == 0 && len(done.Unread) == 0 {
+		return nil, nil, usagef("no state has what the expression looks at")
+	}
+	r := env.run.NewEdit()
+	r.Filtered(done)
+	return v.Savepoint, r, nil
+}
+
+// expire removes what has expired.
+func (o *filterOptions) expire(ctx context.Context, env *Env, snap *reader.Snapshot, chosen func(*format.Operator) bool) (*format.Savepoint, *report.Edit, error) {
+	stop := env.reading("reading", nil)
+	defer stop()
+	v, done, err := transform.Expire(ctx, snap.View(), transform.ExpireOptions{
+		Operators: selectorOf(snap.Operators, chosen), States: o.states, TTL: time.Duration(o.ttl), At: o.now,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(done.States) == 0 {
-		if slices.ContainsFunc(snap.Operators, func(op *format.Operator) bool { return chosen(op) && op.HasKeyed() }) {
-			return nil, nil, keyedError("there is no operator state to filter, and entries of keyed state stay as they are")
-		}
-		return nil, nil, usagef("there is no operator state to filter")
+	if len(done.States) == 0 && len(done.Unread) == 0 {
+		return nil, nil, usagef("no keyed state has a time to live")
 	}
 	r := env.run.NewEdit()
-	r.Filtered(done)
+	r.Expired(done)
 	return v.Savepoint, r, nil
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/internal/ui"
+	"github.com/savepoint-tools/spt/internal/work"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -67,6 +69,9 @@ func (a *asker) keep(e transform.FilterElement) (bool, error) {
 	if err := a.at(e); err != nil {
 		return false, err
 	}
+	if f := a.c.filter; f.entriesOnly() || f.program.Uses(catKey) && a.st.mode != format.ModeBroadcast {
+		return true, nil // it has nothing of what the expression looks at
+	}
 	it := catItem{part: a.part, index: e.Index, stored: e.Value}
 	var err error
 	switch looks := a.c.filter.looks; {
@@ -85,4 +90,49 @@ func (a *asker) keep(e transform.FilterElement) (bool, error) {
 		return false, format.At(readable(err), "%v", a.part.place)
 	}
 	return a.c.holds(a.ctx, &a.st, &it)
+}
+
+// entryAsker answers a filter of keyed state by the expression.
+type entryAsker struct {
+	ctx context.Context
+	c   *catter
+	r   *entryReader // of the handle
+}
+
+// at turns to a handle.
+func (a *entryAsker) at(e transform.FilterEntry) error {
+	if a.r != nil && a.r.part.keyed.h == e.Handle {
+		return nil
+	}
+	place := format.Place{Operator: e.Operator, Subtask: e.Subtask, Slot: format.SlotManagedKeyed}
+	if e.Handle == e.Subtask.RawKeyed {
+		place.Slot = format.SlotRawKeyed
+	}
+	codecs, err := value.EntryCodecsOf(a.ctx, a.c.snap.Source(), e.Codec, e.Handle)
+	if err != nil {
+		return format.At(err, "%v", place)
+	}
+	read := &keyedRead{keyedHandle: &keyedHandle{place: place, h: e.Handle, codec: e.Codec, schema: e.Schema, codecs: codecs}}
+	for _, st := range e.Schema.States {
+		read.states = append(read.states, namedCatState(a.c.env, e.Operator, st.Name.String(), st.Kind))
+	}
+	part := &catPart{place: place, subtask: e.Subtask.Index, state: work.All, keyed: read}
+	a.r = &entryReader{c: a.c, ctx: a.ctx, part: part, once: true, noted: make([]bool, len(read.states))}
+	return nil
+}
+
+func (a *entryAsker) keep(e transform.FilterEntry) (bool, error) {
+	if err := a.at(e); err != nil {
+		return false, err
+	}
+	var it catItem
+	place, st := a.r.part.place, a.r.part.keyed.states[e.State]
+	err := a.r.decode(&it, &e.KeyedEntry)
+	if err == nil {
+		err = a.c.entryDecoded(st, &it, a.r.part.keyed.codecs[e.State].Why)
+	}
+	if err != nil {
+		return false, format.At(readable(err), "%v", place)
+	}
+	return a.c.filter.holds(a.c, st, &it)
 }

@@ -28,7 +28,7 @@ func (o *mergeOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	fs.StringVar(&o.from, "from", "", "snapshot `B` to take operators from")
 	operatorFlag(fs, &o.operators, "take these operators of B")
-	stateFlag(fs, &o.states, "take only these operator states, into the operator with the same id")
+	stateFlag(fs, &o.states, "take only these states, into the operator with the same id")
 }
 
 func (o *mergeOptions) validate(env *Env) error {
@@ -54,9 +54,11 @@ func newMergeCommand(env *Env) *cobra.Command {
 else of A is copied byte for byte. Files of B are copied too; if a file of A has
 the same name, a number is appended to the name of the file of B.
 
-With --state, only operator states of that name are taken, into the operator of
-the same id, or as an operator of their own where A has none. Keyed states are
-stored together and go with their operator only.
+With --state, only states of that name are taken, into the operator of the same
+id, or as an operator of their own where A has none. Keyed state of an operator
+that gets another one is built again in the canonical format of savepoints,
+which every state backend restores; its max parallelism must be the same in A
+and B.
 
 Nothing of A is replaced: an operator, or a state, that A has already is
 refused. So are in-flight data, an operator that had finished, and single

@@ -31,53 +31,64 @@ func (e *Env) shown(names []string) []string {
 	return out
 }
 
-// checkStates returns an error if something that a flag asks for matches no operator
-// state of the chosen operators: format.ErrUnsupported if it matches keyed state.
-func (e *Env) checkStates(ctx context.Context, snap *reader.Snapshot, flag string, wanted []string, match func(want, name string) bool, chosen func(*format.Operator) bool) error {
-	var names []string
+// namesOfStates returns the names of the operator states and of the keyed states of the
+// chosen operators. Keyed state that cannot be read has none.
+func namesOfStates(ctx context.Context, snap *reader.Snapshot, chosen func(*format.Operator) bool) (operator, keyed []string) {
 	for _, op := range snap.Operators {
 		if !chosen(op) {
 			continue
 		}
 		for _, sub := range op.Subtasks {
-			if sub.Managed == nil {
-				continue
+			if sub.Managed != nil {
+				for i := range sub.Managed.States {
+					operator = append(operator, sub.Managed.States[i].Name.String())
+				}
 			}
-			for i := range sub.Managed.States {
-				names = append(names, sub.Managed.States[i].Name.String())
+			for _, h := range []format.KeyedHandle{sub.ManagedKeyed, sub.RawKeyed} {
+				if h == nil {
+					continue
+				}
+				codec, err := snap.KeyedCodec(op, h)
+				if err != nil {
+					continue
+				}
+				schema, err := codec.Describe(ctx, snap.Source(), h)
+				if err != nil {
+					continue
+				}
+				for _, st := range schema.States {
+					keyed = append(keyed, st.Name.String())
+				}
 			}
 		}
 	}
+	return operator, keyed
+}
+
+// checkStates returns an error if something that a flag asks for matches no state of the
+// chosen operators.
+func (e *Env) checkStates(ctx context.Context, snap *reader.Snapshot, flag string, wanted []string, match func(want, name string) bool, chosen func(*format.Operator) bool) error {
+	operator, keyed := namesOfStates(ctx, snap, chosen)
+	names := append(operator, keyed...)
 	want, miss := unmatched(wanted, names, match)
 	if !miss {
 		return nil
 	}
-	keyed := false
-	for _, op := range snap.Operators {
-		if !chosen(op) || !op.HasKeyed() {
-			continue
-		}
-		keyed = true
-		schema, _, err := snap.Schema(ctx, op) // what cannot be read is not found
-		if err != nil {
-			return err
-		}
-		for _, st := range schema.States {
-			if name := st.Name.String(); st.Keyed != "" && match(want, name) {
-				return keyedError(fmt.Sprintf("%s %s: %s of %s is keyed state, which is stored in files that hold all keyed state of the operator", flag, ui.Quote(want), ui.Quote(e.run.Text(name)), ui.Quote(e.run.Label(op))))
-			}
-		}
-	}
-	none := "no operator state"
-	if keyed {
-		none += ", only keyed state"
-	}
-	return &usageError{fmt.Sprintf("%s %s matches no operator state", flag, ui.Quote(want)), e.available(want, names, none)}
+	return &usageError{fmt.Sprintf("%s %s matches no state", flag, ui.Quote(want)), e.available(want, names, "no state with a name")}
 }
 
-// keyedError refuses an edit of keyed state.
-func keyedError(msg string) error {
-	return &hintedError{format.Errorf(format.ErrUnsupported, "%s", msg), "its operator can be dropped, renamed or merged as a whole"}
+// checkOperatorStates is checkStates for an edit that keyed state does not have: one that
+// matches keyed state only is format.ErrUnsupported.
+func (e *Env) checkOperatorStates(ctx context.Context, snap *reader.Snapshot, flag string, wanted []string, chosen func(*format.Operator) bool) error {
+	operator, keyed := namesOfStates(ctx, snap, chosen)
+	want, miss := unmatched(wanted, operator, globMatches)
+	if !miss {
+		return nil
+	}
+	if i := slices.IndexFunc(keyed, func(name string) bool { return globMatches(want, name) }); i >= 0 {
+		return format.Errorf(format.ErrUnsupported, "%s %s: %s is keyed state, whose keys determine the subtask", flag, ui.Quote(want), ui.Quote(e.run.Text(keyed[i])))
+	}
+	return &usageError{fmt.Sprintf("%s %s matches no operator state", flag, ui.Quote(want)), e.available(want, operator, "no operator state")}
 }
 
 // applyStates keeps the states that were picked, and the operators that have one.

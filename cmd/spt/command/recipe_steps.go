@@ -42,6 +42,7 @@ func stepWords() []string { return slices.Sorted(maps.Keys(steppers)) }
 // notInRecipes are flags that do not change a snapshot.
 var notInRecipes = map[string][]string{
 	"filter":      {"type", "types"},
+	"patch":       {"type", "types"},
 	"prune-union": {"elements", "parallelism", "restores"},
 	"rescale":     {"elements", "suggest", "wide"},
 }
@@ -139,13 +140,22 @@ func (s *relocateStep) apply(ctx context.Context, env *Env, snap *reader.Snapsho
 	return s.relocate(ctx, &mapped, snap)
 }
 
-type rescaleStep struct{ rescaleOptions }
+type rescaleStep struct {
+	rescaleOptions
+	done closers
+}
+
+// Close removes temporary files, after the result was written.
+func (s *rescaleStep) Close() error { return s.done.Close() }
 
 func (s *rescaleStep) validate(env *Env) error {
 	return s.rescaleOptions.validate(env, []string{""})
 }
 
 func (s *rescaleStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
+	if s.max > 0 {
+		return s.regroup(ctx, env, snap, &s.done)
+	}
 	chosen, err := env.chooseOperators(s.pick.operators, snap.Operators)
 	if err != nil {
 		return nil, nil, err
@@ -157,7 +167,7 @@ func (s *rescaleStep) apply(ctx context.Context, env *Env, snap *reader.Snapshot
 		}
 	}
 	plan, err := transform.PlanRescale(ctx, snap.View(), transform.RescaleOptions{
-		To: s.to, From: s.from, Operators: selectorOf(snap.Operators, chosen), At: at, Strategy: transform.Strategy(s.strategy), LeaveKeyed: s.keyed == "leave",
+		To: s.to, From: s.from, Operators: selectorOf(snap.Operators, chosen), At: at, Strategy: transform.Strategy(s.strategy), Keyed: keyedPolicies[s.keyed],
 	})
 	if err != nil {
 		return nil, nil, err

@@ -27,7 +27,7 @@ type renameOptions struct {
 func (o *renameOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	fs.StringArrayVar(&o.uids, "uid", nil, "`OLD=NEW`: give the operator OLD (a uid, a name, an id or an unambiguous beginning of an id, 4 digits or more) the uid NEW; repeatable, all at once")
-	fs.StringArrayVar(&o.states, "state-name", nil, "`OLD=NEW`: give operator states named OLD the name NEW; repeatable, all at once")
+	fs.StringArrayVar(&o.states, "state-name", nil, "`OLD=NEW`: give states named OLD the name NEW; repeatable, all at once")
 	operatorFlag(fs, &o.operators, "with --state-name: only in these operators")
 }
 
@@ -69,8 +69,9 @@ The uid is stored too if the snapshot stores uids and names (Flink 2.0 and
 later). All renames happen at once, so that two operators can swap. Two
 operators with one id are refused.
 
---state-name renames list, union and broadcast states, in _metadata and in the
-state itself. Keyed states have their names inside their files and are kept.`,
+--state-name renames operator states and keyed states, in _metadata and in the
+state itself. Keyed state of an operator in which one was renamed is built again
+in the canonical format of savepoints, which every state backend restores.`,
 		Example: `  spt rename sp-001 renamed --uid even-id-logger=id-logger
   spt rename sp-001 swapped --uid sink=buffering-sink --uid buffering-sink=sink
   spt rename sp-001 renamed --operator buffering-sink --state-name buffered-elements=pending`,

@@ -17,6 +17,7 @@ type rescaleOptions struct {
 	writeOptions
 	pick     pick
 	from, to int32
+	max      int32
 	elements int64
 	at       string
 	strategy string
@@ -28,18 +29,29 @@ type rescaleOptions struct {
 func (o *rescaleOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	fs.Int32Var(&o.to, "to", 0, "new parallelism `N`")
+	fs.Int32Var(&o.max, "max-parallelism", 0, "new max parallelism `N`: each key moves to its new key group; without --to operators keep their parallelism")
 	fs.Int32Var(&o.from, "from", 0, "only operators with parallelism `M`; without IN: the old parallelism")
 	operatorFlag(fs, &o.pick.operators, "only these operators")
 	fs.Int64Var(&o.elements, "elements", 20, "without IN: redistribute `N` numbered elements")
 	fs.StringVar(&o.at, "at", "", "`URI` of the directory from which Flink will restore the snapshot; the order of blocks can depend on it (default: IN, or OUT)")
 	fs.StringVar(&o.strategy, "strategy", string(transform.StrategyFlink), "`flink|round-robin|balanced-bytes`: how to redistribute list state")
-	fs.StringVar(&o.keyed, "keyed", "move", "`move|leave`: where keyed state cannot be written for parallelism N, refuse (move) or leave that operator as it is")
+	fs.StringVar(&o.keyed, "keyed", moveKeyed, "`move|leave|canonical`: where the files of keyed state cannot be moved to the new subtasks, refuse (move), leave that operator as it is, or build its state again in the canonical format, which every state backend restores")
 	fs.BoolVar(&o.suggest, "suggest", false, "print parallelisms near N that divide key groups evenly")
 	fs.BoolVar(&o.wide, "wide", false, "print every subtask, and full names")
 }
 
 func (o *rescaleOptions) validate(env *Env, args []string) error {
 	switch {
+	case o.given.Changed("max-parallelism") && (o.max < 1 || o.max > format.MaxKeyGroups):
+		return usagef("--max-parallelism %d: must be 1 to %d", o.max, format.MaxKeyGroups)
+	case o.max > 0 && len(args) == 0:
+		return usagef("--max-parallelism needs IN")
+	case o.max > 0 && o.to == 0:
+		if err := without("--max-parallelism without --to", o.given, "from", "at", "strategy", "keyed", "suggest"); err != nil {
+			return err
+		}
+	case o.max > 0 && o.to > o.max:
+		return usagef("--to %d is more than --max-parallelism %d", o.to, o.max)
 	case o.to < 1:
 		return &usageError{"--to N is needed: the new parallelism, at least 1", "for example:  spt rescale --from 2 --to 4"}
 	case o.to > format.MaxKeyGroups:
@@ -50,8 +62,9 @@ func (o *rescaleOptions) validate(env *Env, args []string) error {
 		return &usageError{"without a snapshot --from M is needed too", "for example:  spt rescale --from 2 --to 4"}
 	case o.elements < 0 || o.elements > maxSimulated:
 		return usagef("--elements %d: must be 0 to %d", o.elements, maxSimulated)
-	case o.keyed != "move" && o.keyed != "leave":
-		return usagef("--keyed %s: must be move or leave", o.keyed)
+	}
+	if _, known := keyedPolicies[o.keyed]; !known {
+		return usagef("--keyed %s: must be move, leave or canonical", o.keyed)
 	}
 	switch transform.Strategy(o.strategy) {
 	case transform.StrategyFlink, transform.StrategyRoundRobin, transform.StrategyBalancedBytes:
@@ -71,13 +84,18 @@ func (o *rescaleOptions) validate(env *Env, args []string) error {
 	return o.writeOptions.validate(env)
 }
 
+const moveKeyed = "move"
+
+// keyedPolicies are the values of --keyed.
+var keyedPolicies = map[string]transform.KeyedPolicy{moveKeyed: transform.KeyedMove, "leave": transform.KeyedLeave, canonicalKeyed: transform.KeyedCanonical}
+
 // maxSimulated bounds the numbered elements of a simulation.
 const maxSimulated = 10_000_000
 
 func newRescaleCommand(env *Env) *cobra.Command {
 	var o rescaleOptions
 	cmd := &cobra.Command{
-		Use:   "rescale [IN [OUT]] --to N",
+		Use:   "rescale [IN [OUT]] [--to N] [--max-parallelism N]",
 		Short: "Show, or write, a snapshot at another parallelism",
 		Long: `Shows which elements, replicas and key groups each new subtask is assigned when
 a job restores a snapshot at parallelism N, exactly as Flink redistributes them:
@@ -88,12 +106,28 @@ replica of broadcast state to each; key groups by range.
 With OUT it writes the snapshot at parallelism N. Restored at N, each subtask is
 assigned exactly what the plan shows. Union state is stored once.
 
+Flink lets several subtasks share the files of a state backend, and one subtask
+read the files of several, which no snapshot expresses. Keyed state for which
+that would be needed is refused; --keyed canonical builds it again, entry by
+entry, in the canonical format of savepoints, which every state backend
+restores.
+
+--max-parallelism changes the number of key groups. Each key moves to its new
+key group, which the hash code determines that Java computes of it. spt computes
+it from the bytes of the key, and compares it with the key group in which Flink
+stored the key. A type whose bytes do not determine it, such as an enum, is
+refused (exit 5). Entries are sorted, with temporary files below --tmp if they
+do not fit into memory. Keyed state becomes canonical. Operators that run in one
+chain need the same max parallelism, and the job must be started with it.
+
 Without IN it redistributes numbered elements, an exercise of Flink tutorials.
 --strategy round-robin assigns element i to subtask i % N, which is how some
 describe it and not what Flink does.`,
 		Example: `  spt rescale --from 2 --to 4
   spt rescale sp-001 --to 3
-  spt rescale sp-001 sp-001-p3 --from 2 --to 3`,
+  spt rescale sp-001 sp-001-p3 --from 2 --to 3
+  spt rescale chk-4211 sp-p3 --to 3 --keyed canonical
+  spt rescale sp-001 wider --max-parallelism 1024`,
 		Args: between(0, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env, args); err != nil {
@@ -105,6 +139,9 @@ describe it and not what Flink does.`,
 			out := ""
 			if len(args) == 2 {
 				out = args[1]
+			}
+			if o.max > 0 {
+				return o.runRegroup(cmd.Context(), env, args)
 			}
 			return runRescale(cmd.Context(), o, env, args[0], out)
 		},

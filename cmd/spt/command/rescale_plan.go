@@ -29,7 +29,7 @@ func (o *rescaleOptions) plan(ctx context.Context, env *Env, snap *reader.Snapsh
 	}
 	plan, err := transform.PlanRescale(ctx, snap.View(), transform.RescaleOptions{
 		To: o.to, From: o.from, Operators: selectorOf(picked, func(*format.Operator) bool { return true }), At: at,
-		Strategy: transform.Strategy(o.strategy), LeaveKeyed: o.keyed == "leave",
+		Strategy: transform.Strategy(o.strategy), Keyed: keyedPolicies[o.keyed],
 	})
 	var limit *transform.ParallelismError
 	switch {
@@ -77,8 +77,8 @@ func (o *rescaleOptions) again() string {
 	if o.strategy != string(transform.StrategyFlink) {
 		flags += " --strategy " + o.strategy
 	}
-	if o.keyed == "leave" {
-		flags += " --keyed leave"
+	if o.keyed != moveKeyed {
+		flags += " --keyed " + o.keyed
 	}
 	return flags
 }

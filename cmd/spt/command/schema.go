@@ -60,9 +60,9 @@ state that is not decoded, spt says which class is not, and why.
 of state with keys, a record of key, namespace, map key (user_key) and value.
 --as jsonschema prints a JSON Schema for each state, which describes the lines
 that spt cat prints for it. With -o json or jsonl each comes with its operator
-and state. --as sql prints the CREATE TABLE statement for the savepoint connector
-of Flink 2.1 and later, with the value, list and map states of one operator. The
-connector reads a Flink directory; what it does not read is in a comment.`,
+and state. --as sql prints the CREATE TABLE statement for Flink's savepoint connector,
+with the value, list and map states of one operator. The connector reads a Flink
+directory; what it does not read is in a comment.`,
 		Example: `  spt schema sp-001
   spt schema sp-001 --state orders -o json | jq '.operators[].states[].value.fields'
   spt schema sp-001 --state orders --as avro > orders.avsc

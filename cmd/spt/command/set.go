@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 	"errors"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,6 +23,10 @@ type setOptions struct {
 	values            []string
 	mode              string
 	max               int32
+	shift             string // of timers
+	timers            string
+
+	by time.Duration // of shift
 
 	setID, setMax bool
 }
@@ -31,12 +37,19 @@ func (o *setOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
 	fs.Int64Var(&o.id, "checkpoint-id", 0, "set the checkpoint id to `N`")
 	operatorFlag(fs, &o.operators, "set fields of these operators")
-	stateFlag(fs, &o.states, "with --mode: these operator states")
+	stateFlag(fs, &o.states, "with --mode: these operator states; with --shift-timers: these timers")
 	fs.StringVar(&o.mode, "mode", "", "`list|union`: how the states named by --state are redistributed")
 	fs.Int32Var(&o.max, "max-parallelism", 0, "set the max parallelism of operators without keyed state to `N`")
+	fs.StringVar(&o.shift, "shift-timers", "", "move timers by `DURATION`, such as 2h, 7d or -30m: they fire so much later, or earlier")
+	fs.StringVar(&o.timers, "timers", allTimers, "with --shift-timers: `all|event|processing`: the time that they wait for")
 	fs.StringArrayVar(&o.values, "value", nil, "`ELEMENT=JSON`: set one value; ELEMENT is the operator and the state, and in brackets the subtask and the index, such as sink/buffer[0,3], or the key of an entry of broadcast state (repeatable)")
 	o.offsets.addFlags(fs)
 }
+
+const allTimers = "all"
+
+// timerStates are the keyed states of --timers.
+var timerStates = map[string]format.Globs{allTimers: nil, "event": {"_timer_state/event_*"}, "processing": {"_timer_state/processing_*"}}
 
 func (o *setOptions) validate(env *Env, given *pflag.FlagSet) error {
 	o.setID, o.setMax = given.Changed("checkpoint-id"), given.Changed("max-parallelism")
@@ -58,9 +71,17 @@ func (o *setOptions) validate(env *Env, given *pflag.FlagSet) error {
 		p := pick{operators: o.operators}
 		return errors.Join(p.validate(), o.offsets.validate(), o.writeOptions.validate(env))
 	}
+	if o.shift != "" {
+		if o.setID || o.setMax || o.mode != "" {
+			return usagef("--shift-timers cannot be combined with --checkpoint-id, --mode and --max-parallelism: set one after the other")
+		}
+		return o.validateShift(env)
+	}
 	switch _, known := modes[o.mode]; {
+	case o.timers != allTimers:
+		return usagef("--timers goes with --shift-timers")
 	case !o.setID && !o.setMax && o.mode == "" && len(o.states) == 0:
-		return &usageError{"nothing to set", "--value, --checkpoint-id, --mode, --max-parallelism, --offset, --offsets or --drop-topic says what"}
+		return &usageError{"nothing to set", "--value, --checkpoint-id, --mode, --max-parallelism, --offset, --offsets, --drop-topic or --shift-timers says what"}
 	case o.setID && o.id < 0:
 		return usagef("--checkpoint-id %d: 0 or more", o.id)
 	case o.mode != "" && !known:
@@ -81,11 +102,37 @@ func (o *setOptions) validate(env *Env, given *pflag.FlagSet) error {
 	return o.writeOptions.validate(env)
 }
 
+// validateShift checks the flags that move timers.
+func (o *setOptions) validateShift(env *Env) error {
+	var a age
+	text, earlier := strings.CutPrefix(o.shift, "-")
+	err := a.Set(strings.TrimPrefix(text, "+"))
+	states, known := timerStates[o.timers]
+	switch {
+	case err != nil:
+		return usagef("--shift-timers %s: expected a duration such as 2h, 7d or -30m", o.shift)
+	case a == 0:
+		return usagef("--shift-timers %s moves nothing", o.shift)
+	case !known:
+		return usagef("--timers %s: must be all, event or processing", o.timers)
+	case o.timers != allTimers && len(o.states) > 0:
+		return usagef("--timers and --state both choose timers: use one of them")
+	}
+	if o.by = time.Duration(a); earlier {
+		o.by = -o.by
+	}
+	if states != nil {
+		o.states = states
+	}
+	p := pick{operators: o.operators, states: o.states}
+	return errors.Join(p.validate(), o.writeOptions.validate(env))
+}
+
 func newSetCommand(env *Env) *cobra.Command {
 	var o setOptions
 	cmd := &cobra.Command{
 		Use:   "set IN [OUT]",
-		Short: "Set values, read positions of sources, the checkpoint id, modes, the max parallelism",
+		Short: "Set values, read positions of sources, the checkpoint id, modes, the max parallelism, timers",
 		Long: `Sets single fields of a snapshot. All else is copied byte for byte.
 
 --value sets an element of list or union state, by its subtask and index, or an
@@ -103,6 +150,11 @@ of each. Broadcast state is a map and stays one.
 an operator that has any, managed or raw, is refused. Operators that run in one
 chain need the same max parallelism.
 
+--shift-timers moves timers, for example after an outage, so that they do not
+all fire at once. Timers that end windows stay: a window is evaluated at its end
+only. Keyed state of an operator whose timers move is built again in the
+canonical format of savepoints, which every state backend restores.
+
 --offset, --offsets-from and --offsets set where Kafka sources read on after a
 restore: the offset of the next record, in the readers and, where it stores it,
 in the coordinator. A single partition counts more than --offsets. Only the
@@ -115,6 +167,7 @@ record. spt offsets shows what is stored.`,
   spt set sp-001 as-list --operator even-id-logger --state even-ids --mode list
   spt set sp-001 fixed --value '33fb6e3d/even-ids[0,1]=4'
   spt set sp-001 wider --operator '*' --max-parallelism 512
+  spt set sp-001 later --shift-timers 2h --timers processing
   spt set chk-4211 replay --offset orders:3=15000 --offset orders:4=earliest
   spt set chk-4211 other --offsets committed --topic orders --drop-topic audit`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
@@ -142,9 +195,12 @@ func (o *setOptions) set(ctx context.Context, env *Env, snap *reader.Snapshot) (
 	if o.offsets.given() {
 		return o.offsets.apply(ctx, env, snap, selectorOf(snap.Operators, chosen))
 	}
+	if o.shift != "" {
+		return o.shiftTimers(ctx, env, snap, selectorOf(snap.Operators, chosen))
+	}
 	to := transform.SetOptions{Operators: selectorOf(snap.Operators, chosen), MaxParallelism: o.max}
 	if o.mode != "" {
-		if err := env.checkStates(ctx, snap, "--state", o.states, globMatches, chosen); err != nil {
+		if err := env.checkOperatorStates(ctx, snap, "--state", o.states, chosen); err != nil {
 			return nil, nil, err
 		}
 		to.Mode, to.States = new(modes[o.mode]), o.states
@@ -158,5 +214,20 @@ func (o *setOptions) set(ctx context.Context, env *Env, snap *reader.Snapshot) (
 	}
 	r := env.run.NewEdit()
 	r.Set(done, to)
+	return v.Savepoint, r, nil
+}
+
+func (o *setOptions) shiftTimers(ctx context.Context, env *Env, snap *reader.Snapshot, operators format.Selector) (*format.Savepoint, *report.Edit, error) {
+	stop := env.reading("reading", nil)
+	defer stop()
+	v, done, err := transform.ShiftTimers(ctx, snap.View(), transform.ShiftTimersOptions{Operators: operators, States: o.states, By: o.by})
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(done.States)+len(done.Windows)+len(done.Unread) == 0 {
+		return nil, nil, usagef("no operator has such timers")
+	}
+	r := env.run.NewEdit()
+	r.Shifted(done, o.by)
 	return v.Savepoint, r, nil
 }

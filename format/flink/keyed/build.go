@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
 // Build writes the header of a canonical stream, uncompressed, and returns a builder
@@ -16,7 +18,7 @@ import (
 // starts.
 //
 // The schema is one that Describe returned, or consists of states of several such
-// schemas with the same serializer of keys.
+// schemas with the same serializer of keys. A state can have another name.
 func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups format.KeyGroupRange, w io.Writer) (format.KeyedBuilder, error) {
 	version, key, err := decodeWire(schema.Wire)
 	if err != nil {
@@ -41,6 +43,8 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 			err = format.Errorf(format.ErrUnsupported, "it is of version %d, the stream of version %d", v, version)
 		case err == nil && len(meta) == 0:
 			err = format.Errorf(format.ErrUnsupported, "its encoding in a header is not known")
+		case err == nil:
+			meta, err = renamed(meta, version, s.Name)
 		}
 		if err != nil {
 			return nil, format.At(err, "state %q", s.Name)
@@ -56,6 +60,20 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 		h: &format.KeyGroups{Codec: format.CodecFlink, Savepoint: true, Range: groups}, offsets: make(format.OffsetSlice, max(groups.Count, 0)),
 	}
 	return b, b.write(p)
+}
+
+// renamed returns the encoded entry of a state in a header with the given name.
+func renamed(meta []byte, version int32, name format.Text) ([]byte, error) {
+	at := 0
+	if version < optionsVersion {
+		at = 4 // after the type
+	}
+	c := java.NewCursor(meta[min(at, len(meta)):])
+	if old := c.Name(); c.Err() != nil || old == name {
+		return meta, c.Err()
+	}
+	p, err := java.AppendText(slices.Clone(meta[:at]), name)
+	return append(p, meta[at+c.Offset():]...), err
 }
 
 func decodeWire(w format.Wire) (version int32, p []byte, err error) {

@@ -207,9 +207,25 @@ func (a *access) codecs(o types.Options) (all value.EntryCodecs) {
 	default:
 		set(&all.Value, a.value, types.NewCodec)
 	}
-	all.TTL = !a.timers && a.value.of.HasTTL()
+	if all.TTL = !a.timers && a.value.of.HasTTL(); all.TTL && !a.isList {
+		all.Time = a.time
+	}
 	all.KeyHash, all.WhyNoHash = types.KeyHasher(a.key.of, o)
 	return all
+}
+
+// time returns the time at the start of a value with TTL (spec flink-keyed-state 3.7).
+func (a *access) time(p []byte) (ms int64, ok bool, err error) {
+	if a.isMap && len(p) > 0 {
+		if p[0] != 0 { // the null flag
+			return 0, false, nil
+		}
+		p = p[1:]
+	}
+	if len(p) < 8 {
+		return 0, false, format.Errorf(format.ErrCorrupt, "a value with TTL of %d bytes", len(p))
+	}
+	return int64(binary.BigEndian.Uint64(p)), true, nil
 }
 
 // unwrapped returns the snapshot within a wrapper that adds nothing to the bytes.

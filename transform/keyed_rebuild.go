@@ -1,0 +1,197 @@
+package transform
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/savepoint-tools/spt/format"
+)
+
+// keyedOperator is an operator with the sources of its keyed state: of each subtask the
+// managed state, and raw timers.
+type keyedOperator struct {
+	in      format.View
+	op      *format.Operator
+	sources map[*format.Subtask][]*keyedSource
+}
+
+// describeKeyed reads the headers of the keyed state of an operator.
+func describeKeyed(ctx context.Context, in format.View, op *format.Operator) (*keyedOperator, error) {
+	k := &keyedOperator{in: in, op: op, sources: map[*format.Subtask][]*keyedSource{}}
+	for _, sub := range op.Subtasks {
+		for _, raw := range []bool{false, true} {
+			h := keyedOf(sub, raw)
+			if h == nil {
+				continue
+			}
+			s, err := keyedSourceOf(ctx, in, op, h, h.KeyGroups())
+			if err != nil {
+				return nil, format.At(format.At(err, "%v", slotOf(raw)), "subtask %d", sub.Index)
+			}
+			if !raw || len(s.schema.States) > 0 {
+				k.sources[sub] = append(k.sources[sub], s)
+			}
+		}
+	}
+	return k, nil
+}
+
+func slotOf(raw bool) format.Slot {
+	if raw {
+		return format.SlotRawKeyed
+	}
+	return format.SlotManagedKeyed
+}
+
+// describeKeyedOf is describeKeyed of all operators of a set that have keyed state. Those
+// whose headers cannot be read are left out, and returned with the reason.
+func describeKeyedOf(ctx context.Context, in format.View, chosen map[*format.Operator]bool) (all map[*format.Operator]*keyedOperator, unread []KeptHandle, err error) {
+	all = map[*format.Operator]*keyedOperator{}
+	for _, op := range in.Operators {
+		if !chosen[op] || !op.HasKeyed() {
+			continue
+		}
+		k, err := describeKeyed(ctx, in, op)
+		switch {
+		case err == nil:
+			all[op] = k
+		case errors.Is(err, format.ErrUnsupported), errors.Is(err, format.ErrMissing), errors.Is(err, format.ErrOutside), errors.Is(err, format.ErrCorrupt):
+			unread = addKept(unread, op, format.SlotManagedKeyed, err.Error())
+		default:
+			return nil, nil, format.At(err, "operator %q", op.Label())
+		}
+	}
+	return all, unread, nil
+}
+
+// names returns the names of the states, each once.
+func (k *keyedOperator) names() (all []string) {
+	if k == nil {
+		return nil
+	}
+	for _, sub := range k.op.Subtasks {
+		for _, s := range k.sources[sub] {
+			for _, st := range s.schema.States {
+				if name := st.Name.String(); !slices.Contains(all, name) {
+					all = append(all, name)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// namesOf returns the names of the keyed states of several operators.
+func namesOf(all map[*format.Operator]*keyedOperator) (names []string) {
+	for _, k := range all {
+		names = append(names, k.names()...)
+	}
+	return names
+}
+
+// keyedRebuild is how the keyed state of an operator is built again. The zero value
+// changes nothing but its format.
+type keyedRebuild struct {
+	// touches reports whether a state is changed. nil: none is.
+	touches func(format.KeyedState) bool
+	// edit returns what changes in the entries of a source of a subtask; nil: nothing.
+	edit func(sub *format.Subtask, s *keyedSource) (keyedEdit, error)
+	// aligned is set if in-flight data, with which no keyed state is built, is removed as
+	// well.
+	aligned bool
+	// lossy says that entries change only by being removed: what loses none stays as it is.
+	lossy bool
+}
+
+// lost reports whether the first pass removed something of sources.
+func lost(sources []*keyedSource) bool {
+	return slices.ContainsFunc(sources, func(s *keyedSource) bool {
+		return slices.ContainsFunc(s.counts, func(c keyedCount) bool { return c.droppedEntries+c.droppedBytes > 0 })
+	})
+}
+
+// byName returns a function of states for one of their names.
+func byName(f func(name string) bool) func(format.KeyedState) bool {
+	return func(s format.KeyedState) bool { return f(s.Name.String()) }
+}
+
+// rebuild returns the operator with managed keyed state that is canonical and changed as
+// r says, and the number of entries that were built. Raw timers become managed state.
+// If something changes, a canonical handle in which nothing does stays as it is, while
+// others are built as well: Flink reads the handles of an operator as handles of one
+// format. If nothing changes, all handles that are not canonical are built.
+func (k *keyedOperator) rebuild(ctx context.Context, r keyedRebuild) (*format.Operator, int64, error) {
+	touched := map[*format.Subtask]bool{}
+	if r.touches != nil {
+		for sub, all := range k.sources {
+			if slices.ContainsFunc(all, func(s *keyedSource) bool {
+				return slices.ContainsFunc(s.schema.States, r.touches)
+			}) {
+				touched[sub] = true
+			}
+		}
+		if len(touched) == 0 {
+			return k.op, 0, nil
+		}
+	}
+	inFlight := k.op.HasInFlight() && !r.aligned
+	if inFlight && !r.lossy {
+		return nil, 0, &InFlightError{k.op.Label()}
+	}
+	entries, anyLost := int64(0), false
+	out, err := k.op.MapSubtasks(func(sub *format.Subtask) (*format.Subtask, error) {
+		sources := k.sources[sub]
+		if len(sources) == 0 || !touched[sub] && canonicalHandle(sub.ManagedKeyed) {
+			return sub, nil
+		}
+		if r.edit != nil {
+			for _, s := range sources {
+				var err error
+				if s.edit, err = r.edit(sub, s); err != nil {
+					return nil, err
+				}
+			}
+		}
+		built, n, err := k.build(ctx, sub, sources)
+		if err != nil {
+			return nil, err
+		}
+		less := lost(sources)
+		anyLost = anyLost || less
+		if r.lossy && !less && canonicalHandle(sub.ManagedKeyed) {
+			return sub, nil
+		}
+		entries += n
+		return built, nil
+	})
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case r.lossy && !anyLost:
+		return k.op, 0, nil
+	case inFlight:
+		return nil, 0, &InFlightError{k.op.Label()}
+	}
+	return out, entries, nil
+}
+
+// build returns a subtask whose keyed state is built from sources.
+func (k *keyedOperator) build(ctx context.Context, sub *format.Subtask, sources []*keyedSource) (*format.Subtask, int64, error) {
+	groups := format.KeyGroupRange{}
+	for _, raw := range []bool{true, false} {
+		if h := keyedOf(sub, raw); h != nil {
+			groups = h.KeyGroups()
+		}
+	}
+	h, n, err := buildKeyed(ctx, k.in.Source, sources[0].codec, groups, sources)
+	if err != nil {
+		return nil, 0, format.At(err, "%v", format.SlotManagedKeyed)
+	}
+	c := *sub
+	c.ManagedKeyed, c.RawKeyed = nil, nil
+	if h != nil {
+		c.ManagedKeyed = h
+	}
+	return &c, n, nil
+}
