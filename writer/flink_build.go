@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -10,6 +11,7 @@ import (
 	"hash"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/keyed"
@@ -17,7 +19,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/value"
-	"github.com/savepoint-tools/spt/internal/spill"
+	"github.com/savepoint-tools/spt/internal/scratch"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/storage"
 	"github.com/savepoint-tools/spt/storage/mem"
@@ -105,6 +107,8 @@ func (b *FlinkBuilder) empty(ctx context.Context) (*reader.Snapshot, error) {
 type flinkState struct {
 	b         *FlinkBuilder
 	ctx       context.Context
+	out       *bufio.Writer // to the file of the builder
+	size      int64         // that was written
 	sum       hash.Hash
 	bytes     *format.Computed // all that is written
 	operators []*format.Operator
@@ -142,8 +146,48 @@ type writtenRange struct {
 // pendingEntry is the last entry of broadcast or keyed state: what follows can have the
 // same key.
 type pendingEntry struct {
-	set        bool
-	key, value []byte // of its record
+	set bool
+	entryRecord
+}
+
+// entryRecord is a record of broadcast or keyed state.
+type entryRecord struct {
+	key     []byte // all before the number
+	value   []byte
+	row     int64
+	lengths [3]int // of key, namespace and map key, which are the end of key
+}
+
+func (f *flinkState) entry(p []byte) (e entryRecord) {
+	tail := p[len(p)-trailer:]
+	e.row = int64(binary.BigEndian.Uint64(tail))
+	n := headSize + 2
+	if p[sectionAt] == sectionKeyed {
+		n = keyedAt
+		if f.state(p).state.Kind == types.Timers {
+			n += 8
+		}
+	}
+	for i := range e.lengths {
+		e.lengths[i] = int(binary.BigEndian.Uint32(tail[8+4*i:]))
+		n += e.lengths[i]
+	}
+	e.key, e.value = p[:n], p[n+8:len(p)-trailer]
+	return e
+}
+
+// parts returns key, namespace and map key.
+func (e *entryRecord) parts() (all [3][]byte) {
+	p := e.key[len(e.key)-e.lengths[0]-e.lengths[1]-e.lengths[2]:]
+	for i, n := range e.lengths {
+		all[i], p = p[:n:n], p[n:]
+	}
+	return all
+}
+
+// time returns the time of a timer.
+func (e *entryRecord) time() int64 {
+	return int64(binary.BigEndian.Uint64(e.key[keyedAt:]) ^ timerSign)
 }
 
 // build writes the state to a temporary file, in the order of the records.
@@ -164,10 +208,11 @@ func (b *FlinkBuilder) build(ctx context.Context) (*flinkState, error) {
 		f.built = append(f.built, w)
 	}
 	var err error
-	if b.out, err = spill.NewFile(b.o.TempDir); err != nil {
+	if b.out, err = scratch.Create(b.o.TempDir, "spt-create-*.tmp"); err != nil {
 		return nil, err
 	}
-	if err := b.sorter.Each(ctx, f.record); err != nil {
+	f.out = bufio.NewWriterSize(b.out, 256<<10)
+	if err := f.records(); err != nil {
 		return nil, err
 	}
 	if err := f.finish(len(b.operators)); err != nil {
@@ -183,17 +228,22 @@ func (b *FlinkBuilder) build(ctx context.Context) (*flinkState, error) {
 		}
 		f.operators = append(f.operators, op)
 	}
-	if err := b.out.Flush(); err != nil {
-		return nil, err
+	if err := f.out.Flush(); err != nil {
+		return nil, &scratch.Error{Err: err}
 	}
-	f.bytes.Length, f.bytes.Name = b.out.Size(), fmt.Sprintf("created %x", f.sum.Sum(nil))
+	f.bytes.Length, f.bytes.Name = f.size, fmt.Sprintf("created %x", f.sum.Sum(nil))
 	return f, nil
 }
 
 // Write appends bytes of state.
 func (f *flinkState) Write(p []byte) (int, error) {
 	f.sum.Write(p)
-	return f.b.out.Write(p)
+	n, err := f.out.Write(p)
+	f.size += int64(n)
+	if err != nil {
+		err = &scratch.Error{Err: err}
+	}
+	return n, err
 }
 
 // MakeAt implements [format.Maker].
@@ -202,46 +252,63 @@ func (b *FlinkBuilder) MakeAt(_ context.Context, _ format.Source, p []byte, off 
 		return errFlinkBuilt
 	}
 	n, err := b.out.ReadAt(p, off)
-	if n == len(p) || err == nil {
+	if n == len(p) {
 		return nil
 	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return err
+	return &scratch.Error{Err: err}
+}
+
+// records writes all records.
+func (f *flinkState) records() error {
+	for c, n := f.b.sorter.Records(0, 0), 0; ; n++ {
+		_, p, err := c.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil && n%4096 == 0 {
+			err = f.ctx.Err()
+		}
+		if err == nil {
+			err = f.record(p)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // record writes one record, or keeps it for the next one to be compared with.
-func (f *flinkState) record(r spill.Record) error {
-	if err := f.finish(f.index(r.Key)); err != nil {
+func (f *flinkState) record(record []byte) error {
+	if err := f.finish(f.index(record)); err != nil {
 		return err
 	}
-	if r.Key[4] == sectionLists {
-		if err := f.flush(); err != nil {
-			return err
-		}
-		return f.element(r)
+	if record[sectionAt] == sectionLists {
+		return f.element(record)
 	}
-	p := &f.pending
+	e, p := f.entry(record), &f.pending
 	switch {
-	case !p.set || !bytes.Equal(p.key, r.Key):
+	case !p.set || !bytes.Equal(p.key, e.key):
 		if err := f.flush(); err != nil {
 			return err
 		}
-		p.set, p.key, p.value = true, append(p.key[:0], r.Key...), append(p.value[:0], r.Value...)
-	case f.state(r.Key).state.Elements:
-		p.value = append(append(p.value, ','), r.Value[entryHead:]...)
+		p.set, p.row, p.lengths = true, e.row, e.lengths
+		p.key, p.value = append(p.key[:0], e.key...), append(p.value[:0], e.value...)
+	case f.state(e.key).state.Elements:
+		p.value = append(append(p.value, ','), e.value...)
 		if len(p.value) > maxEntry {
 			return format.Errorf(format.ErrLimit, "a list of more than %d bytes", maxEntry)
 		}
 	case f.b.o.LastWins:
-		p.value = append(p.value[:0], r.Value...)
-	case r.Key[4] == sectionBroadcast && bytes.Equal(p.value[entryHead:], r.Value[entryHead:]):
+		p.value = append(p.value[:0], e.value...)
+	case e.key[sectionAt] == sectionBroadcast && bytes.Equal(p.value, e.value):
 		// a replica
 	case len(f.wrong.Duplicates) == maxDuplicates:
 		f.wrong.More++
 	default:
-		f.wrong.Duplicates = append(f.wrong.Duplicates, f.duplicate(p, r))
+		f.wrong.Duplicates = append(f.wrong.Duplicates, f.duplicate(&p.entryRecord, &e))
 	}
 	return nil
 }
@@ -266,67 +333,51 @@ func (f *flinkState) finish(before int) error {
 	return nil
 }
 
-func (f *flinkState) index(key []byte) int { return int(binary.BigEndian.Uint32(key)) }
+// index returns the index of the operator of a record.
+func (f *flinkState) index(record []byte) int { return int(binary.BigEndian.Uint32(record)) }
 
-// state returns the state of a record.
-func (f *flinkState) state(key []byte) *FlinkStateBuilder {
-	o := f.b.operators[f.index(key)]
-	if key[4] == sectionBroadcast {
-		return o.states[binary.BigEndian.Uint16(key[recordHead:])]
+// state returns the state of a record of broadcast or keyed state.
+func (f *flinkState) state(record []byte) *FlinkStateBuilder {
+	o := f.b.operators[f.index(record)]
+	if record[sectionAt] == sectionBroadcast {
+		return o.states[binary.BigEndian.Uint16(record[headSize:])]
 	}
-	return o.keyed[binary.BigEndian.Uint16(key[stateAfter:])]
+	return o.keyed[binary.BigEndian.Uint16(record[groupAt+2:])]
 }
 
-func (f *flinkState) duplicate(p *pendingEntry, r spill.Record) Duplicate {
-	s := f.state(r.Key)
-	d := Duplicate{Operator: s.o.op.Label(), State: s.state.Name, First: int64(binary.BigEndian.Uint64(p.value)), Second: int64(binary.BigEndian.Uint64(r.Value))}
-	key, namespace, userKey, time := split(r.Key, r.Value, s.state.Kind == types.Timers)
-	part := func(what string, c value.Codec, p []byte) {
-		if c == nil {
-			return
+func (f *flinkState) duplicate(first, second *entryRecord) Duplicate {
+	s := f.state(first.key)
+	d := Duplicate{Operator: s.o.op.Label(), State: s.state.Name, First: first.row, Second: second.row}
+	c, parts := s.Codecs(), first.parts()
+	var text []string
+	for i, part := range []part{{what: "key", codec: c.Key}, {what: "namespace", codec: c.Namespace}, {what: "map key", codec: c.UserKey}} {
+		if part.codec == nil {
+			continue
 		}
-		if d.Key != "" {
-			d.Key += ", "
-		}
-		if v, err := value.ReadAll(c, p); err == nil {
-			d.Key += what + " " + string(v.AppendJSON(nil, nil, nil))
+		if v, err := value.ReadAll(part.codec, parts[i]); err == nil {
+			text = append(text, part.what+" "+string(v.AppendJSON(nil, nil, nil)))
 		}
 	}
-	c := s.Codecs()
-	part("key", c.Key, key)
-	part("namespace", c.Namespace, namespace)
-	part("map key", c.UserKey, userKey)
 	if s.state.Kind == types.Timers {
-		d.Key += fmt.Sprintf(" at %d", time)
+		text = append(text, fmt.Sprintf("time %d", first.time()))
 	}
+	d.Key = strings.Join(text, ", ")
 	return d
 }
 
-// split returns the parts of a record of broadcast or keyed state.
-func split(record, head []byte, timers bool) (key, namespace, userKey []byte, time int64) {
-	p := record[keyedPrefix:]
-	switch {
-	case record[4] == sectionBroadcast:
-		p = record[recordHead+2:]
-	case timers:
-		time, p = int64(binary.BigEndian.Uint64(p)^timerSign), p[8:]
-	}
-	a, b := binary.BigEndian.Uint32(head[8:]), binary.BigEndian.Uint32(head[12:])
-	return p[:a:a], p[a : a+b : a+b], p[a+b:], time
-}
-
 // element writes an element of a list or union state.
-func (f *flinkState) element(r spill.Record) error {
-	w := f.built[f.index(r.Key)]
-	at := listPlace{int32(binary.BigEndian.Uint32(r.Key[recordHead:])), int(binary.BigEndian.Uint16(r.Key[recordHead+4:]))}
+func (f *flinkState) element(record []byte) error {
+	w := f.built[f.index(record)]
+	at := listPlace{int32(binary.BigEndian.Uint32(record[headSize:])), int(binary.BigEndian.Uint16(record[headSize+4:]))}
 	x := w.lists[at]
 	if x == nil {
-		x = &writtenRange{off: f.b.out.Size()}
+		x = &writtenRange{off: f.size}
 		w.lists[at] = x
 	}
+	element := record[headSize+4+2+8:]
 	x.offsets = append(x.offsets, x.n)
-	x.n += int64(len(r.Value))
-	_, err := f.Write(r.Value)
+	x.n += int64(len(element))
+	_, err := f.Write(element)
 	return err
 }
 
@@ -337,27 +388,28 @@ func (f *flinkState) flush() error {
 		return nil
 	}
 	p.set = false
-	w, s := f.built[f.index(p.key)], f.state(p.key)
-	key, namespace, userKey, time := split(p.key, p.value, s.state.Kind == types.Timers)
-	val := p.value[entryHead:]
+	w, s, parts := f.built[f.index(p.key)], f.state(p.key), p.parts()
 	if !s.keyed {
 		x := &w.maps[s.index]
 		if x.count == 0 {
-			x.off = f.b.out.Size()
+			x.off = f.size
 		}
 		if x.count++; x.count > math.MaxInt32 {
 			return format.Errorf(format.ErrLimit, "more than %d entries of broadcast state %q", math.MaxInt32, s.state.Name)
 		}
-		x.n += int64(len(key) + len(val))
-		if _, err := f.Write(key); err != nil {
+		x.n += int64(len(parts[0]) + len(p.value))
+		if _, err := f.Write(parts[0]); err != nil {
 			return err
 		}
-		_, err := f.Write(val)
+		_, err := f.Write(p.value)
 		return err
 	}
-	e := format.KeyedEntry{KeyGroup: int32(binary.BigEndian.Uint16(p.key[groupAt:])), State: s.index, Key: key, Namespace: namespace, Value: val, Time: time}
+	e := format.KeyedEntry{KeyGroup: int32(binary.BigEndian.Uint16(p.key[groupAt:])), State: s.index, Key: parts[0], Namespace: parts[1], Value: p.value}
 	if s.mapKey.codec != nil {
-		e.UserKey = userKey
+		e.UserKey = parts[2]
+	}
+	if s.state.Kind == types.Timers {
+		e.Time = p.time()
 	}
 	for w.keyed == nil || format.KeyGroupsOf(w.subtask, s.o.op.Parallelism, s.o.op.MaxParallelism).Last() < e.KeyGroup {
 		if err := f.nextSubtask(s.o, w); err != nil {
@@ -375,7 +427,7 @@ func (f *flinkState) nextSubtask(o *FlinkOperatorBuilder, w *builtOperator) erro
 		if err != nil {
 			return err
 		}
-		h.Data = f.stream(o, w.subtask, "keyed", []format.Part{{Of: f.bytes, Off: w.start, N: f.b.out.Size() - w.start}})
+		h.Data = f.stream(o, w.subtask, "keyed", []format.Part{{Of: f.bytes, Off: w.start, N: f.size - w.start}})
 		w.handles = append(w.handles, h)
 		w.keyed = nil
 	}
@@ -384,7 +436,7 @@ func (f *flinkState) nextSubtask(o *FlinkOperatorBuilder, w *builtOperator) erro
 		return nil
 	}
 	codec := &keyed.Codec{MaxParallelism: o.op.MaxParallelism}
-	w.start = f.b.out.Size()
+	w.start = f.size
 	var err error
 	w.keyed, err = codec.Build(f.ctx, w.schema, format.KeyGroupsOf(w.subtask, o.op.Parallelism, o.op.MaxParallelism), f)
 	return err

@@ -13,7 +13,7 @@ import (
 	"github.com/savepoint-tools/spt/format/flink/opstate"
 	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/value"
-	"github.com/savepoint-tools/spt/internal/spill"
+	"github.com/savepoint-tools/spt/internal/scratch"
 )
 
 // FlinkOptions are the options of NewFlinkBuilder.
@@ -46,9 +46,10 @@ type FlinkBuilder struct {
 	o         FlinkOptions
 	operators []*FlinkOperatorBuilder
 	ids       map[format.OperatorID]bool
-	sorter    *spill.Sorter // nil after View or Close
-	out       *spill.File   // bytes of the state; nil before View
-	key, val  []byte        // buffers
+	sorter    *scratch.Sorter // nil after View or Close
+	count     uint64          // of records
+	out       *scratch.File   // bytes of the state; nil before View
+	buf       []byte
 }
 
 // NewFlinkBuilder returns a builder without operators. The caller must close it.
@@ -71,7 +72,7 @@ func NewFlinkBuilder(opts *FlinkOptions) (*FlinkBuilder, error) {
 	case o.SortBytes < 0:
 		return nil, invalid("SortBytes %d: expected 0 or more", o.SortBytes)
 	}
-	return &FlinkBuilder{o: o, ids: map[format.OperatorID]bool{}, sorter: spill.NewSorter(spill.Options{Memory: o.SortBytes, Dir: o.TempDir})}, nil
+	return &FlinkBuilder{o: o, ids: map[format.OperatorID]bool{}, sorter: scratch.NewSorter(scratch.Options{Memory: o.SortBytes, Dir: o.TempDir})}, nil
 }
 
 // FlinkOperator is an operator of a job.
@@ -385,27 +386,30 @@ func (s *FlinkStateBuilder) AddTo(subtask int32, e FlinkEntry) error {
 	return s.add(e, subtask)
 }
 
-// Sections of the records of an operator. A record has a key, by which it is sorted:
+// Records are sorted by their bytes:
 //
 //	int operator, byte section
 //	list, union   int subtask, short state
 //	broadcast     short state, key
 //	keyed         short key group, short state; time of a timer; key, namespace, map key
+//	long          number of the record
+//	value
 //
-// and a value. In the last two sections the value is preceded by the row and the lengths
-// of key, namespace and map key.
+// In the last two sections follow long row, and int lengths of key, namespace and map key.
+// Flink's serializers write where a value ends, so no key is the beginning of another.
 const (
 	sectionLists = iota
 	sectionBroadcast
 	sectionKeyed
 
-	recordHead  = 5
-	entryHead   = 20 // before the value
-	maxEntry    = 1 << 30
-	timerSign   = 1 << 63
-	groupAt     = recordHead
-	stateAfter  = groupAt + 2
-	keyedPrefix = stateAfter + 2
+	sectionAt = 4
+	headSize  = 5
+	groupAt   = headSize
+	keyedAt   = groupAt + 4 // time or key
+	trailer   = 20
+
+	maxEntry  = 1 << 30
+	timerSign = 1 << 63
 )
 
 func (s *FlinkStateBuilder) add(e FlinkEntry, subtask int32) error {
@@ -413,35 +417,43 @@ func (s *FlinkStateBuilder) add(e FlinkEntry, subtask int32) error {
 	if b.sorter == nil {
 		return errFlinkBuilt
 	}
-	p := binary.BigEndian.AppendUint32(b.key[:0], uint32(s.o.index))
-	v := b.val[:0]
+	p := binary.BigEndian.AppendUint32(b.buf[:0], uint32(s.o.index))
+	var lengths [3]int
 	var err error
 	switch {
 	case s.keyed:
-		p, v, err = s.entry(append(p, sectionKeyed), v, e)
+		p, lengths, err = s.entry(append(p, sectionKeyed), e)
 	case s.mode == format.ModeBroadcast:
 		p = binary.BigEndian.AppendUint16(append(p, sectionBroadcast), uint16(s.index))
-		p, v, err = s.parts(p, v, e.Row, part{"key", s.mapKey.codec, e.Key})
+		p, lengths, err = s.parts(p, part{"key", s.mapKey.codec, e.Key})
 	default:
 		p = binary.BigEndian.AppendUint32(append(p, sectionLists), uint32(subtask))
 		p = binary.BigEndian.AppendUint16(p, uint16(s.index))
 	}
+	p = binary.BigEndian.AppendUint64(p, b.count)
 	if err == nil && s.codec != nil {
-		if v, err = s.codec.Append(v, e.Value); err != nil {
+		if p, err = s.codec.Append(p, e.Value); err != nil {
 			err = fmt.Errorf("value: %w", err)
 		}
 	}
-	if err == nil && len(p)+len(v) > maxEntry {
-		err = format.Errorf(format.ErrLimit, "an entry of %d bytes, over the limit of %d", len(p)+len(v), maxEntry)
+	if err == nil && len(p) > maxEntry {
+		err = format.Errorf(format.ErrLimit, "an entry of %d bytes, over the limit of %d", len(p), maxEntry)
 	}
 	if err != nil {
 		return err
 	}
-	if err := b.sorter.Add(p, v); err != nil {
+	if p[sectionAt] != sectionLists {
+		p = binary.BigEndian.AppendUint64(p, uint64(e.Row))
+		for _, n := range lengths {
+			p = binary.BigEndian.AppendUint32(p, uint32(n))
+		}
+	}
+	if err := b.sorter.Add(0, p); err != nil {
 		return err
 	}
+	b.count++
 	s.count++
-	b.key, b.val = p, v
+	b.buf = p
 	return nil
 }
 
@@ -452,42 +464,39 @@ type part struct {
 	value value.Value
 }
 
-// parts appends parts to the key p of a record, and the row and the lengths of three parts
-// to its value v.
-func (s *FlinkStateBuilder) parts(p, v []byte, row int64, all ...part) ([]byte, []byte, error) {
-	v = binary.BigEndian.AppendUint64(v, uint64(row))
-	for i := range 3 {
-		at := len(p)
-		if i < len(all) && all[i].codec != nil {
-			var err error
-			if p, err = all[i].codec.Append(p, all[i].value); err != nil {
-				return p, v, fmt.Errorf("%s: %w", all[i].what, err)
-			}
+// parts appends parts and returns their lengths.
+func (s *FlinkStateBuilder) parts(p []byte, all ...part) (_ []byte, lengths [3]int, err error) {
+	for i, part := range all {
+		if part.codec == nil {
+			continue
 		}
-		v = binary.BigEndian.AppendUint32(v, uint32(len(p)-at))
+		at := len(p)
+		if p, err = part.codec.Append(p, part.value); err != nil {
+			return p, lengths, fmt.Errorf("%s: %w", part.what, err)
+		}
+		lengths[i] = len(p) - at
 	}
-	return p, v, nil
+	return p, lengths, nil
 }
 
-// entry appends an entry of keyed state.
-func (s *FlinkStateBuilder) entry(p, v []byte, e FlinkEntry) ([]byte, []byte, error) {
+// entry appends the parts of an entry of keyed state.
+func (s *FlinkStateBuilder) entry(p []byte, e FlinkEntry) ([]byte, [3]int, error) {
 	p = append(p, 0, 0) // key group
 	p = binary.BigEndian.AppendUint16(p, uint16(s.index))
 	if s.state.Kind == types.Timers {
 		p = binary.BigEndian.AppendUint64(p, uint64(e.Time)^timerSign)
 	}
 	at := len(p)
-	p, v, err := s.parts(p, v, e.Row, part{"key", s.o.key.codec, e.Key}, part{"namespace", s.namespace.codec, e.Namespace}, part{"map key", s.mapKey.codec, e.UserKey})
+	p, lengths, err := s.parts(p, part{"key", s.o.key.codec, e.Key}, part{"namespace", s.namespace.codec, e.Namespace}, part{"map key", s.mapKey.codec, e.UserKey})
 	if err != nil {
-		return p, v, err
+		return p, lengths, err
 	}
-	n := int(binary.BigEndian.Uint32(v[8:]))
-	hash, err := s.o.hash(p[at : at+n])
+	hash, err := s.o.hash(p[at : at+lengths[0]])
 	if err != nil {
-		return p, v, fmt.Errorf("key: %w", err)
+		return p, lengths, fmt.Errorf("key: %w", err)
 	}
 	binary.BigEndian.PutUint16(p[groupAt:], uint16(format.KeyGroupOfHash(hash, s.o.op.MaxParallelism)))
-	return p, v, nil
+	return p, lengths, nil
 }
 
 // meta returns the state as it is in a stream of operator state.
