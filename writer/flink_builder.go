@@ -25,7 +25,7 @@ type FlinkOptions struct {
 	// LastWins: of several values of one key, the last one counts. Otherwise they are a
 	// *DuplicateError.
 	LastWins bool
-	// SortBytes bounds the memory for sorting entries; 0 means 64 MiB. What does not fit
+	// SortBytes bounds the memory for sorting entries; 0 means 32 MiB. What does not fit
 	// is in temporary files in TempDir; "" is the directory of the system.
 	SortBytes int64
 	TempDir   string
@@ -63,6 +63,9 @@ func NewFlinkBuilder(opts *FlinkOptions) (*FlinkBuilder, error) {
 	}
 	if o.ID == 0 {
 		o.ID = 1
+	}
+	if o.SortBytes == 0 {
+		o.SortBytes = 32 << 20
 	}
 	switch {
 	case o.Release < oldestCreated:

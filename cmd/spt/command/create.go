@@ -46,8 +46,8 @@ func newCreateCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create [OUT] --plan FILE [--from FILE]…",
 		Short: "Create a savepoint for a job that never ran, from rows",
-		Long: `Creates a savepoint for a job that never ran: operators by uid, with list, union,
-broadcast and keyed state. The plan names the operators, the states and their
+		Long: `Creates a savepoint for a job that never ran: operators by uid, with list,
+union, broadcast and keyed state. The plan names the operators, the states and their
 types in the type language (docs/type-language.md); the values are rows in JSON
 lines or CSV. The savepoint is canonical: every state backend restores it, at
 any parallelism.

@@ -129,3 +129,28 @@ func TestNotRecorded(t *testing.T) {
 		}
 	}
 }
+
+// A type that is recorded is read again as the same type, whatever it is.
+func FuzzRecorded(f *testing.F) {
+	for _, text := range []string{"long", "map<string, list<int>>", "pojo a.P{b: int, a: string}", "enum a.E{A}", "nullable(8)<long>", "row(0)<int>", "array<tuple2<int, int>>", "decimal(10,2)"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := new(types.Language).Parse(text)
+		if err != nil {
+			return
+		}
+		r := flink.MustRelease("2.0")
+		s, err = types.Recorded(s, r)
+		if err != nil {
+			return
+		}
+		again, n, err := types.SkipVersioned(s.Raw)
+		if err != nil || n != len(s.Raw) {
+			t.Fatalf("%q: %v after %d of %d bytes", text, err, n, len(s.Raw))
+		}
+		if twice, err := types.Recorded(again, r); err != nil || !bytes.Equal(twice.Raw, s.Raw) {
+			t.Fatalf("%q, recorded again: %v", text, err)
+		}
+	})
+}
