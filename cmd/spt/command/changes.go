@@ -113,7 +113,7 @@ func eachLine(body io.Reader, flag, name string, f func(n int64, text []byte) bo
 			}
 		}
 		if len(bytes.TrimSpace(text)) > 0 && !f(n, text) || end != nil {
-			return nil
+			return nil //nolint:nilerr // io.EOF
 		}
 	}
 }

@@ -56,7 +56,7 @@ A job that has a dropped state starts with it empty. Flink needs no
 --allowNonRestoredState for what is gone.`,
 		Example: `  spt drop sp-001 smaller --operator even-id-logger
   spt drop sp-001 smaller --operator buffering-sink --state buffered-elements
-  spt drop sp-001 smaller --operator sessions --state '_timer_state/*'
+  spt drop sp-002 smaller --operator keyed --state '_timer_state/*'
   spt drop chk-4211 aligned --channels`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {

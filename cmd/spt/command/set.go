@@ -167,7 +167,7 @@ record. spt offsets shows what is stored.`,
   spt set sp-001 as-list --operator even-id-logger --state even-ids --mode list
   spt set sp-001 fixed --value '33fb6e3d/even-ids[0,1]=4'
   spt set sp-001 wider --operator '*' --max-parallelism 512
-  spt set sp-001 later --shift-timers 2h --timers processing
+  spt set sp-002 later --shift-timers 2h --timers processing
   spt set chk-4211 replay --offset orders:3=15000 --offset orders:4=earliest
   spt set chk-4211 other --offsets committed --topic orders --drop-topic audit`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
@@ -221,6 +221,9 @@ func (o *setOptions) shiftTimers(ctx context.Context, env *Env, snap *reader.Sna
 	stop := env.reading("reading", nil)
 	defer stop()
 	v, done, err := transform.ShiftTimers(ctx, snap.View(), transform.ShiftTimersOptions{Operators: operators, States: o.states, By: o.by})
+	if errors.Is(err, format.ErrNoMatch) {
+		return nil, nil, usagef("no operator has such timers")
+	}
 	if err != nil {
 		return nil, nil, err
 	}
