@@ -361,7 +361,7 @@ func (m *mapped) json(r row, t *types.Type) ([]byte, error) {
 // part returns the type of part i of a list or an object. If the type is another, the
 // value will not be of it either, so any type does.
 func (m *mapped) part(t *types.Type, i int) *types.Type {
-	any := &types.Type{Kind: types.TypeAny}
+	other := &types.Type{Kind: types.TypeAny}
 	switch {
 	case m.names != nil && t.Kind == types.TypeRecord:
 		for k, name := range t.Names {
@@ -374,7 +374,7 @@ func (m *mapped) part(t *types.Type, i int) *types.Type {
 	case (t.Kind == types.TypeTuple || t.Kind == types.TypeRow) && i < len(t.Parts):
 		return t.Parts[i]
 	}
-	return any
+	return other
 }
 
 // cellJSON returns the JSON of a cell of CSV: numbers, lists and objects are as in JSON,
