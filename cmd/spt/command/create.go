@@ -47,10 +47,10 @@ func newCreateCommand(env *Env) *cobra.Command {
 		Use:   "create [OUT] --plan FILE [--from FILE]…",
 		Short: "Create a savepoint for a job that never ran, from rows",
 		Long: `Creates a savepoint for a job that never ran: operators by uid, with list,
-union, broadcast and keyed state. The plan names the operators, the states and their
-types in the type language (docs/type-language.md); the values are rows in JSON
-lines or CSV. The savepoint is canonical: every state backend restores it, at
-any parallelism.
+union, broadcast and keyed state. The plan names the operators, the states and
+their types in the type language (docs/type-language.md); the values are rows in
+JSON lines or CSV. The savepoint is canonical: every state backend restores it,
+at any parallelism.
 
 The lines that spt cat prints are rows: each goes to the state of the plan with
 its operator and state. Fields of other files are mapped to keys and values by
