@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -118,10 +119,14 @@ func (s *patchSource) change(p *patch, c *keyedChange, e *format.KeyedEntry) err
 		return err
 	}
 	var data []byte
-	same := c.Op != PatchRemove
+	op := c.Op
+	same := op != PatchRemove
 	if c.st.Keyed != timersKind {
+		if same && s.empties(e.State, e.Value, c.Value.JSON) { // which is not stored
+			op = PatchRemove
+		}
 		var err error
-		if data, same, err = s.value(p, c, e.State, e.Value); err != nil {
+		if data, same, err = s.value(p, c, op, e.State, e.Value); err != nil {
 			return err
 		}
 	}
@@ -129,10 +134,7 @@ func (s *patchSource) change(p *patch, c *keyedChange, e *format.KeyedEntry) err
 		c.st.Same++
 		return nil
 	}
-	edit := entryEdit{removed: c.Op == PatchRemove, value: data}
-	if !edit.removed && s.emptyList(e.State, data) { // which Flink does not store
-		edit.removed = true
-	}
+	edit := entryEdit{removed: op == PatchRemove, value: data}
 	id := string(entryID(nil, e))
 	if _, twice := s.edits[id]; twice {
 		return errEntryTwice
@@ -156,13 +158,14 @@ func (c *keyedChange) in(s *patchSource, group int32) error {
 	return nil
 }
 
-func (s *patchSource) emptyList(state int, data []byte) bool {
-	codecs := &s.codecs[state]
-	if !codecs.List || codecs.Value == nil {
+// empties reports whether the JSON of a new value removes all elements of a list.
+func (s *patchSource) empties(state int, stored, js []byte) bool {
+	c := &s.codecs[state]
+	if !c.List || c.Value == nil || string(bytes.Join(bytes.Fields(js), nil)) != "[]" {
 		return false
 	}
-	v, err := value.ReadAll(codecs.Value, data)
-	return err == nil && v.Len() == 0
+	v, err := value.ReadAll(c.Value, stored)
+	return err != nil || v.Len() > 0
 }
 
 // absent adds the entry of a change that no source has.
@@ -194,11 +197,8 @@ func (c *keyedChange) absent(p *patch) error {
 	e.State = s.state(c.State)
 	if c.st.Keyed != timersKind {
 		var err error
-		if e.Value, _, err = s.value(p, c, e.State, nil); err != nil {
+		if e.Value, _, err = s.value(p, c, c.Op, e.State, nil); err != nil {
 			return err
-		}
-		if s.emptyList(e.State, e.Value) {
-			return errors.New("a list without elements is not stored")
 		}
 	}
 	s.added = append(s.added, e)
@@ -207,20 +207,23 @@ func (c *keyedChange) absent(p *patch) error {
 }
 
 // value returns the new value of an entry whose value is stored, or of a new one, unless it
-// stays the same.
-func (s *patchSource) value(p *patch, c *keyedChange, state int, stored []byte) (data []byte, same bool, err error) {
+// stays the same. op is what the change does.
+func (s *patchSource) value(p *patch, c *keyedChange, op PatchOp, state int, stored []byte) (data []byte, same bool, err error) {
 	codecs := &s.codecs[state]
 	why := ""
 	if codecs.Why != nil {
 		why = codecs.Why.Error()
 	}
 	like := value.Null() // what is stored
-	if codecs.Value != nil && c.Op != PatchAdd {
+	if codecs.Value != nil && op != PatchAdd {
 		if v, err := value.ReadAll(codecs.Value, stored); err == nil { // a broken value can be replaced
 			like = v
 		}
 	}
 	with := c.PatchChange
+	if with.Op = op; op == PatchRemove {
+		with.Value = PatchValue{}
+	}
 	for _, g := range []*PatchValue{&with.Value, &with.Was} {
 		if codecs.TTL && g.JSON != nil {
 			if g.JSON, err = withTimes(codecs.List, like, g.JSON, c.Entry.TTL); err != nil {
@@ -228,13 +231,16 @@ func (s *patchSource) value(p *patch, c *keyedChange, state int, stored []byte) 
 			}
 		}
 	}
-	if c.Op == PatchAdd {
+	if op == PatchAdd {
 		return p.encode(codecs.Value, why, nil, &like, with.Value)
 	}
 	return p.change(codecs.Value, why, stored, &with)
 }
 
-var errNoTime = errors.New("ttl_timestamp is missing: when the value was updated")
+var (
+	errNoTime  = errors.New("ttl_timestamp is missing: when the value was updated")
+	errNoTimes = errors.New("ttl_timestamp is missing: when each element was updated, because their number is another one than before")
+)
 
 // withTimes returns the JSON of a value with a time to live as it is stored: with the times
 // ttl, or if it is nil those that were stored.
@@ -266,7 +272,11 @@ func withTimes(list bool, stored value.Value, user, ttl []byte) ([]byte, error) 
 	} else if json.Unmarshal(ttl, &times) != nil {
 		return nil, errors.New("ttl_timestamp: expected an array, with a time for each element")
 	}
-	if len(times) != len(elements) && len(elements) > 0 {
+	switch {
+	case len(elements) == 0 || len(times) == len(elements):
+	case ttl == nil:
+		return nil, errNoTimes
+	default:
 		return nil, fmt.Errorf("ttl_timestamp: expected %d times, one for each element, found %d", len(elements), len(times))
 	}
 	out := []byte{'['}

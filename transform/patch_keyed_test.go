@@ -293,7 +293,7 @@ func TestPatchKeyedProblems(t *testing.T) {
 			{change("_timer_state/event_user-timers", add, transform.PatchEntry{Time: &at}, "1"), "a timer has no value"},
 			{change("_timer_state/event_user-timers", remove, transform.PatchEntry{Time: &at}, ""), "no such entry"},
 			{change("ttl-last", remove, transform.PatchEntry{TTL: one}, "1"), "has no new value"},
-			{change("ttl-words", replace, transform.PatchEntry{}, `["x"]`), "expected 1 times"},
+			{change("ttl-words", replace, transform.PatchEntry{}, `["x"]`), "their number is another one"},
 			{change("ttl-counts", add, transform.PatchEntry{UserKey: json(`"new"`)}, "1"), "ttl_timestamp is missing"},
 			{change("numbers", add, transform.PatchEntry{Namespace: json(`{"start":0,"end":1}`)}, "[1]"), "namespace"},
 		}
