@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/internal/hash128"
 )
@@ -163,7 +164,7 @@ func (c *PatchChange) check() error {
 
 // identify sets the identity of the entry and its key group.
 func (c *keyedChange) identify(codecs *value.EntryCodecs) (err error) {
-	e, timers := c.Entry, c.st.Keyed == timersKind
+	e, timers := c.Entry, c.st.Keyed == types.Timers
 	switch {
 	case timers && (c.Value.given() || c.Was.given()):
 		return errors.New("a timer has no value")

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/types"
 	"github.com/savepoint-tools/spt/format/value"
 )
 
@@ -121,7 +122,7 @@ func (s *patchSource) change(p *patch, c *keyedChange, e *format.KeyedEntry) err
 	var data []byte
 	op := c.Op
 	same := op != PatchRemove
-	if c.st.Keyed != timersKind {
+	if c.st.Keyed != types.Timers {
 		if same && s.empties(e.State, e.Value, c.Value.JSON) { // which is not stored
 			op = PatchRemove
 		}
@@ -195,7 +196,7 @@ func (c *keyedChange) absent(p *patch) error {
 	}
 	e := c.entry
 	e.State = s.state(c.State)
-	if c.st.Keyed != timersKind {
+	if c.st.Keyed != types.Timers {
 		var err error
 		if e.Value, _, err = s.value(p, c, c.Op, e.State, nil); err != nil {
 			return err

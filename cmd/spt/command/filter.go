@@ -22,10 +22,9 @@ type filterOptions struct {
 	timers            bool
 	expired           bool
 	ttl               age
-	at                string
+	at                instant // now if not set
 
 	filter *catFilter
-	now    time.Time // of at
 }
 
 func (o *filterOptions) addFlags(fs *pflag.FlagSet) {
@@ -36,7 +35,7 @@ func (o *filterOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.timers, "timers", false, "filter timers only")
 	fs.BoolVar(&o.expired, "expired", false, "remove the entries of keyed state whose time to live had ended, of lists the elements")
 	fs.Var(&o.ttl, "ttl", "with --expired: the time to live, a `DURATION` such as 36h or 7d: a snapshot does not record it")
-	fs.StringVar(&o.at, "at", "", "with --expired: `TIME` at which the job reads the state, such as 2026-11-30T12:00:00Z (default: now)")
+	fs.Var(&o.at, "at", "with --expired: `TIME` at which the job reads the state, such as 2026-11-30T12:00:00Z (default: now)")
 	operatorFlag(fs, &o.operators, "filter only these operators")
 	stateFlag(fs, &o.states, "filter only these states")
 }
@@ -47,7 +46,7 @@ func (o *filterOptions) validate(env *Env) error {
 		if err := o.validateExpired(env); err != nil {
 			return err
 		}
-	case o.ttl > 0 || o.at != "":
+	case o.ttl > 0 || !o.at.IsZero():
 		return usagef("--ttl and --at go with --expired")
 	case o.where == "":
 		return &usageError{"nothing says what to keep", "--where EXPR does, such as 'value > 20', or --expired"}
@@ -73,10 +72,8 @@ func (o *filterOptions) validateExpired(env *Env) (err error) {
 	case o.ttl == 0:
 		return &usageError{"--expired needs --ttl: a snapshot does not record the time to live", "--ttl 7d, and --state for states that have another one"}
 	}
-	if o.now = env.Now(); o.at != "" {
-		if o.now, err = time.Parse(time.RFC3339, o.at); err != nil {
-			return usagef("--at %s: expected a time such as 2026-11-30T12:00:00Z", o.at)
-		}
+	if o.at.IsZero() {
+		o.at.Time = env.Now()
 	}
 	return nil
 }
@@ -183,7 +180,7 @@ func (o *filterOptions) expire(ctx context.Context, env *Env, snap *reader.Snaps
 	stop := env.reading("reading", nil)
 	defer stop()
 	v, done, err := transform.Expire(ctx, snap.View(), transform.ExpireOptions{
-		Operators: selectorOf(snap.Operators, chosen), States: o.states, TTL: time.Duration(o.ttl), At: o.now,
+		Operators: selectorOf(snap.Operators, chosen), States: o.states, TTL: time.Duration(o.ttl), At: o.at.Time,
 	})
 	if err != nil {
 		return nil, nil, err
