@@ -39,7 +39,7 @@ func (m masking) of(c codec, v value.Value) (value.Value, error) {
 	switch c := c.(type) {
 	case kept:
 		return v, nil
-	case structured, variantCodec:
+	case structured, variantCodec, pickleCodec:
 		return v, notMasked("bytes with a structure of their own")
 	case javaStream:
 		if v.Kind() == value.KindBytes {
