@@ -101,9 +101,11 @@ const pickleStop = '.'
 // pickleOp returns the operation at the start of p, what follows it, without its length,
 // and the length of both.
 func pickleOp(p []byte) (arg []byte, n int, err error) {
-	short := format.Errorf(format.ErrTruncated, "the end of a pickle is missing")
+	short := func() ([]byte, int, error) {
+		return nil, 0, format.Errorf(format.ErrTruncated, "the end of a pickle is missing")
+	}
 	if len(p) == 0 {
-		return nil, 0, short
+		return short()
 	}
 	size, at := uint64(0), uint64(1)
 	switch kind := pickleOps[p[0]]; kind {
@@ -113,22 +115,22 @@ func pickleOp(p []byte) (arg []byte, n int, err error) {
 	case pickle1, pickle2, pickle4, pickle8:
 		size = 1 << (kind - pickle1)
 	case pickleCounted1, pickleCounted4, pickleCounted8:
-		width := map[pickleArg]int{pickleCounted1: 1, pickleCounted4: 4, pickleCounted8: 8}[kind]
+		width := [...]int{1, 4, 8}[kind-pickleCounted1]
 		if len(p) < 1+width {
-			return nil, 0, short
+			return short()
 		}
 		size, at = littleEndian(p[1:1+width]), uint64(1+width)
 	default:
 		for lines := kind - pickleLine + 1; lines > 0; lines-- {
 			i := bytes.IndexByte(p[at+size:], '\n')
 			if i < 0 {
-				return nil, 0, short
+				return short()
 			}
 			size += uint64(i) + 1
 		}
 	}
 	if size > uint64(len(p))-at {
-		return nil, 0, short
+		return short()
 	}
 	return p[at : at+size], int(at + size), nil
 }

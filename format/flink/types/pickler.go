@@ -150,7 +150,11 @@ func (k *pickler) save(v value.Value) {
 	case value.KindNull:
 		k.emit('N')
 	case value.KindBool:
-		k.emit(map[bool]byte{true: 0x88, false: 0x89}[v.Bool()])
+		if v.Bool() {
+			k.emit(0x88)
+		} else {
+			k.emit(0x89)
+		}
 	case value.KindInt:
 		k.saveInt(v.Int())
 	case value.KindUint, value.KindBigInt:

@@ -233,15 +233,23 @@ func (u *unpickler) step(op byte, arg []byte) bool {
 		return u.known(class) && u.push(pickledClass, value.String(class))
 	case 'R':
 		return u.reduce()
-	case ')', 0x85, 0x86, 0x87, 't', 0x91:
-		n, class := map[byte]int{')': 0, 0x85: 1, 0x86: 2, 0x87: 3, 't': -1, 0x91: -1}[op], "tuple"
-		if op == 0x91 {
-			class = "frozenset"
-		}
-		parts, ok := u.take(n)
-		return ok && u.push(pickledValue, value.List(parts).WithClass(class))
+	case ')':
+		return u.tuple(0)
+	case 0x85, 0x86, 0x87:
+		return u.tuple(int(op - 0x84))
+	case 't':
+		return u.tuple(-1)
+	case 0x91:
+		parts, ok := u.take(-1)
+		return ok && u.push(pickledValue, value.List(parts).WithClass("frozenset"))
 	}
 	return false
+}
+
+// tuple makes a tuple of the last n values of the stack; see take.
+func (u *unpickler) tuple(n int) bool {
+	parts, ok := u.take(n)
+	return ok && u.push(pickledValue, value.List(parts).WithClass("tuple"))
 }
 
 // floatOf returns a float. One whose text is that of another value has a class.
