@@ -53,8 +53,8 @@ A recipe is a YAML file. Its words are the commands and their flags:
 
 A flag that can be repeated takes a list, one of OLD=NEW a map too. Steps are
 drop, filter, patch, prune-union, redact, relocate, rename, rescale and set; the
-help of each command says what its flags mean. redact has names, key and drop, as
-convert has --redact-names, --redact-key and --redact-drop. A key that is not
+help of each command says what its flags mean. redact has names, key and drop,
+as convert has --redact-names, --redact-key and --redact-drop. A key that is not
 known is an error that names its line, and nothing is written. An operator that
 was renamed has its new uid in later steps.
 

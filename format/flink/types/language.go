@@ -434,7 +434,7 @@ func (p *typeParser) pojo(depth int) *Snapshot {
 
 // format reads what follows the word of a format.
 func (p *typeParser) format(at int, word string, f func(string) (value.Codec, error)) *Snapshot {
-	argument := ""
+	var argument string
 	if p.off++; p.off < len(p.text) && p.text[p.off] == '"' {
 		argument = p.name()
 	} else {
