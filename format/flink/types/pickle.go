@@ -318,7 +318,7 @@ func keyOf(v value.Value) (k pickleKey, ok bool) {
 	return k, false
 }
 
-// add gives an object the next number.
+// add assigns an object the next number.
 func (m *pickleMemo) add(keys ...pickleKey) {
 	if m.first == nil {
 		m.first, m.last = map[pickleKey]int{}, map[pickleKey]int{}

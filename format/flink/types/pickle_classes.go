@@ -261,7 +261,7 @@ func (k *pickler) saveDateTime(v value.Value) {
 	})
 }
 
-// saveZone writes the time zone UTC, of which Python has one object.
+// saveZone writes the time zone UTC: Python has one object of it.
 func (k *pickler) saveZone() {
 	if key := (pickleKey{kind: pickleZone}); !k.again(key) {
 		zero := value.Int(0)

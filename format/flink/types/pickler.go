@@ -96,7 +96,7 @@ func (k *pickler) counted(text string, one, four, eight byte) {
 	k.framing = k.framing || large
 }
 
-// memoize gives the object that was written a number.
+// memoize assigns a number to the object that was written.
 func (k *pickler) memoize(keys ...pickleKey) {
 	switch n := k.objects; {
 	case k.proto >= 4:

@@ -252,7 +252,7 @@ func (u *unpickler) tuple(n int) bool {
 	return ok && u.push(pickledValue, value.List(parts).WithClass("tuple"))
 }
 
-// floatOf returns a float. One whose text is that of another value has a class.
+// floatOf returns a float. It has a class if its text is the text of another value.
 func floatOf(bits uint64) value.Value {
 	v := value.Float64(bits)
 	if text := v.String(); text == "-0" || strings.ContainsAny(text, ".e") {
@@ -271,7 +271,7 @@ func (u *unpickler) fresh(v value.Value) value.Value {
 	return v
 }
 
-// memoize gives the object on top of the stack a number.
+// memoize assigns a number to the object on top of the stack.
 func (u *unpickler) memoize(op byte, arg []byte) bool {
 	if len(u.stack) == 0 || op != 0x94 && littleEndian(arg) != uint64(u.memo.objects) {
 		return false
