@@ -50,6 +50,7 @@ type Inspect struct {
 	savepoint     *format.Savepoint // as far as it is shown
 	files         []reader.FileState
 	usedBySeveral int64
+	groups        KeyGroupsOf // with AddKeyGroups
 	top           int
 	wide          bool
 }
@@ -144,6 +145,9 @@ type InspectWarning struct {
 
 	more string // detail for people
 }
+
+// More returns what the message does not say: what follows, or what to do. It may be "".
+func (w *InspectWarning) More() string { return w.more }
 
 // InspectGuard is the outcome of --fail-if.
 type InspectGuard struct {

@@ -63,8 +63,7 @@ const (
 func NewInspectRows(by string, top int, all Inspects) *InspectRows {
 	r := &InspectRows{by: by, all: all, tables: make([][]InspectRow, len(all)), left: make([]int, len(all))}
 	for i, x := range all {
-		rows := x.rows(by)
-		slices.SortStableFunc(rows, func(a, b InspectRow) int { return cmp.Compare(b.size(), a.size()) })
+		rows := x.Rows(by)
 		if top > 0 && len(rows) > top {
 			r.left[i] = len(rows) - top
 			rows = rows[:top]
@@ -107,22 +106,26 @@ func (r *InspectRows) Empty() (all []string) {
 	return all
 }
 
-func (x *Inspect) rows(by string) []InspectRow {
+// Rows returns the rows of one kind, largest first.
+func (x *Inspect) Rows(by string) (rows []InspectRow) {
 	switch by {
 	case ByOperator:
-		return x.operatorRows()
+		rows = x.operatorRows()
 	case ByState:
-		return x.stateRows()
+		rows = x.stateRows()
 	case BySubtask:
-		return x.run.subtaskRows(x.savepoint)
+		rows = x.run.subtaskRows(x.savepoint)
 	case ByHandle:
-		return x.run.handleRows(x.savepoint)
+		rows = x.run.handleRows(x.savepoint)
 	case ByFile:
-		return x.fileRows()
+		rows = x.fileRows()
 	case ByKeyGroup:
-		return x.keyGroupRows()
+		rows = x.keyGroupRows()
+	default:
+		panic("internal error: rows by " + by)
 	}
-	panic("internal error: rows by " + by)
+	slices.SortStableFunc(rows, func(a, b InspectRow) int { return cmp.Compare(b.size(), a.size()) })
+	return rows
 }
 
 func (x *Inspect) operatorRows() []InspectRow {

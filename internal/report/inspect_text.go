@@ -253,6 +253,10 @@ func joined(a, b string) string {
 	return a + ", " + b
 }
 
+// Headline returns the first lines of the document: what the snapshot is, and how large it is
+// and whether its files are there.
+func (x *Inspect) Headline() (what, howMuch string) { return x.what(), x.howMuch() }
+
 // what returns the first line: what the snapshot is.
 func (x *Inspect) what() string {
 	kind := x.Type

@@ -137,7 +137,8 @@ func positionText(p *connector.Position) string {
 	return p.At.String()
 }
 
-func (o *OffsetRow) position() string {
+// Position returns the position for a person: "4,711", "-2 (earliest)".
+func (o *OffsetRow) Position() string {
 	p := connector.Position{Settable: o.Stored != nil, Text: o.Text}
 	for _, at := range connector.Ats() {
 		if at.String() == o.At {
@@ -194,7 +195,7 @@ func (o *Offsets) Document() *ui.Document {
 		switch {
 		case p.Since != nil:
 			progress = ui.Signed(*p.Since, ui.Count)
-		case p.Before != "" && p.Before != p.position():
+		case p.Before != "" && p.Before != p.Position():
 			progress = "was " + p.Before
 		case o.since != "":
 			progress = "–"
@@ -205,7 +206,7 @@ func (o *Offsets) Document() *ui.Document {
 		if p.Trouble != "" {
 			status = ui.Look("! " + cmp.Or(status, "–"))
 		}
-		t.Row(ui.Quote(p.Operator), quoted2(p.Cluster), quoted2(p.Topic), ui.Quote(p.Partition), p.position(), stop, progress, subtask, status)
+		t.Row(ui.Quote(p.Operator), quoted2(p.Cluster), quoted2(p.Topic), ui.Quote(p.Partition), p.Position(), stop, progress, subtask, status)
 	}
 	d.Add(t)
 	for _, k := range troubles {

@@ -71,6 +71,9 @@ func (v *Verify) Verified(r *Run, snap *reader.Snapshot, found *reader.Verificat
 // Show sets the findings that a person is shown, if not all.
 func (v *Verify) Show(shown []Finding) { v.shown = shown }
 
+// Shown returns the findings that a person is shown.
+func (v *Verify) Shown() []Finding { return v.shown }
+
 // Document implements [Report].
 func (all Verifies) Document() *ui.Document {
 	var d ui.Document
@@ -129,20 +132,45 @@ func (v *Verify) appendTo(d *ui.Document) {
 	d.Line("Integrity only. Whether Flink would restore it from where it is:  spt check %s", shell.Quote(v.Path))
 }
 
-func (v *Verify) verdict() string {
+// Soundness is what verify concludes.
+type Soundness string
+
+// The conclusions.
+const (
+	Sound     Soundness = "sound"
+	Look      Soundness = "look" // sound as far as it was checked, with something to look at
+	NotSound  Soundness = "not sound"
+	NotJudged Soundness = "not judged" // it could not be verified at all
+)
+
+// Verdict returns what verify concludes, for a program and for a person.
+func (v *Verify) Verdict() (Soundness, string) {
 	switch unread := v.NotChecked + v.Outside; {
+	case v.Problem != "":
+		return NotJudged, "not verified: " + v.Problem
 	case v.Errors > 0:
-		return ui.Bad(ui.Plural(int64(v.Errors), "error"))
+		return NotSound, ui.Plural(int64(v.Errors), "error")
 	case unread > 0:
-		return ui.Look(fmt.Sprintf("sound as far as it was read, %s not checked", ui.Plural(int64(unread), "file")))
+		return Look, fmt.Sprintf("sound as far as it was read, %s not checked", ui.Plural(int64(unread), "file"))
 	case v.Unread > 0 && v.Warnings == 0:
-		return ui.Look("sound as far as it was read")
+		return Look, "sound as far as it was read"
 	case v.Warnings > 0:
-		return ui.Look("sound, with " + ui.Plural(int64(v.Warnings), "warning"))
+		return Look, "sound, with " + ui.Plural(int64(v.Warnings), "warning")
 	case v.Elsewhere > 0:
-		return ui.Look(fmt.Sprintf("sound, but %s not at the reference", ui.Plural(int64(v.Elsewhere), "file")))
+		return Look, fmt.Sprintf("sound, but %s not at the reference", ui.Plural(int64(v.Elsewhere), "file"))
 	}
-	return ui.Proved("sound")
+	return Sound, "sound"
+}
+
+func (v *Verify) verdict() string {
+	switch sound, text := v.Verdict(); sound {
+	case Sound:
+		return ui.Proved(text)
+	case Look:
+		return ui.Look(text)
+	default:
+		return ui.Bad(text)
+	}
 }
 
 func isAre(n int) string {

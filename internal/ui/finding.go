@@ -36,36 +36,44 @@ const (
 // of one kind are shown as one, with a count and three examples.
 type Findings []Finding
 
-// appendText keeps the order of the findings. On a terminal a command has a line for
-// itself.
-func (all Findings) appendText(b *strings.Builder, term Term) error {
-	type group struct {
-		members []*Finding
-		same    bool // texts are equal, not only alike
-	}
-	groups := map[string]*group{}
-	var order []*group
+// AlikeFindings are findings of one kind with alike texts: they differ in names and
+// numbers.
+type AlikeFindings struct {
+	Members []*Finding
+	Same    bool // texts are equal
+}
+
+// Alike returns the findings by kind, in the order of the first of each.
+func (all Findings) Alike() []*AlikeFindings {
+	groups := map[string]*AlikeFindings{}
+	var order []*AlikeFindings
 	for i := range all {
 		f := &all[i]
 		key := strings.Join([]string{string(f.Level), f.Kind, shape(f.Text), shape(cmp.Or(f.Like, f.Advice))}, "\x00")
 		g := groups[key]
 		if g == nil {
-			g = &group{same: true}
+			g = &AlikeFindings{Same: true}
 			groups[key] = g
 			order = append(order, g)
 		}
-		g.members = append(g.members, f)
-		g.same = g.same && g.members[0].Text == f.Text
+		g.Members = append(g.Members, f)
+		g.Same = g.Same && g.Members[0].Text == f.Text
 	}
+	return order
+}
+
+// appendText keeps the order of the findings. On a terminal a command has a line for
+// itself.
+func (all Findings) appendText(b *strings.Builder, term Term) error {
 	p := findingPrinter{b, term}
-	for _, g := range order {
-		if len(g.members) <= maxAlike {
-			for _, f := range g.members {
+	for _, g := range all.Alike() {
+		if len(g.Members) <= maxAlike {
+			for _, f := range g.Members {
 				p.finding(f)
 			}
 			continue
 		}
-		p.alike(g.members, g.same)
+		p.alike(g.Members, g.Same)
 	}
 	return nil
 }

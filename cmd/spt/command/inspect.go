@@ -24,6 +24,7 @@ type inspectOptions struct {
 	files   bool
 	count   countOptions
 	guard   *guard
+	groups  bool // find how keyed state is distributed over key groups
 }
 
 func (o *inspectOptions) addFlags(fs *pflag.FlagSet) {

@@ -10,6 +10,7 @@ import (
 	"github.com/savepoint-tools/spt/format/finding"
 	"github.com/savepoint-tools/spt/format/summary"
 	"github.com/savepoint-tools/spt/internal/report"
+	"github.com/savepoint-tools/spt/internal/report/html"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -74,6 +75,11 @@ func (o *inspectOptions) inspect(ctx context.Context, env *Env, location string)
 		}
 	}
 	one = env.run.NewInspect(in)
+	if o.groups {
+		if err := one.AddKeyGroups(ctx, html.MaxGrouped, html.MaxGroups); err != nil {
+			return nil, nil, inContainer(err, snap)
+		}
+	}
 	if o.guard != nil {
 		offenders, err := o.guard.check(one)
 		if err != nil {

@@ -57,7 +57,9 @@ func Flags(fs *pflag.FlagSet) []Flag {
 
 // CommonFlags returns the flags of every command, as they apply to this one.
 func CommonFlags(cmd *cobra.Command) []Flag {
-	all := Flags(cmd.Root().PersistentFlags())
+	all := slices.DeleteFunc(Flags(cmd.Root().PersistentFlags()), func(f Flag) bool { // the command has its own
+		return cmd != cmd.Root() && cmd.LocalNonPersistentFlags().Lookup(f.Long) != nil
+	})
 	for i := range all {
 		f := &all[i]
 		if f.Long != "output" {
