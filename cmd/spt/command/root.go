@@ -68,6 +68,7 @@ SPT_PATH.`,
 			newOffsetsCommand(env),
 			newPendingCommand(env),
 			newTrendCommand(env),
+			noRows(newBrowseCommand(env)),
 			noRows(newWatchCommand(env)),
 		}},
 		{"Compare", []*cobra.Command{
@@ -175,6 +176,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 func suggestFor(root *cobra.Command) {
 	for name, others := range map[string][]string{
 		"inspect":     {"show", "info", "summary", "stat", "analyze"},
+		"browse":      {"tui", "explore", "ui"},
 		"ls":          {"list", "find"},
 		"cat":         {"dump", "print", "read", "export"},
 		"diff":        {"compare", "cmp"},
