@@ -27,7 +27,7 @@ func (s *browsing) lookup(ctx context.Context, op *format.Operator, st *catState
 	}
 	name, flags := "cat", s.operatorFlags(op)
 	if st != nil {
-		states = slices.DeleteFunc(states, func(o *catState) bool { return (o.name != st.name || o.kind != st.kind) && o.keyed[0].err == nil })
+		states = slices.DeleteFunc(states, func(o *catState) bool { return (o.name != st.name || o.kind != st.kind) && !o.unreadable() })
 		name, flags = "get", s.stateFlags(st)
 		if err := c.checkEntries(states); err != nil {
 			return nil, err

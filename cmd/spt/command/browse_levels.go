@@ -90,7 +90,13 @@ func (s *browsing) operator(op *summary.Operator) *browse.Page {
 		if row >= int64(len(states)) {
 			return nil, nil
 		}
-		return s.state(states[row]), nil
+		st, of := states[row], states[row:row+1]
+		for _, other := range states { // a subtask that cannot be read may hold it too
+			if st.keyed != nil && other.unreadable() && other != st {
+				of = append([]*catState{st}, other)
+			}
+		}
+		return s.state(st, of), nil
 	})
 }
 
@@ -110,18 +116,22 @@ func (s *browsing) stateRow(op *summary.Operator, st *catState, keyed int) brows
 		}
 	}
 	row.Cells = []string{size, count, st.kind}
-	if st.keyed != nil && st.name == "" && st.keyed[0].err != nil {
+	if st.unreadable() {
 		row.Text = "keyed state"
 		row.Problem = s.env.run.Hide(st.keyed[0].err.Error())
 	}
 	return row
 }
 
-// state returns the page of the subtasks that hold a state.
-func (s *browsing) state(st *catState) *browse.Page {
+// unreadable reports whether st is the handles of keyed state that cannot be read.
+func (st *catState) unreadable() bool { return len(st.keyed) > 0 && st.keyed[0].err != nil }
+
+// state returns the page of the subtasks that hold a state, or, as the others of all, that
+// cannot be read.
+func (s *browsing) state(st *catState, all []*catState) *browse.Page {
 	page := &browse.Page{Title: cmp.Or(st.shown.Name, "keyed state"), Command: s.command("cat", s.stateFlags(st)...), Types: s.types(st.op), Compare: s.compare(st.op)}
 	if st.keyed != nil {
-		return s.keyedSubtasks(page, st)
+		return s.keyedSubtasks(page, st, all)
 	}
 	page.Columns = []string{"SUBTASK", "SIZE", "ELEMENTS"}
 	return list(page, func(ctx context.Context) (rows []browse.Row, err error) {
@@ -150,8 +160,8 @@ func partElements(part *catPart) int64 {
 }
 
 // keyedSubtasks completes the page of a keyed state.
-func (s *browsing) keyedSubtasks(page *browse.Page, st *catState) *browse.Page {
-	parts := keyedParts([]*catState{st})
+func (s *browsing) keyedSubtasks(page *browse.Page, st *catState, all []*catState) *browse.Page {
+	parts := keyedParts(all)
 	page.Columns = []string{"SUBTASK", "SIZE OF ALL STATES", "KEY GROUPS"}
 	page.Lookup = func(ctx context.Context, key string) (*browse.Page, error) { return s.lookup(ctx, st.op, st, key) }
 	return list(page, func(context.Context) (rows []browse.Row, err error) {
