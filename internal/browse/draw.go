@@ -127,7 +127,7 @@ func (v *view) widths(width int) (name int, cells []int, bar int) {
 		w := ui.Width(c)
 		for _, r := range v.rows {
 			if i < len(r.Cells) {
-				w = max(w, ui.Width(r.Cells[i]))
+				w = max(w, ui.Width(ui.Printable(r.Cells[i])))
 			}
 		}
 		cells = append(cells, w)
@@ -190,7 +190,11 @@ func (b *Browser) row(v *view, r *Row, width int, selected bool) string {
 	return strings.TrimRight(line, " ")
 }
 
-func right(s string, w int) string { return strings.Repeat(" ", max(w-ui.Width(s), 0)) + s }
+// right returns s at the right of w columns.
+func right(s string, w int) string {
+	s = ui.Printable(s)
+	return strings.Repeat(" ", max(w-ui.Width(s), 0)) + s
+}
 
 // Bar returns a bar for n of most, of up to width columns, in eighths of a column. A
 // number above 0 has a bar.
@@ -220,7 +224,7 @@ func (b *Browser) status(v *view) []string {
 				text = text[1:]
 			}
 		}
-		return []string{b.asking.label + text + "█"}
+		return b.line(b.asking.label + text + "█")
 	case b.busy != "":
 		text := b.busy + "…"
 		if n := b.read() - b.since; n > 0 {
@@ -229,7 +233,7 @@ func (b *Browser) status(v *view) []string {
 		if v.search != nil {
 			text += fmt.Sprintf(", row %s", ui.Count(v.search.next))
 		}
-		return []string{ui.Fit(text+"  (Esc cancels)", b.Width, ui.CutEnd)}
+		return b.line(text + "  (Esc cancels)")
 	case b.message != "":
 		lines := Wrapped(b.message)(b.Width, b.Color)
 		lines = lines[:min(len(lines), maxStatus, max(b.Height-3, 1))]
@@ -242,12 +246,12 @@ func (b *Browser) status(v *view) []string {
 	case v.page.Text != nil:
 		n := len(v.page.Text(b.Width, b.Color))
 		if n <= b.listHeight() {
-			return []string{""}
+			return b.line("")
 		}
-		return []string{fmt.Sprintf("lines %d–%d of %d", v.top+1, min(int(v.top)+b.listHeight(), n), n)}
+		return b.line(fmt.Sprintf("lines %d–%d of %d", v.top+1, min(int(v.top)+b.listHeight(), n), n))
 	}
 	if len(v.rows) == 0 {
-		return []string{""}
+		return b.line("")
 	}
 	of := ""
 	switch n := v.first + int64(len(v.rows)); {
@@ -256,7 +260,12 @@ func (b *Browser) status(v *view) []string {
 	case v.end:
 		of = " of " + ui.Count(n)
 	}
-	return []string{"row " + ui.Count(v.cursor+1) + of}
+	return b.line("row " + ui.Count(v.cursor+1) + of)
+}
+
+// line returns one line, cut to the width of the screen.
+func (b *Browser) line(text string) []string {
+	return []string{strings.TrimRight(ui.Fit(text, b.Width, ui.CutEnd), " ")}
 }
 
 // keys returns the last line: the keys of the page, as many as fit.

@@ -37,7 +37,7 @@ It reads what is shown: elements in pages by their numbers, entries of keyed
 state in pages in the order of the file, types and names of keyed state when an
 operator is opened. Esc cancels a read. What cannot be read of a damaged snapshot
 is marked where it is, and the rest is shown. NO_COLOR and --color apply.`,
-		Example: `  spt browse sp-002
+		Example: `  spt browse chk-4211
   spt browse s3://flink/savepoints/sp-002 --types types.yaml`,
 		Args: exactly(1, "one snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
