@@ -3,7 +3,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
@@ -94,7 +92,10 @@ func (term *terminal) until(patterns ...string) string {
 }
 
 // keys presses keys, as tmux names them.
-func (term *terminal) keys(keys ...string) { term.t.Helper(); term.tmux(append([]string{"send-keys"}, keys...)...) }
+func (term *terminal) keys(keys ...string) {
+	term.t.Helper()
+	term.tmux(append([]string{"send-keys"}, keys...)...)
+}
 
 // typing types text and presses Enter.
 func (term *terminal) typing(text string) {
@@ -106,6 +107,7 @@ func (term *terminal) typing(text string) {
 // left waits until spt has ended with exit code 0, and the shell's screen is back.
 func (term *terminal) left() {
 	term.t.Helper()
+	term.until(`^ready>$`) // what is typed before is lost
 	term.typing("echo code=$?")
 	text := term.until(`^code=0$`)
 	if strings.Contains(text, "OPERATOR") || strings.Contains(text, "Enter open") || !strings.Contains(text, "spt browse") {
@@ -149,14 +151,27 @@ func TestBrowseWalk(t *testing.T) {
 	term.keys("q")
 	term.left()
 
-	text, err := os.ReadFile("../../docs/browse.md")
+	const doc = "../../docs/browse.md"
+	text, err := os.ReadFile(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, screen := range shown {
-		if !strings.Contains(string(text), "```\n"+screen+"\n```\n") {
-			t.Errorf("docs/browse.md does not have this screen:\n%s", screen)
+	next := 0
+	with := regexp.MustCompile("(?s)```\nsp-002.*?\n```\n").ReplaceAllStringFunc(string(text), func(old string) string {
+		if next++; next > len(shown) {
+			return old
 		}
+		return "```\n" + regexp.MustCompile(`\n{3,}`).ReplaceAllString(shown[next-1], "\n\n") + "\n```\n"
+	})
+	switch {
+	case next != len(shown):
+		t.Errorf("%s has %d screens, want %d", doc, next, len(shown))
+	case *update:
+		if err := os.WriteFile(doc, []byte(with), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	case with != string(text):
+		t.Errorf("the screens of %s are out of date: go test ./cmd/spt -run TestBrowseWalk -update\n%s", doc, with)
 	}
 }
 
@@ -178,8 +193,14 @@ func TestBrowseSearchKeyAndHelp(t *testing.T) {
 	term.typing(`"key-4"`)
 	term.until(`^sp-002 › keyed › key "key-4"$`, `average: "key-4" → \[20,2\]`, `^row 1 of 14$`)
 	term.keys("?")
-	term.until(`^Enter, → +open the row`, `^/ +search`)
-	term.keys("Escape", "Escape", "f")
+	term.until(`^Enter, → +open the row`, `^lines 1–16 of `)
+	term.keys("End")
+	term.until(`^y +the command of spt that shows the same$`)
+	term.keys("Escape")
+	term.until(`^row 1 of 14$`)
+	term.keys("Escape")
+	term.until(`^row 1 of 15$`)
+	term.keys("f")
 	term.typing("key-4")
 	term.until(`JSON`, `^> average`)
 	term.keys("s")
@@ -234,7 +255,11 @@ func TestBrowseCompareScreen(t *testing.T) {
 	term.until(`^sp-007 › compared$`, `^different: operators, offsets$`, `^checkpoint +1 → 3$`, `removed$`)
 	term.keys("y")
 	term.until(`^spt diff sp-001 sp-007$`)
-	term.keys("Escape", "Escape", "d")
+	term.keys("Escape")
+	term.until(`^checkpoint `)
+	term.keys("Escape")
+	term.until(`^row 1 of `)
+	term.keys("d")
 	term.typing("nothing-there")
 	term.until(`nothing-there`, `^> `)
 	term.keys("q")
@@ -271,18 +296,19 @@ func TestBrowseCutFile(t *testing.T) {
 	term.left()
 }
 
-// TestBrowseCancelScreen: Esc ends a long read, and the browser goes on.
+// TestBrowseSignal: SIGTERM ends it, and the screen of the shell is back.
 func TestBrowseSignal(t *testing.T) {
 	term := startTerminal(t, browseFixtures(t, "sp-002"))
-	term.typing("spt browse sp-002 & wait_for=$!; fg >/dev/null; echo ended=$?")
+	term.typing("spt browse sp-002; echo ended=$?")
 	term.until(`^row 1 of 5$`)
-	pid := strings.Fields(term.tmux("display", "-p", "#{pane_pid}"))[0]
-	out, err := exec.Command("ps", "-o", "pid=", "--ppid", pid).Output()
+	out, err := exec.Command("ps", "-o", "pid=", "--ppid", strings.TrimSpace(term.tmux("display", "-p", "#{pane_pid}"))).Output()
 	if err != nil || len(strings.Fields(string(out))) != 1 {
 		t.Fatalf("%q, %v", out, err)
 	}
-	if err := exec.Command("kill", strings.Fields(string(out))[0]).Run(); err != nil {
+	if err := exec.Command("kill", strings.TrimSpace(string(out))).Run(); err != nil {
 		t.Fatal(err)
 	}
-	term.until(fmt.Sprintf(`^ended=%d$`, 130), shell.Quote("cancelled"))
+	if text := term.until(`^ended=130$`, `^spt: cancelled$`); strings.Contains(text, "OPERATOR") {
+		t.Errorf("the screen of the shell is not back:\n%s", text)
+	}
 }

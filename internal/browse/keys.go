@@ -45,6 +45,10 @@ const maxAhead = 64
 // Press handles a key, by its name ("enter", "ctrl+c", "/"), and reports whether running
 // work must be cancelled.
 func (b *Browser) Press(key, text string) (cancel bool) {
+	if key == "alt+esc" { // Esc twice, which arrived at once
+		cancel = b.Press("esc", "")
+		return b.Press("esc", "") || cancel
+	}
 	if b.asking != nil && key != "ctrl+c" {
 		b.typed(key, text)
 		return false
@@ -236,7 +240,7 @@ func (b *Browser) showCommand(v *view) {
 }
 
 func (b *Browser) showHelp(*view) {
-	t := ui.NewTable(ui.Column{}, ui.Column{Shrink: 1, Min: 20})
+	t := ui.NewTable(ui.Column{}, ui.Column{Shrink: 1, Wrap: true})
 	for _, k := range bindings() {
 		t.Row(k.name, k.help)
 	}
