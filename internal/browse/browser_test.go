@@ -152,6 +152,7 @@ func TestCancel(t *testing.T) {
 	settle(t, b)
 	b.Press("end", "")
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	for i := range 100 {
 		w := b.Next()
 		if w == nil {
