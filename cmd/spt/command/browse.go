@@ -59,9 +59,15 @@ type browsing struct {
 	life     context.Context // ends when the browser does
 }
 
+// browseElse is what else shows a snapshot.
+const browseElse = "spt inspect prints operators and states, spt cat elements and entries"
+
 func runBrowse(ctx context.Context, o typeFlags, env *Env, location string) (err error) {
+	if env.common.output != ui.OutputTable {
+		return &usageError{"-o cannot be combined with spt browse: it shows a screen", browseElse}
+	}
 	if !env.term().IsTTY || !ui.Detect(env.stdinFile, env.common.color, env.Getenv).IsTTY {
-		return &usageError{"spt browse needs a terminal, for input and output", "spt inspect prints operators and states, spt cat elements and entries"}
+		return &usageError{"spt browse needs a terminal, for input and output", browseElse}
 	}
 	if err := env.readTypes(ctx, o); err != nil {
 		return err

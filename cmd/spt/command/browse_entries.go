@@ -93,19 +93,24 @@ type entryMark struct {
 
 // close implements [browse.Page].Close.
 func (p *entryPage) close() {
+	p.closeReader()
+	if p.cancel != nil {
+		p.cancel()
+		p.cancel = nil
+	}
+}
+
+func (p *entryPage) closeReader() {
 	if p.reader != nil && p.reader.cur != nil {
 		_ = p.reader.cur.Close() // nothing was written
 	}
-	if p.cancel != nil {
-		p.cancel()
-	}
-	p.reader, p.cancel = nil, nil
+	p.reader = nil
 }
 
 // open makes the first entry of the key group of a mark, or of its part, the next one.
 // A part that cannot be read has no reader.
 func (p *entryPage) open(m entryMark) {
-	p.reader = nil
+	p.closeReader()
 	p.now = entryMark{row: m.row - m.skip, part: m.part, group: m.group, whole: true}
 	if m.part >= len(p.parts) || p.parts[m.part].keyed.err != nil {
 		return
@@ -176,9 +181,6 @@ func (p *entryPage) seek(row int64) error {
 		from = p.marks[i-1]
 	}
 	if p.now.row > row || p.now.row < from.row || p.reader == nil {
-		if p.reader != nil && p.reader.cur != nil {
-			_ = p.reader.cur.Close() // nothing was written
-		}
 		p.open(from)
 	}
 	var it catItem
