@@ -10,7 +10,9 @@ import (
 const (
 	// panelFrom is the width of terminals from which on types are next to the rows.
 	panelFrom = 100
-	nameMin   = 16
+	// nameMin is the least width of the names of rows: cells and bars that leave less
+	// are left out.
+	nameMin = 16
 )
 
 // panel returns the width of the types next to the rows, 0 if they are not shown there.
@@ -71,13 +73,14 @@ func (b *Browser) list(v *view) []string {
 	if panel > 0 {
 		width -= panel + 3
 	}
-	lines := []string{b.bold(b.headers(v, width))}
+	l := v.layout(width)
+	lines := []string{b.bold(l.headers(v.page.Columns))}
 	h := b.listHeight()
 	for i := v.top; i < v.top+int64(h) && i-v.first < int64(len(v.rows)); i++ {
 		if i < v.first {
 			continue
 		}
-		line := b.row(v, &v.rows[i-v.first], width, i == v.cursor)
+		line := l.row(&v.rows[i-v.first], i == v.cursor)
 		if i == v.cursor {
 			line = b.bold(line)
 		}
@@ -121,8 +124,17 @@ func (b *Browser) tone(tone func(string) string, text string) string {
 	return text
 }
 
-// widths returns the width of the name, of each cell and of the bar.
-func (v *view) widths(width int) (name int, cells []int, bar int) {
+// layout is how the rows of a page share the width of a screen.
+type layout struct {
+	name    int
+	cells   []int
+	bar     int   // 0: no bars
+	largest int64 // of the bars
+}
+
+// layout returns the layout for a width.
+func (v *view) layout(width int) layout {
+	l := layout{name: width - 2}
 	for i, c := range v.page.Columns[min(1, len(v.page.Columns)):] {
 		w := ui.Width(c)
 		for _, r := range v.rows {
@@ -130,40 +142,35 @@ func (v *view) widths(width int) (name int, cells []int, bar int) {
 				w = max(w, ui.Width(ui.Printable(r.Cells[i])))
 			}
 		}
-		cells = append(cells, w)
-	}
-	name = width - 2
-	for i, w := range cells { // the first are the most important ones
-		if name-w-2 < nameMin {
-			cells = cells[:i]
+		if l.name-w-2 < nameMin { // the first are the most important ones
 			break
 		}
-		name -= w + 2
+		l.name -= w + 2
+		l.cells = append(l.cells, w)
 	}
-	bars := false
 	for _, r := range v.rows {
-		bars = bars || r.Bytes > 0
+		l.largest = max(l.largest, r.Bytes)
 	}
-	if bar = min(width/5, 24); bars && name-bar-2 >= nameMin {
-		return name - bar - 2, cells, bar
+	if bar := min(width/5, 24); l.largest > 0 && l.name-bar-2 >= nameMin {
+		l.name, l.bar = l.name-bar-2, bar
 	}
-	return name, cells, 0
+	return l
 }
 
-func (b *Browser) headers(v *view, width int) string {
-	name, cells, _ := v.widths(width)
-	if len(v.page.Columns) == 0 {
+// headers returns the line above the rows.
+func (l *layout) headers(columns []string) string {
+	if len(columns) == 0 {
 		return ""
 	}
-	line := "  " + ui.Fit(v.page.Columns[0], name, ui.CutEnd)
-	for i, w := range cells {
-		line += "  " + right(v.page.Columns[i+1], w)
+	line := "  " + ui.Fit(columns[0], l.name, ui.CutEnd)
+	for i, w := range l.cells {
+		line += "  " + right(columns[i+1], w)
 	}
 	return strings.TrimRight(line, " ")
 }
 
-func (b *Browser) row(v *view, r *Row, width int, selected bool) string {
-	name, cells, bar := v.widths(width)
+// row returns the line of a row.
+func (l *layout) row(r *Row, selected bool) string {
 	line := "  "
 	if selected {
 		line = "> "
@@ -172,20 +179,16 @@ func (b *Browser) row(v *view, r *Row, width int, selected bool) string {
 	if r.Problem != "" {
 		text = strings.TrimSpace(text + " ! " + r.Problem)
 	}
-	line += ui.Fit(text, name, ui.CutEnd)
-	for i, w := range cells {
+	line += ui.Fit(text, l.name, ui.CutEnd)
+	for i, w := range l.cells {
 		cell := ""
 		if i < len(r.Cells) {
 			cell = r.Cells[i]
 		}
 		line += "  " + right(cell, w)
 	}
-	if bar > 0 && r.Bytes > 0 {
-		largest := int64(1)
-		for _, o := range v.rows {
-			largest = max(largest, o.Bytes)
-		}
-		line += "  " + Bar(r.Bytes, largest, bar)
+	if l.bar > 0 && r.Bytes > 0 {
+		line += "  " + Bar(r.Bytes, l.largest, l.bar)
 	}
 	return strings.TrimRight(line, " ")
 }

@@ -20,18 +20,17 @@ const redrawEvery = time.Second / 5
 // Run shows b on a terminal until the user leaves or ctx ends. No work runs any more
 // when it returns.
 func Run(ctx context.Context, b *browse.Browser, in io.Reader, out io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	m := &model{ctx: ctx, b: b}
+	working, cancel := context.WithCancel(ctx)
+	m := &model{ctx: working, b: b}
 	// Signals end ctx; the terminal sends Ctrl+C as a key.
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
-	over := ctx.Err()
+	p := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())
+	stop := context.AfterFunc(ctx, p.Quit)
+	_, err := p.Run()
+	stop()
 	cancel()
 	m.wait()
 	b.Close()
-	if errors.Is(err, tea.ErrProgramKilled) && over != nil && !errors.Is(err, tea.ErrProgramPanic) {
-		return over
-	}
-	return err
+	return errors.Join(err, ctx.Err())
 }
 
 // model passes messages to a browser and runs its work.
