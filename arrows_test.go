@@ -88,6 +88,8 @@ var arrows = []arrow{
 	{"internal/schema", []string{"format/flink/types", "format/value"}, noOutside},
 	{"internal/explain", []string{"format/finding"}, noOutside},
 	{"internal/trend", nil, noOutside},
+	{"internal/browse", []string{"internal/ui"}, append(slices.Clone(noOutside), "charm.land/...")},
+	{"internal/browse/screen", []string{"internal/browse"}, []string{"os", "os/...", "net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"internal/watch", []string{"format", "reader", "storage", "internal/report", "internal/trend"}, noFiles},
 	{"internal/watch/export", []string{"internal/trend", "internal/watch"}, []string{"os", "os/...", "log", "log/...", "github.com/spf13/..."}},
 	{"internal/watch/notify", nil, []string{"os", "os/...", "log", "log/...", "github.com/spf13/..."}},
@@ -96,6 +98,7 @@ var arrows = []arrow{
 	{"internal/report/html", []string{"format", "internal/number", "internal/picture", "internal/report", "internal/shell", "internal/ui"}, []string{"os", "os/...", "net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
 	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/ability", "internal/conf", "internal/explain", "internal/expression", "internal/hash128", "internal/objpath", "internal/shell", "internal/tally", "internal/tempname", "internal/report/...", "internal/ui", "internal/watch/...", "internal/work", "internal/fileref", "internal/limit", "internal/number"}, []string{"net", "net/...", "log", "log/..."}},
+	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/ability", "internal/browse/...", "internal/conf", "internal/explain", "internal/expression", "internal/hash128", "internal/objpath", "internal/shell", "internal/tally", "internal/tempname", "internal/report", "internal/ui", "internal/watch/...", "internal/work", "internal/fileref", "internal/limit", "internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"cmd/spt/reference", []string{"cmd/spt/command", "internal/report", "format/flink/types"}, []string{"net", "net/...", "log", "log/..."}},
 	{"conformance", []string{"conformance", "internal/testenv", "format/...", "format/flink/assign", "storage/...", "reader", "writer", "transform/..."}, []string{"github.com/spf13/..."}},
 }

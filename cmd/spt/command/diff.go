@@ -155,6 +155,29 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 	}
 	stop := env.reading("comparing", allState(snaps[:]...))
 	defer stop()
+	res, err := o.compare(ctx, env, compared{[2]string{a, b}, snaps, inputs}, stop)
+	if err != nil {
+		return err
+	}
+	if err := env.answer(res); err != nil {
+		return err
+	}
+	if !res.Same {
+		return &findings{}
+	}
+	return nil
+}
+
+// compared is what is compared: the older snapshot and the newer one.
+type compared struct {
+	paths  [2]string
+	snaps  [2]*reader.Snapshot
+	inputs [2]format.View // snaps, or parts of them
+}
+
+// compare compares two snapshots. It calls read when all is read.
+func (o *diffOptions) compare(ctx context.Context, env *Env, in compared, read func()) (*report.Diff, error) {
+	snaps, inputs := in.snaps, in.inputs
 	opts := diff.Options{TempDir: env.common.tmp, Jobs: env.readJobs(snaps[:]...), Ignore: map[diff.Kind]bool{}, Placement: o.placement}
 	for _, k := range o.ignore {
 		opts.Ignore[diff.Kind(k)] = true
@@ -172,26 +195,16 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 		return entryText(ctx, snaps[side], h, state)
 	}
 	d, err := diff.Savepoints(ctx, inputs[0], inputs[1], opts)
-	stop()
+	read()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	elements := diffElements{env: env, snaps: snaps, inputs: inputs, values: map[valuesOf]reader.Values{}}
 	entries := diffEntries{env: env, snaps: snaps, readers: map[format.KeyedHandle]*entryReader{}}
-	res, err := env.run.NewDiff(d, report.DiffInput{Paths: [2]string{a, b}, Snapshots: snaps, Ignored: o.ignore, Verbose: o.verbose,
+	return env.run.NewDiff(d, report.DiffInput{Paths: in.paths, Snapshots: snaps, Ignored: o.ignore, Verbose: o.verbose,
 		Element: func(side int, c diff.ElementChange) (string, string, error) { return elements.read(ctx, side, c) },
 		Entry:   func(side int, at *diff.KeyedAt) (*report.CatItem, error) { return entries.read(ctx, side, at) },
 		Cat:     report.CatOptions{Format: env.run.Format}})
-	if err != nil {
-		return err
-	}
-	if err := env.answer(res); err != nil {
-		return err
-	}
-	if !res.Same {
-		return &findings{}
-	}
-	return nil
 }
 
 // diffSchemas compares the types of states.

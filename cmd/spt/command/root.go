@@ -69,6 +69,7 @@ SPT_PATH.`,
 			newPendingCommand(env),
 			newTrendCommand(env),
 			newReportCommand(env),
+			noRows(newBrowseCommand(env)),
 			noRows(newWatchCommand(env)),
 		}},
 		{"Compare", []*cobra.Command{
@@ -177,6 +178,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 func suggestFor(root *cobra.Command) {
 	for name, others := range map[string][]string{
 		"inspect":     {"show", "info", "summary", "stat", "analyze"},
+		"browse":      {"tui", "explore", "ui"},
 		"ls":          {"list", "find"},
 		"cat":         {"dump", "print", "read", "export"},
 		"diff":        {"compare", "cmp"},
