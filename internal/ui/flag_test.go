@@ -61,7 +61,7 @@ func TestFlags(t *testing.T) {
 
 func TestFlagTypes(t *testing.T) {
 	for v, want := range map[pflag.Value]string{
-		new(Output):    "table|json|jsonl|csv",
+		new(Output):    "table|json|jsonl|csv|parquet",
 		new(ColorMode): "auto|always|never",
 		new(Format):    "auto|text|hex|base64|redacted",
 		new(Size):      "size",
@@ -73,7 +73,7 @@ func TestFlagTypes(t *testing.T) {
 	if got := Output(9).String(); got != "unknown (9)" {
 		t.Errorf("got %s", got)
 	}
-	for o, want := range map[Output]bool{OutputTable: false, OutputJSON: true, OutputJSONL: true, OutputCSV: false} {
+	for o, want := range map[Output]bool{OutputTable: false, OutputJSON: true, OutputJSONL: true, OutputCSV: false, OutputParquet: false} {
 		if o.JSON() != want {
 			t.Errorf("%v: JSON is %v", o, !want)
 		}
