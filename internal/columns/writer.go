@@ -25,12 +25,13 @@ type Writer struct {
 	values  [][]parquet.Value // of a row, by leaf
 	row     parquet.Row
 	bytes   int64 // in the row group
+	most    int64 // bytes of a row group
 	err     error
 }
 
 // NewWriter returns a writer of a table with these columns, whose names differ.
 func NewWriter(w io.Writer, all []Column) (*Writer, error) {
-	out := &Writer{}
+	out := &Writer{most: groupBytes}
 	next := 0
 	taken := map[string]bool{}
 	for _, c := range all {
@@ -87,7 +88,7 @@ func (w *Writer) Row(cells []value.Value) error {
 			w.bytes += int64(len(w.row[i].ByteArray()))
 		}
 	}
-	if _, w.err = w.w.WriteRows([]parquet.Row{w.row}); w.err == nil && w.bytes >= groupBytes {
+	if _, w.err = w.w.WriteRows([]parquet.Row{w.row}); w.err == nil && w.bytes >= w.most {
 		w.bytes, w.err = 0, w.w.Flush()
 	}
 	return w.err
@@ -108,7 +109,7 @@ func (w *Writer) absent(c *column, repetition, definition int) {
 // put adds a value and its parts. repetition is the level at which it begins, definition
 // that of what is around it.
 func (w *Writer) put(c *column, v value.Value, repetition, definition int) error {
-	if v.IsNull() {
+	if v.IsNull() && !(c.json && v.Variant() > 0 && v.Variant() < value.EncodedNull) { // the JSON of these has a mark
 		if definition == c.definition {
 			return format.Errorf(format.ErrUnsupported, "null as the key of a map, which Parquet does not have")
 		}

@@ -52,7 +52,7 @@ func UnknownTypes(kind string, keyed bool) CatTypes {
 	}
 	t := CatTypes{Keyed: true, Timers: kind == types.Timers, Key: any, Namespace: any, UserKey: any}
 	if !t.Timers {
-		t.Value = any
+		t.Value, t.TTL = any, any
 	}
 	return t
 }
@@ -65,7 +65,10 @@ func (st *SchemaState) Types(op *SchemaOperator) (all []CatTypes) {
 		t.Key = partOf(st.of.UserKey)
 		return append(all, t)
 	}
-	t.Namespace, t.UserKey = partOf(st.of.Namespace), partOf(st.of.UserKey)
+	t.Key, t.Namespace, t.UserKey = CatType{true, typeJSON}, partOf(st.of.Namespace), partOf(st.of.UserKey)
+	if st.of.Parts().Namespace == nil { // Flink before 1.8 does not record that of timers with the state
+		t.Namespace = CatType{true, typeJSON}
+	}
 	if st.TTL {
 		t.TTL = partOf(typeNumber)
 		if st.of.Keyed == "list" {
@@ -74,6 +77,9 @@ func (st *SchemaState) Types(op *SchemaOperator) (all []CatTypes) {
 	}
 	for _, k := range op.keys {
 		t.Key = partOf(k)
+		all = append(all, t)
+	}
+	if len(all) == 0 {
 		all = append(all, t)
 	}
 	return all

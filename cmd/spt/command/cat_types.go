@@ -65,7 +65,7 @@ func (st *catState) types(schema *report.Schema) (all []report.CatTypes) {
 			all = append(all, s.Types(op)...)
 		}
 	})
-	if len(all) == 0 {
+	if len(all) == 0 && st.kind != "" { // else it is not printed, because it cannot be read
 		all = append(all, report.UnknownTypes(st.kind, st.keyed != nil))
 	}
 	return all
