@@ -56,7 +56,7 @@ var arrows = []arrow{
 	{"storage/hdfs", append(slices.Clone(driverOwn), "internal/fault"), driverNot},
 	{"storage/web", driverOwn, driverNot},
 	{"reader", []string{"format/...", "storage", "storage/local", "storage/route", "internal/ability", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
-	{"writer", []string{"format/...", "storage", "storage/local", "storage/route", "reader", "internal/ability", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
+	{"writer", []string{"format/...", "storage", "storage/local", "storage/mem", "storage/route", "reader", "internal/ability", "internal/scratch", "internal/objpath", "internal/ranged", "internal/shell", "internal/tempname", "internal/work", "internal/fileref", "internal/fingerprint", "internal/limit"}, noFiles},
 	{"transform", []string{"format", "format/value", "format/finding", "format/summary", "format/flink", "format/flink/connector", "format/flink/metadata", "format/flink/types", "format/flink/assign", "internal/hash128", "internal/number", "internal/objpath", "internal/scratch", "internal/tally", "transform/internal/..."}, noFiles},
 	{"transform/diff", []string{"format", "format/summary", "format/flink/connector", "format/flink/types", "internal/hash128", "internal/number", "internal/tally", "transform", "transform/internal/...", "internal/work", "internal/fileref"}, noFiles},
 	{"transform/count", []string{"format", "format/value", "internal/work"}, noFiles},

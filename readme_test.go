@@ -20,9 +20,10 @@ import (
 var update = flag.Bool("update", false, "write the output of the examples into the documents")
 
 // TestDocumentExamples runs every console block of the README and the how-tos:
-// what a line that starts with "$ " prints must be what stands below it.
+// what a line that starts with "$ " prints must be what stands below it. A block with
+// the name of a file is that file.
 func TestDocumentExamples(t *testing.T) {
-	for _, name := range []string{"README.md", "docs/howto.md", "docs/expressions.md", "docs/patch.md", "docs/redistribution.md"} {
+	for _, name := range []string{"README.md", "docs/howto.md", "docs/expressions.md", "docs/patch.md", "docs/redistribution.md", "docs/create.md"} {
 		t.Run(name, func(t *testing.T) {
 			path, err := filepath.Abs(name)
 			if err != nil {
@@ -33,6 +34,11 @@ func TestDocumentExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Chdir(workspace(t))
+			for _, file := range fileBlock.FindAllStringSubmatch(string(text), -1) {
+				if err := os.WriteFile(file[1], []byte(file[2]), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
 			runBlocks(t, path, string(text), func(stdout, stderr io.Writer) *command.Env {
 				return &command.Env{
 					Stdout: stdout, Stderr: stderr, Getenv: func(string) string { return "" },
@@ -42,6 +48,9 @@ func TestDocumentExamples(t *testing.T) {
 		})
 	}
 }
+
+// fileBlock is a block with the name of a file.
+var fileBlock = regexp.MustCompile("(?s)```[a-z]+ ([a-z.]+)\n(.*?)```")
 
 // runBlocks runs the console blocks of a document. hide replaces what depends on where
 // the test runs.

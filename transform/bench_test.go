@@ -67,6 +67,17 @@ func BenchmarkDiagnose(b *testing.B) {
 	}
 }
 
+func BenchmarkRedact(b *testing.B) {
+	_, snap := benchUnion(b, false)
+	for b.Loop() {
+		_, done, err := Redact(b.Context(), snap.View(), RedactOptions{Key: []byte("secret"), Values: snap.Values})
+		if err != nil || done.Elements != benchSubtasks*benchElements {
+			b.Fatal(done, err)
+		}
+	}
+	perSecond(b)
+}
+
 func BenchmarkPrune(b *testing.B) {
 	for _, keep := range []Keep{KeepDistinct, KeepCopies, KeepModulo} {
 		for _, target := range []string{"out", "out.spt"} {

@@ -73,7 +73,7 @@ func (e *InFlightError) Remedies() []finding.Remedy {
 }
 
 // canonicalHandle reports whether a handle is in a format that is not one of a state
-// backend: canonical, or that of Go programs.
+// backend: canonical, or the one of Go programs.
 func canonicalHandle(h format.KeyedHandle) bool {
 	g, ok := h.(*format.KeyGroups)
 	return ok && (g.Savepoint || g.Codec != format.CodecFlink)

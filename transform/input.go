@@ -25,12 +25,12 @@ func (e *ParallelismError) Error() string {
 
 // Remedies returns how to allow the parallelism.
 func (e *ParallelismError) Remedies() []finding.Remedy {
-	if !e.Free {
-		return finding.Words("the snapshot stores the max parallelism of each operator; state that has key groups cannot be spread further")
-	}
 	max := int32(128) // Flink's default
 	for max < e.To && max < format.MaxKeyGroups {
 		max *= 2
+	}
+	if !e.Free {
+		return []finding.Remedy{{Words: "the snapshot stores the max parallelism of each operator; move its keys to other key groups first", Action: finding.Regroup, To: strconv.Itoa(int(max))}}
 	}
 	return []finding.Remedy{{Words: "it has no keyed state, so its max parallelism can be changed", Action: finding.SetMaxParallelism, Operator: e.Operator, To: strconv.Itoa(int(max))}}
 }

@@ -19,6 +19,14 @@ type elementEdit struct {
 	data []byte // new, in the bytes of the codec
 }
 
+// order puts elements that are added before the element at their index.
+func (e *elementEdit) order() int {
+	if e.op == PatchAdd {
+		return 0
+	}
+	return 1
+}
+
 // elements reads the elements that changes, ordered by index, name.
 func (part *patchPart) elements(ctx context.Context, p *patch, all []located) error {
 	if err := part.open(ctx, p); err != nil {
@@ -115,7 +123,7 @@ func (part *patchPart) like(ctx context.Context, p *patch) (value.Value, error) 
 // runs returns the elements of a part after its edits.
 func (part *patchPart) runs() (all []format.ElementRun) {
 	slices.SortStableFunc(part.edits, func(a, b elementEdit) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b2i(a.op != PatchAdd), b2i(b.op != PatchAdd)))
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order(), b.order()))
 	})
 	next := int64(0)
 	keep := func(to int64) {
@@ -139,13 +147,6 @@ func (part *patchPart) runs() (all []format.ElementRun) {
 	}
 	keep(part.n)
 	return all
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // change returns the new bytes of a value that is stored, unless it stays the same.

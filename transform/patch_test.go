@@ -190,8 +190,8 @@ func TestPatchEverywhere(t *testing.T) {
 			changes = nil
 			for _, p := range before {
 				first := done[p.of]
-				if v, ok := value.Null(), false; first == nil && p.Value.JSON != nil {
-					if v, ok = otherValue(p.codec, p.value); ok {
+				if first == nil && p.Value.JSON != nil {
+					if v, ok := otherValue(p.codec, p.value); ok {
 						p.Value.JSON = v.AppendJSON(nil, nil, nil)
 						first = new(p)
 						done[p.of] = first

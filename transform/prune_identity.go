@@ -90,9 +90,9 @@ type identityOptions struct {
 func (o *PruneOptions) identity() (i identityOptions, err error) {
 	switch wants := o.Keep == KeepLatestBy || o.Keep == KeepMaxBy; {
 	case wants != (len(o.By) > 0):
-		return i, fmt.Errorf("By is for %s and %s, which need it", KeepLatestBy, KeepMaxBy)
+		return i, fmt.Errorf("option By is for %s and %s, which need it", KeepLatestBy, KeepMaxBy)
 	case (o.Keep == KeepMaxBy) != (o.Max != ""):
-		return i, fmt.Errorf("Max is for %s, which needs it", KeepMaxBy)
+		return i, fmt.Errorf("option Max is for %s, which needs it", KeepMaxBy)
 	case wants && o.Values == nil:
 		return i, fmt.Errorf("%s needs Values", o.Keep)
 	}

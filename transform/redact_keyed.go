@@ -33,7 +33,7 @@ func (r *redaction) rebuildKeyed(op *format.Operator, sub *format.Subtask, h for
 	for i, st := range source.schema.States {
 		e.parts = append(e.parts, partName(op, st.Name.String()))
 		if !r.drops(e.parts[i]) && codecs[i].KeyHash == nil {
-			return nil, format.At(codecs[i].WhyNoHash, "keys")
+			return nil, format.Errorf(format.ErrUnsupported, "keys: %v", codecs[i].WhyNoHash)
 		}
 	}
 	source.edit = keyedEdit{
@@ -44,11 +44,10 @@ func (r *redaction) rebuildKeyed(op *format.Operator, sub *format.Subtask, h for
 		},
 		change: e.edit(),
 	}
-	before := len(r.refused)
 	out, entries, err := buildKeyed(r.ctx, r.in.Source, source.codec, h.KeyGroups(), []*keyedSource{source})
 	e.first = false
-	if err != nil || out == nil || len(r.refused) > before {
-		return nil, err
+	if err != nil || out == nil || len(r.refused) > 0 {
+		return nil, err // with the error, nothing is written
 	}
 	r.report.Entries += entries
 	r.report.KeptKeys += e.kept

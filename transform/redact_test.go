@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/value"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
@@ -19,7 +20,7 @@ import (
 // TestRedactAll redacts every snapshot of the corpus and of the fixtures; what is refused
 // is dropped by the names that the error lists.
 func TestRedactAll(t *testing.T) {
-	snapshots, states, why := 0, 0, map[string]int{}
+	snapshots, states, keys, why := 0, 0, 0, map[string]int{}
 	var elements, entries, kept int64
 	for _, top := range []string{"../testdata/savepoints", testenv.Corpus(t)} {
 		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
@@ -55,6 +56,7 @@ func TestRedactAll(t *testing.T) {
 				}
 			}
 			states += len(got)
+			keys += inTheirGroups(t, v)
 			snapshots++
 			elements, entries, kept = elements+done.Elements, entries+done.Entries, kept+done.KeptKeys
 			return nil
@@ -63,13 +65,47 @@ func TestRedactAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if snapshots < 400 || states < 1000 || elements < 10000 || entries < 9000 || kept > entries/10 {
+	if snapshots < 400 || states < 1000 || elements < 10000 || entries < 9000 || keys < 9000 || kept > entries/10 {
 		t.Errorf("only %d snapshots with %d states", snapshots, states)
 	}
 	t.Logf("%d snapshots, %d elements, %d entries, %d keys kept", snapshots, elements, entries, kept)
 	for w, n := range why {
 		t.Logf("%4d %s", n, w)
 	}
+}
+
+// inTheirGroups checks that each key is in the key group of its hash code, as Flink would
+// look for it, and returns the number of entries.
+func inTheirGroups(t *testing.T, v format.View) (n int) {
+	t.Helper()
+	ctx := context.Background()
+	for _, op := range v.Operators {
+		for _, sub := range op.Subtasks {
+			if sub.ManagedKeyed == nil {
+				continue
+			}
+			codec, err := v.KeyedCodec(op, sub.ManagedKeyed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := value.EntryCodecsOf(ctx, v.Source, codec, sub.ManagedKeyed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = format.EachKeyedEntry(ctx, v.Source, codec, sub.ManagedKeyed, format.KeyedSelection{}, func(e format.KeyedEntry) error {
+				n++
+				hash, err := all[e.State].KeyHash(e.Key)
+				if g := format.KeyGroupOfHash(hash, op.MaxParallelism); err != nil || g != e.KeyGroup {
+					t.Errorf("operator %q: a key of key group %d is in key group %d, %v", op.Label(), g, e.KeyGroup, err)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	return n
 }
 
 // structureOf returns of each state of a subtask the lengths of its elements or entries,

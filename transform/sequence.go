@@ -53,10 +53,8 @@ func (m *sequence) MakeAt(ctx context.Context, src format.Source, p []byte, off 
 		if err := m.fill(ctx); err != nil {
 			return err
 		}
-		n := 0
-		if off > m.at {
-			n = int(min(off-m.at, int64(len(m.have))))
-		} else {
+		n := int(min(off-m.at, int64(len(m.have)))) // to be passed
+		if off == m.at {
 			n = copy(p, m.have)
 			p, off = p[n:], off+int64(n)
 		}

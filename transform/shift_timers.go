@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
 // ShiftTimersOptions are the options of ShiftTimers.
@@ -49,7 +50,7 @@ func ShiftTimers(ctx context.Context, in format.View, o ShiftTimersOptions) (for
 		byName := map[string]*TimersShifted{}
 		timers := func(st format.KeyedState) bool {
 			name := st.Name.String()
-			return st.Kind == timersKind && o.States.Match(name) && !strings.HasSuffix(name, windowTimers)
+			return st.Kind == types.Timers && o.States.Match(name) && !strings.HasSuffix(name, windowTimers)
 		}
 		if slices.ContainsFunc(k.names(), func(name string) bool { return o.States.Match(name) && strings.HasSuffix(name, windowTimers) }) {
 			report.Windows = append(report.Windows, k.op)
@@ -99,9 +100,6 @@ func ShiftTimers(ctx context.Context, in format.View, o ShiftTimersOptions) (for
 
 // windowTimers is the end of the names of the timers with which Flink ends windows.
 const windowTimers = "_window-timers"
-
-// timersKind is the kind of keyed states that are timers.
-const timersKind = "timers"
 
 // shifted returns a time by ms later. Flink fires a timer at the largest time at the end
 // of its input only: it stays where it is.

@@ -51,6 +51,7 @@ const (
 	DropOperator      Action = "drop-operator"       // remove the state of Operator
 	DropInFlight      Action = "drop-in-flight"      // remove in-flight data
 	SetMaxParallelism Action = "set-max-parallelism" // set the max parallelism of Operator to To
+	Regroup           Action = "regroup"             // move keys to the key groups of another max parallelism To
 	SetMode           Action = "set-mode"            // change the mode of State of Operator to To, such as list
 	Copy              Action = "copy"                // write a copy that needs no other files
 	RescaleOther      Action = "rescale-other"       // rescale the other snapshot of a merge to To

@@ -51,6 +51,28 @@ func SerializerReleases(simple string) (first, last Release) {
 	return first, last
 }
 
+// SerializerClass returns the name of a serializer snapshot class that a release has, by
+// its simple name. Of several, it is the one that programs use which are not SQL.
+func SerializerClass(simple string, r Release) (class string, ok bool) {
+	find := func(c string, has bool) {
+		if has && hasSimpleName(c, simple) && (class == "" || elsewhere(class) && !elsewhere(c)) {
+			class = c
+		}
+	}
+	for _, c := range serializerClasses {
+		find(c, true)
+	}
+	for _, l := range serializerLifetimes {
+		find(l.class, l.has(r))
+	}
+	return Package + class, class != ""
+}
+
+// elsewhere reports whether a class is one of SQL or of the client for queries.
+func elsewhere(class string) bool {
+	return strings.HasPrefix(class, "table.") || strings.HasPrefix(class, "queryablestate.")
+}
+
 func hasSimpleName(class, simple string) bool {
 	rest, ok := strings.CutSuffix(class, simple)
 	return ok && (strings.HasSuffix(rest, ".") || strings.HasSuffix(rest, "$"))

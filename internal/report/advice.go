@@ -119,6 +119,8 @@ func (r *Run) commandFor(m finding.Remedy) string {
 		return "spt prune-union " + in + " OUT --state " + state + " --keep distinct --accept-unproven"
 	case m.Action == finding.RescaleOther:
 		return "spt rescale B OUT --to " + m.To
+	case m.Action == finding.Regroup:
+		return "spt rescale " + in + " OUT --max-parallelism " + m.To
 	case m.Operator == "":
 		return ""
 	case m.Action == finding.DropOperator:

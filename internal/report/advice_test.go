@@ -64,7 +64,7 @@ func TestEveryActionIsWorded(t *testing.T) {
 	r := Run{}
 	for _, action := range []finding.Action{
 		finding.Verify, finding.Salvage, finding.ShowElements, finding.CountElements, finding.FindDuplicates, finding.KeepOneOfEach, finding.KeepUnproven,
-		finding.RenameOperator, finding.RenameState, finding.DropOperator, finding.DropInFlight, finding.SetMaxParallelism, finding.SetMode, finding.Copy,
+		finding.RenameOperator, finding.RenameState, finding.DropOperator, finding.DropInFlight, finding.SetMaxParallelism, finding.Regroup, finding.SetMode, finding.Copy,
 		finding.RescaleOther, finding.WriteMapping, finding.Open, finding.List, finding.ReadOutside, finding.MapFiles, finding.SearchPath, finding.NameUIDs,
 		finding.NameRelease, finding.KeepMissing, finding.LeaveOperator, finding.BuildCanonical, finding.Overwrite,
 	} {

@@ -45,7 +45,7 @@ type CatLine struct {
 	UserKeyHex        string `json:"user_key_hex,omitempty"`
 	UserKeyText       string `json:"user_key_text,omitempty"`
 	UserKeyRedacted   string `json:"user_key_redacted,omitempty"`
-	StoredBase64      string `json:"stored_base64,omitempty" jsonschema:"description=key group, key, namespace and key in the map as stored, where they cannot be told apart"`
+	StoredBase64      string `json:"stored_base64,omitempty" jsonschema:"description=key group, key, namespace and key in the map as stored, where they cannot be separated"`
 	StoredHex         string `json:"stored_hex,omitempty"`
 	StoredText        string `json:"stored_text,omitempty"`
 	StoredRedacted    string `json:"stored_redacted,omitempty"`

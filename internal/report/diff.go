@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"iter"
 )
 
@@ -127,9 +126,9 @@ type DiffKeyedState struct {
 
 // DiffEntry is an entry of keyed state that differs.
 type DiffEntry struct {
-	Change string          `json:"change" jsonschema:"enum=added,enum=removed,enum=changed"`
-	Before json.RawMessage `json:"before,omitempty" jsonschema:"description=the entry in the old snapshot, with the members that cat prints: subtask, key_group, size, key, …"`
-	After  json.RawMessage `json:"after,omitempty"`
+	Change string `json:"change" jsonschema:"enum=added,enum=removed,enum=changed"`
+	Before any    `json:"before,omitempty" jsonschema:"description=the entry in the old snapshot, with the members that cat prints: subtask, key_group, size, key, …"`
+	After  any    `json:"after,omitempty"`
 
 	shown string // for people
 }
@@ -163,9 +162,9 @@ type DiffLine struct {
 	Text     string       `json:"text,omitempty" jsonschema:"description=the difference in words"`
 	Element  *DiffElement `json:"element,omitempty"`
 	// Of an entry of keyed state.
-	Change string          `json:"change,omitempty" jsonschema:"enum=added,enum=removed,enum=changed"`
-	Before json.RawMessage `json:"before,omitempty" jsonschema:"description=the entry in the old snapshot, with the members that cat prints: subtask, key_group, size, key, …"`
-	After  json.RawMessage `json:"after,omitempty"`
+	Change string `json:"change,omitempty" jsonschema:"enum=added,enum=removed,enum=changed"`
+	Before any    `json:"before,omitempty" jsonschema:"description=the entry in the old snapshot, with the members that cat prints: subtask, key_group, size, key, …"`
+	After  any    `json:"after,omitempty"`
 }
 
 // Lines implements [Lines]: differences, and the elements that differ.

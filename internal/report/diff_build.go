@@ -261,7 +261,7 @@ func (b *differ) keyedState(st *diff.KeyedState) (DiffKeyedState, error) {
 			if side == 1 {
 				to = &e.After
 			}
-			*to = w.entry(it)
+			*to = json.RawMessage(w.entry(it))
 		}
 		t := &texts[1]
 		if c.New == nil {

@@ -177,9 +177,17 @@ func (d *DiffSchema) Document() *ui.Document {
 		if s.State != "" {
 			name += "/" + ui.Quote(s.State)
 		}
-		t.Row(name, ui.Printable(s.summary()), s.verdict())
+		whole := len(s.Parts) == 1 && s.Parts[0].Path == ""
+		text := s.summary()
+		if whole {
+			text += ": " + s.Parts[0].Why
+		}
+		t.Row(name, ui.Printable(text), s.verdict())
 		for k := range s.Parts {
 			p := &s.Parts[k]
+			if whole {
+				break
+			}
 			t.Child(1, ui.Printable(cmp.Or(p.Path, "the type")), ui.Printable(p.Why), p.Compatibility)
 		}
 	}

@@ -168,11 +168,18 @@ func diffTable(rows []diffRow) *ui.Table {
 				ratio = ui.Ratio(row.now, row.old)
 			}
 		}
-		text := strings.Join(row.text, "; ")
-		if row.multiplied {
-			text = ui.Look(text)
+		texts := row.text
+		if joined := strings.Join(texts, "; "); ui.Width(joined) <= textMost {
+			texts = []string{joined}
 		}
-		t.Row(ratio, grown, row.name, text)
+		name := row.name
+		for _, text := range texts {
+			if row.multiplied {
+				text = ui.Look(text)
+			}
+			t.Row(ratio, grown, name, text)
+			ratio, grown, name = "", "", ""
+		}
 		for _, e := range row.elements {
 			t.Row("", "", "", e.text())
 		}
@@ -185,6 +192,9 @@ func diffTable(rows []diffRow) *ui.Table {
 	}
 	return t
 }
+
+// textMost is the width up to which several texts about a state are in one line.
+const textMost = 80
 
 // changeSigns are the signs of changes.
 var changeSigns = map[string]string{"added": "+", "removed": "-", "changed": "~"}

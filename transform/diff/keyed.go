@@ -118,7 +118,7 @@ func (d *differ) keyedEntries(o *Operator, st *State, r *Keyed) error {
 	}
 	if r.States, r.NotCompared = states, why; why != nil {
 		d.add(KindKeyed, o, st, "%s", cmp.Or(r.Incomparable, r.text()))
-		return nil
+		return nil //nolint:nilerr // it is in the report
 	}
 	if r.Description = !alike; !alike {
 		d.add(KindKeyed, o, st, "the description of its states changed%s", changedIn(r.OldDescribed, r.NewDescribed))

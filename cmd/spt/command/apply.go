@@ -52,10 +52,11 @@ A recipe is a YAML file. Its words are the commands and their flags:
     - rescale: {to: 4}
 
 A flag that can be repeated takes a list, one of OLD=NEW a map too. Steps are
-drop, filter, prune-union, relocate, rename, rescale and set; the help of each
-command says what its flags mean. A key that is not known is an error that names
-its line, and nothing is written. An operator that was renamed has its new uid
-in later steps.
+drop, filter, patch, prune-union, redact, relocate, rename, rescale and set; the
+help of each command says what its flags mean. redact has names, key and drop,
+as convert has --redact-names, --redact-key and --redact-drop. A key that is not
+known is an error that names its line, and nothing is written. An operator that
+was renamed has its new uid in later steps.
 
 A rescale orders blocks by the location of the snapshot, as Flink does: IN,
 unless the step says at: URI. Run one by one, each command would use the

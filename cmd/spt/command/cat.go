@@ -108,9 +108,9 @@ of a Kafka source, is decoded where the connector and its version are known
 (docs/connectors.md); otherwise it is a record of the version, the reason and
 the bytes.
 
---type reads values of user code, and bytes that hold JSON, text, Avro or Protobuf,
-as a type in the type language (docs/type-language.md). Bytes that are not of the
-type are an error that names the element and the byte.
+--type reads values of user code, and bytes that hold JSON, text, Avro or
+Protobuf, as a type in the type language (docs/type-language.md). Bytes that are
+not of the type are an error that names the element and the byte.
 
 --format redacted prints the length and a hash of every element, and no value or
 name.
@@ -127,7 +127,7 @@ of --output json has no "]", so that no reader takes a part for the whole.`,
 		Example: `  spt cat sp-001
   spt cat sp-001 --state even-ids --where 'value > 20' --limit 10
   spt cat sp-007 --state offsets --distinct | jq -c '[.count, .value]'
-  spt cat sp-001 --state orders --type 'orders=pojo{id: long, items: list<string>}'
+  spt cat chk-4211 --state orders --type 'orders=pojo{id: long, items: list<string>}'
   spt cat sp-009 --stats
   spt cat sp-002 --state counts --key-group 0-63 --limit 5
   spt cat sp-002 --top 10 -o table`,

@@ -409,7 +409,6 @@ func (c *catter) entries(readers *catReaders, part *catPart, b catBatch, err err
 	if b.rest != nil {
 		defer readers.closed(b.rest)
 		for {
-			b.rest.kept = arena{} // what was kept is used no more, or elsewhere
 			var it catItem
 			if err = b.rest.next(&it); err != nil {
 				break

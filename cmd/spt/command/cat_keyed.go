@@ -240,7 +240,7 @@ func (c *catter) checkEntries(states []*catState) error {
 	for _, part := range keyedParts(states) {
 		r := part.keyed
 		if r.err != nil {
-			return nil // it may have what is asked for
+			return nil //nolint:nilerr // reading it fails, and it may have what is asked for
 		}
 		for i, st := range r.states {
 			switch e := &r.chosen[i]; {

@@ -85,6 +85,20 @@ func (e *Env) readChanges(ctx context.Context, flag, name string) iter.Seq2[*cha
 
 // eachChange yields the lines of a file.
 func eachChange(body io.Reader, flag, name string, yield func(*changeLine, error) bool) error {
+	return eachLine(body, flag, name, func(n int64, text []byte) bool {
+		l, err := parseChange(text)
+		if err != nil {
+			err = &lineError{n, err.Error()}
+		} else {
+			l.number = n
+		}
+		return yield(l, err)
+	})
+}
+
+// eachLine calls f with the number and the text of each line that is not empty, until it
+// returns false. The text is valid until f returns.
+func eachLine(body io.Reader, flag, name string, f func(n int64, text []byte) bool) error {
 	r := bufio.NewReaderSize(body, 64<<10)
 	var text []byte
 	for n := int64(1); ; n++ {
@@ -98,19 +112,8 @@ func eachChange(body io.Reader, flag, name string, yield func(*changeLine, error
 				return err
 			}
 		}
-		if len(bytes.TrimSpace(text)) > 0 {
-			l, err := parseChange(text)
-			if err != nil {
-				err = &lineError{n, err.Error()}
-			} else {
-				l.number = n
-			}
-			if !yield(l, err) {
-				return nil
-			}
-		}
-		if end != nil {
-			return nil
+		if len(bytes.TrimSpace(text)) > 0 && !f(n, text) || end != nil {
+			return nil //nolint:nilerr // io.EOF
 		}
 	}
 }

@@ -116,9 +116,9 @@ is refused. State that cannot be read is kept and named (exit 1).
 
 --redact writes a snapshot that can be given away: values are replaced by others
 of the same type and length, equal ones by equal ones, so structure, sizes and
-duplicates stay. Keyed state is built in the canonical format, and each key stays
-in its key group. --redact-names replaces the names of operators, states and
-files too. What cannot be redacted, such as in-flight data and state of user
+duplicates stay. Keyed state is built in the canonical format, and each key
+stays in its key group. --redact-names replaces the names of operators, states
+and files too. What cannot be redacted, such as in-flight data and state of user
 serializers, is refused and named; --redact-drop drops it. docs/redaction.md
 lists what is replaced and what stays.
 

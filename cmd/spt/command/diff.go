@@ -108,9 +108,9 @@ fit they are listed. An operator that kept its id under another stored name is
 marked with "!", because Flink matches state to operators by id. check --like
 suggests the same.
 
---schema compares the types of states and reads only headers: each serializer that
-changed, and in it each field, is compatible as is, after migration, or not, by
-the rules of Flink's serializers. Operators are matched by id.
+--schema compares the types of states and reads only headers: each serializer
+that changed, and in it each field, is compatible as is, after migration, or
+not, by the rules of Flink's serializers. Operators are matched by id.
 
 It reads all operator state, twice where a state has more than three million
 elements, in ranges, as many at a time as --jobs says, and the keyed state that

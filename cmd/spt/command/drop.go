@@ -44,19 +44,19 @@ func newDropCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop IN [OUT]",
 		Short: "Remove operators, states, coordinator state or in-flight data",
-		Long: `Removes operators, or parts of them, from a snapshot: states by name, the state of
-coordinators, in-flight data. All else is copied byte for byte.
+		Long: `Removes operators, or parts of them, from a snapshot: states by name, the state
+of coordinators, in-flight data. All else is copied byte for byte.
 
---state removes operator states and keyed states. Timers are keyed states too: of
-the timer service NAME they are _timer_state/event_NAME and
-_timer_state/processing_NAME. Other keyed state of the operator is built again in
-the canonical format of savepoints, which every state backend restores.
+--state removes operator states and keyed states. Timers are keyed states too:
+of the timer service NAME they are _timer_state/event_NAME and
+_timer_state/processing_NAME. Other keyed state of the operator is built again
+in the canonical format of savepoints, which every state backend restores.
 
 A job that has a dropped state starts with it empty. Flink needs no
 --allowNonRestoredState for what is gone.`,
 		Example: `  spt drop sp-001 smaller --operator even-id-logger
   spt drop sp-001 smaller --operator buffering-sink --state buffered-elements
-  spt drop sp-001 smaller --operator sessions --state '_timer_state/*'
+  spt drop sp-002 smaller --operator keyed --state '_timer_state/*'
   spt drop chk-4211 aligned --channels`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -80,6 +80,9 @@ func Main(ctx context.Context, args []string, env *Env) int {
 	if ctx.Err() != nil && !errors.As(err, &aside) { // which must be reported
 		err = context.Canceled
 	}
+	if len(env.types) > 0 && errors.Is(err, format.ErrCorrupt) {
+		err = &hintedError{err, "is the type of --type right? spt schema shows what is recorded, and cat --raw the bytes"}
+	}
 	var flagErr *flagError
 	if errors.As(err, &flagErr) {
 		// The flags may not have been read to the end: find out whether JSON

@@ -38,6 +38,9 @@ func TestHelpExamples(t *testing.T) {
 			line, _, _ = strings.Cut(line, " && ")
 			var args []string
 			for _, w := range word.FindAllString(line, -1) {
+				if w == ">" {
+					break
+				}
 				args = append(args, strings.Trim(w, "'"))
 			}
 			if len(args) > 0 {

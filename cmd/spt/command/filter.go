@@ -22,10 +22,9 @@ type filterOptions struct {
 	timers            bool
 	expired           bool
 	ttl               age
-	at                string
+	at                instant // now if not set
 
 	filter *catFilter
-	now    time.Time // of at
 }
 
 func (o *filterOptions) addFlags(fs *pflag.FlagSet) {
@@ -35,8 +34,8 @@ func (o *filterOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.invert, "invert", false, "keep the elements for which EXPR is false")
 	fs.BoolVar(&o.timers, "timers", false, "filter timers only")
 	fs.BoolVar(&o.expired, "expired", false, "remove the entries of keyed state whose time to live had ended, of lists the elements")
-	fs.Var(&o.ttl, "ttl", "with --expired: the time to live, such as 36h or 7d: a snapshot does not record it")
-	fs.StringVar(&o.at, "at", "", "with --expired: `TIME` at which the job reads the state, such as 2026-11-30T12:00:00Z (default: now)")
+	fs.Var(&o.ttl, "ttl", "with --expired: the time to live, a `DURATION` such as 36h or 7d: a snapshot does not record it")
+	fs.Var(&o.at, "at", "with --expired: `TIME` at which the job reads the state, such as 2026-11-30T12:00:00Z (default: now)")
 	operatorFlag(fs, &o.operators, "filter only these operators")
 	stateFlag(fs, &o.states, "filter only these states")
 }
@@ -47,7 +46,7 @@ func (o *filterOptions) validate(env *Env) error {
 		if err := o.validateExpired(env); err != nil {
 			return err
 		}
-	case o.ttl > 0 || o.at != "":
+	case o.ttl > 0 || !o.at.IsZero():
 		return usagef("--ttl and --at go with --expired")
 	case o.where == "":
 		return &usageError{"nothing says what to keep", "--where EXPR does, such as 'value > 20', or --expired"}
@@ -73,10 +72,8 @@ func (o *filterOptions) validateExpired(env *Env) (err error) {
 	case o.ttl == 0:
 		return &usageError{"--expired needs --ttl: a snapshot does not record the time to live", "--ttl 7d, and --state for states that have another one"}
 	}
-	if o.now = env.Now(); o.at != "" {
-		if o.now, err = time.Parse(time.RFC3339, o.at); err != nil {
-			return usagef("--at %s: expected a time such as 2026-11-30T12:00:00Z", o.at)
-		}
+	if o.at.IsZero() {
+		o.at.Time = env.Now()
 	}
 	return nil
 }
@@ -87,25 +84,26 @@ func newFilterCommand(env *Env) *cobra.Command {
 		Use:   "filter IN [OUT]",
 		Short: "Keep the elements and entries that match an expression, or are not expired",
 		Long: `Keeps the elements of list and union state, the entries of broadcast state, and
-the entries of keyed state, for which an expression is true, and removes the others.
-What is kept is copied byte for byte, in its order, and so is all other state. A
-state without any element left is kept, empty.
+the entries of keyed state, for which an expression is true, and removes the
+others. What is kept is copied byte for byte, in its order, and so is all other
+state. A state without any element left is kept, empty.
 
 These names can be used in --where, as with spt cat, which shows first what
 would stay:
 ` + catWhereHelp() + `
 
 An expression that uses values is refused for a state whose values are not
-decoded; --state leaves such a state out, and --type decodes it. A map of broadcast state that is not
-decoded is kept or emptied as a whole, by its state and subtask.
+decoded; --state leaves such a state out, and --type decodes it. A map of
+broadcast state that is not decoded is kept or emptied as a whole, by its state
+and subtask.
 
-A state that has nothing of what an expression looks at stays whole: a list has no
-key, and only timers have a time. So --where 'key != 17' removes a key from all
-keyed states and its timers, and --where 'value > 20' no timer.
+A state that has nothing of what an expression looks at stays whole: a list has
+no key, and only timers have a time. So --where 'key != 17' removes a key from
+all keyed states and its timers, and --where 'value > 20' no timer.
 
 Keyed state of an operator that loses entries is built again in the canonical
-format of savepoints, which every state backend restores. It is read twice. In
-other encodings too, what loses nothing is copied.
+format of savepoints, which every state backend restores. It is read twice: to
+decide, and to write. An operator that loses nothing is copied.
 
 --expired removes entries whose time to live had ended: Flink stores with each
 value when it was last updated, and removes what has expired when it is read, or
@@ -116,7 +114,7 @@ leaves replicas that differ; spt reports it.`,
 		Example: `  spt filter sp-001 small --state even-ids --where 'value > 20'
   spt filter sp-001 small --operator buffering-sink --where 'size > 1 * KiB' --invert
   spt filter sp-009 fewer --state rules --where 'not (key in [7, 8])'
-  spt filter sp-002 without-user --operator sessions --where 'key != "user-17"'
+  spt filter sp-002 without-key --where 'key != "key-4"'
   spt filter chk-4211 alive --expired --ttl 7d
   spt filter sp-002 sooner --timers --where 'time < 1796000000000'`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
@@ -182,7 +180,7 @@ func (o *filterOptions) expire(ctx context.Context, env *Env, snap *reader.Snaps
 	stop := env.reading("reading", nil)
 	defer stop()
 	v, done, err := transform.Expire(ctx, snap.View(), transform.ExpireOptions{
-		Operators: selectorOf(snap.Operators, chosen), States: o.states, TTL: time.Duration(o.ttl), At: o.now,
+		Operators: selectorOf(snap.Operators, chosen), States: o.states, TTL: time.Duration(o.ttl), At: o.at.Time,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -20,12 +20,14 @@ import (
 
 type patchOptions struct {
 	writeOptions
+	typeFlags
 	changes string
 	raw     bool
 }
 
 func (o *patchOptions) addFlags(fs *pflag.FlagSet) {
 	o.writeOptions.addFlags(fs)
+	o.typeFlags.addFlags(fs)
 	fs.StringVar(&o.changes, "changes", "", "read the changes from `FILE`: lines that spt cat printed, edited; - is standard input")
 	fs.BoolVar(&o.raw, "raw", false, "accept new bytes (value_base64, value_hex) of values that are not decoded, although nothing can check them")
 }
@@ -70,6 +72,9 @@ is written. See docs/patch.md.`,
 			if err := o.validate(env); err != nil {
 				return err
 			}
+			if err := env.readTypes(cmd.Context(), o.typeFlags); err != nil {
+				return err
+			}
 			return edit(cmd.Context(), env, o.writeOptions, args, func(snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
 				return o.patch(cmd.Context(), env, snap)
 			})
@@ -94,7 +99,7 @@ type patcher struct {
 	known map[[2]string]operatorOrError
 }
 
-// operatorOrError is the operator that a change names, or why there is none.
+// operatorOrError is the operator that a change names, or why it is not found.
 type operatorOrError struct {
 	id  format.OperatorID
 	err error

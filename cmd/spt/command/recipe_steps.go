@@ -42,6 +42,7 @@ func stepWords() []string { return slices.Sorted(maps.Keys(steppers)) }
 // notInRecipes are flags that do not change a snapshot.
 var notInRecipes = map[string][]string{
 	"filter":      {"type", "types"},
+	"patch":       {"type", "types"},
 	"prune-union": {"elements", "parallelism", "restores"},
 	"rescale":     {"elements", "suggest", "wide"},
 }

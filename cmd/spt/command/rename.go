@@ -70,8 +70,8 @@ later). All renames happen at once, so that two operators can swap. Two
 operators with one id are refused.
 
 --state-name renames operator states and keyed states, in _metadata and in the
-state itself. Keyed state of an operator in which one was renamed is built again in
-the canonical format of savepoints, which every state backend restores.`,
+state itself. Keyed state of an operator in which one was renamed is built again
+in the canonical format of savepoints, which every state backend restores.`,
 		Example: `  spt rename sp-001 renamed --uid even-id-logger=id-logger
   spt rename sp-001 swapped --uid sink=buffering-sink --uid buffering-sink=sink
   spt rename sp-001 renamed --operator buffering-sink --state-name buffered-elements=pending`,

@@ -53,20 +53,20 @@ whether values have a time to live. The types are from the serializer snapshots
 in the headers of all streams; no element is read. A state whose types
 differ between subtasks is shown once for each type.
 
-Types are in the type language (docs/type-language.md), which --type reads. For a
-state that is not decoded, spt says which class is not, and why.
+Types are in the type language (docs/type-language.md), which --type reads. For
+a state that is not decoded, spt says which class is not, and why.
 
---as avro prints an Avro schema for each state, or the schema that the state has;
-of state with keys, a record of key, namespace, map key (user_key) and value.
---as jsonschema prints a JSON Schema for each state, which describes the lines
-that spt cat prints for it. With -o json or jsonl each comes with its operator
-and state. --as sql prints the CREATE TABLE statement for the savepoint connector
-of Flink 2.1 and later, with the value, list and map states of one operator. The
+--as avro prints an Avro schema for each state, or the schema that the state
+has; of state with keys, a record of key, namespace, map key (user_key) and
+value. --as jsonschema prints a JSON Schema for each state, which describes the
+lines that spt cat prints for it. With -o json or jsonl each comes with its
+operator and state. --as sql prints the CREATE TABLE statement for Flink's
+savepoint connector, with the value, list and map states of one operator. The
 connector reads a Flink directory; what it does not read is in a comment.`,
 		Example: `  spt schema sp-001
-  spt schema sp-001 --state orders -o json | jq '.operators[].states[].value.fields'
-  spt schema sp-001 --state orders --as avro > orders.avsc
-  spt schema sp-002 --operator enrich --as sql`,
+  spt schema sp-001 --state buffered-elements -o json | jq '.operators[].states[].value.fields'
+  spt schema sp-001 --state buffered-elements --as avro > elements.avsc
+  spt schema sp-002 --operator keyed --as sql`,
 		Args: exactly(1, "one snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(env); err != nil {

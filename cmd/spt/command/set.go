@@ -150,10 +150,10 @@ of each. Broadcast state is a map and stays one.
 an operator that has any, managed or raw, is refused. Operators that run in one
 chain need the same max parallelism.
 
---shift-timers moves timers, for example after an outage, so that they do not all
-fire at once. Timers that end windows stay: a window is evaluated at its end only.
-Keyed state of an operator whose timers move is built again in the canonical format
-of savepoints, which every state backend restores.
+--shift-timers moves timers, for example after an outage, so that they do not
+all fire at once. Timers that end windows stay: a window is evaluated at its end
+only. Keyed state of an operator whose timers move is built again in the
+canonical format of savepoints, which every state backend restores.
 
 --offset, --offsets-from and --offsets set where Kafka sources read on after a
 restore: the offset of the next record, in the readers and, where it stores it,
@@ -167,7 +167,7 @@ record. spt offsets shows what is stored.`,
   spt set sp-001 as-list --operator even-id-logger --state even-ids --mode list
   spt set sp-001 fixed --value '33fb6e3d/even-ids[0,1]=4'
   spt set sp-001 wider --operator '*' --max-parallelism 512
-  spt set sp-001 later --shift-timers 2h --timers processing
+  spt set sp-002 later --shift-timers 2h --timers processing
   spt set chk-4211 replay --offset orders:3=15000 --offset orders:4=earliest
   spt set chk-4211 other --offsets committed --topic orders --drop-topic audit`,
 		Args: between(1, 2, "a snapshot, and where to write it"),
@@ -221,6 +221,9 @@ func (o *setOptions) shiftTimers(ctx context.Context, env *Env, snap *reader.Sna
 	stop := env.reading("reading", nil)
 	defer stop()
 	v, done, err := transform.ShiftTimers(ctx, snap.View(), transform.ShiftTimersOptions{Operators: operators, States: o.states, By: o.by})
+	if errors.Is(err, format.ErrNoMatch) {
+		return nil, nil, usagef("no operator has such timers")
+	}
 	if err != nil {
 		return nil, nil, err
 	}

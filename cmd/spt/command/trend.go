@@ -61,8 +61,8 @@ straight line through the first and the last, whatever is between them.
 
 It reads the description of each snapshot, and no state. With --count it also
 reads all entries of keyed state: ELEMENTS of a keyed state are its entries, and
-its bytes are of stored keys and values, before compression. As CSV it prints a row
-for each state in each snapshot.`,
+its bytes are of stored keys and values, before compression. As CSV it prints a
+row for each state in each snapshot.`,
 		Example: `  spt trend /data/flink/orders --limit 1GiB
   spt trend chk-4100 chk-4150 chk-4211 --state committable-state
   spt trend /data/flink/orders --count

@@ -52,7 +52,7 @@ func (e *Env) readTypes(ctx context.Context, f typeFlags) error {
 		if g.key, g.val, err = language.ParseState(text); err != nil {
 			var t *types.TypeError
 			if !errors.As(err, &t) {
-				return fmt.Errorf("%s: %w", where, err)
+				return err
 			}
 			return &usageError{fmt.Sprintf("%s: %v", where, err), "the words of types: docs/type-language.md"}
 		}

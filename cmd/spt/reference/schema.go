@@ -48,6 +48,7 @@ func Answers() []Answer {
 		{"prune-union-states", "spt prune-union", "with IN alone: a list of union states", report.Unions{}},
 		{"prune-union", "spt prune-union", "with --keep: what stays of each state, and what was written, or would be", report.Prune{}},
 		{"edit", "spt drop, spt rename, spt relocate, spt merge, spt set, spt patch, spt filter, spt apply", "what changes, and what was written, or would be", report.Edit{}},
+		{"create", "spt create", "the operators and states of the new savepoint, and what was written, or would be", report.Create{}},
 		{"doctor", "spt doctor", "how a store is reached, and what works there", report.Doctor{}},
 		{"explain", "spt explain", "a list of words and what they mean", []report.Explanation{}},
 		{"hash", "spt hash", "a list of uids and their ids", report.Hashes{}},

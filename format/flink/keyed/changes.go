@@ -510,11 +510,16 @@ func (c *parts) list(a *access, dst []byte) []byte {
 	return dst
 }
 
-// mapValue sets the value of a map key.
+// mapValue sets the value of a map key. A null that is put alone has no flag in a
+// changelog, only what the serializer writes for it.
 func (c *parts) mapValue(a *access, ov *overlay, key []byte, null bool) {
 	v := []byte{1}
 	if !null {
-		v = append([]byte{0}, c.take(&a.value)...)
+		p := c.take(&a.value)
+		if c.err == nil && !a.value.null(p) {
+			v[0] = 0
+		}
+		v = append(v, p...)
 	}
 	if c.err == nil {
 		ov.pairs[string(key)] = &pair{value: v}

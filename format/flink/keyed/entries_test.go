@@ -211,7 +211,11 @@ func (c *collected) add(t testing.TB, d *decoder, e format.KeyedEntry) {
 			m = &mapOfKey{group: e.KeyGroup, key: key, namespace: ns}
 			c.maps[d.name][name] = m
 		}
-		m.pairs = append(m.pairs, [2]any{d.read(t, d.UserKey, e.UserKey), d.withTTL(d.read(t, d.Value, e.Value))})
+		v := d.withTTL(d.read(t, d.Value, e.Value))
+		if null := v == nil; null != (e.Value[0] == 1) {
+			t.Errorf("state %q: null is %v, the flag of an entry is %d", d.name, null, e.Value[0])
+		}
+		m.pairs = append(m.pairs, [2]any{d.read(t, d.UserKey, e.UserKey), v})
 	default:
 		c.states[d.name] = append(c.states[d.name], entry(e.KeyGroup, key, ns, d.withTTL(d.read(t, d.Value, e.Value))))
 	}

@@ -96,6 +96,15 @@ func (p *part) skip(b []byte) (int, error) {
 	return p.codec.Skip(b)
 }
 
+// null reports whether a value is null.
+func (p *part) null(b []byte) bool {
+	if p.codec == nil {
+		return false
+	}
+	v, err := value.ReadAll(p.codec, b)
+	return err == nil && v.IsNull()
+}
+
 // access is what is needed to read the entries of a state.
 type access struct {
 	name           format.Text

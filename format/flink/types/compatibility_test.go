@@ -1,11 +1,49 @@
 package types_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/savepoint-tools/spt/format/flink/types"
 )
+
+// TestDifferences: all parts that differ are listed, with their paths.
+func TestDifferences(t *testing.T) {
+	pojo := func(fields ...string) string {
+		return utf(runtime+"PojoSerializerSnapshot") + i32(2) + utf("P") + optmap(fields...) + optmap() + optmap()
+	}
+	field := func(name, of string) string { return entry(name, "-", of) }
+	mapOf := func(k, v string) string { return composite(base+"MapSerializerSnapshot", 1, "", k, v) }
+	tuple := func(of ...string) string {
+		return composite(runtime+"TupleSerializerSnapshot", 2, utf("T"), of...)
+	}
+	item := func(price string, more ...string) string {
+		return list(pojo(append([]string{field("price", price)}, more...)...))
+	}
+	was := pojo(field("id", simple("Long")), field("items", item(simple("Int"))), field("old", simple("Int")), field("pair", tuple(simple("Int"), simple("Int"))), field("tags", mapOf(simple("String"), simple("Int"))))
+	now := pojo(field("id", simple("Long")), field("items", item(simple("Long"), field("unit", simple("String")))), field("pair", tuple(simple("Int"), simple("Short"))), field("tags", mapOf(simple("Int"), simple("Int"))), field("x y", simple("Int")))
+	c := types.Compare(snapshot(t, was), snapshot(t, now))
+	var got []string
+	for _, d := range c.Differences {
+		got = append(got, d.Path+" | "+d.Why+" | "+d.Compatibility.String())
+	}
+	want := []string{
+		"items[].price | IntSerializer → LongSerializer | incompatible",
+		"items[].unit | added | compatible after migration",
+		"old | removed | compatible after migration",
+		"pair[1] | IntSerializer → ShortSerializer | incompatible",
+		"tags.key | StringSerializer → IntSerializer | incompatible",
+		`"x y" | added | compatible after migration`,
+	}
+	if !slices.Equal(got, want) || c.Compatibility != types.Incompatible {
+		t.Errorf("%s\n%q", c.Why, got)
+	}
+	whole := types.Compare(snapshot(t, simple("Int")), snapshot(t, simple("Long"))).Differences
+	if len(whole) != 1 || whole[0].Path != "" || whole[0].Why != "IntSerializer → LongSerializer" {
+		t.Errorf("%+v", whole)
+	}
+}
 
 // TestCompare: what real Flink says of these, which the conformance tests ask of
 // every pair of many serializers, and what it has nothing to say of.

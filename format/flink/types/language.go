@@ -1,6 +1,7 @@
 package types
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,33 +88,32 @@ func (l *Language) ParseState(text string) (key, val *Snapshot, err error) {
 type wordType struct {
 	snapshot string // class, without "SerializerSnapshot"
 	version  int32
-	args     int  // number of types in <>; -1: any
+	args     int  // number of types in <>; -1: one or more; -2: the last one
 	mark     bool // Snapshot.mark
-	help     string
 }
 
 // wordTypes are the words with arguments.
 var wordTypes = map[string]wordType{
-	"list":         {snapshot: "List", args: 1, help: "a list; long[] and other arrays of primitives have the same bytes"},
-	"set":          {snapshot: "Set", args: 1, help: "a set of Flink 2"},
-	"map":          {snapshot: "Map", args: 2, help: "a map; values can be null"},
-	"nullawaremap": {snapshot: "NullAwareMap", args: 2, help: "a map whose keys can be null, too"},
-	"array":        {snapshot: "GenericArray", args: 1, help: "an array of objects, which can be null"},
-	"linkedlist":   {snapshot: "LinkedList", version: 3, args: 1, mark: true, help: "a list of Flink SQL, whose elements can be null"},
-	"traversable":  {snapshot: "Traversable", args: 1, help: "a collection of Scala"},
-	"tuple":        {snapshot: "Tuple", args: -1, help: "a tuple, or a case class of Scala; tuple2 with its number of fields, too"},
-	"row":          {snapshot: "Row", version: 4, args: -1, mark: true, help: "a row with a kind; row(0), of Flink before 1.11, has none"},
-	"nullable":     {snapshot: "Nullable", args: 1, help: "a value or null; nullable(8) has 8 bytes in place of a null"},
-	"option":       {snapshot: "ScalaOption", args: 1, help: "an option of Scala"},
-	"either":       {snapshot: "JavaEither", args: 2, help: "one of two types"},
-	"scalatry":     {snapshot: "ScalaTry", args: 2, help: "a Try of Scala"},
-	"ttl":          {snapshot: "Ttl", args: -2, help: "a value with the time of its last access; also \"TYPE with TTL\""},
-	"timer":        {snapshot: "Timer", args: 2, help: "a timer of a key and a namespace"},
-	"union":        {snapshot: "Union", args: 2, help: "an element of one of two joined streams"},
-	"bytes":        {snapshot: "RawValueData", args: 1, help: "a byte array that contains a value, such as bytes<json>"},
-	"bufferentry":  {snapshot: "BufferEntry", args: 1, help: "an element of an interval join"},
-	"lockable":     {snapshot: "LockableType", args: 1, help: "a value with its number of references, of CEP"},
-	"windowkey":    {snapshot: "WindowKey", args: 1, help: "a window and a key, of Flink SQL"},
+	"list":         {snapshot: "List", args: 1},
+	"set":          {snapshot: "Set", args: 1},
+	"map":          {snapshot: "Map", args: 2},
+	"nullawaremap": {snapshot: "NullAwareMap", args: 2},
+	"array":        {snapshot: "GenericArray", args: 1},
+	"linkedlist":   {snapshot: "LinkedList", version: 3, args: 1, mark: true},
+	"traversable":  {snapshot: "Traversable", args: 1},
+	"tuple":        {snapshot: "Tuple", args: -1},
+	"row":          {snapshot: "Row", version: 4, args: -1, mark: true},
+	"nullable":     {snapshot: "Nullable", args: 1},
+	"option":       {snapshot: "ScalaOption", args: 1},
+	"either":       {snapshot: "JavaEither", args: 2},
+	"scalatry":     {snapshot: "ScalaTry", args: 2},
+	"ttl":          {snapshot: "Ttl", args: -2},
+	"timer":        {snapshot: "Timer", args: 2},
+	"union":        {snapshot: "Union", args: 2},
+	"bytes":        {snapshot: "RawValueData", args: 1},
+	"bufferentry":  {snapshot: "BufferEntry", args: 1},
+	"lockable":     {snapshot: "LockableType", args: 1},
+	"windowkey":    {snapshot: "WindowKey", args: 1},
 }
 
 // sqlWords are the words of Flink SQL in rowdata, arraydata and mapdata.
@@ -434,7 +434,7 @@ func (p *typeParser) pojo(depth int) *Snapshot {
 
 // format reads what follows the word of a format.
 func (p *typeParser) format(at int, word string, f func(string) (value.Codec, error)) *Snapshot {
-	argument := ""
+	var argument string
 	if p.off++; p.off < len(p.text) && p.text[p.off] == '"' {
 		argument = p.name()
 	} else {
@@ -450,8 +450,12 @@ func (p *typeParser) format(at int, word string, f func(string) (value.Codec, er
 		return nil
 	}
 	c, err := f(argument)
-	if err != nil {
-		p.fail(at, "%v", err)
+	switch {
+	case err == nil:
+	case errors.Is(err, format.ErrUnsupported):
+		return p.fail(at, "%v", err)
+	default: // of a file
+		p.err = err
 		return nil
 	}
 	if strings.ContainsFunc(argument, endsArgument) || strings.HasPrefix(argument, `"`) {
