@@ -31,7 +31,7 @@ func Same(a, b *types.Type) bool {
 func Text(t *types.Type) string { return (&builder{}).of(t).node.String() }
 
 // column is a type of Parquet: how it is declared, and where and how values are put.
-// Definition and repetition levels are those of Parquet: how many of the optional and
+// Definition and repetition levels are as Parquet has them: how many of the optional and
 // repeated parts around a value are there, and at which repeated part it begins.
 type column struct {
 	node  parquet.Node
@@ -57,7 +57,7 @@ type builder struct {
 	known  map[string]*types.Type // records by class, for references
 }
 
-// of returns the column of a type, without its place.
+// of returns the column of a type, without its levels.
 func (b *builder) of(t *types.Type) *column {
 	t, _ = t.Deref()
 	switch t.Kind {
@@ -126,7 +126,7 @@ func unique(name string, taken map[string]bool) string {
 	return name
 }
 
-// group is a group whose fields have an order. That of a parquet.Group is by name.
+// group is a group whose fields keep their order; a parquet.Group sorts them.
 type group struct {
 	parquet.Group
 	fields []parquet.Field
@@ -146,20 +146,20 @@ func groupOf(names []string, parts []*column) group {
 // Fields implements parquet.Node.
 func (g group) Fields() []parquet.Field { return g.fields }
 
-// place numbers the leaves below a column and sets levels, given those around it.
-func (c *column) place(leaf, repetition, definition int) (next int) {
+// number numbers the leaves below a column and sets levels, given those around it.
+func (c *column) number(leaf, repetition, definition int) (next int) {
 	c.first, c.repetition, c.definition = leaf, repetition, definition
 	switch {
 	case c.leaf != nil:
 		leaf++
 	case c.kind == types.TypeList:
-		leaf = c.parts[0].place(leaf, repetition+1, definition+2)
+		leaf = c.parts[0].number(leaf, repetition+1, definition+2)
 	case c.kind == types.TypeMap:
-		leaf = c.parts[0].place(leaf, repetition+1, definition+1) // keys are required
-		leaf = c.parts[1].place(leaf, repetition+1, definition+2)
+		leaf = c.parts[0].number(leaf, repetition+1, definition+1) // keys are required
+		leaf = c.parts[1].number(leaf, repetition+1, definition+2)
 	default:
 		for _, p := range c.parts {
-			leaf = p.place(leaf, repetition, definition+1)
+			leaf = p.number(leaf, repetition, definition+1)
 		}
 	}
 	c.leaves = leaf - c.first

@@ -45,7 +45,7 @@ func NewWriter(w io.Writer, all []Column) (*Writer, error) {
 		if c.Few {
 			col.node = parquet.Encoded(col.node, &parquet.RLEDictionary)
 		}
-		next = col.place(next, 0, 1)
+		next = col.number(next, 0, 1)
 		out.columns, out.names = append(out.columns, col), append(out.names, c.Name)
 	}
 	if next > maxLeaves {
@@ -107,7 +107,7 @@ func (w *Writer) absent(c *column, repetition, definition int) {
 }
 
 // put adds a value and its parts. repetition is the level at which it begins, definition
-// that of what is around it.
+// the level of what is around it.
 func (w *Writer) put(c *column, v value.Value, repetition, definition int) error {
 	if v.IsNull() && !(c.json && v.Variant() > 0 && v.Variant() < value.EncodedNull) { // the JSON of these has a mark
 		if definition == c.definition {

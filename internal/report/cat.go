@@ -82,7 +82,7 @@ type CatOptions struct {
 	Format   ui.Format
 	Distinct bool // with how often each occurs
 	Raw      bool // values as they are stored
-	// Types are those of the columns of a Parquet file; other outputs need none.
+	// Types are the types of the columns of a Parquet file; other outputs need none.
 	Types CatTypes
 }
 

@@ -66,7 +66,7 @@ func (st *SchemaState) Types(op *SchemaOperator) (all []CatTypes) {
 		return append(all, t)
 	}
 	t.Key, t.Namespace, t.UserKey = CatType{true, typeJSON}, partOf(st.of.Namespace), partOf(st.of.UserKey)
-	if st.of.Parts().Namespace == nil { // Flink before 1.8 does not record that of timers with the state
+	if st.of.Parts().Namespace == nil { // Flink before 1.8 does not record it with timers
 		t.Namespace = CatType{true, typeJSON}
 	}
 	if st.TTL {

@@ -25,14 +25,6 @@ func jsonField[T any](name string, get func(*T) any) field[T] {
 	}}
 }
 
-// rawOf returns JSON, or nil if it is empty.
-func rawOf(text json.RawMessage) any {
-	if len(text) == 0 {
-		return nil
-	}
-	return text
-}
-
 // diffFields are the columns of the lines of [Diff].
 var diffFields = fields[DiffLine]{
 	textField("kind", func(l *DiffLine) string { return l.Kind }),
@@ -76,8 +68,8 @@ var diffFields = fields[DiffLine]{
 	textField("value_redacted", func(l *DiffLine) string { return l.element().Redacted }),
 	textsField("old_values", func(l *DiffLine) []string { return l.element().Old }),
 	textsField("new_values", func(l *DiffLine) []string { return l.element().New }),
-	jsonField("before", func(l *DiffLine) any { return rawOf(l.Before) }),
-	jsonField("after", func(l *DiffLine) any { return rawOf(l.After) }),
+	jsonField("before", func(l *DiffLine) any { return l.Before }),
+	jsonField("after", func(l *DiffLine) any { return l.After }),
 }
 
 // textsField returns a column of lists of texts; an empty list is null.

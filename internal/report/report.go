@@ -93,7 +93,7 @@ func printRows(w io.Writer, r Report) error {
 func printTable(w io.Writer, r Report) error {
 	t, ok := r.(Table)
 	if !ok {
-		return fmt.Errorf("internal error: %T is no table", r)
+		return fmt.Errorf("internal error: %T has no typed columns", r)
 	}
 	out, err := columns.NewWriter(w, t.Columns())
 	if err != nil {

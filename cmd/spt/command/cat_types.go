@@ -71,8 +71,8 @@ func (st *catState) types(schema *report.Schema) (all []report.CatTypes) {
 	return all
 }
 
-// typesDiffer returns the error for states of which the last does not fit into one file
-// with the others.
+// typesDiffer returns the error for the last state, which does not fit into one file with
+// the others.
 func typesDiffer(all []typedState) error {
 	name := func(st typedState) string { return ui.Quote(st.shown.Operator) + "/" + ui.Quote(st.shown.Name) }
 	last := all[len(all)-1]
@@ -82,7 +82,7 @@ func typesDiffer(all []typedState) error {
 		case !ok:
 			continue
 		case st.catState == last.catState:
-			return &usageError{fmt.Sprintf("-o parquet: a file has one type of %s, and those of %s are %s and %s", differ.Part, name(st), differ.Types[0], differ.Types[1]),
+			return &usageError{fmt.Sprintf("-o parquet: a file has one type of %s, and %s has two, %s and %s", differ.Part, name(st), differ.Types[0], differ.Types[1]),
 				"choose subtasks with --subtask; which have which type:  spt schema"}
 		}
 		hint := "choose a state:  --state " + shell.Quote(last.name)
