@@ -15,6 +15,13 @@ import (
 // groupBytes is how much a row group holds before it is compressed.
 const groupBytes = 64 << 20
 
+// Rows are written together, because the library is slow with single ones: so many, or
+// fewer that hold so many bytes.
+const (
+	batchRows  = 256
+	batchBytes = 1 << 20
+)
+
 // Writer writes a Parquet file, in order and without seeking. After an error all calls
 // fail, and the file must not be used: without Close it has no end, so that no reader
 // takes a part for the whole. It is not safe for concurrent use.
@@ -23,15 +30,17 @@ type Writer struct {
 	columns []*column
 	names   []string
 	values  [][]parquet.Value // of a row, by leaf
-	row     parquet.Row
-	bytes   int64 // in the row group
-	most    int64 // bytes of a row group
+	rows    []parquet.Row     // that are not written yet, in memory that is used again
+	waiting int               // how many of them there are
+	bytes   int64             // in the row group
+	behind  int64             // of these, in rows that are not written yet
+	most    int64             // bytes of a row group
 	err     error
 }
 
 // NewWriter returns a writer of a table with these columns, whose names differ.
 func NewWriter(w io.Writer, all []Column) (*Writer, error) {
-	out := &Writer{most: groupBytes}
+	out := &Writer{most: groupBytes, rows: make([]parquet.Row, batchRows)}
 	next := 0
 	taken := map[string]bool{}
 	for _, c := range all {
@@ -77,21 +86,33 @@ func (w *Writer) Row(cells []value.Value) error {
 			return w.err
 		}
 	}
-	w.row = w.row[:0]
+	row := w.rows[w.waiting][:0]
+	size := int64(0)
 	for _, leaf := range w.values {
-		w.row = append(w.row, leaf...)
+		row = append(row, leaf...)
 	}
-	for i := range w.row {
-		w.bytes += 8
-		switch w.row[i].Kind() {
+	for i := range row {
+		size += 8
+		switch row[i].Kind() {
 		case parquet.ByteArray, parquet.FixedLenByteArray:
-			w.bytes += int64(len(w.row[i].ByteArray()))
+			size += int64(len(row[i].ByteArray()))
 		}
 	}
-	if _, w.err = w.w.WriteRows([]parquet.Row{w.row}); w.err == nil && w.bytes >= w.most {
+	w.rows[w.waiting] = row
+	w.waiting, w.bytes, w.behind = w.waiting+1, w.bytes+size, w.behind+size
+	if w.waiting == len(w.rows) || w.behind >= batchBytes || w.bytes >= w.most {
+		w.catchUp()
+	}
+	if w.err == nil && w.bytes >= w.most {
 		w.bytes, w.err = 0, w.w.Flush()
 	}
 	return w.err
+}
+
+// catchUp writes the rows that wait.
+func (w *Writer) catchUp() {
+	_, w.err = w.w.WriteRows(w.rows[:w.waiting])
+	w.waiting, w.behind = 0, 0
 }
 
 // add adds a value of a leaf.
@@ -188,6 +209,9 @@ func (w *Writer) fields(c *column, v value.Value, repetition int) error {
 // Close writes the end of the file.
 func (w *Writer) Close() error {
 	if w.err != nil {
+		return w.err
+	}
+	if w.catchUp(); w.err != nil {
 		return w.err
 	}
 	w.err = w.w.Close()
