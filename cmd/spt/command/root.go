@@ -60,23 +60,23 @@ SPT_PATH.`,
 		commands []*cobra.Command
 	}{
 		{"Look", []*cobra.Command{
-			isTable(newInspectCommand(env)),
+			isTable("--by", newInspectCommand(env)),
 			newListCommand(env),
-			isTable(newCatCommand(env)),
+			isTable(always, newCatCommand(env)),
 			newSchemaCommand(env),
 			newGetCommand(env),
-			isTable(newOffsetsCommand(env)),
+			isTable(always, newOffsetsCommand(env)),
 			newPendingCommand(env),
 			newTrendCommand(env),
 			noRows(newWatchCommand(env)),
 		}},
 		{"Compare", []*cobra.Command{
-			isTable(noRows(newDiffCommand(env))),
+			isTable(always, noRows(newDiffCommand(env))),
 		}},
 		{"Check", []*cobra.Command{
 			newVerifyCommand(env),
 			newCheckCommand(env),
-			isTable(newOrphansCommand(env)),
+			isTable(always, newOrphansCommand(env)),
 		}},
 		{"Change", []*cobra.Command{
 			noRows(newConvertCommand(env)),
@@ -158,15 +158,32 @@ func (e *Env) checkCSV(cmd *cobra.Command, args []string) error {
 	return usagef("-o csv: the result of %s%s is not a list of rows; use -o table, json or jsonl", cmd.CommandPath(), with)
 }
 
-// tableKey marks commands whose answer has typed columns, which Parquet needs.
-const tableKey = "table"
+// tableKey says of a command with which flag its answer has typed columns, which Parquet
+// needs; if it is not there, the answer never has.
+const tableKey = "table with"
 
-func isTable(cmd *cobra.Command) *cobra.Command {
+// always is in place of the flag.
+const always = "always"
+
+func isTable(with string, cmd *cobra.Command) *cobra.Command {
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
 	}
-	cmd.Annotations[tableKey] = "yes"
+	cmd.Annotations[tableKey] = with
 	return cmd
+}
+
+// outputsOf returns the outputs that a command has.
+func outputsOf(cmd *cobra.Command) []string {
+	return slices.DeleteFunc(ui.OutputNames(), func(name string) bool {
+		switch name {
+		case ui.OutputCSV.String():
+			return cmd.Annotations[rowsKey] == never
+		case ui.OutputParquet.String():
+			return cmd.Annotations[tableKey] == ""
+		}
+		return false
+	})
 }
 
 // checkParquet refuses -o parquet for an answer without typed columns, and on a terminal.
