@@ -20,6 +20,7 @@ const groupBytes = 64 << 20
 const (
 	batchRows  = 256
 	batchBytes = 1 << 20
+	keptValues = 1024 // of a row whose memory is used again
 )
 
 // Writer writes a Parquet file, in order and without seeking. After an error all calls
@@ -112,6 +113,11 @@ func (w *Writer) Row(cells []value.Value) error {
 // catchUp writes the rows that wait.
 func (w *Writer) catchUp() {
 	_, w.err = w.w.WriteRows(w.rows[:w.waiting])
+	for i, row := range w.rows[:w.waiting] {
+		if cap(row) > keptValues {
+			w.rows[i] = nil
+		}
+	}
 	w.waiting, w.behind = 0, 0
 }
 
