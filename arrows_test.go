@@ -86,6 +86,7 @@ var arrows = []arrow{
 	{"internal/testenv", []string{"format/value"}, []string{"net", "net/...", "log", "log/...", "github.com/spf13/..."}}, // for tests only
 	{"internal/sptest", []string{"format/...", "storage/...", "reader", "writer", "internal/sptest", "internal/testenv"}, []string{"github.com/spf13/..."}},
 	{"internal/schema", []string{"format/flink/types", "format/value"}, noOutside},
+	{"internal/columns", []string{"format", "format/flink/types", "format/value"}, noFiles},
 	{"internal/explain", []string{"format/finding"}, noOutside},
 	{"internal/trend", nil, noOutside},
 	{"internal/browse", []string{"internal/ui"}, append(slices.Clone(noOutside), "charm.land/...")},
@@ -93,12 +94,11 @@ var arrows = []arrow{
 	{"internal/watch", []string{"format", "reader", "storage", "internal/report", "internal/trend"}, noFiles},
 	{"internal/watch/export", []string{"internal/trend", "internal/watch"}, []string{"os", "os/...", "log", "log/...", "github.com/spf13/..."}},
 	{"internal/watch/notify", nil, []string{"os", "os/...", "log", "log/...", "github.com/spf13/..."}},
-	{"internal/report", []string{"internal/schema", "format/...", "storage", "internal/ability", "reader", "writer", "transform/...", "internal/explain", "internal/objpath", "internal/shell", "internal/trend", "internal/ui", "internal/fileref", "internal/number"}, noOutside},
+	{"internal/report", []string{"internal/columns", "internal/schema", "format/...", "storage", "internal/ability", "reader", "writer", "transform/...", "internal/explain", "internal/objpath", "internal/shell", "internal/trend", "internal/ui", "internal/fileref", "internal/number"}, noOutside},
 	{"internal/picture", nil, noOutside},
 	{"internal/report/html", []string{"format", "internal/number", "internal/picture", "internal/report", "internal/shell", "internal/ui"}, []string{"os", "os/...", "net", "net/...", "log", "log/...", "github.com/spf13/..."}},
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
-	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/ability", "internal/conf", "internal/explain", "internal/expression", "internal/hash128", "internal/objpath", "internal/shell", "internal/tally", "internal/tempname", "internal/report/...", "internal/ui", "internal/watch/...", "internal/work", "internal/fileref", "internal/limit", "internal/number"}, []string{"net", "net/...", "log", "log/..."}},
-	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/ability", "internal/browse/...", "internal/conf", "internal/explain", "internal/expression", "internal/hash128", "internal/objpath", "internal/shell", "internal/tally", "internal/tempname", "internal/report", "internal/ui", "internal/watch/...", "internal/work", "internal/fileref", "internal/limit", "internal/number"}, []string{"net", "net/...", "log", "log/..."}},
+	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/ability", "internal/browse/...", "internal/conf", "internal/explain", "internal/expression", "internal/hash128", "internal/objpath", "internal/shell", "internal/tally", "internal/tempname", "internal/report/...", "internal/ui", "internal/watch/...", "internal/work", "internal/fileref", "internal/limit", "internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"cmd/spt/reference", []string{"cmd/spt/command", "internal/report", "format/flink/types"}, []string{"net", "net/...", "log", "log/..."}},
 	{"conformance", []string{"conformance", "internal/testenv", "format/...", "format/flink/assign", "storage/...", "reader", "writer", "transform/..."}, []string{"github.com/spf13/..."}},
 }

@@ -35,7 +35,10 @@ func (o *diffOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.schema, "schema", false, "compare only the types of states, field by field, and report whether a job with the types of B restores A")
 }
 
-func (o *diffOptions) validate() error {
+func (o *diffOptions) validate(output ui.Output) error {
+	if o.schema && output == ui.OutputParquet {
+		return usagef("-o parquet: the result of spt diff --schema has no typed columns; use -o table, json or jsonl")
+	}
 	if o.schema && (len(o.ignore) > 0 || o.placement || o.verbose) {
 		return usagef("--schema compares only types: it cannot be combined with --ignore, --placement or -v")
 	}
@@ -125,7 +128,7 @@ Difference kinds accepted by --ignore:
   spt diff sp-001 sp-012.spt && echo nothing was lost`,
 		Args: exactly(2, "two snapshots"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.validate(); err != nil {
+			if err := o.validate(env.common.output); err != nil {
 				return err
 			}
 			return runDiff(cmd.Context(), o, env, args[0], args[1])
