@@ -124,6 +124,17 @@ var keyedRewrites = []keyedRewrite{
 		},
 	},
 	{
+		name:  "patched",
+		edit:  patchKeyed,
+		entry: patchedEntry,
+		timer: func(service string, event bool, t Timer) (Timer, bool) {
+			if event && service == "user-timers" {
+				t.Timestamp += shiftedBy.Milliseconds()
+			}
+			return t, true
+		},
+	},
+	{
 		name: "max-parallelism",
 		edit: func(in format.View) (format.View, error) {
 			v, done, err := transform.Regroup(context.Background(), in, transform.RegroupOptions{MaxParallelism: 300})

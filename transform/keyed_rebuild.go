@@ -95,6 +95,9 @@ func namesOf(all map[*format.Operator]*keyedOperator) (names []string) {
 type keyedRebuild struct {
 	// touches reports whether a state is changed. nil: none is.
 	touches func(format.KeyedState) bool
+	// only is the subtasks in which something changes; nil: those with a state that touches
+	// is true for.
+	only map[*format.Subtask]bool
 	// edit returns what changes in the entries of a source of a subtask; nil: nothing.
 	edit func(sub *format.Subtask, s *keyedSource) (keyedEdit, error)
 	// aligned is set if in-flight data, with which no keyed state is built, is removed as
@@ -125,7 +128,7 @@ func (k *keyedOperator) rebuild(ctx context.Context, r keyedRebuild) (*format.Op
 	touched := map[*format.Subtask]bool{}
 	if r.touches != nil {
 		for sub, all := range k.sources {
-			if slices.ContainsFunc(all, func(s *keyedSource) bool {
+			if (r.only == nil || r.only[sub]) && slices.ContainsFunc(all, func(s *keyedSource) bool {
 				return slices.ContainsFunc(s.schema.States, r.touches)
 			}) {
 				touched[sub] = true

@@ -10,6 +10,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/hash128"
 )
 
 // PatchOptions are the options of Patch.
@@ -41,22 +42,25 @@ const (
 )
 
 // PatchChange is a change of one element of list, union or raw operator state, or of one
-// entry of broadcast state. Indexes are of the input, whatever other changes do.
+// entry of broadcast or keyed state. Indexes are of the input, whatever other changes do.
 type PatchChange struct {
 	Number   int64   // identifies the change in errors, such as the number of its line
 	Op       PatchOp // "" means PatchReplace
 	Operator format.OperatorID
 	State    string
 	Raw      bool // a state of the raw operator state
-	Subtask  int32
+	// Subtask is where the element or entry is. A change of an entry of keyed state finds
+	// it with AllSubtasks as well.
+	Subtask int32
 	// Index is the number of the element or entry in its subtask. An element is added
 	// before the one with this index.
 	Index int64
-	// Key is the JSON of the key of an entry of broadcast state. It finds the entry if
-	// there is no Index, otherwise it must be the key of the entry with the Index.
+	// Key is the JSON of the key of an entry of broadcast or keyed state. It finds the
+	// entry if there is no Index, otherwise it must be the key of the entry with the Index.
 	Key   []byte
-	Value PatchValue // new value; of PatchRemove not used
-	Was   PatchValue // if given, the value that must be stored
+	Entry *PatchEntry // of an entry of keyed state, otherwise nil
+	Value PatchValue  // new value; of PatchRemove and of timers not used
+	Was   PatchValue  // if given, the value that must be stored
 }
 
 // PatchValue is a value, or nothing.
@@ -67,6 +71,8 @@ type PatchValue struct {
 
 func (v *PatchValue) given() bool { return v.JSON != nil || v.Stored != nil }
 
+func (v *PatchValue) twice() bool { return v.JSON != nil && v.Stored != nil }
+
 // PatchReport describes what Patch changed.
 type PatchReport struct {
 	States []*PatchedState // those that changes name, in the order of the first one
@@ -76,6 +82,8 @@ type PatchReport struct {
 	// Splits is the splits that were removed from the readers of sources, while the
 	// state of their coordinator stays.
 	Splits []*RemovedSplits
+	// Entries is the number of entries of keyed state that were built again.
+	Entries int64
 }
 
 // PatchedState is the result for one state. The entries of every replica of a broadcast
@@ -85,6 +93,7 @@ type PatchedState struct {
 	State                    string
 	Mode                     format.Mode
 	Raw                      bool
+	Keyed                    string // the kind of a keyed state, which has no mode
 	Replaced, Added, Removed int64
 	Same                     int64 // changes to the value that was stored
 }
@@ -130,7 +139,7 @@ const (
 )
 
 // Patch changes single elements of list, union and raw operator state, and single entries
-// of broadcast state. It checks all changes before it changes anything: if any of them is
+// of broadcast and keyed state. It checks all changes before it changes anything: if any of them is
 // wrong, the error is a *PatchError that lists them. A change to the value that is stored
 // changes nothing, also if the value would be encoded otherwise today.
 //
@@ -138,14 +147,20 @@ const (
 // state can be changed in all replicas at once, or in each by a change of its own; changes
 // after which equal replicas differ are problems (ErrDiverges).
 //
-// Patch reads the elements that changes name, and the maps of broadcast states that they
-// name. It holds a batch of changes of up to 16 MiB, what is new, and a bit for each
-// element of a state that a change names.
+// An entry of keyed state is found in the key group of its key, if that is given or the hash
+// code of the key can be computed, otherwise all key groups are read. A list that has no
+// element any more is removed. Keyed state of an operator in which entries change is
+// canonical, see [Canonical].
+//
+// Patch reads the elements that changes name, the maps of broadcast states that they name,
+// and the key groups of entries. It holds a batch of changes of up to 16 MiB, what is new, a
+// bit for each element of a state that a change names, and 16 bytes for each entry of keyed
+// state.
 func Patch(ctx context.Context, in format.View, o PatchOptions) (format.View, *PatchReport, error) {
 	if o.Changes == nil || o.Values == nil {
 		return in, nil, errors.New("Patch needs Changes and Values")
 	}
-	p := &patch{in: in, o: o, report: &PatchReport{}, ops: map[format.OperatorID]*format.Operator{}, states: map[patchID]*patchState{}}
+	p := &patch{in: in, o: o, report: &PatchReport{}, ops: map[format.OperatorID]*format.Operator{}, states: map[patchID]*patchState{}, keyed: map[format.OperatorID]*keyedPatch{}, hash: hash128.New()}
 	for _, op := range in.Operators {
 		p.ops[op.ID] = op
 	}
@@ -157,12 +172,15 @@ func Patch(ctx context.Context, in format.View, o PatchOptions) (format.View, *P
 		if err := st.finish(ctx, p, edits); err != nil {
 			return in, nil, format.At(err, "operator %q", st.Operator.Label())
 		}
-		p.report.States = append(p.report.States, st.PatchedState)
 	}
 	if err := p.wrong(); err != nil {
 		return in, nil, err
 	}
-	sp, err := editHandles(ctx, in, edits)
+	built, err := p.buildKeyed(ctx)
+	if err != nil {
+		return in, nil, err
+	}
+	sp, err := editHandles(ctx, in.With(built), edits)
 	if err != nil {
 		return in, nil, err
 	}
@@ -186,6 +204,8 @@ type patch struct {
 	ops      map[format.OperatorID]*format.Operator
 	states   map[patchID]*patchState
 	order    []*patchState
+	keyed    map[format.OperatorID]*keyedPatch
+	hash     hash128.Hasher
 	problems []PatchProblem
 	more     int64
 }
@@ -249,45 +269,75 @@ type located struct {
 // read reads all changes, batch by batch.
 func (p *patch) read(ctx context.Context) error {
 	var batch []located
+	var keyed []*keyedChange
 	size := 0
+	flush := func() error {
+		err := p.batch(ctx, batch)
+		if err == nil {
+			err = p.keyedBatch(ctx, keyed)
+		}
+		batch, keyed, size = batch[:0], keyed[:0], 0
+		return err
+	}
 	for c, err := range p.o.Changes {
 		if err != nil {
 			return err
 		}
-		st, part, err := p.find(&c)
-		if err != nil {
-			p.problem(c.Number, err)
-			continue
+		if c.Op == "" {
+			c.Op = PatchReplace
 		}
-		batch = append(batch, located{c, st, part})
+		if c.Entry != nil {
+			located, wrong, err := p.locate(ctx, c)
+			switch {
+			case err != nil:
+				return err
+			case wrong != nil:
+				p.problem(c.Number, wrong)
+				continue
+			}
+			keyed = append(keyed, located)
+			size += len(located.text) + int(located.entry.Size()) + len(c.Entry.TTL)
+		} else {
+			st, part, err := p.find(&c)
+			if err != nil {
+				p.problem(c.Number, err)
+				continue
+			}
+			batch = append(batch, located{c, st, part})
+		}
 		size += len(c.Key) + len(c.Value.JSON) + len(c.Value.Stored) + len(c.Was.JSON) + len(c.Was.Stored)
-		if len(batch) < batchChanges && size < batchBytes {
+		if len(batch)+len(keyed) < batchChanges && size < batchBytes {
 			continue
 		}
-		if err := p.batch(ctx, batch); err != nil {
+		if err := flush(); err != nil {
 			return err
 		}
-		batch, size = batch[:0], 0
 	}
-	return p.batch(ctx, batch)
+	return flush()
+}
+
+// checkOp returns what is wrong with the operation of a change.
+func (c *PatchChange) checkOp() error {
+	switch {
+	case c.Op != PatchReplace && c.Op != PatchAdd && c.Op != PatchRemove:
+		return fmt.Errorf("operation %q: expected %s, %s or %s", c.Op, PatchReplace, PatchAdd, PatchRemove)
+	case c.Op == PatchRemove && c.Value.given():
+		return errors.New("what is removed has no new value")
+	case c.Op == PatchAdd && c.Was.given():
+		return errors.New("what is added had no value before")
+	case c.Value.twice() || c.Was.twice():
+		return errors.New("a value is given twice")
+	}
+	return nil
 }
 
 // find returns the state of a change, and its part; nil for all subtasks.
 func (p *patch) find(c *PatchChange) (*patchState, *patchPart, error) {
-	if c.Op == "" {
-		c.Op = PatchReplace
+	if err := c.checkOp(); err != nil {
+		return nil, nil, err
 	}
-	switch {
-	case c.Op != PatchReplace && c.Op != PatchAdd && c.Op != PatchRemove:
-		return nil, nil, fmt.Errorf("operation %q: expected %s, %s or %s", c.Op, PatchReplace, PatchAdd, PatchRemove)
-	case c.Op == PatchRemove && c.Value.given():
-		return nil, nil, errors.New("what is removed has no new value")
-	case c.Op != PatchRemove && !c.Value.given():
+	if c.Op != PatchRemove && !c.Value.given() {
 		return nil, nil, errors.New("it has no value")
-	case c.Op == PatchAdd && c.Was.given():
-		return nil, nil, errors.New("what is added had no value before")
-	case c.Value.JSON != nil && c.Value.Stored != nil || c.Was.JSON != nil && c.Was.Stored != nil:
-		return nil, nil, errors.New("a value is given twice")
 	}
 	st, err := p.state(c)
 	if err != nil {
@@ -360,6 +410,7 @@ func (p *patch) state(c *PatchChange) (*patchState, error) {
 	slices.SortFunc(st.parts, func(a, b *patchPart) int { return cmp.Compare(a.subtask, b.subtask) })
 	p.states[id] = st
 	p.order = append(p.order, st)
+	p.report.States = append(p.report.States, st.PatchedState)
 	return st, nil
 }
 

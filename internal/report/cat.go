@@ -82,6 +82,8 @@ type CatOptions struct {
 	Format   ui.Format
 	Distinct bool // with how often each occurs
 	Raw      bool // values as they are stored
+	// Types are the types of the columns of a Parquet file; other outputs need none.
+	Types CatTypes
 }
 
 // Decode reports whether values are decoded, rather than printed as stored.
@@ -126,6 +128,8 @@ func NewCatWriter(w io.Writer, term ui.Term, o CatOptions) CatWriter {
 		}
 		header = append(header, "key_group", "namespace", "user_key", "time", "ttl_timestamp")
 		return &catCSV{o, ui.NewCSV(w, header...)}
+	case ui.OutputParquet:
+		return newCatParquet(w, o)
 	}
 	return &catJSON{CatEncoder: *NewCatEncoder(o), w: bufio.NewWriterSize(w, 64<<10)}
 }

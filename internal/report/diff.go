@@ -170,6 +170,16 @@ type DiffLine struct {
 // Lines implements [Lines]: differences, and the elements that differ.
 func (r *Diff) Lines() iter.Seq[any] {
 	return func(yield func(any) bool) {
+		for line := range r.lines() {
+			if !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+func (r *Diff) lines() iter.Seq[*DiffLine] {
+	return func(yield func(*DiffLine) bool) {
 		for i := range r.Differences {
 			if !yield(&r.Differences[i]) {
 				return

@@ -176,17 +176,21 @@ func (e *Edit) Patched(d *transform.PatchReport) {
 			continue
 		}
 		kind := s.Mode.String()
-		if s.Raw {
+		switch {
+		case s.Raw:
 			kind = "raw"
+		case s.Keyed != "":
+			kind = s.Keyed
 		}
 		e.add(s.Operator, Change{What: "patched", State: e.run.Text(s.State), Kind: kind, Replaced: s.Replaced, Added: s.Added, Removed: s.Removed})
-		if s.Mode == format.ModeUnion && !s.Raw {
+		if s.Mode == format.ModeUnion && !s.Raw && s.Keyed == "" {
 			e.Remark("%s is union state, which a restore assigns to every subtask: duplicates of a changed element in other subtasks stay as they are", e.run.stateName(s.Operator, s.State))
 		}
 	}
 	if same > 0 {
 		e.Remark("%s: the value was stored already", ui.Plural(same, "change"))
 	}
+	e.rebuilt(d.Entries, nil)
 }
 
 // Merged adds what was taken from the snapshot from into the snapshot to. sizes are the

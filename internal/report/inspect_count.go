@@ -2,7 +2,6 @@ package report
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -177,19 +176,23 @@ func (e *InspectEntries) countCells() (entries, keys, bytes, dead, expired strin
 	return
 }
 
-// csv returns the cells of countHeader.
+// countFields are the columns that counting adds.
+var countFields = fields[InspectEntries]{
+	numberField("entries", func(e *InspectEntries) int64 { return e.Entries }),
+	maybeField("keys", func(e *InspectEntries) *int64 { return e.Keys }),
+	numberField("entry_bytes", func(e *InspectEntries) int64 { return e.Bytes }),
+	numberField("dead_entries", func(e *InspectEntries) int64 { return e.DeadEntries }),
+	numberField("dead_bytes", func(e *InspectEntries) int64 { return e.DeadBytes }),
+	maybeField("expired_entries", func(e *InspectEntries) *int64 { return e.ExpiredEntries }),
+	maybeField("expired_bytes", func(e *InspectEntries) *int64 { return e.ExpiredBytes }),
+}
+
+// csv returns the cells of countFields.
 func (e *InspectEntries) csv() []string {
 	if e == nil {
-		return make([]string, 7)
+		return make([]string, len(countFields))
 	}
-	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	known := func(n *int64) string {
-		if n == nil {
-			return ""
-		}
-		return number(*n)
-	}
-	return []string{number(e.Entries), known(e.Keys), number(e.Bytes), number(e.DeadEntries), number(e.DeadBytes), known(e.ExpiredEntries), known(e.ExpiredBytes)}
+	return countFields.text(e)
 }
 
 // appendCounts appends how entries are distributed and when timers fire.

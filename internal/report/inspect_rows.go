@@ -79,10 +79,10 @@ func NewInspectRows(by string, top int, all Inspects) *InspectRows {
 }
 
 // JSON implements [JSON].
-func (r *InspectRows) JSON() any { return append([]InspectRow{}, slices.Concat(r.tables...)...) }
+func (r *InspectRows) JSON() any { return append([]InspectRow{}, r.rows()...) }
 
 // Lines implements [Lines].
-func (r *InspectRows) Lines() iter.Seq[any] { return each(slices.Concat(r.tables...)) }
+func (r *InspectRows) Lines() iter.Seq[any] { return each(r.rows()) }
 
 // Empty says of each snapshot without a row why it has none.
 func (r *InspectRows) Empty() (all []string) {

@@ -3,34 +3,74 @@ package report
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 
+	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/columns"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/reader"
 )
 
-// Header implements [Rows].
-func (r *InspectRows) Header() []string {
-	return r.all.withPath("path", append([]string{"operator", "id", "state", "kind", "subtask", "subtasks", "place", "file", "reference", "handles", "parallelism", "max_parallelism", "elements", "key_groups", "bytes", "inline_bytes", "offset_bytes", "missing", "wrong", "status", "type", "compression"}, r.all.countHeader("key_group")...))
+// fields are the columns of the rows.
+func (r *InspectRows) fields() fields[InspectRow] {
+	type row = InspectRow
+	var all fields[row]
+	if len(r.all) > 1 {
+		all = fields[row]{textField("path", func(r *row) string { return r.Path })}
+	}
+	all = append(all,
+		textField("operator", func(r *row) string { return r.Operator }),
+		textField("id", func(r *row) string { return r.ID }),
+		textField("state", func(r *row) string { return r.State }),
+		textField("kind", func(r *row) string { return r.Kind }),
+		maybeField("subtask", func(r *row) *int32 { return r.Subtask }),
+		numberField("subtasks", func(r *row) int { return r.Subtasks }),
+		textField("place", func(r *row) string { return r.Place }),
+		textField("file", func(r *row) string { return r.File }),
+		textField("reference", func(r *row) string { return r.Reference }),
+		numberField("handles", func(r *row) int { return r.Handles }),
+		numberField("parallelism", func(r *row) int32 { return r.Parallelism }),
+		numberField("max_parallelism", func(r *row) int32 { return r.MaxParallelism }),
+		maybeField("elements", func(r *row) *int64 { return r.Elements }),
+		numberField("key_groups", func(r *row) int64 { return r.KeyGroups }),
+		numberField("bytes", func(r *row) int64 { return r.Bytes }),
+		numberField("inline_bytes", func(r *row) int64 { return r.InlineBytes }),
+		numberField("offset_bytes", func(r *row) int64 { return r.OffsetBytes }),
+		boolField("missing", func(r *row) bool { return r.Missing }),
+		textField("wrong", func(r *row) string { return r.Wrong }),
+		textField("status", func(r *row) string { return r.Status }),
+		textField("type", func(r *row) string { return r.Type }),
+		textField("compression", func(r *row) string { return r.Compression }),
+	)
+	if !r.all.counted() {
+		return all
+	}
+	all = append(all, maybeField("key_group", func(r *row) *int { return r.KeyGroup }))
+	for _, f := range countFields {
+		all = append(all, field[row]{f.name, f.typ, func(r *row) value.Value {
+			if r.Count == nil {
+				return value.Null()
+			}
+			return f.cell(r.Count)
+		}})
+	}
+	return all
 }
 
+func (r *InspectRows) rows() []InspectRow { return slices.Concat(r.tables...) }
+
+// Header implements [Rows].
+func (r *InspectRows) Header() []string { return r.fields().header() }
+
 // Rows implements [Rows].
-func (r *InspectRows) Rows() iter.Seq[[]string] {
-	return func(yield func([]string) bool) {
-		for i, x := range r.all {
-			for k := range r.tables[i] {
-				row := &r.tables[i][k]
-				cells := row.cells()
-				if r.all.counted() {
-					cells = append(append(cells, row.group()), row.Count.csv()...)
-				}
-				if !yield(r.all.withPath(x.Path, cells)) {
-					return
-				}
-			}
-		}
-	}
-}
+func (r *InspectRows) Rows() iter.Seq[[]string] { return r.fields().texts(r.rows()) }
+
+// Columns implements [Table].
+func (r *InspectRows) Columns() []columns.Column { return r.fields().columns() }
+
+// Cells implements [Table].
+func (r *InspectRows) Cells() iter.Seq[[]value.Value] { return r.fields().cells(r.rows()) }
 
 // group returns the key group of a row, or "".
 func (r *InspectRow) group() string {
@@ -38,19 +78,6 @@ func (r *InspectRow) group() string {
 		return ""
 	}
 	return strconv.Itoa(*r.KeyGroup)
-}
-
-func (r *InspectRow) cells() []string {
-	subtask, elements := "", ""
-	if r.Subtask != nil {
-		subtask = strconv.Itoa(int(*r.Subtask))
-	}
-	if r.Elements != nil {
-		elements = strconv.FormatInt(*r.Elements, 10)
-	}
-	return []string{r.Operator, r.ID, r.State, r.Kind, subtask, strconv.Itoa(r.Subtasks), r.Place, r.File, r.Reference, strconv.Itoa(r.Handles),
-		strconv.Itoa(int(r.Parallelism)), strconv.Itoa(int(r.MaxParallelism)), elements, strconv.FormatInt(r.KeyGroups, 10),
-		strconv.FormatInt(r.Bytes, 10), strconv.FormatInt(r.InlineBytes, 10), strconv.FormatInt(r.OffsetBytes, 10), strconv.FormatBool(r.Missing), r.Wrong, r.Status, r.Type, r.Compression}
 }
 
 // Document implements [Report].

@@ -36,12 +36,12 @@ func (all Inspects) counted() bool {
 	return slices.ContainsFunc(all, func(x *Inspect) bool { return x.Counted != nil })
 }
 
-// countHeader returns the columns that counting adds, after more.
-func (all Inspects) countHeader(more ...string) []string {
+// countHeader returns the names of the columns that counting adds.
+func (all Inspects) countHeader() []string {
 	if !all.counted() {
 		return nil
 	}
-	return append(more, "entries", "keys", "entry_bytes", "dead_entries", "dead_bytes", "expired_entries", "expired_bytes")
+	return countFields.header()
 }
 
 // withPath puts the path in front where rows of several snapshots are shown.

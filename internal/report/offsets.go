@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/savepoint-tools/spt/format/flink/connector"
+	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/columns"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform"
 )
@@ -249,21 +251,35 @@ func (n *NotDecoded) text() string {
 // Lines implements [Lines].
 func (o *Offsets) Lines() iter.Seq[any] { return each(o.Partitions) }
 
-// Header implements [Rows].
-func (o *Offsets) Header() []string {
-	return []string{"operator", "id", "connector", "cluster", "topic", "partition", "at", "offset", "text", "stopping_offset", "subtask", "enumerator", "trouble", "since"}
+// offsetFields are the columns of the rows.
+var offsetFields = fields[OffsetRow]{
+	textField("operator", func(p *OffsetRow) string { return p.Operator }),
+	textField("id", func(p *OffsetRow) string { return p.ID }),
+	textField("connector", func(p *OffsetRow) string { return p.Connector }),
+	textField("cluster", func(p *OffsetRow) string { return p.Cluster }),
+	textField("topic", func(p *OffsetRow) string { return p.Topic }),
+	textField("partition", func(p *OffsetRow) string { return p.Partition }),
+	textField("at", func(p *OffsetRow) string { return p.At }),
+	maybeField("offset", func(p *OffsetRow) *int64 { return p.Offset }),
+	textField("text", func(p *OffsetRow) string { return p.Text }),
+	maybeField("stopping_offset", func(p *OffsetRow) *int64 { return p.Stop }),
+	maybeField("subtask", func(p *OffsetRow) *int32 { return p.Subtask }),
+	textField("enumerator", func(p *OffsetRow) string { return p.Enumerator }),
+	textField("trouble", func(p *OffsetRow) string { return p.Trouble }),
+	maybeField("since", func(p *OffsetRow) *int64 { return p.Since }),
 }
 
+// Header implements [Rows].
+func (o *Offsets) Header() []string { return offsetFields.header() }
+
 // Rows implements [Rows].
-func (o *Offsets) Rows() iter.Seq[[]string] {
-	return rows(o.Partitions, func(p *OffsetRow) []string {
-		subtask := ""
-		if p.Subtask != nil {
-			subtask = strconv.Itoa(int(*p.Subtask))
-		}
-		return []string{p.Operator, p.ID, p.Connector, p.Cluster, p.Topic, p.Partition, p.At, optional(p.Offset), p.Text, optional(p.Stop), subtask, p.Enumerator, p.Trouble, optional(p.Since)}
-	})
-}
+func (o *Offsets) Rows() iter.Seq[[]string] { return offsetFields.texts(o.Partitions) }
+
+// Columns implements [Table].
+func (o *Offsets) Columns() []columns.Column { return offsetFields.columns() }
+
+// Cells implements [Table].
+func (o *Offsets) Cells() iter.Seq[[]value.Value] { return offsetFields.cells(o.Partitions) }
 
 func optional(n *int64) string {
 	if n == nil {

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/columns"
 	"github.com/savepoint-tools/spt/internal/shell"
 	"github.com/savepoint-tools/spt/internal/ui"
 	"github.com/savepoint-tools/spt/transform/orphans"
@@ -325,17 +326,31 @@ func (a *Orphans) Lines() iter.Seq[any] {
 	}
 }
 
-// Header implements [Rows].
-func (a *Orphans) Header() []string {
-	return []string{"path", "directory", "kind", "job_id", "bytes", "time", "result", "kept", "to", "problem"}
+// orphanFields are the columns of a file.
+var orphanFields = fields[Orphan]{
+	textField("path", func(f *Orphan) string { return f.Path }),
+	textField("directory", func(f *Orphan) string { return f.Directory }),
+	textField("kind", func(f *Orphan) string { return f.Kind }),
+	textField("job_id", func(f *Orphan) string { return f.Job }),
+	numberField("bytes", func(f *Orphan) int64 { return f.Bytes }),
+	timeField("time", func(f *Orphan) *time.Time { return f.Time }),
+	textField("result", func(f *Orphan) string { return f.Result }),
+	textField("kept", func(f *Orphan) string { return f.Kept }),
+	textField("to", func(f *Orphan) string { return f.To }),
+	textField("problem", func(f *Orphan) string { return f.Problem }),
 }
 
+// Header implements [Rows].
+func (a *Orphans) Header() []string { return orphanFields.header() }
+
 // Rows implements [Rows]: a row for each file.
-func (a *Orphans) Rows() iter.Seq[[]string] {
-	return rows(a.Files, func(f *Orphan) []string {
-		return []string{f.Path, f.Directory, f.Kind, f.Job, strconv.FormatInt(f.Bytes, 10), timeText(f.Time), f.Result, f.Kept, f.To, f.Problem}
-	})
-}
+func (a *Orphans) Rows() iter.Seq[[]string] { return orphanFields.texts(a.Files) }
+
+// Columns implements [Table].
+func (a *Orphans) Columns() []columns.Column { return orphanFields.columns() }
+
+// Cells implements [Table].
+func (a *Orphans) Cells() iter.Seq[[]value.Value] { return orphanFields.cells(a.Files) }
 
 // Document implements [Report].
 func (a *Orphans) Document() *ui.Document {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"iter"
 
+	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/columns"
 	"github.com/savepoint-tools/spt/internal/ui"
 )
 
@@ -31,6 +33,13 @@ type Rows interface {
 	Rows() iter.Seq[[]string]
 }
 
+// Table is a [Report] that has rows of typed columns.
+type Table interface {
+	Columns() []columns.Column
+	// Cells yields as many values as Columns has.
+	Cells() iter.Seq[[]value.Value]
+}
+
 // Print writes a report to w: for a person on term, or as output says.
 func Print(w io.Writer, term ui.Term, output ui.Output, r Report) error {
 	switch output {
@@ -40,6 +49,8 @@ func Print(w io.Writer, term ui.Term, output ui.Output, r Report) error {
 		return printLines(w, r)
 	case ui.OutputCSV:
 		return printRows(w, r)
+	case ui.OutputParquet:
+		return printTable(w, r)
 	}
 	return r.Document().Write(w, term)
 }
@@ -77,6 +88,23 @@ func printRows(w io.Writer, r Report) error {
 		}
 	}
 	return c.Flush()
+}
+
+func printTable(w io.Writer, r Report) error {
+	t, ok := r.(Table)
+	if !ok {
+		return fmt.Errorf("internal error: %T has no typed columns", r)
+	}
+	out, err := columns.NewWriter(w, t.Columns())
+	if err != nil {
+		return err
+	}
+	for cells := range t.Cells() {
+		if err := out.Row(cells); err != nil {
+			return err
+		}
+	}
+	return out.Close()
 }
 
 func one(v any) iter.Seq[any] {

@@ -48,6 +48,11 @@ type SchemaState struct {
 	differ bool
 }
 
+// Is reports whether it is the state of a name and a kind.
+func (st *SchemaState) Is(name, kind string, keyed bool) bool {
+	return st.Keyed == keyed && st.of.Name.String() == name && st.Kind == kind
+}
+
 // SchemaType is a type.
 type SchemaType struct {
 	Kind       string        `json:"kind" jsonschema:"description=of the JSON of its values"`

@@ -15,16 +15,17 @@ import (
 // Output is the value of --output: how the answer is printed.
 type Output uint8
 
-// The outputs: for people, one JSON value, one JSON value a line, comma-separated.
+// The outputs: for people, one JSON value, one JSON value a line, comma-separated, a Parquet file.
 const (
 	OutputTable Output = iota
 	OutputJSON
 	OutputJSONL
 	OutputCSV
+	OutputParquet
 )
 
 // OutputNames returns the words that --output takes, in their order.
-func OutputNames() []string { return []string{"table", "json", "jsonl", "csv"} }
+func OutputNames() []string { return []string{"table", "json", "jsonl", "csv", "parquet"} }
 
 // Set takes one of [OutputNames].
 func (o *Output) Set(s string) error { return choose(o, s, OutputNames()) }

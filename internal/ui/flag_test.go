@@ -24,9 +24,9 @@ func TestFlags(t *testing.T) {
 		{"-o jsonl --color never --format hex --size 20000", [4]string{"jsonl", "never", "hex", "20000"}, ""},
 		{"-o csv --format base64 --size 1MB", [4]string{"csv", "auto", "base64", "1000000"}, ""},
 		{"--format redacted", [4]string{"table", "auto", "redacted", "0"}, ""},
-		{"-o yaml", [4]string{}, `invalid argument "yaml" for "-o, --output" flag: must be table, json, jsonl or csv`},
-		{"-o JSON", [4]string{}, "must be table, json, jsonl or csv"},
-		{"--output=", [4]string{}, "must be table, json, jsonl or csv"},
+		{"-o yaml", [4]string{}, `invalid argument "yaml" for "-o, --output" flag: must be table, json, jsonl, csv or parquet`},
+		{"-o JSON", [4]string{}, "must be table, json, jsonl, csv or parquet"},
+		{"--output=", [4]string{}, "must be table, json, jsonl, csv or parquet"},
 		{"--color yes", [4]string{}, "must be auto, always or never"},
 		{"--format raw", [4]string{}, "must be auto, text, hex, base64 or redacted"},
 		{"--size 64K", [4]string{}, "K could be KiB (1024) or KB (1000): say which"},
@@ -61,7 +61,7 @@ func TestFlags(t *testing.T) {
 
 func TestFlagTypes(t *testing.T) {
 	for v, want := range map[pflag.Value]string{
-		new(Output):    "table|json|jsonl|csv",
+		new(Output):    "table|json|jsonl|csv|parquet",
 		new(ColorMode): "auto|always|never",
 		new(Format):    "auto|text|hex|base64|redacted",
 		new(Size):      "size",
@@ -73,7 +73,7 @@ func TestFlagTypes(t *testing.T) {
 	if got := Output(9).String(); got != "unknown (9)" {
 		t.Errorf("got %s", got)
 	}
-	for o, want := range map[Output]bool{OutputTable: false, OutputJSON: true, OutputJSONL: true, OutputCSV: false} {
+	for o, want := range map[Output]bool{OutputTable: false, OutputJSON: true, OutputJSONL: true, OutputCSV: false, OutputParquet: false} {
 		if o.JSON() != want {
 			t.Errorf("%v: JSON is %v", o, !want)
 		}

@@ -139,3 +139,10 @@ func dropHead(s string, drop int) string {
 	}
 	return b.String()
 }
+
+// Fit returns s, escaped as by [Printable], in exactly w columns: cut or padded with
+// blanks.
+func Fit(s string, w int, cut Cut) string {
+	s = truncate(Printable(s), w, cut)
+	return s + strings.Repeat(" ", max(w-Width(s), 0))
+}

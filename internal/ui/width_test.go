@@ -78,3 +78,24 @@ func TestSanitize(t *testing.T) {
 		})
 	}
 }
+
+func TestFit(t *testing.T) {
+	for _, x := range []struct {
+		s    string
+		w    int
+		cut  Cut
+		want string
+	}{
+		{"abc", 5, CutEnd, "abc  "},
+		{"abcdef", 4, CutEnd, "abc…"},
+		{"abcdef", 5, CutMiddle, "ab…ef"},
+		{"界界界", 4, CutEnd, "界… "},
+		{"a\x1b[2Jb", 20, CutEnd, `a\x1b[2Jb           `},
+		{"\x1b[31mred", 6, CutEnd, `\x1b[…`},
+		{"a", 0, CutEnd, ""},
+	} {
+		if got := Fit(x.s, x.w, x.cut); got != x.want {
+			t.Errorf("Fit(%q, %d) = %q, want %q", x.s, x.w, got, x.want)
+		}
+	}
+}

@@ -57,6 +57,8 @@ func (o *catOptions) validate(env *Env, given *pflag.FlagSet) error {
 		return usagef("--sample and --top print N elements: they cannot be combined with --distinct or --limit")
 	case o.keysOnly && o.distinct:
 		return usagef("--distinct compares values, which --keys-only leaves out")
+	case o.output == ui.OutputParquet && (o.stats || o.coordinator):
+		return usagef("-o parquet writes the columns of elements: it cannot be combined with --stats or --coordinator")
 	case o.coordinator && (o.entriesOnly() || o.chooses()):
 		return usagef("--coordinator cannot be combined with --key, --key-group, --namespace, --keys-only, --sample or --top")
 	case o.coordinator && (o.stats || o.distinct || o.where != "" || len(o.states) > 0 || o.subtasks != ""):

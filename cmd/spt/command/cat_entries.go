@@ -137,29 +137,10 @@ func (r *catReaders) entries(ctx context.Context, u work.Unit) (*entryReader, er
 	if err != nil {
 		return nil, err
 	}
-	e := &entryReader{c: c, ctx: ctx, part: &catPart{place: read.place, subtask: u.Handle.Index, state: work.All, handle: u.Handle, keyed: read}, noted: make([]bool, len(read.states))}
-	e.last.state = -1
+	part := &catPart{place: read.place, subtask: u.Handle.Index, state: work.All, handle: u.Handle, keyed: read}
+	e := newEntryReader(ctx, c, part, u.Groups())
 	if r.lines {
 		e.lines, e.once = report.NewCatEncoder(c.shown()), true
-	}
-	for i, st := range read.states {
-		chosen := &read.chosen[i]
-		groups := u.Groups()
-		if chosen.groups.Count > 0 {
-			groups = groups.Intersect(chosen.groups)
-		}
-		if st == nil || chosen.none || groups.Count == 0 {
-			continue
-		}
-		// States of one handle have the same key, as a rule.
-		k := 0
-		for k < len(e.passes) && (e.passes[k].Groups != groups || !bytes.Equal(e.passes[k].Key, chosen.key)) {
-			k++
-		}
-		if k == len(e.passes) {
-			e.passes = append(e.passes, format.KeyedSelection{Groups: groups, Key: chosen.key})
-		}
-		e.passes[k].States = append(e.passes[k].States, i)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,6 +149,34 @@ func (r *catReaders) entries(ctx context.Context, u work.Unit) (*entryReader, er
 	}
 	r.open[e] = true
 	return e, nil
+}
+
+// newEntryReader returns a reader of the chosen entries of a part in some key groups. It
+// opens nothing yet.
+func newEntryReader(ctx context.Context, c *catter, part *catPart, groups format.KeyGroupRange) *entryReader {
+	read := part.keyed
+	e := &entryReader{c: c, ctx: ctx, part: part, noted: make([]bool, len(read.states))}
+	e.last.state = -1
+	for i, st := range read.states {
+		chosen := &read.chosen[i]
+		from := groups
+		if chosen.groups.Count > 0 {
+			from = from.Intersect(chosen.groups)
+		}
+		if st == nil || chosen.none || from.Count == 0 {
+			continue
+		}
+		// States of one handle have the same key, as a rule.
+		k := 0
+		for k < len(e.passes) && (e.passes[k].Groups != from || !bytes.Equal(e.passes[k].Key, chosen.key)) {
+			k++
+		}
+		if k == len(e.passes) {
+			e.passes = append(e.passes, format.KeyedSelection{Groups: from, Key: chosen.key})
+		}
+		e.passes[k].States = append(e.passes[k].States, i)
+	}
+	return e
 }
 
 // readOf returns what is read of the handle of a unit: what was found when states were

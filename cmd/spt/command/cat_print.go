@@ -73,7 +73,14 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	if c.output.JSON() {
 		out = c.env.dataOut()
 	}
-	w := report.NewCatWriter(out, c.env.term(), c.shown())
+	shown := c.shown()
+	if c.output == ui.OutputParquet {
+		var err error
+		if shown.Types, err = c.columnTypes(ctx, states); err != nil {
+			return err
+		}
+	}
+	w := report.NewCatWriter(out, c.env.term(), shown)
 	if c.most = limit; c.chooses() {
 		c.most, limit = 0, 0
 	} else if limit > 0 && c.output == ui.OutputTable {

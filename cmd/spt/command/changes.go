@@ -12,6 +12,8 @@ import (
 	"io"
 	"iter"
 	"strings"
+
+	"github.com/savepoint-tools/spt/transform"
 )
 
 // changeLine is a line of a file of changes: what spt cat prints, edited. Pointers and
@@ -38,11 +40,22 @@ type changeLine struct {
 	// Printed by cat; what they say is not used.
 	Size *int64 `json:"size"`
 	// Of an entry of keyed state.
-	KeyGroup  *int32          `json:"key_group"`
-	Namespace json.RawMessage `json:"namespace"`
-	UserKey   json.RawMessage `json:"user_key"`
-	Time      *int64          `json:"time"`
-	TTL       json.RawMessage `json:"ttl_timestamp"`
+	KeyGroup        *int32          `json:"key_group"`
+	Namespace       json.RawMessage `json:"namespace"`
+	UserKey         json.RawMessage `json:"user_key"`
+	Time            *int64          `json:"time"`
+	TTL             json.RawMessage `json:"ttl_timestamp"`
+	KeyBase64       *string         `json:"key_base64"`
+	KeyHex          *string         `json:"key_hex"`
+	NamespaceBase64 *string         `json:"namespace_base64"`
+	NamespaceHex    *string         `json:"namespace_hex"`
+	UserKeyBase64   *string         `json:"user_key_base64"`
+	UserKeyHex      *string         `json:"user_key_hex"`
+	StoredBase64    *string         `json:"stored_base64"`
+	StoredHex       *string         `json:"stored_hex"`
+
+	// place is two JSON values of --value: subtask and index, or key and user key.
+	place []json.RawMessage
 	// Printed by cat with flags that make lines which name no element, or no value.
 	Count    *int64  `json:"count"`
 	Text     *string `json:"value_text"`
@@ -171,8 +184,6 @@ func notChange(err error) error {
 
 func (l *changeLine) check() error {
 	switch {
-	case l.KeyGroup != nil:
-		return errors.New("it is an entry of keyed state: only operator state is changed")
 	case l.Kind == "coordinator":
 		return errors.New("the state of a coordinator is not changed by its elements")
 	case l.Count != nil:
@@ -191,12 +202,44 @@ func (l *changeLine) check() error {
 	return nil
 }
 
+// ofEntry reports whether only an entry of keyed state has what the line says.
+func (l *changeLine) ofEntry() bool {
+	for _, text := range []*string{l.KeyBase64, l.KeyHex, l.NamespaceBase64, l.NamespaceHex, l.UserKeyBase64, l.UserKeyHex, l.StoredBase64, l.StoredHex} {
+		if text != nil {
+			return true
+		}
+	}
+	return l.KeyGroup != nil || l.Namespace != nil || l.UserKey != nil || l.Time != nil || l.TTL != nil
+}
+
+// entry returns what the line says of an entry of keyed state more than its key.
+func (l *changeLine) entry() (*transform.PatchEntry, error) {
+	e := &transform.PatchEntry{Time: l.Time, KeyGroup: l.KeyGroup, TTL: l.TTL}
+	e.Namespace.JSON, e.UserKey.JSON = l.Namespace, l.UserKey
+	for _, part := range []struct {
+		name         string
+		base, digits *string
+		to           *[]byte
+	}{
+		{"key", l.KeyBase64, l.KeyHex, &e.Key},
+		{"namespace", l.NamespaceBase64, l.NamespaceHex, &e.Namespace.Stored},
+		{"user_key", l.UserKeyBase64, l.UserKeyHex, &e.UserKey.Stored},
+		{"stored", l.StoredBase64, l.StoredHex, &e.Stored},
+	} {
+		var err error
+		if *part.to, err = storedBytes(part.base, part.digits); err != nil {
+			return nil, fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return e, nil
+}
+
 // storedBytes returns bytes that are given as base64 or hexadecimal digits; nil if
 // neither is given.
 func storedBytes(base, digits *string) (p []byte, err error) {
 	switch {
 	case base != nil && digits != nil:
-		return nil, errors.New("a value is given twice")
+		return nil, errors.New("the bytes are given twice")
 	case base != nil:
 		p, err = base64.StdEncoding.Strict().DecodeString(*base)
 	case digits != nil:

@@ -50,8 +50,8 @@ func completionOf(env *Env, cmd *cobra.Command, f *pflag.Flag) cobra.CompletionF
 	value, _ := pflag.UnquoteUsage(f)
 	if words := strings.Split(value, "|"); len(words) > 1 {
 		return func(of *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if f.Name == "output" && of.Annotations[rowsKey] == never {
-				return words[:len(words)-1], noFiles // csv is the last
+			if f.Name == "output" {
+				return outputsOf(of), noFiles
 			}
 			return words, noFiles
 		}

@@ -35,7 +35,10 @@ func (o *diffOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.schema, "schema", false, "compare only the types of states, field by field, and report whether a job with the types of B restores A")
 }
 
-func (o *diffOptions) validate() error {
+func (o *diffOptions) validate(output ui.Output) error {
+	if o.schema && output == ui.OutputParquet {
+		return usagef("-o parquet: the result of spt diff --schema has no typed columns; use -o table, json or jsonl")
+	}
 	if o.schema && (len(o.ignore) > 0 || o.placement || o.verbose) {
 		return usagef("--schema compares only types: it cannot be combined with --ignore, --placement or -v")
 	}
@@ -125,7 +128,7 @@ Difference kinds accepted by --ignore:
   spt diff sp-001 sp-012.spt && echo nothing was lost`,
 		Args: exactly(2, "two snapshots"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.validate(); err != nil {
+			if err := o.validate(env.common.output); err != nil {
 				return err
 			}
 			return runDiff(cmd.Context(), o, env, args[0], args[1])
@@ -155,6 +158,29 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 	}
 	stop := env.reading("comparing", allState(snaps[:]...))
 	defer stop()
+	res, err := o.compare(ctx, env, compared{[2]string{a, b}, snaps, inputs}, stop)
+	if err != nil {
+		return err
+	}
+	if err := env.answer(res); err != nil {
+		return err
+	}
+	if !res.Same {
+		return &findings{}
+	}
+	return nil
+}
+
+// compared is what is compared: the older snapshot and the newer one.
+type compared struct {
+	paths  [2]string
+	snaps  [2]*reader.Snapshot
+	inputs [2]format.View // snaps, or parts of them
+}
+
+// compare compares two snapshots. It calls read when all is read.
+func (o *diffOptions) compare(ctx context.Context, env *Env, in compared, read func()) (*report.Diff, error) {
+	snaps, inputs := in.snaps, in.inputs
 	opts := diff.Options{TempDir: env.common.tmp, Jobs: env.readJobs(snaps[:]...), Ignore: map[diff.Kind]bool{}, Placement: o.placement}
 	for _, k := range o.ignore {
 		opts.Ignore[diff.Kind(k)] = true
@@ -172,26 +198,16 @@ func runDiff(ctx context.Context, o diffOptions, env *Env, a, b string) (err err
 		return entryText(ctx, snaps[side], h, state)
 	}
 	d, err := diff.Savepoints(ctx, inputs[0], inputs[1], opts)
-	stop()
+	read()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	elements := diffElements{env: env, snaps: snaps, inputs: inputs, values: map[valuesOf]reader.Values{}}
 	entries := diffEntries{env: env, snaps: snaps, readers: map[format.KeyedHandle]*entryReader{}}
-	res, err := env.run.NewDiff(d, report.DiffInput{Paths: [2]string{a, b}, Snapshots: snaps, Ignored: o.ignore, Verbose: o.verbose,
+	return env.run.NewDiff(d, report.DiffInput{Paths: in.paths, Snapshots: snaps, Ignored: o.ignore, Verbose: o.verbose,
 		Element: func(side int, c diff.ElementChange) (string, string, error) { return elements.read(ctx, side, c) },
 		Entry:   func(side int, at *diff.KeyedAt) (*report.CatItem, error) { return entries.read(ctx, side, at) },
 		Cat:     report.CatOptions{Format: env.run.Format}})
-	if err != nil {
-		return err
-	}
-	if err := env.answer(res); err != nil {
-		return err
-	}
-	if !res.Same {
-		return &findings{}
-	}
-	return nil
 }
 
 // diffSchemas compares the types of states.

@@ -31,7 +31,7 @@ type commonFlags struct {
 
 func (e *Env) addCommonFlags(fs *pflag.FlagSet) {
 	c := &e.common
-	fs.VarP(&c.output, "output", "o", "output format; csv only where the result is a list of rows")
+	fs.VarP(&c.output, "output", "o", "output format; csv only where the result is a list of rows; parquet of cat, diff, inspect --by, offsets and orphans")
 	fs.Var(&e.run.Format, "format", "how names and values from a file are printed")
 	fs.Var(&c.color, "color", "when to use colour")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "print no progress and no remarks on stderr")

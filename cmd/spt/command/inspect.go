@@ -39,10 +39,13 @@ func (o *inspectOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.wide, "wide", false, "print full ids and names")
 }
 
-func (o *inspectOptions) validate(given *pflag.FlagSet) error {
+func (o *inspectOptions) validate(env *Env, given *pflag.FlagSet) error {
 	rows := []string{report.ByOperator, report.ByState, report.BySubtask, report.ByHandle, report.ByFile, report.ByKeyGroup}
 	if o.by != "" && !slices.Contains(rows, o.by) {
 		return usagef("--by %s: must be one of %s", o.by, strings.Join(rows, ", "))
+	}
+	if o.by == "" && env.common.output == ui.OutputParquet {
+		return usagef("-o parquet: the columns depend on the rows: it needs --by %s", strings.Join(rows, "|"))
 	}
 	if o.top < 0 {
 		return usagef("--top %d: must be 0 or more", o.top)
@@ -121,7 +124,7 @@ state, or for the whole snapshot; these names can be used in it:
   spt inspect sp-001 -o json | jq '.operators[].states[] | select(.kind == "union")'`,
 		Args: between(1, -1, "at least one snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.validate(cmd.Flags()); err != nil {
+			if err := o.validate(env, cmd.Flags()); err != nil {
 				return err
 			}
 			return runInspect(cmd.Context(), o, env, args)

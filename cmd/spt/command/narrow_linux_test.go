@@ -227,3 +227,16 @@ func textNumbers(text string) (all []string) {
 	}
 	return all
 }
+
+// TestParquetOnTerminal: a Parquet file is not for eyes.
+func TestParquetOnTerminal(t *testing.T) {
+	fixtures, err := filepath.Abs("../../../testdata/savepoints")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := onTerminal(t, 200, fixtures, "cat", "sp-001", "--state", "even-ids", "-o", "parquet")
+	const want = "spt: -o parquet: standard output is a terminal, and a Parquet file is not text\nhint: write it to a file:  spt cat … -o parquet > FILE.parquet\n"
+	if shown != want {
+		t.Errorf("%q, expected %q", shown, want)
+	}
+}

@@ -43,13 +43,14 @@ func newPatchCommand(env *Env) *cobra.Command {
 	var o patchOptions
 	cmd := &cobra.Command{
 		Use:   "patch IN [OUT]",
-		Short: "Change single values of operator state, as edited output of cat says",
+		Short: "Change single values of state, as edited output of cat says",
 		Long: `Changes single elements of list, union and raw operator state, and single
-entries of broadcast state. What is not changed is copied byte for byte.
+entries of broadcast and keyed state. What is not changed is copied byte for
+byte.
 
 The changes are lines as spt cat prints them: the line of an element with
 another value replaces the value. Lines with the value that is stored change
-nothing, so all that cat printed of operator state can be passed back. A line
+nothing, so all that cat printed can be passed back. A line
 needs the operator (or id), the state, subtask and index, and the value. More:
   "op": "remove"   removes the element; the line needs no value
   "op": "add"      adds an element before the one with the index, or without
@@ -60,6 +61,10 @@ An index is the number of an element in IN, whatever other lines do.
 Each subtask has a replica of the map of broadcast state. A line with a key and
 without subtask and index is for all replicas. Lines with a subtask are for
 one; they are wrong if replicas that agree on the key would differ.
+
+An entry of keyed state is found by its state, key, namespace and user_key, a
+timer by its time as well. Operators whose entries change are written in the
+canonical format, which every state backend restores.
 
 All lines are checked before anything is written: that the elements exist, their
 types, duplicates. If any is wrong, each is named with its number, and nothing
@@ -149,6 +154,16 @@ func (p *patcher) change(l *changeLine) (c transform.PatchChange, err error) {
 	if c.Operator, err = p.operator(l.Operator, l.ID); err != nil {
 		return c, err
 	}
+	if l.ofEntry() || l.Kind != "raw" && p.onlyKeyed(c.Operator, l.State) {
+		if len(l.place) == 2 {
+			c.Key, l.UserKey = l.place[0], l.place[1]
+		}
+		if c.Entry, err = l.entry(); err != nil {
+			return c, err
+		}
+	} else if err = l.placed(); err != nil {
+		return c, err
+	}
 	if l.Subtask != nil {
 		c.Subtask = *l.Subtask
 	}
@@ -169,6 +184,14 @@ func (p *patcher) change(l *changeLine) (c transform.PatchChange, err error) {
 		c.Value = transform.PatchValue{}
 	}
 	return c, nil
+}
+
+// onlyKeyed reports whether an operator has keyed state and no operator state with a name.
+func (p *patcher) onlyKeyed(id format.OperatorID, state string) bool {
+	i := slices.IndexFunc(p.snap.Operators, func(op *format.Operator) bool { return op.ID == id })
+	return i >= 0 && p.snap.Operators[i].HasKeyed() && !slices.ContainsFunc(p.snap.Operators[i].Subtasks, func(sub *format.Subtask) bool {
+		return sub.Managed != nil && slices.ContainsFunc(sub.Managed.States, func(st format.NamedState) bool { return st.Name.String() == state })
+	})
 }
 
 func given(v transform.PatchValue) bool { return v.JSON != nil || v.Stored != nil }

@@ -90,7 +90,7 @@ func allState(snaps ...*reader.Snapshot) func() int64 {
 			if s.Container.Family == reader.SPT {
 				n += s.Container.Size
 			} else {
-				n += streamBytes(s)
+				n += streamBytes(s.Savepoint)
 			}
 		}
 		return n
@@ -98,7 +98,7 @@ func allState(snaps ...*reader.Snapshot) func() int64 {
 }
 
 // streamBytes is the bytes of all streams of a snapshot, each file once.
-func streamBytes(s *reader.Snapshot) (n int64) {
+func streamBytes(s *format.Savepoint) (n int64) {
 	seen := map[format.StreamKey]bool{}
 	_ = s.EachStream(func(_ format.Place, st format.Stream) error {
 		if _, _, ok := format.Reference(st); ok {
@@ -133,7 +133,7 @@ func someState(ctx context.Context, snap *reader.Snapshot, states iter.Seq2[*for
 		if snap.Container.Family != reader.SPT {
 			return n
 		}
-		all := max(streamBytes(snap), 1)
+		all := max(streamBytes(snap.Savepoint), 1)
 		return int64(float64(n) / float64(all) * float64(snap.Container.SPT.StoredBytes))
 	}
 }

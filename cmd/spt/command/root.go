@@ -38,7 +38,7 @@ SPT_PATH.`,
 			if strings.Contains(cmd.Use, "[OUT]") || cmd.Name() == "check" {
 				env.run.Input = strings.Join(args[:min(len(args), 1)], "")
 			}
-			if err := errors.Join(emptyFlag(cmd.Flags()), env.checkCSV(cmd, args)); err != nil {
+			if err := errors.Join(emptyFlag(cmd.Flags()), env.checkCSV(cmd, args), env.checkParquet(cmd)); err != nil {
 				return err
 			}
 			return env.prepare(cmd.Context())
@@ -60,24 +60,25 @@ SPT_PATH.`,
 		commands []*cobra.Command
 	}{
 		{"Look", []*cobra.Command{
-			newInspectCommand(env),
+			isTable("--by", newInspectCommand(env)),
 			newListCommand(env),
-			newCatCommand(env),
+			isTable(always, newCatCommand(env)),
 			newSchemaCommand(env),
 			newGetCommand(env),
-			newOffsetsCommand(env),
+			isTable(always, newOffsetsCommand(env)),
 			newPendingCommand(env),
 			newTrendCommand(env),
 			newReportCommand(env),
+			noRows(newBrowseCommand(env)),
 			noRows(newWatchCommand(env)),
 		}},
 		{"Compare", []*cobra.Command{
-			noRows(newDiffCommand(env)),
+			isTable(always, noRows(newDiffCommand(env))),
 		}},
 		{"Check", []*cobra.Command{
 			newVerifyCommand(env),
 			newCheckCommand(env),
-			newOrphansCommand(env),
+			isTable(always, newOrphansCommand(env)),
 		}},
 		{"Change", []*cobra.Command{
 			noRows(newConvertCommand(env)),
@@ -159,6 +160,49 @@ func (e *Env) checkCSV(cmd *cobra.Command, args []string) error {
 	return usagef("-o csv: the result of %s%s is not a list of rows; use -o table, json or jsonl", cmd.CommandPath(), with)
 }
 
+// tableKey says of a command with which flag its answer has typed columns, which Parquet
+// needs; if it is not there, the answer never has.
+const tableKey = "table with"
+
+// always is in place of the flag.
+const always = "always"
+
+func isTable(with string, cmd *cobra.Command) *cobra.Command {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[tableKey] = with
+	return cmd
+}
+
+// outputsOf returns the outputs that a command has.
+func outputsOf(cmd *cobra.Command) []string {
+	return slices.DeleteFunc(ui.OutputNames(), func(name string) bool {
+		switch name {
+		case ui.OutputCSV.String():
+			return cmd.Annotations[rowsKey] == never
+		case ui.OutputParquet.String():
+			return cmd.Annotations[tableKey] == ""
+		}
+		return false
+	})
+}
+
+// checkParquet refuses -o parquet for an answer without typed columns, and on a terminal.
+func (e *Env) checkParquet(cmd *cobra.Command) error {
+	switch {
+	case e.common.output != ui.OutputParquet:
+		return nil
+	case cmd.Annotations[tableKey] == "":
+		return usagef("-o parquet: the result of %s has no typed columns; use -o table, json or jsonl", cmd.CommandPath())
+	case e.term().IsTTY:
+		return &usageError{"-o parquet: standard output is a terminal, and a Parquet file is not text", "write it to a file:  " + cmd.CommandPath() + " … -o parquet > FILE.parquet"}
+	case e.run.Format != ui.FormatAuto && e.run.Format != ui.FormatRedacted:
+		return usagef("--format %s cannot be combined with -o parquet, in which bytes are bytes", e.run.Format)
+	}
+	return nil
+}
+
 func unknownCommand(root *cobra.Command, name string) error {
 	var names []string
 	for _, c := range root.Commands() {
@@ -177,6 +221,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 func suggestFor(root *cobra.Command) {
 	for name, others := range map[string][]string{
 		"inspect":     {"show", "info", "summary", "stat", "analyze"},
+		"browse":      {"tui", "explore", "ui"},
 		"ls":          {"list", "find"},
 		"cat":         {"dump", "print", "read", "export"},
 		"diff":        {"compare", "cmp"},

@@ -42,7 +42,7 @@ func (o *setOptions) addFlags(fs *pflag.FlagSet) {
 	fs.Int32Var(&o.max, "max-parallelism", 0, "set the max parallelism of operators without keyed state to `N`")
 	fs.StringVar(&o.shift, "shift-timers", "", "move timers by `DURATION`, such as 2h, 7d or -30m: they fire so much later, or earlier")
 	fs.StringVar(&o.timers, "timers", allTimers, "with --shift-timers: `all|event|processing`: the time that they wait for")
-	fs.StringArrayVar(&o.values, "value", nil, "`ELEMENT=JSON`: set one value; ELEMENT is the operator and the state, and in brackets the subtask and the index, such as sink/buffer[0,3], or the key of an entry of broadcast state (repeatable)")
+	fs.StringArrayVar(&o.values, "value", nil, "`ELEMENT=JSON`: set one value; ELEMENT is the operator and the state, and in brackets the subtask and the index, such as sink/buffer[0,3], or the key of an entry of broadcast or keyed state (repeatable)")
 	o.offsets.addFlags(fs)
 }
 
@@ -136,8 +136,9 @@ func newSetCommand(env *Env) *cobra.Command {
 		Long: `Sets single fields of a snapshot. All else is copied byte for byte.
 
 --value sets an element of list or union state, by its subtask and index, or an
-entry of broadcast state in the replicas of all subtasks, by its key. The value
-is JSON as spt cat prints it, and its type is checked. spt patch changes many
+entry of broadcast state in the replicas of all subtasks, by its key, or an
+entry of keyed state by its key, and of a map by [KEY,USERKEY]. The value is
+JSON as spt cat prints it, and its type is checked. spt patch changes many
 values, and adds and removes some.
 
 --mode makes list state union state and the other way round, in _metadata and in

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,13 +15,14 @@ import (
 )
 
 // parseValue reads OPERATOR/STATE[SUBTASK,INDEX]=JSON, or OPERATOR/STATE[KEY]=JSON for an
-// entry of broadcast state. Names may contain any of the characters between them: the
+// entry of broadcast or keyed state, or OPERATOR/STATE[KEY,USERKEY]=JSON for one of a map in
+// keyed state. Names may contain any of the characters between them: the
 // first [ counts after which the rest is read.
 func parseValue(text string) (*changeLine, error) {
 	for i := 0; ; i++ {
 		k := strings.IndexByte(text[i:], '[')
 		if k < 0 {
-			return nil, &usageError{fmt.Sprintf("--value %s: expected OPERATOR/STATE[SUBTASK,INDEX]=JSON", ui.Quote(text)), `such as 'sink/buffer[0,3]=17', or for an entry of broadcast state 'rules/rules["a"]=17'`}
+			return nil, &usageError{fmt.Sprintf("--value %s: expected OPERATOR/STATE[SUBTASK,INDEX]=JSON", ui.Quote(text)), `such as 'sink/buffer[0,3]=17', or for an entry of broadcast or keyed state 'rules/rules["a"]=17'`}
 		}
 		i += k
 		slash := strings.LastIndexByte(text[:i], '/')
@@ -33,11 +35,8 @@ func parseValue(text string) (*changeLine, error) {
 			l.Key = place[0]
 			return l, nil
 		}
-		l.Subtask, l.Index = new(int32), new(int64)
-		if json.Unmarshal(place[0], l.Subtask) != nil || json.Unmarshal(place[1], l.Index) != nil {
-			continue
-		}
-		return l, l.check()
+		l.place = place
+		return l, nil
 	}
 }
 
@@ -62,6 +61,18 @@ func cutPlace(text string) (place []json.RawMessage, value json.RawMessage, ok b
 		return nil, nil, false
 	}
 	return nil, nil, false
+}
+
+// placed sets the subtask and the index of a line of --value.
+func (l *changeLine) placed() error {
+	if l.place == nil {
+		return nil
+	}
+	l.Subtask, l.Index = new(int32), new(int64)
+	if json.Unmarshal(l.place[0], l.Subtask) != nil || json.Unmarshal(l.place[1], l.Index) != nil {
+		return errors.New("expected [SUBTASK,INDEX], two numbers")
+	}
+	return l.check()
 }
 
 // setValues changes the values that --value names.

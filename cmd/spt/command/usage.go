@@ -65,12 +65,19 @@ func CommonFlags(cmd *cobra.Command) []Flag {
 		if f.Long != "output" {
 			continue
 		}
-		switch what := cmd.Annotations[rowsKey]; what {
-		case "":
-		case never:
-			f.Value, f.Help = strings.TrimSuffix(f.Value, "|csv"), "output format"
-		default:
-			f.Help = "output format; csv only without " + what
+		if !cmd.HasParent() {
+			break
+		}
+		var limits []string
+		if what := cmd.Annotations[rowsKey]; what != "" && what != never {
+			limits = append(limits, "csv only without "+what)
+		}
+		if what := cmd.Annotations[tableKey]; what != "" && what != always {
+			limits = append(limits, "parquet only with "+what)
+		}
+		f.Value, f.Help = strings.Join(outputsOf(cmd), "|"), "output format"
+		if len(limits) > 0 {
+			f.Help += "; " + strings.Join(limits, ", ")
 		}
 	}
 	return all
@@ -171,7 +178,7 @@ func commonLine(cmd *cobra.Command) string {
 		switch {
 		case f.Long == "output":
 			line += ", -o " + f.Value
-			if _, limit, ok := strings.Cut(f.Help, "; "); ok && cmd.Annotations[rowsKey] != "" {
+			if _, limit, ok := strings.Cut(f.Help, "; "); ok && cmd.HasParent() {
 				line += " (" + limit + ")"
 			}
 		case f.Short != "":

@@ -60,7 +60,7 @@ func TestPagesAreWhole(t *testing.T) {
 		}
 	}
 	root := string(files["cli/README.md"])
-	for _, want := range []string{"## Exit codes", "| 130 | cancelled |", "[spt inspect](inspect.md)", "`-o, --output table\\|json\\|jsonl\\|csv`"} {
+	for _, want := range []string{"## Exit codes", "| 130 | cancelled |", "[spt inspect](inspect.md)", "`-o, --output table\\|json\\|jsonl\\|csv\\|parquet`"} {
 		if !strings.Contains(root, want) {
 			t.Errorf("cli/README.md: no %q", want)
 		}

@@ -91,15 +91,18 @@ These serializers are decoded only in part:
 * ` + "`BinaryRowDataSerializer`" + `: its snapshot has the number of fields and not their types, so
   a row is bytes. ` + "`RowDataSerializer`" + ` has the types.
 * ` + "`KryoSerializer`" + `: a value starts with its class. Decoded are strings, boxed primitives,
-  ` + "`BigInteger`, `BigDecimal`, `Date`, `Timestamp`, `UUID`, `URI`, `Optional`" + `, the instants, dates, times and
-  durations of ` + "`java.time`" + `, the lists, sets, queues and maps of ` + "`java.util`" + ` (sorted ones without a
-  comparator), arrays of objects, ints and bytes, Flink's tuples, Kafka's
-  ` + "`KafkaTopicPartition`" + `, exceptions as the bytes of their Java stream, and messages of Protobuf and
-  Thrift in the serializers of Twitter's chill as bytes. Every element must be of these
+  ` + "`BigInteger`, `BigDecimal`, `Date`, `Timestamp`, `UUID`, `URI`, `URL`, `Currency`, `Optional`" + `, the
+  classes of ` + "`java.time`" + ` but its enums, ` + "`java.sql.Date` and `Time`" + `, the lists, sets, queues, maps and entries
+  of ` + "`java.util`" + ` (sorted ones without a comparator), arrays of objects, strings, primitives and
+  boxed primitives, Flink's tuples, Kafka's ` + "`KafkaTopicPartition`" + `, exceptions as the bytes of
+  their Java stream, and messages of Protobuf and Thrift in the serializers of Twitter's
+  chill as bytes. Every element must be of these
   classes. Kryo 2 (Flink 1.x) and Kryo 5 (Flink 2.x) write different bytes, and snapshots
   do not say which: the version of ` + "`_metadata`" + ` does.
 * ` + "`VariantSerializer` and `BitmapSerializer`" + `: the binary encodings of variants and of
   RoaringBitmap are bytes.
+* ` + "`BytePrimitiveArraySerializer`" + `: PyFlink stores pickles in byte arrays, and snapshots do
+  not say so. [type-language.md](type-language.md) shows how to read them.
 * Raw SQL types are decoded if their serializer is one of Flink's; otherwise they are bytes.
 `)
 	return b.String()

@@ -44,9 +44,12 @@ func referenced(v value.Value) (class string, ok bool) {
 // before, and Flink for classes of Scala and the JDK.
 const firstKryoID = 85
 
+// asList is the class of lists that are views of an array.
+const asList = "java.util.Arrays$ArrayList"
+
 var kryoIDs = map[int]string{
 	0: "java.lang.Integer", 1: "java.lang.String", 2: "java.lang.Float", 3: "java.lang.Boolean", 4: "java.lang.Byte", 5: "java.lang.Character", 6: "java.lang.Short", 7: "java.lang.Long", 8: "java.lang.Double",
-	74: "java.util.BitSet", 75: "java.util.PriorityQueue", 77: "java.sql.Date", 78: "java.sql.Time", 79: "java.sql.Timestamp", 80: "java.net.URI", 82: "java.util.UUID",
+	73: asList, 74: "java.util.BitSet", 75: "java.util.PriorityQueue", 77: "java.sql.Date", 78: "java.sql.Time", 79: "java.sql.Timestamp", 80: "java.net.URI", 82: "java.util.UUID",
 }
 
 // kryoBody is the codec of the objects of a class.
@@ -728,6 +731,44 @@ func kryoCollection(sorted bool) func(int) kryoBody {
 	}
 }
 
+// kryoAsList is the codec of Arrays.asList in Kryo 2: uvarint count, the class of the
+// elements of its array, and elements.
+func kryoAsList(version int) kryoBody {
+	list, shape := kryoCollection(false)(version), fieldsOf("type", "elements")
+	return kryoBody{
+		read: func(k *kryoState, r *reader) value.Value {
+			off := r.Offset()
+			n := int(r.uvarint())
+			class := k.class(r)
+			if class == "" {
+				r.Fail(off, format.ErrCorrupt, "a list of an array without a class")
+			}
+			return value.Record(shape, []value.Value{value.String(class), value.List(k.elements(r, n))})
+		},
+		write: func(k *kryoState, w *writer, v value.Value) {
+			if !w.fields(v, shape) || !w.expects(v.At(0), value.KindString) || !w.expects(v.At(1), value.KindList) {
+				return
+			}
+			class, elements := v.At(0).Text(), v.At(1)
+			if class == "" {
+				w.fail("a list of an array without a class")
+			}
+			w.uvarint(uint32(elements.Len()))
+			k.putClass(w, class)
+			for i := range elements.Len() {
+				k.putAny(w, elements.At(i), "")
+			}
+		},
+		parse: func(k *kryoState, p *parser, n *node) value.Value {
+			members := p.members(n, shape.Names)
+			if members == nil {
+				return value.Null()
+			}
+			return value.Record(shape, []value.Value{value.String(p.str(members[0])), p.field(kryoParser{k: k, f: list.parse}, members[1], "elements")})
+		},
+	}
+}
+
 // elements reads n classes and objects.
 func (k *kryoState) elements(r *reader, n int) []value.Value {
 	r.CheckCount(r.Offset(), n, "elements", 1)
@@ -1028,26 +1069,28 @@ var (
 		func(_ *kryoState, w *writer, v value.Value) { kryoInt.put(w, v) },
 		func(_ *kryoState, p *parser, n *node) value.Value { return kryoInt.from(p, n) },
 	}
-	textField = kryoField{
+	textField = finalField("java.lang.String", kryoString)
+)
+
+// finalField is a field whose objects are of one class, or null.
+func finalField(class string, body func(int) kryoBody) kryoField {
+	return kryoField{
 		func(k *kryoState, r *reader) value.Value {
-			v := k.object(r, kryoString(0), true)
-			if v.IsNull() {
-				return v
-			}
-			return k.withClass(v, "java.lang.String", "")
+			v := k.object(r, body(k.version), true)
+			return k.withClass(v, class, class)
 		},
-		func(k *kryoState, w *writer, v value.Value) { k.putObject(w, kryoString(0), v, true) },
+		func(k *kryoState, w *writer, v value.Value) { k.putObject(w, body(k.version), v, true) },
 		func(k *kryoState, p *parser, n *node) value.Value {
 			if n.Kind == jsontext.Null {
 				return value.Null()
 			}
-			if class, inner := classed(n); class == referenceClass+"java.lang.String" {
-				return kryoReference(p, inner, class)
+			if of, inner := classed(n); of == referenceClass+class {
+				return kryoReference(p, inner, of)
 			}
-			return value.String(p.str(n))
+			return body(k.version).parse(k, p, n)
 		},
 	}
-)
+}
 
 // tupleBody is the codec of tuples, whose fields are in the order of their names.
 func tupleBody(n int) func(int) kryoBody {
@@ -1195,21 +1238,23 @@ func (w *writer) kryoClock5(v value.Value) {
 func timeOf(c value.Civil) value.Value { return value.TimeOfDay(c.Hour, c.Minute, c.Second, c.Nano) }
 func dateOf(c value.Civil) value.Value { return value.Date(c.Year, c.Month, c.Day) }
 
+// marker reads the marker of an object that is not null or a reference.
+func (k *kryoState) marker(r *reader, what string) {
+	off := r.Offset()
+	if b := r.U8(); b != 1 {
+		r.Fail(off, format.ErrUnsupported, "%s in Kryo that is null or a reference is not decoded", what)
+	}
+	k.objects++
+}
+
 // kryoDateTime2 is the codec of LocalDateTime in Kryo 2: two objects. References to
 // them are not decoded.
 func kryoDateTime2() kryoBody {
-	marker := func(k *kryoState, r *reader) {
-		off := r.Offset()
-		if b := r.U8(); b != 1 {
-			r.Fail(off, format.ErrUnsupported, "a date or time in Kryo that is null or a reference is not decoded")
-		}
-		k.objects++
-	}
 	return kryoBody{
 		read: func(k *kryoState, r *reader) value.Value {
-			marker(k, r)
+			k.marker(r, "a date or time")
 			c := r.kryoDate2()
-			marker(k, r)
+			k.marker(r, "a date or time")
 			return value.DateTime(r.kryoClock2(c))
 		},
 		write: func(k *kryoState, w *writer, v value.Value) {
@@ -1316,26 +1361,40 @@ var kryoBodies = func() map[string]func(version int) kryoBody {
 		"java.lang.String":  kryoString,
 		"java.lang.Integer": kryoFunc(true, kryoInt.get, kryoInt.put, kryoInt.from), "java.lang.Long": kryoFunc(true, kryoLong.get, kryoLong.put, kryoLong.from),
 		"java.math.BigInteger": kryoFunc(false, kryoBig.get, kryoBig.put, kryoBig.from), "java.math.BigDecimal": kryoFunc(false, kryoDecimal.get, kryoDecimal.put, kryoDecimal.from),
-		"java.util.Date": kryoFunc(false, kryoDate.get, kryoDate.put, kryoDate.from), "java.sql.Timestamp": kryoTimestamp, "java.util.UUID": kryoUUID, "java.net.URI": kryoString,
+		"java.util.Date": kryoFunc(false, kryoDate.get, kryoDate.put, kryoDate.from), "java.sql.Timestamp": kryoTimestamp, "java.util.UUID": kryoUUID, "java.net.URI": kryoString, "java.net.URL": kryoString, "java.util.Currency": kryoString,
+		"java.sql.Date": kryoFunc(false, kryoDate.get, kryoDate.put, kryoDate.from), "java.sql.Time": kryoFunc(false, kryoDate.get, kryoDate.put, kryoDate.from),
 		"org.apache.flink.streaming.connectors.kafka.internals.KafkaTopicPartition": kryoFields([]string{"cachedHash", "partition", "topic"}, intField, intField, textField),
 	}
 	for class, c := range map[string]scalar{"java.lang.Boolean": boolCodec, "java.lang.Byte": byteCodec, "java.lang.Short": shortCodec, "java.lang.Character": charCodec, "java.lang.Float": floatCodec, "java.lang.Double": doubleCodec} {
 		m[class] = func(version int) kryoBody { return kryoScalar(version, c, true) }
 	}
-	for _, class := range []string{"ArrayList", "LinkedList", "Vector", "HashSet", "LinkedHashSet", "ArrayDeque", "ImmutableCollections$List12", "ImmutableCollections$ListN", "ImmutableCollections$Set12", "ImmutableCollections$SetN", "concurrent.CopyOnWriteArrayList"} {
+	for _, class := range []string{"ArrayList", "LinkedList", "Vector", "HashSet", "LinkedHashSet", "ArrayDeque", "ImmutableCollections$List12", "ImmutableCollections$ListN", "ImmutableCollections$Set12", "ImmutableCollections$SetN", "concurrent.CopyOnWriteArrayList",
+		"Stack", "Collections$UnmodifiableCollection", "Collections$UnmodifiableList", "Collections$UnmodifiableRandomAccessList", "Collections$UnmodifiableSet",
+		"concurrent.ConcurrentLinkedQueue", "concurrent.LinkedBlockingQueue", "concurrent.ConcurrentSkipListSet"} {
 		m["java.util."+class] = kryoCollection(false)
 	}
-	for _, class := range []string{"HashMap", "LinkedHashMap", "concurrent.ConcurrentHashMap", "Hashtable"} {
+	for _, class := range []string{"HashMap", "LinkedHashMap", "concurrent.ConcurrentHashMap", "Hashtable", "Properties", "WeakHashMap", "ImmutableCollections$Map1", "ImmutableCollections$MapN", "Collections$UnmodifiableMap"} {
 		m["java.util."+class] = kryoMap(false)
 	}
+	m[asList] = byVersion(kryoAsList, kryoCollection(false))
+	m["java.util.concurrent.ConcurrentSkipListMap"] = byVersion(kryoMap(false), kryoMap(true))
+	for _, class := range []string{"Collections$SingletonMap", "AbstractMap$SimpleEntry", "AbstractMap$SimpleImmutableEntry", "KeyValueHolder"} {
+		m["java.util."+class] = kryoFields([]string{"key", "value"}, anyField, anyField)
+	}
+	for _, class := range []string{"Collections$SingletonList", "Collections$SingletonSet"} {
+		m["java.util."+class] = kryoFields([]string{"element"}, anyField)
+	}
+	m["java.util.Optional"] = kryoFields([]string{"value"}, anyField)
 	m["java.time.Instant"] = kryoTime(value.KindInstant, (*reader).kryoInstant2, (*reader).kryoInstant5, (*writer).kryoInstant2, (*writer).kryoInstant5)
 	m["java.time.LocalDate"] = kryoTime(value.KindDate, func(r *reader) value.Value { return dateOf(r.kryoDate2()) }, func(r *reader) value.Value { return dateOf(r.kryoDate5()) }, (*writer).kryoDate2, (*writer).kryoDate5)
 	m["java.time.LocalTime"] = kryoTime(value.KindTimeOfDay, func(r *reader) value.Value { return timeOf(r.kryoClock2(value.Civil{})) }, func(r *reader) value.Value { return timeOf(r.kryoClock5(value.Civil{})) }, (*writer).kryoClock2, (*writer).kryoClock5)
 	m["java.time.LocalDateTime"], m["java.time.Duration"] = kryoDateTime, kryoDuration
-	m["[I"], m["[Ljava.lang.Object;"], m["[Ljava.lang.String;"] = kryoArray(m["java.lang.Integer"]), kryoArray(fieldBody(anyField)), kryoArray(fieldBody(textField))
-	for _, class := range []string{"Collections$SingletonList", "Collections$SingletonSet", "Optional"} {
-		m["java.util."+class] = fieldBody(anyField)
+	addTimes(m)
+	for array, class := range map[string]string{"[I": "Integer", "[J": "Long", "[S": "Short", "[C": "Character", "[F": "Float", "[D": "Double", "[Z": "Boolean"} {
+		class = "java.lang." + class
+		m[array], m["[L"+class+";"] = kryoArray(m[class]), kryoArray(fieldBody(finalField(class, m[class])))
 	}
+	m["[Ljava.lang.Object;"], m["[Ljava.lang.String;"] = kryoArray(fieldBody(anyField)), kryoArray(fieldBody(textField))
 	m["[B"] = kryoFunc(false, func(r *reader) value.Value {
 		return value.Bytes(r.Bytes(int(r.uvarint())-1, "a byte array"))
 	}, func(w *writer, v value.Value) {

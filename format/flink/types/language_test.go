@@ -20,7 +20,7 @@ var language = types.Language{Formats: map[string]func(string) (value.Codec, err
 	"avro": func(name string) (value.Codec, error) { return types.NewAvroCodec([]byte(name)) },
 }}
 
-func parsed(t *testing.T, text string) value.Codec {
+func parsed(t testing.TB, text string) value.Codec {
 	t.Helper()
 	s, err := language.Parse(text)
 	if err != nil {

@@ -2,6 +2,7 @@ package types
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/value"
@@ -39,7 +40,7 @@ func (m masking) of(c codec, v value.Value) (value.Value, error) {
 	switch c := c.(type) {
 	case kept:
 		return v, nil
-	case structured, variantCodec:
+	case structured, variantCodec, pickleCodec:
 		return v, notMasked("bytes with a structure of their own")
 	case javaStream:
 		if v.Kind() == value.KindBytes {
@@ -182,6 +183,13 @@ func (m masking) layout(l layout, v value.Value) (value.Value, error) {
 	return v, notMasked("a value of a RAW type")
 }
 
+// kryoZones are classes whose values say nothing of their own: they are kept. kryoChoices
+// are classes with few values.
+var (
+	kryoZones   = []string{"java.time.ZoneOffset", "java.time.ZoneRegion"}
+	kryoChoices = []string{"java.time.Year", "java.time.YearMonth", "java.time.MonthDay", "java.util.Currency"}
+)
+
 // kryo replaces the parts of an object of Kryo.
 func (m masking) kryo(declared string, c *kryoCodec, v value.Value) (value.Value, error) {
 	if _, ok := referenced(v); ok || v.IsNull() {
@@ -195,8 +203,20 @@ func (m masking) kryo(declared string, c *kryoCodec, v value.Value) (value.Value
 	switch {
 	case c.framed[class], c.own == "java.lang.Throwable", class != "" && !plain && !kryoOpen(class):
 		return v, notMasked("an object of class " + class)
-	case class == "java.net.URI":
+	case class == "java.net.URI", class == "java.net.URL":
 		return m.named(v)
+	case slices.Contains(kryoChoices, class):
+		return v, notMasked("an object of class " + class)
+	case slices.Contains(kryoZones, class):
+		return v, nil
+	case v.Kind() == value.KindRecord && (class == asList || strings.HasPrefix(class, "java.time.")):
+		return v.MapParts(func(i int, p value.Value) (value.Value, error) {
+			switch v.Name(i) {
+			case "type", "offset", "zone":
+				return p, nil
+			}
+			return m.kryo("", c, p)
+		})
 	case v.Len() > 0:
 		return v.MapParts(func(_ int, p value.Value) (value.Value, error) { return m.kryo("", c, p) })
 	}

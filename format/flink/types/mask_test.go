@@ -115,6 +115,22 @@ func TestMaskRefuses(t *testing.T) {
 	}
 }
 
+// refusesMask checks that a value cannot be replaced.
+func refusesMask(t *testing.T, c value.Codec, p string) {
+	t.Helper()
+	v, err := value.ReadAll(c, []byte(p))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if out, err := value.Masked(c, v, &noted{}); !errors.Is(err, format.ErrUnsupported) {
+		t.Errorf("%v, %v", out, err)
+	}
+}
+
+// TestMaskPickle: what a pickle means to the program is not known.
+func TestMaskPickle(t *testing.T) { refusesMask(t, parsed(t, "pickle"), "\x80\x04K\x07.") }
+
 // TestMaskKryo: of the objects that Flink wrote, references to other objects stay, and all
 // else is replaced.
 func TestMaskKryo(t *testing.T) {
@@ -126,6 +142,11 @@ func TestMaskKryo(t *testing.T) {
 		{kryoTest{5, "java.util.TreeMap", "570102000301826b020a", ""}, "k 5"},
 		{kryoTest{2, "java.lang.Object", "01005b4c6a6176612e6c616e672e537472696e67bb010301826100", ""}, "a"},
 		{kryoTest{5, "java.util.UUID", "5401efcdab8967452301efcdab8967452381", ""}, "01234567-89ab-cdef-8123-456789abcdef"},
+		{kryoTest{2, "java.lang.Object", "4b0102030301826100", ""}, "a"},
+		{kryoTest{2, "java.lang.Object", "01006a6176612e74696d652e4f66667365744461746554696de5010101001d0002d01f010102080301b054", ""}, "2024-02-29T01:02:03.000000004"},
+		{kryoTest{5, "java.lang.Object", "01006a6176612e74696d652e5a6f6e65644461746554696de501e80f021d010203044575726f70652f4265726c69ee", ""}, "2024-02-29T01:02:03.000000004"},
+		{kryoTest{5, "java.lang.Object", "01006a6176612e6e65742e5552cc01687474703a2f2f782ff9", ""}, "name http://x/y"},
+		{kryoTest{5, "java.lang.Object", "01006a6176612e74696d652e5a6f6e65526567696fee014575726f70652f4265726c69ee", ""}, ""},
 	} {
 		p, err := hex.DecodeString(x.test.bytes)
 		if err != nil {
@@ -145,6 +166,8 @@ func TestMaskKryo(t *testing.T) {
 			t.Errorf("%s: % x, %v", x.test.class, again, err)
 		}
 	}
+	year, _ := hex.DecodeString("01006a6176612e74696d652e596561f201d01f")
+	refusesMask(t, kryoCodecOf(t, kryoTest{version: 2, class: "java.lang.Object"}), string(year))
 	p, _ := hex.DecodeString("57018300")
 	c := kryoCodecOf(t, kryoTest{version: 5, class: "java.util.ArrayList"})
 	if v, err := value.ReadAll(c, p); err != nil {

@@ -15,7 +15,7 @@ import (
 // Programs store them as byte arrays, or with serializers of their own.
 
 // payloads are the payloads without an argument, by their words.
-var payloads = map[string]codec{"json": document{}, "utf8": utf8Codec, "raw": rawCodec}
+var payloads = map[string]codec{"json": document{}, "utf8": utf8Codec, "raw": rawCodec, "pickle": pickleCodec{pickleClasses}}
 
 // rest returns the bytes that are left, without reading them.
 func (r *reader) rest() []byte {

@@ -125,16 +125,34 @@ final class MoreValues {
         kryo(all, Object.class, java.time.LocalTime.of(23, 0), "{\"@class\":\"java.time.LocalTime\",\"@value\":\"23:00:00\"}");
         kryo(all, Object.class, java.time.LocalDateTime.of(2024, 2, 29, 1, 2, 3, 4), "{\"@class\":\"java.time.LocalDateTime\",\"@value\":\"2024-02-29T01:02:03.000000004\"}");
         kryo(all, Object.class, java.time.Duration.ofSeconds(-5, 7), "{\"@class\":\"java.time.Duration\",\"seconds\":-5,\"nanos\":7}");
-        kryo(all, Object.class, java.util.Optional.of("x"), "{\"@class\":\"java.util.Optional\",\"@value\":\"x\"}");
+        kryo(all, Object.class, java.util.Optional.of("x"), "{\"@class\":\"java.util.Optional\",\"value\":\"x\"}");
         kryo(all, Object.class, new int[] {1, -2}, "{\"@class\":\"[I\",\"@value\":[1,-2]}");
         kryo(all, Object.class, new byte[] {1, -2}, "{\"@class\":\"[B\",\"@value\":{\"base64\":\"Af4=\"}}");
         kryo(all, Object.class, new String[] {"a", null}, "{\"@class\":\"[Ljava.lang.String;\",\"@value\":[\"a\",null]}");
         kryo(all, Object.class, new Object[] {"a", 1}, "{\"@class\":\"[Ljava.lang.Object;\",\"@value\":[\"a\",1]}");
         kryo(all, Object.class, java.util.Collections.emptyList(), "{\"@class\":\"java.util.Collections$EmptyList\",\"@value\":null}");
-        kryo(all, Object.class, java.util.Collections.singletonList("a"), "{\"@class\":\"java.util.Collections$SingletonList\",\"@value\":\"a\"}");
+        kryo(all, Object.class, java.util.Collections.singletonList("a"), "{\"@class\":\"java.util.Collections$SingletonList\",\"element\":\"a\"}");
         kryo(all, Object.class, new java.util.concurrent.ConcurrentHashMap<>(Map.of("a", 1)), "{\"@class\":\"java.util.concurrent.ConcurrentHashMap\",\"@value\":[[\"a\",1]]}");
         kryo(all, Object.class, List.of("a", 1), "{\"@class\":\"java.util.ImmutableCollections$List12\",\"@value\":[\"a\",1]}");
         kryo(all, Object.class, new java.util.PriorityQueue<>(List.of(2, 1)), "{\"@class\":\"java.util.PriorityQueue\",\"@value\":[1,2]}");
+        kryo(all, Object.class, java.util.Optional.of(5L), "{\"@class\":\"java.util.Optional\",\"value\":{\"@class\":\"java.lang.Long\",\"@value\":5}}");
+        kryo(all, Object.class, java.util.Optional.empty(), "{\"@class\":\"java.util.Optional\",\"value\":null}");
+        kryo(all, Object.class, java.util.Collections.singletonMap("a", 5L), "{\"@class\":\"java.util.Collections$SingletonMap\",\"key\":\"a\",\"value\":{\"@class\":\"java.lang.Long\",\"@value\":5}}");
+        kryo(all, Object.class, new java.util.AbstractMap.SimpleEntry<>("a", null), "{\"@class\":\"java.util.AbstractMap$SimpleEntry\",\"key\":\"a\",\"value\":null}");
+        kryo(all, Object.class, java.time.OffsetDateTime.of(2024, 2, 29, 1, 2, 3, 4, java.time.ZoneOffset.ofHoursMinutes(1, 30)), "{\"@class\":\"java.time.OffsetDateTime\",\"dateTime\":\"2024-02-29T01:02:03.000000004\",\"offset\":5400}");
+        kryo(all, Object.class, java.time.OffsetDateTime.of(2024, 2, 29, 1, 0, 0, 0, java.time.ZoneOffset.ofHoursMinutesSeconds(-1, -2, -3)), "{\"@class\":\"java.time.OffsetDateTime\",\"dateTime\":\"2024-02-29T01:00:00\",\"offset\":-3723}");
+        kryo(all, Object.class, java.time.ZoneId.of("Europe/Berlin"), "{\"@class\":\"java.time.ZoneRegion\",\"@value\":\"Europe/Berlin\"}");
+        kryo(all, Object.class, java.time.ZoneOffset.ofHours(-2), "{\"@class\":\"java.time.ZoneOffset\",\"@value\":-7200}");
+        kryo(all, Object.class, java.time.Year.of(-5), "{\"@class\":\"java.time.Year\",\"@value\":-5}");
+        kryo(all, Object.class, new long[] {1, -2, Long.MIN_VALUE}, "{\"@class\":\"[J\",\"@value\":[1,-2,-9223372036854775808]}");
+        kryo(all, Object.class, new double[] {1.5}, "{\"@class\":\"[D\",\"@value\":[1.5]}");
+        kryo(all, Object.class, new char[] {'a', 'é'}, "{\"@class\":\"[C\",\"@value\":[\"a\",\"é\"]}");
+        kryo(all, Object.class, new Long[] {1L, null}, "{\"@class\":\"[Ljava.lang.Long;\",\"@value\":[1,null]}");
+        kryo(all, Object.class, new Double[] {1.5, null}, "{\"@class\":\"[Ljava.lang.Double;\",\"@value\":[1.5,null]}");
+        kryo(all, Object.class, new java.sql.Date(1500), "{\"@class\":\"java.sql.Date\",\"@value\":\"1970-01-01T00:00:01.5Z\"}");
+        kryo(all, Object.class, java.util.Currency.getInstance("EUR"), "{\"@class\":\"java.util.Currency\",\"@value\":\"EUR\"}");
+        kryo(all, Object.class, new java.util.concurrent.ConcurrentSkipListMap<>(Map.of("a", 1)), "{\"@class\":\"java.util.concurrent.ConcurrentSkipListMap\",\"@value\":[[\"a\",1]]}");
+        kryo(all, Object.class, new java.util.concurrent.ConcurrentLinkedQueue<>(List.of("a")), "{\"@class\":\"java.util.concurrent.ConcurrentLinkedQueue\",\"@value\":[\"a\"]}");
         kryo(all, Object.class, Tuple2.of("a", 1), "{\"@class\":\"org.apache.flink.api.java.tuple.Tuple2\",\"f0\":\"a\",\"f1\":1}");
     }
 
