@@ -54,8 +54,8 @@ type changeLine struct {
 	StoredBase64    *string         `json:"stored_base64"`
 	StoredHex       *string         `json:"stored_hex"`
 
-	// place is two JSON values of --value: subtask and index, or key and user key.
-	place []json.RawMessage
+	// pair is two JSON values of --value: subtask and index, or key and user key.
+	pair []json.RawMessage
 	// Printed by cat with flags that make lines which name no element, or no value.
 	Count    *int64  `json:"count"`
 	Text     *string `json:"value_text"`

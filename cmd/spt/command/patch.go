@@ -155,13 +155,13 @@ func (p *patcher) change(l *changeLine) (c transform.PatchChange, err error) {
 		return c, err
 	}
 	if l.ofEntry() || l.Kind != "raw" && p.onlyKeyed(c.Operator, l.State) {
-		if len(l.place) == 2 {
-			c.Key, l.UserKey = l.place[0], l.place[1]
+		if len(l.pair) == 2 {
+			c.Key, l.UserKey = l.pair[0], l.pair[1]
 		}
 		if c.Entry, err = l.entry(); err != nil {
 			return c, err
 		}
-	} else if err = l.placed(); err != nil {
+	} else if err = l.setIndex(); err != nil {
 		return c, err
 	}
 	if l.Subtask != nil {

@@ -35,7 +35,7 @@ func parseValue(text string) (*changeLine, error) {
 			l.Key = place[0]
 			return l, nil
 		}
-		l.place = place
+		l.pair = place
 		return l, nil
 	}
 }
@@ -63,13 +63,13 @@ func cutPlace(text string) (place []json.RawMessage, value json.RawMessage, ok b
 	return nil, nil, false
 }
 
-// placed sets the subtask and the index of a line of --value.
-func (l *changeLine) placed() error {
-	if l.place == nil {
+// setIndex sets the subtask and the index of a line of --value.
+func (l *changeLine) setIndex() error {
+	if l.pair == nil {
 		return nil
 	}
 	l.Subtask, l.Index = new(int32), new(int64)
-	if json.Unmarshal(l.place[0], l.Subtask) != nil || json.Unmarshal(l.place[1], l.Index) != nil {
+	if json.Unmarshal(l.pair[0], l.Subtask) != nil || json.Unmarshal(l.pair[1], l.Index) != nil {
 		return errors.New("expected [SUBTASK,INDEX], two numbers")
 	}
 	return l.check()
