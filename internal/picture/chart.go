@@ -44,11 +44,10 @@ func share(part, whole float64) float64 {
 // them. They are multiples of 1, 2 or 5 times a power of ten, in units of a power of
 // base: 1000 for counts, 1024 for bytes.
 func Ticks(top, base int64) []int64 {
-	step := int64(1)
 	for unit := int64(1); ; unit *= base {
 		for _, k := range []int64{1, 10, 100} {
 			for _, m := range []int64{1, 2, 5} {
-				step = m * k * unit
+				step := m * k * unit
 				if m*k >= base || step <= 0 {
 					break
 				}

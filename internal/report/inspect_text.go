@@ -146,6 +146,7 @@ func (x *Inspect) appendTo(d *ui.Document) {
 		x.appendTable(d)
 	}
 	x.appendCounts(d)
+	x.appendSubtasks(d)
 	x.appendRemarks(d)
 }
 

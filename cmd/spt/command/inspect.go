@@ -36,7 +36,7 @@ func (o *inspectOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.deep, "deep", false, "also read the elements of union states, and report how often each occurs")
 	fs.BoolVar(&o.files, "check-files", false, "of a snapshot that is not on this machine, look for the files and read headers too")
 	o.count.addFlags(fs)
-	fs.BoolVar(&o.wide, "wide", false, "print full ids and names")
+	fs.BoolVar(&o.wide, "wide", false, "print full ids and names, and how the bytes of operators are distributed over subtasks")
 }
 
 func (o *inspectOptions) validate(env *Env, given *pflag.FlagSet) error {

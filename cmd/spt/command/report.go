@@ -40,24 +40,25 @@ func newReportCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report SP...",
 		Short: "Write a page of HTML about a snapshot: treemaps, findings, key groups",
-		Long: `Writes one page of HTML about a snapshot, to open in a browser, send or print. It
-has no other parts and loads nothing. It shows what the snapshot is and whether
-it is sound; where the bytes are, by operator, state, subtask and file; union
-states with what the next restores load; how keyed state is distributed over key
-groups, and what each subtask would hold at another parallelism; positions of
-sources; the types of states; and every finding with the command that helps.
+		Long: `Writes one page of HTML about a snapshot, to open in a browser, send or print.
+It has no other parts and loads nothing. It shows what the snapshot is and
+whether it is sound; where the bytes are, by operator, state, subtask and file;
+union states with what the next restores load; how keyed state is distributed
+over key groups, and what each subtask would hold at another parallelism;
+positions of sources; the types of states; and every finding with the command
+that helps.
 
-With several snapshots, the oldest first, it is about the last one, and also shows
-how states grew over all of them.
+With several snapshots, the oldest first, it is about the last one, and also
+shows how states grew over all of them.
 
 It reads what spt verify, spt inspect, spt offsets and spt schema read: headers,
 and the state of sources. Of a snapshot that is not on this machine it reads no
 state. With --verify it reads all state, also to find how the entries of RocksDB
 are distributed over key groups.
 
-Long lists are cut, so that the page stays small. FILE becomes visible when it is
-complete. The exit code is 1 if the snapshot is not sound or a part could not be
-read; the page is written, and names it.`,
+Long lists are cut, so that the page stays small. FILE becomes visible when it
+is complete. The exit code is 1 if the snapshot is not sound or a part could not
+be read; the page is written, and names it.`,
 		Example: `  spt report sp-001 -o report.html
   spt report --verify sp-001 -o report.html --overwrite
   spt report chk-4100 chk-4150 chk-4211 -o - > growth.html`,

@@ -2,6 +2,7 @@ package html
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/savepoint-tools/spt/internal/report"
 	"github.com/savepoint-tools/spt/internal/shell"
@@ -83,10 +84,8 @@ func newNote(g *ui.AlikeFindings) note {
 
 // capital returns a text with its first letter as a capital.
 func capital(text string) string {
-	if text == "" {
-		return ""
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	_, n := utf8.DecodeRuneInString(text)
+	return strings.ToUpper(text[:n]) + text[n:]
 }
 
 // advices splits advice into lines, and each into words and the command that ends it.

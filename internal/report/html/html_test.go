@@ -27,8 +27,8 @@ func TestName(t *testing.T) {
 
 // TestAdvices: each line of advice is words, a command, or both.
 func TestAdvices(t *testing.T) {
-	got := advices("if there is a copy:  spt verify sp --map .=DIR\nadd --overwrite\n")
-	want := []advice{{"If there is a copy", "spt verify sp --map .=DIR"}, {"Add --overwrite", ""}}
+	got := advices("if there is a copy:  spt verify sp --map .=DIR\nécrire\n")
+	want := []advice{{"If there is a copy", "spt verify sp --map .=DIR"}, {"Écrire", ""}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, expected %q", got, want)
 	}
