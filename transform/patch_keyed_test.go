@@ -183,14 +183,14 @@ func TestPatchKeyedEverywhere(t *testing.T) {
 			take(want, p.with(p.stored))
 			want[p.with(data)]++
 		}
-		if out, r, err = patchEntries(t.Context(), v, replace); err != nil {
+		if out, _, err = patchEntries(t.Context(), v, replace); err != nil {
 			t.Fatal(err)
 		}
 		if now := allEntries(t, out); !maps.Equal(now, want) {
 			t.Errorf("replaced: %d entries, expected %d", len(now), len(want))
 		}
 		n.replaced += len(replace)
-		if out, r, err = patchEntries(t.Context(), v, remove); err != nil {
+		if out, _, err = patchEntries(t.Context(), v, remove); err != nil {
 			t.Fatal(err)
 		}
 		if now := allEntries(t, out); !maps.Equal(now, without) {

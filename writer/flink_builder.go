@@ -31,8 +31,9 @@ type FlinkOptions struct {
 	TempDir   string
 }
 
-// oldestCreated is the oldest release whose serializer snapshots are written.
-var oldestCreated = flink.MustRelease("1.15")
+// oldestCreated is the oldest release that savepoints are made for: the first whose keyed
+// handles have ids. The serializer snapshots are from it too.
+var oldestCreated, _ = flink.Lifetime(flink.Facts.HandleIDs)
 
 // FlinkBuilder makes a savepoint of a Flink job that never ran: operators by uid, and
 // their states with types and values. The savepoint is canonical, so every state backend

@@ -279,7 +279,7 @@ func (s *createState) add(r row, number int64) error {
 			return err
 		}
 	}
-	err := error(nil)
+	var err error
 	if s.placed(r) {
 		var n int64
 		if n, err = s.number(r, partSubtask); err != nil {
