@@ -35,8 +35,9 @@ keys, and q quits. No mouse is needed. docs/browse.md shows the screens.
 
 It reads what is shown: elements in pages by their numbers, entries of keyed
 state in pages in the order of the file, types and names of keyed state when an
-operator is opened. Esc cancels a read. What cannot be read of a damaged snapshot
-is marked where it is, and the rest is shown. NO_COLOR and --color apply.`,
+operator is opened. Esc cancels a read. What cannot be read of a damaged
+snapshot is marked where it is, and the rest is shown. NO_COLOR and --color
+apply.`,
 		Example: `  spt browse chk-4211
   spt browse s3://flink/savepoints/sp-002 --types types.yaml`,
 		Args: exactly(1, "one snapshot"),
