@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write the output of the examples into t
 // what a line that starts with "$ " prints must be what stands below it. A block with
 // the name of a file is that file.
 func TestDocumentExamples(t *testing.T) {
-	for _, name := range []string{"README.md", "docs/howto.md", "docs/expressions.md", "docs/patch.md", "docs/redistribution.md", "docs/create.md"} {
+	for _, name := range []string{"README.md", "docs/howto.md", "docs/expressions.md", "docs/patch.md", "docs/redistribution.md", "docs/create.md", "docs/alert.md"} {
 		t.Run(name, func(t *testing.T) {
 			path, err := filepath.Abs(name)
 			if err != nil {
