@@ -3,7 +3,6 @@
 // place; a short script switches between them, moves a slider and opens what is folded
 // before the page is printed. Without the script everything is on the page.
 //
-// All texts of a snapshot pass through html/template, and the page allows no other
-// script than its own. Lists are cut, and end with how much is left out, so that the page
+// All texts of a snapshot are escaped, and the page allows no other script than its own. Lists are cut, and end with how much is left out, so that the page
 // stays below 1 MB however large the snapshot is.
 package html

@@ -1,10 +1,10 @@
 package html
 
 import (
+	"bufio"
 	"crypto/sha256"
 	_ "embed" // for the parts of the page
 	"encoding/base64"
-	"html/template"
 	"io"
 	"time"
 
@@ -15,16 +15,11 @@ import (
 // Head begins every page that Write writes.
 const Head = "<!DOCTYPE html>\n<!-- spt report -->\n"
 
-//go:embed page.html
-var pageText string
-
 //go:embed style.css
 var style string
 
 //go:embed script.js
 var script string
-
-var page = template.Must(template.New("page").Parse(pageText))
 
 // Page is what a page shows. Inspect and Verify are needed.
 type Page struct {
@@ -50,14 +45,14 @@ func Write(w io.Writer, p Page) error {
 	if _, err := io.WriteString(w, Head); err != nil {
 		return err
 	}
-	return page.Execute(w, newView(&p))
+	o := printer{bufio.NewWriter(w)}
+	o.page(newView(&p))
+	return o.w.Flush()
 }
 
-// view is what the template shows.
+// view is what the sections show.
 type view struct {
-	Style  template.CSS
-	Script template.JS
-	Policy string
+	Policy string // of the content that a browser may load
 
 	Path, What, HowMuch string
 	Verdict             string
@@ -84,7 +79,7 @@ type fact struct{ Name, Value string }
 func newView(p *Page) *view {
 	x := p.Inspect
 	v := &view{
-		Style: template.CSS(style), Script: template.JS(script), Path: name(x.Path), NotRead: p.NotRead,
+		Path: name(x.Path), NotRead: p.NotRead,
 		Version: p.Version, Made: p.Made.UTC().Format("2006-01-02 15:04 UTC"),
 	}
 	sum := sha256.Sum256([]byte(script))
