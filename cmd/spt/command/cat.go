@@ -36,7 +36,7 @@ func (o *catOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.where, "where", "", "only elements for which `EXPR` is true, such as 'size > 1 * KiB and subtask == 0'")
 	fs.Int64Var(&o.limit, "limit", 0, "print at most `N` lines; 0: all (default: 100 in a table, else all)")
 	fs.BoolVar(&o.distinct, "distinct", false, "print each distinct element of a state once, at its first position, with its count")
-	fs.BoolVar(&o.stats, "stats", false, "print no elements but, for each state, their number, how many are distinct, and their sizes")
+	fs.BoolVar(&o.stats, "stats", false, "print no elements but, for each state, their number, how many are distinct, and a histogram of their sizes, by powers of two")
 	fs.BoolVar(&o.coordinator, "coordinator", false, "print the state of the coordinators of operators instead: of sources, what is not assigned to readers")
 	fs.BoolVar(&o.raw, "raw", false, "print values as they are stored, not decoded; for broadcast state whole maps")
 }

@@ -89,7 +89,7 @@ func (o *printer) findings(v *view) {
 		for _, f := range v.Findings {
 			o.put(`<li class="{}"><p><span class="severity">{}</span> {}</p>`, f.Severity, f.Severity, f.Text)
 			for _, text := range f.Examples {
-				o.put(`<p class="place">{}</p>`, text)
+				o.put(`<p class="where">{}</p>`, text)
 			}
 			for _, a := range f.Advice {
 				o.put(`<p class="advice">{}`, a.Text)
