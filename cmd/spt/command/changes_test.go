@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -52,8 +53,9 @@ func TestParseValue(t *testing.T) {
 		{`a/b/c[1, 2]= {"x":"]=1"} `, "a/b", "c", "1,2", `{"x":"]=1"}`},
 		{`Source: [x]/s[0][0,1]=[[1]]`, "Source: [x]", "s[0]", "0,1", "[[1]]"},
 		{`rules/rules["a]=b"]="x"`, "rules", "rules", `"a]=b"`, `"x"`},
+		{`a/b["k", {"id":1}]=1`, "a", "b", `"k",{"id":1}`, "1"},
 		{`rules/rules[[1,2]]=null`, "rules", "rules", `[1,2]`, `null`},
-		{`a/b`, "", "", "", ""}, {`a/b[0,1]`, "", "", "", ""}, {`a/b[0,1]=`, "", "", "", ""}, {`a/b[0,1]=x`, "", "", "", ""}, {`/b[0,1]=1`, "", "", "", ""}, {`a/[0,1]=1`, "", "", "", ""}, {`b[0,1]=1`, "", "", "", ""}, {`a/b[0,"x"]=1`, "", "", "", ""}, {`a/b[0,1,2]=1`, "", "", "", ""}, {`a/b[-1,1]=1`, "", "", "", ""},
+		{`a/b`, "", "", "", ""}, {`a/b[0,1]`, "", "", "", ""}, {`a/b[0,1]=`, "", "", "", ""}, {`a/b[0,1]=x`, "", "", "", ""}, {`/b[0,1]=1`, "", "", "", ""}, {`a/[0,1]=1`, "", "", "", ""}, {`b[0,1]=1`, "", "", "", ""}, {`a/b[0,1,2]=1`, "", "", "", ""},
 	} {
 		l, err := parseValue(x.text)
 		if x.state == "" {
@@ -67,12 +69,27 @@ func TestParseValue(t *testing.T) {
 			continue
 		}
 		at := string(l.Key)
-		if l.Subtask != nil {
-			p, _ := json.Marshal([]int64{int64(*l.Subtask), *l.Index})
-			at = strings.Trim(string(p), "[]")
+		if len(l.pair) == 2 {
+			at = string(l.pair[0]) + "," + string(l.pair[1])
 		}
 		if l.Operator != x.operator || l.State != x.state || at != x.at || string(l.Value) != x.value {
 			t.Errorf("%s: %s, %s, %s, %s", x.text, l.Operator, l.State, at, l.Value)
+		}
+	}
+}
+
+// A pair of --value is a subtask and an index if the state is not keyed.
+func TestSetIndex(t *testing.T) {
+	for text, want := range map[string]string{`a/b[2,3]=1`: "2 3", `a/b[0,"x"]=1`: "", `a/b[-1,1]=1`: "", `a/b["k","x"]=1`: ""} {
+		l, err := parseValue(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch err := l.setIndex(); {
+		case (err == nil) != (want != ""):
+			t.Errorf("%s: %v", text, err)
+		case err == nil && fmt.Sprint(*l.Subtask, *l.Index) != want:
+			t.Errorf("%s: %d, %d", text, *l.Subtask, *l.Index)
 		}
 	}
 }
