@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "write the output of the examples into the documents")
 
 // TestDocumentExamples runs every console block of the README and the how-tos:
-// what a line that starts with "$ " prints must be what stands below it. A block with
+// what a line that starts with "$ " prints must be what follows it. A block with
 // the name of a file is that file.
 func TestDocumentExamples(t *testing.T) {
 	for _, name := range []string{"README.md", "docs/howto.md", "docs/expressions.md", "docs/patch.md", "docs/redistribution.md", "docs/create.md", "docs/alert.md"} {

@@ -77,7 +77,7 @@ func checkpointsIn(at location, directories []string) (found []Checkpoint, below
 }
 
 // OpenCheckpoint opens the snapshot of a directory that a job may be about to write. It
-// is Open for directories only, and takes one request if there is no _metadata yet:
+// is Open for directories only, and takes one request if _metadata does not exist yet:
 // the error is storage.ErrNotExist then, without advice.
 func OpenCheckpoint(ctx context.Context, location string, o *Options) (*Snapshot, error) {
 	opts := o.orDefault()

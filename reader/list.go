@@ -56,7 +56,7 @@ type EntryState string
 // The states.
 const (
 	Complete   EntryState = "complete"
-	Incomplete EntryState = "incomplete" // files are missing, or there is no _metadata yet
+	Incomplete EntryState = "incomplete" // files are missing, or _metadata does not exist yet
 	Unchecked  EntryState = "unchecked"  // complete as far as checked; some files could not be looked up, or none was (NotLooked)
 	Damaged    EntryState = "damaged"    // the description is broken
 	Unreadable EntryState = "unreadable" // possibly complete: no permission, no answer from the disk or store, an unknown version, or over a limit

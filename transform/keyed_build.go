@@ -72,7 +72,7 @@ type keyedBuild struct {
 
 // buildKeyed returns a handle of a range of key groups with the entries of all sources,
 // and their number. The bytes of its stream are computed when they are read; the
-// sources are read here once for their number. Without a state there is no handle.
+// sources are read here once for their number. Without a state the result has no handle.
 //
 // States of one name must have the same serializers, and at most one source may have
 // its entries of a key group.

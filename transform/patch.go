@@ -56,7 +56,7 @@ type PatchChange struct {
 	// before the one with this index.
 	Index int64
 	// Key is the JSON of the key of an entry of broadcast or keyed state. It finds the
-	// entry if there is no Index, otherwise it must be the key of the entry with the Index.
+	// entry if Index is not set, otherwise it must be the key of the entry with the Index.
 	Key   []byte
 	Entry *PatchEntry // of an entry of keyed state, otherwise nil
 	Value PatchValue  // new value; of PatchRemove and of timers not used

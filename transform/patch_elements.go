@@ -99,7 +99,7 @@ func (part *patchPart) outside(i int64) error {
 }
 
 // like returns the value of the first element, whose type a new element has if its codec
-// does not know the type; null if there is no element.
+// does not know the type; null without an element.
 func (part *patchPart) like(ctx context.Context, p *patch) (value.Value, error) {
 	if part.first != nil {
 		return *part.first, nil

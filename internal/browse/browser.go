@@ -97,7 +97,7 @@ func (b *Browser) Close() {
 	}
 }
 
-// Next returns the work to run now, nil if there is nothing to do or work runs already.
+// Next returns the work to run now, nil if nothing is to be done or work runs already.
 func (b *Browser) Next() Work {
 	if b.busy != "" || b.quit {
 		return nil

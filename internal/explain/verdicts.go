@@ -5,7 +5,7 @@ package explain
 var verdicts = []Entry{
 	// check
 	{Name: "no obstacle to a restore found", By: "check", Meaning: "Nothing that spt can check offline is against a restore.", Flink: "Restores, if the types that only the job's serializers can judge fit.", See: []string{"type-unsure"}},
-	{Name: "would restore, with warnings", By: "check", Meaning: "There is no error, but something will differ after the restore.", Flink: "Restores.", Do: "Read the warnings: each names its code."},
+	{Name: "would restore, with warnings", By: "check", Meaning: "No error was found, but something will differ after the restore.", Flink: "Restores.", Do: "Read the warnings: each names its code."},
 	{Name: "would not restore", By: "check", Meaning: "At least one finding is an error.", Flink: "Refuses, fails when it reads the state, or loses state.", Do: "Each error names what helps; spt explain CODE says more."},
 	{Name: "no error found, not checked", By: "check", Meaning: "Some files could not be looked for, so that the answer is not complete.", Do: "Run it where the files can be reached.", See: []string{"unchecked"}},
 
@@ -40,7 +40,7 @@ var verdicts = []Entry{
 
 	// ls
 	{Name: "complete", By: "ls", Meaning: "The description decodes, and all files exist with the recorded length."},
-	{Name: "incomplete", By: "ls", Meaning: "Files are missing, or there is no _metadata: a checkpoint that is being written, or one that failed.", Flink: "Cannot restore it.", Do: "Take the newest complete one."},
+	{Name: "incomplete", By: "ls", Meaning: "Files are missing, or _metadata does not exist: a checkpoint that is being written, or one that failed.", Flink: "Cannot restore it.", Do: "Take the newest complete one."},
 	{Name: "unchecked", By: "ls", Meaning: "Complete as far as it was checked: nobody looked for some or all of its files.", Do: "--check-files looks for the files of snapshots that are not on this machine."},
 	{Name: "damaged", By: "ls, watch", Meaning: "The description cannot be decoded.", Flink: "Cannot restore it.", Do: "Copy it again; spt inspect --salvage shows what precedes the damage."},
 	{Name: "unreadable", By: "ls", Meaning: "The description may be whole: there was no permission or no answer, or its version is not known.", Do: "The message says what to change."},

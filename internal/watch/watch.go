@@ -23,7 +23,7 @@ type Options struct {
 	Tries int
 	Rules []Rule
 	// Read reads a checkpoint; see [Of]. It is called once for each that could be read.
-	// If there is no _metadata, the error is storage.ErrNotExist.
+	// If _metadata does not exist, the error is storage.ErrNotExist.
 	Read func(ctx context.Context, path string) (*Checkpoint, error)
 	// Orphans looks for files below a root that no snapshot refers to, at most once in
 	// OrphansEvery. It may be nil.

@@ -275,7 +275,7 @@ func TestBrowseBrokenValue(t *testing.T) {
 	}
 }
 
-// TestBrowseLookup: the entries of a key, of one state and of all; and what is no key.
+// TestBrowseLookup: the entries of a key, of one state and of all; and a text that is not a key.
 func TestBrowseLookup(t *testing.T) {
 	s := browsed(t, testenv.Fixture(t, "sp-002"))
 	op := open(t, s.operators(), "keyed")

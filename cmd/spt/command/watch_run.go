@@ -62,7 +62,7 @@ func newWatching(ctx context.Context, o watchOptions, env *Env, roots []string) 
 		options.Orphans = w.orphans
 	}
 	if o.once {
-		options.Tries = 1 // there is no second one
+		options.Tries = 1 // the program ends after the first
 	} else {
 		options.Problem = w.problem
 	}
