@@ -58,8 +58,8 @@ func (s *CatStat) Add(subtask int32, n int64) {
 	s.sizes[bits.Len64(uint64(n))]++
 }
 
-// Close sets Sizes, after the last element.
-func (s *CatStat) Close() {
+// Finish sets Sizes, after the last element.
+func (s *CatStat) Finish() {
 	if s.Elements == 0 {
 		return
 	}

@@ -22,7 +22,7 @@ func TestCatStatSizes(t *testing.T) {
 		for _, n := range tt.sizes {
 			s.Add(0, n)
 		}
-		s.Close()
+		s.Finish()
 		if drawn := s.histogram(); !slices.Equal(s.Sizes, tt.want) || drawn != tt.drawn {
 			t.Errorf("%v: %v %q, expected %v %q", tt.sizes, s.Sizes, drawn, tt.want, tt.drawn)
 		}

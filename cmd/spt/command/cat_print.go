@@ -211,7 +211,7 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 			return err
 		}
 		s.Distinct = distinct
-		s.Close()
+		s.Finish()
 		stats = append(stats, s)
 	}
 	stop()

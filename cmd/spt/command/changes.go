@@ -149,19 +149,28 @@ func readLine(r *bufio.Reader, dst []byte) ([]byte, error) {
 
 // parseChange reads a line.
 func parseChange(text []byte) (*changeLine, error) {
-	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
-		return nil, errors.New("expected an object on each line, as cat -o jsonl prints, found an array")
-	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	var l changeLine
-	if err := d.Decode(&l); err != nil {
-		return nil, notChange(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one JSON value on the line")
+	if err := decodeLine(d, text, &l, notChange); err != nil {
+		return nil, err
 	}
 	return &l, l.check()
+}
+
+// decodeLine decodes the text of d, one JSON value that is not an array. word words an
+// error of package json.
+func decodeLine(d *json.Decoder, text []byte, to any, word func(error) error) error {
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
+		return errors.New("expected an object on each line, as cat -o jsonl prints, found an array")
+	}
+	if err := d.Decode(to); err != nil {
+		return word(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more than one JSON value on the line")
+	}
+	return nil
 }
 
 // notChange words an error of package json.

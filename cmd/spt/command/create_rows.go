@@ -91,20 +91,12 @@ func (f *rowFile) read(ctx context.Context, env *Env, plan *createPlan, w *rowPr
 
 // rowOfJSON reads a line.
 func rowOfJSON(text []byte) (r row, err error) {
-	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
-		return r, errors.New("expected an object on each line, as cat -o jsonl prints, found an array")
+	notObject := func(err error) error { return fmt.Errorf("not a JSON object: %w", err) }
+	err = decodeLine(json.NewDecoder(bytes.NewReader(text)), text, &r.fields, notObject)
+	if err == nil && r.fields == nil {
+		err = errors.New("expected an object, found null")
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	if err := d.Decode(&r.fields); err != nil {
-		return r, fmt.Errorf("not a JSON object: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return r, errors.New("more than one JSON value on the line")
-	}
-	if r.fields == nil {
-		return r, errors.New("expected an object, found null")
-	}
-	return r, nil
+	return r, err
 }
 
 // eachRecord calls f with the lines of a CSV file whose first line has the names.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format/flink/types"
+	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/writer"
 )
 
@@ -105,9 +106,7 @@ func TestCellJSON(t *testing.T) {
 
 // A record of CSV that does not end takes bounded memory.
 func TestLongRecord(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads more than a record may have")
-	}
+	testenv.Long(t, "reads more than a record may have")
 	body := &endless{head: []byte("a,b\n\"")}
 	err := eachRecord(body, "rows.csv", func(int64, row) error { return nil })
 	if !errors.Is(err, errLongLine) || body.n > maxChangeLine+1<<20 {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/savepoint-tools/spt/reader"
 	"github.com/savepoint-tools/spt/transform"
 )
 
@@ -87,13 +88,18 @@ func (o *offsetsOptions) read(ctx context.Context, env *Env, location string, op
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
+	return offsetsOf(ctx, env, snap, operators)
+}
+
+// offsetsOf returns the positions in an open snapshot.
+func offsetsOf(ctx context.Context, env *Env, snap *reader.Snapshot, operators []string) (*transform.OffsetsReport, error) {
 	chosen, err := env.chooseOperators(operators, snap.Operators)
 	if err != nil {
 		return nil, err
 	}
 	stop := env.reading("reading", nil)
 	defer stop()
-	r, err = transform.Offsets(ctx, snap.View(), transform.OffsetsOptions{Operators: selectorOf(snap.Operators, chosen)})
+	r, err := transform.Offsets(ctx, snap.View(), transform.OffsetsOptions{Operators: selectorOf(snap.Operators, chosen)})
 	if err != nil {
 		return nil, inContainer(err, snap)
 	}

@@ -118,19 +118,12 @@ func (o *reportOptions) read(ctx context.Context, env *Env, locations []string) 
 	for _, err := range partial {
 		p.NotRead = append(p.NotRead, env.run.Hide(err.Error()))
 	}
-	remote, err := o.readSchema(ctx, env, location, p)
+	unread, err := o.readStates(ctx, env, location, p)
 	if err != nil {
 		return nil, nil, err
 	}
-	if remote && !o.verify {
-		p.NotRead = append(p.NotRead, "Types of states and positions of sources: the snapshot is not on the machine that made this report; spt report --verify reads them.")
-	} else if found, err := new(offsetsOptions).read(ctx, env, location, nil); err == nil {
-		p.Offsets = env.run.NewOffsets(found, nil, "")
-	} else if ctx.Err() != nil {
-		return nil, nil, err
-	} else {
-		p.NotRead = append(p.NotRead, "Positions of sources: "+env.run.Hide(err.Error()))
-		partial = append(partial, err)
+	if unread != nil {
+		partial = append(partial, unread)
 	}
 	if len(locations) > 1 {
 		p.Trend, err = o.readTrend(ctx, env, locations)
@@ -138,18 +131,31 @@ func (o *reportOptions) read(ctx context.Context, env *Env, locations []string) 
 	return p, partial, err
 }
 
-// readSchema reads the types of states, unless the snapshot is not on this machine.
-func (o *reportOptions) readSchema(ctx context.Context, env *Env, location string, p *html.Page) (remote bool, err error) {
+// readStates reads the types of states and the positions of sources, unless the snapshot
+// is not on this machine. unread is why the positions are not read.
+func (o *reportOptions) readStates(ctx context.Context, env *Env, location string, p *html.Page) (unread, err error) {
 	snap, err := env.open(ctx, location)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
 	if snap.Remote() && !o.verify {
-		return true, nil
+		p.NotRead = append(p.NotRead, "Types of states and positions of sources: the snapshot is not on the machine that made this report; spt report --verify reads them.")
+		return nil, nil
 	}
-	p.Schema, _, err = new(schemaOptions).read(ctx, env, snap)
-	return snap.Remote(), err
+	if p.Schema, _, err = new(schemaOptions).read(ctx, env, snap); err != nil {
+		return nil, err
+	}
+	found, unread := offsetsOf(ctx, env, snap, nil)
+	switch {
+	case unread == nil:
+		p.Offsets = env.run.NewOffsets(found, nil, "")
+	case ctx.Err() != nil:
+		return nil, unread
+	default:
+		p.NotRead = append(p.NotRead, "Positions of sources: "+env.run.Hide(unread.Error()))
+	}
+	return unread, nil
 }
 
 // readTrend reads how states grew.

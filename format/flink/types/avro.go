@@ -696,15 +696,9 @@ func zigzagNumber(size int) scalar {
 			return value.Int(n)
 		},
 		put: func(w *writer, v value.Value) {
-			if !w.expects(v, value.KindInt) {
-				return
+			if n, ok := w.fits(v, size); ok {
+				w.uvarint64(zigzag(n))
 			}
-			n := v.Int()
-			if n<<shift>>shift != n {
-				w.fail("%d does not fit into %d bits", n, 8*size)
-				return
-			}
-			w.uvarint64(zigzag(n))
 		},
 	}
 }

@@ -247,6 +247,20 @@ func (w *writer) expects(v value.Value, k value.Kind) bool {
 	return v.Kind() == k
 }
 
+// fits returns an integer, and whether v is one that fits into size bytes. It records an
+// error if it is not.
+func (w *writer) fits(v value.Value, size int) (n int64, ok bool) {
+	if !w.expects(v, value.KindInt) {
+		return 0, false
+	}
+	shift := 64 - 8*size
+	if n = v.Int(); n<<shift>>shift != n {
+		w.fail("%d does not fit into %d bits", n, 8*size)
+		return 0, false
+	}
+	return n, true
+}
+
 // parts reports whether v has n parts, the number of its type, and records an error
 // if it does not.
 func (w *writer) parts(v value.Value, n int) bool {

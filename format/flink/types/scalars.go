@@ -40,7 +40,6 @@ func (s scalar) skip(r *reader) {
 
 // integer is a codec of signed integers of size bytes.
 func integer(size int) scalar {
-	shift := 64 - 8*size
 	return scalar{size: size,
 		get: func(r *reader) value.Value {
 			switch size {
@@ -54,15 +53,9 @@ func integer(size int) scalar {
 			return value.Int(int64(int8(r.U8())))
 		},
 		put: func(w *writer, v value.Value) {
-			if !w.expects(v, value.KindInt) {
-				return
+			if n, ok := w.fits(v, size); ok {
+				w.int(n, size)
 			}
-			n := v.Int()
-			if n<<shift>>shift != n {
-				w.fail("%d does not fit into %d bits", n, 8*size)
-				return
-			}
-			w.int(n, size)
 		},
 		from: func(p *parser, n *node) value.Value { return value.Int(p.integer(n, size)) },
 		op:   map[int]op{1: opByte, 2: opShort, 4: opInt, 8: opLong}[size],

@@ -72,9 +72,7 @@ func (o *printer) head(v *view) {
 `)
 	if len(v.NotRead) > 0 {
 		o.put(`<section class="partial" aria-label="Not read"><h2>Not read</h2><ul>`)
-		for _, text := range v.NotRead {
-			o.put("<li>{}</li>", text)
-		}
+		o.items(v.NotRead)
 		o.put("</ul></section>")
 	}
 }
@@ -107,9 +105,7 @@ func (o *printer) findings(v *view) {
 	} else {
 		o.put("<p>No findings.</p>")
 	}
-	if v.MoreFindings != "" {
-		o.put(`<p class="more">{}</p>`, v.MoreFindings)
-	}
+	o.more(v.MoreFindings)
 	o.put("\n</section>\n")
 }
 
@@ -182,9 +178,7 @@ func (o *printer) unions(v *view) {
 		}
 		o.put("</article>")
 	}
-	if v.MoreUnions != "" {
-		o.put(`<p class="more">{}</p>`, v.MoreUnions)
-	}
+	o.more(v.MoreUnions)
 	o.put(`
 </section>`)
 }
@@ -213,9 +207,7 @@ func (o *printer) groups(v *view) {
 <svg class="bars" role="img" aria-label="Bytes of each subtask at this parallelism" width="100%" height="90" viewBox="0 0 100 100" preserveAspectRatio="none"><path d="{}"/></svg>
 </article>`, g.ID, g.ID, g.Max, g.Parallelism, g.ID, g.Parallelism, g.Parallelism, g.Subtasks, g.Bars)
 	}
-	if v.MoreGroups != "" {
-		o.put(`<p class="more">{}</p>`, v.MoreGroups)
-	}
+	o.more(v.MoreGroups)
 	o.put(`
 </section>`)
 }
@@ -234,14 +226,10 @@ func (o *printer) trend(t *trend) {
 	}
 	o.put(`</div>
 `)
-	if t.Left != "" {
-		o.put(`<p class="more">{}</p>`, t.Left)
-	}
+	o.more(t.Left)
 	if len(t.LeftOut) > 0 {
 		o.put("<p>Left out, because they cannot be read:</p><ul>")
-		for _, text := range t.LeftOut {
-			o.put("<li>{}</li>", text)
-		}
+		o.items(t.LeftOut)
 		o.put("</ul>")
 	}
 	o.put(`
@@ -266,14 +254,10 @@ func (o *printer) positions(p *offsets) {
 		}
 		o.put("</tbody></table></div>")
 	}
-	if p.Left != "" {
-		o.put(`<p class="more">{}</p>`, p.Left)
-	}
+	o.more(p.Left)
 	if len(p.NotDecoded) > 0 {
 		o.put("<p>Not decoded:</p><ul>")
-		for _, text := range p.NotDecoded {
-			o.put("<li>{}</li>", text)
-		}
+		o.items(p.NotDecoded)
 		o.put("</ul>")
 	}
 	o.put(`
@@ -305,9 +289,7 @@ func (o *printer) types(s *schema) {
 		}
 		o.put("</ul></details>")
 	}
-	if s.Left != "" {
-		o.put(`<p class="more">{}</p>`, s.Left)
-	}
+	o.more(s.Left)
 	o.put(`
 </section>`)
 }
@@ -326,9 +308,7 @@ func (o *printer) operators(v *view) {
 	}
 	o.put(`</tbody></table></div>
 `)
-	if v.MoreOperators != "" {
-		o.put(`<p class="more">{}</p>`, v.MoreOperators)
-	}
+	o.more(v.MoreOperators)
 	o.put("</section>\n")
 }
 
@@ -386,4 +366,18 @@ func (o *printer) node(n *node) {
 		o.put("</ul>")
 	}
 	o.put("</li>")
+}
+
+// more writes what is left out of a list; nothing for "".
+func (o *printer) more(text string) {
+	if text != "" {
+		o.put(`<p class="more">{}</p>`, text)
+	}
+}
+
+// items writes the items of a list.
+func (o *printer) items(texts []string) {
+	for _, text := range texts {
+		o.put("<li>{}</li>", text)
+	}
 }
