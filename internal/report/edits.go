@@ -107,8 +107,8 @@ func (e *Edit) splits(all []*transform.RemovedSplits) {
 	}
 }
 
-// Filtered adds what is left of states.
-func (e *Edit) Filtered(d *transform.FilterReport) {
+// Filtered adds what is left of states. empty says why nothing is left of one.
+func (e *Edit) Filtered(d *transform.FilterReport, empty string) {
 	e.commits(d.Commits, "are gone with what was filtered: what was not committed is lost")
 	e.splits(d.Splits)
 	for _, f := range d.States {
@@ -118,7 +118,7 @@ func (e *Edit) Filtered(d *transform.FilterReport) {
 		}
 		e.add(f.Operator, e.filteredChange(what, f))
 		if f.Kept == 0 && f.Dropped > 0 {
-			e.Remark("nothing of %s is left: no element matches --where, which is also false where it compares with another type", e.run.stateName(f.Operator, f.State))
+			e.Remark("nothing of %s is left: %s", e.run.stateName(f.Operator, f.State), empty)
 		}
 		if f.Diverged {
 			e.Remark("the replicas of broadcast state %s were equal and are not any more: which of them a subtask gets depends on the parallelism of the restore", e.run.stateName(f.Operator, f.State))
