@@ -27,6 +27,7 @@ type CanonicalReport struct {
 // backend restores, from its entries: of heap and RocksDB backends, of incremental
 // checkpoints and of changelogs. Canonical state does not change. Timers that a backend
 // of RocksDB keeps on the heap, and so as raw keyed state, become canonical state too.
+// A compressed stream becomes a compressed one; the blocks of RocksDB's files do not count.
 //
 // In-flight data is an *InFlightError: it belongs to a checkpoint, and a canonical
 // snapshot is a savepoint. The keyed state of an operator that cannot be read is kept

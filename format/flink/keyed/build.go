@@ -9,13 +9,15 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/internal/framed"
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
-// Build writes the header of a canonical stream, uncompressed, and returns a builder
-// for its entries, which must be added key group by key group. Within one the entries
-// of a state should be added together: each time the state changes, a run of entries
-// starts.
+// Build writes the header of a canonical stream and returns a builder for its entries,
+// which must be added key group by key group. Within one the entries of a state should be
+// added together: each time the state changes, a run of entries starts. If the schema says
+// so, key groups are compressed, as Flink does with
+// execution.checkpointing.snapshot-compression.
 //
 // The schema is one that Describe returned, or consists of states of several such
 // schemas with the same serializer of keys. A state can have another name.
@@ -32,7 +34,11 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 	}
 	p := binary.BigEndian.AppendUint32(nil, uint32(version))
 	if version >= flagVersion {
-		p = append(p, 0)
+		compressed := byte(0)
+		if schema.Compressed {
+			compressed = 1
+		}
+		p = append(p, compressed)
 	}
 	p = append(p, key...)
 	p = binary.BigEndian.AppendUint16(p, uint16(len(schema.States)))
@@ -56,7 +62,7 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 		return nil, err
 	}
 	b := &builder{
-		w: w, access: c.accesses(header), state: -1, group: -1,
+		w: w, access: c.accesses(header), state: -1, group: -1, compressed: header.Compressed,
 		h: &format.KeyGroups{Codec: format.CodecFlink, Savepoint: true, Range: groups}, offsets: make(format.OffsetSlice, max(groups.Count, 0)),
 	}
 	return b, b.write(p)
@@ -96,6 +102,10 @@ type builder struct {
 	// The last entry is written when it is known whether its state has another one.
 	held, value []byte
 	out, buf    []byte
+	// Of a compressed stream, raw is what is not compressed yet of the current key group,
+	// a frame at most. Each key group is a framed stream (spec 3.6).
+	compressed bool
+	raw        []byte
 }
 
 // flushAt is the number of bytes that a builder collects before it writes them.
@@ -138,9 +148,12 @@ func (b *builder) Add(e format.KeyedEntry) error {
 		b.endGroup()
 		b.offsets[e.KeyGroup-b.h.Range.First] = b.n + int64(len(b.out))
 		b.group, b.state = e.KeyGroup, -1
+		if b.compressed {
+			b.out = append(b.out, framed.Header...)
+		}
 	}
 	if e.State != b.state {
-		b.out = binary.BigEndian.AppendUint16(b.out, uint16(e.State))
+		b.short(uint16(e.State))
 		b.state = e.State
 	}
 	b.held = append(b.held[:0], e.Stored...)
@@ -156,10 +169,10 @@ func (b *builder) flush(more bool) error {
 	if !more {
 		b.held[0] |= lastOfRun
 	}
-	b.out = binary.BigEndian.AppendUint32(b.out, uint32(len(b.held)))
-	b.out = append(b.out, b.held...)
-	b.out = binary.BigEndian.AppendUint32(b.out, uint32(len(b.value)))
-	b.out = append(b.out, b.value...)
+	b.int(len(b.held))
+	b.append(b.held)
+	b.int(len(b.value))
+	b.append(b.value)
 	if len(b.out) < flushAt {
 		return nil
 	}
@@ -168,11 +181,47 @@ func (b *builder) flush(more bool) error {
 	return err
 }
 
+// append appends bytes of the current key group.
+func (b *builder) append(p []byte) {
+	if !b.compressed {
+		b.out = append(b.out, p...)
+		return
+	}
+	for len(p) > 0 {
+		n := min(len(p), framed.MaxData-len(b.raw))
+		b.raw = append(b.raw, p[:n]...)
+		p = p[n:]
+		if len(b.raw) == framed.MaxData {
+			b.compress()
+		}
+	}
+}
+
+func (b *builder) short(v uint16) {
+	var p [2]byte
+	binary.BigEndian.PutUint16(p[:], v)
+	b.append(p[:])
+}
+
+func (b *builder) int(n int) {
+	var p [4]byte
+	binary.BigEndian.PutUint32(p[:], uint32(n))
+	b.append(p[:])
+}
+
+// compress appends what is not compressed yet as a frame.
+func (b *builder) compress() {
+	b.out = framed.Append(b.out, b.raw)
+	b.raw = b.raw[:0]
+}
+
 // endGroup ends the current key group.
 func (b *builder) endGroup() {
-	if b.group >= 0 {
-		b.out = binary.BigEndian.AppendUint16(b.out, endOfGroup)
+	if b.group < 0 {
+		return
 	}
+	b.short(endOfGroup)
+	b.compress()
 }
 
 // Handle implements [format.KeyedBuilder].
