@@ -97,7 +97,7 @@ func (r *RegroupReport) operator(ctx context.Context, in format.View, op *format
 	if op.HasInFlight() {
 		return nil, &InFlightError{op.Label()}
 	}
-	k, err := describeKeyed(ctx, in, op)
+	k, err := describeKeyed(ctx, in, op, rawRefused)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 		return nil, err
 	}
 	if len(key) == 0 {
-		return nil, format.Errorf(format.ErrUnsupported, "the encoding of the serializer of keys in a header is not known")
+		return nil, format.Errorf(format.ErrUnsupported, "the serializers of these timers have no snapshots, which a header needs")
 	}
 	if len(schema.States) > math.MaxInt16 {
 		return nil, format.Errorf(format.ErrLimit, "%d states, a stream has at most %d", len(schema.States), math.MaxInt16)
