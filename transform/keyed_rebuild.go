@@ -17,8 +17,8 @@ type keyedOperator struct {
 	sources map[*format.Subtask][]*keyedSource
 }
 
-// rawPolicy says what raw keyed state is that cannot be built as managed state: that of
-// user code, and timers whose serializers have no snapshots.
+// rawPolicy says what happens to raw keyed state that cannot be built as managed state: raw
+// state of user code, and timers whose serializers have no snapshots.
 type rawPolicy bool
 
 const (
