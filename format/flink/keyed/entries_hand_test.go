@@ -336,6 +336,48 @@ func rawTimers() (*format.KeyGroups, inMemory) {
 	}, inMemory(p)
 }
 
+// longSerializer is Flink's serializer of longs as a Java object, as Flink 1.4.0 wrote it.
+const longSerializer = "\xac\xed\x00\x05sr\x009org.apache.flink.api.common.typeutils.base.LongSerializer\x00\x00\x00\x00\x00\x00\x00\x01\x02\x00\x00" +
+	"xr\x00Borg.apache.flink.api.common.typeutils.base.TypeSerializerSingletony\xa9\x87\xaa\xc7.wE\x02\x00\x00" +
+	"xr\x004org.apache.flink.api.common.typeutils.TypeSerializer\x00\x00\x00\x00\x00\x00\x00\x01\x02\x00\x00xp"
+
+// unversionedTimers is two key groups of raw timers without identifier and version; the
+// second has no service.
+func unversionedTimers() (*format.KeyGroups, inMemory) {
+	one := i32(1) + utf("timer") + longSerializer + longSerializer + i32(1) + i64(7) + i64(8) + i64(9) + i32(0)
+	p := one + i32(0)
+	h, _ := rawTimers()
+	h.Offsets = format.OffsetSlice{0, int64(len(one)), -1}
+	h.Data = &format.File{Path: format.NewText("f"), Length: int64(len(p))}
+	return h, inMemory(p)
+}
+
+// TestUnversionedTimers: timers of Flink 1.4.0 and earlier, and bytes that look similar.
+func TestUnversionedTimers(t *testing.T) {
+	c := &Codec{MaxParallelism: 128}
+	h, src := unversionedTimers()
+	all, err := readAll(t, c, src, h, format.KeyedSelection{})
+	key, namespace := i64(7), i64(8)
+	want := []string{fmt.Sprintf(`34.0 %q %q "" 9 = "" (%q)`, key, namespace, "\"\x80\x00\x00\x00\x00\x00\x00\x09"+key+namespace)}
+	if err != nil || !slices.Equal(all, want) {
+		t.Errorf("%v\n%s, expected\n%s", err, strings.Join(all, "\n"), want[0])
+	}
+	for i := range src {
+		q := []byte(src)
+		q[i] ^= 0x11
+		if _, err := readAll(t, c, inMemory(q), h, format.KeyedSelection{}); err != nil && !isKind(err) {
+			t.Errorf("byte %d: %v", i, err)
+		}
+	}
+	for _, of := range []string{i32(1), i32(1) + utf("timer") + "\xac\xed\x00", i32(1) + utf("timer") + i32(0), i32(-1) + utf("timer") + longSerializer, "user"} {
+		h.Offsets = format.OffsetSlice{0, -1, -1}
+		h.Data = &format.File{Path: format.NewText("f"), Length: int64(len(of))}
+		if _, err := readAll(t, c, inMemory(of), h, format.KeyedSelection{}); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "user code") {
+			t.Errorf("%q: %v", of, err)
+		}
+	}
+}
+
 // TestRawTimers: timers of raw keyed state look like those of managed state.
 func TestRawTimers(t *testing.T) {
 	c := &Codec{MaxParallelism: 128}
@@ -387,6 +429,8 @@ func FuzzEntries(f *testing.F) {
 	f.Add([]byte(i32(35)+strings.Join(heapGroup(), "")), byte(2))
 	f.Add([]byte(i32(35)+frame(heapGroup()...)), byte(3))
 	_, raw := rawTimers()
+	f.Add([]byte(raw), byte(4))
+	_, raw = unversionedTimers()
 	f.Add([]byte(raw), byte(4))
 	f.Fuzz(func(t *testing.T, p []byte, kind byte) {
 		c := &Codec{MaxParallelism: 128, MaxEntry: 1 << 20}

@@ -18,7 +18,8 @@ import (
 //	int    version, 1 or 2
 //	int    number of services; for each
 //	UTF    name
-//	       serializers of key and namespace: two snapshots; of version 1 a block of two
+//	       serializers of key and namespace: two snapshots; of version 1 a block of two;
+//	       without a version two Java objects
 //	int    n, n times key, namespace, long time     event time
 //	int    n, n times key, namespace, long time     processing time
 //
@@ -26,6 +27,7 @@ import (
 // never change.
 const (
 	rawIdentifier   = 0xf1cd859f
+	rawUnversioned  = 0
 	rawVersionBlock = 1
 	rawVersion      = 2
 
@@ -102,13 +104,14 @@ func rawHead(in *input) (version int32, n int32, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	id := binary.BigEndian.Uint32(p)
-	if id == 0 { // Flink 1.4.0 and earlier: the number of services
+	if id := binary.BigEndian.Uint32(p); id != rawIdentifier {
+		if err := unversioned(in); errors.Is(err, format.ErrTruncated) || errors.Is(err, format.ErrUnsupported) {
+			return 0, 0, format.Errorf(format.ErrUnsupported, "expected timers with identifier %08x, or of Flink 1.4.0 and earlier without one, found %08x: raw keyed state of user code", uint32(rawIdentifier), id)
+		} else if err != nil {
+			return 0, 0, err
+		}
 		in.consume(4)
-		return 0, 0, nil
-	}
-	if id != rawIdentifier {
-		return 0, 0, format.Errorf(format.ErrUnsupported, "expected timers with identifier %08x, found %08x: raw keyed state of user code, or of a release that wrote none", uint32(rawIdentifier), id)
+		return rawUnversioned, int32(id), nil
 	}
 	if p, err = in.need(12); err != nil {
 		return 0, 0, err
@@ -124,6 +127,33 @@ func rawHead(in *input) (version int32, n int32, err error) {
 	return version, n, nil
 }
 
+// unversioned returns an error unless a key group starts as one of Flink 1.4.0 and
+// earlier: without timer services, or with the name of a service and a Java object.
+func unversioned(in *input) error {
+	p, err := in.need(4)
+	if err != nil {
+		return err
+	}
+	n := int32(binary.BigEndian.Uint32(p))
+	if n == 0 {
+		return nil
+	}
+	if p, err = in.need(6); err != nil {
+		return err
+	}
+	object := 6 + int(binary.BigEndian.Uint16(p[4:]))
+	if p, err = in.need(object + 4); err != nil {
+		return err
+	}
+	if n < 0 || binary.BigEndian.Uint32(p[object:]) != objectStream {
+		return format.ErrUnsupported
+	}
+	return nil
+}
+
+// objectStream is the start of a Java object stream.
+const objectStream = 0xaced0005
+
 // rawService reads the head of a service.
 func rawService(in *input, version int32) (s service, err error) {
 	for want := 1 << 10; ; want *= 2 {
@@ -137,11 +167,15 @@ func rawService(in *input, version int32) (s service, err error) {
 		c := java.NewCursor(slices.Clone(p[:min(len(p), want)]))
 		s = service{name: c.Name()}
 		at := c.Offset()
-		if version == rawVersionBlock {
+		switch version {
+		case rawUnversioned:
+			s.key = java.Part(c, types.SkipObject)
+			s.namespace = java.Part(c, types.SkipObject)
+		case rawVersionBlock:
 			if all := block(c, 2); len(all) == 2 {
 				s.key, s.namespace = all[0], all[1]
 			}
-		} else {
+		default:
 			s.key = java.Part(c, types.SkipVersioned)
 			s.namespace = java.Part(c, types.SkipVersioned)
 			s.bytes = c.Since(at)

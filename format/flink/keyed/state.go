@@ -64,9 +64,9 @@ func partOf(s *types.Snapshot, o types.Options) part {
 	}
 	name := strings.TrimSuffix(simpleName(s.Class), "SerializerSnapshot")
 	if s.Old {
-		if name = simpleName(s.Class); name == "ParameterlessTypeSerializerConfig" && strings.HasPrefix(s.Type, flink.Package) {
+		if name = types.SerializerName(s.Class); name == "ParameterlessTypeSerializerConfig" && strings.HasPrefix(s.Type, flink.Package) {
 			p.class = s.Type
-			name = strings.TrimSuffix(simpleName(strings.TrimSuffix(s.Type, "$Serializer")), "Serializer")
+			name = types.SerializerName(s.Type)
 		}
 	}
 	if n, ok := sizes[name]; ok {

@@ -161,7 +161,7 @@ func (m *hasher) of(s *Snapshot) hashOf {
 // ofOld is of for a config snapshot of Flink 1.3 to 1.6.
 func (m *hasher) ofOld(s *Snapshot) hashOf {
 	if simpleName(s.Class) == "ParameterlessTypeSerializerConfig" && strings.HasPrefix(s.Type, flinkPackage) {
-		if h := simpleHashes[strings.TrimSuffix(simpleName(s.Type), "Serializer")]; h != nil {
+		if h := simpleHashes[SerializerName(s.Type)]; h != nil {
 			return h
 		}
 	}

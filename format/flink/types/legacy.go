@@ -3,6 +3,7 @@ package types
 import (
 	"strings"
 
+	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
@@ -73,11 +74,35 @@ func simpleSerializer(class string) codec {
 	if !strings.HasPrefix(class, flinkPackage) {
 		return nil
 	}
+	return simples[SerializerName(class)]
+}
+
+// SerializerName returns the name of a serializer by its class, without packages and
+// "Serializer": "Long". Of the serializer in another class it is the name of that class:
+// "TimeWindow" for TimeWindow$Serializer, and for TimeWindow.Serializer, as config
+// snapshots have it.
+func SerializerName(class string) string {
+	const inner = "Serializer"
 	name := simpleName(class)
-	if name == "Serializer" { // TimeWindow$Serializer
-		name = simpleName(strings.TrimSuffix(class, "$Serializer"))
+	if name == inner && len(class) > len(inner) {
+		name = simpleName(class[:len(class)-len(inner)-1])
 	}
-	return simples[strings.TrimSuffix(name, "Serializer")]
+	return strings.TrimSuffix(name, inner)
+}
+
+// SkipObject reads a serializer that is a Java object without a snapshot, as Flink 1.4.0
+// and earlier wrote them for timers. It returns a snapshot of the serializer, which has
+// its class, and how many bytes of p it takes.
+func SkipObject(p []byte) (s *Snapshot, n int, err error) {
+	c := java.NewCursor(p)
+	o := java.ReadObject(c)
+	if c.Err() == nil && (o == nil || o.Kind != java.ObjectPlain) {
+		c.Fail(0, format.ErrCorrupt, "the Java object is not a serializer")
+	}
+	if c.Err() != nil {
+		return nil, 0, c.Err()
+	}
+	return &Snapshot{Class: o.Class, Old: true, Raw: c.Since(0), serializer: c.Since(0)}, c.Offset(), nil
 }
 
 // pojoConfig is the codec of a POJO: numbers are the sizes of the tables of fields, of

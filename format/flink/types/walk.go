@@ -28,7 +28,8 @@ type Snapshot struct {
 	Unknown bool
 
 	// Old: a config snapshot, as releases before 1.7 wrote them and releases up to
-	// 1.16 wrapped them. Newer releases do not read it (FLINK-29807).
+	// 1.16 wrapped them, or a serializer without one. Newer releases do not read it
+	// (FLINK-29807).
 	Old bool
 
 	numbers     []int32
