@@ -18,8 +18,8 @@ import (
 //	int    version, 1 or 2
 //	int    number of services; for each
 //	UTF    name
-//	       serializers of key and namespace: two snapshots; of version 1 a block of two;
-//	       without a version two Java objects
+//	       serializers of key and namespace: two snapshots; of version 1 a block of two,
+//	       without a version two Java object streams
 //	int    n, n times key, namespace, long time     event time
 //	int    n, n times key, namespace, long time     processing time
 //
@@ -30,6 +30,8 @@ const (
 	rawUnversioned  = 0
 	rawVersionBlock = 1
 	rawVersion      = 2
+
+	streamHeader = 0xaced0005 // of a Java object stream
 
 	eventPrefix      = "_timer_state/event_"
 	processingPrefix = "_timer_state/processing_"
@@ -104,14 +106,13 @@ func rawHead(in *input) (version int32, n int32, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	if id := binary.BigEndian.Uint32(p); id != rawIdentifier {
-		if err := unversioned(in); errors.Is(err, format.ErrTruncated) || errors.Is(err, format.ErrUnsupported) {
-			return 0, 0, format.Errorf(format.ErrUnsupported, "expected timers with identifier %08x, or of Flink 1.4.0 and earlier without one, found %08x: raw keyed state of user code", uint32(rawIdentifier), id)
-		} else if err != nil {
-			return 0, 0, err
+	id := binary.BigEndian.Uint32(p)
+	if id != rawIdentifier {
+		if unversioned(in, id) {
+			in.consume(4)
+			return rawUnversioned, int32(id), nil
 		}
-		in.consume(4)
-		return rawUnversioned, int32(id), nil
+		return 0, 0, format.Errorf(format.ErrUnsupported, "expected timers with identifier %08x, found %08x: raw keyed state of user code, or of a release that wrote none", uint32(rawIdentifier), id)
 	}
 	if p, err = in.need(12); err != nil {
 		return 0, 0, err
@@ -127,32 +128,21 @@ func rawHead(in *input) (version int32, n int32, err error) {
 	return version, n, nil
 }
 
-// unversioned returns an error unless a key group starts as one of Flink 1.4.0 and
-// earlier: without timer services, or with the name of a service and a Java object.
-func unversioned(in *input) error {
-	p, err := in.need(4)
+// unversioned reports whether a key group is one of Flink 1.4.0 and earlier: the first of
+// its n services has a name and a Java object stream.
+func unversioned(in *input, n uint32) bool {
+	const most = 1 << 16
+	if n == 0 || n > most {
+		return n == 0
+	}
+	p, err := in.need(6)
 	if err != nil {
-		return err
+		return false
 	}
-	n := int32(binary.BigEndian.Uint32(p))
-	if n == 0 {
-		return nil
-	}
-	if p, err = in.need(6); err != nil {
-		return err
-	}
-	object := 6 + int(binary.BigEndian.Uint16(p[4:]))
-	if p, err = in.need(object + 4); err != nil {
-		return err
-	}
-	if n < 0 || binary.BigEndian.Uint32(p[object:]) != objectStream {
-		return format.ErrUnsupported
-	}
-	return nil
+	name := 6 + int(binary.BigEndian.Uint16(p[4:]))
+	p, err = in.need(name + 4)
+	return err == nil && binary.BigEndian.Uint32(p[name:]) == streamHeader
 }
-
-// objectStream is the start of a Java object stream.
-const objectStream = 0xaced0005
 
 // rawService reads the head of a service.
 func rawService(in *input, version int32) (s service, err error) {
@@ -169,8 +159,8 @@ func rawService(in *input, version int32) (s service, err error) {
 		at := c.Offset()
 		switch version {
 		case rawUnversioned:
-			s.key = java.Part(c, types.SkipObject)
-			s.namespace = java.Part(c, types.SkipObject)
+			s.key = java.Part(c, types.SkipSerializer)
+			s.namespace = java.Part(c, types.SkipSerializer)
 		case rawVersionBlock:
 			if all := block(c, 2); len(all) == 2 {
 				s.key, s.namespace = all[0], all[1]

@@ -64,7 +64,7 @@ func partOf(s *types.Snapshot, o types.Options) part {
 	}
 	name := strings.TrimSuffix(simpleName(s.Class), "SerializerSnapshot")
 	if s.Old {
-		if name = types.SerializerName(s.Class); name == "ParameterlessTypeSerializerConfig" && strings.HasPrefix(s.Type, flink.Package) {
+		if name = simpleName(s.Class); name == "ParameterlessTypeSerializerConfig" && strings.HasPrefix(s.Type, flink.Package) {
 			p.class = s.Type
 			name = types.SerializerName(s.Type)
 		}

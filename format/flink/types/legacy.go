@@ -3,7 +3,6 @@ package types
 import (
 	"strings"
 
-	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
@@ -47,7 +46,7 @@ func (m *maker) nested(all []*Snapshot) (codecs []codec, ok bool) {
 // object returns the serializer, if the file has it.
 func (s *Snapshot) object() *java.Object {
 	if s.serializer == nil {
-		return nil
+		return s.parsed
 	}
 	c := java.NewCursor(s.serializer)
 	o := java.ReadObject(c)
@@ -77,32 +76,15 @@ func simpleSerializer(class string) codec {
 	return simples[SerializerName(class)]
 }
 
-// SerializerName returns the name of a serializer by its class, without packages and
-// "Serializer": "Long". Of the serializer in another class it is the name of that class:
-// "TimeWindow" for TimeWindow$Serializer, and for TimeWindow.Serializer, as config
-// snapshots have it.
+// SerializerName returns the simple name of a class of serializers without its end:
+// "Long" for LongSerializer, and "TimeWindow" for TimeWindow$Serializer, which Flink 1.3
+// to 1.6 wrote as TimeWindow.Serializer.
 func SerializerName(class string) string {
-	const inner = "Serializer"
 	name := simpleName(class)
-	if name == inner && len(class) > len(inner) {
-		name = simpleName(class[:len(class)-len(inner)-1])
+	if name == "Serializer" {
+		name = simpleName(strings.TrimRight(strings.TrimSuffix(class, name), ".$"))
 	}
-	return strings.TrimSuffix(name, inner)
-}
-
-// SkipObject reads a serializer that is a Java object without a snapshot, as Flink 1.4.0
-// and earlier wrote them for timers. It returns a snapshot of the serializer, which has
-// its class, and how many bytes of p it takes.
-func SkipObject(p []byte) (s *Snapshot, n int, err error) {
-	c := java.NewCursor(p)
-	o := java.ReadObject(c)
-	if c.Err() == nil && (o == nil || o.Kind != java.ObjectPlain) {
-		c.Fail(0, format.ErrCorrupt, "the Java object is not a serializer")
-	}
-	if c.Err() != nil {
-		return nil, 0, c.Err()
-	}
-	return &Snapshot{Class: o.Class, Old: true, Raw: c.Since(0), serializer: c.Since(0)}, c.Offset(), nil
+	return strings.TrimSuffix(name, "Serializer")
 }
 
 // pojoConfig is the codec of a POJO: numbers are the sizes of the tables of fields, of
@@ -156,6 +138,35 @@ var javaSerializers = map[string]struct {
 	"StreamElementSerializer": {[]string{"typeSerializer"}, streamElementOf},
 }
 
+// nestedSerializers returns the serializers in a field: one, or all of an array.
+func nestedSerializers(o *java.Object, field string) []*java.Object {
+	n := o.Object(field)
+	if n != nil && n.Kind == java.ObjectArray {
+		return n.Parts
+	}
+	return []*java.Object{n}
+}
+
+// serializerOf returns a serializer without a snapshot, with the nested ones.
+func serializerOf(o *java.Object, depth int) *Snapshot {
+	s := &Snapshot{Old: true, parsed: o}
+	if o == nil || depth > maxDepth {
+		return s
+	}
+	s.Class = o.Class
+	if class := o.Object("tupleClass"); class != nil {
+		s.Type = class.Class
+	}
+	if strings.HasPrefix(o.Class, flinkPackage) {
+		for _, field := range javaSerializers[simpleName(o.Class)].fields {
+			for _, n := range nestedSerializers(o, field) {
+				s.Nested = append(s.Nested, serializerOf(n, depth+1))
+			}
+		}
+	}
+	return s
+}
+
 // javaSerializer returns the codec of a serialized serializer, or nil. s is the
 // snapshot that has it.
 func javaSerializer(m *maker, s *Snapshot, o *java.Object) codec {
@@ -178,11 +189,7 @@ func (m *maker) ofObject(s *Snapshot, o *java.Object, depth int) codec {
 	}
 	var nested []codec
 	for _, name := range k.fields {
-		all := []*java.Object{o.Object(name)}
-		if all[0] != nil && all[0].Kind == java.ObjectArray {
-			all = all[0].Parts
-		}
-		for _, n := range all {
+		for _, n := range nestedSerializers(o, name) {
 			c := m.ofObject(s, n, depth+1)
 			if c == nil {
 				return nil
