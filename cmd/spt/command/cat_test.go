@@ -495,7 +495,7 @@ func TestCatIsStreamed(t *testing.T) {
 	env.Getenv = func(string) string { return "" }
 	env.Stdout = writerFunc(func(p []byte) (int, error) {
 		lines += bytes.Count(p, []byte("\n"))
-		if writes++; writes%500 == 0 {
+		if writes++; writes%20 == 0 {
 			var m runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&m)
