@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
 )
 
@@ -18,7 +19,9 @@ import (
 // starts.
 //
 // The schema is one that Describe returned, or consists of states of several such
-// schemas with the same serializer of keys. A state can have another name.
+// schemas with the same serializer of keys. A state can have another name. States of the
+// asynchronous API become classic ones, whose entries are the same: no backend restores
+// the others from canonical state.
 func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups format.KeyGroupRange, w io.Writer) (format.KeyedBuilder, error) {
 	version, key, err := decodeWire(schema.Wire)
 	if err != nil {
@@ -44,7 +47,9 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 		case err == nil && len(meta) == 0:
 			err = format.Errorf(format.ErrUnsupported, "its encoding in a header is not known")
 		case err == nil:
-			meta, err = renamed(meta, version, s.Name)
+			if meta, err = classic(meta, version); err == nil {
+				meta, err = renamed(meta, version, s.Name)
+			}
 		}
 		if err != nil {
 			return nil, format.At(err, "state %q", s.Name)
@@ -60,6 +65,22 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 		h: &format.KeyGroups{Codec: format.CodecFlink, Savepoint: true, Range: groups}, offsets: make(format.OffsetSlice, max(groups.Count, 0)),
 	}
 	return b, b.write(p)
+}
+
+// classic returns the encoded entry of a state in a header, and if it is one of the
+// asynchronous API, the entry that the classic API writes for the same state.
+func classic(meta []byte, version int32) ([]byte, error) {
+	c := java.NewCursor(meta)
+	s := state(c, version)
+	if c.Err() != nil || !s.Asynchronous {
+		return meta, c.Err()
+	}
+	p := s.Parts()
+	if s.Keyed == kindOfMap && p.UserKey == nil {
+		return nil, format.Errorf(format.ErrUnsupported, "the serializer of its map keys is not recorded: Flink 2.0 does not write it for the asynchronous API")
+	}
+	n := NewState{Name: s.Name, Kind: s.Keyed, Namespace: p.Namespace, UserKey: p.UserKey, Value: s.Serializer(valueKey)}
+	return n.meta(flink.Latest(), nil)
 }
 
 // renamed returns the encoded entry of a state in a header with the given name.

@@ -72,6 +72,9 @@ func compareTruth(t *testing.T, all []known) int {
 				entries[enc] += got.Entries[enc]
 				groups[enc] += got.Groups[enc]
 			}
+			for name, why := range got.Undecoded {
+				t.Errorf("%s: operator %q: state %q: %v", k.name, op.Label(), name, why)
+			}
 			held := want[op.ID.String()]
 			if held == nil {
 				continue

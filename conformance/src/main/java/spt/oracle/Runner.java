@@ -221,7 +221,7 @@ final class Runner implements AutoCloseable {
             c.setString("execution.checkpointing.incremental", String.valueOf(options.incremental));
             c.setString("state.backend.rocksdb.memory.managed", "false");
             c.setString("state.backend.forst.memory.managed", "false");
-            c.setString("execution.async-state.buffer-timeout", "1"); // milliseconds: else a request of few waits for a second
+            c.setString("execution.async-state.active-buffer-size", "1"); // else each access waits a second for more
             c.setString("state.backend.rocksdb.use-ingest-db-restore-mode", String.valueOf(choices.ingest));
             c.setString("state.backend.rocksdb.timer-service.factory", options.heapTimers ? "HEAP" : "ROCKSDB");
             c.setString("state.backend.rocksdb.localdir", scratch.resolve("rocksdb").toString());
