@@ -180,8 +180,8 @@ type Fired struct {
 }
 
 // Fire restores the job of the snapshot and emits watermarks, one after the other. It
-// returns for each the timers that fired after it and before the next, among them those of
-// processing time in the past. The counts are how many of them to wait for.
+// returns for each the timers that fired after it and before the next; overdue timers of
+// processing time fire at once. The counts are the numbers of timers to wait for.
 func (f *Flink) Fire(s Snapshot, choices Choices, watermarks []int64, counts []int) ([][]Fired, error) {
 	var result struct{ Fired [][]Fired }
 	options := s.Options
