@@ -46,13 +46,13 @@ var keyedReads = []struct {
 	{name: "keys Avro", options: Options{Shape: "keyed", Backend: "rocksdb", KeyType: "avro", Elements: 30, Seed: 512}, stored: "canonical"},
 	{name: "keys Avro, heap", options: Options{Shape: "counts", Format: "native", KeyType: "avro", Elements: 30, Seed: 513}, stored: "heap"},
 	{name: "32768 key groups", options: Options{Shape: "keyed", Backend: "rocksdb", Format: "native", MaxParallelism: 32768, Elements: 30, Seed: 514}, stored: "rocksdb"},
-	{name: "32768 key groups, heap", options: Options{Shape: "keyed", MaxParallelism: 32768, KeyType: "string", Elements: 30, Seed: 515}, stored: "canonical"},
-	{name: "changelog", options: Options{Shape: "keyed", Backend: "rocksdb", Checkpoint: true, Incremental: true, Checkpoints: 2, Changelog: true, Seed: 516}, stored: "changelog, nothing materialized"},
+	{name: "32768 key groups, canonical", options: Options{Shape: "keyed", Backend: "rocksdb", MaxParallelism: 32768, KeyType: "string", Elements: 30, Seed: 515}, stored: "canonical"},
+	{name: "changelog", options: Options{Shape: "keyed", Backend: "rocksdb", Checkpoint: true, Incremental: true, Checkpoints: 2, Changelog: true, HeapTimers: true, Seed: 516}, stored: "changelog, nothing materialized"},
 	{name: "changelog, materialized", options: Options{
 		Shape: "keyed", Checkpoint: true, Checkpoints: 9, Changelog: true, Seed: 517,
 		Configuration: map[string]string{"state.backend.changelog.periodic-materialize.interval": "5 ms", "state.changelog.periodic-materialize.interval": "5 ms"},
 	}, stored: "changelog, materialized"},
-	{name: "asynchronous", since: V2_0, options: Options{Shape: "keyed", Backend: "forst", Asynchronous: true, Checkpoint: true, Incremental: true, Checkpoints: 2, KeyType: "string", Seed: 518}, stored: "rocksdb, raw", undecoded: withoutMapKeys},
+	{name: "asynchronous", since: V2_0, options: asynchronous, stored: "rocksdb, raw", undecoded: withoutMapKeys},
 	{name: "asynchronous, savepoint", since: V2_0, options: Options{Shape: "keyed", Backend: "forst", Asynchronous: true, Format: "native", Seed: 519}, stored: "rocksdb, raw", undecoded: withoutMapKeys},
 }
 
@@ -80,7 +80,7 @@ func TestKeyedReads(t *testing.T) {
 			if version < c.since {
 				continue
 			}
-			t.Run(c.name+" asynchronous", func(t *testing.T) {
+			t.Run(c.name, func(t *testing.T) {
 				f := Use(t, version)
 				s := madeOnce(t, f, c.options)
 				want := sptest.KeyedTruth(t, filepath.Join(s.Known, "truth.json"))

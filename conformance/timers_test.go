@@ -45,10 +45,10 @@ func timerRewrites() []keyedRewrite {
 // time, once: timers of processing time that are overdue at once, those of event time and
 // windows when the watermark has passed them. The windows then have the contents that they
 // had.
-func TestKeyedReadsFire(t *testing.T) {
+func TestTimersFire(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version Version) {
 		for i, rewrite := range timerRewrites() {
-			t.Run(rewrite.name+" asynchronous", func(t *testing.T) {
+			t.Run(rewrite.name, func(t *testing.T) {
 				f := Use(t, version)
 				encoding := keyedEncodings[i%len(keyedEncodings)].options
 				backend := []string{"hashmap", "rocksdb"}[i/2%2]

@@ -11,6 +11,7 @@ import (
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
+	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
 // Build writes the header of a canonical stream, uncompressed, and returns a builder
@@ -79,8 +80,35 @@ func classic(meta []byte, version int32) ([]byte, error) {
 	if s.Keyed == kindOfMap && p.UserKey == nil {
 		return nil, format.Errorf(format.ErrUnsupported, "the serializer of its map keys is not recorded: Flink 2.0 does not write it for the asynchronous API")
 	}
-	n := NewState{Name: s.Name, Kind: s.Keyed, Namespace: p.Namespace, UserKey: p.UserKey, Value: s.Serializer(valueKey)}
+	value, err := classicTTL(s.Serializer(valueKey))
+	if err != nil {
+		return nil, err
+	}
+	n := NewState{Name: s.Name, Kind: s.Keyed, Namespace: p.Namespace, UserKey: p.UserKey, Value: value}
 	return n.meta(flink.Latest(), nil)
+}
+
+// The serializers of values with TTL have the same bytes in both APIs, and different
+// classes, which Flink takes for incompatible. Wire format: never change.
+const (
+	ttlClass             = flink.Package + "runtime.state.ttl.TtlStateFactory$TtlSerializerSnapshot"
+	ttlClassAsynchronous = flink.Package + "runtime.state.v2.ttl.TtlStateFactory$TtlSerializerSnapshot"
+)
+
+// classicTTL returns the snapshot of values with TTL as the classic API records it, and any
+// other one as it is.
+func classicTTL(s *types.Snapshot) (*types.Snapshot, error) {
+	inner := unwrapped(s)
+	if inner == nil || inner.Class != ttlClassAsynchronous {
+		return s, nil
+	}
+	p := s.Raw[:len(s.Raw)-len(inner.Raw)] // of the wrappers, whose last part it is
+	p, err := java.AppendText(slices.Clip(p), format.NewText(ttlClass))
+	if err != nil {
+		return nil, err
+	}
+	s, _, err = types.SkipVersioned(append(p, inner.Raw[2+len(inner.Class):]...))
+	return s, err
 }
 
 // renamed returns the encoded entry of a state in a header with the given name.
