@@ -101,7 +101,7 @@ var arrows = []arrow{
 	{"cmd/spt", []string{"cmd/spt/command"}, []string{"log", "log/..."}},
 	{"cmd/spt/command", []string{"format/...", "storage/...", "reader", "writer", "transform/...", "internal/ability", "internal/browse/...", "internal/conf", "internal/explain", "internal/expression", "internal/hash128", "internal/objpath", "internal/shell", "internal/tally", "internal/tempname", "internal/report/...", "internal/ui", "internal/watch/...", "internal/work", "internal/fileref", "internal/limit", "internal/number"}, []string{"net", "net/...", "log", "log/..."}},
 	{"cmd/spt/reference", []string{"cmd/spt/command", "internal/report", "format/flink/types"}, []string{"net", "net/...", "log", "log/..."}},
-	{"conformance", []string{"conformance", "internal/testenv", "format/...", "format/flink/assign", "storage/...", "reader", "writer", "transform/..."}, []string{"github.com/spf13/..."}},
+	{"conformance", []string{"conformance", "internal/sptest", "internal/testenv", "format/...", "format/flink/assign", "storage/...", "reader", "writer", "transform/..."}, []string{"github.com/spf13/..."}},
 }
 
 // within says whether an import path lies in a pattern.
