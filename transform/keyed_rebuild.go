@@ -72,13 +72,19 @@ func describeKeyedOf(ctx context.Context, in format.View, chosen map[*format.Ope
 		switch {
 		case err == nil:
 			all[op] = k
-		case errors.Is(err, format.ErrUnsupported), errors.Is(err, format.ErrMissing), errors.Is(err, format.ErrOutside), errors.Is(err, format.ErrCorrupt):
+		case damaged(err):
 			unread = addKept(unread, op, format.SlotManagedKeyed, err.Error())
 		default:
 			return nil, nil, format.At(err, "operator %q", op.Label())
 		}
 	}
 	return all, unread, nil
+}
+
+// damaged reports whether an error is about the state that was read, rather than about
+// how it is read.
+func damaged(err error) bool {
+	return errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrMissing) || errors.Is(err, format.ErrOutside) || errors.Is(err, format.ErrCorrupt)
 }
 
 // names returns the names of the states, each once.
@@ -193,6 +199,18 @@ func (k *keyedOperator) rebuild(ctx context.Context, r keyedRebuild) (*format.Op
 		return nil, 0, &InFlightError{k.op.Label()}
 	}
 	return out, entries, nil
+}
+
+// eachCount calls f with what the first pass counted of each state of each source that was
+// built, by subtask.
+func (k *keyedOperator) eachCount(f func(format.KeyedState, *keyedCount)) {
+	for _, sub := range k.op.Subtasks {
+		for _, s := range k.sources[sub] {
+			for i := range s.counts {
+				f(s.schema.States[i], &s.counts[i])
+			}
+		}
+	}
 }
 
 // build returns a subtask whose keyed state is built from sources.
