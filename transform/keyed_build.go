@@ -40,7 +40,8 @@ type keyedEdit struct {
 	// state returns a state as the result has it, and false if it is left out with all
 	// its entries.
 	state func(format.KeyedState) (format.KeyedState, bool)
-	// keep reports whether an entry stays. It is called once for each entry.
+	// keep reports whether an entry, which it must not change, stays. It is called once
+	// for each entry.
 	keep func(*format.KeyedEntry) (bool, error)
 	// change changes an entry that stays. It sets Stored to nil unless it changes the
 	// value only. It is called each time the entry is read, by one reader at a time.
@@ -169,7 +170,7 @@ func (m *keyedBuild) first(ctx context.Context, src format.Source, b format.Keye
 			return n, nil
 		}
 		if err == nil {
-			err = b.Add(e)
+			err = b.Add(*e)
 		}
 		if err != nil {
 			return n, err
@@ -202,7 +203,7 @@ func (m *keyedBuild) open(ctx context.Context, src format.Source) (next func(con
 				_, err = builder.Handle()
 				builder = nil
 			case err == nil:
-				err = builder.Add(e)
+				err = builder.Add(*e)
 			}
 			if err != nil {
 				return nil, err
@@ -240,14 +241,17 @@ func newKeyedMerge(ctx context.Context, src format.Source, sources []*keyedSourc
 // next returns the next entry that stays, changed as the edit of its source says, or
 // io.EOF. It is valid until the next call. ask says that keep is asked, rather than
 // what it answered before.
-func (m *keyedMerge) next(ask bool) (format.KeyedEntry, error) {
+func (m *keyedMerge) next(ask bool) (*format.KeyedEntry, error) {
 	for {
 		s, err := m.advance()
 		if err != nil {
-			return format.KeyedEntry{}, err
+			return nil, err
 		}
-		m.entry = s.head
-		e := &m.entry
+		e := &s.head
+		if s.edit.change != nil {
+			m.entry = s.head
+			e = &m.entry
+		}
 		stays := true
 		if s.edit.keep != nil {
 			if ask {
@@ -263,14 +267,14 @@ func (m *keyedMerge) next(ask bool) (format.KeyedEntry, error) {
 			err = s.edit.change(e)
 		}
 		if err != nil {
-			return format.KeyedEntry{}, err
+			return nil, err
 		}
 		if ask {
 			s.count(&s.head, e, stays)
 		}
 		if stays {
 			e.State = s.to[e.State]
-			return *e, nil
+			return e, nil
 		}
 	}
 }
