@@ -250,6 +250,40 @@ func (r *keyedRewrite) keyedLinesOf(t *testing.T, c Content, changed bool) []str
 	return sorted(lines)
 }
 
+// truth returns what the job held; Flink says in which key groups the keys are.
+func (r *keyedRewrite) truth(t *testing.T, f *Flink, s Snapshot, o Options) Content {
+	t.Helper()
+	if r.maxParallelism == 0 {
+		return mustTruth(t, s)
+	}
+	o.MaxParallelism = r.maxParallelism
+	return mustTruth(t, madeOnce(t, f, o))
+}
+
+// of rewrites a snapshot for a job with a backend.
+func (r *keyedRewrite) of(t *testing.T, s Snapshot, backend string) Snapshot {
+	t.Helper()
+	v, err := r.edit(t, opened(t, s).View())
+	own := backend == s.Options.Backend
+	if err == nil && !own {
+		v, _, err = transform.Canonical(t.Context(), v, transform.CanonicalOptions{})
+	}
+	out, rewritten := standsFor(t, s)
+	if err == nil {
+		_, err = writer.Write(t.Context(), v, out, &writer.Options{Stores: stores, ReadBack: true})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Options.Compress {
+		allCompressed(t, out)
+	}
+	rewritten.Options.Backend, rewritten.Options.MaxParallelism = backend, max(r.maxParallelism, s.Options.MaxParallelism)
+	rewritten.Options.HeapTimers = own && s.Options.HeapTimers // Flink loses raw timers otherwise
+	rewritten.Options.Changelog = own && s.Options.Changelog
+	return rewritten
+}
+
 // Flink restores each rewrite of keyed state, of each encoding, into the backends of heap
 // and of RocksDB, and holds what the rewrite says: each entry under its key, and each timer
 // where it was, or was moved to. The backend of the job restores a snapshot in which only
@@ -265,30 +299,8 @@ func TestKeyedRewrites(t *testing.T) {
 					t.Run(encoding.name+"/"+rewrite.name+"/"+backend, func(t *testing.T) {
 						f := Use(t, version)
 						s := madeOnce(t, f, encoding.options)
-						truth := mustTruth(t, s)
-						if rewrite.maxParallelism > 0 { // Flink says in which key groups the keys are
-							o := encoding.options
-							o.MaxParallelism = rewrite.maxParallelism
-							truth = mustTruth(t, madeOnce(t, f, o))
-						}
-						v, err := rewrite.edit(t, opened(t, s).View())
-						own := backend == s.Options.Backend
-						if err == nil && !own {
-							v, _, err = transform.Canonical(t.Context(), v, transform.CanonicalOptions{})
-						}
-						out, rewritten := standsFor(t, s)
-						if err == nil {
-							_, err = writer.Write(t.Context(), v, out, &writer.Options{Stores: stores, ReadBack: true})
-						}
-						if err != nil {
-							t.Fatal(err)
-						}
-						rewritten.Options.Backend, rewritten.Options.MaxParallelism = backend, max(rewrite.maxParallelism, s.Options.MaxParallelism)
-						rewritten.Options.HeapTimers = own && s.Options.HeapTimers // Flink loses raw timers otherwise
-						rewritten.Options.Changelog = own && s.Options.Changelog
-						if s.Options.Compress {
-							allCompressed(t, out)
-						}
+						truth := rewrite.truth(t, f, s, encoding.options)
+						rewritten := rewrite.of(t, s, backend)
 						got := Restore(t, f, rewritten, Choices{Parallelism: rewrite.parallelism})
 						if s.Options.Changelog {
 							truth, got = Loosened(truth), Loosened(got)

@@ -43,7 +43,8 @@ type keyedEdit struct {
 	// count says that the entries of states that are left out are counted: the first pass
 	// reads them too.
 	count bool
-	// keep reports whether an entry stays. It is called once for each entry.
+	// keep reports whether an entry, which it must not change, stays. It is called once
+	// for each entry.
 	keep func(*format.KeyedEntry) (bool, error)
 	// change changes an entry that stays. It sets Stored to nil unless it changes the
 	// value only. It is called each time the entry is read, by one reader at a time.
@@ -179,7 +180,7 @@ func (m *keyedBuild) first(ctx context.Context, src format.Source, b format.Keye
 			return n, nil
 		}
 		if err == nil {
-			err = b.Add(e)
+			err = b.Add(*e)
 		}
 		if err != nil {
 			return n, err
@@ -212,7 +213,7 @@ func (m *keyedBuild) open(ctx context.Context, src format.Source) (next func(con
 				_, err = builder.Handle()
 				builder = nil
 			case err == nil:
-				err = builder.Add(e)
+				err = builder.Add(*e)
 			}
 			if err != nil {
 				return nil, err
@@ -250,14 +251,17 @@ func newKeyedMerge(ctx context.Context, src format.Source, sources []*keyedSourc
 
 // next returns the next entry that stays, changed as the edit of its source says, or
 // io.EOF. It is valid until the next call.
-func (m *keyedMerge) next() (format.KeyedEntry, error) {
+func (m *keyedMerge) next() (*format.KeyedEntry, error) {
 	for {
 		s, err := m.advance()
 		if err != nil {
-			return format.KeyedEntry{}, err
+			return nil, err
 		}
-		m.entry = s.head
-		e := &m.entry
+		e := &s.head
+		if s.edit.change != nil {
+			m.entry = s.head
+			e = &m.entry
+		}
 		if s.to[e.State] < 0 {
 			s.count(e, nil)
 			continue
@@ -277,7 +281,7 @@ func (m *keyedMerge) next() (format.KeyedEntry, error) {
 			err = s.edit.change(e)
 		}
 		if err != nil {
-			return format.KeyedEntry{}, err
+			return nil, err
 		}
 		left := e
 		if !stays {
@@ -288,7 +292,7 @@ func (m *keyedMerge) next() (format.KeyedEntry, error) {
 		}
 		if stays {
 			e.State = s.to[e.State]
-			return *e, nil
+			return e, nil
 		}
 	}
 }

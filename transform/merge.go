@@ -280,7 +280,7 @@ func join(ctx context.Context, in format.View, op, part *format.Operator) (*form
 	}
 	var keyed *keyedOperator
 	if slices.ContainsFunc(part.Subtasks, func(sub *format.Subtask) bool { return sub.ManagedKeyed != nil }) {
-		if keyed, err = describeKeyed(ctx, in, op); err != nil {
+		if keyed, err = describeKeyed(ctx, in, op, rawRefused); err != nil {
 			return nil, err
 		}
 	}
@@ -331,7 +331,7 @@ func join(ctx context.Context, in format.View, op, part *format.Operator) (*form
 		return &c, nil
 	}
 	// The handles of an operator are of one format.
-	if keyed, err = describeKeyed(ctx, in, &c); err != nil {
+	if keyed, err = describeKeyed(ctx, in, &c, rawRefused); err != nil {
 		return nil, err
 	}
 	out, _, err := keyed.rebuild(ctx, keyedRebuild{})

@@ -75,7 +75,7 @@ func (p *patch) keyedPatchOf(ctx context.Context, id format.OperatorID) (of *key
 		return nil, &format.NoMatchError{What: "operator", Want: id.String()}, nil
 	}
 	of = &keyedPatch{op: op, states: map[string]*PatchedState{}, named: map[hash128.Digest]bool{}}
-	if of.k, err = describeKeyed(ctx, p.in, op); err != nil {
+	if of.k, err = describeKeyed(ctx, p.in, op, rawRefused); err != nil {
 		return nil, nil, format.At(err, "operator %q", op.Label())
 	}
 	for _, sub := range op.Subtasks {

@@ -90,7 +90,7 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	var item report.CatItem
 	var lines int64
 	more := false
-	err := c.lines(ctx, states, func(st *catState, it *catItem) error {
+	each := func(st *catState, it *catItem) error {
 		if limit > 0 && lines == limit {
 			more = true
 			return errEnough
@@ -104,7 +104,22 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 			return errEnough // none is read to learn that there is one more
 		}
 		return nil
-	})
+	}
+	var err error
+	if w, ok := w.(*report.CatJSON); ok && !c.chooses() && !c.distinct {
+		err = c.each(ctx, states, nil, func(p []byte, n int64) error {
+			lines += n
+			err := w.Lines(p)
+			if limit > 0 && err == nil {
+				if c.most = limit - lines; c.most == 0 {
+					err = errEnough
+				}
+			}
+			return err
+		})
+	} else {
+		err = c.items(ctx, states, each)
+	}
 	enough := errors.Is(err, errEnough)
 	if enough {
 		err = nil
@@ -131,29 +146,29 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 // million, which are counted in 160 MiB.
 const maxDistinct = 3 << 20
 
-// lines calls f with what is printed, in order.
-func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState, *catItem) error) error {
+// items calls f with what is printed, in order.
+func (c *catter) items(ctx context.Context, states []*catState, f func(*catState, *catItem) error) error {
 	if c.chooses() {
 		return c.choose(ctx, states, f)
 	}
 	if !c.distinct {
-		return c.each(ctx, states, c.output.JSON(), f)
+		return c.each(ctx, states, f, nil)
 	}
 	for i, st := range states {
 		one := states[i : i+1]
 		hash, counter := hash128.New(), tally.New(tally.Options{Memory: tally.MemoryFor(maxDistinct), InMemory: true})
-		err := c.each(ctx, one, false, func(_ *catState, it *catItem) error {
+		err := c.each(ctx, one, func(_ *catState, it *catItem) error {
 			err := counter.Add(tally.Element{Digest: hash.Sum(it.stored)})
 			if errors.Is(err, tally.ErrFull) {
 				return &usageError{fmt.Sprintf("--distinct: more than %s different elements in %s", ui.Count(maxDistinct), ui.Quote(st.name)),
 					"--stats counts any number of them; --where and --subtask leave fewer"}
 			}
 			return err
-		})
+		}, nil)
 		if err != nil {
 			return err
 		}
-		err = c.each(ctx, one, false, func(_ *catState, it *catItem) error {
+		err = c.each(ctx, one, func(_ *catState, it *catItem) error {
 			e := counter.Find(hash.Sum(it.stored))
 			switch {
 			case e == nil:
@@ -163,7 +178,7 @@ func (c *catter) lines(ctx context.Context, states []*catState, f func(*catState
 			}
 			e.Size, it.count = 1, int64(e.Count)
 			return f(st, it)
-		})
+		}, nil)
 		if err != nil {
 			return err
 		}
@@ -229,10 +244,10 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 		var s report.CatStat
 		distinct, err := tally.Distinct(func(visit func(p []byte) error) error {
 			s = report.NewCatStat(&st.shown)
-			return c.each(ctx, states[i:i+1], false, func(_ *catState, it *catItem) error {
+			return c.each(ctx, states[i:i+1], func(_ *catState, it *catItem) error {
 				s.Add(it.part.subtask, it.size())
 				return visit(it.stored)
-			})
+			}, nil)
 		}, tally.Options{Dir: c.env.common.tmp})
 		if err != nil {
 			return err

@@ -3,14 +3,17 @@ package keyed
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/internal/framed"
 	"github.com/savepoint-tools/spt/format/flink/internal/java"
+	"github.com/savepoint-tools/spt/format/flink/types"
 )
 
 // Build writes the header of a canonical stream and returns a builder for its entries,
@@ -20,14 +23,16 @@ import (
 // execution.checkpointing.snapshot-compression.
 //
 // The schema is one that Describe returned, or consists of states of several such
-// schemas with the same serializer of keys. A state can have another name.
+// schemas with the same serializer of keys. A state can have another name. States of the
+// asynchronous API become classic ones, whose entries are the same: no backend restores
+// the others from canonical state.
 func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups format.KeyGroupRange, w io.Writer) (format.KeyedBuilder, error) {
 	version, key, err := decodeWire(schema.Wire)
 	if err != nil {
 		return nil, err
 	}
 	if len(key) == 0 {
-		return nil, format.Errorf(format.ErrUnsupported, "the encoding of the serializer of keys in a header is not known")
+		return nil, format.Errorf(format.ErrUnsupported, "the serializers of these timers have no snapshots, which a header needs")
 	}
 	if len(schema.States) > math.MaxInt16 {
 		return nil, format.Errorf(format.ErrLimit, "%d states, a stream has at most %d", len(schema.States), math.MaxInt16)
@@ -50,7 +55,9 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 		case err == nil && len(meta) == 0:
 			err = format.Errorf(format.ErrUnsupported, "its encoding in a header is not known")
 		case err == nil:
-			meta, err = renamed(meta, version, s.Name)
+			if meta, err = classic(meta, version); err == nil {
+				meta, err = renamed(meta, version, s.Name)
+			}
 		}
 		if err != nil {
 			return nil, format.At(err, "state %q", s.Name)
@@ -66,6 +73,49 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 		h: &format.KeyGroups{Codec: format.CodecFlink, Savepoint: true, Range: groups}, offsets: make(format.OffsetSlice, max(groups.Count, 0)),
 	}
 	return b, b.write(p)
+}
+
+// classic returns the encoded entry of a state in a header, and if it is one of the
+// asynchronous API, the entry that the classic API writes for the same state.
+func classic(meta []byte, version int32) ([]byte, error) {
+	c := java.NewCursor(meta)
+	s := state(c, version)
+	if c.Err() != nil || !s.Asynchronous {
+		return meta, c.Err()
+	}
+	p := s.Parts()
+	if s.Keyed == kindOfMap && p.UserKey == nil {
+		return nil, format.Errorf(format.ErrUnsupported, "the serializer of its map keys is not recorded: Flink 2.0 does not write it for the asynchronous API")
+	}
+	value, err := classicTTL(s.Serializer(valueKey))
+	if err != nil {
+		return nil, err
+	}
+	n := NewState{Name: s.Name, Kind: s.Keyed, Namespace: p.Namespace, UserKey: p.UserKey, Value: value}
+	return n.meta(flink.Latest(), nil)
+}
+
+// The serializers of values with TTL have the same bytes in both APIs, and different
+// classes, which Flink takes for incompatible. Wire format: never change.
+const (
+	ttlClass             = flink.Package + "runtime.state.ttl.TtlStateFactory$TtlSerializerSnapshot"
+	ttlClassAsynchronous = flink.Package + "runtime.state.v2.ttl.TtlStateFactory$TtlSerializerSnapshot"
+)
+
+// classicTTL returns the snapshot of values with TTL as the classic API records it, and any
+// other one as it is.
+func classicTTL(s *types.Snapshot) (*types.Snapshot, error) {
+	inner := unwrapped(s)
+	if inner == nil || inner.Class != ttlClassAsynchronous {
+		return s, nil
+	}
+	p := s.Raw[:len(s.Raw)-len(inner.Raw)] // of the wrappers, whose last part it is
+	p, err := java.AppendText(slices.Clip(p), format.NewText(ttlClass))
+	if err != nil {
+		return nil, err
+	}
+	s, _, err = types.SkipVersioned(append(p, inner.Raw[2+len(inner.Class):]...))
+	return s, err
 }
 
 // renamed returns the encoded entry of a state in a header with the given name.
@@ -99,13 +149,14 @@ type builder struct {
 	n       int64 // bytes written
 	group   int32 // of the last entry, -1: none
 	state   int   // of the last entry
-	// The last entry is written when it is known whether its state has another one.
-	held, value []byte
-	out, buf    []byte
-	// Of a compressed stream, raw is what is not compressed yet of the current key group,
-	// a frame at most. Each key group is a framed stream (spec 3.6).
+	// The last entry, whose key is at out[last], is written when it is known whether its
+	// state has another one.
+	out, buf []byte
+	last     int
+	// Of a compressed stream, each key group is a framed stream (spec 3.6).
 	compressed bool
-	raw        []byte
+	opened     bool   // the stream of the current key group has its header
+	framed     []byte // out, compressed
 }
 
 // flushAt is the number of bytes that a builder collects before it writes them.
@@ -115,6 +166,22 @@ func (b *builder) write(p []byte) error {
 	n, err := b.w.Write(p)
 	b.n += int64(n)
 	return err
+}
+
+// emit writes what was collected: of a compressed stream, bytes of the current key group.
+func (b *builder) emit() error {
+	p := b.out
+	b.out = b.out[:0]
+	if !b.compressed || len(p) == 0 {
+		return b.write(p)
+	}
+	b.framed = b.framed[:0]
+	if !b.opened {
+		b.opened = true
+		b.framed = append(b.framed, framed.Header...)
+	}
+	b.framed = framed.Append(b.framed, p)
+	return b.write(b.framed)
 }
 
 // Add implements [format.KeyedBuilder]. If the entry has no Stored, its parts are
@@ -145,83 +212,48 @@ func (b *builder) Add(e format.KeyedEntry) error {
 		return err
 	}
 	if e.KeyGroup != b.group {
-		b.endGroup()
-		b.offsets[e.KeyGroup-b.h.Range.First] = b.n + int64(len(b.out))
-		b.group, b.state = e.KeyGroup, -1
-		if b.compressed {
-			b.out = append(b.out, framed.Header...)
+		if err := b.endGroup(); err != nil {
+			return err
 		}
+		b.offsets[e.KeyGroup-b.h.Range.First] = b.n + int64(len(b.out))
+		b.group, b.state, b.opened = e.KeyGroup, -1, false
 	}
 	if e.State != b.state {
-		b.short(uint16(e.State))
+		b.out = binary.BigEndian.AppendUint16(b.out, uint16(e.State))
 		b.state = e.State
 	}
-	b.held = append(b.held[:0], e.Stored...)
-	b.value = append(b.value[:0], e.Value...)
+	b.out = binary.BigEndian.AppendUint32(b.out, uint32(len(e.Stored)))
+	b.last = len(b.out)
+	b.out = append(b.out, e.Stored...)
+	b.out = binary.BigEndian.AppendUint32(b.out, uint32(len(e.Value)))
+	b.out = append(b.out, e.Value...)
 	return nil
 }
 
-// flush writes the last entry.
+// flush completes the last entry. more reports whether its state has another one.
 func (b *builder) flush(more bool) error {
 	if b.group < 0 {
 		return nil
 	}
 	if !more {
-		b.held[0] |= lastOfRun
+		b.out[b.last] |= lastOfRun
 	}
-	b.int(len(b.held))
-	b.append(b.held)
-	b.int(len(b.value))
-	b.append(b.value)
 	if len(b.out) < flushAt {
 		return nil
 	}
-	err := b.write(b.out)
-	b.out = b.out[:0]
-	return err
-}
-
-// append appends bytes of the current key group.
-func (b *builder) append(p []byte) {
-	if !b.compressed {
-		b.out = append(b.out, p...)
-		return
-	}
-	for len(p) > 0 {
-		n := min(len(p), framed.MaxData-len(b.raw))
-		b.raw = append(b.raw, p[:n]...)
-		p = p[n:]
-		if len(b.raw) == framed.MaxData {
-			b.compress()
-		}
-	}
-}
-
-func (b *builder) short(v uint16) {
-	var p [2]byte
-	binary.BigEndian.PutUint16(p[:], v)
-	b.append(p[:])
-}
-
-func (b *builder) int(n int) {
-	var p [4]byte
-	binary.BigEndian.PutUint32(p[:], uint32(n))
-	b.append(p[:])
-}
-
-// compress appends what is not compressed yet as a frame.
-func (b *builder) compress() {
-	b.out = framed.Append(b.out, b.raw)
-	b.raw = b.raw[:0]
+	return b.emit()
 }
 
 // endGroup ends the current key group.
-func (b *builder) endGroup() {
+func (b *builder) endGroup() error {
 	if b.group < 0 {
-		return
+		return nil
 	}
-	b.short(endOfGroup)
-	b.compress()
+	b.out = binary.BigEndian.AppendUint16(b.out, endOfGroup)
+	if b.compressed { // only then is it known where the next one starts
+		return b.emit()
+	}
+	return nil
 }
 
 // Handle implements [format.KeyedBuilder].
@@ -229,10 +261,8 @@ func (b *builder) Handle() (*format.KeyGroups, error) {
 	if err := b.flush(false); err != nil {
 		return nil, err
 	}
-	b.endGroup()
+	err := errors.Join(b.endGroup(), b.emit())
 	b.group = -1
-	err := b.write(b.out)
-	b.out = b.out[:0]
 	b.h.Offsets = b.offsets
 	return b.h, err
 }
