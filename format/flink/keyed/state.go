@@ -66,7 +66,7 @@ func partOf(s *types.Snapshot, o types.Options) part {
 	if s.Old {
 		if name = simpleName(s.Class); name == "ParameterlessTypeSerializerConfig" && strings.HasPrefix(s.Type, flink.Package) {
 			p.class = s.Type
-			name = strings.TrimSuffix(simpleName(strings.TrimSuffix(s.Type, "$Serializer")), "Serializer")
+			name = types.SerializerName(s.Type)
 		}
 	}
 	if n, ok := sizes[name]; ok {
