@@ -126,7 +126,7 @@ var structural = map[string]bool{
 func edited(v value.Value, field string) value.Value {
 	switch v.Kind() {
 	case value.KindInt:
-		if !structural[field] {
+		if !structural[field] && v.Int() >= 0 { // markers are negative
 			return value.Int(v.Int() ^ 1)
 		}
 	case value.KindString:

@@ -21,7 +21,7 @@ import (
 
 // ConnectorVectorFiles are the files of vectors: the lines of Flink whose own connectors
 // wrote them, and "other" connectors. See conformance/connectors.
-var ConnectorVectorFiles = []string{"1.20", "2.0", "2.3"}
+var ConnectorVectorFiles = []string{"1.20", "2.0", "2.3", "other"}
 
 // ConnectorVector is a structure as the serializer of a connector has written it, and
 // what it says.
@@ -137,8 +137,8 @@ func (v *ConnectorVector) Types(t testing.TB) *connector.Types {
 	return types
 }
 
-// ConnectorJSON returns the JSON of the structure of a class in v, in the form of
-// [CanonicalJSON]. ok is false if v has no structure of the class.
+// ConnectorJSON returns the JSON of the structure of a class in v, as [CanonicalJSON]
+// writes it. ok is false if v has no structure of the class.
 func ConnectorJSON(t testing.TB, v value.Value, class string) (text string, ok bool) {
 	t.Helper()
 	if v.Class() == class {
@@ -154,7 +154,7 @@ func ConnectorJSON(t testing.TB, v value.Value, class string) (text string, ok b
 
 // unordered are the structures whose parts are sets and maps of Java: the order in which
 // a serializer writes them is not the order in which it reads them.
-var unordered = []string{"KafkaSourceEnumState", "DynamicKafkaSourceEnumState", "HybridSourceEnumeratorState", "PulsarSourceEnumState"}
+var unordered = []string{"KafkaSourceEnumState", "DynamicKafkaSourceEnumState", "HybridSourceEnumeratorState", "PulsarSourceEnumState", "RemainingRequests", "BucketState"}
 
 // CanonicalJSON returns the JSON of a structure with sorted members; lists of structures
 // that are unordered are sorted too.

@@ -233,6 +233,14 @@ func (paimonMessages) describe(d *describer) *types.Type {
 	return t
 }
 
+func (l anyVersion) describe(d *describer) *types.Type {
+	t := &types.Type{Kind: types.TypeChoice}
+	for _, of := range l.of {
+		t.Parts = append(t.Parts, of.describe(d))
+	}
+	return t
+}
+
 func (legacyKafkaPosition) describe(d *describer) *types.Type {
 	return d.structure("KafkaTopicPartition", "KafkaTopicPartition", legacyKafkaShape, func() []*types.Type {
 		return []*types.Type{stringType, int32Type, int64Type}

@@ -51,7 +51,7 @@ func TestVectors(t *testing.T) {
 // TestCut: a vector that ends anywhere is an error of the right kind, or bytes that are
 // not decoded.
 func TestCut(t *testing.T) {
-	for _, x := range sptest.ConnectorVectors(t, "2.3") {
+	for _, x := range append(sptest.ConnectorVectors(t, "2.3"), sptest.ConnectorVectors(t, "other")...) {
 		codec, p := x.In(t)
 		for n := range p {
 			v, err := value.ReadAll(codec, p[:n])
@@ -69,12 +69,12 @@ func TestCut(t *testing.T) {
 }
 
 // TestFlipped: a vector in which any bit is wrong is an error, or a value that is
-// written as the bytes that were read.
+// written as the bytes that were read. Of a long one, 128 bytes are tried.
 func TestFlipped(t *testing.T) {
 	same := 0
-	for _, x := range sptest.ConnectorVectors(t, "2.0") {
+	for _, x := range append(sptest.ConnectorVectors(t, "2.0"), sptest.ConnectorVectors(t, "other")...) {
 		codec, p := x.In(t)
-		for i := range p {
+		for i := 0; i < len(p); i += 1 + len(p)/128 {
 			for bit := range 8 {
 				q := bytes.Clone(p)
 				q[i] ^= 1 << bit

@@ -141,7 +141,7 @@ public final class Cdc implements Kinds.Catalogue {
     }
 
     private static Object schemas(Map<TableId, TableChange> all) throws Exception {
-        return Json.list(all.entrySet(), e -> Json.of("catalog_before_schema", before(e.getKey()), "table", e.getKey().toDoubleQuotedString(), "schema", schema(e.getValue())));
+        return Json.list(all.entrySet(), e -> Json.of("catalog_before_schema", before(e.getKey()), "table", e.getKey().toString(), "schema", schema(e.getValue())));
     }
 
     static String schema(TableChange change) throws Exception {

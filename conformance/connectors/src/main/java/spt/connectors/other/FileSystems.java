@@ -20,10 +20,10 @@ public final class FileSystems implements Kinds.Catalogue {
     public void addTo(Kinds kinds) throws Exception {
         Object part = Reflect.make(NATIVE + "$PartETag", 1, "etag-ü");
         add(kinds, new Sinks.FileSystem(Reflect.serializer(NATIVE + "Serializer"), FileSystems::nativeS3), List.of(
-                Reflect.make(NATIVE, "upload", "out/part-ü", List.of(part, part), 5L), Reflect.make(NATIVE, "", "", List.of(), Long.MAX_VALUE, "out/.part-1", 3L)));
+                Reflect.make(NATIVE, "out/part-ü", "upload", List.of(part, part), 5L), Reflect.make(NATIVE, "", "", List.of(), Long.MAX_VALUE, "out/.part-1", 3L)));
         PartETag old = new PartETag(1, "etag-ü");
         add(kinds, new Sinks.FileSystem(Reflect.serializer(S3 + "Serializer"), FileSystems::s3), List.of(
-                Reflect.make(S3, "upload", "out/part-ü", List.of(old, old), 5L), Reflect.make(S3, "", "", List.of(), Long.MAX_VALUE, "out/.part-1", 3L)));
+                Reflect.make(S3, "out/part-ü", "upload", List.of(old, old), 5L), Reflect.make(S3, "", "", List.of(), Long.MAX_VALUE, "out/.part-1", 3L)));
     }
 
     private static void add(Kinds kinds, Sinks.FileSystem fs, List<Object> recoverables) throws Exception {
@@ -45,6 +45,6 @@ public final class FileSystems implements Kinds.Catalogue {
         return Json.versioned("S3Recoverable", version, "upload", Json.of("object", Reflect.call(r, "getObjectName"), "upload_id", Reflect.call(r, "uploadId"),
                 "parts", Json.list((Collection<?>) Reflect.call(r, "parts"), p -> Json.of("number", Reflect.call(p, "getPartNumber"), "etag", Reflect.call(p, "getETag"))),
                 "bytes_in_parts", Reflect.call(r, "numBytesInParts"), "incomplete_object", incomplete == null ? "" : incomplete,
-                "incomplete_length", incomplete == null ? 0 : Reflect.call(r, "incompleteObjectLength")));
+                "incomplete_length", Reflect.call(r, "incompleteObjectLength")));
     }
 }

@@ -51,7 +51,7 @@ public final class MySql implements Kinds.Catalogue {
     private static Object json(MySqlSplit s, int version) throws Exception {
         if (s.isSnapshotSplit()) {
             MySqlSnapshotSplit split = s.asSnapshotSplit();
-            return Json.versioned("MySqlSplit", version, "split", Json.structure("SnapshotSplit", "table", split.getTableId().toDoubleQuotedString(), "split", split.splitId(),
+            return Json.versioned("MySqlSplit", version, "split", Json.structure("SnapshotSplit", "table", split.getTableId().toQuotedString('`'), "split", split.splitId(),
                     "key_type", split.getSplitKeyType().asSerializableString(), "start", SerializerUtils.rowToSerializedString(split.getSplitStart()), "end", SerializerUtils.rowToSerializedString(split.getSplitEnd()),
                     "high_watermark", json(split.getHighWatermark()), "schemas", schemas(split.getTableSchemas())));
         }
@@ -63,7 +63,7 @@ public final class MySql implements Kinds.Catalogue {
     }
 
     private static Object schemas(Map<TableId, TableChange> all) throws Exception {
-        return Json.list(all.entrySet(), e -> Json.of("table", e.getKey().toDoubleQuotedString(), "schema", Cdc.schema(e.getValue())));
+        return Json.list(all.entrySet(), e -> Json.of("table", e.getKey().toString(), "schema", Cdc.schema(e.getValue())));
     }
 
     private static Object json(BinlogOffset offset) throws Exception {
