@@ -134,7 +134,9 @@ func (o *schemaOptions) read(ctx context.Context, env *Env, snap *reader.Snapsho
 		}
 		before := len(s.Operators)
 		s.Add(op, types, func(state string) bool {
-			names = append(names, state)
+			if state != "" {
+				names = append(names, state)
+			}
 			return matches(o.states, state)
 		})
 		if len(s.Operators) > before {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format/flink/connector"
 	"github.com/savepoint-tools/spt/format/value"
+	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
@@ -75,7 +76,7 @@ func (x *vector) read(t *testing.T) (value.Value, string) {
 			name = "streaming_committer_raw_states"
 		}
 		var ok bool
-		if codec, ok = connector.Elements(name, []byte(allSerializers)); !ok {
+		if codec, ok = connector.Elements(name, []byte(sptest.AllConnectorSerializers)); !ok {
 			t.Fatal(name)
 		}
 	}

@@ -103,6 +103,7 @@ func (l sizedRequest) write(w *writer, v value.Value) {
 // charText is UTF-8 whose length is stored as the number of UTF-16 units. Flink reads
 // that many bytes, so only ASCII is read back.
 var charText = scalar{
+	typ: stringType,
 	get: func(r *reader) value.Value {
 		off := r.Offset()
 		s := textOf.read(r)
@@ -130,9 +131,9 @@ var dynamoItem = listOf(fields("", field{"name", utf}, field{"value", dynamoAttr
 
 // dynamoValue is a byte type and a body (6.4).
 var dynamoValue layout = tagged{"DynamoDB value", []tag{
-	{"string", utf}, {"number", utf}, {"boolean", boolean}, {"null", nothing}, {"binary", bytesOf},
-	{"strings", listOf(utf, 2)}, {"numbers", listOf(utf, 2)}, {"binaries", listOf(bytesOf, 4)},
-	{"list", listOf(dynamoAttribute{}, 1)}, {"map", dynamoMap{}},
+	tagOf("string", utf), tagOf("number", utf), tagOf("boolean", boolean), tagOf("null", nothing), tagOf("binary", bytesOf),
+	tagOf("strings", listOf(utf, 2)), tagOf("numbers", listOf(utf, 2)), tagOf("binaries", listOf(bytesOf, 4)),
+	tagOf("list", listOf(dynamoAttribute{}, 1)), tagOf("map", dynamoMap{}),
 }}
 
 // dynamoAttribute and dynamoMap are values in values.
@@ -146,12 +147,15 @@ func (dynamoAttribute) write(w *writer, v value.Value) { dynamoValue.write(w, v)
 func (dynamoMap) read(r *reader) value.Value           { return dynamoItem.read(r) }
 func (dynamoMap) write(w *writer, v value.Value)       { dynamoItem.write(w, v) }
 
-var nothing = scalar{get: func(*reader) value.Value { return value.Null() }, put: func(*writer, value.Value) {}}
+var nothing = scalar{typ: nullType, get: func(*reader) value.Value { return value.Null() }, put: func(*writer, value.Value) {}}
 
 type tag struct {
-	name string
-	of   layout
+	name  string
+	of    layout
+	shape *value.Shape // of the record
 }
+
+func tagOf(name string, of layout) tag { return tag{name, of, &value.Shape{Names: []string{name}}} }
 
 // tagged is a byte that tells which layout follows; its value is a record with one
 // field.
@@ -173,7 +177,7 @@ func (l tagged) read(r *reader) value.Value {
 		return value.Null()
 	}
 	t := l.of[k]
-	v := value.Record(&value.Shape{Names: []string{t.name}}, []value.Value{t.of.read(r)})
+	v := value.Record(t.shape, []value.Value{t.of.read(r)})
 	r.depth--
 	return v
 }
@@ -243,6 +247,7 @@ var manifestVersions = append(
 
 // remaining is all bytes that are left.
 var remaining = scalar{
+	typ: bytesType,
 	get: func(r *reader) value.Value { return value.Bytes(r.Bytes(r.Remaining(), "bytes")) },
 	put: func(w *writer, v value.Value) {
 		if w.expects(v, value.KindBytes) {
@@ -296,6 +301,9 @@ func (paimonMessages) write(w *writer, v value.Value) {
 	w.int32(int(version))
 	listOf(of, 8).write(w, v.At(1))
 }
+
+// paimonMessageFields are versions of commit messages whose fields differ.
+var paimonMessageFields = []int32{3, 7, 10}
 
 // paimonMessage is a CommitMessage (10). Rows are bytes of a BinaryRow; see
 // paimonFileName.
