@@ -2,7 +2,6 @@ package connectors
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,38 +14,6 @@ import (
 	"github.com/savepoint-tools/spt/internal/sptest"
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
-
-// javaOptions are small: several JVMs run at once.
-var javaOptions = []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-	"--add-opens=java.base/java.lang=ALL-UNNAMED", "--add-opens=java.base/java.util=ALL-UNNAMED", "--add-opens=java.base/java.time=ALL-UNNAMED"}
-
-// command returns a command that runs a class of a project.
-func command(t *testing.T, project, profile, class string, args ...string) *exec.Cmd {
-	t.Helper()
-	testenv.Long(t, "runs connectors in a JVM")
-	java, classPath, err := conformance.Build(project, profile)
-	if errors.Is(err, conformance.ErrUnavailable) {
-		testenv.Missing(t, "conformance with connectors", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := append(append([]string{}, javaOptions...), "-cp", classPath, class)
-	return exec.Command(java, append(all, args...)...)
-}
-
-// output runs a command and returns what it prints.
-func output(t *testing.T, cmd *exec.Cmd) string {
-	t.Helper()
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		log := errs.String()
-		t.Fatalf("%v\n%s", err, log[max(0, len(log)-6000):])
-	}
-	return string(out)
-}
 
 // catalogues are the classes of the Java side that know the structures, by the file of
 // vectors, and the profile of the project that has their connectors.
@@ -66,7 +33,7 @@ func vectors(t *testing.T, file, verb string) *exec.Cmd {
 	if !ok {
 		t.Fatalf("no connectors of %s", file)
 	}
-	return command(t, "connectors", c.profile, "spt.connectors.Vectors", append([]string{verb}, c.names...)...)
+	return conformance.Command(t, "connectors", c.profile, "spt.connectors.Vectors", append([]string{verb}, c.names...)...)
 }
 
 // TestVectorsAreTheConnectors: the vectors that are stored for the tests of the
@@ -74,7 +41,7 @@ func vectors(t *testing.T, file, verb string) *exec.Cmd {
 func TestVectorsAreTheConnectors(t *testing.T) {
 	for _, file := range sptest.ConnectorVectorFiles {
 		t.Run(file, func(t *testing.T) {
-			text := output(t, vectors(t, file, "vectors"))
+			text := conformance.Output(t, vectors(t, file, "vectors"))
 			if os.Getenv("UPDATE_VECTORS") != "" {
 				name := filepath.Join(testenv.ModuleRoot(t), "format", "flink", "connector", "testdata", "vectors-"+file+".tsv")
 				if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
@@ -192,7 +159,7 @@ func TestConnectorsReadWhatSptWrote(t *testing.T) {
 			}
 			cmd := vectors(t, file, "read")
 			cmd.Stdin = strings.NewReader(in.String())
-			got := strings.Split(strings.TrimRight(output(t, cmd), "\n"), "\n")
+			got := strings.Split(strings.TrimRight(conformance.Output(t, cmd), "\n"), "\n")
 			if len(got) != len(want) {
 				t.Fatalf("%d answers, %d questions", len(got), len(want))
 			}
