@@ -181,28 +181,30 @@ func (c exported) Skip(p []byte) (int, error) {
 }
 
 // Read implements [value.Codec].
-func (c exported) Read(p []byte) (value.Value, int, error) {
+func (c exported) Read(p []byte) (v value.Value, n int, err error) {
 	r := readers.Get().(*reader)
 	r.start(p)
-	return c.end(r)
+	n, err = c.end(r, &v)
+	return v, n, err
 }
 
 // ReadIn implements [value.ArenaCodec].
-func (c exported) ReadIn(a *value.Arena, p []byte) (value.Value, int, error) {
+func (c exported) ReadIn(a *value.Arena, p []byte, v *value.Value) (int, error) {
 	r := readers.Get().(*reader)
 	r.start(p)
 	r.arena = a
-	return c.end(r)
+	return c.end(r, v)
 }
 
 // end reads the value and returns the reader to the pool.
-func (c exported) end(r *reader) (v value.Value, n int, err error) {
-	if v, n, err = c.read(r), r.Offset(), r.Err(); err != nil {
-		v, n = value.Value{}, 0
+func (c exported) end(r *reader, v *value.Value) (n int, err error) {
+	*v = c.read(r)
+	if n, err = r.Offset(), r.Err(); err != nil {
+		*v, n = value.Value{}, 0
 	}
 	r.start(nil)
 	readers.Put(r)
-	return v, n, err
+	return n, err
 }
 
 // Append implements [value.Codec].
