@@ -242,6 +242,16 @@ func (e *entryReader) next(it *catItem) error {
 		if chosen.namespace != nil && !bytes.Equal(x.Namespace, chosen.namespace) || chosen.userKey != nil && !bytes.Equal(x.UserKey, chosen.userKey) {
 			continue
 		}
+		if chosen.keys != nil {
+			if x.Key == nil {
+				continue
+			}
+			if ok, err := chosen.keys.has(x.Key); err != nil {
+				return e.c.placed(&notReadable{format.At(err, "key group %d/state %q/key", x.KeyGroup, e.part.keyed.states[x.State].name)}, e.part)
+			} else if !ok {
+				continue
+			}
+		}
 		if e.c.keysOnly && x.Key != nil && e.repeats(&x) {
 			continue
 		}

@@ -29,6 +29,7 @@ type catter struct {
 	get     bool                       // of get, which reports itself that nothing was found
 	printed int64                      // lines
 	reading map[work.Handle]*keyedRead // what is read of keyed state
+	list    *keyList                   // of --keys
 	kept    *arena                     // where elements are kept; nil: they are valid until the next
 	arena   value.Arena                // of values that are valid until the next
 	from    int64                      // entry of a map that is read first
@@ -119,7 +120,8 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	} else {
 		err = c.items(ctx, states, each)
 	}
-	if errors.Is(err, errEnough) {
+	enough := errors.Is(err, errEnough)
+	if enough {
 		err = nil
 	}
 	stop()
@@ -131,6 +133,11 @@ func (c *catter) print(ctx context.Context, states []*catState) error {
 	}
 	if c.printed = lines; lines == 0 && c.get {
 		return nil
+	}
+	if !enough {
+		if err := c.sayMissing(); err != nil {
+			return err
+		}
 	}
 	return c.remark(len(states), lines, more)
 }
@@ -177,6 +184,26 @@ func (c *catter) items(ctx context.Context, states []*catState, f func(*catState
 		}
 	}
 	return nil
+}
+
+// sayMissing says on stderr which keys of --keys nothing that was read has.
+func (c *catter) sayMissing() error {
+	if c.list == nil {
+		return nil
+	}
+	text, err := c.list.remark()
+	if err != nil || text == "" {
+		return err
+	}
+	return c.env.remark("%s", text)
+}
+
+// close removes temporary files.
+func (c *catter) close() error {
+	if c.list == nil {
+		return nil
+	}
+	return c.list.close()
 }
 
 // remark says on stderr, once, what the lines do not.
@@ -232,6 +259,9 @@ func (c *catter) printStats(ctx context.Context, states []*catState) error {
 	stop()
 	stats.Sort()
 	if err := c.env.answer(stats); err != nil {
+		return err
+	}
+	if err := c.sayMissing(); err != nil {
 		return err
 	}
 	if len(stats) > 0 && len(c.left) == 0 {

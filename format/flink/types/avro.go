@@ -27,7 +27,7 @@ func NewAvroCodec(schema []byte) (value.Codec, error) {
 	if c == nil {
 		return nil, format.Errorf(format.ErrUnsupported, "not a valid Avro schema")
 	}
-	return exported{c}, nil
+	return export(c), nil
 }
 
 // avroEncoding is what differs between encodings of Avro.
