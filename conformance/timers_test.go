@@ -55,7 +55,7 @@ func TestTimersFire(t *testing.T) {
 				s := madeOnce(t, f, encoding)
 				truth := rewrite.truth(t, f, s, encoding)
 				edit := rewrite.edit
-				rewrite.edit = func(_ *testing.T, in format.View) (format.View, error) {
+				rewrite.edit = func(t *testing.T, in format.View) (format.View, error) {
 					v, err := edit(t, in)
 					if err == nil {
 						v, _, err = transform.ShiftTimers(t.Context(), v, transform.ShiftTimersOptions{By: overdue, States: format.Globs{"_timer_state/processing_*"}})
