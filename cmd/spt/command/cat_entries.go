@@ -73,17 +73,18 @@ type entryNote struct {
 
 // entryReader reads the entries of a unit of keyed state.
 type entryReader struct {
-	c      *catter
-	part   *catPart
-	passes []format.KeyedSelection
-	cur    format.KeyedCursor
-	lines  *report.CatEncoder // nil: entries are kept, unless once is set
-	once   bool               // an entry is used until the next one is decoded
-	arena  value.Arena        // of entries that are not kept
-	kept   arena
-	ctx    context.Context
-	notes  []entryNote
-	noted  []bool // by state
+	c       *catter
+	part    *catPart
+	passes  []format.KeyedSelection
+	cur     format.KeyedCursor
+	lines   *report.CatEncoder // nil: entries are kept, unless once is set
+	once    bool               // an entry is used until the next one is decoded
+	entryOf report.CatKeyed    // with once: what the last item has
+	arena   value.Arena        // of entries that are not kept
+	kept    arena
+	ctx     context.Context
+	notes   []entryNote
+	noted   []bool // by state
 	// last is the state, the key and the namespace of the entry before, for --keys-only.
 	last struct {
 		state          int
@@ -312,7 +313,11 @@ const kindOfTimers = "timers"
 func (e *entryReader) decode(it *catItem, x *format.KeyedEntry) error {
 	r := e.part.keyed
 	codecs := &r.codecs[x.State]
-	k := &report.CatKeyed{KeyGroup: x.KeyGroup, Size: x.Size()}
+	k := &e.entryOf
+	if !e.once {
+		k = new(report.CatKeyed)
+	}
+	*k = report.CatKeyed{KeyGroup: x.KeyGroup, Size: x.Size()}
 	*it = catItem{part: e.part, state: x.State, keyed: k, stored: e.keep(x.Value)}
 	if e.once {
 		e.arena.Reset()

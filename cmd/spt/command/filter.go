@@ -153,9 +153,9 @@ func (o *filterOptions) keep(ctx context.Context, env *Env, snap *reader.Snapsho
 		return chosen(op) && matches(o.states, st.Name.String())
 	})))
 	defer stop()
-	entries := &entryAsker{ctx: ctx, c: c}
+	entries := &entryAskers{ctx: ctx, c: c}
 	f := transform.FilterOptions{
-		Operators: selectorOf(snap.Operators, chosen), States: o.states, Keep: asked.keep, KeepEntry: entries.keep,
+		Operators: selectorOf(snap.Operators, chosen), States: o.states, Keep: asked.keep, KeepEntries: entries.of, Jobs: env.readJobs(snap),
 		Keyed: func(st format.KeyedState) bool {
 			return o.filter.fits(st.Kind) && (!o.timers || st.Kind == kindOfTimers)
 		},
