@@ -97,7 +97,7 @@ func (r *RegroupReport) operator(ctx context.Context, in format.View, op *format
 	if op.HasInFlight() {
 		return nil, &InFlightError{op.Label()}
 	}
-	k, err := describeKeyed(ctx, in, op)
+	k, err := describeKeyed(ctx, in, op, rawRefused)
 	if err != nil {
 		return nil, err
 	}
@@ -188,14 +188,14 @@ func (r *Regrouped) regroup(ctx context.Context, in format.View, s *keyedSource,
 
 // sortEntries adds the entries of all sources to a sorter, and returns their number.
 func sortEntries(ctx context.Context, src format.Source, sources []*keyedSource, to *scratch.Sorter) (n int64, err error) {
-	merge := newKeyedMerge(ctx, src, sources)
+	merge := newKeyedMerge(ctx, src, sources, true)
 	defer func() { err = errors.Join(err, merge.close()) }()
 	var record []byte
 	for ; ; n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return n, ctx.Err()
 		}
-		e, err := merge.next(true)
+		e, err := merge.next()
 		if err == io.EOF {
 			return n, nil
 		}

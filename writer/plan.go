@@ -486,11 +486,12 @@ func (e *CanonicalError) Remedies() []finding.Remedy {
 	return []finding.Remedy{{Words: fmt.Sprintf("Flink %v and later restore it: convert the snapshot for the release of the job first,", first), Action: finding.NameRelease}}
 }
 
-// canonicalStates returns an error for canonical keyed state.
+// canonicalStates returns an error for canonical keyed state that was built. What was read
+// has the mark that it was read with.
 func canonicalStates(sp *format.Savepoint) error {
 	for _, op := range sp.Operators {
 		for _, sub := range op.Subtasks {
-			if h, ok := sub.ManagedKeyed.(*format.KeyGroups); ok && h.Savepoint {
+			if h, ok := sub.ManagedKeyed.(*format.KeyGroups); ok && h.Savepoint && len(h.Wire) == 0 {
 				return &CanonicalError{op.Label()}
 			}
 		}

@@ -426,7 +426,7 @@ func (e *encoder) keyed(h format.KeyedHandle) {
 		newest := byte(keyedGroups)
 		if h.Savepoint {
 			newest = keyedSavepoint
-			if e.v == V2 {
+			if e.v == V2 && len(h.Wire) == 0 {
 				e.fail(format.Errorf(format.ErrUnsupported, "metadata version 2 cannot mark keyed state as canonical, expected version 3 or later"))
 			}
 		}

@@ -56,7 +56,7 @@ func KeyHasher(s *Snapshot, o Options) (func(key []byte) (int32, error), error) 
 	}, nil
 }
 
-var arenas = sync.Pool{New: func() any { return new(value.Arena) }}
+var arenas = sync.Pool{New: func() any { return &value.Arena{Views: true} }}
 
 // NotHashed is the error for a type whose hash codes the bytes of its values do not
 // determine, or whose hash codes are not known. It matches format.ErrUnsupported.
