@@ -117,6 +117,7 @@ func (a *entryAskers) of(e transform.FilterHandle) (func(*format.KeyedEntry) (bo
 	c := *a.c
 	c.unknown, c.filter = nil, c.filter.another()
 	asker := &entryAsker{r: &entryReader{c: &c, ctx: a.ctx, part: part, once: true, noted: make([]bool, len(read.states))}}
+	asker.r.arena.Views = true // an entry is decided before the next one is read
 	return asker.keep, nil
 }
 
