@@ -171,6 +171,34 @@ func (f *Flink) restore(s Snapshot, choices Choices) (json.RawMessage, error) {
 	return result.Restored, err
 }
 
+// Fired is a timer that fired in a job: of the user's function, or of a window, which then
+// has the average of its numbers.
+type Fired struct {
+	Operator  string   `json:"operator"`
+	Domain    string   `json:"domain"` // event, processing
+	Key       Value    `json:"key"`
+	Timestamp int64    `json:"timestamp"`
+	Value     *float64 `json:"value"`
+}
+
+// Fire restores the job of the snapshot and emits watermarks, one after the other. It
+// returns for each the timers that fired after it and before the next; overdue timers of
+// processing time fire at once. The counts are the numbers of timers to wait for.
+func (f *Flink) Fire(s Snapshot, choices Choices, watermarks []int64, counts []int) ([][]Fired, error) {
+	var result struct{ Fired [][]Fired }
+	options := s.Options
+	options.At = s.At
+	err := s.inPlace(func(path, _ string) error {
+		line, err := f.ask(map[string]any{"command": "fire", "snapshot": path, "options": options, "choices": choices, "watermarks": watermarks, "counts": counts})
+		if err != nil {
+			return err
+		}
+		restores.count(f.version)
+		return json.Unmarshal(line, &result)
+	})
+	return result.Fired, err
+}
+
 // Proceed restores the job from a retained checkpoint, lets it continue, takes its
 // next checkpoint, and writes to out what Make does. The new checkpoint may use
 // files of the old one: savepoint/ holds both.

@@ -108,7 +108,7 @@ func addIndex(all []int32, index int32) []int32 {
 }
 
 func sameSchema(a, b *types.StateSchema) bool {
-	return a.Name == b.Name && a.Kind() == b.Kind() && slices.EqualFunc(a.Serializers, b.Serializers, func(x, y types.Serializer) bool {
+	return a.Name == b.Name && a.Kind() == b.Kind() && a.Asynchronous == b.Asynchronous && slices.EqualFunc(a.Serializers, b.Serializers, func(x, y types.Serializer) bool {
 		if x.Snapshot == nil || y.Snapshot == nil {
 			return x.Key == y.Key && x.Snapshot == y.Snapshot
 		}

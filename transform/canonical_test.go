@@ -11,9 +11,13 @@ import (
 	"testing"
 
 	"github.com/savepoint-tools/spt/format"
+	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/testenv"
 	"github.com/savepoint-tools/spt/reader"
+	"github.com/savepoint-tools/spt/storage/mem"
+	"github.com/savepoint-tools/spt/storage/route"
 	"github.com/savepoint-tools/spt/transform"
+	"github.com/savepoint-tools/spt/writer"
 )
 
 // entriesOf returns how often each entry occurs in the keyed state of an operator and
@@ -90,6 +94,7 @@ func TestCanonicalKeepsEntries(t *testing.T) {
 				}
 				inPieces(t, after, now)
 			}
+			writesCanonical(t, path, after)
 			return nil
 		})
 		if err != nil {
@@ -99,6 +104,22 @@ func TestCanonicalKeepsEntries(t *testing.T) {
 	t.Logf("%d snapshots, %d handles built again with %d entries; kept: %v", snapshots, rebuilt, entries, kept)
 	if rebuilt < 40 || entries < 500 {
 		t.Errorf("only %d handles with %d entries", rebuilt, entries)
+	}
+}
+
+// writesCanonical writes a snapshot with keyed state that was built: version 2 of _metadata cannot
+// mark it as canonical.
+func writesCanonical(t *testing.T, path string, v format.View) {
+	t.Helper()
+	_, err := writer.Write(context.Background(), v, "out", &writer.Options{Stores: route.New(mem.New())})
+	version, _ := metadata.VersionOf(v.Savepoint)
+	if version == metadata.V2 {
+		var canonical *writer.CanonicalError
+		if !errors.As(err, &canonical) {
+			t.Errorf("%s: %v, expected a CanonicalError", path, err)
+		}
+	} else if err != nil {
+		t.Errorf("%s: %v", path, err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/savepoint-tools/spt/format"
 	"github.com/savepoint-tools/spt/format/finding"
+	"github.com/savepoint-tools/spt/format/flink"
 	"github.com/savepoint-tools/spt/format/flink/metadata"
 	"github.com/savepoint-tools/spt/internal/ability"
 	"github.com/savepoint-tools/spt/internal/fileref"
@@ -437,6 +438,11 @@ func (p *Plan) forFlink(ctx context.Context) error {
 	if err := nativeStates(p.view); err != nil {
 		return err
 	}
+	if version == metadata.V2 {
+		if err := canonicalStates(p.view); err != nil {
+			return err
+		}
+	}
 	if p.snap.Container.Family == reader.SPT { // a malicious file may hold what _metadata cannot
 		if err := metadata.Check(ctx, p.view); err != nil {
 			return format.InFile(err, p.snap.Container.Name)
@@ -460,6 +466,37 @@ func (e *NativeError) Is(target error) bool { return target == format.ErrUnsuppo
 // Remedies returns where the state can be written.
 func (e *NativeError) Remedies() []finding.Remedy {
 	return finding.Words("an .spt file can hold it: give the target a name that ends in .spt, or drop the operator")
+}
+
+// CanonicalError is the error for writing keyed state in the canonical format with metadata
+// version 2, which cannot mark it: Flink would take it for state of the backend that wrote
+// the snapshot. It matches format.ErrUnsupported.
+type CanonicalError struct{ Operator string }
+
+func (e *CanonicalError) Error() string {
+	return fmt.Sprintf("operator %q has keyed state in the canonical format, which metadata version 2 cannot mark", e.Operator)
+}
+
+// Is matches format.ErrUnsupported.
+func (e *CanonicalError) Is(target error) bool { return target == format.ErrUnsupported }
+
+// Remedies returns how the state can be written.
+func (e *CanonicalError) Remedies() []finding.Remedy {
+	first, _ := flink.Lifetime(flink.Facts.CanonicalSavepoints)
+	return []finding.Remedy{{Words: fmt.Sprintf("Flink %v and later restore it: convert the snapshot for the release of the job first,", first), Action: finding.NameRelease}}
+}
+
+// canonicalStates returns an error for canonical keyed state that was built. What was read
+// has the mark that it was read with.
+func canonicalStates(sp *format.Savepoint) error {
+	for _, op := range sp.Operators {
+		for _, sub := range op.Subtasks {
+			if h, ok := sub.ManagedKeyed.(*format.KeyGroups); ok && h.Savepoint && len(h.Wire) == 0 {
+				return &CanonicalError{op.Label()}
+			}
+		}
+	}
+	return nil
 }
 
 // nativeStates returns an error for state that Flink cannot read.

@@ -2,10 +2,8 @@ package connectors
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,44 +15,12 @@ import (
 	"github.com/savepoint-tools/spt/internal/testenv"
 )
 
-// javaOptions are small: several JVMs run at once.
-var javaOptions = []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-	"--add-opens=java.base/java.lang=ALL-UNNAMED", "--add-opens=java.base/java.util=ALL-UNNAMED", "--add-opens=java.base/java.time=ALL-UNNAMED"}
-
-// command returns a command that runs a class of a project.
-func command(t *testing.T, project, profile, class string, args ...string) *exec.Cmd {
-	t.Helper()
-	testenv.Long(t, "runs connectors in a JVM")
-	java, classPath, err := conformance.Build(project, profile)
-	if errors.Is(err, conformance.ErrUnavailable) {
-		testenv.Missing(t, "conformance with connectors", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := append(append([]string{}, javaOptions...), "-cp", classPath, class)
-	return exec.Command(java, append(all, args...)...)
-}
-
-// output runs a command and returns what it prints.
-func output(t *testing.T, cmd *exec.Cmd) string {
-	t.Helper()
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		log := errs.String()
-		t.Fatalf("%v\n%s", err, log[max(0, len(log)-6000):])
-	}
-	return string(out)
-}
-
 // TestVectorsAreTheConnectors: the vectors that are stored for the tests of the
 // package are what the serializers write today. With UPDATE_VECTORS=1 they are written.
 func TestVectorsAreTheConnectors(t *testing.T) {
 	for _, version := range conformance.Versions() {
 		t.Run(string(version), func(t *testing.T) {
-			text := output(t, command(t, "connectors", "flink-"+string(version), "spt.connectors.Vectors", "vectors"))
+			text := conformance.Output(t, conformance.Command(t, "connectors", "flink-"+string(version), "spt.connectors.Vectors", "vectors"))
 			if os.Getenv("UPDATE_VECTORS") != "" {
 				name := filepath.Join(testenv.ModuleRoot(t), "format", "flink", "connector", "testdata", "vectors-"+string(version)+".tsv")
 				if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
@@ -139,9 +105,9 @@ func TestConnectorsReadWhatSptWrote(t *testing.T) {
 				fmt.Fprintf(&in, "%s\t%d\t%x\n", x.Class, x.Version, body)
 				want = append(want, text)
 			}
-			cmd := command(t, "connectors", "flink-"+string(version), "spt.connectors.Vectors", "read")
+			cmd := conformance.Command(t, "connectors", "flink-"+string(version), "spt.connectors.Vectors", "read")
 			cmd.Stdin = strings.NewReader(in.String())
-			got := strings.Split(strings.TrimRight(output(t, cmd), "\n"), "\n")
+			got := strings.Split(strings.TrimRight(conformance.Output(t, cmd), "\n"), "\n")
 			if len(got) != len(want) {
 				t.Fatalf("%d answers, %d questions", len(got), len(want))
 			}

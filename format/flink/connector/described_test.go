@@ -97,7 +97,7 @@ func (x *vector) read(t *testing.T) (value.Value, string) {
 			}
 		}
 	}
-	return root, string(v.AppendJSON(nil, nil, func(dst []byte, s string) []byte { return append(dst, `"`+b64(s)+`"`...) })) // bytes as base64 alone
+	return root, string(v.AppendJSON(nil, nil, func(dst, p []byte) []byte { return append(dst, `"`+b64(string(p))+`"`...) })) // bytes as base64 alone
 }
 
 const (

@@ -75,7 +75,8 @@ func (f frame) body(r *reader, version int32, p []byte) value.Value {
 	var found value.Value
 	var names []string
 	whole := false // found is decoded to the last frame
-	why, known := "", 0
+	var failed error // of the first candidate that does not fit
+	known, class := 0, ""
 	for _, c := range f.known.candidates() {
 		if c.version != version {
 			continue
@@ -85,8 +86,8 @@ func (f frame) body(r *reader, version int32, p []byte) value.Value {
 		v := c.body.read(part)
 		part.end()
 		if err := part.Err(); err != nil {
-			if why == "" {
-				why = fmt.Sprintf("%s: %v", c.body.class, err)
+			if failed == nil {
+				failed, class = err, c.body.class
 			}
 			continue
 		}
@@ -108,6 +109,7 @@ func (f frame) body(r *reader, version int32, p []byte) value.Value {
 		found = c.framed.value(parts)
 		names = append(names, c.body.class)
 	}
+	why := "bytes that the connector does not write"
 	switch {
 	case len(names) == 1:
 		return found
@@ -117,8 +119,8 @@ func (f frame) body(r *reader, version int32, p []byte) value.Value {
 		why = fmt.Sprintf("no known %s has version %d", f.what, version)
 	case known > 1:
 		why = fmt.Sprintf("none of the %d known %ss of version %d fits", known, f.what, version)
-	case why == "":
-		why = "bytes that the connector does not write"
+	case failed != nil:
+		why = fmt.Sprintf("%s: %v", class, failed)
 	}
 	return value.Record(notDecoded, []value.Value{value.Int(int64(version)), value.String(why), value.Bytes(p)})
 }

@@ -101,7 +101,7 @@ func joinHeaders(parts []*opened) (*joined, error) {
 }
 
 // add returns the index of a state, which it appends unless it is there.
-func (h *Header) add(s types.StateSchema, meta stateMeta) int {
+func (h *Header) add(s types.StateSchema, meta []byte) int {
 	at := slices.IndexFunc(h.States, func(o types.StateSchema) bool {
 		return o.Name == s.Name && (o.Keyed == types.Timers) == (s.Keyed == types.Timers)
 	})

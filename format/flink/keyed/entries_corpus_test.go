@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -105,7 +107,7 @@ func TestEntriesOfCorpus(t *testing.T) {
 						continue
 					}
 					n.handles++
-					encodings[encodingOf(h)]++
+					encodings[sptest.KeyedEncoding(h)]++
 					n.entries += len(all)
 					if len(all) == 0 {
 						n.empty++
@@ -291,4 +293,37 @@ func TestSeveralDatabases(t *testing.T) {
 		}
 	}
 	t.Logf("%d operators", joined)
+}
+
+// TestTimersOfFlink14: the job of these snapshots sets for each key an event timer at the
+// watermark, which is still Long.MIN_VALUE, plus 10, with the key as namespace.
+func TestTimersOfFlink14(t *testing.T) {
+	for _, name := range []string{"stateful-udf-migration-itcase-flink1.4-savepoint", "stateful-udf-migration-itcase-flink1.4-rocksdb-savepoint"} {
+		snap := sptest.Open(t, filepath.Join(testenv.Corpus(t), "savepoints", name))
+		v := snap.View()
+		var got []string
+		for _, op := range v.Operators {
+			for _, sub := range op.Subtasks {
+				if h := sub.RawKeyed; h != nil {
+					all, _, err := entriesOf(t, v.Source, &keyed.Codec{MaxParallelism: op.MaxParallelism}, h, format.KeyedSelection{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, e := range all {
+						if e.Time < 0 {
+							got = append(got, fmt.Sprintf("%x in %x at MIN+%d", e.Key, e.Namespace, e.Time-math.MinInt64))
+						}
+					}
+				}
+			}
+		}
+		slices.Sort(got)
+		var want []string
+		for key := range 4 {
+			want = append(want, fmt.Sprintf("%016x in %016x at MIN+10", key, key))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, expected %q", name, got, want)
+		}
+	}
 }

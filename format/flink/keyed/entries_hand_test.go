@@ -336,6 +336,46 @@ func rawTimers() (*format.KeyGroups, inMemory) {
 	}, inMemory(p)
 }
 
+// unversionedTimers is two key groups of raw timers of Flink 1.3.
+func unversionedTimers() (*format.KeyGroups, inMemory) {
+	object := func(class string) string { // without fields
+		return "\xac\xed\x00\x05sr" + utf(class) + i64(1) + "\x02\x00\x00xp"
+	}
+	serializers := object("org.apache.flink.api.common.typeutils.base.StringSerializer") + object("org.apache.flink.streaming.api.windowing.windows.TimeWindow$Serializer")
+	one := i32(1) + utf("t") + serializers + i32(0) + i32(1) + hello + i64(0) + i64(60) + i64(59)
+	two := i32(0) // a key group without services
+	return &format.KeyGroups{
+		Codec: format.CodecRaw, Range: format.KeyGroupRange{First: 35, Count: 2}, Offsets: format.OffsetSlice{int64(len(two)), 0},
+		Data: &format.File{Path: format.NewText("f"), Length: int64(len(two) + len(one))},
+	}, inMemory(two + one)
+}
+
+// TestUnversionedTimers: before Flink 1.4.1 timers had neither identifier nor snapshots.
+func TestUnversionedTimers(t *testing.T) {
+	c := &Codec{MaxParallelism: 128}
+	h, src := unversionedTimers()
+	all, err := readAll(t, c, src, h, format.KeyedSelection{})
+	window := i64(0) + i64(60)
+	if len(all) != 1 || err != nil {
+		t.Fatal(all, err)
+	}
+	if want := fmt.Sprintf("35.1 %q %q \"\" 59 = ", hello, window); !strings.HasPrefix(all[0], want) {
+		t.Errorf("%s, expected %s", all[0], want)
+	}
+	for n := range src { // cut short: never entries that are not there
+		cut := *h
+		cut.Data = &format.File{Path: format.NewText("f"), Length: int64(n)}
+		if all, err := readAll(t, c, src[:n], &cut, format.KeyedSelection{}); n > 4 && err == nil || len(all) > 0 {
+			t.Errorf("%d bytes: %v, %v", n, all, err)
+		}
+	}
+	user := inMemory(i32(3) + utf("not a serializer") + "\x00\x00\x00\x00")
+	h = &format.KeyGroups{Codec: format.CodecRaw, Range: format.KeyGroupRange{First: 0, Count: 1}, Offsets: format.OffsetSlice{0}, Data: &format.File{Path: format.NewText("f"), Length: int64(len(user))}}
+	if _, err := readAll(t, c, user, h, format.KeyedSelection{}); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "user code") {
+		t.Error(err)
+	}
+}
+
 // TestRawTimers: timers of raw keyed state look like those of managed state.
 func TestRawTimers(t *testing.T) {
 	c := &Codec{MaxParallelism: 128}
@@ -388,6 +428,8 @@ func FuzzEntries(f *testing.F) {
 	f.Add([]byte(i32(35)+frame(heapGroup()...)), byte(3))
 	_, raw := rawTimers()
 	f.Add([]byte(raw), byte(4))
+	_, unversioned := unversionedTimers()
+	f.Add([]byte(unversioned), byte(4))
 	f.Fuzz(func(t *testing.T, p []byte, kind byte) {
 		c := &Codec{MaxParallelism: 128, MaxEntry: 1 << 20}
 		header := exampleHeader(string([]byte{kind & 1}))
@@ -443,7 +485,7 @@ func changelogOf(changes ...string) *format.Changelog {
 		l.Changes = append(l.Changes, format.Change{KeyGroup: group, Data: format.NewBytes([]byte(s))})
 	}
 	for i, m := range header.meta {
-		add(-1, "\x08"+i32(7)+string(m.bytes)+"\x00\x00"+i16(i)+"\x00")
+		add(-1, "\x08"+i32(7)+string(m)+"\x00\x00"+i16(i)+"\x00")
 	}
 	for _, s := range changes {
 		add(35, s)

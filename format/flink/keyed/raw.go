@@ -18,7 +18,8 @@ import (
 //	int    version, 1 or 2
 //	int    number of services; for each
 //	UTF    name
-//	       serializers of key and namespace: two snapshots; of version 1 a block of two
+//	       serializers of key and namespace: two snapshots; of version 1 a block of two,
+//	       without a version two Java object streams
 //	int    n, n times key, namespace, long time     event time
 //	int    n, n times key, namespace, long time     processing time
 //
@@ -26,8 +27,11 @@ import (
 // never change.
 const (
 	rawIdentifier   = 0xf1cd859f
+	rawUnversioned  = 0
 	rawVersionBlock = 1
 	rawVersion      = 2
+
+	streamHeader = 0xaced0005 // of a Java object stream
 
 	eventPrefix      = "_timer_state/event_"
 	processingPrefix = "_timer_state/processing_"
@@ -103,11 +107,11 @@ func rawHead(in *input) (version int32, n int32, err error) {
 		return 0, 0, err
 	}
 	id := binary.BigEndian.Uint32(p)
-	if id == 0 { // Flink 1.4.0 and earlier: the number of services
-		in.consume(4)
-		return 0, 0, nil
-	}
 	if id != rawIdentifier {
+		if unversioned(in, id) {
+			in.consume(4)
+			return rawUnversioned, int32(id), nil
+		}
 		return 0, 0, format.Errorf(format.ErrUnsupported, "expected timers with identifier %08x, found %08x: raw keyed state of user code, or of a release that wrote none", uint32(rawIdentifier), id)
 	}
 	if p, err = in.need(12); err != nil {
@@ -124,6 +128,22 @@ func rawHead(in *input) (version int32, n int32, err error) {
 	return version, n, nil
 }
 
+// unversioned reports whether a key group is one of Flink 1.4.0 and earlier: the first of
+// its n services has a name and a Java object stream.
+func unversioned(in *input, n uint32) bool {
+	const most = 1 << 16
+	if n == 0 || n > most {
+		return n == 0
+	}
+	p, err := in.need(6)
+	if err != nil {
+		return false
+	}
+	name := 6 + int(binary.BigEndian.Uint16(p[4:]))
+	p, err = in.need(name + 4)
+	return err == nil && binary.BigEndian.Uint32(p[name:]) == streamHeader
+}
+
 // rawService reads the head of a service.
 func rawService(in *input, version int32) (s service, err error) {
 	for want := 1 << 10; ; want *= 2 {
@@ -137,11 +157,15 @@ func rawService(in *input, version int32) (s service, err error) {
 		c := java.NewCursor(slices.Clone(p[:min(len(p), want)]))
 		s = service{name: c.Name()}
 		at := c.Offset()
-		if version == rawVersionBlock {
+		switch version {
+		case rawUnversioned:
+			s.key = java.Part(c, types.SkipSerializer)
+			s.namespace = java.Part(c, types.SkipSerializer)
+		case rawVersionBlock:
 			if all := block(c, 2); len(all) == 2 {
 				s.key, s.namespace = all[0], all[1]
 			}
-		} else {
+		default:
 			s.key = java.Part(c, types.SkipVersioned)
 			s.namespace = java.Part(c, types.SkipVersioned)
 			s.bytes = c.Since(at)
@@ -174,7 +198,7 @@ func (c *Codec) rawServices(in *input, h *Header) error {
 			h.add(types.StateSchema{
 				Name: format.NewText(prefix + s.name.String()), Keyed: types.Timers,
 				Serializers: []types.Serializer{{Key: valueKey, Snapshot: timer}},
-			}, stateMeta{bytes: timerMeta(prefix+s.name.String(), &s)})
+			}, timerMeta(prefix+s.name.String(), &s))
 		}
 		// The timers of this service, to reach the next one.
 		a := access{key: c.part("", types.PartKey, s.key), namespace: c.part("", types.PartNamespace, s.namespace)}

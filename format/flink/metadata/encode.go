@@ -426,6 +426,9 @@ func (e *encoder) keyed(h format.KeyedHandle) {
 		newest := byte(keyedGroups)
 		if h.Savepoint {
 			newest = keyedSavepoint
+			if e.v == V2 && len(h.Wire) == 0 {
+				e.fail(format.Errorf(format.ErrUnsupported, "metadata version 2 cannot mark keyed state as canonical, expected version 3 or later"))
+			}
 		}
 		tag, _ := e.tag(h.Wire, keyedGroupsV1, newest, newest)
 		e.u8(tag)

@@ -79,7 +79,7 @@ func BenchmarkCodec(b *testing.B) {
 // TestAllocations: reading an element allocates less than once per primitive, in
 // blocks of many elements.
 func TestAllocations(t *testing.T) {
-	if raced {
+	if testenv.Raced {
 		testenv.NotTested(t, "NOT TESTED with the race detector, which allocates: allocations of codecs")
 	}
 	for name, x := range benchmarks() {

@@ -56,7 +56,7 @@ func KeyHasher(s *Snapshot, o Options) (func(key []byte) (int32, error), error) 
 	}, nil
 }
 
-var arenas = sync.Pool{New: func() any { return new(value.Arena) }}
+var arenas = sync.Pool{New: func() any { return &value.Arena{Views: true} }}
 
 // NotHashed is the error for a type whose hash codes the bytes of its values do not
 // determine, or whose hash codes are not known. It matches format.ErrUnsupported.
@@ -160,21 +160,33 @@ func (m *hasher) of(s *Snapshot) hashOf {
 
 // ofOld is of for a config snapshot of Flink 1.3 to 1.6.
 func (m *hasher) ofOld(s *Snapshot) hashOf {
-	if simpleName(s.Class) == "ParameterlessTypeSerializerConfig" && strings.HasPrefix(s.Type, flinkPackage) {
-		if h := simpleHashes[strings.TrimSuffix(simpleName(s.Type), "Serializer")]; h != nil {
+	class := s.Class // of the serializer
+	if simpleName(class) == "ParameterlessTypeSerializerConfig" {
+		class = s.Type
+	}
+	if strings.HasPrefix(class, flinkPackage) {
+		if h := simpleHashes[SerializerName(class)]; h != nil {
 			return h
 		}
+	}
+	if simpleName(class) == "TupleSerializer" && isTuple(s.Type, len(s.Nested)) {
+		return m.tuple(s)
 	}
 	if simpleName(s.Class) == "TupleSerializerConfigSnapshot" && len(s.objects) == 1 {
 		c := java.NewCursor(s.objects[0])
 		if o := java.ReadObject(c); c.Err() == nil && o.Kind == java.ObjectClass && isTuple(o.Class, len(s.Nested)) {
-			if parts, ok := m.all(s, m.of); ok {
-				return polynomial(0, parts)
-			}
-			return nil
+			return m.tuple(s)
 		}
 	}
 	return m.fail(s, HashNotKnown)
+}
+
+// tuple returns the hash code of Flink's own tuples.
+func (m *hasher) tuple(s *Snapshot) hashOf {
+	if parts, ok := m.all(s, m.of); ok {
+		return polynomial(0, parts)
+	}
+	return nil
 }
 
 // hashes are the hash codes of types with parameters by the names of their serializers.

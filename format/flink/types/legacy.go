@@ -46,7 +46,7 @@ func (m *maker) nested(all []*Snapshot) (codecs []codec, ok bool) {
 // object returns the serializer, if the file has it.
 func (s *Snapshot) object() *java.Object {
 	if s.serializer == nil {
-		return nil
+		return s.parsed
 	}
 	c := java.NewCursor(s.serializer)
 	o := java.ReadObject(c)
@@ -73,11 +73,18 @@ func simpleSerializer(class string) codec {
 	if !strings.HasPrefix(class, flinkPackage) {
 		return nil
 	}
+	return simples[SerializerName(class)]
+}
+
+// SerializerName returns the simple name of a class of serializers without its end:
+// "Long" for LongSerializer, and "TimeWindow" for TimeWindow$Serializer, which Flink 1.3
+// to 1.6 wrote as TimeWindow.Serializer.
+func SerializerName(class string) string {
 	name := simpleName(class)
-	if name == "Serializer" { // TimeWindow$Serializer
-		name = simpleName(strings.TrimSuffix(class, "$Serializer"))
+	if name == "Serializer" {
+		name = simpleName(strings.TrimRight(strings.TrimSuffix(class, name), ".$"))
 	}
-	return simples[strings.TrimSuffix(name, "Serializer")]
+	return strings.TrimSuffix(name, "Serializer")
 }
 
 // pojoConfig is the codec of a POJO: numbers are the sizes of the tables of fields, of
@@ -131,6 +138,35 @@ var javaSerializers = map[string]struct {
 	"StreamElementSerializer": {[]string{"typeSerializer"}, streamElementOf},
 }
 
+// nestedSerializers returns the serializers in a field: one, or all of an array.
+func nestedSerializers(o *java.Object, field string) []*java.Object {
+	n := o.Object(field)
+	if n != nil && n.Kind == java.ObjectArray {
+		return n.Parts
+	}
+	return []*java.Object{n}
+}
+
+// serializerOf returns a serializer without a snapshot, with the nested ones.
+func serializerOf(o *java.Object, depth int) *Snapshot {
+	s := &Snapshot{Old: true, parsed: o}
+	if o == nil || depth > maxDepth {
+		return s
+	}
+	s.Class = o.Class
+	if class := o.Object("tupleClass"); class != nil {
+		s.Type = class.Class
+	}
+	if strings.HasPrefix(o.Class, flinkPackage) {
+		for _, field := range javaSerializers[simpleName(o.Class)].fields {
+			for _, n := range nestedSerializers(o, field) {
+				s.Nested = append(s.Nested, serializerOf(n, depth+1))
+			}
+		}
+	}
+	return s
+}
+
 // javaSerializer returns the codec of a serialized serializer, or nil. s is the
 // snapshot that has it.
 func javaSerializer(m *maker, s *Snapshot, o *java.Object) codec {
@@ -153,11 +189,7 @@ func (m *maker) ofObject(s *Snapshot, o *java.Object, depth int) codec {
 	}
 	var nested []codec
 	for _, name := range k.fields {
-		all := []*java.Object{o.Object(name)}
-		if all[0] != nil && all[0].Kind == java.ObjectArray {
-			all = all[0].Parts
-		}
-		for _, n := range all {
+		for _, n := range nestedSerializers(o, name) {
 			c := m.ofObject(s, n, depth+1)
 			if c == nil {
 				return nil

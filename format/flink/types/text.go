@@ -85,7 +85,7 @@ func typeWord(s *Snapshot) string {
 	if !strings.HasPrefix(class, flinkPackage) {
 		return ""
 	}
-	name := simpleName(class)
+	name := SerializerName(class)
 	for _, end := range []string{"Snapshot", "Config", "Serializer"} {
 		name = strings.TrimSuffix(name, end)
 	}

@@ -35,6 +35,7 @@ type Snapshot struct {
 	serializers []string          // of the registrations in Names, "" for Kryo's
 	defaults    map[string]string // serializers of Kryo for classes and those that extend them
 	serializer  []byte            // next to a config snapshot, the serializer as a Java object
+	parsed      *java.Object      // the serializer itself, without a snapshot
 	objects     [][]byte          // Java objects: SQL types, serializers
 	text        string            // an Avro schema, or the source of a builder
 	mark        bool
@@ -101,6 +102,16 @@ func SkipBlock(p []byte) (all []*Snapshot, n int, err error) {
 	w := &walker{c: java.NewCursor(p)}
 	all = w.block(0)
 	return all, w.c.Offset(), w.c.Err()
+}
+
+// SkipSerializer reads a serializer as a Java object stream, without a snapshot: what
+// Flink before 1.4.1 wrote for timers (spec flink-keyed-state 10.2). The class of the
+// result is the class of the serializer. It returns how many bytes of p it takes.
+func SkipSerializer(p []byte) (*Snapshot, int, error) {
+	c := java.NewCursor(p)
+	s := serializerOf(java.ReadObject(c), 0)
+	s.Raw = c.Since(0)
+	return s, c.Offset(), c.Err()
 }
 
 type walker struct{ c *java.Cursor }

@@ -8,6 +8,7 @@ import org.apache.flink.runtime.checkpoint.OperatorState;
 import org.apache.flink.runtime.jobgraph.SavepointRestoreSettings;
 import org.apache.flink.streaming.api.checkpoint.ListCheckpointed;
 import org.apache.flink.streaming.api.datastream.DataStream;
+import org.apache.flink.streaming.api.datastream.KeyedStream;
 import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
 
 /** What differs between Flink 1.x and 2.x, as 1.x has it. */
@@ -36,6 +37,14 @@ final class Versioned {
         public void restoreState(List<Long> state) {
             numbers.addAll(state);
         }
+    }
+
+    static KeyedStream<Long, Object> asynchronous(KeyedStream<Long, Object> keyed) {
+        throw new UnsupportedOperationException("the asynchronous state API came with Flink 2.0");
+    }
+
+    static SingleOutputStreamOperator<Long> asynchronousKinds(KeyedStream<Long, Object> keyed, String run) {
+        throw new UnsupportedOperationException("the asynchronous state API came with Flink 2.0");
     }
 
     static SavepointRestoreSettings claim(String snapshot, boolean allowNonRestored) {
