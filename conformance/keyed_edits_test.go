@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -32,7 +34,7 @@ var keyedEncodings = []struct {
 // timers of a job.
 type keyedRewrite struct {
 	name string
-	edit func(in format.View) (format.View, error)
+	edit func(t *testing.T, in format.View) (format.View, error)
 	// The job of the restore. 0: as before.
 	parallelism, maxParallelism int
 
@@ -49,14 +51,14 @@ const (
 var keyedRewrites = []keyedRewrite{
 	{
 		name: "convert",
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			v, _, err := transform.Canonical(context.Background(), in, transform.CanonicalOptions{})
 			return v, err
 		},
 	},
 	{
 		name: "rescale",
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			v, _, err := transform.Rescale(context.Background(), in, transform.RescaleOptions{To: 3, Operators: format.Selector{"keyed", "window"}, Keyed: transform.KeyedCanonical})
 			return v, err
 		},
@@ -64,7 +66,7 @@ var keyedRewrites = []keyedRewrite{
 	},
 	{
 		name: "drop",
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			v, _, err := transform.Drop(context.Background(), in, transform.DropOptions{States: format.Globs{dropped}})
 			return v, err
 		},
@@ -72,7 +74,7 @@ var keyedRewrites = []keyedRewrite{
 	},
 	{
 		name: "rename", // one away, to a name that the job does not register, and one away and back
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			for _, names := range []map[string]string{{dropped: "unknown", "counts": "away"}, {"away": "counts"}} {
 				var err error
 				if in, _, err = transform.Rename(context.Background(), in, transform.RenameOptions{States: names}); err != nil {
@@ -90,7 +92,7 @@ var keyedRewrites = []keyedRewrite{
 	},
 	{
 		name: "filter",
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			v, _, err := transform.Filter(context.Background(), in, transform.FilterOptions{KeepEntry: func(e transform.FilterEntry) (bool, error) { return e.KeyGroup%2 == 0, nil }})
 			return v, err
 		},
@@ -98,8 +100,14 @@ var keyedRewrites = []keyedRewrite{
 		timer: func(_ string, _ bool, t Timer) (Timer, bool) { return t, t.KeyGroup%2 == 0 },
 	},
 	{
+		name:  "filter-keys",
+		edit:  filterKeys,
+		entry: func(_ string, e Entry) (Entry, bool) { return e, e.KeyGroup%2 == 0 },
+		timer: func(_ string, _ bool, t Timer) (Timer, bool) { return t, t.KeyGroup%2 == 0 },
+	},
+	{
 		name: "expire",
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			v, done, err := transform.Expire(context.Background(), in, transform.ExpireOptions{TTL: time.Hour, At: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)})
 			if err == nil && len(done.States) != 3 {
 				err = fmt.Errorf("%d states with a time to live", len(done.States))
@@ -112,7 +120,7 @@ var keyedRewrites = []keyedRewrite{
 	},
 	{
 		name: "shift-timers",
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			v, _, err := transform.ShiftTimers(context.Background(), in, transform.ShiftTimersOptions{By: shiftedBy, States: format.Globs{"_timer_state/event_*"}})
 			return v, err
 		},
@@ -136,7 +144,7 @@ var keyedRewrites = []keyedRewrite{
 	},
 	{
 		name: "max-parallelism",
-		edit: func(in format.View) (format.View, error) {
+		edit: func(_ *testing.T, in format.View) (format.View, error) {
 			v, done, err := transform.Regroup(context.Background(), in, transform.RegroupOptions{MaxParallelism: 300})
 			if err == nil && done.Operators[0].Operator.MaxParallelism != 128 {
 				err = fmt.Errorf("%+v", done)
@@ -145,6 +153,25 @@ var keyedRewrites = []keyedRewrite{
 		},
 		maxParallelism: 300,
 	},
+}
+
+// filterKeys keeps the keys of every other key group: those that spt cat prints.
+func filterKeys(t *testing.T, in format.View) (format.View, error) {
+	dir := t.TempDir()
+	from := filepath.Join(dir, "all")
+	if _, err := writer.Write(t.Context(), in, from, &writer.Options{Stores: stores}); err != nil {
+		return in, err
+	}
+	for _, operator := range []string{"keyed", "window"} {
+		keys, out := filepath.Join(dir, operator+".jsonl"), filepath.Join(dir, operator)
+		lines := spt(t, "cat", from, "--operator", operator, "--keys-only", "--where", "key_group % 2 == 0")
+		if err := os.WriteFile(keys, []byte(lines), 0o600); err != nil {
+			return in, err
+		}
+		spt(t, "filter", from, out, "--operator", operator, "--keys", keys)
+		from = out
+	}
+	return openedAt(t, from).View(), nil
 }
 
 // keyedLinesOf returns the keyed state and the timers of all operators as lines, changed by a
@@ -215,16 +242,18 @@ func (r *keyedRewrite) truth(t *testing.T, f *Flink, s Snapshot, o Options) Cont
 // of rewrites a snapshot for a job with a backend.
 func (r *keyedRewrite) of(t *testing.T, s Snapshot, backend string) Snapshot {
 	t.Helper()
-	v, err := r.edit(opened(t, s).View())
+	v, err := r.edit(t, opened(t, s).View())
 	own := backend == s.Options.Backend
 	if err == nil && !own {
 		v, _, err = transform.Canonical(t.Context(), v, transform.CanonicalOptions{})
 	}
+	out, rewritten := standsFor(t, s)
+	if err == nil {
+		_, err = writer.Write(t.Context(), v, out, &writer.Options{Stores: stores, ReadBack: true})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, rewritten := standsFor(t, s)
-	seal(t, opened(t, s).With(v.Savepoint), out, writer.Options{ReadBack: true})
 	rewritten.Options.Backend, rewritten.Options.MaxParallelism = backend, max(r.maxParallelism, s.Options.MaxParallelism)
 	rewritten.Options.HeapTimers = own && s.Options.HeapTimers // Flink loses raw timers otherwise
 	rewritten.Options.Changelog = own && s.Options.Changelog

@@ -26,7 +26,9 @@ type CanonicalReport struct {
 // Canonical builds managed keyed state in the canonical format, which every state
 // backend restores, from its entries: of heap and RocksDB backends, of incremental
 // checkpoints and of changelogs. Canonical state does not change. Timers that a backend
-// of RocksDB keeps on the heap, and so as raw keyed state, become canonical state too.
+// of RocksDB keeps on the heap, and so as raw keyed state, become canonical state too. Raw
+// state of user code stays raw keyed state, which every backend restores, and so do timers
+// of releases that stored serializers without snapshots.
 //
 // In-flight data is an *InFlightError: it belongs to a checkpoint, and a canonical
 // snapshot is a savepoint. The keyed state of an operator that cannot be read is kept
@@ -96,7 +98,7 @@ func (r *CanonicalReport) operator(ctx context.Context, in format.View, op *form
 	if handles == 0 {
 		return op, nil
 	}
-	k, err := describeKeyed(ctx, in, op)
+	k, err := describeKeyed(ctx, in, op, rawStays)
 	out, entries := op, int64(0)
 	if err == nil {
 		out, entries, err = k.rebuild(ctx, keyedRebuild{})

@@ -217,26 +217,21 @@ func (o *FilterOptions) keyed(ctx context.Context, in format.View, r *FilterRepo
 // filtered returns what is left of the states that are wanted.
 func (k *keyedOperator) filtered(wanted func(format.KeyedState) bool) (all []*FilteredState) {
 	byName := map[format.Text]*FilteredState{}
-	for _, sub := range k.op.Subtasks {
-		for _, s := range k.sources[sub] {
-			for i, st := range s.schema.States {
-				if !wanted(st) || s.counts == nil {
-					continue
-				}
-				f := byName[st.Name]
-				if f == nil {
-					f = &FilteredState{Operator: k.op, State: st.Name.String(), Keyed: st.Kind}
-					byName[st.Name] = f
-					all = append(all, f)
-				}
-				c := &s.counts[i]
-				f.Kept += c.entries
-				f.KeptBytes += c.bytes
-				f.Dropped += c.droppedEntries
-				f.DroppedBytes += c.droppedBytes
-			}
+	k.eachCount(func(st format.KeyedState, c *keyedCount) {
+		if !wanted(st) {
+			return
 		}
-	}
+		f := byName[st.Name]
+		if f == nil {
+			f = &FilteredState{Operator: k.op, State: st.Name.String(), Keyed: st.Kind}
+			byName[st.Name] = f
+			all = append(all, f)
+		}
+		f.Kept += c.entries
+		f.KeptBytes += c.bytes
+		f.Dropped += c.droppedEntries
+		f.DroppedBytes += c.droppedBytes
+	})
 	return all
 }
 

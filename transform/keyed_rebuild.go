@@ -3,6 +3,7 @@ package transform
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 
 	"github.com/savepoint-tools/spt/format"
@@ -16,8 +17,17 @@ type keyedOperator struct {
 	sources map[*format.Subtask][]*keyedSource
 }
 
+// rawPolicy says what happens to raw keyed state that cannot be built as managed state: raw
+// state of user code, and timers whose serializers have no snapshots.
+type rawPolicy bool
+
+const (
+	rawRefused rawPolicy = false // an error
+	rawStays   rawPolicy = true  // no source: it stays as it is
+)
+
 // describeKeyed reads the headers of the keyed state of an operator.
-func describeKeyed(ctx context.Context, in format.View, op *format.Operator) (*keyedOperator, error) {
+func describeKeyed(ctx context.Context, in format.View, op *format.Operator, policy rawPolicy) (*keyedOperator, error) {
 	k := &keyedOperator{in: in, op: op, sources: map[*format.Subtask][]*keyedSource{}}
 	for _, sub := range op.Subtasks {
 		for _, raw := range []bool{false, true} {
@@ -26,6 +36,12 @@ func describeKeyed(ctx context.Context, in format.View, op *format.Operator) (*k
 				continue
 			}
 			s, err := keyedSourceOf(ctx, in, op, h, h.KeyGroups())
+			if err == nil && raw && len(s.schema.States) > 0 && policy == rawStays {
+				_, err = s.codec.Build(ctx, s.schema, s.groups, io.Discard)
+			}
+			if raw && policy == rawStays && errors.Is(err, format.ErrUnsupported) {
+				continue
+			}
 			if err != nil {
 				return nil, format.At(format.At(err, "%v", slotOf(raw)), "subtask %d", sub.Index)
 			}
@@ -52,17 +68,23 @@ func describeKeyedOf(ctx context.Context, in format.View, chosen map[*format.Ope
 		if !chosen[op] || !op.HasKeyed() {
 			continue
 		}
-		k, err := describeKeyed(ctx, in, op)
+		k, err := describeKeyed(ctx, in, op, rawRefused)
 		switch {
 		case err == nil:
 			all[op] = k
-		case errors.Is(err, format.ErrUnsupported), errors.Is(err, format.ErrMissing), errors.Is(err, format.ErrOutside), errors.Is(err, format.ErrCorrupt):
+		case damaged(err):
 			unread = addKept(unread, op, format.SlotManagedKeyed, err.Error())
 		default:
 			return nil, nil, format.At(err, "operator %q", op.Label())
 		}
 	}
 	return all, unread, nil
+}
+
+// damaged reports whether an error is about the state that was read, rather than about
+// how it is read.
+func damaged(err error) bool {
+	return errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrMissing) || errors.Is(err, format.ErrOutside) || errors.Is(err, format.ErrCorrupt)
 }
 
 // names returns the names of the states, each once.
@@ -179,6 +201,18 @@ func (k *keyedOperator) rebuild(ctx context.Context, r keyedRebuild) (*format.Op
 	return out, entries, nil
 }
 
+// eachCount calls f with what the first pass counted of each state of each source that was
+// built, by subtask.
+func (k *keyedOperator) eachCount(f func(format.KeyedState, *keyedCount)) {
+	for _, sub := range k.op.Subtasks {
+		for _, s := range k.sources[sub] {
+			for i := range s.counts {
+				f(s.schema.States[i], &s.counts[i])
+			}
+		}
+	}
+}
+
 // build returns a subtask whose keyed state is built from sources.
 func (k *keyedOperator) build(ctx context.Context, sub *format.Subtask, sources []*keyedSource) (*format.Subtask, int64, error) {
 	groups := format.KeyGroupRange{}
@@ -192,7 +226,10 @@ func (k *keyedOperator) build(ctx context.Context, sub *format.Subtask, sources 
 		return nil, 0, format.At(err, "%v", format.SlotManagedKeyed)
 	}
 	c := *sub
-	c.ManagedKeyed, c.RawKeyed = nil, nil
+	if slices.ContainsFunc(sources, func(s *keyedSource) bool { return s.handle == sub.RawKeyed }) {
+		c.RawKeyed = nil
+	}
+	c.ManagedKeyed = nil
 	if h != nil {
 		c.ManagedKeyed = h
 	}

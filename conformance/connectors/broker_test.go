@@ -52,25 +52,25 @@ auto.create.topics.enable=false
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	output(t, command(t, "connectors/broker", kafka, "kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", conf))
+	conformance.Output(t, conformance.Command(t, "connectors/broker", kafka, "kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", conf))
 	b := &broker{fmt.Sprintf("127.0.0.1:%d", port)}
-	servertest.Start(t, command(t, "connectors/broker", kafka, "kafka.Kafka", conf), func() error {
+	servertest.Start(t, conformance.Command(t, "connectors/broker", kafka, "kafka.Kafka", conf), func() error {
 		// An open port is too early: it is ready when it creates a topic.
-		return command(t, "connectors/broker", kafka, "spt.broker.Records", b.address, "create", "ready", "1").Run()
+		return conformance.Command(t, "connectors/broker", kafka, "spt.broker.Records", b.address, "create", "ready", "1").Run()
 	})
 	return b
 }
 
 func (b *broker) ask(t *testing.T, args ...string) string {
 	t.Helper()
-	return strings.TrimSpace(output(t, command(t, "connectors/broker", kafka, "spt.broker.Records", append([]string{b.address}, args...)...)))
+	return strings.TrimSpace(conformance.Output(t, conformance.Command(t, "connectors/broker", kafka, "spt.broker.Records", append([]string{b.address}, args...)...)))
 }
 
 // run runs the job until it has read so many records, and returns its savepoint and
 // what it read.
 func (b *broker) run(t *testing.T, version conformance.Version, topic string, count int, from, sink string) (savepoint string, read map[string][]int) {
 	t.Helper()
-	text := output(t, command(t, "connectors", "flink-"+string(version), "spt.connectors.Job", b.address, topic, strconv.Itoa(count), "file:"+t.TempDir(), from, sink))
+	text := conformance.Output(t, conformance.Command(t, "connectors", "flink-"+string(version), "spt.connectors.Job", b.address, topic, strconv.Itoa(count), "file:"+t.TempDir(), from, sink))
 	read = map[string][]int{}
 	for line := range strings.Lines(text) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -90,7 +90,7 @@ is written. See docs/patch.md.`,
 }
 
 func (o *patchOptions) patch(ctx context.Context, env *Env, snap *reader.Snapshot) (*format.Savepoint, *report.Edit, error) {
-	p := &patcher{env: env, snap: snap, label: func(n int64) string { return fmt.Sprintf("%s:%d", ui.Quote(o.changes), n) }}
+	p := &patcher{env: env, snap: snap, label: func(n int64) string { return placeOfLine(o.changes, n) }}
 	return p.patch(ctx, o.raw, p.changes(env.readChanges(ctx, "--changes", o.changes)))
 }
 

@@ -29,7 +29,7 @@ func (c *Codec) Build(_ context.Context, schema format.KeyedSchema, groups forma
 		return nil, err
 	}
 	if len(key) == 0 {
-		return nil, format.Errorf(format.ErrUnsupported, "the encoding of the serializer of keys in a header is not known")
+		return nil, format.Errorf(format.ErrUnsupported, "the serializers of these timers have no snapshots, which a header needs")
 	}
 	if len(schema.States) > math.MaxInt16 {
 		return nil, format.Errorf(format.ErrLimit, "%d states, a stream has at most %d", len(schema.States), math.MaxInt16)
@@ -78,7 +78,7 @@ func classic(meta []byte, version int32) ([]byte, error) {
 	}
 	p := s.Parts()
 	if s.Keyed == kindOfMap && p.UserKey == nil {
-		return nil, format.Errorf(format.ErrUnsupported, "the serializer of its map keys is not recorded: Flink 2.0 does not write it for the asynchronous API")
+		return nil, format.Errorf(format.ErrUnsupported, "the serializer of its map keys is not recorded: the first releases of the asynchronous API did not write it")
 	}
 	value, err := classicTTL(s.Serializer(valueKey))
 	if err != nil {
@@ -142,9 +142,10 @@ type builder struct {
 	n       int64 // bytes written
 	group   int32 // of the last entry, -1: none
 	state   int   // of the last entry
-	// The last entry is written when it is known whether its state has another one.
-	held, value []byte
-	out, buf    []byte
+	// The last entry, whose key is at out[last], is written when it is known whether its
+	// state has another one.
+	out, buf []byte
+	last     int
 }
 
 // flushAt is the number of bytes that a builder collects before it writes them.
@@ -192,23 +193,22 @@ func (b *builder) Add(e format.KeyedEntry) error {
 		b.out = binary.BigEndian.AppendUint16(b.out, uint16(e.State))
 		b.state = e.State
 	}
-	b.held = append(b.held[:0], e.Stored...)
-	b.value = append(b.value[:0], e.Value...)
+	b.out = binary.BigEndian.AppendUint32(b.out, uint32(len(e.Stored)))
+	b.last = len(b.out)
+	b.out = append(b.out, e.Stored...)
+	b.out = binary.BigEndian.AppendUint32(b.out, uint32(len(e.Value)))
+	b.out = append(b.out, e.Value...)
 	return nil
 }
 
-// flush writes the last entry.
+// flush completes the last entry. more reports whether its state has another one.
 func (b *builder) flush(more bool) error {
 	if b.group < 0 {
 		return nil
 	}
 	if !more {
-		b.held[0] |= lastOfRun
+		b.out[b.last] |= lastOfRun
 	}
-	b.out = binary.BigEndian.AppendUint32(b.out, uint32(len(b.held)))
-	b.out = append(b.out, b.held...)
-	b.out = binary.BigEndian.AppendUint32(b.out, uint32(len(b.value)))
-	b.out = append(b.out, b.value...)
 	if len(b.out) < flushAt {
 		return nil
 	}

@@ -79,7 +79,7 @@ final class Runner implements AutoCloseable {
      * Anybody who reaches the REST port can run code here, so every socket that Flink opens is bound to the loopback address. An "address" option is only what Flink
      * tells others; the "bind" options decide where it listens. TestListensOnLoopbackOnly reads the sockets of this process.
      */
-    private static void listenOnLoopbackOnly(Configuration configuration) {
+    static void listenOnLoopbackOnly(Configuration configuration) {
         configuration.setString("rest.bind-port", "0"); // any free one: several versions run at once
         for (String option : new String[] {
             "rest.address", "rest.bind-address", "jobmanager.rpc.address", "jobmanager.bind-host", "taskmanager.host", "taskmanager.bind-host"
@@ -405,7 +405,7 @@ final class Runner implements AutoCloseable {
         }
     }
 
-    private static void await(String what, BooleanSupplier condition) {
+    static void await(String what, BooleanSupplier condition) {
         long deadline = System.currentTimeMillis() + PATIENCE;
         while (!condition.getAsBoolean()) {
             if (System.currentTimeMillis() > deadline) {
