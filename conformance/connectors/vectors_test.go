@@ -97,8 +97,9 @@ func edited(v value.Value, field string) value.Value {
 			return value.Int(v.Int() ^ 1)
 		}
 	case value.KindString:
-		if !structural[field] {
-			return value.String(v.Text() + "2")
+		// An empty text can mean none; a quoted name has to remain one.
+		if text := v.Text(); !structural[field] && text != "" && !strings.ContainsAny(text[len(text)-1:], "\"`") {
+			return value.String(text + "2")
 		}
 	case value.KindRecord:
 		return mapped(v, func(i int, p value.Value) value.Value { return edited(p, v.Name(i)) })

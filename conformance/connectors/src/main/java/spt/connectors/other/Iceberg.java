@@ -152,7 +152,7 @@ public final class Iceberg implements Kinds.Catalogue {
 
     /** The manifests of a checkpoint as the sink keeps them: with delete manifests if they refer to data files. */
     private static byte[] manifests(String... referenced) throws Exception {
-        ManifestWriter<DataFile> data = ManifestFiles.write(PartitionSpec.unpartitioned(), new InMemoryOutputFile("data.avro"));
+        ManifestWriter<DataFile> data = ManifestFiles.write(2, PartitionSpec.unpartitioned(), new InMemoryOutputFile("data.avro"), 5L);
         data.add(file("f.parquet"));
         data.close();
         ManifestFile deletes = null;
