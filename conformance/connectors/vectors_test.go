@@ -86,7 +86,7 @@ var structural = map[string]bool{
 	// Lengths and positions that belong to another field.
 	"size": true, "incomplete_length": true, "start": true, "end": true, "next_chunk_start": true, "high_watermark": true, "position": true,
 	"offset_factory": true, "schema": true, "schemas": true, "tasks": true, "stopping_offset": true, "number": true, "unused": true,
-	"committables": true, "drained": true, "failed": true, "subtasks_of_checkpoint": true, "port": true, "records_after_offset": true,
+	"file_offset": true, "committables": true, "drained": true, "failed": true, "subtasks_of_checkpoint": true, "port": true, "records_after_offset": true,
 }
 
 // edited returns v, the value of a field, with other numbers, names and texts.

@@ -47,7 +47,7 @@ public final class Iceberg implements Kinds.Catalogue {
 
     @Override
     public void addTo(Kinds kinds) throws Exception {
-        List<IcebergSourceSplit> splits = List.of(split(0, 0), split(0, Long.MAX_VALUE, "a.parquet"), split(1, 20, "a.parquet", "s3://bucket/ü.parquet"));
+        List<IcebergSourceSplit> splits = List.of(split(0, 0, "ü.parquet"), split(0, Long.MAX_VALUE, "a.parquet"), split(1, 20, "a.parquet", "s3://bucket/ü.parquet"));
         for (int v = 1; v <= 3; v++) {
             kinds.add("IcebergSourceSplit", IcebergSourceSplitSerializer.class, older(new IcebergSourceSplitSerializer(false), v), Iceberg::json, splits);
         }
