@@ -135,9 +135,8 @@ var scalars = map[string]column{
 	"int": {"INT", "java.lang.Integer", true}, "long": {"BIGINT", "java.lang.Long", true},
 	"float": {"FLOAT", "java.lang.Float", true}, "double": {"DOUBLE", "java.lang.Double", true},
 	"string": {"STRING", "java.lang.String", true}, "bytes": {"BYTES", "[B", true},
-	"char": {"STRING", "java.lang.Character", false}, "BigInteger": {"STRING", "java.math.BigInteger", false}, "BigDecimal": {"STRING", "java.math.BigDecimal", false},
-	"Instant": {"STRING", "java.time.Instant", false}, "LocalDate": {"STRING", "java.time.LocalDate", false},
-	"LocalTime": {"STRING", "java.time.LocalTime", false}, "LocalDateTime": {"STRING", "java.time.LocalDateTime", false},
+	"char": {"STRING", "java.lang.Character", false}, "Instant": {"STRING", "java.time.Instant", false},
+	"BigInteger": {"STRING", "java.math.BigInteger", false}, "BigDecimal": {"STRING", "java.math.BigDecimal", false},
 }
 
 const tupleClasses = "org.apache.flink.api.java.tuple."
